@@ -1,0 +1,90 @@
+//! Fault messages (ABI 05 §1, §2) and the order of registers in replies to them (ABI 05 §6).
+//!
+//! A fault's number is its message's label. Positions are message registers.
+
+pub const NULL_FAULT: u64 = 0;
+pub const CAP_FAULT: u64 = 1;
+pub const UNKNOWN_SYSCALL: u64 = 2;
+pub const USER_EXCEPTION: u64 = 3;
+/// Hardware-debug API only; the number is otherwise unused.
+pub const DEBUG_EXCEPTION: u64 = 4;
+pub const TIMEOUT: u64 = 5;
+pub const VM_FAULT: u64 = 6;
+
+/// CapFault (ABI 05 §2.1).
+pub mod cap_fault {
+    pub const IP: usize = 0;
+    /// The capability pointer that failed.
+    pub const ADDRESS: usize = 1;
+    /// 1 in the receive phase, else 0.
+    pub const IN_RECEIVE_PHASE: usize = 2;
+    pub const LOOKUP_FAILURE_TYPE: usize = 3;
+    pub const BITS_LEFT: usize = 4;
+    pub const DEPTH_MISMATCH_BITS_FOUND: usize = 5;
+    pub const GUARD_MISMATCH_GUARD_FOUND: usize = 5;
+    pub const GUARD_MISMATCH_BITS_FOUND: usize = 6;
+    /// Length without the details of the lookup failure; each detail adds one word.
+    pub const MIN_LENGTH: usize = 4;
+}
+
+/// UnknownSyscall on x86_64 (ABI 05 §2.2). The reply writes back the first `REPLY_LENGTH`.
+pub mod unknown_syscall {
+    pub const RAX: usize = 0;
+    pub const RBX: usize = 1;
+    pub const RCX: usize = 2;
+    pub const RDX: usize = 3;
+    pub const RSI: usize = 4;
+    pub const RDI: usize = 5;
+    pub const RBP: usize = 6;
+    pub const R8: usize = 7;
+    pub const R9: usize = 8;
+    pub const R10: usize = 9;
+    pub const R11: usize = 10;
+    pub const R12: usize = 11;
+    pub const R13: usize = 12;
+    pub const R14: usize = 13;
+    pub const R15: usize = 14;
+    pub const FAULT_IP: usize = 15;
+    pub const RSP: usize = 16;
+    pub const FLAGS: usize = 17;
+    pub const SYSCALL: usize = 18;
+    pub const LENGTH: usize = 19;
+    pub const REPLY_LENGTH: usize = 18;
+}
+
+/// UserException (ABI 05 §2.3). The reply writes back the first `REPLY_LENGTH`.
+pub mod user_exception {
+    pub const FAULT_IP: usize = 0;
+    pub const SP: usize = 1;
+    pub const FLAGS: usize = 2;
+    /// Exception number, 32 bits.
+    pub const NUMBER: usize = 3;
+    /// Error code, 28 bits.
+    pub const CODE: usize = 4;
+    pub const LENGTH: usize = 5;
+    pub const REPLY_LENGTH: usize = 3;
+    pub const CODE_BITS: u32 = 28;
+}
+
+/// Timeout (ABI 05 §2.4). The reply writes registers in the order of
+/// [`TIMEOUT_REPLY_ORDER`](crate::context::x86_64::TIMEOUT_REPLY_ORDER).
+pub mod timeout {
+    /// Badge of the scheduling context that ran out.
+    pub const BADGE: usize = 0;
+    /// Time consumed since the last report, µs.
+    pub const CONSUMED_US: usize = 1;
+    pub const LENGTH: usize = 2;
+    /// Length when the thread has no scheduling context at the time the message is built.
+    pub const LENGTH_WITHOUT_CONTEXT: usize = 1;
+}
+
+/// VMFault (ABI 05 §2.5).
+pub mod vm_fault {
+    pub const IP: usize = 0;
+    pub const ADDRESS: usize = 1;
+    /// 1 for an instruction fetch, else 0.
+    pub const PREFETCH: usize = 2;
+    /// x86_64: bits 0 to 4 of the page-fault error code.
+    pub const STATUS: usize = 3;
+    pub const LENGTH: usize = 4;
+}
