@@ -1,0 +1,135 @@
+//! The command line: what can be asked of `sandglass`, and who answers.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::kernel::{Arch, Variant};
+use crate::{boot, kernel};
+
+/// Builds, runs, tests and checks Sandglass, a capability microkernel that owns time.
+#[derive(Parser)]
+#[command(name = "sandglass", version, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Build the kernel; the last line of the output is the path of its ELF file
+    Kernel(KernelArgs),
+    /// Boot a root task: its console on standard output, its exit status as ours
+    Boot(BootArgs),
+}
+
+/// Arguments of `sandglass demo`.
+#[derive(Args)]
+pub struct DemoArgs {
+    /// File that the clients have encrypted [default: a bundled text]
+    #[arg(long, value_name = "FILE")]
+    pub input: Option<PathBuf>,
+    /// Directory for the report: the page, its data as CSV, and the ciphertext
+    #[arg(long, value_name = "DIR")]
+    pub report: Option<PathBuf>,
+    /// Fewer points of the sweep
+    #[arg(long)]
+    pub quick: bool,
+}
+
+/// Arguments of `sandglass test`.
+#[derive(Args)]
+pub struct TestArgs {
+    /// Run only the tests whose name contains PATTERN
+    #[arg(long, value_name = "PATTERN")]
+    pub only: Option<String>,
+}
+
+/// Arguments of `sandglass kernel`.
+#[derive(Args)]
+pub struct KernelArgs {
+    /// Architecture to build for
+    #[arg(long, value_enum, default_value_t = Arch::X86_64)]
+    pub arch: Arch,
+    /// Which kernel: `debug` has the debug system calls and checks its invariants
+    #[arg(long, value_enum, default_value_t = Variant::Release)]
+    pub kernel: Variant,
+}
+
+/// Arguments of `sandglass boot`.
+#[derive(Args)]
+pub struct BootArgs {
+    /// ELF file of the root task
+    #[arg(value_name = "ELF")]
+    pub root_task: PathBuf,
+    #[command(flatten)]
+    pub machine: MachineArgs,
+}
+
+/// The machine that a system runs on, and when its run ends; shared by `boot` and `run`.
+#[derive(Args)]
+pub struct MachineArgs {
+    /// Which kernel; only `debug` has the debug console that simple root tasks print on
+    #[arg(long, value_enum, default_value_t = Variant::Debug)]
+    pub kernel: Variant,
+    /// Number of processor cores
+    #[arg(long, value_name = "N", default_value_t = 1,
+          value_parser = clap::value_parser!(u32).range(1..=255))]
+    pub cores: u32,
+    /// Memory in MiB
+    #[arg(long, value_name = "MiB", default_value_t = crate::qemu::DEFAULT_MEMORY_MIB,
+          value_parser = clap::value_parser!(u32).range(16..))]
+    pub memory: u32,
+    /// Virtual time: every instruction takes 2^SHIFT ns, idle time takes none of the host's
+    #[arg(long, value_name = "SHIFT", value_parser = clap::value_parser!(u8).range(0..=10))]
+    pub icount: Option<u8>,
+    /// Processor model, as QEMU's `-cpu` names it
+    #[arg(long, value_name = "MODEL", default_value = crate::qemu::DEFAULT_CPU)]
+    pub cpu: String,
+    /// End with status 0 as soon as TEXT appears on the console
+    #[arg(long, value_name = "TEXT")]
+    pub until: Option<String>,
+    /// End with status 124 after this many seconds
+    #[arg(long, value_name = "SECONDS")]
+    pub timeout: Option<u64>,
+}
+
+/// Arguments of `sandglass build`.
+#[derive(Args)]
+pub struct BuildArgs {
+    /// The description
+    #[arg(value_name = "SYSTEM.toml")]
+    pub system: PathBuf,
+}
+
+/// Arguments of `sandglass run`.
+#[derive(Args)]
+pub struct RunArgs {
+    /// The description
+    #[arg(value_name = "SYSTEM.toml")]
+    pub system: PathBuf,
+    #[command(flatten)]
+    pub machine: MachineArgs,
+}
+
+/// Arguments of `sandglass bench`.
+#[derive(Args)]
+pub struct BenchArgs {
+    /// Also write the figures to FILE as JSON
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+}
+
+/// Parses the command line and runs what it asks for. An error ends with status 1 and its causes
+/// on standard error.
+pub fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Kernel(args) => kernel::run(&args),
+        Command::Boot(args) => boot::run(&args),
+    };
+    result.unwrap_or_else(|error| {
+        eprintln!("error: {error:#}");
+        ExitCode::FAILURE
+    })
+}

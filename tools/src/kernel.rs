@@ -1,0 +1,198 @@
+//! Builds the kernel.
+
+use std::fs::{self, File};
+use std::path::PathBuf;
+use std::process::{ExitCode, Stdio};
+
+use anyhow::{bail, Context, Result};
+use clap::ValueEnum;
+
+use crate::cli::KernelArgs;
+use crate::toolchain::{self, KernelToolchain, KERNEL_TARGET};
+use crate::workspace;
+
+/// Code generation that the kernel's rules depend on. Jump tables are indirect jumps, which the
+/// analysis of the binary excludes; the kernel lives in the top 2 GiB and is never relocated.
+const CODE_GENERATION: &[&str] = &[
+    "-Crelocation-model=static",
+    "-Ccode-model=kernel",
+    "-Cjump-tables=no",
+    "-Cforce-frame-pointers=no",
+];
+
+/// An architecture that the kernel runs on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Arch {
+    #[value(name = "x86_64")]
+    X86_64,
+}
+
+/// The two kernels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum)]
+pub enum Variant {
+    /// Debug system calls, console messages, and checks of the objects that an event touched.
+    Debug,
+    /// What ships: no panic path, no formatting.
+    Release,
+}
+
+impl Variant {
+    /// As on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Debug => "debug",
+            Self::Release => "release",
+        }
+    }
+}
+
+/// What to build.
+#[derive(Debug, Clone)]
+pub struct KernelOptions {
+    pub variant: Variant,
+    /// Cargo features beside the variant's own.
+    pub features: Vec<String>,
+    /// Whether the kernel's default features (page-table isolation) are on.
+    pub default_features: bool,
+    /// `--cfg` names, for kernels that are wrong on purpose.
+    pub cfgs: Vec<String>,
+}
+
+impl KernelOptions {
+    /// The kernel as it ships, or its debug twin.
+    pub fn new(variant: Variant) -> Self {
+        Self {
+            variant,
+            features: Vec::new(),
+            default_features: true,
+            cfgs: Vec::new(),
+        }
+    }
+
+    /// File name of the result: tells apart kernels of different options.
+    fn file_name(&self) -> String {
+        let mut name = format!("sandglass-kernel-{}", self.variant.name());
+        if !self.default_features {
+            name.push_str("-bare");
+        }
+        for part in self.features.iter().chain(&self.cfgs) {
+            name.push('-');
+            name.push_str(part);
+        }
+        name + ".elf"
+    }
+}
+
+/// `sandglass kernel`.
+pub fn run(args: &KernelArgs) -> Result<ExitCode> {
+    let Arch::X86_64 = args.arch;
+    let path = build(&KernelOptions::new(args.kernel))?;
+    println!("{}", path.display());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Builds a kernel and returns the path of its ELF file. Cargo's messages go to standard error.
+///
+/// All kernels share one cargo target directory, and with it `core`; the result is copied under
+/// a name of its own, so that it stays when the next one is built.
+///
+/// # Errors
+/// No toolchain; or the build failed, with the compiler's and the linker's messages.
+pub fn build(options: &KernelOptions) -> Result<PathBuf> {
+    let toolchain = KernelToolchain::find()?;
+    let target_dir = workspace::target_dir().join("kernel");
+    fs::create_dir_all(&target_dir)
+        .with_context(|| format!("cannot create {}", target_dir.display()))?;
+    // Nobody else may build between cargo's end and the copy.
+    let lock_path = target_dir.join("sandglass.lock");
+    let lock = File::create(&lock_path)
+        .with_context(|| format!("cannot write {}", lock_path.display()))?;
+    lock.lock()
+        .with_context(|| format!("cannot lock {}", lock_path.display()))?;
+
+    let mut cargo = toolchain.cargo("build");
+    cargo.args([
+        "--package",
+        "sandglass-kernel",
+        "--bin",
+        "sandglass-kernel",
+        "--release",
+    ]);
+    cargo.args(["--quiet", "--color", "never"]);
+    cargo.arg("--target-dir").arg(&target_dir);
+    cargo.env(
+        "CARGO_TARGET_X86_64_UNKNOWN_NONE_RUSTFLAGS",
+        rustflags(options),
+    );
+    if !options.default_features {
+        cargo.arg("--no-default-features");
+    }
+    let mut features = options.features.clone();
+    if options.variant == Variant::Debug {
+        features.push("debug".to_owned());
+    }
+    if !features.is_empty() {
+        cargo.args(["--features", &features.join(",")]);
+    }
+    eprintln!("building the {} kernel", options.variant.name());
+    let out = cargo
+        .stdin(Stdio::null())
+        .output()
+        .with_context(|| format!("cannot run {}", cargo.get_program().to_string_lossy()))?;
+    let messages = String::from_utf8_lossy(&out.stderr);
+    if !out.status.success() {
+        bail!(
+            "the {} kernel does not build:\n{}",
+            options.variant.name(),
+            messages.trim_end()
+        );
+    }
+    eprint!("{messages}");
+
+    let built = target_dir
+        .join(KERNEL_TARGET)
+        .join("release/sandglass-kernel");
+    let path = target_dir.join(options.file_name());
+    fs::copy(&built, &path)
+        .with_context(|| format!("cannot copy {} to {}", built.display(), path.display()))?;
+    Ok(path)
+}
+
+/// Compiler flags for `core` and the kernel. `ld.lld` by name: the toolchain's own `rust-lld` is
+/// not everywhere what it claims to be (Debian's link dangles).
+fn rustflags(options: &KernelOptions) -> String {
+    let mut flags: Vec<String> = CODE_GENERATION
+        .iter()
+        .map(|&flag| flag.to_owned())
+        .collect();
+    if toolchain::lld().is_some() {
+        flags.push("-Clinker=ld.lld".to_owned());
+    }
+    flags.extend(options.cfgs.iter().map(|cfg| format!("--cfg={cfg}")));
+    flags.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernels_of_different_options_have_different_names() {
+        let release = KernelOptions::new(Variant::Release);
+        let probe = KernelOptions {
+            cfgs: vec!["probe".into()],
+            ..release.clone()
+        };
+        let bare = KernelOptions {
+            default_features: false,
+            ..release.clone()
+        };
+        let debug = KernelOptions::new(Variant::Debug);
+        let mut names = [release, probe, bare, debug]
+            .map(|options| options.file_name())
+            .to_vec();
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), 4);
+    }
+}

@@ -1,0 +1,12 @@
+//! The `sandglass` command as a library: one module for each subcommand, and what they share.
+//!
+//! - [`cli`] is the command line, and hands each subcommand to its module.
+//! - [`toolchain`] finds compilers, [`workspace`] knows where things are.
+//! - [`kernel`] builds kernels, [`qemu`] boots them.
+
+pub mod boot;
+pub mod cli;
+pub mod kernel;
+pub mod qemu;
+pub mod toolchain;
+pub mod workspace;

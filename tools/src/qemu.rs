@@ -1,0 +1,353 @@
+//! Boots systems in QEMU and reports how they end.
+//!
+//! The guest ends a run by writing a status to the `isa-debug-exit` device; QEMU's own exit code
+//! is then `status * 2 + 1`. The console is the first serial port.
+
+use std::ffi::OsString;
+use std::io::{self, Read, Write};
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{bail, Context, Result};
+
+use crate::toolchain::find_on_path;
+
+/// The emulator.
+const QEMU: &str = "qemu-system-x86_64";
+
+/// The processor that the ABI's reference configuration was observed on.
+pub const DEFAULT_CPU: &str = "Nehalem,-vme,+pdpe1gb,-xsave,-xsaveopt,-xsavec,-fsgsbase,-invpcid,\
+                               +syscall,+lm,enforce";
+
+/// Memory of the machine, in MiB, unless a run asks for another size.
+pub const DEFAULT_MEMORY_MIB: u32 = 512;
+
+/// Status of a run that did not end in time, as `timeout(1)` has it.
+pub const TIMEOUT_STATUS: u8 = 124;
+
+/// The machine to boot on.
+#[derive(Debug, Clone)]
+pub struct Machine {
+    /// QEMU's machine type.
+    pub model: String,
+    /// QEMU's `-cpu`.
+    pub cpu: String,
+    pub cores: u32,
+    pub memory_mib: u32,
+    /// With `Some(shift)`, virtual time: an instruction takes 2^shift ns, idling nothing.
+    pub icount: Option<u8>,
+}
+
+impl Default for Machine {
+    fn default() -> Self {
+        Self {
+            model: "pc".to_owned(),
+            cpu: DEFAULT_CPU.to_owned(),
+            cores: 1,
+            memory_mib: DEFAULT_MEMORY_MIB,
+            icount: None,
+        }
+    }
+}
+
+/// What the guest reads from its serial port.
+#[derive(Debug, Clone, Default)]
+pub enum Input {
+    #[default]
+    None,
+    /// These bytes, then nothing.
+    Bytes(Vec<u8>),
+    /// Our own standard input.
+    Inherit,
+}
+
+/// A system to boot, and when its run ends.
+#[derive(Debug, Clone)]
+pub struct Boot {
+    /// ELF file of the kernel.
+    pub kernel: PathBuf,
+    /// ELF file of the root task.
+    pub root_task: PathBuf,
+    pub machine: Machine,
+    /// End the run when this text appears on the console.
+    pub until: Option<String>,
+    /// End the run after this much of the host's time.
+    pub timeout: Option<Duration>,
+    pub input: Input,
+    /// Copy the console to standard output as it comes.
+    pub echo: bool,
+    /// More arguments for QEMU (`-device`, `-plugin`).
+    pub extra_args: Vec<OsString>,
+}
+
+impl Boot {
+    /// A silent run on the default machine, without a limit.
+    pub fn new(kernel: impl Into<PathBuf>, root_task: impl Into<PathBuf>) -> Self {
+        Self {
+            kernel: kernel.into(),
+            root_task: root_task.into(),
+            machine: Machine::default(),
+            until: None,
+            timeout: None,
+            input: Input::None,
+            echo: false,
+            extra_args: Vec::new(),
+        }
+    }
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// The guest ended it with this status.
+    Guest(u8),
+    /// The awaited text appeared.
+    Until,
+    /// Time ran out.
+    TimedOut,
+}
+
+/// What a run produced.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    pub end: End,
+    /// The console's output; what is not UTF-8 is replaced.
+    pub console: String,
+}
+
+impl Outcome {
+    /// The exit status that stands for this end.
+    pub fn status(&self) -> u8 {
+        match self.end {
+            End::Guest(status) => status,
+            End::Until => 0,
+            End::TimedOut => TIMEOUT_STATUS,
+        }
+    }
+}
+
+/// Boots a system and waits for its end.
+///
+/// # Errors
+/// A file or QEMU is missing; QEMU refuses its arguments; or the machine ended without a status,
+/// which is what a triple fault does.
+pub fn run(boot: &Boot) -> Result<Outcome> {
+    for (what, path) in [("kernel", &boot.kernel), ("root task", &boot.root_task)] {
+        if !path.is_file() {
+            bail!("the {what} `{}` is not a file", path.display());
+        }
+    }
+    let mut child = command(boot)?
+        .spawn()
+        .with_context(|| format!("cannot run {QEMU}"))?;
+    feed(&mut child, boot.input.clone());
+    let complaints = {
+        let mut stderr = child.stderr.take().context("QEMU has no standard error")?;
+        thread::spawn(move || {
+            let mut text = Vec::new();
+            // A read error ends the text like its end does.
+            let _ = stderr.read_to_end(&mut text);
+            String::from_utf8_lossy(&text).into_owned()
+        })
+    };
+    let (end, console) = watch(&mut child, boot)?;
+    if end.is_some() {
+        child.kill().context("cannot end QEMU")?;
+    }
+    let exit = child.wait().context("cannot wait for QEMU")?;
+    let complaints = complaints.join().unwrap_or_default();
+    let end = match end {
+        Some(end) => end,
+        None => guest_end(exit, &complaints, !console.is_empty())?,
+    };
+    Ok(Outcome {
+        end,
+        console: String::from_utf8_lossy(&console).into_owned(),
+    })
+}
+
+/// The QEMU command for `boot`, with pipes for the console.
+fn command(boot: &Boot) -> Result<Command> {
+    let Some(qemu) = find_on_path(QEMU) else {
+        bail!("`{QEMU}` is not installed: on Debian, `apt-get install qemu-system-x86`");
+    };
+    // Should we be killed, QEMU must not run on.
+    let mut command = match find_on_path("setpriv") {
+        Some(setpriv) => {
+            let mut command = Command::new(setpriv);
+            command.args(["--pdeathsig", "KILL", "--"]).arg(qemu);
+            command
+        }
+        None => Command::new(qemu),
+    };
+    let machine = &boot.machine;
+    command
+        .arg("-kernel")
+        .arg(&boot.kernel)
+        .arg("-initrd")
+        .arg(&boot.root_task);
+    command.args(["-machine", &machine.model, "-cpu", &machine.cpu]);
+    command.args([
+        "-smp",
+        &machine.cores.to_string(),
+        "-m",
+        &machine.memory_mib.to_string(),
+    ]);
+    // No display, so that the firmware keeps off the serial port; no network, so that it does
+    // not look for one to boot from.
+    command.args([
+        "-display", "none", "-nic", "none", "-serial", "stdio", "-monitor", "none",
+    ]);
+    command.args([
+        "-no-reboot",
+        "-device",
+        "isa-debug-exit,iobase=0xf4,iosize=0x04",
+    ]);
+    if let Some(shift) = machine.icount {
+        command.args(["-icount", &format!("shift={shift},sleep=off")]);
+        command.args(["-rtc", "base=2000-01-01,clock=vm"]);
+    }
+    command.args(&boot.extra_args);
+    let stdin = if matches!(boot.input, Input::None) {
+        Stdio::null()
+    } else {
+        Stdio::piped()
+    };
+    command
+        .stdin(stdin)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    Ok(command)
+}
+
+/// Gives the guest its input. The pipe stays open until QEMU ends or the input does.
+fn feed(child: &mut Child, input: Input) {
+    let Some(mut stdin) = child.stdin.take() else {
+        return;
+    };
+    // A guest that ends without reading breaks the pipe: no error.
+    thread::spawn(move || match input {
+        Input::None => {}
+        Input::Bytes(bytes) => {
+            let _ = stdin.write_all(&bytes);
+        }
+        Input::Inherit => {
+            let mut buffer = [0; 256];
+            while let Ok(count @ 1..) = io::stdin().read(&mut buffer) {
+                if stdin
+                    .write_all(&buffer[..count])
+                    .and_then(|()| stdin.flush())
+                    .is_err()
+                {
+                    break;
+                }
+            }
+        }
+    });
+}
+
+/// Collects the console until QEMU closes it (`None`) or the run is to be ended.
+fn watch(child: &mut Child, boot: &Boot) -> Result<(Option<End>, Vec<u8>)> {
+    let mut stdout = child.stdout.take().context("QEMU has no standard output")?;
+    let (sender, chunks) = mpsc::channel::<Vec<u8>>();
+    thread::spawn(move || {
+        let mut buffer = [0; 4096];
+        while let Ok(count @ 1..) = stdout.read(&mut buffer) {
+            if sender.send(buffer[..count].to_vec()).is_err() {
+                break;
+            }
+        }
+    });
+    let deadline = boot.timeout.map(|timeout| Instant::now() + timeout);
+    let until = boot
+        .until
+        .as_deref()
+        .map(str::as_bytes)
+        .filter(|text| !text.is_empty());
+    let mut console = Vec::new();
+    loop {
+        let chunk = match deadline {
+            None => chunks.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            Some(at) => chunks.recv_timeout(at.saturating_duration_since(Instant::now())),
+        };
+        let chunk = match chunk {
+            Ok(chunk) => chunk,
+            Err(RecvTimeoutError::Disconnected) => return Ok((None, console)),
+            Err(RecvTimeoutError::Timeout) => return Ok((Some(End::TimedOut), console)),
+        };
+        if boot.echo {
+            let mut out = io::stdout().lock();
+            out.write_all(&chunk)
+                .and_then(|()| out.flush())
+                .context("cannot show the console")?;
+        }
+        let seen = console.len();
+        console.extend_from_slice(&chunk);
+        if let Some(text) = until {
+            let from = seen.saturating_sub(text.len() - 1);
+            if console[from..]
+                .windows(text.len())
+                .any(|window| window == text)
+            {
+                return Ok((Some(End::Until), console));
+            }
+        }
+    }
+}
+
+/// What QEMU's exit says about the guest.
+///
+/// Exit code 1 is ambiguous, status 0 of the guest or a refusal by QEMU: a refusal comes with a
+/// message, and before the guest could print.
+fn guest_end(exit: ExitStatus, complaints: &str, guest_has_run: bool) -> Result<End> {
+    let complaint = complaints.lines().find(|line| !line.contains("warning:"));
+    match (exit.code(), complaint) {
+        (Some(1), Some(_)) if !guest_has_run => bail!("{QEMU} refuses: {}", complaints.trim()),
+        (Some(code @ 0..=255), _) if code % 2 == 1 => Ok(End::Guest((code >> 1) as u8)),
+        (Some(0), _) => bail!(
+            "the machine reset or powered off without a status (a triple fault does this); a \
+             guest ends by writing its status to port 0xf4, or with DebugHalt"
+        ),
+        _ => bail!("{QEMU} failed ({exit}): {}", complaints.trim()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::ExitStatusExt;
+
+    use super::*;
+
+    fn exit(code: i32) -> ExitStatus {
+        ExitStatus::from_raw(code << 8)
+    }
+
+    #[test]
+    fn odd_exit_codes_are_the_guests() {
+        assert_eq!(guest_end(exit(1), "", false).unwrap(), End::Guest(0));
+        assert_eq!(
+            guest_end(exit(1), "qemu: warning: x\n", false).unwrap(),
+            End::Guest(0)
+        );
+        assert_eq!(guest_end(exit(3), "", true).unwrap(), End::Guest(1));
+        assert_eq!(guest_end(exit(255), "", true).unwrap(), End::Guest(127));
+    }
+
+    #[test]
+    fn a_refusal_of_qemu_is_not_a_guests_success() {
+        let error = guest_end(exit(1), "qemu: no such CPU\n", false).unwrap_err();
+        assert!(error.to_string().contains("no such CPU"));
+    }
+
+    #[test]
+    fn a_reset_and_a_crash_are_errors() {
+        assert!(guest_end(exit(0), "", true)
+            .unwrap_err()
+            .to_string()
+            .contains("reset"));
+        assert!(guest_end(ExitStatus::from_raw(11), "", true).is_err());
+    }
+}

@@ -1,0 +1,204 @@
+//! Which compilers there are, and how cargo is called with each of them.
+//!
+//! - The **host** toolchain builds this tool, the tests and the user programs: the `cargo` of the
+//!   search path (usually rustup's), else Debian's.
+//! - The **kernel** toolchain is a rustup toolchain whose bare-metal target is installed, else
+//!   Debian's, which builds `core` from the sources that it ships.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{bail, Context, Result};
+
+use crate::workspace;
+
+/// The bare-metal target of the x86_64 kernel.
+pub const KERNEL_TARGET: &str = "x86_64-unknown-none";
+
+/// The release that Debian's kernel compiler must be: the bootstrap switch ties the build of
+/// `core` to it.
+const DEBIAN_RELEASE: &str = "1.96";
+
+const DEBIAN_CARGO: &str = "/usr/bin/cargo";
+const DEBIAN_RUSTC: &str = "/usr/bin/rustc";
+
+/// A toolchain that builds kernels.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum KernelToolchain {
+    /// A rustup toolchain, by name, with the bare-metal target's `core` installed.
+    Rustup(String),
+    /// Debian's `rustc-web`, `cargo-web` and `rust-web-src`.
+    Debian,
+}
+
+impl KernelToolchain {
+    /// Finds a toolchain for the kernel.
+    ///
+    /// # Errors
+    /// None is installed, or Debian's is of another release than the kernel is meant for.
+    pub fn find() -> Result<Self> {
+        if let Some(name) = rustup_toolchain_with_target(KERNEL_TARGET) {
+            return Ok(Self::Rustup(name));
+        }
+        if !Path::new(DEBIAN_CARGO).exists() || !Path::new(DEBIAN_RUSTC).exists() {
+            bail!(
+                "no compiler for the kernel: install Debian's `rustc-web cargo-web rust-web-src \
+                 lld`, or `rustup target add {KERNEL_TARGET}`"
+            );
+        }
+        let version = output(Command::new(DEBIAN_RUSTC).arg("--version"))?;
+        if release(&version) != Some(DEBIAN_RELEASE) {
+            bail!(
+                "{DEBIAN_RUSTC} is `{}`, but the kernel is built with release {DEBIAN_RELEASE}: \
+                 install Debian's `rustc-web`, or `rustup target add {KERNEL_TARGET}`",
+                version.trim()
+            );
+        }
+        Ok(Self::Debian)
+    }
+
+    /// A `cargo SUBCOMMAND` for the bare-metal target, `core` included.
+    pub fn cargo(&self, subcommand: &str) -> Command {
+        let mut cargo = match self {
+            Self::Rustup(name) => {
+                let mut cargo = Command::new("rustup");
+                cargo.args(["run", name, "cargo", subcommand]);
+                cargo
+            }
+            Self::Debian => {
+                let mut cargo = Command::new(DEBIAN_CARGO);
+                cargo.env("RUSTC", DEBIAN_RUSTC).env("RUSTC_BOOTSTRAP", "1");
+                cargo.args([
+                    subcommand,
+                    "-Zbuild-std=core,compiler_builtins",
+                    "-Zbuild-std-features=compiler-builtins-mem",
+                ]);
+                cargo
+            }
+        };
+        forget_outer_cargo(&mut cargo);
+        cargo
+            .args(["--target", KERNEL_TARGET])
+            .current_dir(workspace::root());
+        cargo
+    }
+}
+
+/// A `cargo` of the host toolchain, in the repository's root.
+pub fn host_cargo() -> Command {
+    let mut cargo = match host_cargo_path() {
+        Some(path) => Command::new(path),
+        None => Command::new(DEBIAN_CARGO),
+    };
+    forget_outer_cargo(&mut cargo);
+    if cargo.get_program() == DEBIAN_CARGO {
+        cargo.env("RUSTC", DEBIAN_RUSTC);
+    }
+    cargo.current_dir(workspace::root());
+    cargo
+}
+
+/// Whether the host toolchain has the cargo subcommand `name` (`fmt`, `clippy`).
+pub fn host_has(name: &str) -> bool {
+    host_cargo()
+        .args([name, "--version"])
+        .output()
+        .is_ok_and(|out| out.status.success())
+}
+
+/// `ld.lld`, if it is on the search path.
+pub fn lld() -> Option<PathBuf> {
+    find_on_path("ld.lld")
+}
+
+/// The program `name` on the search path.
+pub fn find_on_path(name: &str) -> Option<PathBuf> {
+    env::split_paths(&env::var_os("PATH")?)
+        .map(|dir| dir.join(name))
+        .find(|path| path.is_file())
+}
+
+fn host_cargo_path() -> Option<PathBuf> {
+    let rustup_home = env::var_os("CARGO_HOME")
+        .map(PathBuf::from)
+        .or_else(|| env::var_os("HOME").map(|home| Path::new(&home).join(".cargo")));
+    let rustup = rustup_home
+        .map(|home| home.join("bin/cargo"))
+        .filter(|path| path.is_file());
+    rustup.or_else(|| find_on_path("cargo"))
+}
+
+/// Removes what a cargo that runs us has set for its own children, so that another toolchain's
+/// cargo starts afresh.
+fn forget_outer_cargo(cargo: &mut Command) {
+    for name in [
+        "RUSTC",
+        "RUSTDOC",
+        "RUSTC_BOOTSTRAP",
+        "RUSTUP_TOOLCHAIN",
+        "RUSTFLAGS",
+        "CARGO",
+    ] {
+        if !cargo.get_envs().any(|(key, _)| key == name) {
+            cargo.env_remove(name);
+        }
+    }
+    cargo.env_remove("CARGO_ENCODED_RUSTFLAGS");
+}
+
+/// The first rustup toolchain, the active one before the others, that has `target` installed.
+fn rustup_toolchain_with_target(target: &str) -> Option<String> {
+    let list = output(Command::new("rustup").args(["toolchain", "list"])).ok()?;
+    let (mut names, others): (Vec<&str>, Vec<&str>) = list
+        .lines()
+        .partition(|line| line.contains("(active") || line.contains(", active"));
+    names.extend(others);
+    names
+        .into_iter()
+        .filter_map(|line| line.split_whitespace().next())
+        .find(|name| {
+            output(Command::new("rustup").args([
+                "target",
+                "list",
+                "--installed",
+                "--toolchain",
+                name,
+            ]))
+            .is_ok_and(|targets| targets.lines().any(|line| line == target))
+        })
+        .map(str::to_owned)
+}
+
+/// Major and minor number of `rustc 1.96.0 (...)`.
+fn release(version: &str) -> Option<&str> {
+    let number = version.split_whitespace().nth(1)?;
+    let (minor_end, _) = number.match_indices('.').nth(1)?;
+    Some(&number[..minor_end])
+}
+
+fn output(command: &mut Command) -> Result<String> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let out = command
+        .output()
+        .with_context(|| format!("cannot run {name}"))?;
+    if !out.status.success() {
+        bail!(
+            "{name} failed: {}",
+            String::from_utf8_lossy(&out.stderr).trim()
+        );
+    }
+    Ok(String::from_utf8_lossy(&out.stdout).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::release;
+
+    #[test]
+    fn the_release_is_major_and_minor() {
+        assert_eq!(release("rustc 1.96.0 (ac68faa20 2026-05-25)"), Some("1.96"));
+        assert_eq!(release("rustc 1.9.0"), Some("1.9"));
+        assert_eq!(release("rustc"), None);
+    }
+}
