@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand};
 
 use crate::kernel::{Arch, Variant};
-use crate::{boot, kernel};
+use crate::{bench, boot, check, kernel, test};
 
 /// Builds, runs, tests and checks Sandglass, a capability microkernel that owns time.
 #[derive(Parser)]
@@ -18,10 +18,16 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Run every test, on the host and in QEMU; ends with the line `N passed, N failed`
+    Test(TestArgs),
     /// Build the kernel; the last line of the output is the path of its ELF file
     Kernel(KernelArgs),
     /// Boot a root task: its console on standard output, its exit status as ours
     Boot(BootArgs),
+    /// Check formatting, lints, the release kernel's rules, and where `unsafe` stands
+    Check,
+    /// Measure kernel operations in instructions, beside the reference
+    Bench(BenchArgs),
 }
 
 /// Arguments of `sandglass demo`.
@@ -125,8 +131,11 @@ pub struct BenchArgs {
 /// on standard error.
 pub fn main() -> ExitCode {
     let result = match Cli::parse().command {
+        Command::Test(args) => test::run(&args),
         Command::Kernel(args) => kernel::run(&args),
         Command::Boot(args) => boot::run(&args),
+        Command::Check => check::run(),
+        Command::Bench(args) => bench::run(&args),
     };
     result.unwrap_or_else(|error| {
         eprintln!("error: {error:#}");

@@ -2,10 +2,11 @@
 
 use std::fs::{self, File};
 use std::path::PathBuf;
-use std::process::{ExitCode, Stdio};
+use std::process::ExitCode;
 
-use anyhow::{bail, Context, Result};
+use anyhow::{Context, Result};
 use clap::ValueEnum;
+use serde::Deserialize;
 
 use crate::cli::KernelArgs;
 use crate::toolchain::{self, KernelToolchain, KERNEL_TARGET};
@@ -28,7 +29,8 @@ pub enum Arch {
 }
 
 /// The two kernels.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Variant {
     /// Debug system calls, console messages, and checks of the objects that an event touched.
     Debug,
@@ -118,7 +120,6 @@ pub fn build(options: &KernelOptions) -> Result<PathBuf> {
         "sandglass-kernel",
         "--release",
     ]);
-    cargo.args(["--quiet", "--color", "never"]);
     cargo.arg("--target-dir").arg(&target_dir);
     cargo.env(
         "CARGO_TARGET_X86_64_UNKNOWN_NONE_RUSTFLAGS",

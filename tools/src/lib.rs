@@ -1,12 +1,16 @@
 //! The `sandglass` command as a library: one module for each subcommand, and what they share.
 //!
-//! - [`cli`] is the command line, and hands each subcommand to its module.
-//! - [`toolchain`] finds compilers, [`workspace`] knows where things are.
-//! - [`kernel`] builds kernels, [`qemu`] boots them.
+//! - [`cli`] is the command line, and hands each subcommand to its module;
+//! - [`toolchain`] finds compilers, [`workspace`] knows where things are;
+//! - [`kernel`] builds kernels, [`program`] builds user programs, [`qemu`] boots them.
 
+pub mod bench;
 pub mod boot;
+pub mod check;
 pub mod cli;
 pub mod kernel;
+pub mod program;
 pub mod qemu;
+pub mod test;
 pub mod toolchain;
 pub mod workspace;

@@ -6,10 +6,12 @@
 //!   Debian's, which builds `core` from the sources that it ships.
 
 use std::env;
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::thread;
 
-use anyhow::{bail, Context, Result};
+use anyhow::{anyhow, bail, Context, Result};
 
 use crate::workspace;
 
@@ -83,6 +85,17 @@ impl KernelToolchain {
             .current_dir(workspace::root());
         cargo
     }
+
+    /// Whether it can lint.
+    pub fn has_clippy(&self) -> bool {
+        match self {
+            Self::Rustup(name) => {
+                output(Command::new("rustup").args(["run", name, "cargo", "clippy", "--version"]))
+                    .is_ok()
+            }
+            Self::Debian => false,
+        }
+    }
 }
 
 /// A `cargo` of the host toolchain, in the repository's root.
@@ -97,6 +110,60 @@ pub fn host_cargo() -> Command {
     }
     cargo.current_dir(workspace::root());
     cargo
+}
+
+/// Runs a cargo command that builds `what`, and returns its standard output. Cargo's progress is
+/// shown as it comes, what compilers say at the end: on standard error, or in the error.
+///
+/// # Errors
+/// It does not build.
+pub fn build(cargo: &mut Command, what: &str) -> Result<Vec<u8>> {
+    cargo.args(["--color", "never"]);
+    cargo
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = cargo
+        .spawn()
+        .with_context(|| format!("cannot run {}", cargo.get_program().to_string_lossy()))?;
+    let mut stdout = child
+        .stdout
+        .take()
+        .context("cargo has no standard output")?;
+    let reader = thread::spawn(move || {
+        let mut bytes = Vec::new();
+        stdout.read_to_end(&mut bytes).map(|_| bytes)
+    });
+    let mut messages = String::new();
+    let stderr = child.stderr.take().context("cargo has no standard error")?;
+    for line in BufReader::new(stderr).lines() {
+        let line = line.context("cannot read cargo's messages")?;
+        if is_progress(&line) {
+            eprintln!("{line}");
+        } else {
+            messages.push_str(&line);
+            messages.push('\n');
+        }
+    }
+    let status = child.wait().context("cannot wait for cargo")?;
+    if !status.success() {
+        bail!("{what} does not build:\n{}", messages.trim_end());
+    }
+    eprint!("{messages}");
+    let output = reader
+        .join()
+        .map_err(|_| anyhow!("the reader of cargo's output panicked"))?;
+    output.context("cannot read cargo's output")
+}
+
+/// Whether cargo reports a step of its own. It indents those lines.
+fn is_progress(line: &str) -> bool {
+    let verb = line.trim_start().split(' ').next().unwrap_or_default();
+    line.starts_with(' ')
+        && matches!(
+            verb,
+            "Compiling" | "Downloading" | "Downloaded" | "Blocking" | "Updating" | "Locking"
+        )
 }
 
 /// Whether the host toolchain has the cargo subcommand `name` (`fmt`, `clippy`).

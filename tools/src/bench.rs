@@ -1,0 +1,207 @@
+//! `sandglass bench`: instructions of kernel operations, beside the reference.
+//!
+//! The benchmark system measures under virtual time, where a tick is an instruction, and prints
+//! `bench NAME MIN MEAN MAX` for each row.
+
+use std::fs;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{bail, Context, Result};
+use serde::Serialize;
+
+use crate::cli::BenchArgs;
+use crate::kernel::{self, KernelOptions, Variant};
+use crate::program;
+use crate::qemu::{self, Boot, End, Machine};
+
+/// Folder of the benchmark system.
+const SYSTEM: &str = "systems/bench";
+
+/// The processor on which the reference was measured.
+const CPU: &str = "Haswell,-pcid,+pdpe1gb";
+
+/// Limit of a run on the host's clock; it takes seconds.
+const TIMEOUT: Duration = Duration::from_secs(300);
+
+/// Kernel-only instructions of seL4 16.0.0 on x86_64, page-table isolation included, measured
+/// the same way: its MCS configuration, whose ABI Sandglass speaks, and the same kernel without
+/// scheduling contexts, where the operation exists there.
+struct Reference {
+    name: &'static str,
+    mcs: u32,
+    base: Option<u32>,
+}
+
+const fn row(name: &'static str, mcs: u32, base: u32) -> Reference {
+    Reference {
+        name,
+        mcs,
+        base: Some(base),
+    }
+}
+
+const fn mcs_row(name: &'static str, mcs: u32) -> Reference {
+    Reference {
+        name,
+        mcs,
+        base: None,
+    }
+}
+
+const REFERENCE: &[Reference] = &[
+    row("call-0-passive", 221, 193),
+    row("reply-recv-0-passive", 285, 219),
+    row("call-0-passive-fpu", 236, 208),
+    row("reply-recv-0-passive-fpu", 302, 234),
+    row("call-0-active", 1023, 194),
+    row("reply-recv-0-active", 1233, 220),
+    mcs_row("call-10-passive", 1002),
+    mcs_row("reply-recv-10-passive", 1247),
+    row("call-10-active", 1017, 812),
+    row("reply-recv-10-active", 1190, 778),
+    row("send-wake-higher", 878, 710),
+    row("recv-block", 648, 427),
+    row("signal", 446, 364),
+    row("signal-wake-higher", 714, 520),
+    row("wait-block", 562, 420),
+    row("fault-to-handler", 712, 617),
+    row("fault-reply", 1237, 699),
+    row("yield-alone", 488, 288),
+    row("set-priority-self", 725, 623),
+    mcs_row("timer-to-timeout-fault", 864),
+    mcs_row("interrupt-to-driver", 680),
+    row("map-page", 800, 713),
+    row("protect-page", 801, 713),
+    row("retype-frame", 1020, 892),
+];
+
+/// One measured operation, in instructions.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+struct Row {
+    name: String,
+    min: f64,
+    mean: f64,
+    max: f64,
+    /// The reference's MCS configuration.
+    reference: Option<u32>,
+    /// The reference without scheduling contexts.
+    base: Option<u32>,
+    /// `mean / reference`.
+    ratio: Option<f64>,
+}
+
+/// `sandglass bench`.
+pub fn run(args: &BenchArgs) -> Result<ExitCode> {
+    let metadata = program::workspace_metadata()?;
+    let package = program::package_in(&metadata, SYSTEM)?;
+    let root_task = program::build(&package.name)?;
+    let kernel = kernel::build(&KernelOptions::new(Variant::Release))?;
+    let machine = Machine {
+        cpu: CPU.to_owned(),
+        icount: Some(0),
+        ..Machine::default()
+    };
+    let boot = Boot {
+        machine,
+        timeout: Some(TIMEOUT),
+        ..Boot::new(kernel, root_task)
+    };
+    eprintln!("measuring");
+    let outcome = qemu::run(&boot)?;
+    if outcome.end != End::Guest(0) {
+        bail!(
+            "the benchmark system ended with {:?}; its console:\n{}",
+            outcome.end,
+            outcome.console
+        );
+    }
+    let rows = parse(&outcome.console)?;
+    print!("{}", table(&rows));
+    if let Some(path) = &args.json {
+        let json = serde_json::to_string_pretty(&rows).context("cannot write JSON")?;
+        fs::write(path, json + "\n").with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Reads the rows of the console.
+fn parse(console: &str) -> Result<Vec<Row>> {
+    let rows: Vec<Row> = console
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("bench "))
+        .map(|line| parse_row(line).with_context(|| format!("`bench {line}` is not a measurement")))
+        .collect::<Result<_>>()?;
+    if rows.is_empty() {
+        bail!("the benchmark system printed no `bench NAME MIN MEAN MAX`:\n{console}");
+    }
+    Ok(rows)
+}
+
+/// Reads `NAME MIN MEAN MAX`.
+fn parse_row(line: &str) -> Option<Row> {
+    let mut words = line.split_whitespace();
+    let name = words.next()?.to_owned();
+    let mut number = || words.next()?.parse::<f64>().ok();
+    let (min, mean, max) = (number()?, number()?, number()?);
+    let reference = REFERENCE.iter().find(|reference| reference.name == name);
+    Some(Row {
+        name,
+        min,
+        mean,
+        max,
+        reference: reference.map(|reference| reference.mcs),
+        base: reference.and_then(|reference| reference.base),
+        ratio: reference.map(|reference| mean / f64::from(reference.mcs)),
+    })
+}
+
+/// The rows as text.
+fn table(rows: &[Row]) -> String {
+    let mut text = String::from("kernel-only instructions; reference: seL4 16.0.0, x86_64\n\n");
+    text += &format!(
+        "{:<26}{:>8}{:>10}{:>8}{:>12}{:>8}{:>8}\n",
+        "operation", "min", "mean", "max", "ref. MCS", "base", "ratio"
+    );
+    let cell = |number: Option<u32>| number.map_or("-".to_owned(), |number| number.to_string());
+    for row in rows {
+        let ratio = row
+            .ratio
+            .map_or("-".to_owned(), |ratio| format!("{ratio:.2}"));
+        let (reference, base) = (cell(row.reference), cell(row.base));
+        text += &format!(
+            "{:<26}{:>8}{:>10.1}{:>8}{reference:>12}{base:>8}{ratio:>8}\n",
+            row.name, row.min, row.mean, row.max
+        );
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn measurements_stand_beside_their_reference() {
+        let rows = parse("boot\nbench signal 440 446.0 450\r\nbench new 1 2 3\n").unwrap();
+        assert_eq!(rows[0].reference, Some(446));
+        assert_eq!(rows[0].base, Some(364));
+        assert_eq!(rows[0].ratio, Some(1.0));
+        assert_eq!(rows[1].reference, None);
+        assert!(table(&rows).lines().last().unwrap().starts_with("new"));
+    }
+
+    #[test]
+    fn what_is_not_a_measurement_is_refused() {
+        assert!(parse("bench signal 440 x 450\n").is_err());
+        assert!(parse("nothing\n").is_err());
+    }
+
+    #[test]
+    fn references_have_names_of_their_own() {
+        let mut names: Vec<&str> = REFERENCE.iter().map(|reference| reference.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), REFERENCE.len());
+    }
+}

@@ -1,0 +1,287 @@
+//! Rules on the machine code of the kernel.
+//!
+//! Boot code (sections that begin with `.boot`), which runs once before there is a user, is not
+//! judged: it is partly of another instruction width.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{bail, Context, Result};
+use iced_x86::{
+    Decoder, DecoderOptions, FlowControl, Formatter, Instruction, Mnemonic, NasmFormatter,
+};
+use object::{Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind};
+
+/// Functions that may hold a trap instruction (`ud2`, `int3`, `int`), by the end of their path.
+const MAY_TRAP: &[&str] = &[];
+
+/// A function: the code from one symbol to its end.
+#[derive(Debug, Clone)]
+pub struct Function {
+    /// Demangled; the first in the alphabet if the code has several.
+    pub name: String,
+    pub start: u64,
+    /// One past its last byte.
+    pub end: u64,
+    pub code: Vec<Instruction>,
+}
+
+impl Function {
+    /// A finding at `instruction`.
+    fn at(&self, instruction: &Instruction) -> String {
+        let mut text = String::new();
+        NasmFormatter::new().format(instruction, &mut text);
+        format!("{} at {:#x}: {text}", self.name, instruction.ip())
+    }
+}
+
+/// The disassembled kernel.
+#[derive(Debug, Default)]
+pub struct Binary {
+    /// In the order of their addresses, without overlap.
+    pub functions: Vec<Function>,
+    /// Ranges of code, other than padding, that no symbol covers.
+    pub strays: Vec<(u64, u64)>,
+}
+
+impl Binary {
+    /// Reads and disassembles an ELF file.
+    ///
+    /// # Errors
+    /// It is not an ELF file for x86_64, or has no code with symbols.
+    pub fn read(path: &Path) -> Result<Self> {
+        let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let file = object::File::parse(bytes.as_slice())
+            .with_context(|| format!("{} is not an ELF file", path.display()))?;
+        if file.architecture() != object::Architecture::X86_64 {
+            bail!("{} is not for x86_64", path.display());
+        }
+        let mut binary = Self::default();
+        for section in file
+            .sections()
+            .filter(|section| section.kind() == SectionKind::Text)
+        {
+            if section.name().is_ok_and(|name| name.starts_with(".boot")) {
+                continue;
+            }
+            let code = section.data().context("a text section has no data")?;
+            let symbols = symbols_of(&file, &section);
+            binary.add_section(section.address(), code, &symbols);
+        }
+        if binary.functions.is_empty() {
+            bail!(
+                "{} has no code with symbols (was it stripped?)",
+                path.display()
+            );
+        }
+        Ok(binary)
+    }
+
+    /// Cuts a section at its symbols, and disassembles the pieces. A symbol without a size
+    /// reaches to the next.
+    fn add_section(&mut self, base: u64, code: &[u8], symbols: &BTreeMap<u64, (String, u64)>) {
+        let section_end = base + code.len() as u64;
+        let slice = |start: u64, end: u64| &code[(start - base) as usize..(end - base) as usize];
+        let mut covered = base;
+        for (&start, (name, size)) in symbols {
+            let next = symbols
+                .range(start + 1..)
+                .next()
+                .map_or(section_end, |(&next, _)| next);
+            let end = if *size == 0 {
+                next
+            } else {
+                (start + size).min(next)
+            };
+            self.add_stray(covered, slice(covered, start));
+            let decoder = Decoder::with_ip(64, slice(start, end), start, DecoderOptions::NONE);
+            let code = decoder.into_iter().collect();
+            self.functions.push(Function {
+                name: name.clone(),
+                start,
+                end,
+                code,
+            });
+            covered = end;
+        }
+        self.add_stray(covered, slice(covered, section_end));
+    }
+
+    /// Notes code without a symbol, unless it is padding: zeros, `int3`, or `nop`.
+    fn add_stray(&mut self, start: u64, code: &[u8]) {
+        let is_padding = |instruction: Instruction| {
+            matches!(instruction.mnemonic(), Mnemonic::Nop | Mnemonic::Int3)
+        };
+        let zeros = code.iter().all(|&byte| byte == 0);
+        if !zeros
+            && !Decoder::with_ip(64, code, start, 0)
+                .into_iter()
+                .all(is_padding)
+        {
+            self.strays.push((start, start + code.len() as u64));
+        }
+    }
+
+    /// The function that holds `address`.
+    pub fn function_at(&self, address: u64) -> Option<usize> {
+        let after = self
+            .functions
+            .partition_point(|function| function.start <= address);
+        let index = after.checked_sub(1)?;
+        (address < self.functions[index].end).then_some(index)
+    }
+
+    fn find(&self, is_wrong: impl Fn(&Function, &Instruction) -> bool) -> Vec<String> {
+        let mut findings = Vec::new();
+        for function in &self.functions {
+            for instruction in &function.code {
+                if is_wrong(function, instruction) {
+                    findings.push(function.at(instruction));
+                }
+            }
+        }
+        findings
+    }
+}
+
+/// Names and sizes of the symbols of a text section, by address: compiled functions, and labels
+/// of assembly.
+fn symbols_of(file: &object::File, section: &object::Section) -> BTreeMap<u64, (String, u64)> {
+    let range = section.address()..section.address() + section.size();
+    let mut symbols: BTreeMap<u64, (String, u64)> = BTreeMap::new();
+    for symbol in file.symbols() {
+        let code = matches!(
+            symbol.kind(),
+            SymbolKind::Text | SymbolKind::Unknown | SymbolKind::Label
+        );
+        if !code || symbol.section_index() != Some(section.index()) {
+            continue;
+        }
+        let (Ok(name), true) = (symbol.name(), range.contains(&symbol.address())) else {
+            continue;
+        };
+        if name.is_empty() {
+            continue;
+        }
+        let name = format!("{:#}", rustc_demangle::demangle(name));
+        let entry = symbols
+            .entry(symbol.address())
+            .or_insert_with(|| (name.clone(), 0));
+        entry.1 = entry.1.max(symbol.size());
+        if name < entry.0 {
+            entry.0 = name;
+        }
+    }
+    symbols
+}
+
+/// Code that no symbol covers, and bytes that are no instruction.
+pub fn unattributed_code(binary: &Binary) -> Vec<String> {
+    let strays = binary.strays.iter().map(|(start, end)| {
+        format!("code without a symbol from {start:#x} to {end:#x}; give it `.type` and `.size`")
+    });
+    strays
+        .chain(binary.find(|_, instruction| instruction.is_invalid()))
+        .collect()
+}
+
+/// Indirect calls and jumps. (Returns, IRET and SYSRET are none.)
+pub fn indirect_branches(binary: &Binary) -> Vec<String> {
+    binary.find(|_, instruction| {
+        matches!(
+            instruction.flow_control(),
+            FlowControl::IndirectBranch | FlowControl::IndirectCall
+        )
+    })
+}
+
+/// Trap instructions outside of the named functions.
+pub fn trap_instructions(binary: &Binary) -> Vec<String> {
+    binary.find(|function, instruction| {
+        let traps = matches!(
+            instruction.mnemonic(),
+            Mnemonic::Ud0
+                | Mnemonic::Ud1
+                | Mnemonic::Ud2
+                | Mnemonic::Int3
+                | Mnemonic::Int
+                | Mnemonic::Int1
+        );
+        traps && !MAY_TRAP.iter().any(|name| function.name.ends_with(name))
+    })
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// A binary of the given functions, one after the other from 0x1000.
+    pub fn binary(functions: &[(&str, &[u8])]) -> Binary {
+        let mut code = Vec::new();
+        let mut symbols = BTreeMap::new();
+        for (name, body) in functions {
+            let start = 0x1000 + code.len() as u64;
+            symbols.insert(start, ((*name).to_owned(), body.len() as u64));
+            code.extend_from_slice(body);
+        }
+        let mut binary = Binary::default();
+        binary.add_section(0x1000, &code, &symbols);
+        binary
+    }
+
+    const RET: u8 = 0xc3;
+
+    #[test]
+    fn indirect_branches_are_found() {
+        let call_rax = [0xff, 0xd0, RET];
+        let jmp_mem = [0xff, 0x24, 0xc5, 0, 0, 0, 0];
+        assert_eq!(indirect_branches(&binary(&[("f", &call_rax)])).len(), 1);
+        assert_eq!(indirect_branches(&binary(&[("f", &jmp_mem)])).len(), 1);
+    }
+
+    #[test]
+    fn returns_are_not_indirect_branches() {
+        let iretq = [0x48, 0xcf];
+        let sysretq = [0x48, 0x0f, 0x07];
+        let syscall_free = binary(&[("f", &[RET]), ("g", &iretq), ("h", &sysretq)]);
+        assert_eq!(indirect_branches(&syscall_free), [""; 0]);
+    }
+
+    #[test]
+    fn traps_are_found_with_their_function() {
+        let findings = trap_instructions(&binary(&[("f", &[RET]), ("g", &[0x0f, 0x0b])]));
+        assert_eq!(findings, ["g at 0x1001: ud2"]);
+        assert_eq!(trap_instructions(&binary(&[("f", &[0xcc, RET])])).len(), 1);
+    }
+
+    #[test]
+    fn code_without_a_symbol_is_found_and_padding_is_not() {
+        let mut binary = Binary::default();
+        let symbols = BTreeMap::from([(0x1001, ("f".to_owned(), 1))]);
+        binary.add_section(0x1000, &[0x90, RET, 0xcc, 0xcc], &symbols);
+        assert_eq!(unattributed_code(&binary), [""; 0]);
+        let mut binary = Binary::default();
+        binary.add_section(0x1000, &[0x90, RET, RET], &symbols);
+        assert_eq!(unattributed_code(&binary).len(), 1);
+    }
+
+    #[test]
+    fn bytes_that_are_no_instruction_are_found() {
+        assert_eq!(unattributed_code(&binary(&[("f", &[0x06])])).len(), 1);
+    }
+
+    #[test]
+    fn a_label_without_a_size_reaches_to_the_next() {
+        let symbols = BTreeMap::from([
+            (0x1000, ("entry".to_owned(), 0)),
+            (0x1002, ("exit".to_owned(), 0)),
+        ]);
+        let mut binary = Binary::default();
+        binary.add_section(0x1000, &[0x90, 0x90, RET], &symbols);
+        assert_eq!(binary.strays, []);
+        assert_eq!(binary.function_at(0x1001), Some(0));
+        assert_eq!(binary.function_at(0x1002), Some(1));
+        assert_eq!(binary.function_at(0x1003), None);
+    }
+}

@@ -1,0 +1,89 @@
+//! Formatting and lints, as far as the toolchains here can judge them.
+
+use std::process::Command;
+
+use super::{Context, Verdict};
+use crate::toolchain::{self, KernelToolchain};
+use crate::workspace;
+
+/// rustfmt has nothing to change.
+pub fn formatting(_: &mut Context) -> Verdict {
+    if !toolchain::host_has("fmt") {
+        return Verdict::Skipped("rustfmt is not installed (rustup component add rustfmt)".into());
+    }
+    verdict(toolchain::host_cargo().args(["fmt", "--all", "--check"]))
+}
+
+/// clippy has no warning about any target of the workspace, as built for the host.
+pub fn workspace(_: &mut Context) -> Verdict {
+    if !toolchain::host_has("clippy") {
+        return Verdict::Skipped("clippy is not installed (rustup component add clippy)".into());
+    }
+    let mut cargo = toolchain::host_cargo();
+    cargo.args([
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--quiet",
+        "--",
+        "-Dwarnings",
+    ]);
+    verdict(&mut cargo)
+}
+
+/// clippy has no warning about the kernel as built for the bare machine, with and without the
+/// debug calls.
+pub fn bare_kernel(_: &mut Context) -> Verdict {
+    let toolchain = match KernelToolchain::find() {
+        Ok(toolchain) => toolchain,
+        Err(error) => return Verdict::Broken(vec![format!("{error:#}")]),
+    };
+    if !toolchain.has_clippy() {
+        return Verdict::Skipped(
+            "the kernel's toolchain has no clippy (rustup target add x86_64-unknown-none)".into(),
+        );
+    }
+    let mut findings = Vec::new();
+    for features in ["", "debug"] {
+        let mut cargo = toolchain.cargo("clippy");
+        cargo.args([
+            "--package",
+            "sandglass-kernel",
+            "--quiet",
+            "--features",
+            features,
+        ]);
+        cargo
+            .arg("--target-dir")
+            .arg(workspace::target_dir().join("kernel"));
+        cargo.args(["--", "-Dwarnings"]);
+        if let Verdict::Broken(more) = verdict(&mut cargo) {
+            findings.extend(more);
+        }
+    }
+    Verdict::of(findings)
+}
+
+/// Kept if `command` succeeds; otherwise what it said.
+fn verdict(command: &mut Command) -> Verdict {
+    match command.output() {
+        Ok(out) if out.status.success() => Verdict::Kept,
+        Ok(out) => {
+            let said = [out.stdout, out.stderr].concat();
+            Verdict::Broken(vec![String::from_utf8_lossy(&said).trim().to_owned()])
+        }
+        Err(error) => Verdict::Broken(vec![format!("cannot run cargo: {error}")]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_failing_command_says_is_the_finding() {
+        let failing = verdict(Command::new("sh").args(["-c", "echo bad; exit 1"]));
+        assert_eq!(failing, Verdict::Broken(vec!["bad".into()]));
+        assert_eq!(verdict(&mut Command::new("true")), Verdict::Kept);
+    }
+}

@@ -1,0 +1,190 @@
+//! `sandglass check`: the rules that the repository keeps, each with a name of its own.
+//!
+//! - [`lints`]: formatting and the compiler's and clippy's lints;
+//! - [`source`]: what the kernel's source may hold, and where `unsafe` stands;
+//! - [`binary`]: what the machine code of the release kernel may hold.
+
+pub mod binary;
+mod call_graph;
+mod lints;
+mod safety_comments;
+pub mod source;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+
+use crate::kernel::{self, KernelOptions, Variant};
+
+use binary::Binary;
+
+/// What a rule found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    Kept,
+    /// The machine lacks what is needed to tell.
+    Skipped(String),
+    /// One finding for each place, with what would be right.
+    Broken(Vec<String>),
+}
+
+impl Verdict {
+    fn of(findings: Vec<String>) -> Self {
+        if findings.is_empty() {
+            Self::Kept
+        } else {
+            Self::Broken(findings)
+        }
+    }
+}
+
+/// A rule of the repository.
+pub struct Rule {
+    /// As in `check::NAME`.
+    pub name: &'static str,
+    /// What it says.
+    pub about: &'static str,
+    pub check: fn(&mut Context) -> Verdict,
+}
+
+/// All rules.
+pub const RULES: &[Rule] = &[
+    Rule {
+        name: "formatting",
+        about: "rustfmt has nothing to change",
+        check: lints::formatting,
+    },
+    Rule {
+        name: "lints",
+        about: "clippy has no warning",
+        check: lints::workspace,
+    },
+    Rule {
+        name: "kernel_lints",
+        about: "clippy has no warning about the kernel on the bare machine",
+        check: lints::bare_kernel,
+    },
+    Rule {
+        name: "no_features",
+        about: "no unstable feature of the language",
+        check: |_| {
+            source::check(
+                source::no_features,
+                &["abi", "kernel", "user", "systems", "tools"],
+            )
+        },
+    },
+    Rule {
+        name: "unsafe_rooms",
+        about: "`unsafe` in the kernel stands in arch/ and mem/ only",
+        check: |_| source::check(source::unsafe_rooms, &["kernel/src"]),
+    },
+    Rule {
+        name: "safety_comments",
+        about: "every `unsafe` has its argument",
+        check: |_| source::check(safety_comments::rule, &["abi", "kernel", "user", "systems"]),
+    },
+    Rule {
+        name: "no_static_mut",
+        about: "no `static mut` in the kernel, and no static outside of arch/",
+        check: |_| source::check(source::statics, &["kernel/src"]),
+    },
+    Rule {
+        name: "no_dynamic_calls",
+        about: "no `dyn` and no function pointer in the kernel outside of arch/",
+        check: |_| source::check(source::dynamic_calls, &["kernel/src"]),
+    },
+    Rule {
+        name: "no_panic_path",
+        about: "the release kernel links although its panic handler calls a symbol without \
+                definition",
+        check: |context| match context.release_kernel() {
+            Ok(_) => Verdict::Kept,
+            Err(error) => Verdict::Broken(vec![error]),
+        },
+    },
+    Rule {
+        name: "attributed_code",
+        about: "all machine code of the release kernel belongs to a symbol and decodes",
+        check: |context| context.judge(binary::unattributed_code),
+    },
+    Rule {
+        name: "no_indirect_calls",
+        about: "no indirect call or jump in the release kernel",
+        check: |context| context.judge(binary::indirect_branches),
+    },
+    Rule {
+        name: "acyclic_calls",
+        about: "no recursion in the release kernel",
+        check: |context| context.judge(call_graph::cycles),
+    },
+    Rule {
+        name: "trap_instructions",
+        about: "trap instructions in the release kernel stand in named functions only",
+        check: |context| context.judge(binary::trap_instructions),
+    },
+];
+
+/// What rules share: the release kernel is built and disassembled once.
+#[derive(Default)]
+pub struct Context {
+    release_kernel: Option<Result<Binary, String>>,
+}
+
+impl Context {
+    /// The release kernel, or why there is none.
+    fn release_kernel(&mut self) -> Result<&Binary, String> {
+        self.release_kernel
+            .get_or_insert_with(|| {
+                kernel::build(&KernelOptions::new(Variant::Release))
+                    .and_then(|path| Binary::read(&path))
+                    .map_err(|error| format!("{error:#}"))
+            })
+            .as_ref()
+            .map_err(Clone::clone)
+    }
+
+    fn judge(&mut self, rule: fn(&Binary) -> Vec<String>) -> Verdict {
+        match self.release_kernel() {
+            Ok(binary) => Verdict::of(rule(binary)),
+            Err(_) => Verdict::Broken(vec!["there is no release kernel to judge".to_owned()]),
+        }
+    }
+}
+
+/// `sandglass check`.
+pub fn run() -> Result<ExitCode> {
+    let mut context = Context::default();
+    let mut broken = 0;
+    for rule in RULES {
+        match (rule.check)(&mut context) {
+            Verdict::Kept => println!("ok       {:<18} {}", rule.name, rule.about),
+            Verdict::Skipped(reason) => println!("skipped  {:<18} {reason}", rule.name),
+            Verdict::Broken(findings) => {
+                broken += 1;
+                println!("BROKEN   {:<18} {}", rule.name, rule.about);
+                for line in findings.iter().flat_map(|finding| finding.lines()) {
+                    println!("         {line}");
+                }
+            }
+        }
+    }
+    if broken == 0 {
+        return Ok(ExitCode::SUCCESS);
+    }
+    println!("{broken} of {} rules broken", RULES.len());
+    Ok(ExitCode::FAILURE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_have_names_of_their_own() {
+        let mut names: Vec<&str> = RULES.iter().map(|rule| rule.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), RULES.len());
+    }
+}

@@ -1,0 +1,107 @@
+//! Every `unsafe` has its argument: a `SAFETY:` comment at a use, a `# Safety` section (or such a
+//! comment) at a declaration.
+
+use super::source::{unsafe_places, Source};
+
+/// Lines of one statement that may stand between an `unsafe` and the comment above the statement.
+const STATEMENT_LINES: usize = 8;
+
+/// See the module.
+pub fn rule(source: &Source) -> Vec<String> {
+    let lines: Vec<&str> = source.text.lines().map(str::trim).collect();
+    unsafe_places(source)
+        .iter()
+        .filter(|place| !has_argument(&lines, place.span.start().line, place.is_declaration))
+        .map(|place| {
+            let what = if place.is_declaration {
+                "`unsafe` declaration without a `# Safety` section"
+            } else {
+                "`unsafe` without a `SAFETY:` comment above it"
+            };
+            source.at_line(place.span.start().line, what)
+        })
+        .collect()
+}
+
+/// Whether the comment that belongs to the 1-based `line` has an argument. It may stand at the
+/// end of the line, directly above it, or above the statement that the line continues.
+fn has_argument(lines: &[&str], line: usize, is_declaration: bool) -> bool {
+    let argues = |text: &str| {
+        text.contains("SAFETY:")
+            || (is_declaration && is_comment(text) && text.contains("# Safety"))
+    };
+    let at = line - 1;
+    if lines[at]
+        .split_once("//")
+        .is_some_and(|(_, comment)| argues(comment))
+    {
+        return true;
+    }
+    let mut statement_lines = 0;
+    for text in lines[..at].iter().rev() {
+        if is_comment(text) {
+            if argues(text) {
+                return true;
+            }
+        } else if text.starts_with("#[") || is_another_unsafe_impl(lines[at], text) {
+            // Attributes stand between; implementations side by side share an argument.
+        } else if ends_statement(text) || statement_lines == STATEMENT_LINES {
+            return false;
+        } else {
+            statement_lines += 1;
+        }
+    }
+    false
+}
+
+fn is_comment(line: &str) -> bool {
+    line.starts_with("//")
+}
+
+fn is_another_unsafe_impl(line: &str, other: &str) -> bool {
+    line.starts_with("unsafe impl") && other.starts_with("unsafe impl")
+}
+
+/// Whether the line after `line` begins a new statement or item.
+fn ends_statement(line: &str) -> bool {
+    line.is_empty() || line.ends_with([';', '{', '}', ','])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn findings(text: &str) -> usize {
+        rule(&Source::parse("kernel/src/mem/a.rs", text.to_owned()).unwrap()).len()
+    }
+
+    #[test]
+    fn a_use_without_an_argument_is_found() {
+        assert_eq!(findings("fn f() {\n    unsafe { g() }\n}"), 1);
+        assert_eq!(findings("unsafe impl Send for X {}"), 1);
+        assert_eq!(findings("unsafe fn f() {}"), 1);
+        assert_eq!(
+            findings("/// # Safety of another\nfn f() {\n    unsafe { g() }\n}"),
+            1
+        );
+    }
+
+    #[test]
+    fn an_argument_belongs_to_its_own_statement() {
+        let text = "fn f() {\n    // SAFETY: fine.\n    unsafe { g() };\n    unsafe { g() };\n}";
+        assert_eq!(findings(text), 1);
+    }
+
+    #[test]
+    fn arguments_are_seen_where_they_stand() {
+        for text in [
+            "fn f() {\n    // SAFETY: fine.\n    unsafe { g() }\n}",
+            "fn f() {\n    // SAFETY: fine.\n    // Really.\n    let x =\n        unsafe { g() };\n}",
+            "fn f() {\n    unsafe { g() } // SAFETY: fine.\n}",
+            "/// # Safety\n/// Be careful.\n#[inline]\nunsafe fn f() {}",
+            "// SAFETY: fine.\nunsafe impl Send for X {}\nunsafe impl Sync for X {}",
+        ] {
+            assert_eq!(findings(text), 0, "{text}");
+        }
+    }
+}

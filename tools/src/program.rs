@@ -1,0 +1,100 @@
+//! The packages of the workspace, and the building of user programs (root tasks, components).
+
+use std::path::PathBuf;
+
+use anyhow::{bail, Context, Result};
+use cargo_metadata::{Message, Metadata, MetadataCommand, Package};
+
+use crate::toolchain;
+use crate::workspace;
+
+/// User programs are built for the host's ABI, with SSE, but for no operating system: static,
+/// not relocatable, linked without a C library.
+const USER_TARGET: &str = "x86_64-unknown-linux-gnu";
+const USER_RUSTFLAGS: &str =
+    "-Clinker=ld.lld -Crelocation-model=static -Ctarget-feature=+crt-static";
+
+/// The workspace's packages, without their dependencies.
+///
+/// # Errors
+/// A manifest is wrong; the message is cargo's.
+pub fn workspace_metadata() -> Result<Metadata> {
+    let cargo = toolchain::host_cargo();
+    let mut command = MetadataCommand::new();
+    command
+        .cargo_path(cargo.get_program())
+        .current_dir(workspace::root())
+        .no_deps();
+    command
+        .exec()
+        .context("cannot read the workspace's manifests")
+}
+
+/// The package whose manifest stands in `folder` of the repository.
+///
+/// # Errors
+/// There is none.
+pub fn package_in<'m>(metadata: &'m Metadata, folder: &str) -> Result<&'m Package> {
+    let manifest = workspace::root().join(folder).join("Cargo.toml");
+    metadata
+        .packages
+        .iter()
+        .find(|package| package.manifest_path.as_std_path() == manifest)
+        .with_context(|| format!("`{folder}` is not a package of the workspace"))
+}
+
+/// Builds the user program of `package` and returns its ELF file.
+///
+/// # Errors
+/// It does not build, with the compiler's messages; or the package has no binary of its name.
+pub fn build(package: &str) -> Result<PathBuf> {
+    let mut paths = build_all(&[package])?;
+    paths.pop().context("one program was asked for")
+}
+
+/// Builds the user programs of `packages` at once and returns their ELF files in that order.
+///
+/// # Errors
+/// As [`build`].
+pub fn build_all(packages: &[&str]) -> Result<Vec<PathBuf>> {
+    if packages.is_empty() {
+        return Ok(Vec::new());
+    }
+    if toolchain::lld().is_none() {
+        bail!("`ld.lld` is not installed: on Debian, `apt-get install lld`");
+    }
+    let mut cargo = toolchain::host_cargo();
+    cargo.args(["build", "--release", "--target", USER_TARGET]);
+    cargo.args(["--message-format", "json-render-diagnostics"]);
+    cargo
+        .arg("--target-dir")
+        .arg(workspace::target_dir().join("user"));
+    cargo.env(
+        "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUSTFLAGS",
+        USER_RUSTFLAGS,
+    );
+    for package in packages {
+        cargo.args(["--package", package]);
+    }
+    let what = packages.join(", ");
+    eprintln!("building {what}");
+    let artifacts = toolchain::build(&mut cargo, &what)?;
+    let mut executables = Vec::new();
+    for message in Message::parse_stream(artifacts.as_slice()) {
+        if let Message::CompilerArtifact(artifact) =
+            message.context("cannot read cargo's output")?
+        {
+            executables.extend(artifact.executable.map(|path| (artifact.target.name, path)));
+        }
+    }
+    packages
+        .iter()
+        .map(|&package| {
+            executables
+                .iter()
+                .find(|(name, _)| name == package)
+                .map(|(_, path)| path.clone().into_std_path_buf())
+                .with_context(|| format!("package `{package}` has no binary of its name"))
+        })
+        .collect()
+}

@@ -1,0 +1,362 @@
+//! Tests that run in QEMU, as root tasks on the kernel.
+//!
+//! A package takes part by `[package.metadata.sandglass] test = { ... }` ([`Config`]). Its
+//! binary prints `test NAME ... ok` or `test NAME ... FAILED: reason` for each test, then
+//! `N passed, N failed`, and ends the run with status 0 if nothing failed.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::{mpsc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{bail, Context, Result};
+use serde::Deserialize;
+
+use super::lines::{self, Verdict};
+use super::report::Report;
+use super::Filter;
+use crate::kernel::{self, KernelOptions, Variant};
+use crate::program;
+use crate::qemu::{self, Boot, End, Machine, Outcome};
+
+/// QEMU runs at the same time.
+const PARALLEL_RUNS: usize = 2;
+
+/// How a package's tests are run.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Config {
+    /// Kernels to run on, each in turn.
+    #[serde(default = "both_kernels")]
+    kernels: Vec<Variant>,
+    /// Virtual time with 2^icount ns for an instruction; real time if absent.
+    icount: Option<u8>,
+    /// Memory of the machine, in MiB.
+    #[serde(default = "default_memory")]
+    memory: u32,
+    #[serde(default = "default_cores")]
+    cores: u32,
+    /// QEMU's `-cpu`.
+    cpu: Option<String>,
+    /// Limit of a run, in seconds of the host's time.
+    #[serde(default = "default_timeout")]
+    timeout: u64,
+    /// The least number of tests that must pass: guards against a suite that loses its tests.
+    min_passed: usize,
+}
+
+fn both_kernels() -> Vec<Variant> {
+    vec![Variant::Debug, Variant::Release]
+}
+
+fn default_memory() -> u32 {
+    256
+}
+
+fn default_cores() -> u32 {
+    1
+}
+
+fn default_timeout() -> u64 {
+    120
+}
+
+/// One boot of one package on one kernel.
+struct Run {
+    /// Prefix of its tests' names.
+    prefix: String,
+    variant: Variant,
+    root_task: PathBuf,
+    config: Config,
+}
+
+/// A test's full name and verdict.
+type NamedResult = (String, Verdict);
+
+/// Builds and boots every test system that can have a wanted test.
+pub fn run(filter: &Filter, report: &mut Report) -> Result<()> {
+    let suites = suites()?;
+    let packages: Vec<&str> = suites.iter().map(|(package, _)| package.as_str()).collect();
+    let programs = match program::build_all(&packages) {
+        Ok(programs) => programs,
+        Err(error) => {
+            report.failed("qemu::build", &format!("{error:#}"));
+            return Ok(());
+        }
+    };
+    let mut runs = Vec::new();
+    for ((package, config), root_task) in suites.into_iter().zip(programs) {
+        let image =
+            fs::read(&root_task).with_context(|| format!("cannot read {}", root_task.display()))?;
+        for &variant in &config.kernels {
+            let prefix = format!("qemu::{package}::{}", variant.name());
+            if may_have(filter, &prefix, &image) {
+                let (root_task, config) = (root_task.clone(), config.clone());
+                runs.push(Run {
+                    prefix,
+                    variant,
+                    root_task,
+                    config,
+                });
+            }
+        }
+    }
+    let mut kernels = HashMap::new();
+    for variant in both_kernels() {
+        if runs.iter().any(|run| run.variant == variant) {
+            match kernel::build(&KernelOptions::new(variant)) {
+                Ok(path) => {
+                    kernels.insert(variant, path);
+                }
+                Err(error) => {
+                    let name = format!("qemu::{}_kernel", variant.name());
+                    report.failed(&name, &format!("{error:#}"));
+                    runs.retain(|run| run.variant != variant);
+                }
+            }
+        }
+    }
+    boot_all(runs, &kernels, filter, report);
+    Ok(())
+}
+
+/// The packages with tests, by name.
+fn suites() -> Result<Vec<(String, Config)>> {
+    let mut suites = Vec::new();
+    for package in program::workspace_metadata()?.packages {
+        let test = &package.metadata["sandglass"]["test"];
+        if !test.is_null() {
+            let config = Config::deserialize(test).with_context(|| {
+                format!(
+                    "[package.metadata.sandglass] test in {}",
+                    package.manifest_path
+                )
+            })?;
+            suites.push((package.name.to_string(), config));
+        }
+    }
+    suites.sort_by(|a, b| a.0.cmp(&b.0));
+    Ok(suites)
+}
+
+/// Whether the root task `image` can print a wanted name: each word of the pattern is in the
+/// prefix or in the image. (Digits may be computed, so they do not count.)
+fn may_have(filter: &Filter, prefix: &str, image: &[u8]) -> bool {
+    let Some(pattern) = &filter.0 else {
+        return true;
+    };
+    if prefix.contains(pattern.as_str()) {
+        return true;
+    }
+    pattern
+        .split(|c: char| !c.is_alphabetic() && c != '_')
+        .filter(|word| !word.is_empty())
+        .all(|word| {
+            prefix.contains(word)
+                || image
+                    .windows(word.len())
+                    .any(|part| part == word.as_bytes())
+        })
+}
+
+/// Boots `runs`, [`PARALLEL_RUNS`] at a time, and reports each when it ends.
+fn boot_all(
+    runs: Vec<Run>,
+    kernels: &HashMap<Variant, PathBuf>,
+    filter: &Filter,
+    report: &mut Report,
+) {
+    let queue = Mutex::new(runs.into_iter());
+    let (sender, results) = mpsc::channel::<Vec<NamedResult>>();
+    thread::scope(|scope| {
+        for _ in 0..PARALLEL_RUNS {
+            let (sender, queue) = (sender.clone(), &queue);
+            scope.spawn(move || loop {
+                let Some(run) = queue.lock().expect("no worker panics").next() else {
+                    break;
+                };
+                eprintln!("booting {}", run.prefix);
+                let outcome = boot(&run, &kernels[&run.variant]);
+                if sender.send(judge(&run, outcome)).is_err() {
+                    break;
+                }
+            });
+        }
+        drop(sender);
+        for (name, verdict) in results.into_iter().flatten() {
+            match verdict {
+                // A run that ended badly is reported whichever of its tests was wanted.
+                Verdict::Failed(reason) => report.failed(&name, &reason),
+                _ if !filter.accepts(&name) => {}
+                Verdict::Passed => report.passed(&name),
+                Verdict::Ignored => report.skipped(&name, "marked as ignored"),
+            }
+        }
+    });
+}
+
+fn boot(run: &Run, kernel: &PathBuf) -> Result<Outcome> {
+    let config = &run.config;
+    let mut machine = Machine {
+        cores: config.cores,
+        memory_mib: config.memory,
+        icount: config.icount,
+        ..Machine::default()
+    };
+    if let Some(cpu) = &config.cpu {
+        machine.cpu.clone_from(cpu);
+    }
+    let timeout = Some(Duration::from_secs(config.timeout));
+    qemu::run(&Boot {
+        machine,
+        timeout,
+        ..Boot::new(kernel, &run.root_task)
+    })
+}
+
+/// The results of a run: its tests', and one more under its own name if it did not end well.
+fn judge(run: &Run, outcome: Result<Outcome>) -> Vec<NamedResult> {
+    let (mut results, ending) = match outcome {
+        Ok(outcome) => {
+            let results: Vec<NamedResult> = outcome
+                .console
+                .lines()
+                .filter_map(lines::result)
+                .map(|(test, verdict)| (format!("{}::{test}", run.prefix), verdict))
+                .collect();
+            let ending = check_ending(&run.config, &outcome, &results)
+                .with_context(|| format!("console:\n{}", tail(&outcome.console)));
+            (results, ending)
+        }
+        Err(error) => (Vec::new(), Err(error)),
+    };
+    if let Err(error) = ending {
+        results.push((run.prefix.clone(), Verdict::Failed(format!("{error:?}"))));
+    }
+    results
+}
+
+/// Whether the run ended by itself, with the number of tests that it reported, enough of them,
+/// and a status that agrees.
+fn check_ending(config: &Config, outcome: &Outcome, results: &[NamedResult]) -> Result<()> {
+    let status = match outcome.end {
+        End::Guest(status) => status,
+        End::TimedOut => bail!("no end within {} s", config.timeout),
+        End::Until => bail!("ended before its end"),
+    };
+    let Some(closing) = outcome.console.lines().rev().find_map(lines::closing) else {
+        bail!("ended with status {status}, without the line `N passed, N failed`");
+    };
+    let count = |wanted: fn(&Verdict) -> bool| results.iter().filter(|(_, v)| wanted(v)).count();
+    let passed = count(|verdict| *verdict == Verdict::Passed);
+    let failed = count(|verdict| matches!(verdict, Verdict::Failed(_)));
+    if closing != (passed, failed) {
+        bail!("closes with {closing:?} passed and failed, but reported {passed} and {failed}");
+    }
+    if (status == 0) != (failed == 0) {
+        bail!("ended with status {status} after {failed} failures");
+    }
+    if passed + failed < config.min_passed {
+        bail!(
+            "ran {} tests, but must run at least {}",
+            passed + failed,
+            config.min_passed
+        );
+    }
+    Ok(())
+}
+
+/// The last lines of a console.
+fn tail(console: &str) -> String {
+    const LINES: usize = 30;
+    let lines: Vec<&str> = console.lines().collect();
+    lines[lines.len().saturating_sub(LINES)..].join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judge_console(console: &str, end: End, min_passed: usize) -> Vec<NamedResult> {
+        let config = Config {
+            kernels: both_kernels(),
+            icount: None,
+            memory: 256,
+            cores: 1,
+            cpu: None,
+            timeout: 1,
+            min_passed,
+        };
+        let prefix = "qemu::x::debug".to_owned();
+        let run = Run {
+            prefix,
+            variant: Variant::Debug,
+            root_task: PathBuf::new(),
+            config,
+        };
+        judge(
+            &run,
+            Ok(Outcome {
+                end,
+                console: console.to_owned(),
+            }),
+        )
+    }
+
+    fn failures(results: &[NamedResult]) -> Vec<&str> {
+        results
+            .iter()
+            .filter(|(_, verdict)| matches!(verdict, Verdict::Failed(_)))
+            .map(|(name, _)| name.as_str())
+            .collect()
+    }
+
+    #[test]
+    fn a_good_run_has_its_tests_alone() {
+        let results = judge_console(
+            "hello\ntest a ... ok\n1 passed, 0 failed\n",
+            End::Guest(0),
+            1,
+        );
+        assert_eq!(results, [("qemu::x::debug::a".to_owned(), Verdict::Passed)]);
+    }
+
+    #[test]
+    fn a_run_that_ends_otherwise_has_failed() {
+        for (console, end, min_passed) in [
+            ("test a ... ok\n", End::Guest(0), 1),
+            ("test a ... ok\n1 passed, 0 failed\n", End::TimedOut, 1),
+            ("test a ... ok\n1 passed, 0 failed\n", End::Guest(1), 1),
+            ("test a ... ok\n2 passed, 0 failed\n", End::Guest(0), 1),
+            ("test a ... ok\n1 passed, 0 failed\n", End::Guest(0), 2),
+        ] {
+            let results = judge_console(console, end, min_passed);
+            assert_eq!(failures(&results), ["qemu::x::debug"], "{console} {end:?}");
+        }
+    }
+
+    #[test]
+    fn a_failed_test_is_reported_once() {
+        let console = "test a ... FAILED: no\n0 passed, 1 failed\n";
+        let results = judge_console(console, End::Guest(1), 1);
+        assert_eq!(failures(&results), ["qemu::x::debug::a"]);
+    }
+
+    #[test]
+    fn a_system_is_booted_if_it_can_have_a_wanted_test() {
+        let may = |pattern: &str| {
+            may_have(
+                &Filter(Some(pattern.into())),
+                "qemu::time::debug",
+                b"..herd_of_..",
+            )
+        };
+        assert!(may("time::debug"));
+        assert!(may("herd"));
+        assert!(may("debug::herd_of_10"));
+        assert!(!may("cspace"));
+        assert!(may_have(&Filter(None), "qemu::time::debug", b""));
+    }
+}

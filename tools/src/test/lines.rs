@@ -1,0 +1,82 @@
+//! The lines that tests print: `test NAME ... ok`, as Rust's test harness and Sandglass's root
+//! tasks have them.
+
+/// One test's result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    Passed,
+    Ignored,
+    /// With the reason, if the line has one.
+    Failed(String),
+}
+
+/// Reads `test NAME ... VERDICT`; any other line is `None`.
+pub fn result(line: &str) -> Option<(&str, Verdict)> {
+    let (name, verdict) = line.trim_end().strip_prefix("test ")?.split_once(" ... ")?;
+    let verdict = match verdict {
+        "ok" => Verdict::Passed,
+        "FAILED" => Verdict::Failed(String::new()),
+        _ if verdict.starts_with("ignored") => Verdict::Ignored,
+        _ => Verdict::Failed(verdict.strip_prefix("FAILED: ")?.to_owned()),
+    };
+    Some((name, verdict))
+}
+
+/// Reads the closing line `N passed, N failed` of a root task.
+pub fn closing(line: &str) -> Option<(usize, usize)> {
+    let (passed, failed) = line
+        .trim()
+        .strip_suffix(" failed")?
+        .split_once(" passed, ")?;
+    Some((passed.parse().ok()?, failed.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_are_read() {
+        assert_eq!(result("test a::b ... ok"), Some(("a::b", Verdict::Passed)));
+        assert_eq!(result("test a ... ok\r"), Some(("a", Verdict::Passed)));
+        assert_eq!(
+            result("test a ... FAILED: 3 is not 4"),
+            Some(("a", Verdict::Failed("3 is not 4".into())))
+        );
+        assert_eq!(
+            result("test a ... ignored, slow"),
+            Some(("a", Verdict::Ignored))
+        );
+        assert_eq!(
+            result("test src/lib.rs - f (line 3) ... ok"),
+            Some(("src/lib.rs - f (line 3)", Verdict::Passed))
+        );
+    }
+
+    #[test]
+    fn a_reason_may_hold_the_separator() {
+        assert_eq!(
+            result("test a ... FAILED: 1 ... 2"),
+            Some(("a", Verdict::Failed("1 ... 2".into())))
+        );
+    }
+
+    #[test]
+    fn other_lines_are_not_results() {
+        for line in [
+            "testing",
+            "test result: ok. 3 passed; 0 failed",
+            "test a ... maybe",
+            "",
+        ] {
+            assert_eq!(result(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn closing_lines_are_read() {
+        assert_eq!(closing("12 passed, 1 failed\r"), Some((12, 1)));
+        assert_eq!(closing("12 passed, none failed"), None);
+        assert_eq!(closing("12 passed"), None);
+    }
+}

@@ -1,0 +1,50 @@
+//! Shows results as they come, and the verdict at the end.
+
+use std::process::ExitCode;
+
+/// What has happened so far.
+#[derive(Debug, Default)]
+pub struct Report {
+    passed: usize,
+    /// Names and reasons.
+    failed: Vec<(String, String)>,
+}
+
+impl Report {
+    /// Something that takes long has begun.
+    pub fn started(&self, name: &str) {
+        eprintln!("running {name}");
+    }
+
+    pub fn passed(&mut self, name: &str) {
+        println!("test {name} ... ok");
+        self.passed += 1;
+    }
+
+    /// Neither passed nor failed: the machine lacks a tool, or the test is marked as ignored.
+    pub fn skipped(&self, name: &str, reason: &str) {
+        println!("test {name} ... skipped: {reason}");
+    }
+
+    pub fn failed(&mut self, name: &str, reason: &str) {
+        println!("test {name} ... FAILED");
+        self.failed.push((name.to_owned(), reason.to_owned()));
+    }
+
+    /// Prints the failures again, with their reasons, and the closing line. Nothing passed is a
+    /// failure too: a pattern that matches no test is a mistake.
+    pub fn close(self) -> ExitCode {
+        for (name, reason) in &self.failed {
+            println!("\n---- {name}\n{}", reason.trim_end());
+        }
+        if self.passed == 0 && self.failed.is_empty() {
+            eprintln!("error: no test of that name");
+        }
+        println!("\n{} passed, {} failed", self.passed, self.failed.len());
+        if self.failed.is_empty() && self.passed > 0 {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        }
+    }
+}
