@@ -135,20 +135,9 @@ pub fn build(options: &KernelOptions) -> Result<PathBuf> {
     if !features.is_empty() {
         cargo.args(["--features", &features.join(",")]);
     }
-    eprintln!("building the {} kernel", options.variant.name());
-    let out = cargo
-        .stdin(Stdio::null())
-        .output()
-        .with_context(|| format!("cannot run {}", cargo.get_program().to_string_lossy()))?;
-    let messages = String::from_utf8_lossy(&out.stderr);
-    if !out.status.success() {
-        bail!(
-            "the {} kernel does not build:\n{}",
-            options.variant.name(),
-            messages.trim_end()
-        );
-    }
-    eprint!("{messages}");
+    let what = format!("the {} kernel", options.variant.name());
+    eprintln!("building {what}");
+    toolchain::build(&mut cargo, &what)?;
 
     let built = target_dir
         .join(KERNEL_TARGET)

@@ -162,7 +162,13 @@ fn is_progress(line: &str) -> bool {
     line.starts_with(' ')
         && matches!(
             verb,
-            "Compiling" | "Downloading" | "Downloaded" | "Blocking" | "Updating" | "Locking"
+            "Compiling"
+                | "Downloading"
+                | "Downloaded"
+                | "Blocking"
+                | "Updating"
+                | "Locking"
+                | "Finished"
         )
 }
 
