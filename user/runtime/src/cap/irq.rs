@@ -1,0 +1,69 @@
+//! Interrupts (ABI 03 §7).
+
+use sandglass_abi::invocation::{self, x86_64 as label};
+
+use super::{capability, invoke_unit, Capability, Notification, Slot};
+use crate::error::Result;
+
+capability! {
+    /// Authority to make interrupt handlers.
+    IrqControl
+}
+capability! {
+    /// One interrupt.
+    IrqHandler
+}
+
+/// An IOAPIC input and how it signals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IoApicPin {
+    pub ioapic: u64,
+    pub pin: u64,
+    /// Level triggered, else edge triggered.
+    pub level: bool,
+    pub active_low: bool,
+    /// The kernel's interrupt number minus 16, 0 to 107; each can be used once.
+    pub vector: u64,
+}
+
+impl IrqControl {
+    /// Makes a handler for an IOAPIC input and puts its capability into `destination`.
+    ///
+    /// # Errors
+    /// RevokeFirst if the vector is in use.
+    #[inline]
+    pub fn get_ioapic(self, source: IoApicPin, destination: Slot) -> Result<()> {
+        let words = [
+            destination.index(),
+            u64::from(destination.depth()),
+            source.ioapic,
+            source.pin,
+            u64::from(source.level),
+            u64::from(source.active_low),
+            source.vector,
+        ];
+        let caps = [destination.root().cptr()];
+        invoke_unit(self.cptr(), label::IRQ_CONTROL_GET_IOAPIC, words, caps)
+    }
+}
+
+impl IrqHandler {
+    /// Lets the interrupt be delivered again.
+    #[inline]
+    pub fn ack(self) -> Result<()> {
+        invoke_unit(self.cptr(), invocation::IRQ_HANDLER_ACK, [], [])
+    }
+
+    /// Sets what the interrupt signals; the capability's badge is the signal.
+    #[inline]
+    pub fn set_notification(self, notification: Notification) -> Result<()> {
+        let caps = [notification.cptr()];
+        invoke_unit(self.cptr(), invocation::IRQ_HANDLER_SET_NOTIFICATION, [], caps)
+    }
+
+    /// Makes the interrupt signal nothing.
+    #[inline]
+    pub fn clear(self) -> Result<()> {
+        invoke_unit(self.cptr(), invocation::IRQ_HANDLER_CLEAR, [], [])
+    }
+}

@@ -1,0 +1,163 @@
+//! `print!` and `println!`: the kernel's debug console, or a serial port driven from user level.
+//!
+//! The debug console exists in debug kernels only; on a release kernel its system call is a
+//! fault. A program for both kinds takes the serial port: [`use_serial`].
+
+use core::fmt;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use crate::cap::IoPort;
+use crate::error::Result;
+use crate::sys;
+
+/// Where output goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// The kernel's debug console.
+    Debug,
+    /// The 16550 serial port at [`COM1_FIRST`].
+    Serial(IoPort),
+    /// Nowhere.
+    Silent,
+}
+
+/// I/O ports of the first serial port.
+pub const COM1_FIRST: u16 = 0x3f8;
+pub const COM1_LAST: u16 = 0x3ff;
+
+/// Registers of a 16550, as offsets from its first port, and their bits.
+mod uart {
+    pub const DATA: u16 = 0;
+    pub const INTERRUPT_ENABLE: u16 = 1;
+    pub const FIFO_CONTROL: u16 = 2;
+    pub const LINE_CONTROL: u16 = 3;
+    pub const MODEM_CONTROL: u16 = 4;
+    pub const LINE_STATUS: u16 = 5;
+
+    pub const FIFO_ENABLE_AND_CLEAR: u8 = 0x07;
+    pub const DIVISOR_LATCH: u8 = 0x80;
+    pub const EIGHT_BITS_NO_PARITY: u8 = 0x03;
+    pub const DTR_AND_RTS: u8 = 0x03;
+    pub const TRANSMITTER_EMPTY: u8 = 0x20;
+}
+
+impl Output {
+    const SILENT: u64 = u64::MAX;
+
+    /// As one word: 0, all ones, or the capability pointer of the port.
+    pub const fn to_word(self) -> u64 {
+        match self {
+            Self::Debug => 0,
+            Self::Silent => Self::SILENT,
+            Self::Serial(port) => port.address(),
+        }
+    }
+
+    pub const fn from_word(word: u64) -> Self {
+        match word {
+            0 => Self::Debug,
+            Self::SILENT => Self::Silent,
+            port => Self::Serial(IoPort::at(port)),
+        }
+    }
+}
+
+static OUTPUT: AtomicU64 = AtomicU64::new(Output::Debug.to_word());
+
+/// Where output goes now.
+pub fn output() -> Output {
+    Output::from_word(OUTPUT.load(Ordering::Relaxed))
+}
+
+/// Sends output elsewhere, without touching the device.
+pub fn set_output(output: Output) {
+    OUTPUT.store(output.to_word(), Ordering::Relaxed);
+}
+
+/// Sets up the serial port (115200 baud, 8N1) and sends output there. `port` must cover
+/// [`COM1_FIRST`] to [`COM1_LAST`].
+///
+/// # Errors
+/// Those of the port's invocations; output then stays where it was.
+pub fn use_serial(port: IoPort) -> Result<()> {
+    let write = |register: u16, value: u8| port.out8(COM1_FIRST + register, value);
+    write(uart::INTERRUPT_ENABLE, 0)?;
+    write(uart::LINE_CONTROL, uart::DIVISOR_LATCH)?;
+    write(uart::DATA, 1)?;
+    write(uart::INTERRUPT_ENABLE, 0)?;
+    write(uart::LINE_CONTROL, uart::EIGHT_BITS_NO_PARITY)?;
+    write(uart::FIFO_CONTROL, uart::FIFO_ENABLE_AND_CLEAR)?;
+    write(uart::MODEM_CONTROL, uart::DTR_AND_RTS)?;
+    set_output(Output::Serial(port));
+    Ok(())
+}
+
+/// Writes bytes as they are to the current output, except that a line feed is sent as carriage
+/// return and line feed on a serial line, as the debug console does by itself.
+pub fn write_bytes(bytes: &[u8]) {
+    match output() {
+        Output::Debug => bytes.iter().copied().for_each(sys::debug_put_char),
+        Output::Serial(port) => {
+            for &byte in bytes {
+                if byte == b'\n' {
+                    put_serial(port, b'\r');
+                }
+                put_serial(port, byte);
+            }
+        }
+        Output::Silent => {}
+    }
+}
+
+/// Sends one byte when the transmitter is free. A failing port drops it: there is nowhere to
+/// report it.
+fn put_serial(port: IoPort, byte: u8) {
+    while let Ok(status) = port.in8(COM1_FIRST + uart::LINE_STATUS) {
+        if status & uart::TRANSMITTER_EMPTY != 0 {
+            let _ = port.out8(COM1_FIRST + uart::DATA, byte);
+            return;
+        }
+    }
+}
+
+struct Console;
+
+impl fmt::Write for Console {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        write_bytes(text.as_bytes());
+        Ok(())
+    }
+}
+
+#[doc(hidden)]
+pub fn print(arguments: fmt::Arguments<'_>) {
+    // `Console` never fails; a failing `Display` is its author's matter.
+    let _ = fmt::Write::write_fmt(&mut Console, arguments);
+}
+
+/// Prints to the console.
+#[macro_export]
+macro_rules! print {
+    ($($argument:tt)*) => { $crate::console::print(core::format_args!($($argument)*)) };
+}
+
+/// Prints a line to the console.
+#[macro_export]
+macro_rules! println {
+    () => { $crate::print!("\n") };
+    ($($argument:tt)*) => {
+        $crate::console::print(core::format_args!("{}\n", core::format_args!($($argument)*)))
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outputs_round_trip_through_a_word() {
+        for output in [Output::Debug, Output::Silent, Output::Serial(IoPort::at(77))] {
+            assert_eq!(Output::from_word(output.to_word()), output);
+        }
+    }
+}

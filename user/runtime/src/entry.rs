@@ -1,0 +1,232 @@
+//! From the kernel's first instruction of a program to its `main`.
+//!
+//! [`entry!`](crate::entry) gives a program everything that it must contain once: `_start`, the
+//! stack of its first thread, its heap, the panic handler, and the memory functions that compiled
+//! code calls. They are in a macro, not in this library, so that libraries above this one can be
+//! tested on the host.
+//!
+//! A root task is started with the address of its boot information in rdi (ABI 06 §1.1), a
+//! component with that of its [`Environment`]; both without a stack (ABI 06 §3).
+
+use crate::boot::BootInfo;
+use crate::env::Environment;
+use crate::thread_block::{IpcBuffer, TlsImage};
+use crate::{console, exit, println, sys};
+
+/// Declares `main` of a user program (`#![no_std]`, `#![no_main]`).
+///
+/// `main` takes either `&'static BootInfo` (a root task) or `&'static Environment` (a component)
+/// and returns anything that is [`Termination`]. Stack and heap sizes are bytes; the stack's must
+/// be a multiple of 16.
+///
+/// ```ignore
+/// sandglass::entry!(main);
+/// sandglass::entry!(main, stack = 0x4000, heap = 0x10_0000);
+/// ```
+#[macro_export]
+macro_rules! entry {
+    ($main:path) => {
+        $crate::entry!($main, stack = 0x1_0000, heap = 0x10_0000);
+    };
+    ($main:path, stack = $stack:expr, heap = $heap:expr) => {
+        #[doc(hidden)]
+        mod __sandglass_entry {
+            pub const STACK_BYTES: usize = $stack;
+            const _: () = assert!(STACK_BYTES % 16 == 0, "the stack's size is not a multiple of 16");
+
+            #[repr(C, align(4096))]
+            pub struct Stack([u8; STACK_BYTES]);
+            pub static mut STACK: Stack = Stack([0; STACK_BYTES]);
+            static mut HEAP: [u8; $heap] = [0; $heap];
+            pub static mut THREAD_AREA: $crate::entry::MainThreadArea =
+                $crate::entry::MainThreadArea::new();
+
+            #[global_allocator]
+            static ALLOCATOR: $crate::heap::Heap =
+                // SAFETY: nothing else uses the array.
+                unsafe { $crate::heap::over_array(&raw mut HEAP) };
+
+            #[panic_handler]
+            fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
+                $crate::entry::panicked(info)
+            }
+        }
+
+        #[doc(hidden)]
+        extern "C" fn __sandglass_start(argument: u64) -> ! {
+            // SAFETY: `_start` runs once, on the first thread, with the kernel's or the loader's
+            // argument.
+            unsafe {
+                $crate::entry::run(argument, &raw mut __sandglass_entry::THREAD_AREA, $main)
+            }
+        }
+
+        core::arch::global_asm!(
+            ".section .text._start, \"ax\", @progbits",
+            ".globl _start",
+            ".type _start, @function",
+            "_start:",
+            "lea rsp, [rip + {stack} + {size}]",
+            "xor ebp, ebp",
+            "call {start}",
+            "ud2",
+            // Named by libcore, called by nothing: this program does not unwind.
+            ".weak rust_eh_personality",
+            "rust_eh_personality:",
+            "ud2",
+            ".text",
+            stack = sym __sandglass_entry::STACK,
+            size = const __sandglass_entry::STACK_BYTES,
+            start = sym __sandglass_start,
+        );
+        $crate::memory_functions!("");
+    };
+}
+
+/// What a program's `main` takes.
+pub trait Argument: Copy {
+    /// # Safety
+    /// `word` must be what the program was started with, and the program of this kind.
+    unsafe fn from_start(word: u64) -> Self;
+
+    fn ipc_buffer(self) -> *mut IpcBuffer;
+
+    /// Where `println!` and `exit` go.
+    fn set_up_console(self);
+}
+
+impl Argument for &'static BootInfo {
+    unsafe fn from_start(word: u64) -> Self {
+        // SAFETY: the kernel maps the boot information there for good.
+        unsafe { &*(word as *const BootInfo) }
+    }
+
+    fn ipc_buffer(self) -> *mut IpcBuffer {
+        self.raw().ipc_buffer as *mut IpcBuffer
+    }
+
+    fn set_up_console(self) {}
+}
+
+impl Argument for &'static Environment {
+    unsafe fn from_start(word: u64) -> Self {
+        // SAFETY: the loader maps the environment there for good.
+        unsafe { &*(word as *const Environment) }
+    }
+
+    fn ipc_buffer(self) -> *mut IpcBuffer {
+        self.ipc_buffer_address() as *mut IpcBuffer
+    }
+
+    fn set_up_console(self) {
+        console::set_output(self.console());
+    }
+}
+
+/// What a program's `main` returns: its exit status.
+pub trait Termination {
+    fn status(self) -> u8;
+}
+
+impl Termination for () {
+    fn status(self) -> u8 {
+        0
+    }
+}
+
+impl Termination for u8 {
+    fn status(self) -> u8 {
+        self
+    }
+}
+
+/// The type of `main` functions that never return.
+impl Termination for core::convert::Infallible {
+    fn status(self) -> u8 {
+        match self {}
+    }
+}
+
+impl<T: Termination, E: core::fmt::Display> Termination for Result<T, E> {
+    fn status(self) -> u8 {
+        match self {
+            Ok(value) => value.status(),
+            Err(error) => {
+                println!("error: {error}");
+                1
+            }
+        }
+    }
+}
+
+/// Memory for the first thread's thread-local variables and thread block.
+#[repr(C, align(64))]
+pub struct MainThreadArea([u8; Self::SIZE]);
+
+impl MainThreadArea {
+    const SIZE: usize = 1024;
+
+    #[allow(clippy::new_without_default)]
+    pub const fn new() -> Self {
+        Self([0; Self::SIZE])
+    }
+}
+
+/// Sets up the first thread and runs `main`.
+///
+/// # Safety
+/// Must be called once, by `_start`, with its argument; `area` must be used by nothing else.
+pub unsafe fn run<A: Argument, T: Termination>(
+    word: u64,
+    area: *mut MainThreadArea,
+    main: fn(A) -> T,
+) -> ! {
+    // SAFETY: the caller's promise. FS is set to a thread block before anything uses it.
+    let argument = unsafe {
+        let argument = A::from_start(word);
+        let image = tls_image();
+        let fits = image.area_len() <= MainThreadArea::SIZE && image.area_align() <= 64;
+        let image = if fits { image } else { TlsImage::EMPTY };
+        sys::set_tls_base(image.init_area(area.cast(), argument.ipc_buffer()));
+        argument.set_up_console();
+        assert!(fits, "the program's thread-local variables exceed {} bytes", MainThreadArea::SIZE);
+        argument
+    };
+    exit::exit(main(argument).status())
+}
+
+/// Reports a panic and ends the program with status 101.
+pub fn panicked(info: &core::panic::PanicInfo<'_>) -> ! {
+    println!("{info}");
+    exit::exit(exit::PANIC_STATUS)
+}
+
+/// The program's thread-local variables, as its program headers describe them.
+pub fn tls_image() -> TlsImage {
+    extern "C" {
+        /// The ELF header in memory; defined by the linker.
+        static __ehdr_start: u8;
+    }
+    const PT_TLS: u32 = 7;
+    // SAFETY: the linker places the headers of a static executable at the start of its first
+    // segment; offsets are those of the ELF64 format.
+    unsafe {
+        let base = &raw const __ehdr_start;
+        let offset = base.add(0x20).cast::<u64>().read() as usize;
+        let entry_size = usize::from(base.add(0x36).cast::<u16>().read());
+        let count = usize::from(base.add(0x38).cast::<u16>().read());
+        for i in 0..count {
+            let header = base.add(offset + i * entry_size);
+            if header.cast::<u32>().read() == PT_TLS {
+                let field = |at: usize| header.add(at).cast::<u64>().read() as usize;
+                return TlsImage {
+                    init: field(0x10) as *const u8,
+                    init_len: field(0x20),
+                    len: field(0x28),
+                    align: field(0x30).max(1),
+                };
+            }
+        }
+    }
+    TlsImage::EMPTY
+}

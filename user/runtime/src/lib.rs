@@ -1,0 +1,46 @@
+//! The user-level runtime of Sandglass: everything a program needs to be ordinary Rust on the
+//! kernel, and nothing that decides a policy.
+//!
+//! | layer | modules |
+//! | --- | --- |
+//! | system calls | [`sys`], [`message`], [`cap`], [`error`] |
+//! | a program | [`entry`], [`console`], [`heap`], [`exit`], [`thread_block`], [`time`] |
+//! | what it starts with | [`boot`] (root task), [`env`] (component) |
+//!
+//! # Building a program
+//!
+//! A program is a package with `#![no_std]`, `#![no_main]` and [`entry!`], the build dependency
+//! `sandglass-build` whose `user_program` its build script calls, and
+//! `[[bin]] test = false, bench = false` so that it is not built for the host's test harness. It
+//! is built with
+//!
+//! ```text
+//! cargo build --release -p <package> --target x86_64-unknown-linux-gnu
+//! ```
+
+#![cfg_attr(not(test), no_std)]
+#![deny(unsafe_op_in_unsafe_fn)]
+
+extern crate alloc;
+
+pub mod boot;
+pub mod cap;
+pub mod console;
+pub mod context;
+pub mod entry;
+pub mod env;
+pub mod error;
+pub mod exit;
+pub mod heap;
+mod memory_functions;
+pub mod message;
+pub mod sys;
+pub mod thread_block;
+pub mod time;
+
+pub use boot::BootInfo;
+pub use env::Environment;
+pub use error::{Error, ErrorKind};
+pub use message::{Message, Received};
+
+pub use sandglass_abi as abi;
