@@ -8,11 +8,9 @@ use cargo_metadata::{Message, Metadata, MetadataCommand, Package};
 use crate::toolchain;
 use crate::workspace;
 
-/// User programs are built for the host's ABI, with SSE, but for no operating system: static,
-/// not relocatable, linked without a C library.
+/// User programs have the host's ABI, with SSE, but no operating system below them: their build
+/// scripts see to how they are linked.
 const USER_TARGET: &str = "x86_64-unknown-linux-gnu";
-const USER_RUSTFLAGS: &str =
-    "-Clinker=ld.lld -Crelocation-model=static -Ctarget-feature=+crt-static";
 
 /// The workspace's packages, without their dependencies.
 ///
@@ -69,10 +67,6 @@ pub fn build_all(packages: &[&str]) -> Result<Vec<PathBuf>> {
     cargo
         .arg("--target-dir")
         .arg(workspace::target_dir().join("user"));
-    cargo.env(
-        "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUSTFLAGS",
-        USER_RUSTFLAGS,
-    );
     for package in packages {
         cargo.args(["--package", package]);
     }

@@ -11,7 +11,13 @@ pub fn formatting(_: &mut Context) -> Verdict {
     if !toolchain::host_has("fmt") {
         return Verdict::Skipped("rustfmt is not installed (rustup component add rustfmt)".into());
     }
-    verdict(toolchain::host_cargo().args(["fmt", "--all", "--check"]))
+    match verdict(toolchain::host_cargo().args(["fmt", "--all", "--check", "--", "-l"])) {
+        Verdict::Broken(said) => Verdict::Broken(vec![format!(
+            "`cargo fmt --all` would change:\n{}",
+            said.join("\n")
+        )]),
+        kept => kept,
+    }
 }
 
 /// clippy has no warning about any target of the workspace, as built for the host.

@@ -9,6 +9,7 @@ mod call_graph;
 mod lints;
 mod safety_comments;
 pub mod source;
+mod unsafe_places;
 
 use std::process::ExitCode;
 

@@ -1,7 +1,8 @@
 //! Every `unsafe` has its argument: a `SAFETY:` comment at a use, a `# Safety` section (or such a
 //! comment) at a declaration.
 
-use super::source::{unsafe_places, Source};
+use super::source::Source;
+use super::unsafe_places::{unsafe_places, Kind, Place};
 
 /// Lines of one statement that may stand between an `unsafe` and the comment above the statement.
 const STATEMENT_LINES: usize = 8;
@@ -9,18 +10,19 @@ const STATEMENT_LINES: usize = 8;
 /// See the module.
 pub fn rule(source: &Source) -> Vec<String> {
     let lines: Vec<&str> = source.text.lines().map(str::trim).collect();
-    unsafe_places(source)
-        .iter()
-        .filter(|place| !has_argument(&lines, place.span.start().line, place.is_declaration))
-        .map(|place| {
-            let what = if place.is_declaration {
-                "`unsafe` declaration without a `# Safety` section"
-            } else {
-                "`unsafe` without a `SAFETY:` comment above it"
-            };
-            source.at_line(place.span.start().line, what)
-        })
-        .collect()
+    let mut findings = Vec::new();
+    for Place { span, kind } in unsafe_places(source) {
+        let line = span.start().line;
+        let what = match kind {
+            Kind::Use => "`unsafe` without a `SAFETY:` comment above it",
+            Kind::Declaration => "`unsafe` declaration without a `# Safety` section",
+            Kind::Inherited => continue,
+        };
+        if !has_argument(&lines, line, kind == Kind::Declaration) {
+            findings.push(source.at_line(line, what));
+        }
+    }
+    findings
 }
 
 /// Whether the comment that belongs to the 1-based `line` has an argument. It may stand at the

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use proc_macro2::{Delimiter, Span, TokenStream, TokenTree};
 use syn::spanned::Spanned;
-use syn::visit::{self, Visit};
 
+use super::unsafe_places::unsafe_places;
 use super::Verdict;
 use crate::workspace;
 
@@ -131,74 +131,6 @@ pub fn unsafe_rooms(source: &Source) -> Vec<String> {
         .collect()
 }
 
-/// A use of `unsafe`.
-pub(super) struct UnsafePlace {
-    pub span: Span,
-    /// A declaration, whose `# Safety` section is the caller's obligation; otherwise the use
-    /// needs an argument.
-    pub is_declaration: bool,
-}
-
-/// Every `unsafe` of a file: blocks, functions, traits, implementations, and macros' tokens.
-/// (Foreign blocks and attributes hold no code of their own and are not listed.)
-pub(super) fn unsafe_places(source: &Source) -> Vec<UnsafePlace> {
-    #[derive(Default)]
-    struct Finder(Vec<UnsafePlace>);
-
-    impl Finder {
-        fn add(&mut self, span: Span, is_declaration: bool) {
-            self.0.push(UnsafePlace {
-                span,
-                is_declaration,
-            });
-        }
-    }
-
-    impl<'s> Visit<'s> for Finder {
-        fn visit_expr_unsafe(&mut self, node: &'s syn::ExprUnsafe) {
-            self.add(node.unsafe_token.span, false);
-            visit::visit_expr_unsafe(self, node);
-        }
-
-        fn visit_item_impl(&mut self, node: &'s syn::ItemImpl) {
-            if let Some(token) = node.unsafety {
-                self.add(token.span, false);
-            }
-            visit::visit_item_impl(self, node);
-        }
-
-        fn visit_item_trait(&mut self, node: &'s syn::ItemTrait) {
-            if let Some(token) = node.unsafety {
-                self.add(token.span, true);
-            }
-            visit::visit_item_trait(self, node);
-        }
-
-        fn visit_signature(&mut self, node: &'s syn::Signature) {
-            if let syn::Safety::Unsafe(token) = node.safety {
-                self.add(token.span, true);
-            }
-            visit::visit_signature(self, node);
-        }
-
-        fn visit_macro(&mut self, node: &'s syn::Macro) {
-            for_each_token(&node.tokens, &mut |tokens| {
-                if let [TokenTree::Ident(name), ..] = tokens {
-                    if name == "unsafe" {
-                        let is_function = matches!(tokens.get(1),
-                            Some(TokenTree::Ident(next)) if next == "fn" || next == "extern");
-                        self.add(name.span(), is_function);
-                    }
-                }
-            });
-        }
-    }
-
-    let mut finder = Finder::default();
-    finder.visit_file(&source.syntax);
-    finder.0
-}
-
 /// No `static mut` in the kernel, and no static at all outside of `arch/`: any number of kernels
 /// live side by side.
 pub fn statics(source: &Source) -> Vec<String> {
@@ -246,14 +178,6 @@ pub fn dynamic_calls(source: &Source) -> Vec<String> {
     findings
 }
 
-/// Calls `see` with the rest of the tokens at each position, inside of groups too.
-fn for_each_token(tokens: &TokenStream, see: &mut dyn FnMut(&[TokenTree])) {
-    walk(tokens, &mut |rest| {
-        see(rest);
-        1
-    });
-}
-
 /// Walks the tokens of a file's items, but for those that only tests have. `see` returns how many
 /// tokens it has dealt with.
 fn for_each_shipped_token(file: &syn::File, see: &mut dyn FnMut(&[TokenTree]) -> usize) {
@@ -265,7 +189,9 @@ fn for_each_shipped_token(file: &syn::File, see: &mut dyn FnMut(&[TokenTree]) ->
     }
 }
 
-fn walk(tokens: &TokenStream, see: &mut dyn FnMut(&[TokenTree]) -> usize) {
+/// Calls `see` with the rest of the tokens at each position, inside of groups too; it returns
+/// how many it has dealt with.
+pub(super) fn walk(tokens: &TokenStream, see: &mut dyn FnMut(&[TokenTree]) -> usize) {
     let tokens: Vec<TokenTree> = tokens.clone().into_iter().collect();
     let mut position = 0;
     while position < tokens.len() {
