@@ -1,0 +1,287 @@
+//! The local APIC (interrupt delivery, timer) and the I/O APICs (device lines).
+
+use core::cell::Cell;
+
+use super::cpu::{self, Msr};
+use super::entry::TIMER;
+use super::layout::{device_page, LOCAL_APIC_PAGE};
+use super::paging::{map_io_apic, map_local_apic};
+
+/// Registers of the local APIC: byte offsets in its page.
+#[derive(Clone, Copy)]
+#[repr(u64)]
+enum Register {
+    Id = 0x20,
+    TaskPriority = 0x80,
+    EndOfInterrupt = 0xb0,
+    LogicalDestination = 0xd0,
+    DestinationFormat = 0xe0,
+    Spurious = 0xf0,
+    /// First of eight, 16 bytes apart.
+    InterruptRequest = 0x200,
+    TimerEntry = 0x320,
+    Lint0Entry = 0x350,
+    Lint1Entry = 0x360,
+    ErrorEntry = 0x370,
+    InitialCount = 0x380,
+    CurrentCount = 0x390,
+    DivideConfiguration = 0x3e0,
+}
+
+/// Enable bit of the spurious-interrupt register, with vector 255.
+const ENABLED_SPURIOUS_255: u32 = 0x1ff;
+const ENTRY_MASKED: u32 = 1 << 16;
+/// Timer entry: fires when the time-stamp counter reaches the deadline register.
+const TIMER_TSC_DEADLINE: u32 = 2 << 17;
+/// The timer counts at the undivided rate.
+const DIVIDE_BY_1: u32 = 0xb;
+/// Flat logical destinations; the kernel addresses processors physically.
+const FLAT: u32 = u32::MAX;
+
+/// ApicBase: globally enabled.
+const BASE_ENABLED: u64 = 1 << 11;
+/// ApicBase: x2APIC mode, in which the page does not exist.
+const BASE_X2APIC: u64 = 1 << 10;
+const BASE_ADDRESS: u64 = 0x000f_ffff_ffff_f000;
+
+/// The local APIC of this core. A value of this type says that its page is mapped.
+#[derive(Clone, Copy)]
+pub struct LocalApic(());
+
+impl LocalApic {
+    /// For use before `init`: only its `write`s and `read`s fault.
+    pub const fn unmapped() -> LocalApic {
+        LocalApic(())
+    }
+
+    /// Maps the APIC and enables it; masks what it could raise by itself. The address in the
+    /// processor is the truth, whatever tables say. Returns its physical address, or `None` if
+    /// the firmware left it in x2APIC mode, which cannot be left without a reset of the APIC.
+    pub fn init(self) -> Option<u64> {
+        // SAFETY: processors with long mode have the register.
+        let base = unsafe { cpu::read_msr(Msr::ApicBase) };
+        if base & BASE_X2APIC != 0 {
+            return None;
+        }
+        // SAFETY: enables the APIC, whose interrupts are off, at the address it has.
+        unsafe { cpu::write_msr(Msr::ApicBase, base | BASE_ENABLED) }
+        let paddr = base & BASE_ADDRESS;
+        map_local_apic(paddr);
+        self.write(Register::DestinationFormat, FLAT);
+        self.write(Register::LogicalDestination, 0);
+        self.write(Register::TaskPriority, 0);
+        for entry in [
+            Register::TimerEntry,
+            Register::Lint0Entry,
+            Register::Lint1Entry,
+        ] {
+            self.write(entry, ENTRY_MASKED);
+        }
+        self.write(Register::ErrorEntry, ENTRY_MASKED);
+        self.write(Register::Spurious, ENABLED_SPURIOUS_255);
+        self.write(Register::DivideConfiguration, DIVIDE_BY_1);
+        Some(paddr)
+    }
+
+    /// Number by which interrupts are sent to this core.
+    pub fn id(self) -> u8 {
+        (self.read(Register::Id) >> 24) as u8
+    }
+
+    /// Lets the timer raise its vector, once per deadline or count.
+    pub fn start_timer(self, tsc_deadline: bool) {
+        let mode = if tsc_deadline { TIMER_TSC_DEADLINE } else { 0 };
+        self.write(Register::TimerEntry, mode | u32::from(TIMER));
+        // The entry must be in place before a deadline is written, which does not wait for it.
+        // SAFETY: orders memory accesses, nothing else.
+        unsafe { core::arch::asm!("mfence", options(nostack, preserves_flags)) }
+    }
+
+    /// Makes the timer fire after `count` periods of its clock; not at all for 0.
+    #[inline(always)]
+    pub fn set_count(self, count: u32) {
+        self.write(Register::InitialCount, count);
+    }
+
+    /// Periods left.
+    pub fn count(self) -> u32 {
+        self.read(Register::CurrentCount)
+    }
+
+    /// Ends the handling of the interrupt of the highest priority that was delivered.
+    #[inline(always)]
+    pub fn end_interrupt(self) {
+        self.write(Register::EndOfInterrupt, 0);
+    }
+
+    /// Whether an interrupt waits for delivery.
+    pub fn is_pending(self) -> bool {
+        let mut pending = 0;
+        for i in 0..8 {
+            pending |= self.read_at(Register::InterruptRequest as u64 + 16 * i);
+        }
+        pending != 0
+    }
+
+    #[inline(always)]
+    fn read(self, register: Register) -> u32 {
+        self.read_at(register as u64)
+    }
+
+    #[inline(always)]
+    fn read_at(self, offset: u64) -> u32 {
+        let address = device_page(LOCAL_APIC_PAGE).wrapping_add(offset) as *const u32;
+        // SAFETY: an aligned device register; its page is mapped since boot, and only here.
+        unsafe { address.read_volatile() }
+    }
+
+    #[inline(always)]
+    fn write(self, register: Register, value: u32) {
+        let address = device_page(LOCAL_APIC_PAGE).wrapping_add(register as u64) as *mut u32;
+        // SAFETY: as for reading; what the registers do is the machine's matter, not memory's.
+        unsafe { address.write_volatile(value) }
+    }
+}
+
+/// Most I/O APICs that the kernel drives.
+const MAX: usize = 8;
+const _: () = assert!(MAX <= super::paging::MAX_IO_APICS);
+
+/// Byte offsets of the two registers that the processor sees.
+const SELECT: u64 = 0x00;
+const DATA: u64 = 0x10;
+/// Indirect registers.
+const VERSION: u32 = 1;
+const REDIRECTION: u32 = 0x10;
+
+const ACTIVE_LOW: u32 = 1 << 13;
+const LEVEL: u32 = 1 << 15;
+const MASKED: u32 = 1 << 16;
+
+/// How a pin raises its interrupt.
+#[derive(Clone, Copy)]
+pub struct Pin {
+    pub vector: u8,
+    pub level: bool,
+    pub active_low: bool,
+}
+
+/// One I/O APIC.
+#[derive(Clone, Copy)]
+struct IoApic {
+    /// Virtual address, mapped.
+    address: u64,
+    pins: u8,
+}
+
+impl IoApic {
+    fn read(self, register: u32) -> u32 {
+        self.select(register);
+        // SAFETY: a device register, mapped uncached by `IoApics::add`.
+        unsafe { (self.address.wrapping_add(DATA) as *const u32).read_volatile() }
+    }
+
+    fn write(self, register: u32, value: u32) {
+        self.select(register);
+        // SAFETY: as in `read`.
+        unsafe { (self.address.wrapping_add(DATA) as *mut u32).write_volatile(value) }
+    }
+
+    fn select(self, register: u32) {
+        // SAFETY: as in `read`.
+        unsafe { (self.address.wrapping_add(SELECT) as *mut u32).write_volatile(register) }
+    }
+}
+
+/// The I/O APICs of the machine, in the order of the firmware's table.
+pub struct IoApics {
+    found: [Cell<Option<IoApic>>; MAX],
+    count: Cell<u8>,
+}
+
+impl IoApics {
+    pub const fn new() -> Self {
+        IoApics {
+            found: [const { Cell::new(None) }; MAX],
+            count: Cell::new(0),
+        }
+    }
+
+    pub fn count(&self) -> u8 {
+        self.count.get()
+    }
+
+    /// Number of pins of I/O APIC `number`; 0 if there is none.
+    pub fn pins(&self, number: u8) -> u8 {
+        self.get(number).map_or(0, |apic| apic.pins)
+    }
+
+    /// Adds the I/O APIC at the physical address `paddr` and masks its pins. Does nothing if
+    /// there are too many, or if the address is one where no register can be.
+    pub fn add(&self, paddr: u64) {
+        let number = self.count.get();
+        let Some(place) = self.found.get(usize::from(number)) else {
+            return;
+        };
+        if paddr % 16 != 0 {
+            return;
+        }
+        let mut apic = IoApic {
+            address: map_io_apic(number.into(), paddr),
+            pins: 0,
+        };
+        // The version's third byte is the highest pin.
+        apic.pins = (apic.read(VERSION) >> 16 & 0xff).wrapping_add(1).min(240) as u8;
+        for pin in 0..apic.pins {
+            apic.write(low(pin), MASKED);
+        }
+        place.set(Some(apic));
+        self.count.set(number.wrapping_add(1));
+    }
+
+    /// Programs a pin, unmasked, to interrupt the core with the local APIC number `target`.
+    pub fn route(&self, number: u8, pin: u8, how: Pin, target: u8) {
+        let Some(apic) = self.with_pin(number, pin) else {
+            return;
+        };
+        let mut value = u32::from(how.vector);
+        if how.level {
+            value |= LEVEL;
+        }
+        if how.active_low {
+            value |= ACTIVE_LOW;
+        }
+        // Masked while the halves do not belong together.
+        apic.write(low(pin), MASKED);
+        apic.write(low(pin).wrapping_add(1), u32::from(target) << 24);
+        apic.write(low(pin), value);
+    }
+
+    pub fn set_masked(&self, number: u8, pin: u8, masked: bool) {
+        let Some(apic) = self.with_pin(number, pin) else {
+            return;
+        };
+        let value = apic.read(low(pin));
+        apic.write(
+            low(pin),
+            if masked {
+                value | MASKED
+            } else {
+                value & !MASKED
+            },
+        );
+    }
+
+    fn get(&self, number: u8) -> Option<IoApic> {
+        self.found.get(usize::from(number))?.get()
+    }
+
+    fn with_pin(&self, number: u8, pin: u8) -> Option<IoApic> {
+        self.get(number).filter(|apic| pin < apic.pins)
+    }
+}
+
+/// Register of the low half of a pin's redirection entry; the high half follows.
+fn low(pin: u8) -> u32 {
+    REDIRECTION.wrapping_add(u32::from(pin).wrapping_mul(2))
+}

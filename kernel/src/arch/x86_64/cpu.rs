@@ -1,0 +1,295 @@
+//! Privileged instructions, each as one function, and the state that the kernel wants the
+//! processor in (07, section 2).
+
+use core::arch::asm;
+use core::arch::x86_64::{__cpuid, _rdtsc, CpuidResult};
+
+/// A model-specific register.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Msr {
+    ApicBase = 0x1b,
+    SysenterCs = 0x174,
+    Pat = 0x277,
+    TscDeadline = 0x6e0,
+    Efer = 0xc000_0080,
+    Star = 0xc000_0081,
+    Lstar = 0xc000_0082,
+    Fmask = 0xc000_0084,
+    FsBase = 0xc000_0100,
+    GsBase = 0xc000_0101,
+}
+
+const CR0_MP: u64 = 1 << 1;
+const CR0_EM: u64 = 1 << 2;
+const CR0_TS: u64 = 1 << 3;
+const CR0_NE: u64 = 1 << 5;
+const CR0_WP: u64 = 1 << 16;
+const CR0_AM: u64 = 1 << 18;
+const CR0_NW: u64 = 1 << 29;
+const CR0_CD: u64 = 1 << 30;
+
+const CR4_PAE: u64 = 1 << 5;
+const CR4_PGE: u64 = 1 << 7;
+const CR4_OSFXSR: u64 = 1 << 9;
+const CR4_SMEP: u64 = 1 << 20;
+
+const CPUID_FEATURES: u32 = 1;
+const CPUID_STRUCTURED_FEATURES: u32 = 7;
+const CPUID_TSC: u32 = 0x15;
+const ECX_TSC_DEADLINE: u32 = 1 << 24;
+const EBX_SMEP: u32 = 1 << 7;
+
+/// Types of the first five entries of the page-attribute table: write-back, write-through,
+/// uncached unless the MTRRs combine, uncached, write-combining (07, section 6).
+const PAT_FIRST_FIVE: u64 = 0x01_0007_0406;
+const PAT_FIRST_FIVE_MASK: u64 = 0xff_ffff_ffff;
+
+/// Reads a model-specific register.
+///
+/// # Safety
+/// The processor has the register.
+pub unsafe fn read_msr(msr: Msr) -> u64 {
+    let (low, high): (u32, u32);
+    // SAFETY: reading has no effect but the trap that the caller excludes.
+    unsafe {
+        asm!("rdmsr", in("ecx") msr as u32, out("eax") low, out("edx") high,
+             options(nomem, nostack, preserves_flags));
+    }
+    u64::from(high) << 32 | u64::from(low)
+}
+
+/// Writes a model-specific register.
+///
+/// # Safety
+/// The processor has the register, and `value` is one that it accepts and that keeps the kernel
+/// running.
+#[inline(always)]
+pub unsafe fn write_msr(msr: Msr, value: u64) {
+    // SAFETY: the caller vouches for the effect. Not `nomem`: the write orders with memory.
+    unsafe {
+        asm!("wrmsr", in("ecx") msr as u32, in("eax") value as u32, in("edx") (value >> 32) as u32,
+             options(nostack, preserves_flags));
+    }
+}
+
+/// The time-stamp counter, in ticks.
+#[inline(always)]
+pub fn time_stamp() -> u64 {
+    // SAFETY: every processor with long mode has the counter.
+    unsafe { _rdtsc() }
+}
+
+/// CPUID leaf `leaf`, sub-leaf 0; `None` if the processor does not have the leaf.
+fn cpuid(leaf: u32) -> Option<CpuidResult> {
+    if __cpuid(leaf & 0x8000_0000).eax >= leaf {
+        Some(__cpuid(leaf))
+    } else {
+        None
+    }
+}
+
+/// Whether the local APIC timer can wait for a value of the time-stamp counter.
+pub fn has_tsc_deadline() -> bool {
+    cpuid(CPUID_FEATURES).is_some_and(|leaf| leaf.ecx & ECX_TSC_DEADLINE != 0)
+}
+
+/// Frequency of the time-stamp counter in Hz, if the processor says it.
+pub fn tsc_hz() -> Option<u64> {
+    let leaf = cpuid(CPUID_TSC)?;
+    let crystal = u64::from(leaf.ecx);
+    if crystal == 0 || leaf.ebx == 0 {
+        return None;
+    }
+    crystal
+        .checked_mul(u64::from(leaf.ebx))?
+        .checked_div(u64::from(leaf.eax))
+}
+
+/// Physical address of the root of the address space in use.
+#[cfg(not(feature = "isolation"))]
+pub fn root() -> u64 {
+    let root: u64;
+    // SAFETY: reading has no effect.
+    unsafe {
+        asm!("mov {}, cr3", out(reg) root, options(nomem, nostack, preserves_flags));
+    }
+    root
+}
+
+/// Switches to the address space whose root is at the physical address `root`, and forgets every
+/// translation that is not global.
+///
+/// # Safety
+/// `root` is a PML4 whose slot 511 maps the kernel as the present one does.
+pub unsafe fn set_root(root: u64) {
+    // SAFETY: the caller's. Not `nomem`: accesses to memory stay on their side of the switch.
+    unsafe { asm!("mov cr3, {}", in(reg) root, options(nostack, preserves_flags)) }
+}
+
+/// Forgets the translation of the page around `vaddr` in the address space in use.
+#[cfg(not(feature = "isolation"))]
+pub fn flush_page(vaddr: u64) {
+    // SAFETY: translations are a cache. Not `nomem`: the changed entry was written before.
+    unsafe { asm!("invlpg [{}]", in(reg) vaddr, options(nostack, preserves_flags)) }
+}
+
+/// Address whose access raised the page fault that is being handled.
+pub fn fault_address() -> u64 {
+    let address: u64;
+    // SAFETY: reading has no effect.
+    unsafe {
+        asm!("mov {}, cr2", out(reg) address, options(nomem, nostack, preserves_flags));
+    }
+    address
+}
+
+/// Lets instructions use the FPU, or makes them raise exception 7.
+pub fn set_fpu_enabled(enabled: bool) {
+    // SAFETY: the kernel itself has no FPU instructions but FXSAVE and FXRSTOR, which the machine
+    // only uses with the FPU enabled.
+    unsafe {
+        if enabled {
+            asm!("clts", options(nomem, nostack, preserves_flags));
+        } else {
+            set_cr0(cr0() | CR0_TS);
+        }
+    }
+}
+
+/// Reads an I/O port.
+///
+/// # Safety
+/// Reading the port has no effect on memory that Rust knows of.
+pub unsafe fn in8(port: u16) -> u8 {
+    let value;
+    // SAFETY: the caller's; the same for the five below.
+    unsafe {
+        asm!("in al, dx", in("dx") port, out("al") value, options(nostack, preserves_flags));
+    }
+    value
+}
+
+/// As [`in8`].
+///
+/// # Safety
+/// As [`in8`].
+pub unsafe fn in16(port: u16) -> u16 {
+    let value;
+    // SAFETY: see `in8`.
+    unsafe {
+        asm!("in ax, dx", in("dx") port, out("ax") value, options(nostack, preserves_flags));
+    }
+    value
+}
+
+/// As [`in8`].
+///
+/// # Safety
+/// As [`in8`].
+pub unsafe fn in32(port: u16) -> u32 {
+    let value;
+    // SAFETY: see `in8`.
+    unsafe {
+        asm!("in eax, dx", in("dx") port, out("eax") value, options(nostack, preserves_flags));
+    }
+    value
+}
+
+/// Writes an I/O port.
+///
+/// # Safety
+/// As [`in8`].
+pub unsafe fn out8(port: u16, value: u8) {
+    // SAFETY: see `in8`.
+    unsafe {
+        asm!("out dx, al", in("dx") port, in("al") value, options(nostack, preserves_flags));
+    }
+}
+
+/// As [`out8`].
+///
+/// # Safety
+/// As [`in8`].
+pub unsafe fn out16(port: u16, value: u16) {
+    // SAFETY: see `in8`.
+    unsafe {
+        asm!("out dx, ax", in("dx") port, in("ax") value, options(nostack, preserves_flags));
+    }
+}
+
+/// As [`out8`].
+///
+/// # Safety
+/// As [`in8`].
+pub unsafe fn out32(port: u16, value: u32) {
+    // SAFETY: see `in8`.
+    unsafe {
+        asm!("out dx, eax", in("dx") port, in("eax") value, options(nostack, preserves_flags));
+    }
+}
+
+/// Waits for interrupts. They are taken by the entry code, which does not come back here; the
+/// loop is for those that it ignores.
+pub fn idle() -> ! {
+    loop {
+        // SAFETY: nothing that the kernel borrowed is in use any more: its caller has nothing
+        // left to do. STI takes effect after the next instruction, so no interrupt slips in
+        // before HLT.
+        unsafe { asm!("sti", "hlt", "cli", options(nomem, nostack)) }
+    }
+}
+
+/// Stops for good.
+pub fn stop() -> ! {
+    loop {
+        // SAFETY: nothing runs any more.
+        unsafe { asm!("cli", "hlt", options(nomem, nostack)) }
+    }
+}
+
+/// Brings the processor's control registers into the kernel's state: supervisor writes respect
+/// read-only pages, no FSGSBASE, no RDPMC, SSE exceptions as #UD, no SYSENTER.
+pub fn init() {
+    let smep = cpuid(CPUID_STRUCTURED_FEATURES).is_some_and(|leaf| leaf.ebx & EBX_SMEP != 0);
+    let mut cr4 = CR4_PAE | CR4_PGE | CR4_OSFXSR;
+    if smep {
+        cr4 |= CR4_SMEP;
+    }
+    // SAFETY: long mode stays on, paging with it; what changes concerns user code, caching, and
+    // kernel accesses that do not happen. All these registers come with long mode.
+    unsafe {
+        set_cr0((cr0() & !(CR0_EM | CR0_AM | CR0_NW | CR0_CD)) | CR0_MP | CR0_NE | CR0_WP | CR0_TS);
+        set_cr4(cr4);
+        write_msr(
+            Msr::Pat,
+            read_msr(Msr::Pat) & !PAT_FIRST_FIVE_MASK | PAT_FIRST_FIVE,
+        );
+        write_msr(Msr::SysenterCs, 0);
+        write_msr(Msr::FsBase, 0);
+        write_msr(Msr::GsBase, 0);
+    }
+}
+
+fn cr0() -> u64 {
+    let value: u64;
+    // SAFETY: reading has no effect.
+    unsafe {
+        asm!("mov {}, cr0", out(reg) value, options(nomem, nostack, preserves_flags));
+    }
+    value
+}
+
+/// # Safety
+/// `value` keeps paging, protection and long mode as they are.
+unsafe fn set_cr0(value: u64) {
+    // SAFETY: the caller's. Not `nomem`: write protection and caching concern memory.
+    unsafe { asm!("mov cr0, {}", in(reg) value, options(nostack, preserves_flags)) }
+}
+
+/// # Safety
+/// `value` keeps PAE and names only features that the processor has.
+unsafe fn set_cr4(value: u64) {
+    // SAFETY: the caller's. Not `nomem`: paging features concern memory.
+    unsafe { asm!("mov cr4, {}", in(reg) value, options(nostack, preserves_flags)) }
+}

@@ -1,0 +1,34 @@
+//! x86_64. The pure parts (register context, page-table entries, clock arithmetic, ACPI tables)
+//! are compiled everywhere; the machine itself only on the bare target.
+
+pub mod acpi;
+pub mod context;
+pub mod pte;
+pub mod rate;
+
+#[cfg(target_os = "none")]
+mod apic;
+#[cfg(target_os = "none")]
+mod cpu;
+#[cfg(target_os = "none")]
+mod descriptors;
+#[cfg(target_os = "none")]
+mod entry;
+#[cfg(target_os = "none")]
+pub mod fatal;
+#[cfg(target_os = "none")]
+mod layout;
+#[cfg(target_os = "none")]
+mod legacy;
+#[cfg(target_os = "none")]
+pub mod machine;
+#[cfg(target_os = "none")]
+mod paging;
+#[cfg(target_os = "none")]
+mod pvh;
+#[cfg(target_os = "none")]
+mod serial;
+#[cfg(target_os = "none")]
+mod start;
+#[cfg(target_os = "none")]
+mod window;

@@ -1,0 +1,228 @@
+//! From the loader to Rust: entry by PVH's direct boot, and what the loader tells.
+//!
+//! The loader enters in 32-bit protected mode without paging, at the address of the ELF note of
+//! type 18, with EBX at its start-info structure (the x86/HVM direct boot ABI of Xen). QEMU's
+//! `-kernel` does so for ELF files with the note.
+
+use core::arch::global_asm;
+
+use super::entry::{KERNEL_STACK, STACK_START};
+use super::layout::{KERNEL_BASE, KERNEL_PDPT_ENTRY, KERNEL_SLOT, WINDOW_PAGES};
+use super::paging::{HUGE_PAGE_FLAGS, KERNEL_PDPT, KERNEL_PML4, TABLE_FLAGS};
+use super::start::start;
+use super::window;
+use crate::boot::Range;
+
+/// Status with which the kernel refuses a machine (as other refusals at boot).
+const REFUSED: u8 = 1;
+
+const CPUID_LONG_MODE: u32 = 29;
+const CPUID_HUGE_PAGES: u32 = 26;
+const CPUID_SYSCALL: u32 = 11;
+
+const EFER_LONG_MODE_AND_SYSCALL: u32 = 1 << 8 | 1;
+const CR4_PAE: u32 = 1 << 5;
+/// Paging, write protection, protected mode.
+const CR0_PAGING: u32 = 1 << 31 | 1 << 16 | 1;
+
+global_asm!(
+    ".section .note.Xen, \"a\", @note",
+    ".balign 4",
+    ".long 4",
+    ".long 8",
+    ".long 18",
+    ".asciz \"Xen\"",
+    ".quad pvh_entry_physical",
+    ".balign 4",
+
+    ".section .text.pvh, \"ax\", @progbits",
+    ".code32",
+    ".global pvh_entry",
+    ".type pvh_entry, @function",
+    "pvh_entry:",
+    "cli",
+    "cld",
+    "mov esp, offset {stack} + {stack_start} + {to_physical}",
+    "mov esi, ebx",
+
+    // What the kernel cannot do without.
+    "mov eax, 0x80000000",
+    "cpuid",
+    "mov edi, offset pvh_no_long_mode + {to_physical}",
+    "cmp eax, 0x80000001",
+    "jb pvh_refuse",
+    "mov eax, 0x80000001",
+    "cpuid",
+    "bt edx, {long_mode}",
+    "jnc pvh_refuse",
+    "mov edi, offset pvh_no_huge_pages + {to_physical}",
+    "bt edx, {huge_pages}",
+    "jnc pvh_refuse",
+    "mov edi, offset pvh_no_syscall + {to_physical}",
+    "bt edx, {syscall}",
+    "jnc pvh_refuse",
+
+    // The window, and the image at its end; the same tables map low memory until the jump.
+    "mov edi, offset {pdpt} + {to_physical}",
+    "mov eax, {huge_page_flags}",
+    "xor edx, edx",
+    "mov ecx, {window_pages}",
+    "pvh_fill_window:",
+    "mov [edi], eax",
+    "mov [edi + 4], edx",
+    "add edi, 8",
+    "add eax, 1 << 30",
+    "adc edx, 0",
+    "dec ecx",
+    "jnz pvh_fill_window",
+    "mov dword ptr [{pdpt} + 8 * {image} + {to_physical}], {huge_page_flags}",
+    "mov eax, offset {pdpt} + {table_flags} + {to_physical}",
+    "mov dword ptr [{pml4} + {to_physical}], eax",
+    "mov dword ptr [{pml4} + 8 * {slot} + {to_physical}], eax",
+
+    "mov eax, {pae}",
+    "mov cr4, eax",
+    "mov eax, offset {pml4} + {to_physical}",
+    "mov cr3, eax",
+    "mov ecx, 0xc0000080",
+    "rdmsr",
+    "or eax, {efer}",
+    "wrmsr",
+    "mov eax, cr0",
+    "or eax, {paging}",
+    "mov cr0, eax",
+    "lgdt [pvh_descriptor_table + {to_physical}]",
+    "push 8",
+    "mov eax, offset pvh_long_mode + {to_physical}",
+    "push eax",
+    "retf",
+
+    // Prints the string at EDI and stops.
+    "pvh_refuse:",
+    "mov al, [edi]",
+    "inc edi",
+    "test al, al",
+    "jz pvh_stop",
+    "mov dx, 0x3f8",
+    "out dx, al",
+    "jmp pvh_refuse",
+    "pvh_stop:",
+    "mov al, {refused}",
+    "out 0xf4, al",
+    "pvh_stopped:",
+    "cli",
+    "hlt",
+    "jmp pvh_stopped",
+
+    ".code64",
+    "pvh_long_mode:",
+    "mov eax, 16",
+    "mov ss, eax",
+    "mov rsp, offset {stack} + {stack_start}",
+    "mov edi, esi",
+    // Out of low memory, which is about to be unmapped.
+    "mov rax, offset pvh_high",
+    "push rax",
+    "ret",
+    "pvh_high:",
+    "jmp {start}",
+    ".size pvh_entry, . - pvh_entry",
+
+    ".section .rodata.pvh, \"a\", @progbits",
+    "pvh_no_long_mode: .asciz \"Sandglass needs a processor with long mode\\r\\n\"",
+    "pvh_no_huge_pages: .asciz \"Sandglass needs a processor with 1 GiB pages (pdpe1gb)\\r\\n\"",
+    "pvh_no_syscall: .asciz \"Sandglass needs a processor with the SYSCALL instruction\\r\\n\"",
+    ".balign 8",
+    "pvh_descriptors:",
+    ".quad 0",
+    ".quad 0x00af9b000000ffff",
+    ".quad 0x00cf93000000ffff",
+    "pvh_descriptor_table:",
+    ".word 23",
+    ".long pvh_descriptors + {to_physical}",
+    ".text",
+
+    to_physical = const KERNEL_BASE.wrapping_neg(),
+    stack = sym KERNEL_STACK,
+    stack_start = const STACK_START,
+    pml4 = sym KERNEL_PML4,
+    pdpt = sym KERNEL_PDPT,
+    start = sym start,
+    image = const KERNEL_PDPT_ENTRY,
+    slot = const KERNEL_SLOT,
+    window_pages = const WINDOW_PAGES,
+    huge_page_flags = const HUGE_PAGE_FLAGS,
+    table_flags = const TABLE_FLAGS,
+    long_mode = const CPUID_LONG_MODE,
+    huge_pages = const CPUID_HUGE_PAGES,
+    syscall = const CPUID_SYSCALL,
+    efer = const EFER_LONG_MODE_AND_SYSCALL,
+    pae = const CR4_PAE,
+    paging = const CR0_PAGING as i32,
+    refused = const REFUSED,
+);
+
+/// The loader's start-info structure. All its numbers are claims; reads outside physical memory
+/// yield nothing.
+#[derive(Clone, Copy)]
+pub struct StartInfo {
+    paddr: u64,
+}
+
+const MAGIC: u64 = 0x336e_c578;
+const MEMORY_MAP_ENTRY: u64 = 24;
+/// Memory map: available memory.
+pub const AVAILABLE: u32 = 1;
+
+impl StartInfo {
+    /// The structure at `paddr`; `None` if it is not one, or of a version without memory map.
+    pub fn at(paddr: u64) -> Option<StartInfo> {
+        let info = StartInfo { paddr };
+        (info.number(0, 4)? == MAGIC && info.number(4, 4)? >= 1).then_some(info)
+    }
+
+    /// The first module: the root task.
+    pub fn module(self) -> Option<Range> {
+        if self.number(12, 4)? == 0 {
+            return None;
+        }
+        let list = self.number(16, 8)?;
+        let start = window::number(list, 8)?;
+        let end = start.checked_add(window::number(list.checked_add(8)?, 8)?)?;
+        (end > start).then_some(Range { start, end })
+    }
+
+    /// Physical address of the ACPI root pointer; 0 if the loader does not know.
+    pub fn rsdp(self) -> u64 {
+        self.number(32, 8).unwrap_or(0)
+    }
+
+    /// Calls `visit` with each range of the memory map and its type (1 is available memory), at
+    /// most `limit` of them.
+    pub fn memory_map(self, limit: u64, mut visit: impl FnMut(Range, u32)) {
+        let (Some(list), Some(count)) = (self.number(40, 8), self.number(48, 4)) else {
+            return;
+        };
+        for i in 0..count.min(limit) {
+            let entry = list.wrapping_add(i * MEMORY_MAP_ENTRY);
+            let (Some(start), Some(size), Some(kind)) = (
+                window::number(entry, 8),
+                window::number(entry.wrapping_add(8), 8),
+                window::number(entry.wrapping_add(16), 4),
+            ) else {
+                return;
+            };
+            visit(
+                Range {
+                    start,
+                    end: start.saturating_add(size),
+                },
+                kind as u32,
+            );
+        }
+    }
+
+    fn number(self, offset: u64, size: u64) -> Option<u64> {
+        window::number(self.paddr.checked_add(offset)?, size)
+    }
+}

@@ -1,0 +1,98 @@
+//! Arithmetic of clocks: frequencies from measurements, and the local APIC timer's count for a
+//! span of the time-stamp counter. Pure numbers.
+
+/// Fraction bits of a [`Rate`].
+const FRACTION: u32 = 32;
+
+/// Timer counts in a tick of the time-stamp counter, as a fixed-point number with 32 fraction
+/// bits, rounded up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Rate(u64);
+
+impl Rate {
+    /// The rate at which the timer counted `counts` while the time-stamp counter went on by
+    /// `ticks`. `None` if either stood still.
+    pub fn measured(counts: u32, ticks: u64) -> Option<Rate> {
+        if counts == 0 || ticks == 0 {
+            return None;
+        }
+        let scaled = u64::from(counts) << FRACTION;
+        Some(Rate(scaled.div_ceil(ticks)))
+    }
+
+    /// A rate at which every span takes one count: the timer's before it was measured.
+    pub const UNKNOWN: Rate = Rate(0);
+
+    /// The initial count with which the timer, started now, fires when `ticks` have passed or
+    /// soon after, not before; clipped to what the timer holds, and at least 1, for 0 stops it.
+    #[inline(always)]
+    pub fn counts(self, ticks: u64) -> u32 {
+        let scaled = u128::from(ticks) * u128::from(self.0);
+        let whole = (scaled + ((1 << FRACTION) - 1)) >> FRACTION;
+        if whole > u128::from(u32::MAX) {
+            u32::MAX
+        } else {
+            (whole as u32).max(1)
+        }
+    }
+}
+
+/// The frequency in MHz, rounded to the nearest, of a counter that advanced by `ticks` in
+/// `periods` of a clock of `hz`; at least 1. `None` if `periods` is 0.
+pub fn megahertz(ticks: u64, periods: u64, hz: u64) -> Option<u64> {
+    let divisor = periods.checked_mul(1_000_000)?;
+    let rounded = ticks
+        .checked_mul(hz)?
+        .checked_add(divisor / 2)?
+        .checked_div(divisor)?;
+    Some(rounded.max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn equal_clocks_have_rate_one() {
+        let rate = Rate::measured(10_000_150, 10_000_150).unwrap();
+        for ticks in [1, 2, 999, 10_000_000, u64::from(u32::MAX)] {
+            assert_eq!(u64::from(rate.counts(ticks)), ticks);
+        }
+    }
+
+    #[test]
+    fn a_passed_deadline_fires_at_once_and_a_far_one_is_clipped() {
+        let rate = Rate::measured(1_000, 3_000).unwrap();
+        assert_eq!(rate.counts(0), 1);
+        assert_eq!(rate.counts(u64::MAX), u32::MAX);
+        assert_eq!(Rate::UNKNOWN.counts(u64::MAX), 1);
+    }
+
+    #[test]
+    fn a_clock_that_stands_still_has_no_rate() {
+        assert_eq!(Rate::measured(0, 1), None);
+        assert_eq!(Rate::measured(1, 0), None);
+    }
+
+    #[test]
+    fn virtual_time_is_1000_mhz() {
+        assert_eq!(megahertz(10_000_167, 11_932, 1_193_182), Some(1_000));
+        assert_eq!(megahertz(1, 11_932, 1_193_182), Some(1));
+        assert_eq!(megahertz(1, 0, 1_193_182), None);
+    }
+
+    proptest! {
+        /// The timer's interrupt never comes before the deadline, whatever the ratio of clocks.
+        #[test]
+        fn never_early(counts in 1u32.., window in 1u64..1 << 40, ticks in 0u64..1 << 40) {
+            let rate = Rate::measured(counts, window).unwrap();
+            let count = rate.counts(ticks);
+            if count < u32::MAX {
+                // count / counts * window >= ticks, exactly.
+                prop_assert!(u128::from(count) * u128::from(window)
+                    >= u128::from(ticks) * u128::from(counts));
+            }
+        }
+    }
+}

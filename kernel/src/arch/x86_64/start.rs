@@ -1,0 +1,237 @@
+//! The machine's part of the boot: brings processor and interrupt controllers into the kernel's
+//! state, and finds out what there is.
+
+use super::acpi::{Error, Madt, Rsdp};
+use super::layout::{physical, PAGE_SIZE, WINDOW_SIZE};
+use super::machine::{Machine, Timer};
+use super::pvh::{StartInfo, AVAILABLE};
+use super::rate::{megahertz, Rate};
+use super::window::Window;
+use super::{cpu, descriptors, entry, legacy, paging, serial};
+use crate::arch::Platform;
+use crate::boot::{self, Found, List, MemoryMapEntry, Range, Refusal, MAX_MEMORY_MAP, MAX_RAM};
+use crate::mem::Ram;
+
+/// Status with which the machine stops when the kernel refuses to start.
+const REFUSED: u8 = 1;
+
+/// The kernel's image and all RAM that is handed out begin here (06, section 5).
+const FIRST_RAM: u64 = 0x10_0000;
+/// End of the physical addresses that are handed out (06, section 5).
+const DEVICE_TOP: u64 = 1 << 47;
+/// Addresses that raise message-signalled interrupts (06, section 5).
+const MSI_WINDOW: Range = Range {
+    start: 0xffff_fff8,
+    end: 0x1_0000_0000,
+};
+
+unsafe extern "C" {
+    /// End of the kernel's image (linker script).
+    static kernel_end: u8;
+}
+
+/// Called by the loader's entry with the physical address of its start info, in the address
+/// space of start-up, on the kernel's stack, with interrupts off.
+pub extern "C" fn start(start_info: u64) -> ! {
+    serial::init();
+    cpu::init();
+    paging::init();
+    descriptors::init();
+    legacy::disable_pic();
+    // SAFETY: called once, by assembly; does not return.
+    let k = unsafe { entry::kernel() };
+    let next = match find(&k.machine, start_info) {
+        Ok(mut found) => boot::start(k, &mut found),
+        Err(refusal) => Err(refusal),
+    };
+    match next {
+        Ok(next) => entry::leave(k, next),
+        Err(refusal) => {
+            refusal.report(&k.machine);
+            k.machine.halt(REFUSED);
+            cpu::stop()
+        }
+    }
+}
+
+/// Everything about the machine. Its interrupt controllers and its clock work afterwards.
+fn find(machine: &Machine, start_info: u64) -> Result<Found, Refusal> {
+    let info = StartInfo::at(start_info).ok_or(Refusal::Machine(
+        "it was not entered by PVH direct boot (QEMU: -kernel)",
+    ))?;
+    let rsdp = Rsdp::find(&Window, info.rsdp()).map_err(acpi)?;
+    let madt = Madt::find(&Window, rsdp).map_err(acpi)?;
+
+    let kernel = Range {
+        start: FIRST_RAM,
+        end: physical(&raw const kernel_end),
+    };
+    let mut reserved = List::new();
+    let mut reserve = |range| reserved.push(range).unwrap_or(());
+    reserve(kernel);
+    reserve(MSI_WINDOW);
+    start_interrupts(machine, madt, &mut reserve)?;
+    start_clock(machine)?;
+
+    let module = info.module().ok_or(Refusal::NoRootTask)?;
+    let mut memory_map = List::new();
+    info.memory_map(MAX_MEMORY_MAP as u64, |range, kind| {
+        memory_map
+            .push(MemoryMapEntry { range, kind })
+            .unwrap_or(());
+    });
+    let (ram, module) = free_memory(&memory_map, kernel, module)?;
+    Ok(Found {
+        memory_map,
+        ram,
+        module,
+        kernel_end: kernel.end,
+        reserved,
+        device_top: DEVICE_TOP,
+        rsdp: Some(rsdp.bytes(&Window)),
+        framebuffer: None,
+    })
+}
+
+fn acpi(error: Error) -> Refusal {
+    Refusal::Machine(error.message())
+}
+
+/// Starts the local APIC and all I/O APICs, and reserves their pages.
+fn start_interrupts(
+    machine: &Machine,
+    madt: Madt,
+    reserve: &mut impl FnMut(Range),
+) -> Result<(), Refusal> {
+    let local = machine.local_apic.init().ok_or(Refusal::Machine(
+        "its local APIC is in x2APIC mode, of which the kernel knows nothing",
+    ))?;
+    machine.apic_id.set(machine.local_apic.id());
+    reserve(page(local));
+    madt.io_apics(&Window, |paddr| {
+        machine.io_apics.add(paddr);
+        reserve(page(paddr));
+    });
+    if machine.io_apics.count() == 0 {
+        return Err(Refusal::Machine("its ACPI tables name no I/O APIC"));
+    }
+    Ok(())
+}
+
+/// The page around the physical address `paddr`.
+fn page(paddr: u64) -> Range {
+    let start = paddr & !(PAGE_SIZE - 1);
+    Range {
+        start,
+        end: start.wrapping_add(PAGE_SIZE),
+    }
+}
+
+/// Windows of measurement; the shortest counts, since whatever disturbs makes them longer.
+const WINDOWS: u32 = 3;
+/// Local APIC timer's count at the start of a window, which it does not use up.
+const COUNT: u32 = u32::MAX;
+
+/// Finds out the frequency of the clock and how the timer is set by it.
+fn start_clock(machine: &Machine) -> Result<(), Refusal> {
+    let tsc_deadline = cpu::has_tsc_deadline();
+    let told = cpu::tsc_hz();
+    machine.local_apic.set_count(COUNT);
+    let mut shortest: Option<(u64, u32)> = None;
+    for _ in 0..WINDOWS {
+        if let Some((start, end)) =
+            legacy::measure(|| (cpu::time_stamp(), machine.local_apic.count()))
+        {
+            let ticks = end.0.wrapping_sub(start.0);
+            if shortest.is_none_or(|(least, _)| ticks < least) {
+                shortest = Some((ticks, start.1.wrapping_sub(end.1)));
+            }
+        }
+    }
+    machine.local_apic.set_count(0);
+
+    let ticks_per_us = match (told, shortest) {
+        (Some(hz), _) => megahertz(hz, 1, 1),
+        (None, Some((ticks, _))) => megahertz(ticks, legacy::PIT_WINDOW.into(), legacy::PIT_HZ),
+        (None, None) => None,
+    };
+    let timer = match shortest {
+        _ if tsc_deadline => Some(Timer::Deadline),
+        Some((ticks, counts)) => Rate::measured(counts, ticks).map(Timer::Count),
+        None => None,
+    };
+    let (Some(ticks_per_us), Some(timer)) = (ticks_per_us, timer) else {
+        return Err(Refusal::Machine(
+            "its interval timer, by which clocks are measured, stands",
+        ));
+    };
+    machine.ticks_per_us.set(ticks_per_us);
+    machine.timer.set(timer);
+    machine.local_apic.start_timer(tsc_deadline);
+    Ok(())
+}
+
+/// The RAM of the memory map that lies where the kernel reaches it, without the kernel and the
+/// root task's file; and the RAM of that file.
+fn free_memory(
+    memory_map: &List<MemoryMapEntry, MAX_MEMORY_MAP>,
+    kernel: Range,
+    module: Range,
+) -> Result<(List<Ram, MAX_RAM>, Ram), Refusal> {
+    let mut free = List::new();
+    let mut file = None;
+    let module_pages = Range {
+        start: module.start & !(PAGE_SIZE - 1),
+        end: module
+            .end
+            .checked_next_multiple_of(PAGE_SIZE)
+            .unwrap_or(u64::MAX),
+    };
+    if module_pages.overlaps(kernel) {
+        return Err(Refusal::Machine(
+            "its loader put the root task over the kernel",
+        ));
+    }
+    let mut from = kernel.end;
+    while let Some(range) = lowest_ram(memory_map, from) {
+        from = range.end;
+        // SAFETY: available RAM of the firmware's memory map, inside the window; above the
+        // kernel's image, and disjoint from what was vouched for before, because ranges come in
+        // ascending order.
+        let ram = unsafe { Ram::vouch(range.start, range.end) };
+        let (below, rest) = ram.split(module_pages.start);
+        let (covered, above) = rest.split(module_pages.end);
+        // Only a file that lies in one piece of RAM is one.
+        let is_file = covered.start() == module_pages.start && covered.end() == module_pages.end;
+        for piece in [below, above] {
+            if piece.start() < piece.end() {
+                free.push(piece).unwrap_or_else(drop);
+            }
+        }
+        if is_file {
+            file = Some(covered);
+        }
+    }
+    let file = file.ok_or(Refusal::Machine(
+        "its loader put the root task outside of its RAM",
+    ))?;
+    Ok((free, file))
+}
+
+/// The lowest RAM at or above `from`, in whole pages below the end of the window.
+fn lowest_ram(memory_map: &List<MemoryMapEntry, MAX_MEMORY_MAP>, from: u64) -> Option<Range> {
+    memory_map
+        .iter()
+        .filter(|entry| entry.kind == AVAILABLE)
+        .filter_map(|entry| {
+            let start = entry
+                .range
+                .start
+                .checked_next_multiple_of(PAGE_SIZE)?
+                .max(from);
+            let end = entry.range.end.min(WINDOW_SIZE) & !(PAGE_SIZE - 1);
+            let range = Range { start, end };
+            (!range.is_empty()).then_some(range)
+        })
+        .min_by_key(|range| range.start)
+}

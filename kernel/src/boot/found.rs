@@ -1,0 +1,71 @@
+//! What the machine's part of the boot found out, in terms of no particular machine.
+
+use super::List;
+use crate::mem::Ram;
+
+/// Physical addresses `start..end`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Range {
+    pub start: u64,
+    pub end: u64,
+}
+
+impl Range {
+    pub const fn is_empty(self) -> bool {
+        self.start >= self.end
+    }
+
+    /// Whether the two have an address in common.
+    pub const fn overlaps(self, other: Range) -> bool {
+        self.start < other.end && other.start < self.end && !self.is_empty() && !other.is_empty()
+    }
+}
+
+/// An entry of the firmware's memory map.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MemoryMapEntry {
+    pub range: Range,
+    /// 1: available; the firmware's other numbers as they are.
+    pub kind: u32,
+}
+
+/// A linear framebuffer (06, section 4).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Framebuffer {
+    pub paddr: u64,
+    /// Bytes of a line.
+    pub pitch: u32,
+    pub width: u32,
+    pub height: u32,
+    pub bits_per_pixel: u8,
+    pub kind: u8,
+}
+
+/// Most entries of a memory map: as many as the boot information has room for (06, section 4).
+pub const MAX_MEMORY_MAP: usize = sandglass_abi::boot::extra::X86_MEMORY_MAP_ENTRIES;
+
+/// Most pieces of RAM: each entry of a memory map, cut by the kernel and the root task's file.
+pub const MAX_RAM: usize = MAX_MEMORY_MAP + 4;
+
+/// Most ranges of devices that the kernel keeps.
+pub const MAX_RESERVED: usize = 16;
+
+/// What the machine has.
+pub struct Found {
+    /// The firmware's memory map, for the boot information only.
+    pub memory_map: List<MemoryMapEntry, MAX_MEMORY_MAP>,
+    /// RAM that nothing uses, ascending.
+    pub ram: List<Ram, MAX_RAM>,
+    /// The root task's file. Its RAM is free once the root task has been loaded.
+    pub module: Ram,
+    /// First address behind the kernel's image, a multiple of 4 KiB: the root task comes here.
+    pub kernel_end: u64,
+    /// What is neither RAM nor to be handed out as a device, in any order: the kernel's image, its
+    /// interrupt controllers, addresses that raise interrupts.
+    pub reserved: List<Range, MAX_RESERVED>,
+    /// End of the physical addresses that are handed out.
+    pub device_top: u64,
+    /// ACPI's root pointer, for the boot information.
+    pub rsdp: Option<[u8; 36]>,
+    pub framebuffer: Option<Framebuffer>,
+}

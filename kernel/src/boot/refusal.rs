@@ -1,0 +1,52 @@
+//! Why the kernel does not start a system.
+
+use crate::arch::{Console, Platform};
+
+/// A reason, with the numbers that belong to it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Refusal {
+    /// The machine lacks something; a full sentence.
+    Machine(&'static str),
+    /// The loader gave no root task.
+    NoRootTask,
+    /// The root task's file is not one that the kernel can load; what is wrong, and the number in
+    /// the file that is.
+    File(&'static str, u64),
+    /// The image of the root task has more pages than the root CNode has slots for.
+    TooManyPages { pages: u64, slots: u64 },
+    /// Image and first objects need more memory, in bytes, than there is in one piece.
+    TooLittleMemory { needed: u64, available: u64 },
+}
+
+impl Refusal {
+    /// Tells the reason on the console, in one line.
+    pub fn report<P: Platform>(self, machine: &P) {
+        let console = Console::new(machine);
+        console.text("Sandglass cannot start: ");
+        match self {
+            Refusal::Machine(what) => console.text(what),
+            Refusal::NoRootTask => {
+                console.text("no root task was given (QEMU: -initrd FILE, an ELF file)")
+            }
+            Refusal::File(what, number) => {
+                console
+                    .text("the root task is not a program for this machine: ")
+                    .text(what);
+                console.text(" (found ").hexadecimal(number).text(")")
+            }
+            Refusal::TooManyPages { pages, slots } => console
+                .text("the root task is too large: its image has ")
+                .decimal(pages)
+                .text(" pages of 4 KiB, but only ")
+                .decimal(slots)
+                .text(" slots of the root CNode are left for them"),
+            Refusal::TooLittleMemory { needed, available } => console
+                .text("the root task does not fit into memory: it needs ")
+                .decimal(needed)
+                .text(" bytes in one piece, of ")
+                .decimal(available)
+                .text(" available"),
+        };
+        console.text("\n");
+    }
+}

@@ -1,0 +1,103 @@
+//! [`Ram`]: memory that nothing uses yet, while the kernel boots.
+//!
+//! The machine's part of the boot finds out what RAM there is and vouches for it once; from then
+//! on every byte belongs to exactly one `Ram`, which is not copied but split, joined, and at last
+//! used up: for regions with kernel objects and frames, and for untyped memory.
+
+use super::{region, PhysAddr, Region, Tagged};
+use crate::arch::{Machine, Platform};
+use crate::Kernel;
+
+/// The physical addresses `start..end`: RAM that nothing uses, with any contents.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Ram {
+    start: u64,
+    end: u64,
+}
+
+impl Ram {
+    /// # Safety
+    /// The bytes `start..end` are RAM of this machine which the kernel reaches at
+    /// [`Platform::base`], and nothing uses them but what is made of this value; no other `Ram`
+    /// covers any of them.
+    pub unsafe fn vouch(start: u64, end: u64) -> Ram {
+        Ram {
+            start,
+            end: end.max(start),
+        }
+    }
+
+    /// First byte, a physical address.
+    pub fn start(&self) -> u64 {
+        self.start
+    }
+
+    /// End, a physical address.
+    pub fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// What lies below the physical address `at`, and the rest.
+    pub fn split(self, at: u64) -> (Ram, Ram) {
+        let at = at.clamp(self.start, self.end);
+        (
+            Ram {
+                start: self.start,
+                end: at,
+            },
+            Ram {
+                start: at,
+                end: self.end,
+            },
+        )
+    }
+
+    /// One piece, if `next` starts where `self` ends; else both again.
+    pub fn join(self, next: Ram) -> Result<Ram, (Ram, Ram)> {
+        if self.end == next.start {
+            Ok(Ram {
+                start: self.start,
+                end: next.end,
+            })
+        } else {
+            Err((self, next))
+        }
+    }
+
+    /// The contents, as firmware or loader left them.
+    pub fn bytes<'a>(&'a self, machine: &'a Machine) -> &'a [u8] {
+        let length = self.end - self.start;
+        let first = machine.base().wrapping_add(self.start as usize);
+        // SAFETY: RAM of this machine (`vouch`), and initialised as far as Rust is concerned: the
+        // machine put something there. Nothing writes it while `self` is borrowed, because every
+        // use of it takes `self` by value or `&mut`.
+        unsafe { core::slice::from_raw_parts(first, length as usize) }
+    }
+
+    /// Takes the first 2^`bits` bytes and zeroes them. `None`, and nothing taken, if there are
+    /// fewer or the start is not aligned to that size.
+    pub fn take(&mut self, k: &mut Kernel, bits: u8) -> Option<Region> {
+        let start = self.advance(bits)?;
+        // SAFETY: RAM that nothing uses (`vouch`), taken from this value once and for all;
+        // aligned, as `advance` checks.
+        Some(unsafe { Region::claim(k, PhysAddr::new(start), bits) })
+    }
+
+    /// Takes the first 2^`bits` bytes as untyped memory, which must be handed out as used up:
+    /// what is there now is not zero. `None`, and nothing taken, as for [`take`](Self::take).
+    pub fn take_untyped(&mut self, bits: u8) -> Option<Tagged> {
+        let start = self.advance(bits)?;
+        Some(region::used_untyped(PhysAddr::new(start), bits))
+    }
+
+    fn advance(&mut self, bits: u8) -> Option<u64> {
+        let size = 1u64.checked_shl(bits.into())?;
+        let start = self.start;
+        let end = start.checked_add(size)?;
+        if start & (size - 1) != 0 || end > self.end {
+            return None;
+        }
+        self.start = end;
+        Some(start)
+    }
+}
