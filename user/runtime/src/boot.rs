@@ -151,7 +151,10 @@ mod tests {
         bytes.extend(chunk(extra::X86_TSC_MHZ, &[0xe8, 3, 0, 0]));
         let ids: Vec<u64> = ExtraChunks::new(&bytes).map(|chunk| chunk.id).collect();
         assert_eq!(ids, [extra::X86_ACPI_RSDP, extra::X86_TSC_MHZ]);
-        assert_eq!(ExtraChunks::new(&bytes).last().unwrap().payload, [0xe8, 3, 0, 0]);
+        assert_eq!(
+            ExtraChunks::new(&bytes).last().unwrap().payload,
+            [0xe8, 3, 0, 0]
+        );
     }
 
     #[test]

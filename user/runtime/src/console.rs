@@ -156,7 +156,11 @@ mod tests {
 
     #[test]
     fn outputs_round_trip_through_a_word() {
-        for output in [Output::Debug, Output::Silent, Output::Serial(IoPort::at(77))] {
+        for output in [
+            Output::Debug,
+            Output::Silent,
+            Output::Serial(IoPort::at(77)),
+        ] {
             assert_eq!(Output::from_word(output.to_word()), output);
         }
     }

@@ -189,7 +189,11 @@ pub unsafe fn run<A: Argument, T: Termination>(
         let image = if fits { image } else { TlsImage::EMPTY };
         sys::set_tls_base(image.init_area(area.cast(), argument.ipc_buffer()));
         argument.set_up_console();
-        assert!(fits, "the program's thread-local variables exceed {} bytes", MainThreadArea::SIZE);
+        assert!(
+            fits,
+            "the program's thread-local variables exceed {} bytes",
+            MainThreadArea::SIZE
+        );
         argument
     };
     exit::exit(main(argument).status())

@@ -81,12 +81,14 @@ impl Environment {
     /// # Panics
     /// If there is none: the component and the description of its system disagree.
     pub fn capability<C: Capability>(&self, name: &str) -> C {
-        self.find_capability(name).unwrap_or_else(|| self.missing("capability", name))
+        self.find_capability(name)
+            .unwrap_or_else(|| self.missing("capability", name))
     }
 
     /// As [`Self::capability`], where the thing is optional.
     pub fn find_capability<C: Capability>(&self, name: &str) -> Option<C> {
-        self.find(Kind::Capability, name).map(|entry| C::from_cptr(CPtr::new(entry.value)))
+        self.find(Kind::Capability, name)
+            .map(|entry| C::from_cptr(CPtr::new(entry.value)))
     }
 
     /// The memory named `name`.
@@ -94,13 +96,17 @@ impl Environment {
     /// # Panics
     /// If there is none.
     pub fn memory(&self, name: &str) -> MemoryRegion {
-        self.find_memory(name).unwrap_or_else(|| self.missing("memory", name))
+        self.find_memory(name)
+            .unwrap_or_else(|| self.missing("memory", name))
     }
 
     /// As [`Self::memory`], where the thing is optional.
     pub fn find_memory(&self, name: &str) -> Option<MemoryRegion> {
         let entry = self.find(Kind::Memory, name)?;
-        Some(MemoryRegion { address: entry.value, len: entry.length })
+        Some(MemoryRegion {
+            address: entry.value,
+            len: entry.length,
+        })
     }
 
     /// The number named `name`.
@@ -108,7 +114,8 @@ impl Environment {
     /// # Panics
     /// If there is none.
     pub fn parameter(&self, name: &str) -> u64 {
-        self.find_parameter(name).unwrap_or_else(|| self.missing("parameter", name))
+        self.find_parameter(name)
+            .unwrap_or_else(|| self.missing("parameter", name))
     }
 
     /// As [`Self::parameter`], where the thing is optional.
@@ -144,13 +151,19 @@ impl Environment {
 
     #[cold]
     fn missing(&self, what: &str, name: &str) -> ! {
-        panic!("component {}: no {what} is named {name} in its environment", self.name())
+        panic!(
+            "component {}: no {what} is named {name} in its environment",
+            self.name()
+        )
     }
 }
 
 /// The text in a field that is padded with zeros.
 fn text(field: &[u8]) -> &str {
-    let len = field.iter().position(|&byte| byte == 0).unwrap_or(field.len());
+    let len = field
+        .iter()
+        .position(|&byte| byte == 0)
+        .unwrap_or(field.len());
     core::str::from_utf8(&field[..len]).unwrap_or("")
 }
 
@@ -193,7 +206,9 @@ impl EnvironmentBuilder {
         page.console = Output::Silent.to_word();
         let len = name.len().min(page.name.len());
         page.name[..len].copy_from_slice(&name.as_bytes()[..len]);
-        Self { page: alloc::boxed::Box::new(page) }
+        Self {
+            page: alloc::boxed::Box::new(page),
+        }
     }
 
     /// Where the component prints; nowhere by default.
@@ -235,8 +250,15 @@ impl EnvironmentBuilder {
             return Err(EnvironmentError::DuplicateName);
         }
         let index = self.page.entry_count as usize;
-        let entry = self.page.entries.get_mut(index).ok_or(EnvironmentError::TooManyEntries)?;
-        let field = entry.name.get_mut(..name.len()).ok_or(EnvironmentError::NameTooLong)?;
+        let entry = self
+            .page
+            .entries
+            .get_mut(index)
+            .ok_or(EnvironmentError::TooManyEntries)?;
+        let field = entry
+            .name
+            .get_mut(..name.len())
+            .ok_or(EnvironmentError::NameTooLong)?;
         field.copy_from_slice(name.as_bytes());
         entry.kind = kind as u64;
         entry.value = value;
@@ -255,7 +277,15 @@ mod tests {
     fn what_the_loader_names_the_component_finds() {
         let mut builder = EnvironmentBuilder::new("cipher", 0x5000);
         builder.add_capability("requests", CPtr::new(9)).unwrap();
-        builder.add_memory("requests", MemoryRegion { address: 0x7000, len: 4096 }).unwrap();
+        builder
+            .add_memory(
+                "requests",
+                MemoryRegion {
+                    address: 0x7000,
+                    len: 4096,
+                },
+            )
+            .unwrap();
         builder.add_parameter("blocks", 12).unwrap();
         let page = Environment::read_from_bytes(builder.as_bytes()).unwrap();
         assert_eq!(page.name(), "cipher");
@@ -270,12 +300,21 @@ mod tests {
     fn wrong_names_are_refused() {
         let mut builder = EnvironmentBuilder::new("x", 0);
         builder.add_parameter("a", 1).unwrap();
-        assert_eq!(builder.add_parameter("a", 2), Err(EnvironmentError::DuplicateName));
+        assert_eq!(
+            builder.add_parameter("a", 2),
+            Err(EnvironmentError::DuplicateName)
+        );
         let long = "b".repeat(MAX_NAME + 1);
-        assert_eq!(builder.add_parameter(&long, 2), Err(EnvironmentError::NameTooLong));
+        assert_eq!(
+            builder.add_parameter(&long, 2),
+            Err(EnvironmentError::NameTooLong)
+        );
         for i in 1..MAX_ENTRIES as u64 {
             builder.add_parameter(&std::format!("p{i}"), i).unwrap();
         }
-        assert_eq!(builder.add_parameter("q", 2), Err(EnvironmentError::TooManyEntries));
+        assert_eq!(
+            builder.add_parameter("q", 2),
+            Err(EnvironmentError::TooManyEntries)
+        );
     }
 }

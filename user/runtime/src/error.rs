@@ -77,12 +77,13 @@ impl LookupFailure {
         let detail = |i: usize| message.word(at + 1 + i);
         match LookupFailureType::from_raw(number) {
             Some(LookupFailureType::InvalidRoot) => Self::InvalidRoot,
-            Some(LookupFailureType::MissingCapability) => {
-                Self::MissingCapability { bits_left: detail(0) }
-            }
-            Some(LookupFailureType::DepthMismatch) => {
-                Self::DepthMismatch { bits_left: detail(0), bits_found: detail(1) }
-            }
+            Some(LookupFailureType::MissingCapability) => Self::MissingCapability {
+                bits_left: detail(0),
+            },
+            Some(LookupFailureType::DepthMismatch) => Self::DepthMismatch {
+                bits_left: detail(0),
+                bits_found: detail(1),
+            },
             Some(LookupFailureType::GuardMismatch) => Self::GuardMismatch {
                 bits_left: detail(0),
                 guard_found: detail(1),
@@ -107,16 +108,17 @@ impl Error {
     #[cold]
     fn decode(operation: u64, answer: &Message) -> Self {
         let kind = match ErrorNumber::from_raw(answer.label()) {
-            Some(ErrorNumber::InvalidArgument) => {
-                ErrorKind::InvalidArgument { argument: answer.word(0) }
-            }
-            Some(ErrorNumber::InvalidCapability) => {
-                ErrorKind::InvalidCapability { capability: answer.word(0) }
-            }
+            Some(ErrorNumber::InvalidArgument) => ErrorKind::InvalidArgument {
+                argument: answer.word(0),
+            },
+            Some(ErrorNumber::InvalidCapability) => ErrorKind::InvalidCapability {
+                capability: answer.word(0),
+            },
             Some(ErrorNumber::IllegalOperation) => ErrorKind::IllegalOperation,
-            Some(ErrorNumber::RangeError) => {
-                ErrorKind::Range { min: answer.word(0), max: answer.word(1) }
-            }
+            Some(ErrorNumber::RangeError) => ErrorKind::Range {
+                min: answer.word(0),
+                max: answer.word(1),
+            },
             Some(ErrorNumber::AlignmentError) => ErrorKind::Alignment,
             Some(ErrorNumber::FailedLookup) => ErrorKind::FailedLookup {
                 source: answer.word(0) != 0,
@@ -125,10 +127,12 @@ impl Error {
             Some(ErrorNumber::TruncatedMessage) => ErrorKind::TruncatedMessage,
             Some(ErrorNumber::DeleteFirst) => ErrorKind::DeleteFirst,
             Some(ErrorNumber::RevokeFirst) => ErrorKind::RevokeFirst,
-            Some(ErrorNumber::NotEnoughMemory) => {
-                ErrorKind::NotEnoughMemory { bytes_left: answer.word(0) }
-            }
-            Some(ErrorNumber::NoError) | None => ErrorKind::Unknown { label: answer.label() },
+            Some(ErrorNumber::NotEnoughMemory) => ErrorKind::NotEnoughMemory {
+                bytes_left: answer.word(0),
+            },
+            Some(ErrorNumber::NoError) | None => ErrorKind::Unknown {
+                label: answer.label(),
+            },
         };
         Self { operation, kind }
     }
@@ -150,7 +154,12 @@ impl core::error::Error for Error {}
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} refused: {}", OperationName(self.operation), self.kind)
+        write!(
+            f,
+            "{} refused: {}",
+            OperationName(self.operation),
+            self.kind
+        )
     }
 }
 
@@ -288,8 +297,17 @@ mod tests {
 
     #[test]
     fn names_stand_at_their_labels() {
-        assert_eq!(OPERATION_NAMES[invocation::x86_64::IRQ_CONTROL_GET_MSI as usize], "IRQControl_GetMSI");
-        assert_eq!(OPERATION_NAMES[invocation::CNODE_ROTATE as usize], "CNode_Rotate");
-        assert_eq!(OPERATION_NAMES[invocation::SCHED_CONTEXT_YIELD_TO as usize], "SchedContext_YieldTo");
+        assert_eq!(
+            OPERATION_NAMES[invocation::x86_64::IRQ_CONTROL_GET_MSI as usize],
+            "IRQControl_GetMSI"
+        );
+        assert_eq!(
+            OPERATION_NAMES[invocation::CNODE_ROTATE as usize],
+            "CNode_Rotate"
+        );
+        assert_eq!(
+            OPERATION_NAMES[invocation::SCHED_CONTEXT_YIELD_TO as usize],
+            "SchedContext_YieldTo"
+        );
     }
 }

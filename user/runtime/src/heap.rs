@@ -42,7 +42,9 @@ pub struct HeapLock {
 // holds it.
 unsafe impl RawMutex for HeapLock {
     #[allow(clippy::declare_interior_mutable_const)]
-    const INIT: Self = Self { interested: AtomicU32::new(0) };
+    const INIT: Self = Self {
+        interested: AtomicU32::new(0),
+    };
     type GuardMarker = GuardNoSend;
 
     #[inline]
@@ -54,7 +56,9 @@ unsafe impl RawMutex for HeapLock {
 
     #[inline]
     fn try_lock(&self) -> bool {
-        self.interested.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_ok()
+        self.interested
+            .compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed)
+            .is_ok()
     }
 
     #[inline]

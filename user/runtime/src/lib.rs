@@ -6,6 +6,9 @@
 //! | system calls | [`sys`], [`message`], [`cap`], [`error`] |
 //! | a program | [`entry`], [`console`], [`heap`], [`exit`], [`thread_block`], [`time`] |
 //! | what it starts with | [`boot`] (root task), [`env`] (component) |
+//! | managing others | [`process`], [`resources`], [`vspace`], [`image`], [`thread`], [`component`] |
+//! | servers | [`server`], [`fault`], [`timeout`] |
+//! | devices | [`hpet`] |
 //!
 //! # Building a program
 //!
@@ -25,22 +28,34 @@ extern crate alloc;
 
 pub mod boot;
 pub mod cap;
+pub mod component;
 pub mod console;
 pub mod context;
 pub mod entry;
 pub mod env;
 pub mod error;
 pub mod exit;
+pub mod fault;
 pub mod heap;
+pub mod hpet;
+pub mod image;
 mod memory_functions;
 pub mod message;
+pub mod process;
+pub mod resources;
+pub mod server;
 pub mod sys;
+pub mod thread;
 pub mod thread_block;
 pub mod time;
+pub mod timeout;
+pub mod vspace;
 
 pub use boot::BootInfo;
 pub use env::Environment;
 pub use error::{Error, ErrorKind};
 pub use message::{Message, Received};
+pub use process::Process;
+pub use resources::SetupError;
 
 pub use sandglass_abi as abi;

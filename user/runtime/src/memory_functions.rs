@@ -207,16 +207,19 @@ mod tests {
         for len in 0..=40usize {
             let a = pattern();
             // SAFETY: the ranges are inside the vectors.
-            let compare = |b: &[u8]| unsafe {
-                sandglass_test_memcmp(a.as_ptr(), b.as_ptr(), len).signum()
-            };
+            let compare =
+                |b: &[u8]| unsafe { sandglass_test_memcmp(a.as_ptr(), b.as_ptr(), len).signum() };
             assert_eq!(compare(&a), 0);
             for at in 0..len {
                 let mut b = a.clone();
                 b[at] = !a[at];
                 // Later differences must not matter.
                 b[at + 1..].reverse();
-                assert_eq!(compare(&b), if a[at] < b[at] { -1 } else { 1 }, "len {len} at {at}");
+                assert_eq!(
+                    compare(&b),
+                    if a[at] < b[at] { -1 } else { 1 },
+                    "len {len} at {at}"
+                );
             }
         }
     }

@@ -29,19 +29,30 @@ pub struct Received {
 
 impl Message {
     /// Label 0 and no words.
-    pub const EMPTY: Self = Self { info: MessageInfo(0), registers: [0; REGISTER_MRS] };
+    pub const EMPTY: Self = Self {
+        info: MessageInfo(0),
+        registers: [0; REGISTER_MRS],
+    };
 
     /// A message of at most four words, which needs no IPC buffer.
     #[inline(always)]
     pub const fn new<const N: usize>(label: u64, words: [u64; N]) -> Self {
-        const { assert!(N <= REGISTER_MRS, "longer messages are made by `Message::long`") };
+        const {
+            assert!(
+                N <= REGISTER_MRS,
+                "longer messages are made by `Message::long`"
+            )
+        };
         let mut registers = [0; REGISTER_MRS];
         let mut i = 0;
         while i < N {
             registers[i] = words[i];
             i += 1;
         }
-        Self { info: MessageInfo::new(label, 0, 0, N), registers }
+        Self {
+            info: MessageInfo::new(label, 0, 0, N),
+            registers,
+        }
     }
 
     /// A message of any length up to 120 words (the rest is cut off); words from the fifth on go
@@ -56,7 +67,10 @@ impl Message {
                 None => thread_block::write_word(ipc_buffer::MESSAGE + i, word),
             }
         }
-        Self { info: MessageInfo::new(label, 0, 0, words.len()), registers }
+        Self {
+            info: MessageInfo::new(label, 0, 0, words.len()),
+            registers,
+        }
     }
 
     /// The same message with capabilities to send along, whose pointers go to the current
@@ -136,7 +150,10 @@ impl Message {
 impl From<RawReceived> for Received {
     #[inline(always)]
     fn from(raw: RawReceived) -> Self {
-        Self { badge: raw.badge, message: Message::from_parts(raw.info, raw.registers) }
+        Self {
+            badge: raw.badge,
+            message: Message::from_parts(raw.info, raw.registers),
+        }
     }
 }
 
@@ -148,14 +165,20 @@ mod tests {
     fn words_beyond_the_length_read_as_zero() {
         let message = Message::new(7, [1, 2]);
         assert_eq!((message.label(), message.len()), (7, 2));
-        assert_eq!([message.word(0), message.word(1), message.word(2)], [1, 2, 0]);
+        assert_eq!(
+            [message.word(0), message.word(1), message.word(2)],
+            [1, 2, 0]
+        );
         assert_eq!(message.word(usize::MAX), 0);
     }
 
     #[test]
     fn a_short_message_needs_no_ipc_buffer() {
         // There is none on the host: a write to it would crash this test.
-        assert_eq!(Message::long(1, &[1, 2, 3, 4]), Message::new(1, [1, 2, 3, 4]));
+        assert_eq!(
+            Message::long(1, &[1, 2, 3, 4]),
+            Message::new(1, [1, 2, 3, 4])
+        );
         let mut words = [9; 6];
         assert_eq!(Message::new(1, [1, 2, 3]).copy_words(&mut words), 3);
         assert_eq!(words, [1, 2, 3, 9, 9, 9]);

@@ -87,7 +87,11 @@ pub fn send_receive(
             options(nostack),
         );
     }
-    RawReceived { badge, info: MessageInfo::from_raw(info_out), registers: out }
+    RawReceived {
+        badge,
+        info: MessageInfo::from_raw(info_out),
+        registers: out,
+    }
 }
 
 /// Call: sends on `cap` and waits for the answer. A plain call needs neither a reply object nor
@@ -115,7 +119,11 @@ pub fn call(cap: u64, info: MessageInfo, registers: Registers) -> RawReceived {
             options(nostack),
         );
     }
-    RawReceived { badge, info: MessageInfo::from_raw(info_out), registers: out }
+    RawReceived {
+        badge,
+        info: MessageInfo::from_raw(info_out),
+        registers: out,
+    }
 }
 
 /// A system call with one argument in the capability register and one result there: Yield, the

@@ -48,7 +48,12 @@ pub struct TlsImage {
 
 impl TlsImage {
     /// No thread-local variables.
-    pub const EMPTY: Self = Self { init: ptr::null(), init_len: 0, len: 0, align: 1 };
+    pub const EMPTY: Self = Self {
+        init: ptr::null(),
+        init_len: 0,
+        len: 0,
+        align: 1,
+    };
 
     /// Bytes of a thread's area: variables and thread block.
     pub const fn area_len(&self) -> usize {
@@ -116,7 +121,12 @@ pub fn read_word(index: usize) -> u64 {
         return 0;
     }
     // SAFETY: the buffer belongs to the current thread and the index is inside it.
-    unsafe { (&raw const (*current_ipc_buffer()).words).cast::<u64>().add(index).read() }
+    unsafe {
+        (&raw const (*current_ipc_buffer()).words)
+            .cast::<u64>()
+            .add(index)
+            .read()
+    }
 }
 
 /// Writes word `index` of the current thread's IPC buffer; does nothing beyond its end.
@@ -124,14 +134,22 @@ pub fn read_word(index: usize) -> u64 {
 pub fn write_word(index: usize, value: u64) {
     if index < ipc_buffer::WORDS {
         // SAFETY: as in `read_word`.
-        unsafe { (&raw mut (*current_ipc_buffer()).words).cast::<u64>().add(index).write(value) }
+        unsafe {
+            (&raw mut (*current_ipc_buffer()).words)
+                .cast::<u64>()
+                .add(index)
+                .write(value)
+        }
     }
 }
 
 /// Sets the slot that receives the capability of a message: slot `index` of `depth` bits below
 /// the CNode `root`, all as the CSpace of this thread sees them (ABI 02 §8).
 pub fn set_receive_slot(slot: crate::cap::Slot) {
-    write_word(ipc_buffer::RECEIVE_CNODE, crate::cap::Capability::cptr(slot.root()).raw());
+    write_word(
+        ipc_buffer::RECEIVE_CNODE,
+        crate::cap::Capability::cptr(slot.root()).raw(),
+    );
     write_word(ipc_buffer::RECEIVE_INDEX, slot.index());
     write_word(ipc_buffer::RECEIVE_DEPTH, u64::from(slot.depth()));
 }
@@ -146,7 +164,12 @@ mod tests {
     #[test]
     fn thread_local_variables_end_where_the_thread_block_starts() {
         let init = [1u8, 2, 3];
-        let image = TlsImage { init: init.as_ptr(), init_len: 3, len: 70, align: 32 };
+        let image = TlsImage {
+            init: init.as_ptr(),
+            init_len: 3,
+            len: 70,
+            align: 32,
+        };
         assert!(image.area_len() <= 512 && 256 % image.area_align() == 0);
         let mut area = Area([0xff; 512]);
         let base = area.0.as_mut_ptr();
@@ -156,6 +179,9 @@ mod tests {
         assert_eq!(block % 64, 0);
         assert_eq!(area.0[block - 70..block - 67], [1, 2, 3]);
         assert!(area.0[block - 67..block].iter().all(|&byte| byte == 0));
-        assert_eq!(u64::from_le_bytes(area.0[block..block + 8].try_into().unwrap()), fs as u64);
+        assert_eq!(
+            u64::from_le_bytes(area.0[block..block + 8].try_into().unwrap()),
+            fs as u64
+        );
     }
 }

@@ -3,7 +3,7 @@
 use sandglass_abi::cnode::LOOKUP_DEPTH;
 use sandglass_abi::invocation;
 
-use super::{capability, invoke_unit, Capability, CPtr, GuardData, Rights};
+use super::{capability, invoke_unit, CPtr, Capability, GuardData, Rights};
 use crate::error::Result;
 
 capability! {
@@ -37,7 +37,11 @@ impl CNode {
     /// Slot `index`, resolved with `depth` bits: the radix for a CNode fresh from Retype.
     #[inline(always)]
     pub const fn slot_at(self, index: u64, depth: u8) -> Slot {
-        Slot { root: self, index, depth }
+        Slot {
+            root: self,
+            index,
+            depth,
+        }
     }
 }
 
@@ -60,7 +64,13 @@ impl Slot {
     /// Copies the capability in `source` here, with at most the rights given.
     #[inline]
     pub fn copy_from(self, source: Slot, rights: Rights) -> Result<()> {
-        let words = [self.index, self.depth_word(), source.index, source.depth_word(), rights.raw()];
+        let words = [
+            self.index,
+            self.depth_word(),
+            source.index,
+            source.depth_word(),
+            rights.raw(),
+        ];
         self.operate_from(invocation::CNODE_COPY, words, source)
     }
 
@@ -69,21 +79,39 @@ impl Slot {
     /// [guard](GuardData) of a CNode, and otherwise ignored.
     #[inline]
     pub fn mint_from(self, source: Slot, rights: Rights, data: u64) -> Result<()> {
-        let words = [self.index, self.depth_word(), source.index, source.depth_word(), rights.raw(), data];
+        let words = [
+            self.index,
+            self.depth_word(),
+            source.index,
+            source.depth_word(),
+            rights.raw(),
+            data,
+        ];
         self.operate_from(invocation::CNODE_MINT, words, source)
     }
 
     /// Moves the capability in `source` here.
     #[inline]
     pub fn move_from(self, source: Slot) -> Result<()> {
-        let words = [self.index, self.depth_word(), source.index, source.depth_word()];
+        let words = [
+            self.index,
+            self.depth_word(),
+            source.index,
+            source.depth_word(),
+        ];
         self.operate_from(invocation::CNODE_MOVE, words, source)
     }
 
     /// Moves the CNode capability in `source` here and gives it a new guard.
     #[inline]
     pub fn mutate_from(self, source: Slot, guard: GuardData) -> Result<()> {
-        let words = [self.index, self.depth_word(), source.index, source.depth_word(), guard.raw()];
+        let words = [
+            self.index,
+            self.depth_word(),
+            source.index,
+            source.depth_word(),
+            guard.raw(),
+        ];
         self.operate_from(invocation::CNODE_MUTATE, words, source)
     }
 
@@ -141,12 +169,7 @@ impl Slot {
     }
 
     #[inline(always)]
-    fn operate_from<const W: usize>(
-        self,
-        label: u64,
-        words: [u64; W],
-        source: Slot,
-    ) -> Result<()> {
+    fn operate_from<const W: usize>(self, label: u64, words: [u64; W], source: Slot) -> Result<()> {
         invoke_unit(self.root.cptr(), label, words, [source.root.cptr()])
     }
 }

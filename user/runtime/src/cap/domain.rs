@@ -21,12 +21,22 @@ impl Domain {
     #[inline]
     pub fn configure_schedule(self, index: u64, domain: u64, duration: u64) -> Result<()> {
         let words = [index, domain, duration];
-        invoke_unit(self.cptr(), invocation::DOMAIN_SCHEDULE_CONFIGURE, words, [])
+        invoke_unit(
+            self.cptr(),
+            invocation::DOMAIN_SCHEDULE_CONFIGURE,
+            words,
+            [],
+        )
     }
 
     /// Starts the schedule anew at entry `index`.
     #[inline]
     pub fn set_schedule_start(self, index: u64) -> Result<()> {
-        invoke_unit(self.cptr(), invocation::DOMAIN_SCHEDULE_SET_START, [index], [])
+        invoke_unit(
+            self.cptr(),
+            invocation::DOMAIN_SCHEDULE_SET_START,
+            [index],
+            [],
+        )
     }
 }

@@ -35,17 +35,20 @@ impl IoPortControl {
 impl IoPort {
     #[inline]
     pub fn in8(self, port: u16) -> Result<u8> {
-        self.input(label::IO_PORT_IN8, port).map(|value| value as u8)
+        self.input(label::IO_PORT_IN8, port)
+            .map(|value| value as u8)
     }
 
     #[inline]
     pub fn in16(self, port: u16) -> Result<u16> {
-        self.input(label::IO_PORT_IN16, port).map(|value| value as u16)
+        self.input(label::IO_PORT_IN16, port)
+            .map(|value| value as u16)
     }
 
     #[inline]
     pub fn in32(self, port: u16) -> Result<u32> {
-        self.input(label::IO_PORT_IN32, port).map(|value| value as u32)
+        self.input(label::IO_PORT_IN32, port)
+            .map(|value| value as u32)
     }
 
     #[inline]

@@ -41,13 +41,23 @@ impl Endpoint {
     /// Sends, and waits until a receiver takes the message. Lends no scheduling context.
     #[inline(always)]
     pub fn send(self, message: Message) {
-        sys::send(Syscall::Send, self.cptr().raw(), message.info(), message.registers());
+        sys::send(
+            Syscall::Send,
+            self.cptr().raw(),
+            message.info(),
+            message.registers(),
+        );
     }
 
     /// Sends if a receiver waits; the message is otherwise lost.
     #[inline(always)]
     pub fn nb_send(self, message: Message) {
-        sys::send(Syscall::NBSend, self.cptr().raw(), message.info(), message.registers());
+        sys::send(
+            Syscall::NBSend,
+            self.cptr().raw(),
+            message.info(),
+            message.registers(),
+        );
     }
 
     /// Sends and waits for the answer; a passive receiver runs on the caller's scheduling
@@ -87,7 +97,12 @@ impl Notification {
     /// Sets the flags of this capability's badge. Never blocks.
     #[inline(always)]
     pub fn signal(self) {
-        sys::send(Syscall::Send, self.cptr().raw(), MessageInfo::new(0, 0, 0, 0), [0; 4]);
+        sys::send(
+            Syscall::Send,
+            self.cptr().raw(),
+            MessageInfo::new(0, 0, 0, 0),
+            [0; 4],
+        );
     }
 
     /// Waits until a flag is set; returns the flags and clears them.
@@ -108,7 +123,12 @@ impl Reply {
     /// there is no caller.
     #[inline(always)]
     pub fn send(self, message: Message) {
-        sys::send(Syscall::Send, self.cptr().raw(), message.info(), message.registers());
+        sys::send(
+            Syscall::Send,
+            self.cptr().raw(),
+            message.info(),
+            message.registers(),
+        );
     }
 
     /// Answers the caller and waits at `source` for the next message, in one step.
@@ -169,5 +189,13 @@ pub fn nb_send_wait<D: Sendable, S: Receivable>(
 /// which writes only the badge, an empty message is found.
 #[inline(always)]
 fn receive<S: Receivable>(call: Syscall, source: S, reply: u64) -> Received {
-    sys::send_receive(call, source.cptr().raw(), Message::EMPTY.info(), [0; 4], reply, 0).into()
+    sys::send_receive(
+        call,
+        source.cptr().raw(),
+        Message::EMPTY.info(),
+        [0; 4],
+        reply,
+        0,
+    )
+    .into()
 }

@@ -58,7 +58,12 @@ impl IrqHandler {
     #[inline]
     pub fn set_notification(self, notification: Notification) -> Result<()> {
         let caps = [notification.cptr()];
-        invoke_unit(self.cptr(), invocation::IRQ_HANDLER_SET_NOTIFICATION, [], caps)
+        invoke_unit(
+            self.cptr(),
+            invocation::IRQ_HANDLER_SET_NOTIFICATION,
+            [],
+            caps,
+        )
     }
 
     /// Makes the interrupt signal nothing.

@@ -135,7 +135,12 @@ macro_rules! paging_structure {
             /// already.
             #[inline]
             pub fn map(self, vspace: Pml4, vaddr: u64, attributes: Attributes) -> Result<()> {
-                invoke_unit(self.cptr(), $map, [vaddr, attributes.raw()], [vspace.cptr()])
+                invoke_unit(
+                    self.cptr(),
+                    $map,
+                    [vaddr, attributes.raw()],
+                    [vspace.cptr()],
+                )
             }
 
             /// Removes the structure and clears it.
@@ -150,7 +155,11 @@ macro_rules! paging_structure {
     };
 }
 paging_structure!(Pdpt, label::PDPT_MAP, label::PDPT_UNMAP);
-paging_structure!(PageDirectory, label::PAGE_DIRECTORY_MAP, label::PAGE_DIRECTORY_UNMAP);
+paging_structure!(
+    PageDirectory,
+    label::PAGE_DIRECTORY_MAP,
+    label::PAGE_DIRECTORY_UNMAP
+);
 paging_structure!(PageTable, label::PAGE_TABLE_MAP, label::PAGE_TABLE_UNMAP);
 
 impl AsidControl {

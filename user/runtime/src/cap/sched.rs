@@ -39,7 +39,10 @@ impl SchedParams {
     /// Constant bandwidth with two replenishments and badge 0.
     pub const fn new(budget_us: u64, period_us: u64) -> Self {
         Self {
-            time: TimeSlice { budget_us, period_us },
+            time: TimeSlice {
+                budget_us,
+                period_us,
+            },
             extra_refills: 0,
             badge: 0,
             sporadic: false,
@@ -51,11 +54,17 @@ impl SchedParams {
     }
 
     pub const fn extra_refills(self, extra_refills: u64) -> Self {
-        Self { extra_refills, ..self }
+        Self {
+            extra_refills,
+            ..self
+        }
     }
 
     pub const fn sporadic(self) -> Self {
-        Self { sporadic: true, ..self }
+        Self {
+            sporadic: true,
+            ..self
+        }
     }
 
     /// The smallest size of a context, as log2 bytes, that holds this many replenishments.
@@ -83,7 +92,11 @@ impl SchedControl {
             params.time.period_us,
             params.extra_refills,
             params.badge,
-            if params.sporadic { sched::flags::SPORADIC } else { 0 },
+            if params.sporadic {
+                sched::flags::SPORADIC
+            } else {
+                0
+            },
         ];
         let label = invocation::SCHED_CONTROL_CONFIGURE_FLAGS;
         invoke_unit(self.cptr(), label, words, [context.cptr()])
@@ -93,13 +106,23 @@ impl SchedControl {
 impl SchedContext {
     #[inline]
     pub fn bind(self, tcb: Tcb) -> Result<()> {
-        invoke_unit(self.cptr(), invocation::SCHED_CONTEXT_BIND, [], [tcb.cptr()])
+        invoke_unit(
+            self.cptr(),
+            invocation::SCHED_CONTEXT_BIND,
+            [],
+            [tcb.cptr()],
+        )
     }
 
     /// Binds to a notification: who is woken by it without a context of its own runs on this.
     #[inline]
     pub fn bind_notification(self, notification: Notification) -> Result<()> {
-        invoke_unit(self.cptr(), invocation::SCHED_CONTEXT_BIND, [], [notification.cptr()])
+        invoke_unit(
+            self.cptr(),
+            invocation::SCHED_CONTEXT_BIND,
+            [],
+            [notification.cptr()],
+        )
     }
 
     /// Unbinds thread, notification and reply stack.
@@ -110,13 +133,23 @@ impl SchedContext {
 
     #[inline]
     pub fn unbind_tcb(self, tcb: Tcb) -> Result<()> {
-        invoke_unit(self.cptr(), invocation::SCHED_CONTEXT_UNBIND_OBJECT, [], [tcb.cptr()])
+        invoke_unit(
+            self.cptr(),
+            invocation::SCHED_CONTEXT_UNBIND_OBJECT,
+            [],
+            [tcb.cptr()],
+        )
     }
 
     #[inline]
     pub fn unbind_notification(self, notification: Notification) -> Result<()> {
         let caps = [notification.cptr()];
-        invoke_unit(self.cptr(), invocation::SCHED_CONTEXT_UNBIND_OBJECT, [], caps)
+        invoke_unit(
+            self.cptr(),
+            invocation::SCHED_CONTEXT_UNBIND_OBJECT,
+            [],
+            caps,
+        )
     }
 
     /// Time consumed since the last report, µs.

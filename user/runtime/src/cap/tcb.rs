@@ -68,26 +68,46 @@ impl Tcb {
         vspace: Pml4,
     ) -> Result<()> {
         let caps = [or_null(fault_handler), cspace.cptr(), vspace.cptr()];
-        invoke_unit(self.cptr(), invocation::TCB_SET_SPACE, [guard.raw(), 0], caps)
+        invoke_unit(
+            self.cptr(),
+            invocation::TCB_SET_SPACE,
+            [guard.raw(), 0],
+            caps,
+        )
     }
 
     #[inline]
     pub fn set_ipc_buffer(self, address: u64, frame: Frame) -> Result<()> {
-        invoke_unit(self.cptr(), invocation::TCB_SET_IPC_BUFFER, [address], [frame.cptr()])
+        invoke_unit(
+            self.cptr(),
+            invocation::TCB_SET_IPC_BUFFER,
+            [address],
+            [frame.cptr()],
+        )
     }
 
     /// `authority`'s maximum controlled priority bounds the new priority.
     #[inline]
     pub fn set_priority(self, authority: Tcb, priority: u8) -> Result<()> {
         let words = [u64::from(priority)];
-        invoke_unit(self.cptr(), invocation::TCB_SET_PRIORITY, words, [authority.cptr()])
+        invoke_unit(
+            self.cptr(),
+            invocation::TCB_SET_PRIORITY,
+            words,
+            [authority.cptr()],
+        )
     }
 
     /// Sets the maximum controlled priority.
     #[inline]
     pub fn set_mc_priority(self, authority: Tcb, mcp: u8) -> Result<()> {
         let words = [u64::from(mcp)];
-        invoke_unit(self.cptr(), invocation::TCB_SET_MC_PRIORITY, words, [authority.cptr()])
+        invoke_unit(
+            self.cptr(),
+            invocation::TCB_SET_MC_PRIORITY,
+            words,
+            [authority.cptr()],
+        )
     }
 
     /// Sets priorities, scheduling context and fault handler in one step.
@@ -105,7 +125,12 @@ impl Tcb {
     /// Sets who is told when the thread's budget runs out; `None` removes the handler.
     #[inline]
     pub fn set_timeout_endpoint(self, handler: Option<Endpoint>) -> Result<()> {
-        invoke_unit(self.cptr(), invocation::TCB_SET_TIMEOUT_ENDPOINT, [], [or_null(handler)])
+        invoke_unit(
+            self.cptr(),
+            invocation::TCB_SET_TIMEOUT_ENDPOINT,
+            [],
+            [or_null(handler)],
+        )
     }
 
     /// Stops the thread, aborting what it waits for.
@@ -146,7 +171,11 @@ impl Tcb {
     /// Reads all registers, stopping the thread first if asked. Not for the current thread.
     #[inline]
     pub fn read_registers(self, suspend: bool) -> Result<UserContext> {
-        let flags = if suspend { registers_flags::READ_SUSPEND_SOURCE } else { 0 };
+        let flags = if suspend {
+            registers_flags::READ_SUSPEND_SOURCE
+        } else {
+            0
+        };
         let words = [flags, COUNT as u64];
         let answer = invoke(self.cptr(), invocation::TCB_READ_REGISTERS, words, [])?;
         let mut context = UserContext::default();
@@ -167,7 +196,11 @@ impl Tcb {
     /// RIP and RSP, need no IPC buffer.
     pub fn write_first_registers(self, registers: &[u64], resume: bool) -> Result<()> {
         let count = registers.len().min(COUNT);
-        let flags = if resume { registers_flags::WRITE_RESUME_TARGET } else { 0 };
+        let flags = if resume {
+            registers_flags::WRITE_RESUME_TARGET
+        } else {
+            0
+        };
         let mut first = [flags, count as u64, 0, 0];
         for (i, &word) in registers.iter().take(count).enumerate() {
             match first.get_mut(2 + i) {
@@ -190,7 +223,12 @@ impl Tcb {
             | flag(what.resume_target, registers_flags::COPY_RESUME_TARGET)
             | flag(what.frame, registers_flags::COPY_TRANSFER_FRAME)
             | flag(what.integer, registers_flags::COPY_TRANSFER_INTEGER);
-        invoke_unit(self.cptr(), invocation::TCB_COPY_REGISTERS, [flags], [source.cptr()])
+        invoke_unit(
+            self.cptr(),
+            invocation::TCB_COPY_REGISTERS,
+            [flags],
+            [source.cptr()],
+        )
     }
 
     /// Names the thread in the kernel's diagnostics. Debug kernels only: elsewhere it is a fault.

@@ -86,6 +86,11 @@ impl Untyped {
         let (number, size) = kind.arguments();
         // Node depth 0: the CNode is named by its capability.
         let words = [number, size, 0, 0, first.index(), count];
-        invoke_unit(self.cptr(), invocation::UNTYPED_RETYPE, words, [first.root().cptr()])
+        invoke_unit(
+            self.cptr(),
+            invocation::UNTYPED_RETYPE,
+            words,
+            [first.root().cptr()],
+        )
     }
 }

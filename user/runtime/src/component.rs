@@ -1,0 +1,273 @@
+//! Components: programs in their own CSpace and address space, made of an ELF image.
+//!
+//! The loader makes a component, grants it capabilities and memory under names, and starts it; the
+//! component finds them in its [`Environment`](crate::Environment). It holds nothing else.
+
+use alloc::string::String;
+
+use sandglass_abi::cnode::LOOKUP_DEPTH;
+
+use crate::cap::{
+    Attributes, CNode, CPtr, Capability, Frame, FrameSize, GuardData, IoPort, Rights,
+    SchedArguments, Slot, Tcb,
+};
+use crate::console::Output;
+use crate::context::UserContext;
+use crate::env::{EnvironmentBuilder, MemoryRegion};
+use crate::image::{Image, PAGE};
+use crate::process::Process;
+use crate::resources::SetupError;
+use crate::thread::ThreadParams;
+use crate::time::Tsc;
+use crate::vspace::VSpace;
+
+/// Where memory is mapped that was given no address: above any image.
+const FIRST_SHARED: u64 = 0x10_0000_0000;
+
+/// A component that is being made, or was.
+#[derive(Clone)]
+pub struct Component {
+    name: String,
+    tcb: Tcb,
+    vspace: VSpace,
+    cnode: CNode,
+    radix: u32,
+    next_slot: u64,
+    next_address: u64,
+    entry: u64,
+    environment: EnvironmentBuilder,
+    environment_page: (u64, Frame),
+    buffer_page: (u64, Frame),
+}
+
+impl Component {
+    /// Radix of a component's CNode: 255 capabilities.
+    pub const DEFAULT_RADIX: u32 = 8;
+
+    /// Makes the component `name` of an ELF image: address space, CNode of 2^`radix` slots, TCB.
+    pub fn load(
+        process: &mut Process,
+        name: &str,
+        elf: &[u8],
+        radix: u32,
+    ) -> Result<Self, SetupError> {
+        let image = Image::parse(elf)?;
+        let vspace = VSpace::new(&mut process.resources)?;
+        load_image(process, vspace, &image)?;
+        // A page that stays unmapped, the environment, a page that stays unmapped, the buffer.
+        let environment_address = image.end() + PAGE;
+        let buffer_address = environment_address + 2 * PAGE;
+        let environment_frame = map_page(process, vspace, environment_address, Rights::READ)?;
+        let buffer_frame = map_page(process, vspace, buffer_address, Rights::READ_WRITE)?;
+        Ok(Self {
+            name: name.into(),
+            tcb: process.resources.tcb()?,
+            vspace,
+            cnode: process.resources.cnode(radix)?,
+            radix,
+            next_slot: 1,
+            next_address: FIRST_SHARED,
+            entry: image.entry(),
+            environment: EnvironmentBuilder::new(name, buffer_address),
+            environment_page: (environment_address, environment_frame),
+            buffer_page: (buffer_address, buffer_frame),
+        })
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub const fn tcb(&self) -> Tcb {
+        self.tcb
+    }
+
+    pub const fn vspace(&self) -> VSpace {
+        self.vspace
+    }
+
+    /// Grants a copy of a capability with at most the rights given.
+    pub fn grant<C: Capability>(
+        &mut self,
+        process: &Process,
+        name: &str,
+        capability: C,
+        rights: Rights,
+    ) -> Result<CPtr, SetupError> {
+        let source = process.resources.slot_of(capability);
+        self.fill(name, |slot| slot.copy_from(source, rights))
+    }
+
+    /// Grants an endpoint or notification with a badge; `capability` must be unbadged.
+    pub fn grant_badged<C: Capability>(
+        &mut self,
+        process: &Process,
+        name: &str,
+        capability: C,
+        rights: Rights,
+        badge: u64,
+    ) -> Result<CPtr, SetupError> {
+        let source = process.resources.slot_of(capability);
+        self.fill(name, |slot| slot.mint_from(source, rights, badge))
+    }
+
+    /// Lets the component print to the serial port: grants it the port.
+    pub fn grant_serial_console(
+        &mut self,
+        process: &Process,
+        port: IoPort,
+    ) -> Result<(), SetupError> {
+        let pointer = self.grant(process, "console", port, Rights::ALL)?;
+        self.environment
+            .set_console(Output::Serial(IoPort::from_cptr(pointer)));
+        Ok(())
+    }
+
+    /// Lets the component print where this program prints now.
+    pub fn share_console(&mut self, process: &Process) -> Result<(), SetupError> {
+        match crate::console::output() {
+            Output::Serial(port) => self.grant_serial_console(process, port)?,
+            output => self.environment.set_console(output),
+        }
+        Ok(())
+    }
+
+    /// Maps frames, one after the other, into the component; returns where. The frames may be
+    /// mapped elsewhere too: copies of the capabilities are used.
+    pub fn grant_memory(
+        &mut self,
+        process: &mut Process,
+        name: &str,
+        frames: impl IntoIterator<Item = Frame>,
+        size: FrameSize,
+        rights: Rights,
+        attributes: Attributes,
+    ) -> Result<MemoryRegion, SetupError> {
+        let none = SetupError::NoAddresses {
+            bytes: size.bytes(),
+        };
+        let address = self
+            .next_address
+            .checked_next_multiple_of(size.bytes())
+            .ok_or(none)?;
+        let mut region = MemoryRegion { address, len: 0 };
+        for frame in frames {
+            let copy = process.resources.copy(frame, Rights::ALL)?;
+            let vaddr = region.address + region.len;
+            self.vspace
+                .map(&mut process.resources, copy, vaddr, rights, attributes)?;
+            region.len += size.bytes();
+        }
+        self.next_address = region.address + region.len + PAGE;
+        self.environment.add_memory(name, region)?;
+        Ok(region)
+    }
+
+    /// Tells the component a number.
+    pub fn set_parameter(&mut self, name: &str, value: u64) -> Result<(), SetupError> {
+        Ok(self.environment.add_parameter(name, value)?)
+    }
+
+    /// Tells the component the frequency of the time-stamp counter.
+    pub fn set_tsc(&mut self, tsc: Tsc) {
+        self.environment.set_tsc(tsc);
+    }
+
+    /// Completes the component: it runs once [`Self::start`]ed. Nothing can be granted by name
+    /// after this. The stack size among the parameters does not matter: a component's program
+    /// brings its own.
+    pub fn configure(
+        &mut self,
+        process: &mut Process,
+        params: ThreadParams,
+    ) -> Result<(), SetupError> {
+        let (environment_address, environment_frame) = self.environment_page;
+        let environment = &self.environment;
+        process
+            .space
+            .fill_frame(&mut process.resources, environment_frame, |page| {
+                page.copy_from_slice(environment.as_bytes());
+            })?;
+        let guard = GuardData::new(0, LOOKUP_DEPTH - self.radix);
+        self.tcb.configure(
+            self.cnode,
+            guard,
+            self.vspace.root(),
+            Some(self.buffer_page),
+        )?;
+        self.tcb.set_sched_params(
+            process.authority(),
+            SchedArguments {
+                mcp: params.mcp,
+                priority: params.priority,
+                sched_context: params.sched_context,
+                fault_handler: params.fault_handler,
+            },
+        )?;
+        if params.timeout_handler.is_some() {
+            self.tcb.set_timeout_endpoint(params.timeout_handler)?;
+        }
+        // The program sets up its own stack and thread block.
+        let context = UserContext::start(self.entry, 0, environment_address, 0);
+        Ok(self.tcb.write_registers(&context, false)?)
+    }
+
+    /// Starts the configured component.
+    pub fn start(&self) -> Result<(), SetupError> {
+        Ok(self.tcb.resume()?)
+    }
+
+    /// Puts a capability into the next free slot and names it.
+    fn fill(
+        &mut self,
+        name: &str,
+        fill: impl FnOnce(Slot) -> Result<(), crate::Error>,
+    ) -> Result<CPtr, SetupError> {
+        if self.next_slot >= 1 << self.radix {
+            return Err(SetupError::ComponentSlots { radix: self.radix });
+        }
+        let pointer = CPtr::new(self.next_slot);
+        self.environment.add_capability(name, pointer)?;
+        fill(self.cnode.slot_at(self.next_slot, self.radix as u8))?;
+        self.next_slot += 1;
+        Ok(pointer)
+    }
+}
+
+/// Makes and maps every page of an image.
+fn load_image(process: &mut Process, vspace: VSpace, image: &Image) -> Result<(), SetupError> {
+    for page in image.pages() {
+        let rights = if page.writable {
+            Rights::READ_WRITE
+        } else {
+            Rights::READ
+        };
+        let frame = map_page(process, vspace, page.vaddr, rights)?;
+        if page.has_content {
+            process
+                .space
+                .fill_frame(&mut process.resources, frame, |memory| {
+                    image.fill(page.vaddr, memory);
+                })?;
+        }
+    }
+    Ok(())
+}
+
+/// Makes a page and maps it.
+fn map_page(
+    process: &mut Process,
+    vspace: VSpace,
+    vaddr: u64,
+    rights: Rights,
+) -> Result<Frame, SetupError> {
+    let frame = process.resources.frame(FrameSize::Small)?;
+    vspace.map(
+        &mut process.resources,
+        frame,
+        vaddr,
+        rights,
+        Attributes::WriteBack,
+    )?;
+    Ok(frame)
+}

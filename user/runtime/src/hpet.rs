@@ -1,0 +1,331 @@
+//! A user-level timer: the High Precision Event Timer, interrupting through the IOAPIC.
+//!
+//! The kernel masks an IOAPIC input from the interrupt until it is acknowledged, and edges of a
+//! masked input are lost. So after every acknowledgement the comparator is checked against the
+//! counter, and a spurious interrupt (the input may be shared) is told from a due timer.
+//!
+//! Timer 0 is used, in 64-bit mode, edge triggered, without legacy replacement. All times are
+//! counter ticks or µs of the HPET's own clock, which starts at 0 when the timer is opened.
+
+use core::fmt;
+use core::ptr;
+
+use crate::cap::{IoApicPin, IrqHandler, Notification};
+use crate::process::Process;
+use crate::resources::SetupError;
+
+/// Physical address of the registers on PCs.
+pub const HPET_PADDR: u64 = 0xfed0_0000;
+
+/// Register offsets and their bits.
+mod register {
+    pub const CAPABILITIES: usize = 0x000;
+    pub const CONFIGURATION: usize = 0x010;
+    pub const COUNTER: usize = 0x0f0;
+    pub const TIMER0_CONFIGURATION: usize = 0x100;
+    pub const TIMER0_COMPARATOR: usize = 0x108;
+
+    /// In CAPABILITIES: the counter has 64 bits.
+    pub const COUNTER_64: u64 = 1 << 13;
+    /// In CAPABILITIES: femtoseconds per tick, from this bit on.
+    pub const PERIOD_SHIFT: u32 = 32;
+    /// In CONFIGURATION: the counter runs. Legacy replacement is bit 1 and stays off.
+    pub const ENABLE: u64 = 1 << 0;
+    /// In TIMER0_CONFIGURATION.
+    pub const INTERRUPT_ENABLE: u64 = 1 << 2;
+    pub const ROUTE_SHIFT: u32 = 9;
+    /// In TIMER0_CONFIGURATION: IOAPIC inputs that can be chosen, from this bit on.
+    pub const ROUTE_CAPABILITIES_SHIFT: u32 = 32;
+}
+
+/// Slowest clock that the HPET's specification allows, fs per tick.
+const MAX_PERIOD_FS: u64 = 100_000_000;
+const FS_PER_US: u128 = 1_000_000_000;
+
+/// Why the HPET cannot be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HpetError {
+    Setup(SetupError),
+    /// The registers do not look like an HPET with a 64-bit counter.
+    NoHpet {
+        capabilities: u64,
+    },
+    /// No IOAPIC input can be chosen.
+    NoRoute,
+}
+
+impl<E: Into<SetupError>> From<E> for HpetError {
+    fn from(error: E) -> Self {
+        Self::Setup(error.into())
+    }
+}
+
+impl core::error::Error for HpetError {}
+
+impl fmt::Display for HpetError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Setup(error) => write!(f, "HPET: {error}"),
+            Self::NoHpet { capabilities } => write!(
+                f,
+                "no HPET with a 64-bit counter: its capability register reads {capabilities:#x}"
+            ),
+            Self::NoRoute => write!(f, "HPET: timer 0 reaches no input of the IOAPIC"),
+        }
+    }
+}
+
+/// The registers, mapped.
+#[derive(Clone, Copy, Debug)]
+pub struct Hpet {
+    base: *mut u8,
+    /// fs per tick; not 0.
+    period_fs: u64,
+}
+
+// SAFETY: registers may be accessed from any thread.
+unsafe impl Send for Hpet {}
+
+impl Hpet {
+    /// Takes over the HPET whose registers are mapped, uncached and writable, at `base`: stops
+    /// it, sets its counter to 0 and starts it.
+    ///
+    /// # Safety
+    /// `base` must be such a mapping of a page, for as long as this is used.
+    pub unsafe fn open(base: *mut u8) -> Result<Self, HpetError> {
+        let mut hpet = Self { base, period_fs: 1 };
+        let capabilities = hpet.read(register::CAPABILITIES);
+        hpet.period_fs = capabilities >> register::PERIOD_SHIFT;
+        let valid = capabilities & register::COUNTER_64 != 0
+            && (1..=MAX_PERIOD_FS).contains(&hpet.period_fs);
+        if !valid {
+            return Err(HpetError::NoHpet { capabilities });
+        }
+        hpet.write(register::CONFIGURATION, 0);
+        hpet.write(register::TIMER0_CONFIGURATION, 0);
+        hpet.write(register::COUNTER, 0);
+        hpet.write(register::CONFIGURATION, register::ENABLE);
+        Ok(hpet)
+    }
+
+    /// The IOAPIC input to use: the highest that timer 0 can reach, since low ones are shared
+    /// with the devices of old PCs.
+    pub fn choose_pin(&self) -> Result<u64, HpetError> {
+        let configuration = self.read(register::TIMER0_CONFIGURATION);
+        let routes = (configuration >> register::ROUTE_CAPABILITIES_SHIFT) as u32;
+        routes
+            .checked_ilog2()
+            .map(u64::from)
+            .ok_or(HpetError::NoRoute)
+    }
+
+    /// Lets timer 0 interrupt through IOAPIC input `pin`.
+    fn route(&self, pin: u64) {
+        self.write(
+            register::TIMER0_CONFIGURATION,
+            pin << register::ROUTE_SHIFT | register::INTERRUPT_ENABLE,
+        );
+    }
+
+    /// The counter, in ticks.
+    pub fn now(&self) -> u64 {
+        self.read(register::COUNTER)
+    }
+
+    /// Rounds up, so that no wait is shorter than asked for.
+    pub const fn us_to_ticks(&self, us: u64) -> u64 {
+        (us as u128 * FS_PER_US).div_ceil(self.period_fs as u128) as u64
+    }
+
+    /// Rounds down.
+    pub const fn ticks_to_us(&self, ticks: u64) -> u64 {
+        (ticks as u128 * self.period_fs as u128 / FS_PER_US) as u64
+    }
+
+    /// Lets timer 0 interrupt when the counter reaches `deadline`. True if that is not in the
+    /// future any more: the interrupt may then have been missed.
+    fn set_deadline(&self, deadline: u64) -> bool {
+        self.write(register::TIMER0_COMPARATOR, deadline);
+        self.now() >= deadline
+    }
+
+    fn read(&self, offset: usize) -> u64 {
+        // SAFETY: `open` was promised a mapping of the registers.
+        unsafe { ptr::read_volatile(self.base.add(offset).cast()) }
+    }
+
+    fn write(&self, offset: usize, value: u64) {
+        // SAFETY: as in `read`.
+        unsafe { ptr::write_volatile(self.base.add(offset).cast(), value) }
+    }
+}
+
+/// The HPET's timer 0 with its interrupt: one deadline at a time, or periodic releases. Whoever
+/// waits on it must be the only one.
+#[derive(Clone, Copy, Debug)]
+pub struct Timer {
+    hpet: Hpet,
+    irq: IrqHandler,
+    notification: Notification,
+}
+
+impl Timer {
+    /// Takes the HPET as the root task, interrupting through `vector` (0 to 107).
+    pub fn new(process: &mut Process, vector: u64) -> Result<Self, HpetError> {
+        let (_, address) = process
+            .space
+            .map_device(&mut process.resources, HPET_PADDR)?;
+        // SAFETY: just mapped, and never unmapped.
+        let hpet = unsafe { Hpet::open(address as *mut u8)? };
+        let pin = hpet.choose_pin()?;
+        let source = IoApicPin {
+            ioapic: 0,
+            pin,
+            level: false,
+            active_low: false,
+            vector,
+        };
+        let irq = process.resources.ioapic_irq(source)?;
+        let notification = process.resources.notification()?;
+        Self::with_parts(hpet, pin, irq, notification)
+    }
+
+    /// Puts a timer together of an opened HPET, the handler of IOAPIC input `pin` and the
+    /// notification that it shall signal.
+    pub fn with_parts(
+        hpet: Hpet,
+        pin: u64,
+        irq: IrqHandler,
+        notification: Notification,
+    ) -> Result<Self, HpetError> {
+        irq.set_notification(notification)?;
+        hpet.route(pin);
+        irq.ack()?;
+        Ok(Self {
+            hpet,
+            irq,
+            notification,
+        })
+    }
+
+    pub const fn hpet(&self) -> Hpet {
+        self.hpet
+    }
+
+    /// What the interrupt signals, for a caller that waits for more than the timer: arm with
+    /// [`Self::arm`], wait there, and on each signal ask [`Self::expired`].
+    pub const fn notification(&self) -> Notification {
+        self.notification
+    }
+
+    /// Sets the deadline, in ticks of the counter. True if it has passed already: then do not
+    /// wait.
+    pub fn arm(&self, deadline: u64) -> bool {
+        self.hpet.set_deadline(deadline)
+    }
+
+    /// Acknowledges the interrupt and says whether `deadline` has passed.
+    pub fn expired(&self, deadline: u64) -> Result<bool, HpetError> {
+        self.irq.ack()?;
+        Ok(self.hpet.now() >= deadline)
+    }
+
+    /// Waits until the counter has reached `deadline`, in ticks.
+    pub fn wait_until(&self, deadline: u64) -> Result<(), HpetError> {
+        if self.arm(deadline) {
+            return Ok(());
+        }
+        loop {
+            self.notification.wait();
+            if self.expired(deadline)? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Waits `us` µs.
+    pub fn sleep_us(&self, us: u64) -> Result<(), HpetError> {
+        self.wait_until(self.hpet.now().saturating_add(self.hpet.us_to_ticks(us)))
+    }
+
+    /// Periodic releases every `period_us` µs, the first one period from now, without drift.
+    pub fn every_us(&self, period_us: u64) -> Periodic {
+        let period = self.hpet.us_to_ticks(period_us).max(1);
+        Periodic {
+            timer: *self,
+            period,
+            next: self.hpet.now() + period,
+        }
+    }
+}
+
+/// Periodic releases.
+#[derive(Clone, Copy, Debug)]
+pub struct Periodic {
+    timer: Timer,
+    period: u64,
+    next: u64,
+}
+
+impl Periodic {
+    /// Waits for the next release; returns its time, in ticks of the counter. A release that has
+    /// passed already is returned at once, so none is skipped.
+    pub fn wait(&mut self) -> Result<u64, HpetError> {
+        let release = self.next;
+        self.next = release.saturating_add(self.period);
+        self.timer.wait_until(release)?;
+        Ok(release)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[repr(C, align(4096))]
+    struct Registers([u8; 4096]);
+
+    fn with_register(offset: usize, value: u64) -> Registers {
+        let mut registers = Registers([0; 4096]);
+        registers.0[offset..offset + 8].copy_from_slice(&value.to_le_bytes());
+        registers
+    }
+
+    #[test]
+    fn waits_are_never_shorter_than_asked_for() {
+        // 69.841279 ns: a real HPET, whose ticks divide nothing evenly.
+        let mut registers = with_register(0, 69_841_279 << 32 | register::COUNTER_64);
+        // SAFETY: memory stands in for the registers.
+        let hpet = unsafe { Hpet::open(registers.0.as_mut_ptr()) }.unwrap();
+        for us in [0, 1, 999, 1_000_000_007] {
+            let ticks = hpet.us_to_ticks(us);
+            assert!(u128::from(ticks) * 69_841_279 >= u128::from(us) * FS_PER_US);
+            assert!(hpet.ticks_to_us(ticks) >= us && hpet.ticks_to_us(ticks) <= us + 1);
+        }
+    }
+
+    #[test]
+    fn what_is_no_hpet_is_refused() {
+        for capabilities in [0, u64::MAX, register::COUNTER_64, 10_000_000 << 32] {
+            let mut registers = with_register(0, capabilities);
+            // SAFETY: as above.
+            let opened = unsafe { Hpet::open(registers.0.as_mut_ptr()) };
+            assert_eq!(opened.err(), Some(HpetError::NoHpet { capabilities }));
+        }
+    }
+
+    #[test]
+    fn the_highest_reachable_input_is_chosen() {
+        let routes = |mask: u64| {
+            let mut registers = with_register(register::TIMER0_CONFIGURATION, mask << 32);
+            Hpet {
+                base: registers.0.as_mut_ptr(),
+                period_fs: 1,
+            }
+            .choose_pin()
+        };
+        assert_eq!(routes(0xff_0104), Ok(23));
+        assert_eq!(routes(0b100), Ok(2));
+        assert_eq!(routes(0), Err(HpetError::NoRoute));
+    }
+}

@@ -1,0 +1,292 @@
+//! Program images: what an ELF executable wants where in memory.
+
+use alloc::vec::Vec;
+use core::fmt;
+
+use elf::abi::{EM_X86_64, ET_EXEC, PF_W, PT_LOAD};
+use elf::endian::LittleEndian;
+use elf::file::Class;
+use elf::ElfBytes;
+use sandglass_abi::vspace::x86_64::HIGHEST_PAGE;
+
+/// Bytes of a page.
+pub const PAGE: u64 = 4096;
+
+/// A program image, checked: static, position-dependent, for x86_64, inside user addresses.
+#[derive(Clone, Debug)]
+pub struct Image<'a> {
+    bytes: &'a [u8],
+    entry: u64,
+    segments: Vec<Segment>,
+    pages: Vec<ImagePage>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Segment {
+    vaddr: u64,
+    /// Bytes in memory; what the file does not provide is zero.
+    len: u64,
+    file_offset: usize,
+    file_len: usize,
+    writable: bool,
+}
+
+/// A page of the image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ImagePage {
+    /// Virtual address of its first byte.
+    pub vaddr: u64,
+    /// Some segment that shares the page is writable.
+    pub writable: bool,
+    /// The file provides a part of it; otherwise it is all zero.
+    pub has_content: bool,
+}
+
+/// Why bytes are no image that can be loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ImageError {
+    /// Not an ELF file, or one whose headers are cut off.
+    NotElf,
+    /// Not a 64-bit little-endian x86_64 executable.
+    WrongMachine,
+    /// Position-independent or relocatable.
+    NotStatic,
+    /// No program segment has any memory.
+    Empty,
+    /// The segment at this address lies outside of user memory or of the file.
+    BadSegment { vaddr: u64 },
+    /// The entry point lies in no segment.
+    BadEntry { entry: u64 },
+}
+
+impl core::error::Error for ImageError {}
+
+impl fmt::Display for ImageError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotElf => write!(f, "not an ELF file"),
+            Self::WrongMachine => write!(f, "not an ELF file for 64-bit x86_64"),
+            Self::NotStatic => {
+                write!(
+                    f,
+                    "not a position-dependent executable (link with -static -no-pie)"
+                )
+            }
+            Self::Empty => write!(f, "the ELF file has no segment to load"),
+            Self::BadSegment { vaddr } => {
+                write!(
+                    f,
+                    "the segment at {vaddr:#x} exceeds user memory or the ELF file"
+                )
+            }
+            Self::BadEntry { entry } => write!(f, "the entry point {entry:#x} is in no segment"),
+        }
+    }
+}
+
+impl<'a> Image<'a> {
+    /// Checks an ELF executable and plans its pages.
+    ///
+    /// # Errors
+    /// See [`ImageError`].
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, ImageError> {
+        let elf = ElfBytes::<LittleEndian>::minimal_parse(bytes).map_err(|_| ImageError::NotElf)?;
+        if elf.ehdr.class != Class::ELF64 || elf.ehdr.e_machine != EM_X86_64 {
+            return Err(ImageError::WrongMachine);
+        }
+        if elf.ehdr.e_type != ET_EXEC {
+            return Err(ImageError::NotStatic);
+        }
+        let mut segments = Vec::new();
+        for header in elf.segments().ok_or(ImageError::Empty)?.iter() {
+            if header.p_type == PT_LOAD && header.p_memsz > 0 {
+                segments.push(Segment {
+                    vaddr: header.p_vaddr,
+                    len: header.p_memsz,
+                    file_offset: usize::try_from(header.p_offset).unwrap_or(usize::MAX),
+                    file_len: usize::try_from(header.p_filesz).unwrap_or(usize::MAX),
+                    writable: header.p_flags & PF_W != 0,
+                });
+            }
+        }
+        Self::plan(bytes, elf.ehdr.e_entry, segments)
+    }
+
+    fn plan(bytes: &'a [u8], entry: u64, segments: Vec<Segment>) -> Result<Self, ImageError> {
+        if segments.is_empty() {
+            return Err(ImageError::Empty);
+        }
+        for segment in &segments {
+            segment.check(bytes)?;
+        }
+        if !segments
+            .iter()
+            .any(|segment| (segment.vaddr..segment.end()).contains(&entry))
+        {
+            return Err(ImageError::BadEntry { entry });
+        }
+        let mut pages = Vec::new();
+        for segment in &segments {
+            let content_end = segment.vaddr + segment.file_len as u64;
+            for vaddr in segment.page_addresses() {
+                pages.push(ImagePage {
+                    vaddr,
+                    writable: segment.writable,
+                    has_content: vaddr < content_end,
+                });
+            }
+        }
+        pages.sort_unstable_by_key(|page| page.vaddr);
+        pages.dedup_by(|later, kept| {
+            let same = later.vaddr == kept.vaddr;
+            if same {
+                kept.writable |= later.writable;
+                kept.has_content |= later.has_content;
+            }
+            same
+        });
+        Ok(Self {
+            bytes,
+            entry,
+            segments,
+            pages,
+        })
+    }
+
+    /// Address of the first instruction.
+    pub const fn entry(&self) -> u64 {
+        self.entry
+    }
+
+    /// Its pages, by ascending address, each once.
+    pub fn pages(&self) -> &[ImagePage] {
+        &self.pages
+    }
+
+    /// The first address after its last page.
+    pub fn end(&self) -> u64 {
+        self.pages.last().map_or(0, |page| page.vaddr + PAGE)
+    }
+
+    /// Writes the file's part of the page at `vaddr` to `page`, which is the page's memory, all
+    /// zero.
+    pub fn fill(&self, vaddr: u64, page: &mut [u8]) {
+        let page_end = vaddr + page.len() as u64;
+        for segment in &self.segments {
+            let start = segment.vaddr.max(vaddr);
+            let end = (segment.vaddr + segment.file_len as u64).min(page_end);
+            if start < end {
+                let from = segment.file_offset + (start - segment.vaddr) as usize;
+                let len = (end - start) as usize;
+                let to = (start - vaddr) as usize;
+                page[to..to + len].copy_from_slice(&self.bytes[from..from + len]);
+            }
+        }
+    }
+}
+
+impl Segment {
+    /// The first address after it; `check` has shown that there is one.
+    const fn end(&self) -> u64 {
+        self.vaddr + self.len
+    }
+
+    fn check(&self, bytes: &[u8]) -> Result<(), ImageError> {
+        let bad = ImageError::BadSegment { vaddr: self.vaddr };
+        let end = self.vaddr.checked_add(self.len).ok_or(bad)?;
+        let file_end = self.file_offset.checked_add(self.file_len).ok_or(bad)?;
+        let fits = end <= HIGHEST_PAGE
+            && self.file_len as u64 <= self.len
+            && (self.file_len == 0 || file_end <= bytes.len());
+        fits.then_some(()).ok_or(bad)
+    }
+
+    fn page_addresses(&self) -> impl Iterator<Item = u64> {
+        (self.vaddr / PAGE..self.end().div_ceil(PAGE)).map(|number| number * PAGE)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::vec;
+
+    fn segment(vaddr: u64, len: u64, file: core::ops::Range<usize>, writable: bool) -> Segment {
+        Segment {
+            vaddr,
+            len,
+            file_offset: file.start,
+            file_len: file.len(),
+            writable,
+        }
+    }
+
+    #[test]
+    fn a_page_that_two_segments_share_is_planned_once_with_both_contents() {
+        let bytes: Vec<u8> = (0..100).collect();
+        let segments = vec![
+            segment(0x1ff0, 0x20, 0..0x20, false),
+            segment(0x2010, 0x1010, 40..50, true),
+        ];
+        let image = Image::plan(&bytes, 0x1ff0, segments).unwrap();
+        let page = |vaddr, writable, has_content| ImagePage {
+            vaddr,
+            writable,
+            has_content,
+        };
+        assert_eq!(
+            image.pages(),
+            [
+                page(0x1000, false, true),
+                page(0x2000, true, true),
+                page(0x3000, true, false)
+            ]
+        );
+        assert_eq!(image.end(), 0x4000);
+        let mut memory = vec![0; PAGE as usize];
+        image.fill(0x2000, &mut memory);
+        assert_eq!(memory[..0x10], bytes[0x10..0x20]);
+        assert_eq!(memory[0x10..0x1a], bytes[40..50]);
+        assert!(memory[0x1a..].iter().all(|&byte| byte == 0));
+    }
+
+    #[test]
+    fn claims_beyond_the_file_or_user_memory_are_refused() {
+        let bytes = [0; 64];
+        let refuse = |s: Segment| {
+            let vaddr = s.vaddr;
+            assert_eq!(
+                Image::plan(&bytes, vaddr, vec![s]).err(),
+                Some(ImageError::BadSegment { vaddr })
+            );
+        };
+        refuse(segment(0x1000, 100, 0..65, false));
+        refuse(segment(0x1000, 10, 0..20, false));
+        refuse(segment(u64::MAX - 5, 10, 0..1, false));
+        refuse(segment(HIGHEST_PAGE, 1, 0..1, false));
+        refuse(segment(0x1000, 100, usize::MAX - 3..usize::MAX, false));
+    }
+
+    #[test]
+    fn the_entry_must_be_in_a_segment() {
+        let bytes = [0; 64];
+        let plan = |entry| Image::plan(&bytes, entry, vec![segment(0x1000, 64, 0..64, false)]);
+        assert!(plan(0x103f).is_ok());
+        assert_eq!(
+            plan(0x1040).err(),
+            Some(ImageError::BadEntry { entry: 0x1040 })
+        );
+    }
+
+    #[test]
+    fn files_that_are_no_static_executables_are_told_apart() {
+        assert_eq!(Image::parse(b"hello").err(), Some(ImageError::NotElf));
+        let own = std::fs::read("/proc/self/exe").unwrap();
+        // Host tests are position-independent.
+        assert_eq!(Image::parse(&own).err(), Some(ImageError::NotStatic));
+        let mut arm = own.clone();
+        arm[18] = 0xb7;
+        assert_eq!(Image::parse(&arm).err(), Some(ImageError::WrongMachine));
+        assert_eq!(Image::parse(&own[..40]).err(), Some(ImageError::NotElf));
+    }
+}

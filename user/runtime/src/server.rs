@@ -1,0 +1,42 @@
+//! Passive servers: servers without processor time of their own (thesis 7.2.4).
+//!
+//! A passive server is started on an initial scheduling context, sets itself up, and then, in one
+//! system call, signals that it is ready and waits for its first request. Who started it takes
+//! the context away again; from then on the server runs on what its callers lend it.
+
+use crate::cap::{nb_send_recv, Endpoint, Notification, Reply, SchedContext, Tcb};
+use crate::error::Result;
+use crate::message::{Message, Received};
+
+/// What a server serves with.
+#[derive(Clone, Copy, Debug)]
+pub struct Service {
+    /// Signalled when the server waits for a request and needs no time of its own.
+    pub ready: Notification,
+    pub endpoint: Endpoint,
+    /// Stands for the caller while the server works.
+    pub reply: Reply,
+}
+
+impl Service {
+    /// Serves requests for good: `handle` answers each.
+    ///
+    /// The first wait of this function is where a [`Checkpoint`](crate::timeout::Checkpoint) of
+    /// the server is taken and where a timeout handler sends it back to; a request that was
+    /// being handled is then abandoned halfway. What `handle` changes must therefore be right at
+    /// any moment, as if another thread looked (atomics, or data that the next request resets).
+    pub fn serve(self, mut handle: impl FnMut(Received) -> Message) -> ! {
+        let mut request = nb_send_recv(self.ready, Message::EMPTY, self.endpoint, self.reply);
+        loop {
+            let answer = handle(request);
+            request = self.reply.reply_recv(self.endpoint, answer);
+        }
+    }
+}
+
+/// Waits until a started server is ready, and takes its initial scheduling context away. `ready`
+/// must be the notification that the server signals.
+pub fn make_passive(ready: Notification, server: Tcb, context: SchedContext) -> Result<()> {
+    ready.wait();
+    context.unbind_tcb(server)
+}

@@ -1,0 +1,153 @@
+//! Threads of the current program.
+
+use alloc::boxed::Box;
+
+use crate::cap::{Endpoint, Frame, SchedArguments, SchedContext, Tcb};
+use crate::context::UserContext;
+use crate::entry::tls_image;
+use crate::exit;
+use crate::image::PAGE;
+use crate::process::Process;
+use crate::resources::SetupError;
+use crate::thread_block::IpcBuffer;
+use crate::vspace::Region;
+
+/// How a thread runs.
+#[derive(Clone, Copy, Debug)]
+pub struct ThreadParams {
+    pub priority: u8,
+    /// Maximum controlled priority.
+    pub mcp: u8,
+    /// `None`: a passive thread, which runs only on what others lend it.
+    pub sched_context: Option<SchedContext>,
+    pub fault_handler: Option<Endpoint>,
+    pub timeout_handler: Option<Endpoint>,
+    /// Bytes, rounded up to pages.
+    pub stack_bytes: u64,
+}
+
+impl ThreadParams {
+    /// A thread with a scheduling context, 16 KiB of stack and no handlers, which controls no
+    /// other thread.
+    pub const fn new(priority: u8, sched_context: SchedContext) -> Self {
+        Self {
+            sched_context: Some(sched_context),
+            ..Self::passive(priority)
+        }
+    }
+
+    /// As [`Self::new`], without a scheduling context.
+    pub const fn passive(priority: u8) -> Self {
+        Self {
+            priority,
+            mcp: 0,
+            sched_context: None,
+            fault_handler: None,
+            timeout_handler: None,
+            stack_bytes: 0x4000,
+        }
+    }
+
+    const fn sched_arguments(&self) -> SchedArguments {
+        SchedArguments {
+            mcp: self.mcp,
+            priority: self.priority,
+            sched_context: self.sched_context,
+            fault_handler: self.fault_handler,
+        }
+    }
+}
+
+/// A thread of this program. Dropping this does not end it.
+#[derive(Clone, Copy, Debug)]
+pub struct Thread {
+    tcb: Tcb,
+    memory: Region,
+}
+
+impl Thread {
+    /// Makes a thread that will run `body` and then stop for good. It does not run yet: see
+    /// [`Thread::start`].
+    ///
+    /// If it or another thread uses the heap while both run, see [`crate::heap::share`].
+    pub fn new(
+        process: &mut Process,
+        params: ThreadParams,
+        body: impl FnOnce() + Send + 'static,
+    ) -> Result<Self, SetupError> {
+        let tls = tls_image();
+        let area_bytes = (tls.area_len() + tls.area_align()) as u64;
+        let stack_bytes = (params.stack_bytes + area_bytes).next_multiple_of(PAGE);
+        // From below: an unmapped page, the stack, the thread block, the IPC buffer's page.
+        let memory = process
+            .space
+            .map_new(&mut process.resources, stack_bytes + PAGE)?;
+        let buffer_address = memory.address() + stack_bytes;
+        let buffer_frame = memory
+            .frames()
+            .last()
+            .ok_or(SetupError::NoAddresses { bytes: 0 })?;
+        let area = (buffer_address - tls.area_len() as u64) & !(tls.area_align() as u64 - 1);
+        // SAFETY: the area is inside the fresh memory and belongs to the new thread.
+        let fs_base = unsafe { tls.init_area(area as *mut u8, buffer_address as *mut IpcBuffer) };
+
+        let tcb = process.resources.tcb()?;
+        configure(process, tcb, params, Some((buffer_address, buffer_frame)))?;
+        let body: Box<Box<dyn FnOnce() + Send>> = Box::new(Box::new(body));
+        let argument = Box::into_raw(body) as u64;
+        let context = UserContext::start(run as *const () as u64, area & !15, argument, fs_base);
+        tcb.write_registers(&context, false)?;
+        Ok(Self { tcb, memory })
+    }
+
+    /// Makes a thread and starts it.
+    pub fn spawn(
+        process: &mut Process,
+        params: ThreadParams,
+        body: impl FnOnce() + Send + 'static,
+    ) -> Result<Self, SetupError> {
+        let thread = Self::new(process, params, body)?;
+        thread.start()?;
+        Ok(thread)
+    }
+
+    pub fn start(&self) -> Result<(), SetupError> {
+        Ok(self.tcb.resume()?)
+    }
+
+    pub const fn tcb(&self) -> Tcb {
+        self.tcb
+    }
+
+    /// Its stack, thread block and IPC buffer.
+    pub const fn memory(&self) -> Region {
+        self.memory
+    }
+}
+
+/// Gives a TCB this program's CSpace and address space, an IPC buffer (virtual address and
+/// frame) if it needs one, and its parameters. The cheap way to many threads: the caller then
+/// writes registers ([`UserContext::start`]) of its choice; without a thread block such a thread
+/// must keep to messages of four words.
+pub fn configure(
+    process: &Process,
+    tcb: Tcb,
+    params: ThreadParams,
+    buffer: Option<(u64, Frame)>,
+) -> Result<(), SetupError> {
+    let vspace = process.space.vspace().root();
+    tcb.configure(process.cspace(), process.cspace_guard(), vspace, buffer)?;
+    tcb.set_sched_params(process.authority(), params.sched_arguments())?;
+    if params.timeout_handler.is_some() {
+        tcb.set_timeout_endpoint(params.timeout_handler)?;
+    }
+    Ok(())
+}
+
+/// Where a thread starts.
+extern "C" fn run(argument: u64) -> ! {
+    // SAFETY: `Thread::new` made this box for this thread, which starts here once.
+    let body = unsafe { Box::from_raw(argument as *mut Box<dyn FnOnce() + Send>) };
+    body();
+    exit::stop()
+}
