@@ -81,6 +81,11 @@ pub const RULES: &[Rule] = &[
         check: |_| source::check(source::unsafe_rooms, &["kernel/src"]),
     },
     Rule {
+        name: "unsafe_forbidden",
+        about: "the rooms of the kernel that hold its policy forbid `unsafe`",
+        check: |_| source::check(source::forbidden_unsafe, &["kernel/src"]),
+    },
+    Rule {
         name: "safety_comments",
         about: "every `unsafe` has its argument",
         check: |_| source::check(safety_comments::rule, &["abi", "kernel", "user", "systems"]),

@@ -131,6 +131,26 @@ pub fn unsafe_rooms(source: &Source) -> Vec<String> {
         .collect()
 }
 
+/// Rooms of the kernel whose root file forbids `unsafe`, so that the compiler refuses it too.
+const SAFE_ROOMS: &[&str] = &["cap", "object", "time", "ipc"];
+
+/// The rooms that hold the policy forbid `unsafe`.
+pub fn forbidden_unsafe(source: &Source) -> Vec<String> {
+    let is_room = SAFE_ROOMS
+        .iter()
+        .any(|room| source.path == Path::new("kernel/src").join(room).join("mod.rs"));
+    let forbids = source.syntax.attrs.iter().any(|attribute| {
+        attribute.path().is_ident("forbid")
+            && attribute
+                .parse_args::<syn::Path>()
+                .is_ok_and(|lint| lint.is_ident("unsafe_code"))
+    });
+    if is_room && !forbids {
+        return vec![source.at_line(1, "lacks `#![forbid(unsafe_code)]`")];
+    }
+    Vec::new()
+}
+
 /// No `static mut` in the kernel, and no static at all outside of `arch/`: any number of kernels
 /// live side by side.
 pub fn statics(source: &Source) -> Vec<String> {
@@ -268,6 +288,16 @@ mod tests {
             findings(unsafe_rooms, CAP, "#![forbid(unsafe_code)] // unsafe"),
             0
         );
+    }
+
+    #[test]
+    fn a_room_that_does_not_forbid_unsafe_is_found() {
+        assert_eq!(findings(forbidden_unsafe, CAP, "mod slot;"), 1);
+        assert_eq!(
+            findings(forbidden_unsafe, CAP, "#![forbid(unsafe_code)] mod slot;"),
+            0
+        );
+        assert_eq!(findings(forbidden_unsafe, ARCH, "mod cpu;"), 0);
     }
 
     #[test]

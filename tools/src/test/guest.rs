@@ -179,7 +179,7 @@ fn boot_all(
                 };
                 eprintln!("booting {}", run.prefix);
                 let outcome = boot(&run, &kernels[&run.variant]);
-                if sender.send(judge(&run, outcome)).is_err() {
+                if sender.send(judge(&run, outcome, filter)).is_err() {
                     break;
                 }
             });
@@ -187,11 +187,9 @@ fn boot_all(
         drop(sender);
         for (name, verdict) in results.into_iter().flatten() {
             match verdict {
-                // A run that ended badly is reported whichever of its tests was wanted.
-                Verdict::Failed(reason) => report.failed(&name, &reason),
-                _ if !filter.accepts(&name) => {}
                 Verdict::Passed => report.passed(&name),
                 Verdict::Ignored => report.skipped(&name, "marked as ignored"),
+                Verdict::Failed(reason) => report.failed(&name, &reason),
             }
         }
     });
@@ -216,8 +214,9 @@ fn boot(run: &Run, kernel: &PathBuf) -> Result<Outcome> {
     })
 }
 
-/// The results of a run: its tests', and one more under its own name if it did not end well.
-fn judge(run: &Run, outcome: Result<Outcome>) -> Vec<NamedResult> {
+/// The results of a run: its wanted tests', and one more under its own name, wanted or not, if it
+/// did not end well.
+fn judge(run: &Run, outcome: Result<Outcome>, filter: &Filter) -> Vec<NamedResult> {
     let (mut results, ending) = match outcome {
         Ok(outcome) => {
             let results: Vec<NamedResult> = outcome
@@ -232,6 +231,7 @@ fn judge(run: &Run, outcome: Result<Outcome>) -> Vec<NamedResult> {
         }
         Err(error) => (Vec::new(), Err(error)),
     };
+    results.retain(|(name, _)| filter.accepts(name));
     if let Err(error) = ending {
         results.push((run.prefix.clone(), Verdict::Failed(format!("{error:?}"))));
     }
@@ -280,6 +280,15 @@ mod tests {
     use super::*;
 
     fn judge_console(console: &str, end: End, min_passed: usize) -> Vec<NamedResult> {
+        judge_wanted(console, end, min_passed, &Filter(None))
+    }
+
+    fn judge_wanted(
+        console: &str,
+        end: End,
+        min_passed: usize,
+        filter: &Filter,
+    ) -> Vec<NamedResult> {
         let config = Config {
             kernels: both_kernels(),
             icount: None,
@@ -302,6 +311,7 @@ mod tests {
                 end,
                 console: console.to_owned(),
             }),
+            filter,
         )
     }
 
@@ -342,6 +352,16 @@ mod tests {
         let console = "test a ... FAILED: no\n0 passed, 1 failed\n";
         let results = judge_console(console, End::Guest(1), 1);
         assert_eq!(failures(&results), ["qemu::x::debug::a"]);
+    }
+
+    #[test]
+    fn unwanted_tests_are_left_out_and_a_bad_end_is_not() {
+        let filter = Filter(Some("::b".into()));
+        let console = "test a ... FAILED: no\ntest b ... ok\n1 passed, 1 failed\n";
+        let results = judge_wanted(console, End::Guest(1), 1, &filter);
+        assert_eq!(results, [("qemu::x::debug::b".to_owned(), Verdict::Passed)]);
+        let results = judge_wanted(console, End::Guest(0), 1, &filter);
+        assert_eq!(failures(&results), ["qemu::x::debug"]);
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! Tests that run on the host: the workspace's unit, integration and documentation tests.
 
 use std::collections::BTreeSet;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::thread;
 
 use anyhow::{Context, Result};
 use cargo_metadata::Message;
@@ -22,6 +23,12 @@ struct Harness {
     folder: PathBuf,
 }
 
+impl Harness {
+    fn full_name(&self, test: &str) -> String {
+        format!("{}::{test}", self.prefix)
+    }
+}
+
 /// Builds and runs the host's tests.
 pub fn run(filter: &Filter, report: &mut Report) -> Result<()> {
     match build()? {
@@ -32,7 +39,7 @@ pub fn run(filter: &Filter, report: &mut Report) -> Result<()> {
         }
         Err(messages) => report.failed("host::build", &messages),
     }
-    run_doc_tests(filter, report)
+    Ok(())
 }
 
 /// Builds all harnesses; the inner error is the compiler's.
@@ -81,42 +88,56 @@ fn build() -> Result<Result<Vec<Harness>, String>> {
     Ok(Ok(harnesses))
 }
 
-/// Runs the wanted tests of one harness. A test that reports nothing, because its process died,
-/// has failed.
+/// Runs the wanted tests of one harness. If its process dies, those that it owes a result are
+/// run again, each in a process of its own.
 fn run_harness(harness: &Harness, filter: &Filter, report: &mut Report) -> Result<()> {
-    let full_name = |test: &str| format!("{}::{test}", harness.prefix);
-    let mut pending: BTreeSet<String> = list(harness)?;
-    pending.retain(|test| filter.accepts(&full_name(test)));
-    if pending.is_empty() {
+    let mut wanted = list(harness)?;
+    wanted.retain(|test| filter.accepts(&harness.full_name(test)));
+    if wanted.is_empty() {
         return Ok(());
     }
     report.started(&harness.prefix);
-    let mut command = Command::new(&harness.executable);
-    command.arg("--exact").args(&pending);
-    let details = follow(in_folder(&mut command, harness), |line| {
-        let Some((test, verdict)) = lines::result(line) else {
-            return;
-        };
-        if pending.remove(test) {
-            record(report, &full_name(test), verdict, "its output is below");
+    let (owed, _) = run_tests(harness, &wanted, report)?;
+    for test in owed {
+        let (died, output) = run_tests(harness, &BTreeSet::from([test]), report)?;
+        for test in died {
+            let reason = format!("its process died\n{output}");
+            report.failed(&harness.full_name(&test), &reason);
         }
-    })?;
-    for test in pending {
-        report.failed(
-            &full_name(&test),
-            "the test's process ended before it reported",
-        );
-    }
-    if let Some(details) = details {
-        println!("{details}");
     }
     Ok(())
 }
 
+/// Runs `tests` of a harness in one process. Returns those without a result, and the output.
+fn run_tests(
+    harness: &Harness,
+    tests: &BTreeSet<String>,
+    report: &mut Report,
+) -> Result<(BTreeSet<String>, String)> {
+    let mut owed = tests.clone();
+    let mut command = Command::new(&harness.executable);
+    command.arg("--exact").args(tests);
+    command
+        .current_dir(&harness.folder)
+        .env("CARGO_MANIFEST_DIR", &harness.folder);
+    let (_, output) = follow(&mut command, |line| {
+        let Some((test, verdict)) = lines::result(line) else {
+            return;
+        };
+        if owed.remove(test) {
+            record(report, &harness.full_name(test), verdict);
+        }
+    })?;
+    for (test, explanation) in lines::explanations(&output) {
+        report.explain(&harness.full_name(test), &explanation);
+    }
+    Ok((owed, output))
+}
+
 /// Names of a harness's tests.
 fn list(harness: &Harness) -> Result<BTreeSet<String>> {
-    let mut command = Command::new(&harness.executable);
-    let out = in_folder(command.args(["--list", "--format", "terse"]), harness)
+    let out = Command::new(&harness.executable)
+        .args(["--list", "--format", "terse"])
         .output()
         .with_context(|| format!("cannot run {}", harness.executable.display()))?;
     let text = String::from_utf8_lossy(&out.stdout);
@@ -127,14 +148,8 @@ fn list(harness: &Harness) -> Result<BTreeSet<String>> {
         .collect())
 }
 
-fn in_folder<'c>(command: &'c mut Command, harness: &Harness) -> &'c mut Command {
-    command
-        .current_dir(&harness.folder)
-        .env("CARGO_MANIFEST_DIR", &harness.folder)
-}
-
 /// Runs the examples of the documentation. Their names begin with their file.
-fn run_doc_tests(filter: &Filter, report: &mut Report) -> Result<()> {
+pub fn run_doc_tests(filter: &Filter, report: &mut Report) -> Result<()> {
     let mut cargo = toolchain::host_cargo();
     cargo.args([
         "test",
@@ -145,41 +160,42 @@ fn run_doc_tests(filter: &Filter, report: &mut Report) -> Result<()> {
         "--",
     ]);
     cargo.args(["--format", "pretty"]);
-    if let Some(pattern) = &filter.0 {
+    // The harness knows the names without our prefix.
+    if let Some(pattern) = filter
+        .0
+        .as_ref()
+        .filter(|pattern| !"doc::".contains(pattern.as_str()))
+    {
         cargo.arg(pattern.trim_start_matches("doc::"));
     }
     let mut reported = false;
-    let details = follow(&mut cargo, |line| {
+    let (success, output) = follow(&mut cargo, |line| {
         let Some((test, verdict)) = lines::result(line) else {
             return;
         };
         reported = true;
-        record(
-            report,
-            &format!("doc::{test}"),
-            verdict,
-            "its output is below",
-        );
+        record(report, &format!("doc::{test}"), verdict);
     })?;
-    match details {
-        Some(details) if reported => println!("{details}"),
-        Some(details) => report.failed("doc::build", &details),
-        None => {}
+    for (test, explanation) in lines::explanations(&output) {
+        report.explain(&format!("doc::{test}"), &explanation);
+    }
+    if !success && !reported {
+        report.failed("doc::build", &output);
     }
     Ok(())
 }
 
-fn record(report: &mut Report, name: &str, verdict: Verdict, reason: &str) {
+fn record(report: &mut Report, name: &str, verdict: Verdict) {
     match verdict {
         Verdict::Passed => report.passed(name),
         Verdict::Ignored => report.skipped(name, "marked as ignored"),
-        Verdict::Failed(_) => report.failed(name, reason),
+        Verdict::Failed(reason) => report.failed(name, &reason),
     }
 }
 
-/// Runs `command`, shows each line of its output to `see`, and returns what it said about
-/// failures if it failed.
-fn follow(command: &mut Command, mut see: impl FnMut(&str)) -> Result<Option<String>> {
+/// Runs `command` and shows each line of its output to `see`. Returns whether it succeeded, and
+/// all that it said.
+fn follow(command: &mut Command, mut see: impl FnMut(&str)) -> Result<(bool, String)> {
     let program = command.get_program().to_string_lossy().into_owned();
     let mut child = command
         .stdin(Stdio::null())
@@ -191,27 +207,25 @@ fn follow(command: &mut Command, mut see: impl FnMut(&str)) -> Result<Option<Str
         .stderr
         .take()
         .context("the test has no standard error")?;
-    let complaints = std::thread::spawn(move || {
+    let complaints = thread::spawn(move || {
         let mut text = Vec::new();
         // A read error ends the text like its end does.
-        let _ = std::io::Read::read_to_end(&mut stderr, &mut text);
+        let _ = stderr.read_to_end(&mut text);
         String::from_utf8_lossy(&text).into_owned()
     });
     let stdout = child
         .stdout
         .take()
         .context("the test has no standard output")?;
-    let mut details = String::new();
+    let mut output = String::new();
     for line in BufReader::new(stdout).split(b'\n') {
         let line = line.context("cannot read the test's output")?;
         let line = String::from_utf8_lossy(&line);
         see(&line);
-        if line.starts_with("failures:") || !details.is_empty() {
-            details.push_str(&line);
-            details.push('\n');
-        }
+        output.push_str(&line);
+        output.push('\n');
     }
     let status = child.wait().context("cannot wait for the test")?;
-    details.push_str(&complaints.join().unwrap_or_default());
-    Ok((!status.success()).then_some(details))
+    output.push_str(&complaints.join().unwrap_or_default());
+    Ok((status.success(), output))
 }

@@ -31,6 +31,28 @@ pub fn closing(line: &str) -> Option<(usize, usize)> {
     Some((passed.parse().ok()?, failed.parse().ok()?))
 }
 
+/// What Rust's test harness says about each failure, at its end: sections that begin with
+/// `---- NAME stdout ----`.
+pub fn explanations(output: &str) -> Vec<(&str, String)> {
+    let mut sections: Vec<(&str, String)> = Vec::new();
+    let mut in_section = false;
+    for line in output.lines() {
+        let header = line
+            .strip_prefix("---- ")
+            .and_then(|rest| rest.strip_suffix(" stdout ----"));
+        if let Some(name) = header {
+            sections.push((name, String::new()));
+            in_section = true;
+        } else if line == "failures:" {
+            in_section = false;
+        } else if let (true, Some((_, text))) = (in_section, sections.last_mut()) {
+            text.push_str(line);
+            text.push('\n');
+        }
+    }
+    sections
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -78,5 +100,17 @@ mod tests {
         assert_eq!(closing("12 passed, 1 failed\r"), Some((12, 1)));
         assert_eq!(closing("12 passed, none failed"), None);
         assert_eq!(closing("12 passed"), None);
+    }
+
+    #[test]
+    fn explanations_are_cut_at_their_headers() {
+        let output =
+            "running\nfailures:\n\n---- a stdout ----\nwhy\n\n---- b (line 3) stdout ----\n\
+                      how\nfailures:\n    a\n    b\n";
+        let expected = [
+            ("a", "why\n\n".to_owned()),
+            ("b (line 3)", "how\n".to_owned()),
+        ];
+        assert_eq!(explanations(output), expected);
     }
 }

@@ -19,6 +19,9 @@ use crate::cli::TestArgs;
 
 use report::Report;
 
+/// First parts of the tests' names.
+const KINDS: &[&str] = &["host", "doc", "check", "qemu"];
+
 /// Which tests are wanted: those whose name contains the pattern.
 #[derive(Debug, Clone)]
 struct Filter(Option<String>);
@@ -27,15 +30,31 @@ impl Filter {
     fn accepts(&self, name: &str) -> bool {
         self.0.as_ref().is_none_or(|pattern| name.contains(pattern))
     }
+
+    /// Whether a test of `kind`, the first part of its name, can be wanted: not if the pattern
+    /// begins with another kind.
+    fn may_accept(&self, kind: &str) -> bool {
+        let Some((first, _)) = self.0.as_ref().and_then(|pattern| pattern.split_once("::")) else {
+            return true;
+        };
+        first == kind || !KINDS.contains(&first)
+    }
 }
 
 /// `sandglass test`: fails if a test failed, or if none was run.
 pub fn run(args: &TestArgs) -> Result<ExitCode> {
     let filter = Filter(args.only.clone());
     let mut report = Report::default();
-    host::run(&filter, &mut report)?;
+    if filter.may_accept("host") {
+        host::run(&filter, &mut report)?;
+    }
+    if filter.may_accept("doc") {
+        host::run_doc_tests(&filter, &mut report)?;
+    }
     run_checks(&filter, &mut report);
-    guest::run(&filter, &mut report)?;
+    if filter.may_accept("qemu") {
+        guest::run(&filter, &mut report)?;
+    }
     Ok(report.close())
 }
 
@@ -63,5 +82,14 @@ mod tests {
         assert!(Filter(None).accepts("host::a"));
         assert!(Filter(Some("t::a".into())).accepts("host::a"));
         assert!(!Filter(Some("b".into())).accepts("host::a"));
+    }
+
+    #[test]
+    fn a_pattern_that_names_a_kind_excludes_the_others() {
+        let filter = Filter(Some("qemu::time".into()));
+        assert!(filter.may_accept("qemu"));
+        assert!(!filter.may_accept("host"));
+        assert!(Filter(Some("time::herd".into())).may_accept("host"));
+        assert!(Filter(Some("qemu".into())).may_accept("host"));
     }
 }

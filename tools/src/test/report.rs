@@ -31,6 +31,13 @@ impl Report {
         self.failed.push((name.to_owned(), reason.to_owned()));
     }
 
+    /// Gives the reason of a failure that has been reported without.
+    pub fn explain(&mut self, name: &str, reason: &str) {
+        for (_, known) in self.failed.iter_mut().filter(|(failed, _)| failed == name) {
+            reason.clone_into(known);
+        }
+    }
+
     /// Prints the failures again, with their reasons, and the closing line. Nothing passed is a
     /// failure too: a pattern that matches no test is a mistake.
     pub fn close(self) -> ExitCode {
