@@ -4,8 +4,10 @@
 //! on every byte belongs to exactly one `Ram`, which is not copied but split, joined, and at last
 //! used up: for regions with kernel objects and frames, and for untyped memory.
 
-use super::{region, PhysAddr, Region, Tagged};
+use super::region::Region;
+use super::{PhysAddr, Ref, Tagged};
 use crate::arch::{Machine, Platform};
+use crate::cap::{derivation, Capability, Slot};
 use crate::Kernel;
 
 /// The physical addresses `start..end`: RAM that nothing uses, with any contents.
@@ -64,14 +66,35 @@ impl Ram {
         }
     }
 
+    /// Bytes.
+    pub fn length(&self) -> u64 {
+        self.end - self.start
+    }
+
     /// The contents, as firmware or loader left them.
     pub fn bytes<'a>(&'a self, machine: &'a Machine) -> &'a [u8] {
-        let length = self.end - self.start;
         let first = machine.base().wrapping_add(self.start as usize);
         // SAFETY: RAM of this machine (`vouch`), and initialised as far as Rust is concerned: the
         // machine put something there. Nothing writes it while `self` is borrowed, because every
         // use of it takes `self` by value or `&mut`.
-        unsafe { core::slice::from_raw_parts(first, length as usize) }
+        unsafe { core::slice::from_raw_parts(first, self.length() as usize) }
+    }
+
+    /// Makes every byte 0.
+    pub fn clear(&mut self, machine: &Machine) {
+        let first = machine.base().wrapping_add(self.start as usize);
+        // SAFETY: RAM of this machine (`vouch`), and `&mut self` excludes any borrow of it.
+        unsafe { first.write_bytes(0, self.length() as usize) }
+    }
+
+    /// Copies `bytes` to `offset`, as far as there is room.
+    pub fn write(&mut self, machine: &Machine, offset: u64, bytes: &[u8]) {
+        let room = self.length().saturating_sub(offset);
+        let length = room.min(bytes.len() as u64) as usize;
+        let target = machine.base().wrapping_add(self.start.wrapping_add(offset) as usize);
+        // SAFETY: `length` bytes of this RAM (`vouch`), which `&mut self` has alone; so `bytes` is
+        // elsewhere.
+        unsafe { core::ptr::copy_nonoverlapping(bytes.as_ptr(), target, length) }
     }
 
     /// Takes the first 2^`bits` bytes and zeroes them. `None`, and nothing taken, if there are
@@ -83,11 +106,26 @@ impl Ram {
         Some(unsafe { Region::claim(k, PhysAddr::new(start), bits) })
     }
 
-    /// Takes the first 2^`bits` bytes as untyped memory, which must be handed out as used up:
-    /// what is there now is not zero. `None`, and nothing taken, as for [`take`](Self::take).
-    pub fn take_untyped(&mut self, bits: u8) -> Option<Tagged> {
+    /// Takes the first 2^`bits` bytes, with what is in them, as a frame of user memory. `None`, and
+    /// nothing taken, as for [`take`](Self::take).
+    pub fn take_frame(&mut self, bits: u8) -> Option<Tagged> {
         let start = self.advance(bits)?;
-        Some(region::used_untyped(PhysAddr::new(start), bits))
+        // SAFETY: as for `take`; a frame may have any contents.
+        Some(unsafe { Region::with_contents(PhysAddr::new(start), bits) }.into_frame())
+    }
+
+    /// Puts the first 2^`bits` bytes into the empty `slot` as untyped memory, used up: what is
+    /// there now is not zero, so it must be reset before anything else. `false`, and nothing
+    /// taken, as for [`take`](Self::take).
+    pub fn give_untyped(&mut self, k: &mut Kernel, bits: u8, slot: Ref<Slot>) -> bool {
+        let Some(start) = self.advance(bits) else {
+            return false;
+        };
+        // SAFETY: as for `take`; the watermark says that all of it is in use.
+        let region = unsafe { Region::with_contents(PhysAddr::new(start), bits) };
+        derivation::insert_origin(k, slot, Capability::original(region.into_untyped()));
+        slot.at(k).set_watermark(1 << bits);
+        true
     }
 
     fn advance(&mut self, bits: u8) -> Option<u64> {

@@ -1,0 +1,58 @@
+//! Booting a kernel on the hosted machine: the loader's part, done in memory.
+
+use std::boxed::Box;
+
+use super::Machine;
+use crate::boot::{self, Found, List, Range, Refusal, Told};
+use crate::event::Next;
+use crate::mem::Ram;
+use crate::Kernel;
+
+/// Where the kernel's image would end on a bare machine.
+const KERNEL_END: u64 = 0x20_0000;
+const PAGE: u64 = 4096;
+/// End of what is handed out as device memory, as on x86_64.
+const DEVICE_TOP: u64 = 1 << 47;
+/// Where interrupt controllers would be.
+const RESERVED: [Range; 2] = [
+    Range { start: 0xfec0_0000, end: 0xfec0_1000 },
+    Range { start: 0xfee0_0000, end: 0xfee0_1000 },
+];
+
+/// A kernel on `machine` with its root task from the ELF file `file`, which a loader would have
+/// put at the top of memory. Returns it with whom it runs first.
+///
+/// # Errors
+/// The kernel refuses the file or the machine.
+///
+/// # Panics
+/// If `file` does not even fit into the machine's memory.
+pub fn boot(machine: Machine, file: &[u8]) -> Result<(Box<Kernel>, Next), Refusal> {
+    let top = machine.memory_bytes();
+    let module_start = (top - file.len() as u64) & !(PAGE - 1);
+    assert!(module_start > KERNEL_END, "the file does not fit into {top} bytes");
+    // SAFETY: the machine is new, nothing is in its memory.
+    unsafe { machine.write_memory(module_start, file) };
+    let mut kernel = Box::new(Kernel::new(machine));
+    let mut ram = List::new();
+    // SAFETY: the memory of this machine, below the module; nothing uses it. Refused if full, and
+    // a new list is not.
+    let _ = ram.push(unsafe { Ram::vouch(KERNEL_END, module_start) });
+    // SAFETY: the rest of the memory, which holds the file and nothing else.
+    let module = unsafe { Ram::vouch(module_start, top) };
+    let mut reserved = List::new();
+    for range in [Range { start: PAGE * 256, end: KERNEL_END }].into_iter().chain(RESERVED) {
+        let _ = reserved.push(range);
+    }
+    let found = Found {
+        told: Told { memory_map: List::new(), rsdp: None, framebuffer: None },
+        ram,
+        module,
+        file: Range { start: module_start, end: module_start + file.len() as u64 },
+        kernel_end: KERNEL_END,
+        reserved,
+        device_top: DEVICE_TOP,
+    };
+    let next = boot::start(&mut kernel, found)?;
+    Ok((kernel, next))
+}

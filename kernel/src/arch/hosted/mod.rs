@@ -1,0 +1,280 @@
+//! The hosted machine: a byte array, a clock that is set by hand, and records of what the kernel
+//! asked for. It speaks the x86_64 ABI; its users are scripts that set registers and raise events.
+
+mod boot;
+
+pub use boot::boot;
+
+use std::alloc::{alloc_zeroed, dealloc, handle_alloc_error, Layout};
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
+use std::vec::Vec;
+
+use super::{FpuState, Line, Platform, PortWidth};
+use crate::mem::PhysAddr;
+
+/// Alignment of the memory, so that aligned physical addresses are aligned addresses.
+const ALIGNMENT: usize = 1 << 21;
+
+/// Number of pins of the one I/O APIC.
+const PINS: u8 = 24;
+
+/// A machine in an ordinary process. Physical addresses are offsets in its memory.
+pub struct Machine {
+    base: *mut u8,
+    layout: Layout,
+    ticks_per_us: u64,
+    clock: Cell<u64>,
+    deadline: Cell<u64>,
+    interrupt_pending: Cell<bool>,
+    root: Cell<Option<PhysAddr>>,
+    flushes: Cell<u64>,
+    routes: RefCell<BTreeMap<u8, Line>>,
+    masked: RefCell<BTreeSet<u8>>,
+    ports: RefCell<BTreeMap<u16, u32>>,
+    console: RefCell<Vec<u8>>,
+    halted: Cell<Option<u8>>,
+    fpu: Cell<[u64; 64]>,
+    fpu_enabled: Cell<bool>,
+}
+
+impl Machine {
+    /// A machine with `bytes` of zeroed memory, rounded up to 2 MiB, and a clock of
+    /// `ticks_per_us`.
+    ///
+    /// # Panics
+    /// If `bytes` is 0 or more than the process can have.
+    pub fn new(bytes: usize, ticks_per_us: u64) -> Self {
+        assert!(bytes > 0, "a machine needs memory");
+        let layout = Layout::from_size_align(bytes, ALIGNMENT)
+            .expect("a size below the address space")
+            .pad_to_align();
+        // SAFETY: the size is not 0.
+        let base = unsafe { alloc_zeroed(layout) };
+        if base.is_null() {
+            handle_alloc_error(layout);
+        }
+        Machine {
+            base,
+            layout,
+            ticks_per_us,
+            clock: Cell::new(0),
+            deadline: Cell::new(u64::MAX),
+            interrupt_pending: Cell::new(false),
+            root: Cell::new(None),
+            flushes: Cell::new(0),
+            routes: RefCell::default(),
+            masked: RefCell::default(),
+            ports: RefCell::default(),
+            console: RefCell::default(),
+            halted: Cell::new(None),
+            fpu: Cell::new([0; 64]),
+            fpu_enabled: Cell::new(false),
+        }
+    }
+
+    /// Bytes of memory.
+    pub fn memory_bytes(&self) -> u64 {
+        self.layout.size() as u64
+    }
+
+    /// Lets `ticks` pass.
+    pub fn advance(&self, ticks: u64) {
+        self.clock.set(self.clock.get() + ticks);
+    }
+
+    /// When the timer is to fire, in ticks.
+    pub fn deadline(&self) -> u64 {
+        self.deadline.get()
+    }
+
+    /// Makes preemption points see a pending interrupt, or none.
+    pub fn set_interrupt_pending(&self, pending: bool) {
+        self.interrupt_pending.set(pending);
+    }
+
+    /// Root table of the address space in use.
+    pub fn address_space(&self) -> Option<PhysAddr> {
+        self.root.get()
+    }
+
+    /// Number of times that translations were forgotten.
+    pub fn flushes(&self) -> u64 {
+        self.flushes.get()
+    }
+
+    /// The line that raises `irq`.
+    pub fn route_of(&self, irq: u8) -> Option<Line> {
+        self.routes.borrow().get(&irq).copied()
+    }
+
+    /// Whether the pin of the I/O APIC is masked.
+    pub fn is_masked(&self, pin: u8) -> bool {
+        self.masked.borrow().contains(&pin)
+    }
+
+    /// The value that reading `port` gives.
+    pub fn set_port(&self, port: u16, value: u32) {
+        self.ports.borrow_mut().insert(port, value);
+    }
+
+    /// The value last written to `port`, or set for reading.
+    pub fn port(&self, port: u16) -> Option<u32> {
+        self.ports.borrow().get(&port).copied()
+    }
+
+    /// What was written to the console since it was last taken.
+    pub fn take_console(&self) -> Vec<u8> {
+        self.console.take()
+    }
+
+    /// The status with which the kernel stopped the machine.
+    pub fn halted(&self) -> Option<u8> {
+        self.halted.get()
+    }
+
+    /// The FPU's registers, as user code would see them.
+    pub fn fpu_registers(&self) -> &Cell<[u64; 64]> {
+        &self.fpu
+    }
+
+    /// Whether user code may use the FPU.
+    pub fn fpu_enabled(&self) -> bool {
+        self.fpu_enabled.get()
+    }
+
+    /// Copies out the `bytes` of physical memory at `start`; `None` if they are not all there.
+    pub fn read_memory(&self, start: u64, bytes: usize) -> Option<Vec<u8>> {
+        let end = usize::try_from(start).ok()?.checked_add(bytes)?;
+        if end > self.layout.size() {
+            return None;
+        }
+        let mut copy = std::vec![0; bytes];
+        // SAFETY: the range lies in this machine's memory, of which the kernel holds no exclusive
+        // borrow outside of an event.
+        unsafe { self.base.add(start as usize).copy_to_nonoverlapping(copy.as_mut_ptr(), bytes) };
+        Some(copy)
+    }
+
+    /// Writes `bytes` to physical memory at `start`, as a boot loader or a user would.
+    ///
+    /// # Safety
+    /// No kernel object lies there.
+    ///
+    /// # Panics
+    /// If the machine has no such memory.
+    pub unsafe fn write_memory(&self, start: u64, bytes: &[u8]) {
+        let end = start as usize + bytes.len();
+        assert!(end <= self.layout.size(), "the memory ends at {:#x}", self.layout.size());
+        // SAFETY: the range lies in this machine's memory; the caller says that it holds no
+        // object.
+        unsafe { self.base.add(start as usize).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) }
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        // SAFETY: `new` allocated it with this layout.
+        unsafe { dealloc(self.base, self.layout) }
+    }
+}
+
+impl Platform for Machine {
+    fn base(&self) -> *mut u8 {
+        self.base
+    }
+
+    fn now(&self) -> u64 {
+        self.clock.get()
+    }
+
+    fn set_deadline(&self, at: u64) {
+        self.deadline.set(at);
+    }
+
+    fn ticks_per_us(&self) -> u64 {
+        self.ticks_per_us
+    }
+
+    fn use_address_space(&self, root: Option<PhysAddr>) {
+        self.root.set(root);
+    }
+
+    fn kernel_root_entry(&self) -> u64 {
+        0
+    }
+
+    fn flush_page(&self, _vaddr: u64) {
+        self.flushes.set(self.flushes.get() + 1);
+    }
+
+    fn flush_address_space(&self) {
+        self.flushes.set(self.flushes.get() + 1);
+    }
+
+    fn interrupt_pending(&self) -> bool {
+        self.interrupt_pending.get()
+    }
+
+    fn route(&self, line: Line, irq: u8) {
+        self.routes.borrow_mut().insert(irq, line);
+        self.set_masked(line, false);
+    }
+
+    fn set_masked(&self, line: Line, masked: bool) {
+        if let Line::IoApic { pin, .. } = line {
+            if masked {
+                self.masked.borrow_mut().insert(pin);
+            } else {
+                self.masked.borrow_mut().remove(&pin);
+            }
+        }
+    }
+
+    fn ioapics(&self) -> u8 {
+        1
+    }
+
+    fn ioapic_pins(&self, ioapic: u8) -> u8 {
+        if ioapic == 0 {
+            PINS
+        } else {
+            0
+        }
+    }
+
+    fn port_in(&self, port: u16, width: PortWidth) -> u32 {
+        let value = self.port(port).unwrap_or(u32::MAX);
+        match width {
+            PortWidth::Byte => value & 0xff,
+            PortWidth::Word => value & 0xffff,
+            PortWidth::Long => value,
+        }
+    }
+
+    fn port_out(&self, port: u16, _width: PortWidth, value: u32) {
+        self.set_port(port, value);
+    }
+
+    fn put_char(&self, byte: u8) {
+        self.console.borrow_mut().push(byte);
+    }
+
+    fn halt(&self, status: u8) {
+        self.halted.set(Some(status));
+    }
+
+    fn fpu_save(&self, state: &FpuState) {
+        // SAFETY: the image is a cell of this many words inside a TCB.
+        unsafe { state.as_ptr().write(self.fpu.get()) }
+    }
+
+    fn fpu_restore(&self, state: &FpuState) {
+        // SAFETY: as in `fpu_save`.
+        self.fpu.set(unsafe { state.as_ptr().read() });
+    }
+
+    fn fpu_set_enabled(&self, enabled: bool) {
+        self.fpu_enabled.set(enabled);
+    }
+}

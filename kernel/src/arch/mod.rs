@@ -1,0 +1,121 @@
+//! The machine, behind one small interface.
+//!
+//! [`Platform`] is everything that the kernel may ask of a machine. Each architecture implements
+//! it once: `x86_64` on the bare machine, `hosted` on a byte array inside an ordinary process.
+//! Exactly one implementation is compiled in, as [`Machine`]; the trait is there so that their
+//! signatures cannot drift apart, and the kernel proper calls nothing that it does not name.
+//!
+//! The hosted machine speaks the x86_64 ABI: the register context and the page-table entries
+//! are pure data and shared, so that host tests check the very layouts that ship.
+
+mod console;
+pub mod x86_64;
+
+#[cfg(not(target_os = "none"))]
+pub mod hosted;
+
+pub use console::Console;
+pub use x86_64::context::{
+    is_canonical, Context, FpuState, MessageRegister, Register, Transfer, FRAME_REGISTERS,
+};
+pub use x86_64::pte;
+
+#[cfg(not(target_os = "none"))]
+pub use hosted::Machine;
+#[cfg(target_os = "none")]
+pub use x86_64::machine::Machine;
+
+use crate::mem::PhysAddr;
+
+/// Where a device interrupt comes from, as programmed when its handler was issued
+/// (ABI 03, section 7.2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Line {
+    /// Pin of an I/O APIC.
+    IoApic { ioapic: u8, pin: u8, level: bool, active_low: bool },
+    /// Message-signalled: never masked by the kernel.
+    Msi,
+}
+
+/// Width of an I/O-port access.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PortWidth {
+    Byte,
+    Word,
+    Long,
+}
+
+impl PortWidth {
+    /// Size in bytes.
+    pub const fn bytes(self) -> u16 {
+        match self {
+            PortWidth::Byte => 1,
+            PortWidth::Word => 2,
+            PortWidth::Long => 4,
+        }
+    }
+}
+
+/// What the kernel needs of a machine. Interrupts are off whenever one of these runs.
+pub trait Platform {
+    // ---- memory
+
+    /// Address at which physical address 0 appears. Every pointer to kernel objects and to user
+    /// memory derives from it; only `mem/` uses it.
+    fn base(&self) -> *mut u8;
+
+    // ---- time
+
+    /// The counter, in ticks. Monotonic.
+    fn now(&self) -> u64;
+    /// Asks for a timer event at the tick `at` or as soon as possible after it, never before it.
+    fn set_deadline(&self, at: u64);
+    /// Ticks in a microsecond; constant after boot, at least 1.
+    fn ticks_per_us(&self) -> u64;
+
+    // ---- address spaces
+
+    /// Makes user code run in the address space whose root table is at `root`; with `None`, in
+    /// one that maps nothing for users.
+    fn use_address_space(&self, root: Option<PhysAddr>);
+    /// The entry that every root table holds in slot 511, the kernel's (07, section 7).
+    fn kernel_root_entry(&self) -> u64;
+    /// Forgets the translation of one user page in the address space in use.
+    fn flush_page(&self, vaddr: u64);
+    /// Forgets every user translation and every cached paging structure of the address space in
+    /// use.
+    fn flush_address_space(&self);
+
+    // ---- interrupts
+
+    /// Whether an unmasked interrupt waits; asked at preemption points.
+    fn interrupt_pending(&self) -> bool;
+    /// Programs `line` to raise the CPU vector of `irq` (irq + 0x20), unmasked.
+    fn route(&self, line: Line, irq: u8);
+    /// Masks or unmasks `line`.
+    fn set_masked(&self, line: Line, masked: bool);
+    /// Number of I/O APICs.
+    fn ioapics(&self) -> u8;
+    /// Number of pins of an I/O APIC; 0 if there is none of that number.
+    fn ioapic_pins(&self, ioapic: u8) -> u8;
+
+    // ---- ports and console
+
+    /// Reads an I/O port.
+    fn port_in(&self, port: u16, width: PortWidth) -> u32;
+    /// Writes an I/O port.
+    fn port_out(&self, port: u16, width: PortWidth, value: u32);
+    /// Writes one byte to the kernel console.
+    fn put_char(&self, byte: u8);
+    /// Stops the machine and reports `status` to whoever watches it (0 is success).
+    fn halt(&self, status: u8);
+
+    // ---- the FPU (07, section 4)
+
+    /// Stores the FPU's registers in `state`.
+    fn fpu_save(&self, state: &FpuState);
+    /// Loads the FPU's registers from `state`.
+    fn fpu_restore(&self, state: &FpuState);
+    /// Lets user code use the FPU, or makes its use an exception.
+    fn fpu_set_enabled(&self, enabled: bool);
+}

@@ -1,0 +1,100 @@
+//! Page-table entries and paging levels of x86_64: pure numbers (07, sections 6 and 7).
+
+/// Entries in a table of any level.
+pub const ENTRIES: usize = 512;
+
+const PRESENT: u64 = 1 << 0;
+const WRITE: u64 = 1 << 1;
+const USER: u64 = 1 << 2;
+const PWT: u64 = 1 << 3;
+const PCD: u64 = 1 << 4;
+const LARGE: u64 = 1 << 7;
+const PAT_SMALL: u64 = 1 << 7;
+const PAT_LARGE: u64 = 1 << 12;
+const ADDRESS: u64 = 0x000f_ffff_ffff_f000;
+
+/// A level of the four-level page table, named by the table that holds the entries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Level {
+    Pml4,
+    Pdpt,
+    PageDirectory,
+    PageTable,
+}
+
+impl Level {
+    /// log2 of the bytes that one entry of a table of this level covers.
+    pub const fn entry_bits(self) -> u8 {
+        match self {
+            Level::Pml4 => 39,
+            Level::Pdpt => 30,
+            Level::PageDirectory => 21,
+            Level::PageTable => 12,
+        }
+    }
+
+    /// Index of `vaddr` in a table of this level, below [`ENTRIES`].
+    pub const fn index(self, vaddr: u64) -> usize {
+        ((vaddr >> self.entry_bits()) & 0x1ff) as usize
+    }
+}
+
+/// What an entry says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Entry {
+    Absent,
+    /// The next table, at this physical address.
+    Table(u64),
+    /// A page, at this physical address (cut to 4 KiB, so bit 12 of a large page may be its PAT).
+    Page(u64),
+}
+
+/// Rights of a mapping (07, section 6).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Access {
+    pub user: bool,
+    pub write: bool,
+}
+
+/// Reads the entry `raw` of a table of `level`.
+pub const fn decode(level: Level, raw: u64) -> Entry {
+    if raw & PRESENT == 0 {
+        return Entry::Absent;
+    }
+    match level {
+        Level::PageTable => Entry::Page(raw & ADDRESS),
+        Level::Pdpt | Level::PageDirectory if raw & LARGE != 0 => {
+            Entry::Page(raw & ADDRESS & !PAT_LARGE)
+        }
+        _ => Entry::Table(raw & ADDRESS),
+    }
+}
+
+/// The entry for a table at `paddr`; of `attributes`, bits 0 (PWT) and 1 (PCD) count.
+pub const fn table(paddr: u64, attributes: u64) -> u64 {
+    (paddr & ADDRESS) | cache_bits(attributes) | USER | WRITE | PRESENT
+}
+
+/// The entry for a table at `paddr` below which nothing is for users.
+pub const fn kernel_table(paddr: u64) -> u64 {
+    (paddr & ADDRESS) | WRITE | PRESENT
+}
+
+/// The entry for a page at `paddr` in a table of `level`; of `attributes`, bits 0 (PWT), 1 (PCD)
+/// and, but for 1 GiB pages, 2 (PAT) count.
+pub const fn page(level: Level, paddr: u64, access: Access, attributes: u64) -> u64 {
+    let pat = attributes & 4 != 0;
+    let size = match level {
+        Level::PageTable if pat => PAT_SMALL,
+        Level::PageTable => 0,
+        Level::PageDirectory if pat => LARGE | PAT_LARGE,
+        _ => LARGE,
+    };
+    let user = if access.user { USER } else { 0 };
+    let write = if access.write { WRITE } else { 0 };
+    (paddr & ADDRESS) | cache_bits(attributes) | size | user | write | PRESENT
+}
+
+const fn cache_bits(attributes: u64) -> u64 {
+    (if attributes & 1 != 0 { PWT } else { 0 }) | (if attributes & 2 != 0 { PCD } else { 0 })
+}

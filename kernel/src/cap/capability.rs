@@ -1,0 +1,372 @@
+//! Capabilities: two words, with typed views.
+//!
+//! The first word ([`Tagged`]) names the object; its eight flags and the second word mean, by
+//! kind:
+//!
+//! | kind | flags | second word |
+//! | --- | --- | --- |
+//! | endpoint, notification | rights | badge |
+//! | reply | rights (grant) | – |
+//! | CNode | guard size in bits | guard |
+//! | untyped | – | watermark in bytes: where the next object may lie |
+//! | frame | rights | mapping: ASID in bits 0–11, virtual address above; 0 if not mapped |
+//! | PDPT, page directory, page table | – | mapping, as for a frame |
+//! | PML4 | – | ASID; 0 if it has none |
+//! | ASID pool | – | its number |
+//! | IRQ handler | – | IRQ |
+//! | I/O port | – | first port in bits 0–15, last in bits 16–31 |
+//! | scheduling control | – | core |
+//! | zombie | – | slots that are still to be emptied |
+
+use super::{FrameRights, Rights};
+use crate::mem::{region, ControlKind, Kind, PhysAddr, Ref, Span, Tagged};
+use crate::object::endpoint::Endpoint;
+use crate::object::notification::Notification;
+use crate::object::reply::Reply;
+
+/// A capability. The zero value is the null capability.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Capability {
+    word: Tagged,
+    data: u64,
+}
+
+/// Where a frame or paging structure is mapped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Mapping {
+    /// Address-space identifier, 1 to 4095.
+    pub asid: u16,
+    /// Virtual address, aligned to 4 KiB at least.
+    pub vaddr: u64,
+}
+
+const ASID_MASK: u64 = 0xfff;
+
+impl Mapping {
+    fn decode(data: u64) -> Option<Self> {
+        let asid = (data & ASID_MASK) as u16;
+        (asid != 0).then_some(Mapping { asid, vaddr: data & !ASID_MASK })
+    }
+
+    fn encode(mapping: Option<Self>) -> u64 {
+        mapping.map_or(0, |m| (m.vaddr & !ASID_MASK) | (u64::from(m.asid) & ASID_MASK))
+    }
+}
+
+/// An endpoint capability.
+#[derive(Clone, Copy)]
+pub struct EndpointCap {
+    pub object: Ref<Endpoint>,
+    pub badge: u64,
+    pub rights: Rights,
+}
+
+/// A notification capability.
+#[derive(Clone, Copy)]
+pub struct NotificationCap {
+    pub object: Ref<Notification>,
+    pub badge: u64,
+    pub rights: Rights,
+}
+
+/// A reply capability.
+#[derive(Clone, Copy)]
+pub struct ReplyCap {
+    pub object: Ref<Reply>,
+    pub can_grant: bool,
+}
+
+/// A CNode capability.
+#[derive(Clone, Copy)]
+pub struct CNodeCap {
+    pub slots: Span,
+    /// log2 of the number of slots, at least 1.
+    pub radix: u32,
+    pub guard: u64,
+    /// Bits of the guard.
+    pub guard_size: u32,
+}
+
+/// Untyped memory.
+#[derive(Clone, Copy)]
+pub struct UntypedMemory {
+    word: Tagged,
+    watermark: u64,
+}
+
+impl UntypedMemory {
+    pub fn start(self) -> PhysAddr {
+        self.word.address()
+    }
+
+    /// log2 of the bytes.
+    pub fn bits(self) -> u8 {
+        region::extent(self.word).0
+    }
+
+    /// Bytes.
+    pub fn size(self) -> u64 {
+        1 << (self.bits() & 63)
+    }
+
+    pub fn is_device(self) -> bool {
+        region::extent(self.word).1
+    }
+
+    /// Bytes from the start that are, or may be, in use.
+    pub fn watermark(self) -> u64 {
+        self.watermark
+    }
+}
+
+/// A frame of user memory.
+#[derive(Clone, Copy)]
+pub struct FrameCap {
+    pub word: Tagged,
+    pub rights: FrameRights,
+    pub mapping: Option<Mapping>,
+}
+
+impl FrameCap {
+    pub fn start(self) -> PhysAddr {
+        self.word.address()
+    }
+
+    /// log2 of the bytes: 12, 21 or 30.
+    pub fn bits(self) -> u8 {
+        region::extent(self.word).0
+    }
+
+    pub fn is_device(self) -> bool {
+        region::extent(self.word).1
+    }
+}
+
+/// A PDPT, page directory or page table.
+#[derive(Clone, Copy)]
+pub struct PagingCap {
+    pub word: Tagged,
+    pub mapping: Option<Mapping>,
+}
+
+/// A range of I/O ports, both ends included.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct IoPortCap {
+    pub first: u16,
+    pub last: u16,
+}
+
+impl Capability {
+    pub const NULL: Capability = Capability { word: Tagged::NULL, data: 0 };
+
+    /// The capability to a new object: all rights, no badge, no guard, not mapped, watermark 0.
+    pub fn original(word: Tagged) -> Self {
+        let flags = match word.kind() {
+            Kind::Endpoint | Kind::Notification | Kind::Reply => Rights::ALL.bits(),
+            _ => 0,
+        };
+        Capability { word: word.with_flags(flags), data: 0 }
+    }
+
+    /// A capability that names no memory.
+    pub const fn control(kind: ControlKind, data: u64) -> Self {
+        Capability { word: Tagged::control(kind), data }
+    }
+
+    pub fn irq_handler(irq: u8) -> Self {
+        Self::control(ControlKind::IrqHandler, irq as u64)
+    }
+
+    pub fn io_port(ports: IoPortCap) -> Self {
+        Self::control(ControlKind::IoPort, u64::from(ports.first) | u64::from(ports.last) << 16)
+    }
+
+    /// A zombie for the object that `self` names, with `left` slots to empty.
+    pub fn zombie(self, left: u64) -> Option<Self> {
+        Some(Capability { word: Span::zombie(self.word)?, data: left })
+    }
+
+    pub(super) const fn from_parts(word: Tagged, data: u64) -> Self {
+        Capability { word, data }
+    }
+
+    #[inline(always)]
+    pub const fn word(self) -> Tagged {
+        self.word
+    }
+
+    #[inline(always)]
+    pub(super) const fn data(self) -> u64 {
+        self.data
+    }
+
+    #[inline(always)]
+    pub const fn kind(self) -> Kind {
+        self.word.kind()
+    }
+
+    #[inline(always)]
+    pub const fn is(self, kind: Kind) -> bool {
+        self.word.is(kind)
+    }
+
+    #[inline(always)]
+    pub const fn is_null(self) -> bool {
+        self.word.is(Kind::Null)
+    }
+
+    #[inline(always)]
+    pub fn endpoint(self) -> Option<EndpointCap> {
+        let object = self.word.get()?;
+        Some(EndpointCap { object, badge: self.data, rights: self.rights() })
+    }
+
+    #[inline(always)]
+    pub fn notification(self) -> Option<NotificationCap> {
+        let object = self.word.get()?;
+        Some(NotificationCap { object, badge: self.data, rights: self.rights() })
+    }
+
+    #[inline(always)]
+    pub fn reply(self) -> Option<ReplyCap> {
+        let object = self.word.get()?;
+        Some(ReplyCap { object, can_grant: self.rights().grant() })
+    }
+
+    #[inline(always)]
+    pub fn cnode(self) -> Option<CNodeCap> {
+        if !self.word.is(Kind::CNode) {
+            return None;
+        }
+        let slots = Span::of(self.word)?;
+        Some(CNodeCap {
+            slots,
+            radix: self.word.shape() as u32 & 63,
+            guard: self.data,
+            guard_size: u32::from(self.word.flags()) & 63,
+        })
+    }
+
+    pub fn untyped(self) -> Option<UntypedMemory> {
+        self.is(Kind::Untyped).then_some(UntypedMemory { word: self.word, watermark: self.data })
+    }
+
+    #[inline(always)]
+    pub fn frame(self) -> Option<FrameCap> {
+        self.is(Kind::Frame).then(|| FrameCap {
+            word: self.word,
+            rights: FrameRights::from_flags(self.word.flags()),
+            mapping: Mapping::decode(self.data),
+        })
+    }
+
+    pub fn paging(self) -> Option<PagingCap> {
+        match self.kind() {
+            Kind::Pdpt | Kind::PageDirectory | Kind::PageTable => {
+                Some(PagingCap { word: self.word, mapping: Mapping::decode(self.data) })
+            }
+            _ => None,
+        }
+    }
+
+    /// ASID of a root table; `None` if it has none, or is no root table.
+    #[inline(always)]
+    pub fn root_asid(self) -> Option<u16> {
+        (self.is(Kind::Pml4) && self.data != 0).then_some(self.data as u16)
+    }
+
+    /// Number of an ASID pool.
+    pub fn pool_number(self) -> u64 {
+        self.data
+    }
+
+    /// IRQ of a handler capability.
+    pub fn irq(self) -> Option<u8> {
+        self.is(Kind::IrqHandler).then_some(self.data as u8)
+    }
+
+    pub fn io_ports(self) -> Option<IoPortCap> {
+        self.is(Kind::IoPort)
+            .then_some(IoPortCap { first: self.data as u16, last: (self.data >> 16) as u16 })
+    }
+
+    /// Core of a scheduling-control capability.
+    pub fn core(self) -> u64 {
+        self.data
+    }
+
+    /// Slots that a zombie has still to empty, from the first on.
+    pub fn zombie_left(self) -> u64 {
+        self.data
+    }
+
+    #[inline(always)]
+    fn rights(self) -> Rights {
+        Rights::new(u64::from(self.word.flags()))
+    }
+
+    /// Badge of an endpoint or notification capability, 0 for others.
+    pub fn badge(self) -> u64 {
+        match self.kind() {
+            Kind::Endpoint | Kind::Notification => self.data,
+            _ => 0,
+        }
+    }
+
+    /// The capability with its rights masked (02, section 3).
+    #[must_use]
+    pub fn masked(self, mask: Rights) -> Self {
+        let flags = match self.kind() {
+            Kind::Endpoint | Kind::Notification | Kind::Reply => {
+                self.rights().masked(mask).bits()
+            }
+            Kind::Frame => FrameRights::from_flags(self.word.flags()).masked(mask).flags(),
+            _ => return self,
+        };
+        Capability { word: self.word.with_flags(flags), data: self.data }
+    }
+
+    /// The capability with the badge or guard in `data`; `preserve` is set where the capability
+    /// is moved (02, section 6.1). `None` where that is not allowed.
+    pub fn updated(self, data: u64, preserve: bool) -> Option<Self> {
+        match self.kind() {
+            Kind::Endpoint | Kind::Notification => {
+                (!preserve && self.data == 0).then_some(Capability { word: self.word, data })
+            }
+            Kind::CNode => {
+                let guard_size = data & 63;
+                let radix = self.word.shape() & 63;
+                if guard_size + radix > 64 {
+                    return None;
+                }
+                let guard = data >> 6 & ((1 << guard_size) - 1);
+                Some(Capability { word: self.word.with_flags(guard_size as u8), data: guard })
+            }
+            _ => Some(self),
+        }
+    }
+
+    /// The root CNode capability of the root task: a guard of zeroes in front (06, section 1.1).
+    #[must_use]
+    pub fn with_zero_guard(self, guard_size: u8) -> Self {
+        Capability { word: self.word.with_flags(guard_size), data: 0 }
+    }
+
+    /// The frame or paging-structure capability, mapped as `mapping` says.
+    #[must_use]
+    pub fn with_mapping(self, mapping: Option<Mapping>) -> Self {
+        Capability { word: self.word, data: Mapping::encode(mapping) }
+    }
+
+    /// The root-table capability with an ASID (0 for none), or the pool with its number.
+    #[must_use]
+    pub fn with_number(self, number: u64) -> Self {
+        Capability { word: self.word, data: number }
+    }
+
+    /// The zombie with `left` slots to empty.
+    #[must_use]
+    pub fn with_zombie_left(self, left: u64) -> Self {
+        Capability { word: self.word, data: left }
+    }
+}

@@ -1,0 +1,114 @@
+//! Lookup of capabilities in a capability space (02, section 4).
+
+use super::{Capability, Slot};
+use crate::mem::Ref;
+use crate::Kernel;
+
+/// Why a lookup failed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LookupFailure {
+    InvalidRoot,
+    MissingCapability { bits_left: u8 },
+    DepthMismatch { bits_left: u8, bits_found: u8 },
+    GuardMismatch { bits_left: u8, guard: u64, bits_found: u8 },
+}
+
+/// The slot where a walk ended, and how many bits of the address it left over.
+#[derive(Clone, Copy)]
+pub struct Found {
+    pub slot: Ref<Slot>,
+    pub bits_left: u32,
+}
+
+/// Bits of a capability pointer.
+const WORD_BITS: u32 = 64;
+
+/// The low `count` bits of `word` above its low `shift` bits; `count` and `shift` below 65.
+#[inline(always)]
+const fn bits(word: u64, shift: u32, count: u32) -> u64 {
+    let shifted = if shift >= WORD_BITS { 0 } else { word >> shift };
+    if count >= WORD_BITS {
+        shifted
+    } else {
+        shifted & ((1 << count) - 1)
+    }
+}
+
+/// Walks from `root` along the low `depth` (1 to 64) bits of `cptr` until they are used up or a
+/// slot without a CNode is reached. Each step uses a bit at least, so there are at most 64.
+#[inline(always)]
+pub fn resolve(
+    k: &Kernel,
+    root: Capability,
+    cptr: u64,
+    depth: u32,
+) -> Result<Found, LookupFailure> {
+    let mut node = root.cnode().ok_or(LookupFailure::InvalidRoot)?;
+    let mut left = depth;
+    for _ in 0..WORD_BITS {
+        let size = node.guard_size;
+        if size > left || bits(cptr, left - size, size) != node.guard {
+            return Err(LookupFailure::GuardMismatch {
+                bits_left: left as u8,
+                guard: node.guard,
+                bits_found: size as u8,
+            });
+        }
+        let used = size + node.radix;
+        if used > left {
+            return Err(LookupFailure::DepthMismatch {
+                bits_left: left as u8,
+                bits_found: used as u8,
+            });
+        }
+        left -= used;
+        let index = bits(cptr, left, node.radix);
+        let Some(slot) = node.slots.slot(index) else { break };
+        if left == 0 {
+            return Ok(Found { slot, bits_left: 0 });
+        }
+        match slot.at(k).cap().cnode() {
+            Some(next) => node = next,
+            None => return Ok(Found { slot, bits_left: left }),
+        }
+    }
+    Err(LookupFailure::InvalidRoot)
+}
+
+/// The slot that a system call names by `cptr` in the capability space `root`: 64 bits, of which
+/// some may be left over.
+#[inline(always)]
+pub fn slot(k: &Kernel, root: Capability, cptr: u64) -> Result<Ref<Slot>, LookupFailure> {
+    resolve(k, root, cptr, WORD_BITS).map(|found| found.slot)
+}
+
+/// Why the lookup of a slot by index and depth failed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SlotError {
+    /// The depth is not between 1 and 64.
+    Depth,
+    Failed(LookupFailure),
+}
+
+/// The slot that a CNode operation names by `index` and `depth` below `root`: exactly.
+pub fn exact_slot(
+    k: &Kernel,
+    root: Capability,
+    index: u64,
+    depth: u64,
+) -> Result<Ref<Slot>, SlotError> {
+    if root.cnode().is_none() {
+        return Err(SlotError::Failed(LookupFailure::InvalidRoot));
+    }
+    if depth < 1 || depth > u64::from(WORD_BITS) {
+        return Err(SlotError::Depth);
+    }
+    let found = resolve(k, root, index, depth as u32).map_err(SlotError::Failed)?;
+    if found.bits_left != 0 {
+        return Err(SlotError::Failed(LookupFailure::DepthMismatch {
+            bits_left: found.bits_left as u8,
+            bits_found: 0,
+        }));
+    }
+    Ok(found.slot)
+}

@@ -1,0 +1,18 @@
+//! What may be done: capabilities, the slots that hold them, lookup, derivation, transfer,
+//! deletion.
+
+#![forbid(unsafe_code)]
+
+mod capability;
+pub mod deletion;
+pub mod derivation;
+pub mod lookup;
+mod rights;
+mod slot;
+
+pub use capability::{
+    Capability, CNodeCap, EndpointCap, FrameCap, IoPortCap, Mapping, NotificationCap, PagingCap,
+    ReplyCap, UntypedMemory,
+};
+pub use rights::{FrameRights, Rights};
+pub use slot::Slot;

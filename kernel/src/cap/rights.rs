@@ -1,0 +1,85 @@
+//! Rights of capabilities (02, section 3).
+
+use sandglass_abi::rights::Rights as Abi;
+
+/// Rights of an endpoint, notification or reply capability; also a user's rights word, of which
+/// unknown bits are ignored.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Rights(u8);
+
+impl Rights {
+    pub const ALL: Rights = Rights::new(Abi::ALL.raw());
+
+    /// The known bits of a user's rights word.
+    #[inline(always)]
+    pub const fn new(word: u64) -> Self {
+        Rights((word & Abi::ALL.raw()) as u8)
+    }
+
+    #[inline(always)]
+    pub const fn write(self) -> bool {
+        self.0 as u64 & Abi::WRITE.raw() != 0
+    }
+
+    #[inline(always)]
+    pub const fn read(self) -> bool {
+        self.0 as u64 & Abi::READ.raw() != 0
+    }
+
+    #[inline(always)]
+    pub const fn grant(self) -> bool {
+        self.0 as u64 & Abi::GRANT.raw() != 0
+    }
+
+    #[inline(always)]
+    pub const fn grant_reply(self) -> bool {
+        self.0 as u64 & Abi::GRANT_REPLY.raw() != 0
+    }
+
+    /// Only the rights that both have.
+    #[must_use]
+    pub const fn masked(self, mask: Rights) -> Self {
+        Rights(self.0 & mask.0)
+    }
+
+    pub(super) const fn bits(self) -> u8 {
+        self.0
+    }
+}
+
+/// Rights of a frame capability and of a mapping.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FrameRights {
+    ReadWrite,
+    ReadOnly,
+    /// No access for user code; the mapping exists all the same.
+    KernelOnly,
+}
+
+impl FrameRights {
+    pub(super) const fn from_flags(flags: u8) -> Self {
+        match flags & 3 {
+            0 => FrameRights::ReadWrite,
+            1 => FrameRights::ReadOnly,
+            _ => FrameRights::KernelOnly,
+        }
+    }
+
+    pub(super) const fn flags(self) -> u8 {
+        match self {
+            FrameRights::ReadWrite => 0,
+            FrameRights::ReadOnly => 1,
+            FrameRights::KernelOnly => 2,
+        }
+    }
+
+    /// These rights as far as `mask` allows them.
+    #[must_use]
+    pub const fn masked(self, mask: Rights) -> Self {
+        match self {
+            FrameRights::ReadWrite if mask.read() && mask.write() => FrameRights::ReadWrite,
+            FrameRights::ReadWrite | FrameRights::ReadOnly if mask.read() => FrameRights::ReadOnly,
+            _ => FrameRights::KernelOnly,
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! The one way in and the one way out: an event changes the state, and the next thread runs.
+
+use crate::arch::Platform;
+use crate::ipc::fault::{self, Fault};
+use crate::mem::Ref;
+use crate::object::tcb::{fpu, State, Tcb};
+use crate::object::{check, irq, sched_context, vspace};
+use crate::time::account::{self, Budget, Expiry};
+use crate::time::schedule;
+use crate::{syscall, Kernel};
+
+/// Why the kernel was entered. The registers of the current thread are in its TCB.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Event {
+    /// The system-call instruction.
+    Syscall,
+    /// A software interrupt that the ABI treats as an unknown system call (05, section 2.2).
+    SoftwareInterrupt { vector: u8 },
+    /// A processor exception of the current thread.
+    Exception { number: u32, code: u32 },
+    /// A page fault of the current thread.
+    PageFault { address: u64, code: u32 },
+    /// A device interrupt.
+    Interrupt { irq: u8 },
+    /// The timer.
+    Timer,
+}
+
+/// Whom the machine is to run now.
+#[must_use]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Next {
+    Thread(Ref<Tcb>),
+    /// Nobody: wait for an interrupt.
+    Idle,
+}
+
+/// Handles an event. Interrupts are off meanwhile.
+#[inline(always)]
+pub fn handle(k: &mut Kernel, event: Event) -> Next {
+    let before = k.core().thread();
+    let decide = match event {
+        Event::Syscall => syscall::handle(k),
+        Event::SoftwareInterrupt { vector } => {
+            user_fault(k, software_interrupt(k, vector));
+            true
+        }
+        Event::Exception { number, code } => {
+            user_fault(k, Fault::UserException { number, code });
+            true
+        }
+        Event::PageFault { address, code } => {
+            user_fault(k, page_fault(address, code));
+            true
+        }
+        Event::Interrupt { irq } => {
+            interrupted(k);
+            irq::interrupt(k, irq);
+            true
+        }
+        Event::Timer => {
+            k.core().set_armed(u64::MAX);
+            k.core().request_reprogram();
+            interrupted(k);
+            true
+        }
+    };
+    if decide {
+        schedule::schedule(k);
+    }
+    let next = activate(k, before);
+    check::touched(k, before);
+    next
+}
+
+/// Ends the boot as an event ends: the first decision.
+pub fn start(k: &mut Kernel) -> Next {
+    let core = k.core();
+    core.set_now(k.machine.now());
+    core.set_consumed(0);
+    core.request_reprogram();
+    schedule::force_reschedule(k);
+    schedule::schedule(k);
+    activate(k, None)
+}
+
+/// Accounts for time and checks the budget on behalf of the current thread. Returns it if the
+/// event may proceed; otherwise the thread repeats what it did when it has time again.
+#[inline(always)]
+pub fn enter(k: &Kernel) -> Option<Ref<Tcb>> {
+    account::update_time(k);
+    let thread = k.core().thread()?;
+    match account::check_budget(k) {
+        Budget::Sufficient => Some(thread),
+        Budget::Exhausted(expiry) => {
+            expire(k, expiry);
+            if thread.at(k).is_runnable() {
+                thread.at(k).set_state(State::Restart);
+            }
+            None
+        }
+    }
+}
+
+/// Does what a charge that ran out asks for.
+pub fn expire(k: &Kernel, expiry: Expiry) {
+    match expiry {
+        Expiry::Waits => {}
+        Expiry::TimeoutFault(thread) => fault::raise_timeout(k, thread),
+    }
+}
+
+/// Accounts for time at an interrupt, which is handled whether or not the budget lasts.
+fn interrupted(k: &Kernel) {
+    account::update_time(k);
+    if let Budget::Exhausted(expiry) = account::check_budget(k) {
+        expire(k, expiry);
+    }
+}
+
+fn user_fault(k: &Kernel, fault: Fault) {
+    if let Some(thread) = enter(k) {
+        fault::raise(k, thread, fault);
+    }
+}
+
+/// Number of the unknown system call that `int vector` stands for: the sign-extended 32 bits of
+/// (vector << 24) | (EAX & 0xffffff).
+fn software_interrupt(k: &Kernel, vector: u8) -> Fault {
+    let eax = k.core().thread().map_or(0, |thread| thread.at(k).context().software_interrupt_code());
+    let number = u32::from(vector) << 24 | (eax & 0x00ff_ffff);
+    Fault::UnknownSyscall { number: number as i32 as u64 }
+}
+
+/// A page fault with the processor's error `code` (05, section 2.5).
+fn page_fault(address: u64, code: u32) -> Fault {
+    const INSTRUCTION: u32 = 1 << 4;
+    Fault::Vm { address, instruction: code & INSTRUCTION != 0, status: code & 0x1f }
+}
+
+/// Makes the chosen thread's state that of the machine (01, section 8).
+#[inline(always)]
+fn activate(k: &Kernel, before: Option<Ref<Tcb>>) -> Next {
+    let Some(thread) = k.core().thread() else { return Next::Idle };
+    let tcb = thread.at(k);
+    if before != Some(thread) {
+        vspace::switch(k, thread);
+        fpu::switch(k, thread);
+        if tcb.yield_to().is_some() {
+            sched_context::report_yield(k, thread);
+        }
+    }
+    if tcb.state() == State::Restart {
+        tcb.context().restart();
+        tcb.set_state(State::Running);
+    }
+    Next::Thread(thread)
+}

@@ -1,0 +1,106 @@
+//! Capabilities in messages (02, section 8).
+
+use sandglass_abi::message::{ipc_buffer, MAX_EXTRA_CAPS};
+
+use super::message::{buffer, Reader};
+use crate::cap::{derivation, lookup, Slot};
+use crate::mem::user::Buffer;
+use crate::mem::{self, Ref};
+use crate::object::endpoint::Endpoint;
+use crate::object::tcb::{Tcb, TcbSlot};
+use crate::Kernel;
+
+/// The slots of the extra capabilities of a message, looked up.
+#[derive(Clone, Copy)]
+pub struct ExtraCaps {
+    slots: [Option<Ref<Slot>>; MAX_EXTRA_CAPS],
+}
+
+impl ExtraCaps {
+    pub const NONE: ExtraCaps = ExtraCaps { slots: [None; MAX_EXTRA_CAPS] };
+
+    /// Slot of extra capability `i`, if one was sent. It may hold a null capability.
+    pub fn get(&self, i: usize) -> Option<Ref<Slot>> {
+        self.slots.get(i).copied().flatten()
+    }
+}
+
+/// A capability pointer that names no slot.
+#[derive(Clone, Copy)]
+pub struct BadCap {
+    pub cptr: u64,
+    pub failure: lookup::LookupFailure,
+}
+
+/// Looks up the first `count` extra capabilities of the message of `sender`; none without a
+/// buffer.
+#[inline(always)]
+pub fn look_up(k: &Kernel, sender: Ref<Tcb>, count: usize) -> Result<ExtraCaps, BadCap> {
+    if count == 0 {
+        return Ok(ExtraCaps::NONE);
+    }
+    let mut extra = ExtraCaps::NONE;
+    let message = Reader::new(k, sender);
+    let root = mem::tcb_slot(sender, TcbSlot::CSpace).at(k).cap();
+    for (i, entry) in extra.slots.iter_mut().enumerate().take(count) {
+        let Some(cptr) = message.extra_cap(i) else { return Ok(ExtraCaps::NONE) };
+        let slot = lookup::slot(k, root, cptr).map_err(|failure| BadCap { cptr, failure })?;
+        *entry = Some(slot);
+    }
+    Ok(extra)
+}
+
+/// What became of the capabilities of a message.
+#[derive(Clone, Copy, Default)]
+pub struct Transferred {
+    /// Number of capabilities processed.
+    pub count: usize,
+    /// Bitmap of those that arrived as badges.
+    pub unwrapped: u64,
+}
+
+/// Gives up to `count` extra capabilities of `sender` to `receiver`, in a message through
+/// `endpoint`, or in a reply.
+pub fn transfer(
+    k: &Kernel,
+    sender: Ref<Tcb>,
+    receiver: Ref<Tcb>,
+    endpoint: Option<Ref<Endpoint>>,
+    count: usize,
+) -> Transferred {
+    let mut done = Transferred::default();
+    let Some(target) = buffer(k, receiver, true) else { return done };
+    let Ok(extra) = look_up(k, sender, count) else { return done };
+    let mut free = receive_slot(k, receiver, target);
+    for i in 0..MAX_EXTRA_CAPS {
+        let Some(source) = extra.get(i) else { break };
+        let cap = source.at(k).cap();
+        match cap.endpoint() {
+            Some(passed) if Some(passed.object) == endpoint => {
+                target.write(k, ipc_buffer::CAPS_OR_BADGES + i, passed.badge);
+                done.unwrapped |= 1 << i;
+            }
+            _ => {
+                let Some(slot) = free.take() else { break };
+                match derivation::derive(k, source, cap) {
+                    Ok(copy) if !copy.is_null() => {
+                        derivation::insert_copy(k, source, slot, copy);
+                    }
+                    _ => break,
+                }
+            }
+        }
+        done.count += 1;
+    }
+    done
+}
+
+/// The empty slot that `receiver` offers in its buffer.
+fn receive_slot(k: &Kernel, receiver: Ref<Tcb>, buffer: Buffer) -> Option<Ref<Slot>> {
+    let space = mem::tcb_slot(receiver, TcbSlot::CSpace).at(k).cap();
+    let node = lookup::slot(k, space, buffer.read(k, ipc_buffer::RECEIVE_CNODE)).ok()?;
+    let index = buffer.read(k, ipc_buffer::RECEIVE_INDEX);
+    let depth = buffer.read(k, ipc_buffer::RECEIVE_DEPTH);
+    let slot = lookup::exact_slot(k, node.at(k).cap(), index, depth).ok()?;
+    slot.at(k).is_empty().then_some(slot)
+}

@@ -1,0 +1,200 @@
+//! Sending and receiving through endpoints (01, sections 5.3, 5.4 and 5.6).
+
+use sandglass_abi::message::MessageInfo;
+
+use super::{caps, fault, message, notification, reply, thread};
+use crate::cap::EndpointCap;
+use crate::mem::Ref;
+use crate::object::endpoint::{Endpoint, State as EndpointState};
+use crate::object::reply::Reply;
+use crate::object::tcb::{Sender, State, Tcb};
+use crate::time::{context, schedule};
+use crate::Kernel;
+
+/// How a message is sent.
+#[derive(Clone, Copy)]
+pub struct Manner {
+    pub blocking: bool,
+    pub is_call: bool,
+    /// Whether the sender's context may go to a passive receiver.
+    pub can_donate: bool,
+}
+
+/// Order in the queue of an endpoint or notification: by priority, first come first served.
+#[inline(always)]
+pub fn rank(k: &Kernel, thread: Ref<Tcb>) -> u64 {
+    u64::from(u8::MAX - thread.at(k).priority())
+}
+
+/// `thread` sends its message, or its pending fault, through `cap`.
+#[inline(always)]
+pub fn send(k: &Kernel, sender: Ref<Tcb>, cap: EndpointCap, manner: Manner) {
+    let endpoint = cap.object.at(k);
+    let terms = Sender {
+        badge: cap.badge,
+        can_grant: cap.rights.grant(),
+        can_grant_reply: cap.rights.grant_reply(),
+        is_call: manner.is_call,
+    };
+    match endpoint.state() {
+        EndpointState::Receivers => {
+            if let Some(receiver) = endpoint.queue().first() {
+                hand_over(k, sender, receiver, cap.object, terms, manner.can_donate);
+            }
+        }
+        EndpointState::Idle | EndpointState::Senders if manner.blocking => {
+            sender.at(k).set_state(State::BlockedOnSend { endpoint: cap.object, sender: terms });
+            schedule::stopped(k, sender);
+            endpoint.expect_senders(true);
+            endpoint.queue().insert(k, sender, rank(k, sender));
+        }
+        EndpointState::Idle | EndpointState::Senders | EndpointState::Dying => {}
+    }
+}
+
+/// `receiver`, the first in the queue of `endpoint`, gets the message of `sender`.
+#[inline(always)]
+fn hand_over(
+    k: &Kernel,
+    sender: Ref<Tcb>,
+    receiver: Ref<Tcb>,
+    endpoint: Ref<Endpoint>,
+    terms: Sender,
+    can_donate: bool,
+) {
+    endpoint.at(k).queue().remove(k, receiver);
+    let offered = match receiver.at(k).state() {
+        State::BlockedOnReceive { reply, .. } => reply,
+        _ => None,
+    };
+    if let Some(offered) = offered {
+        offered.at(k).set_thread(None);
+    }
+    let pending = sender.at(k).fault();
+    transfer(k, sender, receiver, Some(endpoint), terms.badge, terms.can_grant);
+    if terms.is_call || pending.is_some() {
+        expect_reply(k, sender, receiver, offered, terms, can_donate);
+    } else if can_donate && receiver.at(k).sched_context().is_none() {
+        if let Some(context) = sender.at(k).sched_context() {
+            context::donate(k, context, receiver);
+        }
+    }
+    receiver.at(k).set_state(State::Running);
+    context::wake_refills(k, receiver);
+    schedule::candidate(k, receiver);
+}
+
+/// `caller` waits for the reply of `callee` through the reply object that was offered; where it
+/// cannot, nobody will ever answer it.
+#[inline(always)]
+fn expect_reply(
+    k: &Kernel,
+    caller: Ref<Tcb>,
+    callee: Ref<Tcb>,
+    offered: Option<Ref<Reply>>,
+    terms: Sender,
+    can_donate: bool,
+) {
+    match offered {
+        Some(offered) if terms.can_grant || terms.can_grant_reply => {
+            reply::push(k, caller, callee, offered, can_donate);
+        }
+        _ => {
+            caller.at(k).set_state(State::Inactive);
+            schedule::stopped(k, caller);
+        }
+    }
+}
+
+/// `receiver`, the current thread, receives at `endpoint`, offering a reply object or none.
+#[inline(always)]
+pub fn receive(
+    k: &Kernel,
+    receiver: Ref<Tcb>,
+    endpoint: Ref<Endpoint>,
+    offered: Option<Ref<Reply>>,
+    blocking: bool,
+) {
+    if let Some(user) = offered.and_then(|offered| offered.at(k).thread()) {
+        if user != receiver {
+            thread::cancel_ipc(k, user);
+        }
+    }
+    if let Some(bound) = receiver.at(k).notification() {
+        if notification::take(k, receiver, bound) {
+            return;
+        }
+        if blocking {
+            context::return_to_notification(k, receiver, bound);
+        }
+    }
+    let object = endpoint.at(k);
+    match object.state() {
+        EndpointState::Senders => {
+            if let Some(sender) = object.queue().first() {
+                take_message(k, receiver, sender, endpoint, offered);
+            }
+        }
+        EndpointState::Idle | EndpointState::Receivers if blocking => {
+            if let Some(offered) = offered {
+                offered.at(k).set_thread(Some(receiver));
+            }
+            receiver.at(k).set_state(State::BlockedOnReceive { endpoint, reply: offered });
+            schedule::stopped(k, receiver);
+            object.expect_senders(false);
+            object.queue().insert(k, receiver, rank(k, receiver));
+        }
+        EndpointState::Idle | EndpointState::Receivers | EndpointState::Dying => {
+            receiver.at(k).context().set_badge(0);
+        }
+    }
+}
+
+/// `receiver` gets the message of `sender`, the first in the queue of `endpoint`.
+fn take_message(
+    k: &Kernel,
+    receiver: Ref<Tcb>,
+    sender: Ref<Tcb>,
+    endpoint: Ref<Endpoint>,
+    offered: Option<Ref<Reply>>,
+) {
+    let State::BlockedOnSend { sender: terms, .. } = sender.at(k).state() else { return };
+    endpoint.at(k).queue().remove(k, sender);
+    let pending = sender.at(k).fault();
+    transfer(k, sender, receiver, Some(endpoint), terms.badge, terms.can_grant);
+    context::wake_refills(k, sender);
+    if terms.is_call || pending.is_some() {
+        let can_donate = sender.at(k).sched_context().is_some()
+            && !pending.is_some_and(|fault| fault.is_timeout());
+        expect_reply(k, sender, receiver, offered, terms, can_donate);
+    } else {
+        sender.at(k).set_state(State::Running);
+        schedule::candidate(k, sender);
+    }
+}
+
+/// Gives `receiver` the message of `sender`, or the message about its pending fault.
+#[inline(always)]
+pub fn transfer(
+    k: &Kernel,
+    sender: Ref<Tcb>,
+    receiver: Ref<Tcb>,
+    endpoint: Option<Ref<Endpoint>>,
+    badge: u64,
+    can_grant: bool,
+) {
+    if let Some(pending) = sender.at(k).fault() {
+        fault::write_message(k, sender, pending, receiver, badge);
+        return;
+    }
+    let info = MessageInfo::from_raw(sender.at(k).context().info());
+    let length = message::copy_words(k, sender, receiver, info.length());
+    let moved = if can_grant && info.extra_caps() > 0 {
+        caps::transfer(k, sender, receiver, endpoint, info.extra_caps())
+    } else {
+        caps::Transferred::default()
+    };
+    let context = receiver.at(k).context();
+    context.set_info(MessageInfo::new(info.label(), moved.unwrapped, moved.count, length).raw());
+    context.set_badge(badge);
+}

@@ -1,0 +1,120 @@
+//! Message registers and IPC buffers (01, sections 2, 3 and 5.6).
+
+use sandglass_abi::message::{ipc_buffer, MessageInfo, REGISTER_MRS};
+
+use crate::arch::{Context, MessageRegister};
+use crate::cap::FrameRights;
+use crate::mem::user::Buffer;
+use crate::mem::{self, Ref};
+use crate::object::tcb::{Tcb, TcbSlot};
+use crate::Kernel;
+
+/// The IPC buffer of `thread`, to read arguments from or, if `write`, to write results to.
+#[inline(always)]
+pub fn buffer(k: &Kernel, thread: Ref<Tcb>, write: bool) -> Option<Buffer> {
+    let frame = mem::tcb_slot(thread, TcbSlot::Buffer).at(k).cap().frame()?;
+    match frame.rights {
+        FrameRights::ReadWrite => {}
+        FrameRights::ReadOnly if !write => {}
+        _ => return None,
+    }
+    Buffer::in_frame(frame.word, thread.at(k).buffer_address())
+}
+
+/// Copies `length` message words from `sender` to `receiver`; returns how many arrived.
+#[inline(always)]
+pub fn copy_words(k: &Kernel, sender: Ref<Tcb>, receiver: Ref<Tcb>, length: usize) -> usize {
+    let (from, to) = (sender.at(k).context(), receiver.at(k).context());
+    for (i, register) in MessageRegister::ALL.into_iter().enumerate() {
+        if i < length {
+            to.set_message(register, from.message(register));
+        }
+    }
+    if length <= REGISTER_MRS {
+        return length;
+    }
+    let (Some(source), Some(target)) = (buffer(k, sender, false), buffer(k, receiver, true))
+    else {
+        return REGISTER_MRS;
+    };
+    for i in REGISTER_MRS..length {
+        let word = ipc_buffer::MESSAGE + i;
+        target.write(k, word, source.read(k, word));
+    }
+    length
+}
+
+/// Writes message words one after the other into the registers and the buffer of a thread.
+pub struct Writer<'k> {
+    k: &'k Kernel,
+    context: &'k Context,
+    buffer: Option<Buffer>,
+    length: usize,
+}
+
+impl<'k> Writer<'k> {
+    pub fn new(k: &'k Kernel, thread: Ref<Tcb>) -> Self {
+        let buffer = buffer(k, thread, true);
+        Writer { k, context: thread.at(k).context(), buffer, length: 0 }
+    }
+
+    /// Adds a word; it is lost if it does not fit into a register and there is no buffer.
+    pub fn push(&mut self, value: u64) {
+        match (MessageRegister::new(self.length), self.buffer) {
+            (Some(register), _) => self.context.set_message(register, value),
+            (None, Some(buffer)) => buffer.write(self.k, ipc_buffer::MESSAGE + self.length, value),
+            (None, None) => return,
+        }
+        self.length += 1;
+    }
+
+    /// Ends the message: the thread receives it with `label` and `badge`.
+    pub fn finish(self, label: u64, badge: u64) {
+        self.context.set_info(MessageInfo::new(label, 0, 0, self.length).raw());
+        self.context.set_badge(badge);
+    }
+}
+
+/// The words of the message that a thread sends.
+#[derive(Clone, Copy)]
+pub struct Reader<'k> {
+    k: &'k Kernel,
+    context: &'k Context,
+    buffer: Option<Buffer>,
+    length: usize,
+}
+
+impl<'k> Reader<'k> {
+    /// The message of `thread`; without a buffer it has no more than the words in registers.
+    #[inline(always)]
+    pub fn new(k: &'k Kernel, thread: Ref<Tcb>) -> Self {
+        let context = thread.at(k).context();
+        let length = MessageInfo::from_raw(context.info()).length();
+        let buffer = buffer(k, thread, false);
+        let length = if buffer.is_some() { length } else { length.min(REGISTER_MRS) };
+        Reader { k, context, buffer, length }
+    }
+
+    /// Number of words.
+    #[inline(always)]
+    pub fn length(self) -> usize {
+        self.length
+    }
+
+    /// Word `i`; 0 past the end.
+    #[inline(always)]
+    pub fn word(self, i: usize) -> u64 {
+        match (MessageRegister::new(i), self.buffer) {
+            _ if i >= self.length => 0,
+            (Some(register), _) => self.context.message(register),
+            (None, Some(buffer)) => buffer.read(self.k, ipc_buffer::MESSAGE + i),
+            (None, None) => 0,
+        }
+    }
+
+    /// The capability pointer of extra capability `i`; `None` without a buffer.
+    #[inline(always)]
+    pub fn extra_cap(self, i: usize) -> Option<u64> {
+        Some(self.buffer?.read(self.k, ipc_buffer::CAPS_OR_BADGES + i))
+    }
+}

@@ -1,0 +1,11 @@
+//! How it is said: messages, signals, replies, and faults as messages (ABI pages 01 and 05).
+
+#![forbid(unsafe_code)]
+
+pub mod caps;
+pub mod endpoint;
+pub mod fault;
+pub mod message;
+pub mod notification;
+pub mod reply;
+pub mod thread;

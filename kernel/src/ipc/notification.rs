@@ -1,0 +1,68 @@
+//! Signals (01, section 5.5).
+
+use super::{endpoint, thread};
+use crate::mem::Ref;
+use crate::object::notification::Notification;
+use crate::object::tcb::{State, Tcb};
+use crate::time::{context, schedule};
+use crate::Kernel;
+
+/// Signals `badge` to `notification`: to the first waiting thread, else to the bound thread if it
+/// is receiving, else it stays pending.
+#[inline(always)]
+pub fn signal(k: &Kernel, notification: Ref<Notification>, badge: u64) {
+    let object = notification.at(k);
+    if object.is_active() {
+        object.add_pending(badge);
+    } else if object.is_dying() {
+        // It is being emptied: who waits will be restarted, and nobody will wait again.
+    } else if let Some(waiter) = object.queue().first() {
+        object.queue().remove(k, waiter);
+        deliver(k, notification, waiter, badge);
+    } else {
+        match object.thread() {
+            Some(bound) if matches!(bound.at(k).state(), State::BlockedOnReceive { .. }) => {
+                thread::cancel_ipc(k, bound);
+                deliver(k, notification, bound, badge);
+            }
+            _ => object.add_pending(badge),
+        }
+    }
+}
+
+/// `recipient`, in no queue any more, gets the signal and goes on.
+#[inline(always)]
+fn deliver(k: &Kernel, notification: Ref<Notification>, recipient: Ref<Tcb>, badge: u64) {
+    recipient.at(k).set_state(State::Running);
+    recipient.at(k).context().set_badge(badge);
+    context::donate_of_notification(k, notification, recipient);
+    context::wake_refills(k, recipient);
+    if schedule::is_schedulable(k, recipient) {
+        schedule::candidate(k, recipient);
+    }
+}
+
+/// `receiver`, the current thread, takes what is pending. Returns whether anything was.
+#[inline(always)]
+pub fn take(k: &Kernel, receiver: Ref<Tcb>, notification: Ref<Notification>) -> bool {
+    let Some(badge) = notification.at(k).take_pending() else { return false };
+    receiver.at(k).context().set_badge(badge);
+    context::donate_of_notification(k, notification, receiver);
+    true
+}
+
+/// `waiter`, the current thread, waits for `notification`, or looks whether anything is pending.
+#[inline(always)]
+pub fn wait(k: &Kernel, waiter: Ref<Tcb>, notification: Ref<Notification>, blocking: bool) {
+    if take(k, waiter, notification) {
+        return;
+    }
+    if !blocking || notification.at(k).is_dying() {
+        waiter.at(k).context().set_badge(0);
+        return;
+    }
+    waiter.at(k).set_state(State::BlockedOnNotification { notification });
+    schedule::stopped(k, waiter);
+    notification.at(k).queue().insert(k, waiter, endpoint::rank(k, waiter));
+    context::return_to_notification(k, waiter, notification);
+}

@@ -1,0 +1,143 @@
+//! Reply objects at work: calls that lend time, replies that return it, and calls that are
+//! aborted (04, section 7; thesis, section 7.2.2).
+
+use super::{endpoint, fault};
+use crate::cap::ReplyCap;
+use crate::mem::Ref;
+use crate::object::reply::{Above, Reply};
+use crate::object::sched_context::SchedContext;
+use crate::object::tcb::{State, Tcb, TcbSlot};
+use crate::time::refills::Refills;
+use crate::time::{context, schedule};
+use crate::{mem, Kernel};
+
+/// `caller` waits for a reply through `reply`; a passive `callee` gets its context, if it may
+/// (04, section 7.2).
+#[inline(always)]
+pub fn push(
+    k: &Kernel,
+    caller: Ref<Tcb>,
+    callee: Ref<Tcb>,
+    reply: Ref<Reply>,
+    can_donate: bool,
+) {
+    let object = reply.at(k);
+    object.set_thread(Some(caller));
+    caller.at(k).set_state(State::BlockedOnReply { reply });
+    schedule::stopped(k, caller);
+    let lent = caller.at(k).sched_context().filter(|_| can_donate);
+    if let (Some(handle), None) = (lent, callee.at(k).sched_context()) {
+        let below = handle.at(k).reply();
+        object.set_below(below);
+        object.set_above(Above::Context(handle));
+        if let Some(below) = below {
+            below.at(k).set_above(Above::Reply(reply));
+        }
+        handle.at(k).set_reply(Some(reply));
+        context::donate(k, handle, callee);
+    }
+}
+
+/// Takes `reply` out of its stack, which is cut in two if it is in the middle. Returns the context
+/// if it was the topmost of one; then what is below is the topmost now.
+#[inline(always)]
+fn unlink(k: &Kernel, reply: Ref<Reply>) -> Option<Ref<SchedContext>> {
+    let object = reply.at(k);
+    let below = object.below();
+    let (context, successor) = match object.above() {
+        Above::Context(handle) => {
+            handle.at(k).set_reply(below);
+            (Some(handle), Above::Context(handle))
+        }
+        Above::Reply(above) => {
+            above.at(k).set_below(None);
+            (None, Above::Nothing)
+        }
+        Above::Nothing => (None, Above::Nothing),
+    };
+    if let Some(below) = below {
+        below.at(k).set_above(successor);
+    }
+    object.set_below(None);
+    object.set_above(Above::Nothing);
+    context
+}
+
+/// Ends the wait for `reply`: the caller gets its context back if the reply was the topmost and it
+/// has none. Returns the caller, which is inactive now.
+#[inline(always)]
+pub fn release(k: &Kernel, reply: Ref<Reply>) -> Option<Ref<Tcb>> {
+    let caller = waiting(k, reply)?;
+    let context = unlink(k, reply);
+    reply.at(k).set_thread(None);
+    caller.at(k).set_state(State::Inactive);
+    if let (Some(handle), None) = (context, caller.at(k).sched_context()) {
+        context::donate(k, handle, caller);
+    }
+    Some(caller)
+}
+
+/// Ends the wait for `reply` without returning a context: the stack above which the reply was the
+/// topmost has none any more (04, section 7.5).
+pub fn abort(k: &Kernel, reply: Ref<Reply>) {
+    if let Above::Context(handle) = reply.at(k).above() {
+        detach_stack(k, handle);
+    }
+    let _ = unlink(k, reply);
+    reply.at(k).set_thread(None);
+}
+
+/// The stack of `context` loses it.
+pub fn detach_stack(k: &Kernel, handle: Ref<SchedContext>) {
+    if let Some(top) = handle.at(k).reply() {
+        top.at(k).set_above(Above::Nothing);
+        handle.at(k).set_reply(None);
+    }
+}
+
+/// The thread that is blocked on `reply`.
+#[inline(always)]
+fn waiting(k: &Kernel, reply: Ref<Reply>) -> Option<Ref<Tcb>> {
+    let thread = reply.at(k).thread()?;
+    matches!(thread.at(k).state(), State::BlockedOnReply { .. }).then_some(thread)
+}
+
+/// `sender` replies through `cap` (04, section 7.4); nothing happens if nobody waits.
+#[inline(always)]
+pub fn reply(k: &Kernel, sender: Ref<Tcb>, cap: ReplyCap) {
+    let Some(caller) = release(k, cap.object) else { return };
+    context::wake_refills(k, caller);
+    let tcb = caller.at(k);
+    let answered = tcb.fault();
+    match answered {
+        None => {
+            endpoint::transfer(k, sender, caller, None, 0, cap.can_grant);
+            tcb.set_state(State::Running);
+        }
+        Some(pending) => {
+            let resumes = fault::apply_reply(k, sender, caller, pending);
+            tcb.set_fault(None);
+            tcb.set_state(if resumes { State::Restart } else { State::Inactive });
+        }
+    }
+    if tcb.is_runnable() {
+        go_on(k, caller, answered.is_some_and(|fault| fault.is_timeout()));
+    }
+}
+
+/// `caller` was answered: it goes on if its context lets it.
+#[inline(always)]
+fn go_on(k: &Kernel, caller: Ref<Tcb>, after_timeout: bool) {
+    let Some(handle) = caller.at(k).sched_context() else { return };
+    if !handle.at(k).is_active() {
+        return;
+    }
+    let refills = Refills::of(k, handle);
+    if refills.ready() && refills.sufficient(0) {
+        schedule::candidate(k, caller);
+    } else if !after_timeout && !mem::tcb_slot(caller, TcbSlot::TimeoutHandler).at(k).is_empty() {
+        fault::raise_timeout(k, caller);
+    } else {
+        schedule::postpone(k, handle);
+    }
+}

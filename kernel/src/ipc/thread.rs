@@ -1,0 +1,117 @@
+//! Stopping and starting threads, and taking them out of what they wait for (04, section 10).
+
+use super::{endpoint, reply};
+use crate::cap::derivation;
+use crate::mem::Ref;
+use crate::object::tcb::{State, Tcb};
+use crate::time::{context, schedule};
+use crate::Kernel;
+
+/// Takes `thread` out of whatever it waits for: it is inactive then, and has no fault pending. A
+/// context that it lent is not returned.
+pub fn cancel_ipc(k: &Kernel, thread: Ref<Tcb>) {
+    let tcb = thread.at(k);
+    match tcb.state() {
+        State::Inactive | State::Running | State::Restart => return,
+        State::BlockedOnSend { endpoint, .. } => endpoint.at(k).queue().remove(k, thread),
+        State::BlockedOnReceive { endpoint, reply } => {
+            endpoint.at(k).queue().remove(k, thread);
+            if let Some(reply) = reply {
+                reply.at(k).set_thread(None);
+            }
+        }
+        State::BlockedOnReply { reply } => reply::abort(k, reply),
+        State::BlockedOnNotification { notification } => {
+            notification.at(k).queue().remove(k, thread);
+        }
+    }
+    tcb.set_fault(None);
+    tcb.set_state(State::Inactive);
+}
+
+/// Stops `thread`, whatever it does.
+pub fn suspend(k: &Kernel, thread: Ref<Tcb>) {
+    let tcb = thread.at(k);
+    cancel_ipc(k, thread);
+    if tcb.state() == State::Running {
+        tcb.context().hold();
+    }
+    cancel_yield(k, thread);
+    tcb.set_progress(None);
+    tcb.set_state(State::Inactive);
+    schedule::unqueue(k, thread);
+    schedule::stopped(k, thread);
+}
+
+/// Starts `thread` where it entered the kernel; nothing if it is not stopped or blocked.
+pub fn resume(k: &Kernel, thread: Ref<Tcb>) {
+    if thread.at(k).is_runnable() {
+        return;
+    }
+    cancel_ipc(k, thread);
+    restart(k, thread);
+}
+
+/// `thread`, in no object's queue any more, executes its system call anew.
+pub fn restart(k: &Kernel, thread: Ref<Tcb>) {
+    let tcb = thread.at(k);
+    tcb.set_state(State::Restart);
+    context::wake_refills(k, thread);
+    if let Some(handle) = tcb.sched_context() {
+        context::resume(k, handle);
+    }
+    if schedule::is_schedulable(k, thread) {
+        schedule::candidate(k, thread);
+    }
+}
+
+/// `thread`, just taken out of the queue of an object that ceases or rejects it, tries again; with
+/// a fault pending it stays inactive (02, sections 7.1 and 7.4).
+pub fn restart_or_give_up(k: &Kernel, thread: Ref<Tcb>) {
+    let tcb = thread.at(k);
+    if tcb.fault().is_some() {
+        tcb.set_fault(None);
+        tcb.set_state(State::Inactive);
+    } else {
+        restart(k, thread);
+    }
+}
+
+/// Changes the priority of `thread`; one that waits in a queue goes behind its new equals
+/// (04, section 8.3).
+pub fn set_priority(k: &Kernel, thread: Ref<Tcb>, priority: u8) {
+    let tcb = thread.at(k);
+    let queue = match tcb.state() {
+        State::BlockedOnSend { endpoint, .. } | State::BlockedOnReceive { endpoint, .. } => {
+            Some(endpoint.at(k).queue())
+        }
+        State::BlockedOnNotification { notification } => Some(notification.at(k).queue()),
+        _ => None,
+    };
+    match queue {
+        Some(queue) => {
+            queue.remove(k, thread);
+            tcb.set_priority(priority);
+            queue.insert(k, thread, endpoint::rank(k, thread));
+        }
+        None if tcb.is_runnable() => schedule::set_priority(k, thread, priority),
+        None => tcb.set_priority(priority),
+    }
+}
+
+/// `thread` is not told any more what the context that it yielded to consumed.
+pub fn cancel_yield(k: &Kernel, thread: Ref<Tcb>) {
+    if let Some(target) = thread.at(k).yield_to() {
+        target.at(k).set_yield_from(None);
+        thread.at(k).set_yield_to(None);
+    }
+}
+
+/// Whether the lists around the capability slots of `thread` are consistent (debug kernel).
+pub fn is_consistent(k: &Kernel, thread: Ref<Tcb>) -> bool {
+    use crate::object::tcb::TcbSlot::*;
+    let slots = [CSpace, VSpace, Buffer, FaultHandler, TimeoutHandler];
+    let bound = thread.at(k).sched_context();
+    slots.into_iter().all(|slot| derivation::is_consistent(k, crate::mem::tcb_slot(thread, slot)))
+        && bound.is_none_or(|context| context.at(k).thread() == Some(thread))
+}

@@ -1,0 +1,27 @@
+//! The Sandglass microkernel: capabilities over memory, communication and processor time.
+//!
+//! The kernel is a function, [`event::handle`], of its state and an event. The same code runs on
+//! the bare machine and, as this library, on any host over [`arch::hosted`].
+//!
+//! Layout, and the direction of calls: `event -> syscall -> object -> {cap, ipc, time} -> mem`;
+//! the machine is reached only through [`arch::Platform`]. The data layout of an object stands
+//! with its invocations in `object/`, whoever works on it.
+
+#![no_std]
+
+#[cfg(not(target_os = "none"))]
+extern crate std;
+
+pub mod arch;
+pub mod boot;
+pub mod cap;
+pub mod event;
+pub mod ipc;
+pub mod mem;
+pub mod object;
+pub mod syscall;
+pub mod time;
+
+mod kernel;
+
+pub use kernel::{Kernel, CORES};

@@ -1,0 +1,34 @@
+//! Memory: typed references to kernel objects, physical memory, and the ordered queue.
+//!
+//! The only part of the kernel besides `arch/` that contains `unsafe`. What it guarantees:
+//!
+//! * Every reference to a kernel object derives from the one base pointer of its machine
+//!   ([`crate::arch::Platform::base`]).
+//! * A [`Ref`] is minted only for memory that an untyped capability handed out for an object of
+//!   that type ([`region`]), or taken from a word into which a `Ref` of that type was packed
+//!   ([`Tagged`], [`Packed`]). No safe function turns a number into a reference.
+//! * Object fields are `Cell`s and no `Sync` crosses the kernel: shared borrows may alias, and
+//!   none survives reclamation of the memory, because reclaiming takes `&mut Kernel`.
+//! * User memory is only read and written by raw copies of words ([`user`]).
+//!
+//! That a stored handle is not stale is the deletion invariant: the last capability to an object
+//! goes only after every field that names the object has been cleared.
+
+mod address;
+mod handle;
+mod objects;
+mod packed;
+mod paging;
+pub mod queue;
+mod ram;
+pub mod region;
+mod tagged;
+pub mod user;
+
+pub use address::PhysAddr;
+pub use handle::Ref;
+pub use objects::{refill, refill_capacity, tcb_slot, Span};
+pub use packed::Packed;
+pub use paging::{table, Child, Table};
+pub use ram::Ram;
+pub use tagged::{ControlKind, DataKind, Kind, Object, ObjectKind, Tagged};

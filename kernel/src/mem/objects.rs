@@ -1,0 +1,150 @@
+//! What lives in memory that user level gave: the list of kernel objects, and the projections
+//! into those that are arrays or contain capability slots.
+
+use core::cell::Cell;
+
+use super::{Kind, Object, ObjectKind, Ref, Tagged};
+use crate::arch::Platform;
+use crate::cap::Slot;
+use crate::object::asid::AsidPool;
+use crate::object::cnode::CNode;
+use crate::object::endpoint::Endpoint;
+use crate::object::notification::Notification;
+use crate::object::paging::{PageDirectory, PageTable, Pdpt, Pml4};
+use crate::object::reply::Reply;
+use crate::object::sched_context::SchedContext;
+use crate::object::tcb::{Tcb, TcbSlot};
+use crate::time::Refill;
+use crate::Kernel;
+
+macro_rules! objects {
+    ($($type:ident),* $(,)?) => {
+        $(
+            // SAFETY: each type has the kind of its own name, so kinds are not shared; sizes and
+            // alignment are the ABI's (02, section 2): 16 bytes at least, in untyped memory,
+            // which lies below 2^47.
+            unsafe impl Object for $type {
+                const KIND: ObjectKind = ObjectKind::$type;
+            }
+            const _: () = assert!(align_of::<$type>() >= 16);
+        )*
+    };
+}
+
+objects!(
+    Endpoint,
+    Notification,
+    Reply,
+    CNode,
+    Tcb,
+    SchedContext,
+    PageTable,
+    PageDirectory,
+    Pdpt,
+    Pml4,
+    AsidPool,
+);
+
+/// The capability slots of a CNode, a TCB or a zombie: a handle to the first and their number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Span {
+    first: Ref<Slot>,
+    length: u64,
+}
+
+/// Shape of a zombie: bits 0–5 the radix of the CNode, bit 6 set for a TCB.
+const ZOMBIE_TCB: u64 = 1 << 6;
+/// Shape of a CNode: its radix.
+const RADIX: u64 = 0x3f;
+
+impl Span {
+    /// The slots that belong to the CNode or zombie that `word` names.
+    #[inline(always)]
+    pub fn of(word: Tagged) -> Option<Span> {
+        if !word.is(Kind::CNode) && !word.is(Kind::Zombie) {
+            return None;
+        }
+        let length = if word.shape() & ZOMBIE_TCB == 0 {
+            1 << (word.shape() & RADIX)
+        } else {
+            TcbSlot::COUNT
+        };
+        // SAFETY: a CNode of radix r is 2^r initialised slots and has the radix as its shape
+        // (`region::Region::into_cnode`); a zombie comes from `zombie` below, with the radix of
+        // the CNode or the mark of a TCB, and a TCB begins with its slots.
+        let first = unsafe { Ref::mint(word.address().get()) }?;
+        Some(Span { first, length })
+    }
+
+    /// The word of a zombie for the CNode or TCB that `word` names.
+    pub fn zombie(word: Tagged) -> Option<Tagged> {
+        if word.is(Kind::CNode) {
+            Some(word.zombie(word.shape() & RADIX))
+        } else if word.is(Kind::Tcb) {
+            Some(word.zombie(ZOMBIE_TCB))
+        } else {
+            None
+        }
+    }
+
+    /// Number of slots.
+    #[inline(always)]
+    pub fn length(self) -> u64 {
+        self.length
+    }
+
+    /// Slot `i`; `None` past the end.
+    #[inline(always)]
+    pub fn slot(self, i: u64) -> Option<Ref<Slot>> {
+        if i < self.length {
+            let offset = i.wrapping_mul(size_of::<Slot>() as u64);
+            // SAFETY: slots of a span lie one after the other, and `i` is within it.
+            unsafe { Ref::mint(self.first.address().offset(offset).get()) }
+        } else {
+            None
+        }
+    }
+}
+
+/// A capability slot inside a TCB.
+#[inline(always)]
+pub fn tcb_slot(tcb: Ref<Tcb>, slot: TcbSlot) -> Ref<Slot> {
+    const { assert!(core::mem::offset_of!(Tcb, slots) == 0) };
+    let offset = slot as u64 * size_of::<Slot>() as u64;
+    // SAFETY: a TCB begins with its slots, and `TcbSlot` numbers them.
+    match unsafe { Ref::mint(tcb.address().offset(offset).get()) } {
+        Some(slot) => slot,
+        // A TCB is not at address 0, so the sum is not 0; without a panic the compiler needs
+        // some value here.
+        // SAFETY: as above.
+        None => unsafe { core::hint::unreachable_unchecked() },
+    }
+}
+
+/// Number of refills that a scheduling context of 2^`bits` bytes has room for (04, section 2.1),
+/// of which the kernel uses at most [`Refill::MAX`].
+pub const fn refill_capacity(bits: u8) -> u8 {
+    if bits >= 12 {
+        return Refill::MAX;
+    }
+    let room = ((1usize << bits) - size_of::<SchedContext>()) / size_of::<Refill>();
+    if room < Refill::MAX as usize {
+        room as u8
+    } else {
+        Refill::MAX
+    }
+}
+
+/// Refill `i` of the array that follows `context`; `None` past its capacity.
+#[inline(always)]
+pub fn refill(k: &Kernel, context: Ref<SchedContext>, i: u8) -> Option<&Cell<Refill>> {
+    if i >= context.at(k).capacity() {
+        return None;
+    }
+    let offset = size_of::<SchedContext>() + usize::from(i) * size_of::<Refill>();
+    let address = (context.address().get() as usize).wrapping_add(offset);
+    // SAFETY: `region::Region::into_sched_context` sets the capacity from the size of the object, and
+    // leaves zeroed refills behind it; a `Cell` is shared like the other fields.
+    Some(unsafe { &*k.machine.base().wrapping_add(address).cast::<Cell<Refill>>() })
+}
+

@@ -1,0 +1,241 @@
+//! CNodes and the operations on capabilities (02, section 6).
+
+use sandglass_abi::invocation as label;
+
+use super::error::Error;
+use super::deletion::{self, Preemption};
+use super::tcb::{Progress, State, Tcb};
+use super::{source_slot, target_slot, Invocation, Outcome};
+use crate::cap::lookup::LookupFailure;
+use crate::cap::{derivation, Capability, Rights, Slot};
+use crate::ipc::thread;
+use crate::mem::Ref;
+use crate::object::endpoint::{Endpoint, State as EndpointState};
+use crate::time::schedule;
+use crate::Kernel;
+
+/// A CNode: an array of slots, of which this is the first. Its capabilities know how many.
+#[repr(transparent)]
+pub struct CNode {
+    first: Slot,
+}
+
+impl CNode {
+    /// The first slot.
+    pub fn first(&self) -> &Slot {
+        &self.first
+    }
+}
+
+/// A checked invocation of a CNode.
+#[derive(Clone, Copy)]
+pub enum Operation {
+    Revoke(Ref<Slot>),
+    Delete(Ref<Slot>),
+    CancelBadgedSends { endpoint: Ref<Endpoint>, badge: u64 },
+    /// Copy and Mint.
+    Insert { source: Ref<Slot>, target: Ref<Slot>, cap: Capability },
+    /// Move and Mutate.
+    Move { source: Ref<Slot>, target: Ref<Slot>, cap: Capability },
+    Rotate {
+        source: Ref<Slot>,
+        source_cap: Capability,
+        pivot: Ref<Slot>,
+        pivot_cap: Capability,
+        target: Ref<Slot>,
+    },
+}
+
+/// Checks an invocation of a CNode.
+pub fn decode(call: &Invocation) -> Result<Operation, Error> {
+    if !(label::CNODE_REVOKE..=label::CNODE_ROTATE).contains(&call.label) {
+        return Err(Error::IllegalOperation);
+    }
+    call.need(2)?;
+    let target = target_slot(call.k, call.cap, call.word(0), call.word(1))?;
+    match call.label {
+        label::CNODE_REVOKE => Ok(Operation::Revoke(target)),
+        label::CNODE_DELETE => Ok(Operation::Delete(target)),
+        label::CNODE_CANCEL_BADGED_SENDS => decode_cancel(call, target),
+        label::CNODE_ROTATE => decode_rotate(call, target),
+        _ => decode_insertion(call, target),
+    }
+}
+
+fn decode_cancel(call: &Invocation, target: Ref<Slot>) -> Result<Operation, Error> {
+    match target.at(call.k).cap().endpoint() {
+        Some(cap) if cap.rights == Rights::ALL => {
+            Ok(Operation::CancelBadgedSends { endpoint: cap.object, badge: cap.badge })
+        }
+        _ => Err(Error::IllegalOperation),
+    }
+}
+
+/// Copy, Mint, Move and Mutate.
+fn decode_insertion(call: &Invocation, target: Ref<Slot>) -> Result<Operation, Error> {
+    let k = call.k;
+    call.need(4)?;
+    let root = call.extra_cap(0)?;
+    if !target.at(k).is_empty() {
+        return Err(Error::DeleteFirst);
+    }
+    let depth = call.word(3);
+    let source = source_slot(k, root, call.word(2), depth)?;
+    let cap = source.at(k).cap();
+    if cap.is_null() {
+        return Err(missing_source(depth));
+    }
+    let moved = |cap: Option<Capability>| {
+        let cap = cap.ok_or(Error::IllegalOperation)?;
+        Ok(Operation::Move { source, target, cap })
+    };
+    let copied = |cap: Option<Capability>| {
+        let cap = match cap {
+            Some(cap) => derivation::derive(k, source, cap)?,
+            None => Capability::NULL,
+        };
+        if cap.is_null() {
+            return Err(Error::IllegalOperation);
+        }
+        Ok(Operation::Insert { source, target, cap })
+    };
+    match call.label {
+        label::CNODE_COPY => {
+            call.need(5)?;
+            copied(Some(cap.masked(Rights::new(call.word(4)))))
+        }
+        label::CNODE_MINT => {
+            call.need(6)?;
+            copied(cap.masked(Rights::new(call.word(4))).updated(call.word(5), false))
+        }
+        label::CNODE_MUTATE => {
+            call.need(5)?;
+            moved(cap.updated(call.word(4), true))
+        }
+        _ => moved(Some(cap)),
+    }
+}
+
+fn decode_rotate(call: &Invocation, target: Ref<Slot>) -> Result<Operation, Error> {
+    let k = call.k;
+    call.need(8)?;
+    let (pivot_root, source_root) = (call.extra_cap(0)?, call.extra_cap(1)?);
+    let source = source_slot(k, source_root, call.word(6), call.word(7))?;
+    let pivot = source_slot(k, pivot_root, call.word(3), call.word(4))?;
+    if pivot == source || pivot == target {
+        return Err(Error::IllegalOperation);
+    }
+    if source != target && !target.at(k).is_empty() {
+        return Err(Error::DeleteFirst);
+    }
+    if source.at(k).is_empty() {
+        return Err(missing_source(call.word(7)));
+    }
+    if pivot.at(k).is_empty() {
+        return Err(Error::missing(call.word(4) as u8));
+    }
+    let updated = |slot: Ref<Slot>, data: u64| {
+        slot.at(k).cap().updated(data, true).ok_or(Error::IllegalOperation)
+    };
+    let source_cap = updated(source, call.word(5))?;
+    let pivot_cap = updated(pivot, call.word(2))?;
+    Ok(Operation::Rotate { source, source_cap, pivot, pivot_cap, target })
+}
+
+fn missing_source(depth: u64) -> Error {
+    let failure = LookupFailure::MissingCapability { bits_left: depth as u8 };
+    Error::FailedLookup { source: true, failure }
+}
+
+/// The capability that installing `cap` with `data` as its badge or guard would store: `data` of
+/// 0 leaves it as it is (03, section 4.4).
+pub fn with_data(cap: Capability, data: u64) -> Option<Capability> {
+    if data == 0 {
+        Some(cap)
+    } else {
+        cap.updated(data, false)
+    }
+}
+
+/// Performs a checked invocation of a CNode.
+pub fn commit(k: &Kernel, caller: Ref<Tcb>, operation: Operation) -> Outcome {
+    match operation {
+        Operation::Revoke(slot) => outcome(deletion::revoke(k, slot)),
+        Operation::Delete(slot) => outcome(deletion::delete(k, slot)),
+        Operation::CancelBadgedSends { endpoint, badge } => {
+            outcome(cancel_badged_sends(k, caller, endpoint, badge))
+        }
+        Operation::Insert { source, target, cap } => {
+            derivation::insert_copy(k, source, target, cap);
+            Outcome::Done
+        }
+        Operation::Move { source, target, cap } => {
+            derivation::transfer(k, source, target, cap);
+            Outcome::Done
+        }
+        Operation::Rotate { source, source_cap, pivot, pivot_cap, target } => {
+            if source == target {
+                derivation::swap(k, source, source_cap, pivot, pivot_cap);
+            } else {
+                derivation::transfer(k, pivot, target, pivot_cap);
+                derivation::transfer(k, source, pivot, source_cap);
+            }
+            Outcome::Done
+        }
+    }
+}
+
+fn outcome(progress: deletion::Progress) -> Outcome {
+    match progress {
+        deletion::Progress::Done => Outcome::Done,
+        deletion::Progress::Preempted => Outcome::Preempted,
+    }
+}
+
+/// Restarts every queued sender with `badge` (02, section 7.4). Each step looks at one sender, in
+/// the order of the queue; a restarted call goes on behind the last one that it looked at, and
+/// leaves alone those that came after it first began.
+fn cancel_badged_sends(
+    k: &Kernel,
+    caller: Ref<Tcb>,
+    handle: Ref<Endpoint>,
+    badge: u64,
+) -> deletion::Progress {
+    let endpoint = handle.at(k);
+    let begun = caller.at(k).progress();
+    caller.at(k).set_progress(None);
+    if badge == 0 || endpoint.state() != EndpointState::Senders {
+        return deletion::Progress::Done;
+    }
+    let (mut next, until) = match begun {
+        Some(Progress::CancelBadgedSends { endpoint: which, badge: whose, at, until })
+            if which == handle.address() && whose == badge =>
+        {
+            (endpoint.queue().first_after(k, at), until)
+        }
+        _ => (endpoint.queue().first(), k.next_sequence()),
+    };
+    let mut preemption = Preemption::new();
+    // Ends: each step goes to a greater key, and nobody is queued while this runs.
+    while let Some(sender) = next {
+        let at = sender.at(k).links().key();
+        if at.sequence < until && is_sender_with(k, sender, badge) {
+            endpoint.queue().remove(k, sender);
+            thread::restart_or_give_up(k, sender);
+        }
+        next = endpoint.queue().first_after(k, at);
+        if next.is_some() && preemption.due(k) {
+            let endpoint = handle.address();
+            let progress = Progress::CancelBadgedSends { endpoint, badge, at, until };
+            caller.at(k).set_progress(Some(progress));
+            schedule::force_reschedule(k);
+            return deletion::Progress::Preempted;
+        }
+    }
+    schedule::force_reschedule(k);
+    deletion::Progress::Done
+}
+
+fn is_sender_with(k: &Kernel, thread: Ref<Tcb>, badge: u64) -> bool {
+    matches!(thread.at(k).state(), State::BlockedOnSend { sender, .. } if sender.badge == badge)
+}

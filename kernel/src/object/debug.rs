@@ -1,0 +1,150 @@
+//! The debug calls and diagnostics of the debug kernel (01, section 7). In the release kernel
+//! none of this exists: no formatting machinery is linked.
+
+use core::fmt::{self, Write};
+
+use sandglass_abi::message::ipc_buffer;
+use sandglass_abi::syscall::Syscall;
+
+use super::tcb::{self, Tcb, NAME_BYTES};
+use crate::arch::{Machine, Platform};
+use crate::cap::lookup;
+use crate::ipc::fault::Fault;
+use crate::ipc::message;
+use crate::mem::{Kind, Ref};
+use crate::time::schedule;
+use crate::Kernel;
+
+/// Whether this is a debug kernel.
+pub const AVAILABLE: bool = cfg!(feature = "debug");
+
+/// The kernel console, for formatted text.
+pub struct Console<'k>(pub &'k Machine);
+
+impl Write for Console<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for byte in text.bytes() {
+            put_char(self.0, byte);
+        }
+        Ok(())
+    }
+}
+
+/// Writes a character; a line ends with a carriage return and a line feed.
+fn put_char(machine: &Machine, byte: u8) {
+    if byte == b'\n' {
+        machine.put_char(b'\r');
+    }
+    machine.put_char(byte);
+}
+
+macro_rules! print {
+    ($k:expr, $($arg:tt)*) => {
+        // The console cannot fail.
+        let _ = write!(Console(&$k.machine), $($arg)*);
+    };
+}
+
+/// Performs the debug call `call` of `caller`. Wrong arguments print and return.
+pub fn syscall(k: &Kernel, caller: Ref<Tcb>, call: Syscall) {
+    if !AVAILABLE {
+        return;
+    }
+    let context = caller.at(k).context();
+    match call {
+        Syscall::DebugPutChar => put_char(&k.machine, context.cap_register() as u8),
+        Syscall::DebugDumpScheduler => dump_scheduler(k),
+        Syscall::DebugHalt => {
+            print!(k, "Debug halt called by {}\n", Name::of(k, caller));
+            k.machine.halt(0);
+        }
+        Syscall::DebugCapIdentify => {
+            let slot = lookup::slot(k, tcb::cspace(k, caller), context.cap_register());
+            context.set_badge(slot.map_or(Kind::Null, |slot| slot.at(k).cap().kind()) as u64);
+        }
+        Syscall::DebugSnapshot => snapshot(k, caller),
+        Syscall::DebugNameThread => name_thread(k, caller),
+        _ => {
+            print!(k, "sandglass: this debug call needs several cores\n");
+        }
+    }
+}
+
+/// A thread's name, for printing.
+struct Name([u8; NAME_BYTES]);
+
+impl Name {
+    fn of(k: &Kernel, thread: Ref<Tcb>) -> Self {
+        Name(thread.at(k).name())
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for &byte in self.0.iter().take_while(|&&byte| byte != 0) {
+            let printable = byte.is_ascii_graphic() || byte == b' ';
+            f.write_char(if printable { byte as char } else { '?' })?;
+        }
+        Ok(())
+    }
+}
+
+fn dump_scheduler(k: &Kernel) {
+    print!(k, "priority  thread\n");
+    for priority in (0..=u8::MAX).rev() {
+        let mut next = k.core().ready.first_of(priority);
+        while let Some(thread) = next {
+            print!(k, "{priority:>8}  {} (ready)\n", Name::of(k, thread));
+            next = thread.at(k).ready_links().next();
+        }
+    }
+    let release = &k.core().release;
+    let mut next = release.first();
+    while let Some(thread) = next {
+        let state = if schedule::waits_for_release(k, thread) { "waits" } else { "released" };
+        print!(k, "{:>8}  {} ({state})\n", thread.at(k).priority(), Name::of(k, thread));
+        next = release.first_after(k, thread.at(k).links().key());
+    }
+}
+
+fn snapshot(k: &Kernel, caller: Ref<Tcb>) {
+    let Some(node) = tcb::cspace(k, caller).cnode() else { return };
+    for i in 0..node.slots.length() {
+        let Some(slot) = node.slots.slot(i) else { return };
+        let cap = slot.at(k).cap();
+        if !cap.is_null() {
+            print!(k, "{i:>6}  {:?} at {:#x}\n", cap.kind(), cap.word().address().get());
+        }
+    }
+}
+
+fn name_thread(k: &Kernel, caller: Ref<Tcb>) {
+    let cptr = caller.at(k).context().cap_register();
+    let slot = lookup::slot(k, tcb::cspace(k, caller), cptr);
+    let thread = slot.ok().and_then(|slot| slot.at(k).cap().word().get::<Tcb>());
+    let buffer = message::buffer(k, caller, true);
+    let (Some(thread), Some(buffer)) = (thread, buffer) else {
+        print!(k, "sandglass: DebugNameThread needs a TCB and an IPC buffer\n");
+        return;
+    };
+    let mut name = [0; NAME_BYTES];
+    for (i, chunk) in name.chunks_exact_mut(8).enumerate() {
+        let bytes = buffer.read(k, ipc_buffer::MESSAGE + i).to_le_bytes();
+        let ended = bytes.contains(&0);
+        for (target, byte) in chunk.iter_mut().zip(bytes.into_iter().take_while(|&b| b != 0)) {
+            *target = byte;
+        }
+        if ended {
+            break;
+        }
+    }
+    thread.at(k).set_name(name);
+}
+
+/// Says that `thread` stops because nobody handles its fault.
+pub fn unhandled_fault(k: &Kernel, thread: Ref<Tcb>, fault: Fault) {
+    if AVAILABLE {
+        let ip = thread.at(k).context().fault_ip();
+        print!(k, "Thread {} stops at {ip:#x}: no handler for {fault:x?}\n", Name::of(k, thread));
+    }
+}

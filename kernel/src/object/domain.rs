@@ -1,0 +1,90 @@
+//! The domain capability (03, section 6.3; 04, section 11).
+
+use sandglass_abi::invocation as label;
+use sandglass_abi::sched::domain::MAX_DURATION;
+
+use super::error::Error;
+use super::tcb::Tcb;
+use super::{Invocation, Outcome};
+use crate::mem::Ref;
+use crate::time::domain::{Entry, DOMAINS, LENGTH};
+use crate::time::schedule;
+use crate::Kernel;
+
+/// A checked invocation of the domain capability.
+#[derive(Clone, Copy)]
+pub enum Operation {
+    Set { thread: Ref<Tcb>, domain: u8 },
+    Configure { index: u64, entry: Entry },
+    SetStart { index: u64 },
+}
+
+/// Checks an invocation of the domain capability.
+pub fn decode(call: &Invocation) -> Result<Operation, Error> {
+    match call.label {
+        label::DOMAIN_SET => {
+            call.need(1)?;
+            let domain = call.word(0);
+            if domain >= DOMAINS {
+                return Err(Error::InvalidArgument(0));
+            }
+            let thread = call.extra_cap(0)?.word().get().ok_or(Error::InvalidArgument(1))?;
+            Ok(Operation::Set { thread, domain: domain as u8 })
+        }
+        label::DOMAIN_SCHEDULE_CONFIGURE => decode_configure(call),
+        label::DOMAIN_SCHEDULE_SET_START => {
+            call.need(1)?;
+            let index = call.word(0);
+            let length = LENGTH as u64;
+            if index >= length {
+                return Err(Error::Range { min: 0, max: length - 1 });
+            }
+            call.k.domains.entry(index).ok_or(Error::InvalidArgument(0))?;
+            Ok(Operation::SetStart { index })
+        }
+        _ => Err(Error::IllegalOperation),
+    }
+}
+
+fn decode_configure(call: &Invocation) -> Result<Operation, Error> {
+    call.need(3)?;
+    let (index, domain, duration) = (call.word(0), call.word(1), call.word(2));
+    let length = LENGTH as u64;
+    if index >= length - 1 {
+        return Err(Error::Range { min: 0, max: length - 2 });
+    }
+    if domain >= DOMAINS {
+        return Err(Error::Range { min: 0, max: DOMAINS - 1 });
+    }
+    if duration > MAX_DURATION {
+        return Err(Error::InvalidArgument(2));
+    }
+    if duration == 0 && domain != 0 {
+        return Err(Error::InvalidArgument(1));
+    }
+    if duration == 0 && index == call.k.domains.start() {
+        return Err(Error::InvalidArgument(2));
+    }
+    Ok(Operation::Configure { index, entry: Entry { domain: domain as u8, duration } })
+}
+
+/// Performs a checked invocation of the domain capability.
+pub fn commit(k: &Kernel, operation: Operation) -> Outcome {
+    match operation {
+        Operation::Set { thread, domain } => {
+            schedule::unqueue(k, thread);
+            thread.at(k).set_domain(domain);
+            if k.core().thread() == Some(thread) {
+                schedule::force_reschedule(k);
+            } else if schedule::is_schedulable(k, thread) {
+                schedule::enqueue(k, thread);
+            }
+        }
+        Operation::Configure { index, entry } => k.domains.configure(index, entry),
+        Operation::SetStart { index } => {
+            k.domains.set_start(index);
+            schedule::force_reschedule(k);
+        }
+    }
+    Outcome::Done
+}

@@ -1,0 +1,71 @@
+//! Endpoints: where senders and receivers meet (01, sections 5.3 and 5.4).
+//!
+//! 16 bytes: the queue, with the state in the flags of its root word. Invariants: an idle endpoint
+//! has an empty queue; in the other states every queued thread is blocked on this endpoint, all
+//! as senders or all as receivers. An endpoint that is being emptied admits nobody.
+
+use crate::mem::queue::Queue;
+
+/// Who is queued.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum State {
+    Idle,
+    Senders,
+    Receivers,
+    /// The last capability is being deleted.
+    Dying,
+}
+
+/// An endpoint.
+#[repr(C, align(16))]
+pub struct Endpoint {
+    queue: Queue,
+}
+
+const _: () = assert!(size_of::<Endpoint>() == 1 << sandglass_abi::object::ENDPOINT_BITS);
+
+const SENDERS: u64 = 1;
+const DYING: u64 = 2;
+
+impl Endpoint {
+    pub const fn new() -> Self {
+        Endpoint { queue: Queue::new() }
+    }
+
+    #[inline(always)]
+    pub fn queue(&self) -> &Queue {
+        &self.queue
+    }
+
+    #[inline(always)]
+    pub fn state(&self) -> State {
+        let flags = self.queue.flags();
+        if flags & DYING != 0 {
+            State::Dying
+        } else if self.queue.is_empty() {
+            State::Idle
+        } else if flags & SENDERS != 0 {
+            State::Senders
+        } else {
+            State::Receivers
+        }
+    }
+
+    /// The next threads to be queued are senders, or receivers.
+    #[inline(always)]
+    pub fn expect_senders(&self, senders: bool) {
+        self.queue.set_flags(if senders { SENDERS } else { 0 });
+    }
+
+    /// Marks whether the endpoint is being emptied.
+    pub fn set_dying(&self, dying: bool) {
+        let rest = self.queue.flags() & !DYING;
+        self.queue.set_flags(if dying { rest | DYING } else { rest });
+    }
+}
+
+impl Default for Endpoint {
+    fn default() -> Self {
+        Self::new()
+    }
+}

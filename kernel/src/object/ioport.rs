@@ -1,0 +1,136 @@
+//! I/O ports (03, sections 8.6 and 8.7).
+//!
+//! Invariant: a port is marked issued exactly if some I/O-port capability covers it.
+
+use core::cell::Cell;
+
+use sandglass_abi::invocation::x86_64 as label;
+
+use super::error::Error;
+use super::{Invocation, Outcome};
+use crate::arch::{Platform, PortWidth};
+use crate::cap::{derivation, Capability, IoPortCap, Slot};
+use crate::mem::Ref;
+use crate::Kernel;
+
+const PORTS: usize = 1 << 16;
+const WORDS: usize = PORTS / 64;
+
+/// Which ports are issued: a bit for each.
+pub struct PortTable {
+    words: [Cell<u64>; WORDS],
+}
+
+impl PortTable {
+    pub const fn new() -> Self {
+        PortTable { words: [const { Cell::new(0) }; WORDS] }
+    }
+
+    /// Whether any port of the range is issued: at most a step for each of the words.
+    fn any(&self, ports: IoPortCap) -> bool {
+        self.words_of(ports).any(|(word, bits)| word.get() & bits != 0)
+    }
+
+    fn mark(&self, ports: IoPortCap, issued: bool) {
+        for (word, bits) in self.words_of(ports) {
+            word.set(if issued { word.get() | bits } else { word.get() & !bits });
+        }
+    }
+
+    /// The words that cover the range, with the bits of its ports.
+    fn words_of(&self, ports: IoPortCap) -> impl Iterator<Item = (&Cell<u64>, u64)> {
+        let (first, last) = (usize::from(ports.first), usize::from(ports.last));
+        let (from, to) = (first / 64, last / 64);
+        let range = self.words.iter().enumerate().take(to + 1).skip(from);
+        range.map(move |(i, word)| {
+            let low = if i == from { u64::MAX << (first % 64) } else { u64::MAX };
+            let high = if i == to { u64::MAX >> (63 - last % 64) } else { u64::MAX };
+            (word, low & high)
+        })
+    }
+}
+
+impl Default for PortTable {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// A checked Issue.
+#[derive(Clone, Copy)]
+pub struct Issue {
+    control: Ref<Slot>,
+    slot: Ref<Slot>,
+    ports: IoPortCap,
+}
+
+/// Checks an invocation of I/O-port control.
+pub fn decode_control(call: &Invocation) -> Result<Issue, Error> {
+    if call.label != label::IO_PORT_CONTROL_ISSUE {
+        return Err(Error::IllegalOperation);
+    }
+    call.need(4)?;
+    let root = call.extra_cap(0)?;
+    let ports = IoPortCap { first: call.word(0) as u16, last: call.word(1) as u16 };
+    if ports.last < ports.first {
+        return Err(Error::InvalidArgument(1));
+    }
+    if call.k.ports.any(ports) {
+        return Err(Error::RevokeFirst);
+    }
+    let slot = call.empty_slot(root, call.word(2), call.word(3))?;
+    Ok(Issue { control: call.slot, slot, ports })
+}
+
+/// Issues the capability to a range of ports.
+pub fn commit_control(k: &Kernel, issue: Issue) -> Outcome {
+    k.ports.mark(issue.ports, true);
+    derivation::insert_copy(k, issue.control, issue.slot, Capability::io_port(issue.ports));
+    Outcome::Done
+}
+
+/// The last capability to a range of ports goes.
+pub fn release(k: &Kernel, ports: IoPortCap) {
+    k.ports.mark(ports, false);
+}
+
+/// A checked access to a port.
+#[derive(Clone, Copy)]
+pub struct Access {
+    port: u16,
+    width: PortWidth,
+    /// The value to write; `None` to read.
+    value: Option<u32>,
+}
+
+/// Checks an invocation of an I/O-port capability.
+pub fn decode(call: &Invocation) -> Result<Access, Error> {
+    let (width, writes) = match call.label {
+        label::IO_PORT_IN8 => (PortWidth::Byte, false),
+        label::IO_PORT_IN16 => (PortWidth::Word, false),
+        label::IO_PORT_IN32 => (PortWidth::Long, false),
+        label::IO_PORT_OUT8 => (PortWidth::Byte, true),
+        label::IO_PORT_OUT16 => (PortWidth::Word, true),
+        label::IO_PORT_OUT32 => (PortWidth::Long, true),
+        _ => return Err(Error::IllegalOperation),
+    };
+    call.need(if writes { 2 } else { 1 })?;
+    let ports = call.cap.io_ports().ok_or(Error::InvalidCapability(0))?;
+    let port = call.word(0) as u16;
+    let last = port.checked_add(width.bytes() - 1).ok_or(Error::IllegalOperation)?;
+    if port < ports.first || last > ports.last {
+        return Err(Error::IllegalOperation);
+    }
+    Ok(Access { port, width, value: writes.then(|| call.word(1) as u32) })
+}
+
+/// Performs an access to a port.
+pub fn commit(k: &Kernel, access: Access) -> Outcome {
+    match access.value {
+        Some(value) => {
+            k.machine.port_out(access.port, access.width, value);
+            Outcome::Done
+        }
+        None => Outcome::Value(u64::from(k.machine.port_in(access.port, access.width))),
+    }
+}

@@ -1,0 +1,104 @@
+//! Notifications: words of pending signals (01, section 5.5).
+//!
+//! Invariants: threads wait only while nothing is pending; the bound thread and the bound
+//! scheduling context name this notification.
+
+use core::cell::Cell;
+
+use super::sched_context::SchedContext;
+use super::tcb::Tcb;
+use crate::mem::queue::Queue;
+use crate::mem::Ref;
+
+/// A notification.
+#[repr(C, align(64))]
+pub struct Notification {
+    queue: Queue,
+    pending: Cell<u64>,
+    thread: Cell<Option<Ref<Tcb>>>,
+    sched_context: Cell<Option<Ref<SchedContext>>>,
+}
+
+const _: () = assert!(size_of::<Notification>() == 1 << sandglass_abi::object::NOTIFICATION_BITS);
+
+const ACTIVE: u64 = 1;
+const DYING: u64 = 2;
+
+impl Notification {
+    pub const fn new() -> Self {
+        Notification {
+            queue: Queue::new(),
+            pending: Cell::new(0),
+            thread: Cell::new(None),
+            sched_context: Cell::new(None),
+        }
+    }
+
+    /// Threads that wait.
+    #[inline(always)]
+    pub fn queue(&self) -> &Queue {
+        &self.queue
+    }
+
+    /// Whether a signal is pending, possibly of badge 0.
+    #[inline(always)]
+    pub fn is_active(&self) -> bool {
+        self.queue.flags() & ACTIVE != 0
+    }
+
+    /// Whether the last capability is being deleted: it admits nobody.
+    #[inline(always)]
+    pub fn is_dying(&self) -> bool {
+        self.queue.flags() & DYING != 0
+    }
+
+    /// Marks whether the notification is being emptied.
+    pub fn set_dying(&self, dying: bool) {
+        let rest = self.queue.flags() & !DYING;
+        self.queue.set_flags(if dying { rest | DYING } else { rest });
+    }
+
+    /// Adds `badge` to what is pending.
+    #[inline(always)]
+    pub fn add_pending(&self, badge: u64) {
+        self.pending.set(self.pending.get() | badge);
+        self.queue.set_flags(self.queue.flags() | ACTIVE);
+    }
+
+    /// Takes what is pending; `None` if no signal is.
+    #[inline(always)]
+    pub fn take_pending(&self) -> Option<u64> {
+        let flags = self.queue.flags();
+        if flags & ACTIVE == 0 {
+            return None;
+        }
+        self.queue.set_flags(flags & !ACTIVE);
+        Some(self.pending.replace(0))
+    }
+
+    /// The bound thread.
+    #[inline(always)]
+    pub fn thread(&self) -> Option<Ref<Tcb>> {
+        self.thread.get()
+    }
+
+    pub fn set_thread(&self, thread: Option<Ref<Tcb>>) {
+        self.thread.set(thread);
+    }
+
+    /// The scheduling context that a passive recipient of a signal gets.
+    #[inline(always)]
+    pub fn sched_context(&self) -> Option<Ref<SchedContext>> {
+        self.sched_context.get()
+    }
+
+    pub fn set_sched_context(&self, context: Option<Ref<SchedContext>>) {
+        self.sched_context.set(context);
+    }
+}
+
+impl Default for Notification {
+    fn default() -> Self {
+        Self::new()
+    }
+}

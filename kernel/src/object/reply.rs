@@ -1,0 +1,75 @@
+//! Reply objects: who waits for a reply, and on whose time the server runs (02, section 9;
+//! 04, section 7; thesis, section 7.2.2).
+//!
+//! A scheduling context that was lent over several calls has a stack of reply objects: replying
+//! through the topmost returns it to the caller there. Invariants: `below` and `above` of
+//! neighbours name each other; only the topmost names the context, which names it.
+
+use core::cell::Cell;
+
+use super::sched_context::SchedContext;
+use super::tcb::Tcb;
+use crate::mem::Ref;
+
+/// What is above a reply object in its stack.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Above {
+    /// Nothing: it is in no stack, or its stack has lost its context.
+    Nothing,
+    Reply(Ref<Reply>),
+    /// It is the topmost of this context's stack.
+    Context(Ref<SchedContext>),
+}
+
+/// A reply object.
+#[repr(C, align(32))]
+pub struct Reply {
+    thread: Cell<Option<Ref<Tcb>>>,
+    below: Cell<Option<Ref<Reply>>>,
+    above: Cell<Above>,
+}
+
+const _: () = assert!(size_of::<Reply>() == 1 << sandglass_abi::object::REPLY_BITS);
+
+impl Reply {
+    pub const fn new() -> Self {
+        Reply { thread: Cell::new(None), below: Cell::new(None), above: Cell::new(Above::Nothing) }
+    }
+
+    /// The thread that is blocked on this reply, or that waits to receive with it.
+    #[inline(always)]
+    pub fn thread(&self) -> Option<Ref<Tcb>> {
+        self.thread.get()
+    }
+
+    #[inline(always)]
+    pub fn set_thread(&self, thread: Option<Ref<Tcb>>) {
+        self.thread.set(thread);
+    }
+
+    #[inline(always)]
+    pub fn below(&self) -> Option<Ref<Reply>> {
+        self.below.get()
+    }
+
+    #[inline(always)]
+    pub fn set_below(&self, below: Option<Ref<Reply>>) {
+        self.below.set(below);
+    }
+
+    #[inline(always)]
+    pub fn above(&self) -> Above {
+        self.above.get()
+    }
+
+    #[inline(always)]
+    pub fn set_above(&self, above: Above) {
+        self.above.set(above);
+    }
+}
+
+impl Default for Reply {
+    fn default() -> Self {
+        Self::new()
+    }
+}

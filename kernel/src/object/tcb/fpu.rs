@@ -1,0 +1,39 @@
+//! The FPU is switched eagerly (07, section 4): a thread without the disabled flag runs with its
+//! own state in the registers, a thread with it runs with the FPU off.
+
+use super::Tcb;
+use crate::arch::Platform;
+use crate::mem::Ref;
+use crate::Kernel;
+
+/// `thread` is about to run: the FPU is made its own, or switched off.
+#[inline(always)]
+pub fn switch(k: &Kernel, thread: Ref<Tcb>) {
+    let core = k.core();
+    let owner = core.fpu_owner();
+    if thread.at(k).fpu_disabled() {
+        if owner == Some(thread) {
+            save(k);
+        }
+        k.machine.fpu_set_enabled(false);
+        return;
+    }
+    k.machine.fpu_set_enabled(true);
+    if owner != Some(thread) {
+        if let Some(owner) = owner {
+            k.machine.fpu_save(owner.at(k).fpu());
+        }
+        k.machine.fpu_restore(thread.at(k).fpu());
+        core.set_fpu_owner(Some(thread));
+    }
+}
+
+/// Moves the registers of whoever owns the FPU into its TCB.
+fn save(k: &Kernel) {
+    let core = k.core();
+    if let Some(owner) = core.fpu_owner() {
+        k.machine.fpu_set_enabled(true);
+        k.machine.fpu_save(owner.at(k).fpu());
+        core.set_fpu_owner(None);
+    }
+}

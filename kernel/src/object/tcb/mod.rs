@@ -1,0 +1,231 @@
+//! Threads.
+//!
+//! Invariants: a thread is in at most one queue, as its place and state say; its scheduling
+//! context and its bound notification name it; a thread that is blocked on an object is in that
+//! object's queue.
+
+pub mod fpu;
+mod invoke;
+mod registers;
+mod space;
+
+pub use invoke::{commit, cspace, decode, Operation};
+
+use core::cell::Cell;
+
+use super::endpoint::Endpoint;
+use super::notification::Notification;
+use super::reply::Reply;
+use super::sched_context::SchedContext;
+use crate::arch::{Context, FpuState};
+use crate::cap::Slot;
+use crate::ipc::fault::Fault;
+use crate::mem::queue::{Key, Links};
+use crate::mem::{PhysAddr, Ref};
+use crate::time::ready::ReadyLinks;
+
+/// What a thread does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum State {
+    Inactive,
+    /// Continues behind the instruction at which it entered the kernel.
+    Running,
+    /// Executes that instruction anew.
+    Restart,
+    BlockedOnReceive {
+        endpoint: Ref<Endpoint>,
+        /// The reply object that it offered.
+        reply: Option<Ref<Reply>>,
+    },
+    BlockedOnSend {
+        endpoint: Ref<Endpoint>,
+        sender: Sender,
+    },
+    BlockedOnReply {
+        reply: Ref<Reply>,
+    },
+    BlockedOnNotification {
+        notification: Ref<Notification>,
+    },
+}
+
+/// What a blocked sender wants.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sender {
+    pub badge: u64,
+    pub can_grant: bool,
+    pub can_grant_reply: bool,
+    pub is_call: bool,
+}
+
+/// The capability slots of a thread.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum TcbSlot {
+    CSpace,
+    VSpace,
+    Buffer,
+    FaultHandler,
+    TimeoutHandler,
+}
+
+impl TcbSlot {
+    /// Number of slots.
+    pub const COUNT: u64 = sandglass_abi::object::TCB_SLOTS as u64;
+}
+
+/// In which queue of the scheduler a thread is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    None,
+    Ready,
+    Release,
+}
+
+/// Bytes of a thread's name for debugging.
+pub const NAME_BYTES: usize = 64;
+
+/// How far a preempted system call of a thread has come, where the objects themselves do not
+/// tell. It counts only for a call that is the same in every respect, and is forgotten when the
+/// thread is made to do something else. Objects are named by address and never looked at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Progress {
+    CancelBadgedSends {
+        endpoint: PhysAddr,
+        badge: u64,
+        /// The last sender looked at.
+        at: Key,
+        /// Senders that came after the call began are not its business.
+        until: u64,
+    },
+    Retype {
+        untyped: PhysAddr,
+        /// The first slot of the window.
+        first: PhysAddr,
+        /// Objects that the whole call creates.
+        count: u64,
+        /// Objects that exist.
+        done: u64,
+    },
+}
+
+/// A thread control block.
+#[repr(C, align(2048))]
+pub struct Tcb {
+    pub(crate) slots: [Slot; TcbSlot::COUNT as usize],
+    context: Context,
+    fpu: FpuState,
+    state: Cell<State>,
+    sched_context: Cell<Option<Ref<SchedContext>>>,
+    notification: Cell<Option<Ref<Notification>>>,
+    yield_to: Cell<Option<Ref<SchedContext>>>,
+    buffer_address: Cell<u64>,
+    fault: Cell<Option<Fault>>,
+    links: Links,
+    ready_links: ReadyLinks,
+    place: Cell<Place>,
+    priority: Cell<u8>,
+    max_controlled_priority: Cell<u8>,
+    domain: Cell<u8>,
+    fpu_disabled: Cell<bool>,
+    progress: Cell<Option<Progress>>,
+    name: Cell<[u8; NAME_BYTES]>,
+}
+
+const _: () = assert!(size_of::<Tcb>() == 1 << sandglass_abi::object::TCB_BITS);
+
+macro_rules! cell {
+    ($($(#[$doc:meta])* $get:ident, $set:ident: $type:ty;)*) => {
+        $(
+            $(#[$doc])*
+            #[inline(always)]
+            pub fn $get(&self) -> $type {
+                self.$get.get()
+            }
+
+            #[inline(always)]
+            pub fn $set(&self, value: $type) {
+                self.$get.set(value)
+            }
+        )*
+    };
+}
+
+impl Tcb {
+    /// A new thread in `domain` (03, section 4.0): inactive, of priority 0, without anything.
+    pub const fn new(domain: u8) -> Self {
+        Tcb {
+            slots: [const { Slot::new() }; TcbSlot::COUNT as usize],
+            context: Context::new(),
+            fpu: FpuState::new(),
+            state: Cell::new(State::Inactive),
+            sched_context: Cell::new(None),
+            notification: Cell::new(None),
+            yield_to: Cell::new(None),
+            buffer_address: Cell::new(0),
+            fault: Cell::new(None),
+            links: Links::new(),
+            ready_links: ReadyLinks::new(),
+            place: Cell::new(Place::None),
+            priority: Cell::new(0),
+            max_controlled_priority: Cell::new(0),
+            domain: Cell::new(domain),
+            fpu_disabled: Cell::new(false),
+            progress: Cell::new(None),
+            name: Cell::new([0; NAME_BYTES]),
+        }
+    }
+
+    #[inline(always)]
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    #[inline(always)]
+    pub fn fpu(&self) -> &FpuState {
+        &self.fpu
+    }
+
+    #[inline(always)]
+    pub fn links(&self) -> &Links {
+        &self.links
+    }
+
+    #[inline(always)]
+    pub fn ready_links(&self) -> &ReadyLinks {
+        &self.ready_links
+    }
+
+    cell! {
+        state, set_state: State;
+        /// The context that the thread runs on; a thread without one is passive.
+        sched_context, set_sched_context: Option<Ref<SchedContext>>;
+        /// The notification whose signals the thread also receives at endpoints.
+        notification, set_notification: Option<Ref<Notification>>;
+        /// The context that the thread has yielded to and whose consumption it is to be told.
+        yield_to, set_yield_to: Option<Ref<SchedContext>>;
+        /// User address of the IPC buffer; 0 for none.
+        buffer_address, set_buffer_address: u64;
+        /// The fault that the thread waits to have handled.
+        fault, set_fault: Option<Fault>;
+        place, set_place: Place;
+        priority, set_priority: u8;
+        max_controlled_priority, set_max_controlled_priority: u8;
+        domain, set_domain: u8;
+        fpu_disabled, set_fpu_disabled: bool;
+        progress, set_progress: Option<Progress>;
+        /// Name for debugging, padded with zeroes.
+        name, set_name: [u8; NAME_BYTES];
+    }
+
+    /// Whether the thread could run if it had time.
+    #[inline(always)]
+    pub fn is_runnable(&self) -> bool {
+        matches!(self.state.get(), State::Running | State::Restart)
+    }
+
+    /// Whether the thread waits for somebody.
+    pub fn is_blocked(&self) -> bool {
+        !matches!(self.state.get(), State::Running | State::Restart | State::Inactive)
+    }
+}

@@ -1,0 +1,95 @@
+//! Address spaces: from an identifier to its root table, and the walk through the levels
+//! (03, section 8; 07, sections 6 to 8).
+
+use sandglass_abi::vspace::x86_64::USER_TOP;
+
+use super::error::Error;
+use super::paging::Pml4;
+use super::tcb::{Tcb, TcbSlot};
+use crate::arch::pte::Level;
+use crate::arch::Platform;
+use crate::cap::Capability;
+use crate::mem::{self, Child, Ref, Table};
+use crate::Kernel;
+
+/// Highest user address.
+pub const TOP: u64 = USER_TOP;
+
+/// The root table that address-space identifier `asid` names.
+#[inline(always)]
+pub fn root_of(k: &Kernel, asid: u16) -> Option<Ref<Pml4>> {
+    k.asids.pool(asid)?.at(k).root(asid)
+}
+
+/// The address space of `cap`, an extra capability: identifier and root table, if the identifier
+/// still names it (03, sections 8.2 and 8.3).
+pub fn find(k: &Kernel, cap: Capability) -> Result<(u16, Ref<Pml4>), Error> {
+    let asid = cap.root_asid().ok_or(Error::InvalidCapability(1))?;
+    Ok((asid, resolve(k, cap, asid)?))
+}
+
+/// The root table of `cap`, whose identifier is `asid`, if that still names it.
+pub fn resolve(k: &Kernel, cap: Capability, asid: u16) -> Result<Ref<Pml4>, Error> {
+    let root = root_of(k, asid).ok_or(Error::invalid_root())?;
+    if cap.word().get::<Pml4>() != Some(root) {
+        return Err(Error::InvalidCapability(1));
+    }
+    Ok(root)
+}
+
+/// The level whose tables hold pages of 2^`bits` bytes.
+pub fn level_of_page(bits: u8) -> Level {
+    match bits {
+        30 => Level::Pdpt,
+        21 => Level::PageDirectory,
+        _ => Level::PageTable,
+    }
+}
+
+/// The table of `level` that covers `vaddr` below `root`, or how many bits of the address the
+/// missing table would have translated.
+#[inline(always)]
+pub fn table<'k>(
+    k: &'k Kernel,
+    root: &'k Table,
+    vaddr: u64,
+    level: Level,
+) -> Result<&'k Table, u8> {
+    let mut at = root;
+    for step in [Level::Pml4, Level::Pdpt, Level::PageDirectory] {
+        if step == level {
+            break;
+        }
+        match at.child(k, step, step.index(vaddr)) {
+            Child::Table(next) => at = next,
+            Child::Absent | Child::Page(_) => return Err(step.entry_bits()),
+        }
+    }
+    Ok(at)
+}
+
+/// Makes user code of `thread` run in its address space; one whose address space is gone, or that
+/// never had one, runs where nothing is mapped (07, section 8).
+#[inline(always)]
+pub fn switch(k: &Kernel, thread: Ref<Tcb>) {
+    let cap = mem::tcb_slot(thread, TcbSlot::VSpace).at(k).cap();
+    let root = cap
+        .root_asid()
+        .and_then(|asid| root_of(k, asid))
+        .filter(|&root| cap.word().get::<Pml4>() == Some(root));
+    k.machine.use_address_space(root.map(Ref::address));
+}
+
+/// The address space of `thread` may have changed: if it runs, it continues in the new one.
+pub fn changed(k: &Kernel, thread: Ref<Tcb>) {
+    if k.core().thread() == Some(thread) {
+        switch(k, thread);
+    }
+}
+
+/// Some address space has lost its translation: the current thread may have lost its own.
+pub fn revoked(k: &Kernel) {
+    if let Some(thread) = k.core().thread() {
+        switch(k, thread);
+    }
+}

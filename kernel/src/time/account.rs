@@ -1,0 +1,162 @@
+//! Who pays for what (04, sections 3 and 6).
+//!
+//! The clock is read once, on entry. What has passed since the last entry accumulates in
+//! `consumed` until it is committed or charged to the current context.
+
+use super::schedule;
+use crate::arch::Platform;
+use crate::mem::Ref;
+use crate::object::tcb::{Tcb, TcbSlot};
+use crate::time::refills::Refills;
+use crate::{mem, Kernel};
+
+/// What a budget check found.
+#[must_use]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Budget {
+    /// The event may proceed.
+    Sufficient,
+    /// The current thread was charged and does not go on now.
+    Exhausted(Expiry),
+}
+
+/// What is to be done about a thread whose time is up.
+#[must_use]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Expiry {
+    /// It waits for its next refill or its next turn.
+    Waits,
+    /// A timeout fault is to be raised on it.
+    TimeoutFault(Ref<Tcb>),
+}
+
+/// Reads the clock, on entry to the kernel.
+#[inline(always)]
+pub fn update_time(k: &Kernel) {
+    let core = k.core();
+    let now = k.machine.now();
+    let passed = now.wrapping_sub(core.now());
+    core.set_consumed(core.consumed().wrapping_add(passed));
+    core.set_now(now);
+    k.domains.pass(passed, k.constants.min_budget());
+}
+
+/// Whether the current context can pay for this event and what came before; if not, it is charged
+/// (04, section 6.1). Idleness always can.
+#[inline(always)]
+pub fn check_budget(k: &Kernel) -> Budget {
+    let core = k.core();
+    let Some(context) = core.context() else { return Budget::Sufficient };
+    if !Refills::of(k, context).sufficient(core.consumed()) {
+        return Budget::Exhausted(charge(k, core.consumed(), true));
+    }
+    if k.domains.expired() {
+        schedule::force_reschedule(k);
+        return Budget::Exhausted(Expiry::Waits);
+    }
+    Budget::Sufficient
+}
+
+/// The current thread gives up what is left of its head refill or slice (04, section 9.1).
+pub fn yield_rest(k: &Kernel) {
+    let Some(context) = k.core().context() else { return };
+    let consumed = k.core().consumed();
+    let head = Refills::of(k, context).head().amount;
+    let _ = charge(k, head.max(consumed), false);
+    // What was given up was not consumed.
+    context.at(k).add_consumed(consumed.wrapping_sub(head.max(consumed)));
+}
+
+/// Charges `used` ticks to the current context and ends the current thread's turn
+/// (04, section 6.2).
+pub fn charge(k: &Kernel, used: u64, can_fault: bool) -> Expiry {
+    let core = k.core();
+    if let Some(handle) = core.context() {
+        let context = handle.at(k);
+        let refills = Refills::of(k, handle);
+        if context.is_round_robin() {
+            refills.renew_slice();
+        } else if context.is_active() {
+            refills.charge(used);
+        }
+        context.add_consumed(used);
+    }
+    core.set_consumed(0);
+    match core.thread() {
+        Some(thread) if schedule::is_schedulable(k, thread) => end_turn(k, thread, can_fault),
+        _ => Expiry::Waits,
+    }
+}
+
+/// The turn of `thread`, the current one, is over (04, section 6.3).
+fn end_turn(k: &Kernel, thread: Ref<Tcb>, can_fault: bool) -> Expiry {
+    let core = k.core();
+    core.request_reprogram();
+    let Some(context) = thread.at(k).sched_context() else { return Expiry::Waits };
+    let refills = Refills::of(k, context);
+    let handler = mem::tcb_slot(thread, TcbSlot::TimeoutHandler).at(k).cap();
+    let expiry = if can_fault && !context.at(k).is_round_robin() && !handler.is_null() {
+        Expiry::TimeoutFault(thread)
+    } else {
+        if refills.ready() && refills.sufficient(0) {
+            core.ready.append(k, thread);
+        } else {
+            schedule::postpone(k, context);
+        }
+        Expiry::Waits
+    };
+    schedule::force_reschedule(k);
+    expiry
+}
+
+/// The current context pays what was consumed since it last paid (04, section 3).
+#[inline(always)]
+pub fn commit(k: &Kernel) {
+    let core = k.core();
+    let used = core.consumed();
+    core.set_consumed(0);
+    let Some(handle) = core.context() else { return };
+    let context = handle.at(k);
+    if used == 0 || !context.is_active() {
+        return;
+    }
+    let refills = Refills::of(k, handle);
+    if context.is_round_robin() {
+        refills.spend_slice(used);
+    } else {
+        refills.charge(used);
+    }
+    context.add_consumed(used);
+}
+
+/// The time consumed by a context since the last report, in microseconds; the count starts anew
+/// (04, section 9.3).
+pub fn report_consumed(k: &Kernel, context: Ref<crate::object::sched_context::SchedContext>) -> u64 {
+    k.constants.us(context.at(k).take_consumed())
+}
+
+/// A long operation was preempted: what has been used is checked and charged
+/// (04, section 6.4).
+pub fn preempted(k: &Kernel) -> Budget {
+    let core = k.core();
+    match core.thread() {
+        Some(thread) if schedule::is_schedulable(k, thread) => check_budget(k),
+        _ => {
+            if core.context().is_some_and(|context| context.at(k).is_active()) {
+                let _ = charge(k, core.consumed(), false);
+            }
+            core.set_consumed(0);
+            Budget::Sufficient
+        }
+    }
+}
+
+/// Whether a long operation must stop at a preemption point (01, section 8).
+pub fn should_preempt(k: &Kernel) -> bool {
+    update_time(k);
+    let core = k.core();
+    let short = core.context().is_some_and(|context| {
+        !context.at(k).is_active() || !Refills::of(k, context).sufficient(core.consumed())
+    });
+    short || k.domains.expired() || k.machine.interrupt_pending()
+}

@@ -1,0 +1,164 @@
+//! Binding, lending and configuring scheduling contexts (04, sections 5 and 7).
+
+use super::refills::Refills;
+use super::{account, schedule};
+use crate::mem::Ref;
+use crate::object::notification::Notification;
+use crate::object::sched_context::SchedContext;
+use crate::object::tcb::Tcb;
+use crate::Kernel;
+
+/// Whether `context` is active and its head refill may be used now.
+pub fn is_released(k: &Kernel, context: Ref<SchedContext>) -> bool {
+    context.at(k).is_active() && Refills::of(k, context).ready()
+}
+
+/// Parameters of a configuration, checked: ticks, and the number of refills to use.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Parameters {
+    pub budget: u64,
+    pub period: u64,
+    pub max_refills: u8,
+    pub badge: u64,
+    pub sporadic: bool,
+}
+
+/// Configures `context` (04, section 5.2).
+pub fn configure(k: &Kernel, handle: Ref<SchedContext>, parameters: Parameters) {
+    let context = handle.at(k);
+    let core = k.core();
+    let thread = context.thread();
+    if let Some(thread) = thread {
+        schedule::unqueue(k, thread);
+        if core.context() == Some(handle) {
+            account::commit(k);
+        }
+    }
+    let refills = Refills::of(k, handle);
+    let keeps_history =
+        context.is_active() && thread.is_some_and(|thread| thread.at(k).is_runnable());
+    if parameters.budget == parameters.period {
+        refills.start(2, parameters.budget, 0);
+    } else if keeps_history {
+        refills.update(parameters.max_refills, parameters.budget, parameters.period);
+    } else {
+        refills.start(parameters.max_refills, parameters.budget, parameters.period);
+    }
+    if let Some(thread) = thread {
+        resume(k, handle);
+        if core.thread() == Some(thread) {
+            core.request_reprogram();
+            schedule::force_reschedule(k);
+        } else if thread.at(k).is_runnable() {
+            schedule::candidate(k, thread);
+        }
+    }
+    context.set_badge(parameters.badge);
+    context.set_sporadic(parameters.sporadic);
+}
+
+/// The thread of `context` waits for its refill if it may not run on what there is now.
+pub fn resume(k: &Kernel, handle: Ref<SchedContext>) {
+    let Some(thread) = handle.at(k).thread() else { return };
+    if !schedule::is_schedulable(k, thread) {
+        return;
+    }
+    let refills = Refills::of(k, handle);
+    if !(refills.ready() && refills.sufficient(0)) {
+        schedule::postpone(k, handle);
+    }
+}
+
+/// A thread leaves a blocked state: its sporadic context, unless in use, starts its refills anew
+/// (04, section 5.4).
+#[inline(always)]
+pub fn wake_refills(k: &Kernel, thread: Ref<Tcb>) {
+    let Some(handle) = thread.at(k).sched_context() else { return };
+    if handle.at(k).is_sporadic() && k.core().context() != Some(handle) {
+        unblock(k, handle);
+    }
+}
+
+/// Starts the refills of `context` anew if they are ready.
+pub fn unblock(k: &Kernel, handle: Ref<SchedContext>) {
+    if handle.at(k).is_active() && Refills::of(k, handle).unblock() {
+        k.core().request_reprogram();
+    }
+}
+
+/// Binds `context` to `thread`; neither is bound (04, section 5.5).
+pub fn bind_thread(k: &Kernel, handle: Ref<SchedContext>, thread: Ref<Tcb>) {
+    link(k, handle, thread);
+    wake_refills(k, thread);
+    resume(k, handle);
+    if schedule::is_schedulable(k, thread) {
+        k.core().ready.enqueue(k, thread);
+        schedule::force_reschedule(k);
+    }
+}
+
+fn link(k: &Kernel, handle: Ref<SchedContext>, thread: Ref<Tcb>) {
+    handle.at(k).set_thread(Some(thread));
+    thread.at(k).set_sched_context(Some(handle));
+}
+
+/// Takes the thread of `context` from it, if it has one.
+pub fn unbind_thread(k: &Kernel, handle: Ref<SchedContext>) {
+    let Some(thread) = handle.at(k).thread() else { return };
+    schedule::unqueue(k, thread);
+    thread.at(k).set_sched_context(None);
+    handle.at(k).set_thread(None);
+    schedule::context_taken(k, thread);
+}
+
+/// Takes the notification of `context` from it, if it has one.
+pub fn unbind_notification(k: &Kernel, handle: Ref<SchedContext>) {
+    if let Some(notification) = handle.at(k).notification() {
+        notification.at(k).set_sched_context(None);
+        handle.at(k).set_notification(None);
+    }
+}
+
+/// Binds `context` to `notification`; neither is bound to such.
+pub fn bind_notification(k: &Kernel, handle: Ref<SchedContext>, notification: Ref<Notification>) {
+    handle.at(k).set_notification(Some(notification));
+    notification.at(k).set_sched_context(Some(handle));
+}
+
+/// Lends `context` to `to`, which has none; whoever had it is passive now (04, section 7.1).
+#[inline(always)]
+pub fn donate(k: &Kernel, handle: Ref<SchedContext>, to: Ref<Tcb>) {
+    if let Some(from) = handle.at(k).thread() {
+        schedule::unqueue(k, from);
+        from.at(k).set_sched_context(None);
+        schedule::context_taken(k, from);
+    }
+    link(k, handle, to);
+}
+
+/// The recipient of a signal of `notification` has no context: it gets that of the notification,
+/// if that is free (04, section 7.6).
+#[inline(always)]
+pub fn donate_of_notification(k: &Kernel, notification: Ref<Notification>, to: Ref<Tcb>) {
+    if to.at(k).sched_context().is_some() {
+        return;
+    }
+    let Some(handle) = notification.at(k).sched_context() else { return };
+    if handle.at(k).thread().is_none() {
+        donate(k, handle, to);
+        if handle.at(k).is_sporadic() && k.core().context() != Some(handle) {
+            unblock(k, handle);
+        }
+        resume(k, handle);
+    }
+}
+
+/// `thread` is about to wait for `notification`: if it runs on the notification's context, it
+/// gives that back.
+#[inline(always)]
+pub fn return_to_notification(k: &Kernel, thread: Ref<Tcb>, notification: Ref<Notification>) {
+    let Some(handle) = thread.at(k).sched_context() else { return };
+    if notification.at(k).sched_context() == Some(handle) {
+        unbind_thread(k, handle);
+    }
+}

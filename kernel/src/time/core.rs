@@ -1,0 +1,102 @@
+//! The state of one core: who runs, on whose time, and who waits for the processor.
+
+use core::cell::Cell;
+
+use super::ready::ReadyQueues;
+use crate::mem::queue::Queue;
+use crate::mem::Ref;
+use crate::object::sched_context::SchedContext;
+use crate::object::tcb::Tcb;
+
+/// What the scheduler is going to do at the end of the event (04, section 8.2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Action {
+    ResumeCurrent,
+    ChooseNew,
+    /// A thread that was woken, in no queue.
+    Switch(Ref<Tcb>),
+}
+
+/// One core. `None` as thread or context stands for idleness, which is never charged.
+pub struct Core {
+    thread: Cell<Option<Ref<Tcb>>>,
+    context: Cell<Option<Ref<SchedContext>>>,
+    now: Cell<u64>,
+    consumed: Cell<u64>,
+    action: Cell<Action>,
+    reprogram: Cell<bool>,
+    budget_end: Cell<u64>,
+    armed: Cell<u64>,
+    fpu_owner: Cell<Option<Ref<Tcb>>>,
+    /// Threads that are ready to run.
+    pub ready: ReadyQueues,
+    /// Runnable threads whose budget comes back at the time that is their key.
+    pub release: Queue,
+}
+
+macro_rules! cell {
+    ($($(#[$doc:meta])* $get:ident, $set:ident: $type:ty;)*) => {
+        $(
+            $(#[$doc])*
+            #[inline(always)]
+            pub fn $get(&self) -> $type {
+                self.$get.get()
+            }
+
+            #[inline(always)]
+            pub fn $set(&self, value: $type) {
+                self.$get.set(value)
+            }
+        )*
+    };
+}
+
+impl Core {
+    pub const fn new() -> Self {
+        Core {
+            thread: Cell::new(None),
+            context: Cell::new(None),
+            now: Cell::new(0),
+            consumed: Cell::new(0),
+            action: Cell::new(Action::ResumeCurrent),
+            reprogram: Cell::new(false),
+            budget_end: Cell::new(u64::MAX),
+            armed: Cell::new(u64::MAX),
+            fpu_owner: Cell::new(None),
+            ready: ReadyQueues::new(),
+            release: Queue::new(),
+        }
+    }
+
+    cell! {
+        /// The thread that runs, or that caused the event.
+        thread, set_thread: Option<Ref<Tcb>>;
+        /// The scheduling context that pays.
+        context, set_context: Option<Ref<SchedContext>>;
+        /// Time of entry to the kernel, in ticks.
+        now, set_now: u64;
+        /// Ticks since `context` last paid.
+        consumed, set_consumed: u64;
+        action, set_action: Action;
+        /// Whether the current context is to pay and the timer to be programmed anew.
+        reprogram, set_reprogram: bool;
+        /// When the head refill of the current context is used up, in ticks.
+        budget_end, set_budget_end: u64;
+        /// For when the timer is programmed, in ticks; `u64::MAX` if for never.
+        armed, set_armed: u64;
+        /// The thread whose registers are in the FPU.
+        fpu_owner, set_fpu_owner: Option<Ref<Tcb>>;
+    }
+
+    /// Asks for the current context to pay and the timer to be programmed at the end.
+    #[inline(always)]
+    pub fn request_reprogram(&self) {
+        self.reprogram.set(true);
+    }
+}
+
+impl Default for Core {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,172 @@
+//! The ready queues of a core: 256 priorities, a two-level bitmap, doubly linked: every operation
+//! is O(1).
+//!
+//! *Enqueue* puts a thread at the head of its queue, *append* at the tail (04, section 8.1).
+
+use core::cell::Cell;
+
+use crate::mem::Ref;
+use crate::object::tcb::{Place, Tcb};
+use crate::Kernel;
+
+#[derive(Clone, Copy)]
+struct List {
+    head: Option<Ref<Tcb>>,
+    tail: Option<Ref<Tcb>>,
+}
+
+/// The ready queues. Invariants: a priority's bit is set exactly if its list has a thread; a word's
+/// bit in the summary exactly if the word is not zero.
+pub struct ReadyQueues {
+    lists: [Cell<List>; 256],
+    words: [Cell<u64>; 4],
+    summary: Cell<u8>,
+}
+
+/// A thread's links in the ready queue.
+pub struct ReadyLinks {
+    prev: Cell<Option<Ref<Tcb>>>,
+    next: Cell<Option<Ref<Tcb>>>,
+    /// When the thread was appended, in ticks; 0 if it was enqueued at the head. A released
+    /// thread of the same priority runs before those that were appended after its release.
+    since: Cell<u64>,
+}
+
+impl ReadyLinks {
+    pub const fn new() -> Self {
+        ReadyLinks { prev: Cell::new(None), next: Cell::new(None), since: Cell::new(0) }
+    }
+
+    #[inline(always)]
+    pub fn since(&self) -> u64 {
+        self.since.get()
+    }
+
+    pub fn next(&self) -> Option<Ref<Tcb>> {
+        self.next.get()
+    }
+}
+
+impl Default for ReadyLinks {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl ReadyQueues {
+    pub const fn new() -> Self {
+        ReadyQueues {
+            lists: [const { Cell::new(List { head: None, tail: None }) }; 256],
+            words: [const { Cell::new(0) }; 4],
+            summary: Cell::new(0),
+        }
+    }
+
+    /// The first thread of the highest priority that has one.
+    #[inline(always)]
+    pub fn first(&self) -> Option<Ref<Tcb>> {
+        let summary = self.summary.get();
+        let word = summary.checked_ilog2()? as usize & 3;
+        let bit = self.words[word].get().checked_ilog2()? as usize & 63;
+        self.lists[word << 6 | bit].get().head
+    }
+
+    /// The first thread of `priority`.
+    pub fn first_of(&self, priority: u8) -> Option<Ref<Tcb>> {
+        self.lists[usize::from(priority)].get().head
+    }
+
+    #[inline(always)]
+    fn mark(&self, priority: u8) {
+        let word = usize::from(priority >> 6);
+        self.words[word].set(self.words[word].get() | 1 << (priority & 63));
+        self.summary.set(self.summary.get() | 1 << word);
+    }
+
+    #[inline(always)]
+    fn unmark(&self, priority: u8) {
+        let word = usize::from(priority >> 6);
+        let rest = self.words[word].get() & !(1 << (priority & 63));
+        self.words[word].set(rest);
+        if rest == 0 {
+            self.summary.set(self.summary.get() & !(1 << word));
+        }
+    }
+
+    /// Puts `thread`, which is in no queue, at the head of the queue of its priority.
+    #[inline(always)]
+    pub fn enqueue(&self, k: &Kernel, thread: Ref<Tcb>) {
+        let tcb = thread.at(k);
+        let links = tcb.ready_links();
+        let cell = &self.lists[usize::from(tcb.priority())];
+        let list = cell.get();
+        links.prev.set(None);
+        links.next.set(list.head);
+        links.since.set(0);
+        let tail = match list.head {
+            None => {
+                self.mark(tcb.priority());
+                Some(thread)
+            }
+            Some(head) => {
+                head.at(k).ready_links().prev.set(Some(thread));
+                list.tail
+            }
+        };
+        cell.set(List { head: Some(thread), tail });
+        tcb.set_place(Place::Ready);
+    }
+
+    /// Puts `thread`, which is in no queue, at the tail of the queue of its priority.
+    #[inline(always)]
+    pub fn append(&self, k: &Kernel, thread: Ref<Tcb>) {
+        let tcb = thread.at(k);
+        let links = tcb.ready_links();
+        let cell = &self.lists[usize::from(tcb.priority())];
+        let list = cell.get();
+        links.prev.set(list.tail);
+        links.next.set(None);
+        links.since.set(k.core().now());
+        let head = match list.tail {
+            None => {
+                self.mark(tcb.priority());
+                Some(thread)
+            }
+            Some(tail) => {
+                tail.at(k).ready_links().next.set(Some(thread));
+                list.head
+            }
+        };
+        cell.set(List { head, tail: Some(thread) });
+        tcb.set_place(Place::Ready);
+    }
+
+    /// Takes `thread`, which is in these queues, out.
+    #[inline(always)]
+    pub fn remove(&self, k: &Kernel, thread: Ref<Tcb>) {
+        let tcb = thread.at(k);
+        let links = tcb.ready_links();
+        let cell = &self.lists[usize::from(tcb.priority())];
+        let mut list = cell.get();
+        let (prev, next) = (links.prev.get(), links.next.get());
+        match prev {
+            Some(prev) => prev.at(k).ready_links().next.set(next),
+            None => list.head = next,
+        }
+        match next {
+            Some(next) => next.at(k).ready_links().prev.set(prev),
+            None => list.tail = prev,
+        }
+        cell.set(list);
+        if list.head.is_none() {
+            self.unmark(tcb.priority());
+        }
+        tcb.set_place(Place::None);
+    }
+}
+
+impl Default for ReadyQueues {
+    fn default() -> Self {
+        Self::new()
+    }
+}

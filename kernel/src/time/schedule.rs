@@ -1,0 +1,308 @@
+//! Who runs next (04, section 8).
+//!
+//! Threads whose budget comes back are not all moved from the release queue to the ready queues
+//! when their time has come: that would delay a thread of high priority by the replenishments of
+//! lower ones, as many as fall due. Instead, a thread whose time has come *counts* as released, and
+//! is moved when it is chosen or named. So a decision looks at both queues, and the timer is
+//! programmed only for releases of a priority above that of the thread that runs: time management
+//! is bounded by priority (design, section 6).
+//!
+//! Among threads of one priority, those that were enqueued at the head (preempted, woken) come
+//! first; then those released and those appended, in the order of their time.
+
+use super::core::Action;
+use super::refills::Refills;
+use super::{account, context};
+use crate::arch::Platform;
+use crate::mem::Ref;
+use crate::object::sched_context::SchedContext;
+use crate::object::tcb::{Place, Tcb};
+use crate::Kernel;
+
+/// Whether `thread` waits for a refill whose time has not come.
+#[inline(always)]
+pub fn waits_for_release(k: &Kernel, thread: Ref<Tcb>) -> bool {
+    let tcb = thread.at(k);
+    tcb.place() == Place::Release && tcb.links().key().rank > k.core().now()
+}
+
+/// Whether `thread` could run now (04, section 2.4).
+#[inline(always)]
+pub fn is_schedulable(k: &Kernel, thread: Ref<Tcb>) -> bool {
+    let tcb = thread.at(k);
+    tcb.is_runnable()
+        && tcb.sched_context().is_some_and(|context| context.at(k).is_active())
+        && !waits_for_release(k, thread)
+}
+
+/// Takes `thread` out of the ready or the release queue, whichever it is in.
+#[inline(always)]
+pub fn unqueue(k: &Kernel, thread: Ref<Tcb>) {
+    match thread.at(k).place() {
+        Place::None => {}
+        Place::Ready => k.core().ready.remove(k, thread),
+        Place::Release => {
+            k.core().release.remove(k, thread);
+            thread.at(k).set_place(Place::None);
+            k.core().request_reprogram();
+        }
+    }
+}
+
+/// Puts `thread` at the head of its ready queue, wherever it was.
+#[inline(always)]
+pub fn enqueue(k: &Kernel, thread: Ref<Tcb>) {
+    unqueue(k, thread);
+    k.core().ready.enqueue(k, thread);
+}
+
+/// The thread of `context` waits for its head refill (04, section 8.4).
+pub fn postpone(k: &Kernel, handle: Ref<SchedContext>) {
+    let Some(thread) = handle.at(k).thread() else { return };
+    unqueue(k, thread);
+    let core = k.core();
+    core.release.insert(k, thread, Refills::of(k, handle).head().time);
+    thread.at(k).set_place(Place::Release);
+    core.request_reprogram();
+}
+
+/// A new decision is needed at the end of the event.
+pub fn force_reschedule(k: &Kernel) {
+    let core = k.core();
+    if let Action::Switch(candidate) = core.action() {
+        if is_schedulable(k, candidate) {
+            enqueue(k, candidate);
+        }
+    }
+    core.set_action(Action::ChooseNew);
+}
+
+/// `from` has lost its context; if it is the current thread or the candidate, a new decision is
+/// needed.
+#[inline(always)]
+pub fn context_taken(k: &Kernel, from: Ref<Tcb>) {
+    let core = k.core();
+    match core.action() {
+        // The candidate cannot run any more; the others are where they were.
+        Action::Switch(candidate) if candidate == from => core.set_action(Action::ChooseNew),
+        _ if core.thread() == Some(from) => force_reschedule(k),
+        _ => {}
+    }
+}
+
+/// `thread` has become able to run, perhaps: it runs next if nothing speaks against it
+/// (04, section 8.2).
+#[inline(always)]
+pub fn candidate(k: &Kernel, thread: Ref<Tcb>) {
+    let tcb = thread.at(k);
+    if tcb.sched_context().is_none_or(|context| !context.at(k).is_active())
+        || waits_for_release(k, thread)
+    {
+        return;
+    }
+    let core = k.core();
+    if !k.domains.is_current(tcb.domain()) {
+        enqueue(k, thread);
+    } else if core.action() == Action::ResumeCurrent {
+        unqueue(k, thread);
+        core.set_action(Action::Switch(thread));
+    } else {
+        force_reschedule(k);
+        enqueue(k, thread);
+    }
+}
+
+/// `thread` has entered a state in which it cannot run.
+#[inline(always)]
+pub fn stopped(k: &Kernel, thread: Ref<Tcb>) {
+    let core = k.core();
+    match core.action() {
+        Action::ResumeCurrent if core.thread() == Some(thread) => {
+            core.set_action(Action::ChooseNew);
+        }
+        Action::Switch(candidate) if candidate == thread => core.set_action(Action::ChooseNew),
+        _ => {}
+    }
+}
+
+/// Changes the priority of `thread`, which is in no object's queue (04, section 8.3).
+pub fn set_priority(k: &Kernel, thread: Ref<Tcb>, priority: u8) {
+    let tcb = thread.at(k);
+    let core = k.core();
+    let released = tcb.place() == Place::Release && !waits_for_release(k, thread);
+    if tcb.place() == Place::Ready || core.thread() == Some(thread) || released {
+        unqueue(k, thread);
+        tcb.set_priority(priority);
+        if is_schedulable(k, thread) {
+            core.ready.enqueue(k, thread);
+        }
+        force_reschedule(k);
+    } else {
+        tcb.set_priority(priority);
+        if tcb.place() == Place::Release {
+            core.release.priority_changed(k, thread);
+            core.request_reprogram();
+        }
+    }
+}
+
+/// The highest priority among threads that count as released but have not been moved, if it is
+/// above `floor` (with `None`, any is).
+#[inline(always)]
+fn released_above(k: &Kernel, floor: Option<u8>) -> Option<u8> {
+    let release = &k.core().release;
+    let now = k.core().now();
+    if release.first()?.at(k).links().key().rank > now || release.highest(k) <= floor {
+        return None;
+    }
+    release.highest_up_to(k, now).filter(|&priority| Some(priority) > floor)
+}
+
+/// The time of the earliest release of a priority above `floor`; `u64::MAX` if there is none.
+fn next_release_above(k: &Kernel, floor: Option<u8>) -> u64 {
+    let least = match floor {
+        None => 0,
+        Some(u8::MAX) => return u64::MAX,
+        Some(priority) => priority + 1,
+    };
+    match k.core().release.first_of_priority(k, least) {
+        Some(thread) => thread.at(k).links().key().rank,
+        None => u64::MAX,
+    }
+}
+
+/// Decides who runs next, makes the context that pays the current one, and programs the timer
+/// (04, section 8.5).
+#[inline(always)]
+pub fn schedule(k: &Kernel) {
+    let core = k.core();
+    awaken(k);
+    if k.domains.expired() {
+        core.request_reprogram();
+        force_reschedule(k);
+    }
+    if core.action() != Action::ResumeCurrent {
+        let next = decide(k);
+        core.set_thread(next);
+        core.set_action(Action::ResumeCurrent);
+        settle_time(k);
+    } else if core.reprogram() {
+        settle_time(k);
+    }
+}
+
+/// A thread whose time has come and that would preempt the current one becomes the candidate.
+#[inline(always)]
+fn awaken(k: &Kernel) {
+    let core = k.core();
+    if core.action() != Action::ResumeCurrent {
+        return;
+    }
+    let running = core.thread().map(|thread| thread.at(k).priority());
+    if let Some(priority) = released_above(k, running) {
+        if let Some(thread) = core.release.first_of_priority(k, priority) {
+            unqueue(k, thread);
+            core.set_action(Action::Switch(thread));
+        }
+    }
+}
+
+/// Carries out the scheduler's action: the thread to run, which is in no queue; `None` to idle.
+#[inline(always)]
+fn decide(k: &Kernel) -> Option<Ref<Tcb>> {
+    let core = k.core();
+    let current = core.thread();
+    let current_goes_on = current.is_some_and(|thread| is_schedulable(k, thread));
+    if let (true, Some(thread)) = (current_goes_on, current) {
+        if thread.at(k).place() == Place::None {
+            core.ready.enqueue(k, thread);
+        }
+    }
+    match core.action() {
+        Action::Switch(thread) => {
+            let priority = thread.at(k).priority();
+            let running = current.map(|thread| thread.at(k).priority());
+            if running.is_none_or(|running| priority < running) && outranked(k, priority) {
+                core.ready.enqueue(k, thread);
+                choose(k)
+            } else if current_goes_on && running == Some(priority) {
+                core.ready.append(k, thread);
+                choose(k)
+            } else if released_above(k, Some(priority)).is_some() {
+                core.ready.enqueue(k, thread);
+                choose(k)
+            } else {
+                Some(thread)
+            }
+        }
+        _ => choose(k),
+    }
+}
+
+/// Whether some ready thread has a priority above `priority`.
+#[inline(always)]
+fn outranked(k: &Kernel, priority: u8) -> bool {
+    k.core().ready.first().is_some_and(|thread| thread.at(k).priority() > priority)
+}
+
+/// Takes the thread that is to run out of the queues: the best of those that are ready and those
+/// whose time has come.
+fn choose(k: &Kernel) -> Option<Ref<Tcb>> {
+    let core = k.core();
+    let ready = core.ready.first();
+    let ready_priority = ready.map(|thread| thread.at(k).priority());
+    // One below the best ready thread, so that a released one of the same priority is seen.
+    let floor = ready_priority.and_then(|priority| priority.checked_sub(1));
+    let released = released_above(k, floor)
+        .and_then(|priority| core.release.first_of_priority(k, priority))
+        .filter(|released| {
+            let released = released.at(k);
+            ready.is_none_or(|ready| {
+                released.priority() > ready.at(k).priority()
+                    || ready.at(k).ready_links().since() > released.links().key().rank
+            })
+        });
+    let chosen = released.or(ready)?;
+    unqueue(k, chosen);
+    Some(chosen)
+}
+
+/// The context of the chosen thread becomes the one that pays; the timer is programmed.
+#[inline(always)]
+fn settle_time(k: &Kernel) {
+    let core = k.core();
+    let chosen = core.thread().and_then(|thread| thread.at(k).sched_context());
+    if chosen != core.context() {
+        core.request_reprogram();
+        if let Some(handle) = chosen {
+            if !handle.at(k).is_sporadic() {
+                context::unblock(k, handle);
+            }
+        }
+    }
+    if core.reprogram() {
+        account::commit(k);
+        core.set_context(chosen);
+        core.set_budget_end(chosen.map_or(u64::MAX, |handle| {
+            core.now().saturating_add(Refills::of(k, handle).head().amount)
+        }));
+        core.set_reprogram(false);
+    }
+    arm(k);
+}
+
+/// Programs the timer for the end of the budget or for the first release that could preempt the
+/// current thread, if it is not programmed so.
+#[inline(always)]
+fn arm(k: &Kernel) {
+    let core = k.core();
+    let mut deadline = core.budget_end().min(k.domains.end(core.now()));
+    if core.release.first().is_some_and(|first| first.at(k).links().key().rank < deadline) {
+        let running = core.thread().map(|thread| thread.at(k).priority());
+        deadline = deadline.min(next_release_above(k, running));
+    }
+    if deadline != core.armed() {
+        core.set_armed(deadline);
+        k.machine.set_deadline(deadline);
+    }
+}
