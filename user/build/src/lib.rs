@@ -1,9 +1,17 @@
-//! How a Sandglass user program is linked: the one place that knows.
+//! How Sandglass user programs are linked and embedded: the one place that knows.
 //!
 //! A user program is an ordinary static, position-dependent ELF executable of the target
-//! `x86_64-unknown-linux-gnu` without the C start-up files and libraries: its `_start` comes from
+//! [`TARGET`] without the C start-up files and libraries: its `_start` comes from
 //! `sandglass::entry!`. Its package calls [`user_program`] from its build script, so a plain
 //! `cargo build --release -p <package> --target x86_64-unknown-linux-gnu` links it right.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The target of user programs: the host's ABI, with SSE.
+pub const TARGET: &str = "x86_64-unknown-linux-gnu";
 
 /// Arguments for the linker driver (`cc`).
 ///
@@ -25,4 +33,53 @@ pub fn user_program() {
     for argument in LINK_ARGUMENTS {
         println!("cargo:rustc-link-arg-bins={argument}");
     }
+}
+
+/// To be called from a build script: builds the user program of `package`, whose folder is
+/// `folder` relative to the caller's package, and gives its path to the caller's code as the
+/// environment variable `variable`, for `include_bytes!(env!("..."))`.
+///
+/// Only release builds are ever booted. In others (lints, host tests), an empty file takes the
+/// program's place, which keeps them fast.
+///
+/// # Panics
+/// If the program does not build; cargo's messages are in the output of the build script.
+pub fn embed_program(package: &str, folder: &str, variable: &str) {
+    let out_dir = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
+    for watched in ["src", "Cargo.toml"] {
+        println!("cargo:rerun-if-changed={folder}/{watched}");
+    }
+    let program = if env::var("PROFILE").as_deref() == Ok("release") {
+        build_program(package, &out_dir.join("programs"))
+    } else {
+        let placeholder = out_dir.join(package);
+        fs::write(&placeholder, []).expect("OUT_DIR is writable");
+        placeholder
+    };
+    println!("cargo:rustc-env={variable}={}", program.display());
+}
+
+/// Builds a package below `target_dir`, away from the lock of the cargo that runs the script.
+fn build_program(package: &str, target_dir: &Path) -> PathBuf {
+    let cargo = env::var_os("CARGO").expect("cargo sets CARGO");
+    let status = Command::new(cargo)
+        .args([
+            "build",
+            "--release",
+            "--locked",
+            "--target",
+            TARGET,
+            "--package",
+            package,
+        ])
+        .arg("--target-dir")
+        .arg(target_dir)
+        .env_remove("RUSTC_WORKSPACE_WRAPPER")
+        .status()
+        .expect("cargo runs");
+    assert!(
+        status.success(),
+        "the user program `{package}` does not build"
+    );
+    target_dir.join(TARGET).join("release").join(package)
 }

@@ -70,9 +70,12 @@ macro_rules! entry {
             "xor ebp, ebp",
             "call {start}",
             "ud2",
-            // Named by libcore, called by nothing: this program does not unwind.
+            // Named by the compiled core and alloc libraries, called by nothing: this program does
+            // not unwind.
             ".weak rust_eh_personality",
+            ".weak _Unwind_Resume",
             "rust_eh_personality:",
+            "_Unwind_Resume:",
             "ud2",
             ".text",
             stack = sym __sandglass_entry::STACK,

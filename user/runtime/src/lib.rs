@@ -45,6 +45,7 @@ pub mod process;
 pub mod resources;
 pub mod server;
 pub mod sys;
+pub mod testing;
 pub mod thread;
 pub mod thread_block;
 pub mod time;
