@@ -42,6 +42,22 @@ mod register {
 const MAX_PERIOD_FS: u64 = 100_000_000;
 const FS_PER_US: u128 = 1_000_000_000;
 
+/// The IOAPIC input of the PIT, the PC's oldest timer.
+pub const PIT_PIN: u64 = 2;
+
+/// Stops the interrupts of the PIT, which firmware leaves running at 18.2 Hz, for a timer that
+/// shares its IOAPIC input. Root task only.
+pub fn silence_pit(process: &mut Process) -> Result<(), SetupError> {
+    const CHANNEL_0: u16 = 0x40;
+    const COMMAND: u16 = 0x43;
+    /// Channel 0, mode 0 (one interrupt when a count ends); no count is given.
+    const ONE_SHOT_WITHOUT_COUNT: u8 = 0b0011_0000;
+    let ports = process.resources.io_ports(CHANNEL_0, COMMAND)?;
+    let written = ports.out8(COMMAND, ONE_SHOT_WITHOUT_COUNT);
+    process.resources.delete(ports)?;
+    Ok(written?)
+}
+
 /// Why the HPET cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HpetError {
@@ -178,6 +194,9 @@ impl Timer {
         // SAFETY: just mapped, and never unmapped.
         let hpet = unsafe { Hpet::open(address as *mut u8)? };
         let pin = hpet.choose_pin()?;
+        if pin == PIT_PIN {
+            silence_pit(process)?;
+        }
         let source = IoApicPin {
             ioapic: 0,
             pin,

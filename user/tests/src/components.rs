@@ -36,6 +36,7 @@ struct Server {
     reply: Reply,
     ready: Notification,
     context: SchedContext,
+    checkpoint: Checkpoint,
     timeouts: Endpoint,
     shared: Region,
 }
@@ -94,12 +95,14 @@ fn start_server(bench: &mut Bench) -> Result<Server, Failure> {
     component.configure(process, params)?;
     component.start()?;
     make_passive(ready, component.tcb(), context)?;
+    let checkpoint = Checkpoint::take(component.tcb())?;
     Ok(Server {
         component,
         endpoint,
         reply,
         ready,
         context,
+        checkpoint,
         timeouts,
         shared,
     })
@@ -143,7 +146,7 @@ fn roll_back(server: &Server, bench: &mut Bench) -> TestResult {
     let tcb = server.component.tcb();
     let rollback = Rollback {
         server: tcb,
-        checkpoint: Checkpoint::take(tcb)?,
+        checkpoint: server.checkpoint,
         client: server.reply,
         ready: server.ready,
         context: server.context,

@@ -145,7 +145,7 @@ fn shared_heap(bench: &mut Bench) -> TestResult {
     let done = bench.process.resources.notification()?;
     for number in 0..THREADS {
         // Time slices that end inside of the allocator, sooner or later.
-        let context = bench.context(sandglass::cap::SchedParams::new(20 + number, 20 + number))?;
+        let context = bench.context(sandglass::cap::SchedParams::new(50 + number, 50 + number))?;
         let finished = bench
             .process
             .resources
