@@ -52,12 +52,13 @@ pub const MAX_RESERVED: usize = 16;
 
 /// What the machine has.
 pub struct Found {
-    /// The firmware's memory map, for the boot information only.
-    pub memory_map: List<MemoryMapEntry, MAX_MEMORY_MAP>,
+    pub told: Told,
     /// RAM that nothing uses, ascending.
     pub ram: List<Ram, MAX_RAM>,
-    /// The root task's file. Its RAM is free once the root task has been loaded.
+    /// RAM with the root task's file in it, free once the root task has been loaded.
     pub module: Ram,
+    /// The file: a range within that RAM.
+    pub file: Range,
     /// First address behind the kernel's image, a multiple of 4 KiB: the root task comes here.
     pub kernel_end: u64,
     /// What is neither RAM nor to be handed out as a device, in any order: the kernel's image, its
@@ -65,7 +66,12 @@ pub struct Found {
     pub reserved: List<Range, MAX_RESERVED>,
     /// End of the physical addresses that are handed out.
     pub device_top: u64,
-    /// ACPI's root pointer, for the boot information.
+}
+
+/// What firmware and loader told, for the boot information only.
+pub struct Told {
+    pub memory_map: List<MemoryMapEntry, MAX_MEMORY_MAP>,
+    /// ACPI's root pointer.
     pub rsdp: Option<[u8; 36]>,
     pub framebuffer: Option<Framebuffer>,
 }

@@ -1,13 +1,74 @@
 //! From a machine to the root task (ABI 06).
+//!
+//! The machine's part of the boot hands over what it [`Found`]; here the root task's file is
+//! checked and loaded behind the kernel's image, its objects and capabilities are made, it is
+//! told what there is, and it gets everything that is left. The same code boots every machine,
+//! the hosted one included.
 
 #![forbid(unsafe_code)]
 
+mod elf;
+mod extra;
 mod found;
 mod list;
+mod memory;
 mod refusal;
+mod root;
+mod untyped;
 
 pub use found::{
-    Found, Framebuffer, MemoryMapEntry, Range, MAX_MEMORY_MAP, MAX_RAM, MAX_RESERVED,
+    Found, Framebuffer, MemoryMapEntry, Range, Told, MAX_MEMORY_MAP, MAX_RAM, MAX_RESERVED,
 };
 pub use list::List;
 pub use refusal::Refusal;
+
+use crate::arch::Platform;
+use crate::event::{self, Next};
+use crate::time::Constants;
+use crate::Kernel;
+use elf::Program;
+use memory::FreeRam;
+use root::Plan;
+use untyped::Gaps;
+
+/// Starts the root task on a kernel that was just made.
+///
+/// # Errors
+/// There is no root task that can be loaded, or too little memory for it; nothing runs then.
+pub fn start(k: &mut Kernel, found: Found) -> Result<Next, Refusal> {
+    let Found {
+        told,
+        mut ram,
+        module,
+        file,
+        kernel_end,
+        reserved,
+        device_top,
+    } = found;
+    k.constants = Constants::for_clock(k.machine.ticks_per_us());
+    k.core().set_now(k.machine.now());
+
+    let program = Program::parse(contents(&module, file, k))?;
+    let entry = program.entry;
+    let plan = Plan::new(program.image)?;
+    let mut free = FreeRam::new(&mut ram);
+    let mut image = free.take_at(kernel_end, plan.image_bytes())?;
+    memory::load(&k.machine, program, &mut image);
+
+    free.give(module);
+    let image_range = Range {
+        start: image.start(),
+        end: image.end(),
+    };
+    let taken = free.ranges().chain(reserved.iter().copied());
+    let devices = Gaps::between(taken.chain(core::iter::once(image_range)), device_top);
+    root::create(k, &told, plan, entry, image, root::Memory { free, devices })?;
+    Ok(event::start(k))
+}
+
+/// The contents of the root task's file, which lies in `module`.
+fn contents<'k>(module: &'k crate::mem::Ram, file: Range, k: &'k Kernel) -> &'k [u8] {
+    let start = file.start.saturating_sub(module.start()) as usize;
+    let end = file.end.saturating_sub(module.start()) as usize;
+    module.bytes(&k.machine).get(start..end).unwrap_or(&[])
+}

@@ -41,7 +41,7 @@ impl Ram {
 
     /// What lies below the physical address `at`, and the rest.
     pub fn split(self, at: u64) -> (Ram, Ram) {
-        let at = at.clamp(self.start, self.end);
+        let at = at.max(self.start).min(self.end);
         (
             Ram {
                 start: self.start,

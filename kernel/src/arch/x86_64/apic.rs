@@ -44,16 +44,14 @@ const BASE_ENABLED: u64 = 1 << 11;
 const BASE_X2APIC: u64 = 1 << 10;
 const BASE_ADDRESS: u64 = 0x000f_ffff_ffff_f000;
 
-/// The local APIC of this core. A value of this type says that its page is mapped.
+/// The local APIC of the core that executes.
 #[derive(Clone, Copy)]
 pub struct LocalApic(());
 
-impl LocalApic {
-    /// For use before `init`: only its `write`s and `read`s fault.
-    pub const fn unmapped() -> LocalApic {
-        LocalApic(())
-    }
+/// Before [`LocalApic::init`] maps its page, any access is an exception inside the kernel.
+pub const LOCAL_APIC: LocalApic = LocalApic(());
 
+impl LocalApic {
     /// Maps the APIC and enables it; masks what it could raise by itself. The address in the
     /// processor is the truth, whatever tables say. Returns its physical address, or `None` if
     /// the firmware left it in x2APIC mode, which cannot be left without a reset of the APIC.

@@ -16,6 +16,7 @@
 use core::arch::{asm, global_asm};
 use core::cell::{Cell, UnsafeCell};
 
+use super::apic::LOCAL_APIC;
 use super::context::{Context, Register};
 use super::cpu::{self, Msr};
 use super::descriptors::{
@@ -28,7 +29,7 @@ use crate::event::{handle, Event, Next};
 use crate::Kernel;
 
 /// Bytes of the kernel's stack.
-const STACK_SIZE: usize = 16 * 1024;
+const STACK_SIZE: usize = 32 * 1024;
 
 /// The kernel's stack; every entry starts at its end.
 #[repr(C, align(4096))]
@@ -136,78 +137,82 @@ const WITH_CODE: u32 = 0x6022_7d00;
 const SPURIOUS: u64 = 255;
 const PAGE_FAULT: u64 = 14;
 const FIRST_INTERRUPT: u64 = 0x20;
-/// First vector of a device behind an I/O APIC or a message-signalled one (03, section 7.2).
-const FIRST_DEVICE: u64 = 0x30;
+/// First IRQ of a device behind an I/O APIC or a message-signalled one (03, section 7.2).
+const FIRST_DEVICE: u8 = 16;
 /// Vector of the local APIC timer.
 pub const TIMER: u8 = 157;
 
 /// An interrupt or exception at user level; the context is stored.
 extern "C" fn on_vector(vector: u64, code: u64) -> ! {
-    // SAFETY: called by the entry code, once.
-    let k = unsafe { kernel() };
-    let next = match vector {
-        PAGE_FAULT => handle(
-            k,
-            Event::PageFault {
-                address: cpu::fault_address(),
-                code: code as u32,
-            },
-        ),
-        0..FIRST_INTERRUPT => handle(
-            k,
-            Event::Exception {
-                number: vector as u32,
-                code: code as u32,
-            },
-        ),
-        _ if vector >= FIRST_SOFTWARE as u64 => handle(
-            k,
+    let event = match vector {
+        PAGE_FAULT => Event::PageFault {
+            address: cpu::fault_address(),
+            code: code as u32,
+        },
+        0..FIRST_INTERRUPT => Event::Exception {
+            number: vector as u32,
+            code: code as u32,
+        },
+        _ if vector >= FIRST_SOFTWARE as u64 => {
+            back_to_software_interrupt();
             Event::SoftwareInterrupt {
                 vector: vector as u8,
-            },
-        ),
-        _ => interrupt(k, vector),
+            }
+        }
+        _ => interrupt(vector),
     };
-    leave(k, next)
+    act(event)
 }
 
 /// An interrupt or exception inside the kernel: interrupts only while it idles, exceptions never.
 extern "C" fn on_kernel_vector(vector: u64, code: u64, ip: u64) -> ! {
-    // SAFETY: called by the entry code, once. The kernel either idled, and so had finished its
-    // last event, or is about to stop.
-    let k = unsafe { kernel() };
     if vector < FIRST_INTERRUPT {
-        fatal::exception(&k.machine, vector, code, ip);
+        fatal::exception(vector, code, ip);
     }
     if vector >= FIRST_SOFTWARE as u64 {
         // Nobody raises it by its number here: a device was told a vector that is not its own.
-        k.machine.end_interrupt();
+        LOCAL_APIC.end_interrupt();
         cpu::idle();
     }
-    let next = interrupt(k, vector);
-    leave(k, next)
+    act(interrupt(vector))
 }
 
-/// A hardware interrupt. Its end is signalled after it was handled, when the line of a
-/// level-triggered one is masked: before, it would come again at once.
+/// The event of a hardware interrupt.
 #[inline(always)]
-fn interrupt(k: &mut Kernel, vector: u64) -> Next {
-    let next = if vector == u64::from(TIMER) {
-        handle(k, Event::Timer)
+fn interrupt(vector: u64) -> Event {
+    if vector == u64::from(TIMER) {
+        Event::Timer
     } else {
-        handle(
-            k,
-            Event::Interrupt {
-                irq: vector.wrapping_sub(FIRST_INTERRUPT) as u8,
-            },
-        )
-    };
-    // Below are only the legacy controllers' vectors: masked, but they can be spurious, and then
-    // the local APIC knows nothing of them.
-    if vector >= FIRST_DEVICE {
-        k.machine.end_interrupt();
+        Event::Interrupt {
+            irq: vector.wrapping_sub(FIRST_INTERRUPT) as u8,
+        }
     }
-    next
+}
+
+/// The instruction that entered the kernel is the software interrupt of two bytes before the
+/// next one (05, section 2.2).
+fn back_to_software_interrupt() {
+    // SAFETY: the context of the thread that entered, which the entry code has just used.
+    let context = unsafe { &*CORE.context.get() };
+    context.set_fault_ip(context.fault_ip().wrapping_sub(2));
+}
+
+/// Handles an event that came by a vector, and goes on. The end of a hardware interrupt is
+/// signalled after it was handled, when the line of a level-triggered one is masked: before, it
+/// would come again at once.
+#[inline(never)]
+fn act(event: Event) -> ! {
+    // SAFETY: the one use in the functions that assembly calls and that end here.
+    let k = unsafe { kernel() };
+    let next = handle(k, event);
+    match event {
+        // Below are only the legacy controllers' vectors: masked, but they can be spurious, and
+        // then the local APIC knows nothing of them.
+        Event::Interrupt { irq } if irq < FIRST_DEVICE => {}
+        Event::Interrupt { .. } | Event::Timer => LOCAL_APIC.end_interrupt(),
+        _ => {}
+    }
+    leave(k, next)
 }
 
 /// Ends an event: continues with the thread, or the idling, that it decided on.

@@ -13,9 +13,10 @@ const EXCEPTION_STATUS: u8 = 2;
 const PANIC_STATUS: u8 = 3;
 
 /// An exception inside the kernel, at the address `ip`.
-pub fn exception(machine: &Machine, vector: u64, code: u64, ip: u64) -> ! {
+pub fn exception(vector: u64, code: u64, ip: u64) -> ! {
+    let machine = Machine::new();
     #[cfg(feature = "debug")]
-    crate::arch::Console::new(machine)
+    crate::arch::Console::new(&machine)
         .text("\nexception ")
         .decimal(vector)
         .text(" in the kernel at ")

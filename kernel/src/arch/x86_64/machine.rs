@@ -3,7 +3,7 @@
 use core::arch::asm;
 use core::cell::Cell;
 
-use super::apic::{IoApics, LocalApic, Pin};
+use super::apic::{IoApics, Pin, LOCAL_APIC};
 use super::context::FpuState;
 use super::cpu::{self, Msr};
 use super::layout::WINDOW_BASE;
@@ -20,7 +20,6 @@ const FIRST_VECTOR: u8 = 0x20;
 
 /// The machine. Its memory and devices exist once; a value holds what was found out about them.
 pub struct Machine {
-    pub(super) local_apic: LocalApic,
     pub(super) io_apics: IoApics,
     /// Number of this core's local APIC.
     pub(super) apic_id: Cell<u8>,
@@ -44,19 +43,12 @@ impl Machine {
     #[allow(clippy::new_without_default)]
     pub const fn new() -> Self {
         Machine {
-            local_apic: LocalApic::unmapped(),
             io_apics: IoApics::new(),
             apic_id: Cell::new(0),
             ticks_per_us: Cell::new(1),
             timer: Cell::new(Timer::Count(Rate::UNKNOWN)),
             fpu_enabled: Cell::new(false),
         }
-    }
-
-    /// Ends the handling of a hardware interrupt.
-    #[inline(always)]
-    pub(super) fn end_interrupt(&self) {
-        self.local_apic.end_interrupt();
     }
 }
 
@@ -79,7 +71,7 @@ impl Platform for Machine {
             Timer::Deadline => unsafe { cpu::write_msr(Msr::TscDeadline, at.max(1)) },
             Timer::Count(rate) => {
                 let ticks = at.saturating_sub(cpu::time_stamp());
-                self.local_apic.set_count(rate.counts(ticks));
+                LOCAL_APIC.set_count(rate.counts(ticks));
             }
         }
     }
@@ -118,7 +110,7 @@ impl Platform for Machine {
     }
 
     fn interrupt_pending(&self) -> bool {
-        self.local_apic.is_pending()
+        LOCAL_APIC.is_pending()
     }
 
     fn route(&self, line: Line, irq: u8) {

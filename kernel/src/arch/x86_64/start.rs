@@ -2,6 +2,7 @@
 //! state, and finds out what there is.
 
 use super::acpi::{Error, Madt, Rsdp};
+use super::apic::LOCAL_APIC;
 use super::layout::{physical, PAGE_SIZE, WINDOW_SIZE};
 use super::machine::{Machine, Timer};
 use super::pvh::{StartInfo, AVAILABLE};
@@ -9,7 +10,9 @@ use super::rate::{megahertz, Rate};
 use super::window::Window;
 use super::{cpu, descriptors, entry, legacy, paging, serial};
 use crate::arch::Platform;
-use crate::boot::{self, Found, List, MemoryMapEntry, Range, Refusal, MAX_MEMORY_MAP, MAX_RAM};
+use crate::boot::{
+    self, Found, List, MemoryMapEntry, Range, Refusal, Told, MAX_MEMORY_MAP, MAX_RAM,
+};
 use crate::mem::Ram;
 
 /// Status with which the machine stops when the kernel refuses to start.
@@ -41,7 +44,7 @@ pub extern "C" fn start(start_info: u64) -> ! {
     // SAFETY: called once, by assembly; does not return.
     let k = unsafe { entry::kernel() };
     let next = match find(&k.machine, start_info) {
-        Ok(mut found) => boot::start(k, &mut found),
+        Ok(found) => boot::start(k, found),
         Err(refusal) => Err(refusal),
     };
     match next {
@@ -73,23 +76,23 @@ fn find(machine: &Machine, start_info: u64) -> Result<Found, Refusal> {
     start_interrupts(machine, madt, &mut reserve)?;
     start_clock(machine)?;
 
-    let module = info.module().ok_or(Refusal::NoRootTask)?;
+    let file = info.module().ok_or(Refusal::NoRootTask)?;
     let mut memory_map = List::new();
     info.memory_map(MAX_MEMORY_MAP as u64, |range, kind| {
         memory_map
             .push(MemoryMapEntry { range, kind })
             .unwrap_or(());
     });
-    let (ram, module) = free_memory(&memory_map, kernel, module)?;
+    let (ram, module) = free_memory(&memory_map, kernel, file)?;
+    let told = Told { memory_map, rsdp: Some(rsdp.bytes(&Window)), framebuffer: None };
     Ok(Found {
-        memory_map,
+        told,
         ram,
         module,
+        file,
         kernel_end: kernel.end,
         reserved,
         device_top: DEVICE_TOP,
-        rsdp: Some(rsdp.bytes(&Window)),
-        framebuffer: None,
     })
 }
 
@@ -103,10 +106,10 @@ fn start_interrupts(
     madt: Madt,
     reserve: &mut impl FnMut(Range),
 ) -> Result<(), Refusal> {
-    let local = machine.local_apic.init().ok_or(Refusal::Machine(
+    let local = LOCAL_APIC.init().ok_or(Refusal::Machine(
         "its local APIC is in x2APIC mode, of which the kernel knows nothing",
     ))?;
-    machine.apic_id.set(machine.local_apic.id());
+    machine.apic_id.set(LOCAL_APIC.id());
     reserve(page(local));
     madt.io_apics(&Window, |paddr| {
         machine.io_apics.add(paddr);
@@ -136,11 +139,11 @@ const COUNT: u32 = u32::MAX;
 fn start_clock(machine: &Machine) -> Result<(), Refusal> {
     let tsc_deadline = cpu::has_tsc_deadline();
     let told = cpu::tsc_hz();
-    machine.local_apic.set_count(COUNT);
+    LOCAL_APIC.set_count(COUNT);
     let mut shortest: Option<(u64, u32)> = None;
     for _ in 0..WINDOWS {
         if let Some((start, end)) =
-            legacy::measure(|| (cpu::time_stamp(), machine.local_apic.count()))
+            legacy::measure(|| (cpu::time_stamp(), LOCAL_APIC.count()))
         {
             let ticks = end.0.wrapping_sub(start.0);
             if shortest.is_none_or(|(least, _)| ticks < least) {
@@ -148,7 +151,7 @@ fn start_clock(machine: &Machine) -> Result<(), Refusal> {
             }
         }
     }
-    machine.local_apic.set_count(0);
+    LOCAL_APIC.set_count(0);
 
     let ticks_per_us = match (told, shortest) {
         (Some(hz), _) => megahertz(hz, 1, 1),
@@ -167,7 +170,7 @@ fn start_clock(machine: &Machine) -> Result<(), Refusal> {
     };
     machine.ticks_per_us.set(ticks_per_us);
     machine.timer.set(timer);
-    machine.local_apic.start_timer(tsc_deadline);
+    LOCAL_APIC.start_timer(tsc_deadline);
     Ok(())
 }
 

@@ -1,0 +1,267 @@
+//! The root task's file: a 64-bit ELF executable (06, section 3).
+//!
+//! Every number in it is a claim; [`Program::parse`] checks all of them, so that what it returns
+//! can be loaded without further questions. No number of the file makes a loop longer than
+//! [`MAX_HEADERS`] steps.
+
+use sandglass_abi::vspace::x86_64::USER_TOP_EXCLUSIVE;
+
+use super::{Range, Refusal};
+
+const MAGIC: u64 = 0x464c_457f;
+const CLASS_64: u64 = 2;
+const LITTLE_ENDIAN: u64 = 1;
+const TYPE_EXECUTABLE: u64 = 2;
+const TYPE_SHARED: u64 = 3;
+const MACHINE_X86_64: u64 = 62;
+const HEADER_BYTES: u64 = 64;
+const PROGRAM_HEADER_BYTES: u64 = 56;
+const LOAD: u64 = 1;
+
+/// Most program headers of a root task.
+pub const MAX_HEADERS: u64 = 64;
+
+/// Bytes of a page.
+pub const PAGE: u64 = 4096;
+
+/// A checked executable.
+#[derive(Clone, Copy, Debug)]
+pub struct Program<'f> {
+    file: &'f [u8],
+    headers: u64,
+    header_bytes: u64,
+    header_count: u64,
+    /// Virtual address of the first instruction, inside the image.
+    pub entry: u64,
+    /// Virtual addresses that the image covers, in whole pages.
+    pub image: Range,
+}
+
+/// A program header of a checked executable.
+#[derive(Clone, Copy, Debug)]
+struct Header {
+    kind: u64,
+    offset: u64,
+    file_bytes: u64,
+    memory: Range,
+}
+
+/// A part of the image that comes from the file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Segment<'f> {
+    /// Offset from the start of the image.
+    pub offset: u64,
+    pub bytes: &'f [u8],
+}
+
+impl<'f> Program<'f> {
+    /// Checks `file`.
+    ///
+    /// # Errors
+    /// [`Refusal::File`], with what is wrong and the number that is.
+    pub fn parse(file: &'f [u8]) -> Result<Program<'f>, Refusal> {
+        check_identity(file)?;
+        let field = |offset, size| number(file, offset, size).ok_or(truncated(file));
+        let mut program = Program {
+            file,
+            headers: field(32, 8)?,
+            header_bytes: field(54, 2)?,
+            header_count: field(56, 2)?,
+            entry: field(24, 8)?,
+            image: Range {
+                start: u64::MAX,
+                end: 0,
+            },
+        };
+        if program.header_bytes < PROGRAM_HEADER_BYTES {
+            return Err(Refusal::File(
+                "its program headers are shorter than 56 bytes",
+                program.header_bytes,
+            ));
+        }
+        if program.header_count == 0 || program.header_count > MAX_HEADERS {
+            return Err(Refusal::File(
+                "it must have between 1 and 64 program headers",
+                program.header_count,
+            ));
+        }
+        program.image = program.checked_image()?;
+        if program.entry < program.image.start || program.entry >= program.image.end {
+            return Err(Refusal::File(
+                "its entry point is outside of its image",
+                program.entry,
+            ));
+        }
+        Ok(program)
+    }
+
+    /// The parts of the image that come from the file, in the file's order.
+    pub fn segments(self) -> impl Iterator<Item = Segment<'f>> {
+        (0..self.header_count).filter_map(move |i| {
+            let header = self.header(i).ok()?;
+            if header.kind != LOAD {
+                return None;
+            }
+            let end = header.offset.checked_add(header.file_bytes)?;
+            Some(Segment {
+                offset: header.memory.start.checked_sub(self.image.start)?,
+                bytes: self.file.get(header.offset as usize..end as usize)?,
+            })
+        })
+    }
+
+    /// Checks all program headers; the pages from the lowest to the highest address that they
+    /// name.
+    fn checked_image(&self) -> Result<Range, Refusal> {
+        let mut image = Range {
+            start: u64::MAX,
+            end: 0,
+        };
+        for i in 0..self.header_count {
+            let header = self.header(i)?;
+            if header.memory.is_empty() {
+                continue;
+            }
+            image.start = image.start.min(header.memory.start);
+            image.end = image.end.max(header.memory.end);
+            if header.kind == LOAD {
+                self.check_loadable(i, header)?;
+            }
+        }
+        if image.start >= image.end {
+            return Err(Refusal::File(
+                "it has nothing to load: program headers",
+                self.header_count,
+            ));
+        }
+        if image.start % PAGE != 0 {
+            return Err(Refusal::File(
+                "its image does not start at a page boundary",
+                image.start,
+            ));
+        }
+        // The highest address is below the user's top, so rounding does not wrap.
+        image.end = image.end.next_multiple_of(PAGE);
+        Ok(image)
+    }
+
+    /// Checks that the segment of header `i` is in the file and apart from those before it.
+    fn check_loadable(&self, i: u64, header: Header) -> Result<(), Refusal> {
+        let length = self.file.len() as u64;
+        if header
+            .offset
+            .checked_add(header.file_bytes)
+            .is_none_or(|end| end > length)
+        {
+            return Err(Refusal::File(
+                "a segment lies outside of the file, which is shorter: file offset",
+                header.offset,
+            ));
+        }
+        if header.file_bytes > header.memory.end.wrapping_sub(header.memory.start) {
+            return Err(Refusal::File(
+                "a segment has more bytes in the file than in memory: address",
+                header.memory.start,
+            ));
+        }
+        for before in 0..i {
+            let before = self.header(before)?;
+            if before.kind == LOAD && before.memory.overlaps(header.memory) {
+                return Err(Refusal::File(
+                    "two segments overlap: address",
+                    header.memory.start,
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Program header `i`, with its address range checked.
+    fn header(&self, i: u64) -> Result<Header, Refusal> {
+        let start = self
+            .headers
+            .checked_add(i.wrapping_mul(self.header_bytes))
+            .ok_or(Refusal::File(
+                "its program headers are outside of the file",
+                self.headers,
+            ))?;
+        let field = |offset: u64, size| {
+            let offset = start.checked_add(offset)?;
+            number(self.file, offset, size)
+        };
+        let fields = (
+            field(0, 4),
+            field(8, 8),
+            field(16, 8),
+            field(32, 8),
+            field(40, 8),
+        );
+        let (Some(kind), Some(offset), Some(vaddr), Some(file_bytes), Some(memory_bytes)) = fields
+        else {
+            return Err(Refusal::File(
+                "its program headers are outside of the file",
+                start,
+            ));
+        };
+        match vaddr.checked_add(memory_bytes) {
+            Some(end) if end <= USER_TOP_EXCLUSIVE || memory_bytes == 0 => Ok(Header {
+                kind,
+                offset,
+                file_bytes,
+                memory: Range { start: vaddr, end },
+            }),
+            _ => Err(Refusal::File(
+                "a segment ends above the highest user address: address",
+                vaddr,
+            )),
+        }
+    }
+}
+
+/// Checks what says that `file` is an executable for this machine at all.
+fn check_identity(file: &[u8]) -> Result<(), Refusal> {
+    let expected: [(u64, u64, &[u64], &'static str); 5] = [
+        (0, 4, &[MAGIC], "it is not an ELF file: first bytes"),
+        (4, 1, &[CLASS_64], "it is not a 64-bit ELF file: class"),
+        (5, 1, &[LITTLE_ENDIAN], "it is not little-endian: encoding"),
+        (
+            18,
+            2,
+            &[MACHINE_X86_64],
+            "it is for another machine, not x86_64: machine",
+        ),
+        (
+            16,
+            2,
+            &[TYPE_EXECUTABLE, TYPE_SHARED],
+            "it is not executable: type",
+        ),
+    ];
+    for (offset, size, allowed, complaint) in expected {
+        match number(file, offset, size) {
+            Some(value) if allowed.contains(&value) => {}
+            Some(value) => return Err(Refusal::File(complaint, value)),
+            None => return Err(truncated(file)),
+        }
+    }
+    if (file.len() as u64) < HEADER_BYTES {
+        return Err(truncated(file));
+    }
+    Ok(())
+}
+
+fn truncated(file: &[u8]) -> Refusal {
+    Refusal::File("it is too short for an ELF file: bytes", file.len() as u64)
+}
+
+/// The little-endian number of `size` bytes, up to 8, at `offset` of `file`.
+fn number(file: &[u8], offset: u64, size: u64) -> Option<u64> {
+    let start = usize::try_from(offset).ok()?;
+    let bytes = file.get(start..start.checked_add(size as usize)?)?;
+    Some(
+        bytes
+            .iter()
+            .rev()
+            .fold(0, |value, &byte| value << 8 | u64::from(byte)),
+    )
+}

@@ -1,0 +1,92 @@
+//! Extra boot information: what firmware and loader told, in chunks (06, section 4).
+
+use sandglass_abi::boot::extra::{
+    HEADER_LEN, X86_ACPI_RSDP, X86_ACPI_RSDP_LEN, X86_FRAMEBUFFER, X86_FRAMEBUFFER_LEN,
+    X86_MEMORY_MAP, X86_MEMORY_MAP_ENTRIES, X86_MEMORY_MAP_ENTRY_LEN, X86_MEMORY_MAP_LEN,
+    X86_TSC_MHZ, X86_TSC_MHZ_LEN,
+};
+
+use super::Told;
+use crate::mem::{user, Tagged};
+use crate::Kernel;
+
+/// Pages that the chunks may take, all together.
+pub const PAGES: u64 = 1;
+
+const _: () = assert!(
+    X86_ACPI_RSDP_LEN + X86_FRAMEBUFFER_LEN + X86_MEMORY_MAP_LEN + X86_TSC_MHZ_LEN
+        <= 4096 * PAGES as usize
+);
+
+/// Bytes of all chunks.
+pub fn length(told: &Told) -> u64 {
+    let rsdp = told.rsdp.map_or(0, |_| X86_ACPI_RSDP_LEN);
+    let framebuffer = told.framebuffer.map_or(0, |_| X86_FRAMEBUFFER_LEN);
+    (rsdp + framebuffer + X86_MEMORY_MAP_LEN + X86_TSC_MHZ_LEN) as u64
+}
+
+/// Writes the chunks into the zeroed frame of RAM `frame`; `tsc_mhz` is the clock's frequency.
+pub fn write(k: &mut Kernel, frame: Tagged, told: &Told, tsc_mhz: u32) {
+    let mut page = Writer {
+        k,
+        frame,
+        offset: 0,
+    };
+    if let Some(rsdp) = told.rsdp {
+        page.header(X86_ACPI_RSDP, X86_ACPI_RSDP_LEN);
+        page.bytes(&rsdp);
+    }
+    if let Some(framebuffer) = told.framebuffer {
+        page.header(X86_FRAMEBUFFER, X86_FRAMEBUFFER_LEN);
+        page.long(framebuffer.paddr);
+        page.word(framebuffer.pitch);
+        page.word(framebuffer.width);
+        page.word(framebuffer.height);
+        page.bytes(&[framebuffer.bits_per_pixel, framebuffer.kind]);
+    }
+    page.header(X86_MEMORY_MAP, X86_MEMORY_MAP_LEN);
+    page.word((told.memory_map.len() * X86_MEMORY_MAP_ENTRY_LEN) as u32);
+    for entry in told.memory_map.iter() {
+        // The size of an entry does not count itself.
+        page.word(X86_MEMORY_MAP_ENTRY_LEN as u32 - 4);
+        page.long(entry.range.start);
+        page.long(entry.range.end.wrapping_sub(entry.range.start));
+        page.word(entry.kind);
+    }
+    let unused = X86_MEMORY_MAP_ENTRIES.saturating_sub(told.memory_map.len());
+    page.skip(unused * X86_MEMORY_MAP_ENTRY_LEN);
+    page.header(X86_TSC_MHZ, X86_TSC_MHZ_LEN);
+    page.word(tsc_mhz);
+}
+
+/// Writes little-endian numbers one behind the other.
+struct Writer<'k> {
+    k: &'k mut Kernel,
+    frame: Tagged,
+    offset: u64,
+}
+
+impl Writer<'_> {
+    fn header(&mut self, id: u64, length: usize) {
+        const { assert!(HEADER_LEN == 16) };
+        self.long(id);
+        self.long(length as u64);
+    }
+
+    fn long(&mut self, value: u64) {
+        self.bytes(&value.to_le_bytes());
+    }
+
+    fn word(&mut self, value: u32) {
+        self.bytes(&value.to_le_bytes());
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        user::fill_frame(self.k, self.frame, self.offset, bytes);
+        self.skip(bytes.len());
+    }
+
+    fn skip(&mut self, bytes: usize) {
+        self.offset = self.offset.wrapping_add(bytes as u64);
+    }
+}

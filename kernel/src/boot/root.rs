@@ -1,0 +1,520 @@
+//! The root task: its objects, its capabilities, and what it is told (06, sections 1 to 5).
+
+use core::mem::offset_of;
+
+use sandglass_abi::boot::{
+    slot, BootInfo, SlotRegion, UntypedDesc, MAX_UNTYPEDS, NO_IOMMU_LEVELS, ROOT_CNODE_RADIX,
+};
+use sandglass_abi::object::{
+    ASID_POOL_BITS, MIN_SCHED_CONTEXT_BITS, PAGING_STRUCTURE_BITS, SLOT_BITS, TCB_BITS,
+};
+use sandglass_abi::sched::{MAX_PRIORITY, ROOT_TASK_SLICE_US};
+use sandglass_abi::vspace::x86_64::{ROOT_TASK_ASID, USER_TOP_EXCLUSIVE};
+
+use super::elf::PAGE;
+use super::memory::FreeRam;
+use super::untyped::{Gaps, Pieces};
+use super::{extra, Range, Refusal, Told};
+use crate::arch::pte::{Access, Level};
+use crate::arch::Platform;
+use crate::cap::{derivation, Capability, Mapping, Slot};
+use crate::mem::region::Region;
+use crate::mem::{self, user, ControlKind, PhysAddr, Ram, Ref, Span, Tagged};
+use crate::object::asid::{self, AsidPool};
+use crate::object::irq::IRQ_SLOTS_RADIX;
+use crate::object::paging::Pml4;
+use crate::object::sched_context::SchedContext;
+use crate::object::tcb::{State, Tcb, TcbSlot, NAME_BYTES};
+use crate::object::vspace;
+use crate::time::context::{self, Parameters};
+use crate::Kernel;
+
+const PAGE_BITS: u8 = PAGE.trailing_zeros() as u8;
+const CNODE_BITS: u8 = (ROOT_CNODE_RADIX + SLOT_BITS) as u8;
+const SLOTS: u64 = 1 << ROOT_CNODE_RADIX;
+const NAME: &[u8] = b"rootserver";
+
+/// The levels of tables below the root, in the order of their capabilities; each is named by the
+/// level whose entries lead to it.
+const TABLES: [Level; 3] = [Level::Pml4, Level::Pdpt, Level::PageDirectory];
+
+/// Where everything in the root task's address space is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Plan {
+    image: Range,
+    /// All that is mapped.
+    mapped: Range,
+    tables: u64,
+}
+
+impl Plan {
+    /// Plans the address space around `image`.
+    ///
+    /// # Errors
+    /// The image leaves no room for the pages behind it below the user's top; or it has more
+    /// pages than there are slots.
+    pub fn new(image: Range) -> Result<Plan, Refusal> {
+        let behind = (2 + extra::PAGES) * PAGE;
+        let end = image.end.saturating_add(behind);
+        if end > USER_TOP_EXCLUSIVE {
+            return Err(Refusal::File(
+                "its image ends too close to the highest user address: end",
+                image.end,
+            ));
+        }
+        let mapped = Range {
+            start: image.start,
+            end,
+        };
+        let tables = TABLES.into_iter().map(|level| spans(mapped, level)).sum();
+        let plan = Plan {
+            image,
+            mapped,
+            tables,
+        };
+        let others = slot::FIRST_DYNAMIC + 1 + tables + extra::PAGES;
+        let slots = SLOTS.saturating_sub(others);
+        if plan.image_pages() > slots {
+            return Err(Refusal::TooManyPages {
+                pages: plan.image_pages(),
+                slots,
+            });
+        }
+        Ok(plan)
+    }
+
+    pub fn image_bytes(self) -> u64 {
+        self.image.end.saturating_sub(self.image.start)
+    }
+
+    fn image_pages(self) -> u64 {
+        self.image_bytes() / PAGE
+    }
+
+    fn ipc_buffer(self) -> u64 {
+        self.image.end
+    }
+
+    fn boot_info(self) -> u64 {
+        self.image.end.wrapping_add(PAGE)
+    }
+
+    fn extra(self) -> u64 {
+        self.image.end.wrapping_add(2 * PAGE)
+    }
+
+    /// Bytes of all objects but the image; the largest is the root CNode, by whose size they are
+    /// aligned.
+    fn object_bytes(self) -> u64 {
+        let pages = 1 // root table
+            + extra::PAGES
+            + 1 // ASID pool
+            + 1 // slots of the interrupts
+            + 2 // IPC buffer, boot information
+            + self.tables;
+        const { assert!(PAGING_STRUCTURE_BITS == 12 && ASID_POOL_BITS == 12) };
+        const { assert!(IRQ_SLOTS_RADIX as u32 + SLOT_BITS == 12) };
+        (1 << CNODE_BITS) + pages * PAGE + (1 << TCB_BITS) + (1 << MIN_SCHED_CONTEXT_BITS)
+    }
+}
+
+/// Number of entries of tables of `level` that `range` touches.
+fn spans(range: Range, level: Level) -> u64 {
+    let last = range.end.saturating_sub(1) >> level.entry_bits();
+    last.saturating_sub(range.start >> level.entry_bits()) + 1
+}
+
+/// The root CNode while it is filled.
+struct Slots {
+    span: Span,
+    next: u64,
+}
+
+impl Slots {
+    /// Puts `cap` into slot `i`.
+    fn put(&self, k: &Kernel, i: u64, cap: Capability) -> Option<Ref<Slot>> {
+        let slot = self.span.slot(i)?;
+        derivation::insert_origin(k, slot, cap);
+        Some(slot)
+    }
+
+    /// The next dynamic slot.
+    fn next(&mut self) -> Option<Ref<Slot>> {
+        let slot = self.span.slot(self.next)?;
+        self.next = self.next.wrapping_add(1);
+        Some(slot)
+    }
+
+    /// Puts `cap` into the next dynamic slot.
+    fn push(&mut self, k: &Kernel, cap: Capability) -> Option<Ref<Slot>> {
+        let slot = self.next()?;
+        derivation::insert_origin(k, slot, cap);
+        Some(slot)
+    }
+
+    /// The dynamic slots from `start` to the next one.
+    fn since(&self, start: u64) -> SlotRegion {
+        if start == self.next {
+            SlotRegion::EMPTY
+        } else {
+            SlotRegion {
+                start,
+                end: self.next,
+            }
+        }
+    }
+}
+
+/// The root task while it is made.
+struct RootTask {
+    plan: Plan,
+    slots: Slots,
+    root: Ref<Pml4>,
+    boot_info: Tagged,
+    regions: Regions,
+}
+
+/// Where the dynamic capabilities are.
+#[derive(Default)]
+struct Regions {
+    sched_control: SlotRegion,
+    paging: SlotRegion,
+    extra: SlotRegion,
+    frames: SlotRegion,
+    untyped: SlotRegion,
+}
+
+/// The thread of the root task, and the time that it runs on.
+struct Thread {
+    tcb: Ref<Tcb>,
+    context: Ref<SchedContext>,
+}
+
+/// What the plan has room for is there: a failure is a mistake of the kernel's.
+const UNPLANNED: Refusal = Refusal::Machine("the root task's objects are not as planned");
+
+/// Makes the root task, whose `image` is loaded, out of `memory`, gives it the rest, and makes its
+/// thread ready to run from `entry` on.
+///
+/// # Errors
+/// [`Refusal::TooLittleMemory`] if there is no room for its first objects.
+pub fn create(
+    k: &mut Kernel,
+    told: &Told,
+    plan: Plan,
+    entry: u64,
+    image: Ram,
+    memory: Memory,
+) -> Result<(), Refusal> {
+    let Memory { mut free, devices } = memory;
+    let mut objects = free.take_top(plan.object_bytes(), CNODE_BITS)?;
+    let (mut task, thread) = make(k, told, plan, image, &mut objects).ok_or(UNPLANNED)?;
+    // The crumbs between the objects and the end of their memory are given out too.
+    free.give(objects);
+    task.give_untypeds(k, devices, free);
+    task.write_boot_info(k, told);
+    start_thread(k, &task, &thread, entry);
+    Ok(())
+}
+
+/// What user level gets besides the root task's image and objects.
+pub struct Memory {
+    pub free: FreeRam,
+    pub devices: Gaps,
+}
+
+/// Makes the objects in `memory` and the capabilities to them.
+fn make(
+    k: &mut Kernel,
+    told: &Told,
+    plan: Plan,
+    image: Ram,
+    memory: &mut Ram,
+) -> Option<(RootTask, Thread)> {
+    let cnode = memory.take(k, CNODE_BITS)?.into_cnode()?;
+    let slots = Slots {
+        span: Span::of(cnode)?,
+        next: slot::FIRST_DYNAMIC,
+    };
+    let guard = 64 - ROOT_CNODE_RADIX as u8;
+    let cnode_slot = slots.put(
+        k,
+        slot::CNODE,
+        Capability::original(cnode).with_zero_guard(guard),
+    )?;
+
+    let root = memory.take(k, PAGE_BITS)?.into_table::<Pml4>(k)?;
+    let root_slot = slots.put(k, slot::VSPACE, Capability::original(root))?;
+    let pool = memory.take(k, ASID_POOL_BITS as u8)?.into_pool()?;
+    slots.put(
+        k,
+        slot::ASID_POOL,
+        Capability::original(pool).with_number(0),
+    )?;
+    let pool: Ref<AsidPool> = pool.get()?;
+    k.asids.install(0, pool);
+    asid::assign(k, root_slot, pool, ROOT_TASK_ASID as u16);
+
+    let irq_slots = memory
+        .take(k, IRQ_SLOTS_RADIX + SLOT_BITS as u8)?
+        .into_cnode()?;
+    k.irqs.set_slots(Span::of(irq_slots)?);
+    for (i, kind, data) in [
+        (slot::IRQ_CONTROL, ControlKind::IrqControl, 0),
+        (slot::ASID_CONTROL, ControlKind::AsidControl, 0),
+        (slot::IO_PORT_CONTROL, ControlKind::IoPortControl, 0),
+        (slot::DOMAIN, ControlKind::Domain, 0),
+    ] {
+        slots.put(k, i, Capability::control(kind, data))?;
+    }
+
+    let boot_info = memory.take(k, PAGE_BITS)?.into_frame();
+    let buffer = memory.take(k, PAGE_BITS)?.into_frame();
+    let extra = memory.take(k, PAGE_BITS)?.into_frame();
+    let mut task = RootTask {
+        plan,
+        slots,
+        root: root.get()?,
+        boot_info,
+        regions: Regions::default(),
+    };
+
+    let first = task.slots.next;
+    task.slots
+        .push(k, Capability::control(ControlKind::SchedControl, 0))?;
+    task.regions.sched_control = task.slots.since(first);
+    task.make_tables(k, memory)?;
+
+    let boot_info_cap = task.map(k, boot_info, plan.boot_info())?;
+    task.slots.put(k, slot::BOOT_INFO_FRAME, boot_info_cap)?;
+    let buffer_cap = task.map(k, buffer, plan.ipc_buffer())?;
+    let buffer_slot = task.slots.put(k, slot::IPC_BUFFER, buffer_cap)?;
+
+    let first = task.slots.next;
+    let extra_cap = task.map(k, extra, plan.extra())?;
+    task.slots.push(k, extra_cap)?;
+    task.regions.extra = task.slots.since(first);
+    extra::write(k, extra, told, k.machine.ticks_per_us() as u32);
+
+    task.map_image(k, image)?;
+    let thread = make_thread(k, &task, memory, [cnode_slot, root_slot, buffer_slot])?;
+    Some((task, thread))
+}
+
+/// Makes the thread with its copies of the capabilities to its CSpace, VSpace and IPC buffer, and
+/// its scheduling context.
+fn make_thread(
+    k: &mut Kernel,
+    task: &RootTask,
+    memory: &mut Ram,
+    sources: [Ref<Slot>; 3],
+) -> Option<Thread> {
+    let word = memory
+        .take(k, TCB_BITS as u8)?
+        .into_object(k, Tcb::new(0))?;
+    task.slots.put(k, slot::TCB, Capability::original(word))?;
+    let tcb: Ref<Tcb> = word.get()?;
+    let word = memory
+        .take(k, MIN_SCHED_CONTEXT_BITS as u8)?
+        .into_sched_context(k)?;
+    task.slots
+        .put(k, slot::SCHED_CONTEXT, Capability::original(word))?;
+    let context = word.get()?;
+    let targets = [TcbSlot::CSpace, TcbSlot::VSpace, TcbSlot::Buffer];
+    for (source, target) in sources.into_iter().zip(targets) {
+        derivation::insert_copy(k, source, mem::tcb_slot(tcb, target), source.at(k).cap());
+    }
+    Some(Thread { tcb, context })
+}
+
+/// Sets the thread up (06, section 1.1) and makes it ready.
+fn start_thread(k: &Kernel, task: &RootTask, thread: &Thread, entry: u64) {
+    let Thread { tcb, context } = *thread;
+    let thread = tcb.at(k);
+    let mut name = [0; NAME_BYTES];
+    for (place, &letter) in name.iter_mut().zip(NAME) {
+        *place = letter;
+    }
+    thread.set_name(name);
+    thread.set_priority(MAX_PRIORITY);
+    thread.set_max_controlled_priority(MAX_PRIORITY);
+    thread.set_buffer_address(task.plan.ipc_buffer());
+    thread.context().start(entry, task.plan.boot_info());
+    thread.set_state(State::Running);
+    let slice = k.constants.ticks(ROOT_TASK_SLICE_US);
+    let parameters = Parameters {
+        budget: slice,
+        period: slice,
+        max_refills: 2,
+        badge: 0,
+        sporadic: false,
+    };
+    context::configure(k, context, parameters);
+    context::bind_thread(k, context, tcb);
+}
+
+impl RootTask {
+    /// Makes and installs the tables for everything that is mapped.
+    fn make_tables(&mut self, k: &mut Kernel, memory: &mut Ram) -> Option<()> {
+        let first = self.slots.next;
+        for level in TABLES {
+            let size = 1u64 << level.entry_bits();
+            let mut vaddr = self.plan.mapped.start & !(size - 1);
+            for _ in 0..spans(self.plan.mapped, level) {
+                let region = memory.take(k, PAGE_BITS)?;
+                let word = make_table(k, region, level)?;
+                let parent = vspace::table(k, self.root.at(k).as_ref(), vaddr, level).ok()?;
+                parent.set_table(level.index(vaddr), mem::table(word)?, 0);
+                let mapping = Mapping {
+                    asid: ROOT_TASK_ASID as u16,
+                    vaddr,
+                };
+                self.slots
+                    .push(k, Capability::original(word).with_mapping(Some(mapping)))?;
+                vaddr = vaddr.wrapping_add(size);
+            }
+        }
+        self.regions.paging = self.slots.since(first);
+        Some(())
+    }
+
+    /// Maps the frame at `vaddr`; returns its capability.
+    fn map(&self, k: &Kernel, frame: Tagged, vaddr: u64) -> Option<Capability> {
+        let level = Level::PageTable;
+        let table = vspace::table(k, self.root.at(k).as_ref(), vaddr, level).ok()?;
+        let access = Access {
+            user: true,
+            write: true,
+        };
+        table.set_page(level, level.index(vaddr), frame.address(), access, 0);
+        let mapping = Mapping {
+            asid: ROOT_TASK_ASID as u16,
+            vaddr,
+        };
+        Some(Capability::original(frame).with_mapping(Some(mapping)))
+    }
+
+    /// Maps the image, page by page.
+    fn map_image(&mut self, k: &Kernel, mut image: Ram) -> Option<()> {
+        let first = self.slots.next;
+        let mut vaddr = self.plan.image.start;
+        for _ in 0..self.plan.image_pages() {
+            let frame = image.take_frame(PAGE_BITS)?;
+            let cap = self.map(k, frame, vaddr)?;
+            self.slots.push(k, cap)?;
+            vaddr = vaddr.wrapping_add(PAGE);
+        }
+        self.regions.frames = self.slots.since(first);
+        Some(())
+    }
+
+    /// Gives the task all memory that is left: devices, then RAM. What exceeds the boot
+    /// information or the slots is lost (06, section 2).
+    fn give_untypeds(&mut self, k: &mut Kernel, devices: Gaps, mut free: FreeRam) {
+        let first = self.slots.next;
+        for piece in devices.flat_map(Pieces::of) {
+            if self.untypeds(first) < MAX_UNTYPEDS as u64 {
+                let Some(slot) = self.slots.next() else { break };
+                let region = Region::device(PhysAddr::new(piece.start), piece.bits);
+                derivation::insert_origin(k, slot, Capability::original(region.into_untyped()));
+                slot.at(k).set_watermark(1 << piece.bits);
+                self.describe(k, first, piece.start, piece.bits, true);
+            }
+        }
+        for mut ram in free.drain() {
+            for piece in Pieces::of(Range {
+                start: ram.start(),
+                end: ram.end(),
+            }) {
+                ram = ram.split(piece.start).1;
+                if self.untypeds(first) < MAX_UNTYPEDS as u64 {
+                    let Some(slot) = self.slots.next() else { break };
+                    if ram.give_untyped(k, piece.bits, slot) {
+                        self.describe(k, first, piece.start, piece.bits, false);
+                    }
+                }
+            }
+        }
+        self.regions.untyped = self.slots.since(first);
+    }
+
+    /// Number of untypeds so far, of which the first is in slot `first`.
+    fn untypeds(&self, first: u64) -> u64 {
+        self.slots.next.saturating_sub(first)
+    }
+
+    /// Describes the untyped memory in the last slot that was used.
+    fn describe(&self, k: &mut Kernel, first: u64, start: u64, bits: u8, device: bool) {
+        let i = self.untypeds(first).saturating_sub(1);
+        let entry = offset_of!(BootInfo, untyped_list) as u64 + i * size_of::<UntypedDesc>() as u64;
+        self.tell(
+            k,
+            entry + offset_of!(UntypedDesc, paddr) as u64,
+            &start.to_le_bytes(),
+        );
+        self.tell(
+            k,
+            entry + offset_of!(UntypedDesc, size_bits) as u64,
+            &[bits],
+        );
+        self.tell(
+            k,
+            entry + offset_of!(UntypedDesc, is_device) as u64,
+            &[device.into()],
+        );
+    }
+
+    fn write_boot_info(&self, k: &mut Kernel, told: &Told) {
+        let Regions {
+            sched_control,
+            paging,
+            extra,
+            frames,
+            untyped,
+        } = self.regions;
+        let empty = SlotRegion {
+            start: self.slots.next,
+            end: SLOTS,
+        };
+        let numbers = [
+            (offset_of!(BootInfo, extra_len), extra::length(told)),
+            (offset_of!(BootInfo, num_nodes), 1),
+            (offset_of!(BootInfo, num_io_pt_levels), NO_IOMMU_LEVELS),
+            (offset_of!(BootInfo, ipc_buffer), self.plan.ipc_buffer()),
+            (
+                offset_of!(BootInfo, init_thread_cnode_size_bits),
+                ROOT_CNODE_RADIX.into(),
+            ),
+        ];
+        for (offset, number) in numbers {
+            self.tell(k, offset as u64, &number.to_le_bytes());
+        }
+        let regions = [
+            (offset_of!(BootInfo, empty), empty),
+            (offset_of!(BootInfo, user_image_frames), frames),
+            (offset_of!(BootInfo, user_image_paging), paging),
+            (offset_of!(BootInfo, extra_bi_pages), extra),
+            (offset_of!(BootInfo, sched_control), sched_control),
+            (offset_of!(BootInfo, untyped), untyped),
+        ];
+        for (offset, region) in regions {
+            self.tell(k, offset as u64, &region.start.to_le_bytes());
+            self.tell(k, offset as u64 + 8, &region.end.to_le_bytes());
+        }
+    }
+
+    /// Writes `bytes` at `offset` of the boot-information page.
+    fn tell(&self, k: &mut Kernel, offset: u64, bytes: &[u8]) {
+        user::fill_frame(k, self.boot_info, offset, bytes);
+    }
+}
+
+/// Makes a table of the kind to which entries of `level` lead.
+fn make_table(k: &mut Kernel, region: Region, level: Level) -> Option<Tagged> {
+    use crate::object::paging::{PageDirectory, PageTable, Pdpt};
+    match level {
+        Level::Pml4 => region.into_table::<Pdpt>(k),
+        Level::Pdpt => region.into_table::<PageDirectory>(k),
+        Level::PageDirectory | Level::PageTable => region.into_table::<PageTable>(k),
+    }
+}
