@@ -9,6 +9,7 @@
 //! component with that of its [`Environment`]; both without a stack (ABI 06 §3).
 
 use crate::boot::BootInfo;
+use crate::cap::Frame;
 use crate::env::Environment;
 use crate::thread_block::{IpcBuffer, TlsImage};
 use crate::{console, exit, println, sys};
@@ -34,9 +35,11 @@ macro_rules! entry {
             pub const STACK_BYTES: usize = $stack;
             const _: () = assert!(STACK_BYTES % 16 == 0, "the stack's size is not a multiple of 16");
 
+            /// The first page is unmapped, so that an overflow is a fault.
             #[repr(C, align(4096))]
-            pub struct Stack([u8; STACK_BYTES]);
-            pub static mut STACK: Stack = Stack([0; STACK_BYTES]);
+            pub struct Stack([u8; $crate::entry::GUARD_BYTES], [u8; STACK_BYTES]);
+            pub static mut STACK: Stack =
+                Stack([0; $crate::entry::GUARD_BYTES], [0; STACK_BYTES]);
             static mut HEAP: [u8; $heap] = [0; $heap];
             pub static mut THREAD_AREA: $crate::entry::MainThreadArea =
                 $crate::entry::MainThreadArea::new();
@@ -57,7 +60,12 @@ macro_rules! entry {
             // SAFETY: `_start` runs once, on the first thread, with the kernel's or the loader's
             // argument.
             unsafe {
-                $crate::entry::run(argument, &raw mut __sandglass_entry::THREAD_AREA, $main)
+                $crate::entry::run(
+                    argument,
+                    &raw mut __sandglass_entry::THREAD_AREA,
+                    &raw const __sandglass_entry::STACK as u64,
+                    $main,
+                )
             }
         }
 
@@ -66,7 +74,7 @@ macro_rules! entry {
             ".globl _start",
             ".type _start, @function",
             "_start:",
-            "lea rsp, [rip + {stack} + {size}]",
+            "lea rsp, [rip + {stack} + {guard} + {size}]",
             "xor ebp, ebp",
             "call {start}",
             "ud2",
@@ -77,7 +85,11 @@ macro_rules! entry {
             "rust_eh_personality:",
             "_Unwind_Resume:",
             "ud2",
+            // For the loader of a component.
+            ".globl __sandglass_stack_guard",
+            ".set __sandglass_stack_guard, {stack}",
             ".text",
+            guard = const $crate::entry::GUARD_BYTES,
             stack = sym __sandglass_entry::STACK,
             size = const __sandglass_entry::STACK_BYTES,
             start = sym __sandglass_start,
@@ -85,6 +97,9 @@ macro_rules! entry {
         $crate::memory_functions!("");
     };
 }
+
+/// Bytes below the stack of the first thread that are not mapped: a page.
+pub const GUARD_BYTES: usize = 4096;
 
 /// What a program's `main` takes.
 pub trait Argument: Copy {
@@ -94,7 +109,10 @@ pub trait Argument: Copy {
 
     fn ipc_buffer(self) -> *mut IpcBuffer;
 
-    /// Where `println!` and `exit` go.
+    /// Unmaps the page at `guard`, unless the loader left it unmapped.
+    fn protect_stack(self, guard: u64);
+
+    /// Where `println!` goes.
     fn set_up_console(self);
 }
 
@@ -106,6 +124,16 @@ impl Argument for &'static BootInfo {
 
     fn ipc_buffer(self) -> *mut IpcBuffer {
         self.raw().ipc_buffer as *mut IpcBuffer
+    }
+
+    fn protect_stack(self, guard: u64) {
+        // The frames of the image are in the order of its pages (ABI 06 §3).
+        let page = (guard - image_start()) / GUARD_BYTES as u64;
+        let frames = self.user_image_frames();
+        if page < frames.len() {
+            // Without it the program is as right as with it.
+            let _ = Frame::at(frames.start + page).unmap();
+        }
     }
 
     fn set_up_console(self) {}
@@ -120,6 +148,8 @@ impl Argument for &'static Environment {
     fn ipc_buffer(self) -> *mut IpcBuffer {
         self.ipc_buffer_address() as *mut IpcBuffer
     }
+
+    fn protect_stack(self, _guard: u64) {}
 
     fn set_up_console(self) {
         console::set_output(self.console());
@@ -178,10 +208,12 @@ impl MainThreadArea {
 /// Sets up the first thread and runs `main`.
 ///
 /// # Safety
-/// Must be called once, by `_start`, with its argument; `area` must be used by nothing else.
+/// Must be called once, by `_start`, with its argument; `area` and the page at `stack_guard` must
+/// be used by nothing else.
 pub unsafe fn run<A: Argument, T: Termination>(
     word: u64,
     area: *mut MainThreadArea,
+    stack_guard: u64,
     main: fn(A) -> T,
 ) -> ! {
     // SAFETY: the caller's promise. FS is set to a thread block before anything uses it.
@@ -191,6 +223,7 @@ pub unsafe fn run<A: Argument, T: Termination>(
         let fits = image.area_len() <= MainThreadArea::SIZE && image.area_align() <= 64;
         let image = if fits { image } else { TlsImage::EMPTY };
         sys::set_tls_base(image.init_area(area.cast(), argument.ipc_buffer()));
+        argument.protect_stack(stack_guard);
         argument.set_up_console();
         assert!(
             fits,
@@ -208,12 +241,18 @@ pub fn panicked(info: &core::panic::PanicInfo<'_>) -> ! {
     exit::exit(exit::PANIC_STATUS)
 }
 
+extern "C" {
+    /// The ELF header in memory, at the start of the image; defined by the linker.
+    static __ehdr_start: u8;
+}
+
+/// Address of the first page of the program's image.
+fn image_start() -> u64 {
+    &raw const __ehdr_start as u64
+}
+
 /// The program's thread-local variables, as its program headers describe them.
 pub fn tls_image() -> TlsImage {
-    extern "C" {
-        /// The ELF header in memory; defined by the linker.
-        static __ehdr_start: u8;
-    }
     const PT_TLS: u32 = 7;
     // SAFETY: the linker places the headers of a static executable at the start of its first
     // segment; offsets are those of the ELF64 format.

@@ -12,6 +12,9 @@ use sandglass_abi::vspace::x86_64::HIGHEST_PAGE;
 /// Bytes of a page.
 pub const PAGE: u64 = 4096;
 
+/// The symbol that [`entry!`](crate::entry) defines for the page below the stack.
+const STACK_GUARD_SYMBOL: &str = "__sandglass_stack_guard";
+
 /// A program image, checked: static, position-dependent, for x86_64, inside user addresses.
 #[derive(Clone, Debug)]
 pub struct Image<'a> {
@@ -109,7 +112,11 @@ impl<'a> Image<'a> {
                 });
             }
         }
-        Self::plan(bytes, elf.ehdr.e_entry, segments)
+        let mut image = Self::plan(bytes, elf.ehdr.e_entry, segments)?;
+        if let Some(guard) = stack_guard(&elf) {
+            image.pages.retain(|page| page.vaddr != guard);
+        }
+        Ok(image)
     }
 
     fn plan(bytes: &'a [u8], entry: u64, segments: Vec<Segment>) -> Result<Self, ImageError> {
@@ -183,6 +190,19 @@ impl<'a> Image<'a> {
             }
         }
     }
+}
+
+/// Address of the page that a program of this runtime wants to have unmapped, below its stack.
+fn stack_guard(elf: &ElfBytes<'_, LittleEndian>) -> Option<u64> {
+    let (symbols, names) = elf.symbol_table().ok()??;
+    symbols
+        .iter()
+        .find(|symbol| {
+            names
+                .get(symbol.st_name as usize)
+                .is_ok_and(|name| name == STACK_GUARD_SYMBOL)
+        })
+        .map(|symbol| symbol.st_value)
 }
 
 impl Segment {

@@ -26,11 +26,37 @@ impl Service {
     /// being handled is then abandoned halfway. What `handle` changes must therefore be right at
     /// any moment, as if another thread looked (atomics, or data that the next request resets).
     pub fn serve(self, mut handle: impl FnMut(Received) -> Message) -> ! {
-        let mut request = nb_send_recv(self.ready, Message::EMPTY, self.endpoint, self.reply);
-        loop {
-            let answer = handle(request);
-            request = self.reply.reply_recv(self.endpoint, answer);
-        }
+        wait_first(&self, &mut handle)
+    }
+}
+
+/// The wait that a timeout handler can repeat: to the compiler's ignorance, this system call may
+/// return several times.
+///
+/// So the frame of this function must stay as it is while requests are handled. It does: it holds
+/// what is live here (two references), and everything else happens in frames below it. Hence the
+/// two functions, neither of which may be inlined; a function that does not return is never
+/// called by a jump that gives up its caller's frame.
+#[inline(never)]
+fn wait_first<H: FnMut(Received) -> Message>(service: &Service, handle: &mut H) -> ! {
+    let request = nb_send_recv(
+        service.ready,
+        Message::EMPTY,
+        service.endpoint,
+        service.reply,
+    );
+    handle_requests(service, handle, request)
+}
+
+#[inline(never)]
+fn handle_requests<H: FnMut(Received) -> Message>(
+    service: &Service,
+    handle: &mut H,
+    mut request: Received,
+) -> ! {
+    loop {
+        let answer = handle(request);
+        request = service.reply.reply_recv(service.endpoint, answer);
     }
 }
 

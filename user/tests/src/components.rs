@@ -25,6 +25,7 @@ mod request {
     pub const SUM: u64 = 2;
     pub const MEMORY: u64 = 3;
     pub const SPIN: u64 = 4;
+    pub const OVERFLOW: u64 = 5;
 }
 
 const SERVER_PRIORITY: u8 = 200;
@@ -38,6 +39,7 @@ struct Server {
     context: SchedContext,
     checkpoint: Checkpoint,
     timeouts: Endpoint,
+    faults: Endpoint,
     shared: Region,
 }
 
@@ -56,6 +58,9 @@ pub fn run(suite: &mut Suite, bench: &mut Bench) {
     suite.run("components::a_timeout_handler_rolls_it_back", || {
         roll_back(server.as_ref().ok_or("it did not start")?, bench)
     });
+    suite.run("components::an_overflowing_stack_is_a_fault", || {
+        overflow(server.as_ref().ok_or("it did not start")?, bench)
+    });
 }
 
 fn bad_image(bench: &mut Bench) -> TestResult {
@@ -70,6 +75,7 @@ fn start_server(bench: &mut Bench) -> Result<Server, Failure> {
     let process = &mut bench.process;
     let endpoint = process.resources.endpoint()?;
     let timeouts = process.resources.endpoint()?;
+    let faults = process.resources.endpoint()?;
     let reply = process.resources.reply()?;
     let ready = process.resources.notification()?;
     let shared = process.space.map_new(&mut process.resources, 2 * 4096)?;
@@ -90,6 +96,7 @@ fn start_server(bench: &mut Bench) -> Result<Server, Failure> {
     component.set_parameter("number", 12345)?;
     let params = ThreadParams {
         timeout_handler: Some(timeouts),
+        fault_handler: Some(faults),
         ..ThreadParams::new(SERVER_PRIORITY, context)
     };
     component.configure(process, params)?;
@@ -104,6 +111,7 @@ fn start_server(bench: &mut Bench) -> Result<Server, Failure> {
         context,
         checkpoint,
         timeouts,
+        faults,
         shared,
     })
 }
@@ -183,6 +191,29 @@ fn roll_back(server: &Server, bench: &mut Bench) -> TestResult {
         ensure_eq!(answer.word(0), now);
         ensure_eq!(ANSWERS.load(Ordering::SeqCst), round - 1);
     }
+    client.tcb().suspend()?;
+    Ok(())
+}
+
+fn overflow(server: &Server, bench: &mut Bench) -> TestResult {
+    const WRITE: u64 = 1 << 1;
+    let context = bench.context(FULL)?;
+    let endpoint = server.endpoint;
+    let client = Thread::spawn(
+        &mut bench.process,
+        ThreadParams::new(100, context),
+        move || {
+            endpoint.call(Message::new(request::OVERFLOW, []));
+        },
+    )?;
+    let reply = bench.process.resources.reply()?;
+    let received = server.faults.recv(reply);
+    let fault = Fault::decode(&received.message).ok_or("no fault")?;
+    ensure!(
+        matches!(fault, Fault::Memory { address, status, .. }
+            if address > 0x40_0000 && status & WRITE != 0),
+        "{fault:?}"
+    );
     client.tcb().suspend()?;
     Ok(())
 }

@@ -19,6 +19,7 @@ mod request {
     pub const SUM: u64 = 2;
     pub const MEMORY: u64 = 3;
     pub const SPIN: u64 = 4;
+    pub const OVERFLOW: u64 = 5;
 }
 
 fn main(environment: &'static Environment) {
@@ -46,6 +47,16 @@ fn main(environment: &'static Environment) {
             // SAFETY: as above. The handler of this server's timeout reads it.
             unsafe { counter.write_volatile(counter.read_volatile() + 1) }
         },
+        request::OVERFLOW => Message::new(0, [overflow(0)]),
         other => Message::new(other, []),
     })
+}
+
+/// Uses stack until there is none.
+fn overflow(depth: u64) -> u64 {
+    let frame = [core::hint::black_box(depth); 32];
+    if depth == u64::MAX {
+        return 0;
+    }
+    core::hint::black_box(overflow(depth + 1)) + frame[0]
 }
