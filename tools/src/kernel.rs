@@ -19,6 +19,8 @@ const CODE_GENERATION: &[&str] = &[
     "-Ccode-model=kernel",
     "-Cjump-tables=no",
     "-Cforce-frame-pointers=no",
+    // With RELRO, calls of `memcpy` and its kin would go through the global offset table.
+    "-Crelro-level=off",
 ];
 
 /// An architecture that the kernel runs on.

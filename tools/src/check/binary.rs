@@ -14,7 +14,16 @@ use iced_x86::{
 use object::{Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind};
 
 /// Functions that may hold a trap instruction (`ud2`, `int3`, `int`), by the end of their path.
-const MAY_TRAP: &[&str] = &[];
+/// They end with a jump into the exit code, behind which the compiler puts a trap; nothing else
+/// in them may be one.
+const MAY_TRAP: &[&str] = &[
+    "arch::x86_64::entry::act",
+    "arch::x86_64::entry::leave",
+    "arch::x86_64::entry::on_kernel_vector",
+    "arch::x86_64::entry::on_system_call",
+    "arch::x86_64::entry::on_vector",
+    "arch::x86_64::start::start",
+];
 
 /// A function: the code from one symbol to its end.
 #[derive(Debug, Clone)]
@@ -96,7 +105,10 @@ impl Binary {
             };
             self.add_stray(covered, slice(covered, start));
             let decoder = Decoder::with_ip(64, slice(start, end), start, DecoderOptions::NONE);
-            let code = decoder.into_iter().collect();
+            let mut code: Vec<Instruction> = decoder.into_iter().collect();
+            if *size == 0 {
+                drop_padding(&mut code);
+            }
             self.functions.push(Function {
                 name: name.clone(),
                 start,
@@ -142,6 +154,25 @@ impl Binary {
             }
         }
         findings
+    }
+}
+
+/// Removes the `int3` that fill the space after the last instruction, which never continues into
+/// them.
+fn drop_padding(code: &mut Vec<Instruction>) {
+    let is_filler = |instruction: &Instruction| instruction.mnemonic() == Mnemonic::Int3;
+    let end = code
+        .iter()
+        .rposition(|instruction| !is_filler(instruction))
+        .map_or(0, |last| last + 1);
+    let ends = code[..end].last().is_some_and(|last| {
+        matches!(
+            last.flow_control(),
+            FlowControl::Return | FlowControl::UnconditionalBranch
+        )
+    });
+    if ends {
+        code.truncate(end);
     }
 }
 
@@ -196,20 +227,32 @@ pub fn indirect_branches(binary: &Binary) -> Vec<String> {
     })
 }
 
-/// Trap instructions outside of the named functions.
+/// Trap instructions, but for those behind a jump at the end of a named function.
 pub fn trap_instructions(binary: &Binary) -> Vec<String> {
-    binary.find(|function, instruction| {
-        let traps = matches!(
-            instruction.mnemonic(),
-            Mnemonic::Ud0
-                | Mnemonic::Ud1
-                | Mnemonic::Ud2
-                | Mnemonic::Int3
-                | Mnemonic::Int
-                | Mnemonic::Int1
-        );
-        traps && !MAY_TRAP.iter().any(|name| function.name.ends_with(name))
-    })
+    let mut findings = Vec::new();
+    for function in &binary.functions {
+        let named = MAY_TRAP.iter().any(|name| function.name.ends_with(name));
+        let mut behind_jump = false;
+        for instruction in &function.code {
+            if is_trap(instruction) && !(named && behind_jump) {
+                findings.push(function.at(instruction));
+            }
+            behind_jump = instruction.flow_control() == FlowControl::UnconditionalBranch;
+        }
+    }
+    findings
+}
+
+fn is_trap(instruction: &Instruction) -> bool {
+    matches!(
+        instruction.mnemonic(),
+        Mnemonic::Ud0
+            | Mnemonic::Ud1
+            | Mnemonic::Ud2
+            | Mnemonic::Int3
+            | Mnemonic::Int
+            | Mnemonic::Int1
+    )
 }
 
 #[cfg(test)]
@@ -253,6 +296,32 @@ pub(super) mod tests {
         let findings = trap_instructions(&binary(&[("f", &[RET]), ("g", &[0x0f, 0x0b])]));
         assert_eq!(findings, ["g at 0x1001: ud2"]);
         assert_eq!(trap_instructions(&binary(&[("f", &[0xcc, RET])])).len(), 1);
+    }
+
+    #[test]
+    fn a_named_function_may_trap_behind_its_jump_only() {
+        let name = "sandglass_kernel::arch::x86_64::entry::leave";
+        let behind_jump = [0xeb, 0xf0, 0x0f, 0x0b];
+        let on_a_path = [0x90, 0x0f, 0x0b];
+        assert_eq!(trap_instructions(&binary(&[(name, &behind_jump)])), [""; 0]);
+        assert_eq!(
+            trap_instructions(&binary(&[("other", &behind_jump)])).len(),
+            1
+        );
+        assert_eq!(trap_instructions(&binary(&[(name, &on_a_path)])).len(), 1);
+    }
+
+    #[test]
+    fn what_fills_the_space_after_a_label_is_no_trap() {
+        let label = |code: &[u8]| {
+            let mut binary = Binary::default();
+            let symbols = BTreeMap::from([(0x1000, ("f".to_owned(), 0))]);
+            binary.add_section(0x1000, code, &symbols);
+            trap_instructions(&binary).len()
+        };
+        assert_eq!(label(&[RET, 0xcc, 0xcc]), 0);
+        assert_eq!(label(&[0x90, 0xcc]), 1);
+        assert_eq!(label(&[0xcc, RET]), 1);
     }
 
     #[test]
