@@ -14,6 +14,8 @@ mod list;
 mod memory;
 mod refusal;
 mod root;
+#[cfg(test)]
+mod tests;
 mod untyped;
 
 pub use found::{

@@ -1,0 +1,334 @@
+//! The boot on the hosted machine: what is refused, and what the root task finds.
+
+use std::boxed::Box;
+use std::vec;
+use std::vec::Vec;
+
+use sandglass_abi::boot::slot;
+use sandglass_abi::sched::MAX_PRIORITY;
+
+use super::elf::Program;
+use super::Refusal;
+use crate::arch::hosted::boot;
+use crate::arch::{Machine, Register};
+use crate::event::Next;
+use crate::Kernel;
+
+const VADDR: u64 = 0x40_0000;
+const MEMORY: usize = 8 << 20;
+const PAGE: u64 = 4096;
+
+/// A program header.
+#[derive(Clone, Copy)]
+struct Header {
+    kind: u32,
+    vaddr: u64,
+    bytes: &'static [u8],
+    memory: u64,
+}
+
+const TEXT: Header = Header {
+    kind: 1,
+    vaddr: VADDR,
+    bytes: b"text",
+    memory: 0x1100,
+};
+const DATA: Header = Header {
+    kind: 1,
+    vaddr: VADDR + 0x3000,
+    bytes: b"data",
+    memory: 8,
+};
+
+/// An executable with these program headers; their contents follow in order.
+fn elf(headers: &[Header]) -> Vec<u8> {
+    let mut file = vec![0; 64];
+    let mut contents: Vec<u8> = vec![];
+    let start = 64 + 56 * headers.len() as u64;
+    for header in headers {
+        let mut bytes = [0u8; 56];
+        let offset = start + contents.len() as u64;
+        let length = header.bytes.len() as u64;
+        for (at, value) in [
+            (8, offset),
+            (16, header.vaddr),
+            (32, length),
+            (40, header.memory),
+            (48, PAGE),
+        ] {
+            bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
+        }
+        bytes[..4].copy_from_slice(&header.kind.to_le_bytes());
+        file.extend(bytes);
+        contents.extend(header.bytes);
+    }
+    file[..6].copy_from_slice(b"\x7fELF\x02\x01");
+    put(&mut file, 16, &2u16.to_le_bytes());
+    put(&mut file, 18, &62u16.to_le_bytes());
+    put(&mut file, 24, &VADDR.to_le_bytes());
+    put(&mut file, 32, &64u64.to_le_bytes());
+    put(&mut file, 54, &56u16.to_le_bytes());
+    put(&mut file, 56, &(headers.len() as u16).to_le_bytes());
+    file.extend(contents);
+    file
+}
+
+fn put(file: &mut [u8], at: usize, bytes: &[u8]) {
+    file[at..at + bytes.len()].copy_from_slice(bytes);
+}
+
+/// The executable `elf(&[TEXT, DATA])` with other bytes at one place.
+fn spoilt(at: usize, bytes: &[u8]) -> Vec<u8> {
+    let mut file = elf(&[TEXT, DATA]);
+    put(&mut file, at, bytes);
+    file
+}
+
+#[track_caller]
+fn refused(file: &[u8], complaint: &str) {
+    match Program::parse(file) {
+        Err(Refusal::File(what, _)) => assert!(what.contains(complaint), "{what}"),
+        other => panic!("{other:?} instead of `{complaint}`"),
+    }
+    assert!(boot(Machine::new(MEMORY, 1000), file).is_err());
+}
+
+#[test]
+fn what_is_no_program_for_this_machine_is_refused() {
+    refused(b"", "too short");
+    refused(b"#!/bin/sh\n", "not an ELF file");
+    refused(&elf(&[TEXT])[..40], "too short");
+    refused(&spoilt(4, &[1]), "64-bit");
+    refused(&spoilt(5, &[2]), "little-endian");
+    refused(&spoilt(18, &[183]), "another machine");
+    refused(&spoilt(16, &[1]), "not executable");
+}
+
+#[test]
+fn claims_of_the_file_are_checked() {
+    let most = u64::MAX.to_le_bytes();
+    let second = 64 + 56;
+    refused(&spoilt(32, &most), "outside of the file");
+    refused(&spoilt(32, &0x1000u64.to_le_bytes()), "outside of the file");
+    refused(&spoilt(54, &[55, 0]), "shorter than 56");
+    refused(&spoilt(56, &[0, 0]), "between 1 and 64");
+    refused(&spoilt(56, &[0xff, 0xff]), "between 1 and 64");
+    refused(&spoilt(second + 8, &most), "outside of the file");
+    refused(
+        &spoilt(second + 8, &0x1000u64.to_le_bytes()),
+        "outside of the file",
+    );
+    refused(
+        &spoilt(second + 40, &2u64.to_le_bytes()),
+        "more bytes in the file",
+    );
+    refused(&spoilt(second + 16, &most), "highest user address");
+    refused(
+        &spoilt(second + 16, &0x7fff_ffff_f000u64.to_le_bytes()),
+        "highest user address",
+    );
+    refused(
+        &spoilt(second + 16, &(VADDR + 0x1000).to_le_bytes()),
+        "overlap",
+    );
+    refused(
+        &spoilt(64 + 16, &(VADDR + 8).to_le_bytes()),
+        "page boundary",
+    );
+    refused(&spoilt(24, &(VADDR + 0x4000).to_le_bytes()), "entry point");
+    refused(&spoilt(24, &(VADDR - 1).to_le_bytes()), "entry point");
+    refused(
+        &elf(&[Header {
+            memory: 0,
+            bytes: b"",
+            ..TEXT
+        }]),
+        "nothing to load",
+    );
+}
+
+/// Behind the image there must be room for the pages that the kernel adds.
+#[test]
+fn an_image_at_the_end_of_user_memory_is_refused() {
+    let top = 0x7fff_ffff_f000u64;
+    for pages in 1..5 {
+        let vaddr = top - pages * PAGE;
+        let mut file = elf(&[Header { vaddr, ..DATA }]);
+        put(&mut file, 24, &vaddr.to_le_bytes());
+        assert!(Program::parse(&file).is_ok());
+        assert_eq!(boot(Machine::new(MEMORY, 1000), &file).is_ok(), pages == 4);
+    }
+}
+
+/// Headers that are not loaded count for the extent of the image (06, section 3).
+#[test]
+fn every_header_extends_the_image() {
+    let notes = Header {
+        kind: 4,
+        vaddr: VADDR + 0x5000,
+        bytes: b"",
+        memory: 0x1001,
+    };
+    let file = elf(&[TEXT, notes]);
+    let program = Program::parse(&file).unwrap();
+    assert_eq!(
+        (program.image.start, program.image.end),
+        (VADDR, VADDR + 0x7000)
+    );
+    assert_eq!(program.segments().count(), 1);
+}
+
+#[test]
+fn what_does_not_fit_is_refused_with_the_numbers() {
+    let wide = |memory| elf(&[Header { memory, ..TEXT }]);
+    let slots = 8192 - 16 - 1 - 1;
+    // 31 MiB need 16 page tables and two tables above.
+    let fits = slots - 18;
+    let machine = || Machine::new(64 << 20, 1000);
+    match boot(machine(), &wide((fits + 1) * PAGE)) {
+        Err(refusal) => {
+            assert_eq!(
+                refusal,
+                Refusal::TooManyPages {
+                    pages: fits + 1,
+                    slots: fits
+                }
+            );
+        }
+        Ok(_) => panic!("an image of {} pages was accepted", fits + 1),
+    }
+    assert!(boot(machine(), &wide(fits * PAGE)).is_ok());
+    match boot(Machine::new(MEMORY, 1000), &wide(8 << 20)) {
+        Err(Refusal::TooLittleMemory { needed, available }) => {
+            assert!(needed == 8 << 20 && available < 6 << 20);
+        }
+        Err(other) => panic!("{other:?}"),
+        Ok(_) => panic!("8 MiB were loaded into less"),
+    }
+}
+
+/// The root task's view of its memory.
+struct View {
+    kernel: Box<Kernel>,
+    info: Vec<u8>,
+}
+
+impl View {
+    fn boot(file: &[u8]) -> View {
+        let (kernel, next) = boot(Machine::new(MEMORY, 1000), file).unwrap();
+        let Next::Thread(thread) = next else {
+            panic!("nobody runs")
+        };
+        let context = thread.at(&kernel).context();
+        assert_eq!(context.get(Register::NextIp), VADDR);
+        assert_eq!(context.get(Register::Rflags), 0x202);
+        assert_eq!(context.get(Register::Rsp), 0);
+        assert_eq!(thread.at(&kernel).priority(), MAX_PRIORITY);
+        let info = context.get(Register::Rdi);
+        let mut view = View {
+            kernel,
+            info: vec![],
+        };
+        view.info = view.page(info);
+        view
+    }
+
+    /// The page at `vaddr`, found as the processor finds it.
+    fn page(&self, vaddr: u64) -> Vec<u8> {
+        let machine = &self.kernel.machine;
+        let mut table = machine.address_space().unwrap().get();
+        for shift in [39, 30, 21, 12] {
+            let entry = machine
+                .read_memory(table + (vaddr >> shift & 511) * 8, 8)
+                .unwrap();
+            let entry = u64::from_le_bytes(entry.try_into().unwrap());
+            assert_eq!(entry & 7, 7, "{vaddr:#x} is not mapped for users to write");
+            table = entry & 0x000f_ffff_ffff_f000;
+        }
+        machine.read_memory(table, PAGE as usize).unwrap()
+    }
+
+    fn word(&self, offset: usize) -> u64 {
+        u64::from_le_bytes(self.info[offset..offset + 8].try_into().unwrap())
+    }
+
+    fn region(&self, offset: usize) -> (u64, u64) {
+        (self.word(offset), self.word(offset + 8))
+    }
+}
+
+/// 06, sections 1.2 to 4, by their offsets.
+#[test]
+fn the_root_task_finds_what_the_abi_says() {
+    let view = View::boot(&elf(&[TEXT, DATA]));
+    let image_end = VADDR + 0x4000;
+    assert_eq!(
+        view.word(0),
+        1220 + 20,
+        "extra boot information without ACPI"
+    );
+    assert_eq!(
+        (view.word(8), view.word(16), view.word(24)),
+        (0, 1, u64::MAX)
+    );
+    assert_eq!(view.word(32), image_end, "IPC buffer");
+    assert_eq!((view.word(136), view.word(144)), (13, 0));
+    let sched_control = (slot::FIRST_DYNAMIC, slot::FIRST_DYNAMIC + 1);
+    assert_eq!(view.region(152), sched_control);
+    let paging = view.region(88);
+    assert_eq!(paging, (17, 20));
+    let extra = view.region(120);
+    assert_eq!(extra, (20, 21));
+    let frames = view.region(72);
+    assert_eq!(frames, (21, 25), "gaps have frames too");
+    let untyped = view.region(168);
+    assert_eq!(untyped.0, frames.1);
+    assert_eq!(view.region(40), (untyped.1, 8192));
+    for unused in [56, 104] {
+        assert_eq!(view.region(unused), (0, 0));
+    }
+
+    let text = view.page(VADDR);
+    assert_eq!(&text[..5], b"text\0");
+    assert_eq!(&view.page(VADDR + 0x3000)[..5], b"data\0");
+    assert!(view.page(VADDR + 0x2000).iter().all(|&byte| byte == 0));
+    assert!(view.page(image_end).iter().all(|&byte| byte == 0));
+    let chunk = view.page(image_end + 0x2000);
+    assert_eq!(u64::from_le_bytes(chunk[..8].try_into().unwrap()), 2);
+    assert_eq!(
+        u32::from_le_bytes(chunk[1236..1240].try_into().unwrap()),
+        1000
+    );
+}
+
+/// All memory is given out exactly once, and the crumbs are small.
+#[test]
+fn untyped_memory_is_all_that_is_left() {
+    let view = View::boot(&elf(&[TEXT, DATA]));
+    let (start, end) = view.region(168);
+    let mut last = [0, 0];
+    let mut ram = 0;
+    for i in 0..(end - start) as usize {
+        let entry = 184 + 16 * i;
+        let (paddr, bits, device) = (
+            view.word(entry),
+            view.info[entry + 8],
+            usize::from(view.info[entry + 9]),
+        );
+        assert!(
+            paddr >= last[device],
+            "{paddr:#x} is out of order or given twice"
+        );
+        // Aligned where the kernel sees it, which from 512 GiB on is something else.
+        let alias = paddr.wrapping_add(0xffff_ff80_0000_0000);
+        assert_eq!(alias % (1 << bits), 0, "{paddr:#x} of 2^{bits} bytes");
+        last[device] = paddr + (1 << bits);
+        if device == 0 {
+            ram += 1u64 << bits;
+        }
+    }
+    // The kernel's 2 MiB, the image, and the objects: 2^18, 9 pages, TCB, context.
+    let used = (2 << 20) + 4 * PAGE + (1 << 18) + 9 * PAGE + (1 << 11) + (1 << 7);
+    assert_eq!(ram, MEMORY as u64 - used);
+    assert_eq!(last[1], 1 << 47);
+}
