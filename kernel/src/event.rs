@@ -127,21 +127,32 @@ fn user_fault(k: &Kernel, fault: Fault) {
 /// Number of the unknown system call that `int vector` stands for: the sign-extended 32 bits of
 /// (vector << 24) | (EAX & 0xffffff).
 fn software_interrupt(k: &Kernel, vector: u8) -> Fault {
-    let eax = k.core().thread().map_or(0, |thread| thread.at(k).context().software_interrupt_code());
+    let eax = k
+        .core()
+        .thread()
+        .map_or(0, |thread| thread.at(k).context().software_interrupt_code());
     let number = u32::from(vector) << 24 | (eax & 0x00ff_ffff);
-    Fault::UnknownSyscall { number: number as i32 as u64 }
+    Fault::UnknownSyscall {
+        number: number as i32 as u64,
+    }
 }
 
 /// A page fault with the processor's error `code` (05, section 2.5).
 fn page_fault(address: u64, code: u32) -> Fault {
     const INSTRUCTION: u32 = 1 << 4;
-    Fault::Vm { address, instruction: code & INSTRUCTION != 0, status: code & 0x1f }
+    Fault::Vm {
+        address,
+        instruction: code & INSTRUCTION != 0,
+        status: code & 0x1f,
+    }
 }
 
 /// Makes the chosen thread's state that of the machine (01, section 8).
 #[inline(always)]
 fn activate(k: &Kernel, before: Option<Ref<Tcb>>) -> Next {
-    let Some(thread) = k.core().thread() else { return Next::Idle };
+    let Some(thread) = k.core().thread() else {
+        return Next::Idle;
+    };
     let tcb = thread.at(k);
     if before != Some(thread) {
         vspace::switch(k, thread);

@@ -37,21 +37,45 @@ struct Send {
     first_phase: bool,
 }
 
-const SEND: Send =
-    Send { manner: Manner { blocking: true, is_call: false, can_donate: false }, first_phase: false };
-const NB_SEND: Send = Send {
-    manner: Manner { blocking: false, is_call: false, can_donate: false },
+const SEND: Send = Send {
+    manner: Manner {
+        blocking: true,
+        is_call: false,
+        can_donate: false,
+    },
     first_phase: false,
 };
-const CALL: Send =
-    Send { manner: Manner { blocking: true, is_call: true, can_donate: true }, first_phase: false };
-const FIRST_PHASE: Send =
-    Send { manner: Manner { blocking: false, is_call: false, can_donate: true }, first_phase: true };
+const NB_SEND: Send = Send {
+    manner: Manner {
+        blocking: false,
+        is_call: false,
+        can_donate: false,
+    },
+    first_phase: false,
+};
+const CALL: Send = Send {
+    manner: Manner {
+        blocking: true,
+        is_call: true,
+        can_donate: true,
+    },
+    first_phase: false,
+};
+const FIRST_PHASE: Send = Send {
+    manner: Manner {
+        blocking: false,
+        is_call: false,
+        can_donate: true,
+    },
+    first_phase: true,
+};
 
 /// Handles a system call of the current thread. Returns whether the scheduler is to decide.
-#[inline(always)]
+#[inline(never)]
 pub fn handle(k: &mut Kernel) -> bool {
-    let Some(caller) = k.core().thread() else { return true };
+    let Some(caller) = k.core().thread() else {
+        return true;
+    };
     let number = caller.at(k).context().syscall_number();
     let call = Syscall::from_raw(number).filter(|call| debug::AVAILABLE || !call.is_debug());
     if let Some(call) = call.filter(|call| call.is_debug()) {
@@ -72,41 +96,85 @@ pub fn handle(k: &mut Kernel) -> bool {
     true
 }
 
+/// A receive phase.
+#[derive(Clone, Copy)]
+struct Receive {
+    blocking: bool,
+    /// The reply register counts.
+    with_reply: bool,
+}
+
+/// Where the capability to send to is named.
+#[derive(Clone, Copy)]
+enum Target {
+    CapRegister,
+    ReplyRegister,
+    DestinationRegister,
+}
+
+/// The phases of the system calls that have any (01, section 5).
+#[inline(always)]
+fn phases(call: Syscall) -> (Option<(Target, Send)>, Option<Receive>) {
+    use Target::{CapRegister, DestinationRegister, ReplyRegister};
+    const RECV: Receive = Receive {
+        blocking: true,
+        with_reply: true,
+    };
+    const WAIT: Receive = Receive {
+        blocking: true,
+        with_reply: false,
+    };
+    match call {
+        Syscall::Call => (Some((CapRegister, CALL)), None),
+        Syscall::ReplyRecv => (Some((ReplyRegister, FIRST_PHASE)), Some(RECV)),
+        Syscall::NBSendRecv => (Some((DestinationRegister, FIRST_PHASE)), Some(RECV)),
+        Syscall::NBSendWait => (Some((ReplyRegister, FIRST_PHASE)), Some(WAIT)),
+        Syscall::Send => (Some((CapRegister, SEND)), None),
+        Syscall::NBSend => (Some((CapRegister, NB_SEND)), None),
+        Syscall::Recv => (None, Some(RECV)),
+        Syscall::NBRecv => (
+            None,
+            Some(Receive {
+                blocking: false,
+                ..RECV
+            }),
+        ),
+        Syscall::Wait => (None, Some(WAIT)),
+        Syscall::NBWait => (
+            None,
+            Some(Receive {
+                blocking: false,
+                ..WAIT
+            }),
+        ),
+        _ => (None, None),
+    }
+}
+
 #[inline(always)]
 fn perform(k: &mut Kernel, caller: Ref<Tcb>, call: Syscall) {
     let context = caller.at(k).context();
-    let (cap, reply_cap, destination) =
-        (context.cap_register(), context.reply_register(), context.destination_register());
-    match call {
-        Syscall::Call => {
-            invoke(k, caller, cap, CALL);
+    let (cap, reply_cap) = (context.cap_register(), context.reply_register());
+    let (sends, receives) = phases(call);
+    if let Some((target, send)) = sends {
+        let cptr = match target {
+            Target::CapRegister => cap,
+            Target::ReplyRegister => reply_cap,
+            Target::DestinationRegister => context.destination_register(),
+        };
+        if invoke(k, caller, cptr, send) == Phase::Abandoned {
+            return;
         }
-        Syscall::ReplyRecv => {
-            if invoke(k, caller, reply_cap, FIRST_PHASE) == Phase::Over {
-                receive(k, caller, cap, Some(reply_cap), true);
-            }
+    }
+    match receives {
+        Some(Receive {
+            blocking,
+            with_reply,
+        }) => {
+            receive(k, caller, cap, with_reply.then_some(reply_cap), blocking);
         }
-        Syscall::NBSendRecv => {
-            if invoke(k, caller, destination, FIRST_PHASE) == Phase::Over {
-                receive(k, caller, cap, Some(reply_cap), true);
-            }
-        }
-        Syscall::NBSendWait => {
-            if invoke(k, caller, reply_cap, FIRST_PHASE) == Phase::Over {
-                receive(k, caller, cap, None, true);
-            }
-        }
-        Syscall::Send => {
-            invoke(k, caller, cap, SEND);
-        }
-        Syscall::NBSend => {
-            invoke(k, caller, cap, NB_SEND);
-        }
-        Syscall::Recv => receive(k, caller, cap, Some(reply_cap), true),
-        Syscall::NBRecv => receive(k, caller, cap, Some(reply_cap), false),
-        Syscall::Wait => receive(k, caller, cap, None, true),
-        Syscall::NBWait => receive(k, caller, cap, None, false),
-        _ => account::yield_rest(k),
+        None if call == Syscall::Yield => account::yield_rest(k),
+        None => {}
     }
 }
 
@@ -286,5 +354,13 @@ fn cap_fault(
     in_receive_phase: bool,
     failure: LookupFailure,
 ) {
-    fault::raise(k, thread, Fault::Cap { cptr, in_receive_phase, failure });
+    fault::raise(
+        k,
+        thread,
+        Fault::Cap {
+            cptr,
+            in_receive_phase,
+            failure,
+        },
+    );
 }

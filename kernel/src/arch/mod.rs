@@ -32,7 +32,12 @@ use crate::mem::PhysAddr;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Line {
     /// Pin of an I/O APIC.
-    IoApic { ioapic: u8, pin: u8, level: bool, active_low: bool },
+    IoApic {
+        ioapic: u8,
+        pin: u8,
+        level: bool,
+        active_low: bool,
+    },
     /// Message-signalled: never masked by the kernel.
     Msi,
 }

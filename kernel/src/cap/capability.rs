@@ -45,11 +45,16 @@ const ASID_MASK: u64 = 0xfff;
 impl Mapping {
     fn decode(data: u64) -> Option<Self> {
         let asid = (data & ASID_MASK) as u16;
-        (asid != 0).then_some(Mapping { asid, vaddr: data & !ASID_MASK })
+        (asid != 0).then_some(Mapping {
+            asid,
+            vaddr: data & !ASID_MASK,
+        })
     }
 
     fn encode(mapping: Option<Self>) -> u64 {
-        mapping.map_or(0, |m| (m.vaddr & !ASID_MASK) | (u64::from(m.asid) & ASID_MASK))
+        mapping.map_or(0, |m| {
+            (m.vaddr & !ASID_MASK) | (u64::from(m.asid) & ASID_MASK)
+        })
     }
 }
 
@@ -157,7 +162,10 @@ pub struct IoPortCap {
 }
 
 impl Capability {
-    pub const NULL: Capability = Capability { word: Tagged::NULL, data: 0 };
+    pub const NULL: Capability = Capability {
+        word: Tagged::NULL,
+        data: 0,
+    };
 
     /// The capability to a new object: all rights, no badge, no guard, not mapped, watermark 0.
     pub fn original(word: Tagged) -> Self {
@@ -165,12 +173,18 @@ impl Capability {
             Kind::Endpoint | Kind::Notification | Kind::Reply => Rights::ALL.bits(),
             _ => 0,
         };
-        Capability { word: word.with_flags(flags), data: 0 }
+        Capability {
+            word: word.with_flags(flags),
+            data: 0,
+        }
     }
 
     /// A capability that names no memory.
     pub const fn control(kind: ControlKind, data: u64) -> Self {
-        Capability { word: Tagged::control(kind), data }
+        Capability {
+            word: Tagged::control(kind),
+            data,
+        }
     }
 
     pub fn irq_handler(irq: u8) -> Self {
@@ -178,12 +192,18 @@ impl Capability {
     }
 
     pub fn io_port(ports: IoPortCap) -> Self {
-        Self::control(ControlKind::IoPort, u64::from(ports.first) | u64::from(ports.last) << 16)
+        Self::control(
+            ControlKind::IoPort,
+            u64::from(ports.first) | u64::from(ports.last) << 16,
+        )
     }
 
     /// A zombie for the object that `self` names, with `left` slots to empty.
     pub fn zombie(self, left: u64) -> Option<Self> {
-        Some(Capability { word: Span::zombie(self.word)?, data: left })
+        Some(Capability {
+            word: Span::zombie(self.word)?,
+            data: left,
+        })
     }
 
     pub(super) const fn from_parts(word: Tagged, data: u64) -> Self {
@@ -218,19 +238,30 @@ impl Capability {
     #[inline(always)]
     pub fn endpoint(self) -> Option<EndpointCap> {
         let object = self.word.get()?;
-        Some(EndpointCap { object, badge: self.data, rights: self.rights() })
+        Some(EndpointCap {
+            object,
+            badge: self.data,
+            rights: self.rights(),
+        })
     }
 
     #[inline(always)]
     pub fn notification(self) -> Option<NotificationCap> {
         let object = self.word.get()?;
-        Some(NotificationCap { object, badge: self.data, rights: self.rights() })
+        Some(NotificationCap {
+            object,
+            badge: self.data,
+            rights: self.rights(),
+        })
     }
 
     #[inline(always)]
     pub fn reply(self) -> Option<ReplyCap> {
         let object = self.word.get()?;
-        Some(ReplyCap { object, can_grant: self.rights().grant() })
+        Some(ReplyCap {
+            object,
+            can_grant: self.rights().grant(),
+        })
     }
 
     #[inline(always)]
@@ -248,7 +279,10 @@ impl Capability {
     }
 
     pub fn untyped(self) -> Option<UntypedMemory> {
-        self.is(Kind::Untyped).then_some(UntypedMemory { word: self.word, watermark: self.data })
+        self.is(Kind::Untyped).then_some(UntypedMemory {
+            word: self.word,
+            watermark: self.data,
+        })
     }
 
     #[inline(always)]
@@ -262,9 +296,10 @@ impl Capability {
 
     pub fn paging(self) -> Option<PagingCap> {
         match self.kind() {
-            Kind::Pdpt | Kind::PageDirectory | Kind::PageTable => {
-                Some(PagingCap { word: self.word, mapping: Mapping::decode(self.data) })
-            }
+            Kind::Pdpt | Kind::PageDirectory | Kind::PageTable => Some(PagingCap {
+                word: self.word,
+                mapping: Mapping::decode(self.data),
+            }),
             _ => None,
         }
     }
@@ -286,8 +321,10 @@ impl Capability {
     }
 
     pub fn io_ports(self) -> Option<IoPortCap> {
-        self.is(Kind::IoPort)
-            .then_some(IoPortCap { first: self.data as u16, last: (self.data >> 16) as u16 })
+        self.is(Kind::IoPort).then_some(IoPortCap {
+            first: self.data as u16,
+            last: (self.data >> 16) as u16,
+        })
     }
 
     /// Core of a scheduling-control capability.
@@ -317,13 +354,16 @@ impl Capability {
     #[must_use]
     pub fn masked(self, mask: Rights) -> Self {
         let flags = match self.kind() {
-            Kind::Endpoint | Kind::Notification | Kind::Reply => {
-                self.rights().masked(mask).bits()
-            }
-            Kind::Frame => FrameRights::from_flags(self.word.flags()).masked(mask).flags(),
+            Kind::Endpoint | Kind::Notification | Kind::Reply => self.rights().masked(mask).bits(),
+            Kind::Frame => FrameRights::from_flags(self.word.flags())
+                .masked(mask)
+                .flags(),
             _ => return self,
         };
-        Capability { word: self.word.with_flags(flags), data: self.data }
+        Capability {
+            word: self.word.with_flags(flags),
+            data: self.data,
+        }
     }
 
     /// The capability with the badge or guard in `data`; `preserve` is set where the capability
@@ -331,7 +371,10 @@ impl Capability {
     pub fn updated(self, data: u64, preserve: bool) -> Option<Self> {
         match self.kind() {
             Kind::Endpoint | Kind::Notification => {
-                (!preserve && self.data == 0).then_some(Capability { word: self.word, data })
+                (!preserve && self.data == 0).then_some(Capability {
+                    word: self.word,
+                    data,
+                })
             }
             Kind::CNode => {
                 let guard_size = data & 63;
@@ -340,7 +383,10 @@ impl Capability {
                     return None;
                 }
                 let guard = data >> 6 & ((1 << guard_size) - 1);
-                Some(Capability { word: self.word.with_flags(guard_size as u8), data: guard })
+                Some(Capability {
+                    word: self.word.with_flags(guard_size as u8),
+                    data: guard,
+                })
             }
             _ => Some(self),
         }
@@ -349,24 +395,36 @@ impl Capability {
     /// The root CNode capability of the root task: a guard of zeroes in front (06, section 1.1).
     #[must_use]
     pub fn with_zero_guard(self, guard_size: u8) -> Self {
-        Capability { word: self.word.with_flags(guard_size), data: 0 }
+        Capability {
+            word: self.word.with_flags(guard_size),
+            data: 0,
+        }
     }
 
     /// The frame or paging-structure capability, mapped as `mapping` says.
     #[must_use]
     pub fn with_mapping(self, mapping: Option<Mapping>) -> Self {
-        Capability { word: self.word, data: Mapping::encode(mapping) }
+        Capability {
+            word: self.word,
+            data: Mapping::encode(mapping),
+        }
     }
 
     /// The root-table capability with an ASID (0 for none), or the pool with its number.
     #[must_use]
     pub fn with_number(self, number: u64) -> Self {
-        Capability { word: self.word, data: number }
+        Capability {
+            word: self.word,
+            data: number,
+        }
     }
 
     /// The zombie with `left` slots to empty.
     #[must_use]
     pub fn with_zombie_left(self, left: u64) -> Self {
-        Capability { word: self.word, data: left }
+        Capability {
+            word: self.word,
+            data: left,
+        }
     }
 }

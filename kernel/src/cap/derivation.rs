@@ -75,7 +75,9 @@ fn contains_memory(a: Capability, b: Capability) -> bool {
     if a.is(Kind::Frame) && !b.is(Kind::Frame) {
         return false;
     }
-    let (Some(outer), Some(inner)) = (memory_bits(a), memory_bits(b)) else { return false };
+    let (Some(outer), Some(inner)) = (memory_bits(a), memory_bits(b)) else {
+        return false;
+    };
     let start = a.word().address().get();
     let at = b.word().address().get();
     inner <= outer && at >= start && at - start < 1 << (outer & 63)
@@ -258,8 +260,12 @@ fn clear(slot: &Slot) {
 /// neighbours name it. Checked by the debug kernel for the slots that an event touched.
 pub fn is_consistent(k: &Kernel, slot: Ref<Slot>) -> bool {
     let here = slot.at(k);
-    let prev = here.prev().is_none_or(|prev| prev.at(k).next() == Some(slot));
-    let next = here.next().is_none_or(|next| next.at(k).prev() == Some(slot));
+    let prev = here
+        .prev()
+        .is_none_or(|prev| prev.at(k).next() == Some(slot));
+    let next = here
+        .next()
+        .is_none_or(|next| next.at(k).prev() == Some(slot));
     let linked = here.prev().is_some() || here.next().is_some();
     prev && next && !(here.is_empty() && linked)
 }

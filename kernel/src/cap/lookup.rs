@@ -8,9 +8,18 @@ use crate::Kernel;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LookupFailure {
     InvalidRoot,
-    MissingCapability { bits_left: u8 },
-    DepthMismatch { bits_left: u8, bits_found: u8 },
-    GuardMismatch { bits_left: u8, guard: u64, bits_found: u8 },
+    MissingCapability {
+        bits_left: u8,
+    },
+    DepthMismatch {
+        bits_left: u8,
+        bits_found: u8,
+    },
+    GuardMismatch {
+        bits_left: u8,
+        guard: u64,
+        bits_found: u8,
+    },
 }
 
 /// The slot where a walk ended, and how many bits of the address it left over.
@@ -63,13 +72,20 @@ pub fn resolve(
         }
         left -= used;
         let index = bits(cptr, left, node.radix);
-        let Some(slot) = node.slots.slot(index) else { break };
+        let Some(slot) = node.slots.slot(index) else {
+            break;
+        };
         if left == 0 {
             return Ok(Found { slot, bits_left: 0 });
         }
         match slot.at(k).cap().cnode() {
             Some(next) => node = next,
-            None => return Ok(Found { slot, bits_left: left }),
+            None => {
+                return Ok(Found {
+                    slot,
+                    bits_left: left,
+                })
+            }
         }
     }
     Err(LookupFailure::InvalidRoot)

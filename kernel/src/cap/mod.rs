@@ -11,7 +11,7 @@ mod rights;
 mod slot;
 
 pub use capability::{
-    Capability, CNodeCap, EndpointCap, FrameCap, IoPortCap, Mapping, NotificationCap, PagingCap,
+    CNodeCap, Capability, EndpointCap, FrameCap, IoPortCap, Mapping, NotificationCap, PagingCap,
     ReplyCap, UntypedMemory,
 };
 pub use rights::{FrameRights, Rights};

@@ -31,7 +31,11 @@ impl Flags {
 
     /// The flags of an original: both set.
     pub const fn original(set: bool) -> Self {
-        Flags(if set { Self::REVOCABLE | Self::FIRST_BADGED } else { 0 })
+        Flags(if set {
+            Self::REVOCABLE | Self::FIRST_BADGED
+        } else {
+            0
+        })
     }
 
     pub const fn revocable(self) -> bool {

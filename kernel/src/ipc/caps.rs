@@ -17,7 +17,9 @@ pub struct ExtraCaps {
 }
 
 impl ExtraCaps {
-    pub const NONE: ExtraCaps = ExtraCaps { slots: [None; MAX_EXTRA_CAPS] };
+    pub const NONE: ExtraCaps = ExtraCaps {
+        slots: [None; MAX_EXTRA_CAPS],
+    };
 
     /// Slot of extra capability `i`, if one was sent. It may hold a null capability.
     pub fn get(&self, i: usize) -> Option<Ref<Slot>> {
@@ -43,7 +45,9 @@ pub fn look_up(k: &Kernel, sender: Ref<Tcb>, count: usize) -> Result<ExtraCaps, 
     let message = Reader::new(k, sender);
     let root = mem::tcb_slot(sender, TcbSlot::CSpace).at(k).cap();
     for (i, entry) in extra.slots.iter_mut().enumerate().take(count) {
-        let Some(cptr) = message.extra_cap(i) else { return Ok(ExtraCaps::NONE) };
+        let Some(cptr) = message.extra_cap(i) else {
+            return Ok(ExtraCaps::NONE);
+        };
         let slot = lookup::slot(k, root, cptr).map_err(|failure| BadCap { cptr, failure })?;
         *entry = Some(slot);
     }
@@ -69,8 +73,12 @@ pub fn transfer(
     count: usize,
 ) -> Transferred {
     let mut done = Transferred::default();
-    let Some(target) = buffer(k, receiver, true) else { return done };
-    let Ok(extra) = look_up(k, sender, count) else { return done };
+    let Some(target) = buffer(k, receiver, true) else {
+        return done;
+    };
+    let Ok(extra) = look_up(k, sender, count) else {
+        return done;
+    };
     let mut free = receive_slot(k, receiver, target);
     for i in 0..MAX_EXTRA_CAPS {
         let Some(source) = extra.get(i) else { break };

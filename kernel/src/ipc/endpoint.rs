@@ -43,7 +43,10 @@ pub fn send(k: &Kernel, sender: Ref<Tcb>, cap: EndpointCap, manner: Manner) {
             }
         }
         EndpointState::Idle | EndpointState::Senders if manner.blocking => {
-            sender.at(k).set_state(State::BlockedOnSend { endpoint: cap.object, sender: terms });
+            sender.at(k).set_state(State::BlockedOnSend {
+                endpoint: cap.object,
+                sender: terms,
+            });
             schedule::stopped(k, sender);
             endpoint.expect_senders(true);
             endpoint.queue().insert(k, sender, rank(k, sender));
@@ -71,7 +74,14 @@ fn hand_over(
         offered.at(k).set_thread(None);
     }
     let pending = sender.at(k).fault();
-    transfer(k, sender, receiver, Some(endpoint), terms.badge, terms.can_grant);
+    transfer(
+        k,
+        sender,
+        receiver,
+        Some(endpoint),
+        terms.badge,
+        terms.can_grant,
+    );
     if terms.is_call || pending.is_some() {
         expect_reply(k, sender, receiver, offered, terms, can_donate);
     } else if can_donate && receiver.at(k).sched_context().is_none() {
@@ -139,7 +149,10 @@ pub fn receive(
             if let Some(offered) = offered {
                 offered.at(k).set_thread(Some(receiver));
             }
-            receiver.at(k).set_state(State::BlockedOnReceive { endpoint, reply: offered });
+            receiver.at(k).set_state(State::BlockedOnReceive {
+                endpoint,
+                reply: offered,
+            });
             schedule::stopped(k, receiver);
             object.expect_senders(false);
             object.queue().insert(k, receiver, rank(k, receiver));
@@ -158,10 +171,19 @@ fn take_message(
     endpoint: Ref<Endpoint>,
     offered: Option<Ref<Reply>>,
 ) {
-    let State::BlockedOnSend { sender: terms, .. } = sender.at(k).state() else { return };
+    let State::BlockedOnSend { sender: terms, .. } = sender.at(k).state() else {
+        return;
+    };
     endpoint.at(k).queue().remove(k, sender);
     let pending = sender.at(k).fault();
-    transfer(k, sender, receiver, Some(endpoint), terms.badge, terms.can_grant);
+    transfer(
+        k,
+        sender,
+        receiver,
+        Some(endpoint),
+        terms.badge,
+        terms.can_grant,
+    );
     context::wake_refills(k, sender);
     if terms.is_call || pending.is_some() {
         let can_donate = sender.at(k).sched_context().is_some()

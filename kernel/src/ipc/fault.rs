@@ -16,12 +16,27 @@ use crate::Kernel;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
     /// A system call named a capability that cannot be found or used.
-    Cap { cptr: u64, in_receive_phase: bool, failure: LookupFailure },
-    UnknownSyscall { number: u64 },
-    UserException { number: u32, code: u32 },
+    Cap {
+        cptr: u64,
+        in_receive_phase: bool,
+        failure: LookupFailure,
+    },
+    UnknownSyscall {
+        number: u64,
+    },
+    UserException {
+        number: u32,
+        code: u32,
+    },
     /// The budget ran out; with the badge of the scheduling context.
-    Timeout { badge: u64 },
-    Vm { address: u64, instruction: bool, status: u32 },
+    Timeout {
+        badge: u64,
+    },
+    Vm {
+        address: u64,
+        instruction: bool,
+        status: u32,
+    },
 }
 
 impl Fault {
@@ -39,8 +54,17 @@ pub fn raise(k: &Kernel, thread: Ref<Tcb>, fault: Fault) {
 /// The time of `thread` is up: its timeout handler is told (05, section 4). Its context stays
 /// with it.
 pub fn raise_timeout(k: &Kernel, thread: Ref<Tcb>) {
-    let badge = thread.at(k).sched_context().map_or(0, |context| context.at(k).badge());
-    tell_handler(k, thread, TcbSlot::TimeoutHandler, Fault::Timeout { badge }, false);
+    let badge = thread
+        .at(k)
+        .sched_context()
+        .map_or(0, |context| context.at(k).badge());
+    tell_handler(
+        k,
+        thread,
+        TcbSlot::TimeoutHandler,
+        Fault::Timeout { badge },
+        false,
+    );
 }
 
 fn tell_handler(k: &Kernel, thread: Ref<Tcb>, slot: TcbSlot, fault: Fault, can_donate: bool) {
@@ -48,7 +72,11 @@ fn tell_handler(k: &Kernel, thread: Ref<Tcb>, slot: TcbSlot, fault: Fault, can_d
     match handler {
         Some(handler) => {
             thread.at(k).set_fault(Some(fault));
-            let manner = Manner { blocking: true, is_call: false, can_donate };
+            let manner = Manner {
+                blocking: true,
+                is_call: false,
+                can_donate,
+            };
             endpoint::send(k, thread, handler, manner);
         }
         None => {
@@ -61,17 +89,15 @@ fn tell_handler(k: &Kernel, thread: Ref<Tcb>, slot: TcbSlot, fault: Fault, can_d
 
 /// Builds the message about `fault` of `thread` in the registers and buffer of `receiver`
 /// (05, section 2).
-pub fn write_message(
-    k: &Kernel,
-    thread: Ref<Tcb>,
-    fault: Fault,
-    receiver: Ref<Tcb>,
-    badge: u64,
-) {
+pub fn write_message(k: &Kernel, thread: Ref<Tcb>, fault: Fault, receiver: Ref<Tcb>, badge: u64) {
     let mut message = Writer::new(k, receiver);
     let context = thread.at(k).context();
     let label = match fault {
-        Fault::Cap { cptr, in_receive_phase, failure } => {
+        Fault::Cap {
+            cptr,
+            in_receive_phase,
+            failure,
+        } => {
             message.push(context.fault_ip());
             message.push(cptr);
             message.push(u64::from(in_receive_phase));
@@ -96,7 +122,11 @@ pub fn write_message(
             }
             label::TIMEOUT
         }
-        Fault::Vm { address, instruction, status } => {
+        Fault::Vm {
+            address,
+            instruction,
+            status,
+        } => {
             message.push(context.fault_ip());
             message.push(address);
             message.push(u64::from(instruction));
@@ -122,12 +152,19 @@ pub fn push_lookup_failure(message: &mut Writer, failure: LookupFailure) {
             message.push(Type::MissingCapability as u64);
             message.push(u64::from(bits_left));
         }
-        LookupFailure::DepthMismatch { bits_left, bits_found } => {
+        LookupFailure::DepthMismatch {
+            bits_left,
+            bits_found,
+        } => {
             message.push(Type::DepthMismatch as u64);
             message.push(u64::from(bits_left));
             message.push(u64::from(bits_found));
         }
-        LookupFailure::GuardMismatch { bits_left, guard, bits_found } => {
+        LookupFailure::GuardMismatch {
+            bits_left,
+            guard,
+            bits_found,
+        } => {
             message.push(Type::GuardMismatch as u64);
             message.push(u64::from(bits_left));
             message.push(guard);

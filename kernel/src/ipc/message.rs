@@ -33,8 +33,7 @@ pub fn copy_words(k: &Kernel, sender: Ref<Tcb>, receiver: Ref<Tcb>, length: usiz
     if length <= REGISTER_MRS {
         return length;
     }
-    let (Some(source), Some(target)) = (buffer(k, sender, false), buffer(k, receiver, true))
-    else {
+    let (Some(source), Some(target)) = (buffer(k, sender, false), buffer(k, receiver, true)) else {
         return REGISTER_MRS;
     };
     for i in REGISTER_MRS..length {
@@ -55,7 +54,12 @@ pub struct Writer<'k> {
 impl<'k> Writer<'k> {
     pub fn new(k: &'k Kernel, thread: Ref<Tcb>) -> Self {
         let buffer = buffer(k, thread, true);
-        Writer { k, context: thread.at(k).context(), buffer, length: 0 }
+        Writer {
+            k,
+            context: thread.at(k).context(),
+            buffer,
+            length: 0,
+        }
     }
 
     /// Adds a word; it is lost if it does not fit into a register and there is no buffer.
@@ -70,7 +74,8 @@ impl<'k> Writer<'k> {
 
     /// Ends the message: the thread receives it with `label` and `badge`.
     pub fn finish(self, label: u64, badge: u64) {
-        self.context.set_info(MessageInfo::new(label, 0, 0, self.length).raw());
+        self.context
+            .set_info(MessageInfo::new(label, 0, 0, self.length).raw());
         self.context.set_badge(badge);
     }
 }
@@ -91,8 +96,17 @@ impl<'k> Reader<'k> {
         let context = thread.at(k).context();
         let length = MessageInfo::from_raw(context.info()).length();
         let buffer = buffer(k, thread, false);
-        let length = if buffer.is_some() { length } else { length.min(REGISTER_MRS) };
-        Reader { k, context, buffer, length }
+        let length = if buffer.is_some() {
+            length
+        } else {
+            length.min(REGISTER_MRS)
+        };
+        Reader {
+            k,
+            context,
+            buffer,
+            length,
+        }
     }
 
     /// Number of words.

@@ -45,7 +45,9 @@ fn deliver(k: &Kernel, notification: Ref<Notification>, recipient: Ref<Tcb>, bad
 /// `receiver`, the current thread, takes what is pending. Returns whether anything was.
 #[inline(always)]
 pub fn take(k: &Kernel, receiver: Ref<Tcb>, notification: Ref<Notification>) -> bool {
-    let Some(badge) = notification.at(k).take_pending() else { return false };
+    let Some(badge) = notification.at(k).take_pending() else {
+        return false;
+    };
     receiver.at(k).context().set_badge(badge);
     context::donate_of_notification(k, notification, receiver);
     true
@@ -61,8 +63,13 @@ pub fn wait(k: &Kernel, waiter: Ref<Tcb>, notification: Ref<Notification>, block
         waiter.at(k).context().set_badge(0);
         return;
     }
-    waiter.at(k).set_state(State::BlockedOnNotification { notification });
+    waiter
+        .at(k)
+        .set_state(State::BlockedOnNotification { notification });
     schedule::stopped(k, waiter);
-    notification.at(k).queue().insert(k, waiter, endpoint::rank(k, waiter));
+    notification
+        .at(k)
+        .queue()
+        .insert(k, waiter, endpoint::rank(k, waiter));
     context::return_to_notification(k, waiter, notification);
 }

@@ -14,13 +14,7 @@ use crate::{mem, Kernel};
 /// `caller` waits for a reply through `reply`; a passive `callee` gets its context, if it may
 /// (04, section 7.2).
 #[inline(always)]
-pub fn push(
-    k: &Kernel,
-    caller: Ref<Tcb>,
-    callee: Ref<Tcb>,
-    reply: Ref<Reply>,
-    can_donate: bool,
-) {
+pub fn push(k: &Kernel, caller: Ref<Tcb>, callee: Ref<Tcb>, reply: Ref<Reply>, can_donate: bool) {
     let object = reply.at(k);
     object.set_thread(Some(caller));
     caller.at(k).set_state(State::BlockedOnReply { reply });
@@ -105,7 +99,9 @@ fn waiting(k: &Kernel, reply: Ref<Reply>) -> Option<Ref<Tcb>> {
 /// `sender` replies through `cap` (04, section 7.4); nothing happens if nobody waits.
 #[inline(always)]
 pub fn reply(k: &Kernel, sender: Ref<Tcb>, cap: ReplyCap) {
-    let Some(caller) = release(k, cap.object) else { return };
+    let Some(caller) = release(k, cap.object) else {
+        return;
+    };
     context::wake_refills(k, caller);
     let tcb = caller.at(k);
     let answered = tcb.fault();
@@ -117,7 +113,11 @@ pub fn reply(k: &Kernel, sender: Ref<Tcb>, cap: ReplyCap) {
         Some(pending) => {
             let resumes = fault::apply_reply(k, sender, caller, pending);
             tcb.set_fault(None);
-            tcb.set_state(if resumes { State::Restart } else { State::Inactive });
+            tcb.set_state(if resumes {
+                State::Restart
+            } else {
+                State::Inactive
+            });
         }
     }
     if tcb.is_runnable() {
@@ -128,14 +128,20 @@ pub fn reply(k: &Kernel, sender: Ref<Tcb>, cap: ReplyCap) {
 /// `caller` was answered: it goes on if its context lets it.
 #[inline(always)]
 fn go_on(k: &Kernel, caller: Ref<Tcb>, after_timeout: bool) {
-    let Some(handle) = caller.at(k).sched_context() else { return };
+    let Some(handle) = caller.at(k).sched_context() else {
+        return;
+    };
     if !handle.at(k).is_active() {
         return;
     }
     let refills = Refills::of(k, handle);
     if refills.ready() && refills.sufficient(0) {
         schedule::candidate(k, caller);
-    } else if !after_timeout && !mem::tcb_slot(caller, TcbSlot::TimeoutHandler).at(k).is_empty() {
+    } else if !after_timeout
+        && !mem::tcb_slot(caller, TcbSlot::TimeoutHandler)
+            .at(k)
+            .is_empty()
+    {
         fault::raise_timeout(k, caller);
     } else {
         schedule::postpone(k, handle);

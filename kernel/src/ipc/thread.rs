@@ -112,6 +112,8 @@ pub fn is_consistent(k: &Kernel, thread: Ref<Tcb>) -> bool {
     use crate::object::tcb::TcbSlot::*;
     let slots = [CSpace, VSpace, Buffer, FaultHandler, TimeoutHandler];
     let bound = thread.at(k).sched_context();
-    slots.into_iter().all(|slot| derivation::is_consistent(k, crate::mem::tcb_slot(thread, slot)))
+    slots
+        .into_iter()
+        .all(|slot| derivation::is_consistent(k, crate::mem::tcb_slot(thread, slot)))
         && bound.is_none_or(|context| context.at(k).thread() == Some(thread))
 }

@@ -27,7 +27,12 @@ impl<T> Ref<T> {
         // initialised `T` (module invariant), aligned as the ABI aligns objects. Its fields are
         // `Cell`s and the kernel is not `Sync`, so shared borrows may coexist; the memory is
         // reclaimed only through `&mut Kernel`, which ends the borrow `'k`.
-        unsafe { &*k.machine.base().wrapping_add(self.address.get() as usize).cast::<T>() }
+        unsafe {
+            &*k.machine
+                .base()
+                .wrapping_add(self.address.get() as usize)
+                .cast::<T>()
+        }
     }
 
     /// Where the object lies.
@@ -44,7 +49,10 @@ impl<T> Ref<T> {
     #[inline(always)]
     pub(super) const unsafe fn mint(address: u64) -> Option<Self> {
         match NonZeroU64::new(address) {
-            Some(address) => Some(Ref { address, object: PhantomData }),
+            Some(address) => Some(Ref {
+                address,
+                object: PhantomData,
+            }),
             None => None,
         }
     }

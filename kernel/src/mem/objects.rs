@@ -145,6 +145,10 @@ pub fn refill(k: &Kernel, context: Ref<SchedContext>, i: u8) -> Option<&Cell<Ref
     let address = (context.address().get() as usize).wrapping_add(offset);
     // SAFETY: `region::Region::into_sched_context` sets the capacity from the size of the object, and
     // leaves zeroed refills behind it; a `Cell` is shared like the other fields.
-    Some(unsafe { &*k.machine.base().wrapping_add(address).cast::<Cell<Refill>>() })
+    Some(unsafe {
+        &*k.machine
+            .base()
+            .wrapping_add(address)
+            .cast::<Cell<Refill>>()
+    })
 }
-

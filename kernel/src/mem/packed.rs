@@ -18,14 +18,20 @@ impl<T> Packed<T> {
 
     #[inline(always)]
     pub const fn empty() -> Self {
-        Packed { word: 0, object: PhantomData }
+        Packed {
+            word: 0,
+            object: PhantomData,
+        }
     }
 
     /// Packs `handle` with the low [`FLAG_BITS`](Self::FLAG_BITS) of `flags`.
     #[inline(always)]
     pub fn new(handle: Option<Ref<T>>, flags: u64) -> Self {
         let address = handle.map_or(0, |handle| handle.address().get());
-        Packed { word: address | (flags & Self::FLAGS), object: PhantomData }
+        Packed {
+            word: address | (flags & Self::FLAGS),
+            object: PhantomData,
+        }
     }
 
     #[inline(always)]

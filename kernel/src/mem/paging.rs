@@ -38,7 +38,11 @@ impl Table {
             Entry::Absent => Child::Absent,
             Entry::Page(address) => Child::Page(PhysAddr::new(address)),
             Entry::Table(address) => {
-                let table = k.machine.base().wrapping_add(address as usize).cast::<Table>();
+                let table = k
+                    .machine
+                    .base()
+                    .wrapping_add(address as usize)
+                    .cast::<Table>();
                 // SAFETY: only `set_table` writes entries that decode as tables, from a handle;
                 // they are removed before the last capability to that table goes. Users cannot
                 // write them: typed memory is never handed out as a frame. Kernel entries are
@@ -50,14 +54,23 @@ impl Table {
 
     /// Makes entry `i` lead to `table`.
     pub fn set_table(&self, i: usize, table: Ref<Table>, attributes: u64) {
-        self.entry(i).set(pte::table(table.address().get(), attributes));
+        self.entry(i)
+            .set(pte::table(table.address().get(), attributes));
     }
 
     /// Makes entry `i` of this table of `level`, which must be able to hold pages, lead to the
     /// page at `address`.
     #[inline(always)]
-    pub fn set_page(&self, level: Level, i: usize, address: PhysAddr, access: Access, attributes: u64) {
-        self.entry(i).set(pte::page(level, address.get(), access, attributes));
+    pub fn set_page(
+        &self,
+        level: Level,
+        i: usize,
+        address: PhysAddr,
+        access: Access,
+        attributes: u64,
+    ) {
+        self.entry(i)
+            .set(pte::page(level, address.get(), access, attributes));
     }
 
     /// Makes entry `i` absent.

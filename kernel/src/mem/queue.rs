@@ -44,7 +44,10 @@ impl Links {
             parent: Cell::new(None),
             left: Cell::new(None),
             right: Cell::new(None),
-            key: Cell::new(Key { rank: 0, sequence: 0 }),
+            key: Cell::new(Key {
+                rank: 0,
+                sequence: 0,
+            }),
             height: Cell::new(0),
             highest: Cell::new(0),
         }
@@ -73,7 +76,10 @@ pub struct Queue {
 
 impl Queue {
     pub const fn new() -> Self {
-        Queue { root: Cell::new(Packed::empty()), first: Cell::new(None) }
+        Queue {
+            root: Cell::new(Packed::empty()),
+            first: Cell::new(None),
+        }
     }
 
     #[inline(always)]
@@ -106,7 +112,10 @@ impl Queue {
     /// Inserts `thread`, which is in no queue, with `rank` behind its equals.
     #[inline(always)]
     pub fn insert(&self, k: &Kernel, thread: Ref<Tcb>, rank: u64) {
-        let key = Key { rank, sequence: k.next_sequence() };
+        let key = Key {
+            rank,
+            sequence: k.next_sequence(),
+        };
         let links = thread.at(k).links();
         links.key.set(key);
         links.left.set(None);
@@ -128,7 +137,11 @@ impl Queue {
         let mut at = root;
         for _ in 0..MAX_HEIGHT {
             let links = at.at(k).links();
-            let side = if key < links.key.get() { &links.left } else { &links.right };
+            let side = if key < links.key.get() {
+                &links.left
+            } else {
+                &links.right
+            };
             match side.get() {
                 Some(next) => at = next,
                 None => {
@@ -138,7 +151,11 @@ impl Queue {
             }
         }
         thread.at(k).links().parent.set(Some(at));
-        if self.first.get().is_none_or(|first| key < first.at(k).links().key.get()) {
+        if self
+            .first
+            .get()
+            .is_none_or(|first| key < first.at(k).links().key.get())
+        {
             self.first.set(Some(thread));
         }
         self.retrace(k, Some(at));
@@ -198,23 +215,26 @@ impl Queue {
         };
         next.left.set(Some(left));
         left.at(k).links().parent.set(Some(successor));
-        self.replace(k, thread.at(k).links().parent.get(), thread, Some(successor));
+        self.replace(
+            k,
+            thread.at(k).links().parent.get(),
+            thread,
+            Some(successor),
+        );
         Some(lowest)
     }
 
     /// Makes `parent` (or the root) lead to `new` where it led to `old`.
-    fn replace(
-        &self,
-        k: &Kernel,
-        parent: Option<Ref<Tcb>>,
-        old: Ref<Tcb>,
-        new: Option<Ref<Tcb>>,
-    ) {
+    fn replace(&self, k: &Kernel, parent: Option<Ref<Tcb>>, old: Ref<Tcb>, new: Option<Ref<Tcb>>) {
         match parent {
             None => self.set_root(new),
             Some(parent) => {
                 let links = parent.at(k).links();
-                let side = if links.left.get() == Some(old) { &links.left } else { &links.right };
+                let side = if links.left.get() == Some(old) {
+                    &links.left
+                } else {
+                    &links.right
+                };
                 side.set(new);
             }
         }
@@ -245,7 +265,9 @@ impl Queue {
 
     /// Rebalances `node`, whose left subtree is too high; returns the subtree's new top.
     fn lean_right(&self, k: &Kernel, node: Ref<Tcb>) -> Ref<Tcb> {
-        let Some(left) = node.at(k).links().left.get() else { return node };
+        let Some(left) = node.at(k).links().left.get() else {
+            return node;
+        };
         let links = left.at(k).links();
         if height(k, links.right.get()) > height(k, links.left.get()) {
             self.rotate_left(k, left);
@@ -255,7 +277,9 @@ impl Queue {
 
     /// Rebalances `node`, whose right subtree is too high; returns the subtree's new top.
     fn lean_left(&self, k: &Kernel, node: Ref<Tcb>) -> Ref<Tcb> {
-        let Some(right) = node.at(k).links().right.get() else { return node };
+        let Some(right) = node.at(k).links().right.get() else {
+            return node;
+        };
         let links = right.at(k).links();
         if height(k, links.left.get()) > height(k, links.right.get()) {
             self.rotate_right(k, right);
@@ -266,7 +290,9 @@ impl Queue {
     /// Lifts the right child of `node` above it.
     fn rotate_left(&self, k: &Kernel, node: Ref<Tcb>) -> Ref<Tcb> {
         let links = node.at(k).links();
-        let Some(top) = links.right.get() else { return node };
+        let Some(top) = links.right.get() else {
+            return node;
+        };
         let inner = top.at(k).links().left.get();
         self.replace(k, links.parent.get(), node, Some(top));
         links.right.set(inner);
@@ -283,7 +309,9 @@ impl Queue {
     /// Lifts the left child of `node` above it.
     fn rotate_right(&self, k: &Kernel, node: Ref<Tcb>) -> Ref<Tcb> {
         let links = node.at(k).links();
-        let Some(top) = links.left.get() else { return node };
+        let Some(top) = links.left.get() else {
+            return node;
+        };
         let inner = top.at(k).links().right.get();
         self.replace(k, links.parent.get(), node, Some(top));
         links.left.set(inner);
@@ -305,7 +333,10 @@ impl Queue {
     /// The highest priority in the queue.
     #[inline(always)]
     pub fn highest(&self, k: &Kernel) -> Option<u8> {
-        self.root.get().get().map(|root| root.at(k).links().highest.get())
+        self.root
+            .get()
+            .get()
+            .map(|root| root.at(k).links().highest.get())
     }
 
     /// The first thread of at least priority `least`.
@@ -330,7 +361,10 @@ impl Queue {
             let Some(at) = next else { break };
             let links = at.at(k).links();
             if links.key.get().rank <= rank {
-                let left = links.left.get().map(|left| left.at(k).links().highest.get());
+                let left = links
+                    .left
+                    .get()
+                    .map(|left| left.at(k).links().highest.get());
                 best = best.max(left).max(Some(at.at(k).priority()));
                 next = links.right.get();
             } else {

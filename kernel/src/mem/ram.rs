@@ -91,7 +91,9 @@ impl Ram {
     pub fn write(&mut self, machine: &Machine, offset: u64, bytes: &[u8]) {
         let room = self.length().saturating_sub(offset);
         let length = room.min(bytes.len() as u64) as usize;
-        let target = machine.base().wrapping_add(self.start.wrapping_add(offset) as usize);
+        let target = machine
+            .base()
+            .wrapping_add(self.start.wrapping_add(offset) as usize);
         // SAFETY: `length` bytes of this RAM (`vouch`), which `&mut self` has alone; so `bytes` is
         // elsewhere.
         unsafe { core::ptr::copy_nonoverlapping(bytes.as_ptr(), target, length) }

@@ -37,7 +37,11 @@ impl Region {
     /// nothing and claimed only once.
     pub unsafe fn claim(k: &mut Kernel, start: PhysAddr, bits: u8) -> Region {
         zero(k, start, 1 << bits);
-        Region { start, bits, device: false }
+        Region {
+            start,
+            bits,
+            device: false,
+        }
     }
 
     /// RAM that nothing uses, at boot, with what is in it: for frames, and for untyped memory that
@@ -46,12 +50,20 @@ impl Region {
     /// # Safety
     /// As for [`claim`](Self::claim); no object is placed in it.
     pub(super) unsafe fn with_contents(start: PhysAddr, bits: u8) -> Region {
-        Region { start, bits, device: false }
+        Region {
+            start,
+            bits,
+            device: false,
+        }
     }
 
     /// Address space that is no RAM of this machine. The kernel never touches it.
     pub const fn device(start: PhysAddr, bits: u8) -> Region {
-        Region { start, bits, device: true }
+        Region {
+            start,
+            bits,
+            device: true,
+        }
     }
 
     pub fn start(&self) -> PhysAddr {
@@ -68,8 +80,16 @@ impl Region {
         let bits = self.bits.saturating_sub(1);
         let second = self.start.offset(1 << bits);
         (
-            Region { start: self.start, bits, device: self.device },
-            Region { start: second, bits, device: self.device },
+            Region {
+                start: self.start,
+                bits,
+                device: self.device,
+            },
+            Region {
+                start: second,
+                bits,
+                device: self.device,
+            },
         )
     }
 
@@ -85,7 +105,11 @@ impl Region {
         // SAFETY: the region is RAM below the end of the machine, unused, large enough and
         // aligned; `&mut Kernel` excludes any borrow of what was there before.
         unsafe {
-            k.machine.base().wrapping_add(self.start.get() as usize).cast::<T>().write(value);
+            k.machine
+                .base()
+                .wrapping_add(self.start.get() as usize)
+                .cast::<T>()
+                .write(value);
             Ref::mint(self.start.get())
         }
     }
@@ -101,7 +125,10 @@ impl Region {
         // to its size; the handle is packed at once.
         let table = unsafe { Ref::<T>::mint(self.start.get()) }?;
         if T::KIND == ObjectKind::Pml4 {
-            table.at(k).as_ref().set_kernel_entry(k.machine.kernel_root_entry());
+            table
+                .at(k)
+                .as_ref()
+                .set_kernel_entry(k.machine.kernel_root_entry());
         }
         Some(Tagged::object(table, 0))
     }
@@ -119,28 +146,44 @@ impl Region {
     /// Places a scheduling context that fills the region; its refills are the zeroes behind it.
     pub fn into_sched_context(self, k: &mut Kernel) -> Option<Tagged> {
         let bits = self.bits;
-        Some(Tagged::object(self.place(k, SchedContext::new(bits))?, u64::from(bits)))
+        Some(Tagged::object(
+            self.place(k, SchedContext::new(bits))?,
+            u64::from(bits),
+        ))
     }
 
     /// Makes the region a CNode: zeroed slots are empty slots.
     pub fn into_cnode(self) -> Option<Tagged> {
-        let radix = self.bits.checked_sub(size_of::<Slot>().trailing_zeros() as u8)?;
+        let radix = self
+            .bits
+            .checked_sub(size_of::<Slot>().trailing_zeros() as u8)?;
         if self.device || radix == 0 {
             return None;
         }
         // SAFETY: zeroed slots are initialised ones; the handle is packed at once.
         let first = unsafe { Ref::mint(self.start.get()) }?;
-        Some(Tagged::object::<crate::object::cnode::CNode>(first, u64::from(radix)))
+        Some(Tagged::object::<crate::object::cnode::CNode>(
+            first,
+            u64::from(radix),
+        ))
     }
 
     /// Makes the region a frame of user memory.
     pub fn into_frame(self) -> Tagged {
-        Tagged::data(DataKind::Frame, self.start, shape(self.bits, self.device, FRAME_DEVICE))
+        Tagged::data(
+            DataKind::Frame,
+            self.start,
+            shape(self.bits, self.device, FRAME_DEVICE),
+        )
     }
 
     /// Makes the region untyped memory.
     pub fn into_untyped(self) -> Tagged {
-        Tagged::data(DataKind::Untyped, self.start, shape(self.bits, self.device, UNTYPED_DEVICE))
+        Tagged::data(
+            DataKind::Untyped,
+            self.start,
+            shape(self.bits, self.device, UNTYPED_DEVICE),
+        )
     }
 }
 
@@ -153,7 +196,10 @@ fn shape(bits: u8, device: bool, device_mark: u64) -> u64 {
 #[inline(always)]
 pub fn extent(word: Tagged) -> (u8, bool) {
     const { assert!(UNTYPED_BITS == FRAME_BITS && UNTYPED_DEVICE == FRAME_DEVICE) };
-    ((word.shape() & UNTYPED_BITS) as u8, word.shape() & UNTYPED_DEVICE != 0)
+    (
+        (word.shape() & UNTYPED_BITS) as u8,
+        word.shape() & UNTYPED_DEVICE != 0,
+    )
 }
 
 /// The region of 2^`bits` bytes at the watermark of the untyped memory in `untyped`, aligned up
@@ -169,7 +215,11 @@ pub fn carve(k: &mut Kernel, untyped: Ref<Slot>, bits: u8) -> Option<Region> {
         return None;
     }
     slot.set_watermark(end);
-    Some(Region { start: memory.start().offset(start), bits, device: memory.is_device() })
+    Some(Region {
+        start: memory.start().offset(start),
+        bits,
+        device: memory.is_device(),
+    })
 }
 
 /// Takes back the last `bytes` before the watermark of the untyped memory in `untyped`, or what
@@ -179,9 +229,15 @@ pub fn carve(k: &mut Kernel, untyped: Ref<Slot>, bits: u8) -> Option<Region> {
 /// The caller has checked that the untyped memory has no children, so that no capability, hence
 /// (by the deletion invariant) no handle names anything in it.
 pub fn reclaim(k: &mut Kernel, untyped: Ref<Slot>, bytes: u64) -> u64 {
-    let Some(memory) = untyped.at(k).cap().untyped() else { return 0 };
+    let Some(memory) = untyped.at(k).cap().untyped() else {
+        return 0;
+    };
     let watermark = memory.watermark();
-    let rest = if memory.is_device() { 0 } else { watermark.saturating_sub(bytes) };
+    let rest = if memory.is_device() {
+        0
+    } else {
+        watermark.saturating_sub(bytes)
+    };
     if !memory.is_device() {
         zero(k, memory.start().offset(rest), watermark - rest);
     }

@@ -29,7 +29,9 @@ impl Buffer {
             return None;
         }
         let offset = vaddr & ((1 << bits) - 1) & !(BUFFER_BYTES - 1);
-        Some(Buffer { start: frame.address().offset(offset) })
+        Some(Buffer {
+            start: frame.address().offset(offset),
+        })
     }
 
     #[inline(always)]
@@ -67,7 +69,10 @@ pub fn fill_frame(k: &mut Kernel, frame: Tagged, offset: u64, source: &[u8]) {
         return;
     }
     let length = (source.len() as u64).min(room) as usize;
-    let target = k.machine.base().wrapping_add(frame.address().offset(offset).get() as usize);
+    let target = k
+        .machine
+        .base()
+        .wrapping_add(frame.address().offset(offset).get() as usize);
     // SAFETY: `length` bytes at `offset` lie within the frame, which is RAM and holds no kernel
     // object; `source` is a borrow and hence outside of every frame.
     unsafe { ptr::copy_nonoverlapping(source.as_ptr(), target, length) }

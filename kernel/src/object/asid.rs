@@ -61,7 +61,9 @@ pub struct AsidTable {
 
 impl AsidTable {
     pub const fn new() -> Self {
-        AsidTable { pools: [const { Cell::new(None) }; ASID_POOLS] }
+        AsidTable {
+            pools: [const { Cell::new(None) }; ASID_POOLS],
+        }
     }
 
     fn entry(&self, number: u64) -> &Cell<Option<Ref<AsidPool>>> {
@@ -75,7 +77,9 @@ impl AsidTable {
     }
 
     fn lowest_free(&self) -> Option<u64> {
-        (0..).zip(&self.pools).find_map(|(i, pool)| pool.get().is_none().then_some(i))
+        (0..)
+            .zip(&self.pools)
+            .find_map(|(i, pool)| pool.get().is_none().then_some(i))
     }
 
     /// Installs a pool at boot or in MakePool.
@@ -115,15 +119,23 @@ pub fn decode_control(call: &Invocation) -> Result<MakePool, Error> {
         return Err(Error::RevokeFirst);
     }
     let slot = call.empty_slot(root, call.word(0), call.word(1))?;
-    Ok(MakePool { untyped, slot, number })
+    Ok(MakePool {
+        untyped,
+        slot,
+        number,
+    })
 }
 
 /// Makes the pool. Its memory is reset first, in one step of its 4 KiB.
 pub fn commit_make_pool(k: &mut Kernel, make: MakePool) -> Outcome {
-    let MakePool { untyped, slot, number } = make;
+    let MakePool {
+        untyped,
+        slot,
+        number,
+    } = make;
     let _ = region::reclaim(k, untyped, 1 << ASID_POOL_BITS);
-    let pool = region::carve(k, untyped, ASID_POOL_BITS as u8)
-        .and_then(|region| region.into_pool());
+    let pool =
+        region::carve(k, untyped, ASID_POOL_BITS as u8).and_then(|region| region.into_pool());
     if let Some(word) = pool {
         if let Some(pool) = word.get() {
             k.asids.install(number, pool);
@@ -188,7 +200,9 @@ pub fn remove_pool(k: &Kernel, cap: Capability) {
 /// The last capability to a root table goes: its identifier is free.
 pub fn free(k: &Kernel, cap: Capability) {
     let Some(asid) = cap.root_asid() else { return };
-    let Some(pool) = k.asids.pool(asid) else { return };
+    let Some(pool) = k.asids.pool(asid) else {
+        return;
+    };
     if pool.at(k).root(asid) == cap.word().get() {
         pool.at(k).set_root(asid, None);
         vspace::revoked(k);

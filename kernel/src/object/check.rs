@@ -40,25 +40,43 @@ fn check_context(k: &Kernel, handle: Ref<SchedContext>) {
     let refills = Refills::of(k, handle);
     if context.is_active() {
         let count = refills.count();
-        require(k, count >= 1 && count <= context.max_refills(), "the number of refills");
-        require(k, context.is_round_robin() || in_order(refills), "the order of refills");
+        require(
+            k,
+            count >= 1 && count <= context.max_refills(),
+            "the number of refills",
+        );
+        require(
+            k,
+            context.is_round_robin() || in_order(refills),
+            "the order of refills",
+        );
     }
     if let Some(top) = context.reply() {
-        require(k, top.at(k).above() == Above::Context(handle), "a reply stack");
+        require(
+            k,
+            top.at(k).above() == Above::Context(handle),
+            "a reply stack",
+        );
     }
 }
 
 /// Whether no refill begins before the end of the one before it.
 fn in_order(refills: Refills) -> bool {
     let later = refills.iter().skip(1);
-    refills.iter().zip(later).all(|(a, b)| a.time.saturating_add(a.amount) <= b.time)
+    refills
+        .iter()
+        .zip(later)
+        .all(|(a, b)| a.time.saturating_add(a.amount) <= b.time)
 }
 
 fn require(k: &Kernel, holds: bool, what: &str) {
     use core::fmt::Write;
     if !holds {
         // The console cannot fail.
-        let _ = writeln!(debug::Console(&k.machine), "sandglass: {what} is inconsistent");
+        let _ = writeln!(
+            debug::Console(&k.machine),
+            "sandglass: {what} is inconsistent"
+        );
         k.machine.halt(INCONSISTENT);
     }
 }

@@ -2,8 +2,8 @@
 
 use sandglass_abi::invocation as label;
 
-use super::error::Error;
 use super::deletion::{self, Preemption};
+use super::error::Error;
 use super::tcb::{Progress, State, Tcb};
 use super::{source_slot, target_slot, Invocation, Outcome};
 use crate::cap::lookup::LookupFailure;
@@ -32,11 +32,22 @@ impl CNode {
 pub enum Operation {
     Revoke(Ref<Slot>),
     Delete(Ref<Slot>),
-    CancelBadgedSends { endpoint: Ref<Endpoint>, badge: u64 },
+    CancelBadgedSends {
+        endpoint: Ref<Endpoint>,
+        badge: u64,
+    },
     /// Copy and Mint.
-    Insert { source: Ref<Slot>, target: Ref<Slot>, cap: Capability },
+    Insert {
+        source: Ref<Slot>,
+        target: Ref<Slot>,
+        cap: Capability,
+    },
     /// Move and Mutate.
-    Move { source: Ref<Slot>, target: Ref<Slot>, cap: Capability },
+    Move {
+        source: Ref<Slot>,
+        target: Ref<Slot>,
+        cap: Capability,
+    },
     Rotate {
         source: Ref<Slot>,
         source_cap: Capability,
@@ -64,9 +75,10 @@ pub fn decode(call: &Invocation) -> Result<Operation, Error> {
 
 fn decode_cancel(call: &Invocation, target: Ref<Slot>) -> Result<Operation, Error> {
     match target.at(call.k).cap().endpoint() {
-        Some(cap) if cap.rights == Rights::ALL => {
-            Ok(Operation::CancelBadgedSends { endpoint: cap.object, badge: cap.badge })
-        }
+        Some(cap) if cap.rights == Rights::ALL => Ok(Operation::CancelBadgedSends {
+            endpoint: cap.object,
+            badge: cap.badge,
+        }),
         _ => Err(Error::IllegalOperation),
     }
 }
@@ -87,7 +99,11 @@ fn decode_insertion(call: &Invocation, target: Ref<Slot>) -> Result<Operation, E
     }
     let moved = |cap: Option<Capability>| {
         let cap = cap.ok_or(Error::IllegalOperation)?;
-        Ok(Operation::Move { source, target, cap })
+        Ok(Operation::Move {
+            source,
+            target,
+            cap,
+        })
     };
     let copied = |cap: Option<Capability>| {
         let cap = match cap {
@@ -97,7 +113,11 @@ fn decode_insertion(call: &Invocation, target: Ref<Slot>) -> Result<Operation, E
         if cap.is_null() {
             return Err(Error::IllegalOperation);
         }
-        Ok(Operation::Insert { source, target, cap })
+        Ok(Operation::Insert {
+            source,
+            target,
+            cap,
+        })
     };
     match call.label {
         label::CNODE_COPY => {
@@ -106,7 +126,10 @@ fn decode_insertion(call: &Invocation, target: Ref<Slot>) -> Result<Operation, E
         }
         label::CNODE_MINT => {
             call.need(6)?;
-            copied(cap.masked(Rights::new(call.word(4))).updated(call.word(5), false))
+            copied(
+                cap.masked(Rights::new(call.word(4)))
+                    .updated(call.word(5), false),
+            )
         }
         label::CNODE_MUTATE => {
             call.need(5)?;
@@ -135,16 +158,30 @@ fn decode_rotate(call: &Invocation, target: Ref<Slot>) -> Result<Operation, Erro
         return Err(Error::missing(call.word(4) as u8));
     }
     let updated = |slot: Ref<Slot>, data: u64| {
-        slot.at(k).cap().updated(data, true).ok_or(Error::IllegalOperation)
+        slot.at(k)
+            .cap()
+            .updated(data, true)
+            .ok_or(Error::IllegalOperation)
     };
     let source_cap = updated(source, call.word(5))?;
     let pivot_cap = updated(pivot, call.word(2))?;
-    Ok(Operation::Rotate { source, source_cap, pivot, pivot_cap, target })
+    Ok(Operation::Rotate {
+        source,
+        source_cap,
+        pivot,
+        pivot_cap,
+        target,
+    })
 }
 
 fn missing_source(depth: u64) -> Error {
-    let failure = LookupFailure::MissingCapability { bits_left: depth as u8 };
-    Error::FailedLookup { source: true, failure }
+    let failure = LookupFailure::MissingCapability {
+        bits_left: depth as u8,
+    };
+    Error::FailedLookup {
+        source: true,
+        failure,
+    }
 }
 
 /// The capability that installing `cap` with `data` as its badge or guard would store: `data` of
@@ -165,15 +202,29 @@ pub fn commit(k: &Kernel, caller: Ref<Tcb>, operation: Operation) -> Outcome {
         Operation::CancelBadgedSends { endpoint, badge } => {
             outcome(cancel_badged_sends(k, caller, endpoint, badge))
         }
-        Operation::Insert { source, target, cap } => {
+        Operation::Insert {
+            source,
+            target,
+            cap,
+        } => {
             derivation::insert_copy(k, source, target, cap);
             Outcome::Done
         }
-        Operation::Move { source, target, cap } => {
+        Operation::Move {
+            source,
+            target,
+            cap,
+        } => {
             derivation::transfer(k, source, target, cap);
             Outcome::Done
         }
-        Operation::Rotate { source, source_cap, pivot, pivot_cap, target } => {
+        Operation::Rotate {
+            source,
+            source_cap,
+            pivot,
+            pivot_cap,
+            target,
+        } => {
             if source == target {
                 derivation::swap(k, source, source_cap, pivot, pivot_cap);
             } else {
@@ -208,9 +259,12 @@ fn cancel_badged_sends(
         return deletion::Progress::Done;
     }
     let (mut next, until) = match begun {
-        Some(Progress::CancelBadgedSends { endpoint: which, badge: whose, at, until })
-            if which == handle.address() && whose == badge =>
-        {
+        Some(Progress::CancelBadgedSends {
+            endpoint: which,
+            badge: whose,
+            at,
+            until,
+        }) if which == handle.address() && whose == badge => {
             (endpoint.queue().first_after(k, at), until)
         }
         _ => (endpoint.queue().first(), k.next_sequence()),
@@ -226,7 +280,12 @@ fn cancel_badged_sends(
         next = endpoint.queue().first_after(k, at);
         if next.is_some() && preemption.due(k) {
             let endpoint = handle.address();
-            let progress = Progress::CancelBadgedSends { endpoint, badge, at, until };
+            let progress = Progress::CancelBadgedSends {
+                endpoint,
+                badge,
+                at,
+                until,
+            };
             caller.at(k).set_progress(Some(progress));
             schedule::force_reschedule(k);
             return deletion::Progress::Preempted;

@@ -101,19 +101,37 @@ fn dump_scheduler(k: &Kernel) {
     let release = &k.core().release;
     let mut next = release.first();
     while let Some(thread) = next {
-        let state = if schedule::waits_for_release(k, thread) { "waits" } else { "released" };
-        print!(k, "{:>8}  {} ({state})\n", thread.at(k).priority(), Name::of(k, thread));
+        let state = if schedule::waits_for_release(k, thread) {
+            "waits"
+        } else {
+            "released"
+        };
+        print!(
+            k,
+            "{:>8}  {} ({state})\n",
+            thread.at(k).priority(),
+            Name::of(k, thread)
+        );
         next = release.first_after(k, thread.at(k).links().key());
     }
 }
 
 fn snapshot(k: &Kernel, caller: Ref<Tcb>) {
-    let Some(node) = tcb::cspace(k, caller).cnode() else { return };
+    let Some(node) = tcb::cspace(k, caller).cnode() else {
+        return;
+    };
     for i in 0..node.slots.length() {
-        let Some(slot) = node.slots.slot(i) else { return };
+        let Some(slot) = node.slots.slot(i) else {
+            return;
+        };
         let cap = slot.at(k).cap();
         if !cap.is_null() {
-            print!(k, "{i:>6}  {:?} at {:#x}\n", cap.kind(), cap.word().address().get());
+            print!(
+                k,
+                "{i:>6}  {:?} at {:#x}\n",
+                cap.kind(),
+                cap.word().address().get()
+            );
         }
     }
 }
@@ -121,17 +139,25 @@ fn snapshot(k: &Kernel, caller: Ref<Tcb>) {
 fn name_thread(k: &Kernel, caller: Ref<Tcb>) {
     let cptr = caller.at(k).context().cap_register();
     let slot = lookup::slot(k, tcb::cspace(k, caller), cptr);
-    let thread = slot.ok().and_then(|slot| slot.at(k).cap().word().get::<Tcb>());
+    let thread = slot
+        .ok()
+        .and_then(|slot| slot.at(k).cap().word().get::<Tcb>());
     let buffer = message::buffer(k, caller, true);
     let (Some(thread), Some(buffer)) = (thread, buffer) else {
-        print!(k, "sandglass: DebugNameThread needs a TCB and an IPC buffer\n");
+        print!(
+            k,
+            "sandglass: DebugNameThread needs a TCB and an IPC buffer\n"
+        );
         return;
     };
     let mut name = [0; NAME_BYTES];
     for (i, chunk) in name.chunks_exact_mut(8).enumerate() {
         let bytes = buffer.read(k, ipc_buffer::MESSAGE + i).to_le_bytes();
         let ended = bytes.contains(&0);
-        for (target, byte) in chunk.iter_mut().zip(bytes.into_iter().take_while(|&b| b != 0)) {
+        for (target, byte) in chunk
+            .iter_mut()
+            .zip(bytes.into_iter().take_while(|&b| b != 0))
+        {
             *target = byte;
         }
         if ended {
@@ -145,6 +171,10 @@ fn name_thread(k: &Kernel, caller: Ref<Tcb>) {
 pub fn unhandled_fault(k: &Kernel, thread: Ref<Tcb>, fault: Fault) {
     if AVAILABLE {
         let ip = thread.at(k).context().fault_ip();
-        print!(k, "Thread {} stops at {ip:#x}: no handler for {fault:x?}\n", Name::of(k, thread));
+        print!(
+            k,
+            "Thread {} stops at {ip:#x}: no handler for {fault:x?}\n",
+            Name::of(k, thread)
+        );
     }
 }

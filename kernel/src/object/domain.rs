@@ -28,8 +28,15 @@ pub fn decode(call: &Invocation) -> Result<Operation, Error> {
             if domain >= DOMAINS {
                 return Err(Error::InvalidArgument(0));
             }
-            let thread = call.extra_cap(0)?.word().get().ok_or(Error::InvalidArgument(1))?;
-            Ok(Operation::Set { thread, domain: domain as u8 })
+            let thread = call
+                .extra_cap(0)?
+                .word()
+                .get()
+                .ok_or(Error::InvalidArgument(1))?;
+            Ok(Operation::Set {
+                thread,
+                domain: domain as u8,
+            })
         }
         label::DOMAIN_SCHEDULE_CONFIGURE => decode_configure(call),
         label::DOMAIN_SCHEDULE_SET_START => {
@@ -37,9 +44,15 @@ pub fn decode(call: &Invocation) -> Result<Operation, Error> {
             let index = call.word(0);
             let length = LENGTH as u64;
             if index >= length {
-                return Err(Error::Range { min: 0, max: length - 1 });
+                return Err(Error::Range {
+                    min: 0,
+                    max: length - 1,
+                });
             }
-            call.k.domains.entry(index).ok_or(Error::InvalidArgument(0))?;
+            call.k
+                .domains
+                .entry(index)
+                .ok_or(Error::InvalidArgument(0))?;
             Ok(Operation::SetStart { index })
         }
         _ => Err(Error::IllegalOperation),
@@ -51,10 +64,16 @@ fn decode_configure(call: &Invocation) -> Result<Operation, Error> {
     let (index, domain, duration) = (call.word(0), call.word(1), call.word(2));
     let length = LENGTH as u64;
     if index >= length - 1 {
-        return Err(Error::Range { min: 0, max: length - 2 });
+        return Err(Error::Range {
+            min: 0,
+            max: length - 2,
+        });
     }
     if domain >= DOMAINS {
-        return Err(Error::Range { min: 0, max: DOMAINS - 1 });
+        return Err(Error::Range {
+            min: 0,
+            max: DOMAINS - 1,
+        });
     }
     if duration > MAX_DURATION {
         return Err(Error::InvalidArgument(2));
@@ -65,7 +84,13 @@ fn decode_configure(call: &Invocation) -> Result<Operation, Error> {
     if duration == 0 && index == call.k.domains.start() {
         return Err(Error::InvalidArgument(2));
     }
-    Ok(Operation::Configure { index, entry: Entry { domain: domain as u8, duration } })
+    Ok(Operation::Configure {
+        index,
+        entry: Entry {
+            domain: domain as u8,
+            duration,
+        },
+    })
 }
 
 /// Performs a checked invocation of the domain capability.

@@ -29,7 +29,9 @@ const DYING: u64 = 2;
 
 impl Endpoint {
     pub const fn new() -> Self {
-        Endpoint { queue: Queue::new() }
+        Endpoint {
+            queue: Queue::new(),
+        }
     }
 
     #[inline(always)]
@@ -60,7 +62,8 @@ impl Endpoint {
     /// Marks whether the endpoint is being emptied.
     pub fn set_dying(&self, dying: bool) {
         let rest = self.queue.flags() & !DYING;
-        self.queue.set_flags(if dying { rest | DYING } else { rest });
+        self.queue
+            .set_flags(if dying { rest | DYING } else { rest });
     }
 }
 

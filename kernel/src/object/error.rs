@@ -19,9 +19,15 @@ pub enum Error {
     InvalidCapability(u64),
     IllegalOperation,
     /// What would have been right, both ends included.
-    Range { min: u64, max: u64 },
+    Range {
+        min: u64,
+        max: u64,
+    },
     Alignment,
-    FailedLookup { source: bool, failure: LookupFailure },
+    FailedLookup {
+        source: bool,
+        failure: LookupFailure,
+    },
     TruncatedMessage,
     DeleteFirst,
     RevokeFirst,
@@ -33,12 +39,18 @@ impl Error {
     /// A failed lookup of a destination: `bits_left` bits lead to no capability.
     pub fn missing(bits_left: u8) -> Self {
         let failure = LookupFailure::MissingCapability { bits_left };
-        Error::FailedLookup { source: false, failure }
+        Error::FailedLookup {
+            source: false,
+            failure,
+        }
     }
 
     /// The address space is gone.
     pub const fn invalid_root() -> Self {
-        Error::FailedLookup { source: false, failure: LookupFailure::InvalidRoot }
+        Error::FailedLookup {
+            source: false,
+            failure: LookupFailure::InvalidRoot,
+        }
     }
 
     /// Why a slot was not found.

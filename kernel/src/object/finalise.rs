@@ -26,7 +26,11 @@ pub(super) fn finalise(k: &Kernel, slot: Ref<Slot>) -> Remainder {
     if let Some(endpoint) = cap.endpoint() {
         // Once begun, emptying goes on even if a capability has appeared meanwhile.
         let dying = endpoint.object.at(k).state() == EndpointState::Dying;
-        return if last || dying { empty_endpoint(k, endpoint.object) } else { Remainder::Nothing };
+        return if last || dying {
+            empty_endpoint(k, endpoint.object)
+        } else {
+            Remainder::Nothing
+        };
     }
     if let Some(notification) = cap.notification() {
         let dying = notification.object.at(k).is_dying();
@@ -40,13 +44,21 @@ pub(super) fn finalise(k: &Kernel, slot: Ref<Slot>) -> Remainder {
         return Remainder::Nothing;
     }
     match cap.kind() {
-        Kind::Reply => cap.reply().map_or(Remainder::Nothing, |cap| end_reply(k, cap.object)),
-        Kind::Tcb => cap.word().get().map_or(Remainder::Nothing, |tcb| end_thread(k, tcb)),
+        Kind::Reply => cap
+            .reply()
+            .map_or(Remainder::Nothing, |cap| end_reply(k, cap.object)),
+        Kind::Tcb => cap
+            .word()
+            .get()
+            .map_or(Remainder::Nothing, |tcb| end_thread(k, tcb)),
         Kind::CNode => Remainder::Slots,
-        Kind::SchedContext => {
-            cap.word().get().map_or(Remainder::Nothing, |handle| end_context(k, handle))
-        }
-        Kind::IrqHandler => cap.irq().map_or(Remainder::Nothing, |irq| irq::release(k, irq)),
+        Kind::SchedContext => cap
+            .word()
+            .get()
+            .map_or(Remainder::Nothing, |handle| end_context(k, handle)),
+        Kind::IrqHandler => cap
+            .irq()
+            .map_or(Remainder::Nothing, |irq| irq::release(k, irq)),
         Kind::IoPort => {
             if let Some(ports) = cap.io_ports() {
                 ioport::release(k, ports);
@@ -78,7 +90,11 @@ fn empty_endpoint(k: &Kernel, endpoint: Ref<Endpoint>) -> Remainder {
     };
     object.set_dying(true);
     object.queue().remove(k, first);
-    if let State::BlockedOnReceive { reply: Some(offered), .. } = first.at(k).state() {
+    if let State::BlockedOnReceive {
+        reply: Some(offered),
+        ..
+    } = first.at(k).state()
+    {
         offered.at(k).set_thread(None);
     }
     thread::restart_or_give_up(k, first);

@@ -70,15 +70,31 @@ fn decode_map(call: &Invocation, frame: FrameCap) -> Result<Map, Error> {
     }
     let access = access(frame.rights.masked(Rights::new(call.word(1))));
     let mapping = Mapping { asid, vaddr };
-    Ok(Map { slot: call.slot, root, mapping, level, access, attributes: call.word(2) })
+    Ok(Map {
+        slot: call.slot,
+        root,
+        mapping,
+        level,
+        access,
+        attributes: call.word(2),
+    })
 }
 
 /// Rights as the entry says them (07, section 6).
 fn access(rights: FrameRights) -> Access {
     match rights {
-        FrameRights::ReadWrite => Access { user: true, write: true },
-        FrameRights::ReadOnly => Access { user: true, write: false },
-        FrameRights::KernelOnly => Access { user: false, write: true },
+        FrameRights::ReadWrite => Access {
+            user: true,
+            write: true,
+        },
+        FrameRights::ReadOnly => Access {
+            user: true,
+            write: false,
+        },
+        FrameRights::KernelOnly => Access {
+            user: false,
+            write: true,
+        },
     }
 }
 
@@ -86,7 +102,14 @@ fn access(rights: FrameRights) -> Access {
 pub fn commit(k: &Kernel, operation: Operation) -> Outcome {
     match operation {
         Operation::Map(map) => {
-            let Map { slot, root, mapping, level, access, attributes } = map;
+            let Map {
+                slot,
+                root,
+                mapping,
+                level,
+                access,
+                attributes,
+            } = map;
             let cap = slot.at(k).cap();
             let start = cap.word().address();
             // The walk succeeded in decode, and nothing has changed since.
@@ -116,9 +139,13 @@ pub fn commit(k: &Kernel, operation: Operation) -> Outcome {
 /// Removes the mapping of `frame`, if the entry still leads to it.
 pub fn unmap(k: &Kernel, frame: FrameCap) {
     let Some(mapping) = frame.mapping else { return };
-    let Some(root) = vspace::root_of(k, mapping.asid) else { return };
+    let Some(root) = vspace::root_of(k, mapping.asid) else {
+        return;
+    };
     let level = vspace::level_of_page(frame.bits());
-    let Ok(table) = vspace::table(k, root.at(k).as_ref(), mapping.vaddr, level) else { return };
+    let Ok(table) = vspace::table(k, root.at(k).as_ref(), mapping.vaddr, level) else {
+        return;
+    };
     let index = level.index(mapping.vaddr);
     match table.child(k, level, index) {
         Child::Page(start) if start == frame.start() => {

@@ -23,17 +23,24 @@ pub struct PortTable {
 
 impl PortTable {
     pub const fn new() -> Self {
-        PortTable { words: [const { Cell::new(0) }; WORDS] }
+        PortTable {
+            words: [const { Cell::new(0) }; WORDS],
+        }
     }
 
     /// Whether any port of the range is issued: at most a step for each of the words.
     fn any(&self, ports: IoPortCap) -> bool {
-        self.words_of(ports).any(|(word, bits)| word.get() & bits != 0)
+        self.words_of(ports)
+            .any(|(word, bits)| word.get() & bits != 0)
     }
 
     fn mark(&self, ports: IoPortCap, issued: bool) {
         for (word, bits) in self.words_of(ports) {
-            word.set(if issued { word.get() | bits } else { word.get() & !bits });
+            word.set(if issued {
+                word.get() | bits
+            } else {
+                word.get() & !bits
+            });
         }
     }
 
@@ -43,8 +50,16 @@ impl PortTable {
         let (from, to) = (first / 64, last / 64);
         let range = self.words.iter().enumerate().take(to + 1).skip(from);
         range.map(move |(i, word)| {
-            let low = if i == from { u64::MAX << (first % 64) } else { u64::MAX };
-            let high = if i == to { u64::MAX >> (63 - last % 64) } else { u64::MAX };
+            let low = if i == from {
+                u64::MAX << (first % 64)
+            } else {
+                u64::MAX
+            };
+            let high = if i == to {
+                u64::MAX >> (63 - last % 64)
+            } else {
+                u64::MAX
+            };
             (word, low & high)
         })
     }
@@ -71,7 +86,10 @@ pub fn decode_control(call: &Invocation) -> Result<Issue, Error> {
     }
     call.need(4)?;
     let root = call.extra_cap(0)?;
-    let ports = IoPortCap { first: call.word(0) as u16, last: call.word(1) as u16 };
+    let ports = IoPortCap {
+        first: call.word(0) as u16,
+        last: call.word(1) as u16,
+    };
     if ports.last < ports.first {
         return Err(Error::InvalidArgument(1));
     }
@@ -79,13 +97,22 @@ pub fn decode_control(call: &Invocation) -> Result<Issue, Error> {
         return Err(Error::RevokeFirst);
     }
     let slot = call.empty_slot(root, call.word(2), call.word(3))?;
-    Ok(Issue { control: call.slot, slot, ports })
+    Ok(Issue {
+        control: call.slot,
+        slot,
+        ports,
+    })
 }
 
 /// Issues the capability to a range of ports.
 pub fn commit_control(k: &Kernel, issue: Issue) -> Outcome {
     k.ports.mark(issue.ports, true);
-    derivation::insert_copy(k, issue.control, issue.slot, Capability::io_port(issue.ports));
+    derivation::insert_copy(
+        k,
+        issue.control,
+        issue.slot,
+        Capability::io_port(issue.ports),
+    );
     Outcome::Done
 }
 
@@ -117,11 +144,17 @@ pub fn decode(call: &Invocation) -> Result<Access, Error> {
     call.need(if writes { 2 } else { 1 })?;
     let ports = call.cap.io_ports().ok_or(Error::InvalidCapability(0))?;
     let port = call.word(0) as u16;
-    let last = port.checked_add(width.bytes() - 1).ok_or(Error::IllegalOperation)?;
+    let last = port
+        .checked_add(width.bytes() - 1)
+        .ok_or(Error::IllegalOperation)?;
     if port < ports.first || last > ports.last {
         return Err(Error::IllegalOperation);
     }
-    Ok(Access { port, width, value: writes.then(|| call.word(1) as u32) })
+    Ok(Access {
+        port,
+        width,
+        value: writes.then(|| call.word(1) as u32),
+    })
 }
 
 /// Performs an access to a port.

@@ -32,7 +32,10 @@ pub struct IrqTable {
 
 impl IrqTable {
     pub const fn new() -> Self {
-        IrqTable { lines: [const { Cell::new(None) }; IRQS], slots: Cell::new(None) }
+        IrqTable {
+            lines: [const { Cell::new(None) }; IRQS],
+            slots: Cell::new(None),
+        }
     }
 
     /// Gives the table its slots, at boot.
@@ -58,7 +61,9 @@ impl Default for IrqTable {
 
 /// A device interrupt: signals its notification; the line stays masked until it is acknowledged.
 pub fn interrupt(k: &Kernel, irq: u8) {
-    let Some(line) = k.irqs.line(irq).get() else { return };
+    let Some(line) = k.irqs.line(irq).get() else {
+        return;
+    };
     k.machine.set_masked(line, true);
     let Some(slot) = k.irqs.slot(irq) else { return };
     if let Some(cap) = slot.at(k).cap().notification() {
@@ -91,8 +96,17 @@ pub fn decode_control(call: &Invocation) -> Result<Issue, Error> {
         return Err(Error::RevokeFirst);
     }
     let slot = call.empty_slot(root, call.word(0), call.word(1))?;
-    let line = if is_pin { decode_pin(call)? } else { decode_msi(call)? };
-    Ok(Issue { control: call.slot, slot, irq, line })
+    let line = if is_pin {
+        decode_pin(call)?
+    } else {
+        decode_msi(call)?
+    };
+    Ok(Issue {
+        control: call.slot,
+        slot,
+        irq,
+        line,
+    })
 }
 
 fn check(value: u64, max: u64) -> Result<u64, Error> {
@@ -110,7 +124,12 @@ fn decode_pin(call: &Invocation) -> Result<Line, Error> {
     let pin = check(call.word(3), u64::from(pins.saturating_sub(1)))? as u8;
     let level = check(call.word(4), 1)? == 1;
     let active_low = check(call.word(5), 1)? == 1;
-    Ok(Line::IoApic { ioapic, pin, level, active_low })
+    Ok(Line::IoApic {
+        ioapic,
+        pin,
+        level,
+        active_low,
+    })
 }
 
 /// The device's address is only checked: the user programs the device.
@@ -123,7 +142,12 @@ fn decode_msi(call: &Invocation) -> Result<Line, Error> {
 
 /// Issues the handler and lets the line through.
 pub fn commit_control(k: &Kernel, issue: Issue) -> Outcome {
-    let Issue { control, slot, irq, line } = issue;
+    let Issue {
+        control,
+        slot,
+        irq,
+        line,
+    } = issue;
     k.irqs.line(irq).set(Some(line));
     k.machine.route(line, irq);
     derivation::insert_copy(k, control, slot, Capability::irq_handler(irq));
@@ -165,7 +189,9 @@ pub fn commit_handler(k: &Kernel, operation: HandlerOperation) -> Outcome {
             }
         }
         HandlerOperation::SetNotification { irq, source } => {
-            let Some(slot) = k.irqs.slot(irq) else { return Outcome::Done };
+            let Some(slot) = k.irqs.slot(irq) else {
+                return Outcome::Done;
+            };
             let cap = source.at(k).cap();
             if deletion::delete(k, slot) == deletion::Progress::Preempted {
                 return Outcome::Preempted;
@@ -175,7 +201,9 @@ pub fn commit_handler(k: &Kernel, operation: HandlerOperation) -> Outcome {
             }
         }
         HandlerOperation::Clear(irq) => {
-            let Some(slot) = k.irqs.slot(irq) else { return Outcome::Done };
+            let Some(slot) = k.irqs.slot(irq) else {
+                return Outcome::Done;
+            };
             if deletion::delete(k, slot) == deletion::Progress::Preempted {
                 return Outcome::Preempted;
             }
@@ -190,7 +218,10 @@ pub fn release(k: &Kernel, irq: u8) -> Remainder {
     if let Some(slot) = k.irqs.slot(irq) {
         if let Some(cap) = slot.at(k).cap().notification() {
             let emptied = !derivation::is_final(k, slot)
-                || matches!(finalise::empty_notification(k, cap.object), Remainder::Nothing);
+                || matches!(
+                    finalise::empty_notification(k, cap.object),
+                    Remainder::Nothing
+                );
             if !emptied {
                 return Remainder::Unfinished;
             }

@@ -147,11 +147,7 @@ pub enum Outcome {
 #[inline(always)]
 pub fn decode(call: &Invocation) -> Result<Operation, Error> {
     match call.cap.kind() {
-        Kind::Tcb
-        | Kind::Domain
-        | Kind::CNode
-        | Kind::SchedControl
-        | Kind::SchedContext
+        Kind::Tcb | Kind::Domain | Kind::CNode | Kind::SchedControl | Kind::SchedContext
             if call.first_phase =>
         {
             Err(Error::InvalidCapability(0))

@@ -55,7 +55,8 @@ impl Notification {
     /// Marks whether the notification is being emptied.
     pub fn set_dying(&self, dying: bool) {
         let rest = self.queue.flags() & !DYING;
-        self.queue.set_flags(if dying { rest | DYING } else { rest });
+        self.queue
+            .set_flags(if dying { rest | DYING } else { rest });
     }
 
     /// Adds `badge` to what is pending.

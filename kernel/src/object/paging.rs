@@ -41,7 +41,13 @@ tables! {
 /// A checked invocation of a paging structure that is not a root.
 #[derive(Clone, Copy)]
 pub enum Operation {
-    Map { slot: Ref<Slot>, root: Ref<Pml4>, mapping: Mapping, level: Level, attributes: u64 },
+    Map {
+        slot: Ref<Slot>,
+        root: Ref<Pml4>,
+        mapping: Mapping,
+        level: Level,
+        attributes: u64,
+    },
     Unmap(Ref<Slot>),
 }
 
@@ -49,10 +55,16 @@ pub enum Operation {
 fn parent_level(kind: Kind) -> (Level, u64, u64) {
     match kind {
         Kind::Pdpt => (Level::Pml4, label::PDPT_MAP, label::PDPT_UNMAP),
-        Kind::PageDirectory => {
-            (Level::Pdpt, label::PAGE_DIRECTORY_MAP, label::PAGE_DIRECTORY_UNMAP)
-        }
-        _ => (Level::PageDirectory, label::PAGE_TABLE_MAP, label::PAGE_TABLE_UNMAP),
+        Kind::PageDirectory => (
+            Level::Pdpt,
+            label::PAGE_DIRECTORY_MAP,
+            label::PAGE_DIRECTORY_UNMAP,
+        ),
+        _ => (
+            Level::PageDirectory,
+            label::PAGE_TABLE_MAP,
+            label::PAGE_TABLE_UNMAP,
+        ),
     }
 }
 
@@ -71,7 +83,11 @@ pub fn decode(call: &Invocation) -> Result<Operation, Error> {
     }
     call.need(2)?;
     let space = call.extra_cap(0)?;
-    if call.cap.paging().is_none_or(|table| table.mapping.is_some()) {
+    if call
+        .cap
+        .paging()
+        .is_none_or(|table| table.mapping.is_some())
+    {
         return Err(Error::InvalidCapability(0));
     }
     let asid = space.root_asid().ok_or(Error::InvalidCapability(1))?;
@@ -86,13 +102,25 @@ pub fn decode(call: &Invocation) -> Result<Operation, Error> {
     }
     let mapping = Mapping { asid, vaddr };
     let attributes = call.word(1);
-    Ok(Operation::Map { slot: call.slot, root, mapping, level, attributes })
+    Ok(Operation::Map {
+        slot: call.slot,
+        root,
+        mapping,
+        level,
+        attributes,
+    })
 }
 
 /// Performs a checked invocation of a paging structure.
 pub fn commit(k: &Kernel, operation: Operation) -> Outcome {
     match operation {
-        Operation::Map { slot, root, mapping, level, attributes } => {
+        Operation::Map {
+            slot,
+            root,
+            mapping,
+            level,
+            attributes,
+        } => {
             let cap = slot.at(k).cap();
             // The walk succeeded in decode, and nothing has changed since.
             let parent = vspace::table(k, root.at(k).as_ref(), mapping.vaddr, level);
@@ -117,10 +145,16 @@ pub fn commit(k: &Kernel, operation: Operation) -> Outcome {
 /// Removes the paging structure `cap` from its parent, if the entry still leads to it.
 pub fn unmap(k: &Kernel, cap: Capability) {
     let (level, _, _) = parent_level(cap.kind());
-    let Some(mapping) = cap.paging().and_then(|table| table.mapping) else { return };
-    let Some(root) = vspace::root_of(k, mapping.asid) else { return };
+    let Some(mapping) = cap.paging().and_then(|table| table.mapping) else {
+        return;
+    };
+    let Some(root) = vspace::root_of(k, mapping.asid) else {
+        return;
+    };
     let parent = vspace::table(k, root.at(k).as_ref(), mapping.vaddr, level);
-    let (Ok(parent), Some(table)) = (parent, mem::table(cap.word())) else { return };
+    let (Ok(parent), Some(table)) = (parent, mem::table(cap.word())) else {
+        return;
+    };
     let index = level.index(mapping.vaddr);
     if parent.leads_to(level, index, table) {
         parent.clear_entry(index);

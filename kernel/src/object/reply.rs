@@ -33,7 +33,11 @@ const _: () = assert!(size_of::<Reply>() == 1 << sandglass_abi::object::REPLY_BI
 
 impl Reply {
     pub const fn new() -> Self {
-        Reply { thread: Cell::new(None), below: Cell::new(None), above: Cell::new(Above::Nothing) }
+        Reply {
+            thread: Cell::new(None),
+            below: Cell::new(None),
+            above: Cell::new(Above::Nothing),
+        }
     }
 
     /// The thread that is blocked on this reply, or that waits to receive with it.

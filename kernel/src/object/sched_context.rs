@@ -165,12 +165,19 @@ pub enum Operation {
     UnbindThread(Ref<SchedContext>),
     UnbindNotification(Ref<SchedContext>),
     Consumed(Ref<SchedContext>),
-    YieldTo { context: Ref<SchedContext>, thread: Ref<Tcb> },
+    YieldTo {
+        context: Ref<SchedContext>,
+        thread: Ref<Tcb>,
+    },
 }
 
 /// Checks an invocation of a scheduling context (03, section 6.2).
 pub fn decode(call: &Invocation) -> Result<Operation, Error> {
-    let handle = call.cap.word().get::<SchedContext>().ok_or(Error::InvalidCapability(0))?;
+    let handle = call
+        .cap
+        .word()
+        .get::<SchedContext>()
+        .ok_or(Error::InvalidCapability(0))?;
     match call.label {
         label::SCHED_CONTEXT_BIND => decode_bind(call, handle),
         label::SCHED_CONTEXT_UNBIND => {
@@ -263,12 +270,7 @@ pub fn commit(k: &Kernel, caller: Ref<Tcb>, operation: Operation) -> Outcome {
 
 /// `caller` lets `thread` run on `handle` in its place (04, section 9.2); it is told what was
 /// consumed when it runs again, or at once if `thread` does not run now.
-fn yield_to(
-    k: &Kernel,
-    caller: Ref<Tcb>,
-    handle: Ref<SchedContext>,
-    thread: Ref<Tcb>,
-) -> Outcome {
+fn yield_to(k: &Kernel, caller: Ref<Tcb>, handle: Ref<SchedContext>, thread: Ref<Tcb>) -> Outcome {
     complete_yield(k, handle);
     context::resume(k, handle);
     if !schedule::is_schedulable(k, thread) {
@@ -297,7 +299,9 @@ pub fn complete_yield(k: &Kernel, handle: Ref<SchedContext>) {
 
 /// `thread` runs again, or its yield ends early: the result of its YieldTo is delivered.
 pub fn report_yield(k: &Kernel, thread: Ref<Tcb>) {
-    let Some(handle) = thread.at(k).yield_to() else { return };
+    let Some(handle) = thread.at(k).yield_to() else {
+        return;
+    };
     thread::cancel_yield(k, thread);
     let mut message = Writer::new(k, thread);
     message.push(account::report_consumed(k, handle));

@@ -31,14 +31,22 @@ pub fn decode(call: &Invocation) -> Result<Configure, Error> {
     let longest = constants.max_period_us();
     let allowed = MIN_BUDGET_US..=longest;
     if !allowed.contains(&budget_us) || !allowed.contains(&period_us) {
-        return Err(Error::Range { min: MIN_BUDGET_US, max: longest });
+        return Err(Error::Range {
+            min: MIN_BUDGET_US,
+            max: longest,
+        });
     }
     let (budget, period) = (constants.ticks(budget_us), constants.ticks(period_us));
     if budget > period {
-        return Err(Error::Range { min: MIN_BUDGET_US, max: period_us });
+        return Err(Error::Range {
+            min: MIN_BUDGET_US,
+            max: period_us,
+        });
     }
     let word = target.word();
-    let target = word.get::<SchedContext>().ok_or(Error::InvalidCapability(1))?;
+    let target = word
+        .get::<SchedContext>()
+        .ok_or(Error::InvalidCapability(1))?;
     let extra = call.word(2);
     let most = max_extra_refills(word.shape() as u32 & 63);
     if extra > most {
@@ -47,7 +55,13 @@ pub fn decode(call: &Invocation) -> Result<Configure, Error> {
     let max_refills = (extra + MIN_REFILLS).min(u64::from(Refill::MAX)) as u8;
     let sporadic = call.word(4) & flags::SPORADIC != 0;
     let badge = call.word(3);
-    let parameters = Parameters { budget, period, max_refills, badge, sporadic };
+    let parameters = Parameters {
+        budget,
+        period,
+        max_refills,
+        badge,
+        sporadic,
+    };
     Ok(Configure { target, parameters })
 }
 

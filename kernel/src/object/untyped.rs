@@ -88,7 +88,10 @@ impl Type {
 
     /// Whether device memory can become such an object.
     fn suits_device(self) -> bool {
-        matches!(self, Type::Untyped | Type::Page | Type::LargePage | Type::HugePage)
+        matches!(
+            self,
+            Type::Untyped | Type::Page | Type::LargePage | Type::HugePage
+        )
     }
 
     /// Puts an object of this type into `region`, of the right size, in `domain`.
@@ -151,13 +154,22 @@ pub fn decode(call: &Invocation) -> Result<Retype, Error> {
     let depth = call.word(3);
     let node = match depth {
         0 => root,
-        _ => target_slot(call.k, root, call.word(2), depth)?.at(call.k).cap(),
+        _ => target_slot(call.k, root, call.word(2), depth)?
+            .at(call.k)
+            .cap(),
     };
     let node = node.cnode().ok_or(Error::missing(depth as u8))?;
     let window = window(call, node.slots)?;
     let bits = object.bits(size) as u8;
     let reset = check_room(call, object, bits, window.count - window.done)?;
-    Ok(Retype { untyped: call.slot, object, bits, slots: node.slots, window, reset })
+    Ok(Retype {
+        untyped: call.slot,
+        object,
+        bits,
+        slots: node.slots,
+        window,
+        reset,
+    })
 }
 
 /// The slots for the new capabilities: they exist and are empty.
@@ -165,18 +177,30 @@ fn window(call: &Invocation, slots: Span) -> Result<Window, Error> {
     let (first, count) = (call.word(4), call.word(5));
     let length = slots.length();
     if first >= length {
-        return Err(Error::Range { min: 0, max: length - 1 });
+        return Err(Error::Range {
+            min: 0,
+            max: length - 1,
+        });
     }
     if !(1..=MAX_RETYPE_OBJECTS).contains(&count) {
-        return Err(Error::Range { min: 1, max: MAX_RETYPE_OBJECTS });
+        return Err(Error::Range {
+            min: 1,
+            max: MAX_RETYPE_OBJECTS,
+        });
     }
     if count > length - first {
-        return Err(Error::Range { min: 1, max: length - first });
+        return Err(Error::Range {
+            min: 1,
+            max: length - first,
+        });
     }
     let done = already_done(call, slots.slot(first), count);
     // At most MAX_RETYPE_OBJECTS slots.
     for i in done..count {
-        if slots.slot(first + i).is_some_and(|slot| !slot.at(call.k).is_empty()) {
+        if slots
+            .slot(first + i)
+            .is_some_and(|slot| !slot.at(call.k).is_empty())
+        {
             return Err(Error::DeleteFirst);
         }
     }
@@ -186,10 +210,14 @@ fn window(call: &Invocation, slots: Span) -> Result<Window, Error> {
 /// How many objects a preempted execution of this very call has made.
 fn already_done(call: &Invocation, first_slot: Option<Ref<Slot>>, objects: u64) -> u64 {
     match call.caller.at(call.k).progress() {
-        Some(Progress::Retype { untyped, first, count, done })
-            if untyped == call.slot.address()
-                && Some(first) == first_slot.map(Ref::address)
-                && count == objects =>
+        Some(Progress::Retype {
+            untyped,
+            first,
+            count,
+            done,
+        }) if untyped == call.slot.address()
+            && Some(first) == first_slot.map(Ref::address)
+            && count == objects =>
         {
             done
         }
@@ -201,7 +229,11 @@ fn already_done(call: &Invocation, first_slot: Option<Ref<Slot>>, objects: u64) 
 fn check_room(call: &Invocation, object: Type, bits: u8, count: u64) -> Result<bool, Error> {
     let memory = call.cap.untyped().ok_or(Error::InvalidCapability(0))?;
     let reset = !derivation::has_children(call.k, call.slot);
-    let free = if reset { memory.size() } else { memory.size() - memory.watermark() };
+    let free = if reset {
+        memory.size()
+    } else {
+        memory.size() - memory.watermark()
+    };
     if free >> bits < count {
         return Err(Error::NotEnoughMemory(free));
     }
@@ -227,14 +259,28 @@ pub fn commit(k: &mut Kernel, caller: Ref<Tcb>, retype: Retype) -> Outcome {
     let Window { first, count, done } = retype.window;
     // At most MAX_RETYPE_OBJECTS objects.
     for i in done..count {
-        let Some(slot) = retype.slots.slot(first + i) else { break };
-        let Some(region) = region::carve(k, retype.untyped, retype.bits) else { break };
-        let Some(word) = retype.object.place(k, region, domain) else { break };
+        let Some(slot) = retype.slots.slot(first + i) else {
+            break;
+        };
+        let Some(region) = region::carve(k, retype.untyped, retype.bits) else {
+            break;
+        };
+        let Some(word) = retype.object.place(k, region, domain) else {
+            break;
+        };
         derivation::insert_new(k, retype.untyped, slot, Capability::original(word));
         if i + 1 < count && preemption.due(k) {
-            let first = retype.slots.slot(first).map_or(PhysAddr::new(0), Ref::address);
+            let first = retype
+                .slots
+                .slot(first)
+                .map_or(PhysAddr::new(0), Ref::address);
             let untyped = retype.untyped.address();
-            let progress = Progress::Retype { untyped, first, count, done: i + 1 };
+            let progress = Progress::Retype {
+                untyped,
+                first,
+                count,
+                done: i + 1,
+            };
             caller.at(k).set_progress(Some(progress));
             return Outcome::Preempted;
         }

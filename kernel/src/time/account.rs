@@ -46,7 +46,9 @@ pub fn update_time(k: &Kernel) {
 #[inline(always)]
 pub fn check_budget(k: &Kernel) -> Budget {
     let core = k.core();
-    let Some(context) = core.context() else { return Budget::Sufficient };
+    let Some(context) = core.context() else {
+        return Budget::Sufficient;
+    };
     if !Refills::of(k, context).sufficient(core.consumed()) {
         return Budget::Exhausted(charge(k, core.consumed(), true));
     }
@@ -59,12 +61,16 @@ pub fn check_budget(k: &Kernel) -> Budget {
 
 /// The current thread gives up what is left of its head refill or slice (04, section 9.1).
 pub fn yield_rest(k: &Kernel) {
-    let Some(context) = k.core().context() else { return };
+    let Some(context) = k.core().context() else {
+        return;
+    };
     let consumed = k.core().consumed();
     let head = Refills::of(k, context).head().amount;
     let _ = charge(k, head.max(consumed), false);
     // What was given up was not consumed.
-    context.at(k).add_consumed(consumed.wrapping_sub(head.max(consumed)));
+    context
+        .at(k)
+        .add_consumed(consumed.wrapping_sub(head.max(consumed)));
 }
 
 /// Charges `used` ticks to the current context and ends the current thread's turn
@@ -92,7 +98,9 @@ pub fn charge(k: &Kernel, used: u64, can_fault: bool) -> Expiry {
 fn end_turn(k: &Kernel, thread: Ref<Tcb>, can_fault: bool) -> Expiry {
     let core = k.core();
     core.request_reprogram();
-    let Some(context) = thread.at(k).sched_context() else { return Expiry::Waits };
+    let Some(context) = thread.at(k).sched_context() else {
+        return Expiry::Waits;
+    };
     let refills = Refills::of(k, context);
     let handler = mem::tcb_slot(thread, TcbSlot::TimeoutHandler).at(k).cap();
     let expiry = if can_fault && !context.at(k).is_round_robin() && !handler.is_null() {
@@ -131,7 +139,10 @@ pub fn commit(k: &Kernel) {
 
 /// The time consumed by a context since the last report, in microseconds; the count starts anew
 /// (04, section 9.3).
-pub fn report_consumed(k: &Kernel, context: Ref<crate::object::sched_context::SchedContext>) -> u64 {
+pub fn report_consumed(
+    k: &Kernel,
+    context: Ref<crate::object::sched_context::SchedContext>,
+) -> u64 {
     k.constants.us(context.at(k).take_consumed())
 }
 
@@ -142,7 +153,10 @@ pub fn preempted(k: &Kernel) -> Budget {
     match core.thread() {
         Some(thread) if schedule::is_schedulable(k, thread) => check_budget(k),
         _ => {
-            if core.context().is_some_and(|context| context.at(k).is_active()) {
+            if core
+                .context()
+                .is_some_and(|context| context.at(k).is_active())
+            {
                 let _ = charge(k, core.consumed(), false);
             }
             core.set_consumed(0);

@@ -17,7 +17,13 @@ pub struct Constants {
 impl Constants {
     /// Before boot: nothing is configured and nothing runs.
     pub const fn new() -> Self {
-        Constants { per_us: 1, reciprocal: 0, max_period_us: 0, min_budget: 0, max_release: 0 }
+        Constants {
+            per_us: 1,
+            reciprocal: 0,
+            max_period_us: 0,
+            min_budget: 0,
+            max_release: 0,
+        }
     }
 
     /// The constants for a clock of `per_us` ticks a microsecond; 0 is taken as 1.

@@ -59,7 +59,9 @@ pub fn configure(k: &Kernel, handle: Ref<SchedContext>, parameters: Parameters) 
 
 /// The thread of `context` waits for its refill if it may not run on what there is now.
 pub fn resume(k: &Kernel, handle: Ref<SchedContext>) {
-    let Some(thread) = handle.at(k).thread() else { return };
+    let Some(thread) = handle.at(k).thread() else {
+        return;
+    };
     if !schedule::is_schedulable(k, thread) {
         return;
     }
@@ -73,7 +75,9 @@ pub fn resume(k: &Kernel, handle: Ref<SchedContext>) {
 /// (04, section 5.4).
 #[inline(always)]
 pub fn wake_refills(k: &Kernel, thread: Ref<Tcb>) {
-    let Some(handle) = thread.at(k).sched_context() else { return };
+    let Some(handle) = thread.at(k).sched_context() else {
+        return;
+    };
     if handle.at(k).is_sporadic() && k.core().context() != Some(handle) {
         unblock(k, handle);
     }
@@ -104,7 +108,9 @@ fn link(k: &Kernel, handle: Ref<SchedContext>, thread: Ref<Tcb>) {
 
 /// Takes the thread of `context` from it, if it has one.
 pub fn unbind_thread(k: &Kernel, handle: Ref<SchedContext>) {
-    let Some(thread) = handle.at(k).thread() else { return };
+    let Some(thread) = handle.at(k).thread() else {
+        return;
+    };
     schedule::unqueue(k, thread);
     thread.at(k).set_sched_context(None);
     handle.at(k).set_thread(None);
@@ -143,7 +149,9 @@ pub fn donate_of_notification(k: &Kernel, notification: Ref<Notification>, to: R
     if to.at(k).sched_context().is_some() {
         return;
     }
-    let Some(handle) = notification.at(k).sched_context() else { return };
+    let Some(handle) = notification.at(k).sched_context() else {
+        return;
+    };
     if handle.at(k).thread().is_none() {
         donate(k, handle, to);
         if handle.at(k).is_sporadic() && k.core().context() != Some(handle) {
@@ -157,7 +165,9 @@ pub fn donate_of_notification(k: &Kernel, notification: Ref<Notification>, to: R
 /// gives that back.
 #[inline(always)]
 pub fn return_to_notification(k: &Kernel, thread: Ref<Tcb>, notification: Ref<Notification>) {
-    let Some(handle) = thread.at(k).sched_context() else { return };
+    let Some(handle) = thread.at(k).sched_context() else {
+        return;
+    };
     if notification.at(k).sched_context() == Some(handle) {
         unbind_thread(k, handle);
     }

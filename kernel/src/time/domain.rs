@@ -21,7 +21,10 @@ pub struct Entry {
 }
 
 impl Entry {
-    const END: Entry = Entry { domain: 0, duration: 0 };
+    const END: Entry = Entry {
+        domain: 0,
+        duration: 0,
+    };
 
     fn is_end(self) -> bool {
         self == Self::END
@@ -42,7 +45,10 @@ impl DomainSchedule {
     pub const fn new() -> Self {
         DomainSchedule {
             entries: [
-                Cell::new(Entry { domain: 0, duration: MAX_DURATION }),
+                Cell::new(Entry {
+                    domain: 0,
+                    duration: MAX_DURATION,
+                }),
                 Cell::new(Entry::END),
             ],
             start: Cell::new(0),

@@ -34,7 +34,11 @@ pub struct ReadyLinks {
 
 impl ReadyLinks {
     pub const fn new() -> Self {
-        ReadyLinks { prev: Cell::new(None), next: Cell::new(None), since: Cell::new(0) }
+        ReadyLinks {
+            prev: Cell::new(None),
+            next: Cell::new(None),
+            since: Cell::new(0),
+        }
     }
 
     #[inline(always)]
@@ -56,7 +60,12 @@ impl Default for ReadyLinks {
 impl ReadyQueues {
     pub const fn new() -> Self {
         ReadyQueues {
-            lists: [const { Cell::new(List { head: None, tail: None }) }; 256],
+            lists: [const {
+                Cell::new(List {
+                    head: None,
+                    tail: None,
+                })
+            }; 256],
             words: [const { Cell::new(0) }; 4],
             summary: Cell::new(0),
         }
@@ -113,7 +122,10 @@ impl ReadyQueues {
                 list.tail
             }
         };
-        cell.set(List { head: Some(thread), tail });
+        cell.set(List {
+            head: Some(thread),
+            tail,
+        });
         tcb.set_place(Place::Ready);
     }
 
@@ -137,7 +149,10 @@ impl ReadyQueues {
                 list.head
             }
         };
-        cell.set(List { head, tail: Some(thread) });
+        cell.set(List {
+            head,
+            tail: Some(thread),
+        });
         tcb.set_place(Place::Ready);
     }
 

@@ -53,7 +53,11 @@ pub struct Refills<'k> {
 impl<'k> Refills<'k> {
     #[inline(always)]
     pub fn of(k: &'k Kernel, handle: Ref<SchedContext>) -> Self {
-        Refills { k, handle, context: handle.at(k) }
+        Refills {
+            k,
+            handle,
+            context: handle.at(k),
+        }
     }
 
     /// The refill `i` places behind the head; `None` past the end of the array.
@@ -61,7 +65,15 @@ impl<'k> Refills<'k> {
     fn cell(self, i: u8) -> Option<&'k Cell<Refill>> {
         let index = self.context.head().wrapping_add(i);
         let limit = self.context.max_refills();
-        mem::refill(self.k, self.handle, if index >= limit { index.wrapping_sub(limit) } else { index })
+        mem::refill(
+            self.k,
+            self.handle,
+            if index >= limit {
+                index.wrapping_sub(limit)
+            } else {
+                index
+            },
+        )
     }
 
     #[inline(always)]
@@ -104,7 +116,12 @@ impl<'k> Refills<'k> {
     fn pop(self) -> Refill {
         let head = self.head();
         let next = self.context.head().wrapping_add(1);
-        self.context.set_head(if next >= self.context.max_refills() { 0 } else { next });
+        self.context
+            .set_head(if next >= self.context.max_refills() {
+                0
+            } else {
+                next
+            });
         self.context.set_count(self.count().wrapping_sub(1));
         head
     }
@@ -147,9 +164,15 @@ impl<'k> Refills<'k> {
         self.context.configure(period, max);
         self.context.set_head(0);
         self.context.set_count(0);
-        self.append(Refill { amount: budget, time: now });
+        self.append(Refill {
+            amount: budget,
+            time: now,
+        });
         if period == 0 {
-            self.append(Refill { amount: 0, time: now });
+            self.append(Refill {
+                amount: 0,
+                time: now,
+            });
         }
     }
 
@@ -167,9 +190,15 @@ impl<'k> Refills<'k> {
         head.amount = head.amount.min(budget);
         self.append(head);
         if rest > 0 {
-            self.append(Refill { amount: rest, time: head.time.saturating_add(period) });
+            self.append(Refill {
+                amount: rest,
+                time: head.time.saturating_add(period),
+            });
         } else if period == 0 {
-            self.append(Refill { amount: 0, time: head.time });
+            self.append(Refill {
+                amount: 0,
+                time: head.time,
+            });
         }
     }
 
@@ -177,7 +206,10 @@ impl<'k> Refills<'k> {
     fn schedule_used(self, used: Refill) {
         let tail = self.tail();
         if tail.end() >= used.time {
-            self.set_tail(Refill { amount: tail.amount.wrapping_add(used.amount), ..tail });
+            self.set_tail(Refill {
+                amount: tail.amount.wrapping_add(used.amount),
+                ..tail
+            });
         } else if !self.is_full() {
             self.append(used);
         } else {
@@ -216,10 +248,16 @@ impl<'k> Refills<'k> {
             rest -= head.amount;
             let time = head.time.wrapping_add(period);
             if self.count() == 1 {
-                self.set_head(Refill { amount: head.amount, time });
+                self.set_head(Refill {
+                    amount: head.amount,
+                    time,
+                });
             } else {
                 let _ = self.pop();
-                self.schedule_used(Refill { amount: head.amount, time });
+                self.schedule_used(Refill {
+                    amount: head.amount,
+                    time,
+                });
             }
         }
         rest
@@ -247,7 +285,10 @@ impl<'k> Refills<'k> {
             return false;
         }
         let now = self.k.core().now();
-        self.set_head(Refill { time: now, ..self.head() });
+        self.set_head(Refill {
+            time: now,
+            ..self.head()
+        });
         for _ in 0..Refill::MAX {
             if self.count() < 2 || self.get(1).time > self.head().end() {
                 break;
@@ -267,15 +308,24 @@ impl<'k> Refills<'k> {
         let head = self.head();
         let tail = self.tail();
         let used = used.min(head.amount);
-        self.set_head(Refill { amount: head.amount - used, ..head });
-        self.set_tail(Refill { amount: tail.amount.wrapping_add(used), ..tail });
+        self.set_head(Refill {
+            amount: head.amount - used,
+            ..head
+        });
+        self.set_tail(Refill {
+            amount: tail.amount.wrapping_add(used),
+            ..tail
+        });
     }
 
     /// Round-robin: the slice is over, the next one is full.
     pub fn renew_slice(self) {
         let head = self.head();
         let tail = self.tail();
-        self.set_head(Refill { amount: head.amount.wrapping_add(tail.amount), ..head });
+        self.set_head(Refill {
+            amount: head.amount.wrapping_add(tail.amount),
+            ..head
+        });
         self.set_tail(Refill { amount: 0, ..tail });
     }
 }

@@ -31,7 +31,9 @@ pub fn waits_for_release(k: &Kernel, thread: Ref<Tcb>) -> bool {
 pub fn is_schedulable(k: &Kernel, thread: Ref<Tcb>) -> bool {
     let tcb = thread.at(k);
     tcb.is_runnable()
-        && tcb.sched_context().is_some_and(|context| context.at(k).is_active())
+        && tcb
+            .sched_context()
+            .is_some_and(|context| context.at(k).is_active())
         && !waits_for_release(k, thread)
 }
 
@@ -58,10 +60,13 @@ pub fn enqueue(k: &Kernel, thread: Ref<Tcb>) {
 
 /// The thread of `context` waits for its head refill (04, section 8.4).
 pub fn postpone(k: &Kernel, handle: Ref<SchedContext>) {
-    let Some(thread) = handle.at(k).thread() else { return };
+    let Some(thread) = handle.at(k).thread() else {
+        return;
+    };
     unqueue(k, thread);
     let core = k.core();
-    core.release.insert(k, thread, Refills::of(k, handle).head().time);
+    core.release
+        .insert(k, thread, Refills::of(k, handle).head().time);
     thread.at(k).set_place(Place::Release);
     core.request_reprogram();
 }
@@ -95,7 +100,9 @@ pub fn context_taken(k: &Kernel, from: Ref<Tcb>) {
 #[inline(always)]
 pub fn candidate(k: &Kernel, thread: Ref<Tcb>) {
     let tcb = thread.at(k);
-    if tcb.sched_context().is_none_or(|context| !context.at(k).is_active())
+    if tcb
+        .sched_context()
+        .is_none_or(|context| !context.at(k).is_active())
         || waits_for_release(k, thread)
     {
         return;
@@ -155,7 +162,9 @@ fn released_above(k: &Kernel, floor: Option<u8>) -> Option<u8> {
     if release.first()?.at(k).links().key().rank > now || release.highest(k) <= floor {
         return None;
     }
-    release.highest_up_to(k, now).filter(|&priority| Some(priority) > floor)
+    release
+        .highest_up_to(k, now)
+        .filter(|&priority| Some(priority) > floor)
 }
 
 /// The time of the earliest release of a priority above `floor`; `u64::MAX` if there is none.
@@ -242,7 +251,10 @@ fn decide(k: &Kernel) -> Option<Ref<Tcb>> {
 /// Whether some ready thread has a priority above `priority`.
 #[inline(always)]
 fn outranked(k: &Kernel, priority: u8) -> bool {
-    k.core().ready.first().is_some_and(|thread| thread.at(k).priority() > priority)
+    k.core()
+        .ready
+        .first()
+        .is_some_and(|thread| thread.at(k).priority() > priority)
 }
 
 /// Takes the thread that is to run out of the queues: the best of those that are ready and those
@@ -271,7 +283,9 @@ fn choose(k: &Kernel) -> Option<Ref<Tcb>> {
 #[inline(always)]
 fn settle_time(k: &Kernel) {
     let core = k.core();
-    let chosen = core.thread().and_then(|thread| thread.at(k).sched_context());
+    let chosen = core
+        .thread()
+        .and_then(|thread| thread.at(k).sched_context());
     if chosen != core.context() {
         core.request_reprogram();
         if let Some(handle) = chosen {
@@ -284,7 +298,8 @@ fn settle_time(k: &Kernel) {
         account::commit(k);
         core.set_context(chosen);
         core.set_budget_end(chosen.map_or(u64::MAX, |handle| {
-            core.now().saturating_add(Refills::of(k, handle).head().amount)
+            core.now()
+                .saturating_add(Refills::of(k, handle).head().amount)
         }));
         core.set_reprogram(false);
     }
@@ -297,7 +312,11 @@ fn settle_time(k: &Kernel) {
 fn arm(k: &Kernel) {
     let core = k.core();
     let mut deadline = core.budget_end().min(k.domains.end(core.now()));
-    if core.release.first().is_some_and(|first| first.at(k).links().key().rank < deadline) {
+    if core
+        .release
+        .first()
+        .is_some_and(|first| first.at(k).links().key().rank < deadline)
+    {
         let running = core.thread().map(|thread| thread.at(k).priority());
         deadline = deadline.min(next_release_above(k, running));
     }

@@ -15,8 +15,14 @@ const PAGE: u64 = 4096;
 const DEVICE_TOP: u64 = 1 << 47;
 /// Where interrupt controllers would be.
 const RESERVED: [Range; 2] = [
-    Range { start: 0xfec0_0000, end: 0xfec0_1000 },
-    Range { start: 0xfee0_0000, end: 0xfee0_1000 },
+    Range {
+        start: 0xfec0_0000,
+        end: 0xfec0_1000,
+    },
+    Range {
+        start: 0xfee0_0000,
+        end: 0xfee0_1000,
+    },
 ];
 
 /// A kernel on `machine` with its root task from the ELF file `file`, which a loader would have
@@ -30,7 +36,10 @@ const RESERVED: [Range; 2] = [
 pub fn boot(machine: Machine, file: &[u8]) -> Result<(Box<Kernel>, Next), Refusal> {
     let top = machine.memory_bytes();
     let module_start = (top - file.len() as u64) & !(PAGE - 1);
-    assert!(module_start > KERNEL_END, "the file does not fit into {top} bytes");
+    assert!(
+        module_start > KERNEL_END,
+        "the file does not fit into {top} bytes"
+    );
     // SAFETY: the machine is new, nothing is in its memory.
     unsafe { machine.write_memory(module_start, file) };
     let mut kernel = Box::new(Kernel::new(machine));
@@ -41,14 +50,27 @@ pub fn boot(machine: Machine, file: &[u8]) -> Result<(Box<Kernel>, Next), Refusa
     // SAFETY: the rest of the memory, which holds the file and nothing else.
     let module = unsafe { Ram::vouch(module_start, top) };
     let mut reserved = List::new();
-    for range in [Range { start: PAGE * 256, end: KERNEL_END }].into_iter().chain(RESERVED) {
+    for range in [Range {
+        start: PAGE * 256,
+        end: KERNEL_END,
+    }]
+    .into_iter()
+    .chain(RESERVED)
+    {
         let _ = reserved.push(range);
     }
     let found = Found {
-        told: Told { memory_map: List::new(), rsdp: None, framebuffer: None },
+        told: Told {
+            memory_map: List::new(),
+            rsdp: None,
+            framebuffer: None,
+        },
         ram,
         module,
-        file: Range { start: module_start, end: module_start + file.len() as u64 },
+        file: Range {
+            start: module_start,
+            end: module_start + file.len() as u64,
+        },
         kernel_end: KERNEL_END,
         reserved,
         device_top: DEVICE_TOP,

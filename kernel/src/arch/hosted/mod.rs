@@ -152,7 +152,11 @@ impl Machine {
         let mut copy = std::vec![0; bytes];
         // SAFETY: the range lies in this machine's memory, of which the kernel holds no exclusive
         // borrow outside of an event.
-        unsafe { self.base.add(start as usize).copy_to_nonoverlapping(copy.as_mut_ptr(), bytes) };
+        unsafe {
+            self.base
+                .add(start as usize)
+                .copy_to_nonoverlapping(copy.as_mut_ptr(), bytes)
+        };
         Some(copy)
     }
 
@@ -165,10 +169,18 @@ impl Machine {
     /// If the machine has no such memory.
     pub unsafe fn write_memory(&self, start: u64, bytes: &[u8]) {
         let end = start as usize + bytes.len();
-        assert!(end <= self.layout.size(), "the memory ends at {:#x}", self.layout.size());
+        assert!(
+            end <= self.layout.size(),
+            "the memory ends at {:#x}",
+            self.layout.size()
+        );
         // SAFETY: the range lies in this machine's memory; the caller says that it holds no
         // object.
-        unsafe { self.base.add(start as usize).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) }
+        unsafe {
+            self.base
+                .add(start as usize)
+                .copy_from_nonoverlapping(bytes.as_ptr(), bytes.len())
+        }
     }
 }
 

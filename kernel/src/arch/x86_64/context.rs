@@ -64,7 +64,9 @@ impl FpuState {
         let mut image = [0; 64];
         image[0] = 0x037f;
         image[3] = 0x1f80;
-        FpuState { image: Cell::new(image) }
+        FpuState {
+            image: Cell::new(image),
+        }
     }
 
     /// Where the image lies, for FXSAVE and FXRSTOR.
@@ -304,8 +306,12 @@ pub enum MessageRegister {
 }
 
 impl MessageRegister {
-    pub const ALL: [MessageRegister; 4] =
-        [MessageRegister::Mr0, MessageRegister::Mr1, MessageRegister::Mr2, MessageRegister::Mr3];
+    pub const ALL: [MessageRegister; 4] = [
+        MessageRegister::Mr0,
+        MessageRegister::Mr1,
+        MessageRegister::Mr2,
+        MessageRegister::Mr3,
+    ];
 
     /// The CPU register for message register `i`, if it is one.
     pub const fn new(i: usize) -> Option<Self> {

@@ -84,7 +84,11 @@ fn find(machine: &Machine, start_info: u64) -> Result<Found, Refusal> {
             .unwrap_or(());
     });
     let (ram, module) = free_memory(&memory_map, kernel, file)?;
-    let told = Told { memory_map, rsdp: Some(rsdp.bytes(&Window)), framebuffer: None };
+    let told = Told {
+        memory_map,
+        rsdp: Some(rsdp.bytes(&Window)),
+        framebuffer: None,
+    };
     Ok(Found {
         told,
         ram,
@@ -142,9 +146,7 @@ fn start_clock(machine: &Machine) -> Result<(), Refusal> {
     LOCAL_APIC.set_count(COUNT);
     let mut shortest: Option<(u64, u32)> = None;
     for _ in 0..WINDOWS {
-        if let Some((start, end)) =
-            legacy::measure(|| (cpu::time_stamp(), LOCAL_APIC.count()))
-        {
+        if let Some((start, end)) = legacy::measure(|| (cpu::time_stamp(), LOCAL_APIC.count())) {
             let ticks = end.0.wrapping_sub(start.0);
             if shortest.is_none_or(|(least, _)| ticks < least) {
                 shortest = Some((ticks, start.1.wrapping_sub(end.1)));

@@ -59,11 +59,13 @@ enum Change {
 /// Checks an invocation of a TCB.
 #[inline(always)]
 pub fn decode(call: &Invocation) -> Result<Operation, Error> {
-    let thread = call.cap.word().get::<Tcb>().ok_or(Error::InvalidCapability(0))?;
+    let thread = call
+        .cap
+        .word()
+        .get::<Tcb>()
+        .ok_or(Error::InvalidCapability(0))?;
     let action = match call.label {
-        label::TCB_READ_REGISTERS => {
-            Action::ReadRegisters(registers::decode_read(call, thread)?)
-        }
+        label::TCB_READ_REGISTERS => Action::ReadRegisters(registers::decode_read(call, thread)?),
         label::TCB_WRITE_REGISTERS => {
             Action::WriteRegisters(registers::decode_write(call, thread)?)
         }
@@ -71,9 +73,7 @@ pub fn decode(call: &Invocation) -> Result<Operation, Error> {
         label::TCB_CONFIGURE => Action::SetSpaces(space::decode_configure(call, thread)?),
         label::TCB_SET_PRIORITY => Action::SetPriority(decode_priority(call)?),
         label::TCB_SET_MC_PRIORITY => Action::SetMaxControlledPriority(decode_priority(call)?),
-        label::TCB_SET_SCHED_PARAMS => {
-            Action::SetSchedParams(decode_sched_params(call, thread)?)
-        }
+        label::TCB_SET_SCHED_PARAMS => Action::SetSchedParams(decode_sched_params(call, thread)?),
         label::TCB_SET_TIMEOUT_ENDPOINT => {
             Action::SetTimeoutHandler(space::decode_handler(call, 0, 1)?)
         }
@@ -83,7 +83,10 @@ pub fn decode(call: &Invocation) -> Result<Operation, Error> {
         label::TCB_RESUME => Action::Resume,
         label::TCB_BIND_NOTIFICATION => decode_bind_notification(call, thread)?,
         label::TCB_UNBIND_NOTIFICATION => {
-            thread.at(call.k).notification().ok_or(Error::IllegalOperation)?;
+            thread
+                .at(call.k)
+                .notification()
+                .ok_or(Error::IllegalOperation)?;
             Action::UnbindNotification
         }
         label::TCB_SET_TLS_BASE => {
@@ -92,7 +95,10 @@ pub fn decode(call: &Invocation) -> Result<Operation, Error> {
         }
         label::TCB_SET_FLAGS => {
             call.need(2)?;
-            Action::SetFlags { clear: call.word(0), set: call.word(1) }
+            Action::SetFlags {
+                clear: call.word(0),
+                set: call.word(1),
+            }
         }
         _ => return Err(Error::IllegalOperation),
     };
@@ -101,13 +107,20 @@ pub fn decode(call: &Invocation) -> Result<Operation, Error> {
 
 /// The thread whose maximum controlled priority limits what may be set: extra capability 0.
 fn authority(call: &Invocation) -> Result<u8, Error> {
-    let authority = call.extra_cap(0)?.word().get::<Tcb>().ok_or(Error::InvalidCapability(1))?;
+    let authority = call
+        .extra_cap(0)?
+        .word()
+        .get::<Tcb>()
+        .ok_or(Error::InvalidCapability(1))?;
     Ok(authority.at(call.k).max_controlled_priority())
 }
 
 fn check_priority(priority: u64, limit: u8) -> Result<u8, Error> {
     if priority > u64::from(limit) {
-        return Err(Error::Range { min: 0, max: u64::from(limit) });
+        return Err(Error::Range {
+            min: 0,
+            max: u64::from(limit),
+        });
     }
     Ok(priority as u8)
 }
@@ -126,7 +139,12 @@ fn decode_sched_params(call: &Invocation, thread: Ref<Tcb>) -> Result<SchedParam
     let priority = check_priority(call.word(1), limit)?;
     let context = decode_context(call, thread, call.extra_cap(1)?)?;
     let fault_handler = space::decode_handler(call, 2, 3)?;
-    Ok(SchedParams { max_controlled_priority, priority, context, fault_handler })
+    Ok(SchedParams {
+        max_controlled_priority,
+        priority,
+        context,
+        fault_handler,
+    })
 }
 
 fn decode_context(
@@ -143,7 +161,10 @@ fn decode_context(
         }
         return Ok(present.map_or(Change::Keep, Change::Unbind));
     }
-    let wanted = argument.word().get::<SchedContext>().ok_or(Error::InvalidCapability(2))?;
+    let wanted = argument
+        .word()
+        .get::<SchedContext>()
+        .ok_or(Error::InvalidCapability(2))?;
     let differs = present != Some(wanted);
     if differs && (present.is_some() || wanted.at(k).thread().is_some()) {
         return Err(Error::IllegalOperation);
@@ -151,7 +172,11 @@ fn decode_context(
     if tcb.is_blocked() && !context::is_released(k, wanted) {
         return Err(Error::IllegalOperation);
     }
-    Ok(if differs { Change::Bind(wanted) } else { Change::Keep })
+    Ok(if differs {
+        Change::Bind(wanted)
+    } else {
+        Change::Keep
+    })
 }
 
 fn decode_bind_notification(call: &Invocation, thread: Ref<Tcb>) -> Result<Action, Error> {
@@ -211,12 +236,13 @@ pub fn commit(k: &Kernel, caller: Ref<Tcb>, is_call: bool, operation: Operation)
 }
 
 fn set_sched_params(k: &Kernel, thread: Ref<Tcb>, params: SchedParams) -> Outcome {
-    let installed =
-        space::install_handler(k, thread, TcbSlot::FaultHandler, params.fault_handler);
+    let installed = space::install_handler(k, thread, TcbSlot::FaultHandler, params.fault_handler);
     if installed == Outcome::Preempted {
         return installed;
     }
-    thread.at(k).set_max_controlled_priority(params.max_controlled_priority);
+    thread
+        .at(k)
+        .set_max_controlled_priority(params.max_controlled_priority);
     thread::set_priority(k, thread, params.priority);
     match params.context {
         Change::Keep => {}
@@ -229,7 +255,11 @@ fn set_sched_params(k: &Kernel, thread: Ref<Tcb>, params: SchedParams) -> Outcom
 /// Sets and clears flags; returns the new ones.
 fn set_flags(k: &Kernel, thread: Ref<Tcb>, clear: u64, set: u64) -> u64 {
     let tcb = thread.at(k);
-    let old = if tcb.fpu_disabled() { tcb_flags::FPU_DISABLED } else { 0 };
+    let old = if tcb.fpu_disabled() {
+        tcb_flags::FPU_DISABLED
+    } else {
+        0
+    };
     let new = (old & !clear) | (set & tcb_flags::ALL);
     tcb.set_fpu_disabled(new & tcb_flags::FPU_DISABLED != 0);
     if old != new && k.core().thread() == Some(thread) {

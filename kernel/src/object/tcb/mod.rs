@@ -226,6 +226,9 @@ impl Tcb {
 
     /// Whether the thread waits for somebody.
     pub fn is_blocked(&self) -> bool {
-        !matches!(self.state.get(), State::Running | State::Restart | State::Inactive)
+        !matches!(
+            self.state.get(),
+            State::Running | State::Restart | State::Inactive
+        )
     }
 }

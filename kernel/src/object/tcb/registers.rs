@@ -47,7 +47,10 @@ pub fn decode_read(call: &Invocation, thread: Ref<Tcb>) -> Result<ReadRegisters,
         return Err(Error::IllegalOperation);
     }
     let suspend = call.word(0) & flags::READ_SUSPEND_SOURCE != 0;
-    Ok(ReadRegisters { suspend, count: count as usize })
+    Ok(ReadRegisters {
+        suspend,
+        count: count as usize,
+    })
 }
 
 pub fn decode_write(call: &Invocation, thread: Ref<Tcb>) -> Result<WriteRegisters, Error> {
@@ -60,12 +63,19 @@ pub fn decode_write(call: &Invocation, thread: Ref<Tcb>) -> Result<WriteRegister
         return Err(Error::IllegalOperation);
     }
     let resume = call.word(0) & flags::WRITE_RESUME_TARGET != 0;
-    Ok(WriteRegisters { resume, count: (count as usize).min(ORDER.len()) })
+    Ok(WriteRegisters {
+        resume,
+        count: (count as usize).min(ORDER.len()),
+    })
 }
 
 pub fn decode_copy(call: &Invocation) -> Result<CopyRegisters, Error> {
     call.need(1)?;
-    let source = call.extra_cap(0)?.word().get().ok_or(Error::InvalidCapability(1))?;
+    let source = call
+        .extra_cap(0)?
+        .word()
+        .get()
+        .ok_or(Error::InvalidCapability(1))?;
     let word = call.word(0);
     Ok(CopyRegisters {
         source,
@@ -89,7 +99,11 @@ pub fn read(
     if !is_call {
         return Outcome::Done;
     }
-    let room = if buffer(k, caller, true).is_some() { read.count } else { REGISTER_MRS };
+    let room = if buffer(k, caller, true).is_some() {
+        read.count
+    } else {
+        REGISTER_MRS
+    };
     let mut message = Writer::new(k, caller);
     for i in 0..read.count.min(room) {
         message.push(thread.at(k).context().transfer_get(ORDER, i).unwrap_or(0));

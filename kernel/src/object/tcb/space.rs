@@ -46,7 +46,12 @@ pub fn decode_configure(call: &Invocation, thread: Ref<Tcb>) -> Result<Spaces, E
     call.extra_slot(2)?;
     let buffer = Some(buffer_change(call, call.word(2), 2)?);
     let roots = Some(decode_roots(call, thread, 0)?);
-    Ok(Spaces { invoked: (call.slot, call.cap), fault_handler: None, roots, buffer })
+    Ok(Spaces {
+        invoked: (call.slot, call.cap),
+        fault_handler: None,
+        roots,
+        buffer,
+    })
 }
 
 /// SetSpace: fault handler and roots.
@@ -55,7 +60,12 @@ pub fn decode_set_space(call: &Invocation, thread: Ref<Tcb>) -> Result<Spaces, E
     call.extra_slot(2)?;
     let roots = Some(decode_roots(call, thread, 1)?);
     let fault_handler = Some(decode_handler(call, 0, 1)?);
-    Ok(Spaces { invoked: (call.slot, call.cap), fault_handler, roots, buffer: None })
+    Ok(Spaces {
+        invoked: (call.slot, call.cap),
+        fault_handler,
+        roots,
+        buffer: None,
+    })
 }
 
 /// SetIPCBuffer.
@@ -63,12 +73,20 @@ pub fn decode_buffer(call: &Invocation) -> Result<Spaces, Error> {
     call.need(1)?;
     call.extra_slot(0)?;
     let buffer = Some(buffer_change(call, call.word(0), 0)?);
-    Ok(Spaces { invoked: (call.slot, call.cap), fault_handler: None, roots: None, buffer })
+    Ok(Spaces {
+        invoked: (call.slot, call.cap),
+        fault_handler: None,
+        roots: None,
+        buffer,
+    })
 }
 
 fn buffer_change(call: &Invocation, address: u64, extra: usize) -> Result<BufferChange, Error> {
     if address == 0 {
-        return Ok(BufferChange { address, frame: Install(None) });
+        return Ok(BufferChange {
+            address,
+            frame: Install(None),
+        });
     }
     let slot = call.extra_slot(extra)?;
     let cap = derivation::derive(call.k, slot, slot.at(call.k).cap())?;
@@ -79,7 +97,10 @@ fn buffer_change(call: &Invocation, address: u64, extra: usize) -> Result<Buffer
     if address % BUFFER_BYTES != 0 {
         return Err(Error::Alignment);
     }
-    Ok(BufferChange { address, frame: Install(Some((slot, cap))) })
+    Ok(BufferChange {
+        address,
+        frame: Install(Some((slot, cap))),
+    })
 }
 
 /// The roots of the capability space and the address space: extra capabilities `first` and
@@ -98,7 +119,10 @@ fn decode_roots(call: &Invocation, thread: Ref<Tcb>, first: usize) -> Result<Roo
     if vspace.1.root_asid().is_none() {
         return Err(Error::IllegalOperation);
     }
-    Ok(Roots { cspace: Install(Some(cspace)), vspace: Install(Some(vspace)) })
+    Ok(Roots {
+        cspace: Install(Some(cspace)),
+        vspace: Install(Some(vspace)),
+    })
 }
 
 fn decode_root(
@@ -189,7 +213,9 @@ fn put(
     if deletion::delete(k, target) == Progress::Preempted {
         return Progress::Preempted;
     }
-    let Install(Some((source, cap))) = what else { return Progress::Done };
+    let Install(Some((source, cap))) = what else {
+        return Progress::Done;
+    };
     let still = source.at(k).cap().word().same(cap.word());
     let alive = invoked.is_none_or(|(slot, cap)| slot.at(k).cap().word().same(cap.word()));
     if still && alive {
