@@ -11,12 +11,13 @@ use super::{Range, Refusal};
 const MAGIC: u64 = 0x464c_457f;
 const CLASS_64: u64 = 2;
 const LITTLE_ENDIAN: u64 = 1;
-const TYPE_EXECUTABLE: u64 = 2;
-const TYPE_SHARED: u64 = 3;
+const EXECUTABLE: u64 = 2;
+const SHARED: u64 = 3;
 const MACHINE_X86_64: u64 = 62;
 const HEADER_BYTES: u64 = 64;
 const PROGRAM_HEADER_BYTES: u64 = 56;
 const LOAD: u64 = 1;
+const INTERPRETER: u64 = 3;
 
 /// Most program headers of a root task.
 pub const MAX_HEADERS: u64 = 64;
@@ -58,7 +59,7 @@ impl<'f> Program<'f> {
     /// Checks `file`.
     ///
     /// # Errors
-    /// [`Refusal::File`], with what is wrong and the number that is.
+    /// [`Refusal::File`], with the number that is wrong and what would be right.
     pub fn parse(file: &'f [u8]) -> Result<Program<'f>, Refusal> {
         check_identity(file)?;
         let field = |offset, size| number(file, offset, size).ok_or(truncated(file));
@@ -74,22 +75,25 @@ impl<'f> Program<'f> {
             },
         };
         if program.header_bytes < PROGRAM_HEADER_BYTES {
-            return Err(Refusal::File(
-                "its program headers are shorter than 56 bytes",
+            return Err(refusal(
+                "size of a program header is",
                 program.header_bytes,
+                "it is 0x38 at least",
             ));
         }
         if program.header_count == 0 || program.header_count > MAX_HEADERS {
-            return Err(Refusal::File(
-                "it must have between 1 and 64 program headers",
+            return Err(refusal(
+                "number of program headers is",
                 program.header_count,
+                "there must be 1 to 0x40",
             ));
         }
         program.image = program.checked_image()?;
         if program.entry < program.image.start || program.entry >= program.image.end {
-            return Err(Refusal::File(
-                "its entry point is outside of its image",
+            return Err(refusal(
+                "entry point is",
                 program.entry,
+                "it must lie inside the image",
             ));
         }
         Ok(program)
@@ -119,6 +123,13 @@ impl<'f> Program<'f> {
         };
         for i in 0..self.header_count {
             let header = self.header(i)?;
+            if header.kind == INTERPRETER {
+                return Err(refusal(
+                    "program header for an interpreter is at address",
+                    header.memory.start,
+                    "a root task must be linked statically",
+                ));
+            }
             if header.memory.is_empty() {
                 continue;
             }
@@ -129,15 +140,17 @@ impl<'f> Program<'f> {
             }
         }
         if image.start >= image.end {
-            return Err(Refusal::File(
-                "it has nothing to load: program headers",
+            return Err(refusal(
+                "number of program headers is",
                 self.header_count,
+                "none of them has anything to load",
             ));
         }
         if image.start % PAGE != 0 {
-            return Err(Refusal::File(
-                "its image does not start at a page boundary",
+            return Err(refusal(
+                "image starts at",
                 image.start,
+                "it must start at a page boundary",
             ));
         }
         // The highest address is below the user's top, so rounding does not wrap.
@@ -153,23 +166,26 @@ impl<'f> Program<'f> {
             .checked_add(header.file_bytes)
             .is_none_or(|end| end > length)
         {
-            return Err(Refusal::File(
-                "a segment lies outside of the file, which is shorter: file offset",
-                header.offset,
+            return Err(refusal(
+                "length in bytes is",
+                length,
+                "a segment lies beyond their end",
             ));
         }
         if header.file_bytes > header.memory.end.wrapping_sub(header.memory.start) {
-            return Err(Refusal::File(
-                "a segment has more bytes in the file than in memory: address",
+            return Err(refusal(
+                "segment for address",
                 header.memory.start,
+                "it has more bytes in the file than in memory",
             ));
         }
         for before in 0..i {
             let before = self.header(before)?;
             if before.kind == LOAD && before.memory.overlaps(header.memory) {
-                return Err(Refusal::File(
-                    "two segments overlap: address",
+                return Err(refusal(
+                    "segment for address",
                     header.memory.start,
+                    "it overlaps another",
                 ));
             }
         }
@@ -181,9 +197,10 @@ impl<'f> Program<'f> {
         let start = self
             .headers
             .checked_add(i.wrapping_mul(self.header_bytes))
-            .ok_or(Refusal::File(
-                "its program headers are outside of the file",
+            .ok_or(refusal(
+                "program headers start at byte",
                 self.headers,
+                "they must lie in the file",
             ))?;
         let field = |offset: u64, size| {
             let offset = start.checked_add(offset)?;
@@ -198,9 +215,10 @@ impl<'f> Program<'f> {
         );
         let (Some(kind), Some(offset), Some(vaddr), Some(file_bytes), Some(memory_bytes)) = fields
         else {
-            return Err(Refusal::File(
-                "its program headers are outside of the file",
-                start,
+            return Err(refusal(
+                "program headers start at byte",
+                self.headers,
+                "they must lie in the file",
             ));
         };
         match vaddr.checked_add(memory_bytes) {
@@ -210,37 +228,56 @@ impl<'f> Program<'f> {
                 file_bytes,
                 memory: Range { start: vaddr, end },
             }),
-            _ => Err(Refusal::File(
-                "a segment ends above the highest user address: address",
+            _ => Err(refusal(
+                "segment for address",
                 vaddr,
+                "it ends above the highest user address",
             )),
         }
     }
 }
 
+/// Where a number of the ELF header is and its size, the values it may have, what it is, and what
+/// is right.
+type Expectation = (u64, u64, &'static [u64], &'static str, &'static str);
+
 /// Checks what says that `file` is an executable for this machine at all.
 fn check_identity(file: &[u8]) -> Result<(), Refusal> {
-    let expected: [(u64, u64, &[u64], &'static str); 5] = [
-        (0, 4, &[MAGIC], "it is not an ELF file: first bytes"),
-        (4, 1, &[CLASS_64], "it is not a 64-bit ELF file: class"),
-        (5, 1, &[LITTLE_ENDIAN], "it is not little-endian: encoding"),
+    let expected: [Expectation; 5] = [
         (
-            18,
-            2,
-            &[MACHINE_X86_64],
-            "it is for another machine, not x86_64: machine",
+            0,
+            4,
+            &[MAGIC],
+            "first bytes are",
+            "those of an ELF file are 0x464c457f",
         ),
+        (
+            4,
+            1,
+            &[CLASS_64],
+            "ELF class is",
+            "that of a 64-bit file is 0x2",
+        ),
+        (
+            5,
+            1,
+            &[LITTLE_ENDIAN],
+            "ELF data encoding is",
+            "little-endian is 0x1",
+        ),
+        (18, 2, &[MACHINE_X86_64], "ELF machine is", "x86_64 is 0x3e"),
         (
             16,
             2,
-            &[TYPE_EXECUTABLE, TYPE_SHARED],
-            "it is not executable: type",
+            &[EXECUTABLE, SHARED],
+            "ELF type is",
+            "an executable is 0x2 (or 0x3)",
         ),
     ];
-    for (offset, size, allowed, complaint) in expected {
+    for (offset, size, allowed, what, right) in expected {
         match number(file, offset, size) {
-            Some(value) if allowed.contains(&value) => {}
-            Some(value) => return Err(Refusal::File(complaint, value)),
+            Some(found) if allowed.contains(&found) => {}
+            Some(found) => return Err(refusal(what, found, right)),
             None => return Err(truncated(file)),
         }
     }
@@ -250,8 +287,16 @@ fn check_identity(file: &[u8]) -> Result<(), Refusal> {
     Ok(())
 }
 
+fn refusal(what: &'static str, found: u64, right: &'static str) -> Refusal {
+    Refusal::File { what, found, right }
+}
+
 fn truncated(file: &[u8]) -> Refusal {
-    Refusal::File("it is too short for an ELF file: bytes", file.len() as u64)
+    refusal(
+        "length in bytes is",
+        file.len() as u64,
+        "an ELF file is longer",
+    )
 }
 
 /// The little-endian number of `size` bytes, up to 8, at `offset` of `file`.

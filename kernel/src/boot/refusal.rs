@@ -9,9 +9,13 @@ pub enum Refusal {
     Machine(&'static str),
     /// The loader gave no root task.
     NoRootTask,
-    /// The root task's file is not one that the kernel can load; what is wrong, and the number in
-    /// the file that is.
-    File(&'static str, u64),
+    /// The root task's file is not one that the kernel can load: what the number `found` in it
+    /// is, and what would be right.
+    File {
+        what: &'static str,
+        found: u64,
+        right: &'static str,
+    },
     /// The image of the root task has more pages than the root CNode has slots for.
     TooManyPages { pages: u64, slots: u64 },
     /// Image and first objects need more memory, in bytes, than there is in one piece.
@@ -28,12 +32,13 @@ impl Refusal {
             Refusal::NoRootTask => {
                 console.text("no root task was given (QEMU: -initrd FILE, an ELF file)")
             }
-            Refusal::File(what, number) => {
-                console
-                    .text("the root task is not a program for this machine: ")
-                    .text(what);
-                console.text(" (found ").hexadecimal(number).text(")")
-            }
+            Refusal::File { what, found, right } => console
+                .text("the root task's file cannot be loaded: its ")
+                .text(what)
+                .text(" ")
+                .hexadecimal(found)
+                .text(", but ")
+                .text(right),
             Refusal::TooManyPages { pages, slots } => console
                 .text("the root task is too large: its image has ")
                 .decimal(pages)

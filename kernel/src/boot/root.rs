@@ -57,10 +57,11 @@ impl Plan {
         let behind = (2 + extra::PAGES) * PAGE;
         let end = image.end.saturating_add(behind);
         if end > USER_TOP_EXCLUSIVE {
-            return Err(Refusal::File(
-                "its image ends too close to the highest user address: end",
-                image.end,
-            ));
+            return Err(Refusal::File {
+                what: "image ends at",
+                found: image.end,
+                right: "behind it there must be room for 3 pages of user memory",
+            });
         }
         let mapped = Range {
             start: image.start,
