@@ -1,5 +1,5 @@
-//! What the kernel refuses to boot, as one sees it from outside: a line on the console that says
-//! what is wrong, and status 1.
+//! Booting, as one sees it from outside: how runs end, and what the kernel refuses to boot, with
+//! a line on the console that says what is wrong, and status 1.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,6 +7,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use sandglass_tools::kernel::{self, KernelOptions, Variant};
+use sandglass_tools::program;
 use sandglass_tools::qemu::{self, Boot, End, Machine};
 
 const MIB: u64 = 1 << 20;
@@ -73,6 +74,38 @@ fn assert_refused(name: &str, root_task: &[u8], memory_mib: u32, said: &[&str]) 
             assert!(refusal.contains(text), "`{text}` is not in: {refusal}");
         }
     }
+}
+
+#[test]
+fn a_program_runs_to_its_end_and_under_virtual_time_runs_are_alike() {
+    let root_task = program::build("hello").unwrap();
+    for variant in [Variant::Debug, Variant::Release] {
+        let kernel = kernel::build(&KernelOptions::new(variant)).unwrap();
+        let boot = Boot {
+            machine: Machine {
+                icount: Some(0),
+                ..Machine::default()
+            },
+            timeout: Some(Duration::from_secs(60)),
+            ..Boot::new(kernel, &root_task)
+        };
+        let runs = [qemu::run(&boot).unwrap(), qemu::run(&boot).unwrap()];
+        assert_eq!(runs[0].end, End::Guest(0), "{}", runs[0].console);
+        assert_eq!(runs[0].console, runs[1].console);
+    }
+}
+
+#[test]
+fn a_run_ends_when_the_awaited_text_appears() {
+    let kernel = kernel::build(&KernelOptions::new(Variant::Debug)).unwrap();
+    let boot = Boot {
+        until: Some("hello".to_owned()),
+        timeout: Some(Duration::from_secs(60)),
+        ..Boot::new(kernel, program::build("hello").unwrap())
+    };
+    let outcome = qemu::run(&boot).unwrap();
+    assert_eq!(outcome.end, End::Until, "{}", outcome.console);
+    assert_eq!(outcome.status(), 0);
 }
 
 #[test]

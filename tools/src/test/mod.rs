@@ -19,8 +19,16 @@ use crate::cli::TestArgs;
 
 use report::Report;
 
-/// First parts of the tests' names.
-const KINDS: &[&str] = &["host", "doc", "check", "qemu"];
+/// Runs the wanted tests of one kind; an error is one of the machine, not of a test.
+type Runner = fn(&Filter, &mut Report) -> Result<()>;
+
+/// The kinds of tests, which begin their names.
+const RUNNERS: &[(&str, Runner)] = &[
+    ("host", host::run),
+    ("doc", host::run_doc_tests),
+    ("check", run_checks),
+    ("qemu", guest::run),
+];
 
 /// Which tests are wanted: those whose name contains the pattern.
 #[derive(Debug, Clone)]
@@ -37,7 +45,7 @@ impl Filter {
         let Some((first, _)) = self.0.as_ref().and_then(|pattern| pattern.split_once("::")) else {
             return true;
         };
-        first == kind || !KINDS.contains(&first)
+        first == kind || !RUNNERS.iter().any(|(other, _)| *other == first)
     }
 }
 
@@ -45,20 +53,18 @@ impl Filter {
 pub fn run(args: &TestArgs) -> Result<ExitCode> {
     let filter = Filter(args.only.clone());
     let mut report = Report::default();
-    if filter.may_accept("host") {
-        host::run(&filter, &mut report)?;
-    }
-    if filter.may_accept("doc") {
-        host::run_doc_tests(&filter, &mut report)?;
-    }
-    run_checks(&filter, &mut report);
-    if filter.may_accept("qemu") {
-        guest::run(&filter, &mut report)?;
+    for (kind, run) in RUNNERS {
+        if filter.may_accept(kind) {
+            // Whatever happens, the other kinds are run and the closing line is printed.
+            if let Err(error) = run(&filter, &mut report) {
+                report.failed(kind, &format!("{error:#}"));
+            }
+        }
     }
     Ok(report.close())
 }
 
-fn run_checks(filter: &Filter, report: &mut Report) {
+fn run_checks(filter: &Filter, report: &mut Report) -> Result<()> {
     let mut context = check::Context::default();
     for rule in check::RULES {
         let name = format!("check::{}", rule.name);
@@ -71,6 +77,7 @@ fn run_checks(filter: &Filter, report: &mut Report) {
             }
         }
     }
+    Ok(())
 }
 
 #[cfg(test)]
