@@ -2,7 +2,8 @@
 //!
 //! The kernel places objects in an untyped one after the other, each aligned to its size
 //! (ABI 03 §3); a [`Region`] mirrors that watermark. Objects below a page come from small
-//! regions ("chunks"), so that they do not tear holes into the memory of pages.
+//! regions ("chunks"), so that they do not tear holes into the memory of pages; unless so many are
+//! made at once that they fill more than a chunk.
 
 use alloc::vec::Vec;
 
@@ -12,6 +13,11 @@ use crate::cap::Untyped;
 /// Regions of up to 2^`CHUNK_BITS` bytes serve objects below a page first.
 pub const CHUNK_BITS: u32 = 16;
 const PAGE_BITS: u32 = 12;
+
+/// Whether `count` objects of 2^`size_bits` bytes belong into a chunk.
+pub(super) fn fits_chunk(size_bits: u32, count: u64) -> bool {
+    size_bits < PAGE_BITS && count <= 1 << (CHUNK_BITS - size_bits)
+}
 
 /// An untyped and the kernel's watermark in it.
 #[derive(Clone, Copy, Debug)]
@@ -111,7 +117,7 @@ impl UntypedAllocator {
     /// A region in use is preferred to a fresh one, which the kernel must zero as a whole first;
     /// then the one that loses least to alignment; then the smallest.
     pub fn place(&self, size_bits: u32, count: u64) -> Option<Placement> {
-        let wants_small = size_bits < PAGE_BITS;
+        let wants_small = fits_chunk(size_bits, count);
         self.memory
             .iter()
             .enumerate()
@@ -232,6 +238,10 @@ mod tests {
         assert_eq!(take(&mut allocator, 4), Some(101));
         assert_eq!(take(&mut allocator, 12), Some(100));
         assert_eq!(allocator.place(11, 4), None, "only a new chunk would do");
+        assert_eq!(
+            allocator.place(11, 33).map(|p| p.untyped),
+            Some(Untyped::at(100))
+        );
         // The last resort of a page is a chunk.
         assert_eq!(allocator.place(12, 256), None);
         while take(&mut allocator, 12) == Some(100) {}

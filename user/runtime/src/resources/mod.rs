@@ -198,8 +198,7 @@ impl Resources {
     /// Makes a chunk for small objects of the memory of large ones.
     fn add_chunk(&mut self, size_bits: u32, count: u64) -> Result<(), SetupError> {
         let none = SetupError::NoMemory { size_bits, count };
-        let bytes = count.checked_shl(size_bits).ok_or(none)?;
-        if bytes > 1 << CHUNK_BITS || size_bits >= CHUNK_BITS {
+        if !memory::fits_chunk(size_bits, count) {
             return Err(none);
         }
         let placement = self.memory.place(CHUNK_BITS, 1).ok_or(none)?;
