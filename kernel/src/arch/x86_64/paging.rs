@@ -11,8 +11,8 @@
 use core::cell::Cell;
 
 use super::layout::{
-    device_page, physical, DEVICE_PDPT_ENTRY, IO_APIC_PAGE, KERNEL_PDPT_ENTRY, KERNEL_SLOT,
-    LOCAL_APIC_PAGE, PAGE_SIZE, WINDOW_PAGES,
+    device_page, physical, DEVICE_PDPT_ENTRY, IO_APIC_PAGE, KERNEL_PDPT_ENTRY, LOCAL_APIC_PAGE,
+    PAGE_SIZE, WINDOW_PAGES,
 };
 use super::pte::{self, Access, Level};
 
@@ -116,6 +116,7 @@ pub fn empty_root() -> u64 {
 /// What of the kernel is mapped while user code runs.
 #[cfg(feature = "isolation")]
 mod skeleton {
+    use super::super::layout::KERNEL_SLOT;
     use super::*;
 
     static ROOT: Table = Table::new();
