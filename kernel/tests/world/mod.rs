@@ -345,4 +345,23 @@ impl World {
         }
         usage
     }
+
+    /// Wakes whoever waits for `notification` from outside: an interrupt would do the same.
+    pub fn wake(&mut self, notification: u64) {
+        let cap = self.cap(notification).notification().expect("a notification");
+        sandglass_kernel::ipc::notification::signal(&self.k, cap.object, 1);
+        self.k.core().request_reprogram();
+        self.event(Event::Timer);
+    }
+
+    /// An invocation after which somebody else may run.
+    pub fn invoke_blocking(&mut self, cap: u64, label: u64) {
+        self.syscall(Syscall::Call, cap, 0, MessageInfo::new(label, 0, 0, 0), &[]);
+    }
+
+    /// `thread`, which runs, waits for ever: it suspends itself.
+    pub fn sleep_of(&mut self, thread: Thread) {
+        assert_eq!(self.running(), Some(thread.handle));
+        self.invoke_blocking(thread.tcb, label::TCB_SUSPEND);
+    }
 }

@@ -1,0 +1,291 @@
+//! Processor time: budgets, replenishment, release, yielding.
+
+mod world;
+
+use proptest::prelude::*;
+use sandglass_abi::boot::slot;
+use sandglass_abi::error::ErrorNumber;
+use sandglass_abi::fault;
+use sandglass_abi::invocation as label;
+use sandglass_abi::message::MessageInfo;
+use sandglass_abi::object as types;
+use sandglass_abi::syscall::Syscall;
+use sandglass_kernel::event::Event;
+use sandglass_kernel::object::tcb::{Place, State};
+use world::{Thread, World, KERNEL_PATH, US};
+
+const ALL: u64 = 0b1111;
+const SPORADIC: u64 = 1;
+
+/// Address of a thread's context, as in `World::ran`.
+fn payer(w: &World, thread: Thread) -> u64 {
+    w.context(thread.context).address().get()
+}
+
+/// The most that `context` ran in any window of `length` ticks. Windows that start with a run are
+/// enough: any other contains no more than the next one of these.
+fn most_in_any_window(w: &World, context: u64, length: u64) -> u64 {
+    let runs: Vec<_> = w.ran.iter().filter(|run| run.2 == context).collect();
+    let inside = |from: u64| {
+        let to = from + length;
+        runs.iter().map(|&&(a, b, _)| b.min(to).saturating_sub(a.max(from))).sum()
+    };
+    let starts = runs.iter().map(|run| run.0);
+    let ends = runs.iter().map(|run| run.1.saturating_sub(length));
+    starts.chain(ends).map(inside).max().unwrap_or(0)
+}
+
+#[test]
+fn a_spinning_thread_gets_its_budget_in_every_period_and_no_more() {
+    let mut w = World::new();
+    let thread = w.start_thread(100, 300, 1000);
+    w.sleep();
+    w.pass(20_000 * US);
+    let context = payer(&w, thread);
+    let most = most_in_any_window(&w, context, 1000 * US);
+    assert!(most <= 300 * US + KERNEL_PATH, "{most} ticks in one window");
+    let total = w.usage(0, u64::MAX)[&context];
+    // Twenty periods; each costs a kernel path or two of the budget.
+    assert!(total >= 20 * (300 * US - 3 * KERNEL_PATH), "only {total} ticks in 20 periods");
+}
+
+#[test]
+fn replenishment_does_not_drift() {
+    let mut w = World::new();
+    let thread = w.start_thread(100, 100, 1000);
+    w.sleep();
+    w.pass(100_000 * US);
+    let context = payer(&w, thread);
+    let starts: Vec<_> = w
+        .ran
+        .iter()
+        .filter(|run| run.2 == context && run.1 > run.0)
+        .map(|run| run.0)
+        .collect();
+    let first = starts[1];
+    let last = starts[starts.len() - 1];
+    let periods = (last - first + 500 * US) / (1000 * US);
+    let drift = (last - first).abs_diff(periods * 1000 * US);
+    assert!(drift <= 2 * KERNEL_PATH, "{drift} ticks in {periods} periods");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Threads of random priorities, budgets, periods and refills spin, yield and are preempted;
+    /// nobody exceeds its budget in any window of its period. One of them may be sporadic, and is
+    /// then above the others: by the ABI (04, section 5.4) the refill of a sporadic context that
+    /// is ready but preempted keeps its time, so that it may run late, and again one period
+    /// after that time, like any periodic task.
+    #[test]
+    fn nobody_exceeds_its_budget_in_any_window(
+        parameters in prop::collection::vec((1u64..200, 20u64..400, 1u64..20, 0u64..8), 1..6),
+        has_sporadic: bool,
+        steps in prop::collection::vec((1u64..300, any::<bool>()), 1..200),
+    ) {
+        let mut w = World::new();
+        let mut threads = Vec::new();
+        for (i, &(priority, budget, factor, extra)) in parameters.iter().enumerate() {
+            let sporadic = has_sporadic && i == 0;
+            let thread = w.make_thread(if sporadic { 254 } else { priority }, 8);
+            let period = budget * factor + u64::from(factor == 1);
+            let flags = if sporadic { SPORADIC } else { 0 };
+            w.configure(thread.context, budget, period, extra, flags);
+            w.bind(thread);
+            w.resume(thread);
+            threads.push((thread, budget, period));
+        }
+        w.sleep();
+        // Until then the root task was above everybody.
+        w.pass(2 * 400 * 20 * US);
+        w.ran.clear();
+        for &(ticks, yields) in &steps {
+            w.pass(ticks * US / 4);
+            if yields && w.running().is_some() {
+                w.syscall(Syscall::Yield, 0, 0, MessageInfo::default(), &[]);
+            }
+        }
+        for &(thread, budget, period) in &threads {
+            let most = most_in_any_window(&w, payer(&w, thread), period * US);
+            prop_assert!(most <= budget * US + KERNEL_PATH,
+                "{} ticks of {} in {}", most, budget * US, period * US);
+        }
+    }
+}
+
+#[test]
+fn a_sporadic_thread_keeps_its_budget_while_it_sleeps_and_no_more() {
+    let mut w = World::new();
+    let thread = w.make_thread(250, 8);
+    w.configure(thread.context, 200, 1000, 8, SPORADIC);
+    w.bind(thread);
+    w.resume(thread);
+    let timer = w.make(types::NOTIFICATION, 0);
+    let ticker = w.start_thread(200, 100, 300);
+    w.sleep();
+    // The ticker signals at the start of each of its periods; the thread runs 50 µs and waits.
+    for _ in 0..2000 {
+        if w.running() == Some(ticker.handle) {
+            w.syscall(Syscall::Send, timer, 0, MessageInfo::new(0, 0, 0, 1), &[]);
+            w.syscall(Syscall::Yield, 0, 0, MessageInfo::default(), &[]);
+        } else if w.running() == Some(thread.handle) {
+            w.pass(50 * US);
+            if w.running() == Some(thread.handle) {
+                w.wait(timer);
+            }
+        } else {
+            w.pass(10 * US);
+        }
+    }
+    let most = most_in_any_window(&w, payer(&w, thread), 1000 * US);
+    assert!(most <= 200 * US + KERNEL_PATH, "{most} ticks in one window");
+    assert!(most >= 150 * US, "it runs at most {most} ticks");
+}
+
+#[test]
+fn a_timeout_handler_is_told_badge_and_consumption() {
+    let mut w = World::new();
+    let endpoint = w.make(types::ENDPOINT, 0);
+    let reply = w.make(types::REPLY, 0);
+    let handler = w.mint(endpoint, ALL, 99).expect("minted");
+    let thread = w.make_thread(100, 8);
+    let words = [100, 1000, 0, 4711, 0];
+    w.invoke(slot::FIRST_DYNAMIC, label::SCHED_CONTROL_CONFIGURE_FLAGS, &words, &[thread.context])
+        .expect("configured");
+    w.invoke(thread.tcb, label::TCB_SET_TIMEOUT_ENDPOINT, &[], &[handler]).expect("a handler");
+    w.bind(thread);
+    w.resume(thread);
+    let root = w.running().expect("the root task");
+    w.recv(endpoint, reply);
+    assert_eq!(w.running(), Some(thread.handle));
+    w.pass(150 * US);
+    assert_eq!(w.running(), Some(root), "the handler runs");
+    let registers = w.registers();
+    assert_eq!(MessageInfo::from_raw(registers.info()).label(), fault::TIMEOUT);
+    assert_eq!(registers.cap_register(), 99, "badge of the handler's endpoint");
+    let message = w.message_of(root);
+    assert_eq!(message[0], 4711, "badge of the context");
+    assert!((99..=101).contains(&message[1]), "{} µs consumed of 100", message[1]);
+    assert!(matches!(thread.handle.at(&w.k).state(), State::BlockedOnReply { .. }));
+    assert_eq!(thread.handle.at(&w.k).sched_context(), Some(w.context(thread.context)));
+    // Reconfigured before the reply, it goes on at once.
+    w.configure(thread.context, 100, 1000, 0, 0);
+    w.reply_recv(endpoint, reply, &[]);
+    assert_eq!(w.running(), Some(thread.handle));
+}
+
+#[test]
+fn many_low_budgets_that_fall_due_do_not_disturb_a_high_thread() {
+    // The number of timer events of the high thread's run does not depend on the herd.
+    let events = |herd: usize| {
+        let mut w = World::new();
+        let high = w.start_thread(200, 9_000, 10_000);
+        let threads: Vec<_> = (0..herd).map(|_| w.make_thread(10, 8)).collect();
+        for thread in &threads {
+            w.configure(thread.context, 20, 1000, 0, 0);
+            w.bind(*thread);
+            w.resume(*thread);
+        }
+        w.sleep();
+        while w.running() == Some(high.handle) {
+            w.pass(10 * US);
+        }
+        // Everybody exhausts its budget in turn; then the high thread runs, and all fall due.
+        while w.running() != Some(high.handle) {
+            w.pass(10 * US);
+        }
+        let begin = w.ran.len();
+        while w.running() == Some(high.handle) {
+            w.pass(100 * US);
+        }
+        let context = payer(&w, high);
+        let run = &w.ran[begin..];
+        let gap = run
+            .windows(2)
+            .filter(|pair| pair[0].2 == context && pair[1].2 == context)
+            .map(|pair| pair[1].0 - pair[0].1)
+            .max();
+        (run.iter().filter(|run| run.2 == context).count(), gap)
+    };
+    let few = events(2);
+    assert_eq!(few, events(50), "stretches of the high thread, and the longest gap between them");
+}
+
+#[test]
+fn a_released_thread_is_found_wherever_it_is_named() {
+    let mut w = World::new();
+    let thread = w.start_thread(10, 100, 1000);
+    let notification = w.sleep();
+    w.pass(200 * US);
+    assert_eq!(thread.handle.at(&w.k).place(), Place::Release);
+    // The root task spins above it while its time comes.
+    w.wake(notification);
+    w.pass(5_000 * US);
+    w.invoke(thread.tcb, label::TCB_SUSPEND, &[], &[]).expect("suspended");
+    assert_eq!(thread.handle.at(&w.k).place(), Place::None);
+    assert_eq!(thread.handle.at(&w.k).state(), State::Inactive);
+    w.resume(thread);
+    w.wait(notification);
+    assert_eq!(w.running(), Some(thread.handle));
+}
+
+#[test]
+fn yield_to_reports_what_the_other_consumed() {
+    let mut w = World::new();
+    let thread = w.start_thread(255, 5_000, 10_000);
+    let root = w.running().expect("the root task");
+    w.invoke_blocking(thread.context, label::SCHED_CONTEXT_YIELD_TO);
+    assert_eq!(w.running(), Some(thread.handle));
+    w.pass(2_000 * US);
+    w.sleep_of(thread);
+    assert_eq!(w.running(), Some(root));
+    let consumed = w.result(root).expect("the result")[0];
+    assert!((1_990..=2_020).contains(&consumed), "{consumed} µs");
+    let again = w.invoke(thread.context, label::SCHED_CONTEXT_CONSUMED, &[], &[]).expect("time");
+    assert!(again[0] <= 5, "the count starts anew: {again:?}");
+}
+
+#[test]
+fn parameters_out_of_range_are_refused_with_the_range() {
+    let mut w = World::new();
+    let context = w.make(types::SCHED_CONTEXT, 7);
+    let max = (u64::MAX / US) / 8;
+    let configured = |w: &mut World, words: [u64; 5]| {
+        w.invoke(slot::FIRST_DYNAMIC, label::SCHED_CONTROL_CONFIGURE_FLAGS, &words, &[context])
+            .expect_err("refused")
+    };
+    for (words, range) in [
+        ([19, 1000, 0, 0, 0], [20, max]),
+        ([max + 1, 1000, 0, 0, 0], [20, max]),
+        ([100, max + 1, 0, 0, 0], [20, max]),
+        ([100, 99, 0, 0, 0], [20, 99]),
+        ([100, 1000, 1, 0, 0], [0, 0]),
+    ] {
+        let refused = configured(&mut w, words);
+        assert_eq!(refused.error, ErrorNumber::RangeError, "{words:?}");
+        assert_eq!(refused.details, range, "{words:?}");
+    }
+}
+
+#[test]
+fn round_robin_threads_take_turns() {
+    let mut w = World::new();
+    let threads: Vec<_> = (0..3).map(|_| w.start_thread(50, 1000, 1000)).collect();
+    w.sleep();
+    w.pass(30_000 * US);
+    let usage = w.usage(0, u64::MAX);
+    for thread in threads {
+        let share = usage[&payer(&w, thread)];
+        assert!(share.abs_diff(10_000 * US) < 1_100 * US, "{share} of 30 ms");
+    }
+}
+
+#[test]
+fn idle_time_is_nobodys() {
+    let mut w = World::new();
+    w.sleep();
+    assert_eq!(w.running(), None);
+    w.pass(1_000 * US);
+    w.event(Event::Timer);
+    assert_eq!(w.running(), None);
+}
