@@ -11,7 +11,10 @@ use world::{Refused, World};
 const ALL: u64 = 0b1111;
 
 fn refused(error: ErrorNumber, details: &[u64]) -> Result<Vec<u64>, Refused> {
-    Err(Refused { error, details: details.to_vec() })
+    Err(Refused {
+        error,
+        details: details.to_vec(),
+    })
 }
 
 #[test]
@@ -23,13 +26,19 @@ fn revoke_deletes_every_derived_capability_and_nothing_else() {
     let badged = w.mint(endpoint, ALL, 7).expect("minted");
     let copy_of_badged = w.copy(badged, ALL).expect("copied");
     w.revoke(badged).expect("revoked");
-    assert!(w.cap(copy_of_badged).is_null(), "a copy of the badged capability is derived from it");
+    assert!(
+        w.cap(copy_of_badged).is_null(),
+        "a copy of the badged capability is derived from it"
+    );
     assert!(!w.cap(copy).is_null() && !w.cap(badged).is_null());
     w.revoke(copy).expect("revoked");
     assert!(!w.cap(badged).is_null(), "a plain copy has no children");
     w.revoke(endpoint).expect("revoked");
     for derived in [copy, badged, copy_of_badged] {
-        assert!(w.cap(derived).is_null(), "slot {derived} is derived from the original");
+        assert!(
+            w.cap(derived).is_null(),
+            "slot {derived} is derived from the original"
+        );
     }
     assert!(!w.cap(endpoint).is_null() && !w.cap(bystander).is_null());
 }
@@ -39,22 +48,33 @@ fn revoked_memory_is_zero_and_usable_again() {
     let mut w = World::new();
     let untyped = w.make(types::UNTYPED, 16);
     let slots = w.fresh_slot();
-    w.retype(untyped, types::TCB, 0, slots, 1).expect("a thread");
+    w.retype(untyped, types::TCB, 0, slots, 1)
+        .expect("a thread");
     let inner = w.fresh_slot();
-    w.retype(untyped, types::CNODE, 4, inner, 1).expect("a CNode");
+    w.retype(untyped, types::CNODE, 4, inner, 1)
+        .expect("a CNode");
     // The CNode holds the only capability to a thread.
-    w.invoke(slot::CNODE, label::CNODE_MOVE, &[inner + 0, 64, slots, 64], &[slot::CNODE])
-        .expect_err("the destination is occupied");
+    w.invoke(
+        slot::CNODE,
+        label::CNODE_MOVE,
+        &[inner + 0, 64, slots, 64],
+        &[slot::CNODE],
+    )
+    .expect_err("the destination is occupied");
     let start = w.cap(untyped).untyped().expect("untyped").start().get();
     w.revoke(untyped).expect("revoked");
     assert!(w.cap(slots).is_null() && w.cap(inner).is_null());
     let again = w.fresh_slot();
-    w.retype(untyped, types::x86_64::PAGE, 0, again, 16).expect("frames over all of it");
+    w.retype(untyped, types::x86_64::PAGE, 0, again, 16)
+        .expect("frames over all of it");
     for _ in 1..16 {
         w.fresh_slot();
     }
     let memory = w.k.machine.read_memory(start, 1 << 16).expect("in memory");
-    assert!(memory.iter().all(|&byte| byte == 0), "a new frame shows what was there before");
+    assert!(
+        memory.iter().all(|&byte| byte == 0),
+        "a new frame shows what was there before"
+    );
 }
 
 #[test]
@@ -66,15 +86,22 @@ fn nested_cnodes_are_deleted_without_a_trace() {
     let mut first = 0;
     for depth in 0..10 {
         let made = w.fresh_slot();
-        w.retype(untyped, types::CNODE, 2, made, 1).expect("a CNode");
+        w.retype(untyped, types::CNODE, 2, made, 1)
+            .expect("a CNode");
         if depth == 0 {
             first = made;
         } else {
-            w.invoke(outer, label::CNODE_MOVE, &[3, 2, made, 64], &[slot::CNODE]).expect("moved");
+            w.invoke(outer, label::CNODE_MOVE, &[3, 2, made, 64], &[slot::CNODE])
+                .expect("moved");
             // To reach it again, copy it to the root CNode.
             let copy = w.fresh_slot();
-            w.invoke(slot::CNODE, label::CNODE_COPY, &[copy, 64, 3, 2, ALL], &[outer])
-                .expect("copied");
+            w.invoke(
+                slot::CNODE,
+                label::CNODE_COPY,
+                &[copy, 64, 3, 2, ALL],
+                &[outer],
+            )
+            .expect("copied");
             if outer != first {
                 w.delete(outer).expect("deleted");
             }
@@ -88,7 +115,8 @@ fn nested_cnodes_are_deleted_without_a_trace() {
     assert!(w.cap(first).is_null());
     // Nothing is left in the memory: it has no children.
     let again = w.fresh_slot();
-    w.retype(untyped, types::UNTYPED, 18, again, 1).expect("the whole memory is free");
+    w.retype(untyped, types::UNTYPED, 18, again, 1)
+        .expect("the whole memory is free");
 }
 
 #[test]
@@ -96,17 +124,20 @@ fn a_preempted_deletion_goes_on_where_it_was() {
     let mut w = World::new();
     let untyped = w.make(types::UNTYPED, 20);
     let node = w.fresh_slot();
-    w.retype(untyped, types::CNODE, 8, node, 1).expect("a CNode");
+    w.retype(untyped, types::CNODE, 8, node, 1)
+        .expect("a CNode");
     for i in 0..256 {
         let words = [types::ENDPOINT, 0, 0, 0, i, 1];
-        w.invoke(untyped, label::UNTYPED_RETYPE, &words, &[node]).expect("an endpoint");
+        w.invoke(untyped, label::UNTYPED_RETYPE, &words, &[node])
+            .expect("an endpoint");
     }
     w.k.machine.set_interrupt_pending(true);
     w.delete(node).expect("deleted in the end");
     w.k.machine.set_interrupt_pending(false);
     assert!(w.cap(node).is_null());
     let again = w.fresh_slot();
-    w.retype(untyped, types::UNTYPED, 20, again, 1).expect("the whole memory is free");
+    w.retype(untyped, types::UNTYPED, 20, again, 1)
+        .expect("the whole memory is free");
 }
 
 #[test]
@@ -118,13 +149,19 @@ fn a_preempted_retype_makes_every_object_once() {
         w.fresh_slot();
     }
     w.k.machine.set_interrupt_pending(true);
-    w.retype(untyped, types::TCB, 0, first, 64).expect("threads");
+    w.retype(untyped, types::TCB, 0, first, 64)
+        .expect("threads");
     w.k.machine.set_interrupt_pending(false);
-    let mut addresses: Vec<_> =
-        (0..64).map(|i| w.cap(first + i).word().address().get()).collect();
+    let mut addresses: Vec<_> = (0..64)
+        .map(|i| w.cap(first + i).word().address().get())
+        .collect();
     addresses.dedup();
     assert_eq!(addresses.len(), 64);
-    assert_eq!(addresses[63] - addresses[0], 63 * 2048, "objects are consecutive");
+    assert_eq!(
+        addresses[63] - addresses[0],
+        63 * 2048,
+        "objects are consecutive"
+    );
 }
 
 #[test]
@@ -134,7 +171,11 @@ fn mint_never_changes_a_badge_and_copy_never_adds_rights() {
     let badged = w.mint(endpoint, ALL, 5).expect("minted");
     for data in [0, 5, 6] {
         let again = w.mint(badged, ALL, data).map(|_| vec![]);
-        assert_eq!(again, refused(ErrorNumber::IllegalOperation, &[]), "badge {data}");
+        assert_eq!(
+            again,
+            refused(ErrorNumber::IllegalOperation, &[]),
+            "badge {data}"
+        );
     }
     let send_only = w.copy(endpoint, 1).expect("copied");
     let copy = w.copy(send_only, ALL).expect("copied");
@@ -183,17 +224,32 @@ fn rotate_swaps_and_shifts() {
     let b = w.make(types::NOTIFICATION, 0);
     let (cap_a, cap_b) = (w.cap(a), w.cap(b));
     let caps = [slot::CNODE, slot::CNODE];
-    w.invoke(slot::CNODE, label::CNODE_ROTATE, &[a, 64, 0, b, 64, 0, a, 64], &caps)
-        .expect_err("an endpoint capability cannot be updated in place");
+    w.invoke(
+        slot::CNODE,
+        label::CNODE_ROTATE,
+        &[a, 64, 0, b, 64, 0, a, 64],
+        &caps,
+    )
+    .expect_err("an endpoint capability cannot be updated in place");
     let x = w.make(types::TCB, 0);
     let y = w.make(types::REPLY, 0);
     let z = w.fresh_slot();
     let (cap_x, cap_y) = (w.cap(x), w.cap(y));
-    w.invoke(slot::CNODE, label::CNODE_ROTATE, &[x, 64, 0, y, 64, 0, x, 64], &caps)
-        .expect("swapped");
+    w.invoke(
+        slot::CNODE,
+        label::CNODE_ROTATE,
+        &[x, 64, 0, y, 64, 0, x, 64],
+        &caps,
+    )
+    .expect("swapped");
     assert_eq!((w.cap(x), w.cap(y)), (cap_y, cap_x));
-    w.invoke(slot::CNODE, label::CNODE_ROTATE, &[z, 64, 0, y, 64, 0, x, 64], &caps)
-        .expect("shifted");
+    w.invoke(
+        slot::CNODE,
+        label::CNODE_ROTATE,
+        &[z, 64, 0, y, 64, 0, x, 64],
+        &caps,
+    )
+    .expect("shifted");
     assert_eq!((w.cap(z), w.cap(y)), (cap_x, cap_y));
     assert!(w.cap(x).is_null());
     assert_eq!((w.cap(a), w.cap(b)), (cap_a, cap_b));

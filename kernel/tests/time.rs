@@ -28,7 +28,9 @@ fn most_in_any_window(w: &World, context: u64, length: u64) -> u64 {
     let runs: Vec<_> = w.ran.iter().filter(|run| run.2 == context).collect();
     let inside = |from: u64| {
         let to = from + length;
-        runs.iter().map(|&&(a, b, _)| b.min(to).saturating_sub(a.max(from))).sum()
+        runs.iter()
+            .map(|&&(a, b, _)| b.min(to).saturating_sub(a.max(from)))
+            .sum()
     };
     let starts = runs.iter().map(|run| run.0);
     let ends = runs.iter().map(|run| run.1.saturating_sub(length));
@@ -46,7 +48,10 @@ fn a_spinning_thread_gets_its_budget_in_every_period_and_no_more() {
     assert!(most <= 300 * US + KERNEL_PATH, "{most} ticks in one window");
     let total = w.usage(0, u64::MAX)[&context];
     // Twenty periods; each costs a kernel path or two of the budget.
-    assert!(total >= 20 * (300 * US - 3 * KERNEL_PATH), "only {total} ticks in 20 periods");
+    assert!(
+        total >= 20 * (300 * US - 3 * KERNEL_PATH),
+        "only {total} ticks in 20 periods"
+    );
 }
 
 #[test]
@@ -66,7 +71,10 @@ fn replenishment_does_not_drift() {
     let last = starts[starts.len() - 1];
     let periods = (last - first + 500 * US) / (1000 * US);
     let drift = (last - first).abs_diff(periods * 1000 * US);
-    assert!(drift <= 2 * KERNEL_PATH, "{drift} ticks in {periods} periods");
+    assert!(
+        drift <= 2 * KERNEL_PATH,
+        "{drift} ticks in {periods} periods"
+    );
 }
 
 proptest! {
@@ -150,9 +158,15 @@ fn a_timeout_handler_is_told_badge_and_consumption() {
     let handler = w.mint(endpoint, ALL, 99).expect("minted");
     let thread = w.make_thread(100, 8);
     let words = [100, 1000, 0, 4711, 0];
-    w.invoke(slot::FIRST_DYNAMIC, label::SCHED_CONTROL_CONFIGURE_FLAGS, &words, &[thread.context])
-        .expect("configured");
-    w.invoke(thread.tcb, label::TCB_SET_TIMEOUT_ENDPOINT, &[], &[handler]).expect("a handler");
+    w.invoke(
+        slot::FIRST_DYNAMIC,
+        label::SCHED_CONTROL_CONFIGURE_FLAGS,
+        &words,
+        &[thread.context],
+    )
+    .expect("configured");
+    w.invoke(thread.tcb, label::TCB_SET_TIMEOUT_ENDPOINT, &[], &[handler])
+        .expect("a handler");
     w.bind(thread);
     w.resume(thread);
     let root = w.running().expect("the root task");
@@ -161,13 +175,30 @@ fn a_timeout_handler_is_told_badge_and_consumption() {
     w.pass(150 * US);
     assert_eq!(w.running(), Some(root), "the handler runs");
     let registers = w.registers();
-    assert_eq!(MessageInfo::from_raw(registers.info()).label(), fault::TIMEOUT);
-    assert_eq!(registers.cap_register(), 99, "badge of the handler's endpoint");
+    assert_eq!(
+        MessageInfo::from_raw(registers.info()).label(),
+        fault::TIMEOUT
+    );
+    assert_eq!(
+        registers.cap_register(),
+        99,
+        "badge of the handler's endpoint"
+    );
     let message = w.message_of(root);
     assert_eq!(message[0], 4711, "badge of the context");
-    assert!((99..=101).contains(&message[1]), "{} µs consumed of 100", message[1]);
-    assert!(matches!(thread.handle.at(&w.k).state(), State::BlockedOnReply { .. }));
-    assert_eq!(thread.handle.at(&w.k).sched_context(), Some(w.context(thread.context)));
+    assert!(
+        (99..=101).contains(&message[1]),
+        "{} µs consumed of 100",
+        message[1]
+    );
+    assert!(matches!(
+        thread.handle.at(&w.k).state(),
+        State::BlockedOnReply { .. }
+    ));
+    assert_eq!(
+        thread.handle.at(&w.k).sched_context(),
+        Some(w.context(thread.context))
+    );
     // Reconfigured before the reply, it goes on at once.
     w.configure(thread.context, 100, 1000, 0, 0);
     w.reply_recv(endpoint, reply, &[]);
@@ -208,7 +239,11 @@ fn many_low_budgets_that_fall_due_do_not_disturb_a_high_thread() {
         (run.iter().filter(|run| run.2 == context).count(), gap)
     };
     let few = events(2);
-    assert_eq!(few, events(50), "stretches of the high thread, and the longest gap between them");
+    assert_eq!(
+        few,
+        events(50),
+        "stretches of the high thread, and the longest gap between them"
+    );
 }
 
 #[test]
@@ -221,7 +256,8 @@ fn a_released_thread_is_found_wherever_it_is_named() {
     // The root task spins above it while its time comes.
     w.wake(notification);
     w.pass(5_000 * US);
-    w.invoke(thread.tcb, label::TCB_SUSPEND, &[], &[]).expect("suspended");
+    w.invoke(thread.tcb, label::TCB_SUSPEND, &[], &[])
+        .expect("suspended");
     assert_eq!(thread.handle.at(&w.k).place(), Place::None);
     assert_eq!(thread.handle.at(&w.k).state(), State::Inactive);
     w.resume(thread);
@@ -241,7 +277,9 @@ fn yield_to_reports_what_the_other_consumed() {
     assert_eq!(w.running(), Some(root));
     let consumed = w.result(root).expect("the result")[0];
     assert!((1_990..=2_020).contains(&consumed), "{consumed} µs");
-    let again = w.invoke(thread.context, label::SCHED_CONTEXT_CONSUMED, &[], &[]).expect("time");
+    let again = w
+        .invoke(thread.context, label::SCHED_CONTEXT_CONSUMED, &[], &[])
+        .expect("time");
     assert!(again[0] <= 5, "the count starts anew: {again:?}");
 }
 
@@ -251,8 +289,13 @@ fn parameters_out_of_range_are_refused_with_the_range() {
     let context = w.make(types::SCHED_CONTEXT, 7);
     let max = (u64::MAX / US) / 8;
     let configured = |w: &mut World, words: [u64; 5]| {
-        w.invoke(slot::FIRST_DYNAMIC, label::SCHED_CONTROL_CONFIGURE_FLAGS, &words, &[context])
-            .expect_err("refused")
+        w.invoke(
+            slot::FIRST_DYNAMIC,
+            label::SCHED_CONTROL_CONFIGURE_FLAGS,
+            &words,
+            &[context],
+        )
+        .expect_err("refused")
     };
     for (words, range) in [
         ([19, 1000, 0, 0, 0], [20, max]),

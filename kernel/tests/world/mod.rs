@@ -82,19 +82,39 @@ impl World {
     pub fn new() -> Self {
         let machine = Machine::new(64 << 20, US);
         let (k, next) = hosted::boot(machine, &root_task()).unwrap_or_else(|_| panic!("refused"));
-        let Next::Thread(root) = next else { panic!("the root task does not run") };
+        let Next::Thread(root) = next else {
+            panic!("the root task does not run")
+        };
         let slots = tcb::cspace(&k, root).cnode().expect("the root CNode").slots;
-        let mut world = World { k, slots, next_slot: 0, untyped: 0, ran: Vec::new() };
+        let mut world = World {
+            k,
+            slots,
+            next_slot: 0,
+            untyped: 0,
+            ran: Vec::new(),
+        };
         let used = (0..slots.length()).rev().find(|&i| !world.cap(i).is_null());
         world.next_slot = used.expect("initial capabilities") + 1;
-        let size = |i: &u64| world.cap(*i).untyped().filter(|u| !u.is_device()).map(|u| u.bits());
-        world.untyped = (0..world.next_slot).max_by_key(size).expect("untyped memory");
+        let size = |i: &u64| {
+            world
+                .cap(*i)
+                .untyped()
+                .filter(|u| !u.is_device())
+                .map(|u| u.bits())
+        };
+        world.untyped = (0..world.next_slot)
+            .max_by_key(size)
+            .expect("untyped memory");
         world
     }
 
     /// The capability in `slot` of the root CNode.
     pub fn cap(&self, slot: u64) -> sandglass_kernel::cap::Capability {
-        self.slots.slot(slot).expect("a slot of the root CNode").at(&self.k).cap()
+        self.slots
+            .slot(slot)
+            .expect("a slot of the root CNode")
+            .at(&self.k)
+            .cap()
     }
 
     /// A slot of the root CNode that is used for nothing yet.
@@ -140,7 +160,14 @@ impl World {
     }
 
     /// A system call of whoever runs. Message words beyond the fourth go into its buffer.
-    pub fn syscall(&mut self, call: Syscall, cap: u64, reply: u64, info: MessageInfo, words: &[u64]) {
+    pub fn syscall(
+        &mut self,
+        call: Syscall,
+        cap: u64,
+        reply: u64,
+        info: MessageInfo,
+        words: &[u64],
+    ) {
         let thread = self.running().expect("a thread runs");
         let context = thread.at(&self.k).context();
         context.set(Register::Rdx, call.raw());
@@ -203,7 +230,10 @@ impl World {
         let words = self.message_of(caller);
         match ErrorNumber::from_raw(info.label()).expect("an error number") {
             ErrorNumber::NoError => Ok(words),
-            error => Err(Refused { error, details: words }),
+            error => Err(Refused {
+                error,
+                details: words,
+            }),
         }
     }
 
@@ -214,7 +244,9 @@ impl World {
         let buffer = message::buffer(&self.k, thread, false);
         let word = |i| match MessageRegister::new(i) {
             Some(register) => context.message(register),
-            None => buffer.expect("a buffer").read(&self.k, ipc_buffer::MESSAGE + i),
+            None => buffer
+                .expect("a buffer")
+                .read(&self.k, ipc_buffer::MESSAGE + i),
         };
         (0..length).map(word).collect()
     }
@@ -223,7 +255,8 @@ impl World {
     pub fn make(&mut self, object: u64, size: u64) -> u64 {
         let slot = self.fresh_slot();
         let untyped = self.untyped;
-        self.retype(untyped, object, size, slot, 1).expect("memory for an object");
+        self.retype(untyped, object, size, slot, 1)
+            .expect("memory for an object");
         slot
     }
 
@@ -283,10 +316,16 @@ impl World {
         let frame = self.make(types::x86_64::PAGE, 0);
         let words = [0, 0, 0x7000_0000];
         let caps = [slot::CNODE, slot::VSPACE, frame];
-        self.invoke(tcb, label::TCB_CONFIGURE, &words, &caps).expect("the spaces");
-        self.invoke(tcb, label::TCB_SET_PRIORITY, &[priority], &[slot::TCB]).expect("a priority");
+        self.invoke(tcb, label::TCB_CONFIGURE, &words, &caps)
+            .expect("the spaces");
+        self.invoke(tcb, label::TCB_SET_PRIORITY, &[priority], &[slot::TCB])
+            .expect("a priority");
         let handle = self.cap(tcb).word().get().expect("a thread");
-        Thread { tcb, context, handle }
+        Thread {
+            tcb,
+            context,
+            handle,
+        }
     }
 
     /// A thread of `priority` with a budget of `budget` in every `period` microseconds, started.
@@ -299,11 +338,18 @@ impl World {
     }
 
     pub fn bind(&mut self, thread: Thread) {
-        self.invoke(thread.context, label::SCHED_CONTEXT_BIND, &[], &[thread.tcb]).expect("bound");
+        self.invoke(
+            thread.context,
+            label::SCHED_CONTEXT_BIND,
+            &[],
+            &[thread.tcb],
+        )
+        .expect("bound");
     }
 
     pub fn resume(&mut self, thread: Thread) {
-        self.invoke(thread.tcb, label::TCB_RESUME, &[], &[]).expect("resumed");
+        self.invoke(thread.tcb, label::TCB_RESUME, &[], &[])
+            .expect("resumed");
     }
 
     /// The running thread waits for ever on a new notification; returns it.
@@ -348,7 +394,10 @@ impl World {
 
     /// Wakes whoever waits for `notification` from outside: an interrupt would do the same.
     pub fn wake(&mut self, notification: u64) {
-        let cap = self.cap(notification).notification().expect("a notification");
+        let cap = self
+            .cap(notification)
+            .notification()
+            .expect("a notification");
         sandglass_kernel::ipc::notification::signal(&self.k, cap.object, 1);
         self.k.core().request_reprogram();
         self.event(Event::Timer);

@@ -1,0 +1,651 @@
+//! Messages, signals, replies and the time that goes with them.
+
+mod world;
+
+use sandglass_abi::boot::slot;
+use sandglass_abi::error::ErrorNumber;
+use sandglass_abi::fault;
+use sandglass_abi::invocation as label;
+use sandglass_abi::message::{ipc_buffer, MessageInfo};
+use sandglass_abi::object as types;
+use sandglass_abi::syscall::Syscall;
+use sandglass_kernel::arch::{MessageRegister, Register};
+use sandglass_kernel::event::Event;
+use sandglass_kernel::ipc::message;
+use sandglass_kernel::object::tcb::State;
+use world::{Thread, World, US};
+
+const ALL: u64 = 0b1111;
+
+/// A passive server of priority 200 that waits on an endpoint with a reply object, and a client of
+/// priority 100 with 5 of 10 ms that is about to run; the root task sleeps.
+struct Service {
+    endpoint: u64,
+    reply: u64,
+    server: Thread,
+    client: Thread,
+    root_wakes_by: u64,
+}
+
+fn service(w: &mut World) -> Service {
+    let endpoint = w.make(types::ENDPOINT, 0);
+    let reply = w.make(types::REPLY, 0);
+    let server = w.start_thread(200, 5_000, 10_000);
+    let client = w.start_thread(100, 5_000, 10_000);
+    let root_wakes_by = w.sleep();
+    assert_eq!(w.running(), Some(server.handle));
+    w.recv(endpoint, reply);
+    assert_eq!(w.running(), Some(client.handle));
+    w.wake(root_wakes_by);
+    w.invoke(server.context, label::SCHED_CONTEXT_UNBIND, &[], &[])
+        .expect("unbound");
+    assert_eq!(
+        server.handle.at(&w.k).sched_context(),
+        None,
+        "the server is passive"
+    );
+    w.wait(root_wakes_by);
+    assert_eq!(w.running(), Some(client.handle));
+    Service {
+        endpoint,
+        reply,
+        server,
+        client,
+        root_wakes_by,
+    }
+}
+
+#[test]
+fn a_call_lends_the_context_and_the_reply_returns_it() {
+    let mut w = World::new();
+    let s = service(&mut w);
+    let context = Some(w.context(s.client.context));
+    w.call(s.endpoint, &[1, 2, 3, 4, 5]);
+    assert_eq!(w.running(), Some(s.server.handle));
+    assert_eq!(s.server.handle.at(&w.k).sched_context(), context);
+    assert_eq!(s.client.handle.at(&w.k).sched_context(), None);
+    assert_eq!(w.k.core().context(), context, "the client pays");
+    assert_eq!(w.message_of(s.server.handle), [1, 2, 3, 4, 5]);
+    w.reply_recv(s.endpoint, s.reply, &[6]);
+    assert_eq!(w.running(), Some(s.client.handle));
+    assert_eq!(s.client.handle.at(&w.k).sched_context(), context);
+    assert_eq!(s.server.handle.at(&w.k).sched_context(), None);
+    assert_eq!(w.message_of(s.client.handle), [6]);
+}
+
+#[test]
+fn a_deleted_reply_object_returns_the_context_and_stops_the_caller() {
+    let mut w = World::new();
+    let s = service(&mut w);
+    let context = Some(w.context(s.client.context));
+    w.call(s.endpoint, &[]);
+    w.wake(s.root_wakes_by);
+    w.delete(s.reply).expect("deleted");
+    assert_eq!(
+        s.client.handle.at(&w.k).sched_context(),
+        context,
+        "lent time is returned"
+    );
+    assert_eq!(s.server.handle.at(&w.k).sched_context(), None);
+    assert_eq!(s.client.handle.at(&w.k).state(), State::Inactive);
+}
+
+#[test]
+fn a_suspended_caller_does_not_get_its_context_back() {
+    let mut w = World::new();
+    let s = service(&mut w);
+    w.call(s.endpoint, &[]);
+    w.wake(s.root_wakes_by);
+    w.invoke(s.client.tcb, label::TCB_SUSPEND, &[], &[])
+        .expect("suspended");
+    assert_eq!(s.client.handle.at(&w.k).sched_context(), None);
+    assert_eq!(
+        s.server.handle.at(&w.k).sched_context(),
+        Some(w.context(s.client.context))
+    );
+    assert_eq!(
+        w.context(s.client.context).at(&w.k).reply(),
+        None,
+        "the stack is empty"
+    );
+    w.wait(s.root_wakes_by);
+    assert_eq!(w.running(), Some(s.server.handle));
+    w.reply_recv(s.endpoint, s.reply, &[]);
+    assert_ne!(w.running(), Some(s.client.handle));
+}
+
+#[test]
+fn nested_calls_return_time_through_the_whole_stack() {
+    let mut w = World::new();
+    let s = service(&mut w);
+    // A second passive server, above the first, which calls it.
+    w.wake(s.root_wakes_by);
+    let inner_endpoint = w.make(types::ENDPOINT, 0);
+    let inner_reply = w.make(types::REPLY, 0);
+    let inner = w.start_thread(210, 5_000, 10_000);
+    w.wait(s.root_wakes_by);
+    assert_eq!(w.running(), Some(inner.handle));
+    w.recv(inner_endpoint, inner_reply);
+    w.wake(s.root_wakes_by);
+    w.invoke(inner.context, label::SCHED_CONTEXT_UNBIND, &[], &[])
+        .expect("unbound");
+    w.wait(s.root_wakes_by);
+    let context = Some(w.context(s.client.context));
+    w.call(s.endpoint, &[]);
+    w.call(inner_endpoint, &[]);
+    assert_eq!(inner.handle.at(&w.k).sched_context(), context);
+    // The server in the middle loses its reply object: its caller is cut off, and the inner
+    // server can still return the time to the one in the middle.
+    w.wake(s.root_wakes_by);
+    w.delete(s.reply).expect("deleted");
+    assert_eq!(s.client.handle.at(&w.k).state(), State::Inactive);
+    assert_eq!(
+        s.client.handle.at(&w.k).sched_context(),
+        None,
+        "it was not the topmost"
+    );
+    w.wait(s.root_wakes_by);
+    assert_eq!(w.running(), Some(inner.handle));
+    w.reply_recv(inner_endpoint, inner_reply, &[]);
+    assert_eq!(w.running(), Some(s.server.handle));
+    assert_eq!(s.server.handle.at(&w.k).sched_context(), context);
+}
+
+#[test]
+fn a_server_does_not_outlast_its_clients_budget() {
+    let mut w = World::new();
+    let s = service(&mut w);
+    w.call(s.endpoint, &[]);
+    w.pass(20_000 * US);
+    let context = w.context(s.client.context).address().get();
+    let runs: Vec<_> = w
+        .ran
+        .iter()
+        .filter(|run| run.2 == context)
+        .copied()
+        .collect();
+    for run in &runs {
+        let (from, to) = (run.0, run.0 + 10_000 * US);
+        let inside: u64 = runs
+            .iter()
+            .map(|r| r.1.min(to).saturating_sub(r.0.max(from)))
+            .sum();
+        assert!(
+            inside <= 5_000 * US + world::KERNEL_PATH,
+            "{inside} ticks in one window"
+        );
+    }
+}
+
+#[test]
+fn a_signal_reaches_a_receiver_by_its_bound_notification() {
+    let mut w = World::new();
+    let endpoint = w.make(types::ENDPOINT, 0);
+    let reply = w.make(types::REPLY, 0);
+    let notification = w.make(types::NOTIFICATION, 0);
+    let badged = w.mint(notification, ALL, 0x30).expect("minted");
+    let thread = w.start_thread(100, 5_000, 10_000);
+    w.invoke(
+        thread.tcb,
+        label::TCB_BIND_NOTIFICATION,
+        &[],
+        &[notification],
+    )
+    .expect("bound");
+    let sleep = w.sleep();
+    w.recv(endpoint, reply);
+    assert!(matches!(
+        thread.handle.at(&w.k).state(),
+        State::BlockedOnReceive { .. }
+    ));
+    w.wake(sleep);
+    let before = thread.handle.at(&w.k).context().info();
+    w.syscall(Syscall::Send, badged, 0, MessageInfo::new(0, 0, 0, 1), &[]);
+    let context = thread.handle.at(&w.k).context();
+    assert_eq!(context.cap_register(), 0x30);
+    assert_eq!(context.info(), before, "only the badge is written");
+    assert!(thread.handle.at(&w.k).is_runnable());
+    // Signals that nobody waits for add up.
+    let other = w.mint(notification, ALL, 0x5).expect("minted");
+    for cap in [badged, other] {
+        w.syscall(Syscall::Send, cap, 0, MessageInfo::new(0, 0, 0, 1), &[]);
+    }
+    w.wait(sleep);
+    assert_eq!(w.running(), Some(thread.handle));
+    w.recv(endpoint, reply);
+    assert_eq!(w.registers().cap_register(), 0x35);
+}
+
+#[test]
+fn senders_are_served_by_priority_and_in_order() {
+    let mut w = World::new();
+    let endpoint = w.make(types::ENDPOINT, 0);
+    let reply = w.make(types::REPLY, 0);
+    let priorities = [10, 30, 20, 30, 10];
+    let mut threads = Vec::new();
+    for (i, priority) in priorities.into_iter().enumerate() {
+        let badged = w.mint(endpoint, ALL, i as u64 + 1).expect("minted");
+        threads.push((w.start_thread(priority, 1_000, 10_000), badged));
+    }
+    let sleep = w.sleep();
+    while let Some(running) = w.running() {
+        let &(_, badged) = threads
+            .iter()
+            .find(|(t, _)| t.handle == running)
+            .expect("a sender");
+        w.syscall(Syscall::Send, badged, 0, MessageInfo::default(), &[]);
+    }
+    w.wake(sleep);
+    // The last one overtakes all but its equals.
+    w.invoke(
+        threads[4].0.tcb,
+        label::TCB_SET_PRIORITY,
+        &[30],
+        &[slot::TCB],
+    )
+    .expect("set");
+    let mut order = Vec::new();
+    for _ in priorities {
+        w.recv(endpoint, reply);
+        order.push(w.registers().cap_register());
+    }
+    // Of the two of priority 30 the one resumed last ran first (04, section 8.2).
+    assert_eq!(
+        order,
+        [4, 2, 5, 3, 1],
+        "badges of the senders as they are served"
+    );
+}
+
+#[test]
+fn capabilities_travel_with_grant_and_arrive_as_badges_of_their_own_endpoint() {
+    let mut w = World::new();
+    let s = service(&mut w);
+    w.wake(s.root_wakes_by);
+    let target = w.fresh_slot();
+    let gift = w.make(types::NOTIFICATION, 0);
+    let unwrapped = w.mint(s.endpoint, ALL, 77).expect("minted");
+    w.wait(s.root_wakes_by);
+    let buffer = message::buffer(&w.k, s.server.handle, true).expect("a buffer");
+    buffer.write(&w.k, ipc_buffer::RECEIVE_CNODE, slot::CNODE);
+    buffer.write(&w.k, ipc_buffer::RECEIVE_INDEX, target);
+    buffer.write(&w.k, ipc_buffer::RECEIVE_DEPTH, 64);
+    let sender = message::buffer(&w.k, s.client.handle, true).expect("a buffer");
+    sender.write(&w.k, ipc_buffer::CAPS_OR_BADGES, unwrapped);
+    sender.write(&w.k, ipc_buffer::CAPS_OR_BADGES + 1, gift);
+    w.syscall(
+        Syscall::Call,
+        s.endpoint,
+        0,
+        MessageInfo::new(9, 0, 2, 1),
+        &[5],
+    );
+    assert_eq!(w.running(), Some(s.server.handle));
+    let info = MessageInfo::from_raw(w.registers().info());
+    assert_eq!(
+        (info.label(), info.extra_caps(), info.caps_unwrapped()),
+        (9, 2, 0b01)
+    );
+    assert_eq!(buffer.read(&w.k, ipc_buffer::CAPS_OR_BADGES), 77);
+    assert_eq!(w.cap(target), w.cap(gift));
+}
+
+#[test]
+fn a_fault_becomes_a_message_and_the_reply_changes_registers() {
+    let mut w = World::new();
+    let endpoint = w.make(types::ENDPOINT, 0);
+    let reply = w.make(types::REPLY, 0);
+    let thread = w.start_thread(100, 5_000, 10_000);
+    let caps = [endpoint, slot::CNODE, slot::VSPACE];
+    w.invoke(thread.tcb, label::TCB_SET_SPACE, &[0, 0], &caps)
+        .expect("a fault handler");
+    w.recv(endpoint, reply);
+    assert_eq!(w.running(), Some(thread.handle));
+    w.registers().set(Register::FaultIp, 0x1234);
+    w.registers().set(Register::NextIp, 0x1234);
+    w.event(Event::Exception { number: 6, code: 0 });
+    let handler = w.running().expect("the handler");
+    assert_ne!(handler, thread.handle);
+    assert_eq!(
+        MessageInfo::from_raw(w.registers().info()).label(),
+        fault::USER_EXCEPTION
+    );
+    let message = w.message_of(handler);
+    assert_eq!((message.len(), message[0], message[3]), (5, 0x1234, 6));
+    w.reply_recv(endpoint, reply, &[0x5678, 0x9000, 0xffff_ffff]);
+    assert_eq!(w.running(), Some(thread.handle));
+    let context = w.registers();
+    assert_eq!(context.get(Register::NextIp), 0x5678);
+    assert_eq!(context.get(Register::Rsp), 0x9000);
+    assert_eq!(context.get(Register::Rflags), 0xed7, "sanitised");
+    // A page fault, and a system call that does not exist.
+    w.event(Event::PageFault {
+        address: 0xdead_0000,
+        code: 0b110,
+    });
+    assert_eq!(w.message_of(handler)[1..], [0xdead_0000, 0, 0b110]);
+    w.reply_recv(endpoint, reply, &[]);
+    w.registers().set(Register::Rdx, 42);
+    w.event(Event::Syscall);
+    assert_eq!(
+        MessageInfo::from_raw(w.registers().info()).label(),
+        fault::UNKNOWN_SYSCALL
+    );
+    assert_eq!(w.message_of(handler)[18], 42);
+    // Refused: the thread stops.
+    let info = MessageInfo::new(1, 0, 0, 0);
+    w.syscall(Syscall::Send, reply, 0, info, &[]);
+    assert_eq!(thread.handle.at(&w.k).state(), State::Inactive);
+}
+
+#[test]
+fn a_bad_capability_of_a_receive_faults_with_the_right_pointer() {
+    let mut w = World::new();
+    let handler = w.make(types::ENDPOINT, 0);
+    let reply = w.make(types::REPLY, 0);
+    let endpoint = w.make(types::ENDPOINT, 0);
+    let thread = w.start_thread(100, 5_000, 10_000);
+    let caps = [handler, slot::CNODE, slot::VSPACE];
+    w.invoke(thread.tcb, label::TCB_SET_SPACE, &[0, 0], &caps)
+        .expect("a fault handler");
+    let root = w.running().expect("the root task");
+    w.recv(handler, reply);
+    // The reply capability is a notification's.
+    let wrong = slot::DOMAIN;
+    w.recv(endpoint, wrong);
+    assert_eq!(w.running(), Some(root));
+    assert_eq!(
+        MessageInfo::from_raw(w.registers().info()).label(),
+        fault::CAP_FAULT
+    );
+    assert_eq!(
+        w.message_of(root)[1..],
+        [wrong, 1, 2, 0],
+        "the reply capability's pointer"
+    );
+}
+
+#[test]
+fn deleting_an_endpoint_restarts_whoever_waits_there() {
+    let mut w = World::new();
+    let endpoint = w.make(types::ENDPOINT, 0);
+    let threads: Vec<_> = (0..20).map(|_| w.start_thread(50, 1_000, 10_000)).collect();
+    let sleep = w.sleep();
+    while w.running().is_some() {
+        w.call(endpoint, &[]);
+    }
+    w.wake(sleep);
+    w.k.machine.set_interrupt_pending(true);
+    w.delete(endpoint).expect("deleted in the end");
+    w.k.machine.set_interrupt_pending(false);
+    for thread in threads {
+        assert_eq!(thread.handle.at(&w.k).state(), State::Restart);
+    }
+}
+
+#[test]
+fn cancelled_sends_are_those_of_the_badge() {
+    let mut w = World::new();
+    let endpoint = w.make(types::ENDPOINT, 0);
+    let badges = [
+        w.mint(endpoint, ALL, 1).expect("minted"),
+        w.mint(endpoint, ALL, 2).expect("m"),
+    ];
+    let threads: Vec<_> = (0..40)
+        .map(|i| (w.start_thread(50, 1_000, 10_000), badges[i % 2]))
+        .collect();
+    let sleep = w.sleep();
+    while let Some(running) = w.running() {
+        let &(_, cap) = threads
+            .iter()
+            .find(|(t, _)| t.handle == running)
+            .expect("a sender");
+        w.syscall(Syscall::Send, cap, 0, MessageInfo::default(), &[]);
+    }
+    w.wake(sleep);
+    w.k.machine.set_interrupt_pending(true);
+    w.invoke(
+        slot::CNODE,
+        label::CNODE_CANCEL_BADGED_SENDS,
+        &[badges[0], 64],
+        &[],
+    )
+    .expect("done");
+    w.k.machine.set_interrupt_pending(false);
+    for (thread, badge) in threads {
+        let restarted = thread.handle.at(&w.k).state() == State::Restart;
+        assert_eq!(restarted, badge == badges[0]);
+    }
+}
+
+/// Everything that a user could see of the kernel's memory, but for its own IPC buffer.
+fn memory(w: &World, but: &[u64]) -> Vec<u8> {
+    let mut bytes = w.k.machine.read_memory(0, 64 << 20).expect("all of it");
+    for &start in but {
+        bytes[start as usize..start as usize + 4096].fill(0);
+    }
+    bytes
+}
+
+#[test]
+fn a_failed_invocation_changes_nothing_but_time_and_the_callers_result() {
+    let mut w = World::new();
+    let endpoint = w.make(types::ENDPOINT, 0);
+    let thread = w.make_thread(10, 8);
+    let frame = w.make(types::x86_64::PAGE, 0);
+    let table = w.make(types::x86_64::PAGE_TABLE, 0);
+    let untyped = w.untyped;
+    let root = w.running().expect("the root task");
+    let buffer = w.cap(slot::IPC_BUFFER).word().address().get();
+    let context = w.context(slot::SCHED_CONTEXT).address().get() & !0xfff;
+    let tcb = root.address().get() & !0xfff;
+    let spaces = [slot::CNODE, slot::VSPACE, frame];
+    let cases: Vec<(u64, u64, Vec<u64>, Vec<u64>)> = vec![
+        (
+            untyped,
+            label::UNTYPED_RETYPE,
+            vec![1, 0],
+            vec![slot::CNODE],
+        ),
+        (
+            untyped,
+            label::UNTYPED_RETYPE,
+            vec![99, 0, 0, 0, 5000, 1],
+            vec![slot::CNODE],
+        ),
+        (
+            untyped,
+            label::UNTYPED_RETYPE,
+            vec![1, 64, 0, 0, 5000, 1],
+            vec![slot::CNODE],
+        ),
+        (
+            untyped,
+            label::UNTYPED_RETYPE,
+            vec![1, 0, 0, 0, 9000, 1],
+            vec![slot::CNODE],
+        ),
+        (
+            untyped,
+            label::UNTYPED_RETYPE,
+            vec![1, 0, 0, 0, 5000, 257],
+            vec![slot::CNODE],
+        ),
+        (
+            untyped,
+            label::UNTYPED_RETYPE,
+            vec![1, 0, 0, 0, endpoint, 1],
+            vec![slot::CNODE],
+        ),
+        (
+            untyped,
+            label::UNTYPED_RETYPE,
+            vec![9, 0, 0, 0, 5000, 1],
+            vec![slot::CNODE],
+        ),
+        (
+            untyped,
+            label::UNTYPED_RETYPE,
+            vec![1, 0, 0, 0, 5000, 1],
+            vec![endpoint],
+        ),
+        (
+            slot::CNODE,
+            label::CNODE_COPY,
+            vec![5000, 64, 5001, 64, ALL],
+            vec![slot::CNODE],
+        ),
+        (
+            slot::CNODE,
+            label::CNODE_MUTATE,
+            vec![5000, 64, endpoint, 64, 1],
+            vec![slot::CNODE],
+        ),
+        (
+            slot::CNODE,
+            label::CNODE_CANCEL_BADGED_SENDS,
+            vec![frame, 64],
+            vec![],
+        ),
+        (slot::CNODE, 99, vec![0, 64], vec![]),
+        (
+            thread.tcb,
+            label::TCB_CONFIGURE,
+            vec![0, 0, 1],
+            spaces.to_vec(),
+        ),
+        (
+            thread.tcb,
+            label::TCB_CONFIGURE,
+            vec![0, 0, 0x1000],
+            vec![frame, slot::VSPACE, frame],
+        ),
+        (
+            thread.tcb,
+            label::TCB_SET_SPACE,
+            vec![0, 0],
+            vec![frame, slot::CNODE, slot::VSPACE],
+        ),
+        (
+            thread.tcb,
+            label::TCB_SET_PRIORITY,
+            vec![300],
+            vec![slot::TCB],
+        ),
+        (
+            thread.tcb,
+            label::TCB_SET_SCHED_PARAMS,
+            vec![1, 1],
+            vec![slot::TCB, frame, 0],
+        ),
+        (thread.tcb, label::TCB_WRITE_REGISTERS, vec![0, 20], vec![]),
+        (thread.tcb, label::TCB_UNBIND_NOTIFICATION, vec![], vec![]),
+        (
+            thread.context,
+            label::SCHED_CONTEXT_UNBIND_OBJECT,
+            vec![],
+            vec![thread.tcb],
+        ),
+        (
+            thread.context,
+            label::SCHED_CONTEXT_YIELD_TO,
+            vec![],
+            vec![],
+        ),
+        (
+            slot::FIRST_DYNAMIC,
+            label::SCHED_CONTROL_CONFIGURE_FLAGS,
+            vec![20, 10, 0, 0, 0],
+            vec![thread.context],
+        ),
+        (
+            frame,
+            label::x86_64::PAGE_MAP,
+            vec![0x8000_0000_0000, 3, 0],
+            vec![slot::VSPACE],
+        ),
+        (
+            frame,
+            label::x86_64::PAGE_MAP,
+            vec![0x1001, 3, 0],
+            vec![slot::VSPACE],
+        ),
+        (
+            frame,
+            label::x86_64::PAGE_MAP,
+            vec![0x4000_0000_0000, 3, 0],
+            vec![slot::VSPACE],
+        ),
+        (
+            table,
+            label::x86_64::PAGE_TABLE_MAP,
+            vec![0x40_0000, 0],
+            vec![slot::VSPACE],
+        ),
+        (
+            table,
+            label::x86_64::PAGE_TABLE_MAP,
+            vec![0x40_0000, 0],
+            vec![endpoint],
+        ),
+        (
+            slot::ASID_POOL,
+            label::x86_64::ASID_POOL_ASSIGN,
+            vec![],
+            vec![slot::VSPACE],
+        ),
+        (
+            slot::IRQ_CONTROL,
+            label::IRQ_CONTROL_GET,
+            vec![1, 2, 3],
+            vec![slot::CNODE],
+        ),
+        (
+            slot::IRQ_CONTROL,
+            label::x86_64::IRQ_CONTROL_GET_IOAPIC,
+            vec![5000, 64, 0, 99, 0, 0, 3],
+            vec![slot::CNODE],
+        ),
+        (
+            slot::IO_PORT_CONTROL,
+            label::x86_64::IO_PORT_CONTROL_ISSUE,
+            vec![5, 4, 5000, 64],
+            vec![slot::CNODE],
+        ),
+        (slot::DOMAIN, label::DOMAIN_SET, vec![1], vec![thread.tcb]),
+    ];
+    for (cap, label, words, caps) in cases {
+        let before = memory(&w, &[buffer, context, tcb]);
+        let registers: Vec<_> = preserved().map(|r| w.registers().get(r)).collect();
+        let refused = w.invoke(cap, label, &words, &caps).expect_err("refused");
+        let case = format!("label {label} of slot {cap} with {words:x?} {caps:?}: {refused:?}");
+        let after = memory(&w, &[buffer, context, tcb]);
+        assert!(before == after, "memory differs after {case}");
+        let now: Vec<_> = preserved().map(|r| w.registers().get(r)).collect();
+        assert_eq!(registers, now, "registers differ after {case}");
+        assert_ne!(refused.error, ErrorNumber::NoError);
+        assert_eq!(w.running(), Some(root), "{case}");
+    }
+}
+
+/// Registers that no invocation changes.
+fn preserved() -> impl Iterator<Item = Register> {
+    use Register::*;
+    [Rax, Rbx, Rbp, R13, R14, Rflags, Rsp, FsBase, GsBase].into_iter()
+}
+
+#[test]
+fn message_registers_beyond_the_message_are_left_alone() {
+    let mut w = World::new();
+    let s = service(&mut w);
+    let server = s.server.handle;
+    server
+        .at(&w.k)
+        .context()
+        .set_message(MessageRegister::Mr2, 0x1111);
+    w.call(s.endpoint, &[7, 8]);
+    assert_eq!(
+        server.at(&w.k).context().message(MessageRegister::Mr2),
+        0x1111
+    );
+}
