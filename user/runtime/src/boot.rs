@@ -7,6 +7,7 @@ use crate::cap::{
     AsidControl, AsidPool, CNode, Domain, Frame, IoPortControl, IrqControl, Pml4, SchedContext,
     SchedControl, Tcb, Untyped,
 };
+use crate::image::PAGE;
 use crate::time::Tsc;
 
 /// The root task's own thread, CSpace and address space, and the authorities it starts with.
@@ -68,6 +69,16 @@ impl BootInfo {
     /// The frames of the root task's image, in ascending order of addresses.
     pub const fn user_image_frames(&self) -> SlotRegion {
         self.0.user_image_frames
+    }
+
+    /// The frame of the root task's image that is mapped at `vaddr` (ABI 06 §3: the image ends
+    /// where the IPC buffer starts).
+    pub fn image_frame(&self, vaddr: u64) -> Option<Frame> {
+        let frames = self.0.user_image_frames;
+        let pages = self.0.ipc_buffer.checked_sub(vaddr)?.div_ceil(PAGE);
+        (1..=frames.len())
+            .contains(&pages)
+            .then(|| Frame::at(frames.end - pages))
     }
 
     /// Every initial untyped, in the kernel's order.

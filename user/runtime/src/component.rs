@@ -3,7 +3,9 @@
 //! The loader makes a component, grants it capabilities and memory under names, and starts it; the
 //! component finds them in its [`Environment`](crate::Environment). It holds nothing else.
 
+use alloc::format;
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use sandglass_abi::cnode::LOOKUP_DEPTH;
 
@@ -22,7 +24,7 @@ use crate::time::Tsc;
 use crate::vspace::VSpace;
 
 /// Where memory is mapped that was given no address: above any image.
-const FIRST_SHARED: u64 = 0x10_0000_0000;
+pub const FIRST_SHARED: u64 = 0x10_0000_0000;
 
 /// A component that is being made, or was.
 #[derive(Clone)]
@@ -38,6 +40,19 @@ pub struct Component {
     environment: EnvironmentBuilder,
     environment_page: (u64, Frame),
     buffer_page: (u64, Frame),
+}
+
+/// A thread of a component beside its first.
+#[derive(Clone, Copy, Debug)]
+pub struct ComponentThread {
+    tcb: Tcb,
+    buffer_page: (u64, Frame),
+}
+
+impl ComponentThread {
+    pub const fn tcb(self) -> Tcb {
+        self.tcb
+    }
 }
 
 impl Component {
@@ -132,8 +147,8 @@ impl Component {
         Ok(())
     }
 
-    /// Maps frames, one after the other, into the component; returns where. The frames may be
-    /// mapped elsewhere too: copies of the capabilities are used.
+    /// Maps frames, one after the other, into the component and names the memory; returns where it
+    /// is. The frames may be mapped elsewhere too: copies of the capabilities are used.
     pub fn grant_memory(
         &mut self,
         process: &mut Process,
@@ -143,24 +158,78 @@ impl Component {
         rights: Rights,
         attributes: Attributes,
     ) -> Result<MemoryRegion, SetupError> {
+        let region = self.map(process, frames, None, size, rights, attributes)?;
+        self.name_memory(name, region)?;
+        Ok(region)
+    }
+
+    /// As [`Self::grant_memory`], without a name, and at a given address, where nothing may be yet
+    /// and which must lie below [`FIRST_SHARED`]; or with `None` where there is room.
+    pub fn map(
+        &mut self,
+        process: &mut Process,
+        frames: impl IntoIterator<Item = Frame>,
+        address: Option<u64>,
+        size: FrameSize,
+        rights: Rights,
+        attributes: Attributes,
+    ) -> Result<MemoryRegion, SetupError> {
         let none = SetupError::NoAddresses {
             bytes: size.bytes(),
         };
-        let address = self
-            .next_address
-            .checked_next_multiple_of(size.bytes())
-            .ok_or(none)?;
-        let mut region = MemoryRegion { address, len: 0 };
+        let room = || self.next_address.checked_next_multiple_of(size.bytes());
+        let start = address.or_else(room).ok_or(none)?;
+        let mut region = MemoryRegion {
+            address: start,
+            len: 0,
+        };
         for frame in frames {
             let copy = process.resources.copy(frame, Rights::ALL)?;
-            let vaddr = region.address + region.len;
+            let vaddr = start + region.len;
             self.vspace
                 .map(&mut process.resources, copy, vaddr, rights, attributes)?;
             region.len += size.bytes();
         }
-        self.next_address = region.address + region.len + PAGE;
-        self.environment.add_memory(name, region)?;
+        if address.is_none() {
+            self.next_address = start + region.len + PAGE;
+        }
         Ok(region)
+    }
+
+    /// Tells the component where memory is.
+    pub fn name_memory(&mut self, name: &str, region: MemoryRegion) -> Result<(), SetupError> {
+        Ok(self.environment.add_memory(name, region)?)
+    }
+
+    /// Adds a thread with `stack_bytes` of stack, a multiple of the page size. The component finds
+    /// it as [`DescribedThread`](crate::described::DescribedThread) `name`, to tell it what to do;
+    /// [`Self::configure_thread`] completes it.
+    pub fn add_thread(
+        &mut self,
+        process: &mut Process,
+        name: &str,
+        stack_bytes: u64,
+    ) -> Result<ComponentThread, SetupError> {
+        let pages = stack_bytes.div_ceil(PAGE) + 1;
+        let mut frames = Vec::new();
+        for _ in 0..pages {
+            frames.push(process.resources.frame(FrameSize::Small)?);
+        }
+        let buffer_frame = frames[frames.len() - 1];
+        let stack = self.grant_memory(
+            process,
+            &format!("{name}.stack"),
+            frames,
+            FrameSize::Small,
+            Rights::READ_WRITE,
+            Attributes::WriteBack,
+        )?;
+        let tcb = process.resources.tcb()?;
+        self.grant(process, &format!("{name}.tcb"), tcb, Rights::ALL)?;
+        Ok(ComponentThread {
+            tcb,
+            buffer_page: (stack.address + stack.len - PAGE, buffer_frame),
+        })
     }
 
     /// Tells the component a number.
@@ -188,14 +257,30 @@ impl Component {
             .fill_frame(&mut process.resources, environment_frame, |page| {
                 page.copy_from_slice(environment.as_bytes());
             })?;
+        let first = ComponentThread {
+            tcb: self.tcb,
+            buffer_page: self.buffer_page,
+        };
+        self.configure_thread(process, first, params)?;
+        // The program sets up its own stack and thread block.
+        let context = UserContext::start(self.entry, 0, environment_address, 0);
+        Ok(self.tcb.write_registers(&context, false)?)
+    }
+
+    /// Gives a thread of this component its CSpace, address space and parameters. It runs once it
+    /// has been told what to do and its TCB is resumed.
+    pub fn configure_thread(
+        &self,
+        process: &Process,
+        thread: ComponentThread,
+        params: ThreadParams,
+    ) -> Result<(), SetupError> {
         let guard = GuardData::new(0, LOOKUP_DEPTH - self.radix);
-        self.tcb.configure(
-            self.cnode,
-            guard,
-            self.vspace.root(),
-            Some(self.buffer_page),
-        )?;
-        self.tcb.set_sched_params(
+        let vspace = self.vspace.root();
+        thread
+            .tcb
+            .configure(self.cnode, guard, vspace, Some(thread.buffer_page))?;
+        thread.tcb.set_sched_params(
             process.authority(),
             SchedArguments {
                 mcp: params.mcp,
@@ -205,11 +290,9 @@ impl Component {
             },
         )?;
         if params.timeout_handler.is_some() {
-            self.tcb.set_timeout_endpoint(params.timeout_handler)?;
+            thread.tcb.set_timeout_endpoint(params.timeout_handler)?;
         }
-        // The program sets up its own stack and thread block.
-        let context = UserContext::start(self.entry, 0, environment_address, 0);
-        Ok(self.tcb.write_registers(&context, false)?)
+        Ok(())
     }
 
     /// Starts the configured component.

@@ -8,6 +8,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::cap::IoPort;
 use crate::error::Result;
+use crate::serial::{SerialPort, COM1_FIRST};
 use crate::sys;
 
 /// Where output goes.
@@ -15,30 +16,10 @@ use crate::sys;
 pub enum Output {
     /// The kernel's debug console.
     Debug,
-    /// The 16550 serial port at [`COM1_FIRST`].
+    /// The first serial port ([`COM1_FIRST`]).
     Serial(IoPort),
     /// Nowhere.
     Silent,
-}
-
-/// I/O ports of the first serial port.
-pub const COM1_FIRST: u16 = 0x3f8;
-pub const COM1_LAST: u16 = 0x3ff;
-
-/// Registers of a 16550, as offsets from its first port, and their bits.
-mod uart {
-    pub const DATA: u16 = 0;
-    pub const INTERRUPT_ENABLE: u16 = 1;
-    pub const FIFO_CONTROL: u16 = 2;
-    pub const LINE_CONTROL: u16 = 3;
-    pub const MODEM_CONTROL: u16 = 4;
-    pub const LINE_STATUS: u16 = 5;
-
-    pub const FIFO_ENABLE_AND_CLEAR: u8 = 0x07;
-    pub const DIVISOR_LATCH: u8 = 0x80;
-    pub const EIGHT_BITS_NO_PARITY: u8 = 0x03;
-    pub const DTR_AND_RTS: u8 = 0x03;
-    pub const TRANSMITTER_EMPTY: u8 = 0x20;
 }
 
 impl Output {
@@ -75,19 +56,12 @@ pub fn set_output(output: Output) {
 }
 
 /// Sets up the serial port (115200 baud, 8N1) and sends output there. `port` must cover
-/// [`COM1_FIRST`] to [`COM1_LAST`].
+/// [`COM1_FIRST`] and the seven ports after it.
 ///
 /// # Errors
 /// Those of the port's invocations; output then stays where it was.
 pub fn use_serial(port: IoPort) -> Result<()> {
-    let write = |register: u16, value: u8| port.out8(COM1_FIRST + register, value);
-    write(uart::INTERRUPT_ENABLE, 0)?;
-    write(uart::LINE_CONTROL, uart::DIVISOR_LATCH)?;
-    write(uart::DATA, 1)?;
-    write(uart::INTERRUPT_ENABLE, 0)?;
-    write(uart::LINE_CONTROL, uart::EIGHT_BITS_NO_PARITY)?;
-    write(uart::FIFO_CONTROL, uart::FIFO_ENABLE_AND_CLEAR)?;
-    write(uart::MODEM_CONTROL, uart::DTR_AND_RTS)?;
+    SerialPort::open(port, COM1_FIRST)?;
     set_output(Output::Serial(port));
     Ok(())
 }
@@ -98,25 +72,16 @@ pub fn write_bytes(bytes: &[u8]) {
     match output() {
         Output::Debug => bytes.iter().copied().for_each(sys::debug_put_char),
         Output::Serial(port) => {
+            let line = SerialPort::at(port, COM1_FIRST);
             for &byte in bytes {
+                // A failing port drops it: there is nowhere to report that.
                 if byte == b'\n' {
-                    put_serial(port, b'\r');
+                    let _ = line.put(b'\r');
                 }
-                put_serial(port, byte);
+                let _ = line.put(byte);
             }
         }
         Output::Silent => {}
-    }
-}
-
-/// Sends one byte when the transmitter is free. A failing port drops it: there is nowhere to
-/// report it.
-fn put_serial(port: IoPort, byte: u8) {
-    while let Ok(status) = port.in8(COM1_FIRST + uart::LINE_STATUS) {
-        if status & uart::TRANSMITTER_EMPTY != 0 {
-            let _ = port.out8(COM1_FIRST + uart::DATA, byte);
-            return;
-        }
     }
 }
 

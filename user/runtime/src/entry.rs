@@ -153,6 +153,9 @@ impl Argument for &'static Environment {
 
     fn set_up_console(self) {
         console::set_output(self.console());
+        if let Some(endpoint) = self.find_capability(exit::LAUNCHER) {
+            exit::use_launcher(endpoint);
+        }
     }
 }
 

@@ -5,10 +5,10 @@
 //! | --- | --- |
 //! | system calls | [`sys`], [`message`], [`cap`], [`error`] |
 //! | a program | [`entry`], [`console`], [`heap`], [`exit`], [`thread_block`], [`time`] |
-//! | what it starts with | [`boot`] (root task), [`env`] (component) |
+//! | what it starts with | [`boot`] (root task), [`env`] (component), [`described`] (of a described system) |
 //! | managing others | [`process`], [`resources`], [`vspace`], [`image`], [`thread`], [`component`] |
 //! | servers | [`server`], [`fault`], [`timeout`] |
-//! | devices | [`hpet`] |
+//! | devices | [`hpet`], [`serial`] |
 //!
 //! # Building a program
 //!
@@ -31,6 +31,7 @@ pub mod cap;
 pub mod component;
 pub mod console;
 pub mod context;
+pub mod described;
 pub mod entry;
 pub mod env;
 pub mod error;
@@ -43,6 +44,7 @@ mod memory_functions;
 pub mod message;
 pub mod process;
 pub mod resources;
+pub mod serial;
 pub mod server;
 pub mod sys;
 pub mod testing;

@@ -7,6 +7,7 @@ use crate::cap::{CNode, GuardData, Tcb};
 use crate::console;
 use crate::exit;
 use crate::resources::{Resources, SetupError};
+use crate::serial;
 use crate::vspace::OwnSpace;
 
 /// What a program needs to make threads and components.
@@ -58,7 +59,7 @@ impl Process {
     pub fn use_serial_console(&mut self) -> Result<(), SetupError> {
         let port = self
             .resources
-            .io_ports(console::COM1_FIRST, console::COM1_LAST)?;
+            .io_ports(serial::COM1_FIRST, serial::COM1_FIRST + serial::PORTS - 1)?;
         Ok(console::use_serial(port)?)
     }
 

@@ -5,6 +5,7 @@ use alloc::boxed::Box;
 use crate::cap::{Endpoint, Frame, SchedArguments, SchedContext, Tcb};
 use crate::context::UserContext;
 use crate::entry::tls_image;
+use crate::error::Error;
 use crate::exit;
 use crate::image::PAGE;
 use crate::process::Process;
@@ -87,16 +88,10 @@ impl Thread {
             .frames()
             .last()
             .ok_or(SetupError::NoAddresses { bytes: 0 })?;
-        let area = (buffer_address - tls.area_len() as u64) & !(tls.area_align() as u64 - 1);
-        // SAFETY: the area is inside the fresh memory and belongs to the new thread.
-        let fs_base = unsafe { tls.init_area(area as *mut u8, buffer_address as *mut IpcBuffer) };
-
         let tcb = process.resources.tcb()?;
         configure(process, tcb, params, Some((buffer_address, buffer_frame)))?;
-        let body: Box<Box<dyn FnOnce() + Send>> = Box::new(Box::new(body));
-        let argument = Box::into_raw(body) as u64;
-        let context = UserContext::start(run as *const () as u64, area & !15, argument, fs_base);
-        tcb.write_registers(&context, false)?;
+        // SAFETY: the memory is fresh, and large enough.
+        unsafe { load(tcb, buffer_address, body)? };
         Ok(Self { tcb, memory })
     }
 
@@ -142,6 +137,27 @@ pub fn configure(
         tcb.set_timeout_endpoint(params.timeout_handler)?;
     }
     Ok(())
+}
+
+/// Lets `tcb` start with `body`: sets up a thread block and a stack, which end at
+/// `buffer_address`, the address of the thread's IPC buffer.
+///
+/// # Safety
+/// The memory below the buffer must belong to this thread alone, enough for the thread block and
+/// what the body needs; and so must the buffer.
+pub(crate) unsafe fn load(
+    tcb: Tcb,
+    buffer_address: u64,
+    body: impl FnOnce() + Send + 'static,
+) -> Result<(), Error> {
+    let tls = tls_image();
+    let area = (buffer_address - tls.area_len() as u64) & !(tls.area_align() as u64 - 1);
+    // SAFETY: the caller's promise.
+    let fs_base = unsafe { tls.init_area(area as *mut u8, buffer_address as *mut IpcBuffer) };
+    let body: Box<Box<dyn FnOnce() + Send>> = Box::new(Box::new(body));
+    let argument = Box::into_raw(body) as u64;
+    let context = UserContext::start(run as *const () as u64, area & !15, argument, fs_base);
+    tcb.write_registers(&context, false)
 }
 
 /// Where a thread starts.

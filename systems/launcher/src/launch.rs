@@ -1,0 +1,331 @@
+//! Components: made, equipped, started.
+
+use alloc::format;
+use alloc::vec::Vec;
+
+use sandglass::cap::{
+    Endpoint, FrameSize, IoApicPin, IrqHandler, Rights, SchedContext, SchedControl, SchedParams,
+    Tcb, TimeSlice,
+};
+use sandglass::component::{Component, ComponentThread};
+use sandglass::env::MemoryRegion;
+use sandglass::server::make_passive;
+use sandglass::thread::ThreadParams;
+use sandglass::{BootInfo, Process, SetupError};
+use sandglass_description::archive::Archive;
+use sandglass_description::{
+    self as description, Grant, Handler, Interrupt, Map, Object, System, ThreadId, LAUNCHER,
+};
+
+use crate::failure::{Context, Failure};
+use crate::objects::Objects;
+use crate::watch;
+
+/// A thread that was made.
+pub struct Thread {
+    tcb: Tcb,
+    context: SchedContext,
+    /// `None` for a main thread.
+    added: Option<ComponentThread>,
+}
+
+impl Thread {
+    pub const fn tcb(&self) -> Tcb {
+        self.tcb
+    }
+
+    fn make(
+        process: &mut Process,
+        component: &mut Component,
+        thread: &description::Thread,
+        is_main: bool,
+    ) -> Result<Self, SetupError> {
+        let context = process
+            .resources
+            .sched_context(sched_params(&thread.time).size_bits())?;
+        let added = if is_main {
+            None
+        } else {
+            Some(component.add_thread(process, &thread.name, thread.stack_bytes)?)
+        };
+        Ok(Self {
+            tcb: added.map_or(component.tcb(), ComponentThread::tcb),
+            context,
+            added,
+        })
+    }
+}
+
+/// Makes a component's own objects and memory, and its threads, in the description's order.
+pub fn load(
+    process: &mut Process,
+    description: &description::Component,
+    archive: &Archive<'_>,
+) -> Result<(Component, Vec<Thread>), Failure> {
+    let what = format!("cannot make the component `{}`", description.name);
+    let elf = archive.blob(description.executable).context(&what)?;
+    let mut component =
+        Component::load(process, &description.name, elf, description.cspace_bits).context(&what)?;
+    let threads = description
+        .threads
+        .iter()
+        .enumerate()
+        .map(|(number, thread)| Thread::make(process, &mut component, thread, number == 0))
+        .collect::<Result<_, _>>()
+        .context(&what)?;
+    Ok((component, threads))
+}
+
+/// The work of launching, and all that it needs.
+pub struct Launch<'a> {
+    pub process: &'a mut Process,
+    pub info: &'a BootInfo,
+    pub system: &'a System,
+    pub objects: &'a Objects,
+    /// Of each component, in the description's order; the first is the main thread.
+    pub threads: &'a [Vec<Thread>],
+}
+
+impl<'a> Launch<'a> {
+    /// Gives every component what the description grants it, and completes it.
+    pub fn equip(&mut self, components: &mut [Component]) -> Result<(), Failure> {
+        for ((component, description), index) in
+            components.iter_mut().zip(&self.system.components).zip(0..)
+        {
+            self.equip_one(component, description, index)
+                .context(format_args!("cannot equip `{}`", description.name))?;
+        }
+        Ok(())
+    }
+
+    fn equip_one(
+        &mut self,
+        component: &mut Component,
+        description: &description::Component,
+        index: u32,
+    ) -> Result<(), Failure> {
+        if let Some(tsc) = self.info.tsc() {
+            component.set_tsc(tsc);
+        }
+        if description.console {
+            component
+                .share_console(self.process)
+                .context("the console")?;
+        }
+        let rights = Rights::WRITE.union(Rights::GRANT_REPLY);
+        let badge = watch::badge(ThreadId {
+            component: index,
+            thread: 0,
+        });
+        component
+            .grant_badged(self.process, LAUNCHER, self.objects.launcher, rights, badge)
+            .context("the launcher's endpoint")?;
+        for parameter in &description.parameters {
+            component
+                .set_parameter(&parameter.name, parameter.value)
+                .context(format_args!("parameter `{}`", parameter.name))?;
+        }
+        for map in &description.maps {
+            self.map(component, map)?;
+        }
+        for grant in &description.grants {
+            self.grant(component, grant)?;
+        }
+        for (thread, number) in description.threads.iter().zip(0..) {
+            let id = ThreadId {
+                component: index,
+                thread: number,
+            };
+            self.configure(component, thread, id)
+                .context(format_args!("its thread `{}`", thread.name))?;
+        }
+        Ok(())
+    }
+
+    fn map(&mut self, component: &mut Component, map: &Map) -> Result<(), Failure> {
+        let shared = self.objects.memory(map.memory)?;
+        let rights = if map.writable {
+            Rights::READ_WRITE
+        } else {
+            Rights::READ
+        };
+        let name = &self.system.memory[map.memory as usize].name;
+        let what = format_args!("memory `{name}`");
+        let region = component
+            .map(
+                self.process,
+                shared.frames.iter().copied(),
+                map.address,
+                FrameSize::Small,
+                rights,
+                shared.attributes,
+            )
+            .context(what)?;
+        let exact = MemoryRegion {
+            len: shared.len,
+            ..region
+        };
+        component.name_memory(name, exact).context(what)
+    }
+
+    fn grant(&mut self, component: &mut Component, grant: &Grant) -> Result<(), Failure> {
+        let objects = self.objects;
+        let name = &grant.name;
+        let rights = Rights(grant.rights);
+        let what = format_args!("capability `{name}`");
+        let granted = match grant.object {
+            Object::Endpoint(index) => {
+                let endpoint = objects.endpoint(index)?;
+                component.grant_badged(self.process, name, endpoint, rights, grant.badge)
+            }
+            Object::Notification(index) => {
+                let notification = objects.notification(index)?;
+                component.grant_badged(self.process, name, notification, rights, grant.badge)
+            }
+            Object::Reply(index) => {
+                component.grant(self.process, name, objects.reply(index)?, rights)
+            }
+            Object::Tcb(id) => component.grant(self.process, name, self.thread(id)?.tcb, rights),
+            Object::SchedContext(id) => {
+                component.grant(self.process, name, self.thread(id)?.context, rights)
+            }
+            Object::SchedControl(core) => {
+                component.grant(self.process, name, self.control(core)?, rights)
+            }
+            Object::Ports { first, last } => {
+                let ports = self.process.resources.io_ports(first, last).context(what)?;
+                component.grant(self.process, name, ports, rights)
+            }
+            Object::Interrupt(interrupt) => {
+                let handler = self.interrupt(interrupt, what)?;
+                component.grant(self.process, name, handler, rights)
+            }
+        };
+        granted.context(what).map(|_| ())
+    }
+
+    /// Makes the handler of an interrupt, which signals its notification from now on.
+    fn interrupt(
+        &mut self,
+        interrupt: Interrupt,
+        what: core::fmt::Arguments<'_>,
+    ) -> Result<IrqHandler, Failure> {
+        const SIGNAL: u64 = 1;
+        let notification = self.objects.notification(interrupt.notification)?;
+        let resources = &mut self.process.resources;
+        let handler = resources
+            .ioapic_irq(IoApicPin {
+                ioapic: 0,
+                pin: interrupt.pin.into(),
+                level: interrupt.level_triggered,
+                active_low: interrupt.active_low,
+                vector: interrupt.vector.into(),
+            })
+            .context(what)?;
+        let signal = resources
+            .mint(notification, Rights::ALL, SIGNAL)
+            .context(what)?;
+        handler.set_notification(signal).context(what)?;
+        Ok(handler)
+    }
+
+    fn configure(
+        &mut self,
+        component: &mut Component,
+        thread: &description::Thread,
+        id: ThreadId,
+    ) -> Result<(), Failure> {
+        let made = self.thread(id)?;
+        let fault_handler = match thread.fault_handler {
+            Some(handler) => self.handler(handler)?,
+            None => self.badged(self.objects.launcher, watch::badge(id))?,
+        };
+        let timeout_handler = match thread.timeout_handler {
+            Some(handler) => Some(self.handler(handler)?),
+            None => None,
+        };
+        let params = ThreadParams {
+            mcp: thread.mcp,
+            fault_handler: Some(fault_handler),
+            timeout_handler,
+            ..ThreadParams::new(thread.priority, made.context)
+        };
+        let configured = match made.added {
+            None => component.configure(self.process, params),
+            Some(added) => component.configure_thread(self.process, added, params),
+        };
+        configured.context("configuring it")
+    }
+
+    fn handler(&mut self, handler: Handler) -> Result<Endpoint, Failure> {
+        self.badged(self.objects.endpoint(handler.endpoint)?, handler.badge)
+    }
+
+    fn badged(&mut self, endpoint: Endpoint, badge: u64) -> Result<Endpoint, Failure> {
+        let minted = self.process.resources.mint(endpoint, Rights::ALL, badge);
+        minted.context("a handler's endpoint")
+    }
+
+    fn thread(&self, id: ThreadId) -> Result<&'a Thread, Failure> {
+        self.threads
+            .get(id.component as usize)
+            .and_then(|threads| threads.get(id.thread as usize))
+            .context("the description names a thread that is not there")
+    }
+
+    fn control(&self, core: u32) -> Result<SchedControl, Failure> {
+        let cores = self.info.cores();
+        self.info.sched_control(core.into()).context(format_args!(
+            "the system wants core {core}, but the machine has {cores}, counted from 0"
+        ))
+    }
+
+    /// Starts all components, one after the other. Threads that say when they are ready are waited
+    /// for, so that whoever comes later finds them serving.
+    pub fn start(&self) -> Result<(), Failure> {
+        for (threads, description) in self.threads.iter().zip(&self.system.components) {
+            for (thread, described) in threads.iter().zip(&description.threads) {
+                self.start_thread(thread, described).context(format_args!(
+                    "cannot start `{}`, thread `{}`",
+                    description.name, described.name
+                ))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Its time begins now, not when it was made.
+    fn start_thread(
+        &self,
+        thread: &Thread,
+        described: &description::Thread,
+    ) -> Result<(), Failure> {
+        let control = self.control(described.time.core)?;
+        control
+            .configure(thread.context, sched_params(&described.time))
+            .context("its time")?;
+        thread.tcb.resume().context("its thread")?;
+        let Some(index) = described.ready else {
+            return Ok(());
+        };
+        let ready = self.objects.notification(index)?;
+        if described.passive {
+            make_passive(ready, thread.tcb, thread.context).context("making it passive")?;
+        } else {
+            ready.wait();
+        }
+        Ok(())
+    }
+}
+
+const fn sched_params(time: &description::Time) -> SchedParams {
+    SchedParams {
+        time: TimeSlice {
+            budget_us: time.budget_us,
+            period_us: time.period_us,
+        },
+        extra_refills: time.extra_refills,
+        badge: time.badge,
+        sporadic: time.sporadic,
+    }
+}

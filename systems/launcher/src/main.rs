@@ -1,0 +1,71 @@
+//! The launcher: the root task of a described system.
+//!
+//! It finds the packed system behind its own image, makes everything that the description names,
+//! starts the components in the description's order, and then waits for faults that nobody else
+//! handles and for the system's end. All decisions are the description's, whose builder has
+//! checked it; what fails here is a disagreement with the machine, and ends with status 1.
+
+#![no_std]
+#![no_main]
+
+extern crate alloc;
+
+mod failure;
+mod launch;
+mod objects;
+mod packed;
+mod space;
+mod watch;
+
+use alloc::vec::Vec;
+
+use sandglass::{boot, println, BootInfo, Process};
+
+use failure::{Context, Failure};
+use launch::Launch;
+use objects::Objects;
+
+sandglass::entry!(main, stack = 0x1_0000, heap = 0x8_0000);
+
+fn main(info: &'static BootInfo) -> Result<u8, Failure> {
+    let mut process = Process::root_task(info);
+    process
+        .use_exit_port()
+        .context("cannot take the exit port")?;
+    process
+        .use_serial_console()
+        .context("cannot take the serial port")?;
+
+    let archive = packed::archive().context("cannot read the packed system")?;
+    let system = archive.system().context("cannot read the packed system")?;
+    space::make_room(&mut process, info, &system, &archive)?;
+    let objects = Objects::make(&mut process, info, &system, &archive)?;
+    let mut components = Vec::new();
+    let mut threads = Vec::new();
+    for description in &system.components {
+        let (component, its_threads) = launch::load(&mut process, description, &archive)?;
+        components.push(component);
+        threads.push(its_threads);
+    }
+    let mut launch = Launch {
+        process: &mut process,
+        info,
+        system: &system,
+        objects: &objects,
+        threads: &threads,
+    };
+    launch.equip(&mut components)?;
+    launch.start()?;
+
+    boot::TCB
+        .set_priority(boot::TCB, system.launcher_priority)
+        .context("cannot take the launcher's priority")?;
+    let status = watch::until_end(&system, &threads, &objects);
+    if status != 0 {
+        println!(
+            "launcher: system `{}` ends with status {status}",
+            system.name
+        );
+    }
+    Ok(status)
+}

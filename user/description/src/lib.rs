@@ -1,0 +1,194 @@
+//! What a described system consists of, as its builder on the host hands it to its launcher.
+//!
+//! The builder has checked everything and replaced all names by numbers; names remain where
+//! components look things up by them, and for messages. [`archive`] is the form in which this
+//! travels, together with the executables and files.
+
+#![cfg_attr(not(test), no_std)]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+pub mod archive;
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+pub use archive::Blob;
+
+/// Name under which every component finds the endpoint that its end is told to.
+pub const LAUNCHER: &str = "launcher";
+/// Prints and ends of the launcher itself: the first serial port, and QEMU's exit port.
+pub const LAUNCHER_PORTS: [(u16, u16); 2] = [(0x3f8, 0x3ff), (0xf4, 0xf4)];
+/// Ports of the second serial port, through which bulk output leaves.
+pub const OUTPUT_PORTS: (u16, u16) = (0x2f8, 0x2ff);
+
+/// A system.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct System {
+    pub name: String,
+    /// Priority at which the launcher reports faults and ends, once everything is started.
+    pub launcher_priority: u8,
+    /// Number of endpoints; each has a reply object of the same index.
+    pub endpoints: u32,
+    /// Number of notifications.
+    pub notifications: u32,
+    pub memory: Vec<Memory>,
+    /// In the order in which they start.
+    pub components: Vec<Component>,
+}
+
+/// Memory that is mapped into components.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Memory {
+    pub name: String,
+    pub source: MemorySource,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum MemorySource {
+    /// Fresh memory, zeroed; bytes, a multiple of the page size.
+    New { bytes: u64 },
+    /// Registers of a device; physical address and bytes, both multiples of the page size.
+    Device { physical: u64, bytes: u64 },
+    /// A part of the archive.
+    File(Blob),
+}
+
+impl MemorySource {
+    /// Bytes that it shows.
+    pub const fn bytes(&self) -> u64 {
+        match self {
+            Self::New { bytes } | Self::Device { bytes, .. } => *bytes,
+            Self::File(blob) => blob.len,
+        }
+    }
+}
+
+/// A program in its own address space and CSpace.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Component {
+    pub name: String,
+    /// An ELF executable.
+    pub executable: Blob,
+    /// Log2 slots of its CNode.
+    pub cspace_bits: u32,
+    /// The first is the main thread, which starts at the executable's entry. The main thread of a
+    /// component with others signals when it is ready.
+    pub threads: Vec<Thread>,
+    /// It may print on the console.
+    pub console: bool,
+    /// Its end is the system's.
+    pub exit: bool,
+    pub grants: Vec<Grant>,
+    pub maps: Vec<Map>,
+    pub parameters: Vec<Parameter>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Thread {
+    /// The component's for a main thread, else its own within the component.
+    pub name: String,
+    pub priority: u8,
+    /// Maximum controlled priority.
+    pub mcp: u8,
+    /// What it runs on; if it is passive, only until it is ready.
+    pub time: Time,
+    pub passive: bool,
+    /// Index of the notification that it signals when it is ready. A passive thread has one.
+    pub ready: Option<u32>,
+    /// Who handles its faults; `None`: the launcher.
+    pub fault_handler: Option<Handler>,
+    pub timeout_handler: Option<Handler>,
+    /// Bytes, a multiple of the page size; 0 for a main thread, whose program has its own.
+    pub stack_bytes: u64,
+}
+
+/// Content of a scheduling context (ABI 03 §6.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Time {
+    pub core: u32,
+    pub budget_us: u64,
+    pub period_us: u64,
+    pub sporadic: bool,
+    pub extra_refills: u64,
+    /// What a timeout fault reports.
+    pub badge: u64,
+}
+
+/// Where faults or timeouts go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Handler {
+    /// Index of the endpoint.
+    pub endpoint: u32,
+    pub badge: u64,
+}
+
+/// A capability that a component finds under a name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grant {
+    pub name: String,
+    pub object: Object,
+    /// Rights word (ABI 02 §3).
+    pub rights: u64,
+    /// Of endpoints and notifications; 0: none.
+    pub badge: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Object {
+    Endpoint(u32),
+    /// The reply object of an endpoint.
+    Reply(u32),
+    Notification(u32),
+    Tcb(ThreadId),
+    /// The scheduling context of a thread; of a passive one, what it started on.
+    SchedContext(ThreadId),
+    /// Authority over the time of a core.
+    SchedControl(u32),
+    /// I/O ports, both inclusive.
+    Ports {
+        first: u16,
+        last: u16,
+    },
+    Interrupt(Interrupt),
+}
+
+/// An input of the first IOAPIC, and what it signals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Interrupt {
+    pub pin: u8,
+    pub level_triggered: bool,
+    pub active_low: bool,
+    /// 0 to 107, unique (ABI 03 §7.2).
+    pub vector: u8,
+    /// Index of the notification.
+    pub notification: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct ThreadId {
+    /// Index in [`System::components`].
+    pub component: u32,
+    /// Index in [`Component::threads`].
+    pub thread: u32,
+}
+
+/// Memory as a component sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Map {
+    /// Index in [`System::memory`].
+    pub memory: u32,
+    pub writable: bool,
+    /// Virtual address; `None`: where there is room.
+    pub address: Option<u64>,
+}
+
+/// A number that a component finds under a name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Parameter {
+    pub name: String,
+    pub value: u64,
+}
