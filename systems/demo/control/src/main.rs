@@ -1,0 +1,108 @@
+//! The control task of high criticality: the HPET releases it every few milliseconds, it computes
+//! a step of a control law and must be done by its deadline. It also says when the measured
+//! window begins and ends.
+
+#![no_std]
+#![no_main]
+
+extern crate alloc;
+
+mod plant;
+
+use core::sync::atomic::Ordering::Relaxed;
+
+use demo_protocol::board::{Board, ControlBoard, MAX_RELEASES};
+use demo_protocol::trace::{Interval, Tracer};
+use sandglass::cap::{IoPort, Notification};
+use sandglass::hpet::{Hpet, HpetError, Timer, PIT_PIN};
+use sandglass::{time, Environment, Error};
+
+use crate::plant::ControlLoop;
+
+sandglass::entry!(main, stack = 0x4000, heap = 0x1000);
+
+/// I/O port of the PIT's commands.
+const PIT_COMMAND: u16 = 0x43;
+/// Channel 0 interrupts once when a count ends; no count is given.
+const PIT_ONE_SHOT_WITHOUT_COUNT: u8 = 0b0011_0000;
+
+fn main(env: &'static Environment) -> Result<(), HpetError> {
+    let tsc = env.tsc().expect("the kernel reports the clock's frequency");
+    let board = env.memory("control.board");
+    // SAFETY: the system maps it writable for this component alone.
+    let board = unsafe { ControlBoard::in_memory(board.as_mut_ptr(), board.len) };
+    let timer = open_timer(env)?;
+    let deadline_ns = env.parameter("deadline") * 1000;
+    let warm_up = env.parameter("warm-up") as usize;
+    let releases = env.parameter("releases") as usize;
+    assert!(
+        releases <= MAX_RELEASES,
+        "at most {MAX_RELEASES} releases fit"
+    );
+    let (begin, end): (Notification, Notification) =
+        (env.capability("begin"), env.capability("end"));
+
+    let mut tracer = Tracer::new(&board.trace, u64::from(tsc.mhz()));
+    let mut control = ControlLoop::new();
+    let clock = HpetClock::new(timer.hpet());
+    let mut schedule = timer.every_us(env.parameter("period"));
+    for number in 0..releases {
+        let release = schedule.wait()?;
+        let start = time::ticks();
+        tracer.begin(start, Interval::OWN);
+        let output = control.step(|| tracer.touch(time::ticks(), Interval::OWN));
+        board.output.store(output as u64, Relaxed);
+        let end = time::ticks();
+        let response_ns = clock.ns(timer.hpet().now() - release);
+
+        board.responses[number].store(response_ns, Relaxed);
+        board
+            .misses
+            .fetch_add(u64::from(response_ns > deadline_ns), Relaxed);
+        board.busy.fetch_add(end - start, Relaxed);
+        board.releases.fetch_add(1, Relaxed);
+        if number + 1 == warm_up {
+            begin.signal();
+        }
+    }
+    end.signal();
+    Ok(())
+}
+
+/// Converts times of the HPET exactly enough for responses: the runtime's conversions are in µs.
+struct HpetClock {
+    ticks_per_second: u64,
+}
+
+impl HpetClock {
+    fn new(hpet: Hpet) -> Self {
+        Self {
+            ticks_per_second: hpet.us_to_ticks(1_000_000),
+        }
+    }
+
+    /// Rounds down.
+    fn ns(&self, ticks: u64) -> u64 {
+        (u128::from(ticks) * 1_000_000_000 / u128::from(self.ticks_per_second)) as u64
+    }
+}
+
+/// Stops the interrupts of the PIT, which firmware leaves running at 18.2 Hz. `ports` covers
+/// [`PIT_COMMAND`].
+fn silence_pit(ports: IoPort) -> Result<(), Error> {
+    ports.out8(PIT_COMMAND, PIT_ONE_SHOT_WITHOUT_COUNT)
+}
+
+/// The HPET, through the I/O APIC input that it was given. The PIT shares that input.
+fn open_timer(env: &Environment) -> Result<Timer, HpetError> {
+    silence_pit(env.capability("pit"))?;
+    let registers = env.memory("hpet");
+    // SAFETY: the system maps the HPET's registers there, uncached, for this component alone.
+    let hpet = unsafe { Hpet::open(registers.as_mut_ptr())? };
+    Timer::with_parts(
+        hpet,
+        PIT_PIN,
+        env.capability("timer"),
+        env.capability("timer.signal"),
+    )
+}
