@@ -214,15 +214,16 @@ impl IoApics {
         self.get(number).map_or(0, |apic| apic.pins)
     }
 
-    /// Adds the I/O APIC at the physical address `paddr` and masks its pins. Does nothing if
-    /// there are too many, or if the address is one where no register can be.
-    pub fn add(&self, paddr: u64) {
+    /// Adds the I/O APIC at the physical address `paddr` and masks its pins. `false`, and nothing
+    /// done, if there are too many, or if no register can be at the address.
+    #[must_use]
+    pub fn add(&self, paddr: u64) -> bool {
         let number = self.count.get();
         let Some(place) = self.found.get(usize::from(number)) else {
-            return;
+            return false;
         };
         if paddr % 16 != 0 {
-            return;
+            return false;
         }
         let mut apic = IoApic {
             address: map_io_apic(number.into(), paddr),
@@ -235,6 +236,7 @@ impl IoApics {
         }
         place.set(Some(apic));
         self.count.set(number.wrapping_add(1));
+        true
     }
 
     /// Programs a pin, unmasked, to interrupt the core with the local APIC number `target`.

@@ -60,7 +60,7 @@ pub extern "C" fn start(start_info: u64) -> ! {
 /// Everything about the machine. Its interrupt controllers and its clock work afterwards.
 fn find(machine: &Machine, start_info: u64) -> Result<Found, Refusal> {
     let info = StartInfo::at(start_info).ok_or(Refusal::Machine(
-        "it was not entered by PVH direct boot (QEMU: -kernel)",
+        "the kernel was not entered by PVH direct boot (QEMU: -kernel)",
     ))?;
     let rsdp = Rsdp::find(&Window, info.rsdp()).map_err(acpi)?;
     let madt = Madt::find(&Window, rsdp).map_err(acpi)?;
@@ -111,16 +111,22 @@ fn start_interrupts(
     reserve: &mut impl FnMut(Range),
 ) -> Result<(), Refusal> {
     let local = LOCAL_APIC.init().ok_or(Refusal::Machine(
-        "its local APIC is in x2APIC mode, of which the kernel knows nothing",
+        "the local APIC is in x2APIC mode, which the kernel does not drive",
     ))?;
     machine.apic_id.set(LOCAL_APIC.id());
     reserve(page(local));
+    let mut all_driven = true;
     madt.io_apics(&Window, |paddr| {
-        machine.io_apics.add(paddr);
+        all_driven &= machine.io_apics.add(paddr);
         reserve(page(paddr));
     });
+    if !all_driven {
+        return Err(Refusal::Machine(
+            "the machine has more than 8 I/O APICs, or one at an odd address",
+        ));
+    }
     if machine.io_apics.count() == 0 {
-        return Err(Refusal::Machine("its ACPI tables name no I/O APIC"));
+        return Err(Refusal::Machine("the ACPI tables name no I/O APIC"));
     }
     Ok(())
 }
@@ -167,7 +173,7 @@ fn start_clock(machine: &Machine) -> Result<(), Refusal> {
     };
     let (Some(ticks_per_us), Some(timer)) = (ticks_per_us, timer) else {
         return Err(Refusal::Machine(
-            "its interval timer, by which clocks are measured, stands",
+            "the interval timer (PIT), by which clocks are measured, stands still",
         ));
     };
     machine.ticks_per_us.set(ticks_per_us);
@@ -194,7 +200,7 @@ fn free_memory(
     };
     if module_pages.overlaps(kernel) {
         return Err(Refusal::Machine(
-            "its loader put the root task over the kernel",
+            "the loader put the root task over the kernel",
         ));
     }
     let mut from = kernel.end;
@@ -218,7 +224,7 @@ fn free_memory(
         }
     }
     let file = file.ok_or(Refusal::Machine(
-        "its loader put the root task outside of its RAM",
+        "the loader put the root task outside of RAM",
     ))?;
     Ok((free, file))
 }
