@@ -212,6 +212,50 @@ fn what_does_not_fit_is_refused_with_the_numbers() {
     }
 }
 
+/// What a refusal prints.
+fn report(refusal: Refusal) -> std::string::String {
+    let machine = Machine::new(PAGE as usize, 1);
+    refusal.report(&machine);
+    std::string::String::from_utf8(machine.take_console()).unwrap()
+}
+
+#[test]
+fn refusals_are_one_line_with_the_numbers() {
+    let text = report(Refusal::TooManyPages {
+        pages: 10_203,
+        slots: 0,
+    });
+    assert!(
+        text.contains(" 10203 pages") && text.contains(" 0 slots"),
+        "{text}"
+    );
+    let text = report(Refusal::TooLittleMemory {
+        needed: u64::MAX,
+        available: 9,
+    });
+    assert!(
+        text.contains(" 18446744073709551615 bytes") && text.contains(" 9 "),
+        "{text}"
+    );
+    let text = report(Refusal::File {
+        what: "class is",
+        found: 0x1f0,
+        right: "right",
+    });
+    assert!(text.contains("its class is 0x1f0, but right"), "{text}");
+    for text in [
+        text,
+        report(Refusal::NoRootTask),
+        report(Refusal::Machine("reason")),
+    ] {
+        assert!(
+            text.starts_with("Sandglass cannot start: ") && text.ends_with("\r\n"),
+            "{text}"
+        );
+        assert_eq!(text.lines().count(), 1);
+    }
+}
+
 /// The root task's view of its memory.
 struct View {
     kernel: Box<Kernel>,
