@@ -104,18 +104,17 @@ struct Receive {
     with_reply: bool,
 }
 
-/// Where the capability to send to is named.
+/// The register that names the capability to send to.
 #[derive(Clone, Copy)]
 enum Target {
-    CapRegister,
-    ReplyRegister,
-    DestinationRegister,
+    Cap,
+    Reply,
+    Destination,
 }
 
 /// The phases of the system calls that have any (01, section 5).
 #[inline(always)]
 fn phases(call: Syscall) -> (Option<(Target, Send)>, Option<Receive>) {
-    use Target::{CapRegister, DestinationRegister, ReplyRegister};
     const RECV: Receive = Receive {
         blocking: true,
         with_reply: true,
@@ -125,12 +124,12 @@ fn phases(call: Syscall) -> (Option<(Target, Send)>, Option<Receive>) {
         with_reply: false,
     };
     match call {
-        Syscall::Call => (Some((CapRegister, CALL)), None),
-        Syscall::ReplyRecv => (Some((ReplyRegister, FIRST_PHASE)), Some(RECV)),
-        Syscall::NBSendRecv => (Some((DestinationRegister, FIRST_PHASE)), Some(RECV)),
-        Syscall::NBSendWait => (Some((ReplyRegister, FIRST_PHASE)), Some(WAIT)),
-        Syscall::Send => (Some((CapRegister, SEND)), None),
-        Syscall::NBSend => (Some((CapRegister, NB_SEND)), None),
+        Syscall::Call => (Some((Target::Cap, CALL)), None),
+        Syscall::ReplyRecv => (Some((Target::Reply, FIRST_PHASE)), Some(RECV)),
+        Syscall::NBSendRecv => (Some((Target::Destination, FIRST_PHASE)), Some(RECV)),
+        Syscall::NBSendWait => (Some((Target::Reply, FIRST_PHASE)), Some(WAIT)),
+        Syscall::Send => (Some((Target::Cap, SEND)), None),
+        Syscall::NBSend => (Some((Target::Cap, NB_SEND)), None),
         Syscall::Recv => (None, Some(RECV)),
         Syscall::NBRecv => (
             None,
@@ -158,9 +157,9 @@ fn perform(k: &mut Kernel, caller: Ref<Tcb>, call: Syscall) {
     let (sends, receives) = phases(call);
     if let Some((target, send)) = sends {
         let cptr = match target {
-            Target::CapRegister => cap,
-            Target::ReplyRegister => reply_cap,
-            Target::DestinationRegister => context.destination_register(),
+            Target::Cap => cap,
+            Target::Reply => reply_cap,
+            Target::Destination => context.destination_register(),
         };
         if invoke(k, caller, cptr, send) == Phase::Abandoned {
             return;

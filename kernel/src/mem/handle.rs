@@ -22,11 +22,11 @@ pub struct Ref<T> {
 impl<T> Ref<T> {
     /// The object in this machine's memory.
     #[inline(always)]
-    pub fn at<'k>(self, k: &'k Kernel) -> &'k T {
+    pub fn at(self, k: &Kernel) -> &T {
         // SAFETY: a `Ref` is minted only for memory below the machine's end that holds an
         // initialised `T` (module invariant), aligned as the ABI aligns objects. Its fields are
         // `Cell`s and the kernel is not `Sync`, so shared borrows may coexist; the memory is
-        // reclaimed only through `&mut Kernel`, which ends the borrow `'k`.
+        // reclaimed only through `&mut Kernel`, which ends the borrow of the kernel.
         unsafe {
             &*k.machine
                 .base()

@@ -392,6 +392,41 @@ impl Queue {
     }
 }
 
+impl Queue {
+    /// Whether every invariant of this file holds: order, links both ways, balance, subtree
+    /// maxima, the first node. Takes a step for each thread: for the hosted kernel's sweeps.
+    #[cfg(not(target_os = "none"))]
+    pub fn is_consistent(&self, k: &Kernel) -> bool {
+        let root = self.root.get().get();
+        let mut next = root.map(|root| leftmost(k, root));
+        let mut consistent = self.first.get() == next
+            && root.is_none_or(|root| root.at(k).links().parent.get().is_none());
+        while let Some(node) = next {
+            consistent &= is_sound(k, node);
+            next = self.first_after(k, node.at(k).links().key.get());
+        }
+        consistent
+    }
+}
+
+/// Whether `node` agrees with its children.
+#[cfg(not(target_os = "none"))]
+fn is_sound(k: &Kernel, node: Ref<Tcb>) -> bool {
+    let links = node.at(k).links();
+    let (left, right) = (links.left.get(), links.right.get());
+    let (stored_height, stored_highest) = (links.height.get(), links.highest.get());
+    let balanced = height(k, left).abs_diff(height(k, right)) <= 1;
+    let linked = [left, right]
+        .into_iter()
+        .flatten()
+        .all(|child| child.at(k).links().parent.get() == Some(node));
+    let ordered = left.is_none_or(|left| left.at(k).links().key.get() < links.key.get())
+        && right.is_none_or(|right| right.at(k).links().key.get() > links.key.get());
+    refresh(k, node);
+    let described = (stored_height, stored_highest) == (links.height.get(), links.highest.get());
+    balanced && linked && ordered && described
+}
+
 impl Default for Queue {
     fn default() -> Self {
         Self::new()
