@@ -145,7 +145,10 @@ pub fn build(options: &KernelOptions) -> Result<PathBuf> {
         .join(KERNEL_TARGET)
         .join("release/sandglass-kernel");
     let path = target_dir.join(options.file_name());
-    fs::copy(&built, &path)
+    // A QEMU that is reading the file must see it whole: it is replaced, not rewritten.
+    let fresh = path.with_extension("new");
+    fs::copy(&built, &fresh)
+        .and_then(|_| fs::rename(&fresh, &path))
         .with_context(|| format!("cannot copy {} to {}", built.display(), path.display()))?;
     Ok(path)
 }

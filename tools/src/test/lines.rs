@@ -19,7 +19,7 @@ pub fn result(line: &str) -> Option<(&str, Verdict)> {
         _ if verdict.starts_with("ignored") => Verdict::Ignored,
         _ => Verdict::Failed(verdict.strip_prefix("FAILED: ")?.to_owned()),
     };
-    Some((name, verdict))
+    Some((name.trim_end_matches(" - should panic"), verdict))
 }
 
 /// Reads the closing line `N passed, N failed` of a root task.
@@ -60,6 +60,10 @@ mod tests {
     #[test]
     fn results_are_read() {
         assert_eq!(result("test a::b ... ok"), Some(("a::b", Verdict::Passed)));
+        assert_eq!(
+            result("test a - should panic ... ok"),
+            Some(("a", Verdict::Passed))
+        );
         assert_eq!(result("test a ... ok\r"), Some(("a", Verdict::Passed)));
         assert_eq!(
             result("test a ... FAILED: 3 is not 4"),
