@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand};
 
 use crate::kernel::{Arch, Variant};
-use crate::{bench, boot, check, kernel, test};
+use crate::{bench, boot, check, kernel, system, test};
 
 /// Builds, runs, tests and checks Sandglass, a capability microkernel that owns time.
 #[derive(Parser)]
@@ -24,6 +24,10 @@ enum Command {
     Kernel(KernelArgs),
     /// Boot a root task: its console on standard output, its exit status as ours
     Boot(BootArgs),
+    /// Build a described system; the last line of the output is the path of its root task's image
+    Build(BuildArgs),
+    /// Build a described system and boot it: its console on standard output, its status as ours
+    Run(RunArgs),
     /// Check formatting, lints, the release kernel's rules, and where `unsafe` stands
     Check,
     /// Measure kernel operations in instructions, beside the reference
@@ -71,14 +75,13 @@ pub struct BootArgs {
     pub root_task: PathBuf,
     #[command(flatten)]
     pub machine: MachineArgs,
+    #[command(flatten)]
+    pub conditions: RunConditions,
 }
 
-/// The machine that a system runs on, and when its run ends; shared by `boot` and `run`.
+/// The machine that a root task runs on; for a described system its description says it.
 #[derive(Args)]
 pub struct MachineArgs {
-    /// Which kernel; only `debug` has the debug console that simple root tasks print on
-    #[arg(long, value_enum, default_value_t = Variant::Debug)]
-    pub kernel: Variant,
     /// Number of processor cores
     #[arg(long, value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u32).range(1..=255))]
@@ -87,6 +90,14 @@ pub struct MachineArgs {
     #[arg(long, value_name = "MiB", default_value_t = crate::qemu::DEFAULT_MEMORY_MIB,
           value_parser = clap::value_parser!(u32).range(16..))]
     pub memory: u32,
+}
+
+/// How a system runs, and when its run ends; shared by `boot` and `run`.
+#[derive(Args)]
+pub struct RunConditions {
+    /// Which kernel; only `debug` has the debug console that simple root tasks print on
+    #[arg(long, value_enum, default_value_t = Variant::Debug)]
+    pub kernel: Variant,
     /// Virtual time: every instruction takes 2^SHIFT ns, idle time takes none of the host's
     #[arg(long, value_name = "SHIFT", value_parser = clap::value_parser!(u8).range(0..=10))]
     pub icount: Option<u8>,
@@ -107,6 +118,9 @@ pub struct BuildArgs {
     /// The description
     #[arg(value_name = "SYSTEM.toml")]
     pub system: PathBuf,
+    /// Where to write the image [default: a file in the target directory]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
 }
 
 /// Arguments of `sandglass run`.
@@ -115,8 +129,11 @@ pub struct RunArgs {
     /// The description
     #[arg(value_name = "SYSTEM.toml")]
     pub system: PathBuf,
+    /// Where the system's output goes, what its components write to the described `[[output]]`
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
     #[command(flatten)]
-    pub machine: MachineArgs,
+    pub conditions: RunConditions,
 }
 
 /// Arguments of `sandglass bench`.
@@ -134,11 +151,16 @@ pub fn main() -> ExitCode {
         Command::Test(args) => test::run(&args),
         Command::Kernel(args) => kernel::run(&args),
         Command::Boot(args) => boot::run(&args),
+        Command::Build(args) => system::run_build(&args),
+        Command::Run(args) => system::run_system(&args),
         Command::Check => check::run(),
         Command::Bench(args) => bench::run(&args),
     };
     result.unwrap_or_else(|error| {
-        eprintln!("error: {error:#}");
+        match error.downcast_ref::<system::Report>() {
+            Some(report) => eprintln!("{report}"),
+            None => eprintln!("error: {error:#}"),
+        }
         ExitCode::FAILURE
     })
 }

@@ -2,7 +2,8 @@
 //!
 //! - [`cli`] is the command line, and hands each subcommand to its module;
 //! - [`toolchain`] finds compilers, [`workspace`] knows where things are;
-//! - [`kernel`] builds kernels, [`program`] builds user programs, [`qemu`] boots them.
+//! - [`kernel`] builds kernels, [`program`] builds user programs, [`qemu`] boots them;
+//! - [`system`] builds described systems.
 
 pub mod bench;
 pub mod boot;
@@ -11,6 +12,7 @@ pub mod cli;
 pub mod kernel;
 pub mod program;
 pub mod qemu;
+pub mod system;
 pub mod test;
 pub mod toolchain;
 pub mod workspace;

@@ -25,6 +25,12 @@ use failure::{Context, Failure};
 use launch::Launch;
 use objects::Objects;
 
+const _: () = {
+    use sandglass_description::limits;
+    assert!(limits::ENVIRONMENT_ENTRIES == sandglass::env::MAX_ENTRIES);
+    assert!(limits::NAME_BYTES == sandglass::env::MAX_NAME);
+};
+
 sandglass::entry!(main, stack = 0x1_0000, heap = 0x8_0000);
 
 fn main(info: &'static BootInfo) -> Result<u8, Failure> {

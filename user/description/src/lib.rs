@@ -192,3 +192,11 @@ pub struct Parameter {
     pub name: String,
     pub value: u64,
 }
+
+/// What an environment holds; the launcher's build asserts that the runtime agrees.
+pub mod limits {
+    /// Named things of a component.
+    pub const ENVIRONMENT_ENTRIES: usize = 63;
+    /// Longest name, bytes.
+    pub const NAME_BYTES: usize = 40;
+}

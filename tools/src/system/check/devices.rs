@@ -1,0 +1,140 @@
+//! Interrupts, I/O ports, and the output to the host.
+
+use std::collections::HashMap;
+
+use sandglass_description::{Interrupt, Object, LAUNCHER_PORTS, OUTPUT_PORTS};
+
+use super::super::document::{Polarity, Text, Trigger};
+use super::super::findings::{Finding, Span};
+use super::{text, Checker};
+
+/// Inputs of the PC's IOAPIC.
+const LAST_PIN: i64 = 23;
+
+/// I/O ports that somebody has, both inclusive.
+pub(super) struct PortRange<'a> {
+    first: u16,
+    last: u16,
+    /// Whose they are, and where that is written; `None`: the launcher's.
+    place: Option<(&'a Text, Span)>,
+}
+
+impl<'a> Checker<'a> {
+    pub(super) fn devices(&mut self) {
+        for (first, last) in LAUNCHER_PORTS {
+            self.ports.push(PortRange {
+                first,
+                last,
+                place: None,
+            });
+        }
+        self.outputs();
+        self.ports();
+        self.interrupts();
+    }
+
+    fn outputs(&mut self) {
+        let outputs = &self.document.outputs;
+        self.output = outputs.first();
+        if let [first, second, ..] = outputs.as_slice() {
+            self.found(
+                Finding::new(second.name.span(), "there is one output to the host only")
+                    .label("the second")
+                    .related(first.name.span(), "the first")
+                    .help("let one component collect what others have, through shared memory"),
+            );
+        }
+        if let Some(output) = self.output {
+            let (first, last) = OUTPUT_PORTS;
+            self.give_ports(&output.name, &output.component, first, last);
+        }
+    }
+
+    fn ports(&mut self) {
+        for ports in &self.document.ports {
+            let first = self.in_range("port", Some(&ports.first), 0..=0xffff, 0);
+            let last = self.in_range("port", Some(&ports.last), 0..=0xffff, 0xffff);
+            if last < first {
+                self.found(
+                    Finding::new(ports.last.span(), "the last port is below the first")
+                        .label(format!("must be at least {first:#x}"))
+                        .related(ports.first.span(), "the first"),
+                );
+                continue;
+            }
+            self.give_ports(&ports.name, &ports.component, first as u16, last as u16);
+        }
+    }
+
+    fn give_ports(&mut self, name: &'a Text, component: &Text, first: u16, last: u16) {
+        let overlaps = |other: &&PortRange<'_>| other.first <= last && first <= other.last;
+        if let Some(other) = self.ports.iter().find(overlaps) {
+            let finding = Finding::new(
+                name.span(),
+                format!(
+                    "the ports {first:#x} to {last:#x} are somebody else's: {:#x} to {:#x}",
+                    other.first, other.last
+                ),
+            )
+            .label("a port has one owner");
+            let finding = match &other.place {
+                Some((owner, span)) => {
+                    finding.related(span.clone(), format!("`{}`", owner.get_ref()))
+                }
+                None => finding.help(
+                    "the launcher has the console's ports, and the exit port of QEMU; components \
+                     print with `console = true` and end the system with `exit = true`",
+                ),
+            };
+            self.found(finding);
+            return;
+        }
+        self.ports.push(PortRange {
+            first,
+            last,
+            place: Some((name, name.span())),
+        });
+        if let Some(component) = self.find_component(component) {
+            let object = Object::Ports { first, last };
+            let equipment = &mut self.equipment[component];
+            equipment.add_capability(text(name), object, &name.span(), &mut self.findings);
+        }
+    }
+
+    fn interrupts(&mut self) {
+        let mut pins: HashMap<i64, Span> = HashMap::new();
+        for (interrupt, vector) in self.document.interrupts.iter().zip(0u8..) {
+            let pin = self.in_range("pin", Some(&interrupt.pin), 0..=LAST_PIN, 0);
+            if let Some(first) = pins.get(&pin) {
+                self.found(
+                    Finding::new(
+                        interrupt.pin.span(),
+                        format!("pin {pin} of the IOAPIC has two interrupts"),
+                    )
+                    .label("the second")
+                    .related(first.clone(), "the first")
+                    .help("devices that share a pin are served by one component"),
+                );
+                continue;
+            }
+            pins.insert(pin, interrupt.pin.span());
+            let notification = self.new_notification();
+            let handler = Object::Interrupt(Interrupt {
+                pin: pin as u8,
+                level_triggered: interrupt.trigger == Trigger::Level,
+                active_low: interrupt.polarity == Polarity::Low,
+                vector,
+                notification,
+            });
+            if let Some(component) = self.find_component(&interrupt.component) {
+                let name = text(&interrupt.name);
+                let span = interrupt.name.span();
+                let equipment = &mut self.equipment[component];
+                let signal = format!("{name}.signal");
+                let signalled = Object::Notification(notification);
+                equipment.add_capability(name, handler, &span, &mut self.findings);
+                equipment.add_capability(&signal, signalled, &span, &mut self.findings);
+            }
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! What one component gets, and the names under which it finds it.
+
+use std::collections::HashMap;
+
+use sandglass_abi::rights::Rights;
+use sandglass_description::{limits, Grant, Map, Object, Parameter};
+
+use super::super::document::Component;
+use super::super::findings::{Finding, Span};
+
+/// Capabilities that the launcher gives on its own: the launcher's endpoint, the console, and the
+/// null slot, which stays empty.
+const OWN_SLOTS: usize = 3;
+/// Entries of the environment that the launcher adds: the launcher's endpoint, the console.
+const OWN_ENTRIES: usize = 2;
+
+/// What a name stands for; names of different kinds do not meet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Kind {
+    Capability,
+    Memory,
+    Parameter,
+}
+
+impl Kind {
+    const fn noun(self) -> &'static str {
+        match self {
+            Self::Capability => "capability",
+            Self::Memory => "memory",
+            Self::Parameter => "parameter",
+        }
+    }
+}
+
+#[derive(Debug)]
+pub struct Equipment {
+    pub grants: Vec<Grant>,
+    pub maps: Vec<Map>,
+    pub parameters: Vec<Parameter>,
+    names: HashMap<(Kind, String), Span>,
+    /// Capabilities that the launcher makes for threads.
+    thread_slots: usize,
+}
+
+impl Equipment {
+    pub fn new() -> Self {
+        let mut names = HashMap::new();
+        for reserved in [sandglass_description::LAUNCHER, "console"] {
+            names.insert((Kind::Capability, reserved.to_owned()), 0..0);
+        }
+        Self {
+            grants: Vec::new(),
+            maps: Vec::new(),
+            parameters: Vec::new(),
+            names,
+            thread_slots: 0,
+        }
+    }
+
+    /// Gives a capability with all rights and no badge.
+    pub fn add_capability(
+        &mut self,
+        name: &str,
+        object: Object,
+        span: &Span,
+        findings: &mut Vec<Finding>,
+    ) {
+        let grant = Grant {
+            name: name.to_owned(),
+            object,
+            rights: Rights::ALL.raw(),
+            badge: 0,
+        };
+        self.add_grant(grant, span, findings);
+    }
+
+    pub fn add_grant(&mut self, grant: Grant, span: &Span, findings: &mut Vec<Finding>) {
+        self.name(Kind::Capability, &grant.name, span, findings);
+        self.grants.push(grant);
+    }
+
+    pub fn add_map(&mut self, name: &str, map: Map, span: &Span, findings: &mut Vec<Finding>) {
+        self.name(Kind::Memory, name, span, findings);
+        self.maps.push(map);
+    }
+
+    pub fn add_parameter(
+        &mut self,
+        name: &str,
+        value: u64,
+        span: &Span,
+        findings: &mut Vec<Finding>,
+    ) {
+        self.name(Kind::Parameter, name, span, findings);
+        self.parameters.push(Parameter {
+            name: name.to_owned(),
+            value,
+        });
+    }
+
+    /// Notes what the launcher gives a component for a further thread of its own.
+    pub fn add_own_thread(&mut self, name: &str, span: &Span, findings: &mut Vec<Finding>) {
+        self.name(Kind::Capability, &format!("{name}.tcb"), span, findings);
+        self.name(Kind::Memory, &format!("{name}.stack"), span, findings);
+        self.thread_slots += 1;
+    }
+
+    fn name(&mut self, kind: Kind, name: &str, span: &Span, findings: &mut Vec<Finding>) {
+        let noun = kind.noun();
+        if name.len() > limits::NAME_BYTES {
+            findings.push(
+                Finding::new(span.clone(), format!("the name `{name}` is too long")).label(
+                    format!(
+                        "a component finds it under names of at most {} bytes",
+                        limits::NAME_BYTES
+                    ),
+                ),
+            );
+        }
+        let key = (kind, name.to_owned());
+        let Some(first) = self.names.get(&key) else {
+            self.names.insert(key, span.clone());
+            return;
+        };
+        let finding = Finding::new(
+            span.clone(),
+            format!("the component has a {noun} called `{name}` already"),
+        )
+        .label("the second");
+        findings.push(if first.is_empty() {
+            finding.help(format!("the launcher gives every component `{name}`"))
+        } else {
+            finding
+                .related(first.clone(), "the first")
+                .help("rename one of them (endpoints and notifications: `as = \"...\"`)")
+        });
+    }
+
+    /// Whether everything fits into the component's CNode and its environment.
+    pub fn check_room(
+        &self,
+        component: &Component,
+        cspace_bits: i64,
+        most_bits: i64,
+        findings: &mut Vec<Finding>,
+    ) {
+        let name = component.name.get_ref();
+        let slots = OWN_SLOTS + self.grants.len() + self.thread_slots;
+        let span = match &component.cspace_bits {
+            Some(bits) => bits.span(),
+            None => component.name.span(),
+        };
+        let fits = (1..=most_bits).contains(&cspace_bits) && slots <= 1 << cspace_bits;
+        if !fits {
+            let least = slots.next_power_of_two().ilog2();
+            findings.push(
+                Finding::new(
+                    span,
+                    format!("`{name}` gets {slots} capabilities, which need that many slots"),
+                )
+                .label(format!("`cspace-bits` must be from {least} to {most_bits}")),
+            );
+        }
+        let entries = OWN_ENTRIES
+            + self.grants.len()
+            + self.maps.len()
+            + self.parameters.len()
+            + 2 * self.thread_slots;
+        if entries > limits::ENVIRONMENT_ENTRIES {
+            findings.push(
+                Finding::new(
+                    component.name.span(),
+                    format!("`{name}` is given {entries} named things"),
+                )
+                .label(format!(
+                    "a component finds at most {}",
+                    limits::ENVIRONMENT_ENTRIES
+                ))
+                .help("give it less, or divide it into two components"),
+            );
+        }
+    }
+}

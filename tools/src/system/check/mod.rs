@@ -1,0 +1,432 @@
+//! Is a description right? And what exactly does it describe?
+//!
+//! [`check`] collects everything that is wrong, so that one run shows it all; a description in
+//! which nothing is wrong comes out with all names replaced by numbers, ready to be packed.
+//!
+//! - [`names`] finds what names mean;
+//! - [`threads`] checks components' threads: priorities, time, handlers;
+//! - [`wiring`] gives components what they share: endpoints, notifications, memory, files;
+//! - [`devices`] gives them interrupts, ports, and the output to the host;
+//! - [`order`] decides who starts when;
+//! - [`equipment`] collects what one component gets, under names that must be unique.
+
+mod devices;
+mod equipment;
+pub(super) mod names;
+mod order;
+mod threads;
+mod wiring;
+
+use std::path::PathBuf;
+
+use sandglass_description::{Component, Memory, MemorySource, System};
+use toml::Spanned;
+
+use self::equipment::Equipment;
+use self::names::Names;
+use super::document::{self, Document, Integer};
+use super::executable::{self, Executable};
+use super::findings::{Finding, Report, Span};
+use super::Source;
+
+/// MiB of the machine, unless the description says otherwise.
+const DEFAULT_MEMORY_MIB: u32 = crate::qemu::DEFAULT_MEMORY_MIB;
+/// With less memory, kernel and launcher do not start.
+const MIN_MEMORY_MIB: i64 = 16;
+const MAX_MEMORY_MIB: i64 = 1 << 20;
+const MAX_CORES: i64 = 255;
+/// Log2 slots of a component's CNode.
+const DEFAULT_CSPACE_BITS: i64 = 8;
+const MAX_CSPACE_BITS: i64 = 16;
+const LAUNCHER_PRIORITY: i64 = 255;
+const MIB: u64 = 1 << 20;
+
+/// A description in which nothing is wrong.
+#[derive(Debug)]
+pub struct Description {
+    pub source: Source,
+    pub memory_mib: u32,
+    pub cores: u32,
+    /// The system; its blobs are still to be filled in.
+    pub system: System,
+    /// Of each component, in the system's order.
+    pub executables: Vec<Packed>,
+    /// Files, and which of the system's memories show them.
+    pub files: Vec<PackedFile>,
+    /// Mappings at fixed addresses, which must not meet the component's image.
+    pub fixed_maps: Vec<FixedMap>,
+    /// Name of the output to the host.
+    pub output: Option<String>,
+    /// Place of the machine's memory, or of the system's name.
+    pub machine_span: Span,
+}
+
+/// An executable to pack.
+#[derive(Debug)]
+pub struct Packed {
+    pub executable: Executable,
+    pub span: Span,
+}
+
+/// A file to pack.
+#[derive(Debug)]
+pub struct PackedFile {
+    pub path: PathBuf,
+    /// Index in [`System::memory`].
+    pub memory: usize,
+    pub span: Span,
+}
+
+/// Memory at an address that the description fixes.
+#[derive(Debug, Clone)]
+pub struct FixedMap {
+    /// Index in [`System::components`].
+    pub component: usize,
+    pub start: u64,
+    pub end: u64,
+    pub span: Span,
+}
+
+/// Checks a description.
+///
+/// # Errors
+/// All that is wrong.
+pub fn check(source: &Source) -> Result<Description, Report> {
+    let document: Document = toml::from_str(&source.text).map_err(|error| {
+        let span = error.span().unwrap_or(0..0);
+        Report::new(source, vec![Finding::new(span, error.message())])
+    })?;
+    let mut checker = Checker::new(source, &document);
+    checker.machine();
+    checker.order();
+    checker.components();
+    checker.endpoints();
+    checker.handlers();
+    checker.notifications();
+    checker.memory();
+    checker.files();
+    checker.devices();
+    checker.finish()
+}
+
+/// The state of a check. Components are counted in the order of the file; [`Checker::finish`]
+/// brings them into the order of the start.
+struct Checker<'a> {
+    source: &'a Source,
+    document: &'a Document,
+    names: Names<'a>,
+    findings: Vec<Finding>,
+    memory_mib: u32,
+    cores: u32,
+    launcher_priority: u8,
+    /// Position in the start order of each component.
+    position: Vec<u32>,
+    equipment: Vec<Equipment>,
+    threads: Vec<Vec<sandglass_description::Thread>>,
+    endpoints: u32,
+    notifications: u32,
+    memory: Vec<Memory>,
+    files: Vec<PackedFile>,
+    fixed_maps: Vec<FixedMap>,
+    ports: Vec<devices::PortRange<'a>>,
+    output: Option<&'a document::Output>,
+    /// Indices of the endpoints that each component serves.
+    served: Vec<Vec<(u32, &'a str)>>,
+}
+
+impl<'a> Checker<'a> {
+    fn new(source: &'a Source, document: &'a Document) -> Self {
+        let mut findings = Vec::new();
+        let names = Names::collect(document, &mut findings);
+        let count = document.components.len();
+        Self {
+            source,
+            document,
+            names,
+            findings,
+            memory_mib: DEFAULT_MEMORY_MIB,
+            cores: 1,
+            launcher_priority: 255,
+            position: Vec::new(),
+            equipment: (0..count).map(|_| Equipment::new()).collect(),
+            threads: Vec::new(),
+            endpoints: 0,
+            notifications: 0,
+            memory: Vec::new(),
+            files: Vec::new(),
+            fixed_maps: Vec::new(),
+            ports: Vec::new(),
+            output: None,
+            served: vec![Vec::new(); count],
+        }
+    }
+
+    fn found(&mut self, finding: Finding) {
+        self.findings.push(finding);
+    }
+
+    /// The value of a number that must lie in a range; `default` if it is not given or wrong.
+    fn in_range(
+        &mut self,
+        what: &str,
+        value: Option<&Integer>,
+        range: std::ops::RangeInclusive<i64>,
+        default: i64,
+    ) -> i64 {
+        let Some(value) = value else { return default };
+        if range.contains(value.get_ref()) {
+            return *value.get_ref();
+        }
+        let (least, most) = range.into_inner();
+        self.found(
+            Finding::new(
+                value.span(),
+                format!("{what} {} is out of range", value.get_ref()),
+            )
+            .label(format!("must be from {least} to {most}")),
+        );
+        default
+    }
+
+    /// As [`Self::in_range`], for the number of a core.
+    fn core(&mut self, value: Option<&Integer>) -> u32 {
+        let Some(value) = value else { return 0 };
+        let core = *value.get_ref();
+        match u32::try_from(core) {
+            Ok(core) if core < self.cores => core,
+            _ => {
+                let cores = self.cores;
+                self.found(
+                    Finding::new(value.span(), format!("there is no core {core}"))
+                        .label(match cores {
+                            1 => "the machine has one core, 0".to_owned(),
+                            _ => format!("the machine has the cores 0 to {}", cores - 1),
+                        })
+                        .help("the number of cores is set by `machine = { cores = N }`"),
+                );
+                0
+            }
+        }
+    }
+
+    fn machine(&mut self) {
+        let document = self.document;
+        let machine = &document.machine;
+        let memory = self.in_range(
+            "memory (MiB)",
+            machine.memory.as_ref(),
+            MIN_MEMORY_MIB..=MAX_MEMORY_MIB,
+            DEFAULT_MEMORY_MIB.into(),
+        );
+        let cores = self.in_range("number of cores", machine.cores.as_ref(), 1..=MAX_CORES, 1);
+        let priority = self.in_range(
+            "the launcher's priority",
+            document.launcher_priority.as_ref(),
+            0..=LAUNCHER_PRIORITY,
+            LAUNCHER_PRIORITY,
+        );
+        self.memory_mib = memory as u32;
+        self.cores = cores as u32;
+        self.launcher_priority = priority as u8;
+        if document.components.is_empty() {
+            self.found(
+                Finding::new(document.name.span(), "the system has no component")
+                    .help("add a `[[component]]` with `name`, `executable` and `priority`"),
+            );
+        }
+    }
+
+    /// What components have of their own.
+    fn components(&mut self) {
+        let document = self.document;
+        for (index, component) in document.components.iter().enumerate() {
+            let threads = self.component_threads(index, component);
+            self.threads.push(threads);
+            let level = self.criticality(component.criticality.as_ref());
+            let span = component.name.span();
+            let equipment = &mut self.equipment[index];
+            let findings = &mut self.findings;
+            equipment.add_parameter("criticality", level, &span, findings);
+            for (name, value) in &component.parameters {
+                equipment.add_parameter(name, value.get_ref().0, &value.span(), findings);
+            }
+            for core in &component.scheduling_control {
+                let number = self.core(Some(core));
+                self.equipment[index].add_capability(
+                    &format!("sched-control.{number}"),
+                    sandglass_description::Object::SchedControl(number),
+                    &core.span(),
+                    &mut self.findings,
+                );
+            }
+            for path in &component.controls {
+                if let Some(thread) = self.find_thread(path) {
+                    self.give_thread(index, thread, path);
+                }
+            }
+        }
+    }
+
+    /// The index of a criticality, from the lowest on.
+    fn criticality(&mut self, criticality: Option<&document::Text>) -> u64 {
+        let Some(criticality) = criticality else {
+            return 0;
+        };
+        let declared = self.document.criticalities.as_deref();
+        let levels: Vec<&str> = match declared {
+            Some(levels) => levels
+                .iter()
+                .map(|level| level.get_ref().as_str())
+                .collect(),
+            None => vec!["low", "high"],
+        };
+        let name = criticality.get_ref();
+        match levels.iter().position(|level| level == name) {
+            Some(level) => level as u64,
+            None => {
+                self.found(
+                    Finding::new(
+                        criticality.span(),
+                        format!("`{name}` is no criticality of this system"),
+                    )
+                    .label("unknown criticality")
+                    .help(format!(
+                        "they are, from the lowest: {}; `criticalities = [...]` sets them",
+                        levels.join(", ")
+                    )),
+                );
+                0
+            }
+        }
+    }
+
+    /// Puts the system together, if nothing is wrong.
+    fn finish(mut self) -> Result<Description, Report> {
+        self.memory_suffices();
+        let executables = self.executables();
+        let document = self.document;
+        let mut components = Vec::new();
+        let parts = document.components.iter().zip(self.equipment);
+        for ((component, equipment), threads) in parts.zip(self.threads) {
+            let bits = component.cspace_bits.as_ref();
+            let bits = bits.map_or(DEFAULT_CSPACE_BITS, |bits| *bits.get_ref());
+            equipment.check_room(component, bits, MAX_CSPACE_BITS, &mut self.findings);
+            components.push(Component {
+                name: component.name.get_ref().clone(),
+                executable: super::NO_BLOB,
+                cspace_bits: bits.clamp(1, MAX_CSPACE_BITS) as u32,
+                threads,
+                console: component.console,
+                exit: component.exit,
+                grants: equipment.grants,
+                maps: equipment.maps,
+                parameters: equipment.parameters,
+            });
+        }
+        if !self.findings.is_empty() {
+            self.findings.sort_by_key(|finding| finding.span.start);
+            return Err(Report::new(self.source, self.findings));
+        }
+        let mut packed = in_order(executables, &self.position);
+        let executables = packed.iter_mut().filter_map(Option::take).collect();
+        let machine_span = match &document.machine.memory {
+            Some(memory) => memory.span(),
+            None => document.name.span(),
+        };
+        Ok(Description {
+            source: self.source.clone(),
+            memory_mib: self.memory_mib,
+            cores: self.cores,
+            system: System {
+                name: document.name.get_ref().clone(),
+                launcher_priority: self.launcher_priority,
+                endpoints: self.endpoints,
+                notifications: self.notifications,
+                memory: self.memory,
+                components: in_order(components, &self.position),
+            },
+            executables,
+            files: self.files,
+            fixed_maps: self
+                .fixed_maps
+                .into_iter()
+                .map(|map| FixedMap {
+                    component: self.position[map.component] as usize,
+                    ..map
+                })
+                .collect(),
+            output: self.output.map(|output| output.name.get_ref().clone()),
+            machine_span,
+        })
+    }
+
+    /// What components run, in the file's order.
+    fn executables(&mut self) -> Vec<Option<Packed>> {
+        let mut packed = Vec::new();
+        for component in &self.document.components {
+            let span = component.executable.span();
+            match executable::find(component.executable.get_ref(), &self.source.folder) {
+                Ok(executable) => packed.push(Some(Packed { executable, span })),
+                Err(missing) => {
+                    self.found(
+                        Finding::new(span, missing.what)
+                            .label("missing executable")
+                            .help(missing.help),
+                    );
+                    packed.push(None);
+                }
+            }
+        }
+        packed
+    }
+
+    /// Whether the memory that the description names fits into the machine at all.
+    fn memory_suffices(&mut self) {
+        let total: u64 = self
+            .memory
+            .iter()
+            .filter(|memory| !matches!(memory.source, MemorySource::Device { .. }))
+            .map(|memory| memory.source.bytes())
+            .fold(0, u64::saturating_add);
+        let machine = u64::from(self.memory_mib) * MIB;
+        if total < machine {
+            return;
+        }
+        let largest = self
+            .document
+            .memory
+            .iter()
+            .max_by_key(|memory| memory.size.get_ref().0);
+        let span = match largest {
+            Some(memory) => memory.size.span(),
+            None => self.document.name.span(),
+        };
+        self.found(
+            Finding::new(
+                span,
+                format!(
+                    "the system's memory and files need {} MiB, but the machine has {} MiB",
+                    total.div_ceil(MIB),
+                    self.memory_mib
+                ),
+            )
+            .label("the largest")
+            .help("make memory smaller, or the machine larger: `machine = { memory = MIB }`"),
+        );
+    }
+}
+
+/// Brings what is in the file's order into the order of the start.
+fn in_order<T>(items: Vec<T>, position: &[u32]) -> Vec<T> {
+    let mut numbered: Vec<(u32, T)> = position.iter().copied().zip(items).collect();
+    numbered.sort_by_key(|(position, _)| *position);
+    numbered.into_iter().map(|(_, item)| item).collect()
+}
+
+/// Text of a value with a place.
+fn text(spanned: &Spanned<String>) -> &str {
+    spanned.get_ref()
+}
+
+#[cfg(test)]
+mod tests;

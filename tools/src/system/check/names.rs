@@ -1,0 +1,196 @@
+//! What names mean.
+
+use std::collections::HashMap;
+
+use super::super::document::{Component, Document, Text};
+use super::super::findings::{Finding, Span};
+use super::{text, Checker};
+
+/// Longest name of a component: its environment has room for this many bytes.
+const MAX_COMPONENT_NAME: usize = 32;
+/// Longest other name, so that what is derived from it (`NAME.signal`) fits an environment too.
+const MAX_NAME: usize = 31;
+
+/// A thread of the description, by indices in the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ThreadIndex {
+    pub component: usize,
+    /// 0 is the main thread.
+    pub thread: usize,
+}
+
+/// The components by name.
+#[derive(Debug)]
+pub struct Names<'a> {
+    components: HashMap<&'a str, usize>,
+}
+
+impl<'a> Names<'a> {
+    pub fn collect(document: &'a Document, findings: &mut Vec<Finding>) -> Self {
+        well_formed("system", &document.name, true, MAX_COMPONENT_NAME, findings);
+        let mut components = HashMap::new();
+        unique(
+            "component",
+            document.components.iter().map(|c| &c.name),
+            findings,
+        );
+        for (index, component) in document.components.iter().enumerate() {
+            well_formed(
+                "component",
+                &component.name,
+                true,
+                MAX_COMPONENT_NAME,
+                findings,
+            );
+            components.entry(text(&component.name)).or_insert(index);
+            unique(
+                "thread",
+                component.threads.iter().map(|t| &t.name),
+                findings,
+            );
+            for thread in &component.threads {
+                well_formed("thread", &thread.name, true, MAX_NAME, findings);
+            }
+        }
+        let mut others: Vec<(&str, Vec<&Text>)> = vec![
+            ("endpoint", Vec::new()),
+            ("notification", Vec::new()),
+            ("memory", Vec::new()),
+            ("file", Vec::new()),
+        ];
+        others[0]
+            .1
+            .extend(document.endpoints.iter().map(|e| &e.name));
+        others[1]
+            .1
+            .extend(document.notifications.iter().map(|n| &n.name));
+        others[2].1.extend(document.memory.iter().map(|m| &m.name));
+        others[3].1.extend(document.files.iter().map(|f| &f.name));
+        for (what, names) in others {
+            unique(what, names.iter().copied(), findings);
+            for name in names {
+                well_formed(what, name, false, MAX_NAME, findings);
+            }
+        }
+        Self { components }
+    }
+
+    /// The index of a component.
+    pub fn component(&self, name: &str) -> Option<usize> {
+        self.components.get(name).copied()
+    }
+}
+
+/// A name is made of letters, digits, `-`, `_`, and, where nothing else is derived from it, `.`.
+fn well_formed(what: &str, name: &Text, strict: bool, most: usize, findings: &mut Vec<Finding>) {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c) || (!strict && c == '.');
+    let value = text(name);
+    if value.is_empty() || value.len() > most || !value.chars().all(allowed) {
+        let dots = if strict { "" } else { ", `.`" };
+        findings.push(
+            Finding::new(name.span(), format!("`{value}` is no name for a {what}")).label(format!(
+                "a name has 1 to {most} letters, digits, `-`, `_`{dots}"
+            )),
+        );
+    }
+}
+
+fn unique<'t>(what: &str, names: impl Iterator<Item = &'t Text>, findings: &mut Vec<Finding>) {
+    let mut first: HashMap<&str, Span> = HashMap::new();
+    for name in names {
+        match first.get(text(name)) {
+            Some(span) => findings.push(
+                Finding::new(
+                    name.span(),
+                    format!("two {what}s are called `{}`", name.get_ref()),
+                )
+                .label("the second")
+                .related(span.clone(), "the first")
+                .help("give one of them another name"),
+            ),
+            None => {
+                first.insert(text(name), name.span());
+            }
+        }
+    }
+}
+
+/// Of `known`, what was probably meant.
+fn similar<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    known
+        .map(|candidate| (strsim::damerau_levenshtein(name, candidate), candidate))
+        .filter(|(distance, _)| *distance <= 2.max(name.len() / 3))
+        .min()
+        .map(|(_, candidate)| candidate)
+}
+
+/// What to do about an unknown name.
+pub fn help_with<'n>(what: &str, name: &str, known: impl Iterator<Item = &'n str>) -> String {
+    let known: Vec<&str> = known.collect();
+    match similar(name, known.iter().copied()) {
+        Some(candidate) => format!("did you mean `{candidate}`?"),
+        None if known.is_empty() => format!("there is no {what} at all"),
+        None => format!("the {what}s are: {}", known.join(", ")),
+    }
+}
+
+impl<'a> Checker<'a> {
+    /// The component called `name`.
+    pub(super) fn find_component(&mut self, name: &Text) -> Option<usize> {
+        let found = self.names.component(text(name));
+        if found.is_none() {
+            let known = self.document.components.iter().map(|c| text(&c.name));
+            let help = help_with("component", text(name), known);
+            self.found(
+                Finding::new(
+                    name.span(),
+                    format!("no component is called `{}`", name.get_ref()),
+                )
+                .label("unknown component")
+                .help(help),
+            );
+        }
+        found
+    }
+
+    /// The thread at `path`: a component (its main thread), or `component/thread`.
+    pub(super) fn find_thread(&mut self, path: &Text) -> Option<ThreadIndex> {
+        let value = text(path);
+        let Some((component_name, thread_name)) = value.split_once('/') else {
+            return self.find_component(path).map(|component| ThreadIndex {
+                component,
+                thread: 0,
+            });
+        };
+        let document = self.document;
+        let component = self.names.component(component_name);
+        let thread = component.and_then(|component| {
+            let threads = &document.components[component].threads;
+            let index = threads.iter().position(|t| text(&t.name) == thread_name)?;
+            Some(ThreadIndex {
+                component,
+                thread: index + 1,
+            })
+        });
+        if thread.is_none() {
+            let known: Vec<String> = document.components.iter().flat_map(paths).collect();
+            let help = help_with("thread", value, known.iter().map(String::as_str));
+            self.found(
+                Finding::new(path.span(), format!("there is no thread `{value}`"))
+                    .label("unknown thread")
+                    .help(help),
+            );
+        }
+        thread
+    }
+}
+
+/// The paths of a component's threads.
+fn paths(component: &Component) -> impl Iterator<Item = String> + '_ {
+    let name = text(&component.name);
+    let others = component
+        .threads
+        .iter()
+        .map(move |thread| format!("{name}/{}", thread.name.get_ref()));
+    std::iter::once(name.to_owned()).chain(others)
+}

@@ -1,0 +1,121 @@
+//! Who starts when: servers that say when they are ready before their clients, so that a client's
+//! first request is served, and handlers between the two. Else the file's order.
+
+use super::super::document::Component;
+use super::super::findings::Finding;
+use super::{text, Checker};
+
+impl Checker<'_> {
+    /// Decides the order of the start.
+    pub(super) fn order(&mut self) {
+        let count = self.document.components.len();
+        let before = self.constraints();
+        let mut order: Vec<usize> = Vec::new();
+        while order.len() < count {
+            let waiting = |index: &usize| !order.contains(index);
+            let free = |index: &usize| {
+                before
+                    .iter()
+                    .all(|(first, then)| then != index || order.contains(first))
+            };
+            match (0..count).filter(waiting).find(free) {
+                Some(next) => order.push(next),
+                None => {
+                    let stuck: Vec<usize> = (0..count).filter(waiting).collect();
+                    self.circle(&before, &stuck);
+                    order.extend(stuck);
+                }
+            }
+        }
+        self.position = vec![0; count];
+        for (position, index) in (0..).zip(order) {
+            self.position[index] = position;
+        }
+    }
+
+    /// Pairs of components of which the first starts before the second.
+    fn constraints(&self) -> Vec<(usize, usize)> {
+        let document = self.document;
+        let find = |name| self.names.component(text(name));
+        let mut before = Vec::new();
+        let handlers = |index: usize| {
+            let component = &document.components[index];
+            let others = component
+                .threads
+                .iter()
+                .filter_map(|t| t.timeout_handler.as_ref());
+            component
+                .timeout_handler
+                .iter()
+                .chain(others)
+                .filter_map(find)
+                .filter(move |handler| *handler != index)
+                .collect::<Vec<_>>()
+        };
+        for index in 0..document.components.len() {
+            before.extend(handlers(index).into_iter().map(|handler| (index, handler)));
+        }
+        for endpoint in &document.endpoints {
+            let Some(server) = endpoint.server.as_ref().and_then(find) else {
+                continue;
+            };
+            if !says_when_ready(&document.components[server]) {
+                continue;
+            }
+            let clients = endpoint.clients.iter().filter_map(|c| find(&c.component));
+            for client in clients.filter(|client| *client != server) {
+                before.push((server, client));
+                let handlers = handlers(server).into_iter();
+                before.extend(handlers.filter(|h| *h != client).map(|h| (h, client)));
+            }
+        }
+        before
+    }
+
+    /// Reports components that wait for each other.
+    fn circle(&mut self, before: &[(usize, usize)], stuck: &[usize]) {
+        // From any of them, going back to what it waits for ends in a circle.
+        let mut path = vec![stuck[0]];
+        let circle = loop {
+            let last = path[path.len() - 1];
+            let previous = before
+                .iter()
+                .find(|(first, then)| *then == last && stuck.contains(first));
+            let Some((previous, _)) = previous else {
+                return;
+            };
+            if let Some(start) = path.iter().position(|index| index == previous) {
+                break path.split_off(start);
+            }
+            path.push(*previous);
+        };
+        let names: Vec<String> = circle
+            .iter()
+            .chain(&circle[..1])
+            .map(|&index| format!("`{}`", text(&self.document.components[index].name)))
+            .collect();
+        let span = self.document.components[circle[0]].name.span();
+        self.found(
+            Finding::new(
+                span,
+                format!(
+                    "components wait for each other's start: {}",
+                    names.join(" needs ")
+                ),
+            )
+            .label("needs a server that needs it")
+            .help(
+                "a server that is `passive` or `ready` starts before its clients; let one of them \
+                 be a server of its own time that does not say when it is ready",
+            ),
+        );
+    }
+}
+
+fn says_when_ready(component: &Component) -> bool {
+    component.ready
+        || component
+            .passive
+            .as_ref()
+            .is_some_and(|passive| *passive.get_ref())
+}

@@ -1,0 +1,233 @@
+//! The description as it is written: the keys of `SYSTEM.toml`, each with its place in the file.
+//!
+//! What a key means stands in the book's reference of system descriptions. Here only the shape is
+//! checked (unknown keys, missing keys, kinds of values); the rest is [`super::check`]'s.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::quantity::{Bytes, Micros, Number};
+
+pub type Text = Spanned<String>;
+pub type Integer = Spanned<i64>;
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Document {
+    pub name: Text,
+    #[serde(default)]
+    pub machine: Machine,
+    pub criticalities: Option<Vec<Text>>,
+    pub launcher_priority: Option<Integer>,
+    #[serde(default, rename = "component")]
+    pub components: Vec<Component>,
+    #[serde(default, rename = "endpoint")]
+    pub endpoints: Vec<Endpoint>,
+    #[serde(default, rename = "notification")]
+    pub notifications: Vec<Notification>,
+    #[serde(default)]
+    pub memory: Vec<Memory>,
+    #[serde(default, rename = "interrupt")]
+    pub interrupts: Vec<Interrupt>,
+    #[serde(default)]
+    pub ports: Vec<Ports>,
+    #[serde(default, rename = "output")]
+    pub outputs: Vec<Output>,
+    #[serde(default, rename = "file")]
+    pub files: Vec<File>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Machine {
+    /// MiB.
+    pub memory: Option<Integer>,
+    pub cores: Option<Integer>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Component {
+    pub name: Text,
+    pub executable: Text,
+    pub criticality: Option<Text>,
+    pub core: Option<Integer>,
+    pub priority: Integer,
+    pub mcp: Option<Integer>,
+    pub passive: Option<Spanned<bool>>,
+    #[serde(default)]
+    pub ready: bool,
+    pub budget: Option<Spanned<Micros>>,
+    pub period: Option<Spanned<Micros>>,
+    #[serde(default)]
+    pub sporadic: bool,
+    pub extra_refills: Option<Integer>,
+    pub timeout_badge: Option<Integer>,
+    pub fault_handler: Option<Text>,
+    pub timeout_handler: Option<Text>,
+    #[serde(default)]
+    pub console: bool,
+    #[serde(default)]
+    pub exit: bool,
+    #[serde(default)]
+    pub parameters: BTreeMap<String, Spanned<Number>>,
+    #[serde(default)]
+    pub controls: Vec<Text>,
+    #[serde(default)]
+    pub scheduling_control: Vec<Integer>,
+    pub cspace_bits: Option<Integer>,
+    #[serde(default, rename = "thread")]
+    pub threads: Vec<Thread>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Thread {
+    pub name: Text,
+    pub core: Option<Integer>,
+    pub priority: Integer,
+    pub mcp: Option<Integer>,
+    pub passive: Option<Spanned<bool>>,
+    #[serde(default)]
+    pub ready: bool,
+    pub budget: Option<Spanned<Micros>>,
+    pub period: Option<Spanned<Micros>>,
+    #[serde(default)]
+    pub sporadic: bool,
+    pub extra_refills: Option<Integer>,
+    pub timeout_badge: Option<Integer>,
+    pub fault_handler: Option<Text>,
+    pub timeout_handler: Option<Text>,
+    pub stack: Option<Spanned<Bytes>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Endpoint {
+    pub name: Text,
+    pub server: Option<Text>,
+    #[serde(default)]
+    pub clients: Vec<Client>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Client {
+    pub component: Text,
+    pub badge: Option<Integer>,
+    #[serde(default)]
+    pub rights: ClientRights,
+    #[serde(rename = "as")]
+    pub alias: Option<Text>,
+}
+
+/// What a client may do with an endpoint.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ClientRights {
+    /// Send, and be answered.
+    #[default]
+    Call,
+    /// Send only.
+    Send,
+    /// Call, and send capabilities along.
+    Grant,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Notification {
+    pub name: Text,
+    pub waiter: Text,
+    #[serde(default)]
+    pub signallers: Vec<Signaller>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Signaller {
+    pub component: Text,
+    pub badge: Option<Integer>,
+    #[serde(rename = "as")]
+    pub alias: Option<Text>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Memory {
+    pub name: Text,
+    pub size: Spanned<Bytes>,
+    pub physical: Option<Integer>,
+    pub maps: Vec<Map>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Map {
+    pub component: Text,
+    #[serde(default)]
+    pub rights: MapRights,
+    pub address: Option<Integer>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MapRights {
+    #[default]
+    Read,
+    ReadWrite,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Interrupt {
+    pub name: Text,
+    pub component: Text,
+    pub pin: Integer,
+    #[serde(default)]
+    pub trigger: Trigger,
+    #[serde(default)]
+    pub polarity: Polarity,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Trigger {
+    #[default]
+    Edge,
+    Level,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Polarity {
+    #[default]
+    High,
+    Low,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Ports {
+    pub name: Text,
+    pub component: Text,
+    pub first: Integer,
+    pub last: Integer,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Output {
+    pub name: Text,
+    pub component: Text,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct File {
+    pub name: Text,
+    pub path: Text,
+    pub components: Vec<Text>,
+}

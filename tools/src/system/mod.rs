@@ -1,0 +1,141 @@
+//! Described systems: `sandglass build` and `sandglass run`.
+//!
+//! ```text
+//! SYSTEM.toml --document--> keys and values --check--> description --pack--> root-task image
+//! ```
+//!
+//! Nothing is built of a description in which something is wrong: [`check`] finds it, and the
+//! error, a [`Report`], shows it with its place and what would be right. The image is the launcher
+//! (`systems/launcher`), which finds behind itself the description in the form of
+//! `sandglass-description` and everything that it names.
+
+mod check;
+mod document;
+mod executable;
+mod findings;
+mod pack;
+mod quantity;
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{bail, Context, Result};
+use sandglass_description::Blob;
+
+pub use check::{check, Description};
+pub use findings::{Finding, Report, Span};
+
+use crate::boot;
+use crate::cli::{BuildArgs, RunArgs};
+use crate::kernel::{self, KernelOptions};
+use crate::qemu::{Boot, Machine};
+
+/// Where a blob will be, before anything is packed.
+const NO_BLOB: Blob = Blob { offset: 0, len: 0 };
+
+/// The text of a description.
+#[derive(Debug, Clone)]
+pub struct Source {
+    /// For messages.
+    pub name: String,
+    pub text: String,
+    /// What paths in it are relative to.
+    pub folder: PathBuf,
+}
+
+impl Source {
+    /// Reads a description.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is not UTF-8.
+    pub fn read(path: &Path) -> Result<Self> {
+        let text = fs::read_to_string(path)
+            .with_context(|| format!("cannot read the description `{}`", path.display()))?;
+        Ok(Self {
+            name: path.display().to_string(),
+            text,
+            folder: path.parent().unwrap_or(Path::new("")).to_owned(),
+        })
+    }
+}
+
+/// A system that was built.
+#[derive(Debug, Clone)]
+pub struct Built {
+    /// ELF file of the root task.
+    pub image: PathBuf,
+    pub memory_mib: u32,
+    pub cores: u32,
+    /// Name of the output to the host.
+    pub output: Option<String>,
+}
+
+impl Built {
+    /// How to boot it on `kernel`: on the machine that the description asks for.
+    pub fn boot(&self, kernel: impl Into<PathBuf>) -> Boot {
+        Boot {
+            machine: Machine {
+                memory_mib: self.memory_mib,
+                cores: self.cores,
+                ..Machine::default()
+            },
+            ..Boot::new(kernel, &self.image)
+        }
+    }
+
+    /// Lets the system's output go to `file`: it leaves by the second serial port. Without this,
+    /// the port is absent, and what is written there lost.
+    ///
+    /// # Errors
+    /// The description has no output.
+    pub fn output_to(&self, boot: &mut Boot, file: &Path) -> Result<()> {
+        if self.output.is_none() {
+            bail!("the system has no output; it would be described by an `[[output]]`");
+        }
+        let mut backend = OsString::from("file:");
+        backend.push(file);
+        boot.extra_args.extend(["-serial".into(), backend]);
+        Ok(())
+    }
+}
+
+/// Builds a checked system: its executables, and the image, written to `output` or where built
+/// systems are kept.
+///
+/// # Errors
+/// An executable does not build; or what was built does not fit, as a [`Report`].
+pub fn build(description: &Description, output: Option<&Path>) -> Result<Built> {
+    Ok(Built {
+        image: pack::build(description, output)?,
+        memory_mib: description.memory_mib,
+        cores: description.cores,
+        output: description.output.clone(),
+    })
+}
+
+/// Reads, checks and builds.
+fn build_file(path: &Path, output: Option<&Path>) -> Result<Built> {
+    build(&check(&Source::read(path)?)?, output)
+}
+
+/// `sandglass build`: the last line of the output is the path of the image.
+pub fn run_build(args: &BuildArgs) -> Result<ExitCode> {
+    let built = build_file(&args.system, args.output.as_deref())?;
+    println!("{}", built.image.display());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `sandglass run`: ends with the system's status, 0 at the awaited text, 124 at the time-out.
+pub fn run_system(args: &RunArgs) -> Result<ExitCode> {
+    let built = build_file(&args.system, None)?;
+    let kernel = kernel::build(&KernelOptions::new(args.conditions.kernel))?;
+    let mut boot = built.boot(kernel);
+    match (&args.output, &built.output) {
+        (Some(file), _) => built.output_to(&mut boot, file)?,
+        (None, Some(name)) => eprintln!("the output `{name}` is lost; `--output FILE` keeps it"),
+        (None, None) => {}
+    }
+    boot::run_under(&args.conditions, boot)
+}

@@ -1,0 +1,294 @@
+//! From a checked description to the image of a root task: the launcher's ELF file, with one more
+//! segment behind its own, which holds the archive.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{bail, ensure, Context, Result};
+use object::elf::{self, FileHeader64, ProgramHeader64};
+use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
+use object::{pod, LittleEndian, U32, U64};
+use sandglass_description::archive::{self, PAGE};
+use sandglass_description::MemorySource;
+
+use super::check::Description;
+use super::executable::Executable;
+use super::findings::{Finding, Report};
+use crate::{program, workspace};
+
+/// The launcher's package.
+const LAUNCHER: &str = "launcher";
+/// Section of the launcher that says where the archive is: two words.
+const LOCATION_SECTION: &[u8] = b".sandglass.archive";
+/// Largest image that the kernel starts: its pages need slots in the initial CNode of 8192, of
+/// which 256 are left for everything else (ABI 06 §1.2).
+const MAX_IMAGE_BYTES: u64 = (8192 - 256) * PAGE as u64;
+const MIB: u64 = 1 << 20;
+
+type Header = FileHeader64<LittleEndian>;
+type Segment = ProgramHeader64<LittleEndian>;
+const LE: LittleEndian = LittleEndian;
+
+/// Builds the executables, packs everything and writes the image to `output`, or where built
+/// systems are kept.
+///
+/// # Errors
+/// An executable does not build; or what was built does not fit, as a [`Report`].
+pub fn build(description: &Description, output: Option<&Path>) -> Result<PathBuf> {
+    let (launcher, programs) = executables(description)?;
+    let images = programs
+        .iter()
+        .map(|program| span_of(program))
+        .collect::<Result<Vec<_>>>()?;
+    check_images(description, &images)?;
+
+    let mut system = description.system.clone();
+    let mut builder = archive::Builder::new();
+    for (component, program) in system.components.iter_mut().zip(&programs) {
+        component.executable = builder.add(program);
+    }
+    for file in &description.files {
+        let bytes =
+            fs::read(&file.path).with_context(|| format!("cannot read {}", file.path.display()))?;
+        system.memory[file.memory].source = MemorySource::File(builder.add(&bytes));
+    }
+    let archive = builder
+        .finish(&system)
+        .context("cannot encode the description")?;
+    let image = append(&launcher, &archive)?;
+    check_size(description, &launcher, &programs, &image)?;
+
+    let path = match output {
+        Some(path) => path.to_owned(),
+        None => workspace::target_dir()
+            .join("systems")
+            .join(format!("{}.elf", system.name)),
+    };
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)
+            .with_context(|| format!("cannot create {}", folder.display()))?;
+    }
+    fs::write(&path, image).with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(path)
+}
+
+/// The bytes of the launcher and of each component's executable.
+fn executables(description: &Description) -> Result<(Vec<u8>, Vec<Vec<u8>>)> {
+    let mut packages = vec![LAUNCHER];
+    for packed in &description.executables {
+        if let Executable::Package(name) = &packed.executable {
+            if !packages.contains(&name.as_str()) {
+                packages.push(name);
+            }
+        }
+    }
+    let paths = program::build_all(&packages)?;
+    let read =
+        |path: &Path| fs::read(path).with_context(|| format!("cannot read {}", path.display()));
+    let built = |name: &str| {
+        let place = packages.iter().position(|package| *package == name);
+        read(&paths[place.context("every package was asked for")?])
+    };
+    let launcher = built(LAUNCHER)?;
+    let programs = description
+        .executables
+        .iter()
+        .map(|packed| match &packed.executable {
+            Executable::Package(name) => built(name),
+            Executable::File(path) => read(path),
+        })
+        .collect::<Result<_>>()?;
+    Ok((launcher, programs))
+}
+
+/// The addresses that an executable occupies, in whole pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct ImageSpan {
+    start: u64,
+    end: u64,
+}
+
+fn segments(elf: &[u8]) -> Result<&[Segment]> {
+    let header = Header::parse(elf).context("not an ELF file")?;
+    header
+        .program_headers(LE, elf)
+        .context("the ELF file's program headers cannot be read")
+}
+
+fn span_of(elf: &[u8]) -> Result<ImageSpan> {
+    let page = PAGE as u64;
+    let mut span = ImageSpan {
+        start: u64::MAX,
+        end: 0,
+    };
+    for segment in segments(elf)? {
+        if segment.p_type(LE) == elf::PT_LOAD && segment.p_memsz(LE) > 0 {
+            let start = segment.p_vaddr(LE);
+            let end = start
+                .checked_add(segment.p_memsz(LE))
+                .and_then(|end| end.checked_next_multiple_of(page));
+            span.start = span.start.min(start / page * page);
+            span.end = span
+                .end
+                .max(end.context("a segment exceeds the address space")?);
+        }
+    }
+    ensure!(span.start < span.end, "the ELF file has nothing to load");
+    Ok(span)
+}
+
+/// Whether the executables leave room for memory at fixed addresses.
+fn check_images(description: &Description, images: &[ImageSpan]) -> Result<()> {
+    let mut findings = Vec::new();
+    for map in &description.fixed_maps {
+        let image = images[map.component];
+        if map.start < image.end && image.start < map.end {
+            findings.push(
+                Finding::new(
+                    map.span.clone(),
+                    format!(
+                        "the memory at {:#x} to {:#x} overlaps the executable of `{}`",
+                        map.start, map.end, description.system.components[map.component].name
+                    ),
+                )
+                .label(format!("must be at {:#x} or above", image.end))
+                .related(
+                    description.executables[map.component].span.clone(),
+                    "its executable",
+                ),
+            );
+        }
+    }
+    report(description, findings)
+}
+
+/// Whether the kernel would start the image, and the machine hold everything.
+fn check_size(
+    description: &Description,
+    launcher: &[u8],
+    programs: &[Vec<u8>],
+    image: &[u8],
+) -> Result<()> {
+    let span = span_of(image)?;
+    let bytes = span.end - span.start;
+    let launcher_span = span_of(launcher)?;
+    let program_bytes: usize = programs.iter().map(Vec::len).sum();
+    let (mut shared, mut files) = (0, 0);
+    for memory in &description.system.memory {
+        match memory.source {
+            MemorySource::New { bytes } => shared += bytes,
+            MemorySource::File(blob) => files += blob.len,
+            MemorySource::Device { .. } => {}
+        }
+    }
+    let mut findings = Vec::new();
+    if bytes > MAX_IMAGE_BYTES {
+        let largest = description
+            .files
+            .iter()
+            .max_by_key(|file| description.system.memory[file.memory].source.bytes());
+        let place = match largest {
+            Some(file) if files > program_bytes as u64 => file.span.clone(),
+            _ => description.machine_span.clone(),
+        };
+        findings.push(
+            Finding::new(
+                place,
+                format!(
+                    "the system's image has {bytes} bytes, of which {} are the launcher, \
+                     {program_bytes} executables and {files} files",
+                    launcher_span.end - launcher_span.start
+                ),
+            )
+            .label(format!("must be at most {MAX_IMAGE_BYTES} bytes (31 MiB)"))
+            .help(
+                "the kernel starts no larger root task: each page of the image takes a slot of \
+                 the initial CNode, which has 8192",
+            ),
+        );
+    }
+    let loaded = programs
+        .iter()
+        .map(|program| span_of(program).map(|span| span.end - span.start))
+        .sum::<Result<u64>>()?;
+    let needed = bytes + loaded + shared;
+    let machine = u64::from(description.memory_mib) * MIB;
+    if needed > machine {
+        findings.push(
+            Finding::new(
+                description.machine_span.clone(),
+                format!(
+                    "the system needs {} MiB: {} for its image, {} for components, {} for memory",
+                    needed.div_ceil(MIB),
+                    bytes.div_ceil(MIB),
+                    loaded.div_ceil(MIB),
+                    shared.div_ceil(MIB)
+                ),
+            )
+            .label(format!("the machine has {} MiB", description.memory_mib))
+            .help("give the machine more: `machine = { memory = MIB }`"),
+        );
+    }
+    report(description, findings)
+}
+
+fn report(description: &Description, findings: Vec<Finding>) -> Result<()> {
+    if findings.is_empty() {
+        return Ok(());
+    }
+    Err(Report::new(&description.source, findings).into())
+}
+
+/// Adds the archive to the launcher's file as a segment behind its image, and tells the launcher
+/// where it is.
+///
+/// The table of program headers stays where it is, since programs find their thread-local
+/// variables through it: the new segment takes the place of the header that says that the stack is
+/// not executable, which means nothing to this kernel.
+fn append(launcher: &[u8], archive: &[u8]) -> Result<Vec<u8>> {
+    let header = Header::parse(launcher).context("the launcher is not an ELF file")?;
+    let address = span_of(launcher)?.end;
+    let spare = segments(launcher)?
+        .iter()
+        .position(|segment| segment.p_type(LE) == elf::PT_GNU_STACK)
+        .context("the launcher's ELF file has no header of type GNU_STACK to replace")?;
+    let header_offset = header.e_phoff(LE) as usize + spare * size_of::<Segment>();
+    let sections = header
+        .sections(LE, launcher)
+        .context("the launcher's section headers cannot be read")?;
+    let (_, location) = sections
+        .section_by_name(LE, LOCATION_SECTION)
+        .context("the launcher has no section for the archive's location")?;
+    let location_offset = location.sh_offset(LE) as usize;
+    if location.sh_size(LE) != 16 {
+        bail!("the launcher's section for the archive's location is not two words");
+    }
+
+    let mut image = launcher.to_vec();
+    image.resize(image.len().next_multiple_of(PAGE), 0);
+    let len = archive.len() as u64;
+    let segment = Segment {
+        p_type: U32::new(LE, elf::PT_LOAD),
+        p_flags: U32::new(LE, elf::PF_R),
+        p_offset: U64::new(LE, image.len() as u64),
+        p_vaddr: U64::new(LE, address),
+        p_paddr: U64::new(LE, address),
+        p_filesz: U64::new(LE, len),
+        p_memsz: U64::new(LE, len),
+        p_align: U64::new(LE, PAGE as u64),
+    };
+    image.extend_from_slice(archive);
+    overwrite(&mut image, header_offset, pod::bytes_of(&segment))?;
+    let location = [address.to_le_bytes(), len.to_le_bytes()].concat();
+    overwrite(&mut image, location_offset, &location)?;
+    Ok(image)
+}
+
+fn overwrite(image: &mut [u8], offset: usize, bytes: &[u8]) -> Result<()> {
+    let place = offset
+        .checked_add(bytes.len())
+        .and_then(|end| image.get_mut(offset..end))
+        .context("the launcher's ELF file is cut off")?;
+    place.copy_from_slice(bytes);
+    Ok(())
+}
