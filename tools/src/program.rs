@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::{bail, Context, Result};
-use cargo_metadata::{Message, Metadata, MetadataCommand, Package};
+use cargo_metadata::{Dependency, DependencyKind, Message, Metadata, MetadataCommand, Package};
 
 use crate::toolchain;
 use crate::workspace;
@@ -11,6 +11,9 @@ use crate::workspace;
 /// User programs have the host's ABI, with SSE, but no operating system below them: their build
 /// scripts see to how they are linked.
 const USER_TARGET: &str = "x86_64-unknown-linux-gnu";
+
+/// The package whose functions their build scripts call.
+const LINKING_PACKAGE: &str = "sandglass-build";
 
 /// The workspace's packages, without their dependencies.
 ///
@@ -39,6 +42,21 @@ pub fn package_in<'m>(metadata: &'m Metadata, folder: &str) -> Result<&'m Packag
         .iter()
         .find(|package| package.manifest_path.as_std_path() == manifest)
         .with_context(|| format!("`{folder}` is not a package of the workspace"))
+}
+
+/// The packages that are user programs: their build scripts have them linked as such.
+pub fn packages(metadata: &Metadata) -> Vec<&str> {
+    metadata
+        .packages
+        .iter()
+        .filter(|package| {
+            let linked = |dependency: &Dependency| {
+                dependency.kind == DependencyKind::Build && dependency.name == LINKING_PACKAGE
+            };
+            package.dependencies.iter().any(linked)
+        })
+        .map(|package| package.name.as_str())
+        .collect()
 }
 
 /// Builds the user program of `package` and returns its ELF file.

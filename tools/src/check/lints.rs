@@ -3,6 +3,7 @@
 use std::process::Command;
 
 use super::{Context, Verdict};
+use crate::program;
 use crate::toolchain::{self, KernelToolchain};
 use crate::workspace;
 
@@ -20,21 +21,37 @@ pub fn formatting(_: &mut Context) -> Verdict {
     }
 }
 
-/// clippy has no warning about any target of the workspace, as built for the host.
+/// clippy has no warning about any target of the workspace, as built for the host. User programs
+/// are looked at apart from the rest: built together, they would get the libraries that they have
+/// in common with host programs with `std`, next to which theirs is a second panic handler.
 pub fn workspace(_: &mut Context) -> Verdict {
     if !toolchain::host_has("clippy") {
         return Verdict::Skipped("clippy is not installed (rustup component add clippy)".into());
     }
+    let metadata = match program::workspace_metadata() {
+        Ok(metadata) => metadata,
+        Err(error) => return Verdict::Broken(vec![format!("{error:#}")]),
+    };
+    let programs = program::packages(&metadata);
+    let mut host = clippy();
+    host.args(["--workspace", "--all-targets"]);
+    host.args(programs.iter().flat_map(|name| ["--exclude", name]));
+    let mut user = clippy();
+    user.args(programs.iter().flat_map(|name| ["--package", name]));
+    let mut findings = Vec::new();
+    for mut cargo in [host, user] {
+        cargo.args(["--", "-Dwarnings"]);
+        if let Verdict::Broken(more) = verdict(&mut cargo) {
+            findings.extend(more);
+        }
+    }
+    Verdict::of(findings)
+}
+
+fn clippy() -> Command {
     let mut cargo = toolchain::host_cargo();
-    cargo.args([
-        "clippy",
-        "--workspace",
-        "--all-targets",
-        "--quiet",
-        "--",
-        "-Dwarnings",
-    ]);
-    verdict(&mut cargo)
+    cargo.args(["clippy", "--quiet"]);
+    cargo
 }
 
 /// clippy has no warning about the kernel as built for the bare machine, with and without the

@@ -72,15 +72,7 @@ fn find_package(name: &str) -> Result<Executable, Missing> {
         what: format!("the executable `{name}` cannot be looked up: {error:#}"),
         help: "a name without `/` is a package of the workspace".to_owned(),
     })?;
-    let programs: Vec<&str> = metadata
-        .packages
-        .iter()
-        .filter(|package| {
-            let mut targets = package.targets.iter();
-            targets.any(|target| target.is_bin() && target.name == package.name.as_str())
-        })
-        .map(|package| package.name.as_str())
-        .collect();
+    let programs = program::packages(&metadata);
     if programs.contains(&name) {
         return Ok(Executable::Package(name.to_owned()));
     }
@@ -96,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_package_must_have_a_binary_of_its_name() {
+    fn a_package_must_be_a_user_program() {
         let found = find("launcher", Path::new(".")).unwrap();
         assert_eq!(found, Executable::Package("launcher".to_owned()));
         // A library.

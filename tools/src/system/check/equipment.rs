@@ -126,12 +126,12 @@ impl Equipment {
             span.clone(),
             format!("the component has a {noun} called `{name}` already"),
         )
-        .label("the second");
+        .label("this one");
         findings.push(if first.is_empty() {
             finding.help(format!("the launcher gives every component `{name}`"))
         } else {
             finding
-                .related(first.clone(), "the first")
+                .related(first.clone(), "the other")
                 .help("rename one of them (endpoints and notifications: `as = \"...\"`)")
         });
     }

@@ -55,7 +55,7 @@ impl<'a> Names<'a> {
         let mut others: Vec<(&str, Vec<&Text>)> = vec![
             ("endpoint", Vec::new()),
             ("notification", Vec::new()),
-            ("memory", Vec::new()),
+            ("memory region", Vec::new()),
             ("file", Vec::new()),
         ];
         others[0]

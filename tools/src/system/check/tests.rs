@@ -1,1 +1,600 @@
+//! Each thing that can be wrong with a description is found, at its place, with what would be
+//! right; and what is right comes out as written.
 
+use std::path::{Path, PathBuf};
+
+use sandglass_description::{MemorySource, Object, ThreadId};
+
+use super::{check, Description};
+use crate::system::{Report, Source};
+
+/// A system in which nothing is wrong: a passive server with a timeout handler, two clients,
+/// shared memory, a device, a file, an output.
+const RIGHT: &str = r#"
+name = "test"
+machine = { memory = 64, cores = 2 }
+criticalities = ["low", "middle", "high"]
+
+[[component]]
+name = "client"
+executable = "hello-visitor"
+criticality = "middle"
+priority = 100
+budget = "2ms"
+period = "10ms"
+timeout-badge = 7
+exit = true
+console = true
+parameters = { rounds = 12, delay = "3ms" }
+controls = ["other"]
+scheduling-control = [1]
+
+[[component]]
+name = "other"
+executable = "hello-visitor"
+priority = 90
+core = 1
+budget = 500
+period = 500
+
+[[component]]
+name = "server"
+executable = "hello-shouter"
+criticality = "high"
+priority = 200
+passive = true
+timeout-handler = "server"
+
+[[component.thread]]
+name = "handler"
+priority = 201
+budget = "1ms"
+period = "1ms"
+ready = true
+stack = "8KiB"
+
+[[endpoint]]
+name = "work"
+server = "server"
+clients = [
+  { component = "client", badge = 1 },
+  { component = "other", badge = 2, as = "service", rights = "send" },
+]
+
+[[notification]]
+name = "done"
+waiter = "client"
+signallers = [{ component = "other", badge = 4 }]
+
+[[memory]]
+name = "shared"
+size = "8KiB"
+maps = [
+  { component = "client", rights = "read-write", address = 0x2000_0000 },
+  { component = "server" },
+]
+
+[[memory]]
+name = "hpet"
+size = "4KiB"
+physical = 0xfed0_0000
+maps = [{ component = "other", rights = "read-write" }]
+
+[[interrupt]]
+name = "timer"
+component = "other"
+pin = 2
+
+[[ports]]
+name = "pit"
+component = "other"
+first = 0x40
+last = 0x43
+
+[[output]]
+name = "results"
+component = "client"
+
+[[file]]
+name = "manifest"
+path = "Cargo.toml"
+components = ["client"]
+"#;
+
+fn source(text: &str) -> Source {
+    Source {
+        name: "test.toml".to_owned(),
+        text: text.to_owned(),
+        folder: PathBuf::from(env!("CARGO_MANIFEST_DIR")),
+    }
+}
+
+fn right() -> Description {
+    check(&source(RIGHT)).unwrap_or_else(|report| panic!("{report}"))
+}
+
+/// The findings about [`RIGHT`] with `old`, which occurs once, replaced by `new`.
+#[track_caller]
+fn findings(old: &str, new: &str) -> Report {
+    assert_eq!(RIGHT.matches(old).count(), 1, "`{old}` occurs once");
+    match check(&source(&RIGHT.replace(old, new))) {
+        Ok(_) => panic!("nothing is found wrong with `{new}`"),
+        Err(report) => report,
+    }
+}
+
+/// With `old` replaced by `new`, exactly one thing is wrong; it is at `place`, the first text of
+/// that kind in `new`, and the report says its position and all of `said`.
+#[track_caller]
+fn assert_found(old: &str, new: &str, place: &str, said: &[&str]) {
+    let report = findings(old, new);
+    assert_eq!(report.findings.len(), 1, "{report}");
+    let text = RIGHT.replace(old, new);
+    let at = RIGHT.find(old).unwrap() + new.find(place).expect("`place` is in `new`");
+    let finding = &report.findings[0];
+    assert_eq!(&text[finding.span.clone()], place, "{report}");
+    assert_eq!(finding.span.start, at, "{report}");
+    let before = &text[..at];
+    let line = before.matches('\n').count() + 1;
+    let column = at - before.rfind('\n').map_or(0, |newline| newline + 1) + 1;
+    let shown = report.to_string();
+    for expected in said
+        .iter()
+        .copied()
+        .chain([format!("test.toml:{line}:{column}").as_str()])
+    {
+        assert!(shown.contains(expected), "`{expected}` is not in:\n{shown}");
+    }
+}
+
+#[test]
+fn servers_start_before_their_clients_else_in_the_files_order() {
+    let description = right();
+    let names = description
+        .system
+        .components
+        .iter()
+        .map(|c| c.name.as_str());
+    assert_eq!(names.collect::<Vec<_>>(), ["server", "client", "other"]);
+}
+
+#[test]
+fn the_server_gets_what_it_serves_and_rolls_back_with() {
+    let system = right().system;
+    let server = &system.components[0];
+    let find = |name: &str| {
+        let grant = server.grants.iter().find(|grant| grant.name == name);
+        grant.unwrap_or_else(|| panic!("no `{name}`")).object
+    };
+    let main = ThreadId {
+        component: 0,
+        thread: 0,
+    };
+    assert_eq!(find("server.tcb"), Object::Tcb(main));
+    assert_eq!(find("server.context"), Object::SchedContext(main));
+    assert_eq!(find("ready"), find("server.ready"));
+    let (Object::Endpoint(work), Object::Endpoint(timeouts)) = (find("work"), find("timeouts"))
+    else {
+        panic!("no endpoints");
+    };
+    assert_eq!(find("work.reply"), Object::Reply(work));
+    assert_eq!(find("timeouts.reply"), Object::Reply(timeouts));
+    assert_eq!(
+        server.threads[0].timeout_handler.unwrap().endpoint,
+        timeouts
+    );
+    assert!(server.threads[0].passive && server.threads[0].ready.is_some());
+    let handler = &server.threads[1];
+    assert_eq!((handler.stack_bytes, handler.passive), (8192, false));
+    assert_eq!(
+        Object::Notification(handler.ready.unwrap()),
+        find("handler.ready")
+    );
+}
+
+#[test]
+fn what_a_client_is_given_is_what_is_written() {
+    let system = right().system;
+    let client = &system.components[1];
+    let time = client.threads[0].time;
+    assert_eq!(
+        (time.budget_us, time.period_us, time.badge),
+        (2000, 10_000, 7)
+    );
+    let parameter = |name: &str| {
+        let found = client
+            .parameters
+            .iter()
+            .find(|parameter| parameter.name == name);
+        found.unwrap_or_else(|| panic!("no `{name}`")).value
+    };
+    assert_eq!((parameter("rounds"), parameter("delay")), (12, 3000));
+    assert_eq!(parameter("criticality"), 1);
+    assert!(client.exit && client.console);
+    assert_eq!(client.maps[0].address, Some(0x2000_0000));
+    assert!(client.maps[0].writable);
+    let other = ThreadId {
+        component: 2,
+        thread: 0,
+    };
+    let controls = client
+        .grants
+        .iter()
+        .any(|grant| grant.name == "other.context" && grant.object == Object::SchedContext(other));
+    assert!(controls);
+    let other = &system.components[2];
+    assert_eq!(other.threads[0].time.core, 1);
+    let service = other.grants.iter().find(|grant| grant.name == "service");
+    let service = service.unwrap();
+    assert_eq!((service.badge, service.rights), (2, 1));
+}
+
+#[test]
+fn files_and_devices_are_memory() {
+    let description = right();
+    let sources: Vec<_> = description.system.memory.iter().map(|m| m.source).collect();
+    assert_eq!(sources[0], MemorySource::New { bytes: 8192 });
+    let physical = 0xfed0_0000;
+    assert_eq!(
+        sources[1],
+        MemorySource::Device {
+            physical,
+            bytes: 4096
+        }
+    );
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
+    assert_eq!(sources[2].bytes(), file.metadata().unwrap().len());
+    assert_eq!(description.files[0].path, file);
+    assert_eq!(description.output.as_deref(), Some("results"));
+}
+
+#[test]
+fn everything_wrong_is_found_in_one_run() {
+    let text = RIGHT
+        .replace("priority = 100", "priority = 300")
+        .replace("pin = 2", "pin = 77");
+    let report = check(&source(&text)).unwrap_err();
+    assert_eq!(report.findings.len(), 2, "{report}");
+}
+
+#[test]
+fn unknown_keys_and_values() {
+    assert_found(
+        "exit = true",
+        "exits = true",
+        "exits",
+        &["unknown field", "`exit`"],
+    );
+    assert_found(
+        "rights = \"send\"",
+        "rights = \"sned\"",
+        "\"sned\"",
+        &["`send`"],
+    );
+    assert_found("\"3ms\"", "\"3m\"", "\"3m\"", &["5ms"]);
+    let unclosed = findings("name = \"test\"", "name = \"test");
+    assert!(unclosed.to_string().contains("test.toml:2:"), "{unclosed}");
+}
+
+#[test]
+fn missing_keys() {
+    let report = findings("priority = 90\n", "");
+    assert!(
+        report.to_string().contains("missing field `priority`"),
+        "{report}"
+    );
+}
+
+#[test]
+fn missing_executables_and_files() {
+    assert_found(
+        "executable = \"hello-shouter\"",
+        "executable = \"hello-shooter\"",
+        "\"hello-shooter\"",
+        &["no package", "did you mean `hello-shouter`?"],
+    );
+    assert_found(
+        "executable = \"hello-shouter\"",
+        "executable = \"./absent.elf\"",
+        "\"./absent.elf\"",
+        &["absent.elf", "cannot be read"],
+    );
+    assert_found(
+        "executable = \"hello-shouter\"",
+        "executable = \"./Cargo.toml\"",
+        "\"./Cargo.toml\"",
+        &["not a 64-bit ELF file"],
+    );
+    assert_found(
+        "path = \"Cargo.toml\"",
+        "path = \"absent.txt\"",
+        "\"absent.txt\"",
+        &["cannot be read"],
+    );
+    assert_found(
+        "path = \"Cargo.toml\"",
+        "path = \"src\"",
+        "\"src\"",
+        &["is not a file"],
+    );
+}
+
+#[test]
+fn budgets_and_periods() {
+    assert_found(
+        "budget = \"2ms\"",
+        "budget = \"11ms\"",
+        "\"11ms\"",
+        &[
+            "11000 µs is above the period",
+            "at most the period, 10000 µs",
+        ],
+    );
+    assert_found(
+        "budget = \"2ms\"",
+        "budget = 19",
+        "19",
+        &["19 µs is below the kernel's minimum", "at least 20 µs"],
+    );
+    assert_found(
+        "budget = \"2ms\"\nperiod = \"10ms\"",
+        "period = \"10ms\"",
+        "\"10ms\"",
+        &["`client` has no budget"],
+    );
+    assert_found(
+        "period = \"10ms\"",
+        "period = \"4000s\"",
+        "\"4000s\"",
+        &["at most 3600000000 µs"],
+    );
+}
+
+#[test]
+fn threads_without_time() {
+    let text = "budget = 500\nperiod = 500\n";
+    let report = findings(text, "");
+    assert!(
+        report
+            .to_string()
+            .contains("`other` has no budget and no period"),
+        "{report}"
+    );
+    assert!(report.to_string().contains("passive = true"), "{report}");
+}
+
+#[test]
+fn numbers_out_of_range() {
+    assert_found(
+        "priority = 100",
+        "priority = 255",
+        "255",
+        &["priority 255 is out of range", "0 to 254"],
+    );
+    assert_found(
+        "core = 1\n",
+        "core = 2\n",
+        "2",
+        &["no core 2", "cores 0 to 1"],
+    );
+    assert_found("control = [1]", "control = [-1]", "-1", &["no core -1"]);
+    assert_found("memory = 64", "memory = 1", "1", &["memory (MiB) 1", "16"]);
+    assert_found("pin = 2", "pin = 24", "24", &["0 to 23"]);
+    assert_found("stack = \"8KiB\"", "stack = 7", "7", &["from 4096"]);
+}
+
+#[test]
+fn endpoints_that_nobody_serves() {
+    assert_found(
+        "name = \"work\"\nserver = \"server\"",
+        "name = \"work\"",
+        "\"work\"",
+        &["nobody serves the endpoint `work`", "server ="],
+    );
+    assert_found(
+        "server = \"server\"",
+        "server = \"severe\"",
+        "\"severe\"",
+        &["no component is called `severe`", "did you mean `server`?"],
+    );
+}
+
+#[test]
+fn unknown_names() {
+    assert_found(
+        "controls = [\"other\"]",
+        "controls = [\"server/hander\"]",
+        "\"server/hander\"",
+        &[
+            "no thread `server/hander`",
+            "did you mean `server/handler`?",
+        ],
+    );
+    assert_found(
+        "timeout-handler = \"server\"",
+        "timeout-handler = \"nobody\"",
+        "\"nobody\"",
+        &["no component is called `nobody`"],
+    );
+    assert_found(
+        "criticality = \"middle\"",
+        "criticality = \"medium\"",
+        "\"medium\"",
+        &["no criticality", "low, middle, high"],
+    );
+    assert_found(
+        "waiter = \"client\"",
+        "waiter = \"x\"",
+        "\"x\"",
+        &["client, other, server"],
+    );
+}
+
+#[test]
+fn names_that_are_not_unique() {
+    assert_found(
+        "name = \"hpet\"",
+        "name = \"shared\"",
+        "\"shared\"",
+        &["two memory regions are called `shared`", "the first"],
+    );
+    assert_found(
+        "name = \"timer\"",
+        "name = \"pit\"",
+        "\"pit\"",
+        &["has a capability called `pit` already"],
+    );
+    assert_found(
+        "name = \"pit\"",
+        "name = \"launcher\"",
+        "\"launcher\"",
+        &["the launcher gives every component `launcher`"],
+    );
+    assert_found(
+        "name = \"done\"",
+        "name = \"a b\"",
+        "\"a b\"",
+        &["`a b` is no name for a notification"],
+    );
+    let twice = findings("name = \"other\"\n", "name = \"client\"\n").to_string();
+    assert!(
+        twice.contains("two components are called `client`"),
+        "{twice}"
+    );
+}
+
+#[test]
+fn badges_that_are_not_unique() {
+    assert_found(
+        "{ component = \"other\", badge = 2,",
+        "{ component = \"other\", badge = 1,",
+        "1",
+        &["two holders have the badge 1"],
+    );
+}
+
+#[test]
+fn memory_that_overlaps_or_lies_wrong() {
+    let second = "maps = [{ component = \"other\", rights = \"read-write\" }]";
+    let overlapping = "maps = [{ component = \"client\", address = 0x2000_1000 }]";
+    assert_found(
+        second,
+        overlapping,
+        "0x2000_1000",
+        &["overlap", "0x20000000 to 0x20002000"],
+    );
+    assert_found(
+        "address = 0x2000_0000",
+        "address = 0x2000_0010",
+        "0x2000_0010",
+        &["multiple of 0x1000"],
+    );
+    assert_found(
+        "address = 0x2000_0000",
+        "address = 0x1000",
+        "0x1000",
+        &["0x10000000"],
+    );
+    assert_found(
+        "size = \"8KiB\"",
+        "size = 100",
+        "100",
+        &["multiple of the page size"],
+    );
+    assert_found(
+        "0xfed0_0000",
+        "0xfed0_0001",
+        "0xfed0_0001",
+        &["physical address"],
+    );
+}
+
+#[test]
+fn more_memory_than_the_machine() {
+    assert_found(
+        "size = \"8KiB\"",
+        "size = \"65MiB\"",
+        "\"65MiB\"",
+        &["need 66 MiB", "the machine has 64 MiB"],
+    );
+}
+
+#[test]
+fn ports_have_one_owner() {
+    assert_found(
+        "name = \"pit\"\ncomponent = \"other\"\nfirst = 0x40\nlast = 0x43",
+        "name = \"com1\"\ncomponent = \"other\"\nfirst = 0x3f0\nlast = 0x3ff",
+        "\"com1\"",
+        &["0x3f0 to 0x3ff", "console = true"],
+    );
+    assert_found(
+        "name = \"pit\"\ncomponent = \"other\"\nfirst = 0x40\nlast = 0x43",
+        "name = \"com2\"\ncomponent = \"other\"\nfirst = 0x2f8\nlast = 0x2ff",
+        "\"com2\"",
+        &["somebody else's", "`results`"],
+    );
+    assert_found("last = 0x43", "last = 0x3f", "0x3f", &["at least 0x40"]);
+}
+
+#[test]
+fn one_output_and_one_interrupt_for_each_pin() {
+    let output = "[[output]]\nname = \"results\"\ncomponent = \"client\"\n";
+    let second = "[[output]]\nname = \"more\"\ncomponent = \"other\"\n";
+    let two = findings(output, &format!("{output}{second}")).to_string();
+    assert!(two.contains("one output to the host only"), "{two}");
+    let interrupt = "[[interrupt]]\nname = \"timer\"\ncomponent = \"other\"\npin = 2\n";
+    let second = "[[interrupt]]\nname = \"again\"\ncomponent = \"client\"\npin = 2\n";
+    let two = findings(interrupt, &format!("{interrupt}{second}")).to_string();
+    assert!(
+        two.contains("pin 2 of the IOAPIC has two interrupts"),
+        "{two}"
+    );
+}
+
+#[test]
+fn threads_that_nobody_would_start() {
+    let report = findings("passive = true\n", "budget = 100\nperiod = 100\n");
+    assert!(
+        report
+            .to_string()
+            .contains("when would this thread of `server` start?"),
+        "{report}"
+    );
+}
+
+#[test]
+fn passive_servers_that_need_each_other() {
+    let text = RIGHT
+        .replace("budget = 500\nperiod = 500\n", "passive = true\n")
+        + "[[endpoint]]\nname = \"back\"\nserver = \"other\"\nclients = [{ component = \"server\" }]\n";
+    let report = check(&source(&text)).unwrap_err();
+    assert_eq!(report.findings.len(), 1, "{report}");
+    let shown = report.to_string();
+    assert!(shown.contains("wait for each other's start"), "{shown}");
+    assert!(
+        shown.contains("`other`") && shown.contains("`server`"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn more_than_a_component_can_hold() {
+    let many: Vec<String> = (0..70).map(|i| format!("p{i} = {i}")).collect();
+    let report = findings("rounds = 12", &many.join(", "));
+    assert!(
+        report.to_string().contains("a component finds at most 63"),
+        "{report}"
+    );
+    assert_found(
+        "console = true\n",
+        "console = true\ncspace-bits = 2\n",
+        "2",
+        &["must be from"],
+    );
+}
+
+#[test]
+fn a_system_has_components() {
+    let report = check(&source("name = \"empty\"\n")).unwrap_err();
+    assert!(report.to_string().contains("no component"), "{report}");
+}
