@@ -1,13 +1,11 @@
-//! The ordered queue: endpoints, notifications and the release queue are one and the same.
+//! The ordered queue: endpoints, notifications and the release queues are one and the same.
 //!
 //! An AVL tree with parent links, threaded through the TCBs, ordered by [`Key`]. Insertion,
-//! removal and every search are O(log n); the first element is O(1). Each node carries the
-//! highest priority in its subtree, so that the release queue can answer "who is first among
-//! those of at least priority p" and "what is the highest priority among those that are due".
+//! removal and every search are O(log n); the first element is O(1).
 //!
 //! Invariants: keys are unique and in order; a node's children name it as their parent; heights of
-//! siblings differ by at most one; `height` and `highest` describe the subtree; `first` is the
-//! leftmost node. A thread is in at most one queue.
+//! siblings differ by at most one; `height` describes the subtree; `first` is the leftmost node. A
+//! thread is in at most one queue.
 
 use core::cell::Cell;
 
@@ -35,7 +33,6 @@ pub struct Links {
     right: Cell<Option<Ref<Tcb>>>,
     key: Cell<Key>,
     height: Cell<u8>,
-    highest: Cell<u8>,
 }
 
 impl Links {
@@ -49,7 +46,6 @@ impl Links {
                 sequence: 0,
             }),
             height: Cell::new(0),
-            highest: Cell::new(0),
         }
     }
 
@@ -121,7 +117,6 @@ impl Queue {
         links.left.set(None);
         links.right.set(None);
         links.height.set(1);
-        links.highest.set(thread.at(k).priority());
         match self.root.get().get() {
             None => {
                 links.parent.set(None);
@@ -205,6 +200,8 @@ impl Queue {
         let successor = leftmost(k, right);
         let next = successor.at(k).links();
         let parent = next.parent.get();
+        // It takes over the place, and with it the height that the walk upwards compares with.
+        next.height.set(thread.at(k).links().height.get());
         let lowest = if successor == right {
             successor
         } else {
@@ -243,12 +240,13 @@ impl Queue {
         }
     }
 
-    /// Restores heights, balance and subtree maxima from `at` up to the root.
+    /// Restores heights and balance from `at` upwards, as far as heights change.
     fn retrace(&self, k: &Kernel, at: Option<Ref<Tcb>>) {
         let mut at = at;
         for _ in 0..MAX_HEIGHT {
             let Some(node) = at else { return };
             let links = node.at(k).links();
+            let before = links.height.get();
             let left = height(k, links.left.get());
             let right = height(k, links.right.get());
             let top = if left > right + 1 {
@@ -256,10 +254,14 @@ impl Queue {
             } else if right > left + 1 {
                 self.lean_left(k, node)
             } else {
-                refresh(k, node);
+                links.height.set(left.max(right).wrapping_add(1));
                 node
             };
-            at = top.at(k).links().parent.get();
+            let now = top.at(k).links();
+            if now.height.get() == before {
+                return;
+            }
+            at = now.parent.get();
         }
     }
 
@@ -325,55 +327,6 @@ impl Queue {
         top
     }
 
-    /// The priority of `thread`, which is in this queue, has changed but its key has not.
-    pub fn priority_changed(&self, k: &Kernel, thread: Ref<Tcb>) {
-        self.retrace(k, Some(thread));
-    }
-
-    /// The highest priority in the queue.
-    #[inline(always)]
-    pub fn highest(&self, k: &Kernel) -> Option<u8> {
-        self.root
-            .get()
-            .get()
-            .map(|root| root.at(k).links().highest.get())
-    }
-
-    /// The first thread of at least priority `least`.
-    pub fn first_of_priority(&self, k: &Kernel, least: u8) -> Option<Ref<Tcb>> {
-        let mut at = self.root.get().get()?;
-        for _ in 0..MAX_HEIGHT {
-            let links = at.at(k).links();
-            match links.left.get() {
-                Some(left) if left.at(k).links().highest.get() >= least => at = left,
-                _ if at.at(k).priority() >= least => return Some(at),
-                _ => at = links.right.get()?,
-            }
-        }
-        None
-    }
-
-    /// The highest priority among the threads whose rank is at most `rank`.
-    pub fn highest_up_to(&self, k: &Kernel, rank: u64) -> Option<u8> {
-        let mut best = None;
-        let mut next = self.root.get().get();
-        for _ in 0..MAX_HEIGHT {
-            let Some(at) = next else { break };
-            let links = at.at(k).links();
-            if links.key.get().rank <= rank {
-                let left = links
-                    .left
-                    .get()
-                    .map(|left| left.at(k).links().highest.get());
-                best = best.max(left).max(Some(at.at(k).priority()));
-                next = links.right.get();
-            } else {
-                next = links.left.get();
-            }
-        }
-        best
-    }
-
     /// The first thread whose key is greater than `key`.
     pub fn first_after(&self, k: &Kernel, key: Key) -> Option<Ref<Tcb>> {
         let mut found = None;
@@ -393,8 +346,8 @@ impl Queue {
 }
 
 impl Queue {
-    /// Whether every invariant of this file holds: order, links both ways, balance, subtree
-    /// maxima, the first node. Takes a step for each thread: for the hosted kernel's sweeps.
+    /// Whether every invariant of this file holds: order, links both ways, balance,
+    /// heights, the first node. Takes a step for each thread: for the hosted kernel's sweeps.
     #[cfg(not(target_os = "none"))]
     pub fn is_consistent(&self, k: &Kernel) -> bool {
         let root = self.root.get().get();
@@ -414,7 +367,6 @@ impl Queue {
 fn is_sound(k: &Kernel, node: Ref<Tcb>) -> bool {
     let links = node.at(k).links();
     let (left, right) = (links.left.get(), links.right.get());
-    let (stored_height, stored_highest) = (links.height.get(), links.highest.get());
     let balanced = height(k, left).abs_diff(height(k, right)) <= 1;
     let linked = [left, right]
         .into_iter()
@@ -422,8 +374,7 @@ fn is_sound(k: &Kernel, node: Ref<Tcb>) -> bool {
         .all(|child| child.at(k).links().parent.get() == Some(node));
     let ordered = left.is_none_or(|left| left.at(k).links().key.get() < links.key.get())
         && right.is_none_or(|right| right.at(k).links().key.get() > links.key.get());
-    refresh(k, node);
-    let described = (stored_height, stored_highest) == (links.height.get(), links.highest.get());
+    let described = links.height.get() == 1 + height(k, left).max(height(k, right));
     balanced && linked && ordered && described
 }
 
@@ -449,16 +400,9 @@ fn height(k: &Kernel, node: Option<Ref<Tcb>>) -> u8 {
     node.map_or(0, |node| node.at(k).links().height.get())
 }
 
-/// Recomputes what `node` says of its subtree from its children.
+/// Recomputes the height of `node` from its children's.
 fn refresh(k: &Kernel, node: Ref<Tcb>) {
     let links = node.at(k).links();
-    let mut tallest = 0;
-    let mut highest = node.at(k).priority();
-    for child in [links.left.get(), links.right.get()].into_iter().flatten() {
-        let child = child.at(k).links();
-        tallest = tallest.max(child.height.get());
-        highest = highest.max(child.highest.get());
-    }
+    let tallest = height(k, links.left.get()).max(height(k, links.right.get()));
     links.height.set(tallest.wrapping_add(1));
-    links.highest.set(highest);
 }

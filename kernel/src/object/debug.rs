@@ -97,22 +97,14 @@ fn dump_scheduler(k: &Kernel) {
             print!(k, "{priority:>8}  {} (ready)\n", Name::of(k, thread));
             next = thread.at(k).ready_links().next();
         }
-    }
-    let release = &k.core().release;
-    let mut next = release.first();
-    while let Some(thread) = next {
-        let state = if schedule::waits_for_release(k, thread) {
-            "waits"
-        } else {
-            "released"
-        };
-        print!(
-            k,
-            "{:>8}  {} ({state})\n",
-            thread.at(k).priority(),
-            Name::of(k, thread)
-        );
-        next = release.first_after(k, thread.at(k).links().key());
+        let waiting = k.core().release.of(priority);
+        let mut next = waiting.first();
+        while let Some(thread) = next {
+            let waits = schedule::waits_for_release(k, thread);
+            let state = if waits { "waits" } else { "released" };
+            print!(k, "{priority:>8}  {} ({state})\n", Name::of(k, thread));
+            next = waiting.first_after(k, thread.at(k).links().key());
+        }
     }
 }
 

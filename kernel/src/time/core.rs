@@ -3,7 +3,7 @@
 use core::cell::Cell;
 
 use super::ready::ReadyQueues;
-use crate::mem::queue::Queue;
+use super::release::ReleaseQueues;
 use crate::mem::Ref;
 use crate::object::sched_context::SchedContext;
 use crate::object::tcb::Tcb;
@@ -30,8 +30,8 @@ pub struct Core {
     fpu_owner: Cell<Option<Ref<Tcb>>>,
     /// Threads that are ready to run.
     pub ready: ReadyQueues,
-    /// Runnable threads whose budget comes back at the time that is their key.
-    pub release: Queue,
+    /// Runnable threads that wait for their budget.
+    pub release: ReleaseQueues,
 }
 
 macro_rules! cell {
@@ -64,7 +64,7 @@ impl Core {
             armed: Cell::new(u64::MAX),
             fpu_owner: Cell::new(None),
             ready: ReadyQueues::new(),
-            release: Queue::new(),
+            release: ReleaseQueues::new(),
         }
     }
 

@@ -3,7 +3,7 @@
 //! * [`refills`]: the replenishment algorithm of a scheduling context.
 //! * [`account`]: the clock, who pays for what, budget checks.
 //! * [`context`]: binding, lending and postponing scheduling contexts.
-//! * [`ready`], [`core`]: the queues and the other state of a core.
+//! * [`ready`], [`release`], [`core`]: the queues and the other state of a core.
 //! * [`schedule`]: who runs next, and when the timer fires.
 //! * [`domain`]: the domain schedule.
 //!
@@ -18,6 +18,7 @@ pub mod core;
 pub mod domain;
 pub mod ready;
 pub mod refills;
+pub mod release;
 pub mod schedule;
 
 pub use constants::Constants;

@@ -45,7 +45,6 @@ pub fn unqueue(k: &Kernel, thread: Ref<Tcb>) {
         Place::Ready => k.core().ready.remove(k, thread),
         Place::Release => {
             k.core().release.remove(k, thread);
-            thread.at(k).set_place(Place::None);
             k.core().request_reprogram();
         }
     }
@@ -67,7 +66,6 @@ pub fn postpone(k: &Kernel, handle: Ref<SchedContext>) {
     let core = k.core();
     core.release
         .insert(k, thread, Refills::of(k, handle).head().time);
-    thread.at(k).set_place(Place::Release);
     core.request_reprogram();
 }
 
@@ -136,48 +134,30 @@ pub fn stopped(k: &Kernel, thread: Ref<Tcb>) {
 pub fn set_priority(k: &Kernel, thread: Ref<Tcb>, priority: u8) {
     let tcb = thread.at(k);
     let core = k.core();
-    let released = tcb.place() == Place::Release && !waits_for_release(k, thread);
-    if tcb.place() == Place::Ready || core.thread() == Some(thread) || released {
+    if tcb.place() == Place::None && core.thread() != Some(thread) {
+        tcb.set_priority(priority);
+    } else if waits_for_release(k, thread) {
+        let time = tcb.links().key().rank;
+        unqueue(k, thread);
+        tcb.set_priority(priority);
+        core.release.insert(k, thread, time);
+    } else {
         unqueue(k, thread);
         tcb.set_priority(priority);
         if is_schedulable(k, thread) {
             core.ready.enqueue(k, thread);
         }
         force_reschedule(k);
-    } else {
-        tcb.set_priority(priority);
-        if tcb.place() == Place::Release {
-            core.release.priority_changed(k, thread);
-            core.request_reprogram();
-        }
     }
 }
 
-/// The highest priority among threads that count as released but have not been moved, if it is
+/// The highest priority of a thread that counts as released but has not been moved, if it is
 /// above `floor` (with `None`, any is).
 #[inline(always)]
 fn released_above(k: &Kernel, floor: Option<u8>) -> Option<u8> {
-    let release = &k.core().release;
-    let now = k.core().now();
-    if release.first()?.at(k).links().key().rank > now || release.highest(k) <= floor {
-        return None;
-    }
-    release
-        .highest_up_to(k, now)
-        .filter(|&priority| Some(priority) > floor)
-}
-
-/// The time of the earliest release of a priority above `floor`; `u64::MAX` if there is none.
-fn next_release_above(k: &Kernel, floor: Option<u8>) -> u64 {
-    let least = match floor {
-        None => 0,
-        Some(u8::MAX) => return u64::MAX,
-        Some(priority) => priority + 1,
-    };
-    match k.core().release.first_of_priority(k, least) {
-        Some(thread) => thread.at(k).links().key().rank,
-        None => u64::MAX,
-    }
+    let core = k.core();
+    let due = core.release.highest_due(core.now());
+    due.filter(|&priority| Some(priority) > floor)
 }
 
 /// Decides who runs next, makes the context that pays the current one, and programs the timer
@@ -209,7 +189,7 @@ fn awaken(k: &Kernel) {
     }
     let running = core.thread().map(|thread| thread.at(k).priority());
     if let Some(priority) = released_above(k, running) {
-        if let Some(thread) = core.release.first_of_priority(k, priority) {
+        if let Some(thread) = core.release.of(priority).first() {
             unqueue(k, thread);
             core.set_action(Action::Switch(thread));
         }
@@ -266,7 +246,7 @@ fn choose(k: &Kernel) -> Option<Ref<Tcb>> {
     // One below the best ready thread, so that a released one of the same priority is seen.
     let floor = ready_priority.and_then(|priority| priority.checked_sub(1));
     let released = released_above(k, floor)
-        .and_then(|priority| core.release.first_of_priority(k, priority))
+        .and_then(|priority| core.release.of(priority).first())
         .filter(|released| {
             let released = released.at(k);
             ready.is_none_or(|ready| {
@@ -312,13 +292,9 @@ fn settle_time(k: &Kernel) {
 fn arm(k: &Kernel) {
     let core = k.core();
     let mut deadline = core.budget_end().min(k.domains.end(core.now()));
-    if core
-        .release
-        .first()
-        .is_some_and(|first| first.at(k).links().key().rank < deadline)
-    {
+    if core.release.earliest() < deadline {
         let running = core.thread().map(|thread| thread.at(k).priority());
-        deadline = deadline.min(next_release_above(k, running));
+        deadline = deadline.min(core.release.earliest_above(running));
     }
     if deadline != core.armed() {
         core.set_armed(deadline);
