@@ -24,6 +24,9 @@ const LOCATION_SECTION: &[u8] = b".sandglass.archive";
 /// which 256 are left for everything else (ABI 06 §1.2).
 const MAX_IMAGE_BYTES: u64 = (8192 - 256) * PAGE as u64;
 const MIB: u64 = 1 << 20;
+/// What the first megabyte, the kernel and its objects take of the machine's memory, roughly: a
+/// description that is short of this ends with the launcher's message instead of ours.
+const KERNEL_BYTES: u64 = 4 * MIB;
 
 type Header = FileHeader64<LittleEndian>;
 type Segment = ProgramHeader64<LittleEndian>;
@@ -211,15 +214,17 @@ fn check_size(
         .iter()
         .map(|program| span_of(program).map(|span| span.end - span.start))
         .sum::<Result<u64>>()?;
-    let needed = bytes + loaded + shared;
+    let needed = KERNEL_BYTES + bytes + loaded + shared;
     let machine = u64::from(description.memory_mib) * MIB;
     if needed > machine {
         findings.push(
             Finding::new(
                 description.machine_span.clone(),
                 format!(
-                    "the system needs {} MiB: {} for its image, {} for components, {} for memory",
+                    "the system needs {} MiB: {} for the kernel, {} for its image, {} for \
+                     components, {} for memory",
                     needed.div_ceil(MIB),
+                    KERNEL_BYTES / MIB,
                     bytes.div_ceil(MIB),
                     loaded.div_ceil(MIB),
                     shared.div_ceil(MIB)

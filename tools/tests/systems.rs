@@ -1,0 +1,222 @@
+//! Described systems from outside: built, booted, ended; and what does not fit is refused.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use sandglass_tools::kernel::{self, KernelOptions, Variant};
+use sandglass_tools::qemu::{self, Boot, End, Outcome};
+use sandglass_tools::system::{self, Report, Source};
+
+fn workspace() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
+}
+
+/// A folder of this test's own.
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// The example system, with `old` replaced by `new`.
+fn hello(old: &str, new: &str) -> Source {
+    let path = workspace().join("systems/examples/hello/SYSTEM.toml");
+    let mut source = Source::read(&path).unwrap();
+    assert!(source.text.contains(old), "`{old}` is in the example");
+    source.text = source.text.replace(old, new);
+    source
+}
+
+/// Builds and boots a system.
+fn run(name: &str, source: &Source, variant: Variant) -> Outcome {
+    let description = system::check(source).unwrap_or_else(|report| panic!("{report}"));
+    let image = folder(name).join(format!("{}.elf", variant.name()));
+    let built = system::build(&description, Some(&image)).unwrap();
+    let kernel = kernel::build(&KernelOptions::new(variant)).unwrap();
+    let mut boot = Boot {
+        timeout: Some(Duration::from_secs(120)),
+        ..built.boot(kernel)
+    };
+    boot.machine.icount = Some(0);
+    qemu::run(&boot).unwrap()
+}
+
+/// Builds a system that must be refused.
+fn refusal(name: &str, source: &Source) -> String {
+    let description = system::check(source).unwrap_or_else(|report| panic!("{report}"));
+    let image = folder(name).join("image.elf");
+    let error = system::build(&description, Some(&image)).unwrap_err();
+    assert!(!image.exists(), "nothing is written of what is refused");
+    error.downcast::<Report>().unwrap().to_string()
+}
+
+#[track_caller]
+fn assert_says(text: &str, said: &[&str]) {
+    for expected in said {
+        assert!(text.contains(expected), "`{expected}` is not in:\n{text}");
+    }
+}
+
+#[test]
+fn the_example_runs_on_both_kernels() {
+    for variant in [Variant::Debug, Variant::Release] {
+        let outcome = run("example", &hello("", ""), variant);
+        assert_says(
+            &outcome.console,
+            &["HELLO FROM A FILE (14 letters changed)"],
+        );
+        assert_eq!(outcome.end, End::Guest(0), "{}", outcome.console);
+    }
+}
+
+#[test]
+fn the_status_of_the_component_that_ends_the_system_is_the_guests() {
+    let outcome = run(
+        "status",
+        &hello("status = 0", "status = 42"),
+        Variant::Release,
+    );
+    assert_eq!(outcome.end, End::Guest(42), "{}", outcome.console);
+    assert_says(&outcome.console, &["system `hello` ends with status 42"]);
+}
+
+#[test]
+fn the_panic_of_a_component_that_ends_the_system_ends_it() {
+    let source = hello("parameters = { status = 0 }", "");
+    let outcome = run("panic", &source, Variant::Release);
+    assert_eq!(outcome.end, End::Guest(101), "{}", outcome.console);
+    assert_says(&outcome.console, &["no parameter is named status"]);
+}
+
+/// An executable whose only instruction is the undefined one, at the address returned.
+fn undefined_instruction() -> (Vec<u8>, u64) {
+    const HEADERS: u64 = 64 + 56;
+    const BASE: u64 = 0x40_0000;
+    let entry = BASE + HEADERS;
+    let mut file = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0".to_vec();
+    // ET_EXEC, EM_X86_64, version 1.
+    file.extend([2, 0, 62, 0, 1, 0, 0, 0]);
+    for word in [entry, 64, 0] {
+        file.extend(word.to_le_bytes());
+    }
+    file.extend([0; 4]);
+    for half in [64u16, 56, 1, 64, 0, 0] {
+        file.extend(half.to_le_bytes());
+    }
+    // PT_LOAD, readable and executable.
+    file.extend([1, 0, 0, 0, 5, 0, 0, 0]);
+    for word in [0, BASE, BASE, HEADERS + 2, HEADERS + 2, 0x1000] {
+        file.extend(word.to_le_bytes());
+    }
+    file.extend([0x0f, 0x0b]);
+    (file, entry)
+}
+
+#[test]
+fn a_fault_that_nobody_handles_is_reported_with_name_and_address() {
+    let (program, entry) = undefined_instruction();
+    let folder = folder("fault");
+    fs::write(folder.join("undefined.elf"), program).unwrap();
+    let broken = r#"
+        [[component]]
+        name = "broken"
+        executable = "./undefined.elf"
+        priority = 150
+        budget = "1ms"
+        period = "10ms"
+    "#;
+    let text = "name = \"fault\"\nmachine = { memory = 64 }\n".to_owned() + broken;
+    let source = |exit: bool| Source {
+        name: "fault.toml".to_owned(),
+        text: format!("{text}\nexit = {exit}\n"),
+        folder: folder.clone(),
+    };
+    let expected = format!("`broken` is stopped by a fault: processor exception 6 with error code 0x0, at instruction {entry:#x}");
+    // Nobody is left to end the system.
+    let outcome = run("fault", &source(true), Variant::Release);
+    assert_says(&outcome.console, &[&expected, "no component is left"]);
+    assert_eq!(outcome.end, End::Guest(1), "{}", outcome.console);
+
+    // Another component goes on.
+    let mut source = hello("", "");
+    source.text += &broken.replace(
+        "./undefined.elf",
+        folder.join("undefined.elf").to_str().unwrap(),
+    );
+    let outcome = run("fault-beside", &source, Variant::Release);
+    assert_says(&outcome.console, &[&expected, "HELLO FROM A FILE"]);
+    assert_eq!(outcome.end, End::Guest(0), "{}", outcome.console);
+}
+
+#[test]
+fn an_image_that_the_kernel_would_refuse_is_refused_with_the_numbers() {
+    let name = "large-file";
+    let large = folder(name).join("large");
+    File::create(&large).unwrap().set_len(32 << 20).unwrap();
+    let mut source = hello("memory = 64", "memory = 512");
+    source.text = source.text.replace("text.txt", large.to_str().unwrap());
+    let report = refusal(name, &source);
+    assert_says(
+        &report,
+        &[
+            "33554432 files",
+            "at most 32505856 bytes (31 MiB)",
+            "SYSTEM.toml:",
+        ],
+    );
+}
+
+#[test]
+fn an_input_of_many_mebibytes_is_mapped_without_a_copy() {
+    // More pages than the launcher's first CSpace has slots for.
+    let name = "mapped-file";
+    let large = folder(name).join("large");
+    let file = File::create(&large).unwrap();
+    file.set_len(24 << 20).unwrap();
+    let mut source = hello("memory = 64", "memory = 128");
+    source.text = source.text.replace("text.txt", large.to_str().unwrap());
+    let outcome = run(name, &source, Variant::Release);
+    assert_says(&outcome.console, &["(0 letters changed)"]);
+    assert_eq!(outcome.end, End::Guest(0), "{}", outcome.console);
+}
+
+#[test]
+fn components_that_do_not_fit_into_the_machine_are_refused_with_the_numbers() {
+    let large = "size = \"60MiB\"\nmaps = [{ component = \"visitor\" }]\n";
+    let mut source = hello("memory = 64", "memory = 61");
+    source.text += &format!("[[memory]]\nname = \"large\"\n{large}");
+    let report = refusal("small-machine", &source);
+    assert_says(
+        &report,
+        &["for its image", "the machine has 61 MiB", "SYSTEM.toml:"],
+    );
+}
+
+#[test]
+fn memory_at_the_address_of_the_executable_is_refused() {
+    let (mut program, _) = undefined_instruction();
+    // The segment reaches 512 MiB and more.
+    program[64 + 40..64 + 48].copy_from_slice(&0x2000_0000u64.to_le_bytes());
+    let folder = folder("overlap");
+    fs::write(folder.join("vast.elf"), program).unwrap();
+    let mut source = hello("\"hello-shouter\"", "\"./vast.elf\"");
+    source.folder = folder.clone();
+    fs::write(folder.join("text.txt"), "text").unwrap();
+    source.text = source.text.replace("memory = 64", "memory = 4096");
+    let report = refusal("overlap", &source);
+    assert_says(
+        &report,
+        &["overlaps the executable of `shouter`", "or above"],
+    );
+}
+
+#[test]
+fn output_that_is_not_described_cannot_be_kept() {
+    let description = system::check(&hello("", "")).unwrap();
+    let image = folder("no-output").join("image.elf");
+    let built = system::build(&description, Some(&image)).unwrap();
+    let mut boot = built.boot("kernel");
+    let error = built.output_to(&mut boot, Path::new("file")).unwrap_err();
+    assert!(error.to_string().contains("[[output]]"), "{error}");
+}
