@@ -46,6 +46,8 @@ fn run(name: &str, source: &Source, variant: Variant) -> Outcome {
 fn refusal(name: &str, source: &Source) -> String {
     let description = system::check(source).unwrap_or_else(|report| panic!("{report}"));
     let image = folder(name).join("image.elf");
+    // What an earlier run may have left.
+    let _ = fs::remove_file(&image);
     let error = system::build(&description, Some(&image)).unwrap_err();
     assert!(!image.exists(), "nothing is written of what is refused");
     error.downcast::<Report>().unwrap().to_string()
