@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand};
 
 use crate::kernel::{Arch, Variant};
-use crate::{bench, boot, check, kernel, system, test};
+use crate::{bench, boot, check, demo, kernel, system, test};
 
 /// Builds, runs, tests and checks Sandglass, a capability microkernel that owns time.
 #[derive(Parser)]
@@ -18,6 +18,8 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// The main job: a shared server under a sweep of its clients' budgets, measured and checked
+    Demo(DemoArgs),
     /// Run every test, on the host and in QEMU; ends with the line `N passed, N failed`
     Test(TestArgs),
     /// Build the kernel; the last line of the output is the path of its ELF file
@@ -148,6 +150,7 @@ pub struct BenchArgs {
 /// on standard error.
 pub fn main() -> ExitCode {
     let result = match Cli::parse().command {
+        Command::Demo(args) => demo::run(&args),
         Command::Test(args) => test::run(&args),
         Command::Kernel(args) => kernel::run(&args),
         Command::Boot(args) => boot::run(&args),

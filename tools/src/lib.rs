@@ -3,12 +3,13 @@
 //! - [`cli`] is the command line, and hands each subcommand to its module;
 //! - [`toolchain`] finds compilers, [`workspace`] knows where things are;
 //! - [`kernel`] builds kernels, [`program`] builds user programs, [`qemu`] boots them;
-//! - [`system`] builds described systems.
+//! - [`system`] builds described systems, [`demo`] measures one of them.
 
 pub mod bench;
 pub mod boot;
 pub mod check;
 pub mod cli;
+pub mod demo;
 pub mod kernel;
 pub mod program;
 pub mod qemu;

@@ -1,4 +1,4 @@
-//! A client of the cipher server. Every period it wants one more job encrypted
+//! A client of the cipher server. Every period it wants so many more bytes encrypted
 //! ([`demo_protocol::cipher`]); it asks for what is missing, and when its budget ran out in the
 //! server, it goes on from where the answer says. It trusts the server only for answers, and
 //! nobody trusts it. The names of its memory begin with its own.
@@ -15,7 +15,7 @@ use alloc::format;
 use core::convert::Infallible;
 
 use demo_protocol::board::{Board, ClientBoard};
-use demo_protocol::cipher::job_bytes;
+use demo_protocol::cipher::{request_bytes, DEMAND_BYTES};
 use demo_protocol::digest::Digest;
 use demo_protocol::request::{Answer, Request, ENCRYPT};
 use demo_protocol::trace::{Interval, Tracer};
@@ -33,6 +33,9 @@ struct Client {
     board: &'static ClientBoard,
     tracer: Tracer<'static>,
     ticket: u64,
+    /// Where the next request begins: the lap, and the byte in it.
+    lap: u64,
+    at: u64,
     /// Bytes known to be done, since the start, and their digest.
     acknowledged: u64,
     digest: Digest,
@@ -43,45 +46,47 @@ fn main(env: &'static Environment) -> Infallible {
     let board = env.memory(&format!("{}.board", env.name()));
     // SAFETY: the system maps it writable for this component alone.
     let board = unsafe { ClientBoard::in_memory(board.as_mut_ptr(), board.len) };
-    let input_bytes = env.memory("input").len;
-    let job_bytes = job_bytes(input_bytes);
     let mut client = Client {
         server: env.capability("cipher"),
-        buffers: Buffers::new(env, job_bytes),
+        buffers: Buffers::new(env),
         board,
         tracer: Tracer::new(&board.trace, u64::from(tsc.mhz())),
         ticket: 0,
+        lap: 0,
+        at: 0,
         acknowledged: 0,
         digest: Digest::EMPTY,
     };
-    client.buffers.fill(env.memory("input"));
-
     let schedule = Schedule::new(env, tsc);
-    for job in 0.. {
-        schedule.wait_for_release(job);
-        client.encrypt_job(job, job_bytes);
-        if job == 0 {
-            client.buffers.keep_first_pass(input_bytes);
-        }
+    for period in 0.. {
+        schedule.wait_for_release(period);
+        client.encrypt_until((period + 1) * DEMAND_BYTES);
     }
-    unreachable!("no client finishes 2^64 jobs")
+    unreachable!("no client lives for 2^64 periods")
 }
 
 impl Client {
-    /// Has all of a job encrypted, in as many requests as the budget makes necessary.
-    fn encrypt_job(&mut self, job: u64, job_bytes: u64) {
-        let mut from = 0;
-        while from < job_bytes {
+    /// Goes on until `total` bytes are done since the start, in as many requests as the budget
+    /// makes necessary.
+    fn encrypt_until(&mut self, total: u64) {
+        let lap_bytes = self.buffers.lap_bytes();
+        while self.acknowledged < total {
             self.ticket += 1;
             let request = Request {
                 ticket: self.ticket,
-                job,
-                from,
-                len: job_bytes - from,
+                lap: self.lap,
+                from: self.at,
+                len: request_bytes(lap_bytes, self.at, total - self.acknowledged),
             };
             let done = self.ask(request);
-            self.acknowledge(from, done);
-            from += done;
+            self.acknowledge(done);
+            if self.at == lap_bytes {
+                if self.lap == 0 {
+                    self.buffers.keep_first_copy();
+                }
+                self.lap += 1;
+                self.at = 0;
+            }
         }
     }
 
@@ -100,12 +105,13 @@ impl Client {
         }
     }
 
-    /// Takes over `len` new bytes of ciphertext at `from`.
-    fn acknowledge(&mut self, from: u64, len: u64) {
+    /// Takes over `len` new bytes of ciphertext.
+    fn acknowledge(&mut self, len: u64) {
         let tracer = &mut self.tracer;
-        self.buffers.digest(&mut self.digest, from, len, || {
+        self.buffers.digest(&mut self.digest, self.at, len, || {
             tracer.touch(time::ticks(), Interval::OWN);
         });
+        self.at += len;
         self.acknowledged += len;
         self.board
             .acknowledged

@@ -1,4 +1,4 @@
-//! When the next job is due: one per period. Who is behind goes on at once; who is ahead sleeps
+//! When more is wanted: once per period. Who is behind goes on at once; who is ahead sleeps
 //! until its budget is replenished, as in thesis 8.3.5.
 
 use sandglass::sys::yield_now;
@@ -9,7 +9,7 @@ pub struct Schedule {
     /// Of the client's scheduling context, ticks; `None` for a client that has all of the time,
     /// and never sleeps.
     period: Option<u64>,
-    /// Release of the first job.
+    /// Release of the first period.
     start: u64,
 }
 
@@ -24,17 +24,17 @@ impl Schedule {
         }
     }
 
-    /// Gives up the rest of the budget until job number `job` is due.
+    /// Gives up the rest of the budget until period number `number` begins.
     ///
     /// Budgets are replenished a period after they were first used, which is shortly before
-    /// the program first looked at the clock; so a job may start up to an eighth of a period
-    /// early. Otherwise this would now and then find itself just too early, and sleep for another
+    /// the program first looked at the clock; so a period may begin up to an eighth of
+    /// itself early. Otherwise this would now and then find itself just too early, and sleep for another
     /// period.
-    pub fn wait_for_release(&self, job: u64) {
+    pub fn wait_for_release(&self, number: u64) {
         let Some(period) = self.period else {
             return;
         };
-        let earliest = self.start + (job * period).saturating_sub(period / 8);
+        let earliest = self.start + (number * period).saturating_sub(period / 8);
         while ticks() < earliest {
             yield_now();
         }

@@ -6,7 +6,7 @@ const FRACTION: u32 = 16;
 
 /// Steps of the model per release: the work of one release, some 100 µs at one instruction per
 /// ns.
-const STEPS: u32 = 6_000;
+const STEPS: u32 = 2_000;
 /// Steps between two looks at the clock: a few µs.
 const STEPS_PER_LOOK: u32 = 500;
 

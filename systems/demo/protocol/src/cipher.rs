@@ -1,8 +1,9 @@
 //! What is encrypted, with what, and in which pieces.
 //!
-//! A client's work comes in *jobs*: the input file, repeated whole until it is at least
-//! [`DEMAND_BYTES`] long. A job is one AES-256-CTR stream with an initialisation vector of its
-//! own, so no two jobs have the same ciphertext and a stale result cannot pass for a fresh one.
+//! A client's text is the input file, over and over. Its buffers hold a *lap*: as many whole
+//! copies of the file as make [`DEMAND_BYTES`]. Each lap is one AES-256-CTR stream with an
+//! initialisation vector of its own, so no two laps have the same ciphertext and a stale result
+//! cannot pass for a fresh one.
 
 /// The key. A demonstration has no secret: it is the example key of FIPS 197, so that anybody can
 /// decrypt the ciphertext with any tool.
@@ -18,24 +19,39 @@ pub const BLOCK_BYTES: u64 = 16;
 /// client loses at most when its budget runs out. A multiple of [`BLOCK_BYTES`].
 pub const BATCH_BYTES: u64 = 512;
 
-/// Bytes that a client wants encrypted per period, at least: 1 MiB.
-pub const DEMAND_BYTES: u64 = 1 << 20;
+/// Bytes that a client wants encrypted per period: 384 KiB, a multiple of [`BATCH_BYTES`]. At one
+/// instruction per ns this takes some 35 ms: out of reach in a period of 10 ms, and less than half
+/// of one of 100 ms.
+pub const DEMAND_BYTES: u64 = 384 << 10;
+const _: () = assert!(DEMAND_BYTES % BATCH_BYTES == 0 && BATCH_BYTES % BLOCK_BYTES == 0);
 
 /// Largest input file, bytes: the 4 MiB that a client shares with the server in thesis 8.3.2.
 pub const MAX_INPUT_BYTES: u64 = 4 << 20;
 
-/// Bytes of a job over an input of `input_bytes`, which must not be 0: less than 2 MiB, or one
-/// pass over a longer input.
-pub const fn job_bytes(input_bytes: u64) -> u64 {
+/// Bytes of a lap over an input of `input_bytes`, which must not be 0: at least the demand of a
+/// period, less than twice that, or one copy of a longer input.
+pub const fn lap_bytes(input_bytes: u64) -> u64 {
     input_bytes * DEMAND_BYTES.div_ceil(input_bytes)
 }
 
-/// The initialisation vector of job `job` of the client with `badge`: the first counter block.
-pub fn initial_counter(badge: u64, job: u64) -> [u8; 16] {
+/// The initialisation vector of lap `lap` of the client with `badge`: the first counter block.
+pub fn initial_counter(badge: u64, lap: u64) -> [u8; 16] {
     let mut block = [0; 16];
     block[..4].copy_from_slice(&(badge as u32).to_be_bytes());
-    block[4..8].copy_from_slice(&(job as u32).to_be_bytes());
+    block[4..8].copy_from_slice(&(lap as u32).to_be_bytes());
     block
+}
+
+/// Bytes to ask for at `at`, a multiple of [`BATCH_BYTES`], in a lap of `lap_bytes`, to get
+/// `wanted` more: so many that the next request begins at a whole batch too, or at the next lap.
+pub const fn request_bytes(lap_bytes: u64, at: u64, wanted: u64) -> u64 {
+    let batches = wanted.next_multiple_of(BATCH_BYTES);
+    let left = lap_bytes - at;
+    if batches < left {
+        batches
+    } else {
+        left
+    }
 }
 
 #[cfg(test)]
@@ -43,24 +59,38 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_job_is_whole_passes_over_the_input() {
-        assert_eq!(job_bytes(1), DEMAND_BYTES);
-        assert_eq!(job_bytes(DEMAND_BYTES - 1), 2 * (DEMAND_BYTES - 1));
-        assert_eq!(job_bytes(DEMAND_BYTES), DEMAND_BYTES);
-        assert_eq!(job_bytes(MAX_INPUT_BYTES), MAX_INPUT_BYTES);
+    fn a_lap_is_whole_copies_of_the_input() {
+        assert_eq!(lap_bytes(1), DEMAND_BYTES);
+        assert_eq!(lap_bytes(DEMAND_BYTES - 1), 2 * (DEMAND_BYTES - 1));
+        assert_eq!(lap_bytes(DEMAND_BYTES), DEMAND_BYTES);
+        assert_eq!(lap_bytes(MAX_INPUT_BYTES), MAX_INPUT_BYTES);
         for input in [2, 7, 1000, 4096, 123_457, DEMAND_BYTES + 1] {
-            let job = job_bytes(input);
-            assert!(job % input == 0 && job >= DEMAND_BYTES, "{input}");
+            let lap = lap_bytes(input);
+            assert!(lap % input == 0 && lap >= DEMAND_BYTES, "{input}");
+        }
+    }
+
+    #[test]
+    fn requests_begin_at_whole_batches_and_end_with_the_lap() {
+        for lap in [DEMAND_BYTES, DEMAND_BYTES + 1, DEMAND_BYTES + 700] {
+            let mut at = 0;
+            while at < lap {
+                assert_eq!(at % BATCH_BYTES, 0);
+                let len = request_bytes(lap, at, 10_000);
+                assert!(len >= 10_000 || at + len == lap);
+                at += len;
+            }
+            assert_eq!(at, lap);
         }
     }
 
     #[test]
     fn no_two_streams_share_a_counter_block() {
-        // 2^64 blocks lie between two vectors: more than any job has.
+        // 2^64 blocks lie between two vectors: more than any lap has.
         let streams = [(1, 0), (1, 1), (2, 0), (2, 1)];
         let vectors: std::collections::BTreeSet<_> = streams
             .iter()
-            .map(|&(badge, job)| initial_counter(badge, job))
+            .map(|&(badge, lap)| initial_counter(badge, lap))
             .collect();
         assert_eq!(vectors.len(), streams.len());
         assert!(vectors.iter().all(|vector| vector[8..] == [0; 8]));

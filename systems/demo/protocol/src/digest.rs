@@ -32,7 +32,7 @@ impl Digest {
     }
 
     /// Adds bytes; a last piece shorter than a word is filled up with zeros, so only the end of
-    /// a job may be one.
+    /// a lap may be one.
     pub fn bytes(&mut self, bytes: &[u8]) {
         let mut words = bytes.chunks_exact(Self::WORD_BYTES);
         for word in &mut words {
@@ -44,12 +44,12 @@ impl Digest {
     }
 }
 
-/// At most eight bytes as a number.
+/// At most eight bytes as a number, filled up with zeros.
+#[inline(always)]
 fn little_endian(bytes: &[u8]) -> u64 {
-    bytes
-        .iter()
-        .rev()
-        .fold(0, |word, &byte| word << 8 | u64::from(byte))
+    let mut word = [0; Digest::WORD_BYTES];
+    word[..bytes.len()].copy_from_slice(bytes);
+    u64::from_le_bytes(word)
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ pub enum Tag {
     Control = 5,
     /// Which [`Actor`], then intervals of three words.
     Trace = 6,
-    /// The ciphertext of client A's first pass over the input.
+    /// The ciphertext of client A's first copy of the input.
     Ciphertext = 7,
     /// Nothing: the record is complete.
     End = 8,

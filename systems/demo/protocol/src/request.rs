@@ -11,9 +11,9 @@ pub struct Request {
     /// Chosen by the client, and returned: an answer with another ticket speaks of another
     /// request.
     pub ticket: u64,
-    /// Number of the job, which chooses the initialisation vector.
-    pub job: u64,
-    /// Offset in the job and in the buffers, bytes; a multiple of [`BLOCK_BYTES`].
+    /// Number of the lap, which chooses the initialisation vector.
+    pub lap: u64,
+    /// Offset in the lap and in the buffers, bytes; a multiple of [`BLOCK_BYTES`].
     pub from: u64,
     /// Bytes.
     pub len: u64,
@@ -32,13 +32,13 @@ pub enum Refusal {
 
 impl Request {
     pub const fn words(self) -> [u64; 4] {
-        [self.ticket, self.job, self.from, self.len]
+        [self.ticket, self.lap, self.from, self.len]
     }
 
-    pub const fn from_words([ticket, job, from, len]: [u64; 4]) -> Self {
+    pub const fn from_words([ticket, lap, from, len]: [u64; 4]) -> Self {
         Self {
             ticket,
-            job,
+            lap,
             from,
             len,
         }
@@ -128,7 +128,7 @@ mod tests {
 
     const REQUEST: Request = Request {
         ticket: 9,
-        job: 2,
+        lap: 2,
         from: 512,
         len: 1000,
     };

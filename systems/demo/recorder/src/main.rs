@@ -56,7 +56,7 @@ fn main(env: &'static Environment) -> Result<(), Error> {
     traced.send(&record, Actor::Handler, &server.handler_trace)?;
     traced.send(&record, Actor::Server, &server.server_trace)?;
     traced.send(&record, Actor::Burner, &burner.trace)?;
-    if let Some(memory) = env.find_memory("a.first-pass") {
+    if let Some(memory) = env.find_memory("a.first-copy") {
         record.memory(Tag::Ciphertext, memory, env.parameter("input-bytes"))?;
     }
     record.end()

@@ -92,7 +92,7 @@ impl Server {
         self.board.state.publish(state.words());
         self.tracer.begin(time::ticks(), badge);
 
-        let counter = initial_counter(badge, request.job);
+        let counter = initial_counter(badge, request.lap);
         let mut stream = Ctr128BE::from_core(ctr::CtrCore::inner_iv_init(
             self.cipher.clone(),
             &counter.into(),

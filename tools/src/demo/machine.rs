@@ -1,0 +1,151 @@
+//! Runs the points, each on a virtual machine of its own, as many at a time as the host has
+//! cores. Virtual time makes each machine's figures independent of the others and of the host.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Mutex;
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{bail, Context, Result};
+
+use crate::demo::analysis::Run;
+use crate::demo::description;
+use crate::demo::input::Input;
+use crate::demo::measurement::Measurement;
+use crate::demo::reference::Reference;
+use crate::demo::sweep::Point;
+use crate::kernel::{self, KernelOptions, Variant};
+use crate::qemu::{self, End};
+use crate::system::{self, Built};
+use crate::workspace;
+
+/// Virtual time: an instruction takes 2^0 ns, so the machine has one core of 1 GHz.
+const ICOUNT_SHIFT: u8 = 0;
+
+/// Longest that a machine may take, of the host's time: some ten times what a slow host needs.
+const TIMEOUT: Duration = Duration::from_secs(600);
+
+/// A system that can be run.
+struct Image {
+    built: Built,
+    /// Where its record will be.
+    record: PathBuf,
+}
+
+/// What all machines share.
+pub struct Bench<'i> {
+    input: &'i Input,
+    kernel: PathBuf,
+    /// Where images and records go.
+    folder: PathBuf,
+}
+
+impl<'i> Bench<'i> {
+    /// Builds the kernel.
+    pub fn prepare(input: &'i Input) -> Result<Self> {
+        let folder = workspace::target_dir().join("demo");
+        fs::create_dir_all(&folder)
+            .with_context(|| format!("cannot make the folder `{}`", folder.display()))?;
+        Ok(Self {
+            input,
+            kernel: kernel::build(&KernelOptions::new(Variant::Release))?,
+            folder,
+        })
+    }
+
+    /// Runs all points; returns their runs in the same order.
+    ///
+    /// # Errors
+    /// The first that occurs; machines that run are waited for, others are not started.
+    pub fn run_all(&self, points: &[Point]) -> Result<Vec<Run>> {
+        let images = self.build_all(points)?;
+        let workers = thread::available_parallelism().map_or(1, usize::from);
+        eprintln!(
+            "running {} machines, {} at a time",
+            points.len(),
+            workers.min(points.len())
+        );
+        let next = AtomicUsize::new(0);
+        let results = Mutex::new(Vec::new());
+        thread::scope(|scope| {
+            for _ in 0..workers.min(points.len()) {
+                scope.spawn(|| loop {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    let (Some(point), Some(image)) = (points.get(index), images.get(index)) else {
+                        break;
+                    };
+                    let result = self
+                        .run(point, image)
+                        .with_context(|| format!("the machine with {point}"));
+                    let mut results = results.lock().unwrap_or_else(|e| e.into_inner());
+                    match &result {
+                        Ok(run) => {
+                            let number = results.len() + 1;
+                            eprintln!("[{number:>2}/{}] {}", points.len(), run.progress());
+                        }
+                        Err(_) => next.store(points.len(), Ordering::Relaxed),
+                    }
+                    results.push(result);
+                });
+            }
+        });
+        let results = results.into_inner().unwrap_or_else(|e| e.into_inner());
+        let mut runs = results.into_iter().collect::<Result<Vec<_>>>()?;
+        runs.sort_by_key(|run| points.iter().position(|point| *point == run.point));
+        Ok(runs)
+    }
+
+    /// Builds the image of every point.
+    fn build_all(&self, points: &[Point]) -> Result<Vec<Image>> {
+        eprintln!("building {} systems", points.len());
+        points
+            .iter()
+            .map(|point| {
+                self.build(point)
+                    .with_context(|| format!("the system of {point}"))
+            })
+            .collect()
+    }
+
+    fn build(&self, point: &Point) -> Result<Image> {
+        let source = description::source(point, self.input)?;
+        let description = system::check(&source)?;
+        let path = self.folder.join(format!("{}.image", source.name));
+        Ok(Image {
+            built: system::build(&description, Some(&path))?,
+            record: self.folder.join(format!("{}.record", source.name)),
+        })
+    }
+
+    /// Runs one point to its end, and checks its ciphertexts.
+    fn run(&self, point: &Point, image: &Image) -> Result<Run> {
+        // No record of an earlier run may pass for this one's.
+        if image.record.exists() {
+            fs::remove_file(&image.record).context("cannot remove an old record")?;
+        }
+        let mut boot = image.built.boot(&self.kernel);
+        boot.machine.icount = Some(ICOUNT_SHIFT);
+        boot.timeout = Some(TIMEOUT);
+        image.built.output_to(&mut boot, &image.record)?;
+        let outcome = qemu::run(&boot)?;
+        let console = outcome.console.trim_end();
+        match outcome.end {
+            End::Guest(0) => {}
+            End::TimedOut => bail!(
+                "did not end within {} s; its console:\n{console}",
+                TIMEOUT.as_secs()
+            ),
+            _ => bail!(
+                "ended with status {}; its console:\n{console}",
+                outcome.status()
+            ),
+        }
+        let record = fs::read(&image.record).context("the machine left no record")?;
+        let measurement =
+            Measurement::decode(&record).with_context(|| format!("its console:\n{console}"))?;
+        let reference = Reference::new(&self.input.bytes, self.input.lap_bytes());
+        Ok(Run::new(*point, measurement, &reference))
+    }
+}
