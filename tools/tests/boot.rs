@@ -121,6 +121,18 @@ fn an_elf_file_for_another_machine_is_refused() {
 }
 
 #[test]
+fn a_32_bit_elf_file_is_refused() {
+    let mut file = executable(0x1000);
+    file[4] = 1; // ELFCLASS32
+    assert_refused(
+        "narrow",
+        &file,
+        128,
+        &["its ELF class is 0x1", "a 64-bit file"],
+    );
+}
+
+#[test]
 fn an_elf_file_that_is_cut_off_is_refused() {
     let file = executable(0x1000);
     assert_refused("cut", &file[..100], 128, &["must lie in the file"]);

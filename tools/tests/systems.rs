@@ -28,7 +28,8 @@ fn hello(old: &str, new: &str) -> Source {
     source
 }
 
-/// Builds and boots a system.
+/// Builds and boots a system; what is in the file `output` of the folder is its output, if it has
+/// one.
 fn run(name: &str, source: &Source, variant: Variant) -> Outcome {
     let description = system::check(source).unwrap_or_else(|report| panic!("{report}"));
     let image = folder(name).join(format!("{}.elf", variant.name()));
@@ -39,6 +40,11 @@ fn run(name: &str, source: &Source, variant: Variant) -> Outcome {
         ..built.boot(kernel)
     };
     boot.machine.icount = Some(0);
+    if built.output.is_some() {
+        built
+            .output_to(&mut boot, &folder(name).join("output"))
+            .unwrap();
+    }
     qemu::run(&boot).unwrap()
 }
 
@@ -69,6 +75,20 @@ fn the_example_runs_on_both_kernels() {
             &["HELLO FROM A FILE (14 letters changed)"],
         );
         assert_eq!(outcome.end, End::Guest(0), "{}", outcome.console);
+    }
+}
+
+#[test]
+fn what_is_described_is_what_components_get() {
+    let path = workspace().join("systems/described-tests/SYSTEM.toml");
+    let source = Source::read(&path).unwrap();
+    for variant in [Variant::Debug, Variant::Release] {
+        let outcome = run("described", &source, variant);
+        assert_eq!(outcome.end, End::Guest(0), "{}", outcome.console);
+        assert_says(&outcome.console, &["7 passed, 0 failed"]);
+        let expected: Vec<u8> = (0..64).flat_map(|_| 0..=255).collect();
+        let output = fs::read(folder("described").join("output")).unwrap();
+        assert!(output == expected, "{} bytes", output.len());
     }
 }
 
