@@ -258,6 +258,15 @@ impl Analysis {
         longest.max().unwrap_or(0)
     }
 
+    /// How long a rollback keeps the timeout handler busy, µs: the mean of all, and the longest.
+    pub fn rollback_us(&self) -> [f64; 2] {
+        let measurements = || self.runs.iter().map(|run| &run.measurement);
+        let count: u64 = measurements().flat_map(|m| m.rollbacks).sum();
+        let all: f64 = measurements().map(|m| m.us(m.handling[0])).sum();
+        let longest = measurements().map(|m| m.us(m.handling[1]));
+        [all / count.max(1) as f64, longest.fold(0.0, f64::max)]
+    }
+
     /// Of all points where the processor is the limit, percent of the maximum.
     pub fn worst_deviation(&self) -> f64 {
         self.runs

@@ -96,9 +96,14 @@ impl Measurement {
         Ok(())
     }
 
+    /// Ticks as µs.
+    pub fn us(&self, ticks: u64) -> f64 {
+        ticks as f64 / self.mhz as f64
+    }
+
     /// Length of the measured window, seconds of virtual time.
     pub fn window_seconds(&self) -> f64 {
-        (self.window[1] - self.window[0]) as f64 / (self.mhz as f64 * 1e6)
+        self.us(self.window[1] - self.window[0]) / 1e6
     }
 
     /// Bytes per second of virtual time, for A and B.

@@ -9,6 +9,7 @@ extern crate alloc;
 
 mod plant;
 
+use core::convert::Infallible;
 use core::sync::atomic::Ordering::Relaxed;
 
 use demo_protocol::board::{Board, ControlBoard, MAX_RELEASES};
@@ -26,7 +27,7 @@ const PIT_COMMAND: u16 = 0x43;
 /// Channel 0 interrupts once when a count ends; no count is given.
 const PIT_ONE_SHOT_WITHOUT_COUNT: u8 = 0b0011_0000;
 
-fn main(env: &'static Environment) -> Result<(), HpetError> {
+fn main(env: &'static Environment) -> Result<Infallible, HpetError> {
     let tsc = env.tsc().expect("the kernel reports the clock's frequency");
     let board = env.memory("control.board");
     // SAFETY: the system maps it writable for this component alone.
@@ -66,7 +67,10 @@ fn main(env: &'static Environment) -> Result<(), HpetError> {
         }
     }
     end.signal();
-    Ok(())
+    // The end of this component would be the system's, and the recorder is still to come.
+    loop {
+        timer.notification().wait();
+    }
 }
 
 /// Converts times of the HPET exactly enough for responses: the runtime's conversions are in µs.

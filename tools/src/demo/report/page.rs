@@ -21,7 +21,7 @@ th { font-weight: 600; border-bottom: 1px solid #888; } .first { border-left: 1p
 .verdict { padding: 0.7em 1em; border-radius: 6px; white-space: pre-line; }
 .good { background: #e7f4e8; } .bad { background: #fbe9e7; } td.off { background: #f6b9b0; }
 .demand { color: #777; } code, pre { font-size: 14px; background: #f5f5f5; } pre { padding: 0.7em; overflow-x: auto; }
-.key i { display: inline-block; width: 0.9em; height: 0.9em; margin: 0 0.3em 0 0.9em; vertical-align: -0.1em; }
+.key i { display: inline-block; width: 0.9em; height: 0.9em; margin: 0 0.4em 0 1.2em; vertical-align: -0.1em; }
 ";
 
 /// The whole page.
@@ -98,7 +98,7 @@ fn throughput_section(analysis: &Analysis) -> Result<Markup> {
     }
     Ok(html! {
         p {
-            "The ideal line: a client's throughput is proportional to its budget, until it gets what "
+            "This is Figure 8.6 of Lyons' thesis. The ideal line: a client's throughput is proportional to its budget, until it gets what "
             "it wants (" (DEMAND_BYTES / 1024) " KiB per period; then it "
             "sleeps until the next one). Where both budgets, with HIGH's time, exceed the processor, "
             "both shrink in the same proportion. A client with all of the period is the exception: "
@@ -190,11 +190,10 @@ fn responses_section(analysis: &Analysis) -> Result<Markup> {
 
 fn timeline_section(analysis: &Analysis) -> Result<Markup> {
     let mut sections = Vec::new();
-    for run in analysis
-        .runs()
-        .iter()
-        .filter(|run| run.point.shows_timeline)
-    {
+    let by_period = PERIODS_US
+        .into_iter()
+        .flat_map(|period| analysis.runs_of(period));
+    for run in by_period.filter(|run| run.point.shows_timeline) {
         let [a, b] = run.point.percents();
         let chart = timeline::chart(run)?;
         sections.push(html! {
@@ -202,17 +201,28 @@ fn timeline_section(analysis: &Analysis) -> Result<Markup> {
             (PreEscaped(chart))
         });
     }
-    let [a, b] = throughput::COLOURS.map(|colour| {
-        let plotters::style::RGBColor(red, green, blue) = colour;
-        format!("background: rgb({red},{green},{blue})")
-    });
+    let [colour_a, colour_b] = throughput::COLOURS;
+    let [a, b, own] = [colour_a, colour_b, timeline::OWN_COLOUR].map(
+        |plotters::style::RGBColor(red, green, blue)| {
+            format!("background: rgb({red},{green},{blue})")
+        },
+    );
+    let [mean_us, longest_us] = analysis.rollback_us();
     Ok(html! {
+        p {
+            "The last period of the measured window. Rows are threads, by priority; colours say whose "
+            "scheduling context they ran on. The server has none of its own."
+        }
         p.key {
-            "One period of the clients. Rows are threads, by priority; colours say whose scheduling "
-            "context they ran on:" i style=(a) {} "A's" i style=(b) {} "B's"
-            i style="background: #555" {} "their own. The server has none."
+            i style=(a) {} "A's" i style=(b) {} "B's" i style=(own) {} "their own"
         }
         @for section in sections { (section) }
+        p {
+            "A budget that is used in pieces, because HIGH came between, comes back in pieces. Where "
+            "a piece ends, the server is rolled back even if the client's next piece is there already: "
+            "the client asks again at once. A rollback keeps the handler busy for "
+            (format!("{mean_us:.1} µs, and for {longest_us:.1} µs at most")) "."
+        }
     })
 }
 

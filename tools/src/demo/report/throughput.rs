@@ -9,6 +9,9 @@ use crate::demo::report::{CHART_HEIGHT, CHART_WIDTH};
 /// Colours of A and B, here and in the timeline.
 pub const COLOURS: [RGBColor; 2] = [RGBColor(0x1f, 0x6f, 0xb4), RGBColor(0xd9, 0x5f, 0x0e)];
 
+/// Radii of A's and B's points, pixels: where they meet, both are seen.
+const RADII: [i32; 2] = [6, 3];
+
 /// Points of the ideal line per percent of the period.
 const RESOLUTION: u32 = 5;
 
@@ -62,12 +65,12 @@ fn draw<B: DrawingBackend>(
         let points = analysis.runs_of(period_us).map(|run| {
             let throughput = analysis.compare(run)[client].throughput;
             let percent = run.point.percent_a as f64;
-            Circle::new((percent, mib(throughput)), 4, colour.filled())
+            Circle::new((percent, mib(throughput)), RADII[client], colour.filled())
         });
         chart
             .draw_series(points)?
             .label(format!("{} measured", CLIENTS[client]))
-            .legend(move |(x, y)| Circle::new((x + 9, y), 4, colour.filled()));
+            .legend(move |(x, y)| Circle::new((x + 9, y), RADII[client], colour.filled()));
     }
     chart
         .configure_series_labels()

@@ -15,7 +15,7 @@ const HEIGHT: u32 = 290;
 const LEAST_WIDTH: f64 = 1.5;
 
 /// Colour of who runs on a scheduling context of its own and is no client.
-const OWN_COLOUR: RGBColor = RGBColor(0x55, 0x55, 0x55);
+pub const OWN_COLOUR: RGBColor = RGBColor(0x55, 0x55, 0x55);
 
 /// A stretch of time in which somebody ran, ns from the beginning of the timeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
