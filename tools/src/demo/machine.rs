@@ -1,8 +1,8 @@
 //! Runs the points, each on a virtual machine of its own, as many at a time as the host has
 //! cores. Virtual time makes each machine's figures independent of the others and of the host.
 
-use std::fs;
-use std::path::PathBuf;
+use std::fs::{self, File, TryLockError};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Mutex;
 use std::thread;
@@ -40,16 +40,20 @@ pub struct Bench<'i> {
     kernel: PathBuf,
     /// Where images and records go.
     folder: PathBuf,
+    /// Keeps other demos out of the folder.
+    _lock: File,
 }
 
 impl<'i> Bench<'i> {
-    /// Builds the kernel.
+    /// Builds the kernel. Waits for another demo of this checkout to end.
     pub fn prepare(input: &'i Input) -> Result<Self> {
         let folder = workspace::target_dir().join("demo");
         fs::create_dir_all(&folder)
             .with_context(|| format!("cannot make the folder `{}`", folder.display()))?;
+        let lock = lock(&folder.join("lock")).context("cannot keep other demos out")?;
         Ok(Self {
             input,
+            _lock: lock,
             kernel: kernel::build(&KernelOptions::new(Variant::Release))?,
             folder,
         })
@@ -148,4 +152,18 @@ impl<'i> Bench<'i> {
         let reference = Reference::new(&self.input.bytes, self.input.lap_bytes());
         Ok(Run::new(*point, measurement, &reference))
     }
+}
+
+/// Holds the lock file at `path` until the result is dropped.
+fn lock(path: &Path) -> Result<File> {
+    let file = File::create(path)?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            eprintln!("waiting for another demo to end");
+            file.lock()?;
+        }
+        Err(TryLockError::Error(error)) => return Err(error.into()),
+    }
+    Ok(file)
 }
