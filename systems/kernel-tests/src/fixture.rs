@@ -20,6 +20,7 @@ pub const FULL: SchedParams = SchedParams::new(5_000, 5_000);
 
 /// Most time that any kernel path may take: the published worst case of the ABI, µs.
 pub const KERNEL_PATH_US: u64 = sandglass::abi::sched::KERNEL_WCET_US;
+use crate::watchdog;
 
 core::arch::global_asm!(
     // The endpoint is in rdi: an empty message, blocking.
@@ -75,6 +76,7 @@ impl Fixture {
             process,
         };
         fixture.start_idler()?;
+        watchdog::start(&mut fixture)?;
         Ok(fixture)
     }
 
@@ -96,7 +98,9 @@ impl Fixture {
     /// Runs `tests`, each under `module::name`.
     pub fn run(&mut self, suite: &mut Suite, module: &str, tests: &[(&str, Test)]) {
         for (name, test) in tests {
-            suite.run(&alloc::format!("{module}::{name}"), || test(self));
+            let name = alloc::format!("{module}::{name}");
+            watchdog::begin(&name);
+            suite.run(&name, || test(self));
             self.clear();
         }
     }

@@ -22,6 +22,7 @@ mod run_log;
 mod scheduling;
 mod timeouts;
 mod transfer;
+mod watchdog;
 
 use fixture::Fixture;
 use sandglass::testing::Suite;
