@@ -41,7 +41,7 @@ const FILES: [&str; 5] = [
 #[test]
 fn the_demo_succeeds_and_repeats_to_the_last_figure() {
     // Neither whole blocks of the cipher nor whole words.
-    let input: Vec<u8> = (0..10_003u32).map(|i| (i * i >> 3) as u8).collect();
+    let input: Vec<u8> = (0..10_003u32).map(|i| ((i * i) >> 3) as u8).collect();
     let (first, first_report) = demo("first", &input);
     assert!(
         first.status.success(),
