@@ -5,19 +5,18 @@ use sandglass_abi::syscall::Syscall;
 
 use crate::arch::{is_canonical, MessageRegister};
 use crate::cap::lookup::{self, LookupFailure};
-use crate::cap::{Capability, Slot};
+use crate::cap::Capability;
 use crate::event;
-use crate::ipc::caps::{self, ExtraCaps};
+use crate::ipc::caps;
 use crate::ipc::endpoint::Manner;
 use crate::ipc::fault::{self, Fault};
 use crate::ipc::message::Reader;
 use crate::ipc::{endpoint, notification, reply};
 use crate::mem::Ref;
-use crate::object::endpoint::State as EndpointState;
 use crate::object::error::Error;
 use crate::object::reply::Reply;
-use crate::object::tcb::{self, State, Tcb};
-use crate::object::{self, debug, Invocation, Outcome};
+use crate::object::tcb::{self, Progress, State, Tcb};
+use crate::object::{self, debug, Invocation, Operation, Outcome};
 use crate::time::account::{self, Budget};
 use crate::Kernel;
 
@@ -77,7 +76,7 @@ pub fn handle(k: &mut Kernel) -> bool {
         return true;
     };
     let number = caller.at(k).context().syscall_number();
-    let call = Syscall::from_raw(number).filter(|call| debug::AVAILABLE || !call.is_debug());
+    let call = Syscall::from_raw(number).filter(|&call| !call.is_debug() || debug::has(call));
     if let Some(call) = call.filter(|call| call.is_debug()) {
         debug::syscall(k, caller, call);
         return false;
@@ -154,6 +153,7 @@ fn phases(call: Syscall) -> (Option<(Target, Send)>, Option<Receive>) {
 fn perform(k: &mut Kernel, caller: Ref<Tcb>, call: Syscall) {
     let context = caller.at(k).context();
     let (cap, reply_cap) = (context.cap_register(), context.reply_register());
+    let begun = caller.at(k).take_progress();
     let (sends, receives) = phases(call);
     if let Some((target, send)) = sends {
         let cptr = match target {
@@ -161,7 +161,7 @@ fn perform(k: &mut Kernel, caller: Ref<Tcb>, call: Syscall) {
             Target::Reply => reply_cap,
             Target::Destination => context.destination_register(),
         };
-        if invoke(k, caller, cptr, send) == Phase::Abandoned {
+        if invoke(k, caller, cptr, send, begun) == Phase::Abandoned {
             return;
         }
     }
@@ -189,7 +189,13 @@ fn set_tls_base(k: &Kernel, caller: Ref<Tcb>) {
 /// The invocation phase: the message of `caller` goes to the capability at `cptr`
 /// (01, section 5.1).
 #[inline(always)]
-fn invoke(k: &mut Kernel, caller: Ref<Tcb>, cptr: u64, send: Send) -> Phase {
+fn invoke(
+    k: &mut Kernel,
+    caller: Ref<Tcb>,
+    cptr: u64,
+    send: Send,
+    begun: Option<Progress>,
+) -> Phase {
     let slot = match lookup::slot(k, tcb::cspace(k, caller), cptr) {
         Ok(slot) => slot,
         Err(failure) => {
@@ -211,7 +217,7 @@ fn invoke(k: &mut Kernel, caller: Ref<Tcb>, cptr: u64, send: Send) -> Phase {
     };
     let cap = slot.at(k).cap();
     if let Some(cap) = cap.endpoint() {
-        if !cap.rights.write() || cap.object.at(k).state() == EndpointState::Dying {
+        if !cap.rights.write() || !cap.object.at(k).admits() {
             return refuse(k, caller, send, Error::InvalidCapability(0));
         }
         endpoint::send(k, caller, cap, send.manner);
@@ -222,35 +228,33 @@ fn invoke(k: &mut Kernel, caller: Ref<Tcb>, cptr: u64, send: Send) -> Phase {
         return succeed(k, caller, send);
     }
     if let Some(cap) = cap.notification() {
-        if !cap.rights.write() {
+        if !cap.rights.write() || !cap.object.at(k).admits() {
             return refuse(k, caller, send, Error::InvalidCapability(0));
         }
         notification::signal(k, cap.object, cap.badge);
         return succeed(k, caller, send);
     }
-    invoke_object(k, caller, slot, cap, extra, info.label(), send)
-}
-
-/// The invocation of an object that the kernel implements: decode, then commit.
-fn invoke_object(
-    k: &mut Kernel,
-    caller: Ref<Tcb>,
-    slot: Ref<Slot>,
-    cap: Capability,
-    extra: ExtraCaps,
-    label: u64,
-    send: Send,
-) -> Phase {
     let decoded = object::decode(&Invocation {
         k,
         caller,
         slot,
         cap,
-        label,
+        label: info.label(),
         message: Reader::new(k, caller),
         extra,
+        begun,
         first_phase: send.first_phase,
     });
+    perform_operation(k, caller, send, decoded)
+}
+
+/// The commit of an invocation of an object that the kernel implements.
+fn perform_operation(
+    k: &mut Kernel,
+    caller: Ref<Tcb>,
+    send: Send,
+    decoded: Result<Operation, Error>,
+) -> Phase {
     let operation = match decoded {
         Ok(operation) => operation,
         Err(error) => return refuse(k, caller, send, error),
@@ -273,7 +277,10 @@ fn invoke_object(
             Phase::Over
         }
         Outcome::Answered => Phase::Over,
-        Outcome::Preempted => {
+        Outcome::Preempted(progress) => {
+            if let Some(progress) = progress {
+                caller.at(k).leave_progress(progress);
+            }
             if let Budget::Exhausted(expiry) = account::preempted(k) {
                 event::expire(k, expiry);
             }
@@ -316,7 +323,7 @@ fn receive(k: &Kernel, caller: Ref<Tcb>, cptr: u64, reply_cptr: Option<u64>, blo
         Err(failure) => return cap_fault(k, caller, cptr, true, failure),
     };
     if let Some(cap) = cap.endpoint() {
-        if !cap.rights.read() || cap.object.at(k).state() == EndpointState::Dying {
+        if !cap.rights.read() || !cap.object.at(k).admits() {
             return cap_fault(k, caller, cptr, true, UNUSABLE);
         }
         let offered = match reply_cptr.map(|cptr| (cptr, find_reply(k, space, cptr))) {
@@ -327,7 +334,8 @@ fn receive(k: &Kernel, caller: Ref<Tcb>, cptr: u64, reply_cptr: Option<u64>, blo
         endpoint::receive(k, caller, cap.object, offered, blocking);
     } else if let Some(cap) = cap.notification() {
         let bound = cap.object.at(k).thread();
-        if !cap.rights.read() || bound.is_some_and(|bound| bound != caller) {
+        let taken = bound.is_some_and(|bound| bound != caller);
+        if !cap.rights.read() || taken || !cap.object.at(k).admits() {
             return cap_fault(k, caller, cptr, true, UNUSABLE);
         }
         notification::wait(k, caller, cap.object, blocking);

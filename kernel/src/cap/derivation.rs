@@ -256,8 +256,8 @@ fn clear(slot: &Slot) {
     slot.set_flags(Flags::NONE);
 }
 
-/// The first child of `parent` if the derivation list is consistent around `slot`: both
-/// neighbours name it. Checked by the debug kernel for the slots that an event touched.
+/// Whether the derivation list is consistent around `slot`: both neighbours name it. Checked by the
+/// debug kernel for the slots that an event touched.
 pub fn is_consistent(k: &Kernel, slot: Ref<Slot>) -> bool {
     let here = slot.at(k);
     let prev = here

@@ -70,7 +70,7 @@ impl Slot {
 
     /// Changes the capability in place: its position and flags stay.
     #[inline(always)]
-    pub fn set_cap(&self, cap: Capability) {
+    pub(crate) fn set_cap(&self, cap: Capability) {
         self.word.set(cap.word());
         self.data.set(cap.data());
     }
@@ -81,7 +81,7 @@ impl Slot {
     }
 
     /// Sets the watermark, in bytes, of the untyped memory that the slot holds.
-    pub fn set_watermark(&self, watermark: u64) {
+    pub(crate) fn set_watermark(&self, watermark: u64) {
         self.data.set(watermark);
     }
 

@@ -26,7 +26,7 @@ pub fn rank(k: &Kernel, thread: Ref<Tcb>) -> u64 {
     u64::from(u8::MAX - thread.at(k).priority())
 }
 
-/// `thread` sends its message, or its pending fault, through `cap`.
+/// `sender` sends its message, or its pending fault, through `cap`, whose endpoint admits it.
 #[inline(always)]
 pub fn send(k: &Kernel, sender: Ref<Tcb>, cap: EndpointCap, manner: Manner) {
     let endpoint = cap.object.at(k);
@@ -51,7 +51,7 @@ pub fn send(k: &Kernel, sender: Ref<Tcb>, cap: EndpointCap, manner: Manner) {
             endpoint.expect_senders(true);
             endpoint.queue().insert(k, sender, rank(k, sender));
         }
-        EndpointState::Idle | EndpointState::Senders | EndpointState::Dying => {}
+        EndpointState::Idle | EndpointState::Senders => {}
     }
 }
 
@@ -116,7 +116,8 @@ fn expect_reply(
     }
 }
 
-/// `receiver`, the current thread, receives at `endpoint`, offering a reply object or none.
+/// `receiver`, the current thread, receives at `endpoint`, which admits it, offering a reply object
+/// or none.
 #[inline(always)]
 pub fn receive(
     k: &Kernel,
@@ -157,7 +158,7 @@ pub fn receive(
             object.expect_senders(false);
             object.queue().insert(k, receiver, rank(k, receiver));
         }
-        EndpointState::Idle | EndpointState::Receivers | EndpointState::Dying => {
+        EndpointState::Idle | EndpointState::Receivers => {
             receiver.at(k).context().set_badge(0);
         }
     }

@@ -7,8 +7,8 @@ use super::endpoint::{self, Manner};
 use super::message::{Reader, Writer};
 use crate::arch::Transfer;
 use crate::cap::lookup::LookupFailure;
-use crate::mem::{self, Ref};
-use crate::object::tcb::{State, Tcb, TcbSlot};
+use crate::mem::Ref;
+use crate::object::tcb::{self, State, Tcb, TcbSlot};
 use crate::time::{account, schedule};
 use crate::Kernel;
 
@@ -68,8 +68,7 @@ pub fn raise_timeout(k: &Kernel, thread: Ref<Tcb>) {
 }
 
 fn tell_handler(k: &Kernel, thread: Ref<Tcb>, slot: TcbSlot, fault: Fault, can_donate: bool) {
-    let handler = mem::tcb_slot(thread, slot).at(k).cap().endpoint();
-    match handler {
+    match tcb::handler(k, thread, slot) {
         Some(handler) => {
             thread.at(k).set_fault(Some(fault));
             let manner = Manner {
@@ -184,7 +183,6 @@ pub fn apply_reply(k: &Kernel, sender: Ref<Tcb>, thread: Ref<Tcb>, fault: Fault)
         Fault::Timeout { .. } => Transfer::TimeoutReply,
     };
     let reply = Reader::new(k, sender);
-    thread.at(k).set_progress(None);
     for i in 0..reply.length().min(order.len()) {
         thread.at(k).context().transfer_set(order, i, reply.word(i));
     }

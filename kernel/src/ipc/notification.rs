@@ -14,7 +14,7 @@ pub fn signal(k: &Kernel, notification: Ref<Notification>, badge: u64) {
     let object = notification.at(k);
     if object.is_active() {
         object.add_pending(badge);
-    } else if object.is_dying() {
+    } else if !object.admits() {
         // It is being emptied: who waits will be restarted, and nobody will wait again.
     } else if let Some(waiter) = object.queue().first() {
         object.queue().remove(k, waiter);
@@ -59,7 +59,7 @@ pub fn wait(k: &Kernel, waiter: Ref<Tcb>, notification: Ref<Notification>, block
     if take(k, waiter, notification) {
         return;
     }
-    if !blocking || notification.at(k).is_dying() {
+    if !blocking {
         waiter.at(k).context().set_badge(0);
         return;
     }

@@ -6,10 +6,10 @@ use crate::cap::ReplyCap;
 use crate::mem::Ref;
 use crate::object::reply::{Above, Reply};
 use crate::object::sched_context::SchedContext;
-use crate::object::tcb::{State, Tcb, TcbSlot};
+use crate::object::tcb::{self, State, Tcb, TcbSlot};
 use crate::time::refills::Refills;
 use crate::time::{context, schedule};
-use crate::{mem, Kernel};
+use crate::Kernel;
 
 /// `caller` waits for a reply through `reply`; a passive `callee` gets its context, if it may
 /// (04, section 7.2).
@@ -137,11 +137,7 @@ fn go_on(k: &Kernel, caller: Ref<Tcb>, after_timeout: bool) {
     let refills = Refills::of(k, handle);
     if refills.ready() && refills.sufficient(0) {
         schedule::candidate(k, caller);
-    } else if !after_timeout
-        && !mem::tcb_slot(caller, TcbSlot::TimeoutHandler)
-            .at(k)
-            .is_empty()
-    {
+    } else if !after_timeout && tcb::handler(k, caller, TcbSlot::TimeoutHandler).is_some() {
         fault::raise_timeout(k, caller);
     } else {
         schedule::postpone(k, handle);

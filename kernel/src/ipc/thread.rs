@@ -11,6 +11,7 @@ use crate::Kernel;
 /// context that it lent is not returned.
 pub fn cancel_ipc(k: &Kernel, thread: Ref<Tcb>) {
     let tcb = thread.at(k);
+    tcb.set_fault(None);
     match tcb.state() {
         State::Inactive | State::Running | State::Restart => return,
         State::BlockedOnSend { endpoint, .. } => endpoint.at(k).queue().remove(k, thread),
@@ -25,7 +26,6 @@ pub fn cancel_ipc(k: &Kernel, thread: Ref<Tcb>) {
             notification.at(k).queue().remove(k, thread);
         }
     }
-    tcb.set_fault(None);
     tcb.set_state(State::Inactive);
 }
 
@@ -37,7 +37,6 @@ pub fn suspend(k: &Kernel, thread: Ref<Tcb>) {
         tcb.context().hold();
     }
     cancel_yield(k, thread);
-    tcb.set_progress(None);
     tcb.set_state(State::Inactive);
     schedule::unqueue(k, thread);
     schedule::stopped(k, thread);

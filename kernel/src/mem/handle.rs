@@ -23,6 +23,12 @@ impl<T> Ref<T> {
     /// The object in this machine's memory.
     #[inline(always)]
     pub fn at(self, k: &Kernel) -> &T {
+        // On a host there are many machines: a handle of a larger one must not reach outside.
+        #[cfg(not(target_os = "none"))]
+        assert!(
+            self.address.get() < k.machine.memory_bytes(),
+            "a handle of another machine"
+        );
         // SAFETY: a `Ref` is minted only for memory below the machine's end that holds an
         // initialised `T` (module invariant), aligned as the ABI aligns objects. Its fields are
         // `Cell`s and the kernel is not `Sync`, so shared borrows may coexist; the memory is

@@ -11,6 +11,10 @@
 //!   none survives reclamation of the memory, because reclaiming takes `&mut Kernel`.
 //! * User memory is only read and written by raw copies of words ([`user`]).
 //!
+//! What these rest on outside of this room: `cap/` keeps each capability's memory to itself (it
+//! copies words only by derivation and lowers the watermark of untyped memory never), and calls
+//! [`region::reclaim`] only through Retype, for memory without children.
+//!
 //! That a stored handle is not stale is the deletion invariant: the last capability to an object
 //! goes only after every field that names the object has been cleared.
 
@@ -27,7 +31,7 @@ pub mod user;
 
 pub use address::PhysAddr;
 pub use handle::Ref;
-pub use objects::{refill, refill_capacity, tcb_slot, Span};
+pub use objects::{refill, refill_capacity, tcb_slot, Shapeless, Span};
 pub use packed::Packed;
 pub use paging::{table, Child, Table};
 pub use ram::Ram;

@@ -45,6 +45,15 @@ objects!(
     AsidPool,
 );
 
+/// Objects that are nothing but their type, so that a value of it says all that there is to say:
+/// other than CNodes and scheduling contexts, whose size is their shape.
+pub trait Shapeless: Object {}
+
+impl Shapeless for Endpoint {}
+impl Shapeless for Notification {}
+impl Shapeless for Reply {}
+impl Shapeless for Tcb {}
+
 /// The capability slots of a CNode, a TCB or a zombie: a handle to the first and their number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Span {

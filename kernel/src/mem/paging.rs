@@ -43,10 +43,9 @@ impl Table {
                     .base()
                     .wrapping_add(address as usize)
                     .cast::<Table>();
-                // SAFETY: only `set_table` writes entries that decode as tables, from a handle;
-                // they are removed before the last capability to that table goes. Users cannot
-                // write them: typed memory is never handed out as a frame. Kernel entries are
-                // never followed, since user addresses are below the upper half.
+                // SAFETY: only `set_table` writes entries that decode as tables, at any level, from
+                // a handle; they are removed before the last capability to that table goes. Users
+                // cannot write them: typed memory is never handed out as a frame.
                 Child::Table(unsafe { &*table })
             }
         }
@@ -79,7 +78,7 @@ impl Table {
     }
 
     /// Sets the entry in which a root table holds the kernel.
-    pub fn set_kernel_entry(&self, entry: u64) {
+    pub(super) fn set_kernel_entry(&self, entry: u64) {
         self.entry(pte::ENTRIES - 1).set(entry);
     }
 

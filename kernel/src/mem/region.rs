@@ -5,7 +5,7 @@
 //! regions come from untyped memory ([`carve`]), which hands out each byte at most once between
 //! two resets; at boot they come from memory that the machine vouches for ([`Region::claim`]).
 
-use super::{DataKind, Object, ObjectKind, PhysAddr, Ref, Table, Tagged};
+use super::{DataKind, Object, ObjectKind, PhysAddr, Ref, Shapeless, Table, Tagged};
 use crate::arch::Platform;
 use crate::cap::Slot;
 use crate::object::asid::AsidPool;
@@ -94,7 +94,7 @@ impl Region {
     }
 
     /// Places an object. `None`, and the region is lost, if it does not fit or is a device's.
-    pub fn into_object<T: Object>(self, k: &mut Kernel, value: T) -> Option<Tagged> {
+    pub fn into_object<T: Shapeless>(self, k: &mut Kernel, value: T) -> Option<Tagged> {
         Some(Tagged::object(self.place(k, value)?, 0))
     }
 

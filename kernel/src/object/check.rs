@@ -29,6 +29,7 @@ pub fn touched(k: &Kernel, before: Option<Ref<Tcb>>) {
     }
     if let Some(next) = next {
         let tcb = next.at(k);
+        require(k, tcb.fault().is_none(), "the next thread's fault");
         require(k, tcb.is_runnable(), "the next thread's state");
         require(k, tcb.place() == Place::None, "the next thread's place");
         require(k, tcb.sched_context() == k.core().context(), "who pays");

@@ -5,10 +5,11 @@ use sandglass_abi::invocation as label;
 use super::deletion::{self, Preemption};
 use super::error::Error;
 use super::tcb::{Progress, State, Tcb};
-use super::{source_slot, target_slot, Invocation, Outcome};
+use super::{source_slot, target_slot, vspace, Invocation, Outcome};
 use crate::cap::lookup::LookupFailure;
 use crate::cap::{derivation, Capability, Rights, Slot};
 use crate::ipc::thread;
+use crate::mem::queue::Key;
 use crate::mem::Ref;
 use crate::object::endpoint::{Endpoint, State as EndpointState};
 use crate::time::schedule;
@@ -32,10 +33,7 @@ impl CNode {
 pub enum Operation {
     Revoke(Ref<Slot>),
     Delete(Ref<Slot>),
-    CancelBadgedSends {
-        endpoint: Ref<Endpoint>,
-        badge: u64,
-    },
+    CancelBadgedSends(Cancel),
     /// Copy and Mint.
     Insert {
         source: Ref<Slot>,
@@ -57,6 +55,23 @@ pub enum Operation {
     },
 }
 
+/// A checked CancelBadgedSends.
+#[derive(Clone, Copy)]
+pub struct Cancel {
+    endpoint: Ref<Endpoint>,
+    badge: u64,
+    /// How far a preempted execution of this very call has come.
+    begun: Option<Begun>,
+}
+
+/// A cancellation goes on behind the last sender that it looked at, and leaves alone those that
+/// came after it first began.
+#[derive(Clone, Copy)]
+struct Begun {
+    at: Key,
+    until: u64,
+}
+
 /// Checks an invocation of a CNode.
 pub fn decode(call: &Invocation) -> Result<Operation, Error> {
     if !(label::CNODE_REVOKE..=label::CNODE_ROTATE).contains(&call.label) {
@@ -74,13 +89,23 @@ pub fn decode(call: &Invocation) -> Result<Operation, Error> {
 }
 
 fn decode_cancel(call: &Invocation, target: Ref<Slot>) -> Result<Operation, Error> {
-    match target.at(call.k).cap().endpoint() {
-        Some(cap) if cap.rights == Rights::ALL => Ok(Operation::CancelBadgedSends {
-            endpoint: cap.object,
-            badge: cap.badge,
-        }),
-        _ => Err(Error::IllegalOperation),
-    }
+    let cap = target.at(call.k).cap().endpoint();
+    let cap = cap.filter(|cap| cap.rights == Rights::ALL);
+    let cap = cap.ok_or(Error::IllegalOperation)?;
+    let begun = match call.begun {
+        Some(Progress::CancelBadgedSends {
+            endpoint,
+            badge,
+            at,
+            until,
+        }) if endpoint == cap.object.address() && badge == cap.badge => Some(Begun { at, until }),
+        _ => None,
+    };
+    Ok(Operation::CancelBadgedSends(Cancel {
+        endpoint: cap.object,
+        badge: cap.badge,
+        begun,
+    }))
 }
 
 /// Copy, Mint, Move and Mutate.
@@ -195,13 +220,11 @@ pub fn with_data(cap: Capability, data: u64) -> Option<Capability> {
 }
 
 /// Performs a checked invocation of a CNode.
-pub fn commit(k: &Kernel, caller: Ref<Tcb>, operation: Operation) -> Outcome {
+pub fn commit(k: &Kernel, operation: Operation) -> Outcome {
     match operation {
-        Operation::Revoke(slot) => outcome(deletion::revoke(k, slot)),
-        Operation::Delete(slot) => outcome(deletion::delete(k, slot)),
-        Operation::CancelBadgedSends { endpoint, badge } => {
-            outcome(cancel_badged_sends(k, caller, endpoint, badge))
-        }
+        Operation::Revoke(slot) => outcome(k, deletion::revoke(k, slot)),
+        Operation::Delete(slot) => outcome(k, deletion::delete(k, slot)),
+        Operation::CancelBadgedSends(cancel) => cancel_badged_sends(k, cancel),
         Operation::Insert {
             source,
             target,
@@ -236,38 +259,30 @@ pub fn commit(k: &Kernel, caller: Ref<Tcb>, operation: Operation) -> Outcome {
     }
 }
 
-fn outcome(progress: deletion::Progress) -> Outcome {
+/// Deletion may have taken the address space of the running thread away.
+fn outcome(k: &Kernel, progress: deletion::Progress) -> Outcome {
+    vspace::revoked(k);
     match progress {
         deletion::Progress::Done => Outcome::Done,
-        deletion::Progress::Preempted => Outcome::Preempted,
+        deletion::Progress::Preempted => Outcome::Preempted(None),
     }
 }
 
-/// Restarts every queued sender with `badge` (02, section 7.4). Each step looks at one sender, in
-/// the order of the queue; a restarted call goes on behind the last one that it looked at, and
-/// leaves alone those that came after it first began.
-fn cancel_badged_sends(
-    k: &Kernel,
-    caller: Ref<Tcb>,
-    handle: Ref<Endpoint>,
-    badge: u64,
-) -> deletion::Progress {
+/// Restarts every queued sender with the badge (02, section 7.4). Each step looks at one sender,
+/// in the order of the queue.
+fn cancel_badged_sends(k: &Kernel, cancel: Cancel) -> Outcome {
+    let Cancel {
+        endpoint: handle,
+        badge,
+        begun,
+    } = cancel;
     let endpoint = handle.at(k);
-    let begun = caller.at(k).progress();
-    caller.at(k).set_progress(None);
     if badge == 0 || endpoint.state() != EndpointState::Senders {
-        return deletion::Progress::Done;
+        return Outcome::Done;
     }
     let (mut next, until) = match begun {
-        Some(Progress::CancelBadgedSends {
-            endpoint: which,
-            badge: whose,
-            at,
-            until,
-        }) if which == handle.address() && whose == badge => {
-            (endpoint.queue().first_after(k, at), until)
-        }
-        _ => (endpoint.queue().first(), k.next_sequence()),
+        Some(begun) => (endpoint.queue().first_after(k, begun.at), begun.until),
+        None => (endpoint.queue().first(), k.next_sequence()),
     };
     let mut preemption = Preemption::new();
     // Ends: each step goes to a greater key, and nobody is queued while this runs.
@@ -279,20 +294,17 @@ fn cancel_badged_sends(
         }
         next = endpoint.queue().first_after(k, at);
         if next.is_some() && preemption.due(k) {
-            let endpoint = handle.address();
-            let progress = Progress::CancelBadgedSends {
-                endpoint,
+            schedule::force_reschedule(k);
+            return Outcome::Preempted(Some(Progress::CancelBadgedSends {
+                endpoint: handle.address(),
                 badge,
                 at,
                 until,
-            };
-            caller.at(k).set_progress(Some(progress));
-            schedule::force_reschedule(k);
-            return deletion::Progress::Preempted;
+            }));
         }
     }
     schedule::force_reschedule(k);
-    deletion::Progress::Done
+    Outcome::Done
 }
 
 fn is_sender_with(k: &Kernel, thread: Ref<Tcb>, badge: u64) -> bool {

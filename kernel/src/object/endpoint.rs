@@ -12,8 +12,6 @@ pub enum State {
     Idle,
     Senders,
     Receivers,
-    /// The last capability is being deleted.
-    Dying,
 }
 
 /// An endpoint.
@@ -41,19 +39,23 @@ impl Endpoint {
 
     #[inline(always)]
     pub fn state(&self) -> State {
-        let flags = self.queue.flags();
-        if flags & DYING != 0 {
-            State::Dying
-        } else if self.queue.is_empty() {
+        if self.queue.is_empty() {
             State::Idle
-        } else if flags & SENDERS != 0 {
+        } else if self.queue.flags() & SENDERS != 0 {
             State::Senders
         } else {
             State::Receivers
         }
     }
 
-    /// The next threads to be queued are senders, or receivers.
+    /// Whether threads may send and receive here: not once the deletion of the last capability has
+    /// begun.
+    #[inline(always)]
+    pub fn admits(&self) -> bool {
+        self.queue.flags() & DYING == 0
+    }
+
+    /// The next threads to be queued are senders, or receivers; the endpoint admits them.
     #[inline(always)]
     pub fn expect_senders(&self, senders: bool) {
         self.queue.set_flags(if senders { SENDERS } else { 0 });

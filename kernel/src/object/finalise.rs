@@ -1,7 +1,7 @@
 //! What happens to an object when its last capability goes (02, section 7.1): one bounded step at
 //! a time.
 
-use super::endpoint::{Endpoint, State as EndpointState};
+use super::endpoint::Endpoint;
 use super::notification::Notification;
 use super::reply::Reply;
 use super::sched_context::{self, SchedContext};
@@ -25,7 +25,7 @@ pub(super) fn finalise(k: &Kernel, slot: Ref<Slot>) -> Remainder {
     let last = derivation::is_final(k, slot);
     if let Some(endpoint) = cap.endpoint() {
         // Once begun, emptying goes on even if a capability has appeared meanwhile.
-        let dying = endpoint.object.at(k).state() == EndpointState::Dying;
+        let dying = !endpoint.object.at(k).admits();
         return if last || dying {
             empty_endpoint(k, endpoint.object)
         } else {
@@ -33,7 +33,7 @@ pub(super) fn finalise(k: &Kernel, slot: Ref<Slot>) -> Remainder {
         };
     }
     if let Some(notification) = cap.notification() {
-        let dying = notification.object.at(k).is_dying();
+        let dying = !notification.object.at(k).admits();
         return if last || dying {
             empty_notification(k, notification.object)
         } else {

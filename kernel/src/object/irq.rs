@@ -194,7 +194,7 @@ pub fn commit_handler(k: &Kernel, operation: HandlerOperation) -> Outcome {
             };
             let cap = source.at(k).cap();
             if deletion::delete(k, slot) == deletion::Progress::Preempted {
-                return Outcome::Preempted;
+                return Outcome::Preempted(None);
             }
             if source.at(k).cap() == cap {
                 derivation::insert_copy(k, source, slot, cap);
@@ -205,7 +205,7 @@ pub fn commit_handler(k: &Kernel, operation: HandlerOperation) -> Outcome {
                 return Outcome::Done;
             };
             if deletion::delete(k, slot) == deletion::Progress::Preempted {
-                return Outcome::Preempted;
+                return Outcome::Preempted(None);
             }
         }
     }

@@ -47,6 +47,8 @@ pub struct Invocation<'k> {
     pub label: u64,
     pub message: Reader<'k>,
     pub extra: ExtraCaps,
+    /// How far a preempted execution of this or another call has come.
+    pub begun: Option<tcb::Progress>,
     /// The invocation is the send phase of a call that also receives (01, section 5.1).
     pub first_phase: bool,
 }
@@ -139,8 +141,9 @@ pub enum Outcome {
     Value(u64),
     /// Done; the operation has answered the caller, or will, or stopped it.
     Answered,
-    /// Not finished: the system call is to be executed again.
-    Preempted,
+    /// Not finished: the system call is to be executed again. With what its next execution needs
+    /// to know, where the objects do not tell.
+    Preempted(Option<tcb::Progress>),
 }
 
 /// Checks an invocation of a capability that is no endpoint, notification or reply.
@@ -180,8 +183,8 @@ pub fn decode(call: &Invocation) -> Result<Operation, Error> {
 #[inline(always)]
 pub fn commit(k: &mut Kernel, caller: Ref<Tcb>, is_call: bool, operation: Operation) -> Outcome {
     match operation {
-        Operation::Untyped(retype) => untyped::commit(k, caller, retype),
-        Operation::CNode(operation) => cnode::commit(k, caller, operation),
+        Operation::Untyped(retype) => untyped::commit(k, retype),
+        Operation::CNode(operation) => cnode::commit(k, operation),
         Operation::Tcb(operation) => tcb::commit(k, caller, is_call, operation),
         Operation::SchedControl(configure) => sched_control::commit(k, configure),
         Operation::SchedContext(operation) => sched_context::commit(k, caller, operation),

@@ -46,10 +46,11 @@ impl Notification {
         self.queue.flags() & ACTIVE != 0
     }
 
-    /// Whether the last capability is being deleted: it admits nobody.
+    /// Whether threads may signal and wait here: not once the deletion of the last capability has
+    /// begun.
     #[inline(always)]
-    pub fn is_dying(&self) -> bool {
-        self.queue.flags() & DYING != 0
+    pub fn admits(&self) -> bool {
+        self.queue.flags() & DYING == 0
     }
 
     /// Marks whether the notification is being emptied.

@@ -118,6 +118,8 @@ impl Type {
 pub struct Retype {
     untyped: Ref<Slot>,
     object: Type,
+    /// The user's type number and size argument.
+    arguments: (u64, u64),
     /// log2 of the bytes of an object.
     bits: u8,
     slots: Span,
@@ -165,6 +167,7 @@ pub fn decode(call: &Invocation) -> Result<Retype, Error> {
     Ok(Retype {
         untyped: call.slot,
         object,
+        arguments: (call.word(0), size),
         bits,
         slots: node.slots,
         window,
@@ -209,13 +212,15 @@ fn window(call: &Invocation, slots: Span) -> Result<Window, Error> {
 
 /// How many objects a preempted execution of this very call has made.
 fn already_done(call: &Invocation, first_slot: Option<Ref<Slot>>, objects: u64) -> u64 {
-    match call.caller.at(call.k).progress() {
+    match call.begun {
         Some(Progress::Retype {
             untyped,
+            object,
             first,
             count,
             done,
         }) if untyped == call.slot.address()
+            && object == (call.word(0), call.word(1))
             && Some(first) == first_slot.map(Ref::address)
             && count == objects =>
         {
@@ -243,15 +248,14 @@ fn check_room(call: &Invocation, object: Type, bits: u8, count: u64) -> Result<b
     Ok(reset)
 }
 
-/// Creates the objects for `caller`. The reset of the memory is preemptible, and so is the loop
+/// Creates the objects. The reset of the memory is preemptible, and so is the loop
 /// over the objects: a restarted call goes on where it was.
-pub fn commit(k: &mut Kernel, caller: Ref<Tcb>, retype: Retype) -> Outcome {
+pub fn commit(k: &mut Kernel, retype: Retype) -> Outcome {
     let mut preemption = Preemption::new();
-    caller.at(k).set_progress(None);
     if retype.reset {
         while region::reclaim(k, retype.untyped, RESET_CHUNK as u64) > 0 {
             if preemption.due(k) {
-                return Outcome::Preempted;
+                return Outcome::Preempted(None);
             }
         }
     }
@@ -270,19 +274,17 @@ pub fn commit(k: &mut Kernel, caller: Ref<Tcb>, retype: Retype) -> Outcome {
         };
         derivation::insert_new(k, retype.untyped, slot, Capability::original(word));
         if i + 1 < count && preemption.due(k) {
-            let first = retype
-                .slots
-                .slot(first)
-                .map_or(PhysAddr::new(0), Ref::address);
-            let untyped = retype.untyped.address();
             let progress = Progress::Retype {
-                untyped,
-                first,
+                untyped: retype.untyped.address(),
+                object: retype.arguments,
+                first: retype
+                    .slots
+                    .slot(first)
+                    .map_or(PhysAddr::new(0), Ref::address),
                 count,
                 done: i + 1,
             };
-            caller.at(k).set_progress(Some(progress));
-            return Outcome::Preempted;
+            return Outcome::Preempted(Some(progress));
         }
     }
     Outcome::Done

@@ -21,13 +21,6 @@ pub fn root_of(k: &Kernel, asid: u16) -> Option<Ref<Pml4>> {
     k.asids.pool(asid)?.at(k).root(asid)
 }
 
-/// The address space of `cap`, an extra capability: identifier and root table, if the identifier
-/// still names it (03, sections 8.2 and 8.3).
-pub fn find(k: &Kernel, cap: Capability) -> Result<(u16, Ref<Pml4>), Error> {
-    let asid = cap.root_asid().ok_or(Error::InvalidCapability(1))?;
-    Ok((asid, resolve(k, cap, asid)?))
-}
-
 /// The root table of `cap`, whose identifier is `asid`, if that still names it.
 pub fn resolve(k: &Kernel, cap: Capability, asid: u16) -> Result<Ref<Pml4>, Error> {
     let root = root_of(k, asid).ok_or(Error::invalid_root())?;

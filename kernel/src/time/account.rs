@@ -6,9 +6,9 @@
 use super::schedule;
 use crate::arch::Platform;
 use crate::mem::Ref;
-use crate::object::tcb::{Tcb, TcbSlot};
+use crate::object::tcb::{self, Tcb, TcbSlot};
 use crate::time::refills::Refills;
-use crate::{mem, Kernel};
+use crate::Kernel;
 
 /// What a budget check found.
 #[must_use]
@@ -102,8 +102,8 @@ fn end_turn(k: &Kernel, thread: Ref<Tcb>, can_fault: bool) -> Expiry {
         return Expiry::Waits;
     };
     let refills = Refills::of(k, context);
-    let handler = mem::tcb_slot(thread, TcbSlot::TimeoutHandler).at(k).cap();
-    let expiry = if can_fault && !context.at(k).is_round_robin() && !handler.is_null() {
+    let has_handler = tcb::handler(k, thread, TcbSlot::TimeoutHandler).is_some();
+    let expiry = if can_fault && !context.at(k).is_round_robin() && has_handler {
         Expiry::TimeoutFault(thread)
     } else {
         if refills.ready() && refills.sufficient(0) {
@@ -169,7 +169,8 @@ pub fn preempted(k: &Kernel) -> Budget {
 pub fn should_preempt(k: &Kernel) -> bool {
     update_time(k);
     let core = k.core();
-    let short = core.context().is_some_and(|context| {
+    // Work on nobody's time, because it took away the context it was on, does not go on.
+    let short = core.context().is_none_or(|context| {
         !context.at(k).is_active() || !Refills::of(k, context).sufficient(core.consumed())
     });
     short || k.domains.expired() || k.machine.interrupt_pending()

@@ -11,6 +11,9 @@ const PCD: u64 = 1 << 4;
 const LARGE: u64 = 1 << 7;
 const PAT_SMALL: u64 = 1 << 7;
 const PAT_LARGE: u64 = 1 << 12;
+/// Free for software: the entry leads to a paging structure that user level mapped. Only such an
+/// entry is ever followed, whatever level it is read at.
+const USER_TABLE: u64 = 1 << 9;
 const ADDRESS: u64 = 0x000f_ffff_ffff_f000;
 
 /// A level of the four-level page table, named by the table that holds the entries.
@@ -61,18 +64,20 @@ pub const fn decode(level: Level, raw: u64) -> Entry {
     if raw & PRESENT == 0 {
         return Entry::Absent;
     }
+    if raw & USER_TABLE != 0 {
+        return Entry::Table(raw & ADDRESS);
+    }
     match level {
+        // The kernel's own entry.
+        Level::Pml4 => Entry::Absent,
+        Level::Pdpt | Level::PageDirectory => Entry::Page(raw & ADDRESS & !PAT_LARGE),
         Level::PageTable => Entry::Page(raw & ADDRESS),
-        Level::Pdpt | Level::PageDirectory if raw & LARGE != 0 => {
-            Entry::Page(raw & ADDRESS & !PAT_LARGE)
-        }
-        _ => Entry::Table(raw & ADDRESS),
     }
 }
 
 /// The entry for a table at `paddr`; of `attributes`, bits 0 (PWT) and 1 (PCD) count.
 pub const fn table(paddr: u64, attributes: u64) -> u64 {
-    (paddr & ADDRESS) | cache_bits(attributes) | USER | WRITE | PRESENT
+    (paddr & ADDRESS) | cache_bits(attributes) | USER_TABLE | USER | WRITE | PRESENT
 }
 
 /// The entry for a table at `paddr` below which nothing is for users.

@@ -237,7 +237,7 @@ pub fn commit(k: &Kernel, caller: Ref<Tcb>, is_call: bool, operation: Operation)
 
 fn set_sched_params(k: &Kernel, thread: Ref<Tcb>, params: SchedParams) -> Outcome {
     let installed = space::install_handler(k, thread, TcbSlot::FaultHandler, params.fault_handler);
-    if installed == Outcome::Preempted {
+    if matches!(installed, Outcome::Preempted(_)) {
         return installed;
     }
     thread

@@ -18,11 +18,12 @@ use super::notification::Notification;
 use super::reply::Reply;
 use super::sched_context::SchedContext;
 use crate::arch::{Context, FpuState};
-use crate::cap::Slot;
+use crate::cap::{EndpointCap, Slot};
 use crate::ipc::fault::Fault;
 use crate::mem::queue::{Key, Links};
-use crate::mem::{PhysAddr, Ref};
+use crate::mem::{self, PhysAddr, Ref};
 use crate::time::ready::ReadyLinks;
+use crate::Kernel;
 
 /// What a thread does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -86,8 +87,9 @@ pub enum Place {
 pub const NAME_BYTES: usize = 64;
 
 /// How far a preempted system call of a thread has come, where the objects themselves do not
-/// tell. It counts only for a call that is the same in every respect, and is forgotten when the
-/// thread is made to do something else. Objects are named by address and never looked at.
+/// tell: handed by the call that was preempted to the next one that the thread makes, which goes
+/// on from there if it is the same in every respect. Objects are named by address and never
+/// looked at.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Progress {
     CancelBadgedSends {
@@ -99,7 +101,10 @@ pub enum Progress {
         until: u64,
     },
     Retype {
+        /// Slot of the untyped memory.
         untyped: PhysAddr,
+        /// Type number and size argument.
+        object: (u64, u64),
         /// The first slot of the window.
         first: PhysAddr,
         /// Objects that the whole call creates.
@@ -213,9 +218,19 @@ impl Tcb {
         max_controlled_priority, set_max_controlled_priority: u8;
         domain, set_domain: u8;
         fpu_disabled, set_fpu_disabled: bool;
-        progress, set_progress: Option<Progress>;
         /// Name for debugging, padded with zeroes.
         name, set_name: [u8; NAME_BYTES];
+    }
+
+    /// Takes what a preempted system call left for the next one.
+    #[inline(always)]
+    pub fn take_progress(&self) -> Option<Progress> {
+        self.progress.replace(None)
+    }
+
+    /// Leaves `progress` for the thread's next system call.
+    pub fn leave_progress(&self, progress: Progress) {
+        self.progress.set(Some(progress));
     }
 
     /// Whether the thread could run if it had time.
@@ -231,4 +246,11 @@ impl Tcb {
             State::Running | State::Restart | State::Inactive
         )
     }
+}
+
+/// The endpoint that `slot` of `thread` names as its handler, if there is one that admits senders:
+/// an endpoint whose deletion has begun is none any more.
+pub fn handler(k: &Kernel, thread: Ref<Tcb>, slot: TcbSlot) -> Option<EndpointCap> {
+    let cap = mem::tcb_slot(thread, slot).at(k).cap().endpoint()?;
+    cap.object.at(k).admits().then_some(cap)
 }

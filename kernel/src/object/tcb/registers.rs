@@ -121,7 +121,6 @@ pub fn write(k: &Kernel, caller: Ref<Tcb>, thread: Ref<Tcb>, write: WriteRegiste
     }
     context.restart();
     context.force_full_restore();
-    thread.at(k).set_progress(None);
     if write.resume {
         thread::resume(k, thread);
     }
@@ -142,7 +141,6 @@ pub fn copy(k: &Kernel, thread: Ref<Tcb>, copy: CopyRegisters) {
     if copy.integer {
         to.copy_user_context(from, FRAME_REGISTERS, ORDER.len());
     }
-    thread.at(k).set_progress(None);
     if k.core().thread() == Some(thread) {
         schedule::force_reschedule(k);
     } else {

@@ -169,20 +169,20 @@ pub fn install(k: &Kernel, thread: Ref<Tcb>, spaces: Spaces) -> Outcome {
     let put = |slot: TcbSlot, what: Install| put(k, thread, slot, what, Some(spaces.invoked));
     if let Some(handler) = spaces.fault_handler {
         if put(TcbSlot::FaultHandler, handler) == Progress::Preempted {
-            return Outcome::Preempted;
+            return Outcome::Preempted(None);
         }
     }
     if let Some(roots) = spaces.roots {
         if put(TcbSlot::CSpace, roots.cspace) == Progress::Preempted
             || put(TcbSlot::VSpace, roots.vspace) == Progress::Preempted
         {
-            return Outcome::Preempted;
+            return Outcome::Preempted(None);
         }
         vspace::changed(k, thread);
     }
     if let Some(buffer) = spaces.buffer {
         if put(TcbSlot::Buffer, buffer.frame) == Progress::Preempted {
-            return Outcome::Preempted;
+            return Outcome::Preempted(None);
         }
         thread.at(k).set_buffer_address(buffer.address);
         if k.core().thread() == Some(thread) {
@@ -196,7 +196,7 @@ pub fn install(k: &Kernel, thread: Ref<Tcb>, spaces: Spaces) -> Outcome {
 pub fn install_handler(k: &Kernel, thread: Ref<Tcb>, slot: TcbSlot, handler: Install) -> Outcome {
     match put(k, thread, slot, handler, None) {
         Progress::Done => Outcome::Done,
-        Progress::Preempted => Outcome::Preempted,
+        Progress::Preempted => Outcome::Preempted(None),
     }
 }
 

@@ -1,0 +1,385 @@
+//! Properties that a review of the kernel found broken: what happens between the steps of long
+//! operations, and to what they leave behind.
+
+mod world;
+
+use sandglass_abi::boot::slot;
+use sandglass_abi::error::ErrorNumber;
+use sandglass_abi::fault;
+use sandglass_abi::invocation as label;
+use sandglass_abi::message::{ipc_buffer, MessageInfo};
+use sandglass_abi::object as types;
+use sandglass_abi::syscall::Syscall;
+use sandglass_kernel::arch::pte::{Access, Level};
+use sandglass_kernel::arch::Register;
+use sandglass_kernel::event::Event;
+use sandglass_kernel::ipc::message;
+use sandglass_kernel::mem::Child;
+use sandglass_kernel::object::paging::Pml4;
+use sandglass_kernel::object::tcb::State;
+use world::{Thread, World, US};
+
+const ALL: u64 = 0b1111;
+/// Priority of the root task where threads above it are needed.
+const ROOT_PRIORITY: u64 = 200;
+
+fn lower_root(w: &mut World) {
+    let words = [ROOT_PRIORITY];
+    w.invoke(slot::TCB, label::TCB_SET_PRIORITY, &words, &[slot::TCB])
+        .expect("a priority");
+}
+
+/// A call of whoever runs, executed once: it may be preempted.
+fn call_once(w: &mut World, cap: u64, label: u64, words: &[u64], caps: &[u64]) {
+    let thread = w.running().expect("a thread runs");
+    let buffer = message::buffer(&w.k, thread, true).expect("a buffer");
+    for (i, &cptr) in caps.iter().enumerate() {
+        buffer.write(&w.k, ipc_buffer::CAPS_OR_BADGES + i, cptr);
+    }
+    let info = MessageInfo::new(label, 0, caps.len(), words.len());
+    w.syscall(Syscall::Call, cap, 0, info, words);
+}
+
+/// Executes the preempted call of whoever runs until it is done.
+fn finish_call(w: &mut World) {
+    let caller = w.running().expect("a thread runs");
+    loop {
+        let context = caller.at(&w.k).context();
+        if w.running() != Some(caller) || context.get(Register::NextIp) != context.fault_ip() {
+            return;
+        }
+        context.set(Register::NextIp, context.fault_ip() + 2);
+        w.event(Event::Syscall);
+    }
+}
+
+/// Twenty threads of priority 50 that are queued at `endpoint` as callers.
+fn queue_senders(w: &mut World, endpoint: u64) {
+    for _ in 0..20 {
+        w.start_thread(50, 1_000, 10_000);
+    }
+    let sleep = w.sleep();
+    while w.running().is_some() {
+        w.call(endpoint, &[]);
+    }
+    w.wake(sleep);
+}
+
+fn set_fault_handler(w: &mut World, thread: Thread, handler: u64) {
+    let caps = [handler, slot::CNODE, slot::VSPACE];
+    w.invoke(thread.tcb, label::TCB_SET_SPACE, &[0, 0], &caps)
+        .expect("a handler");
+}
+
+/// 04, section 10, and 02, section 7: cancelling the IPC of a thread, which Resume does, clears
+/// its fault, also that of a thread which became inactive because the handler offered no reply
+/// object (05, section 3).
+#[test]
+fn a_resumed_thread_has_no_fault_pending() {
+    let mut w = World::new();
+    let (handler, service) = (w.make(types::ENDPOINT, 0), w.make(types::ENDPOINT, 0));
+    let reply = w.make(types::REPLY, 0);
+    let thread = w.start_thread(100, 5_000, 10_000);
+    set_fault_handler(&mut w, thread, handler);
+    w.wait(handler);
+    assert_eq!(w.running(), Some(thread.handle));
+    w.event(Event::PageFault {
+        address: 0x1234,
+        code: 4,
+    });
+    assert_eq!(thread.handle.at(&w.k).state(), State::Inactive);
+    let root = w.running().expect("the handler runs");
+    w.resume(thread);
+    w.recv(service, reply);
+    assert_eq!(w.running(), Some(thread.handle));
+    let info = MessageInfo::new(77, 0, 0, 1);
+    w.syscall(Syscall::Call, service, 0, info, &[4711]);
+    assert_eq!(w.running(), Some(root));
+    let info = MessageInfo::from_raw(w.registers().info());
+    assert_eq!(info.label(), 77, "the message, not the fault of long ago");
+    assert_eq!(w.message_of(root), [4711]);
+}
+
+/// A thread of priority 250 in whose handler slot is the last capability to an endpoint that the
+/// root task is deleting; it was preempted, and the thread has just been woken.
+fn thread_with_dying_handler(w: &mut World, timeout: bool) -> Thread {
+    lower_root(w);
+    let endpoint = w.make(types::ENDPOINT, 0);
+    let empty = w.fresh_slot();
+    let thread = w.make_thread(250, 8);
+    w.configure(thread.context, 100, 1_000, 0, 0);
+    w.bind(thread);
+    if timeout {
+        let caps = [endpoint];
+        w.invoke(thread.tcb, label::TCB_SET_TIMEOUT_ENDPOINT, &[], &caps)
+            .expect("a handler");
+    } else {
+        set_fault_handler(w, thread, endpoint);
+    }
+    let wakes_by = w.make(types::NOTIFICATION, 0);
+    w.resume(thread);
+    assert_eq!(w.running(), Some(thread.handle));
+    w.wait(wakes_by);
+    queue_senders(w, endpoint);
+    w.delete(endpoint).expect("deleted");
+    w.k.machine.set_interrupt_pending(true);
+    if timeout {
+        call_once(
+            w,
+            thread.tcb,
+            label::TCB_SET_TIMEOUT_ENDPOINT,
+            &[],
+            &[empty],
+        );
+    } else {
+        let caps = [empty, slot::CNODE, slot::VSPACE];
+        call_once(w, thread.tcb, label::TCB_SET_SPACE, &[0, 0], &caps);
+    }
+    w.k.machine.set_interrupt_pending(false);
+    w.wake(wakes_by);
+    assert_eq!(w.running(), Some(thread.handle));
+    thread
+}
+
+/// 05, section 3: a thread that faults does not go on by itself, even while its handler's endpoint
+/// is being deleted.
+#[test]
+fn a_fault_stops_the_thread_while_the_handler_is_being_deleted() {
+    let mut w = World::new();
+    let thread = thread_with_dying_handler(&mut w, false);
+    w.event(Event::PageFault {
+        address: 0x1234,
+        code: 4,
+    });
+    assert!(
+        !thread.handle.at(&w.k).is_runnable(),
+        "{:?} with {:?}",
+        thread.handle.at(&w.k).state(),
+        thread.handle.at(&w.k).fault()
+    );
+}
+
+/// Design, promise 3: no thread exceeds its budget, even while its timeout handler's endpoint is
+/// being deleted.
+#[test]
+fn a_budget_holds_while_the_timeout_handler_is_being_deleted() {
+    let mut w = World::new();
+    let thread = thread_with_dying_handler(&mut w, true);
+    let from = w.now();
+    w.pass(900 * US);
+    let context = w.context(thread.context).address().get();
+    let used = w.usage(from, from + 900 * US)[&context];
+    assert!(used <= 110 * US, "{} µs of 100", used / US);
+}
+
+/// A client of priority 100 whose Retype of 64 TCBs into the returned slots was preempted, and
+/// what the root task waits for.
+fn preempted_retype(w: &mut World, waits: impl FnOnce(&mut World, Thread)) -> (Thread, u64) {
+    let untyped = w.make(types::UNTYPED, 18);
+    let first = w.fresh_slot();
+    for _ in 1..64 {
+        w.fresh_slot();
+    }
+    let client = w.start_thread(100, 100, 1_000);
+    waits(w, client);
+    assert_eq!(w.running(), Some(client.handle));
+    w.k.machine.set_interrupt_pending(true);
+    retype(w, untyped, first);
+    w.k.machine.set_interrupt_pending(false);
+    assert!(!w.cap(first).is_null() && w.cap(first + 63).is_null());
+    (client, first)
+}
+
+fn retype(w: &mut World, untyped: u64, first: u64) {
+    let words = [types::TCB, 0, 0, 0, first, 64];
+    call_once(w, untyped, label::UNTYPED_RETYPE, &words, &[slot::CNODE]);
+}
+
+/// 03, section 3, and 05, section 6: a timeout handler that replies without changing a register
+/// lets the system call go on as if nothing had happened.
+#[test]
+fn a_retype_survives_a_timeout_fault() {
+    let mut w = World::new();
+    let endpoint = w.make(types::ENDPOINT, 0);
+    let reply = w.make(types::REPLY, 0);
+    let (client, _) = preempted_retype(&mut w, |w, client| {
+        let caps = [endpoint];
+        w.invoke(client.tcb, label::TCB_SET_TIMEOUT_ENDPOINT, &[], &caps)
+            .expect("a handler");
+        w.recv(endpoint, reply);
+    });
+    w.pass(150 * US);
+    assert_eq!(
+        MessageInfo::from_raw(w.registers().info()).label(),
+        fault::TIMEOUT
+    );
+    w.configure(client.context, 100, 1_000, 0, 0);
+    w.reply_recv(endpoint, reply, &[]);
+    assert_eq!(w.running(), Some(client.handle));
+    finish_call(&mut w);
+    assert_eq!(w.result(client.handle), Ok(vec![]));
+}
+
+/// 04, section 10: Suspend and Resume make a thread repeat its system call; what it had done of it
+/// stays done, and the rest is done then.
+#[test]
+fn a_retype_survives_suspend_and_resume() {
+    let mut w = World::new();
+    let wakes_by = w.make(types::NOTIFICATION, 0);
+    let (client, _) = preempted_retype(&mut w, |w, _| w.wait(wakes_by));
+    w.wake(wakes_by);
+    w.invoke(client.tcb, label::TCB_SUSPEND, &[], &[])
+        .expect("suspended");
+    w.resume(client);
+    w.wait(wakes_by);
+    assert_eq!(w.running(), Some(client.handle));
+    finish_call(&mut w);
+    assert_eq!(w.result(client.handle), Ok(vec![]));
+}
+
+/// 03, section 3: every Retype that succeeds makes all its objects; what an earlier one, that
+/// failed when it was restarted, had made does not count.
+#[test]
+fn a_failed_retype_leaves_no_mark_on_the_next() {
+    let mut w = World::new();
+    let wakes_by = w.make(types::NOTIFICATION, 0);
+    let obstacle = w.make(types::ENDPOINT, 0);
+    let (client, first) = preempted_retype(&mut w, |w, _| w.wait(wakes_by));
+    let untyped = first - 1;
+    w.wake(wakes_by);
+    let words = [first + 40, 64, obstacle, 64, ALL];
+    w.invoke(slot::CNODE, label::CNODE_COPY, &words, &[slot::CNODE])
+        .expect("copied");
+    w.wait(wakes_by);
+    assert_eq!(w.running(), Some(client.handle));
+    finish_call(&mut w);
+    let error = w.result(client.handle).expect_err("a slot is occupied");
+    assert_eq!(error.error, ErrorNumber::DeleteFirst);
+    for i in 0..64 {
+        w.delete(first + i).expect("deleted");
+    }
+    retype(&mut w, untyped, first);
+    assert_eq!(w.result(client.handle), Ok(vec![]));
+    let missing = (0..64).filter(|i| w.cap(first + i).is_null()).count();
+    assert_eq!(missing, 0, "objects that a successful Retype did not make");
+}
+
+/// 02, section 6: CancelBadgedSends cancels every queued send with the badge; what an earlier
+/// call, that failed when it was restarted, had left alone does not count.
+#[test]
+fn a_failed_cancellation_leaves_no_mark_on_the_next() {
+    let mut w = World::new();
+    lower_root(&mut w);
+    let endpoint = w.make(types::ENDPOINT, 0);
+    let badged = w.mint(endpoint, ALL, 1).expect("minted");
+    let away = w.fresh_slot();
+    let wakes_by = w.make(types::NOTIFICATION, 0);
+    let sleep = w.make(types::NOTIFICATION, 0);
+    let other = w.start_thread(250, 1_000, 10_000);
+    assert_eq!(w.running(), Some(other.handle));
+    w.wait(wakes_by);
+    queue_senders(&mut w, badged);
+    w.k.machine.set_interrupt_pending(true);
+    let words = [badged, 64];
+    call_once(
+        &mut w,
+        slot::CNODE,
+        label::CNODE_CANCEL_BADGED_SENDS,
+        &words,
+        &[],
+    );
+    w.k.machine.set_interrupt_pending(false);
+    // Somebody takes the capability away for a moment: the restarted call fails.
+    w.wake(wakes_by);
+    assert_eq!(w.running(), Some(other.handle));
+    let there = [away, 64, badged, 64];
+    w.invoke(slot::CNODE, label::CNODE_MOVE, &there, &[slot::CNODE])
+        .expect("moved");
+    w.wait(wakes_by);
+    finish_call(&mut w);
+    let root = w.running().expect("the root task");
+    w.result(root).expect_err("no capability is there");
+    let back = [badged, 64, away, 64];
+    w.invoke(slot::CNODE, label::CNODE_MOVE, &back, &[slot::CNODE])
+        .expect("moved");
+    // Everybody sends again.
+    w.wait(sleep);
+    while let Some(sender) = w.running() {
+        assert_ne!(sender, root);
+        w.call(badged, &[]);
+    }
+    w.wake(sleep);
+    let cap = w.cap(badged).endpoint().expect("an endpoint");
+    assert!(!cap.object.at(&w.k).queue().is_empty());
+    w.invoke(slot::CNODE, label::CNODE_CANCEL_BADGED_SENDS, &words, &[])
+        .expect("cancelled");
+    assert!(cap.object.at(&w.k).queue().is_empty(), "senders are left");
+}
+
+/// 01, section 5.5: a blocking Wait returns with a signal, or not at all, even while the
+/// notification is being deleted.
+#[test]
+fn a_wait_for_a_dying_notification_does_not_return() {
+    let mut w = World::new();
+    lower_root(&mut w);
+    let (notification, wakes_by) = (
+        w.make(types::NOTIFICATION, 0),
+        w.make(types::NOTIFICATION, 0),
+    );
+    let thread = w.start_thread(250, 1_000, 10_000);
+    assert_eq!(w.running(), Some(thread.handle));
+    w.wait(wakes_by);
+    for _ in 0..20 {
+        w.start_thread(50, 1_000, 10_000);
+    }
+    let sleep = w.sleep();
+    while w.running().is_some() {
+        w.wait(notification);
+    }
+    w.wake(sleep);
+    w.k.machine.set_interrupt_pending(true);
+    call_once(
+        &mut w,
+        slot::CNODE,
+        label::CNODE_DELETE,
+        &[notification, 64],
+        &[],
+    );
+    w.k.machine.set_interrupt_pending(false);
+    w.wake(wakes_by);
+    assert_eq!(w.running(), Some(thread.handle));
+    w.wait(notification);
+    assert_ne!(w.running(), Some(thread.handle), "nobody signalled");
+}
+
+/// 01, sections 1 and 7: on one core, the calls for several cores are unknown system calls.
+#[cfg(feature = "debug")]
+#[test]
+fn debug_calls_for_several_cores_are_unknown_on_one() {
+    for call in [Syscall::DebugSendIPI, Syscall::DebugGetThreadAffinity] {
+        let mut w = World::new();
+        let root = w.running().expect("the root task");
+        w.syscall(call, slot::TCB, 0, MessageInfo::default(), &[]);
+        assert_eq!(root.at(&w.k).state(), State::Inactive, "{call:?} faults");
+    }
+}
+
+/// `mem`: only what was mapped as a table is followed as one, at whatever level it is read.
+#[test]
+fn a_page_is_not_followed_as_a_table() {
+    let mut w = World::new();
+    let victim = w.make(types::TCB, 0);
+    let address = w.cap(victim).word().address();
+    let root = w.cap(slot::VSPACE).word().get::<Pml4>().expect("a root");
+    let table = root.at(&w.k).as_ref();
+    let access = Access {
+        user: true,
+        write: true,
+    };
+    table.set_page(Level::PageTable, 300, address, access, 0);
+    for level in [Level::Pml4, Level::Pdpt, Level::PageDirectory] {
+        let child = table.child(&w.k, level, 300);
+        assert!(!matches!(child, Child::Table(_)), "followed at {level:?}");
+    }
+    table.clear_entry(300);
+}
