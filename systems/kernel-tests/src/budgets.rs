@@ -7,7 +7,7 @@ use sandglass::testing::{Suite, TestResult};
 use sandglass::thread::ThreadParams;
 use sandglass::{ensure, sys, time, Message};
 
-use crate::fixture::{Fixture, FULL, KERNEL_PATH_US};
+use crate::fixture::{spin, Fixture, FULL, KERNEL_PATH_US};
 use crate::run_log::{busiest_window, run_between, RunLog};
 
 const BUDGET_US: u64 = 300;
@@ -103,9 +103,7 @@ fn alone(fixture: &mut Fixture, params: SchedParams) -> TestResult {
 fn preempted(fixture: &mut Fixture, params: SchedParams, share: Share) -> TestResult {
     let (log, done, end) = (RunLog::leak(), fixture.done, end(fixture));
     let context = fixture.context(SchedParams::new(70, 370))?;
-    fixture.spawn(ThreadParams::new(PRIORITY + 1, context), || loop {
-        core::hint::spin_loop();
-    })?;
+    fixture.spawn(ThreadParams::new(PRIORITY + 1, context), || spin())?;
     let context = fixture.context(params)?;
     fixture.spawn(ThreadParams::new(PRIORITY, context), move || {
         log.run_until(end);

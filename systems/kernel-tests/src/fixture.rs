@@ -221,3 +221,10 @@ pub fn runs_on(tcb: Tcb, priority: u8, context: SchedContext) -> bool {
 pub fn shared<T: Default>() -> &'static T {
     Box::leak(Box::default())
 }
+
+/// Runs for good. Without PAUSE, which is slow to emulate.
+pub fn spin() -> ! {
+    loop {
+        core::hint::black_box(());
+    }
+}

@@ -11,7 +11,7 @@ use sandglass::testing::{Failure, Suite, TestResult};
 use sandglass::thread::ThreadParams;
 use sandglass::{ensure, ensure_eq, time, Message, Received};
 
-use crate::fixture::{runs_on, shared, Fixture, FULL, KERNEL_PATH_US};
+use crate::fixture::{runs_on, shared, spin, Fixture, FULL, KERNEL_PATH_US};
 
 const BUDGET_US: u64 = 400;
 const PERIOD_US: u64 = 2_000;
@@ -98,15 +98,9 @@ fn check(received: Received) -> TestResult {
     Ok(())
 }
 
-fn spin() {
-    loop {
-        core::hint::spin_loop();
-    }
-}
-
 fn told(fixture: &mut Fixture) -> TestResult {
     let start = time::ticks();
-    let patient = Patient::new(fixture, spin)?;
+    let patient = Patient::new(fixture, || spin())?;
     patient.next()?;
     let passed = time::ticks() - start;
     ensure!(
@@ -125,7 +119,7 @@ fn told(fixture: &mut Fixture) -> TestResult {
 /// An empty answer: the thread goes on when its budget comes back, so every period has one
 /// fault.
 fn next_refill(fixture: &mut Fixture) -> TestResult {
-    let patient = Patient::new(fixture, spin)?;
+    let patient = Patient::new(fixture, || spin())?;
     patient.next()?;
     let mut last = time::ticks();
     for _ in 0..4 {
@@ -144,7 +138,7 @@ fn next_refill(fixture: &mut Fixture) -> TestResult {
 
 /// A context that is configured anew before the answer has its whole budget at once.
 fn new_budget(fixture: &mut Fixture) -> TestResult {
-    let patient = Patient::new(fixture, spin)?;
+    let patient = Patient::new(fixture, || spin())?;
     patient.next()?;
     for _ in 0..4 {
         let params = SchedParams::new(BUDGET_US, PERIOD_US).badge(CONTEXT_BADGE);
@@ -168,7 +162,7 @@ extern "C" fn elsewhere() -> ! {
 
 /// An answer with registers: the thread continues with these.
 fn restart(fixture: &mut Fixture) -> TestResult {
-    let patient = Patient::new(fixture, spin)?;
+    let patient = Patient::new(fixture, || spin())?;
     patient.next()?;
     ELSEWHERE.store(0, Relaxed);
     let context = patient.tcb.read_registers(false)?;
@@ -229,12 +223,7 @@ fn in_server(fixture: &mut Fixture) -> TestResult {
         timeout_handler: Some(badged),
         ..ThreadParams::new(PRIORITY, initial)
     };
-    let server = fixture.spawn(params, move || {
-        service.serve(|_| {
-            spin();
-            Message::EMPTY
-        })
-    })?;
+    let server = fixture.spawn(params, move || service.serve(|_| spin()))?;
     make_passive(service.ready, server, initial)?;
     let params = SchedParams::new(BUDGET_US, PERIOD_US).badge(CONTEXT_BADGE);
     let context = fixture.context(params)?;

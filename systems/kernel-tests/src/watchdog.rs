@@ -11,7 +11,7 @@ use sandglass::{exit, println, sys, time, SetupError};
 use crate::fixture::Fixture;
 
 /// No test takes longer, µs of virtual time.
-const LIMIT_US: u64 = 2_000_000;
+const LIMIT_US: u64 = 200_000;
 /// Below the root task alone, so that no other thread can keep it from running.
 const PRIORITY: u8 = 254;
 
