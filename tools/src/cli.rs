@@ -18,7 +18,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// The main job: a shared server under a sweep of its clients' budgets, measured and checked
+    /// The demonstration: a shared server under a sweep of its clients' budgets, measured and checked
     Demo(DemoArgs),
     /// Run every test, on the host and in QEMU; ends with the line `N passed, N failed`
     Test(TestArgs),
