@@ -12,6 +12,9 @@
 #[cfg(not(target_os = "none"))]
 extern crate std;
 
+#[macro_use]
+mod cells;
+
 pub mod arch;
 pub mod boot;
 pub mod cap;

@@ -40,23 +40,6 @@ pub struct SchedContext {
 
 const _: () = assert!(size_of::<SchedContext>() as u64 == sandglass_abi::sched::CONTEXT_CORE_SIZE);
 
-macro_rules! cell {
-    ($($(#[$doc:meta])* $get:ident, $set:ident: $type:ty;)*) => {
-        $(
-            $(#[$doc])*
-            #[inline(always)]
-            pub fn $get(&self) -> $type {
-                self.$get.get()
-            }
-
-            #[inline(always)]
-            pub fn $set(&self, value: $type) {
-                self.$get.set(value)
-            }
-        )*
-    };
-}
-
 impl SchedContext {
     /// An unconfigured context that fills 2^`bits` bytes.
     pub const fn new(bits: u8) -> Self {
@@ -83,7 +66,7 @@ impl SchedContext {
         self.capacity
     }
 
-    cell! {
+    cells! {
         /// Names the context in timeout faults.
         badge, set_badge: u64;
         /// The thread that runs on it.

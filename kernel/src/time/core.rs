@@ -34,23 +34,6 @@ pub struct Core {
     pub release: ReleaseQueues,
 }
 
-macro_rules! cell {
-    ($($(#[$doc:meta])* $get:ident, $set:ident: $type:ty;)*) => {
-        $(
-            $(#[$doc])*
-            #[inline(always)]
-            pub fn $get(&self) -> $type {
-                self.$get.get()
-            }
-
-            #[inline(always)]
-            pub fn $set(&self, value: $type) {
-                self.$get.set(value)
-            }
-        )*
-    };
-}
-
 impl Core {
     pub const fn new() -> Self {
         Core {
@@ -68,7 +51,7 @@ impl Core {
         }
     }
 
-    cell! {
+    cells! {
         /// The thread that runs, or that caused the event.
         thread, set_thread: Option<Ref<Tcb>>;
         /// The scheduling context that pays.

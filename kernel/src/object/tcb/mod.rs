@@ -139,23 +139,6 @@ pub struct Tcb {
 
 const _: () = assert!(size_of::<Tcb>() == 1 << sandglass_abi::object::TCB_BITS);
 
-macro_rules! cell {
-    ($($(#[$doc:meta])* $get:ident, $set:ident: $type:ty;)*) => {
-        $(
-            $(#[$doc])*
-            #[inline(always)]
-            pub fn $get(&self) -> $type {
-                self.$get.get()
-            }
-
-            #[inline(always)]
-            pub fn $set(&self, value: $type) {
-                self.$get.set(value)
-            }
-        )*
-    };
-}
-
 impl Tcb {
     /// A new thread in `domain` (03, section 4.0): inactive, of priority 0, without anything.
     pub const fn new(domain: u8) -> Self {
@@ -201,7 +184,7 @@ impl Tcb {
         &self.ready_links
     }
 
-    cell! {
+    cells! {
         state, set_state: State;
         /// The context that the thread runs on; a thread without one is passive.
         sched_context, set_sched_context: Option<Ref<SchedContext>>;
