@@ -32,17 +32,6 @@ pub struct Found {
 /// Bits of a capability pointer.
 const WORD_BITS: u32 = 64;
 
-/// The low `count` bits of `word` above its low `shift` bits; `count` and `shift` below 65.
-#[inline(always)]
-const fn bits(word: u64, shift: u32, count: u32) -> u64 {
-    let shifted = if shift >= WORD_BITS { 0 } else { word >> shift };
-    if count >= WORD_BITS {
-        shifted
-    } else {
-        shifted & ((1 << count) - 1)
-    }
-}
-
 /// Walks from `root` along the low `depth` (1 to 64) bits of `cptr` until they are used up or a
 /// slot without a CNode is reached. Each step uses a bit at least, so there are at most 64.
 #[inline(always)]
@@ -55,8 +44,11 @@ pub fn resolve(
     let mut node = root.cnode().ok_or(LookupFailure::InvalidRoot)?;
     let mut left = depth;
     for _ in 0..WORD_BITS {
+        // The bits that are left, at the top of a word. There is one at least, and guards are
+        // shorter than a word: no shift is by a whole word.
+        let rest = cptr.wrapping_shl(WORD_BITS - left);
         let size = node.guard_size;
-        if size > left || bits(cptr, left - size, size) != node.guard {
+        if size > left || (rest >> 1).wrapping_shr(WORD_BITS - 1 - size) != node.guard {
             return Err(LookupFailure::GuardMismatch {
                 bits_left: left as u8,
                 guard: node.guard,
@@ -71,7 +63,7 @@ pub fn resolve(
             });
         }
         left -= used;
-        let index = bits(cptr, left, node.radix);
+        let index = rest.wrapping_shl(size).wrapping_shr(WORD_BITS - node.radix);
         let Some(slot) = node.slots.slot(index) else {
             break;
         };

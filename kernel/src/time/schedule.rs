@@ -199,32 +199,67 @@ fn awaken(k: &Kernel) {
 /// Carries out the scheduler's action: the thread to run, which is in no queue; `None` to idle.
 #[inline(always)]
 fn decide(k: &Kernel) -> Option<Ref<Tcb>> {
+    let current = k.core().thread();
+    let staying = current.filter(|&thread| is_schedulable(k, thread));
+    match staying.filter(|thread| thread.at(k).place() == Place::None) {
+        Some(thread) => decide_against(k, thread),
+        None => decide_without(k, current, staying.is_some()),
+    }
+}
+
+/// The decision where `current` could go on and is in no queue. It stands at the head of its
+/// priority, so it does go on unless somebody is above it; only then is it queued at all.
+#[inline(always)]
+fn decide_against(k: &Kernel, current: Ref<Tcb>) -> Option<Ref<Tcb>> {
     let core = k.core();
-    let current = core.thread();
-    let current_goes_on = current.is_some_and(|thread| is_schedulable(k, thread));
-    if let (true, Some(thread)) = (current_goes_on, current) {
-        if thread.at(k).place() == Place::None {
-            core.ready.enqueue(k, thread);
+    let running = current.at(k).priority();
+    if let Action::Switch(woken) = core.action() {
+        let priority = woken.at(k).priority();
+        if priority > running {
+            core.ready.enqueue(k, current);
+            return unless_released_above(k, woken);
+        } else if priority == running {
+            core.ready.append(k, woken);
+        } else {
+            core.ready.enqueue(k, woken);
         }
     }
-    match core.action() {
-        Action::Switch(thread) => {
-            let priority = thread.at(k).priority();
-            let running = current.map(|thread| thread.at(k).priority());
-            if running.is_none_or(|running| priority < running) && outranked(k, priority) {
-                core.ready.enqueue(k, thread);
-                choose(k)
-            } else if current_goes_on && running == Some(priority) {
-                core.ready.append(k, thread);
-                choose(k)
-            } else if released_above(k, Some(priority)).is_some() {
-                core.ready.enqueue(k, thread);
-                choose(k)
-            } else {
-                Some(thread)
-            }
-        }
-        _ => choose(k),
+    if outranked(k, running) || released_above(k, Some(running)).is_some() {
+        core.ready.enqueue(k, current);
+        choose(k)
+    } else {
+        Some(current)
+    }
+}
+
+/// The decision where `current` does not go on, or `waits` for its turn in a ready queue.
+#[inline(always)]
+fn decide_without(k: &Kernel, current: Option<Ref<Tcb>>, waits: bool) -> Option<Ref<Tcb>> {
+    let core = k.core();
+    let Action::Switch(woken) = core.action() else {
+        return choose(k);
+    };
+    let priority = woken.at(k).priority();
+    let running = current.map(|thread| thread.at(k).priority());
+    if running.is_none_or(|running| priority < running) && outranked(k, priority) {
+        core.ready.enqueue(k, woken);
+        choose(k)
+    } else if waits && running == Some(priority) {
+        core.ready.append(k, woken);
+        choose(k)
+    } else {
+        unless_released_above(k, woken)
+    }
+}
+
+/// `woken`, unless a thread of higher priority counts as released.
+#[inline(always)]
+fn unless_released_above(k: &Kernel, woken: Ref<Tcb>) -> Option<Ref<Tcb>> {
+    if released_above(k, Some(woken.at(k).priority())).is_some() {
+        k.core().ready.enqueue(k, woken);
+        choose(k)
+    } else {
+        Some(woken)
     }
 }
 
@@ -269,7 +304,7 @@ fn settle_time(k: &Kernel) {
     if chosen != core.context() {
         core.request_reprogram();
         if let Some(handle) = chosen {
-            if !handle.at(k).is_sporadic() {
+            if !handle.at(k).is_sporadic() && !handle.at(k).is_round_robin() {
                 context::unblock(k, handle);
             }
         }
