@@ -18,8 +18,8 @@
 //! | scheduling control | – | core |
 //! | zombie | – | slots that are still to be emptied |
 
-use super::{FrameRights, Rights};
-use crate::mem::{region, ControlKind, Kind, PhysAddr, Ref, Span, Tagged};
+use super::{FrameRights, Rights, Slot};
+use crate::mem::{self, region, ControlKind, Kind, PhysAddr, Ref, Span, Tagged};
 use crate::object::endpoint::Endpoint;
 use crate::object::notification::Notification;
 use crate::object::reply::Reply;
@@ -84,12 +84,26 @@ pub struct ReplyCap {
 /// A CNode capability.
 #[derive(Clone, Copy)]
 pub struct CNodeCap {
-    pub slots: Span,
+    word: Tagged,
     /// log2 of the number of slots, at least 1.
     pub radix: u32,
     pub guard: u64,
     /// Bits of the guard.
     pub guard_size: u32,
+}
+
+impl CNodeCap {
+    /// All slots; `None` never, as the capability names a CNode.
+    pub fn slots(self) -> Option<Span> {
+        Span::of(self.word)
+    }
+
+    /// The slot whose number is the first bits of `address`, from its upper end, as many as the
+    /// radix says.
+    #[inline(always)]
+    pub fn slot_named_by(self, address: u64) -> Option<Ref<Slot>> {
+        mem::cnode_slot(self.word, address)
+    }
 }
 
 /// Untyped memory.
@@ -266,12 +280,8 @@ impl Capability {
 
     #[inline(always)]
     pub fn cnode(self) -> Option<CNodeCap> {
-        if !self.word.is(Kind::CNode) {
-            return None;
-        }
-        let slots = Span::of(self.word)?;
-        Some(CNodeCap {
-            slots,
+        self.word.is(Kind::CNode).then(|| CNodeCap {
+            word: self.word,
             radix: self.word.shape() as u32 & 63,
             guard: self.data,
             guard_size: u32::from(self.word.flags()) & 63,

@@ -43,10 +43,10 @@ pub fn resolve(
 ) -> Result<Found, LookupFailure> {
     let mut node = root.cnode().ok_or(LookupFailure::InvalidRoot)?;
     let mut left = depth;
+    // The bits that are left, at the top of a word. There is one at least, and guards are shorter
+    // than a word: no shift is by a whole word.
+    let mut rest = cptr.wrapping_shl(WORD_BITS.wrapping_sub(depth));
     for _ in 0..WORD_BITS {
-        // The bits that are left, at the top of a word. There is one at least, and guards are
-        // shorter than a word: no shift is by a whole word.
-        let rest = cptr.wrapping_shl(WORD_BITS - left);
         let size = node.guard_size;
         if size > left || (rest >> 1).wrapping_shr(WORD_BITS - 1 - size) != node.guard {
             return Err(LookupFailure::GuardMismatch {
@@ -63,10 +63,11 @@ pub fn resolve(
             });
         }
         left -= used;
-        let index = rest.wrapping_shl(size).wrapping_shr(WORD_BITS - node.radix);
-        let Some(slot) = node.slots.slot(index) else {
+        rest = rest.wrapping_shl(size);
+        let Some(slot) = node.slot_named_by(rest) else {
             break;
         };
+        rest = rest.wrapping_shl(node.radix);
         if left == 0 {
             return Ok(Found { slot, bits_left: 0 });
         }

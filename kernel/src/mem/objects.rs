@@ -115,6 +115,20 @@ impl Span {
     }
 }
 
+/// The slot of the CNode that `word` names whose number is the first bits of `address`, from its
+/// upper end, as many as the CNode's radix. `None` if the word names no CNode.
+#[inline(always)]
+pub fn cnode_slot(word: Tagged, address: u64) -> Option<Ref<Slot>> {
+    if !word.is(Kind::CNode) {
+        return None;
+    }
+    // Two shifts, so that a radix of 0 is right too.
+    let index = address >> 1 >> (63 - (word.shape() & RADIX));
+    let offset = index.wrapping_mul(size_of::<Slot>() as u64);
+    // SAFETY: as for `Span::of` and `Span::slot`; r bits are a number below 2^r.
+    unsafe { Ref::mint(word.address().offset(offset).get()) }
+}
+
 /// A capability slot inside a TCB.
 #[inline(always)]
 pub fn tcb_slot(tcb: Ref<Tcb>, slot: TcbSlot) -> Ref<Slot> {

@@ -8,7 +8,7 @@ use sandglass_abi::syscall::Syscall;
 
 use super::tcb::{self, Tcb, NAME_BYTES};
 use crate::arch::{Machine, Platform};
-use crate::cap::lookup;
+use crate::cap::{lookup, CNodeCap};
 use crate::ipc::fault::Fault;
 use crate::ipc::message;
 use crate::mem::{Kind, Ref};
@@ -115,11 +115,12 @@ fn dump_scheduler(k: &Kernel) {
 }
 
 fn snapshot(k: &Kernel, caller: Ref<Tcb>) {
-    let Some(node) = tcb::cspace(k, caller).cnode() else {
+    let node = tcb::cspace(k, caller).cnode();
+    let Some(slots) = node.and_then(CNodeCap::slots) else {
         return;
     };
-    for i in 0..node.slots.length() {
-        let Some(slot) = node.slots.slot(i) else {
+    for i in 0..slots.length() {
+        let Some(slot) = slots.slot(i) else {
             return;
         };
         let cap = slot.at(k).cap();

@@ -13,7 +13,7 @@ use super::paging::{PageDirectory, PageTable, Pdpt, Pml4};
 use super::reply::Reply;
 use super::tcb::{Progress, Tcb};
 use super::{deletion::Preemption, target_slot, Invocation, Outcome};
-use crate::cap::{derivation, Capability, Slot};
+use crate::cap::{derivation, CNodeCap, Capability, Slot};
 use crate::mem::region::{self, Region};
 use crate::mem::{PhysAddr, Ref, Span, Tagged};
 use crate::Kernel;
@@ -160,8 +160,9 @@ pub fn decode(call: &Invocation) -> Result<Retype, Error> {
             .at(call.k)
             .cap(),
     };
-    let node = node.cnode().ok_or(Error::missing(depth as u8))?;
-    let window = window(call, node.slots)?;
+    let node = node.cnode().and_then(CNodeCap::slots);
+    let slots = node.ok_or(Error::missing(depth as u8))?;
+    let window = window(call, slots)?;
     let bits = object.bits(size) as u8;
     let reset = check_room(call, object, bits, window.count - window.done)?;
     Ok(Retype {
@@ -169,7 +170,7 @@ pub fn decode(call: &Invocation) -> Result<Retype, Error> {
         object,
         arguments: (call.word(0), size),
         bits,
-        slots: node.slots,
+        slots,
         window,
         reset,
     })

@@ -85,7 +85,11 @@ impl World {
         let Next::Thread(root) = next else {
             panic!("the root task does not run")
         };
-        let slots = tcb::cspace(&k, root).cnode().expect("the root CNode").slots;
+        let slots = tcb::cspace(&k, root)
+            .cnode()
+            .expect("the root CNode")
+            .slots()
+            .expect("its slots");
         let mut world = World {
             k,
             slots,
