@@ -107,12 +107,8 @@ fn told(fixture: &mut Fixture) -> TestResult {
         passed <= fixture.ticks(BUDGET_US) + fixture.ticks(1_000),
         "the fault came after {passed} ticks"
     );
-    ensure!(
-        runs_on(patient.tcb, PRIORITY, patient.context) || {
-            // Its context is not released now, so a blocked thread may not be given it again.
-            patient.context.bind(patient.tcb).is_err()
-        }
-    );
+    // Its context stays with it.
+    ensure!(patient.context.bind(patient.tcb).is_err());
     Ok(())
 }
 
