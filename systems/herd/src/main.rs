@@ -15,6 +15,7 @@ mod herd;
 mod watch;
 
 use herd::{spin_until, Due, Herd};
+use sandglass::boot::SCHED_CONTEXT;
 use sandglass::cap::SchedParams;
 use sandglass::testing::{Suite, TestResult};
 use sandglass::thread::{Thread, ThreadParams};
@@ -38,6 +39,9 @@ const TOP: u8 = 255;
 /// Budget and period of the high thread, µs.
 const HIGH_BUDGET_US: u64 = 25_000;
 const HIGH_PERIOD_US: u64 = 120_000;
+
+/// Time slice of this thread, µs.
+const SLICE_US: u64 = 3_000_000;
 
 /// log2 of the slots that the capabilities of the herd need.
 const CSPACE_RADIX: u32 = 16;
@@ -67,6 +71,9 @@ fn main(boot: &'static BootInfo) -> Result<u8, SetupError> {
     process.use_serial_console()?;
     process.use_exit_port()?;
     process.resources.enlarge_cspace(CSPACE_RADIX)?;
+    // No end of a time slice of this thread may coincide with a release.
+    let control = boot.sched_control(0).expect("there is a first core");
+    control.configure(SCHED_CONTEXT, SchedParams::new(SLICE_US, SLICE_US))?;
     let ticks_per_us = boot.tsc().map_or(1000, |tsc| u64::from(tsc.mhz()));
     let mut lab = Lab {
         process,
