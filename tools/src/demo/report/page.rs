@@ -221,7 +221,7 @@ fn timeline_section(analysis: &Analysis) -> Result<Markup> {
             "A budget that is used in pieces, because HIGH came between, comes back in pieces. Where "
             "a piece ends, the server is rolled back even if the client's next piece is there already: "
             "the client asks again at once. A rollback keeps the handler busy for "
-            (format!("{mean_us:.1} µs, and for {longest_us:.1} µs at most")) "."
+            (format!("{mean_us:.1} µs on average, and {longest_us:.1} µs at most, HIGH included")) "."
         }
     })
 }
