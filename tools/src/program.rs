@@ -1,6 +1,7 @@
 //! The packages of the workspace, and the building of user programs (root tasks, components).
 
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 use anyhow::{bail, Context, Result};
 use cargo_metadata::{Dependency, DependencyKind, Message, Metadata, MetadataCommand, Package};
@@ -15,11 +16,23 @@ const USER_TARGET: &str = "x86_64-unknown-linux-gnu";
 /// The package whose functions their build scripts call.
 const LINKING_PACKAGE: &str = "sandglass-build";
 
-/// The workspace's packages, without their dependencies.
+/// The workspace's packages, without their dependencies; asked of cargo once.
 ///
 /// # Errors
 /// A manifest is wrong; the message is cargo's.
 pub fn workspace_metadata() -> Result<Metadata> {
+    static METADATA: OnceLock<Metadata> = OnceLock::new();
+    let metadata = match METADATA.get() {
+        Some(metadata) => metadata,
+        None => {
+            let metadata = read_metadata()?;
+            METADATA.get_or_init(|| metadata)
+        }
+    };
+    Ok(metadata.clone())
+}
+
+fn read_metadata() -> Result<Metadata> {
     let cargo = toolchain::host_cargo();
     let mut command = MetadataCommand::new();
     command

@@ -18,7 +18,7 @@ use crate::demo::reference::Reference;
 use crate::demo::sweep::Point;
 use crate::kernel::{self, KernelOptions, Variant};
 use crate::qemu::{self, End};
-use crate::system::{self, Built};
+use crate::system::{self, Built, Source};
 use crate::workspace;
 
 /// Virtual time: an instruction takes 2^0 ns, so the machine has one core of 1 GHz.
@@ -103,24 +103,25 @@ impl<'i> Bench<'i> {
 
     /// Builds the image of every point.
     fn build_all(&self, points: &[Point]) -> Result<Vec<Image>> {
-        eprintln!("building {} systems", points.len());
-        points
+        let sources = points
             .iter()
-            .map(|point| {
-                self.build(point)
-                    .with_context(|| format!("the system of {point}"))
-            })
-            .collect()
-    }
-
-    fn build(&self, point: &Point) -> Result<Image> {
-        let source = description::source(point, self.input)?;
-        let description = system::check(&source)?;
-        let path = self.folder.join(format!("{}.image", source.name));
-        Ok(Image {
-            built: system::build(&description, Some(&path))?,
-            record: self.folder.join(format!("{}.record", source.name)),
-        })
+            .map(|point| description::source(point, self.input))
+            .collect::<Result<Vec<_>>>()?;
+        let file =
+            |source: &Source, kind: &str| self.folder.join(format!("{}.{kind}", source.name));
+        let systems = sources
+            .iter()
+            .map(|source| Ok((system::check(source)?, file(source, "image"))))
+            .collect::<Result<Vec<_>>>()?;
+        let built = system::build_all(&systems)?;
+        let images = built
+            .into_iter()
+            .zip(&sources)
+            .map(|(built, source)| Image {
+                built,
+                record: file(source, "record"),
+            });
+        Ok(images.collect())
     }
 
     /// Runs one point to its end, and checks its ciphertexts.

@@ -27,6 +27,7 @@ use sandglass_description::Blob;
 pub use check::{check, Description};
 pub use findings::{Finding, Report, Span};
 
+use self::pack::Programs;
 use crate::boot;
 use crate::cli::{BuildArgs, RunArgs};
 use crate::kernel::{self, KernelOptions};
@@ -107,8 +108,28 @@ impl Built {
 /// # Errors
 /// An executable does not build; or what was built does not fit, as a [`Report`].
 pub fn build(description: &Description, output: Option<&Path>) -> Result<Built> {
+    build_with(&Programs::build([description])?, description, output)
+}
+
+/// Builds several checked systems, each into its file. What they have in common is built once.
+///
+/// # Errors
+/// As [`build`].
+pub fn build_all(systems: &[(Description, PathBuf)]) -> Result<Vec<Built>> {
+    let programs = Programs::build(systems.iter().map(|(description, _)| description))?;
+    systems
+        .iter()
+        .map(|(description, output)| build_with(&programs, description, Some(output)))
+        .collect()
+}
+
+fn build_with(
+    programs: &Programs,
+    description: &Description,
+    output: Option<&Path>,
+) -> Result<Built> {
     Ok(Built {
-        image: pack::build(description, output)?,
+        image: pack::pack(description, programs, output)?,
         memory_mib: description.memory_mib,
         cores: description.cores,
         output: description.output.clone(),

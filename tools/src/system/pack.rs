@@ -1,6 +1,8 @@
 //! From a checked description to the image of a root task: the launcher's ELF file, with one more
 //! segment behind its own, which holds the archive.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -32,13 +34,14 @@ type Header = FileHeader64<LittleEndian>;
 type Segment = ProgramHeader64<LittleEndian>;
 const LE: LittleEndian = LittleEndian;
 
-/// Builds the executables, packs everything and writes the image to `output`, or where built
-/// systems are kept.
+/// Packs everything and writes the image to `output`, or where built systems are kept. `built` has
+/// what the description names.
 ///
 /// # Errors
-/// An executable does not build; or what was built does not fit, as a [`Report`].
-pub fn build(description: &Description, output: Option<&Path>) -> Result<PathBuf> {
-    let (launcher, programs) = executables(description)?;
+/// What was built does not fit, as a [`Report`]; or a file cannot be read or written.
+pub fn pack(description: &Description, built: &Programs, output: Option<&Path>) -> Result<PathBuf> {
+    let launcher = built.of_package(LAUNCHER)?;
+    let programs = built.of_components(description)?;
     let images = programs
         .iter()
         .map(|program| span_of(program))
@@ -51,15 +54,14 @@ pub fn build(description: &Description, output: Option<&Path>) -> Result<PathBuf
         component.executable = builder.add(program);
     }
     for file in &description.files {
-        let bytes =
-            fs::read(&file.path).with_context(|| format!("cannot read {}", file.path.display()))?;
+        let bytes = read(&file.path)?;
         system.memory[file.memory].source = MemorySource::File(builder.add(&bytes));
     }
     let archive = builder
         .finish(&system)
         .context("cannot encode the description")?;
-    let image = append(&launcher, &archive)?;
-    check_size(description, &launcher, &programs, &image)?;
+    let image = append(launcher, &archive)?;
+    check_size(description, launcher, &programs, &image)?;
 
     let path = match output {
         Some(path) => path.to_owned(),
@@ -75,33 +77,52 @@ pub fn build(description: &Description, output: Option<&Path>) -> Result<PathBuf
     Ok(path)
 }
 
-/// The bytes of the launcher and of each component's executable.
-fn executables(description: &Description) -> Result<(Vec<u8>, Vec<Vec<u8>>)> {
-    let mut packages = vec![LAUNCHER];
-    for packed in &description.executables {
-        if let Executable::Package(name) = &packed.executable {
-            if !packages.contains(&name.as_str()) {
-                packages.push(name);
+/// The launcher and the programs of packages, built.
+pub struct Programs(BTreeMap<String, Vec<u8>>);
+
+impl Programs {
+    /// Builds what `descriptions` name, and the launcher, each once.
+    ///
+    /// # Errors
+    /// One does not build.
+    pub fn build<'d>(descriptions: impl IntoIterator<Item = &'d Description>) -> Result<Self> {
+        let mut packages = vec![LAUNCHER];
+        for packed in descriptions.into_iter().flat_map(|d| &d.executables) {
+            if let Executable::Package(name) = &packed.executable {
+                if !packages.contains(&name.as_str()) {
+                    packages.push(name);
+                }
             }
         }
+        let paths = program::build_all(&packages)?;
+        let built = packages.iter().zip(&paths);
+        built
+            .map(|(name, path)| Ok(((*name).to_owned(), read(path)?)))
+            .collect::<Result<_>>()
+            .map(Self)
     }
-    let paths = program::build_all(&packages)?;
-    let read =
-        |path: &Path| fs::read(path).with_context(|| format!("cannot read {}", path.display()));
-    let built = |name: &str| {
-        let place = packages.iter().position(|package| *package == name);
-        read(&paths[place.context("every package was asked for")?])
-    };
-    let launcher = built(LAUNCHER)?;
-    let programs = description
-        .executables
-        .iter()
-        .map(|packed| match &packed.executable {
-            Executable::Package(name) => built(name),
-            Executable::File(path) => read(path),
-        })
-        .collect::<Result<_>>()?;
-    Ok((launcher, programs))
+
+    fn of_package(&self, name: &str) -> Result<&[u8]> {
+        let program = self.0.get(name);
+        program
+            .map(Vec::as_slice)
+            .with_context(|| format!("the package `{name}` was not built"))
+    }
+
+    /// The executables of a description's components.
+    fn of_components(&self, description: &Description) -> Result<Vec<Cow<'_, [u8]>>> {
+        let executables = description.executables.iter();
+        executables
+            .map(|packed| match &packed.executable {
+                Executable::Package(name) => self.of_package(name).map(Cow::Borrowed),
+                Executable::File(path) => read(path).map(Cow::Owned),
+            })
+            .collect()
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>> {
+    fs::read(path).with_context(|| format!("cannot read {}", path.display()))
 }
 
 /// The addresses that an executable occupies, in whole pages.
@@ -169,13 +190,13 @@ fn check_images(description: &Description, images: &[ImageSpan]) -> Result<()> {
 fn check_size(
     description: &Description,
     launcher: &[u8],
-    programs: &[Vec<u8>],
+    programs: &[Cow<'_, [u8]>],
     image: &[u8],
 ) -> Result<()> {
     let span = span_of(image)?;
     let bytes = span.end - span.start;
     let launcher_span = span_of(launcher)?;
-    let program_bytes: usize = programs.iter().map(Vec::len).sum();
+    let program_bytes: usize = programs.iter().map(|program| program.len()).sum();
     let (mut shared, mut files) = (0, 0);
     for memory in &description.system.memory {
         match memory.source {
