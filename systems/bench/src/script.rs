@@ -225,7 +225,7 @@ pub fn spinner_progress(ip: u64) -> Option<u64> {
 pub struct Overhead {
     /// Between the two readings around a system call, that instruction included.
     pub around_syscall: u64,
-    /// The same around a faulting instruction, which is not executed.
+    /// The same around a faulting instruction, which is not executed, but counted by QEMU.
     pub around_fault: u64,
     /// From the kernel's return to the second reading.
     pub after: u64,
@@ -247,7 +247,7 @@ impl Overhead {
         );
         Self {
             around_syscall: between + 1,
-            around_fault: between,
+            around_fault: between + 1,
             after: 1,
         }
     }
