@@ -3,12 +3,12 @@
 
 use sandglass::cap::{Notification, SchedParams};
 use sandglass::server::{make_passive, Service};
-use sandglass::testing::{Suite, TestResult};
+use sandglass::testing::{spin, Suite, TestResult};
 use sandglass::thread::ThreadParams;
 use sandglass::{ensure, sys, time, Message};
 
-use crate::fixture::{spin, Fixture, FULL, KERNEL_PATH_US};
-use crate::run_log::{busiest_window, run_between, RunLog};
+use crate::fixture::{Fixture, FULL, KERNEL_PATH_US};
+use sandglass::testing::run_log::{busiest_window, run_between, RunLog};
 
 const BUDGET_US: u64 = 300;
 const PERIOD_US: u64 = 1_000;

@@ -6,11 +6,11 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use sandglass::abi::context::x86_64 as register;
 use sandglass::cap::{CopyRegisters, SchedParams};
 use sandglass::context::UserContext;
-use sandglass::testing::{Suite, TestResult};
+use sandglass::testing::{shared, Suite, TestResult};
 use sandglass::thread::ThreadParams;
 use sandglass::{ensure, ensure_eq, sys, time};
 
-use crate::fixture::{shared, Fixture, FULL};
+use crate::fixture::{Fixture, FULL};
 
 const PRIORITY: u8 = 100;
 

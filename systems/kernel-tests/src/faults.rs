@@ -11,11 +11,11 @@ use sandglass::cap::{
 };
 use sandglass::error::LookupFailure;
 use sandglass::fault::Fault;
-use sandglass::testing::{Suite, TestResult};
+use sandglass::testing::{shared, Suite, TestResult};
 use sandglass::thread::ThreadParams;
 use sandglass::{boot, ensure, ensure_eq, Message, Received, SetupError};
 
-use crate::fixture::{shared, Fixture, FULL};
+use crate::fixture::{Fixture, FULL};
 
 const PRIORITY: u8 = 100;
 const PAGE: u64 = 4096;

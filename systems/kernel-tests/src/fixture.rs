@@ -1,7 +1,6 @@
 //! What the tests share: resources, threads that are stopped when their test is over, and ways
 //! to look at what the kernel does not show directly.
 
-use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use sandglass::abi::syscall::Syscall;
@@ -215,16 +214,4 @@ pub fn runs_on(tcb: Tcb, priority: u8, context: SchedContext) -> bool {
         fault_handler: None,
     };
     tcb.set_sched_params(boot::TCB, arguments).is_ok()
-}
-
-/// State that lives as long as the run, for threads to share.
-pub fn shared<T: Default>() -> &'static T {
-    Box::leak(Box::default())
-}
-
-/// Runs for good. Without PAUSE, which is slow to emulate.
-pub fn spin() -> ! {
-    loop {
-        core::hint::black_box(());
-    }
 }

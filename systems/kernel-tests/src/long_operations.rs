@@ -10,11 +10,11 @@ use sandglass::cap::{
     Rights, SchedParams, Slot, Untyped,
 };
 use sandglass::context::UserContext;
-use sandglass::testing::{Suite, TestResult};
+use sandglass::testing::{shared, Suite, TestResult};
 use sandglass::thread::ThreadParams;
 use sandglass::{boot, ensure, sys, time, SetupError};
 
-use crate::fixture::{shared, Fixture, FULL, KERNEL_PATH_US};
+use crate::fixture::{Fixture, FULL, KERNEL_PATH_US};
 
 /// The periodic thread.
 const HIGH: u8 = 200;

@@ -18,7 +18,6 @@ mod notifications;
 mod order;
 mod paging;
 mod revocation;
-mod run_log;
 mod scheduling;
 mod timeouts;
 mod transfer;

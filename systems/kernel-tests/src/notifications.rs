@@ -4,11 +4,11 @@
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use sandglass::cap::{Notification, Rights};
-use sandglass::testing::{Suite, TestResult};
+use sandglass::testing::{shared, Suite, TestResult};
 use sandglass::thread::ThreadParams;
 use sandglass::{ensure, ensure_eq, Message, SetupError};
 
-use crate::fixture::{runs_on, shared, Fixture, FULL};
+use crate::fixture::{runs_on, Fixture, FULL};
 
 const PRIORITY: u8 = 100;
 

@@ -1,12 +1,10 @@
 //! Priorities, and the order among equals (ABI 04 §8).
 
-use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
-
 use sandglass::cap::{Endpoint, Notification};
-use sandglass::testing::{Suite, TestResult};
+use sandglass::testing::{Suite, TestResult, Trace};
 use sandglass::{boot, ensure_eq, Message};
 
-use crate::fixture::{shared, Fixture};
+use crate::fixture::Fixture;
 
 pub fn run(suite: &mut Suite, fixture: &mut Fixture) {
     fixture.run(
@@ -26,30 +24,8 @@ pub fn run(suite: &mut Suite, fixture: &mut Fixture) {
     );
 }
 
-/// What happened, in order.
-#[derive(Default)]
-struct Trace {
-    events: [AtomicU64; 16],
-    count: AtomicUsize,
-}
-
-impl Trace {
-    fn note(&self, event: u64) {
-        let at = self.count.fetch_add(1, Relaxed);
-        self.events[at].store(event, Relaxed);
-    }
-
-    fn events(&self) -> alloc::vec::Vec<u64> {
-        let count = self.count.load(Relaxed);
-        self.events[..count]
-            .iter()
-            .map(|event| event.load(Relaxed))
-            .collect()
-    }
-}
-
 fn by_priority(fixture: &mut Fixture) -> TestResult {
-    let trace: &Trace = shared();
+    let trace = Trace::leak();
     for priority in [50, 200, 1, 254, 100] {
         fixture.spawn_full(priority, move || trace.note(u64::from(priority)))?;
     }
@@ -79,7 +55,7 @@ fn sleepers(
 
 /// Woken while another thread of their priority runs, threads run in the order of their waking.
 fn fifo(fixture: &mut Fixture) -> TestResult {
-    let trace: &Trace = shared();
+    let trace = Trace::leak();
     let wake = sleepers(fixture, trace, 4)?;
     fixture.spawn_full(100, move || {
         for number in [2, 0, 3, 1] {
@@ -93,7 +69,7 @@ fn fifo(fixture: &mut Fixture) -> TestResult {
 }
 
 fn preempts(fixture: &mut Fixture) -> TestResult {
-    let trace: &Trace = shared();
+    let trace = Trace::leak();
     let wake = sleepers(fixture, trace, 1)?;
     // Two of one priority: the preempted one goes on before the other. Made ready by a thread of
     // higher priority, the last is first (ABI 04 §8.5: "enqueue at head").
@@ -113,7 +89,7 @@ fn preempts(fixture: &mut Fixture) -> TestResult {
 }
 
 fn equal(fixture: &mut Fixture) -> TestResult {
-    let trace: &Trace = shared();
+    let trace = Trace::leak();
     let wake = sleepers(fixture, trace, 1)?;
     fixture.spawn_full(100, move || {
         wake[0].signal();
@@ -125,7 +101,7 @@ fn equal(fixture: &mut Fixture) -> TestResult {
 }
 
 fn raised(fixture: &mut Fixture) -> TestResult {
-    let trace: &Trace = shared();
+    let trace = Trace::leak();
     let low = fixture.spawn_full(10, move || trace.note(1))?;
     fixture.spawn_full(20, move || trace.note(2))?;
     low.set_priority(boot::TCB, 30)?;
@@ -176,7 +152,7 @@ fn changed(fixture: &mut Fixture) -> TestResult {
 
 fn receivers(fixture: &mut Fixture) -> TestResult {
     let endpoint = fixture.process.resources.endpoint()?;
-    let trace: &Trace = shared();
+    let trace = Trace::leak();
     for (number, priority) in (0..).zip([10, 30, 20, 30]) {
         fixture.spawn_full(priority, move || {
             let label = endpoint.wait().message.label();
@@ -196,7 +172,7 @@ fn receivers(fixture: &mut Fixture) -> TestResult {
 
 fn waiters(fixture: &mut Fixture) -> TestResult {
     let notification = fixture.process.resources.notification()?;
-    let trace: &Trace = shared();
+    let trace = Trace::leak();
     for (number, priority) in (0..).zip([10, 30, 20, 30]) {
         fixture.spawn_full(priority, move || {
             notification.wait();

@@ -339,7 +339,7 @@ fn last(fixture: &mut Fixture) -> TestResult {
     let context = fixture.context(FULL)?;
     let copy = fixture.process.resources.copy(context, Rights::ALL)?;
     let go = fixture.process.resources.notification()?;
-    let count: &core::sync::atomic::AtomicU64 = crate::fixture::shared();
+    let count: &core::sync::atomic::AtomicU64 = sandglass::testing::shared();
     fixture.spawn(ThreadParams::new(100, context), move || loop {
         go.wait();
         count.fetch_add(1, core::sync::atomic::Ordering::Relaxed);

@@ -3,11 +3,11 @@
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use sandglass::cap::{SchedContext, SchedParams};
-use sandglass::testing::{Suite, TestResult};
+use sandglass::testing::{shared, Suite, TestResult};
 use sandglass::thread::ThreadParams;
 use sandglass::{boot, ensure, ensure_eq, sys, time, Error, ErrorKind};
 
-use crate::fixture::{runs_on, shared, Fixture, FULL, KERNEL_PATH_US};
+use crate::fixture::{runs_on, Fixture, FULL, KERNEL_PATH_US};
 
 const PRIORITY: u8 = 100;
 /// The root task's.

@@ -7,11 +7,11 @@ use sandglass::abi::context::x86_64::{COUNT, RIP, TIMEOUT_REPLY_ORDER};
 use sandglass::cap::{Endpoint, Reply, Rights, SchedContext, SchedParams, Tcb};
 use sandglass::fault::Fault;
 use sandglass::server::{make_passive, Service};
-use sandglass::testing::{Failure, Suite, TestResult};
+use sandglass::testing::{shared, spin, Failure, Suite, TestResult};
 use sandglass::thread::ThreadParams;
 use sandglass::{ensure, ensure_eq, time, Message, Received};
 
-use crate::fixture::{runs_on, shared, spin, Fixture, FULL, KERNEL_PATH_US};
+use crate::fixture::{runs_on, Fixture, FULL, KERNEL_PATH_US};
 
 const BUDGET_US: u64 = 400;
 const PERIOD_US: u64 = 2_000;

@@ -8,6 +8,8 @@
 //! A root task is started with the address of its boot information in rdi (ABI 06 §1.1), a
 //! component with that of its [`Environment`]; both without a stack (ABI 06 §3).
 
+use core::sync::atomic::{AtomicPtr, Ordering};
+
 use crate::boot::BootInfo;
 use crate::cap::Frame;
 use crate::env::Environment;
@@ -238,8 +240,26 @@ pub unsafe fn run<A: Argument, T: Termination>(
     exit::exit(main(argument).status())
 }
 
+/// What a program does about a panic before it is reported; see [`set_panic_hook`].
+pub type PanicHook = fn(&core::panic::PanicInfo<'_>);
+
+/// A [`PanicHook`], or null.
+static PANIC_HOOK: AtomicPtr<()> = AtomicPtr::new(core::ptr::null_mut());
+
+/// Lets `hook` see each panic on the thread that panicked. If it returns, the panic is reported
+/// and ends the program as ever.
+pub fn set_panic_hook(hook: PanicHook) {
+    PANIC_HOOK.store(hook as *mut (), Ordering::Relaxed);
+}
+
 /// Reports a panic and ends the program with status 101.
 pub fn panicked(info: &core::panic::PanicInfo<'_>) -> ! {
+    let hook = PANIC_HOOK.load(Ordering::Relaxed);
+    if !hook.is_null() {
+        // SAFETY: only `set_panic_hook` stores here, and only this type.
+        let hook = unsafe { core::mem::transmute::<*mut (), PanicHook>(hook) };
+        hook(info);
+    }
     println!("{info}");
     exit::exit(exit::PANIC_STATUS)
 }

@@ -129,6 +129,10 @@ impl Resources {
         &mut self.memory
     }
 
+    pub const fn slots(&self) -> &SlotAllocator {
+        &self.slots
+    }
+
     /// The slot of a capability of this CSpace.
     pub fn slot_of<C: Capability>(&self, capability: C) -> Slot {
         self.root.slot(capability.cptr().raw())

@@ -5,7 +5,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-use sandglass::time;
+use crate::time;
 
 /// A time during which a thread ran, in ticks; the end is excluded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
