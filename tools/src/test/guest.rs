@@ -1,8 +1,8 @@
 //! Tests that run in QEMU, as root tasks on the kernel.
 //!
 //! A package takes part by `[package.metadata.sandglass] test = { ... }` ([`Config`]). Its
-//! binary prints `test NAME ... ok` or `test NAME ... FAILED: reason` for each test, then
-//! `N passed, N failed`, and ends the run with status 0 if nothing failed.
+//! binary prints `test NAME ... ok`, `... FAILED: reason` or `... skipped: reason` for each test,
+//! then `N passed, N failed`, and ends the run with status 0 if nothing failed.
 
 use std::collections::HashMap;
 use std::fs;
@@ -188,7 +188,7 @@ fn boot_all(
         for (name, verdict) in results.into_iter().flatten() {
             match verdict {
                 Verdict::Passed => report.passed(&name),
-                Verdict::Ignored => report.skipped(&name, "marked as ignored"),
+                Verdict::Skipped(reason) => report.skipped(&name, &reason),
                 Verdict::Failed(reason) => report.failed(&name, &reason),
             }
         }

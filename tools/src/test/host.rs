@@ -188,7 +188,7 @@ pub fn run_doc_tests(filter: &Filter, report: &mut Report) -> Result<()> {
 fn record(report: &mut Report, name: &str, verdict: Verdict) {
     match verdict {
         Verdict::Passed => report.passed(name),
-        Verdict::Ignored => report.skipped(name, "marked as ignored"),
+        Verdict::Skipped(reason) => report.skipped(name, &reason),
         Verdict::Failed(reason) => report.failed(name, &reason),
     }
 }

@@ -5,7 +5,8 @@
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
     Passed,
-    Ignored,
+    /// Not run, for this reason.
+    Skipped(String),
     /// With the reason, if the line has one.
     Failed(String),
 }
@@ -16,18 +17,20 @@ pub fn result(line: &str) -> Option<(&str, Verdict)> {
     let verdict = match verdict {
         "ok" => Verdict::Passed,
         "FAILED" => Verdict::Failed(String::new()),
-        _ if verdict.starts_with("ignored") => Verdict::Ignored,
-        _ => Verdict::Failed(verdict.strip_prefix("FAILED: ")?.to_owned()),
+        _ if verdict.starts_with("ignored") => Verdict::Skipped("marked as ignored".to_owned()),
+        _ => match verdict.strip_prefix("skipped: ") {
+            Some(reason) => Verdict::Skipped(reason.to_owned()),
+            None => Verdict::Failed(verdict.strip_prefix("FAILED: ")?.to_owned()),
+        },
     };
     Some((name.trim_end_matches(" - should panic"), verdict))
 }
 
-/// Reads the closing line `N passed, N failed` of a root task.
+/// Reads the closing line of a root task: `N passed, N failed`, or `TITLE: N passed, N failed`.
 pub fn closing(line: &str) -> Option<(usize, usize)> {
-    let (passed, failed) = line
-        .trim()
-        .strip_suffix(" failed")?
-        .split_once(" passed, ")?;
+    let line = line.trim();
+    let counts = line.rsplit_once(": ").map_or(line, |(_, counts)| counts);
+    let (passed, failed) = counts.strip_suffix(" failed")?.split_once(" passed, ")?;
     Some((passed.parse().ok()?, failed.parse().ok()?))
 }
 
@@ -66,12 +69,16 @@ mod tests {
         );
         assert_eq!(result("test a ... ok\r"), Some(("a", Verdict::Passed)));
         assert_eq!(
+            result("test a ... skipped: no such device"),
+            Some(("a", Verdict::Skipped("no such device".into())))
+        );
+        assert_eq!(
             result("test a ... FAILED: 3 is not 4"),
             Some(("a", Verdict::Failed("3 is not 4".into())))
         );
         assert_eq!(
             result("test a ... ignored, slow"),
-            Some(("a", Verdict::Ignored))
+            Some(("a", Verdict::Skipped("marked as ignored".into())))
         );
         assert_eq!(
             result("test src/lib.rs - f (line 3) ... ok"),
@@ -102,6 +109,7 @@ mod tests {
     #[test]
     fn closing_lines_are_read() {
         assert_eq!(closing("12 passed, 1 failed\r"), Some((12, 1)));
+        assert_eq!(closing("suite: 12 passed, 0 failed"), Some((12, 0)));
         assert_eq!(closing("12 passed, none failed"), None);
         assert_eq!(closing("12 passed"), None);
     }
