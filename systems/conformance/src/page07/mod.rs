@@ -1,0 +1,8 @@
+//! Page 07: architecture context.
+
+mod contexts;
+
+use crate::harness::Check;
+
+/// The checks of this page, file by file.
+pub const CHECKS: &[&[Check]] = &[contexts::CHECKS];

@@ -1,0 +1,25 @@
+//! What nearly every check uses.
+
+// A list for all pages, whatever they use of it.
+#![allow(unused_imports)]
+
+pub use alloc::vec::Vec;
+pub use alloc::{format, vec};
+
+pub use sandglass::abi::error::ErrorNumber::{self, *};
+pub use sandglass::abi::error::LookupFailureType;
+pub use sandglass::abi::invocation as label;
+pub use sandglass::abi::invocation::x86_64 as arch_label;
+pub use sandglass::abi::{fault, object};
+pub use sandglass::cap::{
+    Attributes, CNode, CPtr, Capability, Endpoint, Frame, FrameSize, GuardData, Notification,
+    ObjectType, Reply, Rights, SchedContext, SchedParams, Slot, Tcb, Untyped,
+};
+pub use sandglass::context::UserContext;
+pub use sandglass::fault::Fault;
+pub use sandglass::testing::{shared, spin, Failure, TestResult, Trace};
+pub use sandglass::thread::ThreadParams;
+pub use sandglass::{boot, ensure, ensure_eq, sys, time, Message, SetupError};
+
+pub use crate::fixture::{runs_on, Answer, Fixture, Invocation, Stopped, FULL};
+pub use crate::harness::{check, Check};
