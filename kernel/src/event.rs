@@ -77,7 +77,7 @@ pub fn handle(k: &mut Kernel, event: Event) -> Next {
 pub fn start(k: &mut Kernel) -> Next {
     let core = k.core();
     core.set_now(k.machine.now());
-    core.set_consumed(0);
+    core.set_paid();
     core.request_reprogram();
     schedule::force_reschedule(k);
     schedule::schedule(k);

@@ -134,8 +134,7 @@ fn go_on(k: &Kernel, caller: Ref<Tcb>, after_timeout: bool) {
     if !handle.at(k).is_active() {
         return;
     }
-    let refills = Refills::of(k, handle);
-    if refills.ready() && refills.sufficient(0) {
+    if Refills::of(k, handle).usable() {
         schedule::candidate(k, caller);
     } else if !after_timeout && tcb::handler(k, caller, TcbSlot::TimeoutHandler).is_some() {
         fault::raise_timeout(k, caller);

@@ -52,6 +52,15 @@ fn check_context(k: &Kernel, handle: Ref<SchedContext>) {
             "the order of refills",
         );
     }
+    let core = k.core();
+    if core.context() == Some(handle) {
+        let paid = core.now().wrapping_sub(core.consumed());
+        require(
+            k,
+            core.budget_end() == paid.saturating_add(refills.head().amount),
+            "the end of the budget",
+        );
+    }
     if let Some(top) = context.reply() {
         require(
             k,

@@ -162,7 +162,6 @@ fn end_context(k: &Kernel, handle: Ref<SchedContext>) -> Remainder {
     if k.core().context() == Some(handle) {
         // Nobody pays for the rest of this event; its thread was unbound, so another is chosen.
         k.core().set_context(None);
-        k.core().set_consumed(0);
     }
     Remainder::Nothing
 }

@@ -17,7 +17,7 @@ use crate::ipc::message::Writer;
 use crate::ipc::{reply, thread};
 use crate::mem::{refill_capacity, Ref};
 use crate::time::context::is_released;
-use crate::time::{account, context, schedule};
+use crate::time::{account, context, schedule, Refill};
 use crate::Kernel;
 
 /// The core of a scheduling context.
@@ -30,12 +30,14 @@ pub struct SchedContext {
     notification: Cell<Option<Ref<Notification>>>,
     reply: Cell<Option<Ref<Reply>>>,
     yield_from: Cell<Option<Ref<Tcb>>>,
-    head: Cell<u8>,
-    count: Cell<u8>,
+    head: Cell<Refill>,
+    slice_used: Cell<u64>,
+    first: Cell<u8>,
+    queued: Cell<u8>,
     max_refills: Cell<u8>,
     capacity: u8,
     sporadic: Cell<bool>,
-    reserved: [u64; 4],
+    reserved: u64,
 }
 
 const _: () = assert!(size_of::<SchedContext>() as u64 == sandglass_abi::sched::CONTEXT_CORE_SIZE);
@@ -51,12 +53,14 @@ impl SchedContext {
             notification: Cell::new(None),
             reply: Cell::new(None),
             yield_from: Cell::new(None),
-            head: Cell::new(0),
-            count: Cell::new(0),
+            head: Cell::new(Refill::NONE),
+            slice_used: Cell::new(0),
+            first: Cell::new(0),
+            queued: Cell::new(0),
             max_refills: Cell::new(0),
             capacity: refill_capacity(bits),
             sporadic: Cell::new(false),
-            reserved: [0; 4],
+            reserved: 0,
         }
     }
 
@@ -76,10 +80,14 @@ impl SchedContext {
         reply, set_reply: Option<Ref<Reply>>;
         /// The thread that yielded to it and is to be told the time consumed.
         yield_from, set_yield_from: Option<Ref<Tcb>>;
-        /// Index of the head refill.
-        head, set_head: u8;
-        /// Number of refills in the queue.
-        count, set_count: u8;
+        /// The refill in use, or next to be used.
+        head, set_head: Refill;
+        /// Round-robin: ticks of the slice that were used.
+        slice_used, set_slice_used: u64;
+        /// Index, in the array behind the context, of the refill that follows the head.
+        first, set_first: u8;
+        /// Number of refills in the array.
+        queued, set_queued: u8;
     }
 
     pub fn set_sporadic(&self, sporadic: bool) {
@@ -123,7 +131,7 @@ impl SchedContext {
     /// Makes the context unconfigured.
     pub fn deactivate(&self) {
         self.max_refills.set(0);
-        self.count.set(0);
+        self.queued.set(0);
         self.sporadic.set(false);
     }
 

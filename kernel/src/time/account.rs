@@ -1,7 +1,8 @@
 //! Who pays for what (04, sections 3 and 6).
 //!
-//! The clock is read once, on entry. What has passed since the last entry accumulates in
-//! `consumed` until it is committed or charged to the current context.
+//! The clock is read once, on entry. What has passed since the current context last paid is
+//! committed or charged to it. Until then its head refill stays as it is; so whether it suffices
+//! is a comparison with the time at which it ends.
 
 use super::schedule;
 use crate::arch::Platform;
@@ -36,21 +37,23 @@ pub fn update_time(k: &Kernel) {
     let core = k.core();
     let now = k.machine.now();
     let passed = now.wrapping_sub(core.now());
-    core.set_consumed(core.consumed().wrapping_add(passed));
     core.set_now(now);
     k.domains.pass(passed, k.constants.min_budget());
+}
+
+/// Whether the head refill of the current context has the least budget left; idleness always has.
+#[inline(always)]
+fn has_budget(k: &Kernel) -> bool {
+    let core = k.core();
+    core.now().wrapping_add(k.constants.min_budget()) <= core.budget_end()
 }
 
 /// Whether the current context can pay for this event and what came before; if not, it is charged
 /// (04, section 6.1). Idleness always can.
 #[inline(always)]
 pub fn check_budget(k: &Kernel) -> Budget {
-    let core = k.core();
-    let Some(context) = core.context() else {
-        return Budget::Sufficient;
-    };
-    if !Refills::of(k, context).sufficient(core.consumed()) {
-        return Budget::Exhausted(charge(k, core.consumed(), true));
+    if !has_budget(k) {
+        return Budget::Exhausted(charge(k, k.core().consumed(), true));
     }
     if k.domains.expired() {
         schedule::force_reschedule(k);
@@ -80,14 +83,15 @@ pub fn charge(k: &Kernel, used: u64, can_fault: bool) -> Expiry {
     if let Some(handle) = core.context() {
         let context = handle.at(k);
         let refills = Refills::of(k, handle);
-        if context.is_round_robin() {
+        if context.period() == 0 {
             refills.renew_slice();
-        } else if context.is_active() {
+        } else {
             refills.charge(used);
         }
         context.add_consumed(used);
     }
-    core.set_consumed(0);
+    core.set_paid();
+    core.request_reprogram();
     match core.thread() {
         Some(thread) if schedule::is_schedulable(k, thread) => end_turn(k, thread, can_fault),
         _ => Expiry::Waits,
@@ -97,7 +101,6 @@ pub fn charge(k: &Kernel, used: u64, can_fault: bool) -> Expiry {
 /// The turn of `thread`, the current one, is over (04, section 6.3).
 fn end_turn(k: &Kernel, thread: Ref<Tcb>, can_fault: bool) -> Expiry {
     let core = k.core();
-    core.request_reprogram();
     let Some(context) = thread.at(k).sched_context() else {
         return Expiry::Waits;
     };
@@ -106,7 +109,7 @@ fn end_turn(k: &Kernel, thread: Ref<Tcb>, can_fault: bool) -> Expiry {
     let expiry = if can_fault && !context.at(k).is_round_robin() && has_handler {
         Expiry::TimeoutFault(thread)
     } else {
-        if refills.ready() && refills.sufficient(0) {
+        if refills.usable() {
             core.ready.append(k, thread);
         } else {
             schedule::postpone(k, context);
@@ -117,21 +120,19 @@ fn end_turn(k: &Kernel, thread: Ref<Tcb>, can_fault: bool) -> Expiry {
     expiry
 }
 
-/// The current context pays what was consumed since it last paid (04, section 3).
+/// The current context, which is active, pays what was consumed since it last paid
+/// (04, section 3).
 #[inline(always)]
 pub fn commit(k: &Kernel) {
     let core = k.core();
     let used = core.consumed();
-    core.set_consumed(0);
+    core.set_paid();
     let Some(handle) = core.context() else { return };
     let context = handle.at(k);
-    if used == 0 || !context.is_active() {
-        return;
-    }
     let refills = Refills::of(k, handle);
-    if context.is_round_robin() {
+    if context.period() == 0 {
         refills.spend_slice(used);
-    } else {
+    } else if used > 0 {
         refills.charge(used);
     }
     context.add_consumed(used);
@@ -153,13 +154,7 @@ pub fn preempted(k: &Kernel) -> Budget {
     match core.thread() {
         Some(thread) if schedule::is_schedulable(k, thread) => check_budget(k),
         _ => {
-            if core
-                .context()
-                .is_some_and(|context| context.at(k).is_active())
-            {
-                let _ = charge(k, core.consumed(), false);
-            }
-            core.set_consumed(0);
+            let _ = charge(k, core.consumed(), false);
             Budget::Sufficient
         }
     }
@@ -170,8 +165,8 @@ pub fn should_preempt(k: &Kernel) -> bool {
     update_time(k);
     let core = k.core();
     // Work on nobody's time, because it took away the context it was on, does not go on.
-    let short = core.context().is_none_or(|context| {
-        !context.at(k).is_active() || !Refills::of(k, context).sufficient(core.consumed())
-    });
-    short || k.domains.expired() || k.machine.interrupt_pending()
+    core.context().is_none()
+        || !has_budget(k)
+        || k.domains.expired()
+        || k.machine.interrupt_pending()
 }

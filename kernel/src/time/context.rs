@@ -65,8 +65,7 @@ pub fn resume(k: &Kernel, handle: Ref<SchedContext>) {
     if !schedule::is_schedulable(k, thread) {
         return;
     }
-    let refills = Refills::of(k, handle);
-    if !(refills.ready() && refills.sufficient(0)) {
+    if !Refills::of(k, handle).usable() {
         schedule::postpone(k, handle);
     }
 }
@@ -83,9 +82,12 @@ pub fn wake_refills(k: &Kernel, thread: Ref<Tcb>) {
     }
 }
 
-/// Starts the refills of `context` anew if they are ready.
+/// Starts the refills of `context` anew if they are ready; nothing for round-robin.
+#[inline(always)]
 pub fn unblock(k: &Kernel, handle: Ref<SchedContext>) {
-    if handle.at(k).is_active() && Refills::of(k, handle).unblock() {
+    let context = handle.at(k);
+    let has_refills = context.is_active() && !context.is_round_robin();
+    if has_refills && Refills::of(k, handle).unblock() {
         k.core().request_reprogram();
     }
 }

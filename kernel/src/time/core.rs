@@ -22,7 +22,7 @@ pub struct Core {
     thread: Cell<Option<Ref<Tcb>>>,
     context: Cell<Option<Ref<SchedContext>>>,
     now: Cell<u64>,
-    consumed: Cell<u64>,
+    paid: Cell<u64>,
     action: Cell<Action>,
     reprogram: Cell<bool>,
     budget_end: Cell<u64>,
@@ -40,7 +40,7 @@ impl Core {
             thread: Cell::new(None),
             context: Cell::new(None),
             now: Cell::new(0),
-            consumed: Cell::new(0),
+            paid: Cell::new(0),
             action: Cell::new(Action::ResumeCurrent),
             reprogram: Cell::new(false),
             budget_end: Cell::new(u64::MAX),
@@ -54,21 +54,56 @@ impl Core {
     cells! {
         /// The thread that runs, or that caused the event.
         thread, set_thread: Option<Ref<Tcb>>;
-        /// The scheduling context that pays.
-        context, set_context: Option<Ref<SchedContext>>;
         /// Time of entry to the kernel, in ticks.
         now, set_now: u64;
-        /// Ticks since `context` last paid.
-        consumed, set_consumed: u64;
         action, set_action: Action;
         /// Whether the current context is to pay and the timer to be programmed anew.
         reprogram, set_reprogram: bool;
-        /// When the head refill of the current context is used up, in ticks.
-        budget_end, set_budget_end: u64;
         /// For when the timer is programmed, in ticks; `u64::MAX` if for never.
         armed, set_armed: u64;
         /// The thread whose registers are in the FPU.
         fpu_owner, set_fpu_owner: Option<Ref<Tcb>>;
+    }
+
+    /// The scheduling context that pays.
+    #[inline(always)]
+    pub fn context(&self) -> Option<Ref<SchedContext>> {
+        self.context.get()
+    }
+
+    /// From now on `context` pays, whose head refill has `amount` ticks; both are `None` for
+    /// idleness.
+    #[inline(always)]
+    pub fn set_context(&self, context: Option<(Ref<SchedContext>, u64)>) {
+        match context {
+            Some((context, amount)) => {
+                self.context.set(Some(context));
+                self.budget_end.set(self.paid.get().saturating_add(amount));
+            }
+            None => {
+                self.context.set(None);
+                self.budget_end.set(u64::MAX);
+            }
+        }
+    }
+
+    /// When the head refill of the current context is used up, in ticks; `u64::MAX` if nobody
+    /// pays.
+    #[inline(always)]
+    pub fn budget_end(&self) -> u64 {
+        self.budget_end.get()
+    }
+
+    /// Ticks that the current context has not paid for.
+    #[inline(always)]
+    pub fn consumed(&self) -> u64 {
+        self.now.get().wrapping_sub(self.paid.get())
+    }
+
+    /// Nothing is left to pay for.
+    #[inline(always)]
+    pub fn set_paid(&self) {
+        self.paid.set(self.now.get());
     }
 
     /// Asks for the current context to pay and the timer to be programmed at the end.

@@ -7,6 +7,10 @@
 //!
 //! Invariants of an active context that is not round-robin, between operations: the amounts add
 //! up to the budget; refills are disjoint and in order; the head has at least the minimum budget.
+//!
+//! A round-robin context has two refills by the ABI (04, section 2.5): the head, what is left of
+//! the slice, and one of what was used, which has no time of its own. The second is a number in
+//! the context, not in the queue.
 
 use ::core::cell::Cell;
 
@@ -15,7 +19,7 @@ use crate::object::sched_context::SchedContext;
 use crate::Kernel;
 
 /// An amount of processor time that may be used from a certain time on.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub struct Refill {
     /// Ticks.
@@ -28,6 +32,9 @@ impl Refill {
     /// Most refills of one context that the kernel uses, so that no loop is under the control of
     /// whoever configures contexts (design, section 6).
     pub const MAX: u8 = 128;
+
+    /// No time at all.
+    pub const NONE: Refill = Refill { amount: 0, time: 0 };
 
     /// One tick after the refill, were it used without interruption.
     const fn end(self) -> u64 {
@@ -42,7 +49,8 @@ const _: () = assert!(size_of::<Refill>() as u64 == sandglass_abi::sched::REFILL
 /// it can use up every refill once, and the first of them a second time.
 const MAX_CHARGED: u16 = 2 * Refill::MAX as u16;
 
-/// A view of the refill queue of one context.
+/// A view of the refill queue of one context: the head in the context itself, what follows it in
+/// a ring behind the context.
 #[derive(Clone, Copy)]
 pub struct Refills<'k> {
     k: &'k Kernel,
@@ -60,85 +68,83 @@ impl<'k> Refills<'k> {
         }
     }
 
-    /// The refill `i` places behind the head; `None` past the end of the array.
+    /// The refill `i` places behind the one that follows the head; `None` past the end of the
+    /// array.
     #[inline(always)]
-    fn cell(self, i: u8) -> Option<&'k Cell<Refill>> {
-        let index = self.context.head().wrapping_add(i);
+    fn behind(self, i: u8) -> Option<&'k Cell<Refill>> {
+        let index = self.context.first().wrapping_add(i);
         let limit = self.context.max_refills();
-        mem::refill(
-            self.k,
-            self.handle,
-            if index >= limit {
-                index.wrapping_sub(limit)
-            } else {
-                index
-            },
-        )
+        let wrapped = if index >= limit {
+            index.wrapping_sub(limit)
+        } else {
+            index
+        };
+        mem::refill(self.k, self.handle, wrapped)
     }
 
+    /// The refill that follows the head, if there is one.
     #[inline(always)]
-    fn get(self, i: u8) -> Refill {
-        self.cell(i).map_or(Refill::default(), Cell::get)
-    }
-
-    #[inline(always)]
-    fn set(self, i: u8, refill: Refill) {
-        if let Some(cell) = self.cell(i) {
-            cell.set(refill);
+    fn second(self) -> Option<Refill> {
+        if self.context.queued() == 0 {
+            return None;
         }
+        self.behind(0).map(Cell::get)
     }
 
-    /// Number of refills in the queue.
+    /// Number of refills in the queue, the head included.
     #[inline(always)]
     pub fn count(self) -> u8 {
-        self.context.count()
+        self.context.queued().wrapping_add(1)
     }
 
     /// The refill in use, or next to be used.
     #[inline(always)]
     pub fn head(self) -> Refill {
-        self.get(0)
+        self.context.head()
     }
 
     #[inline(always)]
     fn set_head(self, refill: Refill) {
-        self.set(0, refill);
+        self.context.set_head(refill);
     }
 
-    fn tail(self) -> Refill {
-        self.get(self.count().wrapping_sub(1))
-    }
-
-    fn set_tail(self, refill: Refill) {
-        self.set(self.count().wrapping_sub(1), refill);
-    }
-
-    fn pop(self) -> Refill {
-        let head = self.head();
-        let next = self.context.head().wrapping_add(1);
+    /// Gives up the head for `second`, which follows it.
+    #[inline(always)]
+    fn advance(self, second: Refill) {
+        let first = self.context.first().wrapping_add(1);
+        let wraps = first >= self.context.max_refills();
+        self.context.set_first(if wraps { 0 } else { first });
         self.context
-            .set_head(if next >= self.context.max_refills() {
-                0
-            } else {
-                next
-            });
-        self.context.set_count(self.count().wrapping_sub(1));
-        head
+            .set_queued(self.context.queued().wrapping_sub(1));
+        self.set_head(second);
     }
 
+    /// Makes `head` the only refill.
+    fn reset(self, head: Refill) {
+        self.set_head(head);
+        self.context.set_slice_used(0);
+        self.context.set_first(0);
+        self.context.set_queued(0);
+    }
+
+    #[inline(always)]
     fn append(self, refill: Refill) {
-        let count = self.count();
-        self.context.set_count(count.wrapping_add(1));
-        self.set(count, refill);
+        let queued = self.context.queued();
+        if let Some(cell) = self.behind(queued) {
+            cell.set(refill);
+            self.context.set_queued(queued.wrapping_add(1));
+        }
     }
 
+    #[inline(always)]
     fn is_full(self) -> bool {
         self.count() >= self.context.max_refills()
     }
 
     /// All refills, from the head on.
     pub fn iter(self) -> impl Iterator<Item = Refill> + 'k {
-        (0..self.count()).map(move |i| self.get(i))
+        let queued = (0..self.context.queued()).filter_map(move |i| self.behind(i).map(Cell::get));
+        core::iter::once(self.head()).chain(queued)
     }
 
     /// Whether the head may be used now.
@@ -147,14 +153,10 @@ impl<'k> Refills<'k> {
         self.head().time <= self.k.core().now()
     }
 
-    /// Whether the head has the least budget left after `used` ticks: the one function that
-    /// decides budget sufficiency.
+    /// Whether the head may be used now and has the least budget.
     #[inline(always)]
-    pub fn sufficient(self, used: u64) -> bool {
-        match self.head().amount.checked_sub(used) {
-            Some(rest) => rest >= self.k.constants.min_budget(),
-            None => false,
-        }
+    pub fn usable(self) -> bool {
+        self.ready() && self.head().amount >= self.k.constants.min_budget()
     }
 
     /// Starts with the whole `budget` usable now; a `period` of 0 means round-robin. At least the
@@ -162,61 +164,49 @@ impl<'k> Refills<'k> {
     pub fn start(self, max: u8, budget: u64, period: u64) {
         let now = self.k.core().now();
         self.context.configure(period, max);
-        self.context.set_head(0);
-        self.context.set_count(0);
-        self.append(Refill {
+        self.reset(Refill {
             amount: budget,
             time: now,
         });
-        if period == 0 {
-            self.append(Refill {
-                amount: 0,
-                time: now,
-            });
-        }
     }
 
     /// Changes the parameters of an active context and keeps its history: of the new `budget`
-    /// (ticks, at least the minimum) no more than the head had is usable in the first period.
+    /// (ticks, at least the minimum, less than `period`) no more than the head had is usable in
+    /// the first period.
     pub fn update(self, max: u8, budget: u64, period: u64) {
         let mut head = self.head();
         self.context.configure(period, max);
-        self.context.set_head(0);
-        self.context.set_count(0);
-        if head.time <= self.k.core().now() {
-            head.time = self.k.core().now();
-        }
+        head.time = head.time.max(self.k.core().now());
         let rest = budget.saturating_sub(head.amount);
         head.amount = head.amount.min(budget);
-        self.append(head);
+        self.reset(head);
         if rest > 0 {
             self.append(Refill {
                 amount: rest,
                 time: head.time.saturating_add(period),
             });
-        } else if period == 0 {
-            self.append(Refill {
-                amount: 0,
-                time: head.time,
-            });
         }
     }
 
-    /// Schedules used time to come back at `used.time`, which is not before the tail's.
+    /// Schedules used time to come back at `used.time`, which is not before the last refill's.
     fn schedule_used(self, used: Refill) {
-        let tail = self.tail();
-        if tail.end() >= used.time {
-            self.set_tail(Refill {
-                amount: tail.amount.wrapping_add(used.amount),
-                ..tail
-            });
+        let last = match self.context.queued() {
+            0 => None,
+            queued => self.behind(queued.wrapping_sub(1)),
+        };
+        let tail = last.map_or(self.head(), Cell::get);
+        let amount = tail.amount.wrapping_add(used.amount);
+        let time = if tail.end() >= used.time {
+            tail.time
         } else if !self.is_full() {
-            self.append(used);
+            return self.append(used);
         } else {
-            self.set_tail(Refill {
-                amount: tail.amount.wrapping_add(used.amount),
-                time: used.time.wrapping_sub(tail.amount),
-            });
+            used.time.wrapping_sub(tail.amount)
+        };
+        let merged = Refill { amount, time };
+        match last {
+            Some(cell) => cell.set(merged),
+            None => self.set_head(merged),
         }
     }
 
@@ -237,6 +227,7 @@ impl<'k> Refills<'k> {
     }
 
     /// Charges whole refills as far as `used` covers them; returns the rest in ticks.
+    #[inline(always)]
     fn charge_whole(self, used: u64) -> u64 {
         let period = self.context.period();
         let mut rest = used;
@@ -246,86 +237,81 @@ impl<'k> Refills<'k> {
                 break;
             }
             rest -= head.amount;
-            let time = head.time.wrapping_add(period);
-            if self.count() == 1 {
-                self.set_head(Refill {
-                    amount: head.amount,
-                    time,
-                });
-            } else {
-                let _ = self.pop();
-                self.schedule_used(Refill {
-                    amount: head.amount,
-                    time,
-                });
+            let again = Refill {
+                amount: head.amount,
+                time: head.time.wrapping_add(period),
+            };
+            match self.second() {
+                None => self.set_head(again),
+                Some(second) => {
+                    self.advance(second);
+                    self.schedule_used(again);
+                }
             }
         }
         rest
     }
 
     /// Joins refills to the head until it has the least budget, delaying what comes too early.
+    #[inline(always)]
     fn merge_small_head(self) {
         for _ in 0..Refill::MAX {
-            if self.count() < 2 || self.head().amount >= self.k.constants.min_budget() {
+            let small = self.head();
+            if small.amount >= self.k.constants.min_budget() {
                 break;
             }
-            let small = self.pop();
-            let head = self.head();
-            self.set_head(Refill {
-                amount: head.amount.wrapping_add(small.amount),
-                time: head.time.wrapping_sub(small.amount),
+            let Some(next) = self.second() else { break };
+            self.advance(Refill {
+                amount: next.amount.wrapping_add(small.amount),
+                time: next.time.wrapping_sub(small.amount),
             });
         }
     }
 
-    /// The context was not in use: what is ready starts anew from now on. Returns whether
-    /// anything may have changed, so that the timer is to be programmed again.
+    /// The context, which is not round-robin, was not in use: what is ready starts anew from now
+    /// on. Returns whether anything may have changed, so that the timer is to be programmed again.
     pub fn unblock(self) -> bool {
-        if self.context.is_round_robin() || !self.ready() {
+        if !self.ready() {
             return false;
         }
-        let now = self.k.core().now();
-        self.set_head(Refill {
-            time: now,
+        let mut head = Refill {
+            time: self.k.core().now(),
             ..self.head()
-        });
+        };
+        self.set_head(head);
         for _ in 0..Refill::MAX {
-            if self.count() < 2 || self.get(1).time > self.head().end() {
-                break;
+            match self.second() {
+                Some(next) if next.time <= head.end() => {
+                    head.amount = head.amount.wrapping_add(next.amount);
+                    self.advance(head);
+                }
+                _ => break,
             }
-            let first = self.pop();
-            let head = self.head();
-            self.set_head(Refill {
-                amount: head.amount.wrapping_add(first.amount),
-                time: first.time,
-            });
         }
         true
     }
 
-    /// Round-robin: `used` ticks of the head move to the tail.
+    /// Round-robin: `used` ticks of the slice are over.
+    #[inline(always)]
     pub fn spend_slice(self, used: u64) {
         let head = self.head();
-        let tail = self.tail();
         let used = used.min(head.amount);
         self.set_head(Refill {
             amount: head.amount - used,
             ..head
         });
-        self.set_tail(Refill {
-            amount: tail.amount.wrapping_add(used),
-            ..tail
-        });
+        self.context
+            .set_slice_used(self.context.slice_used().wrapping_add(used));
     }
 
     /// Round-robin: the slice is over, the next one is full.
+    #[inline(always)]
     pub fn renew_slice(self) {
         let head = self.head();
-        let tail = self.tail();
         self.set_head(Refill {
-            amount: head.amount.wrapping_add(tail.amount),
+            amount: head.amount.wrapping_add(self.context.slice_used()),
             ..head
         });
-        self.set_tail(Refill { amount: 0, ..tail });
+        self.context.set_slice_used(0);
     }
 }

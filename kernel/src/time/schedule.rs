@@ -311,11 +311,7 @@ fn settle_time(k: &Kernel) {
     }
     if core.reprogram() {
         account::commit(k);
-        core.set_context(chosen);
-        core.set_budget_end(chosen.map_or(u64::MAX, |handle| {
-            core.now()
-                .saturating_add(Refills::of(k, handle).head().amount)
-        }));
+        core.set_context(chosen.map(|handle| (handle, Refills::of(k, handle).head().amount)));
         core.set_reprogram(false);
     }
     arm(k);
