@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand};
 
 use crate::kernel::{Arch, Variant};
-use crate::{bench, boot, check, demo, kernel, system, test};
+use crate::{bench, boot, check, conformance, demo, kernel, system, test};
 
 /// Builds, runs, tests and checks Sandglass, a capability microkernel that owns time.
 #[derive(Parser)]
@@ -32,6 +32,8 @@ enum Command {
     Run(RunArgs),
     /// Check formatting, lints, the release kernel's rules, and where `unsafe` stands
     Check,
+    /// Run the conformance suite; ends with the line `conformance: N passed, N failed`
+    Conformance(ConformanceArgs),
     /// Measure kernel operations in instructions, beside the reference
     Bench(BenchArgs),
 }
@@ -138,6 +140,24 @@ pub struct RunArgs {
     pub conditions: RunConditions,
 }
 
+/// Arguments of `sandglass conformance`.
+#[derive(Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct ConformanceArgs {
+    #[command(subcommand)]
+    pub action: Option<ConformanceAction>,
+    /// Which kernel to run on
+    #[arg(long, value_enum, default_value_t = Variant::Debug)]
+    pub kernel: Variant,
+}
+
+/// What else can be done with the conformance suite.
+#[derive(Clone, Copy, Subcommand)]
+pub enum ConformanceAction {
+    /// Run the suite on both kernels and write the table of sections and checks into the book
+    Table,
+}
+
 /// Arguments of `sandglass bench`.
 #[derive(Args)]
 pub struct BenchArgs {
@@ -157,6 +177,7 @@ pub fn main() -> ExitCode {
         Command::Build(args) => system::run_build(&args),
         Command::Run(args) => system::run_system(&args),
         Command::Check => check::run(),
+        Command::Conformance(args) => conformance::run(&args),
         Command::Bench(args) => bench::run(&args),
     };
     result.unwrap_or_else(|error| {

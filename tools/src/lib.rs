@@ -3,12 +3,14 @@
 //! - [`cli`] is the command line, and hands each subcommand to its module;
 //! - [`toolchain`] finds compilers, [`workspace`] knows where things are;
 //! - [`kernel`] builds kernels, [`program`] builds user programs, [`qemu`] boots them;
+//! - [`conformance`] knows what the conformance suite checks;
 //! - [`system`] builds described systems, [`demo`] measures one of them.
 
 pub mod bench;
 pub mod boot;
 pub mod check;
 pub mod cli;
+pub mod conformance;
 pub mod demo;
 pub mod kernel;
 pub mod program;

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{mpsc, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -27,7 +27,7 @@ const PARALLEL_RUNS: usize = 2;
 /// How a package's tests are run.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Config {
+pub(crate) struct Config {
     /// Kernels to run on, each in turn.
     #[serde(default = "both_kernels")]
     kernels: Vec<Variant>,
@@ -45,6 +45,37 @@ struct Config {
     timeout: u64,
     /// The least number of tests that must pass: guards against a suite that loses its tests.
     min_passed: usize,
+}
+
+impl Config {
+    /// That of the package `name`.
+    ///
+    /// # Errors
+    /// It has none, or a wrong one.
+    pub(crate) fn of_package(name: &str) -> Result<Self> {
+        suites()?
+            .into_iter()
+            .find_map(|(package, config)| (package == name).then_some(config))
+            .with_context(|| format!("the package `{name}` has no tests for QEMU"))
+    }
+
+    /// A boot on the configured machine, with the configured limit.
+    pub(crate) fn boot(&self, kernel: &Path, root_task: &Path) -> Boot {
+        let mut machine = Machine {
+            cores: self.cores,
+            memory_mib: self.memory,
+            icount: self.icount,
+            ..Machine::default()
+        };
+        if let Some(cpu) = &self.cpu {
+            machine.cpu.clone_from(cpu);
+        }
+        Boot {
+            machine,
+            timeout: Some(Duration::from_secs(self.timeout)),
+            ..Boot::new(kernel, root_task)
+        }
+    }
 }
 
 fn both_kernels() -> Vec<Variant> {
@@ -76,7 +107,7 @@ struct Run {
 type NamedResult = (String, Verdict);
 
 /// Builds and boots every test system that can have a wanted test.
-pub fn run(filter: &Filter, report: &mut Report) -> Result<()> {
+pub(super) fn run(filter: &Filter, report: &mut Report) -> Result<()> {
     let suites = suites()?;
     let packages: Vec<&str> = suites.iter().map(|(package, _)| package.as_str()).collect();
     let programs = match program::build_all(&packages) {
@@ -178,7 +209,8 @@ fn boot_all(
                     break;
                 };
                 eprintln!("booting {}", run.prefix);
-                let outcome = boot(&run, &kernels[&run.variant]);
+                let kernel = &kernels[&run.variant];
+                let outcome = qemu::run(&run.config.boot(kernel, &run.root_task));
                 if sender.send(judge(&run, outcome, filter)).is_err() {
                     break;
                 }
@@ -193,25 +225,6 @@ fn boot_all(
             }
         }
     });
-}
-
-fn boot(run: &Run, kernel: &PathBuf) -> Result<Outcome> {
-    let config = &run.config;
-    let mut machine = Machine {
-        cores: config.cores,
-        memory_mib: config.memory,
-        icount: config.icount,
-        ..Machine::default()
-    };
-    if let Some(cpu) = &config.cpu {
-        machine.cpu.clone_from(cpu);
-    }
-    let timeout = Some(Duration::from_secs(config.timeout));
-    qemu::run(&Boot {
-        machine,
-        timeout,
-        ..Boot::new(kernel, &run.root_task)
-    })
 }
 
 /// The results of a run: its wanted tests', and one more under its own name, wanted or not, if it

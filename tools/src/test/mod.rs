@@ -3,11 +3,12 @@
 //! - `host::PACKAGE::...`: the workspace's own tests, the tool's included;
 //! - `doc::...`: examples in the documentation;
 //! - `check::...`: the rules of `sandglass check`;
+//! - `conformance::...`: what the conformance suite must cover;
 //! - `qemu::PACKAGE::KERNEL::...`: tests that run as root tasks on the kernel.
 
-mod guest;
+pub(crate) mod guest;
 mod host;
-mod lines;
+pub(crate) mod lines;
 mod report;
 
 use std::process::ExitCode;
@@ -16,6 +17,7 @@ use anyhow::Result;
 
 use crate::check;
 use crate::cli::TestArgs;
+use crate::conformance;
 
 use report::Report;
 
@@ -27,6 +29,7 @@ const RUNNERS: &[(&str, Runner)] = &[
     ("host", host::run),
     ("doc", host::run_doc_tests),
     ("check", run_checks),
+    ("conformance", run_conformance_rules),
     ("qemu", guest::run),
 ];
 
@@ -74,6 +77,20 @@ fn run_checks(filter: &Filter, report: &mut Report) -> Result<()> {
                 check::Verdict::Kept => report.passed(&name),
                 check::Verdict::Skipped(reason) => report.skipped(&name, &reason),
                 check::Verdict::Broken(findings) => report.failed(&name, &findings.join("\n")),
+            }
+        }
+    }
+    Ok(())
+}
+
+fn run_conformance_rules(filter: &Filter, report: &mut Report) -> Result<()> {
+    for rule in conformance::RULES {
+        let name = format!("conformance::{}", rule.name);
+        if filter.accepts(&name) {
+            match (rule.findings)() {
+                Ok(findings) if findings.is_empty() => report.passed(&name),
+                Ok(findings) => report.failed(&name, &findings.join("\n")),
+                Err(error) => report.failed(&name, &format!("{error:#}")),
             }
         }
     }

@@ -1,0 +1,135 @@
+//! The conformance suite as a whole: running it, and which section of the ABI pages has which
+//! checks.
+//!
+//! - [`sections`] reads the list of sections, [`checks`] the checks from the suite's source;
+//! - [`coverage`] compares them, [`table`] writes them side by side.
+
+pub mod checks;
+pub mod coverage;
+pub mod sections;
+mod table;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{bail, Context, Result};
+
+use crate::cli::{ConformanceAction, ConformanceArgs};
+use crate::kernel::{self, KernelOptions, Variant};
+use crate::program;
+use crate::qemu::{self, Outcome};
+use crate::test::guest::Config;
+use crate::test::lines::{self, Verdict};
+use crate::workspace;
+
+use checks::Check;
+use sections::Section;
+
+/// The suite's package, and its folder in the repository.
+pub const PACKAGE: &str = "conformance";
+const FOLDER: &str = "systems/conformance";
+/// Where the table goes, in the repository.
+const TABLE: &str = "docs/src/reference/conformance.md";
+
+/// `sandglass conformance`.
+pub fn run(args: &ConformanceArgs) -> Result<ExitCode> {
+    match args.action {
+        None => {
+            let outcome = boot(args.kernel, true)?;
+            Ok(ExitCode::from(outcome.status()))
+        }
+        Some(ConformanceAction::Table) => {
+            write_table()?;
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+/// Boots the suite on a kernel of this variant; `echo` shows its console.
+fn boot(variant: Variant, echo: bool) -> Result<Outcome> {
+    let config = Config::of_package(PACKAGE)?;
+    let root_task = program::build(PACKAGE)?;
+    let kernel = kernel::build(&KernelOptions::new(variant))?;
+    qemu::run(&qemu::Boot {
+        echo,
+        ..config.boot(&kernel, &root_task)
+    })
+}
+
+/// Runs the suite on both kernels and writes the table, unless a check fails, or the suite ran
+/// other checks than its source names.
+fn write_table() -> Result<()> {
+    let (sections, checks) = read()?;
+    let named: BTreeSet<&str> = checks.iter().map(|check| check.name.as_str()).collect();
+    for variant in [Variant::Debug, Variant::Release] {
+        let outcome = boot(variant, true)?;
+        let results: Vec<(&str, Verdict)> =
+            outcome.console.lines().filter_map(lines::result).collect();
+        let ran: BTreeSet<&str> = results.iter().map(|(name, _)| *name).collect();
+        if let Some(name) = named.symmetric_difference(&ran).next() {
+            bail!(
+                "on the {} kernel: `{name}` is in the source or in the run, not in both",
+                variant.name()
+            );
+        }
+        if let Some((name, _)) = results
+            .iter()
+            .find(|(_, verdict)| matches!(verdict, Verdict::Failed(_)))
+        {
+            bail!("on the {} kernel: {name} fails", variant.name());
+        }
+    }
+    let path = table_path();
+    fs::write(&path, table::render(&sections, &checks))
+        .with_context(|| format!("cannot write {}", path.display()))?;
+    println!("{}", path.display());
+    Ok(())
+}
+
+/// The sections and the checks.
+fn read() -> Result<(Vec<Section>, Vec<Check>)> {
+    let folder = workspace::root().join(FOLDER);
+    let sections = sections::read(&folder.join("sections.toml"))?;
+    let checks = checks::read(&folder.join("src"))?;
+    Ok((sections, checks))
+}
+
+fn table_path() -> PathBuf {
+    workspace::root().join(TABLE)
+}
+
+/// A rule about the suite's source: its name in `sandglass test`, and what breaks it.
+pub struct Rule {
+    pub name: &'static str,
+    pub findings: fn() -> Result<Vec<String>>,
+}
+
+/// All rules.
+pub const RULES: &[Rule] = &[
+    Rule {
+        name: "every_section_has_a_check",
+        findings: || read().map(|(sections, checks)| coverage::unchecked(&sections, &checks)),
+    },
+    Rule {
+        name: "every_check_names_a_section",
+        findings: || read().map(|(sections, checks)| coverage::misnamed(&sections, &checks)),
+    },
+    Rule {
+        name: "the_table_is_current",
+        findings: || read().and_then(|(sections, checks)| stale(&table_path(), &sections, &checks)),
+    },
+];
+
+fn stale(path: &Path, sections: &[Section], checks: &[Check]) -> Result<Vec<String>> {
+    let committed =
+        fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let mut findings = Vec::new();
+    if committed != table::render(sections, checks) {
+        findings.push(format!(
+            "{TABLE} does not show the checks as they are: run `./sandglass conformance table`"
+        ));
+    }
+    Ok(findings)
+}
