@@ -7,6 +7,7 @@
 use super::schedule;
 use crate::arch::Platform;
 use crate::mem::Ref;
+use crate::object::sched_context::SchedContext;
 use crate::object::tcb::{self, Tcb, TcbSlot};
 use crate::time::refills::Refills;
 use crate::Kernel;
@@ -62,18 +63,34 @@ pub fn check_budget(k: &Kernel) -> Budget {
     Budget::Sufficient
 }
 
-/// The current thread gives up what is left of its head refill or slice (04, section 9.1).
+/// The current thread gives up what is left of its head refill or slice (04, section 9.1). What is
+/// given up was not consumed. If nobody else could run at its priority it goes on.
 pub fn yield_rest(k: &Kernel) {
-    let Some(context) = k.core().context() else {
+    let core = k.core();
+    let (Some(thread), Some(handle)) = (core.thread(), core.context()) else {
         return;
     };
-    let consumed = k.core().consumed();
-    let head = Refills::of(k, context).head().amount;
-    let _ = charge(k, head.max(consumed), false);
-    // What was given up was not consumed.
-    context
-        .at(k)
-        .add_consumed(consumed.wrapping_sub(head.max(consumed)));
+    let context = handle.at(k);
+    let consumed = core.consumed();
+    pay(k, handle, context.head().amount.max(consumed));
+    context.add_consumed(consumed);
+    if !(Refills::of(k, handle).usable() && schedule::is_alone(k, thread)) {
+        let _ = end_turn(k, thread, false);
+    }
+}
+
+/// The turn of `context`, the current one, is over after `used` ticks: a round-robin context
+/// starts its next slice, another is charged.
+#[inline(always)]
+fn pay(k: &Kernel, handle: Ref<SchedContext>, used: u64) {
+    let refills = Refills::of(k, handle);
+    if handle.at(k).period() == 0 {
+        refills.renew_slice();
+    } else {
+        refills.charge(used);
+    }
+    k.core().set_paid();
+    k.core().request_reprogram();
 }
 
 /// Charges `used` ticks to the current context and ends the current thread's turn
@@ -81,17 +98,9 @@ pub fn yield_rest(k: &Kernel) {
 pub fn charge(k: &Kernel, used: u64, can_fault: bool) -> Expiry {
     let core = k.core();
     if let Some(handle) = core.context() {
-        let context = handle.at(k);
-        let refills = Refills::of(k, handle);
-        if context.period() == 0 {
-            refills.renew_slice();
-        } else {
-            refills.charge(used);
-        }
-        context.add_consumed(used);
+        pay(k, handle, used);
+        handle.at(k).add_consumed(used);
     }
-    core.set_paid();
-    core.request_reprogram();
     match core.thread() {
         Some(thread) if schedule::is_schedulable(k, thread) => end_turn(k, thread, can_fault),
         _ => Expiry::Waits,
@@ -140,10 +149,7 @@ pub fn commit(k: &Kernel) {
 
 /// The time consumed by a context since the last report, in microseconds; the count starts anew
 /// (04, section 9.3).
-pub fn report_consumed(
-    k: &Kernel,
-    context: Ref<crate::object::sched_context::SchedContext>,
-) -> u64 {
+pub fn report_consumed(k: &Kernel, context: Ref<SchedContext>) -> u64 {
     k.constants.us(context.at(k).take_consumed())
 }
 

@@ -13,6 +13,9 @@ use crate::object::tcb::Tcb;
 pub enum Action {
     ResumeCurrent,
     ChooseNew,
+    /// Choose among those that are ready and this one, woken when a new choice was due anyway: in
+    /// no queue, it stands for the first of its priority.
+    ChooseWith(Ref<Tcb>),
     /// A thread that was woken, in no queue.
     Switch(Ref<Tcb>),
 }

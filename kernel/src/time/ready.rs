@@ -15,6 +15,13 @@ struct List {
     tail: Option<Ref<Tcb>>,
 }
 
+impl List {
+    const EMPTY: List = List {
+        head: None,
+        tail: None,
+    };
+}
+
 /// The ready queues. Invariants: a priority's bit is set exactly if its list has a thread; a word's
 /// bit in the summary exactly if the word is not zero.
 pub struct ReadyQueues {
@@ -60,24 +67,43 @@ impl Default for ReadyLinks {
 impl ReadyQueues {
     pub const fn new() -> Self {
         ReadyQueues {
-            lists: [const {
-                Cell::new(List {
-                    head: None,
-                    tail: None,
-                })
-            }; 256],
+            lists: [const { Cell::new(List::EMPTY) }; 256],
             words: [const { Cell::new(0) }; 4],
             summary: Cell::new(0),
         }
     }
 
-    /// The first thread of the highest priority that has one.
+    /// The highest priority that has a thread.
     #[inline(always)]
-    pub fn first(&self) -> Option<Ref<Tcb>> {
-        let summary = self.summary.get();
-        let word = summary.checked_ilog2()? as usize & 3;
+    pub fn highest(&self) -> Option<u8> {
+        let word = self.summary.get().checked_ilog2()? as usize & 3;
         let bit = self.words[word].get().checked_ilog2()? as usize & 63;
-        self.lists[word << 6 | bit].get().head
+        Some((word << 6 | bit) as u8)
+    }
+
+    /// Takes the first thread of the highest priority that has one out.
+    #[inline(always)]
+    pub fn take_first(&self, k: &Kernel) -> Option<Ref<Tcb>> {
+        let priority = self.highest()?;
+        let cell = &self.lists[usize::from(priority)];
+        let list = cell.get();
+        let first = list.head?;
+        let next = first.at(k).ready_links().next.get();
+        match next {
+            Some(next) => {
+                next.at(k).ready_links().prev.set(None);
+                cell.set(List {
+                    head: Some(next),
+                    ..list
+                });
+            }
+            None => {
+                cell.set(List::EMPTY);
+                self.unmark(priority);
+            }
+        }
+        first.at(k).set_place(Place::None);
+        Some(first)
     }
 
     /// The first thread of `priority`.

@@ -55,25 +55,25 @@ const MAX_CHARGED: u16 = 2 * Refill::MAX as u16;
 pub struct Refills<'k> {
     k: &'k Kernel,
     handle: Ref<SchedContext>,
-    context: &'k SchedContext,
 }
 
 impl<'k> Refills<'k> {
     #[inline(always)]
     pub fn of(k: &'k Kernel, handle: Ref<SchedContext>) -> Self {
-        Refills {
-            k,
-            handle,
-            context: handle.at(k),
-        }
+        Refills { k, handle }
+    }
+
+    #[inline(always)]
+    fn context(self) -> &'k SchedContext {
+        self.handle.at(self.k)
     }
 
     /// The refill `i` places behind the one that follows the head; `None` past the end of the
     /// array.
     #[inline(always)]
     fn behind(self, i: u8) -> Option<&'k Cell<Refill>> {
-        let index = self.context.first().wrapping_add(i);
-        let limit = self.context.max_refills();
+        let index = self.context().first().wrapping_add(i);
+        let limit = self.context().max_refills();
         let wrapped = if index >= limit {
             index.wrapping_sub(limit)
         } else {
@@ -85,7 +85,7 @@ impl<'k> Refills<'k> {
     /// The refill that follows the head, if there is one.
     #[inline(always)]
     fn second(self) -> Option<Refill> {
-        if self.context.queued() == 0 {
+        if self.context().queued() == 0 {
             return None;
         }
         self.behind(0).map(Cell::get)
@@ -94,56 +94,57 @@ impl<'k> Refills<'k> {
     /// Number of refills in the queue, the head included.
     #[inline(always)]
     pub fn count(self) -> u8 {
-        self.context.queued().wrapping_add(1)
+        self.context().queued().wrapping_add(1)
     }
 
     /// The refill in use, or next to be used.
     #[inline(always)]
     pub fn head(self) -> Refill {
-        self.context.head()
+        self.context().head()
     }
 
     #[inline(always)]
     fn set_head(self, refill: Refill) {
-        self.context.set_head(refill);
+        self.context().set_head(refill);
     }
 
     /// Gives up the head for `second`, which follows it.
     #[inline(always)]
     fn advance(self, second: Refill) {
-        let first = self.context.first().wrapping_add(1);
-        let wraps = first >= self.context.max_refills();
-        self.context.set_first(if wraps { 0 } else { first });
-        self.context
-            .set_queued(self.context.queued().wrapping_sub(1));
+        let first = self.context().first().wrapping_add(1);
+        let wraps = first >= self.context().max_refills();
+        self.context().set_first(if wraps { 0 } else { first });
+        self.context()
+            .set_queued(self.context().queued().wrapping_sub(1));
         self.set_head(second);
     }
 
     /// Makes `head` the only refill.
     fn reset(self, head: Refill) {
         self.set_head(head);
-        self.context.set_slice_used(0);
-        self.context.set_first(0);
-        self.context.set_queued(0);
+        self.context().set_slice_used(0);
+        self.context().set_first(0);
+        self.context().set_queued(0);
     }
 
     #[inline(always)]
     fn append(self, refill: Refill) {
-        let queued = self.context.queued();
+        let queued = self.context().queued();
         if let Some(cell) = self.behind(queued) {
             cell.set(refill);
-            self.context.set_queued(queued.wrapping_add(1));
+            self.context().set_queued(queued.wrapping_add(1));
         }
     }
 
     #[inline(always)]
     fn is_full(self) -> bool {
-        self.count() >= self.context.max_refills()
+        self.count() >= self.context().max_refills()
     }
 
     /// All refills, from the head on.
     pub fn iter(self) -> impl Iterator<Item = Refill> + 'k {
-        let queued = (0..self.context.queued()).filter_map(move |i| self.behind(i).map(Cell::get));
+        let queued =
+            (0..self.context().queued()).filter_map(move |i| self.behind(i).map(Cell::get));
         core::iter::once(self.head()).chain(queued)
     }
 
@@ -163,7 +164,7 @@ impl<'k> Refills<'k> {
     /// minimum budget; `max` from 2 on. All in ticks.
     pub fn start(self, max: u8, budget: u64, period: u64) {
         let now = self.k.core().now();
-        self.context.configure(period, max);
+        self.context().configure(period, max);
         self.reset(Refill {
             amount: budget,
             time: now,
@@ -175,7 +176,7 @@ impl<'k> Refills<'k> {
     /// the first period.
     pub fn update(self, max: u8, budget: u64, period: u64) {
         let mut head = self.head();
-        self.context.configure(period, max);
+        self.context().configure(period, max);
         head.time = head.time.max(self.k.core().now());
         let rest = budget.saturating_sub(head.amount);
         head.amount = head.amount.min(budget);
@@ -190,7 +191,7 @@ impl<'k> Refills<'k> {
 
     /// Schedules used time to come back at `used.time`, which is not before the last refill's.
     fn schedule_used(self, used: Refill) {
-        let last = match self.context.queued() {
+        let last = match self.context().queued() {
             0 => None,
             queued => self.behind(queued.wrapping_sub(1)),
         };
@@ -220,7 +221,7 @@ impl<'k> Refills<'k> {
                 amount: head.amount.saturating_sub(rest),
                 time: head.time.wrapping_add(rest),
             });
-            let time = head.time.wrapping_add(self.context.period());
+            let time = head.time.wrapping_add(self.context().period());
             self.schedule_used(Refill { amount: rest, time });
         }
         self.merge_small_head();
@@ -229,7 +230,7 @@ impl<'k> Refills<'k> {
     /// Charges whole refills as far as `used` covers them; returns the rest in ticks.
     #[inline(always)]
     fn charge_whole(self, used: u64) -> u64 {
-        let period = self.context.period();
+        let period = self.context().period();
         let mut rest = used;
         for _ in 0..MAX_CHARGED {
             let head = self.head();
@@ -300,8 +301,8 @@ impl<'k> Refills<'k> {
             amount: head.amount - used,
             ..head
         });
-        self.context
-            .set_slice_used(self.context.slice_used().wrapping_add(used));
+        self.context()
+            .set_slice_used(self.context().slice_used().wrapping_add(used));
     }
 
     /// Round-robin: the slice is over, the next one is full.
@@ -309,9 +310,9 @@ impl<'k> Refills<'k> {
     pub fn renew_slice(self) {
         let head = self.head();
         self.set_head(Refill {
-            amount: head.amount.wrapping_add(self.context.slice_used()),
+            amount: head.amount.wrapping_add(self.context().slice_used()),
             ..head
         });
-        self.context.set_slice_used(0);
+        self.context().set_slice_used(0);
     }
 }

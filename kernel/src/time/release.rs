@@ -60,7 +60,7 @@ impl ReleaseQueues {
 
     /// Time of the earliest release of a priority above `floor` (with `None`, of any);
     /// `u64::MAX` if there is none.
-    #[inline(always)]
+    #[inline(never)]
     pub fn earliest_above(&self, floor: Option<u8>) -> u64 {
         let Some(floor) = floor else {
             return self.earliest();
@@ -80,8 +80,14 @@ impl ReleaseQueues {
     #[inline(always)]
     pub fn highest_due(&self, now: u64) -> Option<u8> {
         if self.earliest() > now {
-            return None;
+            None
+        } else {
+            self.descend(now)
         }
+    }
+
+    #[inline(never)]
+    fn descend(&self, now: u64) -> Option<u8> {
         let mut at = ROOT;
         for _ in 0..DEPTH {
             at = 2 * at + usize::from(self.node(2 * at + 1).get() <= now);

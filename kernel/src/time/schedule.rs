@@ -10,9 +10,9 @@
 //! Among threads of one priority, those that were enqueued at the head (preempted, woken) come
 //! first; then those released and those appended, in the order of their time.
 
+use super::account;
 use super::core::Action;
 use super::refills::Refills;
-use super::{account, context};
 use crate::arch::Platform;
 use crate::mem::Ref;
 use crate::object::sched_context::SchedContext;
@@ -70,14 +70,20 @@ pub fn postpone(k: &Kernel, handle: Ref<SchedContext>) {
 }
 
 /// A new decision is needed at the end of the event.
+#[inline(always)]
 pub fn force_reschedule(k: &Kernel) {
     let core = k.core();
-    if let Action::Switch(candidate) = core.action() {
-        if is_schedulable(k, candidate) {
-            enqueue(k, candidate);
-        }
+    if let Action::Switch(candidate) | Action::ChooseWith(candidate) = core.action() {
+        pass_over(k, candidate);
     }
     core.set_action(Action::ChooseNew);
+}
+
+/// `candidate` takes its place among those that are ready.
+fn pass_over(k: &Kernel, candidate: Ref<Tcb>) {
+    if is_schedulable(k, candidate) {
+        enqueue(k, candidate);
+    }
 }
 
 /// `from` has lost its context; if it is the current thread or the candidate, a new decision is
@@ -87,7 +93,9 @@ pub fn context_taken(k: &Kernel, from: Ref<Tcb>) {
     let core = k.core();
     match core.action() {
         // The candidate cannot run any more; the others are where they were.
-        Action::Switch(candidate) if candidate == from => core.set_action(Action::ChooseNew),
+        Action::Switch(candidate) | Action::ChooseWith(candidate) if candidate == from => {
+            core.set_action(Action::ChooseNew);
+        }
         _ if core.thread() == Some(from) => force_reschedule(k),
         _ => {}
     }
@@ -113,7 +121,8 @@ pub fn candidate(k: &Kernel, thread: Ref<Tcb>) {
         core.set_action(Action::Switch(thread));
     } else {
         force_reschedule(k);
-        enqueue(k, thread);
+        unqueue(k, thread);
+        core.set_action(Action::ChooseWith(thread));
     }
 }
 
@@ -125,17 +134,23 @@ pub fn stopped(k: &Kernel, thread: Ref<Tcb>) {
         Action::ResumeCurrent if core.thread() == Some(thread) => {
             core.set_action(Action::ChooseNew);
         }
-        Action::Switch(candidate) if candidate == thread => core.set_action(Action::ChooseNew),
+        Action::Switch(candidate) | Action::ChooseWith(candidate) if candidate == thread => {
+            core.set_action(Action::ChooseNew);
+        }
         _ => {}
     }
 }
 
-/// Changes the priority of `thread`, which is in no object's queue (04, section 8.3).
+/// Changes the priority of `thread`, which is runnable (04, section 8.3). The current thread is in
+/// no queue: the decision takes it for the first of its new priority.
 pub fn set_priority(k: &Kernel, thread: Ref<Tcb>, priority: u8) {
     let tcb = thread.at(k);
     let core = k.core();
-    if tcb.place() == Place::None && core.thread() != Some(thread) {
+    if tcb.place() == Place::None {
         tcb.set_priority(priority);
+        if core.thread() == Some(thread) {
+            force_reschedule(k);
+        }
     } else if waits_for_release(k, thread) {
         let time = tcb.links().key().rank;
         unqueue(k, thread);
@@ -149,6 +164,13 @@ pub fn set_priority(k: &Kernel, thread: Ref<Tcb>, priority: u8) {
         }
         force_reschedule(k);
     }
+}
+
+/// Whether nobody else could run at the priority of `thread`, the current one, or above.
+#[inline(always)]
+pub fn is_alone(k: &Kernel, thread: Ref<Tcb>) -> bool {
+    let core = k.core();
+    core.ready.highest() < Some(thread.at(k).priority()) && core.release.earliest() > core.now()
 }
 
 /// The highest priority of a thread that counts as released but has not been moved, if it is
@@ -201,63 +223,79 @@ fn awaken(k: &Kernel) {
 fn decide(k: &Kernel) -> Option<Ref<Tcb>> {
     let current = k.core().thread();
     let staying = current.filter(|&thread| is_schedulable(k, thread));
-    match staying.filter(|thread| thread.at(k).place() == Place::None) {
+    let decided = match staying.filter(|thread| thread.at(k).place() == Place::None) {
         Some(thread) => decide_against(k, thread),
         None => decide_without(k, current, staying.is_some()),
+    };
+    match decided {
+        Some(thread) => Some(thread),
+        None => choose(k),
     }
 }
 
 /// The decision where `current` could go on and is in no queue. It stands at the head of its
-/// priority, so it does go on unless somebody is above it; only then is it queued at all.
+/// priority, so it does go on unless somebody is above it; only then is it queued at all. `None`
+/// leaves the choice to the queues.
 #[inline(always)]
 fn decide_against(k: &Kernel, current: Ref<Tcb>) -> Option<Ref<Tcb>> {
     let core = k.core();
     let running = current.at(k).priority();
-    if let Action::Switch(woken) = core.action() {
-        let priority = woken.at(k).priority();
-        if priority > running {
-            core.ready.enqueue(k, current);
-            return unless_released_above(k, woken);
-        } else if priority == running {
-            core.ready.append(k, woken);
-        } else {
-            core.ready.enqueue(k, woken);
+    match core.action() {
+        Action::Switch(woken) => {
+            let priority = woken.at(k).priority();
+            if priority > running {
+                core.ready.enqueue(k, current);
+                return unless_released_above(k, woken, priority);
+            } else if priority == running {
+                core.ready.append(k, woken);
+            } else {
+                core.ready.enqueue(k, woken);
+            }
         }
+        Action::ChooseWith(woken) if woken != current => core.ready.enqueue(k, woken),
+        _ => {}
     }
     if outranked(k, running) || released_above(k, Some(running)).is_some() {
         core.ready.enqueue(k, current);
-        choose(k)
+        None
     } else {
         Some(current)
     }
 }
 
-/// The decision where `current` does not go on, or `waits` for its turn in a ready queue.
+/// The decision where `current` does not go on, or `waits` for its turn in a ready queue. `None`
+/// leaves the choice to the queues.
 #[inline(always)]
 fn decide_without(k: &Kernel, current: Option<Ref<Tcb>>, waits: bool) -> Option<Ref<Tcb>> {
     let core = k.core();
-    let Action::Switch(woken) = core.action() else {
-        return choose(k);
+    let (woken, must_look) = match core.action() {
+        Action::Switch(woken) => {
+            let priority = woken.at(k).priority();
+            let running = current.map(|thread| thread.at(k).priority());
+            if waits && running == Some(priority) {
+                core.ready.append(k, woken);
+                return None;
+            }
+            (woken, running.is_none_or(|running| priority < running))
+        }
+        Action::ChooseWith(woken) => (woken, true),
+        _ => return None,
     };
     let priority = woken.at(k).priority();
-    let running = current.map(|thread| thread.at(k).priority());
-    if running.is_none_or(|running| priority < running) && outranked(k, priority) {
+    if must_look && outranked(k, priority) {
         core.ready.enqueue(k, woken);
-        choose(k)
-    } else if waits && running == Some(priority) {
-        core.ready.append(k, woken);
-        choose(k)
+        None
     } else {
-        unless_released_above(k, woken)
+        unless_released_above(k, woken, priority)
     }
 }
 
-/// `woken`, unless a thread of higher priority counts as released.
+/// `woken`, of `priority`, unless a thread of higher priority counts as released.
 #[inline(always)]
-fn unless_released_above(k: &Kernel, woken: Ref<Tcb>) -> Option<Ref<Tcb>> {
-    if released_above(k, Some(woken.at(k).priority())).is_some() {
+fn unless_released_above(k: &Kernel, woken: Ref<Tcb>, priority: u8) -> Option<Ref<Tcb>> {
+    if released_above(k, Some(priority)).is_some() {
         k.core().ready.enqueue(k, woken);
-        choose(k)
+        None
     } else {
         Some(woken)
     }
@@ -266,32 +304,44 @@ fn unless_released_above(k: &Kernel, woken: Ref<Tcb>) -> Option<Ref<Tcb>> {
 /// Whether some ready thread has a priority above `priority`.
 #[inline(always)]
 fn outranked(k: &Kernel, priority: u8) -> bool {
-    k.core()
-        .ready
-        .first()
-        .is_some_and(|thread| thread.at(k).priority() > priority)
+    k.core().ready.highest() > Some(priority)
 }
 
 /// Takes the thread that is to run out of the queues: the best of those that are ready and those
 /// whose time has come.
+#[inline(always)]
 fn choose(k: &Kernel) -> Option<Ref<Tcb>> {
     let core = k.core();
-    let ready = core.ready.first();
-    let ready_priority = ready.map(|thread| thread.at(k).priority());
-    // One below the best ready thread, so that a released one of the same priority is seen.
-    let floor = ready_priority.and_then(|priority| priority.checked_sub(1));
-    let released = released_above(k, floor)
-        .and_then(|priority| core.release.of(priority).first())
-        .filter(|released| {
-            let released = released.at(k);
-            ready.is_none_or(|ready| {
-                released.priority() > ready.at(k).priority()
-                    || ready.at(k).ready_links().since() > released.links().key().rank
-            })
-        });
-    let chosen = released.or(ready)?;
-    unqueue(k, chosen);
-    Some(chosen)
+    choose_released(k).or_else(|| core.ready.take_first(k))
+}
+
+/// Takes the best of the threads whose time has come out of its queue, if it is to run before all
+/// that are ready.
+#[inline(always)]
+fn choose_released(k: &Kernel) -> Option<Ref<Tcb>> {
+    let core = k.core();
+    let priority = core.release.highest_due(core.now())?;
+    take_released(k, priority)
+}
+
+/// Takes the first thread of `priority` whose time has come out of its queue, if it is to run
+/// before all that are ready.
+#[inline(never)]
+fn take_released(k: &Kernel, priority: u8) -> Option<Ref<Tcb>> {
+    let core = k.core();
+    let released = core.release.of(priority).first()?;
+    let is_first = match core.ready.highest() {
+        Some(ready) if ready == priority => {
+            let time = released.at(k).links().key().rank;
+            let first = core.ready.first_of(ready);
+            first.is_none_or(|first| first.at(k).ready_links().since() > time)
+        }
+        ready => ready < Some(priority),
+    };
+    if is_first {
+        unqueue(k, released);
+    }
+    is_first.then_some(released)
 }
 
 /// The context of the chosen thread becomes the one that pays; the timer is programmed.
@@ -301,20 +351,28 @@ fn settle_time(k: &Kernel) {
     let chosen = core
         .thread()
         .and_then(|thread| thread.at(k).sched_context());
-    if chosen != core.context() {
-        core.request_reprogram();
-        if let Some(handle) = chosen {
-            if !handle.at(k).is_sporadic() && !handle.at(k).is_round_robin() {
-                context::unblock(k, handle);
-            }
-        }
-    }
-    if core.reprogram() {
-        account::commit(k);
-        core.set_context(chosen.map(|handle| (handle, Refills::of(k, handle).head().amount)));
-        core.set_reprogram(false);
+    if chosen != core.context() || core.reprogram() {
+        pass_on(k, chosen);
     }
     arm(k);
+}
+
+/// The current context pays, and `chosen`, which is active, or nobody pays from now on.
+#[inline(always)]
+fn pass_on(k: &Kernel, chosen: Option<Ref<SchedContext>>) {
+    let core = k.core();
+    core.set_reprogram(false);
+    let Some(handle) = chosen else {
+        account::commit(k);
+        core.set_context(None);
+        return;
+    };
+    let context = handle.at(k);
+    if chosen != core.context() && context.period() != 0 && !context.is_sporadic() {
+        Refills::of(k, handle).unblock();
+    }
+    account::commit(k);
+    core.set_context(Some((handle, context.head().amount)));
 }
 
 /// Programs the timer for the end of the budget or for the first release that could preempt the
@@ -329,6 +387,6 @@ fn arm(k: &Kernel) {
     }
     if deadline != core.armed() {
         core.set_armed(deadline);
-        k.machine.set_deadline(deadline);
+        k.machine.set_deadline(deadline, core.now());
     }
 }

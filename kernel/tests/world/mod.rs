@@ -193,7 +193,7 @@ impl World {
         self.event(Event::Syscall);
     }
 
-    fn set_extra_caps(&mut self, caps: &[u64]) {
+    pub fn set_extra_caps(&mut self, caps: &[u64]) {
         let thread = self.running().expect("a thread runs");
         if caps.is_empty() {
             return;

@@ -64,14 +64,13 @@ impl Platform for Machine {
     }
 
     #[inline(always)]
-    fn set_deadline(&self, at: u64) {
+    fn set_deadline(&self, at: u64, now: u64) {
         match self.timer.get() {
             // SAFETY: the timer is in the mode that has the register, which only concerns time.
             // 0 would disarm it.
             Timer::Deadline => unsafe { cpu::write_msr(Msr::TscDeadline, at.max(1)) },
             Timer::Count(rate) => {
-                let ticks = at.saturating_sub(cpu::time_stamp());
-                LOCAL_APIC.set_count(rate.counts(ticks));
+                LOCAL_APIC.set_count(rate.counts(at.saturating_sub(now)));
             }
         }
     }
