@@ -40,7 +40,10 @@ pub enum Next {
 pub fn handle(k: &mut Kernel, event: Event) -> Next {
     let before = k.core().thread();
     let decide = match event {
-        Event::Syscall => syscall::handle(k),
+        Event::Syscall => match before {
+            Some(caller) => syscall::handle(k, caller),
+            None => true,
+        },
         Event::SoftwareInterrupt { vector } => {
             user_fault(k, software_interrupt(k, vector));
             true
@@ -84,20 +87,19 @@ pub fn start(k: &mut Kernel) -> Next {
     activate(k, None)
 }
 
-/// Accounts for time and checks the budget on behalf of the current thread. Returns it if the
-/// event may proceed; otherwise the thread repeats what it did when it has time again.
+/// Accounts for time and checks the budget on behalf of `thread`, the current one. Returns whether
+/// the event may proceed; otherwise the thread repeats what it did when it has time again.
 #[inline(always)]
-pub fn enter(k: &Kernel) -> Option<Ref<Tcb>> {
+pub fn enter(k: &Kernel, thread: Ref<Tcb>) -> bool {
     account::update_time(k);
-    let thread = k.core().thread()?;
     match account::check_budget(k) {
-        Budget::Sufficient => Some(thread),
+        Budget::Sufficient => true,
         Budget::Exhausted(expiry) => {
             expire(k, expiry);
             if thread.at(k).is_runnable() {
                 thread.at(k).set_state(State::Restart);
             }
-            None
+            false
         }
     }
 }
@@ -119,7 +121,10 @@ fn interrupted(k: &Kernel) {
 }
 
 fn user_fault(k: &Kernel, fault: Fault) {
-    if let Some(thread) = enter(k) {
+    let Some(thread) = k.core().thread() else {
+        return;
+    };
+    if enter(k, thread) {
         fault::raise(k, thread, fault);
     }
 }

@@ -7,18 +7,112 @@ use crate::arch::{is_canonical, MessageRegister};
 use crate::cap::lookup::{self, LookupFailure};
 use crate::cap::Capability;
 use crate::event;
-use crate::ipc::caps;
+use crate::ipc::caps::{self, ExtraCaps};
 use crate::ipc::endpoint::Manner;
 use crate::ipc::fault::{self, Fault};
-use crate::ipc::message::Reader;
+use crate::ipc::message::Message;
 use crate::ipc::{endpoint, notification, reply};
 use crate::mem::Ref;
 use crate::object::error::Error;
 use crate::object::reply::Reply;
-use crate::object::tcb::{self, Progress, State, Tcb};
-use crate::object::{self, debug, Invocation, Operation, Outcome};
+use crate::object::tcb::{self, State, Tcb};
+use crate::object::{self, debug, Invocation, Outcome};
 use crate::time::account::{self, Budget};
 use crate::Kernel;
+
+/// The phases of a system call (01, section 5), as a set of flags.
+#[derive(Clone, Copy)]
+struct Phases(u32);
+
+impl Phases {
+    /// There is an invocation phase, of the capability in the capability register.
+    const INVOKE: Phases = Phases(1 << 0);
+    /// There is one, of the capability in the reply register.
+    const INVOKE_REPLY: Phases = Phases(1 << 1 | 1);
+    /// There is one, of the capability in the destination register.
+    const INVOKE_DESTINATION: Phases = Phases(1 << 2 | 1);
+    /// The invocation blocks until somebody receives.
+    const BLOCKS: Phases = Phases(1 << 3);
+    /// The invocation waits for an answer.
+    const CALLS: Phases = Phases(1 << 4);
+    /// The invocation may lend or give the caller's scheduling context.
+    const DONATES: Phases = Phases(1 << 5);
+    /// There is a receive phase.
+    const RECEIVE: Phases = Phases(1 << 6);
+    /// The receive phase waits for a message.
+    const WAITS: Phases = Phases(1 << 7);
+    /// The reply register names the reply object to receive with.
+    const WITH_REPLY: Phases = Phases(1 << 8);
+    /// The rest of the budget is given up.
+    const YIELDS: Phases = Phases(1 << 9);
+
+    const fn and(self, other: Phases) -> Phases {
+        Phases(self.0 | other.0)
+    }
+
+    /// Whether all of `flags` are set.
+    #[inline(always)]
+    const fn has(self, flags: Phases) -> bool {
+        self.0 & flags.0 == flags.0
+    }
+
+    /// The phases of the system call of `number`; `None` if that is none of those that have any.
+    #[inline(always)]
+    fn of(number: u64) -> Option<Phases> {
+        // The numbers are -1, -2 and so on.
+        PHASES.get(!number as usize).copied()
+    }
+}
+
+/// The phases of the system calls, in the order of their numbers.
+const PHASES: [Phases; 11] = {
+    const SEND_FIRST: Phases = Phases::DONATES;
+    const RECV: Phases = Phases::RECEIVE.and(Phases::WITH_REPLY);
+    let mut phases = [Phases(0); 11];
+    let all = [
+        (
+            Syscall::Call,
+            Phases::INVOKE
+                .and(Phases::BLOCKS)
+                .and(Phases::CALLS)
+                .and(Phases::DONATES),
+        ),
+        (
+            Syscall::ReplyRecv,
+            Phases::INVOKE_REPLY
+                .and(SEND_FIRST)
+                .and(RECV)
+                .and(Phases::WAITS),
+        ),
+        (
+            Syscall::NBSendRecv,
+            Phases::INVOKE_DESTINATION
+                .and(SEND_FIRST)
+                .and(RECV)
+                .and(Phases::WAITS),
+        ),
+        (
+            Syscall::NBSendWait,
+            Phases::INVOKE_REPLY
+                .and(SEND_FIRST)
+                .and(Phases::RECEIVE)
+                .and(Phases::WAITS),
+        ),
+        (Syscall::Send, Phases::INVOKE.and(Phases::BLOCKS)),
+        (Syscall::NBSend, Phases::INVOKE),
+        (Syscall::Recv, RECV.and(Phases::WAITS)),
+        (Syscall::NBRecv, RECV),
+        (Syscall::Wait, Phases::RECEIVE.and(Phases::WAITS)),
+        (Syscall::NBWait, Phases::RECEIVE),
+        (Syscall::Yield, Phases::YIELDS),
+    ];
+    let mut i = 0;
+    while i < all.len() {
+        phases[!(all[i].0 as i64) as usize] = all[i].1;
+        i += 1;
+    }
+    phases
+};
 
 /// How an invocation phase ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -28,152 +122,60 @@ enum Phase {
     Abandoned,
 }
 
-/// A send of an invocation phase.
-#[derive(Clone, Copy)]
-struct Send {
-    manner: Manner,
-    /// A receive phase follows.
-    first_phase: bool,
+/// Handles a system call of `caller`, the current thread. Returns whether the scheduler is to
+/// decide.
+#[inline(always)]
+pub fn handle(k: &mut Kernel, caller: Ref<Tcb>) -> bool {
+    let number = caller.at(k).context().syscall_number();
+    let Some(phases) = Phases::of(number) else {
+        return handle_other(k, caller, number);
+    };
+    if event::enter(k, caller) {
+        caller.at(k).age_progress();
+        perform(k, caller, phases);
+    }
+    true
 }
 
-const SEND: Send = Send {
-    manner: Manner {
-        blocking: true,
-        is_call: false,
-        can_donate: false,
-    },
-    first_phase: false,
-};
-const NB_SEND: Send = Send {
-    manner: Manner {
-        blocking: false,
-        is_call: false,
-        can_donate: false,
-    },
-    first_phase: false,
-};
-const CALL: Send = Send {
-    manner: Manner {
-        blocking: true,
-        is_call: true,
-        can_donate: true,
-    },
-    first_phase: false,
-};
-const FIRST_PHASE: Send = Send {
-    manner: Manner {
-        blocking: false,
-        is_call: false,
-        can_donate: true,
-    },
-    first_phase: true,
-};
-
-/// Handles a system call of the current thread. Returns whether the scheduler is to decide.
+/// Handles a system call without phases: of the debug kernel, SetTLSBase, or unknown.
 #[inline(never)]
-pub fn handle(k: &mut Kernel) -> bool {
-    let Some(caller) = k.core().thread() else {
-        return true;
-    };
-    let number = caller.at(k).context().syscall_number();
+fn handle_other(k: &mut Kernel, caller: Ref<Tcb>, number: u64) -> bool {
     let call = Syscall::from_raw(number).filter(|&call| !call.is_debug() || debug::has(call));
     if let Some(call) = call.filter(|call| call.is_debug()) {
         debug::syscall(k, caller, call);
         return false;
     }
-    if event::enter(k).is_none() {
+    if !event::enter(k, caller) {
         return true;
     }
-    match call {
-        None => fault::raise(k, caller, Fault::UnknownSyscall { number }),
-        Some(Syscall::SetTLSBase) => {
-            set_tls_base(k, caller);
-            return false;
-        }
-        Some(call) => perform(k, caller, call),
+    caller.at(k).age_progress();
+    if call == Some(Syscall::SetTLSBase) {
+        set_tls_base(k, caller);
+        return false;
     }
+    fault::raise(k, caller, Fault::UnknownSyscall { number });
     true
 }
 
-/// A receive phase.
-#[derive(Clone, Copy)]
-struct Receive {
-    blocking: bool,
-    /// The reply register counts.
-    with_reply: bool,
-}
-
-/// The register that names the capability to send to.
-#[derive(Clone, Copy)]
-enum Target {
-    Cap,
-    Reply,
-    Destination,
-}
-
-/// The phases of the system calls that have any (01, section 5).
 #[inline(always)]
-fn phases(call: Syscall) -> (Option<(Target, Send)>, Option<Receive>) {
-    const RECV: Receive = Receive {
-        blocking: true,
-        with_reply: true,
-    };
-    const WAIT: Receive = Receive {
-        blocking: true,
-        with_reply: false,
-    };
-    match call {
-        Syscall::Call => (Some((Target::Cap, CALL)), None),
-        Syscall::ReplyRecv => (Some((Target::Reply, FIRST_PHASE)), Some(RECV)),
-        Syscall::NBSendRecv => (Some((Target::Destination, FIRST_PHASE)), Some(RECV)),
-        Syscall::NBSendWait => (Some((Target::Reply, FIRST_PHASE)), Some(WAIT)),
-        Syscall::Send => (Some((Target::Cap, SEND)), None),
-        Syscall::NBSend => (Some((Target::Cap, NB_SEND)), None),
-        Syscall::Recv => (None, Some(RECV)),
-        Syscall::NBRecv => (
-            None,
-            Some(Receive {
-                blocking: false,
-                ..RECV
-            }),
-        ),
-        Syscall::Wait => (None, Some(WAIT)),
-        Syscall::NBWait => (
-            None,
-            Some(Receive {
-                blocking: false,
-                ..WAIT
-            }),
-        ),
-        _ => (None, None),
-    }
-}
-
-#[inline(always)]
-fn perform(k: &mut Kernel, caller: Ref<Tcb>, call: Syscall) {
-    let context = caller.at(k).context();
-    let (cap, reply_cap) = (context.cap_register(), context.reply_register());
-    let begun = caller.at(k).take_progress();
-    let (sends, receives) = phases(call);
-    if let Some((target, send)) = sends {
-        let cptr = match target {
-            Target::Cap => cap,
-            Target::Reply => reply_cap,
-            Target::Destination => context.destination_register(),
+fn perform(k: &mut Kernel, caller: Ref<Tcb>, phases: Phases) {
+    if phases.has(Phases::INVOKE) {
+        let context = caller.at(k).context();
+        let cptr = if phases.has(Phases::INVOKE_REPLY) {
+            context.reply_register()
+        } else if phases.has(Phases::INVOKE_DESTINATION) {
+            context.destination_register()
+        } else {
+            context.cap_register()
         };
-        if invoke(k, caller, cptr, send, begun) == Phase::Abandoned {
+        if invoke(k, caller, cptr, phases) == Phase::Abandoned {
             return;
         }
     }
-    match receives {
-        Some(Receive {
-            blocking,
-            with_reply,
-        }) => {
-            receive(k, caller, cap, with_reply.then_some(reply_cap), blocking);
-        }
-        None if call == Syscall::Yield => account::yield_rest(k),
-        None => {}
+    if phases.has(Phases::RECEIVE) {
+        receive(k, caller, phases);
+    } else if phases.has(Phases::YIELDS) {
+        account::yield_rest(k);
     }
 }
 
@@ -189,102 +191,79 @@ fn set_tls_base(k: &Kernel, caller: Ref<Tcb>) {
 /// The invocation phase: the message of `caller` goes to the capability at `cptr`
 /// (01, section 5.1).
 #[inline(always)]
-fn invoke(
-    k: &mut Kernel,
-    caller: Ref<Tcb>,
-    cptr: u64,
-    send: Send,
-    begun: Option<Progress>,
-) -> Phase {
+fn invoke(k: &mut Kernel, caller: Ref<Tcb>, cptr: u64, phases: Phases) -> Phase {
     let slot = match lookup::slot(k, tcb::cspace(k, caller), cptr) {
         Ok(slot) => slot,
-        Err(failure) => {
-            if send.manner.blocking {
-                cap_fault(k, caller, cptr, false, failure);
-            }
-            return Phase::Over;
-        }
+        Err(failure) => return unreachable_cap(k, caller, phases, cptr, failure),
     };
     let info = MessageInfo::from_raw(caller.at(k).context().info());
-    let extra = match caps::look_up(k, caller, info.extra_caps()) {
-        Ok(extra) => extra,
-        Err(bad) => {
-            if send.manner.blocking {
-                cap_fault(k, caller, bad.cptr, false, bad.failure);
-            }
-            return Phase::Over;
+    let message = Message::new(k, caller, info);
+    let mut extra = ExtraCaps::NONE;
+    if info.extra_caps() > 0 {
+        let found = caps::look_up(k, caller, &message, info.extra_caps(), &mut extra);
+        if let Err(bad) = found {
+            return unreachable_cap(k, caller, phases, bad.cptr, bad.failure);
         }
-    };
+    }
+    let is_call = phases.has(Phases::CALLS);
     let cap = slot.at(k).cap();
     if let Some(cap) = cap.endpoint() {
         if !cap.rights.write() || !cap.object.at(k).admits() {
-            return refuse(k, caller, send, Error::InvalidCapability(0));
+            return refuse(k, caller, is_call, Error::InvalidCapability(0));
         }
-        endpoint::send(k, caller, cap, send.manner);
+        let manner = Manner {
+            blocking: phases.has(Phases::BLOCKS),
+            is_call,
+            can_donate: phases.has(Phases::DONATES),
+        };
+        endpoint::send(k, caller, cap, manner);
         return Phase::Over;
     }
     if let Some(cap) = cap.reply() {
         reply::reply(k, caller, cap);
-        return succeed(k, caller, send);
+        return succeed(k, caller, is_call);
     }
     if let Some(cap) = cap.notification() {
         if !cap.rights.write() || !cap.object.at(k).admits() {
-            return refuse(k, caller, send, Error::InvalidCapability(0));
+            return refuse(k, caller, is_call, Error::InvalidCapability(0));
         }
         notification::signal(k, cap.object, cap.badge);
-        return succeed(k, caller, send);
+        return succeed(k, caller, is_call);
     }
-    let decoded = object::decode(&Invocation {
+    invoke_object(
         k,
-        caller,
-        slot,
-        cap,
-        label: info.label(),
-        message: Reader::new(k, caller),
-        extra,
-        begun,
-        first_phase: send.first_phase,
-    });
-    perform_operation(k, caller, send, decoded)
+        &Invocation {
+            caller,
+            slot,
+            cap,
+            label: info.label(),
+            message,
+            extra,
+            is_call,
+            first_phase: phases.has(Phases::RECEIVE),
+        },
+    )
 }
 
-/// The commit of an invocation of an object that the kernel implements.
-fn perform_operation(
-    k: &mut Kernel,
-    caller: Ref<Tcb>,
-    send: Send,
-    decoded: Result<Operation, Error>,
-) -> Phase {
-    let operation = match decoded {
-        Ok(operation) => operation,
-        Err(error) => return refuse(k, caller, send, error),
-    };
+/// The invocation of an object that the kernel implements.
+#[inline(always)]
+fn invoke_object(k: &mut Kernel, call: &Invocation) -> Phase {
+    let caller = call.caller;
     // Until it is done the thread would repeat the call.
     caller.at(k).set_state(State::Restart);
-    let is_call = send.manner.is_call;
-    match object::commit(k, caller, is_call, operation) {
-        Outcome::Done => succeed(k, caller, send),
-        Outcome::Value(value) => {
-            if caller.at(k).state() == State::Restart {
-                caller.at(k).set_state(State::Running);
-                if is_call {
-                    let context = caller.at(k).context();
-                    context.set_message(MessageRegister::Mr0, value);
-                    context.set_info(MessageInfo::new(0, 0, 0, 1).raw());
-                    context.set_badge(0);
-                }
-            }
-            Phase::Over
-        }
-        Outcome::Answered => Phase::Over,
-        Outcome::Preempted(progress) => {
-            if let Some(progress) = progress {
-                caller.at(k).leave_progress(progress);
-            }
+    match object::invoke(k, call) {
+        Ok(Outcome::Done) => succeed(k, caller, call.is_call),
+        Ok(Outcome::Value(value)) => answer(k, caller, call.is_call, value),
+        Ok(Outcome::Answered) => Phase::Over,
+        Ok(Outcome::Preempted) => {
             if let Budget::Exhausted(expiry) = account::preempted(k) {
                 event::expire(k, expiry);
             }
             Phase::Abandoned
+        }
+        Err(error) => {
+            caller.at(k).set_state(State::Running);
+            refuse(k, caller, call.is_call, error)
         }
     }
 }
@@ -292,11 +271,11 @@ fn perform_operation(
 /// The invocation is done, with nothing to tell; a thread that stopped or blocked meanwhile is
 /// not answered.
 #[inline(always)]
-fn succeed(k: &Kernel, caller: Ref<Tcb>, send: Send) -> Phase {
+fn succeed(k: &Kernel, caller: Ref<Tcb>, is_call: bool) -> Phase {
     let tcb = caller.at(k);
     if tcb.is_runnable() {
         tcb.set_state(State::Running);
-        if send.manner.is_call {
+        if is_call {
             tcb.context().set_info(0);
             tcb.context().set_badge(0);
         }
@@ -304,19 +283,52 @@ fn succeed(k: &Kernel, caller: Ref<Tcb>, send: Send) -> Phase {
     Phase::Over
 }
 
+/// The invocation is done, with a result; a thread that stopped meanwhile is not answered.
+fn answer(k: &Kernel, caller: Ref<Tcb>, is_call: bool, value: u64) -> Phase {
+    let tcb = caller.at(k);
+    if tcb.is_runnable() {
+        tcb.set_state(State::Running);
+        if is_call {
+            let context = tcb.context();
+            context.set_message(MessageRegister::Mr0, value);
+            context.set_info(MessageInfo::new(0, 0, 0, 1).raw());
+            context.set_badge(0);
+        }
+    }
+    Phase::Over
+}
+
 /// The invocation was refused; only a caller is told.
-fn refuse(k: &Kernel, caller: Ref<Tcb>, send: Send, error: Error) -> Phase {
-    if send.manner.is_call {
+#[inline(never)]
+fn refuse(k: &Kernel, caller: Ref<Tcb>, is_call: bool, error: Error) -> Phase {
+    if is_call {
         error.report(k, caller);
     }
     Phase::Over
 }
 
-/// The receive phase: `caller` receives at the capability at `cptr`, with the reply object at
-/// `reply_cptr` or without (01, section 5.2).
+/// A capability of an invocation phase cannot be found; that is a fault of a thread that would
+/// have waited.
+#[inline(never)]
+fn unreachable_cap(
+    k: &Kernel,
+    caller: Ref<Tcb>,
+    phases: Phases,
+    cptr: u64,
+    failure: LookupFailure,
+) -> Phase {
+    if phases.has(Phases::BLOCKS) {
+        cap_fault(k, caller, cptr, false, failure);
+    }
+    Phase::Over
+}
+
+/// The receive phase of `caller` (01, section 5.2).
 #[inline(always)]
-fn receive(k: &Kernel, caller: Ref<Tcb>, cptr: u64, reply_cptr: Option<u64>, blocking: bool) {
+fn receive(k: &Kernel, caller: Ref<Tcb>, phases: Phases) {
     const UNUSABLE: LookupFailure = LookupFailure::MissingCapability { bits_left: 0 };
+    let cptr = caller.at(k).context().cap_register();
+    let blocking = phases.has(Phases::WAITS);
     let space = tcb::cspace(k, caller);
     let cap = match lookup::slot(k, space, cptr) {
         Ok(slot) => slot.at(k).cap(),
@@ -326,11 +338,14 @@ fn receive(k: &Kernel, caller: Ref<Tcb>, cptr: u64, reply_cptr: Option<u64>, blo
         if !cap.rights.read() || !cap.object.at(k).admits() {
             return cap_fault(k, caller, cptr, true, UNUSABLE);
         }
-        let offered = match reply_cptr.map(|cptr| (cptr, find_reply(k, space, cptr))) {
-            None => None,
-            Some((_, Ok(reply))) => Some(reply),
-            Some((cptr, Err(failure))) => return cap_fault(k, caller, cptr, true, failure),
-        };
+        let mut offered = None;
+        if phases.has(Phases::WITH_REPLY) {
+            let cptr = caller.at(k).context().reply_register();
+            match find_reply(k, space, cptr) {
+                Ok(reply) => offered = Some(reply),
+                Err(failure) => return cap_fault(k, caller, cptr, true, failure),
+            }
+        }
         endpoint::receive(k, caller, cap.object, offered, blocking);
     } else if let Some(cap) = cap.notification() {
         let bound = cap.object.at(k).thread();
@@ -354,6 +369,7 @@ fn find_reply(k: &Kernel, space: Capability, cptr: u64) -> Result<Ref<Reply>, Lo
     }
 }
 
+#[inline(never)]
 fn cap_fault(
     k: &Kernel,
     thread: Ref<Tcb>,

@@ -1,8 +1,8 @@
 //! Capabilities in messages (02, section 8).
 
-use sandglass_abi::message::{ipc_buffer, MAX_EXTRA_CAPS};
+use sandglass_abi::message::{ipc_buffer, MessageInfo, MAX_EXTRA_CAPS};
 
-use super::message::{buffer, Reader};
+use super::message::{buffer, Message};
 use crate::cap::{derivation, lookup, Slot};
 use crate::mem::user::Buffer;
 use crate::mem::{self, Ref};
@@ -34,24 +34,26 @@ pub struct BadCap {
     pub failure: lookup::LookupFailure,
 }
 
-/// Looks up the first `count` extra capabilities of the message of `sender`; none without a
-/// buffer.
-#[inline(always)]
-pub fn look_up(k: &Kernel, sender: Ref<Tcb>, count: usize) -> Result<ExtraCaps, BadCap> {
-    if count == 0 {
-        return Ok(ExtraCaps::NONE);
-    }
-    let mut extra = ExtraCaps::NONE;
-    let message = Reader::new(k, sender);
+/// Looks up the first `count` extra capabilities of `message`, of `sender`, into `extra`, which
+/// holds none; none are there without a buffer.
+pub fn look_up(
+    k: &Kernel,
+    sender: Ref<Tcb>,
+    message: &Message,
+    count: usize,
+    extra: &mut ExtraCaps,
+) -> Result<(), BadCap> {
     let root = mem::tcb_slot(sender, TcbSlot::CSpace).at(k).cap();
     for (i, entry) in extra.slots.iter_mut().enumerate().take(count) {
-        let Some(cptr) = message.extra_cap(i) else {
-            return Ok(ExtraCaps::NONE);
+        let Some(cptr) = message.extra_cap(k, i) else {
+            break;
         };
-        let slot = lookup::slot(k, root, cptr).map_err(|failure| BadCap { cptr, failure })?;
-        *entry = Some(slot);
+        match lookup::slot(k, root, cptr) {
+            Ok(slot) => *entry = Some(slot),
+            Err(failure) => return Err(BadCap { cptr, failure }),
+        }
     }
-    Ok(extra)
+    Ok(())
 }
 
 /// What became of the capabilities of a message.
@@ -63,22 +65,24 @@ pub struct Transferred {
     pub unwrapped: u64,
 }
 
-/// Gives up to `count` extra capabilities of `sender` to `receiver`, in a message through
+/// Gives the extra capabilities of the message of `sender`, which `info` describes, to `receiver`, in a message through
 /// `endpoint`, or in a reply.
 pub fn transfer(
     k: &Kernel,
     sender: Ref<Tcb>,
     receiver: Ref<Tcb>,
     endpoint: Option<Ref<Endpoint>>,
-    count: usize,
+    info: MessageInfo,
 ) -> Transferred {
     let mut done = Transferred::default();
     let Some(target) = buffer(k, receiver, true) else {
         return done;
     };
-    let Ok(extra) = look_up(k, sender, count) else {
+    let message = Message::new(k, sender, info);
+    let mut extra = ExtraCaps::NONE;
+    if look_up(k, sender, &message, info.extra_caps(), &mut extra).is_err() {
         return done;
-    };
+    }
     let mut free = receive_slot(k, receiver, target);
     for i in 0..MAX_EXTRA_CAPS {
         let Some(source) = extra.get(i) else { break };

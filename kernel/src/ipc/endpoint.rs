@@ -213,7 +213,7 @@ pub fn transfer(
     let info = MessageInfo::from_raw(sender.at(k).context().info());
     let length = message::copy_words(k, sender, receiver, info.length());
     let moved = if can_grant && info.extra_caps() > 0 {
-        caps::transfer(k, sender, receiver, endpoint, info.extra_caps())
+        caps::transfer(k, sender, receiver, endpoint, info)
     } else {
         caps::Transferred::default()
     };

@@ -4,7 +4,7 @@ use sandglass_abi::fault as label;
 use sandglass_abi::message::MessageInfo;
 
 use super::endpoint::{self, Manner};
-use super::message::{Reader, Writer};
+use super::message::{Message, Writer};
 use crate::arch::Transfer;
 use crate::cap::lookup::LookupFailure;
 use crate::mem::Ref;
@@ -182,9 +182,11 @@ pub fn apply_reply(k: &Kernel, sender: Ref<Tcb>, thread: Ref<Tcb>, fault: Fault)
         Fault::UserException { .. } => Transfer::UserException,
         Fault::Timeout { .. } => Transfer::TimeoutReply,
     };
-    let reply = Reader::new(k, sender);
+    let info = MessageInfo::from_raw(sender.at(k).context().info());
+    let reply = Message::new(k, sender, info);
     for i in 0..reply.length().min(order.len()) {
-        thread.at(k).context().transfer_set(order, i, reply.word(i));
+        let value = reply.word(k, i);
+        thread.at(k).context().transfer_set(order, i, value);
     }
-    MessageInfo::from_raw(sender.at(k).context().info()).label() == 0
+    info.label() == 0
 }

@@ -80,30 +80,35 @@ impl<'k> Writer<'k> {
     }
 }
 
-/// The words of the message that a thread sends.
+/// The message that a thread sends. Its words are read where they are: claims of the user.
 #[derive(Clone, Copy)]
-pub struct Reader<'k> {
-    k: &'k Kernel,
-    context: &'k Context,
+pub struct Message {
+    sender: Ref<Tcb>,
+    /// Where words beyond the registers and capability pointers are, if there are any to read.
     buffer: Option<Buffer>,
     length: usize,
 }
 
-impl<'k> Reader<'k> {
-    /// The message of `thread`; without a buffer it has no more than the words in registers.
+impl Message {
+    /// The message that `info` describes, of `sender`; without a buffer it has no more than the
+    /// words in registers.
     #[inline(always)]
-    pub fn new(k: &'k Kernel, thread: Ref<Tcb>) -> Self {
-        let context = thread.at(k).context();
-        let length = MessageInfo::from_raw(context.info()).length();
-        let buffer = buffer(k, thread, false);
-        let length = if buffer.is_some() {
-            length
-        } else {
-            length.min(REGISTER_MRS)
+    pub fn new(k: &Kernel, sender: Ref<Tcb>, info: MessageInfo) -> Self {
+        let length = info.length();
+        if length <= REGISTER_MRS && info.extra_caps() == 0 {
+            return Message {
+                sender,
+                buffer: None,
+                length,
+            };
+        }
+        let buffer = buffer(k, sender, false);
+        let length = match buffer {
+            Some(_) => length,
+            None => length.min(REGISTER_MRS),
         };
-        Reader {
-            k,
-            context,
+        Message {
+            sender,
             buffer,
             length,
         }
@@ -111,24 +116,24 @@ impl<'k> Reader<'k> {
 
     /// Number of words.
     #[inline(always)]
-    pub fn length(self) -> usize {
+    pub fn length(&self) -> usize {
         self.length
     }
 
     /// Word `i`; 0 past the end.
     #[inline(always)]
-    pub fn word(self, i: usize) -> u64 {
+    pub fn word(&self, k: &Kernel, i: usize) -> u64 {
         match (MessageRegister::new(i), self.buffer) {
             _ if i >= self.length => 0,
-            (Some(register), _) => self.context.message(register),
-            (None, Some(buffer)) => buffer.read(self.k, ipc_buffer::MESSAGE + i),
+            (Some(register), _) => self.sender.at(k).context().message(register),
+            (None, Some(buffer)) => buffer.read(k, ipc_buffer::MESSAGE + i),
             (None, None) => 0,
         }
     }
 
     /// The capability pointer of extra capability `i`; `None` without a buffer.
     #[inline(always)]
-    pub fn extra_cap(self, i: usize) -> Option<u64> {
-        Some(self.buffer?.read(self.k, ipc_buffer::CAPS_OR_BADGES + i))
+    pub fn extra_cap(&self, k: &Kernel, i: usize) -> Option<u64> {
+        Some(self.buffer?.read(k, ipc_buffer::CAPS_OR_BADGES + i))
     }
 }

@@ -96,20 +96,25 @@ impl Default for AsidTable {
 
 /// A checked MakePool.
 #[derive(Clone, Copy)]
-pub struct MakePool {
+struct MakePool {
     untyped: Ref<Slot>,
     slot: Ref<Slot>,
     number: u64,
 }
 
-/// Checks an invocation of ASID control.
-pub fn decode_control(call: &Invocation) -> Result<MakePool, Error> {
-    let k = call.k;
+/// Invokes ASID control.
+pub fn invoke_control(k: &mut Kernel, call: &Invocation) -> Result<Outcome, Error> {
+    let make = decode_control(k, call)?;
+    make_pool(k, make);
+    Ok(Outcome::Done)
+}
+
+fn decode_control(k: &Kernel, call: &Invocation) -> Result<MakePool, Error> {
     if call.label != label::ASID_CONTROL_MAKE_POOL {
         return Err(Error::IllegalOperation);
     }
     call.need(2)?;
-    let (untyped, root) = (call.extra_slot(0)?, call.extra_cap(1)?);
+    let (untyped, root) = (call.extra_slot(0)?, call.extra_cap(k, 1)?);
     let number = k.asids.lowest_free().ok_or(Error::DeleteFirst)?;
     match untyped.at(k).cap().untyped() {
         Some(memory) if u32::from(memory.bits()) == ASID_POOL_BITS && !memory.is_device() => {}
@@ -118,7 +123,7 @@ pub fn decode_control(call: &Invocation) -> Result<MakePool, Error> {
     if derivation::has_children(k, untyped) {
         return Err(Error::RevokeFirst);
     }
-    let slot = call.empty_slot(root, call.word(0), call.word(1))?;
+    let slot = call.empty_slot(k, root, call.word(k, 0), call.word(k, 1))?;
     Ok(MakePool {
         untyped,
         slot,
@@ -127,7 +132,7 @@ pub fn decode_control(call: &Invocation) -> Result<MakePool, Error> {
 }
 
 /// Makes the pool. Its memory is reset first, in one step of its 4 KiB.
-pub fn commit_make_pool(k: &mut Kernel, make: MakePool) -> Outcome {
+fn make_pool(k: &mut Kernel, make: MakePool) {
     let MakePool {
         untyped,
         slot,
@@ -143,20 +148,24 @@ pub fn commit_make_pool(k: &mut Kernel, make: MakePool) -> Outcome {
         let cap = Capability::original(word).with_number(number);
         derivation::insert_new(k, untyped, slot, cap);
     }
-    Outcome::Done
 }
 
 /// A checked Assign.
 #[derive(Clone, Copy)]
-pub struct Assign {
+struct Assign {
     slot: Ref<Slot>,
     pool: Ref<AsidPool>,
     asid: u16,
 }
 
-/// Checks an invocation of an ASID pool.
-pub fn decode_pool(call: &Invocation) -> Result<Assign, Error> {
-    let k = call.k;
+/// Invokes an ASID pool.
+pub fn invoke_pool(k: &Kernel, call: &Invocation) -> Result<Outcome, Error> {
+    let Assign { slot, pool, asid } = decode_pool(k, call)?;
+    assign(k, slot, pool, asid);
+    Ok(Outcome::Done)
+}
+
+fn decode_pool(k: &Kernel, call: &Invocation) -> Result<Assign, Error> {
     if call.label != label::ASID_POOL_ASSIGN {
         return Err(Error::IllegalOperation);
     }
@@ -172,12 +181,6 @@ pub fn decode_pool(call: &Invocation) -> Result<Assign, Error> {
     }
     let asid = pool.at(k).lowest_free(number).ok_or(Error::DeleteFirst)?;
     Ok(Assign { slot, pool, asid })
-}
-
-/// Gives the root table in the slot its identifier.
-pub fn commit_assign(k: &Kernel, checked: Assign) -> Outcome {
-    assign(k, checked.slot, checked.pool, checked.asid);
-    Outcome::Done
 }
 
 /// Gives the root table in `slot` the identifier `asid` of `pool`.

@@ -30,7 +30,7 @@ impl CNode {
 
 /// A checked invocation of a CNode.
 #[derive(Clone, Copy)]
-pub enum Operation {
+enum Operation {
     Revoke(Ref<Slot>),
     Delete(Ref<Slot>),
     CancelBadgedSends(Cancel),
@@ -57,7 +57,7 @@ pub enum Operation {
 
 /// A checked CancelBadgedSends.
 #[derive(Clone, Copy)]
-pub struct Cancel {
+struct Cancel {
     endpoint: Ref<Endpoint>,
     badge: u64,
     /// How far a preempted execution of this very call has come.
@@ -72,27 +72,32 @@ struct Begun {
     until: u64,
 }
 
-/// Checks an invocation of a CNode.
-pub fn decode(call: &Invocation) -> Result<Operation, Error> {
+/// Invokes a CNode.
+pub fn invoke(k: &Kernel, call: &Invocation) -> Result<Outcome, Error> {
+    let operation = decode(k, call)?;
+    Ok(commit(k, call.caller, operation))
+}
+
+fn decode(k: &Kernel, call: &Invocation) -> Result<Operation, Error> {
     if !(label::CNODE_REVOKE..=label::CNODE_ROTATE).contains(&call.label) {
         return Err(Error::IllegalOperation);
     }
     call.need(2)?;
-    let target = target_slot(call.k, call.cap, call.word(0), call.word(1))?;
+    let target = target_slot(k, call.cap, call.word(k, 0), call.word(k, 1))?;
     match call.label {
         label::CNODE_REVOKE => Ok(Operation::Revoke(target)),
         label::CNODE_DELETE => Ok(Operation::Delete(target)),
-        label::CNODE_CANCEL_BADGED_SENDS => decode_cancel(call, target),
-        label::CNODE_ROTATE => decode_rotate(call, target),
-        _ => decode_insertion(call, target),
+        label::CNODE_CANCEL_BADGED_SENDS => decode_cancel(k, call, target),
+        label::CNODE_ROTATE => decode_rotate(k, call, target),
+        _ => decode_insertion(k, call, target),
     }
 }
 
-fn decode_cancel(call: &Invocation, target: Ref<Slot>) -> Result<Operation, Error> {
-    let cap = target.at(call.k).cap().endpoint();
+fn decode_cancel(k: &Kernel, call: &Invocation, target: Ref<Slot>) -> Result<Operation, Error> {
+    let cap = target.at(k).cap().endpoint();
     let cap = cap.filter(|cap| cap.rights == Rights::ALL);
     let cap = cap.ok_or(Error::IllegalOperation)?;
-    let begun = match call.begun {
+    let begun = match call.caller.at(k).progress() {
         Some(Progress::CancelBadgedSends {
             endpoint,
             badge,
@@ -109,15 +114,14 @@ fn decode_cancel(call: &Invocation, target: Ref<Slot>) -> Result<Operation, Erro
 }
 
 /// Copy, Mint, Move and Mutate.
-fn decode_insertion(call: &Invocation, target: Ref<Slot>) -> Result<Operation, Error> {
-    let k = call.k;
+fn decode_insertion(k: &Kernel, call: &Invocation, target: Ref<Slot>) -> Result<Operation, Error> {
     call.need(4)?;
-    let root = call.extra_cap(0)?;
+    let root = call.extra_cap(k, 0)?;
     if !target.at(k).is_empty() {
         return Err(Error::DeleteFirst);
     }
-    let depth = call.word(3);
-    let source = source_slot(k, root, call.word(2), depth)?;
+    let depth = call.word(k, 3);
+    let source = source_slot(k, root, call.word(k, 2), depth)?;
     let cap = source.at(k).cap();
     if cap.is_null() {
         return Err(missing_source(depth));
@@ -147,29 +151,28 @@ fn decode_insertion(call: &Invocation, target: Ref<Slot>) -> Result<Operation, E
     match call.label {
         label::CNODE_COPY => {
             call.need(5)?;
-            copied(Some(cap.masked(Rights::new(call.word(4)))))
+            copied(Some(cap.masked(Rights::new(call.word(k, 4)))))
         }
         label::CNODE_MINT => {
             call.need(6)?;
             copied(
-                cap.masked(Rights::new(call.word(4)))
-                    .updated(call.word(5), false),
+                cap.masked(Rights::new(call.word(k, 4)))
+                    .updated(call.word(k, 5), false),
             )
         }
         label::CNODE_MUTATE => {
             call.need(5)?;
-            moved(cap.updated(call.word(4), true))
+            moved(cap.updated(call.word(k, 4), true))
         }
         _ => moved(Some(cap)),
     }
 }
 
-fn decode_rotate(call: &Invocation, target: Ref<Slot>) -> Result<Operation, Error> {
-    let k = call.k;
+fn decode_rotate(k: &Kernel, call: &Invocation, target: Ref<Slot>) -> Result<Operation, Error> {
     call.need(8)?;
-    let (pivot_root, source_root) = (call.extra_cap(0)?, call.extra_cap(1)?);
-    let source = source_slot(k, source_root, call.word(6), call.word(7))?;
-    let pivot = source_slot(k, pivot_root, call.word(3), call.word(4))?;
+    let (pivot_root, source_root) = (call.extra_cap(k, 0)?, call.extra_cap(k, 1)?);
+    let source = source_slot(k, source_root, call.word(k, 6), call.word(k, 7))?;
+    let pivot = source_slot(k, pivot_root, call.word(k, 3), call.word(k, 4))?;
     if pivot == source || pivot == target {
         return Err(Error::IllegalOperation);
     }
@@ -177,10 +180,10 @@ fn decode_rotate(call: &Invocation, target: Ref<Slot>) -> Result<Operation, Erro
         return Err(Error::DeleteFirst);
     }
     if source.at(k).is_empty() {
-        return Err(missing_source(call.word(7)));
+        return Err(missing_source(call.word(k, 7)));
     }
     if pivot.at(k).is_empty() {
-        return Err(Error::missing(call.word(4) as u8));
+        return Err(Error::missing(call.word(k, 4) as u8));
     }
     let updated = |slot: Ref<Slot>, data: u64| {
         slot.at(k)
@@ -188,8 +191,8 @@ fn decode_rotate(call: &Invocation, target: Ref<Slot>) -> Result<Operation, Erro
             .updated(data, true)
             .ok_or(Error::IllegalOperation)
     };
-    let source_cap = updated(source, call.word(5))?;
-    let pivot_cap = updated(pivot, call.word(2))?;
+    let source_cap = updated(source, call.word(k, 5))?;
+    let pivot_cap = updated(pivot, call.word(k, 2))?;
     Ok(Operation::Rotate {
         source,
         source_cap,
@@ -219,12 +222,11 @@ pub fn with_data(cap: Capability, data: u64) -> Option<Capability> {
     }
 }
 
-/// Performs a checked invocation of a CNode.
-pub fn commit(k: &Kernel, operation: Operation) -> Outcome {
+fn commit(k: &Kernel, caller: Ref<Tcb>, operation: Operation) -> Outcome {
     match operation {
         Operation::Revoke(slot) => outcome(k, deletion::revoke(k, slot)),
         Operation::Delete(slot) => outcome(k, deletion::delete(k, slot)),
-        Operation::CancelBadgedSends(cancel) => cancel_badged_sends(k, cancel),
+        Operation::CancelBadgedSends(cancel) => cancel_badged_sends(k, caller, cancel),
         Operation::Insert {
             source,
             target,
@@ -264,13 +266,13 @@ fn outcome(k: &Kernel, progress: deletion::Progress) -> Outcome {
     vspace::revoked(k);
     match progress {
         deletion::Progress::Done => Outcome::Done,
-        deletion::Progress::Preempted => Outcome::Preempted(None),
+        deletion::Progress::Preempted => Outcome::Preempted,
     }
 }
 
 /// Restarts every queued sender with the badge (02, section 7.4). Each step looks at one sender,
 /// in the order of the queue.
-fn cancel_badged_sends(k: &Kernel, cancel: Cancel) -> Outcome {
+fn cancel_badged_sends(k: &Kernel, caller: Ref<Tcb>, cancel: Cancel) -> Outcome {
     let Cancel {
         endpoint: handle,
         badge,
@@ -295,12 +297,13 @@ fn cancel_badged_sends(k: &Kernel, cancel: Cancel) -> Outcome {
         next = endpoint.queue().first_after(k, at);
         if next.is_some() && preemption.due(k) {
             schedule::force_reschedule(k);
-            return Outcome::Preempted(Some(Progress::CancelBadgedSends {
+            caller.at(k).leave_progress(Progress::CancelBadgedSends {
                 endpoint: handle.address(),
                 badge,
                 at,
                 until,
-            }));
+            });
+            return Outcome::Preempted;
         }
     }
     schedule::force_reschedule(k);

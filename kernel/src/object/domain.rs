@@ -13,23 +13,28 @@ use crate::Kernel;
 
 /// A checked invocation of the domain capability.
 #[derive(Clone, Copy)]
-pub enum Operation {
+enum Operation {
     Set { thread: Ref<Tcb>, domain: u8 },
     Configure { index: u64, entry: Entry },
     SetStart { index: u64 },
 }
 
-/// Checks an invocation of the domain capability.
-pub fn decode(call: &Invocation) -> Result<Operation, Error> {
+/// Invokes the domain capability.
+pub fn invoke(k: &Kernel, call: &Invocation) -> Result<Outcome, Error> {
+    let operation = decode(k, call)?;
+    Ok(commit(k, operation))
+}
+
+fn decode(k: &Kernel, call: &Invocation) -> Result<Operation, Error> {
     match call.label {
         label::DOMAIN_SET => {
             call.need(1)?;
-            let domain = call.word(0);
+            let domain = call.word(k, 0);
             if domain >= DOMAINS {
                 return Err(Error::InvalidArgument(0));
             }
             let thread = call
-                .extra_cap(0)?
+                .extra_cap(k, 0)?
                 .word()
                 .get()
                 .ok_or(Error::InvalidArgument(1))?;
@@ -38,10 +43,10 @@ pub fn decode(call: &Invocation) -> Result<Operation, Error> {
                 domain: domain as u8,
             })
         }
-        label::DOMAIN_SCHEDULE_CONFIGURE => decode_configure(call),
+        label::DOMAIN_SCHEDULE_CONFIGURE => decode_configure(k, call),
         label::DOMAIN_SCHEDULE_SET_START => {
             call.need(1)?;
-            let index = call.word(0);
+            let index = call.word(k, 0);
             let length = LENGTH as u64;
             if index >= length {
                 return Err(Error::Range {
@@ -49,19 +54,16 @@ pub fn decode(call: &Invocation) -> Result<Operation, Error> {
                     max: length - 1,
                 });
             }
-            call.k
-                .domains
-                .entry(index)
-                .ok_or(Error::InvalidArgument(0))?;
+            k.domains.entry(index).ok_or(Error::InvalidArgument(0))?;
             Ok(Operation::SetStart { index })
         }
         _ => Err(Error::IllegalOperation),
     }
 }
 
-fn decode_configure(call: &Invocation) -> Result<Operation, Error> {
+fn decode_configure(k: &Kernel, call: &Invocation) -> Result<Operation, Error> {
     call.need(3)?;
-    let (index, domain, duration) = (call.word(0), call.word(1), call.word(2));
+    let (index, domain, duration) = (call.word(k, 0), call.word(k, 1), call.word(k, 2));
     let length = LENGTH as u64;
     if index >= length - 1 {
         return Err(Error::Range {
@@ -81,7 +83,7 @@ fn decode_configure(call: &Invocation) -> Result<Operation, Error> {
     if duration == 0 && domain != 0 {
         return Err(Error::InvalidArgument(1));
     }
-    if duration == 0 && index == call.k.domains.start() {
+    if duration == 0 && index == k.domains.start() {
         return Err(Error::InvalidArgument(2));
     }
     Ok(Operation::Configure {
@@ -93,8 +95,7 @@ fn decode_configure(call: &Invocation) -> Result<Operation, Error> {
     })
 }
 
-/// Performs a checked invocation of the domain capability.
-pub fn commit(k: &Kernel, operation: Operation) -> Outcome {
+fn commit(k: &Kernel, operation: Operation) -> Outcome {
     match operation {
         Operation::Set { thread, domain } => {
             schedule::unqueue(k, thread);

@@ -3,50 +3,50 @@
 use sandglass_abi::invocation::x86_64 as label;
 
 use super::error::Error;
-use super::paging::Pml4;
 use super::{vspace, Invocation, Outcome};
 use crate::arch::pte::{Access, Level};
 use crate::arch::Platform;
 use crate::cap::{FrameCap, FrameRights, Mapping, Rights, Slot};
-use crate::mem::{Child, PhysAddr, Ref};
+use crate::mem::{Child, Ref, Table};
 use crate::Kernel;
 
-/// A checked invocation of a frame.
-#[derive(Clone, Copy)]
-pub enum Operation {
-    Map(Map),
-    Unmap(Ref<Slot>),
-    GetAddress(PhysAddr),
-}
-
-/// A checked mapping.
-#[derive(Clone, Copy)]
-pub struct Map {
-    slot: Ref<Slot>,
-    root: Ref<Pml4>,
-    mapping: Mapping,
-    level: Level,
-    access: Access,
-    attributes: u64,
-}
-
-/// Checks an invocation of a frame.
-pub fn decode(call: &Invocation) -> Result<Operation, Error> {
+/// Invokes a frame.
+#[inline(always)]
+pub fn invoke(k: &Kernel, call: &Invocation) -> Result<Outcome, Error> {
     let frame = call.cap.frame().ok_or(Error::InvalidCapability(0))?;
     match call.label {
-        label::PAGE_MAP => decode_map(call, frame).map(Operation::Map),
-        label::PAGE_UNMAP => Ok(Operation::Unmap(call.slot)),
-        label::PAGE_GET_ADDRESS => Ok(Operation::GetAddress(frame.start())),
+        label::PAGE_MAP => {
+            let checked = decode_map(k, call, frame)?;
+            map(k, call.slot, frame, checked);
+            Ok(Outcome::Done)
+        }
+        label::PAGE_UNMAP => {
+            unmap(k, frame);
+            call.slot.at(k).set_cap(call.cap.with_mapping(None));
+            Ok(Outcome::Done)
+        }
+        label::PAGE_GET_ADDRESS => Ok(Outcome::Value(frame.start().get())),
         _ => Err(Error::IllegalOperation),
     }
 }
 
-fn decode_map(call: &Invocation, frame: FrameCap) -> Result<Map, Error> {
-    let k = call.k;
+/// A checked mapping: the entry that is to lead to the frame.
+struct Map<'k> {
+    mapping: Mapping,
+    table: &'k Table,
+    level: Level,
+    /// The entry is in use, by this frame or another page.
+    in_use: bool,
+    access: Access,
+    attributes: u64,
+}
+
+#[inline(always)]
+fn decode_map<'k>(k: &'k Kernel, call: &Invocation, frame: FrameCap) -> Result<Map<'k>, Error> {
     call.need(3)?;
-    let space = call.extra_cap(0)?;
+    let space = call.extra_cap(k, 0)?;
     let asid = space.root_asid().ok_or(Error::InvalidCapability(1))?;
-    let vaddr = call.word(0);
+    let vaddr = call.word(k, 0);
     let size = 1u64 << (frame.bits() & 63);
     match frame.mapping {
         Some(mapping) if mapping.asid != asid => return Err(Error::InvalidCapability(1)),
@@ -65,19 +65,38 @@ fn decode_map(call: &Invocation, frame: FrameCap) -> Result<Map, Error> {
     }
     let level = vspace::level_of_page(frame.bits());
     let table = vspace::table(k, root.at(k).as_ref(), vaddr, level).map_err(Error::missing)?;
-    if matches!(table.child(k, level, level.index(vaddr)), Child::Table(_)) {
-        return Err(Error::DeleteFirst);
-    }
-    let access = access(frame.rights.masked(Rights::new(call.word(1))));
-    let mapping = Mapping { asid, vaddr };
+    let in_use = match table.child(k, level, level.index(vaddr)) {
+        Child::Table(_) => return Err(Error::DeleteFirst),
+        Child::Page(_) => true,
+        Child::Absent => false,
+    };
     Ok(Map {
-        slot: call.slot,
-        root,
-        mapping,
+        mapping: Mapping { asid, vaddr },
+        table,
         level,
-        access,
-        attributes: call.word(2),
+        in_use,
+        access: access(frame.rights.masked(Rights::new(call.word(k, 1)))),
+        attributes: call.word(k, 2),
     })
+}
+
+/// Makes the entry lead to `frame`, whose capability is in `slot`.
+#[inline(always)]
+fn map(k: &Kernel, slot: Ref<Slot>, frame: FrameCap, checked: Map) {
+    let Mapping { vaddr, .. } = checked.mapping;
+    let level = checked.level;
+    checked.table.set_page(
+        level,
+        level.index(vaddr),
+        frame.start(),
+        checked.access,
+        checked.attributes,
+    );
+    if checked.in_use {
+        k.machine.flush_page(vaddr);
+    }
+    let cap = slot.at(k).cap();
+    slot.at(k).set_cap(cap.with_mapping(Some(checked.mapping)));
 }
 
 /// Rights as the entry says them (07, section 6).
@@ -95,44 +114,6 @@ fn access(rights: FrameRights) -> Access {
             user: false,
             write: true,
         },
-    }
-}
-
-/// Performs a checked invocation of a frame.
-pub fn commit(k: &Kernel, operation: Operation) -> Outcome {
-    match operation {
-        Operation::Map(map) => {
-            let Map {
-                slot,
-                root,
-                mapping,
-                level,
-                access,
-                attributes,
-            } = map;
-            let cap = slot.at(k).cap();
-            let start = cap.word().address();
-            // The walk succeeded in decode, and nothing has changed since.
-            if let Ok(table) = vspace::table(k, root.at(k).as_ref(), mapping.vaddr, level) {
-                let index = level.index(mapping.vaddr);
-                let stale = !matches!(table.child(k, level, index), Child::Absent);
-                table.set_page(level, index, start, access, attributes);
-                if stale {
-                    k.machine.flush_page(mapping.vaddr);
-                }
-            }
-            slot.at(k).set_cap(cap.with_mapping(Some(mapping)));
-            Outcome::Done
-        }
-        Operation::Unmap(slot) => {
-            let cap = slot.at(k).cap();
-            if let Some(frame) = cap.frame() {
-                unmap(k, frame);
-            }
-            slot.at(k).set_cap(cap.with_mapping(None));
-            Outcome::Done
-        }
-        Operation::GetAddress(start) => Outcome::Value(start.get()),
     }
 }
 

@@ -73,30 +73,35 @@ impl Default for PortTable {
 
 /// A checked Issue.
 #[derive(Clone, Copy)]
-pub struct Issue {
+struct Issue {
     control: Ref<Slot>,
     slot: Ref<Slot>,
     ports: IoPortCap,
 }
 
-/// Checks an invocation of I/O-port control.
-pub fn decode_control(call: &Invocation) -> Result<Issue, Error> {
+/// Invokes I/O-port control.
+pub fn invoke_control(k: &Kernel, call: &Invocation) -> Result<Outcome, Error> {
+    let issue = decode_control(k, call)?;
+    Ok(commit_control(k, issue))
+}
+
+fn decode_control(k: &Kernel, call: &Invocation) -> Result<Issue, Error> {
     if call.label != label::IO_PORT_CONTROL_ISSUE {
         return Err(Error::IllegalOperation);
     }
     call.need(4)?;
-    let root = call.extra_cap(0)?;
+    let root = call.extra_cap(k, 0)?;
     let ports = IoPortCap {
-        first: call.word(0) as u16,
-        last: call.word(1) as u16,
+        first: call.word(k, 0) as u16,
+        last: call.word(k, 1) as u16,
     };
     if ports.last < ports.first {
         return Err(Error::InvalidArgument(1));
     }
-    if call.k.ports.any(ports) {
+    if k.ports.any(ports) {
         return Err(Error::RevokeFirst);
     }
-    let slot = call.empty_slot(root, call.word(2), call.word(3))?;
+    let slot = call.empty_slot(k, root, call.word(k, 2), call.word(k, 3))?;
     Ok(Issue {
         control: call.slot,
         slot,
@@ -105,7 +110,7 @@ pub fn decode_control(call: &Invocation) -> Result<Issue, Error> {
 }
 
 /// Issues the capability to a range of ports.
-pub fn commit_control(k: &Kernel, issue: Issue) -> Outcome {
+fn commit_control(k: &Kernel, issue: Issue) -> Outcome {
     k.ports.mark(issue.ports, true);
     derivation::insert_copy(
         k,
@@ -123,15 +128,20 @@ pub fn release(k: &Kernel, ports: IoPortCap) {
 
 /// A checked access to a port.
 #[derive(Clone, Copy)]
-pub struct Access {
+struct Access {
     port: u16,
     width: PortWidth,
     /// The value to write; `None` to read.
     value: Option<u32>,
 }
 
-/// Checks an invocation of an I/O-port capability.
-pub fn decode(call: &Invocation) -> Result<Access, Error> {
+/// Invokes an I/O-port capability.
+pub fn invoke(k: &Kernel, call: &Invocation) -> Result<Outcome, Error> {
+    let access = decode(k, call)?;
+    Ok(commit(k, access))
+}
+
+fn decode(k: &Kernel, call: &Invocation) -> Result<Access, Error> {
     let (width, writes) = match call.label {
         label::IO_PORT_IN8 => (PortWidth::Byte, false),
         label::IO_PORT_IN16 => (PortWidth::Word, false),
@@ -143,7 +153,7 @@ pub fn decode(call: &Invocation) -> Result<Access, Error> {
     };
     call.need(if writes { 2 } else { 1 })?;
     let ports = call.cap.io_ports().ok_or(Error::InvalidCapability(0))?;
-    let port = call.word(0) as u16;
+    let port = call.word(k, 0) as u16;
     let last = port
         .checked_add(width.bytes() - 1)
         .ok_or(Error::IllegalOperation)?;
@@ -153,12 +163,12 @@ pub fn decode(call: &Invocation) -> Result<Access, Error> {
     Ok(Access {
         port,
         width,
-        value: writes.then(|| call.word(1) as u32),
+        value: writes.then(|| call.word(k, 1) as u32),
     })
 }
 
 /// Performs an access to a port.
-pub fn commit(k: &Kernel, access: Access) -> Outcome {
+fn commit(k: &Kernel, access: Access) -> Outcome {
     match access.value {
         Some(value) => {
             k.machine.port_out(access.port, access.width, value);

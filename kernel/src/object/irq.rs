@@ -75,31 +75,36 @@ pub fn interrupt(k: &Kernel, irq: u8) {
 
 /// A checked issue of an IRQ handler.
 #[derive(Clone, Copy)]
-pub struct Issue {
+struct Issue {
     control: Ref<Slot>,
     slot: Ref<Slot>,
     irq: u8,
     line: Line,
 }
 
-/// Checks an invocation of IRQ control.
-pub fn decode_control(call: &Invocation) -> Result<Issue, Error> {
+/// Invokes IRQ control.
+pub fn invoke_control(k: &Kernel, call: &Invocation) -> Result<Outcome, Error> {
+    let issue = decode_control(k, call)?;
+    Ok(commit_control(k, issue))
+}
+
+fn decode_control(k: &Kernel, call: &Invocation) -> Result<Issue, Error> {
     let is_pin = call.label == arch_label::IRQ_CONTROL_GET_IOAPIC;
     if !is_pin && call.label != arch_label::IRQ_CONTROL_GET_MSI {
         return Err(Error::IllegalOperation);
     }
     call.need(7)?;
-    let root = call.extra_cap(0)?;
-    let vector = check(call.word(6), MAX_IRQ_VECTOR)?;
+    let root = call.extra_cap(k, 0)?;
+    let vector = check(call.word(k, 6), MAX_IRQ_VECTOR)?;
     let irq = (vector + IRQ_USER_OFFSET) as u8;
-    if call.k.irqs.line(irq).get().is_some() {
+    if k.irqs.line(irq).get().is_some() {
         return Err(Error::RevokeFirst);
     }
-    let slot = call.empty_slot(root, call.word(0), call.word(1))?;
+    let slot = call.empty_slot(k, root, call.word(k, 0), call.word(k, 1))?;
     let line = if is_pin {
-        decode_pin(call)?
+        decode_pin(k, call)?
     } else {
-        decode_msi(call)?
+        decode_msi(k, call)?
     };
     Ok(Issue {
         control: call.slot,
@@ -116,14 +121,14 @@ fn check(value: u64, max: u64) -> Result<u64, Error> {
     Ok(value)
 }
 
-fn decode_pin(call: &Invocation) -> Result<Line, Error> {
-    let ioapics = call.k.machine.ioapics();
+fn decode_pin(k: &Kernel, call: &Invocation) -> Result<Line, Error> {
+    let ioapics = k.machine.ioapics();
     let last = ioapics.checked_sub(1).ok_or(Error::IllegalOperation)?;
-    let ioapic = check(call.word(2), u64::from(last))? as u8;
-    let pins = call.k.machine.ioapic_pins(ioapic);
-    let pin = check(call.word(3), u64::from(pins.saturating_sub(1)))? as u8;
-    let level = check(call.word(4), 1)? == 1;
-    let active_low = check(call.word(5), 1)? == 1;
+    let ioapic = check(call.word(k, 2), u64::from(last))? as u8;
+    let pins = k.machine.ioapic_pins(ioapic);
+    let pin = check(call.word(k, 3), u64::from(pins.saturating_sub(1)))? as u8;
+    let level = check(call.word(k, 4), 1)? == 1;
+    let active_low = check(call.word(k, 5), 1)? == 1;
     Ok(Line::IoApic {
         ioapic,
         pin,
@@ -133,15 +138,15 @@ fn decode_pin(call: &Invocation) -> Result<Line, Error> {
 }
 
 /// The device's address is only checked: the user programs the device.
-fn decode_msi(call: &Invocation) -> Result<Line, Error> {
-    check(call.word(2), 255)?;
-    check(call.word(3), 31)?;
-    check(call.word(4), 7)?;
+fn decode_msi(k: &Kernel, call: &Invocation) -> Result<Line, Error> {
+    check(call.word(k, 2), 255)?;
+    check(call.word(k, 3), 31)?;
+    check(call.word(k, 4), 7)?;
     Ok(Line::Msi)
 }
 
 /// Issues the handler and lets the line through.
-pub fn commit_control(k: &Kernel, issue: Issue) -> Outcome {
+fn commit_control(k: &Kernel, issue: Issue) -> Outcome {
     let Issue {
         control,
         slot,
@@ -156,20 +161,25 @@ pub fn commit_control(k: &Kernel, issue: Issue) -> Outcome {
 
 /// A checked invocation of an IRQ handler.
 #[derive(Clone, Copy)]
-pub enum HandlerOperation {
+enum HandlerOperation {
     Ack(u8),
     SetNotification { irq: u8, source: Ref<Slot> },
     Clear(u8),
 }
 
-/// Checks an invocation of an IRQ handler.
-pub fn decode_handler(call: &Invocation) -> Result<HandlerOperation, Error> {
+/// Invokes an IRQ handler.
+pub fn invoke_handler(k: &Kernel, call: &Invocation) -> Result<Outcome, Error> {
+    let operation = decode_handler(k, call)?;
+    Ok(commit_handler(k, operation))
+}
+
+fn decode_handler(k: &Kernel, call: &Invocation) -> Result<HandlerOperation, Error> {
     let irq = call.cap.irq().ok_or(Error::InvalidCapability(0))?;
     match call.label {
         label::IRQ_HANDLER_ACK => Ok(HandlerOperation::Ack(irq)),
         label::IRQ_HANDLER_SET_NOTIFICATION => {
             let source = call.extra_slot(0)?;
-            match source.at(call.k).cap().notification() {
+            match source.at(k).cap().notification() {
                 Some(cap) if cap.rights.write() => {}
                 _ => return Err(Error::InvalidCapability(0)),
             }
@@ -180,8 +190,7 @@ pub fn decode_handler(call: &Invocation) -> Result<HandlerOperation, Error> {
     }
 }
 
-/// Performs a checked invocation of an IRQ handler.
-pub fn commit_handler(k: &Kernel, operation: HandlerOperation) -> Outcome {
+fn commit_handler(k: &Kernel, operation: HandlerOperation) -> Outcome {
     match operation {
         HandlerOperation::Ack(irq) => {
             if let Some(line) = k.irqs.line(irq).get() {
@@ -194,7 +203,7 @@ pub fn commit_handler(k: &Kernel, operation: HandlerOperation) -> Outcome {
             };
             let cap = source.at(k).cap();
             if deletion::delete(k, slot) == deletion::Progress::Preempted {
-                return Outcome::Preempted(None);
+                return Outcome::Preempted;
             }
             if source.at(k).cap() == cap {
                 derivation::insert_copy(k, source, slot, cap);
@@ -205,7 +214,7 @@ pub fn commit_handler(k: &Kernel, operation: HandlerOperation) -> Outcome {
                 return Outcome::Done;
             };
             if deletion::delete(k, slot) == deletion::Progress::Preempted {
-                return Outcome::Preempted(None);
+                return Outcome::Preempted;
             }
         }
     }

@@ -40,7 +40,7 @@ tables! {
 
 /// A checked invocation of a paging structure that is not a root.
 #[derive(Clone, Copy)]
-pub enum Operation {
+enum Operation {
     Map {
         slot: Ref<Slot>,
         root: Ref<Pml4>,
@@ -68,9 +68,13 @@ fn parent_level(kind: Kind) -> (Level, u64, u64) {
     }
 }
 
-/// Checks an invocation of a paging structure.
-pub fn decode(call: &Invocation) -> Result<Operation, Error> {
-    let k = call.k;
+/// Invokes a paging structure.
+pub fn invoke(k: &Kernel, call: &Invocation) -> Result<Outcome, Error> {
+    let operation = decode(k, call)?;
+    Ok(commit(k, operation))
+}
+
+fn decode(k: &Kernel, call: &Invocation) -> Result<Operation, Error> {
     let (level, map, unmap) = parent_level(call.cap.kind());
     if call.label == unmap {
         if !derivation::is_final(k, call.slot) {
@@ -82,7 +86,7 @@ pub fn decode(call: &Invocation) -> Result<Operation, Error> {
         return Err(Error::IllegalOperation);
     }
     call.need(2)?;
-    let space = call.extra_cap(0)?;
+    let space = call.extra_cap(k, 0)?;
     if call
         .cap
         .paging()
@@ -91,7 +95,7 @@ pub fn decode(call: &Invocation) -> Result<Operation, Error> {
         return Err(Error::InvalidCapability(0));
     }
     let asid = space.root_asid().ok_or(Error::InvalidCapability(1))?;
-    let vaddr = call.word(0) & !((1 << level.entry_bits()) - 1);
+    let vaddr = call.word(k, 0) & !((1 << level.entry_bits()) - 1);
     if vaddr > vspace::TOP {
         return Err(Error::InvalidArgument(0));
     }
@@ -101,7 +105,7 @@ pub fn decode(call: &Invocation) -> Result<Operation, Error> {
         return Err(Error::DeleteFirst);
     }
     let mapping = Mapping { asid, vaddr };
-    let attributes = call.word(1);
+    let attributes = call.word(k, 1);
     Ok(Operation::Map {
         slot: call.slot,
         root,
@@ -111,8 +115,7 @@ pub fn decode(call: &Invocation) -> Result<Operation, Error> {
     })
 }
 
-/// Performs a checked invocation of a paging structure.
-pub fn commit(k: &Kernel, operation: Operation) -> Outcome {
+fn commit(k: &Kernel, operation: Operation) -> Outcome {
     match operation {
         Operation::Map {
             slot,

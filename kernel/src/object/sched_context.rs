@@ -149,7 +149,7 @@ impl SchedContext {
 
 /// A checked invocation of a scheduling context.
 #[derive(Clone, Copy)]
-pub enum Operation {
+enum Operation {
     BindThread(Ref<SchedContext>, Ref<Tcb>),
     BindNotification(Ref<SchedContext>, Ref<Notification>),
     Unbind(Ref<SchedContext>),
@@ -162,32 +162,40 @@ pub enum Operation {
     },
 }
 
-/// Checks an invocation of a scheduling context (03, section 6.2).
-pub fn decode(call: &Invocation) -> Result<Operation, Error> {
+/// Invokes a scheduling context (03, section 6.2).
+pub fn invoke(k: &Kernel, call: &Invocation) -> Result<Outcome, Error> {
+    let operation = decode(k, call)?;
+    Ok(commit(k, call.caller, operation))
+}
+
+fn decode(k: &Kernel, call: &Invocation) -> Result<Operation, Error> {
     let handle = call
         .cap
         .word()
         .get::<SchedContext>()
         .ok_or(Error::InvalidCapability(0))?;
     match call.label {
-        label::SCHED_CONTEXT_BIND => decode_bind(call, handle),
+        label::SCHED_CONTEXT_BIND => decode_bind(k, call, handle),
         label::SCHED_CONTEXT_UNBIND => {
-            if handle.at(call.k).thread() == Some(call.caller) {
+            if handle.at(k).thread() == Some(call.caller) {
                 return Err(Error::IllegalOperation);
             }
             Ok(Operation::Unbind(handle))
         }
-        label::SCHED_CONTEXT_UNBIND_OBJECT => decode_unbind_object(call, handle),
+        label::SCHED_CONTEXT_UNBIND_OBJECT => decode_unbind_object(k, call, handle),
         label::SCHED_CONTEXT_CONSUMED => Ok(Operation::Consumed(handle)),
-        label::SCHED_CONTEXT_YIELD_TO => decode_yield_to(call, handle),
+        label::SCHED_CONTEXT_YIELD_TO => decode_yield_to(k, call, handle),
         _ => Err(Error::IllegalOperation),
     }
 }
 
-fn decode_bind(call: &Invocation, handle: Ref<SchedContext>) -> Result<Operation, Error> {
-    let k = call.k;
+fn decode_bind(
+    k: &Kernel,
+    call: &Invocation,
+    handle: Ref<SchedContext>,
+) -> Result<Operation, Error> {
     let context = handle.at(k);
-    let object = call.extra_cap(0)?.word();
+    let object = call.extra_cap(k, 0)?.word();
     if let Some(thread) = object.get::<Tcb>() {
         if context.thread().is_some() || thread.at(k).sched_context().is_some() {
             return Err(Error::IllegalOperation);
@@ -206,9 +214,13 @@ fn decode_bind(call: &Invocation, handle: Ref<SchedContext>) -> Result<Operation
     }
 }
 
-fn decode_unbind_object(call: &Invocation, handle: Ref<SchedContext>) -> Result<Operation, Error> {
-    let context = handle.at(call.k);
-    let object = call.extra_cap(0)?.word();
+fn decode_unbind_object(
+    k: &Kernel,
+    call: &Invocation,
+    handle: Ref<SchedContext>,
+) -> Result<Operation, Error> {
+    let context = handle.at(k);
+    let object = call.extra_cap(k, 0)?.word();
     if let Some(thread) = object.get::<Tcb>() {
         if context.thread() != Some(thread) || thread == call.caller {
             return Err(Error::IllegalOperation);
@@ -224,12 +236,16 @@ fn decode_unbind_object(call: &Invocation, handle: Ref<SchedContext>) -> Result<
     }
 }
 
-fn decode_yield_to(call: &Invocation, context: Ref<SchedContext>) -> Result<Operation, Error> {
-    let caller = call.caller.at(call.k);
-    match context.at(call.k).thread() {
+fn decode_yield_to(
+    k: &Kernel,
+    call: &Invocation,
+    context: Ref<SchedContext>,
+) -> Result<Operation, Error> {
+    let caller = call.caller.at(k);
+    match context.at(k).thread() {
         Some(thread)
             if thread != call.caller
-                && thread.at(call.k).priority() <= caller.max_controlled_priority() =>
+                && thread.at(k).priority() <= caller.max_controlled_priority() =>
         {
             Ok(Operation::YieldTo { context, thread })
         }
@@ -237,8 +253,7 @@ fn decode_yield_to(call: &Invocation, context: Ref<SchedContext>) -> Result<Oper
     }
 }
 
-/// Performs a checked invocation of a scheduling context for `caller`.
-pub fn commit(k: &Kernel, caller: Ref<Tcb>, operation: Operation) -> Outcome {
+fn commit(k: &Kernel, caller: Ref<Tcb>, operation: Operation) -> Outcome {
     match operation {
         Operation::BindThread(handle, thread) => context::bind_thread(k, handle, thread),
         Operation::BindNotification(handle, notification) => {

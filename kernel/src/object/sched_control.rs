@@ -12,22 +12,22 @@ use crate::time::context::{self, Parameters};
 use crate::time::Refill;
 use crate::Kernel;
 
-/// A checked configuration.
-#[derive(Clone, Copy)]
-pub struct Configure {
-    target: Ref<SchedContext>,
-    parameters: Parameters,
+/// Invokes scheduling control.
+pub fn invoke(k: &Kernel, call: &Invocation) -> Result<Outcome, Error> {
+    let (target, parameters) = decode(k, call)?;
+    context::configure(k, target, parameters);
+    Ok(Outcome::Done)
 }
 
-/// Checks an invocation of scheduling control.
-pub fn decode(call: &Invocation) -> Result<Configure, Error> {
+/// Checks a configuration.
+fn decode(k: &Kernel, call: &Invocation) -> Result<(Ref<SchedContext>, Parameters), Error> {
     if call.label != SCHED_CONTROL_CONFIGURE_FLAGS {
         return Err(Error::IllegalOperation);
     }
-    let target = call.extra_cap(0)?;
+    let target = call.extra_cap(k, 0)?;
     call.need(5)?;
-    let constants = &call.k.constants;
-    let (budget_us, period_us) = (call.word(0), call.word(1));
+    let constants = &k.constants;
+    let (budget_us, period_us) = (call.word(k, 0), call.word(k, 1));
     let longest = constants.max_period_us();
     let allowed = MIN_BUDGET_US..=longest;
     if !allowed.contains(&budget_us) || !allowed.contains(&period_us) {
@@ -47,14 +47,14 @@ pub fn decode(call: &Invocation) -> Result<Configure, Error> {
     let target = word
         .get::<SchedContext>()
         .ok_or(Error::InvalidCapability(1))?;
-    let extra = call.word(2);
+    let extra = call.word(k, 2);
     let most = max_extra_refills(word.shape() as u32 & 63);
     if extra > most {
         return Err(Error::Range { min: 0, max: most });
     }
     let max_refills = (extra + MIN_REFILLS).min(u64::from(Refill::MAX)) as u8;
-    let sporadic = call.word(4) & flags::SPORADIC != 0;
-    let badge = call.word(3);
+    let sporadic = call.word(k, 4) & flags::SPORADIC != 0;
+    let badge = call.word(k, 3);
     let parameters = Parameters {
         budget,
         period,
@@ -62,11 +62,5 @@ pub fn decode(call: &Invocation) -> Result<Configure, Error> {
         badge,
         sporadic,
     };
-    Ok(Configure { target, parameters })
-}
-
-/// Configures the context.
-pub fn commit(k: &Kernel, configure: Configure) -> Outcome {
-    context::configure(k, configure.target, configure.parameters);
-    Outcome::Done
+    Ok((target, parameters))
 }

@@ -115,7 +115,7 @@ impl Type {
 
 /// A checked Retype.
 #[derive(Clone, Copy)]
-pub struct Retype {
+struct Retype {
     untyped: Ref<Slot>,
     object: Type,
     /// The user's type number and size argument.
@@ -137,15 +137,20 @@ struct Window {
     done: u64,
 }
 
-/// Checks an invocation of untyped memory.
-pub fn decode(call: &Invocation) -> Result<Retype, Error> {
+/// Invokes untyped memory.
+pub fn invoke(k: &mut Kernel, call: &Invocation) -> Result<Outcome, Error> {
+    let retype = decode(k, call)?;
+    Ok(commit(k, call.caller, retype))
+}
+
+fn decode(k: &Kernel, call: &Invocation) -> Result<Retype, Error> {
     if call.label != UNTYPED_RETYPE {
         return Err(Error::IllegalOperation);
     }
     call.need(6)?;
-    let root = call.extra_cap(0)?;
-    let object = Type::new(call.word(0)).ok_or(Error::InvalidArgument(0))?;
-    let size = call.word(1);
+    let root = call.extra_cap(k, 0)?;
+    let object = Type::new(call.word(k, 0)).ok_or(Error::InvalidArgument(0))?;
+    let size = call.word(k, 1);
     let max = u64::from(types::MAX_UNTYPED_BITS);
     if size >= types::SIZE_ARGUMENT_LIMIT || object.bits(size) > max {
         return Err(Error::Range { min: 0, max });
@@ -153,22 +158,20 @@ pub fn decode(call: &Invocation) -> Result<Retype, Error> {
     if size < object.min_size() {
         return Err(Error::InvalidArgument(1));
     }
-    let depth = call.word(3);
+    let depth = call.word(k, 3);
     let node = match depth {
         0 => root,
-        _ => target_slot(call.k, root, call.word(2), depth)?
-            .at(call.k)
-            .cap(),
+        _ => target_slot(k, root, call.word(k, 2), depth)?.at(k).cap(),
     };
     let node = node.cnode().and_then(CNodeCap::slots);
     let slots = node.ok_or(Error::missing(depth as u8))?;
-    let window = window(call, slots)?;
+    let window = window(k, call, slots)?;
     let bits = object.bits(size) as u8;
-    let reset = check_room(call, object, bits, window.count - window.done)?;
+    let reset = check_room(k, call, object, bits, window.count - window.done)?;
     Ok(Retype {
         untyped: call.slot,
         object,
-        arguments: (call.word(0), size),
+        arguments: (call.word(k, 0), size),
         bits,
         slots,
         window,
@@ -177,8 +180,8 @@ pub fn decode(call: &Invocation) -> Result<Retype, Error> {
 }
 
 /// The slots for the new capabilities: they exist and are empty.
-fn window(call: &Invocation, slots: Span) -> Result<Window, Error> {
-    let (first, count) = (call.word(4), call.word(5));
+fn window(k: &Kernel, call: &Invocation, slots: Span) -> Result<Window, Error> {
+    let (first, count) = (call.word(k, 4), call.word(k, 5));
     let length = slots.length();
     if first >= length {
         return Err(Error::Range {
@@ -198,12 +201,12 @@ fn window(call: &Invocation, slots: Span) -> Result<Window, Error> {
             max: length - first,
         });
     }
-    let done = already_done(call, slots.slot(first), count);
+    let done = already_done(k, call, slots.slot(first), count);
     // At most MAX_RETYPE_OBJECTS slots.
     for i in done..count {
         if slots
             .slot(first + i)
-            .is_some_and(|slot| !slot.at(call.k).is_empty())
+            .is_some_and(|slot| !slot.at(k).is_empty())
         {
             return Err(Error::DeleteFirst);
         }
@@ -212,8 +215,8 @@ fn window(call: &Invocation, slots: Span) -> Result<Window, Error> {
 }
 
 /// How many objects a preempted execution of this very call has made.
-fn already_done(call: &Invocation, first_slot: Option<Ref<Slot>>, objects: u64) -> u64 {
-    match call.begun {
+fn already_done(k: &Kernel, call: &Invocation, first_slot: Option<Ref<Slot>>, objects: u64) -> u64 {
+    match call.caller.at(k).progress() {
         Some(Progress::Retype {
             untyped,
             object,
@@ -221,7 +224,7 @@ fn already_done(call: &Invocation, first_slot: Option<Ref<Slot>>, objects: u64) 
             count,
             done,
         }) if untyped == call.slot.address()
-            && object == (call.word(0), call.word(1))
+            && object == (call.word(k, 0), call.word(k, 1))
             && Some(first) == first_slot.map(Ref::address)
             && count == objects =>
         {
@@ -232,9 +235,15 @@ fn already_done(call: &Invocation, first_slot: Option<Ref<Slot>>, objects: u64) 
 }
 
 /// The memory has room for the objects. Returns whether it is to be reset.
-fn check_room(call: &Invocation, object: Type, bits: u8, count: u64) -> Result<bool, Error> {
+fn check_room(
+    k: &Kernel,
+    call: &Invocation,
+    object: Type,
+    bits: u8,
+    count: u64,
+) -> Result<bool, Error> {
     let memory = call.cap.untyped().ok_or(Error::InvalidCapability(0))?;
-    let reset = !derivation::has_children(call.k, call.slot);
+    let reset = !derivation::has_children(k, call.slot);
     let free = if reset {
         memory.size()
     } else {
@@ -251,12 +260,12 @@ fn check_room(call: &Invocation, object: Type, bits: u8, count: u64) -> Result<b
 
 /// Creates the objects. The reset of the memory is preemptible, and so is the loop
 /// over the objects: a restarted call goes on where it was.
-pub fn commit(k: &mut Kernel, retype: Retype) -> Outcome {
+fn commit(k: &mut Kernel, caller: Ref<Tcb>, retype: Retype) -> Outcome {
     let mut preemption = Preemption::new();
     if retype.reset {
         while region::reclaim(k, retype.untyped, RESET_CHUNK as u64) > 0 {
             if preemption.due(k) {
-                return Outcome::Preempted(None);
+                return Outcome::Preempted;
             }
         }
     }
@@ -285,7 +294,8 @@ pub fn commit(k: &mut Kernel, retype: Retype) -> Outcome {
                 count,
                 done: i + 1,
             };
-            return Outcome::Preempted(Some(progress));
+            caller.at(k).leave_progress(progress);
+            return Outcome::Preempted;
         }
     }
     Outcome::Done

@@ -2,9 +2,8 @@
 
 use sandglass_abi::invocation::{self as label, tcb_flags};
 
-use super::registers::{self, CopyRegisters, ReadRegisters, WriteRegisters};
-use super::space::{self, Install, Spaces};
-use super::{Tcb, TcbSlot};
+use super::space::{self, Install};
+use super::{registers, Tcb, TcbSlot};
 use crate::cap::Capability;
 use crate::ipc::thread;
 use crate::mem::{self, Ref};
@@ -14,31 +13,6 @@ use crate::object::sched_context::SchedContext;
 use crate::object::{Invocation, Outcome};
 use crate::time::{context, schedule};
 use crate::Kernel;
-
-/// A checked invocation of a thread.
-#[derive(Clone, Copy)]
-pub struct Operation {
-    thread: Ref<Tcb>,
-    action: Action,
-}
-
-#[derive(Clone, Copy)]
-enum Action {
-    ReadRegisters(ReadRegisters),
-    WriteRegisters(WriteRegisters),
-    CopyRegisters(CopyRegisters),
-    SetSpaces(Spaces),
-    SetPriority(u8),
-    SetMaxControlledPriority(u8),
-    SetSchedParams(SchedParams),
-    SetTimeoutHandler(Install),
-    Suspend,
-    Resume,
-    BindNotification(Ref<Notification>),
-    UnbindNotification,
-    SetTlsBase(u64),
-    SetFlags { clear: u64, set: u64 },
-}
 
 #[derive(Clone, Copy)]
 struct SchedParams {
@@ -56,63 +30,88 @@ enum Change {
     Unbind(Ref<SchedContext>),
 }
 
-/// Checks an invocation of a TCB.
+/// Invokes a TCB.
 #[inline(always)]
-pub fn decode(call: &Invocation) -> Result<Operation, Error> {
-    let thread = call
-        .cap
-        .word()
-        .get::<Tcb>()
-        .ok_or(Error::InvalidCapability(0))?;
-    let action = match call.label {
-        label::TCB_READ_REGISTERS => Action::ReadRegisters(registers::decode_read(call, thread)?),
-        label::TCB_WRITE_REGISTERS => {
-            Action::WriteRegisters(registers::decode_write(call, thread)?)
+pub fn invoke(k: &Kernel, call: &Invocation) -> Result<Outcome, Error> {
+    let thread = call.cap.word().get().ok_or(Error::InvalidCapability(0))?;
+    if call.label == label::TCB_SET_PRIORITY {
+        let priority = decode_priority(k, call)?;
+        thread::set_priority(k, thread, priority);
+        return Ok(Outcome::Done);
+    }
+    invoke_other(k, call, thread)
+}
+
+/// The invocations that are made less often than SetPriority.
+#[inline(never)]
+fn invoke_other(k: &Kernel, call: &Invocation, thread: Ref<Tcb>) -> Result<Outcome, Error> {
+    match call.label {
+        label::TCB_READ_REGISTERS => return registers::read(k, call, thread),
+        label::TCB_WRITE_REGISTERS => return registers::write(k, call, thread),
+        label::TCB_COPY_REGISTERS => return registers::copy(k, call, thread),
+        label::TCB_CONFIGURE => {
+            let spaces = space::decode_configure(k, call, thread)?;
+            return Ok(space::install(k, thread, spaces));
         }
-        label::TCB_COPY_REGISTERS => Action::CopyRegisters(registers::decode_copy(call)?),
-        label::TCB_CONFIGURE => Action::SetSpaces(space::decode_configure(call, thread)?),
-        label::TCB_SET_PRIORITY => Action::SetPriority(decode_priority(call)?),
-        label::TCB_SET_MC_PRIORITY => Action::SetMaxControlledPriority(decode_priority(call)?),
-        label::TCB_SET_SCHED_PARAMS => Action::SetSchedParams(decode_sched_params(call, thread)?),
+        label::TCB_SET_MC_PRIORITY => {
+            let limit = decode_priority(k, call)?;
+            thread.at(k).set_max_controlled_priority(limit);
+        }
+        label::TCB_SET_SCHED_PARAMS => {
+            let params = decode_sched_params(k, call, thread)?;
+            return Ok(set_sched_params(k, thread, params));
+        }
         label::TCB_SET_TIMEOUT_ENDPOINT => {
-            Action::SetTimeoutHandler(space::decode_handler(call, 0, 1)?)
+            let handler = space::decode_handler(k, call, 0, 1)?;
+            let slot = TcbSlot::TimeoutHandler;
+            return Ok(space::install_handler(k, thread, slot, handler));
         }
-        label::TCB_SET_IPC_BUFFER => Action::SetSpaces(space::decode_buffer(call)?),
-        label::TCB_SET_SPACE => Action::SetSpaces(space::decode_set_space(call, thread)?),
-        label::TCB_SUSPEND => Action::Suspend,
-        label::TCB_RESUME => Action::Resume,
-        label::TCB_BIND_NOTIFICATION => decode_bind_notification(call, thread)?,
+        label::TCB_SET_IPC_BUFFER => {
+            let spaces = space::decode_buffer(k, call)?;
+            return Ok(space::install(k, thread, spaces));
+        }
+        label::TCB_SET_SPACE => {
+            let spaces = space::decode_set_space(k, call, thread)?;
+            return Ok(space::install(k, thread, spaces));
+        }
+        label::TCB_SUSPEND => thread::suspend(k, thread),
+        label::TCB_RESUME => thread::resume(k, thread),
+        label::TCB_BIND_NOTIFICATION => {
+            let notification = decode_bind_notification(k, call, thread)?;
+            notification.at(k).set_thread(Some(thread));
+            thread.at(k).set_notification(Some(notification));
+        }
         label::TCB_UNBIND_NOTIFICATION => {
-            thread
-                .at(call.k)
-                .notification()
-                .ok_or(Error::IllegalOperation)?;
-            Action::UnbindNotification
+            let bound = thread.at(k).notification();
+            let notification = bound.ok_or(Error::IllegalOperation)?;
+            notification.at(k).set_thread(None);
+            thread.at(k).set_notification(None);
         }
         label::TCB_SET_TLS_BASE => {
             call.need(1)?;
-            Action::SetTlsBase(call.word(0))
+            thread.at(k).context().set_tls_base(call.word(k, 0));
+            if k.core().thread() == Some(thread) {
+                schedule::force_reschedule(k);
+            }
         }
         label::TCB_SET_FLAGS => {
             call.need(2)?;
-            Action::SetFlags {
-                clear: call.word(0),
-                set: call.word(1),
-            }
+            let flags = set_flags(k, thread, call.word(k, 0), call.word(k, 1));
+            return Ok(Outcome::Value(flags));
         }
         _ => return Err(Error::IllegalOperation),
-    };
-    Ok(Operation { thread, action })
+    }
+    Ok(Outcome::Done)
 }
 
 /// The thread whose maximum controlled priority limits what may be set: extra capability 0.
-fn authority(call: &Invocation) -> Result<u8, Error> {
+fn authority(k: &Kernel, call: &Invocation) -> Result<u8, Error> {
     let authority = call
-        .extra_cap(0)?
+        .extra_cap(k, 0)?
         .word()
         .get::<Tcb>()
         .ok_or(Error::InvalidCapability(1))?;
-    Ok(authority.at(call.k).max_controlled_priority())
+    Ok(authority.at(k).max_controlled_priority())
 }
 
 fn check_priority(priority: u64, limit: u8) -> Result<u8, Error> {
@@ -125,20 +124,24 @@ fn check_priority(priority: u64, limit: u8) -> Result<u8, Error> {
     Ok(priority as u8)
 }
 
-fn decode_priority(call: &Invocation) -> Result<u8, Error> {
+fn decode_priority(k: &Kernel, call: &Invocation) -> Result<u8, Error> {
     call.need(1)?;
-    let limit = authority(call)?;
-    check_priority(call.word(0), limit)
+    let limit = authority(k, call)?;
+    check_priority(call.word(k, 0), limit)
 }
 
-fn decode_sched_params(call: &Invocation, thread: Ref<Tcb>) -> Result<SchedParams, Error> {
+fn decode_sched_params(
+    k: &Kernel,
+    call: &Invocation,
+    thread: Ref<Tcb>,
+) -> Result<SchedParams, Error> {
     call.need(2)?;
     call.extra_slot(2)?;
-    let limit = authority(call)?;
-    let max_controlled_priority = check_priority(call.word(0), limit)?;
-    let priority = check_priority(call.word(1), limit)?;
-    let context = decode_context(call, thread, call.extra_cap(1)?)?;
-    let fault_handler = space::decode_handler(call, 2, 3)?;
+    let limit = authority(k, call)?;
+    let max_controlled_priority = check_priority(call.word(k, 0), limit)?;
+    let priority = check_priority(call.word(k, 1), limit)?;
+    let context = decode_context(k, call, thread, call.extra_cap(k, 1)?)?;
+    let fault_handler = space::decode_handler(k, call, 2, 3)?;
     Ok(SchedParams {
         max_controlled_priority,
         priority,
@@ -148,11 +151,11 @@ fn decode_sched_params(call: &Invocation, thread: Ref<Tcb>) -> Result<SchedParam
 }
 
 fn decode_context(
+    k: &Kernel,
     call: &Invocation,
     thread: Ref<Tcb>,
     argument: Capability,
 ) -> Result<Change, Error> {
-    let k = call.k;
     let tcb = thread.at(k);
     let present = tcb.sched_context();
     if argument.is_null() {
@@ -179,65 +182,28 @@ fn decode_context(
     })
 }
 
-fn decode_bind_notification(call: &Invocation, thread: Ref<Tcb>) -> Result<Action, Error> {
-    let cap = call.extra_cap(0)?;
-    let notification = cap.notification();
+fn decode_bind_notification(
+    k: &Kernel,
+    call: &Invocation,
+    thread: Ref<Tcb>,
+) -> Result<Ref<Notification>, Error> {
+    let notification = call.extra_cap(k, 0)?.notification();
     match notification {
         Some(cap)
-            if thread.at(call.k).notification().is_none()
+            if thread.at(k).notification().is_none()
                 && cap.rights.read()
-                && cap.object.at(call.k).queue().is_empty()
-                && cap.object.at(call.k).thread().is_none() =>
+                && cap.object.at(k).queue().is_empty()
+                && cap.object.at(k).thread().is_none() =>
         {
-            Ok(Action::BindNotification(cap.object))
+            Ok(cap.object)
         }
         _ => Err(Error::IllegalOperation),
     }
 }
 
-/// Performs a checked invocation of a thread for `caller`, which calls if `is_call`.
-#[inline(always)]
-pub fn commit(k: &Kernel, caller: Ref<Tcb>, is_call: bool, operation: Operation) -> Outcome {
-    let Operation { thread, action } = operation;
-    match action {
-        Action::ReadRegisters(read) => return registers::read(k, caller, is_call, thread, read),
-        Action::WriteRegisters(write) => registers::write(k, caller, thread, write),
-        Action::CopyRegisters(copy) => registers::copy(k, thread, copy),
-        Action::SetSpaces(spaces) => return space::install(k, thread, spaces),
-        Action::SetPriority(priority) => thread::set_priority(k, thread, priority),
-        Action::SetMaxControlledPriority(limit) => {
-            thread.at(k).set_max_controlled_priority(limit);
-        }
-        Action::SetSchedParams(params) => return set_sched_params(k, thread, params),
-        Action::SetTimeoutHandler(handler) => {
-            return space::install_handler(k, thread, TcbSlot::TimeoutHandler, handler);
-        }
-        Action::Suspend => thread::suspend(k, thread),
-        Action::Resume => thread::resume(k, thread),
-        Action::BindNotification(notification) => {
-            notification.at(k).set_thread(Some(thread));
-            thread.at(k).set_notification(Some(notification));
-        }
-        Action::UnbindNotification => {
-            if let Some(notification) = thread.at(k).notification() {
-                notification.at(k).set_thread(None);
-            }
-            thread.at(k).set_notification(None);
-        }
-        Action::SetTlsBase(base) => {
-            thread.at(k).context().set_tls_base(base);
-            if k.core().thread() == Some(thread) {
-                schedule::force_reschedule(k);
-            }
-        }
-        Action::SetFlags { clear, set } => return Outcome::Value(set_flags(k, thread, clear, set)),
-    }
-    Outcome::Done
-}
-
 fn set_sched_params(k: &Kernel, thread: Ref<Tcb>, params: SchedParams) -> Outcome {
     let installed = space::install_handler(k, thread, TcbSlot::FaultHandler, params.fault_handler);
-    if matches!(installed, Outcome::Preempted(_)) {
+    if installed == Outcome::Preempted {
         return installed;
     }
     thread

@@ -9,7 +9,7 @@ mod invoke;
 mod registers;
 mod space;
 
-pub use invoke::{commit, cspace, decode, Operation};
+pub use invoke::{cspace, invoke};
 
 use core::cell::Cell;
 
@@ -87,7 +87,7 @@ pub enum Place {
 pub const NAME_BYTES: usize = 64;
 
 /// How far a preempted system call of a thread has come, where the objects themselves do not
-/// tell: handed by the call that was preempted to the next one that the thread makes, which goes
+/// tell: left by the call that was preempted for the next one that the thread makes, which goes
 /// on from there if it is the same in every respect. Objects are named by address and never
 /// looked at.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -114,6 +114,17 @@ pub enum Progress {
     },
 }
 
+/// For which system call of a thread its progress is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Age {
+    /// There is none.
+    None,
+    /// For the next one.
+    Next,
+    /// For the one that is being handled.
+    This,
+}
+
 /// A thread control block.
 #[repr(C, align(2048))]
 pub struct Tcb {
@@ -134,6 +145,7 @@ pub struct Tcb {
     domain: Cell<u8>,
     fpu_disabled: Cell<bool>,
     progress: Cell<Option<Progress>>,
+    progress_age: Cell<Age>,
     name: Cell<[u8; NAME_BYTES]>,
 }
 
@@ -160,6 +172,7 @@ impl Tcb {
             domain: Cell::new(domain),
             fpu_disabled: Cell::new(false),
             progress: Cell::new(None),
+            progress_age: Cell::new(Age::None),
             name: Cell::new([0; NAME_BYTES]),
         }
     }
@@ -205,15 +218,29 @@ impl Tcb {
         name, set_name: [u8; NAME_BYTES];
     }
 
-    /// Takes what a preempted system call left for the next one.
+    /// A system call of the thread begins: what the last one left is for this one, and gone with
+    /// it.
     #[inline(always)]
-    pub fn take_progress(&self) -> Option<Progress> {
-        self.progress.replace(None)
+    pub fn age_progress(&self) {
+        if self.progress_age.get() != Age::None {
+            self.progress_age.set(match self.progress_age.get() {
+                Age::Next => Age::This,
+                Age::This | Age::None => Age::None,
+            });
+        }
+    }
+
+    /// What a preempted system call left for the one that is being handled.
+    pub fn progress(&self) -> Option<Progress> {
+        self.progress
+            .get()
+            .filter(|_| self.progress_age.get() == Age::This)
     }
 
     /// Leaves `progress` for the thread's next system call.
     pub fn leave_progress(&self, progress: Progress) {
         self.progress.set(Some(progress));
+        self.progress_age.set(Age::Next);
     }
 
     /// Whether the thread could run if it had time.

@@ -3,9 +3,9 @@
 use sandglass_abi::invocation::registers_flags as flags;
 use sandglass_abi::message::REGISTER_MRS;
 
-use super::Tcb;
+use super::{State, Tcb};
 use crate::arch::{Transfer, FRAME_REGISTERS};
-use crate::ipc::message::{buffer, Reader, Writer};
+use crate::ipc::message::{buffer, Writer};
 use crate::ipc::thread;
 use crate::mem::Ref;
 use crate::object::error::Error;
@@ -15,30 +15,11 @@ use crate::Kernel;
 
 const ORDER: Transfer = Transfer::UserContext;
 
-#[derive(Clone, Copy)]
-pub struct ReadRegisters {
-    suspend: bool,
-    count: usize,
-}
-
-#[derive(Clone, Copy)]
-pub struct WriteRegisters {
-    resume: bool,
-    count: usize,
-}
-
-#[derive(Clone, Copy)]
-pub struct CopyRegisters {
-    source: Ref<Tcb>,
-    suspend: bool,
-    resume: bool,
-    frame: bool,
-    integer: bool,
-}
-
-pub fn decode_read(call: &Invocation, thread: Ref<Tcb>) -> Result<ReadRegisters, Error> {
+/// ReadRegisters of `thread`.
+#[inline(never)]
+pub fn read(k: &Kernel, call: &Invocation, thread: Ref<Tcb>) -> Result<Outcome, Error> {
     call.need(2)?;
-    let count = call.word(1);
+    let count = call.word(k, 1);
     let total = ORDER.len() as u64;
     if !(1..=total).contains(&count) {
         return Err(Error::Range { min: 1, max: total });
@@ -46,99 +27,71 @@ pub fn decode_read(call: &Invocation, thread: Ref<Tcb>) -> Result<ReadRegisters,
     if thread == call.caller {
         return Err(Error::IllegalOperation);
     }
-    let suspend = call.word(0) & flags::READ_SUSPEND_SOURCE != 0;
-    Ok(ReadRegisters {
-        suspend,
-        count: count as usize,
-    })
+    if call.word(k, 0) & flags::READ_SUSPEND_SOURCE != 0 {
+        thread::suspend(k, thread);
+    }
+    if !call.is_call {
+        return Ok(Outcome::Done);
+    }
+    let room = if buffer(k, call.caller, true).is_some() {
+        count as usize
+    } else {
+        REGISTER_MRS
+    };
+    let mut message = Writer::new(k, call.caller);
+    for i in 0..room.min(count as usize) {
+        message.push(thread.at(k).context().transfer_get(ORDER, i).unwrap_or(0));
+    }
+    message.finish(0, 0);
+    call.caller.at(k).set_state(State::Running);
+    Ok(Outcome::Answered)
 }
 
-pub fn decode_write(call: &Invocation, thread: Ref<Tcb>) -> Result<WriteRegisters, Error> {
+/// WriteRegisters of `thread`.
+#[inline(never)]
+pub fn write(k: &Kernel, call: &Invocation, thread: Ref<Tcb>) -> Result<Outcome, Error> {
     call.need(2)?;
-    let count = call.word(1);
+    let count = call.word(k, 1);
     if call.message.length() as u64 - 2 < count {
         return Err(Error::TruncatedMessage);
     }
     if thread == call.caller {
         return Err(Error::IllegalOperation);
     }
-    let resume = call.word(0) & flags::WRITE_RESUME_TARGET != 0;
-    Ok(WriteRegisters {
-        resume,
-        count: (count as usize).min(ORDER.len()),
-    })
-}
-
-pub fn decode_copy(call: &Invocation) -> Result<CopyRegisters, Error> {
-    call.need(1)?;
-    let source = call
-        .extra_cap(0)?
-        .word()
-        .get()
-        .ok_or(Error::InvalidCapability(1))?;
-    let word = call.word(0);
-    Ok(CopyRegisters {
-        source,
-        suspend: word & flags::COPY_SUSPEND_SOURCE != 0,
-        resume: word & flags::COPY_RESUME_TARGET != 0,
-        frame: word & flags::COPY_TRANSFER_FRAME != 0,
-        integer: word & flags::COPY_TRANSFER_INTEGER != 0,
-    })
-}
-
-pub fn read(
-    k: &Kernel,
-    caller: Ref<Tcb>,
-    is_call: bool,
-    thread: Ref<Tcb>,
-    read: ReadRegisters,
-) -> Outcome {
-    if read.suspend {
-        thread::suspend(k, thread);
-    }
-    if !is_call {
-        return Outcome::Done;
-    }
-    let room = if buffer(k, caller, true).is_some() {
-        read.count
-    } else {
-        REGISTER_MRS
-    };
-    let mut message = Writer::new(k, caller);
-    for i in 0..read.count.min(room) {
-        message.push(thread.at(k).context().transfer_get(ORDER, i).unwrap_or(0));
-    }
-    message.finish(0, 0);
-    caller.at(k).set_state(super::State::Running);
-    Outcome::Answered
-}
-
-pub fn write(k: &Kernel, caller: Ref<Tcb>, thread: Ref<Tcb>, write: WriteRegisters) {
-    let message = Reader::new(k, caller);
     let context = thread.at(k).context();
-    for i in 0..write.count {
-        context.transfer_set(ORDER, i, message.word(2 + i));
+    for i in 0..ORDER.len().min(count as usize) {
+        context.transfer_set(ORDER, i, call.word(k, 2 + i));
     }
     context.restart();
     context.force_full_restore();
-    if write.resume {
+    if call.word(k, 0) & flags::WRITE_RESUME_TARGET != 0 {
         thread::resume(k, thread);
     }
+    Ok(Outcome::Done)
 }
 
-pub fn copy(k: &Kernel, thread: Ref<Tcb>, copy: CopyRegisters) {
-    if copy.suspend {
-        thread::suspend(k, copy.source);
+/// CopyRegisters to `thread`.
+#[inline(never)]
+pub fn copy(k: &Kernel, call: &Invocation, thread: Ref<Tcb>) -> Result<Outcome, Error> {
+    call.need(1)?;
+    let source: Ref<Tcb> = call
+        .extra_cap(k, 0)?
+        .word()
+        .get()
+        .ok_or(Error::InvalidCapability(1))?;
+    let wanted = call.word(k, 0);
+    if wanted & flags::COPY_SUSPEND_SOURCE != 0 {
+        thread::suspend(k, source);
     }
-    if copy.resume {
+    if wanted & flags::COPY_RESUME_TARGET != 0 {
         thread::resume(k, thread);
     }
-    let (from, to) = (copy.source.at(k).context(), thread.at(k).context());
-    if copy.frame {
+    let (from, to) = (source.at(k).context(), thread.at(k).context());
+    if wanted & flags::COPY_TRANSFER_FRAME != 0 {
         to.copy_user_context(from, 0, FRAME_REGISTERS);
         to.restart();
     }
-    if copy.integer {
+    if wanted & flags::COPY_TRANSFER_INTEGER != 0 {
         to.copy_user_context(from, FRAME_REGISTERS, ORDER.len());
     }
     if k.core().thread() == Some(thread) {
@@ -146,4 +99,5 @@ pub fn copy(k: &Kernel, thread: Ref<Tcb>, copy: CopyRegisters) {
     } else {
         to.force_full_restore();
     }
+    Ok(Outcome::Done)
 }

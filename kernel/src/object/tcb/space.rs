@@ -41,11 +41,11 @@ struct Roots {
 }
 
 /// Configure: roots and buffer.
-pub fn decode_configure(call: &Invocation, thread: Ref<Tcb>) -> Result<Spaces, Error> {
+pub fn decode_configure(k: &Kernel, call: &Invocation, thread: Ref<Tcb>) -> Result<Spaces, Error> {
     call.need(3)?;
     call.extra_slot(2)?;
-    let buffer = Some(buffer_change(call, call.word(2), 2)?);
-    let roots = Some(decode_roots(call, thread, 0)?);
+    let buffer = Some(buffer_change(k, call, call.word(k, 2), 2)?);
+    let roots = Some(decode_roots(k, call, thread, 0)?);
     Ok(Spaces {
         invoked: (call.slot, call.cap),
         fault_handler: None,
@@ -55,11 +55,11 @@ pub fn decode_configure(call: &Invocation, thread: Ref<Tcb>) -> Result<Spaces, E
 }
 
 /// SetSpace: fault handler and roots.
-pub fn decode_set_space(call: &Invocation, thread: Ref<Tcb>) -> Result<Spaces, Error> {
+pub fn decode_set_space(k: &Kernel, call: &Invocation, thread: Ref<Tcb>) -> Result<Spaces, Error> {
     call.need(2)?;
     call.extra_slot(2)?;
-    let roots = Some(decode_roots(call, thread, 1)?);
-    let fault_handler = Some(decode_handler(call, 0, 1)?);
+    let roots = Some(decode_roots(k, call, thread, 1)?);
+    let fault_handler = Some(decode_handler(k, call, 0, 1)?);
     Ok(Spaces {
         invoked: (call.slot, call.cap),
         fault_handler,
@@ -69,10 +69,10 @@ pub fn decode_set_space(call: &Invocation, thread: Ref<Tcb>) -> Result<Spaces, E
 }
 
 /// SetIPCBuffer.
-pub fn decode_buffer(call: &Invocation) -> Result<Spaces, Error> {
+pub fn decode_buffer(k: &Kernel, call: &Invocation) -> Result<Spaces, Error> {
     call.need(1)?;
     call.extra_slot(0)?;
-    let buffer = Some(buffer_change(call, call.word(0), 0)?);
+    let buffer = Some(buffer_change(k, call, call.word(k, 0), 0)?);
     Ok(Spaces {
         invoked: (call.slot, call.cap),
         fault_handler: None,
@@ -81,7 +81,12 @@ pub fn decode_buffer(call: &Invocation) -> Result<Spaces, Error> {
     })
 }
 
-fn buffer_change(call: &Invocation, address: u64, extra: usize) -> Result<BufferChange, Error> {
+fn buffer_change(
+    k: &Kernel,
+    call: &Invocation,
+    address: u64,
+    extra: usize,
+) -> Result<BufferChange, Error> {
     if address == 0 {
         return Ok(BufferChange {
             address,
@@ -89,7 +94,7 @@ fn buffer_change(call: &Invocation, address: u64, extra: usize) -> Result<Buffer
         });
     }
     let slot = call.extra_slot(extra)?;
-    let cap = derivation::derive(call.k, slot, slot.at(call.k).cap())?;
+    let cap = derivation::derive(k, slot, slot.at(k).cap())?;
     match cap.frame() {
         Some(frame) if !frame.is_device() => {}
         _ => return Err(Error::IllegalOperation),
@@ -105,17 +110,21 @@ fn buffer_change(call: &Invocation, address: u64, extra: usize) -> Result<Buffer
 
 /// The roots of the capability space and the address space: extra capabilities `first` and
 /// `first` + 1, with words 0 and 1 as their data.
-fn decode_roots(call: &Invocation, thread: Ref<Tcb>, first: usize) -> Result<Roots, Error> {
-    let k = call.k;
+fn decode_roots(
+    k: &Kernel,
+    call: &Invocation,
+    thread: Ref<Tcb>,
+    first: usize,
+) -> Result<Roots, Error> {
     let blocks = |slot| has_long_deletion(k, mem::tcb_slot(thread, slot));
     if blocks(TcbSlot::CSpace) || blocks(TcbSlot::VSpace) {
         return Err(Error::IllegalOperation);
     }
-    let cspace = decode_root(call, first, call.word(0))?;
+    let cspace = decode_root(k, call, first, call.word(k, 0))?;
     if cspace.1.cnode().is_none() {
         return Err(Error::IllegalOperation);
     }
-    let vspace = decode_root(call, first + 1, call.word(1))?;
+    let vspace = decode_root(k, call, first + 1, call.word(k, 1))?;
     if vspace.1.root_asid().is_none() {
         return Err(Error::IllegalOperation);
     }
@@ -126,13 +135,14 @@ fn decode_roots(call: &Invocation, thread: Ref<Tcb>, first: usize) -> Result<Roo
 }
 
 fn decode_root(
+    k: &Kernel,
     call: &Invocation,
     extra: usize,
     data: u64,
 ) -> Result<(Ref<Slot>, Capability), Error> {
     let slot = call.extra_slot(extra)?;
-    let cap = with_data(slot.at(call.k).cap(), data).ok_or(Error::IllegalOperation)?;
-    Ok((slot, derivation::derive(call.k, slot, cap)?))
+    let cap = with_data(slot.at(k).cap(), data).ok_or(Error::IllegalOperation)?;
+    Ok((slot, derivation::derive(k, slot, cap)?))
 }
 
 /// Whether emptying `slot` would delete a whole CNode or thread.
@@ -146,9 +156,14 @@ fn has_long_deletion(k: &Kernel, slot: Ref<Slot>) -> bool {
 
 /// Extra capability `extra` as a fault or timeout handler (05, section 5); `number` is its number
 /// in the error.
-pub fn decode_handler(call: &Invocation, extra: usize, number: u64) -> Result<Install, Error> {
+pub fn decode_handler(
+    k: &Kernel,
+    call: &Invocation,
+    extra: usize,
+    number: u64,
+) -> Result<Install, Error> {
     let slot = call.extra_slot(extra)?;
-    let cap = slot.at(call.k).cap();
+    let cap = slot.at(k).cap();
     if cap.is_null() {
         return Ok(Install(None));
     }
@@ -169,20 +184,20 @@ pub fn install(k: &Kernel, thread: Ref<Tcb>, spaces: Spaces) -> Outcome {
     let put = |slot: TcbSlot, what: Install| put(k, thread, slot, what, Some(spaces.invoked));
     if let Some(handler) = spaces.fault_handler {
         if put(TcbSlot::FaultHandler, handler) == Progress::Preempted {
-            return Outcome::Preempted(None);
+            return Outcome::Preempted;
         }
     }
     if let Some(roots) = spaces.roots {
         if put(TcbSlot::CSpace, roots.cspace) == Progress::Preempted
             || put(TcbSlot::VSpace, roots.vspace) == Progress::Preempted
         {
-            return Outcome::Preempted(None);
+            return Outcome::Preempted;
         }
         vspace::changed(k, thread);
     }
     if let Some(buffer) = spaces.buffer {
         if put(TcbSlot::Buffer, buffer.frame) == Progress::Preempted {
-            return Outcome::Preempted(None);
+            return Outcome::Preempted;
         }
         thread.at(k).set_buffer_address(buffer.address);
         if k.core().thread() == Some(thread) {
@@ -196,7 +211,7 @@ pub fn install(k: &Kernel, thread: Ref<Tcb>, spaces: Spaces) -> Outcome {
 pub fn install_handler(k: &Kernel, thread: Ref<Tcb>, slot: TcbSlot, handler: Install) -> Outcome {
     match put(k, thread, slot, handler, None) {
         Progress::Done => Outcome::Done,
-        Progress::Preempted => Outcome::Preempted(None),
+        Progress::Preempted => Outcome::Preempted,
     }
 }
 
