@@ -14,6 +14,12 @@ use crate::{syscall, Kernel};
 pub enum Event {
     /// The system-call instruction.
     Syscall,
+    Trap(Trap),
+}
+
+/// An entry that is not by the system-call instruction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Trap {
     /// A software interrupt that the ABI treats as an unknown system call (05, section 2.2).
     SoftwareInterrupt { vector: u8 },
     /// A processor exception of the current thread.
@@ -36,38 +42,47 @@ pub enum Next {
 }
 
 /// Handles an event. Interrupts are off meanwhile.
-#[inline(always)]
 pub fn handle(k: &mut Kernel, event: Event) -> Next {
+    match event {
+        Event::Syscall => system_call(k),
+        Event::Trap(event) => trap(k, event),
+    }
+}
+
+/// Handles a system call of the current thread.
+#[inline(always)]
+pub fn system_call(k: &mut Kernel) -> Next {
     let before = k.core().thread();
-    let decide = match event {
-        Event::Syscall => match before {
-            Some(caller) => syscall::handle(k, caller),
-            None => true,
-        },
-        Event::SoftwareInterrupt { vector } => {
-            user_fault(k, software_interrupt(k, vector));
-            true
-        }
-        Event::Exception { number, code } => {
+    let decide = before.is_none_or(|caller| syscall::handle(k, caller));
+    conclude(k, before, decide)
+}
+
+/// Handles an entry that is not by the system-call instruction.
+#[inline(always)]
+pub fn trap(k: &mut Kernel, trap: Trap) -> Next {
+    let before = k.core().thread();
+    match trap {
+        Trap::SoftwareInterrupt { vector } => user_fault(k, software_interrupt(k, vector)),
+        Trap::Exception { number, code } => {
             user_fault(k, Fault::UserException { number, code });
-            true
         }
-        Event::PageFault { address, code } => {
-            user_fault(k, page_fault(address, code));
-            true
-        }
-        Event::Interrupt { irq } => {
+        Trap::PageFault { address, code } => user_fault(k, page_fault(address, code)),
+        Trap::Interrupt { irq } => {
             interrupted(k);
             irq::interrupt(k, irq);
-            true
         }
-        Event::Timer => {
+        Trap::Timer => {
             k.core().set_armed(u64::MAX);
             k.core().request_reprogram();
             interrupted(k);
-            true
         }
-    };
+    }
+    conclude(k, before, true)
+}
+
+/// Ends an event that found `before` running: the scheduler decides, if it is to.
+#[inline(always)]
+fn conclude(k: &mut Kernel, before: Option<Ref<Tcb>>, decide: bool) -> Next {
     if decide {
         schedule::schedule(k);
     }

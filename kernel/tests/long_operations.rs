@@ -12,7 +12,7 @@ use sandglass_abi::object as types;
 use sandglass_abi::syscall::Syscall;
 use sandglass_kernel::arch::pte::{Access, Level};
 use sandglass_kernel::arch::Register;
-use sandglass_kernel::event::Event;
+use sandglass_kernel::event::{Event, Trap};
 use sandglass_kernel::ipc::message;
 use sandglass_kernel::mem::Child;
 use sandglass_kernel::object::paging::Pml4;
@@ -83,10 +83,10 @@ fn a_resumed_thread_has_no_fault_pending() {
     set_fault_handler(&mut w, thread, handler);
     w.wait(handler);
     assert_eq!(w.running(), Some(thread.handle));
-    w.event(Event::PageFault {
+    w.event(Event::Trap(Trap::PageFault {
         address: 0x1234,
         code: 4,
-    });
+    }));
     assert_eq!(thread.handle.at(&w.k).state(), State::Inactive);
     let root = w.running().expect("the handler runs");
     w.resume(thread);
@@ -147,10 +147,10 @@ fn thread_with_dying_handler(w: &mut World, timeout: bool) -> Thread {
 fn a_fault_stops_the_thread_while_the_handler_is_being_deleted() {
     let mut w = World::new();
     let thread = thread_with_dying_handler(&mut w, false);
-    w.event(Event::PageFault {
+    w.event(Event::Trap(Trap::PageFault {
         address: 0x1234,
         code: 4,
-    });
+    }));
     assert!(
         !thread.handle.at(&w.k).is_runnable(),
         "{:?} with {:?}",

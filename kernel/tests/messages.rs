@@ -10,7 +10,7 @@ use sandglass_abi::message::{ipc_buffer, MessageInfo};
 use sandglass_abi::object as types;
 use sandglass_abi::syscall::Syscall;
 use sandglass_kernel::arch::{MessageRegister, Register};
-use sandglass_kernel::event::Event;
+use sandglass_kernel::event::{Event, Trap};
 use sandglass_kernel::ipc::message;
 use sandglass_kernel::object::tcb::State;
 use world::{Thread, World, US};
@@ -303,7 +303,7 @@ fn a_fault_becomes_a_message_and_the_reply_changes_registers() {
     assert_eq!(w.running(), Some(thread.handle));
     w.registers().set(Register::FaultIp, 0x1234);
     w.registers().set(Register::NextIp, 0x1234);
-    w.event(Event::Exception { number: 6, code: 0 });
+    w.event(Event::Trap(Trap::Exception { number: 6, code: 0 }));
     let handler = w.running().expect("the handler");
     assert_ne!(handler, thread.handle);
     assert_eq!(
@@ -319,10 +319,10 @@ fn a_fault_becomes_a_message_and_the_reply_changes_registers() {
     assert_eq!(context.get(Register::Rsp), 0x9000);
     assert_eq!(context.get(Register::Rflags), 0xed7, "sanitised");
     // A page fault, and a system call that does not exist.
-    w.event(Event::PageFault {
+    w.event(Event::Trap(Trap::PageFault {
         address: 0xdead_0000,
         code: 0b110,
-    });
+    }));
     assert_eq!(w.message_of(handler)[1..], [0xdead_0000, 0, 0b110]);
     w.reply_recv(endpoint, reply, &[]);
     w.registers().set(Register::Rdx, 42);

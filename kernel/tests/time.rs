@@ -10,7 +10,7 @@ use sandglass_abi::invocation as label;
 use sandglass_abi::message::MessageInfo;
 use sandglass_abi::object as types;
 use sandglass_abi::syscall::Syscall;
-use sandglass_kernel::event::Event;
+use sandglass_kernel::event::{Event, Trap};
 use sandglass_kernel::object::tcb::{Place, State};
 use world::{Thread, World, KERNEL_PATH, US};
 
@@ -329,6 +329,6 @@ fn idle_time_is_nobodys() {
     w.sleep();
     assert_eq!(w.running(), None);
     w.pass(1_000 * US);
-    w.event(Event::Timer);
+    w.event(Event::Trap(Trap::Timer));
     assert_eq!(w.running(), None);
 }

@@ -14,7 +14,7 @@ use sandglass_abi::object as types;
 use sandglass_abi::syscall::Syscall;
 use sandglass_kernel::arch::hosted::{self, Machine};
 use sandglass_kernel::arch::{Context, MessageRegister, Register};
-use sandglass_kernel::event::{self, Event, Next};
+use sandglass_kernel::event::{self, Event, Next, Trap};
 use sandglass_kernel::ipc::message;
 use sandglass_kernel::mem::{Ref, Span};
 use sandglass_kernel::object::sched_context::SchedContext;
@@ -158,7 +158,7 @@ impl World {
             self.ran.push((self.now(), until, context));
             self.k.machine.advance(until - self.now());
             if until == deadline {
-                self.event(Event::Timer);
+                self.event(Event::Trap(Trap::Timer));
             }
         }
     }
@@ -404,7 +404,7 @@ impl World {
             .expect("a notification");
         sandglass_kernel::ipc::notification::signal(&self.k, cap.object, 1);
         self.k.core().request_reprogram();
-        self.event(Event::Timer);
+        self.event(Event::Trap(Trap::Timer));
     }
 
     /// An invocation after which somebody else may run.

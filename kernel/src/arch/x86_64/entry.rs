@@ -25,7 +25,7 @@ use super::descriptors::{
 use super::machine::Machine;
 use super::paging::KERNEL_PML4;
 use super::{fatal, layout};
-use crate::event::{handle, Event, Next};
+use crate::event::{self, Next, Trap};
 use crate::Kernel;
 
 /// Bytes of the kernel's stack.
@@ -116,7 +116,7 @@ extern "C" fn on_system_call() -> ! {
     let k = unsafe { kernel() };
     #[cfg(sandglass_panic_probe)]
     panic_probe(k);
-    let next = handle(k, Event::Syscall);
+    let next = event::system_call(k);
     leave(k, next)
 }
 
@@ -144,24 +144,24 @@ pub const TIMER: u8 = 157;
 
 /// An interrupt or exception at user level; the context is stored.
 extern "C" fn on_vector(vector: u64, code: u64) -> ! {
-    let event = match vector {
-        PAGE_FAULT => Event::PageFault {
+    let trap = match vector {
+        PAGE_FAULT => Trap::PageFault {
             address: cpu::fault_address(),
             code: code as u32,
         },
-        0..FIRST_INTERRUPT => Event::Exception {
+        0..FIRST_INTERRUPT => Trap::Exception {
             number: vector as u32,
             code: code as u32,
         },
         _ if vector >= FIRST_SOFTWARE as u64 => {
             back_to_software_interrupt();
-            Event::SoftwareInterrupt {
+            Trap::SoftwareInterrupt {
                 vector: vector as u8,
             }
         }
         _ => interrupt(vector),
     };
-    act(event)
+    act(trap)
 }
 
 /// An interrupt or exception inside the kernel: interrupts only while it idles, exceptions never.
@@ -179,11 +179,11 @@ extern "C" fn on_kernel_vector(vector: u64, code: u64, ip: u64) -> ! {
 
 /// The event of a hardware interrupt.
 #[inline(always)]
-fn interrupt(vector: u64) -> Event {
+fn interrupt(vector: u64) -> Trap {
     if vector == u64::from(TIMER) {
-        Event::Timer
+        Trap::Timer
     } else {
-        Event::Interrupt {
+        Trap::Interrupt {
             irq: vector.wrapping_sub(FIRST_INTERRUPT) as u8,
         }
     }
@@ -201,15 +201,15 @@ fn back_to_software_interrupt() {
 /// signalled after it was handled, when the line of a level-triggered one is masked: before, it
 /// would come again at once.
 #[inline(never)]
-fn act(event: Event) -> ! {
+fn act(trap: Trap) -> ! {
     // SAFETY: the one use in the functions that assembly calls and that end here.
     let k = unsafe { kernel() };
-    let next = handle(k, event);
-    match event {
+    let next = event::trap(k, trap);
+    match trap {
         // Below are only the legacy controllers' vectors: masked, but they can be spurious, and
         // then the local APIC knows nothing of them.
-        Event::Interrupt { irq } if irq < FIRST_DEVICE => {}
-        Event::Interrupt { .. } | Event::Timer => LOCAL_APIC.end_interrupt(),
+        Trap::Interrupt { irq } if irq < FIRST_DEVICE => {}
+        Trap::Interrupt { .. } | Trap::Timer => LOCAL_APIC.end_interrupt(),
         _ => {}
     }
     leave(k, next)
