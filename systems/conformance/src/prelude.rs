@@ -21,5 +21,5 @@ pub use sandglass::testing::{shared, spin, Failure, TestResult, Trace};
 pub use sandglass::thread::ThreadParams;
 pub use sandglass::{boot, ensure, ensure_eq, sys, time, Message, SetupError};
 
-pub use crate::fixture::{runs_on, Answer, Fixture, Invocation, Stopped, FULL};
+pub use crate::fixture::{runs_on, Answer, Fixture, Invocation, Prober, Stopped, FULL};
 pub use crate::harness::{check, Check};
