@@ -1,8 +1,19 @@
 //! Page 02: capabilities, CSpace, derivation.
 
 mod cnode_operations;
+mod derivation;
+mod lookup;
+mod object_types;
+mod rights;
+mod support;
 
 use crate::harness::Check;
 
 /// The checks of this page, file by file.
-pub const CHECKS: &[&[Check]] = &[cnode_operations::CHECKS];
+pub const CHECKS: &[&[Check]] = &[
+    object_types::CHECKS,
+    rights::CHECKS,
+    lookup::CHECKS,
+    derivation::CHECKS,
+    cnode_operations::CHECKS,
+];
