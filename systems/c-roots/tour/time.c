@@ -1,0 +1,137 @@
+/*
+ * Processor time as a resource: budgets, timeout faults, periods.
+ */
+#include "tour.h"
+
+#define BUDGET_US 2000
+#define PERIOD_US 10000
+#define CONTEXT_BADGE 0x71e
+/* A budget is used up when less than this, in µs, is left of it (ABI 04, section 1). */
+#define MIN_BUDGET_US 20
+
+static word_t timestamp(void)
+{
+    uint32_t low, high;
+    __asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
+    return (word_t)high << 32 | low;
+}
+
+static volatile bool stop;
+static volatile word_t turns;
+
+static void spin(void *argument)
+{
+    cptr_t done = *(cptr_t *)argument;
+    while (!stop)
+        turns++;
+    sys_signal(done);
+}
+
+/* Who uses up its budget faults to its timeout handler, which may give it more. */
+static void timeout_fault(void)
+{
+    cptr_t endpoint = object_new(OBJECT_ENDPOINT, 0);
+    cptr_t reply = object_new(OBJECT_REPLY, 0);
+    cptr_t done = object_new(OBJECT_NOTIFICATION, 0);
+    stop = false;
+    struct thread *thread = thread_new((struct thread_params){.priority = HELPER_PRIORITY,
+                                                              .budget = BUDGET_US,
+                                                              .period = PERIOD_US,
+                                                              .badge = CONTEXT_BADGE},
+                                       spin, &done);
+    EXPECT_DONE(tcb_set_timeout_endpoint(thread->tcb, endpoint));
+    thread_start(thread);
+    struct message fault = sys_recv(endpoint, reply);
+    EXPECT_EQ(info_label(fault.info), FAULT_TIMEOUT);
+    EXPECT_EQ(info_length(fault.info), 2);
+    EXPECT_EQ(fault.mr[0], CONTEXT_BADGE);
+    EXPECT(fault.mr[1] >= BUDGET_US - MIN_BUDGET_US);
+    EXPECT(turns > 0);
+
+    /* More time, and a word that it is enough. */
+    EXPECT_DONE(sched_control_configure(boot_info->sched_control.start, thread->context,
+                                        BUDGET_US, PERIOD_US, CONTEXT_BADGE));
+    stop = true;
+    sys_send(reply, empty_message());
+    sys_wait(done);
+    thread_end(thread);
+}
+
+#define JOBS 5
+
+struct periodic {
+    cptr_t done;
+    word_t starts[JOBS];
+};
+
+static void periodic_jobs(void *argument)
+{
+    struct periodic *periodic = argument;
+    for (unsigned i = 0; i < JOBS; i++) {
+        periodic->starts[i] = timestamp();
+        sys_yield();
+    }
+    sys_signal(periodic->done);
+}
+
+static word_t ticks_per_us(void)
+{
+    const uint8_t *chunk = (const uint8_t *)boot_info + PAGE_BYTES;
+    for (;;) {
+        const struct extra_chunk *header = (const struct extra_chunk *)chunk;
+        if (header->id == EXTRA_TSC_MHZ)
+            return *(const uint32_t __attribute__((aligned(1))) *)(chunk + sizeof(*header));
+        chunk += header->length;
+    }
+}
+
+/* A thread that yields gives up the rest of its budget, and gets the next a period later. */
+static void periodic_thread(void)
+{
+    struct periodic periodic = {.done = object_new(OBJECT_NOTIFICATION, 0)};
+    word_t before = timestamp();
+    struct thread *thread = thread_spawn((struct thread_params){.priority = HELPER_PRIORITY,
+                                                                .budget = BUDGET_US,
+                                                                .period = PERIOD_US},
+                                         periodic_jobs, &periodic);
+    sys_wait(periodic.done);
+    for (unsigned i = 0; i < JOBS; i++)
+        EXPECT(periodic.starts[i] - before >= i * PERIOD_US * ticks_per_us());
+    EXPECT(sched_context_consumed(thread->context).mr[0] < JOBS * BUDGET_US);
+    thread_end(thread);
+}
+
+/* Two threads of one priority share the processor in slices, and the first one stops them. */
+static void round_robin(void)
+{
+    cptr_t done = object_new(OBJECT_NOTIFICATION, 0);
+    stop = false;
+    turns = 0;
+    struct thread_params params = {.priority = HELPER_PRIORITY - 1, .budget = 1000,
+                                   .period = 1000};
+    struct thread *spinners[] = {thread_spawn(params, spin, &done),
+                                 thread_spawn(params, spin, &done)};
+    /* Ends after some periods, in which the others run. */
+    struct periodic periodic = {.done = object_new(OBJECT_NOTIFICATION, 0)};
+    struct thread *clock = thread_spawn((struct thread_params){.priority = HELPER_PRIORITY,
+                                                               .budget = BUDGET_US,
+                                                               .period = PERIOD_US},
+                                        periodic_jobs, &periodic);
+    sys_wait(periodic.done);
+    stop = true;
+    for (unsigned i = 0; i < 2; i++) {
+        word_t consumed = sched_context_consumed(spinners[i]->context).mr[0];
+        EXPECT(consumed >= PERIOD_US);
+    }
+    sys_wait(done);
+    for (unsigned i = 0; i < 2; i++)
+        thread_end(spinners[i]);
+    thread_end(clock);
+}
+
+void test_time(void)
+{
+    test("timeout_fault", timeout_fault);
+    test("periodic_thread", periodic_thread);
+    test("round_robin", round_robin);
+}
