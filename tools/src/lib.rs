@@ -2,12 +2,14 @@
 //!
 //! - [`cli`] is the command line, and hands each subcommand to its module;
 //! - [`toolchain`] finds compilers, [`workspace`] knows where things are;
-//! - [`kernel`] builds kernels, [`program`] builds user programs, [`qemu`] boots them;
+//! - [`kernel`] builds kernels, [`program`] builds user programs, [`c_roots`] those in C, [`qemu`]
+//!   boots them;
 //! - [`conformance`] knows what the conformance suite checks;
 //! - [`system`] builds described systems, [`demo`] measures one of them.
 
 pub mod bench;
 pub mod boot;
+pub mod c_roots;
 pub mod check;
 pub mod cli;
 pub mod conformance;

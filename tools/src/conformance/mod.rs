@@ -20,8 +20,8 @@ use crate::cli::{ConformanceAction, ConformanceArgs};
 use crate::kernel::{self, KernelOptions, Variant};
 use crate::program;
 use crate::qemu::{self, Outcome};
-use crate::test::guest::Config;
 use crate::test::lines::{self, Verdict};
+use crate::test::suite::Config;
 use crate::workspace;
 
 use checks::Check;

@@ -1,100 +1,28 @@
 //! Tests that run in QEMU, as root tasks on the kernel.
 //!
-//! A package takes part by `[package.metadata.sandglass] test = { ... }` ([`Config`]). Its
-//! binary prints `test NAME ... ok`, `... FAILED: reason` or `... skipped: reason` for each test,
-//! then `N passed, N failed`, and ends the run with status 0 if nothing failed.
+//! A root task that takes part ([`suite`]) prints `test NAME ... ok`, `... FAILED: reason` or
+//! `... skipped: reason` for each test, then `N passed, N failed`, and ends the run with status 0
+//! if nothing failed.
 
 use std::collections::HashMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{mpsc, Mutex};
 use std::thread;
-use std::time::Duration;
 
 use anyhow::{bail, Context, Result};
-use serde::Deserialize;
 
 use super::lines::{self, Verdict};
 use super::report::Report;
+use super::suite::{self, both_kernels, Config, Suite};
 use super::Filter;
 use crate::kernel::{self, KernelOptions, Variant};
-use crate::program;
-use crate::qemu::{self, Boot, End, Machine, Outcome};
+use crate::qemu::{self, End, Outcome};
 
 /// QEMU runs at the same time.
 const PARALLEL_RUNS: usize = 2;
 
-/// How a package's tests are run.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Config {
-    /// Kernels to run on, each in turn.
-    #[serde(default = "both_kernels")]
-    kernels: Vec<Variant>,
-    /// Virtual time with 2^icount ns for an instruction; real time if absent.
-    icount: Option<u8>,
-    /// Memory of the machine, in MiB.
-    #[serde(default = "default_memory")]
-    memory: u32,
-    #[serde(default = "default_cores")]
-    cores: u32,
-    /// QEMU's `-cpu`.
-    cpu: Option<String>,
-    /// Limit of a run, in seconds of the host's time.
-    #[serde(default = "default_timeout")]
-    timeout: u64,
-    /// The least number of tests that must pass: guards against a suite that loses its tests.
-    min_passed: usize,
-}
-
-impl Config {
-    /// That of the package `name`.
-    ///
-    /// # Errors
-    /// It has none, or a wrong one.
-    pub(crate) fn of_package(name: &str) -> Result<Self> {
-        suites()?
-            .into_iter()
-            .find_map(|(package, config)| (package == name).then_some(config))
-            .with_context(|| format!("the package `{name}` has no tests for QEMU"))
-    }
-
-    /// A boot on the configured machine, with the configured limit.
-    pub(crate) fn boot(&self, kernel: &Path, root_task: &Path) -> Boot {
-        let mut machine = Machine {
-            cores: self.cores,
-            memory_mib: self.memory,
-            icount: self.icount,
-            ..Machine::default()
-        };
-        if let Some(cpu) = &self.cpu {
-            machine.cpu.clone_from(cpu);
-        }
-        Boot {
-            machine,
-            timeout: Some(Duration::from_secs(self.timeout)),
-            ..Boot::new(kernel, root_task)
-        }
-    }
-}
-
-fn both_kernels() -> Vec<Variant> {
-    vec![Variant::Debug, Variant::Release]
-}
-
-fn default_memory() -> u32 {
-    256
-}
-
-fn default_cores() -> u32 {
-    1
-}
-
-fn default_timeout() -> u64 {
-    120
-}
-
-/// One boot of one package on one kernel.
+/// One boot of one suite on one kernel.
 struct Run {
     /// Prefix of its tests' names.
     prefix: String,
@@ -108,21 +36,24 @@ type NamedResult = (String, Verdict);
 
 /// Builds and boots every test system that can have a wanted test.
 pub(super) fn run(filter: &Filter, report: &mut Report) -> Result<()> {
-    let suites = suites()?;
-    let packages: Vec<&str> = suites.iter().map(|(package, _)| package.as_str()).collect();
-    let programs = match program::build_all(&packages) {
-        Ok(programs) => programs,
+    let suites = match suite::build_all() {
+        Ok(suites) => suites,
         Err(error) => {
             report.failed("qemu::build", &format!("{error:#}"));
             return Ok(());
         }
     };
     let mut runs = Vec::new();
-    for ((package, config), root_task) in suites.into_iter().zip(programs) {
+    for Suite {
+        name,
+        config,
+        root_task,
+    } in suites
+    {
         let image =
             fs::read(&root_task).with_context(|| format!("cannot read {}", root_task.display()))?;
         for &variant in &config.kernels {
-            let prefix = format!("qemu::{package}::{}", variant.name());
+            let prefix = format!("qemu::{name}::{}", variant.name());
             if may_have(filter, &prefix, &image) {
                 let (root_task, config) = (root_task.clone(), config.clone());
                 runs.push(Run {
@@ -151,25 +82,6 @@ pub(super) fn run(filter: &Filter, report: &mut Report) -> Result<()> {
     }
     boot_all(runs, &kernels, filter, report);
     Ok(())
-}
-
-/// The packages with tests, by name.
-fn suites() -> Result<Vec<(String, Config)>> {
-    let mut suites = Vec::new();
-    for package in program::workspace_metadata()?.packages {
-        let test = &package.metadata["sandglass"]["test"];
-        if !test.is_null() {
-            let config = Config::deserialize(test).with_context(|| {
-                format!(
-                    "[package.metadata.sandglass] test in {}",
-                    package.manifest_path
-                )
-            })?;
-            suites.push((package.name.to_string(), config));
-        }
-    }
-    suites.sort_by(|a, b| a.0.cmp(&b.0));
-    Ok(suites)
 }
 
 /// Whether the root task `image` can print a wanted name: each word of the pattern is in the

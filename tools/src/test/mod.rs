@@ -6,10 +6,11 @@
 //! - `conformance::...`: what the conformance suite must cover;
 //! - `qemu::PACKAGE::KERNEL::...`: tests that run as root tasks on the kernel.
 
-pub(crate) mod guest;
+mod guest;
 mod host;
 pub(crate) mod lines;
 mod report;
+pub(crate) mod suite;
 
 use std::process::ExitCode;
 

@@ -1,0 +1,77 @@
+//! The root tasks in C: built by their own Makefile, which needs nothing of ours.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+
+use anyhow::{bail, Context, Result};
+
+use crate::toolchain::find_on_path;
+use crate::workspace;
+
+/// Their folder in the repository.
+pub const FOLDER: &str = "systems/c-roots";
+
+/// Builds all programs; returns the folder of the ELF files, `NAME.elf`.
+///
+/// # Errors
+/// `make` is not installed; or something does not build, with the compiler's messages.
+pub fn build() -> Result<PathBuf> {
+    make("all")
+}
+
+/// Builds the files that no kernel may start; returns the folder of `NAME.elf`.
+///
+/// # Errors
+/// As [`build`].
+pub fn build_refused() -> Result<PathBuf> {
+    Ok(make("refused")?.join("refused"))
+}
+
+/// Makes `target` in a folder of the target directory, which it returns.
+fn make(target: &str) -> Result<PathBuf> {
+    let Some(make) = find_on_path("make") else {
+        bail!("`make` is not installed: on Debian, `apt-get install make`");
+    };
+    let out = workspace::target_dir().join("c-roots");
+    fs::create_dir_all(&out).with_context(|| format!("cannot create {}", out.display()))?;
+    // Nobody else may build there at the same time.
+    let lock_path = out.join("sandglass.lock");
+    let lock = File::create(&lock_path)
+        .with_context(|| format!("cannot write {}", lock_path.display()))?;
+    lock.lock()
+        .with_context(|| format!("cannot lock {}", lock_path.display()))?;
+
+    eprintln!("building {FOLDER} ({target})");
+    let jobs = thread::available_parallelism().map_or(1, usize::from);
+    let mut command = Command::new(make);
+    command
+        .arg("--directory")
+        .arg(workspace::root().join(FOLDER))
+        .args(["--silent", "--jobs", &jobs.to_string(), target])
+        .arg(format!("OUT={}", seen_from_makefile(&out).display()))
+        // What an outer make has set for its own children.
+        .env_remove("MAKEFLAGS")
+        .stdin(Stdio::null());
+    let output = command.output().context("cannot run make")?;
+    let messages = String::from_utf8_lossy(&output.stderr);
+    if !output.status.success() {
+        bail!("{FOLDER} does not build:\n{}", messages.trim_end());
+    }
+    eprint!("{messages}");
+    Ok(out)
+}
+
+/// The path of `folder` as the Makefile may have it: relative within the repository, whose own
+/// path may contain what `make` takes for a separator.
+fn seen_from_makefile(folder: &Path) -> PathBuf {
+    match folder.strip_prefix(workspace::root()) {
+        Ok(relative) => Path::new(FOLDER)
+            .components()
+            .map(|_| Path::new(".."))
+            .collect::<PathBuf>()
+            .join(relative),
+        Err(_) => folder.to_path_buf(),
+    }
+}

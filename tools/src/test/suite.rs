@@ -1,0 +1,165 @@
+//! The test suites that are root tasks: where they are declared, and how they are built.
+//!
+//! A package takes part by `[package.metadata.sandglass] test = { ... }` in its `Cargo.toml`; the
+//! root tasks in C, by a line in their `tests.toml`.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{bail, Context, Result};
+use serde::Deserialize;
+
+use crate::c_roots;
+use crate::kernel::Variant;
+use crate::program;
+use crate::qemu::{Boot, Machine};
+use crate::workspace;
+
+/// How a suite's tests are run.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Config {
+    /// Kernels to run on, each in turn.
+    #[serde(default = "both_kernels")]
+    pub(super) kernels: Vec<Variant>,
+    /// Virtual time with 2^icount ns for an instruction; real time if absent.
+    pub(super) icount: Option<u8>,
+    /// Memory of the machine, in MiB.
+    #[serde(default = "default_memory")]
+    pub(super) memory: u32,
+    #[serde(default = "default_cores")]
+    pub(super) cores: u32,
+    /// QEMU's `-cpu`.
+    pub(super) cpu: Option<String>,
+    /// Limit of a run, in seconds of the host's time.
+    #[serde(default = "default_timeout")]
+    pub(super) timeout: u64,
+    /// The least number of tests that must pass: guards against a suite that loses its tests.
+    pub(super) min_passed: usize,
+}
+
+impl Config {
+    /// That of the package `name`.
+    ///
+    /// # Errors
+    /// It has none, or a wrong one.
+    pub(crate) fn of_package(name: &str) -> Result<Self> {
+        declared_by_packages()?
+            .remove(name)
+            .with_context(|| format!("the package `{name}` has no tests for QEMU"))
+    }
+
+    /// A boot on the configured machine, with the configured limit.
+    pub(crate) fn boot(&self, kernel: &Path, root_task: &Path) -> Boot {
+        let mut machine = Machine {
+            cores: self.cores,
+            memory_mib: self.memory,
+            icount: self.icount,
+            ..Machine::default()
+        };
+        if let Some(cpu) = &self.cpu {
+            machine.cpu.clone_from(cpu);
+        }
+        Boot {
+            machine,
+            timeout: Some(Duration::from_secs(self.timeout)),
+            ..Boot::new(kernel, root_task)
+        }
+    }
+}
+
+pub(super) fn both_kernels() -> Vec<Variant> {
+    vec![Variant::Debug, Variant::Release]
+}
+
+fn default_memory() -> u32 {
+    256
+}
+
+fn default_cores() -> u32 {
+    1
+}
+
+fn default_timeout() -> u64 {
+    120
+}
+
+/// A root task that is a suite of tests.
+pub(super) struct Suite {
+    /// What its tests' names begin with, between `qemu::` and the kernel.
+    pub(super) name: String,
+    pub(super) config: Config,
+    pub(super) root_task: PathBuf,
+}
+
+/// Builds all suites.
+///
+/// # Errors
+/// One is declared wrongly or does not build.
+pub(super) fn build_all() -> Result<Vec<Suite>> {
+    let mut suites = packages()?;
+    suites.extend(c_roots()?);
+    Ok(suites)
+}
+
+/// What packages declare, by their names.
+fn declared_by_packages() -> Result<BTreeMap<String, Config>> {
+    let mut declared = BTreeMap::new();
+    for package in program::workspace_metadata()?.packages {
+        let test = &package.metadata["sandglass"]["test"];
+        if !test.is_null() {
+            let config = Config::deserialize(test).with_context(|| {
+                format!(
+                    "[package.metadata.sandglass] test in {}",
+                    package.manifest_path
+                )
+            })?;
+            declared.insert(package.name.to_string(), config);
+        }
+    }
+    Ok(declared)
+}
+
+/// The suites that are packages.
+fn packages() -> Result<Vec<Suite>> {
+    let declared = declared_by_packages()?;
+    let names: Vec<&str> = declared.keys().map(String::as_str).collect();
+    let programs = program::build_all(&names)?;
+    Ok(declared
+        .into_iter()
+        .zip(programs)
+        .map(|((name, config), root_task)| Suite {
+            name,
+            config,
+            root_task,
+        })
+        .collect())
+}
+
+/// The suites that are root tasks in C.
+fn c_roots() -> Result<Vec<Suite>> {
+    let path = workspace::root().join(c_roots::FOLDER).join("tests.toml");
+    let text =
+        fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let declared: BTreeMap<String, Config> =
+        toml::from_str(&text).with_context(|| format!("in {}", path.display()))?;
+    let folder = c_roots::build()?;
+    let mut suites = Vec::new();
+    for (program, config) in declared {
+        let root_task = folder.join(&program).with_extension("elf");
+        if !root_task.is_file() {
+            bail!(
+                "{} names `{program}`, but the Makefile beside it does not make {program}.elf",
+                path.display()
+            );
+        }
+        suites.push(Suite {
+            name: format!("c-roots::{program}"),
+            config,
+            root_task,
+        });
+    }
+    Ok(suites)
+}

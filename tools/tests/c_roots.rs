@@ -1,0 +1,126 @@
+//! The root tasks in C, from outside: what `sandglass boot` makes of them, and of files that are
+//! almost root tasks. (What they check themselves is `qemu::c-roots::...`.)
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::Duration;
+
+use sandglass_tools::c_roots;
+use sandglass_tools::kernel::{self, KernelOptions, Variant};
+use sandglass_tools::qemu::{self, Boot, End};
+
+/// `sandglass boot` of a root task.
+fn boot(root_task: &Path, options: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_sandglass"))
+        .arg("boot")
+        .arg(root_task)
+        .args(["--timeout", "120"])
+        .args(options)
+        .output()
+        .unwrap()
+}
+
+fn program(name: &str) -> PathBuf {
+    c_roots::build().unwrap().join(name).with_extension("elf")
+}
+
+#[test]
+fn boot_shows_the_whole_console_and_ends_with_the_guests_status() {
+    let layout = program("layout-high");
+    for options in [
+        &["--kernel", "debug", "--memory", "64"][..],
+        &["--kernel", "release", "--memory", "3072"],
+        &["--icount", "0", "--cores", "2"],
+    ] {
+        let out = boot(&layout, options);
+        let console = String::from_utf8_lossy(&out.stdout);
+        assert_eq!(out.status.code(), Some(0), "{options:?}: {console}");
+        assert!(console.starts_with("C root task: layout"), "{console}");
+        assert!(
+            console.trim_end().ends_with("passed, 0 failed"),
+            "{console}"
+        );
+    }
+}
+
+#[test]
+fn any_path_will_do() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("a folder, with 'signs'");
+    fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("root task, v=1");
+    fs::copy(program("layout-plain"), &path).unwrap();
+    let out = boot(&path, &["--kernel", "release"]);
+    let console = String::from_utf8_lossy(&out.stdout);
+    assert_eq!(out.status.code(), Some(0), "{console}");
+}
+
+/// A program that never ends the machine, as those of other systems, is ended by what it prints.
+#[test]
+fn boot_ends_at_the_awaited_text() {
+    let out = boot(&program("layout-plain"), &["--until", "entry point 0x"]);
+    assert_eq!(out.status.code(), Some(0));
+}
+
+/// Boots a file that is no root task on both kernels: each must say why, and end with status 1.
+#[track_caller]
+fn assert_refused(name: &str, said: &str) {
+    let folder = c_roots::build_refused().unwrap();
+    let root_task = folder.join(name).with_extension("elf");
+    for variant in [Variant::Debug, Variant::Release] {
+        let kernel = kernel::build(&KernelOptions::new(variant)).unwrap();
+        let outcome = qemu::run(&Boot {
+            timeout: Some(Duration::from_secs(60)),
+            ..Boot::new(kernel, &root_task)
+        })
+        .unwrap();
+        assert_eq!(outcome.end, End::Guest(1), "{}", outcome.console);
+        let refusal = format!("Sandglass cannot start: {said}");
+        assert!(outcome.console.contains(&refusal), "{}", outcome.console);
+    }
+}
+
+#[test]
+fn a_dynamic_executable_is_refused() {
+    assert_refused(
+        "dynamic",
+        "the root task's file cannot be loaded: its program header for an interpreter",
+    );
+}
+
+#[test]
+fn an_object_file_is_refused() {
+    assert_refused(
+        "relocatable",
+        "the root task's file cannot be loaded: its ELF type is 0x1",
+    );
+}
+
+#[test]
+fn machine_code_without_a_header_is_refused() {
+    assert_refused(
+        "flat",
+        "the root task's file cannot be loaded: its first bytes are",
+    );
+}
+
+#[test]
+fn the_32_bit_format_is_refused() {
+    assert_refused(
+        "narrow",
+        "the root task's file cannot be loaded: its ELF class is 0x1",
+    );
+}
+
+#[test]
+fn an_image_that_starts_within_a_page_is_refused() {
+    assert_refused(
+        "unaligned",
+        "the root task's file cannot be loaded: its image starts at 0x400010",
+    );
+}
+
+#[test]
+fn more_pages_than_slots_are_refused() {
+    assert_refused("large", "the root task is too large: its image has ");
+}
