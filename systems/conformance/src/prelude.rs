@@ -22,4 +22,5 @@ pub use sandglass::thread::ThreadParams;
 pub use sandglass::{boot, ensure, ensure_eq, sys, time, Message, SetupError};
 
 pub use crate::fixture::{runs_on, Answer, Fixture, Invocation, Prober, Stopped, FULL};
+pub use crate::fixture::{FIRST_PHASE, SENDING};
 pub use crate::harness::{check, Check};

@@ -1,8 +1,22 @@
 //! Page 03: object invocations.
 
+mod common;
+mod errors;
+mod raw;
+mod retype_arguments;
+mod retype_memory;
+mod retype_objects;
 mod tcb;
+mod tcb_registers;
 
 use crate::harness::Check;
 
 /// The checks of this page, file by file.
-pub const CHECKS: &[&[Check]] = &[tcb::CHECKS];
+pub const CHECKS: &[&[Check]] = &[
+    errors::CHECKS,
+    retype_arguments::CHECKS,
+    retype_memory::CHECKS,
+    retype_objects::CHECKS,
+    tcb::CHECKS,
+    tcb_registers::CHECKS,
+];
