@@ -32,14 +32,17 @@ pub enum Register {
     Rsp,
     Rcx,
     R11,
+    /// What the ABI shows, canonical or not (07, section 1.3).
     FsBase,
     GsBase,
     /// Non-zero: the thread entered by SYSCALL and returns by SYSRET (01, section 4.1).
     ReturnBySysret,
+    /// What the exit code loads: `FsBase`, or 0 if the processor would refuse that.
+    LoadedFsBase,
 }
 
 /// Number of words in a context.
-pub const WORDS: usize = Register::ReturnBySysret as usize + 1;
+pub const WORDS: usize = Register::LoadedFsBase as usize + 1;
 
 /// Flags that a thread always has: interrupts enabled, and the bit that reads as one.
 const RFLAGS_FIXED: u64 = 0x202;
@@ -250,10 +253,20 @@ impl Context {
         self.set(Register::FaultIp, ip)
     }
 
-    /// Sets the base of thread-local storage. The exit code loads it as it is, which the processor
-    /// refuses if it is not canonical: such a base becomes 0, as where registers are written.
+    /// Sets the base of thread-local storage, which is not validated (03, section 4.12). One that
+    /// is not canonical, which the processor refuses, is shown but has the effect of 0.
     pub fn set_tls_base(&self, base: u64) {
-        self.set(Register::FsBase, sanitise(Register::FsBase, base))
+        self.set(Register::FsBase, base);
+        let loaded = if is_canonical(base) { base } else { 0 };
+        self.set(Register::LoadedFsBase, loaded);
+    }
+
+    /// Sets a register of a transfer.
+    fn assign(&self, register: Register, value: u64) {
+        match register {
+            Register::FsBase => self.set_tls_base(value),
+            _ => self.set(register, value),
+        }
     }
 
     /// All registers take effect at the next return, by IRET (07, section 1.5).
@@ -269,7 +282,7 @@ impl Context {
     /// Sets register `i` of the order `transfer` to the sanitised `value`; nothing past its end.
     pub fn transfer_set(&self, transfer: Transfer, i: usize, value: u64) {
         if let Some(&register) = transfer.registers().get(i) {
-            self.set(register, sanitise(register, value));
+            self.assign(register, sanitise(register, value));
         }
     }
 
@@ -277,7 +290,7 @@ impl Context {
     /// sanitise, 07 section 1.3).
     pub fn copy_user_context(&self, source: &Context, from: usize, to: usize) {
         for &register in USER_CONTEXT.iter().take(to).skip(from) {
-            self.set(register, source.get(register));
+            self.assign(register, source.get(register));
         }
     }
 

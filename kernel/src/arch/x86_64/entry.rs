@@ -488,7 +488,7 @@ global_asm!(
     rsp = const at(Register::Rsp),
     rcx = const at(Register::Rcx),
     r11 = const at(Register::R11),
-    fs_base = const at(Register::FsBase),
+    fs_base = const at(Register::LoadedFsBase),
     gs_base = const at(Register::GsBase),
     return_by_sysret = const at(Register::ReturnBySysret),
 );
