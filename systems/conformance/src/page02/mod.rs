@@ -6,6 +6,7 @@ mod lookup;
 mod object_types;
 mod rights;
 mod support;
+mod update_derive;
 
 use crate::harness::Check;
 
@@ -16,4 +17,5 @@ pub const CHECKS: &[&[Check]] = &[
     lookup::CHECKS,
     derivation::CHECKS,
     cnode_operations::CHECKS,
+    update_derive::CHECKS,
 ];

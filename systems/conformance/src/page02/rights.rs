@@ -59,7 +59,7 @@ fn endpoint_rights(
     let handler = f.with_rights(cap, Rights(WRITE | READ | GRANT_REPLY))?;
     let valid = prober_handler_valid(f, handler)?;
     f.process.resources.delete(handler)?;
-    Ok(write * WRITE | u64::from(read) * READ | grant * GRANT | u64::from(valid) * GRANT_REPLY)
+    Ok(write * WRITE + u64::from(read) * READ + grant * GRANT + u64::from(valid) * GRANT_REPLY)
 }
 
 fn prober_handler_valid(f: &mut Fixture, handler: Endpoint) -> Result<bool, Failure> {
