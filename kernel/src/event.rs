@@ -123,7 +123,7 @@ pub fn enter(k: &Kernel, thread: Ref<Tcb>) -> bool {
 pub fn expire(k: &Kernel, expiry: Expiry) {
     match expiry {
         Expiry::Waits => {}
-        Expiry::TimeoutFault(thread) => fault::raise_timeout(k, thread),
+        Expiry::TimeoutFault(thread, handler) => fault::raise_timeout(k, thread, handler),
     }
 }
 

@@ -7,6 +7,7 @@ use super::endpoint::{self, Manner};
 use super::message::{Message, Writer};
 use crate::arch::Transfer;
 use crate::cap::lookup::LookupFailure;
+use crate::cap::EndpointCap;
 use crate::mem::Ref;
 use crate::object::tcb::{self, State, Tcb, TcbSlot};
 use crate::time::{account, schedule};
@@ -43,40 +44,26 @@ impl Fault {
     pub fn is_timeout(self) -> bool {
         matches!(self, Fault::Timeout { .. })
     }
+
+    /// Most words of the message about it (05, section 2).
+    #[inline(always)]
+    fn most_words(self) -> usize {
+        match self {
+            Fault::Cap { .. } => label::cap_fault::GUARD_MISMATCH_BITS_FOUND + 1,
+            Fault::UnknownSyscall { .. } => label::unknown_syscall::LENGTH,
+            Fault::UserException { .. } => label::user_exception::LENGTH,
+            Fault::Timeout { .. } => label::timeout::LENGTH,
+            Fault::Vm { .. } => label::vm_fault::LENGTH,
+        }
+    }
 }
 
 /// `thread` faults: its fault handler is told (05, section 3). Without one it stops.
 pub fn raise(k: &Kernel, thread: Ref<Tcb>, fault: Fault) {
-    let can_donate = thread.at(k).sched_context().is_some();
-    tell_handler(k, thread, TcbSlot::FaultHandler, fault, can_donate);
-}
-
-/// The time of `thread` is up: its timeout handler is told (05, section 4). Its context stays
-/// with it.
-pub fn raise_timeout(k: &Kernel, thread: Ref<Tcb>) {
-    let badge = thread
-        .at(k)
-        .sched_context()
-        .map_or(0, |context| context.at(k).badge());
-    tell_handler(
-        k,
-        thread,
-        TcbSlot::TimeoutHandler,
-        Fault::Timeout { badge },
-        false,
-    );
-}
-
-fn tell_handler(k: &Kernel, thread: Ref<Tcb>, slot: TcbSlot, fault: Fault, can_donate: bool) {
-    match tcb::handler(k, thread, slot) {
+    match tcb::handler(k, thread, TcbSlot::FaultHandler) {
         Some(handler) => {
-            thread.at(k).set_fault(Some(fault));
-            let manner = Manner {
-                blocking: true,
-                is_call: false,
-                can_donate,
-            };
-            endpoint::send(k, thread, handler, manner);
+            let can_donate = thread.at(k).sched_context().is_some();
+            tell(k, thread, handler, fault, can_donate);
         }
         None => {
             crate::object::debug::unhandled_fault(k, thread, fault);
@@ -86,11 +73,33 @@ fn tell_handler(k: &Kernel, thread: Ref<Tcb>, slot: TcbSlot, fault: Fault, can_d
     }
 }
 
+/// The time of `thread` is up: `handler`, its timeout handler, is told (05, section 4). Its context
+/// stays with it.
+pub fn raise_timeout(k: &Kernel, thread: Ref<Tcb>, handler: EndpointCap) {
+    let badge = thread
+        .at(k)
+        .sched_context()
+        .map_or(0, |context| context.at(k).badge());
+    tell(k, thread, handler, Fault::Timeout { badge }, false);
+}
+
+/// Sends `fault` of `thread` to `handler`.
+fn tell(k: &Kernel, thread: Ref<Tcb>, handler: EndpointCap, fault: Fault, can_donate: bool) {
+    thread.at(k).set_fault(Some(fault));
+    let manner = Manner {
+        blocking: true,
+        is_call: false,
+        can_donate,
+    };
+    endpoint::send(k, thread, handler, manner);
+}
+
 /// Builds the message about `fault` of `thread` in the registers and buffer of `receiver`
 /// (05, section 2).
 pub fn write_message(k: &Kernel, thread: Ref<Tcb>, fault: Fault, receiver: Ref<Tcb>, badge: u64) {
-    let mut message = Writer::new(k, receiver);
+    let mut message = Writer::new(k, receiver, fault.most_words());
     let context = thread.at(k).context();
+    let register = |order, i| context.transfer_get(order, i).unwrap_or(0);
     let label = match fault {
         Fault::Cap {
             cptr,
@@ -104,12 +113,17 @@ pub fn write_message(k: &Kernel, thread: Ref<Tcb>, fault: Fault, receiver: Ref<T
             label::CAP_FAULT
         }
         Fault::UnknownSyscall { number } => {
-            push_registers(&mut message, context, Transfer::UnknownSyscall);
+            for i in 0..Transfer::UnknownSyscall.len() {
+                message.push(register(Transfer::UnknownSyscall, i));
+            }
             message.push(number);
             label::UNKNOWN_SYSCALL
         }
         Fault::UserException { number, code } => {
-            push_registers(&mut message, context, Transfer::UserException);
+            // One by one: each then goes to a place that the compiler knows.
+            message.push(register(Transfer::UserException, 0));
+            message.push(register(Transfer::UserException, 1));
+            message.push(register(Transfer::UserException, 2));
             message.push(u64::from(number));
             message.push(u64::from(code) & ((1 << label::user_exception::CODE_BITS) - 1));
             label::USER_EXCEPTION
@@ -136,39 +150,33 @@ pub fn write_message(k: &Kernel, thread: Ref<Tcb>, fault: Fault, receiver: Ref<T
     message.finish(label, badge);
 }
 
-fn push_registers(message: &mut Writer, context: &crate::arch::Context, order: Transfer) {
-    for i in 0..order.len() {
-        message.push(context.transfer_get(order, i).unwrap_or(0));
-    }
-}
-
 /// Adds the type of a lookup failure and its details (02, section 4).
 pub fn push_lookup_failure(message: &mut Writer, failure: LookupFailure) {
     use sandglass_abi::error::LookupFailureType as Type;
-    match failure {
-        LookupFailure::InvalidRoot => message.push(Type::InvalidRoot as u64),
-        LookupFailure::MissingCapability { bits_left } => {
-            message.push(Type::MissingCapability as u64);
-            message.push(u64::from(bits_left));
-        }
+    let (kind, details) = match failure {
+        LookupFailure::InvalidRoot => (Type::InvalidRoot, [None; 3]),
+        LookupFailure::MissingCapability { bits_left } => (
+            Type::MissingCapability,
+            [Some(bits_left.into()), None, None],
+        ),
         LookupFailure::DepthMismatch {
             bits_left,
             bits_found,
         } => {
-            message.push(Type::DepthMismatch as u64);
-            message.push(u64::from(bits_left));
-            message.push(u64::from(bits_found));
+            let details = [Some(bits_left.into()), Some(bits_found.into()), None];
+            (Type::DepthMismatch, details)
         }
         LookupFailure::GuardMismatch {
             bits_left,
             guard,
             bits_found,
         } => {
-            message.push(Type::GuardMismatch as u64);
-            message.push(u64::from(bits_left));
-            message.push(guard);
-            message.push(u64::from(bits_found));
+            let details = [bits_left.into(), guard, bits_found.into()];
+            (Type::GuardMismatch, details.map(Some))
         }
+    };
+    for word in [Some(kind as u64)].into_iter().chain(details).flatten() {
+        message.push(word);
     }
 }
 

@@ -52,8 +52,14 @@ pub struct Writer<'k> {
 }
 
 impl<'k> Writer<'k> {
-    pub fn new(k: &'k Kernel, thread: Ref<Tcb>) -> Self {
-        let buffer = buffer(k, thread, true);
+    /// A message of at most `most` words to `thread`.
+    #[inline(always)]
+    pub fn new(k: &'k Kernel, thread: Ref<Tcb>, most: usize) -> Self {
+        let buffer = if most > REGISTER_MRS {
+            buffer(k, thread, true)
+        } else {
+            None
+        };
         Writer {
             k,
             context: thread.at(k).context(),
@@ -63,6 +69,7 @@ impl<'k> Writer<'k> {
     }
 
     /// Adds a word; it is lost if it does not fit into a register and there is no buffer.
+    #[inline(always)]
     pub fn push(&mut self, value: u64) {
         match (MessageRegister::new(self.length), self.buffer) {
             (Some(register), _) => self.context.set_message(register, value),
@@ -73,6 +80,7 @@ impl<'k> Writer<'k> {
     }
 
     /// Ends the message: the thread receives it with `label` and `badge`.
+    #[inline(always)]
     pub fn finish(self, label: u64, badge: u64) {
         self.context
             .set_info(MessageInfo::new(label, 0, 0, self.length).raw());

@@ -136,9 +136,15 @@ fn go_on(k: &Kernel, caller: Ref<Tcb>, after_timeout: bool) {
     }
     if Refills::of(k, handle).usable() {
         schedule::candidate(k, caller);
-    } else if !after_timeout && tcb::handler(k, caller, TcbSlot::TimeoutHandler).is_some() {
-        fault::raise_timeout(k, caller);
     } else {
-        schedule::postpone(k, handle);
+        has_no_time(k, caller, handle, after_timeout);
+    }
+}
+
+/// `caller` was answered, but its context does not let it go on now.
+fn has_no_time(k: &Kernel, caller: Ref<Tcb>, handle: Ref<SchedContext>, after_timeout: bool) {
+    match tcb::handler(k, caller, TcbSlot::TimeoutHandler) {
+        Some(handler) if !after_timeout => fault::raise_timeout(k, caller, handler),
+        _ => schedule::postpone(k, handle),
     }
 }

@@ -158,20 +158,29 @@ pub const fn refill_capacity(bits: u8) -> u8 {
     }
 }
 
-/// Refill `i` of the array that follows `context`; `None` past its capacity.
+/// Refill `i` of the ring that follows `context`: past its end it goes on from the beginning, once.
 #[inline(always)]
-pub fn refill(k: &Kernel, context: Ref<SchedContext>, i: u8) -> Option<&Cell<Refill>> {
-    if i >= context.at(k).capacity() {
-        return None;
-    }
-    let offset = size_of::<SchedContext>() + usize::from(i) * size_of::<Refill>();
+pub fn refill(k: &Kernel, context: Ref<SchedContext>, i: u8) -> &Cell<Refill> {
+    let capacity = context.at(k).capacity();
+    let place = if i < capacity {
+        i
+    } else {
+        let again = i.wrapping_sub(capacity);
+        if again < capacity {
+            again
+        } else {
+            0
+        }
+    };
+    let offset = size_of::<SchedContext>() + usize::from(place) * size_of::<Refill>();
     let address = (context.address().get() as usize).wrapping_add(offset);
-    // SAFETY: `region::Region::into_sched_context` sets the capacity from the size of the object, and
-    // leaves zeroed refills behind it; a `Cell` is shared like the other fields.
-    Some(unsafe {
+    // SAFETY: `region::Region::into_sched_context` sets the capacity, 2 at least, from the size of
+    // the object, and leaves zeroed refills behind it; `place` is below it. A `Cell` is shared
+    // like the other fields.
+    unsafe {
         &*k.machine
             .base()
             .wrapping_add(address)
             .cast::<Cell<Refill>>()
-    })
+    }
 }

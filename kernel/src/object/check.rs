@@ -57,7 +57,7 @@ fn check_context(k: &Kernel, handle: Ref<SchedContext>) {
         let paid = core.now().wrapping_sub(core.consumed());
         require(
             k,
-            core.budget_end() == paid.saturating_add(refills.head().amount),
+            core.budget_end() == paid.wrapping_add(refills.head().amount),
             "the end of the budget",
         );
     }

@@ -77,8 +77,12 @@ impl Error {
     }
 
     /// Answers `caller` with this error.
+    #[cold]
+    #[inline(never)]
     pub fn report(self, k: &Kernel, caller: Ref<Tcb>) {
-        let mut message = Writer::new(k, caller);
+        /// The source of a failed lookup, its type, and three details.
+        const MOST_WORDS: usize = 5;
+        let mut message = Writer::new(k, caller, MOST_WORDS);
         match self {
             Error::InvalidArgument(detail)
             | Error::InvalidCapability(detail)

@@ -309,7 +309,7 @@ pub fn report_yield(k: &Kernel, thread: Ref<Tcb>) {
         return;
     };
     thread::cancel_yield(k, thread);
-    let mut message = Writer::new(k, thread);
+    let mut message = Writer::new(k, thread, 1);
     message.push(account::report_consumed(k, handle));
     message.finish(0, 0);
 }

@@ -6,6 +6,7 @@
 
 use super::schedule;
 use crate::arch::Platform;
+use crate::cap::EndpointCap;
 use crate::mem::Ref;
 use crate::object::sched_context::SchedContext;
 use crate::object::tcb::{self, Tcb, TcbSlot};
@@ -14,7 +15,7 @@ use crate::Kernel;
 
 /// What a budget check found.
 #[must_use]
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy)]
 pub enum Budget {
     /// The event may proceed.
     Sufficient,
@@ -24,12 +25,12 @@ pub enum Budget {
 
 /// What is to be done about a thread whose time is up.
 #[must_use]
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy)]
 pub enum Expiry {
     /// It waits for its next refill or its next turn.
     Waits,
-    /// A timeout fault is to be raised on it.
-    TimeoutFault(Ref<Tcb>),
+    /// A timeout fault is to be raised on it: its handler is to be told.
+    TimeoutFault(Ref<Tcb>, EndpointCap),
 }
 
 /// Reads the clock, on entry to the kernel.
@@ -109,21 +110,23 @@ pub fn charge(k: &Kernel, used: u64, can_fault: bool) -> Expiry {
 
 /// The turn of `thread`, the current one, is over (04, section 6.3).
 fn end_turn(k: &Kernel, thread: Ref<Tcb>, can_fault: bool) -> Expiry {
-    let core = k.core();
     let Some(context) = thread.at(k).sched_context() else {
         return Expiry::Waits;
     };
-    let refills = Refills::of(k, context);
-    let has_handler = tcb::handler(k, thread, TcbSlot::TimeoutHandler).is_some();
-    let expiry = if can_fault && !context.at(k).is_round_robin() && has_handler {
-        Expiry::TimeoutFault(thread)
-    } else {
-        if refills.usable() {
-            core.ready.append(k, thread);
-        } else {
-            schedule::postpone(k, context);
+    let handler = match can_fault && context.at(k).period() != 0 {
+        true => tcb::handler(k, thread, TcbSlot::TimeoutHandler),
+        false => None,
+    };
+    let expiry = match handler {
+        Some(handler) => Expiry::TimeoutFault(thread, handler),
+        None => {
+            if Refills::of(k, context).usable() {
+                k.core().ready.append(k, thread);
+            } else {
+                schedule::postpone(k, context);
+            }
+            Expiry::Waits
         }
-        Expiry::Waits
     };
     schedule::force_reschedule(k);
     expiry

@@ -81,7 +81,8 @@ impl Core {
         match context {
             Some((context, amount)) => {
                 self.context.set(Some(context));
-                self.budget_end.set(self.paid.get().saturating_add(amount));
+                // Amounts are at most an eighth of the range.
+                self.budget_end.set(self.paid.get().wrapping_add(amount));
             }
             None => {
                 self.context.set(None);

@@ -1,9 +1,10 @@
-//! The ready queues of a core: 256 priorities, a two-level bitmap, doubly linked: every operation
-//! is O(1).
+//! The ready queues of a core: 256 priorities, a bitmap of four words, doubly linked: every
+//! operation is O(1).
 //!
 //! *Enqueue* puts a thread at the head of its queue, *append* at the tail (04, section 8.1).
 
 use core::cell::Cell;
+use core::num::NonZeroU64;
 
 use crate::mem::Ref;
 use crate::object::tcb::{Place, Tcb};
@@ -22,12 +23,10 @@ impl List {
     };
 }
 
-/// The ready queues. Invariants: a priority's bit is set exactly if its list has a thread; a word's
-/// bit in the summary exactly if the word is not zero.
+/// The ready queues. Invariant: a priority's bit is set exactly if its list has a thread.
 pub struct ReadyQueues {
     lists: [Cell<List>; 256],
     words: [Cell<u64>; 4],
-    summary: Cell<u8>,
 }
 
 /// A thread's links in the ready queue.
@@ -69,16 +68,24 @@ impl ReadyQueues {
         ReadyQueues {
             lists: [const { Cell::new(List::EMPTY) }; 256],
             words: [const { Cell::new(0) }; 4],
-            summary: Cell::new(0),
         }
     }
 
     /// The highest priority that has a thread.
     #[inline(always)]
     pub fn highest(&self) -> Option<u8> {
-        let word = self.summary.get().checked_ilog2()? as usize & 3;
-        let bit = self.words[word].get().checked_ilog2()? as usize & 63;
-        Some((word << 6 | bit) as u8)
+        // What is urgent is found in the first step.
+        self.highest_in(3)
+            .or_else(|| self.highest_in(2))
+            .or_else(|| self.highest_in(1))
+            .or_else(|| self.highest_in(0))
+    }
+
+    /// The highest priority of word `word` of the bitmap that has a thread.
+    #[inline(always)]
+    fn highest_in(&self, word: usize) -> Option<u8> {
+        let bits = NonZeroU64::new(self.words[word & 3].get())?;
+        Some((word as u8) << 6 | bits.ilog2() as u8)
     }
 
     /// Takes the first thread of the highest priority that has one out.
@@ -113,19 +120,14 @@ impl ReadyQueues {
 
     #[inline(always)]
     fn mark(&self, priority: u8) {
-        let word = usize::from(priority >> 6);
-        self.words[word].set(self.words[word].get() | 1 << (priority & 63));
-        self.summary.set(self.summary.get() | 1 << word);
+        let word = &self.words[usize::from(priority >> 6)];
+        word.set(word.get() | 1 << (priority & 63));
     }
 
     #[inline(always)]
     fn unmark(&self, priority: u8) {
-        let word = usize::from(priority >> 6);
-        let rest = self.words[word].get() & !(1 << (priority & 63));
-        self.words[word].set(rest);
-        if rest == 0 {
-            self.summary.set(self.summary.get() & !(1 << word));
-        }
+        let word = &self.words[usize::from(priority >> 6)];
+        word.set(word.get() & !(1 << (priority & 63)));
     }
 
     /// Puts `thread`, which is in no queue, at the head of the queue of its priority.

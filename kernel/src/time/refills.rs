@@ -68,27 +68,16 @@ impl<'k> Refills<'k> {
         self.handle.at(self.k)
     }
 
-    /// The refill `i` places behind the one that follows the head; `None` past the end of the
-    /// array.
+    /// The place `i` behind that of the refill that follows the head.
     #[inline(always)]
-    fn behind(self, i: u8) -> Option<&'k Cell<Refill>> {
-        let index = self.context().first().wrapping_add(i);
-        let limit = self.context().max_refills();
-        let wrapped = if index >= limit {
-            index.wrapping_sub(limit)
-        } else {
-            index
-        };
-        mem::refill(self.k, self.handle, wrapped)
+    fn behind(self, i: u8) -> &'k Cell<Refill> {
+        mem::refill(self.k, self.handle, self.context().first().wrapping_add(i))
     }
 
     /// The refill that follows the head, if there is one.
     #[inline(always)]
     fn second(self) -> Option<Refill> {
-        if self.context().queued() == 0 {
-            return None;
-        }
-        self.behind(0).map(Cell::get)
+        (self.context().queued() > 0).then(|| self.behind(0).get())
     }
 
     /// Number of refills in the queue, the head included.
@@ -112,7 +101,7 @@ impl<'k> Refills<'k> {
     #[inline(always)]
     fn advance(self, second: Refill) {
         let first = self.context().first().wrapping_add(1);
-        let wraps = first >= self.context().max_refills();
+        let wraps = first >= self.context().capacity();
         self.context().set_first(if wraps { 0 } else { first });
         self.context()
             .set_queued(self.context().queued().wrapping_sub(1));
@@ -130,10 +119,8 @@ impl<'k> Refills<'k> {
     #[inline(always)]
     fn append(self, refill: Refill) {
         let queued = self.context().queued();
-        if let Some(cell) = self.behind(queued) {
-            cell.set(refill);
-            self.context().set_queued(queued.wrapping_add(1));
-        }
+        self.behind(queued).set(refill);
+        self.context().set_queued(queued.wrapping_add(1));
     }
 
     #[inline(always)]
@@ -143,8 +130,7 @@ impl<'k> Refills<'k> {
 
     /// All refills, from the head on.
     pub fn iter(self) -> impl Iterator<Item = Refill> + 'k {
-        let queued =
-            (0..self.context().queued()).filter_map(move |i| self.behind(i).map(Cell::get));
+        let queued = (0..self.context().queued()).map(move |i| self.behind(i).get());
         core::iter::once(self.head()).chain(queued)
     }
 
@@ -191,10 +177,8 @@ impl<'k> Refills<'k> {
 
     /// Schedules used time to come back at `used.time`, which is not before the last refill's.
     fn schedule_used(self, used: Refill) {
-        let last = match self.context().queued() {
-            0 => None,
-            queued => self.behind(queued.wrapping_sub(1)),
-        };
+        let queued = self.context().queued();
+        let last = (queued > 0).then(|| self.behind(queued.wrapping_sub(1)));
         let tail = last.map_or(self.head(), Cell::get);
         let amount = tail.amount.wrapping_add(used.amount);
         let time = if tail.end() >= used.time {
@@ -206,7 +190,7 @@ impl<'k> Refills<'k> {
         };
         let merged = Refill { amount, time };
         match last {
-            Some(cell) => cell.set(merged),
+            Some(last) => last.set(merged),
             None => self.set_head(merged),
         }
     }

@@ -275,6 +275,7 @@ impl Context {
     }
 
     /// Register `i` of the order `transfer`; `None` past its end.
+    #[inline(always)]
     pub fn transfer_get(&self, transfer: Transfer, i: usize) -> Option<u64> {
         Some(self.get(*transfer.registers().get(i)?))
     }

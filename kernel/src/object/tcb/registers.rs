@@ -38,7 +38,7 @@ pub fn read(k: &Kernel, call: &Invocation, thread: Ref<Tcb>) -> Result<Outcome, 
     } else {
         REGISTER_MRS
     };
-    let mut message = Writer::new(k, call.caller);
+    let mut message = Writer::new(k, call.caller, count as usize);
     for i in 0..room.min(count as usize) {
         message.push(thread.at(k).context().transfer_get(ORDER, i).unwrap_or(0));
     }
