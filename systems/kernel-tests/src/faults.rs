@@ -37,6 +37,7 @@ pub fn run(suite: &mut Suite, fixture: &mut Fixture) {
             ("an_unknown_system_call_can_be_emulated", unknown_syscall),
             ("a_32_bit_number_is_an_unknown_system_call", narrow_number),
             ("exceptions_are_told_with_their_number", exceptions),
+            ("the_spurious_vector_does_nothing", spurious),
             ("a_disabled_fpu_is_an_exception", fpu_disabled),
             ("registers_can_be_changed_before_the_restart", changed),
             ("an_answer_with_a_label_stops_the_thread", stopped),
@@ -288,6 +289,20 @@ fn exceptions(fixture: &mut Fixture) -> TestResult {
         fixture.settle();
         ensure_eq!(survived.load(Relaxed), 1);
     }
+    Ok(())
+}
+
+/// `int 255` is a no-op (ABI 05 §7), also behind SYSRET, which leaves another code segment.
+fn spurious(fixture: &mut Fixture) -> TestResult {
+    let survived: &AtomicU64 = shared();
+    fixture.spawn_full(PRIORITY, move || {
+        sandglass::sys::yield_now();
+        // SAFETY: changes nothing.
+        unsafe { asm!("int 255") };
+        survived.store(1, Relaxed);
+    })?;
+    fixture.settle();
+    ensure_eq!(survived.load(Relaxed), 1);
     Ok(())
 }
 

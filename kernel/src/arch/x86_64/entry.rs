@@ -263,7 +263,13 @@ global_asm!(
     ".set entry_vector, 0",
     ".rept 256",
     ".balign {stride}",
+    // The spurious interrupt needs nothing, but a program may be there by INT from code that
+    // SYSRET went back to, with a code segment that IRETQ refuses (01, section 4.1).
     ".if entry_vector == {spurious}",
+    "test byte ptr [rsp + 8], 3",
+    "jz 2f",
+    "mov byte ptr [rsp + 8], {user_code}",
+    "2:",
     "iretq",
     ".else",
     ".if entry_vector > 31 || !(({with_code} >> entry_vector) & 1)",
