@@ -70,7 +70,7 @@ fn who_yields_without_an_equal_goes_on_with_a_new_slice() {
     assert_runs(&w, threads[0]);
     let context = w.context(threads[0].context).at(&w.k);
     assert_eq!(context.head().amount, LONG * US, "a whole slice");
-    assert_eq!(w.k.machine.deadline(), w.k.core().now() + LONG * US);
+    assert_eq!(w.k.machine.deadline(), w.k.core().now() + LONG * US - US);
     w.sleep_of(threads[0]);
     assert_runs(&w, lower);
 }

@@ -54,8 +54,10 @@ fn a_spinning_thread_gets_its_budget_in_every_period_and_no_more() {
     );
 }
 
+/// What the timer, early by its precision, leaves in the head joins the next refill, which is
+/// usable so much earlier (04, sections 1 and 4); beyond that the instants are exact.
 #[test]
-fn replenishment_does_not_drift() {
+fn replenishment_drifts_by_what_was_left_unused_only() {
     let mut w = World::new();
     let thread = w.start_thread(100, 100, 1000);
     w.sleep();
@@ -71,8 +73,9 @@ fn replenishment_does_not_drift() {
     let last = starts[starts.len() - 1];
     let periods = (last - first + 500 * US) / (1000 * US);
     let drift = (last - first).abs_diff(periods * 1000 * US);
+    let unused = periods * US;
     assert!(
-        drift <= 2 * KERNEL_PATH,
+        drift <= unused + 2 * KERNEL_PATH,
         "{drift} ticks in {periods} periods"
     );
 }

@@ -53,6 +53,13 @@ impl Constants {
         self.min_budget
     }
 
+    /// How many ticks before the end of a budget the timer fires: the microsecond that its event
+    /// may take to arrive, lest it overruns the refill and starts on the next (04, section 1).
+    #[inline(always)]
+    pub const fn timer_precision(&self) -> u64 {
+        self.per_us
+    }
+
     /// No refill is pushed beyond this time.
     #[inline(always)]
     pub const fn max_release(&self) -> u64 {

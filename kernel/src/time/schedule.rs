@@ -375,12 +375,16 @@ fn pass_on(k: &Kernel, chosen: Option<Ref<SchedContext>>) {
     core.set_context(Some((handle, context.head().amount)));
 }
 
-/// Programs the timer for the end of the budget or for the first release that could preempt the
-/// current thread, if it is not programmed so.
+/// Programs the timer for shortly before the end of the budget or for the first release that could
+/// preempt the current thread, if it is not programmed so. A release is not anticipated: it would
+/// not have come yet.
 #[inline(always)]
 fn arm(k: &Kernel) {
     let core = k.core();
-    let mut deadline = core.budget_end().min(k.domains.end(core.now()));
+    let budget_end = core
+        .budget_end()
+        .saturating_sub(k.constants.timer_precision());
+    let mut deadline = budget_end.min(k.domains.end(core.now()));
     if core.release.earliest() < deadline {
         let running = core.thread().map(|thread| thread.at(k).priority());
         deadline = deadline.min(core.release.earliest_above(running));
