@@ -25,18 +25,22 @@ pub struct RunLog {
     start: AtomicU64,
     last: AtomicU64,
     count: AtomicUsize,
-    /// [`CAPACITY`] of them.
     closed: Box<[(AtomicU64, AtomicU64)]>,
 }
 
 impl RunLog {
     /// An empty log, for good.
     pub fn leak() -> &'static Self {
+        Self::leak_with(CAPACITY)
+    }
+
+    /// An empty log for `capacity` intervals, for good.
+    pub fn leak_with(capacity: usize) -> &'static Self {
         Box::leak(Box::new(Self {
             start: AtomicU64::new(0),
             last: AtomicU64::new(0),
             count: AtomicUsize::new(0),
-            closed: (0..CAPACITY).map(|_| Default::default()).collect(),
+            closed: (0..capacity).map(|_| Default::default()).collect(),
         }))
     }
 
@@ -77,7 +81,7 @@ impl RunLog {
     /// If there were more than the log holds.
     pub fn intervals(&self) -> Vec<Interval> {
         let count = self.count.load(Relaxed);
-        assert!(count < CAPACITY, "the log is full");
+        assert!(count < self.closed.len(), "the log is full");
         let closed = self.closed[..count].iter().map(|(start, end)| Interval {
             start: start.load(Relaxed),
             end: end.load(Relaxed),
