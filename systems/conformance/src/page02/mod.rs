@@ -1,6 +1,8 @@
 //! Page 02: capabilities, CSpace, derivation.
 
 mod cnode_operations;
+mod deletion_ipc;
+mod deletion_objects;
 mod derivation;
 mod lookup;
 mod object_types;
@@ -18,4 +20,6 @@ pub const CHECKS: &[&[Check]] = &[
     derivation::CHECKS,
     cnode_operations::CHECKS,
     update_derive::CHECKS,
+    deletion_ipc::CHECKS,
+    deletion_objects::CHECKS,
 ];

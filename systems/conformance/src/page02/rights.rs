@@ -4,7 +4,7 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use sandglass::abi::syscall::Syscall;
 
-use super::support::operation;
+use super::support::{operation, unmapped_pages};
 use crate::prelude::*;
 
 pub const CHECKS: &[Check] = &[
@@ -162,18 +162,8 @@ fn reply_masks(f: &mut Fixture) -> TestResult {
 fn frame_masks(f: &mut Fixture) -> TestResult {
     let frame = f.frame(FrameSize::Small)?;
     let prober = f.prober()?;
-    // Makes the paging structures, and leaves the page unmapped.
-    let address = f.code(&[])? + 0x2000;
-    let space = f.process.space.vspace();
-    let write_back = Attributes::WriteBack;
-    space.map(
-        &mut f.process.resources,
-        frame,
-        address,
-        Rights::ALL,
-        write_back,
-    )?;
-    frame.unmap()?;
+    let address = unmapped_pages(f, 1)?;
+    let (space, write_back) = (f.process.space.vspace(), Attributes::WriteBack);
     // What can be loaded and stored, by the rights of the source and the mask.
     for (rights, source_can) in [(3, (true, true)), (2, (true, false)), (0, (false, false))] {
         let source = f.with_rights(frame, Rights(rights))?;

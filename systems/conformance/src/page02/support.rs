@@ -204,3 +204,17 @@ pub fn originals(f: &mut Fixture, number: u16) -> Result<Vec<(Kind, CPtr)>, Fail
         (Kind::IoPort, io_ports(f, port, port + 7)?),
     ])
 }
+
+/// Addresses of `pages` pages where nothing is mapped, but the paging structures are there.
+pub fn unmapped_pages(f: &mut Fixture, pages: u64) -> Result<u64, Failure> {
+    let (frame, space) = (f.frame(FrameSize::Small)?, f.process.space.vspace());
+    let address = f.process.space.reserve(pages << 12, 12)?;
+    for page in [0, pages - 1] {
+        let at = address + (page << 12);
+        let resources = &mut f.process.resources;
+        space.map(resources, frame, at, Rights::ALL, Attributes::WriteBack)?;
+        frame.unmap()?;
+    }
+    f.process.resources.delete(frame)?;
+    Ok(address)
+}

@@ -2,7 +2,9 @@
 
 use sandglass::cap::{IoPortControl, PageDirectory, PageTable, Pdpt, Pml4};
 
-use super::support::{alive, delete, free_bytes, kind_of, operation, originals, Kind};
+use super::support::{
+    alive, delete, free_bytes, kind_of, operation, originals, unmapped_pages, Kind,
+};
 use crate::prelude::*;
 
 pub const CHECKS: &[Check] = &[
@@ -231,7 +233,7 @@ fn untyped_copy(f: &mut Fixture) -> TestResult {
 
 fn frames(f: &mut Fixture) -> TestResult {
     let frame = f.frame(FrameSize::Small)?;
-    let address = f.code(&[])? + 0x2000;
+    let address = unmapped_pages(f, 2)?;
     let space = f.process.space.vspace();
     let map = |f: &mut Fixture, frame: Frame, address: u64| {
         let resources = &mut f.process.resources;
