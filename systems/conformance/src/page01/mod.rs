@@ -2,10 +2,15 @@
 
 mod buffers;
 mod cspaces;
+mod endpoint_queues;
+mod endpoints;
 mod info;
 mod invocation_phase;
+mod notifications;
 mod numbers;
+mod receive_phase;
 mod registers;
+mod two_phases;
 
 use crate::harness::Check;
 
@@ -16,4 +21,9 @@ pub const CHECKS: &[&[Check]] = &[
     buffers::CHECKS,
     registers::CHECKS,
     invocation_phase::CHECKS,
+    two_phases::CHECKS,
+    receive_phase::CHECKS,
+    endpoints::CHECKS,
+    endpoint_queues::CHECKS,
+    notifications::CHECKS,
 ];
