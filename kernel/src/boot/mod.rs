@@ -12,6 +12,7 @@ mod extra;
 mod found;
 mod list;
 mod memory;
+mod plan;
 mod refusal;
 mod root;
 #[cfg(test)]
@@ -30,7 +31,7 @@ use crate::time::Constants;
 use crate::Kernel;
 use elf::Program;
 use memory::FreeRam;
-use root::Plan;
+use plan::Plan;
 use untyped::Gaps;
 
 /// Starts the root task on a kernel that was just made.

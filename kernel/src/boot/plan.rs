@@ -1,0 +1,109 @@
+//! The plan of the root task's address space and capability space (06, sections 1.2 and 3), made
+//! and checked before anything is.
+
+use sandglass_abi::boot::{slot, ROOT_CNODE_RADIX};
+use sandglass_abi::object::{
+    ASID_POOL_BITS, MIN_SCHED_CONTEXT_BITS, PAGING_STRUCTURE_BITS, SLOT_BITS, TCB_BITS,
+};
+use sandglass_abi::vspace::x86_64::USER_TOP_EXCLUSIVE;
+
+use super::elf::PAGE;
+use super::{extra, Range, Refusal};
+use crate::arch::pte::Level;
+use crate::object::irq::IRQ_SLOTS_RADIX;
+
+/// log2 of the bytes of the root CNode.
+pub const CNODE_BITS: u8 = (ROOT_CNODE_RADIX + SLOT_BITS) as u8;
+/// Slots of the root CNode.
+pub const SLOTS: u64 = 1 << ROOT_CNODE_RADIX;
+
+/// The levels of tables below the root, in the order of their capabilities; each is named by the
+/// level whose entries lead to it.
+pub const TABLES: [Level; 3] = [Level::Pml4, Level::Pdpt, Level::PageDirectory];
+
+/// Where everything in the root task's address space is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Plan {
+    pub image: Range,
+    /// All that is mapped.
+    pub mapped: Range,
+    tables: u64,
+}
+
+impl Plan {
+    /// Plans the address space around `image`.
+    ///
+    /// # Errors
+    /// The image leaves no room for the pages behind it below the user's top; or it has more
+    /// pages than there are slots.
+    pub fn new(image: Range) -> Result<Plan, Refusal> {
+        let behind = (2 + extra::PAGES) * PAGE;
+        let end = image.end.saturating_add(behind);
+        if end > USER_TOP_EXCLUSIVE {
+            return Err(Refusal::File {
+                what: "image ends at",
+                found: image.end,
+                right: "behind it there must be room for 3 pages of user memory",
+            });
+        }
+        let mapped = Range {
+            start: image.start,
+            end,
+        };
+        let tables = TABLES.into_iter().map(|level| spans(mapped, level)).sum();
+        let plan = Plan {
+            image,
+            mapped,
+            tables,
+        };
+        let others = slot::FIRST_DYNAMIC + 1 + tables + extra::PAGES;
+        let slots = SLOTS.saturating_sub(others);
+        if plan.image_pages() > slots {
+            return Err(Refusal::TooManyPages {
+                pages: plan.image_pages(),
+                slots,
+            });
+        }
+        Ok(plan)
+    }
+
+    pub fn image_bytes(self) -> u64 {
+        self.image.end.saturating_sub(self.image.start)
+    }
+
+    pub fn image_pages(self) -> u64 {
+        self.image_bytes() / PAGE
+    }
+
+    pub fn ipc_buffer(self) -> u64 {
+        self.image.end
+    }
+
+    pub fn boot_info(self) -> u64 {
+        self.image.end.wrapping_add(PAGE)
+    }
+
+    pub fn extra(self) -> u64 {
+        self.image.end.wrapping_add(2 * PAGE)
+    }
+
+    /// Bytes of all objects but the image; the largest is the root CNode, by whose size they are
+    /// aligned.
+    pub fn object_bytes(self) -> u64 {
+        let pages = 1 // root table
+            + extra::PAGES
+            + 1 // ASID pool
+            + 1 // slots of the interrupts
+            + 2 // IPC buffer, boot information
+            + self.tables;
+        const { assert!(PAGING_STRUCTURE_BITS == 12 && ASID_POOL_BITS == 12) };
+        const { assert!(IRQ_SLOTS_RADIX as u32 + SLOT_BITS == 12) };
+        (1 << CNODE_BITS) + pages * PAGE + (1 << TCB_BITS) + (1 << MIN_SCHED_CONTEXT_BITS)
+    }
+}
+
+/// Number of entries of tables of `level` that `range` touches.
+pub fn spans(range: Range, level: Level) -> u64 {
+    let last = range.end.saturating_sub(1) >> level.entry_bits();
+    last.saturating_sub(range.start >> level.entry_bits()) + 1
+}
