@@ -150,6 +150,16 @@ fn a_root_task_with_more_pages_than_slots_is_refused_with_the_numbers() {
 }
 
 #[test]
+fn a_root_task_that_leaves_no_slots_for_memory_is_refused() {
+    assert_refused(
+        "most-pages",
+        &executable(8150 * 4096),
+        512,
+        &["8150 pages", "too few slots for the untyped memory"],
+    );
+}
+
+#[test]
 fn a_root_task_larger_than_memory_is_refused_with_the_numbers() {
     assert_refused("large", &executable(30 * MIB), 24, &["memory", "bytes"]);
 }

@@ -18,6 +18,8 @@ pub enum Refusal {
     },
     /// The image of the root task has more pages than the root CNode has slots for.
     TooManyPages { pages: u64, slots: u64 },
+    /// The image's many pages leave too few slots of the root CNode for the machine's memory.
+    NoSlotsForMemory { pages: u64 },
     /// Image and first objects need more memory, in bytes, than there is in one piece.
     TooLittleMemory { needed: u64, available: u64 },
 }
@@ -45,6 +47,10 @@ impl Refusal {
                 .text(" pages of 4 KiB, but only ")
                 .decimal(slots)
                 .text(" slots of the root CNode are left for them"),
+            Refusal::NoSlotsForMemory { pages } => console
+                .text("the root task is too large: besides the ")
+                .decimal(pages)
+                .text(" pages of 4 KiB of its image, the root CNode has too few slots for the untyped memory"),
             Refusal::TooLittleMemory { needed, available } => console
                 .text("the root task does not fit into memory: it needs ")
                 .decimal(needed)

@@ -104,7 +104,8 @@ const UNPLANNED: Refusal = Refusal::Machine("the root task's objects are not as 
 /// thread ready to run from `entry` on.
 ///
 /// # Errors
-/// [`Refusal::TooLittleMemory`] if there is no room for its first objects.
+/// [`Refusal::TooLittleMemory`] if there is no room for its first objects, and
+/// [`Refusal::NoSlotsForMemory`] if there are too few slots for what is left.
 pub fn create(
     k: &mut Kernel,
     told: &Told,
@@ -118,7 +119,7 @@ pub fn create(
     let (mut task, thread) = make(k, told, plan, image, &mut objects).ok_or(UNPLANNED)?;
     // The crumbs between the objects and the end of their memory are given out too.
     free.give(objects);
-    task.give_untypeds(k, devices, free);
+    task.give_untypeds(k, devices, free)?;
     task.write_boot_info(k, told);
     start_thread(k, &task, &thread, entry);
     Ok(())
@@ -316,12 +317,24 @@ impl RootTask {
     }
 
     /// Gives the task all memory that is left: devices, then RAM. What exceeds the boot
-    /// information or the slots is lost (06, section 2).
-    fn give_untypeds(&mut self, k: &mut Kernel, devices: Gaps, mut free: FreeRam) {
+    /// information is lost (06, section 2).
+    ///
+    /// # Errors
+    /// [`Refusal::NoSlotsForMemory`]: a task that gets its last memory without slots, RAM of all
+    /// things, would fail later and not know why.
+    fn give_untypeds(
+        &mut self,
+        k: &mut Kernel,
+        devices: Gaps,
+        mut free: FreeRam,
+    ) -> Result<(), Refusal> {
+        let no_slot = Refusal::NoSlotsForMemory {
+            pages: self.plan.image_pages(),
+        };
         let first = self.slots.next;
         for piece in devices.flat_map(Pieces::of) {
             if self.untypeds(first) < MAX_UNTYPEDS as u64 {
-                let Some(slot) = self.slots.next() else { break };
+                let slot = self.slots.next().ok_or(no_slot)?;
                 let region = Region::device(PhysAddr::new(piece.start), piece.bits);
                 derivation::insert_origin(k, slot, Capability::original(region.into_untyped()));
                 slot.at(k).set_watermark(1 << piece.bits);
@@ -335,7 +348,7 @@ impl RootTask {
             }) {
                 ram = ram.split(piece.start).1;
                 if self.untypeds(first) < MAX_UNTYPEDS as u64 {
-                    let Some(slot) = self.slots.next() else { break };
+                    let slot = self.slots.next().ok_or(no_slot)?;
                     if ram.give_untyped(k, piece.bits, slot) {
                         self.describe(k, first, piece.start, piece.bits, false);
                     }
@@ -343,6 +356,7 @@ impl RootTask {
             }
         }
         self.regions.untyped = self.slots.since(first);
+        Ok(())
     }
 
     /// Number of untypeds so far, of which the first is in slot `first`.

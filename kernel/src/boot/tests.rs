@@ -202,7 +202,12 @@ fn what_does_not_fit_is_refused_with_the_numbers() {
         }
         Ok(_) => panic!("an image of {} pages was accepted", fits + 1),
     }
-    assert!(boot(machine(), &wide(fits * PAGE)).is_ok());
+    // The machine's memory needs slots too.
+    match boot(machine(), &wide(fits * PAGE)) {
+        Err(refusal) => assert_eq!(refusal, Refusal::NoSlotsForMemory { pages: fits }),
+        Ok(_) => panic!("there is no slot left for memory"),
+    }
+    assert!(boot(machine(), &wide((fits - 100) * PAGE)).is_ok());
     match boot(Machine::new(MEMORY, 1000), &wide(8 << 20)) {
         Err(Refusal::TooLittleMemory { needed, available }) => {
             assert!(needed == 8 << 20 && available < 6 << 20);
@@ -246,6 +251,7 @@ fn refusals_are_one_line_with_the_numbers() {
     for text in [
         text,
         report(Refusal::NoRootTask),
+        report(Refusal::NoSlotsForMemory { pages: 8100 }),
         report(Refusal::Machine("reason")),
     ] {
         assert!(
