@@ -55,6 +55,30 @@ fn any_path_will_do() {
     assert_eq!(out.status.code(), Some(0), "{console}");
 }
 
+/// The book's program, as it is printed there.
+#[test]
+fn the_example_of_the_book_boots() {
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let page = fs::read_to_string(repository.join("docs/src/how-to/root-task-in-c.md")).unwrap();
+    let (_, code) = page.split_once("```c\n").unwrap();
+    let (code, _) = code.split_once("\n```").unwrap();
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("book");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("tiny.c"), code).unwrap();
+    let arguments = page.lines().find_map(|line| line.strip_prefix("cc "));
+    let status = Command::new("cc")
+        .args(arguments.unwrap().split_whitespace())
+        .current_dir(&folder)
+        .status()
+        .unwrap();
+    assert!(status.success());
+    for variant in ["debug", "release"] {
+        let out = boot(&folder.join("tiny.elf"), &["--kernel", variant]);
+        assert_eq!(out.status.code(), Some(0));
+        assert_eq!(String::from_utf8_lossy(&out.stdout).trim(), "hello from C");
+    }
+}
+
 /// A program that never ends the machine, as those of other systems, is ended by what it prints.
 #[test]
 fn boot_ends_at_the_awaited_text() {
