@@ -8,6 +8,8 @@ mod retype_memory;
 mod retype_objects;
 mod tcb;
 mod tcb_registers;
+mod tcb_space;
+mod tcb_space_effects;
 
 use crate::harness::Check;
 
@@ -19,4 +21,6 @@ pub const CHECKS: &[&[Check]] = &[
     retype_objects::CHECKS,
     tcb::CHECKS,
     tcb_registers::CHECKS,
+    tcb_space::CHECKS,
+    tcb_space_effects::CHECKS,
 ];
