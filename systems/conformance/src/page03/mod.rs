@@ -6,8 +6,9 @@ mod raw;
 mod retype_arguments;
 mod retype_memory;
 mod retype_objects;
-mod tcb;
 mod tcb_registers;
+mod tcb_running;
+mod tcb_scheduling;
 mod tcb_space;
 mod tcb_space_effects;
 
@@ -19,8 +20,9 @@ pub const CHECKS: &[&[Check]] = &[
     retype_arguments::CHECKS,
     retype_memory::CHECKS,
     retype_objects::CHECKS,
-    tcb::CHECKS,
     tcb_registers::CHECKS,
     tcb_space::CHECKS,
     tcb_space_effects::CHECKS,
+    tcb_scheduling::CHECKS,
+    tcb_running::CHECKS,
 ];
