@@ -1,10 +1,21 @@
 //! Page 04: scheduling.
 
+mod accounting;
+mod binding;
+mod configuring;
 mod kit;
 mod queues;
 mod refills;
+mod round_robin;
 
 use crate::harness::Check;
 
 /// The checks of this page, file by file.
-pub const CHECKS: &[&[Check]] = &[refills::CHECKS, queues::CHECKS];
+pub const CHECKS: &[&[Check]] = &[
+    accounting::CHECKS,
+    round_robin::CHECKS,
+    refills::CHECKS,
+    configuring::CHECKS,
+    binding::CHECKS,
+    queues::CHECKS,
+];
