@@ -6,6 +6,7 @@ mod deletion_objects;
 mod derivation;
 mod lookup;
 mod object_types;
+mod revocation;
 mod rights;
 mod support;
 mod update_derive;
@@ -22,4 +23,5 @@ pub const CHECKS: &[&[Check]] = &[
     update_derive::CHECKS,
     deletion_ipc::CHECKS,
     deletion_objects::CHECKS,
+    revocation::CHECKS,
 ];
