@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand};
 
 use crate::kernel::{Arch, Variant};
-use crate::{bench, boot, check, conformance, demo, kernel, system, test};
+use crate::{bench, boot, check, conformance, demo, kernel, storm, system, test};
 
 /// Builds, runs, tests and checks Sandglass, a capability microkernel that owns time.
 #[derive(Parser)]
@@ -36,6 +36,8 @@ enum Command {
     Conformance(ConformanceArgs),
     /// Measure kernel operations in instructions, beside the reference
     Bench(BenchArgs),
+    /// Hostile threads fire random system calls beside a canary that must notice nothing
+    Storm(StormArgs),
 }
 
 /// Arguments of `sandglass demo`.
@@ -166,6 +168,25 @@ pub struct BenchArgs {
     pub json: Option<PathBuf>,
 }
 
+/// Arguments of `sandglass storm`.
+#[derive(Args)]
+pub struct StormArgs {
+    /// System calls to make, in all
+    #[arg(long, value_name = "N", default_value_t = 10_000_000,
+          value_parser = clap::value_parser!(u64).range(1..))]
+    pub calls: u64,
+    /// Seed of the first arena; each arena has the next one
+    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    pub seed: u64,
+    /// Run on this kernel only [default: on both, side by side, with different seeds]
+    #[arg(long, value_enum)]
+    pub kernel: Option<Variant>,
+    /// Memory in MiB
+    #[arg(long, value_name = "MiB", default_value_t = 256,
+          value_parser = clap::value_parser!(u32).range(32..))]
+    pub memory: u32,
+}
+
 /// Parses the command line and runs what it asks for. An error ends with status 1 and its causes
 /// on standard error.
 pub fn main() -> ExitCode {
@@ -179,6 +200,7 @@ pub fn main() -> ExitCode {
         Command::Check => check::run(),
         Command::Conformance(args) => conformance::run(&args),
         Command::Bench(args) => bench::run(&args),
+        Command::Storm(args) => storm::run(&args),
     };
     result.unwrap_or_else(|error| {
         match error.downcast_ref::<system::Report>() {

@@ -5,7 +5,8 @@
 //! - [`kernel`] builds kernels, [`program`] builds user programs, [`c_roots`] those in C, [`qemu`]
 //!   boots them;
 //! - [`conformance`] knows what the conformance suite checks;
-//! - [`system`] builds described systems, [`demo`] measures one of them.
+//! - [`system`] builds described systems, [`demo`] measures one of them;
+//! - [`storm`] runs the kernel against hostile programs.
 
 pub mod bench;
 pub mod boot;
@@ -17,6 +18,7 @@ pub mod demo;
 pub mod kernel;
 pub mod program;
 pub mod qemu;
+pub mod storm;
 pub mod system;
 pub mod test;
 pub mod toolchain;

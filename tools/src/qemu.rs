@@ -77,6 +77,10 @@ pub struct Boot {
     /// End the run after this much of the host's time.
     pub timeout: Option<Duration>,
     pub input: Input,
+    /// End the run when the console has been silent for this much of the host's time.
+    pub silence: Option<Duration>,
+    /// Where to send the console's lines as they come.
+    pub lines: Option<mpsc::Sender<String>>,
     /// Copy the console to standard output as it comes.
     pub echo: bool,
     /// More arguments for QEMU (`-device`, `-plugin`).
@@ -92,6 +96,8 @@ impl Boot {
             machine: Machine::default(),
             until: None,
             timeout: None,
+            silence: None,
+            lines: None,
             input: Input::None,
             echo: false,
             extra_args: Vec::new(),
@@ -106,7 +112,7 @@ pub enum End {
     Guest(u8),
     /// The awaited text appeared.
     Until,
-    /// Time ran out.
+    /// Time ran out, or the console was silent for too long.
     TimedOut,
 }
 
@@ -269,7 +275,8 @@ fn watch(child: &mut Child, boot: &Boot) -> Result<(Option<End>, Vec<u8>)> {
         .filter(|text| !text.is_empty());
     let mut console = Vec::new();
     loop {
-        let chunk = match deadline {
+        let silence = boot.silence.map(|silence| Instant::now() + silence);
+        let chunk = match deadline.into_iter().chain(silence).min() {
             None => chunks.recv().map_err(|_| RecvTimeoutError::Disconnected),
             Some(at) => chunks.recv_timeout(at.saturating_duration_since(Instant::now())),
         };
@@ -286,6 +293,9 @@ fn watch(child: &mut Child, boot: &Boot) -> Result<(Option<End>, Vec<u8>)> {
         }
         let seen = console.len();
         console.extend_from_slice(&chunk);
+        if let Some(lines) = &boot.lines {
+            send_lines(lines, &console, seen);
+        }
         if let Some(text) = until {
             let from = seen.saturating_sub(text.len() - 1);
             if console[from..]
@@ -295,6 +305,22 @@ fn watch(child: &mut Child, boot: &Boot) -> Result<(Option<End>, Vec<u8>)> {
                 return Ok((Some(End::Until), console));
             }
         }
+    }
+}
+
+/// Sends the lines that end in what has come since `console` had `seen` bytes.
+fn send_lines(lines: &mpsc::Sender<String>, console: &[u8], seen: usize) {
+    let is_end = |&byte: &u8| byte == b'\n';
+    let begin = console[..seen]
+        .iter()
+        .rposition(is_end)
+        .map_or(0, |i| i + 1);
+    let Some(end) = console[seen..].iter().rposition(is_end) else {
+        return;
+    };
+    for line in String::from_utf8_lossy(&console[begin..seen + end]).lines() {
+        // Nobody listens any more: no error.
+        let _ = lines.send(line.to_owned());
     }
 }
 
@@ -334,6 +360,16 @@ mod tests {
         );
         assert_eq!(guest_end(exit(3), "", true).unwrap(), End::Guest(1));
         assert_eq!(guest_end(exit(255), "", true).unwrap(), End::Guest(127));
+    }
+
+    #[test]
+    fn lines_are_sent_once_they_are_whole() {
+        let (sender, lines) = mpsc::channel();
+        let console = b"one\r\ntwo\nthr";
+        for (seen, end) in [(0, 2), (2, 7), (7, 12)] {
+            send_lines(&sender, &console[..end], seen);
+        }
+        assert_eq!(lines.try_iter().collect::<Vec<_>>(), ["one", "two"]);
     }
 
     #[test]

@@ -1,0 +1,198 @@
+//! The invocations: label, what is invoked, and how often.
+
+use sandglass::abi::invocation::{x86_64, *};
+
+use crate::catalogue::Kind;
+
+/// A label, its name, what is invoked with it, and its weight.
+pub struct Operation {
+    pub label: u64,
+    pub name: &'static str,
+    pub invoked: Kind,
+    pub weight: u64,
+}
+
+impl Operation {
+    /// Whether the ABI has a way for it to succeed here (ABI 03 §7.1: none for IRQControl_Get).
+    pub const fn can_succeed(&self) -> bool {
+        !matches!(self.label, INVALID | IRQ_CONTROL_GET)
+    }
+}
+
+const fn operation(label: u64, name: &'static str, invoked: Kind, weight: u64) -> Operation {
+    Operation {
+        label,
+        name,
+        invoked,
+        weight,
+    }
+}
+
+/// All of them but IOPortControl_Issue: the storm has no ports but its own. The weights are chosen so that each succeeds many times in a run and
+/// that what destroys does not outrun what makes.
+pub const OPERATIONS: [Operation; 58] = [
+    operation(INVALID, "invalid", Kind::Tcb, 2),
+    operation(UNTYPED_RETYPE, "Untyped_Retype", Kind::Untyped, 60),
+    operation(TCB_READ_REGISTERS, "TCB_ReadRegisters", Kind::Tcb, 12),
+    operation(TCB_WRITE_REGISTERS, "TCB_WriteRegisters", Kind::Tcb, 14),
+    operation(TCB_COPY_REGISTERS, "TCB_CopyRegisters", Kind::Tcb, 5),
+    operation(TCB_CONFIGURE, "TCB_Configure", Kind::Tcb, 10),
+    operation(TCB_SET_PRIORITY, "TCB_SetPriority", Kind::Tcb, 14),
+    operation(TCB_SET_MC_PRIORITY, "TCB_SetMCPriority", Kind::Tcb, 8),
+    operation(TCB_SET_SCHED_PARAMS, "TCB_SetSchedParams", Kind::Tcb, 12),
+    operation(
+        TCB_SET_TIMEOUT_ENDPOINT,
+        "TCB_SetTimeoutEndpoint",
+        Kind::Tcb,
+        8,
+    ),
+    operation(TCB_SET_IPC_BUFFER, "TCB_SetIPCBuffer", Kind::Tcb, 8),
+    operation(TCB_SET_SPACE, "TCB_SetSpace", Kind::Tcb, 8),
+    operation(TCB_SUSPEND, "TCB_Suspend", Kind::Tcb, 8),
+    operation(TCB_RESUME, "TCB_Resume", Kind::Tcb, 20),
+    operation(TCB_BIND_NOTIFICATION, "TCB_BindNotification", Kind::Tcb, 12),
+    operation(
+        TCB_UNBIND_NOTIFICATION,
+        "TCB_UnbindNotification",
+        Kind::Tcb,
+        8,
+    ),
+    operation(TCB_SET_TLS_BASE, "TCB_SetTLSBase", Kind::Tcb, 6),
+    operation(TCB_SET_FLAGS, "TCB_SetFlags", Kind::Tcb, 8),
+    operation(CNODE_REVOKE, "CNode_Revoke", Kind::MainNode, 10),
+    operation(CNODE_DELETE, "CNode_Delete", Kind::MainNode, 45),
+    operation(
+        CNODE_CANCEL_BADGED_SENDS,
+        "CNode_CancelBadgedSends",
+        Kind::MainNode,
+        10,
+    ),
+    operation(CNODE_COPY, "CNode_Copy", Kind::MainNode, 40),
+    operation(CNODE_MINT, "CNode_Mint", Kind::MainNode, 30),
+    operation(CNODE_MOVE, "CNode_Move", Kind::MainNode, 16),
+    operation(CNODE_MUTATE, "CNode_Mutate", Kind::MainNode, 10),
+    operation(CNODE_ROTATE, "CNode_Rotate", Kind::MainNode, 14),
+    operation(IRQ_CONTROL_GET, "IRQControl_Get", Kind::IrqControl, 2),
+    operation(IRQ_HANDLER_ACK, "IRQHandler_Ack", Kind::IrqHandler, 8),
+    operation(
+        IRQ_HANDLER_SET_NOTIFICATION,
+        "IRQHandler_SetNotification",
+        Kind::IrqHandler,
+        8,
+    ),
+    operation(IRQ_HANDLER_CLEAR, "IRQHandler_Clear", Kind::IrqHandler, 4),
+    operation(DOMAIN_SET, "DomainSet_Set", Kind::Domain, 5),
+    operation(
+        DOMAIN_SCHEDULE_CONFIGURE,
+        "Domain_ScheduleConfigure",
+        Kind::Domain,
+        4,
+    ),
+    operation(
+        DOMAIN_SCHEDULE_SET_START,
+        "Domain_ScheduleSetStart",
+        Kind::Domain,
+        3,
+    ),
+    operation(
+        SCHED_CONTROL_CONFIGURE_FLAGS,
+        "SchedControl_ConfigureFlags",
+        Kind::SchedControl,
+        18,
+    ),
+    operation(
+        SCHED_CONTEXT_BIND,
+        "SchedContext_Bind",
+        Kind::SchedContext,
+        22,
+    ),
+    operation(
+        SCHED_CONTEXT_UNBIND,
+        "SchedContext_Unbind",
+        Kind::SchedContext,
+        5,
+    ),
+    operation(
+        SCHED_CONTEXT_UNBIND_OBJECT,
+        "SchedContext_UnbindObject",
+        Kind::SchedContext,
+        14,
+    ),
+    operation(
+        SCHED_CONTEXT_CONSUMED,
+        "SchedContext_Consumed",
+        Kind::SchedContext,
+        8,
+    ),
+    operation(
+        SCHED_CONTEXT_YIELD_TO,
+        "SchedContext_YieldTo",
+        Kind::SchedContext,
+        14,
+    ),
+    operation(x86_64::PDPT_MAP, "PDPT_Map", Kind::Pdpt, 10),
+    operation(x86_64::PDPT_UNMAP, "PDPT_Unmap", Kind::Pdpt, 5),
+    operation(
+        x86_64::PAGE_DIRECTORY_MAP,
+        "PageDirectory_Map",
+        Kind::PageDirectory,
+        10,
+    ),
+    operation(
+        x86_64::PAGE_DIRECTORY_UNMAP,
+        "PageDirectory_Unmap",
+        Kind::PageDirectory,
+        5,
+    ),
+    operation(x86_64::PAGE_TABLE_MAP, "PageTable_Map", Kind::PageTable, 12),
+    operation(
+        x86_64::PAGE_TABLE_UNMAP,
+        "PageTable_Unmap",
+        Kind::PageTable,
+        5,
+    ),
+    operation(x86_64::PAGE_MAP, "Page_Map", Kind::Frame, 40),
+    operation(x86_64::PAGE_UNMAP, "Page_Unmap", Kind::Frame, 10),
+    operation(x86_64::PAGE_GET_ADDRESS, "Page_GetAddress", Kind::Frame, 4),
+    operation(
+        x86_64::ASID_CONTROL_MAKE_POOL,
+        "ASIDControl_MakePool",
+        Kind::AsidControl,
+        6,
+    ),
+    operation(
+        x86_64::ASID_POOL_ASSIGN,
+        "ASIDPool_Assign",
+        Kind::AsidPool,
+        8,
+    ),
+    operation(x86_64::IO_PORT_IN8, "IOPort_In8", Kind::IoPort, 3),
+    operation(x86_64::IO_PORT_IN16, "IOPort_In16", Kind::IoPort, 3),
+    operation(x86_64::IO_PORT_IN32, "IOPort_In32", Kind::IoPort, 3),
+    operation(x86_64::IO_PORT_OUT8, "IOPort_Out8", Kind::IoPort, 3),
+    operation(x86_64::IO_PORT_OUT16, "IOPort_Out16", Kind::IoPort, 3),
+    operation(x86_64::IO_PORT_OUT32, "IOPort_Out32", Kind::IoPort, 3),
+    operation(
+        x86_64::IRQ_CONTROL_GET_IOAPIC,
+        "IRQControl_GetIOAPIC",
+        Kind::IrqControl,
+        8,
+    ),
+    operation(
+        x86_64::IRQ_CONTROL_GET_MSI,
+        "IRQControl_GetMSI",
+        Kind::IrqControl,
+        8,
+    ),
+];
+
+/// Weights of [`OPERATIONS`].
+pub const WEIGHTS: [u64; OPERATIONS.len()] = {
+    let mut weights = [0; OPERATIONS.len()];
+    let mut i = 0;
+    while i < weights.len() {
+        weights[i] = OPERATIONS[i].weight;
+        i += 1;
+    }
+    weights
+};

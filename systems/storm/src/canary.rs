@@ -1,0 +1,402 @@
+//! The canary: a periodic thread of the highest priority that notices when time, memory,
+//! registers or capabilities of it are touched.
+//!
+//! Its context is replenished a period after it became current. So each job has a release time,
+//! the start of the one before plus a period, and must end within [`DEADLINE_US`] from then.
+
+use alloc::boxed::Box;
+use core::arch::asm;
+use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering::Relaxed};
+
+use sandglass::abi::context::x86_64 as register;
+use sandglass::abi::message::ipc_buffer;
+use sandglass::abi::syscall::Syscall;
+use sandglass::cap::{Frame, Notification, Rights, SchedContext, SchedParams, Slot};
+use sandglass::thread::{Thread, ThreadParams};
+use sandglass::time::{self, Tsc};
+use sandglass::{boot, exit, println, thread_block, BootInfo, Process, SetupError};
+
+use crate::area::{Area, AREAS, AREA_BYTES};
+
+/// Above everything.
+pub const PRIORITY: u8 = 255;
+const PERIOD_US: u64 = 1_000;
+const BUDGET_US: u64 = 300;
+/// From a job's release to its end.
+pub const DEADLINE_US: u64 = 200;
+/// Periods without a system call of the storm after which the supervisor is told.
+const STALLED_PERIODS: u64 = 4;
+/// The supervisor is woken once in so many periods in any case.
+const TICK_PERIODS: u64 = 8;
+/// Periods without a sign of the supervisor that end the run.
+const HANGING_PERIODS: u64 = 500;
+
+/// Words of the pattern: four pages.
+const PATTERN_WORDS: usize = 2048;
+/// Words of the IPC buffer's page that no system call of the canary touches: behind those of its
+/// longest invocation, up to the capabilities', and the rest of the page.
+const BUFFER_WORDS: [core::ops::Range<usize>; 2] = [
+    ipc_buffer::MESSAGE + 8..ipc_buffer::USER_DATA,
+    ipc_buffer::WORDS..512,
+];
+/// Badge of its own notification.
+const BADGE: u64 = 0x00c0_ffee_0000_0001;
+
+/// Signals to the supervisor.
+pub const STALL: u64 = 1 << 33;
+pub const TICK: u64 = 1 << 34;
+
+/// What the canary and the supervisor tell one another.
+#[derive(Default)]
+pub struct Watch {
+    /// Changes as long as the supervisor is well.
+    pub heartbeat: AtomicU64,
+    /// The storm's areas, mapped for good.
+    pub areas: AtomicPtr<Area>,
+    /// Seed of the current arena.
+    pub seed: AtomicU64,
+    /// Jobs done.
+    pub periods: AtomicU64,
+    /// The longest time from a release to the job's start, and to its end, ticks.
+    pub latest_start: AtomicU64,
+    pub latest_end: AtomicU64,
+}
+
+impl Watch {
+    /// The areas; none before there are any.
+    pub fn areas(&self) -> impl Iterator<Item = &'static Area> {
+        let first = self.areas.load(Relaxed);
+        let count = if first.is_null() { 0 } else { AREAS };
+        // SAFETY: they are `AREA_BYTES` apart and mapped for good; what the storm changes in them
+        // is atomic, or not read by us.
+        (0..count).map(move |i| unsafe { &*first.byte_add(i * AREA_BYTES as usize) })
+    }
+
+    /// System calls that the storm has made in the current arena.
+    pub fn calls(&self) -> u64 {
+        self.areas()
+            .map(|area| area.control.calls.load(Relaxed))
+            .fold(0, u64::wrapping_add)
+    }
+}
+
+/// Registers around the system call that ends a job.
+#[repr(C, align(64))]
+struct Registers {
+    /// rax, rbx, rbp, rsi, rdi, r8, r9, r10, r12, r13, r15.
+    general: [u64; 11],
+    /// Control word of the x87 unit, and MXCSR.
+    x87_control: u16,
+    mxcsr: u32,
+    /// Top of the x87 stack, a double.
+    x87_top: u64,
+    xmm: [[u64; 2]; 16],
+}
+
+core::arch::global_asm!(
+    // rdi: the registers to load; rsi: where to store what they are after Yield.
+    "storm_canary_yield:",
+    "push rbx",
+    "push rbp",
+    "push r12",
+    "push r13",
+    "push r14",
+    "push r15",
+    "sub rsp, 24",
+    "mov [rsp], rsi",
+    "stmxcsr [rsp + 8]",
+    "fnstcw [rsp + 12]",
+    "mov r14, rsp",
+    "fldcw [rdi + 88]",
+    "ldmxcsr [rdi + 92]",
+    "fld qword ptr [rdi + 96]",
+    "movups xmm0, [rdi + 104]",
+    "movups xmm1, [rdi + 120]",
+    "movups xmm2, [rdi + 136]",
+    "movups xmm3, [rdi + 152]",
+    "movups xmm4, [rdi + 168]",
+    "movups xmm5, [rdi + 184]",
+    "movups xmm6, [rdi + 200]",
+    "movups xmm7, [rdi + 216]",
+    "movups xmm8, [rdi + 232]",
+    "movups xmm9, [rdi + 248]",
+    "movups xmm10, [rdi + 264]",
+    "movups xmm11, [rdi + 280]",
+    "movups xmm12, [rdi + 296]",
+    "movups xmm13, [rdi + 312]",
+    "movups xmm14, [rdi + 328]",
+    "movups xmm15, [rdi + 344]",
+    "mov rax, [rdi]",
+    "mov rbx, [rdi + 8]",
+    "mov rbp, [rdi + 16]",
+    "mov rsi, [rdi + 24]",
+    "mov r8, [rdi + 40]",
+    "mov r9, [rdi + 48]",
+    "mov r10, [rdi + 56]",
+    "mov r12, [rdi + 64]",
+    "mov r13, [rdi + 72]",
+    "mov r15, [rdi + 80]",
+    "mov rdi, [rdi + 32]",
+    "mov rdx, {yield_}",
+    "syscall",
+    "mov rsp, r14",
+    "mov rcx, [rsp]",
+    "mov [rcx], rax",
+    "mov [rcx + 8], rbx",
+    "mov [rcx + 16], rbp",
+    "mov [rcx + 24], rsi",
+    "mov [rcx + 32], rdi",
+    "mov [rcx + 40], r8",
+    "mov [rcx + 48], r9",
+    "mov [rcx + 56], r10",
+    "mov [rcx + 64], r12",
+    "mov [rcx + 72], r13",
+    "mov [rcx + 80], r15",
+    "fnstcw [rcx + 88]",
+    "stmxcsr [rcx + 92]",
+    "fstp qword ptr [rcx + 96]",
+    "movups [rcx + 104], xmm0",
+    "movups [rcx + 120], xmm1",
+    "movups [rcx + 136], xmm2",
+    "movups [rcx + 152], xmm3",
+    "movups [rcx + 168], xmm4",
+    "movups [rcx + 184], xmm5",
+    "movups [rcx + 200], xmm6",
+    "movups [rcx + 216], xmm7",
+    "movups [rcx + 232], xmm8",
+    "movups [rcx + 248], xmm9",
+    "movups [rcx + 264], xmm10",
+    "movups [rcx + 280], xmm11",
+    "movups [rcx + 296], xmm12",
+    "movups [rcx + 312], xmm13",
+    "movups [rcx + 328], xmm14",
+    "movups [rcx + 344], xmm15",
+    "ldmxcsr [rsp + 8]",
+    "fldcw [rsp + 12]",
+    "add rsp, 24",
+    "pop r15",
+    "pop r14",
+    "pop r13",
+    "pop r12",
+    "pop rbp",
+    "pop rbx",
+    "ret",
+    yield_ = const Syscall::Yield.raw() as i64,
+);
+const _: () = {
+    assert!(core::mem::offset_of!(Registers, x87_control) == 88);
+    assert!(core::mem::offset_of!(Registers, mxcsr) == 92);
+    assert!(core::mem::offset_of!(Registers, x87_top) == 96);
+    assert!(core::mem::offset_of!(Registers, xmm) == 104);
+};
+
+extern "C" {
+    fn storm_canary_yield(load: *const Registers, store: *mut Registers);
+}
+
+/// Everything that must not change.
+struct Canary {
+    watch: &'static Watch,
+    tsc: Tsc,
+    supervisor: Notification,
+    pattern: Box<[u64; PATTERN_WORDS]>,
+    registers: Registers,
+    buffer: *mut u64,
+    context: SchedContext,
+    /// Its own notification, with [`BADGE`].
+    notification: Notification,
+    frame: Frame,
+    physical_address: u64,
+    empty: Slot,
+}
+// SAFETY: the buffer is the thread's own.
+unsafe impl Send for Canary {}
+
+/// Word `i` of the pattern.
+const fn pattern(i: usize) -> u64 {
+    (i as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+/// Starts the canary. `supervisor` is signalled with badges [`STALL`] and [`TICK`] or-ed in.
+pub fn start(
+    process: &mut Process,
+    boot: &'static BootInfo,
+    watch: &'static Watch,
+    supervisor: Notification,
+    tsc: Tsc,
+) -> Result<(), SetupError> {
+    let stall = process.resources.mint(supervisor, Rights::WRITE, STALL)?;
+    let tick = process.resources.mint(supervisor, Rights::WRITE, TICK)?;
+    let params = SchedParams::new(BUDGET_US, PERIOD_US);
+    let context = process.resources.sched_context(params.size_bits())?;
+    boot.sched_control(0)
+        .expect("there is a first core")
+        .configure(context, params)?;
+    let notification = process.resources.notification()?;
+    let frame = process.resources.frame(sandglass::cap::FrameSize::Small)?;
+    let mut general = [0; 11];
+    let mut xmm = [[0; 2]; 16];
+    let words = general.iter_mut().chain(xmm.iter_mut().flatten());
+    words.enumerate().for_each(|(i, word)| *word = pattern(i));
+    let canary = Canary {
+        watch,
+        tsc,
+        supervisor: stall,
+        pattern: Box::new(core::array::from_fn(pattern)),
+        registers: Registers {
+            general,
+            // All exceptions masked, as at the start, but other precision and rounding.
+            x87_control: 0x0e7f,
+            mxcsr: 0x7f80,
+            x87_top: 1.5f64.to_bits(),
+            xmm,
+        },
+        buffer: core::ptr::null_mut(),
+        context,
+        notification: process
+            .resources
+            .mint(notification, Rights::READ_WRITE, BADGE)?,
+        frame,
+        physical_address: frame.physical_address()?,
+        empty: process.resources.allocate_slot()?,
+    };
+    let gs_base = canary.pattern.as_ptr() as u64;
+    let thread = Thread::new(process, ThreadParams::new(PRIORITY, context), move || {
+        canary.run(tick)
+    })?;
+    let mut registers = thread.tcb().read_registers(false)?;
+    registers.set(register::GS_BASE, gs_base);
+    thread.tcb().write_registers(&registers, false)?;
+    thread.start()
+}
+
+impl Canary {
+    fn run(mut self, tick: Notification) -> ! {
+        self.buffer = thread_block::current_ipc_buffer().cast();
+        for index in BUFFER_WORDS.into_iter().flatten() {
+            // SAFETY: within the page of the thread's own buffer.
+            unsafe { self.buffer.add(index).write_volatile(pattern(index)) };
+        }
+        let period = self.tsc.us_to_ticks(PERIOD_US);
+        let (mut heartbeat, mut calls) = (0, 0);
+        let (mut without_heartbeat, mut without_calls) = (0, 0);
+        self.rest();
+        let mut start = time::ticks();
+        loop {
+            self.rest();
+            let release = start + period;
+            start = time::ticks();
+            self.check_data();
+            self.check_caps();
+            let periods = self.watch.periods.load(Relaxed) + 1;
+            let changed = |old: &mut u64, now: u64, times: &mut u64| {
+                *times = if now == *old { *times + 1 } else { 0 };
+                *old = now;
+            };
+            let beats = self.watch.heartbeat.load(Relaxed);
+            changed(&mut heartbeat, beats, &mut without_heartbeat);
+            changed(&mut calls, self.watch.calls(), &mut without_calls);
+            if without_heartbeat > HANGING_PERIODS {
+                self.fail("the supervisor does not run");
+            }
+            if without_calls > STALLED_PERIODS {
+                without_calls = 0;
+                self.supervisor.signal();
+            } else if periods % TICK_PERIODS == 0 {
+                tick.signal();
+            }
+            self.watch.periods.store(periods, Relaxed);
+            self.check_time(release, start, time::ticks());
+        }
+    }
+
+    /// Yields the rest of the budget, with known registers, and looks at them afterwards.
+    fn rest(&self) {
+        let mut after = Registers {
+            general: [0; 11],
+            x87_control: 0,
+            mxcsr: 0,
+            x87_top: 0,
+            xmm: [[0; 2]; 16],
+        };
+        // SAFETY: the function preserves what the C ABI asks for.
+        unsafe { storm_canary_yield(&self.registers, &mut after) };
+        let before = &self.registers;
+        if after.general != before.general {
+            self.fail("a general register");
+        }
+        if after.xmm != before.xmm || after.mxcsr != before.mxcsr {
+            self.fail("an XMM register or MXCSR");
+        }
+        if (after.x87_control, after.x87_top) != (before.x87_control, before.x87_top) {
+            self.fail("the x87 state");
+        }
+    }
+
+    fn check_data(&self) {
+        let changed = |(i, word): (usize, &u64)| {
+            // SAFETY: a valid reference; others might write, which is what is looked for.
+            let word = unsafe { core::ptr::from_ref(word).read_volatile() };
+            word != pattern(i)
+        };
+        if self.pattern.iter().enumerate().any(changed) {
+            self.fail("a word of the pattern");
+        }
+        for index in BUFFER_WORDS.into_iter().flatten() {
+            // SAFETY: as in `run`.
+            if unsafe { self.buffer.add(index).read_volatile() } != pattern(index) {
+                self.fail("a word of the IPC buffer");
+            }
+        }
+        if !core::ptr::eq(thread_block::current_ipc_buffer().cast(), self.buffer) {
+            self.fail("the FS base or the thread block");
+        }
+        let first: u64;
+        // SAFETY: the GS base is the pattern's address; if not, the fault shows.
+        unsafe { asm!("mov {}, gs:[0]", out(reg) first, options(nostack, readonly)) };
+        if first != pattern(0) {
+            self.fail("the GS base");
+        }
+    }
+
+    fn check_caps(&self) {
+        self.notification.signal();
+        if self.notification.poll() != BADGE {
+            self.fail("its notification");
+        }
+        if self.frame.physical_address() != Ok(self.physical_address) {
+            self.fail("its frame");
+        }
+        if self.context.consumed_us().is_err() {
+            self.fail("its scheduling context");
+        }
+        let from = boot::CNODE.slot(self.notification.address());
+        if self.empty.copy_from(from, Rights::ALL).is_err() || self.empty.delete().is_err() {
+            self.fail("an empty slot of it");
+        }
+    }
+
+    /// Checks the job that was released at `release`, began at `start` and ended at `end`, ticks.
+    fn check_time(&self, release: u64, start: u64, end: u64) {
+        let watch = self.watch;
+        let (late, response) = (start.saturating_sub(release), end.saturating_sub(release));
+        watch.latest_start.fetch_max(late, Relaxed);
+        watch.latest_end.fetch_max(response, Relaxed);
+        if response > self.tsc.us_to_ticks(DEADLINE_US) {
+            println!(
+                "\nthe canary's job began {} us and ended {} us after its release",
+                self.tsc.ticks_to_us(late),
+                self.tsc.ticks_to_us(response)
+            );
+            self.fail("a deadline");
+        }
+    }
+
+    /// Ends the run.
+    fn fail(&self, what: &str) -> ! {
+        let (seed, calls) = (self.watch.seed.load(Relaxed), self.watch.calls());
+        println!("\ntest canary ... FAILED: {what}, with seed {seed} after {calls} calls of it");
+        println!("0 passed, 1 failed");
+        exit::exit(1)
+    }
+}

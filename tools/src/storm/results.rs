@@ -1,0 +1,221 @@
+//! The counts that the system prints at its end, and their sum as a table.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use anyhow::{Context, Result};
+
+/// Outcomes of an invocation, in the order of the errors' numbers.
+const OUTCOMES: [&str; 11] = [
+    "ok", "InvArg", "InvCap", "Illegal", "Range", "Align", "Lookup", "Trunc", "Delete", "Revoke",
+    "Memory",
+];
+
+/// Names of the system calls −1 to −33; the others are one row.
+const SYSCALLS: [(usize, &str); 21] = [
+    (1, "Call"),
+    (2, "ReplyRecv"),
+    (3, "NBSendRecv"),
+    (4, "NBSendWait"),
+    (5, "Send"),
+    (6, "NBSend"),
+    (7, "Recv"),
+    (8, "NBRecv"),
+    (9, "Wait"),
+    (10, "NBWait"),
+    (11, "Yield"),
+    (12, "DebugPutChar"),
+    (13, "DebugDumpScheduler"),
+    (14, "DebugHalt"),
+    (15, "DebugCapIdentify"),
+    (16, "DebugSnapshot"),
+    (17, "DebugNameThread"),
+    (18, "DebugSendIPI"),
+    (19, "DebugGetThreadAffinity"),
+    (33, "SetTLSBase"),
+    (0, "numbers beyond"),
+];
+
+/// Faults by number.
+const FAULTS: [(usize, &str); 5] = [
+    (1, "CapFault"),
+    (2, "UnknownSyscall"),
+    (3, "UserException"),
+    (5, "Timeout"),
+    (6, "VMFault"),
+];
+
+/// Counts of one run, or of several.
+#[derive(Debug, Default, PartialEq)]
+pub struct Results {
+    pub calls: u64,
+    pub arenas: u64,
+    /// Arenas whose counters were overwritten, and do not count.
+    discarded: u64,
+    /// Jobs of the canary.
+    periods: u64,
+    /// The longest time from a release of the canary to its job's start and end, ticks.
+    latest: [u64; 2],
+    /// By name, in the order of labels: issued, then each outcome.
+    invocations: Vec<(String, Vec<u64>)>,
+    /// By number: issued, returned.
+    syscalls: BTreeMap<usize, [u64; 2]>,
+    faults: Vec<u64>,
+}
+
+impl Results {
+    /// Reads the console of a run.
+    ///
+    /// # Errors
+    /// A line is missing, or has not the numbers that it should have.
+    pub fn read(console: &str) -> Result<Self> {
+        let rest = |name: &str| {
+            console
+                .lines()
+                .find_map(|line| line.trim_end().strip_prefix(name))
+                .and_then(numbers)
+                .with_context(|| format!("the system printed no line `{name}N ...`"))
+        };
+        let run = rest("storm-run ")?;
+        let canary = rest("storm-canary ")?;
+        let mut results = Self {
+            faults: rest("storm-faults ")?,
+            ..Self::default()
+        };
+        if let ([calls, arenas, discarded], [periods, start, end]) = (&run[..], &canary[..]) {
+            (results.calls, results.arenas, results.discarded) = (*calls, *arenas, *discarded);
+            (results.periods, results.latest) = (*periods, [*start, *end]);
+        }
+        for line in console.lines() {
+            let row = |prefix| {
+                let (name, row) = line.trim_end().strip_prefix(prefix)?.split_once(' ')?;
+                Some((name, numbers(row)?))
+            };
+            if let Some((name, row)) = row("storm-invocation ") {
+                results.invocations.push((name.to_owned(), row));
+            } else if let Some((number, row)) = row("storm-syscall ") {
+                if let (Ok(number), &[issued, returned]) = (number.parse(), &row[..]) {
+                    results.syscalls.insert(number, [issued, returned]);
+                }
+            }
+        }
+        Ok(results)
+    }
+
+    /// Adds the counts of another run.
+    pub fn add(&mut self, other: &Self) {
+        self.calls += other.calls;
+        self.arenas += other.arenas;
+        self.discarded += other.discarded;
+        self.periods += other.periods;
+        for (latest, others) in self.latest.iter_mut().zip(other.latest) {
+            *latest = others.max(*latest);
+        }
+        for (name, row) in &other.invocations {
+            match self.invocations.iter_mut().find(|(known, _)| known == name) {
+                Some((_, sums)) => add_all(sums, row),
+                None => self.invocations.push((name.clone(), row.clone())),
+            }
+        }
+        for (&number, row) in &other.syscalls {
+            add_all(self.syscalls.entry(number).or_default(), row);
+        }
+        self.faults
+            .resize(other.faults.len().max(self.faults.len()), 0);
+        add_all(&mut self.faults, &other.faults);
+    }
+
+    /// The counts as text.
+    pub fn table(&self) -> String {
+        let mut text = format!("{:<28}{:>9}", "invocation", "issued");
+        for outcome in OUTCOMES {
+            let _ = write!(text, "{outcome:>8}");
+        }
+        text += "   no answer\n";
+        for (name, row) in &self.invocations {
+            let [issued, outcomes @ ..] = &row[..] else {
+                continue;
+            };
+            let _ = write!(text, "{name:<28}{issued:>9}");
+            for count in outcomes {
+                let _ = write!(text, "{count:>8}");
+            }
+            let silent = issued.saturating_sub(outcomes.iter().sum());
+            let _ = writeln!(text, "{silent:>12}");
+        }
+        let _ = writeln!(
+            text,
+            "\n{:<28}{:>9}{:>10}",
+            "system call", "issued", "returned"
+        );
+        for (number, name) in SYSCALLS {
+            let [issued, returned] = self.syscalls.get(&number).copied().unwrap_or_default();
+            let _ = writeln!(text, "{name:<28}{issued:>9}{returned:>10}");
+        }
+        let holes = (20..33).filter_map(|number| self.syscalls.get(&number));
+        let [issued, returned] = holes.fold([0, 0], |[a, b], [c, d]| [a + c, b + d]);
+        let _ = writeln!(
+            text,
+            "{:<28}{issued:>9}{returned:>10}",
+            "of disabled features"
+        );
+        let _ = writeln!(text, "\n{:<28}{:>9}", "fault", "handled");
+        for (number, name) in FAULTS {
+            let count = self.faults.get(number).copied().unwrap_or(0);
+            let _ = writeln!(text, "{name:<28}{count:>9}");
+        }
+        let [start, end] = self.latest;
+        let _ = writeln!(
+            text,
+            "\ncanary: {} jobs; at the latest, begun {start} and done {end} ticks after release\n\
+             arenas whose counters the storm overwrote, not counted: {}\n",
+            self.periods, self.discarded
+        );
+        text
+    }
+}
+
+/// Reads numbers with anything but digits between them.
+fn numbers(text: &str) -> Option<Vec<u64>> {
+    text.split(|c: char| !c.is_ascii_digit())
+        .filter(|word| !word.is_empty())
+        .map(|word| word.parse().ok())
+        .collect()
+}
+
+fn add_all(sums: &mut [u64], row: &[u64]) {
+    for (sum, count) in sums.iter_mut().zip(row) {
+        *sum += count;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CONSOLE: &str = "noise\r\nstorm-run 9 2 0\r\nstorm-canary 5 10 20\r\n\
+        storm-invocation TCB_Suspend [7, 5, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]\r\n\
+        storm-syscall 1 [7, 6]\r\nstorm-faults [0, 3, 0, 0, 0, 0, 1]\r\n";
+
+    #[test]
+    fn counts_are_read_and_added() {
+        let mut sum = Results::default();
+        for _ in 0..2 {
+            sum.add(&Results::read(CONSOLE).unwrap());
+        }
+        assert_eq!((sum.calls, sum.arenas, sum.periods), (18, 4, 10));
+        assert_eq!(sum.latest, [10, 20]);
+        assert_eq!(sum.invocations[0].1[..2], [14, 10]);
+        assert_eq!(sum.syscalls[&1], [14, 12]);
+        assert_eq!(sum.faults[1], 6);
+        let table = sum.table();
+        let row = table.lines().find(|line| line.starts_with("TCB_Suspend"));
+        assert!(row.unwrap().ends_with(" 2"), "{table}");
+    }
+
+    #[test]
+    fn a_console_without_results_is_refused() {
+        let error = Results::read("storm-run 1 1 1\n").unwrap_err();
+        assert!(error.to_string().contains("storm-canary"));
+    }
+}
