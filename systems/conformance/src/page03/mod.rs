@@ -1,11 +1,14 @@
 //! Page 03: object invocations.
 
 mod common;
+mod domain;
 mod errors;
 mod raw;
 mod retype_arguments;
 mod retype_memory;
 mod retype_objects;
+mod sched_context;
+mod sched_control;
 mod tcb_registers;
 mod tcb_running;
 mod tcb_scheduling;
@@ -25,4 +28,7 @@ pub const CHECKS: &[&[Check]] = &[
     tcb_space_effects::CHECKS,
     tcb_scheduling::CHECKS,
     tcb_running::CHECKS,
+    sched_control::CHECKS,
+    sched_context::CHECKS,
+    domain::CHECKS,
 ];
