@@ -5,8 +5,7 @@ use crate::ipc::fault::{self, Fault};
 use crate::mem::Ref;
 use crate::object::tcb::{fpu, State, Tcb};
 use crate::object::{check, irq, sched_context, vspace};
-use crate::time::account::{self, Budget, Expiry};
-use crate::time::schedule;
+use crate::time::{account, schedule};
 use crate::{syscall, Kernel};
 
 /// Why the kernel was entered. The registers of the current thread are in its TCB.
@@ -107,32 +106,18 @@ pub fn start(k: &mut Kernel) -> Next {
 #[inline(always)]
 pub fn enter(k: &Kernel, thread: Ref<Tcb>) -> bool {
     account::update_time(k);
-    match account::check_budget(k) {
-        Budget::Sufficient => true,
-        Budget::Exhausted(expiry) => {
-            expire(k, expiry);
-            if thread.at(k).is_runnable() {
-                thread.at(k).set_state(State::Restart);
-            }
-            false
-        }
+    let proceeds = account::check_budget(k);
+    if !proceeds && thread.at(k).is_runnable() {
+        thread.at(k).set_state(State::Restart);
     }
-}
-
-/// Does what a charge that ran out asks for.
-pub fn expire(k: &Kernel, expiry: Expiry) {
-    match expiry {
-        Expiry::Waits => {}
-        Expiry::TimeoutFault(thread, handler) => fault::raise_timeout(k, thread, handler),
-    }
+    proceeds
 }
 
 /// Accounts for time at an interrupt, which is handled whether or not the budget lasts.
+#[inline(always)]
 fn interrupted(k: &Kernel) {
     account::update_time(k);
-    if let Budget::Exhausted(expiry) = account::check_budget(k) {
-        expire(k, expiry);
-    }
+    let _ = account::check_budget(k);
 }
 
 fn user_fault(k: &Kernel, fault: Fault) {

@@ -17,7 +17,7 @@ use crate::object::error::Error;
 use crate::object::reply::Reply;
 use crate::object::tcb::{self, State, Tcb};
 use crate::object::{self, debug, Invocation, Outcome};
-use crate::time::account::{self, Budget};
+use crate::time::account;
 use crate::Kernel;
 
 /// The phases of a system call (01, section 5), as a set of flags.
@@ -256,9 +256,7 @@ fn invoke_object(k: &mut Kernel, call: &Invocation) -> Phase {
         Ok(Outcome::Value(value)) => answer(k, caller, call.is_call, value),
         Ok(Outcome::Answered) => Phase::Over,
         Ok(Outcome::Preempted) => {
-            if let Budget::Exhausted(expiry) = account::preempted(k) {
-                event::expire(k, expiry);
-            }
+            account::preempted(k);
             Phase::Abandoned
         }
         Err(error) => {

@@ -74,9 +74,7 @@ pub trait Platform {
     /// The counter, in ticks. Monotonic.
     fn now(&self) -> u64;
     /// Asks for a timer event at the tick `at` or as soon as possible after it, never before it.
-    /// The counter has read `now` since; a timer that counts a span may be late by the time since
-    /// then.
-    fn set_deadline(&self, at: u64, now: u64);
+    fn set_deadline(&self, at: u64);
     /// Ticks in a microsecond; constant after boot, at least 1.
     fn ticks_per_us(&self) -> u64;
 

@@ -206,8 +206,8 @@ pub fn transfer(
     badge: u64,
     can_grant: bool,
 ) {
-    if let Some(pending) = sender.at(k).fault() {
-        fault::write_message(k, sender, pending, receiver, badge);
+    if sender.at(k).fault().is_some() {
+        fault::write_message(k, sender, receiver, badge);
         return;
     }
     let info = MessageInfo::from_raw(sender.at(k).context().info());

@@ -94,9 +94,13 @@ fn tell(k: &Kernel, thread: Ref<Tcb>, handler: EndpointCap, fault: Fault, can_do
     endpoint::send(k, thread, handler, manner);
 }
 
-/// Builds the message about `fault` of `thread` in the registers and buffer of `receiver`
-/// (05, section 2).
-pub fn write_message(k: &Kernel, thread: Ref<Tcb>, fault: Fault, receiver: Ref<Tcb>, badge: u64) {
+/// Builds the message about the pending fault of `thread` in the registers and buffer of
+/// `receiver` (05, section 2).
+#[inline(never)]
+pub fn write_message(k: &Kernel, thread: Ref<Tcb>, receiver: Ref<Tcb>, badge: u64) {
+    let Some(fault) = thread.at(k).fault() else {
+        return;
+    };
     let mut message = Writer::new(k, receiver, fault.most_words());
     let context = thread.at(k).context();
     let register = |order, i| context.transfer_get(order, i).unwrap_or(0);
@@ -180,16 +184,28 @@ pub fn push_lookup_failure(message: &mut Writer, failure: LookupFailure) {
     }
 }
 
-/// The handler `sender` has answered the `fault` of `thread`: sets the registers that it sent.
-/// Returns whether the thread goes on (05, section 6).
+/// The handler `sender` has answered the pending fault of `thread`: sets the registers that it
+/// sent. Returns whether the thread goes on (05, section 6).
 #[must_use]
-pub fn apply_reply(k: &Kernel, sender: Ref<Tcb>, thread: Ref<Tcb>, fault: Fault) -> bool {
-    let order = match fault {
-        Fault::Cap { .. } | Fault::Vm { .. } => return true,
-        Fault::UnknownSyscall { .. } => Transfer::UnknownSyscall,
-        Fault::UserException { .. } => Transfer::UserException,
-        Fault::Timeout { .. } => Transfer::TimeoutReply,
-    };
+#[inline(never)]
+pub fn apply_reply(k: &Kernel, sender: Ref<Tcb>, thread: Ref<Tcb>) -> bool {
+    // One by one, so that each order is known where it is used.
+    match thread.at(k).fault() {
+        None | Some(Fault::Cap { .. } | Fault::Vm { .. }) => true,
+        Some(Fault::UnknownSyscall { .. }) => {
+            set_registers(k, sender, thread, Transfer::UnknownSyscall)
+        }
+        Some(Fault::UserException { .. }) => {
+            set_registers(k, sender, thread, Transfer::UserException)
+        }
+        Some(Fault::Timeout { .. }) => set_registers(k, sender, thread, Transfer::TimeoutReply),
+    }
+}
+
+/// Sets the registers of `thread` that the message of `sender` has in the given order. Returns
+/// whether the message's label says that the thread goes on.
+#[inline(always)]
+fn set_registers(k: &Kernel, sender: Ref<Tcb>, thread: Ref<Tcb>, order: Transfer) -> bool {
     let info = MessageInfo::from_raw(sender.at(k).context().info());
     let reply = Message::new(k, sender, info);
     for i in 0..reply.length().min(order.len()) {

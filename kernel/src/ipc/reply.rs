@@ -105,20 +105,17 @@ pub fn reply(k: &Kernel, sender: Ref<Tcb>, cap: ReplyCap) {
     context::wake_refills(k, caller);
     let tcb = caller.at(k);
     let answered = tcb.fault();
-    match answered {
-        None => {
-            endpoint::transfer(k, sender, caller, None, 0, cap.can_grant);
-            tcb.set_state(State::Running);
-        }
-        Some(pending) => {
-            let resumes = fault::apply_reply(k, sender, caller, pending);
-            tcb.set_fault(None);
-            tcb.set_state(if resumes {
-                State::Restart
-            } else {
-                State::Inactive
-            });
-        }
+    if answered.is_none() {
+        endpoint::transfer(k, sender, caller, None, 0, cap.can_grant);
+        tcb.set_state(State::Running);
+    } else {
+        let resumes = fault::apply_reply(k, sender, caller);
+        tcb.set_fault(None);
+        tcb.set_state(if resumes {
+            State::Restart
+        } else {
+            State::Inactive
+        });
     }
     if tcb.is_runnable() {
         go_on(k, caller, answered.is_some_and(|fault| fault.is_timeout()));

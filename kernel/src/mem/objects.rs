@@ -165,12 +165,7 @@ pub fn refill(k: &Kernel, context: Ref<SchedContext>, i: u8) -> &Cell<Refill> {
     let place = if i < capacity {
         i
     } else {
-        let again = i.wrapping_sub(capacity);
-        if again < capacity {
-            again
-        } else {
-            0
-        }
+        wrapped(i, capacity)
     };
     let offset = size_of::<SchedContext>() + usize::from(place) * size_of::<Refill>();
     let address = (context.address().get() as usize).wrapping_add(offset);
@@ -182,5 +177,17 @@ pub fn refill(k: &Kernel, context: Ref<SchedContext>, i: u8) -> &Cell<Refill> {
             .base()
             .wrapping_add(address)
             .cast::<Cell<Refill>>()
+    }
+}
+
+/// Place `i` of a ring of `capacity` places, from its end on.
+#[cold]
+#[inline(never)]
+fn wrapped(i: u8, capacity: u8) -> u8 {
+    let again = i.wrapping_sub(capacity);
+    if again < capacity {
+        again
+    } else {
+        0
     }
 }

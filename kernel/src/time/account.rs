@@ -6,32 +6,12 @@
 
 use super::schedule;
 use crate::arch::Platform;
-use crate::cap::EndpointCap;
+use crate::ipc::fault;
 use crate::mem::Ref;
 use crate::object::sched_context::SchedContext;
 use crate::object::tcb::{self, Tcb, TcbSlot};
 use crate::time::refills::Refills;
 use crate::Kernel;
-
-/// What a budget check found.
-#[must_use]
-#[derive(Clone, Copy)]
-pub enum Budget {
-    /// The event may proceed.
-    Sufficient,
-    /// The current thread was charged and does not go on now.
-    Exhausted(Expiry),
-}
-
-/// What is to be done about a thread whose time is up.
-#[must_use]
-#[derive(Clone, Copy)]
-pub enum Expiry {
-    /// It waits for its next refill or its next turn.
-    Waits,
-    /// A timeout fault is to be raised on it: its handler is to be told.
-    TimeoutFault(Ref<Tcb>, EndpointCap),
-}
 
 /// Reads the clock, on entry to the kernel.
 #[inline(always)]
@@ -51,21 +31,42 @@ fn has_budget(k: &Kernel) -> bool {
 }
 
 /// Whether the current context can pay for this event and what came before; if not, it is charged
-/// (04, section 6.1). Idleness always can.
+/// and the turn of the current thread is over (04, section 6.1). Idleness always can.
+#[must_use]
 #[inline(always)]
-pub fn check_budget(k: &Kernel) -> Budget {
+pub fn check_budget(k: &Kernel) -> bool {
     if !has_budget(k) {
-        return Budget::Exhausted(charge(k, k.core().consumed(), true));
+        exhausted(k);
+        return false;
     }
     if k.domains.expired() {
         schedule::force_reschedule(k);
-        return Budget::Exhausted(Expiry::Waits);
+        return false;
     }
-    Budget::Sufficient
+    true
+}
+
+/// The current thread, which is schedulable, has used up its head refill or slice: its timeout
+/// handler is told, if it has one, or it waits (04, sections 6.2 and 6.3).
+#[inline(never)]
+fn exhausted(k: &Kernel) {
+    let core = k.core();
+    let (Some(thread), Some(handle)) = (core.thread(), core.context()) else {
+        return;
+    };
+    charge(k, handle, core.consumed());
+    if handle.at(k).period() != 0 {
+        if let Some(handler) = tcb::handler(k, thread, TcbSlot::TimeoutHandler) {
+            schedule::force_reschedule(k);
+            return fault::raise_timeout(k, thread, handler);
+        }
+    }
+    end_turn(k, thread, handle);
 }
 
 /// The current thread gives up what is left of its head refill or slice (04, section 9.1). What is
 /// given up was not consumed. If nobody else could run at its priority it goes on.
+#[inline(never)]
 pub fn yield_rest(k: &Kernel) {
     let core = k.core();
     let (Some(thread), Some(handle)) = (core.thread(), core.context()) else {
@@ -76,8 +77,26 @@ pub fn yield_rest(k: &Kernel) {
     pay(k, handle, context.head().amount.max(consumed));
     context.add_consumed(consumed);
     if !(Refills::of(k, handle).usable() && schedule::is_alone(k, thread)) {
-        let _ = end_turn(k, thread, false);
+        end_turn(k, thread, handle);
     }
+}
+
+/// The turn of `thread`, the current one, is over: it goes behind its equals, or waits for its next
+/// refill.
+fn end_turn(k: &Kernel, thread: Ref<Tcb>, handle: Ref<SchedContext>) {
+    if Refills::of(k, handle).usable() {
+        k.core().ready.append(k, thread);
+    } else {
+        schedule::postpone(k, handle);
+    }
+    schedule::force_reschedule(k);
+}
+
+/// Charges `used` ticks to `context`, the current one (04, section 6.2).
+#[inline(always)]
+fn charge(k: &Kernel, handle: Ref<SchedContext>, used: u64) {
+    pay(k, handle, used);
+    handle.at(k).add_consumed(used);
 }
 
 /// The turn of `context`, the current one, is over after `used` ticks: a round-robin context
@@ -92,44 +111,6 @@ fn pay(k: &Kernel, handle: Ref<SchedContext>, used: u64) {
     }
     k.core().set_paid();
     k.core().request_reprogram();
-}
-
-/// Charges `used` ticks to the current context and ends the current thread's turn
-/// (04, section 6.2).
-pub fn charge(k: &Kernel, used: u64, can_fault: bool) -> Expiry {
-    let core = k.core();
-    if let Some(handle) = core.context() {
-        pay(k, handle, used);
-        handle.at(k).add_consumed(used);
-    }
-    match core.thread() {
-        Some(thread) if schedule::is_schedulable(k, thread) => end_turn(k, thread, can_fault),
-        _ => Expiry::Waits,
-    }
-}
-
-/// The turn of `thread`, the current one, is over (04, section 6.3).
-fn end_turn(k: &Kernel, thread: Ref<Tcb>, can_fault: bool) -> Expiry {
-    let Some(context) = thread.at(k).sched_context() else {
-        return Expiry::Waits;
-    };
-    let handler = match can_fault && context.at(k).period() != 0 {
-        true => tcb::handler(k, thread, TcbSlot::TimeoutHandler),
-        false => None,
-    };
-    let expiry = match handler {
-        Some(handler) => Expiry::TimeoutFault(thread, handler),
-        None => {
-            if Refills::of(k, context).usable() {
-                k.core().ready.append(k, thread);
-            } else {
-                schedule::postpone(k, context);
-            }
-            Expiry::Waits
-        }
-    };
-    schedule::force_reschedule(k);
-    expiry
 }
 
 /// The current context, which is active, pays what was consumed since it last paid
@@ -158,14 +139,15 @@ pub fn report_consumed(k: &Kernel, context: Ref<SchedContext>) -> u64 {
 
 /// A long operation was preempted: what has been used is checked and charged
 /// (04, section 6.4).
-pub fn preempted(k: &Kernel) -> Budget {
+pub fn preempted(k: &Kernel) {
     let core = k.core();
-    match core.thread() {
-        Some(thread) if schedule::is_schedulable(k, thread) => check_budget(k),
-        _ => {
-            let _ = charge(k, core.consumed(), false);
-            Budget::Sufficient
+    match (core.thread(), core.context()) {
+        (Some(thread), _) if schedule::is_schedulable(k, thread) => {
+            // Whatever it finds, the operation is over for now.
+            let _ = check_budget(k);
         }
+        (_, Some(handle)) => charge(k, handle, core.consumed()),
+        _ => {}
     }
 }
 

@@ -36,9 +36,10 @@ impl Refill {
     /// No time at all.
     pub const NONE: Refill = Refill { amount: 0, time: 0 };
 
-    /// One tick after the refill, were it used without interruption.
+    /// One tick after the refill, were it used without interruption. No refill lies so late that
+    /// this overflows: beyond the last release there is room for five of the longest periods.
     const fn end(self) -> u64 {
-        self.time.saturating_add(self.amount)
+        self.time.wrapping_add(self.amount)
     }
 }
 
@@ -176,6 +177,7 @@ impl<'k> Refills<'k> {
     }
 
     /// Schedules used time to come back at `used.time`, which is not before the last refill's.
+    #[inline(always)]
     fn schedule_used(self, used: Refill) {
         let queued = self.context().queued();
         let last = (queued > 0).then(|| self.behind(queued.wrapping_sub(1)));

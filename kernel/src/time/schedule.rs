@@ -391,6 +391,6 @@ fn arm(k: &Kernel) {
     }
     if deadline != core.armed() {
         core.set_armed(deadline);
-        k.machine.set_deadline(deadline, core.now());
+        k.machine.set_deadline(deadline);
     }
 }

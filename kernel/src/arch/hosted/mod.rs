@@ -200,7 +200,7 @@ impl Platform for Machine {
         self.clock.get()
     }
 
-    fn set_deadline(&self, at: u64, _now: u64) {
+    fn set_deadline(&self, at: u64) {
         self.deadline.set(at);
     }
 

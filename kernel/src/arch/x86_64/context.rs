@@ -281,6 +281,7 @@ impl Context {
     }
 
     /// Sets register `i` of the order `transfer` to the sanitised `value`; nothing past its end.
+    #[inline(always)]
     pub fn transfer_set(&self, transfer: Transfer, i: usize, value: u64) {
         if let Some(&register) = transfer.registers().get(i) {
             self.assign(register, sanitise(register, value));

@@ -64,13 +64,16 @@ impl Platform for Machine {
     }
 
     #[inline(always)]
-    fn set_deadline(&self, at: u64, now: u64) {
+    fn set_deadline(&self, at: u64) {
         match self.timer.get() {
             // SAFETY: the timer is in the mode that has the register, which only concerns time.
             // 0 would disarm it.
             Timer::Deadline => unsafe { cpu::write_msr(Msr::TscDeadline, at.max(1)) },
             Timer::Count(rate) => {
-                LOCAL_APIC.set_count(rate.counts(at.saturating_sub(now)));
+                // Counted from this very moment: releases are to be exact, however long the path
+                // that led here.
+                let ticks = at.saturating_sub(cpu::time_stamp());
+                LOCAL_APIC.set_count(rate.counts(ticks));
             }
         }
     }

@@ -7,7 +7,14 @@ const FRACTION: u32 = 32;
 /// Timer counts in a tick of the time-stamp counter, as a fixed-point number with 32 fraction
 /// bits, rounded up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Rate(u64);
+pub struct Rate {
+    scaled: u64,
+    /// The most ticks whose count the timer holds.
+    longest: u64,
+}
+
+/// The longest count, scaled like a rate: rounding up does not overflow.
+const LONGEST: u64 = (u32::MAX as u64) << FRACTION;
 
 impl Rate {
     /// The rate at which the timer counted `counts` while the time-stamp counter went on by
@@ -16,24 +23,25 @@ impl Rate {
         if counts == 0 || ticks == 0 {
             return None;
         }
-        let scaled = u64::from(counts) << FRACTION;
-        Some(Rate(scaled.div_ceil(ticks)))
+        let scaled = (u64::from(counts) << FRACTION).div_ceil(ticks);
+        Some(Rate {
+            scaled,
+            longest: LONGEST.checked_div(scaled)?,
+        })
     }
 
     /// A rate at which every span takes one count: the timer's before it was measured.
-    pub const UNKNOWN: Rate = Rate(0);
+    pub const UNKNOWN: Rate = Rate {
+        scaled: 1,
+        longest: 1,
+    };
 
     /// The initial count with which the timer, started now, fires when `ticks` have passed or
     /// soon after, not before; clipped to what the timer holds, and at least 1, for 0 stops it.
     #[inline(always)]
     pub fn counts(self, ticks: u64) -> u32 {
-        let scaled = u128::from(ticks) * u128::from(self.0);
-        let whole = (scaled + ((1 << FRACTION) - 1)) >> FRACTION;
-        if whole > u128::from(u32::MAX) {
-            u32::MAX
-        } else {
-            (whole as u32).max(1)
-        }
+        let scaled = ticks.min(self.longest).max(1).wrapping_mul(self.scaled);
+        (scaled.wrapping_add((1 << FRACTION) - 1) >> FRACTION) as u32
     }
 }
 
@@ -87,12 +95,18 @@ mod tests {
         #[test]
         fn never_early(counts in 1u32.., window in 1u64..1 << 40, ticks in 0u64..1 << 40) {
             let rate = Rate::measured(counts, window).unwrap();
-            let count = rate.counts(ticks);
-            if count < u32::MAX {
-                // count / counts * window >= ticks, exactly.
-                prop_assert!(u128::from(count) * u128::from(window)
-                    >= u128::from(ticks) * u128::from(counts));
-            }
+            let span = ticks.min(rate.longest);
+            // count / counts * window >= span, exactly.
+            prop_assert!(u128::from(rate.counts(ticks)) * u128::from(window)
+                >= u128::from(span) * u128::from(counts));
+        }
+
+        /// A span is clipped only if its count exceeds what the timer holds.
+        #[test]
+        fn clipped_only_where_it_must(counts in 1u32.., window in 1u64..1 << 40) {
+            let rate = Rate::measured(counts, window).unwrap();
+            let next = u128::from(rate.longest) + 1;
+            prop_assert!(next * u128::from(rate.scaled) > u128::from(LONGEST));
         }
     }
 }
