@@ -1,14 +1,17 @@
 //! Page 02: capabilities, CSpace, derivation.
 
+mod cancellation;
 mod cnode_operations;
 mod deletion_ipc;
 mod deletion_objects;
 mod derivation;
 mod lookup;
 mod object_types;
+mod reply;
 mod revocation;
 mod rights;
 mod support;
+mod transfer;
 mod update_derive;
 
 use crate::harness::Check;
@@ -24,4 +27,7 @@ pub const CHECKS: &[&[Check]] = &[
     deletion_ipc::CHECKS,
     deletion_objects::CHECKS,
     revocation::CHECKS,
+    cancellation::CHECKS,
+    transfer::CHECKS,
+    reply::CHECKS,
 ];
