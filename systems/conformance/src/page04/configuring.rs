@@ -150,7 +150,7 @@ fn update(
     clock.hold(from, to)?;
     f.control.configure(runner.context, params)?;
     let end = expected.last().map_or(to, |last| last.1);
-    clock.sleep_until(end + 100)?;
+    clock.sleep_until(end)?;
     clock.ensure_runs(runner.log, expected)
 }
 
@@ -177,7 +177,7 @@ fn update_more(f: &mut Fixture) -> TestResult {
 }
 
 fn to_round_robin(f: &mut Fixture) -> TestResult {
-    let expected = [(0, 1_000), (2_000, 8_100)];
+    let expected = [(0, 1_000), (2_000, 8_000)];
     update(f, (1_900, 2_000), SchedParams::new(1_000, 1_000), &expected)
 }
 

@@ -108,9 +108,10 @@ impl Clock {
         log.run_until(self.at(us));
     }
 
-    /// Runs for `us`, logging when.
-    pub fn log_for(self, log: &RunLog, us: u64) {
-        log.run_until(time::ticks() + us * self.ticks_per_us);
+    /// Runs for `us`.
+    pub fn burn(self, us: u64) {
+        let end = time::ticks() + us * self.ticks_per_us;
+        while time::ticks() < end {}
     }
 
     /// Runs for good, logging when.
@@ -212,4 +213,29 @@ pub fn worker(
         context: params.sched_context.unwrap_or(f.my_context),
         go,
     })
+}
+
+/// A thread that has run `body` until it waits, and has no context since; and the one it had.
+pub fn passive(
+    f: &mut Fixture,
+    priority: u8,
+    body: impl FnOnce() + Send + 'static,
+) -> Result<(Tcb, SchedContext), Failure> {
+    let params = f.active(priority)?;
+    let tcb = f.spawn(params, body)?;
+    f.settle()?;
+    let context = params.sched_context.unwrap_or(f.my_context);
+    context.unbind_tcb(tcb)?;
+    Ok((tcb, context))
+}
+
+/// Starts a thread on a round-robin context of its own; returns that too.
+pub fn active(
+    f: &mut Fixture,
+    priority: u8,
+    body: impl FnOnce() + Send + 'static,
+) -> Result<(Tcb, SchedContext), Failure> {
+    let params = f.active(priority)?;
+    let tcb = f.spawn(params, body)?;
+    Ok((tcb, params.sched_context.unwrap_or(f.my_context)))
 }

@@ -2,10 +2,13 @@
 
 mod accounting;
 mod binding;
+mod budgets;
 mod configuring;
+mod donation;
 mod kit;
 mod queues;
 mod refills;
+mod replies;
 mod round_robin;
 
 use crate::harness::Check;
@@ -17,5 +20,8 @@ pub const CHECKS: &[&[Check]] = &[
     refills::CHECKS,
     configuring::CHECKS,
     binding::CHECKS,
+    budgets::CHECKS,
+    donation::CHECKS,
+    replies::CHECKS,
     queues::CHECKS,
 ];
