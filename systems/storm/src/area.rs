@@ -3,8 +3,6 @@
 
 use core::sync::atomic::{AtomicU64, AtomicU8};
 
-use rand_xoshiro::Xoshiro256PlusPlus;
-
 use crate::catalogue::Node;
 use crate::tally::Tally;
 
@@ -46,7 +44,10 @@ pub struct CodePage(pub [AtomicU8; 64]);
 /// What the supervisor sets when it builds an arena.
 #[repr(C, align(64))]
 pub struct Control {
-    pub random: Xoshiro256PlusPlus,
+    /// Seed of the thread's random choices: with the number of its starts, so that a thread
+    /// that starts anew does not do the same again.
+    pub seed: u64,
+    pub starts: AtomicU64,
     /// System calls that the thread has made since.
     pub calls: AtomicU64,
     /// Which area this is.

@@ -17,7 +17,7 @@ use sandglass::resources::Resources;
 use sandglass::vspace::VSpace;
 use sandglass::{boot, SetupError};
 
-use crate::actor::compose::{PORTS, PRIORITIES};
+use crate::actor::compose::{PLAYGROUNDS, PORTS, PRIORITIES};
 use crate::actor::{entry_address, Dice};
 use crate::area::{
     area_address, buffer_address, stack_top, Area, Control, AREAS, AREAS_ADDRESS, AREA_BYTES,
@@ -42,6 +42,8 @@ struct Member {
     context: Option<(SchedContext, SchedParams)>,
     priority: u8,
     cspace: (CNode, GuardData),
+    /// Number of the address space, and its root.
+    space: usize,
     vspace: Pml4,
     fault_handler: Option<Endpoint>,
     timeout_handler: Option<Endpoint>,
@@ -130,6 +132,13 @@ impl<'g> Arena<'g> {
             let _ = tcb.set_ipc_buffer(buffer_address(index), frame);
         }
         let _ = tcb.set_flags(tcb_flags::ALL, 0);
+        let buffer = self.ground.buffer_copies[member.space].get(index);
+        let buffer = buffer.map(|&frame| (buffer_address(index), frame));
+        let areas = (AREAS_ADDRESS, self.ground.areas[member.space]);
+        for (address, frame) in buffer.into_iter().chain([areas]) {
+            let (rights, attributes) = (Rights::READ_WRITE, Attributes::WriteBack);
+            let _ = frame.map(member.vspace, address, rights, attributes);
+        }
         self.revive(index);
     }
 
@@ -180,6 +189,7 @@ impl Builder<'_> {
         for &vspace in &spaces {
             self.lend(Node::Main, Kind::VSpace, vspace)?;
             self.lend(Node::Small, Kind::VSpace, vspace)?;
+            self.playground(vspace)?;
         }
         for buffer in &self.ground.buffers {
             self.lend(Node::Main, Kind::Frame, *buffer)?;
@@ -220,6 +230,21 @@ impl Builder<'_> {
         Ok(space.root())
     }
 
+    /// Gives the storm paging structures that are mapped where it maps its pages.
+    fn playground(&mut self, vspace: Pml4) -> Result<(), SetupError> {
+        let [address, _] = PLAYGROUNDS;
+        let attributes = Attributes::WriteBack;
+        let pdpt = self.resources.pdpt()?;
+        pdpt.map(vspace, address, attributes)?;
+        self.hand_over(Kind::Pdpt, pdpt)?;
+        let directory = self.resources.page_directory()?;
+        directory.map(vspace, address, attributes)?;
+        self.hand_over(Kind::PageDirectory, directory)?;
+        let table = self.resources.page_table()?;
+        table.map(vspace, address, attributes)?;
+        self.hand_over(Kind::PageTable, table)
+    }
+
     /// The root of the CSpaces that have the shelf and the deep path.
     fn root(&mut self) -> Result<CNode, SetupError> {
         let root = self.resources.cnode(ROOT_RADIX)?;
@@ -256,6 +281,12 @@ impl Builder<'_> {
     fn lend<C: Capability>(&mut self, node: Node, kind: Kind, cap: C) -> Result<(), SetupError> {
         let slot = self.slot(node, kind)?;
         Ok(slot.copy_from(own_slot(cap), Rights::ALL)?)
+    }
+
+    /// Gives the storm a capability that the supervisor does not keep.
+    fn hand_over<C: Capability>(&mut self, kind: Kind, cap: C) -> Result<(), SetupError> {
+        let slot = self.slot(Node::Main, kind)?;
+        Ok(slot.move_from(own_slot(cap))?)
     }
 
     /// Makes `count` objects for the storm alone.
@@ -344,12 +375,14 @@ impl Builder<'_> {
                 1 => Some(self.ground.timeout_handlers[index]),
                 _ => None,
             };
+            let space = index % 5 % SPACES;
             members.push(Member {
                 tcb,
                 context,
                 priority: self.dice().choose(PRIORITIES),
                 cspace,
-                vspace: spaces[index % 5 % SPACES],
+                space,
+                vspace: spaces[space],
                 fault_handler,
                 timeout_handler,
             });
@@ -388,8 +421,7 @@ impl Builder<'_> {
             let slot = self.slot(Node::Main, kind)?;
             untyped.retype(object, slot, 1)?;
         }
-        let slot = self.slot(Node::Main, Kind::Untyped)?;
-        Ok(slot.move_from(own_slot(untyped))?)
+        self.hand_over(Kind::Untyped, untyped)
     }
 
     /// Sets an area up.
@@ -399,7 +431,8 @@ impl Builder<'_> {
         let area: &mut Area = unsafe { &mut *first.byte_add(index * AREA_BYTES as usize) };
         let (home, has_shelf) = home(index);
         area.control = Control {
-            random: Xoshiro256PlusPlus::from_rng(&mut self.random),
+            seed: self.dice().word(),
+            starts: AtomicU64::new(0),
             calls: AtomicU64::new(0),
             index: index as u64,
             home,

@@ -61,6 +61,8 @@ struct Round<'a> {
     seen: [u64; AREAS],
     /// Stirs in a row that found a thread without a new system call.
     idle: [u64; AREAS],
+    /// System calls of each area at its thread's last fault.
+    at_fault: [u64; AREAS],
     /// Reports without progress in a row.
     fruitless: u64,
 }
@@ -116,6 +118,7 @@ pub fn run(
             faults: &mut summary.faults,
             seen: [0; AREAS],
             idle: [0; AREAS],
+            at_fault: [0; AREAS],
             fruitless: 0,
         };
         round.run(CALLS_PER_ARENA.min(options.calls - summary.calls));
@@ -200,9 +203,16 @@ impl Round<'_> {
             }
             return;
         }
+        let calls = self.watch.areas().nth(index);
+        let calls = calls.map_or(0, |area| area.control.calls.load(Relaxed));
+        let fruitless = self.at_fault.get(index) == Some(&calls);
+        if let Some(at_fault) = self.at_fault.get_mut(index) {
+            *at_fault = calls;
+        }
         match self.dice().below(8) {
             // It stays blocked until the next stir.
             0 => {}
+            _ if fruitless && !self.dice().one_in(4) => {}
             // The same again, or a little further.
             1 => self.ground.reply.send(skip(&message)),
             2 => self.arena.restore(index),

@@ -9,6 +9,11 @@ mod dice;
 mod gate;
 pub mod operations;
 
+use core::sync::atomic::Ordering::Relaxed;
+
+use rand_core::SeedableRng;
+use rand_xoshiro::Xoshiro256PlusPlus;
+
 use sandglass::abi::error::ErrorNumber;
 use sandglass::abi::fault;
 use sandglass::abi::message::{ipc_buffer, MessageInfo, MAX_EXTRA_CAPS, MAX_LENGTH, REGISTER_MRS};
@@ -33,16 +38,19 @@ struct Actor<'a> {
 }
 
 /// Where every thread's code begins.
-extern "C" fn actor(area: *mut Area) -> ! {
-    // SAFETY: the supervisor has set the area up for this thread. Two threads may share one by
-    // the storm's own doing, which then goes as it goes.
-    let (area, random) = unsafe { (&*area, &mut (*area).control.random) };
+extern "C" fn actor(area: *const Area) -> ! {
+    // SAFETY: the supervisor has set the area up. Two threads may share it by the storm's own
+    // doing; what changes is atomic.
+    let area = unsafe { &*area };
+    let starts = area.control.starts.fetch_add(1, Relaxed);
+    let seed = area.control.seed.wrapping_add(starts);
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     // SAFETY: mapped as long as the thread is; all access is atomic.
     let catalogue = unsafe { &*(CATALOGUE_ADDRESS as *const Catalogue) };
     let mut actor = Actor {
         area,
         composer: Composer {
-            dice: Dice(random),
+            dice: Dice(&mut random),
             catalogue,
             home: area.control.home,
             has_shelf: area.control.has_shelf,

@@ -7,7 +7,7 @@ use crate::area::{AREAS_ADDRESS, BUFFERS_ADDRESS};
 use crate::catalogue::Kind;
 
 /// Where the storm maps: two places in address spaces, far from what its threads need.
-const PLAYGROUNDS: [u64; 2] = [0x4000_0000_0000, 0x5000_0000_0000];
+pub const PLAYGROUNDS: [u64; 2] = [0x4000_0000_0000, 0x5000_0000_0000];
 
 /// The storm's ports: nothing answers there.
 pub const PORTS: [(u16, u16); 2] = [(0x300, 0x30f), (0x310, 0x31f)];
@@ -71,9 +71,10 @@ impl Composer<'_> {
             2 => AREAS_ADDRESS + (self.dice.below(0x200) << 12),
             3 => BUFFERS_ADDRESS + (self.dice.below(0x10) << 12),
             _ => {
-                self.dice.choose(PLAYGROUNDS)
-                    + (self.dice.below(2) << 30)
-                    + (self.dice.below(2) << 21)
+                let [first, second] = PLAYGROUNDS;
+                let base = if self.dice.one_in(4) { second } else { first };
+                base + (u64::from(self.dice.one_in(4)) << 30)
+                    + (u64::from(self.dice.one_in(4)) << 21)
                     + (self.dice.below(4) << 12)
             }
         }

@@ -4,7 +4,7 @@ mod memory;
 mod slots;
 mod threads;
 
-pub use memory::PORTS;
+pub use memory::{PLAYGROUNDS, PORTS};
 pub use threads::PRIORITIES;
 
 use sandglass::abi::invocation::{x86_64, *};
