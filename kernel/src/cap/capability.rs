@@ -7,7 +7,7 @@
 //! | --- | --- | --- |
 //! | endpoint, notification | rights | badge |
 //! | reply | rights (grant) | – |
-//! | CNode | guard size in bits | guard |
+//! | CNode | guard size in bits | guard, in the upper bits: its first bit is the word's first |
 //! | untyped | – | watermark in bytes: where the next object may lie |
 //! | frame | rights | mapping: ASID in bits 0–11, virtual address above; 0 if not mapped |
 //! | PDPT, page directory, page table | – | mapping, as for a frame |
@@ -19,7 +19,7 @@
 //! | zombie | – | slots that are still to be emptied |
 
 use super::{FrameRights, Rights, Slot};
-use crate::mem::{self, region, ControlKind, Kind, PhysAddr, Ref, Span, Tagged};
+use crate::mem::{region, CNodeWord, ControlKind, Kind, PhysAddr, Ref, Span, Tagged};
 use crate::object::endpoint::Endpoint;
 use crate::object::notification::Notification;
 use crate::object::reply::Reply;
@@ -84,25 +84,46 @@ pub struct ReplyCap {
 /// A CNode capability.
 #[derive(Clone, Copy)]
 pub struct CNodeCap {
-    word: Tagged,
-    /// log2 of the number of slots, at least 1.
-    pub radix: u32,
-    pub guard: u64,
-    /// Bits of the guard.
-    pub guard_size: u32,
+    node: CNodeWord,
+    /// The guard, in the upper bits.
+    guard: u64,
 }
 
 impl CNodeCap {
+    /// log2 of the number of slots, at least 1.
+    #[inline(always)]
+    pub fn radix(self) -> u32 {
+        self.node.radix()
+    }
+
+    /// Bits of the guard.
+    #[inline(always)]
+    pub fn guard_size(self) -> u32 {
+        u32::from(self.node.word().flags()) & 63
+    }
+
+    /// The guard, as a number.
+    pub fn guard(self) -> u64 {
+        // Two shifts, so that no guard is right too.
+        self.guard >> 1 >> (63 - self.guard_size())
+    }
+
+    /// Whether the first bits of `address`, from its upper end, are the guard.
+    #[inline(always)]
+    pub fn admits(self, address: u64) -> bool {
+        (address ^ self.guard) >> 1 >> (63 - self.guard_size()) == 0
+    }
+
     /// All slots; `None` never, as the capability names a CNode.
     pub fn slots(self) -> Option<Span> {
-        Span::of(self.word)
+        Span::of(self.node.word())
     }
 
     /// The slot whose number is the first bits of `address`, from its upper end, as many as the
     /// radix says.
     #[inline(always)]
-    pub fn slot_named_by(self, address: u64) -> Option<Ref<Slot>> {
-        mem::cnode_slot(self.word, address)
+    pub fn slot_named_by(self, address: u64) -> Ref<Slot> {
+        self.node.slot_named_by(address)
     }
 }
 
@@ -280,11 +301,9 @@ impl Capability {
 
     #[inline(always)]
     pub fn cnode(self) -> Option<CNodeCap> {
-        self.word.is(Kind::CNode).then(|| CNodeCap {
-            word: self.word,
-            radix: self.word.shape() as u32 & 63,
+        Some(CNodeCap {
+            node: CNodeWord::of(self.word)?,
             guard: self.data,
-            guard_size: u32::from(self.word.flags()) & 63,
         })
     }
 
@@ -392,10 +411,10 @@ impl Capability {
                 if guard_size + radix > 64 {
                     return None;
                 }
-                let guard = data >> 6 & ((1 << guard_size) - 1);
                 Some(Capability {
                     word: self.word.with_flags(guard_size as u8),
-                    data: guard,
+                    // Two shifts, so that no guard is right too.
+                    data: data >> 6 << 1 << (63 - guard_size),
                 })
             }
             _ => Some(self),

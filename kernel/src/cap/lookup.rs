@@ -1,6 +1,6 @@
 //! Lookup of capabilities in a capability space (02, section 4).
 
-use super::{Capability, Slot};
+use super::{CNodeCap, Capability, Slot};
 use crate::mem::Ref;
 use crate::Kernel;
 
@@ -33,7 +33,8 @@ pub struct Found {
 const WORD_BITS: u32 = 64;
 
 /// Walks from `root` along the low `depth` (1 to 64) bits of `cptr` until they are used up or a
-/// slot without a CNode is reached. Each step uses a bit at least, so there are at most 64.
+/// slot without a CNode is reached. Each step uses a bit at least, as a CNode has two slots at
+/// least, so there are at most 64.
 #[inline(always)]
 pub fn resolve(
     k: &Kernel,
@@ -42,46 +43,48 @@ pub fn resolve(
     depth: u32,
 ) -> Result<Found, LookupFailure> {
     let mut node = root.cnode().ok_or(LookupFailure::InvalidRoot)?;
-    let mut left = depth;
+    let mut bits_left = depth;
     // The bits that are left, at the top of a word. There is one at least, and guards are shorter
     // than a word: no shift is by a whole word.
     let mut rest = cptr.wrapping_shl(WORD_BITS.wrapping_sub(depth));
-    for _ in 0..WORD_BITS {
-        let size = node.guard_size;
-        if size > left || (rest >> 1).wrapping_shr(WORD_BITS - 1 - size) != node.guard {
-            return Err(LookupFailure::GuardMismatch {
-                bits_left: left as u8,
-                guard: node.guard,
-                bits_found: size as u8,
-            });
+    loop {
+        let used = node.guard_size() + node.radix();
+        if used > bits_left || !node.admits(rest) {
+            return Err(mismatch(node, rest, bits_left));
         }
-        let used = size + node.radix;
-        if used > left {
-            return Err(LookupFailure::DepthMismatch {
-                bits_left: left as u8,
-                bits_found: used as u8,
-            });
-        }
-        left -= used;
-        rest = rest.wrapping_shl(size);
-        let Some(slot) = node.slot_named_by(rest) else {
-            break;
-        };
-        rest = rest.wrapping_shl(node.radix);
-        if left == 0 {
-            return Ok(Found { slot, bits_left: 0 });
+        bits_left -= used;
+        rest = rest.wrapping_shl(node.guard_size());
+        let slot = node.slot_named_by(rest);
+        if bits_left == 0 {
+            return Ok(Found { slot, bits_left });
         }
         match slot.at(k).cap().cnode() {
-            Some(next) => node = next,
-            None => {
-                return Ok(Found {
-                    slot,
-                    bits_left: left,
-                })
+            Some(next) => {
+                rest = rest.wrapping_shl(node.radix());
+                node = next;
             }
+            None => return Ok(Found { slot, bits_left }),
         }
     }
-    Err(LookupFailure::InvalidRoot)
+}
+
+/// Why `node` does not translate the `left` bits at the top of `rest`: the guard is looked at
+/// first.
+#[cold]
+#[inline(never)]
+fn mismatch(node: CNodeCap, rest: u64, left: u32) -> LookupFailure {
+    let size = node.guard_size();
+    if size > left || !node.admits(rest) {
+        return LookupFailure::GuardMismatch {
+            bits_left: left as u8,
+            guard: node.guard(),
+            bits_found: size as u8,
+        };
+    }
+    LookupFailure::DepthMismatch {
+        bits_left: left as u8,
+        bits_found: (size + node.radix()) as u8,
+    }
 }
 
 /// The slot that a system call names by `cptr` in the capability space `root`: 64 bits, of which

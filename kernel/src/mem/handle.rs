@@ -47,6 +47,19 @@ impl<T> Ref<T> {
         PhysAddr::new(self.address.get())
     }
 
+    /// A handle for the object at `address`.
+    ///
+    /// # Safety
+    /// As for [`mint`](Self::mint), and `address` is not 0.
+    #[inline(always)]
+    pub(super) const unsafe fn mint_at(address: u64) -> Self {
+        Ref {
+            // SAFETY: the caller's.
+            address: unsafe { NonZeroU64::new_unchecked(address) },
+            object: PhantomData,
+        }
+    }
+
     /// A handle for the object at `address`; `None` for address 0, where no object ever lies.
     ///
     /// # Safety

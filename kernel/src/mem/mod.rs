@@ -31,7 +31,7 @@ pub mod user;
 
 pub use address::PhysAddr;
 pub use handle::Ref;
-pub use objects::{cnode_slot, refill, refill_capacity, tcb_slot, Shapeless, Span};
+pub use objects::{refill, refill_capacity, tcb_slot, CNodeWord, Shapeless, Span};
 pub use packed::Packed;
 pub use paging::{table, Child, Table};
 pub use ram::Ram;

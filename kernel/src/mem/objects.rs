@@ -115,18 +115,39 @@ impl Span {
     }
 }
 
-/// The slot of the CNode that `word` names whose number is the first bits of `address`, from its
-/// upper end, as many as the CNode's radix. `None` if the word names no CNode.
-#[inline(always)]
-pub fn cnode_slot(word: Tagged, address: u64) -> Option<Ref<Slot>> {
-    if !word.is(Kind::CNode) {
-        return None;
+/// A word that names a CNode.
+#[derive(Clone, Copy)]
+pub struct CNodeWord(Tagged);
+
+impl CNodeWord {
+    /// `word`, if it names a CNode.
+    #[inline(always)]
+    pub fn of(word: Tagged) -> Option<CNodeWord> {
+        word.is(Kind::CNode).then_some(CNodeWord(word))
     }
-    // Two shifts, so that a radix of 0 is right too.
-    let index = address >> 1 >> (63 - (word.shape() & RADIX));
-    let offset = index.wrapping_mul(size_of::<Slot>() as u64);
-    // SAFETY: as for `Span::of` and `Span::slot`; r bits are a number below 2^r.
-    unsafe { Ref::mint(word.address().offset(offset).get()) }
+
+    #[inline(always)]
+    pub fn word(self) -> Tagged {
+        self.0
+    }
+
+    /// log2 of the number of slots, at least 1.
+    #[inline(always)]
+    pub fn radix(self) -> u32 {
+        (self.0.shape() & RADIX) as u32
+    }
+
+    /// The slot whose number is the first bits of `address`, from its upper end, as many as the
+    /// radix says.
+    #[inline(always)]
+    pub fn slot_named_by(self, address: u64) -> Ref<Slot> {
+        // Two shifts, so that a radix of 0 would be right too.
+        let index = address >> 1 >> (63 - self.radix());
+        let offset = index.wrapping_mul(size_of::<Slot>() as u64);
+        // SAFETY: as for `Span::of` and `Span::slot`; r bits are a number below 2^r. No CNode is at
+        // address 0, where no object lies.
+        unsafe { Ref::mint_at(self.0.address().offset(offset).get()) }
+    }
 }
 
 /// A capability slot inside a TCB.
@@ -134,14 +155,8 @@ pub fn cnode_slot(word: Tagged, address: u64) -> Option<Ref<Slot>> {
 pub fn tcb_slot(tcb: Ref<Tcb>, slot: TcbSlot) -> Ref<Slot> {
     const { assert!(core::mem::offset_of!(Tcb, slots) == 0) };
     let offset = slot as u64 * size_of::<Slot>() as u64;
-    // SAFETY: a TCB begins with its slots, and `TcbSlot` numbers them.
-    match unsafe { Ref::mint(tcb.address().offset(offset).get()) } {
-        Some(slot) => slot,
-        // A TCB is not at address 0, so the sum is not 0; without a panic the compiler needs
-        // some value here.
-        // SAFETY: as above.
-        None => unsafe { core::hint::unreachable_unchecked() },
-    }
+    // SAFETY: a TCB begins with its slots, and `TcbSlot` numbers them; it is not at address 0.
+    unsafe { Ref::mint_at(tcb.address().offset(offset).get()) }
 }
 
 /// Number of refills that a scheduling context of 2^`bits` bytes has room for (04, section 2.1),

@@ -133,8 +133,9 @@ impl Tagged {
     pub fn get<T: Object>(self) -> Option<Ref<T>> {
         if self.0 & KIND_MASK == T::KIND as u64 {
             // SAFETY: `object` is the only way to write this kind and it takes a `Ref<T>`;
-            // nothing changes the kind of a word but `zombie`, whose kind is no object's.
-            unsafe { Ref::mint(self.address().get()) }
+            // nothing changes the kind of a word but `zombie`, whose kind is no object's. The
+            // address of a `Ref` is not 0.
+            Some(unsafe { Ref::mint_at(self.address().get()) })
         } else {
             None
         }
