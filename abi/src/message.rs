@@ -70,6 +70,13 @@ impl MessageInfo {
         (self.0 >> EXTRA_CAPS_SHIFT & mask(EXTRA_CAPS_BITS)) as usize
     }
 
+    /// Whether all words travel in CPU registers and no capabilities are sent.
+    #[inline]
+    pub const fn is_short(self) -> bool {
+        // Extra capabilities stand directly above the length.
+        self.0 & mask(LENGTH_BITS + EXTRA_CAPS_BITS) <= REGISTER_MRS as u64
+    }
+
     /// Bitmap of received capabilities that arrived as badges (output only).
     #[inline]
     pub const fn caps_unwrapped(self) -> u64 {

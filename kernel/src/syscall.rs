@@ -5,7 +5,6 @@ use sandglass_abi::syscall::Syscall;
 
 use crate::arch::{is_canonical, MessageRegister};
 use crate::cap::lookup::{self, LookupFailure};
-use crate::cap::Capability;
 use crate::event;
 use crate::ipc::caps::{self, ExtraCaps};
 use crate::ipc::endpoint::Manner;
@@ -14,7 +13,6 @@ use crate::ipc::message::Message;
 use crate::ipc::{endpoint, notification, reply};
 use crate::mem::Ref;
 use crate::object::error::Error;
-use crate::object::reply::Reply;
 use crate::object::tcb::{self, State, Tcb};
 use crate::object::{self, debug, Invocation, Outcome};
 use crate::time::account;
@@ -59,8 +57,12 @@ impl Phases {
     /// The phases of the system call of `number`; `None` if that is none of those that have any.
     #[inline(always)]
     fn of(number: u64) -> Option<Phases> {
-        // The numbers are -1, -2 and so on.
-        PHASES.get(!number as usize).copied()
+        // The numbers are -1, -2 and so on. The compiler is not to see through the table: it would
+        // replace tests of flags by longer ones of the number.
+        PHASES
+            .get(!number as usize)
+            .copied()
+            .map(core::hint::black_box)
     }
 }
 
@@ -192,9 +194,8 @@ fn set_tls_base(k: &Kernel, caller: Ref<Tcb>) {
 /// (01, section 5.1).
 #[inline(always)]
 fn invoke(k: &mut Kernel, caller: Ref<Tcb>, cptr: u64, phases: Phases) -> Phase {
-    let slot = match lookup::slot(k, tcb::cspace(k, caller), cptr) {
-        Ok(slot) => slot,
-        Err(failure) => return unreachable_cap(k, caller, phases, cptr, failure),
+    let Some(slot) = lookup::slot(k, tcb::cspace(k, caller), cptr) else {
+        return unreachable_cap(k, caller, phases, cptr);
     };
     let info = MessageInfo::from_raw(caller.at(k).context().info());
     let message = Message::new(k, caller, info);
@@ -202,7 +203,7 @@ fn invoke(k: &mut Kernel, caller: Ref<Tcb>, cptr: u64, phases: Phases) -> Phase 
     if info.extra_caps() > 0 {
         let found = caps::look_up(k, caller, &message, info.extra_caps(), &mut extra);
         if let Err(bad) = found {
-            return unreachable_cap(k, caller, phases, bad.cptr, bad.failure);
+            return unreachable_cap(k, caller, phases, bad.cptr);
         }
     }
     let is_call = phases.has(Phases::CALLS);
@@ -307,15 +308,11 @@ fn refuse(k: &Kernel, caller: Ref<Tcb>, is_call: bool, error: Error) -> Phase {
 
 /// A capability of an invocation phase cannot be found; that is a fault of a thread that would
 /// have waited.
+#[cold]
 #[inline(never)]
-fn unreachable_cap(
-    k: &Kernel,
-    caller: Ref<Tcb>,
-    phases: Phases,
-    cptr: u64,
-    failure: LookupFailure,
-) -> Phase {
+fn unreachable_cap(k: &Kernel, caller: Ref<Tcb>, phases: Phases, cptr: u64) -> Phase {
     if phases.has(Phases::BLOCKS) {
+        let failure = lookup::failure(k, tcb::cspace(k, caller), cptr);
         cap_fault(k, caller, cptr, false, failure);
     }
     Phase::Over
@@ -328,10 +325,11 @@ fn receive(k: &Kernel, caller: Ref<Tcb>, phases: Phases) {
     let cptr = caller.at(k).context().cap_register();
     let blocking = phases.has(Phases::WAITS);
     let space = tcb::cspace(k, caller);
-    let cap = match lookup::slot(k, space, cptr) {
-        Ok(slot) => slot.at(k).cap(),
-        Err(failure) => return cap_fault(k, caller, cptr, true, failure),
+    let Some(slot) = lookup::slot(k, space, cptr) else {
+        let failure = lookup::failure(k, space, cptr);
+        return cap_fault(k, caller, cptr, true, failure);
     };
+    let cap = slot.at(k).cap();
     if let Some(cap) = cap.endpoint() {
         if !cap.rights.read() || !cap.object.at(k).admits() {
             return cap_fault(k, caller, cptr, true, UNUSABLE);
@@ -339,9 +337,13 @@ fn receive(k: &Kernel, caller: Ref<Tcb>, phases: Phases) {
         let mut offered = None;
         if phases.has(Phases::WITH_REPLY) {
             let cptr = caller.at(k).context().reply_register();
-            match find_reply(k, space, cptr) {
-                Ok(reply) => offered = Some(reply),
-                Err(failure) => return cap_fault(k, caller, cptr, true, failure),
+            let Some(slot) = lookup::slot(k, space, cptr) else {
+                let failure = lookup::failure(k, space, cptr);
+                return cap_fault(k, caller, cptr, true, failure);
+            };
+            match slot.at(k).cap().reply() {
+                Some(cap) => offered = Some(cap.object),
+                None => return cap_fault(k, caller, cptr, true, UNUSABLE),
             }
         }
         endpoint::receive(k, caller, cap.object, offered, blocking);
@@ -357,16 +359,7 @@ fn receive(k: &Kernel, caller: Ref<Tcb>, phases: Phases) {
     }
 }
 
-/// The reply object at `cptr`.
-#[inline(always)]
-fn find_reply(k: &Kernel, space: Capability, cptr: u64) -> Result<Ref<Reply>, LookupFailure> {
-    let cap = lookup::slot(k, space, cptr)?.at(k).cap();
-    match cap.reply() {
-        Some(cap) => Ok(cap.object),
-        None => Err(LookupFailure::MissingCapability { bits_left: 0 }),
-    }
-}
-
+#[cold]
 #[inline(never)]
 fn cap_fault(
     k: &Kernel,

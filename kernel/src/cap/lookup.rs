@@ -88,10 +88,21 @@ fn mismatch(node: CNodeCap, rest: u64, left: u32) -> LookupFailure {
 }
 
 /// The slot that a system call names by `cptr` in the capability space `root`: 64 bits, of which
-/// some may be left over.
-#[inline(always)]
-pub fn slot(k: &Kernel, root: Capability, cptr: u64) -> Result<Ref<Slot>, LookupFailure> {
-    resolve(k, root, cptr, WORD_BITS).map(|found| found.slot)
+/// some may be left over. `None` if there is none; [`failure`] tells why.
+#[inline(never)]
+pub fn slot(k: &Kernel, root: Capability, cptr: u64) -> Option<Ref<Slot>> {
+    resolve(k, root, cptr, WORD_BITS)
+        .ok()
+        .map(|found| found.slot)
+}
+
+/// Why [`slot`] finds nothing.
+#[cold]
+pub fn failure(k: &Kernel, root: Capability, cptr: u64) -> LookupFailure {
+    match resolve(k, root, cptr, WORD_BITS) {
+        Err(failure) => failure,
+        Ok(_) => LookupFailure::MissingCapability { bits_left: 0 },
+    }
 }
 
 /// Why the lookup of a slot by index and depth failed.
@@ -103,6 +114,7 @@ pub enum SlotError {
 }
 
 /// The slot that a CNode operation names by `index` and `depth` below `root`: exactly.
+#[inline(never)]
 pub fn exact_slot(
     k: &Kernel,
     root: Capability,

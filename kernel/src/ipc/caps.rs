@@ -31,11 +31,11 @@ impl ExtraCaps {
 #[derive(Clone, Copy)]
 pub struct BadCap {
     pub cptr: u64,
-    pub failure: lookup::LookupFailure,
 }
 
 /// Looks up the first `count` extra capabilities of `message`, of `sender`, into `extra`, which
 /// holds none; none are there without a buffer.
+#[inline(always)]
 pub fn look_up(
     k: &Kernel,
     sender: Ref<Tcb>,
@@ -48,10 +48,8 @@ pub fn look_up(
         let Some(cptr) = message.extra_cap(k, i) else {
             break;
         };
-        match lookup::slot(k, root, cptr) {
-            Ok(slot) => *entry = Some(slot),
-            Err(failure) => return Err(BadCap { cptr, failure }),
-        }
+        let slot = lookup::slot(k, root, cptr);
+        *entry = Some(slot.ok_or(BadCap { cptr })?);
     }
     Ok(())
 }
@@ -110,7 +108,7 @@ pub fn transfer(
 /// The empty slot that `receiver` offers in its buffer.
 fn receive_slot(k: &Kernel, receiver: Ref<Tcb>, buffer: Buffer) -> Option<Ref<Slot>> {
     let space = mem::tcb_slot(receiver, TcbSlot::CSpace).at(k).cap();
-    let node = lookup::slot(k, space, buffer.read(k, ipc_buffer::RECEIVE_CNODE)).ok()?;
+    let node = lookup::slot(k, space, buffer.read(k, ipc_buffer::RECEIVE_CNODE))?;
     let index = buffer.read(k, ipc_buffer::RECEIVE_INDEX);
     let depth = buffer.read(k, ipc_buffer::RECEIVE_DEPTH);
     let slot = lookup::exact_slot(k, node.at(k).cap(), index, depth).ok()?;

@@ -102,14 +102,14 @@ impl Message {
     /// words in registers.
     #[inline(always)]
     pub fn new(k: &Kernel, sender: Ref<Tcb>, info: MessageInfo) -> Self {
-        let length = info.length();
-        if length <= REGISTER_MRS && info.extra_caps() == 0 {
+        if info.is_short() {
             return Message {
                 sender,
                 buffer: None,
-                length,
+                length: info.length(),
             };
         }
+        let length = info.length();
         let buffer = buffer(k, sender, false);
         let length = match buffer {
             Some(_) => length,

@@ -76,26 +76,31 @@ pub fn restart_or_give_up(k: &Kernel, thread: Ref<Tcb>) {
     }
 }
 
-/// Changes the priority of `thread`; one that waits in a queue goes behind its new equals
-/// (04, section 8.3).
+/// Changes the priority of `thread` (04, section 8.3).
+#[inline(always)]
 pub fn set_priority(k: &Kernel, thread: Ref<Tcb>, priority: u8) {
+    if thread.at(k).is_runnable() {
+        schedule::set_priority(k, thread, priority);
+    } else {
+        set_priority_stopped(k, thread, priority);
+    }
+}
+
+/// Changes the priority of `thread`, which does not run; where it waits in the queue of an object,
+/// it goes behind its new equals.
+#[inline(never)]
+fn set_priority_stopped(k: &Kernel, thread: Ref<Tcb>, priority: u8) {
     let tcb = thread.at(k);
     let queue = match tcb.state() {
         State::BlockedOnSend { endpoint, .. } | State::BlockedOnReceive { endpoint, .. } => {
-            Some(endpoint.at(k).queue())
+            endpoint.at(k).queue()
         }
-        State::BlockedOnNotification { notification } => Some(notification.at(k).queue()),
-        _ => None,
+        State::BlockedOnNotification { notification } => notification.at(k).queue(),
+        _ => return tcb.set_priority(priority),
     };
-    match queue {
-        Some(queue) => {
-            queue.remove(k, thread);
-            tcb.set_priority(priority);
-            queue.insert(k, thread, endpoint::rank(k, thread));
-        }
-        None if tcb.is_runnable() => schedule::set_priority(k, thread, priority),
-        None => tcb.set_priority(priority),
-    }
+    queue.remove(k, thread);
+    tcb.set_priority(priority);
+    queue.insert(k, thread, endpoint::rank(k, thread));
 }
 
 /// `thread` is not told any more what the context that it yielded to consumed.

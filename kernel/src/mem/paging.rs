@@ -37,18 +37,19 @@ impl Table {
         match pte::decode(level, self.entry(i).get()) {
             Entry::Absent => Child::Absent,
             Entry::Page(address) => Child::Page(PhysAddr::new(address)),
-            Entry::Table(address) => {
-                let table = k
-                    .machine
-                    .base()
-                    .wrapping_add(address as usize)
-                    .cast::<Table>();
-                // SAFETY: only `set_table` writes entries that decode as tables, at any level, from
-                // a handle; they are removed before the last capability to that table goes. Users
-                // cannot write them: typed memory is never handed out as a frame.
-                Child::Table(unsafe { &*table })
-            }
+            Entry::Table(_) => self.table(k, i).map_or(Child::Absent, Child::Table),
         }
+    }
+
+    /// The table that entry `i` leads to, at whatever level.
+    #[inline(always)]
+    pub fn table<'k>(&self, k: &'k Kernel, i: usize) -> Option<&'k Table> {
+        let address = pte::child_table(self.entry(i).get())?;
+        let table = k.machine.base().wrapping_add(address as usize);
+        // SAFETY: only `set_table` writes entries that decode as tables, at any level, from a
+        // handle; they are removed before the last capability to that table goes. Users cannot
+        // write them: typed memory is never handed out as a frame.
+        Some(unsafe { &*table.cast::<Table>() })
     }
 
     /// Makes entry `i` lead to `table`.

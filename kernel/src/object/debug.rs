@@ -138,9 +138,7 @@ fn snapshot(k: &Kernel, caller: Ref<Tcb>) {
 fn name_thread(k: &Kernel, caller: Ref<Tcb>) {
     let cptr = caller.at(k).context().cap_register();
     let slot = lookup::slot(k, tcb::cspace(k, caller), cptr);
-    let thread = slot
-        .ok()
-        .and_then(|slot| slot.at(k).cap().word().get::<Tcb>());
+    let thread = slot.and_then(|slot| slot.at(k).cap().word().get::<Tcb>());
     let buffer = message::buffer(k, caller, true);
     let (Some(thread), Some(buffer)) = (thread, buffer) else {
         print!(

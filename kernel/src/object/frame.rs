@@ -13,13 +13,20 @@ use crate::Kernel;
 /// Invokes a frame.
 #[inline(always)]
 pub fn invoke(k: &Kernel, call: &Invocation) -> Result<Outcome, Error> {
+    if call.label == label::PAGE_MAP {
+        let frame = call.cap.frame().ok_or(Error::InvalidCapability(0))?;
+        let checked = decode_map(k, call, frame)?;
+        map(k, call.slot, frame, checked);
+        return Ok(Outcome::Done);
+    }
+    invoke_other(k, call)
+}
+
+/// The invocations that are made less often than Map.
+#[inline(never)]
+fn invoke_other(k: &Kernel, call: &Invocation) -> Result<Outcome, Error> {
     let frame = call.cap.frame().ok_or(Error::InvalidCapability(0))?;
     match call.label {
-        label::PAGE_MAP => {
-            let checked = decode_map(k, call, frame)?;
-            map(k, call.slot, frame, checked);
-            Ok(Outcome::Done)
-        }
         label::PAGE_UNMAP => {
             unmap(k, frame);
             call.slot.at(k).set_cap(call.cap.with_mapping(None));
@@ -63,7 +70,7 @@ fn decode_map<'k>(k: &'k Kernel, call: &Invocation, frame: FrameCap) -> Result<M
     if vaddr & (size - 1) != 0 {
         return Err(Error::Alignment);
     }
-    let level = vspace::level_of_page(frame.bits());
+    let level = Level::of_page(frame.bits());
     let table = vspace::table(k, root.at(k).as_ref(), vaddr, level).map_err(Error::missing)?;
     let in_use = match table.child(k, level, level.index(vaddr)) {
         Child::Table(_) => return Err(Error::DeleteFirst),
@@ -123,7 +130,7 @@ pub fn unmap(k: &Kernel, frame: FrameCap) {
     let Some(root) = vspace::root_of(k, mapping.asid) else {
         return;
     };
-    let level = vspace::level_of_page(frame.bits());
+    let level = Level::of_page(frame.bits());
     let Ok(table) = vspace::table(k, root.at(k).as_ref(), mapping.vaddr, level) else {
         return;
     };

@@ -137,22 +137,24 @@ pub enum Outcome {
 /// The first check that failed, in the order of the ABI.
 #[inline(always)]
 pub fn invoke(k: &mut Kernel, call: &Invocation) -> Result<Outcome, Error> {
-    match call.cap.kind() {
-        Kind::Tcb | Kind::Domain | Kind::CNode | Kind::SchedControl | Kind::SchedContext
-            if call.first_phase =>
-        {
-            Err(Error::InvalidCapability(0))
-        }
-        Kind::Frame => frame::invoke(k, call),
-        Kind::Tcb => tcb::invoke(k, call),
-        kind => invoke_other(k, call, kind),
+    if call.cap.is(Kind::Frame) {
+        return frame::invoke(k, call);
+    }
+    match call.cap.word().get() {
+        Some(thread) if !call.first_phase => tcb::invoke(k, call, thread),
+        _ => invoke_other(k, call),
     }
 }
 
 /// The kinds that are invoked less often.
 #[inline(never)]
-fn invoke_other(k: &mut Kernel, call: &Invocation, kind: Kind) -> Result<Outcome, Error> {
-    match kind {
+fn invoke_other(k: &mut Kernel, call: &Invocation) -> Result<Outcome, Error> {
+    match call.cap.kind() {
+        Kind::Domain | Kind::CNode | Kind::SchedControl | Kind::SchedContext
+            if call.first_phase =>
+        {
+            Err(Error::InvalidCapability(0))
+        }
         Kind::Untyped => untyped::invoke(k, call),
         Kind::CNode => cnode::invoke(k, call),
         Kind::SchedControl => sched_control::invoke(k, call),

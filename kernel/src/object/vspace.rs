@@ -9,7 +9,7 @@ use super::tcb::{Tcb, TcbSlot};
 use crate::arch::pte::Level;
 use crate::arch::Platform;
 use crate::cap::Capability;
-use crate::mem::{self, Child, Ref, Table};
+use crate::mem::{self, Ref, Table};
 use crate::Kernel;
 
 /// Highest user address.
@@ -22,21 +22,13 @@ pub fn root_of(k: &Kernel, asid: u16) -> Option<Ref<Pml4>> {
 }
 
 /// The root table of `cap`, whose identifier is `asid`, if that still names it.
+#[inline(always)]
 pub fn resolve(k: &Kernel, cap: Capability, asid: u16) -> Result<Ref<Pml4>, Error> {
     let root = root_of(k, asid).ok_or(Error::invalid_root())?;
     if cap.word().get::<Pml4>() != Some(root) {
         return Err(Error::InvalidCapability(1));
     }
     Ok(root)
-}
-
-/// The level whose tables hold pages of 2^`bits` bytes.
-pub fn level_of_page(bits: u8) -> Level {
-    match bits {
-        30 => Level::Pdpt,
-        21 => Level::PageDirectory,
-        _ => Level::PageTable,
-    }
 }
 
 /// The table of `level` that covers `vaddr` below `root`, or how many bits of the address the
@@ -49,14 +41,11 @@ pub fn table<'k>(
     level: Level,
 ) -> Result<&'k Table, u8> {
     let mut at = root;
-    for step in [Level::Pml4, Level::Pdpt, Level::PageDirectory] {
-        if step == level {
-            break;
-        }
-        match at.child(k, step, step.index(vaddr)) {
-            Child::Table(next) => at = next,
-            Child::Absent | Child::Page(_) => return Err(step.entry_bits()),
-        }
+    let mut step = Level::Pml4;
+    // Three steps at most.
+    while step != level {
+        at = at.table(k, step.index(vaddr)).ok_or(step.entry_bits())?;
+        step = step.below();
     }
     Ok(at)
 }

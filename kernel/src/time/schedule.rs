@@ -143,15 +143,24 @@ pub fn stopped(k: &Kernel, thread: Ref<Tcb>) {
 
 /// Changes the priority of `thread`, which is runnable (04, section 8.3). The current thread is in
 /// no queue: the decision takes it for the first of its new priority.
+#[inline(always)]
 pub fn set_priority(k: &Kernel, thread: Ref<Tcb>, priority: u8) {
-    let tcb = thread.at(k);
-    let core = k.core();
-    if tcb.place() == Place::None {
-        tcb.set_priority(priority);
-        if core.thread() == Some(thread) {
+    if thread.at(k).place() == Place::None {
+        thread.at(k).set_priority(priority);
+        if k.core().thread() == Some(thread) {
             force_reschedule(k);
         }
-    } else if waits_for_release(k, thread) {
+    } else {
+        set_priority_queued(k, thread, priority);
+    }
+}
+
+/// Changes the priority of `thread`, which is in a queue of the scheduler.
+#[inline(never)]
+fn set_priority_queued(k: &Kernel, thread: Ref<Tcb>, priority: u8) {
+    let tcb = thread.at(k);
+    let core = k.core();
+    if waits_for_release(k, thread) {
         let time = tcb.links().key().rank;
         unqueue(k, thread);
         tcb.set_priority(priority);

@@ -16,27 +16,46 @@ const PAT_LARGE: u64 = 1 << 12;
 const USER_TABLE: u64 = 1 << 9;
 const ADDRESS: u64 = 0x000f_ffff_ffff_f000;
 
-/// A level of the four-level page table, named by the table that holds the entries.
+/// A level of the four-level page table, named by the table that holds the entries. Its value is
+/// log2 of the bytes that one of these covers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
 pub enum Level {
-    Pml4,
-    Pdpt,
-    PageDirectory,
-    PageTable,
+    Pml4 = 39,
+    Pdpt = 30,
+    PageDirectory = 21,
+    PageTable = 12,
 }
 
 impl Level {
     /// log2 of the bytes that one entry of a table of this level covers.
+    #[inline(always)]
     pub const fn entry_bits(self) -> u8 {
+        self as u8
+    }
+
+    /// The level whose tables hold pages of 2^`bits` bytes.
+    #[inline(always)]
+    pub const fn of_page(bits: u8) -> Level {
+        match bits {
+            30 => Level::Pdpt,
+            21 => Level::PageDirectory,
+            _ => Level::PageTable,
+        }
+    }
+
+    /// The level below; of the lowest, itself.
+    #[inline(always)]
+    pub const fn below(self) -> Level {
         match self {
-            Level::Pml4 => 39,
-            Level::Pdpt => 30,
-            Level::PageDirectory => 21,
-            Level::PageTable => 12,
+            Level::Pml4 => Level::Pdpt,
+            Level::Pdpt => Level::PageDirectory,
+            Level::PageDirectory | Level::PageTable => Level::PageTable,
         }
     }
 
     /// Index of `vaddr` in a table of this level, below [`ENTRIES`].
+    #[inline(always)]
     pub const fn index(self, vaddr: u64) -> usize {
         ((vaddr >> self.entry_bits()) & 0x1ff) as usize
     }
@@ -59,7 +78,18 @@ pub struct Access {
     pub write: bool,
 }
 
+/// The address of the table that the entry `raw` leads to, at whatever level.
+#[inline(always)]
+pub const fn child_table(raw: u64) -> Option<u64> {
+    if raw & USER_TABLE != 0 {
+        Some(raw & ADDRESS)
+    } else {
+        None
+    }
+}
+
 /// Reads the entry `raw` of a table of `level`.
+#[inline(always)]
 pub const fn decode(level: Level, raw: u64) -> Entry {
     if raw & PRESENT == 0 {
         return Entry::Absent;
@@ -87,6 +117,7 @@ pub const fn kernel_table(paddr: u64) -> u64 {
 
 /// The entry for a page at `paddr` in a table of `level`; of `attributes`, bits 0 (PWT), 1 (PCD)
 /// and, but for 1 GiB pages, 2 (PAT) count.
+#[inline(always)]
 pub const fn page(level: Level, paddr: u64, access: Access, attributes: u64) -> u64 {
     let pat = attributes & 4 != 0;
     let size = match level {

@@ -30,10 +30,9 @@ enum Change {
     Unbind(Ref<SchedContext>),
 }
 
-/// Invokes a TCB.
+/// Invokes the TCB of `thread`.
 #[inline(always)]
-pub fn invoke(k: &Kernel, call: &Invocation) -> Result<Outcome, Error> {
-    let thread = call.cap.word().get().ok_or(Error::InvalidCapability(0))?;
+pub fn invoke(k: &Kernel, call: &Invocation, thread: Ref<Tcb>) -> Result<Outcome, Error> {
     if call.label == label::TCB_SET_PRIORITY {
         let priority = decode_priority(k, call)?;
         thread::set_priority(k, thread, priority);
@@ -124,6 +123,7 @@ fn check_priority(priority: u64, limit: u8) -> Result<u8, Error> {
     Ok(priority as u8)
 }
 
+#[inline(always)]
 fn decode_priority(k: &Kernel, call: &Invocation) -> Result<u8, Error> {
     call.need(1)?;
     let limit = authority(k, call)?;
