@@ -20,15 +20,15 @@ use crate::Kernel;
 
 /// The phases of a system call (01, section 5), as a set of flags.
 #[derive(Clone, Copy)]
-struct Phases(u32);
+pub struct Phases(u32);
 
 impl Phases {
     /// There is an invocation phase, of the capability in the capability register.
     const INVOKE: Phases = Phases(1 << 0);
-    /// There is one, of the capability in the reply register.
-    const INVOKE_REPLY: Phases = Phases(1 << 1 | 1);
-    /// There is one, of the capability in the destination register.
-    const INVOKE_DESTINATION: Phases = Phases(1 << 2 | 1);
+    /// Not there, but in the reply register.
+    const TO_REPLY: Phases = Phases(1 << 1);
+    /// Not there, but in the destination register.
+    const TO_DESTINATION: Phases = Phases(1 << 2);
     /// The invocation blocks until somebody receives.
     const BLOCKS: Phases = Phases(1 << 3);
     /// The invocation waits for an answer.
@@ -48,10 +48,22 @@ impl Phases {
         Phases(self.0 | other.0)
     }
 
-    /// Whether all of `flags` are set.
+    /// Whether `flag` is set.
     #[inline(always)]
-    const fn has(self, flags: Phases) -> bool {
-        self.0 & flags.0 == flags.0
+    const fn has(self, flag: Phases) -> bool {
+        self.0 & flag.0 != 0
+    }
+
+    /// Whether the caller waits for an answer to its invocation.
+    #[inline(always)]
+    pub const fn is_call(self) -> bool {
+        self.has(Self::CALLS)
+    }
+
+    /// Whether the invocation is the send phase of a call that also receives.
+    #[inline(always)]
+    pub const fn is_first(self) -> bool {
+        self.has(Self::RECEIVE)
     }
 
     /// The phases of the system call of `number`; `None` if that is none of those that have any.
@@ -68,7 +80,7 @@ impl Phases {
 
 /// The phases of the system calls, in the order of their numbers.
 const PHASES: [Phases; 11] = {
-    const SEND_FIRST: Phases = Phases::DONATES;
+    const SEND_FIRST: Phases = Phases::INVOKE.and(Phases::DONATES);
     const RECV: Phases = Phases::RECEIVE.and(Phases::WITH_REPLY);
     let mut phases = [Phases(0); 11];
     let all = [
@@ -81,22 +93,22 @@ const PHASES: [Phases; 11] = {
         ),
         (
             Syscall::ReplyRecv,
-            Phases::INVOKE_REPLY
-                .and(SEND_FIRST)
+            SEND_FIRST
+                .and(Phases::TO_REPLY)
                 .and(RECV)
                 .and(Phases::WAITS),
         ),
         (
             Syscall::NBSendRecv,
-            Phases::INVOKE_DESTINATION
-                .and(SEND_FIRST)
+            SEND_FIRST
+                .and(Phases::TO_DESTINATION)
                 .and(RECV)
                 .and(Phases::WAITS),
         ),
         (
             Syscall::NBSendWait,
-            Phases::INVOKE_REPLY
-                .and(SEND_FIRST)
+            SEND_FIRST
+                .and(Phases::TO_REPLY)
                 .and(Phases::RECEIVE)
                 .and(Phases::WAITS),
         ),
@@ -163,9 +175,9 @@ fn handle_other(k: &mut Kernel, caller: Ref<Tcb>, number: u64) -> bool {
 fn perform(k: &mut Kernel, caller: Ref<Tcb>, phases: Phases) {
     if phases.has(Phases::INVOKE) {
         let context = caller.at(k).context();
-        let cptr = if phases.has(Phases::INVOKE_REPLY) {
+        let cptr = if phases.has(Phases::TO_REPLY) {
             context.reply_register()
-        } else if phases.has(Phases::INVOKE_DESTINATION) {
+        } else if phases.has(Phases::TO_DESTINATION) {
             context.destination_register()
         } else {
             context.cap_register()
@@ -206,7 +218,7 @@ fn invoke(k: &mut Kernel, caller: Ref<Tcb>, cptr: u64, phases: Phases) -> Phase 
             return unreachable_cap(k, caller, phases, bad.cptr);
         }
     }
-    let is_call = phases.has(Phases::CALLS);
+    let is_call = phases.is_call();
     let cap = slot.at(k).cap();
     if let Some(cap) = cap.endpoint() {
         if !cap.rights.write() || !cap.object.at(k).admits() {
@@ -239,9 +251,8 @@ fn invoke(k: &mut Kernel, caller: Ref<Tcb>, cptr: u64, phases: Phases) -> Phase 
             cap,
             label: info.label(),
             message,
-            extra,
-            is_call,
-            first_phase: phases.has(Phases::RECEIVE),
+            extra: &extra,
+            phases,
         },
     )
 }
@@ -249,12 +260,12 @@ fn invoke(k: &mut Kernel, caller: Ref<Tcb>, cptr: u64, phases: Phases) -> Phase 
 /// The invocation of an object that the kernel implements.
 #[inline(always)]
 fn invoke_object(k: &mut Kernel, call: &Invocation) -> Phase {
-    let caller = call.caller;
+    let (caller, is_call) = (call.caller, call.phases.is_call());
     // Until it is done the thread would repeat the call.
     caller.at(k).set_state(State::Restart);
     match object::invoke(k, call) {
-        Ok(Outcome::Done) => succeed(k, caller, call.is_call),
-        Ok(Outcome::Value(value)) => answer(k, caller, call.is_call, value),
+        Ok(Outcome::Done) => succeed(k, caller, is_call),
+        Ok(Outcome::Value(value)) => answer(k, caller, is_call, value),
         Ok(Outcome::Answered) => Phase::Over,
         Ok(Outcome::Preempted) => {
             account::preempted(k);
@@ -262,7 +273,7 @@ fn invoke_object(k: &mut Kernel, call: &Invocation) -> Phase {
         }
         Err(error) => {
             caller.at(k).set_state(State::Running);
-            refuse(k, caller, call.is_call, error)
+            refuse(k, caller, is_call, error)
         }
     }
 }

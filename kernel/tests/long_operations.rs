@@ -376,8 +376,8 @@ fn a_page_is_not_followed_as_a_table() {
         user: true,
         write: true,
     };
-    table.set_page(Level::PageTable, 300, address, access, 0);
-    for level in [Level::Pml4, Level::Pdpt, Level::PageDirectory] {
+    table.set_page(Level::PAGE_TABLE, 300, address, access, 0);
+    for level in [Level::PML4, Level::PDPT, Level::PAGE_DIRECTORY] {
         let child = table.child(&w.k, level, 300);
         assert!(!matches!(child, Child::Table(_)), "followed at {level:?}");
     }

@@ -19,7 +19,7 @@ pub const SLOTS: u64 = 1 << ROOT_CNODE_RADIX;
 
 /// The levels of tables below the root, in the order of their capabilities; each is named by the
 /// level whose entries lead to it.
-pub const TABLES: [Level; 3] = [Level::Pml4, Level::Pdpt, Level::PageDirectory];
+pub const TABLES: [Level; 3] = [Level::PML4, Level::PDPT, Level::PAGE_DIRECTORY];
 
 /// Where everything in the root task's address space is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

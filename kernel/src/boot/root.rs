@@ -288,7 +288,7 @@ impl RootTask {
 
     /// Maps the frame at `vaddr`; returns its capability.
     fn map(&self, k: &Kernel, frame: Tagged, vaddr: u64) -> Option<Capability> {
-        let level = Level::PageTable;
+        let level = Level::PAGE_TABLE;
         let table = vspace::table(k, self.root.at(k).as_ref(), vaddr, level).ok()?;
         let access = Access {
             user: true,
@@ -434,8 +434,8 @@ impl RootTask {
 fn make_table(k: &mut Kernel, region: Region, level: Level) -> Option<Tagged> {
     use crate::object::paging::{PageDirectory, PageTable, Pdpt};
     match level {
-        Level::Pml4 => region.into_table::<Pdpt>(k),
-        Level::Pdpt => region.into_table::<PageDirectory>(k),
-        Level::PageDirectory | Level::PageTable => region.into_table::<PageTable>(k),
+        Level::PML4 => region.into_table::<Pdpt>(k),
+        Level::PDPT => region.into_table::<PageDirectory>(k),
+        _ => region.into_table::<PageTable>(k),
     }
 }

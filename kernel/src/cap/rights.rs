@@ -47,39 +47,35 @@ impl Rights {
     }
 }
 
-/// Rights of a frame capability and of a mapping.
+/// Rights of a frame capability and of a mapping, as the capability's flags.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum FrameRights {
-    ReadWrite,
-    ReadOnly,
-    /// No access for user code; the mapping exists all the same.
-    KernelOnly,
-}
+pub struct FrameRights(u8);
 
 impl FrameRights {
+    pub const READ_WRITE: FrameRights = FrameRights(0);
+    pub const READ_ONLY: FrameRights = FrameRights(1);
+    /// No access for user code; the mapping exists all the same.
+    pub const KERNEL_ONLY: FrameRights = FrameRights(2);
+
+    #[inline(always)]
     pub(super) const fn from_flags(flags: u8) -> Self {
-        match flags & 3 {
-            0 => FrameRights::ReadWrite,
-            1 => FrameRights::ReadOnly,
-            _ => FrameRights::KernelOnly,
-        }
+        FrameRights(flags & 3)
     }
 
     pub(super) const fn flags(self) -> u8 {
-        match self {
-            FrameRights::ReadWrite => 0,
-            FrameRights::ReadOnly => 1,
-            FrameRights::KernelOnly => 2,
-        }
+        self.0
     }
 
     /// These rights as far as `mask` allows them.
     #[must_use]
+    #[inline(always)]
     pub const fn masked(self, mask: Rights) -> Self {
-        match self {
-            FrameRights::ReadWrite if mask.read() && mask.write() => FrameRights::ReadWrite,
-            FrameRights::ReadWrite | FrameRights::ReadOnly if mask.read() => FrameRights::ReadOnly,
-            _ => FrameRights::KernelOnly,
+        if self.0 >= Self::KERNEL_ONLY.0 || !mask.read() {
+            Self::KERNEL_ONLY
+        } else if self.0 == Self::READ_WRITE.0 && mask.write() {
+            Self::READ_WRITE
+        } else {
+            Self::READ_ONLY
         }
     }
 }

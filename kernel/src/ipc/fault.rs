@@ -209,7 +209,7 @@ fn set_registers(k: &Kernel, sender: Ref<Tcb>, thread: Ref<Tcb>, order: Transfer
     let info = MessageInfo::from_raw(sender.at(k).context().info());
     let reply = Message::new(k, sender, info);
     for i in 0..reply.length().min(order.len()) {
-        let value = reply.word(k, i);
+        let value = reply.word(k, sender, i);
         thread.at(k).context().transfer_set(order, i, value);
     }
     info.label() == 0

@@ -14,8 +14,8 @@ use crate::Kernel;
 pub fn buffer(k: &Kernel, thread: Ref<Tcb>, write: bool) -> Option<Buffer> {
     let frame = mem::tcb_slot(thread, TcbSlot::Buffer).at(k).cap().frame()?;
     match frame.rights {
-        FrameRights::ReadWrite => {}
-        FrameRights::ReadOnly if !write => {}
+        FrameRights::READ_WRITE => {}
+        FrameRights::READ_ONLY if !write => {}
         _ => return None,
     }
     Buffer::in_frame(frame.word, thread.at(k).buffer_address())
@@ -91,10 +91,9 @@ impl<'k> Writer<'k> {
 /// The message that a thread sends. Its words are read where they are: claims of the user.
 #[derive(Clone, Copy)]
 pub struct Message {
-    sender: Ref<Tcb>,
     /// Where words beyond the registers and capability pointers are, if there are any to read.
     buffer: Option<Buffer>,
-    length: usize,
+    info: MessageInfo,
 }
 
 impl Message {
@@ -102,38 +101,35 @@ impl Message {
     /// words in registers.
     #[inline(always)]
     pub fn new(k: &Kernel, sender: Ref<Tcb>, info: MessageInfo) -> Self {
-        if info.is_short() {
-            return Message {
-                sender,
-                buffer: None,
-                length: info.length(),
-            };
-        }
-        let length = info.length();
-        let buffer = buffer(k, sender, false);
-        let length = match buffer {
-            Some(_) => length,
-            None => length.min(REGISTER_MRS),
+        let buffer = if info.is_short() {
+            None
+        } else {
+            buffer(k, sender, false)
         };
-        Message {
-            sender,
-            buffer,
-            length,
-        }
+        Message { buffer, info }
     }
 
     /// Number of words.
     #[inline(always)]
     pub fn length(&self) -> usize {
-        self.length
+        match self.buffer {
+            Some(_) => self.info.length(),
+            None => self.info.length().min(REGISTER_MRS),
+        }
     }
 
-    /// Word `i`; 0 past the end.
+    /// Whether there are `words` words at least.
     #[inline(always)]
-    pub fn word(&self, k: &Kernel, i: usize) -> u64 {
+    pub fn has(&self, words: usize) -> bool {
+        self.info.length() >= words && (words <= REGISTER_MRS || self.buffer.is_some())
+    }
+
+    /// Word `i`, as `sender` has it; 0 past the end.
+    #[inline(always)]
+    pub fn word(&self, k: &Kernel, sender: Ref<Tcb>, i: usize) -> u64 {
         match (MessageRegister::new(i), self.buffer) {
-            _ if i >= self.length => 0,
-            (Some(register), _) => self.sender.at(k).context().message(register),
+            _ if i >= self.info.length() => 0,
+            (Some(register), _) => sender.at(k).context().message(register),
             (None, Some(buffer)) => buffer.read(k, ipc_buffer::MESSAGE + i),
             (None, None) => 0,
         }

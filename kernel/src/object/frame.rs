@@ -54,17 +54,14 @@ fn decode_map<'k>(k: &'k Kernel, call: &Invocation, frame: FrameCap) -> Result<M
     let space = call.extra_cap(k, 0)?;
     let asid = space.root_asid().ok_or(Error::InvalidCapability(1))?;
     let vaddr = call.word(k, 0);
-    let size = 1u64 << (frame.bits() & 63);
+    // A gibibyte at most.
+    let size = 1u64 << (frame.bits() & 31);
     match frame.mapping {
         Some(mapping) if mapping.asid != asid => return Err(Error::InvalidCapability(1)),
         Some(mapping) if mapping.vaddr != vaddr => return Err(Error::InvalidArgument(0)),
         Some(_) => {}
-        None => {
-            let end = vaddr.checked_add(size);
-            if vaddr > vspace::TOP || end.is_none_or(|end| end > vspace::TOP) {
-                return Err(Error::InvalidArgument(0));
-            }
-        }
+        None if vaddr > vspace::TOP - size => return Err(Error::InvalidArgument(0)),
+        None => {}
     }
     let root = vspace::resolve(k, space, asid)?;
     if vaddr & (size - 1) != 0 {
@@ -108,19 +105,9 @@ fn map(k: &Kernel, slot: Ref<Slot>, frame: FrameCap, checked: Map) {
 
 /// Rights as the entry says them (07, section 6).
 fn access(rights: FrameRights) -> Access {
-    match rights {
-        FrameRights::ReadWrite => Access {
-            user: true,
-            write: true,
-        },
-        FrameRights::ReadOnly => Access {
-            user: true,
-            write: false,
-        },
-        FrameRights::KernelOnly => Access {
-            user: false,
-            write: true,
-        },
+    Access {
+        user: rights != FrameRights::KERNEL_ONLY,
+        write: rights != FrameRights::READ_ONLY,
     }
 }
 

@@ -32,36 +32,34 @@ use crate::cap::{lookup, Capability, Slot};
 use crate::ipc::caps::ExtraCaps;
 use crate::ipc::message::Message;
 use crate::mem::{Kind, Ref};
+use crate::syscall::Phases;
 use crate::Kernel;
 use error::Error;
 use tcb::Tcb;
 
 /// An invocation of a capability: the user's claims, not yet checked.
-pub struct Invocation {
+pub struct Invocation<'a> {
     pub caller: Ref<Tcb>,
     /// Slot of the invoked capability.
     pub slot: Ref<Slot>,
     pub cap: Capability,
     pub label: u64,
     pub message: Message,
-    pub extra: ExtraCaps,
-    /// The caller waits for an answer.
-    pub is_call: bool,
-    /// The invocation is the send phase of a call that also receives (01, section 5.1).
-    pub first_phase: bool,
+    pub extra: &'a ExtraCaps,
+    pub phases: Phases,
 }
 
-impl Invocation {
+impl Invocation<'_> {
     /// Message word `i`, at most as many as [`Self::need`] has checked.
     #[inline(always)]
     pub fn word(&self, k: &Kernel, i: usize) -> u64 {
-        self.message.word(k, i)
+        self.message.word(k, self.caller, i)
     }
 
     /// Refuses a message of less than `words` words.
     #[inline(always)]
     pub fn need(&self, words: usize) -> Result<(), Error> {
-        if self.message.length() < words {
+        if !self.message.has(words) {
             return Err(Error::TruncatedMessage);
         }
         Ok(())
@@ -141,7 +139,7 @@ pub fn invoke(k: &mut Kernel, call: &Invocation) -> Result<Outcome, Error> {
         return frame::invoke(k, call);
     }
     match call.cap.word().get() {
-        Some(thread) if !call.first_phase => tcb::invoke(k, call, thread),
+        Some(thread) if !call.phases.is_first() => tcb::invoke(k, call, thread),
         _ => invoke_other(k, call),
     }
 }
@@ -151,7 +149,7 @@ pub fn invoke(k: &mut Kernel, call: &Invocation) -> Result<Outcome, Error> {
 fn invoke_other(k: &mut Kernel, call: &Invocation) -> Result<Outcome, Error> {
     match call.cap.kind() {
         Kind::Domain | Kind::CNode | Kind::SchedControl | Kind::SchedContext
-            if call.first_phase =>
+            if call.phases.is_first() =>
         {
             Err(Error::InvalidCapability(0))
         }

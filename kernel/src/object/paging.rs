@@ -54,14 +54,14 @@ enum Operation {
 /// The level of the entry that leads to a table of `kind`, and its Map and Unmap labels.
 fn parent_level(kind: Kind) -> (Level, u64, u64) {
     match kind {
-        Kind::Pdpt => (Level::Pml4, label::PDPT_MAP, label::PDPT_UNMAP),
+        Kind::Pdpt => (Level::PML4, label::PDPT_MAP, label::PDPT_UNMAP),
         Kind::PageDirectory => (
-            Level::Pdpt,
+            Level::PDPT,
             label::PAGE_DIRECTORY_MAP,
             label::PAGE_DIRECTORY_UNMAP,
         ),
         _ => (
-            Level::PageDirectory,
+            Level::PAGE_DIRECTORY,
             label::PAGE_TABLE_MAP,
             label::PAGE_TABLE_UNMAP,
         ),

@@ -40,14 +40,20 @@ pub fn table<'k>(
     vaddr: u64,
     level: Level,
 ) -> Result<&'k Table, u8> {
-    let mut at = root;
-    let mut step = Level::Pml4;
-    // Three steps at most.
-    while step != level {
-        at = at.table(k, step.index(vaddr)).ok_or(step.entry_bits())?;
-        step = step.below();
+    let below =
+        |table: &'k Table, at: Level| table.table(k, at.index(vaddr)).ok_or(at.entry_bits());
+    if level == Level::PML4 {
+        return Ok(root);
     }
-    Ok(at)
+    let pdpt = below(root, Level::PML4)?;
+    if level == Level::PDPT {
+        return Ok(pdpt);
+    }
+    let directory = below(pdpt, Level::PDPT)?;
+    if level == Level::PAGE_DIRECTORY {
+        return Ok(directory);
+    }
+    below(directory, Level::PAGE_DIRECTORY)
 }
 
 /// Makes user code of `thread` run in its address space; one whose address space is gone, or that

@@ -93,7 +93,7 @@ fn map_device(page: usize, paddr: u64) -> u64 {
         user: false,
         write: true,
     };
-    DEVICE_TABLE.set(page, pte::page(Level::PageTable, paddr, access, UNCACHED));
+    DEVICE_TABLE.set(page, pte::page(Level::PAGE_TABLE, paddr, access, UNCACHED));
     device_page(page).wrapping_add(paddr % PAGE_SIZE)
 }
 
@@ -152,8 +152,8 @@ mod skeleton {
     fn map(paddr: u64, write: bool) {
         let access = Access { user: false, write };
         TABLE.set(
-            Level::PageTable.index(paddr),
-            pte::page(Level::PageTable, paddr, access, 0),
+            Level::PAGE_TABLE.index(paddr),
+            pte::page(Level::PAGE_TABLE, paddr, access, 0),
         );
     }
 

@@ -16,48 +16,33 @@ const PAT_LARGE: u64 = 1 << 12;
 const USER_TABLE: u64 = 1 << 9;
 const ADDRESS: u64 = 0x000f_ffff_ffff_f000;
 
-/// A level of the four-level page table, named by the table that holds the entries. Its value is
-/// log2 of the bytes that one of these covers.
+/// A level of the four-level page table, named by the table that holds the entries: log2 of the
+/// bytes that one of these covers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u8)]
-pub enum Level {
-    Pml4 = 39,
-    Pdpt = 30,
-    PageDirectory = 21,
-    PageTable = 12,
-}
+pub struct Level(u8);
 
 impl Level {
+    pub const PML4: Level = Level(39);
+    pub const PDPT: Level = Level(30);
+    pub const PAGE_DIRECTORY: Level = Level(21);
+    pub const PAGE_TABLE: Level = Level(12);
+
     /// log2 of the bytes that one entry of a table of this level covers.
     #[inline(always)]
     pub const fn entry_bits(self) -> u8 {
-        self as u8
+        self.0
     }
 
-    /// The level whose tables hold pages of 2^`bits` bytes.
+    /// The level whose tables hold pages of 2^`bits` bytes: 12, 21 or 30.
     #[inline(always)]
     pub const fn of_page(bits: u8) -> Level {
-        match bits {
-            30 => Level::Pdpt,
-            21 => Level::PageDirectory,
-            _ => Level::PageTable,
-        }
-    }
-
-    /// The level below; of the lowest, itself.
-    #[inline(always)]
-    pub const fn below(self) -> Level {
-        match self {
-            Level::Pml4 => Level::Pdpt,
-            Level::Pdpt => Level::PageDirectory,
-            Level::PageDirectory | Level::PageTable => Level::PageTable,
-        }
+        Level(bits)
     }
 
     /// Index of `vaddr` in a table of this level, below [`ENTRIES`].
     #[inline(always)]
     pub const fn index(self, vaddr: u64) -> usize {
-        ((vaddr >> self.entry_bits()) & 0x1ff) as usize
+        (vaddr.wrapping_shr(self.0 as u32) & 0x1ff) as usize
     }
 }
 
@@ -99,9 +84,9 @@ pub const fn decode(level: Level, raw: u64) -> Entry {
     }
     match level {
         // The kernel's own entry.
-        Level::Pml4 => Entry::Absent,
-        Level::Pdpt | Level::PageDirectory => Entry::Page(raw & ADDRESS & !PAT_LARGE),
-        Level::PageTable => Entry::Page(raw & ADDRESS),
+        Level::PML4 => Entry::Absent,
+        Level::PAGE_TABLE => Entry::Page(raw & ADDRESS),
+        _ => Entry::Page(raw & ADDRESS & !PAT_LARGE),
     }
 }
 
@@ -121,9 +106,9 @@ pub const fn kernel_table(paddr: u64) -> u64 {
 pub const fn page(level: Level, paddr: u64, access: Access, attributes: u64) -> u64 {
     let pat = attributes & 4 != 0;
     let size = match level {
-        Level::PageTable if pat => PAT_SMALL,
-        Level::PageTable => 0,
-        Level::PageDirectory if pat => LARGE | PAT_LARGE,
+        Level::PAGE_TABLE if pat => PAT_SMALL,
+        Level::PAGE_TABLE => 0,
+        Level::PAGE_DIRECTORY if pat => LARGE | PAT_LARGE,
         _ => LARGE,
     };
     let user = if access.user { USER } else { 0 };

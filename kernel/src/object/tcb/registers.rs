@@ -30,7 +30,7 @@ pub fn read(k: &Kernel, call: &Invocation, thread: Ref<Tcb>) -> Result<Outcome, 
     if call.word(k, 0) & flags::READ_SUSPEND_SOURCE != 0 {
         thread::suspend(k, thread);
     }
-    if !call.is_call {
+    if !call.phases.is_call() {
         return Ok(Outcome::Done);
     }
     let room = if buffer(k, call.caller, true).is_some() {
