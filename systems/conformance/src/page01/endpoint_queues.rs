@@ -1,4 +1,4 @@
-//! Sections 5.3 and 5.4: the order of queues, and receives with a bound notification.
+//! Sections 5.3 to 5.5: queues of endpoints, empty and full, and receives with a bound notification.
 
 use sandglass::abi::context::x86_64::{R12, R13, RDI, RSI};
 
@@ -36,6 +36,14 @@ pub const CHECKS: &[Check] = &[
     check(
         "01/5.5/a-woken-receivers-reply-object-is-free",
         woken_reply_free,
+    ),
+    check(
+        "01/5.4/without-a-sender-nb-receives-write-only-the-badge",
+        nothing_there,
+    ),
+    check(
+        "01/5.4/an-nb-receive-among-receivers-finds-nothing",
+        nothing_among_receivers,
     ),
 ];
 
@@ -215,5 +223,31 @@ fn woken_reply_free(f: &mut Fixture) -> TestResult {
     never.signal();
     f.settle()?;
     ensure_eq!(trace.events(), [1, 2]);
+    Ok(())
+}
+
+fn nothing_there(f: &mut Fixture) -> TestResult {
+    let (endpoint, reply) = (f.endpoint()?, f.reply()?);
+    for call in [Syscall::NBRecv, Syscall::NBWait] {
+        let before = entry(call, &[(RDI, endpoint.address()), (R12, reply.address())]);
+        let thread = f.caller(&before)?;
+        let stopped = thread.run(f)?;
+        thread.expect_return(&stopped, &before, &[(RDI, 0)])?;
+    }
+    Ok(())
+}
+
+fn nothing_among_receivers(f: &mut Fixture) -> TestResult {
+    let (endpoint, reply) = (f.endpoint()?, f.reply()?);
+    f.helper(100, move || {
+        endpoint.wait();
+    })?;
+    f.settle()?;
+    for call in [Syscall::NBRecv, Syscall::NBWait] {
+        let before = entry(call, &[(RDI, endpoint.address()), (R12, reply.address())]);
+        let thread = f.caller(&before)?;
+        let stopped = thread.run(f)?;
+        thread.expect_return(&stopped, &before, &[(RDI, 0)])?;
+    }
     Ok(())
 }

@@ -52,14 +52,6 @@ pub const CHECKS: &[Check] = &[
         taken_reply_keeps_context,
     ),
     check(
-        "01/5.4/without-a-sender-nb-receives-write-only-the-badge",
-        nothing_there,
-    ),
-    check(
-        "01/5.4/an-nb-receive-among-receivers-finds-nothing",
-        nothing_among_receivers,
-    ),
-    check(
         "01/5.4/a-queued-caller-without-grant-becomes-inactive",
         queued_without_grant,
     ),
@@ -425,32 +417,6 @@ fn taken_reply_keeps_context(f: &mut Fixture) -> TestResult {
     other.nb_recv(reply);
     ensure!(runs_on(server, 200, context));
     ensure!(!runs_on(client_tcb, 100, context));
-    Ok(())
-}
-
-fn nothing_there(f: &mut Fixture) -> TestResult {
-    let (endpoint, reply) = (f.endpoint()?, f.reply()?);
-    for call in [Syscall::NBRecv, Syscall::NBWait] {
-        let before = entry(call, &[(RDI, endpoint.address()), (R12, reply.address())]);
-        let thread = f.caller(&before)?;
-        let stopped = thread.run(f)?;
-        thread.expect_return(&stopped, &before, &[(RDI, 0)])?;
-    }
-    Ok(())
-}
-
-fn nothing_among_receivers(f: &mut Fixture) -> TestResult {
-    let (endpoint, reply) = (f.endpoint()?, f.reply()?);
-    f.helper(100, move || {
-        endpoint.wait();
-    })?;
-    f.settle()?;
-    for call in [Syscall::NBRecv, Syscall::NBWait] {
-        let before = entry(call, &[(RDI, endpoint.address()), (R12, reply.address())]);
-        let thread = f.caller(&before)?;
-        let stopped = thread.run(f)?;
-        thread.expect_return(&stopped, &before, &[(RDI, 0)])?;
-    }
     Ok(())
 }
 

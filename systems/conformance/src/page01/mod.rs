@@ -1,15 +1,20 @@
 //! Page 01: system calls.
 
 mod buffers;
-mod cspaces;
+pub mod cspaces;
 mod endpoint_queues;
 mod endpoints;
+mod extra_calls;
 mod info;
 mod invocation_phase;
 mod notifications;
 mod numbers;
 mod receive_phase;
 mod registers;
+mod restart;
+mod results;
+mod tls;
+mod transfer;
 mod two_phases;
 
 use crate::harness::Check;
@@ -26,4 +31,9 @@ pub const CHECKS: &[&[Check]] = &[
     endpoints::CHECKS,
     endpoint_queues::CHECKS,
     notifications::CHECKS,
+    transfer::CHECKS,
+    results::CHECKS,
+    extra_calls::CHECKS,
+    restart::CHECKS,
+    tls::CHECKS,
 ];

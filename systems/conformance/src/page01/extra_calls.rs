@@ -1,0 +1,199 @@
+//! Section 7: the extra system calls.
+
+use sandglass::abi::cap_identify as kind;
+use sandglass::abi::cap_identify::x86_64 as arch_kind;
+use sandglass::abi::context::x86_64::{FS_BASE, RDI};
+
+use super::cspaces::OddSpace;
+use crate::prelude::*;
+
+pub const CHECKS: &[Check] = &[
+    check("01/7/debug-put-char-preserves-registers", put_char),
+    check(
+        "01/7/debug-dump-scheduler-preserves-registers",
+        dump_scheduler,
+    ),
+    check("01/7/debug-snapshot-preserves-registers", snapshot),
+    check("01/7/debug-name-thread-preserves-registers", name_thread),
+    check("01/7/debug-cap-identify-numbers", identify),
+    check(
+        "01/7/wrong-arguments-of-debug-name-thread-return",
+        name_thread_wrongly,
+    ),
+    check(
+        "01/7/debug-cap-identify-of-what-is-not-there",
+        identify_nothing,
+    ),
+    check(
+        "01/7/debug-cap-identify-writes-only-the-capability-register",
+        identify_registers,
+    ),
+    check("01/7/set-tls-base-sets-the-fs-base", set_tls_base),
+    check(
+        "01/7/set-tls-base-ignores-a-non-canonical-address",
+        set_tls_base_non_canonical,
+    ),
+];
+
+/// Fails unless the system call returns with these registers changed and no others.
+fn expect_call(f: &mut Fixture, before: &UserContext, named: &[(usize, u64)]) -> TestResult {
+    let thread = f.caller(before)?;
+    let stopped = thread.run(f)?;
+    thread.expect_return(&stopped, before, named)
+}
+
+fn put_char(f: &mut Fixture) -> TestResult {
+    f.needs_debug_kernel()?;
+    // Only the low 8 bits are printed: spaces, before a line of this program.
+    for word in [0x20, 0xffff_ffff_ffff_ff20] {
+        expect_call(f, &entry(Syscall::DebugPutChar, &[(RDI, word)]), &[])?;
+    }
+    expect_call(f, &entry(Syscall::DebugPutChar, &[(RDI, 0x0a)]), &[])
+}
+
+fn dump_scheduler(f: &mut Fixture) -> TestResult {
+    f.needs_debug_kernel()?;
+    expect_call(f, &entry(Syscall::DebugDumpScheduler, &[]), &[])
+}
+
+fn snapshot(f: &mut Fixture) -> TestResult {
+    f.needs_debug_kernel()?;
+    expect_call(f, &entry(Syscall::DebugSnapshot, &[]), &[])
+}
+
+fn name_thread(f: &mut Fixture) -> TestResult {
+    f.needs_debug_kernel()?;
+    let (tcb, buffer) = (f.tcb()?, f.buffer()?);
+    buffer.write(ipc_buffer::MESSAGE, u64::from_le_bytes(*b"a name\0\0"));
+    let before = entry(Syscall::DebugNameThread, &[(RDI, tcb.address())]);
+    let thread = f.caller(&before)?;
+    thread.use_buffer(buffer)?;
+    let stopped = thread.run(f)?;
+    thread.expect_return(&stopped, &before, &[])
+}
+
+fn name_thread_wrongly(f: &mut Fixture) -> TestResult {
+    // The kernel prints and returns instead of halting: README, "Where Sandglass differs".
+    f.needs_debug_kernel()?;
+    let (tcb, endpoint, buffer) = (f.tcb()?, f.endpoint()?, f.buffer()?);
+    for (cap, named, with_buffer) in [
+        (endpoint.cptr(), true, true),
+        (CPtr::NULL, true, true),
+        (tcb.cptr(), true, false),
+        (tcb.cptr(), false, true),
+    ] {
+        // Unless it is named, no byte from word 1 on ends the name.
+        for index in 0..ipc_buffer::WORDS {
+            buffer.write(index, if named { 0 } else { u64::MAX });
+        }
+        let before = entry(Syscall::DebugNameThread, &[(RDI, cap.raw())]);
+        let thread = f.caller(&before)?;
+        if with_buffer {
+            thread.use_buffer(buffer)?;
+        }
+        let stopped = thread.run(f)?;
+        thread.expect_return(&stopped, &before, &[])?;
+    }
+    Ok(())
+}
+
+/// What the kernel says of a capability.
+fn kind_of(f: &mut Fixture, cap: u64) -> Result<u64, Failure> {
+    let thread = f.caller(&entry(Syscall::DebugCapIdentify, &[(RDI, cap)]))?;
+    let stopped = thread.run(f)?;
+    ensure_eq!(stopped.label, fault::USER_EXCEPTION);
+    Ok(stopped.registers.get(RDI))
+}
+
+fn identify(f: &mut Fixture) -> TestResult {
+    f.needs_debug_kernel()?;
+    let port_slot = f.empty_slot()?;
+    boot::IO_PORT_CONTROL.issue(0x5000, 0x5000, port_slot)?;
+    let port: CPtr = port_slot.capability();
+    let handler_slot = f.empty_slot()?;
+    Invocation::new(
+        boot::IRQ_CONTROL,
+        arch_label::IRQ_CONTROL_GET_MSI,
+        &[handler_slot.index(), 64, 0, 0, 0, 0, 95],
+        &[boot::CNODE.cptr()],
+    )
+    .expect_ok(&[])?;
+    let handler: CPtr = handler_slot.capability();
+    let mut made = Vec::new();
+    for (object, number) in [
+        (ObjectType::PageTable, arch_kind::PAGE_TABLE),
+        (ObjectType::PageDirectory, arch_kind::PAGE_DIRECTORY),
+        (ObjectType::Pdpt, arch_kind::PDPT),
+        (ObjectType::Pml4, arch_kind::PML4),
+        (ObjectType::Page, arch_kind::FRAME),
+        (ObjectType::LargePage, arch_kind::FRAME),
+        (ObjectType::Tcb, kind::TCB),
+        (ObjectType::Reply, kind::REPLY),
+        (ObjectType::Endpoint, kind::ENDPOINT),
+        (ObjectType::Notification, kind::NOTIFICATION),
+        (ObjectType::CNode(2), kind::CNODE),
+        (ObjectType::SchedContext(7), kind::SCHED_CONTEXT),
+        (ObjectType::Untyped(4), kind::UNTYPED),
+    ] {
+        let cap: CPtr = f.make(object)?;
+        made.push((cap, number));
+    }
+    made.extend([
+        (f.null()?, kind::NULL),
+        (CPtr::NULL, kind::NULL),
+        (boot::IRQ_CONTROL.cptr(), kind::IRQ_CONTROL),
+        (handler, kind::IRQ_HANDLER),
+        (boot::DOMAIN.cptr(), kind::DOMAIN),
+        (f.control.cptr(), kind::SCHED_CONTROL),
+        (boot::ASID_CONTROL.cptr(), arch_kind::ASID_CONTROL),
+        (boot::ASID_POOL.cptr(), arch_kind::ASID_POOL),
+        (port, arch_kind::IO_PORT),
+        (boot::IO_PORT_CONTROL.cptr(), arch_kind::IO_PORT_CONTROL),
+    ]);
+    for (cap, number) in made {
+        let seen = kind_of(f, cap.raw())?;
+        ensure!(seen == number, "{cap:?} is of kind {seen}, not {number}");
+    }
+    Ok(())
+}
+
+fn identify_nothing(f: &mut Fixture) -> TestResult {
+    f.needs_debug_kernel()?;
+    let space = OddSpace::new(f)?;
+    for case in &space.failing {
+        let thread = f.caller(&entry(Syscall::DebugCapIdentify, &[(RDI, case.address)]))?;
+        space.give_to(thread)?;
+        let stopped = thread.run(f)?;
+        ensure_eq!(stopped.label, fault::USER_EXCEPTION);
+        ensure_eq!(stopped.registers.get(RDI), 0);
+    }
+    Ok(())
+}
+
+fn identify_registers(f: &mut Fixture) -> TestResult {
+    f.needs_debug_kernel()?;
+    let endpoint = f.endpoint()?;
+    let before = entry(Syscall::DebugCapIdentify, &[(RDI, endpoint.address())]);
+    expect_call(f, &before, &[(RDI, kind::ENDPOINT)])
+}
+
+fn set_tls_base(f: &mut Fixture) -> TestResult {
+    for base in [
+        0,
+        0x7fff_ffff_ffff,
+        0x1234_5678,
+        0xffff_8000_0000_0000,
+        u64::MAX,
+    ] {
+        let before = entry(Syscall::SetTLSBase, &[(RDI, base)]);
+        expect_call(f, &before, &[(FS_BASE, base)])?;
+    }
+    Ok(())
+}
+
+fn set_tls_base_non_canonical(f: &mut Fixture) -> TestResult {
+    for base in [0x8000_0000_0000, 0xffff_7fff_ffff_ffff, 1 << 63] {
+        expect_call(f, &entry(Syscall::SetTLSBase, &[(RDI, base)]), &[])?;
+    }
+    Ok(())
+}

@@ -1,0 +1,75 @@
+//! Section 9: TLS registers.
+
+use sandglass::abi::context::x86_64::{FS_BASE, GS_BASE, RAX, RDI, RDX};
+
+use crate::prelude::*;
+
+pub const CHECKS: &[Check] = &[
+    check("01/9/fs-and-gs-bases-are-per-thread", per_thread),
+    check("01/9/set-tls-base-takes-effect-at-once", takes_effect),
+    check("01/9/tcb-set-tls-base-of-another-thread", of_another),
+    check("01/9/bases-cannot-be-written-by-instructions", not_writable),
+];
+
+/// `mov rax, fs:[0]; mov rdx, gs:[0]; ud2`.
+const READ_BASES: [u8; 20] = [
+    0x64, 0x48, 0x8b, 0x04, 0x25, 0, 0, 0, 0, //
+    0x65, 0x48, 0x8b, 0x14, 0x25, 0, 0, 0, 0, //
+    0x0f, 0x0b,
+];
+/// `syscall; mov rax, fs:[0]; ud2`.
+const SYSCALL_THEN_READ_FS: [u8; 13] = [
+    0x0f, 0x05, 0x64, 0x48, 0x8b, 0x04, 0x25, 0, 0, 0, 0, 0x0f, 0x0b,
+];
+
+fn per_thread(f: &mut Fixture) -> TestResult {
+    for _ in 0..3 {
+        let (one, two) = (f.buffer()?, f.buffer()?);
+        one.write(0, one.address + 1);
+        two.write(0, two.address + 2);
+        let before = registers(&[(FS_BASE, one.address), (GS_BASE, two.address)]);
+        let stopped = f.raw(&READ_BASES, &before)?.run(f)?;
+        ensure_eq!(stopped.registers.get(RAX), one.address + 1);
+        ensure_eq!(stopped.registers.get(RDX), two.address + 2);
+    }
+    Ok(())
+}
+
+fn takes_effect(f: &mut Fixture) -> TestResult {
+    let target = f.buffer()?;
+    target.write(0, 0x1e7e);
+    let before = entry(Syscall::SetTLSBase, &[(RDI, target.address)]);
+    let stopped = f.raw(&SYSCALL_THEN_READ_FS, &before)?.run(f)?;
+    ensure_eq!(stopped.registers.get(RAX), 0x1e7e);
+    ensure_eq!(stopped.registers.get(FS_BASE), target.address);
+    Ok(())
+}
+
+fn of_another(f: &mut Fixture) -> TestResult {
+    let target = f.buffer()?;
+    target.write(0, 0x1e7e);
+    let before = registers(&[(GS_BASE, target.address)]);
+    let thread = f.raw(&READ_BASES, &before)?;
+    thread.tcb.set_tls_base(target.address)?;
+    let stopped = thread.run(f)?;
+    ensure_eq!(stopped.registers.get(RAX), 0x1e7e);
+    ensure_eq!(stopped.registers.get(GS_BASE), target.address);
+    Ok(())
+}
+
+fn not_writable(f: &mut Fixture) -> TestResult {
+    // wrfsbase rax; wrgsbase rax; rdfsbase rax; rdgsbase rax
+    for code in [
+        [0xf3, 0x48, 0x0f, 0xae, 0xd0],
+        [0xf3, 0x48, 0x0f, 0xae, 0xd8],
+        [0xf3, 0x48, 0x0f, 0xae, 0xc0],
+        [0xf3, 0x48, 0x0f, 0xae, 0xc8],
+    ] {
+        let thread = f.raw(&code, &distinct())?;
+        let stopped = thread.run(f)?;
+        ensure_eq!(stopped.label, fault::USER_EXCEPTION);
+        ensure_eq!(stopped.words[fault::user_exception::NUMBER], 6);
+        ensure_eq!(stopped.words[fault::user_exception::FAULT_IP], thread.code);
+    }
+    Ok(())
+}
