@@ -61,11 +61,19 @@ pub fn table<'k>(
 #[inline(always)]
 pub fn switch(k: &Kernel, thread: Ref<Tcb>) {
     let cap = mem::tcb_slot(thread, TcbSlot::VSpace).at(k).cap();
-    let root = cap
-        .root_asid()
-        .and_then(|asid| root_of(k, asid))
-        .filter(|&root| cap.word().get::<Pml4>() == Some(root));
-    k.machine.use_address_space(root.map(Ref::address));
+    let named = cap.root_asid().and_then(|asid| root_of(k, asid));
+    match (named, cap.word().get::<Pml4>()) {
+        (Some(root), Some(own)) if root == own => {
+            k.machine.use_address_space(Some(root.address()));
+        }
+        _ => switch_to_nothing(k),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn switch_to_nothing(k: &Kernel) {
+    k.machine.use_address_space(None);
 }
 
 /// The address space of `thread` may have changed: if it runs, it continues in the new one.

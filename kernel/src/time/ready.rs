@@ -158,7 +158,7 @@ impl ReadyQueues {
     }
 
     /// Puts `thread`, which is in no queue, at the tail of the queue of its priority.
-    #[inline(always)]
+    #[inline(never)]
     pub fn append(&self, k: &Kernel, thread: Ref<Tcb>) {
         let tcb = thread.at(k);
         let links = tcb.ready_links();
@@ -185,7 +185,7 @@ impl ReadyQueues {
     }
 
     /// Takes `thread`, which is in these queues, out.
-    #[inline(always)]
+    #[inline(never)]
     pub fn remove(&self, k: &Kernel, thread: Ref<Tcb>) {
         let tcb = thread.at(k);
         let links = tcb.ready_links();

@@ -96,7 +96,7 @@ impl ReleaseQueues {
     }
 
     /// Lets `thread`, which is in no queue, wait until `time`, in ticks.
-    #[inline(always)]
+    #[inline(never)]
     pub fn insert(&self, k: &Kernel, thread: Ref<Tcb>, time: u64) {
         let priority = thread.at(k).priority();
         self.of(priority).insert(k, thread, time);
@@ -105,7 +105,7 @@ impl ReleaseQueues {
     }
 
     /// Takes `thread`, which waits here, out.
-    #[inline(always)]
+    #[inline(never)]
     pub fn remove(&self, k: &Kernel, thread: Ref<Tcb>) {
         let priority = thread.at(k).priority();
         self.of(priority).remove(k, thread);

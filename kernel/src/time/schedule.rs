@@ -51,7 +51,7 @@ pub fn unqueue(k: &Kernel, thread: Ref<Tcb>) {
 }
 
 /// Puts `thread` at the head of its ready queue, wherever it was.
-#[inline(always)]
+#[inline(never)]
 pub fn enqueue(k: &Kernel, thread: Ref<Tcb>) {
     unqueue(k, thread);
     k.core().ready.enqueue(k, thread);
@@ -80,6 +80,8 @@ pub fn force_reschedule(k: &Kernel) {
 }
 
 /// `candidate` takes its place among those that are ready.
+#[cold]
+#[inline(never)]
 fn pass_over(k: &Kernel, candidate: Ref<Tcb>) {
     if is_schedulable(k, candidate) {
         enqueue(k, candidate);
