@@ -80,14 +80,15 @@ static inline struct message sys_reply_recv(cptr_t cap, struct message message, 
     return system_call(SYS_REPLY_RECV, cap, message, reply, 0);
 }
 
-static inline struct message sys_nb_send_recv(cptr_t destination, struct message message, cptr_t cap,
-                                              cptr_t reply)
+static inline struct message sys_nb_send_recv(cptr_t destination, struct message message,
+                                              cptr_t cap, cptr_t reply)
 {
     return system_call(SYS_NB_SEND_RECV, cap, message, reply, destination);
 }
 
 /* The capability that is sent to is in the register of the reply object. */
-static inline struct message sys_nb_send_wait(cptr_t destination, struct message message, cptr_t cap)
+static inline struct message sys_nb_send_wait(cptr_t destination, struct message message,
+                                              cptr_t cap)
 {
     return system_call(SYS_NB_SEND_WAIT, cap, message, destination, 0);
 }
