@@ -10,6 +10,8 @@
 
 use core::sync::atomic::{AtomicPtr, Ordering};
 
+use sandglass_abi::context::x86_64::COUNT;
+
 use crate::boot::BootInfo;
 use crate::cap::Frame;
 use crate::env::Environment;
@@ -76,7 +78,26 @@ macro_rules! entry {
             ".globl _start",
             ".type _start, @function",
             "_start:",
+            "mov [rip + {initial} + 8], rsp",
+            "mov [rip + {initial} + 24], rax",
+            "mov [rip + {initial} + 32], rbx",
+            "mov [rip + {initial} + 40], rcx",
+            "mov [rip + {initial} + 48], rdx",
+            "mov [rip + {initial} + 56], rsi",
+            "mov [rip + {initial} + 64], rdi",
+            "mov [rip + {initial} + 72], rbp",
+            "mov [rip + {initial} + 80], r8",
+            "mov [rip + {initial} + 88], r9",
+            "mov [rip + {initial} + 96], r10",
+            "mov [rip + {initial} + 104], r11",
+            "mov [rip + {initial} + 112], r12",
+            "mov [rip + {initial} + 120], r13",
+            "mov [rip + {initial} + 128], r14",
+            "mov [rip + {initial} + 136], r15",
+            // Neither LEA nor MOV changes the flags.
             "lea rsp, [rip + {stack} + {guard} + {size}]",
+            "pushfq",
+            "pop qword ptr [rip + {initial} + 16]",
             "xor ebp, ebp",
             "call {start}",
             "ud2",
@@ -92,6 +113,7 @@ macro_rules! entry {
             ".set __sandglass_stack_guard, {stack}",
             ".text",
             guard = const $crate::entry::GUARD_BYTES,
+            initial = sym $crate::entry::INITIAL_REGISTERS,
             stack = sym __sandglass_entry::STACK,
             size = const __sandglass_entry::STACK_BYTES,
             start = sym __sandglass_start,
@@ -102,6 +124,18 @@ macro_rules! entry {
 
 /// Bytes below the stack of the first thread that are not mapped: a page.
 pub const GUARD_BYTES: usize = 4096;
+
+/// The registers that the program was started with, in the order of the user context (ABI 07
+/// §1.1), as far as a program can see them: without RIP and the FS and GS bases. Written by
+/// `_start` alone.
+#[doc(hidden)]
+pub static mut INITIAL_REGISTERS: [u64; COUNT] = [0; COUNT];
+
+/// The registers that the program was started with; RIP and the FS and GS bases read as 0.
+pub fn initial_registers() -> [u64; COUNT] {
+    // SAFETY: nobody writes it once Rust code runs.
+    unsafe { (&raw const INITIAL_REGISTERS).read() }
+}
 
 /// What a program's `main` takes.
 pub trait Argument: Copy {
