@@ -7,10 +7,11 @@ mod deletion_objects;
 mod derivation;
 mod lookup;
 mod object_types;
+mod receive_slots;
 mod reply;
 mod revocation;
 mod rights;
-mod support;
+pub mod support;
 mod transfer;
 mod update_derive;
 
@@ -29,5 +30,6 @@ pub const CHECKS: &[&[Check]] = &[
     revocation::CHECKS,
     cancellation::CHECKS,
     transfer::CHECKS,
+    receive_slots::CHECKS,
     reply::CHECKS,
 ];

@@ -24,15 +24,6 @@ pub const CHECKS: &[Check] = &[
         "02/8/what-cannot-be-derived-stops-the-transfer",
         underivable_stops,
     ),
-    check("02/8/receive-slots-that-are-none", bad_receive_slots),
-    check(
-        "02/8/the-receive-slot-in-a-nested-cnode",
-        nested_receive_slot,
-    ),
-    check(
-        "02/8/the-receive-cnode-is-looked-up-as-by-a-system-call",
-        early_receive_cnode,
-    ),
     check("02/8/unused-badges-are-not-cleared", badges_not_cleared),
     check("02/8/rights-and-badge-are-not-diminished", rights_kept),
     check(
@@ -49,17 +40,17 @@ pub const CHECKS: &[Check] = &[
 ];
 
 /// What a capability slot in the badges' array holds before each message.
-const UNTOUCHED: u64 = 0xabad_cafe_0000_0001;
+pub const UNTOUCHED: u64 = 0xabad_cafe_0000_0001;
 
 /// What arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Arrival {
-    extra_caps: u64,
-    unwrapped: u64,
-    badges: [u64; 3],
+pub struct Arrival {
+    pub extra_caps: u64,
+    pub unwrapped: u64,
+    pub badges: [u64; 3],
 }
 
-const fn arrival(extra_caps: u64, unwrapped: u64, badges: [u64; 3]) -> Arrival {
+pub const fn arrival(extra_caps: u64, unwrapped: u64, badges: [u64; 3]) -> Arrival {
     Arrival {
         extra_caps,
         unwrapped,
@@ -68,15 +59,15 @@ const fn arrival(extra_caps: u64, unwrapped: u64, badges: [u64; 3]) -> Arrival {
 }
 
 /// A thread above the check's that receives at an endpoint and publishes what arrives.
-struct Receiver {
-    endpoint: Endpoint,
+pub struct Receiver {
+    pub endpoint: Endpoint,
     /// Where its capabilities are to arrive; an empty slot at first.
-    slot: Slot,
+    pub slot: Slot,
     seen: &'static Seen,
 }
 
 #[derive(Default)]
-struct Seen {
+pub struct Seen {
     messages: AtomicU64,
     label: AtomicU64,
     extra_caps: AtomicU64,
@@ -87,7 +78,7 @@ struct Seen {
 }
 
 impl Seen {
-    fn publish(&self, message: &Message) {
+    pub fn publish(&self, message: &Message) {
         self.label.store(message.label(), Relaxed);
         self.extra_caps
             .store(message.info().extra_caps() as u64, Relaxed);
@@ -99,7 +90,7 @@ impl Seen {
         self.messages.fetch_add(1, Relaxed);
     }
 
-    fn arrival(&self) -> Arrival {
+    pub fn arrival(&self) -> Arrival {
         let [first, second, third] = &self.badges;
         arrival(
             self.extra_caps.load(Relaxed),
@@ -109,14 +100,14 @@ impl Seen {
     }
 }
 
-fn mark_badges() {
+pub fn mark_badges() {
     for i in 0..3 {
         thread_block::write_word(CAPS_OR_BADGES + i, UNTOUCHED);
     }
 }
 
 impl Receiver {
-    fn new(f: &mut Fixture) -> Result<Self, Failure> {
+    pub fn new(f: &mut Fixture) -> Result<Self, Failure> {
         let endpoint = f.endpoint()?;
         Self::at(f, endpoint, endpoint)
     }
@@ -142,7 +133,7 @@ impl Receiver {
     }
 
     /// Sends capabilities; the message arrives in any case.
-    fn send(&self, by: Endpoint, caps: &[CPtr]) -> Result<Arrival, Failure> {
+    pub fn send(&self, by: Endpoint, caps: &[CPtr]) -> Result<Arrival, Failure> {
         let before = self.seen.messages.load(Relaxed);
         by.nb_send(Message::new(77, []).with_caps(caps));
         ensure_eq!(self.seen.messages.load(Relaxed), before + 1);
@@ -151,7 +142,7 @@ impl Receiver {
     }
 
     /// Sets the receive slot, in the words of the waiting thread's IPC buffer.
-    fn set_slot(&self, cnode: u64, index: u64, depth: u64) {
+    pub fn set_slot(&self, cnode: u64, index: u64, depth: u64) {
         let buffer = self.seen.buffer.load(Relaxed) as *mut u64;
         for (i, word) in [cnode, index, depth].into_iter().enumerate() {
             // SAFETY: the buffer is mapped, and its thread waits.
@@ -160,7 +151,8 @@ impl Receiver {
     }
 }
 
-const NONE: [u64; 3] = [UNTOUCHED; 3];
+/// No badge was written.
+pub const NONE: [u64; 3] = [UNTOUCHED; 3];
 
 fn one_capability(f: &mut Fixture) -> TestResult {
     let receiver = Receiver::new(f)?;
@@ -298,105 +290,6 @@ fn underivable_stops(f: &mut Fixture) -> TestResult {
     // The slot is still there for the next message.
     let arrived = receiver.send(endpoint, &[f.tcb()?.cptr()])?;
     ensure_eq!(arrived, arrival(1, 0, NONE));
-    Ok(())
-}
-
-fn bad_receive_slots(f: &mut Fixture) -> TestResult {
-    let receiver = Receiver::new(f)?;
-    let endpoint = receiver.endpoint;
-    let (tcb, badged) = (f.tcb()?.cptr(), f.badged(endpoint, 4)?.cptr());
-    let (root, index) = (boot::CNODE.address(), receiver.slot.index());
-    let null: CPtr = f.null()?;
-    let cnode = f.cnode(3)?;
-    let link = cnode.slot_at(1, 3);
-    link.copy_from(f.slot_of(cnode), Rights::ALL)?;
-    let bad = [
-        // No CNode: null, of another kind, beyond the CSpace's guard.
-        (null.raw(), index, 64),
-        (tcb.raw(), index, 64),
-        (1 << 40, index, 64),
-        // Depths out of range, and such that do not lead to a slot.
-        (root, index, 0),
-        (root, index, 65),
-        (root, index, 13),
-        (root, index, 320),
-        // Bits remain, or a slot is in use.
-        (cnode.address(), 0, 4),
-        (cnode.address(), 1, 3),
-        (root, tcb.raw(), 64),
-    ];
-    for (cnode, index, depth) in bad {
-        receiver.set_slot(cnode, index, depth);
-        let arrived = receiver.send(endpoint, &[badged, tcb, badged])?;
-        let expected = arrival(1, 1, [4, UNTOUCHED, UNTOUCHED]);
-        ensure!(
-            arrived == expected,
-            "receive slot {cnode:#x} {index:#x} {depth}: {arrived:x?}"
-        );
-    }
-    receiver.set_slot(root, index, 64);
-    ensure_eq!(receiver.send(endpoint, &[tcb])?, arrival(1, 0, NONE));
-    Ok(())
-}
-
-fn nested_receive_slot(f: &mut Fixture) -> TestResult {
-    let receiver = Receiver::new(f)?;
-    let (outer, inner) = (f.cnode(4)?, f.cnode(3)?);
-    let guarded = f.badged(inner, GuardData::new(0b10, 2).raw())?;
-    outer
-        .slot_at(9, 4)
-        .copy_from(f.slot_of(guarded), Rights::ALL)?;
-    let endpoint = f.endpoint()?.cptr();
-    receiver.set_slot(outer.address(), 0b1001_10_101, 9);
-    let arrived = receiver.send(receiver.endpoint, &[endpoint])?;
-    ensure_eq!(arrived, arrival(1, 0, NONE));
-    inner.slot_at(0b101, 3).cancel_badged_sends()?;
-    // Higher bits of the index do not count.
-    receiver.set_slot(outer.address(), !0 << 9 | 0b1001_10_110, 9);
-    let arrived = receiver.send(receiver.endpoint, &[endpoint])?;
-    ensure_eq!(arrived, arrival(1, 0, NONE));
-    Ok(inner.slot_at(0b110, 3).cancel_badged_sends()?)
-}
-
-fn early_receive_cnode(f: &mut Fixture) -> TestResult {
-    // A receiver with a CSpace of its own: 8 bits lead to a CNode, whose guard takes the rest,
-    // or to the endpoint, where the rest is ignored.
-    let endpoint = f.endpoint()?;
-    let (space, middle, target) = (f.cnode(4)?, f.cnode(2)?, f.cnode(1)?);
-    let root = f.badged(space, GuardData::new(0xa, 4).raw())?;
-    let long = f.badged(middle, GuardData::new(0x1234, 54).raw())?;
-    space
-        .slot_at(5, 4)
-        .copy_from(f.slot_of(long), Rights::ALL)?;
-    space
-        .slot_at(6, 4)
-        .copy_from(f.slot_of(endpoint), Rights::ALL)?;
-    middle
-        .slot_at(3, 2)
-        .copy_from(f.slot_of(target), Rights::ALL)?;
-    let seen: &'static Seen = shared();
-    let tcb = f.prepare(f.passive(255), move || {
-        let by = Endpoint::at(0xa6 << 56 | 99);
-        for cnode in [0xa5 << 56 | 0x1234 << 2 | 3, by.address()] {
-            thread_block::write_word(RECEIVE_CNODE, cnode);
-            thread_block::write_word(RECEIVE_CNODE + 1, 1);
-            thread_block::write_word(RECEIVE_CNODE + 2, 1);
-            mark_badges();
-            let message = by.wait().message;
-            seen.publish(&message);
-        }
-        by.wait();
-    })?;
-    let handler = Some(f.unexpected_faults);
-    tcb.set_space(handler, root, GuardData(0), boot::VSPACE)?;
-    f.context(FULL)?.bind(tcb)?;
-    tcb.resume()?;
-    let message = Message::new(77, []).with_caps(&[f.endpoint()?.cptr()]);
-    endpoint.nb_send(message);
-    ensure_eq!(seen.arrival(), arrival(1, 0, NONE));
-    target.slot_at(1, 1).cancel_badged_sends()?;
-    endpoint.nb_send(message);
-    ensure_eq!(seen.arrival(), arrival(0, 0, NONE));
     Ok(())
 }
 
