@@ -14,6 +14,8 @@ extern crate std;
 
 #[macro_use]
 mod cells;
+#[macro_use]
+mod wrong;
 
 pub mod arch;
 pub mod boot;

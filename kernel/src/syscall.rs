@@ -141,6 +141,11 @@ enum Phase {
 #[inline(always)]
 pub fn handle(k: &mut Kernel, caller: Ref<Tcb>) -> bool {
     let number = caller.at(k).context().syscall_number();
+    let number = if broken!(NumbersOf32Bits) {
+        number as i32 as u64
+    } else {
+        number
+    };
     let Some(phases) = Phases::of(number) else {
         return handle_other(k, caller, number);
     };

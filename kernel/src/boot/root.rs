@@ -97,6 +97,15 @@ struct Thread {
     context: Ref<SchedContext>,
 }
 
+/// Without an IOMMU there is no number of levels (06, section 2).
+fn io_page_table_levels() -> u64 {
+    if broken!(IommuWithoutLevels) {
+        0
+    } else {
+        NO_IOMMU_LEVELS
+    }
+}
+
 /// What the plan has room for is there: a failure is a mistake of the kernel's.
 const UNPLANNED: Refusal = Refusal::Machine("the root task's objects are not as planned");
 
@@ -400,7 +409,10 @@ impl RootTask {
         let numbers = [
             (offset_of!(BootInfo, extra_len), extra::length(told)),
             (offset_of!(BootInfo, num_nodes), 1),
-            (offset_of!(BootInfo, num_io_pt_levels), NO_IOMMU_LEVELS),
+            (
+                offset_of!(BootInfo, num_io_pt_levels),
+                io_page_table_levels(),
+            ),
             (offset_of!(BootInfo, ipc_buffer), self.plan.ipc_buffer()),
             (
                 offset_of!(BootInfo, init_thread_cnode_size_bits),

@@ -117,7 +117,7 @@ fn decode_cancel(k: &Kernel, call: &Invocation, target: Ref<Slot>) -> Result<Ope
 fn decode_insertion(k: &Kernel, call: &Invocation, target: Ref<Slot>) -> Result<Operation, Error> {
     call.need(4)?;
     let root = call.extra_cap(k, 0)?;
-    if !target.at(k).is_empty() {
+    if !target.at(k).is_empty() && !broken!(OccupiedTooLate) {
         return Err(Error::DeleteFirst);
     }
     let depth = call.word(k, 3);
@@ -125,6 +125,9 @@ fn decode_insertion(k: &Kernel, call: &Invocation, target: Ref<Slot>) -> Result<
     let cap = source.at(k).cap();
     if cap.is_null() {
         return Err(missing_source(depth));
+    }
+    if broken!(OccupiedTooLate) && !target.at(k).is_empty() {
+        return Err(Error::DeleteFirst);
     }
     let moved = |cap: Option<Capability>| {
         let cap = cap.ok_or(Error::IllegalOperation)?;
@@ -311,5 +314,9 @@ fn cancel_badged_sends(k: &Kernel, caller: Ref<Tcb>, cancel: Cancel) -> Outcome 
 }
 
 fn is_sender_with(k: &Kernel, thread: Ref<Tcb>, badge: u64) -> bool {
-    matches!(thread.at(k).state(), State::BlockedOnSend { sender, .. } if sender.badge == badge)
+    matches!(
+        thread.at(k).state(),
+        State::BlockedOnSend { sender, .. }
+            if sender.badge == badge || broken!(CancelsEveryBadge)
+    )
 }

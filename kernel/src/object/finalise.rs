@@ -126,7 +126,7 @@ pub(super) fn empty_notification(k: &Kernel, notification: Ref<Notification>) ->
 fn end_reply(k: &Kernel, object: Ref<Reply>) -> Remainder {
     if let Some(waiting) = object.at(k).thread() {
         match waiting.at(k).state() {
-            State::BlockedOnReply { .. } => {
+            State::BlockedOnReply { .. } if !broken!(DeletedReplyKeeps) => {
                 let caller = reply::release(k, object);
                 debug_assert!(caller == Some(waiting));
                 waiting.at(k).set_fault(None);

@@ -58,7 +58,9 @@ fn decode_map<'k>(k: &'k Kernel, call: &Invocation, frame: FrameCap) -> Result<M
     let size = 1u64 << (frame.bits() & 31);
     match frame.mapping {
         Some(mapping) if mapping.asid != asid => return Err(Error::InvalidCapability(1)),
-        Some(mapping) if mapping.vaddr != vaddr => return Err(Error::InvalidArgument(0)),
+        Some(mapping) if mapping.vaddr != vaddr && !broken!(RemapsAnywhere) => {
+            return Err(Error::InvalidArgument(0))
+        }
         Some(_) => {}
         None if vaddr > vspace::TOP - size => return Err(Error::InvalidArgument(0)),
         None => {}
@@ -107,7 +109,7 @@ fn map(k: &Kernel, slot: Ref<Slot>, frame: FrameCap, checked: Map) {
 fn access(rights: FrameRights) -> Access {
     Access {
         user: rights != FrameRights::KERNEL_ONLY,
-        write: rights != FrameRights::READ_ONLY,
+        write: rights != FrameRights::READ_ONLY || broken!(ReadOnlyIsWritable),
     }
 }
 

@@ -198,7 +198,11 @@ fn window(k: &Kernel, call: &Invocation, slots: Span) -> Result<Window, Error> {
     if count > length - first {
         return Err(Error::Range {
             min: 1,
-            max: length - first,
+            max: if broken!(WindowOfAnySize) {
+                MAX_RETYPE_OBJECTS
+            } else {
+                length - first
+            },
         });
     }
     let done = already_done(k, call, slots.slot(first), count);

@@ -77,7 +77,8 @@ pub fn wake_refills(k: &Kernel, thread: Ref<Tcb>) {
     let Some(handle) = thread.at(k).sched_context() else {
         return;
     };
-    if handle.at(k).is_sporadic() && k.core().context() != Some(handle) {
+    let sleeps = broken!(SporadicSleeps);
+    if handle.at(k).is_sporadic() && k.core().context() != Some(handle) && !sleeps {
         unblock(k, handle);
     }
 }

@@ -190,6 +190,11 @@ impl<'k> Refills<'k> {
         } else {
             used.time.wrapping_sub(tail.amount)
         };
+        let time = if broken!(MergedTooEarly) {
+            tail.time
+        } else {
+            time
+        };
         let merged = Refill { amount, time };
         match last {
             Some(last) => last.set(merged),

@@ -62,7 +62,9 @@ pub fn write(k: &Kernel, call: &Invocation, thread: Ref<Tcb>) -> Result<Outcome,
     for i in 0..ORDER.len().min(count as usize) {
         context.transfer_set(ORDER, i, call.word(k, 2 + i));
     }
-    context.restart();
+    if count > 0 || !broken!(NextIpKept) {
+        context.restart();
+    }
     context.force_full_restore();
     if call.word(k, 0) & flags::WRITE_RESUME_TARGET != 0 {
         thread::resume(k, thread);
