@@ -158,6 +158,8 @@ pub struct ConformanceArgs {
 pub enum ConformanceAction {
     /// Run the suite on both kernels and write the table of sections and checks into the book
     Table,
+    /// Run the suite on kernels that break a rule each, on purpose, and say which checks notice
+    Wrong,
 }
 
 /// Arguments of `sandglass bench`.

@@ -23,6 +23,10 @@ const CODE_GENERATION: &[&str] = &[
     "-Crelro-level=off",
 ];
 
+/// The feature of a kernel that breaks a rule of the ABI, and the variable that says which.
+pub const WRONG_FEATURE: &str = "wrong";
+const WRONG_RULE_VARIABLE: &str = "SANDGLASS_WRONG_RULE";
+
 /// An architecture that the kernel runs on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Arch {
@@ -58,8 +62,11 @@ pub struct KernelOptions {
     pub features: Vec<String>,
     /// Whether the kernel's default features (page-table isolation) are on.
     pub default_features: bool,
-    /// `--cfg` names, for kernels that are wrong on purpose.
+    /// `--cfg` names, for kernels that break the rules of `sandglass check` on purpose.
     pub cfgs: Vec<String>,
+    /// Position of the rule of the ABI that the kernel is to break on purpose: see
+    /// `kernel/src/wrong.rs`.
+    pub wrong_rule: Option<usize>,
 }
 
 impl KernelOptions {
@@ -70,6 +77,24 @@ impl KernelOptions {
             features: Vec::new(),
             default_features: true,
             cfgs: Vec::new(),
+            wrong_rule: None,
+        }
+    }
+
+    /// A release kernel that breaks the rule of the ABI at this position.
+    pub fn wrong(rule: usize) -> Self {
+        Self {
+            features: vec![WRONG_FEATURE.to_owned()],
+            wrong_rule: Some(rule),
+            ..Self::new(Variant::Release)
+        }
+    }
+
+    /// Cargo's profile: wrong kernels are built quickly, since there are many.
+    fn profile(&self) -> &'static str {
+        match self.wrong_rule {
+            Some(_) => "wrong",
+            None => "release",
         }
     }
 
@@ -82,6 +107,9 @@ impl KernelOptions {
         for part in self.features.iter().chain(&self.cfgs) {
             name.push('-');
             name.push_str(part);
+        }
+        if let Some(rule) = self.wrong_rule {
+            name.push_str(&format!("-{rule}"));
         }
         name + ".elf"
     }
@@ -120,9 +148,13 @@ pub fn build(options: &KernelOptions) -> Result<PathBuf> {
         "sandglass-kernel",
         "--bin",
         "sandglass-kernel",
-        "--release",
+        "--profile",
+        options.profile(),
     ]);
     cargo.arg("--target-dir").arg(&target_dir);
+    if let Some(rule) = options.wrong_rule {
+        cargo.env(WRONG_RULE_VARIABLE, rule.to_string());
+    }
     cargo.env(
         "CARGO_TARGET_X86_64_UNKNOWN_NONE_RUSTFLAGS",
         rustflags(options),
@@ -143,7 +175,8 @@ pub fn build(options: &KernelOptions) -> Result<PathBuf> {
 
     let built = target_dir
         .join(KERNEL_TARGET)
-        .join("release/sandglass-kernel");
+        .join(options.profile())
+        .join("sandglass-kernel");
     let path = target_dir.join(options.file_name());
     // A QEMU that is reading the file must see it whole: it is replaced, not rewritten.
     let fresh = path.with_extension("new");
@@ -183,11 +216,14 @@ mod tests {
             ..release.clone()
         };
         let debug = KernelOptions::new(Variant::Debug);
-        let mut names = [release, probe, bare, debug]
-            .map(|options| options.file_name())
-            .to_vec();
+        let wrong = [KernelOptions::wrong(0), KernelOptions::wrong(1)];
+        let mut names: Vec<String> = [release, probe, bare, debug]
+            .iter()
+            .chain(&wrong)
+            .map(KernelOptions::file_name)
+            .collect();
         names.sort();
         names.dedup();
-        assert_eq!(names.len(), 4);
+        assert_eq!(names.len(), 6);
     }
 }

@@ -66,6 +66,11 @@ pub const RULES: &[Rule] = &[
         check: lints::bare_kernel,
     },
     Rule {
+        name: "right_kernel",
+        about: "no kernel breaks a rule on purpose unless asked to",
+        check: |_| lints::right_kernel(),
+    },
+    Rule {
         name: "no_features",
         about: "no unstable feature of the language",
         check: |_| {

@@ -2,12 +2,14 @@
 //! checks.
 //!
 //! - [`sections`] reads the list of sections, [`checks`] the checks from the suite's source;
-//! - [`coverage`] compares them, [`table`] writes them side by side.
+//! - [`coverage`] compares them, [`table`] writes them side by side;
+//! - [`wrong`] runs the suite on kernels that are wrong on purpose.
 
 pub mod checks;
 pub mod coverage;
 pub mod sections;
 mod table;
+pub mod wrong;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -44,7 +46,27 @@ pub fn run(args: &ConformanceArgs) -> Result<ExitCode> {
             write_table()?;
             Ok(ExitCode::SUCCESS)
         }
+        Some(ConformanceAction::Wrong) => run_wrong_kernels(),
     }
+}
+
+/// Runs the whole suite on each wrong kernel and says what fails.
+fn run_wrong_kernels() -> Result<ExitCode> {
+    let mut all_caught = true;
+    wrong::run(wrong::rules()?, true, |finding| {
+        let verdict = finding.verdict();
+        all_caught &= verdict.is_ok();
+        let (Ok(text) | Err(text)) = verdict;
+        println!(
+            "{}\n    {}\n    {text}",
+            finding.rule.name, finding.rule.about
+        );
+    })?;
+    Ok(if all_caught {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }
 
 /// Boots the suite on a kernel of this variant; `echo` shows its console.

@@ -4,7 +4,8 @@
 //! - `doc::...`: examples in the documentation;
 //! - `check::...`: the rules of `sandglass check`;
 //! - `conformance::...`: what the conformance suite must cover;
-//! - `qemu::PACKAGE::KERNEL::...`: tests that run as root tasks on the kernel.
+//! - `qemu::PACKAGE::KERNEL::...`: tests that run as root tasks on the kernel;
+//! - `wrong::RULE`: the conformance suite notices a kernel that breaks this rule of the ABI.
 
 mod guest;
 mod host;
@@ -18,7 +19,7 @@ use anyhow::Result;
 
 use crate::check;
 use crate::cli::TestArgs;
-use crate::conformance;
+use crate::conformance::{self, wrong};
 
 use report::Report;
 
@@ -32,6 +33,7 @@ const RUNNERS: &[(&str, Runner)] = &[
     ("check", run_checks),
     ("conformance", run_conformance_rules),
     ("qemu", guest::run),
+    ("wrong", run_wrong_kernels),
 ];
 
 /// Which tests are wanted: those whose name contains the pattern.
@@ -96,6 +98,22 @@ fn run_conformance_rules(filter: &Filter, report: &mut Report) -> Result<()> {
         }
     }
     Ok(())
+}
+
+fn run_wrong_kernels(filter: &Filter, report: &mut Report) -> Result<()> {
+    let mut rules = wrong::rules()?;
+    let name = |rule: &wrong::Rule| format!("wrong::{}", rule.name);
+    rules.retain(|rule| filter.accepts(&name(rule)));
+    if rules.is_empty() {
+        return Ok(());
+    }
+    wrong::run(rules, false, |finding| match finding.verdict() {
+        Ok(how) => {
+            report.passed(&name(&finding.rule));
+            println!("    {how}");
+        }
+        Err(reason) => report.failed(&name(&finding.rule), &reason),
+    })
 }
 
 #[cfg(test)]
