@@ -12,7 +12,7 @@ use super::PACKAGE;
 use crate::kernel::{self, KernelOptions};
 use crate::program;
 use crate::qemu::{self, Boot, End, Outcome};
-use crate::test::guest::Config;
+use crate::test::suite::Config;
 use crate::test::lines::{self, Verdict};
 use crate::workspace;
 
