@@ -169,7 +169,10 @@ pub fn build(options: &KernelOptions) -> Result<PathBuf> {
     if !features.is_empty() {
         cargo.args(["--features", &features.join(",")]);
     }
-    let what = format!("the {} kernel", options.variant.name());
+    let what = match options.wrong_rule {
+        Some(rule) => format!("the wrong kernel {rule}"),
+        None => format!("the {} kernel", options.variant.name()),
+    };
     eprintln!("building {what}");
     toolchain::build(&mut cargo, &what)?;
 

@@ -12,8 +12,8 @@ use super::PACKAGE;
 use crate::kernel::{self, KernelOptions};
 use crate::program;
 use crate::qemu::{self, Boot, End, Outcome};
-use crate::test::suite::Config;
 use crate::test::lines::{self, Verdict};
+use crate::test::suite::Config;
 use crate::workspace;
 
 /// Where the kernel names the rules, in the repository.
