@@ -4,9 +4,9 @@ use super::dice::Dice;
 use super::gate::execute;
 use crate::area::{CodePage, EDGE_ADDRESS};
 
-/// A 32-bit IRET from the stack of a 64-bit program, which processors treat like others. QEMU
-/// 7.2 enters virtual-8086 mode if the popped flags say so, and what comes next arrives in the
-/// kernel with a code segment that looks like the kernel's.
+/// IRET, which stands nowhere in the code: a 32-bit one, of a 64-bit program, makes QEMU 7.2 enter
+/// virtual-8086 mode if the flags that it pops say so. Processors ignore that flag there. What
+/// comes next arrives in the kernel with a code segment that looks like the kernel's.
 const IRET: u8 = 0xcf;
 const NOP: u8 = 0x90;
 
@@ -91,12 +91,11 @@ pub fn perform(dice: &mut Dice, page: &CodePage) {
             code.load_rax(dice.wild());
             code.bytes(&[0x48, 0x89, 0xc4, 0x50]);
         }
-        // sysenter, sysret, iretq, rdmsr, swapgs.
+        // sysenter, sysret, rdmsr, swapgs.
         16 => {
-            let others: [&[u8]; 5] = [
+            let others: [&[u8]; 4] = [
                 &[0x0f, 0x34],
                 &[0x0f, 0x07],
-                &[0x48, 0xcf],
                 &[0x0f, 0x32],
                 &[0x0f, 0x01, 0xf8],
             ];
@@ -104,8 +103,7 @@ pub fn perform(dice: &mut Dice, page: &CodePage) {
         }
         _ => {
             for _ in 0..2 {
-                let bytes = dice.word().to_le_bytes();
-                code.bytes(&bytes.map(|byte| if byte == IRET { NOP } else { byte }));
+                code.bytes(&dice.word().to_le_bytes());
             }
         }
     }
@@ -131,7 +129,7 @@ impl Code {
     fn bytes(&mut self, bytes: &[u8]) {
         for &byte in bytes {
             if let Some(next) = self.bytes.get_mut(self.length) {
-                *next = byte;
+                *next = if byte == IRET { NOP } else { byte };
                 self.length += 1;
             }
         }

@@ -247,16 +247,15 @@ impl Actor<'_> {
             0 => self.composer.dice.wild(),
             _ => 1 + self.composer.dice.below(40),
         };
-        let number =
-            match Syscall::from_raw(number.wrapping_neg()) {
-                // It would end the run, by right.
-                Some(Syscall::DebugHalt) => return,
-                // What prints is slow.
-                Some(
-                    Syscall::DebugPutChar | Syscall::DebugDumpScheduler | Syscall::DebugSnapshot,
-                ) if !self.composer.dice.one_in(50) => return,
-                _ => number.wrapping_neg(),
-            };
+        let number = number.wrapping_neg();
+        match Syscall::from_raw(number) {
+            // In the debug kernel they stop the machine, or print for long with interrupts off.
+            Some(Syscall::DebugHalt | Syscall::DebugDumpScheduler | Syscall::DebugSnapshot) => {
+                return;
+            }
+            Some(Syscall::DebugPutChar) if !self.composer.dice.one_in(50) => return,
+            _ => {}
+        }
         let mut registers = self.message();
         registers.info = match self.composer.dice.below(3) {
             0 => self.composer.dice.wild(),
