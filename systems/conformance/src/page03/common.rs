@@ -80,3 +80,37 @@ pub fn works_in_first_phase(
     }
     Ok(())
 }
+
+/// Positions of the arguments that name a destination slot.
+#[derive(Clone, Copy)]
+pub struct Destination {
+    pub index: usize,
+    pub depth: usize,
+    pub root: usize,
+}
+
+/// Every destination that cannot be looked up (02 §4), or is in use, is refused.
+pub fn destination_refused(f: &mut Fixture, whole: &Invocation, at: Destination) -> TestResult {
+    const RADIX: u64 = 4;
+    let invalid_root = LookupFailureType::InvalidRoot as u64;
+    let depth_mismatch = LookupFailureType::DepthMismatch as u64;
+    let guard_mismatch = LookupFailureType::GuardMismatch as u64;
+    let cnode = f.cnode(RADIX as u32)?;
+    let guarded = f.badged(cnode, GuardData::new(0b11, 2).raw())?;
+    let whole = whole.with_word(at.index, 0);
+    let by = |root: CPtr, depth| whole.with_cap(at.root, root).with_word(at.depth, depth);
+    for root in [f.null()?, f.endpoint()?.cptr()] {
+        for depth in [RADIX, 0, 65] {
+            by(root, depth).expect_error(FailedLookup, &[0, invalid_root])?;
+        }
+    }
+    for depth in [0, 65, 1 << 8 | RADIX, u64::MAX] {
+        by(cnode.cptr(), depth).expect_error(RangeError, &[1, 64])?;
+    }
+    by(cnode.cptr(), 3).expect_error(FailedLookup, &[0, depth_mismatch, 3, RADIX])?;
+    by(cnode.cptr(), 6).expect_error(FailedLookup, &[0, depth_mismatch, 2, 0])?;
+    by(guarded.cptr(), 6).expect_error(FailedLookup, &[0, guard_mismatch, 6, 0b11, 2])?;
+    let slot = cnode.slot_at(0, RADIX as u8);
+    slot.copy_from(f.slot_of(cnode), Rights::ALL)?;
+    by(cnode.cptr(), RADIX).expect_error(DeleteFirst, &[])
+}

@@ -3,6 +3,9 @@
 mod common;
 mod domain;
 mod errors;
+mod io_ports;
+mod irq_control;
+mod irq_handler;
 mod raw;
 mod retype_arguments;
 mod retype_memory;
@@ -31,4 +34,7 @@ pub const CHECKS: &[&[Check]] = &[
     sched_control::CHECKS,
     sched_context::CHECKS,
     domain::CHECKS,
+    irq_control::CHECKS,
+    irq_handler::CHECKS,
+    io_ports::CHECKS,
 ];
