@@ -1,17 +1,21 @@
 //! Page 03: object invocations.
 
+mod asid;
 mod common;
 mod domain;
 mod errors;
 mod io_ports;
 mod irq_control;
 mod irq_handler;
+mod pages;
+mod paging;
 mod raw;
 mod retype_arguments;
 mod retype_memory;
 mod retype_objects;
 mod sched_context;
 mod sched_control;
+mod stale;
 mod tcb_registers;
 mod tcb_running;
 mod tcb_scheduling;
@@ -36,5 +40,8 @@ pub const CHECKS: &[&[Check]] = &[
     domain::CHECKS,
     irq_control::CHECKS,
     irq_handler::CHECKS,
+    paging::CHECKS,
+    pages::CHECKS,
+    asid::CHECKS,
     io_ports::CHECKS,
 ];
