@@ -65,7 +65,7 @@ fn issue_truncated(f: &mut Fixture) -> TestResult {
 fn issue_backwards(f: &mut Fixture) -> TestResult {
     let (issue, slot) = scene(f)?;
     issue.expect_ok(&[])?;
-    for last in [0, FREE - 1, 1 << 16, 1 << 16 | FREE - 1] {
+    for last in [0, FREE - 1, 1 << 16, (1 << 16) | (FREE - 1)] {
         // Before the ports in use and the destination, which is in use too.
         issue
             .with_word(word::LAST, last)
@@ -120,7 +120,7 @@ fn issue_masks(f: &mut Fixture) -> TestResult {
     let (issue, slot) = scene(f)?;
     issue
         .with_word(word::FIRST, 0xabcd << 16 | FREE)
-        .with_word(word::LAST, 1 << 63 | FREE + 3)
+        .with_word(word::LAST, (1 << 63) | (FREE + 3))
         .expect_ok(&[])?;
     let port: IoPort = slot.capability();
     port.out8(FREE as u16 + 3, 0)?;

@@ -194,9 +194,9 @@ fn map_missing(f: &mut Fixture) -> TestResult {
     let missing = LookupFailureType::MissingCapability as u64;
     for (kind, _, levels) in SIZES {
         let frame = frame(f, kind)?;
-        for present in 0..levels {
+        for (present, first_missing) in LEVELS[..levels].iter().enumerate() {
             let map = map(frame, root_above(f, present)?);
-            let bits = u64::from(LEVELS[present].coverage);
+            let bits = u64::from(first_missing.coverage);
             map.expect_error(FailedLookup, &[0, missing, bits])?;
         }
     }

@@ -188,9 +188,9 @@ fn map_stale(f: &mut Fixture) -> TestResult {
 fn map_missing(f: &mut Fixture) -> TestResult {
     let missing = LookupFailureType::MissingCapability as u64;
     for (depth, level) in LEVELS.into_iter().enumerate() {
-        for present in 0..depth {
+        for (present, first_missing) in LEVELS[..depth].iter().enumerate() {
             let root = root_above(f, present)?;
-            let bits = u64::from(LEVELS[present].coverage);
+            let bits = u64::from(first_missing.coverage);
             level
                 .map(f, root)?
                 .expect_error(FailedLookup, &[0, missing, bits])?;
