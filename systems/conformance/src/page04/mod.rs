@@ -6,10 +6,12 @@ mod budgets;
 mod configuring;
 mod donation;
 mod kit;
+mod notifications;
 mod queues;
 mod refills;
 mod replies;
 mod round_robin;
+mod yielding;
 
 use crate::harness::Check;
 
@@ -23,5 +25,7 @@ pub const CHECKS: &[&[Check]] = &[
     budgets::CHECKS,
     donation::CHECKS,
     replies::CHECKS,
+    notifications::CHECKS,
     queues::CHECKS,
+    yielding::CHECKS,
 ];

@@ -287,17 +287,18 @@ fn sizes(f: &mut Fixture) -> TestResult {
     Ok(())
 }
 
-/// 100 of every 300 µs, 50 times, come back as 50 fragments.
+/// 100 of every 300 µs, 50 times, come back as 50 fragments, and what was left then as another.
 fn many_refills(f: &mut Fixture) -> TestResult {
     const PARTS: u64 = 50;
     const PERIOD_US: u64 = 20_000;
-    let params = SchedParams::new(100 * PARTS, PERIOD_US).extra_refills(PARTS);
+    let params = SchedParams::new(100 * PARTS + 500, PERIOD_US).extra_refills(PARTS + 1);
     let (clock, probe) = probe(f, params)?;
-    for i in 0..PARTS - 1 {
+    for i in 0..PARTS {
         clock.hold(300 * i + 100, 300 * i + 300)?;
     }
     clock.sleep_until(PERIOD_US + 300 * PARTS)?;
     let parts = |period: u64| (0..PARTS).map(move |i| (period + 300 * i, period + 300 * i + 100));
-    let expected: Vec<_> = parts(0).chain(parts(PERIOD_US)).collect();
+    let rest = &clock.runs(probe.log)[PARTS as usize];
+    let expected: Vec<_> = parts(0).chain([*rest]).chain(parts(PERIOD_US)).collect();
     clock.ensure_runs(probe.log, &expected)
 }
