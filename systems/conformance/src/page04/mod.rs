@@ -7,10 +7,13 @@ mod configuring;
 mod donation;
 mod kit;
 mod notifications;
+mod priorities;
 mod queues;
 mod refills;
 mod replies;
+mod replying;
 mod round_robin;
+mod threads;
 mod yielding;
 
 use crate::harness::Check;
@@ -24,8 +27,11 @@ pub const CHECKS: &[&[Check]] = &[
     binding::CHECKS,
     budgets::CHECKS,
     donation::CHECKS,
+    replying::CHECKS,
     replies::CHECKS,
     notifications::CHECKS,
     queues::CHECKS,
     yielding::CHECKS,
+    priorities::CHECKS,
+    threads::CHECKS,
 ];

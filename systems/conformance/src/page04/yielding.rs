@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use super::kit::{active, ensure_near, passive, run_log, runner, worker, Clock};
+use super::kit::{active, ensure_near, run_log, runner, worker, Clock};
 use crate::prelude::*;
 use sandglass::abi::message::MessageInfo;
 use sandglass::abi::syscall::Syscall;
@@ -243,8 +243,8 @@ fn to_exhausted(f: &mut Fixture) -> TestResult {
     clock.ensure_runs(target.log, &[(0, 500), (3_000, 3_200)])
 }
 
-/// Starts a thread of priority 50 that yields to a context, stores the result and notes its
-/// number. Started from above, it is the head of its priority.
+/// A thread of priority 50, not started, that yields to a context, stores the result and notes
+/// its number. Started from above, it is the head of its priority.
 fn yielder(
     f: &mut Fixture,
     target: SchedContext,
@@ -256,7 +256,7 @@ fn yielder(
         mcp: u8::MAX,
         ..f.active(50)?
     };
-    Ok(f.spawn(params, move || {
+    Ok(f.prepare(params, move || {
         result.store(target.yield_to().unwrap_or(u64::MAX), Relaxed);
         trace.note(number);
     })?)
@@ -275,11 +275,13 @@ fn second_yielder(f: &mut Fixture) -> TestResult {
     })?;
     f.settle()?;
     target.consumed_us()?;
+    let early = yielder(f, target, first, trace, 2)?;
+    let late = yielder(f, target, second, trace, 3)?;
     gate.signal();
-    yielder(f, target, first, trace, 2)?;
+    early.resume()?;
     clock.start();
     clock.sleep_until(400)?;
-    yielder(f, target, second, trace, 3)?;
+    late.resume()?;
     clock.sleep_until(2_500)?;
     ensure_near("the first's result", first.load(Relaxed), 400)?;
     ensure_near("the second's result", second.load(Relaxed), 600)?;
@@ -297,6 +299,7 @@ fn yielded(
     result.store(12_345, Relaxed);
     let (target, context) = active(f, 50, || spin())?;
     let yielder = yielder(f, context, result, Trace::leak(), 1)?;
+    yielder.resume()?;
     clock.start();
     clock.sleep_until(400)?;
     ensure_eq!(result.load(Relaxed), 12_345);
