@@ -1,5 +1,6 @@
 //! Page 02: capabilities, CSpace, derivation.
 
+mod boot_lists;
 mod cancellation;
 mod cnode_operations;
 mod deletion_ipc;
@@ -23,6 +24,7 @@ pub const CHECKS: &[&[Check]] = &[
     rights::CHECKS,
     lookup::CHECKS,
     derivation::CHECKS,
+    boot_lists::CHECKS,
     cnode_operations::CHECKS,
     update_derive::CHECKS,
     deletion_ipc::CHECKS,
