@@ -82,10 +82,12 @@ pub fn trap(k: &mut Kernel, trap: Trap) -> Next {
 /// Ends an event that found `before` running: the scheduler decides, if it is to.
 #[inline(always)]
 fn conclude(k: &mut Kernel, before: Option<Ref<Tcb>>, decide: bool) -> Next {
-    if decide {
-        schedule::schedule(k);
-    }
-    let next = activate(k, before);
+    let thread = if decide {
+        schedule::schedule(k)
+    } else {
+        before
+    };
+    let next = activate(k, before, thread);
     check::touched(k, before);
     next
 }
@@ -97,8 +99,8 @@ pub fn start(k: &mut Kernel) -> Next {
     core.set_paid();
     core.request_reprogram();
     schedule::force_reschedule(k);
-    schedule::schedule(k);
-    activate(k, None)
+    let first = schedule::schedule(k);
+    activate(k, None, first)
 }
 
 /// Accounts for time and checks the budget on behalf of `thread`, the current one. Returns whether
@@ -154,8 +156,8 @@ fn page_fault(address: u64, code: u32) -> Fault {
 
 /// Makes the chosen thread's state that of the machine (01, section 8).
 #[inline(always)]
-fn activate(k: &Kernel, before: Option<Ref<Tcb>>) -> Next {
-    let Some(thread) = k.core().thread() else {
+fn activate(k: &Kernel, before: Option<Ref<Tcb>>, chosen: Option<Ref<Tcb>>) -> Next {
+    let Some(thread) = chosen else {
         return Next::Idle;
     };
     let tcb = thread.at(k);

@@ -123,6 +123,27 @@ fn who_lowers_its_priority_to_that_of_others_goes_on_before_them() {
     assert_runs(&w, thread);
 }
 
+/// Time management is bounded by priority: releases of those below do not interrupt.
+#[test]
+fn who_raises_its_priority_is_not_interrupted_by_releases_below_it_any_more() {
+    let mut w = World::new();
+    let periodic = w.start_thread(55, 100, 1000);
+    let thread = w.start_thread(50, LONG, LONG);
+    w.sleep();
+    while w.running() == Some(periodic.handle) {
+        w.pass(10 * US);
+    }
+    assert_runs(&w, thread);
+    let release = w.context(periodic.context).at(&w.k).head().time;
+    assert_eq!(w.k.machine.deadline(), release);
+    set_priority(&mut w, thread, 60);
+    assert_runs(&w, thread);
+    assert!(w.k.machine.deadline() > release);
+    set_priority(&mut w, thread, 50);
+    assert_runs(&w, thread);
+    assert_eq!(w.k.machine.deadline(), release);
+}
+
 #[test]
 fn who_lowers_its_priority_below_others_stands_first_among_its_equals() {
     let (mut w, equals) = equals(50, 2);

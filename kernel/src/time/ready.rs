@@ -23,10 +23,12 @@ impl List {
     };
 }
 
-/// The ready queues. Invariant: a priority's bit is set exactly if its list has a thread.
+/// The ready queues. Invariants: a priority's bit is set exactly if its list has a thread; `levels`
+/// is one more than the highest such priority, 0 if there is none.
 pub struct ReadyQueues {
     lists: [Cell<List>; 256],
     words: [Cell<u64>; 4],
+    levels: Cell<u16>,
 }
 
 /// A thread's links in the ready queue.
@@ -68,24 +70,29 @@ impl ReadyQueues {
         ReadyQueues {
             lists: [const { Cell::new(List::EMPTY) }; 256],
             words: [const { Cell::new(0) }; 4],
+            levels: Cell::new(0),
         }
     }
 
     /// The highest priority that has a thread.
     #[inline(always)]
     pub fn highest(&self) -> Option<u8> {
-        // What is urgent is found in the first step.
-        self.highest_in(3)
-            .or_else(|| self.highest_in(2))
-            .or_else(|| self.highest_in(1))
-            .or_else(|| self.highest_in(0))
+        self.levels
+            .get()
+            .checked_sub(1)
+            .map(|highest| highest as u8)
     }
 
-    /// The highest priority of word `word` of the bitmap that has a thread.
+    /// Whether some thread has a priority above `priority`.
     #[inline(always)]
-    fn highest_in(&self, word: usize) -> Option<u8> {
-        let bits = NonZeroU64::new(self.words[word & 3].get())?;
-        Some((word as u8) << 6 | bits.ilog2() as u8)
+    pub fn has_above(&self, priority: u8) -> bool {
+        self.levels.get() > u16::from(priority) + 1
+    }
+
+    /// Whether some thread has `priority` or a higher one.
+    #[inline(always)]
+    pub fn has_from(&self, priority: u8) -> bool {
+        self.levels.get() > u16::from(priority)
     }
 
     /// Takes the first thread of the highest priority that has one out.
@@ -106,7 +113,8 @@ impl ReadyQueues {
             }
             None => {
                 cell.set(List::EMPTY);
-                self.unmark(priority);
+                self.clear(priority);
+                self.levels.set(self.count_levels());
             }
         }
         first.at(k).set_place(Place::None);
@@ -122,12 +130,39 @@ impl ReadyQueues {
     fn mark(&self, priority: u8) {
         let word = &self.words[usize::from(priority >> 6)];
         word.set(word.get() | 1 << (priority & 63));
+        self.levels
+            .set(self.levels.get().max(u16::from(priority) + 1));
+    }
+
+    #[inline(always)]
+    fn clear(&self, priority: u8) {
+        let word = &self.words[usize::from(priority >> 6)];
+        word.set(word.get() & !(1 << (priority & 63)));
     }
 
     #[inline(always)]
     fn unmark(&self, priority: u8) {
-        let word = &self.words[usize::from(priority >> 6)];
-        word.set(word.get() & !(1 << (priority & 63)));
+        self.clear(priority);
+        if !self.has_above(priority) {
+            self.levels.set(self.count_levels());
+        }
+    }
+
+    /// What `levels` is to be, by the bitmap: what is urgent is found in the first step.
+    #[inline(always)]
+    fn count_levels(&self) -> u16 {
+        self.levels_in(3)
+            .or_else(|| self.levels_in(2))
+            .or_else(|| self.levels_in(1))
+            .or_else(|| self.levels_in(0))
+            .unwrap_or(0)
+    }
+
+    /// One more than the highest priority of word `word` of the bitmap that has a thread.
+    #[inline(always)]
+    fn levels_in(&self, word: usize) -> Option<u16> {
+        let bits = NonZeroU64::new(self.words[word & 3].get())?;
+        Some((word as u16 * 64).wrapping_add(bits.ilog2() as u16 + 1))
     }
 
     /// Puts `thread`, which is in no queue, at the head of the queue of its priority.

@@ -144,16 +144,19 @@ pub fn stopped(k: &Kernel, thread: Ref<Tcb>) {
 }
 
 /// Changes the priority of `thread`, which is runnable (04, section 8.3). The current thread is in
-/// no queue: the decision takes it for the first of its new priority.
+/// no queue, and stands for the first of its new priority: it goes on, and the timer stays, unless
+/// another is above that now, or is to be released before the budget ends.
 #[inline(always)]
 pub fn set_priority(k: &Kernel, thread: Ref<Tcb>, priority: u8) {
-    if thread.at(k).place() == Place::None {
-        thread.at(k).set_priority(priority);
-        if k.core().thread() == Some(thread) {
-            force_reschedule(k);
-        }
-    } else {
-        set_priority_queued(k, thread, priority);
+    let core = k.core();
+    if thread.at(k).place() != Place::None {
+        return set_priority_queued(k, thread, priority);
+    }
+    thread.at(k).set_priority(priority);
+    let is_surpassed =
+        || core.ready.has_above(priority) || core.release.earliest() < core.budget_end();
+    if core.thread() == Some(thread) && is_surpassed() {
+        force_reschedule(k);
     }
 }
 
@@ -181,7 +184,7 @@ fn set_priority_queued(k: &Kernel, thread: Ref<Tcb>, priority: u8) {
 #[inline(always)]
 pub fn is_alone(k: &Kernel, thread: Ref<Tcb>) -> bool {
     let core = k.core();
-    core.ready.highest() < Some(thread.at(k).priority()) && core.release.earliest() > core.now()
+    !core.ready.has_from(thread.at(k).priority()) && core.release.earliest() > core.now()
 }
 
 /// The highest priority of a thread that counts as released but has not been moved, if it is
@@ -194,11 +197,13 @@ fn released_above(k: &Kernel, floor: Option<u8>) -> Option<u8> {
 }
 
 /// Decides who runs next, makes the context that pays the current one, and programs the timer
-/// (04, section 8.5).
+/// (04, section 8.5). Returns the thread that runs; `None` to idle.
 #[inline(always)]
-pub fn schedule(k: &Kernel) {
+pub fn schedule(k: &Kernel) -> Option<Ref<Tcb>> {
     let core = k.core();
-    awaken(k);
+    if core.action() == Action::ResumeCurrent {
+        awaken(k);
+    }
     if k.domains.expired() {
         core.request_reprogram();
         force_reschedule(k);
@@ -207,19 +212,22 @@ pub fn schedule(k: &Kernel) {
         let next = decide(k);
         core.set_thread(next);
         core.set_action(Action::ResumeCurrent);
-        settle_time(k);
-    } else if core.reprogram() {
-        settle_time(k);
+        settle_time(k, next);
+        next
+    } else {
+        let current = core.thread();
+        if core.reprogram() {
+            settle_time(k, current);
+        }
+        current
     }
 }
 
-/// A thread whose time has come and that would preempt the current one becomes the candidate.
+/// The current thread is to go on: one whose time has come and that would preempt it becomes the
+/// candidate.
 #[inline(always)]
 fn awaken(k: &Kernel) {
     let core = k.core();
-    if core.action() != Action::ResumeCurrent {
-        return;
-    }
     let running = core.thread().map(|thread| thread.at(k).priority());
     if let Some(priority) = released_above(k, running) {
         if let Some(thread) = core.release.of(priority).first() {
@@ -266,7 +274,7 @@ fn decide_against(k: &Kernel, current: Ref<Tcb>) -> Option<Ref<Tcb>> {
         Action::ChooseWith(woken) if woken != current => core.ready.enqueue(k, woken),
         _ => {}
     }
-    if outranked(k, running) || released_above(k, Some(running)).is_some() {
+    if core.ready.has_above(running) || released_above(k, Some(running)).is_some() {
         core.ready.enqueue(k, current);
         None
     } else {
@@ -293,7 +301,7 @@ fn decide_without(k: &Kernel, current: Option<Ref<Tcb>>, waits: bool) -> Option<
         _ => return None,
     };
     let priority = woken.at(k).priority();
-    if must_look && outranked(k, priority) {
+    if must_look && core.ready.has_above(priority) {
         core.ready.enqueue(k, woken);
         None
     } else {
@@ -310,12 +318,6 @@ fn unless_released_above(k: &Kernel, woken: Ref<Tcb>, priority: u8) -> Option<Re
     } else {
         Some(woken)
     }
-}
-
-/// Whether some ready thread has a priority above `priority`.
-#[inline(always)]
-fn outranked(k: &Kernel, priority: u8) -> bool {
-    k.core().ready.highest() > Some(priority)
 }
 
 /// Takes the thread that is to run out of the queues: the best of those that are ready and those
@@ -355,13 +357,11 @@ fn take_released(k: &Kernel, priority: u8) -> Option<Ref<Tcb>> {
     is_first.then_some(released)
 }
 
-/// The context of the chosen thread becomes the one that pays; the timer is programmed.
+/// The context of `thread`, which runs, becomes the one that pays; the timer is programmed.
 #[inline(always)]
-fn settle_time(k: &Kernel) {
+fn settle_time(k: &Kernel, thread: Option<Ref<Tcb>>) {
     let core = k.core();
-    let chosen = core
-        .thread()
-        .and_then(|thread| thread.at(k).sched_context());
+    let chosen = thread.and_then(|thread| thread.at(k).sched_context());
     if chosen != core.context() || core.reprogram() {
         pass_on(k, chosen);
     }
@@ -392,9 +392,10 @@ fn pass_on(k: &Kernel, chosen: Option<Ref<SchedContext>>) {
 #[inline(always)]
 fn arm(k: &Kernel) {
     let core = k.core();
+    // A refill is longer than the precision.
     let budget_end = core
         .budget_end()
-        .saturating_sub(k.constants.timer_precision());
+        .wrapping_sub(k.constants.timer_precision());
     let mut deadline = budget_end.min(k.domains.end(core.now()));
     if core.release.earliest() < deadline {
         let running = core.thread().map(|thread| thread.at(k).priority());
