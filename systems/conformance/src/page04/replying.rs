@@ -17,7 +17,7 @@ pub const CHECKS: &[Check] = &[
         reply_times_out,
     ),
     check(
-        "04/7.4/a-caller-with-another-context-keeps-it",
+        "04/7.1/who-has-a-context-is-given-no-other",
         caller_with_context,
     ),
 ];

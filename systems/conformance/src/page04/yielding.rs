@@ -21,7 +21,7 @@ pub const CHECKS: &[Check] = &[
     check("04/9.2/a-lower-one-goes-to-the-head", to_lower_head),
     check("04/9.2/to-an-equal-lets-it-run-first", to_equal),
     check(
-        "04/9.2/to-one-that-cannot-run-returns-at-once",
+        "04/2.4/yielding-to-who-is-not-schedulable-returns-at-once",
         to_unschedulable,
     ),
     check("04/9.2/to-an-exhausted-one-returns-at-once", to_exhausted),
