@@ -33,6 +33,26 @@ struct Reference {
     base: Option<u32>,
 }
 
+/// Most instructions that an operation may take.
+const LIMITS: &[(&str, u32)] = &[
+    ("call-0-active", 700),
+    ("reply-recv-0-active", 850),
+    ("call-10-passive", 700),
+    ("reply-recv-10-passive", 850),
+    ("send-wake-higher", 600),
+    ("recv-block", 450),
+    ("signal-no-waiter", 280),
+    ("signal-wake-higher", 500),
+    ("wait-block", 400),
+    ("fault-to-handler", 550),
+    ("fault-reply", 700),
+    ("yield-alone", 300),
+    ("set-priority-self", 400),
+    ("timer-to-timeout-fault", 650),
+    ("map-page", 500),
+    ("protect-page", 500),
+];
+
 const fn row(name: &'static str, mcs: u32, base: u32) -> Reference {
     Reference {
         name,
@@ -89,6 +109,14 @@ struct Row {
     base: Option<u32>,
     /// `mean / reference`.
     ratio: Option<f64>,
+    /// What `max` must not exceed.
+    limit: Option<u32>,
+}
+
+impl Row {
+    fn exceeds_limit(&self) -> bool {
+        self.limit.is_some_and(|limit| self.max > f64::from(limit))
+    }
 }
 
 /// `sandglass bench`.
@@ -122,7 +150,15 @@ pub fn run(args: &BenchArgs) -> Result<ExitCode> {
         let json = serde_json::to_string_pretty(&rows).context("cannot write JSON")?;
         fs::write(path, json + "\n").with_context(|| format!("cannot write {}", path.display()))?;
     }
-    Ok(ExitCode::SUCCESS)
+    let slow: Vec<&Row> = rows.iter().filter(|row| row.exceeds_limit()).collect();
+    for row in &slow {
+        eprintln!("{} exceeds its limit", row.name);
+    }
+    Ok(if slow.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }
 
 /// Reads the rows of the console.
@@ -145,7 +181,9 @@ fn parse_row(line: &str) -> Option<Row> {
     let mut number = || words.next()?.parse::<f64>().ok();
     let (min, mean, max) = (number()?, number()?, number()?);
     let reference = REFERENCE.iter().find(|reference| reference.name == name);
+    let limit = LIMITS.iter().find(|(limited, _)| *limited == name);
     Some(Row {
+        limit: limit.map(|&(_, limit)| limit),
         name,
         min,
         mean,
@@ -160,17 +198,17 @@ fn parse_row(line: &str) -> Option<Row> {
 fn table(rows: &[Row]) -> String {
     let mut text = String::from("kernel-only instructions; reference: seL4 16.0.0, x86_64\n\n");
     text += &format!(
-        "{:<26}{:>8}{:>10}{:>8}{:>12}{:>8}{:>8}\n",
-        "operation", "min", "mean", "max", "ref. MCS", "base", "ratio"
+        "{:<30}{:>8}{:>10}{:>8}{:>9}{:>12}{:>8}{:>8}\n",
+        "operation", "min", "mean", "max", "at most", "ref. MCS", "base", "ratio"
     );
     let cell = |number: Option<u32>| number.map_or("-".to_owned(), |number| number.to_string());
     for row in rows {
         let ratio = row
             .ratio
             .map_or("-".to_owned(), |ratio| format!("{ratio:.2}"));
-        let (reference, base) = (cell(row.reference), cell(row.base));
+        let (limit, reference, base) = (cell(row.limit), cell(row.reference), cell(row.base));
         text += &format!(
-            "{:<26}{:>8}{:>10.1}{:>8}{reference:>12}{base:>8}{ratio:>8}\n",
+            "{:<30}{:>8}{:>10.1}{:>8}{limit:>9}{reference:>12}{base:>8}{ratio:>8}\n",
             row.name, row.min, row.mean, row.max
         );
     }
@@ -189,6 +227,15 @@ mod tests {
         assert_eq!(rows[0].ratio, Some(1.0));
         assert_eq!(rows[1].reference, None);
         assert!(table(&rows).lines().last().unwrap().starts_with("new"));
+    }
+
+    #[test]
+    fn limits_hold_for_the_slowest_sample() {
+        let rows = parse("bench yield-alone 1 2 300\nbench yield-alone 1 2 301\n").unwrap();
+        assert_eq!(
+            rows.iter().map(Row::exceeds_limit).collect::<Vec<_>>(),
+            [false, true]
+        );
     }
 
     #[test]
