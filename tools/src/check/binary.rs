@@ -52,6 +52,12 @@ pub struct Binary {
     pub functions: Vec<Function>,
     /// Ranges of code, other than padding, that no symbol covers.
     pub strays: Vec<(u64, u64)>,
+    /// Bytes of all code, boot code included.
+    pub text_bytes: u64,
+    /// Bytes of all other memory that the kernel takes.
+    pub data_bytes: u64,
+    /// Bytes of the kernel's stack.
+    pub stack_bytes: Option<u64>,
 }
 
 impl Binary {
@@ -66,7 +72,27 @@ impl Binary {
         if file.architecture() != object::Architecture::X86_64 {
             bail!("{} is not for x86_64", path.display());
         }
-        let mut binary = Self::default();
+        let mut binary = Self {
+            stack_bytes: file
+                .symbols()
+                .find(|symbol| {
+                    symbol
+                        .name()
+                        .is_ok_and(|name| name.contains("KERNEL_STACK"))
+                })
+                .map(|symbol| symbol.size()),
+            ..Self::default()
+        };
+        for section in file.sections() {
+            match section.kind() {
+                SectionKind::Text => binary.text_bytes += section.size(),
+                SectionKind::Data
+                | SectionKind::ReadOnlyData
+                | SectionKind::ReadOnlyString
+                | SectionKind::UninitializedData => binary.data_bytes += section.size(),
+                _ => {}
+            }
+        }
         for section in file
             .sections()
             .filter(|section| section.kind() == SectionKind::Text)

@@ -32,7 +32,7 @@ pub fn cycles(binary: &Binary) -> Vec<String> {
 
 /// The functions that `function` calls or jumps into. A jump within itself is a loop; a call of
 /// itself is recursion.
-fn callees(binary: &Binary, function: usize) -> Vec<usize> {
+pub fn callees(binary: &Binary, function: usize) -> Vec<usize> {
     let mut callees = Vec::new();
     for instruction in &binary.functions[function].code {
         let Some(target) = branch_target(instruction) else {

@@ -6,6 +6,7 @@
 
 pub mod binary;
 mod call_graph;
+mod footprint;
 mod lints;
 mod safety_comments;
 pub mod source;
@@ -128,6 +129,16 @@ pub const RULES: &[Rule] = &[
         name: "acyclic_calls",
         about: "no recursion in the release kernel",
         check: |context| context.judge(call_graph::cycles),
+    },
+    Rule {
+        name: "bounded_stack",
+        about: "the release kernel's stack holds the deepest path of calls",
+        check: |context| context.judge(footprint::stack),
+    },
+    Rule {
+        name: "lean",
+        about: "96 KiB of code and 96 KiB of static data are enough for the release kernel",
+        check: |context| context.judge(footprint::sizes),
     },
     Rule {
         name: "trap_instructions",

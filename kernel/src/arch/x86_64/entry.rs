@@ -28,8 +28,8 @@ use super::{fatal, layout};
 use crate::event::{self, Next, Trap};
 use crate::Kernel;
 
-/// Bytes of the kernel's stack.
-const STACK_SIZE: usize = 32 * 1024;
+/// Bytes of the kernel's stack. The boot needs most; events less than a tenth of it.
+const STACK_SIZE: usize = 24 * 1024;
 
 /// The kernel's stack; every entry starts at its end.
 #[repr(C, align(4096))]

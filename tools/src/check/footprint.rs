@@ -1,0 +1,128 @@
+//! How much memory the release kernel takes: its sections, and its stack at the deepest.
+
+use iced_x86::{Instruction, Mnemonic, OpKind, Register};
+
+use super::binary::Binary;
+use super::call_graph::callees;
+
+/// Most bytes of code, and most bytes of data that is not code: of each.
+const LIMIT: u64 = 96 * 1024;
+
+/// Functions that the entry code calls with an empty stack, by the end of their path.
+const ROOTS: &[&str] = &[
+    "arch::x86_64::entry::on_kernel_vector",
+    "arch::x86_64::entry::on_system_call",
+    "arch::x86_64::entry::on_vector",
+    "arch::x86_64::start::start",
+];
+
+/// Code and data stay below their limits.
+pub fn sizes(binary: &Binary) -> Vec<String> {
+    let found = [
+        ("text", binary.text_bytes),
+        ("static data", binary.data_bytes),
+    ];
+    found
+        .iter()
+        .filter(|(_, bytes)| *bytes > LIMIT)
+        .map(|(what, bytes)| format!("{bytes} bytes of {what}: at most {LIMIT} are right"))
+        .collect()
+}
+
+/// No path through the call graph needs more than the kernel's stack. Where there is recursion,
+/// which another rule reports, the depth is that of one turn.
+pub fn stack(binary: &Binary) -> Vec<String> {
+    let Some(room) = binary.stack_bytes else {
+        return vec!["the kernel has no symbol `KERNEL_STACK`".to_owned()];
+    };
+    let mut depths = Depths {
+        binary,
+        known: vec![None; binary.functions.len()],
+    };
+    let is_root = |name: &str| ROOTS.iter().any(|root| name.ends_with(root));
+    (0..binary.functions.len())
+        .filter(|&function| is_root(&binary.functions[function].name))
+        .filter_map(|function| {
+            let depth = depths.below(function);
+            (depth > room).then(|| {
+                let name = &binary.functions[function].name;
+                format!("{name} needs up to {depth} bytes of stack, which has {room}")
+            })
+        })
+        .collect()
+}
+
+/// The deepest stack below each function, as far as it is known.
+struct Depths<'b> {
+    binary: &'b Binary,
+    known: Vec<Option<u64>>,
+}
+
+impl Depths<'_> {
+    /// Bytes that `function` and what it calls use at most, return addresses included.
+    fn below(&mut self, function: usize) -> u64 {
+        const RETURN_ADDRESS: u64 = 8;
+        if let Some(depth) = self.known[function] {
+            return depth;
+        }
+        let own: u64 = self.binary.functions[function].code.iter().map(taken).sum();
+        // Ends a cycle.
+        self.known[function] = Some(own);
+        let deepest = callees(self.binary, function)
+            .into_iter()
+            .map(|callee| RETURN_ADDRESS + self.below(callee))
+            .max();
+        let depth = own + deepest.unwrap_or(0);
+        self.known[function] = Some(depth);
+        depth
+    }
+}
+
+/// Bytes of stack that `instruction` takes, other than for a call. What other instructions give
+/// back is not subtracted: the sum is an upper bound.
+fn taken(instruction: &Instruction) -> u64 {
+    match instruction.mnemonic() {
+        Mnemonic::Push => 8,
+        Mnemonic::Sub
+            if instruction.op0_register() == Register::RSP
+                && instruction.op1_kind() != OpKind::Register =>
+        {
+            instruction.immediate(1)
+        }
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::binary::tests::binary;
+    use super::{sizes, stack, LIMIT};
+
+    const PUSH_RAX: u8 = 0x50;
+    const RET: u8 = 0xc3;
+    /// `sub rsp, 0x100`.
+    const FRAME: [u8; 7] = [0x48, 0x81, 0xec, 0, 1, 0, 0];
+    /// `call` of what follows.
+    const CALL_NEXT: [u8; 5] = [0xe8, 1, 0, 0, 0];
+
+    #[test]
+    fn the_deepest_path_counts_with_its_return_address() {
+        let entry = [&[PUSH_RAX][..], &CALL_NEXT, &[RET]].concat();
+        let callee = [&FRAME[..], &[RET]].concat();
+        let name = "kernel::arch::x86_64::entry::on_vector";
+        let mut found = binary(&[(name, &entry), ("callee", &callee)]);
+        found.stack_bytes = Some(8 + 8 + 0x100);
+        assert!(stack(&found).is_empty());
+        found.stack_bytes = Some(8 + 8 + 0xff);
+        assert_eq!(stack(&found).len(), 1);
+    }
+
+    #[test]
+    fn text_and_data_have_a_limit_each() {
+        let mut found = binary(&[("f", &[RET])]);
+        (found.text_bytes, found.data_bytes) = (LIMIT, LIMIT);
+        assert!(sizes(&found).is_empty());
+        (found.text_bytes, found.data_bytes) = (LIMIT + 1, LIMIT + 1);
+        assert_eq!(sizes(&found).len(), 2);
+    }
+}
