@@ -156,7 +156,9 @@ impl Lab {
     fn while_released(&mut self, herd: &Herd, half_us_apart: u64) -> Result<Figures, SetupError> {
         let at = self.exhaust(herd, half_us_apart)?;
         let watcher = self.make_watcher()?;
-        spin_until(at - HIGH_PERIOD_US * self.ticks_per_us);
+        // Its budget ends a microsecond after the timer fires, and that microsecond comes back at
+        // the head of the next refill: earlier by as much.
+        spin_until(at - (HIGH_PERIOD_US - 1) * self.ticks_per_us);
         watcher.start()?;
         spin_until(at + 2 * HIGH_BUDGET_US * self.ticks_per_us);
         self.finish(herd, watcher)?;
