@@ -97,8 +97,8 @@ pub trait Platform {
     fn interrupt_pending(&self) -> bool;
     /// Programs `line` to raise the CPU vector of `irq` (irq + 0x20), unmasked.
     fn route(&self, line: Line, irq: u8);
-    /// Masks or unmasks `line`.
-    fn set_masked(&self, line: Line, masked: bool);
+    /// Masks or unmasks `line`, if `irq` is what it was last programmed to raise.
+    fn set_masked(&self, line: Line, irq: u8, masked: bool);
     /// Number of I/O APICs.
     fn ioapics(&self) -> u8;
     /// Number of pins of an I/O APIC; 0 if there is none of that number.

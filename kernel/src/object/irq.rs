@@ -64,7 +64,7 @@ pub fn interrupt(k: &Kernel, irq: u8) {
     let Some(line) = k.irqs.line(irq).get() else {
         return;
     };
-    k.machine.set_masked(line, true);
+    k.machine.set_masked(line, irq, true);
     let Some(slot) = k.irqs.slot(irq) else { return };
     if let Some(cap) = slot.at(k).cap().notification() {
         if cap.rights.write() {
@@ -200,7 +200,7 @@ fn commit_handler(k: &Kernel, operation: HandlerOperation) -> Outcome {
     match operation {
         HandlerOperation::Ack(irq) => {
             if let Some(line) = k.irqs.line(irq).get() {
-                k.machine.set_masked(line, false);
+                k.machine.set_masked(line, irq, false);
             }
         }
         HandlerOperation::SetNotification { irq, source } => {
@@ -244,7 +244,7 @@ pub fn release(k: &Kernel, irq: u8) -> Remainder {
         }
     }
     if let Some(line) = k.irqs.line(irq).get() {
-        k.machine.set_masked(line, true);
+        k.machine.set_masked(line, irq, true);
         k.irqs.line(irq).set(None);
     }
     Remainder::Nothing

@@ -229,12 +229,17 @@ impl Platform for Machine {
     }
 
     fn route(&self, line: Line, irq: u8) {
+        // A pin raises one interrupt only.
+        self.routes.borrow_mut().retain(|_, other| *other != line);
         self.routes.borrow_mut().insert(irq, line);
-        self.set_masked(line, false);
+        self.set_masked(line, irq, false);
     }
 
-    fn set_masked(&self, line: Line, masked: bool) {
+    fn set_masked(&self, line: Line, irq: u8, masked: bool) {
         if let Line::IoApic { pin, .. } = line {
+            if self.route_of(irq) != Some(line) {
+                return;
+            }
             if masked {
                 self.masked.borrow_mut().insert(pin);
             } else {

@@ -257,11 +257,17 @@ impl IoApics {
         apic.write(low(pin), value);
     }
 
-    pub fn set_masked(&self, number: u8, pin: u8, masked: bool) {
+    /// Masks a pin, or lets it through, if it raises `vector`: it may have been routed to another
+    /// one since, whose handler alone may touch it then. So no pin is open for a vector that
+    /// nobody handles, which would keep a level-triggered line coming for ever.
+    pub fn set_masked(&self, number: u8, pin: u8, vector: u8, masked: bool) {
         let Some(apic) = self.with_pin(number, pin) else {
             return;
         };
         let value = apic.read(low(pin));
+        if value as u8 != vector {
+            return;
+        }
         apic.write(
             low(pin),
             if masked {

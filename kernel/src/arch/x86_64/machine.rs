@@ -132,9 +132,10 @@ impl Platform for Machine {
         }
     }
 
-    fn set_masked(&self, line: Line, masked: bool) {
+    fn set_masked(&self, line: Line, irq: u8, masked: bool) {
         if let Line::IoApic { ioapic, pin, .. } = line {
-            self.io_apics.set_masked(ioapic, pin, masked);
+            let vector = irq.wrapping_add(FIRST_VECTOR);
+            self.io_apics.set_masked(ioapic, pin, vector, masked);
         }
     }
 
