@@ -1,10 +1,24 @@
 //! Page 07: architecture context.
 
 mod contexts;
+mod conventions;
 mod fpu;
+mod identifiers;
+mod mappings;
 mod privileges;
+mod scene;
+mod translations;
+mod visitor;
 
 use crate::harness::Check;
 
 /// The checks of this page, file by file.
-pub const CHECKS: &[&[Check]] = &[contexts::CHECKS, privileges::CHECKS, fpu::CHECKS];
+pub const CHECKS: &[&[Check]] = &[
+    contexts::CHECKS,
+    privileges::CHECKS,
+    fpu::CHECKS,
+    mappings::CHECKS,
+    identifiers::CHECKS,
+    translations::CHECKS,
+    conventions::CHECKS,
+];
