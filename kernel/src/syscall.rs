@@ -141,7 +141,7 @@ enum Phase {
 #[inline(always)]
 pub fn handle(k: &mut Kernel, caller: Ref<Tcb>) -> bool {
     let number = caller.at(k).context().syscall_number();
-    let number = if broken!(NumbersOf32Bits) {
+    let number = if broken!(NarrowNumbers) {
         number as i32 as u64
     } else {
         number

@@ -29,7 +29,7 @@ macro_rules! broken {
 #[repr(usize)]
 pub enum Rule {
     /// 01/1: system call numbers are compared as 32 bits.
-    NumbersOf32Bits = 1,
+    NarrowNumbers = 1,
     /// 02/3: a frame capability masked to write without read keeps both.
     WriteAloneReads,
     /// 02/5.1: copies count as originals, of which the next ones are children.
