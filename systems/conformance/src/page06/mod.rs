@@ -2,6 +2,7 @@
 
 mod address_space;
 mod boot_info;
+mod console;
 mod extra;
 mod image;
 mod untypeds;
@@ -11,6 +12,7 @@ use crate::harness::Check;
 /// The checks of this page, file by file.
 pub const CHECKS: &[&[Check]] = &[
     boot_info::CHECKS,
+    console::CHECKS,
     address_space::CHECKS,
     extra::CHECKS,
     untypeds::CHECKS,
