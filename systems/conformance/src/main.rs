@@ -44,8 +44,6 @@
 
 extern crate alloc;
 
-// What the pages do not need yet, the next check may.
-#[allow(dead_code)]
 mod fixture;
 mod harness;
 mod page01;

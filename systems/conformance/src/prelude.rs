@@ -1,8 +1,5 @@
 //! What nearly every check uses.
 
-// A list for all pages, whatever they use of it.
-#![allow(unused_imports)]
-
 pub use alloc::vec::Vec;
 pub use alloc::{format, vec};
 
@@ -18,12 +15,11 @@ pub use sandglass::cap::{
     ObjectType, Reply, Rights, SchedContext, SchedParams, Slot, Tcb, Untyped,
 };
 pub use sandglass::context::UserContext;
-pub use sandglass::fault::Fault;
 pub use sandglass::testing::{shared, spin, Failure, TestResult, Trace};
 pub use sandglass::thread::ThreadParams;
 pub use sandglass::{boot, ensure, ensure_eq, sys, time, Message, SetupError};
 
 pub use crate::fixture::raw::{changed, distinct, entry, registers, Buffer, RawThread};
-pub use crate::fixture::{runs_on, Answer, Fixture, Invocation, Prober, Stopped, FULL};
+pub use crate::fixture::{runs_on, Fixture, Invocation, Prober, Stopped, FULL};
 pub use crate::fixture::{FIRST_PHASE, SENDING};
 pub use crate::harness::{check, Check};
