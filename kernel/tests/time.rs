@@ -268,6 +268,24 @@ fn a_released_thread_is_found_wherever_it_is_named() {
     assert_eq!(w.running(), Some(thread.handle));
 }
 
+/// The release queue is common to all domains (04, section 11).
+#[test]
+fn a_thread_that_is_put_into_a_domain_still_waits_for_its_refill() {
+    let mut w = World::new();
+    let thread = w.start_thread(10, 100, 1000);
+    let notification = w.sleep();
+    w.pass(200 * US);
+    assert_eq!(thread.handle.at(&w.k).place(), Place::Release);
+    w.wake(notification);
+    w.invoke(slot::DOMAIN, label::DOMAIN_SET, &[0], &[thread.tcb])
+        .expect("domain 0");
+    w.wait(notification);
+    w.pass(200 * US);
+    assert_eq!(w.running(), None, "its budget does not come back at once");
+    w.pass(600 * US);
+    assert_eq!(w.running(), Some(thread.handle), "after its period it does");
+}
+
 #[test]
 fn yield_to_reports_what_the_other_consumed() {
     let mut w = World::new();

@@ -98,11 +98,11 @@ fn decode_configure(k: &Kernel, call: &Invocation) -> Result<Operation, Error> {
 fn commit(k: &Kernel, operation: Operation) -> Outcome {
     match operation {
         Operation::Set { thread, domain } => {
-            schedule::unqueue(k, thread);
             thread.at(k).set_domain(domain);
             if k.core().thread() == Some(thread) {
                 schedule::force_reschedule(k);
             } else if schedule::is_schedulable(k, thread) {
+                // One that still waits for its refill stays where it is, as in any domain.
                 schedule::enqueue(k, thread);
             }
         }
