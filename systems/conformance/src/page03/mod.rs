@@ -7,6 +7,7 @@ mod errors;
 mod io_ports;
 mod irq_control;
 mod irq_handler;
+mod irq_lines;
 mod pages;
 pub mod paging;
 mod raw;
@@ -40,6 +41,7 @@ pub const CHECKS: &[&[Check]] = &[
     domain::CHECKS,
     irq_control::CHECKS,
     irq_handler::CHECKS,
+    irq_lines::CHECKS,
     paging::CHECKS,
     pages::CHECKS,
     asid::CHECKS,

@@ -176,14 +176,7 @@ fn attributes(f: &mut Fixture) -> TestResult {
 
 /// The registers of the HPET (the profile's machine has one): the first says what it is.
 fn device_attributes(f: &mut Fixture) -> TestResult {
-    let covers = |paddr: u64, bits: u32| (paddr..paddr + (1 << bits)).contains(&hpet::HPET_PADDR);
-    let mut untypeds = f.boot.untypeds();
-    let device = untypeds.find(|initial| covers(initial.paddr, initial.size_bits));
-    let device = device.ok_or_else(|| Failure::from("no untyped covers the HPET"))?;
-    let resources = &mut f.process.resources;
-    let memory = resources.memory();
-    memory.add_device(device.untyped, device.paddr, device.size_bits);
-    let frame = resources.device_frame(hpet::HPET_PADDR, FrameSize::Small)?;
+    let frame = f.device_page(hpet::HPET_PADDR)?;
     let get = Invocation::new(frame, arch_label::PAGE_GET_ADDRESS, &[], &[]);
     get.expect_ok(&[hpet::HPET_PADDR])?;
     let root = f.vspace()?.root();
