@@ -63,8 +63,8 @@ pub struct Transferred {
     pub unwrapped: u64,
 }
 
-/// Gives the extra capabilities of the message of `sender`, which `info` describes, to `receiver`, in a message through
-/// `endpoint`, or in a reply.
+/// Gives the extra capabilities of the message of `sender`, which `info` describes, to `receiver`,
+/// in a message through `endpoint`, or in a reply.
 pub fn transfer(
     k: &Kernel,
     sender: Ref<Tcb>,

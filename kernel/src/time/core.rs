@@ -62,7 +62,7 @@ impl Core {
         action, set_action: Action;
         /// Whether the current context is to pay and the timer to be programmed anew.
         reprogram, set_reprogram: bool;
-        /// For when the timer is programmed, in ticks; `u64::MAX` if for never.
+        /// For when the timer is programmed, in ticks; `u64::MAX` if it has fired.
         armed, set_armed: u64;
         /// The thread whose registers are in the FPU.
         fpu_owner, set_fpu_owner: Option<Ref<Tcb>>;
@@ -92,7 +92,7 @@ impl Core {
     }
 
     /// When the head refill of the current context is used up, in ticks; `u64::MAX` if nobody
-    /// pays.
+    /// pays. Out of date from when the context pays until [`Self::set_context`].
     #[inline(always)]
     pub fn budget_end(&self) -> u64 {
         self.budget_end.get()

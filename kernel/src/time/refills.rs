@@ -46,7 +46,7 @@ impl Refill {
 const _: () = assert!(size_of::<Refill>() as u64 == sandglass_abi::sched::REFILL_SIZE);
 
 /// Bound of the loop over refills that a charge used up. A charge is at most the head, since the
-/// timer fires at its end, and the longest kernel path, which is less than the least budget; so
+/// timer fires before its end, and the longest kernel path, which is less than the least budget; so
 /// it can use up every refill once, and the first of them a second time.
 const MAX_CHARGED: u16 = 2 * Refill::MAX as u16;
 
