@@ -77,12 +77,5 @@ pub enum Rule {
 #[cfg(feature = "wrong")]
 #[inline(always)]
 pub fn is_broken(rule: Rule) -> bool {
-    rule as usize == &raw const sandglass_broken_rule as usize
-}
-
-#[cfg(feature = "wrong")]
-extern "C" {
-    /// The broken rule's position is the address of this symbol, which the binary defines: so the
-    /// library is compiled once for all wrong kernels.
-    static sandglass_broken_rule: u8;
+    rule as usize == crate::arch::broken_rule::position()
 }

@@ -8,6 +8,8 @@
 //! The hosted machine speaks the x86_64 ABI: the register context and the page-table entries
 //! are pure data and shared, so that host tests check the very layouts that ship.
 
+#[cfg(feature = "wrong")]
+pub mod broken_rule;
 mod console;
 pub mod x86_64;
 
