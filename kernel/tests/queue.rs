@@ -1,11 +1,15 @@
-//! The ordered queue, and the release queues over it, against sorted vectors.
+//! The ordered queue, and the release queues over it, against sorted vectors; the ready queues
+//! against a deque for each priority.
 
 mod world;
+
+use std::collections::{BTreeMap, VecDeque};
 
 use proptest::prelude::*;
 use sandglass_kernel::mem::queue::{Key, Queue};
 use sandglass_kernel::mem::Ref;
 use sandglass_kernel::object::tcb::Tcb;
+use sandglass_kernel::time::ready::ReadyQueues;
 use sandglass_kernel::time::release::ReleaseQueues;
 use world::World;
 
@@ -110,6 +114,76 @@ fn release_queues_answer_like_a_sorted_vector() {
                 let above = model.iter().find(|entry| Some(priority(entry)) > floor);
                 let time = above.map_or(u64::MAX, |entry| entry.0.rank);
                 prop_assert_eq!(queues.earliest_above(floor), time);
+            }
+        }
+    });
+}
+
+/// What happens to the ready queues; a thread that is in them leaves, one that is not enters.
+#[derive(Clone, Copy, Debug)]
+enum Turn {
+    /// At the head, with this priority, or out.
+    Enqueue(usize, u8),
+    /// At the tail, with this priority, or out.
+    Append(usize, u8),
+    /// Whoever is first of all goes.
+    Take,
+}
+
+fn turns() -> impl Strategy<Value = Vec<Turn>> {
+    let thread = || 0..THREADS as usize;
+    // Both ends of each word of the bitmap.
+    let priority = || prop::sample::select(vec![0u8, 1, 63, 64, 127, 128, 191, 192, 254, 255]);
+    let turn = prop_oneof![
+        3 => (thread(), priority()).prop_map(|(t, p)| Turn::Enqueue(t, p)),
+        3 => (thread(), priority()).prop_map(|(t, p)| Turn::Append(t, p)),
+        2 => Just(Turn::Take),
+    ];
+    prop::collection::vec(turn, 1..300)
+}
+
+#[test]
+fn ready_queues_answer_like_a_deque_for_each_priority() {
+    let (w, threads) = world();
+    proptest!(config(), |(turns in turns())| {
+        let queues = ReadyQueues::new();
+        let mut model: BTreeMap<u8, VecDeque<Ref<Tcb>>> = BTreeMap::new();
+        for &turn in &turns {
+            let (thread, priority) = match turn {
+                Turn::Take => {
+                    let first = model.values_mut().next_back().and_then(VecDeque::pop_front);
+                    prop_assert_eq!(queues.take_first(&w.k), first, "{:?}", turn);
+                    model.retain(|_, queue| !queue.is_empty());
+                    continue;
+                }
+                Turn::Enqueue(i, priority) | Turn::Append(i, priority) => (threads[i], priority),
+            };
+            let present = thread.at(&w.k).priority();
+            if model.get(&present).is_some_and(|queue| queue.contains(&thread)) {
+                queues.remove(&w.k, thread);
+                model.entry(present).or_default().retain(|&other| other != thread);
+                model.retain(|_, queue| !queue.is_empty());
+            } else {
+                thread.at(&w.k).set_priority(priority);
+                let queue = model.entry(priority).or_default();
+                if matches!(turn, Turn::Enqueue(..)) {
+                    queues.enqueue(&w.k, thread);
+                    queue.push_front(thread);
+                } else {
+                    queues.append(&w.k, thread);
+                    queue.push_back(thread);
+                }
+            }
+            let highest = model.last_key_value().map(|(&priority, _)| priority);
+            prop_assert_eq!(queues.highest(), highest, "after {:?}", turn);
+            for (&priority, queue) in &model {
+                let first = queues.first_of(priority);
+                let links = std::iter::successors(first, |t| t.at(&w.k).ready_links().next());
+                prop_assert!(links.eq(queue.iter().copied()), "order after {:?}", turn);
+            }
+            for floor in [0, 63, 64, 127, 254, 255] {
+                prop_assert_eq!(queues.has_above(floor), highest > Some(floor));
+                prop_assert_eq!(queues.has_from(floor), highest >= Some(floor));
             }
         }
     });

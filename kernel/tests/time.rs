@@ -287,6 +287,26 @@ fn a_thread_that_is_put_into_a_domain_still_waits_for_its_refill() {
 }
 
 #[test]
+fn a_thread_that_configures_its_own_context_has_the_new_budget_at_once() {
+    let mut w = World::new();
+    let root = w.running();
+    for (budget, period) in [(100, 1000), (5000, 5000), (300, 1000), (40, 1000)] {
+        // What is left of the time before would limit the first period.
+        w.configure(slot::SCHED_CONTEXT, 5000, 5000, 0, 0);
+        w.configure(slot::SCHED_CONTEXT, budget, period, 0, 0);
+        let entered = w.k.core().now();
+        assert_eq!(w.k.core().budget_end(), entered + budget * US);
+        // A microsecond early (04, section 1).
+        assert_eq!(w.k.machine.deadline(), entered + (budget - 1) * US);
+        // With less than 20 µs it could not enter the kernel again.
+        w.pass((budget - 30) * US);
+        assert_eq!(w.running(), root, "{budget} in {period}");
+    }
+    w.pass(30 * US);
+    assert_eq!(w.running(), None, "40 in 1000");
+}
+
+#[test]
 fn yield_to_reports_what_the_other_consumed() {
     let mut w = World::new();
     let thread = w.start_thread(255, 5_000, 10_000);
