@@ -318,7 +318,7 @@ fn send_lines(lines: &mpsc::Sender<String>, console: &[u8], seen: usize) {
     let Some(end) = console[seen..].iter().rposition(is_end) else {
         return;
     };
-    for line in String::from_utf8_lossy(&console[begin..seen + end]).lines() {
+    for line in String::from_utf8_lossy(&console[begin..=seen + end]).lines() {
         // Nobody listens any more: no error.
         let _ = lines.send(line.to_owned());
     }

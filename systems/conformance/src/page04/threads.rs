@@ -45,6 +45,10 @@ pub const CHECKS: &[Check] = &[
     ),
     check("04/11/the-one-domain-is-zero", set_domain),
     check("04/11/set-puts-a-thread-at-the-head", set_to_the_head),
+    check(
+        "04/11/set-leaves-a-thread-to-wait-for-its-refill",
+        set_released,
+    ),
     check("04/11/configure-checks-its-arguments", configure_schedule),
     check("04/11/start-checks-its-argument", set_start),
     check(
@@ -319,6 +323,18 @@ fn set_domain(f: &mut Fixture) -> TestResult {
     set.with_word(0, 1)
         .with_cap_count(0)
         .expect_error(InvalidArgument, &[0])
+}
+
+/// The release queue is common to all domains: Set makes no budget.
+fn set_released(f: &mut Fixture) -> TestResult {
+    let clock = Clock::new(f)?;
+    let runner = runner(f, clock, 100, SchedParams::new(400, 2_000))?;
+    clock.start();
+    runner.tcb.resume()?;
+    clock.sleep_until(1_000)?;
+    Invocation::new(boot::DOMAIN, label::DOMAIN_SET, &[0], &[runner.tcb.cptr()]).expect_ok(&[])?;
+    clock.sleep_until(2_800)?;
+    clock.ensure_runs(runner.log, &[(0, 400), (2_000, 2_400)])
 }
 
 fn set_to_the_head(f: &mut Fixture) -> TestResult {

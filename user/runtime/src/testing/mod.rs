@@ -162,6 +162,6 @@ mod tests {
         assert!(test(2).is_ok());
         let reason = test(3).unwrap_err().reason;
         assert!(reason.ends_with("n + 1 is 4, not 3"), "{reason}");
-        assert!(reason.contains("testing.rs:"), "{reason}");
+        assert!(reason.contains("testing/mod.rs:"), "{reason}");
     }
 }
