@@ -28,9 +28,10 @@ use super::{fatal, layout};
 use crate::event::{self, Next, Trap};
 use crate::Kernel;
 
-/// Bytes of the kernel's stack. The boot needs most; events less than a tenth of it. A kernel that
-/// is wrong on purpose is built quickly, with fewer functions inlined: its boot needs more.
-const STACK_SIZE: usize = if cfg!(feature = "wrong") {
+/// Bytes of the kernel's stack. The boot needs most; events less than a tenth of it. The debug
+/// kernel formats what it prints, and a kernel that is wrong on purpose is built quickly, with fewer
+/// functions inlined: their boot needs more.
+const STACK_SIZE: usize = if cfg!(any(feature = "debug", feature = "wrong")) {
     0x1_0000
 } else {
     24 * 1024
