@@ -37,9 +37,7 @@ fn deliver(k: &Kernel, notification: Ref<Notification>, recipient: Ref<Tcb>, bad
     recipient.at(k).context().set_badge(badge);
     context::donate_of_notification(k, notification, recipient);
     context::wake_refills(k, recipient);
-    if schedule::is_schedulable(k, recipient) {
-        schedule::candidate(k, recipient);
-    }
+    schedule::candidate(k, recipient);
 }
 
 /// `receiver`, the current thread, takes what is pending. Returns whether anything was.

@@ -244,7 +244,7 @@ fn decide(k: &Kernel) -> Option<Ref<Tcb>> {
     let staying = current.filter(|&thread| is_schedulable(k, thread));
     let decided = match staying.filter(|thread| thread.at(k).place() == Place::None) {
         Some(thread) => decide_against(k, thread),
-        None => decide_without(k, current, staying.is_some()),
+        None => decide_without(k, current),
     };
     match decided {
         Some(thread) => Some(thread),
@@ -282,19 +282,15 @@ fn decide_against(k: &Kernel, current: Ref<Tcb>) -> Option<Ref<Tcb>> {
     }
 }
 
-/// The decision where `current` does not go on, or `waits` for its turn in a ready queue. `None`
-/// leaves the choice to the queues.
+/// The decision where `current` does not go on, or waits for its turn in a ready queue; having put
+/// it there made the action a choice. `None` leaves the choice to the queues.
 #[inline(always)]
-fn decide_without(k: &Kernel, current: Option<Ref<Tcb>>, waits: bool) -> Option<Ref<Tcb>> {
+fn decide_without(k: &Kernel, current: Option<Ref<Tcb>>) -> Option<Ref<Tcb>> {
     let core = k.core();
     let (woken, must_look) = match core.action() {
         Action::Switch(woken) => {
             let priority = woken.at(k).priority();
             let running = current.map(|thread| thread.at(k).priority());
-            if waits && running == Some(priority) {
-                core.ready.append(k, woken);
-                return None;
-            }
             (woken, running.is_none_or(|running| priority < running))
         }
         Action::ChooseWith(woken) => (woken, true),
