@@ -1,0 +1,6 @@
+//! Capabilities: what they are, how they derive, how they go (02).
+
+pub mod deletion;
+pub mod derivation;
+pub mod lookup;
+pub mod rights;

@@ -1,0 +1,11 @@
+//! Frames (03, section 8.3).
+
+use super::{Call, Outcome};
+use crate::error::Error;
+use crate::state::State;
+
+/// Invokes a frame.
+pub fn invoke(s: &mut State, call: &Call) -> Result<Outcome, Error> {
+    let _ = (s, call);
+    todo!("model-caps")
+}

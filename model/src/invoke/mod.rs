@@ -1,0 +1,91 @@
+//! Invocations: one file per kind of object (03).
+
+pub mod asid;
+pub mod cnode;
+pub mod domain;
+pub mod frame;
+pub mod ioport;
+pub mod irq;
+pub mod paging;
+pub mod sched_context;
+pub mod sched_control;
+pub mod tcb;
+pub mod untyped;
+
+use crate::error::Error;
+use crate::state::{Cap, SlotId, State, ThreadId};
+
+/// An invocation that is being decoded.
+#[derive(Clone, Debug)]
+pub struct Call {
+    pub caller: ThreadId,
+    /// Where the invoked capability is, and what it is.
+    pub slot: SlotId,
+    pub cap: Cap,
+    pub label: u64,
+    /// The message, as long as it effectively is (01, section 5.1).
+    pub words: Vec<u64>,
+    /// The slots of the extra capabilities that were supplied; a slot may be empty.
+    pub extra: Vec<SlotId>,
+    /// Whether the caller is told the result: the system call is Call.
+    pub is_call: bool,
+}
+
+impl Call {
+    /// The extra capability `i`: `None` if fewer were supplied, `Some(None)` for a null one.
+    pub fn extra_cap(&self, s: &State, i: usize) -> Option<Option<Cap>> {
+        let slot = self.extra.get(i)?;
+        Some(s.caps.slots.get(slot).map(|held| held.cap))
+    }
+
+    /// # Errors
+    /// The message has fewer than `words` words or `extra` capabilities.
+    pub fn require(&self, words: usize, extra: usize) -> Result<(), Error> {
+        if self.words.len() < words || self.extra.len() < extra {
+            Err(Error::TruncatedMessage)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// What an invocation that was not refused comes to.
+#[must_use]
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// Done; the result is the empty message.
+    Done,
+    /// Done; the result is these words.
+    Words(Vec<u64>),
+    /// Done; the result was written, or will be, and the caller's state was set.
+    Answered,
+}
+
+/// Carries `call` out.
+///
+/// # Errors
+/// It is refused, and nothing has changed.
+pub fn invoke(s: &mut State, call: &Call) -> Result<Outcome, Error> {
+    match call.cap {
+        Cap::Untyped { .. } => untyped::invoke(s, call),
+        Cap::CNode { .. } => cnode::invoke(s, call),
+        Cap::Thread(thread) => tcb::invoke(s, call, thread),
+        Cap::SchedContext { object, .. } => sched_context::invoke(s, call, object),
+        Cap::SchedControl { .. } => sched_control::invoke(s, call),
+        Cap::Domain => domain::invoke(s, call),
+        Cap::IrqControl => irq::invoke_control(s, call),
+        Cap::IrqHandler { irq } => irq::invoke_handler(s, call, irq),
+        Cap::Frame { .. } => frame::invoke(s, call),
+        Cap::Paging { .. } => paging::invoke(s, call),
+        // 03, section 8.1.
+        Cap::Pml4 { .. } => Err(Error::IllegalOperation),
+        Cap::AsidControl => asid::invoke_control(s, call),
+        Cap::AsidPool { .. } => asid::invoke_pool(s, call),
+        Cap::IoPortControl => ioport::invoke_control(s, call),
+        Cap::IoPort { first, last } => ioport::invoke(s, call, first, last),
+        // Messages: not invocations (01, section 5.1).
+        Cap::Endpoint { .. } | Cap::Notification { .. } | Cap::Reply { .. } => {
+            Err(Error::InvalidCapability(0))
+        }
+    }
+}

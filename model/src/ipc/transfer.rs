@@ -1,0 +1,1 @@
+//! Capabilities that travel with a message (02, section 8).

@@ -1,0 +1,506 @@
+//! The state of the kernel, as a value.
+//!
+//! Objects are named by the physical address at which they lie, which Retype determines (03,
+//! section 3). Links between objects are stored on both sides where the ABI pages speak of both
+//! sides.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Time, or a length of time, in ticks.
+pub type Ticks = u64;
+
+/// A physical address.
+pub type Address = u64;
+
+macro_rules! ids {
+    ($($(#[$doc:meta])* $name:ident),* $(,)?) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        pub struct $name(pub Address);
+    )*};
+}
+
+ids!(
+    /// A thread control block.
+    ThreadId,
+    EndpointId,
+    NotificationId,
+    ReplyId,
+    /// A scheduling context.
+    ContextId,
+    CNodeId,
+    /// A paging structure of any level.
+    TableId,
+    /// A pool of address-space identifiers.
+    PoolId,
+);
+
+/// Everything that the kernel knows.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct State {
+    /// The clock's frequency and what follows from it; never changes.
+    pub clock: Clock,
+    pub caps: Capabilities,
+    /// Radix of every CNode.
+    pub cnodes: BTreeMap<CNodeId, u8>,
+    pub threads: BTreeMap<ThreadId, Thread>,
+    pub endpoints: BTreeMap<EndpointId, Endpoint>,
+    pub notifications: BTreeMap<NotificationId, Notification>,
+    pub replies: BTreeMap<ReplyId, Reply>,
+    pub contexts: BTreeMap<ContextId, SchedContext>,
+    pub tables: BTreeMap<TableId, Table>,
+    /// For every pool the address spaces that it names: index in the pool (0 to 511), root table.
+    pub pools: BTreeMap<PoolId, BTreeMap<u16, TableId>>,
+    /// The pools in use, by number (0 to 7).
+    pub asids: BTreeMap<u8, PoolId>,
+    /// Interrupts that were issued, by kernel IRQ number.
+    pub irqs: BTreeMap<u8, Irq>,
+    /// I/O ports that were issued, as (first, last).
+    pub ports: BTreeSet<(u16, u16)>,
+    pub domains: Domains,
+    pub core: Core,
+    /// User memory: the words that are not 0, by physical address, a multiple of 8.
+    pub memory: BTreeMap<Address, u64>,
+    /// The machine around the processor, as far as the kernel drives it.
+    pub devices: Devices,
+}
+
+/// Constants of time (04, section 1).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Clock {
+    /// Ticks in a microsecond.
+    pub ticks_per_us: u64,
+}
+
+// ---------------------------------------------------------------------------- capabilities
+
+/// The capability slots that are not empty, and their derivations.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Capabilities {
+    pub slots: BTreeMap<SlotId, Held>,
+    /// The derivation lists (02, section 5), each in its order; every slot that is not empty is in
+    /// exactly one. Lists of one are listed too. The lists are sorted by their first slot.
+    pub lists: Vec<Vec<SlotId>>,
+}
+
+/// Where a capability can be.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum SlotId {
+    CNode(CNodeId, u64),
+    Thread(ThreadId, ThreadSlot),
+    /// The notification of an interrupt.
+    Irq(u8),
+}
+
+/// The five slots of a thread (03, section 4.0).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum ThreadSlot {
+    CSpace,
+    VSpace,
+    Buffer,
+    FaultHandler,
+    TimeoutHandler,
+}
+
+/// A capability in its slot.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Held {
+    pub cap: Cap,
+    pub revocable: bool,
+    pub first_badged: bool,
+}
+
+/// A capability (02). Sizes are log2 of bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cap {
+    Untyped {
+        start: Address,
+        bits: u8,
+        device: bool,
+        /// Bytes from the start that are, or may be, in use.
+        watermark: u64,
+    },
+    Endpoint {
+        object: EndpointId,
+        badge: u64,
+        rights: Rights,
+    },
+    Notification {
+        object: NotificationId,
+        badge: u64,
+        /// Only `write` and `read` count.
+        rights: Rights,
+    },
+    Reply {
+        object: ReplyId,
+        can_grant: bool,
+    },
+    CNode {
+        object: CNodeId,
+        radix: u8,
+        guard: u64,
+        guard_size: u8,
+    },
+    Thread(ThreadId),
+    SchedContext {
+        object: ContextId,
+        bits: u8,
+    },
+    SchedControl {
+        core: u64,
+    },
+    Domain,
+    IrqControl,
+    IrqHandler {
+        irq: u8,
+    },
+    Frame {
+        start: Address,
+        bits: u8,
+        device: bool,
+        rights: FrameRights,
+        mapping: Option<Mapping>,
+    },
+    /// PDPT, page directory or page table; never `Level::Pml4`.
+    Paging {
+        object: TableId,
+        level: Level,
+        mapping: Option<Mapping>,
+    },
+    /// A root table, with its identifier if it was assigned one.
+    Pml4 {
+        object: TableId,
+        asid: Option<u16>,
+    },
+    AsidControl,
+    AsidPool {
+        object: PoolId,
+        number: u8,
+    },
+    IoPortControl,
+    IoPort {
+        first: u16,
+        last: u16,
+    },
+}
+
+/// Rights of an endpoint or notification capability (02, section 3).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Rights {
+    pub write: bool,
+    pub read: bool,
+    pub grant: bool,
+    pub grant_reply: bool,
+}
+
+/// What a frame capability lets a user do with the memory (02, section 3).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FrameRights {
+    KernelOnly,
+    ReadOnly,
+    ReadWrite,
+}
+
+/// Where a frame or a paging structure was mapped (07, section 8): possibly in an address space
+/// that is gone.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Mapping {
+    pub asid: u16,
+    pub vaddr: u64,
+}
+
+// ---------------------------------------------------------------------------- threads
+
+/// A thread (03, section 4.0).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Thread {
+    pub state: ThreadState,
+    pub registers: Registers,
+    pub priority: u8,
+    /// Maximum controlled priority.
+    pub mcp: u8,
+    pub domain: u8,
+    pub fpu_disabled: bool,
+    /// User address of the IPC buffer; 0 for none.
+    pub buffer_address: u64,
+    /// The fault that the thread waits to have handled.
+    pub fault: Option<Fault>,
+    pub context: Option<ContextId>,
+    /// The bound notification.
+    pub notification: Option<NotificationId>,
+    /// The context that the thread has yielded to, until it is told the consumption.
+    pub yield_to: Option<ContextId>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ThreadState {
+    Inactive,
+    /// Continues at `next_ip`.
+    Running,
+    /// Continues at the restart address.
+    Restart,
+    BlockedOnReceive {
+        endpoint: EndpointId,
+        reply: Option<ReplyId>,
+    },
+    BlockedOnSend {
+        endpoint: EndpointId,
+        badge: u64,
+        grant: bool,
+        grant_reply: bool,
+        is_call: bool,
+    },
+    BlockedOnReply {
+        reply: ReplyId,
+    },
+    BlockedOnNotification {
+        notification: NotificationId,
+    },
+}
+
+/// The registers of a thread.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Registers {
+    /// In the order of the user context (07, section 1.1); index 0 is the restart address.
+    pub user: [u64; 20],
+    /// Where a running thread continues.
+    pub next_ip: u64,
+}
+
+/// Why a thread cannot go on by itself (05).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fault {
+    Cap {
+        cptr: u64,
+        in_receive_phase: bool,
+        failure: LookupFailure,
+    },
+    UnknownSyscall {
+        number: u64,
+    },
+    UserException {
+        number: u32,
+        code: u32,
+    },
+    /// With the badge of the scheduling context.
+    Timeout {
+        badge: u64,
+    },
+    Vm {
+        address: u64,
+        instruction: bool,
+        status: u32,
+    },
+}
+
+/// Why a capability address names nothing (02, section 4).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LookupFailure {
+    InvalidRoot,
+    MissingCapability {
+        bits_left: u64,
+    },
+    DepthMismatch {
+        bits_left: u64,
+        bits_found: u64,
+    },
+    GuardMismatch {
+        bits_left: u64,
+        guard_found: u64,
+        bits_found: u64,
+    },
+}
+
+// ---------------------------------------------------------------------------- communication
+
+/// An endpoint: the threads that wait, the first first (04, section 8.1).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Endpoint {
+    Idle,
+    Senders(Vec<ThreadId>),
+    Receivers(Vec<ThreadId>),
+}
+
+/// A notification (01, section 5.5).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Notification {
+    pub state: Signals,
+    /// The thread that it is bound to.
+    pub thread: Option<ThreadId>,
+    pub context: Option<ContextId>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Signals {
+    Idle,
+    Waiting(Vec<ThreadId>),
+    Active(u64),
+}
+
+/// A reply object (04, section 7).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Reply {
+    /// The thread that waits in Recv with it, or whose call it will answer.
+    pub thread: Option<ThreadId>,
+    /// The neighbour in a reply stack towards the context.
+    pub above: Above,
+    /// The neighbour away from it.
+    pub below: Option<ReplyId>,
+}
+
+/// What stands above a reply object in its stack.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Above {
+    /// It belongs to no stack, or the stack was cut here.
+    Nothing,
+    /// It is the top of the stack of this context.
+    Context(ContextId),
+    Reply(ReplyId),
+}
+
+// ---------------------------------------------------------------------------- time
+
+/// A scheduling context (04, section 2.2).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SchedContext {
+    /// log2 of the object's bytes.
+    pub bits: u8,
+    /// 0 for round-robin.
+    pub period: Ticks,
+    /// 0 if the context is not configured, and so not active.
+    pub max_refills: u64,
+    /// The refill queue; the first is the head. Round-robin: what remains of the slice and what
+    /// was used. Not meaningful (and empty here) if the context is not active.
+    pub refills: Vec<Refill>,
+    /// Ticks since the last report.
+    pub consumed: Ticks,
+    pub badge: u64,
+    pub sporadic: bool,
+    pub thread: Option<ThreadId>,
+    pub notification: Option<NotificationId>,
+    /// The top of the reply stack.
+    pub reply: Option<ReplyId>,
+    pub yield_from: Option<ThreadId>,
+}
+
+/// An amount of budget, and from when on it can be used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Refill {
+    pub amount: Ticks,
+    pub time: Ticks,
+}
+
+/// The one core (04, sections 3 and 8).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Core {
+    /// Who runs; `None` for idleness.
+    pub thread: Option<ThreadId>,
+    /// Who pays; `None` for idleness.
+    pub context: Option<ContextId>,
+    /// Time of the last entry to the kernel.
+    pub now: Ticks,
+    /// What the current context has not paid for.
+    pub consumed: Ticks,
+    /// The ready queues, by priority, the first first; empty ones are left out. Released threads
+    /// that were not moved yet are in here, at the place that docs, deliberate difference 5, gives
+    /// them: behind those enqueued at the head, among those appended in the order of time, before
+    /// those appended later than their release.
+    pub ready: BTreeMap<u8, Vec<Ready>>,
+    /// Threads whose refill is not ready yet, ordered by its time; equal times first-come,
+    /// first-served among equal priorities, and listed by priority otherwise.
+    pub release: Vec<(Ticks, ThreadId)>,
+    /// For when the timer is programmed; `u64::MAX` for never.
+    pub deadline: Ticks,
+    /// What the scheduler is to do at the end of the event; between events `ResumeCurrent`.
+    pub action: Action,
+    /// Whether the current context is to pay and the timer to be programmed at the end of the
+    /// event; between events false.
+    pub reprogram: bool,
+}
+
+/// The scheduler's action (04, section 8.2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Action {
+    ResumeCurrent,
+    ChooseNew,
+    Candidate(ThreadId),
+}
+
+/// A thread in a ready queue. All domains share these queues: there is one domain.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ready {
+    pub thread: ThreadId,
+    /// When it was appended or released; 0 if it was enqueued at the head.
+    pub since: Ticks,
+}
+
+/// The domain schedule (04, section 11): one domain, two entries.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Domains {
+    /// (domain, duration in ticks).
+    pub entries: Vec<(u8, Ticks)>,
+    pub start: u64,
+    pub index: u64,
+    pub current: u8,
+    /// Ticks that the current domain has left.
+    pub left: Ticks,
+}
+
+// ---------------------------------------------------------------------------- memory and devices
+
+/// Levels of the page tables (07, section 7).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Level {
+    PageTable,
+    PageDirectory,
+    Pdpt,
+    Pml4,
+}
+
+/// A paging structure.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Table {
+    pub level: Level,
+    /// The entries in use for user addresses, by index (0 to 511; of a PML4 0 to 255).
+    pub entries: BTreeMap<u16, Entry>,
+}
+
+/// An entry of a paging structure.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Entry {
+    /// The next level, with the attribute bits PWT (0) and PCD (1).
+    Table { table: TableId, attributes: u8 },
+    /// A page, with the attribute bits PWT (0), PCD (1) and PAT (2).
+    Page {
+        start: Address,
+        rights: FrameRights,
+        attributes: u8,
+    },
+}
+
+/// An interrupt that was issued (03, section 7).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Irq {
+    /// By a pin of the I/O APIC.
+    Pin {
+        ioapic: u8,
+        pin: u8,
+        level: bool,
+        active_low: bool,
+    },
+    /// Message-signalled: never masked by the kernel.
+    Message,
+}
+
+/// What the kernel drives outside the processor.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Devices {
+    /// Number of pins of each I/O APIC; never changes.
+    pub ioapics: Vec<u8>,
+    /// Which IRQ each pin, (I/O APIC, pin), raises.
+    pub routes: BTreeMap<(u8, u8), u8>,
+    /// Pins that are masked.
+    pub masked: BTreeSet<(u8, u8)>,
+    /// What was last written to I/O ports, or set for reading, by port.
+    pub ports: BTreeMap<u16, u32>,
+}

@@ -1,0 +1,1 @@
+//! System calls: their phases (01, sections 4 and 5).

@@ -1,0 +1,1 @@
+//! The refill algorithms (04, section 4).
