@@ -4,4 +4,5 @@ pub mod endpoint;
 pub mod fault;
 pub mod message;
 pub mod notification;
+pub mod queue;
 pub mod transfer;
