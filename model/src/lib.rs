@@ -15,6 +15,7 @@
 
 #![forbid(unsafe_code)]
 
+mod access;
 pub mod cap;
 pub mod error;
 pub mod event;

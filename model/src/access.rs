@@ -1,0 +1,33 @@
+//! Objects of the state by name, to be changed. They exist: capabilities and objects that name an
+//! object keep it alive, so a missing one is a broken precondition.
+
+use crate::state::{
+    CNodeId, ContextId, Endpoint, EndpointId, Notification, NotificationId, Reply, ReplyId,
+    SchedContext, State, Table, TableId, Thread, ThreadId,
+};
+
+macro_rules! access {
+    ($($name:ident: $map:ident, $id:ty => $object:ty;)*) => {
+        impl State {$(
+            pub fn $name(&mut self, id: $id) -> &mut $object {
+                self.$map.get_mut(&id).expect("a name in the state names an object that exists")
+            }
+        )*}
+    };
+}
+
+access! {
+    thread_mut: threads, ThreadId => Thread;
+    endpoint_mut: endpoints, EndpointId => Endpoint;
+    notification_mut: notifications, NotificationId => Notification;
+    reply_mut: replies, ReplyId => Reply;
+    context_mut: contexts, ContextId => SchedContext;
+    table_mut: tables, TableId => Table;
+}
+
+impl State {
+    /// Number of slots of `cnode`.
+    pub fn slots_in(&self, cnode: CNodeId) -> u64 {
+        1 << self.cnodes[&cnode]
+    }
+}
