@@ -2,32 +2,15 @@
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read};
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::thread;
 
-use anyhow::{Context, Result};
-use cargo_metadata::Message;
-
+use super::harness::{self, Harness};
 use super::lines::{self, Verdict};
 use super::report::Report;
 use super::Filter;
 use crate::toolchain;
-
-/// A compiled test harness.
-struct Harness {
-    /// Prefix of its tests' names: `host::PACKAGE`, and the target if it is not the library.
-    prefix: String,
-    executable: PathBuf,
-    /// Folder of its package: where its tests run.
-    folder: PathBuf,
-}
-
-impl Harness {
-    fn full_name(&self, test: &str) -> String {
-        format!("{}::{test}", self.prefix)
-    }
-}
+use anyhow::{Context, Result};
 
 /// Builds and runs the host's tests.
 pub fn run(filter: &Filter, report: &mut Report) -> Result<()> {
@@ -57,35 +40,7 @@ fn build() -> Result<Result<Vec<Harness>, String>> {
         Ok(artifacts) => artifacts,
         Err(error) => return Ok(Err(format!("{error:#}"))),
     };
-    let mut harnesses = Vec::new();
-    for message in Message::parse_stream(artifacts.as_slice()) {
-        let Message::CompilerArtifact(artifact) = message.context("cannot read cargo's output")?
-        else {
-            continue;
-        };
-        let (true, Some(executable)) = (artifact.profile.test, artifact.executable) else {
-            continue;
-        };
-        let folder = artifact
-            .manifest_path
-            .parent()
-            .context("a manifest stands in a folder")?;
-        let package = folder
-            .file_name()
-            .context("a package's folder has a name")?;
-        let prefix = if artifact.target.is_lib() {
-            format!("host::{package}")
-        } else {
-            format!("host::{package}::{}", artifact.target.name)
-        };
-        harnesses.push(Harness {
-            prefix,
-            executable: executable.into_std_path_buf(),
-            folder: folder.as_std_path().to_path_buf(),
-        });
-    }
-    harnesses.sort_by(|a, b| a.prefix.cmp(&b.prefix));
-    Ok(Ok(harnesses))
+    Ok(Ok(harness::of(&artifacts)?))
 }
 
 /// Runs the wanted tests of one harness. If its process dies, those that it owes a result are

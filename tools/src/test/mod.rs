@@ -8,6 +8,7 @@
 //! - `wrong::RULE`: the conformance suite notices a kernel that breaks this rule of the ABI.
 
 mod guest;
+pub(crate) mod harness;
 mod host;
 pub(crate) mod lines;
 mod report;
