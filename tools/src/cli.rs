@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand};
 
 use crate::kernel::{Arch, Variant};
-use crate::{bench, boot, check, conformance, demo, kernel, storm, system, test};
+use crate::{bench, boot, check, conformance, coverage, demo, kernel, storm, system, test};
 
 /// Builds, runs, tests and checks Sandglass, a capability microkernel that owns time.
 #[derive(Parser)]
@@ -36,6 +36,8 @@ enum Command {
     Conformance(ConformanceArgs),
     /// Measure kernel operations in instructions, beside the reference
     Bench(BenchArgs),
+    /// Measure which lines of the kernel the host's tests execute; ends with `coverage: ...`
+    Coverage,
     /// Hostile threads fire random system calls beside a canary that must notice nothing
     Storm(StormArgs),
 }
@@ -202,6 +204,7 @@ pub fn main() -> ExitCode {
         Command::Check => check::run(),
         Command::Conformance(args) => conformance::run(&args),
         Command::Bench(args) => bench::run(&args),
+        Command::Coverage => coverage::run(),
         Command::Storm(args) => storm::run(&args),
     };
     result.unwrap_or_else(|error| {

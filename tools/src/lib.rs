@@ -6,6 +6,7 @@
 //!   boots them;
 //! - [`conformance`] knows what the conformance suite checks;
 //! - [`system`] builds described systems, [`demo`] measures one of them;
+//! - [`coverage`] measures what the host's tests execute;
 //! - [`storm`] runs the kernel against hostile programs.
 
 pub mod bench;
@@ -14,6 +15,7 @@ pub mod c_roots;
 pub mod check;
 pub mod cli;
 pub mod conformance;
+pub mod coverage;
 pub mod demo;
 pub mod kernel;
 pub mod program;

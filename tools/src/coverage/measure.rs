@@ -1,0 +1,141 @@
+//! Builds the instrumented tests, runs them, and merges what they counted.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{bail, Context, Result};
+
+use super::lines::Coverage;
+use crate::test::harness::{self, Harness};
+use crate::{toolchain, workspace};
+
+/// Packages whose tests are counted.
+const PACKAGES: &[&str] = &["sandglass-kernel", "sandglass-assurance"];
+
+/// LLVM's tools, of the release that reads the profiles of both compilers, and where Debian has
+/// them.
+const LLVM: &str = "22";
+
+/// Parts of the kernel that are not measured: `arch/` is the machine, `inspect/` and the broken
+/// rules are not in the kernel that ships.
+const APART: &[&str] = &[
+    "src/arch/",
+    "src/inspect/",
+    "src/wrong.rs",
+    "src/boot/tests.rs",
+];
+
+/// Lines of the kernel outside `arch/` that the host's tests execute.
+///
+/// # Errors
+/// A tool is missing, the tests do not build, or one of them fails.
+pub fn kernel() -> Result<Coverage> {
+    let profdata = llvm_tool("llvm-profdata")?;
+    let cov = llvm_tool("llvm-cov")?;
+    let folder = workspace::target_dir().join("coverage");
+    let profiles = folder.join("profiles");
+    if profiles.exists() {
+        fs::remove_dir_all(&profiles)
+            .with_context(|| format!("cannot empty {}", profiles.display()))?;
+    }
+    let harnesses = build(&folder)?;
+    for (number, harness) in harnesses.iter().enumerate() {
+        eprintln!("[{}/{}] {}", number + 1, harnesses.len(), harness.prefix);
+        run(harness, &profiles)?;
+    }
+    let merged = folder.join("merged.profdata");
+    let mut merge = Command::new(profdata);
+    merge.args(["merge", "--sparse", "--output"]).arg(&merged);
+    output(merge.arg(&profiles))?;
+    let lcov = export(&cov, &merged, &harnesses)?;
+    let kernel = workspace::root().join("kernel");
+    let mut coverage = Coverage::parse(&lcov, |path| {
+        let name = Path::new(path).strip_prefix(&kernel).ok()?.to_str()?;
+        let apart = !name.starts_with("src/") || APART.iter().any(|part| name.starts_with(part));
+        (!apart).then(|| name.to_owned())
+    })?;
+    for (file, counts) in &mut coverage.files {
+        let source = fs::read_to_string(kernel.join(file))
+            .with_context(|| format!("cannot read kernel/{file}"))?;
+        let end = end_of_shipped_code(&source);
+        counts.retain(|&line, _| (line as usize) <= end);
+    }
+    Ok(coverage)
+}
+
+/// Number of lines of `source` before its unit tests, if they stand in it: at its end.
+fn end_of_shipped_code(source: &str) -> usize {
+    match source.find("#[cfg(test)]\nmod tests {") {
+        Some(end) => source[..end].lines().count(),
+        None => usize::MAX,
+    }
+}
+
+fn build(folder: &Path) -> Result<Vec<Harness>> {
+    eprintln!("building the tests, instrumented");
+    let mut cargo = toolchain::host_cargo();
+    cargo
+        .args([
+            "test",
+            "--no-run",
+            "--message-format",
+            "json-render-diagnostics",
+        ])
+        .args(PACKAGES.iter().flat_map(|package| ["--package", package]))
+        .arg("--target-dir")
+        .arg(folder)
+        .env("RUSTFLAGS", "-Cinstrument-coverage");
+    let artifacts = toolchain::build(&mut cargo, "the instrumented tests")?;
+    harness::of(&artifacts)
+}
+
+fn run(harness: &Harness, profiles: &Path) -> Result<()> {
+    let mut command = Command::new(&harness.executable);
+    command
+        .current_dir(&harness.folder)
+        .env("CARGO_MANIFEST_DIR", &harness.folder)
+        // A file for each process and binary, which the runtime merges into by itself.
+        .env("LLVM_PROFILE_FILE", profiles.join("%m-%p.profraw"));
+    output(&mut command)
+        .map(drop)
+        .with_context(|| format!("a test of {} fails", harness.prefix))
+}
+
+fn export(cov: &Path, profile: &Path, harnesses: &[Harness]) -> Result<String> {
+    let mut command = Command::new(cov);
+    command.args(["export", "--format=lcov"]);
+    command.arg(format!("--instr-profile={}", profile.display()));
+    for harness in harnesses {
+        command.arg("--object").arg(&harness.executable);
+    }
+    output(&mut command)
+}
+
+/// LLVM's tool `name`: of the wanted release, else of any.
+fn llvm_tool(name: &str) -> Result<PathBuf> {
+    toolchain::find_on_path(&format!("{name}-{LLVM}"))
+        .or_else(|| toolchain::find_on_path(name))
+        .with_context(|| {
+            format!("no {name}-{LLVM} on the search path: install Debian's `llvm-{LLVM}`")
+        })
+}
+
+/// Runs `command` and returns its standard output.
+///
+/// # Errors
+/// It cannot be run or fails; with what it said.
+fn output(command: &mut Command) -> Result<String> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let out = command
+        .output()
+        .with_context(|| format!("cannot run {name}"))?;
+    let stdout = String::from_utf8_lossy(&out.stdout).into_owned();
+    if !out.status.success() {
+        bail!(
+            "{name} failed:\n{stdout}{}",
+            String::from_utf8_lossy(&out.stderr)
+        );
+    }
+    Ok(stdout)
+}
