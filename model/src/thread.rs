@@ -1,22 +1,70 @@
 //! Threads stop, resume, and leave what they wait for (04, section 10).
 
-use crate::state::{State, ThreadId};
+use sandglass_abi::context::x86_64::RIP;
+
+use crate::ipc::queue;
+use crate::reply;
+use crate::state::{State, ThreadId, ThreadState};
+use crate::time::{context, schedule};
+
+/// Whether `thread` is Running or Restart (04, section 2.4).
+pub fn is_runnable(s: &State, thread: ThreadId) -> bool {
+    matches!(
+        s.threads[&thread].state,
+        ThreadState::Running | ThreadState::Restart
+    )
+}
+
+/// Whether `thread` waits: for an endpoint, a notification or a reply.
+pub fn is_blocked(s: &State, thread: ThreadId) -> bool {
+    s.threads[&thread].state != ThreadState::Inactive && !is_runnable(s, thread)
+}
 
 /// Suspends `thread` (04, section 10).
 pub fn suspend(s: &mut State, thread: ThreadId) {
-    let _ = (s, thread);
-    todo!("model-time")
+    cancel_ipc(s, thread);
+    let t = s.thread_mut(thread);
+    if t.state == ThreadState::Running {
+        t.registers.user[RIP] = t.registers.next_ip;
+    }
+    t.state = ThreadState::Inactive;
+    schedule::dequeue(s, thread);
+    schedule::stopped(s, thread);
+    context::cancel_yield(s, thread);
 }
 
-/// Resumes `thread` (04, section 10).
+/// Resumes `thread`, if it is inactive or blocked (04, section 10).
 pub fn resume(s: &mut State, thread: ThreadId) {
-    let _ = (s, thread);
-    todo!("model-time")
+    if is_runnable(s, thread) {
+        return;
+    }
+    cancel_ipc(s, thread);
+    s.thread_mut(thread).state = ThreadState::Restart;
+    context::sporadic_unblock(s, thread);
+    if let Some(context) = s.threads[&thread].context {
+        context::resume(s, context);
+    }
+    if schedule::is_schedulable(s, thread) {
+        schedule::candidate(s, thread);
+    }
 }
 
 /// `thread` leaves whatever it waits for, and is inactive; its fault is cleared (04, sections 7.5
-/// and 10).
+/// and 10). One that waits for nothing stays as it is.
 pub fn cancel_ipc(s: &mut State, thread: ThreadId) {
-    let _ = (s, thread);
-    todo!("model-time")
+    s.thread_mut(thread).fault = None;
+    match s.threads[&thread].state {
+        ThreadState::BlockedOnSend { .. } | ThreadState::BlockedOnNotification { .. } => {
+            queue::leave(s, thread);
+        }
+        ThreadState::BlockedOnReceive { reply, .. } => {
+            queue::leave(s, thread);
+            if let Some(reply) = reply {
+                s.reply_mut(reply).thread = None;
+            }
+        }
+        ThreadState::BlockedOnReply { reply } => reply::remove(s, reply),
+        ThreadState::Inactive | ThreadState::Running | ThreadState::Restart => return,
+    }
+    s.thread_mut(thread).state = ThreadState::Inactive;
 }

@@ -1,6 +1,9 @@
 //! Scheduling contexts: binding, lending, configuring (04, sections 5 and 7).
 
-use crate::state::{ContextId, NotificationId, State, ThreadId, Ticks};
+use super::{account, refills, schedule};
+use crate::ipc::message;
+use crate::state::{Action, ContextId, NotificationId, State, ThreadId, Ticks};
+use crate::thread::is_runnable;
 
 /// Parameters of a configuration, checked: ticks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -14,72 +17,167 @@ pub struct Parameters {
 
 /// Whether `context` is active and its head refill is ready (04, section 2.4).
 pub fn is_released(s: &State, context: ContextId) -> bool {
-    let _ = (s, context);
-    todo!("model-time")
+    let c = &s.contexts[&context];
+    c.is_active() && c.is_ready(s.core.now)
 }
 
 /// Configures `context` (04, section 5.2).
 pub fn configure(s: &mut State, context: ContextId, parameters: Parameters) {
-    let _ = (s, context, parameters);
-    todo!("model-time")
+    let thread = s.contexts[&context].thread;
+    // Step 1.
+    if let Some(thread) = thread {
+        schedule::dequeue(s, thread);
+    }
+    if s.core.context == Some(context) {
+        account::commit(s);
+    }
+    // Step 2.
+    set_refills(s, context, parameters);
+    // Step 4.
+    resume(s, context);
+    match thread {
+        Some(thread) if s.core.thread == Some(thread) => schedule::force_reschedule(s),
+        Some(thread) if is_runnable(s, thread) => schedule::candidate(s, thread),
+        _ => {}
+    }
+    // Step 5.
+    let c = s.context_mut(context);
+    c.badge = parameters.badge;
+    c.sporadic = parameters.sporadic;
+}
+
+/// 04, section 5.2, step 2. On one core the context is always configured for the core it is on.
+fn set_refills(s: &mut State, context: ContextId, parameters: Parameters) {
+    let Parameters {
+        budget,
+        period,
+        max_refills,
+        ..
+    } = parameters;
+    let now = s.core.now;
+    let has_runnable_thread = s.contexts[&context]
+        .thread
+        .is_some_and(|thread| is_runnable(s, thread));
+    let c = s.context_mut(context);
+    if budget == period {
+        refills::new(c, 2, budget, 0, now);
+    } else if c.is_active() && has_runnable_thread {
+        refills::update(c, max_refills, budget, period, now);
+    } else {
+        refills::new(c, max_refills, budget, period, now);
+    }
 }
 
 /// The thread of `context` waits for its refill if it may not run now (04, section 5.2).
 pub fn resume(s: &mut State, context: ContextId) {
-    let _ = (s, context);
-    todo!("model-time")
+    let thread = s.contexts[&context].thread;
+    let is_schedulable = thread.is_some_and(|thread| schedule::is_schedulable(s, thread));
+    if is_schedulable && !account::can_run(s, context) {
+        schedule::postpone(s, context);
+    }
 }
 
-/// `thread` leaves a blocked state (04, section 5.4).
+/// `thread` leaves a blocked state: its context, if sporadic and not the current one, starts its
+/// refills anew (04, section 5.4).
 pub fn sporadic_unblock(s: &mut State, thread: ThreadId) {
-    let _ = (s, thread);
-    todo!("model-time")
+    let Some(context) = s.threads[&thread].context else {
+        return;
+    };
+    let now = s.core.now;
+    let is_current = s.core.context == Some(context);
+    let c = s.context_mut(context);
+    if c.is_active() && c.sporadic && !is_current && refills::unblock_check(c, now) {
+        s.core.reprogram = true;
+    }
 }
 
 /// Binds `context` to `thread` (04, section 5.5).
 pub fn bind_thread(s: &mut State, context: ContextId, thread: ThreadId) {
-    let _ = (s, context, thread);
-    todo!("model-time")
+    link(s, context, thread);
+    sporadic_unblock(s, thread);
+    resume(s, context);
+    if schedule::is_schedulable(s, thread) {
+        schedule::enqueue(s, thread);
+        schedule::force_reschedule(s);
+    }
 }
 
-/// Takes the thread of `context` from it, if it has one (04, section 5.5).
+fn link(s: &mut State, context: ContextId, thread: ThreadId) {
+    s.context_mut(context).thread = Some(thread);
+    s.thread_mut(thread).context = Some(context);
+}
+
+/// Takes the thread of `context` from it, if it has one; the thread keeps its state (04,
+/// section 5.5). The candidate is treated like the current thread, as section 7.1 says for
+/// donation.
 pub fn unbind_thread(s: &mut State, context: ContextId) {
-    let _ = (s, context);
-    todo!("model-time")
+    let Some(thread) = s.contexts[&context].thread else {
+        return;
+    };
+    schedule::dequeue(s, thread);
+    s.thread_mut(thread).context = None;
+    s.context_mut(context).thread = None;
+    if s.core.thread == Some(thread) || s.core.action == Action::Candidate(thread) {
+        schedule::force_reschedule(s);
+    }
 }
 
 /// Binds `context` to `notification` (04, section 5.5).
 pub fn bind_notification(s: &mut State, context: ContextId, notification: NotificationId) {
-    let _ = (s, context, notification);
-    todo!("model-time")
+    s.context_mut(context).notification = Some(notification);
+    s.notification_mut(notification).context = Some(context);
 }
 
-/// Takes the notification of `context` from it, if it has one.
+/// Takes the notification of `context` from it, if it has one (04, section 5.5).
 pub fn unbind_notification(s: &mut State, context: ContextId) {
-    let _ = (s, context);
-    todo!("model-time")
+    if let Some(notification) = s.context_mut(context).notification.take() {
+        s.notification_mut(notification).context = None;
+    }
 }
 
-/// Lends `context` to `to`, which has none (04, section 7.1).
+/// Lends `context` to `to`, which has none; whoever had it is passive now (04, section 7.1).
 pub fn donate(s: &mut State, context: ContextId, to: ThreadId) {
-    let _ = (s, context, to);
-    todo!("model-time")
+    unbind_thread(s, context);
+    link(s, context, to);
 }
 
-/// A recipient of a signal gets the context of `notification` if it has none and that is free (04, section 7.6).
+/// A recipient of a signal gets the context of `notification` if it has none and that is free (04,
+/// sections 5.4 and 7.6).
 pub fn donate_from_notification(s: &mut State, notification: NotificationId, to: ThreadId) {
-    let _ = (s, notification, to);
-    todo!("model-time")
+    if s.threads[&to].context.is_some() {
+        return;
+    }
+    let Some(context) = s.notifications[&notification].context else {
+        return;
+    };
+    if s.contexts[&context].thread.is_none() {
+        donate(s, context, to);
+        sporadic_unblock(s, to);
+        resume(s, context);
+    }
 }
 
-/// `thread` is about to wait for `notification` and gives its context back (04, section 7.6).
+/// `thread` is about to wait for `notification` and gives its context back if it is the
+/// notification's (04, section 7.6).
 pub fn return_to_notification(s: &mut State, thread: ThreadId, notification: NotificationId) {
-    let _ = (s, thread, notification);
-    todo!("model-time")
+    let context = s.threads[&thread].context;
+    if let Some(context) = context.filter(|_| s.notifications[&notification].context == context) {
+        unbind_thread(s, context);
+    }
 }
 
 /// Whoever yielded to `context` is told the consumption now (04, section 9.2).
 pub fn complete_yield(s: &mut State, context: ContextId) {
-    let _ = (s, context);
-    todo!("model-time")
+    if let Some(waiting) = s.contexts[&context].yield_from {
+        cancel_yield(s, waiting);
+        let consumed = account::report_consumed(s, context);
+        message::write(s, waiting, 0, &[consumed]);
+    }
+}
+
+/// If `thread` waits to be told a consumption, it is not told any more (04, sections 9.2 and 10).
+pub fn cancel_yield(s: &mut State, thread: ThreadId) {
+    if let Some(context) = s.thread_mut(thread).yield_to.take() {
+        s.context_mut(context).yield_from = None;
+    }
 }

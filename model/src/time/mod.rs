@@ -4,3 +4,40 @@ pub mod account;
 pub mod context;
 pub mod refills;
 pub mod schedule;
+
+use sandglass_abi::sched::MIN_BUDGET_US;
+
+use crate::state::{Clock, Ticks};
+
+/// The constants of 04, section 1, for x86_64.
+impl Clock {
+    /// Microseconds in ticks. Precondition: at most [`Self::max_period_us`].
+    pub fn ticks(self, us: u64) -> Ticks {
+        us * self.ticks_per_us
+    }
+
+    /// Whole microseconds in a length of time.
+    pub fn us(self, ticks: Ticks) -> u64 {
+        ticks / self.ticks_per_us
+    }
+
+    /// The least budget, and what must be left of a refill that somebody runs on.
+    pub fn min_budget(self) -> Ticks {
+        self.ticks(MIN_BUDGET_US)
+    }
+
+    /// The longest period, in microseconds.
+    pub fn max_period_us(self) -> u64 {
+        u64::MAX / self.ticks_per_us / 8
+    }
+
+    /// Refills from here on are not charged any more, so that no time overflows.
+    pub fn max_release(self) -> Ticks {
+        u64::MAX - 5 * self.ticks(self.max_period_us())
+    }
+
+    /// How much before the end of a budget the timer fires: a microsecond.
+    pub fn precision(self) -> Ticks {
+        self.ticks(1)
+    }
+}

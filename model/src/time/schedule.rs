@@ -1,63 +1,275 @@
 //! Who runs next (04, section 8; docs, deliberate difference 5).
+//!
+//! Threads that can run are in the ready queues, and the current thread and the candidate are in
+//! none. A ready queue has those enqueued at the head first, the last of them foremost; behind them
+//! those released and those appended, in the order of their time, appended before released if that
+//! is the same.
+//!
+//! Three statements of the pages have a wider form here, because of difference 5:
+//! - All whose time has come are released when the clock is read, before anything else is done, and
+//!   stand in the ready queues by the time of their release; they are candidates only in so far as
+//!   one whose priority is above the current thread's makes a new decision necessary.
+//! - Every decision looks at the ready queues. The pages skip this where a candidate is not below
+//!   the current thread, because nobody above both could be ready then; a released thread could.
+//! - Every change of the release queue is a reason to commit (04, section 3) and to program the
+//!   timer, not only one at its head: the head is not always what the timer is programmed for.
 
-use crate::state::{ContextId, State, ThreadId};
+use sandglass_abi::context::x86_64::RIP;
 
-/// Whether `thread` could run (04, section 2.4).
+use super::{account, context, refills};
+use crate::ipc::queue;
+use crate::state::{Action, ContextId, Ready, State, ThreadId, ThreadState, Ticks};
+use crate::thread::is_runnable;
+
+/// Whether `thread` could run (04, section 2.4). One that was deleted could not.
 pub fn is_schedulable(s: &State, thread: ThreadId) -> bool {
-    let _ = (s, thread);
-    todo!("model-time")
+    let Some(t) = s.threads.get(&thread) else {
+        return false;
+    };
+    let is_active = t.context.is_some_and(|id| s.contexts[&id].is_active());
+    is_runnable(s, thread) && is_active && release_time(s, thread).is_none()
+}
+
+/// When `thread` is to be released, if it waits for that.
+fn release_time(s: &State, thread: ThreadId) -> Option<Ticks> {
+    let mut waiting = s.core.release.iter();
+    waiting
+        .find(|&&(_, other)| other == thread)
+        .map(|&(time, _)| time)
+}
+
+/// Whether `thread` is in a ready queue.
+fn is_queued(s: &State, thread: ThreadId) -> bool {
+    s.core.ready.values().flatten().any(|r| r.thread == thread)
 }
 
 /// Puts `thread` at the head of its ready queue, wherever it was (04, section 8.1).
 pub fn enqueue(s: &mut State, thread: ThreadId) {
-    let _ = (s, thread);
-    todo!("model-time")
+    dequeue(s, thread);
+    let queue = ready_queue(s, thread);
+    queue.insert(0, Ready { thread, since: 0 });
 }
 
-/// Puts `thread` at the tail of its ready queue.
+/// Puts `thread` at the tail of its ready queue (04, section 8.1).
 pub fn append(s: &mut State, thread: ThreadId) {
-    let _ = (s, thread);
-    todo!("model-time")
+    dequeue(s, thread);
+    let since = s.core.now;
+    ready_queue(s, thread).push(Ready { thread, since });
+}
+
+/// The ready queue of the priority of `thread`.
+fn ready_queue(s: &mut State, thread: ThreadId) -> &mut Vec<Ready> {
+    let priority = s.threads[&thread].priority;
+    s.core.ready.entry(priority).or_default()
 }
 
 /// Takes `thread` out of the ready and release queues.
 pub fn dequeue(s: &mut State, thread: ThreadId) {
-    let _ = (s, thread);
-    todo!("model-time")
+    for queue in s.core.ready.values_mut() {
+        queue.retain(|ready| ready.thread != thread);
+    }
+    s.core.ready.retain(|_, queue| !queue.is_empty());
+    if release_time(s, thread).is_some() {
+        s.core.release.retain(|&(_, other)| other != thread);
+        s.core.reprogram = true;
+    }
 }
 
 /// The thread of `context` waits for its head refill (04, section 8.4).
 pub fn postpone(s: &mut State, context: ContextId) {
-    let _ = (s, context);
-    todo!("model-time")
+    let c = &s.contexts[&context];
+    let time = c.refills[0].time;
+    if let Some(thread) = c.thread {
+        dequeue(s, thread);
+        wait_until(s, thread, time);
+    }
+}
+
+/// `thread` enters the release queue (04, section 8.1).
+fn wait_until(s: &mut State, thread: ThreadId, time: Ticks) {
+    let priority = |t: ThreadId| s.threads[&t].priority;
+    let comes_before = |&(other, waiting): &(Ticks, ThreadId)| {
+        other < time || other == time && priority(waiting) >= priority(thread)
+    };
+    let place = s
+        .core
+        .release
+        .iter()
+        .take_while(|w| comes_before(w))
+        .count();
+    s.core.release.insert(place, (time, thread));
+    s.core.reprogram = true;
+}
+
+/// All whose time has come are released: behind those appended or released then or before (docs,
+/// deliberate difference 5).
+pub fn release_due(s: &mut State) {
+    let now = s.core.now;
+    let is_due = |&(time, _): &(Ticks, ThreadId)| time <= now;
+    let (due, waiting) = s.core.release.iter().copied().partition(is_due);
+    s.core.release = waiting;
+    let due: Vec<(Ticks, ThreadId)> = due;
+    for (since, thread) in due {
+        let queue = ready_queue(s, thread);
+        let place = queue.iter().take_while(|r| r.since <= since).count();
+        queue.insert(place, Ready { thread, since });
+    }
 }
 
 /// A new decision is needed (04, section 8.2).
 pub fn force_reschedule(s: &mut State) {
-    let _ = (s,);
-    todo!("model-time")
+    let action = std::mem::replace(&mut s.core.action, Action::ChooseNew);
+    if let Action::Candidate(thread) = action {
+        if is_schedulable(s, thread) {
+            enqueue(s, thread);
+        }
+    }
 }
 
-/// `thread` may run next (04, section 8.2).
+/// `thread` may run next (04, section 8.2). One whose context is not configured never can (04,
+/// section 5.1).
 pub fn candidate(s: &mut State, thread: ThreadId) {
-    let _ = (s, thread);
-    todo!("model-time")
+    if !is_schedulable(s, thread) {
+        return;
+    }
+    if s.core.action == Action::ResumeCurrent {
+        dequeue(s, thread);
+        s.core.action = Action::Candidate(thread);
+    } else {
+        force_reschedule(s);
+        enqueue(s, thread);
+    }
 }
 
-/// `thread` has entered a state in which it cannot run (04, section 8.2).
+/// `thread` has entered a state in which it cannot run (04, section 8.2). If it was the candidate,
+/// there is none any more.
 pub fn stopped(s: &mut State, thread: ThreadId) {
-    let _ = (s, thread);
-    todo!("model-time")
+    let is_current = s.core.thread == Some(thread);
+    if s.core.action == Action::ResumeCurrent && is_current
+        || s.core.action == Action::Candidate(thread)
+    {
+        s.core.action = Action::ChooseNew;
+    }
 }
 
 /// Changes the priority of `thread`, whatever its state (04, section 8.3).
 pub fn set_priority(s: &mut State, thread: ThreadId, priority: u8) {
-    let _ = (s, thread, priority);
-    todo!("model-time")
+    if let Some(time) = release_time(s, thread) {
+        dequeue(s, thread);
+        s.thread_mut(thread).priority = priority;
+        wait_until(s, thread, time);
+    } else if is_queued(s, thread) || s.core.thread == Some(thread) {
+        dequeue(s, thread);
+        s.thread_mut(thread).priority = priority;
+        if is_schedulable(s, thread) {
+            enqueue(s, thread);
+            force_reschedule(s);
+        }
+    } else {
+        s.thread_mut(thread).priority = priority;
+        queue::requeue(s, thread);
+    }
 }
 
-/// Decides who runs, who pays, and when the timer fires (04, section 8.5), and makes the thread continue (01, section 8).
+/// Decides who runs, who pays, and when the timer fires (04, section 8.5), and makes the thread
+/// continue (01, section 8).
 pub fn schedule(s: &mut State) {
-    let _ = (s,);
-    todo!("model-time")
+    // Step 1: a released thread above the current one preempts it.
+    if s.core.action == Action::ResumeCurrent && best_ready(s) > running_priority(s) {
+        s.core.action = Action::ChooseNew;
+    }
+    // Step 2: there is one domain. Steps 3 and 4.
+    if s.core.action != Action::ResumeCurrent {
+        s.core.thread = decide(s);
+        s.core.action = Action::ResumeCurrent;
+    }
+    pay(s);
+    s.core.deadline = deadline(s);
+    continue_current(s);
+}
+
+/// The highest priority of a thread in the ready queues.
+fn best_ready(s: &State) -> Option<u8> {
+    s.core.ready.keys().next_back().copied()
+}
+
+/// The priority of the current thread; idleness is below all.
+fn running_priority(s: &State) -> Option<u8> {
+    s.core.thread.map(|thread| s.threads[&thread].priority)
+}
+
+/// Who runs next, which is then in no queue; `None` to idle (04, section 8.5, step 3).
+fn decide(s: &mut State) -> Option<ThreadId> {
+    let staying = s.core.thread.filter(|&thread| is_schedulable(s, thread));
+    if let Some(thread) = staying.filter(|&thread| !is_queued(s, thread)) {
+        enqueue(s, thread);
+    }
+    if let Action::Candidate(thread) = s.core.action {
+        let priority = Some(s.threads[&thread].priority);
+        if staying.is_some() && priority == running_priority(s) {
+            append(s, thread);
+        } else if best_ready(s) > priority {
+            enqueue(s, thread);
+        } else {
+            return Some(thread);
+        }
+    }
+    let first = s.core.ready.values().next_back()?[0].thread;
+    dequeue(s, first);
+    Some(first)
+}
+
+/// The context of the current thread pays from now on; the one that did pays for what it consumed, if
+/// it is another or if the timer is to be programmed (04, section 8.5, steps 5 to 7).
+fn pay(s: &mut State) {
+    let now = s.core.now;
+    let chosen = s.core.thread.and_then(|thread| s.threads[&thread].context);
+    if chosen != s.core.context {
+        s.core.reprogram = true;
+        if let Some(context) = chosen.map(|id| s.context_mut(id)) {
+            if !context.sporadic {
+                refills::unblock_check(context, now);
+            }
+        }
+    }
+    if std::mem::take(&mut s.core.reprogram) {
+        account::commit(s);
+    }
+    s.core.context = chosen;
+}
+
+/// When the timer is to fire next: shortly before the end of the budget of the current context, or
+/// when a thread above the current one is released (04, section 8.5, step 8; docs, deliberate
+/// differences 5 and 8). It follows from the state, so whether it is programmed again when it
+/// did not change makes no difference.
+fn deadline(s: &State) -> Ticks {
+    let head_amount = |id: ContextId| s.contexts[&id].refills[0].amount;
+    let budget_end = s
+        .core
+        .context
+        .map(|id| s.core.now - s.core.consumed + head_amount(id) - s.clock.precision());
+    let above = |thread: ThreadId| Some(s.threads[&thread].priority) > running_priority(s);
+    let release = s.core.release.iter().find(|&&(_, thread)| above(thread));
+    let release = release.map(|&(time, _)| time);
+    [budget_end, release]
+        .into_iter()
+        .flatten()
+        .min()
+        .unwrap_or(Ticks::MAX)
+}
+
+/// The current thread continues where it was, or repeats what it did (01, section 8). If it yielded to
+/// a context, it is told the consumption now (04, section 9.2).
+fn continue_current(s: &mut State) {
+    let Some(thread) = s.core.thread else {
+        return;
+    };
+    if let Some(context) = s.threads[&thread].yield_to {
+        context::complete_yield(s, context);
+    }
+    let t = s.thread_mut(thread);
+    if t.state == ThreadState::Restart {
+        t.registers.next_ip = t.registers.user[RIP];
+        t.state = ThreadState::Running;
+    }
 }
