@@ -7,19 +7,6 @@ use crate::reply;
 use crate::state::{State, ThreadId, ThreadState};
 use crate::time::{context, schedule};
 
-/// Whether `thread` is Running or Restart (04, section 2.4).
-pub fn is_runnable(s: &State, thread: ThreadId) -> bool {
-    matches!(
-        s.threads[&thread].state,
-        ThreadState::Running | ThreadState::Restart
-    )
-}
-
-/// Whether `thread` waits: for an endpoint, a notification or a reply.
-pub fn is_blocked(s: &State, thread: ThreadId) -> bool {
-    s.threads[&thread].state != ThreadState::Inactive && !is_runnable(s, thread)
-}
-
 /// Suspends `thread` (04, section 10).
 pub fn suspend(s: &mut State, thread: ThreadId) {
     cancel_ipc(s, thread);
@@ -35,7 +22,7 @@ pub fn suspend(s: &mut State, thread: ThreadId) {
 
 /// Resumes `thread`, if it is inactive or blocked (04, section 10).
 pub fn resume(s: &mut State, thread: ThreadId) {
-    if is_runnable(s, thread) {
+    if s.threads[&thread].state.is_runnable() {
         return;
     }
     cancel_ipc(s, thread);

@@ -6,7 +6,6 @@ use super::{Call, Outcome};
 use crate::error::Error;
 use crate::reply;
 use crate::state::{Cap, ContextId, State, ThreadId, ThreadState};
-use crate::thread::is_blocked;
 use crate::time::{account, context as contexts, schedule};
 
 /// Invokes `context`.
@@ -30,7 +29,7 @@ fn bind(s: &mut State, call: &Call, context: ContextId) -> Result<Outcome, Error
     let c = &s.contexts[&context];
     match call.extra_cap(s, 0).flatten() {
         Some(Cap::Thread(thread)) => {
-            let waits = is_blocked(s, thread) && !contexts::is_released(s, context);
+            let waits = s.threads[&thread].state.is_blocked() && !contexts::is_released(s, context);
             if c.thread.is_some() || s.threads[&thread].context.is_some() || waits {
                 return Err(Error::IllegalOperation);
             }

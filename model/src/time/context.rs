@@ -3,7 +3,6 @@
 use super::{account, refills, schedule};
 use crate::ipc::message;
 use crate::state::{Action, ContextId, NotificationId, State, ThreadId, Ticks};
-use crate::thread::is_runnable;
 
 /// Parameters of a configuration, checked: ticks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,7 +36,7 @@ pub fn configure(s: &mut State, context: ContextId, parameters: Parameters) {
     resume(s, context);
     match thread {
         Some(thread) if s.core.thread == Some(thread) => schedule::force_reschedule(s),
-        Some(thread) if is_runnable(s, thread) => schedule::candidate(s, thread),
+        Some(thread) if s.threads[&thread].state.is_runnable() => schedule::candidate(s, thread),
         _ => {}
     }
     // Step 5.
@@ -57,7 +56,7 @@ fn set_refills(s: &mut State, context: ContextId, parameters: Parameters) {
     let now = s.core.now;
     let has_runnable_thread = s.contexts[&context]
         .thread
-        .is_some_and(|thread| is_runnable(s, thread));
+        .is_some_and(|thread| s.threads[&thread].state.is_runnable());
     let c = s.context_mut(context);
     if budget == period {
         refills::new(c, 2, budget, 0, now);

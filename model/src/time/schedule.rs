@@ -19,7 +19,6 @@ use sandglass_abi::context::x86_64::RIP;
 use super::{account, context, refills};
 use crate::ipc::queue;
 use crate::state::{Action, ContextId, Ready, State, ThreadId, ThreadState, Ticks};
-use crate::thread::is_runnable;
 
 /// Whether `thread` could run (04, section 2.4). One that was deleted could not.
 pub fn is_schedulable(s: &State, thread: ThreadId) -> bool {
@@ -27,7 +26,7 @@ pub fn is_schedulable(s: &State, thread: ThreadId) -> bool {
         return false;
     };
     let is_active = t.context.is_some_and(|id| s.contexts[&id].is_active());
-    is_runnable(s, thread) && is_active && release_time(s, thread).is_none()
+    t.state.is_runnable() && is_active && release_time(s, thread).is_none()
 }
 
 /// When `thread` is to be released, if it waits for that.
