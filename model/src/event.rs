@@ -1,13 +1,20 @@
 //! The one entry: an event happens at a time, and changes the state.
 
-use crate::state::{State, Ticks};
+use sandglass_abi::context::x86_64::RAX;
+
+use crate::invoke::irq;
+use crate::ipc::fault;
+use crate::state::{Fault, State, ThreadId, ThreadState, Ticks};
+use crate::syscall::{self, Then};
+use crate::time::{account, schedule};
 
 /// Why the kernel was entered; the registers of the current thread are in the state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
     /// The system-call instruction.
     Syscall,
-    /// `int vector`, which stands for an unknown system call (05, section 2.2).
+    /// `int vector`, which stands for an unknown system call (05, section 2.2). The restart address
+    /// is that of the instruction.
     SoftwareInterrupt { vector: u8 },
     /// A processor exception of the current thread.
     Exception { number: u32, code: u32 },
@@ -21,6 +28,68 @@ pub enum Event {
 
 /// What `event`, at the time `now`, does to the state.
 pub fn handle(state: &mut State, event: Event, now: Ticks) {
-    let _ = (state, event, now);
-    todo!("model-ipc")
+    account::update_time(state, now);
+    let then = match event {
+        Event::Interrupt { irq } => interrupt(state, irq),
+        Event::Timer => timer(state),
+        _ => by_thread(state, event),
+    };
+    if then == Then::Schedule {
+        schedule::schedule(state);
+    }
+}
+
+/// A device interrupt, which is handled whether or not the budget lasts (04, section 6.1).
+fn interrupt(s: &mut State, irq: u8) -> Then {
+    let _ = account::check_budget(s);
+    irq::arrive(s, irq);
+    Then::Schedule
+}
+
+/// The timer fired: it is to be programmed anew (04, section 14).
+fn timer(s: &mut State) -> Then {
+    s.core.reprogram = true;
+    let _ = account::check_budget(s);
+    Then::Schedule
+}
+
+/// What the current thread did, if it has budget left to have it done; otherwise it does it again
+/// when it has (01, section 5; 04, section 6.1).
+fn by_thread(s: &mut State, event: Event) -> Then {
+    let Some(thread) = s.core.thread else {
+        return Then::Schedule;
+    };
+    if !account::check_budget(s) {
+        if s.threads[&thread].state.is_runnable() {
+            s.thread_mut(thread).state = ThreadState::Restart;
+        }
+        return Then::Schedule;
+    }
+    match fault_of(s, thread, event) {
+        None => syscall::perform(s, thread),
+        Some(fault) => {
+            fault::raise(s, thread, fault);
+            Then::Schedule
+        }
+    }
+}
+
+/// The fault that `event`, by `thread`, is; `None` for a system call (05, section 2).
+fn fault_of(s: &State, thread: ThreadId, event: Event) -> Option<Fault> {
+    match event {
+        Event::SoftwareInterrupt { vector } => {
+            let eax = s.threads[&thread].registers.user[RAX] as u32;
+            let number = u32::from(vector) << 24 | eax & 0xff_ffff;
+            Some(Fault::UnknownSyscall {
+                number: i64::from(number as i32) as u64,
+            })
+        }
+        Event::Exception { number, code } => Some(Fault::UserException { number, code }),
+        Event::PageFault { address, code } => Some(Fault::Vm {
+            address,
+            instruction: code & 1 << 4 != 0,
+            status: code & 0x1f,
+        }),
+        Event::Syscall | Event::Interrupt { .. } | Event::Timer => None,
+    }
 }
