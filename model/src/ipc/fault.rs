@@ -36,11 +36,6 @@ pub fn raise_timeout(s: &mut State, thread: ThreadId) {
     send(s, thread, fault, handler, false);
 }
 
-/// Whether somebody is to be told when the time of `thread` is out (05, section 4).
-pub fn has_timeout_handler(s: &State, thread: ThreadId) -> bool {
-    handler(s, thread, ThreadSlot::TimeoutHandler).is_some()
-}
-
 /// Whether `cap` may be a handler (05, section 5); `None` is the null capability.
 pub fn is_valid_handler(cap: Option<Cap>) -> bool {
     match cap {

@@ -4,7 +4,8 @@ use super::transfer::{self, Channel};
 use super::{fault, message};
 use crate::reply;
 use crate::state::{Fault, ReplyId, State, ThreadId, ThreadState};
-use crate::time::{context, schedule};
+use crate::thread::is_runnable;
+use crate::time::{account, context, schedule};
 
 /// `sender` answers through `reply`, with capabilities if `grant` (04, section 7.4).
 pub fn transfer(s: &mut State, sender: ThreadId, reply: ReplyId, grant: bool) {
@@ -51,12 +52,12 @@ fn proceed(s: &mut State, thread: ThreadId, was_timeout: bool) {
     let Some(context) = s.threads[&thread].context else {
         return;
     };
-    if !s.threads[&thread].state.is_runnable() {
+    if !is_runnable(s, thread) {
         return;
     }
-    if context::is_released(s, context) {
+    if account::can_run(s, context) {
         schedule::candidate(s, thread);
-    } else if fault::has_timeout_handler(s, thread) && !was_timeout {
+    } else if account::has_timeout_handler(s, thread) && !was_timeout {
         fault::raise_timeout(s, thread);
     } else {
         schedule::postpone(s, context);
