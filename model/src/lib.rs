@@ -21,10 +21,12 @@ pub mod error;
 pub mod event;
 pub mod invoke;
 pub mod ipc;
+pub mod object;
 pub mod reply;
 pub mod state;
 pub mod syscall;
 pub mod thread;
 pub mod time;
+pub mod vspace;
 
 pub use state::State;

@@ -3,4 +3,5 @@
 pub mod deletion;
 pub mod derivation;
 pub mod lookup;
+pub mod region;
 pub mod rights;

@@ -80,7 +80,7 @@ pub fn invoke(s: &mut State, call: &Call) -> Result<Outcome, Error> {
         // 03, section 8.1.
         Cap::Pml4 { .. } => Err(Error::IllegalOperation),
         Cap::AsidControl => asid::invoke_control(s, call),
-        Cap::AsidPool { .. } => asid::invoke_pool(s, call),
+        Cap::AsidPool { object, number } => asid::invoke_pool(s, call, object, number),
         Cap::IoPortControl => ioport::invoke_control(s, call),
         Cap::IoPort { first, last } => ioport::invoke(s, call, first, last),
         // Messages: not invocations (01, section 5.1).
