@@ -6,7 +6,6 @@ use crate::invoke::irq;
 use crate::ipc::fault;
 use crate::state::{Fault, State, ThreadId, ThreadState, Ticks};
 use crate::syscall::{self, Then};
-use crate::thread::is_runnable;
 use crate::time::{account, schedule};
 
 /// Why the kernel was entered; the registers of the current thread are in the state.
@@ -61,7 +60,7 @@ fn by_thread(s: &mut State, event: Event) -> Then {
         return Then::Schedule;
     };
     if !account::check_budget(s) {
-        if is_runnable(s, thread) {
+        if s.threads[&thread].state.is_runnable() {
             s.thread_mut(thread).state = ThreadState::Restart;
         }
         return Then::Schedule;

@@ -258,6 +258,18 @@ pub enum ThreadState {
     },
 }
 
+impl ThreadState {
+    /// Whether a thread in this state could run, given time (04, section 2.4).
+    pub fn is_runnable(self) -> bool {
+        matches!(self, Self::Running | Self::Restart)
+    }
+
+    /// Whether a thread in this state waits for another.
+    pub fn is_blocked(self) -> bool {
+        !self.is_runnable() && self != Self::Inactive
+    }
+}
+
 /// The registers of a thread.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Registers {

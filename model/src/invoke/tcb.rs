@@ -109,7 +109,7 @@ fn context_argument(s: &State, call: &Call, thread: ThreadId) -> Result<Option<C
     match call.extra_cap(s, 1).flatten() {
         Some(Cap::SchedContext { object, .. }) => {
             let taken = current.is_some() || s.contexts[&object].thread.is_some();
-            let waits = thread::is_blocked(s, thread);
+            let waits = s.threads[&thread].state.is_blocked();
             if (current != Some(object) && taken) || (waits && !context::is_released(s, object)) {
                 Err(Error::IllegalOperation)
             } else {

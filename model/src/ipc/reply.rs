@@ -4,7 +4,6 @@ use super::transfer::{self, Channel};
 use super::{fault, message};
 use crate::reply;
 use crate::state::{Fault, ReplyId, State, ThreadId, ThreadState};
-use crate::thread::is_runnable;
 use crate::time::{account, context, schedule};
 
 /// `sender` answers through `reply`, with capabilities if `grant` (04, section 7.4).
@@ -52,7 +51,7 @@ fn proceed(s: &mut State, thread: ThreadId, was_timeout: bool) {
     let Some(context) = s.threads[&thread].context else {
         return;
     };
-    if !is_runnable(s, thread) {
+    if !s.threads[&thread].state.is_runnable() {
         return;
     }
     if account::can_run(s, context) {
