@@ -10,8 +10,23 @@ use super::lines::Coverage;
 use crate::test::harness::{self, Harness};
 use crate::{toolchain, workspace};
 
-/// Packages whose tests are counted.
-const PACKAGES: &[&str] = &["sandglass-kernel", "sandglass-assurance"];
+/// Tests that are counted: for each build its name, and arguments of `cargo test`. The kernel is
+/// one piece of source and two kernels.
+const BUILDS: &[(&str, &[&str])] = &[
+    (
+        "release",
+        &[
+            "--package",
+            "sandglass-kernel",
+            "--package",
+            "sandglass-assurance",
+        ],
+    ),
+    (
+        "debug",
+        &["--package", "sandglass-kernel", "--features", "debug"],
+    ),
+];
 
 /// LLVM's tools, of the release that reads the profiles of both compilers, and where Debian has
 /// them.
@@ -72,22 +87,20 @@ fn end_of_shipped_code(source: &str) -> usize {
     }
 }
 
+/// Builds the tests, each build in a folder of its own: their programs have the same names.
 fn build(folder: &Path) -> Result<Vec<Harness>> {
-    eprintln!("building the tests, instrumented");
-    let mut cargo = toolchain::host_cargo();
-    cargo
-        .args([
-            "test",
-            "--no-run",
-            "--message-format",
-            "json-render-diagnostics",
-        ])
-        .args(PACKAGES.iter().flat_map(|package| ["--package", package]))
-        .arg("--target-dir")
-        .arg(folder)
-        .env("RUSTFLAGS", "-Cinstrument-coverage");
-    let artifacts = toolchain::build(&mut cargo, "the instrumented tests")?;
-    harness::of(&artifacts)
+    let mut harnesses = Vec::new();
+    for (name, arguments) in BUILDS {
+        eprintln!("building the tests of the {name} kernel, instrumented");
+        let mut cargo = toolchain::host_cargo();
+        cargo.args(["test", "--no-run"]).args(*arguments);
+        cargo.args(["--message-format", "json-render-diagnostics"]);
+        cargo.arg("--target-dir").arg(folder.join(name));
+        cargo.env("RUSTFLAGS", "-Cinstrument-coverage");
+        let artifacts = toolchain::build(&mut cargo, "the instrumented tests")?;
+        harnesses.extend(harness::of(&artifacts, name)?);
+    }
+    Ok(harnesses)
 }
 
 fn run(harness: &Harness, profiles: &Path) -> Result<()> {

@@ -7,7 +7,7 @@ use cargo_metadata::Message;
 
 /// A compiled test harness.
 pub struct Harness {
-    /// Prefix of its tests' names: `host::PACKAGE`, and the target if it is not the library.
+    /// Prefix of its tests' names: `KIND::PACKAGE`, and the target if it is not the library.
     pub prefix: String,
     pub executable: PathBuf,
     /// Folder of its package: where its tests run.
@@ -21,8 +21,9 @@ impl Harness {
     }
 }
 
-/// The harnesses among what cargo says that it built, in its JSON messages; sorted by prefix.
-pub fn of(artifacts: &[u8]) -> Result<Vec<Harness>> {
+/// The harnesses among what cargo says that it built, in its JSON messages; sorted by prefix,
+/// which begins with `kind`.
+pub fn of(artifacts: &[u8], kind: &str) -> Result<Vec<Harness>> {
     let mut harnesses = Vec::new();
     for message in Message::parse_stream(artifacts) {
         let Message::CompilerArtifact(artifact) = message.context("cannot read cargo's output")?
@@ -40,9 +41,9 @@ pub fn of(artifacts: &[u8]) -> Result<Vec<Harness>> {
             .file_name()
             .context("a package's folder has a name")?;
         let prefix = if artifact.target.is_lib() {
-            format!("host::{package}")
+            format!("{kind}::{package}")
         } else {
-            format!("host::{package}::{}", artifact.target.name)
+            format!("{kind}::{package}::{}", artifact.target.name)
         };
         harnesses.push(Harness {
             prefix,

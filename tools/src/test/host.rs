@@ -12,35 +12,55 @@ use super::Filter;
 use crate::toolchain;
 use anyhow::{Context, Result};
 
+/// What cargo builds tests of.
+struct Part {
+    /// For messages.
+    name: &'static str,
+    /// What comes before the harness in the names of its tests, if not just its kind.
+    prefix: &'static str,
+    /// Arguments of `cargo test`.
+    arguments: &'static [&'static str],
+}
+
+const PARTS: &[Part] = &[
+    Part {
+        name: "the host's tests",
+        prefix: "host",
+        arguments: &["--workspace"],
+    },
+    Part {
+        name: "the debug kernel's tests on the host",
+        prefix: "host::debug",
+        arguments: &["--package", "sandglass-kernel", "--features", "debug"],
+    },
+];
+
 /// Builds and runs the host's tests.
 pub fn run(filter: &Filter, report: &mut Report) -> Result<()> {
-    match build()? {
-        Ok(harnesses) => {
-            for harness in &harnesses {
-                run_harness(harness, filter, report)?;
+    for part in PARTS {
+        match build(part)? {
+            Ok(harnesses) => {
+                for harness in &harnesses {
+                    run_harness(harness, filter, report)?;
+                }
             }
+            Err(messages) => report.failed(&format!("{}::build", part.prefix), &messages),
         }
-        Err(messages) => report.failed("host::build", &messages),
     }
     Ok(())
 }
 
-/// Builds all harnesses; the inner error is the compiler's.
-fn build() -> Result<Result<Vec<Harness>, String>> {
-    eprintln!("building the host's tests");
+/// Builds the harnesses of `part`; the inner error is the compiler's.
+fn build(part: &Part) -> Result<Result<Vec<Harness>, String>> {
+    eprintln!("building {}", part.name);
     let mut cargo = toolchain::host_cargo();
-    cargo.args([
-        "test",
-        "--workspace",
-        "--no-run",
-        "--message-format",
-        "json-render-diagnostics",
-    ]);
-    let artifacts = match toolchain::build(&mut cargo, "the host's tests") {
+    cargo.args(["test", "--no-run"]).args(part.arguments);
+    cargo.args(["--message-format", "json-render-diagnostics"]);
+    let artifacts = match toolchain::build(&mut cargo, part.name) {
         Ok(artifacts) => artifacts,
         Err(error) => return Ok(Err(format!("{error:#}"))),
     };
-    Ok(Ok(harness::of(&artifacts)?))
+    Ok(Ok(harness::of(&artifacts, part.prefix)?))
 }
 
 /// Runs the wanted tests of one harness. If its process dies, those that it owes a result are

@@ -1,0 +1,157 @@
+//! The debug kernel: its calls for debugging, what it prints, and how it checks itself (01,
+//! section 7).
+
+#![cfg(feature = "debug")]
+
+mod world;
+
+use sandglass_abi::boot::slot;
+use sandglass_abi::cap_identify as kinds;
+use sandglass_abi::message::MessageInfo;
+use sandglass_abi::object as types;
+use sandglass_abi::syscall::Syscall;
+use sandglass_kernel::arch::Register;
+use sandglass_kernel::event::{Event, Trap};
+use sandglass_kernel::object::tcb::Place;
+use world::{World, US};
+
+/// Status of a kernel that found itself inconsistent.
+const INCONSISTENT: u8 = 3;
+
+fn call(w: &mut World, call: Syscall, argument: u64, words: &[u64]) {
+    w.syscall(call, argument, 0, MessageInfo::default(), words);
+}
+
+fn console(w: &World) -> String {
+    String::from_utf8(w.k.machine.take_console()).expect("text")
+}
+
+/// The words of a message that holds `name`, of which the first four are not looked at.
+fn words_of(name: &[u8]) -> Vec<u64> {
+    let mut words = Vec::new();
+    for chunk in name.chunks(8) {
+        let mut bytes = [0; 8];
+        bytes[..chunk.len()].copy_from_slice(chunk);
+        words.push(u64::from_le_bytes(bytes));
+    }
+    words
+}
+
+/// Gives the thread in `slot` a name: it stands in the buffer, from its first message word on.
+fn name(w: &mut World, slot: u64, name: &[u8]) {
+    use sandglass_abi::message::ipc_buffer;
+    let thread = w.running().expect("a thread runs");
+    let buffer = sandglass_kernel::ipc::message::buffer(&w.k, thread, true).expect("a buffer");
+    let mut words = words_of(name);
+    words.push(0);
+    for (i, &word) in words.iter().enumerate() {
+        buffer.write(&w.k, ipc_buffer::MESSAGE + i, word);
+    }
+    call(w, Syscall::DebugNameThread, slot, &[]);
+}
+
+#[test]
+fn a_line_ends_with_a_carriage_return_too() {
+    let mut w = World::new();
+    let _ = console(&w);
+    for byte in b"a\n" {
+        call(&mut w, Syscall::DebugPutChar, u64::from(*byte), &[]);
+    }
+    assert_eq!(console(&w), "a\r\n");
+}
+
+#[test]
+fn a_capability_is_identified_by_its_kind_and_nothing_is_null() {
+    let mut w = World::new();
+    let endpoint = w.make(types::ENDPOINT, 0);
+    let empty = w.fresh_slot();
+    let root = w.running().expect("the root task");
+    for (slot, kind) in [
+        (endpoint, kinds::ENDPOINT),
+        (slot::TCB, kinds::TCB),
+        (empty, kinds::NULL),
+    ] {
+        call(&mut w, Syscall::DebugCapIdentify, slot, &[]);
+        assert_eq!(root.at(&w.k).context().get(Register::Rdi), kind);
+    }
+}
+
+#[test]
+fn the_dump_names_who_is_ready_who_waits_and_who_is_released() {
+    let mut w = World::new();
+    let ready = w.start_thread(100, 5_000, 5_000);
+    let waits = w.start_thread(101, 1_000, 100_000);
+    let released = w.start_thread(102, 1_000, 10_000);
+    name(&mut w, ready.tcb, b"ready one");
+    name(&mut w, waits.tcb, b"a name of more than eight bytes\x07");
+    name(&mut w, released.tcb, b"third");
+    let wakes = w.sleep();
+    // The two use up their budgets; the second time has come back when the root task wakes.
+    w.pass(4_000 * US);
+    w.pass(2_000 * US);
+    w.wake(wakes);
+    w.pass(5_000 * US);
+    let _ = console(&w);
+    call(&mut w, Syscall::DebugDumpScheduler, 0, &[]);
+    let text = console(&w);
+    assert!(text.contains("100  ready one (ready)"), "{text}");
+    assert!(
+        text.contains("101  a name of more than eight bytes? (waits)"),
+        "{text}"
+    );
+    assert!(text.contains("102  third (released)"), "{text}");
+}
+
+#[test]
+fn a_thread_is_named_only_by_a_thread_capability() {
+    let mut w = World::new();
+    let _ = console(&w);
+    call(&mut w, Syscall::DebugNameThread, slot::CNODE, &[]);
+    assert!(console(&w).contains("DebugNameThread needs"), "a message");
+    assert_eq!(w.k.machine.halted(), None);
+}
+
+#[test]
+fn the_snapshot_lists_what_the_cspace_holds() {
+    let mut w = World::new();
+    let reply = w.make(types::REPLY, 0);
+    let _ = console(&w);
+    call(&mut w, Syscall::DebugSnapshot, 0, &[]);
+    let text = console(&w);
+    assert!(text.contains(&format!("{reply:>6}  Reply at ")), "{text}");
+    assert!(!text.contains("Null"), "{text}");
+}
+
+#[test]
+fn halt_stops_the_machine_with_success_and_says_who() {
+    let mut w = World::new();
+    name(&mut w, slot::TCB, b"root");
+    let _ = console(&w);
+    call(&mut w, Syscall::DebugHalt, 0, &[]);
+    assert_eq!(w.k.machine.halted(), Some(0));
+    assert_eq!(console(&w), "Debug halt called by root\r\n");
+}
+
+#[test]
+fn a_fault_that_nobody_handles_is_told() {
+    let mut w = World::new();
+    let _ = console(&w);
+    w.event(Event::Trap(Trap::PageFault {
+        address: 0x1234,
+        code: 6,
+    }));
+    let text = console(&w);
+    assert!(text.contains("no handler for Vm"), "{text}");
+    assert!(text.contains("1234"), "{text}");
+}
+
+#[test]
+fn a_kernel_that_finds_itself_inconsistent_stops() {
+    let mut w = World::new();
+    let root = w.running().expect("the root task");
+    root.at(&w.k).set_place(Place::Ready);
+    let _ = console(&w);
+    call(&mut w, Syscall::NBSend, slot::TCB, &[]);
+    assert_eq!(w.k.machine.halted(), Some(INCONSISTENT));
+    assert!(console(&w).contains("inconsistent"));
+}
