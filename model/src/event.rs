@@ -2,6 +2,7 @@
 
 use sandglass_abi::context::x86_64::RAX;
 
+use crate::cap::deletion;
 use crate::invoke::irq;
 use crate::ipc::fault;
 use crate::state::{Fault, State, ThreadId, ThreadState, Ticks};
@@ -37,6 +38,7 @@ pub fn handle(state: &mut State, event: Event, now: Ticks) {
     if then == Then::Schedule {
         schedule::schedule(state);
     }
+    deletion::forget_unnamed(state);
 }
 
 /// A device interrupt, which is handled whether or not the budget lasts (04, section 6.1).
