@@ -324,6 +324,27 @@ fn yield_to_reports_what_the_other_consumed() {
     assert!(again[0] <= 5, "the count starts anew: {again:?}");
 }
 
+/// Where the other cannot run now, the result, with which the count starts anew, is only for Call
+/// (04, section 9.2 step 4).
+#[test]
+fn a_yield_to_that_nobody_waits_for_keeps_the_count() {
+    let mut w = World::new();
+    let thread = w.start_thread(10, 1_000, 10_000);
+    let notification = w.sleep();
+    w.pass(2_000 * US);
+    w.wake(notification);
+    let info = MessageInfo::new(label::SCHED_CONTEXT_YIELD_TO, 0, 0, 0);
+    w.syscall(Syscall::Send, thread.context, 0, info, &[]);
+    let told = w
+        .invoke(thread.context, label::SCHED_CONTEXT_YIELD_TO, &[], &[])
+        .expect("the thread waits for its refill");
+    assert!((990..=1_020).contains(&told[0]), "{told:?} µs");
+    let again = w
+        .invoke(thread.context, label::SCHED_CONTEXT_YIELD_TO, &[], &[])
+        .expect("the thread waits for its refill");
+    assert_eq!(again, [0], "the count starts anew");
+}
+
 #[test]
 fn parameters_out_of_range_are_refused_with_the_range() {
     let mut w = World::new();

@@ -165,7 +165,7 @@ enum Operation {
 /// Invokes a scheduling context (03, section 6.2).
 pub fn invoke(k: &Kernel, call: &Invocation) -> Result<Outcome, Error> {
     let operation = decode(k, call)?;
-    Ok(commit(k, call.caller, operation))
+    Ok(commit(k, call, operation))
 }
 
 fn decode(k: &Kernel, call: &Invocation) -> Result<Operation, Error> {
@@ -253,7 +253,7 @@ fn decode_yield_to(
     }
 }
 
-fn commit(k: &Kernel, caller: Ref<Tcb>, operation: Operation) -> Outcome {
+fn commit(k: &Kernel, call: &Invocation, operation: Operation) -> Outcome {
     match operation {
         Operation::BindThread(handle, thread) => context::bind_thread(k, handle, thread),
         Operation::BindNotification(handle, notification) => {
@@ -268,23 +268,24 @@ fn commit(k: &Kernel, caller: Ref<Tcb>, operation: Operation) -> Outcome {
         Operation::UnbindNotification(handle) => context::unbind_notification(k, handle),
         Operation::Consumed(handle) => return Outcome::Value(account::report_consumed(k, handle)),
         Operation::YieldTo { context, thread } => {
-            return yield_to(k, caller, context, thread);
+            return yield_to(k, call, context, thread);
         }
     }
     Outcome::Done
 }
 
-/// `caller` lets `thread` run on `handle` in its place (04, section 9.2); it is told what was
+/// The caller lets `thread` run on `handle` in its place (04, section 9.2); it is told what was
 /// consumed when it runs again, or at once if `thread` does not run now.
-fn yield_to(k: &Kernel, caller: Ref<Tcb>, handle: Ref<SchedContext>, thread: Ref<Tcb>) -> Outcome {
+fn yield_to(k: &Kernel, call: &Invocation, handle: Ref<SchedContext>, thread: Ref<Tcb>) -> Outcome {
+    let caller = call.caller;
     complete_yield(k, handle);
     context::resume(k, handle);
     if !schedule::is_schedulable(k, thread) {
-        return Outcome::Value(account::report_consumed(k, handle));
+        return report_now(k, call, handle);
     }
     if thread.at(k).priority() < caller.at(k).priority() {
         schedule::enqueue(k, thread);
-        return Outcome::Value(account::report_consumed(k, handle));
+        return report_now(k, call, handle);
     }
     caller.at(k).set_yield_to(Some(handle));
     handle.at(k).set_yield_from(Some(caller));
@@ -294,6 +295,16 @@ fn yield_to(k: &Kernel, caller: Ref<Tcb>, handle: Ref<SchedContext>, thread: Ref
     schedule::enqueue(k, thread);
     schedule::force_reschedule(k);
     Outcome::Answered
+}
+
+/// What was consumed is the result of YieldTo now. Who did not call has no result, and the count
+/// goes on (04, section 9.2 step 4).
+fn report_now(k: &Kernel, call: &Invocation, handle: Ref<SchedContext>) -> Outcome {
+    if call.phases.is_call() {
+        Outcome::Value(account::report_consumed(k, handle))
+    } else {
+        Outcome::Done
+    }
 }
 
 /// Whoever yielded to `handle` is told now what was consumed.
