@@ -286,6 +286,27 @@ fn a_thread_that_is_put_into_a_domain_still_waits_for_its_refill() {
     assert_eq!(w.running(), Some(thread.handle), "after its period it does");
 }
 
+/// A thread whose time has come counts as released, moved or not: to name it is no reason to
+/// commit (04, section 3; docs, deliberate difference 5).
+#[test]
+fn naming_a_released_thread_commits_no_time() {
+    let mut w = World::new();
+    let thread = w.start_thread(10, 100, 1000);
+    let notification = w.sleep();
+    w.pass(200 * US);
+    w.wake(notification);
+    w.pass(2_000 * US);
+    let consumed = |w: &mut World| {
+        w.invoke(slot::SCHED_CONTEXT, label::SCHED_CONTEXT_CONSUMED, &[], &[])
+            .expect("time")
+    };
+    let _ = consumed(&mut w);
+    let (tcb, authority) = (thread.tcb, slot::TCB);
+    w.invoke(tcb, label::TCB_SET_PRIORITY, &[11], &[authority])
+        .expect("set");
+    assert_eq!(consumed(&mut w), [0]);
+}
+
 #[test]
 fn a_thread_that_configures_its_own_context_has_the_new_budget_at_once() {
     let mut w = World::new();

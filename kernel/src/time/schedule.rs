@@ -37,15 +37,18 @@ pub fn is_schedulable(k: &Kernel, thread: Ref<Tcb>) -> bool {
         && !waits_for_release(k, thread)
 }
 
-/// Takes `thread` out of the ready or the release queue, whichever it is in.
+/// Takes `thread` out of the ready or the release queue, whichever it is in. One that counts as
+/// released is nothing to the timer any more.
 #[inline(always)]
 pub fn unqueue(k: &Kernel, thread: Ref<Tcb>) {
     match thread.at(k).place() {
         Place::None => {}
         Place::Ready => k.core().ready.remove(k, thread),
         Place::Release => {
+            if waits_for_release(k, thread) {
+                k.core().request_reprogram();
+            }
             k.core().release.remove(k, thread);
-            k.core().request_reprogram();
         }
     }
 }
