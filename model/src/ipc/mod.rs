@@ -11,9 +11,14 @@ pub mod transfer;
 use crate::state::{State, ThreadId, ThreadState};
 use crate::time::{context, schedule};
 
-/// `thread` enters `state`, in which it cannot run (04, section 8.2).
+/// `thread` enters `state`, in which it cannot run (04, section 8.2). If it is inactive then, it does
+/// not wait for a fault to be handled: it never will be, since Resume clears it (04, section 7.5).
 fn stop(s: &mut State, thread: ThreadId, state: ThreadState) {
-    s.thread_mut(thread).state = state;
+    let t = s.thread_mut(thread);
+    t.state = state;
+    if state == ThreadState::Inactive {
+        t.fault = None;
+    }
     schedule::stopped(s, thread);
 }
 

@@ -1,6 +1,5 @@
 //! A small state of the specification to play scenes in: some threads that share a capability
-//! space of 32 slots, whose addresses are
-//! their indices, each with a buffer and a periodic context.
+//! space of 32 slots, whose addresses are their indices, each with a buffer and a periodic context.
 
 use std::collections::{BTreeMap, BTreeSet};
 
