@@ -161,7 +161,7 @@ fn receiving_from_nothing_faults() {
     let mut scene = Scene::new(2);
     scene.endpoint(1, 5, ALL);
     scene.fault_handler(0, 1);
-    scene.receive(Syscall::NBRecv, 30, 0);
+    scene.receive(Syscall::NBRecv, 21, 0);
     assert!(scene.thread(0).fault.is_some());
     scene.run(1);
     scene.receive(Syscall::NBRecv, 1, 2);

@@ -35,7 +35,8 @@ pub struct Scene {
 }
 
 impl Scene {
-    /// `threads` threads, of which the first runs. Slot 0 names the capability space itself.
+    /// `threads` threads, four at most, of which the first runs. Slot 0 names the capability space
+    /// itself, slots from 24 on the threads and their contexts.
     pub fn new(threads: usize) -> Self {
         let mut scene = Scene {
             state: empty(),
@@ -53,6 +54,13 @@ impl Scene {
         let (thread, context) = (self.id(i), ContextId(0x30_0000 + 0x80 * i as u64));
         self.state.threads.insert(thread, new_thread(i, context));
         self.state.contexts.insert(context, new_context(thread));
+        // What no capability names is gone.
+        self.hold(SlotId::CNode(ROOT, 24 + i as u64), Cap::Thread(thread));
+        let time = Cap::SchedContext {
+            object: context,
+            bits: 7,
+        };
+        self.hold(SlotId::CNode(ROOT, 28 + i as u64), time);
         self.hold(SlotId::Thread(thread, ThreadSlot::CSpace), root());
         let frame = Cap::Frame {
             start: 0x40_0000 + 0x1000 * i as u64,
