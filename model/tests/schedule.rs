@@ -1,56 +1,18 @@
 //! The order in which threads run: the effects that the ABI page says are to be preserved (04,
 //! section 8.5), and the deliberate differences 5 and 8 of the documentation.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod world;
 
 use sandglass_model::reply;
 use sandglass_model::state::{
-    Above, Action, Capabilities, Clock, ContextId, Core, Devices, Domains, Refill, Registers,
-    Reply, ReplyId, SchedContext, Thread, ThreadId, ThreadState, Ticks,
+    Above, Action, ContextId, Refill, Registers, Reply, ReplyId, SchedContext, Thread, ThreadId,
+    ThreadState, Ticks,
 };
 use sandglass_model::time::{account, context, schedule};
 use sandglass_model::{thread, State};
+use world::empty;
 
 const MILLISECOND: Ticks = 1000;
-
-/// A state with nothing in it, idle at 1 ms. One tick is a microsecond.
-fn empty() -> State {
-    State {
-        clock: Clock { ticks_per_us: 1 },
-        caps: Capabilities::default(),
-        cnodes: BTreeMap::new(),
-        threads: BTreeMap::new(),
-        endpoints: BTreeMap::new(),
-        notifications: BTreeMap::new(),
-        replies: BTreeMap::new(),
-        contexts: BTreeMap::new(),
-        tables: BTreeMap::new(),
-        pools: BTreeMap::new(),
-        asids: BTreeMap::new(),
-        irqs: BTreeMap::new(),
-        ports: BTreeSet::new(),
-        domains: Domains {
-            entries: vec![(0, 1), (0, 0)],
-            start: 0,
-            index: 0,
-            current: 0,
-            left: 1,
-        },
-        core: Core {
-            thread: None,
-            context: None,
-            now: MILLISECOND,
-            consumed: 0,
-            ready: BTreeMap::new(),
-            release: Vec::new(),
-            deadline: Ticks::MAX,
-            action: Action::ResumeCurrent,
-            reprogram: false,
-        },
-        memory: BTreeMap::new(),
-        devices: Devices::default(),
-    }
-}
 
 /// Adds an inactive thread `n` of `priority`, without a context.
 fn passive(s: &mut State, n: u64, priority: u8) -> ThreadId {

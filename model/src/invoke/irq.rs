@@ -45,6 +45,8 @@ fn issue(
     }
     let line = line_of(s, [2, 3, 4, 5].map(|i| call.words[i]))?;
 
+    // An interrupt has one line: the one that it was issued for last.
+    s.devices.routes.retain(|_, other| *other != number);
     s.irqs.insert(number, line);
     if let Irq::Pin { ioapic, pin, .. } = line {
         s.devices.routes.insert((ioapic, pin), number);
