@@ -21,6 +21,8 @@ pub mod arch;
 pub mod boot;
 pub mod cap;
 pub mod event;
+#[cfg(not(target_os = "none"))]
+pub mod inspect;
 pub mod ipc;
 pub mod mem;
 pub mod object;

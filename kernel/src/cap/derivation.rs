@@ -3,6 +3,10 @@
 //! All capabilities derived from one origin sit in one doubly linked list. Whether one is a parent
 //! of another is not stored but computed, from the two capabilities and the flags of the slots.
 
+#[cfg(not(target_os = "none"))]
+#[path = "../inspect/derivation.rs"]
+pub mod inspect;
+
 use super::slot::Flags;
 use super::{Capability, Slot};
 use crate::mem::{Kind, Ref};

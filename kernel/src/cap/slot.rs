@@ -1,5 +1,9 @@
 //! A capability slot: one entry of a CNode, 32 bytes (02, section 2).
 
+#[cfg(not(target_os = "none"))]
+#[path = "../inspect/slot.rs"]
+mod inspect;
+
 use core::cell::Cell;
 
 use super::Capability;

@@ -1,6 +1,10 @@
 //! Paging structures as the machine reads them, with typed entries: a table entry is written only
 //! from a handle to a table, so that walking needs no trust.
 
+#[cfg(not(target_os = "none"))]
+#[path = "../inspect/paging.rs"]
+mod inspect;
+
 use core::cell::Cell;
 
 use super::{Object, PhysAddr, Ref, Tagged};

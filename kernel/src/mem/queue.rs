@@ -7,6 +7,10 @@
 //! siblings differ by at most one; `height` describes the subtree; `first` is the leftmost node. A
 //! thread is in at most one queue.
 
+#[cfg(not(target_os = "none"))]
+#[path = "../inspect/queue.rs"]
+mod inspect;
+
 use core::cell::Cell;
 
 use super::{Packed, Ref};

@@ -2,6 +2,10 @@
 //!
 //! Invariant: a port is marked issued exactly if some I/O-port capability covers it.
 
+#[cfg(not(target_os = "none"))]
+#[path = "../inspect/ioport.rs"]
+mod inspect;
+
 use core::cell::Cell;
 
 use sandglass_abi::invocation::x86_64 as label;

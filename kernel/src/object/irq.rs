@@ -3,6 +3,10 @@
 //! Invariant: a line is recorded exactly while its IRQ is issued; the notification capability of
 //! an IRQ is an ordinary member of the derivation list, in a slot that belongs to the kernel.
 
+#[cfg(not(target_os = "none"))]
+#[path = "../inspect/irq.rs"]
+mod inspect;
+
 use core::cell::Cell;
 
 use sandglass_abi::invocation as label;

@@ -3,6 +3,10 @@
 //! Invariants: threads wait only while nothing is pending; the bound thread and the bound
 //! scheduling context name this notification.
 
+#[cfg(not(target_os = "none"))]
+#[path = "../inspect/notification.rs"]
+mod inspect;
+
 use core::cell::Cell;
 
 use super::sched_context::SchedContext;

@@ -4,6 +4,10 @@
 //! context names its thread, its notification and the topmost reply object of its stack exactly
 //! if they name it; it is active exactly if it was configured.
 
+#[cfg(not(target_os = "none"))]
+#[path = "../inspect/sched_context.rs"]
+mod inspect;
+
 use core::cell::Cell;
 
 use sandglass_abi::invocation as label;

@@ -3,6 +3,10 @@
 //! The profile has one domain, whose time never decreases; the schedule can be configured all the
 //! same.
 
+#[cfg(not(target_os = "none"))]
+#[path = "../inspect/domain.rs"]
+mod inspect;
+
 use core::cell::Cell;
 
 use sandglass_abi::sched::domain::{MAX_DURATION, SCHEDULE_LENGTH_ONE_DOMAIN};

@@ -3,6 +3,10 @@
 //!
 //! *Enqueue* puts a thread at the head of its queue, *append* at the tail (04, section 8.1).
 
+#[cfg(not(target_os = "none"))]
+#[path = "../inspect/ready.rs"]
+mod inspect;
+
 use core::cell::Cell;
 use core::num::NonZeroU64;
 

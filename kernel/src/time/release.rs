@@ -10,6 +10,10 @@
 //! Invariants: leaf p of the tournament has the time of the first thread of queue p, `u64::MAX` if
 //! there is none; every other node has the lesser of its two children's.
 
+#[cfg(not(target_os = "none"))]
+#[path = "../inspect/release.rs"]
+pub mod inspect;
+
 use core::cell::Cell;
 
 use crate::mem::queue::Queue;

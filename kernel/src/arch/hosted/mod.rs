@@ -27,6 +27,7 @@ pub struct Machine {
     clock: Cell<u64>,
     deadline: Cell<u64>,
     interrupt_pending: Cell<bool>,
+    quiet_looks: Cell<Option<u64>>,
     root: Cell<Option<PhysAddr>>,
     flushes: Cell<u64>,
     routes: RefCell<BTreeMap<u8, Line>>,
@@ -61,6 +62,7 @@ impl Machine {
             clock: Cell::new(0),
             deadline: Cell::new(u64::MAX),
             interrupt_pending: Cell::new(false),
+            quiet_looks: Cell::new(None),
             root: Cell::new(None),
             flushes: Cell::new(0),
             routes: RefCell::default(),
@@ -93,6 +95,12 @@ impl Machine {
         self.interrupt_pending.set(pending);
     }
 
+    /// Makes the preemption points that come after the next `looks` ones see a pending interrupt,
+    /// for ever; with `None`, takes that back.
+    pub fn set_interrupt_after(&self, looks: Option<u64>) {
+        self.quiet_looks.set(looks);
+    }
+
     /// Root table of the address space in use.
     pub fn address_space(&self) -> Option<PhysAddr> {
         self.root.get()
@@ -108,6 +116,16 @@ impl Machine {
         self.routes.borrow().get(&irq).copied()
     }
 
+    /// Every line that is routed, with the interrupt that it raises.
+    pub fn routes(&self) -> BTreeMap<u8, Line> {
+        self.routes.borrow().clone()
+    }
+
+    /// The pins of the I/O APIC that are masked.
+    pub fn masked_pins(&self) -> BTreeSet<u8> {
+        self.masked.borrow().clone()
+    }
+
     /// Whether the pin of the I/O APIC is masked.
     pub fn is_masked(&self, pin: u8) -> bool {
         self.masked.borrow().contains(&pin)
@@ -121,6 +139,11 @@ impl Machine {
     /// The value last written to `port`, or set for reading.
     pub fn port(&self, port: u16) -> Option<u32> {
         self.ports.borrow().get(&port).copied()
+    }
+
+    /// The values last written to ports, or set for reading.
+    pub fn ports(&self) -> BTreeMap<u16, u32> {
+        self.ports.borrow().clone()
     }
 
     /// What was written to the console since it was last taken.
@@ -158,6 +181,24 @@ impl Machine {
                 .copy_to_nonoverlapping(copy.as_mut_ptr(), bytes)
         };
         Some(copy)
+    }
+
+    /// The `count` words of physical memory from `start` on, a multiple of 8, as they are when they
+    /// are asked for.
+    ///
+    /// # Panics
+    /// If the machine has no such memory.
+    pub fn words(&self, start: u64, count: u64) -> impl Iterator<Item = u64> + '_ {
+        let first = start as usize;
+        assert!(
+            first % 8 == 0 && start.saturating_add(count * 8) <= self.layout.size() as u64,
+            "the memory ends at {:#x}, and words are aligned",
+            self.layout.size()
+        );
+        // SAFETY: the range lies in this machine's memory, which is aligned; any bits are a word,
+        // and the kernel, which might write, does not run between here and the read.
+        (0..count as usize)
+            .map(move |i| unsafe { self.base.add(first).cast::<u64>().add(i).read() })
     }
 
     /// Writes `bytes` to physical memory at `start`, as a boot loader or a user would.
@@ -225,7 +266,14 @@ impl Platform for Machine {
     }
 
     fn interrupt_pending(&self) -> bool {
-        self.interrupt_pending.get()
+        match self.quiet_looks.get() {
+            Some(0) => true,
+            Some(looks) => {
+                self.quiet_looks.set(Some(looks - 1));
+                self.interrupt_pending.get()
+            }
+            None => self.interrupt_pending.get(),
+        }
     }
 
     fn route(&self, line: Line, irq: u8) {

@@ -1,0 +1,19 @@
+//! A look into [`IrqTable`].
+
+use super::IrqTable;
+use crate::inspect::{IrqSlots, IrqView};
+
+impl IrqTable {
+    /// The state of `irq`.
+    pub fn inspect(&self, irq: u8) -> IrqView {
+        IrqView {
+            line: self.line(irq).get(),
+            slot: self.slot(irq),
+        }
+    }
+
+    /// The slots of all interrupts.
+    pub fn inspect_slots(&self) -> IrqSlots {
+        self.slots.get()
+    }
+}

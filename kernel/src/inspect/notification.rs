@@ -1,0 +1,10 @@
+//! A look into [`Notification`].
+
+use super::Notification;
+
+impl Notification {
+    /// The badges of the signals that are pending.
+    pub fn pending(&self) -> u64 {
+        self.pending.get()
+    }
+}
