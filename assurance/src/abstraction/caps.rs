@@ -1,0 +1,182 @@
+//! Capabilities and their derivations.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use sandglass_kernel::cap::{self, Capability};
+use sandglass_kernel::mem::{Kind, Tagged};
+use sandglass_model::state::{
+    CNodeId, Cap, Capabilities, ContextId, EndpointId, FrameRights, Held, Mapping, NotificationId,
+    PoolId, ReplyId, Rights, TableId, ThreadId,
+};
+
+use crate::census::{level, Census};
+
+/// All capabilities, and the lists that they are in.
+pub fn capabilities(census: &Census) -> Capabilities {
+    let slots = census
+        .sites
+        .iter()
+        .filter_map(|site| {
+            let held = Held {
+                cap: capability(site.view.cap)?,
+                revocable: site.view.revocable,
+                first_badged: site.view.first_badged,
+            };
+            Some((site.id, held))
+        })
+        .collect();
+    let firsts = census.sites.iter().filter(|site| site.view.prev.is_none());
+    let mut lists: Vec<Vec<_>> = firsts
+        .map(|first| {
+            let mut list = vec![first.id];
+            let mut next = first.view.next;
+            // No list is longer than there are slots, however corrupt.
+            while let Some(site) = next.and_then(|slot| census.site(slot)) {
+                if list.len() > census.sites.len() {
+                    break;
+                }
+                list.push(site.id);
+                next = site.view.next;
+            }
+            list
+        })
+        .collect();
+    lists.sort();
+    Capabilities { slots, lists }
+}
+
+/// Radix of every CNode.
+pub fn cnodes(census: &Census) -> BTreeMap<CNodeId, u8> {
+    let cnodes = census.cnodes.iter();
+    cnodes
+        .map(|&(address, radix)| (CNodeId(address), radix))
+        .collect()
+}
+
+/// The ranges of ports that were issued. The kernel has a mark for each port; that these say the
+/// same as the capabilities is an invariant.
+pub fn ports(census: &Census) -> BTreeSet<(u16, u16)> {
+    let ports = census
+        .sites
+        .iter()
+        .filter_map(|site| site.view.cap.io_ports());
+    ports.map(|ports| (ports.first, ports.last)).collect()
+}
+
+fn address(cap: Capability) -> u64 {
+    cap.word().address().get()
+}
+
+/// `cap` in the specification's words; `None` for the null capability and for zombies.
+pub fn capability(cap: Capability) -> Option<Cap> {
+    Some(match cap.kind() {
+        Kind::Null | Kind::Zombie => return None,
+        Kind::Untyped => {
+            let memory = cap.untyped()?;
+            Cap::Untyped {
+                start: memory.start().get(),
+                bits: memory.bits(),
+                device: memory.is_device(),
+                watermark: memory.watermark(),
+            }
+        }
+        Kind::Endpoint => {
+            let endpoint = cap.endpoint()?;
+            Cap::Endpoint {
+                object: EndpointId(address(cap)),
+                badge: endpoint.badge,
+                rights: rights(endpoint.rights),
+            }
+        }
+        Kind::Notification => {
+            let notification = cap.notification()?;
+            Cap::Notification {
+                object: NotificationId(address(cap)),
+                badge: notification.badge,
+                rights: rights(notification.rights),
+            }
+        }
+        Kind::Reply => Cap::Reply {
+            object: ReplyId(address(cap)),
+            can_grant: cap.reply()?.can_grant,
+        },
+        Kind::CNode => {
+            let node = cap.cnode()?;
+            Cap::CNode {
+                object: CNodeId(address(cap)),
+                radix: node.radix() as u8,
+                guard: node.guard(),
+                guard_size: node.guard_size() as u8,
+            }
+        }
+        Kind::Tcb => Cap::Thread(ThreadId(address(cap))),
+        Kind::SchedContext => Cap::SchedContext {
+            object: ContextId(address(cap)),
+            bits: bits(cap.word()),
+        },
+        Kind::SchedControl => Cap::SchedControl { core: cap.core() },
+        Kind::Domain => Cap::Domain,
+        Kind::IrqControl => Cap::IrqControl,
+        Kind::IrqHandler => Cap::IrqHandler { irq: cap.irq()? },
+        Kind::Frame => {
+            let frame = cap.frame()?;
+            Cap::Frame {
+                start: frame.start().get(),
+                bits: frame.bits(),
+                device: frame.is_device(),
+                rights: frame_rights(frame.rights),
+                mapping: frame.mapping.map(mapping),
+            }
+        }
+        Kind::PageTable | Kind::PageDirectory | Kind::Pdpt => Cap::Paging {
+            object: TableId(address(cap)),
+            level: level(cap.kind())?,
+            mapping: cap.paging()?.mapping.map(mapping),
+        },
+        Kind::Pml4 => Cap::Pml4 {
+            object: TableId(address(cap)),
+            asid: cap.root_asid(),
+        },
+        Kind::AsidControl => Cap::AsidControl,
+        Kind::AsidPool => Cap::AsidPool {
+            object: PoolId(address(cap)),
+            number: cap.pool_number() as u8,
+        },
+        Kind::IoPortControl => Cap::IoPortControl,
+        Kind::IoPort => {
+            let ports = cap.io_ports()?;
+            Cap::IoPort {
+                first: ports.first,
+                last: ports.last,
+            }
+        }
+    })
+}
+
+fn bits(word: Tagged) -> u8 {
+    (word.shape() & 0x3f) as u8
+}
+
+fn rights(rights: cap::Rights) -> Rights {
+    Rights {
+        write: rights.write(),
+        read: rights.read(),
+        grant: rights.grant(),
+        grant_reply: rights.grant_reply(),
+    }
+}
+
+fn frame_rights(rights: cap::FrameRights) -> FrameRights {
+    match rights {
+        cap::FrameRights::READ_WRITE => FrameRights::ReadWrite,
+        cap::FrameRights::READ_ONLY => FrameRights::ReadOnly,
+        _ => FrameRights::KernelOnly,
+    }
+}
+
+fn mapping(mapping: cap::Mapping) -> Mapping {
+    Mapping {
+        asid: mapping.asid,
+        vaddr: mapping.vaddr,
+    }
+}

@@ -1,0 +1,118 @@
+//! The whole state of a kernel as a state of the specification.
+//!
+//! The abstraction is a function: everything that users can ever observe is in its result, and
+//! nothing else (which of two trees holds a queue, how far a thread that falls due was moved). Where
+//! the kernel has choices that the specification does not speak of, both sides are brought to one
+//! form here.
+
+mod caps;
+mod memory;
+mod spaces;
+mod threads;
+mod time;
+
+use sandglass_kernel::arch::{Line, Platform};
+use sandglass_kernel::Kernel;
+use sandglass_model::state::{Clock, Devices, Irq, State};
+
+use crate::census::{Anchor, Census};
+
+pub use memory::{windows, Windows};
+pub use spaces::{asids, entries};
+pub use threads::queued;
+
+/// Why a kernel's state cannot be a state of the specification.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum NotAbstract {
+    /// A long operation was preempted: the specification's operations are atomic.
+    Unfinished(&'static str),
+}
+
+/// The state of `k`.
+///
+/// # Errors
+/// A deletion was preempted, so that there is something that the specification has no word for.
+pub fn of(k: &Kernel, anchor: Anchor) -> Result<State, NotAbstract> {
+    of_census(&Census::of(k, anchor))
+}
+
+/// The state of the kernel that `census` is of.
+///
+/// # Errors
+/// As for [`of`].
+pub fn of_census(census: &Census) -> Result<State, NotAbstract> {
+    if census.zombies > 0 {
+        return Err(NotAbstract::Unfinished("there is a zombie"));
+    }
+    let k = census.k;
+    let dying = census.endpoints.iter().any(|e| !e.at(k).admits())
+        || census.notifications.iter().any(|n| !n.at(k).admits());
+    if dying {
+        return Err(NotAbstract::Unfinished("an object is being emptied"));
+    }
+    Ok(State {
+        clock: Clock {
+            ticks_per_us: k.machine.ticks_per_us(),
+        },
+        caps: caps::capabilities(census),
+        cnodes: caps::cnodes(census),
+        threads: threads::threads(census),
+        endpoints: threads::endpoints(census),
+        notifications: threads::notifications(census),
+        replies: threads::replies(census),
+        contexts: time::contexts(census),
+        tables: spaces::tables(census),
+        pools: spaces::pools(census),
+        asids: spaces::asids(k),
+        irqs: irqs(k),
+        ports: caps::ports(census),
+        domains: time::domains(k),
+        core: time::core(k),
+        memory: memory::words(census),
+        devices: devices(k),
+    })
+}
+
+fn irqs(k: &Kernel) -> std::collections::BTreeMap<u8, Irq> {
+    (0..=u8::MAX)
+        .filter_map(|irq| {
+            let line = k.irqs.inspect(irq).line?;
+            let source = match line {
+                Line::IoApic {
+                    ioapic,
+                    pin,
+                    level,
+                    active_low,
+                } => Irq::Pin {
+                    ioapic,
+                    pin,
+                    level,
+                    active_low,
+                },
+                Line::Msi => Irq::Message,
+            };
+            Some((irq, source))
+        })
+        .collect()
+}
+
+fn devices(k: &Kernel) -> Devices {
+    let ioapics = (0..k.machine.ioapics()).map(|i| k.machine.ioapic_pins(i));
+    let routes = k.machine.routes().into_iter().filter_map(|(irq, line)| {
+        let Line::IoApic { ioapic, pin, .. } = line else {
+            return None;
+        };
+        Some(((ioapic, pin), irq))
+    });
+    Devices {
+        ioapics: ioapics.collect(),
+        routes: routes.collect(),
+        masked: k
+            .machine
+            .masked_pins()
+            .into_iter()
+            .map(|pin| (0, pin))
+            .collect(),
+        ports: k.machine.ports(),
+    }
+}

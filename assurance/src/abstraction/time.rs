@@ -1,0 +1,166 @@
+//! Scheduling contexts, the queues of the scheduler, and the core.
+
+use std::collections::BTreeMap;
+
+use sandglass_kernel::mem::Ref;
+use sandglass_kernel::object::sched_context::SchedContext as KernelContext;
+use sandglass_kernel::time::core as kernel_core;
+use sandglass_kernel::time::refills::Refills;
+use sandglass_kernel::Kernel;
+use sandglass_model::state::{
+    Action, ContextId, Core, Domains, NotificationId, Ready, Refill, ReplyId, SchedContext,
+    ThreadId, Ticks,
+};
+
+use super::threads::id;
+use crate::census::Census;
+
+/// All scheduling contexts.
+pub fn contexts(census: &Census) -> BTreeMap<ContextId, SchedContext> {
+    let k = census.k;
+    let contexts = census.contexts.iter();
+    contexts
+        .map(|&(handle, bits)| {
+            let object = handle.at(k);
+            let context = SchedContext {
+                bits,
+                period: object.period(),
+                max_refills: object.max_refills().into(),
+                refills: refills(k, handle),
+                consumed: object.inspect().consumed,
+                badge: object.badge(),
+                sporadic: object.is_sporadic(),
+                thread: object.thread().map(id),
+                notification: object
+                    .notification()
+                    .map(|n| NotificationId(n.address().get())),
+                reply: object.reply().map(|r| ReplyId(r.address().get())),
+                yield_from: object.yield_from().map(id),
+            };
+            (ContextId(handle.address().get()), context)
+        })
+        .collect()
+}
+
+/// The refill queue. What a round-robin context has used has no time in the kernel: it gets that of
+/// the head.
+fn refills(k: &Kernel, handle: Ref<KernelContext>) -> Vec<Refill> {
+    let context = handle.at(k);
+    if !context.is_active() {
+        return Vec::new();
+    }
+    let queue = Refills::of(k, handle);
+    if context.is_round_robin() {
+        let head = queue.head();
+        return [head.amount, context.slice_used()]
+            .map(|amount| Refill {
+                amount,
+                time: head.time,
+            })
+            .to_vec();
+    }
+    queue
+        .iter()
+        .map(|refill| Refill {
+            amount: refill.amount,
+            time: refill.time,
+        })
+        .collect()
+}
+
+/// The core.
+pub fn core(k: &Kernel) -> Core {
+    let core = k.core();
+    let action = match core.action() {
+        kernel_core::Action::ResumeCurrent => Action::ResumeCurrent,
+        kernel_core::Action::ChooseNew => Action::ChooseNew,
+        kernel_core::Action::ChooseWith(thread) | kernel_core::Action::Switch(thread) => {
+            Action::Candidate(id(thread))
+        }
+    };
+    let (ready, release) = queues(k);
+    Core {
+        thread: core.thread().map(id),
+        context: core.context().map(|c| ContextId(c.address().get())),
+        now: core.now(),
+        // Idleness is charged to nobody.
+        consumed: if core.context().is_some() {
+            core.consumed()
+        } else {
+            0
+        },
+        ready,
+        release,
+        deadline: core.armed(),
+        action,
+        reprogram: core.reprogram(),
+    }
+}
+
+type ReadyQueues = BTreeMap<u8, Vec<Ready>>;
+type Releases = Vec<(Ticks, ThreadId)>;
+
+/// The ready and release queues of the specification. The kernel leaves threads whose time has come
+/// in the release queues until they are chosen; by deliberate difference 5 they count as ready, each
+/// at the place that its time gives it.
+fn queues(k: &Kernel) -> (ReadyQueues, Releases) {
+    let core = k.core();
+    let mut ready = ReadyQueues::new();
+    let mut release = Vec::new();
+    for priority in 0..=u8::MAX {
+        let mut list = Vec::new();
+        let mut next = core.ready.first_of(priority);
+        while let Some(thread) = next {
+            let links = thread.at(k).ready_links();
+            list.push(Ready {
+                thread: id(thread),
+                since: links.since(),
+            });
+            next = links.next();
+        }
+        let queue = core.release.of(priority);
+        let mut next = queue.first();
+        while let Some(thread) = next {
+            let key = thread.at(k).links().key();
+            if key.rank <= core.now() {
+                let place = list.partition_point(|ready| ready.since <= key.rank);
+                list.insert(
+                    place,
+                    Ready {
+                        thread: id(thread),
+                        since: key.rank,
+                    },
+                );
+            } else {
+                release.push((key.rank, priority, id(thread)));
+            }
+            next = queue.first_after(k, key);
+        }
+        if !list.is_empty() {
+            ready.insert(priority, list);
+        }
+    }
+    // Stable: first come, first served among equals.
+    release.sort_by_key(|&(time, priority, _)| (time, priority));
+    let release = release.into_iter();
+    (
+        ready,
+        release.map(|(time, _, thread)| (time, thread)).collect(),
+    )
+}
+
+/// The domain schedule.
+pub fn domains(k: &Kernel) -> Domains {
+    let view = k.domains.inspect();
+    Domains {
+        entries: view
+            .entries
+            .iter()
+            .map(|entry| (entry.domain, entry.duration))
+            .collect(),
+        start: k.domains.start(),
+        index: view.index,
+        current: k.domains.current(),
+        left: view.left,
+    }
+}

@@ -1,0 +1,310 @@
+//! Everything that a kernel holds: the slots that are not empty, and the objects that their
+//! capabilities name.
+//!
+//! The walk starts at what the kernel itself names (the current thread, the queues of the scheduler,
+//! the slots of interrupts) and at the CNode that the root task began with ([`Anchor`]), and goes on
+//! through every CNode and every thread that a capability names, and along derivation lists: so it
+//! finds CNodes too that only their own slots name.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use sandglass_kernel::cap::{Capability, Slot};
+use sandglass_kernel::inspect::SlotView;
+use sandglass_kernel::mem::{self, Kind, Ref, Span, Table, Tagged};
+use sandglass_kernel::object::asid::AsidPool;
+use sandglass_kernel::object::endpoint::Endpoint;
+use sandglass_kernel::object::notification::Notification;
+use sandglass_kernel::object::reply::Reply;
+use sandglass_kernel::object::sched_context::SchedContext;
+use sandglass_kernel::object::tcb::{Tcb, TcbSlot};
+use sandglass_kernel::Kernel;
+use sandglass_model::state::{CNodeId, Level, SlotId, ThreadId, ThreadSlot};
+
+/// The CNode that the root task began with. Its memory is in no untyped memory, hence never given
+/// to anything else: looking at it is right even when its last capability is gone.
+#[derive(Clone, Copy)]
+pub struct Anchor {
+    cnode: Tagged,
+}
+
+impl Anchor {
+    /// The anchor of a kernel that has just booted.
+    ///
+    /// # Panics
+    /// If no thread with a capability space runs.
+    pub fn of(k: &Kernel) -> Anchor {
+        let root = k.core().thread().expect("the root task runs");
+        let cnode = mem::tcb_slot(root, TcbSlot::CSpace).at(k).cap().word();
+        assert!(
+            cnode.is(Kind::CNode),
+            "the root task has a capability space"
+        );
+        Anchor { cnode }
+    }
+
+    /// All its slots.
+    pub fn slots(self) -> Span {
+        Span::of(self.cnode).expect("it names a CNode")
+    }
+}
+
+/// A slot that is not empty (or whose links are not).
+#[derive(Clone, Copy)]
+pub struct Site {
+    pub id: SlotId,
+    pub slot: Ref<Slot>,
+    pub view: SlotView,
+}
+
+/// What a kernel holds.
+pub struct Census<'k> {
+    pub k: &'k Kernel,
+    /// By CNode and thread, in the order of their slots.
+    pub sites: Vec<Site>,
+    site_of: FxHashMap<u64, usize>,
+    /// Slots that a derivation list leads to, but that belong to nothing.
+    pub homeless: Vec<Ref<Slot>>,
+    /// (first slot's address, radix).
+    pub cnodes: Vec<(u64, u8)>,
+    pub threads: Vec<Ref<Tcb>>,
+    pub endpoints: Vec<Ref<Endpoint>>,
+    pub notifications: Vec<Ref<Notification>>,
+    pub replies: Vec<Ref<Reply>>,
+    /// With log2 of their bytes.
+    pub contexts: Vec<(Ref<SchedContext>, u8)>,
+    pub tables: Vec<(Ref<Table>, Level)>,
+    /// With their numbers.
+    pub pools: Vec<(Ref<AsidPool>, u8)>,
+    /// Capabilities to objects whose deletion has begun: the last state was not settled.
+    pub zombies: usize,
+    objects: FxHashSet<u64>,
+    spans: FxHashSet<u64>,
+}
+
+/// Whose slots a span has.
+#[derive(Clone, Copy)]
+enum Owner {
+    CNode(CNodeId),
+    Thread(ThreadId),
+    Irqs,
+}
+
+impl Owner {
+    fn id(self, i: u64) -> SlotId {
+        match self {
+            Owner::CNode(cnode) => SlotId::CNode(cnode, i),
+            Owner::Thread(thread) => SlotId::Thread(thread, THREAD_SLOTS[i as usize].1),
+            Owner::Irqs => SlotId::Irq(i as u8),
+        }
+    }
+}
+
+/// The slots of a thread, in their order.
+pub const THREAD_SLOTS: [(TcbSlot, ThreadSlot); 5] = [
+    (TcbSlot::CSpace, ThreadSlot::CSpace),
+    (TcbSlot::VSpace, ThreadSlot::VSpace),
+    (TcbSlot::Buffer, ThreadSlot::Buffer),
+    (TcbSlot::FaultHandler, ThreadSlot::FaultHandler),
+    (TcbSlot::TimeoutHandler, ThreadSlot::TimeoutHandler),
+];
+
+/// The words of a slot.
+const SLOT_WORDS: u64 = 4;
+
+impl<'k> Census<'k> {
+    /// Walks through `k`.
+    pub fn of(k: &'k Kernel, anchor: Anchor) -> Census<'k> {
+        let mut census = Census {
+            k,
+            sites: Vec::with_capacity(512),
+            site_of: FxHashMap::default(),
+            homeless: Vec::new(),
+            cnodes: Vec::new(),
+            threads: Vec::new(),
+            endpoints: Vec::new(),
+            notifications: Vec::new(),
+            replies: Vec::new(),
+            contexts: Vec::new(),
+            tables: Vec::new(),
+            pools: Vec::new(),
+            zombies: 0,
+            objects: FxHashSet::default(),
+            spans: FxHashSet::default(),
+        };
+        census.visit(
+            Owner::CNode(CNodeId(anchor.cnode.address().get())),
+            anchor.slots(),
+        );
+        if let Some(slots) = k.irqs.inspect_slots() {
+            census.visit(Owner::Irqs, slots);
+        }
+        for thread in scheduled(k) {
+            census.visit_thread(thread);
+        }
+        census.follow();
+        census
+    }
+
+    /// The slot at `slot`, if it is not empty.
+    pub fn site(&self, slot: Ref<Slot>) -> Option<&Site> {
+        self.index(slot).map(|i| &self.sites[i])
+    }
+
+    /// Index of the slot among [`Self::sites`].
+    pub fn index(&self, slot: Ref<Slot>) -> Option<usize> {
+        self.site_of.get(&slot.address().get()).copied()
+    }
+
+    /// Whether a capability names the object of `kind` at `address`.
+    pub fn has(&self, kind: Kind, address: u64) -> bool {
+        self.objects.contains(&key(kind, address))
+    }
+
+    /// Looks at every site, and at what its capability leads to, until nothing new comes.
+    fn follow(&mut self) {
+        let mut strays: Vec<Ref<Slot>> = Vec::new();
+        let mut at = 0;
+        loop {
+            while let Some(site) = self.sites.get(at).copied() {
+                at += 1;
+                self.name(site.view.cap);
+                strays.extend([site.view.prev, site.view.next].into_iter().flatten());
+            }
+            let mut found = false;
+            for slot in std::mem::take(&mut strays) {
+                if self.index(slot).is_none() {
+                    // What owns it may be named by its own capability, or by its neighbours'.
+                    let view = slot.at(self.k).inspect();
+                    let before = self.sites.len();
+                    self.name(view.cap);
+                    found |= self.sites.len() > before;
+                    if self.homeless.iter().all(|&other| other != slot) {
+                        self.homeless.push(slot);
+                        strays.extend([view.prev, view.next].into_iter().flatten());
+                        found = true;
+                    }
+                }
+            }
+            if !found {
+                break;
+            }
+        }
+        let site_of = &self.site_of;
+        self.homeless
+            .retain(|slot| !site_of.contains_key(&slot.address().get()));
+    }
+
+    /// Records the object that `cap` names.
+    fn name(&mut self, cap: Capability) {
+        let word = cap.word();
+        if word.address().get() == 0 {
+            return;
+        }
+        if !self.objects.insert(key(cap.kind(), word.address().get())) {
+            return;
+        }
+        let address = word.address().get();
+        match cap.kind() {
+            Kind::Endpoint => self.endpoints.extend(word.get::<Endpoint>()),
+            Kind::Notification => self.notifications.extend(word.get::<Notification>()),
+            Kind::Reply => self.replies.extend(word.get::<Reply>()),
+            Kind::Tcb => {
+                if let Some(thread) = word.get::<Tcb>() {
+                    self.threads.push(thread);
+                    self.visit_thread(thread);
+                }
+            }
+            Kind::CNode | Kind::Zombie => {
+                self.zombies += usize::from(cap.is(Kind::Zombie));
+                let Some(slots) = Span::of(word) else { return };
+                if cap.is(Kind::CNode) {
+                    let radix = slots.length().trailing_zeros() as u8;
+                    self.cnodes.push((address, radix));
+                }
+                self.visit(Owner::CNode(CNodeId(address)), slots);
+            }
+            Kind::SchedContext => {
+                let bits = (word.shape() & 0x3f) as u8;
+                self.contexts
+                    .extend(word.get::<SchedContext>().map(|context| (context, bits)));
+            }
+            Kind::AsidPool => self
+                .pools
+                .extend(word.get().map(|pool| (pool, cap.pool_number() as u8))),
+            kind => {
+                if let (Some(level), Some(table)) = (level(kind), mem::table(word)) {
+                    self.tables.push((table, level));
+                }
+            }
+        }
+    }
+
+    fn visit_thread(&mut self, thread: Ref<Tcb>) {
+        let address = thread.address().get();
+        if self.spans.insert(address) {
+            for (i, (slot, _)) in THREAD_SLOTS.into_iter().enumerate() {
+                let slot = mem::tcb_slot(thread, slot);
+                self.look(Owner::Thread(ThreadId(address)).id(i as u64), slot);
+            }
+        }
+    }
+
+    /// Looks at all slots of a span, most of which are empty.
+    fn visit(&mut self, owner: Owner, slots: Span) {
+        let Some(first) = slots.slot(0) else { return };
+        if !self.spans.insert(first.address().get()) {
+            return;
+        }
+        let words = slots.length() * SLOT_WORDS;
+        let k = self.k;
+        let words = k.machine.words(first.address().get(), words);
+        let mut used = 0u64;
+        for (i, word) in words.enumerate() {
+            used |= word;
+            let i = i as u64;
+            if i % SLOT_WORDS == SLOT_WORDS - 1 {
+                if used != 0 {
+                    let slot = slots.slot(i / SLOT_WORDS).expect("within the span");
+                    self.look(owner.id(i / SLOT_WORDS), slot);
+                }
+                used = 0;
+            }
+        }
+    }
+
+    fn look(&mut self, id: SlotId, slot: Ref<Slot>) {
+        let view = slot.at(self.k).inspect();
+        let linked = view.prev.is_some() || view.next.is_some();
+        if view.cap.is_null() && !linked {
+            return;
+        }
+        self.site_of.insert(slot.address().get(), self.sites.len());
+        self.sites.push(Site { id, slot, view });
+    }
+}
+
+fn key(kind: Kind, address: u64) -> u64 {
+    // Objects are aligned to 16 bytes and lie below 2^48.
+    address << 8 | kind as u64
+}
+
+/// The level of a paging structure.
+pub fn level(kind: Kind) -> Option<Level> {
+    Some(match kind {
+        Kind::PageTable => Level::PageTable,
+        Kind::PageDirectory => Level::PageDirectory,
+        Kind::Pdpt => Level::Pdpt,
+        Kind::Pml4 => Level::Pml4,
+        _ => return None,
+    })
+}
+
+/// Every thread that the scheduler names.
+pub fn scheduled(k: &Kernel) -> Vec<Ref<Tcb>> {
+    let core = k.core();
+    let mut threads: Vec<Ref<Tcb>> = core.thread().into_iter().chain(core.fpu_owner()).collect();
+    for priority in 0..=u8::MAX {
+        threads.extend(core.ready.first_of(priority));
+        threads.extend(core.release.of(priority).first());
+    }
+    threads
+}

@@ -1,0 +1,144 @@
+//! The derivation lists (ABI 02, section 5).
+
+use rustc_hash::FxHashMap;
+use sandglass_kernel::cap::Capability;
+use sandglass_kernel::inspect;
+use sandglass_kernel::mem::Kind;
+
+use super::{require, Finding};
+use crate::census::{Census, Site};
+
+/// The neighbours of every slot name it, and an empty slot has none; every slot of a list belongs to
+/// a CNode, a thread or an interrupt.
+pub fn neighbours_name_each_other(census: &Census) -> Finding {
+    require!(
+        census.homeless.is_empty(),
+        "the slot {:?} is in a derivation list but belongs to nothing that exists",
+        census.homeless[0]
+    );
+    for site in &census.sites {
+        require!(
+            !site.view.cap.is_null(),
+            "{:?} is empty but has neighbours",
+            site.id
+        );
+        if let Some(next) = site.view.next.and_then(|slot| census.site(slot)) {
+            require!(
+                next.view.prev == Some(site.slot),
+                "{:?} goes on with {:?}, which comes from {:?}",
+                site.id,
+                next.id,
+                next.view.prev
+            );
+        }
+        if let Some(prev) = site.view.prev.and_then(|slot| census.site(slot)) {
+            require!(
+                prev.view.next == Some(site.slot),
+                "{:?} comes from {:?}, which goes on with {:?}",
+                site.id,
+                prev.id,
+                prev.view.next
+            );
+        }
+    }
+    Ok(())
+}
+
+/// The derivation lists, as indices of sites, each in its order.
+fn lists<'a>(census: &'a Census) -> impl Iterator<Item = Vec<&'a Site>> {
+    let firsts = census.sites.iter().filter(|site| site.view.prev.is_none());
+    firsts.map(|first| {
+        let follow = |site: &&'a Site| census.site(site.view.next?);
+        let list = std::iter::successors(Some(first), follow);
+        list.take(census.sites.len() + 1).collect()
+    })
+}
+
+/// Every slot is in exactly one list, and no list turns back on itself.
+pub fn lists_have_an_end(census: &Census) -> Finding {
+    let listed: usize = lists(census).map(|list| list.len()).sum();
+    require!(
+        listed == census.sites.len(),
+        "of {} capabilities {listed} are in lists that begin somewhere",
+        census.sites.len()
+    );
+    Ok(())
+}
+
+/// What a capability names, such that equal names mean the same object; `None` for capabilities that
+/// are alone in what they name (untyped memory) or name no object.
+fn name(cap: Capability) -> Option<(u8, u64)> {
+    let kind = cap.kind();
+    let which = match kind {
+        Kind::Null | Kind::Zombie | Kind::Untyped => return None,
+        Kind::IrqHandler => u64::from(cap.irq()?),
+        Kind::IoPort => {
+            let ports = cap.io_ports()?;
+            u64::from(ports.first) << 16 | u64::from(ports.last)
+        }
+        _ => cap.word().address().get(),
+    };
+    Some((kind as u8, which))
+}
+
+/// All capabilities to one object stand side by side in one list: then the last of them is known by
+/// its neighbours.
+pub fn capabilities_to_one_object_are_neighbours(census: &Census) -> Finding {
+    let mut last: FxHashMap<(u8, u64), &Site> = FxHashMap::default();
+    for list in lists(census) {
+        for site in list {
+            let Some(name) = name(site.view.cap) else {
+                continue;
+            };
+            if let Some(before) = last.insert(name, site) {
+                require!(
+                    before.view.next == Some(site.slot),
+                    "{:?} and {:?} name the same object and are not neighbours",
+                    before.id,
+                    site.id
+                );
+                require!(
+                    inspect::same_object(before.view.cap, site.view.cap),
+                    "{:?} and {:?} name the same memory in different ways",
+                    before.id,
+                    site.id
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The descendants of a capability come right behind it: nothing that is not a descendant stands
+/// between. So revocation, which stops at the first that is none, finds all.
+pub fn children_follow_their_parent(census: &Census) -> Finding {
+    for list in lists(census) {
+        for (i, parent) in list.iter().enumerate() {
+            if !parent.view.revocable {
+                continue;
+            }
+            let is_child = |site: &&Site| inspect::is_parent(census.k, parent.slot, site.slot);
+            let rest = &list[i + 1..];
+            let children = rest.iter().take_while(|site| is_child(site)).count();
+            // Beyond them there are none. Of objects only their own capabilities could be, and those
+            // are neighbours.
+            let beyond = match parent.view.cap.kind() {
+                Kind::Untyped | Kind::IrqControl | Kind::IoPortControl => rest.len(),
+                _ => {
+                    let own = name(parent.view.cap);
+                    let same = rest.iter().take_while(|site| name(site.view.cap) == own);
+                    same.count()
+                }
+            };
+            let stray = rest.get(children..beyond).unwrap_or(&[]);
+            let stray = stray.iter().find(|site| is_child(site));
+            require!(
+                stray.is_none(),
+                "{:?} is a child of {:?}, but something else stands between",
+                stray.map(|site| site.id),
+                parent.id
+            );
+        }
+    }
+    Ok(())
+}

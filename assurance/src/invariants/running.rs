@@ -1,0 +1,126 @@
+//! Who runs, and on whose time (ABI 04, sections 6 and 8).
+
+use sandglass_kernel::mem::{self, Kind};
+use sandglass_kernel::object::paging::Pml4;
+use sandglass_kernel::object::tcb::TcbSlot;
+use sandglass_kernel::object::vspace;
+use sandglass_kernel::time::core::Action;
+use sandglass_kernel::time::refills::Refills;
+
+use super::{require, Finding};
+use crate::census::Census;
+
+/// The current thread can run, and its context pays. The context's head refill has begun, and the
+/// least budget of it is left; the end of it is known. Nothing is left to be decided.
+pub fn the_current_thread_has_budget(census: &Census) -> Finding {
+    let k = census.k;
+    let core = k.core();
+    require!(
+        core.action() == Action::ResumeCurrent && !core.reprogram(),
+        "the scheduler still has to do: {:?}, and program the timer: {}",
+        core.action(),
+        core.reprogram()
+    );
+    let Some(thread) = core.thread() else {
+        require!(
+            core.context().is_none() && core.budget_end() == u64::MAX,
+            "nobody runs, but {:?} pays until {}",
+            core.context(),
+            core.budget_end()
+        );
+        return Ok(());
+    };
+    let tcb = thread.at(k);
+    require!(
+        tcb.is_runnable(),
+        "{thread:?} runs in state {:?}",
+        tcb.state()
+    );
+    let Some(handle) = tcb.sched_context() else {
+        return Err(format!("{thread:?} runs without a context"));
+    };
+    require!(
+        core.context() == Some(handle),
+        "{thread:?} runs on {handle:?}, but {:?} pays",
+        core.context()
+    );
+    let context = handle.at(k);
+    require!(context.is_active(), "{handle:?} pays and is not active");
+    let head = Refills::of(k, handle).head();
+    let end = core
+        .now()
+        .wrapping_sub(core.consumed())
+        .wrapping_add(head.amount);
+    require!(
+        core.budget_end() == end,
+        "the budget of {handle:?} ends at {end}, not {}",
+        core.budget_end()
+    );
+    if !context.is_round_robin() {
+        require!(
+            head.time <= core.now(),
+            "{handle:?} pays before its refill, at {}",
+            head.time
+        );
+        require!(
+            core.now() + k.constants.min_budget() <= end,
+            "{handle:?} has only until {end} at {}",
+            core.now()
+        );
+    }
+    Ok(())
+}
+
+/// Nobody of a priority above the current thread's is ready or has a refill that is due; if nobody
+/// runs, nobody is.
+pub fn nobody_better_waits(census: &Census) -> Finding {
+    let k = census.k;
+    let core = k.core();
+    let running = core.thread().map(|thread| thread.at(k).priority());
+    let ready = core.ready.highest();
+    require!(
+        ready <= running,
+        "{ready:?} is ready, while {running:?} runs"
+    );
+    for priority in (0..=u8::MAX).rev() {
+        if running.is_some_and(|running| priority <= running) {
+            break;
+        }
+        if let Some(first) = core.release.of(priority).first() {
+            let due = first.at(k).links().key().rank;
+            require!(
+                due > core.now(),
+                "{first:?} of priority {priority} is due at {due}, while {running:?} runs"
+            );
+        }
+    }
+    Ok(())
+}
+
+/// The machine has the address space of the current thread, and its FPU state if it may use the FPU.
+pub fn the_machine_runs_the_current_thread(census: &Census) -> Finding {
+    let k = census.k;
+    let Some(thread) = k.core().thread() else {
+        return Ok(());
+    };
+    let cap = mem::tcb_slot(thread, TcbSlot::VSpace).at(k).cap();
+    let named = cap.root_asid().and_then(|asid| vspace::root_of(k, asid));
+    let own = named.filter(|&root| cap.word().get::<Pml4>() == Some(root));
+    let own = own.filter(|root| census.has(Kind::Pml4, root.address().get()));
+    let used = k.machine.address_space();
+    require!(
+        used == own.map(|root| root.address()),
+        "{thread:?} has the address space {own:?}, but {used:?} is in use"
+    );
+    let may_use = !thread.at(k).fpu_disabled();
+    require!(
+        k.machine.fpu_enabled() == may_use,
+        "{thread:?} may use the FPU: {may_use}, which is switched otherwise"
+    );
+    require!(
+        !may_use || k.core().fpu_owner() == Some(thread),
+        "{thread:?} runs with the FPU state of {:?}",
+        k.core().fpu_owner()
+    );
+    Ok(())
+}
