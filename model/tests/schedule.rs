@@ -5,7 +5,7 @@ mod world;
 
 use sandglass_model::reply;
 use sandglass_model::state::{
-    Above, Action, ContextId, Refill, Registers, Reply, ReplyId, SchedContext, Thread, ThreadId,
+    Above, ContextId, Refill, Registers, Reply, ReplyId, SchedContext, Thread, ThreadId,
     ThreadState, Ticks,
 };
 use sandglass_model::time::{account, context, schedule};
