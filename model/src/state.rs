@@ -411,7 +411,7 @@ pub struct Core {
     pub context: Option<ContextId>,
     /// Time of the last entry to the kernel.
     pub now: Ticks,
-    /// What the current context has not paid for.
+    /// What the current context has not paid for; 0 in idleness.
     pub consumed: Ticks,
     /// The ready queues, by priority, the first first; empty ones are left out. Released threads
     /// that were not moved yet are in here, at the place that docs, deliberate difference 5, gives
@@ -419,7 +419,7 @@ pub struct Core {
     /// those appended later than their release.
     pub ready: BTreeMap<u8, Vec<Ready>>,
     /// Threads whose refill is not ready yet, ordered by its time; equal times first-come,
-    /// first-served among equal priorities, and listed by priority otherwise.
+    /// first-served among equal priorities, and listed by priority otherwise, the lowest first.
     pub release: Vec<(Ticks, ThreadId)>,
     /// For when the timer is programmed; `u64::MAX` for never.
     pub deadline: Ticks,

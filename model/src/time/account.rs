@@ -5,9 +5,11 @@ use crate::ipc::fault;
 use crate::state::{ContextId, SlotId, State, ThreadId, ThreadSlot, Ticks};
 
 /// The clock is read on entry (04, section 3). From now on all whose time has come count as released
-/// (docs, deliberate difference 5).
+/// (docs, deliberate difference 5). Idleness is nobody's (04, section 12).
 pub fn update_time(s: &mut State, now: Ticks) {
-    s.core.consumed += now - s.core.now;
+    if s.core.context.is_some() {
+        s.core.consumed += now - s.core.now;
+    }
     s.core.now = now;
     schedule::release_due(s);
 }

@@ -88,7 +88,7 @@ pub fn postpone(s: &mut State, context: ContextId) {
 fn wait_until(s: &mut State, thread: ThreadId, time: Ticks) {
     let priority = |t: ThreadId| s.threads[&t].priority;
     let comes_before = |&(other, waiting): &(Ticks, ThreadId)| {
-        other < time || other == time && priority(waiting) >= priority(thread)
+        other < time || other == time && priority(waiting) <= priority(thread)
     };
     let place = s
         .core
