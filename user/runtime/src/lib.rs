@@ -8,7 +8,7 @@
 //! | what it starts with | [`boot`] (root task), [`env`] (component), [`described`] (of a described system) |
 //! | managing others | [`process`], [`resources`], [`vspace`], [`image`], [`thread`], [`component`] |
 //! | servers | [`server`], [`fault`], [`timeout`] |
-//! | devices | [`hpet`], [`serial`] |
+//! | devices | [`hpet`], [`serial`], [`firmware`] |
 //!
 //! # Building a program
 //!
@@ -37,6 +37,7 @@ pub mod env;
 pub mod error;
 pub mod exit;
 pub mod fault;
+pub mod firmware;
 pub mod heap;
 pub mod hpet;
 pub mod image;
