@@ -1,0 +1,59 @@
+//! What of QEMU's plugin interface is used (version 1, `qemu-plugin.h` of QEMU 7.2), and what
+//! QEMU looks for in a plugin.
+
+use std::ffi::{c_char, c_int, c_uint, c_void};
+
+/// The version of the interface.
+pub const VERSION: c_int = 1;
+
+/// The plugin, to QEMU.
+pub type Id = u64;
+
+/// A translation block: instructions that run one after the other.
+#[repr(C)]
+pub struct TranslationBlock {
+    _opaque: [u8; 0],
+}
+
+#[repr(C)]
+pub struct Instruction {
+    _opaque: [u8; 0],
+}
+
+/// What QEMU says about itself.
+#[repr(C)]
+pub struct Info {
+    _opaque: [u8; 0],
+}
+
+/// `QEMU_PLUGIN_CB_NO_REGS`: a callback that looks at no register.
+pub const NO_REGISTERS: c_int = 0;
+
+pub type Translated = unsafe extern "C" fn(Id, *mut TranslationBlock);
+pub type Executed = unsafe extern "C" fn(c_uint, *mut c_void);
+
+unsafe extern "C" {
+    pub fn qemu_plugin_register_vcpu_tb_trans_cb(id: Id, callback: Translated);
+    pub fn qemu_plugin_register_vcpu_tb_exec_cb(
+        block: *mut TranslationBlock,
+        callback: Executed,
+        registers: c_int,
+        data: *mut c_void,
+    );
+    pub fn qemu_plugin_register_vcpu_insn_exec_cb(
+        instruction: *mut Instruction,
+        callback: Executed,
+        registers: c_int,
+        data: *mut c_void,
+    );
+    pub fn qemu_plugin_tb_n_insns(block: *const TranslationBlock) -> usize;
+    pub fn qemu_plugin_tb_vaddr(block: *const TranslationBlock) -> u64;
+    pub fn qemu_plugin_tb_get_insn(
+        block: *const TranslationBlock,
+        index: usize,
+    ) -> *mut Instruction;
+    pub fn qemu_plugin_insn_data(instruction: *const Instruction) -> *const c_void;
+    pub fn qemu_plugin_insn_size(instruction: *const Instruction) -> usize;
+    pub fn qemu_plugin_insn_vaddr(instruction: *const Instruction) -> u64;
+    pub fn qemu_plugin_outs(string: *const c_char);
+}

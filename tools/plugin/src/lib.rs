@@ -1,0 +1,227 @@
+//! A QEMU plugin that measures the kernel between marks in a program: instructions executed, and
+//! the most that are executed without a look for interrupts.
+//!
+//! Arguments, numbers in hexadecimal: `begin=ADDRESS` and `end=ADDRESS` (each any number of times)
+//! are instructions of the program that mark the beginning and the end of a measurement;
+//! `point=ADDRESS` is the kernel's function that looks for interrupts; `out=FILE` is where the
+//! measurements go, in their order, as [`meter`] writes them. Code at upper-half addresses is the
+//! kernel. For machines of one core.
+
+mod api;
+mod meter;
+
+use std::cell::UnsafeCell;
+use std::collections::HashMap;
+use std::ffi::{c_char, c_int, c_uint, c_void, CStr, CString};
+use std::fs::File;
+use std::io::Write;
+use std::ptr;
+
+use api::{Id, Info, TranslationBlock};
+use meter::{Block, Meter, Place};
+
+#[no_mangle]
+pub static qemu_plugin_version: c_int = api::VERSION;
+
+/// The instruction that waits for an interrupt.
+const HLT: u8 = 0xf4;
+
+/// What the command line says.
+#[derive(Default)]
+struct Options {
+    begins: Vec<u64>,
+    ends: Vec<u64>,
+    points: Vec<u64>,
+    out: Option<String>,
+}
+
+impl Options {
+    /// Takes one argument, `NAME=VALUE`.
+    fn take(&mut self, argument: &str) -> Result<(), String> {
+        let (name, value) = argument.split_once('=').unwrap_or((argument, ""));
+        let list = match name {
+            "out" => {
+                self.out = Some(value.to_owned());
+                return Ok(());
+            }
+            "begin" => &mut self.begins,
+            "end" => &mut self.ends,
+            "point" => &mut self.points,
+            _ => return Err(format!("`{argument}`: there is no such argument")),
+        };
+        let address = u64::from_str_radix(value, 16);
+        list.push(address.map_err(|_| format!("`{argument}`: not a hexadecimal address"))?);
+        Ok(())
+    }
+}
+
+struct State {
+    options: Options,
+    meter: Meter,
+    /// The blocks that there are: QEMU translates the same one again and again.
+    blocks: HashMap<Block, &'static Block>,
+    out: File,
+}
+
+struct Global(UnsafeCell<Option<State>>);
+
+// SAFETY: QEMU calls back on the thread of the one core, and installs the plugin before that runs.
+unsafe impl Sync for Global {}
+
+static STATE: Global = Global(UnsafeCell::new(None));
+
+/// The state, for one callback.
+///
+/// # Safety
+/// Called once in each callback.
+unsafe fn state() -> Option<&'static mut State> {
+    // SAFETY: callbacks do not nest, and are on one thread.
+    unsafe { (*STATE.0.get()).as_mut() }
+}
+
+/// Tells the user of QEMU.
+fn complain(message: &str) {
+    if let Ok(text) = CString::new(format!("sandglass-plugin: {message}\n")) {
+        // SAFETY: a string that ends with a zero.
+        unsafe { api::qemu_plugin_outs(text.as_ptr()) };
+    }
+}
+
+/// Called by QEMU at its start. Returns 0, or another number when it refuses the arguments.
+///
+/// # Safety
+/// `arguments` has `count` strings.
+#[no_mangle]
+pub unsafe extern "C" fn qemu_plugin_install(
+    id: Id,
+    _info: *const Info,
+    count: c_int,
+    arguments: *const *const c_char,
+) -> c_int {
+    // SAFETY: QEMU's promise.
+    let texts = (0..count as usize).map(|i| unsafe { CStr::from_ptr(*arguments.add(i)) });
+    let mut options = Options::default();
+    for text in texts {
+        if let Err(message) = options.take(&text.to_string_lossy()) {
+            complain(&message);
+            return 1;
+        }
+    }
+    let Some(path) = options.out.clone() else {
+        complain("where do the measurements go? Say `out=FILE`");
+        return 1;
+    };
+    let out = match File::create(&path) {
+        Ok(out) => out,
+        Err(error) => {
+            complain(&format!("cannot write {path}: {error}"));
+            return 1;
+        }
+    };
+    let fresh = State {
+        options,
+        meter: Meter::new(),
+        blocks: HashMap::new(),
+        out,
+    };
+    // SAFETY: nothing runs yet.
+    unsafe {
+        *STATE.0.get() = Some(fresh);
+        api::qemu_plugin_register_vcpu_tb_trans_cb(id, translated);
+    }
+    0
+}
+
+/// QEMU has translated a block: asks to be called when it runs.
+unsafe extern "C" fn translated(_id: Id, block: *mut TranslationBlock) {
+    // SAFETY: once in this callback.
+    let Some(state) = (unsafe { state() }) else {
+        return;
+    };
+    // SAFETY: the block is one for the time of the callback.
+    let (start, length) = unsafe {
+        (
+            api::qemu_plugin_tb_vaddr(block),
+            api::qemu_plugin_tb_n_insns(block),
+        )
+    };
+    let mut halts = false;
+    for i in 0..length {
+        // SAFETY: the block has that instruction, whose bytes are there.
+        let (instruction, address, opcode) = unsafe {
+            let instruction = api::qemu_plugin_tb_get_insn(block, i);
+            let size = api::qemu_plugin_insn_size(instruction);
+            let bytes = api::qemu_plugin_insn_data(instruction).cast::<u8>();
+            let opcode = (size == 1).then(|| *bytes);
+            let address = api::qemu_plugin_insn_vaddr(instruction);
+            (instruction, address, opcode)
+        };
+        halts |= opcode == Some(HLT);
+        let callback: api::Executed = if state.options.begins.contains(&address) {
+            begun
+        } else if state.options.ends.contains(&address) {
+            ended
+        } else {
+            continue;
+        };
+        // SAFETY: as above.
+        unsafe {
+            api::qemu_plugin_register_vcpu_insn_exec_cb(
+                instruction,
+                callback,
+                api::NO_REGISTERS,
+                ptr::null_mut(),
+            );
+        }
+    }
+    let place = match () {
+        () if start >> 63 == 0 => Place::User,
+        () if state.options.points.contains(&start) => Place::Point,
+        () if halts => Place::Halt,
+        () => Place::Kernel,
+    };
+    let key = Block {
+        start,
+        length: length as u32,
+        place,
+    };
+    let known: &'static Block = state
+        .blocks
+        .entry(key)
+        .or_insert_with(|| Box::leak(Box::new(key)));
+    // SAFETY: the data is a block for good.
+    unsafe {
+        api::qemu_plugin_register_vcpu_tb_exec_cb(
+            block,
+            executed,
+            api::NO_REGISTERS,
+            ptr::from_ref(known).cast_mut().cast(),
+        );
+    }
+}
+
+unsafe extern "C" fn executed(_cpu: c_uint, block: *mut c_void) {
+    // SAFETY: once in this callback; the data is a block, as `translated` registered it.
+    if let (Some(state), block) = unsafe { (state(), *block.cast::<Block>()) } {
+        state.meter.run(block);
+    }
+}
+
+unsafe extern "C" fn begun(_cpu: c_uint, _data: *mut c_void) {
+    // SAFETY: once in this callback.
+    if let Some(state) = unsafe { state() } {
+        state.meter.begin();
+    }
+}
+
+unsafe extern "C" fn ended(_cpu: c_uint, _data: *mut c_void) {
+    // SAFETY: once in this callback.
+    let Some(state) = (unsafe { state() }) else {
+        return;
+    };
+    if let Some(text) = state.meter.end() {
+        if let Err(error) = state.out.write_all(text.as_bytes()) {
+            complain(&format!("cannot write the measurements: {error}"));
+        }
+    }
+}
