@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand};
 
 use crate::kernel::{Arch, Variant};
-use crate::{bench, boot, check, conformance, coverage, demo, kernel, storm, system, test};
+use crate::{bench, boot, bounds, check, conformance, coverage, demo, kernel, storm, system, test};
 
 /// Builds, runs, tests and checks Sandglass, a capability microkernel that owns time.
 #[derive(Parser)]
@@ -38,6 +38,8 @@ enum Command {
     Bench(BenchArgs),
     /// Measure which lines of the kernel the host's tests execute; ends with `coverage: ...`
     Coverage,
+    /// Measure kernel operations against hostile arrangements of up to 100,000 threads
+    Bounds(BoundsArgs),
     /// Hostile threads fire random system calls beside a canary that must notice nothing
     Storm(StormArgs),
 }
@@ -172,6 +174,14 @@ pub struct BenchArgs {
     pub json: Option<PathBuf>,
 }
 
+/// Arguments of `sandglass bounds`.
+#[derive(Args)]
+pub struct BoundsArgs {
+    /// At most 1,000 threads, in a minute
+    #[arg(long)]
+    pub quick: bool,
+}
+
 /// Arguments of `sandglass storm`.
 #[derive(Args)]
 pub struct StormArgs {
@@ -205,6 +215,7 @@ pub fn main() -> ExitCode {
         Command::Conformance(args) => conformance::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Coverage => coverage::run(),
+        Command::Bounds(args) => bounds::run(&args),
         Command::Storm(args) => storm::run(&args),
     };
     result.unwrap_or_else(|error| {

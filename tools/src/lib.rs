@@ -7,10 +7,12 @@
 //! - [`conformance`] knows what the conformance suite checks;
 //! - [`system`] builds described systems, [`demo`] measures one of them;
 //! - [`coverage`] measures what the host's tests execute;
-//! - [`storm`] runs the kernel against hostile programs.
+//! - [`storm`] runs the kernel against hostile programs, [`bounds`] measures it against hostile
+//!   arrangements.
 
 pub mod bench;
 pub mod boot;
+pub mod bounds;
 pub mod c_roots;
 pub mod check;
 pub mod cli;

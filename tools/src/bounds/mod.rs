@@ -1,0 +1,156 @@
+//! `sandglass bounds`: kernel operations against hostile arrangements of many threads, capabilities
+//! and mappings, beside the reference.
+//!
+//! The system in `systems/bounds` makes the arrangements and marks each operation; a plugin of the
+//! emulator (`tools/plugin`) counts what the kernel executes between the marks, and knows the
+//! longest stretch in which it does not look for interrupts. Both go on in the same order.
+
+mod intervals;
+mod names;
+mod plugin;
+mod reference;
+mod table;
+
+use std::fs;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{bail, Context, Result};
+
+use crate::cli::BoundsArgs;
+use crate::kernel::{self, KernelOptions, Variant};
+use crate::program;
+use crate::qemu::{self, Boot, End, Machine};
+use crate::workspace;
+use intervals::Interval;
+use names::Symbols;
+use table::Table;
+
+/// Folder of the system.
+const SYSTEM: &str = "systems/bounds";
+
+/// The processor on which the reference was measured.
+const CPU: &str = "Haswell,-pcid,+pdpe1gb";
+
+/// The kernel's function that looks for interrupts in a long operation.
+const PREEMPTION_POINT: &str = "sandglass_kernel::time::account::should_preempt";
+
+/// What the names of the program's marks begin with.
+const BEGIN_MARKS: &str = "bounds_begin";
+const END_MARKS: &str = "bounds_end";
+
+/// Lines of the console that say what is measured next.
+const PROGRESS: &str = "bounds: ";
+/// Lines of the console that a failure shows.
+const SHOWN_LINES: usize = 20;
+
+/// The system tells its progress; a machine that says nothing for so long hangs.
+const SILENCE: Duration = Duration::from_secs(300);
+
+/// How much is measured.
+struct Extent {
+    /// Most attackers.
+    attackers: u64,
+    /// Memory of the machine; a huge page needs three times its size, since half of the first and
+    /// the last gigabyte are not free as a whole.
+    memory_mib: u32,
+}
+
+const QUICK: Extent = Extent {
+    attackers: 1_000,
+    memory_mib: 256,
+};
+const FULL: Extent = Extent {
+    attackers: 100_000,
+    memory_mib: 3072,
+};
+
+/// `sandglass bounds`: fails if a limit is exceeded.
+pub fn run(args: &BoundsArgs) -> Result<ExitCode> {
+    let metadata = program::workspace_metadata()?;
+    let package = program::package_in(&metadata, SYSTEM)?;
+    let root_task = program::build(&package.name)?;
+    let kernel = kernel::build(&KernelOptions::new(Variant::Release))?;
+    let plugin = plugin::build()?;
+    let extent = if args.quick { QUICK } else { FULL };
+    let table = measure(&kernel, &root_task, &plugin, &extent)?;
+    print!("{table}");
+    let exceeded = table.exceeded();
+    for finding in &exceeded {
+        println!("EXCEEDED: {finding}");
+    }
+    Ok(if exceeded.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+fn measure(kernel: &Path, root_task: &Path, plugin: &Path, extent: &Extent) -> Result<Table> {
+    let kernel_symbols = Symbols::read(kernel)?;
+    let marks = Symbols::read(root_task)?;
+    let out = workspace::target_dir().join(format!("bounds-{}.txt", std::process::id()));
+    let point = kernel_symbols
+        .address(PREEMPTION_POINT)
+        .with_context(|| format!("the kernel has no function `{PREEMPTION_POINT}`"))?;
+    let mut options = format!("{},point={point:x},out={}", plugin.display(), out.display());
+    for (kind, prefix) in [("begin", BEGIN_MARKS), ("end", END_MARKS)] {
+        for address in marks.with_prefix(prefix) {
+            options += &format!(",{kind}={address:x}");
+        }
+    }
+    let most = format!(
+        "name=opt/sandglass/most,string={attackers}",
+        attackers = extent.attackers
+    );
+    let boot = Boot {
+        machine: Machine {
+            cpu: CPU.to_owned(),
+            memory_mib: extent.memory_mib,
+            icount: Some(0),
+            ..Machine::default()
+        },
+        silence: Some(SILENCE),
+        extra_args: ["-fw_cfg", &most, "-plugin", &options]
+            .map(Into::into)
+            .into(),
+        ..Boot::new(kernel, root_task)
+    };
+    let console = run_machine(boot)?;
+    let text =
+        fs::read_to_string(&out).with_context(|| format!("cannot read {}", out.display()))?;
+    // Only we have read it; a file that stays behind is no failure.
+    let _ = fs::remove_file(&out);
+    Table::new(&console, Interval::read_all(&text)?, &kernel_symbols)
+}
+
+/// Boots the machine and tells its progress; returns what the console said.
+fn run_machine(mut boot: Boot) -> Result<String> {
+    let (sender, lines) = mpsc::channel::<String>();
+    boot.lines = Some(sender);
+    let outcome = thread::scope(|scope| {
+        scope.spawn(move || {
+            for line in lines {
+                if let Some(progress) = line.strip_prefix(PROGRESS) {
+                    eprintln!("measuring {progress}");
+                }
+            }
+        });
+        let outcome = qemu::run(&boot);
+        // The sender goes with it, and the thread ends.
+        drop(boot);
+        outcome
+    })?;
+    if outcome.end != End::Guest(0) {
+        let lines: Vec<&str> = outcome.console.lines().collect();
+        bail!(
+            "the system ended with {:?}; the end of its console:\n{}",
+            outcome.end,
+            lines[lines.len().saturating_sub(SHOWN_LINES)..].join("\n")
+        );
+    }
+    Ok(outcome.console)
+}

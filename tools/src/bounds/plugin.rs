@@ -1,0 +1,39 @@
+//! The emulator's plugin.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use cargo_metadata::Message;
+
+use crate::toolchain;
+use crate::workspace;
+
+const PACKAGE: &str = "sandglass-plugin";
+
+/// Builds the plugin and returns the file that QEMU loads.
+///
+/// # Errors
+/// It does not build, with the compiler's messages.
+pub fn build() -> Result<PathBuf> {
+    let mut cargo = toolchain::host_cargo();
+    cargo.args(["build", "--release", "--package", PACKAGE]);
+    cargo.args(["--message-format", "json-render-diagnostics"]);
+    cargo
+        .arg("--target-dir")
+        .arg(workspace::target_dir().join("plugin"));
+    eprintln!("building {PACKAGE}");
+    let artifacts = toolchain::build(&mut cargo, PACKAGE)?;
+    for message in Message::parse_stream(artifacts.as_slice()) {
+        let Message::CompilerArtifact(artifact) = message.context("cannot read cargo's output")?
+        else {
+            continue;
+        };
+        let library = artifact.filenames.iter().find(|file| {
+            artifact.target.is_cdylib() && file.extension() == Some(std::env::consts::DLL_EXTENSION)
+        });
+        if let Some(library) = library {
+            return Ok(library.clone().into_std_path_buf());
+        }
+    }
+    anyhow::bail!("`{PACKAGE}` is no library that can be loaded")
+}
