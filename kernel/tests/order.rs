@@ -95,6 +95,27 @@ fn who_yields_makes_way_for_an_equal_whose_time_has_come() {
     assert_runs(&w, periodic);
 }
 
+/// Releases come before what else happens at their instant (04, section 8.5: a released thread is
+/// enqueued at the head, who yields is appended at the tail).
+#[test]
+fn who_yields_at_the_very_release_of_an_equal_makes_way_for_it() {
+    let mut w = World::new();
+    let periodic = w.start_thread(50, 100, 1000);
+    let spinner = w.start_thread(50, LONG, LONG);
+    w.sleep();
+    yield_now(&mut w);
+    while w.running() == Some(periodic.handle) {
+        w.pass(10 * US);
+    }
+    let release = periodic.handle.at(&w.k).links().key().rank;
+    w.pass(release - w.now());
+    assert_eq!(w.now(), release);
+    assert_runs(&w, spinner);
+    yield_now(&mut w);
+    assert_eq!(w.k.core().now(), release);
+    assert_runs(&w, periodic);
+}
+
 #[test]
 fn a_periodic_thread_that_yields_waits_for_its_refill_though_it_is_alone() {
     let mut w = World::new();

@@ -40,7 +40,7 @@ pub struct ReadyLinks {
     prev: Cell<Option<Ref<Tcb>>>,
     next: Cell<Option<Ref<Tcb>>>,
     /// When the thread was appended, in ticks; 0 if it was enqueued at the head. A released
-    /// thread of the same priority runs before those that were appended after its release.
+    /// thread of the same priority runs before those that were appended at its release or later.
     since: Cell<u64>,
 }
 

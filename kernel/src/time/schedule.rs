@@ -8,7 +8,8 @@
 //! is bounded by priority (design, section 6).
 //!
 //! Among threads of one priority, those that were enqueued at the head (preempted, woken) come
-//! first; then those released and those appended, in the order of their time.
+//! first; then those released and those appended, in the order of their time, and of one instant
+//! those released first.
 
 use super::account;
 use super::core::Action;
@@ -346,7 +347,7 @@ fn take_released(k: &Kernel, priority: u8) -> Option<Ref<Tcb>> {
         Some(ready) if ready == priority => {
             let time = released.at(k).links().key().rank;
             let first = core.ready.first_of(ready);
-            first.is_none_or(|first| first.at(k).ready_links().since() > time)
+            first.is_none_or(|first| first.at(k).ready_links().since() >= time)
         }
         ready => ready < Some(priority),
     };
