@@ -416,7 +416,7 @@ pub struct Core {
     /// The ready queues, by priority, the first first; empty ones are left out. Released threads
     /// that were not moved yet are in here, at the place that docs, deliberate difference 5, gives
     /// them: behind those enqueued at the head, among those appended in the order of time, before
-    /// those appended later than their release.
+    /// those appended at the instant of their release or later.
     pub ready: BTreeMap<u8, Vec<Ready>>,
     /// Threads whose refill is not ready yet, ordered by its time; equal times first-come,
     /// first-served among equal priorities, and listed by priority otherwise, the lowest first.

@@ -118,12 +118,16 @@ fn queues(k: &Kernel) -> (ReadyQueues, Releases) {
             });
             next = links.next();
         }
+        let appended: Vec<Ticks> = list.iter().map(|ready| ready.since).collect();
+        let mut released = 0;
         let queue = core.release.of(priority);
         let mut next = queue.first();
         while let Some(thread) = next {
             let key = thread.at(k).links().key();
             if key.rank <= core.now() {
-                let place = list.partition_point(|ready| ready.since <= key.rank);
+                // Of one instant, those released come first.
+                let place = appended.partition_point(|&since| since < key.rank) + released;
+                released += 1;
                 list.insert(
                     place,
                     Ready {

@@ -2,17 +2,18 @@
 //!
 //! Threads that can run are in the ready queues, and the current thread and the candidate are in
 //! none. A ready queue has those enqueued at the head first, the last of them foremost; behind them
-//! those released and those appended, in the order of their time, appended before released if that
-//! is the same.
+//! those released and those appended, in the order of their time, and of one instant those released
+//! first: they are released when the clock is read, before anything else happens.
 //!
-//! Three statements of the pages have a wider form here, because of difference 5:
+//! Three statements of the pages have another form here, because of difference 5:
 //! - All whose time has come are released when the clock is read, before anything else is done, and
 //!   stand in the ready queues by the time of their release; they are candidates only in so far as
 //!   one whose priority is above the current thread's makes a new decision necessary.
 //! - Every decision looks at the ready queues. The pages skip this where a candidate is not below
 //!   the current thread, because nobody above both could be ready then; a released thread could.
-//! - Every change of the release queue is a reason to commit (04, section 3) and to program the
-//!   timer, not only one at its head: the head is not always what the timer is programmed for.
+//! - Every change of the release queue by an operation is a reason to commit (04, section 3) and to
+//!   program the timer, not only one at its head: the head is not always what the timer is
+//!   programmed for. A release is no such reason (docs, deliberate difference 9).
 
 use sandglass_abi::context::x86_64::RIP;
 
@@ -100,8 +101,9 @@ fn wait_until(s: &mut State, thread: ThreadId, time: Ticks) {
     s.core.reprogram = true;
 }
 
-/// All whose time has come are released: behind those appended or released then or before (docs,
-/// deliberate difference 5).
+/// All whose time has come are released: behind those appended or released before (docs, deliberate
+/// difference 5). Nobody was appended at the instant of a release yet: then it would have been due
+/// when the clock was read for that event.
 pub fn release_due(s: &mut State) {
     let now = s.core.now;
     let is_due = |&(time, _): &(Ticks, ThreadId)| time <= now;
