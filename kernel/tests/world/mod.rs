@@ -23,7 +23,7 @@ use sandglass_kernel::Kernel;
 
 /// Ticks in a microsecond: a machine of 1 GHz.
 pub const US: u64 = 1000;
-/// Ticks that an entry to the kernel takes in these tests.
+/// Ticks that an entry to the kernel takes, unless a test says otherwise.
 pub const KERNEL_PATH: u64 = 700;
 
 /// A refused invocation: its number and detail words.
@@ -44,6 +44,8 @@ pub struct World {
     /// Time in ticks that each scheduling context (by address; 0 for idleness) has run, as
     /// intervals.
     pub ran: Vec<(u64, u64, u64)>,
+    /// Ticks that an entry to the kernel takes.
+    pub path: u64,
 }
 
 /// A root task that does nothing: its registers are set by the tests.
@@ -96,6 +98,7 @@ impl World {
             next_slot: 0,
             untyped: 0,
             ran: Vec::new(),
+            path: KERNEL_PATH,
         };
         let used = (0..slots.length()).rev().find(|&i| !world.cap(i).is_null());
         world.next_slot = used.expect("initial capabilities") + 1;
@@ -142,10 +145,10 @@ impl World {
         self.k.machine.now()
     }
 
-    /// Enters the kernel; the path takes [`KERNEL_PATH`].
+    /// Enters the kernel.
     pub fn event(&mut self, event: Event) {
         let _ = event::handle(&mut self.k, event);
-        self.k.machine.advance(KERNEL_PATH);
+        self.k.machine.advance(self.path);
     }
 
     /// Lets `ticks` pass in user code; the timer fires when its time has come. Records who ran.
