@@ -11,6 +11,7 @@ mod spaces;
 mod threads;
 mod time;
 
+use sandglass_abi::vspace::x86_64::MAX_IRQ;
 use sandglass_kernel::arch::{Line, Platform};
 use sandglass_kernel::Kernel;
 use sandglass_model::state::{Clock, Devices, Irq, State};
@@ -74,7 +75,7 @@ pub fn of_census(census: &Census) -> Result<State, NotAbstract> {
 }
 
 fn irqs(k: &Kernel) -> std::collections::BTreeMap<u8, Irq> {
-    (0..=u8::MAX)
+    (0..=MAX_IRQ as u8)
         .filter_map(|irq| {
             let line = k.irqs.inspect(irq).line?;
             let source = match line {

@@ -1,6 +1,7 @@
 //! Interrupts and I/O ports (ABI 03, sections 7 and 8.6).
 
 use rustc_hash::FxHashSet;
+use sandglass_abi::vspace::x86_64::MAX_IRQ;
 
 use super::{require, Finding};
 use crate::census::Census;
@@ -13,7 +14,7 @@ pub fn issued_interrupts_have_handlers(census: &Census) -> Finding {
         .iter()
         .filter_map(|site| site.view.cap.irq())
         .collect();
-    for irq in 0..=u8::MAX {
+    for irq in 0..=MAX_IRQ as u8 {
         let view = census.k.irqs.inspect(irq);
         let has_handler = handlers.contains(&irq);
         require!(
