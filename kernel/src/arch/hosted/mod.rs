@@ -309,16 +309,11 @@ impl Platform for Machine {
     }
 
     fn port_in(&self, port: u16, width: PortWidth) -> u32 {
-        let value = self.port(port).unwrap_or(u32::MAX);
-        match width {
-            PortWidth::Byte => value & 0xff,
-            PortWidth::Word => value & 0xffff,
-            PortWidth::Long => value,
-        }
+        self.port(port).unwrap_or(u32::MAX) & mask(width)
     }
 
-    fn port_out(&self, port: u16, _width: PortWidth, value: u32) {
-        self.set_port(port, value);
+    fn port_out(&self, port: u16, width: PortWidth, value: u32) {
+        self.set_port(port, value & mask(width));
     }
 
     fn put_char(&self, byte: u8) {
@@ -341,5 +336,14 @@ impl Platform for Machine {
 
     fn fpu_set_enabled(&self, enabled: bool) {
         self.fpu_enabled.set(enabled);
+    }
+}
+
+/// The bits of a word that pass through a port at `width`.
+fn mask(width: PortWidth) -> u32 {
+    match width {
+        PortWidth::Byte => 0xff,
+        PortWidth::Word => 0xffff,
+        PortWidth::Long => u32::MAX,
     }
 }
