@@ -128,7 +128,7 @@ pub enum Cap {
     Notification {
         object: NotificationId,
         badge: u64,
-        /// Only `write` and `read` count.
+        /// Only `write` and `read` count; the others are not set.
         rights: Rights,
     },
     Reply {

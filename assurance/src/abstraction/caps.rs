@@ -93,7 +93,12 @@ pub fn capability(cap: Capability) -> Option<Cap> {
             Cap::Notification {
                 object: NotificationId(address(cap)),
                 badge: notification.badge,
-                rights: rights(notification.rights),
+                // The rights that notifications do not have are never looked at.
+                rights: Rights {
+                    grant: false,
+                    grant_reply: false,
+                    ..rights(notification.rights)
+                },
             }
         }
         Kind::Reply => Cap::Reply {
