@@ -1,10 +1,11 @@
-//! x86_64. The pure parts (register context, page-table entries, clock arithmetic, ACPI tables)
-//! are compiled everywhere; the machine itself only on the bare target.
+//! x86_64. The pure parts (register context, page-table entries, clock arithmetic, ACPI tables,
+//! the loader's start info) are compiled everywhere; the machine itself only on the bare target.
 
 pub mod acpi;
 pub mod context;
 pub mod pte;
 pub mod rate;
+pub mod start_info;
 
 #[cfg(target_os = "none")]
 mod apic;

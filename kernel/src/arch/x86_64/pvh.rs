@@ -1,4 +1,5 @@
-//! From the loader to Rust: entry by PVH's direct boot, and what the loader tells.
+//! From the loader to Rust: entry by PVH's direct boot. What the loader tells is read by
+//! [`super::start_info`].
 //!
 //! The loader enters in 32-bit protected mode without paging, at the address of the ELF note of
 //! type 18, with EBX at its start-info structure (the x86/HVM direct boot ABI of Xen). QEMU's
@@ -10,8 +11,6 @@ use super::entry::{KERNEL_STACK, STACK_START};
 use super::layout::{KERNEL_BASE, KERNEL_PDPT_ENTRY, KERNEL_SLOT, WINDOW_PAGES};
 use super::paging::{HUGE_PAGE_FLAGS, KERNEL_PDPT, KERNEL_PML4, TABLE_FLAGS};
 use super::start::start;
-use super::window;
-use crate::boot::Range;
 
 /// Status with which the kernel refuses a machine (as other refusals at boot).
 const REFUSED: u8 = 1;
@@ -161,68 +160,3 @@ global_asm!(
     paging = const CR0_PAGING as i32,
     refused = const REFUSED,
 );
-
-/// The loader's start-info structure. All its numbers are claims; reads outside physical memory
-/// yield nothing.
-#[derive(Clone, Copy)]
-pub struct StartInfo {
-    paddr: u64,
-}
-
-const MAGIC: u64 = 0x336e_c578;
-const MEMORY_MAP_ENTRY: u64 = 24;
-/// Memory map: available memory.
-pub const AVAILABLE: u32 = 1;
-
-impl StartInfo {
-    /// The structure at `paddr`; `None` if it is not one, or of a version without memory map.
-    pub fn at(paddr: u64) -> Option<StartInfo> {
-        let info = StartInfo { paddr };
-        (info.number(0, 4)? == MAGIC && info.number(4, 4)? >= 1).then_some(info)
-    }
-
-    /// The first module: the root task.
-    pub fn module(self) -> Option<Range> {
-        if self.number(12, 4)? == 0 {
-            return None;
-        }
-        let list = self.number(16, 8)?;
-        let start = window::number(list, 8)?;
-        let end = start.checked_add(window::number(list.checked_add(8)?, 8)?)?;
-        (end > start).then_some(Range { start, end })
-    }
-
-    /// Physical address of the ACPI root pointer; 0 if the loader does not know.
-    pub fn rsdp(self) -> u64 {
-        self.number(32, 8).unwrap_or(0)
-    }
-
-    /// Calls `visit` with each range of the memory map and its type (1 is available memory), at
-    /// most `limit` of them.
-    pub fn memory_map(self, limit: u64, mut visit: impl FnMut(Range, u32)) {
-        let (Some(list), Some(count)) = (self.number(40, 8), self.number(48, 4)) else {
-            return;
-        };
-        for i in 0..count.min(limit) {
-            let entry = list.wrapping_add(i * MEMORY_MAP_ENTRY);
-            let (Some(start), Some(size), Some(kind)) = (
-                window::number(entry, 8),
-                window::number(entry.wrapping_add(8), 8),
-                window::number(entry.wrapping_add(16), 4),
-            ) else {
-                return;
-            };
-            visit(
-                Range {
-                    start,
-                    end: start.saturating_add(size),
-                },
-                kind as u32,
-            );
-        }
-    }
-
-    fn number(self, offset: u64, size: u64) -> Option<u64> {
-        window::number(self.paddr.checked_add(offset)?, size)
-    }
-}

@@ -5,14 +5,12 @@ use super::acpi::{Error, Madt, Rsdp};
 use super::apic::LOCAL_APIC;
 use super::layout::{physical, PAGE_SIZE, WINDOW_SIZE};
 use super::machine::{Machine, Timer};
-use super::pvh::{StartInfo, AVAILABLE};
 use super::rate::{megahertz, Rate};
+use super::start_info::{free_memory, FreeMemory, StartInfo};
 use super::window::Window;
 use super::{cpu, descriptors, entry, legacy, paging, serial};
 use crate::arch::Platform;
-use crate::boot::{
-    self, Found, List, MemoryMapEntry, Range, Refusal, Told, MAX_MEMORY_MAP, MAX_RAM,
-};
+use crate::boot::{self, Found, List, Range, Refusal, Told};
 use crate::mem::Ram;
 
 /// Status with which the machine stops when the kernel refuses to start.
@@ -59,7 +57,7 @@ pub extern "C" fn start(start_info: u64) -> ! {
 
 /// Everything about the machine. Its interrupt controllers and its clock work afterwards.
 fn find(machine: &Machine, start_info: u64) -> Result<Found, Refusal> {
-    let info = StartInfo::at(start_info).ok_or(Refusal::Machine(
+    let info = StartInfo::at(&Window, start_info).ok_or(Refusal::Machine(
         "the kernel was not entered by PVH direct boot (QEMU: -kernel)",
     ))?;
     let rsdp = Rsdp::find(&Window, info.rsdp()).map_err(acpi)?;
@@ -77,13 +75,16 @@ fn find(machine: &Machine, start_info: u64) -> Result<Found, Refusal> {
     start_clock(machine)?;
 
     let file = info.module().ok_or(Refusal::NoRootTask)?;
-    let mut memory_map = List::new();
-    info.memory_map(MAX_MEMORY_MAP as u64, |range, kind| {
-        memory_map
-            .push(MemoryMapEntry { range, kind })
-            .unwrap_or(());
-    });
-    let (ram, module) = free_memory(&memory_map, kernel, file)?;
+    let memory_map = info.memory_map();
+    let FreeMemory { mut free, module } = free_memory(&memory_map, kernel, file, WINDOW_SIZE)?;
+    // SAFETY: available RAM of the firmware's memory map, inside the window, above the kernel's
+    // image; `free_memory` returns each byte once.
+    let vouch = |range: Range| unsafe { Ram::vouch(range.start, range.end) };
+    let mut ram = List::new();
+    for range in free.drain() {
+        ram.push(vouch(range)).unwrap_or_else(drop);
+    }
+    let module = vouch(module);
     let told = Told {
         memory_map,
         rsdp: Some(rsdp.bytes(&Window)),
@@ -180,69 +181,4 @@ fn start_clock(machine: &Machine) -> Result<(), Refusal> {
     machine.timer.set(timer);
     LOCAL_APIC.start_timer(tsc_deadline);
     Ok(())
-}
-
-/// The RAM of the memory map that lies where the kernel reaches it, without the kernel and the
-/// root task's file; and the RAM of that file.
-fn free_memory(
-    memory_map: &List<MemoryMapEntry, MAX_MEMORY_MAP>,
-    kernel: Range,
-    module: Range,
-) -> Result<(List<Ram, MAX_RAM>, Ram), Refusal> {
-    let mut free = List::new();
-    let mut file = None;
-    let module_pages = Range {
-        start: module.start & !(PAGE_SIZE - 1),
-        end: module
-            .end
-            .checked_next_multiple_of(PAGE_SIZE)
-            .unwrap_or(u64::MAX),
-    };
-    if module_pages.overlaps(kernel) {
-        return Err(Refusal::Machine(
-            "the loader put the root task over the kernel",
-        ));
-    }
-    let mut from = kernel.end;
-    while let Some(range) = lowest_ram(memory_map, from) {
-        from = range.end;
-        // SAFETY: available RAM of the firmware's memory map, inside the window; above the
-        // kernel's image, and disjoint from what was vouched for before, because ranges come in
-        // ascending order.
-        let ram = unsafe { Ram::vouch(range.start, range.end) };
-        let (below, rest) = ram.split(module_pages.start);
-        let (covered, above) = rest.split(module_pages.end);
-        // Only a file that lies in one piece of RAM is one.
-        let is_file = covered.start() == module_pages.start && covered.end() == module_pages.end;
-        for piece in [below, above] {
-            if piece.start() < piece.end() {
-                free.push(piece).unwrap_or_else(drop);
-            }
-        }
-        if is_file {
-            file = Some(covered);
-        }
-    }
-    let file = file.ok_or(Refusal::Machine(
-        "the loader put the root task outside of RAM",
-    ))?;
-    Ok((free, file))
-}
-
-/// The lowest RAM at or above `from`, in whole pages below the end of the window.
-fn lowest_ram(memory_map: &List<MemoryMapEntry, MAX_MEMORY_MAP>, from: u64) -> Option<Range> {
-    memory_map
-        .iter()
-        .filter(|entry| entry.kind == AVAILABLE)
-        .filter_map(|entry| {
-            let start = entry
-                .range
-                .start
-                .checked_next_multiple_of(PAGE_SIZE)?
-                .max(from);
-            let end = entry.range.end.min(WINDOW_SIZE) & !(PAGE_SIZE - 1);
-            let range = Range { start, end };
-            (!range.is_empty()).then_some(range)
-        })
-        .min_by_key(|range| range.start)
 }
