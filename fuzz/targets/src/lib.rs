@@ -1,0 +1,47 @@
+//! What is fuzzed: functions of bytes that panic when a promise is broken.
+//!
+//! A target takes any bytes, does with the kernel or the tools what they say, and checks what must
+//! hold whatever they say. It has no state: the same bytes do the same. The fuzzing engine
+//! (`fuzz/engine`) looks for bytes that panic; the tests of this crate replay those that once
+//! reached something new (`fuzz/corpus`).
+
+#![forbid(unsafe_op_in_unsafe_fn)]
+
+mod archive;
+mod bytes;
+mod description;
+mod loader;
+mod memory;
+mod program;
+mod root_task;
+mod system_calls;
+
+/// A function of bytes that keeps its promises, whatever the bytes are.
+#[derive(Clone, Copy)]
+pub struct Target {
+    /// Name of its corpus, and on the command line.
+    pub name: &'static str,
+    /// What the bytes are.
+    pub what: &'static str,
+    /// Runs it.
+    ///
+    /// # Panics
+    /// A promise is broken.
+    pub run: fn(&[u8]),
+    /// The bytes as a person reads them.
+    pub explain: fn(&[u8]) -> String,
+}
+
+/// All targets.
+pub const TARGETS: &[Target] = &[
+    system_calls::TARGET,
+    root_task::TARGET,
+    loader::TARGET,
+    description::TARGET,
+    archive::TARGET,
+];
+
+/// The target called `name`.
+pub fn find(name: &str) -> Option<&'static Target> {
+    TARGETS.iter().find(|target| target.name == name)
+}

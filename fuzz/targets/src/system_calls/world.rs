@@ -1,0 +1,173 @@
+//! A kernel and its threads: how events happen to them.
+
+use sandglass_abi::message::ipc_buffer;
+use sandglass_kernel::arch::hosted::{self, Machine};
+use sandglass_kernel::arch::{MessageRegister, Platform, Register};
+use sandglass_kernel::event::{self, Next, Trap};
+use sandglass_kernel::ipc::message;
+use sandglass_kernel::mem::Ref;
+use sandglass_kernel::object::tcb::Tcb;
+use sandglass_kernel::Kernel;
+
+use super::event::{Call, Event};
+use super::prepare;
+use crate::program;
+
+/// Memory of the machine in bytes: half of it is the kernel's image.
+const MEMORY: usize = 4 << 20;
+/// Ticks in a microsecond.
+const US: u64 = 1000;
+/// Ticks that an entry to the kernel takes.
+const KERNEL_PATH: u64 = 700;
+/// Most times that the timer fires while time passes.
+const MAX_TIMERS: usize = 64;
+
+/// The kernel and its users.
+pub struct World {
+    pub k: Box<Kernel>,
+}
+
+impl World {
+    /// The prepared world: the same whenever it is made.
+    pub fn new() -> Self {
+        let machine = Machine::new(MEMORY, US);
+        let Ok((k, Next::Thread(root))) = hosted::boot(machine, &program::nothing()) else {
+            panic!("the root task does not run");
+        };
+        let mut world = World { k };
+        prepare::prepare(&mut world, root);
+        world
+    }
+
+    /// Whether the machine was stopped, as the debug kernel offers.
+    pub fn has_ended(&self) -> bool {
+        self.k.machine.halted().is_some()
+    }
+
+    /// Lets an event happen, and checks what must hold afterwards.
+    pub fn apply(&mut self, event: &Event) {
+        match *event {
+            Event::Pass { ticks } => self.pass(ticks),
+            Event::Delay { ticks } => self.k.machine.advance(ticks),
+            Event::Pending(pending) => self.k.machine.set_interrupt_pending(pending),
+            Event::Interrupt { irq } => {
+                self.k.machine.set_interrupt_pending(false);
+                self.enter(event::Event::Trap(Trap::Interrupt { irq }));
+            }
+            Event::Timer => self.enter(event::Event::Trap(Trap::Timer)),
+            // The rest is done by threads.
+            _ => {
+                if let Some(thread) = self.running() {
+                    self.act(thread, event);
+                }
+            }
+        }
+    }
+
+    /// What the thread that runs does.
+    fn act(&mut self, thread: Ref<Tcb>, event: &Event) {
+        match event {
+            Event::SystemCall(call) => self.call(thread, call),
+            Event::Again => self.instruction(thread, event::Event::Syscall),
+            Event::ReceiveSlot {
+                cnode,
+                index,
+                depth,
+            } => {
+                self.store(thread, ipc_buffer::RECEIVE_CNODE, *cnode);
+                self.store(thread, ipc_buffer::RECEIVE_INDEX, *index);
+                self.store(thread, ipc_buffer::RECEIVE_DEPTH, *depth);
+            }
+            Event::Store { word, value } => self.store(thread, *word, *value),
+            &Event::SoftwareInterrupt { vector, rax } => {
+                thread.at(&self.k).context().set(Register::Rax, rax);
+                let trap = Trap::SoftwareInterrupt { vector };
+                self.instruction(thread, event::Event::Trap(trap));
+            }
+            &Event::Exception { number, code } => {
+                let trap = Trap::Exception { number, code };
+                self.instruction(thread, event::Event::Trap(trap));
+            }
+            &Event::PageFault { address, code } => {
+                let trap = Trap::PageFault { address, code };
+                self.instruction(thread, event::Event::Trap(trap));
+            }
+            other => unreachable!("{other} is not done by a thread"),
+        }
+    }
+
+    pub fn running(&self) -> Option<Ref<Tcb>> {
+        self.k.core().thread()
+    }
+
+    fn now(&self) -> u64 {
+        self.k.machine.now()
+    }
+
+    /// Enters the kernel and checks what it leaves.
+    fn enter(&mut self, event: event::Event) {
+        let next = event::handle(&mut self.k, event);
+        match next {
+            Next::Thread(thread) => assert_eq!(self.running(), Some(thread)),
+            Next::Idle => assert_eq!(self.running(), None),
+        }
+        let status = self.k.machine.halted();
+        assert!(
+            matches!(status, None | Some(0)),
+            "the kernel found itself wrong: {}",
+            String::from_utf8_lossy(&self.k.machine.take_console())
+        );
+        self.k.machine.advance(KERNEL_PATH);
+    }
+
+    /// Lets `ticks` pass in user code. The timer fires when it is due.
+    fn pass(&mut self, ticks: u64) {
+        let end = self.now() + ticks;
+        for _ in 0..MAX_TIMERS {
+            let due = self.k.machine.deadline().max(self.now());
+            if due >= end {
+                break;
+            }
+            self.k.machine.advance(due - self.now());
+            self.enter(event::Event::Trap(Trap::Timer));
+        }
+        self.k.machine.advance(end.saturating_sub(self.now()));
+    }
+
+    /// An instruction of `thread` enters the kernel.
+    fn instruction(&mut self, thread: Ref<Tcb>, event: event::Event) {
+        const LENGTH: u64 = 2;
+        let context = thread.at(&self.k).context();
+        let ip = context.get(Register::NextIp);
+        context.set(Register::FaultIp, ip);
+        context.set(Register::NextIp, ip.wrapping_add(LENGTH));
+        self.enter(event);
+    }
+
+    /// A system call of `thread`, which runs.
+    pub fn call(&mut self, thread: Ref<Tcb>, call: &Call) {
+        let context = thread.at(&self.k).context();
+        context.set(Register::Rdx, call.number);
+        context.set(Register::Rdi, call.cap);
+        context.set(Register::Rsi, call.info);
+        context.set(Register::R12, call.reply);
+        context.set(Register::R13, call.destination);
+        for (i, &word) in call.words.iter().enumerate() {
+            match MessageRegister::new(i) {
+                Some(register) => context.set_message(register, word),
+                None => self.store(thread, ipc_buffer::MESSAGE + i, word),
+            }
+        }
+        for (i, &cap) in call.caps.iter().enumerate() {
+            self.store(thread, ipc_buffer::CAPS_OR_BADGES + i, cap);
+        }
+        self.instruction(thread, event::Event::Syscall);
+    }
+
+    /// Writes a word of `thread`'s buffer, if it has one.
+    fn store(&self, thread: Ref<Tcb>, word: usize, value: u64) {
+        if let Some(buffer) = message::buffer(&self.k, thread, true) {
+            buffer.write(&self.k, word, value);
+        }
+    }
+}

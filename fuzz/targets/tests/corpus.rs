@@ -1,0 +1,53 @@
+//! Replays the corpora: inputs that once reached something new, and those that once failed.
+
+use std::fs;
+use std::path::Path;
+
+use sandglass_fuzz_targets::{find, TARGETS};
+
+/// Runs every input of a target.
+///
+/// # Panics
+/// One fails, or there is none.
+fn replay(name: &str) {
+    let target = find(name).expect("a target of this name");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../corpus")
+        .join(name);
+    let mut files: Vec<_> = fs::read_dir(&folder)
+        .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
+        .map(|entry| entry.expect("a folder can be read").path())
+        .collect();
+    files.sort();
+    assert!(!files.is_empty(), "{} is empty", folder.display());
+    for file in files {
+        // Shown only if the test fails.
+        println!("{}", file.display());
+        (target.run)(&fs::read(&file).expect("a file can be read"));
+    }
+}
+
+macro_rules! corpora {
+    ($($test:ident: $name:literal),* $(,)?) => {
+        $(
+            #[test]
+            fn $test() {
+                replay($name);
+            }
+        )*
+
+        #[test]
+        fn every_target_has_a_corpus() {
+            let names: Vec<&str> = TARGETS.iter().map(|target| target.name).collect();
+            assert_eq!(names, [$($name),*]);
+        }
+    };
+}
+
+corpora! {
+    system_calls: "system-calls",
+    root_task: "root-task",
+    loader: "loader",
+    description: "description",
+    archive: "archive",
+}
