@@ -6,7 +6,9 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand};
 
 use crate::kernel::{Arch, Variant};
-use crate::{bench, boot, bounds, check, conformance, coverage, demo, kernel, storm, system, test};
+use crate::{
+    bench, boot, bounds, check, conformance, coverage, demo, fuzz, kernel, storm, system, test,
+};
 
 /// Builds, runs, tests and checks Sandglass, a capability microkernel that owns time.
 #[derive(Parser)]
@@ -42,6 +44,8 @@ enum Command {
     Bounds(BoundsArgs),
     /// Hostile threads fire random system calls beside a canary that must notice nothing
     Storm(StormArgs),
+    /// Look for inputs that break a promise, guided by coverage, and keep those that reach new code
+    Fuzz(FuzzArgs),
 }
 
 /// Arguments of `sandglass demo`.
@@ -201,6 +205,25 @@ pub struct StormArgs {
     pub memory: u32,
 }
 
+/// Arguments of `sandglass fuzz`.
+#[derive(Args)]
+pub struct FuzzArgs {
+    /// How long, in minutes, divided among the targets
+    #[arg(long, value_name = "N", default_value_t = 10,
+          value_parser = clap::value_parser!(u64).range(1..))]
+    pub minutes: u64,
+    /// Fuzz this target only; may be given several times [default: all]
+    #[arg(long, value_name = "NAME")]
+    pub target: Vec<String>,
+    /// Processes at the same time
+    #[arg(long, value_name = "N", default_value_t = 1,
+          value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub jobs: u32,
+    /// Show and run this input of the target, instead of fuzzing
+    #[arg(long, value_name = "FILE", requires = "target", conflicts_with_all = ["minutes", "jobs"])]
+    pub input: Option<PathBuf>,
+}
+
 /// Parses the command line and runs what it asks for. An error ends with status 1 and its causes
 /// on standard error.
 pub fn main() -> ExitCode {
@@ -217,6 +240,7 @@ pub fn main() -> ExitCode {
         Command::Coverage => coverage::run(),
         Command::Bounds(args) => bounds::run(&args),
         Command::Storm(args) => storm::run(&args),
+        Command::Fuzz(args) => fuzz::run(&args),
     };
     result.unwrap_or_else(|error| {
         match error.downcast_ref::<system::Report>() {

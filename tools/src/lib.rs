@@ -8,7 +8,7 @@
 //! - [`system`] builds described systems, [`demo`] measures one of them;
 //! - [`coverage`] measures what the host's tests execute;
 //! - [`storm`] runs the kernel against hostile programs, [`bounds`] measures it against hostile
-//!   arrangements.
+//!   arrangements, [`fuzz`] looks for bytes that reach new code of it.
 
 pub mod bench;
 pub mod boot;
@@ -19,6 +19,7 @@ pub mod cli;
 pub mod conformance;
 pub mod coverage;
 pub mod demo;
+pub mod fuzz;
 pub mod kernel;
 pub mod program;
 pub mod qemu;
