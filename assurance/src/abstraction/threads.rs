@@ -45,7 +45,11 @@ fn of(k: &Kernel, thread: Ref<Tcb>) -> Thread {
         domain: tcb.domain(),
         fpu_disabled: tcb.fpu_disabled(),
         buffer_address: tcb.buffer_address(),
-        fault: tcb.fault().map(fault_of),
+        // Who is inactive waits for no handler, though the kernel keeps the fault until it resumes.
+        fault: tcb
+            .fault()
+            .filter(|_| tcb.state() != State::Inactive)
+            .map(fault_of),
         context: tcb.sched_context().map(|c| ContextId(c.address().get())),
         notification: tcb
             .notification()

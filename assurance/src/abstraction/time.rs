@@ -91,9 +91,21 @@ pub fn core(k: &Kernel) -> Core {
         },
         ready,
         release,
-        deadline: core.armed(),
+        deadline: deadline(k),
         action,
         reprogram: core.reprogram(),
+    }
+}
+
+/// For when the timer is programmed. Where nothing is to come, the kernel programs the end of time as
+/// it does the end of a budget: less the precision.
+fn deadline(k: &Kernel) -> Ticks {
+    let armed = k.core().armed();
+    let never = Ticks::MAX - k.constants.timer_precision();
+    if armed >= never {
+        Ticks::MAX
+    } else {
+        armed
     }
 }
 
