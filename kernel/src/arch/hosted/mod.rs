@@ -277,8 +277,10 @@ impl Platform for Machine {
     }
 
     fn route(&self, line: Line, irq: u8) {
-        // A pin raises one interrupt only.
-        self.routes.borrow_mut().retain(|_, other| *other != line);
+        // A pin raises one interrupt only, however it is programmed.
+        self.routes
+            .borrow_mut()
+            .retain(|_, other| pin_of(*other).is_none() || pin_of(*other) != pin_of(line));
         self.routes.borrow_mut().insert(irq, line);
         self.set_masked(line, irq, false);
     }
@@ -336,6 +338,14 @@ impl Platform for Machine {
 
     fn fpu_set_enabled(&self, enabled: bool) {
         self.fpu_enabled.set(enabled);
+    }
+}
+
+/// The I/O APIC and the pin of it that `line` is; `None` for messages.
+fn pin_of(line: Line) -> Option<(u8, u8)> {
+    match line {
+        Line::IoApic { ioapic, pin, .. } => Some((ioapic, pin)),
+        Line::Msi => None,
     }
 }
 
