@@ -2,7 +2,6 @@
 
 mod world;
 
-use proptest::prelude::*;
 use sandglass_abi::boot::slot;
 use sandglass_abi::error::ErrorNumber;
 use sandglass_abi::fault;
@@ -52,76 +51,6 @@ fn a_spinning_thread_gets_its_budget_in_every_period_and_no_more() {
         total >= 20 * (300 * US - 3 * KERNEL_PATH),
         "only {total} ticks in 20 periods"
     );
-}
-
-/// What the timer, early by its precision, leaves in the head joins the next refill, which is
-/// usable so much earlier (04, sections 1 and 4); beyond that the instants are exact.
-#[test]
-fn replenishment_drifts_by_what_was_left_unused_only() {
-    let mut w = World::new();
-    let thread = w.start_thread(100, 100, 1000);
-    w.sleep();
-    w.pass(100_000 * US);
-    let context = payer(&w, thread);
-    let starts: Vec<_> = w
-        .ran
-        .iter()
-        .filter(|run| run.2 == context && run.1 > run.0)
-        .map(|run| run.0)
-        .collect();
-    let first = starts[1];
-    let last = starts[starts.len() - 1];
-    let periods = (last - first + 500 * US) / (1000 * US);
-    let drift = (last - first).abs_diff(periods * 1000 * US);
-    let unused = periods * US;
-    assert!(
-        drift <= unused + 2 * KERNEL_PATH,
-        "{drift} ticks in {periods} periods"
-    );
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
-
-    /// Threads of random priorities, budgets, periods and refills spin, yield and are preempted;
-    /// nobody exceeds its budget in any window of its period. One of them may be sporadic, and is
-    /// then above the others: by the ABI (04, section 5.4) the refill of a sporadic context that
-    /// is ready but preempted keeps its time, so that it may run late, and again one period
-    /// after that time, like any periodic task.
-    #[test]
-    fn nobody_exceeds_its_budget_in_any_window(
-        parameters in prop::collection::vec((1u64..200, 20u64..400, 1u64..20, 0u64..8), 1..6),
-        has_sporadic: bool,
-        steps in prop::collection::vec((1u64..300, any::<bool>()), 1..200),
-    ) {
-        let mut w = World::new();
-        let mut threads = Vec::new();
-        for (i, &(priority, budget, factor, extra)) in parameters.iter().enumerate() {
-            let sporadic = has_sporadic && i == 0;
-            let thread = w.make_thread(if sporadic { 254 } else { priority }, 8);
-            let period = budget * factor + u64::from(factor == 1);
-            let flags = if sporadic { SPORADIC } else { 0 };
-            w.configure(thread.context, budget, period, extra, flags);
-            w.bind(thread);
-            w.resume(thread);
-            threads.push((thread, budget, period));
-        }
-        w.sleep();
-        // Until then the root task was above everybody.
-        w.pass(2 * 400 * 20 * US);
-        w.ran.clear();
-        for &(ticks, yields) in &steps {
-            w.pass(ticks * US / 4);
-            if yields && w.running().is_some() {
-                w.syscall(Syscall::Yield, 0, 0, MessageInfo::default(), &[]);
-            }
-        }
-        for &(thread, budget, period) in &threads {
-            let most = most_in_any_window(&w, payer(&w, thread), period * US);
-            prop_assert!(most <= budget * US + KERNEL_PATH,
-                "{} ticks of {} in {}", most, budget * US, period * US);
-        }
-    }
 }
 
 #[test]
