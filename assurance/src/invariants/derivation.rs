@@ -65,6 +65,13 @@ pub fn lists_have_an_end(census: &Census) -> Finding {
     Ok(())
 }
 
+/// Whether a capability has a badge, not 0.
+fn has_badge(cap: Capability) -> bool {
+    let badge = cap.endpoint().map(|endpoint| endpoint.badge);
+    let badge = badge.or_else(|| Some(cap.notification()?.badge));
+    badge.is_some_and(|badge| badge != 0)
+}
+
 /// What a capability names, such that equal names mean the same object; `None` for capabilities that
 /// are alone in what they name (untyped memory) or name no object.
 fn name(cap: Capability) -> Option<(u8, u64)> {
@@ -121,12 +128,15 @@ pub fn children_follow_their_parent(census: &Census) -> Finding {
             let rest = &list[i + 1..];
             let children = rest.iter().take_while(|site| is_child(site)).count();
             // Beyond them there are none. Of objects only their own capabilities could be, and those
-            // are neighbours.
+            // are neighbours; of a badge only those before the next that was minted with it.
             let beyond = match parent.view.cap.kind() {
                 Kind::Untyped | Kind::IrqControl | Kind::IoPortControl => rest.len(),
                 _ => {
                     let own = name(parent.view.cap);
-                    let same = rest.iter().take_while(|site| name(site.view.cap) == own);
+                    let same = rest.iter().take_while(|site| {
+                        name(site.view.cap) == own
+                            && !(has_badge(parent.view.cap) && site.view.first_badged)
+                    });
                     same.count()
                 }
             };
