@@ -7,7 +7,8 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::kernel::{Arch, Variant};
 use crate::{
-    bench, boot, bounds, check, conformance, coverage, demo, fuzz, kernel, storm, system, test,
+    bench, boot, bounds, check, conformance, coverage, demo, fuzz, kernel, mutants, storm, system,
+    test,
 };
 
 /// Builds, runs, tests and checks Sandglass, a capability microkernel that owns time.
@@ -46,6 +47,8 @@ enum Command {
     Storm(StormArgs),
     /// Look for inputs that break a promise, guided by coverage, and keep those that reach new code
     Fuzz(FuzzArgs),
+    /// Change the kernel in small ways, one at a time: the host's tests must notice
+    Mutants(MutantsArgs),
 }
 
 /// Arguments of `sandglass demo`.
@@ -224,6 +227,23 @@ pub struct FuzzArgs {
     pub input: Option<PathBuf>,
 }
 
+/// Arguments of `sandglass mutants`.
+#[derive(Args)]
+pub struct MutantsArgs {
+    /// Judge every mutant [default: a sample]
+    #[arg(long)]
+    pub all: bool,
+    /// Size of the sample
+    #[arg(long, value_name = "N", default_value_t = mutants::SAMPLE, conflicts_with = "all")]
+    pub sample: usize,
+    /// Seed that draws the sample
+    #[arg(long, value_name = "SEED", default_value_t = mutants::SEED)]
+    pub seed: u64,
+    /// List every mutant, and judge none
+    #[arg(long)]
+    pub list: bool,
+}
+
 /// Parses the command line and runs what it asks for. An error ends with status 1 and its causes
 /// on standard error.
 pub fn main() -> ExitCode {
@@ -241,6 +261,7 @@ pub fn main() -> ExitCode {
         Command::Bounds(args) => bounds::run(&args),
         Command::Storm(args) => storm::run(&args),
         Command::Fuzz(args) => fuzz::run(&args),
+        Command::Mutants(args) => mutants::run(&args),
     };
     result.unwrap_or_else(|error| {
         match error.downcast_ref::<system::Report>() {

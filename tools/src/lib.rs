@@ -21,6 +21,7 @@ pub mod coverage;
 pub mod demo;
 pub mod fuzz;
 pub mod kernel;
+pub mod mutants;
 pub mod program;
 pub mod qemu;
 pub mod storm;

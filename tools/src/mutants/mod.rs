@@ -1,0 +1,225 @@
+//! `sandglass mutants`: do the tests notice when the kernel is changed?
+//!
+//! Small changes of the kernel's policy, [mutants](enumerate), are built into one kernel, each with
+//! a [switch](schema), in a [scratch workspace](tree). The kernel's tests are run with one mutant on
+//! at a time, and must [fail](judge). A mutant that no test catches needs an
+//! [argument](survivors).
+
+pub mod enumerate;
+mod judge;
+mod replacements;
+mod schema;
+mod score;
+mod survivors;
+mod tree;
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::{Deserialize, Serialize};
+
+use crate::cli::MutantsArgs;
+use crate::workspace;
+
+use judge::Judge;
+pub use score::Score;
+use tree::{Kernel, Tree, Viability};
+
+/// Mutants in the sample that `sandglass test` judges, and the seed that draws it.
+pub const SAMPLE: usize = 250;
+pub const SEED: u64 = 1;
+
+/// Which mutants are judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Choice {
+    All,
+    /// `count` of those that can be switched, drawn by `seed`.
+    Sample {
+        count: usize,
+        seed: u64,
+    },
+}
+
+/// `sandglass mutants`.
+pub fn run(args: &MutantsArgs) -> Result<ExitCode> {
+    if args.list {
+        for (source, _, mutant) in Kernel::read()?.mutants() {
+            println!("{}:{}: {}", source.path, mutant.line, mutant.name);
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    let choice = if args.all {
+        Choice::All
+    } else {
+        Choice::Sample {
+            count: args.sample,
+            seed: args.seed,
+        }
+    };
+    let score = judge(choice)?;
+    print!("{score}");
+    let findings = score.findings();
+    for finding in &findings {
+        println!("{finding}");
+    }
+    Ok(ExitCode::from(u8::from(!findings.is_empty())))
+}
+
+/// Judges the mutants of `choice`.
+///
+/// # Errors
+/// Something cannot be built or run, or a test fails without a mutant.
+pub fn judge(choice: Choice) -> Result<Score> {
+    let root = workspace::root();
+    let folder = workspace::target_dir().join("mutants");
+    fs::create_dir_all(&folder).context("cannot make a folder for mutants")?;
+    let lock = File::create(folder.join("lock")).context("cannot lock the folder for mutants")?;
+    lock.lock().context("cannot lock the folder for mutants")?;
+
+    let kernel = Kernel::read()?;
+    let argued = fs::read_to_string(root.join(survivors::PATH))
+        .with_context(|| format!("cannot read {}", survivors::PATH))?;
+    let argued = survivors::parse(&argued)?;
+    let tree = Tree::copy("switched")?;
+    let viability = settle(&kernel, &tree)?;
+    eprintln!("building the tests with all mutants");
+    let harnesses = tree.build_tests()?;
+    let progress = spinner("running the tests without a mutant");
+    let judge = Judge::new(&harnesses, &folder.join("ends"), &|_| progress.inc(1))?;
+    progress.finish_and_clear();
+
+    let mut score = Score::new(&kernel, argued, &viability);
+    let mut switched: Vec<u32> = Vec::new();
+    let mut alone: Vec<u32> = Vec::new();
+    for (source, id, mutant) in kernel.mutants() {
+        if viability.unviable.contains(&id) {
+            continue;
+        }
+        match viability.is_switchable(source, mutant) {
+            true => switched.push(id),
+            false => alone.push(id),
+        }
+    }
+    if let Choice::Sample { count, seed } = choice {
+        switched = draw(&kernel, &switched, count, seed);
+        alone.clear();
+    }
+    let total = switched.len() + alone.len();
+    let progress = bar(total, "judging mutants");
+    for (id, verdict) in judge.judge(&switched, &|_, _| progress.inc(1))? {
+        score.add(id, verdict);
+    }
+    if !alone.is_empty() {
+        judge_alone(&kernel, &alone, &judge, &folder, &mut score, &progress)?;
+    }
+    progress.finish_and_clear();
+    Ok(score)
+}
+
+/// Judges mutants that cannot be switched, each in a kernel of its own.
+fn judge_alone(
+    kernel: &Kernel,
+    ids: &[u32],
+    judge: &Judge,
+    folder: &std::path::Path,
+    score: &mut Score,
+    progress: &ProgressBar,
+) -> Result<()> {
+    let tree = Tree::copy("alone")?;
+    tree.restore(kernel)?;
+    for (source, id, mutant) in kernel.mutants() {
+        if !ids.contains(&id) {
+            continue;
+        }
+        tree.replace(&source.path, &schema::apply(&source.text, mutant))?;
+        match tree.build_tests() {
+            Ok(harnesses) => {
+                let judge = judge.for_one(&harnesses, id, &folder.join("ends"))?;
+                for (id, verdict) in judge.judge(&[id], &|_, _| ())? {
+                    score.add(id, verdict);
+                }
+            }
+            Err(_) => score.add_unviable(id),
+        }
+        tree.replace(&source.path, &source.text)?;
+        progress.inc(1);
+    }
+    Ok(())
+}
+
+/// `count` of the mutants `ids`, drawn by `seed`: by their names, so that a change elsewhere in
+/// the kernel changes little of the sample.
+fn draw(kernel: &Kernel, ids: &[u32], count: usize, seed: u64) -> Vec<u32> {
+    let candidates: BTreeSet<u32> = ids.iter().copied().collect();
+    let mut drawn: Vec<(u64, u32)> = kernel
+        .mutants()
+        .filter(|(_, id, _)| candidates.contains(id))
+        .map(|(_, id, mutant)| (hash(&(seed, &mutant.name)), id))
+        .collect();
+    drawn.sort_unstable();
+    drawn.truncate(count);
+    let mut ids: Vec<u32> = drawn.into_iter().map(|(_, id)| id).collect();
+    ids.sort_unstable();
+    ids
+}
+
+/// What is known of a kernel's mutants, kept between runs.
+#[derive(Serialize, Deserialize)]
+struct Known {
+    kernel: u64,
+    unviable: BTreeSet<u32>,
+    constants: BTreeSet<String>,
+}
+
+/// Which mutants compile; found out once for each kernel.
+fn settle(kernel: &Kernel, tree: &Tree) -> Result<Viability> {
+    let path = workspace::target_dir().join("mutants/viability.json");
+    let texts: Vec<&String> = kernel.sources.iter().map(|source| &source.text).collect();
+    let fingerprint = hash(&texts);
+    let known = fs::read_to_string(&path).ok();
+    let known: Option<Known> = known.and_then(|text| serde_json::from_str(&text).ok());
+    if let Some(known) = known.filter(|known| known.kernel == fingerprint) {
+        let viability = Viability {
+            unviable: known.unviable,
+            constants: known.constants,
+        };
+        tree.mutate(kernel, &viability)?;
+        return Ok(viability);
+    }
+    eprintln!("finding out which mutants compile");
+    let mut viability = Viability::default();
+    tree.settle(kernel, &mut viability, |round| eprintln!("  {round}"))?;
+    let known = Known {
+        kernel: fingerprint,
+        unviable: viability.unviable.clone(),
+        constants: viability.constants.clone(),
+    };
+    fs::write(&path, serde_json::to_string(&known)?)
+        .with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(viability)
+}
+
+fn hash(value: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}
+
+fn bar(length: usize, what: &'static str) -> ProgressBar {
+    let bar = ProgressBar::new(length as u64).with_message(what);
+    let style = "{msg} {wide_bar} {pos}/{len} (still {eta})";
+    bar.with_style(
+        ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar()),
+    )
+}
+
+fn spinner(what: &'static str) -> ProgressBar {
+    let style = "{spinner} {msg}: {pos}";
+    ProgressBar::no_length().with_message(what).with_style(
+        ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar()),
+    )
+}

@@ -1,0 +1,164 @@
+//! What became of the mutants, folder by folder.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use super::judge::Verdict;
+use super::tree::{Kernel, Viability};
+
+/// A mutant as the score knows it.
+struct Entry {
+    name: String,
+    /// In its file.
+    line: usize,
+    /// `cap`, `object`, `ipc` or `time`.
+    folder: String,
+}
+
+/// Verdicts so far.
+pub struct Score {
+    entries: BTreeMap<u32, Entry>,
+    unviable: BTreeSet<u32>,
+    verdicts: BTreeMap<u32, Verdict>,
+    /// Names of mutants that need not be caught, with the arguments.
+    argued: BTreeMap<String, String>,
+}
+
+/// A line of the table.
+#[derive(Default, Clone, Copy)]
+struct Counts {
+    generated: usize,
+    unviable: usize,
+    caught: usize,
+    hung: usize,
+    survived: usize,
+    argued: usize,
+}
+
+impl Score {
+    pub(super) fn new(
+        kernel: &Kernel,
+        argued: BTreeMap<String, String>,
+        viability: &Viability,
+    ) -> Self {
+        let entry =
+            |(source, id, mutant): (&super::tree::Source, u32, &super::enumerate::Mutant)| {
+                let folder = source.path.split('/').nth(2).unwrap_or_default().to_owned();
+                let entry = Entry {
+                    name: mutant.name.clone(),
+                    line: mutant.line,
+                    folder,
+                };
+                (id, entry)
+            };
+        Self {
+            entries: kernel.mutants().map(entry).collect(),
+            unviable: viability.unviable.clone(),
+            verdicts: BTreeMap::new(),
+            argued,
+        }
+    }
+
+    pub(super) fn add(&mut self, id: u32, verdict: Verdict) {
+        self.verdicts.insert(id, verdict);
+    }
+
+    pub(super) fn add_unviable(&mut self, id: u32) {
+        self.unviable.insert(id);
+    }
+
+    /// What must be mended: survivors without an argument, and arguments about nothing.
+    pub fn findings(&self) -> Vec<String> {
+        let mut findings = Vec::new();
+        let mut names = BTreeSet::new();
+        for (id, entry) in &self.entries {
+            names.insert(entry.name.as_str());
+            let argued = self.argued.contains_key(&entry.name);
+            let name = &entry.name;
+            match self.verdicts.get(id) {
+                Some(verdict) if verdict.is_caught() && argued => {
+                    let by = verdict.by().unwrap_or_default();
+                    findings.push(format!("argued, but caught by {by}: {name}"));
+                }
+                Some(Verdict::Survived) if !argued => {
+                    findings.push(format!("survived (line {}): {name}", entry.line));
+                }
+                Some(Verdict::Unreached) if !argued => {
+                    findings.push(format!("unreached (line {}): {name}", entry.line));
+                }
+                None if argued && self.unviable.contains(id) => {
+                    findings.push(format!("argued, but does not compile: {name}"));
+                }
+                _ => {}
+            }
+        }
+        let gone = self
+            .argued
+            .keys()
+            .filter(|name| !names.contains(name.as_str()));
+        findings.extend(gone.map(|name| format!("argued, but there is no such mutant: {name}")));
+        findings
+    }
+
+    /// Mutants judged, and those of them that were caught.
+    pub fn caught(&self) -> (usize, usize) {
+        let caught = self.verdicts.values().filter(|verdict| verdict.is_caught());
+        (self.verdicts.len(), caught.count())
+    }
+
+    fn counts(&self) -> BTreeMap<&str, Counts> {
+        let mut table = BTreeMap::<&str, Counts>::new();
+        for (id, entry) in &self.entries {
+            let counts = table.entry(&entry.folder).or_default();
+            counts.generated += 1;
+            counts.unviable += usize::from(self.unviable.contains(id));
+            match self.verdicts.get(id) {
+                Some(Verdict::Caught(_)) => counts.caught += 1,
+                Some(Verdict::Hung(_)) => counts.hung += 1,
+                Some(Verdict::Survived | Verdict::Unreached) => {
+                    counts.survived += 1;
+                    counts.argued += usize::from(self.argued.contains_key(&entry.name));
+                }
+                None => {}
+            }
+        }
+        table
+    }
+}
+
+impl fmt::Display for Score {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "folder   generated  unviable  judged  caught  (hung)  survived  (argued)  score"
+        )?;
+        let mut sum = Counts::default();
+        for (folder, counts) in self.counts() {
+            counts.write(folder, f)?;
+            sum.add(counts);
+        }
+        sum.write("all", f)
+    }
+}
+
+impl Counts {
+    fn add(&mut self, other: Counts) {
+        self.generated += other.generated;
+        self.unviable += other.unviable;
+        self.caught += other.caught;
+        self.hung += other.hung;
+        self.survived += other.survived;
+        self.argued += other.argued;
+    }
+
+    fn write(self, folder: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let caught = self.caught + self.hung;
+        let judged = caught + self.survived;
+        let score = 100.0 * caught as f64 / judged.max(1) as f64;
+        writeln!(
+            f,
+            "{folder:<7}  {:>9}  {:>8}  {judged:>6}  {caught:>6}  {:>6}  {:>8}  {:>8}  {score:>4.1}%",
+            self.generated, self.unviable, self.hung, self.survived, self.argued
+        )
+    }
+}

@@ -1,0 +1,473 @@
+//! The scratch workspace: the kernel with its mutants built in, and the packages whose tests run
+//! against it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{bail, Context, Result};
+use cargo_metadata::diagnostic::{Diagnostic, DiagnosticLevel};
+use cargo_metadata::{Message, Metadata};
+
+use super::enumerate::{self, Found, Mutant};
+use super::schema::{self, Schema};
+use crate::{program, toolchain, workspace};
+
+const KERNEL: &str = "sandglass-kernel";
+/// Packages whose tests judge mutants. One that does not exist is passed over.
+const JUDGES: &[&str] = &[KERNEL, "sandglass-assurance"];
+/// Folders of the kernel that are mutated.
+const MUTATED: &[&str] = &["cap", "object", "ipc", "time"];
+/// The switch of the mutants, a module of the mutated kernel.
+const SWITCH: &str = include_str!("switch.rs.in");
+/// Builds until the mutants that do not compile are known; each finds some.
+const MAX_ROUNDS: usize = 20;
+
+/// A source file of the kernel.
+pub struct Source {
+    /// In the repository.
+    pub path: String,
+    pub text: String,
+    pub found: Found,
+    /// Number of its first mutant; the others follow.
+    pub first: u32,
+}
+
+/// The kernel's source with all of its mutants.
+pub struct Kernel {
+    pub sources: Vec<Source>,
+}
+
+impl Kernel {
+    /// Reads the kernel of this repository.
+    ///
+    /// # Errors
+    /// A file cannot be read or parsed.
+    pub fn read() -> Result<Self> {
+        let root = workspace::root();
+        let mut files = Vec::new();
+        collect(&root.join("kernel/src"), &mut files)?;
+        files.retain(|file| file.extension().is_some_and(|extension| extension == "rs"));
+        let mut sources = Vec::new();
+        let mut next = 0;
+        for file in files {
+            let path = file.strip_prefix(&root).unwrap_or(&file);
+            let path = path.to_string_lossy().into_owned();
+            let text = read(&file)?;
+            let mut found = enumerate::enumerate(&path, &text)?;
+            let is_mutated = |folder: &&str| path.starts_with(&format!("kernel/src/{folder}/"));
+            if !MUTATED.iter().any(|folder| is_mutated(folder)) {
+                found.mutants.clear();
+            }
+            let first = next;
+            next += u32::try_from(found.mutants.len()).context("too many mutants")?;
+            sources.push(Source {
+                path,
+                text,
+                found,
+                first,
+            });
+        }
+        Ok(Self { sources })
+    }
+
+    /// All mutants with the file that they are in and their number.
+    pub fn mutants(&self) -> impl Iterator<Item = (&Source, u32, &Mutant)> {
+        self.sources.iter().flat_map(|source| {
+            let numbers = source.first..;
+            numbers
+                .zip(&source.found.mutants)
+                .map(move |(id, mutant)| (source, id, mutant))
+        })
+    }
+}
+
+/// What can be built into one kernel, as far as it is known.
+#[derive(Debug, Default)]
+pub struct Viability {
+    /// Mutants that do not compile.
+    pub unviable: BTreeSet<u32>,
+    /// Names of `const fn`s that constants call; mutants in them cannot be switched.
+    pub constants: BTreeSet<String>,
+}
+
+impl Viability {
+    /// Whether `mutant` can be switched at run time, if it compiles.
+    pub fn is_switchable(&self, source: &Source, mutant: &Mutant) -> bool {
+        let in_constant = |start: usize| {
+            let mut functions = source.found.const_fns.iter();
+            functions.any(|f| f.keyword.start == start && self.constants.contains(&f.name))
+        };
+        mutant.is_switchable && !mutant.const_fn.is_some_and(in_constant)
+    }
+}
+
+/// The scratch workspace.
+pub struct Tree {
+    root: PathBuf,
+    /// Packages in it whose tests are run.
+    judges: Vec<String>,
+}
+
+impl Tree {
+    /// Writes a copy of the packages that matter, but for the kernel's source, to the folder `name`
+    /// of the target directory. What is unchanged there stays untouched, so that cargo does not
+    /// build it again.
+    ///
+    /// # Errors
+    /// Something cannot be read or written.
+    pub fn copy(name: &str) -> Result<Self> {
+        let root = workspace::target_dir().join("mutants").join(name);
+        let metadata = program::workspace_metadata()?;
+        let folders = needed_folders(&metadata)?;
+        for folder in &folders {
+            let from = workspace::root().join(folder);
+            let names = names_below(&from)?;
+            let is_ours = |name: &Path| !is_mutated(folder, name);
+            for old in names_below(&root.join(folder))?
+                .iter()
+                .filter(|name| is_ours(name))
+            {
+                if !names.contains(old) {
+                    fs::remove_file(root.join(folder).join(old))?;
+                }
+            }
+            for name in names.iter().filter(|name| is_ours(name)) {
+                write(&root.join(folder).join(name), &fs::read(from.join(name))?)?;
+            }
+        }
+        write(&root.join("Cargo.toml"), manifest(&folders)?.as_bytes())?;
+        let lock = fs::read(workspace::root().join("Cargo.lock")).context("Cargo.lock")?;
+        if !root.join("Cargo.lock").exists() {
+            write(&root.join("Cargo.lock"), &lock)?;
+        }
+        let judges = JUDGES
+            .iter()
+            .filter(|name| {
+                metadata
+                    .packages
+                    .iter()
+                    .any(|package| package.name == **name)
+            })
+            .map(|&name| name.to_owned())
+            .collect();
+        Ok(Self { root, judges })
+    }
+
+    /// Replaces a file of the tree.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn replace(&self, path: &str, text: &str) -> Result<()> {
+        write(&self.root.join(path), text.as_bytes())
+    }
+
+    /// Writes the kernel's source as it is.
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    pub fn restore(&self, kernel: &Kernel) -> Result<()> {
+        let mut sources = kernel.sources.iter();
+        sources.try_for_each(|source| self.replace(&source.path, &source.text))
+    }
+
+    /// Builds all mutants of `kernel` in, but for those that `viability` excludes.
+    ///
+    /// # Errors
+    /// A file cannot be written, or the kernel's root has an unknown form.
+    pub fn mutate(&self, kernel: &Kernel, viability: &Viability) -> Result<Vec<(String, Schema)>> {
+        let mut schemas = Vec::new();
+        for source in &kernel.sources {
+            let mutants: Vec<_> = (source.first..)
+                .zip(&source.found.mutants)
+                .filter(|(id, mutant)| {
+                    viability.is_switchable(source, mutant) && !viability.unviable.contains(id)
+                })
+                .collect();
+            let plain: Vec<_> = source
+                .found
+                .const_fns
+                .iter()
+                .filter(|function| !viability.constants.contains(&function.name))
+                .collect();
+            let mut schema = schema::build(&source.text, &mutants, &plain);
+            if source.path == "kernel/src/lib.rs" {
+                schema.text.push_str("\npub mod mutants;\n");
+            }
+            self.replace(&source.path, &schema.text)?;
+            schemas.push((source.path.clone(), schema));
+        }
+        let count = kernel.mutants().count();
+        self.replace(
+            "kernel/src/mutants.rs",
+            &SWITCH.replace("@COUNT@", &count.to_string()),
+        )?;
+        Ok(schemas)
+    }
+
+    /// Finds out which mutants compile, by building until nothing is wrong, starting from what
+    /// `viability` knows. `say` is told of each round.
+    ///
+    /// # Errors
+    /// The compiler refuses what no mutant explains.
+    pub fn settle(
+        &self,
+        kernel: &Kernel,
+        viability: &mut Viability,
+        say: impl Fn(&str),
+    ) -> Result<()> {
+        for round in 1..=MAX_ROUNDS {
+            let schemas = self.mutate(kernel, viability)?;
+            let errors = self.check()?;
+            if errors.is_empty() {
+                return Ok(());
+            }
+            say(&format!("round {round}: {} do not compile", errors.len()));
+            let known = (viability.unviable.len(), viability.constants.len());
+            for error in &errors {
+                explain(error, &schemas, kernel, viability);
+            }
+            if known == (viability.unviable.len(), viability.constants.len()) {
+                let first = errors[0].rendered.as_deref().unwrap_or(&errors[0].message);
+                bail!(
+                    "the mutated kernel does not compile, whichever mutants are left out:\n{first}"
+                );
+            }
+        }
+        bail!(
+            "the mutated kernel does not compile after {MAX_ROUNDS} rounds of leaving out mutants"
+        )
+    }
+
+    fn cargo(&self, subcommand: &str) -> Command {
+        let mut cargo = toolchain::host_cargo();
+        cargo
+            .current_dir(&self.root)
+            .arg(subcommand)
+            .env("CARGO_TARGET_DIR", self.root.join("target"))
+            // What a mutant does at run time is to be seen, not forbidden.
+            .env("RUSTFLAGS", "--cap-lints=allow");
+        cargo
+    }
+
+    /// The compiler's errors about the kernel.
+    fn check(&self) -> Result<Vec<Diagnostic>> {
+        let mut cargo = self.cargo("check");
+        cargo.args([
+            "--quiet",
+            "--lib",
+            "--package",
+            KERNEL,
+            "--message-format=json",
+        ]);
+        let output = cargo.output().context("cannot run cargo")?;
+        let mut errors = Vec::new();
+        for message in Message::parse_stream(output.stdout.as_slice()) {
+            if let Message::CompilerMessage(message) = message.context("cargo's messages")? {
+                let diagnostic = message.message;
+                if diagnostic.level == DiagnosticLevel::Error && !diagnostic.spans.is_empty() {
+                    errors.push(diagnostic);
+                }
+            }
+        }
+        if errors.is_empty() && !output.status.success() {
+            bail!("cargo: {}", String::from_utf8_lossy(&output.stderr).trim());
+        }
+        Ok(errors)
+    }
+
+    /// Builds the tests; their executables and names.
+    ///
+    /// # Errors
+    /// They do not build.
+    pub fn build_tests(&self) -> Result<Vec<Harness>> {
+        let mut cargo = self.cargo("test");
+        cargo.args(["--no-run", "--lib", "--tests", "--message-format=json"]);
+        for judge in &self.judges {
+            cargo.args(["--package", judge]);
+        }
+        let output = cargo.output().context("cannot run cargo")?;
+        if !output.status.success() {
+            bail!("{}", String::from_utf8_lossy(&output.stderr).trim());
+        }
+        let mut harnesses = BTreeMap::new();
+        for message in Message::parse_stream(output.stdout.as_slice()) {
+            let Message::CompilerArtifact(artifact) = message.context("cargo's messages")? else {
+                continue;
+            };
+            let (true, Some(executable)) = (artifact.profile.test, artifact.executable) else {
+                continue;
+            };
+            let folder = artifact
+                .manifest_path
+                .parent()
+                .context("a manifest's folder")?;
+            let package = folder
+                .file_name()
+                .context("a package's folder has a name")?;
+            let name = format!("{package}::{}", artifact.target.name);
+            let harness = Harness {
+                name: name.clone(),
+                executable: executable.into_std_path_buf(),
+                folder: folder.as_std_path().to_path_buf(),
+            };
+            harnesses.insert(name, harness);
+        }
+        Ok(harnesses.into_values().collect())
+    }
+}
+
+/// A compiled test program.
+pub struct Harness {
+    /// Package and target: `kernel::time`.
+    pub name: String,
+    pub executable: PathBuf,
+    /// Where it is to run.
+    pub folder: PathBuf,
+}
+
+/// Learns from an error which mutants do not compile, or which functions must stay constant.
+fn explain(
+    error: &Diagnostic,
+    schemas: &[(String, Schema)],
+    kernel: &Kernel,
+    viability: &mut Viability,
+) {
+    let mutant_at = |file: &str, range: Range<usize>| {
+        let (_, schema) = schemas.iter().find(|(path, _)| path == file)?;
+        schema.mutant_at(&range)
+    };
+    let mut spans: Vec<_> = error.spans.iter().collect();
+    // Where the error is comes before what has to do with it.
+    spans.sort_by_key(|span| !span.is_primary);
+    let culprit = spans.iter().find_map(|span| {
+        let range = span.byte_start as usize..span.byte_end as usize;
+        mutant_at(&span.file_name, range)
+    });
+    if let Some(id) = culprit {
+        viability.unviable.insert(id);
+    } else if error.code.as_ref().is_some_and(|code| code.code == "E0015") {
+        let called = error.message.split('`').nth(1).unwrap_or_default();
+        let functions = kernel
+            .sources
+            .iter()
+            .flat_map(|source| &source.found.const_fns);
+        let called = functions.filter(|function| is_called(&function.name, called));
+        viability
+            .constants
+            .extend(called.map(|function| function.name.clone()));
+    }
+}
+
+/// Whether `path`, which the compiler prints, is of the function `name`: `cap::slot::Slot::new` of
+/// `Slot::new`.
+fn is_called(name: &str, path: &str) -> bool {
+    let plain = |text: &str| {
+        let mut depth = 0;
+        let keep = |c: char| {
+            depth += usize::from(c == '<');
+            let inside = depth > 0;
+            depth -= usize::from(c == '>' && depth > 0);
+            (!inside).then_some(c)
+        };
+        let text: String = text.chars().filter_map(keep).collect();
+        let parts = text.split("::").filter(|part| !part.is_empty());
+        parts.map(str::to_owned).collect::<Vec<_>>()
+    };
+    plain(path).ends_with(&plain(name))
+}
+
+/// Folders of the packages that the judges need, themselves included.
+fn needed_folders(metadata: &Metadata) -> Result<Vec<String>> {
+    let mut folders = BTreeSet::new();
+    let mut waiting: Vec<String> = JUDGES.iter().map(|&name| name.to_owned()).collect();
+    while let Some(name) = waiting.pop() {
+        let Some(package) = metadata
+            .packages
+            .iter()
+            .find(|package| package.name == name)
+        else {
+            continue;
+        };
+        let folder = package
+            .manifest_path
+            .parent()
+            .context("a manifest's folder")?;
+        let folder = folder
+            .strip_prefix(workspace::root())
+            .with_context(|| format!("{folder} is outside of the repository"))?;
+        if folders.insert(folder.to_string()) {
+            let ours = package.dependencies.iter().filter(|d| d.path.is_some());
+            waiting.extend(ours.map(|dependency| dependency.name.clone()));
+        }
+    }
+    Ok(folders.into_iter().collect())
+}
+
+/// The scratch workspace's manifest: as the repository's, but for what is built.
+fn manifest(folders: &[String]) -> Result<String> {
+    let text = read(&workspace::root().join("Cargo.toml"))?;
+    let mut manifest: toml::Table = text.parse().context("in Cargo.toml")?;
+    let members = folders.iter().cloned().map(toml::Value::String).collect();
+    manifest
+        .get_mut("workspace")
+        .and_then(toml::Value::as_table_mut)
+        .context("Cargo.toml has no [workspace]")?
+        .insert("members".to_owned(), toml::Value::Array(members));
+    let profile: toml::Table = "dev = { opt-level = 1, debug = false }".parse()?;
+    manifest.insert("profile".to_owned(), toml::Value::Table(profile));
+    Ok(manifest.to_string())
+}
+
+/// Adds the files below `folder`, but for those of builds, in their order.
+pub fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
+    let reading = || format!("cannot read {}", folder.display());
+    let mut entries = Vec::new();
+    for entry in fs::read_dir(folder).with_context(reading)? {
+        entries.push(entry.with_context(reading)?.path());
+    }
+    entries.sort();
+    for path in entries {
+        if !path.is_dir() {
+            files.push(path);
+        } else if path.file_name().is_some_and(|name| name != "target") {
+            collect(&path, files)?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether the file `name` of the package in `folder` is one that mutants are built into.
+fn is_mutated(folder: &str, name: &Path) -> bool {
+    folder == "kernel" && name.starts_with("src")
+}
+
+/// The files below `folder`, relative to it; none if it does not exist.
+fn names_below(folder: &Path) -> Result<BTreeSet<PathBuf>> {
+    let mut files = Vec::new();
+    if folder.exists() {
+        collect(folder, &mut files)?;
+    }
+    Ok(files
+        .iter()
+        .filter_map(|file| Some(file.strip_prefix(folder).ok()?.to_path_buf()))
+        .collect())
+}
+
+fn read(path: &Path) -> Result<String> {
+    fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+}
+
+/// Writes a file, unless it is there with this content.
+fn write(path: &Path, content: &[u8]) -> Result<()> {
+    if fs::read(path).is_ok_and(|old| old == content) {
+        return Ok(());
+    }
+    let writing = || format!("cannot write {}", path.display());
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).with_context(writing)?;
+    }
+    fs::write(path, content).with_context(writing)
+}
