@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::{self, File, OpenOptions};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io::Write;
+use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use anyhow::{anyhow, bail, Context, Result};
 use wait_timeout::ChildExt;
 
-use super::tree::Harness;
+use crate::test::harness::Harness;
 
 /// Tests that run at the same time.
 const JOBS: usize = 2;
@@ -28,7 +28,7 @@ const MEMORY_KIB: u32 = 4 << 20;
 
 /// A test.
 pub struct Case {
-    /// `kernel::time::a_name`.
+    /// `debug::kernel::time::a_name`.
     pub name: String,
     test: String,
     executable: PathBuf,
@@ -90,23 +90,25 @@ struct Memory {
 
 impl Judge {
     /// Lists the tests of `harnesses`, and runs each without a mutant to see which it reaches. What
-    /// is found out is kept in the file `memory`. `say` is told of each test.
+    /// is found out is kept in the folder `known`. `say` is told of each test.
     ///
     /// # Errors
     /// A test fails without a mutant.
-    pub fn new(harnesses: &[Harness], memory: &Path, say: &(dyn Fn(&str) + Sync)) -> Result<Self> {
+    pub fn new(harnesses: &[Harness], known: &Path, say: &(dyn Fn() + Sync)) -> Result<Self> {
         let mut cases = Vec::new();
         for harness in harnesses {
             cases.extend(list(harness)?);
         }
+        let traces = known.join("traces");
+        fs::create_dir_all(&traces).context("cannot make a folder for traces")?;
         let cases = in_parallel(cases, |mut case| {
-            case.trace()?;
-            say(&case.name);
+            case.trace(&traces)?;
+            say();
             Ok(case)
         })?;
         Ok(Self {
             cases,
-            memory: Mutex::new(Memory::open(memory)?),
+            memory: Mutex::new(Memory::open(known)?),
         })
     }
 
@@ -115,7 +117,7 @@ impl Judge {
     ///
     /// # Errors
     /// They cannot be listed.
-    pub fn for_one(&self, harnesses: &[Harness], id: u32, memory: &Path) -> Result<Self> {
+    pub fn for_one(&self, harnesses: &[Harness], id: u32, known: &Path) -> Result<Self> {
         let mut cases = Vec::new();
         for harness in harnesses {
             cases.extend(list(harness)?);
@@ -129,7 +131,7 @@ impl Judge {
         }
         Ok(Self {
             cases,
-            memory: Mutex::new(Memory::open(memory)?),
+            memory: Mutex::new(Memory::open(known)?),
         })
     }
 
@@ -219,28 +221,39 @@ impl Case {
         command
     }
 
-    /// Runs the test without a mutant: how long it takes, and what it reaches.
-    fn trace(&mut self) -> Result<()> {
-        let trace = std::env::temp_dir().join(format!(
-            "sandglass-mutants-{}-{:016x}",
-            std::process::id(),
-            self.fingerprint
-        ));
+    /// Finds out how long the test takes without a mutant, and what it reaches; `known` is the
+    /// folder of what was found out before.
+    fn trace(&mut self, known: &Path) -> Result<()> {
+        let path = known.join(format!("{:016x}", self.fingerprint));
+        if !path.exists() {
+            self.run_traced(&path)?;
+        }
+        let reading = || format!("cannot read {}", path.display());
+        let text = fs::read_to_string(&path).with_context(reading)?;
+        let (reached, time) = text.trim_end().rsplit_once('\n').unwrap_or(("", &text));
+        self.time = Duration::from_micros(time.trim_end().parse().with_context(reading)?);
+        self.reaches = reached.lines().filter_map(|id| id.parse().ok()).collect();
+        Ok(())
+    }
+
+    /// Writes what the test reaches to the file `path`, with the time in µs as the last line.
+    fn run_traced(&self, path: &Path) -> Result<()> {
+        let partial = path.with_extension("partial");
+        let writing = || format!("cannot write {}", partial.display());
+        let mut file = File::create(&partial).with_context(writing)?;
         let begin = Instant::now();
         let status = self
             .command()
-            .env("SANDGLASS_MUTANT_TRACE", &trace)
+            .env("SANDGLASS_MUTANT_TRACE", &partial)
             .status()
             .with_context(|| format!("cannot run {}", self.name))?;
-        self.time = begin.elapsed();
-        let reached = fs::read_to_string(&trace).unwrap_or_default();
-        // It is there only if anything was reached.
-        let _ = fs::remove_file(&trace);
+        let time = begin.elapsed().as_micros();
         if !status.success() {
             bail!("{} fails without a mutant: {status}", self.name);
         }
-        self.reaches = reached.lines().filter_map(|id| id.parse().ok()).collect();
-        Ok(())
+        file.seek(SeekFrom::End(0)).with_context(writing)?;
+        writeln!(file, "{time}").with_context(writing)?;
+        fs::rename(&partial, path).with_context(writing)
     }
 
     fn run_under(&self, id: u32) -> Result<End> {
@@ -285,7 +298,7 @@ fn list(harness: &Harness) -> Result<Vec<Case>> {
         content.hash(&mut hasher);
         test.hash(&mut hasher);
         Case {
-            name: format!("{}::{test}", harness.name),
+            name: harness.full_name(test),
             test: test.to_owned(),
             executable: harness.executable.clone(),
             folder: harness.folder.clone(),
@@ -299,9 +312,10 @@ fn list(harness: &Harness) -> Result<Vec<Case>> {
 }
 
 impl Memory {
-    fn open(path: &Path) -> Result<Self> {
+    fn open(folder: &Path) -> Result<Self> {
+        let path = folder.join("ends");
         let mut ends = HashMap::new();
-        for line in fs::read_to_string(path).unwrap_or_default().lines() {
+        for line in fs::read_to_string(&path).unwrap_or_default().lines() {
             // A line that was cut off by an interruption is none.
             if let Some((case, id, end)) = parse(line) {
                 ends.insert((case, id), end);
@@ -310,7 +324,7 @@ impl Memory {
         let file = OpenOptions::new()
             .append(true)
             .create(true)
-            .open(path)
+            .open(&path)
             .with_context(|| format!("cannot write {}", path.display()))?;
         Ok(Self { ends, file })
     }

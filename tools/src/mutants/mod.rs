@@ -44,6 +44,14 @@ pub enum Choice {
     },
 }
 
+impl Choice {
+    /// What `sandglass test` judges.
+    pub const SAMPLE: Self = Self::Sample {
+        count: SAMPLE,
+        seed: SEED,
+    };
+}
+
 /// `sandglass mutants`.
 pub fn run(args: &MutantsArgs) -> Result<ExitCode> {
     if args.list {
@@ -89,7 +97,7 @@ pub fn judge(choice: Choice) -> Result<Score> {
     eprintln!("building the tests with all mutants");
     let harnesses = tree.build_tests()?;
     let progress = spinner("running the tests without a mutant");
-    let judge = Judge::new(&harnesses, &folder.join("ends"), &|_| progress.inc(1))?;
+    let judge = Judge::new(&harnesses, &folder, &|| progress.inc(1))?;
     progress.finish_and_clear();
 
     let mut score = Score::new(&kernel, argued, &viability);
@@ -110,7 +118,13 @@ pub fn judge(choice: Choice) -> Result<Score> {
     }
     let total = switched.len() + alone.len();
     let progress = bar(total, "judging mutants");
-    for (id, verdict) in judge.judge(&switched, &|_, _| progress.inc(1))? {
+    let judged = judge.judge(&switched, &|id, verdict| {
+        progress.inc(1);
+        if let Some(finding) = score.finding(id, verdict) {
+            progress.suspend(|| eprintln!("{finding}"));
+        }
+    })?;
+    for (id, verdict) in judged {
         score.add(id, verdict);
     }
     if !alone.is_empty() {
@@ -138,7 +152,7 @@ fn judge_alone(
         tree.replace(&source.path, &schema::apply(&source.text, mutant))?;
         match tree.build_tests() {
             Ok(harnesses) => {
-                let judge = judge.for_one(&harnesses, id, &folder.join("ends"))?;
+                let judge = judge.for_one(&harnesses, id, folder)?;
                 for (id, verdict) in judge.judge(&[id], &|_, _| ())? {
                     score.add(id, verdict);
                 }

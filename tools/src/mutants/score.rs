@@ -67,36 +67,36 @@ impl Score {
         self.unviable.insert(id);
     }
 
+    /// What must be mended about a mutant of this verdict.
+    pub(super) fn finding(&self, id: u32, verdict: &Verdict) -> Option<String> {
+        let Entry { name, line, .. } = self.entries.get(&id)?;
+        let argued = self.argued.contains_key(name);
+        match verdict {
+            Verdict::Caught(by) | Verdict::Hung(by) if argued => {
+                Some(format!("argued, but caught by {by}: {name}"))
+            }
+            Verdict::Survived if !argued => Some(format!("survived (line {line}): {name}")),
+            Verdict::Unreached if !argued => Some(format!("unreached (line {line}): {name}")),
+            _ => None,
+        }
+    }
+
     /// What must be mended: survivors without an argument, and arguments about nothing.
     pub fn findings(&self) -> Vec<String> {
-        let mut findings = Vec::new();
-        let mut names = BTreeSet::new();
-        for (id, entry) in &self.entries {
-            names.insert(entry.name.as_str());
-            let argued = self.argued.contains_key(&entry.name);
-            let name = &entry.name;
-            match self.verdicts.get(id) {
-                Some(verdict) if verdict.is_caught() && argued => {
-                    let by = verdict.by().unwrap_or_default();
-                    findings.push(format!("argued, but caught by {by}: {name}"));
-                }
-                Some(Verdict::Survived) if !argued => {
-                    findings.push(format!("survived (line {}): {name}", entry.line));
-                }
-                Some(Verdict::Unreached) if !argued => {
-                    findings.push(format!("unreached (line {}): {name}", entry.line));
-                }
-                None if argued && self.unviable.contains(id) => {
-                    findings.push(format!("argued, but does not compile: {name}"));
-                }
-                _ => {}
-            }
-        }
+        let judged = self.verdicts.iter();
+        let mut findings: Vec<String> = judged
+            .filter_map(|(&id, verdict)| self.finding(id, verdict))
+            .collect();
+        let entries = self.entries.iter();
+        let viable: BTreeSet<&str> = entries
+            .filter(|(id, _)| !self.unviable.contains(id))
+            .map(|(_, entry)| entry.name.as_str())
+            .collect();
         let gone = self
             .argued
             .keys()
-            .filter(|name| !names.contains(name.as_str()));
-        findings.extend(gone.map(|name| format!("argued, but there is no such mutant: {name}")));
+            .filter(|name| !viable.contains(name.as_str()));
+        findings.extend(gone.map(|name| format!("argued, but no such mutant compiles: {name}")));
         findings
     }
 

@@ -1,7 +1,7 @@
 //! The scratch workspace: the kernel with its mutants built in, and the packages whose tests run
 //! against it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -13,11 +13,34 @@ use cargo_metadata::{Message, Metadata};
 
 use super::enumerate::{self, Found, Mutant};
 use super::schema::{self, Schema};
+use crate::test::harness::{self, Harness};
 use crate::{program, toolchain, workspace};
 
 const KERNEL: &str = "sandglass-kernel";
-/// Packages whose tests judge mutants. One that does not exist is passed over.
-const JUDGES: &[&str] = &[KERNEL, "sandglass-assurance"];
+const ASSURANCE: &str = "sandglass-assurance";
+
+/// Tests that judge mutants.
+struct Build {
+    /// What their names begin with.
+    name: &'static str,
+    packages: &'static [&'static str],
+    /// More arguments of `cargo test`.
+    arguments: &'static [&'static str],
+}
+
+/// The kernel is one piece of source and two kernels.
+const BUILDS: &[Build] = &[
+    Build {
+        name: "release",
+        packages: &[KERNEL, ASSURANCE],
+        arguments: &[],
+    },
+    Build {
+        name: "debug",
+        packages: &[KERNEL],
+        arguments: &["--features", "debug"],
+    },
+];
 /// Folders of the kernel that are mutated.
 const MUTATED: &[&str] = &["cap", "object", "ipc", "time"];
 /// The switch of the mutants, a module of the mutated kernel.
@@ -58,7 +81,7 @@ impl Kernel {
             let text = read(&file)?;
             let mut found = enumerate::enumerate(&path, &text)?;
             let is_mutated = |folder: &&str| path.starts_with(&format!("kernel/src/{folder}/"));
-            if !MUTATED.iter().any(|folder| is_mutated(folder)) {
+            if !MUTATED.iter().any(is_mutated) {
                 found.mutants.clear();
             }
             let first = next;
@@ -107,8 +130,6 @@ impl Viability {
 /// The scratch workspace.
 pub struct Tree {
     root: PathBuf,
-    /// Packages in it whose tests are run.
-    judges: Vec<String>,
 }
 
 impl Tree {
@@ -143,17 +164,7 @@ impl Tree {
         if !root.join("Cargo.lock").exists() {
             write(&root.join("Cargo.lock"), &lock)?;
         }
-        let judges = JUDGES
-            .iter()
-            .filter(|name| {
-                metadata
-                    .packages
-                    .iter()
-                    .any(|package| package.name == **name)
-            })
-            .map(|&name| name.to_owned())
-            .collect();
-        Ok(Self { root, judges })
+        Ok(Self { root })
     }
 
     /// Replaces a file of the tree.
@@ -278,54 +289,25 @@ impl Tree {
         Ok(errors)
     }
 
-    /// Builds the tests; their executables and names.
+    /// Builds the tests, of every build.
     ///
     /// # Errors
     /// They do not build.
     pub fn build_tests(&self) -> Result<Vec<Harness>> {
-        let mut cargo = self.cargo("test");
-        cargo.args(["--no-run", "--lib", "--tests", "--message-format=json"]);
-        for judge in &self.judges {
-            cargo.args(["--package", judge]);
+        let mut harnesses = Vec::new();
+        for build in BUILDS {
+            let mut cargo = self.cargo("test");
+            cargo.args(["--no-run", "--lib", "--tests", "--message-format=json"]);
+            cargo.args(build.packages.iter().flat_map(|name| ["--package", name]));
+            cargo.args(build.arguments);
+            let output = cargo.output().context("cannot run cargo")?;
+            if !output.status.success() {
+                bail!("{}", String::from_utf8_lossy(&output.stderr).trim());
+            }
+            harnesses.extend(harness::of(&output.stdout, build.name)?);
         }
-        let output = cargo.output().context("cannot run cargo")?;
-        if !output.status.success() {
-            bail!("{}", String::from_utf8_lossy(&output.stderr).trim());
-        }
-        let mut harnesses = BTreeMap::new();
-        for message in Message::parse_stream(output.stdout.as_slice()) {
-            let Message::CompilerArtifact(artifact) = message.context("cargo's messages")? else {
-                continue;
-            };
-            let (true, Some(executable)) = (artifact.profile.test, artifact.executable) else {
-                continue;
-            };
-            let folder = artifact
-                .manifest_path
-                .parent()
-                .context("a manifest's folder")?;
-            let package = folder
-                .file_name()
-                .context("a package's folder has a name")?;
-            let name = format!("{package}::{}", artifact.target.name);
-            let harness = Harness {
-                name: name.clone(),
-                executable: executable.into_std_path_buf(),
-                folder: folder.as_std_path().to_path_buf(),
-            };
-            harnesses.insert(name, harness);
-        }
-        Ok(harnesses.into_values().collect())
+        Ok(harnesses)
     }
-}
-
-/// A compiled test program.
-pub struct Harness {
-    /// Package and target: `kernel::time`.
-    pub name: String,
-    pub executable: PathBuf,
-    /// Where it is to run.
-    pub folder: PathBuf,
 }
 
 /// Learns from an error which mutants do not compile, or which functions must stay constant.
@@ -382,7 +364,7 @@ fn is_called(name: &str, path: &str) -> bool {
 /// Folders of the packages that the judges need, themselves included.
 fn needed_folders(metadata: &Metadata) -> Result<Vec<String>> {
     let mut folders = BTreeSet::new();
-    let mut waiting: Vec<String> = JUDGES.iter().map(|&name| name.to_owned()).collect();
+    let mut waiting = vec![KERNEL.to_owned(), ASSURANCE.to_owned()];
     while let Some(name) = waiting.pop() {
         let Some(package) = metadata
             .packages
