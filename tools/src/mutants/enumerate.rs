@@ -494,3 +494,98 @@ fn ends_with(path: &syn::Path, name: &str) -> bool {
 fn without_space(text: &str) -> String {
     text.split_whitespace().collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(text: &str) -> Vec<String> {
+        let found = enumerate("a.rs", text).unwrap();
+        found
+            .mutants
+            .into_iter()
+            .map(|mutant| mutant.name)
+            .collect()
+    }
+
+    #[test]
+    fn names_say_file_change_and_function() {
+        assert_eq!(
+            names("impl S { fn f(&self) -> Option<bool> { g(a < !b, 1 < 2) } }"),
+            [
+                "a.rs: replace S::f -> Option<bool> with None",
+                "a.rs: replace S::f -> Option<bool> with Some(true)",
+                "a.rs: replace S::f -> Option<bool> with Some(false)",
+                "a.rs: replace < with == in S::f",
+                "a.rs: replace < with > in S::f",
+                "a.rs: replace < with <= in S::f",
+                "a.rs: delete ! in S::f",
+                "a.rs: replace < with == in S::f #2",
+                "a.rs: replace < with > in S::f #2",
+                "a.rs: replace < with <= in S::f #2",
+            ]
+        );
+    }
+
+    #[test]
+    fn arms_are_left_out_where_others_catch_all() {
+        assert_eq!(
+            names("fn f() { match x { 1 => a, 2 if b => c, _ => d } }")[1..],
+            [
+                "a.rs: delete match arm 1 in f",
+                "a.rs: replace match guard b with true in f",
+                "a.rs: replace match guard b with false in f",
+            ]
+        );
+        assert_eq!(names("fn f() { match x { A => a, B => c } }").len(), 1);
+    }
+
+    #[test]
+    fn fields_are_left_out_where_a_base_has_them() {
+        assert_eq!(
+            names("fn f() { S { a: 1, b: 2, ..c } }")[1..],
+            [
+                "a.rs: delete field a from struct S expression in f",
+                "a.rs: delete field b from struct S expression in f",
+            ]
+        );
+        assert_eq!(names("fn f() { S { a: 1, b: 2 } }").len(), 1);
+    }
+
+    #[test]
+    fn tests_and_constructors_are_left_alone() {
+        for text in [
+            "#[cfg(test)] mod tests { fn f() {  a } }",
+            "#[test] fn f() { a }",
+            "unsafe fn f() { a }",
+            "impl S { fn new() -> S { a + b } }",
+            "impl Default for S { fn default() -> S { a } }",
+            "fn f() {}",
+            "fn f() { () }",
+        ] {
+            assert_eq!(names(text), [""; 0], "{text}");
+        }
+    }
+
+    #[test]
+    fn what_the_compiler_evaluates_cannot_be_switched() {
+        let switchable = |text| enumerate("a.rs", text).unwrap().mutants.pop().unwrap();
+        assert!(switchable("fn f() { a & b }").is_switchable);
+        for text in [
+            "const A: u8 = 1 ^ 2;",
+            "fn f() { const A: u8 = 1 ^ 2; }",
+            "fn f() { [a; 1 ^ 2] }",
+            "fn f(a: [u8; 1 ^ 2]) { b }",
+            "fn f() -> impl Iterator<Item = u8> { b }",
+            "fn f() { match x { A => b, _ if c(d) => e, B => g } }",
+        ] {
+            let found = enumerate("a.rs", text).unwrap();
+            assert!(
+                found.mutants.iter().any(|mutant| !mutant.is_switchable),
+                "{text}"
+            );
+        }
+        let constant = switchable("const fn f() -> u8 { a }");
+        assert_eq!(constant.const_fn, Some(0));
+    }
+}
