@@ -8,9 +8,8 @@
 //! - [`system`] builds described systems, [`demo`] measures one of them;
 //! - [`coverage`] measures what the host's tests execute;
 //! - [`storm`] runs the kernel against hostile programs, [`bounds`] measures it against hostile
-//!   arrangements, [`fuzz`] looks for bytes that reach new code of it.
-//! - [`mutants`] changes the kernel, to see whether its tests notice;
-//! - [`storm`] runs the kernel against hostile programs.
+//!   arrangements, [`fuzz`] looks for bytes that reach new code of it;
+//! - [`mutants`] changes the kernel, to see whether its tests notice.
 
 pub mod bench;
 pub mod boot;

@@ -18,55 +18,10 @@ use quote::ToTokens;
 use syn::punctuated::Pair;
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
-use syn::{Attribute, BinOp, Block, Expr, Pat, ReturnType, Signature, Type, UnOp};
+use syn::{Attribute, Block, Expr, Pat, ReturnType, Signature, Type, UnOp};
 
+use super::mutant::{Change, ConstFn, Found, Mutant};
 use super::replacements;
-
-/// One change of one place.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mutant {
-    /// File, change and function, and a number from 2 on for those that have that in common:
-    /// stable as long as the function is.
-    pub name: String,
-    /// 1-based.
-    pub line: usize,
-    pub change: Change,
-    /// Whether it can be chosen at run time, as far as the syntax tells: not where the compiler
-    /// evaluates a constant, nor where what it does without is needed by the compiler.
-    pub is_switchable: bool,
-    /// Position in its file's text of the `const fn` that it is in.
-    pub const_fn: Option<usize>,
-}
-
-/// What a mutant changes, as ranges of bytes in its file's text.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Change {
-    /// The body, the range, returns `value`.
-    Body { body: Range<usize>, value: String },
-    /// The expression becomes `text`.
-    Expression { whole: Range<usize>, text: String },
-    /// The arm, whose pattern is given, is left out.
-    Arm {
-        arm: Range<usize>,
-        pattern: Range<usize>,
-    },
-}
-
-/// A `const fn`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ConstFn {
-    /// Its type, if it has one, and its name: `Slot::new`.
-    pub name: String,
-    /// `const` with the space behind it.
-    pub keyword: Range<usize>,
-}
-
-/// What is found in a file.
-#[derive(Debug, Default)]
-pub struct Found {
-    pub mutants: Vec<Mutant>,
-    pub const_fns: Vec<ConstFn>,
-}
 
 /// Looks through `text`, the file `path` of the repository.
 ///
@@ -227,7 +182,7 @@ impl Finder<'_> {
         let original = self.source(operator);
         let is_assignment =
             original.ends_with('=') && !matches!(&*original, "==" | "!=" | "<=" | ">=");
-        for &by in other_operators(&binary.op) {
+        for &by in replacements::of_operator(&binary.op) {
             let (left, right) = (&self.text[left.clone()], &self.text[right.clone()]);
             let text = if is_assignment {
                 format!("{left} {by} ({right})")
@@ -441,39 +396,6 @@ fn pattern(arm: &syn::Arm) -> (&Pat, Option<&Expr>) {
     }
 }
 
-/// What an operator is exchanged for.
-fn other_operators(operator: &BinOp) -> &'static [&'static str] {
-    match operator {
-        BinOp::Eq(_) => &["!="],
-        BinOp::Ne(_) => &["=="],
-        BinOp::And(_) => &["||"],
-        BinOp::Or(_) => &["&&"],
-        BinOp::Lt(_) => &["==", ">", "<="],
-        BinOp::Gt(_) => &["==", "<", ">="],
-        BinOp::Le(_) => &[">"],
-        BinOp::Ge(_) => &["<"],
-        BinOp::Add(_) => &["-", "*"],
-        BinOp::AddAssign(_) => &["-=", "*="],
-        BinOp::Sub(_) | BinOp::Mul(_) => &["+", "/"],
-        BinOp::SubAssign(_) | BinOp::MulAssign(_) => &["+=", "/="],
-        BinOp::Div(_) => &["%", "*"],
-        BinOp::DivAssign(_) => &["%=", "*="],
-        BinOp::Rem(_) => &["/", "+"],
-        BinOp::RemAssign(_) => &["/=", "+="],
-        BinOp::Shl(_) => &[">>"],
-        BinOp::ShlAssign(_) => &[">>="],
-        BinOp::Shr(_) => &["<<"],
-        BinOp::ShrAssign(_) => &["<<="],
-        BinOp::BitAnd(_) => &["|", "^"],
-        BinOp::BitAndAssign(_) => &["|="],
-        BinOp::BitOr(_) => &["&", "^"],
-        BinOp::BitOrAssign(_) => &["&="],
-        BinOp::BitXor(_) => &["|", "&"],
-        BinOp::BitXorAssign(_) => &["|=", "&="],
-        _ => &[],
-    }
-}
-
 /// Whether only tests have what carries these attributes, or it asks to be left out.
 fn is_excluded(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| {
@@ -497,7 +419,7 @@ fn without_space(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::enumerate;
 
     fn names(text: &str) -> Vec<String> {
         let found = enumerate("a.rs", text).unwrap();

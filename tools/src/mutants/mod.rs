@@ -1,12 +1,13 @@
 //! `sandglass mutants`: do the tests notice when the kernel is changed?
 //!
-//! Small changes of the kernel's policy, [mutants](enumerate), are built into one kernel, each with
-//! a [switch](schema), in a [scratch workspace](tree). The kernel's tests are run with one mutant on
-//! at a time, and must [fail](judge). A mutant that no test catches needs an
+//! Small changes of the kernel's policy, [mutants](mutant), are [found](enumerate) and built into
+//! one kernel, each with a [switch](schema), in a [scratch workspace](tree). The kernel's tests are
+//! run with one mutant on at a time, and must [fail](judge). A mutant that no test catches needs an
 //! [argument](survivors).
 
-pub mod enumerate;
+mod enumerate;
 mod judge;
+mod mutant;
 mod replacements;
 mod schema;
 mod score;

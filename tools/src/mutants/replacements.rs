@@ -1,7 +1,8 @@
-//! What a function may return instead, by its return type: the values of cargo-mutants 27.
+//! What a function may return instead, by its return type, and what an operator is exchanged for:
+//! the choices of cargo-mutants 27.
 
 use quote::ToTokens;
-use syn::{GenericArgument, Path, PathArguments, ReturnType, Type, TypeParamBound};
+use syn::{BinOp, GenericArgument, Path, PathArguments, ReturnType, Type, TypeParamBound};
 
 /// Expressions to return instead of running the body.
 pub fn of_return_type(output: &ReturnType) -> Vec<String> {
@@ -145,4 +146,37 @@ fn iterated(bound: &TypeParamBound) -> Option<&Type> {
         }
         _ => None,
     })
+}
+
+/// What an operator is exchanged for.
+pub fn of_operator(operator: &BinOp) -> &'static [&'static str] {
+    match operator {
+        BinOp::Eq(_) => &["!="],
+        BinOp::Ne(_) => &["=="],
+        BinOp::And(_) => &["||"],
+        BinOp::Or(_) => &["&&"],
+        BinOp::Lt(_) => &["==", ">", "<="],
+        BinOp::Gt(_) => &["==", "<", ">="],
+        BinOp::Le(_) => &[">"],
+        BinOp::Ge(_) => &["<"],
+        BinOp::Add(_) => &["-", "*"],
+        BinOp::AddAssign(_) => &["-=", "*="],
+        BinOp::Sub(_) | BinOp::Mul(_) => &["+", "/"],
+        BinOp::SubAssign(_) | BinOp::MulAssign(_) => &["+=", "/="],
+        BinOp::Div(_) => &["%", "*"],
+        BinOp::DivAssign(_) => &["%=", "*="],
+        BinOp::Rem(_) => &["/", "+"],
+        BinOp::RemAssign(_) => &["/=", "+="],
+        BinOp::Shl(_) => &[">>"],
+        BinOp::ShlAssign(_) => &[">>="],
+        BinOp::Shr(_) => &["<<"],
+        BinOp::ShrAssign(_) => &["<<="],
+        BinOp::BitAnd(_) => &["|", "^"],
+        BinOp::BitAndAssign(_) => &["|="],
+        BinOp::BitOr(_) => &["&", "^"],
+        BinOp::BitOrAssign(_) => &["&="],
+        BinOp::BitXor(_) => &["|", "&"],
+        BinOp::BitXorAssign(_) => &["|=", "&="],
+        _ => &[],
+    }
 }

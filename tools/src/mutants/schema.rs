@@ -13,7 +13,7 @@
 use std::fmt::Write;
 use std::ops::Range;
 
-use super::enumerate::{Change, ConstFn, Mutant};
+use super::mutant::{Change, ConstFn, Mutant};
 
 /// A file with its mutants built in.
 #[derive(Debug, Default)]

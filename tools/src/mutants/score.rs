@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use super::judge::Verdict;
-use super::tree::{Kernel, Viability};
+use super::mutant::Mutant;
+use super::tree::{Kernel, Source, Viability};
 
 /// A mutant as the score knows it.
 struct Entry {
@@ -41,16 +42,15 @@ impl Score {
         argued: BTreeMap<String, String>,
         viability: &Viability,
     ) -> Self {
-        let entry =
-            |(source, id, mutant): (&super::tree::Source, u32, &super::enumerate::Mutant)| {
-                let folder = source.path.split('/').nth(2).unwrap_or_default().to_owned();
-                let entry = Entry {
-                    name: mutant.name.clone(),
-                    line: mutant.line,
-                    folder,
-                };
-                (id, entry)
+        let entry = |(source, id, mutant): (&Source, u32, &Mutant)| {
+            let folder = source.path.split('/').nth(2).unwrap_or_default().to_owned();
+            let entry = Entry {
+                name: mutant.name.clone(),
+                line: mutant.line,
+                folder,
             };
+            (id, entry)
+        };
         Self {
             entries: kernel.mutants().map(entry).collect(),
             unviable: viability.unviable.clone(),

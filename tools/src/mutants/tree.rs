@@ -11,7 +11,8 @@ use anyhow::{bail, Context, Result};
 use cargo_metadata::diagnostic::{Diagnostic, DiagnosticLevel};
 use cargo_metadata::{Message, Metadata};
 
-use super::enumerate::{self, Found, Mutant};
+use super::enumerate;
+use super::mutant::{Found, Mutant};
 use super::schema::{self, Schema};
 use crate::test::harness::{self, Harness};
 use crate::{program, toolchain, workspace};
