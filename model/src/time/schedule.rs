@@ -180,12 +180,17 @@ pub fn schedule(s: &mut State) {
         s.core.action = Action::ChooseNew;
     }
     // Step 2: there is one domain. Steps 3 and 4.
-    if s.core.action != Action::ResumeCurrent {
+    let action = s.core.action;
+    if action != Action::ResumeCurrent {
         s.core.thread = decide(s);
         s.core.action = Action::ResumeCurrent;
     }
-    pay(s);
-    s.core.deadline = deadline(s);
+    // Steps 5 to 7.
+    let was_requested = pay(s);
+    // Step 8. With another thread there may be another deadline (docs, deliberate difference 5).
+    if was_requested || action != Action::ResumeCurrent {
+        s.core.deadline = deadline(s);
+    }
     continue_current(s);
 }
 
@@ -221,8 +226,9 @@ fn decide(s: &mut State) -> Option<ThreadId> {
 }
 
 /// The context of the current thread pays from now on; the one that did pays for what it consumed, if
-/// it is another or if the timer is to be programmed (04, section 8.5, steps 5 to 7).
-fn pay(s: &mut State) {
+/// it is another or if the timer is to be programmed (04, section 8.5, steps 5 to 7). Returns
+/// whether the timer is to be programmed.
+fn pay(s: &mut State) -> bool {
     let now = s.core.now;
     let chosen = s.core.thread.and_then(|thread| s.threads[&thread].context);
     if chosen != s.core.context {
@@ -233,16 +239,17 @@ fn pay(s: &mut State) {
             }
         }
     }
-    if std::mem::take(&mut s.core.reprogram) {
+    let was_requested = std::mem::take(&mut s.core.reprogram);
+    if was_requested {
         account::commit(s);
     }
     s.core.context = chosen;
+    was_requested
 }
 
 /// When the timer is to fire next: shortly before the end of the budget of the current context, or
 /// when a thread above the current one is released (04, section 8.5, step 8; docs, deliberate
-/// differences 5 and 8). It follows from the state, so whether it is programmed again when it
-/// did not change makes no difference.
+/// differences 5 and 8).
 fn deadline(s: &State) -> Ticks {
     let head_amount = |id: ContextId| s.contexts[&id].refills[0].amount;
     let budget_end = s
