@@ -130,6 +130,14 @@ impl<'f> Program<'f> {
                     "a root task must be linked statically",
                 ));
             }
+            let memory_bytes = header.memory.end.wrapping_sub(header.memory.start);
+            if header.kind == LOAD && header.file_bytes > memory_bytes {
+                return Err(refusal(
+                    "segment for address",
+                    header.memory.start,
+                    "it has more bytes in the file than in memory",
+                ));
+            }
             if header.memory.is_empty() {
                 continue;
             }
@@ -170,13 +178,6 @@ impl<'f> Program<'f> {
                 "length in bytes is",
                 length,
                 "a segment lies beyond their end",
-            ));
-        }
-        if header.file_bytes > header.memory.end.wrapping_sub(header.memory.start) {
-            return Err(refusal(
-                "segment for address",
-                header.memory.start,
-                "it has more bytes in the file than in memory",
             ));
         }
         for before in 0..i {

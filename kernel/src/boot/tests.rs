@@ -127,6 +127,11 @@ fn claims_of_the_file_are_checked() {
         &spoilt(second + 40, &2u64.to_le_bytes()),
         "more bytes in the file",
     );
+    // Also where there is no memory at all: the bytes would end up in another segment's.
+    refused(
+        &spoilt(second + 40, &0u64.to_le_bytes()),
+        "more bytes in the file",
+    );
     refused(&spoilt(second + 16, &most), "highest user address");
     refused(
         &spoilt(second + 16, &0x7fff_ffff_f000u64.to_le_bytes()),
