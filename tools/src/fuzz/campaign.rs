@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::sync::mpsc::{self, Sender};
 use std::thread;
@@ -13,6 +13,8 @@ use anyhow::{Context, Result};
 use super::corpus::{self, Corpus};
 use super::engine::Engine;
 
+/// Longest input, in bytes.
+const MAX_LEN: u32 = 8 << 10;
 /// Between two lines of progress.
 const PROGRESS: Duration = Duration::from_secs(15);
 
@@ -100,9 +102,10 @@ impl Campaign<'_> {
         })
     }
 
-    fn start(&self, corpus: &Corpus, artifacts: &std::path::Path) -> Result<Child> {
+    fn start(&self, corpus: &Corpus, artifacts: &Path) -> Result<Child> {
         self.engine
             .command(self.target)
+            .arg(format!("-max_len={MAX_LEN}"))
             .arg(format!("-max_total_time={}", self.time.as_secs().max(1)))
             .arg(format!("-artifact_prefix={}/", artifacts.display()))
             .args([&corpus.working, &corpus.kept])

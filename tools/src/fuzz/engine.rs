@@ -32,8 +32,6 @@ const ALLOCATOR: [(&str, &str); 2] = [
     ("MALLOC_TRIM_THRESHOLD_", "4294967296"),
 ];
 
-/// Longest input, in bytes.
-const MAX_LEN: u32 = 8 << 10;
 /// An input that runs longer, in seconds, is a failure: the kernel has no unbounded work.
 const TIMEOUT: u32 = 30;
 
@@ -74,7 +72,6 @@ impl Engine {
             .env(VARIABLE, target)
             .envs(ALLOCATOR)
             .env("SANDGLASS_ROOT", workspace::root())
-            .arg(format!("-max_len={MAX_LEN}"))
             .arg(format!("-timeout={TIMEOUT}"));
         command
     }

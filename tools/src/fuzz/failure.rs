@@ -35,7 +35,7 @@ pub(super) fn report(engine: &Engine, target: &str, artifact: &Path) -> Result<(
         .stderr(Stdio::null())
         .status()
         .context("cannot run the fuzzing engine")?;
-    if small.exists() {
+    if small.exists() && fails(engine, target, &small)? {
         fs::rename(&small, &kept)?;
     }
     let replay = engine::replayer()?
@@ -53,4 +53,17 @@ pub(super) fn report(engine: &Engine, target: &str, artifact: &Path) -> Result<(
         kept.display()
     );
     Ok(())
+}
+
+/// Whether the input fails.
+fn fails(engine: &Engine, target: &str, input: &Path) -> Result<bool> {
+    let status = engine
+        .command(target)
+        .arg(input)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .context("cannot run the fuzzing engine")?;
+    Ok(!status.success())
 }

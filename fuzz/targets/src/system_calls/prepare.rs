@@ -95,16 +95,22 @@ impl Builder<'_> {
 
     /// Makes the shared CNode, which becomes the root task's capability space, and moves into it
     /// what the root task got from the kernel.
+    ///
+    /// The memory of all objects stays named by a capability in the first CNode, out of the
+    /// threads' reach: a sweep finds from there what threads have made unreachable for themselves.
     fn enter_shared_space(&mut self, root: Ref<Tcb>) {
         let memory = self.find_untyped(root, false, MEMORY_BITS);
         let device = self.find_untyped(root, true, DEVICE_BITS);
         let used = (0..1 << 8)
             .rev()
             .find(|&i| !self.root_cap(root, i).is_null());
-        let space = used.expect("initial capabilities") + 1;
+        let copy = used.expect("initial capabilities") + 1;
+        let space = copy + 1;
 
+        let words = [copy, DEPTH, memory, DEPTH, ALL_RIGHTS];
+        self.invoke(slot::CNODE, label::CNODE_COPY, &words, &[slot::CNODE]);
         let words = [types::CNODE, slots::RADIX, 0, 0, space, 1];
-        self.invoke(memory, label::UNTYPED_RETYPE, &words, &[slot::CNODE]);
+        self.invoke(copy, label::UNTYPED_RETYPE, &words, &[slot::CNODE]);
         for (from, to) in [(slot::CNODE, slots::ROOT_CNODE), (space, slots::SPACE)] {
             let words = [to, slots::RADIX, from, DEPTH, ALL_RIGHTS];
             self.invoke(space, label::CNODE_COPY, &words, &[slot::CNODE]);
@@ -123,7 +129,7 @@ impl Builder<'_> {
             (slot::DOMAIN, slots::DOMAIN),
             (slot::FIRST_DYNAMIC, slots::SCHED_CONTROL),
             (device, slots::DEVICE),
-            (memory, slots::MEMORY),
+            (copy, slots::MEMORY),
         ] {
             let words = [to, slots::RADIX, from, DEPTH];
             self.invoke(
@@ -133,6 +139,8 @@ impl Builder<'_> {
                 &[slots::ROOT_CNODE],
             );
         }
+        let words = [slots::ROOT_CNODE, slots::RADIX];
+        self.invoke(slots::SPACE, label::CNODE_DELETE, &words, &[]);
     }
 
     /// The capability in slot `i` of the root task's CNode.

@@ -18,7 +18,7 @@ pub const UPPER: u64 = 12;
 pub const UPPER_RADIX: u64 = 4;
 pub const UPPERMOST: u64 = 13;
 pub const UPPERMOST_RADIX: u64 = 1;
-/// The root task's first CNode.
+/// The root task's first CNode, while the world is prepared; nothing later.
 pub const ROOT_CNODE: u64 = 14;
 /// A CNode of 4 slots that is empty.
 pub const EMPTY_CNODE: u64 = 15;

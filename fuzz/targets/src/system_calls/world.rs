@@ -1,6 +1,8 @@
 //! A kernel and its threads: how events happen to them.
 
 use sandglass_abi::message::ipc_buffer;
+use sandglass_assurance::census::Anchor;
+use sandglass_assurance::invariants;
 use sandglass_kernel::arch::hosted::{self, Machine};
 use sandglass_kernel::arch::{MessageRegister, Platform, Register};
 use sandglass_kernel::event::{self, Next, Trap};
@@ -25,6 +27,10 @@ const MAX_TIMERS: usize = 64;
 /// The kernel and its users.
 pub struct World {
     pub k: Box<Kernel>,
+    /// Where sweeps begin.
+    anchor: Anchor,
+    /// Whether the invariants are checked after every event.
+    sweeps: bool,
 }
 
 impl World {
@@ -34,8 +40,15 @@ impl World {
         let Ok((k, Next::Thread(root))) = hosted::boot(machine, &program::nothing()) else {
             panic!("the root task does not run");
         };
-        let mut world = World { k };
+        let anchor = Anchor::of(&k);
+        let mut world = World {
+            k,
+            anchor,
+            sweeps: false,
+        };
         prepare::prepare(&mut world, root);
+        world.sweeps = true;
+        world.sweep();
         world
     }
 
@@ -117,7 +130,17 @@ impl World {
             "the kernel found itself wrong: {}",
             String::from_utf8_lossy(&self.k.machine.take_console())
         );
+        if self.sweeps {
+            self.sweep();
+        }
         self.k.machine.advance(KERNEL_PATH);
+    }
+
+    /// Checks every invariant.
+    fn sweep(&self) {
+        if let Err(violation) = invariants::sweep(&self.k, self.anchor) {
+            panic!("{violation}");
+        }
     }
 
     /// Lets `ticks` pass in user code. The timer fires when it is due.
