@@ -116,6 +116,27 @@ fn who_yields_at_the_very_release_of_an_equal_makes_way_for_it() {
     assert_runs(&w, periodic);
 }
 
+/// Whatever is done to a thread at the instant of its release, it preempts who is below it (04,
+/// section 8.5 step 1).
+#[test]
+fn a_thread_put_into_a_domain_at_its_very_release_preempts_who_is_below_it() {
+    let mut w = World::new();
+    let high = w.start_thread(51, 100, 1000);
+    let spinner = w.start_thread(50, LONG, LONG);
+    w.sleep();
+    while w.running() == Some(high.handle) {
+        w.pass(10 * US);
+    }
+    assert_runs(&w, spinner);
+    let release = high.handle.at(&w.k).links().key().rank;
+    w.k.machine.advance(release - w.now());
+    w.set_extra_caps(&[high.tcb]);
+    let info = MessageInfo::new(label::DOMAIN_SET, 0, 1, 1);
+    w.syscall(Syscall::Call, slot::DOMAIN, 0, info, &[0]);
+    assert_eq!(w.k.core().now(), release);
+    assert_runs(&w, high);
+}
+
 #[test]
 fn a_periodic_thread_that_yields_waits_for_its_refill_though_it_is_alone() {
     let mut w = World::new();
