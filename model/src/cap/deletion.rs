@@ -132,8 +132,10 @@ fn stop_reply(s: &mut State, object: ReplyId) {
         return;
     };
     match s.threads[&thread].state {
+        // It stays inactive, and so waits for no handler (04, section 7.5).
         ThreadState::BlockedOnReply { .. } => {
-            reply::pop(s, object);
+            let _ = reply::pop(s, object);
+            s.thread_mut(thread).fault = None;
         }
         _ => thread::cancel_ipc(s, thread),
     }
