@@ -99,12 +99,14 @@ fn commit(k: &Kernel, operation: Operation) -> Outcome {
     match operation {
         Operation::Set { thread, domain } => {
             thread.at(k).set_domain(domain);
-            if k.core().thread() != Some(thread) && schedule::is_schedulable(k, thread) {
-                // One that still waits for its refill stays where it is, as in any domain.
+            if k.core().thread() == Some(thread) {
+                schedule::force_reschedule(k);
+            } else if schedule::is_schedulable(k, thread) {
+                // One that still waits for its refill stays where it is, as in any domain. One
+                // whose time has just come may be above the current one.
                 schedule::enqueue(k, thread);
+                schedule::force_reschedule(k);
             }
-            // Its time may just have come: then it may be above the current one.
-            schedule::force_reschedule(k);
         }
         Operation::Configure { index, entry } => k.domains.configure(index, entry),
         Operation::SetStart { index } => {
