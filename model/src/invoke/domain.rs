@@ -23,7 +23,8 @@ pub fn invoke(s: &mut State, call: &Call) -> Result<Outcome, Error> {
 }
 
 /// Set (30). A thread that waits for its refill goes on waiting: 04, section 11, has it dequeued
-/// and then enqueued if it is schedulable, which it is not.
+/// and then enqueued if it is schedulable, which it is not. Whoever is enqueued may just have been
+/// released, and be above the current thread.
 fn set(s: &mut State, call: &Call) -> Result<Outcome, Error> {
     call.require(1, 0)?;
     if call.words[0] >= DOMAINS {
@@ -38,6 +39,7 @@ fn set(s: &mut State, call: &Call) -> Result<Outcome, Error> {
         schedule::force_reschedule(s);
     } else if schedule::is_schedulable(s, thread) {
         schedule::enqueue(s, thread);
+        schedule::force_reschedule(s);
     }
     Ok(Outcome::Done)
 }
