@@ -111,7 +111,7 @@ fn what_the_kernel_overruns_is_repaid() {
 #[test]
 fn refills_that_are_used_late_keep_to_windows_of_their_own_time() {
     let usual = [(1, 3, 7), (2, 6, 7), (2, 4, 9)];
-    let extent = explore_sizes(Kind::Sporadic { late: 25 }, &sizes(&usual), |_| 0);
+    let extent = explore_sizes(Kind::Sporadic { late: 25 }, &usual, |_| 0);
     assert!(extent.states > 50_000, "only {extent}");
 }
 

@@ -82,7 +82,12 @@ pub struct Thread {
 
 impl World {
     pub fn new() -> Self {
-        let machine = Machine::new(64 << 20, US);
+        Self::with_memory(64 << 20)
+    }
+
+    /// A world on a machine with `bytes` of memory.
+    pub fn with_memory(bytes: usize) -> Self {
+        let machine = Machine::new(bytes, US);
         let (k, next) = hosted::boot(machine, &root_task()).unwrap_or_else(|_| panic!("refused"));
         let Next::Thread(root) = next else {
             panic!("the root task does not run")

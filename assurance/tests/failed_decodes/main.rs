@@ -1,0 +1,201 @@
+//! Failed decodes change nothing (design, section 3): for every invocation and every check that it
+//! can fail, the exact error, and the state before and after is identical but for time accounting
+//! and the caller's result.
+//!
+//! The state is compared twice: as the specification sees it (every capability, queue, register, word
+//! of user memory), and as the raw bytes of the machine's memory outside of the caller's TCB. Every
+//! case is made by Call, which is answered, and by Send and NBSend, which are told nothing.
+
+mod case;
+mod cases;
+mod catalogue;
+mod scene;
+mod trial;
+#[path = "../../../kernel/tests/world/mod.rs"]
+mod world;
+
+use std::collections::BTreeSet;
+
+use case::{call, lookup, Case, Refusal};
+use catalogue::{catalogue, Check, INFALLIBLE, OUT_OF_REACH};
+use sandglass_abi::boot::slot;
+use sandglass_abi::error::LookupFailureType;
+use sandglass_abi::invocation as label;
+use sandglass_abi::invocation::x86_64 as arch_label;
+use sandglass_abi::object as types;
+use sandglass_abi::object::x86_64 as arch_types;
+use scene::Scene;
+use trial::Trial;
+use world::World;
+
+fn all_checks(s: &Scene) -> Vec<Case> {
+    [
+        cases::memory::cases(s),
+        cases::cnodes::cases(s),
+        cases::threads::cases(s),
+        cases::time::cases(s),
+        cases::devices::cases(s),
+        cases::spaces::cases(s),
+    ]
+    .concat()
+}
+
+/// A system whose identifier pools are all in use, one of them full, and the cases about it.
+fn without_identifiers() -> (World, [Case; 2]) {
+    const POOLS: usize = 8;
+    const SPACES: usize = 512;
+    let mut w = World::with_memory(16 << 20);
+    w.path = 0;
+    let mut pool = slot::ASID_POOL;
+    for _ in 1..POOLS {
+        let memory = w.make(types::UNTYPED, 12);
+        pool = w.fresh_slot();
+        let make = arch_label::ASID_CONTROL_MAKE_POOL;
+        w.invoke(
+            slot::ASID_CONTROL,
+            make,
+            &[pool, 64],
+            &[memory, slot::CNODE],
+        )
+        .expect("a pool");
+    }
+    for _ in 0..SPACES {
+        let space = w.make(arch_types::PML4, 0);
+        w.invoke(pool, arch_label::ASID_POOL_ASSIGN, &[], &[space])
+            .expect("an identifier");
+    }
+    let space = w.make(arch_types::PML4, 0);
+    let memory = w.make(types::UNTYPED, 12);
+    let empty = w.fresh_slot();
+    let cases = cases::spaces::without_identifiers(memory, pool, space, empty);
+    (w, cases)
+}
+
+#[test]
+fn every_check_that_fails_changes_nothing() {
+    let mut s = Scene::new();
+    let cases = all_checks(&s);
+    let mut trial = Trial::new(&mut s.w);
+    for case in &cases {
+        trial.run(case);
+        trial.settle();
+    }
+    println!("{} cases", cases.len());
+}
+
+#[test]
+fn labels_that_an_object_does_not_understand_change_nothing() {
+    let mut s = Scene::new();
+    let cases = cases::kinds::cases(&s);
+    let mut trial = Trial::new(&mut s.w);
+    for several in cases.chunks(16) {
+        for case in several {
+            trial.call(case);
+        }
+        trial.settle();
+    }
+    println!("{} cases", cases.len());
+}
+
+#[test]
+fn a_system_without_identifiers_refuses_them_and_changes_nothing() {
+    let (mut w, cases) = without_identifiers();
+    let mut trial = Trial::new(&mut w);
+    for case in &cases {
+        trial.run(case);
+        trial.settle();
+    }
+}
+
+/// The catalogue is what the ABI's pages say; every check of it has a case, and every case is of
+/// one.
+#[test]
+fn every_check_of_every_invocation_has_a_case() {
+    let s = Scene::new();
+    let mut cases = all_checks(&s);
+    cases.extend(without_identifiers().1);
+    let checks = |cases: Vec<Case>| -> BTreeSet<Check> {
+        let check = |case: Case| Check {
+            label: case.call.label,
+            check: case.check,
+            error: case.refusal.error as u64,
+        };
+        cases.into_iter().map(check).collect()
+    };
+    let tried = checks(cases);
+    let known: BTreeSet<_> = catalogue().into_iter().collect();
+    let untried: Vec<_> = known.difference(&tried).collect();
+    let unknown: Vec<_> = tried.difference(&known).collect();
+    assert!(untried.is_empty(), "no case for {untried:#?}");
+    assert!(unknown.is_empty(), "not in the catalogue: {unknown:#?}");
+    let labels: BTreeSet<u64> = known.iter().map(|check| check.label).collect();
+    for label in label::UNTYPED_RETYPE..=arch_label::IRQ_CONTROL_GET_MSI {
+        assert_ne!(
+            labels.contains(&label),
+            INFALLIBLE.contains(&label),
+            "label {label}"
+        );
+    }
+    for (label, check, reason) in OUT_OF_REACH {
+        let tried = known
+            .iter()
+            .any(|row| row.label == label && row.check == check);
+        assert!(!tried, "{check} is out of reach: {reason}");
+    }
+    println!("{} checks of {} labels", known.len(), labels.len());
+}
+
+/// Without a buffer to write to, the fifth word of an error is not told.
+#[test]
+fn a_caller_without_a_buffer_is_told_four_words() {
+    let mut s = Scene::new();
+    let set = label::TCB_SET_IPC_BUFFER;
+    s.w.invoke(slot::TCB, set, &[0], &[slot::IPC_BUFFER])
+        .expect("no buffer");
+    let delete = call(label::CNODE_DELETE, s.guarded_node, &[1, 7], &[]);
+    let mut refusal = lookup(false, LookupFailureType::GuardMismatch, &[7, 5, 3]);
+    refusal.details.truncate(4);
+    let words_of_mint = [s.empty, 64, s.endpoint, 64, 15, 0];
+    let mut trial = Trial::new(&mut s.w);
+    trial.run(&delete.fails("destination: guard", refusal));
+    // Nor are arguments beyond the fourth taken, nor extra capabilities.
+    for words in [4, 5, 6] {
+        let words = &words_of_mint[..words];
+        let copy = call(label::CNODE_COPY, slot::CNODE, words, &[slot::CNODE]);
+        trial.run(&copy.fails("too few words", case::TRUNCATED));
+    }
+    trial.settle();
+}
+
+/// An object in deletion, which the specification has no word for: the bytes are the same.
+#[test]
+fn what_is_being_deleted_is_invoked_in_vain() {
+    let mut s = Scene::new();
+    let node = s.w.make(types::CNODE, 8);
+    for i in 0..256 {
+        let words = [i, 8, s.endpoint, 64, 15];
+        s.w.invoke(node, label::CNODE_COPY, &words, &[slot::CNODE])
+            .expect("a copy");
+    }
+    s.w.k.machine.set_interrupt_pending(true);
+    s.w.set_extra_caps(&[]);
+    let info = sandglass_abi::message::MessageInfo::new(label::CNODE_DELETE, 0, 0, 2);
+    let call_number = sandglass_abi::syscall::Syscall::Call;
+    s.w.syscall(call_number, slot::CNODE, 0, info, &[node, 64]);
+    s.w.k.machine.set_interrupt_pending(false);
+    assert!(
+        s.w.cap(node).is(sandglass_kernel::mem::Kind::Zombie),
+        "not preempted"
+    );
+    let refusal: Refusal = case::capability(0);
+    let empty = s.empty;
+    let mut trial = Trial::unfinished(&mut s.w);
+    for label in [label::CNODE_DELETE, label::TCB_SUSPEND] {
+        trial.run(&call(label, node, &[1, 8], &[]).fails("zombie", refusal.clone()));
+    }
+    for label in [label::CNODE_COPY, label::CNODE_MINT] {
+        let words = [empty, 64, node, 64, 15, 0];
+        let copy = call(label, slot::CNODE, &words, &[slot::CNODE]);
+        trial.run(&copy.fails("derive: not copied", case::ILLEGAL));
+    }
+}

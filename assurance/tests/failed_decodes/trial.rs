@@ -1,0 +1,279 @@
+//! An invocation is made, and what it changed is compared with what it may change.
+
+use sandglass_abi::message::{ipc_buffer, MessageInfo};
+use sandglass_abi::object::TCB_BITS;
+use sandglass_abi::syscall::Syscall;
+use sandglass_assurance::abstraction;
+use sandglass_assurance::census::Anchor;
+use sandglass_kernel::arch::{Context, MessageRegister, Register, Transfer};
+use sandglass_kernel::event::{self, Event, Next};
+use sandglass_kernel::ipc::message;
+use sandglass_kernel::mem::{tcb_slot, Ref};
+use sandglass_kernel::object::tcb::{Tcb, TcbSlot};
+use sandglass_model::state::{Registers, State, ThreadId};
+
+use crate::case::{Call, Case, Refusal};
+use crate::world::World;
+
+/// Ticks that pass before a call, in user code.
+const PASSES: u64 = 17;
+/// Memory that is compared: below it there is the image of a kernel, here nothing.
+const FIRST_BYTE: u64 = 2 << 20;
+/// Registers in the user context (ABI 07, section 1.1) that a call answers in: capability, info,
+/// message words 0 to 3.
+const BADGE: usize = 8;
+const INFO: usize = 7;
+const WORDS: [usize; 4] = [12, 10, 11, 17];
+/// What no case has as a word.
+const STALE: u64 = 0x57a1_e000_0000_0000;
+
+/// A kernel in which nothing ever changes, and what is known of it.
+pub struct Trial<'w> {
+    w: &'w mut World,
+    anchor: Anchor,
+    caller: Ref<Tcb>,
+    /// Physical address of the caller's IPC buffer, if it has one.
+    buffer: Option<u64>,
+    /// The state; `None` where the specification has no word for it.
+    state: Option<State>,
+    /// Memory from [`FIRST_BYTE`] on.
+    bytes: Vec<u8>,
+}
+
+impl<'w> Trial<'w> {
+    /// The root task of `w` makes the invocations.
+    ///
+    /// # Panics
+    /// If a long operation is unfinished.
+    pub fn new(w: &'w mut World) -> Self {
+        let mut trial = Self::unfinished(w);
+        let state = abstraction::of(&trial.w.k, trial.anchor);
+        trial.state = Some(state.expect("a state of the specification"));
+        trial
+    }
+
+    /// As [`Self::new`], but a long operation may be unfinished: only memory is compared.
+    pub fn unfinished(w: &'w mut World) -> Self {
+        let anchor = Anchor::of(&w.k);
+        let caller = w.running().expect("the root task runs");
+        let buffer = message::buffer(&w.k, caller, true);
+        let buffer = buffer.map(|_| buffer_address(w, caller));
+        let bytes = memory(w);
+        Trial {
+            w,
+            anchor,
+            caller,
+            buffer,
+            state: None,
+            bytes,
+        }
+    }
+
+    /// Makes the invocation of `case`, by every system call that invokes.
+    ///
+    /// # Panics
+    /// If it is not refused as it is to be, or changes memory.
+    pub fn run(&mut self, case: &Case) {
+        self.make(case, Syscall::Send);
+        self.make(case, Syscall::NBSend);
+        self.call(case);
+    }
+
+    /// Makes the invocation of `case` by Call.
+    ///
+    /// # Panics
+    /// As for [`Self::run`].
+    pub fn call(&mut self, case: &Case) {
+        self.make(case, Syscall::Call);
+    }
+
+    /// # Panics
+    /// If the state is not what it was, but for time and what callers were told.
+    pub fn settle(&self) {
+        let Some(state) = &self.state else { return };
+        let found = abstraction::of(&self.w.k, self.anchor).expect("a state of the specification");
+        assert_eq!(differences(state, &found), [] as [String; 0]);
+    }
+
+    fn make(&mut self, case: &Case, by: Syscall) {
+        let name = format!(
+            "{by:?}, label {}: {}\n{case:?}",
+            case.call.label, case.check
+        );
+        self.prepare(&case.call, by);
+        self.w.k.machine.advance(PASSES);
+        let next = event::handle(&mut self.w.k, Event::Syscall);
+        assert_eq!(
+            next,
+            Next::Thread(self.caller),
+            "somebody else runs: {name}"
+        );
+        if let Some(state) = &mut self.state {
+            state.core.now += PASSES;
+            state.core.consumed += PASSES;
+        }
+        if by == Syscall::Call {
+            self.answer(&case.refusal);
+        }
+        self.check_registers(&name);
+        self.check_memory(&name);
+    }
+
+    /// Sets the caller's registers and buffer for `call`.
+    fn prepare(&mut self, call: &Call, by: Syscall) {
+        let k = &*self.w.k;
+        let context: &Context = self.caller.at(k).context();
+        for (i, register) in MessageRegister::ALL.into_iter().enumerate() {
+            context.set_message(register, STALE + i as u64);
+        }
+        let info = MessageInfo::new(call.label, 0, call.caps.len(), call.words.len());
+        context.set(Register::Rdx, by.raw());
+        context.set(Register::Rdi, call.cap);
+        context.set(Register::Rsi, info.raw());
+        context.set(Register::R12, STALE);
+        let ip = context.get(Register::NextIp);
+        context.set(Register::FaultIp, ip);
+        context.set(Register::NextIp, ip + 2);
+        let mut written = vec![(ipc_buffer::MESSAGE + MessageRegister::ALL.len(), STALE)];
+        for (i, &word) in call.words.iter().enumerate() {
+            match MessageRegister::new(i) {
+                Some(register) => context.set_message(register, word),
+                None => written.push((ipc_buffer::MESSAGE + i, word)),
+            }
+        }
+        for (i, &cap) in call.caps.iter().enumerate() {
+            written.push((ipc_buffer::CAPS_OR_BADGES + i, cap));
+        }
+        if let Some(state) = &mut self.state {
+            let id = ThreadId(self.caller.address().get());
+            let caller = state.threads.get_mut(&id).expect("the caller");
+            caller.registers = registers(context);
+        }
+        if let Some(buffer) = message::buffer(k, self.caller, true) {
+            for &(place, word) in &written {
+                buffer.write(k, place, word);
+            }
+        }
+        for (place, word) in written {
+            self.know(place, word);
+        }
+    }
+
+    /// Word `place` of the caller's buffer is `word`.
+    fn know(&mut self, place: usize, word: u64) {
+        let Some(buffer) = self.buffer else { return };
+        let address = buffer + 8 * place as u64;
+        let at = (address - FIRST_BYTE) as usize;
+        self.bytes[at..at + 8].copy_from_slice(&word.to_le_bytes());
+        if let Some(state) = &mut self.state {
+            match word {
+                0 => state.memory.remove(&address),
+                _ => state.memory.insert(address, word),
+            };
+        }
+    }
+
+    /// The caller is told of `refusal`.
+    fn answer(&mut self, refusal: &Refusal) {
+        let Refusal { error, details } = refusal;
+        let info = MessageInfo::new(*error as u64, 0, 0, details.len());
+        if let Some(&fifth) = details.get(WORDS.len()) {
+            self.know(ipc_buffer::MESSAGE + WORDS.len(), fifth);
+        }
+        let Some(state) = &mut self.state else { return };
+        let id = ThreadId(self.caller.address().get());
+        let user = &mut state
+            .threads
+            .get_mut(&id)
+            .expect("the caller")
+            .registers
+            .user;
+        user[BADGE] = 0;
+        user[INFO] = info.raw();
+        for (&register, &word) in WORDS.iter().zip(details) {
+            user[register] = word;
+        }
+    }
+
+    fn check_registers(&self, name: &str) {
+        let Some(state) = &self.state else { return };
+        let id = ThreadId(self.caller.address().get());
+        let found = registers(self.caller.at(&self.w.k).context());
+        assert_eq!(found, state.threads[&id].registers, "registers: {name}");
+    }
+
+    /// All memory is as it was, but for the caller's TCB, which the specification compares.
+    fn check_memory(&mut self, name: &str) {
+        let found = memory(self.w);
+        let tcb = (self.caller.address().get() - FIRST_BYTE) as usize;
+        let tcb = tcb..tcb + (1 << TCB_BITS);
+        self.bytes[tcb.clone()].copy_from_slice(&found[tcb]);
+        if self.bytes != found {
+            let i = (0..found.len()).find(|&i| found[i] != self.bytes[i]);
+            let at = FIRST_BYTE + i.unwrap_or(0) as u64;
+            panic!("memory at {at:#x} has changed: {name}");
+        }
+    }
+}
+
+/// Memory from [`FIRST_BYTE`] on.
+fn memory(w: &World) -> Vec<u8> {
+    let machine = &w.k.machine;
+    let length = machine.memory_bytes() - FIRST_BYTE;
+    let bytes = machine.read_memory(FIRST_BYTE, length as usize);
+    bytes.expect("the machine's memory")
+}
+
+/// Registers as the specification has them.
+fn registers(context: &Context) -> Registers {
+    let order = Transfer::UserContext;
+    Registers {
+        user: std::array::from_fn(|i| context.transfer_get(order, i).unwrap_or(0)),
+        next_ip: context.get(Register::NextIp),
+    }
+}
+
+/// Physical address of the IPC buffer of `thread`.
+fn buffer_address(w: &World, thread: Ref<Tcb>) -> u64 {
+    let frame = tcb_slot(thread, TcbSlot::Buffer).at(&w.k).cap().frame();
+    let frame = frame.expect("a frame");
+    let offset = thread.at(&w.k).buffer_address() & ((1 << frame.bits()) - 1);
+    frame.start().get() + offset
+}
+
+/// The parts of the state in which `expected` and `found` differ.
+fn differences(expected: &State, found: &State) -> Vec<String> {
+    let mut differences = Vec::new();
+    macro_rules! compare {
+        ($($field:ident),*) => {$(
+            if expected.$field != found.$field {
+                differences.push(format!(
+                    "{}: {:?}\ninstead of {:?}",
+                    stringify!($field),
+                    found.$field,
+                    expected.$field
+                ));
+            }
+        )*};
+    }
+    compare!(
+        clock,
+        caps,
+        cnodes,
+        threads,
+        endpoints,
+        notifications,
+        replies,
+        contexts,
+        tables,
+        pools,
+        asids,
+        irqs,
+        ports,
+        domains,
+        core,
+        memory,
+        devices
+    );
+    differences
+}
