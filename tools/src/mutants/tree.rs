@@ -24,22 +24,33 @@ const ASSURANCE: &str = "sandglass-assurance";
 struct Build {
     /// What their names begin with.
     name: &'static str,
-    packages: &'static [&'static str],
-    /// More arguments of `cargo test`.
+    /// Arguments of `cargo test`.
     arguments: &'static [&'static str],
 }
 
-/// The kernel is one piece of source and two kernels.
+/// The kernel is one piece of source and two kernels; what only the debug kernel has, few tests use.
 const BUILDS: &[Build] = &[
     Build {
         name: "release",
-        packages: &[KERNEL, ASSURANCE],
-        arguments: &[],
+        arguments: &[
+            "--package",
+            KERNEL,
+            "--package",
+            ASSURANCE,
+            "--lib",
+            "--tests",
+        ],
     },
     Build {
         name: "debug",
-        packages: &[KERNEL],
-        arguments: &["--features", "debug"],
+        arguments: &[
+            "--package",
+            KERNEL,
+            "--features",
+            "debug",
+            "--test",
+            "debug_calls",
+        ],
     },
 ];
 /// Folders of the kernel that are mutated.
@@ -298,8 +309,7 @@ impl Tree {
         let mut harnesses = Vec::new();
         for build in BUILDS {
             let mut cargo = self.cargo("test");
-            cargo.args(["--no-run", "--lib", "--tests", "--message-format=json"]);
-            cargo.args(build.packages.iter().flat_map(|name| ["--package", name]));
+            cargo.args(["--no-run", "--message-format=json"]);
             cargo.args(build.arguments);
             let output = cargo.output().context("cannot run cargo")?;
             if !output.status.success() {
@@ -399,8 +409,21 @@ fn manifest(folders: &[String]) -> Result<String> {
         .and_then(toml::Value::as_table_mut)
         .context("Cargo.toml has no [workspace]")?
         .insert("members".to_owned(), toml::Value::Array(members));
-    let profile: toml::Table = "dev = { opt-level = 1, debug = false }".parse()?;
-    manifest.insert("profile".to_owned(), toml::Value::Table(profile));
+    let profiles = manifest
+        .get_mut("profile")
+        .and_then(toml::Value::as_table_mut)
+        .context("Cargo.toml has no [profile]")?;
+    profiles.retain(|name, _| name == "dev");
+    let dev = profiles
+        .get_mut("dev")
+        .and_then(toml::Value::as_table_mut)
+        .context("Cargo.toml has no [profile.dev]")?;
+    // Quick to run, with every check, and nothing for debuggers. The mutated kernel is large.
+    dev.insert("opt-level".to_owned(), toml::Value::Integer(1));
+    dev.insert("debug".to_owned(), toml::Value::Boolean(false));
+    if let Some(packages) = dev.get_mut("package").and_then(toml::Value::as_table_mut) {
+        packages.remove(KERNEL);
+    }
     Ok(manifest.to_string())
 }
 
