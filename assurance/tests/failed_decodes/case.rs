@@ -2,10 +2,9 @@
 
 use sandglass_abi::error::{ErrorNumber, LookupFailureType};
 
-/// An invocation.
-#[derive(Clone, Debug)]
-pub struct Call {
-    pub label: u64,
+/// What is invoked, and with what.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Arguments {
     /// Slot of the invoked capability in the root CNode.
     pub cap: u64,
     pub words: Vec<u64>,
@@ -13,13 +12,60 @@ pub struct Call {
     pub caps: Vec<u64>,
 }
 
+/// A part of the arguments of an invocation, and what it becomes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Change {
+    Invoked(u64),
+    Word(usize, u64),
+    Cap(usize, u64),
+    /// The message has only so many words.
+    Words(usize),
+    /// There are only so many extra capabilities.
+    Caps(usize),
+}
+
+impl Change {
+    fn apply(self, to: &mut Arguments) {
+        match self {
+            Change::Invoked(slot) => to.cap = slot,
+            Change::Word(i, word) => to.words[i] = word,
+            Change::Cap(i, slot) => to.caps[i] = slot,
+            Change::Words(count) => to.words.truncate(count),
+            Change::Caps(count) => to.caps.truncate(count),
+        }
+    }
+
+    /// Whether one leaves alone what the other is about.
+    pub fn is_apart_from(self, other: Change) -> bool {
+        use Change::*;
+        match (self, other) {
+            (Invoked(_), Invoked(_)) | (Words(_), Words(_)) | (Caps(_), Caps(_)) => false,
+            (Word(i, _), Word(j, _)) | (Cap(i, _), Cap(j, _)) => i != j,
+            (Word(i, _), Words(n)) | (Words(n), Word(i, _)) => i < n,
+            (Cap(i, _), Caps(n)) | (Caps(n), Cap(i, _)) => i < n,
+            _ => true,
+        }
+    }
+}
+
+/// An invocation: a usual one, and how it differs.
+#[derive(Clone, Debug)]
+pub struct Call {
+    pub label: u64,
+    pub usual: Arguments,
+    pub changes: Vec<Change>,
+}
+
 /// An invocation of `label` of the capability in slot `cap`.
 pub fn call(label: u64, cap: u64, words: &[u64], caps: &[u64]) -> Call {
     Call {
         label,
-        cap,
-        words: words.to_vec(),
-        caps: caps.to_vec(),
+        usual: Arguments {
+            cap,
+            words: words.to_vec(),
+            caps: caps.to_vec(),
+        },
+        changes: Vec::new(),
     }
 }
 
@@ -33,36 +79,46 @@ impl Call {
         }
     }
 
-    /// The same with word `i` changed.
-    pub fn word(mut self, i: usize, word: u64) -> Call {
-        self.words[i] = word;
+    /// The same with one thing more changed.
+    pub fn with(mut self, change: Change) -> Call {
+        self.changes.push(change);
         self
+    }
+
+    /// The same with word `i` changed.
+    pub fn word(self, i: usize, word: u64) -> Call {
+        self.with(Change::Word(i, word))
     }
 
     /// The same with extra capability `i` changed.
-    pub fn cap(mut self, i: usize, slot: u64) -> Call {
-        self.caps[i] = slot;
-        self
+    pub fn cap(self, i: usize, slot: u64) -> Call {
+        self.with(Change::Cap(i, slot))
     }
 
     /// The same, invoking another capability.
-    pub fn of(mut self, slot: u64) -> Call {
-        self.cap = slot;
-        self
+    pub fn of(self, slot: u64) -> Call {
+        self.with(Change::Invoked(slot))
+    }
+
+    /// What is invoked, and with what.
+    pub fn arguments(&self) -> Arguments {
+        let mut arguments = self.usual.clone();
+        for change in &self.changes {
+            change.apply(&mut arguments);
+        }
+        arguments
     }
 
     /// With each shorter message, and with each lesser number of capabilities, the call is
     /// truncated.
     pub fn truncated(&self) -> Vec<Case> {
         let mut cases = Vec::new();
-        for words in 0..self.words.len() {
-            let mut short = self.clone();
-            short.words.truncate(words);
+        for words in 0..self.usual.words.len() {
+            let short = self.clone().with(Change::Words(words));
             cases.push(short.fails("too few words", TRUNCATED));
         }
-        for caps in 0..self.caps.len() {
-            let mut short = self.clone();
-            short.caps.truncate(caps);
+        for caps in 0..self.usual.caps.len() {
+            let short = self.clone().with(Change::Caps(caps));
             cases.push(short.fails("too few capabilities", TRUNCATED));
         }
         cases

@@ -452,29 +452,35 @@ fn address_spaces(c: &mut Catalogue) {
     );
     let tables = &[PDPT_MAP, PAGE_DIRECTORY_MAP, PAGE_TABLE_MAP];
     let all = &[PDPT_MAP, PAGE_DIRECTORY_MAP, PAGE_TABLE_MAP, PAGE_MAP];
+    c.add(all, &[WORDS, CAPS]);
+    c.add(tables, &[("mapped", InvalidCapability)]);
     c.add(
         all,
         &[
-            WORDS,
-            CAPS,
             ("space: no root table", InvalidCapability),
             ("space: no identifier", InvalidCapability),
-            ("address", InvalidArgument),
+        ],
+    );
+    c.add(
+        &[PAGE_MAP],
+        &[
+            ("mapped in another space", InvalidCapability),
+            ("mapped elsewhere", InvalidArgument),
+        ],
+    );
+    c.add(all, &[("address", InvalidArgument)]);
+    c.add(
+        &[PAGE_MAP],
+        &[("end of the address space", InvalidArgument)],
+    );
+    c.add(
+        all,
+        &[
             ("space: gone", FailedLookup),
             ("space: replaced", InvalidCapability),
         ],
     );
-    c.add(
-        tables,
-        &[
-            ("mapped", InvalidCapability),
-            ("entry in use: table", DeleteFirst),
-        ],
-    );
-    c.add(
-        &[PAGE_DIRECTORY_MAP, PAGE_TABLE_MAP],
-        &[("entry in use: page", DeleteFirst)],
-    );
+    c.add(&[PAGE_MAP], &[("alignment", AlignmentError)]);
     c.add(
         &[PAGE_DIRECTORY_MAP, PAGE_TABLE_MAP, PAGE_MAP],
         &[("no PDPT", FailedLookup)],
@@ -486,13 +492,14 @@ fn address_spaces(c: &mut Catalogue) {
             ("no directory: page", FailedLookup),
         ],
     );
+    c.add(tables, &[("entry in use: table", DeleteFirst)]);
+    c.add(
+        &[PAGE_DIRECTORY_MAP, PAGE_TABLE_MAP],
+        &[("entry in use: page", DeleteFirst)],
+    );
     c.add(
         &[PAGE_MAP],
         &[
-            ("mapped in another space", InvalidCapability),
-            ("mapped elsewhere", InvalidArgument),
-            ("end of the address space", InvalidArgument),
-            ("alignment", AlignmentError),
             ("no table", FailedLookup),
             ("no table: page", FailedLookup),
             ("2 MiB over a table", DeleteFirst),

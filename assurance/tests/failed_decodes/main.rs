@@ -9,6 +9,7 @@
 mod case;
 mod cases;
 mod catalogue;
+mod pairs;
 mod scene;
 mod trial;
 #[path = "../../../kernel/tests/world/mod.rs"]
@@ -81,6 +82,22 @@ fn every_check_that_fails_changes_nothing() {
         trial.settle();
     }
     println!("{} cases", cases.len());
+}
+
+/// The checks are made in the order of the ABI's pages.
+#[test]
+fn of_two_checks_that_fail_the_first_is_told() {
+    let mut s = Scene::new();
+    let pairs = pairs::pairs(&catalogue(), &all_checks(&s));
+    let mut trial = Trial::new(&mut s.w);
+    for several in pairs.chunks(16) {
+        for case in several {
+            trial.call(case);
+        }
+        trial.settle();
+    }
+    println!("{} pairs", pairs.len());
+    assert!(pairs.len() > 1000, "only {} pairs", pairs.len());
 }
 
 #[test]

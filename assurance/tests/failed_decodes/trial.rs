@@ -12,7 +12,7 @@ use sandglass_kernel::mem::{tcb_slot, Ref};
 use sandglass_kernel::object::tcb::{Tcb, TcbSlot};
 use sandglass_model::state::{Registers, State, ThreadId};
 
-use crate::case::{Call, Case, Refusal};
+use crate::case::{Arguments, Call, Case, Refusal};
 use crate::world::World;
 
 /// Ticks that pass before a call, in user code.
@@ -74,22 +74,25 @@ impl<'w> Trial<'w> {
     /// # Panics
     /// If it is not refused as it is to be, or changes memory.
     pub fn run(&mut self, case: &Case) {
-        self.make(case, Syscall::Send);
-        self.make(case, Syscall::NBSend);
-        self.call(case);
+        for by in [Syscall::Send, Syscall::NBSend, Syscall::Call] {
+            self.make(case, by);
+            self.check_memory(&name(case, by));
+        }
     }
 
-    /// Makes the invocation of `case` by Call.
+    /// Makes the invocation of `case` by Call; what it did to anything but the caller is for
+    /// [`Self::settle`] to find.
     ///
     /// # Panics
-    /// As for [`Self::run`].
+    /// If it is not refused as it is to be.
     pub fn call(&mut self, case: &Case) {
         self.make(case, Syscall::Call);
     }
 
     /// # Panics
     /// If the state is not what it was, but for time and what callers were told.
-    pub fn settle(&self) {
+    pub fn settle(&mut self) {
+        self.check_memory("one of the last calls");
         let Some(state) = &self.state else { return };
         let found = abstraction::of(&self.w.k, self.anchor).expect("a state of the specification");
         assert_eq!(differences(state, &found), [] as [String; 0]);
@@ -116,32 +119,32 @@ impl<'w> Trial<'w> {
             self.answer(&case.refusal);
         }
         self.check_registers(&name);
-        self.check_memory(&name);
     }
 
     /// Sets the caller's registers and buffer for `call`.
     fn prepare(&mut self, call: &Call, by: Syscall) {
         let k = &*self.w.k;
+        let Arguments { cap, words, caps } = call.arguments();
         let context: &Context = self.caller.at(k).context();
         for (i, register) in MessageRegister::ALL.into_iter().enumerate() {
             context.set_message(register, STALE + i as u64);
         }
-        let info = MessageInfo::new(call.label, 0, call.caps.len(), call.words.len());
+        let info = MessageInfo::new(call.label, 0, caps.len(), words.len());
         context.set(Register::Rdx, by.raw());
-        context.set(Register::Rdi, call.cap);
+        context.set(Register::Rdi, cap);
         context.set(Register::Rsi, info.raw());
         context.set(Register::R12, STALE);
         let ip = context.get(Register::NextIp);
         context.set(Register::FaultIp, ip);
         context.set(Register::NextIp, ip + 2);
         let mut written = vec![(ipc_buffer::MESSAGE + MessageRegister::ALL.len(), STALE)];
-        for (i, &word) in call.words.iter().enumerate() {
+        for (i, &word) in words.iter().enumerate() {
             match MessageRegister::new(i) {
                 Some(register) => context.set_message(register, word),
                 None => written.push((ipc_buffer::MESSAGE + i, word)),
             }
         }
-        for (i, &cap) in call.caps.iter().enumerate() {
+        for (i, &cap) in caps.iter().enumerate() {
             written.push((ipc_buffer::CAPS_OR_BADGES + i, cap));
         }
         if let Some(state) = &mut self.state {
@@ -214,6 +217,14 @@ impl<'w> Trial<'w> {
             panic!("memory at {at:#x} has changed: {name}");
         }
     }
+}
+
+/// For those who read of a failure.
+fn name(case: &Case, by: Syscall) -> String {
+    format!(
+        "{by:?}, label {}: {}\n{case:?}",
+        case.call.label, case.check
+    )
 }
 
 /// Memory from [`FIRST_BYTE`] on.

@@ -91,7 +91,7 @@ fn updated(s: &Scene, cases: &mut Vec<Case>) {
     // The last word is the badge or guard.
     let with = |label, from, data| {
         let call = insert(s, label, from);
-        let last = call.words.len() - 1;
+        let last = call.usual.words.len() - 1;
         call.word(last, data)
     };
     for badged in [s.badged_endpoint, s.badged_notification] {
@@ -135,7 +135,7 @@ fn rotate(s: &Scene, cases: &mut Vec<Case>) {
     // Both lookups are source lookups.
     let through = |root, index, depth| valid.clone().cap(0, root).word(3, index).word(4, depth);
     cases.extend(s.lookups("pivot", true, false, through));
-    let empty = through(s.node, 2, RADIX);
+    let empty = through(s.node, 3, RADIX);
     cases.push(empty.fails("pivot: empty", missing(false, RADIX)));
     let mut case = |call: Call, check: &str, refusal| cases.push(call.fails(check, refusal));
     let same = valid.clone().word(3, source);

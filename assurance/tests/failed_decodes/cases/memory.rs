@@ -91,7 +91,7 @@ pub fn cases(s: &Scene) -> Vec<Case> {
     cases.extend(
         s.lookups("CNode", false, false, below)
             .into_iter()
-            .filter(|case| case.call.words[3] != 0),
+            .filter(|case| case.call.arguments().words[3] != 0),
     );
     cases
 }

@@ -171,7 +171,7 @@ fn buffers(s: &Scene, cases: &mut Vec<Case>) {
 fn roots(s: &Scene, cases: &mut Vec<Case>) {
     // (a valid call, the capability of the CNode, behind which is that of the root table)
     let caps = [slot::CNODE, s.space, s.frame];
-    let configure = call(TCB_CONFIGURE, s.thread, &[0, 0, 0], &caps);
+    let configure = call(TCB_CONFIGURE, s.thread, &[0, 0, 0x7000_0400], &caps);
     let caps = [s.endpoint, slot::CNODE, s.space];
     let set = call(TCB_SET_SPACE, s.thread, &[0, 0], &caps);
     cases.extend(set.truncated());
