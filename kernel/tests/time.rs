@@ -11,6 +11,7 @@ use sandglass_abi::object as types;
 use sandglass_abi::syscall::Syscall;
 use sandglass_kernel::event::{Event, Trap};
 use sandglass_kernel::object::tcb::{Place, State};
+use sandglass_kernel::time::refills::Refills;
 use world::{Thread, World, KERNEL_PATH, US};
 
 const ALL: u64 = 0b1111;
@@ -80,6 +81,23 @@ fn a_sporadic_thread_keeps_its_budget_while_it_sleeps_and_no_more() {
     let most = most_in_any_window(&w, payer(&w, thread), 1000 * US);
     assert!(most <= 200 * US + KERNEL_PATH, "{most} ticks in one window");
     assert!(most >= 150 * US, "it runs at most {most} ticks");
+}
+
+/// A virtual machine may be paused while its clock goes on: the thread that ran then is charged
+/// with more than a kernel's path. Its refills sum up to its budget all the same (ABI 04 §2.3).
+#[test]
+fn a_machine_that_stood_still_makes_no_budget() {
+    for minutes in [1, 100] {
+        let mut w = World::new();
+        let thread = w.start_thread(100, 2_000, 10_000);
+        w.sleep();
+        assert_eq!(w.running(), Some(thread.handle));
+        w.k.machine.advance(minutes * 60_000_000 * US);
+        w.event(Event::Trap(Trap::Timer));
+        let refills = Refills::of(&w.k, w.context(thread.context));
+        let sum: u64 = refills.iter().map(|refill| refill.amount).sum();
+        assert_eq!(sum, 2_000 * US);
+    }
 }
 
 #[test]

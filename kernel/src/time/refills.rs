@@ -47,7 +47,9 @@ const _: () = assert!(size_of::<Refill>() as u64 == sandglass_abi::sched::REFILL
 
 /// Bound of the loop over refills that a charge used up. A charge is at most the head, since the
 /// timer fires before its end, and the longest kernel path, which is less than the least budget; so
-/// it can use up every refill once, and the first of them a second time.
+/// it can use up every refill once, and the first of them a second time. Only a machine that stood
+/// still while its clock went on (a virtual one that was paused) has larger charges: what exceeds
+/// the bound is forgiven.
 const MAX_CHARGED: u16 = 2 * Refill::MAX as u16;
 
 /// A view of the refill queue of one context: the head in the context itself, what follows it in
@@ -207,9 +209,10 @@ impl<'k> Refills<'k> {
     pub fn charge(self, used: u64) {
         let rest = self.charge_whole(used);
         let head = self.head();
-        if rest > 0 && head.time < self.k.constants.max_release() {
+        // The rest is a part of the head, but for a charge that the bound cut short.
+        if rest > 0 && rest < head.amount && head.time < self.k.constants.max_release() {
             self.set_head(Refill {
-                amount: head.amount.saturating_sub(rest),
+                amount: head.amount.wrapping_sub(rest),
                 time: head.time.wrapping_add(rest),
             });
             let time = head.time.wrapping_add(self.context().period());
