@@ -4,7 +4,8 @@
 //!
 //! The state is compared twice: as the specification sees it (every capability, queue, register, word
 //! of user memory), and as the raw bytes of the machine's memory outside of the caller's TCB. Every
-//! case is made by Call, which is answered, and by Send and NBSend, which are told nothing.
+//! case is made by Call, which is answered, by Send and NBSend, which are told nothing, and by
+//! NBSendWait, which goes on to receive.
 
 mod case;
 mod cases;
@@ -17,14 +18,18 @@ mod world;
 
 use std::collections::BTreeSet;
 
-use case::{call, lookup, Case, Refusal};
+use case::{call, lookup, Case};
 use catalogue::{catalogue, Check, INFALLIBLE, OUT_OF_REACH};
 use sandglass_abi::boot::slot;
 use sandglass_abi::error::LookupFailureType;
 use sandglass_abi::invocation as label;
 use sandglass_abi::invocation::x86_64 as arch_label;
+use sandglass_abi::message::MessageInfo;
 use sandglass_abi::object as types;
 use sandglass_abi::object::x86_64 as arch_types;
+use sandglass_abi::syscall::Syscall;
+use sandglass_kernel::mem::{self, Kind, Ref};
+use sandglass_kernel::object::tcb::{Tcb, TcbSlot};
 use scene::Scene;
 use trial::Trial;
 use world::World;
@@ -76,7 +81,7 @@ fn without_identifiers() -> (World, [Case; 2]) {
 fn every_check_that_fails_changes_nothing() {
     let mut s = Scene::new();
     let cases = all_checks(&s);
-    let mut trial = Trial::new(&mut s.w);
+    let mut trial = Trial::new(&mut s.w).with_signals(s.signals);
     for case in &cases {
         trial.run(case);
         trial.settle();
@@ -184,35 +189,69 @@ fn a_caller_without_a_buffer_is_told_four_words() {
     trial.settle();
 }
 
+/// The caller begins to delete or to revoke, by `label`, what is in `target`, and does not come to
+/// the end.
+fn begin(w: &mut World, label: u64, target: u64) {
+    w.k.machine.set_interrupt_pending(true);
+    let info = MessageInfo::new(label, 0, 0, 2);
+    w.syscall(Syscall::Call, slot::CNODE, 0, info, &[target, 64]);
+    w.k.machine.set_interrupt_pending(false);
+}
+
+/// Fills a CNode of 256 slots, so that its deletion can be preempted.
+fn fill(s: &mut Scene, node: u64) {
+    for i in 0..256 {
+        let words = [i, 8, s.endpoint, 64, scene::ALL];
+        s.w.invoke(node, label::CNODE_COPY, &words, &[slot::CNODE])
+            .expect("a copy");
+    }
+}
+
 /// An object in deletion, which the specification has no word for: the bytes are the same.
 #[test]
 fn what_is_being_deleted_is_invoked_in_vain() {
     let mut s = Scene::new();
     let node = s.w.make(types::CNODE, 8);
-    for i in 0..256 {
-        let words = [i, 8, s.endpoint, 64, 15];
-        s.w.invoke(node, label::CNODE_COPY, &words, &[slot::CNODE])
-            .expect("a copy");
-    }
-    s.w.k.machine.set_interrupt_pending(true);
-    s.w.set_extra_caps(&[]);
-    let info = sandglass_abi::message::MessageInfo::new(label::CNODE_DELETE, 0, 0, 2);
-    let call_number = sandglass_abi::syscall::Syscall::Call;
-    s.w.syscall(call_number, slot::CNODE, 0, info, &[node, 64]);
-    s.w.k.machine.set_interrupt_pending(false);
-    assert!(
-        s.w.cap(node).is(sandglass_kernel::mem::Kind::Zombie),
-        "not preempted"
-    );
-    let refusal: Refusal = case::capability(0);
+    fill(&mut s, node);
+    begin(&mut s.w, label::CNODE_DELETE, node);
+    assert!(s.w.cap(node).is(Kind::Zombie), "not preempted");
     let empty = s.empty;
     let mut trial = Trial::unfinished(&mut s.w);
     for label in [label::CNODE_DELETE, label::TCB_SUSPEND] {
-        trial.run(&call(label, node, &[1, 8], &[]).fails("zombie", refusal.clone()));
+        let call = call(label, node, &[1, 8], &[]);
+        trial.run(&call.fails("in deletion", case::capability(0)));
     }
     for label in [label::CNODE_COPY, label::CNODE_MINT] {
-        let words = [empty, 64, node, 64, 15, 0];
+        let words = [empty, 64, node, 64, scene::ALL, 0];
         let copy = call(label, slot::CNODE, &words, &[slot::CNODE]);
-        trial.run(&copy.fails("derive: not copied", case::ILLEGAL));
+        trial.run(&copy.fails("derive: in deletion", case::ILLEGAL));
+    }
+}
+
+/// A thread whose capability space is being deleted gets no other before that is done.
+#[test]
+fn a_thread_whose_space_is_being_deleted_gets_no_other() {
+    let mut s = Scene::new();
+    let memory = s.w.make(types::UNTYPED, 14);
+    let node = s.w.fresh_slot();
+    s.w.retype(memory, types::CNODE, 8, node, 1)
+        .expect("a CNode");
+    fill(&mut s, node);
+    let caps = [node, s.space, s.endpoint];
+    s.w.invoke(s.thread, label::TCB_CONFIGURE, &[0; 3], &caps)
+        .expect("a capability space");
+    s.w.delete(node).expect("one capability less");
+    begin(&mut s.w, label::CNODE_REVOKE, memory);
+    let thread: Ref<Tcb> = s.w.cap(s.thread).word().get().expect("a thread");
+    let cspace = mem::tcb_slot(thread, TcbSlot::CSpace).at(&s.w.k).cap();
+    assert!(cspace.is(Kind::Zombie), "not preempted");
+    let (thread, space, endpoint) = (s.thread, s.space, s.endpoint);
+    let mut trial = Trial::unfinished(&mut s.w);
+    for (label, words, caps) in [
+        (label::TCB_CONFIGURE, 3, [slot::CNODE, space, endpoint]),
+        (label::TCB_SET_SPACE, 2, [endpoint, slot::CNODE, space]),
+    ] {
+        let call = call(label, thread, &[0; 3][..words], &caps);
+        trial.run(&call.fails("its space would be deleted", case::ILLEGAL));
     }
 }

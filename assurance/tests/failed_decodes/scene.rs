@@ -25,6 +25,8 @@ pub const RADIX: u64 = 4;
 pub struct Scene {
     pub w: World,
     pub empty: u64,
+    /// A notification that no case names.
+    pub signals: u64,
     pub endpoint: u64,
     /// To the same endpoint.
     pub badged_endpoint: u64,
@@ -122,6 +124,7 @@ impl Scene {
         let receive_endpoint = w.copy(endpoint, READ).expect("a copy");
         let write_endpoint = w.copy(endpoint, READ_WRITE).expect("a copy");
         let notification = w.make(types::NOTIFICATION, 0);
+        let signals = w.make(types::NOTIFICATION, 0);
         let badged_notification = w.mint(notification, ALL, 7).expect("a copy");
         let write_notification = w.copy(notification, WRITE).expect("a copy");
         let read_notification = w.copy(notification, READ).expect("a copy");
@@ -280,6 +283,7 @@ impl Scene {
         Scene {
             w: world,
             empty,
+            signals,
             endpoint,
             badged_endpoint,
             receive_endpoint,

@@ -7,7 +7,7 @@ use sandglass_assurance::abstraction;
 use sandglass_assurance::census::Anchor;
 use sandglass_kernel::arch::{Context, MessageRegister, Register, Transfer};
 use sandglass_kernel::event::{self, Event, Next};
-use sandglass_kernel::ipc::message;
+use sandglass_kernel::ipc::{message, notification};
 use sandglass_kernel::mem::{tcb_slot, Ref};
 use sandglass_kernel::object::tcb::{Tcb, TcbSlot};
 use sandglass_model::state::{Registers, State, ThreadId};
@@ -24,6 +24,8 @@ const FIRST_BYTE: u64 = 2 << 20;
 const BADGE: usize = 8;
 const INFO: usize = 7;
 const WORDS: [usize; 4] = [12, 10, 11, 17];
+/// The badge of a signal.
+const SIGNAL: u64 = 0x516;
 /// What no case has as a word.
 const STALE: u64 = 0x57a1_e000_0000_0000;
 
@@ -34,10 +36,14 @@ pub struct Trial<'w> {
     caller: Ref<Tcb>,
     /// Physical address of the caller's IPC buffer, if it has one.
     buffer: Option<u64>,
-    /// The state; `None` where the specification has no word for it.
+    /// The state, but for the caller's registers; `None` where the specification has no word for it.
     state: Option<State>,
+    /// The caller's.
+    registers: Registers,
     /// Memory from [`FIRST_BYTE`] on.
     bytes: Vec<u8>,
+    /// Slot of a notification for the caller to wait for, where it also sends before it receives.
+    signals: Option<u64>,
 }
 
 impl<'w> Trial<'w> {
@@ -59,14 +65,24 @@ impl<'w> Trial<'w> {
         let buffer = message::buffer(&w.k, caller, true);
         let buffer = buffer.map(|_| buffer_address(w, caller));
         let bytes = memory(w);
+        let registers = registers(caller.at(&w.k).context());
         Trial {
             w,
             anchor,
             caller,
             buffer,
             state: None,
+            registers,
             bytes,
+            signals: None,
         }
+    }
+
+    /// Invocations are also made by NBSendWait, whose second phase finds a signal of the
+    /// notification in `slot`, which nobody else uses.
+    pub fn with_signals(mut self, slot: u64) -> Self {
+        self.signals = Some(slot);
+        self
     }
 
     /// Makes the invocation of `case`, by every system call that invokes.
@@ -74,7 +90,9 @@ impl<'w> Trial<'w> {
     /// # Panics
     /// If it is not refused as it is to be, or changes memory.
     pub fn run(&mut self, case: &Case) {
-        for by in [Syscall::Send, Syscall::NBSend, Syscall::Call] {
+        let first = self.signals.map(|_| Syscall::NBSendWait);
+        let all = [Syscall::Send, Syscall::NBSend, Syscall::Call];
+        for by in all.into_iter().chain(first) {
             self.make(case, by);
             self.check_memory(&name(case, by));
         }
@@ -93,7 +111,10 @@ impl<'w> Trial<'w> {
     /// If the state is not what it was, but for time and what callers were told.
     pub fn settle(&mut self) {
         self.check_memory("one of the last calls");
-        let Some(state) = &self.state else { return };
+        let Some(state) = &mut self.state else { return };
+        let id = ThreadId(self.caller.address().get());
+        let caller = state.threads.get_mut(&id).expect("the caller");
+        caller.registers = self.registers.clone();
         let found = abstraction::of(&self.w.k, self.anchor).expect("a state of the specification");
         assert_eq!(differences(state, &found), [] as [String; 0]);
     }
@@ -104,6 +125,9 @@ impl<'w> Trial<'w> {
             case.call.label, case.check
         );
         self.prepare(&case.call, by);
+        if by == Syscall::NBSendWait {
+            self.signal();
+        }
         self.w.k.machine.advance(PASSES);
         let next = event::handle(&mut self.w.k, Event::Syscall);
         assert_eq!(
@@ -115,8 +139,11 @@ impl<'w> Trial<'w> {
             state.core.now += PASSES;
             state.core.consumed += PASSES;
         }
-        if by == Syscall::Call {
-            self.answer(&case.refusal);
+        match by {
+            Syscall::Call => self.answer(&case.refusal),
+            // The signal is received: its badge, and nothing else.
+            Syscall::NBSendWait => self.registers.user[BADGE] = SIGNAL,
+            _ => {}
         }
         self.check_registers(&name);
     }
@@ -131,9 +158,14 @@ impl<'w> Trial<'w> {
         }
         let info = MessageInfo::new(call.label, 0, caps.len(), words.len());
         context.set(Register::Rdx, by.raw());
-        context.set(Register::Rdi, cap);
+        // NBSendWait sends to what the reply register names.
+        let (named, reply) = match self.signals {
+            Some(signals) if by == Syscall::NBSendWait => (signals, cap),
+            _ => (cap, STALE),
+        };
+        context.set(Register::Rdi, named);
         context.set(Register::Rsi, info.raw());
-        context.set(Register::R12, STALE);
+        context.set(Register::R12, reply);
         let ip = context.get(Register::NextIp);
         context.set(Register::FaultIp, ip);
         context.set(Register::NextIp, ip + 2);
@@ -147,11 +179,7 @@ impl<'w> Trial<'w> {
         for (i, &cap) in caps.iter().enumerate() {
             written.push((ipc_buffer::CAPS_OR_BADGES + i, cap));
         }
-        if let Some(state) = &mut self.state {
-            let id = ThreadId(self.caller.address().get());
-            let caller = state.threads.get_mut(&id).expect("the caller");
-            caller.registers = registers(context);
-        }
+        self.registers = registers(context);
         if let Some(buffer) = message::buffer(k, self.caller, true) {
             for &(place, word) in &written {
                 buffer.write(k, place, word);
@@ -176,6 +204,13 @@ impl<'w> Trial<'w> {
         }
     }
 
+    /// The notification that the caller is about to wait for is signalled.
+    fn signal(&self) {
+        let slot = self.signals.expect("a notification");
+        let cap = self.w.cap(slot).notification().expect("a notification");
+        notification::signal(&self.w.k, cap.object, SIGNAL);
+    }
+
     /// The caller is told of `refusal`.
     fn answer(&mut self, refusal: &Refusal) {
         let Refusal { error, details } = refusal;
@@ -183,26 +218,16 @@ impl<'w> Trial<'w> {
         if let Some(&fifth) = details.get(WORDS.len()) {
             self.know(ipc_buffer::MESSAGE + WORDS.len(), fifth);
         }
-        let Some(state) = &mut self.state else { return };
-        let id = ThreadId(self.caller.address().get());
-        let user = &mut state
-            .threads
-            .get_mut(&id)
-            .expect("the caller")
-            .registers
-            .user;
-        user[BADGE] = 0;
-        user[INFO] = info.raw();
+        self.registers.user[BADGE] = 0;
+        self.registers.user[INFO] = info.raw();
         for (&register, &word) in WORDS.iter().zip(details) {
-            user[register] = word;
+            self.registers.user[register] = word;
         }
     }
 
     fn check_registers(&self, name: &str) {
-        let Some(state) = &self.state else { return };
-        let id = ThreadId(self.caller.address().get());
         let found = registers(self.caller.at(&self.w.k).context());
-        assert_eq!(found, state.threads[&id].registers, "registers: {name}");
+        assert_eq!(found, self.registers, "registers: {name}");
     }
 
     /// All memory is as it was, but for the caller's TCB, which the specification compares.
