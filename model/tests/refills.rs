@@ -163,6 +163,13 @@ fn what_is_far_beyond_is_not_charged() {
 }
 
 #[test]
+fn a_machine_that_stood_still_pays_for_256_refills() {
+    let mut c = context(4, 1000, &[(50, 0)]);
+    refills::budget_check(&mut c, 1_000_000, CLOCK);
+    assert_eq!(queue(&c), [(50, 256_000)]);
+}
+
+#[test]
 fn unblocking_joins_what_the_running_end_reaches() {
     let mut c = context(4, 1000, &[(20, 0), (30, 120), (10, 150), (5, 161)]);
     assert!(refills::unblock_check(&mut c, 100));

@@ -10,6 +10,10 @@ use crate::state::{Clock, Refill, SchedContext, Ticks};
 /// At most so many refills of a context are used (docs, deliberate difference 6).
 pub const MAX_REFILLS: u64 = 128;
 
+/// A charge uses up at most so many refills; what is left of it is forgiven (docs, deliberate
+/// difference 10).
+pub const MAX_CHARGED: usize = 256;
+
 impl Refill {
     /// When it would be used up, were it used from its start on without interruption.
     pub fn end(self) -> Ticks {
@@ -128,8 +132,11 @@ pub fn budget_check(context: &mut SchedContext, used: Ticks, clock: Clock) {
 /// Step 1; returns what is left to charge.
 fn charge_whole_refills(context: &mut SchedContext, used: Ticks, clock: Clock) -> Ticks {
     let mut rest = used;
-    while context.refills[0].amount <= rest && context.refills[0].time < clock.max_release() {
+    for _ in 0..MAX_CHARGED {
         let head = context.refills[0];
+        if head.amount > rest || head.time >= clock.max_release() {
+            break;
+        }
         rest -= head.amount;
         let again = Refill {
             amount: head.amount,
@@ -148,7 +155,8 @@ fn charge_whole_refills(context: &mut SchedContext, used: Ticks, clock: Clock) -
 /// Step 2.
 fn charge_part_of_head(context: &mut SchedContext, used: Ticks, clock: Clock) {
     let head = context.refills[0];
-    if used > 0 && head.time < clock.max_release() {
+    let is_part = 0 < used && used < head.amount;
+    if is_part && head.time < clock.max_release() {
         context.refills[0] = Refill {
             amount: head.amount - used,
             time: head.time + used,
