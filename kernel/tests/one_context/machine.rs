@@ -6,6 +6,7 @@ use sandglass_abi::message::MessageInfo;
 use sandglass_abi::object as types;
 use sandglass_abi::syscall::Syscall;
 use sandglass_abi::vspace::x86_64::IRQ_USER_OFFSET;
+use sandglass_kernel::arch::Platform;
 use sandglass_kernel::event::{Event as Entry, Trap};
 use sandglass_kernel::ipc::thread as ipc_thread;
 use sandglass_kernel::mem::{self, Ref};
@@ -27,7 +28,7 @@ const THREAD_VECTOR: u8 = 2;
 const NO_VECTOR: u8 = 3;
 
 /// What is explored.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Setting {
     /// Ticks.
     pub min: u64,
@@ -93,14 +94,7 @@ impl Machine {
             thread,
             context,
             waits,
-            setting: Setting {
-                min: 0,
-                budget: 0,
-                period: 0,
-                max: 0,
-                sporadic: false,
-                late: 0,
-            },
+            setting: Setting::default(),
             first: 0,
         }
     }
@@ -196,7 +190,7 @@ impl Machine {
         core.set_reprogram(false);
         let deadline = state.deadline.map(|at| now.wrapping_add_signed(at.into()));
         core.set_armed(deadline.unwrap_or(u64::MAX));
-        sandglass_kernel::arch::Platform::set_deadline(&k.machine, core.armed());
+        k.machine.set_deadline(core.armed());
     }
 
     /// Reads what the kernel made of `state`.
