@@ -11,19 +11,13 @@ use crate::workspace;
 
 /// Folder of the engine, a workspace of its own.
 const FOLDER: &str = "fuzz/engine";
+/// Compiler, in that folder, that makes what is fuzzed count what it executes.
+const WRAPPER: &str = "rustc-with-coverage.sh";
 /// Package of the targets, with a program that runs them without the engine.
 const TARGETS_PACKAGE: &str = "sandglass-fuzz-targets";
 const HOST_TARGET: &str = "x86_64-unknown-linux-gnu";
 /// Environment variable that names the target; `fuzz/engine/src/main.rs` has it too.
 const VARIABLE: &str = "SANDGLASS_FUZZ_TARGET";
-
-/// LLVM's coverage for libFuzzer: counters of edges, their table, and the operands of comparisons.
-/// No sanitizer is needed, hence no nightly compiler.
-const COVERAGE: &str = "--cfg fuzzing -Cpasses=sancov-module \
-    -Cllvm-args=-sanitizer-coverage-level=4 \
-    -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
-    -Cllvm-args=-sanitizer-coverage-pc-table \
-    -Cllvm-args=-sanitizer-coverage-trace-compares";
 
 /// Every input gets machines with new memory: the allocator is to keep what it has, instead of
 /// giving it back and fetching it page by page (glibc's tunables; ten times as many executions).
@@ -60,7 +54,10 @@ impl Engine {
             .arg("--target-dir")
             .arg(workspace::target_dir().join("fuzz"))
             .current_dir(workspace::root().join(FOLDER))
-            .env("RUSTFLAGS", COVERAGE);
+            .env(
+                "RUSTC_WRAPPER",
+                workspace::root().join(FOLDER).join(WRAPPER),
+            );
         let program = build(&mut cargo, "the fuzzing engine")?;
         Ok(Engine { program })
     }

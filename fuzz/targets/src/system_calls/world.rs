@@ -22,7 +22,7 @@ const US: u64 = 1000;
 /// Ticks that an entry to the kernel takes.
 const KERNEL_PATH: u64 = 700;
 /// Most times that the timer fires while time passes.
-const MAX_TIMERS: usize = 64;
+const MAX_TIMERS: usize = 16;
 
 /// The kernel and its users.
 pub struct World {
