@@ -114,6 +114,41 @@ fn nested_cnodes_are_deleted_without_a_trace() {
         .expect("the whole memory is free");
 }
 
+/// Each of two CNodes holds the last capability to the other, so that the slot under deletion lies in
+/// what is deleted (02, section 7.1: what is in the slots is deleted recursively).
+#[test]
+fn cnodes_in_each_other_are_deleted_whole() {
+    for place in [0, 1, 5, 15] {
+        let mut w = World::new();
+        let memory = [0; 3].map(|_| w.make(types::UNTYPED, 14));
+        let mut make = |i: usize, kind, size| {
+            let made = w.fresh_slot();
+            w.retype(memory[i], kind, size, made, 1).expect("an object");
+            made
+        };
+        let (x, y) = (make(0, types::CNODE, 1), make(1, types::CNODE, 4));
+        let bystanders = [0; 15].map(|_| make(2, types::ENDPOINT, 0));
+        let copy = w.copy(x, ALL).expect("copied");
+        let mut put = |node, i, bits, from| {
+            let words = [i, bits, from, 64];
+            w.invoke(node, label::CNODE_MOVE, &words, &[slot::CNODE])
+                .expect("moved");
+        };
+        for (i, &endpoint) in (0..16).filter(|i| *i != place).zip(&bystanders) {
+            put(y, i, 4, endpoint);
+        }
+        put(y, place, 4, x);
+        put(copy, 1, 1, y);
+        w.delete(copy).expect("deleted");
+        w.revoke(memory[0]).expect("revoked");
+        for untyped in memory {
+            let again = w.fresh_slot();
+            w.retype(untyped, types::UNTYPED, 14, again, 1)
+                .expect("nothing is left in the memory");
+        }
+    }
+}
+
 #[test]
 fn a_preempted_deletion_goes_on_where_it_was() {
     let mut w = World::new();

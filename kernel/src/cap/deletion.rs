@@ -4,6 +4,8 @@
 //! capability to another CNode, and so on. There is no recursion and no stack: the slot under
 //! deletion always holds the object at work, as a *zombie* with a count of slots still to empty,
 //! and what remains to be done afterwards waits in the first slot of that object's own memory.
+//! (If the slot lies in an object that is itself to be emptied, it holds that one's zombie to the
+//! end, and the object at work is in another slot of it.)
 //! So a deletion that is interrupted and started again continues where it was, at once, however
 //! deep the nesting.
 //!
@@ -43,7 +45,13 @@ pub fn next(k: &Kernel, slot: Ref<Slot>) -> Step {
         return Step::Done;
     }
     match Span::of(cap.word()) {
-        Some(slots) if cap.is(crate::mem::Kind::Zombie) => reduce(k, slot, cap, slots),
+        Some(slots) if cap.is(crate::mem::Kind::Zombie) => {
+            if slots.contains(slot) {
+                reduce_own(k, slot, cap, slots)
+            } else {
+                reduce(k, slot, cap, slots)
+            }
+        }
         _ => Step::Finalise(slot),
     }
 }
@@ -56,9 +64,6 @@ fn reduce(k: &Kernel, slot: Ref<Slot>, zombie: Capability, slots: Span) -> Step 
         return Step::Done;
     };
     let inner = last.at(k).cap();
-    if last == slot {
-        return move_out_of_the_way(k, slot, zombie, slots);
-    }
     if inner.is_null() {
         slot.at(k).set_cap(zombie.with_zombie_left(left - 1));
         return Step::Continue;
@@ -72,42 +77,57 @@ fn reduce(k: &Kernel, slot: Ref<Slot>, zombie: Capability, slots: Span) -> Step 
     }
 }
 
-/// The zombie sits in the slot of its own object that is to be emptied next. It moves to the
-/// object's first slot, whose capability comes here; if it is the first, all others are empty.
-fn move_out_of_the_way(k: &Kernel, slot: Ref<Slot>, zombie: Capability, slots: Span) -> Step {
-    match slots.slot(0) {
-        Some(first) if first != slot => {
-            derivation::swap(k, slot, zombie, first, first.at(k).cap());
-            Step::Continue
+/// The same for a zombie that sits in a slot of its own object. It stays there to the end, since
+/// that slot is in use as long: other zombies are emptied where they are.
+fn reduce_own(k: &Kernel, slot: Ref<Slot>, zombie: Capability, slots: Span) -> Step {
+    let left = zombie.zombie_left();
+    let Some(last) = left.checked_sub(1).and_then(|i| slots.slot(i)) else {
+        derivation::remove(k, slot);
+        return Step::Done;
+    };
+    let inner = last.at(k).cap();
+    if inner.is_null() || last == slot {
+        slot.at(k).set_cap(zombie.with_zombie_left(left - 1));
+        return Step::Continue;
+    }
+    match Span::of(inner.word()) {
+        Some(nested) if inner.is(crate::mem::Kind::Zombie) => {
+            match reduce(k, last, inner, nested) {
+                // This slot is empty, not yet the one under deletion.
+                Step::Done => Step::Continue,
+                step => step,
+            }
         }
-        _ => {
-            derivation::remove(k, slot);
-            Step::Done
-        }
+        _ => Step::Finalise(last),
     }
 }
 
 /// The slot `last` of the zombie in `slot` holds another zombie, with the slots `nested`. That one
-/// comes to `slot`, to be worked on. The zombie at work waits in the first of the nested slots,
-/// whose capability takes the place in `last`; if the nested one has nothing to empty, or `last`
-/// was all that the zombie at work had left, they need not wait.
+/// comes to `slot`, to be worked on. The zombie at work waits in the first of the nested slots (in
+/// the second, if the first is `slot` itself), whose capability takes the place in `last`; if the
+/// nested one has nothing to empty, or `last` was all that the zombie at work had left, they need
+/// not wait.
 fn descend(k: &Kernel, slot: Ref<Slot>, last: Ref<Slot>, nested: Span, left: u64) {
     let inner = last.at(k).cap();
-    let Some(first) = nested.slot(0).filter(|_| inner.zombie_left() > 0) else {
+    if inner.zombie_left() == 0 {
         derivation::remove(k, last);
         return;
-    };
+    }
     if left == 1 {
         // Nothing of the outer object is left but this slot: the inner zombie replaces it.
         derivation::remove(k, slot);
         derivation::transfer(k, last, slot, inner);
         return;
     }
+    let waiting = u64::from(nested.slot(0) == Some(slot));
+    let Some(wait) = nested.slot(waiting) else {
+        return;
+    };
+    // That the nested one is not done before it comes to the slot where the outer one waits.
+    let inner = inner.with_zombie_left(inner.zombie_left().max(waiting + 1));
     derivation::swap(k, slot, slot.at(k).cap(), last, inner);
-    if first != slot {
-        // Now `last` has the outer zombie: exchange it with the first nested capability.
-        exchange(k, last, first);
-    }
+    // Now `last` has the outer zombie: exchange it with the nested capability.
+    exchange(k, last, wait);
 }
 
 fn exchange(k: &Kernel, a: Ref<Slot>, b: Ref<Slot>) {

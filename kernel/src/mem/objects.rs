@@ -102,6 +102,15 @@ impl Span {
         self.length
     }
 
+    /// Whether `slot` is one of them.
+    pub fn contains(self, slot: Ref<Slot>) -> bool {
+        let offset = slot
+            .address()
+            .get()
+            .wrapping_sub(self.first.address().get());
+        offset < self.length.wrapping_mul(size_of::<Slot>() as u64)
+    }
+
     /// Slot `i`; `None` past the end.
     #[inline(always)]
     pub fn slot(self, i: u64) -> Option<Ref<Slot>> {
