@@ -41,6 +41,11 @@ impl Anchor {
         Anchor { cnode }
     }
 
+    /// Its name.
+    pub fn id(self) -> CNodeId {
+        CNodeId(self.cnode.address().get())
+    }
+
     /// All its slots.
     pub fn slots(self) -> Span {
         Span::of(self.cnode).expect("it names a CNode")
@@ -130,10 +135,7 @@ impl<'k> Census<'k> {
             objects: FxHashSet::default(),
             spans: FxHashSet::default(),
         };
-        census.visit(
-            Owner::CNode(CNodeId(anchor.cnode.address().get())),
-            anchor.slots(),
-        );
+        census.visit(Owner::CNode(anchor.id()), anchor.slots());
         if let Some(slots) = k.irqs.inspect_slots() {
             census.visit(Owner::Irqs, slots);
         }

@@ -12,3 +12,4 @@ pub mod abstraction;
 pub mod boot;
 pub mod census;
 pub mod invariants;
+pub mod reach;
