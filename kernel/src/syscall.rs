@@ -216,13 +216,16 @@ fn invoke(k: &mut Kernel, caller: Ref<Tcb>, cptr: u64, phases: Phases) -> Phase 
     };
     let info = MessageInfo::from_raw(caller.at(k).context().info());
     let message = Message::new(k, caller, info);
-    let mut extra = ExtraCaps::NONE;
-    if info.extra_caps() > 0 {
-        let found = caps::look_up(k, caller, &message, info.extra_caps(), &mut extra);
-        if let Err(bad) = found {
-            return unreachable_cap(k, caller, phases, bad.cptr);
+    let mut found;
+    let extra = if info.extra_caps() > 0 {
+        found = ExtraCaps::NONE;
+        match caps::look_up(k, caller, &message, info.extra_caps(), &mut found) {
+            Ok(()) => &found,
+            Err(bad) => return unreachable_cap(k, caller, phases, bad.cptr),
         }
-    }
+    } else {
+        &ExtraCaps::NONE
+    };
     let is_call = phases.is_call();
     let cap = slot.at(k).cap();
     if let Some(cap) = cap.endpoint() {
@@ -230,6 +233,7 @@ fn invoke(k: &mut Kernel, caller: Ref<Tcb>, cptr: u64, phases: Phases) -> Phase 
             return refuse(k, caller, is_call, Error::InvalidCapability(0));
         }
         let manner = Manner {
+            extra,
             blocking: phases.has(Phases::BLOCKS),
             is_call,
             can_donate: phases.has(Phases::DONATES),
@@ -238,7 +242,7 @@ fn invoke(k: &mut Kernel, caller: Ref<Tcb>, cptr: u64, phases: Phases) -> Phase 
         return Phase::Over;
     }
     if let Some(cap) = cap.reply() {
-        reply::reply(k, caller, cap);
+        reply::reply(k, caller, cap, extra);
         return succeed(k, caller, is_call);
     }
     if let Some(cap) = cap.notification() {
@@ -256,7 +260,7 @@ fn invoke(k: &mut Kernel, caller: Ref<Tcb>, cptr: u64, phases: Phases) -> Phase 
             cap,
             label: info.label(),
             message,
-            extra: &extra,
+            extra,
             phases,
         },
     )

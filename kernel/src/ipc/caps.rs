@@ -63,24 +63,37 @@ pub struct Transferred {
     pub unwrapped: u64,
 }
 
-/// Gives the extra capabilities of the message of `sender`, which `info` describes, to `receiver`,
-/// in a message through `endpoint`, or in a reply.
-pub fn transfer(
+/// Gives the extra capabilities of the message of `sender`, which waited and which `info`
+/// describes, to `receiver`, in a message through `endpoint`. They are looked up now: they may have
+/// changed since the message was sent.
+#[inline(never)]
+pub fn transfer_late(
     k: &Kernel,
     sender: Ref<Tcb>,
     receiver: Ref<Tcb>,
-    endpoint: Option<Ref<Endpoint>>,
+    endpoint: Ref<Endpoint>,
     info: MessageInfo,
+) -> Transferred {
+    let message = Message::new(k, sender, info);
+    let mut extra = ExtraCaps::NONE;
+    match look_up(k, sender, &message, info.extra_caps(), &mut extra) {
+        Ok(()) => transfer(k, receiver, Some(endpoint), &extra),
+        Err(_) => Transferred::default(),
+    }
+}
+
+/// Gives `extra`, capabilities of a message through `endpoint` or in a reply, to `receiver`.
+#[inline(never)]
+pub fn transfer(
+    k: &Kernel,
+    receiver: Ref<Tcb>,
+    endpoint: Option<Ref<Endpoint>>,
+    extra: &ExtraCaps,
 ) -> Transferred {
     let mut done = Transferred::default();
     let Some(target) = buffer(k, receiver, true) else {
         return done;
     };
-    let message = Message::new(k, sender, info);
-    let mut extra = ExtraCaps::NONE;
-    if look_up(k, sender, &message, info.extra_caps(), &mut extra).is_err() {
-        return done;
-    }
     let mut free = receive_slot(k, receiver, target);
     for i in 0..MAX_EXTRA_CAPS {
         let Some(source) = extra.get(i) else { break };

@@ -2,7 +2,8 @@
 
 use sandglass_abi::message::MessageInfo;
 
-use super::{caps, fault, message, notification, reply, thread};
+use super::caps::{self, ExtraCaps, Transferred};
+use super::{fault, message, notification, reply, thread};
 use crate::cap::EndpointCap;
 use crate::mem::Ref;
 use crate::object::endpoint::{Endpoint, State as EndpointState};
@@ -13,7 +14,9 @@ use crate::Kernel;
 
 /// How a message is sent.
 #[derive(Clone, Copy)]
-pub struct Manner {
+pub struct Manner<'a> {
+    /// Its capabilities.
+    pub extra: &'a ExtraCaps,
     pub blocking: bool,
     pub is_call: bool,
     /// Whether the sender's context may go to a passive receiver.
@@ -28,7 +31,7 @@ pub fn rank(k: &Kernel, thread: Ref<Tcb>) -> u64 {
 
 /// `sender` sends its message, or its pending fault, through `cap`, whose endpoint admits it.
 #[inline(always)]
-pub fn send(k: &Kernel, sender: Ref<Tcb>, cap: EndpointCap, manner: Manner) {
+pub fn send(k: &Kernel, sender: Ref<Tcb>, cap: EndpointCap, manner: Manner<'_>) {
     let endpoint = cap.object.at(k);
     let terms = Sender {
         badge: cap.badge,
@@ -39,7 +42,7 @@ pub fn send(k: &Kernel, sender: Ref<Tcb>, cap: EndpointCap, manner: Manner) {
     match endpoint.state() {
         EndpointState::Receivers => {
             if let Some(receiver) = endpoint.queue().first() {
-                hand_over(k, sender, receiver, cap.object, terms, manner.can_donate);
+                hand_over(k, sender, receiver, cap.object, terms, manner);
             }
         }
         EndpointState::Idle | EndpointState::Senders if manner.blocking => {
@@ -63,7 +66,7 @@ fn hand_over(
     receiver: Ref<Tcb>,
     endpoint: Ref<Endpoint>,
     terms: Sender,
-    can_donate: bool,
+    manner: Manner<'_>,
 ) {
     endpoint.at(k).queue().remove(k, receiver);
     let offered = match receiver.at(k).state() {
@@ -74,14 +77,17 @@ fn hand_over(
         offered.at(k).set_thread(None);
     }
     let pending = sender.at(k).fault();
-    transfer(
-        k,
-        sender,
-        receiver,
-        Some(endpoint),
-        terms.badge,
-        terms.can_grant,
-    );
+    let can_donate = manner.can_donate;
+    transfer(k, sender, receiver, terms.badge, |info| {
+        give(
+            k,
+            receiver,
+            Some(endpoint),
+            terms.can_grant,
+            info,
+            manner.extra,
+        )
+    });
     if terms.is_call || pending.is_some() {
         expect_reply(k, sender, receiver, offered, terms, can_donate);
     } else if can_donate && receiver.at(k).sched_context().is_none() && !broken!(NoDonationBySend) {
@@ -177,14 +183,13 @@ fn take_message(
     };
     endpoint.at(k).queue().remove(k, sender);
     let pending = sender.at(k).fault();
-    transfer(
-        k,
-        sender,
-        receiver,
-        Some(endpoint),
-        terms.badge,
-        terms.can_grant,
-    );
+    transfer(k, sender, receiver, terms.badge, |info| {
+        if terms.can_grant && info.extra_caps() > 0 {
+            caps::transfer_late(k, sender, receiver, endpoint, info)
+        } else {
+            Transferred::default()
+        }
+    });
     context::wake_refills(k, sender);
     if terms.is_call || pending.is_some() {
         let can_donate = sender.at(k).sched_context().is_some()
@@ -196,15 +201,15 @@ fn take_message(
     }
 }
 
-/// Gives `receiver` the message of `sender`, or the message about its pending fault.
+/// Gives `receiver` the message of `sender`, whose capabilities `give` gives it, or the message
+/// about its pending fault.
 #[inline(always)]
 pub fn transfer(
     k: &Kernel,
     sender: Ref<Tcb>,
     receiver: Ref<Tcb>,
-    endpoint: Option<Ref<Endpoint>>,
     badge: u64,
-    can_grant: bool,
+    give: impl FnOnce(MessageInfo) -> Transferred,
 ) {
     if sender.at(k).fault().is_some() {
         fault::write_message(k, sender, receiver, badge);
@@ -212,12 +217,26 @@ pub fn transfer(
     }
     let info = MessageInfo::from_raw(sender.at(k).context().info());
     let length = message::copy_words(k, sender, receiver, info.length());
-    let moved = if can_grant && info.extra_caps() > 0 {
-        caps::transfer(k, sender, receiver, endpoint, info)
-    } else {
-        caps::Transferred::default()
-    };
+    let moved = give(info);
     let context = receiver.at(k).context();
     context.set_info(MessageInfo::new(info.label(), moved.unwrapped, moved.count, length).raw());
     context.set_badge(badge);
+}
+
+/// Gives `receiver` the capabilities `extra` of a message that `info` describes, if the sender may
+/// grant them.
+#[inline(always)]
+pub fn give(
+    k: &Kernel,
+    receiver: Ref<Tcb>,
+    endpoint: Option<Ref<Endpoint>>,
+    can_grant: bool,
+    info: MessageInfo,
+    extra: &ExtraCaps,
+) -> Transferred {
+    if can_grant && info.extra_caps() > 0 {
+        caps::transfer(k, receiver, endpoint, extra)
+    } else {
+        Transferred::default()
+    }
 }

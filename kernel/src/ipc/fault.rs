@@ -3,6 +3,7 @@
 use sandglass_abi::fault as label;
 use sandglass_abi::message::MessageInfo;
 
+use super::caps::ExtraCaps;
 use super::endpoint::{self, Manner};
 use super::message::{Message, Writer};
 use crate::arch::Transfer;
@@ -87,6 +88,7 @@ pub fn raise_timeout(k: &Kernel, thread: Ref<Tcb>, handler: EndpointCap) {
 fn tell(k: &Kernel, thread: Ref<Tcb>, handler: EndpointCap, fault: Fault, can_donate: bool) {
     thread.at(k).set_fault(Some(fault));
     let manner = Manner {
+        extra: &ExtraCaps::NONE,
         blocking: true,
         is_call: false,
         can_donate,

@@ -1,6 +1,7 @@
 //! Reply objects at work: calls that lend time, replies that return it, and calls that are
 //! aborted (04, section 7; thesis, section 7.2.2).
 
+use super::caps::ExtraCaps;
 use super::{endpoint, fault};
 use crate::cap::ReplyCap;
 use crate::mem::Ref;
@@ -96,9 +97,9 @@ fn waiting(k: &Kernel, reply: Ref<Reply>) -> Option<Ref<Tcb>> {
     matches!(thread.at(k).state(), State::BlockedOnReply { .. }).then_some(thread)
 }
 
-/// `sender` replies through `cap` (04, section 7.4); nothing happens if nobody waits.
+/// `sender` replies through `cap` with the capabilities `extra` (04, section 7.4); nothing happens if nobody waits.
 #[inline(always)]
-pub fn reply(k: &Kernel, sender: Ref<Tcb>, cap: ReplyCap) {
+pub fn reply(k: &Kernel, sender: Ref<Tcb>, cap: ReplyCap, extra: &ExtraCaps) {
     let Some(caller) = release(k, cap.object) else {
         return;
     };
@@ -106,7 +107,9 @@ pub fn reply(k: &Kernel, sender: Ref<Tcb>, cap: ReplyCap) {
     let tcb = caller.at(k);
     let answered = tcb.fault();
     if answered.is_none() {
-        endpoint::transfer(k, sender, caller, None, 0, cap.can_grant);
+        endpoint::transfer(k, sender, caller, 0, |info| {
+            endpoint::give(k, caller, None, cap.can_grant, info, extra)
+        });
         tcb.set_state(State::Running);
     } else {
         let resumes = fault::apply_reply(k, sender, caller);
