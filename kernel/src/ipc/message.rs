@@ -36,10 +36,8 @@ pub fn copy_words(k: &Kernel, sender: Ref<Tcb>, receiver: Ref<Tcb>, length: usiz
     let (Some(source), Some(target)) = (buffer(k, sender, false), buffer(k, receiver, true)) else {
         return REGISTER_MRS;
     };
-    for i in REGISTER_MRS..length {
-        let word = ipc_buffer::MESSAGE + i;
-        target.write(k, word, source.read(k, word));
-    }
+    let first = ipc_buffer::MESSAGE + REGISTER_MRS;
+    source.copy(k, target, first, ipc_buffer::MESSAGE + length);
     length
 }
 

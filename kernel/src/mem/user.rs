@@ -49,6 +49,22 @@ impl Buffer {
         unsafe { ptr::read_volatile(self.word(k, i)) }
     }
 
+    /// Copies the words from `first` to before `end` into `target`; those past the end of a buffer
+    /// do not exist.
+    #[inline(always)]
+    pub fn copy(self, k: &Kernel, target: Buffer, first: usize, end: usize) {
+        let end = end.min(BUFFER_WORDS);
+        let Some(words) = end
+            .checked_sub(first)
+            .filter(|_| self.start != target.start)
+        else {
+            return;
+        };
+        // SAFETY: as for `read` and `write`. Buffers are aligned to their size, so two of them are
+        // the same or apart.
+        unsafe { ptr::copy_nonoverlapping(self.word(k, first), target.word(k, first), words) }
+    }
+
     /// Sets word `i` (modulo the words of a buffer).
     #[inline(always)]
     pub fn write(self, k: &Kernel, i: usize, value: u64) {
