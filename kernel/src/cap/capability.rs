@@ -19,7 +19,7 @@
 //! | zombie | – | slots that are still to be emptied |
 
 use super::{FrameRights, Rights, Slot};
-use crate::mem::{region, CNodeWord, ControlKind, Kind, PhysAddr, Ref, Span, Tagged};
+use crate::mem::{region, CNodeWord, ControlKind, Kind, PairWord, PhysAddr, Ref, Span, Tagged};
 use crate::object::endpoint::Endpoint;
 use crate::object::notification::Notification;
 use crate::object::reply::Reply;
@@ -111,7 +111,8 @@ impl CNodeCap {
     /// Whether the first bits of `address`, from its upper end, are the guard.
     #[inline(always)]
     pub fn admits(self, address: u64) -> bool {
-        (address ^ self.guard) >> 1 >> (63 - self.guard_size()) == 0
+        // The lowest bit is in no guard.
+        (address ^ self.guard | 1).leading_zeros() >= self.guard_size()
     }
 
     /// All slots; `None` never, as the capability names a CNode.
@@ -120,10 +121,10 @@ impl CNodeCap {
     }
 
     /// The slot whose number is the first bits of `address`, from its upper end, as many as the
-    /// radix says.
+    /// radix says; and the bits behind them.
     #[inline(always)]
-    pub fn slot_named_by(self, address: u64) -> Ref<Slot> {
-        self.node.slot_named_by(address)
+    pub fn translate(self, address: u64) -> (Ref<Slot>, u64) {
+        self.node.translate(address)
     }
 }
 
@@ -305,6 +306,12 @@ impl Capability {
             node: CNodeWord::of(self.word)?,
             guard: self.data,
         })
+    }
+
+    /// The CNode, if it has two slots, and the capability no guard.
+    #[inline(always)]
+    pub fn plain_pair(self) -> Option<PairWord> {
+        PairWord::of(self.word)
     }
 
     pub fn untyped(self) -> Option<UntypedMemory> {

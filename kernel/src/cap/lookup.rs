@@ -1,7 +1,7 @@
 //! Lookup of capabilities in a capability space (02, section 4).
 
 use super::{CNodeCap, Capability, Slot};
-use crate::mem::Ref;
+use crate::mem::{Kind, Ref};
 use crate::Kernel;
 
 /// Why a lookup failed.
@@ -33,45 +33,97 @@ pub struct Found {
 const WORD_BITS: u32 = 64;
 
 /// Walks from `root` along the low `depth` (1 to 64) bits of `cptr` until they are used up or a
-/// slot without a CNode is reached. Each step uses a bit at least, as a CNode has two slots at
-/// least, so there are at most 64.
+/// slot without a CNode is reached. `None` if there is no such slot; [`explain`] tells why.
 #[inline(always)]
-pub fn resolve(
+fn walk(k: &Kernel, root: Capability, cptr: u64, depth: u32) -> Option<Found> {
+    let (slot, rest, bits_left) = step(root.cnode()?, top(cptr, depth), depth as i32)?;
+    let cap = slot.at(k).cap();
+    // Most spaces have one level.
+    if bits_left > 0 && cap.is(Kind::CNode) {
+        descend(k, cap, slot, rest, bits_left)
+    } else {
+        ended(slot, bits_left)
+    }
+}
+
+/// Walks on from `slot`, which holds `cap`, along the first bits of `rest`, of which there is one
+/// at least. Each step uses a bit at least, as a CNode has two slots at least, so there are fewer
+/// than 64.
+#[inline(never)]
+fn descend(
     k: &Kernel,
-    root: Capability,
-    cptr: u64,
-    depth: u32,
-) -> Result<Found, LookupFailure> {
-    let mut node = root.cnode().ok_or(LookupFailure::InvalidRoot)?;
-    let mut bits_left = depth;
-    // The bits that are left, at the top of a word. There is one at least, and guards are shorter
-    // than a word: no shift is by a whole word.
-    let mut rest = cptr.wrapping_shl(WORD_BITS.wrapping_sub(depth));
-    loop {
-        let used = node.guard_size() + node.radix();
-        if used > bits_left || !node.admits(rest) {
-            return Err(mismatch(node, rest, bits_left));
+    cap: Capability,
+    slot: Ref<Slot>,
+    rest: u64,
+    bits_left: i32,
+) -> Option<Found> {
+    let (mut cap, mut slot, mut rest, mut bits_left) = (cap, slot, rest, bits_left);
+    while bits_left > 0 {
+        if let Some(pair) = cap.plain_pair() {
+            // What the deepest spaces are made of.
+            slot = pair.slot_named_by(rest);
+            rest = rest.wrapping_shl(1);
+            bits_left -= 1;
+        } else if let Some(node) = cap.cnode() {
+            let Some(next) = step(node, rest, bits_left) else {
+                bits_left = -1;
+                break;
+            };
+            (slot, rest, bits_left) = next;
+        } else {
+            break;
         }
-        bits_left -= used;
-        rest = rest.wrapping_shl(node.guard_size());
-        let slot = node.slot_named_by(rest);
-        if bits_left == 0 {
-            return Ok(Found { slot, bits_left });
-        }
-        match slot.at(k).cap().cnode() {
-            Some(next) => {
-                rest = rest.wrapping_shl(node.radix());
-                node = next;
+        cap = slot.at(k).cap();
+    }
+    ended(slot, bits_left)
+}
+
+/// Where `node` leads with the first bits of `rest`; the bits behind those; and how many are left
+/// of `bits_left`: less than none, if there were too few.
+#[inline(always)]
+fn step(node: CNodeCap, rest: u64, bits_left: i32) -> Option<(Ref<Slot>, u64, i32)> {
+    if !node.admits(rest) {
+        return None;
+    }
+    let guard = node.guard_size();
+    let (slot, behind) = node.translate(rest.wrapping_shl(guard));
+    let bits_left = bits_left - guard as i32 - node.radix() as i32;
+    Some((slot, behind, bits_left))
+}
+
+/// A walk has ended at `slot`; there were too few bits for that if less than none are left.
+#[inline(always)]
+fn ended(slot: Ref<Slot>, bits_left: i32) -> Option<Found> {
+    let bits_left = u32::try_from(bits_left).ok()?;
+    Some(Found { slot, bits_left })
+}
+
+/// The low `depth` (1 to 64) bits of `cptr`, at the top of a word. As there is one at least, and
+/// guards are shorter than a word, no shift of it is by a whole word.
+#[inline(always)]
+fn top(cptr: u64, depth: u32) -> u64 {
+    cptr.wrapping_shl(WORD_BITS.wrapping_sub(depth))
+}
+
+/// Why a walk from `root` along the low `depth` (1 to 64) bits of `cptr` finds nothing.
+#[cold]
+#[inline(never)]
+fn explain(k: &Kernel, root: Capability, cptr: u64, depth: u32) -> LookupFailure {
+    let (mut cap, mut rest, mut bits_left) = (root, top(cptr, depth), depth);
+    while let Some(node) = cap.cnode() {
+        match step(node, rest, bits_left as i32) {
+            Some((slot, behind, left @ 0..)) => {
+                cap = slot.at(k).cap();
+                (rest, bits_left) = (behind, left as u32);
             }
-            None => return Ok(Found { slot, bits_left }),
+            _ => return mismatch(node, rest, bits_left),
         }
     }
+    LookupFailure::InvalidRoot
 }
 
 /// Why `node` does not translate the `left` bits at the top of `rest`: the guard is looked at
 /// first.
-#[cold]
-#[inline(never)]
 fn mismatch(node: CNodeCap, rest: u64, left: u32) -> LookupFailure {
     let size = node.guard_size();
     if size > left || !node.admits(rest) {
@@ -91,18 +143,13 @@ fn mismatch(node: CNodeCap, rest: u64, left: u32) -> LookupFailure {
 /// some may be left over. `None` if there is none; [`failure`] tells why.
 #[inline(never)]
 pub fn slot(k: &Kernel, root: Capability, cptr: u64) -> Option<Ref<Slot>> {
-    resolve(k, root, cptr, WORD_BITS)
-        .ok()
-        .map(|found| found.slot)
+    walk(k, root, cptr, WORD_BITS).map(|found| found.slot)
 }
 
 /// Why [`slot`] finds nothing.
 #[cold]
 pub fn failure(k: &Kernel, root: Capability, cptr: u64) -> LookupFailure {
-    match resolve(k, root, cptr, WORD_BITS) {
-        Err(failure) => failure,
-        Ok(_) => LookupFailure::MissingCapability { bits_left: 0 },
-    }
+    explain(k, root, cptr, WORD_BITS)
 }
 
 /// Why the lookup of a slot by index and depth failed.
@@ -127,7 +174,9 @@ pub fn exact_slot(
     if depth < 1 || depth > u64::from(WORD_BITS) {
         return Err(SlotError::Depth);
     }
-    let found = resolve(k, root, index, depth as u32).map_err(SlotError::Failed)?;
+    let Some(found) = walk(k, root, index, depth as u32) else {
+        return Err(SlotError::Failed(explain(k, root, index, depth as u32)));
+    };
     if found.bits_left != 0 {
         return Err(SlotError::Failed(LookupFailure::DepthMismatch {
             bits_left: found.bits_left as u8,

@@ -31,7 +31,9 @@ pub mod user;
 
 pub use address::PhysAddr;
 pub use handle::Ref;
-pub use objects::{refill, refill_capacity, tcb_slot, CNodeWord, Shapeless, Span};
+pub use objects::{
+    refill, refill_capacity, refills, tcb_slot, CNodeWord, PairWord, Shapeless, Span,
+};
 pub use packed::Packed;
 pub use paging::{table, Child, Table};
 pub use ram::Ram;

@@ -2,6 +2,7 @@
 //! into those that are arrays or contain capability slots.
 
 use core::cell::Cell;
+use core::slice;
 
 use super::{Kind, Object, ObjectKind, Ref, Tagged};
 use crate::arch::Platform;
@@ -147,14 +148,39 @@ impl CNodeWord {
     }
 
     /// The slot whose number is the first bits of `address`, from its upper end, as many as the
-    /// radix says.
+    /// radix says; and the bits behind them.
+    #[inline(always)]
+    pub fn translate(self, address: u64) -> (Ref<Slot>, u64) {
+        // A shift is by the lowest bits of its count, and the radix is 1 at least.
+        let count = self.0.shape() as u32;
+        let behind = address.wrapping_shl(count);
+        let index = address.wrapping_shr(count.wrapping_neg());
+        let offset = index.wrapping_mul(size_of::<Slot>() as u64);
+        // SAFETY: as for `Span::of` and `Span::slot`; r bits are a number below 2^r, and there is
+        // no CNode of one slot (`region::Region::into_cnode`). No CNode is at address 0, where no
+        // object lies.
+        let slot = unsafe { Ref::mint_at(self.0.address().offset(offset).get()) };
+        (slot, behind)
+    }
+}
+
+/// A word that names a CNode of two slots, and has no flags.
+#[derive(Clone, Copy)]
+pub struct PairWord(Tagged);
+
+impl PairWord {
+    /// `word`, if it is such a one.
+    #[inline(always)]
+    pub fn of(word: Tagged) -> Option<PairWord> {
+        word.is_plain(Kind::CNode, 1).then_some(PairWord(word))
+    }
+
+    /// The slot whose number is the first bit of `address`.
     #[inline(always)]
     pub fn slot_named_by(self, address: u64) -> Ref<Slot> {
-        // Two shifts, so that a radix of 0 would be right too.
-        let index = address >> 1 >> (63 - self.radix());
-        let offset = index.wrapping_mul(size_of::<Slot>() as u64);
-        // SAFETY: as for `Span::of` and `Span::slot`; r bits are a number below 2^r. No CNode is at
-        // address 0, where no object lies.
+        const { assert!(size_of::<Slot>() == 1 << (63 - 58)) };
+        let offset = address >> 58 & size_of::<Slot>() as u64;
+        // SAFETY: as for `CNodeWord`.
         unsafe { Ref::mint_at(self.0.address().offset(offset).get()) }
     }
 }
@@ -182,26 +208,29 @@ pub const fn refill_capacity(bits: u8) -> u8 {
     }
 }
 
+/// The ring of refills that follows `context`.
+#[inline(always)]
+pub fn refills(k: &Kernel, context: Ref<SchedContext>) -> &[Cell<Refill>] {
+    let capacity = usize::from(context.at(k).capacity());
+    let address = (context.address().get() as usize).wrapping_add(size_of::<SchedContext>());
+    let first = k.machine.base().wrapping_add(address).cast();
+    // SAFETY: `region::Region::into_sched_context` sets the capacity, 2 at least, from the size of
+    // the object, and leaves zeroed refills behind it. A `Cell` is shared like the other fields.
+    unsafe { slice::from_raw_parts(first, capacity) }
+}
+
 /// Refill `i` of the ring that follows `context`: past its end it goes on from the beginning, once.
 #[inline(always)]
 pub fn refill(k: &Kernel, context: Ref<SchedContext>, i: u8) -> &Cell<Refill> {
+    let ring = refills(k, context);
     let capacity = context.at(k).capacity();
     let place = if i < capacity {
         i
     } else {
         wrapped(i, capacity)
     };
-    let offset = size_of::<SchedContext>() + usize::from(place) * size_of::<Refill>();
-    let address = (context.address().get() as usize).wrapping_add(offset);
-    // SAFETY: `region::Region::into_sched_context` sets the capacity, 2 at least, from the size of
-    // the object, and leaves zeroed refills behind it; `place` is below it. A `Cell` is shared
-    // like the other fields.
-    unsafe {
-        &*k.machine
-            .base()
-            .wrapping_add(address)
-            .cast::<Cell<Refill>>()
-    }
+    // SAFETY: `place` is below the capacity.
+    unsafe { ring.get_unchecked(usize::from(place)) }
 }
 
 /// Place `i` of a ring of `capacity` places, from its end on.

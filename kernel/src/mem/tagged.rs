@@ -205,6 +205,12 @@ impl Tagged {
         }
     }
 
+    /// Whether the word is of `kind` and `shape`, without flags; one comparison.
+    #[inline(always)]
+    pub const fn is_plain(self, kind: Kind, shape: u64) -> bool {
+        self.0 & ((1 << ADDRESS_SHIFT) - 1) == kind as u64 | shape << SHAPE_SHIFT
+    }
+
     /// Whether the word is of `kind`; one comparison, unlike `kind() == kind`.
     #[inline(always)]
     pub const fn is(self, kind: Kind) -> bool {
