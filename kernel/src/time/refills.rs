@@ -43,6 +43,39 @@ impl Refill {
     }
 }
 
+/// How many of `queued`, which are in order, begin before `end`, which each of them moves on by its
+/// amount.
+#[inline(always)]
+fn join_until(queued: &[Cell<Refill>], end: &mut u64) -> usize {
+    let amount = |next: &Cell<Refill>| next.get().amount;
+    let mut rest = queued;
+    // If the last of eight joins, so do those before it.
+    while let Some((eight, behind)) = rest.split_first_chunk::<8>() {
+        let [a, b, c, d, e, f, g, last] = eight;
+        if last.get().time > *end {
+            break;
+        }
+        *end = end
+            .wrapping_add(amount(a))
+            .wrapping_add(amount(b))
+            .wrapping_add(amount(c))
+            .wrapping_add(amount(d))
+            .wrapping_add(amount(e))
+            .wrapping_add(amount(f))
+            .wrapping_add(amount(g))
+            .wrapping_add(amount(last));
+        rest = behind;
+    }
+    while let Some((next, behind)) = rest.split_first() {
+        if next.get().time > *end {
+            break;
+        }
+        *end = end.wrapping_add(amount(next));
+        rest = behind;
+    }
+    queued.len() - rest.len()
+}
+
 const _: () = assert!(size_of::<Refill>() as u64 == sandglass_abi::sched::REFILL_SIZE);
 
 /// Bound of the loop over refills that a charge used up. A charge is at most the head, since the
@@ -269,21 +302,61 @@ impl<'k> Refills<'k> {
         if !self.ready() {
             return false;
         }
-        let mut head = Refill {
+        let head = Refill {
             time: self.k.core().now(),
             ..self.head()
         };
         self.set_head(head);
-        for _ in 0..Refill::MAX {
-            match self.second() {
-                Some(next) if next.time <= head.end() => {
-                    head.amount = head.amount.wrapping_add(next.amount);
-                    self.advance(head);
-                }
-                _ => break,
-            }
+        if self.second().is_some_and(|next| next.time <= head.end()) {
+            self.absorb();
         }
         true
+    }
+
+    /// Joins to the head the refills that begin before its end, as it grows.
+    #[inline(never)]
+    fn absorb(self) {
+        let head = self.head();
+        let mut end = head.end();
+        let (upper, lower) = self.queue();
+        let mut joined = join_until(upper, &mut end);
+        if joined == upper.len() {
+            joined += join_until(lower, &mut end);
+        }
+        self.drop_first(joined as u8);
+        self.set_head(Refill {
+            amount: end.wrapping_sub(head.time),
+            ..head
+        });
+    }
+
+    /// The refills that follow the head: in the ring from where they start to its end, and from its
+    /// beginning.
+    #[inline(always)]
+    fn queue(self) -> (&'k [Cell<Refill>], &'k [Cell<Refill>]) {
+        let ring = mem::refills(self.k, self.handle);
+        let first = usize::from(self.context().first());
+        let queued = usize::from(self.context().queued());
+        let upper = ring.get(first..).unwrap_or_default();
+        match upper.get(..queued) {
+            Some(all) => (all, &[]),
+            None => {
+                let wrapped = queued.wrapping_sub(upper.len());
+                (upper, ring.get(..wrapped).unwrap_or_default())
+            }
+        }
+    }
+
+    /// Takes the first `count` refills that follow the head, of which there are as many, out of the
+    /// queue.
+    #[inline(always)]
+    fn drop_first(self, count: u8) {
+        let context = self.context();
+        let first = context.first().wrapping_add(count);
+        let wrapped = first.wrapping_sub(context.capacity());
+        let wraps = first >= context.capacity();
+        context.set_first(if wraps { wrapped } else { first });
+        context.set_queued(context.queued().wrapping_sub(count));
     }
 
     /// Round-robin: `used` ticks of the slice are over.
