@@ -29,20 +29,20 @@ pub fn measure(lab: &mut Lab) -> Result<(), SetupError> {
     pools(lab)
 }
 
-// Leaves.
-const ROOT: u64 = 0;
-const UNTYPED: u64 = 1;
-const THREAD: u64 = 2;
-const AUTHORITY: u64 = 3;
-const VSPACE: u64 = 4;
-const FRAME: u64 = 5;
-const ENDPOINT: u64 = 6;
-const CONTEXT: u64 = 7;
-const ASID_CONTROL: u64 = 8;
-const POOL_UNTYPED: u64 = 9;
-const CONTROL: u64 = 10;
-const FREE: u64 = 11;
-const OTHER_FREE: u64 = 12;
+// Leaves. The first is free.
+const ROOT: u64 = 1;
+const UNTYPED: u64 = 2;
+const THREAD: u64 = 3;
+const AUTHORITY: u64 = 4;
+const VSPACE: u64 = 5;
+const FRAME: u64 = 6;
+const ENDPOINT: u64 = 7;
+const CONTEXT: u64 = 8;
+const ASID_CONTROL: u64 = 9;
+const POOL_UNTYPED: u64 = 10;
+const CONTROL: u64 = 11;
+const FREE: u64 = 12;
+const OTHER_FREE: u64 = 13;
 
 /// Where the frame is mapped.
 const VADDR: u64 = 0x5000_0000_0000;
@@ -151,12 +151,11 @@ fn deep_arguments(lab: &mut Lab, levels: u32) -> Result<(), SetupError> {
         [ROOT, ROOT],
     )?;
     invoker.invoke("delete", ROOT, label::CNODE_DELETE, [source, 64], [])?;
-    let retype = [object_type::ENDPOINT, 0, invoker.address(ROOT), 64, 0, 1];
     invoker.invoke(
-        "retype-endpoint",
+        "retype",
         UNTYPED,
         label::UNTYPED_RETYPE,
-        [retype[0], retype[1], retype[2], retype[3], 14, 1],
+        [object_type::ENDPOINT, 0, invoker.address(ROOT), 64, 0, 1],
         [ROOT],
     )?;
     invoker.invoke(

@@ -3,15 +3,18 @@
 use sandglass::abi::message::{MessageInfo, MAX_EXTRA_CAPS, MAX_LENGTH};
 use sandglass::abi::syscall::Syscall;
 use sandglass::cap::{Endpoint, FrameSize, Reply, Rights};
+use sandglass::time::ticks;
 use sandglass::{println, SetupError};
 
 use crate::crowd::{HIGH, LOW, MIDDLE};
-use crate::lab::{deep, Cost, Lab, LONG};
+use crate::lab::{deep, spin_until, Cost, Lab, LONG};
 use crate::program::Call;
+use crate::refills;
 use crate::space::{Dweller, Space, LEAVES};
 
-/// Depths to compare: that of an ordinary system, the one that real systems keep to, the deepest.
-pub const LEVELS: [u32; 3] = [1, 8, 64];
+/// Depths to compare: that of an ordinary system, what real systems keep to, the deepest with
+/// guards, the deepest.
+pub const LEVELS: [u32; 4] = [1, 8, 32, 64];
 
 /// The longest message.
 const FULL: MessageInfo = MessageInfo::new(0, 0, MAX_EXTRA_CAPS, MAX_LENGTH);
@@ -36,6 +39,7 @@ pub fn measure(lab: &mut Lab) -> Result<(), SetupError> {
         stage.reply_recv(lab)?;
         stage.send_and_receive(lab)?;
         stage.faults(lab)?;
+        stage.everything(lab)?;
     }
     Ok(())
 }
@@ -190,8 +194,8 @@ impl Stage {
         self.measure(lab, "reply-recv-120-words-3-caps", &self.server, call)
     }
 
-    /// A message goes to one thread and, in the same system call, another comes.
-    fn send_and_receive(&mut self, lab: &Lab) -> Result<(), SetupError> {
+    /// One thread waits for a message, and another's waits to be received.
+    fn crossing(&self, lab: &Lab) -> Result<Call, SetupError> {
         let waiting = self
             .client
             .call(Syscall::Recv, OTHER_ENDPOINT)
@@ -200,13 +204,33 @@ impl Stage {
         let next = self.other.call(Syscall::Call, ENDPOINT).info(FULL);
         self.run(lab, &self.other, next)?;
         self.server.speak(OTHER_ENDPOINT, OTHER_ENDPOINT);
-        let call = self
+        Ok(self
             .server
             .call(Syscall::NBSendRecv, ENDPOINT)
             .info(FULL)
             .reply(self.server.address(REPLY))
-            .destination(self.server.address(OTHER_ENDPOINT));
+            .destination(self.server.address(OTHER_ENDPOINT)))
+    }
+
+    /// A message goes to one thread and, in the same system call, another comes.
+    fn send_and_receive(&mut self, lab: &Lab) -> Result<(), SetupError> {
+        let call = self.crossing(lab)?;
         self.measure(lab, "nb-send-recv-120-words-3-caps", &self.server, call)
+    }
+
+    /// The same, and all three have their budgets in as many pieces as can be.
+    fn everything(&mut self, lab: &mut Lab) -> Result<(), SetupError> {
+        let mut latest = 0;
+        for actor in [&self.client, &self.other, &self.server] {
+            let (context, period_us) = refills::fragmented(lab)?;
+            let member = actor.dweller.member;
+            member.context.unbind()?;
+            context.bind(member.tcb)?;
+            latest = ticks() + period_us * lab.ticks_per_us;
+        }
+        let call = self.crossing(lab)?;
+        spin_until(latest);
+        self.measure(lab, "nb-send-recv-fragmented-budgets", &self.server, call)
     }
 
     /// The third capability of a call cannot be found, which is a fault that somebody handles; and
@@ -220,8 +244,8 @@ impl Stage {
             client.space.guard,
             vspace,
         )?;
-        // Only a guard can fail at the last level; where each level has one bit there is none.
-        if self.levels < 64 {
+        // Only a guard can fail at the last level; the deepest have none there.
+        if self.levels <= 8 {
             self.run(lab, server, self.receiving(server))?;
             client.dweller.set_caps(&[
                 client.address(ENDPOINT),

@@ -2,7 +2,7 @@
 
 use sandglass::abi::sched::max_extra_refills;
 use sandglass::abi::syscall::Syscall;
-use sandglass::cap::SchedParams;
+use sandglass::cap::{Notification, SchedContext, SchedParams};
 use sandglass::time::ticks;
 use sandglass::{println, SetupError};
 
@@ -15,8 +15,11 @@ const LARGEST_BITS: u32 = 20;
 
 /// Period of the thread, µs: longer than it takes to cut the budget into so many pieces.
 const fn period_us(pieces: u64) -> u64 {
-    1_000 + 3 * pieces
+    2_000 + 4 * pieces
 }
+
+/// Most extra refills that this kernel uses.
+const MOST_USED: u64 = 128;
 
 /// A context of a size with room for about so many refills.
 fn context_bits(refills: u64) -> u32 {
@@ -35,23 +38,76 @@ pub fn measure(lab: &mut Lab) -> Result<(), SetupError> {
     Ok(())
 }
 
-fn fragments(lab: &mut Lab, size: u64, sporadic: bool) -> Result<(), SetupError> {
-    let bits = context_bits(size);
-    let extra = size.min(max_extra_refills(bits));
-    let period_us = period_us(extra);
-    let context = lab.process.resources.sched_context(bits)?;
-    let mut params = SchedParams::new(period_us / 5 * 4, period_us).extra_refills(extra);
-    if sporadic {
-        params = params.sporadic();
+/// A context whose budget is cut into `pieces`, and a thread that cuts it: at each signal of
+/// `notification` it runs for a moment, and what it used comes back on its own.
+struct Cutter {
+    context: SchedContext,
+    notification: Notification,
+    period_us: u64,
+    pieces: u64,
+}
+
+impl Cutter {
+    fn new(lab: &mut Lab, pieces: u64, sporadic: bool) -> Result<Self, SetupError> {
+        let bits = context_bits(pieces);
+        let pieces = pieces.min(max_extra_refills(bits));
+        let period_us = period_us(pieces);
+        let context = lab.process.resources.sched_context(bits)?;
+        let mut params = SchedParams::new(period_us / 5 * 4, period_us).extra_refills(pieces);
+        if sporadic {
+            params = params.sporadic();
+        }
+        lab.control.configure(context, params)?;
+        let visitor = lab.visitors[0];
+        visitor.context.unbind()?;
+        context.bind(visitor.tcb)?;
+        visitor.tcb.set_priority(lab.process.authority(), MIDDLE)?;
+        let notification = lab.process.resources.notification()?;
+        let wait = Call::new(Syscall::Wait, notification.address());
+        visitor.start(&wait.repeated())?;
+        Ok(Self {
+            context,
+            notification,
+            period_us,
+            pieces,
+        })
     }
-    lab.control.configure(context, params)?;
-    let visitor = lab.visitors[0];
-    let authority = lab.process.authority();
-    visitor.context.unbind()?;
-    context.bind(visitor.tcb)?;
-    visitor.tcb.set_priority(authority, MIDDLE)?;
-    let notification = lab.process.resources.notification()?;
-    let wait = Call::new(Syscall::Wait, notification.address());
+
+    /// Cuts the budget; this thread runs below the cutter.
+    fn cut(&self) {
+        for _ in 0..self.pieces + 10 {
+            self.notification.signal();
+        }
+    }
+
+    /// All that was used comes back meanwhile.
+    fn wait_a_period(&self, lab: &Lab) {
+        spin_until(ticks() + self.period_us * lab.ticks_per_us);
+    }
+
+    /// The context alone is left.
+    fn end(self, lab: &mut Lab) -> Result<SchedContext, SetupError> {
+        let visitor = lab.visitors[0];
+        visitor.tcb.suspend()?;
+        self.context.unbind()?;
+        visitor.context.bind(visitor.tcb)?;
+        lab.process.resources.delete(self.notification)?;
+        Ok(self.context)
+    }
+}
+
+/// A context that starts its refills anew when its thread wakes, cut into the most pieces that
+/// there are; they come back after so many microseconds.
+pub fn fragmented(lab: &mut Lab) -> Result<(SchedContext, u64), SetupError> {
+    let cutter = Cutter::new(lab, MOST_USED, true)?;
+    lab.lower()?;
+    cutter.cut();
+    lab.raise()?;
+    let period_us = cutter.period_us;
+    Ok((cutter.end(lab)?, period_us))
+}
+
+fn fragments(lab: &mut Lab, size: u64, sporadic: bool) -> Result<(), SetupError> {
     let names = if sporadic {
         [
             "sporadic-cut",
@@ -65,22 +121,19 @@ fn fragments(lab: &mut Lab, size: u64, sporadic: bool) -> Result<(), SetupError>
             "constant-exhaust-fragmented",
         ]
     };
-    // Each turn uses a little, and what it used comes back on its own.
-    visitor.start(&wait.repeated())?;
+    let cutter = Cutter::new(lab, size, sporadic)?;
     lab.lower()?;
-    for _ in 0..extra + 10 {
-        notification.signal();
-    }
-    // The last of them, when the queue is full.
-    many(names[0], size, Cost::Longest, || notification.signal());
+    cutter.cut();
+    // One more, when the queue is full.
+    let signal = || cutter.notification.signal();
+    many(names[0], size, Cost::Longest, signal);
     // All of it has come back, and the thread did not need it: it wakes.
-    spin_until(ticks() + period_us * lab.ticks_per_us);
-    many(names[1], size, Cost::Longest, || notification.signal());
-    for _ in 0..extra + 10 {
-        notification.signal();
-    }
-    // It uses up all that it has, piece by piece.
+    cutter.wait_a_period(lab);
+    many(names[1], size, Cost::Longest, signal);
+    cutter.cut();
     lab.raise()?;
+    // It uses up all that it has, piece by piece.
+    let visitor = lab.visitors[0];
     visitor.tcb.suspend()?;
     visitor.start(&spinning())?;
     many(
@@ -89,13 +142,10 @@ fn fragments(lab: &mut Lab, size: u64, sporadic: bool) -> Result<(), SetupError>
         Cost::Longest,
         || -> Result<(), SetupError> {
             lab.lower()?;
-            spin_until(ticks() + period_us * lab.ticks_per_us);
+            cutter.wait_a_period(lab);
             lab.raise()
         },
     )?;
-    visitor.tcb.suspend()?;
-    context.unbind()?;
-    visitor.context.bind(visitor.tcb)?;
-    lab.process.resources.delete(notification)?;
+    let context = cutter.end(lab)?;
     lab.process.resources.delete(context)
 }

@@ -13,10 +13,11 @@ use crate::crowd::Member;
 const LEAF_BITS: u32 = 4;
 pub const LEAVES: u64 = 1 << LEAF_BITS;
 
-/// A capability space in which every address leads through as many CNodes as asked for.
+/// A capability space in which every address leads through as many CNodes as asked for, which share
+/// its 64 bits evenly.
 ///
-/// Each CNode on the way has two slots, and a guard that makes the levels share the 64 bits of an
-/// address evenly; where only one bit is left for each level, the last of them fan out.
+/// Those on the way have two slots each, of which one leads on; the rest of their bits are a guard.
+/// The last ones fan out to the leaves.
 pub struct Space {
     pub levels: u32,
     pub root: CNode,
@@ -26,79 +27,70 @@ pub struct Space {
     leaves: Vec<Slot>,
 }
 
-impl Space {
-    /// A space of `levels` levels: 1, 8 or 64.
-    pub fn new(process: &mut Process, levels: u32) -> Result<Self, SetupError> {
+/// The CNodes of one level: log2 of their slots, and their guard.
+#[derive(Clone, Copy)]
+struct Level {
+    radix: u32,
+    guard: GuardData,
+    /// The first slot that leads on.
+    first: u64,
+}
+
+impl Level {
+    /// Of `level` in a space of `levels`.
+    fn new(levels: u32, level: u32) -> Self {
         let bits = 64 / levels;
-        // Bits of an address that each of the CNodes on the stem translates but one are guard.
-        let guard = GuardData::new(0, bits - 1);
-        let fan_out = bits < LEAF_BITS;
-        let stem_levels = if fan_out {
-            levels - LEAF_BITS / bits
-        } else {
-            levels - 1
-        };
-        let mut stem = 0;
-        let resources = &mut process.resources;
-        let last_guard = GuardData::new(0, bits.saturating_sub(LEAF_BITS));
-        let crown = if fan_out { 1 } else { LEAF_BITS };
-        let radix = |level: u32| if level < stem_levels { 1 } else { crown };
-        let guard_of = |level: u32| {
-            if level < stem_levels || fan_out {
-                guard
-            } else {
-                last_guard
-            }
-        };
-        let root = resources.cnode(radix(0))?;
-        let mut tips = alloc::vec![root];
-        for level in 1..levels {
-            let mut next = Vec::new();
-            for &tip in &tips {
-                // On the stem, one slot leads on; in the crown, both.
-                let first = u64::from(level <= stem_levels);
-                for index in first..2 {
-                    let node = resources.cnode(radix(level))?;
-                    let from = resources.slot_of(node);
-                    tip.slot_at(index, radix(level - 1) as u8).mint_from(
-                        from,
-                        Rights::ALL,
-                        guard_of(level).raw(),
-                    )?;
-                    next.push(node);
-                }
-            }
-            if level <= stem_levels {
-                stem = stem << bits | 1;
-            }
-            tips = next;
+        let crown_radix = bits.min(LEAF_BITS);
+        let is_stem = level < levels - LEAF_BITS / crown_radix;
+        let radix = if is_stem { 1 } else { crown_radix };
+        Self {
+            radix,
+            guard: GuardData::new(0, bits - radix),
+            first: u64::from(is_stem),
         }
-        let depth = crown as u8;
-        let leaves = tips
-            .iter()
-            .flat_map(|tip| (0..1u64 << crown).map(move |i| tip.slot_at(i, depth)))
-            .collect();
+    }
+
+    /// The slots that lead on from `node`.
+    fn slots(self, node: CNode) -> impl Iterator<Item = Slot> {
+        (self.first..1 << self.radix).map(move |i| node.slot_at(i, self.radix as u8))
+    }
+}
+
+impl Space {
+    /// A space of `levels` levels, a power of two up to 64.
+    pub fn new(process: &mut Process, levels: u32) -> Result<Self, SetupError> {
+        let resources = &mut process.resources;
+        let top = Level::new(levels, 0);
+        let root = resources.cnode(top.radix)?;
+        let mut stem = 0;
+        let mut leaves: Vec<Slot> = top.slots(root).collect();
+        for level in 1..levels {
+            let above = Level::new(levels, level - 1);
+            // What lies deeper is shifted in.
+            stem = stem << (64 / levels) | above.first;
+            let here = Level::new(levels, level);
+            let mut next = Vec::new();
+            for slot in leaves {
+                let node = resources.cnode(here.radix)?;
+                let from = resources.slot_of(node);
+                slot.mint_from(from, Rights::ALL, here.guard.raw())?;
+                next.extend(here.slots(node));
+            }
+            leaves = next;
+        }
+        assert!(leaves.len() as u64 == LEAVES);
         Ok(Self {
             levels,
             root,
-            guard: guard_of(0),
-            stem,
+            guard: top.guard,
+            stem: stem.checked_shl(64 / levels).unwrap_or(0),
             leaves,
         })
     }
 
     /// Address of leaf `i`.
     pub fn address(&self, i: u64) -> u64 {
-        let leaf_bits = if 64 / self.levels < LEAF_BITS {
-            LEAF_BITS
-        } else {
-            64 / self.levels
-        };
-        if self.levels == 1 {
-            i
-        } else {
-            self.stem << leaf_bits | i
-        }
+        self.stem | i
     }
 
     /// Slot of leaf `i`.
