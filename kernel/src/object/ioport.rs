@@ -32,41 +32,63 @@ impl PortTable {
         }
     }
 
-    /// Whether any port of the range is issued: at most a step for each of the words.
+    /// Whether any port of the range is issued.
     fn any(&self, ports: IoPortCap) -> bool {
-        self.words_of(ports)
+        let (edges, inner) = self.cover(ports);
+        edges
+            .into_iter()
+            .flatten()
             .any(|(word, bits)| word.get() & bits != 0)
+            || any_bit(inner)
     }
 
     fn mark(&self, ports: IoPortCap, issued: bool) {
-        for (word, bits) in self.words_of(ports) {
+        let (edges, inner) = self.cover(ports);
+        for (word, bits) in edges.into_iter().flatten() {
             word.set(if issued {
                 word.get() | bits
             } else {
                 word.get() & !bits
             });
         }
+        // Two loops, of which each fills memory with a constant.
+        if issued {
+            inner.iter().for_each(|word| word.set(u64::MAX));
+        } else {
+            inner.iter().for_each(|word| word.set(0));
+        }
     }
 
-    /// The words that cover the range, with the bits of its ports.
-    fn words_of(&self, ports: IoPortCap) -> impl Iterator<Item = (&Cell<u64>, u64)> {
+    /// The first and the last word that the range covers, or the only one, with the bits of its
+    /// ports; and the words in between.
+    fn cover(&self, ports: IoPortCap) -> ([Option<Edge<'_>>; 2], &[Cell<u64>]) {
         let (first, last) = (usize::from(ports.first), usize::from(ports.last));
         let (from, to) = (first / 64, last / 64);
-        let range = self.words.iter().enumerate().take(to + 1).skip(from);
-        range.map(move |(i, word)| {
-            let low = if i == from {
-                u64::MAX << (first % 64)
-            } else {
-                u64::MAX
-            };
-            let high = if i == to {
-                u64::MAX >> (63 - last % 64)
-            } else {
-                u64::MAX
-            };
-            (word, low & high)
-        })
+        let low = u64::MAX << (first % 64);
+        let high = u64::MAX >> (63 - last % 64);
+        let edge = |i: usize, bits| self.words.get(i).map(|word| (word, bits));
+        if from == to {
+            return ([edge(from, low & high), None], &[]);
+        }
+        let inner = self.words.get(from + 1..to).unwrap_or_default();
+        ([edge(from, low), edge(to, high)], inner)
     }
+}
+
+/// A word of the table, and the bits of it that a range covers.
+type Edge<'a> = (&'a Cell<u64>, u64);
+
+/// Whether a bit of `words` is set; eight of them are a step.
+fn any_bit(words: &[Cell<u64>]) -> bool {
+    let mut rest = words;
+    while let Some(([a, b, c, d, e, f, g, h], behind)) = rest.split_first_chunk::<8>() {
+        let first = a.get() | b.get() | c.get() | d.get();
+        if first | e.get() | f.get() | g.get() | h.get() != 0 {
+            return true;
+        }
+        rest = behind;
+    }
+    rest.iter().any(|word| word.get() != 0)
 }
 
 impl Default for PortTable {

@@ -3,14 +3,14 @@
 use sandglass::abi::syscall::Syscall;
 use sandglass::cap::{
     Attributes, CNode, CPtr, Capability, Endpoint, Frame, FrameSize, ObjectType, PageTable, Rights,
-    Slot,
+    SchedParams, Slot,
 };
 use sandglass::vspace::VSpace;
 use sandglass::{println, SetupError};
 
 use crate::crowd::{nth, Crowd};
 use crate::lab::{many, single, Cost, Lab};
-use crate::program::Call;
+use crate::program::{spinning, Call};
 
 /// Endpoints in the untyped memory that is revoked with threads queued.
 const ENDPOINTS: u64 = 100;
@@ -37,7 +37,9 @@ pub fn measure(lab: &mut Lab) -> Result<(), SetupError> {
         revoke_threads(lab, size)?;
     }
     println!("bounds: deletion of page tables");
-    page_tables(lab)
+    page_tables(lab)?;
+    println!("bounds: a periodic thread above long operations");
+    lateness(lab)
 }
 
 /// Untyped memory with endpoints at which the crowd waits is revoked.
@@ -223,5 +225,34 @@ fn page_tables(lab: &mut Lab) -> Result<(), SetupError> {
     single("revoke-mappings-of-tables", used, Cost::Stretch, || {
         from.revoke()
     })?;
+    Ok(())
+}
+
+/// Long operations below a thread that the timer releases again and again: none of them delays it
+/// by more than the stretch, whenever it comes.
+fn lateness(lab: &mut Lab) -> Result<(), SetupError> {
+    // The period is no multiple of anything, so that releases come everywhere.
+    let context = lab.context(SchedParams::new(20, 37))?;
+    let visitor = lab.visitors[0];
+    visitor.tcb.suspend()?;
+    visitor.context.unbind()?;
+    context.bind(visitor.tcb)?;
+    visitor.tcb.set_priority(lab.process.authority(), u8::MAX)?;
+    visitor.start(&spinning())?;
+    let resources = &mut lab.process.resources;
+    let memory = resources.untyped(20)?;
+    let slots = resources.allocate_slots(TABLES)?;
+    let slot = resources.slot_of(memory);
+    for kind in [ObjectType::Tcb, ObjectType::PageTable, ObjectType::CNode(4)] {
+        for _ in 0..2 {
+            single("periodic-above-retype", TABLES, Cost::Stretch, || {
+                memory.retype(kind, slots, TABLES)
+            })?;
+            single("periodic-above-revoke", TABLES, Cost::Stretch, || {
+                slot.revoke()
+            })?;
+        }
+    }
+    visitor.tcb.suspend()?;
     Ok(())
 }

@@ -25,8 +25,24 @@ pub fn measure(lab: &mut Lab) -> Result<(), SetupError> {
         println!("bounds: invocations through {levels} levels");
         deep_arguments(lab, levels)?;
     }
-    println!("bounds: identifier pools");
+    println!("bounds: tables");
+    ports(lab)?;
     pools(lab)
+}
+
+/// Nearly all I/O ports at once: those below have owners.
+fn ports(lab: &mut Lab) -> Result<(), SetupError> {
+    const FIRST: u16 = 0x0800;
+    const COUNT: u64 = (u16::MAX - FIRST) as u64 + 1;
+    let slot = lab.process.resources.allocate_slot()?;
+    for _ in 0..2 {
+        single("io-ports-issue", COUNT, Cost::First, || {
+            boot::IO_PORT_CONTROL.issue(FIRST, u16::MAX, slot)
+        })?;
+        single("io-ports-delete", COUNT, Cost::Stretch, || slot.delete())?;
+    }
+    lab.process.resources.free_slot(slot);
+    Ok(())
 }
 
 // Leaves. The first is free.
