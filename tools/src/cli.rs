@@ -239,7 +239,15 @@ pub struct MutantsArgs {
     /// Seed that draws the sample
     #[arg(long, value_name = "SEED", default_value_t = mutants::SEED)]
     pub seed: u64,
-    /// List every mutant, and judge none
+    /// Judge only mutants whose name contains PATTERN
+    #[arg(
+        long,
+        value_name = "PATTERN",
+        default_value = "",
+        hide_default_value = true
+    )]
+    pub only: String,
+    /// List the mutants, and judge none
     #[arg(long)]
     pub list: bool,
 }

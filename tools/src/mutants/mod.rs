@@ -27,6 +27,7 @@ use crate::cli::MutantsArgs;
 use crate::workspace;
 
 use judge::Judge;
+use mutant::Mutant;
 pub use score::Score;
 use tree::{Kernel, Tree, Viability};
 
@@ -56,7 +57,9 @@ impl Choice {
 /// `sandglass mutants`.
 pub fn run(args: &MutantsArgs) -> Result<ExitCode> {
     if args.list {
-        for (source, _, mutant) in Kernel::read()?.mutants() {
+        let kernel = Kernel::read()?;
+        let wanted = |mutant: &Mutant| mutant.name.contains(&args.only);
+        for (source, _, mutant) in kernel.mutants().filter(|(.., mutant)| wanted(mutant)) {
             println!("{}:{}: {}", source.path, mutant.line, mutant.name);
         }
         return Ok(ExitCode::SUCCESS);
@@ -69,7 +72,7 @@ pub fn run(args: &MutantsArgs) -> Result<ExitCode> {
             seed: args.seed,
         }
     };
-    let score = judge(choice)?;
+    let score = judge(choice, &args.only)?;
     print!("{score}");
     let findings = score.findings();
     for finding in &findings {
@@ -78,11 +81,11 @@ pub fn run(args: &MutantsArgs) -> Result<ExitCode> {
     Ok(ExitCode::from(u8::from(!findings.is_empty())))
 }
 
-/// Judges the mutants of `choice`.
+/// Judges the mutants of `choice` whose names contain `only`.
 ///
 /// # Errors
 /// Something cannot be built or run, or a test fails without a mutant.
-pub fn judge(choice: Choice) -> Result<Score> {
+pub fn judge(choice: Choice, only: &str) -> Result<Score> {
     let root = workspace::root();
     let folder = workspace::target_dir().join("mutants");
     fs::create_dir_all(&folder).context("cannot make a folder for mutants")?;
@@ -105,7 +108,7 @@ pub fn judge(choice: Choice) -> Result<Score> {
     let mut switched: Vec<u32> = Vec::new();
     let mut alone: Vec<u32> = Vec::new();
     for (source, id, mutant) in kernel.mutants() {
-        if viability.unviable.contains(&id) {
+        if viability.unviable.contains(&id) || !mutant.name.contains(only) {
             continue;
         }
         match viability.is_switchable(source, mutant) {
