@@ -1,0 +1,293 @@
+//! Which capability is derived from which, for every kind, and what deletion does where CNodes hold
+//! themselves (02, sections 5 and 7).
+
+mod world;
+
+use sandglass_abi::boot::slot;
+use sandglass_abi::cnode::GuardData;
+use sandglass_abi::error::ErrorNumber;
+use sandglass_abi::invocation as label;
+use sandglass_abi::invocation::x86_64 as arch;
+use sandglass_abi::message::MessageInfo;
+use sandglass_abi::object as types;
+use sandglass_abi::syscall::Syscall;
+use sandglass_kernel::mem::Kind;
+use world::{Refused, World};
+
+const ALL: u64 = 0b1111;
+
+fn ports(w: &mut World, first: u64, last: u64) -> Result<u64, Refused> {
+    let slot = w.fresh_slot();
+    let words = [first, last, slot, 64];
+    let issue = arch::IO_PORT_CONTROL_ISSUE;
+    w.invoke(slot::IO_PORT_CONTROL, issue, &words, &[slot::CNODE])?;
+    Ok(slot)
+}
+
+fn handler(w: &mut World, vector: u64) -> Result<u64, Refused> {
+    let slot = w.fresh_slot();
+    let words = [slot, 64, 0, vector, 0, 0, vector];
+    let get = arch::IRQ_CONTROL_GET_IOAPIC;
+    w.invoke(slot::IRQ_CONTROL, get, &words, &[slot::CNODE])?;
+    Ok(slot)
+}
+
+/// Copies of the capabilities that the root task was given are derived from them, and from nothing
+/// else that they stand beside.
+#[test]
+fn copies_of_what_there_is_once_are_derived_from_it() {
+    let mut w = World::new();
+    let once = [
+        slot::FIRST_DYNAMIC, // Scheduling control.
+        slot::DOMAIN,
+        slot::ASID_CONTROL,
+    ];
+    let copies = once.map(|original| w.copy(original, ALL).expect("copied"));
+    let second = once.map(|original| w.copy(original, ALL).expect("copied"));
+    w.revoke(copies[0]).expect("revoked");
+    assert!(!w.cap(second[0]).is_null(), "copies have no children");
+    for (i, &original) in once.iter().enumerate() {
+        w.revoke(original).expect("revoked");
+        for (j, &copy) in copies.iter().chain(&second).enumerate() {
+            assert_eq!(w.cap(copy).is_null(), j % 3 <= i, "{copy} after {original}");
+        }
+    }
+}
+
+#[test]
+fn handlers_and_ports_are_derived_from_their_controls() {
+    let mut w = World::new();
+    let handlers = [3, 4].map(|vector| handler(&mut w, vector).expect("a handler"));
+    let ranges = [(8, 9), (10, 10)].map(|(a, b)| ports(&mut w, a, b).expect("ports"));
+    for control in [slot::IRQ_CONTROL, slot::IO_PORT_CONTROL] {
+        assert_eq!(
+            w.copy(control, ALL).map_err(|refused| refused.error),
+            Err(ErrorNumber::IllegalOperation),
+            "there is one control"
+        );
+    }
+    w.revoke(slot::IRQ_CONTROL).expect("revoked");
+    assert!(handlers.iter().all(|&slot| w.cap(slot).is_null()));
+    assert!(ranges.iter().all(|&slot| !w.cap(slot).is_null()));
+    w.revoke(slot::IO_PORT_CONTROL).expect("revoked");
+    assert!(ranges.iter().all(|&slot| w.cap(slot).is_null()));
+    handler(&mut w, 3).expect("free again");
+    ports(&mut w, 8, 10).expect("free again");
+}
+
+/// An interrupt, or a range of ports, is free when the last of its capabilities is gone: those of
+/// others that stand beside it do not count.
+#[test]
+fn the_last_capability_of_a_device_frees_it() {
+    let mut w = World::new();
+    type Issue = fn(&mut World, u64) -> Result<u64, Refused>;
+    let issues: [Issue; 2] = [handler, |w, number| ports(w, number, number)];
+    for issue in issues {
+        let [below, middle, above] = [5, 6, 7].map(|i| issue(&mut w, i).expect("issued"));
+        let copy = w.copy(middle, ALL).expect("copied");
+        w.delete(middle).expect("deleted");
+        let taken = issue(&mut w, 6).map_err(|refused| refused.error);
+        assert_eq!(taken, Err(ErrorNumber::RevokeFirst), "there is a copy");
+        w.revoke(copy).expect("revoked");
+        w.delete(copy).expect("deleted");
+        let middle = issue(&mut w, 6).expect("free");
+        for slot in [below, above, middle] {
+            w.delete(slot).expect("deleted");
+        }
+        for number in [5, 6, 7] {
+            issue(&mut w, number).expect("free");
+        }
+    }
+}
+
+/// What lies in memory is derived from it, up to its very end, and nothing beyond.
+#[test]
+fn memory_is_revoked_with_all_that_lies_in_it_and_no_more() {
+    let objects = [
+        (types::UNTYPED, 12, 12),
+        (types::TCB, 0, types::TCB_BITS),
+        (types::ENDPOINT, 0, types::ENDPOINT_BITS),
+        (types::NOTIFICATION, 0, types::NOTIFICATION_BITS),
+        (types::REPLY, 0, types::REPLY_BITS),
+        (types::CNODE, 3, 3 + types::SLOT_BITS),
+        (types::SCHED_CONTEXT, 9, 9),
+        (types::x86_64::PAGE, 0, 12),
+        (types::x86_64::PAGE_TABLE, 0, 12),
+        (types::x86_64::PAGE_DIRECTORY, 0, 12),
+        (types::x86_64::PDPT, 0, 12),
+        (types::x86_64::PML4, 0, 12),
+    ];
+    for (object, size, bits) in objects {
+        let mut w = World::new();
+        let whole = w.make(types::UNTYPED, u64::from(bits) + 2);
+        let parts = [w.fresh_slot(), w.fresh_slot()];
+        w.retype(whole, types::UNTYPED, u64::from(bits) + 1, parts[0], 2)
+            .expect("two halves");
+        let made = parts.map(|part| {
+            let first = w.fresh_slot();
+            w.fresh_slot();
+            w.retype(part, object, size, first, 2).expect("two objects");
+            first
+        });
+        w.revoke(parts[0]).expect("revoked");
+        let is_null = |first: u64| [w.cap(first).is_null(), w.cap(first + 1).is_null()];
+        assert_eq!(is_null(made[0]), [true; 2], "object {object}");
+        assert_eq!(is_null(made[1]), [false; 2], "object {object}");
+        w.revoke(whole).expect("revoked");
+        assert!(w.cap(made[1]).is_null() && w.cap(parts[0]).is_null());
+    }
+}
+
+/// A guard may be as long as the address leaves room for.
+#[test]
+fn guard_and_radix_fill_the_address_at_most() {
+    let mut w = World::new();
+    for radix in [1, 5, 13] {
+        let node = w.make(types::CNODE, radix);
+        let longest = 64 - radix as u32;
+        let fits = w.mint(node, ALL, GuardData::new(0b101, longest.min(63)).raw());
+        let minted = w.cap(fits.expect("minted")).cnode().expect("a CNode");
+        assert_eq!(
+            (minted.guard_size(), minted.guard()),
+            (longest.min(63), 0b101)
+        );
+        if longest < 63 {
+            let longer = w.mint(node, ALL, GuardData::new(0, longest + 1).raw());
+            let error = longer.map_err(|refused| refused.error);
+            assert_eq!(error, Err(ErrorNumber::IllegalOperation));
+        }
+    }
+}
+
+/// What is not mapped cannot be copied, but for frames, whose copies are not mapped.
+#[test]
+fn mappings_are_not_copied() {
+    let mut w = World::new();
+    let illegal = |copied: Result<u64, Refused>| {
+        assert_eq!(
+            copied.map_err(|refused| refused.error),
+            Err(ErrorNumber::IllegalOperation)
+        );
+    };
+    for table in [
+        types::x86_64::PAGE_TABLE,
+        types::x86_64::PAGE_DIRECTORY,
+        types::x86_64::PDPT,
+        types::x86_64::PML4,
+    ] {
+        let table = w.make(table, 0);
+        illegal(w.copy(table, ALL));
+    }
+    let pdpt = w.make(types::x86_64::PDPT, 0);
+    let map = [0x100_0000_0000, 0];
+    w.invoke(pdpt, arch::PDPT_MAP, &map, &[slot::VSPACE])
+        .expect("mapped");
+    let copy = w.copy(pdpt, ALL).expect("a mapped table can be copied");
+    assert_eq!(w.cap(copy), w.cap(pdpt));
+    let root = w.make(types::x86_64::PML4, 0);
+    w.invoke(slot::ASID_POOL, arch::ASID_POOL_ASSIGN, &[], &[root])
+        .expect("assigned");
+    w.copy(root, ALL)
+        .expect("a root with an identifier can be copied");
+    let copy = w.copy(slot::IPC_BUFFER, ALL).expect("copied");
+    assert!(w
+        .cap(slot::IPC_BUFFER)
+        .frame()
+        .is_some_and(|f| f.mapping.is_some()));
+    assert!(w.cap(copy).frame().is_some_and(|f| f.mapping.is_none()));
+    let memory = w.make(types::UNTYPED, 10);
+    w.copy(memory, ALL)
+        .expect("memory without children can be copied");
+    let taken = w.copy(memory, ALL).map_err(|refused| refused.error);
+    assert_eq!(taken, Err(ErrorNumber::RevokeFirst), "the copy is a child");
+}
+
+/// Moves the capability in `from` of the root CNode into slot `to` of the CNode `node` of radix 2.
+fn move_into(w: &mut World, node: u64, to: u64, from: u64) {
+    let words = [to, 2, from, 64];
+    w.invoke(node, label::CNODE_MOVE, &words, &[slot::CNODE])
+        .expect("moved");
+}
+
+/// A CNode that only it itself can reach is found by revoking its memory, wherever in itself it is.
+#[test]
+fn a_cnode_that_holds_itself_is_deleted_with_its_memory() {
+    for at in 0..4 {
+        for others in [0, 1, 3] {
+            for preempted in [false, true] {
+                let mut w = World::new();
+                let memory = w.make(types::UNTYPED, 12);
+                let node = w.fresh_slot();
+                w.retype(memory, types::CNODE, 2, node, 1).expect("a CNode");
+                for i in (0..4).filter(|&i| i != at).take(others) {
+                    let thread = w.fresh_slot();
+                    w.retype(memory, types::ENDPOINT, 0, thread, 1)
+                        .expect("made");
+                    move_into(&mut w, node, i, thread);
+                }
+                move_into(&mut w, node, at, node);
+                assert!(w.cap(node).is_null());
+                w.k.machine.set_interrupt_pending(preempted);
+                w.revoke(memory).expect("revoked");
+                w.k.machine.set_interrupt_pending(false);
+                let again = w.fresh_slot();
+                w.retype(memory, types::UNTYPED, 12, again, 1)
+                    .expect("all memory is free");
+            }
+        }
+    }
+}
+
+/// Two CNodes that hold each other.
+#[test]
+fn cnodes_that_hold_each_other_are_deleted_with_their_memory() {
+    for (a, b) in [(0, 0), (0, 3), (3, 0), (3, 3), (1, 2)] {
+        for preempted in [false, true] {
+            let mut w = World::new();
+            let memory = w.make(types::UNTYPED, 12);
+            let nodes = [w.fresh_slot(), w.fresh_slot()];
+            w.retype(memory, types::CNODE, 2, nodes[0], 2)
+                .expect("CNodes");
+            move_into(&mut w, nodes[1], b, nodes[0]);
+            // The first is named through the second now.
+            let outer = w.fresh_slot();
+            let copy = [outer, 64, b, 2, ALL];
+            w.invoke(slot::CNODE, label::CNODE_COPY, &copy, &[nodes[1]])
+                .expect("copied");
+            move_into(&mut w, outer, a, nodes[1]);
+            w.delete(outer).expect("deleted");
+            w.k.machine.set_interrupt_pending(preempted);
+            w.revoke(memory).expect("revoked");
+            w.k.machine.set_interrupt_pending(false);
+            let again = w.fresh_slot();
+            w.retype(memory, types::UNTYPED, 12, again, 1)
+                .expect("all memory is free");
+        }
+    }
+}
+
+/// A deletion that is given up after any number of steps is finished by deleting what holds it.
+#[test]
+fn a_deletion_that_is_given_up_is_finished_from_outside() {
+    for steps in 0..12 {
+        let mut w = World::new();
+        let memory = w.make(types::UNTYPED, 12);
+        let nodes = [w.fresh_slot(), w.fresh_slot(), w.fresh_slot()];
+        w.retype(memory, types::CNODE, 2, nodes[0], 3)
+            .expect("CNodes");
+        // The first in the second, beside its copy; something in the first.
+        move_into(&mut w, nodes[0], 1, nodes[2]);
+        move_into(&mut w, nodes[1], 2, nodes[0]);
+        w.k.machine.set_interrupt_pending(true);
+        for _ in 0..steps {
+            let info = MessageInfo::new(label::CNODE_DELETE, 0, 0, 2);
+            w.syscall(Syscall::Call, nodes[1], 0, info, &[2, 2]);
+        }
+        w.k.machine.set_interrupt_pending(false);
+        w.delete(nodes[1]).expect("deleted");
+        assert!(w.cap(nodes[1]).is(Kind::Null));
+        let again = w.fresh_slot();
+        w.retype(memory, types::UNTYPED, 12, again, 1)
+            .expect("all memory is free");
+    }
+}
