@@ -7,13 +7,20 @@ mod world;
 
 use sandglass_abi::boot::slot;
 use sandglass_abi::cap_identify as kinds;
+use sandglass_abi::invocation as label;
 use sandglass_abi::message::MessageInfo;
 use sandglass_abi::object as types;
 use sandglass_abi::syscall::Syscall;
 use sandglass_kernel::arch::Register;
+use sandglass_kernel::cap::{derivation, Capability, Slot};
 use sandglass_kernel::event::{Event, Trap};
-use sandglass_kernel::object::tcb::Place;
-use world::{World, US};
+use sandglass_kernel::ipc::fault::Fault;
+use sandglass_kernel::mem::{tcb_slot, Ref};
+use sandglass_kernel::object::check;
+use sandglass_kernel::object::tcb::{Place, State, TcbSlot};
+use sandglass_kernel::time::refills::Refills;
+use sandglass_kernel::time::Refill;
+use world::{Thread, World, US};
 
 /// Status of a kernel that found itself inconsistent.
 const INCONSISTENT: u8 = 3;
@@ -143,6 +150,127 @@ fn a_fault_that_nobody_handles_is_told() {
     let text = console(&w);
     assert!(text.contains("no handler for Vm"), "{text}");
     assert!(text.contains("1234"), "{text}");
+}
+
+/// What the debug kernel finds wrong with the thread that caused an event and the one that runs.
+fn finding(w: &World, before: Thread) -> Option<String> {
+    let _ = console(w);
+    check::touched(&w.k, Some(before.handle));
+    let said = console(w);
+    assert_eq!(
+        w.k.machine.halted(),
+        (!said.is_empty()).then_some(INCONSISTENT)
+    );
+    (!said.is_empty()).then_some(said)
+}
+
+/// A world in which a thread with two refills is stopped and the root task runs.
+fn checked_world() -> (World, Thread) {
+    let mut w = World::new();
+    let thread = w.start_thread(50, 100, 1_000);
+    let wakes = w.sleep();
+    assert_eq!(w.running(), Some(thread.handle));
+    w.pass(40 * US);
+    w.wake(wakes);
+    w.invoke(thread.tcb, label::TCB_SUSPEND, &[], &[])
+        .expect("stopped");
+    let context = w.context(thread.context);
+    assert_eq!(Refills::of(&w.k, context).count(), 2);
+    assert_eq!(finding(&w, thread), None, "nothing is wrong yet");
+    (w, thread)
+}
+
+#[test]
+fn every_inconsistency_is_found() {
+    type Break = fn(&mut World, Thread);
+    let breaks: &[(&str, Break)] = &[
+        ("a thread", |w, thread| {
+            w.context(thread.context).at(&w.k).set_thread(None);
+        }),
+        ("a thread", |w, thread| {
+            relink(w, thread, |slot| slot.inspect().prev)
+        }),
+        ("a thread", |w, thread| {
+            relink(w, thread, |slot| slot.inspect().next)
+        }),
+        ("a thread", |w, thread| {
+            let source = tcb_slot(thread.handle, TcbSlot::CSpace);
+            let empty = tcb_slot(thread.handle, TcbSlot::FaultHandler);
+            derivation::insert_copy(&w.k, source, empty, Capability::NULL);
+        }),
+        ("the number of refills", |w, thread| {
+            let context = w.context(thread.context).at(&w.k);
+            context.set_queued(context.max_refills());
+        }),
+        ("the order of refills", |w, thread| {
+            let context = w.context(thread.context).at(&w.k);
+            let amount = context.head().amount;
+            let time = context.head().time + 10_000 * US;
+            context.set_head(Refill { time, amount });
+        }),
+        ("the end of the budget", |w, _| {
+            let context = w.k.core().context().expect("somebody pays");
+            let head = context.at(&w.k).head();
+            let amount = head.amount + 1;
+            context.at(&w.k).set_head(Refill { amount, ..head });
+        }),
+        ("a reply stack", |w, thread| {
+            let reply = w.make(types::REPLY, 0);
+            let reply = w.cap(reply).reply().expect("a reply object").object;
+            w.context(thread.context).at(&w.k).set_reply(Some(reply));
+        }),
+        ("the next thread's fault", |w, _| {
+            let running = w.running().expect("the root task");
+            running
+                .at(&w.k)
+                .set_fault(Some(Fault::Timeout { badge: 0 }));
+        }),
+        ("the next thread's state", |w, _| {
+            let running = w.running().expect("the root task");
+            running.at(&w.k).set_state(State::Inactive);
+        }),
+        ("the next thread's place", |w, _| {
+            let running = w.running().expect("the root task");
+            running.at(&w.k).set_place(Place::Ready);
+        }),
+        ("who pays", |w, thread| {
+            let context = w.context(thread.context);
+            let amount = context.at(&w.k).head().amount;
+            w.k.core().set_context(Some((context, amount)));
+        }),
+    ];
+    for (i, (what, break_it)) in breaks.iter().enumerate() {
+        let (mut w, thread) = checked_world();
+        break_it(&mut w, thread);
+        let said = finding(&w, thread).unwrap_or_default();
+        let first = said.lines().next().unwrap_or_default();
+        let expected = format!("sandglass: {what} is inconsistent");
+        assert_eq!(first, expected, "break {i}");
+    }
+}
+
+/// Puts a neighbour of the address space of `thread` in the derivation list somewhere else, without
+/// taking it out where it was.
+fn relink(w: &mut World, thread: Thread, neighbour: fn(&Slot) -> Option<Ref<Slot>>) {
+    // A copy behind it, so that there is a neighbour on either side.
+    w.copy(slot::VSPACE, 0b1111).expect("copied");
+    let elsewhere = tcb_slot(w.running().expect("the root task"), TcbSlot::CSpace);
+    let space = tcb_slot(thread.handle, TcbSlot::VSpace);
+    let moved = neighbour(space.at(&w.k)).expect("a neighbour");
+    derivation::insert_copy(&w.k, elsewhere, moved, moved.at(&w.k).cap());
+}
+
+/// Whole slices are not in order of time, and need not be.
+#[test]
+fn round_robin_contexts_are_consistent() {
+    let mut w = World::new();
+    let thread = w.start_thread(50, 1_000, 1_000);
+    assert_eq!(finding(&w, thread), None);
+    let head = w.context(thread.context).at(&w.k).head();
+    let time = head.time + 10_000 * US;
+    let context = w.context(thread.context).at(&w.k);
+    context.set_head(Refill { time, ..head });
+    assert_eq!(finding(&w, thread), None);
 }
 
 #[test]

@@ -220,3 +220,31 @@ fn only_a_notification_that_can_be_signalled_is_set() {
     let refused = w.invoke(handler, set, &[], &[]).unwrap_err();
     assert_eq!(refused.error, ErrorNumber::TruncatedMessage);
 }
+
+/// The kernel's own capability keeps a notification alive; with the handler it goes, and whoever
+/// waits is let go.
+#[test]
+fn the_last_capability_to_a_notification_may_be_an_interrupts() {
+    let mut w = World::new();
+    let handler = pin(&mut w, 5, 1, 0, 40).expect("issued");
+    let notification = w.make(types::NOTIFICATION, 0);
+    let threads: Vec<_> = (0..20)
+        .map(|_| w.start_thread(100, 1_000, 10_000))
+        .collect();
+    let wakes = w.sleep();
+    while w.running().is_some() {
+        w.wait(notification);
+    }
+    w.wake(wakes);
+    let set = label::IRQ_HANDLER_SET_NOTIFICATION;
+    w.invoke(handler, set, &[], &[notification]).expect("set");
+    w.delete(notification).expect("deleted");
+    let is_blocked = |w: &World| threads.iter().all(|t| t.handle.at(&w.k).is_blocked());
+    assert!(is_blocked(&w), "the kernel has a capability to it");
+    w.k.machine.set_interrupt_pending(true);
+    w.delete(handler).expect("deleted");
+    w.k.machine.set_interrupt_pending(false);
+    assert!(threads.iter().all(|t| t.handle.at(&w.k).is_runnable()));
+    assert!(w.k.machine.is_masked(5));
+    pin(&mut w, 5, 1, 0, 40).expect("free again");
+}

@@ -8,7 +8,6 @@ use sandglass_abi::invocation as label;
 use sandglass_abi::message::{ipc_buffer, MessageInfo};
 use sandglass_abi::object as types;
 use sandglass_abi::syscall::Syscall;
-use sandglass_kernel::arch::Register;
 use sandglass_kernel::ipc::message;
 use sandglass_kernel::mem::Ref;
 use sandglass_kernel::object::tcb::{State, Tcb};
@@ -113,7 +112,6 @@ fn a_send_that_waits_afterwards_lends_its_time() {
         let root = w.running().expect("the root task");
         let own = root.at(&w.k).sched_context();
         let notification = w.make(types::NOTIFICATION, 0);
-        root.at(&w.k).context().set(Register::R13, p.endpoint);
         let (cap, reply) = match call {
             Syscall::NBSendWait => (notification, p.endpoint),
             _ => (p.endpoint, 0),
@@ -198,4 +196,41 @@ fn sends_without_badge_are_not_cancelled() {
     w.invoke(slot::CNODE, cancel, &[badged, 64], &[])
         .expect("nobody has it");
     assert_eq!(sender.handle.at(&w.k).state(), queued);
+}
+
+/// What can end threads or address spaces, or take long, is not done in the first phase of a system
+/// call that waits afterwards.
+#[test]
+fn the_first_phase_of_two_invokes_no_cnode_and_nothing_of_time() {
+    let mut w = World::new();
+    let notification = w.make(types::NOTIFICATION, 0);
+    let thread = w.start_thread(20, 5_000, 10_000);
+    let frame = w.make(types::x86_64::PAGE, 0);
+    let context = w.context(thread.context);
+    let period = context.at(&w.k).period();
+    let configure = label::SCHED_CONTROL_CONFIGURE_FLAGS;
+    let set = label::DOMAIN_SET;
+    let root = w.running().expect("the root task");
+    let calls: [(u64, u64, &[u64], &[u64]); 4] = [
+        (slot::CNODE, label::CNODE_DELETE, &[frame, 64], &[]),
+        (thread.context, label::SCHED_CONTEXT_UNBIND, &[], &[]),
+        (
+            slot::FIRST_DYNAMIC,
+            configure,
+            &[50, 60, 0, 0],
+            &[thread.context],
+        ),
+        (slot::DOMAIN, set, &[0], &[thread.tcb]),
+    ];
+    for (cap, label, words, caps) in calls {
+        // The second phase does not wait: there is a signal.
+        w.syscall(Syscall::Send, notification, 0, MessageInfo::default(), &[]);
+        w.set_extra_caps(caps);
+        let info = MessageInfo::new(label, 0, caps.len(), words.len());
+        w.syscall(Syscall::NBSendWait, notification, cap, info, words);
+        assert_eq!(w.running(), Some(root));
+        assert!(!w.cap(frame).is_null());
+        assert_eq!(context.at(&w.k).thread(), Some(thread.handle));
+        assert_eq!(context.at(&w.k).period(), period);
+    }
 }
