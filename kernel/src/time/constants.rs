@@ -82,20 +82,18 @@ impl Constants {
         us.wrapping_mul(self.per_us)
     }
 
-    /// `ticks` in whole microseconds, without a division: the product with the reciprocal is at
-    /// most two too small, which is mended by comparing.
+    /// `ticks` in whole microseconds, without a division. The reciprocal is too small by less than
+    /// 1, so its product with `ticks`, over 2^64, by less than 1; and rounded down it is at most
+    /// one too small, which is mended by comparing.
     #[inline(always)]
     pub const fn us(&self, ticks: u64) -> u64 {
-        let mut us = ((ticks as u128 * self.reciprocal as u128) >> 64) as u64;
-        let mut rest = ticks.wrapping_sub(us.wrapping_mul(self.per_us));
+        let us = ((ticks as u128 * self.reciprocal as u128) >> 64) as u64;
+        let rest = ticks.wrapping_sub(us.wrapping_mul(self.per_us));
         if rest >= self.per_us {
-            us += 1;
-            rest -= self.per_us;
+            us + 1
+        } else {
+            us
         }
-        if rest >= self.per_us {
-            us += 1;
-        }
-        us
     }
 }
 
