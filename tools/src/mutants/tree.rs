@@ -50,6 +50,8 @@ const BUILDS: &[Build] = &[
             "debug",
             "--test",
             "debug_calls",
+            "--test",
+            "long_operations",
         ],
     },
 ];
