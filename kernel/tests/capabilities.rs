@@ -238,6 +238,21 @@ fn lookups_of_operations_report_where_they_failed() {
         )
     );
     assert_eq!(
+        copied(&mut w, &[0, 13, endpoint, 64, ALL]),
+        refused(
+            ErrorNumber::FailedLookup,
+            &[0, LookupFailureType::GuardMismatch as u64, 13, 0, 51]
+        ),
+        "as far as there are bits, they are the guard's"
+    );
+    assert_eq!(
+        copied(&mut w, &[0, 51, endpoint, 64, ALL]),
+        refused(
+            ErrorNumber::FailedLookup,
+            &[0, LookupFailureType::DepthMismatch as u64, 51, 64]
+        )
+    );
+    assert_eq!(
         copied(&mut w, &[target, 65, endpoint, 64, ALL]),
         refused(ErrorNumber::RangeError, &[1, 64])
     );

@@ -3,6 +3,7 @@
 
 mod world;
 
+use proptest::prelude::*;
 use sandglass_abi::boot::slot;
 use sandglass_abi::cnode::GuardData;
 use sandglass_abi::error::ErrorNumber;
@@ -289,5 +290,47 @@ fn a_deletion_that_is_given_up_is_finished_from_outside() {
         let again = w.fresh_slot();
         w.retype(memory, types::UNTYPED, 12, again, 1)
             .expect("all memory is free");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Whatever is exchanged with what: each capability keeps its place among its relatives.
+    #[test]
+    fn rotated_capabilities_keep_their_relatives(swaps in prop::collection::vec((0usize..8, 0usize..8), 1..12)) {
+        let mut w = World::new();
+        // Two families: memory, a thread in it, and copies of the thread's capability.
+        let mut slots = Vec::new();
+        for _ in 0..2 {
+            let memory = w.make(types::UNTYPED, types::TCB_BITS.into());
+            let thread = w.fresh_slot();
+            w.retype(memory, types::TCB, 0, thread, 1).expect("a thread");
+            let copies = [(); 2].map(|()| w.copy(thread, ALL).expect("copied"));
+            slots.extend([memory, thread, copies[0], copies[1]]);
+        }
+        for (a, b) in swaps {
+            if a == b {
+                continue;
+            }
+            let (source, pivot) = (slots[a], slots[b]);
+            let words = [source, 64, 0, pivot, 64, 0, source, 64];
+            let caps = [slot::CNODE, slot::CNODE];
+            w.invoke(slot::CNODE, label::CNODE_ROTATE, &words, &caps).expect("rotated");
+            slots.swap(a, b);
+        }
+        let is_null = |w: &World, i: usize| w.cap(slots[i]).is_null();
+        w.revoke(slots[1]).expect("revoked");
+        for i in 0..8 {
+            prop_assert_eq!(is_null(&w, i), i == 2 || i == 3, "{} after a thread", i);
+        }
+        w.revoke(slots[4]).expect("revoked");
+        for i in 0..8 {
+            prop_assert_eq!(is_null(&w, i), matches!(i, 2 | 3 | 5..), "{} after memory", i);
+        }
+        w.revoke(slots[0]).expect("revoked");
+        for i in 0..8 {
+            prop_assert_eq!(is_null(&w, i), i % 4 != 0, "{} after both", i);
+        }
     }
 }

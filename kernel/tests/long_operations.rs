@@ -383,3 +383,92 @@ fn a_page_is_not_followed_as_a_table() {
     }
     table.clear_entry(300);
 }
+
+/// 02, section 7.1: what got a new capability while it was being emptied is as good as new.
+#[test]
+fn an_endpoint_that_is_copied_while_it_is_emptied_lives_on() {
+    let mut w = World::new();
+    lower_root(&mut w);
+    let endpoint = w.make(types::ENDPOINT, 0);
+    queue_senders(&mut w, endpoint);
+    w.k.machine.set_interrupt_pending(true);
+    let delete = label::CNODE_DELETE;
+    call_once(&mut w, slot::CNODE, delete, &[endpoint, 64], &[]);
+    w.k.machine.set_interrupt_pending(false);
+    let object = w.cap(endpoint).endpoint().expect("half done").object;
+    assert!(!object.at(&w.k).admits());
+    let copy = w.copy(endpoint, ALL).expect("copied");
+    w.delete(endpoint).expect("deleted");
+    assert!(object.at(&w.k).admits());
+    let sender = w.start_thread(250, 1_000, 10_000);
+    assert_eq!(w.running(), Some(sender.handle));
+    w.call(copy, &[7]);
+    assert!(matches!(
+        sender.handle.at(&w.k).state(),
+        State::BlockedOnSend { .. }
+    ));
+}
+
+/// As above, and a signal that comes then is not lost.
+#[test]
+fn a_notification_that_is_copied_while_it_is_emptied_lives_on() {
+    let mut w = World::new();
+    let notification = w.make(types::NOTIFICATION, 0);
+    for _ in 0..20 {
+        w.start_thread(50, 1_000, 10_000);
+    }
+    let sleep = w.sleep();
+    while w.running().is_some() {
+        w.wait(notification);
+    }
+    w.wake(sleep);
+    w.k.machine.set_interrupt_pending(true);
+    let delete = label::CNODE_DELETE;
+    call_once(&mut w, slot::CNODE, delete, &[notification, 64], &[]);
+    w.k.machine.set_interrupt_pending(false);
+    let object = w
+        .cap(notification)
+        .notification()
+        .expect("half done")
+        .object;
+    assert!(!object.at(&w.k).admits() && !object.at(&w.k).is_active());
+    let copy = w.copy(notification, ALL).expect("copied");
+    w.delete(notification).expect("deleted");
+    assert!(object.at(&w.k).admits() && !object.at(&w.k).is_active());
+    let none = MessageInfo::default();
+    w.syscall(Syscall::Send, copy, 0, none, &[]);
+    assert!(object.at(&w.k).is_active());
+    let root = w.running();
+    w.wait(copy);
+    assert_eq!(w.running(), root, "the signal was there");
+}
+
+/// 01, section 8: work on nobody's time does not go on; and who has lost its context does not run.
+#[test]
+fn an_operation_that_deletes_its_callers_context_stops() {
+    let mut w = World::new();
+    lower_root(&mut w);
+    let memory = w.make(types::UNTYPED, 16);
+    let first = w.fresh_slot();
+    for _ in 0..200 {
+        w.fresh_slot();
+    }
+    w.retype(memory, types::ENDPOINT, 0, first, 200)
+        .expect("endpoints");
+    let context = w.fresh_slot();
+    w.retype(memory, types::SCHED_CONTEXT, 8, context, 1)
+        .expect("a context, which goes first");
+    let thread = w.make_thread(250, 8);
+    w.configure(context, 1_000, 10_000, 0, 0);
+    w.invoke(context, label::SCHED_CONTEXT_BIND, &[], &[thread.tcb])
+        .expect("bound");
+    w.resume(thread);
+    assert_eq!(w.running(), Some(thread.handle));
+    let root_cnode = slot::CNODE;
+    call_once(&mut w, root_cnode, label::CNODE_REVOKE, &[memory, 64], &[]);
+    assert_ne!(w.running(), Some(thread.handle));
+    assert_eq!(thread.handle.at(&w.k).sched_context(), None);
+    assert_eq!(thread.handle.at(&w.k).state(), State::Restart);
+    let left = (0..200).filter(|i| !w.cap(first + i).is_null()).count();
+    assert!(left > 150, "only {left} of 200 are left");
+}
