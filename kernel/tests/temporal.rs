@@ -75,6 +75,8 @@ struct System {
     /// Endpoints of server and handler, with the reply objects that these use.
     service: (u64, u64),
     timeouts: (u64, u64),
+    /// What the root task waits for.
+    root_waits: u64,
     /// Number of interrupts that wake somebody: the manager, and each worker.
     vectors: u64,
     /// Who ran when, kernel paths included, by address of the context; whoever runs after a path
@@ -164,6 +166,7 @@ impl System {
             handler,
             service,
             timeouts,
+            root_waits,
             vectors,
             ran: BTreeMap::new(),
             seen: BTreeSet::new(),
@@ -351,11 +354,12 @@ impl System {
             })
             .map(|thread| thread.handle.address().get())
             .collect();
-        // Whoever has run for a moment stops. A server that runs stops too: it has to answer no
-        // more. Between them nobody has to wait for longer than the longest of the periods.
-        for _ in 0..10 * threads.len() {
+        // Whoever has run for a moment is stopped, by the root task: of a budget of little more than
+        // the least not every thread could stop itself. A server that runs is stopped too. Between
+        // them nobody has to wait for longer than the longest of the periods.
+        for _ in 0..2 * threads.len() {
             let mut waited = 0;
-            while self.w.running().is_none() && waited < 20_000 {
+            while self.w.running().is_none() && waited < 25_000 {
                 self.pass(100 * US);
                 waited += 100;
             }
@@ -363,13 +367,13 @@ impl System {
                 break;
             };
             self.pass(1);
-            if self.w.running() == Some(running) {
-                let mut all = threads.iter().chain([&self.server]);
-                let tcb = all.find(|thread| thread.handle == running);
-                let tcb = tcb.expect("a known thread").tcb;
-                drop(all);
-                self.invoke(tcb, label::TCB_SUSPEND, &[], &[]);
-            }
+            let mut all = threads.iter().chain([&self.server]);
+            let stopped = all.find(|thread| thread.handle == running);
+            let tcb = stopped.expect("a known thread").tcb;
+            drop(all);
+            self.w.wake(self.root_waits);
+            self.invoke(tcb, label::TCB_SUSPEND, &[], &[]);
+            self.w.wait(self.root_waits);
         }
         able.into_iter()
             .filter(|thread| !self.seen.contains(thread))
@@ -397,7 +401,7 @@ fn worker() -> impl Strategy<Value = Parameters> {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: if explore::long() { 4000 } else { 48 },
+        cases: if explore::long() { 1000 } else { 48 },
         failure_persistence: None,
         ..ProptestConfig::default()
     })]
