@@ -183,6 +183,9 @@ impl Table {
 
     /// Where the instructions of `stretch` are.
     fn place(&self, stretch: &Stretch) -> String {
+        if stretch.instructions == 0 {
+            return "the kernel is not entered".to_owned();
+        }
         let mut shares: BTreeMap<&str, u64> = BTreeMap::new();
         for &(address, instructions) in &stretch.places {
             let name = self.functions.get(&address).map_or("?", String::as_str);
@@ -190,7 +193,7 @@ impl Table {
         }
         let mut shares: Vec<(&str, u64)> = shares.into_iter().collect();
         shares.sort_by_key(|&(name, instructions)| (std::cmp::Reverse(instructions), name));
-        let all = stretch.instructions.max(1);
+        let all = stretch.instructions;
         let named: Vec<String> = shares
             .into_iter()
             .map(|(name, instructions)| (name, 100 * instructions / all))
@@ -222,7 +225,7 @@ impl Table {
         if kind == Kind::Many {
             write!(f, "{:>8}", "growth")?;
         }
-        writeln!(f, "{:>9}  {:<70}reference", "stretch", "where")?;
+        writeln!(f, "{:>9}  {:<34}where", "stretch", "reference")?;
         for row in rows {
             write!(f, "{:<32}", row.name)?;
             match kind {
@@ -241,13 +244,13 @@ impl Table {
             if kind == Kind::Many {
                 write!(f, "{:>8.2}", row.growth())?;
             }
-            if let Some(stretch) = row.stretch() {
-                let place = self.place(stretch);
-                write!(f, "{:>9}  {place:<70}", thousands(stretch.instructions))?;
-            }
             let figures = reference::of(&row.name).unwrap_or_default();
             let figures: Vec<String> = figures.iter().map(|&figure| thousands(figure)).collect();
-            writeln!(f, "{}", figures.join(" / "))?;
+            let figures = figures.join(" / ");
+            if let Some(stretch) = row.stretch() {
+                let instructions = thousands(stretch.instructions);
+                writeln!(f, "{instructions:>9}  {figures:<34}{}", self.place(stretch))?;
+            }
         }
         Ok(())
     }
