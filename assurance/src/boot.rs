@@ -6,7 +6,7 @@ use sandglass_kernel::Kernel;
 /// Ticks in a microsecond: a machine of 1 GHz.
 pub const TICKS_PER_US: u64 = 1000;
 /// Bytes of memory: what sweeps look at all of.
-const MEMORY: usize = 4 << 20;
+const MEMORY: usize = 8 << 20;
 
 /// A root task without code: its registers are set by scripts.
 fn root_task() -> Vec<u8> {

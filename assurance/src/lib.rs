@@ -11,5 +11,9 @@
 pub mod abstraction;
 pub mod boot;
 pub mod census;
+pub mod difference;
 pub mod invariants;
+pub mod pair;
 pub mod reach;
+pub mod script;
+pub mod world;

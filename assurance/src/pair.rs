@@ -1,0 +1,403 @@
+//! A kernel and its specification in lock step.
+//!
+//! [`Pair::perform`] lets one action happen to both. After every event the invariants of the kernel
+//! are swept, and its whole state is compared with the specification's.
+//!
+//! A preempted operation is one event to the specification. The thread that was preempted repeats
+//! its system call until it is done, and then the states are compared. Where that is not possible,
+//! because the operation took away what its own caller runs on, the pair goes on without the
+//! specification, with invariants only ([`Pair::follows`]).
+
+use std::fmt;
+
+use sandglass_abi::context::x86_64 as abi;
+use sandglass_abi::invocation::SCHED_CONTROL_CONFIGURE_FLAGS;
+use sandglass_abi::message::{ipc_buffer, MessageInfo, REGISTER_MRS};
+use sandglass_kernel::arch::{MessageRegister, Platform, Register};
+use sandglass_kernel::event::{self, Trap};
+use sandglass_kernel::ipc::message as kernel_message;
+use sandglass_kernel::mem::Ref;
+use sandglass_kernel::object::tcb::Tcb;
+use sandglass_kernel::Kernel;
+use sandglass_model::event::Event;
+use sandglass_model::ipc::message;
+use sandglass_model::state::{State, ThreadId};
+
+use crate::abstraction::{self, NotAbstract};
+use crate::boot;
+use crate::census::{Anchor, Census};
+use crate::difference;
+use crate::invariants::budgets::Budgets;
+use crate::invariants::{self, Violation};
+use crate::script::{Action, Call};
+
+/// Ticks that an entry to the kernel takes.
+const KERNEL_PATH: u64 = 700;
+/// Most times that the timer fires in one action: enough for what can be of interest.
+const MOST_TIMERS: usize = 24;
+/// Most times that a preempted system call is repeated.
+const MOST_REPETITIONS: usize = 1 << 16;
+
+/// What is wrong after an event.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Failure {
+    Invariant(Violation),
+    /// The kernel and the specification went different ways.
+    Difference(String),
+    /// One of them panicked.
+    Panic(String),
+}
+
+impl Failure {
+    /// What stays the same when a script that fails this way is made smaller.
+    pub fn kind(&self) -> &str {
+        match self {
+            Failure::Invariant(violation) => violation.invariant,
+            Failure::Difference(_) => "difference",
+            Failure::Panic(_) => "panic",
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Invariant(violation) => violation.fmt(f),
+            Failure::Difference(what) => write!(f, "the kernel differs:\n{what}"),
+            Failure::Panic(what) => write!(f, "a panic: {what}"),
+        }
+    }
+}
+
+/// What is checked after every event.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Checks {
+    /// Invariants, and the specification.
+    All,
+    /// Invariants only; preempted operations are left as they are, and others run in between.
+    Invariants,
+    /// Nothing: to get somewhere that was checked before.
+    None,
+}
+
+/// A kernel, and the state that it is to have.
+pub struct Pair {
+    pub k: Box<Kernel>,
+    pub anchor: Anchor,
+    model: Option<State>,
+    checks: Checks,
+    budgets: Budgets,
+    /// Whether the event being handled may configure a context.
+    configures: bool,
+    events: u64,
+}
+
+impl Pair {
+    /// A pair that has just booted. The specification starts from the abstraction of the kernel's
+    /// state: boot is not specified by it.
+    pub fn boot(checks: Checks) -> Pair {
+        let k = boot::boot();
+        let anchor = Anchor::of(&k);
+        let mut pair = Pair {
+            k,
+            anchor,
+            model: None,
+            checks: Checks::None,
+            budgets: Budgets::default(),
+            configures: true,
+            events: 0,
+        };
+        pair.set_checks(checks);
+        pair
+    }
+
+    /// Checks `checks` from now on: with [`Checks::All`], the specification starts from where the
+    /// kernel is.
+    ///
+    /// # Panics
+    /// If a long operation is half done.
+    pub fn set_checks(&mut self, checks: Checks) {
+        self.checks = checks;
+        self.model = (checks == Checks::All).then(|| {
+            let mut state = self.state().expect("a settled state");
+            difference::normalise(&mut state);
+            state
+        });
+        self.configures = true;
+    }
+
+    /// Whether the kernel is still compared with the specification.
+    pub fn follows(&self) -> bool {
+        self.model.is_some()
+    }
+
+    /// Number of events so far.
+    pub fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// The kernel's state in the words of the specification.
+    ///
+    /// # Errors
+    /// A long operation is half done.
+    pub fn state(&self) -> Result<State, NotAbstract> {
+        abstraction::of(&self.k, self.anchor)
+    }
+
+    /// The specification's state, while it is compared.
+    pub fn specified(&self) -> Option<&State> {
+        self.model.as_ref()
+    }
+
+    /// Lets `action` happen.
+    ///
+    /// # Errors
+    /// The first event after which something is wrong.
+    pub fn perform(&mut self, action: &Action) -> Result<(), Failure> {
+        self.fire()?;
+        match action {
+            Action::Pass(ticks) => self.pass(*ticks),
+            Action::Call(call) => self.call(call, None),
+            Action::Preempted(looks, call) => self.call(call, Some(*looks)),
+            Action::ReceiveSlot(cnode, index, depth) => {
+                self.store(ipc_buffer::RECEIVE_CNODE, *cnode);
+                self.store(ipc_buffer::RECEIVE_INDEX, *index);
+                self.store(ipc_buffer::RECEIVE_DEPTH, *depth);
+                Ok(())
+            }
+            Action::SoftwareInterrupt(vector) => {
+                self.enter(abi::SYSCALL_INSTRUCTION_BYTES);
+                let vector = *vector;
+                self.trap(
+                    Trap::SoftwareInterrupt { vector },
+                    Event::SoftwareInterrupt { vector },
+                )
+            }
+            Action::Exception(number, code) => {
+                self.enter(0);
+                let (number, code) = (*number, *code);
+                self.trap(
+                    Trap::Exception { number, code },
+                    Event::Exception { number, code },
+                )
+            }
+            Action::PageFault(address, code) => {
+                self.enter(0);
+                let (address, code) = (*address, *code);
+                self.trap(
+                    Trap::PageFault { address, code },
+                    Event::PageFault { address, code },
+                )
+            }
+            Action::Interrupt(irq) => {
+                self.enter(0);
+                let irq = *irq;
+                self.trap(Trap::Interrupt { irq }, Event::Interrupt { irq })
+            }
+        }
+    }
+
+    fn now(&self) -> u64 {
+        self.k.machine.now()
+    }
+
+    /// The timer fires if its time has come, and again if it is programmed for a time that is past.
+    fn fire(&mut self) -> Result<(), Failure> {
+        for _ in 0..MOST_TIMERS {
+            if self.k.core().armed() > self.now() {
+                break;
+            }
+            self.enter(0);
+            self.trap(Trap::Timer, Event::Timer)?;
+        }
+        Ok(())
+    }
+
+    fn pass(&mut self, ticks: u64) -> Result<(), Failure> {
+        let end = self.now().saturating_add(ticks);
+        for _ in 0..MOST_TIMERS {
+            let until = self.k.core().armed().min(end);
+            self.k.machine.advance(until.saturating_sub(self.now()));
+            if self.now() >= end {
+                break;
+            }
+            self.enter(0);
+            self.trap(Trap::Timer, Event::Timer)?;
+        }
+        Ok(())
+    }
+
+    /// The machine enters the kernel from the current thread, which continues `length` bytes behind
+    /// the instruction that it was at.
+    fn enter(&mut self, length: u64) {
+        let Some(thread) = self.k.core().thread() else {
+            return;
+        };
+        let context = thread.at(&self.k).context();
+        let at = context.get(Register::NextIp);
+        let next = at.wrapping_add(length);
+        context.set(Register::FaultIp, at);
+        context.set(Register::NextIp, next);
+        if let Some(state) = self.user_of_model() {
+            state.user[abi::RIP] = at;
+            state.next_ip = next;
+        }
+    }
+
+    fn user_of_model(&mut self) -> Option<&mut sandglass_model::state::Registers> {
+        let model = self.model.as_mut()?;
+        let thread = model.core.thread?;
+        Some(&mut model.threads.get_mut(&thread)?.registers)
+    }
+
+    /// The current thread writes a register.
+    fn set(&mut self, register: Register, index: usize, value: u64) {
+        let Some(thread) = self.k.core().thread() else {
+            return;
+        };
+        thread.at(&self.k).context().set(register, value);
+        if let Some(registers) = self.user_of_model() {
+            registers.user[index] = value;
+        }
+    }
+
+    /// The current thread writes a word of its IPC buffer.
+    fn store(&mut self, word: usize, value: u64) {
+        let Some(thread) = self.k.core().thread() else {
+            return;
+        };
+        if let Some(buffer) = kernel_message::buffer(&self.k, thread, false) {
+            buffer.write(&self.k, word, value);
+        }
+        if let Some(model) = &mut self.model {
+            let thread = ThreadId(thread.address().get());
+            if let Some(buffer) = message::buffer(model, thread, message::Access::Read) {
+                message::store(model, buffer, word, value);
+            }
+        }
+    }
+
+    fn call(&mut self, call: &Call, looks: Option<u64>) -> Result<(), Failure> {
+        let Some(caller) = self.k.core().thread() else {
+            return Ok(());
+        };
+        self.set(Register::Rdx, abi::RDX, call.number as u64);
+        self.set(Register::Rdi, abi::RDI, call.cap);
+        self.set(Register::Rsi, abi::RSI, call.info);
+        self.set(Register::R12, abi::R12, call.reply);
+        self.set(Register::R13, abi::R13, call.destination);
+        for (i, &word) in call.words.iter().enumerate() {
+            match MessageRegister::new(i) {
+                Some(_) => {
+                    let (register, index) = MESSAGE[i];
+                    self.set(register, index, word);
+                }
+                None => self.store(ipc_buffer::MESSAGE + i, word),
+            }
+        }
+        for (i, &cptr) in call.caps.iter().enumerate() {
+            self.store(ipc_buffer::CAPS_OR_BADGES + i, cptr);
+        }
+        let label = MessageInfo::from_raw(call.info).label();
+        self.configures = label == SCHED_CONTROL_CONFIGURE_FLAGS;
+        self.enter(abi::SYSCALL_INSTRUCTION_BYTES);
+        self.k.machine.set_interrupt_after(looks);
+        let _ = event::system_call(&mut self.k);
+        self.k.machine.set_interrupt_after(None);
+        if looks.is_some() && self.checks != Checks::Invariants {
+            self.repeat(caller);
+        }
+        self.specify(Event::Syscall, Some(caller))
+    }
+
+    /// `caller` repeats its system call until it is done, or somebody else runs.
+    fn repeat(&mut self, caller: Ref<Tcb>) {
+        for _ in 0..MOST_REPETITIONS {
+            let context = caller.at(&self.k).context();
+            let at = context.get(Register::FaultIp);
+            if self.k.core().thread() != Some(caller) || context.get(Register::NextIp) != at {
+                break;
+            }
+            context.set(
+                Register::NextIp,
+                at.wrapping_add(abi::SYSCALL_INSTRUCTION_BYTES),
+            );
+            let _ = event::system_call(&mut self.k);
+        }
+    }
+
+    fn trap(&mut self, trap: Trap, event: Event) -> Result<(), Failure> {
+        self.configures = false;
+        let _ = event::trap(&mut self.k, trap);
+        self.specify(event, None)
+    }
+
+    /// The kernel has handled `event`: the specification does, and they are compared.
+    fn specify(&mut self, event: Event, caller: Option<Ref<Tcb>>) -> Result<(), Failure> {
+        self.events += 1;
+        let now = self.now();
+        let checked = self.check(event, now, caller);
+        self.k.machine.advance(KERNEL_PATH);
+        checked
+    }
+
+    fn check(&mut self, event: Event, now: u64, caller: Option<Ref<Tcb>>) -> Result<(), Failure> {
+        if self.checks == Checks::None {
+            return Ok(());
+        }
+        let census = Census::of(&self.k, self.anchor);
+        invariants::sweep_census(&census).map_err(Failure::Invariant)?;
+        self.budgets
+            .follow(&census, std::mem::take(&mut self.configures))
+            .map_err(|what| {
+                Failure::Invariant(Violation {
+                    invariant: "budgets_are_kept",
+                    what,
+                })
+            })?;
+        let Some(model) = &mut self.model else {
+            return Ok(());
+        };
+        if caller.is_some_and(|caller| stopped_midway(&census, caller)) {
+            self.model = None;
+            return Ok(());
+        }
+        let Ok(mut kernel) = abstraction::of_census(&census) else {
+            self.model = None;
+            return Ok(());
+        };
+        drop(census);
+        sandglass_model::event::handle(model, event, now);
+        difference::normalise(&mut kernel);
+        difference::normalise(model);
+        let windows = abstraction::windows(&kernel);
+        if difference::agree(&kernel, model, &windows) {
+            return Ok(());
+        }
+        Err(Failure::Difference(difference::describe(
+            &kernel, model, &windows,
+        )))
+    }
+}
+
+/// Whether the system call of `caller` was stopped because it had taken away what the caller runs
+/// on: the thread is to repeat it, but cannot.
+fn stopped_midway(census: &Census, caller: Ref<Tcb>) -> bool {
+    use sandglass_kernel::object::tcb::State as Kernel;
+    let k = census.k;
+    if !census.has(sandglass_kernel::mem::Kind::Tcb, caller.address().get()) {
+        return false;
+    }
+    let tcb = caller.at(k);
+    let context = tcb.sched_context();
+    let can_run = context.is_some_and(|context| context.at(k).is_active());
+    tcb.state() == Kernel::Restart && !can_run
+}
+
+/// The message registers, with their indices in the user context.
+const MESSAGE: [(Register, usize); REGISTER_MRS] = [
+    (Register::R10, abi::R10),
+    (Register::R8, abi::R8),
+    (Register::R9, abi::R9),
+    (Register::R15, abi::R15),
+];

@@ -1,0 +1,86 @@
+//! Scripts: what users and devices do, as plain data that prints as Rust source.
+
+use std::fmt;
+
+/// Something that happens. What a thread does, the current thread does; nothing happens if nobody
+/// runs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Action {
+    /// User code runs, or nobody, for so many ticks; the timer fires on the way.
+    Pass(u64),
+    /// A system call.
+    Call(Call),
+    /// A system call, with an interrupt pending at every preemption point of the kernel but the
+    /// first ones, as many as the number says. The thread repeats it until it is done.
+    Preempted(u64, Call),
+    /// The thread names a slot to receive a capability in: CNode, index, depth.
+    ReceiveSlot(u64, u64, u64),
+    /// `int vector`.
+    SoftwareInterrupt(u8),
+    /// An exception: number and code.
+    Exception(u32, u32),
+    /// A page fault: address and the processor's code.
+    PageFault(u64, u32),
+    /// A device interrupt, by kernel IRQ number.
+    Interrupt(u8),
+}
+
+/// A system call: what the thread puts into its registers and its IPC buffer.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Call {
+    /// RDX.
+    pub number: i64,
+    /// RDI.
+    pub cap: u64,
+    /// RSI: the raw message-info word.
+    pub info: u64,
+    /// R12: the reply object.
+    pub reply: u64,
+    /// R13: where NBSendRecv sends to.
+    pub destination: u64,
+    /// Message words, the first four in registers, the others in the buffer.
+    pub words: Vec<u64>,
+    /// Addresses of extra capabilities, in the buffer.
+    pub caps: Vec<u64>,
+}
+
+/// A script as the list of actions that `run` takes.
+pub struct Source<'a>(pub &'a [Action]);
+
+impl fmt::Display for Source<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "&[")?;
+        for action in self.0 {
+            writeln!(f, "        {action},")?;
+        }
+        write!(f, "    ]")
+    }
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Action::Call(call) => write!(f, "Call({call})"),
+            Action::Preempted(looks, call) => write!(f, "Preempted({looks}, {call})"),
+            // The others print as they are written.
+            other => write!(f, "{other:?}"),
+        }
+    }
+}
+
+impl fmt::Display for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "script::Call {{ number: {}, cap: {:#x}, info: {:#x}, reply: {:#x}, destination: {:#x}, \
+             words: vec!{:?}, caps: vec!{:?} }}",
+            self.number,
+            self.cap,
+            self.info,
+            self.reply,
+            self.destination,
+            self.words,
+            self.caps
+        )
+    }
+}
