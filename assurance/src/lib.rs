@@ -10,10 +10,15 @@
 
 pub mod abstraction;
 pub mod boot;
+pub mod campaign;
 pub mod census;
+pub mod coverage;
 pub mod difference;
+pub mod generator;
 pub mod invariants;
+pub mod operations;
 pub mod pair;
 pub mod reach;
 pub mod script;
+pub mod shrink;
 pub mod world;

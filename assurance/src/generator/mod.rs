@@ -1,0 +1,324 @@
+//! Random events that mean something.
+//!
+//! The generator looks at the state, picks a capability that the current thread can name, and an
+//! operation that this capability has, with arguments that it might well have; and then, now and
+//! then, spoils something: so every operation is done, and refused for every reason.
+
+mod invoke;
+mod messages;
+mod view;
+
+use fastrand::Rng;
+use sandglass_abi::message::MessageInfo;
+use sandglass_abi::syscall::Syscall;
+use sandglass_model::state::{Cap, Signals, State, ThreadState};
+
+use crate::operations::{Kind, Operation, OPERATIONS};
+use crate::script::{Action, Call};
+pub use view::View;
+
+/// Makes actions from a seed: the same from the same seed and the same states.
+pub struct Generator {
+    rng: Rng,
+    /// Sum of the weights of all operations.
+    weights: u32,
+    /// Whether preemption points may see an interrupt.
+    preempts: bool,
+}
+
+/// An invocation before it is sent.
+#[derive(Clone, Default, Debug)]
+struct Invocation {
+    cap: u64,
+    label: u64,
+    words: Vec<u64>,
+    caps: Vec<u64>,
+}
+
+/// Values at which something changes.
+const EDGES: [u64; 20] = [
+    0,
+    1,
+    2,
+    3,
+    7,
+    8,
+    63,
+    64,
+    65,
+    127,
+    128,
+    255,
+    256,
+    257,
+    4095,
+    4096,
+    1 << 32,
+    0x7fff_ffff_ffff,
+    0x8000_0000_0000,
+    u64::MAX,
+];
+
+impl Generator {
+    /// With `preempts`, long operations are preempted now and then.
+    pub fn new(seed: u64, preempts: bool) -> Generator {
+        Generator {
+            rng: Rng::with_seed(seed),
+            weights: OPERATIONS.iter().map(|operation| operation.weight).sum(),
+            preempts,
+        }
+    }
+
+    /// What happens next; `None` if nothing ever will.
+    pub fn next(&mut self, state: &State) -> Option<Action> {
+        let Some(thread) = state.core.thread else {
+            return self.while_idle(state);
+        };
+        let view = View::of(state, thread);
+        Some(match self.rng.u32(0..100) {
+            0..54 => self.invocation(&view),
+            54..80 => self.message(&view),
+            80..90 => Action::Pass(self.interesting_time(state)),
+            90..93 => self.interrupt(state),
+            93 => Action::SoftwareInterrupt(self.rng.u8(..)),
+            94 => Action::Exception(self.rng.u32(0..32), self.rng.u32(..)),
+            95 => Action::PageFault(self.edge(), self.rng.u32(0..64)),
+            96 => self.receive_slot(&view),
+            _ => self.plain_call(),
+        })
+    }
+
+    fn chance(&mut self, percent: u32) -> bool {
+        self.rng.u32(0..100) < percent
+    }
+
+    fn choose<T: Copy>(&mut self, among: &[T]) -> Option<T> {
+        if among.is_empty() {
+            None
+        } else {
+            Some(among[self.rng.usize(0..among.len())])
+        }
+    }
+
+    fn edge(&mut self) -> u64 {
+        EDGES[self.rng.usize(0..EDGES.len())]
+    }
+
+    /// A capability of the view that is `wanted`.
+    fn pick(&mut self, view: &View, wanted: impl Fn(&Cap) -> bool) -> Option<u64> {
+        let suiting = view.entries.iter().filter(|entry| wanted(&entry.cap));
+        let count = suiting.clone().count();
+        if count == 0 {
+            return None;
+        }
+        let nth = self.rng.usize(0..count);
+        suiting.clone().nth(nth).map(|entry| entry.cptr)
+    }
+
+    /// A capability of any kind; sometimes an address that names none.
+    fn any(&mut self, view: &View) -> u64 {
+        if self.chance(20) {
+            self.edge()
+        } else {
+            self.pick(view, |_| true).unwrap_or(0)
+        }
+    }
+
+    /// Nobody runs: only time and devices can change that.
+    fn while_idle(&mut self, state: &State) -> Option<Action> {
+        let wakes = state.notifications.values().any(|notification| {
+            matches!(notification.state, Signals::Waiting(_)) || notification.thread.is_some()
+        });
+        let waits = !state.core.release.is_empty();
+        match (waits, wakes && !state.irqs.is_empty()) {
+            (true, true) if self.chance(50) => Some(self.interrupt(state)),
+            (true, _) => Some(Action::Pass(self.interesting_time(state))),
+            (false, true) => Some(self.interrupt(state)),
+            (false, false) => None,
+        }
+    }
+
+    fn interrupt(&mut self, state: &State) -> Action {
+        let issued: Vec<u8> = state.irqs.keys().copied().collect();
+        match self.choose(&issued) {
+            Some(irq) if self.chance(95) => Action::Interrupt(irq),
+            _ => Action::Interrupt(self.rng.u8(16..124)),
+        }
+    }
+
+    /// To just before, at, and just after what comes next, or less, or much more.
+    fn interesting_time(&mut self, state: &State) -> u64 {
+        let now = state.core.now;
+        let least = state.clock.min_budget();
+        let head = state.core.context.and_then(|id| state.contexts.get(&id));
+        let budget_end = head
+            .and_then(|context| context.refills.first())
+            .map(|head| now - state.core.consumed.min(now) + head.amount);
+        let release = self.choose(&state.core.release).map(|(time, _)| time);
+        let target = match self.rng.u32(0..10) {
+            0 | 1 => budget_end,
+            2 => budget_end.map(|end| end.saturating_sub(least)),
+            3 | 4 => release,
+            5 if state.core.deadline != u64::MAX => Some(state.core.deadline),
+            _ => None,
+        };
+        match target.and_then(|target| target.checked_sub(now)) {
+            // The entry before took some ticks.
+            Some(ticks) => (ticks + self.rng.u64(0..3))
+                .saturating_sub(701)
+                .min(1 << 40),
+            None => match self.rng.u32(0..8) {
+                0 => 0,
+                1 => 1,
+                2..=4 => self.rng.u64(0..30_000),
+                5 | 6 => self.rng.u64(0..2_000_000),
+                _ => self.rng.u64(0..100_000_000),
+            },
+        }
+    }
+
+    /// The thread says where it wants to receive a capability.
+    fn receive_slot(&mut self, view: &View) -> Action {
+        match self.empty_slot(view) {
+            Some((cptr, index, depth)) => Action::ReceiveSlot(cptr, index, depth),
+            None => Action::ReceiveSlot(self.edge(), self.edge(), self.edge()),
+        }
+    }
+
+    /// A system call without capability: Yield, SetTLSBase, unknown ones.
+    fn plain_call(&mut self) -> Action {
+        let number = match self.rng.u32(0..10) {
+            0..6 => Syscall::Yield as i64,
+            6..8 => Syscall::SetTLSBase as i64,
+            8 => self.rng.i64(-40..40),
+            _ => self.rng.i64(..),
+        };
+        // What the debug kernel prints is not specified.
+        let number = match Syscall::from_raw(number as u64) {
+            Some(call) if call.is_debug() => Syscall::Yield as i64,
+            _ => number,
+        };
+        let cap = self.edge();
+        Action::Call(Call {
+            number,
+            cap,
+            ..Call::default()
+        })
+    }
+
+    fn operation(&mut self) -> &'static Operation {
+        let mut at = self.rng.u32(0..self.weights);
+        let mut operations = OPERATIONS.iter();
+        loop {
+            let operation = operations.next().expect("the weights add up");
+            match at.checked_sub(operation.weight) {
+                None => return operation,
+                Some(rest) => at = rest,
+            }
+        }
+    }
+
+    /// An invocation of a capability that the kernel implements.
+    fn invocation(&mut self, view: &View) -> Action {
+        for _ in 0..8 {
+            let operation = self.operation();
+            let of_kind = |cap: &Cap| Kind::of(*cap) == Some(operation.kind);
+            let Some(cap) = self.pick(view, of_kind) else {
+                continue;
+            };
+            if let Some((words, caps)) = self.arguments(view, operation, cap) {
+                let invocation = Invocation {
+                    cap,
+                    label: operation.label,
+                    words,
+                    caps,
+                };
+                return self.send(view, invocation);
+            }
+        }
+        self.message(view)
+    }
+
+    /// Sends `invocation`, spoiled now and then, by one of the system calls.
+    fn send(&mut self, view: &View, mut invocation: Invocation) -> Action {
+        let mut number = Syscall::Call;
+        let mut length = None;
+        if self.chance(14) {
+            length = self.spoil(view, &mut invocation);
+        }
+        if self.chance(10) {
+            number = self
+                .choose(&[
+                    Syscall::Send,
+                    Syscall::NBSend,
+                    Syscall::NBSendRecv,
+                    Syscall::NBSendWait,
+                    Syscall::ReplyRecv,
+                ])
+                .unwrap_or(number);
+        }
+        let Invocation {
+            cap,
+            label,
+            words,
+            caps,
+        } = invocation;
+        let length = length.unwrap_or(words.len());
+        let info = MessageInfo::new(label, self.rng.u64(0..8), caps.len(), length);
+        let mut call = Call {
+            number: number as i64,
+            cap,
+            info: info.raw(),
+            words,
+            caps,
+            ..Call::default()
+        };
+        if number != Syscall::Call {
+            self.address(view, number, &mut call);
+        }
+        if self.preempts && self.chance(20) {
+            return Action::Preempted(self.rng.u64(0..3), call);
+        }
+        Action::Call(call)
+    }
+
+    /// Spoils an invocation; returns another length of the message, if it is to have one.
+    fn spoil(&mut self, view: &View, invocation: &mut Invocation) -> Option<usize> {
+        let Invocation {
+            cap,
+            label,
+            words,
+            caps,
+        } = invocation;
+        match self.rng.u32(0..8) {
+            0 => words.truncate(self.rng.usize(0..=words.len())),
+            1 | 2 => {
+                if let Some(i) = (!words.is_empty()).then(|| self.rng.usize(0..words.len())) {
+                    words[i] = self.edge();
+                }
+            }
+            3 => caps.truncate(self.rng.usize(0..=caps.len())),
+            4 | 5 => {
+                if let Some(i) = (!caps.is_empty()).then(|| self.rng.usize(0..caps.len())) {
+                    caps[i] = self.any(view);
+                }
+            }
+            6 => *label = self.rng.u64(0..62),
+            _ => {
+                if self.chance(50) {
+                    *cap = self.any(view);
+                } else {
+                    return Some(self.rng.usize(0..128));
+                }
+            }
+        }
+        None
+    }
+
+    /// Whether the thread of a capability does not run and could be started.
+    fn is_stopped(view: &View, cap: Cap) -> bool {
+        view.thread_of(cap).is_some_and(|thread| {
+            thread.state == ThreadState::Inactive && Cap::Thread(view.thread) != cap
+        })
+    }
+}
