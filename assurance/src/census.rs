@@ -113,7 +113,13 @@ pub const THREAD_SLOTS: [(TcbSlot, ThreadSlot); 5] = [
 ];
 
 /// The words of a slot.
-const SLOT_WORDS: u64 = 4;
+const SLOT_WORDS: usize = 4;
+/// The words of many slots, which are looked at together: most of them are empty.
+const CHUNK: usize = 64 * SLOT_WORDS;
+
+fn is_used(words: &[u64]) -> bool {
+    words.iter().fold(0, |used, word| used | word) != 0
+}
 
 impl<'k> Census<'k> {
     /// Walks through `k`.
@@ -256,20 +262,22 @@ impl<'k> Census<'k> {
         if !self.spans.insert(first.address().get()) {
             return;
         }
-        let words = slots.length() * SLOT_WORDS;
-        let k = self.k;
-        let words = k.machine.words(first.address().get(), words);
-        let mut used = 0u64;
-        for (i, word) in words.enumerate() {
-            used |= word;
-            let i = i as u64;
-            if i % SLOT_WORDS == SLOT_WORDS - 1 {
-                if used != 0 {
-                    let slot = slots.slot(i / SLOT_WORDS).expect("within the span");
-                    self.look(owner.id(i / SLOT_WORDS), slot);
-                }
-                used = 0;
-            }
+        let words = slots.length() * SLOT_WORDS as u64;
+        let used: Vec<u64> = self
+            .k
+            .machine
+            .look_at(first.address().get(), words, |words| {
+                let chunks = words.chunks(CHUNK).zip((0..).step_by(CHUNK / SLOT_WORDS));
+                let used = chunks.filter(|(chunk, _)| is_used(chunk));
+                used.flat_map(|(chunk, first)| {
+                    let slots = chunk.chunks(SLOT_WORDS).zip(first..);
+                    slots.filter(|(slot, _)| is_used(slot)).map(|(_, i)| i)
+                })
+                .collect()
+            });
+        for i in used {
+            let slot = slots.slot(i).expect("within the span");
+            self.look(owner.id(i), slot);
         }
     }
 

@@ -184,7 +184,7 @@ pub const OPERATIONS: &[Operation] = {
             Both,
             3,
         ),
-        operation(Kind::Thread, label::TCB_SET_FLAGS, "TCB_SetFlags", Both, 4),
+        operation(Kind::Thread, label::TCB_SET_FLAGS, "TCB_SetFlags", Both, 8),
         operation(Kind::CNode, label::CNODE_REVOKE, "CNode_Revoke", Both, 10),
         operation(Kind::CNode, label::CNODE_DELETE, "CNode_Delete", Both, 30),
         operation(
@@ -285,7 +285,7 @@ pub const OPERATIONS: &[Operation] = {
             12,
         ),
         operation(Kind::Pdpt, arch::PDPT_MAP, "PDPT_Map", Both, 8),
-        operation(Kind::Pdpt, arch::PDPT_UNMAP, "PDPT_Unmap", Both, 4),
+        operation(Kind::Pdpt, arch::PDPT_UNMAP, "PDPT_Unmap", Both, 8),
         operation(
             Kind::PageDirectory,
             arch::PAGE_DIRECTORY_MAP,
@@ -298,7 +298,7 @@ pub const OPERATIONS: &[Operation] = {
             arch::PAGE_DIRECTORY_UNMAP,
             "PageDirectory_Unmap",
             Both,
-            4,
+            8,
         ),
         operation(
             Kind::PageTable,
@@ -312,7 +312,7 @@ pub const OPERATIONS: &[Operation] = {
             arch::PAGE_TABLE_UNMAP,
             "PageTable_Unmap",
             Both,
-            4,
+            8,
         ),
         operation(Kind::Frame, arch::PAGE_MAP, "Page_Map", Both, 14),
         operation(Kind::Frame, arch::PAGE_UNMAP, "Page_Unmap", Success, 6),

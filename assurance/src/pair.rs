@@ -155,6 +155,9 @@ impl Pair {
     /// The first event after which something is wrong.
     pub fn perform(&mut self, action: &Action) -> Result<(), Failure> {
         self.fire()?;
+        if self.k.core().thread().is_none() && action.needs_thread() {
+            return Ok(());
+        }
         match action {
             Action::Pass(ticks) => self.pass(*ticks),
             Action::Call(call) => self.call(call, None),
@@ -301,13 +304,20 @@ impl Pair {
         let label = MessageInfo::from_raw(call.info).label();
         self.configures = label == SCHED_CONTROL_CONFIGURE_FLAGS;
         self.enter(abi::SYSCALL_INSTRUCTION_BYTES);
+        let begins = self.has_budget();
         self.k.machine.set_interrupt_after(looks);
         let _ = event::system_call(&mut self.k);
         self.k.machine.set_interrupt_after(None);
-        if looks.is_some() && self.checks != Checks::Invariants {
+        if begins && looks.is_some() && self.checks != Checks::Invariants {
             self.repeat(caller);
         }
         self.specify(Event::Syscall, Some(caller))
+    }
+
+    /// Whether the current context can pay for a system call now, so that it is begun at all.
+    fn has_budget(&self) -> bool {
+        let least = self.k.constants.min_budget();
+        self.now().saturating_add(least) <= self.k.core().budget_end()
     }
 
     /// `caller` repeats its system call until it is done, or somebody else runs.

@@ -25,6 +25,13 @@ pub enum Action {
     Interrupt(u8),
 }
 
+impl Action {
+    /// Whether the current thread does this, so that nothing happens while nobody runs.
+    pub fn needs_thread(&self) -> bool {
+        !matches!(self, Action::Pass(_) | Action::Interrupt(_))
+    }
+}
+
 /// A system call: what the thread puts into its registers and its IPC buffer.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Call {

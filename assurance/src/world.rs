@@ -104,8 +104,8 @@ const THREADS: [Thread; 8] = [
         100,
         50,
         Time::Budget {
-            budget: 20,
-            period: 40,
+            budget: 50,
+            period: 100,
             extra: 8,
         },
         None,
@@ -152,7 +152,7 @@ struct Maker {
 
 impl Maker {
     fn make(&mut self) -> Result<(), Failure> {
-        let memory = self.untyped(|bits| (18..=20).contains(&bits), false);
+        let memory = self.untyped(|bits| bits == 18, false);
         let large = self.untyped(|bits| bits >= arch_types::LARGE_PAGE_BITS, false);
         let device = self.untyped(|bits| bits >= 12, true);
         let one = |maker: &mut Maker, object, size| maker.retype(memory, object, size, 1);
@@ -192,7 +192,9 @@ impl Maker {
             self.start(memory, thread, endpoints, [cspace, vspace], buffer)?;
         }
         self.devices(notifications)?;
-        // The root task becomes one among others.
+        // The root task has read what it was told, and becomes one among others.
+        let told = slot::BOOT_INFO_FRAME;
+        self.invoke(slot::CNODE, label::CNODE_DELETE, &[told, DEPTH], &[])?;
         self.call(slot::TCB, label::TCB_SET_PRIORITY, &[140], &[slot::TCB])
     }
 

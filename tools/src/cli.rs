@@ -7,8 +7,8 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::kernel::{Arch, Variant};
 use crate::{
-    bench, boot, bounds, check, conformance, coverage, demo, fuzz, kernel, mutants, storm, system,
-    test,
+    assure, bench, boot, bounds, check, conformance, coverage, demo, fuzz, kernel, mutants, storm,
+    system, test,
 };
 
 /// Builds, runs, tests and checks Sandglass, a capability microkernel that owns time.
@@ -39,6 +39,8 @@ enum Command {
     Conformance(ConformanceArgs),
     /// Measure kernel operations in instructions, beside the reference
     Bench(BenchArgs),
+    /// Run the kernel in lock step with its executable specification, and report
+    Assure(AssureArgs),
     /// Measure which lines of the kernel the host's tests execute; ends with `coverage: ...`
     Coverage,
     /// Measure kernel operations against hostile arrangements of up to 100,000 threads
@@ -208,6 +210,20 @@ pub struct StormArgs {
     pub memory: u32,
 }
 
+/// Arguments of `sandglass assure`.
+#[derive(Args)]
+pub struct AssureArgs {
+    /// Events after which the kernel's whole state is compared with the specification's
+    #[arg(long, value_name = "N", default_value_t = 1_000_000)]
+    pub events: u64,
+    /// The first seed; a seed has about a thousand events
+    #[arg(long, value_name = "SEED", default_value_t = 0)]
+    pub seed: u64,
+    /// Seeds at the same time [default: as many as there are processors]
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<usize>,
+}
+
 /// Arguments of `sandglass fuzz`.
 #[derive(Args)]
 pub struct FuzzArgs {
@@ -265,6 +281,7 @@ pub fn main() -> ExitCode {
         Command::Check => check::run(),
         Command::Conformance(args) => conformance::run(&args),
         Command::Bench(args) => bench::run(&args),
+        Command::Assure(args) => assure::run(&args),
         Command::Coverage => coverage::run(),
         Command::Bounds(args) => bounds::run(&args),
         Command::Storm(args) => storm::run(&args),

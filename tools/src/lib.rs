@@ -6,11 +6,13 @@
 //!   boots them;
 //! - [`conformance`] knows what the conformance suite checks;
 //! - [`system`] builds described systems, [`demo`] measures one of them;
-//! - [`coverage`] measures what the host's tests execute;
+//! - [`assure`] compares the kernel with its specification, [`coverage`] measures what the host's
+//!   tests execute;
 //! - [`storm`] runs the kernel against hostile programs, [`bounds`] measures it against hostile
 //!   arrangements, [`fuzz`] looks for bytes that reach new code of it;
 //! - [`mutants`] changes the kernel, to see whether its tests notice.
 
+pub mod assure;
 pub mod bench;
 pub mod boot;
 pub mod bounds;

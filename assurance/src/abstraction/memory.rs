@@ -50,9 +50,10 @@ pub fn words(census: &Census) -> BTreeMap<Address, u64> {
     let k = census.k;
     let mut words = Vec::new();
     for &(start, bytes) in &census_windows(census).0 {
-        let values = k.machine.words(start, bytes / 8);
-        let addressed = values.zip((start..).step_by(8));
-        words.extend(addressed.filter_map(|(word, at)| (word != 0).then_some((at, word))));
+        k.machine.look_at(start, bytes / 8, |values| {
+            let addressed = (start..).step_by(8).zip(values.iter().copied());
+            words.extend(addressed.filter(|&(_, word)| word != 0));
+        });
     }
     words.into_iter().collect()
 }

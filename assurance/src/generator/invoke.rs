@@ -253,6 +253,16 @@ impl Generator {
                 let (_, index, depth) = target?;
                 let source = match label {
                     label::CNODE_MOVE | label::CNODE_MUTATE => self.expendable(view),
+                    // Mapped tables are few, and their copies rare otherwise.
+                    _ if self.chance(15) => self.full_slot(view, |_, cap| {
+                        matches!(
+                            cap,
+                            Cap::Paging {
+                                mapping: Some(_),
+                                ..
+                            }
+                        )
+                    }),
                     _ => self.full_slot(view, |_, _| true),
                 };
                 let (root, source, source_depth) = source?;
@@ -442,12 +452,15 @@ impl Generator {
             Cap::SchedContext { bits, .. } => u32::from(bits),
             _ => return None,
         };
-        let period = self.choose(&[20, 40, 41, 100, 500, 1_000, 5_000, 10_000, 1_000_000])?;
-        let budget = match self.rng.u32(0..4) {
-            0 => period,
-            1 => 20,
-            _ => self.rng.u64(20..=period),
+        let period = self.choose(&[100, 200, 500, 1_000, 5_000, 10_000, 1_000_000])?;
+        let budget = match self.rng.u32(0..32) {
+            // Such a context suffices for no entry to the kernel, and its thread would repeat its
+            // first system call for ever: few of them are enough.
+            0 => 20,
+            1..12 => period,
+            _ => self.rng.u64(60..=period),
         };
+        let period = if self.chance(2) { budget + 1 } else { period };
         let most = sandglass_abi::sched::max_extra_refills(bits);
         let extra = self.rng.u64(0..=most.min(12));
         let (badge, flags) = (self.edge(), self.rng.u64(0..2));

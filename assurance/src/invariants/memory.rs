@@ -80,10 +80,11 @@ pub fn free_memory_is_zero(census: &Census) -> Finding {
         // Objects are aligned to 16 bytes.
         let free = memory.start().get() + memory.watermark();
         let bytes = memory.size() - memory.watermark();
-        let words = census.k.machine.words(free, bytes / 8);
-        let used = words.fold(0, |used, word| used | word);
+        let is_zero = census.k.machine.look_at(free, bytes / 8, |words| {
+            words.iter().fold(0, |used, word| used | word) == 0
+        });
         require!(
-            used == 0,
+            is_zero,
             "the {bytes} bytes from {free:#x} on are free in {:?}, but not zero",
             site.id
         );

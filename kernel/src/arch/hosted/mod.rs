@@ -183,12 +183,11 @@ impl Machine {
         Some(copy)
     }
 
-    /// The `count` words of physical memory from `start` on, a multiple of 8, as they are when they
-    /// are asked for.
+    /// Shows `look` the `count` words of physical memory from `start` on, a multiple of 8.
     ///
     /// # Panics
     /// If the machine has no such memory.
-    pub fn words(&self, start: u64, count: u64) -> impl Iterator<Item = u64> + '_ {
+    pub fn look_at<T>(&self, start: u64, count: u64, look: impl FnOnce(&[u64]) -> T) -> T {
         let first = start as usize;
         assert!(
             first % 8 == 0 && start.saturating_add(count * 8) <= self.layout.size() as u64,
@@ -196,9 +195,10 @@ impl Machine {
             self.layout.size()
         );
         // SAFETY: the range lies in this machine's memory, which is aligned; any bits are a word,
-        // and the kernel, which might write, does not run between here and the read.
-        (0..count as usize)
-            .map(move |i| unsafe { self.base.add(first).cast::<u64>().add(i).read() })
+        // and neither the kernel nor a user writes while `look` has it: `self` is not `Sync`.
+        look(unsafe {
+            std::slice::from_raw_parts(self.base.add(first).cast::<u64>(), count as usize)
+        })
     }
 
     /// Writes `bytes` to physical memory at `start`, as a boot loader or a user would.
