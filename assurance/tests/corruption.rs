@@ -32,17 +32,20 @@ impl Scene {
     fn new() -> Scene {
         let mut pair = world::create(Checks::None).unwrap();
         let endpoint = world::FIRST;
-        pair.perform(&Action::Call(Call {
-            number: Syscall::Wait as i64,
-            cap: endpoint,
-            ..Call::default()
-        }))
-        .unwrap();
         for _ in 0..100 {
             if pair.k.core().release.earliest() != u64::MAX {
                 break;
             }
             pair.perform(&Action::Pass(100_000)).unwrap();
+        }
+        // One of them cannot name the endpoint.
+        for _ in 0..2 {
+            pair.perform(&Action::Call(Call {
+                number: Syscall::Wait as i64,
+                cap: endpoint,
+                ..Call::default()
+            }))
+            .unwrap();
         }
         Scene { pair }
     }
@@ -248,7 +251,10 @@ const DAMAGES: &[Damage] = &[
         scene.poke(root, DATA, 5);
     }),
     ("objects_lie_below_the_watermark", |scene| {
-        let used = |cap: Capability| cap.untyped().is_some_and(|m| m.bits() == 18);
+        let used = |cap: Capability| {
+            cap.untyped()
+                .is_some_and(|m| m.bits() == 18 && m.watermark() < m.size())
+        };
         scene.poke(scene.site(0, used), DATA, 1 << 12);
     }),
     ("free_memory_is_zero", |scene| {

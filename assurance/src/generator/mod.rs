@@ -59,6 +59,15 @@ const EDGES: [u64; 20] = [
     u64::MAX,
 ];
 
+/// Whether a thread can name the paging structure of `cap` twice: then it cannot unmap it.
+fn is_copied(view: &View, cap: &Cap) -> bool {
+    let Cap::Paging { object, .. } = cap else {
+        return false;
+    };
+    let same = |entry: &&view::Entry| matches!(entry.cap, Cap::Paging { object: other, .. } if other == *object);
+    view.entries.iter().filter(same).count() > 1
+}
+
 impl Generator {
     /// With `preempts`, long operations are preempted now and then.
     pub fn new(seed: u64, preempts: bool) -> Generator {
@@ -223,7 +232,13 @@ impl Generator {
         for _ in 0..8 {
             let operation = self.operation();
             let of_kind = |cap: &Cap| Kind::of(*cap) == Some(operation.kind);
-            let Some(cap) = self.pick(view, of_kind) else {
+            let copied = |cap: &Cap| of_kind(cap) && is_copied(view, cap);
+            let cap = if self.chance(30) {
+                self.pick(view, copied)
+            } else {
+                None
+            };
+            let Some(cap) = cap.or_else(|| self.pick(view, of_kind)) else {
                 continue;
             };
             if let Some((words, caps)) = self.arguments(view, operation, cap) {

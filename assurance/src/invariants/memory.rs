@@ -17,39 +17,35 @@ fn untyped<'a>(
 /// What was made of untyped memory lies below its watermark, and comes behind it in its derivation
 /// list; what was not made of it does not lie in it, unless it contains it.
 pub fn objects_lie_below_the_watermark(census: &Census) -> Finding {
+    let is_untyped = |site: &Site| site.view.cap.is(Kind::Untyped);
+    let pieces = census.sites.iter();
+    let pieces =
+        pieces.filter_map(|site| piece(site).map(|(at, bytes)| (at, bytes, is_untyped(site))));
+    let mut pieces: Vec<(u64, u64, bool)> = pieces.collect();
+    pieces.sort_unstable();
     for (site, memory) in untyped(census) {
         let start = memory.start().get();
-        let (end, used) = (start + memory.size(), start + memory.watermark());
-        let mut made = std::iter::successors(Some(site), |site| census.site(site.view.next?));
+        let (size, used) = (memory.size(), start + memory.watermark());
+        let behind = std::iter::successors(Some(site), |site| census.site(site.view.next?));
+        let made = behind.skip(1).take(census.sites.len()).map_while(|child| {
+            let (at, bytes) = piece(child)?;
+            (at >= start && at + bytes <= start + size).then_some((child, at, bytes))
+        });
         let mut inside = 0;
-        for child in made.by_ref().skip(1).take(census.sites.len()) {
-            let Some((at, size)) = piece(child) else {
-                break;
-            };
-            if at < start || at + size > end {
-                break;
-            }
-            inside += 1;
+        for (child, at, bytes) in made {
             require!(
-                at + size <= used,
+                at + bytes <= used,
                 "{:?} at {at:#x} lies beyond the watermark {used:#x} of {:?}",
                 child.id,
                 site.id
             );
+            inside += usize::from(bytes < size || !is_untyped(child));
         }
-        let lying = census.sites.iter().filter(|other| {
-            piece(other).is_some_and(|(at, size)| {
-                let overlaps = at < end && at + size > start;
-                let contains = other.view.cap.is(Kind::Untyped) && at <= start && at + size >= end;
-                overlaps && !contains
-            })
-        });
-        let same = std::iter::successors(Some(site), |site| census.site(site.view.next?))
-            .skip(1)
-            .take(inside)
-            .filter(|child| child.view.cap.is(Kind::Untyped) && piece(child) == piece(site))
-            .count();
-        let lying = lying.count() + same;
+        // All memory is aligned to its size: what overlaps and does not contain begins inside.
+        let first = pieces.partition_point(|&(at, ..)| at < start);
+        let end = pieces.partition_point(|&(at, ..)| at < start + size);
+        let contains = |&&(_, bytes, is_untyped): &&(u64, u64, bool)| is_untyped && bytes >= size;
+        let lying = end - first - pieces[first..end].iter().filter(contains).count();
         require!(
             lying == inside,
             "{lying} capabilities name memory of {:?}, of which {inside} come behind it",
