@@ -140,6 +140,7 @@ pub fn create(checks: Checks) -> Result<Pair, Failure> {
     let mut maker = Maker {
         pair: Pair::boot(checks),
         next: FIRST,
+        threads: Vec::new(),
     };
     maker.make()?;
     Ok(maker.pair)
@@ -148,6 +149,8 @@ pub fn create(checks: Checks) -> Result<Pair, Failure> {
 struct Maker {
     pair: Pair,
     next: u64,
+    /// Slots of the threads made so far.
+    threads: Vec<u64>,
 }
 
 impl Maker {
@@ -190,6 +193,15 @@ impl Maker {
             let vspace = if i == 3 { spaces } else { slot::VSPACE };
             let buffer = (frames + i / 4, BUFFERS + i % 4 * BUFFER);
             self.start(memory, thread, endpoints, [cspace, vspace], buffer)?;
+        }
+        for i in 2..4 {
+            let bound = [notifications + i];
+            self.invoke(
+                self.threads[i as usize],
+                label::TCB_BIND_NOTIFICATION,
+                &[],
+                &bound,
+            )?;
         }
         self.devices(notifications)?;
         // The root task has read what it was told, and becomes one among others.
@@ -328,7 +340,8 @@ impl Maker {
         for (object, map) in tables {
             let table = self.retype(memory, object, 0, 1)?;
             self.invoke(table, map, &[AT, 0], &[root])?;
-            // And one that is not mapped.
+            // A copy, without which it cannot be unmapped, and one that is not mapped.
+            self.mint(table, 0, 0)?;
             self.retype(memory, object, 0, 1)?;
         }
         let page = frames + 4;
@@ -348,6 +361,7 @@ impl Maker {
         (frame, address): (u64, u64),
     ) -> Result<(), Failure> {
         let tcb = self.retype(memory, types::TCB, 0, 1)?;
+        self.threads.push(tcb);
         let words = [0, 0, address];
         self.invoke(
             tcb,

@@ -401,8 +401,16 @@ impl Generator {
                 (vec![], vec![])
             }
             label::TCB_BIND_NOTIFICATION => {
-                let notification = |cap: &Cap| matches!(cap, Cap::Notification { .. });
-                (vec![], vec![self.pick(view, notification)?])
+                let any = |cap: &Cap| matches!(cap, Cap::Notification { .. });
+                let free = |cap: &Cap| match cap {
+                    Cap::Notification { object, rights, .. } => {
+                        let bound = view.state.notifications.get(object);
+                        rights.read && bound.is_some_and(|other| other.thread.is_none())
+                    }
+                    _ => false,
+                };
+                let found = self.pick(view, free).or_else(|| self.pick(view, any));
+                (vec![], vec![found?])
             }
             label::TCB_SET_TLS_BASE => (vec![self.edge()], vec![]),
             label::TCB_SET_FLAGS => (vec![self.rng.u64(0..4), self.rng.u64(0..4)], vec![]),
