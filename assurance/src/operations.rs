@@ -284,14 +284,14 @@ pub const OPERATIONS: &[Operation] = {
             Both,
             12,
         ),
-        operation(Kind::Pdpt, arch::PDPT_MAP, "PDPT_Map", Both, 8),
+        operation(Kind::Pdpt, arch::PDPT_MAP, "PDPT_Map", Both, 14),
         operation(Kind::Pdpt, arch::PDPT_UNMAP, "PDPT_Unmap", Both, 8),
         operation(
             Kind::PageDirectory,
             arch::PAGE_DIRECTORY_MAP,
             "PageDirectory_Map",
             Both,
-            8,
+            14,
         ),
         operation(
             Kind::PageDirectory,
@@ -305,7 +305,7 @@ pub const OPERATIONS: &[Operation] = {
             arch::PAGE_TABLE_MAP,
             "PageTable_Map",
             Both,
-            8,
+            14,
         ),
         operation(
             Kind::PageTable,

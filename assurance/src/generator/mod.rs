@@ -305,8 +305,8 @@ impl Generator {
             words,
             caps,
         } = invocation;
-        match self.rng.u32(0..8) {
-            0 => words.truncate(self.rng.usize(0..=words.len())),
+        match self.rng.u32(0..10) {
+            0 | 8 | 9 => words.truncate(self.rng.usize(0..=words.len())),
             1 | 2 => {
                 if let Some(i) = (!words.is_empty()).then(|| self.rng.usize(0..words.len())) {
                     words[i] = self.edge();
