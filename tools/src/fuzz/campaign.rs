@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::sync::mpsc::{self, Sender};
 use std::thread;
@@ -67,7 +67,7 @@ impl Campaign<'_> {
         let (sender, statuses) = mpsc::channel();
         let mut children = Vec::new();
         for job in 0..self.jobs as usize {
-            let mut child = self.start(corpus, &artifacts)?;
+            let mut child = self.start(corpus)?;
             follow(&mut child, job, sender.clone())?;
             children.push(child);
         }
@@ -102,12 +102,12 @@ impl Campaign<'_> {
         })
     }
 
-    fn start(&self, corpus: &Corpus, artifacts: &Path) -> Result<Child> {
+    fn start(&self, corpus: &Corpus) -> Result<Child> {
         self.engine
             .command(self.target)
             .arg(format!("-max_len={MAX_LEN}"))
             .arg(format!("-max_total_time={}", self.time.as_secs().max(1)))
-            .arg(format!("-artifact_prefix={}/", artifacts.display()))
+            .arg(corpus::artifact_prefix(self.target))
             .args([&corpus.working, &corpus.kept])
             .stdin(Stdio::null())
             .stdout(Stdio::null())

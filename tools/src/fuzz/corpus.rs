@@ -67,6 +67,7 @@ impl Corpus {
         let output = engine
             .command(&self.target)
             .args(["-merge=1", "-use_counters=0"])
+            .arg(artifact_prefix(&self.target))
             .args([&merged, &self.kept, &self.working])
             .stdin(Stdio::null())
             .output()
@@ -106,6 +107,14 @@ fn smallest(paths: impl Iterator<Item = PathBuf>) -> Result<Vec<PathBuf>> {
 /// The folder for `what` of a target, in the target directory.
 pub(super) fn folder_of(what: &str, target: &str) -> PathBuf {
     workspace::target_dir().join("fuzz").join(what).join(target)
+}
+
+/// The option that says where inputs that fail are written.
+pub(super) fn artifact_prefix(target: &str) -> String {
+    format!(
+        "-artifact_prefix={}/",
+        folder_of("artifacts", target).display()
+    )
 }
 
 /// Makes a folder that is empty.
