@@ -121,6 +121,15 @@ impl Report {
     }
 }
 
+/// Carries out one seed, and leaves a script that fails as it is.
+///
+/// # Errors
+/// What is wrong first.
+pub fn check(seed: u64) -> Result<(), Failure> {
+    let mode = Mode::of(seed);
+    guarded(|| explore(seed, mode, &mut Vec::new(), &mut Report::default()))
+}
+
 /// Carries out one seed.
 pub fn seed(seed: u64) -> Report {
     let mode = Mode::of(seed);
