@@ -11,6 +11,7 @@ mod archive;
 mod bytes;
 mod description;
 mod loader;
+mod lock_step;
 mod memory;
 mod program;
 mod root_task;
@@ -35,6 +36,7 @@ pub struct Target {
 /// All targets.
 pub const TARGETS: &[Target] = &[
     system_calls::TARGET,
+    lock_step::TARGET,
     root_task::TARGET,
     loader::TARGET,
     description::TARGET,

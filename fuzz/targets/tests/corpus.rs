@@ -46,6 +46,7 @@ macro_rules! corpora {
 
 corpora! {
     system_calls: "system-calls",
+    lock_step: "lock-step",
     root_task: "root-task",
     loader: "loader",
     description: "description",

@@ -3,7 +3,7 @@
 //! The bytes are a list of [`event::Event`]s. Whose registers a system call sets is the kernel's
 //! choice: events happen to the thread that it chose to run.
 
-mod event;
+pub mod event;
 mod prepare;
 mod slots;
 mod world;
@@ -36,7 +36,8 @@ fn run(input: &[u8]) {
     }
 }
 
-fn events(input: &[u8]) -> impl Iterator<Item = Event> + use<'_> {
+/// The events that an input says.
+pub fn events(input: &[u8]) -> impl Iterator<Item = Event> + use<'_> {
     let mut bytes = Bytes::new(input);
     std::iter::from_fn(move || (!bytes.is_empty()).then(|| Event::read(&mut bytes)))
         .take(MAX_EVENTS)
