@@ -11,7 +11,14 @@ impl Generator {
     /// A message to somebody, or from somebody.
     pub(super) fn message(&mut self, view: &View) -> Action {
         let receives = self.chance(45);
-        let number = if receives {
+        let number = if Self::is_lonely(view) && self.chance(80) {
+            let blocks_not = [Syscall::NBRecv, Syscall::NBWait, Syscall::NBSend];
+            self.choose(if receives {
+                &blocks_not[..2]
+            } else {
+                &blocks_not[2..]
+            })
+        } else if receives {
             self.choose(&[
                 Syscall::Recv,
                 Syscall::Recv,

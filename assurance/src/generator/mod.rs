@@ -5,6 +5,7 @@
 //! then, spoils something: so every operation is done, and refused for every reason.
 
 mod invoke;
+mod life;
 mod messages;
 mod view;
 
@@ -24,7 +25,12 @@ pub struct Generator {
     weights: u32,
     /// Whether preemption points may see an interrupt.
     preempts: bool,
+    /// Number of actions since somebody ran.
+    idle: u32,
 }
+
+/// Actions while nobody runs, after which nobody is expected to any more.
+const MOST_IDLE: u32 = 12;
 
 /// An invocation before it is sent.
 #[derive(Clone, Default, Debug)]
@@ -75,15 +81,21 @@ impl Generator {
             rng: Rng::with_seed(seed),
             weights: OPERATIONS.iter().map(|operation| operation.weight).sum(),
             preempts,
+            idle: 0,
         }
     }
 
-    /// What happens next; `None` if nothing ever will.
+    /// What happens next; `None` if nothing of interest ever will.
     pub fn next(&mut self, state: &State) -> Option<Action> {
         let Some(thread) = state.core.thread else {
-            return self.while_idle(state);
+            self.idle += 1;
+            return self.while_idle(state).filter(|_| self.idle <= MOST_IDLE);
         };
+        self.idle = 0;
         let view = View::of(state, thread);
+        if let Some(action) = self.enliven(&view) {
+            return Some(action);
+        }
         Some(match self.rng.u32(0..100) {
             0..54 => self.invocation(&view),
             54..80 => self.message(&view),
