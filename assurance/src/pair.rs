@@ -11,7 +11,7 @@
 use std::fmt;
 
 use sandglass_abi::context::x86_64 as abi;
-use sandglass_abi::invocation::SCHED_CONTROL_CONFIGURE_FLAGS;
+use sandglass_abi::invocation::{SCHED_CONTROL_CONFIGURE_FLAGS, TCB_COPY_REGISTERS};
 use sandglass_abi::message::{ipc_buffer, MessageInfo, REGISTER_MRS};
 use sandglass_kernel::arch::{MessageRegister, Platform, Register};
 use sandglass_kernel::event::{self, Trap};
@@ -309,7 +309,9 @@ impl Pair {
         self.k.machine.set_interrupt_after(looks);
         let _ = event::system_call(&mut self.k);
         self.k.machine.set_interrupt_after(None);
-        if begins && looks.is_some() && self.checks != Checks::Invariants {
+        // Who copies registers to itself goes on where they say, maybe at the call: it is done.
+        let lasts = looks.is_some() && label != TCB_COPY_REGISTERS;
+        if begins && lasts && self.checks != Checks::Invariants {
             self.repeat(caller);
         }
         self.specify(Event::Syscall, Some(caller))
