@@ -74,6 +74,47 @@ fn a_capability_that_cannot_be_copied_does_not_arrive() {
     }
 }
 
+/// A capability to the endpoint that carries it arrives as its badge, one to another as a copy.
+#[test]
+fn only_capabilities_to_the_carrying_endpoint_arrive_as_badges() {
+    for waits in [true, false] {
+        let mut w = World::new();
+        let p = pair(&mut w);
+        let other = w.make(types::ENDPOINT, 0);
+        let badged = w.mint(other, ALL, 8).expect("minted");
+        let own = w.mint(p.endpoint, ALL, 9).expect("minted");
+        let target = w.fresh_slot();
+        offer_slot(&w, p.receiver.handle, target);
+        if waits {
+            send_caps(&mut w, p.endpoint, &[own, badged]);
+        } else {
+            // The sender is there first.
+            let root = w.running().expect("the root task");
+            let sender = w.start_thread(90, 5_000, 10_000);
+            w.invoke(p.receiver.tcb, label::TCB_SUSPEND, &[], &[])
+                .expect("stopped");
+            let wakes = w.sleep();
+            assert_eq!(w.running(), Some(sender.handle));
+            send_caps(&mut w, p.endpoint, &[own, badged]);
+            w.wake(wakes);
+            offer_slot(&w, root, target);
+            w.recv(p.endpoint, p.reply);
+        }
+        let receiver = if waits {
+            p.receiver.handle
+        } else {
+            w.running().expect("root")
+        };
+        let info = MessageInfo::from_raw(receiver.at(&w.k).context().info());
+        assert_eq!((info.extra_caps(), info.caps_unwrapped()), (2, 0b01));
+        let buffer = message::buffer(&w.k, receiver, false).expect("a buffer");
+        assert_eq!(buffer.read(&w.k, ipc_buffer::CAPS_OR_BADGES), 9);
+        let copy = w.cap(target).endpoint().expect("a copy");
+        assert_eq!(copy.badge, 8);
+        assert_eq!(w.cap(target).word(), w.cap(badged).word());
+    }
+}
+
 /// Without a right to it nobody can answer: the caller stops for good, and the reply object stays
 /// free.
 #[test]

@@ -1,0 +1,95 @@
+//! Where capability pointers lead in spaces of several levels (02, section 4).
+
+mod world;
+
+use sandglass_abi::boot::slot;
+use sandglass_abi::cnode::GuardData;
+use sandglass_abi::error::{ErrorNumber, LookupFailureType};
+use sandglass_abi::invocation as label;
+use sandglass_abi::object as types;
+use sandglass_kernel::cap::Capability;
+use world::{Refused, World};
+
+const ALL: u64 = 0b1111;
+
+/// A chain of `levels` CNodes of 2^`radix` slots, each with a guard of `guard` zeroes, each in the
+/// last slot of the one before; the slot of the first, which has no guard, and what is in the last
+/// slot of the last.
+fn chain(w: &mut World, levels: usize, radix: u64, guard: u32) -> (u64, u64) {
+    let leaf = w.make(types::ENDPOINT, 0);
+    let mut inner = leaf;
+    let last = (1 << radix) - 1;
+    for level in 0..levels {
+        let node = w.make(types::CNODE, radix);
+        let words = [last, radix, inner, 64, ALL];
+        w.invoke(node, label::CNODE_COPY, &words, &[slot::CNODE])
+            .expect("copied");
+        let guarded = level + 1 < levels && guard > 0;
+        inner = if guarded {
+            w.mint(node, ALL, GuardData::new(0, guard).raw())
+                .expect("minted")
+        } else {
+            node
+        };
+    }
+    (inner, leaf)
+}
+
+/// The capability that `index` with `depth` names in the space of `root`.
+fn named(w: &mut World, root: u64, index: u64, depth: u64) -> Result<Capability, Refused> {
+    let copy = w.fresh_slot();
+    let words = [copy, 64, index, depth, ALL];
+    w.invoke(slot::CNODE, label::CNODE_COPY, &words, &[root])?;
+    Ok(w.cap(copy))
+}
+
+#[test]
+fn every_level_of_a_chain_is_named_by_as_many_bits() {
+    for (radix, guard) in [(1, 0), (1, 2), (2, 0), (3, 1)] {
+        for levels in [1, 2, 3, 5] {
+            let mut w = World::new();
+            let (root, leaf) = chain(&mut w, levels, radix, guard);
+            let step = radix + u64::from(guard);
+            let mut index = 0;
+            for level in 1..=levels as u64 {
+                // Guards are zeroes, indices ones; the first CNode has no guard.
+                index = index << step | ((1 << radix) - 1);
+                let depth = level * step - u64::from(guard);
+                let cap = named(&mut w, root, index, depth).expect("a capability");
+                let is_leaf = level == levels as u64;
+                assert_eq!(cap.endpoint().is_some(), is_leaf, "level {level}");
+                assert_eq!(cap.cnode().is_some(), !is_leaf, "level {level}");
+                if is_leaf {
+                    assert_eq!(cap.word(), w.cap(leaf).word());
+                }
+            }
+        }
+    }
+}
+
+/// An operation names a slot exactly: bits that are left over are an error, and so are too few.
+#[test]
+fn operations_use_every_bit() {
+    for (radix, guard) in [(1, 0), (2, 0), (2, 3)] {
+        let mut w = World::new();
+        let (root, _) = chain(&mut w, 3, radix, guard);
+        let depth = 3 * radix + 2 * u64::from(guard);
+        let one = (1 << radix) - 1;
+        let step = radix + u64::from(guard);
+        let index = one << (2 * step) | one << step | one;
+        named(&mut w, root, index, depth).expect("the leaf");
+        let failure = |refused: Refused| (refused.error, refused.details[..2].to_vec());
+        let long = named(&mut w, root, index << 1, depth + 1).unwrap_err();
+        assert_eq!(
+            failure(long),
+            (
+                ErrorNumber::FailedLookup,
+                vec![1, LookupFailureType::DepthMismatch as u64]
+            )
+        );
+        if step > 1 {
+            let short = named(&mut w, root, index >> 1, depth - 1).unwrap_err();
+            assert_eq!(short.error, ErrorNumber::FailedLookup);
+        }
+    }
+}
