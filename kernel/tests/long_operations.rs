@@ -472,3 +472,30 @@ fn an_operation_that_deletes_its_callers_context_stops() {
     let left = (0..200).filter(|i| !w.cap(first + i).is_null()).count();
     assert!(left > 150, "only {left} of 200 are left");
 }
+
+/// 04, section 6.4: a long operation ends with the budget, which is charged, and its thread waits.
+#[test]
+fn a_budget_that_ends_in_a_long_operation_ends_it() {
+    let mut w = World::new();
+    lower_root(&mut w);
+    let memory = w.make(types::UNTYPED, 16);
+    let first = w.fresh_slot();
+    for _ in 0..200 {
+        w.fresh_slot();
+    }
+    w.retype(memory, types::ENDPOINT, 0, first, 200)
+        .expect("endpoints");
+    let thread = w.start_thread(250, 1_000, 10_000);
+    assert_eq!(w.running(), Some(thread.handle));
+    let start = w.context(thread.context).at(&w.k).head().time;
+    w.k.machine.set_ticks_per_look(100 * US);
+    call_once(&mut w, slot::CNODE, label::CNODE_REVOKE, &[memory, 64], &[]);
+    w.k.machine.set_ticks_per_look(0);
+    assert_ne!(w.running(), Some(thread.handle));
+    assert!(!w.cap(first).is_null(), "the first endpoint goes last");
+    let head = w.context(thread.context).at(&w.k).head();
+    assert!(
+        head.time >= start + 10_000 * US,
+        "the next budget comes a period later"
+    );
+}

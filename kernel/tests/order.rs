@@ -91,6 +91,8 @@ fn who_yields_makes_way_for_an_equal_whose_time_has_come() {
     // It falls due, and does not preempt its equal.
     w.pass(1500 * US);
     assert_runs(&w, spinner);
+    w.syscall(Syscall::NBSend, 0, 0, MessageInfo::default(), &[]);
+    assert_runs(&w, spinner);
     yield_now(&mut w);
     assert_runs(&w, periodic);
 }

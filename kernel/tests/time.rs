@@ -54,6 +54,39 @@ fn a_spinning_thread_gets_its_budget_in_every_period_and_no_more() {
     );
 }
 
+/// 04, section 5.4: with a signal a passive thread gets the notification's context; what has not
+/// been used of it starts anew only if it is sporadic.
+#[test]
+fn a_context_that_comes_with_a_signal_starts_anew_only_if_it_is_sporadic() {
+    for flags in [0, SPORADIC] {
+        let mut w = World::new();
+        let notification = w.make(types::NOTIFICATION, 0);
+        let thread = w.make_thread(50, 8);
+        w.configure(thread.context, 100, 1_000, 0, flags);
+        let bind = label::SCHED_CONTEXT_BIND;
+        w.bind(thread);
+        w.resume(thread);
+        let wakes = w.sleep();
+        w.wait(notification);
+        w.wake(wakes);
+        let unbind = label::SCHED_CONTEXT_UNBIND;
+        w.invoke(thread.context, unbind, &[], &[]).expect("passive");
+        w.invoke(thread.context, bind, &[], &[notification])
+            .expect("bound");
+        w.pass(3_000 * US);
+        let context = w.context(thread.context).at(&w.k);
+        let before = context.head().time;
+        w.syscall(Syscall::Send, notification, 0, MessageInfo::default(), &[]);
+        assert_eq!(
+            thread.handle.at(&w.k).sched_context(),
+            Some(w.context(thread.context))
+        );
+        let now = w.k.core().now();
+        let expected = if flags == SPORADIC { now } else { before };
+        assert_eq!(w.context(thread.context).at(&w.k).head().time, expected);
+    }
+}
+
 #[test]
 fn a_sporadic_thread_keeps_its_budget_while_it_sleeps_and_no_more() {
     let mut w = World::new();

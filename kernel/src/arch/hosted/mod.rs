@@ -28,6 +28,7 @@ pub struct Machine {
     deadline: Cell<u64>,
     interrupt_pending: Cell<bool>,
     quiet_looks: Cell<Option<u64>>,
+    ticks_per_look: Cell<u64>,
     root: Cell<Option<PhysAddr>>,
     flushes: Cell<u64>,
     routes: RefCell<BTreeMap<u8, Line>>,
@@ -63,6 +64,7 @@ impl Machine {
             deadline: Cell::new(u64::MAX),
             interrupt_pending: Cell::new(false),
             quiet_looks: Cell::new(None),
+            ticks_per_look: Cell::new(0),
             root: Cell::new(None),
             flushes: Cell::new(0),
             routes: RefCell::default(),
@@ -99,6 +101,11 @@ impl Machine {
     /// for ever; with `None`, takes that back.
     pub fn set_interrupt_after(&self, looks: Option<u64>) {
         self.quiet_looks.set(looks);
+    }
+
+    /// Lets `ticks` pass at each preemption point, after it has looked at the clock.
+    pub fn set_ticks_per_look(&self, ticks: u64) {
+        self.ticks_per_look.set(ticks);
     }
 
     /// Root table of the address space in use.
@@ -266,6 +273,7 @@ impl Platform for Machine {
     }
 
     fn interrupt_pending(&self) -> bool {
+        self.advance(self.ticks_per_look.get());
         match self.quiet_looks.get() {
             Some(0) => true,
             Some(looks) => {
