@@ -8,7 +8,7 @@
 //! because the operation took away what its own caller runs on, the pair goes on without the
 //! specification, with invariants only ([`Pair::follows`]).
 
-use std::fmt;
+use std::{fmt, iter};
 
 use sandglass_abi::context::x86_64 as abi;
 use sandglass_abi::invocation::{SCHED_CONTROL_CONFIGURE_FLAGS, TCB_COPY_REGISTERS};
@@ -19,9 +19,10 @@ use sandglass_kernel::ipc::message as kernel_message;
 use sandglass_kernel::mem::Ref;
 use sandglass_kernel::object::tcb::Tcb;
 use sandglass_kernel::Kernel;
+use sandglass_model::cap::lookup;
 use sandglass_model::event::Event;
 use sandglass_model::ipc::message;
-use sandglass_model::state::{State, ThreadId};
+use sandglass_model::state::{SlotId, State, ThreadId};
 
 use crate::abstraction::{self, NotAbstract};
 use crate::boot;
@@ -311,10 +312,8 @@ impl Pair {
         self.k.machine.set_interrupt_after(None);
         // Who copies registers to itself goes on where they say, maybe at the call: it is done.
         let lasts = looks.is_some() && label != TCB_COPY_REGISTERS;
-        if begins && lasts && self.checks != Checks::Invariants {
-            self.repeat(caller);
-        }
-        self.specify(Event::Syscall, Some(caller))
+        let repeated = begins && lasts && self.checks != Checks::Invariants && self.repeat(caller);
+        self.specify(Event::Syscall, Some(caller), repeated.then_some(call))
     }
 
     /// Whether the current context can pay for a system call now, so that it is begun at all.
@@ -323,13 +322,14 @@ impl Pair {
         self.now().saturating_add(least) <= self.k.core().budget_end()
     }
 
-    /// `caller` repeats its system call until it is done, or somebody else runs.
-    fn repeat(&mut self, caller: Ref<Tcb>) {
-        for _ in 0..MOST_REPETITIONS {
+    /// `caller` repeats its system call until it is done, or somebody else runs. Returns whether it
+    /// had to.
+    fn repeat(&mut self, caller: Ref<Tcb>) -> bool {
+        for repetitions in 0..MOST_REPETITIONS {
             let context = caller.at(&self.k).context();
             let at = context.get(Register::FaultIp);
             if self.k.core().thread() != Some(caller) || context.get(Register::NextIp) != at {
-                break;
+                return repetitions > 0;
             }
             context.set(
                 Register::NextIp,
@@ -337,24 +337,36 @@ impl Pair {
             );
             let _ = event::system_call(&mut self.k);
         }
+        true
     }
 
     fn trap(&mut self, trap: Trap, event: Event) -> Result<(), Failure> {
         self.configures = false;
         let _ = event::trap(&mut self.k, trap);
-        self.specify(event, None)
+        self.specify(event, None, None)
     }
 
-    /// The kernel has handled `event`: the specification does, and they are compared.
-    fn specify(&mut self, event: Event, caller: Option<Ref<Tcb>>) -> Result<(), Failure> {
+    /// The kernel has handled `event`, a system call of `caller` that was `repeated` or another: the
+    /// specification does, and they are compared.
+    fn specify(
+        &mut self,
+        event: Event,
+        caller: Option<Ref<Tcb>>,
+        repeated: Option<&Call>,
+    ) -> Result<(), Failure> {
         self.events += 1;
-        let now = self.now();
-        let checked = self.check(event, now, caller);
+        let checked = self.check(event, caller, repeated);
         self.k.machine.advance(KERNEL_PATH);
         checked
     }
 
-    fn check(&mut self, event: Event, now: u64, caller: Option<Ref<Tcb>>) -> Result<(), Failure> {
+    fn check(
+        &mut self,
+        event: Event,
+        caller: Option<Ref<Tcb>>,
+        repeated: Option<&Call>,
+    ) -> Result<(), Failure> {
+        let now = self.now();
         if self.checks == Checks::None {
             return Ok(());
         }
@@ -380,7 +392,17 @@ impl Pair {
             return Ok(());
         };
         drop(census);
+        let named = |model: &State| {
+            let caller = ThreadId(caller?.address().get());
+            Some(what_it_names(model, caller, repeated?))
+        };
+        let before = named(model);
         sandglass_model::event::handle(model, event, now);
+        if named(model) != before {
+            // The operation took away what its repetition would have named (01, section 8).
+            self.model = None;
+            return Ok(());
+        }
         difference::normalise(&mut kernel);
         difference::normalise(model);
         let windows = abstraction::windows(&kernel);
@@ -396,6 +418,30 @@ impl Pair {
             &kernel, model, &windows,
         )))
     }
+}
+
+/// What the addresses in `call`, made by `caller`, lead to: for each a slot, and whether it holds
+/// anything.
+fn what_it_names(s: &State, caller: ThreadId, call: &Call) -> Vec<Option<(SlotId, bool)>> {
+    if !s.threads.contains_key(&caller) {
+        return Vec::new();
+    }
+    let holds = |slot| (slot, s.caps.slots.contains_key(&slot));
+    let of_syscall = |&cptr: &u64| lookup::of_syscall(s, caller, cptr).ok();
+    let slots: Vec<_> = iter::once(&call.cap)
+        .chain(&call.caps)
+        .map(of_syscall)
+        .collect();
+    // The slot that a CNode operation is about may be emptied by it.
+    let root = slots[0].and_then(|slot| s.caps.slots.get(&slot));
+    let target = match (root, &call.words[..]) {
+        (Some(root), &[index, depth, ..]) => {
+            lookup::of_operation(s, Some(root.cap), index, depth, false).ok()
+        }
+        _ => None,
+    };
+    let named = slots.into_iter().map(|slot| slot.map(holds));
+    named.chain([target.map(|slot| (slot, true))]).collect()
 }
 
 /// Whether the system call of `caller` was stopped because it had taken away what the caller runs
