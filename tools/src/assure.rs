@@ -1,6 +1,9 @@
 //! `sandglass assure`: what can be shown about the kernel, in one command.
 //!
-//! Lock step is the `assurance` package's binary; it is built with optimisation and with all checks.
+//! - Lock step with the executable specification, by the `assurance` package's binary, which is
+//!   built with optimisation and with all checks;
+//! - [`coverage`]: which lines of the kernel the host's tests execute;
+//! - [`mutants`]: whether they notice small changes of the kernel.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -9,7 +12,8 @@ use anyhow::{Context, Result};
 use cargo_metadata::Message;
 
 use crate::cli::AssureArgs;
-use crate::toolchain;
+use crate::mutants::{self, Choice};
+use crate::{coverage, toolchain};
 
 const PACKAGE: &str = "sandglass-assurance";
 const BINARY: &str = "sandglass-assure";
@@ -19,13 +23,16 @@ const BINARY: &str = "sandglass-assure";
 /// # Errors
 /// Something does not build, or cannot be run.
 pub fn run(args: &AssureArgs) -> Result<ExitCode> {
-    let lock_step = lock_step(args)?;
-    // What else assures us of the kernel (coverage, mutations) reports here.
-    Ok(if lock_step {
-        ExitCode::SUCCESS
+    let agrees = lock_step(args)?;
+    let is_covered = coverage::run()? == ExitCode::SUCCESS;
+    let choice = if args.all_mutants {
+        Choice::All
     } else {
-        ExitCode::FAILURE
-    })
+        Choice::SAMPLE
+    };
+    let notices = mutants::report(choice, "")?;
+    let all_well = agrees && is_covered && notices;
+    Ok(ExitCode::from(u8::from(!all_well)))
 }
 
 /// Runs the kernel in lock step with its specification. Returns whether nothing was found.

@@ -72,13 +72,23 @@ pub fn run(args: &MutantsArgs) -> Result<ExitCode> {
             seed: args.seed,
         }
     };
-    let score = judge(choice, &args.only)?;
+    let all_well = report(choice, &args.only)?;
+    Ok(ExitCode::from(u8::from(!all_well)))
+}
+
+/// Judges the mutants of `choice` whose names contain `only`, and prints the score. Returns whether
+/// all that survive have an argument.
+///
+/// # Errors
+/// As for [`judge`].
+pub fn report(choice: Choice, only: &str) -> Result<bool> {
+    let score = judge(choice, only)?;
     print!("{score}");
     let findings = score.findings();
     for finding in &findings {
         println!("{finding}");
     }
-    Ok(ExitCode::from(u8::from(!findings.is_empty())))
+    Ok(findings.is_empty())
 }
 
 /// Judges the mutants of `choice` whose names contain `only`.

@@ -5,7 +5,8 @@
 //! - `check::...`: the rules of `sandglass check`;
 //! - `conformance::...`: what the conformance suite must cover;
 //! - `qemu::PACKAGE::KERNEL::...`: tests that run as root tasks on the kernel;
-//! - `wrong::RULE`: the conformance suite notices a kernel that breaks this rule of the ABI.
+//! - `wrong::RULE`: the conformance suite notices a kernel that breaks this rule of the ABI;
+//! - `mutants::sample`: the host's tests notice small changes of the kernel.
 
 mod guest;
 pub(crate) mod harness;
@@ -21,6 +22,7 @@ use anyhow::Result;
 use crate::check;
 use crate::cli::TestArgs;
 use crate::conformance::{self, wrong};
+use crate::mutants;
 
 use report::Report;
 
@@ -35,6 +37,7 @@ const RUNNERS: &[(&str, Runner)] = &[
     ("conformance", run_conformance_rules),
     ("qemu", guest::run),
     ("wrong", run_wrong_kernels),
+    ("mutants", run_mutants),
 ];
 
 /// Which tests are wanted: those whose name contains the pattern.
@@ -115,6 +118,23 @@ fn run_wrong_kernels(filter: &Filter, report: &mut Report) -> Result<()> {
         }
         Err(reason) => report.failed(&name(&finding.rule), &reason),
     })
+}
+
+fn run_mutants(filter: &Filter, report: &mut Report) -> Result<()> {
+    const NAME: &str = "mutants::sample";
+    if !filter.accepts(NAME) {
+        return Ok(());
+    }
+    report.started(NAME);
+    let score = mutants::judge(mutants::Choice::SAMPLE, "")?;
+    print!("{score}");
+    let findings = score.findings();
+    if findings.is_empty() {
+        report.passed(NAME);
+    } else {
+        report.failed(NAME, &findings.join("\n"));
+    }
+    Ok(())
 }
 
 #[cfg(test)]
