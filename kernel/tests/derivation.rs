@@ -12,7 +12,9 @@ use sandglass_abi::invocation::x86_64 as arch;
 use sandglass_abi::message::MessageInfo;
 use sandglass_abi::object as types;
 use sandglass_abi::syscall::Syscall;
-use sandglass_kernel::mem::Kind;
+use sandglass_kernel::cap::Slot;
+use sandglass_kernel::mem::{Kind, Ref};
+use sandglass_kernel::object::tcb;
 use world::{Refused, World};
 
 const ALL: u64 = 0b1111;
@@ -38,6 +40,7 @@ fn handler(w: &mut World, vector: u64) -> Result<u64, Refused> {
 #[test]
 fn copies_of_what_there_is_once_are_derived_from_it() {
     let mut w = World::new();
+    assert_eq!(w.cap(slot::FIRST_DYNAMIC).core(), 0);
     let once = [
         slot::FIRST_DYNAMIC, // Scheduling control.
         slot::DOMAIN,
@@ -98,6 +101,58 @@ fn the_last_capability_of_a_device_frees_it() {
         for number in [5, 6, 7] {
             issue(&mut w, number).expect("free");
         }
+    }
+}
+
+/// Whatever an object is: copies of its original capability are derived from that.
+#[test]
+fn copies_are_revoked_with_the_original() {
+    let mut w = World::new();
+    for object in [
+        types::TCB,
+        types::ENDPOINT,
+        types::NOTIFICATION,
+        types::REPLY,
+        types::x86_64::PAGE,
+        types::x86_64::LARGE_PAGE,
+    ] {
+        let original = w.make(object, 0);
+        let copies = [(); 2].map(|()| w.copy(original, ALL).expect("copied"));
+        let copy_of_copy = w.copy(copies[0], ALL).expect("copied");
+        w.revoke(copies[0]).expect("revoked");
+        assert!(!w.cap(copy_of_copy).is_null(), "of object {object}");
+        w.revoke(original).expect("revoked");
+        assert!(!w.cap(original).is_null());
+        for copy in copies.into_iter().chain([copy_of_copy]) {
+            assert!(w.cap(copy).is_null(), "of object {object}");
+        }
+    }
+}
+
+/// A deletion that was given up is finished by revoking the memory.
+#[test]
+fn a_deletion_that_is_given_up_is_finished_with_the_memory() {
+    for steps in 0..6 {
+        let mut w = World::new();
+        let memory = w.make(types::UNTYPED, 12);
+        let notification = w.make(types::NOTIFICATION, 0);
+        let next = next_of(&w, notification);
+        let node = w.fresh_slot();
+        w.retype(memory, types::CNODE, 6, node, 1).expect("a CNode");
+        for i in 0..64 {
+            let words = [i, 6, notification, 64, ALL];
+            w.invoke(node, label::CNODE_COPY, &words, &[slot::CNODE])
+                .expect("copied");
+        }
+        w.k.machine.set_interrupt_pending(true);
+        for _ in 0..steps {
+            let info = MessageInfo::new(label::CNODE_DELETE, 0, 0, 2);
+            w.syscall(Syscall::Call, slot::CNODE, 0, info, &[node, 64]);
+        }
+        w.k.machine.set_interrupt_pending(false);
+        w.revoke(memory).expect("revoked");
+        assert!(w.cap(node).is_null());
+        assert_eq!(next_of(&w, notification), next, "a copy is left");
     }
 }
 
@@ -332,5 +387,96 @@ proptest! {
         for i in 0..8 {
             prop_assert_eq!(is_null(&w, i), i % 4 != 0, "{} after both", i);
         }
+    }
+}
+
+/// CNodes made from one piece of memory, and a notification of which there are copies in them.
+struct Tangle {
+    w: World,
+    memory: u64,
+    notification: u64,
+    /// The neighbour of the notification's capability before there were copies.
+    next: Option<Ref<Slot>>,
+}
+
+fn next_of(w: &World, slot: u64) -> Option<Ref<Slot>> {
+    let node = tcb::cspace(&w.k, w.running().expect("a thread runs"));
+    let slots = node.cnode().expect("a CNode").slots().expect("its slots");
+    let slot = slots.slot(slot).expect("a slot");
+    slot.at(&w.k).inspect().next
+}
+
+impl Tangle {
+    /// A CNode of 2^`radix` slots for each of `places`, which are a CNode and a slot of it that
+    /// hold its only capability; all other slots hold copies of the notification. Somebody begins to
+    /// delete the slot `begun` of the first CNode, and gives up after `steps`.
+    fn new(radix: u64, places: &[(usize, u64)], begun: u64, steps: usize) -> Self {
+        let mut w = World::new();
+        let memory = w.make(types::UNTYPED, 12);
+        let notification = w.make(types::NOTIFICATION, 0);
+        let next = next_of(&w, notification);
+        let nodes: Vec<u64> = places.iter().map(|_| w.fresh_slot()).collect();
+        w.retype(memory, types::CNODE, radix, nodes[0], nodes.len() as u64)
+            .expect("CNodes");
+        let access: Vec<u64> = nodes
+            .iter()
+            .map(|&node| w.copy(node, ALL).expect("copied"))
+            .collect();
+        for (&(holder, slot), &node) in places.iter().zip(&nodes) {
+            let words = [slot, radix, node, 64];
+            // Two may want one place: then one stays outside.
+            let _ = w.invoke(access[holder], label::CNODE_MOVE, &words, &[slot::CNODE]);
+        }
+        for &node in &access {
+            for slot in 0..1 << radix {
+                let words = [slot, radix, notification, 64, ALL];
+                let _ = w.invoke(node, label::CNODE_COPY, &words, &[slot::CNODE]);
+            }
+        }
+        for &node in &access[1..] {
+            w.delete(node).expect("deleted");
+        }
+        w.k.machine.set_interrupt_pending(true);
+        for _ in 0..steps {
+            let info = MessageInfo::new(label::CNODE_DELETE, 0, 0, 2);
+            w.syscall(Syscall::Call, access[0], 0, info, &[begun, radix]);
+        }
+        Tangle {
+            w,
+            memory,
+            notification,
+            next,
+        }
+    }
+
+    /// Revokes the memory, and finds nothing left of what was in it.
+    fn revoke(mut self, preempted: bool) {
+        let w = &mut self.w;
+        w.k.machine.set_interrupt_pending(preempted);
+        w.revoke(self.memory).expect("revoked");
+        w.k.machine.set_interrupt_pending(false);
+        assert_eq!(next_of(w, self.notification), self.next, "a copy is left");
+        let again = w.fresh_slot();
+        w.retype(self.memory, types::UNTYPED, 12, again, 1)
+            .expect("all memory is free");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// However CNodes hold each other and themselves, and whatever deletion was given up on the
+    /// way: when their memory is revoked, they and what is in them is gone.
+    #[test]
+    fn tangled_cnodes_are_deleted_with_their_memory(
+        radix in 1u64..3,
+        places in prop::collection::vec((0usize..3, 0u64..4), 3),
+        begun in 0u64..4,
+        steps in 0usize..16,
+        preempted: bool,
+    ) {
+        let slots = 1 << radix;
+        let places: Vec<_> = places.iter().map(|&(node, slot)| (node, slot % slots)).collect();
+        Tangle::new(radix, &places, begun % slots, steps).revoke(preempted);
     }
 }

@@ -77,6 +77,27 @@ proptest! {
     }
 }
 
+/// Issued ports are found wherever in a range they are, also where others look the same.
+#[test]
+fn issued_ports_are_found_anywhere_in_a_range() {
+    let mut w = World::new();
+    let (first, last) = (0x1000, 0x1000 + 64 * 11 - 1);
+    for i in 0..11 {
+        for j in 0..11 {
+            let ports = [i, j].map(|word| first + 64 * word + 5);
+            let one = issue(&mut w, ports[0], ports[0]).expect("a port");
+            let other = issue(&mut w, ports[1], ports[1]);
+            assert_eq!(other.is_err(), i == j);
+            let all = issue(&mut w, first, last).map_err(|refused| refused.error);
+            assert_eq!(all, Err(ErrorNumber::RevokeFirst), "{i} and {j}");
+            for slot in [one].into_iter().chain(other) {
+                w.delete(slot).expect("deleted");
+            }
+        }
+    }
+    issue(&mut w, first, last).expect("all are free");
+}
+
 #[test]
 fn a_range_of_ports_does_not_end_before_it_begins() {
     let mut w = World::new();

@@ -5,6 +5,7 @@ mod world;
 
 use sandglass_abi::boot::slot;
 use sandglass_abi::error::ErrorNumber;
+use sandglass_abi::invocation as label;
 use sandglass_abi::invocation::x86_64 as arch;
 use sandglass_abi::object as types;
 use sandglass_abi::vspace::x86_64::{ASIDS_PER_POOL, ASID_POOLS, ROOT_TASK_ASID};
@@ -114,6 +115,31 @@ fn a_pool_is_made_of_one_page_of_unused_memory() {
     assert_eq!(error(make_pool(&mut w, page)).0, ErrorNumber::RevokeFirst);
     w.delete(inner).expect("deleted");
     make_pool(&mut w, page).expect("what was there is reset");
+}
+
+/// What the memory of a pool held before is no identifier's table.
+#[test]
+fn a_new_pool_is_empty_whatever_its_memory_held() {
+    let mut w = World::new();
+    let page = w.make(types::UNTYPED, 12);
+    let threads = [w.fresh_slot(), w.fresh_slot()];
+    w.retype(page, types::TCB, 0, threads[0], 2)
+        .expect("threads");
+    for thread in threads {
+        let mut words = vec![0, 20];
+        words.extend([0x10_1000; 20]);
+        w.invoke(thread, label::TCB_WRITE_REGISTERS, &words, &[])
+            .expect("written");
+        w.delete(thread).expect("deleted");
+    }
+    let pool = make_pool(&mut w, page).expect("a pool");
+    for number in 0..ASIDS_PER_POOL as u16 {
+        let asid = ASIDS_PER_POOL as u16 + number;
+        let handle = w.k.asids.pool(asid).expect("the pool");
+        assert!(handle.at(&w.k).root(asid).is_none(), "{number}");
+    }
+    let root = w.make(types::x86_64::PML4, 0);
+    assert_eq!(assign(&mut w, pool, root), Ok(ASIDS_PER_POOL as u16));
 }
 
 #[test]

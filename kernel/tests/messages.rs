@@ -11,7 +11,8 @@ use sandglass_abi::syscall::Syscall;
 use sandglass_kernel::arch::{MessageRegister, Register};
 use sandglass_kernel::event::{Event, Trap};
 use sandglass_kernel::ipc::message;
-use sandglass_kernel::object::tcb::State;
+use sandglass_kernel::object::reply::Above;
+use sandglass_kernel::object::tcb::{Place, State};
 use world::{Thread, World, US};
 
 const ALL: u64 = 0b1111;
@@ -87,6 +88,68 @@ fn a_deleted_reply_object_returns_the_context_and_stops_the_caller() {
     );
     assert_eq!(s.server.handle.at(&w.k).sched_context(), None);
     assert_eq!(s.client.handle.at(&w.k).state(), State::Inactive);
+}
+
+/// 04, section 7.5: what is left of the stack names no context any more.
+#[test]
+fn a_lent_context_that_is_deleted_leaves_no_trace_in_the_stack() {
+    let mut w = World::new();
+    let s = service(&mut w);
+    w.call(s.endpoint, &[]);
+    w.wake(s.root_wakes_by);
+    let reply = w.cap(s.reply).reply().expect("a reply object").object;
+    assert_eq!(
+        reply.at(&w.k).above(),
+        Above::Context(w.context(s.client.context))
+    );
+    w.delete(s.client.context).expect("deleted");
+    assert_eq!(reply.at(&w.k).above(), Above::Nothing);
+    assert_eq!(s.server.handle.at(&w.k).sched_context(), None);
+    w.delete(s.reply).expect("deleted");
+    assert_eq!(s.client.handle.at(&w.k).state(), State::Inactive);
+}
+
+/// 04, section 7.4: who is answered and has no time tells its timeout handler, unless it is that
+/// one that has just answered: then it waits.
+#[test]
+fn who_is_answered_without_time_tells_its_timeout_handler_once() {
+    let mut w = World::new();
+    let s = service(&mut w);
+    w.wake(s.root_wakes_by);
+    let timeouts = w.make(types::ENDPOINT, 0);
+    let reply = w.make(types::REPLY, 0);
+    let client = s.client;
+    let caps = [s.endpoint, slot::CNODE, slot::VSPACE];
+    w.invoke(client.tcb, label::TCB_SET_SPACE, &[0, 0], &caps)
+        .expect("a fault handler");
+    w.invoke(
+        client.tcb,
+        label::TCB_SET_TIMEOUT_ENDPOINT,
+        &[],
+        &[timeouts],
+    )
+    .expect("a timeout handler");
+    w.wait(s.root_wakes_by);
+    assert_eq!(w.running(), Some(client.handle));
+    w.event(Event::Trap(Trap::PageFault {
+        address: 0,
+        code: 4,
+    }));
+    assert_eq!(w.running(), Some(s.server.handle), "on the client's time");
+    w.pass(6_000 * US);
+    assert_eq!(w.running(), None, "which is used up");
+    w.wake(s.root_wakes_by);
+    let answer = |w: &mut World, reply| {
+        w.syscall(Syscall::Send, reply, 0, MessageInfo::default(), &[]);
+    };
+    let fault = |w: &World| client.handle.at(&w.k).fault();
+    answer(&mut w, s.reply);
+    assert!(fault(&w).is_some_and(|fault| fault.is_timeout()));
+    w.recv(timeouts, reply);
+    answer(&mut w, reply);
+    assert_eq!(fault(&w), None);
+    assert_eq!(client.handle.at(&w.k).state(), State::Restart);
+    assert_eq!(client.handle.at(&w.k).place(), Place::Release);
 }
 
 #[test]
@@ -431,4 +494,36 @@ fn message_registers_beyond_the_message_are_left_alone() {
         server.at(&w.k).context().message(MessageRegister::Mr2),
         0x1111
     );
+}
+
+/// 02, section 7.4: a cancellation that was preempted and given up is not another's beginning.
+#[test]
+fn a_cancellation_begins_at_the_first_sender_whatever_was_given_up() {
+    let mut w = World::new();
+    let endpoint = w.make(types::ENDPOINT, 0);
+    let badges = [1, 2].map(|badge| w.mint(endpoint, ALL, badge).expect("minted"));
+    let threads: Vec<_> = (0..40)
+        .map(|i| (w.start_thread(50, 1_000, 10_000), badges[i % 2]))
+        .collect();
+    let sleep = w.sleep();
+    while let Some(running) = w.running() {
+        let sender = threads.iter().find(|(t, _)| t.handle == running);
+        let &(_, cap) = sender.expect("a sender");
+        w.syscall(Syscall::Send, cap, 0, MessageInfo::default(), &[]);
+    }
+    w.wake(sleep);
+    let cancel = label::CNODE_CANCEL_BADGED_SENDS;
+    w.k.machine.set_interrupt_pending(true);
+    let info = MessageInfo::new(cancel, 0, 0, 2);
+    w.syscall(Syscall::Call, slot::CNODE, 0, info, &[badges[0], 64]);
+    w.k.machine.set_interrupt_pending(false);
+    w.invoke(slot::CNODE, cancel, &[badges[1], 64], &[])
+        .expect("done");
+    let restarted = |badge| {
+        let of_badge = threads.iter().filter(|(_, own)| *own == badge);
+        let states = of_badge.map(|(thread, _)| thread.handle.at(&w.k).state());
+        states.filter(|&state| state == State::Restart).count()
+    };
+    assert_eq!(restarted(badges[1]), 20);
+    assert!((1..20).contains(&restarted(badges[0])), "preempted");
 }

@@ -7,7 +7,7 @@ use sandglass_abi::cnode::GuardData;
 use sandglass_abi::error::{ErrorNumber, LookupFailureType};
 use sandglass_abi::invocation as label;
 use sandglass_abi::object as types;
-use sandglass_kernel::cap::Capability;
+use sandglass_kernel::cap::{lookup, Capability};
 use world::{Refused, World};
 
 const ALL: u64 = 0b1111;
@@ -89,7 +89,37 @@ fn operations_use_every_bit() {
         );
         if step > 1 {
             let short = named(&mut w, root, index >> 1, depth - 1).unwrap_err();
+            let mismatch = LookupFailureType::DepthMismatch as u64;
             assert_eq!(short.error, ErrorNumber::FailedLookup);
+            assert_eq!(short.details, [1, mismatch, step - 1, step]);
         }
+        if guard > 0 {
+            let other = index | 1 << (step - 1);
+            let other = named(&mut w, root, other, depth).unwrap_err();
+            let mismatch = LookupFailureType::GuardMismatch as u64;
+            assert_eq!(other.details, [1, mismatch, step, 0, guard.into()]);
+        }
+    }
+}
+
+/// A pointer to a capability goes through every guard on its way, and may have bits left over.
+#[test]
+fn a_pointer_leads_nowhere_if_a_guard_differs() {
+    let (radix, guard) = (2, 3);
+    let mut w = World::new();
+    let (root, leaf) = chain(&mut w, 3, radix, guard);
+    let step = radix + u64::from(guard);
+    let depth = 3 * radix + 2 * u64::from(guard);
+    let left_over = 7;
+    let first_guard = GuardData::new(0, 64 - depth as u32 - left_over);
+    let root = w.mint(root, ALL, first_guard.raw()).expect("minted");
+    let root = w.cap(root);
+    let index = (0b11 << (2 * step) | 0b11 << step | 0b11) << left_over;
+    let found = lookup::slot(&w.k, root, index).expect("the leaf");
+    assert_eq!(found.at(&w.k).cap().word(), w.cap(leaf).word());
+    let indices = index;
+    for bit in (0..64).filter(|bit| indices >> bit & 1 == 0) {
+        let found = lookup::slot(&w.k, root, index | 1 << bit);
+        assert_eq!(found.is_some(), bit < left_over, "bit {bit}");
     }
 }

@@ -77,16 +77,18 @@ fn a_capability_that_cannot_be_copied_does_not_arrive() {
 /// A capability to the endpoint that carries it arrives as its badge, one to another as a copy.
 #[test]
 fn only_capabilities_to_the_carrying_endpoint_arrive_as_badges() {
-    for waits in [true, false] {
+    for (waits, own_at) in [(true, 0), (true, 1), (false, 0), (false, 1)] {
         let mut w = World::new();
         let p = pair(&mut w);
         let other = w.make(types::ENDPOINT, 0);
         let badged = w.mint(other, ALL, 8).expect("minted");
         let own = w.mint(p.endpoint, ALL, 9).expect("minted");
+        let mut caps = [badged, badged];
+        caps[own_at] = own;
         let target = w.fresh_slot();
         offer_slot(&w, p.receiver.handle, target);
         if waits {
-            send_caps(&mut w, p.endpoint, &[own, badged]);
+            send_caps(&mut w, p.endpoint, &caps);
         } else {
             // The sender is there first.
             let root = w.running().expect("the root task");
@@ -95,7 +97,7 @@ fn only_capabilities_to_the_carrying_endpoint_arrive_as_badges() {
                 .expect("stopped");
             let wakes = w.sleep();
             assert_eq!(w.running(), Some(sender.handle));
-            send_caps(&mut w, p.endpoint, &[own, badged]);
+            send_caps(&mut w, p.endpoint, &caps);
             w.wake(wakes);
             offer_slot(&w, root, target);
             w.recv(p.endpoint, p.reply);
@@ -106,9 +108,9 @@ fn only_capabilities_to_the_carrying_endpoint_arrive_as_badges() {
             w.running().expect("root")
         };
         let info = MessageInfo::from_raw(receiver.at(&w.k).context().info());
-        assert_eq!((info.extra_caps(), info.caps_unwrapped()), (2, 0b01));
+        assert_eq!((info.extra_caps(), info.caps_unwrapped()), (2, 1 << own_at));
         let buffer = message::buffer(&w.k, receiver, false).expect("a buffer");
-        assert_eq!(buffer.read(&w.k, ipc_buffer::CAPS_OR_BADGES), 9);
+        assert_eq!(buffer.read(&w.k, ipc_buffer::CAPS_OR_BADGES + own_at), 9);
         let copy = w.cap(target).endpoint().expect("a copy");
         assert_eq!(copy.badge, 8);
         assert_eq!(w.cap(target).word(), w.cap(badged).word());
@@ -213,6 +215,11 @@ fn a_buffer_that_can_only_be_read_is_for_sending() {
         let info = MessageInfo::new(0, 0, 0, words.len());
         w.syscall(Syscall::Send, p.endpoint, 0, info, &words[..4]);
         let got = w.message_of(p.receiver.handle);
+        let target = message::buffer(&w.k, p.receiver.handle, false).expect("a buffer");
+        for i in 0..4 {
+            let word = target.read(&w.k, ipc_buffer::MESSAGE + i);
+            assert_eq!(word, 0, "words in registers are not in the buffer");
+        }
         assert_eq!(got, words[..sends], "sent with rights {rights:b}");
         assert_eq!(message::buffer(&w.k, root, true).is_some(), receives == 10);
     }

@@ -307,6 +307,39 @@ fn a_thread_that_configures_its_own_context_has_the_new_budget_at_once() {
     assert_eq!(w.running(), None, "40 in 1000");
 }
 
+/// Who is stopped while it waits to be told is not told any more; who waits for a context that is
+/// gone, is told.
+#[test]
+fn a_yield_ends_with_either_side() {
+    for suspends in [true, false] {
+        let mut w = World::new();
+        a_yield_ends(&mut w, suspends);
+    }
+}
+
+fn a_yield_ends(w: &mut World, suspends: bool) {
+    let other = w.start_thread(100, 5_000, 10_000);
+    let yielder = w.start_thread(100, 5_000, 10_000);
+    let controlled = label::TCB_SET_MC_PRIORITY;
+    w.invoke(yielder.tcb, controlled, &[255], &[slot::TCB])
+        .expect("may yield");
+    let wakes = w.sleep();
+    assert_eq!(w.running(), Some(yielder.handle));
+    w.invoke_blocking(other.context, label::SCHED_CONTEXT_YIELD_TO);
+    assert_eq!(w.running(), Some(other.handle));
+    let context = w.context(other.context);
+    assert_eq!(context.at(&w.k).yield_from(), Some(yielder.handle));
+    w.wake(wakes);
+    if suspends {
+        w.invoke(yielder.tcb, label::TCB_SUSPEND, &[], &[])
+            .expect("suspended");
+        assert_eq!(context.at(&w.k).yield_from(), None);
+    } else {
+        w.delete(other.context).expect("deleted");
+    }
+    assert_eq!(yielder.handle.at(&w.k).yield_to(), None);
+}
+
 #[test]
 fn yield_to_reports_what_the_other_consumed() {
     let mut w = World::new();
