@@ -5,7 +5,9 @@ mod world;
 use sandglass_abi::boot::slot;
 use sandglass_abi::error::{ErrorNumber, LookupFailureType};
 use sandglass_abi::invocation as label;
+use sandglass_abi::message::MessageInfo;
 use sandglass_abi::object as types;
+use sandglass_abi::syscall::Syscall;
 use world::{Refused, World};
 
 const ALL: u64 = 0b1111;
@@ -192,6 +194,56 @@ fn a_preempted_retype_makes_every_object_once() {
         63 * 2048,
         "objects are consecutive"
     );
+}
+
+/// The largest size that an object may be asked for is one that no memory has.
+#[test]
+fn sizes_of_objects_have_a_range() {
+    let mut w = World::new();
+    let memory = w.untyped;
+    let slot = w.fresh_slot();
+    let mut make = |size| w.retype(memory, types::UNTYPED, size, slot, 1).unwrap_err();
+    assert_eq!(make(47).error, ErrorNumber::NotEnoughMemory);
+    assert_eq!(Err(make(48)), refused(ErrorNumber::RangeError, &[0, 47]));
+    assert_eq!(make(3).error, ErrorNumber::InvalidArgument);
+}
+
+/// A retype that was preempted and given up is not the beginning of another that is alike in all
+/// but one respect: that one finds its slots taken.
+#[test]
+fn a_retype_begins_anew_whatever_was_given_up() {
+    for differs in ["nothing", "memory", "size", "slot", "count"] {
+        let mut w = World::new();
+        let memories = [(); 2].map(|()| w.make(types::UNTYPED, 18));
+        let first = w.fresh_slot();
+        for _ in 0..128 {
+            w.fresh_slot();
+        }
+        let mut words = [types::SCHED_CONTEXT, 9, 0, 0, first, 48];
+        w.k.machine.set_interrupt_pending(true);
+        w.set_extra_caps(&[slot::CNODE]);
+        let info = MessageInfo::new(label::UNTYPED_RETYPE, 0, 1, 6);
+        w.syscall(Syscall::Call, memories[0], 0, info, &words);
+        w.k.machine.set_interrupt_pending(false);
+        let made = (0..48).filter(|i| !w.cap(first + i).is_null()).count();
+        assert!((1..48).contains(&made), "preempted after {made}");
+        let mut memory = memories[0];
+        match differs {
+            "memory" => memory = memories[1],
+            "size" => words[1] = 10,
+            "slot" => words[4] = first + 64,
+            "count" => words[5] = 47,
+            _ => {}
+        }
+        let result = w.invoke(memory, label::UNTYPED_RETYPE, &words, &[slot::CNODE]);
+        if matches!(differs, "nothing" | "slot") {
+            assert_eq!(result, Ok(vec![]), "{differs}");
+            let all = (0..48).all(|i| !w.cap(words[4] + i).is_null());
+            assert!(all, "{differs}");
+        } else {
+            assert_eq!(result, refused(ErrorNumber::DeleteFirst, &[]), "{differs}");
+        }
+    }
 }
 
 #[test]

@@ -406,6 +406,50 @@ fn parameters_out_of_range_are_refused_with_the_range() {
     }
 }
 
+/// 04, section 6.4: a long operation that stopped its own caller is charged when it is preempted; a
+/// slice is over then.
+#[test]
+fn a_slice_is_over_when_its_thread_is_stopped_in_a_long_operation() {
+    let mut w = World::new();
+    let memory = w.make(types::UNTYPED, 16);
+    let first = w.fresh_slot();
+    for _ in 0..200 {
+        w.fresh_slot();
+    }
+    w.retype(memory, types::ENDPOINT, 0, first, 200)
+        .expect("endpoints");
+    let tcb = w.fresh_slot();
+    w.retype(memory, types::TCB, 0, tcb, 1).expect("a thread");
+    let spaces = [0, 0, 0];
+    let frame = w.make(types::x86_64::PAGE, 0);
+    let caps = [slot::CNODE, slot::VSPACE, frame];
+    w.invoke(tcb, label::TCB_CONFIGURE, &spaces, &caps)
+        .expect("the spaces");
+    w.invoke(tcb, label::TCB_SET_PRIORITY, &[50], &[slot::TCB])
+        .expect("a priority");
+    let context = w.make(types::SCHED_CONTEXT, 8);
+    w.configure(context, 10_000, 10_000, 0, 0);
+    let handle = w.cap(tcb).word().get().expect("a thread");
+    let thread = Thread {
+        tcb,
+        context,
+        handle,
+    };
+    w.bind(thread);
+    w.resume(thread);
+    w.sleep();
+    assert_eq!(w.running(), Some(handle));
+    w.pass(3_000 * US);
+    w.k.machine.set_interrupt_pending(true);
+    let info = MessageInfo::new(label::CNODE_REVOKE, 0, 0, 2);
+    w.syscall(Syscall::Call, slot::CNODE, 0, info, &[memory, 64]);
+    w.k.machine.set_interrupt_pending(false);
+    assert_eq!(w.running(), None);
+    let context = w.context(context).at(&w.k);
+    assert_eq!((context.slice_used(), context.thread()), (0, None));
+    assert_eq!(context.head().amount, 10_000 * US);
+}
+
 #[test]
 fn round_robin_threads_take_turns() {
     let mut w = World::new();
