@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 use crate::cli::MutantsArgs;
 use crate::workspace;
 
-use judge::Judge;
+use judge::{Judge, Verdict};
 use mutant::Mutant;
 pub use score::Score;
 use tree::{Kernel, Tree, Viability};
@@ -129,6 +129,14 @@ pub fn judge(choice: Choice, only: &str) -> Result<Score> {
     if let Choice::Sample { count, seed } = choice {
         switched = draw(&kernel, &switched, count, seed);
         alone.clear();
+        // Nothing takes as long as a mutant that no test catches: those that are known to survive
+        // are left to the whole run.
+        let is_argued = |id: &u32| score.is_argued(*id);
+        let (argued, others): (Vec<u32>, Vec<u32>) = switched.into_iter().partition(is_argued);
+        for id in argued {
+            score.add(id, Verdict::Survived);
+        }
+        switched = others;
     }
     let total = switched.len() + alone.len();
     let progress = bar(total, "judging mutants");

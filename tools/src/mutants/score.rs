@@ -67,6 +67,13 @@ impl Score {
         self.unviable.insert(id);
     }
 
+    /// Whether there is an argument why no test need catch the mutant.
+    pub(super) fn is_argued(&self, id: u32) -> bool {
+        self.entries
+            .get(&id)
+            .is_some_and(|entry| self.argued.contains_key(&entry.name))
+    }
+
     /// What must be mended about a mutant of this verdict.
     pub(super) fn finding(&self, id: u32, verdict: &Verdict) -> Option<String> {
         let Entry { name, line, .. } = self.entries.get(&id)?;
