@@ -123,3 +123,23 @@ fn a_pointer_leads_nowhere_if_a_guard_differs() {
         assert_eq!(found.is_some(), bit < left_over, "bit {bit}");
     }
 }
+
+/// A guard admits the one number that it is, whatever its bits.
+#[test]
+fn a_guard_admits_itself_only() {
+    let mut w = World::new();
+    let node = w.make(types::CNODE, 2);
+    let leaf = w.make(types::ENDPOINT, 0);
+    let words = [1, 2, leaf, 64, ALL];
+    w.invoke(node, label::CNODE_COPY, &words, &[slot::CNODE])
+        .expect("copied");
+    for guard in 0..16 {
+        let guarded = w.mint(node, ALL, GuardData::new(guard, 4).raw());
+        let guarded = guarded.expect("minted");
+        for named_by in 0..16 {
+            let found = named(&mut w, guarded, named_by << 2 | 1, 6);
+            assert_eq!(found.is_ok(), named_by == guard, "{named_by} for {guard}");
+        }
+        w.delete(guarded).expect("deleted");
+    }
+}
