@@ -17,7 +17,7 @@ use sandglass_kernel::event::{Event, Trap};
 use sandglass_kernel::ipc::fault::Fault;
 use sandglass_kernel::mem::{tcb_slot, Ref};
 use sandglass_kernel::object::check;
-use sandglass_kernel::object::tcb::{Place, State, TcbSlot};
+use sandglass_kernel::object::tcb::{self, Place, State, TcbSlot};
 use sandglass_kernel::time::refills::Refills;
 use sandglass_kernel::time::Refill;
 use world::{Thread, World, US};
@@ -194,7 +194,11 @@ fn every_inconsistency_is_found() {
             relink(w, thread, |slot| slot.inspect().next)
         }),
         ("a thread", |w, thread| {
-            let source = tcb_slot(thread.handle, TcbSlot::CSpace);
+            // Nothing is derived from it: it is followed by what is put here only.
+            let root = w.running().expect("the root task");
+            let node = tcb::cspace(&w.k, root).cnode().expect("a CNode");
+            let slots = node.slots().expect("its slots");
+            let source = slots.slot(slot::DOMAIN).expect("a slot");
             let empty = tcb_slot(thread.handle, TcbSlot::FaultHandler);
             derivation::insert_copy(&w.k, source, empty, Capability::NULL);
         }),
