@@ -34,7 +34,7 @@ use crate::Kernel;
 const STACK_SIZE: usize = if cfg!(any(feature = "debug", feature = "wrong")) {
     0x1_0000
 } else {
-    24 * 1024
+    28 * 1024
 };
 
 /// The kernel's stack; every entry starts at its end.
