@@ -216,7 +216,7 @@ pub struct AssureArgs {
     /// Events after which the kernel's whole state is compared with the specification's
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
     pub events: u64,
-    /// The first seed; a seed has about a thousand events
+    /// The first seed; a seed has some two hundred events
     #[arg(long, value_name = "SEED", default_value_t = 0)]
     pub seed: u64,
     /// Seeds at the same time [default: as many as there are processors]
