@@ -1,0 +1,184 @@
+//! What an object leaves behind when its last capability goes: nobody waits for it, nobody names
+//! it (02, section 7.1), also where what had to end took more than one step.
+
+mod world;
+
+use sandglass_abi::boot::slot;
+use sandglass_abi::invocation as label;
+use sandglass_abi::invocation::x86_64 as arch;
+use sandglass_abi::message::MessageInfo;
+use sandglass_abi::object as types;
+use sandglass_abi::syscall::Syscall;
+use sandglass_abi::vspace::x86_64::IRQ_USER_OFFSET;
+use sandglass_kernel::arch::Register;
+use sandglass_kernel::event::{Event, Trap};
+use sandglass_kernel::object::tcb::State;
+use world::{Thread, World};
+
+/// Threads that wait: more than a long operation lets go between two looks for an interrupt.
+const WAITING: usize = 20;
+
+/// `WAITING` threads that wait for `notification`; the root task runs.
+fn queue_waiters(w: &mut World, notification: u64) -> Vec<Thread> {
+    let start = |_| w.start_thread(50, 1_000, 10_000);
+    let threads: Vec<_> = (0..WAITING).map(start).collect();
+    let wakes = w.sleep();
+    while w.running().is_some() {
+        w.wait(notification);
+    }
+    w.wake(wakes);
+    threads
+}
+
+/// `WAITING` threads that call `endpoint`; the root task runs.
+fn queue_senders(w: &mut World, endpoint: u64) {
+    for _ in 0..WAITING {
+        w.start_thread(50, 1_000, 10_000);
+    }
+    let wakes = w.sleep();
+    while w.running().is_some() {
+        w.call(endpoint, &[]);
+    }
+    w.wake(wakes);
+}
+
+/// A call of whoever runs while an interrupt is pending: executed once, and preempted.
+fn preempted_call(w: &mut World, cap: u64, label: u64, words: &[u64], caps: &[u64]) {
+    let caller = w.running().expect("a thread runs");
+    w.set_extra_caps(caps);
+    w.k.machine.set_interrupt_pending(true);
+    let info = MessageInfo::new(label, 0, caps.len(), words.len());
+    w.syscall(Syscall::Call, cap, 0, info, words);
+    w.k.machine.set_interrupt_pending(false);
+    let context = caller.at(&w.k).context();
+    assert_eq!(
+        context.get(Register::NextIp),
+        context.fault_ip(),
+        "the call is not over"
+    );
+}
+
+/// An interrupt's handler, of pin 5.
+fn handler(w: &mut World) -> u64 {
+    let slot = w.fresh_slot();
+    let words = [slot, 64, 0, 5, 1, 0, 40];
+    let get = arch::IRQ_CONTROL_GET_IOAPIC;
+    w.invoke(slot::IRQ_CONTROL, get, &words, &[slot::CNODE])
+        .expect("a handler");
+    slot
+}
+
+/// A thread of priority 50 that waits on `endpoint` and offers `reply`; the root task runs.
+fn receiver(w: &mut World, endpoint: u64, reply: u64) -> Thread {
+    let thread = w.start_thread(50, 1_000, 10_000);
+    let wakes = w.sleep();
+    assert_eq!(w.running(), Some(thread.handle));
+    w.recv(endpoint, reply);
+    w.wake(wakes);
+    thread
+}
+
+#[test]
+fn a_reply_object_offered_to_an_endpoint_that_ends_is_free() {
+    let mut w = World::new();
+    let (endpoint, reply) = (w.make(types::ENDPOINT, 0), w.make(types::REPLY, 0));
+    let thread = receiver(&mut w, endpoint, reply);
+    let object = w.cap(reply).reply().expect("a reply object").object;
+    assert_eq!(object.at(&w.k).thread(), Some(thread.handle));
+    w.delete(endpoint).expect("deleted");
+    assert_eq!(object.at(&w.k).thread(), None);
+    assert_eq!(thread.handle.at(&w.k).state(), State::Restart);
+}
+
+/// 02, section 7.1: the receiver's IPC is cancelled.
+#[test]
+fn a_reply_object_that_ends_while_it_is_offered_stops_the_receiver() {
+    let mut w = World::new();
+    let (endpoint, reply) = (w.make(types::ENDPOINT, 0), w.make(types::REPLY, 0));
+    let thread = receiver(&mut w, endpoint, reply);
+    let object = w.cap(endpoint).endpoint().expect("an endpoint").object;
+    assert!(!object.at(&w.k).queue().is_empty());
+    w.delete(reply).expect("deleted");
+    assert!(object.at(&w.k).queue().is_empty());
+    assert_eq!(thread.handle.at(&w.k).state(), State::Inactive);
+}
+
+#[test]
+fn a_notification_that_ends_is_bound_to_nothing() {
+    let mut w = World::new();
+    let notification = w.make(types::NOTIFICATION, 0);
+    let thread = w.start_thread(50, 1_000, 10_000);
+    let bind = label::TCB_BIND_NOTIFICATION;
+    w.invoke(thread.tcb, bind, &[], &[notification])
+        .expect("bound to the thread");
+    let lent = w.make(types::SCHED_CONTEXT, 8);
+    w.configure(lent, 1_000, 10_000, 0, 0);
+    w.invoke(lent, label::SCHED_CONTEXT_BIND, &[], &[notification])
+        .expect("bound to the context");
+    assert!(thread.handle.at(&w.k).notification().is_some());
+    assert!(w.context(lent).at(&w.k).notification().is_some());
+    w.delete(notification).expect("deleted");
+    assert!(thread.handle.at(&w.k).notification().is_none());
+    assert!(w.context(lent).at(&w.k).notification().is_none());
+}
+
+/// The interrupt's own capability is the last; what takes its place is there in the end, and no
+/// waiter is left behind (02, section 7.1).
+#[test]
+fn an_interrupt_gets_another_notification_in_more_than_one_step() {
+    let set = label::IRQ_HANDLER_SET_NOTIFICATION;
+    let clear = label::IRQ_HANDLER_CLEAR;
+    for operation in [set, clear] {
+        let mut w = World::new();
+        let handler = handler(&mut w);
+        let (first, second) = (
+            w.make(types::NOTIFICATION, 0),
+            w.make(types::NOTIFICATION, 0),
+        );
+        let threads = queue_waiters(&mut w, first);
+        w.invoke(handler, set, &[], &[first]).expect("set");
+        w.delete(first).expect("the interrupt has one more");
+        let blocked = |w: &World| {
+            threads
+                .iter()
+                .filter(|t| t.handle.at(&w.k).is_blocked())
+                .count()
+        };
+        assert_eq!(blocked(&w), WAITING);
+        let caps = [second];
+        let caps = if operation == set { &caps[..] } else { &[] };
+        preempted_call(&mut w, handler, operation, &[], caps);
+        assert!((1..WAITING).contains(&blocked(&w)), "{}", blocked(&w));
+        w.invoke(handler, operation, &[], caps).expect("done");
+        assert_eq!(blocked(&w), 0);
+        let event = Event::Trap(Trap::Interrupt {
+            irq: (40 + IRQ_USER_OFFSET) as u8,
+        });
+        w.event(event);
+        let object = w.cap(second).notification().expect("another").object;
+        assert_eq!(object.at(&w.k).is_active(), operation == set);
+    }
+}
+
+#[test]
+fn a_fault_handler_is_replaced_in_more_than_one_step() {
+    let mut w = World::new();
+    let (first, second) = (w.make(types::ENDPOINT, 0), w.make(types::ENDPOINT, 0));
+    let thread = w.make_thread(50, 8);
+    let caps = [first, slot::CNODE, slot::VSPACE];
+    w.invoke(thread.tcb, label::TCB_SET_SPACE, &[0, 0], &caps)
+        .expect("a fault handler");
+    queue_senders(&mut w, first);
+    w.delete(first).expect("the thread has one more");
+    let set = label::TCB_SET_SCHED_PARAMS;
+    let words = [100, 70];
+    let caps = [slot::TCB, thread.context, second];
+    preempted_call(&mut w, thread.tcb, set, &words, &caps);
+    assert_eq!(
+        thread.handle.at(&w.k).priority(),
+        50,
+        "the parameters come when the handler is there"
+    );
+    w.invoke(thread.tcb, set, &words, &caps).expect("set");
+    assert_eq!(thread.handle.at(&w.k).priority(), 70);
+}
