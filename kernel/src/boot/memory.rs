@@ -62,18 +62,21 @@ impl FreeRam {
     pub fn take_top(&mut self, bytes: u64, align_bits: u8) -> Result<Ram, Refusal> {
         let mask = (1u64 << align_bits).wrapping_sub(1);
         let start = |piece: &Ram| piece.end().saturating_sub(bytes) & !mask;
-        let fits = |piece: &Ram| piece.length() >= bytes && start(piece) >= piece.start();
+        // What a piece has from its first multiple of the alignment on.
+        let room = |piece: &Ram| {
+            let first = piece.start().saturating_add(mask) & !mask;
+            piece.end().saturating_sub(first)
+        };
         let last = self
             .pieces
             .iter()
-            .filter(|piece| fits(piece))
+            .filter(|piece| room(piece) >= bytes)
             .last()
             .map(Ram::start);
         let Some(last) = last else {
-            let available = self.pieces.iter().map(Ram::length).max().unwrap_or(0);
             return Err(Refusal::TooLittleMemory {
                 needed: bytes,
-                available,
+                available: self.pieces.iter().map(room).max().unwrap_or(0),
             });
         };
         self.take(|piece| piece.start() == last, start, bytes)

@@ -115,7 +115,12 @@ fn claims_of_the_file_are_checked() {
     let second = 64 + 56;
     refused(&spoilt(32, &most), "lie in the file");
     refused(&spoilt(32, &0x1000u64.to_le_bytes()), "lie in the file");
+    refused(
+        &spoilt(32, &(u64::MAX - 60).to_le_bytes()),
+        "lie in the file",
+    );
     refused(&spoilt(54, &[55, 0]), "0x38");
+    refused(&spoilt(second, &3u32.to_le_bytes()), "linked statically");
     refused(&spoilt(56, &[0, 0]), "1 to 0x40");
     refused(&spoilt(56, &[0xff, 0xff]), "1 to 0x40");
     refused(&spoilt(second + 8, &most), "beyond their end");
@@ -219,6 +224,30 @@ fn what_does_not_fit_is_refused_with_the_numbers() {
         }
         Err(other) => panic!("{other:?}"),
         Ok(_) => panic!("8 MiB were loaded into less"),
+    }
+}
+
+/// Wherever the memory ends while the root task is made, the boot says how much was needed.
+#[test]
+fn too_little_memory_is_refused_wherever_it_ends() {
+    let fits = |pages: u64| {
+        let file = elf(&[Header {
+            memory: pages * PAGE,
+            ..TEXT
+        }]);
+        match boot(Machine::new(4 << 20, 1000), &file) {
+            Ok(_) => true,
+            Err(Refusal::TooLittleMemory { needed, available }) => {
+                assert!(needed > available, "{needed} of {available} bytes");
+                false
+            }
+            Err(other) => panic!("{other:?} with {pages} pages"),
+        }
+    };
+    // The kernel has 2 MiB, the file a page, the root CNode alone 64.
+    assert!(fits(256) && !fits(512 - 64));
+    for pages in 257..600 {
+        assert!(fits(pages - 1) || !fits(pages));
     }
 }
 

@@ -66,33 +66,6 @@ impl Region {
         }
     }
 
-    pub fn start(&self) -> PhysAddr {
-        self.start
-    }
-
-    /// log2 of the bytes.
-    pub fn bits(&self) -> u8 {
-        self.bits
-    }
-
-    /// The first half, and the second.
-    pub fn halves(self) -> (Region, Region) {
-        let bits = self.bits.saturating_sub(1);
-        let second = self.start.offset(1 << bits);
-        (
-            Region {
-                start: self.start,
-                bits,
-                device: self.device,
-            },
-            Region {
-                start: second,
-                bits,
-                device: self.device,
-            },
-        )
-    }
-
     /// Places an object. `None`, and the region is lost, if it does not fit or is a device's.
     pub fn into_object<T: Shapeless>(self, k: &mut Kernel, value: T) -> Option<Tagged> {
         Some(Tagged::object(self.place(k, value)?, 0))

@@ -21,13 +21,6 @@ pub struct CNode {
     first: Slot,
 }
 
-impl CNode {
-    /// The first slot.
-    pub fn first(&self) -> &Slot {
-        &self.first
-    }
-}
-
 /// A checked invocation of a CNode.
 #[derive(Clone, Copy)]
 enum Operation {
