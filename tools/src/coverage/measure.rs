@@ -97,6 +97,8 @@ fn build(folder: &Path) -> Result<Vec<Harness>> {
         cargo.args(["--message-format", "json-render-diagnostics"]);
         cargo.arg("--target-dir").arg(folder.join(name));
         cargo.env("RUSTFLAGS", "-Cinstrument-coverage");
+        // What the build itself executes is instrumented too, and nobody asks for it.
+        cargo.env("LLVM_PROFILE_FILE", folder.join("build.profraw"));
         let artifacts = toolchain::build(&mut cargo, "the instrumented tests")?;
         harnesses.extend(harness::of(&artifacts, name)?);
     }

@@ -31,7 +31,8 @@ struct Entry {
     file: String,
     /// Why no test on the host can execute them.
     reason: String,
-    /// The lines, as they stand in the file, without the space around them.
+    /// The lines, as they stand in the file, without the space around them. An item of several
+    /// lines means the last of them, where the others stand before it: `return;` says little.
     lines: Vec<String>,
 }
 
@@ -58,14 +59,12 @@ impl Reasons {
     pub fn of_file(&self, file: &str, counts: &Counts) -> Vec<(&str, usize)> {
         let entries = self.entries.iter().filter(|entry| entry.file == file);
         let number = |entry: &&Entry| {
-            let explained = |(line, text): (&u32, &str)| {
-                counts[line] == 0 && entry.lines.iter().any(|wanted| wanted == text)
+            let unexecuted = counts.iter().filter(|(_, &count)| count == 0);
+            let explained = |line: u32| {
+                let mut wanted = entry.lines.iter();
+                wanted.any(|wanted| self.is_at(file, line, wanted))
             };
-            counts
-                .keys()
-                .filter_map(|line| Some((line, self.text(file, *line)?)))
-                .filter(|&found| explained(found))
-                .count()
+            unexecuted.filter(|(&line, _)| explained(line)).count()
         };
         entries
             .map(|entry| (entry.reason.as_str(), number(&entry)))
@@ -99,13 +98,10 @@ impl Reasons {
     }
 
     fn explains(&self, file: &str, line: u32) -> bool {
-        let Some(text) = self.text(file, line) else {
-            return false;
-        };
         let of_file = self.entries.iter().filter(|entry| entry.file == file);
         of_file
             .flat_map(|entry| &entry.lines)
-            .any(|wanted| wanted == text)
+            .any(|wanted| self.is_at(file, line, wanted))
     }
 
     fn is_unexecuted(&self, coverage: &Coverage, file: &str, wanted: &str) -> bool {
@@ -114,15 +110,21 @@ impl Reasons {
         };
         counts
             .iter()
-            .any(|(&line, &count)| count == 0 && self.text(file, line) == Some(wanted))
+            .any(|(&line, &count)| count == 0 && self.is_at(file, line, wanted))
     }
 
-    /// Line `line`, counted from 1, of `file`, without the space around it.
-    fn text(&self, file: &str, line: u32) -> Option<&str> {
-        let lines = self.sources.get(file)?;
-        lines
-            .get((line as usize).checked_sub(1)?)
-            .map(String::as_str)
+    /// Whether the last line of `wanted` is line `line`, counted from 1, of `file`, and its others
+    /// stand before that.
+    fn is_at(&self, file: &str, line: u32, wanted: &str) -> bool {
+        let Some(before) = self
+            .sources
+            .get(file)
+            .and_then(|all| all.get(..line as usize))
+        else {
+            return false;
+        };
+        let wanted: Vec<String> = wanted.lines().map(|text| text.trim().to_owned()).collect();
+        !wanted.is_empty() && before.ends_with(&wanted)
     }
 }
 
@@ -149,6 +151,17 @@ mod tests {
         assert_eq!(findings.len(), 2, "{findings:?}");
         assert!(findings[0].contains("a.rs:3"), "{findings:?}");
         assert!(findings[1].contains("`gone`"), "{findings:?}");
+    }
+
+    #[test]
+    fn an_item_of_several_lines_means_the_last_of_them() {
+        let mut reasons = reasons();
+        let source = ["return;", "else {", "return;"].map(str::to_owned).to_vec();
+        reasons.sources.insert("a.rs".into(), source);
+        reasons.entries[0].lines = vec!["else {\nreturn;".into()];
+        let findings = reasons.findings(&coverage("SF:a.rs\nDA:1,0\nDA:3,0\n"));
+        assert_eq!(findings.len(), 1, "{findings:?}");
+        assert!(findings[0].contains("a.rs:1"), "{findings:?}");
     }
 
     #[test]
