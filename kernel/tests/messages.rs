@@ -5,55 +5,17 @@ mod world;
 use sandglass_abi::boot::slot;
 use sandglass_abi::fault;
 use sandglass_abi::invocation as label;
-use sandglass_abi::message::{ipc_buffer, MessageInfo};
+use sandglass_abi::message::MessageInfo;
 use sandglass_abi::object as types;
 use sandglass_abi::syscall::Syscall;
 use sandglass_kernel::arch::{MessageRegister, Register};
 use sandglass_kernel::event::{Event, Trap};
-use sandglass_kernel::ipc::message;
 use sandglass_kernel::object::reply::Above;
 use sandglass_kernel::object::tcb::{Place, State};
-use world::{Thread, World, US};
+use world::service::service;
+use world::{World, US};
 
 const ALL: u64 = 0b1111;
-
-/// A passive server of priority 200 that waits on an endpoint with a reply object, and a client of
-/// priority 100 with 5 of 10 ms that is about to run; the root task sleeps.
-struct Service {
-    endpoint: u64,
-    reply: u64,
-    server: Thread,
-    client: Thread,
-    root_wakes_by: u64,
-}
-
-fn service(w: &mut World) -> Service {
-    let endpoint = w.make(types::ENDPOINT, 0);
-    let reply = w.make(types::REPLY, 0);
-    let server = w.start_thread(200, 5_000, 10_000);
-    let client = w.start_thread(100, 5_000, 10_000);
-    let root_wakes_by = w.sleep();
-    assert_eq!(w.running(), Some(server.handle));
-    w.recv(endpoint, reply);
-    assert_eq!(w.running(), Some(client.handle));
-    w.wake(root_wakes_by);
-    w.invoke(server.context, label::SCHED_CONTEXT_UNBIND, &[], &[])
-        .expect("unbound");
-    assert_eq!(
-        server.handle.at(&w.k).sched_context(),
-        None,
-        "the server is passive"
-    );
-    w.wait(root_wakes_by);
-    assert_eq!(w.running(), Some(client.handle));
-    Service {
-        endpoint,
-        reply,
-        server,
-        client,
-        root_wakes_by,
-    }
-}
 
 #[test]
 fn a_call_lends_the_context_and_the_reply_returns_it() {
@@ -317,39 +279,6 @@ fn senders_are_served_by_priority_and_in_order() {
         [4, 2, 5, 3, 1],
         "badges of the senders as they are served"
     );
-}
-
-#[test]
-fn capabilities_travel_with_grant_and_arrive_as_badges_of_their_own_endpoint() {
-    let mut w = World::new();
-    let s = service(&mut w);
-    w.wake(s.root_wakes_by);
-    let target = w.fresh_slot();
-    let gift = w.make(types::NOTIFICATION, 0);
-    let unwrapped = w.mint(s.endpoint, ALL, 77).expect("minted");
-    w.wait(s.root_wakes_by);
-    let buffer = message::buffer(&w.k, s.server.handle, true).expect("a buffer");
-    buffer.write(&w.k, ipc_buffer::RECEIVE_CNODE, slot::CNODE);
-    buffer.write(&w.k, ipc_buffer::RECEIVE_INDEX, target);
-    buffer.write(&w.k, ipc_buffer::RECEIVE_DEPTH, 64);
-    let sender = message::buffer(&w.k, s.client.handle, true).expect("a buffer");
-    sender.write(&w.k, ipc_buffer::CAPS_OR_BADGES, unwrapped);
-    sender.write(&w.k, ipc_buffer::CAPS_OR_BADGES + 1, gift);
-    w.syscall(
-        Syscall::Call,
-        s.endpoint,
-        0,
-        MessageInfo::new(9, 0, 2, 1),
-        &[5],
-    );
-    assert_eq!(w.running(), Some(s.server.handle));
-    let info = MessageInfo::from_raw(w.registers().info());
-    assert_eq!(
-        (info.label(), info.extra_caps(), info.caps_unwrapped()),
-        (9, 2, 0b01)
-    );
-    assert_eq!(buffer.read(&w.k, ipc_buffer::CAPS_OR_BADGES), 77);
-    assert_eq!(w.cap(target), w.cap(gift));
 }
 
 #[test]

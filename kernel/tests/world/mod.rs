@@ -4,6 +4,8 @@
 // Each test binary uses its part of this.
 #![allow(dead_code)]
 
+pub mod service;
+
 use std::collections::BTreeMap;
 
 use sandglass_abi::boot::slot;
