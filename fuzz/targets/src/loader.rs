@@ -6,7 +6,9 @@ use core::mem::offset_of;
 use sandglass_abi::boot::{BootInfo, UntypedDesc, MAX_UNTYPEDS};
 use sandglass_kernel::arch::hosted::Machine;
 use sandglass_kernel::arch::x86_64::acpi::{Madt, PhysicalMemory, Rsdp};
-use sandglass_kernel::arch::x86_64::start_info::{free_memory, StartInfo};
+use sandglass_kernel::arch::x86_64::loader::Loader;
+use sandglass_kernel::arch::x86_64::multiboot2;
+use sandglass_kernel::arch::x86_64::start_info::free_memory;
 use sandglass_kernel::arch::Register;
 use sandglass_kernel::boot::{self, Found, List, Range, Told, MAX_RAM, MAX_RESERVED};
 use sandglass_kernel::event::Next;
@@ -67,42 +69,46 @@ impl Memory {
     }
 }
 
-/// An input: the sums to put right, as fuzzers do not find them, where the start info is, and the
-/// memory from address 0 on.
+/// An input: the sums to put right, as fuzzers do not find them, where the loader's structure
+/// is, and the memory from address 0 on.
 fn read(input: &[u8]) -> (Memory, u64) {
     let mut bytes = Bytes::new(input);
     let sums: Vec<[usize; 3]> = (0..bytes.byte() & MAX_SUMS)
         .map(|_| [2, 2, 1].map(|size| bytes.number(size) as usize))
         .collect();
-    let start_info = bytes.number(2);
+    let paddr = bytes.number(2);
     let mut memory = Memory(bytes.rest().to_vec());
     for [start, length, place] in sums {
         memory.put_right(start, length, start + place);
     }
-    (memory, start_info)
+    (memory, paddr)
+}
+
+/// What the loader left at `paddr`: PVH's start info, which has a magic number, else what a boot
+/// loader leaves, which has none.
+fn loader(memory: &Memory, paddr: u64) -> Option<Loader<'_, Memory>> {
+    [0, multiboot2::MAGIC]
+        .into_iter()
+        .find_map(|magic| Loader::at(memory, magic, paddr))
 }
 
 /// The boot is refused, or all memory is accounted for: every byte of RAM is the root task's, once,
 /// and no device memory is RAM or the kernel's.
 fn run(input: &[u8]) {
-    let (memory, start_info) = read(input);
+    let (memory, paddr) = read(input);
+    let info = loader(&memory, paddr);
     let mut reserved = List::new();
     // A list that is full forgets ranges, and has a message for it (more than 8 I/O APICs).
     let mut reserve = |range| reserved.push(range).unwrap_or(());
     reserve(KERNEL);
-    let rsdp = Rsdp::find(
-        &memory,
-        StartInfo::at(&memory, start_info).map_or(0, |info| info.rsdp()),
-    );
+    let rsdp = Rsdp::find(&memory, info.as_ref().map_or(0, Loader::rsdp));
     if let Ok(madt) = rsdp.and_then(|rsdp| Madt::find(&memory, rsdp)) {
         if let Some(paddr) = madt.local_apic(&memory) {
             reserve(page(paddr));
         }
         madt.io_apics(&memory, |paddr| reserve(page(paddr)));
     }
-    let Some(info) = StartInfo::at(&memory, start_info) else {
-        return;
-    };
+    let Some(info) = info else { return };
     let Some(file) = info.module() else { return };
     let memory_map = info.memory_map();
     let Ok(found) = free_memory(&memory_map, KERNEL, file, MEMORY) else {
@@ -111,7 +117,7 @@ fn run(input: &[u8]) {
     let told = Told {
         memory_map,
         rsdp: rsdp.ok().map(|rsdp| rsdp.bytes(&memory)),
-        framebuffer: None,
+        framebuffer: info.framebuffer(),
     };
     let free: Vec<Range> = found.free.iter().copied().collect();
     check_ram(&free, found.module, file);
@@ -127,10 +133,18 @@ fn page(paddr: u64) -> Range {
     }
 }
 
-/// Pieces of RAM are whole pages of memory that nobody has, ascending.
+/// Whether the module's memory is free once the root task has been loaded.
+fn is_free(module: Range) -> bool {
+    module.start >= KERNEL.start
+}
+
+/// Pieces of RAM are whole pages of memory that nobody has, ascending; below the kernel there is
+/// the file alone, if that.
 fn check_ram(free: &[Range], module: Range, file: Range) {
     assert!(module.start <= file.start && file.end <= module.end);
-    for range in free.iter().chain([&module]) {
+    assert!(is_free(module) || module == file && file.end <= KERNEL.start);
+    let free_module = Some(&module).filter(|module| is_free(**module));
+    for range in free.iter().chain(free_module) {
         assert!(range.start >= KERNEL.end && range.end <= MEMORY && range.start < range.end);
         assert!(range.start % PAGE == 0 && range.end % PAGE == 0);
     }
@@ -165,8 +179,8 @@ fn boot(
         told,
         ram,
         module: vouch(module),
+        module_is_free: is_free(module),
         file,
-        kernel_end: KERNEL.end,
         reserved,
         device_top: DEVICE_TOP,
     };
@@ -179,7 +193,9 @@ fn boot(
     let boot_info = root.at(&k).context().get(Register::Rdi);
     let page = memory::page(&k.machine, boot_info).expect("the boot information is mapped");
     let untypeds = untypeds(&page);
-    check_untypeds(&untypeds, free, module, &taken);
+    let module = Some(module).filter(|&module| is_free(module));
+    let all: Vec<Range> = free.iter().copied().chain(module).collect();
+    check_untypeds(&untypeds, &all, &taken);
 }
 
 /// Memory that the root task was given.
@@ -220,14 +236,14 @@ const ROOT_TASK_BYTES: u64 = PAGE + (1 << 18) + 6 * PAGE + 3 * PAGE + (1 << 11) 
 /// section 5).
 const ALIAS: u64 = 0xffff_ff80_0000_0000;
 
-fn check_untypeds(untypeds: &[Untyped], free: &[Range], module: Range, reserved: &[Range]) {
+fn check_untypeds(untypeds: &[Untyped], free: &[Range], reserved: &[Range]) {
     for (i, untyped) in untypeds.iter().enumerate() {
         let range = untyped.range;
         let size = range.end - range.start;
         let alias = range.start.wrapping_add(ALIAS);
         assert!(size.is_power_of_two() && alias % size == 0, "{untyped:x?}");
         let others = untypeds[..i].iter().map(|other| other.range);
-        let ram = free.iter().copied().chain([module]);
+        let ram = free.iter().copied();
         let taken: Vec<Range> = if untyped.is_device {
             others.chain(ram).chain(reserved.iter().copied()).collect()
         } else {
@@ -241,7 +257,7 @@ fn check_untypeds(untypeds: &[Untyped], free: &[Range], module: Range, reserved:
     let bytes = |ranges: &mut dyn Iterator<Item = Range>| -> u64 {
         ranges.map(|range| range.end - range.start).sum()
     };
-    let all = bytes(&mut free.iter().copied().chain([module]));
+    let all = bytes(&mut free.iter().copied());
     let given = bytes(&mut untypeds.iter().filter(|u| !u.is_device).map(|u| u.range));
     // What exceeds the boot information is lost (ABI 06, section 2).
     if untypeds.len() < MAX_UNTYPEDS {
@@ -250,9 +266,9 @@ fn check_untypeds(untypeds: &[Untyped], free: &[Range], module: Range, reserved:
 }
 
 fn explain(input: &[u8]) -> String {
-    let (memory, start_info) = read(input);
-    let Some(info) = StartInfo::at(&memory, start_info) else {
-        return format!("no start info at {start_info:#x}");
+    let (memory, paddr) = read(input);
+    let Some(info) = loader(&memory, paddr) else {
+        return format!("no structure of a loader at {paddr:#x}");
     };
     let rsdp = Rsdp::find(&memory, info.rsdp());
     let madt = rsdp.and_then(|rsdp| Madt::find(&memory, rsdp));

@@ -55,12 +55,13 @@ pub struct Found {
     pub told: Told,
     /// RAM that nothing uses, ascending.
     pub ram: List<Ram, MAX_RAM>,
-    /// RAM with the root task's file in it, free once the root task has been loaded.
+    /// RAM with the root task's file in it.
     pub module: Ram,
+    /// Whether that RAM is handed out once the root task has been loaded. In the first MiB, where
+    /// a boot loader may put a module, it is not: to the root task, that is a device's memory.
+    pub module_is_free: bool,
     /// The file: a range within that RAM.
     pub file: Range,
-    /// First address behind the kernel's image, a multiple of 4 KiB: the root task comes here.
-    pub kernel_end: u64,
     /// What is neither RAM nor to be handed out as a device, in any order: the kernel's image, its
     /// interrupt controllers, addresses that raise interrupts.
     pub reserved: List<Range, MAX_RESERVED>,

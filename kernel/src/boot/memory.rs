@@ -35,23 +35,20 @@ impl FreeRam {
         self.pieces.drain()
     }
 
-    /// Takes `bytes` at the physical address `start`, where a piece starts.
+    /// Takes the first `bytes` of the lowest piece that has them: what comes first behind the
+    /// kernel's image, unless the loader or the firmware left something in the way.
     ///
     /// # Errors
-    /// [`Refusal::TooLittleMemory`] if there are not so many.
-    pub fn take_at(&mut self, start: u64, bytes: u64) -> Result<Ram, Refusal> {
-        let available = self
-            .pieces
-            .iter()
-            .find(|piece| piece.start() == start)
-            .map_or(0, Ram::length);
-        if available < bytes {
+    /// [`Refusal::TooLittleMemory`] if there are not so many in one piece.
+    pub fn take_lowest(&mut self, bytes: u64) -> Result<Ram, Refusal> {
+        let fits = |piece: &Ram| piece.length() >= bytes;
+        if !self.pieces.iter().any(fits) {
             return Err(Refusal::TooLittleMemory {
                 needed: bytes,
-                available,
+                available: self.pieces.iter().map(Ram::length).max().unwrap_or(0),
             });
         }
-        self.take(|piece| piece.start() == start, |_| start, bytes)
+        self.take(fits, Ram::start, bytes)
     }
 
     /// Takes `bytes` from the top of the last piece that has them, from an address that is a
@@ -82,7 +79,7 @@ impl FreeRam {
         self.take(|piece| piece.start() == last, start, bytes)
     }
 
-    /// Takes `bytes` from the address `start` on out of the piece that `is_it`.
+    /// Takes `bytes` from the address `start` on out of the first piece that `is_it`.
     fn take(
         &mut self,
         is_it: impl Fn(&Ram) -> bool,

@@ -1,7 +1,7 @@
 //! From a machine to the root task (ABI 06).
 //!
 //! The machine's part of the boot hands over what it [`Found`]; here the root task's file is
-//! checked and loaded behind the kernel's image, its objects and capabilities are made, it is
+//! checked and loaded behind the kernel's image, or as near to it as there is room, its objects and capabilities are made, it is
 //! told what there is, and it gets everything that is left. The same code boots every machine,
 //! the hosted one included.
 
@@ -43,8 +43,8 @@ pub fn start(k: &mut Kernel, found: Found) -> Result<Next, Refusal> {
         told,
         mut ram,
         module,
+        module_is_free,
         file,
-        kernel_end,
         reserved,
         device_top,
     } = found;
@@ -55,10 +55,12 @@ pub fn start(k: &mut Kernel, found: Found) -> Result<Next, Refusal> {
     let entry = program.entry;
     let plan = Plan::new(program.image)?;
     let mut free = FreeRam::new(&mut ram);
-    let mut image = free.take_at(kernel_end, plan.image_bytes())?;
+    let mut image = free.take_lowest(plan.image_bytes())?;
     memory::load(&k.machine, program, &mut image);
 
-    free.give(module);
+    if module_is_free {
+        free.give(module);
+    }
     let image_range = Range {
         start: image.start(),
         end: image.end(),

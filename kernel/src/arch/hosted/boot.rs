@@ -67,11 +67,11 @@ pub fn boot(machine: Machine, file: &[u8]) -> Result<(Box<Kernel>, Next), Refusa
         },
         ram,
         module,
+        module_is_free: true,
         file: Range {
             start: module_start,
             end: module_start + file.len() as u64,
         },
-        kernel_end: KERNEL_END,
         reserved,
         device_top: DEVICE_TOP,
     };

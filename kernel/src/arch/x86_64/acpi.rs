@@ -13,7 +13,7 @@ pub trait PhysicalMemory {
 const LONGEST_TABLE: u64 = 1 << 16;
 
 /// The first tables carry their RSDP version 1, which is 20 bytes, within the 36 of version 2.
-const RSDP_V1_LENGTH: u64 = 20;
+pub const RSDP_V1_LENGTH: u64 = 20;
 /// Bytes of the RSDP as boot information has it (06, section 4).
 pub const RSDP_LENGTH: usize = 36;
 
@@ -202,7 +202,9 @@ fn has_bytes(memory: &impl PhysicalMemory, paddr: u64, bytes: &[u8]) -> bool {
     })
 }
 
-/// The little-endian number of `size` bytes, up to 8, at `paddr`.
+/// The little-endian number of `size` bytes, up to 8, at `paddr`. Not inlined, since it has many
+/// callers, and none is in a hurry.
+#[inline(never)]
 pub(super) fn number(memory: &impl PhysicalMemory, paddr: u64, size: u64) -> Option<u64> {
     let mut value = 0;
     for i in (0..size).rev() {

@@ -1,8 +1,10 @@
 //! x86_64. The pure parts (register context, page-table entries, clock arithmetic, ACPI tables,
-//! the loader's start info) are compiled everywhere; the machine itself only on the bare target.
+//! what the loader tells) are compiled everywhere; the machine itself only on the bare target.
 
 pub mod acpi;
 pub mod context;
+pub mod loader;
+pub mod multiboot2;
 pub mod pte;
 pub mod rate;
 pub mod start_info;

@@ -1,9 +1,11 @@
-//! From the loader to Rust: entry by PVH's direct boot. What the loader tells is read by
-//! [`super::start_info`].
+//! From the loader to Rust. What the loader tells is read by [`super::loader`].
 //!
-//! The loader enters in 32-bit protected mode without paging, at the address of the ELF note of
-//! type 18, with EBX at its start-info structure (the x86/HVM direct boot ABI of Xen). QEMU's
-//! `-kernel` does so for ELF files with the note.
+//! A loader enters in 32-bit protected mode without paging, with EBX at its structure:
+//!
+//! - by PVH's direct boot (the x86/HVM direct boot ABI of Xen) at the address of the ELF note of
+//!   type 18; QEMU's `-kernel` does so for ELF files with the note;
+//! - by Multiboot2 at the ELF file's entry, with a magic number in EAX. Boot loaders look for the
+//!   header in the first 32 KiB of the file (Multiboot2 specification, section 3.1).
 
 use core::arch::global_asm;
 
@@ -14,6 +16,9 @@ use super::start::start;
 
 /// Status with which the kernel refuses a machine (as other refusals at boot).
 const REFUSED: u8 = 1;
+
+/// Magic number of a Multiboot2 header.
+const MULTIBOOT2_HEADER: u32 = 0xe852_50d6;
 
 const CPUID_LONG_MODE: u32 = 29;
 const CPUID_HUGE_PAGES: u32 = 26;
@@ -34,11 +39,38 @@ global_asm!(
     ".quad pvh_entry_physical",
     ".balign 4",
 
+    // Tags are optional (flag 1) or not; each begins at a multiple of 8 bytes.
+    ".section .multiboot2, \"a\", @progbits",
+    ".balign 8",
+    "multiboot2_header:",
+    ".long {multiboot2_header}, 0, multiboot2_end - multiboot2_header",
+    ".long 0 - {multiboot2_header} - (multiboot2_end - multiboot2_header)",
+    // A framebuffer, if there can be one, best of a size that is legible everywhere and quickly
+    // cleared: width, height, and bits per pixel.
+    ".word 5, 1",
+    ".long 20, 1024, 768, 32, 0",
+    // Modules at page boundaries.
+    ".word 6, 0",
+    ".long 8",
+    // The end.
+    ".word 0, 0",
+    ".long 8",
+    "multiboot2_end:",
+
     ".section .text.pvh, \"ax\", @progbits",
     ".code32",
+    ".global multiboot2_entry",
+    ".type multiboot2_entry, @function",
+    "multiboot2_entry:",
+    "mov ebp, eax",
+    "jmp pvh_common",
+    ".size multiboot2_entry, . - multiboot2_entry",
+
     ".global pvh_entry",
     ".type pvh_entry, @function",
     "pvh_entry:",
+    "xor ebp, ebp",
+    "pvh_common:",
     "cli",
     "cld",
     "mov esp, offset {stack} + {stack_start} + {to_physical}",
@@ -119,6 +151,7 @@ global_asm!(
     "mov ss, eax",
     "mov rsp, offset {stack} + {stack_start}",
     "mov edi, esi",
+    "mov esi, ebp",
     // Out of low memory, which is about to be unmapped.
     "mov rax, offset pvh_high",
     "push rax",
@@ -159,4 +192,5 @@ global_asm!(
     pae = const CR4_PAE,
     paging = const CR0_PAGING as i32,
     refused = const REFUSED,
+    multiboot2_header = const MULTIBOOT2_HEADER,
 );

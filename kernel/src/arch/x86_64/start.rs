@@ -4,9 +4,10 @@
 use super::acpi::{Error, Madt, Rsdp};
 use super::apic::LOCAL_APIC;
 use super::layout::{physical, PAGE_SIZE, WINDOW_SIZE};
+use super::loader::Loader;
 use super::machine::{Machine, Timer};
 use super::rate::{megahertz, Rate};
-use super::start_info::{free_memory, FreeMemory, StartInfo};
+use super::start_info::{free_memory, FreeMemory};
 use super::window::Window;
 use super::{cpu, descriptors, entry, legacy, paging, serial};
 use crate::arch::Platform;
@@ -31,9 +32,10 @@ unsafe extern "C" {
     static kernel_end: u8;
 }
 
-/// Called by the loader's entry with the physical address of its start info, in the address
-/// space of start-up, on the kernel's stack, with interrupts off.
-pub extern "C" fn start(start_info: u64) -> ! {
+/// Called by the loader's entry with the physical address of the loader's structure and what a
+/// boot loader left in EAX, in the address space of start-up, on the kernel's stack, with
+/// interrupts off.
+pub extern "C" fn start(paddr: u64, magic: u32) -> ! {
     serial::init();
     cpu::init();
     paging::init();
@@ -41,7 +43,7 @@ pub extern "C" fn start(start_info: u64) -> ! {
     legacy::disable_pic();
     // SAFETY: called once, by assembly; does not return.
     let k = unsafe { entry::kernel() };
-    let next = match find(&k.machine, start_info) {
+    let next = match find(&k.machine, magic, paddr) {
         Ok(found) => boot::start(k, found),
         Err(refusal) => Err(refusal),
     };
@@ -56,9 +58,9 @@ pub extern "C" fn start(start_info: u64) -> ! {
 }
 
 /// Everything about the machine. Its interrupt controllers and its clock work afterwards.
-fn find(machine: &Machine, start_info: u64) -> Result<Found, Refusal> {
-    let info = StartInfo::at(&Window, start_info).ok_or(Refusal::Machine(
-        "the kernel was not entered by PVH direct boot (QEMU: -kernel)",
+fn find(machine: &Machine, magic: u32, paddr: u64) -> Result<Found, Refusal> {
+    let info = Loader::at(&Window, magic, paddr).ok_or(Refusal::Machine(
+        "the kernel was entered neither by PVH (QEMU: -kernel) nor by Multiboot2",
     ))?;
     let rsdp = Rsdp::find(&Window, info.rsdp()).map_err(acpi)?;
     let madt = Madt::find(&Window, rsdp).map_err(acpi)?;
@@ -77,25 +79,31 @@ fn find(machine: &Machine, start_info: u64) -> Result<Found, Refusal> {
     let file = info.module().ok_or(Refusal::NoRootTask)?;
     let memory_map = info.memory_map();
     let FreeMemory { mut free, module } = free_memory(&memory_map, kernel, file, WINDOW_SIZE)?;
-    // SAFETY: available RAM of the firmware's memory map, inside the window, above the kernel's
-    // image; `free_memory` returns each byte once.
+    // SAFETY: available RAM of the firmware's memory map, inside the window, beside the kernel's
+    // image; `free_memory` returns each byte once. What the loader told lies in it too, and has
+    // been read.
     let vouch = |range: Range| unsafe { Ram::vouch(range.start, range.end) };
     let mut ram = List::new();
     for range in free.drain() {
         ram.push(vouch(range)).unwrap_or_else(drop);
     }
+    let module_is_free = module.start >= FIRST_RAM;
     let module = vouch(module);
     let told = Told {
-        memory_map,
+        memory_map: if info.tells_memory_map() {
+            memory_map
+        } else {
+            List::new()
+        },
         rsdp: Some(rsdp.bytes(&Window)),
-        framebuffer: None,
+        framebuffer: info.framebuffer(),
     };
     Ok(Found {
         told,
         ram,
         module,
+        module_is_free,
         file,
-        kernel_end: kernel.end,
         reserved,
         device_top: DEVICE_TOP,
     })

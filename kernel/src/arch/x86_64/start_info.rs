@@ -76,31 +76,30 @@ impl<'m, M: PhysicalMemory> StartInfo<'m, M> {
     }
 }
 
-/// The RAM of a memory map: what is free, and the pages with the root task's file.
+/// The RAM of a memory map: what is free, and where the root task's file is.
 pub struct FreeMemory {
     /// Ascending, disjoint, without the kernel and the file.
     pub free: List<Range, MAX_RAM>,
-    /// Whole pages around the file, all of them RAM.
+    /// RAM with the file: whole pages around it, or just the file if it lies below the kernel,
+    /// where a boot loader may put it but where no RAM is free.
     pub module: Range,
 }
 
 /// The RAM of `memory_map` above the `kernel`'s image and below `top`, divided at the root task's
-/// file, which lies in `module`.
+/// `file`.
 ///
 /// # Errors
-/// [`Refusal::Machine`] if the file is not in one piece of that RAM.
+/// [`Refusal::Machine`] if the file is not in one piece of RAM beside the kernel and below `top`.
 pub fn free_memory(
     memory_map: &List<MemoryMapEntry, MAX_MEMORY_MAP>,
     kernel: Range,
-    module: Range,
+    file: Range,
     top: u64,
 ) -> Result<FreeMemory, Refusal> {
-    let module = Range {
-        start: module.start & !(PAGE - 1),
-        end: module
-            .end
-            .checked_next_multiple_of(PAGE)
-            .unwrap_or(u64::MAX),
+    let module = if file.end <= kernel.start {
+        file
+    } else {
+        around(file)
     };
     if module.overlaps(kernel) {
         return Err(Refusal::Machine(
@@ -108,7 +107,11 @@ pub fn free_memory(
         ));
     }
     let mut free = List::new();
-    let mut found = false;
+    let mut found = memory_map.iter().any(|entry| {
+        let ram = entry.range;
+        let is_below = module.end <= kernel.start.min(top);
+        entry.kind == AVAILABLE && is_below && ram.start <= module.start && module.end <= ram.end
+    });
     let mut from = kernel.end;
     while let Some(ram) = lowest_ram(memory_map, from, top) {
         from = ram.end;
@@ -134,6 +137,14 @@ pub fn free_memory(
         ));
     }
     Ok(FreeMemory { free, module })
+}
+
+/// The whole pages around `range`.
+fn around(range: Range) -> Range {
+    Range {
+        start: range.start & !(PAGE - 1),
+        end: range.end.checked_next_multiple_of(PAGE).unwrap_or(u64::MAX),
+    }
 }
 
 /// The lowest RAM at or above `from`, in whole pages below `top`.
@@ -207,6 +218,27 @@ mod tests {
             (u64::MAX, u64::MAX, 1),
         ];
         assert_eq!(free(&all), [(0x30_2000, 0x40_1000), (0x40_1000, TOP)]);
+    }
+
+    /// A boot loader may put it into the first MiB, of which nothing is handed out as RAM.
+    #[test]
+    fn a_file_below_the_kernel_lies_in_ram_but_takes_nothing_from_what_is_free() {
+        let all = map(&[(0, 0x9_fc00, 1), (0x10_0000, 0x50_0000, 1)]);
+        let find = |start, end| free_memory(&all, KERNEL, Range { start, end }, TOP);
+        for (start, end) in [(0x9123, 0x9124), (0x9_0000, 0x9_fc00), (0, 1)] {
+            let found = find(start, end).unwrap_or_else(|_| panic!());
+            assert_eq!((found.module.start, found.module.end), (start, end));
+            let free: Vec<_> = found.free.iter().map(|r| (r.start, r.end)).collect();
+            assert_eq!(free, [(0x20_0000, 0x50_0000)]);
+        }
+        assert!(find(0x9_0000, 0x9_fc01).is_err());
+        assert!(find(0xa_0000, 0x10_0000).is_err());
+        let reserved = map(&[(0, 0x9_fc00, 2), (0x10_0000, 0x50_0000, 1)]);
+        let file = Range {
+            start: 0x1000,
+            end: 0x2000,
+        };
+        assert!(free_memory(&reserved, KERNEL, file, TOP).is_err());
     }
 
     #[test]
