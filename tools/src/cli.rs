@@ -7,8 +7,8 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::kernel::{Arch, Variant};
 use crate::{
-    assure, bench, boot, bounds, check, conformance, coverage, demo, fuzz, kernel, mutants, storm,
-    system, test,
+    assure, bench, boot, bounds, check, conformance, coverage, demo, fuzz, image, kernel, mutants,
+    storm, system, test,
 };
 
 /// Builds, runs, tests and checks Sandglass, a capability microkernel that owns time.
@@ -33,6 +33,8 @@ enum Command {
     Build(BuildArgs),
     /// Build a described system and boot it: its console on standard output, its status as ours
     Run(RunArgs),
+    /// Make a disk image that boots a described system, or a root task, through BIOS and UEFI
+    Image(ImageArgs),
     /// Check formatting, lints, the release kernel's rules, and where `unsafe` stands
     Check,
     /// Run the conformance suite; ends with the line `conformance: N passed, N failed`
@@ -153,6 +155,20 @@ pub struct RunArgs {
     pub output: Option<PathBuf>,
     #[command(flatten)]
     pub conditions: RunConditions,
+}
+
+/// Arguments of `sandglass image`.
+#[derive(Args)]
+pub struct ImageArgs {
+    /// The description, or the ELF file of a root task
+    #[arg(value_name = "SYSTEM.toml")]
+    pub system: PathBuf,
+    /// Where to write the image
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// Which kernel; only `debug` says on the screen why it does not start
+    #[arg(long, value_enum, default_value_t = Variant::Debug)]
+    pub kernel: Variant,
 }
 
 /// Arguments of `sandglass conformance`.
@@ -281,6 +297,7 @@ pub fn main() -> ExitCode {
         Command::Boot(args) => boot::run(&args),
         Command::Build(args) => system::run_build(&args),
         Command::Run(args) => system::run_system(&args),
+        Command::Image(args) => image::run(&args),
         Command::Check => check::run(),
         Command::Conformance(args) => conformance::run(&args),
         Command::Bench(args) => bench::run(&args),

@@ -5,7 +5,8 @@
 //! - [`kernel`] builds kernels, [`program`] builds user programs, [`c_roots`] those in C, [`qemu`]
 //!   boots them;
 //! - [`conformance`] knows what the conformance suite checks;
-//! - [`system`] builds described systems, [`demo`] measures one of them;
+//! - [`system`] builds described systems, [`demo`] measures one of them, [`image`] makes disks of
+//!   them;
 //! - [`assure`] compares the kernel with its specification, [`coverage`] measures what the host's
 //!   tests execute;
 //! - [`storm`] runs the kernel against hostile programs, [`bounds`] measures it against hostile
@@ -23,6 +24,7 @@ pub mod conformance;
 pub mod coverage;
 pub mod demo;
 pub mod fuzz;
+pub mod image;
 pub mod kernel;
 pub mod mutants;
 pub mod program;

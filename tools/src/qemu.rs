@@ -5,13 +5,13 @@
 
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{bail, Context, Result};
+use anyhow::{bail, ensure, Context, Result};
 
 use crate::toolchain::find_on_path;
 
@@ -64,13 +64,45 @@ pub enum Input {
     Inherit,
 }
 
+/// What starts a machine from a disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Firmware {
+    /// SeaBIOS, which QEMU brings along.
+    Bios,
+    /// OVMF.
+    Uefi,
+}
+
+impl Firmware {
+    pub const ALL: [Self; 2] = [Self::Bios, Self::Uefi];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Bios => "bios",
+            Self::Uefi => "uefi",
+        }
+    }
+}
+
+/// OVMF's code, and the variables that it starts with.
+const OVMF: [&str; 2] = [
+    "/usr/share/OVMF/OVMF_CODE_4M.fd",
+    "/usr/share/OVMF/OVMF_VARS_4M.fd",
+];
+
+/// Where kernel and root task come from.
+#[derive(Debug, Clone)]
+pub enum Medium {
+    /// ELF files, which QEMU loads.
+    Files { kernel: PathBuf, root_task: PathBuf },
+    /// The image of a disk, which the firmware starts, and which stays as it is.
+    Disk { image: PathBuf, firmware: Firmware },
+}
+
 /// A system to boot, and when its run ends.
 #[derive(Debug, Clone)]
 pub struct Boot {
-    /// ELF file of the kernel.
-    pub kernel: PathBuf,
-    /// ELF file of the root task.
-    pub root_task: PathBuf,
+    pub medium: Medium,
     pub machine: Machine,
     /// End the run when this text appears on the console.
     pub until: Option<String>,
@@ -90,9 +122,25 @@ pub struct Boot {
 impl Boot {
     /// A silent run on the default machine, without a limit.
     pub fn new(kernel: impl Into<PathBuf>, root_task: impl Into<PathBuf>) -> Self {
-        Self {
+        Self::from(Medium::Files {
             kernel: kernel.into(),
             root_task: root_task.into(),
+        })
+    }
+
+    /// As [`Self::new`], from a disk.
+    pub fn from_disk(image: impl Into<PathBuf>, firmware: Firmware) -> Self {
+        Self::from(Medium::Disk {
+            image: image.into(),
+            firmware,
+        })
+    }
+}
+
+impl From<Medium> for Boot {
+    fn from(medium: Medium) -> Self {
+        Self {
+            medium,
             machine: Machine::default(),
             until: None,
             timeout: None,
@@ -141,11 +189,6 @@ impl Outcome {
 /// A file or QEMU is missing; QEMU refuses its arguments; or the machine ended without a status,
 /// which is what a triple fault does.
 pub fn run(boot: &Boot) -> Result<Outcome> {
-    for (what, path) in [("kernel", &boot.kernel), ("root task", &boot.root_task)] {
-        if !path.is_file() {
-            bail!("the {what} `{}` is not a file", path.display());
-        }
-    }
     let mut child = command(boot)?
         .spawn()
         .with_context(|| format!("cannot run {QEMU}"))?;
@@ -190,11 +233,7 @@ fn command(boot: &Boot) -> Result<Command> {
         None => Command::new(qemu),
     };
     let machine = &boot.machine;
-    command
-        .arg("-kernel")
-        .arg(&boot.kernel)
-        .arg("-initrd")
-        .arg(&boot.root_task);
+    add_medium(&mut command, &boot.medium)?;
     command.args(["-machine", &machine.model, "-cpu", &machine.cpu]);
     command.args([
         "-smp",
@@ -227,6 +266,49 @@ fn command(boot: &Boot) -> Result<Command> {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     Ok(command)
+}
+
+/// Adds the arguments that give the machine what it boots.
+///
+/// # Errors
+/// A file is missing.
+fn add_medium(command: &mut Command, medium: &Medium) -> Result<()> {
+    let check = |what: &str, path: &Path| {
+        ensure!(
+            path.is_file(),
+            "the {what} `{}` is not a file",
+            path.display()
+        );
+        Ok(())
+    };
+    match medium {
+        Medium::Files { kernel, root_task } => {
+            check("kernel", kernel)?;
+            check("root task", root_task)?;
+            command.arg("-kernel").arg(kernel);
+            command.arg("-initrd").arg(root_task);
+        }
+        Medium::Disk { image, firmware } => {
+            check("image", image)?;
+            if *firmware == Firmware::Uefi {
+                for (unit, file) in OVMF.iter().enumerate() {
+                    check(
+                        "UEFI firmware (on Debian: the package `ovmf`)",
+                        file.as_ref(),
+                    )?;
+                    command.args(["-drive", &format!("if=pflash,unit={unit},{}", drive(file))]);
+                }
+            }
+            let image = image.to_str().context("the image's path is not UTF-8")?;
+            command.args(["-drive", &drive(image)]);
+        }
+    }
+    Ok(())
+}
+
+/// The options of a drive whose content is in `file`, and stays as it is.
+fn drive(file: &str) -> String {
+    format!("format=raw,snapshot=on,file={}", file.replace(',', ",,"))
 }
 
 /// Gives the guest its input. The pipe stays open until QEMU ends or the input does.

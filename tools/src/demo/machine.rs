@@ -9,6 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{bail, Context, Result};
+use demo_protocol::record;
 
 use crate::demo::analysis::Run;
 use crate::demo::description;
@@ -16,8 +17,9 @@ use crate::demo::input::Input;
 use crate::demo::measurement::Measurement;
 use crate::demo::reference::Reference;
 use crate::demo::sweep::Point;
+use crate::image;
 use crate::kernel::{self, KernelOptions, Variant};
-use crate::qemu::{self, End};
+use crate::qemu::{self, Boot, End, Firmware, Medium};
 use crate::system::{self, Built, Source};
 use crate::workspace;
 
@@ -124,14 +126,39 @@ impl<'i> Bench<'i> {
         Ok(images.collect())
     }
 
+    /// Runs one point from a disk image, which `firmware` starts, in virtual time or in the host's:
+    /// a firmware may take a minute to wait through seconds of virtual time.
+    pub fn run_from_disk(
+        &self,
+        point: &Point,
+        firmware: Firmware,
+        in_virtual_time: bool,
+    ) -> Result<Run> {
+        let images = self.build_all(std::slice::from_ref(point))?;
+        let image = images.first().context("one image was asked for")?;
+        let disk = image.record.with_extension("disk");
+        image::make(&self.kernel, &image.built.image, &disk)?;
+        let mut boot = Boot {
+            machine: image.built.boot(&self.kernel).machine,
+            ..Boot::from_disk(disk, firmware)
+        };
+        boot.machine.icount = in_virtual_time.then_some(ICOUNT_SHIFT);
+        self.finish(point, image, boot)
+    }
+
     /// Runs one point to its end, and checks its ciphertexts.
     fn run(&self, point: &Point, image: &Image) -> Result<Run> {
+        let mut boot = image.built.boot(&self.kernel);
+        boot.machine.icount = Some(ICOUNT_SHIFT);
+        self.finish(point, image, boot)
+    }
+
+    /// Runs a point's machine, and reads and checks what it recorded.
+    fn finish(&self, point: &Point, image: &Image, mut boot: Boot) -> Result<Run> {
         // No record of an earlier run may pass for this one's.
         if image.record.exists() {
             fs::remove_file(&image.record).context("cannot remove an old record")?;
         }
-        let mut boot = image.built.boot(&self.kernel);
-        boot.machine.icount = Some(ICOUNT_SHIFT);
         boot.timeout = Some(TIMEOUT);
         image.built.output_to(&mut boot, &image.record)?;
         let outcome = qemu::run(&boot)?;
@@ -149,11 +176,26 @@ impl<'i> Bench<'i> {
             ),
         }
         let record = fs::read(&image.record).context("the machine left no record")?;
-        let measurement =
-            Measurement::decode(&record).with_context(|| format!("its console:\n{console}"))?;
+        let begin = match boot.medium {
+            Medium::Files { .. } => 0,
+            Medium::Disk { .. } => {
+                begin_of(&record).context("the machine's record has no begin")?
+            }
+        };
+        let measurement = Measurement::decode(&record[begin..])
+            .with_context(|| format!("its console:\n{console}"))?;
         let reference = Reference::new(&self.input.bytes, self.input.lap_bytes());
         Ok(Run::new(*point, measurement, &reference))
     }
+}
+
+/// Where a record begins in what came through the serial port: firmware may show its messages on
+/// every port that it finds.
+fn begin_of(bytes: &[u8]) -> Option<usize> {
+    let first = record::header(record::Tag::Clock, 8);
+    bytes
+        .windows(first.len())
+        .position(|window| window == first)
 }
 
 /// Holds the lock file at `path` until the result is dropped.
@@ -168,4 +210,18 @@ fn lock(path: &Path) -> Result<File> {
         Err(TryLockError::Error(error)) => return Err(error.into()),
     }
     Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_begins_behind_the_firmwares_messages() {
+        let record = record::header(record::Tag::Clock, 8);
+        let text = b"\x1b[2J\x1b[01;01HBdsDxe: starting Boot0001\r\n";
+        assert_eq!(begin_of(&record), Some(0));
+        assert_eq!(begin_of(&[&text[..], &record].concat()), Some(text.len()));
+        assert_eq!(begin_of(text), None);
+    }
 }

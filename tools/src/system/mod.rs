@@ -137,7 +137,10 @@ fn build_with(
 }
 
 /// Reads, checks and builds.
-fn build_file(path: &Path, output: Option<&Path>) -> Result<Built> {
+///
+/// # Errors
+/// The description cannot be read or is wrong; or as [`build`].
+pub fn build_file(path: &Path, output: Option<&Path>) -> Result<Built> {
     build(&check(&Source::read(path)?)?, output)
 }
 

@@ -5,12 +5,14 @@
 //! - `check::...`: the rules of `sandglass check`;
 //! - `conformance::...`: what the conformance suite must cover;
 //! - `qemu::PACKAGE::KERNEL::...`: tests that run as root tasks on the kernel;
+//! - `qemu::image::FIRMWARE`: the demo's system boots from a disk image;
 //! - `wrong::RULE`: the conformance suite notices a kernel that breaks this rule of the ABI;
 //! - `mutants::sample`: the host's tests notice small changes of the kernel.
 
 mod guest;
 pub(crate) mod harness;
 mod host;
+mod image;
 pub(crate) mod lines;
 mod report;
 pub(crate) mod suite;
@@ -36,6 +38,7 @@ const RUNNERS: &[(&str, Runner)] = &[
     ("check", run_checks),
     ("conformance", run_conformance_rules),
     ("qemu", guest::run),
+    ("qemu", image::run),
     ("wrong", run_wrong_kernels),
     ("mutants", run_mutants),
 ];
