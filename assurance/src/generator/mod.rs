@@ -7,6 +7,7 @@
 mod invoke;
 mod life;
 mod messages;
+mod slots;
 mod view;
 
 use fastrand::Rng;
