@@ -77,7 +77,7 @@ pub const RULES: &[Rule] = &[
         check: |_| {
             source::check(
                 source::no_features,
-                &["abi", "kernel", "user", "systems", "tools"],
+                &["abi", "kernel", "lock", "user", "systems", "tools"],
             )
         },
     },
@@ -94,7 +94,12 @@ pub const RULES: &[Rule] = &[
     Rule {
         name: "safety_comments",
         about: "every `unsafe` has its argument",
-        check: |_| source::check(safety_comments::rule, &["abi", "kernel", "user", "systems"]),
+        check: |_| {
+            source::check(
+                safety_comments::rule,
+                &["abi", "kernel", "lock", "user", "systems"],
+            )
+        },
     },
     Rule {
         name: "no_static_mut",
