@@ -2,6 +2,8 @@
 //! read (`loom`, within a bound on preemptions). Each core's registers and the kernel's state are
 //! cells at which the checker allows one core at a time, in an order that the lock establishes.
 
+mod word;
+
 use std::cell::Cell;
 use std::sync::atomic::Ordering;
 
@@ -9,7 +11,7 @@ use loom::cell::UnsafeCell;
 use loom::sync::atomic::AtomicU32;
 use loom::sync::Arc;
 use loom::thread;
-use sandglass_lock::{Lock, Requests, Word};
+use sandglass_lock::{Lock, Requests};
 
 /// Preemptions of a core by the other in one interleaving, at most.
 const PREEMPTIONS: usize = 4;
@@ -20,25 +22,7 @@ const STALL: Requests = Requests(1);
 /// What core 0 asks about.
 const SUBJECT: u32 = 0x77;
 
-struct Loom(AtomicU32);
-
-impl Word for Loom {
-    fn load(&self, order: Ordering) -> u32 {
-        self.0.load(order)
-    }
-
-    fn store(&self, value: u32, order: Ordering) {
-        self.0.store(value, order);
-    }
-
-    fn increment(&self, order: Ordering) -> u32 {
-        self.0.fetch_add(1, order)
-    }
-
-    fn pause() {
-        thread::yield_now();
-    }
-}
+word!(Loom, loom);
 
 struct Machine {
     lock: Lock<Loom, 2>,

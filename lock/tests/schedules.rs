@@ -1,6 +1,8 @@
 //! Four cores in many random schedules (`shuttle`): nobody waits for more than one turn of each
 //! other core, and whatever is asked of a core is done, wherever the core is.
 
+mod word;
+
 use std::sync::atomic::Ordering::SeqCst;
 
 use shuttle::sync::atomic::AtomicU32;
@@ -8,32 +10,14 @@ use shuttle::sync::Arc;
 use shuttle::thread;
 use std::sync::atomic::Ordering;
 
-use sandglass_lock::{Lock, Requests, Turn, Word};
+use sandglass_lock::{Lock, Requests, Turn};
 
 const CORES: usize = 4;
 const SCHEDULES: usize = 2_000;
 /// What asks a core to forget a translation.
 const FLUSH: Requests = Requests(4);
 
-struct Shuttle(AtomicU32);
-
-impl Word for Shuttle {
-    fn load(&self, order: Ordering) -> u32 {
-        self.0.load(order)
-    }
-
-    fn store(&self, value: u32, order: Ordering) {
-        self.0.store(value, order);
-    }
-
-    fn increment(&self, order: Ordering) -> u32 {
-        self.0.fetch_add(1, order)
-    }
-
-    fn pause() {
-        thread::yield_now();
-    }
-}
+word!(Shuttle, shuttle);
 
 struct Machine {
     lock: Lock<Shuttle, CORES>,
