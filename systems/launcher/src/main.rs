@@ -44,6 +44,9 @@ fn main(info: &'static BootInfo) -> Result<u8, Failure> {
 
     let archive = packed::archive().context("cannot read the packed system")?;
     let system = archive.system().context("cannot read the packed system")?;
+    if !objects::take_framebuffer(&system, info) {
+        process.use_screen(info).context("cannot take the screen")?;
+    }
     space::make_room(&mut process, info, &system, &archive)?;
     let objects = Objects::make(&mut process, info, &system, &archive)?;
     let mut components = Vec::new();

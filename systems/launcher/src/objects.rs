@@ -122,6 +122,25 @@ impl Shared {
     }
 }
 
+/// Whether the description gives the memory of the framebuffer, or of what may lie beside it, to
+/// components: they show what they like there.
+pub fn take_framebuffer(system: &System, info: &BootInfo) -> bool {
+    let Some(framebuffer) = info.framebuffer() else {
+        return false;
+    };
+    let bytes = u64::from(framebuffer.pitch) * u64::from(framebuffer.height);
+    let block = bytes
+        .max(FrameSize::Large.bytes())
+        .checked_next_power_of_two();
+    let end = framebuffer.paddr.saturating_add(block.unwrap_or(u64::MAX));
+    system.memory.iter().any(|memory| match memory.source {
+        MemorySource::Device { physical, bytes } => {
+            physical < end && framebuffer.paddr < physical.saturating_add(bytes)
+        }
+        MemorySource::New { .. } | MemorySource::File(_) => false,
+    })
+}
+
 /// `count` new objects.
 fn many<C: Capability>(
     count: u32,

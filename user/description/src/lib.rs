@@ -196,7 +196,7 @@ pub struct Parameter {
 /// What an environment holds; the launcher's build asserts that the runtime agrees.
 pub mod limits {
     /// Named things of a component.
-    pub const ENVIRONMENT_ENTRIES: usize = 63;
+    pub const ENVIRONMENT_ENTRIES: usize = 62;
     /// Longest name, bytes.
     pub const NAME_BYTES: usize = 40;
 }

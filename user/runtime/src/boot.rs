@@ -108,6 +108,50 @@ impl BootInfo {
         let mhz = chunk.payload.first_chunk::<4>()?;
         Tsc::new(u32::from_le_bytes(*mhz))
     }
+
+    /// The framebuffer that the firmware offers, if the loader told of one.
+    pub fn framebuffer(&self) -> Option<Framebuffer> {
+        let mut extra = self.extra();
+        let chunk = extra.find(|chunk| chunk.id == extra::X86_FRAMEBUFFER)?;
+        Framebuffer::read(chunk.payload)
+    }
+}
+
+/// A linear framebuffer (ABI 06 §4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Framebuffer {
+    /// Physical address.
+    pub paddr: u64,
+    /// Bytes from a line of pixels to the next.
+    pub pitch: u32,
+    /// Pixels.
+    pub width: u32,
+    pub height: u32,
+    pub bits_per_pixel: u8,
+    /// 0: indices of a palette; 1: colours; 2: text.
+    pub kind: u8,
+}
+
+impl Framebuffer {
+    fn read(payload: &[u8]) -> Option<Self> {
+        let word = |at: usize| {
+            let bytes = payload.get(at..)?.first_chunk()?;
+            Some(u32::from_le_bytes(*bytes))
+        };
+        Some(Self {
+            paddr: u64::from_le_bytes(*payload.first_chunk()?),
+            pitch: word(8)?,
+            width: word(12)?,
+            height: word(16)?,
+            bits_per_pixel: *payload.get(20)?,
+            kind: *payload.get(21)?,
+        })
+    }
+
+    /// Whether its pixels are colours.
+    pub const fn has_colours(&self) -> bool {
+        self.kind == 1
+    }
 }
 
 fn initial_untyped(slot: u64, desc: &UntypedDesc) -> InitialUntyped {
@@ -166,6 +210,24 @@ mod tests {
             ExtraChunks::new(&bytes).last().unwrap().payload,
             [0xe8, 3, 0, 0]
         );
+    }
+
+    #[test]
+    fn a_framebuffer_is_read_as_a_whole_or_not_at_all() {
+        let mut payload = 0x8000_0000u64.to_le_bytes().to_vec();
+        for word in [4096u32, 1024, 768] {
+            payload.extend(word.to_le_bytes());
+        }
+        payload.extend([32, 1]);
+        assert_eq!(
+            payload.len() + extra::HEADER_LEN,
+            extra::X86_FRAMEBUFFER_LEN
+        );
+        let found = Framebuffer::read(&payload).unwrap();
+        assert_eq!((found.paddr, found.pitch), (0x8000_0000, 4096));
+        assert_eq!((found.width, found.height), (1024, 768));
+        assert!(found.bits_per_pixel == 32 && found.has_colours());
+        assert_eq!(Framebuffer::read(&payload[..21]), None);
     }
 
     #[test]

@@ -139,11 +139,38 @@ impl Component {
     }
 
     /// Lets the component print where this program prints now.
-    pub fn share_console(&mut self, process: &Process) -> Result<(), SetupError> {
+    pub fn share_console(&mut self, process: &mut Process) -> Result<(), SetupError> {
         match crate::console::output() {
             Output::Serial(port) => self.grant_serial_console(process, port)?,
             output => self.environment.set_console(output),
         }
+        self.share_screen(process)
+    }
+
+    /// Lets the component draw where this program draws, if it does.
+    fn share_screen(&mut self, process: &mut Process) -> Result<(), SetupError> {
+        let Some(screen) = process.screen().cloned() else {
+            return Ok(());
+        };
+        let rights = Rights::READ_WRITE;
+        let pixels = self.map(
+            process,
+            screen.frames.iter().copied(),
+            None,
+            FrameSize::Large,
+            rights,
+            Attributes::WriteCombining,
+        )?;
+        let cursor = self.map(
+            process,
+            [screen.cursor],
+            None,
+            FrameSize::Small,
+            rights,
+            Attributes::WriteBack,
+        )?;
+        self.environment
+            .set_screen(screen.at(pixels.address, cursor.address));
         Ok(())
     }
 

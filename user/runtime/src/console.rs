@@ -8,6 +8,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::cap::IoPort;
 use crate::error::Result;
+use crate::screen;
 use crate::serial::{SerialPort, COM1_FIRST};
 use crate::sys;
 
@@ -16,7 +17,7 @@ use crate::sys;
 pub enum Output {
     /// The kernel's debug console.
     Debug,
-    /// The first serial port ([`COM1_FIRST`]).
+    /// The first serial port ([`COM1_FIRST`]), and the screen, if there is one ([`screen`]).
     Serial(IoPort),
     /// Nowhere.
     Silent,
@@ -80,6 +81,7 @@ pub fn write_bytes(bytes: &[u8]) {
                 }
                 let _ = line.put(byte);
             }
+            screen::write(bytes);
         }
         Output::Silent => {}
     }

@@ -16,7 +16,7 @@ use crate::boot::BootInfo;
 use crate::cap::Frame;
 use crate::env::Environment;
 use crate::thread_block::{IpcBuffer, TlsImage};
-use crate::{console, exit, println, sys};
+use crate::{console, exit, println, screen, sys};
 
 /// Declares `main` of a user program (`#![no_std]`, `#![no_main]`).
 ///
@@ -189,6 +189,9 @@ impl Argument for &'static Environment {
 
     fn set_up_console(self) {
         console::set_output(self.console());
+        // SAFETY: the loader maps it for good before it starts the component, whose first thread
+        // comes here once.
+        unsafe { screen::set(self.screen()) };
         if let Some(endpoint) = self.find_capability(exit::LAUNCHER) {
             exit::use_launcher(endpoint);
         }

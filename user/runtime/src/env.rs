@@ -7,6 +7,7 @@ use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes};
 
 use crate::cap::{CPtr, Capability};
 use crate::console::Output;
+use crate::screen::MappedScreen;
 use crate::time::Tsc;
 
 /// Bytes of the page.
@@ -14,7 +15,7 @@ pub const ENVIRONMENT_BYTES: usize = 4096;
 /// Longest name, bytes of UTF-8; longer ones are refused.
 pub const MAX_NAME: usize = 40;
 /// Most named things.
-pub const MAX_ENTRIES: usize = 63;
+pub const MAX_ENTRIES: usize = 62;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"sandglas");
 
@@ -49,6 +50,8 @@ pub struct Environment {
     tsc_mhz: u32,
     entry_count: u32,
     name: [u8; 32],
+    screen: MappedScreen,
+    _unused: [u64; 4],
     entries: [Entry; MAX_ENTRIES],
 }
 const _: () = assert!(core::mem::size_of::<Environment>() == ENVIRONMENT_BYTES);
@@ -141,6 +144,11 @@ impl Environment {
         }
     }
 
+    /// The screen on which the component draws what it prints; nothing if it has none.
+    pub(crate) const fn screen(&self) -> MappedScreen {
+        self.screen
+    }
+
     fn find(&self, kind: Kind, name: &str) -> Option<&Entry> {
         let count = usize::try_from(self.entry_count).ok()?;
         self.entries
@@ -214,6 +222,11 @@ impl EnvironmentBuilder {
     /// Where the component prints; nowhere by default.
     pub fn set_console(&mut self, output: Output) {
         self.page.console = output.to_word();
+    }
+
+    /// On which screen the component draws what it prints on the serial port; none by default.
+    pub(crate) fn set_screen(&mut self, screen: MappedScreen) {
+        self.page.screen = screen;
     }
 
     pub fn set_tsc(&mut self, tsc: Tsc) {

@@ -8,7 +8,7 @@
 //! | what it starts with | [`boot`] (root task), [`env`] (component), [`described`] (of a described system) |
 //! | managing others | [`process`], [`resources`], [`vspace`], [`image`], [`thread`], [`component`] |
 //! | servers | [`server`], [`fault`], [`timeout`] |
-//! | devices | [`hpet`], [`serial`], [`firmware`] |
+//! | devices | [`hpet`], [`serial`], [`screen`], [`firmware`] |
 //!
 //! # Building a program
 //!
@@ -45,6 +45,7 @@ mod memory_functions;
 pub mod message;
 pub mod process;
 pub mod resources;
+pub mod screen;
 pub mod serial;
 pub mod server;
 pub mod sys;

@@ -7,6 +7,7 @@ use crate::cap::{CNode, GuardData, Tcb};
 use crate::console;
 use crate::exit;
 use crate::resources::{Resources, SetupError};
+use crate::screen::{self, SharedScreen};
 use crate::serial;
 use crate::vspace::OwnSpace;
 
@@ -19,6 +20,8 @@ pub struct Process {
     cspace: CNode,
     /// The thread whose maximum controlled priority bounds those that are given.
     authority: Tcb,
+    /// Where it draws what it prints, if it does.
+    screen: Option<SharedScreen>,
 }
 
 impl Process {
@@ -39,6 +42,7 @@ impl Process {
             space,
             cspace,
             authority,
+            screen: None,
         }
     }
 
@@ -61,6 +65,25 @@ impl Process {
             .resources
             .io_ports(serial::COM1_FIRST, serial::COM1_FIRST + serial::PORTS - 1)?;
         Ok(console::use_serial(port)?)
+    }
+
+    /// Shows what is printed on the serial port on the screen too, if the firmware offers one that
+    /// text can be shown on. Root task only; to be called once, before it has other threads.
+    pub fn use_screen(&mut self, boot: &BootInfo) -> Result<(), SetupError> {
+        let Some(framebuffer) = boot.framebuffer() else {
+            return Ok(());
+        };
+        self.screen = SharedScreen::map(self, framebuffer)?;
+        if let Some(screen) = &self.screen {
+            // SAFETY: just mapped, and never unmapped; the rest is the caller's.
+            unsafe { screen::set(screen.here()) };
+            screen::clear();
+        }
+        Ok(())
+    }
+
+    pub(crate) const fn screen(&self) -> Option<&SharedScreen> {
+        self.screen.as_ref()
     }
 
     /// Takes the port through which [`exit::exit`] ends QEMU with a status. Root task only.

@@ -172,6 +172,8 @@ impl Platform for Machine {
 
     fn put_char(&self, byte: u8) {
         serial::put(byte);
+        #[cfg(feature = "debug")]
+        super::screen::put(byte);
     }
 
     /// The machine stops here for good even where nobody watches.

@@ -29,6 +29,8 @@ pub mod machine;
 mod paging;
 #[cfg(target_os = "none")]
 mod pvh;
+#[cfg(all(target_os = "none", feature = "debug"))]
+mod screen;
 #[cfg(target_os = "none")]
 mod serial;
 #[cfg(target_os = "none")]

@@ -62,6 +62,10 @@ fn find(machine: &Machine, magic: u32, paddr: u64) -> Result<Found, Refusal> {
     let info = Loader::at(&Window, magic, paddr).ok_or(Refusal::Machine(
         "the kernel was entered neither by PVH (QEMU: -kernel) nor by Multiboot2",
     ))?;
+    #[cfg(feature = "debug")]
+    if let Some(framebuffer) = info.framebuffer() {
+        super::screen::init(&framebuffer, &info.memory_map());
+    }
     let rsdp = Rsdp::find(&Window, info.rsdp()).map_err(acpi)?;
     let madt = Madt::find(&Window, rsdp).map_err(acpi)?;
 
