@@ -6,9 +6,7 @@ mod world;
 use sandglass_abi::boot::slot;
 use sandglass_abi::invocation as label;
 use sandglass_abi::invocation::x86_64 as arch;
-use sandglass_abi::message::MessageInfo;
 use sandglass_abi::object as types;
-use sandglass_abi::syscall::Syscall;
 use sandglass_abi::vspace::x86_64::IRQ_USER_OFFSET;
 use sandglass_kernel::arch::Register;
 use sandglass_kernel::event::{Event, Trap};
@@ -30,25 +28,11 @@ fn queue_waiters(w: &mut World, notification: u64) -> Vec<Thread> {
     threads
 }
 
-/// `WAITING` threads that call `endpoint`; the root task runs.
-fn queue_senders(w: &mut World, endpoint: u64) {
-    for _ in 0..WAITING {
-        w.start_thread(50, 1_000, 10_000);
-    }
-    let wakes = w.sleep();
-    while w.running().is_some() {
-        w.call(endpoint, &[]);
-    }
-    w.wake(wakes);
-}
-
 /// A call of whoever runs while an interrupt is pending: executed once, and preempted.
 fn preempted_call(w: &mut World, cap: u64, label: u64, words: &[u64], caps: &[u64]) {
     let caller = w.running().expect("a thread runs");
-    w.set_extra_caps(caps);
     w.k.machine.set_interrupt_pending(true);
-    let info = MessageInfo::new(label, 0, caps.len(), words.len());
-    w.syscall(Syscall::Call, cap, 0, info, words);
+    w.call_once(cap, label, words, caps);
     w.k.machine.set_interrupt_pending(false);
     let context = caller.at(&w.k).context();
     assert_eq!(
@@ -168,7 +152,7 @@ fn a_fault_handler_is_replaced_in_more_than_one_step() {
     let caps = [first, slot::CNODE, slot::VSPACE];
     w.invoke(thread.tcb, label::TCB_SET_SPACE, &[0, 0], &caps)
         .expect("a fault handler");
-    queue_senders(&mut w, first);
+    w.queue_senders(first);
     w.delete(first).expect("the thread has one more");
     let set = label::TCB_SET_SCHED_PARAMS;
     let words = [100, 70];

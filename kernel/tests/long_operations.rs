@@ -7,13 +7,12 @@ use sandglass_abi::boot::slot;
 use sandglass_abi::error::ErrorNumber;
 use sandglass_abi::fault;
 use sandglass_abi::invocation as label;
-use sandglass_abi::message::{ipc_buffer, MessageInfo};
+use sandglass_abi::message::MessageInfo;
 use sandglass_abi::object as types;
 use sandglass_abi::syscall::Syscall;
 use sandglass_kernel::arch::pte::{Access, Level};
 use sandglass_kernel::arch::Register;
 use sandglass_kernel::event::{Event, Trap};
-use sandglass_kernel::ipc::message;
 use sandglass_kernel::mem::Child;
 use sandglass_kernel::object::paging::Pml4;
 use sandglass_kernel::object::tcb::State;
@@ -29,17 +28,6 @@ fn lower_root(w: &mut World) {
         .expect("a priority");
 }
 
-/// A call of whoever runs, executed once: it may be preempted.
-fn call_once(w: &mut World, cap: u64, label: u64, words: &[u64], caps: &[u64]) {
-    let thread = w.running().expect("a thread runs");
-    let buffer = message::buffer(&w.k, thread, true).expect("a buffer");
-    for (i, &cptr) in caps.iter().enumerate() {
-        buffer.write(&w.k, ipc_buffer::CAPS_OR_BADGES + i, cptr);
-    }
-    let info = MessageInfo::new(label, 0, caps.len(), words.len());
-    w.syscall(Syscall::Call, cap, 0, info, words);
-}
-
 /// Executes the preempted call of whoever runs until it is done.
 fn finish_call(w: &mut World) {
     let caller = w.running().expect("a thread runs");
@@ -51,18 +39,6 @@ fn finish_call(w: &mut World) {
         context.set(Register::NextIp, context.fault_ip() + 2);
         w.event(Event::Syscall);
     }
-}
-
-/// Twenty threads of priority 50 that are queued at `endpoint` as callers.
-fn queue_senders(w: &mut World, endpoint: u64) {
-    for _ in 0..20 {
-        w.start_thread(50, 1_000, 10_000);
-    }
-    let sleep = w.sleep();
-    while w.running().is_some() {
-        w.call(endpoint, &[]);
-    }
-    w.wake(sleep);
 }
 
 fn set_fault_handler(w: &mut World, thread: Thread, handler: u64) {
@@ -120,20 +96,14 @@ fn thread_with_dying_handler(w: &mut World, timeout: bool) -> Thread {
     w.resume(thread);
     assert_eq!(w.running(), Some(thread.handle));
     w.wait(wakes_by);
-    queue_senders(w, endpoint);
+    w.queue_senders(endpoint);
     w.delete(endpoint).expect("deleted");
     w.k.machine.set_interrupt_pending(true);
     if timeout {
-        call_once(
-            w,
-            thread.tcb,
-            label::TCB_SET_TIMEOUT_ENDPOINT,
-            &[],
-            &[empty],
-        );
+        w.call_once(thread.tcb, label::TCB_SET_TIMEOUT_ENDPOINT, &[], &[empty]);
     } else {
         let caps = [empty, slot::CNODE, slot::VSPACE];
-        call_once(w, thread.tcb, label::TCB_SET_SPACE, &[0, 0], &caps);
+        w.call_once(thread.tcb, label::TCB_SET_SPACE, &[0, 0], &caps);
     }
     w.k.machine.set_interrupt_pending(false);
     w.wake(wakes_by);
@@ -192,7 +162,7 @@ fn preempted_retype(w: &mut World, waits: impl FnOnce(&mut World, Thread)) -> (T
 
 fn retype(w: &mut World, untyped: u64, first: u64) {
     let words = [types::TCB, 0, 0, 0, first, 64];
-    call_once(w, untyped, label::UNTYPED_RETYPE, &words, &[slot::CNODE]);
+    w.call_once(untyped, label::UNTYPED_RETYPE, &words, &[slot::CNODE]);
 }
 
 /// 03, section 3, and 05, section 6: a timeout handler that replies without changing a register
@@ -278,16 +248,10 @@ fn a_failed_cancellation_leaves_no_mark_on_the_next() {
     let other = w.start_thread(250, 1_000, 10_000);
     assert_eq!(w.running(), Some(other.handle));
     w.wait(wakes_by);
-    queue_senders(&mut w, badged);
+    w.queue_senders(badged);
     w.k.machine.set_interrupt_pending(true);
     let words = [badged, 64];
-    call_once(
-        &mut w,
-        slot::CNODE,
-        label::CNODE_CANCEL_BADGED_SENDS,
-        &words,
-        &[],
-    );
+    w.call_once(slot::CNODE, label::CNODE_CANCEL_BADGED_SENDS, &words, &[]);
     w.k.machine.set_interrupt_pending(false);
     // Somebody takes the capability away for a moment: the restarted call fails.
     w.wake(wakes_by);
@@ -338,13 +302,7 @@ fn a_wait_for_a_dying_notification_does_not_return() {
     }
     w.wake(sleep);
     w.k.machine.set_interrupt_pending(true);
-    call_once(
-        &mut w,
-        slot::CNODE,
-        label::CNODE_DELETE,
-        &[notification, 64],
-        &[],
-    );
+    w.call_once(slot::CNODE, label::CNODE_DELETE, &[notification, 64], &[]);
     w.k.machine.set_interrupt_pending(false);
     w.wake(wakes_by);
     assert_eq!(w.running(), Some(thread.handle));
@@ -390,10 +348,10 @@ fn an_endpoint_that_is_copied_while_it_is_emptied_lives_on() {
     let mut w = World::new();
     lower_root(&mut w);
     let endpoint = w.make(types::ENDPOINT, 0);
-    queue_senders(&mut w, endpoint);
+    w.queue_senders(endpoint);
     w.k.machine.set_interrupt_pending(true);
     let delete = label::CNODE_DELETE;
-    call_once(&mut w, slot::CNODE, delete, &[endpoint, 64], &[]);
+    w.call_once(slot::CNODE, delete, &[endpoint, 64], &[]);
     w.k.machine.set_interrupt_pending(false);
     let object = w.cap(endpoint).endpoint().expect("half done").object;
     assert!(!object.at(&w.k).admits());
@@ -424,7 +382,7 @@ fn a_notification_that_is_copied_while_it_is_emptied_lives_on() {
     w.wake(sleep);
     w.k.machine.set_interrupt_pending(true);
     let delete = label::CNODE_DELETE;
-    call_once(&mut w, slot::CNODE, delete, &[notification, 64], &[]);
+    w.call_once(slot::CNODE, delete, &[notification, 64], &[]);
     w.k.machine.set_interrupt_pending(false);
     let object = w
         .cap(notification)
@@ -449,12 +407,7 @@ fn an_operation_that_deletes_its_callers_context_stops() {
     let mut w = World::new();
     lower_root(&mut w);
     let memory = w.make(types::UNTYPED, 16);
-    let first = w.fresh_slot();
-    for _ in 0..200 {
-        w.fresh_slot();
-    }
-    w.retype(memory, types::ENDPOINT, 0, first, 200)
-        .expect("endpoints");
+    let first = w.make_endpoints(memory, 200);
     let context = w.fresh_slot();
     w.retype(memory, types::SCHED_CONTEXT, 8, context, 1)
         .expect("a context, which goes first");
@@ -465,7 +418,7 @@ fn an_operation_that_deletes_its_callers_context_stops() {
     w.resume(thread);
     assert_eq!(w.running(), Some(thread.handle));
     let root_cnode = slot::CNODE;
-    call_once(&mut w, root_cnode, label::CNODE_REVOKE, &[memory, 64], &[]);
+    w.call_once(root_cnode, label::CNODE_REVOKE, &[memory, 64], &[]);
     assert_ne!(w.running(), Some(thread.handle));
     assert_eq!(thread.handle.at(&w.k).sched_context(), None);
     assert_eq!(thread.handle.at(&w.k).state(), State::Restart);
@@ -479,17 +432,12 @@ fn a_budget_that_ends_in_a_long_operation_ends_it() {
     let mut w = World::new();
     lower_root(&mut w);
     let memory = w.make(types::UNTYPED, 16);
-    let first = w.fresh_slot();
-    for _ in 0..200 {
-        w.fresh_slot();
-    }
-    w.retype(memory, types::ENDPOINT, 0, first, 200)
-        .expect("endpoints");
+    let first = w.make_endpoints(memory, 200);
     let thread = w.start_thread(250, 1_000, 10_000);
     assert_eq!(w.running(), Some(thread.handle));
     let start = w.context(thread.context).at(&w.k).head().time;
     w.k.machine.set_ticks_per_look(100 * US);
-    call_once(&mut w, slot::CNODE, label::CNODE_REVOKE, &[memory, 64], &[]);
+    w.call_once(slot::CNODE, label::CNODE_REVOKE, &[memory, 64], &[]);
     w.k.machine.set_ticks_per_look(0);
     assert_ne!(w.running(), Some(thread.handle));
     assert!(!w.cap(first).is_null(), "the first endpoint goes last");

@@ -412,12 +412,7 @@ fn parameters_out_of_range_are_refused_with_the_range() {
 fn a_slice_is_over_when_its_thread_is_stopped_in_a_long_operation() {
     let mut w = World::new();
     let memory = w.make(types::UNTYPED, 16);
-    let first = w.fresh_slot();
-    for _ in 0..200 {
-        w.fresh_slot();
-    }
-    w.retype(memory, types::ENDPOINT, 0, first, 200)
-        .expect("endpoints");
+    w.make_endpoints(memory, 200);
     let tcb = w.fresh_slot();
     w.retype(memory, types::TCB, 0, tcb, 1).expect("a thread");
     let spaces = [0, 0, 0];

@@ -274,6 +274,16 @@ impl World {
         slot
     }
 
+    /// Fills fresh slots, one behind the other, with `count` endpoints in the untyped memory in
+    /// `memory`; returns the first.
+    pub fn make_endpoints(&mut self, memory: u64, count: u64) -> u64 {
+        let first = self.next_slot;
+        self.next_slot += count;
+        self.retype(memory, types::ENDPOINT, 0, first, count)
+            .expect("memory for endpoints");
+        first
+    }
+
     pub fn retype(
         &mut self,
         untyped: u64,
@@ -415,6 +425,26 @@ impl World {
         sandglass_kernel::ipc::notification::signal(&self.k, cap.object, 1);
         self.k.core().request_reprogram();
         self.event(Event::Trap(Trap::Timer));
+    }
+
+    /// An invocation by whoever runs, executed once: it may be preempted.
+    pub fn call_once(&mut self, cap: u64, label: u64, words: &[u64], caps: &[u64]) {
+        self.set_extra_caps(caps);
+        let info = MessageInfo::new(label, 0, caps.len(), words.len());
+        self.syscall(Syscall::Call, cap, 0, info, words);
+    }
+
+    /// Twenty threads of priority 50 that are queued at `endpoint` as callers: more than a long
+    /// operation lets go between two looks for an interrupt.
+    pub fn queue_senders(&mut self, endpoint: u64) {
+        for _ in 0..20 {
+            self.start_thread(50, 1_000, 10_000);
+        }
+        let sleep = self.sleep();
+        while self.running().is_some() {
+            self.call(endpoint, &[]);
+        }
+        self.wake(sleep);
     }
 
     /// An invocation after which somebody else may run.

@@ -224,17 +224,10 @@ fn sum(memory: &impl PhysicalMemory, paddr: u64, length: u64) -> Option<u8> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::bytes::Bytes;
     use super::*;
     use std::vec;
     use std::vec::Vec;
-
-    struct Bytes(Vec<u8>);
-
-    impl PhysicalMemory for Bytes {
-        fn byte(&self, paddr: u64) -> Option<u8> {
-            self.0.get(usize::try_from(paddr).ok()?).copied()
-        }
-    }
 
     const RSDP_AT: usize = 0xe_0010;
     const RSDT_AT: usize = 0x1000;

@@ -62,16 +62,9 @@ impl<'m, M: PhysicalMemory> Loader<'m, M> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::bytes::Bytes;
     use super::*;
     use std::vec;
-
-    struct Bytes(vec::Vec<u8>);
-
-    impl PhysicalMemory for Bytes {
-        fn byte(&self, paddr: u64) -> Option<u8> {
-            self.0.get(usize::try_from(paddr).ok()?).copied()
-        }
-    }
 
     /// The register decides; the other structure is none.
     #[test]

@@ -2,6 +2,8 @@
 //! what the loader tells) are compiled everywhere; the machine itself only on the bare target.
 
 pub mod acpi;
+#[cfg(test)]
+mod bytes;
 pub mod context;
 pub mod loader;
 pub mod multiboot2;

@@ -168,18 +168,11 @@ impl<'m, M: PhysicalMemory> Information<'m, M> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::bytes::Bytes;
     use super::*;
     use proptest::prelude::*;
     use std::vec;
     use std::vec::Vec;
-
-    struct Bytes(Vec<u8>);
-
-    impl PhysicalMemory for Bytes {
-        fn byte(&self, paddr: u64) -> Option<u8> {
-            self.0.get(usize::try_from(paddr).ok()?).copied()
-        }
-    }
 
     const AT: u64 = 0x40;
 
