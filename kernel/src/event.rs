@@ -29,6 +29,8 @@ pub enum Trap {
     Interrupt { irq: u8 },
     /// The timer.
     Timer,
+    /// Another core asks this one to look at its queues (04, section 15).
+    Look,
 }
 
 /// Whom the machine is to run now.
@@ -52,7 +54,10 @@ pub fn handle(k: &mut Kernel, event: Event) -> Next {
 #[inline(always)]
 pub fn system_call(k: &mut Kernel) -> Next {
     let before = k.core().thread();
-    let decide = before.is_none_or(|caller| syscall::handle(k, caller));
+    let decide = match before {
+        Some(caller) => syscall::handle(k, caller),
+        None => look(k),
+    };
     conclude(k, before, decide)
 }
 
@@ -75,8 +80,17 @@ pub fn trap(k: &mut Kernel, trap: Trap) -> Next {
             k.core().request_reprogram();
             interrupted(k);
         }
+        Trap::Look => interrupted(k),
     }
     conclude(k, before, true)
+}
+
+/// The thread that wanted something was taken away while this core waited for its turn (04,
+/// section 15): it will want it again. Returns that the scheduler is to decide.
+#[cold]
+fn look(k: &Kernel) -> bool {
+    interrupted(k);
+    true
 }
 
 /// Ends an event that found `before` running: the scheduler decides, if it is to.
@@ -124,7 +138,7 @@ fn interrupted(k: &Kernel) {
 
 fn user_fault(k: &Kernel, fault: Fault) {
     let Some(thread) = k.core().thread() else {
-        return;
+        return interrupted(k);
     };
     if enter(k, thread) {
         fault::raise(k, thread, fault);

@@ -6,20 +6,22 @@
 
 use core::cell::Cell;
 
-use crate::arch::Machine;
+use crate::arch::{Machine, Platform};
+use crate::cores::{CoreId, Cores, CORES};
+use crate::mem::Ref;
 use crate::object::asid::AsidTable;
 use crate::object::ioport::PortTable;
 use crate::object::irq::IrqTable;
+use crate::object::tcb::Tcb;
 use crate::time::core::Core;
 use crate::time::{Constants, DomainSchedule};
-
-/// Number of cores that the kernel is built for.
-pub const CORES: usize = 1;
 
 /// A kernel with its machine.
 pub struct Kernel {
     pub machine: Machine,
-    core: Core,
+    cores: [Core; CORES],
+    executing: Cell<CoreId>,
+    looks: Cell<Cores>,
     pub irqs: IrqTable,
     pub asids: AsidTable,
     pub ports: PortTable,
@@ -33,7 +35,9 @@ impl Kernel {
     pub const fn new(machine: Machine) -> Self {
         Kernel {
             machine,
-            core: Core::new(),
+            cores: [const { Core::new() }; CORES],
+            executing: Cell::new(CoreId::BOOT),
+            looks: Cell::new(Cores::NONE),
             irqs: IrqTable::new(),
             asids: AsidTable::new(),
             ports: PortTable::new(),
@@ -46,7 +50,58 @@ impl Kernel {
     /// The core that executes the kernel.
     #[inline(always)]
     pub fn core(&self) -> &Core {
-        &self.core
+        self.core_of(self.core_id())
+    }
+
+    /// Number of the core that executes the kernel.
+    #[inline(always)]
+    pub fn core_id(&self) -> CoreId {
+        self.executing.get()
+    }
+
+    /// The state of `core`.
+    #[inline(always)]
+    pub fn core_of(&self, core: CoreId) -> &Core {
+        &self.cores[core.index()]
+    }
+
+    /// The core in whose queues `thread` is when it is in any, and on which it runs.
+    #[inline(always)]
+    pub fn home(&self, thread: Ref<Tcb>) -> &Core {
+        self.core_of(thread.at(self).core())
+    }
+
+    /// Whether `thread` belongs to the core that executes the kernel.
+    #[inline(always)]
+    pub fn is_here(&self, thread: Ref<Tcb>) -> bool {
+        CORES == 1 || thread.at(self).core() == self.core_id()
+    }
+
+    /// From now on `core` executes the kernel.
+    #[inline(always)]
+    pub fn execute_on(&self, core: CoreId) {
+        if CORES > 1 {
+            self.executing.set(core);
+            self.machine.execute_on(core);
+        }
+    }
+
+    /// `core` is to look at its queues when this event ends.
+    pub fn let_look(&self, core: CoreId) {
+        self.looks.set(self.looks.get().with(core));
+    }
+
+    /// The other cores that are to look at their queues; none any more.
+    #[inline(always)]
+    pub fn take_looks(&self) -> Cores {
+        self.looks.replace(Cores::NONE).without(self.core_id())
+    }
+
+    /// The other cores that run threads.
+    pub fn others_running(&self) -> Cores {
+        CoreId::all()
+            .filter(|&core| core != self.core_id() && self.core_of(core).thread().is_some())
+            .fold(Cores::NONE, Cores::with)
     }
 
     /// A number larger than every one before: the position of an insertion among equals. 64 bits

@@ -20,6 +20,7 @@ mod wrong;
 pub mod arch;
 pub mod boot;
 pub mod cap;
+pub mod cores;
 pub mod event;
 #[cfg(not(target_os = "none"))]
 pub mod inspect;
@@ -31,4 +32,5 @@ pub mod time;
 
 mod kernel;
 
-pub use kernel::{Kernel, CORES};
+pub use cores::{CoreId, Cores, CORES};
+pub use kernel::Kernel;

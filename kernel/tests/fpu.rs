@@ -39,11 +39,12 @@ fn every_thread_has_registers_of_its_own() {
     for round in 0..3 {
         for (i, thread) in threads.iter().enumerate() {
             assert_eq!(w.running(), Some(thread.handle));
-            let registers = w.k.machine.fpu_registers();
             if round > 0 {
-                assert_eq!(registers.get(), [100 * round + i as u64; 64]);
+                let registers = w.k.machine.fpu_registers();
+                assert_eq!(registers, [100 * round + i as u64; 64]);
             }
-            registers.set([100 * (round + 1) + i as u64; 64]);
+            w.k.machine
+                .set_fpu_registers([100 * (round + 1) + i as u64; 64]);
             assert!(w.k.machine.fpu_enabled());
             yield_now(&mut w);
         }
@@ -54,13 +55,13 @@ fn every_thread_has_registers_of_its_own() {
 fn a_thread_without_the_fpu_leaves_the_registers_of_the_others_alone() {
     let mut w = World::new();
     let threads = equals(&mut w, 2);
-    w.k.machine.fpu_registers().set([7; 64]);
+    w.k.machine.set_fpu_registers([7; 64]);
     assert_eq!(set_flags(&mut w, threads[1], 0, FPU_DISABLED), FPU_DISABLED);
     yield_now(&mut w);
     assert!(!w.k.machine.fpu_enabled());
     yield_now(&mut w);
     assert!(w.k.machine.fpu_enabled());
-    assert_eq!(w.k.machine.fpu_registers().get(), [7; 64]);
+    assert_eq!(w.k.machine.fpu_registers(), [7; 64]);
 }
 
 /// The flag takes effect at once, and keeps what the registers held.
@@ -68,19 +69,19 @@ fn a_thread_without_the_fpu_leaves_the_registers_of_the_others_alone() {
 fn who_gives_up_the_fpu_finds_its_registers_again() {
     let mut w = World::new();
     let threads = equals(&mut w, 2);
-    w.k.machine.fpu_registers().set([7; 64]);
+    w.k.machine.set_fpu_registers([7; 64]);
     assert_eq!(set_flags(&mut w, threads[0], 0, FPU_DISABLED), FPU_DISABLED);
     assert!(!w.k.machine.fpu_enabled());
     assert_eq!(set_flags(&mut w, threads[0], 0, 0), FPU_DISABLED);
     yield_now(&mut w);
     assert!(w.k.machine.fpu_enabled());
-    w.k.machine.fpu_registers().set([8; 64]);
+    w.k.machine.set_fpu_registers([8; 64]);
     yield_now(&mut w);
     assert_eq!(set_flags(&mut w, threads[0], FPU_DISABLED, 0), 0);
     assert!(w.k.machine.fpu_enabled());
-    assert_eq!(w.k.machine.fpu_registers().get(), [7; 64]);
+    assert_eq!(w.k.machine.fpu_registers(), [7; 64]);
     yield_now(&mut w);
-    assert_eq!(w.k.machine.fpu_registers().get(), [8; 64]);
+    assert_eq!(w.k.machine.fpu_registers(), [8; 64]);
 }
 
 /// Flags that do not exist are neither set nor reported; those in both words are set.
@@ -127,7 +128,7 @@ fn a_deleted_thread_owns_no_registers() {
     let root = w.running().expect("the root task");
     let wakes = w.sleep();
     assert_eq!(w.running(), Some(handle));
-    w.k.machine.fpu_registers().set([9; 64]);
+    w.k.machine.set_fpu_registers([9; 64]);
     // The root task does without, so that the thread's registers stay where they are.
     root.at(&w.k).set_fpu_disabled(true);
     w.wake(wakes);

@@ -27,6 +27,7 @@ pub use hosted::Machine;
 #[cfg(target_os = "none")]
 pub use x86_64::machine::Machine;
 
+use crate::cores::{CoreId, Cores};
 use crate::mem::PhysAddr;
 
 /// Where a device interrupt comes from, as programmed when its handler was issued
@@ -63,8 +64,24 @@ impl PortWidth {
     }
 }
 
-/// What the kernel needs of a machine. Interrupts are off whenever one of these runs.
+/// What the kernel needs of a machine. Interrupts are off whenever one of these runs. Clock, timer,
+/// address space and FPU are those of the core that executes the kernel, unless another is named.
 pub trait Platform {
+    // ---- cores
+
+    /// Number of cores that run, from 1 to `CORES`; the first one booted.
+    fn cores(&self) -> u8;
+    /// From now on the kernel executes on `core`.
+    fn execute_on(&self, core: CoreId);
+    /// Makes another core enter the kernel to look at its queues ([`crate::event::Trap::Look`]), as
+    /// soon as it is not there; nothing if it does not run.
+    fn interrupt_core(&self, core: CoreId);
+    /// Makes another core leave user code. On return the registers of the thread that it ran are in
+    /// that thread's context, but for those of the FPU, and the core enters the kernel next.
+    fn stall_core(&self, core: CoreId);
+    /// Makes other cores forget every user translation and every cached paging structure.
+    fn flush_cores(&self, cores: Cores);
+
     // ---- memory
 
     /// Address at which physical address 0 appears. Every pointer to kernel objects and to user
@@ -121,6 +138,8 @@ pub trait Platform {
 
     /// Stores the FPU's registers in `state`.
     fn fpu_save(&self, state: &FpuState);
+    /// Stores the registers of the FPU of another core in `state`.
+    fn fpu_save_of(&self, core: CoreId, state: &FpuState);
     /// Loads the FPU's registers from `state`.
     fn fpu_restore(&self, state: &FpuState);
     /// Lets user code use the FPU, or makes its use an exception.

@@ -17,6 +17,7 @@ use super::notification::Notification;
 use super::reply::Reply;
 use super::tcb::{State, Tcb};
 use super::{Invocation, Outcome};
+use crate::cores::CoreId;
 use crate::ipc::message::Writer;
 use crate::ipc::{reply, thread};
 use crate::mem::{refill_capacity, Ref};
@@ -41,6 +42,7 @@ pub struct SchedContext {
     max_refills: Cell<u8>,
     capacity: u8,
     sporadic: Cell<bool>,
+    core: Cell<CoreId>,
     reserved: u64,
 }
 
@@ -64,6 +66,7 @@ impl SchedContext {
             max_refills: Cell::new(0),
             capacity: refill_capacity(bits),
             sporadic: Cell::new(false),
+            core: Cell::new(CoreId::BOOT),
             reserved: 0,
         }
     }
@@ -92,6 +95,8 @@ impl SchedContext {
         first, set_first: u8;
         /// Number of refills in the array.
         queued, set_queued: u8;
+        /// Where its thread runs (04, section 15).
+        core, set_core: CoreId;
     }
 
     pub fn set_sporadic(&self, sporadic: bool) {

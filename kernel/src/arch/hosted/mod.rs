@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::vec::Vec;
 
 use super::{FpuState, Line, Platform, PortWidth};
+use crate::cores::{CoreId, Cores, CORES};
 use crate::mem::PhysAddr;
 
 /// Alignment of the memory, so that aligned physical addresses are aligned addresses.
@@ -19,25 +20,46 @@ const ALIGNMENT: usize = 1 << 21;
 /// Number of pins of the one I/O APIC.
 const PINS: u8 = 24;
 
+/// What each core has for itself.
+#[derive(Default)]
+struct Core {
+    clock: Cell<u64>,
+    deadline: Cell<Option<u64>>,
+    root: Cell<Option<PhysAddr>>,
+    fpu: Cell<Registers>,
+    fpu_enabled: Cell<bool>,
+    /// Looks that were raised and not taken.
+    is_interrupted: Cell<bool>,
+    stalls: Cell<u64>,
+    flushes: Cell<u64>,
+}
+
+/// The FPU's registers, as FXSAVE stores them.
+#[derive(Clone, Copy)]
+struct Registers([u64; 64]);
+
+impl Default for Registers {
+    fn default() -> Self {
+        Registers([0; 64])
+    }
+}
+
 /// A machine in an ordinary process. Physical addresses are offsets in its memory.
 pub struct Machine {
     base: *mut u8,
     layout: Layout,
     ticks_per_us: u64,
-    clock: Cell<u64>,
-    deadline: Cell<u64>,
+    cores: [Core; CORES],
+    executing: Cell<CoreId>,
+    running: Cell<u8>,
     interrupt_pending: Cell<bool>,
     quiet_looks: Cell<Option<u64>>,
     ticks_per_look: Cell<u64>,
-    root: Cell<Option<PhysAddr>>,
-    flushes: Cell<u64>,
     routes: RefCell<BTreeMap<u8, Line>>,
     masked: RefCell<BTreeSet<u8>>,
     ports: RefCell<BTreeMap<u16, u32>>,
     console: RefCell<Vec<u8>>,
     halted: Cell<Option<u8>>,
-    fpu: Cell<[u64; 64]>,
-    fpu_enabled: Cell<bool>,
 }
 
 impl Machine {
@@ -60,20 +82,17 @@ impl Machine {
             base,
             layout,
             ticks_per_us,
-            clock: Cell::new(0),
-            deadline: Cell::new(u64::MAX),
+            cores: Default::default(),
+            executing: Cell::new(CoreId::BOOT),
+            running: Cell::new(CORES as u8),
             interrupt_pending: Cell::new(false),
             quiet_looks: Cell::new(None),
             ticks_per_look: Cell::new(0),
-            root: Cell::new(None),
-            flushes: Cell::new(0),
             routes: RefCell::default(),
             masked: RefCell::default(),
             ports: RefCell::default(),
             console: RefCell::default(),
             halted: Cell::new(None),
-            fpu: Cell::new([0; 64]),
-            fpu_enabled: Cell::new(false),
         }
     }
 
@@ -82,14 +101,59 @@ impl Machine {
         self.layout.size() as u64
     }
 
-    /// Lets `ticks` pass.
-    pub fn advance(&self, ticks: u64) {
-        self.clock.set(self.clock.get() + ticks);
+    fn core(&self) -> &Core {
+        self.core_of(self.executing.get())
     }
 
-    /// When the timer is to fire, in ticks.
+    fn core_of(&self, core: CoreId) -> &Core {
+        &self.cores[core.index()]
+    }
+
+    /// Lets `ticks` pass on the core that executes.
+    pub fn advance(&self, ticks: u64) {
+        let clock = &self.core().clock;
+        clock.set(clock.get() + ticks);
+    }
+
+    /// The clock of `core`, in ticks.
+    pub fn clock_of(&self, core: CoreId) -> u64 {
+        self.core_of(core).clock.get()
+    }
+
+    /// Sets the clock of `core`, in ticks: its users keep the clocks of a machine's cores in step, as
+    /// far as an order of events on several cores needs it.
+    pub fn set_clock_of(&self, core: CoreId, at: u64) {
+        self.core_of(core).clock.set(at);
+    }
+
+    /// When the timer of the core that executes is to fire, in ticks.
     pub fn deadline(&self) -> u64 {
-        self.deadline.get()
+        self.deadline_of(self.executing.get())
+    }
+
+    /// When the timer of `core` is to fire, in ticks.
+    pub fn deadline_of(&self, core: CoreId) -> u64 {
+        self.core_of(core).deadline.get().unwrap_or(u64::MAX)
+    }
+
+    /// Makes a machine of `cores` of the cores that the kernel is built for, at least the first.
+    pub fn set_cores(&self, cores: u8) {
+        self.running.set(cores.clamp(1, CORES as u8));
+    }
+
+    /// Whether `core` was asked to look at its queues; it is not any more.
+    pub fn take_interrupted(&self, core: CoreId) -> bool {
+        self.core_of(core).is_interrupted.take()
+    }
+
+    /// Whether `core` was asked to look at its queues and has not done so.
+    pub fn is_interrupted(&self, core: CoreId) -> bool {
+        self.core_of(core).is_interrupted.get()
+    }
+
+    /// Number of times that `core` was made to leave user code.
+    pub fn stalls_of(&self, core: CoreId) -> u64 {
+        self.core_of(core).stalls.get()
     }
 
     /// Makes preemption points see a pending interrupt, or none.
@@ -110,12 +174,22 @@ impl Machine {
 
     /// Root table of the address space in use.
     pub fn address_space(&self) -> Option<PhysAddr> {
-        self.root.get()
+        self.core().root.get()
     }
 
-    /// Number of times that translations were forgotten.
+    /// Number of times that translations were forgotten by the core that executes.
     pub fn flushes(&self) -> u64 {
-        self.flushes.get()
+        self.flushes_of(self.executing.get())
+    }
+
+    /// Number of times that `core` forgot translations.
+    pub fn flushes_of(&self, core: CoreId) -> u64 {
+        self.core_of(core).flushes.get()
+    }
+
+    fn flush(&self, core: CoreId) {
+        let flushes = &self.core_of(core).flushes;
+        flushes.set(flushes.get() + 1);
     }
 
     /// The line that raises `irq`.
@@ -164,13 +238,18 @@ impl Machine {
     }
 
     /// The FPU's registers, as user code would see them.
-    pub fn fpu_registers(&self) -> &Cell<[u64; 64]> {
-        &self.fpu
+    pub fn fpu_registers(&self) -> [u64; 64] {
+        self.core().fpu.get().0
+    }
+
+    /// Changes the FPU's registers, as user code would.
+    pub fn set_fpu_registers(&self, registers: [u64; 64]) {
+        self.core().fpu.set(Registers(registers));
     }
 
     /// Whether user code may use the FPU.
     pub fn fpu_enabled(&self) -> bool {
-        self.fpu_enabled.get()
+        self.core().fpu_enabled.get()
     }
 
     /// Copies out the `bytes` of physical memory at `start`; `None` if they are not all there.
@@ -240,16 +319,37 @@ impl Drop for Machine {
 }
 
 impl Platform for Machine {
+    fn cores(&self) -> u8 {
+        self.running.get()
+    }
+
+    fn execute_on(&self, core: CoreId) {
+        self.executing.set(core);
+    }
+
+    fn interrupt_core(&self, core: CoreId) {
+        self.core_of(core).is_interrupted.set(true);
+    }
+
+    fn stall_core(&self, core: CoreId) {
+        let stalls = &self.core_of(core).stalls;
+        stalls.set(stalls.get() + 1);
+    }
+
+    fn flush_cores(&self, cores: Cores) {
+        cores.iter().for_each(|core| self.flush(core));
+    }
+
     fn base(&self) -> *mut u8 {
         self.base
     }
 
     fn now(&self) -> u64 {
-        self.clock.get()
+        self.core().clock.get()
     }
 
     fn set_deadline(&self, at: u64) {
-        self.deadline.set(at);
+        self.core().deadline.set(Some(at));
     }
 
     fn ticks_per_us(&self) -> u64 {
@@ -257,7 +357,7 @@ impl Platform for Machine {
     }
 
     fn use_address_space(&self, root: Option<PhysAddr>) {
-        self.root.set(root);
+        self.core().root.set(root);
     }
 
     fn kernel_root_entry(&self) -> u64 {
@@ -265,11 +365,11 @@ impl Platform for Machine {
     }
 
     fn flush_page(&self, _vaddr: u64) {
-        self.flushes.set(self.flushes.get() + 1);
+        self.flush(self.executing.get());
     }
 
     fn flush_address_space(&self) {
-        self.flushes.set(self.flushes.get() + 1);
+        self.flush(self.executing.get());
     }
 
     fn interrupt_pending(&self) -> bool {
@@ -336,16 +436,22 @@ impl Platform for Machine {
 
     fn fpu_save(&self, state: &FpuState) {
         // SAFETY: the image is a cell of this many words inside a TCB.
-        unsafe { state.as_ptr().write(self.fpu.get()) }
+        unsafe { state.as_ptr().write(self.core().fpu.get().0) }
+    }
+
+    fn fpu_save_of(&self, core: CoreId, state: &FpuState) {
+        // SAFETY: as in `fpu_save`.
+        unsafe { state.as_ptr().write(self.core_of(core).fpu.get().0) }
     }
 
     fn fpu_restore(&self, state: &FpuState) {
         // SAFETY: as in `fpu_save`.
-        self.fpu.set(unsafe { state.as_ptr().read() });
+        let registers = unsafe { state.as_ptr().read() };
+        self.core().fpu.set(Registers(registers));
     }
 
     fn fpu_set_enabled(&self, enabled: bool) {
-        self.fpu_enabled.set(enabled);
+        self.core().fpu_enabled.set(enabled);
     }
 }
 

@@ -10,6 +10,7 @@ use super::layout::WINDOW_BASE;
 use super::rate::Rate;
 use super::{entry, paging, serial};
 use crate::arch::{Line, Platform, PortWidth};
+use crate::cores::{CoreId, Cores};
 use crate::mem::PhysAddr;
 
 /// Port of QEMU's `isa-debug-exit` device.
@@ -53,6 +54,18 @@ impl Machine {
 }
 
 impl Platform for Machine {
+    fn cores(&self) -> u8 {
+        1
+    }
+
+    fn execute_on(&self, _core: CoreId) {}
+
+    fn interrupt_core(&self, _core: CoreId) {}
+
+    fn stall_core(&self, _core: CoreId) {}
+
+    fn flush_cores(&self, _cores: Cores) {}
+
     #[inline(always)]
     fn base(&self) -> *mut u8 {
         core::ptr::with_exposed_provenance_mut(WINDOW_BASE as usize)
@@ -192,6 +205,8 @@ impl Platform for Machine {
             }
         });
     }
+
+    fn fpu_save_of(&self, _core: CoreId, _state: &FpuState) {}
 
     fn fpu_restore(&self, state: &FpuState) {
         self.with_fpu(|| {

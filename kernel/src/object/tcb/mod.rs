@@ -19,6 +19,7 @@ use super::reply::Reply;
 use super::sched_context::SchedContext;
 use crate::arch::{Context, FpuState};
 use crate::cap::{EndpointCap, Slot};
+use crate::cores::CoreId;
 use crate::ipc::fault::Fault;
 use crate::mem::queue::{Key, Links};
 use crate::mem::{self, PhysAddr, Ref};
@@ -143,6 +144,7 @@ pub struct Tcb {
     priority: Cell<u8>,
     max_controlled_priority: Cell<u8>,
     domain: Cell<u8>,
+    core: Cell<CoreId>,
     fpu_disabled: Cell<bool>,
     progress: Cell<Option<Progress>>,
     progress_age: Cell<Age>,
@@ -170,6 +172,7 @@ impl Tcb {
             priority: Cell::new(0),
             max_controlled_priority: Cell::new(0),
             domain: Cell::new(domain),
+            core: Cell::new(CoreId::BOOT),
             fpu_disabled: Cell::new(false),
             progress: Cell::new(None),
             progress_age: Cell::new(Age::None),
@@ -213,6 +216,8 @@ impl Tcb {
         priority, set_priority: u8;
         max_controlled_priority, set_max_controlled_priority: u8;
         domain, set_domain: u8;
+        /// The core of the context that the thread has, or had last (04, section 15).
+        core, set_core: CoreId;
         fpu_disabled, set_fpu_disabled: bool;
         /// Name for debugging, padded with zeroes.
         name, set_name: [u8; NAME_BYTES];

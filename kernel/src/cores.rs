@@ -1,0 +1,78 @@
+//! The cores that the kernel is built for, by number and as sets.
+
+/// Number of cores that the kernel is built for (the SMP variant's default: ABI README, profile).
+pub const CORES: usize = if cfg!(feature = "smp") { 4 } else { 1 };
+
+const _: () = assert!(CORES.is_power_of_two() && CORES <= u8::BITS as usize);
+
+/// The number of a core: below [`CORES`], always.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CoreId(u8);
+
+impl CoreId {
+    /// The core that boots; affinity of whatever was never given another (04, section 15).
+    pub const BOOT: CoreId = CoreId(0);
+
+    /// Core `number`, if the kernel is built for that many.
+    pub const fn new(number: u64) -> Option<CoreId> {
+        if number < CORES as u64 {
+            Some(CoreId(number as u8))
+        } else {
+            None
+        }
+    }
+
+    /// All cores, ascending.
+    pub fn all() -> impl Iterator<Item = CoreId> {
+        (0..CORES as u8).map(CoreId)
+    }
+
+    /// Index into an array with an entry for each core. The mask keeps the compiler from checking.
+    #[inline(always)]
+    pub const fn index(self) -> usize {
+        self.0 as usize & (CORES - 1)
+    }
+}
+
+/// A set of cores.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Cores(u8);
+
+impl Cores {
+    pub const NONE: Cores = Cores(0);
+
+    /// The set with `core` in it as well.
+    #[must_use]
+    #[inline(always)]
+    pub const fn with(self, core: CoreId) -> Cores {
+        Cores(self.0 | 1 << core.0)
+    }
+
+    /// The set without `core`.
+    #[must_use]
+    #[inline(always)]
+    pub const fn without(self, core: CoreId) -> Cores {
+        Cores(self.0 & !(1 << core.0))
+    }
+
+    #[inline(always)]
+    pub const fn has(self, core: CoreId) -> bool {
+        self.0 >> core.0 & 1 != 0
+    }
+
+    #[inline(always)]
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Bit i for core i.
+    #[inline(always)]
+    pub const fn bits(self) -> u32 {
+        self.0 as u32
+    }
+
+    /// Its members, ascending.
+    pub fn iter(self) -> impl Iterator<Item = CoreId> {
+        CoreId::all().filter(move |&core| self.has(core))
+    }
+}
