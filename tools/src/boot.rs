@@ -15,9 +15,10 @@ pub fn run(args: &BootArgs) -> Result<ExitCode> {
         bail!("the root task `{}` is not a file", args.root_task.display());
     }
     let conditions = &args.conditions;
-    let kernel = kernel::build(&KernelOptions::new(conditions.kernel))?;
+    let cores = args.machine.cores.cores();
+    let kernel = kernel::build(&KernelOptions::on(conditions.kernel, cores))?;
     let machine = Machine {
-        cores: args.machine.cores,
+        cores: cores.number(),
         memory_mib: args.machine.memory,
         ..Machine::default()
     };

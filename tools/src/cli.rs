@@ -5,10 +5,11 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::cores::Cores;
 use crate::kernel::{Arch, Variant};
 use crate::{
-    assure, bench, boot, bounds, check, conformance, coverage, demo, fuzz, image, kernel, mutants,
-    storm, system, test,
+    assure, bench, boot, bounds, check, conformance, cores, coverage, demo, fuzz, image, kernel,
+    mutants, storm, system, test,
 };
 
 /// Builds, runs, tests and checks Sandglass, a capability microkernel that owns time.
@@ -86,6 +87,9 @@ pub struct KernelArgs {
     /// Which kernel: `debug` has the debug system calls and checks its invariants
     #[arg(long, value_enum, default_value_t = Variant::Release)]
     pub kernel: Variant,
+    /// The SMP kernel, for several cores
+    #[arg(long)]
+    pub smp: bool,
 }
 
 /// Arguments of `sandglass boot`.
@@ -100,13 +104,26 @@ pub struct BootArgs {
     pub conditions: RunConditions,
 }
 
+/// The number of cores, for several commands.
+#[derive(Args)]
+pub struct CoresArgs {
+    /// The SMP kernel on N cores, 1 to 4 [default: the single-core kernel]
+    #[arg(long = "cores", value_name = "N", value_parser = cores::parse)]
+    number: Option<u32>,
+}
+
+impl CoresArgs {
+    /// What is asked for.
+    pub fn cores(&self) -> Cores {
+        Cores::asked_for(self.number)
+    }
+}
+
 /// The machine that a root task runs on; for a described system its description says it.
 #[derive(Args)]
 pub struct MachineArgs {
-    /// Number of processor cores
-    #[arg(long, value_name = "N", default_value_t = 1,
-          value_parser = clap::value_parser!(u32).range(1..=255))]
-    pub cores: u32,
+    #[command(flatten)]
+    pub cores: CoresArgs,
     /// Memory in MiB
     #[arg(long, value_name = "MiB", default_value_t = crate::qemu::DEFAULT_MEMORY_MIB,
           value_parser = clap::value_parser!(u32).range(16..))]
@@ -153,6 +170,10 @@ pub struct RunArgs {
     /// Where the system's output goes, what its components write to the described `[[output]]`
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// The SMP kernel on N cores, 1 to 4 [default: as the description says; for one core, the
+    /// single-core kernel]
+    #[arg(long, value_name = "N", value_parser = cores::parse)]
+    pub cores: Option<u32>,
     #[command(flatten)]
     pub conditions: RunConditions,
 }
@@ -169,6 +190,10 @@ pub struct ImageArgs {
     /// Which kernel; only `debug` says on the screen why it does not start
     #[arg(long, value_enum, default_value_t = Variant::Debug)]
     pub kernel: Variant,
+    /// The SMP kernel, which runs on up to four of the machine's cores; for a description with
+    /// several cores it is taken of itself
+    #[arg(long)]
+    pub smp: bool,
 }
 
 /// Arguments of `sandglass conformance`.
@@ -180,6 +205,8 @@ pub struct ConformanceArgs {
     /// Which kernel to run on
     #[arg(long, value_enum, default_value_t = Variant::Debug)]
     pub kernel: Variant,
+    #[command(flatten)]
+    pub cores: CoresArgs,
 }
 
 /// What else can be done with the conformance suite.
@@ -220,6 +247,8 @@ pub struct StormArgs {
     /// Run on this kernel only [default: on both, side by side, with different seeds]
     #[arg(long, value_enum)]
     pub kernel: Option<Variant>,
+    #[command(flatten)]
+    pub cores: CoresArgs,
     /// Memory in MiB
     #[arg(long, value_name = "MiB", default_value_t = 256,
           value_parser = clap::value_parser!(u32).range(32..))]

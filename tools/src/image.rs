@@ -12,6 +12,7 @@ use std::process::{Command, ExitCode, Stdio};
 use anyhow::{bail, ensure, Context, Result};
 
 use crate::cli::ImageArgs;
+use crate::cores::Cores;
 use crate::kernel::{self, KernelOptions};
 use crate::system;
 use crate::toolchain::find_on_path;
@@ -47,12 +48,16 @@ const TIME: &str = "946684800";
 
 /// `sandglass image`: the last line of the output is the path of the image.
 pub fn run(args: &ImageArgs) -> Result<ExitCode> {
-    let root_task = if is_elf(&args.system)? {
-        args.system.clone()
+    let (root_task, cores) = if is_elf(&args.system)? {
+        (args.system.clone(), Cores::Single)
     } else {
-        system::build_file(&args.system, None)?.image
+        let built = system::build_file(&args.system, None)?;
+        (built.image.clone(), built.cores_with(None)?)
     };
-    let kernel = kernel::build(&KernelOptions::new(args.kernel))?;
+    let kernel = kernel::build(&match args.smp {
+        true => KernelOptions::smp(args.kernel),
+        false => KernelOptions::on(args.kernel, cores),
+    })?;
     make(&kernel, &root_task, &args.output)?;
     println!("{}", args.output.display());
     Ok(ExitCode::SUCCESS)

@@ -9,6 +9,7 @@ use clap::ValueEnum;
 use serde::Deserialize;
 
 use crate::cli::KernelArgs;
+use crate::cores::Cores;
 use crate::toolchain::{self, KernelToolchain, KERNEL_TARGET};
 use crate::workspace;
 
@@ -22,6 +23,9 @@ const CODE_GENERATION: &[&str] = &[
     // With RELRO, calls of `memcpy` and its kin would go through the global offset table.
     "-Crelro-level=off",
 ];
+
+/// The feature of a kernel for several cores.
+pub const SMP_FEATURE: &str = "smp";
 
 /// The feature of a kernel that breaks a rule of the ABI, and the variable that says which.
 pub const WRONG_FEATURE: &str = "wrong";
@@ -45,6 +49,8 @@ pub enum Variant {
 }
 
 impl Variant {
+    pub const ALL: [Self; 2] = [Self::Debug, Self::Release];
+
     /// As on the command line.
     pub const fn name(self) -> &'static str {
         match self {
@@ -55,7 +61,7 @@ impl Variant {
 }
 
 /// What to build.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct KernelOptions {
     pub variant: Variant,
     /// Cargo features beside the variant's own.
@@ -81,6 +87,22 @@ impl KernelOptions {
         }
     }
 
+    /// The kernel of this variant for these cores.
+    pub fn on(variant: Variant, cores: Cores) -> Self {
+        match cores {
+            Cores::Single => Self::new(variant),
+            Cores::Smp(_) => Self::smp(variant),
+        }
+    }
+
+    /// The kernel for several cores, the SMP kernel.
+    pub fn smp(variant: Variant) -> Self {
+        Self {
+            features: vec![SMP_FEATURE.to_owned()],
+            ..Self::new(variant)
+        }
+    }
+
     /// A release kernel that breaks the rule of the ABI at this position.
     pub fn wrong(rule: usize) -> Self {
         Self {
@@ -98,8 +120,18 @@ impl KernelOptions {
         }
     }
 
+    /// For messages.
+    fn title(&self) -> String {
+        let smp = self.features.iter().any(|feature| feature == SMP_FEATURE);
+        match self.wrong_rule {
+            Some(rule) => format!("the wrong kernel {rule}"),
+            None if smp => format!("the {} kernel for several cores", self.variant.name()),
+            None => format!("the {} kernel", self.variant.name()),
+        }
+    }
+
     /// File name of the result: tells apart kernels of different options.
-    fn file_name(&self) -> String {
+    pub fn file_name(&self) -> String {
         let mut name = format!("sandglass-kernel-{}", self.variant.name());
         if !self.default_features {
             name.push_str("-bare");
@@ -118,7 +150,10 @@ impl KernelOptions {
 /// `sandglass kernel`.
 pub fn run(args: &KernelArgs) -> Result<ExitCode> {
     let Arch::X86_64 = args.arch;
-    let path = build(&KernelOptions::new(args.kernel))?;
+    let path = build(&match args.smp {
+        true => KernelOptions::smp(args.kernel),
+        false => KernelOptions::new(args.kernel),
+    })?;
     println!("{}", path.display());
     Ok(ExitCode::SUCCESS)
 }
@@ -169,10 +204,7 @@ pub fn build(options: &KernelOptions) -> Result<PathBuf> {
     if !features.is_empty() {
         cargo.args(["--features", &features.join(",")]);
     }
-    let what = match options.wrong_rule {
-        Some(rule) => format!("the wrong kernel {rule}"),
-        None => format!("the {} kernel", options.variant.name()),
-    };
+    let what = options.title();
     eprintln!("building {what}");
     toolchain::build(&mut cargo, &what)?;
 
@@ -219,14 +251,16 @@ mod tests {
             ..release.clone()
         };
         let debug = KernelOptions::new(Variant::Debug);
+        let smp = Variant::ALL.map(KernelOptions::smp);
         let wrong = [KernelOptions::wrong(0), KernelOptions::wrong(1)];
         let mut names: Vec<String> = [release, probe, bare, debug]
             .iter()
+            .chain(&smp)
             .chain(&wrong)
             .map(KernelOptions::file_name)
             .collect();
         names.sort();
         names.dedup();
-        assert_eq!(names.len(), 6);
+        assert_eq!(names.len(), 8);
     }
 }

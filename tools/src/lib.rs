@@ -2,7 +2,7 @@
 //!
 //! - [`cli`] is the command line, and hands each subcommand to its module;
 //! - [`toolchain`] finds compilers, [`workspace`] knows where things are;
-//! - [`kernel`] builds kernels, [`program`] builds user programs, [`c_roots`] those in C, [`qemu`]
+//! - [`kernel`] builds kernels, for one core or for [`cores`], [`program`] builds user programs, [`c_roots`] those in C, [`qemu`]
 //!   boots them;
 //! - [`conformance`] knows what the conformance suite checks;
 //! - [`system`] builds described systems, [`demo`] measures one of them, [`image`] makes disks of
@@ -21,6 +21,7 @@ pub mod c_roots;
 pub mod check;
 pub mod cli;
 pub mod conformance;
+pub mod cores;
 pub mod coverage;
 pub mod demo;
 pub mod fuzz;

@@ -19,6 +19,7 @@ use std::process::ExitCode;
 use anyhow::{bail, Context, Result};
 
 use crate::cli::{ConformanceAction, ConformanceArgs};
+use crate::cores::{Cores, MOST_CORES};
 use crate::kernel::{self, KernelOptions, Variant};
 use crate::program;
 use crate::qemu::{self, Outcome};
@@ -39,7 +40,7 @@ const TABLE: &str = "docs/src/reference/conformance.md";
 pub fn run(args: &ConformanceArgs) -> Result<ExitCode> {
     match args.action {
         None => {
-            let outcome = boot(args.kernel, true)?;
+            let outcome = boot(args.kernel, args.cores.cores())?;
             Ok(ExitCode::from(outcome.status()))
         }
         Some(ConformanceAction::Table) => {
@@ -69,39 +70,44 @@ fn run_wrong_kernels() -> Result<ExitCode> {
     })
 }
 
-/// Boots the suite on a kernel of this variant; `echo` shows its console.
-fn boot(variant: Variant, echo: bool) -> Result<Outcome> {
+/// Boots the suite on a kernel of this variant, and shows its console.
+fn boot(variant: Variant, cores: Cores) -> Result<Outcome> {
     let config = Config::of_package(PACKAGE)?;
     let root_task = program::build(PACKAGE)?;
-    let kernel = kernel::build(&KernelOptions::new(variant))?;
+    let kernel = kernel::build(&KernelOptions::on(variant, cores))?;
     qemu::run(&qemu::Boot {
-        echo,
-        ..config.boot(&kernel, &root_task)
+        echo: true,
+        ..config.boot(&kernel, cores, &root_task)
     })
 }
 
-/// Runs the suite on both kernels and writes the table, unless a check fails, or the suite ran
-/// other checks than its source names.
+/// Runs the suite on all kernels and writes the table, unless a check fails or passes nowhere, or
+/// the suite ran other checks than its source names.
 fn write_table() -> Result<()> {
     let (sections, checks) = read()?;
     let named: BTreeSet<&str> = checks.iter().map(|check| check.name.as_str()).collect();
-    for variant in [Variant::Debug, Variant::Release] {
-        let outcome = boot(variant, true)?;
+    let mut passed = BTreeSet::new();
+    let kernels = [Cores::Single, Cores::Smp(MOST_CORES)];
+    let kernels = kernels.map(|cores| Variant::ALL.map(|variant| (variant, cores)));
+    for (variant, cores) in kernels.concat() {
+        let kernel = format!("{}{cores}", variant.name());
+        let outcome = boot(variant, cores)?;
         let results: Vec<(&str, Verdict)> =
             outcome.console.lines().filter_map(lines::result).collect();
         let ran: BTreeSet<&str> = results.iter().map(|(name, _)| *name).collect();
         if let Some(name) = named.symmetric_difference(&ran).next() {
-            bail!(
-                "on the {} kernel: `{name}` is in the source or in the run, not in both",
-                variant.name()
-            );
+            bail!("on {kernel}: `{name}` is in the source or in the run, not in both");
         }
-        if let Some((name, _)) = results
-            .iter()
-            .find(|(_, verdict)| matches!(verdict, Verdict::Failed(_)))
-        {
-            bail!("on the {} kernel: {name} fails", variant.name());
+        for (name, verdict) in results {
+            match verdict {
+                Verdict::Passed => drop(passed.insert(name.to_owned())),
+                Verdict::Skipped(_) => {}
+                Verdict::Failed(_) => bail!("on {kernel}: {name} fails"),
+            }
         }
+    }
+    if let Some(name) = named.into_iter().find(|&name| !passed.contains(name)) {
+        bail!("{name} is skipped on every kernel");
     }
     let path = table_path();
     fs::write(&path, table::render(&sections, &checks))

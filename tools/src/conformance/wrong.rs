@@ -9,6 +9,7 @@ use std::time::Duration;
 use anyhow::{bail, Context, Result};
 
 use super::PACKAGE;
+use crate::cores::Cores;
 use crate::kernel::{self, KernelOptions};
 use crate::program;
 use crate::qemu::{self, Boot, End, Outcome};
@@ -183,7 +184,7 @@ fn boot(config: &Config, kernel: &Path, suite: &Path, all: bool) -> Result<Outco
     qemu::run(&Boot {
         until: (!all).then(|| FAILURE.to_owned()),
         timeout: Some(TIMEOUT),
-        ..config.boot(kernel, suite)
+        ..config.boot(kernel, Cores::Single, suite)
     })
 }
 

@@ -1,4 +1,4 @@
-//! `sandglass storm`: hostile threads beside a canary, on both kernels side by side.
+//! `sandglass storm`: hostile threads beside a canary for each core, on both kernels side by side.
 //!
 //! The system in `systems/storm` does the work and judges itself; this hands out seeds, watches
 //! for a machine that stops or says nothing, and adds up the counts.
@@ -14,6 +14,7 @@ use std::time::Duration;
 use anyhow::{anyhow, bail, Context, Result};
 
 use crate::cli::StormArgs;
+use crate::cores::Cores;
 use crate::kernel::{self, KernelOptions, Variant};
 use crate::program;
 use crate::qemu::{self, Boot, End, Machine, Outcome};
@@ -33,12 +34,24 @@ const PROGRESS: &str = "storm: ";
 /// What one machine is to do.
 struct Part {
     variant: Variant,
+    cores: Cores,
     seed: u64,
     calls: u64,
     boot: Boot,
 }
 
-/// `sandglass storm`: status 0 if nothing of the canary was touched and all calls were made.
+impl Part {
+    /// What runs on this kernel and these cores again.
+    fn command(&self) -> String {
+        let mut command = format!("./sandglass storm --kernel {}", self.variant.name());
+        if let Cores::Smp(number) = self.cores {
+            command += &format!(" --cores {number}");
+        }
+        command
+    }
+}
+
+/// `sandglass storm`: status 0 if nothing of any canary was touched and all calls were made.
 pub fn run(args: &StormArgs) -> Result<ExitCode> {
     let metadata = program::workspace_metadata()?;
     let package = program::package_in(&metadata, SYSTEM)?;
@@ -47,16 +60,21 @@ pub fn run(args: &StormArgs) -> Result<ExitCode> {
         Some(variant) => vec![variant],
         None => vec![Variant::Debug, Variant::Release],
     };
+    let cores = args.cores.cores();
     let share = args.calls.div_ceil(variants.len() as u64);
     let mut parts = Vec::new();
     for (variant, index) in variants.into_iter().zip(0..) {
-        let kernel = kernel::build(&KernelOptions::new(variant))?;
+        let kernel = kernel::build(&KernelOptions::on(variant, cores))?;
         let seed = args.seed.wrapping_add(index * SEED_STRIDE);
         parts.push(Part {
             variant,
+            cores,
             seed,
             calls: share,
-            boot: machine(&kernel, &root_task, share, seed, args.memory),
+            boot: Boot {
+                machine: machine(cores, args.memory),
+                ..boot(&kernel, &root_task, share, seed)
+            },
         });
     }
     let ended: Vec<Result<Results>> = thread::scope(|scope| {
@@ -92,9 +110,18 @@ pub fn run(args: &StormArgs) -> Result<ExitCode> {
     Ok(ExitCode::from(u8::from(failed)))
 }
 
-/// The machine for `calls` system calls, with the first seed `seed`, under virtual time: the
-/// same seed does the same.
-fn machine(kernel: &Path, root_task: &Path, calls: u64, seed: u64, memory_mib: u32) -> Boot {
+/// A machine under virtual time: the same seed does the same.
+fn machine(cores: Cores, memory_mib: u32) -> Machine {
+    Machine {
+        cores: cores.number(),
+        memory_mib,
+        icount: Some(0),
+        ..Machine::default()
+    }
+}
+
+/// A boot for `calls` system calls, with the first seed `seed`.
+fn boot(kernel: &Path, root_task: &Path, calls: u64, seed: u64) -> Boot {
     let option = |name: &str, value: u64| {
         [
             "-fw_cfg".into(),
@@ -102,11 +129,6 @@ fn machine(kernel: &Path, root_task: &Path, calls: u64, seed: u64, memory_mib: u
         ]
     };
     Boot {
-        machine: Machine {
-            memory_mib,
-            icount: Some(0),
-            ..Machine::default()
-        },
         silence: Some(SILENCE),
         extra_args: option("calls", calls)
             .into_iter()
@@ -149,25 +171,25 @@ fn run_part(part: &Part) -> Result<Results> {
         .and_then(|(_, seed)| seed.trim().parse().ok())
         .unwrap_or(part.seed);
     outcome
-        .and_then(|outcome| judge(&outcome))
+        .and_then(|outcome| judge(&outcome, part.cores))
         .with_context(|| {
+            let command = part.command();
             format!(
-            "in a run of {} calls, in an arena from seed {seed} on; to repeat: ./sandglass storm \
-             --kernel {name} --seed {seed} --calls 100000, or if that shows nothing: --seed {} \
-             --calls {}",
-            part.calls, part.seed, part.calls
-        )
+                "in a run of {} calls, in an arena from seed {seed} on; to repeat: {command} \
+                 --seed {seed} --calls 100000, or if that shows nothing: --seed {} --calls {}",
+                part.calls, part.seed, part.calls
+            )
         })
 }
 
 /// The results of a machine that ended well.
-fn judge(outcome: &Outcome) -> Result<Results> {
+fn judge(outcome: &Outcome, cores: Cores) -> Result<Results> {
     let tail = || {
         let lines: Vec<&str> = outcome.console.lines().collect();
         lines[lines.len().saturating_sub(SHOWN_LINES)..].join("\n")
     };
     match outcome.end {
-        End::Guest(0) => Results::read(&outcome.console),
+        End::Guest(0) => Results::read(&outcome.console, cores.number()),
         End::Guest(1) => bail!("the run failed:\n{}", tail()),
         End::Guest(status) => bail!("the kernel stopped with status {status}:\n{}", tail()),
         End::TimedOut | End::Until => bail!(
@@ -186,7 +208,8 @@ mod tests {
     fn ends_that_are_not_the_systems_own_are_failures() {
         let end = |end| {
             let console = "storm: 0 of 5 calls, seed 1\n".to_owned();
-            judge(&Outcome { end, console }).map(|_| ()).unwrap_err()
+            let outcome = Outcome { end, console };
+            judge(&outcome, Cores::Single).map(|_| ()).unwrap_err()
         };
         assert!(end(End::Guest(0)).to_string().contains("storm-run"));
         assert!(end(End::Guest(3)).to_string().contains("status 3"));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use anyhow::{Context, Result};
+use anyhow::{ensure, Context, Result};
 
 /// Outcomes of an invocation, in the order of the errors' numbers.
 const OUTCOMES: [&str; 11] = [
@@ -52,9 +52,9 @@ pub struct Results {
     pub arenas: u64,
     /// Arenas whose counters were overwritten, and do not count.
     discarded: u64,
-    /// Jobs of the canary.
+    /// Jobs of the canaries.
     periods: u64,
-    /// The longest time from a release of the canary to its job's start and end, ticks.
+    /// The longest time from a release of a canary to its job's start and end, ticks.
     latest: [u64; 2],
     /// By name, in the order of labels: issued, then each outcome.
     invocations: Vec<(String, Vec<u64>)>,
@@ -64,11 +64,11 @@ pub struct Results {
 }
 
 impl Results {
-    /// Reads the console of a run.
+    /// Reads the console of a run on `cores`, each of which has a canary.
     ///
     /// # Errors
     /// A line is missing, or has not the numbers that it should have.
-    pub fn read(console: &str) -> Result<Self> {
+    pub fn read(console: &str, cores: u32) -> Result<Self> {
         let rest = |name: &str| {
             console
                 .lines()
@@ -77,15 +77,19 @@ impl Results {
                 .with_context(|| format!("the system printed no line `{name}N ...`"))
         };
         let run = rest("storm-run ")?;
-        let canary = rest("storm-canary ")?;
         let mut results = Self {
             faults: rest("storm-faults ")?,
             ..Self::default()
         };
-        if let ([calls, arenas, discarded], [periods, start, end]) = (&run[..], &canary[..]) {
-            (results.calls, results.arenas, results.discarded) = (*calls, *arenas, *discarded);
-            (results.periods, results.latest) = (*periods, [*start, *end]);
+        if let [calls, arenas, discarded] = run[..] {
+            (results.calls, results.arenas, results.discarded) = (calls, arenas, discarded);
         }
+        let canaries = results.read_canaries(console);
+        ensure!(
+            canaries == cores,
+            "the system printed {canaries} lines `storm-canary PERIODS START END`: a line for each \
+             of the {cores} cores would be right"
+        );
         for line in console.lines() {
             let row = |prefix| {
                 let (name, row) = line.trim_end().strip_prefix(prefix)?.split_once(' ')?;
@@ -102,15 +106,32 @@ impl Results {
         Ok(results)
     }
 
+    /// Adds up what the canaries say; returns how many do.
+    fn read_canaries(&mut self, console: &str) -> u32 {
+        let mut canaries = 0;
+        for line in console.lines() {
+            let row = line.trim_end().strip_prefix("storm-canary ");
+            if let Some(&[periods, start, end]) = row.and_then(numbers).as_deref() {
+                self.add_canary(periods, [start, end]);
+                canaries += 1;
+            }
+        }
+        canaries
+    }
+
+    fn add_canary(&mut self, periods: u64, latest: [u64; 2]) {
+        self.periods += periods;
+        for (known, new) in self.latest.iter_mut().zip(latest) {
+            *known = new.max(*known);
+        }
+    }
+
     /// Adds the counts of another run.
     pub fn add(&mut self, other: &Self) {
         self.calls += other.calls;
         self.arenas += other.arenas;
         self.discarded += other.discarded;
-        self.periods += other.periods;
-        for (latest, others) in self.latest.iter_mut().zip(other.latest) {
-            *latest = others.max(*latest);
-        }
+        self.add_canary(other.periods, other.latest);
         for (name, row) in &other.invocations {
             match self.invocations.iter_mut().find(|(known, _)| known == name) {
                 Some((_, sums)) => add_all(sums, row),
@@ -167,7 +188,7 @@ impl Results {
         let [start, end] = self.latest;
         let _ = writeln!(
             text,
-            "\ncanary: {} jobs; at the latest, begun {start} and done {end} ticks after release\n\
+            "\ncanaries: {} jobs; at the latest, begun {start} and done {end} ticks after release\n\
              arenas whose counters the storm overwrote, not counted: {}\n",
             self.periods, self.discarded
         );
@@ -201,7 +222,7 @@ mod tests {
     fn counts_are_read_and_added() {
         let mut sum = Results::default();
         for _ in 0..2 {
-            sum.add(&Results::read(CONSOLE).unwrap());
+            sum.add(&Results::read(CONSOLE, 1).unwrap());
         }
         assert_eq!((sum.calls, sum.arenas, sum.periods), (18, 4, 10));
         assert_eq!(sum.latest, [10, 20]);
@@ -215,7 +236,20 @@ mod tests {
 
     #[test]
     fn a_console_without_results_is_refused() {
-        let error = Results::read("storm-run 1 1 1\n").unwrap_err();
-        assert!(error.to_string().contains("storm-canary"));
+        for console in ["", "storm-run 1 1 1\nstorm-faults [0]\n"] {
+            let error = Results::read(console, 1).unwrap_err();
+            assert!(error.to_string().contains("storm-"), "{error}");
+        }
+    }
+
+    #[test]
+    fn each_core_has_a_canary() {
+        let console = CONSOLE.to_owned() + "storm-canary 7 30 10\n";
+        let results = Results::read(&console, 2).unwrap();
+        assert_eq!((results.periods, results.latest), (12, [30, 20]));
+        for cores in [1, 3] {
+            let error = Results::read(&console, cores).unwrap_err();
+            assert!(error.to_string().contains(&cores.to_string()), "{error}");
+        }
     }
 }

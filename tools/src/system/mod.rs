@@ -30,6 +30,7 @@ pub use findings::{Finding, Report, Span};
 use self::pack::Programs;
 use crate::boot;
 use crate::cli::{BuildArgs, RunArgs};
+use crate::cores::Cores;
 use crate::kernel::{self, KernelOptions};
 use crate::qemu::{Boot, Machine};
 
@@ -74,6 +75,22 @@ pub struct Built {
 }
 
 impl Built {
+    /// The cores that `asked` asks for, or else those of the description.
+    ///
+    /// # Errors
+    /// The description needs more.
+    pub fn cores_with(&self, asked: Option<u32>) -> Result<Cores> {
+        match asked {
+            Some(number) if number < self.cores => bail!(
+                "`--cores {number}`: the system's machine has {needed} cores; `--cores {needed}` \
+                 or more would do, or the description's `machine` with fewer",
+                needed = self.cores
+            ),
+            Some(_) => Ok(Cores::asked_for(asked)),
+            None => Ok(Cores::of_machine(self.cores)),
+        }
+    }
+
     /// How to boot it on `kernel`: on the machine that the description asks for.
     pub fn boot(&self, kernel: impl Into<PathBuf>) -> Boot {
         Boot {
@@ -154,12 +171,35 @@ pub fn run_build(args: &BuildArgs) -> Result<ExitCode> {
 /// `sandglass run`: ends with the system's status, 0 at the awaited text, 124 at the time-out.
 pub fn run_system(args: &RunArgs) -> Result<ExitCode> {
     let built = build_file(&args.system, None)?;
-    let kernel = kernel::build(&KernelOptions::new(args.conditions.kernel))?;
+    let cores = built.cores_with(args.cores)?;
+    let kernel = kernel::build(&KernelOptions::on(args.conditions.kernel, cores))?;
     let mut boot = built.boot(kernel);
+    boot.machine.cores = cores.number();
     match (&args.output, &built.output) {
         (Some(file), _) => built.output_to(&mut boot, file)?,
         (None, Some(name)) => eprintln!("the output `{name}` is lost; `--output FILE` keeps it"),
         (None, None) => {}
     }
     boot::run_under(&args.conditions, boot)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_system_runs_on_its_machines_cores_or_on_more() {
+        let built = |cores| Built {
+            image: PathBuf::new(),
+            memory_mib: 64,
+            cores,
+            output: None,
+        };
+        assert_eq!(built(1).cores_with(None).unwrap(), Cores::Single);
+        assert_eq!(built(1).cores_with(Some(1)).unwrap(), Cores::Smp(1));
+        assert_eq!(built(2).cores_with(None).unwrap(), Cores::Smp(2));
+        assert_eq!(built(2).cores_with(Some(4)).unwrap(), Cores::Smp(4));
+        let error = built(2).cores_with(Some(1)).unwrap_err().to_string();
+        assert!(error.contains("`--cores 2`"), "{error}");
+    }
 }

@@ -4,7 +4,7 @@
 //! `... skipped: reason` for each test, then `N passed, N failed`, and ends the run with status 0
 //! if nothing failed.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::PathBuf;
 use std::sync::{mpsc, Mutex};
@@ -14,9 +14,10 @@ use anyhow::{bail, Context, Result};
 
 use super::lines::{self, Verdict};
 use super::report::Report;
-use super::suite::{self, both_kernels, Config, Suite};
+use super::suite::{self, Config};
 use super::Filter;
-use crate::kernel::{self, KernelOptions, Variant};
+use crate::cores::Cores;
+use crate::kernel::{self, KernelOptions};
 use crate::qemu::{self, End, Outcome};
 
 /// QEMU runs at the same time.
@@ -26,7 +27,8 @@ const PARALLEL_RUNS: usize = 2;
 struct Run {
     /// Prefix of its tests' names.
     prefix: String,
-    variant: Variant,
+    kernel: KernelOptions,
+    cores: Cores,
     root_task: PathBuf,
     config: Config,
 }
@@ -44,44 +46,45 @@ pub(super) fn run(filter: &Filter, report: &mut Report) -> Result<()> {
         }
     };
     let mut runs = Vec::new();
-    for Suite {
-        name,
-        config,
-        root_task,
-    } in suites
-    {
+    for suite in suites {
+        let root_task = &suite.root_task;
         let image =
-            fs::read(&root_task).with_context(|| format!("cannot read {}", root_task.display()))?;
-        for &variant in &config.kernels {
-            let prefix = format!("qemu::{name}::{}", variant.name());
+            fs::read(root_task).with_context(|| format!("cannot read {}", root_task.display()))?;
+        for (variant, cores) in suite.kernels() {
+            let prefix = format!("qemu::{}::{}{cores}", suite.name, variant.name());
             if may_have(filter, &prefix, &image) {
-                let (root_task, config) = (root_task.clone(), config.clone());
                 runs.push(Run {
                     prefix,
-                    variant,
-                    root_task,
-                    config,
+                    kernel: KernelOptions::on(variant, cores),
+                    cores,
+                    root_task: root_task.clone(),
+                    config: suite.config.clone(),
                 });
             }
         }
     }
+    let kernels = build_kernels(&runs, report);
+    runs.retain(|run| kernels.contains_key(&run.kernel));
+    boot_all(runs, &kernels, filter, report);
+    Ok(())
+}
+
+/// Builds the kernels of `runs`; one that does not build is a failure, and missing.
+fn build_kernels(runs: &[Run], report: &mut Report) -> HashMap<KernelOptions, PathBuf> {
+    let wanted: HashSet<&KernelOptions> = runs.iter().map(|run| &run.kernel).collect();
     let mut kernels = HashMap::new();
-    for variant in both_kernels() {
-        if runs.iter().any(|run| run.variant == variant) {
-            match kernel::build(&KernelOptions::new(variant)) {
-                Ok(path) => {
-                    kernels.insert(variant, path);
-                }
-                Err(error) => {
-                    let name = format!("qemu::{}_kernel", variant.name());
-                    report.failed(&name, &format!("{error:#}"));
-                    runs.retain(|run| run.variant != variant);
-                }
+    for options in wanted {
+        match kernel::build(options) {
+            Ok(path) => {
+                kernels.insert(options.clone(), path);
+            }
+            Err(error) => {
+                let name = format!("qemu::{}", options.file_name());
+                report.failed(&name, &format!("{error:#}"));
             }
         }
     }
-    boot_all(runs, &kernels, filter, report);
-    Ok(())
+    kernels
 }
 
 /// Whether the root task `image` can print a wanted name: each word of the pattern is in the
@@ -107,7 +110,7 @@ fn may_have(filter: &Filter, prefix: &str, image: &[u8]) -> bool {
 /// Boots `runs`, [`PARALLEL_RUNS`] at a time, and reports each when it ends.
 fn boot_all(
     runs: Vec<Run>,
-    kernels: &HashMap<Variant, PathBuf>,
+    kernels: &HashMap<KernelOptions, PathBuf>,
     filter: &Filter,
     report: &mut Report,
 ) {
@@ -121,8 +124,9 @@ fn boot_all(
                     break;
                 };
                 eprintln!("booting {}", run.prefix);
-                let kernel = &kernels[&run.variant];
-                let outcome = qemu::run(&run.config.boot(kernel, &run.root_task));
+                let kernel = &kernels[&run.kernel];
+                let boot = run.config.boot(kernel, run.cores, &run.root_task);
+                let outcome = qemu::run(&boot);
                 if sender.send(judge(&run, outcome, filter)).is_err() {
                     break;
                 }
@@ -203,6 +207,7 @@ fn tail(console: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernel::Variant;
 
     fn judge_console(console: &str, end: End, min_passed: usize) -> Vec<NamedResult> {
         judge_wanted(console, end, min_passed, &Filter(None))
@@ -215,10 +220,9 @@ mod tests {
         filter: &Filter,
     ) -> Vec<NamedResult> {
         let config = Config {
-            kernels: both_kernels(),
+            kernels: suite::both_kernels(),
             icount: None,
             memory: 256,
-            cores: 1,
             cpu: None,
             timeout: 1,
             min_passed,
@@ -226,7 +230,8 @@ mod tests {
         let prefix = "qemu::x::debug".to_owned();
         let run = Run {
             prefix,
-            variant: Variant::Debug,
+            kernel: KernelOptions::new(Variant::Debug),
+            cores: Cores::Single,
             root_task: PathBuf::new(),
             config,
         };

@@ -12,6 +12,7 @@ use anyhow::{bail, Context, Result};
 use serde::Deserialize;
 
 use crate::c_roots;
+use crate::cores::Cores;
 use crate::kernel::Variant;
 use crate::program;
 use crate::qemu::{Boot, Machine};
@@ -29,8 +30,6 @@ pub(crate) struct Config {
     /// Memory of the machine, in MiB.
     #[serde(default = "default_memory")]
     pub(super) memory: u32,
-    #[serde(default = "default_cores")]
-    pub(super) cores: u32,
     /// QEMU's `-cpu`.
     pub(super) cpu: Option<String>,
     /// Limit of a run, in seconds of the host's time.
@@ -51,10 +50,10 @@ impl Config {
             .with_context(|| format!("the package `{name}` has no tests for QEMU"))
     }
 
-    /// A boot on the configured machine, with the configured limit.
-    pub(crate) fn boot(&self, kernel: &Path, root_task: &Path) -> Boot {
+    /// A boot on the configured machine with these cores, with the configured limit.
+    pub(crate) fn boot(&self, kernel: &Path, cores: Cores, root_task: &Path) -> Boot {
         let mut machine = Machine {
-            cores: self.cores,
+            cores: cores.number(),
             memory_mib: self.memory,
             icount: self.icount,
             ..Machine::default()
@@ -71,19 +70,20 @@ impl Config {
 }
 
 pub(super) fn both_kernels() -> Vec<Variant> {
-    vec![Variant::Debug, Variant::Release]
+    Variant::ALL.to_vec()
 }
 
 fn default_memory() -> u32 {
     256
 }
 
-fn default_cores() -> u32 {
-    1
-}
-
 fn default_timeout() -> u64 {
     120
+}
+
+/// The cores that a suite is run on.
+fn cores_of(_suite: &str) -> &'static [Cores] {
+    &[Cores::Single]
 }
 
 /// A root task that is a suite of tests.
@@ -92,6 +92,19 @@ pub(super) struct Suite {
     pub(super) name: String,
     pub(super) config: Config,
     pub(super) root_task: PathBuf,
+}
+
+impl Suite {
+    /// The kernels that it is run on, each with the cores of its machine.
+    pub(super) fn kernels(&self) -> impl Iterator<Item = (Variant, Cores)> + '_ {
+        let cores = cores_of(&self.name);
+        cores.iter().flat_map(|&cores| {
+            self.config
+                .kernels
+                .iter()
+                .map(move |&kernel| (kernel, cores))
+        })
+    }
 }
 
 /// Builds all suites.

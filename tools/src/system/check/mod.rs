@@ -28,13 +28,14 @@ use super::document::{self, Document, Integer};
 use super::executable::{self, Executable};
 use super::findings::{Finding, Report, Span};
 use super::Source;
+use crate::cores::MOST_CORES;
 
 /// MiB of the machine, unless the description says otherwise.
 const DEFAULT_MEMORY_MIB: u32 = crate::qemu::DEFAULT_MEMORY_MIB;
 /// With less memory, kernel and launcher do not start.
 const MIN_MEMORY_MIB: i64 = 16;
 const MAX_MEMORY_MIB: i64 = 1 << 20;
-const MAX_CORES: i64 = 255;
+const MAX_CORES: i64 = MOST_CORES as i64;
 /// Log2 slots of a component's CNode.
 const DEFAULT_CSPACE_BITS: i64 = 8;
 const MAX_CSPACE_BITS: i64 = 16;
