@@ -221,6 +221,9 @@ pub enum ConformanceAction {
 /// Arguments of `sandglass bench`.
 #[derive(Args)]
 pub struct BenchArgs {
+    /// The SMP kernel on one core beside the single-core kernel, instead of the reference
+    #[arg(long)]
+    pub smp: bool,
     /// Also write the figures to FILE as JSON
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,

@@ -1,11 +1,12 @@
-//! The kernel's general path stays lean.
+//! The kernel's general path stays lean, also where there could be several cores.
 
 use std::process::Command;
 
-#[test]
-fn no_operation_exceeds_its_limit() {
+/// `./sandglass bench` with `options` finds nothing to complain about.
+fn assert_within_limits(options: &[&str]) {
     let output = Command::new(env!("CARGO_BIN_EXE_sandglass"))
         .arg("bench")
+        .args(options)
         .output()
         .expect("the command of this package starts");
     assert!(
@@ -14,4 +15,14 @@ fn no_operation_exceeds_its_limit() {
         String::from_utf8_lossy(&output.stdout),
         String::from_utf8_lossy(&output.stderr)
     );
+}
+
+#[test]
+fn no_operation_exceeds_its_limit() {
+    assert_within_limits(&[]);
+}
+
+#[test]
+fn a_message_takes_at_most_15_percent_more_on_the_smp_kernel() {
+    assert_within_limits(&["--smp"]);
 }

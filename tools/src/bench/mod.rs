@@ -1,9 +1,12 @@
-//! `sandglass bench`: instructions of kernel operations, beside the reference.
+//! `sandglass bench`: instructions of kernel operations, beside the reference or on the SMP kernel.
 //!
 //! The benchmark system measures under virtual time, where a tick is an instruction, and prints
 //! `bench NAME MIN MEAN MAX` for each row.
 
+mod smp;
+
 use std::fs;
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -11,9 +14,11 @@ use anyhow::{bail, Context, Result};
 use serde::Serialize;
 
 use crate::cli::BenchArgs;
+use crate::cores::Cores;
 use crate::kernel::{self, KernelOptions, Variant};
 use crate::program;
 use crate::qemu::{self, Boot, End, Machine};
+use smp::Comparison;
 
 /// Folder of the benchmark system.
 const SYSTEM: &str = "systems/bench";
@@ -114,8 +119,13 @@ struct Row {
 }
 
 impl Row {
-    fn exceeds_limit(&self) -> bool {
-        self.limit.is_some_and(|limit| self.max > f64::from(limit))
+    /// What is wrong, if it exceeds its limit.
+    fn finding(&self) -> Option<String> {
+        let limit = self.limit.filter(|&limit| self.max > f64::from(limit))?;
+        Some(format!(
+            "{} takes up to {} instructions: at most {limit} are right",
+            self.name, self.max
+        ))
     }
 }
 
@@ -124,9 +134,38 @@ pub fn run(args: &BenchArgs) -> Result<ExitCode> {
     let metadata = program::workspace_metadata()?;
     let package = program::package_in(&metadata, SYSTEM)?;
     let root_task = program::build(&package.name)?;
-    let kernel = kernel::build(&KernelOptions::new(Variant::Release))?;
+    let rows = measure(Cores::Single, &root_task)?;
+    let findings = if args.smp {
+        let comparisons = smp::compare(&rows, &measure(Cores::Smp(1), &root_task)?)?;
+        print!("{}", smp::table(&comparisons));
+        write_json(args, &comparisons)?;
+        comparisons.iter().filter_map(Comparison::finding).collect()
+    } else {
+        print!("{}", table(&rows));
+        write_json(args, &rows)?;
+        rows.iter().filter_map(Row::finding).collect::<Vec<_>>()
+    };
+    for finding in &findings {
+        eprintln!("{finding}");
+    }
+    Ok(ExitCode::from(u8::from(!findings.is_empty())))
+}
+
+/// Writes `figures` to the file that was asked for, if any.
+fn write_json(args: &BenchArgs, figures: &impl Serialize) -> Result<()> {
+    let Some(path) = &args.json else {
+        return Ok(());
+    };
+    let json = serde_json::to_string_pretty(figures).context("cannot write JSON")?;
+    fs::write(path, json + "\n").with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// Boots the benchmark system on the release kernel for `cores`, and reads what it measured.
+fn measure(cores: Cores, root_task: &Path) -> Result<Vec<Row>> {
+    let kernel = kernel::build(&KernelOptions::on(Variant::Release, cores))?;
     let machine = Machine {
         cpu: CPU.to_owned(),
+        cores: cores.number(),
         icount: Some(0),
         ..Machine::default()
     };
@@ -144,21 +183,7 @@ pub fn run(args: &BenchArgs) -> Result<ExitCode> {
             outcome.console
         );
     }
-    let rows = parse(&outcome.console)?;
-    print!("{}", table(&rows));
-    if let Some(path) = &args.json {
-        let json = serde_json::to_string_pretty(&rows).context("cannot write JSON")?;
-        fs::write(path, json + "\n").with_context(|| format!("cannot write {}", path.display()))?;
-    }
-    let slow: Vec<&Row> = rows.iter().filter(|row| row.exceeds_limit()).collect();
-    for row in &slow {
-        eprintln!("{} exceeds its limit", row.name);
-    }
-    Ok(if slow.is_empty() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    parse(&outcome.console)
 }
 
 /// Reads the rows of the console.
@@ -233,7 +258,9 @@ mod tests {
     fn limits_hold_for_the_slowest_sample() {
         let rows = parse("bench yield-alone 1 2 300\nbench yield-alone 1 2 301\n").unwrap();
         assert_eq!(
-            rows.iter().map(Row::exceeds_limit).collect::<Vec<_>>(),
+            rows.iter()
+                .map(|row| row.finding().is_some())
+                .collect::<Vec<_>>(),
             [false, true]
         );
     }
