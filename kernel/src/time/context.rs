@@ -51,15 +51,11 @@ pub fn configure(k: &Kernel, handle: Ref<SchedContext>, on: CoreId, parameters: 
     if let Some(thread) = thread {
         remote::migrate(k, thread, on);
         resume(k, handle);
-        if core.thread() == Some(thread) && k.is_here(thread) {
+        if core.thread() == Some(thread) {
             core.request_reprogram();
             schedule::force_reschedule(k);
         } else if thread.at(k).is_runnable() {
             schedule::candidate(k, thread);
-            if core.thread() == Some(thread) {
-                // It leaves for another core.
-                schedule::force_reschedule(k);
-            }
         }
     }
     context.set_badge(parameters.badge);

@@ -15,6 +15,7 @@ use super::core::Action;
 use super::refills::Refills;
 use super::{account, remote};
 use crate::arch::Platform;
+use crate::cores::CORES;
 use crate::mem::Ref;
 use crate::object::sched_context::SchedContext;
 use crate::object::tcb::{Place, Tcb};
@@ -258,6 +259,7 @@ fn awaken(k: &Kernel) {
 #[inline(always)]
 fn decide(k: &Kernel) -> Option<Ref<Tcb>> {
     let current = k.core().thread();
+    send_off(k, current);
     let staying = current.filter(|&thread| is_schedulable(k, thread));
     let decided = match staying.filter(|thread| thread.at(k).place() == Place::None) {
         Some(thread) => decide_against(k, thread),
@@ -266,6 +268,18 @@ fn decide(k: &Kernel) -> Option<Ref<Tcb>> {
     match decided {
         Some(thread) => Some(thread),
         None => choose(k),
+    }
+}
+
+/// The current thread may have got a context of another core, or its context may have moved: it goes
+/// on there.
+#[inline(always)]
+fn send_off(k: &Kernel, current: Option<Ref<Tcb>>) {
+    if CORES > 1 {
+        let leaving = current.filter(|&thread| !k.is_here(thread) && is_schedulable(k, thread));
+        if let Some(thread) = leaving.filter(|thread| thread.at(k).place() == Place::None) {
+            enqueue(k, thread);
+        }
     }
 }
 
