@@ -117,21 +117,38 @@ impl<W: Word, const CORES: usize> Lock<W, CORES> {
     pub fn enter(&self, core: usize, mut serve: impl FnMut(Requests)) -> Turn {
         // Relaxed: the draw orders nothing but the turns.
         let ticket = self.next.0.increment(Ordering::Relaxed);
-        // Acquire: what the core before did in the kernel is seen from here on.
-        while self.serving.0.load(Ordering::Acquire) != ticket {
-            self.serve(core, &mut serve);
-            W::pause();
+        if !self.is_turn_of(ticket) {
+            self.wait(core, ticket, &mut serve);
         }
         Turn { ticket }
     }
 
+    #[inline(always)]
+    fn is_turn_of(&self, ticket: u32) -> bool {
+        // Acquire: what the core before did in the kernel is seen from here on.
+        self.serving.0.load(Ordering::Acquire) == ticket
+    }
+
+    /// Somebody else is in the kernel.
+    #[cold]
+    #[inline(never)]
+    fn wait(&self, core: usize, ticket: u32, serve: &mut impl FnMut(Requests)) {
+        while !self.is_turn_of(ticket) {
+            self.serve(core, &mut *serve);
+            W::pause();
+        }
+    }
+
     /// The next core's turn begins.
     #[inline(always)]
-    pub fn leave(&self, turn: Turn) {
+    pub fn leave(&self, _turn: Turn) {
+        // Relaxed: nobody writes it but the core whose turn it is. It reads what it serves, and does
+        // not have to remember its ticket.
+        let served = self.serving.0.load(Ordering::Relaxed);
         // Release: with what this core did in the kernel.
         self.serving
             .0
-            .store(turn.ticket.wrapping_add(1), Ordering::Release);
+            .store(served.wrapping_add(1), Ordering::Release);
     }
 
     /// Does what `core`, not in the kernel, is asked for, if anything. Called at the interrupt that
@@ -151,16 +168,10 @@ impl<W: Word, const CORES: usize> Lock<W, CORES> {
         }
     }
 
-    /// Asks each of `cores`, a set of bits, for `what`, and waits until all have done it. `turn`
-    /// shows that the caller is in the kernel; its own core must not be in the set. `interrupt`
-    /// raises an interrupt at a core, which it takes as soon as it is in user code.
-    pub fn request(
-        &self,
-        _turn: &Turn,
-        cores: u32,
-        what: Requests,
-        mut interrupt: impl FnMut(usize),
-    ) {
+    /// Asks each of `cores`, a set of bits, for `what`, and waits until all have done it. Called
+    /// by the core whose turn it is, which must not be in the set. `interrupt` raises an interrupt
+    /// at a core, which it takes as soon as it is in user code.
+    pub fn request(&self, cores: u32, what: Requests, mut interrupt: impl FnMut(usize)) {
         let asked = || {
             let all = self.mailboxes.iter().enumerate();
             all.filter(|&(core, _)| cores >> core & 1 != 0)

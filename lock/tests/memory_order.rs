@@ -48,7 +48,7 @@ impl Machine {
     }
 
     /// A turn of `core`, in which it does `work`. Returns whether it was stalled before.
-    fn turn(&self, core: usize, work: impl FnOnce(&sandglass_lock::Turn)) -> bool {
+    fn turn(&self, core: usize, work: impl FnOnce()) -> bool {
         let stalled = Cell::new(false);
         let turn = self.lock.enter(core, |asked| {
             self.answer(asked);
@@ -58,7 +58,7 @@ impl Machine {
             // SAFETY: the checker fails if the other core is at it.
             unsafe { (*turns).push(turn.ticket()) }
         });
-        work(&turn);
+        work();
         self.lock.leave(turn);
         stalled.get()
     }
@@ -90,7 +90,7 @@ impl Machine {
 
     /// Core 0 has a turn in which it works on what core 1 runs.
     fn stall_other(&self) {
-        self.turn(0, |turn| {
+        self.turn(0, || {
             let interrupt = |core| {
                 assert_eq!(core, 1);
                 self.interrupt.store(1, Ordering::Relaxed);
@@ -99,7 +99,7 @@ impl Machine {
                 // SAFETY: as above.
                 unsafe { *subject = SUBJECT }
             });
-            self.lock.request(turn, 0b10, STALL, interrupt);
+            self.lock.request(0b10, STALL, interrupt);
             self.step();
         });
     }
@@ -116,9 +116,9 @@ fn turns_come_one_at_a_time_and_in_order() {
     explore(|| {
         let machine = Machine::new();
         let other = machine.clone();
-        let other = thread::spawn(move || other.turn(1, |_| ()));
-        machine.turn(0, |_| ());
-        machine.turn(0, |_| ());
+        let other = thread::spawn(move || other.turn(1, || ()));
+        machine.turn(0, || ());
+        machine.turn(0, || ());
         other.join().expect("a core");
         machine.turns.with(|turns| {
             // SAFETY: all have had their turns.
@@ -135,7 +135,7 @@ fn a_core_in_user_code_leaves_its_registers_to_the_kernel() {
         let other = machine.clone();
         let other = thread::spawn(move || {
             other.run_until_interrupted();
-            other.turn(1, |_| other.step());
+            other.turn(1, || other.step());
         });
         machine.stall_other();
         other.join().expect("a core");
@@ -151,9 +151,9 @@ fn a_core_that_enters_by_itself_is_stalled_too() {
         let other = machine.clone();
         let other = thread::spawn(move || {
             other.step();
-            if !other.turn(1, |_| ()) {
+            if !other.turn(1, || ()) {
                 other.run_until_interrupted();
-                other.turn(1, |_| other.step());
+                other.turn(1, || other.step());
             }
         });
         machine.stall_other();

@@ -10,7 +10,7 @@ use shuttle::sync::Arc;
 use shuttle::thread;
 use std::sync::atomic::Ordering;
 
-use sandglass_lock::{Lock, Requests, Turn};
+use sandglass_lock::{Lock, Requests};
 
 const CORES: usize = 4;
 const SCHEDULES: usize = 2_000;
@@ -39,22 +39,21 @@ impl Machine {
     }
 
     /// A turn of `core`, which waits for no more than one turn of each other core.
-    fn turn(&self, core: usize, work: impl FnOnce(&Turn)) {
+    fn turn(&self, core: usize, work: impl FnOnce()) {
         let turn = self.lock.enter(core, |asked| self.answer(core, asked));
         assert_eq!(self.inside.fetch_add(1, SeqCst), 0, "alone");
         assert_eq!(self.turns.fetch_add(1, SeqCst), turn.ticket(), "in order");
-        work(&turn);
+        work();
         assert_eq!(self.inside.fetch_sub(1, SeqCst), 1);
         self.lock.leave(turn);
     }
 
     /// `core` asks all others to forget the translation, and nobody has it then.
     fn unmap(&self, core: usize) {
-        self.turn(core, |turn| {
+        self.turn(core, || {
             let others = ((1 << CORES) - 1) & !(1 << core);
-            self.lock.request(turn, others, FLUSH, |to| {
-                self.interrupts[to].store(1, SeqCst)
-            });
+            self.lock
+                .request(others, FLUSH, |to| self.interrupts[to].store(1, SeqCst));
             for other in (0..CORES).filter(|&other| other != core) {
                 assert_eq!(self.cached[other].load(SeqCst), 0, "core {other}");
             }
@@ -93,7 +92,7 @@ fn four_cores_ask_each_other() {
                     machine.run(core);
                     machine.unmap(core);
                     machine.run(core);
-                    machine.turn(core, |_| ());
+                    machine.turn(core, || ());
                     // In user code until all are done: others may still ask for something.
                     machine.running.fetch_sub(1, SeqCst);
                     while machine.running.load(SeqCst) > 0 {
