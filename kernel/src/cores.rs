@@ -7,6 +7,7 @@ const _: () = assert!(CORES.is_power_of_two() && CORES <= u8::BITS as usize);
 
 /// The number of a core: below [`CORES`], always.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(transparent)]
 pub struct CoreId(u8);
 
 impl CoreId {

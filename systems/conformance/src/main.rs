@@ -67,7 +67,6 @@ const PAGES: &[&[&[Check]]] = &[
     page02::CHECKS,
     page03::CHECKS,
     page04::CHECKS,
-    page04::SEVERAL_CORES,
     page05::CHECKS,
     page06::CHECKS,
     page07::CHECKS,

@@ -19,6 +19,8 @@ enum Register {
     Spurious = 0xf0,
     /// First of eight, 16 bytes apart.
     InterruptRequest = 0x200,
+    Command = 0x300,
+    CommandTarget = 0x310,
     TimerEntry = 0x320,
     Lint0Entry = 0x350,
     Lint1Entry = 0x360,
@@ -38,6 +40,35 @@ const DIVIDE_BY_1: u32 = 0xb;
 /// Flat logical destinations; the kernel addresses processors physically.
 const FLAT: u32 = u32::MAX;
 
+/// Command: the interrupt before has not been sent yet.
+const COMMAND_PENDING: u32 = 1 << 12;
+/// Command: an assertion; all commands are (only the oldest APICs know another kind).
+const COMMAND_ASSERT: u32 = 1 << 14;
+const COMMAND_RESET: u32 = 5 << 8;
+/// Command: to all other cores, whatever the target.
+const COMMAND_OTHERS: u32 = 3 << 18;
+/// Looks at the command before an interrupt that is not sent is given up: it takes microseconds.
+const PATIENCE: u32 = 1_000_000;
+
+/// What one core sends to another.
+#[derive(Clone, Copy)]
+pub enum Signal {
+    /// An interrupt.
+    Vector(u8),
+    /// Back to the state after a reset, and wait for a start (INIT).
+    Reset,
+}
+
+impl Signal {
+    const fn command(self) -> u32 {
+        COMMAND_ASSERT
+            | match self {
+                Signal::Vector(vector) => vector as u32,
+                Signal::Reset => COMMAND_RESET,
+            }
+    }
+}
+
 /// ApicBase: globally enabled.
 const BASE_ENABLED: u64 = 1 << 11;
 /// ApicBase: x2APIC mode, in which the page does not exist.
@@ -52,19 +83,29 @@ pub struct LocalApic(());
 pub const LOCAL_APIC: LocalApic = LocalApic(());
 
 impl LocalApic {
-    /// Maps the APIC and enables it; masks what it could raise by itself. The address in the
-    /// processor is the truth, whatever tables say. Returns its physical address, or `None` if
-    /// the firmware left it in x2APIC mode, which cannot be left without a reset of the APIC.
+    /// Maps the APIC of the core that boots, and enables it. The address in the processor is the
+    /// truth, whatever tables say. Returns its physical address, or `None` if the firmware left it in
+    /// x2APIC mode, which cannot be left without a reset of the APIC.
     pub fn init(self) -> Option<u64> {
         // SAFETY: processors with long mode have the register.
         let base = unsafe { cpu::read_msr(Msr::ApicBase) };
         if base & BASE_X2APIC != 0 {
             return None;
         }
-        // SAFETY: enables the APIC, whose interrupts are off, at the address it has.
-        unsafe { cpu::write_msr(Msr::ApicBase, base | BASE_ENABLED) }
         let paddr = base & BASE_ADDRESS;
         map_local_apic(paddr);
+        self.enable(paddr);
+        Some(paddr)
+    }
+
+    /// Enables this core's APIC, which is not in x2APIC mode, at the physical address that is mapped,
+    /// and masks what it could raise by itself.
+    pub fn enable(self, paddr: u64) {
+        // SAFETY: as above; enables the APIC, whose interrupts are off, at an address that is its.
+        unsafe {
+            let base = cpu::read_msr(Msr::ApicBase) & !BASE_ADDRESS;
+            cpu::write_msr(Msr::ApicBase, base | paddr | BASE_ENABLED);
+        }
         self.write(Register::DestinationFormat, FLAT);
         self.write(Register::LogicalDestination, 0);
         self.write(Register::TaskPriority, 0);
@@ -78,7 +119,6 @@ impl LocalApic {
         self.write(Register::ErrorEntry, ENTRY_MASKED);
         self.write(Register::Spurious, ENABLED_SPURIOUS_255);
         self.write(Register::DivideConfiguration, DIVIDE_BY_1);
-        Some(paddr)
     }
 
     /// Number by which interrupts are sent to this core.
@@ -110,6 +150,29 @@ impl LocalApic {
     #[inline(always)]
     pub fn end_interrupt(self) {
         self.write(Register::EndOfInterrupt, 0);
+    }
+
+    /// Sends `signal` to the core whose local APIC has the number `target`.
+    pub fn send(self, target: u8, signal: Signal) {
+        self.await_sending();
+        self.write(Register::CommandTarget, u32::from(target) << 24);
+        self.write(Register::Command, signal.command());
+    }
+
+    /// Sends `signal` to all other cores of the machine.
+    pub fn send_to_others(self, signal: Signal) {
+        self.await_sending();
+        self.write(Register::Command, COMMAND_OTHERS | signal.command());
+    }
+
+    /// Waits until the command register is free, which it is at once but on the oldest machines.
+    fn await_sending(self) {
+        for _ in 0..PATIENCE {
+            if self.read(Register::Command) & COMMAND_PENDING == 0 {
+                return;
+            }
+            core::hint::spin_loop();
+        }
     }
 
     /// Whether an interrupt waits for delivery.

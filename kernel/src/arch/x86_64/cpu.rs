@@ -106,9 +106,14 @@ pub fn tsc_hz() -> Option<u64> {
         .checked_div(u64::from(leaf.eax))
 }
 
+/// Forgets every user translation, and every cached paging structure, of the address space in use.
+pub fn flush_users() {
+    // SAFETY: the root in use. Kernel translations are global, or the same in every address space.
+    unsafe { set_root(root()) }
+}
+
 /// Physical address of the root of the address space in use.
-#[cfg(not(feature = "isolation"))]
-pub fn root() -> u64 {
+fn root() -> u64 {
     let root: u64;
     // SAFETY: reading has no effect.
     unsafe {

@@ -7,7 +7,8 @@ use core::cell::UnsafeCell;
 use core::mem::{offset_of, size_of};
 
 use super::cpu::{write_msr, Msr};
-use super::entry;
+use super::entry_code;
+use crate::cores::{CoreId, CORES};
 
 /// Kernel code (01, section 4.1, as the others).
 pub const KERNEL_CODE: u16 = 0x08;
@@ -43,7 +44,7 @@ const MACHINE_CHECK: usize = 18;
 /// INT3 is the one exception that users may raise by its number (05, section 2.3).
 const BREAKPOINT: usize = 3;
 /// First vector that users may raise by its number (05, section 2.2).
-pub const FIRST_SOFTWARE: usize = 158;
+pub const FIRST_SOFTWARE: usize = if CORES > 1 { 160 } else { 158 };
 
 /// Words of an entry stack: the largest frame has seven, and the entry code pushes one more.
 const STACK_WORDS: usize = 32;
@@ -115,36 +116,42 @@ struct Tables {
 
 const _: () = assert!(size_of::<Tables>() == 8192);
 
-/// The tables of the one core.
+/// The tables of one core.
 #[repr(transparent)]
 pub struct Cpu(UnsafeCell<Tables>);
 
-// SAFETY: written by `init`, before anything else runs; later only the processor and the entry
-// code write the stacks inside.
+// SAFETY: written by its own core in `init`, before that runs anything else; later only the processor
+// and the entry code write the stacks inside.
 unsafe impl Sync for Cpu {}
 
 /// In the trampoline (linker script).
 #[unsafe(link_section = ".trampoline.data")]
-pub static CPU: Cpu = Cpu(UnsafeCell::new(Tables {
-    gates: [Gate::ABSENT; VECTORS],
-    segments: [0; DESCRIPTORS],
-    task: TaskState {
-        reserved0: 0,
-        privileged: [0; 3],
-        reserved1: 0,
-        interrupt: [0; 7],
-        reserved2: 0,
-        reserved3: 0,
-        io_map: size_of::<TaskState>() as u16,
-    },
-    entry: Stack::NEW,
-    debug: Stack::NEW,
-    non_maskable: Stack::NEW,
-    double_fault: Stack::NEW,
-    machine_check: Stack::NEW,
-}));
+pub static CPUS: [Cpu; CORES] = [const { Cpu::new() }; CORES];
 
-/// Offset in [`CPU`] of the end of the stack that entries from user level use.
+impl Cpu {
+    const fn new() -> Cpu {
+        Cpu(UnsafeCell::new(Tables {
+            gates: [Gate::ABSENT; VECTORS],
+            segments: [0; DESCRIPTORS],
+            task: TaskState {
+                reserved0: 0,
+                privileged: [0; 3],
+                reserved1: 0,
+                interrupt: [0; 7],
+                reserved2: 0,
+                reserved3: 0,
+                io_map: size_of::<TaskState>() as u16,
+            },
+            entry: Stack::NEW,
+            debug: Stack::NEW,
+            non_maskable: Stack::NEW,
+            double_fault: Stack::NEW,
+            machine_check: Stack::NEW,
+        }))
+    }
+}
+
+/// Offset in a [`Cpu`] of the end of the stack that entries from user level use.
 pub const ENTRY_STACK_TOP: usize = offset_of!(Tables, entry) + size_of::<Stack>();
 
 /// Operand of LGDT and LIDT.
@@ -163,11 +170,12 @@ const FMASK: u64 = 0x200 | 0x100 | 0x400 | 0x4_0000 | 0x4000;
 /// EFER: SYSCALL enabled.
 const EFER_SCE: u64 = 1;
 
-/// Builds and loads the tables and directs system calls to the entry code.
-pub fn init() {
-    let tables = CPU.0.get();
-    // SAFETY: called once, before any gate is used and by the one core that runs, so the
-    // exclusive borrow is alone; the static is initialised.
+/// Builds and loads the tables of `core`, which executes this, and directs its system calls to its
+/// entry code.
+pub fn init(core: CoreId) {
+    let tables = CPUS[core.index()].0.get();
+    // SAFETY: called once on each core, for itself, before any of its gates is used, so the exclusive
+    // borrow is alone; the static is initialised.
     let tables = unsafe { &mut *tables };
 
     tables.task.privileged[0] = stack_top(&tables.entry);
@@ -181,7 +189,7 @@ pub fn init() {
         0,
     ];
     for (vector, gate) in tables.gates.iter_mut().enumerate() {
-        let address = entry::first_vector().wrapping_add(vector as u64 * ENTRY_STRIDE);
+        let address = entry_code::first_vector(core).wrapping_add(vector as u64 * ENTRY_STRIDE);
         let stack = match vector {
             DEBUG => 1,
             NON_MASKABLE => 2,
@@ -238,7 +246,7 @@ pub fn init() {
             scratch = out(reg) _,
         );
         write_msr(Msr::Star, STAR);
-        write_msr(Msr::Lstar, entry::system_call());
+        write_msr(Msr::Lstar, entry_code::system_call(core));
         write_msr(Msr::Fmask, FMASK);
         write_msr(Msr::Efer, super::cpu::read_msr(Msr::Efer) | EFER_SCE);
     }

@@ -1,16 +1,20 @@
 //! The bare machine, as the kernel sees it.
 
-use core::arch::asm;
 use core::cell::Cell;
 
-use super::apic::{IoApics, Pin, LOCAL_APIC};
+use sandglass_lock::Requests;
+
+use super::apic::{IoApics, Pin, Signal, LOCAL_APIC};
 use super::context::FpuState;
+use super::core_data::CoreData;
 use super::cpu::{self, Msr};
+use super::entry::LOOK;
 use super::layout::WINDOW_BASE;
 use super::rate::Rate;
-use super::{entry, paging, serial};
+use super::turn::{self, FLUSH, REMOTE_CALL, SAVE_FPU, STALL};
+use super::{paging, serial};
 use crate::arch::{Line, Platform, PortWidth};
-use crate::cores::{CoreId, Cores};
+use crate::cores::{CoreId, Cores, CORES};
 use crate::mem::PhysAddr;
 
 /// Port of QEMU's `isa-debug-exit` device.
@@ -22,12 +26,14 @@ const FIRST_VECTOR: u8 = 0x20;
 /// The machine. Its memory and devices exist once; a value holds what was found out about them.
 pub struct Machine {
     pub(super) io_apics: IoApics,
-    /// Number of this core's local APIC.
-    pub(super) apic_id: Cell<u8>,
+    /// Numbers of the local APICs of the cores that run.
+    apic_ids: [Cell<u8>; CORES],
+    cores: Cell<u8>,
+    /// The data of the core that executes the kernel.
+    here: Cell<&'static CoreData>,
     /// Ticks of the time-stamp counter in a microsecond.
     pub(super) ticks_per_us: Cell<u64>,
     pub(super) timer: Cell<Timer>,
-    fpu_enabled: Cell<bool>,
 }
 
 /// How the local APIC timer is told a deadline.
@@ -45,26 +51,43 @@ impl Machine {
     pub const fn new() -> Self {
         Machine {
             io_apics: IoApics::new(),
-            apic_id: Cell::new(0),
+            apic_ids: [const { Cell::new(0) }; CORES],
+            cores: Cell::new(1),
+            here: Cell::new(CoreData::of(CoreId::BOOT)),
             ticks_per_us: Cell::new(1),
             timer: Cell::new(Timer::Count(Rate::UNKNOWN)),
-            fpu_enabled: Cell::new(false),
         }
     }
 }
 
 impl Platform for Machine {
+    #[inline(always)]
     fn cores(&self) -> u8 {
-        1
+        if CORES > 1 {
+            self.cores.get()
+        } else {
+            1
+        }
     }
 
-    fn execute_on(&self, _core: CoreId) {}
+    #[inline(always)]
+    fn execute_on(&self, core: CoreId) {
+        self.here.set(CoreData::of(core));
+    }
 
-    fn interrupt_core(&self, _core: CoreId) {}
+    fn interrupt_core(&self, core: CoreId) {
+        if !self.running(Cores::NONE.with(core)).is_empty() {
+            self.signal(core, LOOK);
+        }
+    }
 
-    fn stall_core(&self, _core: CoreId) {}
+    fn stall_core(&self, core: CoreId) {
+        self.ask(Cores::NONE.with(core), STALL);
+    }
 
-    fn flush_cores(&self, _cores: Cores) {}
+    fn flush_cores(&self, cores: Cores) {
+        self.ask(cores, FLUSH);
+    }
 
     #[inline(always)]
     fn base(&self) -> *mut u8 {
@@ -98,7 +121,7 @@ impl Platform for Machine {
 
     #[inline(always)]
     fn use_address_space(&self, root: Option<PhysAddr>) {
-        entry::set_user_root(match root {
+        self.here().set_user_root(match root {
             Some(root) => root.get(),
             None => paging::empty_root(),
         });
@@ -117,10 +140,8 @@ impl Platform for Machine {
     }
 
     fn flush_address_space(&self) {
-        #[cfg(not(feature = "isolation"))]
-        // SAFETY: the root in use.
-        unsafe {
-            cpu::set_root(cpu::root())
+        if !cfg!(feature = "isolation") {
+            cpu::flush_users();
         }
     }
 
@@ -141,7 +162,8 @@ impl Platform for Machine {
                 level,
                 active_low,
             };
-            self.io_apics.route(ioapic, pin, how, self.apic_id.get());
+            self.io_apics
+                .route(ioapic, pin, how, self.apic_id(CoreId::BOOT));
         }
     }
 
@@ -193,46 +215,71 @@ impl Platform for Machine {
     fn halt(&self, status: u8) {
         // SAFETY: the port ends the emulator or does nothing.
         unsafe { cpu::out8(DEBUG_EXIT, status) }
+        if CORES > 1 {
+            LOCAL_APIC.send_to_others(Signal::Reset);
+        }
         cpu::stop()
     }
 
     fn fpu_save(&self, state: &FpuState) {
-        self.with_fpu(|| {
-            // SAFETY: 512 writable bytes, aligned to 16, that nothing else uses meanwhile; the FPU
-            // is enabled.
-            unsafe {
-                asm!("fxsave64 [{}]", in(reg) state.as_ptr(), options(nostack, preserves_flags))
-            }
-        });
+        self.here().save_fpu(state);
     }
 
-    fn fpu_save_of(&self, _core: CoreId, _state: &FpuState) {}
+    fn fpu_save_of(&self, core: CoreId, state: &FpuState) {
+        turn::prepare_fpu_save(state);
+        self.ask(Cores::NONE.with(core), SAVE_FPU);
+    }
 
     fn fpu_restore(&self, state: &FpuState) {
-        self.with_fpu(|| {
-            // SAFETY: as above; the image comes from `FpuState::new` or FXSAVE, so its MXCSR is
-            // valid. The kernel has no values in the registers that change.
-            unsafe {
-                asm!("fxrstor64 [{}]", in(reg) state.as_ptr(), options(nostack, preserves_flags))
-            }
-        });
+        self.here().restore_fpu(state);
     }
 
     #[inline(always)]
     fn fpu_set_enabled(&self, enabled: bool) {
-        if self.fpu_enabled.replace(enabled) != enabled {
-            cpu::set_fpu_enabled(enabled);
-        }
+        self.here().set_fpu_enabled(enabled);
     }
 }
 
 impl Machine {
-    /// Runs `access` with the FPU enabled, and leaves it as it was.
+    /// The data of the core that executes the kernel.
     #[inline(always)]
-    fn with_fpu(&self, access: impl FnOnce()) {
-        let enabled = self.fpu_enabled.get();
-        self.fpu_set_enabled(true);
-        access();
-        self.fpu_set_enabled(enabled);
+    fn here(&self) -> &'static CoreData {
+        if CORES > 1 {
+            self.here.get()
+        } else {
+            CoreData::of(CoreId::BOOT)
+        }
+    }
+
+    /// Number of the local APIC of a core that runs.
+    fn apic_id(&self, core: CoreId) -> u8 {
+        self.apic_ids[core.index()].get()
+    }
+
+    /// `core` has the local APIC number `id`.
+    pub(super) fn set_apic_id(&self, core: CoreId, id: u8) {
+        self.apic_ids[core.index()].set(id);
+    }
+
+    /// Those of `cores` that run.
+    fn running(&self, cores: Cores) -> Cores {
+        cores
+            .iter()
+            .filter(|core| core.index() < usize::from(self.cores()))
+            .fold(Cores::NONE, Cores::with)
+    }
+
+    /// Raises `vector` at another core, which runs.
+    fn signal(&self, core: CoreId, vector: u8) {
+        LOCAL_APIC.send(self.apic_id(core), Signal::Vector(vector));
+    }
+
+    /// Asks those of `cores`, others, that run for `what`, and returns when they have done it.
+    fn ask(&self, cores: Cores, what: Requests) {
+        if CORES > 1 {
+            turn::ask(self.running(cores), what, |core| {
+                self.signal(core, REMOTE_CALL)
+            });
+        }
     }
 }

@@ -14,11 +14,15 @@ pub mod start_info;
 #[cfg(target_os = "none")]
 mod apic;
 #[cfg(target_os = "none")]
+mod core_data;
+#[cfg(target_os = "none")]
 mod cpu;
 #[cfg(target_os = "none")]
 mod descriptors;
 #[cfg(target_os = "none")]
 mod entry;
+#[cfg(target_os = "none")]
+mod entry_code;
 #[cfg(target_os = "none")]
 pub mod fatal;
 #[cfg(target_os = "none")]
@@ -37,5 +41,7 @@ mod screen;
 mod serial;
 #[cfg(target_os = "none")]
 mod start;
+#[cfg(target_os = "none")]
+mod turn;
 #[cfg(target_os = "none")]
 mod window;

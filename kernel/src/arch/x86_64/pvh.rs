@@ -9,7 +9,7 @@
 
 use core::arch::global_asm;
 
-use super::entry::{KERNEL_STACK, STACK_START};
+use super::entry::{KERNEL_STACKS, STACK_START};
 use super::layout::{KERNEL_BASE, KERNEL_PDPT_ENTRY, KERNEL_SLOT, WINDOW_PAGES};
 use super::paging::{HUGE_PAGE_FLAGS, KERNEL_PDPT, KERNEL_PML4, TABLE_FLAGS};
 use super::start::start;
@@ -175,7 +175,7 @@ global_asm!(
     ".text",
 
     to_physical = const KERNEL_BASE.wrapping_neg(),
-    stack = sym KERNEL_STACK,
+    stack = sym KERNEL_STACKS,
     stack_start = const STACK_START,
     pml4 = sym KERNEL_PML4,
     pdpt = sym KERNEL_PDPT,

@@ -8,10 +8,12 @@ use super::loader::Loader;
 use super::machine::{Machine, Timer};
 use super::rate::{megahertz, Rate};
 use super::start_info::{free_memory, FreeMemory};
+use super::turn::Inside;
 use super::window::Window;
 use super::{cpu, descriptors, entry, legacy, paging, serial};
 use crate::arch::Platform;
 use crate::boot::{self, Found, List, Range, Refusal, Told};
+use crate::cores::CoreId;
 use crate::mem::Ram;
 
 /// Status with which the machine stops when the kernel refuses to start.
@@ -39,19 +41,20 @@ pub extern "C" fn start(paddr: u64, magic: u32) -> ! {
     serial::init();
     cpu::init();
     paging::init();
-    descriptors::init();
+    descriptors::init(CoreId::BOOT);
     legacy::disable_pic();
     // SAFETY: called once, by assembly; does not return.
-    let k = unsafe { entry::kernel() };
-    let next = match find(&k.machine, magic, paddr) {
-        Ok(found) => boot::start(k, found),
+    let inside = unsafe { Inside::enter(CoreId::BOOT) };
+    let next = match find(&inside.k.machine, magic, paddr) {
+        Ok(found) => boot::start(inside.k, found),
         Err(refusal) => Err(refusal),
     };
     match next {
-        Ok(next) => entry::leave(k, next),
+        Ok(next) => entry::leave(inside, next),
         Err(refusal) => {
-            refusal.report(&k.machine);
-            k.machine.halt(REFUSED);
+            let machine = &inside.k.machine;
+            refusal.report(machine);
+            machine.halt(REFUSED);
             cpu::stop()
         }
     }
@@ -126,7 +129,7 @@ fn start_interrupts(
     let local = LOCAL_APIC.init().ok_or(Refusal::Machine(
         "the local APIC is in x2APIC mode, which the kernel does not drive",
     ))?;
-    machine.apic_id.set(LOCAL_APIC.id());
+    machine.set_apic_id(CoreId::BOOT, LOCAL_APIC.id());
     reserve(page(local));
     let mut all_driven = true;
     madt.io_apics(&Window, |paddr| {

@@ -2,7 +2,7 @@
 
 mod contexts;
 mod conventions;
-pub mod fpu;
+mod fpu;
 mod identifiers;
 mod mappings;
 mod privileges;

@@ -1,0 +1,127 @@
+//! Turns in the kernel: the one door to its state, and what the core inside asks of the others.
+//!
+//! On a kernel for one core the door is always open and nobody is asked.
+//!
+//! A core outside has user code running, or idles, with interrupts on; or it waits for its turn or
+//! is about to go outside, with interrupts off. It does what it is asked for at the interrupt that
+//! comes with the request, or while it waits; one that goes outside takes the interrupt there.
+
+use core::cell::UnsafeCell;
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+
+use sandglass_lock::{Lock, Requests, Turn};
+
+use super::context::FpuState;
+use super::core_data::CoreData;
+use super::cpu;
+use super::machine::Machine;
+use crate::cores::{CoreId, Cores, CORES};
+use crate::Kernel;
+
+/// Vector of the interrupt that comes with a request (04, section 15).
+pub const REMOTE_CALL: u8 = 158;
+
+/// To forget every user translation and every cached paging structure.
+pub const FLUSH: Requests = Requests(1 << 0);
+/// To store the FPU's registers where [`prepare_fpu_save`] said.
+pub const SAVE_FPU: Requests = Requests(1 << 1);
+/// To store the registers of the thread that runs, and to enter the kernel next.
+pub const STALL: Requests = Requests(1 << 2);
+
+static LOCK: Lock<AtomicU32, CORES> = Lock::new();
+
+/// What [`SAVE_FPU`] is about. Nobody is asked for two things at a time. Relaxed accesses: the
+/// mailbox orders them, as it is written after this (Release) and read before it (Acquire).
+static FPU_STATE: AtomicPtr<FpuState> = AtomicPtr::new(core::ptr::null_mut());
+
+struct KernelCell(UnsafeCell<Kernel>);
+
+// SAFETY: see `Inside::enter`.
+unsafe impl Sync for KernelCell {}
+
+static KERNEL: KernelCell = KernelCell(UnsafeCell::new(Kernel::new(Machine::new())));
+
+/// The kernel's state, for one event.
+#[must_use]
+pub struct Inside {
+    pub k: &'static mut Kernel,
+    turn: Option<Turn>,
+}
+
+impl Inside {
+    /// Waits for the turn of `core`, which executes this.
+    ///
+    /// # Safety
+    /// Called once in each of the functions that assembly calls, which do not return: nothing borrows
+    /// from an earlier event. Interrupts are off until the turn ends.
+    #[inline(always)]
+    pub unsafe fn enter(core: CoreId) -> Inside {
+        let turn = if CORES > 1 {
+            Some(LOCK.enter(core.index(), |asked| answer(core, asked)))
+        } else {
+            None
+        };
+        // SAFETY: the core is alone inside, and the caller's; the static is initialised. What the
+        // others did inside is seen: they left with Release, and this core entered with Acquire.
+        let k = unsafe { &mut *KERNEL.0.get() };
+        k.execute_on(core);
+        Inside { k, turn }
+    }
+
+    /// Ends the turn.
+    #[inline(always)]
+    pub fn leave(self) {
+        if let Some(turn) = self.turn {
+            LOCK.leave(turn);
+        }
+    }
+}
+
+/// Does what `core`, which executes this outside of the kernel, is asked for, if anything. Returns
+/// whether it must enter the kernel.
+#[must_use]
+pub fn serve(core: CoreId) -> bool {
+    let mut stalled = false;
+    LOCK.serve(core.index(), |asked| {
+        answer(core, asked);
+        stalled = has(asked, STALL);
+    });
+    stalled
+}
+
+/// What is not done here has been done by the entry code: the registers of the thread that ran are
+/// stored, and with `isolation` the root is the kernel's, whose loading forgot the user's
+/// translations.
+#[cold]
+fn answer(core: CoreId, asked: Requests) {
+    if has(asked, SAVE_FPU) {
+        let state = FPU_STATE.load(Ordering::Relaxed);
+        // SAFETY: from the reference of the core inside, which waits until this is answered.
+        CoreData::of(core).save_fpu(unsafe { &*state });
+    }
+    if has(asked, FLUSH) && !cfg!(feature = "isolation") {
+        cpu::flush_users();
+    }
+}
+
+const fn has(asked: Requests, what: Requests) -> bool {
+    asked.0 & what.0 != 0
+}
+
+/// Asks other cores, which run, for `what`, and returns when they have done it. `interrupt` raises
+/// [`REMOTE_CALL`] at a core.
+///
+/// Called by the core inside.
+pub fn ask(cores: Cores, what: Requests, mut interrupt: impl FnMut(CoreId)) {
+    LOCK.request(cores.bits(), what, |core| {
+        if let Some(core) = CoreId::new(core as u64) {
+            interrupt(core);
+        }
+    });
+}
+
+/// Says where the core that is asked for [`SAVE_FPU`] next is to store the registers. The caller does
+/// not use `state` until that is done.
+pub fn prepare_fpu_save(state: &FpuState) {
+    FPU_STATE.store(core::ptr::from_ref(state).cast_mut(), Ordering::Relaxed);
+}
