@@ -56,6 +56,8 @@ pub struct Control {
     pub home: Node,
     /// The thread's CSpace has the shelf and the deep path to the main CNode.
     pub has_shelf: bool,
+    /// There is one core only.
+    pub is_alone: bool,
 }
 
 /// Address of area `index` in the storm's address spaces.

@@ -40,6 +40,8 @@ struct Member {
     tcb: Tcb,
     /// `None`: a passive thread.
     context: Option<(SchedContext, SchedParams)>,
+    /// The core where it begins.
+    core: usize,
     priority: u8,
     cspace: (CNode, GuardData),
     /// Number of the address space, and its root.
@@ -114,7 +116,7 @@ impl<'g> Arena<'g> {
         let _ = tcb.suspend();
         if let Some((context, params)) = member.context {
             let _ = context.unbind();
-            let _ = self.ground.control.configure(context, params);
+            let _ = self.ground.controls[member.core].configure(context, params);
         }
         let _ = tcb.set_sched_params(
             boot::TCB,
@@ -142,11 +144,12 @@ impl<'g> Arena<'g> {
         self.revive(index);
     }
 
-    /// Configures a thread's context anew: what a timeout handler may do before it answers.
-    pub fn refill(&self, index: usize) {
+    /// Configures a thread's context anew, for this core: what a timeout handler may do before it
+    /// answers.
+    pub fn refill(&self, index: usize, core: usize) {
         let context = self.members.get(index).and_then(|member| member.context);
         if let Some((context, params)) = context {
-            let _ = self.ground.control.configure(context, params);
+            let _ = self.ground.controls[core].configure(context, params);
         }
     }
 
@@ -330,10 +333,14 @@ impl Builder<'_> {
             self.make(node, kind, object, count)?;
         }
         let (main, small) = (self.main, self.small);
+        let (first, others) = self.ground.controls.split_at(1);
+        for &control in others {
+            self.lend(node, Kind::SchedControl, control)?;
+        }
         for _ in 0..many.div_ceil(2) {
             self.lend(node, Kind::MainNode, main)?;
             self.lend(node, Kind::SmallNode, small)?;
-            self.lend(node, Kind::SchedControl, self.ground.control)?;
+            self.lend(node, Kind::SchedControl, first[0])?;
             self.lend(node, Kind::AsidControl, boot::ASID_CONTROL)?;
             self.lend(node, Kind::AsidPool, boot::ASID_POOL)?;
             self.lend(node, Kind::Domain, boot::DOMAIN)?;
@@ -379,6 +386,7 @@ impl Builder<'_> {
             members.push(Member {
                 tcb,
                 context,
+                core: index % self.ground.controls.len(),
                 priority: self.dice().choose(PRIORITIES),
                 cspace,
                 space,
@@ -437,6 +445,7 @@ impl Builder<'_> {
             index: index as u64,
             home,
             has_shelf,
+            is_alone: self.ground.controls.len() == 1,
         };
         area.tally.clear();
     }

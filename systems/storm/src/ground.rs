@@ -58,7 +58,8 @@ pub struct Ground {
     /// storm has deleted it. CSpaces of the storm lead to it in a way that does not give the
     /// CNode itself away.
     pub shelf: CNode,
-    pub control: SchedControl,
+    /// The authority over the time of each core that runs.
+    pub controls: Vec<SchedControl>,
 }
 
 /// The instruction.
@@ -140,7 +141,9 @@ impl Ground {
             large,
             address,
             shelf,
-            control: boot.sched_control(0).expect("there is a first core"),
+            controls: (0..boot.cores())
+                .map_while(|core| boot.sched_control(core))
+                .collect(),
         })
     }
 

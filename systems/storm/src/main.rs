@@ -4,7 +4,7 @@
 //! | module | who |
 //! | --- | --- |
 //! | [`actor`] | a thread of the storm |
-//! | [`canary`] | the thread of the highest priority that checks itself |
+//! | [`canary`] | the thread of the highest priority that checks itself, on each core |
 //! | [`supervisor`] | builds one [`arena`] after the other, each with the next seed |
 //! | [`ground`] | what outlives the arenas |
 //! | [`area`], [`catalogue`], [`tally`] | memory that threads and supervisor share |
@@ -12,7 +12,8 @@
 //!
 //! The storm holds a capability of every kind but of I/O port control, and none to an object of
 //! the canary, of the supervisor, or of a device. Its maximum controlled priorities are below
-//! theirs, so it cannot starve them by right.
+//! theirs, so it cannot starve them by right. Its threads are spread over all cores, and have
+//! authority over the time of each, so that they move one another about.
 
 #![no_std]
 #![no_main]
@@ -51,12 +52,15 @@ fn main(boot: &'static BootInfo) -> Result<u8, SetupError> {
     heap::share(process.resources.notification()?);
     let options = Options::read(&mut process)?;
     let tsc = boot.tsc().expect("the kernel reports the TSC's frequency");
-    let watch: &Watch = Box::leak(Box::default());
+    let cores = boot.cores() as usize;
+    let watch: &Watch = Box::leak(Box::new(Watch::new(cores)));
     let signals = process.resources.notification()?;
     let ground = Ground::new(&mut process, boot, signals)?;
     watch.areas.store(ground.first_area(), Relaxed);
-    canary::start(&mut process, boot, watch, signals, tsc)?;
-    supervisor::start_idler(&mut process, &ground, signals)?;
+    for core in 0..cores {
+        canary::start(&mut process, boot, core, watch, signals, tsc)?;
+    }
+    supervisor::start_idlers(&mut process, &ground, signals)?;
     boot::TCB.set_priority(boot::TCB, supervisor::PRIORITY)?;
     let summary = supervisor::run(&ground, watch, options)?;
     report(&summary, watch);
@@ -70,12 +74,14 @@ fn report(summary: &Summary, watch: &Watch) {
         "storm-run {} {} {}",
         summary.calls, summary.arenas, summary.discarded
     );
-    println!(
-        "storm-canary {} {} {}",
-        watch.periods.load(Relaxed),
-        watch.latest_start.load(Relaxed),
-        watch.latest_end.load(Relaxed)
-    );
+    for jobs in &watch.jobs {
+        println!(
+            "storm-canary {} {} {}",
+            jobs.done.load(Relaxed),
+            jobs.latest_start.load(Relaxed),
+            jobs.latest_end.load(Relaxed)
+        );
+    }
     for operation in &OPERATIONS {
         let row = summary.totals.invocations[operation.label as usize];
         println!("storm-invocation {} {row:?}", operation.name);
@@ -86,7 +92,7 @@ fn report(summary: &Summary, watch: &Watch) {
     println!("storm-faults {:?}", summary.faults);
 }
 
-/// The tests of the run, and the status to end with. The canary has ended the run already if
+/// The tests of the run, and the status to end with. A canary has ended the run already if
 /// something of it was touched.
 fn verdict(summary: &Summary, watch: &Watch, options: Options) -> u8 {
     let mut suite = Suite::new();
@@ -95,8 +101,13 @@ fn verdict(summary: &Summary, watch: &Watch, options: Options) -> u8 {
         Ok(())
     });
     suite.run("the_canary_lives", || {
-        let periods = watch.periods.load(Relaxed);
-        ensure!(periods * 100 > summary.calls / 100, "{periods} periods");
+        for (core, jobs) in watch.jobs.iter().enumerate() {
+            let periods = jobs.done.load(Relaxed);
+            ensure!(
+                periods * 100 > summary.calls / 100,
+                "{periods} periods on core {core}"
+            );
+        }
         Ok(())
     });
     suite.run("counters_are_kept", || {

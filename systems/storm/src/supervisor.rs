@@ -25,8 +25,10 @@ pub const PRIORITY: u8 = 254;
 const IDLE_PRIORITY: u8 = 1;
 /// How often the thread of this priority may report that nobody else runs.
 const IDLE: SchedParams = SchedParams::new(60, 200);
-/// Signal of that.
-const QUIET: u64 = 1 << 32;
+/// Signal of that: of the first core; that of core `n` is `n` bits further, and all of them.
+const QUIET: u64 = 1 << QUIET_SHIFT;
+const QUIET_SHIFT: u32 = 36;
+const ALL_QUIET: u64 = u64::MAX << QUIET_SHIFT;
 
 /// System calls after which an arena is replaced.
 const CALLS_PER_ARENA: u64 = 15_000;
@@ -65,25 +67,31 @@ struct Round<'a> {
     at_fault: [u64; AREAS],
     /// Reports without progress in a row.
     fruitless: u64,
+    /// Signals of the cores that were quiet since the storm was last stirred.
+    quiet: u64,
 }
 
-/// Starts the thread that reports when nobody else runs.
-pub fn start_idler(
+/// Starts the thread, on each core, that reports when nobody else runs there.
+pub fn start_idlers(
     process: &mut Process,
     ground: &Ground,
     signals: Notification,
 ) -> Result<(), SetupError> {
-    let quiet = process.resources.mint(signals, Rights::WRITE, QUIET)?;
-    let context = process.resources.sched_context(IDLE.size_bits())?;
-    ground.control.configure(context, IDLE)?;
-    Thread::spawn(
-        process,
-        ThreadParams::new(IDLE_PRIORITY, context),
-        move || loop {
-            quiet.signal();
-            sys::yield_now();
-        },
-    )?;
+    for (core, control) in ground.controls.iter().enumerate() {
+        let quiet = process
+            .resources
+            .mint(signals, Rights::WRITE, QUIET << core)?;
+        let context = process.resources.sched_context(IDLE.size_bits())?;
+        control.configure(context, IDLE)?;
+        Thread::spawn(
+            process,
+            ThreadParams::new(IDLE_PRIORITY, context),
+            move || loop {
+                quiet.signal();
+                sys::yield_now();
+            },
+        )?;
+    }
     Ok(())
 }
 
@@ -120,8 +128,11 @@ pub fn run(
             idle: [0; AREAS],
             at_fault: [0; AREAS],
             fruitless: 0,
+            quiet: 0,
         };
         round.run(CALLS_PER_ARENA.min(options.calls - summary.calls));
+        // Threads that the storm has made may run on other cores until their memory is revoked.
+        ground.clear()?;
         let calls = watch.calls();
         let counted: u64 = watch.areas().map(|area| area.tally.calls()).sum();
         let most = (sandglass::time::ticks() - began) / TICKS_PER_CALL;
@@ -134,7 +145,6 @@ pub fn run(
         } else {
             summary.discarded += 1;
         }
-        ground.clear()?;
     }
     Ok(summary)
 }
@@ -145,13 +155,15 @@ impl Round<'_> {
         while self.watch.calls() < calls && self.fruitless < FRUITLESS {
             let received = self.ground.endpoint.recv(self.ground.reply);
             self.watch.heartbeat.fetch_add(1, Relaxed);
-            if received.badge & (QUIET | STALL | TICK) == 0 {
+            if received.badge & (ALL_QUIET | STALL | TICK) == 0 {
                 self.handle_fault(received);
                 continue;
             }
+            self.quiet |= received.badge & ALL_QUIET;
+            let all = (1 << self.ground.controls.len()) - 1;
             if received.badge & STALL != 0 {
                 self.stir(true);
-            } else if received.badge & QUIET != 0 {
+            } else if self.quiet >> QUIET_SHIFT == all {
                 self.stir(false);
             }
         }
@@ -162,9 +174,18 @@ impl Round<'_> {
         Dice(&mut self.random)
     }
 
+    /// A core; with one there is nothing to choose.
+    fn any_core(&mut self) -> usize {
+        match self.ground.controls.len() {
+            1 => 0,
+            cores => self.dice().index(cores),
+        }
+    }
+
     /// Lets threads that make no system calls start anew: all of them, or some, so that others
     /// may meet those that still wait.
     fn stir(&mut self, all: bool) {
+        self.quiet = 0;
         let mut progress = false;
         for (index, area) in self.watch.areas().enumerate() {
             let calls = area.control.calls.load(Relaxed);
@@ -195,7 +216,8 @@ impl Round<'_> {
             match self.dice().below(4) {
                 0 => self.arena.revive(index),
                 1 => {
-                    self.arena.refill(index);
+                    let core = self.any_core();
+                    self.arena.refill(index, core);
                     self.ground.reply.send(Message::EMPTY);
                 }
                 2 => {}

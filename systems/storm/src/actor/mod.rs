@@ -65,6 +65,10 @@ extern "C" fn actor(area: *const Area) -> ! {
 
 impl Actor<'_> {
     fn step(&mut self) {
+        if !self.area.control.is_alone {
+            // The emulator goes to another core here: so that threads meet in the kernel.
+            core::hint::spin_loop();
+        }
         if self.pending.is_some() && !self.composer.dice.one_in(4) {
             return self.answer();
         }
