@@ -5,8 +5,8 @@ use crate::ipc::fault::{self, Fault};
 use crate::mem::Ref;
 use crate::object::tcb::{fpu, State, Tcb};
 use crate::object::{check, irq, sched_context, vspace};
-use crate::time::{account, schedule};
-use crate::{syscall, Kernel};
+use crate::time::{account, remote, schedule};
+use crate::{syscall, Kernel, CORES};
 
 /// Why the kernel was entered. The registers of the current thread are in its TCB.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -102,6 +102,7 @@ fn conclude(k: &mut Kernel, before: Option<Ref<Tcb>>, decide: bool) -> Next {
         before
     };
     let next = activate(k, before, thread);
+    remote::tell_cores(k);
     check::touched(k, before);
     next
 }
@@ -172,6 +173,10 @@ fn page_fault(address: u64, code: u32) -> Fault {
 #[inline(always)]
 fn activate(k: &Kernel, before: Option<Ref<Tcb>>, chosen: Option<Ref<Tcb>>) -> Next {
     let Some(thread) = chosen else {
+        if CORES > 1 {
+            // Another core may end the address space that this one was in.
+            k.machine.use_address_space(None);
+        }
         return Next::Idle;
     };
     let tcb = thread.at(k);

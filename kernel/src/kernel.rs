@@ -97,13 +97,6 @@ impl Kernel {
         self.looks.replace(Cores::NONE).without(self.core_id())
     }
 
-    /// The other cores that run threads.
-    pub fn others_running(&self) -> Cores {
-        CoreId::all()
-            .filter(|&core| core != self.core_id() && self.core_of(core).thread().is_some())
-            .fold(Cores::NONE, Cores::with)
-    }
-
     /// A number larger than every one before: the position of an insertion among equals. 64 bits
     /// do not run out at one insertion a nanosecond in 500 years.
     #[inline(always)]

@@ -311,7 +311,7 @@ fn a_wait_for_a_dying_notification_does_not_return() {
 }
 
 /// 01, sections 1 and 7: on one core, the calls for several cores are unknown system calls.
-#[cfg(feature = "debug")]
+#[cfg(all(feature = "debug", not(feature = "smp")))]
 #[test]
 fn debug_calls_for_several_cores_are_unknown_on_one() {
     for call in [Syscall::DebugSendIPI, Syscall::DebugGetThreadAffinity] {

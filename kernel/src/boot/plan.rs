@@ -10,6 +10,7 @@ use sandglass_abi::vspace::x86_64::USER_TOP_EXCLUSIVE;
 use super::elf::PAGE;
 use super::{extra, Range, Refusal};
 use crate::arch::pte::Level;
+use crate::cores::CORES;
 use crate::object::irq::IRQ_SLOTS_RADIX;
 
 /// log2 of the bytes of the root CNode.
@@ -56,7 +57,7 @@ impl Plan {
             mapped,
             tables,
         };
-        let others = slot::FIRST_DYNAMIC + 1 + tables + extra::PAGES;
+        let others = slot::FIRST_DYNAMIC + CORES as u64 + tables + extra::PAGES;
         let slots = SLOTS.saturating_sub(others);
         if plan.image_pages() > slots {
             return Err(Refusal::TooManyPages {

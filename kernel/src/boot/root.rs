@@ -17,6 +17,7 @@ use super::{extra, Range, Refusal, Told};
 use crate::arch::pte::{Access, Level};
 use crate::arch::Platform;
 use crate::cap::{derivation, Capability, Mapping, Slot};
+use crate::cores::CoreId;
 use crate::mem::region::Region;
 use crate::mem::{self, user, ControlKind, PhysAddr, Ram, Ref, Span, Tagged};
 use crate::object::asid::{self, AsidPool};
@@ -197,8 +198,10 @@ fn make(
     };
 
     let first = task.slots.next;
-    task.slots
-        .push(k, Capability::control(ControlKind::SchedControl, 0))?;
+    for core in CoreId::all() {
+        let control = Capability::control(ControlKind::SchedControl, core.index() as u64);
+        task.slots.push(k, control)?;
+    }
     task.regions.sched_control = task.slots.since(first);
     task.make_tables(k, memory)?;
 
@@ -266,7 +269,7 @@ fn start_thread(k: &Kernel, task: &RootTask, thread: &Thread, entry: u64) {
         badge: 0,
         sporadic: false,
     };
-    context::configure(k, context, parameters);
+    context::configure(k, context, CoreId::BOOT, parameters);
     context::bind_thread(k, context, tcb);
 }
 
@@ -408,7 +411,7 @@ impl RootTask {
         };
         let numbers = [
             (offset_of!(BootInfo, extra_len), extra::length(told)),
-            (offset_of!(BootInfo, num_nodes), 1),
+            (offset_of!(BootInfo, num_nodes), k.machine.cores().into()),
             (
                 offset_of!(BootInfo, num_io_pt_levels),
                 io_page_table_levels(),

@@ -12,7 +12,7 @@ use super::Refusal;
 use crate::arch::hosted::boot;
 use crate::arch::{Machine, Register};
 use crate::event::Next;
-use crate::Kernel;
+use crate::{Kernel, CORES};
 
 const VADDR: u64 = 0x40_0000;
 const MEMORY: usize = 8 << 20;
@@ -196,7 +196,7 @@ fn every_header_extends_the_image() {
 #[test]
 fn what_does_not_fit_is_refused_with_the_numbers() {
     let wide = |memory| elf(&[Header { memory, ..TEXT }]);
-    let slots = 8192 - 16 - 1 - 1;
+    let slots = 8192 - 16 - CORES as u64 - 1;
     // 31 MiB need 16 page tables and two tables above.
     let fits = slots - 18;
     let machine = || Machine::new(64 << 20, 1000);
@@ -358,18 +358,19 @@ fn the_root_task_finds_what_the_abi_says() {
     );
     assert_eq!(
         (view.word(8), view.word(16), view.word(24)),
-        (0, 1, u64::MAX)
+        (0, CORES as u64, u64::MAX)
     );
     assert_eq!(view.word(32), image_end, "IPC buffer");
     assert_eq!((view.word(136), view.word(144)), (13, 0));
-    let sched_control = (slot::FIRST_DYNAMIC, slot::FIRST_DYNAMIC + 1);
+    let sched_control = (slot::FIRST_DYNAMIC, slot::FIRST_DYNAMIC + CORES as u64);
     assert_eq!(view.region(152), sched_control);
+    let next = sched_control.1;
     let paging = view.region(88);
-    assert_eq!(paging, (17, 20));
+    assert_eq!(paging, (next, next + 3));
     let extra = view.region(120);
-    assert_eq!(extra, (20, 21));
+    assert_eq!(extra, (next + 3, next + 4));
     let frames = view.region(72);
-    assert_eq!(frames, (21, 25), "gaps have frames too");
+    assert_eq!(frames, (next + 4, next + 8), "gaps have frames too");
     let untyped = view.region(168);
     assert_eq!(untyped.0, frames.1);
     assert_eq!(view.region(40), (untyped.1, 8192));

@@ -9,7 +9,7 @@ use crate::object::reply::{Above, Reply};
 use crate::object::sched_context::SchedContext;
 use crate::object::tcb::{self, State, Tcb, TcbSlot};
 use crate::time::refills::Refills;
-use crate::time::{context, schedule};
+use crate::time::{context, remote, schedule};
 use crate::Kernel;
 
 /// `caller` waits for a reply through `reply`; a passive `callee` gets its context, if it may
@@ -63,6 +63,9 @@ fn unlink(k: &Kernel, reply: Ref<Reply>) -> Option<Ref<SchedContext>> {
 #[inline(always)]
 pub fn release(k: &Kernel, reply: Ref<Reply>) -> Option<Ref<Tcb>> {
     let caller = waiting(k, reply)?;
+    if let Above::Context(lent) = reply.at(k).above() {
+        remote::stall_user(k, lent);
+    }
     let context = unlink(k, reply);
     reply.at(k).set_thread(None);
     caller.at(k).set_state(State::Inactive);

@@ -12,7 +12,6 @@ use sandglass_abi::vspace::x86_64::{ASIDS_PER_POOL, ASID_POOLS};
 use super::error::Error;
 use super::paging::Pml4;
 use super::{vspace, Invocation, Outcome};
-use crate::arch::Platform;
 use crate::cap::{derivation, Capability, Slot};
 use crate::mem::{region, Ref};
 use crate::Kernel;
@@ -197,7 +196,6 @@ pub fn remove_pool(k: &Kernel, cap: Capability) {
     if entry.get() == cap.word().get() {
         entry.set(None);
         vspace::revoked(k);
-        k.machine.flush_address_space();
     }
 }
 
@@ -210,6 +208,5 @@ pub fn free(k: &Kernel, cap: Capability) {
     if pool.at(k).root(asid) == cap.word().get() {
         pool.at(k).set_root(asid, None);
         vspace::revoked(k);
-        k.machine.flush_address_space();
     }
 }

@@ -33,6 +33,7 @@ pub fn touched(k: &Kernel, before: Option<Ref<Tcb>>) {
         require(k, tcb.is_runnable(), "the next thread's state");
         require(k, tcb.place() == Place::None, "the next thread's place");
         require(k, tcb.sched_context() == k.core().context(), "who pays");
+        require(k, k.is_here(next), "the next thread's core");
     }
 }
 

@@ -12,8 +12,9 @@ use crate::cap::{lookup, CNodeCap};
 use crate::ipc::fault::Fault;
 use crate::ipc::message;
 use crate::mem::{Kind, Ref};
+use crate::time::core::Core;
 use crate::time::schedule;
-use crate::{Kernel, CORES};
+use crate::{CoreId, Kernel, CORES};
 
 /// Whether this is a debug kernel.
 pub const AVAILABLE: bool = cfg!(feature = "debug");
@@ -47,10 +48,10 @@ fn put_char(machine: &Machine, byte: u8) {
 }
 
 macro_rules! print {
-    ($k:expr, $($arg:tt)*) => {
+    ($k:expr, $($arg:tt)*) => {{
         // The console cannot fail.
         let _ = write!(Console(&$k.machine), $($arg)*);
-    };
+    }};
 }
 
 /// Performs the debug call `call` of `caller`. Wrong arguments print and return.
@@ -72,6 +73,8 @@ pub fn syscall(k: &Kernel, caller: Ref<Tcb>, call: Syscall) {
         }
         Syscall::DebugSnapshot => snapshot(k, caller),
         Syscall::DebugNameThread => name_thread(k, caller),
+        Syscall::DebugSendIPI => print!(k, "sandglass: DebugSendIPI does nothing on x86\n"),
+        Syscall::DebugGetThreadAffinity => thread_affinity(k, caller),
         _ => {}
     }
 }
@@ -96,14 +99,23 @@ impl fmt::Display for Name {
 }
 
 fn dump_scheduler(k: &Kernel) {
+    for core in CoreId::all() {
+        if CORES > 1 {
+            print!(k, "core {}\n", core.index());
+        }
+        dump_core(k, k.core_of(core));
+    }
+}
+
+fn dump_core(k: &Kernel, core: &Core) {
     print!(k, "priority  thread\n");
     for priority in (0..=u8::MAX).rev() {
-        let mut next = k.core().ready.first_of(priority);
+        let mut next = core.ready.first_of(priority);
         while let Some(thread) = next {
             print!(k, "{priority:>8}  {} (ready)\n", Name::of(k, thread));
             next = thread.at(k).ready_links().next();
         }
-        let waiting = k.core().release.of(priority);
+        let waiting = core.release.of(priority);
         let mut next = waiting.first();
         while let Some(thread) = next {
             let waits = schedule::waits_for_release(k, thread);
@@ -135,10 +147,26 @@ fn snapshot(k: &Kernel, caller: Ref<Tcb>) {
     }
 }
 
-fn name_thread(k: &Kernel, caller: Ref<Tcb>) {
+/// The thread whose capability `caller` names.
+fn named_thread(k: &Kernel, caller: Ref<Tcb>) -> Option<Ref<Tcb>> {
     let cptr = caller.at(k).context().cap_register();
-    let slot = lookup::slot(k, tcb::cspace(k, caller), cptr);
-    let thread = slot.and_then(|slot| slot.at(k).cap().word().get::<Tcb>());
+    let slot = lookup::slot(k, tcb::cspace(k, caller), cptr)?;
+    slot.at(k).cap().word().get()
+}
+
+/// The core of the thread that `caller` names, as its answer.
+fn thread_affinity(k: &Kernel, caller: Ref<Tcb>) {
+    match named_thread(k, caller) {
+        Some(thread) => {
+            let core = thread.at(k).core().index() as u64;
+            caller.at(k).context().set_badge(core);
+        }
+        None => print!(k, "sandglass: DebugGetThreadAffinity needs a TCB\n"),
+    }
+}
+
+fn name_thread(k: &Kernel, caller: Ref<Tcb>) {
+    let thread = named_thread(k, caller);
     let buffer = message::buffer(k, caller, true);
     let (Some(thread), Some(buffer)) = (thread, buffer) else {
         print!(

@@ -8,7 +8,7 @@ use super::tcb::Tcb;
 use super::{Invocation, Outcome};
 use crate::mem::Ref;
 use crate::time::domain::{Entry, DOMAINS, LENGTH};
-use crate::time::schedule;
+use crate::time::{remote, schedule};
 use crate::Kernel;
 
 /// A checked invocation of the domain capability.
@@ -98,6 +98,7 @@ fn decode_configure(k: &Kernel, call: &Invocation) -> Result<Operation, Error> {
 fn commit(k: &Kernel, operation: Operation) -> Outcome {
     match operation {
         Operation::Set { thread, domain } => {
+            remote::stall(k, thread);
             thread.at(k).set_domain(domain);
             if k.core().thread() == Some(thread) {
                 schedule::force_reschedule(k);

@@ -11,7 +11,7 @@ use crate::cap::deletion::Remainder;
 use crate::cap::{derivation, Slot};
 use crate::ipc::{reply, thread};
 use crate::mem::{Kind, Ref};
-use crate::time::{context, schedule};
+use crate::time::{context, remote, schedule};
 use crate::Kernel;
 
 /// Takes apart the object of the capability in `slot` if that is the last one; frames are
@@ -138,6 +138,7 @@ fn end_reply(k: &Kernel, object: Ref<Reply>) -> Remainder {
 }
 
 fn end_thread(k: &Kernel, tcb: Ref<Tcb>) -> Remainder {
+    remote::stall(k, tcb);
     if let Some(notification) = tcb.at(k).notification() {
         notification.at(k).set_thread(None);
         tcb.at(k).set_notification(None);
@@ -147,13 +148,14 @@ fn end_thread(k: &Kernel, tcb: Ref<Tcb>) -> Remainder {
         context::unbind_thread(k, handle);
     }
     thread::suspend(k, tcb);
-    if k.core().fpu_owner() == Some(tcb) {
-        k.core().set_fpu_owner(None);
+    if k.home(tcb).fpu_owner() == Some(tcb) {
+        k.home(tcb).set_fpu_owner(None);
     }
     Remainder::Slots
 }
 
 fn end_context(k: &Kernel, handle: Ref<SchedContext>) -> Remainder {
+    remote::stall_user(k, handle);
     sched_context::complete_yield(k, handle);
     context::unbind_thread(k, handle);
     context::unbind_notification(k, handle);

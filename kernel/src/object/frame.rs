@@ -3,9 +3,9 @@
 use sandglass_abi::invocation::x86_64 as label;
 
 use super::error::Error;
+use super::paging::Pml4;
 use super::{vspace, Invocation, Outcome};
 use crate::arch::pte::{Access, Level};
-use crate::arch::Platform;
 use crate::cap::{FrameCap, FrameRights, Mapping, Rights, Slot};
 use crate::mem::{Child, Ref, Table};
 use crate::Kernel;
@@ -39,6 +39,7 @@ fn invoke_other(k: &Kernel, call: &Invocation) -> Result<Outcome, Error> {
 
 /// A checked mapping: the entry that is to lead to the frame.
 struct Map<'k> {
+    root: Ref<Pml4>,
     mapping: Mapping,
     table: &'k Table,
     level: Level,
@@ -77,6 +78,7 @@ fn decode_map<'k>(k: &'k Kernel, call: &Invocation, frame: FrameCap) -> Result<M
         Child::Absent => false,
     };
     Ok(Map {
+        root,
         mapping: Mapping { asid, vaddr },
         table,
         level,
@@ -99,7 +101,7 @@ fn map(k: &Kernel, slot: Ref<Slot>, frame: FrameCap, checked: Map) {
         checked.attributes,
     );
     if checked.in_use {
-        k.machine.flush_page(vaddr);
+        vspace::page_changed(k, checked.root, vaddr);
     }
     let cap = slot.at(k).cap();
     slot.at(k).set_cap(cap.with_mapping(Some(checked.mapping)));
@@ -127,7 +129,7 @@ pub fn unmap(k: &Kernel, frame: FrameCap) {
     match table.child(k, level, index) {
         Child::Page(start) if start == frame.start() => {
             table.clear_entry(index);
-            k.machine.flush_page(mapping.vaddr);
+            vspace::page_changed(k, root, mapping.vaddr);
         }
         _ => {}
     }

@@ -5,7 +5,6 @@ use sandglass_abi::invocation::x86_64 as label;
 use super::error::Error;
 use super::{vspace, Invocation, Outcome};
 use crate::arch::pte::Level;
-use crate::arch::Platform;
 use crate::cap::{derivation, Capability, Mapping, Slot};
 use crate::mem::{self, Child, Kind, Ref, Table};
 use crate::Kernel;
@@ -129,7 +128,7 @@ fn commit(k: &Kernel, operation: Operation) -> Outcome {
             let parent = vspace::table(k, root.at(k).as_ref(), mapping.vaddr, level);
             if let (Ok(parent), Some(table)) = (parent, mem::table(cap.word())) {
                 parent.set_table(level.index(mapping.vaddr), table, attributes);
-                k.machine.flush_address_space();
+                vspace::table_changed(k, root);
             }
             slot.at(k).set_cap(cap.with_mapping(Some(mapping)));
         }
@@ -161,6 +160,6 @@ pub fn unmap(k: &Kernel, cap: Capability) {
     let index = level.index(mapping.vaddr);
     if parent.leads_to(level, index, table) {
         parent.clear_entry(index);
-        k.machine.flush_address_space();
+        vspace::table_changed(k, root);
     }
 }

@@ -22,7 +22,7 @@ use crate::ipc::message::Writer;
 use crate::ipc::{reply, thread};
 use crate::mem::{refill_capacity, Ref};
 use crate::time::context::is_released;
-use crate::time::{account, context, schedule, Refill};
+use crate::time::{account, context, remote, schedule, Refill};
 use crate::Kernel;
 
 /// The core of a scheduling context.
@@ -173,16 +173,17 @@ enum Operation {
 
 /// Invokes a scheduling context (03, section 6.2).
 pub fn invoke(k: &Kernel, call: &Invocation) -> Result<Outcome, Error> {
-    let operation = decode(k, call)?;
-    Ok(commit(k, call, operation))
-}
-
-fn decode(k: &Kernel, call: &Invocation) -> Result<Operation, Error> {
     let handle = call
         .cap
         .word()
         .get::<SchedContext>()
         .ok_or(Error::InvalidCapability(0))?;
+    remote::stall_user(k, handle);
+    let operation = decode(k, call, handle)?;
+    Ok(commit(k, call, operation))
+}
+
+fn decode(k: &Kernel, call: &Invocation, handle: Ref<SchedContext>) -> Result<Operation, Error> {
     match call.label {
         label::SCHED_CONTEXT_BIND => decode_bind(k, call, handle),
         label::SCHED_CONTEXT_UNBIND => {
@@ -292,7 +293,7 @@ fn yield_to(k: &Kernel, call: &Invocation, handle: Ref<SchedContext>, thread: Re
     if !schedule::is_schedulable(k, thread) {
         return report_now(k, call, handle);
     }
-    if thread.at(k).priority() < caller.at(k).priority() {
+    if thread.at(k).priority() < caller.at(k).priority() || !k.is_here(thread) {
         schedule::enqueue(k, thread);
         return report_now(k, call, handle);
     }

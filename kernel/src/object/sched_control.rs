@@ -7,15 +7,20 @@ use sandglass_abi::sched::{flags, max_extra_refills, MIN_BUDGET_US, MIN_REFILLS}
 use super::error::Error;
 use super::sched_context::SchedContext;
 use super::{Invocation, Outcome};
+use crate::cores::CoreId;
 use crate::mem::Ref;
 use crate::time::context::{self, Parameters};
+use crate::time::remote;
 use crate::time::Refill;
 use crate::Kernel;
 
 /// Invokes scheduling control.
 pub fn invoke(k: &Kernel, call: &Invocation) -> Result<Outcome, Error> {
     let (target, parameters) = decode(k, call)?;
-    context::configure(k, target, parameters);
+    // Cores that the kernel is not built for have no capability.
+    let core = CoreId::new(call.cap.core()).unwrap_or(CoreId::BOOT);
+    remote::stall_user(k, target);
+    context::configure(k, target, core, parameters);
     Ok(Outcome::Done)
 }
 

@@ -9,7 +9,9 @@ use super::tcb::{Tcb, TcbSlot};
 use crate::arch::pte::Level;
 use crate::arch::Platform;
 use crate::cap::Capability;
+use crate::cores::{CoreId, Cores, CORES};
 use crate::mem::{self, Ref, Table};
+use crate::time::remote;
 use crate::Kernel;
 
 /// Highest user address.
@@ -56,17 +58,21 @@ pub fn table<'k>(
     below(directory, Level::PAGE_DIRECTORY)
 }
 
+/// The root table of the address space of `thread`, unless that is gone or never was.
+#[inline(always)]
+fn own_root(k: &Kernel, thread: Ref<Tcb>) -> Option<Ref<Pml4>> {
+    let cap = mem::tcb_slot(thread, TcbSlot::VSpace).at(k).cap();
+    let named = cap.root_asid().and_then(|asid| root_of(k, asid))?;
+    (cap.word().get() == Some(named)).then_some(named)
+}
+
 /// Makes user code of `thread` run in its address space; one whose address space is gone, or that
 /// never had one, runs where nothing is mapped (07, section 8).
 #[inline(always)]
 pub fn switch(k: &Kernel, thread: Ref<Tcb>) {
-    let cap = mem::tcb_slot(thread, TcbSlot::VSpace).at(k).cap();
-    let named = cap.root_asid().and_then(|asid| root_of(k, asid));
-    match (named, cap.word().get::<Pml4>()) {
-        (Some(root), Some(own)) if root == own => {
-            k.machine.use_address_space(Some(root.address()));
-        }
-        _ => switch_to_nothing(k),
+    match own_root(k, thread) {
+        Some(root) => k.machine.use_address_space(Some(root.address())),
+        None => switch_to_nothing(k),
     }
 }
 
@@ -83,9 +89,47 @@ pub fn changed(k: &Kernel, thread: Ref<Tcb>) {
     }
 }
 
-/// Some address space has lost its translation: the current thread may have lost its own.
+/// Some address space has lost its translation: what runs may have lost its own.
 pub fn revoked(k: &Kernel) {
     if let Some(thread) = k.core().thread() {
         switch(k, thread);
+    }
+    if CORES > 1 {
+        running(k)
+            .filter(|&(_, thread)| own_root(k, thread).is_none())
+            .for_each(|(_, thread)| remote::stall(k, thread));
+    }
+    k.machine.flush_address_space();
+}
+
+/// The threads that run, with their cores.
+fn running(k: &Kernel) -> impl Iterator<Item = (CoreId, Ref<Tcb>)> + '_ {
+    CoreId::all().filter_map(|core| Some((core, k.core_of(core).thread()?)))
+}
+
+/// The entry for the page at `vaddr` below `root` has changed: no core knows the former one.
+#[inline(always)]
+pub fn page_changed(k: &Kernel, root: Ref<Pml4>, vaddr: u64) {
+    k.machine.flush_page(vaddr);
+    flush_elsewhere(k, root);
+}
+
+/// An entry that leads to a table below `root` has changed: no core knows the former one.
+pub fn table_changed(k: &Kernel, root: Ref<Pml4>) {
+    k.machine.flush_address_space();
+    flush_elsewhere(k, root);
+}
+
+/// Other cores that run in the address space of `root` forget its translations; the rest know none,
+/// since to run in another one is to forget.
+#[inline(always)]
+fn flush_elsewhere(k: &Kernel, root: Ref<Pml4>) {
+    if CORES > 1 {
+        let cores = running(k)
+            .filter(|&(core, thread)| core != k.core_id() && own_root(k, thread) == Some(root))
+            .fold(Cores::NONE, |cores, (core, _)| cores.with(core));
+        if !cores.is_empty() {
+            k.machine.flush_cores(cores);
+        }
     }
 }

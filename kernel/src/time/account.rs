@@ -4,6 +4,7 @@
 //! committed or charged to it. Until then its head refill stays as it is; so whether it suffices
 //! is a comparison with the time at which it ends.
 
+use super::core::Core;
 use super::schedule;
 use crate::arch::Platform;
 use crate::ipc::fault;
@@ -23,10 +24,10 @@ pub fn update_time(k: &Kernel) {
     k.domains.pass(passed, k.constants.min_budget());
 }
 
-/// Whether the head refill of the current context has the least budget left; idleness always has.
+/// Whether the head refill of the current context of `core` has the least budget left; idleness
+/// always has.
 #[inline(always)]
-fn has_budget(k: &Kernel) -> bool {
-    let core = k.core();
+pub fn has_budget(k: &Kernel, core: &Core) -> bool {
     core.now().wrapping_add(k.constants.min_budget()) <= core.budget_end()
 }
 
@@ -35,8 +36,8 @@ fn has_budget(k: &Kernel) -> bool {
 #[must_use]
 #[inline(always)]
 pub fn check_budget(k: &Kernel) -> bool {
-    if !has_budget(k) {
-        exhausted(k);
+    if !has_budget(k, k.core()) {
+        exhausted(k, k.core());
         return false;
     }
     if k.domains.expired() {
@@ -46,18 +47,17 @@ pub fn check_budget(k: &Kernel) -> bool {
     true
 }
 
-/// The current thread, which is schedulable, has used up its head refill or slice: its timeout
-/// handler is told, if it has one, or it waits (04, sections 6.2 and 6.3).
+/// The current thread of `core`, which is schedulable, has used up its head refill or slice: its
+/// timeout handler is told, if it has one, or it waits (04, sections 6.2 and 6.3).
 #[inline(never)]
-fn exhausted(k: &Kernel) {
-    let core = k.core();
+pub fn exhausted(k: &Kernel, core: &Core) {
     let (Some(thread), Some(handle)) = (core.thread(), core.context()) else {
         return;
     };
-    charge(k, handle, core.consumed());
+    charge(k, core, handle, core.consumed());
     if handle.at(k).period() != 0 {
         if let Some(handler) = tcb::handler(k, thread, TcbSlot::TimeoutHandler) {
-            schedule::force_reschedule(k);
+            schedule::reconsider(k, thread);
             return fault::raise_timeout(k, thread, handler);
         }
     }
@@ -74,50 +74,49 @@ pub fn yield_rest(k: &Kernel) {
     };
     let context = handle.at(k);
     let consumed = core.consumed();
-    pay(k, handle, context.head().amount.max(consumed));
+    pay(k, core, handle, context.head().amount.max(consumed));
     context.add_consumed(consumed);
     if !(Refills::of(k, handle).usable() && schedule::is_alone(k, thread)) {
         end_turn(k, thread, handle);
     }
 }
 
-/// The turn of `thread`, the current one, is over: it goes behind its equals, or waits for its next
-/// refill.
+/// The turn of `thread`, the current one of its core, is over: it goes behind its equals, or waits
+/// for its next refill.
 fn end_turn(k: &Kernel, thread: Ref<Tcb>, handle: Ref<SchedContext>) {
     if Refills::of(k, handle).usable() {
-        k.core().ready.append(k, thread);
+        k.home(thread).ready.append(k, thread);
     } else {
         schedule::postpone(k, handle);
     }
-    schedule::force_reschedule(k);
+    schedule::reconsider(k, thread);
 }
 
-/// Charges `used` ticks to `context`, the current one (04, section 6.2).
+/// Charges `used` ticks to `handle`, the current context of `core` (04, section 6.2).
 #[inline(always)]
-fn charge(k: &Kernel, handle: Ref<SchedContext>, used: u64) {
-    pay(k, handle, used);
+fn charge(k: &Kernel, core: &Core, handle: Ref<SchedContext>, used: u64) {
+    pay(k, core, handle, used);
     handle.at(k).add_consumed(used);
 }
 
-/// The turn of `context`, the current one, is over after `used` ticks: a round-robin context
-/// starts its next slice, another is charged.
+/// The turn of `handle`, the current context of `core`, is over after `used` ticks: a round-robin
+/// context starts its next slice, another is charged.
 #[inline(always)]
-fn pay(k: &Kernel, handle: Ref<SchedContext>, used: u64) {
+fn pay(k: &Kernel, core: &Core, handle: Ref<SchedContext>, used: u64) {
     let refills = Refills::of(k, handle);
     if handle.at(k).period() == 0 {
         refills.renew_slice();
     } else {
         refills.charge(used);
     }
-    k.core().set_paid();
-    k.core().request_reprogram();
+    core.set_paid();
+    core.request_reprogram();
 }
 
-/// The current context, which is active, pays what was consumed since it last paid
+/// The current context of `core`, which is active, pays what was consumed since it last paid
 /// (04, section 3).
 #[inline(always)]
-pub fn commit(k: &Kernel) {
-    let core = k.core();
+pub fn commit(k: &Kernel, core: &Core) {
     let used = core.consumed();
     core.set_paid();
     let Some(handle) = core.context() else { return };
@@ -150,7 +149,7 @@ pub fn preempted(k: &Kernel) {
             // Whatever it finds, the operation is over for now.
             let _ = check_budget(k);
         }
-        (_, Some(handle)) => charge(k, handle, core.consumed()),
+        (_, Some(handle)) => charge(k, core, handle, core.consumed()),
         _ => {}
     }
 }
@@ -161,7 +160,7 @@ pub fn should_preempt(k: &Kernel) -> bool {
     let core = k.core();
     // Work on nobody's time, because it took away the context it was on, does not go on.
     core.context().is_none()
-        || !has_budget(k)
+        || !has_budget(k, core)
         || k.domains.expired()
         || k.machine.interrupt_pending()
 }

@@ -1,7 +1,8 @@
 //! Binding, lending and configuring scheduling contexts (04, sections 5 and 7).
 
 use super::refills::Refills;
-use super::{account, schedule};
+use super::{account, remote, schedule};
+use crate::cores::CoreId;
 use crate::mem::Ref;
 use crate::object::notification::Notification;
 use crate::object::sched_context::SchedContext;
@@ -23,15 +24,17 @@ pub struct Parameters {
     pub sporadic: bool,
 }
 
-/// Configures `context` (04, section 5.2).
-pub fn configure(k: &Kernel, handle: Ref<SchedContext>, parameters: Parameters) {
+/// Configures `handle`, whose thread does not run on another core, for `on` (04, section 5.2). One
+/// that is active and whose thread is runnable keeps its history even if it comes from another core:
+/// to move hands out nothing that its window forbids (ABI README, where Sandglass differs).
+pub fn configure(k: &Kernel, handle: Ref<SchedContext>, on: CoreId, parameters: Parameters) {
     let context = handle.at(k);
     let core = k.core();
     let thread = context.thread();
     if let Some(thread) = thread {
         schedule::unqueue(k, thread);
         if core.context() == Some(handle) {
-            account::commit(k);
+            account::commit(k, core);
         }
     }
     let refills = Refills::of(k, handle);
@@ -44,7 +47,9 @@ pub fn configure(k: &Kernel, handle: Ref<SchedContext>, parameters: Parameters) 
     } else {
         refills.start(parameters.max_refills, parameters.budget, parameters.period);
     }
+    context.set_core(on);
     if let Some(thread) = thread {
+        remote::migrate(k, thread, on);
         resume(k, handle);
         if core.thread() == Some(thread) {
             core.request_reprogram();
@@ -78,9 +83,15 @@ pub fn wake_refills(k: &Kernel, thread: Ref<Tcb>) {
         return;
     };
     let sleeps = broken!(SporadicSleeps);
-    if handle.at(k).is_sporadic() && k.core().context() != Some(handle) && !sleeps {
+    if handle.at(k).is_sporadic() && !is_in_use(k, handle) && !sleeps {
         unblock(k, handle);
     }
+}
+
+/// Whether `handle` pays on its core.
+#[inline(always)]
+fn is_in_use(k: &Kernel, handle: Ref<SchedContext>) -> bool {
+    k.core_of(handle.at(k).core()).context() == Some(handle)
 }
 
 /// Starts the refills of `context` anew if they are ready; nothing for round-robin.
@@ -89,7 +100,7 @@ pub fn unblock(k: &Kernel, handle: Ref<SchedContext>) {
     let context = handle.at(k);
     let has_refills = context.is_active() && !context.is_round_robin();
     if has_refills && Refills::of(k, handle).unblock() {
-        k.core().request_reprogram();
+        k.core_of(context.core()).request_reprogram();
     }
 }
 
@@ -99,17 +110,21 @@ pub fn bind_thread(k: &Kernel, handle: Ref<SchedContext>, thread: Ref<Tcb>) {
     wake_refills(k, thread);
     resume(k, handle);
     if schedule::is_schedulable(k, thread) {
-        k.core().ready.enqueue(k, thread);
-        schedule::force_reschedule(k);
+        schedule::enqueue(k, thread);
+        schedule::reconsider(k, thread);
     }
 }
 
+/// Links a context and a thread that have none, so that the thread is in no queue of a scheduler: it
+/// goes where the context is.
+#[inline(always)]
 fn link(k: &Kernel, handle: Ref<SchedContext>, thread: Ref<Tcb>) {
+    remote::migrate(k, thread, handle.at(k).core());
     handle.at(k).set_thread(Some(thread));
     thread.at(k).set_sched_context(Some(handle));
 }
 
-/// Takes the thread of `context` from it, if it has one.
+/// Takes the thread of `context`, which does not run on another core, from it, if it has one.
 pub fn unbind_thread(k: &Kernel, handle: Ref<SchedContext>) {
     let Some(thread) = handle.at(k).thread() else {
         return;
@@ -134,7 +149,8 @@ pub fn bind_notification(k: &Kernel, handle: Ref<SchedContext>, notification: Re
     notification.at(k).set_sched_context(Some(handle));
 }
 
-/// Lends `context` to `to`, which has none; whoever had it is passive now (04, section 7.1).
+/// Lends `context` to `to`, which has none; whoever had it, not running on another core, is passive
+/// now (04, section 7.1).
 #[inline(always)]
 pub fn donate(k: &Kernel, handle: Ref<SchedContext>, to: Ref<Tcb>) {
     if let Some(from) = handle.at(k).thread() {
@@ -157,7 +173,7 @@ pub fn donate_of_notification(k: &Kernel, notification: Ref<Notification>, to: R
     };
     if handle.at(k).thread().is_none() {
         donate(k, handle, to);
-        if handle.at(k).is_sporadic() && k.core().context() != Some(handle) {
+        if handle.at(k).is_sporadic() && !is_in_use(k, handle) {
             unblock(k, handle);
         }
         resume(k, handle);

@@ -5,6 +5,7 @@
 //! * [`context`]: binding, lending and postponing scheduling contexts.
 //! * [`ready`], [`release`], [`core`]: the queues and the other state of a core.
 //! * [`schedule`]: who runs next, and when the timer fires.
+//! * [`remote`]: what concerns another core.
 //! * [`domain`]: the domain schedule.
 //!
 //! Time is the raw counter of the machine, in ticks. Inside one event, `now` is the time of entry.
@@ -19,6 +20,7 @@ pub mod domain;
 pub mod ready;
 pub mod refills;
 pub mod release;
+pub mod remote;
 pub mod schedule;
 
 pub use constants::Constants;

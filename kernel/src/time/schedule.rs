@@ -11,10 +11,11 @@
 //! first; then those released and those appended, in the order of their time, and of one instant
 //! those released first.
 
-use super::account;
 use super::core::Action;
 use super::refills::Refills;
+use super::{account, remote};
 use crate::arch::Platform;
+use crate::cores::CORES;
 use crate::mem::Ref;
 use crate::object::sched_context::SchedContext;
 use crate::object::tcb::{Place, Tcb};
@@ -44,12 +45,12 @@ pub fn is_schedulable(k: &Kernel, thread: Ref<Tcb>) -> bool {
 pub fn unqueue(k: &Kernel, thread: Ref<Tcb>) {
     match thread.at(k).place() {
         Place::None => {}
-        Place::Ready => k.core().ready.remove(k, thread),
+        Place::Ready => k.home(thread).ready.remove(k, thread),
         Place::Release => {
             if waits_for_release(k, thread) {
-                k.core().request_reprogram();
+                k.home(thread).request_reprogram();
             }
-            k.core().release.remove(k, thread);
+            k.home(thread).release.remove(k, thread);
         }
     }
 }
@@ -58,7 +59,8 @@ pub fn unqueue(k: &Kernel, thread: Ref<Tcb>) {
 #[inline(never)]
 pub fn enqueue(k: &Kernel, thread: Ref<Tcb>) {
     unqueue(k, thread);
-    k.core().ready.enqueue(k, thread);
+    k.home(thread).ready.enqueue(k, thread);
+    remote::is_ready(k, thread);
 }
 
 /// The thread of `context` waits for its head refill (04, section 8.4).
@@ -67,10 +69,15 @@ pub fn postpone(k: &Kernel, handle: Ref<SchedContext>) {
         return;
     };
     unqueue(k, thread);
-    let core = k.core();
-    core.release
-        .insert(k, thread, Refills::of(k, handle).head().time);
+    wait_for_release(k, thread, Refills::of(k, handle).head().time);
+}
+
+/// `thread`, in no queue, waits until `time`, in ticks.
+fn wait_for_release(k: &Kernel, thread: Ref<Tcb>, time: u64) {
+    let core = k.home(thread);
+    core.release.insert(k, thread, time);
     core.request_reprogram();
+    remote::is_waiting(k, thread, time);
 }
 
 /// A new decision is needed at the end of the event.
@@ -81,6 +88,14 @@ pub fn force_reschedule(k: &Kernel) {
         pass_over(k, candidate);
     }
     core.set_action(Action::ChooseNew);
+}
+
+/// What `thread` may do has changed: if this is its core, a new decision is needed.
+#[inline(always)]
+pub fn reconsider(k: &Kernel, thread: Ref<Tcb>) {
+    if k.is_here(thread) {
+        force_reschedule(k);
+    }
 }
 
 /// `candidate` takes its place among those that are ready.
@@ -120,7 +135,7 @@ pub fn candidate(k: &Kernel, thread: Ref<Tcb>) {
         return;
     }
     let core = k.core();
-    if !k.domains.is_current(tcb.domain()) {
+    if !k.domains.is_current(tcb.domain()) || !k.is_here(thread) {
         enqueue(k, thread);
     } else if core.action() == Action::ResumeCurrent {
         unqueue(k, thread);
@@ -168,19 +183,18 @@ pub fn set_priority(k: &Kernel, thread: Ref<Tcb>, priority: u8) {
 #[inline(never)]
 fn set_priority_queued(k: &Kernel, thread: Ref<Tcb>, priority: u8) {
     let tcb = thread.at(k);
-    let core = k.core();
     if waits_for_release(k, thread) {
         let time = tcb.links().key().rank;
         unqueue(k, thread);
         tcb.set_priority(priority);
-        core.release.insert(k, thread, time);
+        wait_for_release(k, thread, time);
     } else {
         unqueue(k, thread);
         tcb.set_priority(priority);
         if is_schedulable(k, thread) {
-            core.ready.enqueue(k, thread);
+            enqueue(k, thread);
         }
-        force_reschedule(k);
+        reconsider(k, thread);
     }
 }
 
@@ -245,6 +259,7 @@ fn awaken(k: &Kernel) {
 #[inline(always)]
 fn decide(k: &Kernel) -> Option<Ref<Tcb>> {
     let current = k.core().thread();
+    send_off(k, current);
     let staying = current.filter(|&thread| is_schedulable(k, thread));
     let decided = match staying.filter(|thread| thread.at(k).place() == Place::None) {
         Some(thread) => decide_against(k, thread),
@@ -253,6 +268,18 @@ fn decide(k: &Kernel) -> Option<Ref<Tcb>> {
     match decided {
         Some(thread) => Some(thread),
         None => choose(k),
+    }
+}
+
+/// The current thread may have got a context of another core, or its context may have moved: it goes
+/// on there.
+#[inline(always)]
+fn send_off(k: &Kernel, current: Option<Ref<Tcb>>) {
+    if CORES > 1 {
+        let leaving = current.filter(|&thread| !k.is_here(thread) && is_schedulable(k, thread));
+        if let Some(thread) = leaving.filter(|thread| thread.at(k).place() == Place::None) {
+            enqueue(k, thread);
+        }
     }
 }
 
@@ -374,7 +401,7 @@ fn pass_on(k: &Kernel, chosen: Option<Ref<SchedContext>>) {
     let core = k.core();
     core.set_reprogram(false);
     let Some(handle) = chosen else {
-        account::commit(k);
+        account::commit(k, core);
         core.set_context(None);
         return;
     };
@@ -382,7 +409,7 @@ fn pass_on(k: &Kernel, chosen: Option<Ref<SchedContext>>) {
     if chosen != core.context() && context.period() != 0 && !context.is_sporadic() {
         Refills::of(k, handle).unblock();
     }
-    account::commit(k);
+    account::commit(k, core);
     core.set_context(Some((handle, context.head().amount)));
 }
 

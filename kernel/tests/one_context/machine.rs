@@ -7,6 +7,7 @@ use sandglass_abi::object as types;
 use sandglass_abi::syscall::Syscall;
 use sandglass_abi::vspace::x86_64::IRQ_USER_OFFSET;
 use sandglass_kernel::arch::Platform;
+use sandglass_kernel::cores::CoreId;
 use sandglass_kernel::event::{Event as Entry, Trap};
 use sandglass_kernel::ipc::thread as ipc_thread;
 use sandglass_kernel::mem::{self, Ref};
@@ -259,7 +260,7 @@ impl Machine {
             sporadic: self.setting.sporadic,
         };
         account::update_time(&self.w.k);
-        context::configure(&self.w.k, self.context, parameters);
+        context::configure(&self.w.k, self.context, CoreId::BOOT, parameters);
         if state.life != Life::Runnable || !state.bound {
             state.used = History::default();
         }

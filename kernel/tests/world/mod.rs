@@ -21,7 +21,7 @@ use sandglass_kernel::ipc::message;
 use sandglass_kernel::mem::{Ref, Span};
 use sandglass_kernel::object::sched_context::SchedContext;
 use sandglass_kernel::object::tcb::{self, Tcb};
-use sandglass_kernel::Kernel;
+use sandglass_kernel::{CoreId, Kernel};
 
 /// Ticks in a microsecond: a machine of 1 GHz.
 pub const US: u64 = 1000;
@@ -150,6 +150,25 @@ impl World {
     pub fn now(&self) -> u64 {
         use sandglass_kernel::arch::Platform;
         self.k.machine.now()
+    }
+
+    /// What happens from now on happens on `core`, after everything that has happened.
+    pub fn go_to(&mut self, core: CoreId) {
+        let clocks = CoreId::all().map(|core| self.k.machine.clock_of(core));
+        let now = clocks.max().expect("a core");
+        self.k.machine.set_clock_of(core, now);
+        self.k.execute_on(core);
+    }
+
+    /// The interrupts that cores have raised at others are taken there, as long as there are any;
+    /// then this goes on at the core at which it was.
+    pub fn take_looks(&mut self) {
+        let here = self.k.core_id();
+        while let Some(core) = CoreId::all().find(|&core| self.k.machine.take_interrupted(core)) {
+            self.go_to(core);
+            self.event(Event::Trap(Trap::Look));
+        }
+        self.go_to(here);
     }
 
     /// Enters the kernel.
@@ -318,6 +337,19 @@ impl World {
 
     pub fn revoke(&mut self, slot: u64) -> Result<Vec<u64>, Refused> {
         self.invoke(slot::CNODE, label::CNODE_REVOKE, &[slot, 64], &[])
+    }
+
+    /// Gives a scheduling context `budget` and `period` in microseconds on `core`.
+    pub fn configure_on(&mut self, core: CoreId, context: u64, budget: u64, period: u64) {
+        let words = [budget, period, 0, context, 0];
+        let control = slot::FIRST_DYNAMIC + core.index() as u64;
+        self.invoke(
+            control,
+            label::SCHED_CONTROL_CONFIGURE_FLAGS,
+            &words,
+            &[context],
+        )
+        .expect("a configuration");
     }
 
     /// Gives a scheduling context `budget` and `period` in microseconds.

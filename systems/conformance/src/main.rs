@@ -67,6 +67,7 @@ const PAGES: &[&[&[Check]]] = &[
     page02::CHECKS,
     page03::CHECKS,
     page04::CHECKS,
+    page04::SEVERAL_CORES,
     page05::CHECKS,
     page06::CHECKS,
     page07::CHECKS,

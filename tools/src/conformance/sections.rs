@@ -13,7 +13,7 @@ pub struct Section {
     /// Page and number: `03/4.5`.
     pub id: String,
     pub title: String,
-    /// Why a root task on one core of x86_64 can observe nothing of it, if so.
+    /// Why a root task on x86_64 can observe nothing of it, if so.
     pub unobservable: Option<String>,
 }
 

@@ -1,6 +1,9 @@
 //! The FPU is switched eagerly (07, section 4): a thread without the disabled flag runs with its
 //! own state in the registers, a thread with it runs with the FPU off.
 
+//! The registers of whoever ran with the FPU last stay in it until another thread needs it, or
+//! until that thread leaves for another core (04, section 15).
+
 use super::Tcb;
 use crate::arch::Platform;
 use crate::mem::Ref;
@@ -25,6 +28,22 @@ pub fn switch(k: &Kernel, thread: Ref<Tcb>) {
         }
         k.machine.fpu_restore(thread.at(k).fpu());
         core.set_fpu_owner(Some(thread));
+    }
+}
+
+/// `thread`, which does not run on another core, is about to leave its core: if its registers are
+/// still in the FPU there, they go into its TCB.
+#[inline(always)]
+pub fn release(k: &Kernel, thread: Ref<Tcb>) {
+    let core = k.home(thread);
+    if core.fpu_owner() == Some(thread) {
+        if k.is_here(thread) {
+            save(k);
+        } else {
+            k.machine
+                .fpu_save_of(thread.at(k).core(), thread.at(k).fpu());
+            core.set_fpu_owner(None);
+        }
     }
 }
 

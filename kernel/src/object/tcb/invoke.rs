@@ -11,7 +11,7 @@ use crate::object::error::Error;
 use crate::object::notification::Notification;
 use crate::object::sched_context::SchedContext;
 use crate::object::{Invocation, Outcome};
-use crate::time::{context, schedule};
+use crate::time::{context, remote, schedule};
 use crate::Kernel;
 
 #[derive(Clone, Copy)]
@@ -33,6 +33,7 @@ enum Change {
 /// Invokes the TCB of `thread`.
 #[inline(always)]
 pub fn invoke(k: &Kernel, call: &Invocation, thread: Ref<Tcb>) -> Result<Outcome, Error> {
+    remote::stall(k, thread);
     if call.label == label::TCB_SET_PRIORITY {
         let priority = decode_priority(k, call)?;
         thread::set_priority(k, thread, priority);

@@ -10,7 +10,7 @@ use crate::ipc::thread;
 use crate::mem::Ref;
 use crate::object::error::Error;
 use crate::object::{Invocation, Outcome};
-use crate::time::schedule;
+use crate::time::{remote, schedule};
 use crate::Kernel;
 
 const ORDER: Transfer = Transfer::UserContext;
@@ -81,6 +81,7 @@ pub fn copy(k: &Kernel, call: &Invocation, thread: Ref<Tcb>) -> Result<Outcome, 
         .word()
         .get()
         .ok_or(Error::InvalidCapability(1))?;
+    remote::stall(k, source);
     let wanted = call.word(k, 0);
     if wanted & flags::COPY_SUSPEND_SOURCE != 0 {
         thread::suspend(k, source);

@@ -28,6 +28,11 @@ pub const CHECKS: &[Check] = &[
         "01/7/debug-cap-identify-writes-only-the-capability-register",
         identify_registers,
     ),
+    check(
+        "01/7/debug-get-thread-affinity-of-what-is-no-thread",
+        wrong_affinity,
+    ),
+    check("01/7/debug-send-ipi-returns", send_ipi),
     check("01/7/set-tls-base-sets-the-fs-base", set_tls_base),
     check(
         "01/7/set-tls-base-ignores-a-non-canonical-address",
@@ -175,6 +180,39 @@ fn identify_registers(f: &mut Fixture) -> TestResult {
     let endpoint = f.endpoint()?;
     let before = entry(Syscall::DebugCapIdentify, &[(RDI, endpoint.address())]);
     expect_call(f, &before, &[(RDI, kind::ENDPOINT)])
+}
+
+/// The kernel prints and returns instead of halting: README, "Where Sandglass differs".
+fn wrong_affinity(f: &mut Fixture) -> TestResult {
+    several_core_calls(f)?;
+    let endpoint = f.endpoint()?;
+    for cap in [0, endpoint.address(), u64::MAX] {
+        let named = [(RDI, cap)];
+        let stopped = f
+            .caller(&entry(Syscall::DebugGetThreadAffinity, &named))?
+            .run(f)?;
+        ensure_eq!(stopped.label, fault::USER_EXCEPTION);
+    }
+    Ok(())
+}
+
+/// There is no such thing on this architecture, and it is no reason to halt.
+fn send_ipi(f: &mut Fixture) -> TestResult {
+    several_core_calls(f)?;
+    for core in [0, 1, 77] {
+        let named = [(RDI, core)];
+        let stopped = f.caller(&entry(Syscall::DebugSendIPI, &named))?.run(f)?;
+        ensure_eq!(stopped.label, fault::USER_EXCEPTION);
+    }
+    Ok(())
+}
+
+/// Skips the check on kernels without the debug calls of several cores.
+fn several_core_calls(f: &mut Fixture) -> TestResult {
+    if !f.is_for_several_cores() {
+        return Err(Failure::skip("only kernels for several cores have it"));
+    }
+    f.needs_debug_kernel()
 }
 
 fn set_tls_base(f: &mut Fixture) -> TestResult {

@@ -4,6 +4,7 @@ mod accounting;
 mod binding;
 mod budgets;
 mod configuring;
+mod cores;
 mod donation;
 mod kit;
 mod notifications;
@@ -15,6 +16,8 @@ mod replying;
 mod round_robin;
 mod threads;
 mod yielding;
+
+pub use cores::CHECKS as SEVERAL_CORES;
 
 use crate::harness::Check;
 

@@ -3,6 +3,7 @@
 use sandglass::abi::context::x86_64::{
     R11, RAX, RBP, RBX, RCX, RDX, RFLAGS, RIP, RSP, UNKNOWN_SYSCALL_ORDER,
 };
+use sandglass::abi::fault::user_exception;
 
 use crate::prelude::*;
 
@@ -23,14 +24,25 @@ pub const CHECKS: &[Check] = &[
         interrupt_registers,
     ),
     check(
+        "05/2.2/interrupts-between-cores-are-not-the-user's",
+        between_cores,
+    ),
+    check(
         "05/2.2/a-software-interrupt-restarts-at-itself",
         interrupt_restarts,
     ),
 ];
 
 const UD2: [u8; 2] = [0x0f, 0x0b];
-/// First vector of the traps with one core.
-const FIRST_TRAP: u8 = 158;
+
+/// First vector of the traps: behind those of the interrupts between cores, if there are such.
+fn first_trap(f: &Fixture) -> u8 {
+    if f.is_for_several_cores() {
+        160
+    } else {
+        158
+    }
+}
 
 /// Fails unless the message is that of an unknown system call with these registers.
 fn expect_unknown(stopped: &Stopped, registers: &UserContext, number: u64) -> TestResult {
@@ -95,7 +107,7 @@ fn interrupt_number(vector: u8, eax: u64) -> u64 {
 }
 
 fn software_interrupts(f: &mut Fixture) -> TestResult {
-    for vector in FIRST_TRAP..=254 {
+    for vector in first_trap(f)..=254 {
         let before = registers(&[(RAX, 0x5)]);
         let thread = f.raw(&[0xcd, vector, 0x0f, 0x0b], &before)?;
         let stopped = thread.run(f)?;
@@ -116,7 +128,7 @@ fn interrupt_numbers(f: &mut Fixture) -> TestResult {
         u64::MAX,
         0x1234_5678_9abc_def0,
     ] {
-        for vector in [FIRST_TRAP, 200, 254] {
+        for vector in [first_trap(f), 200, 254] {
             let thread = f.raw(&[0xcd, vector], &registers(&[(RAX, eax)]))?;
             let stopped = thread.run(f)?;
             let number = interrupt_number(vector, eax);
@@ -124,6 +136,22 @@ fn interrupt_numbers(f: &mut Fixture) -> TestResult {
             ensure_eq!(stopped.words[fault::unknown_syscall::SYSCALL], number);
             ensure_eq!(stopped.words[fault::unknown_syscall::RAX], eax);
         }
+    }
+    Ok(())
+}
+
+/// A program cannot raise the interrupts between cores.
+fn between_cores(f: &mut Fixture) -> TestResult {
+    const GENERAL_PROTECTION: u64 = 13;
+    if !f.is_for_several_cores() {
+        return Err(Failure::skip("these vectors are traps with one core"));
+    }
+    for vector in [158, 159] {
+        let thread = f.raw(&[0xcd, vector, 0x0f, 0x0b], &distinct())?;
+        let stopped = thread.run(f)?;
+        ensure_eq!(stopped.label, fault::USER_EXCEPTION);
+        ensure_eq!(stopped.words[user_exception::NUMBER], GENERAL_PROTECTION);
+        ensure_eq!(stopped.words[user_exception::FAULT_IP], thread.code);
     }
     Ok(())
 }

@@ -19,21 +19,21 @@ pub const CHECKS: &[Check] = &[
 ];
 
 /// `fxrstor64 [rdi]` and `fxsave64 [rsi]`.
-const RESTORE: [u8; 4] = [0x48, 0x0f, 0xae, 0x0f];
-const SAVE: [u8; 4] = [0x48, 0x0f, 0xae, 0x06];
+pub const RESTORE: [u8; 4] = [0x48, 0x0f, 0xae, 0x0f];
+pub const SAVE: [u8; 4] = [0x48, 0x0f, 0xae, 0x06];
 const UD2: [u8; 2] = [0x0f, 0x0b];
 /// `mov ecx, 200000; dec ecx; jnz`: 400 µs.
 const DELAY: [u8; 9] = [0xb9, 0x40, 0x0d, 0x03, 0x00, 0xff, 0xc9, 0x75, 0xfc];
 const DEVICE_NOT_AVAILABLE: u64 = 7;
 
 /// An image as FXSAVE makes it, of a state that only this seed gives; to load and to save.
-struct Image {
-    loaded: Buffer,
-    saved: Buffer,
+pub struct Image {
+    pub loaded: Buffer,
+    pub saved: Buffer,
 }
 
 impl Image {
-    fn new(f: &mut Fixture, seed: u64) -> Result<Self, Failure> {
+    pub fn new(f: &mut Fixture, seed: u64) -> Result<Self, Failure> {
         let (loaded, saved) = (f.buffer()?, f.buffer()?);
         // FCW with another precision, all registers in use; MXCSR with another rounding.
         loaded.write(0, 0xff_0000_027f);
@@ -48,12 +48,12 @@ impl Image {
         Ok(Self { loaded, saved })
     }
 
-    fn registers(&self) -> UserContext {
+    pub fn registers(&self) -> UserContext {
         registers(&[(RDI, self.loaded.address), (RSI, self.saved.address)])
     }
 
     /// Fails unless what was saved is what was loaded.
-    fn expect_saved(&self) -> TestResult {
+    pub fn expect_saved(&self) -> TestResult {
         // The words of the last instruction are of no account, nor is what is reserved.
         ensure_eq!(self.saved.read(0) & 0xff_ffff_ffff, 0xff_0000_027f);
         ensure_eq!(self.saved.read(3) & 0xffff_ffff, 0x3f80);

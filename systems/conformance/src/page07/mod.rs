@@ -2,7 +2,7 @@
 
 mod contexts;
 mod conventions;
-mod fpu;
+pub mod fpu;
 mod identifiers;
 mod mappings;
 mod privileges;
