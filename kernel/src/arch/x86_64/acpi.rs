@@ -24,8 +24,15 @@ const RSDP_SEARCH: core::ops::Range<u64> = 0xe_0000..0x10_0000;
 const RSDP_STEP: usize = 16;
 
 const MADT_ENTRIES: u64 = 44;
+const MADT_LOCAL_APIC: u8 = 0;
+const MADT_LOCAL_X2APIC: u8 = 9;
 const MADT_IO_APIC: u8 = 1;
 const MADT_LOCAL_APIC_ADDRESS: u8 = 5;
+/// Flag of a processor that can be used now.
+const MADT_ENABLED: u64 = 1 << 0;
+/// The local APIC number that stands for all processors. Higher ones cannot be addressed without the
+/// x2APIC mode, which the kernel does not drive.
+const BROADCAST: u64 = 255;
 
 /// Why ACPI could not be used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -168,6 +175,22 @@ impl Madt {
         address
     }
 
+    /// Calls `visit` with the local APIC's number of each processor that can be used and addressed;
+    /// those with x2APIC entries come last. A table that names a processor twice is wrong.
+    pub fn processors(self, memory: &impl PhysicalMemory, mut visit: impl FnMut(u8)) {
+        let number = |entry, offset, size| self.table.number(memory, entry + offset, size);
+        // Where the number stands, its size, and where the flags stand.
+        for (kind, id, size, flags) in [(MADT_LOCAL_APIC, 3, 1, 4), (MADT_LOCAL_X2APIC, 4, 4, 8)] {
+            self.each(memory, kind, |entry| {
+                let enabled =
+                    number(entry, flags, 4).is_some_and(|flags| flags & MADT_ENABLED != 0);
+                if let Some(id @ 0..BROADCAST) = number(entry, id, size).filter(|_| enabled) {
+                    visit(id as u8);
+                }
+            });
+        }
+    }
+
     /// Calls `visit` with the physical address of each I/O APIC, in the table's order.
     pub fn io_apics(self, memory: &impl PhysicalMemory, mut visit: impl FnMut(u64)) {
         self.each(memory, MADT_IO_APIC, |entry| {
@@ -289,6 +312,31 @@ mod tests {
         let madt = Madt::find(&memory, rsdp).unwrap();
         assert_eq!(madt.local_apic(&memory), Some(0xfee0_0000));
         assert_eq!(io_apics(&memory), [0xfec0_0000, 0xfec0_1000]);
+    }
+
+    /// Its own number, whether it can be used, and an x2APIC entry with what the mode is needed for.
+    #[test]
+    fn processors_are_those_that_can_be_used_and_addressed() {
+        let mut memory = Bytes(vec![0; 0x10_0000]);
+        let mut madt = vec![0; 8];
+        for (uid, id, flags) in [(0, 0, 1), (1, 4, 1), (2, 6, 0), (3, 8, 2), (4, 255, 1)] {
+            madt.extend([0, 8, uid, id, flags, 0, 0, 0]);
+        }
+        for (id, flags) in [(0x105u32, 1u32), (254, 1), (255, 1), (9, 0)] {
+            madt.extend([9, 16, 0, 0]);
+            madt.extend(id.to_le_bytes());
+            madt.extend(flags.to_le_bytes());
+            madt.extend([0; 4]);
+        }
+        // Cut off before its flags.
+        madt.extend([0, 4, 5, 5]);
+        table(&mut memory, MADT_AT, b"APIC", &madt);
+        let madt = Madt {
+            table: Table::at(&memory, MADT_AT as u64).unwrap(),
+        };
+        let mut found = vec![];
+        madt.processors(&memory, |id| found.push(id));
+        assert_eq!(found, [0, 4, 254]);
     }
 
     #[test]

@@ -45,6 +45,7 @@ const COMMAND_PENDING: u32 = 1 << 12;
 /// Command: an assertion; all commands are (only the oldest APICs know another kind).
 const COMMAND_ASSERT: u32 = 1 << 14;
 const COMMAND_RESET: u32 = 5 << 8;
+const COMMAND_START: u32 = 6 << 8;
 /// Command: to all other cores, whatever the target.
 const COMMAND_OTHERS: u32 = 3 << 18;
 /// Looks at the command before an interrupt that is not sent is given up: it takes microseconds.
@@ -57,6 +58,8 @@ pub enum Signal {
     Vector(u8),
     /// Back to the state after a reset, and wait for a start (INIT).
     Reset,
+    /// Begin in real mode at this page below the first MiB (SIPI).
+    Start { page: u8 },
 }
 
 impl Signal {
@@ -65,6 +68,7 @@ impl Signal {
             | match self {
                 Signal::Vector(vector) => vector as u32,
                 Signal::Reset => COMMAND_RESET,
+                Signal::Start { page } => COMMAND_START | page as u32,
             }
     }
 }

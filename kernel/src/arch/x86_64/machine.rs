@@ -256,6 +256,17 @@ impl Machine {
         self.apic_ids[core.index()].get()
     }
 
+    /// `core`, the first that does not run yet, runs, and has the local APIC number `id`.
+    pub(super) fn add_core(&self, core: CoreId, id: u8) {
+        self.set_apic_id(core, id);
+        self.cores.set(self.cores.get().wrapping_add(1));
+    }
+
+    /// Lets the timer of this core raise its interrupt.
+    pub(super) fn start_timer(&self) {
+        LOCAL_APIC.start_timer(matches!(self.timer.get(), Timer::Deadline));
+    }
+
     /// `core` has the local APIC number `id`.
     pub(super) fn set_apic_id(&self, core: CoreId, id: u8) {
         self.apic_ids[core.index()].set(id);

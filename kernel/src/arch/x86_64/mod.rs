@@ -16,6 +16,8 @@ mod apic;
 #[cfg(target_os = "none")]
 mod core_data;
 #[cfg(target_os = "none")]
+mod cores;
+#[cfg(target_os = "none")]
 mod cpu;
 #[cfg(target_os = "none")]
 mod descriptors;

@@ -11,12 +11,12 @@
 use core::cell::Cell;
 
 use super::layout::{
-    device_page, physical, DEVICE_PDPT_ENTRY, IO_APIC_PAGE, KERNEL_PDPT_ENTRY, LOCAL_APIC_PAGE,
-    PAGE_SIZE, WINDOW_PAGES,
+    device_page, physical, DEVICE_PDPT_ENTRY, IO_APIC_PAGE, KERNEL_PDPT_ENTRY, KERNEL_SLOT,
+    LOCAL_APIC_PAGE, PAGE_SIZE, WINDOW_PAGES,
 };
 use super::pte::{self, Access, Level};
 
-/// A page table of any level. Written during boot only, by the one core that runs.
+/// A page table of any level. Written during boot only, by the core that boots.
 #[repr(C, align(4096))]
 pub struct Table([Cell<u64>; pte::ENTRIES]);
 
@@ -38,6 +38,8 @@ impl Table {
 
 /// Root of the kernel's address space; the entry code loads it.
 pub static KERNEL_PML4: Table = Table::new();
+/// Root of the address space in which other cores start: the kernel's, and low memory.
+pub static START_PML4: Table = Table::new();
 /// The last 512 GiB; the entry code of start-up fills it.
 pub static KERNEL_PDPT: Table = Table::new();
 static DEVICE_DIRECTORY: Table = Table::new();
@@ -73,7 +75,19 @@ pub fn init() {
     #[cfg(feature = "isolation")]
     skeleton::init();
     // SAFETY: the present root, without what only start-up needed.
-    unsafe { super::cpu::set_root(physical(&KERNEL_PML4)) }
+    unsafe { super::cpu::set_root(kernel_root()) }
+}
+
+/// Completes the address space in which other cores start.
+pub fn init_start() {
+    for slot in [0, KERNEL_SLOT] {
+        START_PML4.set(slot, pte::kernel_table(physical(&KERNEL_PDPT)));
+    }
+}
+
+/// Physical address of the root of the kernel's address space.
+pub fn kernel_root() -> u64 {
+    physical(&KERNEL_PML4)
 }
 
 /// Maps the local APIC at the physical address `paddr`. Returns its virtual address.
@@ -110,13 +124,12 @@ pub fn empty_root() -> u64 {
     #[cfg(feature = "isolation")]
     return skeleton::empty_root();
     #[cfg(not(feature = "isolation"))]
-    return physical(&KERNEL_PML4);
+    return kernel_root();
 }
 
 /// What of the kernel is mapped while user code runs.
 #[cfg(feature = "isolation")]
 mod skeleton {
-    use super::super::layout::KERNEL_SLOT;
     use super::*;
 
     static ROOT: Table = Table::new();

@@ -7,13 +7,13 @@ use super::layout::{physical, PAGE_SIZE, WINDOW_SIZE};
 use super::loader::Loader;
 use super::machine::{Machine, Timer};
 use super::rate::{megahertz, Rate};
-use super::start_info::{free_memory, FreeMemory};
+use super::start_info::{free_memory, low_page, FreeMemory};
 use super::turn::Inside;
 use super::window::Window;
-use super::{cpu, descriptors, entry, legacy, paging, serial};
+use super::{cores, cpu, descriptors, entry, legacy, paging, serial};
 use crate::arch::Platform;
 use crate::boot::{self, Found, List, Range, Refusal, Told};
-use crate::cores::CoreId;
+use crate::cores::{CoreId, CORES};
 use crate::mem::Ram;
 
 /// Status with which the machine stops when the kernel refuses to start.
@@ -80,11 +80,16 @@ fn find(machine: &Machine, magic: u32, paddr: u64) -> Result<Found, Refusal> {
     let mut reserve = |range| reserved.push(range).unwrap_or(());
     reserve(kernel);
     reserve(MSI_WINDOW);
-    start_interrupts(machine, madt, &mut reserve)?;
+    let local_apics = start_interrupts(machine, madt, &mut reserve)?;
     start_clock(machine)?;
 
     let file = info.module().ok_or(Refusal::NoRootTask)?;
     let memory_map = info.memory_map();
+    if CORES > 1 {
+        if let Some(page) = low_page(&memory_map, file) {
+            cores::start(machine, madt, local_apics, page);
+        }
+    }
     let FreeMemory { mut free, module } = free_memory(&memory_map, kernel, file, WINDOW_SIZE)?;
     // SAFETY: available RAM of the firmware's memory map, inside the window, beside the kernel's
     // image; `free_memory` returns each byte once. What the loader told lies in it too, and has
@@ -120,12 +125,13 @@ fn acpi(error: Error) -> Refusal {
     Refusal::Machine(error.message())
 }
 
-/// Starts the local APIC and all I/O APICs, and reserves their pages.
+/// Starts the local APIC and all I/O APICs, and reserves their pages. Returns the physical address of
+/// the former.
 fn start_interrupts(
     machine: &Machine,
     madt: Madt,
     reserve: &mut impl FnMut(Range),
-) -> Result<(), Refusal> {
+) -> Result<u64, Refusal> {
     let local = LOCAL_APIC.init().ok_or(Refusal::Machine(
         "the local APIC is in x2APIC mode, which the kernel does not drive",
     ))?;
@@ -144,7 +150,7 @@ fn start_interrupts(
     if machine.io_apics.count() == 0 {
         return Err(Refusal::Machine("the ACPI tables name no I/O APIC"));
     }
-    Ok(())
+    Ok(local)
 }
 
 /// The page around the physical address `paddr`.
@@ -201,6 +207,6 @@ fn start_clock(machine: &Machine) -> Result<(), Refusal> {
     };
     machine.ticks_per_us.set(ticks_per_us);
     machine.timer.set(timer);
-    LOCAL_APIC.start_timer(tsc_deadline);
+    machine.start_timer();
     Ok(())
 }

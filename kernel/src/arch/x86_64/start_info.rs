@@ -139,6 +139,29 @@ pub fn free_memory(
     Ok(FreeMemory { free, module })
 }
 
+/// End of the low memory in which other cores may start: behind it, firmware keeps its own, whatever
+/// the memory map says.
+const LOW_END: u64 = 0x9_0000;
+
+/// Physical address of a page of RAM in low memory, not the first, that has nothing of the root task's
+/// `file` in it: the highest such page.
+pub fn low_page(memory_map: &List<MemoryMapEntry, MAX_MEMORY_MAP>, file: Range) -> Option<u64> {
+    let is_ram = |page: Range| {
+        memory_map.iter().any(|entry| {
+            let ram = entry.range;
+            entry.kind == AVAILABLE && ram.start <= page.start && page.end <= ram.end
+        })
+    };
+    (1..LOW_END / PAGE)
+        .rev()
+        .map(|number| Range {
+            start: number * PAGE,
+            end: (number + 1) * PAGE,
+        })
+        .find(|&page| is_ram(page) && !page.overlaps(file))
+        .map(|page| page.start)
+}
+
 /// The whole pages around `range`.
 fn around(range: Range) -> Range {
     Range {
@@ -218,6 +241,20 @@ mod tests {
             (u64::MAX, u64::MAX, 1),
         ];
         assert_eq!(free(&all), [(0x30_2000, 0x40_1000), (0x40_1000, TOP)]);
+    }
+
+    #[test]
+    fn other_cores_start_in_the_highest_page_of_low_memory_that_is_free() {
+        let find = |ranges: &[_], start, end| low_page(&map(ranges), Range { start, end });
+        let usual = (0, 0x9_fc00, 1);
+        let high = (0x10_0000, 0x50_0000, 1);
+        assert_eq!(find(&[usual, high], 0x30_0000, 0x30_1000), Some(0x8_f000));
+        assert_eq!(find(&[usual], 0x8_ff00, 0x9_1000), Some(0x8_e000));
+        assert_eq!(find(&[(0, 0x2_0fff, 1)], 0, 0), Some(0x1_f000));
+        // The first page is the firmware's, of old.
+        assert_eq!(find(&[(0, 0x1000, 1), high], 0, 0), None);
+        assert_eq!(find(&[(0, 0x9_fc00, 2), high], 0, 0), None);
+        assert_eq!(find(&[usual], 0x1000, 0x9_0000), None);
     }
 
     /// A boot loader may put it into the first MiB, of which nothing is handed out as RAM.
