@@ -494,3 +494,143 @@ fn a_thread_for_a_core_that_does_not_run_waits_for_it() {
     w.take_looks();
     assert_eq!(runs_on(&w, ONE), Some(thread.handle), "rescued");
 }
+
+/// Makes `thread` one that may not use the FPU: whoever used it last keeps its registers there.
+fn disable_fpu(w: &mut World, thread: Thread) {
+    use sandglass_abi::invocation::tcb_flags::FPU_DISABLED;
+    w.invoke(thread.tcb, label::TCB_SET_FLAGS, &[0, FPU_DISABLED], &[])
+        .expect("flags");
+}
+
+#[test]
+fn registers_that_are_still_in_the_fpu_of_another_core_are_fetched() {
+    let mut w = World::new();
+    let (endpoint, reply, server, clients) = service(&mut w, &[ONE, TWO]);
+    clients
+        .iter()
+        .for_each(|&client| disable_fpu(&mut w, client));
+    w.take_looks();
+    w.go_to(ONE);
+    w.call(endpoint, &[]);
+    w.k.machine.set_fpu_registers([77; 64]);
+    w.reply_recv(endpoint, reply, &[]);
+    assert_eq!(w.k.core_of(ONE).fpu_owner(), Some(server.handle));
+    w.go_to(TWO);
+    w.call(endpoint, &[]);
+    assert_eq!(w.running(), Some(server.handle));
+    assert_eq!(w.k.machine.fpu_registers(), [77; 64]);
+    assert_eq!(w.k.core_of(ONE).fpu_owner(), None);
+}
+
+#[test]
+fn the_fpu_forgets_a_thread_that_is_deleted_on_another_core() {
+    let mut w = World::new();
+    let thread = start_on(&mut w, ONE, 10);
+    w.take_looks();
+    assert_eq!(w.k.core_of(ONE).fpu_owner(), Some(thread.handle));
+    w.delete(thread.tcb).expect("deleted");
+    assert_eq!(w.k.core_of(ONE).fpu_owner(), None);
+}
+
+#[test]
+fn the_end_of_an_address_space_is_felt_on_every_core_that_runs_in_it() {
+    let mut w = World::new();
+    let thread = w.make_thread(10, 8);
+    let stranger = start_on(&mut w, TWO, 10);
+    let memory = w.make(types::UNTYPED, 13);
+    let root = w.fresh_slot();
+    w.retype(memory, types::x86_64::PML4, 0, root, 1)
+        .expect("a root table");
+    w.invoke(
+        slot::ASID_POOL,
+        label::x86_64::ASID_POOL_ASSIGN,
+        &[],
+        &[root],
+    )
+    .expect("an identifier");
+    w.invoke(
+        thread.tcb,
+        label::TCB_SET_SPACE,
+        &[0, 0],
+        &[slot::NULL, slot::CNODE, root],
+    )
+    .expect("the spaces");
+    w.configure_on(ONE, thread.context, 5_000, 10_000);
+    w.bind(thread);
+    w.resume(thread);
+    w.take_looks();
+    let own = w.cap(root).word().address();
+    w.go_to(ONE);
+    assert_eq!(w.k.machine.address_space(), Some(own));
+    w.go_to(CoreId::BOOT);
+    w.delete(root).expect("deleted");
+    assert_eq!(w.k.machine.stalls_of(ONE), 0, "the thread's own is left");
+    w.revoke(memory).expect("revoked");
+    assert_eq!(w.k.machine.stalls_of(ONE), 1);
+    assert_eq!(w.k.machine.stalls_of(TWO), 0, "not its business");
+    assert_eq!(runs_on(&w, TWO), Some(stranger.handle));
+    w.take_looks();
+    w.go_to(ONE);
+    assert_eq!(w.running(), Some(thread.handle));
+    assert_eq!(
+        w.k.machine.address_space(),
+        None,
+        "nothing is mapped for it"
+    );
+}
+
+#[test]
+fn registers_of_a_thread_that_runs_elsewhere_are_copied_as_they_are() {
+    let mut w = World::new();
+    let source = start_on(&mut w, ONE, 10);
+    let target = w.make_thread(10, 8);
+    w.take_looks();
+    let copy_frame = sandglass_abi::invocation::registers_flags::COPY_TRANSFER_FRAME;
+    source.handle.at(&w.k).context().set(Register::Rbx, 1234);
+    w.invoke(
+        target.tcb,
+        label::TCB_COPY_REGISTERS,
+        &[copy_frame],
+        &[source.tcb],
+    )
+    .expect("copied");
+    assert_eq!(w.k.machine.stalls_of(ONE), 1);
+    assert_eq!(target.handle.at(&w.k).context().get(Register::Rbx), 1234);
+}
+
+#[test]
+fn a_domain_can_be_set_for_a_thread_that_runs_elsewhere() {
+    let mut w = World::new();
+    let thread = start_on(&mut w, ONE, 10);
+    w.take_looks();
+    w.invoke(slot::DOMAIN, label::DOMAIN_SET, &[0], &[thread.tcb])
+        .expect("a domain");
+    assert_eq!(w.k.machine.stalls_of(ONE), 1);
+    assert_eq!(thread.handle.at(&w.k).place(), Place::Ready);
+    w.take_looks();
+    assert_eq!(runs_on(&w, ONE), Some(thread.handle));
+}
+
+#[cfg(feature = "debug")]
+#[test]
+fn the_debug_kernel_says_where_a_thread_belongs() {
+    let mut w = World::new();
+    let thread = start_on(&mut w, TWO, 10);
+    let affinity = Syscall::DebugGetThreadAffinity;
+    w.syscall(affinity, thread.tcb, 0, MessageInfo::default(), &[]);
+    assert_eq!(w.registers().get(Register::Rdi), 2);
+    assert_eq!(w.k.machine.take_console(), b"");
+    w.syscall(affinity, slot::CNODE, 0, MessageInfo::default(), &[]);
+    assert!(!w.k.machine.take_console().is_empty(), "that is no thread");
+    w.syscall(Syscall::DebugSendIPI, 0, 0, MessageInfo::default(), &[]);
+    assert!(!w.k.machine.take_console().is_empty(), "not on x86");
+    w.syscall(
+        Syscall::DebugDumpScheduler,
+        0,
+        0,
+        MessageInfo::default(),
+        &[],
+    );
+    let dump = String::from_utf8(w.k.machine.take_console()).expect("text");
+    assert_eq!(dump.matches("core ").count(), CORES);
+}
