@@ -16,7 +16,8 @@ use sandglass_kernel::object::notification::Notification;
 use sandglass_kernel::object::reply::Reply;
 use sandglass_kernel::object::sched_context::SchedContext;
 use sandglass_kernel::object::tcb::{Tcb, TcbSlot};
-use sandglass_kernel::Kernel;
+use sandglass_kernel::time::core::Core;
+use sandglass_kernel::{CoreId, Kernel};
 use sandglass_model::state::{CNodeId, Level, SlotId, ThreadId, ThreadSlot};
 
 /// The CNode that the root task began with. Its memory is in no untyped memory, hence never given
@@ -308,13 +309,20 @@ pub fn level(kind: Kind) -> Option<Level> {
     })
 }
 
+/// The cores of a kernel, with their numbers.
+pub fn cores(k: &Kernel) -> impl Iterator<Item = (CoreId, &Core)> {
+    CoreId::all().map(|id| (id, k.core_of(id)))
+}
+
 /// Every thread that the scheduler names.
 pub fn scheduled(k: &Kernel) -> Vec<Ref<Tcb>> {
-    let core = k.core();
-    let mut threads: Vec<Ref<Tcb>> = core.thread().into_iter().chain(core.fpu_owner()).collect();
-    for priority in 0..=u8::MAX {
-        threads.extend(core.ready.first_of(priority));
-        threads.extend(core.release.of(priority).first());
+    let mut threads = Vec::new();
+    for (_, core) in cores(k) {
+        threads.extend(core.thread().into_iter().chain(core.fpu_owner()));
+        for priority in 0..=u8::MAX {
+            threads.extend(core.ready.first_of(priority));
+            threads.extend(core.release.of(priority).first());
+        }
     }
     threads
 }

@@ -48,7 +48,7 @@ impl Coverage {
         let (Action::Call(call) | Action::Preempted(_, call)) = action else {
             return None;
         };
-        let thread = state.core.thread?;
+        let thread = state.core().thread?;
         if let Some(name) = operation(state, thread, call) {
             return Some(Asked {
                 thread,

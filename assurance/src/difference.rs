@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::{Debug, Write};
 
+use sandglass_model::state::Core;
 use sandglass_model::State;
 
 use crate::abstraction::Windows;
@@ -11,14 +12,17 @@ use crate::abstraction::Windows;
 /// devices can ever observe is the same in both.
 pub fn normalise(state: &mut State) {
     // Nobody pays for idleness.
-    if state.core.context.is_none() {
-        state.core.consumed = 0;
+    for core in &mut state.cores {
+        if core.context.is_none() {
+            core.consumed = 0;
+        }
     }
 }
 
 /// Whether the kernel's state is what the specification says; memory counts inside `windows`.
 pub fn agree(kernel: &State, model: &State, windows: &Windows) -> bool {
-    kernel.core == model.core
+    kernel.cores == model.cores
+        && kernel.executing == model.executing
         && kernel.threads == model.threads
         && kernel.caps == model.caps
         && kernel.contexts == model.contexts
@@ -75,16 +79,10 @@ pub fn describe(kernel: &State, model: &State, windows: &Windows) -> String {
     maps(&mut text, "irqs", &kernel.irqs, &model.irqs);
     values(&mut text, "ports", &kernel.ports, &model.ports);
     values(&mut text, "domains", &kernel.domains, &model.domains);
-    let (a, b) = (&kernel.core, &model.core);
-    values(&mut text, "core.thread", &a.thread, &b.thread);
-    values(&mut text, "core.context", &a.context, &b.context);
-    values(&mut text, "core.now", &a.now, &b.now);
-    values(&mut text, "core.consumed", &a.consumed, &b.consumed);
-    maps(&mut text, "core.ready", &a.ready, &b.ready);
-    values(&mut text, "core.release", &a.release, &b.release);
-    values(&mut text, "core.deadline", &a.deadline, &b.deadline);
-    values(&mut text, "core.action", &a.action, &b.action);
-    values(&mut text, "core.reprogram", &a.reprogram, &b.reprogram);
+    for (i, (a, b)) in kernel.cores.iter().zip(&model.cores).enumerate() {
+        cores(&mut text, i, a, b);
+    }
+    values(&mut text, "executing", &kernel.executing, &model.executing);
     maps(
         &mut text,
         "memory",
@@ -94,6 +92,21 @@ pub fn describe(kernel: &State, model: &State, windows: &Windows) -> String {
     values(&mut text, "devices", &kernel.devices, &model.devices);
     values(&mut text, "clock", &kernel.clock, &model.clock);
     text
+}
+
+/// What differs of core `i`.
+fn cores(text: &mut String, i: usize, a: &Core, b: &Core) {
+    let name = |part| format!("cores[{i}].{part}");
+    values(text, &name("thread"), &a.thread, &b.thread);
+    values(text, &name("context"), &a.context, &b.context);
+    values(text, &name("now"), &a.now, &b.now);
+    values(text, &name("consumed"), &a.consumed, &b.consumed);
+    maps(text, &name("ready"), &a.ready, &b.ready);
+    values(text, &name("release"), &a.release, &b.release);
+    values(text, &name("deadline"), &a.deadline, &b.deadline);
+    values(text, &name("action"), &a.action, &b.action);
+    values(text, &name("reprogram"), &a.reprogram, &b.reprogram);
+    values(text, &name("look"), &a.look, &b.look);
 }
 
 fn values<T: PartialEq + Debug>(text: &mut String, name: &str, kernel: &T, model: &T) {

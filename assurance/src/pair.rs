@@ -18,7 +18,7 @@ use sandglass_kernel::event::{self, Trap};
 use sandglass_kernel::ipc::message as kernel_message;
 use sandglass_kernel::mem::Ref;
 use sandglass_kernel::object::tcb::Tcb;
-use sandglass_kernel::Kernel;
+use sandglass_kernel::{CoreId, Kernel, CORES};
 use sandglass_model::cap::lookup;
 use sandglass_model::event::Event;
 use sandglass_model::ipc::message;
@@ -89,6 +89,8 @@ pub struct Pair {
     model: Option<State>,
     checks: Checks,
     budgets: Budgets,
+    /// How often each core had been stalled when it last entered the kernel.
+    stalls: [u64; CORES],
     /// Whether the event being handled may configure a context.
     configures: bool,
     events: u64,
@@ -106,6 +108,7 @@ impl Pair {
             model: None,
             checks: Checks::None,
             budgets: Budgets::default(),
+            stalls: [0; CORES],
             configures: true,
             events: 0,
         };
@@ -156,11 +159,21 @@ impl Pair {
     /// # Errors
     /// The first event after which something is wrong.
     pub fn perform(&mut self, action: &Action) -> Result<(), Failure> {
+        if let Action::On(core) = action {
+            self.go_to(named(*core));
+            return Ok(());
+        }
         self.fire()?;
-        if self.k.core().thread().is_none() && action.needs_thread() {
+        if self.k.core().thread().is_none() && action.needs_thread() && !self.was_stalled() {
             return Ok(());
         }
         match action {
+            Action::On(_) => Ok(()),
+            Action::Look => {
+                let _ = self.k.machine.take_interrupted(self.k.core_id());
+                self.enter(0);
+                self.trap(Trap::Look, Event::Look)
+            }
             Action::Pass(ticks) => self.pass(*ticks),
             Action::Call(call) => self.call(call, None),
             Action::Preempted(looks, call) => self.call(call, Some(*looks)),
@@ -206,6 +219,25 @@ impl Pair {
         self.k.machine.now()
     }
 
+    /// What happens next happens on `core`: whoever runs on the one before goes on in user code, where
+    /// it can be interrupted. There is one clock for all.
+    fn go_to(&mut self, core: CoreId) {
+        self.enter(0);
+        let now = self.now();
+        self.k.machine.set_clock_of(core, now);
+        self.k.execute_on(core);
+        if let Some(model) = &mut self.model {
+            model.executing = abstraction::core_id(core);
+        }
+    }
+
+    /// Whether the thread of this core was taken away and the core has not entered the kernel since:
+    /// whatever it wants there, it is about to.
+    fn was_stalled(&self) -> bool {
+        let core = self.k.core_id();
+        self.k.machine.stalls_of(core) > self.stalls[core.index()]
+    }
+
     /// The timer fires if its time has come, and again if it is programmed for a time that is past.
     fn fire(&mut self) -> Result<(), Failure> {
         for _ in 0..MOST_TIMERS {
@@ -218,18 +250,34 @@ impl Pair {
         Ok(())
     }
 
+    /// Lets `ticks` pass on all cores, and their timers fire.
     fn pass(&mut self, ticks: u64) -> Result<(), Failure> {
+        let here = self.k.core_id();
         let end = self.now().saturating_add(ticks);
         for _ in 0..MOST_TIMERS {
-            let until = self.k.core().armed().min(end);
+            let (core, next) = self.next_timer(here);
+            let until = next.min(end);
             self.k.machine.advance(until.saturating_sub(self.now()));
             if self.now() >= end {
                 break;
             }
+            if core != self.k.core_id() {
+                self.go_to(core);
+            }
             self.enter(0);
             self.trap(Trap::Timer, Event::Timer)?;
         }
+        if here != self.k.core_id() {
+            self.go_to(here);
+        }
         Ok(())
+    }
+
+    /// The core whose timer fires next, of several the one that is `preferred`, and when.
+    fn next_timer(&self, preferred: CoreId) -> (CoreId, u64) {
+        let timers = CoreId::all().map(|core| (core, self.k.core_of(core).armed()));
+        let next = timers.min_by_key(|&(core, armed)| (armed, core != preferred));
+        next.expect("there is a core")
     }
 
     /// The machine enters the kernel from the current thread, which continues `length` bytes behind
@@ -251,7 +299,7 @@ impl Pair {
 
     fn user_of_model(&mut self) -> Option<&mut sandglass_model::state::Registers> {
         let model = self.model.as_mut()?;
-        let thread = model.core.thread?;
+        let thread = model.core().thread?;
         Some(&mut model.threads.get_mut(&thread)?.registers)
     }
 
@@ -284,7 +332,8 @@ impl Pair {
 
     fn call(&mut self, call: &Call, looks: Option<u64>) -> Result<(), Failure> {
         let Some(caller) = self.k.core().thread() else {
-            return Ok(());
+            let _ = event::system_call(&mut self.k);
+            return self.specify(Event::Syscall, None, None);
         };
         self.set(Register::Rdx, abi::RDX, call.number as u64);
         self.set(Register::Rdi, abi::RDI, call.cap);
@@ -355,6 +404,8 @@ impl Pair {
         repeated: Option<&Call>,
     ) -> Result<(), Failure> {
         self.events += 1;
+        let core = self.k.core_id();
+        self.stalls[core.index()] = self.k.machine.stalls_of(core);
         let checked = self.check(event, caller, repeated);
         self.k.machine.advance(KERNEL_PATH);
         checked
@@ -397,7 +448,8 @@ impl Pair {
             Some(what_it_names(model, caller, repeated?))
         };
         let before = named(model);
-        sandglass_model::event::handle(model, event, now);
+        let core = abstraction::core_id(self.k.core_id());
+        sandglass_model::event::handle(model, core, event, now);
         if named(model) != before {
             // The operation took away what its repetition would have named (01, section 8).
             self.model = None;
@@ -418,6 +470,11 @@ impl Pair {
             &kernel, model, &windows,
         )))
     }
+}
+
+/// The core that scripts call `number`; kernels for fewer cores do with those that they have.
+fn named(number: u8) -> CoreId {
+    CoreId::new(u64::from(number) % CORES as u64).expect("there are so many cores")
 }
 
 /// What the addresses in `call`, made by `caller`, lead to: for each a slot, and whether it holds

@@ -68,12 +68,9 @@ fn of_thread(state: &State, thread: ThreadId) -> impl Iterator<Item = SlotId> + 
 
 /// The threads that the scheduler names.
 fn scheduled(state: &State) -> impl Iterator<Item = ThreadId> + '_ {
-    let ready = state
-        .core
-        .ready
-        .values()
-        .flatten()
-        .map(|ready| ready.thread);
-    let waiting = state.core.release.iter().map(|(_, thread)| *thread);
-    state.core.thread.into_iter().chain(ready).chain(waiting)
+    state.cores.iter().flat_map(|core| {
+        let ready = core.ready.values().flatten().map(|ready| ready.thread);
+        let waiting = core.release.iter().map(|(_, thread)| *thread);
+        core.thread.into_iter().chain(ready).chain(waiting)
+    })
 }

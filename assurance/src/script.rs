@@ -2,11 +2,15 @@
 
 use std::fmt;
 
-/// Something that happens. What a thread does, the current thread does; nothing happens if nobody
-/// runs.
+/// Something that happens, on the core that was named last, at first the one that booted. What a
+/// thread does, the current thread does; nothing happens if nobody runs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Action {
-    /// User code runs, or nobody, for so many ticks; the timer fires on the way.
+    /// What follows happens on this core.
+    On(u8),
+    /// The core looks at its queues, whether or not another one has asked it to.
+    Look,
+    /// User code runs, or nobody, for so many ticks; the timers of all cores fire on the way.
     Pass(u64),
     /// A system call.
     Call(Call),
@@ -28,7 +32,10 @@ pub enum Action {
 impl Action {
     /// Whether the current thread does this, so that nothing happens while nobody runs.
     pub fn needs_thread(&self) -> bool {
-        !matches!(self, Action::Pass(_) | Action::Interrupt(_))
+        !matches!(
+            self,
+            Action::On(_) | Action::Look | Action::Pass(_) | Action::Interrupt(_)
+        )
     }
 }
 

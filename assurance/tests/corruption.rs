@@ -16,6 +16,7 @@ use sandglass_kernel::object::sched_context::SchedContext;
 use sandglass_kernel::object::tcb::{Place, State, Tcb};
 use sandglass_kernel::time::core::Action as Decision;
 use sandglass_kernel::time::Refill;
+use sandglass_kernel::{CoreId, CORES};
 
 /// Offsets of the words of a slot.
 const WORD: u64 = 0;
@@ -196,6 +197,9 @@ const DAMAGES: &[Damage] = &[
         let k = &scene.pair.k;
         k.core().ready.remove(k, scene.ready());
     }),
+    ("cores_are_asked_to_look", |scene| {
+        scene.pair.k.core().set_action(Decision::ChooseNew);
+    }),
     ("a_fault_waits_for_its_handler", |scene| {
         let fault = Fault::UnknownSyscall { number: 1 };
         scene.ready().at(&scene.pair.k).set_fault(Some(fault));
@@ -275,9 +279,43 @@ const DAMAGES: &[Damage] = &[
     }),
 ];
 
+/// What needs a second core.
+const DAMAGES_ON_CORES: &[Damage] = &[
+    ("each_thread_is_in_one_place", |scene| {
+        // It runs on two cores.
+        let k = &scene.pair.k;
+        k.core_of(other_core()).set_thread(Some(scene.current()));
+    }),
+    ("ready_queues_are_linked", |scene| {
+        scene.ready().at(&scene.pair.k).set_core(other_core());
+    }),
+    ("threads_are_where_their_contexts_are", |scene| {
+        scene.context().at(&scene.pair.k).set_core(other_core());
+    }),
+    ("cores_are_asked_to_look", |scene| {
+        scene.pair.k.machine.take_interrupted(other_core());
+        let core = scene.pair.k.core_of(other_core());
+        core.set_action(Decision::ChooseNew);
+    }),
+    ("the_state_in_the_fpu_is_of_its_core", |scene| {
+        let core = scene.pair.k.core_of(other_core());
+        core.set_fpu_owner(Some(scene.current()));
+    }),
+];
+
+/// A core on which nothing has happened, of a kernel for several.
+fn other_core() -> CoreId {
+    CoreId::all().last().unwrap()
+}
+
+fn damages() -> impl Iterator<Item = &'static Damage> {
+    let on_cores = DAMAGES_ON_CORES.iter().filter(|_| CORES > 1);
+    DAMAGES.iter().chain(on_cores)
+}
+
 #[test]
 fn damage_is_noticed_by_the_invariant_that_is_about_it() {
-    for (name, damage) in DAMAGES {
+    for (name, damage) in damages() {
         let scene = Scene::new();
         let (_, invariant) = INVARIANTS.iter().find(|(other, _)| other == name).unwrap();
         assert_eq!(invariant(&scene.census()), Ok(()), "{name} before");
@@ -292,7 +330,8 @@ fn damage_is_noticed_by_the_invariant_that_is_about_it() {
 #[test]
 fn every_invariant_is_shown_to_notice_something() {
     for (name, _) in INVARIANTS {
-        let shown = DAMAGES.iter().any(|(other, _)| other == name);
+        let mut damages = DAMAGES.iter().chain(DAMAGES_ON_CORES);
+        let shown = damages.any(|(other, _)| other == name);
         assert!(shown, "{name} is not shown to notice anything");
     }
 }

@@ -2,7 +2,7 @@
 //! object keep it alive, so a missing one is a broken precondition.
 
 use crate::state::{
-    CNodeId, ContextId, Endpoint, EndpointId, Notification, NotificationId, Reply, ReplyId,
+    CNodeId, ContextId, Core, Endpoint, EndpointId, Notification, NotificationId, Reply, ReplyId,
     SchedContext, State, Table, TableId, Thread, ThreadId,
 };
 
@@ -26,6 +26,32 @@ access! {
 }
 
 impl State {
+    /// The core that executes the kernel.
+    pub fn core(&self) -> &Core {
+        &self.cores[self.executing.0]
+    }
+
+    /// The core that executes the kernel, to be changed.
+    pub fn core_mut(&mut self) -> &mut Core {
+        &mut self.cores[self.executing.0]
+    }
+
+    /// The core of `thread`.
+    pub fn home(&self, thread: ThreadId) -> &Core {
+        &self.cores[self.threads[&thread].core.0]
+    }
+
+    /// The core of `thread`, to be changed.
+    pub fn home_mut(&mut self, thread: ThreadId) -> &mut Core {
+        let core = self.threads[&thread].core;
+        &mut self.cores[core.0]
+    }
+
+    /// Whether the core of `thread` executes the kernel.
+    pub fn is_here(&self, thread: ThreadId) -> bool {
+        self.threads[&thread].core == self.executing
+    }
+
     /// Number of slots of `cnode`.
     pub fn slots_in(&self, cnode: CNodeId) -> u64 {
         1 << self.cnodes[&cnode]

@@ -1,11 +1,11 @@
-//! The one entry: an event happens at a time, and changes the state.
+//! The one entry: an event happens on a core at a time, and changes the state.
 
 use sandglass_abi::context::x86_64::RAX;
 
 use crate::cap::deletion;
 use crate::invoke::irq;
 use crate::ipc::fault;
-use crate::state::{Fault, State, ThreadId, ThreadState, Ticks};
+use crate::state::{CoreId, Fault, State, ThreadId, ThreadState, Ticks};
 use crate::syscall::{self, Then};
 use crate::time::{account, schedule};
 
@@ -25,14 +25,19 @@ pub enum Event {
     Interrupt { irq: u8 },
     /// The timer.
     Timer,
+    /// Another core asks this one to look at its queues (04, section 15).
+    Look,
 }
 
-/// What `event`, at the time `now`, does to the state.
-pub fn handle(state: &mut State, event: Event, now: Ticks) {
+/// What `event`, on `core` at the time `now`, does to the state. There is one clock: no event is
+/// earlier than the one before, on whichever core that was.
+pub fn handle(state: &mut State, core: CoreId, event: Event, now: Ticks) {
+    state.executing = core;
     account::update_time(state, now);
     let then = match event {
         Event::Interrupt { irq } => interrupt(state, irq),
         Event::Timer => timer(state),
+        Event::Look => look(state),
         _ => by_thread(state, event),
     };
     if then == Then::Schedule {
@@ -43,25 +48,33 @@ pub fn handle(state: &mut State, event: Event, now: Ticks) {
 
 /// A device interrupt, which is handled whether or not the budget lasts (04, section 6.1).
 fn interrupt(s: &mut State, irq: u8) -> Then {
-    let _ = account::check_budget(s);
+    let _ = account::check_budget(s, s.executing);
     irq::arrive(s, irq);
     Then::Schedule
 }
 
 /// The timer fired: it is to be programmed anew (04, section 14).
 fn timer(s: &mut State) -> Then {
-    s.core.reprogram = true;
-    let _ = account::check_budget(s);
+    s.core_mut().reprogram = true;
+    let _ = account::check_budget(s, s.executing);
+    Then::Schedule
+}
+
+/// The core looks at its queues, as it was asked to; being asked is an interrupt like others.
+fn look(s: &mut State) -> Then {
+    s.core_mut().look = false;
+    let _ = account::check_budget(s, s.executing);
     Then::Schedule
 }
 
 /// What the current thread did, if it has budget left to have it done; otherwise it does it again
-/// when it has (01, section 5; 04, section 6.1).
+/// when it has (01, section 5; 04, section 6.1). If there is none, because it was taken away while
+/// the core waited for its turn, the core looks at its queues (04, section 15).
 fn by_thread(s: &mut State, event: Event) -> Then {
-    let Some(thread) = s.core.thread else {
+    let Some(thread) = s.core().thread else {
         return Then::Schedule;
     };
-    if !account::check_budget(s) {
+    if !account::check_budget(s, s.executing) {
         if s.threads[&thread].state.is_runnable() {
             s.thread_mut(thread).state = ThreadState::Restart;
         }
@@ -92,6 +105,6 @@ fn fault_of(s: &State, thread: ThreadId, event: Event) -> Option<Fault> {
             instruction: code & 1 << 4 != 0,
             status: code & 0x1f,
         }),
-        Event::Syscall | Event::Interrupt { .. } | Event::Timer => None,
+        Event::Syscall | Event::Interrupt { .. } | Event::Timer | Event::Look => None,
     }
 }

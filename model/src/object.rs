@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::state::{
-    Above, Address, CNodeId, Cap, ContextId, Endpoint, EndpointId, FrameRights, Level,
+    Above, Address, CNodeId, Cap, ContextId, CoreId, Endpoint, EndpointId, FrameRights, Level,
     Notification, NotificationId, Registers, Reply, ReplyId, Rights, SchedContext, Signals, State,
     Table, TableId, Thread, ThreadId, ThreadState,
 };
@@ -216,6 +216,7 @@ fn create_thread(s: &mut State, object: ThreadId) -> Cap {
         priority: 0,
         mcp: 0,
         domain: s.domains.current,
+        core: CoreId(0),
         fpu_disabled: false,
         buffer_address: 0,
         fault: None,
@@ -237,6 +238,7 @@ fn create_context(s: &mut State, object: ContextId, bits: u8) -> Cap {
         consumed: 0,
         badge: 0,
         sporadic: false,
+        core: CoreId(0),
         thread: None,
         notification: None,
         reply: None,

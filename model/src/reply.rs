@@ -4,7 +4,7 @@
 //! names it. A reply object in a stack has a thread, which is blocked on it.
 
 use crate::state::{Above, ContextId, Reply, ReplyId, State, ThreadId, ThreadState};
-use crate::time::{context, schedule};
+use crate::time::{context, cores, schedule};
 
 /// `caller` waits for an answer through `reply`; its context is lent to `callee` if it may be
 /// (04, section 7.2).
@@ -25,11 +25,15 @@ pub fn push(s: &mut State, caller: ThreadId, callee: ThreadId, reply: ReplyId, c
 }
 
 /// `reply` leaves its caller, which becomes inactive, and its stack; a context lent through it
-/// returns to the caller (04, section 7.4 step 2; section 7.5, deletion). Returns the caller.
+/// returns to the caller, also from whoever runs on it on another core (04, section 7.4 step 2;
+/// section 7.5, deletion). Returns the caller.
 pub fn pop(s: &mut State, reply: ReplyId) -> Option<ThreadId> {
     let caller = s.replies[&reply].thread?;
     if s.threads[&caller].state != (ThreadState::BlockedOnReply { reply }) {
         return None;
+    }
+    if let Above::Context(context) = s.replies[&reply].above {
+        cores::stall_user(s, context);
     }
     let Reply { above, below, .. } = s.replies[&reply];
     remove(s, reply);

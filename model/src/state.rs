@@ -20,6 +20,10 @@ macro_rules! ids {
     )*};
 }
 
+/// The number of a core.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct CoreId(pub usize);
+
 ids!(
     /// A thread control block.
     ThreadId,
@@ -58,7 +62,10 @@ pub struct State {
     /// I/O ports that were issued, as (first, last).
     pub ports: BTreeSet<(u16, u16)>,
     pub domains: Domains,
-    pub core: Core,
+    /// The cores, by number.
+    pub cores: Vec<Core>,
+    /// The core that executes the kernel, or that did last (04, section 15: one at a time).
+    pub executing: CoreId,
     /// User memory: the words that are not 0, by physical address, a multiple of 8.
     pub memory: BTreeMap<Address, u64>,
     /// The machine around the processor, as far as the kernel drives it.
@@ -220,6 +227,8 @@ pub struct Thread {
     /// Maximum controlled priority.
     pub mcp: u8,
     pub domain: u8,
+    /// Where it runs, and is queued to run (04, section 15).
+    pub core: CoreId,
     pub fpu_disabled: bool,
     /// User address of the IPC buffer; 0 for none.
     pub buffer_address: u64,
@@ -388,6 +397,8 @@ pub struct SchedContext {
     pub consumed: Ticks,
     pub badge: u64,
     pub sporadic: bool,
+    /// For which it is configured (04, section 15).
+    pub core: CoreId,
     pub thread: Option<ThreadId>,
     pub notification: Option<NotificationId>,
     /// The top of the reply stack.
@@ -402,7 +413,7 @@ pub struct Refill {
     pub time: Ticks,
 }
 
-/// The one core (04, sections 3 and 8).
+/// A core (04, sections 3, 8 and 15).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Core {
     /// Who runs; `None` for idleness.
@@ -423,11 +434,33 @@ pub struct Core {
     pub release: Vec<(Ticks, ThreadId)>,
     /// For when the timer is programmed; `u64::MAX` for never.
     pub deadline: Ticks,
-    /// What the scheduler is to do at the end of the event; between events `ResumeCurrent`.
+    /// What the scheduler is to do at the end of the event on this core; between events
+    /// `ResumeCurrent`, or `ChooseNew` if an event on another core made a decision necessary here.
     pub action: Action,
     /// Whether the current context is to pay and the timer to be programmed at the end of the
-    /// event; between events false.
+    /// event on this core; between events false, unless an event on another core asks for it.
     pub reprogram: bool,
+    /// Whether another core has asked it to look at its queues, and it has not done so yet (04,
+    /// section 15: the reschedule interrupt).
+    pub look: bool,
+}
+
+impl Core {
+    /// A core that idles at `now`, with nothing to do.
+    pub fn idle(now: Ticks) -> Self {
+        Core {
+            thread: None,
+            context: None,
+            now,
+            consumed: 0,
+            ready: BTreeMap::new(),
+            release: Vec::new(),
+            deadline: Ticks::MAX,
+            action: Action::ResumeCurrent,
+            reprogram: false,
+            look: false,
+        }
+    }
 }
 
 /// The scheduler's action (04, section 8.2).

@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use crate::state::{Address, Cap, Entry, Level, LookupFailure, Mapping, State, TableId};
+use crate::time::cores;
 use sandglass_abi::vspace::x86_64::{
     ASIDS_PER_POOL, PAGE_DIRECTORY_COVERAGE_BITS, PAGE_TABLE_COVERAGE_BITS, PDPT_COVERAGE_BITS,
     TABLE_INDEX_BITS,
@@ -67,6 +68,7 @@ pub fn free_asid(s: &mut State, asid: u16, root: TableId) {
             .get_mut(&pool)
             .expect("pools in use exist")
             .remove(&index);
+        cores::stall_homeless(s);
     }
 }
 

@@ -2,7 +2,7 @@
 //! worked examples, and the postconditions on random contexts.
 
 use proptest::prelude::*;
-use sandglass_model::state::{Clock, Refill, SchedContext, Ticks};
+use sandglass_model::state::{Clock, CoreId, Refill, SchedContext, Ticks};
 use sandglass_model::time::refills;
 
 /// One tick is a microsecond, so the least budget is 20.
@@ -18,6 +18,7 @@ fn context(max_refills: u64, period: Ticks, queue: &[(Ticks, Ticks)]) -> SchedCo
         consumed: 0,
         badge: 0,
         sporadic: false,
+        core: CoreId(0),
         thread: None,
         notification: None,
         reply: None,

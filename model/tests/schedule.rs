@@ -5,7 +5,7 @@ mod world;
 
 use sandglass_model::reply;
 use sandglass_model::state::{
-    Above, ContextId, Refill, Registers, Reply, ReplyId, SchedContext, Thread, ThreadId,
+    Above, ContextId, CoreId, Refill, Registers, Reply, ReplyId, SchedContext, Thread, ThreadId,
     ThreadState, Ticks,
 };
 use sandglass_model::time::{account, context, schedule};
@@ -26,6 +26,7 @@ fn passive(s: &mut State, n: u64, priority: u8) -> ThreadId {
         priority,
         mcp: 255,
         domain: 0,
+        core: CoreId(0),
         fpu_disabled: false,
         buffer_address: 0,
         fault: None,
@@ -49,6 +50,7 @@ fn add(s: &mut State, n: u64, priority: u8, budget: u64, period: u64) -> ThreadI
         consumed: 0,
         badge: 0,
         sporadic: false,
+        core: CoreId(0),
         thread: None,
         notification: None,
         reply: None,
@@ -62,7 +64,7 @@ fn add(s: &mut State, n: u64, priority: u8, budget: u64, period: u64) -> ThreadI
         badge: n,
         sporadic: false,
     };
-    context::configure(s, c, parameters);
+    context::configure(s, c, CoreId(0), parameters);
     context::bind_thread(s, c, id);
     id
 }
@@ -82,8 +84,8 @@ fn stop(s: &mut State, thread: ThreadId) {
 /// A timer interrupt at `now` milliseconds.
 fn timer(s: &mut State, now: Ticks) {
     account::update_time(s, now * MILLISECOND);
-    s.core.reprogram = true;
-    account::check_budget(s);
+    s.core_mut().reprogram = true;
+    account::check_budget(s, s.executing);
     schedule::schedule(s);
 }
 
@@ -91,7 +93,7 @@ fn timer(s: &mut State, now: Ticks) {
 fn order(s: &State) -> Vec<ThreadId> {
     let mut s = s.clone();
     let mut order = Vec::new();
-    while let Some(thread) = s.core.thread {
+    while let Some(thread) = s.core().thread {
         order.push(thread);
         stop(&mut s, thread);
     }
@@ -112,7 +114,7 @@ fn one_woken_by_a_lower_one_preempts_it_and_it_stays_the_first_of_its_equals() {
     let [a, b] = [1, 2].map(|n| add(&mut s, n, 10, 5, 5));
     let high = add(&mut s, 3, 11, 5, 5);
     [a, b, high].into_iter().for_each(|t| wake(&mut s, t));
-    assert_eq!(s.core.thread, Some(high));
+    assert_eq!(s.core().thread, Some(high));
     assert_eq!(order(&s), [high, a, b]);
 }
 
@@ -151,9 +153,9 @@ fn yielding_forfeits_the_rest_but_only_what_was_used_is_consumed() {
         time: 11 * MILLISECOND,
     };
     assert_eq!(c.refills, [refill]);
-    assert_eq!((s.core.thread, s.core.deadline), (None, refill.time));
+    assert_eq!((s.core().thread, s.core().deadline), (None, refill.time));
     timer(&mut s, 11);
-    assert_eq!(s.core.thread, Some(a));
+    assert_eq!(s.core().thread, Some(a));
 }
 
 #[test]
@@ -182,9 +184,12 @@ fn one_waits_and_one_runs(waiting_priority: u8) -> (State, ThreadId, ThreadId) {
 fn the_timer_is_for_releases_above_the_current_thread_only() {
     // The end of the budget is anticipated by the precision, a release is not.
     let budget_end = 52 * MILLISECOND - 1;
-    assert_eq!(one_waits_and_one_runs(11).0.core.deadline, 11 * MILLISECOND);
-    assert_eq!(one_waits_and_one_runs(10).0.core.deadline, budget_end);
-    assert_eq!(one_waits_and_one_runs(9).0.core.deadline, budget_end);
+    assert_eq!(
+        one_waits_and_one_runs(11).0.core().deadline,
+        11 * MILLISECOND
+    );
+    assert_eq!(one_waits_and_one_runs(10).0.core().deadline, budget_end);
+    assert_eq!(one_waits_and_one_runs(9).0.core().deadline, budget_end);
 }
 
 #[test]
@@ -192,7 +197,7 @@ fn a_release_preempts_from_above_only() {
     for (priority, preempts) in [(9, false), (10, false), (11, true)] {
         let (mut s, waiting, running) = one_waits_and_one_runs(priority);
         timer(&mut s, 20);
-        assert_eq!(s.core.thread == Some(waiting), preempts);
+        assert_eq!(s.core().thread == Some(waiting), preempts);
         assert_eq!(order(&s).len(), 2);
         assert!(order(&s).contains(&running));
     }

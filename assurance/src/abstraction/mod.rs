@@ -21,6 +21,7 @@ use crate::census::{Anchor, Census};
 pub use memory::{windows, Windows};
 pub use spaces::{asids, entries};
 pub use threads::queued;
+pub use time::id as core_id;
 
 /// Why a kernel's state cannot be a state of the specification.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -68,7 +69,8 @@ pub fn of_census(census: &Census) -> Result<State, NotAbstract> {
         irqs: irqs(k),
         ports: caps::ports(census),
         domains: time::domains(k),
-        core: time::core(k),
+        cores: time::cores(k),
+        executing: time::id(k.core_id()),
         memory: memory::words(census),
         devices: devices(k),
     })

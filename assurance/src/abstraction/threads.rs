@@ -16,6 +16,7 @@ use sandglass_model::state::{
     Registers, Reply, ReplyId, Signals, Thread, ThreadId, ThreadState,
 };
 
+use super::time::id as core_id;
 use crate::census::Census;
 
 /// The name of a thread.
@@ -43,6 +44,7 @@ fn of(k: &Kernel, thread: Ref<Tcb>) -> Thread {
         priority: tcb.priority(),
         mcp: tcb.max_controlled_priority(),
         domain: tcb.domain(),
+        core: core_id(tcb.core()),
         fpu_disabled: tcb.fpu_disabled(),
         buffer_address: tcb.buffer_address(),
         // Who is inactive waits for no handler, though the kernel keeps the fault until it resumes.

@@ -6,14 +6,14 @@ use sandglass_kernel::mem::Ref;
 use sandglass_kernel::object::sched_context::SchedContext as KernelContext;
 use sandglass_kernel::time::core as kernel_core;
 use sandglass_kernel::time::refills::Refills;
-use sandglass_kernel::Kernel;
+use sandglass_kernel::{self as kernel, Kernel};
 use sandglass_model::state::{
-    Action, ContextId, Core, Domains, NotificationId, Ready, Refill, ReplyId, SchedContext,
+    Action, ContextId, Core, CoreId, Domains, NotificationId, Ready, Refill, ReplyId, SchedContext,
     ThreadId, Ticks,
 };
 
-use super::threads::id;
-use crate::census::Census;
+use super::threads::id as thread_id;
+use crate::census::{self, Census};
 
 /// All scheduling contexts.
 pub fn contexts(census: &Census) -> BTreeMap<ContextId, SchedContext> {
@@ -30,12 +30,13 @@ pub fn contexts(census: &Census) -> BTreeMap<ContextId, SchedContext> {
                 consumed: object.inspect().consumed,
                 badge: object.badge(),
                 sporadic: object.is_sporadic(),
-                thread: object.thread().map(id),
+                core: id(object.core()),
+                thread: object.thread().map(thread_id),
                 notification: object
                     .notification()
                     .map(|n| NotificationId(n.address().get())),
                 reply: object.reply().map(|r| ReplyId(r.address().get())),
-                yield_from: object.yield_from().map(id),
+                yield_from: object.yield_from().map(thread_id),
             };
             (ContextId(handle.address().get()), context)
         })
@@ -68,19 +69,28 @@ fn refills(k: &Kernel, handle: Ref<KernelContext>) -> Vec<Refill> {
         .collect()
 }
 
-/// The core.
-pub fn core(k: &Kernel) -> Core {
-    let core = k.core();
+/// The name of a core.
+pub fn id(core: kernel::CoreId) -> CoreId {
+    CoreId(core.index())
+}
+
+/// The cores.
+pub fn cores(k: &Kernel) -> Vec<Core> {
+    let cores = census::cores(k);
+    cores.map(|(id, part)| core(k, id, part)).collect()
+}
+
+fn core(k: &Kernel, id: kernel::CoreId, core: &kernel_core::Core) -> Core {
     let action = match core.action() {
         kernel_core::Action::ResumeCurrent => Action::ResumeCurrent,
         kernel_core::Action::ChooseNew => Action::ChooseNew,
         kernel_core::Action::ChooseWith(thread) | kernel_core::Action::Switch(thread) => {
-            Action::Candidate(id(thread))
+            Action::Candidate(thread_id(thread))
         }
     };
-    let (ready, release) = queues(k);
+    let (ready, release) = queues(k, core);
     Core {
-        thread: core.thread().map(id),
+        thread: core.thread().map(thread_id),
         context: core.context().map(|c| ContextId(c.address().get())),
         now: core.now(),
         // Idleness is charged to nobody.
@@ -91,16 +101,17 @@ pub fn core(k: &Kernel) -> Core {
         },
         ready,
         release,
-        deadline: deadline(k),
+        deadline: deadline(k, core),
         action,
         reprogram: core.reprogram(),
+        look: k.machine.is_interrupted(id),
     }
 }
 
 /// For when the timer is programmed. Where nothing is to come, the kernel programs the end of time as
 /// it does the end of a budget: less the precision.
-fn deadline(k: &Kernel) -> Ticks {
-    let armed = k.core().armed();
+fn deadline(k: &Kernel, core: &kernel_core::Core) -> Ticks {
+    let armed = core.armed();
     let never = Ticks::MAX - k.constants.timer_precision();
     if armed >= never {
         Ticks::MAX
@@ -112,11 +123,12 @@ fn deadline(k: &Kernel) -> Ticks {
 type ReadyQueues = BTreeMap<u8, Vec<Ready>>;
 type Releases = Vec<(Ticks, ThreadId)>;
 
-/// The ready and release queues of the specification. The kernel leaves threads whose time has come
-/// in the release queues until they are chosen; by deliberate difference 5 they count as ready, each
-/// at the place that its time gives it.
-fn queues(k: &Kernel) -> (ReadyQueues, Releases) {
-    let core = k.core();
+/// The ready and release queues of `core`, as the specification has them. The kernel leaves threads
+/// whose time has come in the release queues until they are chosen; by deliberate difference 5 they
+/// count as ready, each at the place that its time gives it. There is one clock: the time of the last
+/// event counts on every core.
+fn queues(k: &Kernel, core: &kernel_core::Core) -> (ReadyQueues, Releases) {
+    let now = k.core().now();
     let mut ready = ReadyQueues::new();
     let mut release = Vec::new();
     for priority in 0..=u8::MAX {
@@ -125,7 +137,7 @@ fn queues(k: &Kernel) -> (ReadyQueues, Releases) {
         while let Some(thread) = next {
             let links = thread.at(k).ready_links();
             list.push(Ready {
-                thread: id(thread),
+                thread: thread_id(thread),
                 since: links.since(),
             });
             next = links.next();
@@ -136,19 +148,19 @@ fn queues(k: &Kernel) -> (ReadyQueues, Releases) {
         let mut next = queue.first();
         while let Some(thread) = next {
             let key = thread.at(k).links().key();
-            if key.rank <= core.now() {
+            if key.rank <= now {
                 // Of one instant, those released come first.
                 let place = appended.partition_point(|&since| since < key.rank) + released;
                 released += 1;
                 list.insert(
                     place,
                     Ready {
-                        thread: id(thread),
+                        thread: thread_id(thread),
                         since: key.rank,
                     },
                 );
             } else {
-                release.push((key.rank, priority, id(thread)));
+                release.push((key.rank, priority, thread_id(thread)));
             }
             next = queue.first_after(k, key);
         }

@@ -88,7 +88,7 @@ impl Generator {
 
     /// What happens next; `None` if nothing of interest ever will.
     pub fn next(&mut self, state: &State) -> Option<Action> {
-        let Some(thread) = state.core.thread else {
+        let Some(thread) = state.core().thread else {
             self.idle += 1;
             return self.while_idle(state).filter(|_| self.idle <= MOST_IDLE);
         };
@@ -151,7 +151,7 @@ impl Generator {
         let wakes = state.notifications.values().any(|notification| {
             matches!(notification.state, Signals::Waiting(_)) || notification.thread.is_some()
         });
-        let waits = !state.core.release.is_empty();
+        let waits = state.cores.iter().any(|core| !core.release.is_empty());
         match (waits, wakes && !state.irqs.is_empty()) {
             (true, true) if self.chance(50) => Some(self.interrupt(state)),
             (true, _) => Some(Action::Pass(self.interesting_time(state))),
@@ -170,18 +170,19 @@ impl Generator {
 
     /// To just before, at, and just after what comes next, or less, or much more.
     fn interesting_time(&mut self, state: &State) -> u64 {
-        let now = state.core.now;
+        let core = state.core();
+        let now = core.now;
         let least = state.clock.min_budget();
-        let head = state.core.context.and_then(|id| state.contexts.get(&id));
+        let head = core.context.and_then(|id| state.contexts.get(&id));
         let budget_end = head
             .and_then(|context| context.refills.first())
-            .map(|head| now - state.core.consumed.min(now) + head.amount);
-        let release = self.choose(&state.core.release).map(|(time, _)| time);
+            .map(|head| now - core.consumed.min(now) + head.amount);
+        let release = self.choose(&core.release).map(|(time, _)| time);
         let target = match self.rng.u32(0..10) {
             0 | 1 => budget_end,
             2 => budget_end.map(|end| end.saturating_sub(least)),
             3 | 4 => release,
-            5 if state.core.deadline != u64::MAX => Some(state.core.deadline),
+            5 if core.deadline != u64::MAX => Some(core.deadline),
             _ => None,
         };
         match target.and_then(|target| target.checked_sub(now)) {

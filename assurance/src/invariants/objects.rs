@@ -7,7 +7,7 @@ use sandglass_kernel::object::tcb::State;
 
 use super::{require, Finding};
 use crate::abstraction::queued;
-use crate::census::{scheduled, Census, Site};
+use crate::census::{cores, scheduled, Census, Site};
 
 /// Every reference that an object or the core keeps is to an object that some capability names: a
 /// reference to memory that was reclaimed would not be.
@@ -126,12 +126,11 @@ pub fn references_are_to_live_objects(census: &Census) -> Finding {
     for thread in scheduled(k) {
         live(Kind::Tcb, Some(at(thread)), "scheduler", 0)?;
     }
-    live(
-        Kind::SchedContext,
-        k.core().context().map(at),
-        "current context",
-        0,
-    )
+    for (_, core) in cores(k) {
+        let context = core.context().map(at);
+        live(Kind::SchedContext, context, "current context", 0)?;
+    }
+    Ok(())
 }
 
 fn at<T>(object: Ref<T>) -> u64 {

@@ -3,17 +3,24 @@
 use sandglass_kernel::mem::queue::{Key, Queue};
 use sandglass_kernel::mem::Ref;
 use sandglass_kernel::object::tcb::{Place, Tcb};
+use sandglass_kernel::time::core::Core;
 use sandglass_kernel::time::refills::Refills;
 use sandglass_kernel::time::release::inspect::{TOP, TOURNAMENT};
 
+use sandglass_kernel::CoreId;
+
 use super::{require, Finding};
-use crate::census::Census;
+use crate::census::{cores, Census};
 
 /// Every ready queue is linked both ways from its head to its tail, holds threads of its priority in
-/// the order of their times, and is marked exactly if it has any; `highest` is the highest mark.
+/// the order of their times, and is marked exactly if it has any; `highest` is the highest mark. All
+/// of them belong to the core whose queue it is.
 pub fn ready_queues_are_linked(census: &Census) -> Finding {
+    cores(census.k).try_for_each(|(id, core)| are_linked(census, id, core))
+}
+
+fn are_linked(census: &Census, id: CoreId, core: &Core) -> Finding {
     let k = census.k;
-    let core = k.core();
     let mut highest = None;
     for priority in 0..=u8::MAX {
         let queue = core.ready.inspect(priority);
@@ -37,13 +44,14 @@ pub fn ready_queues_are_linked(census: &Census) -> Finding {
                 links.prev
             );
             require!(
-                tcb.priority() == priority && tcb.place() == Place::Ready,
-                "{thread:?} of priority {} is at {:?}, but in queue {priority}",
+                tcb.priority() == priority && tcb.place() == Place::Ready && tcb.core() == id,
+                "{thread:?} of priority {} and {:?} is at {:?}, but in queue {priority} of {id:?}",
                 tcb.priority(),
+                tcb.core(),
                 tcb.place()
             );
             require!(
-                links.since >= since && links.since <= core.now(),
+                links.since >= since && links.since <= k.core().now(),
                 "priority {priority}: {thread:?} came at {}, behind one of {since}",
                 links.since
             );
@@ -77,11 +85,13 @@ pub fn ordered_queues_are_trees(census: &Census) -> Finding {
         check(census, notification.at(k).queue(), by_priority)
             .map_err(|what| format!("the notification {notification:?}: {what}"))?;
     }
-    for priority in 0..=u8::MAX {
-        let queue = k.core().release.of(priority);
-        if !queue.is_empty() || queue.inspect().root.is_some() {
-            check(census, queue, |_| None)
-                .map_err(|what| format!("release queue {priority}: {what}"))?;
+    for (id, core) in cores(k) {
+        for priority in 0..=u8::MAX {
+            let queue = core.release.of(priority);
+            if !queue.is_empty() || queue.inspect().root.is_some() {
+                check(census, queue, |_| None)
+                    .map_err(|what| format!("release queue {priority} of {id:?}: {what}"))?;
+            }
         }
     }
     Ok(())
@@ -155,20 +165,27 @@ impl<R: Fn(Ref<Tcb>) -> Option<u64>> Walk<'_, R> {
     }
 }
 
-/// Threads that wait for a refill wait in the queue of their priority, until their head refill.
+/// Threads that wait for a refill wait in the queue of their core and priority, until their head
+/// refill.
 pub fn release_times_are_those_of_the_refills(census: &Census) -> Finding {
+    cores(census.k).try_for_each(|(id, core)| times_are_those_of_the_refills(census, id, core))
+}
+
+fn times_are_those_of_the_refills(census: &Census, id: CoreId, core: &Core) -> Finding {
     let k = census.k;
     for priority in 0..=u8::MAX {
-        let queue = k.core().release.of(priority);
+        let queue = core.release.of(priority);
         if queue.is_empty() {
             continue;
         }
         for thread in crate::abstraction::queued(census, queue) {
             let tcb = thread.at(k);
             require!(
-                tcb.priority() == priority && tcb.place() == Place::Release,
-                "{thread:?} of priority {} is at {:?}, but in release queue {priority}",
+                tcb.priority() == priority && tcb.place() == Place::Release && tcb.core() == id,
+                "{thread:?} of priority {} and {:?} is at {:?}, but in release queue {priority} of \
+                 {id:?}",
                 tcb.priority(),
+                tcb.core(),
                 tcb.place()
             );
             let Some(context) = tcb.sched_context() else {
@@ -188,8 +205,12 @@ pub fn release_times_are_those_of_the_refills(census: &Census) -> Finding {
 /// Each leaf of the tournament above the release queues has the time of the first thread of its
 /// priority, and every other node the lesser of its two.
 pub fn the_tournament_knows_the_earliest(census: &Census) -> Finding {
+    cores(census.k).try_for_each(|(_, core)| knows_the_earliest(census, core))
+}
+
+fn knows_the_earliest(census: &Census, core: &Core) -> Finding {
     let k = census.k;
-    let release = &k.core().release;
+    let release = &core.release;
     let leaves = TOURNAMENT / 2;
     for priority in 0..=u8::MAX {
         let first = release.of(priority).first();

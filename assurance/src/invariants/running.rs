@@ -4,14 +4,16 @@ use sandglass_kernel::mem::{self, Kind};
 use sandglass_kernel::object::paging::Pml4;
 use sandglass_kernel::object::tcb::TcbSlot;
 use sandglass_kernel::object::vspace;
-use sandglass_kernel::time::core::Action;
+use sandglass_kernel::time::core::{Action, Core};
 use sandglass_kernel::time::refills::Refills;
+use sandglass_kernel::{CoreId, Kernel};
 
 use super::{require, Finding};
-use crate::census::Census;
+use crate::census::{cores, Census};
 
-/// The current thread can run, and its context pays. The context's head refill has begun, and the
-/// least budget of it is left; the end of it is known. Nothing is left to be decided.
+/// On every core, the current thread can run, and its context pays. The context's head refill has
+/// begun, and the least budget of it is left; the end of it is known. On the core of the last event,
+/// nothing is left to be decided.
 pub fn the_current_thread_has_budget(census: &Census) -> Finding {
     let k = census.k;
     let core = k.core();
@@ -21,6 +23,10 @@ pub fn the_current_thread_has_budget(census: &Census) -> Finding {
         core.action(),
         core.reprogram()
     );
+    cores(k).try_for_each(|(_, core)| has_budget(k, core))
+}
+
+fn has_budget(k: &Kernel, core: &Core) -> Finding {
     let Some(thread) = core.thread() else {
         require!(
             core.context().is_none() && core.budget_end() == u64::MAX,
@@ -71,11 +77,17 @@ pub fn the_current_thread_has_budget(census: &Census) -> Finding {
     Ok(())
 }
 
-/// Nobody of a priority above the current thread's is ready or has a refill that is due; if nobody
-/// runs, nobody is.
+/// On every core that was not asked to look at its queues, nobody of a priority above the current
+/// thread's is ready or had a refill due at the last event there; if nobody runs, nobody is.
 pub fn nobody_better_waits(census: &Census) -> Finding {
     let k = census.k;
-    let core = k.core();
+    let not_asked = |(id, _): &(CoreId, _)| !k.machine.is_interrupted(*id);
+    cores(k)
+        .filter(not_asked)
+        .try_for_each(|(_, core)| is_the_best(k, core))
+}
+
+fn is_the_best(k: &Kernel, core: &Core) -> Finding {
     let running = core.thread().map(|thread| thread.at(k).priority());
     let ready = core.ready.highest();
     require!(
@@ -93,6 +105,31 @@ pub fn nobody_better_waits(census: &Census) -> Finding {
                 "{first:?} of priority {priority} is due at {due}, while {running:?} runs"
             );
         }
+    }
+    Ok(())
+}
+
+/// A core whose scheduler has something to decide, or whose timer comes too late for the release of
+/// somebody above its current thread, was asked to look at its queues (ABI 04, section 15).
+pub fn cores_are_asked_to_look(census: &Census) -> Finding {
+    let k = census.k;
+    for (id, core) in cores(k) {
+        if k.machine.is_interrupted(id) {
+            continue;
+        }
+        require!(
+            core.action() == Action::ResumeCurrent,
+            "{id:?} is not asked to look, and has to do: {:?}",
+            core.action()
+        );
+        let running = core.thread().map(|thread| thread.at(k).priority());
+        let release = core.release.earliest_above(running);
+        require!(
+            core.armed() <= release,
+            "{id:?} is not asked to look at {release}, when somebody above {running:?} is released, \
+             before its timer fires at {}",
+            core.armed()
+        );
     }
     Ok(())
 }
@@ -122,5 +159,19 @@ pub fn the_machine_runs_the_current_thread(census: &Census) -> Finding {
         "{thread:?} runs with the FPU state of {:?}",
         k.core().fpu_owner()
     );
+    Ok(())
+}
+
+/// The FPU of a core has the state of a thread of that core: whoever migrates leaves nothing behind
+/// (ABI 04, section 15).
+pub fn the_state_in_the_fpu_is_of_its_core(census: &Census) -> Finding {
+    let k = census.k;
+    for (id, core) in cores(k) {
+        let owner = core.fpu_owner();
+        require!(
+            owner.is_none_or(|owner| owner.at(k).core() == id),
+            "the FPU of {id:?} has the state of {owner:?}, which is elsewhere"
+        );
+    }
     Ok(())
 }

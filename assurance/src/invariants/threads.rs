@@ -4,17 +4,18 @@ use rustc_hash::FxHashMap;
 use sandglass_kernel::mem::Ref;
 use sandglass_kernel::object::endpoint::State as EndpointState;
 use sandglass_kernel::object::tcb::{Place, State, Tcb};
+use sandglass_kernel::CoreId;
 
 use super::{require, Finding};
 use crate::abstraction::queued;
-use crate::census::Census;
+use crate::census::{cores, Census};
 
 /// Where a thread was found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Found {
-    Current,
-    Ready,
-    Release,
+    Current(CoreId),
+    Ready(CoreId),
+    Release(CoreId),
     /// In the queue of an endpoint, as a sender or a receiver.
     Endpoint {
         at: u64,
@@ -25,7 +26,6 @@ enum Found {
 
 fn places(census: &Census) -> FxHashMap<u64, Vec<Found>> {
     let k = census.k;
-    let core = k.core();
     let mut places: FxHashMap<u64, Vec<Found>> = FxHashMap::default();
     let mut put = |thread: Ref<Tcb>, place| {
         places
@@ -33,20 +33,22 @@ fn places(census: &Census) -> FxHashMap<u64, Vec<Found>> {
             .or_default()
             .push(place);
     };
-    if let Some(thread) = core.thread() {
-        put(thread, Found::Current);
-    }
-    for priority in 0..=u8::MAX {
-        let mut next = core.ready.first_of(priority);
-        for _ in 0..=census.threads.len() {
-            let Some(thread) = next else { break };
-            put(thread, Found::Ready);
-            next = thread.at(k).ready_links().next();
+    for (id, core) in cores(k) {
+        if let Some(thread) = core.thread() {
+            put(thread, Found::Current(id));
         }
-        let queue = core.release.of(priority);
-        if !queue.is_empty() {
-            for thread in queued(census, queue) {
-                put(thread, Found::Release);
+        for priority in 0..=u8::MAX {
+            let mut next = core.ready.first_of(priority);
+            for _ in 0..=census.threads.len() {
+                let Some(thread) = next else { break };
+                put(thread, Found::Ready(id));
+                next = thread.at(k).ready_links().next();
+            }
+            let queue = core.release.of(priority);
+            if !queue.is_empty() {
+                for thread in queued(census, queue) {
+                    put(thread, Found::Release(id));
+                }
             }
         }
     }
@@ -65,8 +67,8 @@ fn places(census: &Census) -> FxHashMap<u64, Vec<Found>> {
     places
 }
 
-/// Each thread is in exactly the place that its state says: one that could run runs or is in a queue
-/// of the scheduler, so that a context that may run is never lost; one that is blocked is in the queue
+/// Each thread is in exactly the place that its state says: one that could run runs, on its own core
+/// only, or is in a queue of the scheduler there, so that a context that may run is never lost; one that is blocked is in the queue
 /// of its object; others are nowhere.
 pub fn each_thread_is_in_one_place(census: &Census) -> Finding {
     let k = census.k;
@@ -77,8 +79,8 @@ pub fn each_thread_is_in_one_place(census: &Census) -> Finding {
         let found = found.map_or(&[][..], Vec::as_slice);
         let said = match tcb.place() {
             Place::None => None,
-            Place::Ready => Some(Found::Ready),
-            Place::Release => Some(Found::Release),
+            Place::Ready => Some(Found::Ready(tcb.core())),
+            Place::Release => Some(Found::Release(tcb.core())),
         };
         require!(
             said.is_none() || found == said.as_slice(),
@@ -90,7 +92,10 @@ pub fn each_thread_is_in_one_place(census: &Census) -> Finding {
             .is_some_and(|context| context.at(k).is_active());
         let right = match tcb.state() {
             State::Running | State::Restart if active => {
-                matches!(found, [Found::Current] | [Found::Ready] | [Found::Release])
+                let own = tcb.core();
+                [Found::Current(own), Found::Ready(own), Found::Release(own)]
+                    .iter()
+                    .any(|place| found == [*place])
             }
             State::Running | State::Restart | State::Inactive | State::BlockedOnReply { .. } => {
                 found.is_empty()
@@ -112,6 +117,22 @@ pub fn each_thread_is_in_one_place(census: &Census) -> Finding {
             "{thread:?} is {:?}, with an active context: {active}, and is at {found:?}",
             tcb.state()
         );
+    }
+    Ok(())
+}
+
+/// A thread is on the core for which its context is configured (ABI 04, section 15).
+pub fn threads_are_where_their_contexts_are(census: &Census) -> Finding {
+    let k = census.k;
+    for thread in &census.threads {
+        let core = thread.at(k).core();
+        if let Some(context) = thread.at(k).sched_context() {
+            let configured = context.at(k).core();
+            require!(
+                core == configured,
+                "{thread:?} is on {core:?}, its context {context:?} for {configured:?}"
+            );
+        }
     }
     Ok(())
 }

@@ -136,8 +136,8 @@ impl<'w> Trial<'w> {
             "somebody else runs: {name}"
         );
         if let Some(state) = &mut self.state {
-            state.core.now += PASSES;
-            state.core.consumed += PASSES;
+            state.core_mut().now += PASSES;
+            state.core_mut().consumed += PASSES;
         }
         match by {
             Syscall::Call => self.answer(&case.refusal),
@@ -307,7 +307,8 @@ fn differences(expected: &State, found: &State) -> Vec<String> {
         irqs,
         ports,
         domains,
-        core,
+        cores,
+        executing,
         memory,
         devices
     );

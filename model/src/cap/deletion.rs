@@ -12,7 +12,7 @@ use crate::state::{
     Address, CNodeId, Cap, ContextId, NotificationId, PoolId, ReplyId, SlotId, State, ThreadId,
     ThreadSlot, ThreadState,
 };
-use crate::time::context;
+use crate::time::{context, cores};
 use crate::{reply, thread, vspace};
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -142,6 +142,7 @@ fn stop_reply(s: &mut State, object: ReplyId) {
 }
 
 fn stop_thread(s: &mut State, object: ThreadId) {
+    cores::stall(s, object);
     if let Some(bound) = s.thread_mut(object).notification.take() {
         s.notification_mut(bound).thread = None;
     }
@@ -172,6 +173,7 @@ fn empty(s: &mut State, slots: RangeInclusive<SlotId>) {
 }
 
 fn stop_context(s: &mut State, object: ContextId) {
+    cores::stall_user(s, object);
     context::unbind_thread(s, object);
     context::unbind_notification(s, object);
     reply::detach_stack(s, object);
@@ -186,5 +188,6 @@ fn stop_context(s: &mut State, object: ContextId) {
 fn stop_pool(s: &mut State, object: PoolId, number: u8) {
     if s.asids.get(&number) == Some(&object) {
         s.asids.remove(&number);
+        cores::stall_homeless(s);
     }
 }

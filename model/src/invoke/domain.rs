@@ -7,7 +7,7 @@ use sandglass_abi::sched::domain::MAX_DURATION;
 use super::{Call, Outcome};
 use crate::error::Error;
 use crate::state::{Cap, State};
-use crate::time::schedule;
+use crate::time::{cores, schedule};
 
 /// Number of domains.
 const DOMAINS: u64 = 1;
@@ -34,12 +34,13 @@ fn set(s: &mut State, call: &Call) -> Result<Outcome, Error> {
     let Some(Cap::Thread(thread)) = call.extra_cap(s, 0).flatten() else {
         return Err(Error::InvalidArgument(1));
     };
+    cores::stall(s, thread);
     s.thread_mut(thread).domain = call.words[0] as u8;
-    if s.core.thread == Some(thread) {
+    if s.core().thread == Some(thread) {
         schedule::force_reschedule(s);
     } else if schedule::is_schedulable(s, thread) {
         schedule::enqueue(s, thread);
-        schedule::force_reschedule(s);
+        schedule::reconsider(s, thread);
     }
     Ok(Outcome::Done)
 }

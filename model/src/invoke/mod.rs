@@ -13,7 +13,8 @@ pub mod tcb;
 pub mod untyped;
 
 use crate::error::Error;
-use crate::state::{Cap, SlotId, State, ThreadId};
+use crate::state::{Cap, CoreId, SlotId, State, ThreadId};
+use crate::time::cores;
 
 /// An invocation that is being decoded.
 #[derive(Clone, Debug)]
@@ -69,9 +70,16 @@ pub fn invoke(s: &mut State, call: &Call) -> Result<Outcome, Error> {
     match call.cap {
         Cap::Untyped { .. } => untyped::invoke(s, call),
         Cap::CNode { .. } => cnode::invoke(s, call),
-        Cap::Thread(thread) => tcb::invoke(s, call, thread),
-        Cap::SchedContext { object, .. } => sched_context::invoke(s, call, object),
-        Cap::SchedControl { .. } => sched_control::invoke(s, call),
+        // 03, sections 4 and 6.2: what runs on another core is stalled before the operation is decoded.
+        Cap::Thread(thread) => {
+            cores::stall(s, thread);
+            tcb::invoke(s, call, thread)
+        }
+        Cap::SchedContext { object, .. } => {
+            cores::stall_user(s, object);
+            sched_context::invoke(s, call, object)
+        }
+        Cap::SchedControl { core } => sched_control::invoke(s, call, CoreId(core as usize)),
         Cap::Domain => domain::invoke(s, call),
         Cap::IrqControl => irq::invoke_control(s, call),
         Cap::IrqHandler { irq } => irq::invoke_handler(s, call, irq),

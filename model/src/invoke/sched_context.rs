@@ -94,12 +94,12 @@ fn yield_to(s: &mut State, call: &Call, context: ContextId) -> Result<Outcome, E
     Ok(yield_to_thread(s, call, context, thread))
 }
 
-/// 04, section 9.2, steps 3 and 4. Who does not Call is not told the consumption now, and the counter
+/// 04, section 9.2, steps 3 and 4: a thread of another core takes nobody's place here. Who does not Call is not told the consumption now, and the counter
 /// stays.
 fn yield_to_thread(s: &mut State, call: &Call, context: ContextId, thread: ThreadId) -> Outcome {
     let is_schedulable = schedule::is_schedulable(s, thread);
     let is_below = s.threads[&thread].priority < s.threads[&call.caller].priority;
-    if is_schedulable && !is_below {
+    if is_schedulable && !is_below && s.is_here(thread) {
         wait_for(s, call.caller, context, thread);
         return Outcome::Answered;
     }

@@ -5,11 +5,11 @@ use sandglass_abi::sched::{flags, max_extra_refills, MIN_BUDGET_US, MIN_REFILLS}
 
 use super::{Call, Outcome};
 use crate::error::Error;
-use crate::state::{Cap, State};
+use crate::state::{Cap, CoreId, State};
 use crate::time::context::{configure, Parameters};
 
-/// Invokes the control capability: ConfigureFlags (33).
-pub fn invoke(s: &mut State, call: &Call) -> Result<Outcome, Error> {
+/// Invokes the control capability of `core`: ConfigureFlags (33).
+pub fn invoke(s: &mut State, call: &Call, core: CoreId) -> Result<Outcome, Error> {
     if call.label != SCHED_CONTROL_CONFIGURE_FLAGS {
         return Err(Error::IllegalOperation);
     }
@@ -33,7 +33,7 @@ pub fn invoke(s: &mut State, call: &Call) -> Result<Outcome, Error> {
         badge: call.words[3],
         sporadic: call.words[4] & flags::SPORADIC != 0,
     };
-    configure(s, object, parameters);
+    configure(s, object, core, parameters);
     Ok(Outcome::Done)
 }
 

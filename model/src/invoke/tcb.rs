@@ -116,7 +116,7 @@ fn context_argument(s: &State, call: &Call, thread: ThreadId) -> Result<Option<C
                 Ok(Some(object))
             }
         }
-        None if s.core.thread == Some(thread) => Err(Error::IllegalOperation),
+        None if s.core().thread == Some(thread) => Err(Error::IllegalOperation),
         None => Ok(None),
         Some(_) => Err(Error::InvalidCapability(2)),
     }
@@ -186,7 +186,7 @@ fn set_flags(s: &mut State, call: &Call, thread: ThreadId) -> Result<Outcome, Er
 /// What has changed of `thread` takes effect when it is switched to (03, sections 4.3, 4.8 and
 /// 4.12).
 fn reschedule_if_current(s: &mut State, thread: ThreadId) {
-    if s.core.thread == Some(thread) {
+    if s.core().thread == Some(thread) {
         schedule::force_reschedule(s);
     }
 }

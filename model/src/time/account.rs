@@ -2,36 +2,47 @@
 
 use super::{refills, schedule};
 use crate::ipc::fault;
-use crate::state::{ContextId, SlotId, State, ThreadId, ThreadSlot, Ticks};
+use crate::state::{ContextId, CoreId, SlotId, State, ThreadId, ThreadSlot, Ticks};
 
 /// The clock is read on entry (04, section 3). From now on all whose time has come count as released
-/// (docs, deliberate difference 5). Idleness is nobody's (04, section 12).
+/// (docs, deliberate difference 5), on every core: there is one clock.
 pub fn update_time(s: &mut State, now: Ticks) {
-    if s.core.context.is_some() {
-        s.core.consumed += now - s.core.now;
-    }
-    s.core.now = now;
+    pass(s, s.executing, now);
     schedule::release_due(s);
 }
 
-/// Whether the current context can pay for this event; if not, it is charged (04, section 6.1).
-/// Idleness always can.
-pub fn check_budget(s: &mut State) -> bool {
-    let Some(context) = s.core.context else {
+/// `core`, which the executing one is about to stall, is at the time of this event too.
+pub fn update_time_of(s: &mut State, core: CoreId) {
+    pass(s, core, s.core().now);
+}
+
+/// It is `now` on `core`. Idleness is nobody's (04, section 12).
+fn pass(s: &mut State, core: CoreId, now: Ticks) {
+    let core = &mut s.cores[core.0];
+    if core.context.is_some() {
+        core.consumed += now - core.now;
+    }
+    core.now = now;
+}
+
+/// Whether the current context of `core` can pay for this event; if not, it is charged (04,
+/// section 6.1). Idleness always can.
+pub fn check_budget(s: &mut State, core: CoreId) -> bool {
+    let Some(context) = s.cores[core.0].context else {
         return true;
     };
-    let used = s.core.consumed;
+    let used = s.cores[core.0].consumed;
     if s.contexts[&context].is_sufficient(used, s.clock) {
         return true;
     }
-    charge(s, context, used, true);
+    charge(s, core, context, used, true);
     false
 }
 
-/// `context`, the current one, is charged `used` ticks of its refills, or its slice is renewed; what
-/// it consumed it has paid for (04, section 6.2).
-fn charge(s: &mut State, context: ContextId, used: Ticks, can_fault: bool) {
-    let (clock, consumed) = (s.clock, s.core.consumed);
+/// `context`, the current one of `core`, is charged `used` ticks of its refills, or its slice is
+/// renewed; what it consumed it has paid for (04, section 6.2).
+fn charge(s: &mut State, core: CoreId, context: ContextId, used: Ticks, can_fault: bool) {
+    let (clock, consumed) = (s.clock, s.cores[core.0].consumed);
     let c = s.context_mut(context);
     if c.is_round_robin() {
         refills::renew_slice(c);
@@ -39,15 +50,16 @@ fn charge(s: &mut State, context: ContextId, used: Ticks, can_fault: bool) {
         refills::budget_check(c, used, clock);
     }
     c.consumed += consumed;
-    s.core.consumed = 0;
-    if let Some(thread) = s.core.thread.filter(|&t| schedule::is_schedulable(s, t)) {
+    s.cores[core.0].consumed = 0;
+    let thread = s.cores[core.0].thread;
+    if let Some(thread) = thread.filter(|&t| schedule::is_schedulable(s, t)) {
         end_timeslice(s, thread, context, can_fault);
-        schedule::force_reschedule(s);
-        s.core.reprogram = true;
+        schedule::reconsider(s, thread);
+        s.cores[core.0].reprogram = true;
     }
 }
 
-/// The turn of `thread`, the current one, is over (04, section 6.3).
+/// The turn of `thread`, the current one of its core, is over (04, section 6.3).
 fn end_timeslice(s: &mut State, thread: ThreadId, context: ContextId, can_fault: bool) {
     let c = &s.contexts[&context];
     if can_fault && !c.is_round_robin() && has_timeout_handler(s, thread) {
@@ -63,7 +75,7 @@ fn end_timeslice(s: &mut State, thread: ThreadId, context: ContextId, can_fault:
 /// sufficient for 0).
 pub fn can_run(s: &State, context: ContextId) -> bool {
     let c = &s.contexts[&context];
-    c.is_ready(s.core.now) && c.is_sufficient(0, s.clock)
+    c.is_ready(s.core().now) && c.is_sufficient(0, s.clock)
 }
 
 /// Whether the slot of the timeout handler is not empty (05, section 4).
@@ -72,11 +84,12 @@ pub fn has_timeout_handler(s: &State, thread: ThreadId) -> bool {
     s.caps.slots.contains_key(&slot)
 }
 
-/// The current context pays what was consumed (04, section 3). One that is not active any more, or
-/// was deleted, pays nothing.
-pub fn commit(s: &mut State) {
-    let (clock, consumed) = (s.clock, std::mem::take(&mut s.core.consumed));
-    let Some(c) = s.core.context.and_then(|id| s.contexts.get_mut(&id)) else {
+/// The current context of `core` pays what was consumed (04, section 3). One that is not active any
+/// more, or was deleted, pays nothing.
+pub fn commit(s: &mut State, core: CoreId) {
+    let core = &mut s.cores[core.0];
+    let (clock, consumed) = (s.clock, std::mem::take(&mut core.consumed));
+    let Some(c) = core.context.and_then(|id| s.contexts.get_mut(&id)) else {
         return;
     };
     if !c.is_active() {
@@ -92,9 +105,9 @@ pub fn commit(s: &mut State) {
 
 /// The current thread gives up the rest of its head refill or slice (04, section 9.1).
 pub fn yield_rest(s: &mut State) {
-    if let Some(context) = s.core.context {
+    if let Some(context) = s.core().context {
         let whole = s.contexts[&context].refills[0].amount;
-        charge(s, context, whole, false);
+        charge(s, s.executing, context, whole, false);
     }
 }
 

@@ -1,8 +1,8 @@
 //! Scheduling contexts: binding, lending, configuring (04, sections 5 and 7).
 
-use super::{account, refills, schedule};
+use super::{account, cores, refills, schedule};
 use crate::ipc::message;
-use crate::state::{Action, ContextId, NotificationId, State, ThreadId, Ticks};
+use crate::state::{Action, ContextId, CoreId, NotificationId, State, ThreadId, Ticks};
 
 /// Parameters of a configuration, checked: ticks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -17,25 +17,31 @@ pub struct Parameters {
 /// Whether `context` is active and its head refill is ready (04, section 2.4).
 pub fn is_released(s: &State, context: ContextId) -> bool {
     let c = &s.contexts[&context];
-    c.is_active() && c.is_ready(s.core.now)
+    c.is_active() && c.is_ready(s.core().now)
 }
 
-/// Configures `context` (04, section 5.2).
-pub fn configure(s: &mut State, context: ContextId, parameters: Parameters) {
+/// Configures `context` for `core` (04, section 5.2).
+pub fn configure(s: &mut State, context: ContextId, core: CoreId, parameters: Parameters) {
     let thread = s.contexts[&context].thread;
     // Step 1.
     if let Some(thread) = thread {
+        cores::stall(s, thread);
         schedule::dequeue(s, thread);
     }
-    if s.core.context == Some(context) {
-        account::commit(s);
+    if s.core().context == Some(context) {
+        account::commit(s, s.executing);
     }
     // Step 2.
     set_refills(s, context, parameters);
-    // Step 4.
+    // Step 3.
+    s.context_mut(context).core = core;
+    if let Some(thread) = thread {
+        cores::migrate(s, thread, core);
+    }
+    // Step 4. The scheduler finds out if the current thread has left for another core.
     resume(s, context);
     match thread {
-        Some(thread) if s.core.thread == Some(thread) => schedule::force_reschedule(s),
+        Some(thread) if s.core().thread == Some(thread) => schedule::force_reschedule(s),
         Some(thread) if s.threads[&thread].state.is_runnable() => schedule::candidate(s, thread),
         _ => {}
     }
@@ -45,7 +51,8 @@ pub fn configure(s: &mut State, context: ContextId, parameters: Parameters) {
     c.sporadic = parameters.sporadic;
 }
 
-/// 04, section 5.2, step 2. On one core the context is always configured for the core it is on.
+/// 04, section 5.2, step 2. Whether the context moves to another core makes no difference (docs,
+/// deliberate difference 1).
 fn set_refills(s: &mut State, context: ContextId, parameters: Parameters) {
     let Parameters {
         budget,
@@ -53,7 +60,7 @@ fn set_refills(s: &mut State, context: ContextId, parameters: Parameters) {
         max_refills,
         ..
     } = parameters;
-    let now = s.core.now;
+    let now = s.core().now;
     let has_runnable_thread = s.contexts[&context]
         .thread
         .is_some_and(|thread| s.threads[&thread].state.is_runnable());
@@ -76,17 +83,18 @@ pub fn resume(s: &mut State, context: ContextId) {
     }
 }
 
-/// `thread` leaves a blocked state: its context, if sporadic and not the current one, starts its
-/// refills anew (04, section 5.4).
+/// `thread` leaves a blocked state: its context, if sporadic and not the current one of its core,
+/// starts its refills anew (04, section 5.4).
 pub fn sporadic_unblock(s: &mut State, thread: ThreadId) {
     let Some(context) = s.threads[&thread].context else {
         return;
     };
-    let now = s.core.now;
-    let is_current = s.core.context == Some(context);
+    let now = s.core().now;
+    let core = s.contexts[&context].core.0;
+    let is_current = s.cores[core].context == Some(context);
     let c = s.context_mut(context);
     if c.is_active() && c.sporadic && !is_current && refills::unblock_check(c, now) {
-        s.core.reprogram = true;
+        s.cores[core].reprogram = true;
     }
 }
 
@@ -97,11 +105,13 @@ pub fn bind_thread(s: &mut State, context: ContextId, thread: ThreadId) {
     resume(s, context);
     if schedule::is_schedulable(s, thread) {
         schedule::enqueue(s, thread);
-        schedule::force_reschedule(s);
+        schedule::reconsider(s, thread);
     }
 }
 
+/// `context` and `thread` have each other from now on; the thread goes where the context is.
 fn link(s: &mut State, context: ContextId, thread: ThreadId) {
+    cores::migrate(s, thread, s.contexts[&context].core);
     s.context_mut(context).thread = Some(thread);
     s.thread_mut(thread).context = Some(context);
 }
@@ -116,7 +126,7 @@ pub fn unbind_thread(s: &mut State, context: ContextId) {
     schedule::dequeue(s, thread);
     s.thread_mut(thread).context = None;
     s.context_mut(context).thread = None;
-    if s.core.thread == Some(thread) || s.core.action == Action::Candidate(thread) {
+    if s.core().thread == Some(thread) || s.core().action == Action::Candidate(thread) {
         schedule::force_reschedule(s);
     }
 }

@@ -1,7 +1,8 @@
-//! Time: refills, accounting, scheduling contexts, and who runs next (04).
+//! Time: refills, accounting, scheduling contexts, who runs next, and where (04).
 
 pub mod account;
 pub mod context;
+pub mod cores;
 pub mod refills;
 pub mod schedule;
 

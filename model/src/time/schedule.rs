@@ -1,4 +1,5 @@
-//! Who runs next (04, section 8; docs, deliberate difference 5).
+//! Who runs next (04, section 8; docs, deliberate difference 5), on the core that executes the
+//! kernel; what concerns others is in [`cores`].
 //!
 //! Threads that can run are in the ready queues, and the current thread and the candidate are in
 //! none. A ready queue has those enqueued at the head first, the last of them foremost; behind them
@@ -17,7 +18,7 @@
 
 use sandglass_abi::context::x86_64::RIP;
 
-use super::{account, context, refills};
+use super::{account, context, cores, refills};
 use crate::ipc::queue;
 use crate::state::{Action, ContextId, Ready, State, ThreadId, ThreadState, Ticks};
 
@@ -32,7 +33,7 @@ pub fn is_schedulable(s: &State, thread: ThreadId) -> bool {
 
 /// When `thread` is to be released, if it waits for that.
 fn release_time(s: &State, thread: ThreadId) -> Option<Ticks> {
-    let mut waiting = s.core.release.iter();
+    let mut waiting = s.cores.iter().flat_map(|core| &core.release);
     waiting
         .find(|&&(_, other)| other == thread)
         .map(|&(time, _)| time)
@@ -40,7 +41,8 @@ fn release_time(s: &State, thread: ThreadId) -> Option<Ticks> {
 
 /// Whether `thread` is in a ready queue.
 fn is_queued(s: &State, thread: ThreadId) -> bool {
-    s.core.ready.values().flatten().any(|r| r.thread == thread)
+    let mut queues = s.cores.iter().flat_map(|core| core.ready.values());
+    queues.any(|queue| queue.iter().any(|ready| ready.thread == thread))
 }
 
 /// Puts `thread` at the head of its ready queue, wherever it was (04, section 8.1).
@@ -48,30 +50,32 @@ pub fn enqueue(s: &mut State, thread: ThreadId) {
     dequeue(s, thread);
     let queue = ready_queue(s, thread);
     queue.insert(0, Ready { thread, since: 0 });
+    cores::is_ready(s, thread);
 }
 
 /// Puts `thread` at the tail of its ready queue (04, section 8.1).
 pub fn append(s: &mut State, thread: ThreadId) {
     dequeue(s, thread);
-    let since = s.core.now;
+    let since = s.core().now;
     ready_queue(s, thread).push(Ready { thread, since });
 }
 
-/// The ready queue of the priority of `thread`.
+/// The ready queue of the core and the priority of `thread`.
 fn ready_queue(s: &mut State, thread: ThreadId) -> &mut Vec<Ready> {
     let priority = s.threads[&thread].priority;
-    s.core.ready.entry(priority).or_default()
+    s.home_mut(thread).ready.entry(priority).or_default()
 }
 
 /// Takes `thread` out of the ready and release queues.
 pub fn dequeue(s: &mut State, thread: ThreadId) {
-    for queue in s.core.ready.values_mut() {
-        queue.retain(|ready| ready.thread != thread);
-    }
-    s.core.ready.retain(|_, queue| !queue.is_empty());
-    if release_time(s, thread).is_some() {
-        s.core.release.retain(|&(_, other)| other != thread);
-        s.core.reprogram = true;
+    for core in &mut s.cores {
+        for queue in core.ready.values_mut() {
+            queue.retain(|ready| ready.thread != thread);
+        }
+        core.ready.retain(|_, queue| !queue.is_empty());
+        let waiting = core.release.len();
+        core.release.retain(|&(_, other)| other != thread);
+        core.reprogram |= core.release.len() < waiting;
     }
 }
 
@@ -91,25 +95,24 @@ fn wait_until(s: &mut State, thread: ThreadId, time: Ticks) {
     let comes_before = |&(other, waiting): &(Ticks, ThreadId)| {
         other < time || other == time && priority(waiting) <= priority(thread)
     };
-    let place = s
-        .core
-        .release
-        .iter()
-        .take_while(|w| comes_before(w))
-        .count();
-    s.core.release.insert(place, (time, thread));
-    s.core.reprogram = true;
+    let queue = &s.home(thread).release;
+    let place = queue.iter().take_while(|w| comes_before(w)).count();
+    let home = s.home_mut(thread);
+    home.release.insert(place, (time, thread));
+    home.reprogram = true;
+    cores::is_waiting(s, thread, time);
 }
 
 /// All whose time has come are released: behind those appended or released before (docs, deliberate
 /// difference 5). Nobody was appended at the instant of a release yet: then it would have been due
 /// when the clock was read for that event.
 pub fn release_due(s: &mut State) {
-    let now = s.core.now;
-    let is_due = |&(time, _): &(Ticks, ThreadId)| time <= now;
-    let (due, waiting) = s.core.release.iter().copied().partition(is_due);
-    s.core.release = waiting;
-    let due: Vec<(Ticks, ThreadId)> = due;
+    let now = s.core().now;
+    let mut due: Vec<(Ticks, ThreadId)> = Vec::new();
+    for core in &mut s.cores {
+        let first_waiting = core.release.partition_point(|&(time, _)| time <= now);
+        due.extend(core.release.drain(..first_waiting));
+    }
     for (since, thread) in due {
         let queue = ready_queue(s, thread);
         let place = queue.iter().take_while(|r| r.since <= since).count();
@@ -119,11 +122,19 @@ pub fn release_due(s: &mut State) {
 
 /// A new decision is needed (04, section 8.2).
 pub fn force_reschedule(s: &mut State) {
-    let action = std::mem::replace(&mut s.core.action, Action::ChooseNew);
+    let action = std::mem::replace(&mut s.core_mut().action, Action::ChooseNew);
     if let Action::Candidate(thread) = action {
         if is_schedulable(s, thread) {
             enqueue(s, thread);
         }
+    }
+}
+
+/// What `thread` may do has changed: a new decision is needed on its core. Another core was told of it
+/// when the thread became ready.
+pub fn reconsider(s: &mut State, thread: ThreadId) {
+    if s.is_here(thread) {
+        force_reschedule(s);
     }
 }
 
@@ -133,9 +144,11 @@ pub fn candidate(s: &mut State, thread: ThreadId) {
     if !is_schedulable(s, thread) {
         return;
     }
-    if s.core.action == Action::ResumeCurrent {
+    if !s.is_here(thread) {
+        enqueue(s, thread);
+    } else if s.core().action == Action::ResumeCurrent {
         dequeue(s, thread);
-        s.core.action = Action::Candidate(thread);
+        s.core_mut().action = Action::Candidate(thread);
     } else {
         force_reschedule(s);
         enqueue(s, thread);
@@ -145,11 +158,12 @@ pub fn candidate(s: &mut State, thread: ThreadId) {
 /// `thread` has entered a state in which it cannot run (04, section 8.2). If it was the candidate,
 /// there is none any more.
 pub fn stopped(s: &mut State, thread: ThreadId) {
-    let is_current = s.core.thread == Some(thread);
-    if s.core.action == Action::ResumeCurrent && is_current
-        || s.core.action == Action::Candidate(thread)
+    let core = s.core_mut();
+    let is_current = core.thread == Some(thread);
+    if core.action == Action::ResumeCurrent && is_current
+        || core.action == Action::Candidate(thread)
     {
-        s.core.action = Action::ChooseNew;
+        core.action = Action::ChooseNew;
     }
 }
 
@@ -159,12 +173,12 @@ pub fn set_priority(s: &mut State, thread: ThreadId, priority: u8) {
         dequeue(s, thread);
         s.thread_mut(thread).priority = priority;
         wait_until(s, thread, time);
-    } else if is_queued(s, thread) || s.core.thread == Some(thread) {
+    } else if is_queued(s, thread) || s.core().thread == Some(thread) {
         dequeue(s, thread);
         s.thread_mut(thread).priority = priority;
         if is_schedulable(s, thread) {
             enqueue(s, thread);
-            force_reschedule(s);
+            reconsider(s, thread);
         }
     } else {
         s.thread_mut(thread).priority = priority;
@@ -176,41 +190,43 @@ pub fn set_priority(s: &mut State, thread: ThreadId, priority: u8) {
 /// continue (01, section 8).
 pub fn schedule(s: &mut State) {
     // Step 1: a released thread above the current one preempts it.
-    if s.core.action == Action::ResumeCurrent && best_ready(s) > running_priority(s) {
-        s.core.action = Action::ChooseNew;
+    if s.core().action == Action::ResumeCurrent && best_ready(s) > running_priority(s) {
+        s.core_mut().action = Action::ChooseNew;
     }
     // Step 2: there is one domain. Steps 3 and 4.
-    let action = s.core.action;
+    let action = s.core().action;
     if action != Action::ResumeCurrent {
-        s.core.thread = decide(s);
-        s.core.action = Action::ResumeCurrent;
+        s.core_mut().thread = decide(s);
+        s.core_mut().action = Action::ResumeCurrent;
     }
     // Steps 5 to 7.
     let was_requested = pay(s);
     // Step 8. With another thread there may be another deadline (docs, deliberate difference 5).
     if was_requested || action != Action::ResumeCurrent {
-        s.core.deadline = deadline(s);
+        s.core_mut().deadline = deadline(s);
     }
     continue_current(s);
 }
 
 /// The highest priority of a thread in the ready queues.
 fn best_ready(s: &State) -> Option<u8> {
-    s.core.ready.keys().next_back().copied()
+    s.core().ready.keys().next_back().copied()
 }
 
 /// The priority of the current thread; idleness is below all.
 fn running_priority(s: &State) -> Option<u8> {
-    s.core.thread.map(|thread| s.threads[&thread].priority)
+    s.core().thread.map(|thread| s.threads[&thread].priority)
 }
 
-/// Who runs next, which is then in no queue; `None` to idle (04, section 8.5, step 3).
+/// Who runs next, which is then in no queue; `None` to idle (04, section 8.5, step 3). The current
+/// thread may have come to belong to another core, where it is ready then.
 fn decide(s: &mut State) -> Option<ThreadId> {
-    let staying = s.core.thread.filter(|&thread| is_schedulable(s, thread));
-    if let Some(thread) = staying.filter(|&thread| !is_queued(s, thread)) {
+    let current = s.core().thread.filter(|&thread| is_schedulable(s, thread));
+    if let Some(thread) = current.filter(|&thread| !is_queued(s, thread)) {
         enqueue(s, thread);
     }
-    if let Action::Candidate(thread) = s.core.action {
+    let staying = current.filter(|&thread| s.is_here(thread));
+    if let Action::Candidate(thread) = s.core().action {
         let priority = Some(s.threads[&thread].priority);
         if staying.is_some() && priority == running_priority(s) {
             append(s, thread);
@@ -220,7 +236,7 @@ fn decide(s: &mut State) -> Option<ThreadId> {
             return Some(thread);
         }
     }
-    let first = s.core.ready.values().next_back()?[0].thread;
+    let first = s.core().ready.values().next_back()?[0].thread;
     dequeue(s, first);
     Some(first)
 }
@@ -229,21 +245,24 @@ fn decide(s: &mut State) -> Option<ThreadId> {
 /// it is another or if the timer is to be programmed (04, section 8.5, steps 5 to 7). Returns
 /// whether the timer is to be programmed.
 fn pay(s: &mut State) -> bool {
-    let now = s.core.now;
-    let chosen = s.core.thread.and_then(|thread| s.threads[&thread].context);
-    if chosen != s.core.context {
-        s.core.reprogram = true;
+    let now = s.core().now;
+    let chosen = s
+        .core()
+        .thread
+        .and_then(|thread| s.threads[&thread].context);
+    if chosen != s.core().context {
+        s.core_mut().reprogram = true;
         if let Some(context) = chosen.map(|id| s.context_mut(id)) {
             if !context.sporadic {
                 refills::unblock_check(context, now);
             }
         }
     }
-    let was_requested = std::mem::take(&mut s.core.reprogram);
+    let was_requested = std::mem::take(&mut s.core_mut().reprogram);
     if was_requested {
-        account::commit(s);
+        account::commit(s, s.executing);
     }
-    s.core.context = chosen;
+    s.core_mut().context = chosen;
     was_requested
 }
 
@@ -252,12 +271,12 @@ fn pay(s: &mut State) -> bool {
 /// differences 5 and 8).
 fn deadline(s: &State) -> Ticks {
     let head_amount = |id: ContextId| s.contexts[&id].refills[0].amount;
-    let budget_end = s
-        .core
+    let core = s.core();
+    let budget_end = core
         .context
-        .map(|id| s.core.now - s.core.consumed + head_amount(id) - s.clock.precision());
+        .map(|id| core.now - core.consumed + head_amount(id) - s.clock.precision());
     let above = |thread: ThreadId| Some(s.threads[&thread].priority) > running_priority(s);
-    let release = s.core.release.iter().find(|&&(_, thread)| above(thread));
+    let release = core.release.iter().find(|&&(_, thread)| above(thread));
     let release = release.map(|&(time, _)| time);
     [budget_end, release]
         .into_iter()
@@ -269,7 +288,7 @@ fn deadline(s: &State) -> Ticks {
 /// The current thread continues where it was, or repeats what it did (01, section 8). If it yielded to
 /// a context, it is told the consumption now (04, section 9.2).
 fn continue_current(s: &mut State) {
-    let Some(thread) = s.core.thread else {
+    let Some(thread) = s.core().thread else {
         return;
     };
     if let Some(context) = s.threads[&thread].yield_to {

@@ -9,7 +9,7 @@ use sandglass_abi::context::x86_64::{
 use sandglass_abi::syscall::Syscall;
 use sandglass_model::event::{self, Event};
 use sandglass_model::state::{
-    Above, Action, CNodeId, Cap, Capabilities, Clock, ContextId, Core, Devices, Domains, Endpoint,
+    Above, CNodeId, Cap, Capabilities, Clock, ContextId, Core, CoreId, Devices, Domains, Endpoint,
     EndpointId, FrameRights, Held, Notification, NotificationId, Refill, Registers, Reply, ReplyId,
     Rights, SchedContext, Signals, SlotId, State, Thread, ThreadId, ThreadSlot, ThreadState, Ticks,
 };
@@ -81,7 +81,7 @@ impl Scene {
     }
 
     pub fn current(&self) -> Option<usize> {
-        let current = self.state.core.thread?;
+        let current = self.state.core().thread?;
         (0..self.state.threads.len()).find(|&i| self.id(i) == current)
     }
 
@@ -203,20 +203,20 @@ impl Scene {
     pub fn run(&mut self, thread: usize) {
         let id = self.id(thread);
         self.state.thread_mut(id).state = ThreadState::Running;
-        self.state.core.thread = Some(id);
-        self.state.core.context = self.thread(thread).context;
-        self.state.core.ready.clear();
+        self.state.core_mut().thread = Some(id);
+        self.state.core_mut().context = self.thread(thread).context;
+        self.state.core_mut().ready.clear();
     }
 
     /// Sets a register of the current thread.
     pub fn set(&mut self, register: usize, value: u64) {
-        let current = self.state.core.thread.expect("somebody runs");
+        let current = self.state.core().thread.expect("somebody runs");
         self.state.thread_mut(current).registers.user[register] = value;
     }
 
     pub fn happens(&mut self, event: Event) {
         self.now += RATE;
-        event::handle(&mut self.state, event, self.now);
+        event::handle(&mut self.state, CoreId(0), event, self.now);
     }
 
     pub fn syscall(&mut self, call: Syscall) {
@@ -289,6 +289,7 @@ fn new_thread(i: usize, context: ContextId) -> Thread {
         priority: 100,
         mcp: 255,
         domain: 0,
+        core: CoreId(0),
         fpu_disabled: false,
         buffer_address: 0x7000_0400,
         fault: None,
@@ -310,6 +311,7 @@ fn new_context(thread: ThreadId) -> SchedContext {
         consumed: 0,
         badge: 0,
         sporadic: false,
+        core: CoreId(0),
         thread: Some(thread),
         notification: None,
         reply: None,
@@ -339,17 +341,8 @@ fn empty() -> State {
             current: 0,
             left: (1 << 56) - 1,
         },
-        core: Core {
-            thread: None,
-            context: None,
-            now: 0,
-            consumed: 0,
-            ready: BTreeMap::new(),
-            release: Vec::new(),
-            deadline: u64::MAX,
-            action: Action::ResumeCurrent,
-            reprogram: false,
-        },
+        cores: vec![Core::idle(0)],
+        executing: CoreId(0),
         memory: BTreeMap::new(),
         devices: Devices::default(),
     }

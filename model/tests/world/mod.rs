@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use sandglass_model::state::{Action, Capabilities, Clock, Core, Devices, Domains, Ticks};
+use sandglass_model::state::{Capabilities, Clock, Core, CoreId, Devices, Domains};
 use sandglass_model::State;
 
 /// A state with nothing in it, idle at 1 ms. One tick is a microsecond.
@@ -28,17 +28,8 @@ pub fn empty() -> State {
             current: 0,
             left: 1,
         },
-        core: Core {
-            thread: None,
-            context: None,
-            now: 1000,
-            consumed: 0,
-            ready: BTreeMap::new(),
-            release: Vec::new(),
-            deadline: Ticks::MAX,
-            action: Action::ResumeCurrent,
-            reprogram: false,
-        },
+        cores: vec![Core::idle(1000)],
+        executing: CoreId(0),
         memory: BTreeMap::new(),
         devices: Devices::default(),
     }

@@ -9,6 +9,7 @@ use crate::invoke::{Call, Outcome};
 use crate::ipc::fault::sanitise;
 use crate::state::{Cap, State, ThreadId};
 use crate::thread;
+use crate::time::cores;
 
 /// 03, section 4.1.
 pub fn read(s: &mut State, call: &Call, source: ThreadId) -> Result<Outcome, Error> {
@@ -52,6 +53,7 @@ pub fn copy(s: &mut State, call: &Call, target: ThreadId) -> Result<Outcome, Err
     let Some(Cap::Thread(source)) = call.extra_cap(s, 0).flatten() else {
         return Err(Error::InvalidCapability(1));
     };
+    cores::stall(s, source);
     if flags & registers_flags::COPY_SUSPEND_SOURCE != 0 {
         thread::suspend(s, source);
     }
@@ -74,7 +76,7 @@ pub fn copy(s: &mut State, call: &Call, target: ThreadId) -> Result<Outcome, Err
 /// # Errors
 /// `thread` is the current one, whose registers are in use.
 fn refuse_current(s: &State, thread: ThreadId) -> Result<(), Error> {
-    if s.core.thread == Some(thread) {
+    if s.core().thread == Some(thread) {
         Err(Error::IllegalOperation)
     } else {
         Ok(())
