@@ -56,16 +56,18 @@ pub struct Binary {
     pub text_bytes: u64,
     /// Bytes of all other memory that the kernel takes.
     pub data_bytes: u64,
-    /// Bytes of the kernel's stack.
+    /// Cores that the kernel is for.
+    pub cores: u32,
+    /// Bytes of the kernel's stacks: each core has one, of the same size.
     pub stack_bytes: Option<u64>,
 }
 
 impl Binary {
-    /// Reads and disassembles an ELF file.
+    /// Reads and disassembles the ELF file of a kernel for so many cores.
     ///
     /// # Errors
     /// It is not an ELF file for x86_64, or has no code with symbols.
-    pub fn read(path: &Path) -> Result<Self> {
+    pub fn read(path: &Path, cores: u32) -> Result<Self> {
         let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
         let file = object::File::parse(bytes.as_slice())
             .with_context(|| format!("{} is not an ELF file", path.display()))?;
@@ -73,12 +75,13 @@ impl Binary {
             bail!("{} is not for x86_64", path.display());
         }
         let mut binary = Self {
+            cores,
             stack_bytes: file
                 .symbols()
                 .find(|symbol| {
                     symbol
                         .name()
-                        .is_ok_and(|name| name.contains("KERNEL_STACK"))
+                        .is_ok_and(|name| name.contains("KERNEL_STACKS"))
                 })
                 .map(|symbol| symbol.size()),
             ..Self::default()
@@ -130,10 +133,11 @@ impl Binary {
                 (start + size).min(next)
             };
             self.add_stray(covered, slice(covered, start));
-            let decoder = Decoder::with_ip(64, slice(start, end), start, DecoderOptions::NONE);
+            let bytes = slice(start, end);
+            let decoder = Decoder::with_ip(64, bytes, start, DecoderOptions::NONE);
             let mut code: Vec<Instruction> = decoder.into_iter().collect();
             if *size == 0 {
-                drop_padding(&mut code);
+                drop_padding(&mut code, bytes);
             }
             self.functions.push(Function {
                 name: name.clone(),
@@ -183,10 +187,14 @@ impl Binary {
     }
 }
 
-/// Removes the `int3` that fill the space after the last instruction, which never continues into
-/// them.
-fn drop_padding(code: &mut Vec<Instruction>) {
-    let is_filler = |instruction: &Instruction| instruction.mnemonic() == Mnemonic::Int3;
+/// Removes the `int3` or zeros that fill the space after the last instruction, which never
+/// continues into them, of the function with these `bytes`.
+fn drop_padding(code: &mut Vec<Instruction>, bytes: &[u8]) {
+    let start = code.first().map_or(0, Instruction::ip);
+    let is_filler = |instruction: &Instruction| {
+        let place = (instruction.ip() - start) as usize..(instruction.next_ip() - start) as usize;
+        instruction.mnemonic() == Mnemonic::Int3 || bytes[place].iter().all(|&byte| byte == 0)
+    };
     let end = code
         .iter()
         .rposition(|instruction| !is_filler(instruction))
@@ -294,7 +302,10 @@ pub(super) mod tests {
             symbols.insert(start, ((*name).to_owned(), body.len() as u64));
             code.extend_from_slice(body);
         }
-        let mut binary = Binary::default();
+        let mut binary = Binary {
+            cores: 1,
+            ..Binary::default()
+        };
         binary.add_section(0x1000, &code, &symbols);
         binary
     }
@@ -338,16 +349,22 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_fills_the_space_after_a_label_is_no_trap() {
+    fn what_fills_the_space_after_a_label_is_no_code() {
         let label = |code: &[u8]| {
             let mut binary = Binary::default();
             let symbols = BTreeMap::from([(0x1000, ("f".to_owned(), 0))]);
             binary.add_section(0x1000, code, &symbols);
-            trap_instructions(&binary).len()
+            binary
         };
-        assert_eq!(label(&[RET, 0xcc, 0xcc]), 0);
-        assert_eq!(label(&[0x90, 0xcc]), 1);
-        assert_eq!(label(&[0xcc, RET]), 1);
+        assert_eq!(trap_instructions(&label(&[RET, 0xcc, 0xcc])).len(), 0);
+        assert_eq!(trap_instructions(&label(&[0x90, 0xcc])).len(), 1);
+        assert_eq!(trap_instructions(&label(&[0xcc, RET])).len(), 1);
+        for zeros in 1..4 {
+            let code = [&[RET][..], &[0, 0, 0][..zeros]].concat();
+            assert_eq!(label(&code).functions[0].code.len(), 1);
+        }
+        // Here they are reached.
+        assert_eq!(label(&[0x90, 0, 0]).functions[0].code.len(), 2);
     }
 
     #[test]

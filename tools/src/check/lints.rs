@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use super::{Context, Verdict};
-use crate::kernel::WRONG_FEATURE;
+use crate::kernel::{SMP_FEATURE, WRONG_FEATURE};
 use crate::program;
 use crate::toolchain::{self, KernelToolchain};
 use crate::workspace;
@@ -22,7 +22,8 @@ pub fn formatting(_: &mut Context) -> Verdict {
     }
 }
 
-/// clippy has no warning about any target of the workspace, as built for the host. User programs
+/// clippy has no warning about any target of the workspace, as built for the host, nor about the
+/// kernel for several cores. User programs
 /// are looked at apart from the rest: built together, they would get the libraries that they have
 /// in common with host programs with `std`, next to which theirs is a second panic handler.
 pub fn workspace(_: &mut Context) -> Verdict {
@@ -39,8 +40,11 @@ pub fn workspace(_: &mut Context) -> Verdict {
     host.args(programs.iter().flat_map(|name| ["--exclude", name]));
     let mut user = clippy();
     user.args(programs.iter().flat_map(|name| ["--package", name]));
+    let mut smp = clippy();
+    smp.args(["--package", "sandglass-kernel", "--all-targets"]);
+    smp.args(["--features", SMP_FEATURE]);
     let mut findings = Vec::new();
-    for mut cargo in [host, user] {
+    for mut cargo in [host, user, smp] {
         cargo.args(["--", "-Dwarnings"]);
         if let Verdict::Broken(more) = verdict(&mut cargo) {
             findings.extend(more);
@@ -56,7 +60,7 @@ fn clippy() -> Command {
 }
 
 /// clippy has no warning about the kernel as built for the bare machine, with and without the
-/// debug calls.
+/// debug calls, for one core and for several.
 pub fn bare_kernel(_: &mut Context) -> Verdict {
     let toolchain = match KernelToolchain::find() {
         Ok(toolchain) => toolchain,
@@ -68,7 +72,7 @@ pub fn bare_kernel(_: &mut Context) -> Verdict {
         );
     }
     let mut findings = Vec::new();
-    for features in ["", "debug"] {
+    for features in ["", "debug", "smp", "debug,smp"] {
         let mut cargo = toolchain.cargo("clippy");
         cargo.args([
             "--package",

@@ -2,7 +2,8 @@
 //!
 //! - [`lints`]: formatting and the compiler's and clippy's lints;
 //! - [`source`]: what the kernel's source may hold, and where `unsafe` stands;
-//! - [`binary`]: what the machine code of the release kernel may hold.
+//! - [`binary`]: what the machine code of the release kernels, for one core and for several, may
+//!   hold.
 
 pub mod binary;
 mod call_graph;
@@ -16,6 +17,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 
+use crate::cores::MOST_CORES;
 use crate::kernel::{self, KernelOptions, Variant};
 
 use binary::Binary;
@@ -113,69 +115,90 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         name: "no_panic_path",
-        about: "the release kernel links although its panic handler calls a symbol without \
+        about: "the release kernels link although their panic handler calls a symbol without \
                 definition",
-        check: |context| match context.release_kernel() {
-            Ok(_) => Verdict::Kept,
-            Err(error) => Verdict::Broken(vec![error]),
-        },
+        check: |context| context.judge(|_| Vec::new()),
     },
     Rule {
         name: "attributed_code",
-        about: "all machine code of the release kernel belongs to a symbol and decodes",
+        about: "all machine code of the release kernels belongs to a symbol and decodes",
         check: |context| context.judge(binary::unattributed_code),
     },
     Rule {
         name: "no_indirect_calls",
-        about: "no indirect call or jump in the release kernel",
+        about: "no indirect call or jump in the release kernels",
         check: |context| context.judge(binary::indirect_branches),
     },
     Rule {
         name: "acyclic_calls",
-        about: "no recursion in the release kernel",
+        about: "no recursion in the release kernels",
         check: |context| context.judge(call_graph::cycles),
     },
     Rule {
         name: "bounded_stack",
-        about: "the release kernel's stack holds the deepest path of calls",
+        about: "the stacks of the release kernels hold the deepest path of calls",
         check: |context| context.judge(footprint::stack),
     },
     Rule {
         name: "lean",
-        about: "96 KiB of code and 96 KiB of static data are enough for the release kernel",
+        about: "96 KiB of code and 96 KiB of static data are enough for the release kernel; for \
+                several cores, 128 KiB, and 64 KiB more data for each further core",
         check: |context| context.judge(footprint::sizes),
     },
     Rule {
         name: "trap_instructions",
-        about: "trap instructions in the release kernel stand in named functions only",
+        about: "trap instructions in the release kernels stand in named functions only",
         check: |context| context.judge(binary::trap_instructions),
     },
 ];
 
-/// What rules share: the release kernel is built and disassembled once.
+/// What rules share: the release kernels, which are built and disassembled once.
 #[derive(Default)]
 pub struct Context {
-    release_kernel: Option<Result<Binary, String>>,
+    release_kernels: Option<Vec<ReleaseKernel>>,
+}
+
+/// A release kernel, by its name in findings.
+struct ReleaseKernel {
+    name: &'static str,
+    /// Or why there is none.
+    binary: Result<Binary, String>,
+}
+
+impl ReleaseKernel {
+    fn build(name: &'static str, options: &KernelOptions, cores: u32) -> Self {
+        let path = kernel::build(options);
+        let binary = path.and_then(|path| Binary::read(&path, cores));
+        Self {
+            name,
+            binary: binary.map_err(|error| format!("{error:#}")),
+        }
+    }
 }
 
 impl Context {
-    /// The release kernel, or why there is none.
-    fn release_kernel(&mut self) -> Result<&Binary, String> {
-        self.release_kernel
-            .get_or_insert_with(|| {
-                kernel::build(&KernelOptions::new(Variant::Release))
-                    .and_then(|path| Binary::read(&path))
-                    .map_err(|error| format!("{error:#}"))
-            })
-            .as_ref()
-            .map_err(Clone::clone)
+    /// That for a single core, and that for several.
+    fn release_kernels(&mut self) -> &[ReleaseKernel] {
+        self.release_kernels.get_or_insert_with(|| {
+            let (single, smp) = (KernelOptions::new, KernelOptions::smp);
+            vec![
+                ReleaseKernel::build("the kernel", &single(Variant::Release), 1),
+                ReleaseKernel::build("the SMP kernel", &smp(Variant::Release), MOST_CORES),
+            ]
+        })
     }
 
+    /// Applies `rule` to both. One that does not build breaks every rule.
     fn judge(&mut self, rule: fn(&Binary) -> Vec<String>) -> Verdict {
-        match self.release_kernel() {
-            Ok(binary) => Verdict::of(rule(binary)),
-            Err(_) => Verdict::Broken(vec!["there is no release kernel to judge".to_owned()]),
+        let mut findings = Vec::new();
+        for ReleaseKernel { name, binary } in self.release_kernels() {
+            let found = match binary {
+                Ok(binary) => rule(binary),
+                Err(error) => vec![error.clone()],
+            };
+            findings.extend(found.iter().map(|finding| format!("{name}: {finding}")));
         }
+        Verdict::of(findings)
     }
 }
 
