@@ -105,6 +105,8 @@ fn bound(f: &mut Fixture) -> TestResult {
         waiting.ensure_rests()?;
         waiting.context.bind(waiting.tcb)?;
         waiting.ensure_runs_at(f, cores.place(core))?;
+        // It would not let its equals run.
+        waiting.tcb.suspend()?;
     }
     Ok(())
 }
