@@ -8,7 +8,7 @@ use core::cell::Cell;
 
 use crate::arch::{Machine, Platform};
 use crate::cores::{CoreId, Cores, CORES};
-use crate::mem::Ref;
+use crate::mem::{PerCore, Ref};
 use crate::object::asid::AsidTable;
 use crate::object::ioport::PortTable;
 use crate::object::irq::IrqTable;
@@ -19,7 +19,7 @@ use crate::time::{Constants, DomainSchedule};
 /// A kernel with its machine.
 pub struct Kernel {
     pub machine: Machine,
-    cores: [Core; CORES],
+    cores: PerCore<Core>,
     executing: Cell<CoreId>,
     looks: Cell<Cores>,
     pub irqs: IrqTable,
@@ -35,7 +35,7 @@ impl Kernel {
     pub const fn new(machine: Machine) -> Self {
         Kernel {
             machine,
-            cores: [const { Core::new() }; CORES],
+            cores: PerCore::new([const { Core::new() }; CORES]),
             executing: Cell::new(CoreId::BOOT),
             looks: Cell::new(Cores::NONE),
             irqs: IrqTable::new(),
@@ -50,7 +50,7 @@ impl Kernel {
     /// The core that executes the kernel.
     #[inline(always)]
     pub fn core(&self) -> &Core {
-        self.core_of(self.core_id())
+        self.cores.here()
     }
 
     /// Number of the core that executes the kernel.
@@ -62,7 +62,7 @@ impl Kernel {
     /// The state of `core`.
     #[inline(always)]
     pub fn core_of(&self, core: CoreId) -> &Core {
-        &self.cores[core.index()]
+        self.cores.of(core)
     }
 
     /// The core in whose queues `thread` is when it is in any, and on which it runs.
@@ -80,8 +80,9 @@ impl Kernel {
     /// From now on `core` executes the kernel.
     #[inline(always)]
     pub fn execute_on(&self, core: CoreId) {
-        if CORES > 1 {
+        if CORES > 1 && self.core_id() != core {
             self.executing.set(core);
+            self.cores.select(core);
             self.machine.execute_on(core);
         }
     }
@@ -89,6 +90,12 @@ impl Kernel {
     /// `core` is to look at its queues when this event ends.
     pub fn let_look(&self, core: CoreId) {
         self.looks.set(self.looks.get().with(core));
+    }
+
+    /// Whether any core is to look at its queues.
+    #[inline(always)]
+    pub fn has_looks(&self) -> bool {
+        !self.looks.get().is_empty()
     }
 
     /// The other cores that are to look at their queues; none any more.

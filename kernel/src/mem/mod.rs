@@ -23,6 +23,7 @@ mod handle;
 mod objects;
 mod packed;
 mod paging;
+mod per_core;
 pub mod queue;
 mod ram;
 pub mod region;
@@ -36,5 +37,6 @@ pub use objects::{
 };
 pub use packed::Packed;
 pub use paging::{table, Child, Table};
+pub use per_core::PerCore;
 pub use ram::Ram;
 pub use tagged::{ControlKind, DataKind, Kind, Object, ObjectKind, Tagged};

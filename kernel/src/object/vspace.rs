@@ -124,7 +124,7 @@ pub fn table_changed(k: &Kernel, root: Ref<Pml4>) {
 /// since to run in another one is to forget.
 #[inline(always)]
 fn flush_elsewhere(k: &Kernel, root: Ref<Pml4>) {
-    if CORES > 1 {
+    if CORES > 1 && k.machine.cores() > 1 {
         let cores = running(k)
             .filter(|&(core, thread)| core != k.core_id() && own_root(k, thread) == Some(root))
             .fold(Cores::NONE, |cores, (core, _)| cores.with(core));

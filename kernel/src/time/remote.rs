@@ -53,12 +53,16 @@ fn decide_anew(k: &Kernel, core: CoreId) {
 /// The event ends: the cores that are to look are told so.
 #[inline(always)]
 pub fn tell_cores(k: &Kernel) {
-    if CORES > 1 {
-        let looks = k.take_looks();
-        if !looks.is_empty() {
-            looks.iter().for_each(|core| k.machine.interrupt_core(core));
-        }
+    if CORES > 1 && k.has_looks() {
+        interrupt_cores(k);
     }
+}
+
+#[cold]
+#[inline(never)]
+fn interrupt_cores(k: &Kernel) {
+    let looks = k.take_looks();
+    looks.iter().for_each(|core| k.machine.interrupt_core(core));
 }
 
 /// If `thread` runs on another core, it does not any more: it has paid for its time until now, and
