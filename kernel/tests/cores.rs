@@ -6,6 +6,7 @@ mod world;
 
 use sandglass_abi::boot::slot;
 use sandglass_abi::invocation as label;
+use sandglass_abi::invocation::tcb_flags::FPU_DISABLED;
 use sandglass_abi::message::MessageInfo;
 use sandglass_abi::object as types;
 use sandglass_abi::syscall::Syscall;
@@ -375,6 +376,25 @@ fn the_registers_of_the_fpu_come_along() {
     assert_eq!(w.running(), Some(server.handle));
     assert_eq!(w.k.machine.fpu_registers(), [77; 64]);
     assert_ne!(w.k.core_of(ONE).fpu_owner(), Some(server.handle));
+}
+
+#[test]
+fn who_may_not_use_the_fpu_cannot_after_it_has_sent_away_whose_registers_are_in_it() {
+    let mut w = World::new();
+    let low = start_on(&mut w, ONE, 10);
+    w.take_looks();
+    let high = start_on(&mut w, ONE, 20);
+    w.invoke(high.tcb, label::TCB_SET_FLAGS, &[0, FPU_DISABLED], &[])
+        .expect("flags");
+    w.take_looks();
+    w.go_to(ONE);
+    assert_eq!(w.running(), Some(high.handle));
+    assert_eq!(w.k.core().fpu_owner(), Some(low.handle));
+    assert!(!w.k.machine.fpu_enabled());
+    w.configure_on(TWO, low.context, 5_000, 10_000);
+    assert_eq!(w.running(), Some(high.handle));
+    assert_eq!(w.k.core().fpu_owner(), None);
+    assert!(!w.k.machine.fpu_enabled());
 }
 
 #[test]

@@ -136,7 +136,7 @@ pub trait Platform {
 
     // ---- the FPU (07, section 4)
 
-    /// Stores the FPU's registers in `state`.
+    /// Stores the FPU's registers in `state`, also if user code may not use it.
     fn fpu_save(&self, state: &FpuState);
     /// Stores the registers of the FPU of another core in `state`.
     fn fpu_save_of(&self, core: CoreId, state: &FpuState);

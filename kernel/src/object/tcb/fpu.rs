@@ -1,6 +1,6 @@
 //! The FPU is switched eagerly (07, section 4): a thread without the disabled flag runs with its
 //! own state in the registers, a thread with it runs with the FPU off.
-
+//!
 //! The registers of whoever ran with the FPU last stay in it until another thread needs it, or
 //! until that thread leaves for another core (04, section 15).
 
@@ -47,11 +47,11 @@ pub fn release(k: &Kernel, thread: Ref<Tcb>) {
     }
 }
 
-/// Moves the registers of whoever owns the FPU into its TCB.
+/// Moves the registers of whoever owns the FPU into its TCB. Whether the current thread may use the
+/// FPU stays as it is.
 fn save(k: &Kernel) {
     let core = k.core();
     if let Some(owner) = core.fpu_owner() {
-        k.machine.fpu_set_enabled(true);
         k.machine.fpu_save(owner.at(k).fpu());
         core.set_fpu_owner(None);
     }
