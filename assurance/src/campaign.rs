@@ -6,7 +6,7 @@ use std::thread;
 
 use crate::coverage::Coverage;
 use crate::generator::Generator;
-use crate::pair::{Checks, Failure};
+use crate::pair::{Checks, Failure, Traffic};
 use crate::script::Action;
 use crate::shrink::{self, guarded};
 use crate::world;
@@ -38,6 +38,7 @@ pub struct Report {
     /// ran on.
     pub left: u64,
     pub coverage: Coverage,
+    pub traffic: Traffic,
     pub found: Vec<Found>,
 }
 
@@ -117,6 +118,7 @@ impl Report {
         self.swept += part.swept;
         self.left += part.left;
         self.coverage.add(&part.coverage);
+        self.traffic.add(part.traffic);
         self.found.extend(part.found);
     }
 }
@@ -178,6 +180,7 @@ fn explore(
         let state = pair.specified().unwrap_or(&last);
         report.coverage.count(asked, state);
     }
+    report.traffic.add(pair.traffic());
     report.left += u64::from(mode.checks == Checks::All && !pair.follows());
     Ok(())
 }

@@ -22,7 +22,7 @@ use sandglass_kernel::{CoreId, Kernel, CORES};
 use sandglass_model::cap::lookup;
 use sandglass_model::event::Event;
 use sandglass_model::ipc::message;
-use sandglass_model::state::{SlotId, State, ThreadId};
+use sandglass_model::state::{self as model, SlotId, State, ThreadId};
 
 use crate::abstraction::{self, NotAbstract};
 use crate::boot;
@@ -71,6 +71,26 @@ impl fmt::Display for Failure {
     }
 }
 
+/// What cores had to do with each other.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Traffic {
+    /// Looks that another core had asked for.
+    pub looks: u64,
+    /// Threads that were stopped because of what happened on another core.
+    pub stalls: u64,
+    /// Threads that went to another core, as far as the specification was followed.
+    pub moves: u64,
+}
+
+impl Traffic {
+    /// Adds `other`.
+    pub fn add(&mut self, other: Traffic) {
+        self.looks += other.looks;
+        self.stalls += other.stalls;
+        self.moves += other.moves;
+    }
+}
+
 /// What is checked after every event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Checks {
@@ -91,6 +111,7 @@ pub struct Pair {
     budgets: Budgets,
     /// How often each core had been stalled when it last entered the kernel.
     stalls: [u64; CORES],
+    traffic: Traffic,
     /// Whether the event being handled may configure a context.
     configures: bool,
     events: u64,
@@ -109,6 +130,7 @@ impl Pair {
             checks: Checks::None,
             budgets: Budgets::default(),
             stalls: [0; CORES],
+            traffic: Traffic::default(),
             configures: true,
             events: 0,
         };
@@ -141,6 +163,15 @@ impl Pair {
         self.events
     }
 
+    /// What the cores had to do with each other so far.
+    pub fn traffic(&self) -> Traffic {
+        let stalls = CoreId::all().map(|core| self.k.machine.stalls_of(core));
+        Traffic {
+            stalls: stalls.sum(),
+            ..self.traffic
+        }
+    }
+
     /// The kernel's state in the words of the specification.
     ///
     /// # Errors
@@ -170,7 +201,8 @@ impl Pair {
         match action {
             Action::On(_) => Ok(()),
             Action::Look => {
-                let _ = self.k.machine.take_interrupted(self.k.core_id());
+                let asked = self.k.machine.take_interrupted(self.k.core_id());
+                self.traffic.looks += u64::from(asked);
                 self.enter(0);
                 self.trap(Trap::Look, Event::Look)
             }
@@ -449,7 +481,9 @@ impl Pair {
         };
         let before = named(model);
         let core = abstraction::core_id(self.k.core_id());
+        let homes: Vec<_> = model.threads.values().map(|thread| thread.core).collect();
         sandglass_model::event::handle(model, core, event, now);
+        self.traffic.moves += moves(&homes, model);
         if named(model) != before {
             // The operation took away what its repetition would have named (01, section 8).
             self.model = None;
@@ -470,6 +504,16 @@ impl Pair {
             &kernel, model, &windows,
         )))
     }
+}
+
+/// Number of threads of `model` that are not on the core where they were, by `homes`; an event that
+/// makes or deletes threads counts for none.
+fn moves(homes: &[model::CoreId], model: &State) -> u64 {
+    if homes.len() != model.threads.len() {
+        return 0;
+    }
+    let now = model.threads.values().map(|thread| thread.core);
+    homes.iter().zip(now).filter(|(was, is)| *was != is).count() as u64
 }
 
 /// The core that scripts call `number`; kernels for fewer cores do with those that they have.

@@ -3,7 +3,8 @@
 //! There are some of every kind of object, in arrangements of every kind: threads of several
 //! priorities with budgets, slices, sporadic contexts and none (passive servers), CNodes inside
 //! CNodes with guards, untyped memory of several sizes, an address space besides the root task's,
-//! handlers of interrupts, I/O ports. All of it is the same in every run.
+//! handlers of interrupts, I/O ports. If the kernel is for several cores, the threads are distributed
+//! over them. All of it is the same in every run.
 
 use sandglass_abi::boot::slot;
 use sandglass_abi::cnode::GuardData;
@@ -18,6 +19,7 @@ use sandglass_abi::syscall::Syscall;
 use sandglass_kernel::cap::Capability;
 use sandglass_kernel::mem::Ref;
 use sandglass_kernel::object::tcb::Tcb;
+use sandglass_kernel::CORES;
 
 use crate::pair::{Checks, Failure, Pair};
 use crate::script::{Action, Call};
@@ -192,7 +194,8 @@ impl Maker {
             };
             let vspace = if i == 3 { spaces } else { slot::VSPACE };
             let buffer = (frames + i / 4, BUFFERS + i % 4 * BUFFER);
-            self.start(memory, thread, endpoints, [cspace, vspace], buffer)?;
+            let core = i % CORES as u64;
+            self.start(memory, thread, core, endpoints, [cspace, vspace], buffer)?;
         }
         for i in 2..4 {
             let bound = [notifications + i];
@@ -351,11 +354,12 @@ impl Maker {
         Ok(root)
     }
 
-    /// Makes and starts a thread.
+    /// Makes and starts a thread, on `core` if it has time of its own.
     fn start(
         &mut self,
         memory: u64,
         thread: Thread,
+        core: u64,
         endpoints: u64,
         spaces: [u64; 2],
         (frame, address): (u64, u64),
@@ -371,17 +375,17 @@ impl Maker {
         )?;
         let context = match thread.time {
             Time::Passive => slot::NULL,
-            Time::Slice(slice) => self.context(memory, [slice, slice, 0, 0])?,
+            Time::Slice(slice) => self.context(memory, core, [slice, slice, 0, 0])?,
             Time::Budget {
                 budget,
                 period,
                 extra,
-            } => self.context(memory, [budget, period, extra, 0])?,
+            } => self.context(memory, core, [budget, period, extra, 0])?,
             Time::Sporadic {
                 budget,
                 period,
                 extra,
-            } => self.context(memory, [budget, period, extra, 1])?,
+            } => self.context(memory, core, [budget, period, extra, 1])?,
         };
         let handler = |number: Option<usize>| number.map_or(slot::NULL, |i| endpoints + i as u64);
         self.invoke(
@@ -399,13 +403,13 @@ impl Maker {
         Ok(())
     }
 
-    /// A context with (budget, period, extra refills, flags).
-    fn context(&mut self, memory: u64, parameters: [u64; 4]) -> Result<u64, Failure> {
+    /// A context for `core` with (budget, period, extra refills, flags).
+    fn context(&mut self, memory: u64, core: u64, parameters: [u64; 4]) -> Result<u64, Failure> {
         let slot = self.retype(memory, types::SCHED_CONTEXT, 8, 1)?;
         let [budget, period, extra, flags] = parameters;
         let words = [budget, period, extra, slot, flags];
         self.invoke(
-            slot::FIRST_DYNAMIC,
+            slot::FIRST_DYNAMIC + core,
             label::SCHED_CONTROL_CONFIGURE_FLAGS,
             &words,
             &[slot],

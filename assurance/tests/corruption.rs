@@ -39,14 +39,20 @@ impl Scene {
             }
             pair.perform(&Action::Pass(100_000)).unwrap();
         }
-        // One of them cannot name the endpoint.
-        for _ in 0..2 {
-            pair.perform(&Action::Call(Call {
-                number: Syscall::Wait as i64,
-                cap: endpoint,
-                ..Call::default()
-            }))
-            .unwrap();
+        let wait = Action::Call(Call {
+            number: Syscall::Wait as i64,
+            cap: endpoint,
+            ..Call::default()
+        });
+        let script = if CORES > 1 {
+            // The first core has two that are ready, and both are needed.
+            vec![Action::On(1), Action::Look, wait, Action::On(0)]
+        } else {
+            // One of them cannot name the endpoint.
+            vec![wait; 2]
+        };
+        for action in script {
+            pair.perform(&action).unwrap();
         }
         Scene { pair }
     }
@@ -186,7 +192,7 @@ const DAMAGES: &[Damage] = &[
         let k = &scene.pair.k;
         let thread = scene.thread(|tcb| tcb.place() == Place::Release);
         let priority = thread.at(k).priority();
-        k.core().release.of(priority).remove(k, thread);
+        k.home(thread).release.of(priority).remove(k, thread);
     }),
     ("each_thread_is_in_one_place", |scene| {
         let thread = scene.ready();
@@ -195,7 +201,8 @@ const DAMAGES: &[Damage] = &[
     ("each_thread_is_in_one_place", |scene| {
         // A context that may run is lost.
         let k = &scene.pair.k;
-        k.core().ready.remove(k, scene.ready());
+        let thread = scene.ready();
+        k.home(thread).ready.remove(k, thread);
     }),
     ("cores_are_asked_to_look", |scene| {
         scene.pair.k.core().set_action(Decision::ChooseNew);

@@ -6,6 +6,8 @@ use std::thread;
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
 use sandglass_assurance::campaign::{self, Plan};
+use sandglass_assurance::pair::Traffic;
+use sandglass_kernel::CORES;
 
 /// Runs the kernel in lock step with its executable specification
 #[derive(Parser)]
@@ -43,6 +45,14 @@ fn main() -> ExitCode {
     }
     for found in &report.found {
         println!("\nseed {}: {}", found.seed, found.text);
+    }
+    if CORES > 1 {
+        let Traffic {
+            looks,
+            stalls,
+            moves,
+        } = report.traffic;
+        println!("{CORES} cores: {looks} looks, {stalls} stalls, {moves} threads moved");
     }
     println!(
         "assure: {} events in lock step over {} seeds, {} more swept, {} seeds ended without the \

@@ -4,6 +4,7 @@
 //! operation that this capability has, with arguments that it might well have; and then, now and
 //! then, spoils something: so every operation is done, and refused for every reason.
 
+mod cores;
 mod invoke;
 mod life;
 mod messages;
@@ -88,6 +89,9 @@ impl Generator {
 
     /// What happens next; `None` if nothing of interest ever will.
     pub fn next(&mut self, state: &State) -> Option<Action> {
+        if let Some(action) = self.of_cores(state) {
+            return Some(action);
+        }
         let Some(thread) = state.core().thread else {
             self.idle += 1;
             return self.while_idle(state).filter(|_| self.idle <= MOST_IDLE);
@@ -177,7 +181,12 @@ impl Generator {
         let budget_end = head
             .and_then(|context| context.refills.first())
             .map(|head| now - core.consumed.min(now) + head.amount);
-        let release = self.choose(&core.release).map(|(time, _)| time);
+        let releases: Vec<u64> = state
+            .cores
+            .iter()
+            .flat_map(|core| core.release.iter().map(|&(time, _)| time))
+            .collect();
+        let release = self.choose(&releases);
         let target = match self.rng.u32(0..10) {
             0 | 1 => budget_end,
             2 => budget_end.map(|end| end.saturating_sub(least)),

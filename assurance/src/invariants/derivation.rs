@@ -79,6 +79,7 @@ fn name(cap: Capability) -> Option<(u8, u64)> {
     let which = match kind {
         Kind::Null | Kind::Zombie | Kind::Untyped => return None,
         Kind::IrqHandler => u64::from(cap.irq()?),
+        Kind::SchedControl => cap.core(),
         Kind::IoPort => {
             let ports = cap.io_ports()?;
             u64::from(ports.first) << 16 | u64::from(ports.last)

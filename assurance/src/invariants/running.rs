@@ -6,19 +6,22 @@ use sandglass_kernel::object::tcb::TcbSlot;
 use sandglass_kernel::object::vspace;
 use sandglass_kernel::time::core::{Action, Core};
 use sandglass_kernel::time::refills::Refills;
-use sandglass_kernel::{CoreId, Kernel};
+use sandglass_kernel::{CoreId, Kernel, CORES};
 
 use super::{require, Finding};
 use crate::census::{cores, Census};
 
 /// On every core, the current thread can run, and its context pays. The context's head refill has
 /// begun, and the least budget of it is left; the end of it is known. On the core of the last event,
-/// nothing is left to be decided.
+/// nothing is left to be decided, unless it was another core that left it so: system calls after
+/// which nobody decides leave that to the look.
 pub fn the_current_thread_has_budget(census: &Census) -> Finding {
     let k = census.k;
     let core = k.core();
+    let is_decided = core.action() == Action::ResumeCurrent;
+    let is_programmed = !core.reprogram() || CORES > 1;
     require!(
-        core.action() == Action::ResumeCurrent && !core.reprogram(),
+        (is_decided || k.machine.is_interrupted(k.core_id())) && is_programmed,
         "the scheduler still has to do: {:?}, and program the timer: {}",
         core.action(),
         core.reprogram()

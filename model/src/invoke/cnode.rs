@@ -5,6 +5,7 @@ use crate::cap::{deletion, derivation, lookup, rights};
 use crate::error::Error;
 use crate::ipc::endpoint;
 use crate::state::{Cap, LookupFailure, Rights, SlotId, State};
+use crate::time::cores;
 use sandglass_abi::invocation;
 
 /// Invokes a CNode.
@@ -18,8 +19,14 @@ pub fn invoke(s: &mut State, call: &Call) -> Result<Outcome, Error> {
     call.require(2, 0)?;
     let target = lookup::of_operation(s, Some(call.cap), call.words[0], call.words[1], false)?;
     match call.label {
-        invocation::CNODE_REVOKE => deletion::revoke(s, target),
-        invocation::CNODE_DELETE => deletion::delete(s, target),
+        invocation::CNODE_REVOKE => {
+            deletion::revoke(s, target);
+            cores::stall_homeless(s);
+        }
+        invocation::CNODE_DELETE => {
+            deletion::delete(s, target);
+            cores::stall_homeless(s);
+        }
         invocation::CNODE_CANCEL_BADGED_SENDS => cancel_badged_sends(s, target)?,
         invocation::CNODE_COPY => copy(s, call, target)?,
         invocation::CNODE_MINT => mint(s, call, target)?,

@@ -70,8 +70,8 @@ pub fn stall_user(s: &mut State, context: ContextId) {
     }
 }
 
-/// Some address space is gone: whoever runs on another core and has none (any more) is stalled (07,
-/// section 8).
+/// Threads may have lost their address spaces: whoever runs on another core and has none (any more) is
+/// stalled, so that it goes on where nothing is mapped (07, section 8).
 pub fn stall_homeless(s: &mut State) {
     let running = s.cores.iter().filter_map(|core| core.thread);
     for thread in running.collect::<Vec<_>>() {

@@ -1,0 +1,53 @@
+//! Several cores: which one acts next, and when it looks at its queues.
+
+use sandglass_abi::syscall::Syscall;
+use sandglass_model::state::{Core, State};
+
+use super::Generator;
+use crate::script::{Action, Call};
+
+impl Generator {
+    /// A look, or another core's turn; nothing on one core.
+    pub(super) fn of_cores(&mut self, state: &State) -> Option<Action> {
+        if state.cores.len() == 1 {
+            return None;
+        }
+        let core = state.core();
+        let (looks, leaves) = match (core.look, core.thread) {
+            (true, None) => (40, 15),
+            (true, Some(_)) => (20, 15),
+            (false, None) => (1, 85),
+            (false, Some(_)) => (1, 12),
+        };
+        match self.rng.u32(0..100) {
+            at if at < looks => Some(Action::Look),
+            at if at < looks + leaves => self.another(state),
+            at if at < 80 && core.look && core.thread.is_none() => Some(self.entry()),
+            _ => None,
+        }
+    }
+
+    /// The turn of a core on which something can happen, or now and then of any.
+    fn another(&mut self, state: &State) -> Option<Action> {
+        let any = self.chance(5);
+        let acts = |core: &Core| core.thread.is_some() || core.look;
+        let others = (0..state.cores.len() as u8)
+            .filter(|&i| usize::from(i) != state.executing.0)
+            .filter(|&i| any || acts(&state.cores[usize::from(i)]));
+        let others: Vec<u8> = others.collect();
+        self.choose(&others).map(Action::On)
+    }
+
+    /// What a core whose thread was taken away had come for.
+    fn entry(&mut self) -> Action {
+        match self.rng.u32(0..8) {
+            0..5 => Action::Call(Call {
+                number: Syscall::Yield as i64,
+                ..Call::default()
+            }),
+            5 => Action::SoftwareInterrupt(self.rng.u8(..)),
+            6 => Action::Exception(self.rng.u32(0..32), self.rng.u32(..)),
+            _ => Action::PageFault(self.edge(), self.rng.u32(0..64)),
+        }
+    }
+}
