@@ -15,6 +15,7 @@ const DATA_PER_CORE: u64 = 64 * KIB;
 
 /// Functions that the entry code calls with an empty stack, by the end of their path.
 const ROOTS: &[&str] = &[
+    "arch::x86_64::cores::begin",
     "arch::x86_64::entry::on_kernel_vector",
     "arch::x86_64::entry::on_system_call",
     "arch::x86_64::entry::on_vector",

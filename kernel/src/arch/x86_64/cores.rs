@@ -164,7 +164,7 @@ fn write_low(page: u64, bytes: [u8; LOW_CODE]) {
 /// Called by the code below, on the kernel's stack of `core`, which executes it, in the address space
 /// of start-up, with interrupts off.
 extern "C" fn begin(core: CoreId) -> ! {
-    // SAFETY: called once on each core, by assembly; does not return.
+    // SAFETY: called by assembly, once on each core; nothing is borrowed when the turn ends.
     let inside = unsafe { Inside::enter(core) };
     // SAFETY: the present root without the low memory that only the start needed; code, stack and
     // data of the kernel stay where they are.
@@ -175,8 +175,9 @@ extern "C" fn begin(core: CoreId) -> ! {
     LOCAL_APIC.enable(LOCAL_APICS.load(Ordering::Relaxed));
     inside.k.machine.start_timer();
     inside.k.machine.use_address_space(None);
+    inside.leave();
     // Others may have left threads here already, and could not reach this core.
-    entry::handle(inside, Trap::Look)
+    entry::act(core, Trap::Look)
 }
 
 global_asm!(
@@ -248,9 +249,12 @@ global_asm!(
     // Caches are on from here: a reset had switched them off.
     "mov eax, {paging}",
     "mov cr0, eax",
-    ".byte 0xea",
-    ".long sandglass_core_long_mode + {to_physical}",
-    ".word 24",
+    "imul esp, edi, {stack_size}",
+    "add esp, offset {stacks} + {stack_start} + {to_physical}",
+    "push 24",
+    "mov eax, offset sandglass_core_long_mode + {to_physical}",
+    "push eax",
+    "retf",
     "sandglass_core_stop:",
     "cli",
     "hlt",
@@ -260,8 +264,7 @@ global_asm!(
     "sandglass_core_long_mode:",
     "mov eax, 16",
     "mov ss, eax",
-    "imul rsp, rdi, {stack_size}",
-    "add rsp, offset {stacks} + {stack_start}",
+    "add rsp, {from_physical}",
     "mov rax, offset sandglass_core_high",
     "push rax",
     "ret",
@@ -271,6 +274,7 @@ global_asm!(
     ".text",
 
     to_physical = const KERNEL_BASE.wrapping_neg(),
+    from_physical = const KERNEL_BASE as i64,
     low_code = const LOW_CODE,
     low_table = const LOW_TABLE,
     msr_apic_base = const cpu::Msr::ApicBase as u32,

@@ -179,18 +179,13 @@ fn context(core: CoreId) -> &'static Context {
     unsafe { &*CoreData::of(core).context.get() }
 }
 
-/// Handles an event of `core` that came by a vector, and goes on.
+/// Handles an event of `core`, which executes this, and goes on. The end of a hardware interrupt is
+/// signalled after it was handled, when the line of a level-triggered one is masked: before, it would
+/// come again at once.
 #[inline(never)]
-fn act(core: CoreId, trap: Trap) -> ! {
+pub fn act(core: CoreId, trap: Trap) -> ! {
     // SAFETY: the one use in the functions that assembly calls and that end here.
     let inside = unsafe { Inside::enter(core) };
-    handle(inside, trap)
-}
-
-/// Handles an event, and goes on. The end of a hardware interrupt is signalled after it was handled,
-/// when the line of a level-triggered one is masked: before, it would come again at once.
-#[inline(always)]
-pub fn handle(inside: Inside, trap: Trap) -> ! {
     let next = event::trap(inside.k, trap);
     match trap {
         // Below are only the legacy controllers' vectors: masked, but they can be spurious, and
