@@ -31,6 +31,8 @@ struct Core {
     /// Looks that were raised and not taken.
     is_interrupted: Cell<bool>,
     stalls: Cell<u64>,
+    stalled_at: Cell<u64>,
+    services: Cell<u64>,
     flushes: Cell<u64>,
 }
 
@@ -55,6 +57,7 @@ pub struct Machine {
     interrupt_pending: Cell<bool>,
     quiet_looks: Cell<Option<u64>>,
     ticks_per_look: Cell<u64>,
+    ticks_per_remote_call: Cell<u64>,
     routes: RefCell<BTreeMap<u8, Line>>,
     masked: RefCell<BTreeSet<u8>>,
     ports: RefCell<BTreeMap<u16, u32>>,
@@ -88,6 +91,7 @@ impl Machine {
             interrupt_pending: Cell::new(false),
             quiet_looks: Cell::new(None),
             ticks_per_look: Cell::new(0),
+            ticks_per_remote_call: Cell::new(0),
             routes: RefCell::default(),
             masked: RefCell::default(),
             ports: RefCell::default(),
@@ -154,6 +158,32 @@ impl Machine {
     /// Number of times that `core` was made to leave user code.
     pub fn stalls_of(&self, core: CoreId) -> u64 {
         self.core_of(core).stalls.get()
+    }
+
+    /// When `core` was last made to leave user code, in ticks of the core that did it.
+    pub fn stalled_at(&self, core: CoreId) -> u64 {
+        self.core_of(core).stalled_at.get()
+    }
+
+    /// Number of times that `core` did something for another one without leaving what it did:
+    /// forgot translations, stored the registers of its FPU.
+    pub fn services_of(&self, core: CoreId) -> u64 {
+        self.core_of(core).services.get()
+    }
+
+    fn serve(&self, core: CoreId) {
+        let services = &self.core_of(core).services;
+        services.set(services.get() + 1);
+    }
+
+    /// Lets `ticks` pass on the core that executes whenever it has other cores do something and
+    /// waits for them.
+    pub fn set_ticks_per_remote_call(&self, ticks: u64) {
+        self.ticks_per_remote_call.set(ticks);
+    }
+
+    fn wait_for_others(&self) {
+        self.advance(self.ticks_per_remote_call.get());
     }
 
     /// Makes preemption points see a pending interrupt, or none.
@@ -334,10 +364,18 @@ impl Platform for Machine {
     fn stall_core(&self, core: CoreId) {
         let stalls = &self.core_of(core).stalls;
         stalls.set(stalls.get() + 1);
+        self.wait_for_others();
+        self.core_of(core).stalled_at.set(self.now());
     }
 
     fn flush_cores(&self, cores: Cores) {
-        cores.iter().for_each(|core| self.flush(core));
+        for core in cores.iter() {
+            self.flush(core);
+            self.serve(core);
+        }
+        if !cores.is_empty() {
+            self.wait_for_others();
+        }
     }
 
     fn base(&self) -> *mut u8 {
@@ -442,6 +480,8 @@ impl Platform for Machine {
     fn fpu_save_of(&self, core: CoreId, state: &FpuState) {
         // SAFETY: as in `fpu_save`.
         unsafe { state.as_ptr().write(self.core_of(core).fpu.get().0) }
+        self.serve(core);
+        self.wait_for_others();
     }
 
     fn fpu_restore(&self, state: &FpuState) {
