@@ -29,6 +29,11 @@ const PARTS: &[Part] = &[
         arguments: &["--workspace"],
     },
     Part {
+        name: "the tests in parallel virtual time",
+        prefix: "host::cores",
+        arguments: &["--package", "sandglass-parallel", "--features", "smp"],
+    },
+    Part {
         name: "the debug kernel's tests on the host",
         prefix: "host::debug",
         arguments: &["--package", "sandglass-kernel", "--features", "debug"],

@@ -1,0 +1,92 @@
+//! How long what the kernel does takes: parameters of a simulation.
+//!
+//! The kernel runs for real; the time that it takes on its way is not measured but given, so that a
+//! simulation is exact and the same on every host. The defaults are the counts of instructions of
+//! the release kernel by `./sandglass bench`, at one instruction per tick.
+
+use serde::{Deserialize, Serialize};
+
+/// A way through the kernel.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Path {
+    Call,
+    ReplyRecv,
+    Send,
+    Signal,
+    Recv,
+    /// Wait for a notification.
+    Wait,
+    Yield,
+    /// A call to a kernel object.
+    Invocation,
+    Timer,
+    /// Another core asked for a look, or the thread that wanted something was taken away.
+    Look,
+}
+
+/// Ticks that everything takes which is not user code.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Costs {
+    pub call: u64,
+    pub reply_recv: u64,
+    pub send: u64,
+    pub signal: u64,
+    pub recv: u64,
+    pub wait: u64,
+    pub yield_: u64,
+    pub invocation: u64,
+    pub timer: u64,
+    pub look: u64,
+    /// Taking the lock when it is free and giving it back, at every entry.
+    pub lock: u64,
+    /// From the request for a look until the other core leaves what it does.
+    pub interrupt: u64,
+    /// From a remote call (a stall, a flush) until the other cores have done it; the caller waits
+    /// that long with the lock.
+    pub remote_call: u64,
+    /// What a core in user code loses when it serves a remote call and goes on.
+    pub serve: u64,
+}
+
+impl Default for Costs {
+    /// Instructions of the single-core release kernel. No row of the benchmarks is about what there
+    /// is only between cores: `look` is a device interrupt's, and the last four are assumptions.
+    fn default() -> Self {
+        Costs {
+            call: 469,
+            reply_recv: 594,
+            send: 491,
+            signal: 397,
+            recv: 417,
+            wait: 363,
+            yield_: 224,
+            invocation: 490,
+            timer: 577,
+            look: 372,
+            lock: 40,
+            interrupt: 500,
+            remote_call: 700,
+            serve: 200,
+        }
+    }
+}
+
+impl Costs {
+    /// Ticks from entry to exit, with the lock, without remote calls.
+    pub fn of(&self, path: Path) -> u64 {
+        let work = match path {
+            Path::Call => self.call,
+            Path::ReplyRecv => self.reply_recv,
+            Path::Send => self.send,
+            Path::Signal => self.signal,
+            Path::Recv => self.recv,
+            Path::Wait => self.wait,
+            Path::Yield => self.yield_,
+            Path::Invocation => self.invocation,
+            Path::Timer => self.timer,
+            Path::Look => self.look,
+        };
+        work + self.lock
+    }
+}

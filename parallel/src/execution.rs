@@ -1,0 +1,153 @@
+//! A script on its way: what a thread does in user code.
+
+use sandglass_kernel::arch::Register;
+use sandglass_kernel::mem::Ref;
+use sandglass_kernel::object::tcb::Tcb;
+use sandglass_kernel::Kernel;
+
+use crate::costs::Path;
+use crate::root::{self, Call};
+use crate::script::{Script, Step, STEP};
+use crate::system::Member;
+
+/// What a thread in user code comes to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Reached {
+    /// A computation of so many ticks, at least one, of which nothing is done yet.
+    Computation(u64),
+    SystemCall,
+    /// A job is completed.
+    Done,
+    /// A message that the script did not expect: its words.
+    Surprise(Vec<u64>),
+}
+
+/// A task on its way through its script.
+pub struct Execution {
+    thread: Ref<Tcb>,
+    script: Script,
+    random: fastrand::Rng,
+    /// The step after which the round is over.
+    end: usize,
+    rounds_done: u64,
+    /// Ticks that are left of the computation that the thread is at.
+    left: Option<u64>,
+    /// The system call that the thread executed last, until it is known that it is over.
+    called: Option<usize>,
+    /// The words of the message received last.
+    received: Vec<u64>,
+}
+
+impl Execution {
+    /// The beginning. A passive server has done its first step.
+    pub fn new(member: Member, random: fastrand::Rng) -> Execution {
+        let script = member.script;
+        Execution {
+            thread: member.thread,
+            random,
+            end: script.steps.len() - usize::from(script.rounds.is_some()),
+            rounds_done: 0,
+            left: None,
+            called: member.context.is_none().then_some(0),
+            received: Vec::new(),
+            script,
+        }
+    }
+
+    /// The step that the thread is at.
+    fn position(&self, k: &Kernel) -> usize {
+        let next = self.thread.at(k).context().get(Register::NextIp);
+        (next / STEP) as usize
+    }
+
+    /// The thread is in user code, at step `i`.
+    fn go_to(&mut self, k: &Kernel, i: usize) {
+        let context = self.thread.at(k).context();
+        context.set(Register::FaultIp, i as u64 * STEP);
+        context.set(Register::NextIp, i as u64 * STEP);
+    }
+
+    /// The thread goes on in user code, to the first step that takes time or is worth telling.
+    pub fn fetch(&mut self, k: &Kernel) -> Reached {
+        loop {
+            let i = self.position(k);
+            if let Some(called) = self.called.take() {
+                if called != i {
+                    self.received = root::received(k, self.thread);
+                }
+            }
+            let i = self.next_round(i);
+            self.go_to(k, i);
+            match &self.script.steps[i] {
+                Step::Enter(_) => return Reached::SystemCall,
+                Step::Compute(ticks) => {
+                    self.left.get_or_insert(*ticks);
+                }
+                Step::ComputeUpTo(most) => {
+                    let most = *most;
+                    let random = &mut self.random;
+                    self.left.get_or_insert_with(|| random.u64(..=most));
+                }
+                Step::Expect(words) => {
+                    let surprise = (*words != self.received).then(|| self.received.clone());
+                    self.go_to(k, i + 1);
+                    if let Some(words) = surprise {
+                        return Reached::Surprise(words);
+                    }
+                    continue;
+                }
+                Step::Done => {
+                    self.go_to(k, i + 1);
+                    return Reached::Done;
+                }
+            }
+            match self.left {
+                Some(0) | None => {
+                    self.left = None;
+                    self.go_to(k, i + 1);
+                }
+                Some(ticks) => return Reached::Computation(ticks),
+            }
+        }
+    }
+
+    /// The step to do at the place of step `i`: behind the last one, the next round begins. After
+    /// the last round the task stops itself, and again if somebody lets it go on.
+    fn next_round(&mut self, i: usize) -> usize {
+        let is_over = self.script.rounds == Some(self.rounds_done);
+        if i < self.end || (i == self.end && is_over) {
+            return i;
+        }
+        if is_over {
+            return self.end;
+        }
+        self.rounds_done += 1;
+        if self.script.rounds == Some(self.rounds_done) {
+            self.end
+        } else {
+            self.script.again
+        }
+    }
+
+    /// The thread was in user code for `ticks`, at most what is left of its computation.
+    pub fn compute(&mut self, ticks: u64) {
+        if let Some(left) = &mut self.left {
+            *left -= ticks;
+        }
+    }
+
+    /// The thread executes the system call that it is at; returns the way through the kernel.
+    ///
+    /// # Panics
+    /// If it is at none.
+    pub fn call(&mut self, k: &Kernel) -> Path {
+        let i = self.position(k);
+        let Step::Enter(entry) = &self.script.steps[i] else {
+            panic!("{:?} is no system call", self.script.steps[i])
+        };
+        let words = entry.message.words(&self.received);
+        Call::of(entry).set(k, self.thread, &words);
+        self.called = Some(i);
+        entry.path
+    }
+}

@@ -1,0 +1,233 @@
+//! A system: tasks and what they share, before time begins.
+
+use sandglass_abi::boot::slot;
+use sandglass_abi::invocation as label;
+use sandglass_abi::object as types;
+use sandglass_kernel::mem::Ref;
+use sandglass_kernel::object::sched_context::SchedContext;
+use sandglass_kernel::object::tcb::Tcb;
+use sandglass_kernel::{CoreId, CORES};
+
+use crate::costs::Costs;
+use crate::record::Task;
+use crate::root::{Root, CONTEXT_BITS};
+use crate::script::{Script, Step};
+use crate::simulation::Simulation;
+
+/// Ticks in a microsecond: a machine of 1 GHz, at one instruction per tick.
+pub const US: u64 = 1000;
+
+/// Time that a task may use: `budget` in every `period`, both in microseconds; a slice of the
+/// round robin if both are the same.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Time {
+    pub budget: u64,
+    pub period: u64,
+    pub extra_refills: u64,
+    pub sporadic: bool,
+}
+
+impl Time {
+    /// `budget` in every `period`, in microseconds.
+    pub const fn new(budget: u64, period: u64) -> Time {
+        Time {
+            budget,
+            period,
+            extra_refills: 0,
+            sporadic: false,
+        }
+    }
+}
+
+/// A task, with the slots of its capabilities. All tasks share one capability space.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Made {
+    pub task: Task,
+    pub tcb: u64,
+    pub context: u64,
+}
+
+/// A task and what it does.
+pub(crate) struct Member {
+    pub thread: Ref<Tcb>,
+    /// `None` for a passive server.
+    pub context: Option<Ref<SchedContext>>,
+    pub script: Script,
+}
+
+/// A system that is being made.
+pub struct System {
+    root: Root,
+    cores: usize,
+    members: Vec<Member>,
+    to_start: Vec<u64>,
+}
+
+impl System {
+    /// An empty system on `cores` cores.
+    ///
+    /// # Panics
+    /// If the kernel is built for less.
+    pub fn new(cores: usize) -> System {
+        assert!(
+            (1..=CORES).contains(&cores),
+            "the kernel is built for {CORES} cores"
+        );
+        System {
+            root: Root::boot(cores, US),
+            cores,
+            members: Vec::new(),
+            to_start: Vec::new(),
+        }
+    }
+
+    /// A new endpoint.
+    pub fn endpoint(&mut self) -> u64 {
+        self.root.make(types::ENDPOINT, 0)
+    }
+
+    /// A new notification.
+    pub fn notification(&mut self) -> u64 {
+        self.root.make(types::NOTIFICATION, 0)
+    }
+
+    /// A new reply object.
+    pub fn reply(&mut self) -> u64 {
+        self.root.make(types::REPLY, 0)
+    }
+
+    /// A new frame, which is mapped nowhere.
+    pub fn frame(&mut self) -> u64 {
+        self.root.make(types::x86_64::PAGE, 0)
+    }
+
+    /// The page tables for a frame at `vaddr`.
+    pub fn map_tables(&mut self, vaddr: u64) {
+        let levels = [
+            (types::x86_64::PDPT, label::x86_64::PDPT_MAP),
+            (
+                types::x86_64::PAGE_DIRECTORY,
+                label::x86_64::PAGE_DIRECTORY_MAP,
+            ),
+            (types::x86_64::PAGE_TABLE, label::x86_64::PAGE_TABLE_MAP),
+        ];
+        for (object, map) in levels {
+            let table = self.root.make(object, 0);
+            // Some are there already.
+            self.root.call(table, map, &[vaddr, 0], &[slot::VSPACE]);
+        }
+    }
+
+    /// A task of `priority`, below the highest, with `time` on `core`, that does what `script`
+    /// makes of its own capabilities. It runs from the beginning.
+    pub fn task(
+        &mut self,
+        priority: u8,
+        core: usize,
+        time: Time,
+        script: impl FnOnce(Made) -> Script,
+    ) -> Made {
+        let made = self.thread(priority, core, time);
+        self.run(made, script(made));
+        made
+    }
+
+    /// `made`, which does nothing so far, does `script` from the beginning.
+    pub fn run(&mut self, made: Made, script: Script) {
+        self.add(made, true, script);
+        self.to_start.push(made.tcb);
+    }
+
+    /// A passive server of `priority` that waits at `endpoint` with a reply object of its own, before
+    /// it does what `script` makes of that.
+    pub fn server(
+        &mut self,
+        priority: u8,
+        endpoint: u64,
+        script: impl FnOnce(Made, u64) -> Script,
+    ) -> Made {
+        let reply = self.reply();
+        let is_ready = self.notification();
+        let made = self.thread(priority, 0, Time::new(1_000, 1_000));
+        let Step::Enter(first) = Step::signal_recv(is_ready, endpoint, reply) else {
+            unreachable!("it is an entry")
+        };
+        self.root.invoke(made.tcb, label::TCB_RESUME, &[], &[]);
+        self.root.wait(is_ready);
+        self.root.enter(&first);
+        let unbind = label::SCHED_CONTEXT_UNBIND;
+        self.root.invoke(made.context, unbind, &[], &[]);
+        let script = script(made, reply).after(vec![Step::Enter(first)]);
+        self.add(made, false, script);
+        made
+    }
+
+    /// A task of `priority`, below the highest, with `time` on `core`; [`Self::run`] tells what it
+    /// does, before another one is made.
+    pub fn thread(&mut self, priority: u8, core: usize, time: Time) -> Made {
+        let tcb = self.root.make_thread(priority);
+        let context = self.root.make(types::SCHED_CONTEXT, CONTEXT_BITS);
+        let made = Made {
+            task: Task(self.members.len()),
+            tcb,
+            context,
+        };
+        let (control, label, words, caps) = configuration(made, core, time);
+        self.root.invoke(control, label, &words, &caps);
+        self.root
+            .invoke(context, label::SCHED_CONTEXT_BIND, &[], &[tcb]);
+        made
+    }
+
+    fn add(&mut self, made: Made, is_active: bool, script: Script) {
+        let thread = self.root.cap(made.tcb).word().get();
+        let context = self.root.cap(made.context).word().get();
+        let mut script = script;
+        if script.rounds.is_some() {
+            script.steps.push(Step::suspend(made.tcb));
+        }
+        self.members.push(Member {
+            thread: thread.expect("a thread"),
+            context: context.filter(|_| is_active),
+            script,
+        });
+    }
+
+    /// Time begins. The random numbers of scripts follow from `seed`.
+    pub fn start(mut self, costs: Costs, seed: u64) -> Simulation {
+        for tcb in std::mem::take(&mut self.to_start) {
+            self.root.invoke(tcb, label::TCB_RESUME, &[], &[]);
+        }
+        self.root.call(slot::TCB, label::TCB_SUSPEND, &[], &[]);
+        Simulation::new(self.root.k, self.cores, self.members, costs, seed)
+    }
+}
+
+/// The invocation that gives the context of `made` this `time` on `core`: capability, label, words
+/// and capabilities.
+fn configuration(made: Made, core: usize, time: Time) -> (u64, u64, [u64; 5], [u64; 1]) {
+    let words = [
+        time.budget,
+        time.period,
+        time.extra_refills,
+        made.context,
+        u64::from(time.sporadic),
+    ];
+    (
+        slot::FIRST_DYNAMIC + core as u64,
+        label::SCHED_CONTROL_CONFIGURE_FLAGS,
+        words,
+        [made.context],
+    )
+}
+
+/// A step that moves `made` to `core`, with this `time` from now on.
+pub fn migrate(made: Made, core: usize, time: Time) -> Step {
+    let (control, label, words, caps) = configuration(made, core, time);
+    Step::invoke(control, label, &words, &caps)
+}
+
+/// The core of that number.
+pub(crate) fn core_id(core: usize) -> CoreId {
+    CoreId::new(core as u64).expect("the kernel is built for it")
+}
