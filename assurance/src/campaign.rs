@@ -4,6 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Mutex;
 use std::thread;
 
+use sandglass_kernel::CORES;
+
 use crate::coverage::Coverage;
 use crate::generator::Generator;
 use crate::pair::{Checks, Failure, Traffic};
@@ -21,6 +23,8 @@ pub struct Plan {
     pub seeds: u64,
     /// Threads to work on.
     pub jobs: usize,
+    /// Cores on which something happens, of those that the kernel is for.
+    pub cores: usize,
 }
 
 /// Events that a seed has at most.
@@ -89,7 +93,7 @@ pub fn run(plan: Plan, progress: impl Fn(u64) + Sync) -> Report {
         if number >= plan.seeds && done >= plan.events {
             break;
         }
-        let part = seed(plan.first_seed + number);
+        let part = seed(plan.first_seed + number, plan.cores);
         compared.fetch_add(part.compared, Ordering::Relaxed);
         progress(part.compared);
         let mut report = report.lock().expect("no thread panics with the report");
@@ -129,18 +133,18 @@ impl Report {
 /// What is wrong first.
 pub fn check(seed: u64) -> Result<(), Failure> {
     let mode = Mode::of(seed);
-    guarded(|| explore(seed, mode, &mut Vec::new(), &mut Report::default()))
+    guarded(|| explore(seed, mode, CORES, &mut Vec::new(), &mut Report::default()))
 }
 
-/// Carries out one seed.
-pub fn seed(seed: u64) -> Report {
+/// Carries out one seed, on `cores`.
+pub fn seed(seed: u64, cores: usize) -> Report {
     let mode = Mode::of(seed);
     let mut report = Report {
         seeds: 1,
         ..Report::default()
     };
     let mut script = Vec::new();
-    let outcome = guarded(|| explore(seed, mode, &mut script, &mut report));
+    let outcome = guarded(|| explore(seed, mode, cores, &mut script, &mut report));
     if let Err(failure) = outcome {
         let (script, failure) = shrink::shrink(&script, failure, mode.checks);
         let text = shrink::report(&script, &failure, seed);
@@ -152,13 +156,14 @@ pub fn seed(seed: u64) -> Report {
 fn explore(
     seed: u64,
     mode: Mode,
+    cores: usize,
     script: &mut Vec<Action>,
     report: &mut Report,
 ) -> Result<(), Failure> {
     let mut pair = world::create(Checks::None)?;
     pair.set_checks(mode.checks);
     let start = pair.events();
-    let mut generator = Generator::new(seed, mode.preempts);
+    let mut generator = Generator::new(seed, mode.preempts, cores);
     let mut last = pair.state().expect("the world is settled");
     while pair.events() - start < EVENTS_PER_SEED {
         let state = pair.specified().unwrap_or(&last);

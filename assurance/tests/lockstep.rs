@@ -17,6 +17,7 @@ fn the_kernel_does_what_is_specified() {
         events: EVENTS,
         seeds: SEEDS,
         jobs: thread::available_parallelism().map_or(1, usize::from),
+        cores: CORES,
     };
     let report = campaign::run(plan, |_| {});
     for found in &report.found {

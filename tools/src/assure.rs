@@ -12,6 +12,7 @@ use anyhow::{Context, Result};
 use cargo_metadata::Message;
 
 use crate::cli::AssureArgs;
+use crate::cores::Cores;
 use crate::mutants::{self, Choice};
 use crate::{coverage, toolchain};
 
@@ -37,10 +38,12 @@ pub fn run(args: &AssureArgs) -> Result<ExitCode> {
 
 /// Runs the kernel in lock step with its specification. Returns whether nothing was found.
 fn lock_step(args: &AssureArgs) -> Result<bool> {
-    let binary = build()?;
+    let cores = args.cores.cores();
+    let binary = build(cores)?;
     let mut command = std::process::Command::new(&binary);
     command.args(["--events", &args.events.to_string()]);
     command.args(["--seed", &args.seed.to_string()]);
+    command.args(["--cores", &cores.number().to_string()]);
     if let Some(jobs) = args.jobs {
         command.args(["--jobs", &jobs.to_string()]);
     }
@@ -50,10 +53,14 @@ fn lock_step(args: &AssureArgs) -> Result<bool> {
     Ok(status.success())
 }
 
-fn build() -> Result<PathBuf> {
+/// Builds the binary with the kernel for `cores`.
+fn build(cores: Cores) -> Result<PathBuf> {
     let mut cargo = toolchain::host_cargo();
     cargo.args(["build", "--profile", "assure"]);
     cargo.args(["--package", PACKAGE, "--bin", BINARY]);
+    if let Cores::Smp(_) = cores {
+        cargo.args(["--features", "smp"]);
+    }
     cargo.args(["--message-format", "json-render-diagnostics"]);
     eprintln!("building {BINARY}");
     let artifacts = toolchain::build(&mut cargo, BINARY)?;

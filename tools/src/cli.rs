@@ -270,6 +270,8 @@ pub struct AssureArgs {
     /// Seeds at the same time [default: as many as there are processors]
     #[arg(long, value_name = "N")]
     pub jobs: Option<usize>,
+    #[command(flatten)]
+    pub cores: CoresArgs,
     /// Judge every mutant of the kernel [default: a sample]
     #[arg(long)]
     pub all_mutants: bool,

@@ -22,6 +22,18 @@ struct Arguments {
     /// Seeds at the same time [default: as many as there are processors]
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
+    /// Cores on which something happens [default: as many as the kernel is built for]
+    #[arg(long, value_name = "N", default_value_t = CORES, hide_default_value = true,
+          value_parser = cores)]
+    cores: usize,
+}
+
+/// Reads a number of cores.
+fn cores(argument: &str) -> Result<usize, String> {
+    match argument.parse() {
+        Ok(number @ 1..=CORES) => Ok(number),
+        _ => Err(format!("this kernel is for 1 to {CORES}")),
+    }
 }
 
 fn main() -> ExitCode {
@@ -32,6 +44,7 @@ fn main() -> ExitCode {
         events: arguments.events,
         seeds: 1,
         jobs: arguments.jobs.unwrap_or_else(available),
+        cores: arguments.cores,
     };
     let bar = ProgressBar::new(plan.events);
     let style =

@@ -9,7 +9,8 @@ use crate::script::{Action, Call};
 impl Generator {
     /// A look, or another core's turn; nothing on one core.
     pub(super) fn of_cores(&mut self, state: &State) -> Option<Action> {
-        if state.cores.len() == 1 {
+        let cores = self.cores.min(state.cores.len());
+        if cores == 1 {
             return None;
         }
         let core = state.core();
@@ -31,11 +32,12 @@ impl Generator {
     fn another(&mut self, state: &State) -> Option<Action> {
         let any = self.chance(5);
         let acts = |core: &Core| core.thread.is_some() || core.look;
-        let others = (0..state.cores.len() as u8)
-            .filter(|&i| usize::from(i) != state.executing.0)
-            .filter(|&i| any || acts(&state.cores[usize::from(i)]));
-        let others: Vec<u8> = others.collect();
-        self.choose(&others).map(Action::On)
+        let cores = state.cores.iter().enumerate().take(self.cores);
+        let others: Vec<usize> = cores
+            .filter(|&(i, core)| i != state.executing.0 && (any || acts(core)))
+            .map(|(i, _)| i)
+            .collect();
+        self.choose(&others).map(|core| Action::On(core as u8))
     }
 
     /// What a core whose thread was taken away had come for.

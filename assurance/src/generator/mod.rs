@@ -27,6 +27,8 @@ pub struct Generator {
     weights: u32,
     /// Whether preemption points may see an interrupt.
     preempts: bool,
+    /// Number of cores on which something happens, the first ones.
+    cores: usize,
     /// Number of actions since somebody ran.
     idle: u32,
 }
@@ -77,12 +79,14 @@ fn is_copied(view: &View, cap: &Cap) -> bool {
 }
 
 impl Generator {
-    /// With `preempts`, long operations are preempted now and then.
-    pub fn new(seed: u64, preempts: bool) -> Generator {
+    /// With `preempts`, long operations are preempted now and then. Something happens on the first
+    /// `cores` only, of however many the kernel is for.
+    pub fn new(seed: u64, preempts: bool, cores: usize) -> Generator {
         Generator {
             rng: Rng::with_seed(seed),
             weights: OPERATIONS.iter().map(|operation| operation.weight).sum(),
             preempts,
+            cores,
             idle: 0,
         }
     }
