@@ -29,9 +29,16 @@ const PARTS: &[Part] = &[
         arguments: &["--workspace"],
     },
     Part {
-        name: "the tests in parallel virtual time",
+        name: "the tests in parallel virtual time, and lock step on several cores",
         prefix: "host::cores",
-        arguments: &["--package", "sandglass-parallel", "--features", "smp"],
+        arguments: &[
+            "--package",
+            "sandglass-parallel",
+            "--package",
+            "sandglass-assurance",
+            "--features",
+            "smp",
+        ],
     },
     Part {
         name: "the debug kernel's tests on the host",
