@@ -8,8 +8,8 @@ use clap::{Args, Parser, Subcommand};
 use crate::cores::Cores;
 use crate::kernel::{Arch, Variant};
 use crate::{
-    assure, bench, boot, bounds, check, conformance, cores, coverage, demo, fuzz, image, kernel,
-    mutants, storm, system, test,
+    assure, bench, boot, bounds, check, conformance, cores, coverage, demo, experiment, fuzz,
+    image, kernel, mutants, storm, system, test,
 };
 
 /// Builds, runs, tests and checks Sandglass, a capability microkernel that owns time.
@@ -48,6 +48,8 @@ enum Command {
     Coverage,
     /// Measure kernel operations against hostile arrangements of up to 100,000 threads
     Bounds(BoundsArgs),
+    /// Repeat an experiment of the papers: a table, and a report beside the paper's figures
+    Experiment(ExperimentArgs),
     /// Hostile threads fire random system calls beside a canary that must notice nothing
     Storm(StormArgs),
     /// Look for inputs that break a promise, guided by coverage, and keep those that reach new code
@@ -237,6 +239,35 @@ pub struct BoundsArgs {
     pub quick: bool,
 }
 
+/// Arguments of `sandglass experiment`.
+#[derive(Args)]
+pub struct ExperimentArgs {
+    #[command(subcommand)]
+    pub which: Experiment,
+}
+
+/// The experiments.
+#[derive(Subcommand)]
+pub enum Experiment {
+    /// Several cores: a cipher server for clients on all cores, and pairs that call and reply
+    Multicore(MulticoreArgs),
+}
+
+/// Arguments of `sandglass experiment multicore`.
+#[derive(Args)]
+pub struct MulticoreArgs {
+    /// Less work for each client
+    #[arg(long)]
+    pub quick: bool,
+    /// Directory for the report: the page, and its data as CSV
+    #[arg(long, value_name = "DIR")]
+    pub report: Option<PathBuf>,
+    /// Also show these points of the hosted kernel's parallel virtual time, as CSV: lines of
+    /// scenario,spin,cores,work,time under that header
+    #[arg(long, value_name = "FILE")]
+    pub hosted: Option<PathBuf>,
+}
+
 /// Arguments of `sandglass storm`.
 #[derive(Args)]
 pub struct StormArgs {
@@ -338,6 +369,7 @@ pub fn main() -> ExitCode {
         Command::Assure(args) => assure::run(&args),
         Command::Coverage => coverage::run(),
         Command::Bounds(args) => bounds::run(&args),
+        Command::Experiment(args) => experiment::run(&args),
         Command::Storm(args) => storm::run(&args),
         Command::Fuzz(args) => fuzz::run(&args),
         Command::Mutants(args) => mutants::run(&args),

@@ -11,6 +11,7 @@
 //!   tests execute;
 //! - [`storm`] runs the kernel against hostile programs, [`bounds`] measures it against hostile
 //!   arrangements, [`fuzz`] looks for bytes that reach new code of it;
+//! - [`experiment`] repeats experiments of the papers;
 //! - [`mutants`] changes the kernel, to see whether its tests notice.
 
 pub mod assure;
@@ -24,6 +25,7 @@ pub mod conformance;
 pub mod cores;
 pub mod coverage;
 pub mod demo;
+pub mod experiment;
 pub mod fuzz;
 pub mod image;
 pub mod kernel;

@@ -5,9 +5,15 @@
 //! are instructions of the program that mark the beginning and the end of a measurement;
 //! `point=ADDRESS` is the kernel's function that looks for interrupts; `out=FILE` is where the
 //! measurements go, in their order, as [`meter`] writes them. Code at upper-half addresses is the
-//! kernel. For machines of one core.
+//! kernel.
+//!
+//! With `cores`, it measures what each core of the machine executes instead, as [`cores`] writes
+//! it; then `busy=ADDRESS` and `free=ADDRESS` are marks of servers, in the order of the servers.
+//!
+//! For machines with virtual time (`-icount`), whose cores take turns on one thread.
 
 mod api;
+mod cores;
 mod meter;
 
 use std::cell::UnsafeCell;
@@ -18,6 +24,7 @@ use std::io::Write;
 use std::ptr;
 
 use api::{Id, Info, TranslationBlock};
+use cores::CoreMeter;
 use meter::{Block, Meter, Place};
 
 #[no_mangle]
@@ -25,6 +32,8 @@ pub static qemu_plugin_version: c_int = api::VERSION;
 
 /// The instruction that waits for an interrupt.
 const HLT: u8 = 0xf4;
+/// The instruction with which a core that waits for another gives way.
+const PAUSE: [u8; 2] = [0xf3, 0x90];
 
 /// What the command line says.
 #[derive(Default)]
@@ -32,6 +41,11 @@ struct Options {
     begins: Vec<u64>,
     ends: Vec<u64>,
     points: Vec<u64>,
+    /// Of each server.
+    busy: Vec<u64>,
+    free: Vec<u64>,
+    /// What each core executes is measured.
+    cores: bool,
     out: Option<String>,
 }
 
@@ -44,6 +58,12 @@ impl Options {
                 self.out = Some(value.to_owned());
                 return Ok(());
             }
+            "cores" => {
+                self.cores = true;
+                return Ok(());
+            }
+            "busy" => &mut self.busy,
+            "free" => &mut self.free,
             "begin" => &mut self.begins,
             "end" => &mut self.ends,
             "point" => &mut self.points,
@@ -55,17 +75,31 @@ impl Options {
     }
 }
 
+/// What is measured.
+enum Measurement {
+    Kernel(Meter),
+    Cores(CoreMeter),
+}
+
+/// A block, and whether it pauses.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Known {
+    block: Block,
+    pauses: bool,
+}
+
 struct State {
     options: Options,
-    meter: Meter,
+    measurement: Measurement,
     /// The blocks that there are: QEMU translates the same one again and again.
-    blocks: HashMap<Block, &'static Block>,
+    blocks: HashMap<Known, &'static Known>,
     out: File,
 }
 
 struct Global(UnsafeCell<Option<State>>);
 
-// SAFETY: QEMU calls back on the thread of the one core, and installs the plugin before that runs.
+// SAFETY: QEMU calls back on the one thread on which all cores take turns, and installs the plugin
+// before that runs.
 unsafe impl Sync for Global {}
 
 static STATE: Global = Global(UnsafeCell::new(None));
@@ -118,9 +152,14 @@ pub unsafe extern "C" fn qemu_plugin_install(
             return 1;
         }
     };
+    let measurement = if options.cores {
+        Measurement::Cores(CoreMeter::new(options.busy.len()))
+    } else {
+        Measurement::Kernel(Meter::new())
+    };
     let fresh = State {
         options,
-        meter: Meter::new(),
+        measurement,
         blocks: HashMap::new(),
         out,
     };
@@ -145,23 +184,23 @@ unsafe extern "C" fn translated(_id: Id, block: *mut TranslationBlock) {
             api::qemu_plugin_tb_n_insns(block),
         )
     };
-    let mut halts = false;
+    let (mut halts, mut pauses) = (false, false);
     for i in 0..length {
         // SAFETY: the block has that instruction, whose bytes are there.
-        let (instruction, address, opcode) = unsafe {
+        let (instruction, address, bytes) = unsafe {
             let instruction = api::qemu_plugin_tb_get_insn(block, i);
             let size = api::qemu_plugin_insn_size(instruction);
             let bytes = api::qemu_plugin_insn_data(instruction).cast::<u8>();
-            let opcode = (size == 1).then(|| *bytes);
             let address = api::qemu_plugin_insn_vaddr(instruction);
-            (instruction, address, opcode)
+            (
+                instruction,
+                address,
+                std::slice::from_raw_parts(bytes, size),
+            )
         };
-        halts |= opcode == Some(HLT);
-        let callback: api::Executed = if state.options.begins.contains(&address) {
-            begun
-        } else if state.options.ends.contains(&address) {
-            ended
-        } else {
+        halts |= bytes == [HLT];
+        pauses |= bytes == PAUSE;
+        let Some((callback, data)) = mark(&state.options, address) else {
             continue;
         };
         // SAFETY: as above.
@@ -170,7 +209,7 @@ unsafe extern "C" fn translated(_id: Id, block: *mut TranslationBlock) {
                 instruction,
                 callback,
                 api::NO_REGISTERS,
-                ptr::null_mut(),
+                ptr::without_provenance_mut(data),
             );
         }
     }
@@ -180,12 +219,15 @@ unsafe extern "C" fn translated(_id: Id, block: *mut TranslationBlock) {
         () if halts => Place::Halt,
         () => Place::Kernel,
     };
-    let key = Block {
-        start,
-        length: length as u32,
-        place,
+    let key = Known {
+        block: Block {
+            start,
+            length: length as u32,
+            place,
+        },
+        pauses,
     };
-    let known: &'static Block = state
+    let known: &'static Known = state
         .blocks
         .entry(key)
         .or_insert_with(|| Box::leak(Box::new(key)));
@@ -200,26 +242,67 @@ unsafe extern "C" fn translated(_id: Id, block: *mut TranslationBlock) {
     }
 }
 
-unsafe extern "C" fn executed(_cpu: c_uint, block: *mut c_void) {
+/// What to call when the instruction at `address` runs, if it is a mark, and with what.
+fn mark(options: &Options, address: u64) -> Option<(api::Executed, usize)> {
+    let server = |marks: &[u64]| marks.iter().position(|&mark| mark == address);
+    if options.begins.contains(&address) {
+        Some((begun, 0))
+    } else if options.ends.contains(&address) {
+        Some((ended, 0))
+    } else if let Some(server) = server(&options.busy) {
+        Some((busy, server))
+    } else {
+        Some((free, server(&options.free)?))
+    }
+}
+
+unsafe extern "C" fn executed(core: c_uint, known: *mut c_void) {
     // SAFETY: once in this callback; the data is a block, as `translated` registered it.
-    if let (Some(state), block) = unsafe { (state(), *block.cast::<Block>()) } {
-        state.meter.run(block);
+    let (Some(state), Known { block, pauses }) = (unsafe { (state(), *known.cast::<Known>()) })
+    else {
+        return;
+    };
+    match &mut state.measurement {
+        Measurement::Kernel(meter) => meter.run(block),
+        Measurement::Cores(meter) => meter.run(core as usize, block.place, pauses, block.length),
     }
 }
 
-unsafe extern "C" fn begun(_cpu: c_uint, _data: *mut c_void) {
+unsafe extern "C" fn begun(_core: c_uint, _data: *mut c_void) {
     // SAFETY: once in this callback.
-    if let Some(state) = unsafe { state() } {
-        state.meter.begin();
+    match unsafe { state() }.map(|state| &mut state.measurement) {
+        Some(Measurement::Kernel(meter)) => meter.begin(),
+        Some(Measurement::Cores(meter)) => meter.begin(),
+        None => {}
     }
 }
 
-unsafe extern "C" fn ended(_cpu: c_uint, _data: *mut c_void) {
+unsafe extern "C" fn busy(core: c_uint, server: *mut c_void) {
+    // SAFETY: once in this callback.
+    if let Some(Measurement::Cores(meter)) = unsafe { state() }.map(|state| &mut state.measurement)
+    {
+        meter.busy(core as usize, server.addr());
+    }
+}
+
+unsafe extern "C" fn free(_core: c_uint, server: *mut c_void) {
+    // SAFETY: once in this callback.
+    if let Some(Measurement::Cores(meter)) = unsafe { state() }.map(|state| &mut state.measurement)
+    {
+        meter.free(server.addr());
+    }
+}
+
+unsafe extern "C" fn ended(_core: c_uint, _data: *mut c_void) {
     // SAFETY: once in this callback.
     let Some(state) = (unsafe { state() }) else {
         return;
     };
-    if let Some(text) = state.meter.end() {
+    let text = match &mut state.measurement {
+        Measurement::Kernel(meter) => meter.end(),
+        Measurement::Cores(meter) => Some(meter.end()),
+    };
+    if let Some(text) = text {
         if let Err(error) = state.out.write_all(text.as_bytes()) {
             complain(&format!("cannot write the measurements: {error}"));
         }

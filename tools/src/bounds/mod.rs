@@ -6,8 +6,8 @@
 //! longest stretch in which it does not look for interrupts. Both go on in the same order.
 
 mod intervals;
-mod names;
-mod plugin;
+pub(crate) mod names;
+pub(crate) mod plugin;
 mod reference;
 mod table;
 

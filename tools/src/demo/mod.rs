@@ -12,7 +12,7 @@ mod input;
 mod machine;
 mod measurement;
 mod model;
-mod reference;
+pub(crate) mod reference;
 mod report;
 mod sweep;
 mod table;
