@@ -194,27 +194,32 @@ fn by_priority(f: &mut Fixture) -> TestResult {
     Ok(())
 }
 
-/// Those with the badge send again, to where they cannot any more.
+/// Those with the badge send again, but by then it is to nothing; the others wait on.
 fn cancel(f: &mut Fixture) -> TestResult {
     let cores = Cores::new(f, 2)?;
     let (endpoint, reply) = (f.endpoint()?, f.reply()?);
-    let badged = f.badged(endpoint, 5)?;
-    let mut senders = Vec::new();
+    let (badged, other) = (f.badged(endpoint, 5)?, f.badged(endpoint, 6)?);
+    let (mut senders, mut staying) = (Vec::new(), Vec::new());
     for core in cores.others() {
         let own = f.copy(badged)?;
         let sender = prepared(f, core, 100, move || own.send(Message::EMPTY))?;
+        let stays = prepared(f, core, 101, move || other.send(Message::EMPTY))?;
         sender.tcb.resume()?;
+        stays.tcb.resume()?;
         cores.settle(f, core)?;
-        senders.push((sender, own));
-    }
-    for (sender, own) in &senders {
-        f.slot_of(*own).delete()?;
-        sender.ensure_rests()?;
+        f.slot_of(own).delete()?;
+        senders.push(sender);
+        staying.push(stays);
     }
     f.slot_of(badged).cancel_badged_sends()?;
-    // They try again, by a capability that is none.
-    for (sender, _) in &senders {
-        sender.ensure_runs(f)?;
+    for (sender, core) in senders.iter().zip(cores.others()) {
+        sender.ensure_runs_at(f, cores.place(core))?;
+    }
+    for _ in &staying {
+        ensure_eq!(endpoint.recv(reply).badge, 6);
+    }
+    for (stays, core) in staying.iter().zip(cores.others()) {
+        stays.ensure_runs_at(f, cores.place(core))?;
     }
     ensure_eq!(endpoint.nb_recv(reply).badge, 0);
     Ok(())
