@@ -54,6 +54,7 @@ pub fn servers(points: &Points) -> Result<String> {
         x: "cores, each with a client",
         y: "throughput, in that of one core",
         labels: (0..=MOST_CORES).map(|cores| cores.to_string()).collect(),
+        legend: SeriesLabelPosition::UpperLeft,
         left: 0.7,
         right: f64::from(MOST_CORES) + 0.3,
     };
@@ -84,6 +85,7 @@ pub fn pairs(points: &Points, source: Source) -> Result<String> {
         x: "N: at most so many instructions between two calls",
         y: "calls per million",
         labels: spins.iter().map(u64::to_string).collect(),
+        legend: SeriesLabelPosition::UpperRight,
         left: -0.2,
         right: spins.len().saturating_sub(1) as f64 + 0.2,
     };
@@ -95,6 +97,8 @@ struct Axes {
     x: &'static str,
     y: &'static str,
     labels: Vec<String>,
+    /// Where the curves do not go.
+    legend: SeriesLabelPosition,
     left: f64,
     right: f64,
 }
@@ -156,7 +160,7 @@ fn draw_on<B: DrawingBackend>(
     }
     chart
         .configure_series_labels()
-        .position(SeriesLabelPosition::UpperLeft)
+        .position(axes.legend.clone())
         .background_style(WHITE.mix(0.85))
         .border_style(BLACK.mix(0.3))
         .label_font(("sans-serif", 13))
