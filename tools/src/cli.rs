@@ -262,8 +262,8 @@ pub struct MulticoreArgs {
     /// Directory for the report: the page, and its data as CSV
     #[arg(long, value_name = "DIR")]
     pub report: Option<PathBuf>,
-    /// Also show these points of the hosted kernel's parallel virtual time, as CSV: lines of
-    /// scenario,spin,cores,work,time under that header
+    /// Take the points of the hosted kernel's parallel virtual time from FILE, as CSV with the
+    /// header scenario,spin,cores,work,time [default: simulate them]
     #[arg(long, value_name = "FILE")]
     pub hosted: Option<PathBuf>,
 }

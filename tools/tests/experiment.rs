@@ -20,7 +20,15 @@ fn one_server_serialises_and_a_server_for_each_core_scales() {
         String::from_utf8_lossy(&output.stderr)
     );
     let page = page.expect("there is a page");
-    assert_eq!(page.matches("<svg").count(), 2, "two charts");
-    // Two cipher scenarios and six of pairs, on 1 to 4 cores, and the header.
-    assert_eq!(data.expect("there are data").lines().count(), 4 * 8 + 1);
+    assert_eq!(
+        page.matches("<svg").count(),
+        3,
+        "servers, and pairs by source"
+    );
+    let data = data.expect("there are data");
+    for source in ["QEMU", "hosted"] {
+        // Two cipher scenarios and six of pairs, on 1 to 4 cores.
+        let points = data.lines().filter(|line| line.starts_with(source));
+        assert_eq!(points.count(), 4 * 8, "{source}");
+    }
 }

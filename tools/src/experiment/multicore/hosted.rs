@@ -1,21 +1,72 @@
-//! Points of the hosted kernel's parallel virtual time, which another run has measured.
+//! Points of the hosted kernel's parallel virtual time (`parallel/`), which simulates the same
+//! scenarios.
 //!
-//! A file of comma-separated values, the first line `scenario,spin,cores,work,time`: a scenario
+//! They come as comma-separated values, the first line `scenario,spin,cores,work,time`: a scenario
 //! is `single`, `multiple` or `pairs`; `spin` are the most instructions between two calls of a
 //! pair, else 0; `work` are bytes encrypted or calls; `time` is what they took, in any unit that
 //! is the same in all lines.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{ensure, Context, Result};
+use cargo_metadata::Message;
 
 use super::points::{Point, Source};
 use super::window::Scenario;
+use crate::cores::MOST_CORES;
+use crate::toolchain;
+use crate::workspace;
+
+/// The simulation's package, and its binary.
+const PACKAGE: &str = "sandglass-parallel";
+/// Its profile: quick to build, with every check.
+const PROFILE: &str = "assure";
 
 const HEADER: &str = "scenario,spin,cores,work,time";
 
-/// Reads the file.
+/// Simulates.
+///
+/// # Errors
+/// The simulation does not build or fails, or says something else.
+pub fn simulate() -> Result<Vec<Point>> {
+    let mut command = Command::new(build()?);
+    command.args(["--csv", "--cores", &MOST_CORES.to_string()]);
+    eprintln!("simulating on 1 to {MOST_CORES} cores");
+    let output = command
+        .output()
+        .with_context(|| format!("cannot run {PACKAGE}"))?;
+    ensure!(
+        output.status.success(),
+        "{PACKAGE} failed: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    parse(&String::from_utf8_lossy(&output.stdout)).with_context(|| format!("from {PACKAGE}"))
+}
+
+/// Builds the simulation and returns its executable.
+fn build() -> Result<PathBuf> {
+    let mut cargo = toolchain::host_cargo();
+    cargo.args(["build", "--profile", PROFILE, "--package", PACKAGE]);
+    cargo.args(["--features", "smp", "--bin", PACKAGE]);
+    cargo.args(["--message-format", "json-render-diagnostics"]);
+    cargo.arg("--target-dir").arg(workspace::target_dir());
+    eprintln!("building {PACKAGE}");
+    let artifacts = toolchain::build(&mut cargo, PACKAGE)?;
+    for message in Message::parse_stream(artifacts.as_slice()) {
+        let message = message.context("cannot read cargo's output")?;
+        if let Message::CompilerArtifact(artifact) = message {
+            let is_ours = artifact.target.name == PACKAGE;
+            if let Some(executable) = artifact.executable.filter(|_| is_ours) {
+                return Ok(executable.into_std_path_buf());
+            }
+        }
+    }
+    anyhow::bail!("cargo built no {PACKAGE}")
+}
+
+/// Reads a file of what was simulated before.
 ///
 /// # Errors
 /// It cannot be read, or a line is not as above.

@@ -31,9 +31,10 @@ pub fn run(args: &MulticoreArgs) -> Result<ExitCode> {
             .with_context(|| format!("cannot make the folder `{}`", folder.display()))?;
     }
     let mut points = Points::default();
-    if let Some(path) = &args.hosted {
-        points.add(hosted::read(path)?);
-    }
+    points.add(match &args.hosted {
+        Some(path) => hosted::read(path)?,
+        None => hosted::simulate()?,
+    });
     let extent = if args.quick {
         Extent::QUICK
     } else {
