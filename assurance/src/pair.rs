@@ -8,6 +8,8 @@
 //! because the operation took away what its own caller runs on, the pair goes on without the
 //! specification, with invariants only ([`Pair::follows`]).
 
+mod cores;
+
 use std::{fmt, iter};
 
 use sandglass_abi::context::x86_64 as abi;
@@ -18,11 +20,11 @@ use sandglass_kernel::event::{self, Trap};
 use sandglass_kernel::ipc::message as kernel_message;
 use sandglass_kernel::mem::Ref;
 use sandglass_kernel::object::tcb::Tcb;
-use sandglass_kernel::{CoreId, Kernel, CORES};
+use sandglass_kernel::{Kernel, CORES};
 use sandglass_model::cap::lookup;
 use sandglass_model::event::Event;
 use sandglass_model::ipc::message;
-use sandglass_model::state::{self as model, SlotId, State, ThreadId};
+use sandglass_model::state::{SlotId, State, ThreadId};
 
 use crate::abstraction::{self, NotAbstract};
 use crate::boot;
@@ -32,6 +34,8 @@ use crate::invariants::budgets::Budgets;
 use crate::invariants::{self, Violation};
 use crate::reach;
 use crate::script::{Action, Call};
+pub use cores::Traffic;
+use cores::{moves, named, Late};
 
 /// Ticks that an entry to the kernel takes.
 const KERNEL_PATH: u64 = 700;
@@ -71,26 +75,6 @@ impl fmt::Display for Failure {
     }
 }
 
-/// What cores had to do with each other.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Traffic {
-    /// Looks that another core had asked for.
-    pub looks: u64,
-    /// Threads that were stopped because of what happened on another core.
-    pub stalls: u64,
-    /// Threads that went to another core, as far as the specification was followed.
-    pub moves: u64,
-}
-
-impl Traffic {
-    /// Adds `other`.
-    pub fn add(&mut self, other: Traffic) {
-        self.looks += other.looks;
-        self.stalls += other.stalls;
-        self.moves += other.moves;
-    }
-}
-
 /// What is checked after every event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Checks {
@@ -112,6 +96,8 @@ pub struct Pair {
     /// How often each core had been stalled when it last entered the kernel.
     stalls: [u64; CORES],
     traffic: Traffic,
+    /// The system call with which each core waits for its turn.
+    late: [Option<Late>; CORES],
     /// Whether the event being handled may configure a context.
     configures: bool,
     events: u64,
@@ -131,6 +117,7 @@ impl Pair {
             budgets: Budgets::default(),
             stalls: [0; CORES],
             traffic: Traffic::default(),
+            late: [None; CORES],
             configures: true,
             events: 0,
         };
@@ -163,15 +150,6 @@ impl Pair {
         self.events
     }
 
-    /// What the cores had to do with each other so far.
-    pub fn traffic(&self) -> Traffic {
-        let stalls = CoreId::all().map(|core| self.k.machine.stalls_of(core));
-        Traffic {
-            stalls: stalls.sum(),
-            ..self.traffic
-        }
-    }
-
     /// The kernel's state in the words of the specification.
     ///
     /// # Errors
@@ -194,6 +172,7 @@ impl Pair {
             self.go_to(named(*core));
             return Ok(());
         }
+        self.arrive()?;
         self.fire()?;
         if self.k.core().thread().is_none() && action.needs_thread() && !self.was_stalled() {
             return Ok(());
@@ -209,6 +188,10 @@ impl Pair {
             Action::Pass(ticks) => self.pass(*ticks),
             Action::Call(call) => self.call(call, None),
             Action::Preempted(looks, call) => self.call(call, Some(*looks)),
+            Action::Late(call) => {
+                self.late[self.k.core_id().index()] = self.issue(call);
+                Ok(())
+            }
             Action::ReceiveSlot(cnode, index, depth) => {
                 self.store(ipc_buffer::RECEIVE_CNODE, *cnode);
                 self.store(ipc_buffer::RECEIVE_INDEX, *index);
@@ -251,25 +234,6 @@ impl Pair {
         self.k.machine.now()
     }
 
-    /// What happens next happens on `core`: whoever runs on the one before goes on in user code, where
-    /// it can be interrupted. There is one clock for all.
-    fn go_to(&mut self, core: CoreId) {
-        self.enter(0);
-        let now = self.now();
-        self.k.machine.set_clock_of(core, now);
-        self.k.execute_on(core);
-        if let Some(model) = &mut self.model {
-            model.executing = abstraction::core_id(core);
-        }
-    }
-
-    /// Whether the thread of this core was taken away and the core has not entered the kernel since:
-    /// whatever it wants there, it is about to.
-    fn was_stalled(&self) -> bool {
-        let core = self.k.core_id();
-        self.k.machine.stalls_of(core) > self.stalls[core.index()]
-    }
-
     /// The timer fires if its time has come, and again if it is programmed for a time that is past.
     fn fire(&mut self) -> Result<(), Failure> {
         for _ in 0..MOST_TIMERS {
@@ -295,21 +259,18 @@ impl Pair {
             }
             if core != self.k.core_id() {
                 self.go_to(core);
+                // The timer fires behind that, if it still is to.
+                self.arrive()?;
             }
-            self.enter(0);
-            self.trap(Trap::Timer, Event::Timer)?;
+            if self.k.core().armed() <= self.now() {
+                self.enter(0);
+                self.trap(Trap::Timer, Event::Timer)?;
+            }
         }
         if here != self.k.core_id() {
             self.go_to(here);
         }
         Ok(())
-    }
-
-    /// The core whose timer fires next, of several the one that is `preferred`, and when.
-    fn next_timer(&self, preferred: CoreId) -> (CoreId, u64) {
-        let timers = CoreId::all().map(|core| (core, self.k.core_of(core).armed()));
-        let next = timers.min_by_key(|&(core, armed)| (armed, core != preferred));
-        next.expect("there is a core")
     }
 
     /// The machine enters the kernel from the current thread, which continues `length` bytes behind
@@ -363,10 +324,24 @@ impl Pair {
     }
 
     fn call(&mut self, call: &Call, looks: Option<u64>) -> Result<(), Failure> {
-        let Some(caller) = self.k.core().thread() else {
+        let Some(Late { caller, label }) = self.issue(call) else {
             let _ = event::system_call(&mut self.k);
             return self.specify(Event::Syscall, None, None);
         };
+        self.configures = label == SCHED_CONTROL_CONFIGURE_FLAGS;
+        let begins = self.has_budget();
+        self.k.machine.set_interrupt_after(looks);
+        let _ = event::system_call(&mut self.k);
+        self.k.machine.set_interrupt_after(None);
+        // Who copies registers to itself goes on where they say, maybe at the call: it is done.
+        let lasts = looks.is_some() && label != TCB_COPY_REGISTERS;
+        let repeated = begins && lasts && self.checks != Checks::Invariants && self.repeat(caller);
+        self.specify(Event::Syscall, Some(caller), repeated.then_some(call))
+    }
+
+    /// The current thread, if there is one, executes the system-call instruction for `call`.
+    fn issue(&mut self, call: &Call) -> Option<Late> {
+        let caller = self.k.core().thread()?;
         self.set(Register::Rdx, abi::RDX, call.number as u64);
         self.set(Register::Rdi, abi::RDI, call.cap);
         self.set(Register::Rsi, abi::RSI, call.info);
@@ -384,17 +359,11 @@ impl Pair {
         for (i, &cptr) in call.caps.iter().enumerate() {
             self.store(ipc_buffer::CAPS_OR_BADGES + i, cptr);
         }
-        let label = MessageInfo::from_raw(call.info).label();
-        self.configures = label == SCHED_CONTROL_CONFIGURE_FLAGS;
         self.enter(abi::SYSCALL_INSTRUCTION_BYTES);
-        let begins = self.has_budget();
-        self.k.machine.set_interrupt_after(looks);
-        let _ = event::system_call(&mut self.k);
-        self.k.machine.set_interrupt_after(None);
-        // Who copies registers to itself goes on where they say, maybe at the call: it is done.
-        let lasts = looks.is_some() && label != TCB_COPY_REGISTERS;
-        let repeated = begins && lasts && self.checks != Checks::Invariants && self.repeat(caller);
-        self.specify(Event::Syscall, Some(caller), repeated.then_some(call))
+        Some(Late {
+            caller,
+            label: MessageInfo::from_raw(call.info).label(),
+        })
     }
 
     /// Whether the current context can pay for a system call now, so that it is begun at all.
@@ -475,16 +444,16 @@ impl Pair {
             return Ok(());
         };
         drop(census);
-        let named = |model: &State| {
+        let names = |model: &State| {
             let caller = ThreadId(caller?.address().get());
             Some(what_it_names(model, caller, repeated?))
         };
-        let before = named(model);
+        let before = names(model);
         let core = abstraction::core_id(self.k.core_id());
         let homes: Vec<_> = model.threads.values().map(|thread| thread.core).collect();
         sandglass_model::event::handle(model, core, event, now);
         self.traffic.moves += moves(&homes, model);
-        if named(model) != before {
+        if names(model) != before {
             // The operation took away what its repetition would have named (01, section 8).
             self.model = None;
             return Ok(());
@@ -504,21 +473,6 @@ impl Pair {
             &kernel, model, &windows,
         )))
     }
-}
-
-/// Number of threads of `model` that are not on the core where they were, by `homes`; an event that
-/// makes or deletes threads counts for none.
-fn moves(homes: &[model::CoreId], model: &State) -> u64 {
-    if homes.len() != model.threads.len() {
-        return 0;
-    }
-    let now = model.threads.values().map(|thread| thread.core);
-    homes.iter().zip(now).filter(|(was, is)| *was != is).count() as u64
-}
-
-/// The core that scripts call `number`; kernels for fewer cores do with those that they have.
-fn named(number: u8) -> CoreId {
-    CoreId::new(u64::from(number) % CORES as u64).expect("there are so many cores")
 }
 
 /// What the addresses in `call`, made by `caller`, lead to: for each a slot, and whether it holds

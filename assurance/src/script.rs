@@ -14,6 +14,9 @@ pub enum Action {
     Pass(u64),
     /// A system call.
     Call(Call),
+    /// A system call for which the core has to wait for its turn: it has it when something else is to
+    /// happen there.
+    Late(Call),
     /// A system call, with an interrupt pending at every preemption point of the kernel but the
     /// first ones, as many as the number says. The thread repeats it until it is done.
     Preempted(u64, Call),
@@ -75,6 +78,7 @@ impl fmt::Display for Action {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Action::Call(call) => write!(f, "Call({call})"),
+            Action::Late(call) => write!(f, "Late({call})"),
             Action::Preempted(looks, call) => write!(f, "Preempted({looks}, {call})"),
             // The others print as they are written.
             other => write!(f, "{other:?}"),

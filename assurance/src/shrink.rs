@@ -129,6 +129,11 @@ fn simpler(action: &Action) -> Vec<Action> {
             simpler.extend(calls.map(|call| Action::Preempted(*looks, call)));
             simpler
         }
+        Action::Late(call) => {
+            let mut simpler = vec![Action::Call(call.clone())];
+            simpler.extend(simpler_calls(call).into_iter().map(Action::Late));
+            simpler
+        }
         Action::Call(call) => simpler_calls(call).into_iter().map(Action::Call).collect(),
         _ => Vec::new(),
     }

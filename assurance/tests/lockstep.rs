@@ -3,6 +3,7 @@
 use std::thread;
 
 use sandglass_assurance::campaign::{self, Plan};
+use sandglass_assurance::pair::Traffic;
 use sandglass_kernel::CORES;
 
 /// Events to compare after, at least: those on several cores are another run.
@@ -30,6 +31,15 @@ fn the_kernel_does_what_is_specified() {
     println!("{}", report.coverage);
     assert!(report.found.is_empty(), "{} findings", report.found.len());
     println!("{:?}", report.traffic);
+    if CORES > 1 {
+        let Traffic {
+            looks,
+            stalls,
+            moves,
+            lost,
+        } = report.traffic;
+        assert!(looks > 1_000 && stalls > 500 && moves > 500 && lost > 10);
+    }
     assert!(report.compared >= EVENTS && report.seeds >= SEEDS);
     assert_eq!(report.coverage.missing(), Vec::<String>::new());
 }

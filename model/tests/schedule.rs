@@ -4,70 +4,10 @@
 mod world;
 
 use sandglass_model::reply;
-use sandglass_model::state::{
-    Above, ContextId, CoreId, Refill, Registers, Reply, ReplyId, SchedContext, Thread, ThreadId,
-    ThreadState, Ticks,
-};
-use sandglass_model::time::{account, context, schedule};
+use sandglass_model::state::{Above, ContextId, Refill, Reply, ReplyId, ThreadId, Ticks};
+use sandglass_model::time::{account, schedule};
 use sandglass_model::{thread, State};
-use world::empty;
-
-const MILLISECOND: Ticks = 1000;
-
-/// Adds an inactive thread `n` of `priority`, without a context.
-fn passive(s: &mut State, n: u64, priority: u8) -> ThreadId {
-    let id = ThreadId(n);
-    let thread = Thread {
-        state: ThreadState::Inactive,
-        registers: Registers {
-            user: [0; 20],
-            next_ip: 0,
-        },
-        priority,
-        mcp: 255,
-        domain: 0,
-        core: CoreId(0),
-        fpu_disabled: false,
-        buffer_address: 0,
-        fault: None,
-        context: None,
-        notification: None,
-        yield_to: None,
-    };
-    s.threads.insert(id, thread);
-    id
-}
-
-/// Adds an inactive thread `n` of `priority` with a context of the same number: budget and period in
-/// milliseconds, equal ones for round-robin.
-fn add(s: &mut State, n: u64, priority: u8, budget: u64, period: u64) -> ThreadId {
-    let (id, c) = (passive(s, n, priority), ContextId(n));
-    let unconfigured = SchedContext {
-        bits: 8,
-        period: 0,
-        max_refills: 0,
-        refills: Vec::new(),
-        consumed: 0,
-        badge: 0,
-        sporadic: false,
-        core: CoreId(0),
-        thread: None,
-        notification: None,
-        reply: None,
-        yield_from: None,
-    };
-    s.contexts.insert(c, unconfigured);
-    let parameters = context::Parameters {
-        budget: budget * MILLISECOND,
-        period: period * MILLISECOND,
-        max_refills: 4,
-        badge: n,
-        sporadic: false,
-    };
-    context::configure(s, c, CoreId(0), parameters);
-    context::bind_thread(s, c, id);
-    id
-}
+use world::{add, empty, passive, MILLISECOND};
 
 /// Somebody wakes `thread`, and the event ends.
 fn wake(s: &mut State, thread: ThreadId) {

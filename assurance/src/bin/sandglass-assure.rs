@@ -64,8 +64,13 @@ fn main() -> ExitCode {
             looks,
             stalls,
             moves,
+            lost,
         } = report.traffic;
-        println!("{CORES} cores: {looks} looks, {stalls} stalls, {moves} threads moved");
+        println!(
+            "on {} of {CORES} cores: {looks} looks, {stalls} stalls, {moves} threads moved, {lost} \
+             system calls lost their thread while they waited",
+            plan.cores
+        );
     }
     println!(
         "assure: {} events in lock step over {} seeds, {} more swept, {} seeds ended without the \

@@ -13,6 +13,9 @@ impl Generator {
         if cores == 1 {
             return None;
         }
+        if std::mem::take(&mut self.is_late) {
+            return self.another(state);
+        }
         let core = state.core();
         let (looks, leaves) = match (core.look, core.thread) {
             (true, None) => (40, 15),
@@ -25,6 +28,17 @@ impl Generator {
             at if at < looks + leaves => self.another(state),
             at if at < 80 && core.look && core.thread.is_none() => Some(self.entry()),
             _ => None,
+        }
+    }
+
+    /// On several cores, a system call may have to wait until another core had its turn.
+    pub(super) fn maybe_late(&mut self, action: Action) -> Action {
+        match action {
+            Action::Call(call) if self.cores > 1 && self.chance(8) => {
+                self.is_late = true;
+                Action::Late(call)
+            }
+            action => action,
         }
     }
 

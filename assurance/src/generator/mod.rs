@@ -31,6 +31,8 @@ pub struct Generator {
     cores: usize,
     /// Number of actions since somebody ran.
     idle: u32,
+    /// Whether a core waits for its turn since the last action.
+    is_late: bool,
 }
 
 /// Actions while nobody runs, after which nobody is expected to any more.
@@ -88,11 +90,17 @@ impl Generator {
             preempts,
             cores,
             idle: 0,
+            is_late: false,
         }
     }
 
     /// What happens next; `None` if nothing of interest ever will.
     pub fn next(&mut self, state: &State) -> Option<Action> {
+        let action = self.on_time(state)?;
+        Some(self.maybe_late(action))
+    }
+
+    fn on_time(&mut self, state: &State) -> Option<Action> {
         if let Some(action) = self.of_cores(state) {
             return Some(action);
         }
