@@ -55,8 +55,8 @@ pub fn handle(k: &mut Kernel, event: Event) -> Next {
 pub fn system_call(k: &mut Kernel) -> Next {
     let before = k.core().thread();
     let decide = match before {
-        Some(caller) => syscall::handle(k, caller),
-        None => look(k),
+        None if CORES > 1 => look(k),
+        _ => before.is_none_or(|caller| syscall::handle(k, caller)),
     };
     conclude(k, before, decide)
 }
@@ -139,7 +139,10 @@ fn interrupted(k: &Kernel) {
 
 fn user_fault(k: &Kernel, fault: Fault) {
     let Some(thread) = k.core().thread() else {
-        return interrupted(k);
+        if CORES > 1 {
+            interrupted(k);
+        }
+        return;
     };
     if enter(k, thread) {
         fault::raise(k, thread, fault);
