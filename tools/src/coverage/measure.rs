@@ -11,7 +11,7 @@ use crate::test::harness::{self, Harness};
 use crate::{toolchain, workspace};
 
 /// Tests that are counted: for each build its name, and arguments of `cargo test`. The kernel is
-/// one piece of source and two kernels.
+/// one piece of source and several kernels.
 const BUILDS: &[(&str, &[&str])] = &[
     (
         "release",
@@ -20,6 +20,17 @@ const BUILDS: &[(&str, &[&str])] = &[
             "sandglass-kernel",
             "--package",
             "sandglass-assurance",
+        ],
+    ),
+    (
+        "cores",
+        &[
+            "--package",
+            "sandglass-kernel",
+            "--package",
+            "sandglass-assurance",
+            "--features",
+            "sandglass-assurance/smp",
         ],
     ),
     (

@@ -45,6 +45,12 @@ const PARTS: &[Part] = &[
         prefix: "host::debug",
         arguments: &["--package", "sandglass-kernel", "--features", "debug"],
     },
+    // What ships for several cores is run by mutants and coverage.
+    Part {
+        name: "the debug SMP kernel's tests on the host",
+        prefix: "host::cores",
+        arguments: &["--package", "sandglass-kernel", "--features", "debug,smp"],
+    },
 ];
 
 /// Builds and runs the host's tests.

@@ -12,7 +12,7 @@ use anyhow::{bail, Context, Result};
 use serde::Deserialize;
 
 use crate::c_roots;
-use crate::cores::Cores;
+use crate::cores::{Cores, MOST_CORES};
 use crate::kernel::Variant;
 use crate::program;
 use crate::qemu::{Boot, Machine};
@@ -81,9 +81,20 @@ fn default_timeout() -> u64 {
     120
 }
 
-/// The cores that a suite is run on.
-fn cores_of(_suite: &str) -> &'static [Cores] {
-    &[Cores::Single]
+/// The SMP kernels that a suite is run on besides the single-core kernels, each with the cores of
+/// its machine: as many as the time of the whole test command allows.
+fn smp_kernels(suite: &str) -> Vec<(Variant, Cores)> {
+    let both = |cores| Variant::ALL.map(|variant| (variant, Cores::Smp(cores)));
+    match suite {
+        "conformance" => [both(1), both(MOST_CORES)].concat(),
+        // Entries of the debug SMP kernel take longer than a thread's log takes for an entry.
+        "kernel-tests" => vec![(Variant::Release, Cores::Smp(MOST_CORES))],
+        // What thousands of threads cost, and what is given to the root task of one core.
+        "herd" | "c-roots::inventory" => Vec::new(),
+        // Cores make no difference to where an image lies.
+        _ if suite.starts_with("c-roots::layout-") => Vec::new(),
+        _ => both(MOST_CORES).to_vec(),
+    }
 }
 
 /// A root task that is a suite of tests.
@@ -97,13 +108,10 @@ pub(super) struct Suite {
 impl Suite {
     /// The kernels that it is run on, each with the cores of its machine.
     pub(super) fn kernels(&self) -> impl Iterator<Item = (Variant, Cores)> + '_ {
-        let cores = cores_of(&self.name);
-        cores.iter().flat_map(|&cores| {
-            self.config
-                .kernels
-                .iter()
-                .map(move |&kernel| (kernel, cores))
-        })
+        let single = self.config.kernels.iter();
+        single
+            .map(|&variant| (variant, Cores::Single))
+            .chain(smp_kernels(&self.name))
     }
 }
 
