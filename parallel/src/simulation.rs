@@ -350,6 +350,7 @@ impl Simulation {
             Reason::Stopped => (Event::Trap(Trap::Look), Path::Look),
             Reason::Look => {
                 state.look = None;
+                let _ = self.k.machine.take_interrupted(core_id(core));
                 (Event::Trap(Trap::Look), Path::Look)
             }
             Reason::Timer => (Event::Trap(Trap::Timer), Path::Timer),
@@ -438,11 +439,11 @@ impl Simulation {
         new
     }
 
-    /// If the kernel has asked `core` to look, the request arrives at `at`, or has arrived.
+    /// If the kernel has asked `core` to look, the request arrives at `at`, or earlier if one is on its
+    /// way.
     fn expect_look(&mut self, core: usize, at: u64) {
-        if self.k.machine.take_interrupted(core_id(core)) {
-            let look = &mut self.cores[core].look;
-            *look = Some(look.map_or(at, |earlier| earlier.min(at)));
+        if self.k.machine.is_interrupted(core_id(core)) {
+            self.cores[core].look.get_or_insert(at);
         }
     }
 }

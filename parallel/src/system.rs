@@ -6,7 +6,7 @@ use sandglass_abi::object as types;
 use sandglass_kernel::mem::Ref;
 use sandglass_kernel::object::sched_context::SchedContext;
 use sandglass_kernel::object::tcb::Tcb;
-use sandglass_kernel::{CoreId, CORES};
+use sandglass_kernel::{CoreId, Kernel, CORES};
 
 use crate::costs::Costs;
 use crate::record::Task;
@@ -79,6 +79,11 @@ impl System {
             members: Vec::new(),
             to_start: Vec::new(),
         }
+    }
+
+    /// The kernel, while the root task runs.
+    pub fn kernel(&self) -> &Kernel {
+        &self.root.k
     }
 
     /// A new endpoint.

@@ -14,12 +14,19 @@ fn is_long() -> bool {
     std::env::var("SANDGLASS_EXPLORE").is_ok_and(|extent| extent == "long")
 }
 
-/// Runs `plan`, checking the machine after every step.
+/// Steps between two sweeps over the kernel's whole state.
+const STEPS_PER_SWEEP: u64 = 199;
+
+/// Runs `plan`, checking the machine after every step, and the kernel's invariants after some.
 fn run(plan: &Plan) -> Result<(Built, Record), TestCaseError> {
     let (mut simulation, built) = build(plan);
+    let mut steps = 0;
     while simulation.step(LENGTH) {
-        if let Err(what) = simulation.check() {
-            return Err(TestCaseError::fail(what));
+        simulation.check().map_err(TestCaseError::fail)?;
+        steps += 1;
+        if steps % STEPS_PER_SWEEP == 0 {
+            let swept = built.sweep(simulation.kernel());
+            swept.map_err(|violation| TestCaseError::fail(violation.to_string()))?;
         }
     }
     Ok((built, simulation.finish(LENGTH)))

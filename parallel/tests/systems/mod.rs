@@ -3,7 +3,9 @@
 use proptest::prelude::*;
 use sandglass_abi::boot::slot;
 use sandglass_abi::invocation::x86_64 as arch;
-use sandglass_kernel::CORES;
+use sandglass_assurance::census::Anchor;
+use sandglass_assurance::invariants::{sweep, Violation};
+use sandglass_kernel::{Kernel, CORES};
 use sandglass_parallel::{
     migrate, Costs, Made, Message, Script, Simulation, Step, System, Task, Time,
 };
@@ -57,6 +59,7 @@ pub struct Plan {
 
 /// A system that was built.
 pub struct Built {
+    anchor: Anchor,
     all: Vec<Made>,
     /// Those with a budget.
     pub budgets: Vec<(Made, Time)>,
@@ -65,6 +68,11 @@ pub struct Built {
 }
 
 impl Built {
+    /// The kernel's invariants hold.
+    pub fn sweep(&self, k: &Kernel) -> Result<(), Violation> {
+        sweep(k, self.anchor)
+    }
+
     /// All tasks.
     pub fn tasks(&self) -> impl Iterator<Item = Task> + '_ {
         self.all.iter().map(|made| made.task)
@@ -135,18 +143,20 @@ pub fn system() -> impl Strategy<Value = Plan> {
 
 /// Builds `plan`.
 pub fn build(plan: &Plan) -> (Simulation, Built) {
+    let system = System::new(plan.cores);
     let mut builder = Builder {
-        system: System::new(plan.cores),
         plan,
         endpoints: Vec::new(),
         bell: 0,
         spinners: Vec::new(),
         others: Vec::new(),
         built: Built {
+            anchor: Anchor::of(system.kernel()),
             all: Vec::new(),
             budgets: Vec::new(),
             jobs: Vec::new(),
         },
+        system,
     };
     builder.build();
     let Builder { system, built, .. } = builder;
