@@ -38,7 +38,8 @@ pub struct Costs {
     pub invocation: u64,
     pub timer: u64,
     pub look: u64,
-    /// Taking the lock when it is free and giving it back, at every entry.
+    /// What a kernel for several cores does more at every entry, taking the lock when it is free and
+    /// giving it back included.
     pub lock: u64,
     /// From the request for a look until the other core leaves what it does.
     pub interrupt: u64,
@@ -50,8 +51,10 @@ pub struct Costs {
 }
 
 impl Default for Costs {
-    /// Instructions of the single-core release kernel. No row of the benchmarks is about what there
-    /// is only between cores: `look` is a device interrupt's, and the last four are assumptions.
+    /// Instructions of the single-core release kernel, by `./sandglass bench`. `lock` is by how much
+    /// more the kernel executes for a call and its answer in `./sandglass experiment multicore`, 1,309
+    /// instead of 1,063, half of it for each. No figure is about one way between cores alone: `look`
+    /// is a device interrupt's, and the last three are assumptions.
     fn default() -> Self {
         Costs {
             call: 469,
@@ -64,7 +67,7 @@ impl Default for Costs {
             invocation: 490,
             timer: 577,
             look: 372,
-            lock: 40,
+            lock: 123,
             interrupt: 500,
             remote_call: 700,
             serve: 200,

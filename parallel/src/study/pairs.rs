@@ -13,8 +13,10 @@ use crate::script::{Message, Script, Step};
 use crate::system::{System, Time};
 
 const PRIORITY: u8 = 100;
-/// Ticks of user code around a system call: the stub.
-const STUB: u64 = 20;
+/// Ticks of user code for a call, the client's and the server's: 43 in all, as counted by
+/// `./sandglass experiment multicore`.
+const CLIENT: u64 = 23;
+const SERVER: u64 = 20;
 
 /// The work between calls, and how many each pair makes.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -100,13 +102,13 @@ fn pair(system: &mut System, core: usize, bound: u64, calls: u64) {
     let endpoint = system.endpoint();
     system.server(PRIORITY, endpoint, |_, reply| {
         Script::forever(vec![
-            Step::Compute(STUB),
+            Step::Compute(SERVER),
             Step::reply_recv(endpoint, reply, Message::EMPTY),
         ])
     });
     system.task(PRIORITY, core, Time::new(10_000, 10_000), |_| {
         let steps = vec![
-            Step::Compute(STUB),
+            Step::Compute(CLIENT),
             Step::ComputeUpTo(bound),
             Step::call(endpoint, &[]),
             Step::Expect(vec![]),
