@@ -52,7 +52,7 @@ pub struct Costs {
 
 impl Default for Costs {
     /// Instructions of the single-core release kernel, by `./sandglass bench`. `lock` is by how much
-    /// more the kernel executes for a call and its answer in `./sandglass experiment multicore`, 1,309
+    /// more the kernel executes for a call and its answer in `./sandglass experiment multicore`, 1,235
     /// instead of 1,063, half of it for each. No figure is about one way between cores alone: `look`
     /// is a device interrupt's, and the last three are assumptions.
     fn default() -> Self {
@@ -67,7 +67,7 @@ impl Default for Costs {
             invocation: 490,
             timer: 577,
             look: 372,
-            lock: 123,
+            lock: 86,
             interrupt: 500,
             remote_call: 700,
             serve: 200,

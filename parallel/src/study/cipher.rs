@@ -55,13 +55,13 @@ pub struct Parameters {
 impl Default for Parameters {
     /// 1 MiB for each client, as in the thesis, in requests of 4 KiB. What a request takes is counted
     /// by `./sandglass experiment multicore`: 341,164 instructions from a server's receiving it to
-    /// its reply, with AES-256 in software, and 47 of the client.
+    /// its reply, with AES-256 in software, and 44 of the client.
     fn default() -> Self {
         Parameters {
             request_bytes: 4096,
             server_ticks: 1_196,
             ticks_per_byte: 83,
-            client_ticks: 47,
+            client_ticks: 44,
             requests: 256,
             costs: Costs::default(),
         }

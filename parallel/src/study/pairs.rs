@@ -13,10 +13,10 @@ use crate::script::{Message, Script, Step};
 use crate::system::{System, Time};
 
 const PRIORITY: u8 = 100;
-/// Ticks of user code for a call, the client's and the server's: 43 in all, as counted by
+/// Ticks of user code for a call, the client's and the server's: 39 in all, as counted by
 /// `./sandglass experiment multicore`.
-const CLIENT: u64 = 23;
-const SERVER: u64 = 20;
+const CLIENT: u64 = 21;
+const SERVER: u64 = 18;
 
 /// The work between calls, and how many each pair makes.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
