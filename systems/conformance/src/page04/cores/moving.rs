@@ -6,8 +6,9 @@ use core::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use sandglass::abi::context::x86_64::{
     R10, R12, R15, R8, R9, RAX, RBP, RBX, RDI, RDX, RFLAGS, RIP, RSI,
 };
+use sandglass::abi::invocation::tcb_flags::FPU_DISABLED;
 
-use super::kit::{prepared, prepared_with, runner, Beats, Cores, Runner, ENDLESS};
+use super::kit::{prepared_with, runner, Beats, Cores, Runner, ENDLESS};
 use crate::fixture::{linger, SYSCALL_THEN_STOP};
 use crate::page07::fpu::{Image, RESTORE, SAVE};
 use crate::prelude::*;
@@ -126,13 +127,17 @@ fn fpu_moves(f: &mut Fixture) -> TestResult {
     Ok(())
 }
 
-/// A passive server loads its state once, and saves it for each caller.
+/// A passive server saves its state for each caller, and then loads another. The callers have no FPU, and
+/// nobody else runs, so that its state stays in the FPU of the core that it leaves.
 fn fpu_of_server(f: &mut Fixture) -> TestResult {
-    // fxrstor64 [rbx]; then: mov rdi, rbp; xor esi, esi; syscall; fxsave64 [rax]; jmp
-    const CODE: [u8; 17] = [
+    // fxrstor64 [rbx]; then: mov rdi, rbp; xor esi, esi; syscall; fxsave64 [rax];
+    // fxrstor64 [rbx]; jmp
+    const CODE: [u8; 21] = [
         0x48, 0x0f, 0xae, 0x0b, 0x48, 0x89, 0xef, 0x31, 0xf6, 0x0f, 0x05, 0x48, 0x0f, 0xae, 0x00,
-        0xeb, 0xf3,
+        0x48, 0x0f, 0xae, 0x0b, 0xeb, 0xef,
     ];
+    /// The words of the XMM registers.
+    const XMM: core::ops::Range<usize> = 20..52;
     let cores = Cores::new(f, 2)?;
     let (endpoint, reply, image) = (f.endpoint()?, f.reply()?, Image::new(f, 9)?);
     let params = f.active(200)?;
@@ -149,18 +154,20 @@ fn fpu_of_server(f: &mut Fixture) -> TestResult {
     server.start_and_settle(f)?;
     let context = params.sched_context.unwrap_or(f.my_context);
     context.unbind_tcb(server.tcb)?;
-    for core in cores.others() {
-        fpu_user(f, core, 90, 0x200 + core)?;
-    }
-    for core in way(&cores, 12) {
-        image.saved.write(LAST, 0);
-        let client = prepared(f, core, 100, move || {
-            endpoint.call(Message::EMPTY);
-        })?;
-        client.tcb.resume()?;
-        client.ensure_runs_at(f, cores.place(core))?;
-        client.tcb.suspend()?;
-        image.expect_saved()?;
+    for (core, turn) in way(&cores, 12).into_iter().zip(1..) {
+        let before: Vec<u64> = XMM.map(|word| image.loaded.read(word)).collect();
+        for word in XMM {
+            image.loaded.write(word, turn << 48 | word as u64);
+        }
+        let call = entry(Syscall::Call, &[(RDI, endpoint.address()), (RSI, 0)]);
+        let params = f.active_at(core, 100, ENDLESS)?;
+        let client = f.raw_with(params, &SYSCALL_THEN_STOP, &call)?;
+        client.tcb.set_flags(0, FPU_DISABLED)?;
+        let stopped = client.run(f)?;
+        ensure_eq!(stopped.label, fault::USER_EXCEPTION);
+        ensure_eq!(stopped.registers.get(RIP), client.code + 2);
+        let after: Vec<u64> = XMM.map(|word| image.saved.read(word)).collect();
+        ensure_eq!(after, before);
     }
     Ok(())
 }
