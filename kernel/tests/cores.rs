@@ -496,7 +496,10 @@ fn a_release_on_another_core_is_programmed_there() {
     // Its priority changes: it waits all the same.
     w.invoke(thread.tcb, label::TCB_SET_PRIORITY, &[30], &[slot::TCB])
         .expect("a priority");
-    w.take_looks();
+    assert!(
+        !w.k.machine.is_interrupted(ONE),
+        "its timer is set for then"
+    );
     assert_eq!(w.k.machine.deadline_of(ONE), due);
     w.go_to(ONE);
     let rest = due.saturating_sub(w.now()) + US;

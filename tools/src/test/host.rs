@@ -40,12 +40,8 @@ const PARTS: &[Part] = &[
             "smp",
         ],
     },
-    Part {
-        name: "the debug kernel's tests on the host",
-        prefix: "host::debug",
-        arguments: &["--package", "sandglass-kernel", "--features", "debug"],
-    },
-    // What ships for several cores is run by mutants and coverage.
+    // The whole workspace has the release kernel for one core, and this the opposite in both; mutants and
+    // coverage run what else there is.
     Part {
         name: "the debug SMP kernel's tests on the host",
         prefix: "host::cores",
