@@ -5,7 +5,7 @@ mod world;
 use sandglass_abi::error::ErrorNumber;
 use sandglass_abi::invocation as label;
 use sandglass_abi::invocation::registers_flags as flags;
-use sandglass_kernel::arch::{Transfer, FRAME_REGISTERS};
+use sandglass_kernel::arch::{Register, Transfer, FRAME_REGISTERS};
 use sandglass_kernel::object::tcb::State;
 use world::{Thread, World};
 
@@ -46,6 +46,23 @@ fn as_many_registers_are_written_and_read_as_asked() {
         let read = w.invoke(thread.tcb, label::TCB_READ_REGISTERS, &[0, count], &[]);
         assert_eq!(read.expect("read"), after[..count as usize]);
     }
+}
+
+/// 03, section 4.2: the thread goes on at its restart address, however many registers are written.
+#[test]
+fn to_write_no_register_restarts_the_thread_all_the_same() {
+    let mut w = World::new();
+    let thread = w.start_thread(50, 1_000, 10_000);
+    let sleep = w.sleep();
+    assert_eq!(w.running(), Some(thread.handle));
+    let context = thread.handle.at(&w.k).context();
+    context.set(Register::FaultIp, 0x1000);
+    context.set(Register::NextIp, 0x1002);
+    w.wake(sleep);
+    w.invoke(thread.tcb, label::TCB_WRITE_REGISTERS, &[0, 0], &[])
+        .expect("written");
+    let context = thread.handle.at(&w.k).context();
+    assert_eq!(context.get(Register::NextIp), 0x1000);
 }
 
 #[test]

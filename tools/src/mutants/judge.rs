@@ -31,7 +31,7 @@ const MEMORY_KIB: u32 = 4 << 20;
 
 /// A test.
 pub struct Case {
-    /// `debug::kernel::time::a_name`.
+    /// `debug::kernel::cores::a_name`.
     pub name: String,
     test: String,
     executable: PathBuf,

@@ -50,11 +50,11 @@ const BUILDS: &[Build] = &[
             "--package",
             KERNEL,
             "--features",
-            "debug",
+            "debug,smp",
             "--test",
             "debug_calls",
             "--test",
-            "long_operations",
+            "cores",
         ],
     },
 ];
