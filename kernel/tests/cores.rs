@@ -657,3 +657,15 @@ fn the_debug_kernel_says_where_a_thread_belongs() {
     let dump = String::from_utf8(w.k.machine.take_console()).expect("text");
     assert_eq!(dump.matches("core ").count(), CORES);
 }
+
+/// 01, section 1: they are unknown system calls there.
+#[cfg(not(feature = "debug"))]
+#[test]
+fn the_release_kernel_does_not_know_the_debug_calls_for_several_cores() {
+    for call in [Syscall::DebugSendIPI, Syscall::DebugGetThreadAffinity] {
+        let mut w = World::new();
+        let root = w.running().expect("the root task");
+        w.syscall(call, slot::TCB, 0, MessageInfo::default(), &[]);
+        assert_eq!(root.at(&w.k).state(), State::Inactive, "{call:?} faults");
+    }
+}
