@@ -242,28 +242,21 @@ pub struct BoundsArgs {
 /// Arguments of `sandglass experiment`.
 #[derive(Args)]
 pub struct ExperimentArgs {
-    #[command(subcommand)]
-    pub which: Experiment,
-}
-
-/// The experiments.
-#[derive(Subcommand)]
-pub enum Experiment {
-    /// Several cores: a cipher server for clients on all cores, and pairs that call and reply
-    Multicore(MulticoreArgs),
-}
-
-/// Arguments of `sandglass experiment multicore`.
-#[derive(Args)]
-pub struct MulticoreArgs {
-    /// Less work for each client
+    /// The experiment, or `all`; without it, all are listed
+    #[arg(value_name = "NAME")]
+    pub name: Option<String>,
+    /// List the experiments, each with the tables and figures that it reproduces
+    #[arg(long)]
+    pub list: bool,
+    /// Less work
     #[arg(long)]
     pub quick: bool,
-    /// Directory for the report: the page, and its data as CSV
+    /// Directory for the report: the page, with plots and the comparison with the paper, and the
+    /// data as CSV; with `all`, a directory in it for each experiment
     #[arg(long, value_name = "DIR")]
     pub report: Option<PathBuf>,
-    /// Take the points of the hosted kernel's parallel virtual time from FILE, as CSV with the
-    /// header scenario,spin,cores,work,time [default: simulate them]
+    /// Of `multicore`: take the points of the hosted kernel's parallel virtual time from FILE, as
+    /// CSV with the header scenario,spin,cores,work,time [default: simulate them]
     #[arg(long, value_name = "FILE")]
     pub hosted: Option<PathBuf>,
 }

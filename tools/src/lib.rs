@@ -11,7 +11,8 @@
 //!   tests execute;
 //! - [`storm`] runs the kernel against hostile programs, [`bounds`] measures it against hostile
 //!   arrangements, [`fuzz`] looks for bytes that reach new code of it;
-//! - [`experiment`] repeats experiments of the papers;
+//! - [`experiment`] repeats experiments of the papers; what is independent in them is done
+//!   [`side_by_side`];
 //! - [`mutants`] changes the kernel, to see whether its tests notice.
 
 pub mod assure;
@@ -32,6 +33,7 @@ pub mod kernel;
 pub mod mutants;
 pub mod program;
 pub mod qemu;
+pub mod side_by_side;
 pub mod storm;
 pub mod system;
 pub mod test;

@@ -3,9 +3,6 @@
 
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::Mutex;
-use std::thread;
 use std::time::Duration;
 
 use anyhow::{bail, Context, Result};
@@ -20,6 +17,7 @@ use crate::demo::sweep::Point;
 use crate::image;
 use crate::kernel::{self, KernelOptions, Variant};
 use crate::qemu::{self, Boot, End, Firmware, Medium};
+use crate::side_by_side;
 use crate::system::{self, Built, Source};
 use crate::workspace;
 
@@ -67,40 +65,20 @@ impl<'i> Bench<'i> {
     /// The first that occurs; machines that run are waited for, others are not started.
     pub fn run_all(&self, points: &[Point]) -> Result<Vec<Run>> {
         let images = self.build_all(points)?;
-        let workers = thread::available_parallelism().map_or(1, usize::from);
         eprintln!(
             "running {} machines, {} at a time",
             points.len(),
-            workers.min(points.len())
+            side_by_side::workers(points.len())
         );
-        let next = AtomicUsize::new(0);
-        let results = Mutex::new(Vec::new());
-        thread::scope(|scope| {
-            for _ in 0..workers.min(points.len()) {
-                scope.spawn(|| loop {
-                    let index = next.fetch_add(1, Ordering::Relaxed);
-                    let (Some(point), Some(image)) = (points.get(index), images.get(index)) else {
-                        break;
-                    };
-                    let result = self
-                        .run(point, image)
-                        .with_context(|| format!("the machine with {point}"));
-                    let mut results = results.lock().unwrap_or_else(|e| e.into_inner());
-                    match &result {
-                        Ok(run) => {
-                            let number = results.len() + 1;
-                            eprintln!("[{number:>2}/{}] {}", points.len(), run.progress());
-                        }
-                        Err(_) => next.store(points.len(), Ordering::Relaxed),
-                    }
-                    results.push(result);
-                });
-            }
-        });
-        let results = results.into_inner().unwrap_or_else(|e| e.into_inner());
-        let mut runs = results.into_iter().collect::<Result<Vec<_>>>()?;
-        runs.sort_by_key(|run| points.iter().position(|point| *point == run.point));
-        Ok(runs)
+        let pairs: Vec<_> = points.iter().zip(&images).collect();
+        side_by_side::run(
+            &pairs,
+            |(point, image)| {
+                self.run(point, image)
+                    .with_context(|| format!("the machine with {point}"))
+            },
+            |run, number| eprintln!("[{number:>2}/{}] {}", points.len(), run.progress()),
+        )
     }
 
     /// Builds the image of every point.

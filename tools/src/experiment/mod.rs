@@ -1,16 +1,169 @@
-//! `sandglass experiment`: experiments of the papers, repeated, with a table and a report each.
+//! `sandglass experiment`: experiments of the papers, repeated.
+//!
+//! - [`CATALOGUE`] names them all; each has a module, whose `run` returns a [`Report`];
+//! - [`report`] is what an experiment found: a summary, a page with plots and the comparison with
+//!   the paper, data as CSV, and what fails;
+//! - [`machines`] runs described systems in virtual time; [`chart`] draws.
 
+pub mod chart;
+pub mod machines;
 pub mod multicore;
+pub mod report;
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{bail, Context, Result};
 
-use crate::cli::{Experiment, ExperimentArgs};
+use crate::cli::ExperimentArgs;
+use report::Report;
 
-/// `sandglass experiment NAME`.
-pub fn run(args: &ExperimentArgs) -> Result<ExitCode> {
-    match &args.which {
-        Experiment::Multicore(args) => multicore::run(args),
+/// How much is done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Size {
+    /// As little as shows that the experiment works and that its claims hold: for tests, some
+    /// seconds.
+    Smoke,
+    /// A minute or two.
+    Quick,
+    /// As much as the paper's, or more.
+    Full,
+}
+
+/// What is asked of an experiment.
+#[derive(Clone, Debug)]
+pub struct Extent {
+    pub size: Size,
+    /// `--hosted` of `multicore`.
+    pub hosted: Option<PathBuf>,
+}
+
+impl Extent {
+    /// Nothing but a size.
+    pub const fn of_size(size: Size) -> Self {
+        Self { size, hosted: None }
     }
+}
+
+/// An experiment that can be run.
+pub struct Experiment {
+    pub name: &'static str,
+    /// The tables and figures that it reproduces, and of which paper.
+    pub reproduces: &'static str,
+    /// What it shows, in a line.
+    pub about: &'static str,
+    /// An instruction takes 2^shift ns of virtual time.
+    pub shift: u8,
+    /// Runs it, with its progress on standard error.
+    run: fn(&Extent) -> Result<Report>,
+}
+
+/// All experiments.
+pub const CATALOGUE: &[Experiment] = &[Experiment {
+    name: "multicore",
+    reproduces: "thesis, Figures 8.9 and 8.10",
+    about: "a cipher server for clients on all cores, and pairs that call and reply",
+    shift: 0,
+    run: multicore::run,
+}];
+
+/// What stands for every experiment on the command line.
+const ALL: &str = "all";
+
+impl Experiment {
+    /// Runs it. The outcome is in the report; see [`Report::failures`].
+    ///
+    /// # Errors
+    /// Something does not build, or a machine does not run to its end.
+    pub fn run(&self, extent: &Extent) -> Result<Report> {
+        (self.run)(extent).with_context(|| format!("the experiment `{}`", self.name))
+    }
+}
+
+/// `sandglass experiment`: ends with status 1 if a claim of an experiment does not hold.
+pub fn run(args: &ExperimentArgs) -> Result<ExitCode> {
+    let Some(name) = args.name.as_deref().filter(|_| !args.list) else {
+        print!("{}", list());
+        return Ok(ExitCode::SUCCESS);
+    };
+    let extent = Extent {
+        size: if args.quick { Size::Quick } else { Size::Full },
+        hosted: args.hosted.clone(),
+    };
+    let chosen: Vec<_> = CATALOGUE
+        .iter()
+        .filter(|experiment| name == ALL || experiment.name == name)
+        .collect();
+    if chosen.is_empty() {
+        bail!("there is no experiment `{name}`; they are:\n{}", list());
+    }
+    let folder = |experiment: &Experiment| {
+        let folder = args.report.as_ref()?;
+        Some(if name == ALL {
+            folder.join(experiment.name)
+        } else {
+            folder.clone()
+        })
+    };
+    let mut failed = 0;
+    for experiment in &chosen {
+        let report = run_one(experiment, &extent, folder(experiment).as_deref())?;
+        failed += usize::from(!report.failures.is_empty());
+    }
+    if let Some(folder) = args.report.as_ref().filter(|_| name == ALL) {
+        report::write_index(folder, &chosen)
+            .with_context(|| format!("cannot write the index to `{}`", folder.display()))?;
+    }
+    if chosen.len() > 1 {
+        println!("{} experiments, {failed} failed", chosen.len());
+    }
+    Ok(ExitCode::from(u8::from(failed > 0)))
+}
+
+/// Runs one, shows what it found, and writes its report into `folder`.
+fn run_one(experiment: &Experiment, extent: &Extent, folder: Option<&Path>) -> Result<Report> {
+    if let Some(folder) = folder {
+        // Before the work: a report that cannot be written should not cost minutes.
+        std::fs::create_dir_all(folder)
+            .with_context(|| format!("cannot make the folder `{}`", folder.display()))?;
+    }
+    println!(
+        "{}: {} ({}; an instruction takes {} ns: `-icount shift={}`)\n",
+        experiment.name,
+        experiment.about,
+        experiment.reproduces,
+        1u32 << experiment.shift,
+        experiment.shift
+    );
+    let report = experiment.run(extent)?;
+    print!("{}", report.text());
+    if let Some(folder) = folder {
+        report
+            .write(folder, experiment)
+            .with_context(|| format!("cannot write the report to `{}`", folder.display()))?;
+        println!("\nThe report is in {}", folder.join("index.html").display());
+    }
+    for failure in &report.failures {
+        println!("FAILED: {failure}");
+    }
+    println!();
+    Ok(report)
+}
+
+/// The catalogue, a line each.
+fn list() -> String {
+    let width = |text: fn(&Experiment) -> &str| {
+        let lengths = CATALOGUE.iter().map(|experiment| text(experiment).len());
+        lengths.max().unwrap_or(0)
+    };
+    let (name, reproduces) = (width(|e| e.name), width(|e| e.reproduces));
+    CATALOGUE
+        .iter()
+        .map(|experiment| {
+            format!(
+                "{:<name$}  {:<reproduces$}  {}\n",
+                experiment.name, experiment.reproduces, experiment.about
+            )
+        })
+        .collect()
 }

@@ -13,7 +13,7 @@ use object::{pod, LittleEndian, U32, U64};
 use sandglass_description::archive::{self, PAGE};
 use sandglass_description::MemorySource;
 
-use super::check::Description;
+use super::check::{Content, Description};
 use super::executable::Executable;
 use super::findings::{Finding, Report};
 use crate::{program, workspace};
@@ -54,8 +54,11 @@ pub fn pack(description: &Description, built: &Programs, output: Option<&Path>) 
         component.executable = builder.add(program);
     }
     for file in &description.files {
-        let bytes = read(&file.path)?;
-        system.memory[file.memory].source = MemorySource::File(builder.add(&bytes));
+        let blob = match &file.content {
+            Content::Path(path) => builder.add(&read(path)?),
+            Content::Bytes(bytes) => builder.add(bytes),
+        };
+        system.memory[file.memory].source = MemorySource::File(blob);
     }
     let archive = builder
         .finish(&system)

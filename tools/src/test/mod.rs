@@ -6,6 +6,7 @@
 //! - `conformance::...`: what the conformance suite must cover;
 //! - `qemu::PACKAGE::KERNEL::...`: tests that run as root tasks on the kernel;
 //! - `qemu::image::FIRMWARE`: the demo's system boots from a disk image;
+//! - `experiment::NAME`: the experiment works, in its smallest form, and its claims hold;
 //! - `wrong::RULE`: the conformance suite notices a kernel that breaks this rule of the ABI;
 //! - `mutants::sample`: the host's tests notice small changes of the kernel.
 
@@ -24,6 +25,7 @@ use anyhow::Result;
 use crate::check;
 use crate::cli::TestArgs;
 use crate::conformance::{self, wrong};
+use crate::experiment::{self, Extent, Size};
 use crate::mutants;
 
 use report::Report;
@@ -39,6 +41,7 @@ const RUNNERS: &[(&str, Runner)] = &[
     ("conformance", run_conformance_rules),
     ("qemu", guest::run),
     ("qemu", image::run),
+    ("experiment", run_experiments),
     ("wrong", run_wrong_kernels),
     ("mutants", run_mutants),
 ];
@@ -98,6 +101,22 @@ fn run_conformance_rules(filter: &Filter, report: &mut Report) -> Result<()> {
         let name = format!("conformance::{}", rule.name);
         if filter.accepts(&name) {
             match (rule.findings)() {
+                Ok(findings) if findings.is_empty() => report.passed(&name),
+                Ok(findings) => report.failed(&name, &findings.join("\n")),
+                Err(error) => report.failed(&name, &format!("{error:#}")),
+            }
+        }
+    }
+    Ok(())
+}
+
+fn run_experiments(filter: &Filter, report: &mut Report) -> Result<()> {
+    let extent = Extent::of_size(Size::Smoke);
+    for experiment in experiment::CATALOGUE {
+        let name = format!("experiment::{}", experiment.name);
+        if filter.accepts(&name) {
+            report.started(&name);
+            match experiment.run(&extent).map(|outcome| outcome.findings()) {
                 Ok(findings) if findings.is_empty() => report.passed(&name),
                 Ok(findings) => report.failed(&name, &findings.join("\n")),
                 Err(error) => report.failed(&name, &format!("{error:#}")),

@@ -2,7 +2,7 @@
 //!
 //! The builder has checked everything and replaced all names by numbers; names remain where
 //! components look things up by them, and for messages. [`archive`] is the form in which this
-//! travels, together with the executables and files.
+//! travels, together with the executables and files; [`policy`] has what policies are told.
 
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
@@ -10,6 +10,7 @@
 extern crate alloc;
 
 pub mod archive;
+pub mod policy;
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -196,7 +197,7 @@ pub struct Parameter {
 /// What an environment holds; the launcher's build asserts that the runtime agrees.
 pub mod limits {
     /// Named things of a component.
-    pub const ENVIRONMENT_ENTRIES: usize = 62;
+    pub const ENVIRONMENT_ENTRIES: usize = 254;
     /// Longest name, bytes.
     pub const NAME_BYTES: usize = 40;
 }

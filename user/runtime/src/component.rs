@@ -15,7 +15,7 @@ use crate::cap::{
 };
 use crate::console::Output;
 use crate::context::UserContext;
-use crate::env::{EnvironmentBuilder, MemoryRegion};
+use crate::env::{EnvironmentBuilder, MemoryRegion, ENVIRONMENT_BYTES};
 use crate::image::{Image, PAGE};
 use crate::process::Process;
 use crate::resources::SetupError;
@@ -38,7 +38,8 @@ pub struct Component {
     next_address: u64,
     entry: u64,
     environment: EnvironmentBuilder,
-    environment_page: (u64, Frame),
+    environment_address: u64,
+    environment_frames: Vec<Frame>,
     buffer_page: (u64, Frame),
 }
 
@@ -71,8 +72,12 @@ impl Component {
         load_image(process, vspace, &image)?;
         // A page that stays unmapped, the environment, a page that stays unmapped, the buffer.
         let environment_address = image.end() + PAGE;
-        let buffer_address = environment_address + 2 * PAGE;
-        let environment_frame = map_page(process, vspace, environment_address, Rights::READ)?;
+        let buffer_address = environment_address + ENVIRONMENT_BYTES as u64 + PAGE;
+        let environment_frames = (environment_address..)
+            .step_by(PAGE as usize)
+            .take(ENVIRONMENT_BYTES / PAGE as usize)
+            .map(|address| map_page(process, vspace, address, Rights::READ))
+            .collect::<Result<_, _>>()?;
         let buffer_frame = map_page(process, vspace, buffer_address, Rights::READ_WRITE)?;
         Ok(Self {
             name: name.into(),
@@ -84,7 +89,8 @@ impl Component {
             next_address: FIRST_SHARED,
             entry: image.entry(),
             environment: EnvironmentBuilder::new(name, buffer_address),
-            environment_page: (environment_address, environment_frame),
+            environment_address,
+            environment_frames,
             buffer_page: (buffer_address, buffer_frame),
         })
     }
@@ -277,20 +283,21 @@ impl Component {
         process: &mut Process,
         params: ThreadParams,
     ) -> Result<(), SetupError> {
-        let (environment_address, environment_frame) = self.environment_page;
-        let environment = &self.environment;
-        process
-            .space
-            .fill_frame(&mut process.resources, environment_frame, |page| {
-                page.copy_from_slice(environment.as_bytes());
-            })?;
+        let pages = self.environment.as_bytes().chunks_exact(PAGE as usize);
+        for (&frame, content) in self.environment_frames.iter().zip(pages) {
+            process
+                .space
+                .fill_frame(&mut process.resources, frame, |page| {
+                    page.copy_from_slice(content);
+                })?;
+        }
         let first = ComponentThread {
             tcb: self.tcb,
             buffer_page: self.buffer_page,
         };
         self.configure_thread(process, first, params)?;
         // The program sets up its own stack and thread block.
-        let context = UserContext::start(self.entry, 0, environment_address, 0);
+        let context = UserContext::start(self.entry, 0, self.environment_address, 0);
         Ok(self.tcb.write_registers(&context, false)?)
     }
 

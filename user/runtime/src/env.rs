@@ -1,6 +1,6 @@
-//! What a component finds when it starts: a page that names everything it was given.
+//! What a component finds when it starts: a table that names everything it was given.
 //!
-//! The loader builds the page with [`EnvironmentBuilder`], maps it into the component and passes
+//! The loader builds the table with [`EnvironmentBuilder`], maps it into the component and passes
 //! its address to `main`. A component asks for things by name and knows no slot numbers.
 
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes};
@@ -10,12 +10,12 @@ use crate::console::Output;
 use crate::screen::MappedScreen;
 use crate::time::Tsc;
 
-/// Bytes of the page.
-pub const ENVIRONMENT_BYTES: usize = 4096;
+/// Bytes of the table: whole pages.
+pub const ENVIRONMENT_BYTES: usize = 4 * 4096;
 /// Longest name, bytes of UTF-8; longer ones are refused.
 pub const MAX_NAME: usize = 40;
 /// Most named things.
-pub const MAX_ENTRIES: usize = 62;
+pub const MAX_ENTRIES: usize = 254;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"sandglas");
 
@@ -40,7 +40,7 @@ struct Entry {
     name: [u8; MAX_NAME],
 }
 
-/// The page.
+/// The table.
 #[derive(Clone, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 pub struct Environment {
@@ -175,6 +175,14 @@ fn text(field: &[u8]) -> &str {
     core::str::from_utf8(&field[..len]).unwrap_or("")
 }
 
+/// An empty table, made where it stays: it is larger than a stack's pages.
+fn new_table() -> alloc::boxed::Box<Environment> {
+    match Environment::new_box_zeroed() {
+        Ok(table) => table,
+        Err(_) => alloc::alloc::handle_alloc_error(core::alloc::Layout::new::<Environment>()),
+    }
+}
+
 /// Why an environment could not be built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EnvironmentError {
@@ -198,39 +206,37 @@ impl core::fmt::Display for EnvironmentError {
     }
 }
 
-/// Builds the page, on the loader's side.
+/// Builds the table, on the loader's side.
 #[derive(Clone)]
 pub struct EnvironmentBuilder {
-    page: alloc::boxed::Box<Environment>,
+    table: alloc::boxed::Box<Environment>,
 }
 
 impl EnvironmentBuilder {
     /// An empty environment of the component `name` (cut to 32 bytes) whose first thread's IPC
     /// buffer is at `ipc_buffer`.
     pub fn new(name: &str, ipc_buffer: u64) -> Self {
-        let mut page = Environment::new_zeroed();
-        page.magic = MAGIC;
-        page.ipc_buffer = ipc_buffer;
-        page.console = Output::Silent.to_word();
-        let len = name.len().min(page.name.len());
-        page.name[..len].copy_from_slice(&name.as_bytes()[..len]);
-        Self {
-            page: alloc::boxed::Box::new(page),
-        }
+        let mut table = new_table();
+        table.magic = MAGIC;
+        table.ipc_buffer = ipc_buffer;
+        table.console = Output::Silent.to_word();
+        let len = name.len().min(table.name.len());
+        table.name[..len].copy_from_slice(&name.as_bytes()[..len]);
+        Self { table }
     }
 
     /// Where the component prints; nowhere by default.
     pub fn set_console(&mut self, output: Output) {
-        self.page.console = output.to_word();
+        self.table.console = output.to_word();
     }
 
     /// On which screen the component draws what it prints on the serial port; none by default.
     pub(crate) fn set_screen(&mut self, screen: MappedScreen) {
-        self.page.screen = screen;
+        self.table.screen = screen;
     }
 
     pub fn set_tsc(&mut self, tsc: Tsc) {
-        self.page.tsc_mhz = tsc.mhz();
+        self.table.tsc_mhz = tsc.mhz();
     }
 
     /// Names a capability by its pointer in the component's CSpace.
@@ -247,9 +253,9 @@ impl EnvironmentBuilder {
         self.add(Kind::Parameter, name, value, 0)
     }
 
-    /// The page's content.
+    /// The table's content.
     pub fn as_bytes(&self) -> &[u8] {
-        self.page.as_bytes()
+        self.table.as_bytes()
     }
 
     fn add(
@@ -259,12 +265,12 @@ impl EnvironmentBuilder {
         value: u64,
         length: u64,
     ) -> Result<(), EnvironmentError> {
-        if self.page.find(kind, name).is_some() {
+        if self.table.find(kind, name).is_some() {
             return Err(EnvironmentError::DuplicateName);
         }
-        let index = self.page.entry_count as usize;
+        let index = self.table.entry_count as usize;
         let entry = self
-            .page
+            .table
             .entries
             .get_mut(index)
             .ok_or(EnvironmentError::TooManyEntries)?;
@@ -276,7 +282,7 @@ impl EnvironmentBuilder {
         entry.kind = kind as u64;
         entry.value = value;
         entry.length = length;
-        self.page.entry_count += 1;
+        self.table.entry_count += 1;
         Ok(())
     }
 }

@@ -36,14 +36,14 @@ const SHOWN_LINES: usize = 20;
 
 /// How much is done.
 #[derive(Clone, Copy)]
-pub struct Extent {
+pub struct Work {
     /// Bytes that each client has encrypted.
     bytes: u64,
     /// Calls of each pair.
     calls: u64,
 }
 
-impl Extent {
+impl Work {
     pub const QUICK: Self = Self {
         bytes: 64 << 10,
         calls: 200,
@@ -62,7 +62,7 @@ pub struct Bench {
     plugin: PathBuf,
     /// Arguments of the plugin for the marks.
     marks: String,
-    extent: Extent,
+    work: Work,
 }
 
 impl Bench {
@@ -70,7 +70,7 @@ impl Bench {
     ///
     /// # Errors
     /// Something does not build, or the program lacks its marks.
-    pub fn prepare(extent: Extent) -> Result<Self> {
+    pub fn prepare(work: Work) -> Result<Self> {
         let metadata = program::workspace_metadata()?;
         let package = program::package_in(&metadata, SYSTEM)?;
         let root_task = program::build(&package.name)?;
@@ -89,7 +89,7 @@ impl Bench {
             root_task,
             plugin: plugin::build()?,
             marks,
-            extent,
+            work,
         })
     }
 
@@ -117,8 +117,8 @@ impl Bench {
             self.marks
         );
         let option = |name: &str, value: u64| format!("name=opt/sandglass/{name},string={value}");
-        let bytes = option("bytes", self.extent.bytes);
-        let calls = option("calls", self.extent.calls);
+        let bytes = option("bytes", self.work.bytes);
+        let calls = option("calls", self.work.calls);
         let arguments = ["-fw_cfg", &bytes, "-fw_cfg", &calls, "-plugin", &plugin];
         let boot = Boot {
             machine: Machine {
@@ -151,8 +151,8 @@ impl Bench {
     /// Fails unless every client's ciphertext is what another implementation of AES makes, in
     /// both windows.
     fn check_digests(&self, console: &str, cores: u32) -> Result<()> {
-        let text = vec![0; self.extent.bytes as usize];
-        let reference = Reference::new(&text, self.extent.bytes);
+        let text = vec![0; self.work.bytes as usize];
+        let reference = Reference::new(&text, self.work.bytes);
         let mut checked = 0;
         for line in console.lines() {
             let Some((badge, digest)) = line
@@ -163,7 +163,7 @@ impl Bench {
                 continue;
             };
             let badge: u64 = badge.parse().context("a client's number is none")?;
-            let expected = format!("{:016x}", reference.digest(badge, self.extent.bytes));
+            let expected = format!("{:016x}", reference.digest(badge, self.work.bytes));
             ensure!(
                 digest == expected,
                 "the ciphertext of client {badge} has the digest {digest}, not {expected}"

@@ -14,42 +14,26 @@ mod report;
 mod table;
 mod window;
 
-use std::process::ExitCode;
+use anyhow::Result;
 
-use anyhow::{Context, Result};
-
-use crate::cli::MulticoreArgs;
-use machine::{Bench, Extent};
+use super::{report::Report, Extent, Size};
+use machine::{Bench, Work};
 use points::Points;
 
-/// `sandglass experiment multicore`: ends with status 1 if a ciphertext differs, or if the
-/// throughputs do not scale as they must.
-pub fn run(args: &MulticoreArgs) -> Result<ExitCode> {
-    if let Some(folder) = &args.report {
-        // Before the work: a report that cannot be written should not cost minutes.
-        std::fs::create_dir_all(folder)
-            .with_context(|| format!("cannot make the folder `{}`", folder.display()))?;
-    }
+/// Fails if a ciphertext differs, or if the throughputs do not scale as they must.
+///
+/// # Errors
+/// Something does not build, or a run does not end well.
+pub fn run(extent: &Extent) -> Result<Report> {
     let mut points = Points::default();
-    points.add(match &args.hosted {
+    points.add(match &extent.hosted {
         Some(path) => hosted::read(path)?,
         None => hosted::simulate()?,
     });
-    let extent = if args.quick {
-        Extent::QUICK
-    } else {
-        Extent::FULL
+    let work = match extent.size {
+        Size::Smoke | Size::Quick => Work::QUICK,
+        Size::Full => Work::FULL,
     };
-    points.add(Bench::prepare(extent)?.run_all()?);
-    print!("{}", table::render(&points));
-    if let Some(folder) = &args.report {
-        report::write(folder, &points)
-            .with_context(|| format!("cannot write the report to `{}`", folder.display()))?;
-        println!("\nThe report is in {}", folder.join("index.html").display());
-    }
-    let failures = points.failures();
-    for failure in &failures {
-        println!("FAILED: {failure}");
-    }
-    Ok(ExitCode::from(u8::from(!failures.is_empty())))
+    points.add(Bench::prepare(work)?.run_all()?);
+    report::of(&points)
 }

@@ -7,6 +7,7 @@
 //! - [`threads`] checks components' threads: priorities, time, handlers;
 //! - [`wiring`] gives components what they share: endpoints, notifications, memory, files;
 //! - [`devices`] gives them interrupts, ports, and the output to the host;
+//! - [`policies`] give components what their policies are told;
 //! - [`order`] decides who starts when;
 //! - [`equipment`] collects what one component gets, under names that must be unique.
 
@@ -14,6 +15,7 @@ mod devices;
 mod equipment;
 pub(super) mod names;
 mod order;
+mod policies;
 mod threads;
 mod wiring;
 
@@ -72,10 +74,19 @@ pub struct Packed {
 /// A file to pack.
 #[derive(Debug)]
 pub struct PackedFile {
-    pub path: PathBuf,
+    pub content: Content,
     /// Index in [`System::memory`].
     pub memory: usize,
     pub span: Span,
+}
+
+/// What a packed file holds.
+#[derive(Debug)]
+pub enum Content {
+    /// That of a file of the host.
+    Path(PathBuf),
+    /// What the builder made.
+    Bytes(Vec<u8>),
 }
 
 /// Memory at an address that the description fixes.
@@ -107,6 +118,7 @@ pub fn check(source: &Source) -> Result<Description, Report> {
     checker.memory();
     checker.files();
     checker.devices();
+    checker.policies();
     checker.finish()
 }
 

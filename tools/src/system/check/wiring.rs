@@ -8,7 +8,7 @@ use sandglass_description::{Grant, Map, Memory, MemorySource, Object};
 
 use super::super::document::{self, ClientRights, Integer, MapRights, Text};
 use super::super::findings::{Finding, Span};
-use super::{text, Checker, FixedMap, PackedFile};
+use super::{text, Checker, Content, FixedMap, PackedFile};
 
 const PAGE: u64 = sandglass_description::archive::PAGE as u64;
 /// Where a description may fix addresses: above any executable, below what the launcher chooses.
@@ -279,29 +279,45 @@ impl<'a> Checker<'a> {
                     continue;
                 }
             };
-            let index = self.memory.len();
-            self.memory.push(Memory {
-                name: text(&file.name).to_owned(),
-                source: MemorySource::File(sandglass_description::Blob { offset: 0, len }),
-            });
-            self.files.push(PackedFile {
-                path,
-                memory: index,
-                span: file.path.span(),
-            });
+            let name = text(&file.name);
+            let index = self.packed_file(name, Content::Path(path), len, file.path.span());
             for reader in &file.components {
                 if let Some(component) = self.find_component(reader) {
-                    let map = Map {
-                        memory: index as u32,
-                        writable: false,
-                        address: None,
-                    };
-                    let span = reader.span();
-                    let equipment = &mut self.equipment[component];
-                    equipment.add_map(text(&file.name), map, &span, &mut self.findings);
+                    self.show_file(component, name, index, &reader.span());
                 }
             }
         }
+    }
+
+    /// A file of `len` bytes that the image will hold; returns its index among the memories.
+    pub(super) fn packed_file(
+        &mut self,
+        name: &str,
+        content: Content,
+        len: u64,
+        span: Span,
+    ) -> u32 {
+        let index = self.memory.len();
+        self.memory.push(Memory {
+            name: name.to_owned(),
+            source: MemorySource::File(sandglass_description::Blob { offset: 0, len }),
+        });
+        self.files.push(PackedFile {
+            content,
+            memory: index,
+            span,
+        });
+        index as u32
+    }
+
+    /// Lets a component find the packed file `memory` under `name`, read-only.
+    pub(super) fn show_file(&mut self, component: usize, name: &str, memory: u32, span: &Span) {
+        let map = Map {
+            memory,
+            writable: false,
+            address: None,
+        };
+        self.equipment[component].add_map(name, map, span, &mut self.findings);
     }
 
     fn bad_file(&mut self, file: &document::File, what: &str) {

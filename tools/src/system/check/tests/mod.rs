@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use sandglass_description::{MemorySource, Object, ThreadId};
 
-use super::{check, Description};
+use super::{check, Content, Description};
 use crate::system::Source;
 
 /// A system in which nothing is wrong: a passive server with a timeout handler, two clients,
@@ -211,6 +211,6 @@ fn files_and_devices_are_memory() {
     );
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
     assert_eq!(sources[2].bytes(), file.metadata().unwrap().len());
-    assert_eq!(description.files[0].path, file);
+    assert!(matches!(&description.files[0].content, Content::Path(path) if *path == file));
     assert_eq!(description.output.as_deref(), Some("results"));
 }

@@ -1,0 +1,36 @@
+//! What policies are told: the tables of a description that name a policy's library become
+//! capabilities and a table ([`sandglass_description::policy`]) for the component that has it.
+//!
+//! There is a module for each library in `user/policies`, with the same name.
+
+use sandglass_description::policy::Table;
+
+use super::super::findings::{Finding, Span};
+use super::{Checker, Content};
+
+impl Checker<'_> {
+    /// All policies. Components, endpoints and handlers are known by now.
+    pub(super) fn policies(&mut self) {}
+
+    /// Gives a component the table of a policy under `name`.
+    #[allow(dead_code, reason = "the policies come one after the other")]
+    pub(super) fn give_table(
+        &mut self,
+        component: usize,
+        name: &str,
+        table: &impl Table,
+        span: &Span,
+    ) {
+        match table.encode() {
+            Ok(bytes) => {
+                let len = bytes.len() as u64;
+                let index = self.packed_file(name, Content::Bytes(bytes), len, span.clone());
+                self.show_file(component, name, index, span);
+            }
+            Err(error) => self.found(Finding::new(
+                span.clone(),
+                format!("the table of this policy cannot be encoded: {error}"),
+            )),
+        }
+    }
+}
