@@ -24,4 +24,5 @@ pub mod object;
 pub mod rights;
 pub mod sched;
 pub mod syscall;
+pub mod trace;
 pub mod vspace;

@@ -275,6 +275,11 @@ impl Component {
         self.environment.set_tsc(tsc);
     }
 
+    /// Lets the component make marks in the trace of the system.
+    pub fn set_traced(&mut self) {
+        self.environment.set_traced();
+    }
+
     /// Completes the component: it runs once [`Self::start`]ed. Nothing can be granted by name
     /// after this. The stack size among the parameters does not matter: a component's program
     /// brings its own.

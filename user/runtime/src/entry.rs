@@ -16,7 +16,7 @@ use crate::boot::BootInfo;
 use crate::cap::Frame;
 use crate::env::Environment;
 use crate::thread_block::{IpcBuffer, TlsImage};
-use crate::{console, exit, println, screen, sys};
+use crate::{console, exit, println, screen, sys, trace};
 
 /// Declares `main` of a user program (`#![no_std]`, `#![no_main]`).
 ///
@@ -148,7 +148,7 @@ pub trait Argument: Copy {
     /// Unmaps the page at `guard`, unless the loader left it unmapped.
     fn protect_stack(self, guard: u64);
 
-    /// Where `println!` goes.
+    /// Where `println!` goes, and whether marks do.
     fn set_up_console(self);
 }
 
@@ -192,6 +192,9 @@ impl Argument for &'static Environment {
         // SAFETY: the loader maps it for good before it starts the component, whose first thread
         // comes here once.
         unsafe { screen::set(self.screen()) };
+        if self.is_traced() {
+            trace::enable();
+        }
         if let Some(endpoint) = self.find_capability(exit::LAUNCHER) {
             exit::use_launcher(endpoint);
         }

@@ -51,7 +51,8 @@ pub struct Environment {
     entry_count: u32,
     name: [u8; 32],
     screen: MappedScreen,
-    _unused: [u64; 4],
+    traced: u64,
+    _unused: [u64; 3],
     entries: [Entry; MAX_ENTRIES],
 }
 const _: () = assert!(core::mem::size_of::<Environment>() == ENVIRONMENT_BYTES);
@@ -144,6 +145,11 @@ impl Environment {
         }
     }
 
+    /// Whether the system is traced: see [`crate::trace`].
+    pub(crate) const fn is_traced(&self) -> bool {
+        self.traced != 0
+    }
+
     /// The screen on which the component draws what it prints; nothing if it has none.
     pub(crate) const fn screen(&self) -> MappedScreen {
         self.screen
@@ -233,6 +239,11 @@ impl EnvironmentBuilder {
     /// On which screen the component draws what it prints on the serial port; none by default.
     pub(crate) fn set_screen(&mut self, screen: MappedScreen) {
         self.table.screen = screen;
+    }
+
+    /// The component makes marks in the trace; it does not by default.
+    pub fn set_traced(&mut self) {
+        self.table.traced = 1;
     }
 
     pub fn set_tsc(&mut self, tsc: Tsc) {

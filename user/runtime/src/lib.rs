@@ -8,6 +8,7 @@
 //! | what it starts with | [`boot`] (root task), [`env`] (component), [`described`] (of a described system) |
 //! | managing others | [`process`], [`resources`], [`vspace`], [`image`], [`thread`], [`component`] |
 //! | servers | [`server`], [`fault`], [`timeout`] |
+//! | what the trace shows | [`trace`] |
 //! | devices | [`hpet`], [`serial`], [`screen`], [`firmware`] |
 //!
 //! # Building a program
@@ -54,6 +55,7 @@ pub mod thread;
 pub mod thread_block;
 pub mod time;
 pub mod timeout;
+pub mod trace;
 pub mod vspace;
 
 pub use boot::BootInfo;

@@ -12,6 +12,7 @@ use core::arch::asm;
 
 use sandglass_abi::message::MessageInfo;
 use sandglass_abi::syscall::Syscall;
+use sandglass_abi::trace;
 
 /// Message registers 0 to 3.
 pub type Registers = [u64; 4];
@@ -140,6 +141,31 @@ pub fn simple(call: Syscall, argument: u64) -> u64 {
             in("rdx") call.raw(),
             inlateout("rdi") argument => result,
             in("rsi") 0,
+            out("rcx") _,
+            out("r11") _,
+            out("r14") _,
+            options(nostack),
+        );
+    }
+    result
+}
+
+/// A system call of a kernel that is built for traces; elsewhere it is a fault. Returns the
+/// capability register.
+#[inline(always)]
+pub fn trace(call: trace::Call, cap: u64, info: u64, words: [u64; 2]) -> u64 {
+    let result;
+    // SAFETY: as in `send`.
+    unsafe {
+        asm!(
+            "mov r14, rsp",
+            "syscall",
+            "mov rsp, r14",
+            in("rdx") call.raw(),
+            inlateout("rdi") cap => result,
+            in("rsi") info,
+            in("r10") words[0],
+            in("r8") words[1],
             out("rcx") _,
             out("r11") _,
             out("r14") _,
