@@ -12,6 +12,7 @@ use std::thread;
 
 use anyhow::{bail, Context, Result};
 
+use super::cost::Stopwatch;
 use super::lines::{self, Verdict};
 use super::report::Report;
 use super::suite::{self, Config};
@@ -38,7 +39,10 @@ type NamedResult = (String, Verdict);
 
 /// Builds and boots every test system that can have a wanted test.
 pub(super) fn run(filter: &Filter, report: &mut Report) -> Result<()> {
-    let suites = match suite::build_all() {
+    let stopwatch = Stopwatch::start();
+    let built = suite::build_all();
+    report.took("building the test systems", stopwatch);
+    let suites = match built {
         Ok(suites) => suites,
         Err(error) => {
             report.failed("qemu::build", &format!("{error:#}"));

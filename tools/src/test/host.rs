@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Stdio};
 use std::thread;
 
+use super::cost::Stopwatch;
 use super::harness::{self, Harness};
 use super::lines::{self, Verdict};
 use super::report::Report;
@@ -52,7 +53,10 @@ const PARTS: &[Part] = &[
 /// Builds and runs the host's tests.
 pub fn run(filter: &Filter, report: &mut Report) -> Result<()> {
     for part in PARTS {
-        match build(part)? {
+        let stopwatch = Stopwatch::start();
+        let built = build(part)?;
+        report.took(format!("building {}", part.name), stopwatch);
+        match built {
             Ok(harnesses) => {
                 for harness in &harnesses {
                     run_harness(harness, filter, report)?;
@@ -86,6 +90,7 @@ fn run_harness(harness: &Harness, filter: &Filter, report: &mut Report) -> Resul
         return Ok(());
     }
     report.started(&harness.prefix);
+    let stopwatch = Stopwatch::start();
     let (owed, _) = run_tests(harness, &wanted, report)?;
     for test in owed {
         let (died, output) = run_tests(harness, &BTreeSet::from([test]), report)?;
@@ -94,6 +99,7 @@ fn run_harness(harness: &Harness, filter: &Filter, report: &mut Report) -> Resul
             report.failed(&harness.full_name(&test), &reason);
         }
     }
+    report.took(harness.prefix.clone(), stopwatch);
     Ok(())
 }
 

@@ -10,6 +10,7 @@
 //! - `wrong::RULE`: the conformance suite notices a kernel that breaks this rule of the ABI;
 //! - `mutants::sample`: the host's tests notice small changes of the kernel.
 
+mod cost;
 mod guest;
 pub(crate) mod harness;
 mod host;
@@ -28,6 +29,7 @@ use crate::conformance::{self, wrong};
 use crate::experiment::{self, Extent, Size};
 use crate::mutants;
 
+use cost::Stopwatch;
 use report::Report;
 
 /// Runs the wanted tests of one kind; an error is one of the machine, not of a test.
@@ -72,9 +74,11 @@ pub fn run(args: &TestArgs) -> Result<ExitCode> {
     for (kind, run) in RUNNERS {
         if filter.may_accept(kind) {
             // Whatever happens, the other kinds are run and the closing line is printed.
+            let stopwatch = Stopwatch::start();
             if let Err(error) = run(&filter, &mut report) {
                 report.failed(kind, &format!("{error:#}"));
             }
+            report.took(format!("all of `{kind}`"), stopwatch);
         }
     }
     Ok(report.close())
@@ -86,11 +90,13 @@ fn run_checks(filter: &Filter, report: &mut Report) -> Result<()> {
         let name = format!("check::{}", rule.name);
         if filter.accepts(&name) {
             report.started(&name);
+            let stopwatch = Stopwatch::start();
             match (rule.check)(&mut context) {
                 check::Verdict::Kept => report.passed(&name),
                 check::Verdict::Skipped(reason) => report.skipped(&name, &reason),
                 check::Verdict::Broken(findings) => report.failed(&name, &findings.join("\n")),
             }
+            report.took(name, stopwatch);
         }
     }
     Ok(())
@@ -116,11 +122,13 @@ fn run_experiments(filter: &Filter, report: &mut Report) -> Result<()> {
         let name = format!("experiment::{}", experiment.name);
         if filter.accepts(&name) {
             report.started(&name);
+            let stopwatch = Stopwatch::start();
             match experiment.run(&extent).map(|outcome| outcome.findings()) {
                 Ok(findings) if findings.is_empty() => report.passed(&name),
                 Ok(findings) => report.failed(&name, &findings.join("\n")),
                 Err(error) => report.failed(&name, &format!("{error:#}")),
             }
+            report.took(name, stopwatch);
         }
     }
     Ok(())

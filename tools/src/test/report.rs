@@ -1,6 +1,12 @@
 //! Shows results as they come, and the verdict at the end.
 
 use std::process::ExitCode;
+use std::time::Duration;
+
+use super::cost::{Cost, Stopwatch};
+
+/// What costs less than this is not listed.
+const LISTED: Duration = Duration::from_secs(5);
 
 /// What has happened so far.
 #[derive(Debug, Default)]
@@ -8,12 +14,22 @@ pub struct Report {
     passed: usize,
     /// Names and reasons.
     failed: Vec<(String, String)>,
+    /// What took how long.
+    costs: Vec<(String, Cost)>,
 }
 
 impl Report {
     /// Something that takes long has begun.
     pub fn started(&self, name: &str) {
         eprintln!("running {name}");
+    }
+
+    /// Says in the end what `what` cost, if that is worth a line.
+    pub fn took(&mut self, what: impl Into<String>, since: Stopwatch) {
+        let cost = since.cost();
+        if cost.time.max(cost.processor) >= LISTED {
+            self.costs.push((what.into(), cost));
+        }
     }
 
     pub fn passed(&mut self, name: &str) {
@@ -38,9 +54,15 @@ impl Report {
         }
     }
 
-    /// Prints the failures again, with their reasons, and the closing line. Nothing passed is a
+    /// Prints what took long, the failures again, with their reasons, and the closing line. Nothing passed is a
     /// failure too: a pattern that matches no test is a mistake.
     pub fn close(self) -> ExitCode {
+        if !self.costs.is_empty() {
+            println!("\nWhat took long:");
+        }
+        for (what, cost) in &self.costs {
+            println!("{cost}  {what}");
+        }
         for (name, reason) in &self.failed {
             println!("\n---- {name}\n{}", reason.trim_end());
         }
