@@ -28,9 +28,8 @@ pub enum Call {
     /// Forgets what a core recorded, and records again if that had ended. Capability register: the
     /// core. Answer, there: 0, or 3 (IllegalOperation) if the core has no buffer.
     ResetLog = -22,
-    /// Ends the recording of a core. Capability register: the core. Answer, there: the number of its
-    /// last record, so that it is the number of records since the buffer was given, lost ones
-    /// included; unchanged if the core records nothing.
+    /// Ends the recording of a core. Capability register: the core. Answer, there: the number of the
+    /// last record of all cores; unchanged if the core records nothing.
     FinalizeLog = -23,
     /// Gives a core memory for its records. Capability register: a frame of RAM of 2 MiB; info
     /// register: the core, and [`STOP_WHEN_FULL`] or not. A frame that begins where the core's
@@ -81,7 +80,8 @@ pub enum Kind {
     /// The core runs another thread. Subject: the thread, 0 to idle. First: its context. Detail: its
     /// priority.
     Switch,
-    /// Another context pays. Subject: the context, 0 to idle. First: ticks that its head refill has.
+    /// A context pays from now on: another one, or the same again after the timer was programmed
+    /// anew. Subject: the context, 0 to idle. First: ticks that its head refill has.
     Pays,
     /// A context paid. Subject: the context. First: ticks that were consumed until now, since the
     /// core last charged or changed its context. Second: ticks that were taken from its refills: as
@@ -128,6 +128,9 @@ pub enum Kind {
     /// The domain schedule goes on, or a thread changes its domain. Subject: the thread, 0 for the
     /// schedule. Detail: the domain.
     Domain,
+    /// A thread belongs to another core from now on; at first to core 0. Subject: the thread. Detail:
+    /// the core.
+    Migrate,
     /// User level says something. Subject: a thread or context. Detail: [`MarkKind`], and in the bits
     /// above its eight what the kind says.
     Mark,
@@ -137,9 +140,9 @@ impl Kind {
     /// The kind of this number.
     pub const fn from_raw(raw: u8) -> Option<Self> {
         use Kind::*;
-        const ALL: [Kind; 20] = [
+        const ALL: [Kind; 21] = [
             Start, Switch, Pays, Charge, Refill, Wait, Release, Donate, Return, Unbind, Abandon,
-            Configure, Wake, Block, Timeout, Fault, Interrupt, Priority, Domain, Mark,
+            Configure, Wake, Block, Timeout, Fault, Interrupt, Priority, Domain, Migrate, Mark,
         ];
         if raw >= 1 && raw as usize <= ALL.len() {
             Some(ALL[raw as usize - 1])
@@ -251,7 +254,7 @@ impl Parameter {
 /// The first word of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Tag {
-    /// Number of the record among those of its core, from 1; modulo 2^32.
+    /// Number of the record among those of all cores, from 1; modulo 2^32.
     pub sequence: u32,
     /// Number of a [`Kind`].
     pub kind: u8,
@@ -294,8 +297,8 @@ mod tests {
             assert!(Kind::from_raw(raw).is_none_or(|kind| kind as u8 == raw));
             assert!(MarkKind::from_raw(raw).is_none_or(|kind| kind as u8 == raw));
         }
-        assert_eq!(Kind::from_raw(20), Some(Kind::Mark));
-        assert_eq!(Kind::from_raw(21), None);
+        assert_eq!(Kind::from_raw(21), Some(Kind::Mark));
+        assert_eq!(Kind::from_raw(22), None);
         for call in [
             Call::ResetLog,
             Call::FinalizeLog,

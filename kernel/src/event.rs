@@ -73,14 +73,19 @@ pub fn trap(k: &mut Kernel, trap: Trap) -> Next {
         Trap::PageFault { address, code } => user_fault(k, page_fault(address, code)),
         Trap::Interrupt { irq } => {
             interrupted(k);
+            trace!(k, device_interrupt(irq));
             irq::interrupt(k, irq);
         }
         Trap::Timer => {
             k.core().set_armed(u64::MAX);
             k.core().request_reprogram();
             interrupted(k);
+            trace!(k, timer_interrupt());
         }
-        Trap::Look => interrupted(k),
+        Trap::Look => {
+            interrupted(k);
+            trace!(k, look());
+        }
     }
     conclude(k, before, true)
 }

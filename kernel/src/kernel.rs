@@ -15,6 +15,7 @@ use crate::object::irq::IrqTable;
 use crate::object::tcb::Tcb;
 use crate::time::core::Core;
 use crate::time::{Constants, DomainSchedule};
+use crate::trace;
 
 /// A kernel with its machine.
 pub struct Kernel {
@@ -28,6 +29,7 @@ pub struct Kernel {
     pub domains: DomainSchedule,
     pub constants: Constants,
     sequence: Cell<u64>,
+    pub trace: trace::OfKernel,
 }
 
 impl Kernel {
@@ -44,6 +46,7 @@ impl Kernel {
             domains: DomainSchedule::new(),
             constants: Constants::new(),
             sequence: Cell::new(0),
+            trace: trace::OfKernel::new(0),
         }
     }
 

@@ -16,6 +16,8 @@ extern crate std;
 mod cells;
 #[macro_use]
 mod wrong;
+#[macro_use]
+pub mod trace;
 
 pub mod arch;
 pub mod boot;

@@ -168,6 +168,9 @@ fn handle_other(k: &mut Kernel, caller: Ref<Tcb>, number: u64) -> bool {
         return true;
     }
     caller.at(k).age_progress();
+    if trace_call!(k, caller, number) {
+        return false;
+    }
     if call == Some(Syscall::SetTLSBase) {
         set_tls_base(k, caller);
         return false;

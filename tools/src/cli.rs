@@ -92,6 +92,9 @@ pub struct KernelArgs {
     /// The SMP kernel, for several cores
     #[arg(long)]
     pub smp: bool,
+    /// The kernel that records execution traces
+    #[arg(long)]
+    pub trace: bool,
 }
 
 /// Arguments of `sandglass boot`.

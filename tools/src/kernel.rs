@@ -27,6 +27,9 @@ const CODE_GENERATION: &[&str] = &[
 /// The feature of a kernel for several cores.
 pub const SMP_FEATURE: &str = "smp";
 
+/// The feature of a kernel that records execution traces.
+pub const TRACE_FEATURE: &str = "trace";
+
 /// The feature of a kernel that breaks a rule of the ABI, and the variable that says which.
 pub const WRONG_FEATURE: &str = "wrong";
 const WRONG_RULE_VARIABLE: &str = "SANDGLASS_WRONG_RULE";
@@ -103,6 +106,13 @@ impl KernelOptions {
         }
     }
 
+    /// This kernel, but one that records execution traces.
+    #[must_use]
+    pub fn traced(mut self) -> Self {
+        self.features.push(TRACE_FEATURE.to_owned());
+        self
+    }
+
     /// A release kernel that breaks the rule of the ABI at this position.
     pub fn wrong(rule: usize) -> Self {
         Self {
@@ -122,12 +132,18 @@ impl KernelOptions {
 
     /// For messages.
     fn title(&self) -> String {
-        let smp = self.features.iter().any(|feature| feature == SMP_FEATURE);
-        match self.wrong_rule {
+        let has = |name: &str| self.features.iter().any(|feature| feature == name);
+        let mut title = match self.wrong_rule {
             Some(rule) => format!("the wrong kernel {rule}"),
-            None if smp => format!("the {} kernel for several cores", self.variant.name()),
             None => format!("the {} kernel", self.variant.name()),
+        };
+        if has(SMP_FEATURE) {
+            title.push_str(" for several cores");
         }
+        if has(TRACE_FEATURE) {
+            title.push_str(" with traces");
+        }
+        title
     }
 
     /// File name of the result: tells apart kernels of different options.
@@ -150,9 +166,13 @@ impl KernelOptions {
 /// `sandglass kernel`.
 pub fn run(args: &KernelArgs) -> Result<ExitCode> {
     let Arch::X86_64 = args.arch;
-    let path = build(&match args.smp {
+    let options = match args.smp {
         true => KernelOptions::smp(args.kernel),
         false => KernelOptions::new(args.kernel),
+    };
+    let path = build(&match args.trace {
+        true => options.traced(),
+        false => options,
     })?;
     println!("{}", path.display());
     Ok(ExitCode::SUCCESS)
@@ -253,14 +273,16 @@ mod tests {
         let debug = KernelOptions::new(Variant::Debug);
         let smp = Variant::ALL.map(KernelOptions::smp);
         let wrong = [KernelOptions::wrong(0), KernelOptions::wrong(1)];
+        let traced = [release.clone().traced(), smp[0].clone().traced()];
         let mut names: Vec<String> = [release, probe, bare, debug]
             .iter()
             .chain(&smp)
             .chain(&wrong)
+            .chain(&traced)
             .map(KernelOptions::file_name)
             .collect();
         names.sort();
         names.dedup();
-        assert_eq!(names.len(), 8);
+        assert_eq!(names.len(), 10);
     }
 }

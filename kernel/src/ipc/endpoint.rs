@@ -92,10 +92,12 @@ fn hand_over(
         expect_reply(k, sender, receiver, offered, terms, can_donate);
     } else if can_donate && receiver.at(k).sched_context().is_none() && !broken!(NoDonationBySend) {
         if let Some(context) = sender.at(k).sched_context() {
+            trace!(k, give(context, receiver));
             context::donate(k, context, receiver);
         }
     }
     receiver.at(k).set_state(State::Running);
+    trace!(k, wake(receiver));
     context::wake_refills(k, receiver);
     schedule::candidate(k, receiver);
 }
@@ -197,6 +199,7 @@ fn take_message(
         expect_reply(k, sender, receiver, offered, terms, can_donate);
     } else {
         sender.at(k).set_state(State::Running);
+        trace!(k, wake(sender));
         schedule::candidate(k, sender);
     }
 }

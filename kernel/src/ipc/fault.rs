@@ -61,6 +61,7 @@ impl Fault {
 
 /// `thread` faults: its fault handler is told (05, section 3). Without one it stops.
 pub fn raise(k: &Kernel, thread: Ref<Tcb>, fault: Fault) {
+    trace!(k, fault(thread, fault));
     match tcb::handler(k, thread, TcbSlot::FaultHandler) {
         Some(handler) => {
             let can_donate = thread.at(k).sched_context().is_some();
@@ -81,6 +82,7 @@ pub fn raise_timeout(k: &Kernel, thread: Ref<Tcb>, handler: EndpointCap) {
         .at(k)
         .sched_context()
         .map_or(0, |context| context.at(k).badge());
+    trace!(k, timeout(thread, badge));
     tell(k, thread, handler, Fault::Timeout { badge }, false);
 }
 

@@ -34,6 +34,7 @@ pub fn signal(k: &Kernel, notification: Ref<Notification>, badge: u64) {
 #[inline(always)]
 fn deliver(k: &Kernel, notification: Ref<Notification>, recipient: Ref<Tcb>, badge: u64) {
     recipient.at(k).set_state(State::Running);
+    trace!(k, wake(recipient));
     recipient.at(k).context().set_badge(badge);
     context::donate_of_notification(k, notification, recipient);
     context::wake_refills(k, recipient);

@@ -29,6 +29,7 @@ pub fn push(k: &Kernel, caller: Ref<Tcb>, callee: Ref<Tcb>, reply: Ref<Reply>, c
             below.at(k).set_above(Above::Reply(reply));
         }
         handle.at(k).set_reply(Some(reply));
+        trace!(k, lend(handle, callee));
         context::donate(k, handle, callee);
     }
 }
@@ -45,6 +46,7 @@ fn unlink(k: &Kernel, reply: Ref<Reply>) -> Option<Ref<SchedContext>> {
             (Some(handle), Above::Context(handle))
         }
         Above::Reply(above) => {
+            trace!(k, abandon(None, object.thread()));
             above.at(k).set_below(None);
             (None, Above::Nothing)
         }
@@ -70,7 +72,10 @@ pub fn release(k: &Kernel, reply: Ref<Reply>) -> Option<Ref<Tcb>> {
     reply.at(k).set_thread(None);
     caller.at(k).set_state(State::Inactive);
     if let (Some(handle), None) = (context, caller.at(k).sched_context()) {
+        trace!(k, give_back(handle, caller));
         context::donate(k, handle, caller);
+    } else {
+        trace!(k, keep_back(context, caller));
     }
     Some(caller)
 }
@@ -88,6 +93,7 @@ pub fn abort(k: &Kernel, reply: Ref<Reply>) {
 /// The stack of `context` loses it.
 pub fn detach_stack(k: &Kernel, handle: Ref<SchedContext>) {
     if let Some(top) = handle.at(k).reply() {
+        trace!(k, abandon(Some(handle), None));
         top.at(k).set_above(Above::Nothing);
         handle.at(k).set_reply(None);
     }
@@ -124,6 +130,7 @@ pub fn reply(k: &Kernel, sender: Ref<Tcb>, cap: ReplyCap, extra: &ExtraCaps) {
         });
     }
     if tcb.is_runnable() {
+        trace!(k, wake(caller));
         go_on(k, caller, answered.is_some_and(|fault| fault.is_timeout()));
     }
 }

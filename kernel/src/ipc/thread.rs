@@ -55,6 +55,7 @@ pub fn resume(k: &Kernel, thread: Ref<Tcb>) {
 pub fn restart(k: &Kernel, thread: Ref<Tcb>) {
     let tcb = thread.at(k);
     tcb.set_state(State::Restart);
+    trace!(k, wake(thread));
     context::wake_refills(k, thread);
     if let Some(handle) = tcb.sched_context() {
         context::resume(k, handle);
@@ -79,6 +80,7 @@ pub fn restart_or_give_up(k: &Kernel, thread: Ref<Tcb>) {
 /// Changes the priority of `thread` (04, section 8.3).
 #[inline(always)]
 pub fn set_priority(k: &Kernel, thread: Ref<Tcb>, priority: u8) {
+    trace!(k, priority(thread, priority));
     if thread.at(k).is_runnable() {
         schedule::set_priority(k, thread, priority);
     } else {

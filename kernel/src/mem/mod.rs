@@ -9,7 +9,8 @@
 //!   ([`Tagged`], [`Packed`]). No safe function turns a number into a reference.
 //! * Object fields are `Cell`s and no `Sync` crosses the kernel: shared borrows may alias, and
 //!   none survives reclamation of the memory, because reclaiming takes `&mut Kernel`.
-//! * User memory is only read and written by raw copies of words ([`user`]).
+//! * User memory is only read and written by raw copies of words ([`user`]; in a kernel with traces
+//!   also `log`).
 //!
 //! What these rest on outside of this room: `cap/` keeps each capability's memory to itself (it
 //! copies words only by derivation and lowers the watermark of untyped memory never), and calls
@@ -20,6 +21,8 @@
 
 mod address;
 mod handle;
+#[cfg(feature = "trace")]
+mod log;
 mod objects;
 mod packed;
 mod paging;
@@ -32,6 +35,8 @@ pub mod user;
 
 pub use address::PhysAddr;
 pub use handle::Ref;
+#[cfg(feature = "trace")]
+pub use log::Log;
 pub use objects::{
     refill, refill_capacity, refills, tcb_slot, CNodeWord, PairWord, Shapeless, Span,
 };

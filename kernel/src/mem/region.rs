@@ -206,6 +206,7 @@ pub fn reclaim(k: &mut Kernel, untyped: Ref<Slot>, bytes: u64) -> u64 {
         return 0;
     };
     let watermark = memory.watermark();
+    trace!(k, forget(memory.start(), watermark));
     let rest = if memory.is_device() {
         0
     } else {

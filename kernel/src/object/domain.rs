@@ -99,6 +99,7 @@ fn commit(k: &Kernel, operation: Operation) -> Outcome {
     match operation {
         Operation::Set { thread, domain } => {
             remote::stall(k, thread);
+            trace!(k, domain(Some(thread), domain));
             thread.at(k).set_domain(domain);
             if k.core().thread() == Some(thread) {
                 schedule::force_reschedule(k);

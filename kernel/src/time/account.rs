@@ -103,6 +103,7 @@ fn charge(k: &Kernel, core: &Core, handle: Ref<SchedContext>, used: u64) {
 /// context starts its next slice, another is charged.
 #[inline(always)]
 fn pay(k: &Kernel, core: &Core, handle: Ref<SchedContext>, used: u64) {
+    trace!(k, charge(core, handle, core.consumed(), used));
     let refills = Refills::of(k, handle);
     if handle.at(k).period() == 0 {
         refills.renew_slice();
@@ -120,6 +121,7 @@ pub fn commit(k: &Kernel, core: &Core) {
     let used = core.consumed();
     core.set_paid();
     let Some(handle) = core.context() else { return };
+    trace!(k, charge(core, handle, used, used));
     let context = handle.at(k);
     let refills = Refills::of(k, handle);
     if context.period() == 0 {

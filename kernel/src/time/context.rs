@@ -47,6 +47,7 @@ pub fn configure(k: &Kernel, handle: Ref<SchedContext>, on: CoreId, parameters: 
     } else {
         refills.start(parameters.max_refills, parameters.budget, parameters.period);
     }
+    trace!(k, configure(handle, parameters, keeps_history));
     context.set_core(on);
     if let Some(thread) = thread {
         remote::migrate(k, thread, on);
@@ -106,6 +107,7 @@ pub fn unblock(k: &Kernel, handle: Ref<SchedContext>) {
 
 /// Binds `context` to `thread`; neither is bound (04, section 5.5).
 pub fn bind_thread(k: &Kernel, handle: Ref<SchedContext>, thread: Ref<Tcb>) {
+    trace!(k, bind(handle, thread));
     link(k, handle, thread);
     wake_refills(k, thread);
     resume(k, handle);
@@ -129,6 +131,7 @@ pub fn unbind_thread(k: &Kernel, handle: Ref<SchedContext>) {
     let Some(thread) = handle.at(k).thread() else {
         return;
     };
+    trace!(k, unbind(handle, thread));
     schedule::unqueue(k, thread);
     thread.at(k).set_sched_context(None);
     handle.at(k).set_thread(None);
@@ -172,6 +175,7 @@ pub fn donate_of_notification(k: &Kernel, notification: Ref<Notification>, to: R
         return;
     };
     if handle.at(k).thread().is_none() {
+        trace!(k, give_of_notification(handle, to));
         donate(k, handle, to);
         if handle.at(k).is_sporadic() && !is_in_use(k, handle) {
             unblock(k, handle);

@@ -7,6 +7,7 @@ use super::release::ReleaseQueues;
 use crate::mem::Ref;
 use crate::object::sched_context::SchedContext;
 use crate::object::tcb::Tcb;
+use crate::trace;
 
 /// What the scheduler is going to do at the end of the event (04, section 8.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,6 +36,7 @@ pub struct Core {
     pub ready: ReadyQueues,
     /// Runnable threads that wait for their budget.
     pub release: ReleaseQueues,
+    pub trace: trace::OfCore,
 }
 
 impl Core {
@@ -51,6 +53,7 @@ impl Core {
             fpu_owner: Cell::new(None),
             ready: ReadyQueues::new(),
             release: ReleaseQueues::new(),
+            trace: trace::OfCore::new(),
         }
     }
 

@@ -214,6 +214,7 @@ impl<'k> Refills<'k> {
     /// Schedules used time to come back at `used.time`, which is not before the last refill's.
     #[inline(always)]
     fn schedule_used(self, used: Refill) {
+        trace!(self.k, refill(self.handle, used));
         let queued = self.context().queued();
         let last = (queued > 0).then(|| self.behind(queued.wrapping_sub(1)));
         let tail = last.map_or(self.head(), Cell::get);
@@ -270,7 +271,10 @@ impl<'k> Refills<'k> {
                 time: head.time.wrapping_add(period),
             };
             match self.second() {
-                None => self.set_head(again),
+                None => {
+                    trace!(self.k, refill(self.handle, again));
+                    self.set_head(again);
+                }
                 Some(second) => {
                     self.advance(second);
                     self.schedule_used(again);

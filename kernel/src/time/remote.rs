@@ -100,6 +100,7 @@ fn stop(k: &Kernel, thread: Ref<Tcb>) {
     } else {
         account::exhausted(k, core);
     }
+    trace!(k, stopped_there(id));
     core.set_thread(None);
     core.set_context(None);
     decide_anew(k, id);
@@ -110,6 +111,7 @@ fn stop(k: &Kernel, thread: Ref<Tcb>) {
 #[inline(always)]
 pub fn migrate(k: &Kernel, thread: Ref<Tcb>, core: CoreId) {
     if CORES > 1 && thread.at(k).core() != core {
+        trace!(k, migrate(thread, core));
         fpu::release(k, thread);
         thread.at(k).set_core(core);
     }

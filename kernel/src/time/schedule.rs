@@ -47,6 +47,7 @@ pub fn unqueue(k: &Kernel, thread: Ref<Tcb>) {
         Place::None => {}
         Place::Ready => k.home(thread).ready.remove(k, thread),
         Place::Release => {
+            trace!(k, release(thread));
             if waits_for_release(k, thread) {
                 k.home(thread).request_reprogram();
             }
@@ -74,6 +75,7 @@ pub fn postpone(k: &Kernel, handle: Ref<SchedContext>) {
 
 /// `thread`, in no queue, waits until `time`, in ticks.
 fn wait_for_release(k: &Kernel, thread: Ref<Tcb>, time: u64) {
+    trace!(k, wait(thread, time));
     let core = k.home(thread);
     core.release.insert(k, thread, time);
     core.request_reprogram();
@@ -150,6 +152,7 @@ pub fn candidate(k: &Kernel, thread: Ref<Tcb>) {
 /// `thread` has entered a state in which it cannot run.
 #[inline(always)]
 pub fn stopped(k: &Kernel, thread: Ref<Tcb>) {
+    trace!(k, block(thread));
     let core = k.core();
     match core.action() {
         Action::ResumeCurrent if core.thread() == Some(thread) => {
@@ -225,9 +228,11 @@ pub fn schedule(k: &Kernel) -> Option<Ref<Tcb>> {
     if k.domains.expired() {
         core.request_reprogram();
         force_reschedule(k);
+        trace!(k, domain(None, k.domains.current()));
     }
     if core.action() != Action::ResumeCurrent {
         let next = decide(k);
+        trace!(k, switch(core.thread(), next));
         core.set_thread(next);
         core.set_action(Action::ResumeCurrent);
         settle_time(k, next);
@@ -402,6 +407,7 @@ fn pass_on(k: &Kernel, chosen: Option<Ref<SchedContext>>) {
     core.set_reprogram(false);
     let Some(handle) = chosen else {
         account::commit(k, core);
+        trace!(k, pays(None, 0));
         core.set_context(None);
         return;
     };
@@ -410,6 +416,7 @@ fn pass_on(k: &Kernel, chosen: Option<Ref<SchedContext>>) {
         Refills::of(k, handle).unblock();
     }
     account::commit(k, core);
+    trace!(k, pays(chosen, context.head().amount));
     core.set_context(Some((handle, context.head().amount)));
 }
 

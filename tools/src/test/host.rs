@@ -41,6 +41,32 @@ const PARTS: &[Part] = &[
             "smp",
         ],
     },
+    Part {
+        name: "the tests of the kernel with traces on the host",
+        prefix: "host::trace",
+        arguments: &[
+            "--package",
+            "sandglass-kernel",
+            "--features",
+            "trace",
+            "--test",
+            "trace",
+        ],
+    },
+    Part {
+        name: "the tests of the SMP kernel with traces on the host",
+        prefix: "host::trace::cores",
+        arguments: &[
+            "--package",
+            "sandglass-kernel",
+            "--features",
+            "trace,smp",
+            "--test",
+            "trace",
+            "--test",
+            "cores",
+        ],
+    },
     // The whole workspace has the release kernel for one core, and this the opposite in both; mutants and
     // coverage run what else there is.
     Part {
