@@ -4,6 +4,8 @@
 //! Tables name what the component has by the names of its environment, and threads, budgets and
 //! levels by number. Each module is named like the policy's library in `user/policies`.
 
+pub mod sharing;
+
 use alloc::vec::Vec;
 
 use serde::{de::DeserializeOwned, Serialize};

@@ -1,0 +1,205 @@
+//! The locking server of nested requests (thesis 6.4.2, Figure 6.6), without its system calls.
+//!
+//! A resource is a server: it handles one request at a time, and holding the resource means that
+//! the server works for one. While it does, it may ask for further resources, so what a client
+//! holds is a chain of servers, of which the last one runs and the others wait for an answer.
+//!
+//! Inputs are the events that the proxy sees ([`Arbiter::request`], [`Arbiter::completed`],
+//! [`Arbiter::timed_out`], [`Arbiter::refused`]); what is to be done about each comes back as
+//! [`Actions`], in order.
+//!
+//! Invariants:
+//! - a resource is held by at most one request, and nobody is served twice at a time;
+//! - no request waits that could be granted: the waiting are looked at after each event, the
+//!   highest priority first, in the order of arrival among equals (but see [`Action::Remind`]);
+//! - the priority of a server that works is the highest of its client's and of those that wait for
+//!   it, also through other resources; it is set before the server runs.
+
+mod action;
+mod payer;
+mod priority;
+mod state;
+#[cfg(test)]
+mod tests;
+
+use alloc::vec::Vec;
+
+use sandglass_description::policy::sharing::{Protocol, Requester, Sharing};
+
+pub use action::{Action, Actions, Refusal, Then};
+use payer::ClientSet;
+use state::{Lock, ResourceList, Wait};
+
+/// Who holds what, and who waits.
+#[derive(Clone, Debug)]
+pub struct Arbiter {
+    table: Sharing,
+    /// Of each resource: the highest priority among the clients that can ask for it, also through
+    /// others.
+    ceilings: Vec<u8>,
+    /// Of each resource.
+    locks: Vec<Option<Lock>>,
+    /// In order of arrival.
+    waiting: Vec<Wait>,
+    /// The priority that the server of each resource was last given.
+    given: Vec<Option<u8>>,
+    /// Under the original ceiling protocol, the priority of a client that was answered and may
+    /// still run: what is free is kept from clients below it. They would not run now, so they
+    /// could not take it; and if they had it, the client would be blocked by them once more.
+    kept_for: Option<u8>,
+}
+
+impl Arbiter {
+    /// Nobody holds anything.
+    ///
+    /// # Panics
+    /// If the table names a client or resource that it does not have.
+    pub fn new(table: Sharing) -> Self {
+        let resources = table.resources as usize;
+        Self {
+            ceilings: priority::ceilings(&table),
+            locks: (0..resources).map(|_| None).collect(),
+            waiting: Vec::new(),
+            given: alloc::vec![None; resources],
+            kept_for: None,
+            table,
+        }
+    }
+
+    /// A request arrives through an entry. It waits until it is granted.
+    ///
+    /// # Errors
+    /// It will never be served, and the requester is to be told at once. Nothing has changed.
+    pub fn request(&mut self, entry: usize) -> Result<Actions, Refusal> {
+        let requester = self.entry(entry).requester;
+        let resource = self.entry(entry).resource as usize;
+        self.may_ask(requester)?;
+        if let Requester::Server(asking) = requester {
+            if self.leads_to(resource, asking as usize) {
+                return Err(Refusal::Deadlock);
+            }
+        }
+        self.waiting.push(Wait { entry });
+        let priority = self.requester_priority(entry, &self.priorities());
+        if self.kept_for.is_some_and(|kept_for| priority < kept_for) {
+            // Who is above it does not run.
+            self.kept_for = None;
+        }
+        let mut actions = Actions::default();
+        self.settle(&mut actions);
+        self.help(resource, &mut actions);
+        Ok(actions)
+    }
+
+    /// The server of a resource has finished the request that it was given.
+    ///
+    /// Does nothing if it had none: it is wrong about that, and nobody else should suffer.
+    pub fn completed(&mut self, resource: usize) -> Actions {
+        let mut actions = Actions::default();
+        let Some(lock) = self.locks.get_mut(resource).and_then(Option::take) else {
+            return actions;
+        };
+        match self.entry(lock.entry).requester {
+            Requester::Client(client) => {
+                actions.push(Action::Answer { entry: lock.entry });
+                if self.table.protocol == Protocol::OriginalCeiling {
+                    self.kept_for = Some(self.table.clients[client as usize]);
+                }
+            }
+            Requester::Server(server) => {
+                let then = Then::Answer { entry: lock.entry };
+                self.lend_first(server as usize, then, &mut actions);
+            }
+        }
+        self.settle(&mut actions);
+        actions
+    }
+
+    /// The budget with which the server of a resource runs is exhausted; the server waits for an
+    /// answer to its fault.
+    pub fn timed_out(&mut self, resource: usize) -> Actions {
+        let mut actions = Actions::default();
+        let Some(lock) = self.locks[resource].as_mut() else {
+            return actions;
+        };
+        lock.tried = ClientSet::default();
+        lock.then = Then::Continue;
+        self.lend_next(resource, &mut actions);
+        actions
+    }
+
+    /// The last [`Action::Lend`] to the server of a resource was not possible: that client's
+    /// budget is exhausted.
+    pub fn refused(&mut self, resource: usize) -> Actions {
+        let mut actions = Actions::default();
+        self.lend_next(resource, &mut actions);
+        actions
+    }
+
+    /// It is the turn of the priority of [`Action::Remind`]: nobody above it runs.
+    pub fn reminded(&mut self) -> Actions {
+        self.kept_for = None;
+        let mut actions = Actions::default();
+        self.settle(&mut actions);
+        actions
+    }
+
+    /// Whether nobody holds a resource, and nobody waits.
+    pub fn is_idle(&self) -> bool {
+        self.waiting.is_empty() && self.locks.iter().all(Option::is_none)
+    }
+
+    /// Grants all that can be granted, and gives every server its priority.
+    fn settle(&mut self, actions: &mut Actions) {
+        let mut granted = ResourceList::default();
+        while let Some((priority, index)) = self.next_grant() {
+            if self.kept_for.is_some_and(|kept_for| priority < kept_for) {
+                actions.push(Action::Remind { priority });
+                break;
+            }
+            let wait = self.waiting.remove(index);
+            let resource = self.entry(wait.entry).resource as usize;
+            self.locks[resource] = Some(Lock::new(wait.entry));
+            granted.push(resource);
+        }
+        self.prioritise(actions);
+        for &resource in granted.as_slice() {
+            if let Some(lock) = &self.locks[resource] {
+                let then = Then::Forward { entry: lock.entry };
+                self.lend_first(resource, then, actions);
+            }
+        }
+    }
+
+    /// The first of the waiting that can be granted, of the highest priority, else of the earliest
+    /// arrival: its priority and index.
+    fn next_grant(&self) -> Option<(u8, usize)> {
+        if self.waiting.is_empty() {
+            return None;
+        }
+        let priorities = self.priorities();
+        let mut best: Option<(u8, usize)> = None;
+        for (index, wait) in self.waiting.iter().enumerate() {
+            let priority = self.requester_priority(wait.entry, &priorities);
+            let is_better = best.is_none_or(|(highest, _)| priority > highest);
+            if is_better && self.can_grant(wait.entry, priority) {
+                best = Some((priority, index));
+            }
+        }
+        best
+    }
+
+    fn can_grant(&self, entry: usize, priority: u8) -> bool {
+        let resource = self.entry(entry).resource as usize;
+        if self.locks[resource].is_some() {
+            return false;
+        }
+        match self.table.protocol {
+            Protocol::Inheritance | Protocol::BandwidthInheritance => true,
+            Protocol::OriginalCeiling => {
+                let ceiling = self.system_ceiling(self.origin(entry));
+                ceiling.is_none_or(|(ceiling, _)| priority > ceiling)
+            }
+        }
+    }
+}

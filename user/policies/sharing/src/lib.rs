@@ -1,0 +1,16 @@
+//! Resource-sharing protocols: how long does a task of high priority wait for one of low priority
+//! that is in the middle of something (thesis 2.3, 6.2 and 6.4.2)?
+//!
+//! | who | module |
+//! | --- | --- |
+//! | decides which request is served next, with whose priority and budget (pure) | [`arbiter`] |
+//!
+//! Which protocol a resource has is written in the system's description. Clients and servers are
+//! the same under all of them: a client calls its endpoint.
+
+#![cfg_attr(not(test), no_std)]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+pub mod arbiter;
