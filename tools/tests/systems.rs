@@ -78,6 +78,44 @@ fn the_example_runs_on_both_kernels() {
     }
 }
 
+/// An example system as it is.
+fn example(name: &str) -> Source {
+    let folder = workspace().join("systems/examples").join(name);
+    Source::read(&folder.join("SYSTEM.toml")).unwrap()
+}
+
+/// Every policy does what it says; the primes below 20,000 are 2,262, however often a request ended
+/// early; and a client that was suspended in the server hinders nobody.
+#[test]
+fn what_happens_to_clients_that_run_out_of_time_is_described() {
+    for variant in [Variant::Debug, Variant::Release] {
+        let outcome = run("timeouts", &example("timeouts"), variant);
+        assert_eq!(outcome.end, End::Guest(0), "{}", outcome.console);
+        assert_says(
+            &outcome.console,
+            &[
+                "handler: gone ran out after 2999 us: RolledBack",
+                "handler: growing ran out after 999 us: Extended { budget_us: 2000 }",
+                "handler: growing ran out after 1999 us: Extended { budget_us: 3000 }",
+                "growing: 2262 primes, in one request",
+                "handler: urgent ran out after 999 us: Emergency { budget_us: 8000 }",
+                "urgent: 2262 primes, in one request",
+                "handler: greedy ran out after 999 us: Emergency { budget_us: 200 }",
+                "handler: the emergency ran out after",
+                "greedy: gives up: the answer is 0x7130",
+                "handler: strict ran out after 999 us: Reset",
+                "strict: gives up: the answer is 0x7130",
+                "handler: rogue ran out after 999 us: Killed",
+                "handler: patient ran out after 999 us: RolledBack",
+                "patient: 2262 primes, in ",
+            ],
+        );
+        for silent in ["rogue: ", "gone: ", "launcher: component"] {
+            assert!(!outcome.console.contains(silent), "{}", outcome.console);
+        }
+    }
+}
+
 #[test]
 fn what_is_described_is_what_components_get() {
     let path = workspace().join("systems/described-tests/SYSTEM.toml");

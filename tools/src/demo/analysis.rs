@@ -279,7 +279,7 @@ impl Analysis {
 }
 
 /// The ideal line of a period.
-fn model(runs: &[Run], period_us: u64, demand_bytes: u64) -> Result<Model> {
+pub(crate) fn model(runs: &[Run], period_us: u64, demand_bytes: u64) -> Result<Model> {
     let alone = |client: usize| {
         runs.iter()
             .find(|run| run.point.period_us == period_us && run.point.has_all(client))

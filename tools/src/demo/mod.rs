@@ -6,15 +6,15 @@
 //!   it recorded, [`reference`] encrypts again;
 //! - [`model`] is the ideal line, [`analysis`] compares, [`table`] and [`report`] show.
 
-mod analysis;
+pub(crate) mod analysis;
 mod description;
-mod input;
-mod machine;
+pub(crate) mod input;
+pub(crate) mod machine;
 mod measurement;
-mod model;
+pub(crate) mod model;
 pub(crate) mod reference;
 mod report;
-mod sweep;
+pub(crate) mod sweep;
 mod table;
 
 use std::process::ExitCode;

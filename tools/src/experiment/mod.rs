@@ -6,9 +6,11 @@
 //! - [`machines`] runs described systems in virtual time; [`chart`] draws.
 
 pub mod chart;
+mod isolation;
 pub mod machines;
 pub mod multicore;
 pub mod report;
+mod timeouts;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -59,13 +61,29 @@ pub struct Experiment {
 }
 
 /// All experiments.
-pub const CATALOGUE: &[Experiment] = &[Experiment {
-    name: "multicore",
-    reproduces: "thesis, Figures 8.9 and 8.10",
-    about: "a cipher server for clients on all cores, and pairs that call and reply",
-    shift: 0,
-    run: multicore::run,
-}];
+pub const CATALOGUE: &[Experiment] = &[
+    Experiment {
+        name: "timeouts",
+        reproduces: "thesis, Table 8.14",
+        about: "what each way to handle a timeout costs the handler",
+        shift: 0,
+        run: timeouts::run,
+    },
+    Experiment {
+        name: "isolation",
+        reproduces: "thesis, Figure 8.6",
+        about: "throughput of two clients of a server against their budgets",
+        shift: 0,
+        run: isolation::run,
+    },
+    Experiment {
+        name: "multicore",
+        reproduces: "thesis, Figures 8.9 and 8.10",
+        about: "a cipher server for clients on all cores, and pairs that call and reply",
+        shift: 0,
+        run: multicore::run,
+    },
+];
 
 /// What stands for every experiment on the command line.
 const ALL: &str = "all";

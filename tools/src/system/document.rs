@@ -37,6 +37,8 @@ pub struct Document {
     pub outputs: Vec<Output>,
     #[serde(default, rename = "file")]
     pub files: Vec<File>,
+    #[serde(default, rename = "timeout-policy")]
+    pub timeout_policies: Vec<TimeoutPolicy>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -230,4 +232,50 @@ pub struct File {
     pub name: Text,
     pub path: Text,
     pub components: Vec<Text>,
+}
+
+/// What happens when clients' time runs out in a server.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct TimeoutPolicy {
+    pub server: Text,
+    pub handler: Text,
+    pub endpoint: Option<Text>,
+    #[serde(default)]
+    pub default: LastPolicy,
+    #[serde(default)]
+    pub clients: Vec<ClientPolicy>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ClientPolicy {
+    pub component: Text,
+    pub policy: Spanned<PolicyName>,
+    /// Of an extension.
+    pub by: Option<Spanned<Micros>>,
+    /// Of an emergency.
+    pub budget: Option<Spanned<Micros>>,
+    pub limit: Option<Integer>,
+    pub then: Option<Spanned<LastPolicy>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PolicyName {
+    Rollback,
+    Reset,
+    Kill,
+    Extend,
+    Emergency,
+}
+
+/// What ends a request.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LastPolicy {
+    #[default]
+    Rollback,
+    Reset,
+    Kill,
 }

@@ -72,6 +72,16 @@ impl MemoryRegion {
     pub const fn as_mut_ptr(self) -> *mut u8 {
         self.address as *mut u8
     }
+
+    /// The region's bytes.
+    ///
+    /// # Safety
+    /// It must have been found in the environment, and nobody may ever write to it: so it is with
+    /// files and with the tables of policies.
+    pub const unsafe fn as_bytes(self) -> &'static [u8] {
+        // SAFETY: the loader mapped it for good; the caller's promise.
+        unsafe { core::slice::from_raw_parts(self.address as *const u8, self.len as usize) }
+    }
 }
 
 impl Environment {

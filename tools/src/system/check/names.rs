@@ -12,7 +12,7 @@ const MAX_COMPONENT_NAME: usize = 32;
 const MAX_NAME: usize = 31;
 
 /// A thread of the description, by indices in the file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ThreadIndex {
     pub component: usize,
     /// 0 is the main thread.

@@ -297,10 +297,7 @@ impl<'a> Checker<'a> {
     /// Gives a component what it needs to control a thread: `T.tcb` and `T.context`.
     pub(super) fn give_thread(&mut self, component: usize, thread: ThreadIndex, place: &Text) {
         let path = self.path(thread);
-        let id = ThreadId {
-            component: self.position[thread.component],
-            thread: thread.thread as u32,
-        };
+        let id = self.id(thread);
         let things = [
             ("tcb", Object::Tcb(id)),
             ("context", Object::SchedContext(id)),
@@ -338,7 +335,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Gives a component a capability that it may have under that name already.
-    fn give_once(&mut self, component: usize, name: &str, object: Object, place: &Text) {
+    pub(super) fn give_once(&mut self, component: usize, name: &str, object: Object, place: &Text) {
         let equipment = &mut self.equipment[component];
         let has_it =
             |grant: &sandglass_description::Grant| grant.name == name && grant.object == object;
@@ -347,7 +344,15 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn path(&self, thread: ThreadIndex) -> String {
+    /// The thread as it is packed.
+    pub(super) fn id(&self, thread: ThreadIndex) -> ThreadId {
+        ThreadId {
+            component: self.position[thread.component],
+            thread: thread.thread as u32,
+        }
+    }
+
+    pub(super) fn path(&self, thread: ThreadIndex) -> String {
         let component = &self.document.components[thread.component];
         let name = text(&component.name);
         match thread.thread.checked_sub(1) {

@@ -3,6 +3,8 @@
 //!
 //! There is a module for each library in `user/policies`, with the same name.
 
+mod timeouts;
+
 use sandglass_description::policy::Table;
 
 use super::super::findings::{Finding, Span};
@@ -10,10 +12,11 @@ use super::{Checker, Content};
 
 impl Checker<'_> {
     /// All policies. Components, endpoints and handlers are known by now.
-    pub(super) fn policies(&mut self) {}
+    pub(super) fn policies(&mut self) {
+        self.timeout_policies();
+    }
 
     /// Gives a component the table of a policy under `name`.
-    #[allow(dead_code, reason = "the policies come one after the other")]
     pub(super) fn give_table(
         &mut self,
         component: usize,
