@@ -116,6 +116,28 @@ fn what_happens_to_clients_that_run_out_of_time_is_described() {
     }
 }
 
+/// The critical task misses no deadline though it needs more than its budget now and then, which
+/// the shared server's handler and the mode manager bring about together; and the mode falls again.
+#[test]
+fn who_is_less_critical_gives_way() {
+    for variant in [Variant::Debug, Variant::Release] {
+        let outcome = run("modes", &example("modes"), variant);
+        assert_eq!(outcome.end, End::Guest(0), "{}", outcome.console);
+        assert_says(
+            &outcome.console,
+            &[
+                "handler: control ran out after ",
+                "modes: control needs more: from low to high",
+                "modes: idle: from high to low",
+                "task 0: 80 deadlines, 80 completed, 0 missed",
+            ],
+        );
+        assert!(!outcome
+            .console
+            .contains("task 1: 160 deadlines, 160 completed, 0 missed"));
+    }
+}
+
 #[test]
 fn what_is_described_is_what_components_get() {
     let path = workspace().join("systems/described-tests/SYSTEM.toml");

@@ -39,6 +39,7 @@ pub struct Document {
     pub files: Vec<File>,
     #[serde(default, rename = "timeout-policy")]
     pub timeout_policies: Vec<TimeoutPolicy>,
+    pub modes: Option<Modes>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -278,4 +279,35 @@ pub enum LastPolicy {
     Rollback,
     Reset,
     Kill,
+}
+
+/// Criticality modes.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Modes {
+    pub manager: Text,
+    #[serde(default)]
+    pub tasks: Vec<ModeTask>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ModeTask {
+    pub component: Text,
+    /// By mode, from the lowest.
+    pub budgets: Option<Spanned<Vec<Micros>>>,
+    #[serde(default)]
+    pub below: BelowPolicy,
+    /// When demoted.
+    pub priority: Option<Integer>,
+}
+
+/// What happens when the mode is above a task's criticality.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BelowPolicy {
+    #[default]
+    Keep,
+    Demote,
+    Suspend,
 }

@@ -285,14 +285,7 @@ impl<'a> Checker<'a> {
         let Some(criticality) = criticality else {
             return 0;
         };
-        let declared = self.document.criticalities.as_deref();
-        let levels: Vec<&str> = match declared {
-            Some(levels) => levels
-                .iter()
-                .map(|level| level.get_ref().as_str())
-                .collect(),
-            None => vec!["low", "high"],
-        };
+        let levels = self.levels();
         let name = criticality.get_ref();
         match levels.iter().position(|level| level == name) {
             Some(level) => level as u64,
@@ -310,6 +303,17 @@ impl<'a> Checker<'a> {
                 );
                 0
             }
+        }
+    }
+
+    /// The names of the criticalities, from the lowest.
+    fn levels(&self) -> Vec<&'a str> {
+        match &self.document.criticalities {
+            Some(levels) => levels
+                .iter()
+                .map(|level| level.get_ref().as_str())
+                .collect(),
+            None => vec!["low", "high"],
         }
     }
 

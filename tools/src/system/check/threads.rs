@@ -289,7 +289,7 @@ impl<'a> Checker<'a> {
     }
 
     /// The badge under which a thread's faults and timeouts arrive: unique in the system.
-    fn badge_of(&self, thread: ThreadIndex) -> u64 {
+    pub(super) fn badge_of(&self, thread: ThreadIndex) -> u64 {
         let before: usize = self.threads[..thread.component].iter().map(Vec::len).sum();
         (before + thread.thread + 1) as u64
     }

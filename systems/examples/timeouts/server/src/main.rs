@@ -76,7 +76,7 @@ impl Progress {
 fn main(env: &'static Environment) -> Result<Infallible, SetupError> {
     let handler = Handler::new(env, "counter");
     let ready = env.capability("handler.ready");
-    let stopped: Notification = env.capability("done");
+    let stopped: Option<Notification> = env.find_capability("done");
     env.thread("handler").prepare(move || {
         handler.serve(ready, Clean, |handler, event| {
             report(handler, event);
@@ -85,7 +85,9 @@ fn main(env: &'static Environment) -> Result<Infallible, SetupError> {
                 ..
             } = event
             {
-                stopped.signal();
+                if let Some(stopped) = stopped {
+                    stopped.signal();
+                }
             }
         })
     })?;

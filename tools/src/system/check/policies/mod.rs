@@ -3,6 +3,7 @@
 //!
 //! There is a module for each library in `user/policies`, with the same name.
 
+mod modes;
 mod timeouts;
 
 use sandglass_description::policy::Table;
@@ -14,6 +15,7 @@ impl Checker<'_> {
     /// All policies. Components, endpoints and handlers are known by now.
     pub(super) fn policies(&mut self) {
         self.timeout_policies();
+        self.modes();
     }
 
     /// Gives a component the table of a policy under `name`.

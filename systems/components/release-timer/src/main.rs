@@ -1,0 +1,89 @@
+//! Releases periodic tasks with the HPET, without drift, and reports what became of their jobs.
+//!
+//! Task number `i` has the capability `release-i` here, and the parameter `period-i` (µs), a
+//! multiple of the parameter `tick`. After `ticks` ticks the system ends, with a line for each
+//! task: how many deadlines there were, how many jobs were completed, how many deadlines were
+//! missed (jobs that ended late, or not at all), and the longest response in µs.
+
+#![no_std]
+#![no_main]
+
+extern crate alloc;
+
+use alloc::format;
+use alloc::vec::Vec;
+use core::sync::atomic::Ordering::Relaxed;
+
+use releases::{Board, TASKS};
+use sandglass::cap::{IoPort, Notification};
+use sandglass::hpet::{Hpet, HpetError, Timer, PIT_PIN};
+use sandglass::{println, time, Environment};
+
+sandglass::entry!(main, stack = 0x4000, heap = 0x4000);
+
+/// I/O port of the PIT's commands.
+const PIT_COMMAND: u16 = 0x43;
+/// Channel 0 interrupts once when a count ends; no count is given.
+const PIT_ONE_SHOT_WITHOUT_COUNT: u8 = 0b0011_0000;
+
+struct Task {
+    release: Notification,
+    /// Ticks of this timer.
+    period: u64,
+}
+
+fn main(env: &'static Environment) -> Result<u8, HpetError> {
+    let tick_us = env.parameter("tick");
+    let tasks: Vec<Task> = (0..TASKS)
+        .map_while(|number| {
+            let release = env.find_capability(&format!("release-{number}"))?;
+            let period = env.parameter(&format!("period-{number}")) / tick_us;
+            Some(Task { release, period })
+        })
+        .collect();
+    let board = Board::of(env);
+    let ticks = env.parameter("ticks");
+    let mut schedule = open_timer(env)?.every_us(tick_us);
+    for number in 0..=ticks {
+        schedule.wait()?;
+        if number == 0 {
+            board.start.store(time::ticks(), Relaxed);
+        }
+        for task in &tasks {
+            if number < ticks && number % task.period == 0 {
+                task.release.signal();
+            }
+        }
+    }
+    report(env, board, &tasks, ticks);
+    Ok(0)
+}
+
+fn report(env: &Environment, board: &Board, tasks: &[Task], ticks: u64) {
+    let tsc = env.tsc().expect("the kernel reports the clock's frequency");
+    for (number, (task, jobs)) in tasks.iter().zip(&board.tasks).enumerate() {
+        let deadlines = ticks / task.period;
+        let completed = jobs.completed.load(Relaxed).min(deadlines);
+        let missed = jobs.late.load(Relaxed) + deadlines - completed;
+        println!(
+            "task {number}: {deadlines} deadlines, {completed} completed, {missed} missed, {} us",
+            tsc.ticks_to_us(jobs.longest.load(Relaxed))
+        );
+    }
+}
+
+/// The HPET, through the I/O APIC input that it was given. The PIT shares that input; firmware
+/// leaves it running.
+fn open_timer(env: &Environment) -> Result<Timer, HpetError> {
+    let pit: IoPort = env.capability("pit");
+    pit.out8(PIT_COMMAND, PIT_ONE_SHOT_WITHOUT_COUNT)?;
+    let registers = env.memory("hpet");
+    // SAFETY: the system maps the HPET's registers there, uncached, for this component alone.
+    let hpet = unsafe { Hpet::open(registers.as_mut_ptr())? };
+    Timer::with_parts(
+        hpet,
+        PIT_PIN,
+        env.capability("timer"),
+        env.capability("timer.signal"),
+    )
+}

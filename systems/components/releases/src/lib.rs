@@ -1,0 +1,77 @@
+//! Periodic tasks with implicit deadlines. The component `release-timer` releases them without
+//! drift, by notifications; each counts its jobs and those that ended after their deadline on a
+//! board, which all share.
+//!
+//! A task `t` has the notification `t.release`, the memory `board`, and the parameters `number`
+//! (its place on the board) and `period` (µs).
+
+#![no_std]
+#![deny(unsafe_op_in_unsafe_fn)]
+
+extern crate alloc;
+
+use alloc::format;
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use sandglass::cap::Notification;
+use sandglass::{time, Environment};
+
+/// Most tasks of a board.
+pub const TASKS: usize = 16;
+
+/// What timer and tasks share: all counters, which any of them may write.
+#[repr(C)]
+pub struct Board {
+    /// When the first job of every task was released, ticks; 0 before that.
+    pub start: AtomicU64,
+    pub tasks: [Jobs; TASKS],
+}
+
+/// The jobs of a task.
+#[repr(C)]
+pub struct Jobs {
+    pub completed: AtomicU64,
+    /// Completed after the deadline, which is the next job's release.
+    pub late: AtomicU64,
+    /// Longest time from release to completion, ticks.
+    pub longest: AtomicU64,
+}
+
+impl Board {
+    /// The board in the memory of that name.
+    ///
+    /// # Panics
+    /// The memory is too small.
+    pub fn of(env: &Environment) -> &'static Self {
+        let memory = env.memory("board");
+        assert!(memory.len as usize >= size_of::<Self>(), "a page suffices");
+        // SAFETY: the system maps it writable, page-aligned, for good; it consists of atomics,
+        // for which every content is valid.
+        unsafe { &*memory.as_mut_ptr().cast::<Self>() }
+    }
+}
+
+/// Works once in each period, for good. `work` is told the number of the job.
+pub fn run(env: &'static Environment, mut work: impl FnMut(u64)) -> ! {
+    let board = Board::of(env);
+    let jobs = &board.tasks[env.parameter("number") as usize % TASKS];
+    let release: Notification = env.capability(&format!("{}.release", env.name()));
+    let tsc = env.tsc().expect("the kernel reports the clock's frequency");
+    let period = tsc.us_to_ticks(env.parameter("period"));
+    for number in 0.. {
+        let released = loop {
+            let start = board.start.load(Relaxed);
+            let released = start + number * period;
+            if start != 0 && time::ticks() >= released {
+                break released;
+            }
+            release.wait();
+        };
+        work(number);
+        let response = time::ticks() - released;
+        jobs.late.fetch_add(u64::from(response > period), Relaxed);
+        jobs.longest.fetch_max(response, Relaxed);
+        jobs.completed.fetch_add(1, Relaxed);
+    }
+    unreachable!("no task lives for 2^64 periods")
+}

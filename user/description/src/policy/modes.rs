@@ -1,0 +1,59 @@
+//! Criticality modes (thesis 6.1.8, 8.4.1).
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+use super::Table;
+
+/// What a mode manager is told. Levels are counted from 0, the lowest; the mode is one of them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Modes {
+    /// The manager's name: it has `NAME.tcb`.
+    pub manager: String,
+    /// Names of the levels.
+    pub levels: Vec<String>,
+    pub tasks: Vec<Task>,
+}
+
+/// A thread whose share of the processor depends on the mode.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Task {
+    /// Its path: the manager has `NAME.tcb`, and `NAME.context` if its budget depends on the mode.
+    pub name: String,
+    /// Its level.
+    pub criticality: u32,
+    /// Under which its timeouts arrive; 0: they do not.
+    pub fault_badge: u64,
+    /// As long as the mode is not above its level.
+    pub priority: u8,
+    /// When the mode is above its level.
+    pub below: Below,
+    /// By mode, up to its level; at least one, each at least the one before. µs.
+    pub budgets_us: Vec<u64>,
+    pub period_us: u64,
+    pub core: u32,
+    pub extra_refills: u64,
+    pub sporadic: bool,
+    /// Of its scheduling context.
+    pub badge: u64,
+}
+
+/// What happens to a task when the mode is above its level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Below {
+    /// It stays as it is.
+    Keep,
+    /// It runs at this lower priority.
+    Demote(u8),
+    /// It does not run, unless in a server.
+    Suspend,
+}
+
+/// Priority of a suspended task: below the idle thread's, and so below everybody's.
+pub const SUSPENDED: u8 = 0;
+
+impl Table for Modes {
+    const NAME: &'static str = "modes";
+}
