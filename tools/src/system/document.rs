@@ -25,6 +25,8 @@ pub struct Document {
     pub components: Vec<Component>,
     #[serde(default, rename = "endpoint")]
     pub endpoints: Vec<Endpoint>,
+    #[serde(default, rename = "resource")]
+    pub resources: Vec<Resource>,
     #[serde(default, rename = "notification")]
     pub notifications: Vec<Notification>,
     #[serde(default)]
@@ -115,7 +117,29 @@ pub struct Endpoint {
     pub clients: Vec<Client>,
 }
 
+/// An endpoint that is shared by a protocol.
 #[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Resource {
+    pub name: Text,
+    pub protocol: Spanned<SharingProtocol>,
+    pub server: Option<Text>,
+    #[serde(default)]
+    pub clients: Vec<Client>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SharingProtocol {
+    None,
+    Ceiling,
+    BestEffort,
+    Inheritance,
+    OriginalCeiling,
+    BandwidthInheritance,
+}
+
+#[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Client {
     pub component: Text,

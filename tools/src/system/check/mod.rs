@@ -104,10 +104,11 @@ pub struct FixedMap {
 /// # Errors
 /// All that is wrong.
 pub fn check(source: &Source) -> Result<Description, Report> {
-    let document: Document = toml::from_str(&source.text).map_err(|error| {
+    let mut document: Document = toml::from_str(&source.text).map_err(|error| {
         let span = error.span().unwrap_or(0..0);
         Report::new(source, vec![Finding::new(span, error.message())])
     })?;
+    policies::expand(&mut document);
     let mut checker = Checker::new(source, &document);
     checker.machine();
     checker.order();

@@ -69,6 +69,16 @@ impl Checker<'_> {
                 before.extend(handlers.filter(|h| *h != client).map(|h| (h, client)));
             }
         }
+        // A request that comes before its server waits would be lost behind a proxy. Servers among
+        // themselves ask only when they are asked.
+        let servers = document.resources.iter().map(|r| r.server.as_ref());
+        let servers: Vec<Option<usize>> = servers.map(|s| s.and_then(find)).collect();
+        for (resource, server) in document.resources.iter().zip(&servers) {
+            let Some(server) = *server else { continue };
+            let clients = resource.clients.iter().filter_map(|c| find(&c.component));
+            let clients = clients.filter(|client| !servers.contains(&Some(*client)));
+            before.extend(clients.map(|client| (server, client)));
+        }
         before
     }
 

@@ -3,7 +3,8 @@
 //!
 //! The proxy finds, beside its table, by number: `client.N.tcb` and `client.N.context`, the thread
 //! and the scheduling context of a client; `server.N.tcb`; `request.N`, with which it hands requests
-//! through entry N on; `reply.N`; `requests`, where everything arrives; and `self.tcb`.
+//! through entry N on; `reply.N`; where everything arrives, under its own name; `self.tcb`; and, for the
+//! original ceiling, its thread `reminder`, which waits for `doorbell` and then sends to `turn`.
 
 use alloc::vec::Vec;
 
@@ -68,4 +69,6 @@ pub mod badge {
     pub const DONE: u64 = 0x1_0000;
     /// Of the timeout faults of the server of resource N: this plus N.
     pub const TIMEOUT: u64 = 0x2_0000;
+    /// Of the proxy's own thread that waits for a priority's turn.
+    pub const TURN: u64 = 0x3_0000;
 }

@@ -4,13 +4,19 @@
 //! | who | module |
 //! | --- | --- |
 //! | decides which request is served next, with whose priority and budget (pure) | [`arbiter`] |
+//! | does it: the proxy of Figure 6.6 | [`proxy`] |
+//! | serves a resource | [`server`] |
 //!
 //! Which protocol a resource has is written in the system's description. Clients and servers are
 //! the same under all of them: a client calls its endpoint.
 
 #![cfg_attr(not(test), no_std)]
-#![forbid(unsafe_code)]
+#![deny(unsafe_op_in_unsafe_fn)]
 
 extern crate alloc;
 
 pub mod arbiter;
+pub mod proxy;
+pub mod server;
+
+pub use server::serve;

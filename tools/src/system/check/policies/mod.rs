@@ -5,17 +5,26 @@
 
 mod modes;
 mod timeouts;
+mod sharing;
 
 use sandglass_description::policy::Table;
 
+use super::super::document::Document;
 use super::super::findings::{Finding, Span};
 use super::{Checker, Content};
+
+/// Adds to a description what its policies need beside what is written. What is wrong is found
+/// later, by the checks of what was added and by [`Checker::policies`].
+pub fn expand(document: &mut Document) {
+    sharing::expand(document);
+}
 
 impl Checker<'_> {
     /// All policies. Components, endpoints and handlers are known by now.
     pub(super) fn policies(&mut self) {
         self.timeout_policies();
         self.modes();
+        self.sharing();
     }
 
     /// Gives a component the table of a policy under `name`.

@@ -2,6 +2,7 @@
 
 mod modes;
 mod timeouts;
+mod sharing;
 mod wrong;
 
 use std::path::{Path, PathBuf};

@@ -1,0 +1,83 @@
+//! `[[resource]]`: endpoints that are shared by a protocol (library `sandglass-sharing`).
+//!
+//! - [`expand`] turns each resource into an endpoint, and adds the proxy of those whose protocol
+//!   needs one: the component `sharing-PROTOCOL`, and the endpoint of that name, which the clients
+//!   then call;
+//! - [`grants`] gives proxy and servers what they need for that;
+//! - [`rules`] are what a protocol wants of clients and server.
+
+mod expand;
+mod grants;
+mod rules;
+
+use sandglass_description::policy::sharing::Protocol;
+
+use super::super::super::document::{Client, Document, Resource, SharingProtocol};
+use super::super::{text, Checker};
+
+pub use expand::expand;
+
+/// The protocols that need a proxy, and its name.
+const PROXIED: [(Protocol, &str); 3] = [
+    (Protocol::Inheritance, "sharing-inheritance"),
+    (Protocol::OriginalCeiling, "sharing-original-ceiling"),
+    (
+        Protocol::BandwidthInheritance,
+        "sharing-bandwidth-inheritance",
+    ),
+];
+
+/// The proxy's further thread under the original ceiling.
+const REMINDER: &str = "reminder";
+
+/// The protocol that a proxy is needed for, if one is.
+const fn proxied(protocol: SharingProtocol) -> Option<Protocol> {
+    match protocol {
+        SharingProtocol::None | SharingProtocol::Ceiling | SharingProtocol::BestEffort => None,
+        SharingProtocol::Inheritance => Some(Protocol::Inheritance),
+        SharingProtocol::OriginalCeiling => Some(Protocol::OriginalCeiling),
+        SharingProtocol::BandwidthInheritance => Some(Protocol::BandwidthInheritance),
+    }
+}
+
+/// The resources of a proxy, in order.
+fn resources_of(document: &Document, protocol: Protocol) -> Vec<&Resource> {
+    let resources = document.resources.iter();
+    resources
+        .filter(|resource| proxied(*resource.protocol.get_ref()) == Some(protocol))
+        .collect()
+}
+
+/// The entries of a proxy, in order: by number in [`resources_of`], who may ask.
+fn entries_of<'d>(resources: &[&'d Resource]) -> Vec<(usize, &'d Client)> {
+    let entries = resources.iter().enumerate().flat_map(|(number, resource)| {
+        let clients = resource.clients.iter();
+        clients.map(move |client| (number, client))
+    });
+    entries.collect()
+}
+
+impl Checker<'_> {
+    /// Checks all resources, and equips their proxies.
+    pub(super) fn sharing(&mut self) {
+        for resource in &self.document.resources {
+            self.check_resource(resource);
+        }
+        for (protocol, proxy) in PROXIED {
+            let resources = resources_of(self.document, protocol);
+            if let Some(proxy) = self.names.component(proxy) {
+                if !resources.is_empty() {
+                    self.equip_proxy(proxy, protocol, &resources);
+                }
+            }
+        }
+    }
+
+    /// The number of the resource among these that a component serves.
+    fn serves(&self, component: usize, resources: &[&Resource]) -> Option<usize> {
+        resources.iter().position(|resource| {
+            let server = resource.server.as_ref();
+            server.and_then(|server| self.names.component(text(server))) == Some(component)
+        })
+    }
+}

@@ -1,0 +1,174 @@
+//! What a protocol wants of a resource's clients and of its server.
+
+use super::super::super::super::document::{
+    Client, ClientRights, Component, Resource, SharingProtocol,
+};
+use super::super::super::super::findings::Finding;
+use super::super::super::{text, Checker};
+use super::expand::{highest_priority, HIGHEST};
+use super::proxied;
+
+impl<'a> Checker<'a> {
+    /// Finds what is wrong with a resource, beyond what is wrong with its endpoint.
+    pub(super) fn check_resource(&mut self, resource: &'a Resource) {
+        let protocol = *resource.protocol.get_ref();
+        let Some(server) = resource.server.as_ref() else {
+            return;
+        };
+        let Some(index) = self.names.component(text(server)) else {
+            return;
+        };
+        let component = &self.document.components[index];
+        self.check_time_of_server(resource, component);
+        match protocol {
+            SharingProtocol::None => {}
+            SharingProtocol::Ceiling | SharingProtocol::BestEffort => {
+                self.check_ceiling(resource, component);
+            }
+            SharingProtocol::Inheritance
+            | SharingProtocol::OriginalCeiling
+            | SharingProtocol::BandwidthInheritance => {
+                self.check_behind_proxy(resource, component);
+            }
+        }
+    }
+
+    /// A shared server runs on its clients' time, but for that of best effort.
+    fn check_time_of_server(&mut self, resource: &Resource, server: &Component) {
+        let passive = server.passive.as_ref();
+        let is_passive = passive.is_some_and(|passive| *passive.get_ref());
+        let best_effort = *resource.protocol.get_ref() == SharingProtocol::BestEffort;
+        let name = text(&server.name);
+        if best_effort && is_passive {
+            self.found(
+                Finding::new(
+                    server.name.span(),
+                    format!("`{name}` has no time of its own"),
+                )
+                .label("`best-effort` servers run on their own budget")
+                .related(resource.protocol.span(), "the protocol")
+                .help("give it `budget` and `period`; or, on its clients' time: `ceiling`"),
+            );
+        } else if !best_effort && !is_passive {
+            self.found(
+                Finding::new(server.name.span(), format!("`{name}` has time of its own"))
+                    .label("servers of this protocol run on their clients' budgets")
+                    .related(resource.protocol.span(), "the protocol")
+                    .help("let it be `passive = true`; or, on its own time: `best-effort`"),
+            );
+        }
+    }
+
+    /// Thesis 6.2.1: the server has at least the priority of its highest client.
+    fn check_ceiling(&mut self, resource: &Resource, server: &Component) {
+        for client in &resource.clients {
+            let Some(index) = self.names.component(text(&client.component)) else {
+                continue;
+            };
+            let priority = &self.document.components[index].priority;
+            if priority.get_ref() <= server.priority.get_ref() {
+                continue;
+            }
+            self.found(
+                Finding::new(
+                    server.priority.span(),
+                    format!(
+                        "the ceiling of `{}` is below the priority of its client `{}`",
+                        text(&resource.name),
+                        text(&client.component)
+                    ),
+                )
+                .label(format!("must be at least {}", priority.get_ref()))
+                .related(priority.span(), "the client's")
+                .help("a server's priority is the ceiling: that of its highest client, or above"),
+            );
+        }
+    }
+
+    fn check_behind_proxy(&mut self, resource: &'a Resource, server: &Component) {
+        let highest = highest_priority(self.document, &[resource]);
+        if highest >= HIGHEST {
+            self.found(
+                Finding::new(
+                    resource.protocol.span(),
+                    "the proxy of this protocol needs a higher priority than all who share",
+                )
+                .label(format!(
+                    "but one of them has {highest}, and {HIGHEST} is the highest"
+                ))
+                .help("lower the priorities of clients and servers"),
+            );
+        }
+        if *resource.protocol.get_ref() == SharingProtocol::BandwidthInheritance {
+            if let Some(handler) = &server.timeout_handler {
+                self.found(
+                    Finding::new(
+                        handler.span(),
+                        format!("`{}` has two timeout handlers", text(&server.name)),
+                    )
+                    .label("this, and the proxy")
+                    .related(resource.protocol.span(), "whose protocol handles timeouts")
+                    .help("remove it; or choose `inheritance`, which leaves timeouts alone"),
+                );
+            }
+        }
+        for client in &resource.clients {
+            self.check_client_of_proxy(resource, server, client);
+        }
+    }
+
+    fn check_client_of_proxy(&mut self, resource: &Resource, server: &Component, client: &Client) {
+        let name = text(&client.component);
+        let Some(index) = self.names.component(name) else {
+            return;
+        };
+        if !matches!(client.rights, ClientRights::Call) {
+            self.found(
+                Finding::new(
+                    client.component.span(),
+                    format!("`{name}` may do something else than call"),
+                )
+                .label("through a proxy there are calls only, without capabilities")
+                .help("leave `rights` out; or choose `ceiling`, which needs no proxy"),
+            );
+        }
+        let component = &self.document.components[index];
+        let core =
+            |component: &Component| component.core.as_ref().map_or(0, |core| *core.get_ref());
+        if core(component) != 0 || core(server) != 0 {
+            self.found(
+                Finding::new(
+                    client.component.span(),
+                    "these protocols are for one core, core 0",
+                )
+                .label(format!("`{name}` or its server is on another"))
+                .help("`ceiling` works across cores"),
+            );
+        }
+        let passive = component.passive.as_ref();
+        let is_passive = passive.is_some_and(|passive| *passive.get_ref());
+        if is_passive && !self.serves_by(index, *resource.protocol.get_ref()) {
+            self.found(
+                Finding::new(
+                    client.component.span(),
+                    format!("`{name}` has no time to lend"),
+                )
+                .label("a passive client must serve a resource of the same protocol")
+                .help(
+                    "all resources of nested requests have one protocol, so that one proxy sees \
+                     who waits for whom",
+                ),
+            );
+        }
+    }
+
+    /// Whether a component serves a resource of this protocol.
+    fn serves_by(&self, component: usize, protocol: SharingProtocol) -> bool {
+        let resources = self.document.resources.iter();
+        let same: Vec<&Resource> = resources
+            .filter(|resource| *resource.protocol.get_ref() == protocol)
+            .collect();
+        debug_assert!(proxied(protocol).is_some());
+        self.serves(component, &same).is_some()
+    }
+}

@@ -1,0 +1,248 @@
+//! Resources that are shared by a protocol.
+
+use sandglass_description::policy::sharing::{badge, Entry, Protocol, Requester, Sharing};
+use sandglass_description::policy::Table;
+use sandglass_description::{Component, Object};
+
+use super::super::{check, Content, Description};
+use super::source;
+
+const SYSTEM: &str = r#"
+name = "test"
+
+[[component]]
+name = "high"
+executable = "hello-visitor"
+priority = 120
+budget = "1ms"
+period = "1ms"
+
+[[component]]
+name = "low"
+executable = "hello-visitor"
+priority = 90
+budget = "1ms"
+period = "10ms"
+
+[[component]]
+name = "outer"
+executable = "hello-shouter"
+priority = 120
+passive = true
+
+[[component]]
+name = "inner"
+executable = "hello-shouter"
+priority = 120
+passive = true
+
+[[resource]]
+name = "a"
+protocol = "PROTOCOL"
+server = "outer"
+clients = [{ component = "high", badge = 5 }, { component = "low", badge = 6, as = "b" }]
+
+[[resource]]
+name = "inside"
+protocol = "PROTOCOL"
+server = "inner"
+clients = [{ component = "outer", badge = 7 }, { component = "high" }]
+"#;
+
+fn with(protocol: &str) -> String {
+    SYSTEM.replace("PROTOCOL", protocol)
+}
+
+fn checked(text: &str) -> Description {
+    check(&source(text)).unwrap_or_else(|report| panic!("{report}"))
+}
+
+#[track_caller]
+fn assert_refused(text: &str, said: &[&str]) {
+    let report = check(&source(text)).unwrap_err().to_string();
+    for expected in said {
+        assert!(
+            report.contains(expected),
+            "`{expected}` is not in:\n{report}"
+        );
+    }
+}
+
+fn component<'d>(description: &'d Description, name: &str) -> &'d Component {
+    let mut components = description.system.components.iter();
+    components.find(|component| component.name == name).unwrap()
+}
+
+fn object(component: &Component, name: &str) -> Object {
+    let mut grants = component.grants.iter();
+    let grant = grants.find(|grant| grant.name == name);
+    grant.unwrap_or_else(|| panic!("no `{name}`")).object
+}
+
+#[test]
+fn a_ceiling_is_a_plain_endpoint() {
+    for protocol in ["ceiling", "none"] {
+        let description = checked(&with(protocol));
+        assert_eq!(description.system.components.len(), 4);
+        let outer = object(component(&description, "outer"), "a");
+        assert_eq!(object(component(&description, "low"), "b"), outer);
+    }
+}
+
+#[test]
+fn a_proxy_stands_between_clients_and_servers() {
+    let description = checked(&with("inheritance"));
+    let proxy = component(&description, "sharing-inheritance");
+    let thread = &proxy.threads[0];
+    assert_eq!((thread.priority, thread.mcp), (121, 120));
+    let requests = object(proxy, &proxy.name);
+    let grant = |name: &str, thing: &str| {
+        let component = component(&description, name);
+        let grant = component.grants.iter().find(|grant| grant.name == thing);
+        let grant = grant.unwrap();
+        (grant.object, grant.badge)
+    };
+    assert_eq!(grant("high", "a"), (requests, 1));
+    assert_eq!(grant("low", "b"), (requests, 2));
+    assert_eq!(grant("outer", "inside"), (requests, 3));
+    assert_eq!(grant("inner", "inside.done"), (requests, badge::DONE + 1));
+    // What the servers see are the badges of the description.
+    for (entry, badge, server, name) in [(0, 5, "outer", "a"), (2, 7, "inner", "inside")] {
+        let expected = (object(component(&description, server), name), badge);
+        assert_eq!(
+            grant("sharing-inheritance", &format!("request.{entry}")),
+            expected
+        );
+    }
+}
+
+#[test]
+fn the_proxy_finds_who_asks_for_what() {
+    let description = checked(&with("original-ceiling"));
+    let table = description
+        .files
+        .iter()
+        .find_map(|file| match &file.content {
+            Content::Bytes(bytes) => Sharing::decode(bytes).ok(),
+            Content::Path(_) => None,
+        });
+    let entry = |requester, resource| Entry {
+        requester,
+        resource,
+    };
+    let expected = Sharing {
+        protocol: Protocol::OriginalCeiling,
+        clients: vec![120, 90],
+        resources: 2,
+        entries: vec![
+            entry(Requester::Client(0), 0),
+            entry(Requester::Client(1), 0),
+            entry(Requester::Server(0), 1),
+            entry(Requester::Client(0), 1),
+        ],
+    };
+    assert_eq!(table, Some(expected));
+    let proxy = component(&description, "sharing-original-ceiling");
+    assert_eq!(proxy.threads[1].name, "reminder");
+}
+
+/// Nothing but what it needs: so much is counted here.
+#[test]
+fn a_proxy_gets_nothing_more_than_it_needs() {
+    let description = checked(&with("inheritance"));
+    let proxy = component(&description, "sharing-inheritance");
+    let count = |wanted: fn(&Object) -> bool| {
+        proxy
+            .grants
+            .iter()
+            .filter(|grant| wanted(&grant.object))
+            .count()
+    };
+    // Two clients, two servers, itself.
+    assert_eq!(count(|object| matches!(object, Object::Tcb(_))), 5);
+    assert_eq!(count(|object| matches!(object, Object::SchedContext(_))), 2);
+    // Where it receives, and a way on for each entry.
+    assert_eq!(count(|object| matches!(object, Object::Endpoint(_))), 5);
+    assert_eq!(count(|object| matches!(object, Object::SchedControl(_))), 0);
+}
+
+#[test]
+fn under_bandwidth_inheritance_the_proxy_handles_timeouts() {
+    let description = checked(&with("bandwidth-inheritance"));
+    let proxy = component(&description, "sharing-bandwidth-inheritance");
+    let Object::Endpoint(requests) = object(proxy, &proxy.name) else {
+        panic!("no endpoint");
+    };
+    let handler = component(&description, "inner").threads[0].timeout_handler;
+    let handler = handler.unwrap();
+    assert_eq!(
+        (handler.endpoint, handler.badge),
+        (requests, badge::TIMEOUT + 1)
+    );
+    let two = with("bandwidth-inheritance").replace(
+        "name = \"inner\"",
+        "name = \"inner\"\ntimeout-handler = \"outer\"",
+    );
+    assert_refused(&two, &["`inner` has two timeout handlers"]);
+}
+
+#[test]
+fn a_ceiling_below_a_clients_priority_is_wrong() {
+    let low = with("ceiling").replacen("priority = 120\npassive", "priority = 119\npassive", 1);
+    assert_refused(
+        &low,
+        &[
+            "the ceiling of `a` is below the priority of its client `high`",
+            "at least 120",
+        ],
+    );
+    // The proxy sets what is needed.
+    checked(&low.replace("\"ceiling\"", "\"inheritance\""));
+}
+
+#[test]
+fn servers_have_the_time_that_their_protocol_wants() {
+    assert_refused(&with("best-effort"), &["`outer` has no time of its own"]);
+    let active = "budget = \"1ms\"\nperiod = \"1ms\"";
+    checked(&with("best-effort").replace("passive = true", active));
+    for protocol in ["ceiling", "inheritance"] {
+        let text = with(protocol).replacen("passive = true", active, 1);
+        assert_refused(&text, &["`outer` has time of its own", "best-effort"]);
+    }
+}
+
+#[test]
+fn what_a_proxy_cannot_do_is_said() {
+    let text = with("inheritance");
+    assert_refused(
+        &text.replace("badge = 5 }", "badge = 5, rights = \"grant\" }"),
+        &["`high` may do something else than call"],
+    );
+    assert_refused(
+        &text.replace("priority = 120\nbudget", "priority = 254\nbudget"),
+        &["needs a higher priority than all who share"],
+    );
+    assert_refused(
+        &text.replacen("\"inheritance\"", "\"original-ceiling\"", 1),
+        &["`outer` has no time to lend", "have one protocol"],
+    );
+    let two_cores = text.replace(
+        "name = \"test\"",
+        "name = \"test\"\nmachine = { cores = 2 }",
+    );
+    assert_refused(
+        &two_cores.replace("priority = 90", "priority = 90\ncore = 1"),
+        &[
+            "these protocols are for one core",
+            "`ceiling` works across cores",
+        ],
+    );
+    assert_refused(
+        &text.replace("server = \"inner\"", ""),
+        &["nobody serves the endpoint `inside`"],
+    );
+    assert_refused(
+        &text.replacen("\"inheritance\"", "\"inheritence\"", 1),
+        &["inheritence", "bandwidth-inheritance"],
+    );
+}

@@ -1,0 +1,88 @@
+//! Where the clients' scheduling contexts are.
+
+use alloc::format;
+use alloc::vec::Vec;
+
+use sandglass::cap::{SchedContext, Tcb};
+use sandglass::{Environment, Error};
+
+use super::Server;
+
+/// The contexts of all clients. A thread has at most one.
+pub struct Contexts {
+    clients: Vec<Client>,
+    servers: Vec<Tcb>,
+}
+
+struct Client {
+    tcb: Tcb,
+    context: SchedContext,
+    place: Place,
+}
+
+/// Which thread a context is bound to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Client,
+    Server(usize),
+    /// No thread: its client waits, and its server runs on another's, or it ran out.
+    Nowhere,
+}
+
+impl Contexts {
+    pub fn find(env: &Environment, clients: usize, servers: &[Server]) -> Self {
+        let client = |number| Client {
+            tcb: env.capability(&format!("client.{number}.tcb")),
+            context: env.capability(&format!("client.{number}.context")),
+            place: Place::Client,
+        };
+        Self {
+            clients: (0..clients).map(client).collect(),
+            servers: servers.iter().map(|server| server.tcb).collect(),
+        }
+    }
+
+    /// Takes the client's context from where it is, and the server's, if it has one.
+    pub fn free(&mut self, client: usize, server: usize) -> Result<(), Error> {
+        self.take(client)?;
+        let holder = self
+            .clients
+            .iter()
+            .position(|other| other.place == Place::Server(server));
+        holder.map_or(Ok(()), |holder| self.take(holder))
+    }
+
+    /// Gives a server without a context that of a client, which is nowhere.
+    ///
+    /// # Errors
+    /// The server waits, and the context has no budget.
+    pub fn give(&mut self, client: usize, server: usize) -> Result<(), Error> {
+        let client = &mut self.clients[client];
+        client.context.bind(self.servers[server])?;
+        client.place = Place::Server(server);
+        Ok(())
+    }
+
+    /// Gives a client that runs again its context.
+    pub fn give_back(&mut self, client: usize) -> Result<(), Error> {
+        if self.clients[client].place == Place::Client {
+            return Ok(());
+        }
+        self.take(client)?;
+        let client = &mut self.clients[client];
+        client.context.bind(client.tcb)?;
+        client.place = Place::Client;
+        Ok(())
+    }
+
+    fn take(&mut self, client: usize) -> Result<(), Error> {
+        let client = &mut self.clients[client];
+        match client.place {
+            Place::Client => client.context.unbind_tcb(client.tcb)?,
+            Place::Server(server) => client.context.unbind_tcb(self.servers[server])?,
+            Place::Nowhere => {}
+        }
+        client.place = Place::Nowhere;
+        Ok(())
+    }
+}

@@ -1,0 +1,282 @@
+//! The proxy S1 of Figure 6.6: the [arbiter](crate::arbiter) with its system calls.
+//!
+//! It has the highest priority among those who share, and time of its own that never runs out, so
+//! that what it does between two waits is, to clients and servers, one step. It is active, and so
+//! a call lends it nothing: a client that waits keeps its scheduling context until the proxy gives
+//! that to a server. Servers are passive.
+//!
+//! A message is passed on as it is, up to its 120 words, with the badge that the client has in the
+//! description; capabilities are not.
+
+mod contexts;
+mod stored;
+
+use alloc::format;
+use alloc::vec::Vec;
+use core::convert::Infallible;
+use core::slice;
+
+use sandglass::cap::{nb_send_recv, Endpoint, Notification, Reply, Tcb};
+use sandglass::{Environment, Error, Message};
+use sandglass_description::policy::sharing::{badge, Protocol, Requester, Sharing};
+use sandglass_description::policy::Table;
+
+use crate::arbiter::{Action, Actions, Arbiter, Refusal, Then};
+use contexts::Contexts;
+use stored::Stored;
+
+/// Labels of the answers that a requester gets from the proxy itself. Requests should not have
+/// them.
+pub mod label {
+    /// Served, this request would wait for its requester for ever.
+    pub const DEADLOCK: u64 = 0x5_0001;
+    /// Another thread of this client is being served.
+    pub const BUSY: u64 = 0x5_0002;
+    /// The server asked while it worked for nobody.
+    pub const NO_CLIENT: u64 = 0x5_0003;
+}
+
+/// Serves as the proxy for good.
+///
+/// # Errors
+/// The kernel refuses what the description granted: somebody else changed the threads meanwhile.
+///
+/// # Panics
+/// If this component is not a proxy that the builder made.
+pub fn run(env: &'static Environment) -> Result<Infallible, Error> {
+    let reply = env.capability(&format!("{}.reply", env.name()));
+    Proxy::new(env).serve(env.ready(), reply)
+}
+
+struct Proxy {
+    table: Sharing,
+    arbiter: Arbiter,
+    requests: Endpoint,
+    /// Bounds the priorities that it gives.
+    authority: Tcb,
+    contexts: Contexts,
+    servers: Vec<Server>,
+    /// By entry.
+    entries: Vec<Entry>,
+    /// The answer of the server that was last done.
+    answer: Stored,
+    /// Reply objects that stand for nobody.
+    free: Vec<Reply>,
+    reminder: Option<Reminder>,
+}
+
+struct Server {
+    tcb: Tcb,
+    /// Stands for it while its budget is exhausted.
+    fault: Option<Reply>,
+}
+
+struct Entry {
+    /// With the badge of its client.
+    server: Endpoint,
+    /// Stands for the requester.
+    requester: Option<Reply>,
+    request: Stored,
+}
+
+/// A thread that tells the proxy when a priority's turn has come.
+struct Reminder {
+    tcb: Tcb,
+    doorbell: Notification,
+}
+
+impl Proxy {
+    fn new(env: &'static Environment) -> Self {
+        let region = env.memory(Sharing::NAME);
+        // SAFETY: the system maps the table for good, and nobody can write it.
+        let bytes = unsafe { slice::from_raw_parts(region.as_mut_ptr(), region.len as usize) };
+        let table = Sharing::decode(bytes).expect("builder and proxy are of the same sources");
+        let servers: Vec<_> = (0..table.resources)
+            .map(|number| Server {
+                tcb: env.capability(&format!("server.{number}.tcb")),
+                fault: None,
+            })
+            .collect();
+        let entries: Vec<_> = (0..table.entries.len())
+            .map(|number| Entry {
+                server: env.capability(&format!("request.{number}")),
+                requester: None,
+                request: Stored::default(),
+            })
+            .collect();
+        let free = (0..)
+            .map_while(|number| env.find_capability(&format!("reply.{number}")))
+            .collect();
+        Self {
+            requests: env.capability(env.name()),
+            authority: env.capability("self.tcb"),
+            contexts: Contexts::find(env, table.clients.len(), &servers),
+            servers,
+            entries,
+            answer: Stored::default(),
+            free,
+            reminder: (table.protocol == Protocol::OriginalCeiling).then(|| Reminder::start(env)),
+            arbiter: Arbiter::new(table.clone()),
+            table,
+        }
+    }
+
+    fn serve(mut self, ready: Notification, first: Reply) -> Result<Infallible, Error> {
+        let mut reply = first;
+        let mut received = nb_send_recv(ready, Message::EMPTY, self.requests, reply);
+        loop {
+            if self.handle(received.badge, received.message, reply)? {
+                reply = self.free_reply();
+            }
+            received = self.requests.recv(reply);
+        }
+    }
+
+    /// A reply object that stands for nobody: there is one for each thread that can wait for the
+    /// proxy, and one more.
+    fn free_reply(&mut self) -> Reply {
+        self.free.pop().expect("the builder grants enough")
+    }
+
+    /// Handles what arrived; whether `reply` now stands for somebody.
+    fn handle(&mut self, badge: u64, message: Message, reply: Reply) -> Result<bool, Error> {
+        if badge >= badge::TURN {
+            let actions = self.arbiter.reminded();
+            self.perform(actions)?;
+            Ok(false)
+        } else if badge >= badge::TIMEOUT {
+            let server = (badge - badge::TIMEOUT) as usize;
+            self.servers[server].fault = Some(reply);
+            let actions = self.arbiter.timed_out(server);
+            self.perform(actions)?;
+            Ok(true)
+        } else if badge >= badge::DONE {
+            self.answer.store(message);
+            let actions = self.arbiter.completed((badge - badge::DONE) as usize);
+            self.perform(actions)?;
+            Ok(false)
+        } else {
+            self.request(badge as usize - 1, message, reply)
+        }
+    }
+
+    fn request(&mut self, entry: usize, message: Message, reply: Reply) -> Result<bool, Error> {
+        let actions = match self.arbiter.request(entry) {
+            Ok(actions) => actions,
+            Err(refusal) => {
+                reply.send(Message::new(refusal_label(refusal), []));
+                return Ok(false);
+            }
+        };
+        self.entries[entry].requester = Some(reply);
+        self.entries[entry].request.store(message);
+        self.perform(actions)?;
+        Ok(true)
+    }
+
+    fn perform(&mut self, actions: Actions) -> Result<(), Error> {
+        for action in actions {
+            match action {
+                Action::Prioritise { server, priority } => {
+                    let tcb = self.servers[server].tcb;
+                    tcb.set_priority(self.authority, priority)?;
+                }
+                Action::Lend {
+                    client,
+                    server,
+                    then,
+                    even_if_empty,
+                } => self.lend(client, server, then, even_if_empty)?,
+                Action::Answer { entry } => {
+                    self.answer(entry);
+                    if let Requester::Client(client) = self.table.entries[entry].requester {
+                        self.contexts.give_back(client as usize)?;
+                    }
+                }
+                Action::Remind { priority } => {
+                    if let Some(reminder) = &self.reminder {
+                        reminder.tcb.set_priority(self.authority, priority)?;
+                        reminder.doorbell.signal();
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives a server a context. If the client has no budget, the arbiter says who is next.
+    fn lend(
+        &mut self,
+        client: usize,
+        server: usize,
+        then: Then,
+        even_if_empty: bool,
+    ) -> Result<(), Error> {
+        self.contexts.free(client, server)?;
+        if even_if_empty {
+            // Whoever runs already can have a context without budget.
+            self.follow(server, then);
+            return self.contexts.give(client, server);
+        }
+        if self.contexts.give(client, server).is_ok() {
+            self.follow(server, then);
+            return Ok(());
+        }
+        let actions = self.arbiter.refused(server);
+        self.perform(actions)
+    }
+
+    fn follow(&mut self, server: usize, then: Then) {
+        match then {
+            Then::Forward { entry } => {
+                let entry = &self.entries[entry];
+                entry.server.nb_send(entry.request.message());
+            }
+            Then::Answer { entry } => self.answer(entry),
+            Then::Continue => {
+                if let Some(fault) = self.servers[server].fault.take() {
+                    // An empty answer with label 0 makes the server continue.
+                    fault.send(Message::EMPTY);
+                    self.free.push(fault);
+                }
+            }
+            Then::Nothing => {}
+        }
+    }
+
+    fn answer(&mut self, entry: usize) {
+        if let Some(requester) = self.entries[entry].requester.take() {
+            requester.send(self.answer.message());
+            self.free.push(requester);
+        }
+    }
+}
+
+const fn refusal_label(refusal: Refusal) -> u64 {
+    match refusal {
+        Refusal::Deadlock => label::DEADLOCK,
+        Refusal::Busy => label::BUSY,
+        Refusal::NoClient => label::NO_CLIENT,
+    }
+}
+
+impl Reminder {
+    /// Starts with the launcher, when the proxy is ready.
+    fn start(env: &'static Environment) -> Self {
+        let doorbell: Notification = env.capability("doorbell");
+        let turn: Endpoint = env.capability("turn");
+        let thread = env.thread("reminder");
+        let body = move || loop {
+            doorbell.wait();
+            // The proxy always waits when another thread runs.
+            turn.nb_send(Message::EMPTY);
+        };
+        thread
+            .prepare(body)
+            .expect("the launcher made the thread for this");
+        Self {
+            tcb: thread.tcb(),
+            doorbell,
+        }
+    }
+}
