@@ -10,6 +10,7 @@ mod isolation;
 pub mod machines;
 pub mod multicore;
 pub mod report;
+mod sharing;
 mod timeouts;
 
 use std::path::{Path, PathBuf};
@@ -82,6 +83,13 @@ pub const CATALOGUE: &[Experiment] = &[
         about: "a cipher server for clients on all cores, and pairs that call and reply",
         shift: 0,
         run: multicore::run,
+    },
+    Experiment {
+        name: "sharing",
+        reproduces: "thesis, Figures 2.4 and 6.6",
+        about: "one workload under every resource-sharing protocol, with the Mars Pathfinder's inversion",
+        shift: 0,
+        run: sharing::run,
     },
 ];
 

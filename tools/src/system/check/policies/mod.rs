@@ -4,8 +4,8 @@
 //! There is a module for each library in `user/policies`, with the same name.
 
 mod modes;
-mod timeouts;
 mod sharing;
+mod timeouts;
 
 use sandglass_description::policy::Table;
 

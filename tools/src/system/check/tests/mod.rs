@@ -1,8 +1,8 @@
 //! What is right comes out as written; [`wrong`] is about the rest.
 
 mod modes;
-mod timeouts;
 mod sharing;
+mod timeouts;
 mod wrong;
 
 use std::path::{Path, PathBuf};

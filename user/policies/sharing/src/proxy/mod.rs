@@ -14,7 +14,6 @@ mod stored;
 use alloc::format;
 use alloc::vec::Vec;
 use core::convert::Infallible;
-use core::slice;
 
 use sandglass::cap::{nb_send_recv, Endpoint, Notification, Reply, Tcb};
 use sandglass::{Environment, Error, Message};
@@ -87,9 +86,8 @@ struct Reminder {
 
 impl Proxy {
     fn new(env: &'static Environment) -> Self {
-        let region = env.memory(Sharing::NAME);
         // SAFETY: the system maps the table for good, and nobody can write it.
-        let bytes = unsafe { slice::from_raw_parts(region.as_mut_ptr(), region.len as usize) };
+        let bytes = unsafe { env.memory(Sharing::NAME).as_bytes() };
         let table = Sharing::decode(bytes).expect("builder and proxy are of the same sources");
         let servers: Vec<_> = (0..table.resources)
             .map(|number| Server {

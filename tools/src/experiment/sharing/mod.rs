@@ -1,0 +1,37 @@
+//! `sandglass experiment sharing`: one workload under every resource-sharing protocol (thesis 2.3
+//! and 6.4.2), with the inversion of the Mars Pathfinder first.
+//!
+//! - [`systems`] are the variants of `systems/experiments/sharing`, and what the textbook says of
+//!   each; [`rounds`] is what one of them printed;
+//! - [`results`] puts the two together, with the verdict; [`report`] shows them.
+
+mod report;
+mod results;
+mod rounds;
+mod systems;
+
+use anyhow::{Context, Result};
+
+use super::{machines, report::Report, Extent};
+use results::{Outcome, Results};
+use rounds::Log;
+use systems::{Variant, VARIANTS};
+
+/// Fails if somebody is blocked for longer than his protocol allows.
+///
+/// # Errors
+/// Something does not build, or a run does not end well.
+pub fn run(extent: &Extent) -> Result<Report> {
+    let sources = VARIANTS
+        .iter()
+        .map(|variant| variant.source(extent.size))
+        .collect::<Result<Vec<_>>>()?;
+    let ended = machines::run_all("sharing", &sources, 0)?;
+    let outcome = |(variant, ended): (&'static Variant, &machines::Ended)| {
+        let log = Log::parse(&ended.console)
+            .with_context(|| format!("what `{}` printed", variant.name))?;
+        Ok(Outcome { variant, log })
+    };
+    let outcomes = VARIANTS.iter().zip(&ended).map(outcome);
+    report::of(&Results(outcomes.collect::<Result<_>>()?))
+}

@@ -1,0 +1,188 @@
+//! The variants of the workload, and what is known of each before it runs.
+
+use anyhow::Result;
+
+use super::super::Size;
+use crate::system::Source;
+use crate::workspace;
+
+/// Priorities of the tasks in the system.
+const HIGHEST_CLIENT: u8 = 120;
+
+/// The workload under a protocol.
+pub struct Variant {
+    /// As in the results.
+    pub name: &'static str,
+    /// As in the description.
+    pub protocol: &'static str,
+    pub work: Work,
+    pub bound: Bound,
+    /// What the bound is, in words, with its source.
+    pub textbook: &'static str,
+}
+
+/// What is worked on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Work {
+    /// All tasks; the middle one works for this long, µs.
+    All { middle: u64 },
+    /// The lowest task's budget runs out in the middle of its request.
+    Starved,
+}
+
+/// How long the high task can be blocked, by the requests of tasks below it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Bound {
+    /// By the longest request of any.
+    Longest,
+    /// By one request of each.
+    Sum,
+    /// Not by these alone.
+    None,
+}
+
+/// All variants, in the order of the report.
+pub const VARIANTS: &[Variant] = &[
+    Variant {
+        name: "none",
+        protocol: "none",
+        work: Work::All { middle: 1000 },
+        bound: Bound::None,
+        textbook: "unbounded (2.3: “blocked for an unbounded period”)",
+    },
+    Variant {
+        name: "none, longer",
+        protocol: "none",
+        work: Work::All { middle: 2000 },
+        bound: Bound::None,
+        textbook: "unbounded: grows with what the middle task does",
+    },
+    Variant {
+        name: "inheritance",
+        protocol: "inheritance",
+        work: Work::All { middle: 1000 },
+        bound: Bound::Sum,
+        textbook: "one section of each lower task (Sha et al., Theorem 6)",
+    },
+    Variant {
+        name: "bandwidth inheritance",
+        protocol: "bandwidth-inheritance",
+        work: Work::All { middle: 1000 },
+        bound: Bound::Sum,
+        textbook: "as inheritance, where budgets suffice",
+    },
+    Variant {
+        name: "original ceiling",
+        protocol: "original-ceiling",
+        work: Work::All { middle: 1000 },
+        bound: Bound::Longest,
+        textbook: "one section (2.3.4; Sha et al., Theorem 12)",
+    },
+    Variant {
+        name: "immediate ceiling",
+        protocol: "ceiling",
+        work: Work::All { middle: 1000 },
+        bound: Bound::Longest,
+        textbook: "one section (2.3.3), before the task begins",
+    },
+    Variant {
+        name: "best effort",
+        protocol: "best-effort",
+        work: Work::All { middle: 1000 },
+        bound: Bound::Longest,
+        textbook: "as the ceiling, where the server's budget suffices (6.4.2)",
+    },
+    Variant {
+        name: "ceiling, starved",
+        protocol: "ceiling",
+        work: Work::Starved,
+        bound: Bound::None,
+        textbook: "until the holder's budget is replenished (6.2.4)",
+    },
+    Variant {
+        name: "inheritance, starved",
+        protocol: "inheritance",
+        work: Work::Starved,
+        bound: Bound::None,
+        textbook: "until the holder's budget is replenished (6.2.4)",
+    },
+    Variant {
+        name: "bandwidth inh., starved",
+        protocol: "bandwidth-inheritance",
+        work: Work::Starved,
+        bound: Bound::Longest,
+        textbook: "one section, on the budget of who waits (6.4.2)",
+    },
+];
+
+impl Variant {
+    /// Whether the server's priority is the ceiling.
+    fn has_ceiling(&self) -> bool {
+        matches!(self.protocol, "ceiling" | "best-effort")
+    }
+
+    /// The system, with the steps of the phases that the size asks for.
+    ///
+    /// # Errors
+    /// The description cannot be read.
+    pub fn source(&self, size: Size) -> Result<Source> {
+        let path = workspace::root().join("systems/experiments/sharing/SYSTEM.toml");
+        let mut source = Source::read(&path)?;
+        source.name = self.name.replace([',', '.', ' '], "-");
+        // Without a ceiling, a server has the priority of its lowest client: it works as if for it.
+        let (bus, store) = if self.has_ceiling() {
+            (HIGHEST_CLIENT, HIGHEST_CLIENT)
+        } else {
+            (90, 80)
+        };
+        let step = match size {
+            Size::Smoke => 100,
+            Size::Quick => 40,
+            Size::Full => 10,
+        };
+        let (middle, starved) = match self.work {
+            Work::All { middle } => (middle, 0),
+            Work::Starved => (1000, 1),
+        };
+        let (budget, period) = match self.work {
+            Work::All { .. } => ("5ms", "5ms"),
+            Work::Starved => ("100us", "10ms"),
+        };
+        let time = if self.protocol == "best-effort" {
+            "budget = \"5ms\"\nperiod = \"5ms\""
+        } else {
+            "passive = true"
+        };
+        for (word, value) in [
+            ("sharing-NAME", "sharing".to_owned()),
+            ("BUS_PRIORITY", bus.to_string()),
+            ("STORE_PRIORITY", store.to_string()),
+            ("SERVER_TIME", time.to_owned()),
+            ("= STEP", format!("= {step}")),
+            ("= STARVED", format!("= {starved}")),
+            ("= MIDDLE", format!("= {middle}")),
+            ("LOWEST_BUDGET", budget.to_owned()),
+            ("LOWEST_PERIOD", period.to_owned()),
+            ("\"PROTOCOL\"", format!("\"{}\"", self.protocol)),
+        ] {
+            source.text = source.text.replace(word, &value);
+        }
+        Ok(source)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::system;
+
+    #[test]
+    fn every_variant_is_a_right_description() {
+        for variant in VARIANTS {
+            let source = variant.source(Size::Smoke).unwrap();
+            if let Err(report) = system::check(&source) {
+                panic!("{}: {report}", variant.name);
+            }
+        }
+    }
+}
