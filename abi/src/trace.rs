@@ -74,7 +74,8 @@ pub const CORE_MASK: u64 = 0xff;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Kind {
-    /// Recording starts. First: ticks in a µs. Second: the least budget in ticks, twice the longest
+    /// Recording starts; of the core that was asked to, what it runs follows, as [`Kind::Switch`] and
+    /// [`Kind::Pays`]. First: ticks in a µs. Second: the least budget in ticks, twice the longest
     /// kernel path (04, section 1).
     Start = 1,
     /// The core runs another thread. Subject: the thread, 0 to idle. First: its context. Detail: its
@@ -249,6 +250,29 @@ impl Parameter {
             _ => return None,
         })
     }
+}
+
+/// Where the logs are, for a reader of the machine's memory: a page that the launcher of a described
+/// system fills. Words, little endian.
+pub mod header {
+    /// The first words, which find it; no other page of the machine begins so, and has its own
+    /// address at [`ADDRESS`].
+    pub const MAGIC: [u64; 4] = [
+        u64::from_le_bytes(*b"sandglas"),
+        u64::from_le_bytes(*b"s-trace-"),
+        u64::from_le_bytes(*b"header-1"),
+        0x9d3c_55a6_10f8_e27b,
+    ];
+    /// Physical address of the page.
+    pub const ADDRESS: usize = 4;
+    /// Number of logs.
+    pub const LOGS: usize = 5;
+    /// Of each log, from here on: core, physical address, bytes.
+    pub const FIRST_LOG: usize = 6;
+    /// Words of a log.
+    pub const LOG_WORDS: usize = 3;
+    /// Bytes of the page.
+    pub const BYTES: usize = 4096;
 }
 
 /// The first word of a record.

@@ -9,7 +9,7 @@ use crate::cores::Cores;
 use crate::kernel::{Arch, Variant};
 use crate::{
     assure, bench, boot, bounds, check, conformance, cores, coverage, demo, experiment, fuzz,
-    image, kernel, mutants, storm, system, test,
+    image, kernel, mutants, storm, system, test, trace,
 };
 
 /// Builds, runs, tests and checks Sandglass, a capability microkernel that owns time.
@@ -34,6 +34,8 @@ enum Command {
     Build(BuildArgs),
     /// Build a described system and boot it: its console on standard output, its status as ours
     Run(RunArgs),
+    /// Run a described system and record what happens: a trace for Perfetto, a page, and checks of it
+    Trace(TraceArgs),
     /// Make a disk image that boots a described system, or a root task, through BIOS and UEFI
     Image(ImageArgs),
     /// Check formatting, lints, the release kernel's rules, and where `unsafe` stands
@@ -183,6 +185,40 @@ pub struct RunArgs {
     pub conditions: RunConditions,
 }
 
+/// Arguments of `sandglass trace`.
+#[derive(Args)]
+pub struct TraceArgs {
+    /// The description
+    #[arg(value_name = "SYSTEM.toml")]
+    pub system: PathBuf,
+    /// Where to write the trace, in Perfetto's format
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// Also write a page that shows the trace
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Check budgets, priorities, deadlines and donations; end with status 1 if any is violated
+    #[arg(long)]
+    pub check: bool,
+    /// End the run after so many ms of the system's time
+    #[arg(long = "for", value_name = "MS")]
+    pub duration: Option<u64>,
+    /// End the run after so many seconds of the host's time
+    #[arg(long, value_name = "SECONDS")]
+    pub timeout: Option<u64>,
+    /// Memory for the records of each core, in MiB; when it is full, the run ends
+    #[arg(long, value_name = "MiB", default_value_t = 64,
+          value_parser = clap::value_parser!(u32).range(2..=512))]
+    pub buffer: u32,
+    /// Virtual time: every instruction takes 2^SHIFT ns
+    #[arg(long, value_name = "SHIFT", default_value_t = 0,
+          value_parser = clap::value_parser!(u8).range(0..=10))]
+    pub icount: u8,
+    /// Which kernel
+    #[arg(long, value_enum, default_value_t = Variant::Release)]
+    pub kernel: Variant,
+}
+
 /// Arguments of `sandglass image`.
 #[derive(Args)]
 pub struct ImageArgs {
@@ -229,6 +265,9 @@ pub struct BenchArgs {
     /// The SMP kernel on one core beside the single-core kernel, instead of the reference
     #[arg(long)]
     pub smp: bool,
+    /// The kernel that records traces, while it does, beside the one that ships
+    #[arg(long, conflicts_with = "smp")]
+    pub trace: bool,
     /// Also write the figures to FILE as JSON
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
@@ -358,6 +397,7 @@ pub fn main() -> ExitCode {
         Command::Boot(args) => boot::run(&args),
         Command::Build(args) => system::run_build(&args),
         Command::Run(args) => system::run_system(&args),
+        Command::Trace(args) => trace::run(&args),
         Command::Image(args) => image::run(&args),
         Command::Check => check::run(),
         Command::Conformance(args) => conformance::run(&args),

@@ -7,6 +7,7 @@
 //! - [`conformance`] knows what the conformance suite checks;
 //! - [`system`] builds described systems, [`demo`] measures one of them, [`image`] makes disks of
 //!   them;
+//! - [`trace`] runs them on a kernel that records what happens, shows and checks that;
 //! - [`assure`] compares the kernel with its specification, [`coverage`] measures what the host's
 //!   tests execute;
 //! - [`storm`] runs the kernel against hostile programs, [`bounds`] measures it against hostile
@@ -38,4 +39,5 @@ pub mod storm;
 pub mod system;
 pub mod test;
 pub mod toolchain;
+pub mod trace;
 pub mod workspace;

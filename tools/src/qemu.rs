@@ -4,10 +4,12 @@
 //! is then `status * 2 + 1`. The console is the first serial port.
 
 use std::ffi::OsString;
+use std::fmt;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -99,6 +101,33 @@ pub enum Medium {
     Disk { image: PathBuf, firmware: Firmware },
 }
 
+/// Something that is asked now and then whether a run is to end.
+#[derive(Clone)]
+pub struct Ending {
+    every: Duration,
+    is_over: Arc<dyn Fn() -> bool + Send + Sync>,
+}
+
+impl Ending {
+    /// Asks `is_over` whenever the console says something, or nothing for `every` of the host's time.
+    pub fn new(every: Duration, is_over: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        Self {
+            every,
+            is_over: Arc::new(is_over),
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        (self.is_over)()
+    }
+}
+
+impl fmt::Debug for Ending {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "asked every {:?}", self.every)
+    }
+}
+
 /// A system to boot, and when its run ends.
 #[derive(Debug, Clone)]
 pub struct Boot {
@@ -113,6 +142,8 @@ pub struct Boot {
     pub silence: Option<Duration>,
     /// Where to send the console's lines as they come.
     pub lines: Option<mpsc::Sender<String>>,
+    /// End the run when this says so.
+    pub ending: Option<Ending>,
     /// Copy the console to standard output as it comes.
     pub echo: bool,
     /// More arguments for QEMU (`-device`, `-plugin`).
@@ -146,6 +177,7 @@ impl From<Medium> for Boot {
             timeout: None,
             silence: None,
             lines: None,
+            ending: None,
             input: Input::None,
             echo: false,
             extra_args: Vec::new(),
@@ -158,7 +190,7 @@ impl From<Medium> for Boot {
 pub enum End {
     /// The guest ended it with this status.
     Guest(u8),
-    /// The awaited text appeared.
+    /// The awaited text appeared, or what was asked said that it is enough.
     Until,
     /// Time ran out, or the console was silent for too long.
     TimedOut,
@@ -358,15 +390,14 @@ fn watch(child: &mut Child, boot: &Boot) -> Result<(Option<End>, Vec<u8>)> {
     let mut console = Vec::new();
     loop {
         let silence = boot.silence.map(|silence| Instant::now() + silence);
-        let chunk = match deadline.into_iter().chain(silence).min() {
-            None => chunks.recv().map_err(|_| RecvTimeoutError::Disconnected),
-            Some(at) => chunks.recv_timeout(at.saturating_duration_since(Instant::now())),
-        };
-        let chunk = match chunk {
+        let limit = deadline.into_iter().chain(silence).min();
+        let chunk = match receive(&chunks, limit, boot.ending.as_ref()) {
             Ok(chunk) => chunk,
-            Err(RecvTimeoutError::Disconnected) => return Ok((None, console)),
-            Err(RecvTimeoutError::Timeout) => return Ok((Some(End::TimedOut), console)),
+            Err(end) => return Ok((end, console)),
         };
+        if boot.ending.as_ref().is_some_and(Ending::is_over) {
+            return Ok((Some(End::Until), console));
+        }
         if boot.echo {
             let mut out = io::stdout().lock();
             out.write_all(&chunk)
@@ -385,6 +416,34 @@ fn watch(child: &mut Child, boot: &Boot) -> Result<(Option<End>, Vec<u8>)> {
                 .any(|window| window == text)
             {
                 return Ok((Some(End::Until), console));
+            }
+        }
+    }
+}
+
+/// What the console says next; or how the run ends, before `limit` at the latest: `None` if the guest
+/// ended it.
+fn receive(
+    chunks: &mpsc::Receiver<Vec<u8>>,
+    limit: Option<Instant>,
+    ending: Option<&Ending>,
+) -> Result<Vec<u8>, Option<End>> {
+    loop {
+        let ask = ending.map(|ending| Instant::now() + ending.every);
+        let received = match limit.into_iter().chain(ask).min() {
+            None => chunks.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            Some(at) => chunks.recv_timeout(at.saturating_duration_since(Instant::now())),
+        };
+        match received {
+            Ok(chunk) => return Ok(chunk),
+            Err(RecvTimeoutError::Disconnected) => return Err(None),
+            Err(RecvTimeoutError::Timeout) if limit.is_some_and(|at| Instant::now() >= at) => {
+                return Err(Some(End::TimedOut));
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                if ending.is_some_and(Ending::is_over) {
+                    return Err(Some(End::Until));
+                }
             }
         }
     }

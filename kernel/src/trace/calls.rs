@@ -88,5 +88,8 @@ fn reset(k: &Kernel, core: Option<CoreId>) -> bool {
         return false;
     };
     points::start_of(k, core);
+    if core == k.core_id() {
+        points::runs(k);
+    }
     true
 }

@@ -9,6 +9,8 @@
 //! them at once: so the numbers are the order in which things happened. A record goes into the log
 //! of the core that executes; its tag names the core that it is about.
 
+#![forbid(unsafe_code)]
+
 #[cfg(feature = "trace")]
 pub mod calls;
 #[cfg(feature = "trace")]
@@ -49,6 +51,7 @@ macro_rules! trace_call {
 pub type OfCore = crate::mem::Log;
 /// What a core has for its records: nothing.
 #[cfg(not(feature = "trace"))]
+#[derive(Default)]
 pub struct OfCore;
 
 #[cfg(not(feature = "trace"))]

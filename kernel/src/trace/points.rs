@@ -52,6 +52,17 @@ pub fn start_of(k: &Kernel, core: CoreId) {
     write_to(k, log, core, k.core().now(), (Kind::Start, 0), words);
 }
 
+/// Who runs now, and on whose time: a log begins with it.
+pub fn runs(k: &Kernel) {
+    let context = k.core().context();
+    switch(k, None, k.core().thread());
+    pays(
+        k,
+        context,
+        context.map_or(0, |context| context.at(k).head().amount),
+    );
+}
+
 /// `next` is going to run instead of `before`, if they differ.
 #[inline(always)]
 pub fn switch(k: &Kernel, before: Option<Ref<Tcb>>, next: Option<Ref<Tcb>>) {

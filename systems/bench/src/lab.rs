@@ -2,17 +2,21 @@
 
 use sandglass::abi::invocation::tcb_flags;
 use sandglass::cap::{
-    Endpoint, GuardData, Notification, Pml4, SchedArguments, SchedContext, SchedControl,
+    Endpoint, FrameSize, GuardData, Notification, Pml4, SchedArguments, SchedContext, SchedControl,
     SchedParams, Tcb,
 };
 use sandglass::context::UserContext;
-use sandglass::{boot, BootInfo, Process, SetupError};
+use sandglass::firmware::Files;
+use sandglass::{boot, trace, BootInfo, Process, SetupError};
 
 use crate::script::{Overhead, Program, Script, Step};
 use crate::twin;
 
 /// Round robin with slices that no measurement uses up, µs.
 pub const LONG: SchedParams = SchedParams::new(10_000_000, 10_000_000);
+
+/// With 1 in this file of the firmware, the kernel is one with traces, and is given a log.
+const TRACED: &str = "opt/sandglass/trace";
 
 /// Where a thread lives.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -67,6 +71,10 @@ impl Lab {
         let mut process = Process::root_task(boot);
         process.use_serial_console()?;
         process.use_exit_port()?;
+        if Files::open(&mut process)?.number(TRACED)? == Some(1) {
+            let log = process.resources.frame(FrameSize::Large)?;
+            assert!(trace::give_log(log, 0), "the kernel takes a log");
+        }
         let twin = twin::new(&mut process, boot)?;
         // The root task's own slice must not end within a measurement either.
         let control = boot.sched_control(0).expect("there is a first core");

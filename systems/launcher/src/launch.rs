@@ -34,6 +34,10 @@ impl Thread {
         self.tcb
     }
 
+    pub const fn context(&self) -> SchedContext {
+        self.context
+    }
+
     fn make(
         process: &mut Process,
         component: &mut Component,
@@ -106,6 +110,9 @@ impl<'a> Launch<'a> {
     ) -> Result<(), Failure> {
         if let Some(tsc) = self.info.tsc() {
             component.set_tsc(tsc);
+        }
+        if self.system.trace.is_some() {
+            component.set_traced();
         }
         if description.console {
             component

@@ -15,6 +15,7 @@ mod launch;
 mod objects;
 mod packed;
 mod space;
+mod trace;
 mod watch;
 
 use alloc::vec::Vec;
@@ -48,6 +49,7 @@ fn main(info: &'static BootInfo) -> Result<u8, Failure> {
         process.use_screen(info).context("cannot take the screen")?;
     }
     space::make_room(&mut process, info, &system, &archive)?;
+    trace::start(&mut process, info, &system)?;
     let objects = Objects::make(&mut process, info, &system, &archive)?;
     let mut components = Vec::new();
     let mut threads = Vec::new();
@@ -56,6 +58,7 @@ fn main(info: &'static BootInfo) -> Result<u8, Failure> {
         components.push(component);
         threads.push(its_threads);
     }
+    trace::name_threads(&system, &threads);
     let mut launch = Launch {
         process: &mut process,
         info,

@@ -6,6 +6,7 @@ use sandglass_description::archive::Archive;
 use sandglass_description::{Component, MemorySource, System};
 
 use crate::failure::{Context, Failure};
+use crate::trace;
 
 /// Capabilities for the objects of a component beside those counted, and for its share of paging
 /// structures and of untyped memory; generous.
@@ -20,6 +21,7 @@ pub fn make_room(
 ) -> Result<(), Failure> {
     let mut wanted = PER_COMPONENT + u64::from(system.endpoints) * 2;
     wanted += u64::from(system.notifications);
+    wanted += trace::slots(info, system);
     for memory in &system.memory {
         // The pages of files are in the image, and their capabilities there already.
         if !matches!(memory.source, MemorySource::File(_)) {

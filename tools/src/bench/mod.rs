@@ -4,6 +4,7 @@
 //! `bench NAME MIN MEAN MAX` for each row.
 
 mod smp;
+mod trace;
 
 use std::fs;
 use std::path::Path;
@@ -135,7 +136,12 @@ pub fn run(args: &BenchArgs) -> Result<ExitCode> {
     let package = program::package_in(&metadata, SYSTEM)?;
     let root_task = program::build(&package.name)?;
     let rows = measure(Cores::Single, &root_task)?;
-    let findings = if args.smp {
+    let findings = if args.trace {
+        let costs = trace::compare(&rows, &measure_traced(&root_task)?)?;
+        print!("{}", trace::table(&costs));
+        write_json(args, &costs)?;
+        costs.iter().filter_map(trace::Cost::finding).collect()
+    } else if args.smp {
         let comparisons = smp::compare(&rows, &measure(Cores::Smp(1), &root_task)?)?;
         print!("{}", smp::table(&comparisons));
         write_json(args, &comparisons)?;
@@ -162,7 +168,36 @@ fn write_json(args: &BenchArgs, figures: &impl Serialize) -> Result<()> {
 
 /// Boots the benchmark system on the release kernel for `cores`, and reads what it measured.
 fn measure(cores: Cores, root_task: &Path) -> Result<Vec<Row>> {
-    let kernel = kernel::build(&KernelOptions::on(Variant::Release, cores))?;
+    let kernel = KernelOptions::on(Variant::Release, cores);
+    measure_on(&kernel, cores, root_task, &[])
+}
+
+/// The same on the release kernel that records traces, with a log.
+fn measure_traced(root_task: &Path) -> Result<Vec<Row>> {
+    let kernel = KernelOptions::new(Variant::Release).traced();
+    let log = ["-fw_cfg", "name=opt/sandglass/trace,string=1"];
+    measure_on(&kernel, Cores::Single, root_task, &log)
+}
+
+/// The findings about the cost of trace points: for the tests.
+///
+/// # Errors
+/// Something does not build or run.
+pub fn findings_of_traces() -> Result<Vec<String>> {
+    let metadata = program::workspace_metadata()?;
+    let root_task = program::build(&program::package_in(&metadata, SYSTEM)?.name)?;
+    let rows = measure(Cores::Single, &root_task)?;
+    let costs = trace::compare(&rows, &measure_traced(&root_task)?)?;
+    Ok(costs.iter().filter_map(trace::Cost::finding).collect())
+}
+
+fn measure_on(
+    kernel: &KernelOptions,
+    cores: Cores,
+    root_task: &Path,
+    arguments: &[&str],
+) -> Result<Vec<Row>> {
+    let kernel = kernel::build(kernel)?;
     let machine = Machine {
         cpu: CPU.to_owned(),
         cores: cores.number(),
@@ -172,6 +207,7 @@ fn measure(cores: Cores, root_task: &Path) -> Result<Vec<Row>> {
     let boot = Boot {
         machine,
         timeout: Some(TIMEOUT),
+        extra_args: arguments.iter().map(Into::into).collect(),
         ..Boot::new(kernel, root_task)
     };
     eprintln!("measuring");

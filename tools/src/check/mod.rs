@@ -2,8 +2,8 @@
 //!
 //! - [`lints`]: formatting and the compiler's and clippy's lints;
 //! - [`source`]: what the kernel's source may hold, and where `unsafe` stands;
-//! - [`binary`]: what the machine code of the release kernels, for one core and for several, may
-//!   hold.
+//! - [`binary`]: what the machine code of the release kernels, for one core and for several, without
+//!   traces and with them, may hold.
 
 pub mod binary;
 mod call_graph;
@@ -143,7 +143,7 @@ pub const RULES: &[Rule] = &[
         name: "lean",
         about: "96 KiB of code and 96 KiB of static data are enough for the release kernel; for \
                 several cores, 128 KiB, and 64 KiB more data for each further core",
-        check: |context| context.judge(footprint::sizes),
+        check: |context| context.judge_shipped(footprint::sizes),
     },
     Rule {
         name: "trap_instructions",
@@ -151,6 +151,9 @@ pub const RULES: &[Rule] = &[
         check: |context| context.judge(binary::trap_instructions),
     },
 ];
+
+/// Names of the kernels that record traces, for one core and for several: larger than what ships.
+const TRACED: [&str; 2] = ["the kernel with traces", "the SMP kernel with traces"];
 
 /// What rules share: the release kernels, which are built and disassembled once.
 #[derive(Default)]
@@ -177,21 +180,39 @@ impl ReleaseKernel {
 }
 
 impl Context {
-    /// That for a single core, and that for several.
+    /// That for a single core, that for several, and both with traces.
     fn release_kernels(&mut self) -> &[ReleaseKernel] {
         self.release_kernels.get_or_insert_with(|| {
             let (single, smp) = (KernelOptions::new, KernelOptions::smp);
             vec![
                 ReleaseKernel::build("the kernel", &single(Variant::Release), 1),
                 ReleaseKernel::build("the SMP kernel", &smp(Variant::Release), MOST_CORES),
+                ReleaseKernel::build(TRACED[0], &single(Variant::Release).traced(), 1),
+                ReleaseKernel::build(TRACED[1], &smp(Variant::Release).traced(), MOST_CORES),
             ]
         })
     }
 
-    /// Applies `rule` to both. One that does not build breaks every rule.
+    /// Applies `rule` to all. One that does not build breaks every rule.
     fn judge(&mut self, rule: fn(&Binary) -> Vec<String>) -> Verdict {
+        Self::judge_these(self.release_kernels().iter(), rule)
+    }
+
+    /// Applies `rule` to those that record no traces.
+    fn judge_shipped(&mut self, rule: fn(&Binary) -> Vec<String>) -> Verdict {
+        let shipped = self.release_kernels().iter();
+        Self::judge_these(
+            shipped.filter(|kernel| !TRACED.contains(&kernel.name)),
+            rule,
+        )
+    }
+
+    fn judge_these<'k>(
+        kernels: impl Iterator<Item = &'k ReleaseKernel>,
+        rule: fn(&Binary) -> Vec<String>,
+    ) -> Verdict {
         let mut findings = Vec::new();
-        for ReleaseKernel { name, binary } in self.release_kernels() {
+        for ReleaseKernel { name, binary } in kernels {
             let found = match binary {
                 Ok(binary) => rule(binary),
                 Err(error) => vec![error.clone()],

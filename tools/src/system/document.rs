@@ -66,6 +66,7 @@ pub struct Component {
     pub ready: bool,
     pub budget: Option<Spanned<Micros>>,
     pub period: Option<Spanned<Micros>>,
+    pub deadline: Option<Spanned<Micros>>,
     #[serde(default)]
     pub sporadic: bool,
     pub extra_refills: Option<Integer>,
@@ -99,6 +100,7 @@ pub struct Thread {
     pub ready: bool,
     pub budget: Option<Spanned<Micros>>,
     pub period: Option<Spanned<Micros>>,
+    pub deadline: Option<Spanned<Micros>>,
     #[serde(default)]
     pub sporadic: bool,
     pub extra_refills: Option<Integer>,

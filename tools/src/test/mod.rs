@@ -7,6 +7,8 @@
 //! - `qemu::PACKAGE::KERNEL::...`: tests that run as root tasks on the kernel;
 //! - `qemu::image::FIRMWARE`: the demo's system boots from a disk image;
 //! - `experiment::NAME`: the experiment works, in its smallest form, and its claims hold;
+//! - `trace::SYSTEM`: the trace of an example system is accepted by the checker; and a trace point is
+//!   short;
 //! - `wrong::RULE`: the conformance suite notices a kernel that breaks this rule of the ABI;
 //! - `mutants::sample`: the host's tests notice small changes of the kernel.
 
@@ -18,6 +20,7 @@ mod image;
 pub(crate) mod lines;
 mod report;
 pub(crate) mod suite;
+mod trace;
 
 use std::process::ExitCode;
 
@@ -44,6 +47,7 @@ const RUNNERS: &[(&str, Runner)] = &[
     ("qemu", guest::run),
     ("qemu", image::run),
     ("experiment", run_experiments),
+    ("trace", trace::run),
     ("wrong", run_wrong_kernels),
     ("mutants", run_mutants),
 ];

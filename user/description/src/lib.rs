@@ -37,8 +37,18 @@ pub struct System {
     /// Number of notifications.
     pub notifications: u32,
     pub memory: Vec<Memory>,
+    /// Memory for the records of an execution trace, on a kernel with traces; `None` if the system is
+    /// not traced.
+    pub trace: Option<Trace>,
     /// In the order in which they start.
     pub components: Vec<Component>,
+}
+
+/// How a system is traced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trace {
+    /// Memory for the records of each core, in frames of 2 MiB.
+    pub frames_per_core: u32,
 }
 
 /// Memory that is mapped into components.
@@ -98,6 +108,8 @@ pub struct Thread {
     /// What it runs on; if it is passive, only until it is ready.
     pub time: Time,
     pub passive: bool,
+    /// By when a job of it is to end, µs after its release.
+    pub deadline_us: Option<u64>,
     /// Index of the notification that it signals when it is ready. A passive thread has one.
     pub ready: Option<u32>,
     /// Who handles its faults; `None`: the launcher.

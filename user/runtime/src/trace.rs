@@ -18,9 +18,11 @@
 
 use core::sync::atomic::{AtomicBool, Ordering};
 
-use sandglass_abi::trace::{Call, MarkKind, Parameter};
+use sandglass_abi::trace::{Call, MarkKind, STOP_WHEN_FULL};
 
-use crate::cap::Capability;
+pub use sandglass_abi::trace::Parameter;
+
+use crate::cap::{Capability, Frame};
 use crate::sys;
 
 /// Whether the kernel takes marks.
@@ -115,6 +117,15 @@ pub fn parameter(subject: impl Capability, parameter: Parameter, value: u64) {
 /// it itself.
 pub fn enable() {
     TRACED.store(true, Ordering::Relaxed);
+}
+
+/// Gives the kernel a frame of 2 MiB for the records of `core`: more memory for its log if the frame
+/// begins where that ends, else all of it. When a log is full, what comes is lost, and counted.
+/// Returns whether the kernel takes it. Only for the root task of a system on a kernel with traces.
+#[must_use]
+pub fn give_log(frame: Frame, core: u64) -> bool {
+    let info = core | STOP_WHEN_FULL;
+    sys::trace(Call::SetLogBuffer, frame.cptr().raw(), info, [0; 2]) == 0
 }
 
 #[inline(never)]

@@ -361,6 +361,7 @@ impl<'a> Checker<'a> {
                 endpoints: self.endpoints,
                 notifications: self.notifications,
                 memory: self.memory,
+                trace: None,
                 components: in_order(components, &self.position),
             },
             executables,

@@ -34,6 +34,7 @@ struct ThreadKeys<'d> {
     ready: bool,
     budget: Option<&'d Spanned<Micros>>,
     period: Option<&'d Spanned<Micros>>,
+    deadline: Option<&'d Spanned<Micros>>,
     sporadic: bool,
     extra_refills: Option<&'d Integer>,
     timeout_badge: Option<&'d Integer>,
@@ -52,6 +53,7 @@ macro_rules! thread_keys {
             ready: $table.ready,
             budget: $table.budget.as_ref(),
             period: $table.period.as_ref(),
+            deadline: $table.deadline.as_ref(),
             sporadic: $table.sporadic,
             extra_refills: $table.extra_refills.as_ref(),
             timeout_badge: $table.timeout_badge.as_ref(),
@@ -105,6 +107,7 @@ impl<'a> Checker<'a> {
         let priority = self.in_range("priority", Some(keys.priority), 0..=HIGHEST, 0);
         let mcp = self.in_range("maximum controlled priority", keys.mcp, 0..=HIGHEST, 0);
         let time = self.time(keys);
+        let deadline_us = self.deadline(keys);
         let signals = keys.is_passive() || keys.ready;
         let ready = signals.then(|| self.ready_notification(component, keys, is_main));
         let stack_bytes = if is_main { 0 } else { self.stack(keys) };
@@ -114,6 +117,7 @@ impl<'a> Checker<'a> {
             mcp: mcp as u8,
             time,
             passive: keys.is_passive(),
+            deadline_us,
             ready,
             fault_handler: None,
             timeout_handler: None,
@@ -230,6 +234,39 @@ impl<'a> Checker<'a> {
             );
         }
         (budget_us, period_us)
+    }
+
+    /// By when a job of the thread is to end, µs after its release.
+    fn deadline(&mut self, keys: &ThreadKeys<'_>) -> Option<u64> {
+        let deadline = keys.deadline?;
+        let deadline_us = deadline.get_ref().0;
+        if keys.is_passive() {
+            self.found(
+                Finding::new(deadline.span(), "a passive server with a deadline")
+                    .label("has no jobs of its own: deadlines are its clients'"),
+            );
+            return None;
+        }
+        let period = keys
+            .period
+            .map(|period| (period.get_ref().0, period.span()));
+        if deadline_us == 0 {
+            self.found(
+                Finding::new(deadline.span(), "a deadline of 0 µs")
+                    .label("must be after the release of a job"),
+            );
+        } else if let Some((period_us, span)) = period.filter(|(us, _)| deadline_us > *us) {
+            self.found(
+                Finding::new(
+                    deadline.span(),
+                    format!("the deadline of {deadline_us} µs is after the period"),
+                )
+                .label(format!("must be at most the period, {period_us} µs"))
+                .related(span, "the period")
+                .help("a job ends before the next is released"),
+            );
+        }
+        Some(deadline_us)
     }
 
     /// Who handles whose faults and timeouts.

@@ -134,6 +134,21 @@ fn budgets_and_periods() {
     );
     assert_found(
         "period = \"10ms\"",
+        "period = \"10ms\"\ndeadline = \"11ms\"",
+        "\"11ms\"",
+        &[
+            "11000 µs is after the period",
+            "at most the period, 10000 µs",
+        ],
+    );
+    assert_found(
+        "passive = true",
+        "passive = true\ndeadline = \"1ms\"",
+        "\"1ms\"",
+        &["its clients'"],
+    );
+    assert_found(
+        "period = \"10ms\"",
         "period = \"4000s\"",
         "\"4000s\"",
         &["at most 3600000000 µs"],

@@ -1,0 +1,78 @@
+//! Execution traces: every example system's, and the demo's, is accepted by the checker; and a trace
+//! point is short.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{ensure, Context, Result};
+
+use super::report::Report;
+use super::Filter;
+use crate::bench;
+use crate::trace::{self, check, Options};
+use crate::workspace;
+
+/// How much of a system's time is traced, µs.
+const TRACED_US: u64 = 150_000;
+/// Longest run, of the host's time.
+const TIMEOUT: Duration = Duration::from_secs(240);
+
+/// Traces each wanted system.
+pub(super) fn run(filter: &Filter, report: &mut Report) -> Result<()> {
+    for (name, path) in systems()? {
+        let name = format!("trace::{name}");
+        if filter.accepts(&name) {
+            report.started(&name);
+            match findings(&path) {
+                Ok(findings) if findings.is_empty() => report.passed(&name),
+                Ok(findings) => report.failed(&name, &findings.join("\n")),
+                Err(error) => report.failed(&name, &format!("{error:#}")),
+            }
+        }
+    }
+    let name = "trace::instructions_of_a_point";
+    if filter.accepts(name) {
+        report.started(name);
+        match bench::findings_of_traces() {
+            Ok(findings) if findings.is_empty() => report.passed(name),
+            Ok(findings) => report.failed(name, &findings.join("\n")),
+            Err(error) => report.failed(name, &format!("{error:#}")),
+        }
+    }
+    Ok(())
+}
+
+/// The example systems and the demo, by name.
+fn systems() -> Result<Vec<(String, PathBuf)>> {
+    let root = workspace::root();
+    let examples = root.join("systems/examples");
+    let folders = std::fs::read_dir(&examples)
+        .with_context(|| format!("cannot read {}", examples.display()))?;
+    let mut systems = vec![("demo".to_owned(), root.join("systems/demo/SYSTEM.toml"))];
+    for folder in folders {
+        let folder = folder.context("cannot read an example's folder")?;
+        let path = folder.path().join("SYSTEM.toml");
+        if path.is_file() {
+            systems.push((folder.file_name().to_string_lossy().into_owned(), path));
+        }
+    }
+    systems.sort();
+    ensure!(systems.len() > 1, "there are no example systems");
+    Ok(systems)
+}
+
+/// What the checker finds in the trace of a system.
+fn findings(path: &std::path::Path) -> Result<Vec<String>> {
+    let options = Options {
+        end_us: Some(TRACED_US),
+        timeout: Some(TIMEOUT),
+        ..Options::default()
+    };
+    let traced = trace::trace(path, &options)?;
+    let verdict = check::check(&traced.history);
+    let mut findings: Vec<String> = verdict.violations.iter().map(ToString::to_string).collect();
+    if verdict.looked.decisions == 0 || verdict.looked.windows == 0 {
+        findings.push(format!("nothing was checked: {:?}", verdict.looked));
+    }
+    Ok(findings)
+}

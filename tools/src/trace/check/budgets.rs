@@ -1,0 +1,103 @@
+//! No context over budget in any window of its period.
+//!
+//! A charge of `n` ticks at `t` was consumed from `t - n` to `t`, since a context pays when its core
+//! goes over to another one. The most that any window of one period has is in one that begins with
+//! a stretch of consumption: so those are looked at. The longest kernel path is allowed beyond the
+//! budget: a budget may end while the kernel executes, and a sporadic context starts late by the
+//! path into which its release falls; it is repaid later.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::Findings;
+use crate::trace::record::{Event, Object};
+
+/// A context with budget and period, and what it consumed in the last period.
+struct Account {
+    budget: u64,
+    period: u64,
+    /// When these parameters began to hold.
+    since: u64,
+    /// From, to: in order, disjoint; those that are within one period before the last.
+    consumed: VecDeque<(u64, u64)>,
+    sum: u64,
+}
+
+impl Account {
+    /// Adds a stretch of consumption; the most in a window of one period that ends with it. A window
+    /// that begins before the parameters held is none.
+    fn add(&mut self, from: u64, to: u64) -> u64 {
+        let from = from.max(self.since);
+        if to <= from {
+            return 0;
+        }
+        self.consumed.push_back((from, to));
+        self.sum += to - from;
+        let begin = to.saturating_sub(self.period);
+        while let Some(&(first, end)) = self.consumed.front() {
+            if end > begin {
+                break;
+            }
+            self.consumed.pop_front();
+            self.sum -= end - first;
+        }
+        let early = self
+            .consumed
+            .front()
+            .map_or(0, |&(first, _)| begin.saturating_sub(first));
+        self.sum - early
+    }
+}
+
+pub fn check(findings: &mut Findings<'_>) {
+    let mut accounts: BTreeMap<Object, Account> = BTreeMap::new();
+    let slack = findings.longest_path();
+    for record in &findings.history.records {
+        match record.event {
+            Event::Configure {
+                context,
+                budget,
+                period,
+                ..
+            } => {
+                accounts.remove(&context);
+                if period != 0 {
+                    accounts.insert(
+                        context,
+                        Account {
+                            budget,
+                            period,
+                            since: record.time,
+                            consumed: VecDeque::new(),
+                            sum: 0,
+                        },
+                    );
+                }
+            }
+            Event::Charge {
+                context, consumed, ..
+            } => {
+                let Some(account) = accounts.get_mut(&context) else {
+                    continue;
+                };
+                let used = account.add(record.time.saturating_sub(consumed), record.time);
+                let (budget, period) = (account.budget, account.period);
+                findings.looked().windows += 1;
+                if used > budget + slack {
+                    let history = findings.history;
+                    let what = format!(
+                        "the context of `{}` is over budget: in the period of {:.3} µs that ends \
+                         here it consumed {:.3} µs; at most {:.3} µs of budget and {:.3} µs of \
+                         kernel path would be right",
+                        findings.name(context),
+                        history.us(period),
+                        history.us(used),
+                        history.us(budget),
+                        history.us(slack),
+                    );
+                    findings.found(record.sequence, record.time, what);
+                }
+            }
+            _ => {}
+        }
+    }
+}

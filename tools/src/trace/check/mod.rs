@@ -1,0 +1,104 @@
+//! Does a trace keep what the kernel and the system's description promise?
+//!
+//! * [`budgets`]: no context is charged more than its budget, and the longest kernel path, in any
+//!   window of its period;
+//! * [`priorities`]: nobody runs while a thread of higher priority is ready on the same core;
+//! * [`deadlines`]: no job ends after its deadline;
+//! * [`donations`]: whoever lends a context gets it back, and nobody runs on what he does not have.
+//!
+//! All is reconstructed from the records alone, so a trace that does not hang together is found too.
+
+mod budgets;
+mod deadlines;
+mod donations;
+mod priorities;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+use super::history::History;
+use super::record::Object;
+
+/// Something that must not be in a trace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violation {
+    /// The record at which it shows.
+    pub sequence: u32,
+    /// µs since the beginning of the trace, thousandths included.
+    pub ns: u64,
+    pub what: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let us = self.ns as f64 / 1000.0;
+        write!(f, "record #{} at {us:.3} µs: {}", self.sequence, self.what)
+    }
+}
+
+/// What a check looked at: a trace in which nothing was looked at proves nothing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Looked {
+    /// Windows of contexts' periods.
+    pub windows: u64,
+    /// Decisions of the scheduler.
+    pub decisions: u64,
+    pub jobs: u64,
+    /// Contexts that were lent with a call.
+    pub donations: u64,
+}
+
+/// The result of all checks.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Verdict {
+    /// In the order of the records.
+    pub violations: Vec<Violation>,
+    pub looked: Looked,
+}
+
+/// Makes all checks.
+pub fn check(history: &History) -> Verdict {
+    let mut findings = Findings {
+        history,
+        verdict: Verdict::default(),
+    };
+    budgets::check(&mut findings);
+    priorities::check(&mut findings);
+    deadlines::check(&mut findings);
+    donations::check(&mut findings);
+    let mut verdict = findings.verdict;
+    verdict.violations.sort_by_key(|found| found.sequence);
+    verdict
+}
+
+/// The trace, and what was found in it.
+struct Findings<'h> {
+    history: &'h History,
+    verdict: Verdict,
+}
+
+impl Findings<'_> {
+    /// Notes a violation at the record `sequence`, at `time` in ticks.
+    fn found(&mut self, sequence: u32, time: u64, what: String) {
+        self.verdict.violations.push(Violation {
+            sequence,
+            ns: self.history.ns(time),
+            what,
+        });
+    }
+
+    fn looked(&mut self) -> &mut Looked {
+        &mut self.verdict.looked
+    }
+
+    fn name(&self, object: Object) -> String {
+        self.history.name(object)
+    }
+
+    /// Ticks of the longest kernel path: the ABI's 10 µs, half of the least budget (04, section 1).
+    /// The kernel's own worst cases are far below, see the measured bounds.
+    fn longest_path(&self) -> u64 {
+        self.history.least_budget / 2
+    }
+}

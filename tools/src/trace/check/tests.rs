@@ -1,0 +1,299 @@
+//! A good trace is accepted, and one that was tampered with, in each of the ways that are checked, is
+//! rejected with a message that says which record, when, and who.
+
+use super::super::example::{self, CLIENT, CLIENT_TIME, SERVER, URGENT};
+use super::super::record::{Event, Mark, Record};
+use super::*;
+
+fn verdict(records: Vec<Record>) -> Verdict {
+    check(&History::of_records(records, 0).unwrap())
+}
+
+/// The example after `tamper` is rejected; one of the violations mentions all of `said`.
+#[track_caller]
+fn assert_rejected(tamper: impl FnOnce(&mut Vec<Record>), said: &[&str]) {
+    let mut records = example::records();
+    tamper(&mut records);
+    let violations = verdict(records).violations;
+    let shown: Vec<String> = violations.iter().map(Violation::to_string).collect();
+    let says = |text: &String| {
+        let mut parts = said.iter().chain(&["record #", "µs"]);
+        parts.all(|part| text.contains(part))
+    };
+    assert!(shown.iter().any(says), "{said:?} is not in {shown:?}");
+}
+
+/// Position of the `n`-th record, from 0, of which `is` holds.
+fn nth(records: &[Record], n: usize, is: impl Fn(&Event) -> bool) -> usize {
+    let mut found = records.iter().enumerate().filter(|(_, r)| is(&r.event));
+    found.nth(n).expect("a record").0
+}
+
+/// Lets everything from record `from` on happen `us` later; what was consumed meanwhile too.
+fn delay(records: &mut [Record], from: usize, us: u64) {
+    for record in &mut records[from..] {
+        record.time += us * 1000;
+    }
+    let charge = records[from..]
+        .iter_mut()
+        .find_map(|record| match &mut record.event {
+            Event::Charge {
+                consumed, charged, ..
+            } => Some((consumed, charged)),
+            _ => None,
+        });
+    if let Some((consumed, charged)) = charge {
+        *consumed += us * 1000;
+        *charged += us * 1000;
+    }
+}
+
+#[test]
+fn a_good_trace_is_accepted() {
+    let verdict = verdict(example::records());
+    assert_eq!(verdict.violations, []);
+    let looked = verdict.looked;
+    assert_eq!((looked.jobs, looked.donations), (5, 5));
+    assert!(looked.windows >= 15 && looked.decisions >= 25, "{looked:?}");
+}
+
+#[test]
+fn a_context_over_budget_is_found() {
+    // 1.5 of 2 ms are used in each period: half a millisecond and the kernel path are left.
+    let charge = |records: &[Record]| {
+        nth(records, 4, |event| {
+            matches!(
+                event,
+                Event::Charge {
+                    context: CLIENT_TIME,
+                    ..
+                }
+            )
+        })
+    };
+    assert_rejected(
+        |records| {
+            let at = charge(records);
+            delay(records, at, 511);
+        },
+        &[
+            "the context of `client` is over budget",
+            "2000.000 µs of budget",
+        ],
+    );
+    let mut records = example::records();
+    let at = charge(&records);
+    delay(&mut records, at, 509);
+    let budgets = |found: &&Violation| found.what.contains("budget");
+    let verdict = verdict(records);
+    assert_eq!(verdict.violations.iter().find(budgets), None);
+}
+
+/// A window need not begin at a period: consumption around the boundary of two counts together.
+#[test]
+fn a_budget_holds_in_any_window() {
+    assert_rejected(
+        |records| {
+            // The client's second job comes 7 ms early: 3 ms within 10.
+            let second = nth(records, 2, |event| {
+                matches!(event, Event::Wake { thread: CLIENT, .. })
+            });
+            for record in &mut records[second..] {
+                record.time -= 7_000_000;
+            }
+        },
+        &["the context of `client` is over budget"],
+    );
+}
+
+#[test]
+fn a_ready_thread_of_higher_priority_is_found() {
+    // The urgent thread wakes, but the server goes on.
+    assert_rejected(
+        |records| {
+            let at = nth(records, 0, |event| {
+                matches!(event, Event::Switch { thread: URGENT, .. })
+            });
+            records.drain(at..at + 3);
+        },
+        &[
+            "`urgent` of priority 250 is ready",
+            "`server` of priority 200",
+        ],
+    );
+    // It is released, and the scheduler takes somebody else.
+    assert_rejected(
+        |records| {
+            let at = nth(records, 1, |event| {
+                matches!(event, Event::Switch { thread: URGENT, .. })
+            });
+            if let Event::Switch {
+                thread, priority, ..
+            } = &mut records[at].event
+            {
+                (*thread, *priority) = (CLIENT, 100);
+            }
+        },
+        &[
+            "`urgent` of priority 250 is ready",
+            "`client` of priority 100",
+        ],
+    );
+    // Nobody runs, though somebody could.
+    assert_rejected(
+        |records| {
+            let at = nth(records, 1, |event| {
+                matches!(
+                    event,
+                    Event::Block {
+                        thread: CLIENT,
+                        why: sandglass_abi::trace::Blocked::Notification
+                    }
+                )
+            });
+            records.remove(at);
+        },
+        &["`client` of priority 100 is ready", "nobody runs"],
+    );
+}
+
+/// A thread that waits for its refill is not ready before its time, and is from then on.
+#[test]
+fn a_thread_that_waits_for_its_budget_is_ready_when_it_comes() {
+    let wait = |until: u64| {
+        move |records: &mut Vec<Record>| {
+            // Instead of preempting the server at once, the urgent thread waits for a refill.
+            let at = nth(records, 0, |event| {
+                matches!(event, Event::Switch { thread: URGENT, .. })
+            });
+            let record = records[at];
+            records.drain(at..at + 3);
+            records.insert(
+                at,
+                Record {
+                    event: Event::Wait {
+                        thread: URGENT,
+                        until: record.time + until,
+                        context: example::URGENT_TIME,
+                        priority: 250,
+                    },
+                    ..record
+                },
+            );
+        }
+    };
+    let said = ["`urgent` of priority 250 is ready"];
+    assert_rejected(wait(100_000), &said);
+    let mut records = example::records();
+    wait(790_500)(&mut records);
+    // The next record comes at 800 µs: within the longest kernel path of the release.
+    let verdict = verdict(records);
+    let first = verdict.violations.first().map(|found| found.what.clone());
+    assert!(!first.is_some_and(|what| what.contains("is ready")));
+}
+
+#[test]
+fn a_missed_deadline_is_found() {
+    let end = |records: &[Record], number: u64| {
+        nth(
+            records,
+            0,
+            |event| matches!(event, Event::Mark { mark: Mark::End { job }, .. } if *job == number),
+        )
+    };
+    // The job of 10 ms ends 7.7 ms late, when it would be over anyway.
+    assert_rejected(
+        |records| {
+            let at = end(records, 2);
+            delay(records, at, 7_701);
+        },
+        &["job 2 of `client` ended 1.000 µs after its deadline"],
+    );
+    // A mark sets a deadline that is earlier than the described one.
+    assert_rejected(
+        |records| {
+            let at = end(records, 1);
+            let mark = Mark::Deadline {
+                job: 1,
+                at: records[at].time - 7_000,
+            };
+            let record = records[at - 1];
+            let event = Event::Mark {
+                subject: CLIENT,
+                mark,
+            };
+            records.insert(at, Record { event, ..record });
+        },
+        &["job 1 of `client` ended 7.000 µs after its deadline"],
+    );
+    // It never ends.
+    assert_rejected(
+        |records| {
+            let at = end(records, 3);
+            records.remove(at);
+        },
+        &["job 3 of `client` has not ended"],
+    );
+}
+
+#[test]
+fn a_donation_that_is_not_returned_is_found() {
+    assert_rejected(
+        |records| {
+            let at = nth(records, 1, |event| matches!(event, Event::Return { .. }));
+            records.remove(at);
+        },
+        &[
+            "`client` runs on the context of `client`",
+            "lent it to `server` at record #",
+        ],
+    );
+    // The last one: nobody runs on it any more, but the server waits for the next request.
+    assert_rejected(
+        |records| {
+            let at = nth(records, 4, |event| matches!(event, Event::Return { .. }));
+            records.truncate(at + 3);
+            records.remove(at);
+        },
+        &[
+            "never returned",
+            "`server` has it and waits for the next request",
+        ],
+    );
+    // It comes back to somebody who did not lend it.
+    assert_rejected(
+        |records| {
+            let at = nth(records, 0, |event| matches!(event, Event::Return { .. }));
+            if let Event::Return { to, .. } = &mut records[at].event {
+                *to = URGENT;
+            }
+        },
+        &["goes back to `urgent`, but `client` lent it last"],
+    );
+    // It comes back, but was never lent.
+    assert_rejected(
+        |records| {
+            let at = nth(records, 0, |event| {
+                matches!(event, Event::Donate { to: SERVER, .. })
+            });
+            records.remove(at);
+        },
+        &["`server` runs on the context of `client`", "`client` does"],
+    );
+}
+
+/// A fault policy that gives the call up ends the donation.
+#[test]
+fn an_abandoned_donation_need_not_come_back() {
+    let mut records = example::records();
+    let at = nth(&records, 4, |event| matches!(event, Event::Return { .. }));
+    records.truncate(at + 3);
+    records[at].event = Event::Abandon {
+        context: CLIENT_TIME,
+        lender: CLIENT,
+    };
+    records.remove(at + 1);
+    let verdict = verdict(records);
+    let lost = |found: &&Violation| found.what.contains("returned");
+    assert_eq!(verdict.violations.iter().find(lost), None);
+}

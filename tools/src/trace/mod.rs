@@ -1,0 +1,260 @@
+//! `sandglass trace`: a described system on a kernel that records what it does; its trace as a file
+//! for Perfetto, as a page, and checked.
+//!
+//! ```text
+//! machine's memory --memory--> words --record, history--> records --timeline--> what to draw
+//!                                                             \--check--> violations
+//! ```
+
+pub mod check;
+#[cfg(test)]
+mod example;
+pub mod history;
+mod html;
+mod memory;
+mod perfetto;
+pub mod record;
+pub mod timeline;
+
+use std::fs;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use anyhow::{bail, Context, Result};
+use sandglass_abi::trace::RECORD_WORDS;
+use sandglass_description::Trace;
+
+use self::check::Verdict;
+use self::history::History;
+use self::memory::{Log, Memory};
+use self::timeline::Timeline;
+use crate::cli::TraceArgs;
+use crate::kernel::{self, KernelOptions, Variant};
+use crate::qemu::{self, Boot, End, Ending, Input};
+use crate::system::{self, Description, Source};
+use crate::workspace;
+
+/// MiB of a frame of a log.
+const FRAME_MIB: u32 = 2;
+/// How often the logs are looked at for their end.
+const LOOK: Duration = Duration::from_millis(100);
+/// Violations that are shown.
+const SHOWN: usize = 20;
+
+/// How a system is traced.
+#[derive(Debug, Clone, Copy)]
+pub struct Options {
+    pub kernel: Variant,
+    /// log2 ns of an instruction.
+    pub icount: u8,
+    /// MiB of memory for the records of each core.
+    pub log_mib: u32,
+    /// End after so much of the system's time, µs.
+    pub end_us: Option<u64>,
+    /// End after so much of the host's time.
+    pub timeout: Option<Duration>,
+    /// Copy the console to standard output.
+    pub echo: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            kernel: Variant::Release,
+            icount: 0,
+            log_mib: 64,
+            end_us: None,
+            timeout: None,
+            echo: false,
+        }
+    }
+}
+
+/// A run that was traced.
+#[derive(Debug)]
+pub struct Traced {
+    pub history: History,
+    pub end: End,
+    pub console: String,
+}
+
+/// `sandglass trace`: ends with the system's status; with 1 if the trace violates what is checked.
+pub fn run(args: &TraceArgs) -> Result<ExitCode> {
+    let options = Options {
+        kernel: args.kernel,
+        icount: args.icount,
+        log_mib: args.buffer,
+        end_us: args.duration.map(|ms| ms * 1000),
+        timeout: args.timeout.map(Duration::from_secs),
+        echo: true,
+    };
+    let name = args.system.display().to_string();
+    let traced = trace(&args.system, &options)?;
+    let history = &traced.history;
+    let timeline = Timeline::of(history);
+    write(&args.output, &perfetto::encode(history, &timeline))?;
+    if let Some(path) = &args.html {
+        write(path, html::page(&name, history, &timeline).as_bytes())?;
+    }
+    eprintln!(
+        "trace: {} records over {:.3} ms; open {} at https://ui.perfetto.dev",
+        history.records.len(),
+        history.us(history.end() - history.begin()) / 1000.0,
+        args.output.display()
+    );
+    if history.lost > 0 {
+        eprintln!(
+            "trace: the memory for records was full, {} were lost; `--buffer` with more MiB, or \
+             `--for` with fewer ms, would keep all",
+            history.lost
+        );
+    }
+    let status = match traced.end {
+        End::Guest(status) => status,
+        End::Until => 0,
+        End::TimedOut => qemu::TIMEOUT_STATUS,
+    };
+    if args.check && !report(&check::check(history)) {
+        return Ok(ExitCode::FAILURE);
+    }
+    Ok(ExitCode::from(status))
+}
+
+/// Prints what the checks found; whether that is nothing.
+fn report(verdict: &Verdict) -> bool {
+    for violation in verdict.violations.iter().take(SHOWN) {
+        println!("{violation}");
+    }
+    let count = verdict.violations.len();
+    if count > SHOWN {
+        println!("and {} more", count - SHOWN);
+    }
+    let looked = verdict.looked;
+    println!(
+        "trace check: {count} violations; {} windows of budgets, {} decisions, {} jobs, {} \
+         donations looked at",
+        looked.windows, looked.decisions, looked.jobs, looked.donations
+    );
+    count == 0
+}
+
+/// Builds the system of the description at `path`, runs it and collects its trace.
+///
+/// # Errors
+/// The description is wrong, something does not build or run, or nothing was recorded.
+pub fn trace(path: &Path, options: &Options) -> Result<Traced> {
+    let mut description = system::check(&Source::read(path)?)?;
+    let cores = description.cores;
+    let frames_per_core = options.log_mib.div_ceil(FRAME_MIB).max(1);
+    description.system.trace = Some(Trace { frames_per_core });
+    // In untyped memory of twice the size there is one piece of the size.
+    description.memory_mib += (frames_per_core * FRAME_MIB).next_power_of_two() * 2 * cores;
+    let kernel = kernel::build(
+        &KernelOptions::on(options.kernel, crate::cores::Cores::of_machine(cores)).traced(),
+    )?;
+    run_traced(&description, &kernel, options)
+}
+
+/// Runs a checked system that is to be traced on `kernel`.
+fn run_traced(description: &Description, kernel: &Path, options: &Options) -> Result<Traced> {
+    let folder = workspace::target_dir().join("traces");
+    fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    // Runs side by side have files of their own.
+    let name = format!("{}-{}", description.system.name, std::process::id());
+    let built = system::build(description, Some(&folder.join(format!("{name}.elf"))))?;
+    let memory = Memory::make(folder.join(format!("{name}.memory")), built.memory_mib)?;
+    let mut boot = Boot {
+        timeout: options.timeout,
+        input: Input::None,
+        echo: options.echo,
+        ..built.boot(kernel)
+    };
+    boot.machine.icount = Some(options.icount);
+    let lent = memory.lend(&mut boot.machine)?;
+    boot.extra_args.extend(lent.map(Into::into));
+    let memory = Arc::new(memory);
+    let watcher = Watcher {
+        memory: memory.clone(),
+        logs: OnceLock::new(),
+        end_us: options.end_us,
+    };
+    boot.ending = Some(Ending::new(LOOK, move || watcher.is_over()));
+    let outcome = qemu::run(&boot);
+    // It is of no use without the memory.
+    let _ = fs::remove_file(&built.image);
+    let outcome = outcome?;
+    let Some(logs) = memory.logs()? else {
+        bail!(
+            "the system never said where its trace is: its launcher did not come so far; the \
+             console says:\n{}",
+            outcome.console
+        );
+    };
+    let words = logs.iter().map(|log| memory.records(log));
+    let mut history = History::of(words.collect::<Result<_>>()?)?;
+    if let Some(us) = options.end_us {
+        history.cut(us);
+    }
+    Ok(Traced {
+        history,
+        end: outcome.end,
+        console: outcome.console,
+    })
+}
+
+/// Looks at the memory of a system that runs, until its trace is long enough or full.
+struct Watcher {
+    memory: Arc<Memory>,
+    /// Once they are known.
+    logs: OnceLock<Vec<Log>>,
+    end_us: Option<u64>,
+}
+
+impl Watcher {
+    /// Whether the run is to end. What cannot be read does not end it.
+    fn is_over(&self) -> bool {
+        self.look().unwrap_or(false)
+    }
+
+    fn look(&self) -> Result<bool> {
+        if self.logs.get().is_none() {
+            let Some(found) = self.memory.logs()? else {
+                return Ok(false);
+            };
+            // Nobody else sets it.
+            let _ = self.logs.set(found);
+        }
+        for log in self.logs.get().into_iter().flatten() {
+            let first = self.memory.record(log, 0)?;
+            let newest = self.newest(log)?;
+            let is_full = newest + 1 == log.places();
+            let passed = self.memory.record(log, newest)?[1].saturating_sub(first[1]);
+            let per_us = first[RECORD_WORDS - 2].max(1);
+            let is_enough = self.end_us.is_some_and(|us| passed / per_us > us);
+            if is_full || is_enough {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The last place of `log` that has a record: places are filled from the first on, but for one
+    /// that is being written.
+    fn newest(&self, log: &Log) -> Result<u64> {
+        let (mut filled, mut empty) = (0, log.places());
+        while empty - filled > 1 {
+            let middle = filled + (empty - filled) / 2;
+            match self.memory.record(log, middle)?[0] {
+                0 => empty = middle,
+                _ => filled = middle,
+            }
+        }
+        Ok(filled)
+    }
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+    fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))
+}

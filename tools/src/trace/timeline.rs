@@ -1,0 +1,245 @@
+//! What the records amount to: who executed when and on whose time, jobs, budgets, and what was lent.
+
+use std::collections::BTreeMap;
+
+use sandglass_abi::trace::Gift;
+
+use super::history::History;
+use super::record::{Event, Mark, Object};
+
+/// A stretch of time in which a core executed one thread on one context.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Execution {
+    pub core: u8,
+    pub thread: Object,
+    /// Who paid.
+    pub context: Object,
+    /// Ticks.
+    pub from: u64,
+    pub to: u64,
+}
+
+/// A context that went from one thread to another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Passing {
+    pub time: u64,
+    pub context: Object,
+    pub from: Object,
+    pub to: Object,
+    pub back: bool,
+}
+
+/// What a context has left of the refill that it uses, ticks, from a time on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Left {
+    pub time: u64,
+    pub context: Object,
+    pub amount: u64,
+}
+
+/// A job of a thread, as marks tell.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Job {
+    pub thread: Object,
+    pub number: u64,
+    /// Ticks; `None` if no mark says it.
+    pub released: Option<u64>,
+    pub deadline: Option<u64>,
+    pub ended: Option<u64>,
+    /// The record that said so last.
+    pub sequence: u32,
+}
+
+/// Everything that can be drawn.
+#[derive(Debug, Clone, Default)]
+pub struct Timeline {
+    pub executions: Vec<Execution>,
+    pub passings: Vec<Passing>,
+    pub budgets: Vec<Left>,
+    pub jobs: Vec<Job>,
+}
+
+impl Timeline {
+    pub fn of(history: &History) -> Self {
+        Self {
+            executions: executions(history),
+            passings: passings(history),
+            budgets: budgets(history),
+            jobs: jobs(history),
+        }
+    }
+
+    /// Every thread that executed, in the order of first execution.
+    pub fn threads(&self) -> Vec<Object> {
+        let mut threads = Vec::new();
+        for execution in &self.executions {
+            if !threads.contains(&execution.thread) {
+                threads.push(execution.thread);
+            }
+        }
+        threads
+    }
+}
+
+fn executions(history: &History) -> Vec<Execution> {
+    let mut executions = Vec::new();
+    let mut running: BTreeMap<u8, Execution> = BTreeMap::new();
+    let mut end = |running: &mut BTreeMap<u8, Execution>, core: u8, time: u64| {
+        let ended = running.remove(&core).map(|execution| Execution {
+            to: time,
+            ..execution
+        });
+        executions.extend(ended.filter(|execution| execution.to > execution.from));
+        ended
+    };
+    for record in &history.records {
+        let (core, from) = (record.core, record.time);
+        match record.event {
+            Event::Switch {
+                thread, context, ..
+            } => {
+                end(&mut running, core, from);
+                if thread != 0 {
+                    running.insert(
+                        core,
+                        Execution {
+                            core,
+                            thread,
+                            context,
+                            from,
+                            to: from,
+                        },
+                    );
+                }
+            }
+            // The thread goes on, on another context.
+            Event::Pays { context, .. } if context != 0 => {
+                let differs = running.get(&core).is_some_and(|now| now.context != context);
+                if differs {
+                    if let Some(before) = end(&mut running, core, from) {
+                        running.insert(
+                            core,
+                            Execution {
+                                context,
+                                from,
+                                ..before
+                            },
+                        );
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    let last = history.end();
+    for core in history.cores() {
+        end(&mut running, core, last);
+    }
+    executions.sort_by_key(|execution| execution.from);
+    executions
+}
+
+fn passings(history: &History) -> Vec<Passing> {
+    let passing = |time, context, from, to, back| {
+        (from != 0 && to != 0).then_some(Passing {
+            time,
+            context,
+            from,
+            to,
+            back,
+        })
+    };
+    let records = history.records.iter();
+    records
+        .filter_map(|record| match record.event {
+            Event::Donate {
+                context,
+                from,
+                to,
+                gift,
+            } if gift != Gift::Bind => passing(record.time, context, from, to, false),
+            Event::Return { context, from, to } => passing(record.time, context, from, to, true),
+            _ => None,
+        })
+        .collect()
+}
+
+fn budgets(history: &History) -> Vec<Left> {
+    let mut left: BTreeMap<Object, u64> = BTreeMap::new();
+    let mut budgets = Vec::new();
+    for record in &history.records {
+        let (context, amount) = match record.event {
+            Event::Pays { context, amount } if context != 0 => (context, amount),
+            Event::Charge {
+                context,
+                consumed,
+                charged,
+            } => {
+                let before = left.get(&context).copied().unwrap_or(0);
+                (context, before.saturating_sub(consumed.max(charged)))
+            }
+            _ => continue,
+        };
+        left.insert(context, amount);
+        budgets.push(Left {
+            time: record.time,
+            context,
+            amount,
+        });
+    }
+    budgets
+}
+
+/// The jobs that marks tell of; without a mark of its deadline, a job has the described one.
+fn jobs(history: &History) -> Vec<Job> {
+    let mut jobs: BTreeMap<(Object, u64), Job> = BTreeMap::new();
+    let threads = threads_of_contexts(history);
+    for record in &history.records {
+        let Event::Mark { subject, mark } = record.event else {
+            continue;
+        };
+        let (Mark::Release { job, .. } | Mark::Deadline { job, .. } | Mark::End { job }) = mark
+        else {
+            continue;
+        };
+        let thread = threads.get(&subject).copied().unwrap_or(subject);
+        let entry = jobs.entry((thread, job)).or_insert(Job {
+            thread,
+            number: job,
+            ..Job::default()
+        });
+        entry.sequence = record.sequence;
+        match mark {
+            Mark::Release { at, .. } => entry.released = Some(at),
+            Mark::Deadline { at, .. } => entry.deadline = Some(at),
+            _ => entry.ended = Some(record.time),
+        }
+    }
+    for job in jobs.values_mut() {
+        if let (Some(released), None, Some(us)) = (
+            job.released,
+            job.deadline,
+            history.facts(job.thread).deadline_us,
+        ) {
+            job.deadline = Some(released + us * history.per_us);
+        }
+    }
+    jobs.into_values().collect()
+}
+
+/// The thread that each context was bound to first.
+fn threads_of_contexts(history: &History) -> BTreeMap<Object, Object> {
+    let mut threads = BTreeMap::new();
+    for record in &history.records {
+        if let Event::Donate {
+            context,
+            to,
+            gift: Gift::Bind,
+            ..
+        } = record.event
+        {
+            threads.entry(context).or_insert(to);
+        }
+    }
+    threads
+}
