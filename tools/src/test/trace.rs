@@ -71,8 +71,9 @@ fn findings(path: &std::path::Path) -> Result<Vec<String>> {
     let traced = trace::trace(path, &options)?;
     let verdict = check::check(&traced.history);
     let mut findings: Vec<String> = verdict.violations.iter().map(ToString::to_string).collect();
-    if verdict.looked.decisions == 0 || verdict.looked.windows == 0 {
-        findings.push(format!("nothing was checked: {:?}", verdict.looked));
+    // A system may have no budgets, deadlines or donations; it has a scheduler.
+    if verdict.looked.decisions == 0 {
+        findings.push("no decision of the scheduler was looked at".to_owned());
     }
     Ok(findings)
 }

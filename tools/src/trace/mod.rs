@@ -131,6 +131,12 @@ fn report(verdict: &Verdict) -> bool {
     if count > SHOWN {
         println!("and {} more", count - SHOWN);
     }
+    if verdict.order_only {
+        println!(
+            "trace check: the emulator executes several cores in turns, so that durations mean \
+             nothing; budgets and deadlines are not checked"
+        );
+    }
     let looked = verdict.looked;
     println!(
         "trace check: {count} violations; {} windows of budgets, {} decisions, {} jobs, {} \

@@ -297,3 +297,41 @@ fn an_abandoned_donation_need_not_come_back() {
     let lost = |found: &&Violation| found.what.contains("returned");
     assert_eq!(verdict.violations.iter().find(lost), None);
 }
+
+/// The clock of a core goes on while the emulator executes another one: what depends on durations is
+/// not checked on several cores, and what is a matter of order is.
+#[test]
+fn of_several_cores_the_order_is_checked() {
+    let on_two = |tamper: &dyn Fn(&mut Vec<Record>)| {
+        let mut records = example::records();
+        tamper(&mut records);
+        let start = Record {
+            core: 1,
+            ..records[0]
+        };
+        records.insert(1, start);
+        verdict(records)
+    };
+    let late = on_two(&|records| delay(records, 40, 20_000));
+    assert!(late.order_only);
+    assert_eq!(late.violations, []);
+    assert!(late.looked.decisions > 0);
+    let lost = on_two(&|records| {
+        let at = nth(records, 1, |event| matches!(event, Event::Return { .. }));
+        records.remove(at);
+    });
+    assert_ne!(lost.violations, []);
+    let wrong = on_two(&|records| {
+        let at = nth(records, 1, |event| {
+            matches!(event, Event::Switch { thread: URGENT, .. })
+        });
+        if let Event::Switch {
+            thread, priority, ..
+        } = &mut records[at].event
+        {
+            (*thread, *priority) = (CLIENT, 100);
+        }
+    });
+    let ready = |found: &Violation| found.what.contains("`urgent` of priority 250 is ready");
+    assert!(wrong.violations.iter().any(ready));
+}
