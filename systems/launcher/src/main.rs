@@ -32,7 +32,7 @@ const _: () = {
     assert!(limits::NAME_BYTES == sandglass::env::MAX_NAME);
 };
 
-sandglass::entry!(main, stack = 0x1_0000, heap = 0x8_0000);
+sandglass::entry!(main, stack = 0x1_0000, heap = 0x20_0000);
 
 fn main(info: &'static BootInfo) -> Result<u8, Failure> {
     let mut process = Process::root_task(info);

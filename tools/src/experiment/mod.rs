@@ -6,8 +6,10 @@
 //! - [`machines`] runs described systems in virtual time; [`chart`] draws.
 
 pub mod chart;
+mod criticality;
 mod isolation;
 pub mod machines;
+mod mode_switch;
 pub mod multicore;
 pub mod report;
 mod sharing;
@@ -76,6 +78,20 @@ pub const CATALOGUE: &[Experiment] = &[
         about: "throughput of two clients of a server against their budgets",
         shift: 0,
         run: isolation::run,
+    },
+    Experiment {
+        name: "mode-switch",
+        reproduces: "thesis, Figure 8.7 and Table 8.15",
+        about: "what a switch of the criticality mode costs against the number of threads",
+        shift: 0,
+        run: mode_switch::run,
+    },
+    Experiment {
+        name: "criticality",
+        reproduces: "thesis, Table 8.16",
+        about: "three real workloads in three stages: only who is less critical misses deadlines",
+        shift: 0,
+        run: criticality::run,
     },
     Experiment {
         name: "multicore",

@@ -3,7 +3,7 @@
 //! Task number `i` has the capability `release-i` here, and the parameter `period-i` (µs), a
 //! multiple of the parameter `tick`. After `ticks` ticks the system ends, with a line for each
 //! task: how many deadlines there were, how many jobs were completed, how many deadlines were
-//! missed (jobs that ended late, or not at all), and the longest response in µs.
+//! missed (jobs that ended late, or not at all), and the longest and the mean response in µs.
 
 #![no_std]
 #![no_main]
@@ -65,9 +65,12 @@ fn report(env: &Environment, board: &Board, tasks: &[Task], ticks: u64) {
         let deadlines = ticks / task.period;
         let completed = jobs.completed.load(Relaxed).min(deadlines);
         let missed = jobs.late.load(Relaxed) + deadlines - completed;
+        let mean = jobs.total.load(Relaxed) / jobs.completed.load(Relaxed).max(1);
         println!(
-            "task {number}: {deadlines} deadlines, {completed} completed, {missed} missed, {} us",
-            tsc.ticks_to_us(jobs.longest.load(Relaxed))
+            "task {number}: {deadlines} deadlines, {completed} completed, {missed} missed, {} us at \
+             most, {} us on average",
+            tsc.ticks_to_us(jobs.longest.load(Relaxed)),
+            tsc.ticks_to_us(mean)
         );
     }
 }

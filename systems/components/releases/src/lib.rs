@@ -33,8 +33,9 @@ pub struct Jobs {
     pub completed: AtomicU64,
     /// Completed after the deadline, which is the next job's release.
     pub late: AtomicU64,
-    /// Longest time from release to completion, ticks.
+    /// Longest time from release to completion, and the sum of all, ticks.
     pub longest: AtomicU64,
+    pub total: AtomicU64,
 }
 
 impl Board {
@@ -71,6 +72,7 @@ pub fn run(env: &'static Environment, mut work: impl FnMut(u64)) -> ! {
         let response = time::ticks() - released;
         jobs.late.fetch_add(u64::from(response > period), Relaxed);
         jobs.longest.fetch_max(response, Relaxed);
+        jobs.total.fetch_add(response, Relaxed);
         jobs.completed.fetch_add(1, Relaxed);
     }
     unreachable!("no task lives for 2^64 periods")
