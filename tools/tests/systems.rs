@@ -152,6 +152,47 @@ fn what_is_described_is_what_components_get() {
     }
 }
 
+/// An example system, with `old` replaced by `new`.
+fn changed(name: &str, old: &str, new: &str) -> Source {
+    let mut source = example(name);
+    assert!(source.text.contains(old), "`{old}` is in the example");
+    source.text = source.text.replace(old, new);
+    source
+}
+
+#[test]
+fn tasks_scheduled_by_deadlines_are_in_time_and_a_rogue_does_not_matter() {
+    for name in ["edf", "edf-cooperative"] {
+        let outcome = run(name, &example(name), Variant::Release);
+        assert_eq!(outcome.end, End::Guest(0), "{}", outcome.console);
+        let lines = ["task 0: 100 jobs, 0 late", "task 1: 40 jobs, 0 late"];
+        assert_says(&outcome.console, &lines);
+    }
+}
+
+#[test]
+fn a_task_that_overruns_is_stopped_if_the_description_says_so() {
+    let source = changed("edf", "mode =", "overrun = \"stop\"\nmode =");
+    let outcome = run("edf-stop", &source, Variant::Release);
+    assert_eq!(outcome.end, End::Guest(0), "{}", outcome.console);
+    assert_says(&outcome.console, &["`rogue` is stopped: Timeout"]);
+}
+
+#[test]
+fn deadlines_that_cannot_be_met_are_missed() {
+    // A job takes 100,000 steps, which are more instructions.
+    let source = example(
+        "edf-cooperative",
+        "deadline = \"1ms\"",
+        "deadline = \"50us\"",
+    );
+    let outcome = run("edf-overload", &source, Variant::Release);
+    assert_eq!(outcome.end, End::Guest(1), "{}", outcome.console);
+    assert!(!outcome
+        .console
+        .contains("jobs, 0 late\r\ntask 1: 40 jobs, 0 late"));
+}
+
 #[test]
 fn the_status_of_the_component_that_ends_the_system_is_the_guests() {
     let outcome = run(

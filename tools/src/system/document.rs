@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use sandglass_description::policy::edf;
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -42,6 +43,8 @@ pub struct Document {
     #[serde(default, rename = "timeout-policy")]
     pub timeout_policies: Vec<TimeoutPolicy>,
     pub modes: Option<Modes>,
+    #[serde(default, rename = "edf")]
+    pub edf: Vec<Edf>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -336,4 +339,39 @@ pub enum BelowPolicy {
     Keep,
     Demote,
     Suspend,
+}
+
+/// A user-level EDF scheduler and its tasks.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Edf {
+    pub name: Text,
+    pub mode: Spanned<EdfMode>,
+    pub priority: Integer,
+    pub core: Option<Integer>,
+    pub timer: Option<Text>,
+    #[serde(default)]
+    pub late: edf::Late,
+    pub overrun: Option<Spanned<edf::Overrun>>,
+    pub tasks: Spanned<Vec<EdfTask>>,
+}
+
+/// How a job ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EdfMode {
+    /// By a call of its task.
+    Cooperative,
+    /// Also when its budget runs out.
+    Preemptive,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct EdfTask {
+    pub component: Text,
+    pub period: Spanned<Micros>,
+    pub deadline: Option<Spanned<Micros>>,
+    pub offset: Option<Spanned<Micros>>,
+    pub budget: Option<Spanned<Micros>>,
 }

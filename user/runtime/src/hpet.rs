@@ -7,10 +7,12 @@
 //! Timer 0 is used, in 64-bit mode, edge triggered, without legacy replacement. All times are
 //! counter ticks or µs of the HPET's own clock, which starts at 0 when the timer is opened.
 
+use alloc::format;
 use core::fmt;
 use core::ptr;
 
-use crate::cap::{IoApicPin, IrqHandler, Notification};
+use crate::cap::{IoApicPin, IoPort, IrqHandler, Notification};
+use crate::env::Environment;
 use crate::process::Process;
 use crate::resources::SetupError;
 
@@ -45,15 +47,17 @@ const FS_PER_US: u128 = 1_000_000_000;
 /// The IOAPIC input of the PIT, the PC's oldest timer.
 pub const PIT_PIN: u64 = 2;
 
+/// I/O port of the PIT's commands.
+const PIT_COMMAND: u16 = 0x43;
+/// Channel 0, mode 0 (one interrupt when a count ends); no count is given.
+const PIT_ONE_SHOT_WITHOUT_COUNT: u8 = 0b0011_0000;
+
 /// Stops the interrupts of the PIT, which firmware leaves running at 18.2 Hz, for a timer that
 /// shares its IOAPIC input. Root task only.
 pub fn silence_pit(process: &mut Process) -> Result<(), SetupError> {
     const CHANNEL_0: u16 = 0x40;
-    const COMMAND: u16 = 0x43;
-    /// Channel 0, mode 0 (one interrupt when a count ends); no count is given.
-    const ONE_SHOT_WITHOUT_COUNT: u8 = 0b0011_0000;
-    let ports = process.resources.io_ports(CHANNEL_0, COMMAND)?;
-    let written = ports.out8(COMMAND, ONE_SHOT_WITHOUT_COUNT);
+    let ports = process.resources.io_ports(CHANNEL_0, PIT_COMMAND)?;
+    let written = ports.out8(PIT_COMMAND, PIT_ONE_SHOT_WITHOUT_COUNT);
     process.resources.delete(ports)?;
     Ok(written?)
 }
@@ -225,6 +229,28 @@ impl Timer {
             irq,
             notification,
         })
+    }
+
+    /// The timer of a component of a described system: the HPET, through the input of the I/O APIC
+    /// that it shares with the PIT, which is silenced. The component has, under these names, the
+    /// HPET's registers as memory, the interrupt at pin 2, and the PIT's ports 0x40 to 0x43.
+    ///
+    /// # Panics
+    /// It has not.
+    pub fn described(
+        env: &Environment,
+        registers: &str,
+        interrupt: &str,
+        pit: &str,
+    ) -> Result<Self, HpetError> {
+        env.capability::<IoPort>(pit)
+            .out8(PIT_COMMAND, PIT_ONE_SHOT_WITHOUT_COUNT)?;
+        let registers = env.memory(registers);
+        // SAFETY: memory of an environment is nothing that the compiler knows of, and stays mapped;
+        // that it is a device's registers, uncached, is what its name says.
+        let hpet = unsafe { Hpet::open(registers.as_mut_ptr())? };
+        let signal = env.capability(&format!("{interrupt}.signal"));
+        Self::with_parts(hpet, PIT_PIN, env.capability(interrupt), signal)
     }
 
     pub const fn hpet(&self) -> Hpet {

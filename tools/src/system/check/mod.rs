@@ -108,8 +108,9 @@ pub fn check(source: &Source) -> Result<Description, Report> {
         let span = error.span().unwrap_or(0..0);
         Report::new(source, vec![Finding::new(span, error.message())])
     })?;
-    policies::expand(&mut document);
+    let expanded = policies::expand(&mut document);
     let mut checker = Checker::new(source, &document);
+    checker.findings.extend(expanded);
     checker.machine();
     checker.order();
     checker.components();

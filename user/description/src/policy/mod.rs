@@ -7,6 +7,7 @@
 pub mod modes;
 pub mod sharing;
 pub mod timeouts;
+pub mod edf;
 
 use alloc::vec::Vec;
 

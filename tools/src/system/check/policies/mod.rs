@@ -3,6 +3,7 @@
 //!
 //! There is a module for each library in `user/policies`, with the same name.
 
+mod edf;
 mod modes;
 mod sharing;
 mod timeouts;
@@ -13,10 +14,12 @@ use super::super::document::Document;
 use super::super::findings::{Finding, Span};
 use super::{Checker, Content};
 
-/// Adds to a description what its policies need beside what is written. What is wrong is found
-/// later, by the checks of what was added and by [`Checker::policies`].
-pub fn expand(document: &mut Document) {
+/// Adds to a description what its policies stand for, or need beside what is written: components,
+/// endpoints, devices. Returns what is wrong about that; the rest is found later, by the checks of what
+/// was added and by [`Checker::policies`].
+pub fn expand(document: &mut Document) -> Vec<Finding> {
     sharing::expand(document);
+    edf::expand(document)
 }
 
 impl Checker<'_> {
@@ -25,6 +28,7 @@ impl Checker<'_> {
         self.timeout_policies();
         self.modes();
         self.sharing();
+        self.edf();
     }
 
     /// Gives a component the table of a policy under `name`.

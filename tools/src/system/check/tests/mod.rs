@@ -3,6 +3,7 @@
 mod modes;
 mod sharing;
 mod timeouts;
+mod edf;
 mod wrong;
 
 use std::path::{Path, PathBuf};

@@ -1,0 +1,253 @@
+//! `[[edf]]`: what it stands for, and what can be wrong with it.
+
+use std::path::Path;
+
+use sandglass_description::policy::edf::{Edf, Sender};
+use sandglass_description::policy::Table;
+use sandglass_description::{Component, Object};
+
+use super::{check, source, Content, Description};
+use crate::system::Source;
+
+const PREEMPTIVE: &str = r#"
+name = "test"
+machine = { memory = 64, cores = 2 }
+
+[[edf]]
+name = "scheduler"
+priority = 150
+mode = "preemptive"
+overrun = "stop"
+tasks = [
+  { component = "a", period = "2ms", budget = "700us" },
+  { component = "b", period = "5ms", deadline = "4ms", budget = 1500, offset = "1ms" },
+]
+
+[[component]]
+name = "a"
+executable = "hello-visitor"
+priority = 100
+
+[[component]]
+name = "b"
+executable = "hello-visitor"
+priority = 100
+"#;
+
+fn described(text: &str) -> Description {
+    check(&source(text)).unwrap_or_else(|report| panic!("{report}"))
+}
+
+fn component<'d>(description: &'d Description, name: &str) -> &'d Component {
+    let mut components = description.system.components.iter();
+    components.find(|component| component.name == name).unwrap()
+}
+
+/// What the scheduler is told.
+fn table(description: &Description) -> Edf {
+    let tables = description
+        .files
+        .iter()
+        .filter_map(|file| match &file.content {
+            Content::Bytes(bytes) => Some(Edf::decode(bytes).unwrap()),
+            Content::Path(_) => None,
+        });
+    let tables: Vec<Edf> = tables.collect();
+    assert_eq!(tables.len(), 1);
+    tables.into_iter().next().unwrap()
+}
+
+#[test]
+fn the_table_is_what_is_written() {
+    let table = table(&described(PREEMPTIVE));
+    let [a, b] = table.tasks.as_slice() else {
+        panic!("two tasks");
+    };
+    assert_eq!((a.period_us, a.deadline_us, a.offset_us), (2000, 2000, 0));
+    assert_eq!(
+        (b.deadline_us, b.offset_us, b.budget_us),
+        (4000, 1000, Some(1500))
+    );
+}
+
+#[test]
+fn the_scheduler_starts_first_and_hears_of_its_tasks_calls_and_faults() {
+    let description = described(PREEMPTIVE);
+    assert_eq!(description.system.components[0].name, "scheduler");
+    let scheduler = component(&description, "scheduler");
+    let find = |name: &str| {
+        let grant = scheduler.grants.iter().find(|grant| grant.name == name);
+        grant.unwrap_or_else(|| panic!("no `{name}`")).object
+    };
+    let Object::Endpoint(endpoint) = find("scheduler") else {
+        panic!("no endpoint");
+    };
+    for reply in ["job.0.reply", "job.1.reply", "job.2.reply"] {
+        assert!(matches!(find(reply), Object::Reply(_)));
+    }
+    assert!(matches!(find("timer"), Object::Interrupt(_)));
+    for (index, name) in ["a", "b"].into_iter().enumerate() {
+        let task = component(&description, name);
+        let call = task
+            .grants
+            .iter()
+            .find(|grant| grant.name == "edf")
+            .unwrap();
+        assert_eq!(call.object, Object::Endpoint(endpoint));
+        assert_eq!(call.badge, Sender::Call(index).badge());
+        let thread = &task.threads[0];
+        for handler in [thread.timeout_handler, thread.fault_handler] {
+            let handler = handler.unwrap();
+            assert_eq!(handler.endpoint, endpoint);
+            assert_eq!(handler.badge, Sender::Fault(index).badge());
+        }
+    }
+    let time = component(&description, "a").threads[0].time;
+    assert_eq!((time.budget_us, time.period_us), (700, 2000));
+}
+
+#[test]
+fn cooperative_tasks_have_a_full_reservation_that_does_not_end() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let path = path.join("systems/examples/edf-cooperative/SYSTEM.toml");
+    let description = check(&Source::read(&path).unwrap()).unwrap_or_else(|r| panic!("{r}"));
+    let thread = &component(&description, "fast").threads[0];
+    assert_eq!(thread.time.budget_us, thread.time.period_us);
+    assert!(thread.time.budget_us > 1_000_000_000_000 && thread.timeout_handler.is_none());
+    assert_eq!(table(&description).tasks[0].budget_us, None);
+}
+
+/// With `old` replaced by `new`, exactly one thing is wrong; it is at `place` and says `said`.
+#[track_caller]
+fn assert_found(old: &str, new: &str, place: &str, said: &str) {
+    assert_eq!(PREEMPTIVE.matches(old).count(), 1, "`{old}` occurs once");
+    let text = PREEMPTIVE.replace(old, new);
+    let report = match check(&source(&text)) {
+        Ok(_) => panic!("nothing is found wrong with `{new}`"),
+        Err(report) => report,
+    };
+    assert_eq!(report.findings.len(), 1, "{report}");
+    assert_eq!(&text[report.findings[0].span.clone()], place, "{report}");
+    assert!(
+        report.to_string().contains(said),
+        "`{said}` is not in:\n{report}"
+    );
+}
+
+#[test]
+fn tasks_that_cannot_be() {
+    assert_found("\"4ms\"", "\"6ms\"", "\"6ms\"", "to the period, 5000 µs");
+    assert_found("\"4ms\"", "0", "0", "to the period, 5000 µs");
+    assert_found(
+        "\"4ms\"",
+        "\"1ms\"",
+        "1500",
+        "at most the deadline, 1000 µs",
+    );
+    assert_found("\"700us\"", "\"2ms\"", "\"2ms\"", "never runs out");
+    assert_found("\"700us\"", "\"3ms\"", "\"3ms\"", "at most the period");
+    assert_found("\"700us\"", "10", "10", "at least 20 µs");
+    assert_found("\"2ms\", ", "0, ", "\"700us\"", "at most the period, 0 µs");
+    assert_found(", budget = 1500", "", "\"b\"", "`b` has no budget");
+}
+
+#[test]
+fn budgets_that_add_up_to_more_than_the_processor() {
+    let text = PREEMPTIVE.replace("\"700us\"", "\"1900us\"");
+    let report = check(&source(&text)).unwrap_err();
+    assert!(
+        report.to_string().contains("want 125.0 % of the processor"),
+        "{report}"
+    );
+}
+
+#[test]
+fn tasks_beside_their_scheduler() {
+    let b = "\"b\"\nexecutable = \"hello-visitor\"\npriority = 100";
+    let b_with = |more: &str| b.replace("priority = 100", more);
+    assert_found(b, &b_with("priority = 90"), "90", "different priorities");
+    assert_found(
+        b,
+        &b_with("priority = 100\ncore = 1"),
+        "\"b\"",
+        "its `core` must be 0",
+    );
+    assert_found(
+        b,
+        &b_with("priority = 100\nbudget = 500"),
+        "500",
+        "the time of `b` is given by the scheduler",
+    );
+    assert_found(
+        b,
+        &b_with("priority = 100\nfault-handler = \"a\""),
+        "\"a\"",
+        "are its scheduler's",
+    );
+    assert_found(
+        b,
+        &b_with("priority = 100\npassive = true"),
+        "\"b\"",
+        "`b` is passive",
+    );
+}
+
+#[test]
+fn a_scheduler_below_its_tasks() {
+    let text = PREEMPTIVE.replace("priority = 150", "priority = 100");
+    let report = check(&source(&text)).unwrap_err();
+    assert_eq!(report.findings.len(), 2, "{report}");
+    assert!(
+        report.to_string().contains("would keep its scheduler"),
+        "{report}"
+    );
+}
+
+#[test]
+fn a_timer_that_somebody_else_has() {
+    let interrupt = "[[interrupt]]\nname = \"t\"\ncomponent = \"a\"\npin = 2\n";
+    let report = check(&source(&format!("{PREEMPTIVE}\n{interrupt}"))).unwrap_err();
+    assert!(
+        report.to_string().contains("pin 2 of the IOAPIC"),
+        "{report}"
+    );
+}
+
+#[test]
+fn an_overrun_that_nobody_would_notice() {
+    let text = PREEMPTIVE
+        .replace("preemptive", "cooperative")
+        .replace(", budget = \"700us\"", "")
+        .replace(", budget = 1500", "");
+    let report = check(&source(&text)).unwrap_err();
+    assert_eq!(report.findings.len(), 1, "{report}");
+    assert!(
+        report.to_string().contains("nobody notices an overrun"),
+        "{report}"
+    );
+}
+
+#[test]
+fn a_period_that_is_none() {
+    let text = PREEMPTIVE
+        .replace("preemptive", "cooperative")
+        .replace("overrun = \"stop\"", "")
+        .replace("\"2ms\", budget = \"700us\"", "0")
+        .replace(", budget = 1500", "");
+    let report = check(&source(&text)).unwrap_err();
+    assert_eq!(report.findings.len(), 1, "{report}");
+    assert!(report.to_string().contains("a period of 0 µs"), "{report}");
+}
+
+#[test]
+fn a_task_that_is_no_component_leaves_another_without_time() {
+    let text = PREEMPTIVE.replace("component = \"a\"", "component = \"c\"");
+    let report = check(&source(&text)).unwrap_err();
+    assert_eq!(report.findings.len(), 2, "{report}");
+    for said in [
+        "no component is called `c`",
+        "`a` has no budget and no period",
+    ] {
+        assert!(report.to_string().contains(said), "{report}");
+    }
+}

@@ -1,0 +1,115 @@
+//! What a user-level EDF scheduler is told: `[[edf]]` of a description.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+use super::Table;
+
+/// A scheduler and its tasks. Times in µs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Edf {
+    /// Of scheduler and tasks.
+    pub core: u32,
+    pub late: Late,
+    pub overrun: Overrun,
+    pub tasks: Vec<Task>,
+}
+
+impl Table for Edf {
+    const NAME: &'static str = "edf.table";
+}
+
+/// What becomes of releases that a late job has passed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Late {
+    #[default]
+    CatchUp,
+    Skip,
+}
+
+/// What is done about a task whose budget runs out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Overrun {
+    #[default]
+    Suspend,
+    Stop,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Task {
+    /// The component; its scheduling context is `NAME.context`.
+    pub name: String,
+    pub period_us: u64,
+    pub deadline_us: u64,
+    pub offset_us: u64,
+    /// Of a job, in preemptive mode; in cooperative mode none is enforced.
+    pub budget_us: Option<u64>,
+}
+
+/// Under which names the scheduler finds what it works with. The endpoint where its tasks call has
+/// its own name.
+pub mod names {
+    use alloc::format;
+    use alloc::string::String;
+
+    /// The HPET's registers, and its interrupt.
+    pub const REGISTERS: &str = "hpet";
+    pub const TIMER: &str = "timer";
+    /// Ports of the PIT, which shares the HPET's input of the I/O APIC.
+    pub const PIT: &str = "pit";
+
+    /// One for each task, and one more.
+    pub fn reply(index: usize) -> String {
+        format!("job.{index}.reply")
+    }
+}
+
+/// Who sent a message to the scheduler, as its badge says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sender {
+    /// The timer's notification: badge 1, or-ed into nothing else.
+    Timer,
+    /// A task, by its number, that has ended its job.
+    Call(usize),
+    /// The kernel, about the task's budget or another fault of it.
+    Fault(usize),
+}
+
+impl Sender {
+    pub const fn badge(self) -> u64 {
+        match self {
+            Self::Timer => 1,
+            Self::Call(task) => 2 * task as u64 + 2,
+            Self::Fault(task) => 2 * task as u64 + 3,
+        }
+    }
+
+    pub const fn of(badge: u64) -> Self {
+        match badge.checked_sub(2) {
+            None => Self::Timer,
+            Some(rest) if rest % 2 == 0 => Self::Call((rest / 2) as usize),
+            Some(rest) => Self::Fault((rest / 2) as usize),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn badges_name_their_senders() {
+        for sender in [
+            Sender::Timer,
+            Sender::Call(0),
+            Sender::Fault(0),
+            Sender::Call(7),
+        ] {
+            assert_eq!(Sender::of(sender.badge()), sender);
+        }
+    }
+}

@@ -1,0 +1,373 @@
+//! The loop of Listing 8.1: receives what happens, asks the [`Scheduler`], does what it decides.
+//!
+//! - A job that has not begun is a task that waits for a reply: the reply releases it.
+//! - A task that was preempted is put at the head of its priority's queue by a directed yield; the
+//!   one that was preempted last is there already.
+//! - A job ends when its task calls, or, in preemptive mode, by a timeout fault. The task gets its
+//!   budget anew when its next job begins, so what the kernel replenishes does not matter.
+//!
+//! Each task waits for at most one reply, so a reply object more than there are tasks is enough. The
+//! one that is received with becomes the caller's; a reply frees its own for receiving.
+
+use alloc::vec;
+use alloc::vec::Vec;
+use core::ops::ControlFlow;
+
+use sandglass::cap::{Endpoint, Reply, SchedContext, SchedControl, SchedParams};
+use sandglass::fault::Fault;
+use sandglass::hpet::{HpetError, Timer};
+use sandglass::time::{self, Tsc};
+use sandglass::trace::{self, Mark};
+use sandglass::{Message, Received};
+use sandglass_description::policy::edf::Sender;
+
+use crate::scheduler::{Decision, Event, Job, Late, Parameters, Scheduler, TaskId};
+use crate::task;
+
+/// A task as the scheduler sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Client {
+    /// In ticks of the time-stamp counter.
+    pub parameters: Parameters,
+    pub context: SchedContext,
+    /// What every job gets at its beginning; `None`: the context is full and never runs out.
+    pub budget: Option<SchedParams>,
+}
+
+/// What is done about a task whose budget runs out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Overrun {
+    /// It is suspended until the release of its next job, on whose budget it goes on.
+    Suspend,
+    /// It is stopped for good.
+    Stop,
+}
+
+/// What the scheduler works with.
+#[derive(Clone, Debug)]
+pub struct Parts {
+    /// Where tasks call with the badges of [`Sender`]. The calling thread is bound to the timer's
+    /// notification.
+    pub endpoint: Endpoint,
+    pub timer: Timer,
+    pub tsc: Tsc,
+    pub clients: Vec<Client>,
+    /// One more than there are tasks that call.
+    pub replies: Vec<Reply>,
+    /// Over the core of the tasks; used for those that have a `budget`.
+    pub control: Option<SchedControl>,
+    pub late: Late,
+    pub overrun: Overrun,
+}
+
+/// Is told what happens; it may end the loop.
+pub trait Observer {
+    /// Every task has called, and offsets count from `start`.
+    fn started(&mut self, _start: u64) {}
+
+    /// After a decision, before it is done. `now` is the time at which it was made.
+    fn decided(&mut self, _now: u64, _event: Event, _decision: &Decision) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+
+    /// A task is removed: it overran and is to stop, or it had another fault.
+    fn removed(&mut self, _task: TaskId, _fault: Fault) {}
+}
+
+/// A task that has called, or had a fault.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    reply: Reply,
+    /// A timeout is answered with an empty message: words would be taken for registers.
+    by_fault: bool,
+}
+
+/// Sees nothing, and never ends it.
+impl Observer for () {}
+
+/// The scheduler at work.
+#[derive(Debug)]
+pub struct Driver {
+    parts: Parts,
+    alarm: Alarm,
+    /// Of each task: how to let it go on, while it waits for that.
+    waiting: Vec<Option<Waiting>>,
+    /// Tasks that were removed.
+    gone: Vec<TaskId>,
+    /// Of each task: the number of its job that has begun and not ended.
+    begun: Vec<Option<u64>>,
+    /// What is received with next; else one of `parts.replies` is.
+    receiving: Option<Reply>,
+    /// Who was let run last, while it does not wait.
+    running: Option<TaskId>,
+}
+
+impl Driver {
+    /// # Panics
+    /// There are too few replies.
+    pub fn new(parts: Parts) -> Self {
+        assert!(
+            parts.replies.len() > parts.clients.len(),
+            "each task needs a reply object, and the next message one more"
+        );
+        let tasks = parts.replies.len() - 1;
+        Self {
+            alarm: Alarm::new(parts.timer, parts.tsc),
+            waiting: vec![None; tasks],
+            gone: Vec::with_capacity(tasks),
+            begun: vec![None; tasks],
+            receiving: None,
+            running: None,
+            parts,
+        }
+    }
+
+    /// From the next run on, these are scheduled: the first of those that call.
+    ///
+    /// # Panics
+    /// They are more than there are replies for.
+    pub fn schedule(&mut self, clients: Vec<Client>) {
+        assert!(
+            clients.len() <= self.waiting.len(),
+            "each task needs a reply object"
+        );
+        self.parts.clients = clients;
+    }
+
+    /// Waits until every task has called, then schedules them until `observer` ends it. The start,
+    /// from which offsets count, is when the last has called.
+    ///
+    /// # Errors
+    /// The kernel refuses something, or the timer fails.
+    pub fn run(&mut self, observer: &mut impl Observer) -> Result<(), HpetError> {
+        self.gather(observer)?;
+        let parameters: Vec<_> = self.parts.clients.iter().map(|c| c.parameters).collect();
+        let start = time::ticks();
+        observer.started(start);
+        let mut scheduler = Scheduler::new(&parameters, self.parts.late, start);
+        for &task in self.gone.iter().filter(|task| task.0 < parameters.len()) {
+            scheduler.remove(task);
+        }
+        let mut event = Event::Timer;
+        loop {
+            let Some(decision) = self.decide(&mut scheduler, event, observer) else {
+                return self.alarm.silence();
+            };
+            let received = self.dispatch(decision.run)?;
+            event = self.take(received, observer)?;
+        }
+    }
+
+    /// Waits until every task has called that was not removed; lets them run until then.
+    ///
+    /// # Errors
+    /// As of [`Self::run`].
+    pub fn gather(&mut self, observer: &mut impl Observer) -> Result<(), HpetError> {
+        for task in (0..self.waiting.len()).map(TaskId) {
+            self.let_go(task)?;
+        }
+        let missing = |driver: &Self| {
+            let mut waiting = driver.waiting.iter().enumerate();
+            waiting.any(|(task, waiting)| waiting.is_none() && !driver.gone.contains(&TaskId(task)))
+        };
+        while missing(self) {
+            let received = self.receive();
+            // Its start takes longer than a job may.
+            if let Event::Overran(task) = self.take(received, observer)? {
+                self.let_go(task)?;
+            }
+        }
+        self.running = None;
+        Ok(())
+    }
+
+    /// Lets a task go on that was suspended by a timeout.
+    fn let_go(&mut self, task: TaskId) -> Result<(), HpetError> {
+        let suspended = |waiting: &mut Waiting| waiting.by_fault;
+        if self.gone.contains(&task) {
+            return Ok(());
+        }
+        if let Some(waiting) = self.waiting[task.0].take_if(suspended) {
+            self.renew(task)?;
+            waiting.reply.send(Message::EMPTY);
+            self.parts.replies.push(waiting.reply);
+        }
+        Ok(())
+    }
+
+    /// Asks the scheduler, again if the alarm would be too late. `None` if the observer ends it.
+    fn decide(
+        &mut self,
+        scheduler: &mut Scheduler,
+        mut event: Event,
+        observer: &mut impl Observer,
+    ) -> Option<Decision> {
+        loop {
+            let now = time::ticks();
+            let decision = scheduler.step(now, event);
+            if observer.decided(now, event, &decision).is_break() {
+                return None;
+            }
+            if !self.alarm.set(decision.wake_at) {
+                return Some(decision);
+            }
+            event = Event::Timer;
+        }
+    }
+
+    /// Lets a job run, and waits.
+    fn dispatch(&mut self, job: Option<Job>) -> Result<Received, HpetError> {
+        let Some(job) = job else {
+            return Ok(self.receive());
+        };
+        let task = job.task;
+        let was_running = self.running.replace(task) == Some(task);
+        let client = self.parts.clients[task.0];
+        if let Some(waiting) = self.waiting[task.0].take() {
+            self.renew(task)?;
+            self.begin(job);
+            if let Some(unused) = self.receiving.replace(waiting.reply) {
+                self.parts.replies.push(unused);
+            }
+            let answer = if waiting.by_fault {
+                Message::EMPTY
+            } else {
+                task::answer(job)
+            };
+            return Ok(waiting.reply.reply_recv(self.parts.endpoint, answer));
+        }
+        if !was_running {
+            client.context.yield_to()?;
+        }
+        Ok(self.receive())
+    }
+
+    /// Notes that a job begins.
+    fn begin(&mut self, job: Job) {
+        let context = self.parts.clients[job.task.0].context;
+        self.begun[job.task.0] = Some(job.number);
+        let (number, at) = (job.number, job.release);
+        trace::mark_of(context, Mark::Release { job: number, at });
+        let at = job.deadline;
+        trace::mark_of(context, Mark::Deadline { job: number, at });
+    }
+
+    fn receive(&mut self) -> Received {
+        let reply = match self.receiving {
+            Some(reply) => reply,
+            // There is one more than tasks that wait.
+            None => self.parts.replies.pop().expect("a reply object is free"),
+        };
+        self.receiving = Some(reply);
+        self.parts.endpoint.recv(reply)
+    }
+
+    /// What a message means; keeps the reply of a task that waits from now on.
+    fn take(
+        &mut self,
+        received: Received,
+        observer: &mut impl Observer,
+    ) -> Result<Event, HpetError> {
+        let (index, fault) = match Sender::of(received.badge) {
+            Sender::Timer => {
+                self.alarm.acknowledge()?;
+                return Ok(Event::Timer);
+            }
+            Sender::Call(index) => (index, None),
+            Sender::Fault(index) => (index, Fault::decode(&received.message)),
+        };
+        let task = TaskId(index);
+        if self.waiting.get(index).is_none_or(Option::is_some) {
+            // Nobody that is scheduled here.
+            return Ok(Event::Timer);
+        }
+        self.waiting[index] = self.receiving.take().map(|reply| Waiting {
+            reply,
+            by_fault: fault.is_some(),
+        });
+        if self.running == Some(task) {
+            self.running = None;
+        }
+        if let (Some(job), Some(client)) = (self.begun[index].take(), self.parts.clients.get(index))
+        {
+            trace::mark_of(client.context, Mark::End { job });
+        }
+        let event = match (fault, self.parts.overrun) {
+            (None, _) => Event::Completed(task),
+            (Some(Fault::Timeout { .. }), Overrun::Suspend) => Event::Overran(task),
+            (Some(fault), _) => {
+                observer.removed(task, fault);
+                self.gone.push(task);
+                Event::Removed(task)
+            }
+        };
+        Ok(event)
+    }
+
+    /// Gives a task that waits the budget of a job.
+    fn renew(&self, task: TaskId) -> Result<(), HpetError> {
+        let client = self.parts.clients.get(task.0);
+        let budget = client.and_then(|client| Some((client, client.budget?)));
+        if let (Some((client, budget)), Some(control)) = (budget, self.parts.control) {
+            control.configure(client.context, budget)?;
+        }
+        Ok(())
+    }
+}
+
+/// The timer, set by the time-stamp counter.
+#[derive(Debug)]
+struct Alarm {
+    timer: Timer,
+    /// Ticks of the timer in 2^32 ticks of the time-stamp counter, rounded up.
+    ratio: u64,
+    /// What it is set to, until it has rung.
+    set_to: Option<u64>,
+}
+
+impl Alarm {
+    fn new(timer: Timer, tsc: Tsc) -> Self {
+        const SECOND_US: u64 = 1_000_000;
+        let timer_ticks = u128::from(timer.hpet().us_to_ticks(SECOND_US));
+        let ticks = u128::from(tsc.us_to_ticks(SECOND_US));
+        Self {
+            timer,
+            ratio: (timer_ticks << 32).div_ceil(ticks) as u64,
+            set_to: None,
+        }
+    }
+
+    /// Lets it ring at the time `at`. True if that has passed: then it may not.
+    fn set(&mut self, at: Option<u64>) -> bool {
+        let Some(at) = at.filter(|_| at != self.set_to) else {
+            return false;
+        };
+        self.set_to = Some(at);
+        let Some(ahead) = at.checked_sub(time::ticks()) else {
+            self.set_to = None;
+            return true;
+        };
+        let timer_ahead = ((u128::from(ahead) * u128::from(self.ratio)) >> 32) as u64 + 1;
+        let passed = self.timer.arm(self.timer.hpet().now() + timer_ahead);
+        if passed {
+            self.set_to = None;
+        }
+        passed
+    }
+
+    /// Lets it not ring any more.
+    fn silence(&mut self) -> Result<(), HpetError> {
+        /// Ticks of the timer: hours, at any frequency that it may have.
+        const FAR: u64 = 1 << 42;
+        self.timer.arm(self.timer.hpet().now() + FAR);
+        // It may have rung before that.
+        self.timer.notification().poll();
+        self.acknowledge()
+    }
+
+    /// Takes note that it has rung.
+    fn acknowledge(&mut self) -> Result<(), HpetError> {
+        self.set_to = None;
+        self.timer.expired(0).map(|_| ())
+    }
+}
