@@ -297,6 +297,9 @@ pub struct ExperimentArgs {
     /// data as CSV; with `all`, a directory in it for each experiment
     #[arg(long, value_name = "DIR")]
     pub report: Option<PathBuf>,
+    /// Of `edf`: so many task sets, each in both modes [default: 1200]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub sets: Option<u32>,
     /// Of `multicore`: take the points of the hosted kernel's parallel virtual time from FILE, as
     /// CSV with the header scenario,spin,cores,work,time [default: simulate them]
     #[arg(long, value_name = "FILE")]

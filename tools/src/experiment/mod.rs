@@ -7,6 +7,7 @@
 
 pub mod chart;
 mod criticality;
+pub mod edf;
 mod isolation;
 pub mod machines;
 mod mode_switch;
@@ -41,12 +42,18 @@ pub struct Extent {
     pub size: Size,
     /// `--hosted` of `multicore`.
     pub hosted: Option<PathBuf>,
+    /// `--sets` of `edf`.
+    pub sets: Option<u32>,
 }
 
 impl Extent {
     /// Nothing but a size.
     pub const fn of_size(size: Size) -> Self {
-        Self { size, hosted: None }
+        Self {
+            size,
+            hosted: None,
+            sets: None,
+        }
     }
 }
 
@@ -65,6 +72,14 @@ pub struct Experiment {
 
 /// All experiments.
 pub const CATALOGUE: &[Experiment] = &[
+    Experiment {
+        name: "edf",
+        reproduces: "thesis, Figure 8.8",
+        about:
+            "scheduling by deadlines at user level: latency, and every decision beside a simulation",
+        shift: edf::SHIFT,
+        run: edf::run,
+    },
     Experiment {
         name: "timeouts",
         reproduces: "thesis, Table 8.14",
@@ -131,6 +146,7 @@ pub fn run(args: &ExperimentArgs) -> Result<ExitCode> {
     let extent = Extent {
         size: if args.quick { Size::Quick } else { Size::Full },
         hosted: args.hosted.clone(),
+        sets: args.sets,
     };
     let chosen: Vec<_> = CATALOGUE
         .iter()
