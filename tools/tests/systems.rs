@@ -181,16 +181,31 @@ fn a_task_that_overruns_is_stopped_if_the_description_says_so() {
 #[test]
 fn deadlines_that_cannot_be_met_are_missed() {
     // A job takes 100,000 steps, which are more instructions.
-    let source = example(
+    let source = changed(
         "edf-cooperative",
         "deadline = \"1ms\"",
         "deadline = \"50us\"",
     );
     let outcome = run("edf-overload", &source, Variant::Release);
     assert_eq!(outcome.end, End::Guest(1), "{}", outcome.console);
-    assert!(!outcome
-        .console
-        .contains("jobs, 0 late\r\ntask 1: 40 jobs, 0 late"));
+    assert_says(&outcome.console, &["task 0: 100 jobs, 100 late"]);
+}
+
+#[test]
+fn each_kind_of_task_keeps_to_its_reservation() {
+    let outcome = run("tasks", &example("tasks"), Variant::Release);
+    assert_eq!(outcome.end, End::Guest(0), "{}", outcome.console);
+    assert_says(&outcome.console, &["25 polls, 25 found", "100 releases"]);
+}
+
+#[test]
+fn a_task_that_is_not_limited_is_noticed() {
+    // Of a tenth, a fifth.
+    let limited = "budget = \"1ms\"\nperiod = \"10ms\"";
+    let source = changed("tasks", limited, "budget = \"2ms\"\nperiod = \"10ms\"");
+    let outcome = run("tasks-rate", &source, Variant::Release);
+    assert_eq!(outcome.end, End::Guest(1), "{}", outcome.console);
+    assert_says(&outcome.console, &["not so: a rate is limited"]);
 }
 
 #[test]

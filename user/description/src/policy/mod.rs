@@ -4,10 +4,10 @@
 //! Tables name what the component has by the names of its environment, and threads, budgets and
 //! levels by number. Each module is named like the policy's library in `user/policies`.
 
+pub mod edf;
 pub mod modes;
 pub mod sharing;
 pub mod timeouts;
-pub mod edf;
 
 use alloc::vec::Vec;
 

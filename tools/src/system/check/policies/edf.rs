@@ -133,6 +133,7 @@ fn scheduler(edf: &document::Edf, tasks: Vec<Text>) -> Component {
         ready: true,
         budget: slice(),
         period: slice(),
+        deadline: None,
         sporadic: false,
         extra_refills: None,
         timeout_badge: None,

@@ -1,9 +1,9 @@
 //! What is right comes out as written; [`wrong`] is about the rest.
 
+mod edf;
 mod modes;
 mod sharing;
 mod timeouts;
-mod edf;
 mod wrong;
 
 use std::path::{Path, PathBuf};
