@@ -1,5 +1,5 @@
-//! Execution traces: every example system's, and the demo's, is accepted by the checker; and a trace
-//! point is short.
+//! Execution traces: every example system's, and the demo's, is accepted by the checker; the demo's is
+//! rejected when it is tampered with; and a trace point is short.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,9 +9,11 @@ use anyhow::{ensure, Context, Result};
 use super::report::Report;
 use super::Filter;
 use crate::bench;
-use crate::trace::{self, check, Options};
+use crate::trace::{self, check, tamper, Options};
 use crate::workspace;
 
+/// The demo's description.
+const DEMO: &str = "systems/demo/SYSTEM.toml";
 /// How much of a system's time is traced, µs.
 const TRACED_US: u64 = 150_000;
 /// Longest run, of the host's time.
@@ -48,7 +50,7 @@ fn systems() -> Result<Vec<(String, PathBuf)>> {
     let examples = root.join("systems/examples");
     let folders = std::fs::read_dir(&examples)
         .with_context(|| format!("cannot read {}", examples.display()))?;
-    let mut systems = vec![("demo".to_owned(), root.join("systems/demo/SYSTEM.toml"))];
+    let mut systems = vec![("demo".to_owned(), root.join(DEMO))];
     for folder in folders {
         let folder = folder.context("cannot read an example's folder")?;
         let path = folder.path().join("SYSTEM.toml");
@@ -71,6 +73,10 @@ fn findings(path: &std::path::Path) -> Result<Vec<String>> {
     let traced = trace::trace(path, &options)?;
     let verdict = check::check(&traced.history);
     let mut findings: Vec<String> = verdict.violations.iter().map(ToString::to_string).collect();
+    // It has everything that can be tampered with.
+    if path.ends_with(DEMO) {
+        findings.extend(tamper::unnoticed(&traced.history));
+    }
     // A system may have no budgets, deadlines or donations; it has a scheduler.
     if verdict.looked.decisions == 0 {
         findings.push("no decision of the scheduler was looked at".to_owned());

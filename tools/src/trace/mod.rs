@@ -14,6 +14,7 @@ mod html;
 mod memory;
 mod perfetto;
 pub mod record;
+pub mod tamper;
 pub mod timeline;
 
 use std::fs;
