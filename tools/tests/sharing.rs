@@ -61,6 +61,17 @@ fn clients_and_servers_are_the_same_under_every_protocol() {
     }
 }
 
+/// The workers read at the same time, and so the disk has two requests at a time: each is answered
+/// by an interrupt.
+#[test]
+fn a_blocking_server_takes_requests_while_others_wait() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../systems/examples/disk/SYSTEM.toml");
+    let outcome = run("disk", &Source::read(&path).unwrap());
+    assert_eq!(outcome.end, End::Guest(0), "{}", outcome.console);
+    let said = "both have read 8 blocks; up to 2 requests waited for the disk";
+    assert!(outcome.console.contains(said), "{}", outcome.console);
+}
+
 /// A nested request for what is already held is refused, not waited for, and the system goes on.
 #[test]
 fn behind_a_proxy_a_circle_of_requests_is_refused() {

@@ -139,6 +139,8 @@ pub enum SharingProtocol {
     None,
     Ceiling,
     BestEffort,
+    Workers,
+    Blocking,
     Inheritance,
     OriginalCeiling,
     BandwidthInheritance,

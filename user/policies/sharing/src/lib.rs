@@ -6,6 +6,8 @@
 //! | decides which request is served next, with whose priority and budget (pure) | [`arbiter`] |
 //! | does it: the proxy of Figure 6.6 | [`proxy`] |
 //! | serves a resource | [`server`] |
+//! | serves it with several threads, as migrating threads have it | [`workers`] |
+//! | serves a device, single-threaded, several requests at a time | [`blocking`] |
 //!
 //! Which protocol a resource has is written in the system's description. Clients and servers are
 //! the same under all of them: a client calls its endpoint.
@@ -16,7 +18,10 @@
 extern crate alloc;
 
 pub mod arbiter;
+pub mod blocking;
 pub mod proxy;
 pub mod server;
+mod stored;
+pub mod workers;
 
 pub use server::serve;

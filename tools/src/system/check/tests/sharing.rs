@@ -2,7 +2,7 @@
 
 use sandglass_description::policy::sharing::{badge, Entry, Protocol, Requester, Sharing};
 use sandglass_description::policy::Table;
-use sandglass_description::{Component, Object};
+use sandglass_description::{Component, Object, ThreadId};
 
 use super::super::{check, Content, Description};
 use super::source;
@@ -77,6 +77,16 @@ fn object(component: &Component, name: &str) -> Object {
     let mut grants = component.grants.iter();
     let grant = grants.find(|grant| grant.name == name);
     grant.unwrap_or_else(|| panic!("no `{name}`")).object
+}
+
+fn main_of(description: &Description, name: &str) -> ThreadId {
+    let mut components = description.system.components.iter();
+    ThreadId {
+        component: components
+            .position(|component| component.name == name)
+            .unwrap() as u32,
+        thread: 0,
+    }
 }
 
 #[test]
@@ -209,6 +219,38 @@ fn servers_have_the_time_that_their_protocol_wants() {
         let text = with(protocol).replacen("passive = true", active, 1);
         assert_refused(&text, &["`outer` has time of its own", "best-effort"]);
     }
+}
+
+/// A reply object for each thread that may wait, beside the endpoint's own.
+#[test]
+fn a_server_of_several_requests_gets_what_they_wait_with() {
+    let blocking = with("blocking").replace(
+        "{ component = \"high\" }",
+        "{ component = \"high\", badge = 8 }",
+    );
+    let description = checked(&blocking);
+    let outer = component(&description, "outer");
+    for reply in ["a.reply", "a.reply.1", "a.reply.2"] {
+        assert!(matches!(object(outer, reply), Object::Reply(_)), "{reply}");
+    }
+    assert_eq!(
+        object(outer, "self.tcb"),
+        Object::Tcb(main_of(&description, "outer"))
+    );
+    assert_refused(
+        &blocking.replace("badge = 5", "badge = 1"),
+        &["the badges 0 and 1 are those of interrupts"],
+    );
+    let thread = "passive = true\n[[component.thread]]\nname = \"second\"\npriority = 120\n";
+    let workers = with("workers").replacen("passive = true\n", thread, 1);
+    let description = checked(&workers.replacen("120\n\n", "120\npassive = true\n\n", 1));
+    let outer = component(&description, "outer");
+    assert!(matches!(object(outer, "a.reply.second"), Object::Reply(_)));
+    let active = "120\nbudget = \"1ms\"\nperiod = \"1ms\"\n\n";
+    assert_refused(
+        &workers.replacen("120\n\n", active, 1),
+        &["the worker `second` has time of its own"],
+    );
 }
 
 #[test]

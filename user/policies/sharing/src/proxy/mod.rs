@@ -9,7 +9,6 @@
 //! description; capabilities are not.
 
 mod contexts;
-mod stored;
 
 use alloc::format;
 use alloc::vec::Vec;
@@ -21,8 +20,8 @@ use sandglass_description::policy::sharing::{badge, Protocol, Requester, Sharing
 use sandglass_description::policy::Table;
 
 use crate::arbiter::{Action, Actions, Arbiter, Refusal, Then};
+use crate::stored::Stored;
 use contexts::Contexts;
-use stored::Stored;
 
 /// Labels of the answers that a requester gets from the proxy itself. Requests should not have
 /// them.

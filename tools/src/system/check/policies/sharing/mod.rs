@@ -4,11 +4,13 @@
 //!   needs one: the component `sharing-PROTOCOL`, and the endpoint of that name, which the clients
 //!   then call;
 //! - [`grants`] gives proxy and servers what they need for that;
+//! - [`servers`] gives servers what they need that serve several requests at a time;
 //! - [`rules`] are what a protocol wants of clients and server.
 
 mod expand;
 mod grants;
 mod rules;
+mod servers;
 
 use sandglass_description::policy::sharing::Protocol;
 
@@ -33,7 +35,11 @@ const REMINDER: &str = "reminder";
 /// The protocol that a proxy is needed for, if one is.
 const fn proxied(protocol: SharingProtocol) -> Option<Protocol> {
     match protocol {
-        SharingProtocol::None | SharingProtocol::Ceiling | SharingProtocol::BestEffort => None,
+        SharingProtocol::None
+        | SharingProtocol::Ceiling
+        | SharingProtocol::BestEffort
+        | SharingProtocol::Workers
+        | SharingProtocol::Blocking => None,
         SharingProtocol::Inheritance => Some(Protocol::Inheritance),
         SharingProtocol::OriginalCeiling => Some(Protocol::OriginalCeiling),
         SharingProtocol::BandwidthInheritance => Some(Protocol::BandwidthInheritance),

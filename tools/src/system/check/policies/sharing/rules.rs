@@ -9,7 +9,8 @@ use super::expand::{highest_priority, HIGHEST};
 use super::proxied;
 
 impl<'a> Checker<'a> {
-    /// Finds what is wrong with a resource, beyond what is wrong with its endpoint.
+    /// Finds what is wrong with a resource, beyond what is wrong with its endpoint, and gives its
+    /// server what it needs for its protocol.
     pub(super) fn check_resource(&mut self, resource: &'a Resource) {
         let protocol = *resource.protocol.get_ref();
         let Some(server) = resource.server.as_ref() else {
@@ -24,6 +25,14 @@ impl<'a> Checker<'a> {
             SharingProtocol::None => {}
             SharingProtocol::Ceiling | SharingProtocol::BestEffort => {
                 self.check_ceiling(resource, component);
+            }
+            SharingProtocol::Workers => {
+                self.check_ceiling(resource, component);
+                self.equip_workers(resource, index);
+            }
+            SharingProtocol::Blocking => {
+                self.check_ceiling(resource, component);
+                self.equip_blocking(resource, index);
             }
             SharingProtocol::Inheritance
             | SharingProtocol::OriginalCeiling

@@ -1,0 +1,155 @@
+//! The single-threaded server that blocks (thesis 6.4.2): a device's, whose answers come with an
+//! interrupt.
+//!
+//! "The server can block on the endpoint and wait for the interrupt or further RPC requests. If an
+//! interrupt comes in, the server runs the bound notification object's scheduling context to
+//! complete the request."
+//!
+//! It is passive, and takes a request on its client's context. That stays with the server while the
+//! request waits for the device, and pays for what it does meanwhile; a request that comes then
+//! lends nothing. When nobody's context is there, an interrupt brings its own.
+
+use alloc::format;
+use alloc::vec::Vec;
+use core::convert::Infallible;
+
+use sandglass::cap::{nb_send_recv, Endpoint, Notification, Reply, SchedContext, Tcb};
+use sandglass::{Environment, Error, Message, Received};
+
+use crate::stored::Stored;
+
+/// The highest badge with which interrupts arrive: 1 if the launcher has set what they signal, 0 if a
+/// driver has. Clients of a blocking server have higher ones: the builder sees to that.
+const INTERRUPT: u64 = 1;
+
+/// A request that waits for its device: stands for its client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ticket(usize);
+
+/// What becomes of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Outcome {
+    /// It is answered at once.
+    Answer(Message),
+    /// It will be, at an interrupt.
+    Later,
+}
+
+/// What a server does with its device.
+pub trait Device {
+    /// A request arrives. If it is to be answered later, `ticket` says which it is.
+    fn request(&mut self, request: Received, ticket: Ticket) -> Outcome;
+
+    /// The device's interrupt came; the device acknowledges it. `complete` answers a request that
+    /// waits, which must not be answered again.
+    fn interrupt(&mut self, complete: &mut dyn FnMut(Ticket, Message));
+}
+
+/// Serves the resource `resource`, whose protocol is `blocking`, for good. `interrupt` is what the
+/// device's interrupt signals.
+///
+/// # Errors
+/// The kernel refuses what the description granted.
+///
+/// # Panics
+/// If this component does not serve the resource.
+pub fn serve(
+    env: &'static Environment,
+    resource: &str,
+    interrupt: Notification,
+    device: &mut impl Device,
+) -> Result<Infallible, Error> {
+    let tcb: Tcb = env.capability("self.tcb");
+    let context: SchedContext = env.capability("self.context");
+    let mut clients = Clients::find(env, resource);
+    let endpoint = clients.endpoint;
+    let first = clients.reply(clients.current);
+    let mut received = nb_send_recv(env.ready(), Message::EMPTY, endpoint, first);
+    // Now on a client's context: the launcher has taken from this thread what it started on, and
+    // that is the interrupt's from here on.
+    context.bind_notification(interrupt)?;
+    tcb.bind_notification(interrupt)?;
+    loop {
+        received = if received.badge <= INTERRUPT {
+            device.interrupt(&mut |ticket, answer| clients.complete(ticket, answer));
+            clients.wait()
+        } else {
+            match device.request(received, clients.current) {
+                Outcome::Answer(answer) => {
+                    clients.reply(clients.current).reply_recv(endpoint, answer)
+                }
+                Outcome::Later => {
+                    clients.keep();
+                    clients.wait()
+                }
+            }
+        };
+    }
+}
+
+/// The clients of a blocking server.
+struct Clients {
+    endpoint: Endpoint,
+    /// By ticket: one for each client, and one to receive with.
+    replies: Vec<Reply>,
+    free: Vec<Ticket>,
+    /// With which the server receives.
+    current: Ticket,
+    /// The request on whose client's context the server runs, if it waits for the device.
+    lender: Option<Ticket>,
+    /// The lender's answer, if it is completed: the server loses its context with it.
+    last_answer: Option<Ticket>,
+    answer: Stored,
+}
+
+impl Clients {
+    fn find(env: &Environment, resource: &str) -> Self {
+        let mut replies = alloc::vec![env.capability(&format!("{resource}.reply"))];
+        let another = |n| env.find_capability::<Reply>(&format!("{resource}.reply.{n}"));
+        replies.extend((1u32..).map_while(another));
+        Self {
+            endpoint: env.capability(resource),
+            free: (1..replies.len()).map(Ticket).collect(),
+            replies,
+            current: Ticket(0),
+            lender: None,
+            last_answer: None,
+            answer: Stored::default(),
+        }
+    }
+
+    fn reply(&self, ticket: Ticket) -> Reply {
+        self.replies[ticket.0]
+    }
+
+    /// The request that was just received waits for the device.
+    fn keep(&mut self) {
+        self.lender.get_or_insert(self.current);
+        let free = self.free.pop();
+        self.current = free.expect("the builder grants a reply object for each client");
+    }
+
+    fn complete(&mut self, ticket: Ticket, answer: Message) {
+        if self.lender == Some(ticket) {
+            self.answer.store(answer);
+            self.last_answer = Some(ticket);
+        } else {
+            self.reply(ticket).send(answer);
+            self.free.push(ticket);
+        }
+    }
+
+    /// Waits for a request or an interrupt, and gives the lender its answer and its context, in one
+    /// system call: without a context there is no second.
+    fn wait(&mut self) -> Received {
+        let current = self.reply(self.current);
+        let Some(ticket) = self.last_answer.take() else {
+            return self.endpoint.recv(current);
+        };
+        self.lender = None;
+        self.free.push(ticket);
+        let answer = self.answer.message();
+        nb_send_recv(self.reply(ticket), answer, self.endpoint, current)
+    }
+}
