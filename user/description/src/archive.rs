@@ -179,6 +179,7 @@ mod tests {
             notifications: 2,
             memory: Vec::new(),
             components: Vec::new(),
+            trace: None,
         }
     }
 
