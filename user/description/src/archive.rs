@@ -178,6 +178,7 @@ mod tests {
             endpoints: 1,
             notifications: 2,
             memory: Vec::new(),
+            trace: None,
             components: Vec::new(),
             trace: None,
         }
