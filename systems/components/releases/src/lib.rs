@@ -3,7 +3,9 @@
 //! board, which all share.
 //!
 //! A task `t` has the notification `t.release`, the memory `board`, and the parameters `number`
-//! (its place on the board) and `period` (µs).
+//! (its place on the board) and `period` (µs). Its jobs are marked in the execution trace; their
+//! deadlines too, if it has the parameter `guaranteed = 1`: then a trace in which one is missed is
+//! wrong.
 
 #![no_std]
 #![deny(unsafe_op_in_unsafe_fn)]
@@ -14,6 +16,7 @@ use alloc::format;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use sandglass::cap::Notification;
+use sandglass::trace::{self, Mark};
 use sandglass::{time, Environment};
 
 /// Most tasks of a board.
@@ -59,6 +62,9 @@ pub fn run(env: &'static Environment, mut work: impl FnMut(u64)) -> ! {
     let release: Notification = env.capability(&format!("{}.release", env.name()));
     let tsc = env.tsc().expect("the kernel reports the clock's frequency");
     let period = tsc.us_to_ticks(env.parameter("period"));
+    let guaranteed = env
+        .find_parameter("guaranteed")
+        .is_some_and(|value| value != 0);
     for number in 0.. {
         let released = loop {
             let start = board.start.load(Relaxed);
@@ -68,7 +74,18 @@ pub fn run(env: &'static Environment, mut work: impl FnMut(u64)) -> ! {
             }
             release.wait();
         };
+        trace::mark(Mark::Release {
+            job: number,
+            at: released,
+        });
+        if guaranteed {
+            trace::mark(Mark::Deadline {
+                job: number,
+                at: released + period,
+            });
+        }
         work(number);
+        trace::mark(Mark::End { job: number });
         let response = time::ticks() - released;
         jobs.late.fetch_add(u64::from(response > period), Relaxed);
         jobs.longest.fetch_max(response, Relaxed);

@@ -17,6 +17,7 @@ use sandglass::cap::{
     nb_send_recv, Endpoint, Notification, Reply, SchedContext, SchedControl, SchedParams, Tcb,
 };
 use sandglass::fault::Fault;
+use sandglass::trace::{self, Mark};
 use sandglass::{Environment, Error, Message, Received};
 use sandglass_description::policy::modes::{Modes, Task};
 use sandglass_description::policy::Table;
@@ -190,6 +191,10 @@ impl Manager {
     /// Changes the mode, one task after the other.
     fn enter(&mut self, mode: Mode) -> Result<(), Error> {
         let from = core::mem::replace(&mut self.mode, mode);
+        trace::mark(Mark::Mode {
+            from: from.into(),
+            to: mode.into(),
+        });
         for (task, objects) in self.table.tasks.iter().zip(&self.tasks) {
             let change = decide::change(task, from, mode);
             if let (Some(priority), Some(tcb)) = (change.priority, objects.tcb) {
