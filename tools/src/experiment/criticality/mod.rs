@@ -14,7 +14,7 @@ use super::report::Report;
 use super::{Extent, Size};
 use crate::system::Source;
 use crate::workspace;
-use stages::{Jobs, Outcome, STAGES, TASKS};
+use stages::{Jobs, Outcome, Stage, STAGES, TASKS};
 
 /// Where the system is, from the root of the repository.
 const SYSTEM: &str = "systems/experiments/criticality/SYSTEM.toml";
@@ -33,15 +33,19 @@ pub fn run(extent: &Extent) -> Result<Report> {
         Size::Full => 20_000,
     };
     let source = Source::read(&workspace::root().join(SYSTEM))?;
-    // How long a job takes that is alone, then the stages.
-    let mut systems = Vec::new();
+    // How long a job takes that is alone, once for each task and amount; then the stages.
+    let mut amounts: Vec<(usize, u64)> = Vec::new();
     for stage in &STAGES {
-        for task in 0..TASKS.len() {
-            let mut alone = [0; TASKS.len()];
-            alone[task] = stage.units[task];
-            let name = format!("{}-alone-{}", stage.name, TASKS[task].name);
-            systems.push(with_units(&source, &name, alone, 200)?);
-        }
+        amounts.extend(stage.units.into_iter().enumerate());
+    }
+    amounts.sort_unstable();
+    amounts.dedup();
+    let mut systems = Vec::new();
+    for &(task, units) in &amounts {
+        let mut alone = [0; TASKS.len()];
+        alone[task] = units;
+        let name = format!("alone-{}-{units}", TASKS[task].name);
+        systems.push(with_units(&source, &name, alone, 200)?);
     }
     for stage in &STAGES {
         systems.push(with_units(&source, stage.name, stage.units, milliseconds)?);
@@ -51,11 +55,18 @@ pub fn run(extent: &Extent) -> Result<Report> {
         .iter()
         .map(|ended| Jobs::read(&ended.console))
         .collect::<Result<Vec<_>>>()?;
-    let (alone, together) = jobs.split_at(STAGES.len() * TASKS.len());
+    let (alone, together) = jobs.split_at(amounts.len());
+    let alone_in = |stage: &Stage| {
+        let of_stage = amounts
+            .iter()
+            .zip(alone)
+            .filter(|((task, units), _)| stage.units[*task] == *units);
+        of_stage.map(|(_, jobs)| *jobs).collect::<Vec<_>>()
+    };
     let outcomes: Vec<Outcome> = STAGES
         .iter()
-        .zip(alone.chunks(TASKS.len()).zip(together))
-        .map(|(stage, (alone, jobs))| Outcome::new(stage, alone, jobs, milliseconds))
+        .zip(together)
+        .map(|(stage, jobs)| Outcome::new(stage, &alone_in(stage), jobs, milliseconds))
         .collect();
     report::of(&outcomes)
 }
