@@ -180,7 +180,6 @@ mod tests {
             memory: Vec::new(),
             trace: None,
             components: Vec::new(),
-            trace: None,
         }
     }
 
