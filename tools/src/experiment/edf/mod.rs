@@ -18,8 +18,10 @@ use fastrand::Rng;
 use super::{report::Report, Extent, Size};
 use measured::Measured;
 
-/// An instruction takes 8 ns: a second has 125 million, which a host executes in a second or two.
-pub const SHIFT: u8 = 3;
+/// An instruction takes 32 ns: a second has 31 million, so that a thousand sets, with periods of up to a
+/// second, take minutes. Scheduling takes ten times the part of the time that it would on a processor of
+/// 300 million instructions a second.
+pub const SHIFT: u8 = 5;
 /// Tasks of a set.
 const TASKS: [usize; 12] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 15, 20];
 /// Decisions of each set, as in the thesis.

@@ -13,8 +13,10 @@ use super::{Mode, DECISIONS, SHIFT};
 use crate::system::Source;
 use crate::workspace;
 
-/// Machines for each mode, at most: so that they can run side by side.
-const MACHINES: usize = 4;
+/// Sets of a machine: some for every core of the host, and none that takes long.
+const SETS: usize = 50;
+/// Machines for each mode at least, if there are so many sets.
+const LEAST_MACHINES: usize = 2;
 
 /// Schedules every set in both modes; returns mode, index and record of each.
 ///
@@ -31,7 +33,11 @@ pub fn run_all(sets: &[Set]) -> Result<Vec<(Mode, usize, Outcome)>> {
 }
 
 fn run_in(folder: &Path, sets: &[Set]) -> Result<Vec<(Mode, usize, Outcome)>> {
-    let machines = MACHINES.min(sets.len());
+    let machines = sets
+        .len()
+        .div_ceil(SETS)
+        .max(LEAST_MACHINES)
+        .min(sets.len());
     let mut parts = Vec::new();
     for mode in Mode::ALL {
         // Large sets and small ones on every machine.
