@@ -209,7 +209,7 @@ impl State {
             let is_above = i16::from(thread.priority) > floor && thread.domain == self.domain;
             let has_time = self.active.contains(&thread.context) && thread.waits <= record.time;
             let since = thread.since.1.max(thread.waits);
-            let is_late = slack == 0 || record.time - since > slack;
+            let is_late = slack == 0 || record.time.saturating_sub(since) > slack;
             (is_above && has_time && is_late).then_some((thread.priority, candidate, since))
         });
         let Some((priority, candidate, since)) = ready.max() else {
@@ -220,7 +220,7 @@ impl State {
              {} runs",
             findings.name(candidate),
             self.threads[&candidate].since.0,
-            findings.history.us(record.time - since),
+            findings.history.us(record.time.saturating_sub(since)),
             match running {
                 0 => "nobody".to_owned(),
                 other => format!("`{}` of priority {floor}", findings.name(other)),
