@@ -108,7 +108,8 @@ pub enum Kind {
     /// Subject: the context. First: the thread that lent it.
     Abandon,
     /// A context has new parameters. Subject: the context. First: budget in ticks. Second: period in
-    /// ticks, 0 for round-robin. Detail: 1 if it starts full now, else 0: it keeps its history.
+    /// ticks, 0 for round-robin. Bit 0 of the detail: it starts full now, else it
+    /// keeps its history. Bit 1: it is sporadic.
     Configure,
     /// A thread could run, if it has time. Subject: the thread. First: its context, 0 if none.
     /// Detail: its priority.

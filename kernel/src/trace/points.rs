@@ -197,12 +197,9 @@ pub fn configure(k: &Kernel, context: Ref<SchedContext>, new: Parameters, keeps_
         new.period
     };
     let words = [context.address().get(), new.budget, period];
-    write(
-        k,
-        Kind::Configure,
-        u16::from(!keeps_history || period == 0),
-        words,
-    );
+    let fresh = u16::from(!keeps_history || period == 0);
+    let detail = fresh | u16::from(new.sporadic) << 1;
+    write(k, Kind::Configure, detail, words);
 }
 
 /// `thread` could run, if it has time.

@@ -83,6 +83,7 @@ impl Script {
             budget: budget * US,
             period: period * US,
             fresh: true,
+            sporadic: false,
         });
         self.add(Event::Donate {
             context,

@@ -79,6 +79,7 @@ pub enum Event {
         budget: u64,
         period: u64,
         fresh: bool,
+        sporadic: bool,
     },
     Wake {
         thread: Object,
@@ -239,7 +240,8 @@ fn decode(tag: Tag, subject: u64, first: u64, second: u64) -> Option<Event> {
             context: subject,
             budget: first,
             period: second,
-            fresh: tag.detail != 0,
+            fresh: tag.detail & 1 != 0,
+            sporadic: tag.detail & 2 != 0,
         },
         Kind::Wake => Event::Wake {
             thread: subject,

@@ -89,6 +89,46 @@ fn a_context_over_budget_is_found() {
     assert_eq!(verdict.violations.iter().find(budgets), None);
 }
 
+/// A sporadic context that is kept from running after it woke may use so much more around its next
+/// release, and not more; another one may not.
+#[test]
+fn a_sporadic_context_may_be_late() {
+    let late = |sporadic: bool, used_late: u64, wakes_early: u64| {
+        let mut records = example::records();
+        for record in &mut records {
+            if let Event::Configure {
+                context: CLIENT_TIME,
+                sporadic: of,
+                ..
+            } = &mut record.event
+            {
+                *of = sporadic;
+            }
+        }
+        let charge = nth(&records, 4, |event| {
+            matches!(
+                event,
+                Event::Charge {
+                    context: CLIENT_TIME,
+                    ..
+                }
+            )
+        });
+        delay(&mut records, charge, used_late);
+        // The release of the same job, the third: after each call it wakes, too.
+        let wake = nth(&records, 4, |event| {
+            matches!(event, Event::Wake { thread: CLIENT, .. })
+        });
+        records[wake].time -= wakes_early * 1000;
+        let verdict = verdict(records);
+        let over = |found: &Violation| found.what.contains("over budget");
+        verdict.violations.iter().any(over)
+    };
+    assert!(late(false, 520, 15));
+    assert!(!late(true, 520, 15));
+    assert!(late(true, 530, 15));
+}
+
 /// A window need not begin at a period: consumption around the boundary of two counts together.
 #[test]
 fn a_budget_holds_in_any_window() {
