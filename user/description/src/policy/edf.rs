@@ -48,6 +48,9 @@ pub struct Task {
     pub offset_us: u64,
     /// Of a job, in preemptive mode; in cooperative mode none is enforced.
     pub budget_us: Option<u64>,
+    /// What timeout faults on its time report, also after the scheduler has filled it: servers'
+    /// timeout handlers tell their clients apart by it.
+    pub timeout_badge: u64,
 }
 
 /// Under which names the scheduler finds what it works with. The endpoint where its tasks call has

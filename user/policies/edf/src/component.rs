@@ -75,9 +75,10 @@ fn client(env: &Environment, tsc: Tsc, task: &described::Task) -> Client {
             offset: tsc.us_to_ticks(task.offset_us),
         },
         context: env.context_of(&task.name),
-        budget: task
-            .budget_us
-            .map(|budget_us| SchedParams::new(budget_us, task.period_us)),
+        budget: task.budget_us.map(|budget_us| SchedParams {
+            badge: task.timeout_badge,
+            ..SchedParams::new(budget_us, task.period_us)
+        }),
     }
 }
 

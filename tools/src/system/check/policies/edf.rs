@@ -197,7 +197,7 @@ impl<'a> Checker<'a> {
                     &mut self.findings,
                 );
             }
-            let table = table(edf, self.threads[scheduler][0].time.core);
+            let table = self.edf_table(edf, scheduler);
             self.give_table(scheduler, Edf::NAME, &table, &edf.name.span());
         }
     }
@@ -425,21 +425,29 @@ fn deadline(task: &EdfTask) -> u64 {
     deadline.get_ref().0
 }
 
-fn table(edf: &document::Edf, core: u32) -> Edf {
-    let tasks = edf.tasks.get_ref().iter().map(|task| lowered::Task {
-        name: text(&task.component).to_owned(),
-        period_us: task.period.get_ref().0,
-        deadline_us: deadline(task),
-        offset_us: task.offset.as_ref().map_or(0, |offset| offset.get_ref().0),
-        budget_us: task.budget.as_ref().map(|budget| budget.get_ref().0),
-    });
-    Edf {
-        core,
-        late: edf.late,
-        overrun: edf
-            .overrun
-            .as_ref()
-            .map_or(Overrun::default(), |o| *o.get_ref()),
-        tasks: tasks.collect(),
+impl Checker<'_> {
+    /// The table of a scheduler. Handlers of timeouts have given badges by now.
+    fn edf_table(&self, edf: &document::Edf, scheduler: usize) -> Edf {
+        let badge = |task: &EdfTask| {
+            let component = self.names.component(text(&task.component));
+            component.map_or(0, |component| self.threads[component][0].time.badge)
+        };
+        let tasks = edf.tasks.get_ref().iter().map(|task| lowered::Task {
+            name: text(&task.component).to_owned(),
+            period_us: task.period.get_ref().0,
+            deadline_us: deadline(task),
+            offset_us: task.offset.as_ref().map_or(0, |offset| offset.get_ref().0),
+            budget_us: task.budget.as_ref().map(|budget| budget.get_ref().0),
+            timeout_badge: badge(task),
+        });
+        Edf {
+            core: self.threads[scheduler][0].time.core,
+            late: edf.late,
+            overrun: edf
+                .overrun
+                .as_ref()
+                .map_or(Overrun::default(), |o| *o.get_ref()),
+            tasks: tasks.collect(),
+        }
     }
 }
