@@ -21,7 +21,7 @@ pub fn of(outcome: &Outcome) -> Result<Report> {
         title: "Isolation in a shared server",
         claim: format!(
             "Where the processor is the limit, throughput is within {:.2} % of the maximum of \
-             proportional to budget ({TOLERANCE_PERCENT} % are allowed), for all periods; where \
+             proportional to budget ({TOLERANCE_PERCENT} % are allowed), in every period that has such points; where \
              there is head-room, both clients get what they ask for, within {:.2} %.",
             outcome.worst(true, |client| client.of_maximum),
             outcome.worst(false, |client| client.of_maximum),
