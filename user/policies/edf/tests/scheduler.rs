@@ -56,6 +56,8 @@ proptest! {
             .collect();
         let mut now = start;
         let mut running = None;
+        // Of the step before: nothing is released between steps, nor before the first.
+        let mut looked_at = None;
         for (later, kind, choice) in steps {
             now += later;
             let any = TaskId(choice % tasks.len());
@@ -71,10 +73,8 @@ proptest! {
 
             match event {
                 Event::Completed(task) | Event::Overran(task) => {
-                    // Ready as of the step before: nothing is released in between.
                     let ended = &mut naive[task.0];
-                    let was_ready = ended.is_ready(now - later);
-                    if was_ready {
+                    if looked_at.is_some_and(|then| ended.is_ready(then)) {
                         ended.job += 1;
                         while skip && ended.release() < now {
                             ended.job += 1;
@@ -91,6 +91,7 @@ proptest! {
                 expected.map(|(i, task)| (i, task.job, task.release(), task.deadline()));
             prop_assert_eq!(run, obvious);
             running = decision.run.map(|job| job.task);
+            looked_at = Some(now);
 
             let to_come = naive.iter().filter(|task| !task.removed && !task.is_ready(now));
             let next_release = to_come.map(Naive::release).min();
