@@ -170,6 +170,31 @@ fn tasks_scheduled_by_deadlines_are_in_time_and_a_rogue_does_not_matter() {
     }
 }
 
+/// The answer to a request that ran out of time is not lost, though the task has its own timeout fault
+/// when it arrives; the other task has all of its time.
+#[test]
+fn a_task_that_is_rolled_back_goes_on_with_its_next_job() {
+    for variant in [Variant::Debug, Variant::Release] {
+        let outcome = run("edf-shared", &example("edf-shared"), variant);
+        assert_eq!(outcome.end, End::Guest(0), "{}", outcome.console);
+        assert_says(
+            &outcome.console,
+            &[
+                "handler: counting ran out after ",
+                "RolledBack",
+                "counting: 2262 primes, in ",
+                "task 0: 30 jobs, 0 late",
+                "task 1: 1 jobs, 0 late",
+            ],
+        );
+        assert!(
+            !outcome.console.contains("in 1 requests"),
+            "{}",
+            outcome.console
+        );
+    }
+}
+
 #[test]
 fn a_task_that_overruns_is_stopped_if_the_description_says_so() {
     let source = changed("edf", "mode =", "overrun = \"stop\"\nmode =");

@@ -10,9 +10,12 @@
 
 use core::arch::asm;
 
+use sandglass_abi::context::x86_64;
 use sandglass_abi::message::MessageInfo;
 use sandglass_abi::syscall::Syscall;
 use sandglass_abi::trace;
+
+use crate::context::UserContext;
 
 /// Message registers 0 to 3.
 pub type Registers = [u64; 4];
@@ -97,6 +100,9 @@ pub fn send_receive(
 
 /// Call: sends on `cap` and waits for the answer. A plain call needs neither a reply object nor
 /// a destination, which leaves their registers to the compiler.
+///
+/// Its own address stands in rax meanwhile, so that others can see where the thread is: see
+/// [`is_answered`].
 #[inline(always)]
 pub fn call(cap: u64, info: MessageInfo, registers: Registers) -> RawReceived {
     let (badge, info_out): (u64, u64);
@@ -105,6 +111,7 @@ pub fn call(cap: u64, info: MessageInfo, registers: Registers) -> RawReceived {
     unsafe {
         asm!(
             "mov r14, rsp",
+            "lea rax, [rip]",
             "syscall",
             "mov rsp, r14",
             in("rdx") Syscall::Call.raw(),
@@ -114,6 +121,7 @@ pub fn call(cap: u64, info: MessageInfo, registers: Registers) -> RawReceived {
             inlateout("r8") out[1],
             inlateout("r9") out[2],
             inlateout("r15") out[3],
+            out("rax") _,
             out("rcx") _,
             out("r11") _,
             out("r14") _,
@@ -125,6 +133,20 @@ pub fn call(cap: u64, info: MessageInfo, registers: Registers) -> RawReceived {
         info: MessageInfo::from_raw(info_out),
         registers: out,
     }
+}
+
+/// Bytes of the instruction SYSCALL.
+pub(crate) const INSTRUCTION: u64 = 2;
+
+/// Whether the thread with these registers, which does not run, stands at a [`call`] that has been
+/// answered: an answer comes without a badge, in the register that named a capability.
+///
+/// Null is no capability that a program calls; one that does, and has a timeout fault there, is
+/// taken for answered.
+pub(crate) fn is_answered(context: &UserContext) -> bool {
+    context.get(x86_64::RAX) == context.ip()
+        && context.get(x86_64::RDX) == Syscall::Call.raw()
+        && context.get(x86_64::RDI) == 0
 }
 
 /// A system call with one argument in the capability register and one result there: Yield, the

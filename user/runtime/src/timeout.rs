@@ -6,12 +6,14 @@
 //! returns the client's scheduling context; writes the server's registers as they were when it
 //! waited for its first request; and lets the server run on a context of its own until it waits
 //! again. What to tell the client is the handler's policy.
+//!
+//! And help for those who handle the timeouts of clients: [`go_on`].
 
 use crate::cap::{Notification, Reply, SchedContext, Tcb};
 use crate::context::UserContext;
 use crate::error::Result;
 use crate::message::Message;
-use crate::server;
+use crate::{server, sys};
 
 /// The registers of a server that waits in the first step of
 /// [`Service::serve`](crate::server::Service::serve).
@@ -38,6 +40,29 @@ impl Checkpoint {
     pub fn restore(&self, server: Tcb) -> Result<()> {
         server.write_registers(&self.context, false)
     }
+}
+
+/// What to reply to a timeout fault of `thread` so that it goes on where it is; the reply has to be sent
+/// before the thread runs again.
+///
+/// A thread whose call is answered when its context has no time, say because a server was rolled back
+/// that had used it up, has its timeout fault at the call (ABI 04 §7.4). An empty reply would repeat
+/// the call (05 §6) with the registers of the answer: it would invoke the null capability, and the
+/// answer would be lost. So this reply moves the thread past its call.
+///
+/// It can be told for calls of this runtime only; for others the reply is the empty one, which is
+/// right wherever else a budget ends. For a thread that calls nobody but the kernel and those
+/// that refill its context before they answer, no reply but [`Message::EMPTY`] is needed.
+///
+/// # Errors
+/// The thread is the calling one, or is gone.
+pub fn go_on(thread: Tcb) -> Result<Message> {
+    let context = thread.read_registers(false)?;
+    Ok(if sys::is_answered(&context) {
+        Message::new(0, [context.ip() + sys::INSTRUCTION])
+    } else {
+        Message::EMPTY
+    })
 }
 
 /// What it takes to roll a passive server back.

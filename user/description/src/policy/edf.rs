@@ -41,7 +41,7 @@ pub enum Overrun {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Task {
-    /// The component; its scheduling context is `NAME.context`.
+    /// The component; its thread is `NAME.tcb`, its scheduling context `NAME.context`.
     pub name: String,
     pub period_us: u64,
     pub deadline_us: u64,
@@ -51,6 +51,8 @@ pub struct Task {
     /// What timeout faults on its time report, also after the scheduler has filled it: servers'
     /// timeout handlers tell their clients apart by it.
     pub timeout_badge: u64,
+    /// It calls others than the scheduler, who may answer when its budget has run out.
+    pub calls_servers: bool,
 }
 
 /// Under which names the scheduler finds what it works with. The endpoint where its tasks call has

@@ -20,7 +20,8 @@ pub struct Modes {
 /// A thread whose share of the processor depends on the mode.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Task {
-    /// Its path: the manager has `NAME.tcb`, and `NAME.context` if its budget depends on the mode.
+    /// Its path: the manager has `NAME.tcb` if it changes its priority or must see where its timeouts
+    /// are, and `NAME.context` if its budget depends on the mode.
     pub name: String,
     /// Its level.
     pub criticality: u32,
@@ -38,6 +39,8 @@ pub struct Task {
     pub sporadic: bool,
     /// Of its scheduling context.
     pub badge: u64,
+    /// It calls servers, who may answer when its budget has run out.
+    pub calls_servers: bool,
 }
 
 /// What happens to a task when the mode is above its level.

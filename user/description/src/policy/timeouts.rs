@@ -18,6 +18,8 @@ pub struct Timeouts {
     pub core: u32,
     /// What a timeout in an emergency reports; no other context has this badge.
     pub emergency_badge: u64,
+    /// The server calls others, who may answer when the time it works on has run out.
+    pub calls_servers: bool,
     /// For time of somebody who is not among the clients.
     pub default: Last,
     /// By badge, each different.

@@ -75,6 +75,9 @@ fn client(env: &Environment, tsc: Tsc, task: &described::Task) -> Client {
             offset: tsc.us_to_ticks(task.offset_us),
         },
         context: env.context_of(&task.name),
+        thread: task
+            .calls_servers
+            .then(|| env.capability(&format!("{}.tcb", task.name))),
         budget: task.budget_us.map(|budget_us| SchedParams {
             badge: task.timeout_badge,
             ..SchedParams::new(budget_us, task.period_us)

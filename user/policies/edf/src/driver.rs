@@ -13,10 +13,11 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::ControlFlow;
 
-use sandglass::cap::{Endpoint, Reply, SchedContext, SchedControl, SchedParams};
+use sandglass::cap::{Endpoint, Reply, SchedContext, SchedControl, SchedParams, Tcb};
 use sandglass::fault::Fault;
 use sandglass::hpet::{HpetError, Timer};
 use sandglass::time::{self, Tsc};
+use sandglass::timeout;
 use sandglass::trace::{self, Mark};
 use sandglass::{Message, Received};
 use sandglass_description::policy::edf::Sender;
@@ -30,6 +31,8 @@ pub struct Client {
     /// In ticks of the time-stamp counter.
     pub parameters: Parameters,
     pub context: SchedContext,
+    /// The thread, if it calls servers: it may have an answer there when its budget has run out.
+    pub thread: Option<Tcb>,
     /// What every job gets at its beginning; `None`: the context is full and never runs out.
     pub budget: Option<SchedParams>,
 }
@@ -78,7 +81,8 @@ pub trait Observer {
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     reply: Reply,
-    /// A timeout is answered with an empty message: words would be taken for registers.
+    /// The answer to a timeout says where it goes on, and nothing of a job: words would be taken for
+    /// registers.
     by_fault: bool,
 }
 
@@ -189,7 +193,7 @@ impl Driver {
         }
         if let Some(waiting) = self.waiting[task.0].take_if(suspended) {
             self.renew(task)?;
-            waiting.reply.send(Message::EMPTY);
+            waiting.reply.send(self.go_on(task)?);
             self.parts.replies.push(waiting.reply);
         }
         Ok(())
@@ -230,7 +234,7 @@ impl Driver {
                 self.parts.replies.push(unused);
             }
             let answer = if waiting.by_fault {
-                Message::EMPTY
+                self.go_on(task)?
             } else {
                 task::answer(job)
             };
@@ -302,6 +306,13 @@ impl Driver {
             }
         };
         Ok(event)
+    }
+
+    /// What a task is answered to a timeout.
+    fn go_on(&self, task: TaskId) -> Result<Message, HpetError> {
+        let client = self.parts.clients.get(task.0);
+        let thread = client.and_then(|client| client.thread);
+        Ok(thread.map_or(Ok(Message::EMPTY), timeout::go_on)?)
     }
 
     /// Gives a task that waits the budget of a job.

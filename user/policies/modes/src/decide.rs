@@ -95,6 +95,7 @@ mod tests {
             extra_refills: 0,
             sporadic: false,
             badge: 0,
+            calls_servers: false,
         }
     }
 

@@ -17,6 +17,7 @@ use sandglass::cap::{
     nb_send_recv, Endpoint, Notification, Reply, SchedContext, SchedControl, SchedParams, Tcb,
 };
 use sandglass::fault::Fault;
+use sandglass::timeout;
 use sandglass::trace::{self, Mark};
 use sandglass::{Environment, Error, Message, Received};
 use sandglass_description::policy::modes::{Modes, Task};
@@ -174,8 +175,15 @@ impl Manager {
             Overrun::Throttle => Event::Throttled { task },
         };
         // It goes on, as soon as it has time.
-        self.fault.send(Message::EMPTY);
+        self.fault.send(self.go_on(task)?);
         Ok(event)
+    }
+
+    /// What a task is answered to a timeout.
+    fn go_on(&self, task: usize) -> Result<Message, Error> {
+        let calls_servers = self.table.tasks[task].calls_servers;
+        let thread = self.tasks[task].tcb.filter(|_| calls_servers);
+        thread.map_or(Ok(Message::EMPTY), timeout::go_on)
     }
 
     /// The processor idles: nobody at any level has anything to do.

@@ -159,6 +159,7 @@ mod tests {
             restart_us: 5_000,
             core: 0,
             emergency_badge: EMERGENCY,
+            calls_servers: false,
             default: Last::Reset,
             clients: of_clients.iter().enumerate().map(client).collect(),
         })

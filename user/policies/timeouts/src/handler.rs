@@ -18,7 +18,7 @@ use sandglass::cap::{
     nb_send_recv, Endpoint, Notification, Reply, SchedContext, SchedControl, SchedParams, Tcb,
 };
 use sandglass::fault::Fault;
-use sandglass::timeout::Checkpoint;
+use sandglass::timeout::{self, Checkpoint};
 use sandglass::{Environment, Error, Message, Received};
 use sandglass_description::policy::timeouts::{Client, Last, Timeouts};
 use sandglass_description::policy::Table;
@@ -205,13 +205,25 @@ impl Handler {
                 self.recover(client, how, spare, answers)?
             }
         };
-        // An empty answer with label 0: the server goes on, at its registers.
-        self.fault.send(Message::EMPTY);
+        self.fault.send(self.go_on(action)?);
         Ok(Event::Timeout {
             badge,
             consumed_us,
             action,
         })
+    }
+
+    /// What the server is answered: with label 0, it goes on, at its registers. Those of the
+    /// checkpoint are right as they are.
+    fn go_on(&self, action: Action) -> Result<Message, Error> {
+        match action {
+            Action::Extended { .. } | Action::Emergency { .. }
+                if self.policies.table().calls_servers =>
+            {
+                timeout::go_on(self.server)
+            }
+            _ => Ok(Message::EMPTY),
+        }
     }
 
     /// Fills the client's context, on which the server runs, anew with more.

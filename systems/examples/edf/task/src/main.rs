@@ -1,6 +1,7 @@
-//! A periodic task that counts its jobs, and those that were late. The component `judge` waits until
-//! all tasks have done as many as they should, prints the counts and ends the system: with status 0
-//! if no job was late.
+//! A periodic task that counts its jobs, and those that were late; or, if it has a parameter `below`, one
+//! that has primes counted by a server until it has them all, however many budgets that takes. The
+//! component `judge` waits until all tasks have done what they should, prints the counts and ends the
+//! system: with status 0 if no job was late.
 
 #![no_std]
 #![no_main]
@@ -8,15 +9,18 @@
 use core::hint::black_box;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use sandglass::cap::Notification;
-use sandglass::{println, time, Environment};
+use sandglass::cap::{Endpoint, Notification};
+use sandglass::{println, time, Environment, Message};
 use sandglass_edf::Task;
 
 sandglass::entry!(main, stack = 0x4000, heap = 0x1000);
 
 fn main(env: &'static Environment) -> u8 {
     match env.find_parameter("row") {
-        Some(row) => task(env, row),
+        Some(row) => match env.find_parameter("below") {
+            Some(end) => counting(env, row, end),
+            None => task(env, row),
+        },
         None => judge(env),
     }
 }
@@ -58,6 +62,41 @@ fn task(env: &'static Environment, number: u64) -> ! {
             done.signal();
         }
     })
+}
+
+/// Counts the primes below `end`, once.
+fn counting(env: &'static Environment, number: u64, end: u64) -> ! {
+    let Row { jobs, .. } = row(env, number);
+    let task = Task::described(env);
+    task.next();
+    let (primes, requests) = count(env.capability("primes"), end);
+    jobs.fetch_add(1, Relaxed);
+    println!("{}: {primes} primes, in {requests} requests", env.name());
+    env.capability::<Notification>("done").signal();
+    task.run(|_| {})
+}
+
+/// The primes below `end`, and the requests that it took. A request that ran out of time is answered
+/// with how far it came.
+fn count(server: Endpoint, end: u64) -> (u64, u64) {
+    const DONE: u64 = 0x51;
+    const PARTIAL: u64 = 0x52;
+    let (mut next, mut primes) = (0, 0);
+    for ticket in 1.. {
+        let answer = server.call(Message::new(0, [ticket, next, end]));
+        assert!(
+            matches!(answer.label(), DONE | PARTIAL),
+            "the answer is not lost: {answer:?}"
+        );
+        if answer.word(0) == ticket {
+            next = answer.word(1);
+            primes += answer.word(2);
+        }
+        if next == end {
+            return (primes, ticket);
+        }
+    }
+    unreachable!("no task asks 2^64 times")
 }
 
 fn judge(env: &'static Environment) -> u8 {

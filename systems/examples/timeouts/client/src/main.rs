@@ -11,8 +11,8 @@ use sandglass::{println, Environment, Message};
 
 sandglass::entry!(main, stack = 0x4000, heap = 0x4000);
 
-const DONE: u64 = 1;
-const PARTIAL: u64 = 2;
+const DONE: u64 = 0x51;
+const PARTIAL: u64 = 0x52;
 
 fn main(env: &'static Environment) -> u8 {
     if let Some(victim) = env.find_capability::<Tcb>("gone.tcb") {

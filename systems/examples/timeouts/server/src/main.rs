@@ -19,8 +19,9 @@ use sandglass_timeouts::{Action, Answers, Event, Handler};
 
 sandglass::entry!(main, stack = 0x8000, heap = 0x8000);
 
-const DONE: u64 = 1;
-const PARTIAL: u64 = 2;
+// Apart from the labels of the kernel's errors.
+const DONE: u64 = 0x51;
+const PARTIAL: u64 = 0x52;
 /// Numbers between two notes.
 const STEP: u64 = 100;
 

@@ -115,6 +115,7 @@ fn clients(env: &Environment, tsc: Tsc, plan: &Plan, set: &Set) -> Vec<Client> {
             offset: 0,
         },
         context: env.context_of(&format!("bench/t{index}")),
+        thread: None,
         budget: plan
             .preemptive
             .then(|| SchedParams::new(task.budget_us, task.period_us)),

@@ -428,17 +428,19 @@ fn deadline(task: &EdfTask) -> u64 {
 impl Checker<'_> {
     /// The table of a scheduler. Handlers of timeouts have given badges by now.
     fn edf_table(&self, edf: &document::Edf, scheduler: usize) -> Edf {
-        let badge = |task: &EdfTask| {
-            let component = self.names.component(text(&task.component));
-            component.map_or(0, |component| self.threads[component][0].time.badge)
-        };
-        let tasks = edf.tasks.get_ref().iter().map(|task| lowered::Task {
+        let lower = |task: &EdfTask, component: usize| lowered::Task {
             name: text(&task.component).to_owned(),
             period_us: task.period.get_ref().0,
             deadline_us: deadline(task),
             offset_us: task.offset.as_ref().map_or(0, |offset| offset.get_ref().0),
             budget_us: task.budget.as_ref().map(|budget| budget.get_ref().0),
-            timeout_badge: badge(task),
+            timeout_badge: self.threads[component][0].time.badge,
+            calls_servers: self.calls_servers(component, Some(text(&edf.name))),
+        };
+        let tasks = edf.tasks.get_ref().iter().filter_map(|task| {
+            // One that is not there has been found to be missing.
+            let component = self.names.component(text(&task.component))?;
+            Some(lower(task, component))
         });
         Edf {
             core: self.threads[scheduler][0].time.core,

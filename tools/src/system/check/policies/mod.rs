@@ -12,7 +12,7 @@ use sandglass_description::policy::Table;
 
 use super::super::document::Document;
 use super::super::findings::{Finding, Span};
-use super::{Checker, Content};
+use super::{text, Checker, Content};
 
 /// Adds to a description what its policies stand for, or need beside what is written: components,
 /// endpoints, devices. Returns what is wrong about that; the rest is found later, by the checks of what
@@ -29,6 +29,18 @@ impl Checker<'_> {
         self.modes();
         self.sharing();
         self.edf();
+    }
+
+    /// Whether a component calls a server other than `own`, so that it may be answered when its time
+    /// has run out.
+    fn calls_servers(&self, component: usize, own: Option<&str>) -> bool {
+        let name = text(&self.document.components[component].name);
+        let mut endpoints = self.document.endpoints.iter();
+        endpoints.any(|endpoint| {
+            let mut clients = endpoint.clients.iter();
+            endpoint.server.as_ref().map(text) != own
+                && clients.any(|client| text(&client.component) == name)
+        })
     }
 
     /// Gives a component the table of a policy under `name`.

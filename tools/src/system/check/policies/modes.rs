@@ -99,7 +99,9 @@ impl Checker<'_> {
         }
         let (path, id) = (self.path(thread), self.id(thread));
         let place = &described.component;
-        if below != Below::Keep {
+        let hears = fault_badge != 0;
+        let calls_servers = self.calls_servers(thread.component, None);
+        if below != Below::Keep || hears && calls_servers {
             self.give_once(manager, &format!("{path}.tcb"), Object::Tcb(id), place);
         }
         if raises {
@@ -120,6 +122,7 @@ impl Checker<'_> {
             extra_refills: time.extra_refills,
             sporadic: time.sporadic,
             badge: time.badge,
+            calls_servers,
         })
     }
 

@@ -79,6 +79,7 @@ impl<'a> Checker<'a> {
             restart_us: self.time_of(server).budget_us,
             core: self.time_of(server).core,
             emergency_badge,
+            calls_servers: self.calls_servers(server.component, None),
             default,
             clients: Vec::new(),
         };
