@@ -72,6 +72,39 @@ fn a_blocking_server_takes_requests_while_others_wait() {
     assert!(outcome.console.contains(said), "{}", outcome.console);
 }
 
+/// The description of another system.
+fn system(folder: &str) -> Source {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../systems");
+    Source::read(&path.join(folder).join("SYSTEM.toml")).unwrap()
+}
+
+/// The spawner and the two threads that it makes wait for the disk, and the fourth client for one of
+/// them.
+#[test]
+fn a_stack_is_made_when_all_are_busy() {
+    let outcome = run("spawning", &system("examples/spawning"));
+    assert_eq!(outcome.end, End::Guest(0), "{}", outcome.console);
+    for said in [
+        "all have read 8 blocks; up to 3 requests waited for the disk",
+        "2 threads were made, none in more than ",
+    ] {
+        assert!(outcome.console.contains(said), "{}", outcome.console);
+    }
+}
+
+#[test]
+fn threads_are_made_up_to_the_limit_and_used_again() {
+    let outcome = run("spawning-tests", &system("spawning-tests"));
+    assert_eq!(outcome.end, End::Guest(0), "{}", outcome.console);
+    for said in [
+        "7 passed, 0 failed",
+        "launcher: component `hall` ended with status 101 (a panic)",
+        "launcher: a thread that `hall` made is stopped by a fault: reading address 0xdead0000",
+    ] {
+        assert!(outcome.console.contains(said), "{}", outcome.console);
+    }
+}
+
 /// A nested request for what is already held is refused, not waited for, and the system goes on.
 #[test]
 fn behind_a_proxy_a_circle_of_requests_is_refused() {

@@ -14,7 +14,8 @@ use sandglass::thread::ThreadParams;
 use sandglass::{BootInfo, Process, SetupError};
 use sandglass_description::archive::Archive;
 use sandglass_description::{
-    self as description, Grant, Handler, Interrupt, Map, Object, System, ThreadId, LAUNCHER,
+    self as description, Grant, Handler, Interrupt, Map, Object, Spawning, System, ThreadId,
+    LAUNCHER,
 };
 
 use crate::failure::{Context, Failure};
@@ -138,6 +139,10 @@ impl<'a> Launch<'a> {
         for grant in &description.grants {
             self.grant(component, grant)?;
         }
+        if let Some(spawning) = description.spawning {
+            self.give_spawning(component, spawning, index, description.threads.len())
+                .context("the threads that it may make")?;
+        }
         for (thread, number) in description.threads.iter().zip(0..) {
             let id = ThreadId {
                 component: index,
@@ -147,6 +152,30 @@ impl<'a> Launch<'a> {
                 .context(format_args!("its thread `{}`", thread.name))?;
         }
         Ok(())
+    }
+
+    /// Lets a component make threads, whose faults arrive as those of a thread behind the described
+    /// ones.
+    fn give_spawning(
+        &mut self,
+        component: &mut Component,
+        spawning: Spawning,
+        index: u32,
+        described: usize,
+    ) -> Result<(), SetupError> {
+        let badge = watch::badge(ThreadId {
+            component: index,
+            thread: described as u32,
+        });
+        let [.., faults] = Spawning::CAPABILITIES;
+        let rights = Rights::WRITE.union(Rights::GRANT_REPLY);
+        component.grant_badged(self.process, faults, self.objects.launcher, rights, badge)?;
+        component.give_spawning(
+            self.process,
+            spawning.threads.into(),
+            spawning.stack_bytes,
+            spawning.priority,
+        )
     }
 
     fn map(&mut self, component: &mut Component, map: &Map) -> Result<(), Failure> {

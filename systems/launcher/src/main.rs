@@ -30,6 +30,18 @@ const _: () = {
     use sandglass_description::limits;
     assert!(limits::ENVIRONMENT_ENTRIES == sandglass::env::MAX_ENTRIES);
     assert!(limits::NAME_BYTES == sandglass::env::MAX_NAME);
+    let mut pages = 1;
+    while pages < 64 {
+        let spawning = sandglass_description::Spawning {
+            threads: 1,
+            stack_bytes: pages << 12,
+            priority: 0,
+        };
+        let share = sandglass::spawning::Share::of(pages << 12);
+        assert!(spawning.slots_per_thread() == share.slots());
+        assert!(spawning.bits_per_thread() == share.memory_bits());
+        pages += 1;
+    }
 };
 
 sandglass::entry!(main, stack = 0x1_0000, heap = 0x20_0000);
@@ -72,7 +84,7 @@ fn main(info: &'static BootInfo) -> Result<u8, Failure> {
     boot::TCB
         .set_priority(boot::TCB, system.launcher_priority)
         .context("cannot take the launcher's priority")?;
-    let status = watch::until_end(&system, &threads, &objects);
+    let status = watch::until_end(&system, &components, &threads, &objects);
     if status != 0 {
         println!(
             "launcher: system `{}` ends with status {status}",

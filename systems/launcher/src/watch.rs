@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 use core::fmt;
 
+use sandglass::component;
 use sandglass::exit;
 use sandglass::fault::Fault;
 use sandglass::println;
@@ -29,7 +30,12 @@ const fn thread_of(badge: u64) -> ThreadId {
 
 /// Reports faults until a component ends whose end is the system's; returns the status. Stopped
 /// threads stay stopped: what else to do about a fault is the business of a described handler.
-pub fn until_end(system: &System, threads: &[Vec<Thread>], objects: &Objects) -> u8 {
+pub fn until_end(
+    system: &System,
+    components: &[component::Component],
+    threads: &[Vec<Thread>],
+    objects: &Objects,
+) -> u8 {
     // Those of the components whose end is the system's that can still end.
     let mut awaited: Vec<u32> = (0..)
         .zip(&system.components)
@@ -51,6 +57,9 @@ pub fn until_end(system: &System, threads: &[Vec<Thread>], objects: &Objects) ->
             for thread in threads.iter().skip(id.component as usize).take(1).flatten() {
                 // The capability is the launcher's own: nothing can fail.
                 let _ = thread.tcb().suspend();
+            }
+            if let Some(ended) = components.get(id.component as usize) {
+                let _ = ended.end_spawned();
             }
             if status != 0 {
                 println!(
@@ -83,8 +92,12 @@ fn report(component: &Component, thread: u32, fault: Fault) {
             "launcher: `{}/{}` is stopped by a fault: {fault}",
             component.name, thread.name
         ),
-        _ => println!(
+        Some(_) => println!(
             "launcher: `{}` is stopped by a fault: {fault}",
+            component.name
+        ),
+        None => println!(
+            "launcher: a thread that `{}` made is stopped by a fault: {fault}",
             component.name
         ),
     }

@@ -87,6 +87,7 @@ pub struct Component {
     #[serde(default)]
     pub scheduling_control: Vec<Integer>,
     pub cspace_bits: Option<Integer>,
+    pub spawns: Option<Spanned<Spawns>>,
     #[serde(default, rename = "thread")]
     pub threads: Vec<Thread>,
 }
@@ -111,6 +112,15 @@ pub struct Thread {
     pub fault_handler: Option<Text>,
     pub timeout_handler: Option<Text>,
     pub stack: Option<Spanned<Bytes>>,
+}
+
+/// Threads that a component makes at run time.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Spawns {
+    pub threads: Integer,
+    pub stack: Option<Spanned<Bytes>>,
+    pub priority: Option<Integer>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -140,6 +150,7 @@ pub enum SharingProtocol {
     Ceiling,
     BestEffort,
     Workers,
+    StackSpawning,
     Blocking,
     Inheritance,
     OriginalCeiling,

@@ -208,6 +208,9 @@ fn check_size(
             MemorySource::Device { .. } => {}
         }
     }
+    for component in &description.system.components {
+        shared += component.spawning.map_or(0, |spawning| spawning.bytes());
+    }
     let mut findings = Vec::new();
     if bytes > MAX_IMAGE_BYTES {
         let largest = description

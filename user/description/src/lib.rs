@@ -15,6 +15,7 @@ pub mod policy;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use sandglass_abi::object::TCB_BITS;
 use serde::{Deserialize, Serialize};
 
 pub use archive::Blob;
@@ -96,6 +97,54 @@ pub struct Component {
     pub grants: Vec<Grant>,
     pub maps: Vec<Map>,
     pub parameters: Vec<Parameter>,
+    /// `None`: it makes no threads at run time.
+    pub spawning: Option<Spawning>,
+}
+
+/// Threads that a component may make at run time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spawning {
+    /// At a time.
+    pub threads: u32,
+    /// Of each, a multiple of the page size.
+    pub stack_bytes: u64,
+    pub priority: u8,
+}
+
+impl Spawning {
+    /// What a component finds beside memory, slots and addresses: capabilities.
+    pub const CAPABILITIES: [&'static str; 4] = [
+        "spawning.cspace",
+        "spawning.vspace",
+        "spawning.tcb",
+        "spawning.faults",
+    ];
+    /// Numbers.
+    pub const PARAMETERS: [&'static str; 5] = [
+        "spawning.threads",
+        "spawning.stack",
+        "spawning.priority",
+        "spawning.slot",
+        "spawning.address",
+    ];
+
+    /// Slots of the component's CNode that each thread takes; the launcher's build asserts that the
+    /// runtime agrees.
+    pub const fn slots_per_thread(&self) -> u64 {
+        // Its memory, its TCB, the pages of its stack and of its IPC buffer.
+        3 + self.stack_bytes / archive::PAGE as u64
+    }
+
+    /// Log2 bytes of memory that each thread takes; as above.
+    pub const fn bits_per_thread(&self) -> u32 {
+        let bytes = self.stack_bytes + archive::PAGE as u64 + (1 << TCB_BITS);
+        bytes.next_power_of_two().ilog2()
+    }
+
+    /// Bytes for all threads.
+    pub const fn bytes(&self) -> u64 {
+        (self.threads as u64) << self.bits_per_thread()
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

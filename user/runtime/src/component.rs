@@ -3,6 +3,8 @@
 //! The loader makes a component, grants it capabilities and memory under names, and starts it; the
 //! component finds them in its [`Environment`](crate::Environment). It holds nothing else.
 
+mod spawning;
+
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -41,6 +43,8 @@ pub struct Component {
     environment_address: u64,
     environment_frames: Vec<Frame>,
     buffer_page: (u64, Frame),
+    /// Slots with the memory of threads that it may make.
+    spawning: Vec<u64>,
 }
 
 /// A thread of a component beside its first.
@@ -92,6 +96,7 @@ impl Component {
             environment_address,
             environment_frames,
             buffer_page: (buffer_address, buffer_frame),
+            spawning: Vec::new(),
         })
     }
 

@@ -6,7 +6,7 @@
 //! | system calls | [`sys`], [`message`], [`cap`], [`error`] |
 //! | a program | [`entry`], [`console`], [`heap`], [`exit`], [`thread_block`], [`time`] |
 //! | what it starts with | [`boot`] (root task), [`env`] (component), [`described`] (of a described system) |
-//! | managing others | [`process`], [`resources`], [`vspace`], [`image`], [`thread`], [`component`] |
+//! | managing others | [`process`], [`resources`], [`vspace`], [`image`], [`thread`], [`component`], [`spawning`] |
 //! | servers | [`server`], [`fault`], [`timeout`] |
 //! | what the trace shows | [`trace`] |
 //! | devices | [`hpet`], [`serial`], [`screen`], [`firmware`] |
@@ -49,6 +49,7 @@ pub mod resources;
 pub mod screen;
 pub mod serial;
 pub mod server;
+pub mod spawning;
 pub mod sys;
 pub mod testing;
 pub mod thread;

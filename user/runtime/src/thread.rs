@@ -2,6 +2,8 @@
 
 use alloc::boxed::Box;
 
+use sandglass_abi::context::x86_64::{FS_BASE, RSP};
+
 use crate::cap::{Endpoint, Frame, SchedArguments, SchedContext, Tcb};
 use crate::context::UserContext;
 use crate::entry::tls_image;
@@ -150,13 +152,41 @@ pub(crate) unsafe fn load(
     buffer_address: u64,
     body: impl FnOnce() + Send + 'static,
 ) -> Result<(), Error> {
+    let body: Box<Box<dyn FnOnce() + Send>> = Box::new(Box::new(body));
+    let argument = Box::into_raw(body) as u64;
+    let context = UserContext::start(run as *const () as u64, 0, argument, 0);
+    // SAFETY: the caller's promise.
+    unsafe { enter(tcb, buffer_address, context) }
+}
+
+/// As [`load`], without the heap: `tcb` starts with `body`, which gets `argument`.
+///
+/// # Safety
+/// As [`load`].
+pub(crate) unsafe fn load_function<T: Sync>(
+    tcb: Tcb,
+    buffer_address: u64,
+    body: extern "C" fn(&'static T) -> !,
+    argument: &'static T,
+) -> Result<(), Error> {
+    let argument = core::ptr::from_ref(argument) as u64;
+    let context = UserContext::start(body as *const () as u64, 0, argument, 0);
+    // SAFETY: the caller's promise.
+    unsafe { enter(tcb, buffer_address, context) }
+}
+
+/// Gives a thread a thread block, a stack below it, and the other registers of `context`.
+///
+/// # Safety
+/// As [`load`].
+unsafe fn enter(tcb: Tcb, buffer_address: u64, mut context: UserContext) -> Result<(), Error> {
     let tls = tls_image();
     let area = (buffer_address - tls.area_len() as u64) & !(tls.area_align() as u64 - 1);
     // SAFETY: the caller's promise.
     let fs_base = unsafe { tls.init_area(area as *mut u8, buffer_address as *mut IpcBuffer) };
-    let body: Box<Box<dyn FnOnce() + Send>> = Box::new(Box::new(body));
-    let argument = Box::into_raw(body) as u64;
-    let context = UserContext::start(run as *const () as u64, area & !15, argument, fs_base);
+    // Below it, as a called function expects, the return address.
+    context.set(RSP, (area & !15) - 8);
+    context.set(FS_BASE, fs_base);
     tcb.write_registers(&context, false)
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use sandglass_abi::rights::Rights;
-use sandglass_description::{limits, Grant, Map, Object, Parameter};
+use sandglass_description::{limits, Grant, Map, Object, Parameter, Spawning};
 
 use super::super::document::Component;
 use super::super::findings::{Finding, Span};
@@ -37,6 +37,8 @@ pub struct Equipment {
     pub grants: Vec<Grant>,
     pub maps: Vec<Map>,
     pub parameters: Vec<Parameter>,
+    /// Threads that it may make.
+    pub spawning: Option<Spawning>,
     names: HashMap<(Kind, String), Span>,
     /// Capabilities that the launcher makes for threads.
     thread_slots: usize,
@@ -52,6 +54,7 @@ impl Equipment {
             grants: Vec::new(),
             maps: Vec::new(),
             parameters: Vec::new(),
+            spawning: None,
             names,
             thread_slots: 0,
         }
@@ -105,6 +108,27 @@ impl Equipment {
         self.thread_slots += 1;
     }
 
+    /// Lets the component make threads.
+    pub fn add_spawning(&mut self, spawning: Spawning, span: &Span, findings: &mut Vec<Finding>) {
+        for name in Spawning::CAPABILITIES {
+            self.name(Kind::Capability, name, span, findings);
+        }
+        for name in Spawning::PARAMETERS {
+            self.name(Kind::Parameter, name, span, findings);
+        }
+        self.spawning = Some(spawning);
+    }
+
+    /// Slots and entries that the launcher fills for the threads that the component makes.
+    fn room_to_spawn(&self) -> (usize, usize) {
+        let Some(spawning) = &self.spawning else {
+            return (0, 0);
+        };
+        let named = Spawning::CAPABILITIES.len();
+        let slots = u64::from(spawning.threads) * spawning.slots_per_thread();
+        (named + slots as usize, named + Spawning::PARAMETERS.len())
+    }
+
     fn name(&mut self, kind: Kind, name: &str, span: &Span, findings: &mut Vec<Finding>) {
         let noun = kind.noun();
         if name.len() > limits::NAME_BYTES {
@@ -145,7 +169,8 @@ impl Equipment {
         findings: &mut Vec<Finding>,
     ) {
         let name = component.name.get_ref();
-        let slots = OWN_SLOTS + self.grants.len() + self.thread_slots;
+        let (spawning_slots, spawning_entries) = self.room_to_spawn();
+        let slots = OWN_SLOTS + self.grants.len() + self.thread_slots + spawning_slots;
         let span = match &component.cspace_bits {
             Some(bits) => bits.span(),
             None => component.name.span(),
@@ -165,7 +190,8 @@ impl Equipment {
             + self.grants.len()
             + self.maps.len()
             + self.parameters.len()
-            + 2 * self.thread_slots;
+            + 2 * self.thread_slots
+            + spawning_entries;
         if entries > limits::ENVIRONMENT_ENTRIES {
             findings.push(
                 Finding::new(

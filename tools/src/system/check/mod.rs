@@ -340,6 +340,7 @@ impl<'a> Checker<'a> {
                 grants: equipment.grants,
                 maps: equipment.maps,
                 parameters: equipment.parameters,
+                spawning: equipment.spawning,
             });
         }
         if !self.findings.is_empty() {
@@ -400,6 +401,12 @@ impl<'a> Checker<'a> {
         packed
     }
 
+    /// Memory for the threads that components may make.
+    fn spawned_bytes(&self) -> impl Iterator<Item = u64> + '_ {
+        let equipment = self.equipment.iter();
+        equipment.filter_map(|equipment| Some(equipment.spawning?.bytes()))
+    }
+
     /// Whether the memory that the description names fits into the machine at all.
     fn memory_suffices(&mut self) {
         let total: u64 = self
@@ -407,6 +414,7 @@ impl<'a> Checker<'a> {
             .iter()
             .filter(|memory| !matches!(memory.source, MemorySource::Device { .. }))
             .map(|memory| memory.source.bytes())
+            .chain(self.spawned_bytes())
             .fold(0, u64::saturating_add);
         let machine = u64::from(self.memory_mib) * MIB;
         if total < machine {

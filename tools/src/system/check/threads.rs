@@ -14,7 +14,7 @@ use super::names::ThreadIndex;
 use super::{text, Checker};
 
 /// Above the launcher nothing runs, so that it can always report.
-const HIGHEST: i64 = MAX_PRIORITY as i64 - 1;
+pub(super) const HIGHEST: i64 = MAX_PRIORITY as i64 - 1;
 /// Longest period, µs: an hour, far below the kernel's limit.
 const MAX_PERIOD_US: u64 = 3_600_000_000;
 /// The kernel uses at most 128 refills, of which two are not extra.
@@ -110,7 +110,7 @@ impl<'a> Checker<'a> {
         let deadline_us = self.deadline(keys);
         let signals = keys.is_passive() || keys.ready;
         let ready = signals.then(|| self.ready_notification(component, keys, is_main));
-        let stack_bytes = if is_main { 0 } else { self.stack(keys) };
+        let stack_bytes = if is_main { 0 } else { self.stack(keys.stack) };
         Thread {
             name: keys.name.get_ref().clone(),
             priority: priority as u8,
@@ -146,8 +146,9 @@ impl<'a> Checker<'a> {
         index
     }
 
-    fn stack(&mut self, keys: &ThreadKeys<'_>) -> u64 {
-        let Some(stack) = keys.stack else {
+    /// Bytes of a stack, whole pages.
+    pub(super) fn stack(&mut self, stack: Option<&Spanned<Bytes>>) -> u64 {
+        let Some(stack) = stack else {
             return DEFAULT_STACK;
         };
         let bytes = stack.get_ref().0;

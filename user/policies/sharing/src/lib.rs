@@ -7,6 +7,7 @@
 //! | does it: the proxy of Figure 6.6 | [`proxy`] |
 //! | serves a resource | [`server`] |
 //! | serves it with several threads, as migrating threads have it | [`workers`] |
+//! | the same, with threads that are made when all are busy | [`spawning`] |
 //! | serves a device, single-threaded, several requests at a time | [`blocking`] |
 //!
 //! Which protocol a resource has is written in the system's description. Clients and servers are
@@ -21,6 +22,7 @@ pub mod arbiter;
 pub mod blocking;
 pub mod proxy;
 pub mod server;
+pub mod spawning;
 mod stored;
 pub mod workers;
 

@@ -145,6 +145,7 @@ fn scheduler(edf: &document::Edf, tasks: Vec<Text>) -> Component {
         controls,
         scheduling_control: vec![own_core],
         cspace_bits: None,
+        spawns: None,
         threads: Vec::new(),
     }
 }

@@ -288,3 +288,120 @@ fn what_a_proxy_cannot_do_is_said() {
         &["inheritence", "bandwidth-inheritance"],
     );
 }
+
+/// The outer server makes threads.
+fn spawning() -> String {
+    let server = "executable = \"hello-shouter\"\npriority = 120";
+    let text = with("ceiling").replacen("\"ceiling\"", "\"stack-spawning\"", 1);
+    text.replacen(
+        server,
+        &format!("{server}\nspawns = {{ threads = 3, stack = \"5KiB\" }}"),
+        1,
+    )
+}
+
+#[test]
+fn a_spawner_gets_what_its_threads_are_made_of() {
+    let description = checked(&spawning());
+    let outer = component(&description, "outer");
+    let spawning = outer.spawning.unwrap();
+    assert_eq!(
+        (spawning.threads, spawning.stack_bytes, spawning.priority),
+        (3, 8192, 121)
+    );
+    // Two pages of stack, one of the IPC buffer, a TCB: 14 KiB, of an untyped of 16.
+    assert_eq!(
+        (spawning.slots_per_thread(), spawning.bytes()),
+        (5, 3 << 14)
+    );
+    assert_eq!(outer.threads[0].mcp, 121, "it may give out that priority");
+    for reply in ["a.reply", "a.reply.1", "a.reply.2", "a.reply.3"] {
+        assert!(matches!(object(outer, reply), Object::Reply(_)), "{reply}");
+    }
+    assert!(matches!(object(outer, "a.handover"), Object::Endpoint(_)));
+    let own = Object::SchedContext(main_of(&description, "outer"));
+    assert_eq!(object(outer, "self.context"), own);
+    assert_eq!(component(&description, "inner").spawning, None);
+}
+
+/// A blocking server keeps a reply object for each thread that may wait for it.
+#[test]
+fn threads_that_are_made_later_are_clients_too() {
+    let text = spawning().replacen("\"ceiling\"", "\"blocking\"", 1);
+    let description = checked(&text.replace(
+        "{ component = \"high\" }",
+        "{ component = \"high\", badge = 8 }",
+    ));
+    let inner = component(&description, "inner");
+    // Four of the outer server, one of the high task.
+    assert!(matches!(object(inner, "inside.reply.5"), Object::Reply(_)));
+    let grants = &inner.grants;
+    assert!(!grants.iter().any(|grant| grant.name == "inside.reply.6"));
+}
+
+#[test]
+fn what_a_spawner_cannot_do_is_said() {
+    let text = spawning();
+    let with_spawns = |keys: &str| {
+        text.replace(
+            "{ threads = 3, stack = \"5KiB\" }",
+            &format!("{{ {keys} }}"),
+        )
+    };
+    for (keys, said) in [
+        ("threads = 0", "must be from 1 to 64"),
+        ("threads = 65", "must be from 1 to 64"),
+        ("threads = 3, stack = 100", "a stack of 100 bytes"),
+        ("threads = 3, priority = 255", "must be from 0 to 254"),
+        (
+            "threads = 3, priority = 120",
+            "the threads that `outer` makes are not above it",
+        ),
+        ("stack = \"8KiB\"", "missing field `threads`"),
+        ("threads = 3, time = 5", "unknown field `time`"),
+        ("threads = 64", "`cspace-bits` must be from 10"),
+        (
+            "threads = 64, stack = \"16MiB\"",
+            "the system's memory and files need 2048 MiB",
+        ),
+    ] {
+        assert_refused(&with_spawns(keys), &[said]);
+    }
+    assert_refused(
+        &with("stack-spawning"),
+        &["`outer` may make no threads", "spawns = { threads = N }"],
+    );
+    assert_refused(
+        &text.replacen("\"stack-spawning\"", "\"ceiling\"", 1),
+        &["why would `outer` make threads?", "stack-spawning"],
+    );
+    assert_refused(
+        &text.replacen(
+            "passive = true",
+            "passive = true\nbudget = \"1ms\"\nperiod = \"10ms\"",
+            1,
+        ),
+        &["what `outer` starts on can be used up"],
+    );
+    assert_refused(
+        &text.replacen(
+            "passive = true",
+            "passive = true\ntimeout-handler = \"high\"",
+            1,
+        ),
+        &["`outer` has a timeout handler, which knows its main thread only"],
+    );
+    assert_refused(
+        &text.replace("badge = 5 }", "badge = 5, rights = \"grant\" }"),
+        &["`high` may send capabilities"],
+    );
+    let twice = text
+        .replace("server = \"inner\"", "server = \"outer\"")
+        .replace("{ component = \"outer\", badge = 7 }, ", "");
+    assert_refused(
+        &twice.replacen("\"ceiling\"", "\"stack-spawning\"", 1),
+        &["`outer` serves another resource so"],
+    );
+    let highest = text.replacen("priority = 120\nspawns", "priority = 254\nspawns", 1);
+    assert_refused(&highest, &["must be below 254, the highest"]);
+}

@@ -4,13 +4,15 @@
 //!   needs one: the component `sharing-PROTOCOL`, and the endpoint of that name, which the clients
 //!   then call;
 //! - [`grants`] gives proxy and servers what they need for that;
-//! - [`servers`] gives servers what they need that serve several requests at a time;
+//! - [`servers`] gives servers what they need that serve several requests at a time, [`spawning`] those
+//!   that make threads for it;
 //! - [`rules`] are what a protocol wants of clients and server.
 
 mod expand;
 mod grants;
 mod rules;
 mod servers;
+mod spawning;
 
 use sandglass_description::policy::sharing::Protocol;
 
@@ -39,6 +41,7 @@ const fn proxied(protocol: SharingProtocol) -> Option<Protocol> {
         | SharingProtocol::Ceiling
         | SharingProtocol::BestEffort
         | SharingProtocol::Workers
+        | SharingProtocol::StackSpawning
         | SharingProtocol::Blocking => None,
         SharingProtocol::Inheritance => Some(Protocol::Inheritance),
         SharingProtocol::OriginalCeiling => Some(Protocol::OriginalCeiling),
@@ -69,6 +72,7 @@ impl Checker<'_> {
         for resource in &self.document.resources {
             self.check_resource(resource);
         }
+        self.check_who_spawns();
         for (protocol, proxy) in PROXIED {
             let resources = resources_of(self.document, protocol);
             if let Some(proxy) = self.names.component(proxy) {

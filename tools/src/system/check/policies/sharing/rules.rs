@@ -30,6 +30,10 @@ impl<'a> Checker<'a> {
                 self.check_ceiling(resource, component);
                 self.equip_workers(resource, index);
             }
+            SharingProtocol::StackSpawning => {
+                self.check_ceiling(resource, component);
+                self.equip_spawning(resource, index);
+            }
             SharingProtocol::Blocking => {
                 self.check_ceiling(resource, component);
                 self.equip_blocking(resource, index);

@@ -27,7 +27,7 @@ impl<'a> Checker<'a> {
         let clients = resource.clients.iter();
         let clients = clients.filter_map(|client| self.names.component(text(&client.component)));
         let threads: usize = clients
-            .map(|client| 1 + self.document.components[client].threads.len())
+            .map(|client| threads_of(&self.document.components[client]))
             .sum();
         let name = text(&resource.name);
         for number in 1..=threads {
@@ -74,8 +74,21 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn give_server(&mut self, resource: &Resource, server: usize, name: &str, object: Object) {
+    pub(super) fn give_server(
+        &mut self,
+        resource: &Resource,
+        server: usize,
+        name: &str,
+        object: Object,
+    ) {
         let span = resource.name.span();
         self.equipment[server].add_capability(name, object, &span, &mut self.findings);
     }
+}
+
+/// Threads that can ask for something at a time.
+fn threads_of(component: &Component) -> usize {
+    let spawns = component.spawns.as_ref();
+    let spawned = spawns.map_or(0, |spawns| *spawns.get_ref().threads.get_ref());
+    1 + component.threads.len() + usize::try_from(spawned).unwrap_or(0)
 }

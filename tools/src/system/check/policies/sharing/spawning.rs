@@ -1,0 +1,161 @@
+//! Servers that make threads while they serve: the key `spawns` of a component, and the protocol
+//! `stack-spawning`, which go together.
+
+use sandglass_description::{Object, Spawning, ThreadId};
+
+use super::super::super::super::document::{
+    ClientRights, Component, Resource, SharingProtocol, Spawns,
+};
+use super::super::super::super::findings::Finding;
+use super::super::super::{text, Checker};
+use super::expand::HIGHEST;
+
+/// Most threads that one component makes.
+const MOST_THREADS: i64 = 64;
+
+impl<'a> Checker<'a> {
+    /// A spawner gets what threads are made of, where it hands requests on, what new threads get ready
+    /// on, and a reply object for each thread, beside the one of its endpoint.
+    pub(super) fn equip_spawning(&mut self, resource: &'a Resource, server: usize) {
+        let component = &self.document.components[server];
+        self.check_spawner(resource, component);
+        let Some(spawns) = &component.spawns else {
+            return;
+        };
+        if self.equipment[server].spawning.is_some() {
+            self.found(
+                Finding::new(
+                    resource.protocol.span(),
+                    format!("`{}` serves another resource so", text(&component.name)),
+                )
+                .label("its spawner waits for the requests of one")
+                .related(spawns.span(), "its threads")
+                .help("divide it into two components"),
+            );
+            return;
+        }
+        let spawning = self.spawning(component, spawns.get_ref());
+        let main = &mut self.threads[server][0];
+        main.mcp = main.mcp.max(spawning.priority);
+        self.equipment[server].add_spawning(spawning, &spawns.span(), &mut self.findings);
+        let name = text(&resource.name);
+        for number in 1..=spawning.threads {
+            let reply = Object::Reply(self.new_endpoint());
+            self.give_server(resource, server, &format!("{name}.reply.{number}"), reply);
+        }
+        let handover = Object::Endpoint(self.new_endpoint());
+        self.give_server(resource, server, &format!("{name}.handover"), handover);
+        let own = Object::SchedContext(ThreadId {
+            component: self.position[server],
+            thread: 0,
+        });
+        self.give_server(resource, server, "self.context", own);
+    }
+
+    /// What is written as `spawns`.
+    fn spawning(&mut self, component: &Component, spawns: &Spawns) -> Spawning {
+        let threads = &spawns.threads;
+        let threads = self.in_range("number of threads", Some(threads), 1..=MOST_THREADS, 1);
+        let spawner = *component.priority.get_ref();
+        let above = (spawner + 1).clamp(0, HIGHEST);
+        let priority = spawns.priority.as_ref();
+        let priority = self.in_range("priority", priority, 0..=HIGHEST, above);
+        if priority <= spawner {
+            let place = spawns.priority.as_ref().unwrap_or(&component.priority);
+            self.found(
+                Finding::new(
+                    place.span(),
+                    format!(
+                        "the threads that `{}` makes are not above it",
+                        text(&component.name)
+                    ),
+                )
+                .label(if above > spawner {
+                    format!("must be at least {above}")
+                } else {
+                    format!("must be below {HIGHEST}, the highest")
+                })
+                .related(component.priority.span(), "its own priority")
+                .help("the main thread gets a request only when none of the others waits for one"),
+            );
+        }
+        Spawning {
+            threads: threads as u32,
+            stack_bytes: self.stack(spawns.stack.as_ref()),
+            priority: priority as u8,
+        }
+    }
+
+    fn check_spawner(&mut self, resource: &Resource, server: &Component) {
+        let name = text(&server.name);
+        if server.spawns.is_none() {
+            self.found(
+                Finding::new(server.name.span(), format!("`{name}` may make no threads"))
+                    .label("servers of this protocol make them when all are busy")
+                    .related(resource.protocol.span(), "the protocol")
+                    .help("say how many: `spawns = { threads = N }`; or choose `workers`"),
+            );
+        }
+        if let (Some(budget), Some(period)) = (&server.budget, &server.period) {
+            if budget.get_ref().0 != period.get_ref().0 {
+                self.found(
+                    Finding::new(
+                        budget.span(),
+                        format!("what `{name}` starts on can be used up"),
+                    )
+                    .label("a new thread gets ready on it, and its client would wait")
+                    .related(period.span(), "until the next of these")
+                    .help("let the budget be the period, or leave both out"),
+                );
+            }
+        }
+        if let Some(handler) = &server.timeout_handler {
+            self.found(
+                Finding::new(
+                    handler.span(),
+                    format!("`{name}` has a timeout handler, which knows its main thread only"),
+                )
+                .label("a request is served by any of its threads")
+                .related(resource.protocol.span(), "the protocol")
+                .help("remove it: a thread whose client has no budget left waits with it"),
+            );
+        }
+        for client in &resource.clients {
+            if matches!(client.rights, ClientRights::Grant) {
+                self.found(
+                    Finding::new(
+                        client.component.span(),
+                        format!("`{}` may send capabilities", text(&client.component)),
+                    )
+                    .label("they would not reach a thread that is made for its request")
+                    .help("leave `rights` out; or choose `workers`"),
+                );
+            }
+        }
+    }
+
+    /// Whoever may make threads has a protocol that does.
+    pub(super) fn check_who_spawns(&mut self) {
+        let document = self.document;
+        for (index, component) in document.components.iter().enumerate() {
+            let Some(spawns) = &component.spawns else {
+                continue;
+            };
+            let serves = document.resources.iter().any(|resource| {
+                let server = resource.server.as_ref();
+                *resource.protocol.get_ref() == SharingProtocol::StackSpawning
+                    && server.and_then(|name| self.names.component(text(name))) == Some(index)
+            });
+            if !serves {
+                self.found(
+                    Finding::new(
+                        spawns.span(),
+                        format!("why would `{}` make threads?", text(&component.name)),
+                    )
+                    .label("it serves no resource that wants it")
+                    .help("let it serve a `[[resource]]` with `protocol = \"stack-spawning\"`"),
+                );
+            }
+        }
+    }
+}
