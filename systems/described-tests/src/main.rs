@@ -7,11 +7,9 @@
 use core::ptr;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use sandglass::cap::{
-    nb_send_recv, Endpoint, IoPort, Notification, Reply, SchedControl, SchedParams,
-};
+use sandglass::cap::{nb_send_recv, Endpoint, Notification, Reply, SchedControl, SchedParams};
 use sandglass::fault::Fault;
-use sandglass::hpet::{Hpet, Timer, PIT_PIN};
+use sandglass::hpet::Timer;
 use sandglass::serial::{SerialPort, COM2_FIRST};
 use sandglass::testing::{Suite, TestResult};
 use sandglass::{ensure, ensure_eq, Environment, Message};
@@ -124,8 +122,9 @@ fn client(env: &Environment) -> u8 {
         roll_back(env)
     });
     suite.run("a_described_handler_receives_faults", || fault(env));
-    let timer = timer(env);
+    let timer = Timer::described(env, "hpet", "timer", "pit").expect("the timer is given");
     suite.run("an_interrupt_reaches_its_component", || sleep(env, &timer));
+    suite.run("an_interrupt_has_its_badge", || signal(&timer));
     suite.run("controlled_time_can_be_given_anew", || {
         reconfigure(env, &timer)
     });
@@ -157,19 +156,6 @@ fn fault(env: &Environment) -> TestResult {
     Ok(())
 }
 
-fn timer(env: &Environment) -> Timer {
-    /// The PIT shares the input: its command port, and the command that stops its interrupts.
-    const PIT_COMMAND: (u16, u8) = (0x43, 0b0011_0000);
-    let ports: IoPort = env.capability("pit");
-    ports
-        .out8(PIT_COMMAND.0, PIT_COMMAND.1)
-        .expect("the port is among those given");
-    // SAFETY: the system maps the registers, uncached, for this component alone.
-    let hpet = unsafe { Hpet::open(env.memory("hpet").as_mut_ptr()) }.expect("there is an HPET");
-    let (irq, signal) = (env.capability("timer"), env.capability("timer.signal"));
-    Timer::with_parts(hpet, PIT_PIN, irq, signal).expect("the interrupt is given")
-}
-
 fn sleep(env: &Environment, timer: &Timer) -> TestResult {
     const SLEEP_US: u64 = 3000;
     let tsc = env.tsc().ok_or("the frequency of the clock is unknown")?;
@@ -179,6 +165,21 @@ fn sleep(env: &Environment, timer: &Timer) -> TestResult {
     // The clocks differ by less than a part in a hundred.
     ensure!(slept >= SLEEP_US * 99 / 100, "slept {slept} µs");
     Ok(())
+}
+
+/// So a component that waits for others too can tell who woke it.
+fn signal(timer: &Timer) -> TestResult {
+    const INTERRUPT: u64 = 1;
+    let hpet = timer.hpet();
+    let deadline = hpet.now() + hpet.us_to_ticks(1000);
+    ensure!(!timer.arm(deadline));
+    // The input is shared: the interrupt may be another's.
+    loop {
+        ensure_eq!(timer.notification().wait(), INTERRUPT);
+        if timer.expired(deadline)? {
+            return Ok(());
+        }
+    }
 }
 
 /// The idler, which had 100 µs in 20 ms, gets a fifth of the processor.

@@ -135,6 +135,7 @@ fn interrupt(fixture: &mut Fixture) -> TestResult {
         kind(refused),
         Some(ErrorKind::InvalidCapability { capability: 0 })
     );
+    irq.set_notification(badged)?;
     let timer = Timer::with_parts(hpet, input, irq, badged)?;
     unmask(irq, notification)?;
     let soon = || hpet.now() + hpet.us_to_ticks(50);

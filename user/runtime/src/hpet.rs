@@ -210,18 +210,19 @@ impl Timer {
         };
         let irq = process.resources.ioapic_irq(source)?;
         let notification = process.resources.notification()?;
+        irq.set_notification(notification)?;
         Self::with_parts(hpet, pin, irq, notification)
     }
 
     /// Puts a timer together of an opened HPET, the handler of IOAPIC input `pin` and the
-    /// notification that it shall signal.
+    /// notification that the handler signals. What has been set is kept: the badge of the signal is
+    /// that of the capability that was set.
     pub fn with_parts(
         hpet: Hpet,
         pin: u64,
         irq: IrqHandler,
         notification: Notification,
     ) -> Result<Self, HpetError> {
-        irq.set_notification(notification)?;
         hpet.route(pin);
         irq.ack()?;
         Ok(Self {
@@ -233,7 +234,8 @@ impl Timer {
 
     /// The timer of a component of a described system: the HPET, through the input of the I/O APIC
     /// that it shares with the PIT, which is silenced. The component has, under these names, the
-    /// HPET's registers as memory, the interrupt at pin 2, and the PIT's ports 0x40 to 0x43.
+    /// HPET's registers as memory, the interrupt at pin 2, and the PIT's ports 0x40 to 0x43. Its
+    /// signal has the badge 1, as the launcher has set it.
     ///
     /// # Panics
     /// It has not.

@@ -15,16 +15,11 @@ use alloc::vec::Vec;
 use core::sync::atomic::Ordering::Relaxed;
 
 use releases::{Board, TASKS};
-use sandglass::cap::{IoPort, Notification};
-use sandglass::hpet::{Hpet, HpetError, Timer, PIT_PIN};
+use sandglass::cap::Notification;
+use sandglass::hpet::{HpetError, Timer};
 use sandglass::{println, time, Environment};
 
 sandglass::entry!(main, stack = 0x4000, heap = 0x4000);
-
-/// I/O port of the PIT's commands.
-const PIT_COMMAND: u16 = 0x43;
-/// Channel 0 interrupts once when a count ends; no count is given.
-const PIT_ONE_SHOT_WITHOUT_COUNT: u8 = 0b0011_0000;
 
 struct Task {
     release: Notification,
@@ -43,7 +38,7 @@ fn main(env: &'static Environment) -> Result<u8, HpetError> {
         .collect();
     let board = Board::of(env);
     let ticks = env.parameter("ticks");
-    let mut schedule = open_timer(env)?.every_us(tick_us);
+    let mut schedule = Timer::described(env, "hpet", "timer", "pit")?.every_us(tick_us);
     for number in 0..=ticks {
         schedule.wait()?;
         if number == 0 {
@@ -73,20 +68,4 @@ fn report(env: &Environment, board: &Board, tasks: &[Task], ticks: u64) {
             tsc.ticks_to_us(mean)
         );
     }
-}
-
-/// The HPET, through the I/O APIC input that it was given. The PIT shares that input; firmware
-/// leaves it running.
-fn open_timer(env: &Environment) -> Result<Timer, HpetError> {
-    let pit: IoPort = env.capability("pit");
-    pit.out8(PIT_COMMAND, PIT_ONE_SHOT_WITHOUT_COUNT)?;
-    let registers = env.memory("hpet");
-    // SAFETY: the system maps the HPET's registers there, uncached, for this component alone.
-    let hpet = unsafe { Hpet::open(registers.as_mut_ptr())? };
-    Timer::with_parts(
-        hpet,
-        PIT_PIN,
-        env.capability("timer"),
-        env.capability("timer.signal"),
-    )
 }

@@ -14,25 +14,20 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use demo_protocol::board::{Board, ControlBoard, MAX_RELEASES};
 use demo_protocol::trace::{Interval, Tracer};
-use sandglass::cap::{IoPort, Notification};
-use sandglass::hpet::{Hpet, HpetError, Timer, PIT_PIN};
-use sandglass::{time, Environment, Error};
+use sandglass::cap::Notification;
+use sandglass::hpet::{Hpet, HpetError, Timer};
+use sandglass::{time, Environment};
 
 use crate::plant::ControlLoop;
 
 sandglass::entry!(main, stack = 0x4000, heap = 0x1000);
-
-/// I/O port of the PIT's commands.
-const PIT_COMMAND: u16 = 0x43;
-/// Channel 0 interrupts once when a count ends; no count is given.
-const PIT_ONE_SHOT_WITHOUT_COUNT: u8 = 0b0011_0000;
 
 fn main(env: &'static Environment) -> Result<Infallible, HpetError> {
     let tsc = env.tsc().expect("the kernel reports the clock's frequency");
     let board = env.memory("control.board");
     // SAFETY: the system maps it writable for this component alone.
     let board = unsafe { ControlBoard::in_memory(board.as_mut_ptr(), board.len) };
-    let timer = open_timer(env)?;
+    let timer = Timer::described(env, "hpet", "timer", "pit")?;
     let deadline_ns = env.parameter("deadline") * 1000;
     let warm_up = env.parameter("warm-up") as usize;
     let releases = env.parameter("releases") as usize;
@@ -89,24 +84,4 @@ impl HpetClock {
     fn ns(&self, ticks: u64) -> u64 {
         (u128::from(ticks) * 1_000_000_000 / u128::from(self.ticks_per_second)) as u64
     }
-}
-
-/// Stops the interrupts of the PIT, which firmware leaves running at 18.2 Hz. `ports` covers
-/// [`PIT_COMMAND`].
-fn silence_pit(ports: IoPort) -> Result<(), Error> {
-    ports.out8(PIT_COMMAND, PIT_ONE_SHOT_WITHOUT_COUNT)
-}
-
-/// The HPET, through the I/O APIC input that it was given. The PIT shares that input.
-fn open_timer(env: &Environment) -> Result<Timer, HpetError> {
-    silence_pit(env.capability("pit"))?;
-    let registers = env.memory("hpet");
-    // SAFETY: the system maps the HPET's registers there, uncached, for this component alone.
-    let hpet = unsafe { Hpet::open(registers.as_mut_ptr())? };
-    Timer::with_parts(
-        hpet,
-        PIT_PIN,
-        env.capability("timer"),
-        env.capability("timer.signal"),
-    )
 }

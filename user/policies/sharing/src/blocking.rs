@@ -18,8 +18,8 @@ use sandglass::{Environment, Error, Message, Received};
 
 use crate::stored::Stored;
 
-/// The highest badge with which interrupts arrive: 1 if the launcher has set what they signal, 0 if a
-/// driver has. Clients of a blocking server have higher ones: the builder sees to that.
+/// The highest badge with which interrupts arrive: 1 as the launcher has set it, or 0 if a driver has
+/// set the handler anew. Clients of a blocking server have higher ones: the builder sees to that.
 const INTERRUPT: u64 = 1;
 
 /// A request that waits for its device: stands for its client.

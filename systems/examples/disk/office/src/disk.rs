@@ -4,8 +4,7 @@
 use alloc::collections::VecDeque;
 use core::convert::Infallible;
 
-use sandglass::cap::IoPort;
-use sandglass::hpet::{Hpet, Timer, PIT_PIN};
+use sandglass::hpet::Timer;
 use sandglass::{Environment, Error, Message, Received};
 use sandglass_sharing::blocking::{self, Device, Outcome, Ticket};
 
@@ -25,7 +24,7 @@ struct Disk {
 }
 
 pub fn serve(env: &'static Environment) -> Result<Infallible, Error> {
-    let timer = timer(env);
+    let timer = Timer::described(env, "hpet", "timer", "pit").expect("the timer is given");
     let mut disk = Disk {
         timer,
         deadline: 0,
@@ -68,17 +67,4 @@ impl Device for Disk {
             self.seek();
         }
     }
-}
-
-fn timer(env: &Environment) -> Timer {
-    /// The PIT shares the input: its command port, and the command that stops its interrupts.
-    const PIT_COMMAND: (u16, u8) = (0x43, 0b0011_0000);
-    let ports: IoPort = env.capability("pit");
-    ports
-        .out8(PIT_COMMAND.0, PIT_COMMAND.1)
-        .expect("the port is among those given");
-    // SAFETY: the system maps the registers, uncached, for this component alone.
-    let hpet = unsafe { Hpet::open(env.memory("hpet").as_mut_ptr()) }.expect("there is an HPET");
-    let (irq, signal) = (env.capability("timer"), env.capability("timer.signal"));
-    Timer::with_parts(hpet, PIT_PIN, irq, signal).expect("the interrupt is given")
 }

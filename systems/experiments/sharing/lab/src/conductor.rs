@@ -8,8 +8,8 @@ use alloc::format;
 use alloc::string::String;
 use core::sync::atomic::Ordering::Relaxed;
 
-use sandglass::cap::{IoPort, Notification};
-use sandglass::hpet::{Hpet, Timer, PIT_PIN};
+use sandglass::cap::Notification;
+use sandglass::hpet::Timer;
 use sandglass::{println, time, Environment};
 
 use crate::board::{Board, TASKS};
@@ -33,7 +33,7 @@ pub fn conduct(env: &'static Environment) -> u8 {
     let is_starved = env.parameter("starved") != 0;
     let conductor = Conductor {
         board: Board::of(env),
-        timer: timer(env),
+        timer: Timer::described(env, "hpet", "timer", "pit").expect("the timer is given"),
         releases: TASKS.map(|task| env.capability(&format!("release.{task}"))),
         ended: env.capability("ended"),
         deadline_us: env.parameter("deadline"),
@@ -145,17 +145,4 @@ impl Conductor {
             missing &= !self.ended.wait();
         }
     }
-}
-
-fn timer(env: &Environment) -> Timer {
-    /// The PIT shares the input: its command port, and the command that stops its interrupts.
-    const PIT_COMMAND: (u16, u8) = (0x43, 0b0011_0000);
-    let ports: IoPort = env.capability("pit");
-    ports
-        .out8(PIT_COMMAND.0, PIT_COMMAND.1)
-        .expect("the port is among those given");
-    // SAFETY: the system maps the registers, uncached, for this component alone.
-    let hpet = unsafe { Hpet::open(env.memory("hpet").as_mut_ptr()) }.expect("there is an HPET");
-    let (irq, signal) = (env.capability("timer"), env.capability("timer.signal"));
-    Timer::with_parts(hpet, PIT_PIN, irq, signal).expect("the interrupt is given")
 }
