@@ -26,7 +26,7 @@ impl Stopwatch {
     pub fn cost(self) -> Cost {
         Cost {
             time: self.begin.elapsed(),
-            processor: of_children().saturating_sub(self.processor),
+            processor: Some(of_children().saturating_sub(self.processor)),
         }
     }
 }
@@ -34,18 +34,17 @@ impl Stopwatch {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cost {
     pub time: Duration,
-    /// Of programs that ended meanwhile, user and system.
-    pub processor: Duration,
+    /// Of programs that ended meanwhile, user and system; `None` if others ran beside them.
+    pub processor: Option<Duration>,
 }
 
 impl fmt::Display for Cost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{:>5} s, {:>5} s of processor time",
-            self.time.as_secs(),
-            self.processor.as_secs()
-        )
+        write!(f, "{:>5} s, ", self.time.as_secs())?;
+        match self.processor {
+            Some(processor) => write!(f, "{:>5} s of processor time", processor.as_secs()),
+            None => write!(f, "{:>25}", "beside others"),
+        }
     }
 }
 

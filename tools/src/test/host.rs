@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, MutexGuard};
 use std::thread;
+use std::time::Instant;
 
 use super::cost::Stopwatch;
 use super::harness::{self, Harness};
@@ -12,6 +14,10 @@ use super::report::Report;
 use super::Filter;
 use crate::toolchain;
 use anyhow::{Context, Result};
+
+/// Harnesses that run at the same time. Many of them wait for one emulator or one compiler most of the
+/// time.
+const PARALLEL_HARNESSES: usize = 2;
 
 /// What cargo builds tests of.
 struct Part {
@@ -76,17 +82,37 @@ const PARTS: &[Part] = &[
     },
 ];
 
+impl Part {
+    /// Whether one of its tests can be wanted: not if the pattern says of which other part the wanted
+    /// are.
+    fn may_have(&self, filter: &Filter) -> bool {
+        let Some(pattern) = filter.0.as_deref().filter(|p| p.starts_with("host::")) else {
+            return true;
+        };
+        self.prefix.starts_with(pattern) || pattern.starts_with(self.prefix)
+    }
+}
+
+/// A report that several write to.
+struct Shared<'r>(Mutex<&'r mut Report>);
+
+impl<'r> Shared<'r> {
+    fn lock(&self) -> MutexGuard<'_, &'r mut Report> {
+        self.0.lock().expect("no worker panics")
+    }
+}
+
 /// Builds and runs the host's tests.
 pub fn run(filter: &Filter, report: &mut Report) -> Result<()> {
-    for part in PARTS {
+    for part in PARTS.iter().filter(|part| part.may_have(filter)) {
         let stopwatch = Stopwatch::start();
         let built = build(part)?;
         report.took(format!("building {}", part.name), stopwatch);
         match built {
             Ok(harnesses) => {
-                for harness in &harnesses {
-                    run_harness(harness, filter, report)?;
-                }
+                let stopwatch = Stopwatch::start();
+                run_harnesses(&harnesses, filter, report)?;
+                report.took(format!("running {}", part.name), stopwatch);
             }
             Err(messages) => report.failed(&format!("{}::build", part.prefix), &messages),
         }
@@ -107,25 +133,46 @@ fn build(part: &Part) -> Result<Result<Vec<Harness>, String>> {
     Ok(Ok(harness::of(&artifacts, part.prefix)?))
 }
 
+/// Runs the wanted tests of all harnesses, [`PARALLEL_HARNESSES`] at a time.
+fn run_harnesses(harnesses: &[Harness], filter: &Filter, report: &mut Report) -> Result<()> {
+    let queue = Mutex::new(harnesses.iter());
+    let next = || queue.lock().expect("no worker panics").next();
+    let report = Shared(Mutex::new(report));
+    let work = || {
+        while let Some(harness) = next() {
+            run_harness(harness, filter, &report)?;
+        }
+        Ok(())
+    };
+    thread::scope(|scope| {
+        let workers = [(); PARALLEL_HARNESSES].map(|()| scope.spawn(work));
+        workers
+            .into_iter()
+            .try_for_each(|worker| worker.join().expect("no worker panics"))
+    })
+}
+
 /// Runs the wanted tests of one harness. If its process dies, those that it owes a result are
 /// run again, each in a process of its own.
-fn run_harness(harness: &Harness, filter: &Filter, report: &mut Report) -> Result<()> {
+fn run_harness(harness: &Harness, filter: &Filter, report: &Shared<'_>) -> Result<()> {
     let mut wanted = list(harness)?;
     wanted.retain(|test| filter.accepts(&harness.full_name(test)));
     if wanted.is_empty() {
         return Ok(());
     }
-    report.started(&harness.prefix);
-    let stopwatch = Stopwatch::start();
+    report.lock().started(&harness.prefix);
+    let begin = Instant::now();
     let (owed, _) = run_tests(harness, &wanted, report)?;
     for test in owed {
         let (died, output) = run_tests(harness, &BTreeSet::from([test]), report)?;
         for test in died {
             let reason = format!("its process died\n{output}");
-            report.failed(&harness.full_name(&test), &reason);
+            report.lock().failed(&harness.full_name(&test), &reason);
         }
     }
-    report.took(harness.prefix.clone(), stopwatch);
+    report
+        .lock()
+        .took_beside_others(&harness.prefix, begin.elapsed());
     Ok(())
 }
 
@@ -133,7 +180,7 @@ fn run_harness(harness: &Harness, filter: &Filter, report: &mut Report) -> Resul
 fn run_tests(
     harness: &Harness,
     tests: &BTreeSet<String>,
-    report: &mut Report,
+    report: &Shared<'_>,
 ) -> Result<(BTreeSet<String>, String)> {
     let mut owed = tests.clone();
     let mut command = Command::new(&harness.executable);
@@ -146,11 +193,13 @@ fn run_tests(
             return;
         };
         if owed.remove(test) {
-            record(report, &harness.full_name(test), verdict);
+            record(&mut report.lock(), &harness.full_name(test), verdict);
         }
     })?;
     for (test, explanation) in lines::explanations(&output) {
-        report.explain(&harness.full_name(test), &explanation);
+        report
+            .lock()
+            .explain(&harness.full_name(test), &explanation);
     }
     Ok((owed, output))
 }
@@ -249,4 +298,26 @@ fn follow(command: &mut Command, mut see: impl FnMut(&str)) -> Result<(bool, Str
     let status = child.wait().context("cannot wait for the test")?;
     output.push_str(&complaints.join().unwrap_or_default());
     Ok((status.success(), output))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parts(pattern: Option<&str>) -> Vec<&'static str> {
+        let filter = Filter(pattern.map(str::to_owned));
+        let parts = PARTS.iter().filter(|part| part.may_have(&filter));
+        parts.map(|part| part.prefix).collect()
+    }
+
+    #[test]
+    fn what_cannot_have_a_wanted_test_is_not_built() {
+        let all = parts(None);
+        assert_eq!(all.len(), PARTS.len());
+        assert_eq!(parts(Some("time")), all);
+        assert_eq!(parts(Some("host::")), all);
+        assert_eq!(parts(Some("host::tools::demo")), ["host"]);
+        let traces = parts(Some("host::trace::"));
+        assert_eq!(traces, ["host", "host::trace", "host::trace::cores"]);
+    }
 }

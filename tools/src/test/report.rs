@@ -27,8 +27,19 @@ impl Report {
     /// Says in the end what `what` cost, if that is worth a line.
     pub fn took(&mut self, what: impl Into<String>, since: Stopwatch) {
         let cost = since.cost();
-        if cost.time.max(cost.processor) >= LISTED {
+        if cost.processor.max(Some(cost.time)) >= Some(LISTED) {
             self.costs.push((what.into(), cost));
+        }
+    }
+
+    /// As [`Self::took`], of what ran beside other things, so that its processor time is not known.
+    pub fn took_beside_others(&mut self, what: &str, time: Duration) {
+        if time >= LISTED {
+            let cost = Cost {
+                time,
+                processor: None,
+            };
+            self.costs.push((what.to_owned(), cost));
         }
     }
 
