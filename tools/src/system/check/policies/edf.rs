@@ -14,6 +14,7 @@ use super::super::super::document::{
 use super::super::super::findings::Finding;
 use super::super::super::quantity::{Bytes, Micros};
 use super::super::{text, Checker};
+use super::demand;
 
 /// Package of the scheduler.
 const EXECUTABLE: &str = "edf-scheduler";
@@ -187,7 +188,7 @@ impl<'a> Checker<'a> {
                     self.edf_handlers(edf, scheduler, component, index);
                 }
             }
-            self.edf_utilisation(edf);
+            self.edf_demand(edf);
             for index in 0..=edf.tasks.get_ref().len() {
                 // A reply object comes with an endpoint; this one's endpoint stays unused.
                 let reply = Object::Reply(self.new_endpoint());
@@ -398,13 +399,25 @@ impl<'a> Checker<'a> {
     }
 
     /// In preemptive mode, where it is known. A budget that is wrong by itself does not count.
-    fn edf_utilisation(&mut self, edf: &'a document::Edf) {
+    fn edf_demand(&mut self, edf: &'a document::Edf) {
+        if *edf.mode.get_ref() != EdfMode::Preemptive {
+            return;
+        }
         let of = |task: &EdfTask| {
-            let (budget, period) = (task.budget.as_ref()?.get_ref().0, task.period.get_ref().0);
-            (budget < period).then(|| budget as f64 / period as f64)
+            let demanding = demand::Task {
+                budget: task.budget.as_ref()?.get_ref().0,
+                period: task.period.get_ref().0,
+                deadline: deadline(task),
+            };
+            let in_order = demanding.budget <= demanding.deadline
+                && demanding.deadline <= demanding.period
+                && demanding.budget < demanding.period;
+            (in_order && demanding.budget > 0).then_some(demanding)
         };
-        let utilisation: f64 = edf.tasks.get_ref().iter().filter_map(of).sum();
-        if *edf.mode.get_ref() == EdfMode::Preemptive && utilisation > 1.0 {
+        let tasks: Vec<demand::Task> = edf.tasks.get_ref().iter().filter_map(of).collect();
+        let share = |task: &demand::Task| task.budget as f64 / task.period as f64;
+        let utilisation: f64 = tasks.iter().map(share).sum();
+        if utilisation > 1.0 {
             self.found(
                 Finding::new(
                     edf.tasks.span(),
@@ -416,7 +429,30 @@ impl<'a> Checker<'a> {
                 .label("their budgets, each by its period, must add up to less than 100 %")
                 .help("the scheduler itself needs some of it too: see `sandglass experiment edf`"),
             );
+        } else if let Some(overload) = demand::overload(&tasks) {
+            self.edf_overload(edf, overload);
         }
+    }
+
+    /// Deadlines that cannot all be met. Tasks with offsets may never be released at once.
+    fn edf_overload(&mut self, edf: &'a document::Edf, overload: demand::Overload) {
+        let offset = |task: &EdfTask| task.offset.as_ref().map_or(0, |offset| offset.get_ref().0);
+        let mut offsets = edf.tasks.get_ref().iter().map(offset);
+        let first = offsets.next();
+        if !offsets.all(|offset| Some(offset) == first) {
+            return;
+        }
+        let demand::Overload { at, demand } = overload;
+        self.found(
+            Finding::new(
+                edf.tasks.span(),
+                format!("{demand} µs of budgets are due within {at} µs of a release of all tasks"),
+            )
+            .label("some deadline cannot be met")
+            .help(
+                "give the tasks later deadlines, smaller budgets, or offsets that keep them apart",
+            ),
+        );
     }
 }
 

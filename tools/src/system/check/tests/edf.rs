@@ -251,3 +251,20 @@ fn a_task_that_is_no_component_leaves_another_without_time() {
         assert!(report.to_string().contains(said), "{report}");
     }
 }
+
+#[test]
+fn deadlines_before_the_period_must_have_room_for_what_is_due_until_then() {
+    let tight = PREEMPTIVE
+        .replace(
+            "budget = \"700us\"",
+            "deadline = \"1500us\", budget = \"700us\"",
+        )
+        .replace("deadline = \"4ms\"", "deadline = \"2ms\"");
+    // Together at an instant, 2,200 µs of work are due within 2 ms; one after the other, they fit.
+    described(&tight);
+    let together = tight.replace(", offset = \"1ms\"", "");
+    let report = check(&source(&together)).unwrap_err();
+    let said = "2200 µs of budgets are due within 2000 µs of a release of all tasks";
+    assert!(report.to_string().contains(said), "{report}");
+    described(&together.replace("deadline = \"2ms\"", "deadline = \"2200us\""));
+}
