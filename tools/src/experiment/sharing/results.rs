@@ -117,9 +117,22 @@ impl Results {
         if self.find("none").is_none_or(|none| none.resets() == 0) {
             failures.push("without a protocol the watchdog never bites".to_owned());
         }
-        for name in ["inheritance", "original ceiling", "immediate ceiling"] {
+        for name in [
+            "inheritance",
+            "original ceiling",
+            "immediate ceiling",
+            "worker pool",
+            "stack spawning",
+            "blocking server",
+        ] {
             if self.find(name).is_none_or(|outcome| outcome.resets() > 0) {
                 failures.push(format!("under `{name}` the watchdog bites"));
+            }
+        }
+        for name in ["stack spawning", "stack spawning, starved"] {
+            let log = self.find(name).map(|outcome| &outcome.log);
+            if log.is_none_or(|log| log.spawned.is_none()) {
+                failures.push(format!("under `{name}` no thread was made"));
             }
         }
         failures

@@ -15,6 +15,8 @@ pub type PerTask = [Option<u64>; TASKS.len()];
 pub struct Log {
     /// What a request costs that asks for nothing: least, mean, most.
     pub cost: [u64; 3],
+    /// Threads that servers made, and what the most expensive one cost; `None` if they make none.
+    pub spawned: Option<[u64; 2]>,
     /// A round of each task alone.
     pub alone: [Round; TASKS.len()],
     /// The others.
@@ -46,10 +48,7 @@ impl Log {
             lines.map(str::trim)
         };
         let cost = lines("probe,").next().context("there is no line `probe`")?;
-        let cost: Vec<u64> = cost
-            .split(',')
-            .map(|field| field.parse().with_context(|| format!("`{field}`")))
-            .collect::<Result<_>>()?;
+        let spawned = lines("spawned,").next().map(numbers).transpose()?;
         let rounds = lines("round,")
             .map(Round::parse)
             .collect::<Result<Vec<_>>>()?;
@@ -60,10 +59,8 @@ impl Log {
         );
         let (alone, rounds) = rounds.split_at(TASKS.len());
         Ok(Self {
-            cost: cost
-                .try_into()
-                .ok()
-                .context("a line `probe` has 3 numbers")?,
+            cost: numbers(cost)?,
+            spawned,
             alone: alone.to_vec().try_into().ok().context("a round for each")?,
             rounds: rounds.to_vec(),
         })
@@ -83,6 +80,16 @@ impl Log {
     pub fn requests_alone(&self, task: usize) -> u64 {
         self.alone[task].requests[task].unwrap_or(0)
     }
+}
+
+/// The numbers of a line.
+fn numbers<const N: usize>(line: &str) -> Result<[u64; N]> {
+    let numbers: Vec<u64> = line
+        .split(',')
+        .map(|field| field.parse().with_context(|| format!("`{field}`")))
+        .collect::<Result<_>>()?;
+    let numbers = numbers.try_into().ok();
+    numbers.with_context(|| format!("`{line}` should be {N} numbers"))
 }
 
 impl Round {
@@ -125,6 +132,9 @@ mod tests {
         let console = format!("probe,1,2,3\r\n{}", round.repeat(5));
         let log = Log::parse(&console).unwrap();
         assert_eq!((log.cost, log.rounds.len()), ([1, 2, 3], 1));
+        assert_eq!(log.spawned, None);
+        let spawned = Log::parse(&format!("{console}spawned,2,20000\n"));
+        assert_eq!(spawned.unwrap().spawned, Some([2, 20_000]));
         assert_eq!(log.rounds[0].responses, [Some(900), None, None, Some(1700)]);
         assert_eq!(log.rounds[0].requests[3], Some(300));
         assert!(log.rounds[0].watchdog && log.rounds[0].preemptions == 2);

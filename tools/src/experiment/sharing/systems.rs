@@ -93,6 +93,28 @@ pub const VARIANTS: &[Variant] = &[
         textbook: "as the ceiling, where the server's budget suffices (6.4.2)",
     },
     Variant {
+        name: "worker pool",
+        protocol: "workers",
+        work: Work::All { middle: 1000 },
+        bound: Bound::Longest,
+        textbook: "one section, of a worker that is not interrupted; less at the client's own \
+                   priority, as here, where who wakes goes first (6.4.2)",
+    },
+    Variant {
+        name: "stack spawning",
+        protocol: "stack-spawning",
+        work: Work::All { middle: 1000 },
+        bound: Bound::Longest,
+        textbook: "one section: spawned threads are above the ceiling, not interrupted (6.4.2)",
+    },
+    Variant {
+        name: "blocking server",
+        protocol: "blocking",
+        work: Work::All { middle: 1000 },
+        bound: Bound::Longest,
+        textbook: "as the ceiling: nothing waits for a device here (6.4.2)",
+    },
+    Variant {
         name: "ceiling, starved",
         protocol: "ceiling",
         work: Work::Starved,
@@ -113,12 +135,70 @@ pub const VARIANTS: &[Variant] = &[
         bound: Bound::Longest,
         textbook: "one section, on the budget of who waits (6.4.2)",
     },
+    Variant {
+        name: "best effort, starved",
+        protocol: "best-effort",
+        work: Work::Starved,
+        bound: Bound::Longest,
+        textbook: "one section, on the server's budget: no isolation (6.4.2)",
+    },
+    Variant {
+        name: "worker pool, starved",
+        protocol: "workers",
+        work: Work::Starved,
+        bound: Bound::Longest,
+        textbook:
+            "what the holder's budget leaves of one section: then another stack is free (6.4.2)",
+    },
+    Variant {
+        name: "stack spawning, starved",
+        protocol: "stack-spawning",
+        work: Work::Starved,
+        bound: Bound::Longest,
+        textbook: "the same, and once the making of a stack (6.4.2)",
+    },
+    Variant {
+        name: "blocking, starved",
+        protocol: "blocking",
+        work: Work::Starved,
+        bound: Bound::None,
+        textbook: "until the holder's budget is replenished: the server is one thread",
+    },
 ];
 
 impl Variant {
     /// Whether the server's priority is the ceiling.
     fn has_ceiling(&self) -> bool {
-        matches!(self.protocol, "ceiling" | "best-effort")
+        matches!(
+            self.protocol,
+            "ceiling" | "best-effort" | "workers" | "stack-spawning" | "blocking"
+        )
+    }
+
+    /// Keys and tables of a server that serves several requests at a time.
+    fn server_threads(&self) -> String {
+        let worker = |name: &str| {
+            format!(
+                "[[component.thread]]\nname = \"{name}\"\npriority = {HIGHEST_CLIENT}\n\
+                 passive = true\nstack = \"8KiB\"\n"
+            )
+        };
+        match self.protocol {
+            "workers" => worker("second") + &worker("third"),
+            "stack-spawning" => "spawns = { threads = 2, stack = \"8KiB\" }".to_owned(),
+            _ => String::new(),
+        }
+    }
+
+    /// What interrupts of blocking servers' devices would signal; in this workload there are none.
+    fn devices(&self) -> String {
+        if self.protocol != "blocking" {
+            return String::new();
+        }
+        let device = |server| {
+            format!("[[notification]]\nname = \"device.{server}\"\nwaiter = \"{server}\"\n")
+        };
+        ["bus", "store"].map(device).concat()
     }
 
     /// The system, with the steps of the phases that the size asks for.
@@ -158,6 +238,8 @@ impl Variant {
             ("BUS_PRIORITY", bus.to_string()),
             ("STORE_PRIORITY", store.to_string()),
             ("SERVER_TIME", time.to_owned()),
+            ("SERVER_THREADS", self.server_threads()),
+            ("DEVICES", self.devices()),
             ("= STEP", format!("= {step}")),
             ("= STARVED", format!("= {starved}")),
             ("= MIDDLE", format!("= {middle}")),

@@ -7,6 +7,9 @@ use sandglass::Environment;
 /// The tasks, by the number of their bit.
 pub const TASKS: [&str; 4] = ["high", "middle", "low", "lowest"];
 
+/// The servers.
+pub const SERVERS: [&str; 2] = ["bus", "store"];
+
 /// Times in ticks of the time-stamp counter. Each field has one writer at a time.
 #[repr(C)]
 pub struct Board {
@@ -22,6 +25,9 @@ pub struct Board {
     pub probes: AtomicU64,
     /// What the probes took: least, sum, most.
     pub probed: [AtomicU64; 3],
+    /// Of each server: threads that it has made, and what the most expensive one cost.
+    pub spawned: [AtomicU64; SERVERS.len()],
+    pub spawn_ticks: [AtomicU64; SERVERS.len()],
 }
 
 impl Board {

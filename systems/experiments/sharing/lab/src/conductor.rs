@@ -1,6 +1,7 @@
 //! Releases the tasks at chosen moments, round by round, and prints what happened.
 //!
-//! Lines are `PROBES,LEAST,MEAN,MOST`, and a line for each round: offsets of the releases (high,
+//! Lines are `probe,LEAST,MEAN,MOST`; `spawned,THREADS,MOST` if servers made threads, with the ticks of the
+//! most expensive one; and a line for each round: offsets of the releases (high,
 //! middle, low, lowest; empty if not released), responses, ticks of requests, preemptions, and
 //! whether the watchdog bit.
 
@@ -52,6 +53,7 @@ pub fn conduct(env: &'static Environment) -> u8 {
         for high in (40..=240).step_by(step.max(40)) {
             conductor.round([Some(high), None, None, Some(0)]);
         }
+        conductor.print_spawned();
         return 0;
     }
     // The lowest is in the middle of its request when the low one comes, and so on.
@@ -62,6 +64,7 @@ pub fn conduct(env: &'static Environment) -> u8 {
             }
         }
     }
+    conductor.print_spawned();
     0
 }
 
@@ -73,6 +76,16 @@ impl Conductor {
         self.board.probes.store(0, Relaxed);
         let [least, sum, most] = [0, 1, 2].map(|i| self.board.probed[i].load(Relaxed));
         println!("probe,{least},{},{most}", sum / PROBES);
+    }
+
+    /// Prints what was made while it ran, if anything was.
+    fn print_spawned(&self) {
+        let board = self.board;
+        let threads: u64 = board.spawned.iter().map(|made| made.load(Relaxed)).sum();
+        let costs = board.spawn_ticks.iter().map(|ticks| ticks.load(Relaxed));
+        if threads > 0 {
+            println!("spawned,{threads},{}", costs.max().unwrap_or(0));
+        }
     }
 
     fn round(&self, releases: Releases) {

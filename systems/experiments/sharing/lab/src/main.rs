@@ -7,13 +7,13 @@ extern crate alloc;
 
 mod board;
 mod conductor;
+mod server;
 mod work;
 
 use core::sync::atomic::Ordering::Relaxed;
 
 use sandglass::cap::{Endpoint, Notification};
 use sandglass::{time, Environment, Message};
-use sandglass_sharing::serve;
 
 use board::{Board, TASKS};
 use work::Worker;
@@ -23,26 +23,9 @@ sandglass::entry!(main, stack = 0x8000, heap = 0x8000);
 fn main(env: &'static Environment) -> u8 {
     match env.name() {
         "conductor" => conductor::conduct(env),
-        name @ ("bus" | "store") => server(env, name),
+        name @ ("bus" | "store") => server::serve(env, name),
         name => task(env, name),
     }
-}
-
-/// A request: work before, nested in the store, after; µs.
-type Section = [u64; 3];
-
-fn server(env: &'static Environment, name: &'static str) -> ! {
-    let worker = Worker::new(env);
-    let store: Option<Endpoint> = env.find_capability("store").filter(|_| name == "bus");
-    serve(env, name, move |request| {
-        let [before, nested, after] = [0, 1, 2].map(|i| request.message.word(i));
-        worker.work(before);
-        if let (Some(store), 1..) = (store, nested) {
-            store.call(Message::new(0, [nested, 0, 0]));
-        }
-        worker.work(after);
-        Message::EMPTY
-    })
 }
 
 /// Waits for its release, does its job, and says so; for good.
@@ -66,6 +49,9 @@ fn task(env: &'static Environment, name: &str) -> ! {
         ended.signal();
     }
 }
+
+/// A request: work before, nested in the store, after; µs.
+type Section = [u64; 3];
 
 /// Does the job of a task; returns the ticks that its requests took.
 fn job(env: &Environment, name: &str, worker: &Worker) -> u64 {

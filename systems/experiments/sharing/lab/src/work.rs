@@ -12,6 +12,7 @@ use crate::board::Board;
 const PREEMPTION_US: u64 = 15;
 
 /// Somebody who works.
+#[derive(Clone)]
 pub struct Worker {
     board: &'static Board,
     /// Rounds of the loop in a µs of undisturbed work.

@@ -1,0 +1,89 @@
+//! The servers: the same work, served as the protocol has it.
+
+use alloc::format;
+use core::sync::atomic::Ordering::Relaxed;
+
+use sandglass::cap::{Endpoint, Notification};
+use sandglass::{Environment, Message, Received};
+use sandglass_sharing::blocking::{Device, Outcome, Ticket};
+use sandglass_sharing::spawning::Meter;
+use sandglass_sharing::{blocking, spawning, workers};
+
+use crate::board::{Board, SERVERS};
+use crate::work::Worker;
+
+/// What the description calls the further workers of a pool.
+const WORKERS: [&str; 2] = ["second", "third"];
+
+/// What making threads has cost this server.
+static METER: Meter = Meter::new();
+
+/// Serves the resource `name` in the way that the description provides for.
+pub fn serve(env: &'static Environment, name: &'static str) -> ! {
+    let office = Office::new(env, name);
+    if env.find_parameter("spawning.threads").is_some() {
+        spawning::serve(env, name, &METER, move |request| {
+            office.note();
+            office.handle(request)
+        })
+    }
+    if env.find_memory("second.stack").is_some() {
+        let served = workers::serve(env, name, &WORKERS, move |request| office.handle(request));
+        match served.expect("the description grants it") {}
+    }
+    if let Some(interrupt) = env.find_capability::<Notification>(&format!("device.{name}")) {
+        let served = blocking::serve(env, name, interrupt, &mut AtOnce(office));
+        match served.expect("the description grants it") {}
+    }
+    sandglass_sharing::serve(env, name, move |request| office.handle(request))
+}
+
+/// What a request needs.
+#[derive(Clone)]
+struct Office {
+    worker: Worker,
+    board: &'static Board,
+    /// Number among the servers.
+    number: usize,
+    /// For nested requests.
+    store: Option<Endpoint>,
+}
+
+impl Office {
+    fn new(env: &Environment, name: &str) -> Self {
+        let number = SERVERS.iter().position(|server| *server == name);
+        Self {
+            worker: Worker::new(env),
+            board: Board::of(env),
+            number: number.unwrap_or_else(|| panic!("no server is called {name}")),
+            store: env.find_capability("store").filter(|_| name == "bus"),
+        }
+    }
+
+    fn handle(&self, request: Received) -> Message {
+        let [before, nested, after] = [0, 1, 2].map(|i| request.message.word(i));
+        self.worker.work(before);
+        if let (Some(store), 1..) = (self.store, nested) {
+            store.call(Message::new(0, [nested, 0, 0]));
+        }
+        self.worker.work(after);
+        Message::EMPTY
+    }
+
+    /// Tells what making threads has cost.
+    fn note(&self) {
+        self.board.spawned[self.number].store(METER.made().into(), Relaxed);
+        self.board.spawn_ticks[self.number].store(METER.most_ticks(), Relaxed);
+    }
+}
+
+/// A server of requests that wait for no device.
+struct AtOnce(Office);
+
+impl Device for AtOnce {
+    fn request(&mut self, request: Received, _: Ticket) -> Outcome {
+        Outcome::Answer(self.0.handle(request))
+    }
+
+    fn interrupt(&mut self, _: &mut dyn FnMut(Ticket, Message)) {}
+}
