@@ -9,7 +9,6 @@ use super::super::chart::{
 use super::super::report::{Agreement, Comparison, Data, Report, Section};
 use super::results::{Outcome, Results};
 use super::rounds::TASKS;
-use super::systems::Work;
 
 /// The report on all variants.
 ///
@@ -60,10 +59,10 @@ const HEADER: [&str; 7] = [
 /// The fields of a line: what [`HEADER`] says.
 fn fields(outcome: &Outcome) -> [String; 7] {
     let optional = |value: Option<u64>| value.map_or_else(|| "-".to_owned(), |v| v.to_string());
-    let middle = match outcome.variant.work {
-        Work::All { .. } => outcome.blocking_of_middle(),
-        Work::Starved => None,
-    };
+    let has_all_tasks = outcome.variant.has_all_tasks();
+    let middle = has_all_tasks
+        .then(|| outcome.blocking_of_middle())
+        .flatten();
     [
         outcome.variant.name.to_owned(),
         outcome.blocking().to_string(),
@@ -136,7 +135,7 @@ fn blocking(results: &Results) -> Result<Markup> {
     let (measured, bounds): (Vec<_>, Vec<_>) = results
         .0
         .iter()
-        .filter(|outcome| outcome.variant.work != Work::Starved)
+        .filter(|outcome| outcome.variant.has_all_tasks())
         .enumerate()
         .map(|(x, outcome)| {
             let micros = |instructions: u64| instructions as f64 / 1000.0;
@@ -152,7 +151,7 @@ fn blocking(results: &Results) -> Result<Markup> {
     let labels = results
         .0
         .iter()
-        .filter(|outcome| outcome.variant.work != Work::Starved)
+        .filter(|outcome| outcome.variant.has_all_tasks())
         .map(|outcome| outcome.variant.name.to_owned());
     let labels: Vec<String> = labels.collect();
     let end = labels.len() as f64 - 0.5;
@@ -206,7 +205,8 @@ fn introduction() -> Markup {
             "protocol."
         }
         p {
-            em { "Starved" } ": the lowest task's budget runs out while the store works for it."
+            em { "Starved" } ": the lowest task's budget runs out while the store works for it. "
+            em { "Device" } ": its request waits for a device of the store instead."
         }
     }
 }
@@ -299,6 +299,20 @@ fn comparison(results: &Results) -> Vec<Comparison> {
             "whoever has budget goes on; what requests share needs a lock of its own",
         ),
         line(
+            "blocking servers (6.4.2)",
+            "block on the endpoint, waiting for the interrupt or further requests",
+            format!(
+                "a request waits for a device: ceiling {} µs, blocking server {} µs, worker pool {} \
+                 µs, stack spawning {} µs",
+                micros("ceiling, device"),
+                micros("blocking, device"),
+                micros("worker pool, device"),
+                micros("stack spawning, device")
+            ),
+            micros("ceiling, device") > 3 * micros("blocking, device"),
+            "what is left is the device's own work, at a priority above all tasks",
+        ),
+        line(
             "best effort (6.4.2)",
             "the server executes on its own budget, without isolation",
             format!(
@@ -337,10 +351,12 @@ fn method() -> Markup {
             "costs. The workers have the high task's priority, and who wakes goes first among "
             "equals; spawned threads are above their spawner, which is at the ceiling, and so above "
             "the high task, which waits for one of them as it waits for a section under the ceiling. "
-            "Where a budget runs out (" em { "starved" } ") neither waits. The "
-            em { "blocking server" } " has no device in this workload: it answers at once, and what "
-            "its interrupts would run on stays unused (example "
-            em { "disk" } " has both)."
+            "Where a budget runs out (" em { "starved" } ") or a request waits (" em { "device" }
+            ") neither waits. The " em { "blocking server" } " answers at once where there is no "
+            "device, and what its interrupts would run on stays unused. A protocol that has one "
+            "thread for a resource, and gives it to one request until that is answered, waits with "
+            "the device, whatever it does about priorities: " em { "ceiling, device" } " stands for "
+            "all of them."
         }
     }
 }

@@ -56,12 +56,13 @@ impl Outcome {
     pub fn bound(&self) -> Option<u64> {
         let lower: Vec<u64> = LOWER
             .into_iter()
-            .filter(|&task| self.variant.work != Work::Starved || task == LOWER[1])
+            .filter(|&task| self.variant.has_all_tasks() || task == LOWER[1])
             .map(|task| self.log.requests_alone(task))
             .collect();
         match self.variant.bound {
             Bound::Longest => Some(self.longest_section(&lower)),
             Bound::Sum => Some(lower.iter().sum()),
+            Bound::Free => Some(0),
             Bound::None => None,
         }
     }
@@ -70,7 +71,7 @@ impl Outcome {
     /// the bound is the low task's section, which is as long.
     fn longest_section(&self, lower: &[u64]) -> u64 {
         match self.variant.work {
-            Work::All { .. } => lower.iter().copied().max().unwrap_or(0),
+            Work::All { .. } | Work::Device => lower.iter().copied().max().unwrap_or(0),
             Work::Starved => STARVED_SECTION,
         }
     }

@@ -26,8 +26,10 @@ pub struct Variant {
 pub enum Work {
     /// All tasks; the middle one works for this long, µs.
     All { middle: u64 },
-    /// The lowest task's budget runs out in the middle of its request.
+    /// The high and the lowest task, whose budget runs out in the middle of its request.
     Starved,
+    /// The high and the lowest task, whose request waits for a device as long as it else works.
+    Device,
 }
 
 /// How long the high task can be blocked, by the requests of tasks below it.
@@ -37,9 +39,28 @@ pub enum Bound {
     Longest,
     /// By one request of each.
     Sum,
+    /// By none: while a request waits for its device, others are served.
+    Free,
     /// Not by these alone.
     None,
 }
+
+/// The device of the store. It waits by using up its budget; its first 40 µs are like the setting up of a
+/// transfer.
+const DRIVE: &str = r#"
+[[component]]
+name = "drive"
+executable = "sharing-lab"
+priority = 150
+budget = 40
+period = 300
+console = true
+
+[[notification]]
+name = "drive.start"
+waiter = "drive"
+signallers = [{ component = "store" }]
+"#;
 
 /// All variants, in the order of the report.
 pub const VARIANTS: &[Variant] = &[
@@ -112,7 +133,7 @@ pub const VARIANTS: &[Variant] = &[
         protocol: "blocking",
         work: Work::All { middle: 1000 },
         bound: Bound::Longest,
-        textbook: "as the ceiling: nothing waits for a device here (6.4.2)",
+        textbook: "as the ceiling, as long as nothing waits for a device (6.4.2)",
     },
     Variant {
         name: "ceiling, starved",
@@ -164,6 +185,34 @@ pub const VARIANTS: &[Variant] = &[
         bound: Bound::None,
         textbook: "until the holder's budget is replenished: the server is one thread",
     },
+    Variant {
+        name: "ceiling, device",
+        protocol: "ceiling",
+        work: Work::Device,
+        bound: Bound::Longest,
+        textbook: "one section, in which the server waits for its device",
+    },
+    Variant {
+        name: "worker pool, device",
+        protocol: "workers",
+        work: Work::Device,
+        bound: Bound::Free,
+        textbook: "nothing: another worker is free (6.4.2)",
+    },
+    Variant {
+        name: "stack spawning, device",
+        protocol: "stack-spawning",
+        work: Work::Device,
+        bound: Bound::Free,
+        textbook: "nothing, but once the making of a stack (6.4.2)",
+    },
+    Variant {
+        name: "blocking, device",
+        protocol: "blocking",
+        work: Work::Device,
+        bound: Bound::Free,
+        textbook: "nothing: the server waits for interrupt and further requests (6.4.2)",
+    },
 ];
 
 impl Variant {
@@ -190,15 +239,33 @@ impl Variant {
         }
     }
 
-    /// What interrupts of blocking servers' devices would signal; in this workload there are none.
-    fn devices(&self) -> String {
-        if self.protocol != "blocking" {
-            return String::new();
-        }
-        let device = |server| {
-            format!("[[notification]]\nname = \"device.{server}\"\nwaiter = \"{server}\"\n")
+    /// Whether all tasks are released, and not only the high and the lowest one.
+    pub const fn has_all_tasks(&self) -> bool {
+        matches!(self.work, Work::All { .. })
+    }
+
+    /// The device of the store, if there is one, and what interrupts of devices signal: a blocking
+    /// server has that in any case.
+    fn device(&self) -> String {
+        let mut text = String::new();
+        let mut interrupt = |server: &str, signallers: &str| {
+            text += &format!(
+                "[[notification]]\nname = \"device.{server}\"\nwaiter = \"{server}\"\n\
+                 signallers = [{signallers}]\n"
+            );
         };
-        ["bus", "store"].map(device).concat()
+        let is_blocking = self.protocol == "blocking";
+        if is_blocking {
+            interrupt("bus", "");
+        }
+        if self.work != Work::Device {
+            if is_blocking {
+                interrupt("store", "");
+            }
+            return text;
+        }
+        interrupt("store", "{ component = \"drive\", badge = 1 }");
+        text + DRIVE
     }
 
     /// The system, with the steps of the phases that the size asks for.
@@ -220,14 +287,21 @@ impl Variant {
             Size::Quick => 40,
             Size::Full => 10,
         };
-        let (middle, starved) = match self.work {
-            Work::All { middle } => (middle, 0),
-            Work::Starved => (1000, 1),
+        let middle = match self.work {
+            Work::All { middle } => middle,
+            Work::Starved | Work::Device => 1000,
         };
         let (budget, period) = match self.work {
-            Work::All { .. } => ("5ms", "5ms"),
+            Work::All { .. } | Work::Device => ("5ms", "5ms"),
             Work::Starved => ("100us", "10ms"),
         };
+        // Until budgets are full again.
+        let pause = match self.work {
+            Work::All { .. } => "200us",
+            Work::Starved => "50ms",
+            Work::Device => "1ms",
+        };
+        let device = u8::from(self.work == Work::Device);
         let time = if self.protocol == "best-effort" {
             "budget = \"5ms\"\nperiod = \"5ms\""
         } else {
@@ -239,9 +313,11 @@ impl Variant {
             ("STORE_PRIORITY", store.to_string()),
             ("SERVER_TIME", time.to_owned()),
             ("SERVER_THREADS", self.server_threads()),
-            ("DEVICES", self.devices()),
+            ("MORE", self.device()),
             ("= STEP", format!("= {step}")),
-            ("= STARVED", format!("= {starved}")),
+            ("= PAUSE", format!("= \"{pause}\"")),
+            ("= PAIR", format!("= {}", u8::from(!self.has_all_tasks()))),
+            ("= DEVICE", format!("= {device}")),
             ("= MIDDLE", format!("= {middle}")),
             ("LOWEST_BUDGET", budget.to_owned()),
             ("LOWEST_PERIOD", period.to_owned()),

@@ -1,9 +1,8 @@
 //! Releases the tasks at chosen moments, round by round, and prints what happened.
 //!
 //! Lines are `probe,LEAST,MEAN,MOST`; `spawned,THREADS,MOST` if servers made threads, with the ticks of the
-//! most expensive one; and a line for each round: offsets of the releases (high,
-//! middle, low, lowest; empty if not released), responses, ticks of requests, preemptions, and
-//! whether the watchdog bit.
+//! most expensive one; and a line for each round: offsets of the releases (high, middle, low, lowest;
+//! empty if not released), responses, ticks of requests, preemptions, and whether the watchdog bit.
 
 use alloc::format;
 use alloc::string::String;
@@ -26,19 +25,18 @@ struct Conductor {
     releases: [Notification; TASKS.len()],
     ended: Notification,
     deadline_us: u64,
-    /// Idle time between two rounds, µs: budgets are full again.
+    /// Idle time between two rounds, µs, after which budgets are full again.
     pause_us: u64,
 }
 
 pub fn conduct(env: &'static Environment) -> u8 {
-    let is_starved = env.parameter("starved") != 0;
     let conductor = Conductor {
         board: Board::of(env),
         timer: Timer::described(env, "hpet", "timer", "pit").expect("the timer is given"),
         releases: TASKS.map(|task| env.capability(&format!("release.{task}"))),
         ended: env.capability("ended"),
         deadline_us: env.parameter("deadline"),
-        pause_us: if is_starved { 50_000 } else { 200 },
+        pause_us: env.parameter("pause"),
     };
     // Everybody has found out how fast he works before it counts.
     let _ = conductor.run([Some(0); TASKS.len()]);
@@ -49,7 +47,7 @@ pub fn conduct(env: &'static Environment) -> u8 {
         conductor.round(alone);
     }
     let step = env.parameter("step") as usize;
-    if is_starved {
+    if env.parameter("pair") != 0 {
         for high in (40..=240).step_by(step.max(40)) {
             conductor.round([Some(high), None, None, Some(0)]);
         }

@@ -7,6 +7,7 @@ extern crate alloc;
 
 mod board;
 mod conductor;
+mod device;
 mod server;
 mod work;
 
@@ -23,6 +24,7 @@ sandglass::entry!(main, stack = 0x8000, heap = 0x8000);
 fn main(env: &'static Environment) -> u8 {
     match env.name() {
         "conductor" => conductor::conduct(env),
+        "drive" => device::drive(env),
         name @ ("bus" | "store") => server::serve(env, name),
         name => task(env, name),
     }
@@ -50,15 +52,28 @@ fn task(env: &'static Environment, name: &str) -> ! {
     }
 }
 
-/// A request: work before, nested in the store, after; µs.
-type Section = [u64; 3];
+/// A request: work before, nested in the store, after, µs; and whether it waits for the device.
+type Section = [u64; 4];
+
+/// What the lowest task asks for: so much work, or nothing but what the device does as long.
+const fn lowest_section(waits: bool) -> Section {
+    if waits {
+        [0, 0, 0, 1]
+    } else {
+        [300, 0, 0, 0]
+    }
+}
 
 /// Does the job of a task; returns the ticks that its requests took.
 fn job(env: &Environment, name: &str, worker: &Worker) -> u64 {
     let (before, requests, after): (u64, &[(&str, Section)], u64) = match name {
-        "high" => (20, &[("bus", [40, 0, 0]), ("store", [40, 0, 0])], 20),
-        "low" => (10, &[("bus", [100, 60, 40])], 10),
-        "lowest" => (10, &[("store", [300, 0, 0])], 10),
+        "high" => (20, &[("bus", [40, 0, 0, 0]), ("store", [40, 0, 0, 0])], 20),
+        "low" => (10, &[("bus", [100, 60, 40, 0])], 10),
+        "lowest" => (
+            10,
+            &[("store", lowest_section(env.parameter("device") != 0))],
+            10,
+        ),
         _ => (env.parameter("work"), &[], 0),
     };
     worker.work(before);

@@ -3,7 +3,7 @@
 use alloc::format;
 use core::sync::atomic::Ordering::Relaxed;
 
-use sandglass::cap::{Endpoint, Notification};
+use sandglass::cap::{Endpoint, Notification, Tcb};
 use sandglass::{Environment, Message, Received};
 use sandglass_sharing::blocking::{Device, Outcome, Ticket};
 use sandglass_sharing::spawning::Meter;
@@ -31,8 +31,14 @@ pub fn serve(env: &'static Environment, name: &'static str) -> ! {
         let served = workers::serve(env, name, &WORKERS, move |request| office.handle(request));
         match served.expect("the description grants it") {}
     }
-    if let Some(interrupt) = env.find_capability::<Notification>(&format!("device.{name}")) {
-        let served = blocking::serve(env, name, interrupt, &mut AtOnce(office));
+    // Power over itself: to bind what its interrupts run on.
+    if env.find_capability::<Tcb>("self.tcb").is_some() {
+        let interrupt = env.capability(&format!("device.{name}"));
+        let mut blocking = Blocking {
+            office,
+            waiting: None,
+        };
+        let served = blocking::serve(env, name, interrupt, &mut blocking);
         match served.expect("the description grants it") {}
     }
     sandglass_sharing::serve(env, name, move |request| office.handle(request))
@@ -47,6 +53,8 @@ struct Office {
     number: usize,
     /// For nested requests.
     store: Option<Endpoint>,
+    /// What starts the device, and what says that it is done.
+    device: Option<(Notification, Notification)>,
 }
 
 impl Office {
@@ -57,17 +65,30 @@ impl Office {
             board: Board::of(env),
             number: number.unwrap_or_else(|| panic!("no server is called {name}")),
             store: env.find_capability("store").filter(|_| name == "bus"),
+            device: env
+                .find_capability("drive.start")
+                .map(|start| (start, env.capability("device.store"))),
         }
     }
 
     fn handle(&self, request: Received) -> Message {
+        if let Some((start, done)) = self.device_for(request) {
+            start.signal();
+            done.wait();
+            return Message::EMPTY;
+        }
         let [before, nested, after] = [0, 1, 2].map(|i| request.message.word(i));
         self.worker.work(before);
         if let (Some(store), 1..) = (self.store, nested) {
-            store.call(Message::new(0, [nested, 0, 0]));
+            store.call(Message::new(0, [nested, 0, 0, 0]));
         }
         self.worker.work(after);
         Message::EMPTY
+    }
+
+    /// The device, if the request is for it.
+    fn device_for(&self, request: Received) -> Option<(Notification, Notification)> {
+        self.device.filter(|_| request.message.word(3) != 0)
     }
 
     /// Tells what making threads has cost.
@@ -77,13 +98,25 @@ impl Office {
     }
 }
 
-/// A server of requests that wait for no device.
-struct AtOnce(Office);
+/// A server that takes further requests while one waits for the device.
+struct Blocking {
+    office: Office,
+    waiting: Option<Ticket>,
+}
 
-impl Device for AtOnce {
-    fn request(&mut self, request: Received, _: Ticket) -> Outcome {
-        Outcome::Answer(self.0.handle(request))
+impl Device for Blocking {
+    fn request(&mut self, request: Received, ticket: Ticket) -> Outcome {
+        let Some((start, _)) = self.office.device_for(request) else {
+            return Outcome::Answer(self.office.handle(request));
+        };
+        start.signal();
+        self.waiting = Some(ticket);
+        Outcome::Later
     }
 
-    fn interrupt(&mut self, _: &mut dyn FnMut(Ticket, Message)) {}
+    fn interrupt(&mut self, complete: &mut dyn FnMut(Ticket, Message)) {
+        if let Some(ticket) = self.waiting.take() {
+            complete(ticket, Message::EMPTY);
+        }
+    }
 }
