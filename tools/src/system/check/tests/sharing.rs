@@ -378,10 +378,13 @@ fn what_a_spawner_cannot_do_is_said() {
     assert_refused(
         &text.replacen(
             "passive = true",
-            "passive = true\nbudget = \"1ms\"\nperiod = \"10ms\"",
+            "passive = true\nbudget = 109\nperiod = \"10ms\"",
             1,
         ),
-        &["what `outer` starts on can be used up"],
+        &[
+            "what `outer` starts on is short for 3 threads",
+            "must be at least 110 µs",
+        ],
     );
     assert_refused(
         &text.replacen(

@@ -13,7 +13,7 @@
 //! others queue.
 //!
 //! A thread without time of its own cannot begin. To get to where it waits for what is handed on,
-//! a new one runs on what the server was started on: for less than 2,000 instructions.
+//! a new one runs on what the server was started on: for less than 2,000 instructions, once.
 
 pub mod stacks;
 

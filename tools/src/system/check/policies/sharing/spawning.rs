@@ -1,6 +1,7 @@
 //! Servers that make threads while they serve: the key `spawns` of a component, and the protocol
 //! `stack-spawning`, which go together.
 
+use sandglass_abi::sched::MIN_BUDGET_US;
 use sandglass_description::{Object, Spawning, ThreadId};
 
 use super::super::super::super::document::{
@@ -10,6 +11,8 @@ use super::super::super::super::findings::Finding;
 use super::super::super::{text, Checker};
 use super::expand::HIGHEST;
 
+/// What a new thread takes to get ready, µs, and what the kernel wants to be left meanwhile; generous.
+const READY_US: u64 = 30;
 /// Most threads that one component makes.
 const MOST_THREADS: i64 = 64;
 
@@ -96,19 +99,7 @@ impl<'a> Checker<'a> {
                     .help("say how many: `spawns = { threads = N }`; or choose `workers`"),
             );
         }
-        if let (Some(budget), Some(period)) = (&server.budget, &server.period) {
-            if budget.get_ref().0 != period.get_ref().0 {
-                self.found(
-                    Finding::new(
-                        budget.span(),
-                        format!("what `{name}` starts on can be used up"),
-                    )
-                    .label("a new thread gets ready on it, and its client would wait")
-                    .related(period.span(), "until the next of these")
-                    .help("let the budget be the period, or leave both out"),
-                );
-            }
-        }
+        self.check_start(server);
         if let Some(handler) = &server.timeout_handler {
             self.found(
                 Finding::new(
@@ -131,6 +122,30 @@ impl<'a> Checker<'a> {
                     .help("leave `rights` out; or choose `workers`"),
                 );
             }
+        }
+    }
+
+    /// What the server starts on is what its new threads get ready on, each once.
+    fn check_start(&mut self, server: &Component) {
+        let (Some(budget), Some(spawns)) = (&server.budget, &server.spawns) else {
+            return;
+        };
+        let threads = *spawns.get_ref().threads.get_ref();
+        let threads = u64::try_from(threads).unwrap_or(0);
+        let least = MIN_BUDGET_US + threads.saturating_mul(READY_US);
+        if budget.get_ref().0 < least {
+            self.found(
+                Finding::new(
+                    budget.span(),
+                    format!(
+                        "what `{}` starts on is short for {threads} threads",
+                        text(&server.name)
+                    ),
+                )
+                .label(format!("must be at least {least} µs"))
+                .related(spawns.span(), "they get ready on it")
+                .help("with less, a client would wait for a replenishment while one is made"),
+            );
         }
     }
 
