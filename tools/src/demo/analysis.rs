@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
-use demo_protocol::cipher::{BATCH_BYTES, DEMAND_BYTES};
+use demo_protocol::cipher::request_bytes;
 
 use crate::demo::measurement::Measurement;
 use crate::demo::model::{Ideal, Limit, Model};
@@ -69,9 +69,6 @@ impl Run {
     }
 }
 
-/// Most that a client has under way: a request.
-const UNDER_WAY: u64 = DEMAND_BYTES + BATCH_BYTES;
-
 /// Checks what one client acknowledges: that it is all that the server finished for it, up to
 /// what is under way, and that its digest is right.
 fn check_client(
@@ -89,13 +86,15 @@ fn check_client(
         };
     };
     let finished = measurement.total[client];
-    if bytes + UNDER_WAY < finished {
+    // Most that a client has under way: a request.
+    let under_way = request_bytes(reference.lap_bytes(), 0, point.demand_bytes);
+    if bytes + under_way < finished {
         return Err(format!(
             "it acknowledges {bytes} bytes of the {finished} that the server counts"
         ));
     }
     // A client does not lie, but a broken one could keep the host busy for hours.
-    if bytes > finished + UNDER_WAY {
+    if bytes > finished + under_way {
         return Err(format!(
             "it acknowledges {bytes} bytes, but the server counts only {finished}"
         ));
@@ -141,7 +140,7 @@ impl Analysis {
     pub fn new(runs: Vec<Run>) -> Result<Self> {
         let models = PERIODS_US
             .into_iter()
-            .map(|period| Ok((period, model(&runs, period, DEMAND_BYTES)?)))
+            .map(|period| Ok((period, model(&runs, period)?)))
             .collect::<Result<_>>()?;
         Ok(Self { runs, models })
     }
@@ -279,7 +278,7 @@ impl Analysis {
 }
 
 /// The ideal line of a period.
-pub(crate) fn model(runs: &[Run], period_us: u64, demand_bytes: u64) -> Result<Model> {
+pub(crate) fn model(runs: &[Run], period_us: u64) -> Result<Model> {
     let alone = |client: usize| {
         runs.iter()
             .find(|run| run.point.period_us == period_us && run.point.has_all(client))
@@ -295,7 +294,6 @@ pub(crate) fn model(runs: &[Run], period_us: u64, demand_bytes: u64) -> Result<M
     Ok(Model {
         maximum: mean([0, 1].map(|client| ends[client].measurement.throughput()[client])),
         control_share: mean(ends.map(|run| run.measurement.control_share(CONTROL_PERIOD_US))),
-        demand_bytes,
     })
 }
 
@@ -331,7 +329,7 @@ mod tests {
                 ..Measurement::default()
             };
             for client in 0..2 {
-                let percent = point.percents()[client];
+                let percent = point.percents[client];
                 if percent == 0 {
                     continue;
                 }
@@ -348,16 +346,19 @@ mod tests {
             }
             Run::new(point, measurement, &reference)
         };
+        // Demand beyond reach, so that the processor is the limit everywhere.
+        let greedy = |point: Point| Point {
+            demand_bytes: 1 << 30,
+            ..point
+        };
         let points = sweep::points(true, 1).into_iter();
-        points.map(run).collect()
+        points.map(greedy).map(run).collect()
     }
 
     fn analysis(runs: Vec<Run>) -> Analysis {
-        // Demand beyond reach, so that the processor is the limit everywhere.
-        let demand_bytes = 1 << 30;
         let models = PERIODS_US
             .into_iter()
-            .map(|period| (period, model(&runs, period, demand_bytes).unwrap()))
+            .map(|period| (period, model(&runs, period).unwrap()))
             .collect();
         Analysis { runs, models }
     }
@@ -371,7 +372,7 @@ mod tests {
     fn middle(runs: &mut [Run]) -> &mut Run {
         let found = runs
             .iter_mut()
-            .find(|run| run.point.percent_a == 50 && run.point.period_us == 10_000);
+            .find(|run| run.point.percents[0] == 50 && run.point.period_us == 10_000);
         found.unwrap()
     }
 

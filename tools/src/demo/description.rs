@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use toml::{Table, Value};
 
 use crate::demo::input::Input;
-use crate::demo::sweep::Point;
+use crate::demo::sweep::{Point, CONTROL_PERIOD_US};
 use crate::system::Source;
 use crate::workspace;
 
@@ -16,6 +16,8 @@ const FOLDER: &str = "systems/demo";
 /// The clients' names in the description, A first.
 const CLIENTS: [&str; 2] = ["a", "b"];
 const PAGE: u64 = 4096;
+/// Most that a description may ask for.
+const MAX_EXTRA_REFILLS: u64 = 126;
 
 /// The system for `point`.
 ///
@@ -29,7 +31,12 @@ pub fn source(point: &Point, input: &Input) -> Result<Source> {
     let text =
         adapt(&text, point, input).with_context(|| format!("cannot adapt `{}`", path.display()))?;
     Ok(Source {
-        name: format!("demo-{}ms-{}", point.period_us / 1000, point.percent_a),
+        name: format!(
+            "demo-{}ms-{}-{}KiB",
+            point.period_us / 1000,
+            point.percents[0],
+            point.demand_bytes / 1024
+        ),
         text,
         folder,
     })
@@ -37,7 +44,7 @@ pub fn source(point: &Point, input: &Input) -> Result<Source> {
 
 fn adapt(text: &str, point: &Point, input: &Input) -> Result<String> {
     let mut document: Table = text.parse()?;
-    let buffer_bytes = input.lap_bytes().next_multiple_of(PAGE);
+    let buffer_bytes = input.lap_bytes(point.demand_bytes).next_multiple_of(PAGE);
     for (index, name) in CLIENTS.into_iter().enumerate() {
         let budget = point.budgets_us()[index];
         if budget == 0 {
@@ -47,8 +54,10 @@ fn adapt(text: &str, point: &Point, input: &Input) -> Result<String> {
         let client = named(&mut document, "component", name)?;
         set(client, "budget", budget);
         set(client, "period", point.period_us);
+        set(client, "extra-refills", extra_refills(point.period_us));
         let parameters = parameters(client)?;
         set(parameters, "period", point.period_us);
+        set(parameters, "demand", point.demand_bytes);
         set(parameters, "sleeps", u64::from(!point.has_all(index)));
         for memory in ["plaintext", "ciphertext"] {
             let memory = named(&mut document, "memory", &format!("{name}.{memory}"))?;
@@ -56,6 +65,11 @@ fn adapt(text: &str, point: &Point, input: &Input) -> Result<String> {
         }
     }
     let control = parameters(named(&mut document, "component", "control")?)?;
+    set(
+        control,
+        "clients-release",
+        point.period_us / CONTROL_PERIOD_US,
+    );
     set(control, "warm-up", point.warm_up_releases());
     set(control, "releases", point.releases());
     let recorder = parameters(named(&mut document, "component", "recorder")?)?;
@@ -74,6 +88,12 @@ fn adapt(text: &str, point: &Point, input: &Input) -> Result<String> {
     Ok(document.to_string())
 }
 
+/// Replenishments of a client beyond two: one for each time that the control task interrupts it in a
+/// period, as far as there may be so many; in short periods, interruptions by others count.
+fn extra_refills(period_us: u64) -> u64 {
+    (period_us / CONTROL_PERIOD_US).clamp(40, MAX_EXTRA_REFILLS)
+}
+
 /// The memory in which A leaves its first pass's ciphertext for the recorder.
 fn first_copy(size: u64) -> Table {
     let map = |component: &str, rights: &str| {
@@ -88,12 +108,14 @@ fn first_copy(size: u64) -> Table {
     memory
 }
 
-/// Removes the component `name`, its memory, and where others mention it.
+/// Removes the component `name`, its memory and notification, and where others mention it.
 fn remove_client(document: &mut Table, name: &str) -> Result<()> {
     let prefix = format!("{name}.");
     array(document, "component")?.retain(|component| text(component, "name") != Some(name));
-    array(document, "memory")?
-        .retain(|memory| !text(memory, "name").is_some_and(|memory| memory.starts_with(&prefix)));
+    for kind in ["memory", "notification"] {
+        array(document, kind)?
+            .retain(|table| !text(table, "name").is_some_and(|name| name.starts_with(&prefix)));
+    }
     array(named(document, "endpoint", "cipher")?, "clients")?
         .retain(|client| text(client, "component") != Some(name));
     array(named(document, "file", "input")?, "components")?
@@ -144,7 +166,7 @@ mod tests {
     fn adapted(percent_a: u64) -> Table {
         let point = sweep::points(false, 1)
             .into_iter()
-            .find(|point| point.percent_a == percent_a && point.period_us == 10_000)
+            .find(|point| point.percents[0] == percent_a && point.period_us == 10_000)
             .unwrap();
         let input = Input::read(None).unwrap();
         source(&point, &input).unwrap().text.parse().unwrap()

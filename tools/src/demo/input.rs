@@ -47,9 +47,9 @@ impl Input {
         self.bytes.len() as u64
     }
 
-    /// Bytes of a lap of the clients.
-    pub fn lap_bytes(&self) -> u64 {
-        lap_bytes(self.len())
+    /// Bytes of a lap of the clients, which want `demand_bytes` in a period.
+    pub fn lap_bytes(&self, demand_bytes: u64) -> u64 {
+        lap_bytes(self.len(), demand_bytes)
     }
 
     /// The file's name, without folders.

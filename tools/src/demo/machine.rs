@@ -162,7 +162,7 @@ impl<'i> Bench<'i> {
         };
         let measurement = Measurement::decode(&record[begin..])
             .with_context(|| format!("its console:\n{console}"))?;
-        let reference = Reference::new(&self.input.bytes, self.input.lap_bytes());
+        let reference = Reference::new(&self.input.bytes, self.input.lap_bytes(point.demand_bytes));
         Ok(Run::new(*point, measurement, &reference))
     }
 }

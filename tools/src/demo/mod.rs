@@ -65,7 +65,7 @@ pub(crate) fn from_disk(firmware: Firmware) -> Result<Vec<String>> {
     let point = points
         .iter()
         .filter(|point| point.period_us == sweep::PERIODS_US[0])
-        .find(|point| point.percent_a == percent_a)
+        .find(|point| point.percents[0] == percent_a)
         .context("the sweep has no such point")?;
     let run = Bench::prepare(&input)?.run_from_disk(point, firmware, in_virtual_time)?;
     eprintln!("{}", run.progress());

@@ -16,8 +16,6 @@ pub struct Model {
     pub maximum: f64,
     /// Share of the processor that the control task takes.
     pub control_share: f64,
-    /// Bytes that a client wants per period.
-    pub demand_bytes: u64,
 }
 
 /// What a throughput is limited by.
@@ -40,15 +38,16 @@ pub struct Ideal {
 impl Model {
     /// The ideal throughputs of A and B at `point`.
     pub fn ideal(&self, point: &Point) -> [Ideal; 2] {
-        let [a, b] = point.percents();
-        self.ideal_of([a as f64 / 100.0, b as f64 / 100.0], point.period_us)
+        let budgets = point.percents.map(|percent| percent as f64 / 100.0);
+        self.ideal_of(budgets, point.period_us, point.demand_bytes)
     }
 
-    /// The ideal throughputs of clients with `budgets`, between 0 and 1, of the period.
-    pub fn ideal_of(&self, budgets: [f64; 2], period_us: u64) -> [Ideal; 2] {
+    /// The ideal throughputs of clients with `budgets`, between 0 and 1, of the period, in which each
+    /// wants `demand_bytes`.
+    pub fn ideal_of(&self, budgets: [f64; 2], period_us: u64, demand_bytes: u64) -> [Ideal; 2] {
         let available = 1.0 - self.control_share;
         let processor = self.maximum / available;
-        let demand = self.demand_bytes as f64 / (period_us as f64 / 1e6) / processor;
+        let demand = demand_bytes as f64 / (period_us as f64 / 1e6) / processor;
         let wants_more = |budget: f64| budget <= demand || budget >= 1.0;
         let shares = budgets.map(|budget| if wants_more(budget) { budget } else { demand });
         let wanted: f64 = shares.iter().sum();
@@ -74,14 +73,15 @@ impl Model {
 mod tests {
     use super::*;
 
+    const DEMAND_BYTES: u64 = 4;
+
     const MODEL: Model = Model {
         maximum: 98.0,
         control_share: 0.02,
-        demand_bytes: 4,
     };
 
     fn throughputs(budget_a: f64, period_us: u64) -> [f64; 2] {
-        let ideal = MODEL.ideal_of([budget_a, 1.0 - budget_a], period_us);
+        let ideal = MODEL.ideal_of([budget_a, 1.0 - budget_a], period_us, DEMAND_BYTES);
         ideal.map(|ideal| ideal.throughput)
     }
 
@@ -105,7 +105,7 @@ mod tests {
         near(throughputs(0.25, 100_000), [25.0, 40.0]);
         near(throughputs(1.0, 100_000), [98.0, 0.0]);
         let limits = MODEL
-            .ideal_of([0.25, 0.75], 100_000)
+            .ideal_of([0.25, 0.75], 100_000, DEMAND_BYTES)
             .map(|ideal| ideal.limit);
         assert_eq!(limits, [Limit::Processor, Limit::Demand]);
     }
@@ -113,11 +113,7 @@ mod tests {
     /// Period 160 ms: the shares 0.75 (of 0.25 budget: 0.25) and 0.75 are all of the processor.
     #[test]
     fn too_much_demand_shrinks_in_proportion() {
-        let model = Model {
-            demand_bytes: 12,
-            ..MODEL
-        };
-        let ideal = model.ideal_of([0.25, 0.75], 160_000);
+        let ideal = MODEL.ideal_of([0.25, 0.75], 160_000, 3 * DEMAND_BYTES);
         let found = ideal.map(|ideal| ideal.throughput);
         near(found, [24.5, 73.5]);
         assert!(ideal.iter().all(|ideal| ideal.limit == Limit::Processor));
@@ -125,7 +121,7 @@ mod tests {
 
     #[test]
     fn deviations_are_relative_to_the_maximum() {
-        let ideal = MODEL.ideal_of([0.25, 0.75], 10_000)[0];
+        let ideal = MODEL.ideal_of([0.25, 0.75], 10_000, DEMAND_BYTES)[0];
         let deviation = MODEL.deviation_percent(24.5 - 0.98, ideal);
         assert!((deviation + 1.0).abs() < 1e-9);
     }

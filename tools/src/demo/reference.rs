@@ -22,6 +22,11 @@ impl<'i> Reference<'i> {
         }
     }
 
+    /// Bytes of a lap.
+    pub const fn lap_bytes(&self) -> u64 {
+        self.lap_bytes
+    }
+
     /// The ciphertext of the first copy of the input, by the client with `badge`.
     pub fn first_copy(&self, badge: u64) -> Vec<u8> {
         self.encrypt(badge, 0, self.input.len())

@@ -11,6 +11,11 @@ pub const CONTROL_DEADLINE_US: u64 = 1_000;
 /// Periods of the clients' scheduling contexts, µs.
 pub const PERIODS_US: [u64; 2] = [10_000, 100_000];
 
+/// Bytes that a client wants encrypted per period in the demonstration: 384 KiB. At one instruction
+/// per ns this takes some 35 ms: out of reach in a period of 10 ms, and less than half of one of
+/// 100 ms.
+pub const DEMAND_BYTES: u64 = 384 << 10;
+
 /// Least time that passes before measuring begins, µs.
 const WARM_UP_US: u64 = 100_000;
 
@@ -19,8 +24,11 @@ const WARM_UP_US: u64 = 100_000;
 pub struct Point {
     /// Of the clients' scheduling contexts, µs.
     pub period_us: u64,
-    /// A's budget in percent of the period; B has the rest.
-    pub percent_a: u64,
+    /// Budgets of A and B in percent of the period.
+    pub percents: [u64; 2],
+    /// Bytes that each client wants encrypted per period; a multiple of
+    /// [`demo_protocol::cipher::BATCH_BYTES`].
+    pub demand_bytes: u64,
     /// Measured window, µs; a multiple of the period and of [`CONTROL_PERIOD_US`].
     pub window_us: u64,
     /// Whether the machine sends A's first ciphertext.
@@ -30,25 +38,20 @@ pub struct Point {
 }
 
 impl Point {
-    /// Percent of the period of A and B.
-    pub const fn percents(&self) -> [u64; 2] {
-        [self.percent_a, 100 - self.percent_a]
-    }
-
     /// Budgets of A and B, µs.
     pub fn budgets_us(&self) -> [u64; 2] {
-        self.percents()
-            .map(|percent| self.period_us * percent / 100)
+        self.percents.map(|percent| self.period_us * percent / 100)
     }
 
     /// Whether a client has the whole period: it never sleeps, and is never rolled back.
     pub fn has_all(&self, client: usize) -> bool {
-        self.percents()[client] == 100
+        self.percents[client] == 100
     }
 
-    /// Releases of the control task before the measured window.
+    /// Releases of the control task up to the measured window, which begins with the last of them. It
+    /// begins a client's period too: so the window has whole periods of the clients.
     pub const fn warm_up_releases(&self) -> u64 {
-        WARM_UP_US / CONTROL_PERIOD_US
+        WARM_UP_US.next_multiple_of(self.period_us) / CONTROL_PERIOD_US + 1
     }
 
     /// All releases of the control task.
@@ -59,9 +62,12 @@ impl Point {
 
 impl fmt::Display for Point {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [a, b] = self.percents();
-        let period_ms = self.period_us / 1000;
-        write!(f, "period {period_ms:>3} ms, A {a:>3} %, B {b:>3} %")
+        let [a, b] = self.percents;
+        let (period_ms, demand) = (self.period_us / 1000, self.demand_bytes / 1024);
+        write!(
+            f,
+            "period {period_ms:>3} ms, A {a:>3} %, B {b:>3} %, {demand} KiB each"
+        )
     }
 }
 
@@ -95,13 +101,14 @@ pub fn points(quick: bool, input_bytes: u64) -> Vec<Point> {
         for percent_a in (0..=100).step_by(size.step as usize) {
             let sends_ciphertext = period_us == PERIODS_US[0] && percent_a == 50;
             let least_us = if sends_ciphertext {
-                lap_bytes(input_bytes) * 1_000_000 / CERTAIN_BYTES_PER_S
+                lap_bytes(input_bytes, DEMAND_BYTES) * 1_000_000 / CERTAIN_BYTES_PER_S
             } else {
                 0
             };
             points.push(Point {
                 period_us,
-                percent_a,
+                percents: [percent_a, 100 - percent_a],
+                demand_bytes: DEMAND_BYTES,
                 window_us: (period_us * periods).max(least_us.next_multiple_of(period_us)),
                 sends_ciphertext,
                 shows_timeline: percent_a == 25,
@@ -122,7 +129,7 @@ mod tests {
             for period_us in PERIODS_US {
                 let of_period = || points.iter().filter(|point| point.period_us == period_us);
                 for percent in [0, 25, 50, 75, 100] {
-                    assert_eq!(of_period().filter(|p| p.percent_a == percent).count(), 1);
+                    assert_eq!(of_period().filter(|p| p.percents[0] == percent).count(), 1);
                 }
                 assert_eq!(of_period().filter(|point| point.shows_timeline).count(), 1);
             }
@@ -145,6 +152,8 @@ mod tests {
         for point in points(true, large).into_iter().chain(points(false, 1)) {
             assert_eq!(point.window_us % point.period_us, 0);
             assert_eq!(point.window_us % CONTROL_PERIOD_US, 0);
+            let begin_us = (point.warm_up_releases() - 1) * CONTROL_PERIOD_US;
+            assert!(begin_us >= WARM_UP_US && begin_us.is_multiple_of(point.period_us));
             assert!(point.releases() <= demo_protocol::board::MAX_RELEASES as u64);
         }
     }

@@ -48,7 +48,7 @@ pub fn render(analysis: &Analysis) -> String {
 }
 
 fn row(analysis: &Analysis, run: &Run) -> String {
-    let [percent_a, percent_b] = run.point.percents();
+    let [percent_a, percent_b] = run.point.percents;
     let [a, b] = analysis.compare(run);
     let [rollbacks_a, rollbacks_b] = run.measurement.rollbacks;
     format!(

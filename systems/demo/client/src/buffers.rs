@@ -23,17 +23,17 @@ pub struct Buffers {
 }
 
 impl Buffers {
-    /// Fills the plaintext, which the server reads.
+    /// Fills the plaintext, which the server reads, for a client that wants `demand_bytes` in a period.
     ///
     /// # Panics
     /// If memory is too small for a lap: the description of the system is wrong.
-    pub fn new(env: &Environment) -> Self {
+    pub fn new(env: &Environment, demand_bytes: u64) -> Self {
         let name = env.name();
         let input = env.memory("input");
         let plaintext = env.memory(&format!("{name}.plaintext"));
         let buffers = Self {
             input_bytes: input.len,
-            lap_bytes: lap_bytes(input.len),
+            lap_bytes: lap_bytes(input.len, demand_bytes),
             ciphertext: env.memory(&format!("{name}.ciphertext")),
             first_copy: env.find_memory(&format!("{name}.first-copy")),
         };

@@ -1,5 +1,5 @@
-//! A client of the cipher server. Every period it wants so many more bytes encrypted
-//! ([`demo_protocol::cipher`]); it asks for what is missing, and when its budget ran out in the
+//! A client of the cipher server. Every period it wants so many more bytes encrypted (its parameter
+//! `demand`); it asks for what is missing, and when its budget ran out in the
 //! server, it goes on from where the answer says. It trusts the server only for answers, and
 //! nobody trusts it. The names of its memory begin with its own.
 
@@ -15,7 +15,7 @@ use alloc::format;
 use core::convert::Infallible;
 
 use demo_protocol::board::{Board, ClientBoard};
-use demo_protocol::cipher::{request_bytes, DEMAND_BYTES};
+use demo_protocol::cipher::request_bytes;
 use demo_protocol::digest::Digest;
 use demo_protocol::request::{Answer, Request, ENCRYPT};
 use demo_protocol::trace::{Interval, Tracer};
@@ -46,9 +46,10 @@ fn main(env: &'static Environment) -> Infallible {
     let board = env.memory(&format!("{}.board", env.name()));
     // SAFETY: the system maps it writable for this component alone.
     let board = unsafe { ClientBoard::in_memory(board.as_mut_ptr(), board.len) };
+    let demand_bytes = env.parameter("demand");
     let mut client = Client {
         server: env.capability("cipher"),
-        buffers: Buffers::new(env),
+        buffers: Buffers::new(env, demand_bytes),
         board,
         tracer: Tracer::new(&board.trace, u64::from(tsc.mhz())),
         ticket: 0,
@@ -60,7 +61,7 @@ fn main(env: &'static Environment) -> Infallible {
     let schedule = Schedule::new(env, tsc);
     for period in 0.. {
         schedule.wait_for_release(period);
-        client.encrypt_until((period + 1) * DEMAND_BYTES);
+        client.encrypt_until((period + 1) * demand_bytes);
     }
     unreachable!("no client lives for 2^64 periods")
 }

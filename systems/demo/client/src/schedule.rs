@@ -1,42 +1,50 @@
-//! When more is wanted: once per period. Who is behind goes on at once; who is ahead sleeps
-//! until its budget is replenished, as in thesis 8.3.5.
+//! When more is wanted: once per period, as in thesis 8.3.5. Who is behind goes on at once; who is
+//! ahead sleeps until the control task, which has the timer, signals that a period begins.
 
-use sandglass::sys::yield_now;
+use alloc::format;
+
+use sandglass::cap::Notification;
 use sandglass::time::{ticks, Tsc};
 use sandglass::Environment;
 
-pub struct Schedule {
-    /// Of the client's scheduling context, ticks; `None` for a client that has all of the time,
-    /// and never sleeps.
-    period: Option<u64>,
+/// A client that has all of the time never sleeps, and has none.
+pub struct Schedule(Option<Releases>);
+
+struct Releases {
+    /// Signalled at every release.
+    signal: Notification,
+    /// Of the client's scheduling context, ticks.
+    period: u64,
     /// Release of the first period.
     start: u64,
 }
 
 impl Schedule {
-    /// The clock starts now.
+    /// Waits for the first release.
     pub fn new(env: &Environment, tsc: Tsc) -> Self {
-        let sleeps = env.parameter("sleeps") != 0;
-        let period = tsc.us_to_ticks(env.parameter("period"));
-        Self {
-            period: sleeps.then_some(period),
-            start: ticks(),
+        if env.parameter("sleeps") == 0 {
+            return Self(None);
         }
+        let signal: Notification = env.capability(&format!("{}.release", env.name()));
+        signal.wait();
+        Self(Some(Releases {
+            signal,
+            period: tsc.us_to_ticks(env.parameter("period")),
+            start: ticks(),
+        }))
     }
 
-    /// Gives up the rest of the budget until period number `number` begins.
-    ///
-    /// Budgets are replenished a period after they were first used, which is shortly before
-    /// the program first looked at the clock; so a period may begin up to an eighth of
-    /// itself early. Otherwise this would now and then find itself just too early, and sleep for another
-    /// period.
+    /// Sleeps until period number `number` begins. It keeps its budget: the sleeper is blocked.
     pub fn wait_for_release(&self, number: u64) {
-        let Some(period) = self.period else {
+        let Some(releases) = &self.0 else {
             return;
         };
-        let earliest = self.start + (number * period).saturating_sub(period / 8);
+        // A signal may be an older one, which nobody waited for; the clock tells, and need not be
+        // exact, since signals come at releases only.
+        let earliest =
+            releases.start + (number * releases.period).saturating_sub(releases.period / 2);
         while ticks() < earliest {
-            yield_now();
+            releases.signal.wait();
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The control task of high criticality: the HPET releases it every few milliseconds, it computes
-//! a step of a control law and must be done by its deadline. It also says when the measured
+//! a step of a control law and must be done by its deadline. It also says when the clients' periods
+//! begin (every so many of its releases, the parameter `clients-release`), and when the measured
 //! window begins and ends.
 
 #![no_std]
@@ -35,6 +36,9 @@ fn main(env: &'static Environment) -> Result<Infallible, HpetError> {
         releases <= MAX_RELEASES,
         "at most {MAX_RELEASES} releases fit"
     );
+    let clients_release = env.parameter("clients-release") as usize;
+    let clients: [Option<Notification>; 2] =
+        ["a.release", "b.release"].map(|name| env.find_capability(name));
     let (begin, end): (Notification, Notification) =
         (env.capability("begin"), env.capability("end"));
 
@@ -57,6 +61,11 @@ fn main(env: &'static Environment) -> Result<Infallible, HpetError> {
             .fetch_add(u64::from(response_ns > deadline_ns), Relaxed);
         board.busy.fetch_add(end - start, Relaxed);
         board.releases.fetch_add(1, Relaxed);
+        if number % clients_release == 0 {
+            for client in clients.into_iter().flatten() {
+                client.signal();
+            }
+        }
         if number + 1 == warm_up {
             begin.signal();
         }

@@ -1,7 +1,7 @@
 //! What is encrypted, with what, and in which pieces.
 //!
 //! A client's text is the input file, over and over. Its buffers hold a *lap*: as many whole
-//! copies of the file as make [`DEMAND_BYTES`]. Each lap is one AES-256-CTR stream with an
+//! copies of the file as make what it wants in a period ([`lap_bytes`]). Each lap is one AES-256-CTR stream with an
 //! initialisation vector of its own, so no two laps have the same ciphertext and a stale result
 //! cannot pass for a fresh one.
 
@@ -19,19 +19,22 @@ pub const BLOCK_BYTES: u64 = 16;
 /// client loses at most when its budget runs out. A multiple of [`BLOCK_BYTES`].
 pub const BATCH_BYTES: u64 = 512;
 
-/// Bytes that a client wants encrypted per period: 384 KiB, a multiple of [`BATCH_BYTES`]. At one
-/// instruction per ns this takes some 35 ms: out of reach in a period of 10 ms, and less than half
-/// of one of 100 ms.
-pub const DEMAND_BYTES: u64 = 384 << 10;
-const _: () = assert!(DEMAND_BYTES % BATCH_BYTES == 0 && BATCH_BYTES % BLOCK_BYTES == 0);
+const _: () = assert!(BATCH_BYTES % BLOCK_BYTES == 0);
 
-/// Largest input file, bytes: the 4 MiB that a client shares with the server in thesis 8.3.2.
+/// Largest input file, and the most that a lap is made to hold, bytes: the 4 MiB that a client
+/// shares with the server in thesis 8.3.2.
 pub const MAX_INPUT_BYTES: u64 = 4 << 20;
 
-/// Bytes of a lap over an input of `input_bytes`, which must not be 0: at least the demand of a
-/// period, less than twice that, or one copy of a longer input.
-pub const fn lap_bytes(input_bytes: u64) -> u64 {
-    input_bytes * DEMAND_BYTES.div_ceil(input_bytes)
+/// Bytes of a lap over an input of `input_bytes`, for a client that wants `demand_bytes` in a period;
+/// neither is 0. At least the demand, or [`MAX_INPUT_BYTES`] of a larger one, which then takes several
+/// requests; less than twice that, or one copy of a longer input.
+pub const fn lap_bytes(input_bytes: u64, demand_bytes: u64) -> u64 {
+    let least = if demand_bytes < MAX_INPUT_BYTES {
+        demand_bytes
+    } else {
+        MAX_INPUT_BYTES
+    };
+    input_bytes * least.div_ceil(input_bytes)
 }
 
 /// The initialisation vector of lap `lap` of the client with `badge`: the first counter block.
@@ -58,15 +61,30 @@ pub const fn request_bytes(lap_bytes: u64, at: u64, wanted: u64) -> u64 {
 mod tests {
     use super::*;
 
+    const DEMAND_BYTES: u64 = 384 << 10;
+
     #[test]
     fn a_lap_is_whole_copies_of_the_input() {
-        assert_eq!(lap_bytes(1), DEMAND_BYTES);
-        assert_eq!(lap_bytes(DEMAND_BYTES - 1), 2 * (DEMAND_BYTES - 1));
-        assert_eq!(lap_bytes(DEMAND_BYTES), DEMAND_BYTES);
-        assert_eq!(lap_bytes(MAX_INPUT_BYTES), MAX_INPUT_BYTES);
+        let lap = |input| lap_bytes(input, DEMAND_BYTES);
+        assert_eq!(lap(1), DEMAND_BYTES);
+        assert_eq!(lap(DEMAND_BYTES - 1), 2 * (DEMAND_BYTES - 1));
+        assert_eq!(lap(DEMAND_BYTES), DEMAND_BYTES);
+        assert_eq!(lap(MAX_INPUT_BYTES), MAX_INPUT_BYTES);
         for input in [2, 7, 1000, 4096, 123_457, DEMAND_BYTES + 1] {
-            let lap = lap_bytes(input);
+            let lap = lap(input);
             assert!(lap % input == 0 && lap >= DEMAND_BYTES, "{input}");
+        }
+    }
+
+    #[test]
+    fn a_lap_is_no_longer_than_what_is_shared_however_much_is_wanted() {
+        for input in [1, 1000, MAX_INPUT_BYTES - 1, MAX_INPUT_BYTES] {
+            let lap = lap_bytes(input, u64::MAX);
+            assert!(lap % input == 0, "{input}");
+            assert!(
+                (MAX_INPUT_BYTES..2 * MAX_INPUT_BYTES).contains(&lap),
+                "{input}"
+            );
         }
     }
 

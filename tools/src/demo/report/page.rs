@@ -1,7 +1,7 @@
 //! The page: text, tables and drawings in one file.
 
 use anyhow::Result;
-use demo_protocol::cipher::{initial_counter, BATCH_BYTES, DEMAND_BYTES, KEY};
+use demo_protocol::cipher::{initial_counter, BATCH_BYTES, KEY};
 use maud::{html, Markup, PreEscaped, DOCTYPE};
 
 use crate::demo::analysis::{mib, Analysis, Comparison, Run, TOLERANCE_PERCENT};
@@ -9,7 +9,7 @@ use crate::demo::input::Input;
 use crate::demo::model::Limit;
 use crate::demo::report::responses::{self, Distribution};
 use crate::demo::report::{throughput, timeline, CIPHERTEXT};
-use crate::demo::sweep::{CONTROL_DEADLINE_US, CONTROL_PERIOD_US, PERIODS_US};
+use crate::demo::sweep::{CONTROL_DEADLINE_US, CONTROL_PERIOD_US, DEMAND_BYTES, PERIODS_US};
 
 const STYLE: &str = "
 body { font: 16px/1.5 system-ui, sans-serif; color: #222; max-width: 940px; margin: 2em auto; padding: 0 1em; }
@@ -135,7 +135,7 @@ fn row(analysis: &Analysis, run: &Run) -> Markup {
     let measurement = &run.measurement;
     html! {
         tr {
-            @for percent in run.point.percents() { td { (percent) } }
+            @for percent in run.point.percents { td { (percent) } }
             @for client in analysis.compare(run) { (cells(&client)) }
             td.first { (measurement.rollbacks[0]) }
             td { (measurement.rollbacks[1]) }
@@ -194,7 +194,7 @@ fn timeline_section(analysis: &Analysis) -> Result<Markup> {
         .into_iter()
         .flat_map(|period| analysis.runs_of(period));
     for run in by_period.filter(|run| run.point.shows_timeline) {
-        let [a, b] = run.point.percents();
+        let [a, b] = run.point.percents;
         let chart = timeline::chart(run)?;
         sections.push(html! {
             h3 { "Period " (run.point.period_us / 1000) " ms: A has " (a) " %, B " (b) " %" }

@@ -5,6 +5,7 @@ use plotters::prelude::*;
 
 use crate::demo::analysis::{mib, Analysis, CLIENTS};
 use crate::demo::report::{CHART_HEIGHT, CHART_WIDTH};
+use crate::demo::sweep::DEMAND_BYTES;
 
 /// Colours of A and B, here and in the timeline.
 pub const COLOURS: [RGBColor; 2] = [RGBColor(0x1f, 0x6f, 0xb4), RGBColor(0xd9, 0x5f, 0x0e)];
@@ -53,7 +54,7 @@ fn draw<B: DrawingBackend>(
         let line = (0..=100 * RESOLUTION).map(|step| {
             let percent = f64::from(step) / f64::from(RESOLUTION);
             let budgets = [percent / 100.0, 1.0 - percent / 100.0];
-            let ideal = model.ideal_of(budgets, period_us)[client];
+            let ideal = model.ideal_of(budgets, period_us, DEMAND_BYTES)[client];
             (percent, mib(ideal.throughput))
         });
         chart
@@ -64,7 +65,7 @@ fn draw<B: DrawingBackend>(
             });
         let points = analysis.runs_of(period_us).map(|run| {
             let throughput = analysis.compare(run)[client].throughput;
-            let percent = run.point.percent_a as f64;
+            let percent = run.point.percents[0] as f64;
             Circle::new((percent, mib(throughput)), RADII[client], colour.filled())
         });
         chart
