@@ -1,6 +1,6 @@
 //! Has primes counted, and says what comes of it. If it is told that its request ended early, it
 //! goes on from there; if it is told of a failure, it gives up. One that controls another, `gone`,
-//! suspends that one while the server works for it.
+//! suspends that one while the server works for it. `stray` asks nobody, and never ends.
 
 #![no_std]
 #![no_main]
@@ -19,6 +19,13 @@ fn main(env: &'static Environment) -> u8 {
         // Until its next budget: meanwhile, the other calls.
         yield_now();
         return u8::from(victim.suspend().is_err());
+    }
+    if env.name() == "stray" {
+        // As above: in the middle of another's request.
+        yield_now();
+        loop {
+            core::hint::spin_loop();
+        }
     }
     let outcome = count(env.capability("primes"), env.parameter("below"));
     // With a whole budget, so that nothing comes between the parts of the line.

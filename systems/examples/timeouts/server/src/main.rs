@@ -146,6 +146,8 @@ fn report(handler: &Handler, event: Event) {
             let name = client.map_or("the emergency", |client| client.name.as_str());
             println!("handler: {name} ran out after {consumed_us} us: {action:?}");
         }
-        Event::Other(received) => println!("handler: this is no timeout: {received:?}"),
+        Event::Other(received) => {
+            println!("handler: this is no timeout of the server: {received:?}");
+        }
     }
 }
