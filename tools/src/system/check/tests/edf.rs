@@ -3,10 +3,9 @@
 use std::path::Path;
 
 use sandglass_description::policy::edf::{Edf, Sender};
-use sandglass_description::policy::Table;
 use sandglass_description::{Component, Object};
 
-use super::{check, source, Content, Description};
+use super::{check, described, one_finding, packed, source, Description};
 use crate::system::Source;
 
 const PREEMPTIVE: &str = r#"
@@ -34,32 +33,14 @@ executable = "hello-visitor"
 priority = 100
 "#;
 
-fn described(text: &str) -> Description {
-    check(&source(text)).unwrap_or_else(|report| panic!("{report}"))
-}
-
 fn component<'d>(description: &'d Description, name: &str) -> &'d Component {
     let mut components = description.system.components.iter();
     components.find(|component| component.name == name).unwrap()
 }
 
-/// What the scheduler is told.
-fn table(description: &Description) -> Edf {
-    let tables = description
-        .files
-        .iter()
-        .filter_map(|file| match &file.content {
-            Content::Bytes(bytes) => Some(Edf::decode(bytes).unwrap()),
-            Content::Path(_) => None,
-        });
-    let tables: Vec<Edf> = tables.collect();
-    assert_eq!(tables.len(), 1);
-    tables.into_iter().next().unwrap()
-}
-
 #[test]
 fn the_table_is_what_is_written() {
-    let table = table(&described(PREEMPTIVE));
+    let table: Edf = packed(&described(PREEMPTIVE));
     let [a, b] = table.tasks.as_slice() else {
         panic!("two tasks");
     };
@@ -114,24 +95,15 @@ fn cooperative_tasks_have_a_full_reservation_that_does_not_end() {
     let thread = &component(&description, "fast").threads[0];
     assert_eq!(thread.time.budget_us, thread.time.period_us);
     assert!(thread.time.budget_us > 1_000_000_000_000 && thread.timeout_handler.is_none());
-    assert_eq!(table(&description).tasks[0].budget_us, None);
+    assert_eq!(packed::<Edf>(&description).tasks[0].budget_us, None);
 }
 
 /// With `old` replaced by `new`, exactly one thing is wrong; it is at `place` and says `said`.
 #[track_caller]
 fn assert_found(old: &str, new: &str, place: &str, said: &str) {
-    assert_eq!(PREEMPTIVE.matches(old).count(), 1, "`{old}` occurs once");
+    let report = one_finding(PREEMPTIVE, old, new, &[said]);
     let text = PREEMPTIVE.replace(old, new);
-    let report = match check(&source(&text)) {
-        Ok(_) => panic!("nothing is found wrong with `{new}`"),
-        Err(report) => report,
-    };
-    assert_eq!(report.findings.len(), 1, "{report}");
     assert_eq!(&text[report.findings[0].span.clone()], place, "{report}");
-    assert!(
-        report.to_string().contains(said),
-        "`{said}` is not in:\n{report}"
-    );
 }
 
 #[test]

@@ -8,10 +8,11 @@ mod wrong;
 
 use std::path::{Path, PathBuf};
 
+use sandglass_description::policy::Table;
 use sandglass_description::{MemorySource, Object, ThreadId};
 
 use super::{check, Content, Description};
-use crate::system::Source;
+use crate::system::{Report, Source};
 
 /// A system in which nothing is wrong: a passive server with a timeout handler, two clients,
 /// shared memory, a device, a file, an output.
@@ -114,8 +115,55 @@ fn source(text: &str) -> Source {
     }
 }
 
+/// A description in which nothing is wrong.
+#[track_caller]
+fn described(text: &str) -> Description {
+    check(&source(text)).unwrap_or_else(|report| panic!("{report}"))
+}
+
 fn right() -> Description {
-    check(&source(RIGHT)).unwrap_or_else(|report| panic!("{report}"))
+    described(RIGHT)
+}
+
+/// The only table that is packed.
+#[track_caller]
+fn packed<T: Table>(description: &Description) -> T {
+    let mut tables = description
+        .files
+        .iter()
+        .filter_map(|file| match &file.content {
+            Content::Bytes(bytes) => Some(T::decode(bytes).unwrap()),
+            Content::Path(_) => None,
+        });
+    match (tables.next(), tables.next()) {
+        (Some(only), None) => only,
+        (first, _) => panic!(
+            "{} tables are packed",
+            if first.is_some() { "two" } else { "no" }
+        ),
+    }
+}
+
+/// What is found in the description `right` with `old`, which occurs once, replaced by `new`.
+#[track_caller]
+fn findings(right: &str, old: &str, new: &str) -> Report {
+    assert_eq!(right.matches(old).count(), 1, "`{old}` occurs once");
+    match check(&source(&right.replace(old, new))) {
+        Ok(_) => panic!("nothing is found wrong with `{new}`"),
+        Err(report) => report,
+    }
+}
+
+/// With `old` replaced by `new`, exactly one thing is wrong, and the report says all of `said`.
+#[track_caller]
+fn one_finding(right: &str, old: &str, new: &str, said: &[&str]) -> Report {
+    let report = findings(right, old, new);
+    assert_eq!(report.findings.len(), 1, "{report}");
+    let shown = report.to_string();
+    for expected in said {
+        assert!(shown.contains(expected), "`{expected}` is not in:\n{shown}");
+    }
+    report
 }
 
 #[test]

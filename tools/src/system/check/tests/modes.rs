@@ -1,10 +1,9 @@
 //! `[modes]`: what managers are told and given, and what is refused.
 
 use sandglass_description::policy::modes::{Below, Modes};
-use sandglass_description::policy::Table;
 use sandglass_description::{Object, ThreadId};
 
-use super::{check, source, Content, Description};
+use super::{described, one_finding, packed};
 
 const MODES: &str = r#"
 name = "test"
@@ -58,36 +57,15 @@ tasks = [
 ]
 "#;
 
-fn described(text: &str) -> Description {
-    check(&source(text)).unwrap_or_else(|report| panic!("{report}"))
-}
-
 /// With `old` replaced by `new` in a right description, exactly this is said.
 #[track_caller]
 fn assert_found(old: &str, new: &str, said: &[&str]) {
-    assert_eq!(MODES.matches(old).count(), 1, "`{old}` occurs once");
-    let report = match check(&source(&MODES.replace(old, new))) {
-        Ok(_) => panic!("nothing is found wrong with `{new}`"),
-        Err(report) => report,
-    };
-    assert_eq!(report.findings.len(), 1, "{report}");
-    let shown = report.to_string();
-    for expected in said {
-        assert!(shown.contains(expected), "`{expected}` is not in:\n{shown}");
-    }
+    one_finding(MODES, old, new, said);
 }
 
 #[test]
 fn the_manager_is_told_what_each_mode_means() {
-    let description = described(MODES);
-    let packed = description
-        .files
-        .iter()
-        .find_map(|file| match &file.content {
-            Content::Bytes(bytes) => Some(bytes),
-            Content::Path(_) => None,
-        });
-    let table = Modes::decode(packed.expect("a table is packed")).unwrap();
+    let table: Modes = packed(&described(MODES));
     assert_eq!(table.levels, ["low", "middle", "high"]);
     let [control, video, log] = table.tasks.as_slice() else {
         panic!("{:?}", table.tasks);

@@ -1,10 +1,9 @@
 //! `[[timeout-policy]]`: what handlers are told and given, and what is refused.
 
 use sandglass_description::policy::timeouts::{Last, Policy, Timeouts};
-use sandglass_description::policy::Table;
 use sandglass_description::{Object, ThreadId};
 
-use super::{check, source, Content, Description, RIGHT};
+use super::{described, one_finding, packed, RIGHT};
 
 const POLICY: &str = r#"
 [[timeout-policy]]
@@ -14,40 +13,15 @@ default = "reset"
 clients = [{ component = "client", policy = "extend", by = "1ms", limit = 3, then = "kill" }]
 "#;
 
-fn described(text: &str) -> Description {
-    check(&source(text)).unwrap_or_else(|report| panic!("{report}"))
-}
-
-fn table(description: &Description) -> Timeouts {
-    let packed = description
-        .files
-        .iter()
-        .find_map(|file| match &file.content {
-            Content::Bytes(bytes) => Some(bytes),
-            Content::Path(_) => None,
-        });
-    Timeouts::decode(packed.expect("a table is packed")).unwrap()
-}
-
 /// With `old` replaced by `new` in a right description, exactly this is said.
 #[track_caller]
 fn assert_found(old: &str, new: &str, said: &[&str]) {
-    let text = format!("{RIGHT}{POLICY}");
-    assert_eq!(text.matches(old).count(), 1, "`{old}` occurs once");
-    let report = match check(&source(&text.replace(old, new))) {
-        Ok(_) => panic!("nothing is found wrong with `{new}`"),
-        Err(report) => report,
-    };
-    assert_eq!(report.findings.len(), 1, "{report}");
-    let shown = report.to_string();
-    for expected in said {
-        assert!(shown.contains(expected), "`{expected}` is not in:\n{shown}");
-    }
+    one_finding(&format!("{RIGHT}{POLICY}"), old, new, said);
 }
 
 #[test]
 fn the_handler_is_told_each_clients_policy() {
-    let table = table(&described(&format!("{RIGHT}{POLICY}")));
+    let table: Timeouts = packed(&described(&format!("{RIGHT}{POLICY}")));
     assert_eq!(
         (table.endpoint.as_str(), table.default),
         ("work", Last::Reset)
@@ -102,7 +76,7 @@ fn time_without_a_badge_gets_one() {
     let description = described(&text);
     let given = description.system.components[1].threads[0].time.badge;
     assert!(given != 0);
-    assert_eq!(table(&description).clients[0].badge, given);
+    assert_eq!(packed::<Timeouts>(&description).clients[0].badge, given);
 }
 
 #[test]
