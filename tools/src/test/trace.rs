@@ -1,5 +1,6 @@
-//! Execution traces: every example system's, and the demo's, is accepted by the checker; the demo's is
-//! rejected when it is tampered with; and a trace point is short.
+//! Execution traces: every example system's, and the demo's, is accepted by the checker; the demo's,
+//! and that of an example with two cores, are rejected when they are tampered with; and a trace point
+//! is short.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,11 +10,14 @@ use anyhow::{ensure, Context, Result};
 use super::report::Report;
 use super::Filter;
 use crate::bench;
+use crate::qemu::End;
 use crate::trace::{self, check, tamper, Options};
 use crate::workspace;
 
 /// The demo's description.
 const DEMO: &str = "systems/demo/SYSTEM.toml";
+/// The example with several cores.
+const TWO_CORES: &str = "systems/examples/two-cores/SYSTEM.toml";
 /// How much of a system's time is traced, µs.
 const TRACED_US: u64 = 150_000;
 /// Longest run, of the host's time.
@@ -73,8 +77,14 @@ fn findings(path: &std::path::Path) -> Result<Vec<String>> {
     let traced = trace::trace(path, &options)?;
     let verdict = check::check(&traced.history);
     let mut findings: Vec<String> = verdict.violations.iter().map(ToString::to_string).collect();
-    // It has everything that can be tampered with.
-    if path.ends_with(DEMO) {
+    if let End::Guest(status @ 1..) = traced.end {
+        findings.push(format!("the system ended with status {status}"));
+    }
+    // They have everything that can be tampered with.
+    if [DEMO, TWO_CORES]
+        .iter()
+        .any(|system| path.ends_with(system))
+    {
         findings.extend(tamper::unnoticed(&traced.history));
     }
     // A system may have no budgets, deadlines or donations; it has a scheduler.

@@ -1,6 +1,8 @@
 //! A trace for tests, made by hand: a client that calls a passive server, a thread of higher priority
 //! that is released in between, and marks. Times are ticks of a machine of 1 GHz, as everywhere here.
 
+use std::collections::BTreeMap;
+
 use sandglass_abi::trace::{Blocked, Gift, Parameter};
 
 use super::history::History;
@@ -19,6 +21,8 @@ pub struct Script {
     time: u64,
     paid: u64,
     payer: Object,
+    /// Of each context, its period and its refills: when they come, and how much.
+    refills: BTreeMap<Object, (u64, Vec<(u64, u64)>)>,
 }
 
 impl Script {
@@ -27,6 +31,7 @@ impl Script {
         self.records.push(Record {
             sequence,
             core: 0,
+            by: 0,
             time: self.time,
             event,
         });
@@ -67,12 +72,27 @@ impl Script {
                 consumed,
                 charged: consumed,
             });
+            if let Some((period, refills)) = self.refills.get_mut(&self.payer) {
+                refills[0].1 -= consumed;
+                refills.push((self.paid + *period, consumed));
+            }
         }
-        self.add(Event::Pays {
-            context,
-            amount: 2_000 * US,
-        });
+        let amount = self.head(context);
+        self.add(Event::Pays { context, amount });
         (self.payer, self.paid) = (context, self.time);
+    }
+
+    /// What `context` has now, as one refill.
+    fn head(&mut self, context: Object) -> u64 {
+        let now = self.time;
+        let Some((_, refills)) = self.refills.get_mut(&context) else {
+            return 0;
+        };
+        let come = refills.iter().filter(|&&(time, _)| time <= now);
+        let amount = come.map(|&(_, amount)| amount).sum();
+        refills.retain(|&(time, _)| time > now);
+        refills.insert(0, (now, amount));
+        amount
     }
 
     fn thread(&mut self, thread: Object, name: &str, context: Object, budget: u64, period: u64) {
@@ -85,6 +105,8 @@ impl Script {
             fresh: true,
             sporadic: false,
         });
+        let refills = vec![(self.time, budget * US)];
+        self.refills.insert(context, (period * US, refills));
         self.add(Event::Donate {
             context,
             from: 0,
@@ -137,6 +159,7 @@ pub fn records() -> Vec<Record> {
         time: 5 * US,
         paid: 5 * US,
         payer: 0,
+        refills: BTreeMap::new(),
     };
     s.add(Event::Start {
         per_us: US,

@@ -32,15 +32,19 @@ pub struct Facts {
 }
 
 impl History {
-    /// Puts the records of all logs into their order. What comes after the first record that was lost
+    /// Puts the records of all logs, one of each core, into their order. What comes after the first record that was lost
     /// is left out and counted: nobody knows what it means.
     ///
     /// # Errors
     /// There is none; or the kernel wrote what this tool does not know.
     pub fn of(logs: Vec<Vec<Words>>) -> Result<Self> {
-        let mut words: Vec<Words> = logs.into_iter().flat_map(since_start).collect();
-        words.sort_unstable_by_key(|words| Tag::from_word(words[0]).sequence);
-        let sequence = |words: &Words| Tag::from_word(words[0]).sequence;
+        let sequence = |(words, _): &(Words, u8)| Tag::from_word(words[0]).sequence;
+        let mut words: Vec<(Words, u8)> = logs
+            .into_iter()
+            .zip(0..)
+            .flat_map(|(log, by)| since_start(log).into_iter().map(move |words| (words, by)))
+            .collect();
+        words.sort_unstable_by_key(sequence);
         let (Some(first), Some(last)) = (words.first().map(sequence), words.last().map(sequence))
         else {
             bail!("the trace is empty: the kernel recorded nothing");
@@ -53,7 +57,7 @@ impl History {
         let lost = u64::from(last - first) + 1 - in_order as u64;
         let records = words[..in_order]
             .iter()
-            .map(|&words| Record::decode(words))
+            .map(|&(words, by)| Record::decode(words, by))
             .collect::<Result<Vec<_>>>()?;
         Self::of_records(records, lost)
     }

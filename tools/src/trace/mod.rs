@@ -11,11 +11,13 @@ pub mod check;
 mod example;
 pub mod history;
 mod html;
+mod jobs;
 mod memory;
 mod perfetto;
 pub mod record;
 pub mod tamper;
 pub mod timeline;
+mod waits;
 
 use std::fs;
 use std::path::Path;
@@ -132,10 +134,10 @@ fn report(verdict: &Verdict) -> bool {
     if count > SHOWN {
         println!("and {} more", count - SHOWN);
     }
-    if verdict.order_only {
+    if verdict.several_cores {
         println!(
-            "trace check: the emulator executes several cores in turns, so that durations mean \
-             nothing; budgets and deadlines are not checked"
+            "trace check: the emulator executes several cores in turns: what is late for no longer \
+             than other cores were busy meanwhile is not held against a core"
         );
     }
     let looked = verdict.looked;

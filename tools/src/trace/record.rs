@@ -13,6 +13,8 @@ pub struct Record {
     pub sequence: u32,
     /// The core that it is about.
     pub core: u8,
+    /// The core that wrote it.
+    pub by: u8,
     /// Of entry to the kernel, ticks.
     pub time: u64,
     pub event: Event,
@@ -156,11 +158,11 @@ pub enum Mark {
 }
 
 impl Record {
-    /// Reads the words of a record.
+    /// Reads the words of a record that the core `by` wrote.
     ///
     /// # Errors
     /// The kernel wrote what this tool does not know.
-    pub fn decode(words: [u64; RECORD_WORDS]) -> Result<Self> {
+    pub fn decode(words: [u64; RECORD_WORDS], by: u8) -> Result<Self> {
         let [tag, time, subject, first, second] = words;
         let tag = Tag::from_word(tag);
         let Some(event) = decode(tag, subject, first, second) else {
@@ -175,6 +177,7 @@ impl Record {
         Ok(Self {
             sequence: tag.sequence,
             core: tag.core,
+            by,
             time,
             event,
         })

@@ -1,5 +1,7 @@
 //! Traces of real systems that are tampered with, so that the tests see that the checker notices.
 
+use std::collections::BTreeMap;
+
 use sandglass_abi::trace::{Blocked, Gift};
 
 use super::check::check;
@@ -17,9 +19,7 @@ const TAMPERINGS: &[Tampering] = &[
     Tampering {
         name: "a context consumes more than its budget",
         tamper: |history, records| {
-            let (context, budget) = with_budget(records)?;
-            let is_charge = |event: &Event| matches!(event, Event::Charge { context: of, .. } if *of == context);
-            let at = last(records, is_charge)?;
+            let (at, budget) = charge_of_budget(records)?;
             if let Event::Charge { consumed, .. } = &mut records[at].event {
                 *consumed += budget + history.least_budget;
             }
@@ -55,8 +55,13 @@ const TAMPERINGS: &[Tampering] = &[
         tamper: |history, records| {
             let has_deadline = |thread: Object| history.facts(thread).deadline_us.is_some();
             let ends = |event: &Event| matches!(event, Event::Block { thread, why: Blocked::Notification } if has_deadline(*thread));
-            let at = records.iter().position(|record| ends(&record.event))?;
-            records.remove(at);
+            let all = records.iter().enumerate();
+            let ends: Vec<usize> = all
+                .filter(|(_, record)| ends(&record.event))
+                .map(|(at, _)| at)
+                .collect();
+            // One in the middle, when all have started and none is done.
+            records.remove(*ends.get(ends.len() / 2)?);
             Some(())
         },
         said: "after its deadline",
@@ -114,28 +119,50 @@ fn last(records: &[Record], is: impl Fn(&Event) -> bool) -> Option<usize> {
     records.iter().rposition(|record| is(&record.event))
 }
 
-/// A context with budget and period that was charged; its budget, ticks.
-fn with_budget(records: &[Record]) -> Option<(Object, u64)> {
-    let charged = |of: Object| {
-        let is_charge =
-            |event: &Event| matches!(event, Event::Charge { context, .. } if *context == of);
-        last(records, is_charge).is_some()
-    };
-    records.iter().rev().find_map(|record| match record.event {
-        Event::Configure {
-            context,
-            budget,
-            period,
-            ..
-        } if period > 0 && charged(context) => Some((context, budget)),
-        _ => None,
-    })
+/// The last charge of a context with budget and period for time in which other cores were idle; its
+/// position, and the budget, ticks.
+fn charge_of_budget(records: &[Record]) -> Option<(usize, u64)> {
+    let mut budgets: BTreeMap<Object, u64> = BTreeMap::new();
+    // Since when each core is idle; `None` while it is not.
+    let mut idle: BTreeMap<u8, Option<u64>> = BTreeMap::new();
+    let mut found = None;
+    for (at, record) in records.iter().enumerate() {
+        match record.event {
+            Event::Configure {
+                context,
+                budget,
+                period: 1..,
+                ..
+            } => {
+                budgets.insert(context, budget);
+            }
+            Event::Configure { context, .. } => {
+                budgets.remove(&context);
+            }
+            Event::Switch { thread, .. } => {
+                idle.insert(record.core, (thread == 0).then_some(record.time));
+            }
+            Event::Charge {
+                context, consumed, ..
+            } => {
+                let from = record.time.saturating_sub(consumed);
+                let alone = idle.iter().all(|(&core, since)| {
+                    core == record.core || since.is_some_and(|since| since <= from)
+                });
+                let budget = budgets.get(&context).filter(|_| alone);
+                found = budget.map(|&budget| (at, budget)).or(found);
+            }
+            _ => {}
+        }
+    }
+    found
 }
 
-/// Where a thread that just woke takes the place of another one of lower priority, and nothing else
-/// happens for longer than the longest kernel path.
+/// Where a thread that just woke takes the place of another one of lower priority, while other cores are
+/// idle, and nothing else happens for longer than the longest kernel path.
 fn preemption(history: &History, records: &[Record]) -> Option<usize> {
-    let mut below = 0;
+    // Who runs on each core, and with which priority.
+    let mut running: BTreeMap<u8, (Object, u8)> = BTreeMap::new();
     let (mut woken, mut since) = (0, 0);
     records
         .iter()
@@ -148,14 +175,18 @@ fn preemption(history: &History, records: &[Record]) -> Option<usize> {
             Event::Switch {
                 thread, priority, ..
             } => {
+                let before = running.insert(record.core, (thread, priority));
+                let (_, below) = before.unwrap_or_default();
+                let alone = running
+                    .iter()
+                    .all(|(&core, &(other, _))| core == record.core || other == 0);
                 let preempts =
                     thread == woken && since == record.time && priority > below && below > 0;
                 let next = records[i + 1..]
                     .iter()
                     .find(|next| next.time > record.time)?;
-                below = priority;
                 let is_long = next.time - record.time > history.least_budget;
-                (preempts && is_long).then_some(i)
+                (alone && preempts && is_long).then_some(i)
             }
             _ => None,
         })

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use sandglass_abi::trace::Gift;
 
 use super::history::History;
-use super::record::{Event, Mark, Object};
+use super::jobs::{self, Job};
+use super::record::{Event, Object};
+use super::waits::{self, Wait};
 
 /// A stretch of time in which a core executed one thread on one context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,19 +37,8 @@ pub struct Left {
     pub time: u64,
     pub context: Object,
     pub amount: u64,
-}
-
-/// A job of a thread, as marks tell.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Job {
-    pub thread: Object,
-    pub number: u64,
-    /// Ticks; `None` if no mark says it.
-    pub released: Option<u64>,
-    pub deadline: Option<u64>,
-    pub ended: Option<u64>,
-    /// The record that said so last.
-    pub sequence: u32,
+    /// For how long it was used until then, ticks; 0 where it is refilled.
+    pub used: u64,
 }
 
 /// Everything that can be drawn.
@@ -57,6 +48,7 @@ pub struct Timeline {
     pub passings: Vec<Passing>,
     pub budgets: Vec<Left>,
     pub jobs: Vec<Job>,
+    pub waits: Vec<Wait>,
 }
 
 impl Timeline {
@@ -65,7 +57,8 @@ impl Timeline {
             executions: executions(history),
             passings: passings(history),
             budgets: budgets(history),
-            jobs: jobs(history),
+            jobs: jobs::of(history),
+            waits: waits::of(history),
         }
     }
 
@@ -168,15 +161,16 @@ fn budgets(history: &History) -> Vec<Left> {
     let mut left: BTreeMap<Object, u64> = BTreeMap::new();
     let mut budgets = Vec::new();
     for record in &history.records {
-        let (context, amount) = match record.event {
-            Event::Pays { context, amount } if context != 0 => (context, amount),
+        let (context, amount, used) = match record.event {
+            Event::Pays { context, amount } if context != 0 => (context, amount, 0),
             Event::Charge {
                 context,
                 consumed,
                 charged,
             } => {
                 let before = left.get(&context).copied().unwrap_or(0);
-                (context, before.saturating_sub(consumed.max(charged)))
+                let after = before.saturating_sub(consumed.max(charged));
+                (context, after, consumed)
             }
             _ => continue,
         };
@@ -185,50 +179,14 @@ fn budgets(history: &History) -> Vec<Left> {
             time: record.time,
             context,
             amount,
+            used,
         });
     }
     budgets
 }
 
-/// The jobs that marks tell of; without a mark of its deadline, a job has the described one.
-fn jobs(history: &History) -> Vec<Job> {
-    let mut jobs: BTreeMap<(Object, u64), Job> = BTreeMap::new();
-    let threads = threads_of_contexts(history);
-    for record in &history.records {
-        let Event::Mark { subject, mark } = record.event else {
-            continue;
-        };
-        let (Mark::Release { job, .. } | Mark::Deadline { job, .. } | Mark::End { job }) = mark
-        else {
-            continue;
-        };
-        let thread = threads.get(&subject).copied().unwrap_or(subject);
-        let entry = jobs.entry((thread, job)).or_insert(Job {
-            thread,
-            number: job,
-            ..Job::default()
-        });
-        entry.sequence = record.sequence;
-        match mark {
-            Mark::Release { at, .. } => entry.released = Some(at),
-            Mark::Deadline { at, .. } => entry.deadline = Some(at),
-            _ => entry.ended = Some(record.time),
-        }
-    }
-    for job in jobs.values_mut() {
-        if let (Some(released), None, Some(us)) = (
-            job.released,
-            job.deadline,
-            history.facts(job.thread).deadline_us,
-        ) {
-            job.deadline = Some(released + us * history.per_us);
-        }
-    }
-    jobs.into_values().collect()
-}
-
 /// The thread that each context was bound to first.
-fn threads_of_contexts(history: &History) -> BTreeMap<Object, Object> {
+pub fn threads_of_contexts(history: &History) -> BTreeMap<Object, Object> {
     let mut threads = BTreeMap::new();
     for record in &history.records {
         if let Event::Donate {

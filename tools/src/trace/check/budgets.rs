@@ -9,6 +9,10 @@
 //! A sporadic context starts its refills when its thread wakes, not when it is chosen (ABI 04, section
 //! 5.4). If others run in between, what is used late comes back early: so much more may be consumed
 //! around the next release. That time is allowed too.
+//!
+//! What is handed out is looked at as well: when a context begins to pay, what its refill has fits
+//! into the budget of the period that ends when that is used up. On several cores, whose timers may be
+//! late, that is what is exact: a context that went on too long gets so much less afterwards.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -54,6 +58,14 @@ impl Account {
             .front()
             .map_or(0, |&(first, _)| begin.saturating_sub(first));
         self.sum - early
+    }
+
+    /// The most in the window of one period that ends when `amount` is used up from `time` on.
+    fn with(&self, time: u64, amount: u64) -> u64 {
+        let begin = (time + amount).saturating_sub(self.period);
+        let used = self.consumed.iter().rev();
+        let used = used.take_while(|&&(_, to)| to > begin);
+        used.map(|&(from, to)| to - from.max(begin)).sum::<u64>() + amount
     }
 
     /// Its thread runs from `time` on.
@@ -111,6 +123,11 @@ pub fn check(findings: &mut Findings<'_>) {
                 let used = account.add(record.time.saturating_sub(consumed), record.time);
                 let (budget, period) = (account.budget, account.period);
                 let slack = slack + account.lateness();
+                // It went on beyond its budget as long as its core stood still, at most.
+                let over = used.saturating_sub(budget);
+                let since = record.time.saturating_sub(over);
+                let still = findings.standstill.within(record.core, since, record.time);
+                let slack = slack + still;
                 findings.looked().windows += 1;
                 if used > budget + slack {
                     let history = findings.history;
@@ -121,6 +138,29 @@ pub fn check(findings: &mut Findings<'_>) {
                         findings.name(context),
                         history.us(period),
                         history.us(used),
+                        history.us(budget),
+                        history.us(slack),
+                    );
+                    findings.found(record.sequence, record.time, what);
+                }
+            }
+            Event::Pays { context, amount } => {
+                let Some(account) = accounts.get(&context) else {
+                    continue;
+                };
+                let handed = account.with(record.time, amount);
+                let (budget, period) = (account.budget, account.period);
+                let slack = slack + account.lateness();
+                if handed > budget + slack {
+                    let history = findings.history;
+                    let what = format!(
+                        "the context of `{}` is given more than its budget: a refill of {:.3} µs, \
+                         with which it would have {:.3} µs in a period of {:.3} µs; at most {:.3} µs \
+                         of budget and {:.3} µs of kernel path and delay would be right",
+                        findings.name(context),
+                        history.us(amount),
+                        history.us(handed),
+                        history.us(period),
                         history.us(budget),
                         history.us(slack),
                     );

@@ -9,18 +9,20 @@
 //! All is reconstructed from the records alone, so a trace that does not hang together is found too.
 //!
 //! The emulator executes several cores in turns, on one virtual time: a core stands still while its
-//! clock goes on. So on more than one core durations mean nothing, and only what is a matter of order
-//! is checked: decisions, and donations.
+//! clock goes on. So on more than one core everything may be late for as long as other cores were busy
+//! meanwhile ([`standstill`]), and not longer.
 
 mod budgets;
 mod deadlines;
 mod donations;
 mod priorities;
+mod standstill;
 #[cfg(test)]
 mod tests;
 
 use std::fmt;
 
+use self::standstill::Standstill;
 use super::history::History;
 use super::record::Object;
 
@@ -56,8 +58,8 @@ pub struct Looked {
 /// The result of all checks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Verdict {
-    /// Whether durations mean nothing, so that only the order was checked.
-    pub order_only: bool,
+    /// Whether cores may stand still, so that others excuse what is late.
+    pub several_cores: bool,
     /// In the order of the records.
     pub violations: Vec<Violation>,
     pub looked: Looked,
@@ -65,18 +67,17 @@ pub struct Verdict {
 
 /// Makes all checks.
 pub fn check(history: &History) -> Verdict {
-    let order_only = history.cores().len() > 1;
     let mut findings = Findings {
         history,
+        standstill: Standstill::default(),
         verdict: Verdict {
-            order_only,
+            several_cores: history.cores().len() > 1,
             ..Verdict::default()
         },
     };
-    if !order_only {
-        budgets::check(&mut findings);
-        deadlines::check(&mut findings);
-    }
+    findings.standstill = Standstill::of(history, findings.longest_path());
+    budgets::check(&mut findings);
+    deadlines::check(&mut findings);
     priorities::check(&mut findings);
     donations::check(&mut findings);
     let mut verdict = findings.verdict;
@@ -87,6 +88,7 @@ pub fn check(history: &History) -> Verdict {
 /// The trace, and what was found in it.
 struct Findings<'h> {
     history: &'h History,
+    standstill: Standstill,
     verdict: Verdict,
 }
 

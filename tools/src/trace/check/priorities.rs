@@ -5,8 +5,7 @@
 //! must be one of the highest priority of the ready ones of that moment, exactly. Elsewhere the
 //! running thread may go on for the longest kernel path beside a ready one of higher priority: a
 //! refill's timer takes a while to be noticed while the kernel is at work, and a long operation that
-//! made somebody ready goes on to its next preemption point. Where durations mean nothing, only the
-//! decisions are looked at.
+//! made somebody ready goes on to its next preemption point; and the core may stand still.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -42,7 +41,7 @@ struct State {
 
 pub fn check(findings: &mut Findings<'_>) {
     let mut state = State::default();
-    let order_only = findings.verdict.order_only;
+    let several_cores = findings.verdict.several_cores;
     let history = findings.history;
     let late = findings.longest_path();
     let mut records = history.records.iter().peekable();
@@ -51,13 +50,13 @@ pub fn check(findings: &mut Findings<'_>) {
     while let Some(record) = records.next() {
         // What held until now.
         let before = clocks.insert(record.core, record.time);
-        if !order_only && before.is_some_and(|before| before < record.time) {
+        if before.is_some_and(|before| before < record.time) {
             state.compare(findings, record, late);
         }
         state.follow(record);
         if let Event::Switch { thread, .. } = record.event {
             // A core whose thread was stopped by another one idles until it looks.
-            decided |= thread != 0 || !order_only;
+            decided |= thread != 0 || !several_cores;
         }
         let goes_on = records
             .peek()
@@ -209,7 +208,9 @@ impl State {
             let is_above = i16::from(thread.priority) > floor && thread.domain == self.domain;
             let has_time = self.active.contains(&thread.context) && thread.waits <= record.time;
             let since = thread.since.1.max(thread.waits);
-            let is_late = slack == 0 || record.time.saturating_sub(since) > slack;
+            let waits = record.time.saturating_sub(since);
+            let still = || findings.standstill.within(core, since, record.time);
+            let is_late = slack == 0 || waits > slack && waits > slack + still();
             (is_above && has_time && is_late).then_some((thread.priority, candidate, since))
         });
         let Some((priority, candidate, since)) = ready.max() else {

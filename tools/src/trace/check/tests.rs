@@ -84,9 +84,31 @@ fn a_context_over_budget_is_found() {
     let mut records = example::records();
     let at = charge(&records);
     delay(&mut records, at, 509);
-    let budgets = |found: &&Violation| found.what.contains("budget");
+    let budgets = |found: &&Violation| found.what.contains("is over budget");
     let verdict = verdict(records);
     assert_eq!(verdict.violations.iter().find(budgets), None);
+}
+
+/// What was used up is handed out again before its time, or never was taken.
+#[test]
+fn a_refill_that_is_too_large_is_found() {
+    assert_rejected(
+        |records| {
+            let at = nth(records, 3, |event| {
+                matches!(
+                    event,
+                    Event::Pays {
+                        context: CLIENT_TIME,
+                        ..
+                    }
+                )
+            });
+            if let Event::Pays { amount, .. } = &mut records[at].event {
+                *amount += 800_000;
+            }
+        },
+        &["the context of `client` is given more than its budget"],
+    );
 }
 
 /// A sporadic context that is kept from running after it woke may use so much more around its next
@@ -338,30 +360,97 @@ fn an_abandoned_donation_need_not_come_back() {
     assert_eq!(verdict.violations.iter().find(lost), None);
 }
 
-/// The clock of a core goes on while the emulator executes another one: what depends on durations is
-/// not checked on several cores, and what is a matter of order is.
-#[test]
-fn of_several_cores_the_order_is_checked() {
-    let on_two = |tamper: &dyn Fn(&mut Vec<Record>)| {
-        let mut records = example::records();
-        tamper(&mut records);
-        let start = Record {
-            core: 1,
-            ..records[0]
-        };
-        records.insert(1, start);
-        verdict(records)
+/// The example on core 0 of a machine with two, tampered with; the other core is busy all the time, or
+/// idle.
+fn on_two(is_busy: bool, tamper: &dyn Fn(&mut Vec<Record>)) -> Verdict {
+    const OTHER: u64 = 0x9000;
+    let mut records = example::records();
+    tamper(&mut records);
+    let of_other = |event| Record {
+        core: 1,
+        by: 1,
+        event,
+        ..records[0]
     };
-    let late = on_two(&|records| delay(records, 40, 20_000));
-    assert!(late.order_only);
-    assert_eq!(late.violations, []);
-    assert!(late.looked.decisions > 0);
-    let lost = on_two(&|records| {
+    let (thread, context) = if is_busy {
+        (OTHER, OTHER + 0x100)
+    } else {
+        (0, 0)
+    };
+    let start = of_other(records[0].event);
+    let switch = of_other(Event::Switch {
+        thread,
+        context,
+        priority: 7,
+    });
+    records.splice(1..1, [start, switch]);
+    verdict(records)
+}
+
+/// Whether something found says `what`.
+fn says(verdict: &Verdict, what: &str) -> bool {
+    let mut found = verdict.violations.iter();
+    found.any(|found| found.what.contains(what))
+}
+
+/// The clock of a core goes on while the emulator executes another one: so what is late is found if
+/// the others were idle, and may be due to that if they were busy.
+#[test]
+fn what_is_late_on_several_cores_is_found_if_the_others_were_idle() {
+    let is_end = |event: &Event| {
+        matches!(
+            event,
+            Event::Mark {
+                mark: Mark::End { job: 2 },
+                ..
+            }
+        )
+    };
+    let late_job = |records: &mut Vec<Record>| {
+        let at = nth(records, 0, is_end);
+        delay(records, at, 7_720);
+    };
+    let late_timer = |records: &mut Vec<Record>| {
+        let is_charge = |event: &Event| {
+            matches!(
+                event,
+                Event::Charge {
+                    context: CLIENT_TIME,
+                    ..
+                }
+            )
+        };
+        let at = nth(records, 5, is_charge);
+        delay(records, at, 540);
+    };
+    let passed_over = |records: &mut Vec<Record>| {
+        let at = nth(records, 0, |event| {
+            matches!(event, Event::Switch { thread: URGENT, .. })
+        });
+        records.drain(at..at + 3);
+    };
+    let cases: [(&dyn Fn(&mut Vec<Record>), &str); 3] = [
+        (&late_job, "after its deadline"),
+        (&late_timer, "is over budget"),
+        (&passed_over, "`urgent` of priority 250 is ready"),
+    ];
+    for (tamper, what) in cases {
+        let verdict = on_two(false, tamper);
+        assert!(verdict.several_cores);
+        assert!(says(&verdict, what), "{what}: {:?}", verdict.violations);
+        let verdict = on_two(true, tamper);
+        assert!(!says(&verdict, what), "{what}: {:?}", verdict.violations);
+    }
+}
+
+/// What is no matter of durations is found whatever the other cores do.
+#[test]
+fn what_is_wrong_on_several_cores_is_found() {
+    let lost = |records: &mut Vec<Record>| {
         let at = nth(records, 1, |event| matches!(event, Event::Return { .. }));
         records.remove(at);
-    });
-    assert_ne!(lost.violations, []);
-    let wrong = on_two(&|records| {
+    };
+    let wrong_choice = |records: &mut Vec<Record>| {
         let at = nth(records, 1, |event| {
             matches!(event, Event::Switch { thread: URGENT, .. })
         });
@@ -371,7 +460,32 @@ fn of_several_cores_the_order_is_checked() {
         {
             (*thread, *priority) = (CLIENT, 100);
         }
-    });
-    let ready = |found: &Violation| found.what.contains("`urgent` of priority 250 is ready");
-    assert!(wrong.violations.iter().any(ready));
+    };
+    let large_refill = |records: &mut Vec<Record>| {
+        let is_pays = |event: &Event| {
+            matches!(
+                event,
+                Event::Pays {
+                    context: CLIENT_TIME,
+                    ..
+                }
+            )
+        };
+        let at = nth(records, 3, is_pays);
+        if let Event::Pays { amount, .. } = &mut records[at].event {
+            *amount += 800_000;
+        }
+    };
+    let cases: [(&dyn Fn(&mut Vec<Record>), &str); 3] = [
+        (&lost, "never got it back"),
+        (&wrong_choice, "`urgent` of priority 250 is ready"),
+        (&large_refill, "is given more than its budget"),
+    ];
+    for is_busy in [false, true] {
+        for (tamper, what) in cases {
+            let verdict = on_two(is_busy, tamper);
+            assert!(says(&verdict, what), "{what}: {:?}", verdict.violations);
+        }
+        assert_eq!(on_two(is_busy, &|_| {}).violations, []);
+    }
 }

@@ -1,162 +1,137 @@
-//! The trace as a page of its own, in the manner of the Grasp tool: a row for each thread with its
-//! executions, coloured by who pays, releases as arrows up, deadlines as arrows down, what its
-//! context has left of its budget, and arrows from thread to thread where time is lent. It can be
-//! zoomed and moved; it needs nothing else.
+//! The trace as a page of its own, in the manner of the Grasp tool: what each core executes, and a row
+//! for each thread with its executions, coloured by who pays, releases as arrows up, deadlines as
+//! arrows down, what its context has left of its budget, and arrows from thread to thread where time
+//! is lent. It can be zoomed and moved; it needs nothing else.
 
-use maud::{html, PreEscaped, DOCTYPE};
-use serde::Serialize;
+mod data;
 
+use maud::{html, Markup, PreEscaped, DOCTYPE};
+
+use self::data::Data;
 use super::history::History;
-use super::record::{Event, Mark, Object};
 use super::timeline::Timeline;
 
 const STYLE: &str = include_str!("page.css");
-const SCRIPT: &str = include_str!("page.js");
+const SCRIPTS: [&str; 3] = [
+    include_str!("scale.js"),
+    include_str!("paint.js"),
+    include_str!("page.js"),
+];
 
-/// What the page draws. Times are µs since the beginning.
-#[derive(Serialize)]
-struct Data {
-    /// Length of the trace.
-    end: f64,
-    rows: Vec<Row>,
-    /// Names of contexts, by the index that executions have.
-    payers: Vec<String>,
-    /// Time, row that gives, row that gets, whether it is given back.
-    arrows: Vec<(f64, usize, usize, bool)>,
-    /// Time, the mode that begins.
-    modes: Vec<(f64, u64)>,
-}
-
-#[derive(Serialize)]
-struct Row {
-    name: String,
-    /// From, to, core, payer.
-    runs: Vec<(f64, f64, u8, usize)>,
-    releases: Vec<f64>,
-    deadlines: Vec<f64>,
-    /// When jobs ended, and whether in time.
-    ends: Vec<(f64, bool)>,
-    /// Timeout faults and other faults.
-    faults: Vec<(f64, &'static str)>,
-    /// Time, what is left in µs: of the context with the row's name.
-    budget: Vec<(f64, f64)>,
-}
+/// What the page's marks mean: a drawing in a field of 22 by 16, and words.
+const LEGEND: &[(&str, &str)] = &[
+    (
+        r#"<rect x="1" y="3" width="20" height="10" fill="var(--first)"/>"#,
+        "executes, in the colour of who pays",
+    ),
+    (
+        r#"<rect x="1.5" y="3.5" width="19" height="9" fill="var(--second)" stroke="var(--ink)"/>"#,
+        "on the time of another",
+    ),
+    (
+        r#"<rect x="1" y="6" width="20" height="6" fill="var(--ready)"/>"#,
+        "ready, others run",
+    ),
+    (
+        r#"<rect x="1" y="6" width="20" height="6" fill="var(--bad)" opacity=".25"/>"#,
+        "waits for its budget",
+    ),
+    (
+        r#"<path d="M1 8H21" stroke="var(--lent)" stroke-dasharray="2 3"/>"#,
+        "waits for an answer",
+    ),
+    (
+        r#"<path d="M11 15V3M8 7L11 2L14 7" fill="none" stroke="var(--release)" stroke-width="1.6"/>"#,
+        "release",
+    ),
+    (
+        r#"<path d="M11 1V13M8 9L11 14L14 9" fill="none" stroke="var(--deadline)" stroke-width="1.6"/>"#,
+        "deadline",
+    ),
+    (
+        r#"<circle cx="7" cy="8" r="3.5" fill="var(--release)"/><circle cx="16" cy="8" r="3.5" fill="var(--bad)"/>"#,
+        "job ended: in time, late",
+    ),
+    (
+        r#"<path d="M7 3H15L7 13H15Z" fill="none" stroke="var(--bad)" stroke-width="1.3"/>"#,
+        "timeout fault",
+    ),
+    (
+        r#"<path d="M7 4L15 12M7 12L15 4" stroke="var(--bad)" stroke-width="2"/>"#,
+        "other fault",
+    ),
+    (
+        r#"<path d="M1 14V3L9 11V3L17 11V3H21V14Z" fill="var(--first)" fill-opacity=".2" stroke="var(--first)"/>"#,
+        "budget left",
+    ),
+    (
+        r#"<path d="M7 1V14M4 10L7 15L10 10" fill="none" stroke="var(--lent)"/><path d="M16 15V2M13 6L16 1L19 6" fill="none" stroke="var(--back)"/>"#,
+        "time lent, given back",
+    ),
+];
 
 /// The page about the system that `title` names.
 pub fn page(title: &str, history: &History, timeline: &Timeline) -> String {
-    let data = data(history, timeline);
+    let data = Data::of(history, timeline);
     // Within a script element, only the end tag is special.
     let json = serde_json::to_string(&data)
         .unwrap_or_default()
         .replace('<', "\\u003c");
+    let facts = format!(
+        "{:.3} ms, {} threads, {} records",
+        data.end / 1000.0,
+        data.rows.len(),
+        history.records.len()
+    );
     html! {
         (DOCTYPE)
         html lang="en" {
             head {
                 meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
                 title { "Trace of " (title) }
                 style { (PreEscaped(STYLE)) }
             }
             body {
-                header {
-                    h1 { "Trace of " (title) }
-                    p {
-                        "Scroll to zoom, drag to move, double-click to see all. Executions have the \
-                         colour of the thread whose time they use; an outline marks one on the time \
-                         of another thread. "
-                        span.key { "↑ release" } span.key { "↓ deadline" }
-                        span.key { "● job ended" } span.key { "✖ fault" }
-                        span.key { "line: budget left" } span.key { "arrow: time lent, or back" }
+                (header(title, &facts))
+                div { canvas #overview {} }
+                div { canvas #axis {} }
+                main #chart tabindex="0" aria-label="Timeline" { canvas #rows {} }
+                footer.line {
+                    span.help {
+                        "Wheel or W, S: zoom · drag or A, D: move · double-click or 0: all · Shift and drag: \
+                         measure · N, P: next, previous fault or late job · /: choose threads"
                     }
-                    p #hover { "\u{a0}" }
+                    output #note {}
                 }
-                canvas #timeline {}
-                script { (PreEscaped(format!("const TRACE = {json};"))) (PreEscaped(SCRIPT)) }
+                div #tip role="tooltip" {}
+                script { (PreEscaped(format!("const TRACE = {json};"))) @for script in SCRIPTS { (PreEscaped(script)) } }
             }
         }
     }
     .into_string()
 }
 
-fn data(history: &History, timeline: &Timeline) -> Data {
-    let us = |time: u64| history.ns(time) as f64 / 1000.0;
-    let threads = timeline.threads();
-    let row_of = |thread: Object| threads.iter().position(|&known| known == thread);
-    let mut payers: Vec<String> = Vec::new();
-    let mut rows: Vec<Row> = threads
-        .iter()
-        .map(|&thread| Row::new(history.name(thread)))
-        .collect();
-    for run in &timeline.executions {
-        let name = history.name(run.context);
-        let payer = payers.iter().position(|known| *known == name);
-        let payer = payer.unwrap_or_else(|| {
-            payers.push(name);
-            payers.len() - 1
-        });
-        if let Some(row) = row_of(run.thread) {
-            rows[row]
-                .runs
-                .push((us(run.from), us(run.to), run.core, payer));
-        }
-    }
-    for left in &timeline.budgets {
-        let name = history.name(left.context);
-        if let Some(row) = rows.iter_mut().find(|row| row.name == name) {
-            row.budget.push((us(left.time), history.us(left.amount)));
-        }
-    }
-    for job in &timeline.jobs {
-        let Some(row) = row_of(job.thread).map(|row| &mut rows[row]) else {
-            continue;
-        };
-        row.releases.extend(job.released.map(us));
-        row.deadlines.extend(job.deadline.map(us));
-        let in_time = |ended| job.deadline.is_none_or(|deadline| ended <= deadline);
-        row.ends
-            .extend(job.ended.map(|ended| (us(ended), in_time(ended))));
-    }
-    let mut modes = Vec::new();
-    for record in &history.records {
-        let (thread, what) = match record.event {
-            Event::Timeout { thread, .. } => (thread, "timeout fault"),
-            Event::Fault { thread, .. } => (thread, "fault"),
-            Event::Mark {
-                mark: Mark::Mode { to, .. },
-                ..
-            } => {
-                modes.push((us(record.time), to));
-                continue;
+fn header(title: &str, facts: &str) -> Markup {
+    html! {
+        header {
+            div.line {
+                h1 { "Trace of " (title) }
+                span.facts { (facts) }
+                div.controls {
+                    input #filter type="search" placeholder="threads" aria-label="Show threads whose name has";
+                    button data-act="budgets" aria-pressed="true" { "budgets" }
+                    button data-act="arrows" aria-pressed="true" { "lending" }
+                    button data-act="out" aria-label="Zoom out" { "−" }
+                    button data-act="in" aria-label="Zoom in" { "+" }
+                    button data-act="all" { "all" }
+                }
             }
-            _ => continue,
-        };
-        if let Some(row) = row_of(thread) {
-            rows[row].faults.push((us(record.time), what));
-        }
-    }
-    let arrows = timeline.passings.iter().filter_map(|passing| {
-        let (from, to) = (row_of(passing.from)?, row_of(passing.to)?);
-        Some((us(passing.time), from, to, passing.back))
-    });
-    Data {
-        end: us(history.end()),
-        arrows: arrows.collect(),
-        rows,
-        payers,
-        modes,
-    }
-}
-
-impl Row {
-    fn new(name: String) -> Self {
-        Row {
-            name,
-            runs: Vec::new(),
-            releases: Vec::new(),
-            deadlines: Vec::new(),
-            ends: Vec::new(),
-            faults: Vec::new(),
-            budget: Vec::new(),
+            div.line.legend {
+                @for (drawing, words) in LEGEND {
+                    span.key { svg aria-hidden="true" { (PreEscaped(drawing)) } (words) }
+                }
+            }
         }
     }
 }
@@ -165,22 +140,6 @@ impl Row {
 mod tests {
     use super::super::example;
     use super::*;
-
-    #[test]
-    fn the_page_has_everything_that_the_timeline_has() {
-        let history = example::history();
-        let timeline = Timeline::of(&history);
-        let data = data(&history, &timeline);
-        let runs: usize = data.rows.iter().map(|row| row.runs.len()).sum();
-        assert_eq!(runs, timeline.executions.len());
-        assert_eq!(data.arrows.len(), timeline.passings.len());
-        let releases: usize = data.rows.iter().map(|row| row.releases.len()).sum();
-        assert!(releases > 0 && releases == timeline.jobs.len());
-        let names: Vec<_> = data.rows.iter().map(|row| row.name.as_str()).collect();
-        assert!(names.contains(&"client") && names.contains(&"server"));
-        let client = data.rows.iter().find(|row| row.name == "client").unwrap();
-        assert!(!client.budget.is_empty());
-    }
 
     #[test]
     fn the_page_is_self_contained() {

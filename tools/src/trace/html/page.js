@@ -1,197 +1,168 @@
-// Draws TRACE (see html/mod.rs) on the canvas. Times are µs.
-"use strict";
-const canvas = document.getElementById("timeline");
-const hover = document.getElementById("hover");
-const pen = canvas.getContext("2d");
-const LABELS = 150, AXIS = 24, ROW = 58, BAR = 20, BUDGET = 20, ARROWS = 14;
-const view = { from: 0, to: Math.max(TRACE.end, 1) };
+// What people do with the page: see paint.js for what it shows.
+const tip = byId("tip"), note = byId("note"), filter = byId("filter");
 
-// A colour for each payer, apart from each other by the golden angle.
-const colours = TRACE.payers.map((_, i) => `hsl(${(i * 137.5 + 210) % 360}, 62%, 58%)`);
-const x = (time) => LABELS + (time - view.from) / (view.to - view.from) * (canvas.clientWidth - LABELS);
-const timeAt = (px) => view.from + (px - LABELS) / (canvas.clientWidth - LABELS) * (view.to - view.from);
-const top_of = (row) => AXIS + row * ROW;
-const base_of = (row) => top_of(row) + ARROWS + BAR;
-const visible = (time) => time >= view.from && time <= view.to;
+// When there were faults other than of budgets, and jobs that were late.
+const PROBLEMS = TRACE.rows.flatMap((row) => [
+  ...row.faults.filter(([, what]) => what !== "timeout fault").map(([time]) => time),
+  ...row.jobs.filter(([, , deadline, ended]) => deadline !== null && (ended ?? END) > deadline)
+    .map(([, , deadline]) => deadline),
+]).sort((a, b) => a - b);
 
-// Index of the first element of `list`, in the order of time, that ends after `time`.
-function first_after(list, time, end) {
-  let low = 0, high = list.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (end(list[middle]) < time) low = middle + 1; else high = middle;
-  }
-  return low;
+function show(from, to) {
+  const span = clamp(to - from, 0.02, END * 1.02);
+  view.from = clamp(from, -END * 0.01, Math.max(END * 1.01 - span, -END * 0.01));
+  view.to = view.from + span;
+  paint();
 }
-
-function shown(time) {
-  return time >= 1e6 ? (time / 1e6).toFixed(6) + " s"
-    : time >= 1e3 ? (time / 1e3).toFixed(4) + " ms" : time.toFixed(3) + " µs";
-}
-
-function line(x1, y1, x2, y2) {
-  pen.beginPath(); pen.moveTo(x1, y1); pen.lineTo(x2, y2); pen.stroke();
-}
-
-function arrow(x1, y1, x2, y2, size) {
-  const angle = Math.atan2(y2 - y1, x2 - x1);
-  line(x1, y1, x2, y2);
-  pen.beginPath();
-  pen.moveTo(x2, y2);
-  for (const side of [-0.5, 0.5]) {
-    pen.lineTo(x2 - size * Math.cos(angle + side), y2 - size * Math.sin(angle + side));
-  }
-  pen.fill();
-}
-
-function axis(height) {
-  const span = view.to - view.from;
-  const rough = span / Math.max(2, (canvas.clientWidth - LABELS) / 120);
-  const power = Math.pow(10, Math.floor(Math.log10(rough)));
-  const step = [1, 2, 5, 10].map((n) => n * power).find((n) => n >= rough);
-  pen.fillStyle = "#555"; pen.strokeStyle = "#eee"; pen.lineWidth = 1;
-  for (let time = Math.ceil(view.from / step) * step; time <= view.to; time += step) {
-    line(x(time), AXIS, x(time), height);
-    pen.fillText(shown(time), x(time) + 3, 15);
-  }
-}
-
-function draw_runs(row, index) {
-  const base = base_of(index);
-  let painted = -1, colour = -1;
-  for (let i = first_after(row.runs, view.from, (run) => run[1]); i < row.runs.length; i++) {
-    const [from, to, , payer] = row.runs[i];
-    if (from > view.to) break;
-    const left = Math.max(x(from), LABELS), width = Math.max(x(to) - left, 0.5);
-    // What is narrower than a pixel is drawn once for each pixel and payer.
-    if (left + width <= painted && colour === payer) continue;
-    pen.fillStyle = colours[payer];
-    pen.fillRect(left, base - BAR, width, BAR);
-    if (TRACE.payers[payer] !== row.name && width > 2) {
-      pen.strokeStyle = "#000"; pen.strokeRect(left + 0.5, base - BAR + 0.5, width - 1, BAR - 1);
-    }
-    painted = Math.floor(left + width) + 1; colour = payer;
-  }
-}
-
-function draw_budget(row, index) {
-  if (!row.budget.length) return;
-  const most = row.budget.reduce((most, [, left]) => Math.max(most, left), 1);
-  const floor = base_of(index) + BUDGET;
-  const y = (left) => floor - left / most * (BUDGET - 3);
-  const start = Math.max(0, first_after(row.budget, view.from, (b) => b[0]) - 1);
-  pen.strokeStyle = "#777"; pen.lineWidth = 1; pen.beginPath();
-  let drawn = -2, last;
-  for (let i = start; i < row.budget.length; i++) {
-    const [time, left] = row.budget[i];
-    const px = Math.max(x(time), LABELS);
-    if (last === undefined) pen.moveTo(px, y(left));
-    else if (px - drawn >= 0.5) { pen.lineTo(px, y(last)); pen.lineTo(px, y(left)); drawn = px; }
-    last = left;
-    if (time > view.to) break;
-  }
-  pen.stroke();
-}
-
-function draw_marks(row, index) {
-  const base = base_of(index), head = base - BAR - ARROWS;
-  pen.lineWidth = 1.5;
-  const each = (list, time_of, draw) => {
-    for (let i = first_after(list, view.from, time_of); i < list.length; i++) {
-      if (time_of(list[i]) > view.to) break;
-      draw(list[i]);
-    }
-  };
-  const same = (time) => time, first = (pair) => pair[0];
-  pen.strokeStyle = pen.fillStyle = "#0a7";
-  each(row.releases, same, (time) => arrow(x(time), base, x(time), head, 6));
-  pen.strokeStyle = pen.fillStyle = "#c30";
-  each(row.deadlines, same, (time) => arrow(x(time), head, x(time), base, 6));
-  each(row.ends, first, ([time, ok]) => {
-    pen.fillStyle = ok ? "#0a7" : "#c30";
-    pen.beginPath(); pen.arc(x(time), base - BAR - 4, 3.5, 0, 7); pen.fill();
-  });
-  pen.fillStyle = "#c00";
-  each(row.faults, first, ([time]) => pen.fillText("✖", x(time) - 5, head + 8));
-}
-
-function draw_arrows() {
-  const start = first_after(TRACE.arrows, view.from, (arrow) => arrow[0]);
-  let last = new Map();
-  for (let i = start; i < TRACE.arrows.length; i++) {
-    const [time, from, to, back] = TRACE.arrows[i];
-    if (time > view.to) break;
-    const key = from * 1000 + to, px = x(time);
-    if (px - (last.get(key) ?? -9) < 3) continue;
-    last.set(key, px);
-    pen.strokeStyle = pen.fillStyle = back ? "#88a" : "#226"; pen.lineWidth = 1;
-    const down = to > from;
-    arrow(px, base_of(from) - (down ? 0 : BAR), px, base_of(to) - (down ? BAR : 0), 6);
-  }
-}
-
-function draw() {
-  const ratio = window.devicePixelRatio || 1;
-  const height = AXIS + TRACE.rows.length * ROW + 8;
-  canvas.style.height = height + "px";
-  canvas.width = canvas.clientWidth * ratio; canvas.height = height * ratio;
-  pen.setTransform(ratio, 0, 0, ratio, 0, 0);
-  pen.font = "12px system-ui, sans-serif";
-  pen.clearRect(0, 0, canvas.clientWidth, height);
-  axis(height);
-  TRACE.rows.forEach((row, index) => {
-    pen.strokeStyle = "#ccc"; pen.lineWidth = 1;
-    line(0, base_of(index), canvas.clientWidth, base_of(index));
-    draw_budget(row, index);
-    draw_runs(row, index);
-    draw_marks(row, index);
-  });
-  draw_arrows();
-  pen.strokeStyle = "#a0c"; pen.fillStyle = "#a0c";
-  TRACE.modes.filter(([time]) => visible(time)).forEach(([time, mode]) => {
-    line(x(time), AXIS, x(time), height);
-    pen.fillText("mode " + mode, x(time) + 3, AXIS + 10);
-  });
-  pen.clearRect(0, 0, LABELS - 2, height);
-  pen.fillStyle = "#222";
-  TRACE.rows.forEach((row, index) => pen.fillText(row.name, 8, base_of(index) - 5, LABELS - 16));
-}
-
 function zoom(centre, factor) {
-  const span = Math.min(Math.max((view.to - view.from) * factor, 0.01), TRACE.end * 1.1 + 1);
-  const share = (centre - view.from) / (view.to - view.from);
-  view.from = centre - share * span; view.to = view.from + span;
-  draw();
+  show(centre - (centre - view.from) * factor, centre + (view.to - centre) * factor);
+}
+const pan = (share) => show(...[view.from, view.to].map((time) => time + share * (view.to - view.from)));
+const middle = () => view.pointer?.time ?? (view.from + view.to) / 2;
+const all = () => show(0, END);
+
+function choose() {
+  const words = filter.value.toLowerCase().split(/[\s,]+/).filter(Boolean);
+  const wanted = (row) => !words.length || words.some((word) => row.name.toLowerCase().includes(word));
+  view.rows = TRACE.rows.map((_, index) => index).filter((index) => wanted(TRACE.rows[index]));
+  paint();
 }
 
-canvas.addEventListener("wheel", (event) => {
-  event.preventDefault();
-  zoom(timeAt(event.offsetX), Math.exp(event.deltaY * 0.002));
-}, { passive: false });
-canvas.addEventListener("dblclick", () => { view.from = 0; view.to = Math.max(TRACE.end, 1); draw(); });
-let held = null;
-canvas.addEventListener("mousedown", (event) => { held = timeAt(event.offsetX); });
-window.addEventListener("mouseup", () => { held = null; });
-canvas.addEventListener("mousemove", (event) => {
+// The next problem behind the middle of what is seen, or the one before.
+function jump(way) {
+  const centre = (view.from + view.to) / 2, eps = (view.to - view.from) * 1e-6;
+  const next = way > 0 ? PROBLEMS.find((time) => time > centre + eps)
+    : PROBLEMS.findLast((time) => time < centre - eps);
+  if (next === undefined) { note.textContent = "no more faults or late jobs that way"; return; }
+  const half = Math.min(view.to - view.from, END / 20) / 2;
+  show(next - half, next + half);
+}
+
+const WAITS = ["ready, others run", "waits for its budget", "waits for an answer"];
+function described(time, py) {
+  const index = view.rows[placeAt(py)], row = TRACE.rows[index], lines = [shown(time)];
+  const core = CORE_IDS[Math.floor((py - PAD) / CORE)];
+  const at = (list) => {
+    const found = list[firstFrom(list, time, (run) => run[1])];
+    return found && found[0] <= time ? found : undefined;
+  };
+  if (py < coresHeight()) {
+    const run = core !== undefined && at(CORES[core]);
+    if (core !== undefined) lines.push(`core ${core}: ` + (run ? TRACE.rows[run[2]].name : "idle"));
+    return lines.join("\n");
+  }
+  if (!row) return lines.join("\n");
+  lines.push(row.name);
+  const run = at(row.runs), wait = at(row.waits);
+  if (run) {
+    lines.push(`runs for ${lasting(run[1] - run[0])} on core ${run[2]}`, `on the time of ${TRACE.payers[run[3]]}`);
+  } else if (wait) lines.push(`${WAITS[wait[2]]} for ${lasting(wait[1] - wait[0])}`);
+  const next = firstFrom(row.budget, time, (point) => point[0]), before = row.budget[next - 1];
+  if (before) {
+    const after = row.budget[next];
+    const left = after?.[2] ? before[1] + (after[1] - before[1]) * (time - before[0]) / (after[0] - before[0])
+      : before[1];
+    lines.push(`budget left: ${lasting(left)}`);
+  }
+  const job = row.jobs.findLast(([, released, , ended]) => released !== null && released <= time && (ended ?? END) >= time);
+  if (job) {
+    const [number, released, deadline, ended] = job;
+    const parts = [`job ${number} of ${shown(released)}`];
+    if (deadline !== null) parts.push(`due ${shown(deadline)}`);
+    if (ended !== null) parts.push(`took ${lasting(ended - released)}`);
+    lines.push(parts.join(", "));
+  }
+  const reach = 5 * (view.to - view.from) / plotWidth();
+  row.faults.filter(([when]) => Math.abs(when - time) < reach).slice(0, 3)
+    .forEach(([when, what]) => lines.push(`${what} at ${shown(when)}`));
+  return lines.join("\n");
+}
+
+function point(event) {
   const time = timeAt(event.offsetX);
-  if (held !== null) {
-    view.from += held - time; view.to += held - time;
-    draw();
-    return;
+  const inside = event.offsetX >= LABELS && event.offsetX <= LABELS + plotWidth();
+  view.pointer = inside ? { time } : null;
+  tip.style.display = inside ? "block" : "none";
+  if (inside) {
+    tip.textContent = described(time, event.offsetY);
+    const { offsetWidth: width, offsetHeight: height } = tip;
+    tip.style.left = (event.clientX + 16 + width > innerWidth ? event.clientX - width - 12 : event.clientX + 16) + "px";
+    tip.style.top = clamp(event.clientY + 14, 0, innerHeight - height - 4) + "px";
   }
-  const row = TRACE.rows[Math.floor((event.offsetY - AXIS) / ROW)];
-  let text = shown(time);
-  if (row) {
-    const run = row.runs[first_after(row.runs, time, (run) => run[1])];
-    text += "   " + row.name;
-    if (run && run[0] <= time) {
-      text += `: runs ${shown(run[0])} to ${shown(run[1])} (${shown(run[1] - run[0])}) on core ${run[2]}`
-        + ` on the time of ${TRACE.payers[run[3]]}`;
-    }
-    const left = row.budget[first_after(row.budget, time, (b) => b[0]) - 1];
-    if (left) text += `   budget ${shown(left[1])}`;
-  }
-  hover.textContent = text;
+  paint();
+}
+
+let held = null;
+rowsCanvas.addEventListener("pointerdown", (event) => {
+  if (event.offsetX < LABELS || event.button !== 0) return;
+  rowsCanvas.setPointerCapture(event.pointerId);
+  const time = timeAt(event.offsetX);
+  if (event.shiftKey) view.measure = [time, time];
+  held = { time, measures: event.shiftKey };
+  rowsCanvas.classList.toggle("held", !event.shiftKey);
 });
-window.addEventListener("resize", draw);
-draw();
+rowsCanvas.addEventListener("pointermove", (event) => {
+  if (held?.measures) {
+    view.measure = [held.time, timeAt(event.offsetX)];
+    note.textContent = `measured: ${lasting(Math.abs(view.measure[1] - view.measure[0]))}`;
+  } else if (held) {
+    const moved = held.time - timeAt(event.offsetX);
+    show(view.from + moved, view.to + moved);
+  }
+  point(event);
+});
+for (const end of ["pointerup", "pointercancel"]) {
+  rowsCanvas.addEventListener(end, () => { held = null; rowsCanvas.classList.remove("held"); });
+}
+rowsCanvas.addEventListener("pointerleave", () => {
+  view.pointer = null; tip.style.display = "none"; paint();
+});
+rowsCanvas.addEventListener("wheel", (event) => {
+  // Over the names, it scrolls.
+  if (event.offsetX < LABELS) return;
+  event.preventDefault();
+  const sideways = event.shiftKey ? event.deltaY || event.deltaX : event.deltaX;
+  if (Math.abs(sideways) > Math.abs(event.shiftKey ? 0 : event.deltaY)) pan(sideways / plotWidth());
+  else zoom(timeAt(event.offsetX), Math.exp(clamp(event.deltaY, -200, 200) * 0.002));
+}, { passive: false });
+rowsCanvas.addEventListener("dblclick", all);
+
+const look = (event) => {
+  if (event.buttons !== 1) return;
+  const centre = (event.offsetX - LABELS) / plotWidth() * END, half = (view.to - view.from) / 2;
+  show(centre - half, centre + half);
+};
+overviewCanvas.addEventListener("pointerdown", look);
+overviewCanvas.addEventListener("pointermove", look);
+
+const KEYS = {
+  ArrowLeft: () => pan(-0.15), a: () => pan(-0.15), ArrowRight: () => pan(0.15), d: () => pan(0.15),
+  w: () => zoom(middle(), 0.7), "+": () => zoom(middle(), 0.7), "=": () => zoom(middle(), 0.7),
+  s: () => zoom(middle(), 1 / 0.7), "-": () => zoom(middle(), 1 / 0.7),
+  Home: () => show(0, view.to - view.from), End: () => show(END - (view.to - view.from), END),
+  "0": all, f: all, n: () => jump(1), p: () => jump(-1), "/": () => filter.focus(),
+  Escape: () => { view.measure = null; note.textContent = ""; paint(); },
+};
+window.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.target === filter) { if (event.key === "Escape") { filter.value = ""; choose(); filter.blur(); } return; }
+  const act = KEYS[event.key];
+  if (act) { event.preventDefault(); act(); }
+});
+const BUTTONS = { in: KEYS.w, out: KEYS.s, all, budgets: () => toggle("budgets"), arrows: () => toggle("arrows") };
+function toggle(what) {
+  view[what] = !view[what];
+  document.querySelector(`[data-act="${what}"]`).setAttribute("aria-pressed", view[what]);
+  paint();
+}
+for (const button of document.querySelectorAll("[data-act]")) {
+  button.addEventListener("click", () => BUTTONS[button.dataset.act]());
+}
+filter.addEventListener("input", choose);
+// #FROM-TO, in µs, is what is shown first.
+const asked = location.hash.match(/^#([\d.]+)-([\d.]+)$/);
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { readInk(); paint(); });
+new ResizeObserver(paint).observe(chart);
+readInk();
+choose();
+if (asked && Number(asked[1]) < Number(asked[2])) show(Number(asked[1]), Number(asked[2]));

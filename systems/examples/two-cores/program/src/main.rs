@@ -1,0 +1,94 @@
+//! Two tasks, one on each core, that share a passive server. The periodic one, on core 1, releases the
+//! one on core 0, which also asks an active server on core 1. What a component is, its name says.
+
+#![no_std]
+#![no_main]
+
+use core::hint::black_box;
+
+use sandglass::cap::{Endpoint, Notification};
+use sandglass::trace::{mark, Mark};
+use sandglass::{println, sys, time, Environment, Message};
+
+sandglass::entry!(main, stack = 0x4000, heap = 0x1000);
+
+fn main(env: &'static Environment) -> u8 {
+    match env.name() {
+        "tally" => tally(env),
+        "oracle" => oracle(env),
+        "judge" => judge(env),
+        "periodic" => periodic(env),
+        _ => sporadic(env),
+    }
+}
+
+/// Works for so many steps.
+fn work(steps: u64) {
+    for step in 0..steps {
+        black_box(step);
+    }
+}
+
+/// Adds up what the tasks say, wherever they run.
+fn tally(env: &'static Environment) -> ! {
+    let steps = env.parameter("steps");
+    let mut sum = 0;
+    env.service("count").serve(|request| {
+        work(steps);
+        sum += request.message.word(0);
+        Message::new(0, [sum])
+    })
+}
+
+/// Answers on its own time, on its own core.
+fn oracle(env: &'static Environment) -> ! {
+    let steps = env.parameter("steps");
+    env.service("ask").serve(|request| {
+        work(steps);
+        Message::new(0, [2 * request.message.word(0)])
+    })
+}
+
+/// A job in each period: it releases the other one's, works, and has that counted.
+fn periodic(env: &'static Environment) -> u8 {
+    let (count, next): (Endpoint, Notification) = (env.capability("count"), env.capability("turn"));
+    for job in 0..env.parameter("jobs") {
+        let at = time::ticks();
+        mark(Mark::Release { job, at });
+        next.signal();
+        work(env.parameter("steps"));
+        count.call(Message::new(0, [1]));
+        mark(Mark::End { job });
+        // Until the next period.
+        sys::yield_now();
+    }
+    env.capability::<Notification>("done").signal();
+    0
+}
+
+/// A job whenever the other task begins one.
+fn sporadic(env: &'static Environment) -> u8 {
+    let (count, ask): (Endpoint, Endpoint) = (env.capability("count"), env.capability("ask"));
+    let turn: Notification = env.capability("turn");
+    for job in 0..env.parameter("jobs") {
+        turn.wait();
+        work(env.parameter("steps"));
+        count.call(Message::new(0, [1]));
+        assert_eq!(ask.call(Message::new(0, [job])).word(0), 2 * job);
+    }
+    env.capability::<Notification>("done").signal();
+    0
+}
+
+/// When both tasks are done, nothing that they counted may be lost.
+fn judge(env: &'static Environment) -> u8 {
+    let (done, all): (Notification, u64) = (env.capability("done"), env.parameter("all"));
+    let mut seen = 0;
+    while seen != all {
+        seen |= done.wait();
+    }
+    let count: Endpoint = env.capability("count");
+    let sum = count.call(Message::new(0, [0])).word(0);
+    println!("{sum} jobs on two cores");
+    u8::from(sum != env.parameter("jobs"))
+}
