@@ -1,6 +1,8 @@
 //! A good trace is accepted, and one that was tampered with, in each of the ways that are checked, is
 //! rejected with a message that says which record, when, and who.
 
+mod cores;
+
 use super::super::example::{self, CLIENT, CLIENT_TIME, SERVER, URGENT};
 use super::super::record::{Event, Mark, Record};
 use super::*;
@@ -21,6 +23,12 @@ fn assert_rejected(tamper: impl FnOnce(&mut Vec<Record>), said: &[&str]) {
         parts.all(|part| text.contains(part))
     };
     assert!(shown.iter().any(says), "{said:?} is not in {shown:?}");
+}
+
+/// Whether something found says `what`.
+fn says(verdict: &Verdict, what: &str) -> bool {
+    let mut found = verdict.violations.iter();
+    found.any(|found| found.what.contains(what))
 }
 
 /// Position of the `n`-th record, from 0, of which `is` holds.
@@ -360,132 +368,24 @@ fn an_abandoned_donation_need_not_come_back() {
     assert_eq!(verdict.violations.iter().find(lost), None);
 }
 
-/// The example on core 0 of a machine with two, tampered with; the other core is busy all the time, or
-/// idle.
-fn on_two(is_busy: bool, tamper: &dyn Fn(&mut Vec<Record>)) -> Verdict {
-    const OTHER: u64 = 0x9000;
-    let mut records = example::records();
-    tamper(&mut records);
-    let of_other = |event| Record {
-        core: 1,
-        by: 1,
-        event,
-        ..records[0]
-    };
-    let (thread, context) = if is_busy {
-        (OTHER, OTHER + 0x100)
-    } else {
-        (0, 0)
-    };
-    let start = of_other(records[0].event);
-    let switch = of_other(Event::Switch {
-        thread,
-        context,
-        priority: 7,
-    });
-    records.splice(1..1, [start, switch]);
-    verdict(records)
-}
-
-/// Whether something found says `what`.
-fn says(verdict: &Verdict, what: &str) -> bool {
-    let mut found = verdict.violations.iter();
-    found.any(|found| found.what.contains(what))
-}
-
-/// The clock of a core goes on while the emulator executes another one: so what is late is found if
-/// the others were idle, and may be due to that if they were busy.
+/// A thread of another domain is not ready, whatever its priority, until it is that one's turn.
 #[test]
-fn what_is_late_on_several_cores_is_found_if_the_others_were_idle() {
-    let is_end = |event: &Event| {
-        matches!(
-            event,
-            Event::Mark {
-                mark: Mark::End { job: 2 },
-                ..
-            }
-        )
-    };
-    let late_job = |records: &mut Vec<Record>| {
-        let at = nth(records, 0, is_end);
-        delay(records, at, 7_720);
-    };
-    let late_timer = |records: &mut Vec<Record>| {
-        let is_charge = |event: &Event| {
-            matches!(
-                event,
-                Event::Charge {
-                    context: CLIENT_TIME,
-                    ..
-                }
-            )
-        };
-        let at = nth(records, 5, is_charge);
-        delay(records, at, 540);
-    };
-    let passed_over = |records: &mut Vec<Record>| {
-        let at = nth(records, 0, |event| {
+fn domains_are_kept_apart() {
+    let passed_over = |turn: u8| {
+        let mut records = example::records();
+        let at = nth(&records, 0, |event| {
             matches!(event, Event::Switch { thread: URGENT, .. })
         });
         records.drain(at..at + 3);
-    };
-    let cases: [(&dyn Fn(&mut Vec<Record>), &str); 3] = [
-        (&late_job, "after its deadline"),
-        (&late_timer, "is over budget"),
-        (&passed_over, "`urgent` of priority 250 is ready"),
-    ];
-    for (tamper, what) in cases {
-        let verdict = on_two(false, tamper);
-        assert!(verdict.several_cores);
-        assert!(says(&verdict, what), "{what}: {:?}", verdict.violations);
-        let verdict = on_two(true, tamper);
-        assert!(!says(&verdict, what), "{what}: {:?}", verdict.violations);
-    }
-}
-
-/// What is no matter of durations is found whatever the other cores do.
-#[test]
-fn what_is_wrong_on_several_cores_is_found() {
-    let lost = |records: &mut Vec<Record>| {
-        let at = nth(records, 1, |event| matches!(event, Event::Return { .. }));
-        records.remove(at);
-    };
-    let wrong_choice = |records: &mut Vec<Record>| {
-        let at = nth(records, 1, |event| {
-            matches!(event, Event::Switch { thread: URGENT, .. })
-        });
-        if let Event::Switch {
-            thread, priority, ..
-        } = &mut records[at].event
-        {
-            (*thread, *priority) = (CLIENT, 100);
-        }
-    };
-    let large_refill = |records: &mut Vec<Record>| {
-        let is_pays = |event: &Event| {
-            matches!(
-                event,
-                Event::Pays {
-                    context: CLIENT_TIME,
-                    ..
-                }
-            )
+        let (first, before) = (records[0], records[at - 1]);
+        let of = |thread, domain, record: Record| Record {
+            event: Event::Domain { thread, domain },
+            ..record
         };
-        let at = nth(records, 3, is_pays);
-        if let Event::Pays { amount, .. } = &mut records[at].event {
-            *amount += 800_000;
-        }
+        records.insert(at, of(0, turn, before));
+        records.splice(1..1, [of(URGENT, 1, first), of(0, 0, first)]);
+        says(&verdict(records), "`urgent` of priority 250 is ready")
     };
-    let cases: [(&dyn Fn(&mut Vec<Record>), &str); 3] = [
-        (&lost, "never got it back"),
-        (&wrong_choice, "`urgent` of priority 250 is ready"),
-        (&large_refill, "is given more than its budget"),
-    ];
-    for is_busy in [false, true] {
-        for (tamper, what) in cases {
-            let verdict = on_two(is_busy, tamper);
-            assert!(says(&verdict, what), "{what}: {:?}", verdict.violations);
-        }
-        assert_eq!(on_two(is_busy, &|_| {}).violations, []);
-    }
+    assert!(!passed_over(0));
+    assert!(passed_over(1));
 }

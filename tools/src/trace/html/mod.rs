@@ -30,7 +30,7 @@ const LEGEND: &[(&str, &str)] = &[
     ),
     (
         r#"<rect x="1" y="6" width="20" height="6" fill="var(--ready)"/>"#,
-        "ready, others run",
+        "ready, waits for its turn",
     ),
     (
         r#"<rect x="1" y="6" width="20" height="6" fill="var(--bad)" opacity=".25"/>"#,
@@ -77,8 +77,12 @@ pub fn page(title: &str, history: &History, timeline: &Timeline) -> String {
     let json = serde_json::to_string(&data)
         .unwrap_or_default()
         .replace('<', "\\u003c");
+    let turns = match history.cores().len() {
+        1 => String::new(),
+        cores => format!(", {cores} cores that the emulator executed in turns"),
+    };
     let facts = format!(
-        "{:.3} ms, {} threads, {} records",
+        "{:.3} ms, {} threads, {} records{turns}",
         data.end / 1000.0,
         data.rows.len(),
         history.records.len()

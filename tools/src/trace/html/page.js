@@ -38,7 +38,7 @@ function jump(way) {
   show(next - half, next + half);
 }
 
-const WAITS = ["ready, others run", "waits for its budget", "waits for an answer"];
+const WAITS = ["ready, waits for its turn", "waits for its budget", "waits for an answer"];
 function described(time, py) {
   const index = view.rows[placeAt(py)], row = TRACE.rows[index], lines = [shown(time)];
   const core = CORE_IDS[Math.floor((py - PAD) / CORE)];
@@ -56,7 +56,7 @@ function described(time, py) {
   const run = at(row.runs), wait = at(row.waits);
   if (run) {
     lines.push(`runs for ${lasting(run[1] - run[0])} on core ${run[2]}`, `on the time of ${TRACE.payers[run[3]]}`);
-  } else if (wait) lines.push(`${WAITS[wait[2]]} for ${lasting(wait[1] - wait[0])}`);
+  } else if (wait) lines.push(`${WAITS[wait[2]]}: ${lasting(wait[1] - wait[0])}`);
   const next = firstFrom(row.budget, time, (point) => point[0]), before = row.budget[next - 1];
   if (before) {
     const after = row.budget[next];
