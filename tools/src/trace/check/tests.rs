@@ -56,6 +56,64 @@ fn delay(records: &mut [Record], from: usize, us: u64) {
     }
 }
 
+/// The urgent thread is passed over when it wakes.
+fn pass_over(records: &mut Vec<Record>) {
+    let at = nth(records, 0, |event| {
+        matches!(event, Event::Switch { thread: URGENT, .. })
+    });
+    records.drain(at..at + 3);
+}
+
+/// The client is taken instead of the urgent thread.
+fn choose_wrongly(records: &mut Vec<Record>) {
+    let at = nth(records, 1, |event| {
+        matches!(event, Event::Switch { thread: URGENT, .. })
+    });
+    if let Event::Switch {
+        thread, priority, ..
+    } = &mut records[at].event
+    {
+        (*thread, *priority) = (CLIENT, 100);
+    }
+}
+
+/// What the client has used up is handed out again before its time.
+fn hand_out_too_much(records: &mut Vec<Record>) {
+    let is_pays = |event: &Event| {
+        matches!(
+            event,
+            Event::Pays {
+                context: CLIENT_TIME,
+                ..
+            }
+        )
+    };
+    let at = nth(records, 3, is_pays);
+    if let Event::Pays { amount, .. } = &mut records[at].event {
+        *amount += 800_000;
+    }
+}
+
+/// A return of the client's context is missing.
+fn lose_return(records: &mut Vec<Record>) {
+    let at = nth(records, 1, |event| matches!(event, Event::Return { .. }));
+    records.remove(at);
+}
+
+/// A charge of the client's context: the `n`-th, from 0.
+fn charge_of_client(records: &[Record], n: usize) -> usize {
+    let is_charge = |event: &Event| {
+        matches!(
+            event,
+            Event::Charge {
+                context: CLIENT_TIME,
+                ..
+            }
+        )
+    };
+    nth(records, n, is_charge)
+}
+
 #[test]
 fn a_good_trace_is_accepted() {
     let verdict = verdict(example::records());
@@ -68,20 +126,9 @@ fn a_good_trace_is_accepted() {
 #[test]
 fn a_context_over_budget_is_found() {
     // 1.5 of 2 ms are used in each period: half a millisecond and the kernel path are left.
-    let charge = |records: &[Record]| {
-        nth(records, 4, |event| {
-            matches!(
-                event,
-                Event::Charge {
-                    context: CLIENT_TIME,
-                    ..
-                }
-            )
-        })
-    };
     assert_rejected(
         |records| {
-            let at = charge(records);
+            let at = charge_of_client(records, 4);
             delay(records, at, 511);
         },
         &[
@@ -90,33 +137,17 @@ fn a_context_over_budget_is_found() {
         ],
     );
     let mut records = example::records();
-    let at = charge(&records);
+    let at = charge_of_client(&records, 4);
     delay(&mut records, at, 509);
     let budgets = |found: &&Violation| found.what.contains("is over budget");
     let verdict = verdict(records);
     assert_eq!(verdict.violations.iter().find(budgets), None);
 }
 
-/// What was used up is handed out again before its time, or never was taken.
 #[test]
 fn a_refill_that_is_too_large_is_found() {
-    assert_rejected(
-        |records| {
-            let at = nth(records, 3, |event| {
-                matches!(
-                    event,
-                    Event::Pays {
-                        context: CLIENT_TIME,
-                        ..
-                    }
-                )
-            });
-            if let Event::Pays { amount, .. } = &mut records[at].event {
-                *amount += 800_000;
-            }
-        },
-        &["the context of `client` is given more than its budget"],
-    );
+    let said = ["the context of `client` is given more than its budget"];
+    assert_rejected(hand_out_too_much, &said);
 }
 
 /// A sporadic context that is kept from running after it woke may use so much more around its next
@@ -135,15 +166,7 @@ fn a_sporadic_context_may_be_late() {
                 *of = sporadic;
             }
         }
-        let charge = nth(&records, 4, |event| {
-            matches!(
-                event,
-                Event::Charge {
-                    context: CLIENT_TIME,
-                    ..
-                }
-            )
-        });
+        let charge = charge_of_client(&records, 4);
         delay(&mut records, charge, used_late);
         // The release of the same job, the third: after each call it wakes, too.
         let wake = nth(&records, 4, |event| {
@@ -180,12 +203,7 @@ fn a_budget_holds_in_any_window() {
 fn a_ready_thread_of_higher_priority_is_found() {
     // The urgent thread wakes, but the server goes on.
     assert_rejected(
-        |records| {
-            let at = nth(records, 0, |event| {
-                matches!(event, Event::Switch { thread: URGENT, .. })
-            });
-            records.drain(at..at + 3);
-        },
+        pass_over,
         &[
             "`urgent` of priority 250 is ready",
             "`server` of priority 200",
@@ -193,17 +211,7 @@ fn a_ready_thread_of_higher_priority_is_found() {
     );
     // It is released, and the scheduler takes somebody else.
     assert_rejected(
-        |records| {
-            let at = nth(records, 1, |event| {
-                matches!(event, Event::Switch { thread: URGENT, .. })
-            });
-            if let Event::Switch {
-                thread, priority, ..
-            } = &mut records[at].event
-            {
-                (*thread, *priority) = (CLIENT, 100);
-            }
-        },
+        choose_wrongly,
         &[
             "`urgent` of priority 250 is ready",
             "`client` of priority 100",
@@ -309,10 +317,7 @@ fn a_missed_deadline_is_found() {
 #[test]
 fn a_donation_that_is_not_returned_is_found() {
     assert_rejected(
-        |records| {
-            let at = nth(records, 1, |event| matches!(event, Event::Return { .. }));
-            records.remove(at);
-        },
+        lose_return,
         &[
             "`client` runs on the context of `client`",
             "lent it to `server` at record #",

@@ -2,9 +2,12 @@
 
 use super::*;
 
+/// A way to tamper with records.
+type Tamper = fn(&mut Vec<Record>);
+
 /// The example on core 0 of a machine with two, tampered with; the other core is busy all the time, or
 /// idle.
-fn on_two(is_busy: bool, tamper: &dyn Fn(&mut Vec<Record>)) -> Verdict {
+fn on_two(is_busy: bool, tamper: Tamper) -> Verdict {
     const OTHER: u64 = 0x9000;
     let mut records = example::records();
     tamper(&mut records);
@@ -29,46 +32,32 @@ fn on_two(is_busy: bool, tamper: &dyn Fn(&mut Vec<Record>)) -> Verdict {
     verdict(records)
 }
 
+fn is_end_of_third(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::Mark {
+            mark: Mark::End { job: 2 },
+            ..
+        }
+    )
+}
+
 /// The clock of a core goes on while the emulator executes another one: so what is late is found if
 /// the others were idle, and may be due to that if they were busy.
 #[test]
 fn what_is_late_on_several_cores_is_found_if_the_others_were_idle() {
-    let is_end = |event: &Event| {
-        matches!(
-            event,
-            Event::Mark {
-                mark: Mark::End { job: 2 },
-                ..
-            }
-        )
-    };
     let late_job = |records: &mut Vec<Record>| {
-        let at = nth(records, 0, is_end);
+        let at = nth(records, 0, is_end_of_third);
         delay(records, at, 7_720);
     };
     let late_timer = |records: &mut Vec<Record>| {
-        let is_charge = |event: &Event| {
-            matches!(
-                event,
-                Event::Charge {
-                    context: CLIENT_TIME,
-                    ..
-                }
-            )
-        };
-        let at = nth(records, 5, is_charge);
+        let at = charge_of_client(records, 5);
         delay(records, at, 540);
     };
-    let passed_over = |records: &mut Vec<Record>| {
-        let at = nth(records, 0, |event| {
-            matches!(event, Event::Switch { thread: URGENT, .. })
-        });
-        records.drain(at..at + 3);
-    };
-    let cases: [(&dyn Fn(&mut Vec<Record>), &str); 3] = [
-        (&late_job, "after its deadline"),
-        (&late_timer, "is over budget"),
-        (&passed_over, "`urgent` of priority 250 is ready"),
+    let cases: [(Tamper, &str); 3] = [
+        (late_job, "after its deadline"),
+        (late_timer, "is over budget"),
+        (pass_over, "`urgent` of priority 250 is ready"),
     ];
     for (tamper, what) in cases {
         let verdict = on_two(false, tamper);
@@ -82,46 +71,16 @@ fn what_is_late_on_several_cores_is_found_if_the_others_were_idle() {
 /// What is no matter of durations is found whatever the other cores do.
 #[test]
 fn what_is_wrong_on_several_cores_is_found() {
-    let lost = |records: &mut Vec<Record>| {
-        let at = nth(records, 1, |event| matches!(event, Event::Return { .. }));
-        records.remove(at);
-    };
-    let wrong_choice = |records: &mut Vec<Record>| {
-        let at = nth(records, 1, |event| {
-            matches!(event, Event::Switch { thread: URGENT, .. })
-        });
-        if let Event::Switch {
-            thread, priority, ..
-        } = &mut records[at].event
-        {
-            (*thread, *priority) = (CLIENT, 100);
-        }
-    };
-    let large_refill = |records: &mut Vec<Record>| {
-        let is_pays = |event: &Event| {
-            matches!(
-                event,
-                Event::Pays {
-                    context: CLIENT_TIME,
-                    ..
-                }
-            )
-        };
-        let at = nth(records, 3, is_pays);
-        if let Event::Pays { amount, .. } = &mut records[at].event {
-            *amount += 800_000;
-        }
-    };
-    let cases: [(&dyn Fn(&mut Vec<Record>), &str); 3] = [
-        (&lost, "never got it back"),
-        (&wrong_choice, "`urgent` of priority 250 is ready"),
-        (&large_refill, "is given more than its budget"),
+    let cases: [(Tamper, &str); 3] = [
+        (lose_return, "never got it back"),
+        (choose_wrongly, "`urgent` of priority 250 is ready"),
+        (hand_out_too_much, "is given more than its budget"),
     ];
     for is_busy in [false, true] {
         for (tamper, what) in cases {
             let verdict = on_two(is_busy, tamper);
             assert!(says(&verdict, what), "{what}: {:?}", verdict.violations);
         }
-        assert_eq!(on_two(is_busy, &|_| {}).violations, []);
+        assert_eq!(on_two(is_busy, |_| {}).violations, []);
     }
 }
