@@ -65,7 +65,7 @@ fn pass_over(records: &mut Vec<Record>) {
 }
 
 /// The client is taken instead of the urgent thread.
-fn choose_wrongly(records: &mut Vec<Record>) {
+fn choose_wrongly(records: &mut [Record]) {
     let at = nth(records, 1, |event| {
         matches!(event, Event::Switch { thread: URGENT, .. })
     });
@@ -78,7 +78,7 @@ fn choose_wrongly(records: &mut Vec<Record>) {
 }
 
 /// What the client has used up is handed out again before its time.
-fn hand_out_too_much(records: &mut Vec<Record>) {
+fn hand_out_too_much(records: &mut [Record]) {
     let is_pays = |event: &Event| {
         matches!(
             event,
@@ -147,7 +147,7 @@ fn a_context_over_budget_is_found() {
 #[test]
 fn a_refill_that_is_too_large_is_found() {
     let said = ["the context of `client` is given more than its budget"];
-    assert_rejected(hand_out_too_much, &said);
+    assert_rejected(|records| hand_out_too_much(records), &said);
 }
 
 /// A sporadic context that is kept from running after it woke may use so much more around its next
@@ -211,7 +211,7 @@ fn a_ready_thread_of_higher_priority_is_found() {
     );
     // It is released, and the scheduler takes somebody else.
     assert_rejected(
-        choose_wrongly,
+        |records| choose_wrongly(records),
         &[
             "`urgent` of priority 250 is ready",
             "`client` of priority 100",

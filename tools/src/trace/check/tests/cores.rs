@@ -73,8 +73,14 @@ fn what_is_late_on_several_cores_is_found_if_the_others_were_idle() {
 fn what_is_wrong_on_several_cores_is_found() {
     let cases: [(Tamper, &str); 3] = [
         (lose_return, "never got it back"),
-        (choose_wrongly, "`urgent` of priority 250 is ready"),
-        (hand_out_too_much, "is given more than its budget"),
+        (
+            |records| choose_wrongly(records),
+            "`urgent` of priority 250 is ready",
+        ),
+        (
+            |records| hand_out_too_much(records),
+            "is given more than its budget",
+        ),
     ];
     for is_busy in [false, true] {
         for (tamper, what) in cases {
