@@ -123,6 +123,20 @@ fn what_happens_to_clients_that_run_out_of_time_is_described() {
     }
 }
 
+/// Whoever is waited for at the start, and dies, is named; with no console of its own too.
+#[test]
+fn a_server_that_ends_before_it_is_ready_ends_the_start() {
+    for console in ["console = true", "console = false"] {
+        let mut source = changed("timeouts", "name = \"primes\"", "name = \"sums\"");
+        source.text = source.text.replace("console = true", console);
+        let outcome = run("timeouts-unready", &source, Variant::Release);
+        assert_eq!(outcome.end, End::Guest(1), "{}", outcome.console);
+        let said =
+            "cannot start `counter`: it ended before it was ready, with status 101 (a panic)";
+        assert_says(&outcome.console, &[said]);
+    }
+}
+
 /// The critical task misses no deadline though it needs more than its budget now and then, which
 /// the shared server's handler and the mode manager bring about together; and the mode falls again.
 #[test]
@@ -303,6 +317,13 @@ fn a_fault_that_nobody_handles_is_reported_with_name_and_address() {
         folder: folder.clone(),
     };
     let expected = format!("`broken` is stopped by a fault: processor exception 6 with error code 0x0, at instruction {entry:#x}");
+    // One that is waited for ends the start.
+    let mut awaited = source(true);
+    awaited.text.push_str("ready = true\n");
+    let outcome = run("fault", &awaited, Variant::Release);
+    let why = "cannot start `broken`: it was stopped by a fault before it was ready";
+    assert_says(&outcome.console, &[&expected, why]);
+    assert_eq!(outcome.end, End::Guest(1), "{}", outcome.console);
     // Nobody is left to end the system.
     let outcome = run("fault", &source(true), Variant::Release);
     assert_says(&outcome.console, &[&expected, "no component is left"]);

@@ -7,6 +7,18 @@ use core::fmt::{self, Display};
 /// A message that is complete.
 pub struct Failure(String);
 
+impl Failure {
+    /// Of which no error of others is the reason.
+    pub fn of(reason: &impl Display) -> Self {
+        Self(format!("{reason}"))
+    }
+
+    /// Adds what was being done.
+    pub fn within(self, what: impl Display) -> Self {
+        Self(format!("{what}: {}", self.0))
+    }
+}
+
 impl Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "launcher: {}", self.0)

@@ -2,6 +2,7 @@
 
 use alloc::format;
 use alloc::vec::Vec;
+use core::ops::ControlFlow;
 
 use sandglass::cap::{
     Endpoint, FrameSize, IoApicPin, IrqHandler, Rights, SchedContext, SchedControl, SchedParams,
@@ -9,7 +10,6 @@ use sandglass::cap::{
 };
 use sandglass::component::{Component, ComponentThread};
 use sandglass::env::MemoryRegion;
-use sandglass::server::make_passive;
 use sandglass::thread::ThreadParams;
 use sandglass::{BootInfo, Process, SetupError};
 use sandglass_description::archive::Archive;
@@ -20,7 +20,7 @@ use sandglass_description::{
 
 use crate::failure::{Context, Failure};
 use crate::objects::Objects;
-use crate::watch;
+use crate::watch::{self, Watch};
 
 /// A thread that was made.
 pub struct Thread {
@@ -317,40 +317,52 @@ impl<'a> Launch<'a> {
     }
 
     /// Starts all components, one after the other. Threads that say when they are ready are waited
-    /// for, so that whoever comes later finds them serving.
-    pub fn start(&self) -> Result<(), Failure> {
-        for (threads, description) in self.threads.iter().zip(&self.system.components) {
-            for (thread, described) in threads.iter().zip(&description.threads) {
-                self.start_thread(thread, described).context(format_args!(
-                    "cannot start `{}`, thread `{}`",
-                    description.name, described.name
-                ))?;
+    /// for, so that whoever comes later finds them serving. Breaks with the status if the system ends
+    /// before all are started.
+    pub fn start(&self, watch: &mut Watch<'_>) -> Result<ControlFlow<u8>, Failure> {
+        let components = self.threads.iter().zip(&self.system.components);
+        for (component, (threads, description)) in (0..).zip(components) {
+            let threads = threads.iter().zip(&description.threads);
+            for (thread, (made, described)) in (0..).zip(threads) {
+                let id = ThreadId { component, thread };
+                let started = self.start_thread(watch, id, made, described);
+                let what = || match thread {
+                    0 => format!("cannot start `{}`", description.name),
+                    _ => format!("cannot start `{}/{}`", description.name, described.name),
+                };
+                let started = started.map_err(|failure| failure.within(what()))?;
+                if started.is_break() {
+                    return Ok(started);
+                }
             }
         }
-        Ok(())
+        Ok(ControlFlow::Continue(()))
     }
 
     /// Its time begins now, not when it was made.
     fn start_thread(
         &self,
+        watch: &mut Watch<'_>,
+        id: ThreadId,
         thread: &Thread,
         described: &description::Thread,
-    ) -> Result<(), Failure> {
+    ) -> Result<ControlFlow<u8>, Failure> {
         let control = self.control(described.time.core)?;
         control
             .configure(thread.context, sched_params(&described.time))
             .context("its time")?;
         thread.tcb.resume().context("its thread")?;
         let Some(index) = described.ready else {
-            return Ok(());
+            return Ok(ControlFlow::Continue(()));
         };
         let ready = self.objects.notification(index)?;
-        if described.passive {
-            make_passive(ready, thread.tcb, thread.context).context("making it passive")?;
-        } else {
-            ready.wait();
+        let waited = watch.until_ready(ready, id);
+        let waited = waited.map_err(|never| Failure::of(&never))?;
+        if waited.is_continue() && described.passive {
+            let unbound = thread.context.unbind_tcb(thread.tcb);
+            unbound.context("making it passive")?;
         }
-        Ok(())
+        Ok(waited)
     }
 }
 

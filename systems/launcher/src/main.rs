@@ -19,12 +19,14 @@ mod trace;
 mod watch;
 
 use alloc::vec::Vec;
+use core::ops::ControlFlow;
 
 use sandglass::{boot, println, BootInfo, Process};
 
 use failure::{Context, Failure};
 use launch::Launch;
 use objects::Objects;
+use watch::Watch;
 
 const _: () = {
     use sandglass_description::limits;
@@ -79,12 +81,17 @@ fn main(info: &'static BootInfo) -> Result<u8, Failure> {
         threads: &threads,
     };
     launch.equip(&mut components)?;
-    launch.start()?;
-
-    boot::TCB
-        .set_priority(boot::TCB, system.launcher_priority)
-        .context("cannot take the launcher's priority")?;
-    let status = watch::until_end(&system, &components, &threads, &objects);
+    let mut watch = Watch::new(&system, &components, &threads, &objects);
+    let started = launch.start(&mut watch)?;
+    let status = match started {
+        ControlFlow::Break(status) => status,
+        ControlFlow::Continue(()) => {
+            boot::TCB
+                .set_priority(boot::TCB, system.launcher_priority)
+                .context("cannot take the launcher's priority")?;
+            watch.until_end()
+        }
+    };
     if status != 0 {
         println!(
             "launcher: system `{}` ends with status {status}",

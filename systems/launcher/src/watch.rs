@@ -1,12 +1,13 @@
-//! After the start: faults that nobody else handles, and the system's end.
+//! From the start on: faults that nobody else handles, and the system's end.
 
 use alloc::vec::Vec;
 use core::fmt;
+use core::ops::ControlFlow;
 
-use sandglass::component;
+use sandglass::cap::Notification;
 use sandglass::exit;
 use sandglass::fault::Fault;
-use sandglass::println;
+use sandglass::{boot, component, println, Error, Received};
 use sandglass_description::{Component, System, ThreadId};
 
 use crate::launch::Thread;
@@ -14,6 +15,9 @@ use crate::objects::Objects;
 
 /// Status of a system that nobody can end any more.
 const NOBODY_LEFT: u8 = 1;
+
+/// The badge of signals that a thread is ready, which are not badged.
+const SIGNAL: u64 = 0;
 
 /// The badge under which a thread's faults and end arrive.
 pub const fn badge(id: ThreadId) -> u64 {
@@ -28,60 +32,189 @@ const fn thread_of(badge: u64) -> ThreadId {
     }
 }
 
-/// Reports faults until a component ends whose end is the system's; returns the status. Stopped
-/// threads stay stopped: what else to do about a fault is the business of a described handler.
-pub fn until_end(
-    system: &System,
-    components: &[component::Component],
-    threads: &[Vec<Thread>],
-    objects: &Objects,
-) -> u8 {
-    // Those of the components whose end is the system's that can still end.
-    let mut awaited: Vec<u32> = (0..)
-        .zip(&system.components)
-        .filter_map(|(index, component)| component.exit.then_some(index))
-        .collect();
-    let may_end = !awaited.is_empty();
-    loop {
-        // Receiving anew drops the previous caller, who then never runs again.
-        let received = objects.launcher.recv(objects.launcher_reply);
-        let id = thread_of(received.badge);
-        let Some(component) = system.components.get(id.component as usize) else {
-            continue;
-        };
-        if received.message.label() == exit::LABEL {
-            let status = received.message.word(0) as u8;
-            if component.exit {
+/// Hears of all ends, and of faults that nobody else handles, from the start on.
+pub struct Watch<'a> {
+    system: &'a System,
+    components: &'a [component::Component],
+    threads: &'a [Vec<Thread>],
+    objects: &'a Objects,
+    /// Those of the components whose end is the system's that can still end.
+    awaited: Vec<u32>,
+}
+
+/// A component will not say any more that it is ready.
+pub enum NeverReady {
+    Ended {
+        status: u8,
+    },
+    Stopped,
+    /// The kernel refuses to let the launcher wait.
+    Refused(Error),
+}
+
+impl fmt::Display for NeverReady {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ended { status } => {
+                write!(f, "it ended before it was ready, with {}", Status(*status))
+            }
+            Self::Stopped => write!(f, "it was stopped by a fault before it was ready"),
+            Self::Refused(error) => write!(f, "cannot wait until it is ready: {error}"),
+        }
+    }
+}
+
+/// What a message to the launcher was about.
+enum News {
+    /// Nothing of a component: a signal, say.
+    Nothing,
+    End {
+        component: u32,
+        status: u8,
+    },
+    Fault(ThreadId),
+}
+
+impl<'a> Watch<'a> {
+    pub fn new(
+        system: &'a System,
+        components: &'a [component::Component],
+        threads: &'a [Vec<Thread>],
+        objects: &'a Objects,
+    ) -> Self {
+        let with_exit = |(index, component): (u32, &Component)| component.exit.then_some(index);
+        Self {
+            system,
+            components,
+            threads,
+            objects,
+            awaited: (0..)
+                .zip(&system.components)
+                .filter_map(with_exit)
+                .collect(),
+        }
+    }
+
+    /// Waits until the thread `id` signals `ready`. Breaks with the status if the system ends
+    /// meanwhile.
+    ///
+    /// # Errors
+    /// It cannot signal any more. A fault that a described handler takes is that one's business.
+    pub fn until_ready(
+        &mut self,
+        ready: Notification,
+        id: ThreadId,
+    ) -> Result<ControlFlow<u8>, NeverReady> {
+        // So that what arrives first, signal or message, ends the same wait.
+        boot::TCB
+            .bind_notification(ready)
+            .map_err(NeverReady::Refused)?;
+        let outcome = self.until_signal(id);
+        boot::TCB
+            .unbind_notification()
+            .map_err(NeverReady::Refused)?;
+        outcome
+    }
+
+    fn until_signal(&mut self, id: ThreadId) -> Result<ControlFlow<u8>, NeverReady> {
+        loop {
+            let received = self.receive();
+            if received.badge == SIGNAL {
+                return Ok(ControlFlow::Continue(()));
+            }
+            let (news, system) = self.take(&received);
+            match news {
+                // Its own end: that of the system is as much of an accident.
+                News::End { component, status } if component == id.component => {
+                    return Err(NeverReady::Ended { status });
+                }
+                News::Fault(thread) if thread == id => return Err(NeverReady::Stopped),
+                _ if system.is_break() => return Ok(system),
+                _ => {}
+            }
+        }
+    }
+
+    /// Goes on until a component ends whose end is the system's; returns the status. Stopped
+    /// threads stay stopped: what else to do about a fault is the business of a described handler.
+    pub fn until_end(&mut self) -> u8 {
+        loop {
+            let received = self.receive();
+            if let (_, ControlFlow::Break(status)) = self.take(&received) {
                 return status;
             }
-            for thread in threads.iter().skip(id.component as usize).take(1).flatten() {
-                // The capability is the launcher's own: nothing can fail.
-                let _ = thread.tcb().suspend();
+        }
+    }
+
+    /// Receiving anew drops the previous caller, who then never runs again.
+    fn receive(&self) -> Received {
+        self.objects.launcher.recv(self.objects.launcher_reply)
+    }
+
+    /// Reports what a message says. Breaks with the status if it is the system's end.
+    fn take(&mut self, received: &Received) -> (News, ControlFlow<u8>) {
+        let id = thread_of(received.badge);
+        let system = self.system;
+        let Some(component) = system.components.get(id.component as usize) else {
+            return (News::Nothing, ControlFlow::Continue(()));
+        };
+        let news = if received.message.label() == exit::LABEL {
+            let status = received.message.word(0) as u8;
+            let news = News::End {
+                component: id.component,
+                status,
+            };
+            if component.exit {
+                return (news, ControlFlow::Break(status));
             }
-            if let Some(ended) = components.get(id.component as usize) {
-                let _ = ended.end_spawned();
-            }
-            if status != 0 {
-                println!(
-                    "launcher: component `{}` ended with status {status}{}",
-                    component.name,
-                    if status == exit::PANIC_STATUS {
-                        " (a panic)"
-                    } else {
-                        ""
-                    }
-                );
-            }
+            self.end(id.component, component, status);
+            news
         } else if let Some(fault) = Fault::decode(&received.message) {
             report(component, id.thread, fault);
             if id.thread == 0 {
-                awaited.retain(|&index| index != id.component);
+                self.awaited.retain(|&index| index != id.component);
             }
-        }
-        if may_end && awaited.is_empty() {
+            News::Fault(id)
+        } else {
+            News::Nothing
+        };
+        let may_end = system.components.iter().any(|component| component.exit);
+        if may_end && self.awaited.is_empty() {
             println!("launcher: no component is left whose end would be the system's");
-            return NOBODY_LEFT;
+            return (news, ControlFlow::Break(NOBODY_LEFT));
         }
+        (news, ControlFlow::Continue(()))
+    }
+
+    /// Stops what is left of a component that has ended.
+    fn end(&self, index: u32, component: &Component, status: u8) {
+        for thread in self.threads.iter().skip(index as usize).take(1).flatten() {
+            // The capability is the launcher's own: nothing can fail.
+            let _ = thread.tcb().suspend();
+        }
+        if let Some(ended) = self.components.get(index as usize) {
+            let _ = ended.end_spawned();
+        }
+        if status != 0 {
+            println!(
+                "launcher: component `{}` ended with {}",
+                component.name,
+                Status(status)
+            );
+        }
+    }
+}
+
+/// A status in words.
+struct Status(u8);
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "status {}", self.0)?;
+        if self.0 == exit::PANIC_STATUS {
+            write!(f, " (a panic)")?;
+        }
+        Ok(())
     }
 }
 
