@@ -66,29 +66,24 @@ fn periodic(env: &'static Environment) -> u8 {
     0
 }
 
-/// A job whenever the other task begins one.
-fn sporadic(env: &'static Environment) -> u8 {
+/// A job whenever the other task begins one; several while it is late are one.
+fn sporadic(env: &'static Environment) -> ! {
     let (count, ask): (Endpoint, Endpoint) = (env.capability("count"), env.capability("ask"));
     let turn: Notification = env.capability("turn");
-    for job in 0..env.parameter("jobs") {
+    for job in 0.. {
         turn.wait();
         work(env.parameter("steps"));
         count.call(Message::new(0, [1]));
         assert_eq!(ask.call(Message::new(0, [job])).word(0), 2 * job);
     }
-    env.capability::<Notification>("done").signal();
-    0
+    unreachable!("nobody has 2^64 jobs")
 }
 
-/// When both tasks are done, nothing that they counted may be lost.
+/// When the periodic task is done, none of its jobs may be lost.
 fn judge(env: &'static Environment) -> u8 {
-    let (done, all): (Notification, u64) = (env.capability("done"), env.parameter("all"));
-    let mut seen = 0;
-    while seen != all {
-        seen |= done.wait();
-    }
+    env.capability::<Notification>("done").wait();
     let count: Endpoint = env.capability("count");
     let sum = count.call(Message::new(0, [0])).word(0);
     println!("{sum} jobs on two cores");
-    u8::from(sum != env.parameter("jobs"))
+    u8::from(sum < env.parameter("jobs"))
 }
