@@ -106,7 +106,11 @@ pub struct FixedMap {
 pub fn check(source: &Source) -> Result<Description, Report> {
     let mut document: Document = toml::from_str(&source.text).map_err(|error| {
         let span = error.span().unwrap_or(0..0);
-        Report::new(source, vec![Finding::new(span, error.message())])
+        let finding = Finding::new(span, error.message());
+        Report::new(
+            source,
+            vec![finding.help(names::help_with_unknown(error.message()))],
+        )
     })?;
     let expanded = policies::expand(&mut document);
     let mut checker = Checker::new(source, &document);
@@ -284,26 +288,30 @@ impl<'a> Checker<'a> {
 
     /// The index of a criticality, from the lowest on.
     fn criticality(&mut self, criticality: Option<&document::Text>) -> u64 {
-        let Some(criticality) = criticality else {
-            return 0;
-        };
-        let levels = self.levels();
-        let name = criticality.get_ref();
-        match levels.iter().position(|level| level == name) {
-            Some(level) => level as u64,
-            None => {
-                self.found(
-                    Finding::new(
-                        criticality.span(),
-                        format!("`{name}` is no criticality of this system"),
-                    )
-                    .label("unknown criticality")
-                    .help(format!(
-                        "they are, from the lowest: {}; `criticalities = [...]` sets them",
-                        levels.join(", ")
-                    )),
-                );
-                0
+        let level = self.level(criticality);
+        if let (None, Some(criticality)) = (level, criticality) {
+            self.found(
+                Finding::new(
+                    criticality.span(),
+                    format!("`{}` is no criticality of this system", text(criticality)),
+                )
+                .label("unknown criticality")
+                .help(format!(
+                    "they are, from the lowest: {}; `criticalities = [...]` sets them",
+                    self.levels().join(", ")
+                )),
+            );
+        }
+        level.unwrap_or(0) as u64
+    }
+
+    /// As [`Self::criticality`]; `None` if there is none of that name.
+    fn level(&self, criticality: Option<&document::Text>) -> Option<usize> {
+        match criticality {
+            None => Some(0),
+            Some(criticality) => {
+                let mut levels = self.levels().into_iter();
+                levels.position(|level| level == text(criticality))
             }
         }
     }

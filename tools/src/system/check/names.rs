@@ -134,6 +134,17 @@ pub fn help_with<'n>(what: &str, name: &str, known: impl Iterator<Item = &'n str
     }
 }
 
+/// What to do about a key or a value of which the parser says that it is unknown: nothing, or what was
+/// probably meant.
+pub fn help_with_unknown(message: &str) -> String {
+    let is_unknown = message.starts_with("unknown ");
+    let mut quoted = message.split('`').skip(1).step_by(2);
+    let candidate = quoted.next().and_then(|name| similar(name, quoted));
+    candidate
+        .filter(|_| is_unknown)
+        .map_or_else(String::new, |name| format!("did you mean `{name}`?"))
+}
+
 impl<'a> Checker<'a> {
     /// The component called `name`.
     pub(super) fn find_component(&mut self, name: &Text) -> Option<usize> {

@@ -198,10 +198,18 @@ impl<'a> Checker<'a> {
                 self.found(
                     Finding::new(span, format!("`{name}` has no {missing}"))
                         .label("never runs without processor time")
-                        .help(
+                        .help(format!(
                             "give it `budget` and `period`, or make it a server that runs on its \
-                             clients' time: `passive = true`",
-                        ),
+                             clients' time: `passive = true`{}",
+                            match self.document.edf.first() {
+                                None => String::new(),
+                                Some(edf) => format!(
+                                    "; or let `{}` schedule it: name it among the `tasks` of that \
+                                     `[[edf]]`",
+                                    text(&edf.name)
+                                ),
+                            }
+                        )),
                 );
                 return default;
             }

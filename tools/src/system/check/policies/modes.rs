@@ -6,9 +6,11 @@ use sandglass_abi::sched::MIN_BUDGET_US;
 use sandglass_description::policy::modes::{Below, Modes, Task, SUSPENDED};
 use sandglass_description::policy::Table;
 use sandglass_description::Object;
+use toml::Spanned;
 
 use super::super::super::document::{self, BelowPolicy};
 use super::super::super::findings::{Finding, Span};
+use super::super::super::quantity::Micros;
 use super::super::names::ThreadIndex;
 use super::super::{text, Checker};
 
@@ -89,10 +91,15 @@ impl Checker<'_> {
             );
         }
         let component = &self.document.components[thread.component];
-        let criticality = self.criticality(component.criticality.as_ref()) as usize;
-        let budgets_us = self.budgets(described, criticality, &time);
+        // One that is unknown has been found to be.
+        let criticality = self.level(component.criticality.as_ref());
+        let budgets_us = match criticality {
+            Some(criticality) => self.budgets(described, component, criticality, &time),
+            None => vec![time.budget_us],
+        };
+        let criticality = criticality.unwrap_or(0);
         let below = self.below(described, priority);
-        let raises = budgets_us.len() > 1;
+        let raises = budgets_us.len() > 1 && !self.scheduled_by_edf(described, thread);
         let fault_badge = self.goes_to_manager(described, thread, raises);
         if self.findings.len() > before {
             return None;
@@ -130,6 +137,7 @@ impl Checker<'_> {
     fn budgets(
         &mut self,
         described: &document::ModeTask,
+        component: &document::Component,
         criticality: usize,
         time: &sandglass_description::Time,
     ) -> Vec<u64> {
@@ -138,13 +146,16 @@ impl Checker<'_> {
         };
         let span = given.span();
         let budgets: Vec<u64> = given.get_ref().iter().map(|budget| budget.0).collect();
+        if budgets.len() > criticality + 1 {
+            self.too_many_budgets(given, component, criticality);
+            return budgets;
+        }
         let mut refuse = |what: String, label: String| {
             self.found(Finding::new(span.clone(), what).label(label));
         };
-        let levels = criticality + 1;
-        if budgets.is_empty() || budgets.len() > levels {
+        if budgets.is_empty() {
             refuse(
-                format!("{} budgets for {levels} modes", budgets.len()),
+                "no budget for any mode".to_owned(),
                 "one for each mode up to the task's criticality, from the lowest; the last stays"
                     .to_owned(),
             );
@@ -171,6 +182,71 @@ impl Checker<'_> {
             );
         }
         budgets
+    }
+
+    /// A task has a budget for each mode up to its criticality.
+    fn too_many_budgets(
+        &mut self,
+        given: &Spanned<Vec<Micros>>,
+        component: &document::Component,
+        criticality: usize,
+    ) {
+        let levels = self.levels();
+        let (name, count) = (text(&component.name), given.get_ref().len());
+        let modes = match criticality {
+            0 => "1 mode".to_owned(),
+            _ => format!("{} modes", criticality + 1),
+        };
+        let finding = Finding::new(
+            given.span(),
+            format!("`{name}` has {count} budgets for {modes}"),
+        )
+        .label("one for each mode up to the task's criticality, from the lowest; the last stays")
+        .help(match levels.get(count - 1) {
+            Some(needed) => format!(
+                "give `{name}` the criticality for which it has the last: `criticality = \"{needed}\"`"
+            ),
+            None => format!(
+                "the system has {} modes: {}; `criticalities = [...]` sets them",
+                levels.len(),
+                levels.join(", ")
+            ),
+        });
+        let (place, whose) = match &component.criticality {
+            Some(criticality) => (criticality.span(), "its criticality".to_owned()),
+            None => {
+                let lowest = levels.first().copied().unwrap_or_default();
+                (
+                    component.name.span(),
+                    format!("without one it is `{lowest}`"),
+                )
+            }
+        };
+        self.found(finding.related(place, whose));
+    }
+
+    /// Whether a task that has budgets is scheduled by an `[[edf]]`, which is wrong.
+    fn scheduled_by_edf(&mut self, described: &document::ModeTask, thread: ThreadIndex) -> bool {
+        let document = self.document;
+        let name = text(&document.components[thread.component].name);
+        let mut tasks = document.edf.iter().flat_map(|edf| edf.tasks.get_ref());
+        let task = tasks.find(|task| thread.thread == 0 && text(&task.component) == name);
+        let (Some(task), Some(budgets)) = (task, &described.budgets) else {
+            return false;
+        };
+        self.found(
+            Finding::new(
+                budgets.span(),
+                format!("the time of `{name}` is its scheduler's in all modes"),
+            )
+            .label("must not be here")
+            .related(task.component.span(), "scheduled here")
+            .help(
+                "leave `budgets` out: a task of an `[[edf]]` can give way (`below`), and others \
+                 raise the mode",
+            ),
+        );
+        true
     }
 
     fn below(&mut self, described: &document::ModeTask, priority: u8) -> Below {

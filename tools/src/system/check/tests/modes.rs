@@ -146,7 +146,24 @@ fn tasks_that_mean_nothing_are_refused() {
     assert_found(
         "[\"1ms\", \"1ms\", \"5ms\"]",
         "[\"1ms\", \"1ms\", \"5ms\", \"5ms\"]",
-        &["4 budgets for 3 modes"],
+        &[
+            "`control` has 4 budgets for 3 modes",
+            "the system has 3 modes",
+        ],
+    );
+    assert_found(
+        "criticality = \"high\"\n",
+        "",
+        &[
+            "`control` has 3 budgets for 1 mode",
+            "without one it is `low`",
+            "`criticality = \"high\"`",
+        ],
+    );
+    assert_found(
+        "criticality = \"high\"\n",
+        "criticality = \"hihg\"\n",
+        &["`hihg` is no criticality of this system"],
     );
     assert_found(", priority = 10 }", " }", &["to what priority is `log`"]);
     assert_found("priority = 10 }", "priority = 90 }", &["from 2 to 89"]);
@@ -160,4 +177,26 @@ fn tasks_that_mean_nothing_are_refused() {
         "component = \"log\"",
         &["twice among the modes' tasks"],
     );
+}
+
+/// Its time is its scheduler's, and so are its timeouts.
+#[test]
+fn tasks_of_an_edf_have_no_budgets() {
+    let scheduled = MODES.replace(
+        "executable = \"modes-task\"\ncriticality = \"high\"\npriority = 100\nbudget = \"1ms\"\n\
+         period = \"10ms\"\ntimeout-handler = \"manager\"\n",
+        "executable = \"modes-task\"\ncriticality = \"high\"\npriority = 100\n",
+    ) + "[[edf]]\nname = \"scheduler\"\npriority = 119\nmode = \"preemptive\"\n\
+         tasks = [{ component = \"control\", period = \"10ms\", budget = \"1ms\" }]\n";
+    let report = one_finding(
+        &scheduled,
+        "[modes]",
+        "[modes]\n",
+        &[
+            "the time of `control` is its scheduler's in all modes",
+            "leave `budgets` out",
+        ],
+    );
+    assert!(!report.to_string().contains("timeout-handler"), "{report}");
+    described(&scheduled.replace(", budgets = [\"1ms\", \"1ms\", \"5ms\"]", ""));
 }
