@@ -156,6 +156,13 @@ fn tasks_beside_their_scheduler() {
         "\"a\"",
         "are its scheduler's",
     );
+    // Nor does anybody wait for anybody's start then.
+    assert_found(
+        b,
+        &b_with("priority = 100\ntimeout-handler = \"scheduler\""),
+        "\"scheduler\"",
+        "are its scheduler's",
+    );
     assert_found(
         b,
         &b_with("priority = 100\npassive = true"),
@@ -173,6 +180,78 @@ fn a_scheduler_below_its_tasks() {
         report.to_string().contains("would keep its scheduler"),
         "{report}"
     );
+}
+
+/// A server `inner` for the server `outer` for the task `b`.
+const SERVERS: &str = r#"
+[[component]]
+name = "outer"
+executable = "hello-shouter"
+priority = 120
+passive = true
+
+[[component]]
+name = "inner"
+executable = "hello-shouter"
+priority = 121
+passive = true
+
+[[endpoint]]
+name = "work"
+server = "outer"
+clients = [{ component = "b" }]
+
+[[endpoint]]
+name = "inside"
+server = "inner"
+clients = [{ component = "outer" }]
+"#;
+
+#[test]
+fn servers_of_tasks_are_above_them_and_below_their_scheduler() {
+    let right = format!("{PREEMPTIVE}{SERVERS}");
+    described(&right);
+    described(&right.replace("priority = 121", "priority = 100"));
+    for (wrong, said) in [
+        (
+            99,
+            "tasks of `scheduler` would run while one waits for `inner`",
+        ),
+        (
+            150,
+            "`inner` would keep the scheduler `scheduler` from running",
+        ),
+    ] {
+        let new = format!("priority = {wrong}");
+        let place = "must be at least 100, and below 150";
+        one_finding(&right, "priority = 121", &new, &[said, place]);
+    }
+    // Unless somebody above the scheduler calls it too.
+    let high = "\n[[component]]\nname = \"high\"\nexecutable = \"hello-visitor\"\npriority = 200\n\
+                budget = \"1ms\"\nperiod = \"10ms\"\n";
+    let ceiling = right.replace("priority = 121", "priority = 200").replace(
+        "{ component = \"outer\" }",
+        "{ component = \"outer\", badge = 1 }, { component = \"high\", badge = 2 }",
+    );
+    described(&(ceiling + high));
+    // One that has its own time does not run on theirs.
+    let active = "priority = 200\nbudget = \"1ms\"\nperiod = \"10ms\"";
+    described(&right.replace("priority = 121\npassive = true", active));
+}
+
+#[test]
+fn there_is_one_timer_thus_one_scheduler() {
+    let second = "\n[[edf]]\nname = \"other\"\npriority = 151\nmode = \"cooperative\"\n\
+                  tasks = [{ component = \"b\", period = \"4ms\" }, { component = \"c\", \
+                  period = \"9ms\" }]\n[[component]]\nname = \"c\"\n\
+                  executable = \"hello-visitor\"\npriority = 100\n";
+    let text = format!("{PREEMPTIVE}{second}");
+    let report = check(&source(&text)).unwrap_err();
+    assert_eq!(report.findings.len(), 1, "{report}");
+    let shown = report.to_string();
+    for said in ["the system has two `[[edf]]`", "there is one timer (HPET)"] {
+        assert!(shown.contains(said), "{report}");
+    }
 }
 
 #[test]
@@ -219,6 +298,7 @@ fn a_task_that_is_no_component_leaves_another_without_time() {
     for said in [
         "no component is called `c`",
         "`a` has no budget and no period",
+        "or let `scheduler` schedule it",
     ] {
         assert!(report.to_string().contains(said), "{report}");
     }

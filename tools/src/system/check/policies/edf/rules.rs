@@ -1,0 +1,231 @@
+//! What a scheduler wants of its tasks.
+
+use super::super::super::super::document::{self, EdfMode, EdfTask};
+use super::super::super::super::findings::Finding;
+use super::super::super::{text, Checker};
+use super::super::demand;
+use super::{deadline, LONGEST_US};
+
+/// The only timer that there is a driver of.
+const HPET: &str = "hpet";
+
+impl<'a> Checker<'a> {
+    /// What is said once for all tasks.
+    pub(super) fn edf_keys(&mut self, edf: &'a document::Edf) {
+        if let Some(timer) = edf.timer.as_ref().filter(|timer| text(timer) != HPET) {
+            self.found(
+                Finding::new(timer.span(), format!("there is no timer `{}`", text(timer)))
+                    .label("must be \"hpet\", which is the default"),
+            );
+        }
+        let tasks = edf.tasks.get_ref();
+        if tasks.is_empty() {
+            self.found(
+                Finding::new(edf.tasks.span(), "the scheduler has no tasks")
+                    .help("name them: `tasks = [{ component = \"...\", period = \"10ms\" }]`"),
+            );
+        }
+        for (index, task) in tasks.iter().enumerate() {
+            let name = text(&task.component);
+            let first = tasks[..index].iter().find(|t| text(&t.component) == name);
+            if let Some(first) = first {
+                self.found(
+                    Finding::new(task.component.span(), format!("`{name}` is a task twice"))
+                        .label("the second")
+                        .related(first.component.span(), "the first")
+                        .help("work with two periods is two tasks: divide it into two components"),
+                );
+            }
+        }
+        if let (EdfMode::Cooperative, Some(overrun)) = (edf.mode.get_ref(), &edf.overrun) {
+            self.found(
+                Finding::new(
+                    overrun.span(),
+                    "nobody notices an overrun in cooperative mode",
+                )
+                .label("must not be here")
+                .help("budgets are enforced by `mode = \"preemptive\"`"),
+            );
+        }
+    }
+
+    /// Period, deadline and budget of a task.
+    pub(super) fn edf_times(&mut self, edf: &'a document::Edf, task: &'a EdfTask) {
+        let name = text(&task.component);
+        let period = task.period.get_ref().0;
+        if period == 0 || period > LONGEST_US {
+            // In preemptive mode it is the period of the reservation too, and found wrong as that.
+            if *edf.mode.get_ref() == EdfMode::Cooperative {
+                self.found(
+                    Finding::new(task.period.span(), format!("a period of {period} µs"))
+                        .label(format!("must be from 1 to {LONGEST_US} µs")),
+                );
+            }
+            return;
+        }
+        let deadline = deadline(task);
+        if deadline == 0 || deadline > period {
+            if let Some(given) = task.deadline.as_ref() {
+                self.found(
+                    Finding::new(
+                        given.span(),
+                        format!("a deadline of {deadline} µs after the release"),
+                    )
+                    .label(format!("must be from 1 µs to the period, {period} µs"))
+                    .related(task.period.span(), "the period")
+                    .help("a job must end before the next one of its task is released"),
+                );
+            }
+            return;
+        }
+        match (edf.mode.get_ref(), &task.budget) {
+            (EdfMode::Preemptive, None) => self.found(
+                Finding::new(task.component.span(), format!("`{name}` has no budget"))
+                    .label("in preemptive mode every task has one")
+                    .help(
+                        "say how long a job may run, `budget = \"...\"`, or end jobs by calls only: \
+                         `mode = \"cooperative\"`",
+                    ),
+            ),
+            (EdfMode::Cooperative, Some(budget)) => self.found(
+                Finding::new(budget.span(), "no budget is enforced in cooperative mode")
+                    .label("must not be here")
+                    .help("budgets are enforced by `mode = \"preemptive\"`"),
+            ),
+            (EdfMode::Cooperative, None) => {}
+            (EdfMode::Preemptive, Some(budget)) => {
+                let us = budget.get_ref().0;
+                if us == period {
+                    self.found(
+                        Finding::new(budget.span(), "a budget equal to the period never runs out")
+                            .label(format!("must be below {period} µs"))
+                            .related(task.period.span(), "the period"),
+                    );
+                } else if us > deadline && us < period {
+                    self.found(
+                        Finding::new(
+                            budget.span(),
+                            format!("a job of {us} µs cannot end within {deadline} µs"),
+                        )
+                        .label(format!("must be at most the deadline, {deadline} µs")),
+                    );
+                }
+            }
+        }
+    }
+
+    /// Where a task stands beside its scheduler.
+    pub(super) fn edf_thread(
+        &mut self,
+        edf: &'a document::Edf,
+        task: &'a EdfTask,
+        component: usize,
+    ) {
+        let described = &self.document.components[component];
+        let (name, scheduler) = (text(&task.component), text(&edf.name));
+        let place = task.component.span();
+        let priority = &described.priority;
+        if priority.get_ref() >= edf.priority.get_ref() {
+            self.found(
+                Finding::new(
+                    priority.span(),
+                    format!("`{name}` would keep its scheduler `{scheduler}` from running"),
+                )
+                .label(format!("must be below {}", edf.priority.get_ref()))
+                .related(edf.priority.span(), "the scheduler's priority"),
+            );
+        }
+        let first = edf.tasks.get_ref().first();
+        let first = first.and_then(|first| self.names.component(text(&first.component)));
+        if let Some(first) = first.map(|first| &self.document.components[first]) {
+            if first.priority.get_ref() != priority.get_ref() {
+                self.found(
+                    Finding::new(
+                        priority.span(),
+                        format!("the tasks of `{scheduler}` have different priorities"),
+                    )
+                    .label(format!(
+                        "must be {}, as that of the first",
+                        first.priority.get_ref()
+                    ))
+                    .related(first.priority.span(), "the first")
+                    .help("deadlines decide among them, so the kernel must not"),
+                );
+            }
+        }
+        if described.passive.as_ref().is_some_and(|p| *p.get_ref()) {
+            self.found(
+                Finding::new(place.clone(), format!("`{name}` is passive"))
+                    .label("a task has time of its own")
+                    .help("servers are not scheduled: they run on the time of the tasks that call"),
+            );
+        }
+        let core = edf.core.as_ref().map_or(0, |core| *core.get_ref());
+        if i64::from(self.threads[component][0].time.core) != core {
+            self.found(
+                Finding::new(
+                    place,
+                    format!("`{name}` runs on another core than `{scheduler}`"),
+                )
+                .label(format!("its `core` must be {core}")),
+            );
+        }
+    }
+
+    /// In preemptive mode, where it is known. A budget that is wrong by itself does not count.
+    pub(super) fn edf_demand(&mut self, edf: &'a document::Edf) {
+        if *edf.mode.get_ref() != EdfMode::Preemptive {
+            return;
+        }
+        let of = |task: &EdfTask| {
+            let demanding = demand::Task {
+                budget: task.budget.as_ref()?.get_ref().0,
+                period: task.period.get_ref().0,
+                deadline: deadline(task),
+            };
+            let in_order = demanding.budget <= demanding.deadline
+                && demanding.deadline <= demanding.period
+                && demanding.budget < demanding.period;
+            (in_order && demanding.budget > 0).then_some(demanding)
+        };
+        let tasks: Vec<demand::Task> = edf.tasks.get_ref().iter().filter_map(of).collect();
+        let share = |task: &demand::Task| task.budget as f64 / task.period as f64;
+        let utilisation: f64 = tasks.iter().map(share).sum();
+        if utilisation > 1.0 {
+            self.found(
+                Finding::new(
+                    edf.tasks.span(),
+                    format!(
+                        "the tasks want {:.1} % of the processor",
+                        utilisation * 100.0
+                    ),
+                )
+                .label("their budgets, each by its period, must add up to less than 100 %")
+                .help("the scheduler itself needs some of it too: see `sandglass experiment edf`"),
+            );
+        } else if let Some(overload) = demand::overload(&tasks) {
+            self.edf_overload(edf, overload);
+        }
+    }
+
+    /// Deadlines that cannot all be met. Tasks with offsets may never be released at once.
+    fn edf_overload(&mut self, edf: &'a document::Edf, overload: demand::Overload) {
+        let offset = |task: &EdfTask| task.offset.as_ref().map_or(0, |offset| offset.get_ref().0);
+        let mut offsets = edf.tasks.get_ref().iter().map(offset);
+        let first = offsets.next();
+        if !offsets.all(|offset| Some(offset) == first) {
+            return;
+        }
+        let demand::Overload { at, demand } = overload;
+        self.found(
+            Finding::new(
+                edf.tasks.span(),
+                format!("{demand} µs of budgets are due within {at} µs of a release of all tasks"),
+            )
+            .label("some deadline cannot be met")
+            .help(
+                "give the tasks later deadlines, smaller budgets, or offsets that keep them apart",
+            ),
+        );
+    }
+}
