@@ -253,6 +253,66 @@ fn a_server_of_several_requests_gets_what_they_wait_with() {
     );
 }
 
+/// Behind a proxy the main thread serves, else a thread each.
+#[test]
+fn a_thread_serves_one_resource() {
+    let two = |protocol: &str| {
+        let text = with(protocol).replace("server = \"inner\"", "server = \"outer\"");
+        text.replace("{ component = \"outer\", badge = 7 }, ", "")
+    };
+    for protocol in ["none", "ceiling", "inheritance", "original-ceiling"] {
+        let report = check(&source(&two(protocol))).unwrap_err();
+        assert_eq!(report.findings.len(), 1, "{report}");
+        let shown = report.to_string();
+        assert!(shown.contains("`outer` serves both `a` and `inside`"));
+        assert!(shown.contains("divide it into two components"));
+    }
+    let thread = "passive = true\n[[component.thread]]\nname = \"second\"\npriority = 120\n\
+                  passive = true\n";
+    let threads = |protocol: &str| two(protocol).replacen("passive = true\n", thread, 1);
+    checked(&threads("ceiling"));
+    assert_refused(&threads("inheritance"), &["its main thread serves one"]);
+    let beside = "\n[[endpoint]]\nname = \"beside\"\nserver = \"inner\"\n";
+    assert_refused(
+        &(with("ceiling") + beside),
+        &["`inner` serves both `beside` and `inside`"],
+    );
+    // Whoever serves endpoints only has a loop of its own.
+    let plain = beside.replace("inner", "low");
+    checked(&(with("ceiling") + &plain + &plain.replace("beside", "further")));
+}
+
+/// A handler answers who called, which would be the proxy.
+#[test]
+fn a_timeout_policy_does_not_reach_behind_a_proxy() {
+    let handler = "passive = true\ntimeout-handler = \"outer\"\n[[component.thread]]\n\
+                   name = \"handler\"\npriority = 130\nbudget = \"1ms\"\nperiod = \"1ms\"\n\
+                   ready = true\n";
+    let policy = "\n[[timeout-policy]]\nserver = \"outer\"\nhandler = \"outer/handler\"\n";
+    let policed = |protocol: &str| {
+        let text = with(protocol).replacen("passive = true\n", handler, 1) + policy;
+        check(&source(&text))
+    };
+    for protocol in ["ceiling", "none"] {
+        policed(protocol).unwrap_or_else(|report| panic!("{report}"));
+    }
+    for (protocol, said) in [
+        ("inheritance", "`outer` serves behind a proxy"),
+        ("original-ceiling", "`outer` serves behind a proxy"),
+        ("bandwidth-inheritance", "`outer` has two timeout handlers"),
+    ] {
+        let report = policed(protocol).unwrap_err();
+        assert_eq!(report.findings.len(), 1, "{report}");
+        let shown = report.to_string();
+        assert!(
+            shown.contains(said) && shown.contains("choose `ceiling`"),
+            "{report}"
+        );
+    }
+    let without = with("bandwidth-inheritance") + policy;
+    assert_refused(&without, &["the proxy handles its timeouts"]);
+}
+
 #[test]
 fn what_a_proxy_cannot_do_is_said() {
     let text = with("inheritance");
@@ -285,7 +345,11 @@ fn what_a_proxy_cannot_do_is_said() {
     );
     assert_refused(
         &text.replacen("\"inheritance\"", "\"inheritence\"", 1),
-        &["inheritence", "bandwidth-inheritance"],
+        &[
+            "inheritence",
+            "bandwidth-inheritance",
+            "did you mean `inheritance`?",
+        ],
     );
 }
 
@@ -403,7 +467,7 @@ fn what_a_spawner_cannot_do_is_said() {
         .replace("{ component = \"outer\", badge = 7 }, ", "");
     assert_refused(
         &twice.replacen("\"ceiling\"", "\"stack-spawning\"", 1),
-        &["`outer` serves another resource so"],
+        &["`outer` serves both `a` and `inside`"],
     );
     let highest = text.replacen("priority = 120\nspawns", "priority = 254\nspawns", 1);
     assert_refused(&highest, &["must be below 254, the highest"]);

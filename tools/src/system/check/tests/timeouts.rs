@@ -99,7 +99,7 @@ fn policies_of_what_is_not_there_are_refused() {
     assert_found(
         "policy = \"extend\"",
         "policy = \"extent\"",
-        &["unknown variant"],
+        &["unknown variant", "did you mean `extend`?"],
     );
     assert_found(
         "default = \"reset\"",
@@ -122,6 +122,14 @@ fn who_cannot_handle_is_refused() {
         "handler = \"server/handler\"",
         "handler = \"server\"",
         &["no time of its own"],
+    );
+    assert_found(
+        "ready = true\n",
+        "",
+        &[
+            "`server/handler` does not say when it is ready",
+            "give it `ready = true`",
+        ],
     );
     assert_found(
         "priority = 201",

@@ -35,7 +35,7 @@ const PROXIED: [(Protocol, &str); 3] = [
 const REMINDER: &str = "reminder";
 
 /// The protocol that a proxy is needed for, if one is.
-const fn proxied(protocol: SharingProtocol) -> Option<Protocol> {
+pub(super) const fn proxied(protocol: SharingProtocol) -> Option<Protocol> {
     match protocol {
         SharingProtocol::None
         | SharingProtocol::Ceiling
@@ -69,7 +69,8 @@ fn entries_of<'d>(resources: &[&'d Resource]) -> Vec<(usize, &'d Client)> {
 impl Checker<'_> {
     /// Checks all resources, and equips their proxies.
     pub(super) fn sharing(&mut self) {
-        for resource in &self.document.resources {
+        for (number, resource) in self.document.resources.iter().enumerate() {
+            self.check_alone(number, resource);
             self.check_resource(resource);
         }
         self.check_who_spawns();

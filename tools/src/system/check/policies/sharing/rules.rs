@@ -1,7 +1,7 @@
 //! What a protocol wants of a resource's clients and of its server.
 
 use super::super::super::super::document::{
-    Client, ClientRights, Component, Resource, SharingProtocol,
+    self, Client, ClientRights, Component, Resource, SharingProtocol, Text,
 };
 use super::super::super::super::findings::Finding;
 use super::super::super::{text, Checker};
@@ -44,6 +44,70 @@ impl<'a> Checker<'a> {
                 self.check_behind_proxy(resource, component);
             }
         }
+    }
+
+    /// Each thread of a server waits at one endpoint.
+    pub(super) fn check_alone(&mut self, number: usize, resource: &'a Resource) {
+        let document = self.document;
+        let Some(server) = resource.server.as_ref() else {
+            return;
+        };
+        let Some(index) = self.names.component(text(server)) else {
+            return;
+        };
+        let threads = self.serving_threads(index, *resource.protocol.get_ref());
+        if self.served[index].len() <= threads {
+            return;
+        }
+        let resources = &document.resources;
+        let is_plain = |name: &str| !resources.iter().any(|other| text(&other.name) == name);
+        let earlier = resources[..number].iter();
+        let earlier = earlier.map(|other| (&other.name, &other.server));
+        let plain = document.endpoints.iter();
+        let plain = plain.filter(|endpoint| is_plain(text(&endpoint.name)));
+        let plain = plain.map(|endpoint| (&endpoint.name, &endpoint.server));
+        let same = |served: Option<&Text>| served.is_some_and(|name| text(name) == text(server));
+        let Some((name, Some(first))) = earlier.chain(plain).find(|(_, by)| same(by.as_ref()))
+        else {
+            return;
+        };
+        self.found(
+            Finding::new(
+                server.span(),
+                format!(
+                    "`{}` serves both `{}` and `{}`",
+                    text(server),
+                    text(name),
+                    text(&resource.name)
+                ),
+            )
+            .label("nobody would answer the clients of one of them")
+            .related(first.span(), "the other")
+            .help(if threads > 1 {
+                "each of its threads serves one: add a thread, or divide it into two components"
+            } else {
+                "its main thread serves one: divide it into two components"
+            }),
+        );
+    }
+
+    /// The threads of a server that wait for requests of an endpoint of their own: all but those that
+    /// handle timeouts. Behind a proxy, and among spawned ones, it is the main thread alone.
+    fn serving_threads(&self, server: usize, protocol: SharingProtocol) -> usize {
+        if proxied(protocol).is_some() || protocol == SharingProtocol::StackSpawning {
+            return 1;
+        }
+        let component = &self.document.components[server];
+        let handles = |thread: &&document::Thread| {
+            let path = format!("{}/{}", text(&component.name), text(&thread.name));
+            let mut policies = self.document.timeout_policies.iter();
+            policies.any(|policy| text(&policy.handler) == path)
+        };
+        1 + component
+            .threads
+            .iter()
+            .filter(|thread| !handles(thread))
+            .count()
     }
 
     /// A shared server runs on its clients' time, but for that of best effort.
@@ -121,7 +185,7 @@ impl<'a> Checker<'a> {
                     )
                     .label("this, and the proxy")
                     .related(resource.protocol.span(), "whose protocol handles timeouts")
-                    .help("remove it; or choose `inheritance`, which leaves timeouts alone"),
+                    .help("remove it; or choose `ceiling`, which goes with any timeout handler"),
                 );
             }
         }

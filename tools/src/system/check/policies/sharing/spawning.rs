@@ -26,15 +26,7 @@ impl<'a> Checker<'a> {
             return;
         };
         if self.equipment[server].spawning.is_some() {
-            self.found(
-                Finding::new(
-                    resource.protocol.span(),
-                    format!("`{}` serves another resource so", text(&component.name)),
-                )
-                .label("its spawner waits for the requests of one")
-                .related(spawns.span(), "its threads")
-                .help("divide it into two components"),
-            );
+            // It serves two, as has been found.
             return;
         }
         let spawning = self.spawning(component, spawns.get_ref());
