@@ -89,8 +89,11 @@ pub fn set_length(task: usize, chunks: u64) {
     LENGTHS[task].store(chunks, Release);
 }
 
-/// Lets all jobs end at once.
+/// Lets all jobs end at once, also one that has been released and does not know its length yet.
 pub fn abandon() {
+    for length in &LENGTHS {
+        length.store(0, Release);
+    }
     GENERATION.fetch_add(1, Release);
 }
 
