@@ -3,7 +3,6 @@
 //!
 //! There is a module for each library in `user/policies`, with the same name.
 
-mod demand;
 mod edf;
 mod modes;
 mod sharing;

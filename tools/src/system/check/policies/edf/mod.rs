@@ -4,8 +4,10 @@
 //! ([`expand`]); and it says on what time the tasks run, which is therefore not said at theirs.
 //!
 //! - [`expand`] adds the scheduler to the description;
-//! - [`rules`] are what a scheduler wants of its tasks, [`servers`] of the servers that they call.
+//! - [`rules`] are what a scheduler wants of its tasks, [`servers`] of the servers that they call;
+//! - [`demand`] is whether deadlines can be met.
 
+mod demand;
 mod expand;
 mod rules;
 mod servers;

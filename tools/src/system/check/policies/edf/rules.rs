@@ -3,8 +3,7 @@
 use super::super::super::super::document::{self, EdfMode, EdfTask};
 use super::super::super::super::findings::Finding;
 use super::super::super::{text, Checker};
-use super::super::demand;
-use super::{deadline, LONGEST_US};
+use super::{deadline, demand, LONGEST_US};
 
 /// The only timer that there is a driver of.
 const HPET: &str = "hpet";
