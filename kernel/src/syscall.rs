@@ -15,7 +15,7 @@ use crate::mem::Ref;
 use crate::object::error::Error;
 use crate::object::tcb::{self, State, Tcb};
 use crate::object::{self, debug, Invocation, Outcome};
-use crate::time::account;
+use crate::time::account::{self, TimeOver};
 use crate::Kernel;
 
 /// The phases of a system call (01, section 5), as a set of flags.
@@ -245,8 +245,13 @@ fn invoke(k: &mut Kernel, caller: Ref<Tcb>, cptr: u64, phases: Phases) -> Phase 
         return Phase::Over;
     }
     if let Some(cap) = cap.reply() {
-        reply::reply(k, caller, cap, extra);
-        return succeed(k, caller, is_call);
+        return match reply::reply(k, caller, cap, extra) {
+            Ok(()) => succeed(k, caller, is_call),
+            Err(TimeOver) => {
+                caller.at(k).set_state(State::Restart);
+                abandon(k)
+            }
+        };
     }
     if let Some(cap) = cap.notification() {
         if !cap.rights.write() || !cap.object.at(k).admits() {
@@ -279,15 +284,19 @@ fn invoke_object(k: &mut Kernel, call: &Invocation) -> Phase {
         Ok(Outcome::Done) => succeed(k, caller, is_call),
         Ok(Outcome::Value(value)) => answer(k, caller, is_call, value),
         Ok(Outcome::Answered) => Phase::Over,
-        Ok(Outcome::Preempted) => {
-            account::preempted(k);
-            Phase::Abandoned
-        }
+        Ok(Outcome::Preempted) => abandon(k),
         Err(error) => {
             caller.at(k).set_state(State::Running);
             refuse(k, caller, is_call, error)
         }
     }
+}
+
+/// The caller, which repeats its system call, is charged for what has been done.
+#[cold]
+fn abandon(k: &Kernel) -> Phase {
+    account::preempted(k);
+    Phase::Abandoned
 }
 
 /// The invocation is done, with nothing to tell; a thread that stopped or blocked meanwhile is

@@ -1,7 +1,8 @@
 //! Who is in the kernel: a fair lock between cores, and a mailbox for each of them.
 //!
 //! Cores enter the kernel in the order in which they asked to, so a core waits for at most one turn
-//! of each other core. A core that waits has its interrupts off; whoever is in the kernel may need
+//! of each other core. Whoever is in the kernel can ask whether another core waits, and shorten a long
+//! turn. A core that waits has its interrupts off; whoever is in the kernel may need
 //! something of it all the same (that it forgets a translation, stores the FPU's registers, is no
 //! more in user code), so it serves its mailbox while it waits. A core in user code is interrupted
 //! to the same end.
@@ -61,6 +62,11 @@ struct Line<W>(W);
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Requests(pub u32);
 
+/// The place of a core that has arrived and waits for its turn.
+#[must_use]
+#[derive(Debug)]
+pub struct Ticket(u32);
+
 /// The permission to be in the kernel, until it is given back by [`Lock::leave`].
 #[must_use]
 #[derive(Debug)]
@@ -112,15 +118,31 @@ impl<W: Word, const CORES: usize> Lock<W, CORES> {
         }
     }
 
-    /// Waits until it is `core`'s turn. Whatever the core is asked for meanwhile, `serve` does.
+    /// A core arrives: its turn begins at once, unless somebody is in the kernel. Then it is to
+    /// [`wait`](Self::wait).
+    ///
+    /// # Errors
+    /// Its place in the order.
     #[inline(always)]
-    pub fn enter(&self, core: usize, mut serve: impl FnMut(Requests)) -> Turn {
+    pub fn arrive(&self) -> Result<Turn, Ticket> {
         // Relaxed: the draw orders nothing but the turns.
         let ticket = self.next.0.increment(Ordering::Relaxed);
-        if !self.is_turn_of(ticket) {
-            self.wait(core, ticket, &mut serve);
+        if self.is_turn_of(ticket) {
+            Ok(Turn { ticket })
+        } else {
+            Err(Ticket(ticket))
         }
-        Turn { ticket }
+    }
+
+    /// Whether another core waits for its turn, asked by the one whose turn it is. A core that arrives
+    /// is seen after a time, not at once.
+    #[inline(always)]
+    pub fn others_wait(&self) -> bool {
+        // Relaxed, both: the answer orders nothing. The caller has written what is served, or read it
+        // when its turn began.
+        let drawn = self.next.0.load(Ordering::Relaxed);
+        let served = self.serving.0.load(Ordering::Relaxed);
+        drawn.wrapping_sub(served) > 1
     }
 
     #[inline(always)]
@@ -129,14 +151,15 @@ impl<W: Word, const CORES: usize> Lock<W, CORES> {
         self.serving.0.load(Ordering::Acquire) == ticket
     }
 
-    /// Somebody else is in the kernel.
-    #[cold]
-    #[inline(never)]
-    fn wait(&self, core: usize, ticket: u32, serve: &mut impl FnMut(Requests)) {
+    /// Waits until it is the turn of `core`, which has arrived. Whatever the core is asked for meanwhile,
+    /// `serve` does.
+    pub fn wait(&self, core: usize, ticket: Ticket, mut serve: impl FnMut(Requests)) -> Turn {
+        let Ticket(ticket) = ticket;
         while !self.is_turn_of(ticket) {
-            self.serve(core, &mut *serve);
+            self.serve(core, &mut serve);
             W::pause();
         }
+        Turn { ticket }
     }
 
     /// The next core's turn begins.

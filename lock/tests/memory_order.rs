@@ -50,9 +50,11 @@ impl Machine {
     /// A turn of `core`, in which it does `work`. Returns whether it was stalled before.
     fn turn(&self, core: usize, work: impl FnOnce()) -> bool {
         let stalled = Cell::new(false);
-        let turn = self.lock.enter(core, |asked| {
-            self.answer(asked);
-            stalled.set(true);
+        let turn = self.lock.arrive().unwrap_or_else(|ticket| {
+            self.lock.wait(core, ticket, |asked| {
+                self.answer(asked);
+                stalled.set(true);
+            })
         });
         self.turns.with_mut(|turns| {
             // SAFETY: the checker fails if the other core is at it.
@@ -124,6 +126,27 @@ fn turns_come_one_at_a_time_and_in_order() {
             // SAFETY: all have had their turns.
             assert_eq!(unsafe { &*turns }, &[0, 1, 2]);
         });
+    });
+}
+
+/// A turn that goes on until another core waits ends: who waits is seen, and gets its turn.
+#[test]
+fn a_long_turn_makes_way_for_whoever_waits() {
+    explore(|| {
+        let machine = Machine::new();
+        let other = machine.clone();
+        let other = thread::spawn(move || other.turn(1, || ()));
+        machine.turn(0, || {
+            let has_had_its_turn = machine.turns.with(|turns| {
+                // SAFETY: it is this core's turn.
+                unsafe { (*turns).len() == 2 }
+            });
+            while !has_had_its_turn && !machine.lock.others_wait() {
+                thread::yield_now();
+            }
+        });
+        other.join().expect("a core");
+        assert!(!machine.lock.others_wait(), "nobody waits at the end");
     });
 }
 

@@ -40,10 +40,18 @@ impl Machine {
 
     /// A turn of `core`, which waits for no more than one turn of each other core.
     fn turn(&self, core: usize, work: impl FnOnce()) {
-        let turn = self.lock.enter(core, |asked| self.answer(core, asked));
+        let turn = self.lock.arrive().unwrap_or_else(|ticket| {
+            self.lock
+                .wait(core, ticket, |asked| self.answer(core, asked))
+        });
         assert_eq!(self.inside.fetch_add(1, SeqCst), 0, "alone");
         assert_eq!(self.turns.fetch_add(1, SeqCst), turn.ticket(), "in order");
         work();
+        let waiting = self.running.load(SeqCst) > 1;
+        assert!(
+            waiting || !self.lock.others_wait(),
+            "nobody is left to wait"
+        );
         assert_eq!(self.inside.fetch_sub(1, SeqCst), 1);
         self.lock.leave(turn);
     }

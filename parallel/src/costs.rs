@@ -46,6 +46,9 @@ pub struct Costs {
     /// From a remote call (a stall, a flush) until the other cores have done it; the caller waits
     /// that long with the lock.
     pub remote_call: u64,
+    /// From one preemption point of a long operation at which the kernel looks for interrupts and waiting
+    /// cores to the next, at most.
+    pub stretch: u64,
     /// What a core in user code loses when it serves a remote call and goes on.
     pub serve: u64,
 }
@@ -54,7 +57,8 @@ impl Default for Costs {
     /// Instructions of the single-core release kernel, by `./sandglass bench`. `lock` is by how much
     /// more the kernel executes for a call and its answer in `./sandglass experiment multicore`, 1,235
     /// instead of 1,063, half of it for each. No figure is about one way between cores alone: `look`
-    /// is a device interrupt's, and the last three are assumptions.
+    /// is a device interrupt's, `stretch` the most that `./sandglass bounds` has found between two preemption
+    /// points, rounded up, and the last three are assumptions.
     fn default() -> Self {
         Costs {
             call: 469,
@@ -70,6 +74,7 @@ impl Default for Costs {
             lock: 86,
             interrupt: 500,
             remote_call: 700,
+            stretch: 4_000,
             serve: 200,
         }
     }

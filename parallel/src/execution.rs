@@ -76,7 +76,7 @@ impl Execution {
                     self.received = root::received(k, self.thread);
                 }
             }
-            let i = self.next_round(i);
+            let i = next_round(&self.script, self.end, &mut self.rounds_done, i);
             self.go_to(k, i);
             match &self.script.steps[i] {
                 Step::Enter(_) => return Reached::SystemCall,
@@ -111,22 +111,26 @@ impl Execution {
         }
     }
 
-    /// The step to do at the place of step `i`: behind the last one, the next round begins. After
-    /// the last round the task stops itself, and again if somebody lets it go on.
-    fn next_round(&mut self, i: usize) -> usize {
-        let is_over = self.script.rounds == Some(self.rounds_done);
-        if i < self.end || (i == self.end && is_over) {
-            return i;
+    /// Ticks of user code until the system call that the thread comes to, from where it was last
+    /// fetched, if nobody stops it; `None` if it comes to none.
+    pub fn ticks_to_system_call(&self, k: &Kernel) -> Option<u64> {
+        let mut random = self.random.clone();
+        let mut left = self.left;
+        let mut rounds_done = self.rounds_done;
+        let mut i = self.position(k);
+        let mut ticks = 0;
+        // Without a system call in two rounds there is none at all.
+        for _ in 0..2 * self.script.steps.len() {
+            i = next_round(&self.script, self.end, &mut rounds_done, i);
+            ticks += match &self.script.steps[i] {
+                Step::Enter(_) => return Some(ticks),
+                Step::Compute(length) => left.take().unwrap_or(*length),
+                Step::ComputeUpTo(most) => left.take().unwrap_or_else(|| random.u64(..=*most)),
+                Step::Expect(_) | Step::Done => 0,
+            };
+            i += 1;
         }
-        if is_over {
-            return self.end;
-        }
-        self.rounds_done += 1;
-        if self.script.rounds == Some(self.rounds_done) {
-            self.end
-        } else {
-            self.script.again
-        }
+        None
     }
 
     /// The thread was in user code for `ticks`, at most what is left of its computation.
@@ -149,5 +153,23 @@ impl Execution {
         Call::of(entry).set(k, self.thread, &words);
         self.called = Some(i);
         entry.path
+    }
+}
+
+/// The step of `script` to do at the place of step `i`, if `rounds_done` are done: behind `end`, the next
+/// round begins. After the last round the task stops itself, and again if somebody lets it go on.
+fn next_round(script: &Script, end: usize, rounds_done: &mut u64, i: usize) -> usize {
+    let is_over = script.rounds == Some(*rounds_done);
+    if i < end || (i == end && is_over) {
+        return i;
+    }
+    if is_over {
+        return end;
+    }
+    *rounds_done += 1;
+    if script.rounds == Some(*rounds_done) {
+        end
+    } else {
+        script.again
     }
 }

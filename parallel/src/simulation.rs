@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use sandglass_kernel::event::{self, Event, Next, Trap};
 use sandglass_kernel::mem::Ref;
 use sandglass_kernel::object::tcb::Tcb;
+use sandglass_kernel::time::account;
 use sandglass_kernel::Kernel;
 
 use crate::costs::{Costs, Path};
@@ -86,6 +87,7 @@ impl Simulation {
         seed: u64,
     ) -> Simulation {
         k.machine.set_ticks_per_remote_call(costs.remote_call);
+        k.machine.set_ticks_per_look(costs.stretch);
         let mut simulation = Simulation {
             k,
             costs,
@@ -321,8 +323,12 @@ impl Simulation {
         self.record.passed(core, start, Doing::Waiting);
         let (event, path) = self.event(core, reason);
         let id = core_id(core);
+        self.expect_arrivals(core);
         self.k.machine.set_clock_of(id, start);
         self.k.execute_on(id);
+        if start > arrival {
+            account::waited(&self.k, arrival);
+        }
         let next = event::handle(&mut self.k, event);
         let called = self.k.machine.clock_of(id);
         let end = called + self.costs.of(path);
@@ -339,6 +345,30 @@ impl Simulation {
             Next::Idle => None,
         };
         self.run_on(core, thread);
+    }
+
+    /// Tells the machine when the other cores arrive at the kernel, if the one that is in it lets them: it
+    /// makes way for those that wait.
+    fn expect_arrivals(&self, inside: usize) {
+        for core in 0..self.cores.len() {
+            let at = (core != inside).then(|| self.arrival(core));
+            self.k.machine.set_arrival(core_id(core), at);
+        }
+    }
+
+    /// When `core` arrives at the kernel.
+    fn arrival(&self, core: usize) -> u64 {
+        let (until, turn) = self.turn_of(core);
+        let running = match (turn, self.cores[core].running) {
+            (Turn::GoesOn, Some(running)) => running,
+            _ => return until,
+        };
+        let now = self.clock(core);
+        let script = self.tasks[running.task.0].ticks_to_system_call(&self.k);
+        let script = script.map_or(u64::MAX, |ticks| now + ticks);
+        let deadline = self.k.machine.deadline_of(core_id(core)).max(now);
+        let look = self.cores[core].look.map_or(u64::MAX, |at| at.max(now));
+        script.min(deadline).min(look)
     }
 
     /// The event that `core` enters the kernel with, and the way that it goes there. The thread that

@@ -77,8 +77,12 @@ pub trait Platform {
     /// soon as it is not there; nothing if it does not run.
     fn interrupt_core(&self, core: CoreId);
     /// Makes another core leave user code. On return the registers of the thread that it ran are in
-    /// that thread's context, but for those of the FPU, and the core enters the kernel next.
-    fn stall_core(&self, core: CoreId);
+    /// that thread's context, but for those of the FPU, and the core enters the kernel next. Returns
+    /// when it left user code, in ticks: earlier than this was called if it waits for its turn.
+    fn stall_core(&self, core: CoreId) -> u64;
+    /// Whether another core waits for its turn in the kernel; asked at preemption points, so that it
+    /// waits no longer than for this. One that has just come may not be seen yet.
+    fn others_wait(&self) -> bool;
     /// Makes other cores forget every user translation and every cached paging structure.
     fn flush_cores(&self, cores: Cores);
 
@@ -90,7 +94,7 @@ pub trait Platform {
 
     // ---- time
 
-    /// The counter, in ticks. Monotonic.
+    /// The counter, in ticks. Monotonic, also from one core to another.
     fn now(&self) -> u64;
     /// Asks for a timer event at the tick `at` or as soon as possible after it, never before it.
     fn set_deadline(&self, at: u64);

@@ -8,6 +8,7 @@ use crate::mem::Ref;
 use crate::object::reply::{Above, Reply};
 use crate::object::sched_context::SchedContext;
 use crate::object::tcb::{self, State, Tcb, TcbSlot};
+use crate::time::account::TimeOver;
 use crate::time::refills::Refills;
 use crate::time::{context, remote, schedule};
 use crate::Kernel;
@@ -62,11 +63,17 @@ fn unlink(k: &Kernel, reply: Ref<Reply>) -> Option<Ref<SchedContext>> {
 
 /// Ends the wait for `reply`: the caller gets its context back if the reply was the topmost and it
 /// has none. Returns the caller, which is inactive now.
+///
+/// # Errors
+/// Whoever ran on the context elsewhere was stopped, which took the rest of this event's time: nothing
+/// else was done.
 #[inline(always)]
-pub fn release(k: &Kernel, reply: Ref<Reply>) -> Option<Ref<Tcb>> {
-    let caller = waiting(k, reply)?;
+pub fn release(k: &Kernel, reply: Ref<Reply>) -> Result<Option<Ref<Tcb>>, TimeOver> {
+    let Some(caller) = waiting(k, reply) else {
+        return Ok(None);
+    };
     if let Above::Context(lent) = reply.at(k).above() {
-        remote::stall_user(k, lent);
+        remote::stall_user(k, lent)?;
     }
     let context = unlink(k, reply);
     reply.at(k).set_thread(None);
@@ -77,7 +84,7 @@ pub fn release(k: &Kernel, reply: Ref<Reply>) -> Option<Ref<Tcb>> {
     } else {
         trace!(k, keep_back(context, caller));
     }
-    Some(caller)
+    Ok(Some(caller))
 }
 
 /// Ends the wait for `reply` without returning a context: the stack above which the reply was the
@@ -107,10 +114,18 @@ fn waiting(k: &Kernel, reply: Ref<Reply>) -> Option<Ref<Tcb>> {
 }
 
 /// `sender` replies through `cap` with the capabilities `extra` (04, section 7.4); nothing happens if nobody waits.
+///
+/// # Errors
+/// As [`release`].
 #[inline(always)]
-pub fn reply(k: &Kernel, sender: Ref<Tcb>, cap: ReplyCap, extra: &ExtraCaps) {
-    let Some(caller) = release(k, cap.object) else {
-        return;
+pub fn reply(
+    k: &Kernel,
+    sender: Ref<Tcb>,
+    cap: ReplyCap,
+    extra: &ExtraCaps,
+) -> Result<(), TimeOver> {
+    let Some(caller) = release(k, cap.object)? else {
+        return Ok(());
     };
     context::wake_refills(k, caller);
     let tcb = caller.at(k);
@@ -133,6 +148,7 @@ pub fn reply(k: &Kernel, sender: Ref<Tcb>, cap: ReplyCap, extra: &ExtraCaps) {
         trace!(k, wake(caller));
         go_on(k, caller, answered.is_some_and(|fault| fault.is_timeout()));
     }
+    Ok(())
 }
 
 /// `caller` was answered: it goes on if its context lets it.

@@ -61,6 +61,11 @@ fn check_context(k: &Kernel, handle: Ref<SchedContext>) {
             core.budget_end() == paid.wrapping_add(refills.head().amount),
             "the end of the budget",
         );
+        require(
+            k,
+            refills.head().time <= core.now(),
+            "the head of the context that pays",
+        );
     }
     if let Some(top) = context.reply() {
         require(

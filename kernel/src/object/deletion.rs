@@ -1,13 +1,13 @@
 //! The driver of deletion and revocation (02, section 7), and of every other long operation.
 //!
 //! `cap::deletion` says which capability is next, `finalise` takes its object apart. Every step is
-//! bounded, with a preemption point behind it.
+//! bounded, with a preemption point behind it if there is another.
 
 use super::finalise::finalise;
 use crate::cap::deletion::{self as slots, Step};
 use crate::cap::{derivation, Slot};
 use crate::mem::Ref;
-use crate::time::account;
+use crate::time::account::{self, TimeOver};
 use crate::Kernel;
 
 /// Steps between two looks at whether to stop: a step takes some hundred instructions, so a
@@ -26,15 +26,20 @@ impl Preemption {
         Preemption { steps: 0 }
     }
 
-    /// A step was done: whether the operation must stop now.
+    /// A step was done, and there is more to do: whether the operation must stop now.
     #[must_use]
     pub fn due(&mut self, k: &Kernel) -> bool {
-        self.steps = self.steps.wrapping_add(1);
+        self.count();
         if self.steps < INTERVAL {
             return false;
         }
         self.steps = 0;
         account::should_preempt(k)
+    }
+
+    /// A step was done that may have been the last.
+    fn count(&mut self) {
+        self.steps = self.steps.saturating_add(1);
     }
 }
 
@@ -64,9 +69,16 @@ fn delete_counted(k: &Kernel, slot: Ref<Slot>, preemption: &mut Preemption) -> P
         match slots::next(k, slot) {
             Step::Done => return Progress::Done,
             Step::Continue => {}
-            Step::Finalise(inner) => slots::finalised(k, inner, finalise(k, inner)),
+            Step::Finalise(inner) => match finalise(k, inner) {
+                Ok(remainder) => slots::finalised(k, inner, remainder),
+                Err(TimeOver) => return Progress::Preempted,
+            },
         }
-        if preemption.due(k) && !slot.at(k).is_empty() {
+        if slot.at(k).is_empty() {
+            preemption.count();
+            return Progress::Done;
+        }
+        if preemption.due(k) {
             return Progress::Preempted;
         }
     }
@@ -75,8 +87,13 @@ fn delete_counted(k: &Kernel, slot: Ref<Slot>, preemption: &mut Preemption) -> P
 /// Deletes all children of the capability in `slot`.
 pub fn revoke(k: &Kernel, slot: Ref<Slot>) -> Progress {
     let mut preemption = Preemption::new();
-    while let Some(child) = derivation::first_child(k, slot) {
-        if delete_counted(k, child, &mut preemption) == Progress::Preempted || preemption.due(k) {
+    let mut next = derivation::first_child(k, slot);
+    while let Some(child) = next {
+        if delete_counted(k, child, &mut preemption) == Progress::Preempted {
+            return Progress::Preempted;
+        }
+        next = derivation::first_child(k, slot);
+        if next.is_some() && preemption.due(k) {
             return Progress::Preempted;
         }
     }

@@ -98,7 +98,9 @@ fn decode_configure(k: &Kernel, call: &Invocation) -> Result<Operation, Error> {
 fn commit(k: &Kernel, operation: Operation) -> Outcome {
     match operation {
         Operation::Set { thread, domain } => {
-            remote::stall(k, thread);
+            if remote::stall(k, thread).is_err() {
+                return Outcome::Preempted;
+            }
             trace!(k, domain(Some(thread), domain));
             thread.at(k).set_domain(domain);
             if k.core().thread() == Some(thread) {

@@ -11,51 +11,57 @@ use crate::cap::deletion::Remainder;
 use crate::cap::{derivation, Slot};
 use crate::ipc::{reply, thread};
 use crate::mem::{Kind, Ref};
+use crate::time::account::TimeOver;
 use crate::time::{context, remote, schedule};
 use crate::Kernel;
 
 /// Takes apart the object of the capability in `slot` if that is the last one; frames are
 /// unmapped with each of their capabilities.
-pub(super) fn finalise(k: &Kernel, slot: Ref<Slot>) -> Remainder {
+///
+/// # Errors
+/// The thread that ran on the object, on another core, was stopped, which took the rest of the caller's
+/// time: nothing else was done.
+pub(super) fn finalise(k: &Kernel, slot: Ref<Slot>) -> Result<Remainder, TimeOver> {
     let cap = slot.at(k).cap();
     if let Some(frame) = cap.frame() {
         frame::unmap(k, frame);
-        return Remainder::Nothing;
+        return Ok(Remainder::Nothing);
     }
     let last = derivation::is_final(k, slot);
     if let Some(endpoint) = cap.endpoint() {
         // Once begun, emptying goes on even if a capability has appeared meanwhile.
         let dying = !endpoint.object.at(k).admits();
-        return if last || dying {
+        return Ok(if last || dying {
             empty_endpoint(k, endpoint.object)
         } else {
             Remainder::Nothing
-        };
+        });
     }
     if let Some(notification) = cap.notification() {
         let dying = !notification.object.at(k).admits();
-        return if last || dying {
+        return Ok(if last || dying {
             empty_notification(k, notification.object)
         } else {
             Remainder::Nothing
-        };
+        });
     }
     if !last {
-        return Remainder::Nothing;
+        return Ok(Remainder::Nothing);
     }
-    match cap.kind() {
-        Kind::Reply => cap
-            .reply()
-            .map_or(Remainder::Nothing, |cap| end_reply(k, cap.object)),
-        Kind::Tcb => cap
-            .word()
-            .get()
-            .map_or(Remainder::Nothing, |tcb| end_thread(k, tcb)),
+    Ok(match cap.kind() {
+        Kind::Reply => match cap.reply() {
+            Some(cap) => end_reply(k, cap.object)?,
+            None => Remainder::Nothing,
+        },
+        Kind::Tcb => match cap.word().get() {
+            Some(tcb) => end_thread(k, tcb)?,
+            None => Remainder::Nothing,
+        },
         Kind::CNode => Remainder::Slots,
-        Kind::SchedContext => cap
-            .word()
-            .get()
-            .map_or(Remainder::Nothing, |handle| end_context(k, handle)),
+        Kind::SchedContext => match cap.word().get() {
+            Some(handle) => end_context(k, handle)?,
+            None => Remainder::Nothing,
+        },
         Kind::IrqHandler => cap
             .irq()
             .map_or(Remainder::Nothing, |irq| irq::release(k, irq)),
@@ -78,7 +84,7 @@ pub(super) fn finalise(k: &Kernel, slot: Ref<Slot>) -> Remainder {
             Remainder::Nothing
         }
         _ => Remainder::Nothing,
-    }
+    })
 }
 
 /// One step of emptying an endpoint: a queued thread tries again, or gives up.
@@ -123,22 +129,22 @@ pub(super) fn empty_notification(k: &Kernel, notification: Ref<Notification>) ->
     Remainder::Unfinished
 }
 
-fn end_reply(k: &Kernel, object: Ref<Reply>) -> Remainder {
+fn end_reply(k: &Kernel, object: Ref<Reply>) -> Result<Remainder, TimeOver> {
     if let Some(waiting) = object.at(k).thread() {
         match waiting.at(k).state() {
             State::BlockedOnReply { .. } if !broken!(DeletedReplyKeeps) => {
-                let caller = reply::release(k, object);
+                let caller = reply::release(k, object)?;
                 debug_assert!(caller == Some(waiting));
                 waiting.at(k).set_fault(None);
             }
             _ => thread::cancel_ipc(k, waiting),
         }
     }
-    Remainder::Nothing
+    Ok(Remainder::Nothing)
 }
 
-fn end_thread(k: &Kernel, tcb: Ref<Tcb>) -> Remainder {
-    remote::stall(k, tcb);
+fn end_thread(k: &Kernel, tcb: Ref<Tcb>) -> Result<Remainder, TimeOver> {
+    remote::stall(k, tcb)?;
     if let Some(notification) = tcb.at(k).notification() {
         notification.at(k).set_thread(None);
         tcb.at(k).set_notification(None);
@@ -151,11 +157,11 @@ fn end_thread(k: &Kernel, tcb: Ref<Tcb>) -> Remainder {
     if k.home(tcb).fpu_owner() == Some(tcb) {
         k.home(tcb).set_fpu_owner(None);
     }
-    Remainder::Slots
+    Ok(Remainder::Slots)
 }
 
-fn end_context(k: &Kernel, handle: Ref<SchedContext>) -> Remainder {
-    remote::stall_user(k, handle);
+fn end_context(k: &Kernel, handle: Ref<SchedContext>) -> Result<Remainder, TimeOver> {
+    remote::stall_user(k, handle)?;
     sched_context::complete_yield(k, handle);
     context::unbind_thread(k, handle);
     context::unbind_notification(k, handle);
@@ -165,5 +171,5 @@ fn end_context(k: &Kernel, handle: Ref<SchedContext>) -> Remainder {
         // Nobody pays for the rest of this event; its thread was unbound, so another is chosen.
         k.core().set_context(None);
     }
-    Remainder::Nothing
+    Ok(Remainder::Nothing)
 }

@@ -178,7 +178,9 @@ pub fn invoke(k: &Kernel, call: &Invocation) -> Result<Outcome, Error> {
         .word()
         .get::<SchedContext>()
         .ok_or(Error::InvalidCapability(0))?;
-    remote::stall_user(k, handle);
+    if remote::stall_user(k, handle).is_err() {
+        return Ok(Outcome::Preempted);
+    }
     let operation = decode(k, call, handle)?;
     Ok(commit(k, call, operation))
 }

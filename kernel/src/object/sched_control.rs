@@ -19,7 +19,9 @@ pub fn invoke(k: &Kernel, call: &Invocation) -> Result<Outcome, Error> {
     let (target, parameters) = decode(k, call)?;
     // Cores that the kernel is not built for have no capability.
     let core = CoreId::new(call.cap.core()).unwrap_or(CoreId::BOOT);
-    remote::stall_user(k, target);
+    if remote::stall_user(k, target).is_err() {
+        return Ok(Outcome::Preempted);
+    }
     context::configure(k, target, core, parameters);
     Ok(Outcome::Done)
 }

@@ -95,9 +95,10 @@ pub fn revoked(k: &Kernel) {
         switch(k, thread);
     }
     if CORES > 1 {
+        // The last that this event does: nothing looks at what becomes of their contexts.
         running(k)
-            .filter(|&(_, thread)| own_root(k, thread).is_none())
-            .for_each(|(_, thread)| remote::stall(k, thread));
+            .filter(|&(core, thread)| core != k.core_id() && own_root(k, thread).is_none())
+            .for_each(|(_, thread)| remote::stop(k, thread));
     }
     k.machine.flush_address_space();
 }

@@ -1,18 +1,30 @@
 //! Who pays for what (04, sections 3 and 6).
 //!
-//! The clock is read once, on entry. What has passed since the current context last paid is
-//! committed or charged to it. Until then its head refill stays as it is; so whether it suffices
-//! is a comparison with the time at which it ends.
+//! The clock is read on entry. What has passed since the current context last paid is committed or
+//! charged to it. Until then its head refill stays as it is; so whether it suffices is a comparison
+//! with the time at which it ends.
+//!
+//! Long operations, and those that had another core leave user code, read the clock again. What was
+//! found on entry holds no longer then; so whoever reads it again is told whether the budget lasts, and
+//! if not, the event ends there, as that of a preempted operation, before it does anything more
+//! ([`TimeOver`]). Therefore the context that pays has a head that may be used, and suffices, from
+//! the entry to the end of every event that was let in.
 
 use super::core::Core;
 use super::schedule;
 use crate::arch::Platform;
+use crate::cores::CORES;
 use crate::ipc::fault;
 use crate::mem::Ref;
 use crate::object::sched_context::SchedContext;
 use crate::object::tcb::{self, Tcb, TcbSlot};
 use crate::time::refills::Refills;
 use crate::Kernel;
+
+/// The clock was read again within an event, and the budget does not last any more: the operation
+/// stops here, as a preempted one (04, section 6.4).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TimeOver;
 
 /// Reads the clock, on entry to the kernel.
 #[inline(always)]
@@ -156,13 +168,45 @@ pub fn preempted(k: &Kernel) {
     }
 }
 
-/// Whether a long operation must stop at a preemption point (01, section 8).
-pub fn should_preempt(k: &Kernel) -> bool {
+/// Reads the clock within an event.
+///
+/// # Errors
+/// The budget of the current context, which has not paid since the entry, or its domain's turn is over:
+/// nothing more may be done.
+pub fn read_clock_again(k: &Kernel) -> Result<(), TimeOver> {
     update_time(k);
-    let core = k.core();
-    // Work on nobody's time, because it took away the context it was on, does not go on.
-    core.context().is_none()
-        || !has_budget(k, core)
-        || k.domains.expired()
+    if has_budget(k, k.core()) && !k.domains.expired() {
+        Ok(())
+    } else {
+        Err(TimeOver)
+    }
+}
+
+/// Whether a long operation must stop at a preemption point (01, section 8). Only one that has more
+/// to do may ask.
+#[must_use]
+#[inline(never)]
+pub fn should_preempt(k: &Kernel) -> bool {
+    read_clock_again(k).is_err()
+        // Work on nobody's time, because it took away the context it was on, does not go on.
+        || k.core().context().is_none()
         || k.machine.interrupt_pending()
+        || CORES > 1 && k.machine.others_wait()
+}
+
+/// This core has waited for its turn since `since`, in ticks: nobody pays for that. A context that is
+/// not sporadic gets the rest of its budget later by as much, as if it had been preempted, so that
+/// it runs in no window for longer than it would have; a sporadic one keeps its times.
+#[cold]
+#[inline(never)]
+pub fn waited(k: &Kernel, since: u64) {
+    let core = k.core();
+    let ticks = k.machine.now().wrapping_sub(since);
+    core.put_off_payment(ticks);
+    let Some(handle) = core.context() else { return };
+    let refills = Refills::of(k, handle);
+    if handle.at(k).period() != 0 && !handle.at(k).is_sporadic() {
+        refills.delay(ticks);
+    }
+    core.set_context(Some((handle, refills.head().amount)));
 }

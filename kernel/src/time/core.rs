@@ -113,6 +113,11 @@ impl Core {
         self.paid.set(self.now.get());
     }
 
+    /// Nobody pays for `ticks` of what has passed since the current context last paid.
+    pub fn put_off_payment(&self, ticks: u64) {
+        self.paid.set(self.paid.get().wrapping_add(ticks));
+    }
+
     /// Asks for the current context to pay and the timer to be programmed at the end.
     #[inline(always)]
     pub fn request_reprogram(&self) {

@@ -306,15 +306,27 @@ impl<'k> Refills<'k> {
         if !self.ready() {
             return false;
         }
+        self.start_head(self.k.core().now());
+        true
+    }
+
+    /// The context, which is not round-robin, could not be used for `ticks`: its head starts later by
+    /// as much.
+    pub fn delay(self, ticks: u64) {
+        self.start_head(self.head().time.wrapping_add(ticks));
+    }
+
+    /// The head starts at `time`, which is not before it did.
+    #[inline(always)]
+    fn start_head(self, time: u64) {
         let head = Refill {
-            time: self.k.core().now(),
+            time,
             ..self.head()
         };
         self.set_head(head);
         if self.second().is_some_and(|next| next.time <= head.end()) {
             self.absorb();
         }
-        true
     }
 
     /// Joins to the head the refills that begin before its end, as it grows.

@@ -7,7 +7,7 @@
 //!
 //! On a kernel for one core, nothing of this exists.
 
-use super::account;
+use super::account::{self, TimeOver};
 use super::core::Action;
 use crate::arch::Platform;
 use crate::cores::{CoreId, CORES};
@@ -65,33 +65,42 @@ fn interrupt_cores(k: &Kernel) {
     looks.iter().for_each(|core| k.machine.interrupt_core(core));
 }
 
-/// If `thread` runs on another core, it does not any more: it has paid for its time until now, and
-/// is the first of its equals, or, its budget being over, what it is then. Its registers are in its
-/// context.
+/// If `thread` runs on another core, it does not any more, as after [`stop`]. That core has gone on
+/// while this one was in the kernel, so this one reads the clock again: what the thread's context is
+/// then is not in the future for whoever looks at it.
+///
+/// # Errors
+/// The caller's time is over: the operation is to stop before it does anything more.
 #[inline(always)]
-pub fn stall(k: &Kernel, thread: Ref<Tcb>) {
+pub fn stall(k: &Kernel, thread: Ref<Tcb>) -> Result<(), TimeOver> {
     if CORES > 1 && !k.is_here(thread) && k.home(thread).thread() == Some(thread) {
         stop(k, thread);
+        return account::read_clock_again(k);
     }
+    Ok(())
 }
 
 /// The same for the thread of `handle`, if it has one.
+///
+/// # Errors
+/// As [`stall`].
 #[inline(always)]
-pub fn stall_user(k: &Kernel, handle: Ref<SchedContext>) {
-    if CORES > 1 {
-        if let Some(thread) = handle.at(k).thread() {
-            stall(k, thread);
-        }
+pub fn stall_user(k: &Kernel, handle: Ref<SchedContext>) -> Result<(), TimeOver> {
+    match handle.at(k).thread() {
+        Some(thread) if CORES > 1 => stall(k, thread),
+        _ => Ok(()),
     }
 }
 
-/// Stops `thread`, which runs on another core.
+/// Stops `thread`, which runs on another core: it has paid for its time until it left user code, and
+/// is the first of its equals, or, its budget being over, what it is then. Its registers are in its
+/// context. Whoever goes on to look at its context calls [`stall`] instead.
 #[inline(never)]
-fn stop(k: &Kernel, thread: Ref<Tcb>) {
+pub fn stop(k: &Kernel, thread: Ref<Tcb>) {
     let id = thread.at(k).core();
-    k.machine.stall_core(id);
+    let left = k.machine.stall_core(id);
     let core = k.core_of(id);
-    core.set_now(core.now().max(k.machine.now()));
+    core.set_now(core.now().max(left));
     // Whatever it was about to ask of the kernel, it will ask again.
     thread.at(k).set_state(State::Restart);
     if account::has_budget(k, core) {

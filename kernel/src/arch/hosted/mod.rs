@@ -31,6 +31,8 @@ struct Core {
     /// Looks that were raised and not taken.
     is_interrupted: Cell<bool>,
     stalls: Cell<u64>,
+    /// When it arrives at the kernel by itself, unless it is stalled before.
+    arrives: Cell<Option<u64>>,
     stalled_at: Cell<u64>,
     services: Cell<u64>,
     flushes: Cell<u64>,
@@ -160,7 +162,13 @@ impl Machine {
         self.core_of(core).stalls.get()
     }
 
-    /// When `core` was last made to leave user code, in ticks of the core that did it.
+    /// `core` arrives at the kernel at the tick `at` (of the clock of whoever is in it), and waits for
+    /// its turn from then on; with `None`, not before it is told so.
+    pub fn set_arrival(&self, core: CoreId, at: Option<u64>) {
+        self.core_of(core).arrives.set(at);
+    }
+
+    /// When `core` was last stalled, in ticks of the core that did it.
     pub fn stalled_at(&self, core: CoreId) -> u64 {
         self.core_of(core).stalled_at.get()
     }
@@ -361,11 +369,20 @@ impl Platform for Machine {
         self.core_of(core).is_interrupted.set(true);
     }
 
-    fn stall_core(&self, core: CoreId) {
-        let stalls = &self.core_of(core).stalls;
-        stalls.set(stalls.get() + 1);
+    fn stall_core(&self, core: CoreId) -> u64 {
+        let stalled = self.core_of(core);
+        stalled.stalls.set(stalled.stalls.get() + 1);
         self.wait_for_others();
-        self.core_of(core).stalled_at.set(self.now());
+        stalled.stalled_at.set(self.now());
+        stalled.arrives.get().unwrap_or(u64::MAX).min(self.now())
+    }
+
+    fn others_wait(&self) -> bool {
+        let now = self.now();
+        let others = CoreId::all().filter(|&core| core != self.executing.get());
+        others
+            .filter_map(|core| self.core_of(core).arrives.get())
+            .any(|at| at <= now)
     }
 
     fn flush_cores(&self, cores: Cores) {

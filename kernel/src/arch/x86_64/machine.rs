@@ -81,8 +81,13 @@ impl Platform for Machine {
         }
     }
 
-    fn stall_core(&self, core: CoreId) {
+    fn stall_core(&self, core: CoreId) -> u64 {
         self.ask(Cores::NONE.with(core), STALL);
+        turn::left_user_code_at()
+    }
+
+    fn others_wait(&self) -> bool {
+        turn::others_wait()
     }
 
     fn flush_cores(&self, cores: Cores) {

@@ -7,15 +7,16 @@
 //! comes with the request, or while it waits; one that goes outside takes the interrupt there.
 
 use core::cell::UnsafeCell;
-use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
-use sandglass_lock::{Lock, Requests, Turn};
+use sandglass_lock::{Lock, Requests, Ticket, Turn};
 
 use super::context::FpuState;
 use super::core_data::CoreData;
 use super::cpu;
 use super::machine::Machine;
 use crate::cores::{CoreId, Cores, CORES};
+use crate::time::account;
 use crate::Kernel;
 
 /// Vector of the interrupt that comes with a request (04, section 15).
@@ -33,6 +34,9 @@ static LOCK: Lock<AtomicU32, CORES> = Lock::new();
 /// What [`SAVE_FPU`] is about. Nobody is asked for two things at a time. Relaxed accesses: the
 /// mailbox orders them, as it is written after this (Release) and read before it (Acquire).
 static FPU_STATE: AtomicPtr<FpuState> = AtomicPtr::new(core::ptr::null_mut());
+
+/// When the core that was asked for [`STALL`] left user code, in ticks. Accesses are relaxed as above.
+static LEFT_AT: AtomicU64 = AtomicU64::new(0);
 
 struct KernelCell(UnsafeCell<Kernel>);
 
@@ -56,15 +60,21 @@ impl Inside {
     /// from an earlier event. Interrupts are off until the turn ends.
     #[inline(always)]
     pub unsafe fn enter(core: CoreId) -> Inside {
-        let turn = if CORES > 1 {
-            Some(LOCK.enter(core.index(), |asked| answer(core, asked)))
+        let (turn, waited) = if CORES > 1 {
+            match LOCK.arrive() {
+                Ok(turn) => (Some(turn), None),
+                Err(ticket) => wait(core, ticket),
+            }
         } else {
-            None
+            (None, None)
         };
         // SAFETY: the core is alone inside, and the caller's; the static is initialised. What the
         // others did inside is seen: they left with Release, and this core entered with Acquire.
         let k = unsafe { &mut *KERNEL.0.get() };
         k.execute_on(core);
+        if let Some(since) = waited {
+            account::waited(k, since);
+        }
         Inside { k, turn }
     }
 
@@ -77,13 +87,28 @@ impl Inside {
     }
 }
 
+/// Waits for the turn of `core`, which executes this and has just arrived. Also tells when that was, in
+/// ticks.
+#[cold]
+#[inline(never)]
+fn wait(core: CoreId, ticket: Ticket) -> (Option<Turn>, Option<u64>) {
+    let since = cpu::time_stamp();
+    let turn = LOCK.wait(core.index(), ticket, |asked| answer(core, asked, since));
+    (Some(turn), Some(since))
+}
+
+/// Whether another core waits for its turn; asked by the one inside.
+pub fn others_wait() -> bool {
+    LOCK.others_wait()
+}
+
 /// Does what `core`, which executes this outside of the kernel, is asked for, if anything. Returns
 /// whether it must enter the kernel.
 #[must_use]
 pub fn serve(core: CoreId) -> bool {
     let mut stalled = false;
     LOCK.serve(core.index(), |asked| {
-        answer(core, asked);
+        answer(core, asked, cpu::time_stamp());
         stalled = has(asked, STALL);
     });
     stalled
@@ -91,9 +116,12 @@ pub fn serve(core: CoreId) -> bool {
 
 /// What is not done here has been done by the entry code: the registers of the thread that ran are
 /// stored, and with `isolation` the root is the kernel's, whose loading forgot the user's
-/// translations.
+/// translations. The core left user code at the tick `left`.
 #[cold]
-fn answer(core: CoreId, asked: Requests) {
+fn answer(core: CoreId, asked: Requests, left: u64) {
+    if has(asked, STALL) {
+        LEFT_AT.store(left, Ordering::Relaxed);
+    }
     if has(asked, SAVE_FPU) {
         let state = FPU_STATE.load(Ordering::Relaxed);
         // SAFETY: from the reference of the core inside, which waits until this is answered.
@@ -118,6 +146,11 @@ pub fn ask(cores: Cores, what: Requests, mut interrupt: impl FnMut(CoreId)) {
             interrupt(core);
         }
     });
+}
+
+/// When the core that was last asked for [`STALL`], and has answered, left user code, in ticks.
+pub fn left_user_code_at() -> u64 {
+    LEFT_AT.load(Ordering::Relaxed)
 }
 
 /// Says where the core that is asked for [`SAVE_FPU`] next is to store the registers. The caller does

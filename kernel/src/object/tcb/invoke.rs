@@ -33,7 +33,9 @@ enum Change {
 /// Invokes the TCB of `thread`.
 #[inline(always)]
 pub fn invoke(k: &Kernel, call: &Invocation, thread: Ref<Tcb>) -> Result<Outcome, Error> {
-    remote::stall(k, thread);
+    if remote::stall(k, thread).is_err() {
+        return Ok(Outcome::Preempted);
+    }
     if call.label == label::TCB_SET_PRIORITY {
         let priority = decode_priority(k, call)?;
         thread::set_priority(k, thread, priority);

@@ -81,7 +81,9 @@ pub fn copy(k: &Kernel, call: &Invocation, thread: Ref<Tcb>) -> Result<Outcome, 
         .word()
         .get()
         .ok_or(Error::InvalidCapability(1))?;
-    remote::stall(k, source);
+    if remote::stall(k, source).is_err() {
+        return Ok(Outcome::Preempted);
+    }
     let wanted = call.word(k, 0);
     if wanted & flags::COPY_SUSPEND_SOURCE != 0 {
         thread::suspend(k, source);
