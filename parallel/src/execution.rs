@@ -2,6 +2,7 @@
 
 use sandglass_kernel::arch::Register;
 use sandglass_kernel::mem::Ref;
+use sandglass_kernel::object::sched_context::SchedContext;
 use sandglass_kernel::object::tcb::Tcb;
 use sandglass_kernel::Kernel;
 
@@ -25,6 +26,7 @@ pub enum Reached {
 /// A task on its way through its script.
 pub struct Execution {
     thread: Ref<Tcb>,
+    context: Option<Ref<SchedContext>>,
     script: Script,
     random: fastrand::Rng,
     /// The step after which the round is over.
@@ -44,6 +46,7 @@ impl Execution {
         let script = member.script;
         Execution {
             thread: member.thread,
+            context: member.context,
             random,
             end: script.steps.len() - usize::from(script.rounds.is_some()),
             rounds_done: 0,
@@ -52,6 +55,11 @@ impl Execution {
             received: Vec::new(),
             script,
         }
+    }
+
+    /// The scheduling context that it was made with; `None` for a passive server.
+    pub fn context(&self) -> Option<Ref<SchedContext>> {
+        self.context
     }
 
     /// The step that the thread is at.

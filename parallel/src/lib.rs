@@ -31,4 +31,4 @@ pub use costs::{Costs, Path};
 pub use record::{Doing, Interval, Job, Record, Spent, Task};
 pub use script::{Entry, Message, Script, Step};
 pub use simulation::Simulation;
-pub use system::{migrate, Made, System, Time, US};
+pub use system::{copy, delete, migrate, revoke, use_up, Made, System, Time, US};

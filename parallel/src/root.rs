@@ -92,10 +92,15 @@ impl Root {
         slot.at(&self.k).cap()
     }
 
+    /// A slot of the root CNode that is used for nothing yet.
+    pub fn fresh_slot(&mut self) -> u64 {
+        self.next_slot += 1;
+        self.next_slot - 1
+    }
+
     /// Makes one object of the type `object`; returns the slot of its capability.
     pub fn make(&mut self, object: u64, size: u64) -> u64 {
-        let made = self.next_slot;
-        self.next_slot += 1;
+        let made = self.fresh_slot();
         let words = [object, size, 0, 0, made, 1];
         self.invoke(self.untyped, label::UNTYPED_RETYPE, &words, &[slot::CNODE]);
         made

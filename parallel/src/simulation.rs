@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 
 use sandglass_kernel::event::{self, Event, Next, Trap};
 use sandglass_kernel::mem::Ref;
+use sandglass_kernel::object::sched_context::SchedContext;
 use sandglass_kernel::object::tcb::Tcb;
 use sandglass_kernel::time::account;
 use sandglass_kernel::Kernel;
@@ -120,6 +121,14 @@ impl Simulation {
     /// The kernel, between events.
     pub fn kernel(&self) -> &Kernel {
         &self.k
+    }
+
+    /// The scheduling context that was made with `task`.
+    ///
+    /// # Panics
+    /// If it is a passive server.
+    pub fn context_of(&self, task: Task) -> Ref<SchedContext> {
+        self.tasks[task.0].context().expect("no passive server")
     }
 
     /// Number of cores.

@@ -106,6 +106,25 @@ impl System {
         self.root.make(types::x86_64::PAGE, 0)
     }
 
+    /// Untyped memory of 2^`bits` bytes, of which half is used up: the next Retype zeroes that. Also a slot
+    /// for a capability.
+    pub fn used_memory(&mut self, bits: u64) -> (u64, u64) {
+        let memory = self.root.make(types::UNTYPED, bits);
+        let slot = self.root.fresh_slot();
+        for step in [use_up(memory, slot, bits), delete(slot)] {
+            let Step::Enter(entry) = step else {
+                unreachable!("it is an invocation")
+            };
+            self.root.enter(&entry);
+        }
+        (memory, slot)
+    }
+
+    /// A slot for a capability.
+    pub fn slot(&mut self) -> u64 {
+        self.root.fresh_slot()
+    }
+
     /// The page tables for a frame at `vaddr`.
     pub fn map_tables(&mut self, vaddr: u64) {
         let levels = [
@@ -224,6 +243,29 @@ fn configuration(made: Made, core: usize, time: Time) -> (u64, u64, [u64; 5], [u
         words,
         [made.context],
     )
+}
+
+/// A step that makes half of the untyped memory in `memory`, of 2^`bits` bytes, an object in `target`. What
+/// was used of it, and is not any more, is zeroed first: a long operation.
+pub fn use_up(memory: u64, target: u64, bits: u64) -> Step {
+    let words = [types::UNTYPED, bits - 1, 0, 0, target, 1];
+    Step::invoke(memory, label::UNTYPED_RETYPE, &words, &[slot::CNODE])
+}
+
+/// A step that makes `copy` another capability of what is in `source`.
+pub fn copy(source: u64, copy: u64) -> Step {
+    let words = [copy, 64, source, 64, u64::MAX];
+    Step::invoke(slot::CNODE, label::CNODE_COPY, &words, &[slot::CNODE])
+}
+
+/// A step that deletes what is in `target`.
+pub fn delete(target: u64) -> Step {
+    Step::invoke(slot::CNODE, label::CNODE_DELETE, &[target, 64], &[])
+}
+
+/// A step that deletes all that was derived from what is in `parent`: a long operation.
+pub fn revoke(parent: u64) -> Step {
+    Step::invoke(slot::CNODE, label::CNODE_REVOKE, &[parent, 64], &[])
 }
 
 /// A step that moves `made` to `core`, with this `time` from now on.
