@@ -7,7 +7,7 @@ use sandglass::abi::context::x86_64 as register;
 use sandglass::abi::fault::{self, unknown_syscall, user_exception};
 use sandglass::abi::invocation::tcb_flags;
 use sandglass::cap::{
-    Attributes, Capability, Endpoint, FrameSize, Notification, Reply, Rights, Tcb,
+    Attributes, Capability, Endpoint, FrameSize, Notification, Reply, Rights, SchedControl, Tcb,
 };
 use sandglass::error::LookupFailure;
 use sandglass::fault::Fault;
@@ -51,7 +51,7 @@ pub fn run(suite: &mut Suite, fixture: &mut Fixture) {
 }
 
 /// A thread whose faults the test handles.
-struct Patient {
+pub struct Patient {
     tcb: Tcb,
     handler: Endpoint,
     reply: Reply,
@@ -62,8 +62,17 @@ impl Patient {
         fixture: &mut Fixture,
         body: impl FnOnce() + Send + 'static,
     ) -> Result<Self, SetupError> {
+        Self::on(fixture, fixture.control, body)
+    }
+
+    /// As [`Self::new`], on the core of `control`.
+    pub fn on(
+        fixture: &mut Fixture,
+        control: SchedControl,
+        body: impl FnOnce() + Send + 'static,
+    ) -> Result<Self, SetupError> {
         let handler = fixture.process.resources.endpoint()?;
-        let context = fixture.context(FULL)?;
+        let context = fixture.context_on(control, FULL)?;
         let params = ThreadParams {
             fault_handler: Some(handler),
             ..ThreadParams::new(PRIORITY, context)
@@ -79,7 +88,7 @@ impl Patient {
         self.handler.recv(self.reply)
     }
 
-    fn next(&self) -> Result<Fault, &'static str> {
+    pub fn next(&self) -> Result<Fault, &'static str> {
         Fault::decode(&self.receive().message).ok_or("no fault")
     }
 
@@ -94,7 +103,7 @@ impl Patient {
 }
 
 /// Maps a fresh frame at `address`.
-fn supply(fixture: &mut Fixture, address: u64, rights: Rights, fill: u8) -> TestResult {
+pub fn supply(fixture: &mut Fixture, address: u64, rights: Rights, fill: u8) -> TestResult {
     let process = &mut fixture.process;
     let frame = process.resources.frame(FrameSize::Small)?;
     process

@@ -115,8 +115,17 @@ impl Fixture {
 
     /// A configured scheduling context.
     pub fn context(&mut self, params: SchedParams) -> Result<SchedContext, SetupError> {
+        self.context_on(self.control, params)
+    }
+
+    /// A scheduling context configured by `control`, for that core.
+    pub fn context_on(
+        &mut self,
+        control: SchedControl,
+        params: SchedParams,
+    ) -> Result<SchedContext, SetupError> {
         let context = self.process.resources.sched_context(params.size_bits())?;
-        self.control.configure(context, params)?;
+        control.configure(context, params)?;
         Ok(context)
     }
 

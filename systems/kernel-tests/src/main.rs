@@ -17,6 +17,7 @@ mod long_operations;
 mod notifications;
 mod order;
 mod paging;
+mod privilege;
 mod revocation;
 mod scheduling;
 mod timeouts;
@@ -45,6 +46,7 @@ fn main(boot: &'static BootInfo) -> Result<u8, SetupError> {
         revocation::run,
         decode::run,
         paging::run,
+        privilege::run,
         devices::run,
         long_operations::run,
     ] {

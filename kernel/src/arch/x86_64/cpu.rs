@@ -10,11 +10,14 @@ use core::arch::x86_64::{__cpuid, _rdtsc, CpuidResult};
 pub enum Msr {
     ApicBase = 0x1b,
     SysenterCs = 0x174,
+    SysenterEsp = 0x175,
+    SysenterEip = 0x176,
     Pat = 0x277,
     TscDeadline = 0x6e0,
     Efer = 0xc000_0080,
     Star = 0xc000_0081,
     Lstar = 0xc000_0082,
+    Cstar = 0xc000_0083,
     Fmask = 0xc000_0084,
     FsBase = 0xc000_0100,
     GsBase = 0xc000_0101,
@@ -270,7 +273,10 @@ pub fn init() {
             Msr::Pat,
             read_msr(Msr::Pat) & !PAT_FIRST_FIVE_MASK | PAT_FIRST_FIVE,
         );
+        // Without a code segment, SYSENTER is a protection fault.
         write_msr(Msr::SysenterCs, 0);
+        write_msr(Msr::SysenterEsp, 0);
+        write_msr(Msr::SysenterEip, 0);
         write_msr(Msr::FsBase, 0);
         write_msr(Msr::GsBase, 0);
     }

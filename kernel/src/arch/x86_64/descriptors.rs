@@ -226,6 +226,8 @@ pub fn init(core: CoreId) {
         asm!(
             "lgdt [{segments}]",
             "lidt [{gates}]",
+            // A reset leaves one of 64 KiB at address 0, where users may put descriptors and gates.
+            "lldt {zero:x}",
             "ltr {task:x}",
             "mov ss, {data:e}",
             "mov ds, {zero:e}",
@@ -247,6 +249,8 @@ pub fn init(core: CoreId) {
         );
         write_msr(Msr::Star, STAR);
         write_msr(Msr::Lstar, entry_code::system_call(core));
+        // From code of 32 bits, for which there is no segment: some processors come here then.
+        write_msr(Msr::Cstar, entry_code::system_call(core));
         write_msr(Msr::Fmask, FMASK);
         write_msr(Msr::Efer, super::cpu::read_msr(Msr::Efer) | EFER_SCE);
     }

@@ -1,0 +1,155 @@
+//! No instruction of a user takes it to another privilege level but those that enter the kernel: on no
+//! core, whatever lies in the memory that the processor would look at.
+//!
+//! Each program ends in an undefined instruction: if nothing else faults, that one tells.
+
+use alloc::vec::Vec;
+use core::arch::{asm, global_asm};
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use sandglass::cap::{Attributes, Frame, FrameSize, Rights};
+use sandglass::fault::Fault;
+use sandglass::testing::{shared, Failure, Suite, TestResult};
+use sandglass::{ensure, ensure_eq};
+
+use crate::faults::Patient;
+use crate::fixture::Fixture;
+
+/// Vector of a general protection fault.
+const PROTECTION: u64 = 13;
+
+/// Bit of a selector that names the local descriptor table, and of the code of its fault.
+const LOCAL: u16 = 4;
+const USER_LEVEL: u16 = 3;
+
+/// Bytes of descriptors that a local table of the greatest size has.
+const TABLE_BYTES: u64 = 0x1_0000;
+const PAGE: u64 = 4096;
+
+pub fn run(suite: &mut Suite, fixture: &mut Fixture) {
+    fixture.run(
+        suite,
+        "privilege",
+        &[
+            ("no_segment_of_a_local_table_can_be_loaded", local_segment),
+            ("a_call_gate_in_low_memory_leads_nowhere", call_gate),
+            ("sysenter_enters_nothing", sysenter),
+        ],
+    );
+}
+
+global_asm!(
+    // What the call gate leads to: notes the privilege level behind the pointer that was called
+    // through, and goes back.
+    "kernel_tests_gate_target:",
+    "mov [rax + 8], cs",
+    "retfq",
+);
+
+extern "C" {
+    /// Code, not data: only its address is used.
+    static kernel_tests_gate_target: u8;
+}
+
+/// Runs `body` on each core in turn, and expects a protection fault with `code`.
+fn faults(
+    fixture: &mut Fixture,
+    expected_code: u16,
+    body: impl FnOnce() + Copy + Send + 'static,
+) -> TestResult {
+    for core in 0..fixture.boot.cores() {
+        let control = fixture.boot.sched_control(core).ok_or("no such core")?;
+        let patient = Patient::on(fixture, control, move || {
+            body();
+            // SAFETY: never continues here.
+            unsafe { asm!("ud2") }
+        })?;
+        let fault = patient.next()?;
+        ensure!(
+            matches!(fault, Fault::Exception { number: PROTECTION, code, .. }
+                if code == u64::from(expected_code)),
+            "core {core}: {fault:?}"
+        );
+    }
+    Ok(())
+}
+
+/// The addresses that a local table at address 0 would have, mapped, and filled with copies of a
+/// descriptor of two words.
+struct LowMemory(Vec<Frame>);
+
+impl LowMemory {
+    fn filled(fixture: &mut Fixture, descriptor: [u64; 2]) -> Result<Self, Failure> {
+        let process = &mut fixture.process;
+        let vspace = process.space.vspace();
+        let mut frames = Vec::new();
+        for page in 0..TABLE_BYTES / PAGE {
+            let resources = &mut process.resources;
+            let frame = resources.frame(FrameSize::Small)?;
+            let fill = |page: &mut [u8]| {
+                for (i, byte) in page.iter_mut().enumerate() {
+                    *byte = descriptor[i / 8 % 2].to_le_bytes()[i % 8];
+                }
+            };
+            process.space.fill_frame(resources, frame, fill)?;
+            let (rights, attributes) = (Rights::READ_WRITE, Attributes::WriteBack);
+            vspace.map(resources, frame, page * PAGE, rights, attributes)?;
+            frames.push(frame);
+        }
+        Ok(Self(frames))
+    }
+
+    fn unmap(self) -> TestResult {
+        for frame in self.0 {
+            frame.unmap()?;
+        }
+        Ok(())
+    }
+}
+
+/// Selectors of the first and the last place, where there are data segments for users.
+fn local_segment(fixture: &mut Fixture) -> TestResult {
+    const DATA: u64 = 0x00cf_f300_0000_ffff;
+    const LAST: u16 = 0xfff8;
+    let memory = LowMemory::filled(fixture, [DATA; 2])?;
+    for place in [0, LAST] {
+        let selector = place | LOCAL | USER_LEVEL;
+        faults(fixture, place | LOCAL, move || {
+            // SAFETY: nothing uses the segment.
+            unsafe { asm!("mov gs, {0:x}", in(reg) selector) }
+        })?;
+    }
+    memory.unmap()
+}
+
+fn call_gate(fixture: &mut Fixture) -> TestResult {
+    const KERNEL_CODE: u64 = 0x08;
+    const PRESENT_USER_CALL_GATE: u64 = 0xec00 << 32;
+    let target = &raw const kernel_tests_gate_target as u64;
+    let low = target & 0xffff | (target >> 16 & 0xffff) << 48;
+    let gate = [
+        low | KERNEL_CODE << 16 | PRESENT_USER_CALL_GATE,
+        target >> 32,
+    ];
+    let memory = LowMemory::filled(fixture, gate)?;
+
+    // A far pointer, of which the selector alone counts, and the level that the target notes.
+    let pointer: &[AtomicU64; 2] = shared();
+    pointer[0].store(u64::from(LOCAL | USER_LEVEL) << 32, Relaxed);
+    pointer[1].store(u64::MAX, Relaxed);
+    let result = faults(fixture, LOCAL, move || {
+        // SAFETY: comes back with all registers, if it comes anywhere.
+        unsafe { asm!("call fword ptr [rax]", in("rax") pointer) }
+    });
+    ensure_eq!(pointer[1].load(Relaxed), u64::MAX);
+    result?;
+    memory.unmap()
+}
+
+/// SYSENTER has no code segment to go to (ABI 07, section 2).
+fn sysenter(fixture: &mut Fixture) -> TestResult {
+    faults(fixture, 0, || {
+        // SAFETY: changes nothing.
+        unsafe { asm!("sysenter") }
+    })
+}
