@@ -9,6 +9,11 @@ pub mod x86_64 {
     /// The highest 4 KiB page that can be mapped.
     pub const HIGHEST_PAGE: u64 = 0x7fff_ffff_e000;
 
+    /// Where the programs of this user level begin at the lowest. The kernel maps any address, but
+    /// what lies below would be hit by null pointers, and, as a segment's descriptor table of the
+    /// greatest size, by a processor that was told of one at 0.
+    pub const LOWEST_PROGRAM: u64 = 0x1_0000;
+
     /// Virtual addresses that one table covers, as log2 bytes (ABI 03 §8.2). A missing table is
     /// reported as MissingCapability with the bits that its own coverage leaves: a missing PDPT
     /// as 39, a page directory as 30, a page table as 21.

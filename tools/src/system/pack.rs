@@ -10,6 +10,7 @@ use anyhow::{bail, ensure, Context, Result};
 use object::elf::{self, FileHeader64, ProgramHeader64};
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 use object::{pod, LittleEndian, U32, U64};
+use sandglass_abi::vspace::x86_64::LOWEST_PROGRAM;
 use sandglass_description::archive::{self, PAGE};
 use sandglass_description::MemorySource;
 
@@ -164,9 +165,23 @@ fn span_of(elf: &[u8]) -> Result<ImageSpan> {
     Ok(span)
 }
 
-/// Whether the executables leave room for memory at fixed addresses.
+/// Whether the executables begin where programs may, and leave room for memory at fixed addresses.
 fn check_images(description: &Description, images: &[ImageSpan]) -> Result<()> {
     let mut findings = Vec::new();
+    for (packed, image) in description.executables.iter().zip(images) {
+        if image.start < LOWEST_PROGRAM {
+            findings.push(
+                Finding::new(
+                    packed.span.clone(),
+                    format!("the executable has a segment at {:#x}", image.start),
+                )
+                .label(format!("must begin at {LOWEST_PROGRAM:#x} or above"))
+                .help(
+                    "null pointers lead to what lies lower; link with `-Wl,--image-base=0x400000`",
+                ),
+            );
+        }
+    }
     for map in &description.fixed_maps {
         let image = images[map.component];
         if map.start < image.end && image.start < map.end {

@@ -7,7 +7,7 @@ use elf::abi::{EM_X86_64, ET_EXEC, PF_W, PT_LOAD};
 use elf::endian::LittleEndian;
 use elf::file::Class;
 use elf::ElfBytes;
-use sandglass_abi::vspace::x86_64::HIGHEST_PAGE;
+use sandglass_abi::vspace::x86_64::{HIGHEST_PAGE, LOWEST_PROGRAM};
 
 /// Bytes of a page.
 pub const PAGE: u64 = 4096;
@@ -15,7 +15,8 @@ pub const PAGE: u64 = 4096;
 /// The symbol that [`entry!`](crate::entry) defines for the page below the stack.
 const STACK_GUARD_SYMBOL: &str = "__sandglass_stack_guard";
 
-/// A program image, checked: static, position-dependent, for x86_64, inside user addresses.
+/// A program image, checked: static, position-dependent, for x86_64, inside user addresses and not
+/// below [`LOWEST_PROGRAM`].
 #[derive(Clone, Debug)]
 pub struct Image<'a> {
     bytes: &'a [u8],
@@ -58,6 +59,8 @@ pub enum ImageError {
     Empty,
     /// The segment at this address lies outside of user memory or of the file.
     BadSegment { vaddr: u64 },
+    /// The segment at this address begins below [`LOWEST_PROGRAM`].
+    LowSegment { vaddr: u64 },
     /// The entry point lies in no segment.
     BadEntry { entry: u64 },
 }
@@ -80,6 +83,13 @@ impl fmt::Display for ImageError {
                 write!(
                     f,
                     "the segment at {vaddr:#x} exceeds user memory or the ELF file"
+                )
+            }
+            Self::LowSegment { vaddr } => {
+                write!(
+                    f,
+                    "the segment at {vaddr:#x} lies too low: link the program to {LOWEST_PROGRAM:#x} or \
+                     above"
                 )
             }
             Self::BadEntry { entry } => write!(f, "the entry point {entry:#x} is in no segment"),
@@ -212,6 +222,9 @@ impl Segment {
     }
 
     fn check(&self, bytes: &[u8]) -> Result<(), ImageError> {
+        if self.vaddr < LOWEST_PROGRAM {
+            return Err(ImageError::LowSegment { vaddr: self.vaddr });
+        }
         let bad = ImageError::BadSegment { vaddr: self.vaddr };
         let end = self.vaddr.checked_add(self.len).ok_or(bad)?;
         let file_end = self.file_offset.checked_add(self.file_len).ok_or(bad)?;
@@ -245,10 +258,10 @@ mod tests {
     fn a_page_that_two_segments_share_is_planned_once_with_both_contents() {
         let bytes: Vec<u8> = (0..100).collect();
         let segments = vec![
-            segment(0x1ff0, 0x20, 0..0x20, false),
-            segment(0x2010, 0x1010, 40..50, true),
+            segment(0x1_1ff0, 0x20, 0..0x20, false),
+            segment(0x1_2010, 0x1010, 40..50, true),
         ];
-        let image = Image::plan(&bytes, 0x1ff0, segments).unwrap();
+        let image = Image::plan(&bytes, 0x1_1ff0, segments).unwrap();
         let page = |vaddr, writable, has_content| ImagePage {
             vaddr,
             writable,
@@ -257,14 +270,14 @@ mod tests {
         assert_eq!(
             image.pages(),
             [
-                page(0x1000, false, true),
-                page(0x2000, true, true),
-                page(0x3000, true, false)
+                page(0x1_1000, false, true),
+                page(0x1_2000, true, true),
+                page(0x1_3000, true, false)
             ]
         );
-        assert_eq!(image.end(), 0x4000);
+        assert_eq!(image.end(), 0x1_4000);
         let mut memory = vec![0; PAGE as usize];
-        image.fill(0x2000, &mut memory);
+        image.fill(0x1_2000, &mut memory);
         assert_eq!(memory[..0x10], bytes[0x10..0x20]);
         assert_eq!(memory[0x10..0x1a], bytes[40..50]);
         assert!(memory[0x1a..].iter().all(|&byte| byte == 0));
@@ -280,21 +293,33 @@ mod tests {
                 Some(ImageError::BadSegment { vaddr })
             );
         };
-        refuse(segment(0x1000, 100, 0..65, false));
-        refuse(segment(0x1000, 10, 0..20, false));
+        refuse(segment(0x1_1000, 100, 0..65, false));
+        refuse(segment(0x1_1000, 10, 0..20, false));
         refuse(segment(u64::MAX - 5, 10, 0..1, false));
         refuse(segment(HIGHEST_PAGE, 1, 0..1, false));
-        refuse(segment(0x1000, 100, usize::MAX - 3..usize::MAX, false));
+        refuse(segment(0x1_1000, 100, usize::MAX - 3..usize::MAX, false));
+    }
+
+    #[test]
+    fn segments_where_null_pointers_lead_are_refused() {
+        let bytes = [0; 64];
+        let plan = |vaddr| Image::plan(&bytes, vaddr, vec![segment(vaddr, 64, 0..64, false)]);
+        for vaddr in [0, 0x1000, LOWEST_PROGRAM - 1] {
+            let refused = plan(vaddr).unwrap_err();
+            assert_eq!(refused, ImageError::LowSegment { vaddr });
+            assert!(std::format!("{refused}").contains("0x10000 or above"));
+        }
+        assert!(plan(LOWEST_PROGRAM).is_ok());
     }
 
     #[test]
     fn the_entry_must_be_in_a_segment() {
         let bytes = [0; 64];
-        let plan = |entry| Image::plan(&bytes, entry, vec![segment(0x1000, 64, 0..64, false)]);
-        assert!(plan(0x103f).is_ok());
+        let plan = |entry| Image::plan(&bytes, entry, vec![segment(0x1_1000, 64, 0..64, false)]);
+        assert!(plan(0x1_103f).is_ok());
         assert_eq!(
-            plan(0x1040).err(),
-            Some(ImageError::BadEntry { entry: 0x1040 })
+            plan(0x1_1040).err(),
+            Some(ImageError::BadEntry { entry: 0x1_1040 })
         );
     }
 
