@@ -69,8 +69,6 @@ pub struct KernelOptions {
     pub variant: Variant,
     /// Cargo features beside the variant's own.
     pub features: Vec<String>,
-    /// Whether the kernel's default features (page-table isolation) are on.
-    pub default_features: bool,
     /// `--cfg` names, for kernels that break the rules of `sandglass check` on purpose.
     pub cfgs: Vec<String>,
     /// Position of the rule of the ABI that the kernel is to break on purpose: see
@@ -84,7 +82,6 @@ impl KernelOptions {
         Self {
             variant,
             features: Vec::new(),
-            default_features: true,
             cfgs: Vec::new(),
             wrong_rule: None,
         }
@@ -149,9 +146,6 @@ impl KernelOptions {
     /// File name of the result: tells apart kernels of different options.
     pub fn file_name(&self) -> String {
         let mut name = format!("sandglass-kernel-{}", self.variant.name());
-        if !self.default_features {
-            name.push_str("-bare");
-        }
         for part in self.features.iter().chain(&self.cfgs) {
             name.push('-');
             name.push_str(part);
@@ -214,9 +208,6 @@ pub fn build(options: &KernelOptions) -> Result<PathBuf> {
         "CARGO_TARGET_X86_64_UNKNOWN_NONE_RUSTFLAGS",
         rustflags(options),
     );
-    if !options.default_features {
-        cargo.arg("--no-default-features");
-    }
     let mut features = options.features.clone();
     if options.variant == Variant::Debug {
         features.push("debug".to_owned());
@@ -266,15 +257,11 @@ mod tests {
             cfgs: vec!["probe".into()],
             ..release.clone()
         };
-        let bare = KernelOptions {
-            default_features: false,
-            ..release.clone()
-        };
         let debug = KernelOptions::new(Variant::Debug);
         let smp = Variant::ALL.map(KernelOptions::smp);
         let wrong = [KernelOptions::wrong(0), KernelOptions::wrong(1)];
         let traced = [release.clone().traced(), smp[0].clone().traced()];
-        let mut names: Vec<String> = [release, probe, bare, debug]
+        let mut names: Vec<String> = [release, probe, debug]
             .iter()
             .chain(&smp)
             .chain(&wrong)
@@ -283,6 +270,6 @@ mod tests {
             .collect();
         names.sort();
         names.dedup();
-        assert_eq!(names.len(), 10);
+        assert_eq!(names.len(), 9);
     }
 }

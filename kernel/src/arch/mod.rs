@@ -102,6 +102,9 @@ pub trait Platform {
     fn ticks_per_us(&self) -> u64;
 
     // ---- address spaces
+    //
+    // A core that enters the kernel forgets every user translation before it runs user code again, in
+    // whatever address space: so only cores that run a thread are ever asked to forget some.
 
     /// Makes user code run in the address space whose root table is at `root`; with `None`, in
     /// one that maps nothing for users.

@@ -12,7 +12,7 @@ use crate::cores::{CoreId, CORES};
 pub struct CoreData {
     /// Context of the thread that runs, where its registers are stored.
     pub(super) context: Cell<*const Context>,
-    /// Root of the address space to return to, with `isolation`; else the one in use.
+    /// Root of the address space to return to.
     pub(super) root: Cell<u64>,
     /// GS base in the processor.
     pub(super) gs_base: Cell<u64>,
@@ -44,13 +44,7 @@ impl CoreData {
     /// Makes the next return go to the address space of `root`.
     #[inline(always)]
     pub fn set_user_root(&self, root: u64) {
-        if cfg!(feature = "isolation") {
-            self.root.set(root);
-        } else if self.root.replace(root) != root {
-            // SAFETY: slot 511 of every user root is the kernel's own
-            // (`paging::kernel_root_entry`).
-            unsafe { cpu::set_root(root) }
-        }
+        self.root.set(root);
     }
 
     /// Lets user code use the FPU, or makes its use an exception.

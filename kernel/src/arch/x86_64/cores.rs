@@ -18,7 +18,7 @@ use super::entry::{self, KernelStack, KERNEL_STACKS, STACK_START};
 use super::layout::{KERNEL_BASE, PAGE_SIZE, WINDOW_BASE};
 use super::machine::Machine;
 use super::paging::{self, START_PML4};
-use super::pvh::{CR0_PAGING, CR4_PAE, EFER_LONG_MODE_AND_SYSCALL};
+use super::pvh::{CR0_PAGING, CR4_PAE};
 use super::turn::Inside;
 use super::window::Window;
 use super::{cpu, descriptors};
@@ -37,6 +37,9 @@ const TAKEN: u32 = 1 << TAKEN_BIT;
 
 /// Physical address of the local APICs.
 static LOCAL_APICS: AtomicU64 = AtomicU64::new(0);
+
+/// What each begins with in EFER: the kernel's page tables cannot be read without it.
+static START_EFER: AtomicU32 = AtomicU32::new(0);
 
 /// Time between a reset and the start, in microseconds, as the manual wants it.
 const RESET_US: u64 = 10_000;
@@ -73,6 +76,7 @@ pub fn start(machine: &Machine, madt: Madt, local_apics: u64, page: u64) {
         return;
     }
     paging::init_start();
+    START_EFER.store(cpu::efer() as u32, Ordering::Relaxed);
     let before = read_low(page);
     // SAFETY: constant bytes of the kernel's image.
     write_low(page, unsafe { sandglass_low_start });
@@ -169,7 +173,6 @@ extern "C" fn begin(core: CoreId) -> ! {
     // SAFETY: the present root without the low memory that only the start needed; code, stack and
     // data of the kernel stay where they are.
     unsafe { cpu::set_root(paging::kernel_root()) }
-    // Afterwards, since it makes translations global: it forgets all before.
     cpu::init();
     descriptors::init(core);
     LOCAL_APIC.enable(LOCAL_APICS.load(Ordering::Relaxed));
@@ -244,7 +247,7 @@ global_asm!(
     "mov cr3, eax",
     "mov ecx, 0xc0000080",
     "rdmsr",
-    "or eax, {efer}",
+    "or eax, [{efer} + {to_physical}]",
     "wrmsr",
     // Caches are on from here: a reset had switched them off.
     "mov eax, {paging}",
@@ -283,7 +286,7 @@ global_asm!(
     taken_bit = const TAKEN_BIT,
     pae = const CR4_PAE,
     pml4 = sym START_PML4,
-    efer = const EFER_LONG_MODE_AND_SYSCALL,
+    efer = sym START_EFER,
     paging = const CR0_PAGING as i32,
     stack_size = const size_of::<KernelStack>(),
     stacks = sym KERNEL_STACKS,

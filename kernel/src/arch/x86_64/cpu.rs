@@ -21,27 +21,47 @@ pub enum Msr {
     Fmask = 0xc000_0084,
     FsBase = 0xc000_0100,
     GsBase = 0xc000_0101,
+    KernelGsBase = 0xc000_0102,
+    TscAux = 0xc000_0103,
 }
 
+const CR0_PE: u64 = 1 << 0;
 const CR0_MP: u64 = 1 << 1;
-const CR0_EM: u64 = 1 << 2;
 const CR0_TS: u64 = 1 << 3;
+const CR0_ET: u64 = 1 << 4;
 const CR0_NE: u64 = 1 << 5;
 const CR0_WP: u64 = 1 << 16;
-const CR0_AM: u64 = 1 << 18;
-const CR0_NW: u64 = 1 << 29;
-const CR0_CD: u64 = 1 << 30;
+const CR0_PG: u64 = 1 << 31;
+/// With the FPU off, and nothing else that a loader may have left.
+const CR0: u64 = CR0_PE | CR0_MP | CR0_TS | CR0_ET | CR0_NE | CR0_WP | CR0_PG;
 
 const CR4_PAE: u64 = 1 << 5;
-const CR4_PGE: u64 = 1 << 7;
 const CR4_OSFXSR: u64 = 1 << 9;
+const CR4_UMIP: u64 = 1 << 11;
 const CR4_SMEP: u64 = 1 << 20;
+const CR4_SMAP: u64 = 1 << 21;
+
+const EFER_SYSCALL: u64 = 1 << 0;
+const EFER_LONG_MODE_ENABLED: u64 = 1 << 8;
+const EFER_LONG_MODE_ACTIVE: u64 = 1 << 10;
+const EFER_NO_EXECUTE: u64 = 1 << 11;
+
+/// Bit of a page fault's code: an instruction was fetched.
+const FAULT_FETCH: u32 = 1 << 4;
+
+/// Nothing is watched: what the register reads as after a reset.
+const DR7_OFF: u64 = 0x400;
 
 const CPUID_FEATURES: u32 = 1;
 const CPUID_STRUCTURED_FEATURES: u32 = 7;
 const CPUID_TSC: u32 = 0x15;
+const CPUID_EXTENDED_FEATURES: u32 = 0x8000_0001;
 const ECX_TSC_DEADLINE: u32 = 1 << 24;
 const EBX_SMEP: u32 = 1 << 7;
+const EBX_SMAP: u32 = 1 << 20;
+const ECX_UMIP: u32 = 1 << 2;
+const EDX_NO_EXECUTE: u32 = 1 << 20;
+const EDX_RDTSCP: u32 = 1 << 27;
 
 /// Types of the first five entries of the page-attribute table: write-back, write-through,
 /// uncached unless the MTRRs combine, uncached, write-combining (07, section 6).
@@ -97,6 +117,33 @@ pub fn has_tsc_deadline() -> bool {
     cpuid(CPUID_FEATURES).is_some_and(|leaf| leaf.ecx & ECX_TSC_DEADLINE != 0)
 }
 
+/// Whether pages can be made ones of which no instruction is executed.
+pub fn has_no_execute() -> bool {
+    cpuid(CPUID_EXTENDED_FEATURES).is_some_and(|leaf| leaf.edx & EDX_NO_EXECUTE != 0)
+}
+
+/// The value of EFER: long mode, SYSCALL, and pages without execution where the processor has them.
+pub fn efer() -> u64 {
+    let no_execute = if has_no_execute() { EFER_NO_EXECUTE } else { 0 };
+    EFER_SYSCALL | EFER_LONG_MODE_ENABLED | EFER_LONG_MODE_ACTIVE | no_execute
+}
+
+/// The kernel's value of CR4: PAE and SSE; and, where the processor has them, no execution of user pages and no
+/// access to them by the kernel, which reaches user memory through its own mappings, and no
+/// instructions that tell users where descriptor tables are.
+fn kernel_cr4() -> u64 {
+    let features = cpuid(CPUID_STRUCTURED_FEATURES);
+    let (ebx, ecx) = features.map_or((0, 0), |leaf| (leaf.ebx, leaf.ecx));
+    [
+        (ebx & EBX_SMEP, CR4_SMEP),
+        (ebx & EBX_SMAP, CR4_SMAP),
+        (ecx & ECX_UMIP, CR4_UMIP),
+    ]
+    .iter()
+    .filter(|&&(present, _)| present != 0)
+    .fold(CR4_PAE | CR4_OSFXSR, |cr4, &(_, bit)| cr4 | bit)
+}
+
 /// Frequency of the time-stamp counter in Hz, if the processor says it.
 pub fn tsc_hz() -> Option<u64> {
     let leaf = cpuid(CPUID_TSC)?;
@@ -109,37 +156,14 @@ pub fn tsc_hz() -> Option<u64> {
         .checked_div(u64::from(leaf.eax))
 }
 
-/// Forgets every user translation, and every cached paging structure, of the address space in use.
-pub fn flush_users() {
-    // SAFETY: the root in use. Kernel translations are global, or the same in every address space.
-    unsafe { set_root(root()) }
-}
-
-/// Physical address of the root of the address space in use.
-fn root() -> u64 {
-    let root: u64;
-    // SAFETY: reading has no effect.
-    unsafe {
-        asm!("mov {}, cr3", out(reg) root, options(nomem, nostack, preserves_flags));
-    }
-    root
-}
-
 /// Switches to the address space whose root is at the physical address `root`, and forgets every
-/// translation that is not global.
+/// translation, since none is global.
 ///
 /// # Safety
 /// `root` is a PML4 whose slot 511 maps the kernel as the present one does.
 pub unsafe fn set_root(root: u64) {
     // SAFETY: the caller's. Not `nomem`: accesses to memory stay on their side of the switch.
     unsafe { asm!("mov cr3, {}", in(reg) root, options(nostack, preserves_flags)) }
-}
-
-/// Forgets the translation of the page around `vaddr` in the address space in use.
-#[cfg(not(feature = "isolation"))]
-pub fn flush_page(vaddr: u64) {
-    // SAFETY: translations are a cache. Not `nomem`: the changed entry was written before.
-    unsafe { asm!("invlpg [{}]", in(reg) vaddr, options(nostack, preserves_flags)) }
 }
 
 /// Address whose access raised the page fault that is being handled.
@@ -150,6 +174,16 @@ pub fn fault_address() -> u64 {
         asm!("mov {}, cr2", out(reg) address, options(nomem, nostack, preserves_flags));
     }
     address
+}
+
+/// The code of a page fault as users are told it (05, section 2.5): that an instruction was fetched is
+/// told if the processor says so for SMEP, not if it does for the kernel's pages without execution.
+pub fn page_fault_code(code: u32) -> u32 {
+    if cr4() & CR4_SMEP != 0 {
+        code
+    } else {
+        code & !FAULT_FETCH
+    }
 }
 
 /// Lets instructions use the FPU, or makes them raise exception 7.
@@ -256,19 +290,17 @@ pub fn stop() -> ! {
     }
 }
 
-/// Brings the processor's control registers into the kernel's state: supervisor writes respect
-/// read-only pages, no FSGSBASE, no RDPMC, SSE exceptions as #UD, no SYSENTER.
+/// Brings the processor's registers into the kernel's state, whatever firmware and loader left in
+/// them: supervisor writes respect read-only pages, no global pages, no FSGSBASE, no RDPMC, SSE
+/// exceptions as #UD, no SYSENTER, no breakpoints. `docs/src/reference/machine-state.md` has all.
 pub fn init() {
-    let smep = cpuid(CPUID_STRUCTURED_FEATURES).is_some_and(|leaf| leaf.ebx & EBX_SMEP != 0);
-    let mut cr4 = CR4_PAE | CR4_PGE | CR4_OSFXSR;
-    if smep {
-        cr4 |= CR4_SMEP;
-    }
     // SAFETY: long mode stays on, paging with it; what changes concerns user code, caching, and
-    // kernel accesses that do not happen. All these registers come with long mode.
+    // kernel accesses that do not happen. All these registers come with long mode, but for the
+    // one that is asked for.
     unsafe {
-        set_cr0((cr0() & !(CR0_EM | CR0_AM | CR0_NW | CR0_CD)) | CR0_MP | CR0_NE | CR0_WP | CR0_TS);
-        set_cr4(cr4);
+        set_cr0(CR0);
+        set_cr4(kernel_cr4());
+        write_msr(Msr::Efer, efer());
         write_msr(
             Msr::Pat,
             read_msr(Msr::Pat) & !PAT_FIRST_FIVE_MASK | PAT_FIRST_FIVE,
@@ -279,6 +311,11 @@ pub fn init() {
         write_msr(Msr::SysenterEip, 0);
         write_msr(Msr::FsBase, 0);
         write_msr(Msr::GsBase, 0);
+        write_msr(Msr::KernelGsBase, 0);
+        if cpuid(CPUID_EXTENDED_FEATURES).is_some_and(|leaf| leaf.edx & EDX_RDTSCP != 0) {
+            write_msr(Msr::TscAux, 0);
+        }
+        asm!("mov dr7, {}", in(reg) DR7_OFF, options(nomem, nostack, preserves_flags));
     }
 }
 
@@ -287,6 +324,15 @@ fn cr0() -> u64 {
     // SAFETY: reading has no effect.
     unsafe {
         asm!("mov {}, cr0", out(reg) value, options(nomem, nostack, preserves_flags));
+    }
+    value
+}
+
+fn cr4() -> u64 {
+    let value: u64;
+    // SAFETY: reading has no effect.
+    unsafe {
+        asm!("mov {}, cr4", out(reg) value, options(nomem, nostack, preserves_flags));
     }
     value
 }

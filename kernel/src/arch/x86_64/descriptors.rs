@@ -167,8 +167,6 @@ const STAR: u64 = (USER_CODE as u64) << 48 | (KERNEL_CODE as u64) << 32;
 /// Flags that SYSCALL clears: interrupts and single steps (the ABI's), string direction (Rust's),
 /// alignment checks, and nested task, with which IRET would fail.
 const FMASK: u64 = 0x200 | 0x100 | 0x400 | 0x4_0000 | 0x4000;
-/// EFER: SYSCALL enabled.
-const EFER_SCE: u64 = 1;
 
 /// Builds and loads the tables of `core`, which executes this, and directs its system calls to its
 /// entry code.
@@ -252,7 +250,6 @@ pub fn init(core: CoreId) {
         // From code of 32 bits, for which there is no segment: some processors come here then.
         write_msr(Msr::Cstar, entry_code::system_call(core));
         write_msr(Msr::Fmask, FMASK);
-        write_msr(Msr::Efer, super::cpu::read_msr(Msr::Efer) | EFER_SCE);
     }
 }
 

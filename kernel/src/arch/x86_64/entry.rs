@@ -101,7 +101,7 @@ pub extern "C" fn on_vector(vector: u64, code: u64, core: CoreId) -> ! {
     let trap = match vector {
         PAGE_FAULT => Trap::PageFault {
             address: cpu::fault_address(),
-            code: code as u32,
+            code: cpu::page_fault_code(code as u32),
         },
         0..FIRST_INTERRUPT => Trap::Exception {
             number: vector as u32,

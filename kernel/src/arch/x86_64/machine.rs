@@ -136,19 +136,13 @@ impl Platform for Machine {
         paging::kernel_root_entry()
     }
 
-    fn flush_page(&self, vaddr: u64) {
-        // With isolation, the return to user level loads the root, which forgets everything.
-        #[cfg(feature = "isolation")]
-        let _ = vaddr;
-        #[cfg(not(feature = "isolation"))]
-        cpu::flush_page(vaddr);
-    }
+    /// The entry has forgotten every user translation, and the kernel makes none.
+    #[inline(always)]
+    fn flush_page(&self, _vaddr: u64) {}
 
-    fn flush_address_space(&self) {
-        if !cfg!(feature = "isolation") {
-            cpu::flush_users();
-        }
-    }
+    /// As [`Self::flush_page`].
+    #[inline(always)]
+    fn flush_address_space(&self) {}
 
     fn interrupt_pending(&self) -> bool {
         LOCAL_APIC.is_pending()

@@ -3,13 +3,15 @@
 //! The kernel's address space has one PML4 entry, slot 511 ([`super::layout`]); start-up builds
 //! its PDPT in 32-bit mode, here the rest is added.
 //!
-//! With the feature `isolation`, slot 511 of every user root is the *skeleton* instead: it maps
-//! the trampoline (entry and exit code, descriptor tables, entry stacks) where the kernel's own
-//! tables map it, and nothing else; the kernel runs in its own address space, in which no user
-//! page is mapped. Without the feature, slot 511 of every user root is the kernel's PDPT.
+//! Slot 511 of every user root is the *skeleton* instead: it maps the trampoline (entry and exit
+//! code, descriptor tables, entry stacks) where the kernel's own tables map it, and nothing else;
+//! the kernel runs in its own address space, in which no user page is mapped. Every entry loads the
+//! kernel's root and every exit the user's, and no translation is global, so that none of the user's
+//! outlives an entry, on any core.
 
 use core::cell::Cell;
 
+use super::cpu;
 use super::layout::{
     device_page, physical, DEVICE_PDPT_ENTRY, IO_APIC_PAGE, KERNEL_PDPT_ENTRY, KERNEL_SLOT,
     LOCAL_APIC_PAGE, PAGE_SIZE, WINDOW_PAGES,
@@ -38,20 +40,18 @@ impl Table {
 
 /// Root of the kernel's address space; the entry code loads it.
 pub static KERNEL_PML4: Table = Table::new();
-/// Root of the address space in which other cores start: the kernel's, and low memory.
+/// Root of the address space in which other cores start: the kernel's, and the first GiB where it is.
 pub static START_PML4: Table = Table::new();
+static START_PDPT: Table = Table::new();
 /// The last 512 GiB; the entry code of start-up fills it.
 pub static KERNEL_PDPT: Table = Table::new();
+static IMAGE_DIRECTORY: Table = Table::new();
+static IMAGE_TABLE: Table = Table::new();
 static DEVICE_DIRECTORY: Table = Table::new();
 static DEVICE_TABLE: Table = Table::new();
 
-/// Flags of the 1 GiB pages of the window and of the image: present, writable, large; global
-/// where user and kernel share one address space.
-pub const HUGE_PAGE_FLAGS: u32 = if cfg!(feature = "isolation") {
-    0x83
-} else {
-    0x183
-};
+/// Flags of the 1 GiB pages of the window, and of the image during start-up: present, writable, large.
+pub const HUGE_PAGE_FLAGS: u32 = 0x83;
 /// Flags of an entry for one of the kernel's tables: present, writable.
 pub const TABLE_FLAGS: u32 = 0x3;
 
@@ -63,26 +63,105 @@ pub const MAX_IO_APICS: usize = pte::ENTRIES - IO_APIC_PAGE;
 /// Uncached attributes: PWT and PCD, entry 3 of the page-attribute table.
 const UNCACHED: u64 = 3;
 
+unsafe extern "C" {
+    // Bounds of the image's parts, multiples of a page, from the linker script.
+    static rodata_start: u8;
+    static text_start: u8;
+    static data_start: u8;
+    static kernel_end: u8;
+    static trampoline_text_start: u8;
+    static trampoline_text_end: u8;
+    static trampoline_data_start: u8;
+    static trampoline_data_end: u8;
+}
+
+/// What the kernel does with a page of its own.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Use {
+    Constants,
+    Code,
+    Data,
+}
+
+impl Use {
+    /// The entry of a page of the image at `paddr`: nothing that is written is executed.
+    fn page(self, paddr: u64) -> u64 {
+        let access = Access {
+            user: false,
+            write: self == Use::Data,
+        };
+        let page = pte::page(Level::PAGE_TABLE, paddr, access, 0);
+        match self {
+            Use::Code => page,
+            Use::Constants | Use::Data => page | no_execute(),
+        }
+    }
+}
+
+/// The bit of an entry below which no instruction is executed; none if the processor has no such bit.
+fn no_execute() -> u64 {
+    if cpu::has_no_execute() {
+        pte::NO_EXECUTE
+    } else {
+        0
+    }
+}
+
+/// Maps the part of the image from `start` to `end` in `table`, which covers the first 2 MiB; the
+/// linker script asserts that it lies there.
+fn map_image(table: &Table, start: *const u8, end: *const u8, what: Use) {
+    for paddr in (physical(start)..physical(end)).step_by(PAGE_SIZE as usize) {
+        table.set(Level::PAGE_TABLE.index(paddr), what.page(paddr));
+    }
+}
+
 /// Completes the kernel's address space and leaves the one that start-up used, which mapped low
-/// memory besides.
+/// memory besides, and in which everything could be executed. After [`cpu::init`].
 pub fn init() {
+    let no_execute = no_execute();
+    for page in 0..WINDOW_PAGES {
+        let paddr = (page as u64) << 30;
+        KERNEL_PDPT.set(page, u64::from(HUGE_PAGE_FLAGS) | paddr | no_execute);
+    }
+    map_image(
+        &IMAGE_TABLE,
+        &raw const rodata_start,
+        &raw const text_start,
+        Use::Constants,
+    );
+    map_image(
+        &IMAGE_TABLE,
+        &raw const text_start,
+        &raw const data_start,
+        Use::Code,
+    );
+    map_image(
+        &IMAGE_TABLE,
+        &raw const data_start,
+        &raw const kernel_end,
+        Use::Data,
+    );
+    IMAGE_DIRECTORY.set(0, pte::kernel_table(physical(&IMAGE_TABLE)));
+    KERNEL_PDPT.set(
+        KERNEL_PDPT_ENTRY,
+        pte::kernel_table(physical(&IMAGE_DIRECTORY)),
+    );
     DEVICE_DIRECTORY.set(0, pte::kernel_table(physical(&DEVICE_TABLE)));
     KERNEL_PDPT.set(
         DEVICE_PDPT_ENTRY,
-        pte::kernel_table(physical(&DEVICE_DIRECTORY)),
+        pte::kernel_table(physical(&DEVICE_DIRECTORY)) | no_execute,
     );
     KERNEL_PML4.set(0, 0);
-    #[cfg(feature = "isolation")]
     skeleton::init();
     // SAFETY: the present root, without what only start-up needed.
-    unsafe { super::cpu::set_root(kernel_root()) }
+    unsafe { cpu::set_root(kernel_root()) }
 }
 
 /// Completes the address space in which other cores start.
 pub fn init_start() {
-    for slot in [0, KERNEL_SLOT] {
-        START_PML4.set(slot, pte::kernel_table(physical(&KERNEL_PDPT)));
-    }
+    START_PDPT.set(0, HUGE_PAGE_FLAGS.into());
+    START_PML4.set(0, pte::kernel_table(physical(&START_PDPT)));
+    START_PML4.set(KERNEL_SLOT, pte::kernel_table(physical(&KERNEL_PDPT)));
 }
 
 /// Physical address of the root of the kernel's address space.
@@ -113,22 +192,15 @@ fn map_device(page: usize, paddr: u64) -> u64 {
 
 /// The entry of slot 511 of every user root.
 pub fn kernel_root_entry() -> u64 {
-    #[cfg(feature = "isolation")]
-    return pte::kernel_table(skeleton::root_entry_table());
-    #[cfg(not(feature = "isolation"))]
-    return pte::kernel_table(physical(&KERNEL_PDPT));
+    pte::kernel_table(skeleton::root_entry_table())
 }
 
 /// Physical address of a root that maps nothing for users.
 pub fn empty_root() -> u64 {
-    #[cfg(feature = "isolation")]
-    return skeleton::empty_root();
-    #[cfg(not(feature = "isolation"))]
-    return kernel_root();
+    skeleton::empty_root()
 }
 
 /// What of the kernel is mapped while user code runs.
-#[cfg(feature = "isolation")]
 mod skeleton {
     use super::*;
 
@@ -137,37 +209,22 @@ mod skeleton {
     static DIRECTORY: Table = Table::new();
     static TABLE: Table = Table::new();
 
-    unsafe extern "C" {
-        // Bounds of the trampoline, from the linker script.
-        static trampoline_text_start: u8;
-        static trampoline_text_end: u8;
-        static trampoline_data_start: u8;
-        static trampoline_data_end: u8;
-    }
-
     pub fn init() {
-        let text =
-            physical(&raw const trampoline_text_start)..physical(&raw const trampoline_text_end);
-        let data =
-            physical(&raw const trampoline_data_start)..physical(&raw const trampoline_data_end);
-        for page in text.step_by(PAGE_SIZE as usize) {
-            map(page, false);
-        }
-        for page in data.step_by(PAGE_SIZE as usize) {
-            map(page, true);
-        }
+        map_image(
+            &TABLE,
+            &raw const trampoline_text_start,
+            &raw const trampoline_text_end,
+            Use::Code,
+        );
+        map_image(
+            &TABLE,
+            &raw const trampoline_data_start,
+            &raw const trampoline_data_end,
+            Use::Data,
+        );
         DIRECTORY.set(0, pte::kernel_table(physical(&TABLE)));
         PDPT.set(KERNEL_PDPT_ENTRY, pte::kernel_table(physical(&DIRECTORY)));
         ROOT.set(KERNEL_SLOT, pte::kernel_table(physical(&PDPT)));
-    }
-
-    /// Maps the page of the image at `paddr`, in the first 2 MiB as the linker script asserts.
-    fn map(paddr: u64, write: bool) {
-        let access = Access { user: false, write };
-        TABLE.set(
-            Level::PAGE_TABLE.index(paddr),
-            pte::page(Level::PAGE_TABLE, paddr, access, 0),
-        );
     }
 
     pub fn root_entry_table() -> u64 {

@@ -11,6 +11,9 @@ const PCD: u64 = 1 << 4;
 const LARGE: u64 = 1 << 7;
 const PAT_SMALL: u64 = 1 << 7;
 const PAT_LARGE: u64 = 1 << 12;
+/// Reserved, unless the processor is told that it means: nothing below this entry is executed.
+/// User entries never have it (07, section 6).
+pub const NO_EXECUTE: u64 = 1 << 63;
 /// Free for software: the entry leads to a paging structure that user level mapped. Only such an
 /// entry is ever followed, whatever level it is read at.
 const USER_TABLE: u64 = 1 << 9;

@@ -24,7 +24,7 @@ const CPUID_LONG_MODE: u32 = 29;
 const CPUID_HUGE_PAGES: u32 = 26;
 const CPUID_SYSCALL: u32 = 11;
 
-pub const EFER_LONG_MODE_AND_SYSCALL: u32 = 1 << 8 | 1;
+const EFER_LONG_MODE_AND_SYSCALL: u32 = 1 << 8 | 1;
 pub const CR4_PAE: u32 = 1 << 5;
 /// Paging, write protection, protected mode.
 pub const CR0_PAGING: u32 = 1 << 31 | 1 << 16 | 1;

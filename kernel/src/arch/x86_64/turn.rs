@@ -22,7 +22,7 @@ use crate::Kernel;
 /// Vector of the interrupt that comes with a request (04, section 15).
 pub const REMOTE_CALL: u8 = 158;
 
-/// To forget every user translation and every cached paging structure.
+/// To forget every user translation and every cached paging structure, which the entry does.
 pub const FLUSH: Requests = Requests(1 << 0);
 /// To store the FPU's registers where [`prepare_fpu_save`] said.
 pub const SAVE_FPU: Requests = Requests(1 << 1);
@@ -115,8 +115,8 @@ pub fn serve(core: CoreId) -> bool {
 }
 
 /// What is not done here has been done by the entry code: the registers of the thread that ran are
-/// stored, and with `isolation` the root is the kernel's, whose loading forgot the user's
-/// translations. The core left user code at the tick `left`.
+/// stored, and the root is the kernel's, whose loading forgot the user's translations. The core left user
+/// code at the tick `left`.
 #[cold]
 fn answer(core: CoreId, asked: Requests, left: u64) {
     if has(asked, STALL) {
@@ -126,9 +126,6 @@ fn answer(core: CoreId, asked: Requests, left: u64) {
         let state = FPU_STATE.load(Ordering::Relaxed);
         // SAFETY: from the reference of the core inside, which waits until this is answered.
         CoreData::of(core).save_fpu(unsafe { &*state });
-    }
-    if has(asked, FLUSH) && !cfg!(feature = "isolation") {
-        cpu::flush_users();
     }
 }
 
