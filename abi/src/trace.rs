@@ -25,16 +25,19 @@ pub const RECORD_BYTES: u64 = RECORD_WORDS as u64 * 8;
 #[repr(i64)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Call {
-    /// Forgets what a core recorded, and records again if that had ended. Capability register: the
-    /// core. Answer, there: 0, or 3 (IllegalOperation) if the core has no buffer.
+    /// Forgets what a core recorded, and records again if that had ended. Capability register:
+    /// scheduling control of the core. Answer, there: 0, or 3 (IllegalOperation) if it is something
+    /// else, or the core has no buffer.
     ResetLog = -22,
-    /// Ends the recording of a core. Capability register: the core. Answer, there: the number of the
-    /// last record of all cores; unchanged if the core records nothing.
+    /// Ends the recording of a core. Capability register: scheduling control of the core. Answer,
+    /// there: the number of the last record of all cores; unchanged if it is something else, or the
+    /// core records nothing.
     FinalizeLog = -23,
-    /// Gives a core memory for its records. Capability register: a frame of RAM of 2 MiB; info
-    /// register: the core, and [`STOP_WHEN_FULL`] or not. A frame that begins where the core's
-    /// buffer ends makes that longer; any other is the buffer from now on. Answer, in the
-    /// capability register: 0, or 3 (IllegalOperation).
+    /// Gives a core memory for its records. Capability register: a frame of RAM of 2 MiB, with the
+    /// rights to read and to write it; info register: [`STOP_WHEN_FULL`] or not; message register 0:
+    /// scheduling control of the core. A frame that begins where the core's buffer ends makes that
+    /// longer; any other is the buffer from now on. Answer, in the capability register: 0, or 3
+    /// (IllegalOperation).
     SetLogBuffer = -24,
     /// Writes a record of kind [`Kind::Mark`]. Capability register: a thread or scheduling context,
     /// the subject; nothing that can be found stands for the caller. Info register: detail. Message
@@ -66,8 +69,6 @@ impl Call {
 /// last place of the buffer, which has the last record. Without the flag the oldest records are
 /// overwritten.
 pub const STOP_WHEN_FULL: u64 = 1 << 8;
-/// The core, in the info register of [`Call::SetLogBuffer`].
-pub const CORE_MASK: u64 = 0xff;
 
 /// What happened. "Subject" is word 2, "first" and "second" words 3 and 4, "detail" a field of the
 /// tag; what is not named is 0.

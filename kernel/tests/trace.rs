@@ -35,6 +35,9 @@ struct Record {
 
 /// Records with which a log begins: the start, who runs, and who pays.
 const FIRST: u64 = 3;
+/// Rights to a frame.
+const WRITE: u64 = 1;
+const READ: u64 = 2;
 /// Answer to a call that is not obeyed.
 const REFUSED: u64 = 3;
 
@@ -55,14 +58,29 @@ fn trace_call(w: &mut World, call: Call, cap: u64, info: u64, words: [u64; 2]) -
     thread.at(&w.k).context().get(Register::Rdi)
 }
 
-fn give(w: &mut World, frame: u64, info: u64) -> u64 {
-    trace_call(w, Call::SetLogBuffer, frame, info, [0; 2])
+/// Scheduling control of `core`: the authority over its log.
+const fn control(core: u64) -> u64 {
+    slot::FIRST_DYNAMIC + core
+}
+
+/// Gives `core` the frame in `frame` for its log.
+fn give(w: &mut World, frame: u64, core: u64, flags: u64) -> u64 {
+    let words = [control(core), 0];
+    trace_call(w, Call::SetLogBuffer, frame, flags, words)
+}
+
+fn reset(w: &mut World, core: u64) -> u64 {
+    trace_call(w, Call::ResetLog, control(core), 0, [0; 2])
+}
+
+fn finalize(w: &mut World, core: u64) -> u64 {
+    trace_call(w, Call::FinalizeLog, control(core), 0, [0; 2])
 }
 
 /// Gives the core that boots a log; returns the frame.
 fn start_log(w: &mut World) -> u64 {
     let frame = w.make(types::x86_64::LARGE_PAGE, 0);
-    assert_eq!(give(w, frame, 0), 0);
+    assert_eq!(give(w, frame, 0, 0), 0);
     frame
 }
 
@@ -127,8 +145,8 @@ fn context_of(w: &World, thread: Thread) -> u64 {
 #[test]
 fn nothing_is_recorded_without_memory() {
     let mut w = World::new();
-    assert_eq!(trace_call(&mut w, Call::ResetLog, 0, 0, [0; 2]), REFUSED);
-    assert_eq!(trace_call(&mut w, Call::FinalizeLog, 0, 0, [0; 2]), 0);
+    assert_eq!(reset(&mut w, 0), REFUSED);
+    assert_eq!(finalize(&mut w, 0), control(0));
     trace_call(&mut w, Call::Mark, 0, MarkKind::Note as u64, [1, 2]);
     let s = service(&mut w);
     w.call(s.endpoint, &[]);
@@ -140,16 +158,48 @@ fn nothing_is_recorded_without_memory() {
 fn a_log_is_2_mib_of_ram_of_a_core_that_exists() {
     let mut w = World::new();
     let small = w.make(types::x86_64::PAGE, 0);
-    assert_eq!(give(&mut w, small, 0), REFUSED);
-    assert_eq!(give(&mut w, slot::CNODE, 0), REFUSED);
-    assert_eq!(give(&mut w, 0x1234_5678, 0), REFUSED);
+    assert_eq!(give(&mut w, small, 0, 0), REFUSED);
+    assert_eq!(give(&mut w, slot::CNODE, 0, 0), REFUSED);
+    assert_eq!(give(&mut w, 0x1234_5678, 0, 0), REFUSED);
     let frame = w.make(types::x86_64::LARGE_PAGE, 0);
-    assert_eq!(give(&mut w, frame, CORES as u64), REFUSED);
+    assert_eq!(give(&mut w, frame, CORES as u64, 0), REFUSED);
     assert_eq!(w.k.trace.get(), 0);
-    assert_eq!(give(&mut w, frame, CORES as u64 - 1), 0);
+    assert_eq!(give(&mut w, frame, CORES as u64 - 1, 0), 0);
     let start = only(&records(&w, frame), Kind::Start);
     assert_eq!(start.core, CORES as u8 - 1);
     assert_eq!((start.first, start.second), (US, 20 * US));
+}
+
+/// The kernel does not write for a caller what the caller could not write.
+#[test]
+fn a_log_needs_a_frame_that_can_be_written() {
+    let mut w = World::new();
+    let frame = w.make(types::x86_64::LARGE_PAGE, 0);
+    for (rights, answer) in [(READ, REFUSED), (WRITE, REFUSED), (READ | WRITE, 0)] {
+        let copy = w.copy(frame, rights).expect("a copy");
+        assert_eq!(give(&mut w, copy, 0, 0), answer, "rights {rights:#b}");
+    }
+}
+
+/// Nobody else gives a core memory for records, or takes its log away.
+#[test]
+fn a_log_is_for_who_controls_the_time_of_its_core() {
+    let mut w = World::new();
+    let log = start_log(&mut w);
+    let begun = records(&w, log);
+    let frame = w.make(types::x86_64::LARGE_PAGE, 0);
+    for other in [0, 1, slot::TCB, slot::CNODE, frame, control(CORES as u64)] {
+        let give = trace_call(&mut w, Call::SetLogBuffer, frame, 0, [other, 0]);
+        assert_eq!(give, REFUSED, "by {other}");
+        let reset = trace_call(&mut w, Call::ResetLog, other, 0, [0; 2]);
+        assert_eq!(reset, REFUSED, "by {other}");
+        let end = trace_call(&mut w, Call::FinalizeLog, other, 0, [0; 2]);
+        assert_eq!(end, other, "nothing was ended");
+    }
+    assert_eq!(records(&w, log), begun);
+    trace_call(&mut w, Call::Mark, 0, MarkKind::Note as u64, [1, 2]);
+    assert_eq!(records(&w, log).len(), begun.len() + 1);
+    assert_eq!(finalize(&mut w, 0), begun.len() as u64 + 1);
 }
 
 #[test]
@@ -500,7 +550,7 @@ fn the_oldest_records_are_overwritten() {
 fn a_log_that_stops_keeps_the_oldest_and_counts() {
     let mut w = World::new();
     let log = w.make(types::x86_64::LARGE_PAGE, 0);
-    assert_eq!(give(&mut w, log, STOP_WHEN_FULL), 0);
+    assert_eq!(give(&mut w, log, 0, STOP_WHEN_FULL), 0);
     count_marks(&mut w, 0, PLACES + 99);
     let kept = records(&w, log);
     assert_eq!(kept.len() as u64, PLACES);
@@ -516,7 +566,7 @@ fn a_frame_that_follows_makes_the_log_longer() {
     let mut w = World::new();
     let frames = [(); 3].map(|()| w.make(types::x86_64::LARGE_PAGE, 0));
     for &frame in &frames {
-        assert_eq!(give(&mut w, frame, STOP_WHEN_FULL), 0);
+        assert_eq!(give(&mut w, frame, 0, STOP_WHEN_FULL), 0);
     }
     let starts: Vec<_> = frames.iter().map(|&frame| w.cap(frame).word()).collect();
     assert_eq!(
@@ -540,11 +590,11 @@ fn a_log_ends_and_starts_again() {
     let mut w = World::new();
     let log = start_log(&mut w);
     count_marks(&mut w, 0, 9);
-    let end = trace_call(&mut w, Call::FinalizeLog, 0, 0, [0; 2]);
+    let end = finalize(&mut w, 0);
     assert_eq!(end, FIRST + 9);
     count_marks(&mut w, 100, 5);
     assert_eq!(u64::from(w.k.trace.get()), FIRST + 9, "nothing is recorded");
-    assert_eq!(trace_call(&mut w, Call::ResetLog, 0, 0, [0; 2]), 0);
+    assert_eq!(reset(&mut w, 0), 0);
     count_marks(&mut w, 200, 1);
     let all = records(&w, log);
     let new = all.iter().rposition(|record| record.kind == Kind::Start);
@@ -564,13 +614,13 @@ fn memory_that_is_taken_back_is_no_log() {
     let log = w.fresh_slot();
     w.retype(memory, types::x86_64::LARGE_PAGE, 0, log, 1)
         .expect("a frame");
-    assert_eq!(give(&mut w, log, 0), 0);
+    assert_eq!(give(&mut w, log, 0, 0), 0);
     w.revoke(memory).expect("revoked");
     let number = w.k.trace.get();
     let node = w.fresh_slot();
     w.retype(memory, types::CNODE, 8, node, 1).expect("a CNode");
     trace_call(&mut w, Call::Mark, 0, MarkKind::Note as u64, [1, 2]);
-    assert_eq!(trace_call(&mut w, Call::ResetLog, 0, 0, [0; 2]), REFUSED);
+    assert_eq!(reset(&mut w, 0), REFUSED);
     let recorded = w.k.trace.get() - number;
     assert!(
         recorded < 30,
@@ -596,7 +646,7 @@ fn each_core_has_its_log() {
     let mut w = World::new();
     let logs = [(); 2].map(|()| w.make(types::x86_64::LARGE_PAGE, 0));
     for (core, &log) in logs.iter().enumerate() {
-        assert_eq!(give(&mut w, log, core as u64), 0);
+        assert_eq!(give(&mut w, log, core as u64, 0), 0);
     }
     let other = CoreId::new(1).expect("a core");
     let thread = w.make_thread(100, 8);

@@ -1,13 +1,16 @@
 //! The system calls of a kernel with traces: `sandglass_abi::trace::Call`.
+//!
+//! A core's log belongs to whoever controls the core's time, so the calls that concern it name the
+//! capability to do that; a mark is anybody's.
 
 use sandglass_abi::error::ErrorNumber;
-use sandglass_abi::trace::{Call, CORE_MASK, STOP_WHEN_FULL};
+use sandglass_abi::trace::{Call, STOP_WHEN_FULL};
 
 use super::points;
 use crate::arch::MessageRegister;
-use crate::cap::{lookup, Capability};
+use crate::cap::{lookup, Capability, FrameRights};
 use crate::cores::CoreId;
-use crate::mem::{PhysAddr, Ref};
+use crate::mem::{Kind, PhysAddr, Ref};
 use crate::object::sched_context::SchedContext;
 use crate::object::tcb::{self, Tcb};
 use crate::Kernel;
@@ -32,10 +35,14 @@ fn perform(k: &Kernel, caller: Ref<Tcb>, call: Call) {
     let context = caller.at(k).context();
     let (argument, info) = (context.cap_register(), context.info());
     match call {
-        Call::SetLogBuffer => context.set_badge(give(k, caller, argument, info)),
-        Call::ResetLog => context.set_badge(answer(reset(k, CoreId::new(argument)))),
+        Call::SetLogBuffer => {
+            let core = controlled(k, caller, context.message(MessageRegister::Mr0));
+            context.set_badge(give(k, core, found(k, caller, argument), info));
+        }
+        Call::ResetLog => context.set_badge(answer(reset(k, controlled(k, caller, argument)))),
         Call::FinalizeLog => {
-            if CoreId::new(argument).is_some_and(|core| k.core_of(core).trace.end()) {
+            let core = controlled(k, caller, argument);
+            if core.is_some_and(|core| k.core_of(core).trace.end()) {
                 context.set_badge(k.trace.get().into());
             }
         }
@@ -68,12 +75,22 @@ fn subject(cap: Capability) -> Option<PhysAddr> {
     thread.or_else(|| cap.word().get::<SchedContext>().map(Ref::address))
 }
 
-/// Gives the frame at `cptr` to the log of the core that `info` names.
-fn give(k: &Kernel, caller: Ref<Tcb>, cptr: u64, info: u64) -> u64 {
-    let frame = found(k, caller, cptr).word();
-    let Some(core) = CoreId::new(info & CORE_MASK) else {
+/// The core over whose time the capability at `cptr` has authority.
+fn controlled(k: &Kernel, caller: Ref<Tcb>, cptr: u64) -> Option<CoreId> {
+    let cap = found(k, caller, cptr);
+    cap.is(Kind::SchedControl).then_some(())?;
+    CoreId::new(cap.core())
+}
+
+/// Gives the frame that `cap` names to the log of `core`.
+fn give(k: &Kernel, core: Option<CoreId>, cap: Capability, info: u64) -> u64 {
+    let writable = cap
+        .frame()
+        .filter(|frame| frame.rights == FrameRights::READ_WRITE);
+    let (Some(core), Some(frame)) = (core, writable) else {
         return REFUSED;
     };
+    let frame = frame.word;
     let log = &k.core_of(core).trace;
     let stops = info & STOP_WHEN_FULL != 0;
     if log.extend(frame, stops) {

@@ -71,13 +71,13 @@ impl Lab {
         let mut process = Process::root_task(boot);
         process.use_serial_console()?;
         process.use_exit_port()?;
+        let control = boot.sched_control(0).expect("there is a first core");
         if Files::open(&mut process)?.number(TRACED)? == Some(1) {
             let log = process.resources.frame(FrameSize::Large)?;
-            assert!(trace::give_log(log, 0), "the kernel takes a log");
+            assert!(trace::give_log(log, control), "the kernel takes a log");
         }
         let twin = twin::new(&mut process, boot)?;
         // The root task's own slice must not end within a measurement either.
-        let control = boot.sched_control(0).expect("there is a first core");
         control.configure(boot::SCHED_CONTEXT, LONG)?;
         Ok(Self {
             control,

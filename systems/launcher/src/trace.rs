@@ -45,10 +45,13 @@ pub fn start(process: &mut Process, info: &BootInfo, system: &System) -> Result<
     }
     announce(process, &logs)?;
     for log in &logs {
+        let control = info
+            .sched_control(log.core)
+            .context("there is no control of the time of a core")?;
         let is_taken = log
             .frames
             .iter()
-            .all(|&frame| trace::give_log(frame, log.core));
+            .all(|&frame| trace::give_log(frame, control));
         is_taken
             .then_some(())
             .context("the kernel takes no memory for traces")?;

@@ -22,7 +22,7 @@ use sandglass_abi::trace::{Call, MarkKind, STOP_WHEN_FULL};
 
 pub use sandglass_abi::trace::Parameter;
 
-use crate::cap::{Capability, Frame};
+use crate::cap::{Capability, Frame, SchedControl};
 use crate::sys;
 
 /// Whether the kernel takes marks.
@@ -119,13 +119,19 @@ pub fn enable() {
     TRACED.store(true, Ordering::Relaxed);
 }
 
-/// Gives the kernel a frame of 2 MiB for the records of `core`: more memory for its log if the frame
-/// begins where that ends, else all of it. When a log is full, what comes is lost, and counted.
-/// Returns whether the kernel takes it. Only for the root task of a system on a kernel with traces.
+/// Gives the kernel a frame of 2 MiB for the records of the core of `control`: more memory for its log
+/// if the frame begins where that ends, else all of it. When a log is full, what comes is lost, and
+/// counted. Returns whether the kernel takes it: one with traces does, if the capability to the
+/// frame has the rights to read and write it.
 #[must_use]
-pub fn give_log(frame: Frame, core: u64) -> bool {
-    let info = core | STOP_WHEN_FULL;
-    sys::trace(Call::SetLogBuffer, frame.cptr().raw(), info, [0; 2]) == 0
+pub fn give_log(frame: Frame, control: SchedControl) -> bool {
+    let words = [control.cptr().raw(), 0];
+    sys::trace(
+        Call::SetLogBuffer,
+        frame.cptr().raw(),
+        STOP_WHEN_FULL,
+        words,
+    ) == 0
 }
 
 #[inline(never)]
