@@ -21,6 +21,7 @@ pub use x86_64::context::{
     is_canonical, Context, FpuState, MessageRegister, Register, Transfer, FRAME_REGISTERS,
 };
 pub use x86_64::pte;
+pub use x86_64::words::copy_words;
 
 #[cfg(not(target_os = "none"))]
 pub use hosted::Machine;

@@ -3,7 +3,7 @@
 use core::ptr;
 
 use super::{region, Kind, PhysAddr, Tagged};
-use crate::arch::Platform;
+use crate::arch::{self, Platform};
 use crate::Kernel;
 
 /// Bytes of an IPC buffer (01, section 3).
@@ -62,7 +62,7 @@ impl Buffer {
         };
         // SAFETY: as for `read` and `write`. Buffers are aligned to their size, so two of them are
         // the same or apart.
-        unsafe { ptr::copy_nonoverlapping(self.word(k, first), target.word(k, first), words) }
+        unsafe { arch::copy_words(self.word(k, first), target.word(k, first), words) }
     }
 
     /// Sets word `i` (modulo the words of a buffer).

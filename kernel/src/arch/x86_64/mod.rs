@@ -10,6 +10,7 @@ pub mod multiboot2;
 pub mod pte;
 pub mod rate;
 pub mod start_info;
+pub mod words;
 
 #[cfg(target_os = "none")]
 mod apic;
