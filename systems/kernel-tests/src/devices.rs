@@ -116,10 +116,8 @@ fn unmask(irq: IrqHandler, notification: Notification) -> Result<(), sandglass::
 /// acknowledged, and signals nobody once it is cleared.
 fn interrupt(fixture: &mut Fixture) -> TestResult {
     const BADGE: u64 = 0x1000;
+    let base = fixture.hpet()?;
     let process = &mut fixture.process;
-    let (_, base) = process
-        .space
-        .map_device(&mut process.resources, hpet::HPET_PADDR)?;
     // SAFETY: just mapped, and never unmapped.
     let hpet = unsafe { Hpet::open(base as *mut u8)? };
     let input = hpet.choose_pin()?;

@@ -7,7 +7,8 @@ use sandglass::abi::context::x86_64 as register;
 use sandglass::abi::fault::{self, unknown_syscall, user_exception};
 use sandglass::abi::invocation::tcb_flags;
 use sandglass::cap::{
-    Attributes, Capability, Endpoint, FrameSize, Notification, Reply, Rights, SchedControl, Tcb,
+    Attributes, Capability, Endpoint, FrameSize, Notification, Reply, Rights, SchedControl,
+    SchedParams, Tcb,
 };
 use sandglass::error::LookupFailure;
 use sandglass::fault::Fault;
@@ -62,17 +63,18 @@ impl Patient {
         fixture: &mut Fixture,
         body: impl FnOnce() + Send + 'static,
     ) -> Result<Self, SetupError> {
-        Self::on(fixture, fixture.control, body)
+        Self::on(fixture, fixture.control, FULL, body)
     }
 
-    /// As [`Self::new`], on the core of `control`.
+    /// As [`Self::new`], on the core of `control` and with a context of these parameters.
     pub fn on(
         fixture: &mut Fixture,
         control: SchedControl,
+        params: SchedParams,
         body: impl FnOnce() + Send + 'static,
     ) -> Result<Self, SetupError> {
         let handler = fixture.process.resources.endpoint()?;
-        let context = fixture.context_on(control, FULL)?;
+        let context = fixture.context_on(control, params)?;
         let params = ThreadParams {
             fault_handler: Some(handler),
             ..ThreadParams::new(PRIORITY, context)

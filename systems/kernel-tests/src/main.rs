@@ -20,6 +20,7 @@ mod paging;
 mod privilege;
 mod revocation;
 mod scheduling;
+mod stray;
 mod timeouts;
 mod transfer;
 mod watchdog;
@@ -48,6 +49,7 @@ fn main(boot: &'static BootInfo) -> Result<u8, SetupError> {
         paging::run,
         privilege::run,
         devices::run,
+        stray::run,
         long_operations::run,
     ] {
         run(&mut suite, &mut fixture);

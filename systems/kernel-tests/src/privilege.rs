@@ -13,7 +13,7 @@ use sandglass::testing::{shared, Failure, Suite, TestResult};
 use sandglass::{ensure, ensure_eq};
 
 use crate::faults::Patient;
-use crate::fixture::Fixture;
+use crate::fixture::{Fixture, FULL};
 
 /// Vectors of an undefined instruction and of a general protection fault.
 const UNDEFINED: u64 = 6;
@@ -61,7 +61,7 @@ fn faults(
 ) -> TestResult {
     for core in 0..fixture.boot.cores() {
         let control = fixture.boot.sched_control(core).ok_or("no such core")?;
-        let patient = Patient::on(fixture, control, move || {
+        let patient = Patient::on(fixture, control, FULL, move || {
             body();
             // SAFETY: never continues here.
             unsafe { asm!("int3") }

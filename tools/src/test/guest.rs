@@ -228,6 +228,7 @@ mod tests {
             icount: None,
             memory: 256,
             cpu: None,
+            qemu: Vec::new(),
             timeout: 1,
             min_passed,
         };

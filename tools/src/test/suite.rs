@@ -4,6 +4,7 @@
 //! root tasks in C, by a line in their `tests.toml`.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -32,6 +33,9 @@ pub(crate) struct Config {
     pub(super) memory: u32,
     /// QEMU's `-cpu`.
     pub(super) cpu: Option<String>,
+    /// More arguments for QEMU.
+    #[serde(default)]
+    pub(super) qemu: Vec<String>,
     /// Limit of a run, in seconds of the host's time.
     #[serde(default = "default_timeout")]
     pub(super) timeout: u64,
@@ -64,6 +68,7 @@ impl Config {
         Boot {
             machine,
             timeout: Some(Duration::from_secs(self.timeout)),
+            extra_args: self.qemu.iter().map(OsString::from).collect(),
             ..Boot::new(kernel, root_task)
         }
     }

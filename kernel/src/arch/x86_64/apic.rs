@@ -17,7 +17,8 @@ enum Register {
     LogicalDestination = 0xd0,
     DestinationFormat = 0xe0,
     Spurious = 0xf0,
-    /// First of eight, 16 bytes apart.
+    /// First of eight, 16 bytes apart; likewise the next.
+    InService = 0x100,
     InterruptRequest = 0x200,
     Command = 0x300,
     CommandTarget = 0x310,
@@ -154,6 +155,14 @@ impl LocalApic {
     #[inline(always)]
     pub fn end_interrupt(self) {
         self.write(Register::EndOfInterrupt, 0);
+    }
+
+    /// Whether the interrupt `vector` was delivered and has not been ended: so it came from a device or
+    /// a core, and not from an instruction or an exception of this core.
+    pub fn is_in_service(self, vector: u8) -> bool {
+        let (word, bit) = (vector / 32, vector % 32);
+        let bits = self.read_at(Register::InService as u64 + 16 * u64::from(word));
+        bits & 1 << bit != 0
     }
 
     /// Sends `signal` to the core whose local APIC has the number `target`.

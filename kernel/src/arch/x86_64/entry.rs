@@ -82,7 +82,11 @@ fn panic_probe(k: &crate::Kernel) {
 }
 
 const PAGE_FAULT: u64 = 14;
+/// First vector that a local APIC can raise.
+pub const FIRST_LEGAL: u64 = 16;
 const FIRST_INTERRUPT: u64 = 0x20;
+/// Vector of the spurious interrupt, and of an instruction that does nothing (05, section 7).
+const SPURIOUS: u64 = 255;
 /// First IRQ of a device behind an I/O APIC or a message-signalled one (03, section 7.2).
 const FIRST_DEVICE: u8 = 16;
 /// Vector of the local APIC timer.
@@ -95,9 +99,26 @@ const fn is(vector: u64, of_cores: u8) -> bool {
     CORES > 1 && vector == of_cores as u64
 }
 
+/// Ends the interrupt `vector` if a device raised it that was told a vector which the kernel has given
+/// to nobody, among those of exceptions and of software interrupts; whether it was so. The thread that
+/// runs has nothing to do with it. Whoever programs devices can do that, and no more by it.
+fn end_stray(vector: u64) -> bool {
+    let nobodys =
+        (FIRST_LEGAL..FIRST_INTERRUPT).contains(&vector) || vector >= FIRST_SOFTWARE as u64;
+    let stray = nobodys && LOCAL_APIC.is_in_service(vector as u8);
+    if stray {
+        LOCAL_APIC.end_interrupt();
+    }
+    stray
+}
+
 /// An interrupt or exception at user level; the context is stored.
 pub extern "C" fn on_vector(vector: u64, code: u64, core: CoreId) -> ! {
     let core = entered(core);
+    if end_stray(vector) || vector == SPURIOUS {
+        // SAFETY: the thread that was interrupted, which nobody touched.
+        unsafe { exit(core, CoreData::of(core).context.get()) }
+    }
     let trap = match vector {
         PAGE_FAULT => Trap::PageFault {
             address: cpu::fault_address(),
@@ -129,13 +150,11 @@ pub extern "C" fn on_vector(vector: u64, code: u64, core: CoreId) -> ! {
 /// An interrupt or exception inside the kernel: interrupts only while it idles, exceptions never.
 pub extern "C" fn on_kernel_vector(vector: u64, code: u64, ip: u64, core: CoreId) -> ! {
     let core = entered(core);
-    if vector < FIRST_INTERRUPT {
-        fatal::exception(vector, code, ip);
-    }
-    if vector >= FIRST_SOFTWARE as u64 {
-        // Nobody raises it by its number here: a device was told a vector that is not its own.
-        LOCAL_APIC.end_interrupt();
+    if end_stray(vector) || vector == SPURIOUS {
         cpu::idle();
+    }
+    if vector < FIRST_INTERRUPT || vector >= FIRST_SOFTWARE as u64 {
+        fatal::exception(vector, code, ip);
     }
     let trap = if is(vector, REMOTE_CALL) {
         LOCAL_APIC.end_interrupt();
@@ -189,8 +208,12 @@ pub fn act(core: CoreId, trap: Trap) -> ! {
     let next = event::trap(inside.k, trap);
     match trap {
         // Below are only the legacy controllers' vectors: masked, but they can be spurious, and
-        // then the local APIC knows nothing of them.
-        Trap::Interrupt { irq } if irq < FIRST_DEVICE => {}
+        // then the local APIC knows nothing of them; or a device was told one.
+        Trap::Interrupt { irq } if irq < FIRST_DEVICE => {
+            if LOCAL_APIC.is_in_service(irq.wrapping_add(FIRST_INTERRUPT as u8)) {
+                LOCAL_APIC.end_interrupt();
+            }
+        }
         Trap::Interrupt { .. } | Trap::Timer => LOCAL_APIC.end_interrupt(),
         _ => {}
     }

@@ -11,7 +11,8 @@ use super::core_data::{CoreData, CORE_DATA};
 use super::cpu::Msr;
 use super::descriptors::{Cpu, CPUS, ENTRY_STACK_TOP, ENTRY_STRIDE, USER_CODE, USER_DATA};
 use super::entry::{
-    on_kernel_vector, on_system_call, on_vector, KernelStack, KERNEL_STACKS, STACK_START,
+    on_kernel_vector, on_system_call, on_vector, KernelStack, FIRST_LEGAL, KERNEL_STACKS,
+    STACK_START,
 };
 use super::layout;
 use super::paging::KERNEL_PML4;
@@ -19,8 +20,6 @@ use crate::cores::{CoreId, CORES};
 
 /// Exceptions for which the processor pushes a code: 8, 10 to 14, 17, 21, 29, 30.
 const WITH_CODE: u32 = 0x6022_7d00;
-/// Vector of the spurious interrupt, which needs no handling (05, section 7).
-const SPURIOUS: u64 = 255;
 
 /// Bytes from the code of one core to that of the next.
 const BLOCK: usize = 5 * 1024;
@@ -99,7 +98,9 @@ global_asm!(
     ".section .trampoline.text, \"ax\", @progbits",
     ".irp core, 0, 1, 2, 3",
     ".if \\core < {cores}",
-    // The entry points of the vectors: the number, and a code where the processor pushes none.
+    // The entry points of the vectors: the number, and a code where the processor pushes none. Those
+    // of exceptions with a code that a device can raise too have to look: from a multiple of 16, the
+    // processor has pushed five words, or six.
     ".balign {stride}",
     ".global sandglass_vectors_\\core",
     ".type sandglass_vectors_\\core, @function",
@@ -107,21 +108,16 @@ global_asm!(
     ".set entry_vector, 0",
     ".rept 256",
     ".balign {stride}",
-    // The spurious interrupt needs nothing, but a program may be there by INT from code that
-    // SYSRET went back to, with a code segment that IRETQ refuses (01, section 4.1).
-    ".if entry_vector == {spurious}",
-    "test byte ptr [rsp + 8], 3",
-    "jz 2f",
-    "mov byte ptr [rsp + 8], {user_code}",
-    "2:",
-    "iretq",
-    ".else",
     ".if entry_vector > 31 || !(({with_code} >> entry_vector) & 1)",
     "push 0",
+    ".elseif entry_vector >= {first_legal}",
+    "test spl, 8",
+    "jz 2f",
+    "push 0",
+    "2:",
     ".endif",
     "push entry_vector",
     "jmp vector_entry_\\core",
-    ".endif",
     ".set entry_vector, entry_vector + 1",
     ".endr",
     ".size sandglass_vectors_\\core, . - sandglass_vectors_\\core",
@@ -304,7 +300,7 @@ global_asm!(
     cores = const CORES,
     block = const BLOCK,
     stride = const ENTRY_STRIDE,
-    spurious = const SPURIOUS,
+    first_legal = const FIRST_LEGAL,
     with_code = const WITH_CODE,
     pml4 = sym KERNEL_PML4,
     to_physical = const layout::KERNEL_BASE.wrapping_neg(),
