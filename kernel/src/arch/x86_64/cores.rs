@@ -7,6 +7,9 @@
 //! which comes when the boot has ended. In its first turn it brings itself into the kernel's state,
 //! and looks for something to run. One that does not answer is reset again, and does not count; so it
 //! never begins when nobody expects it.
+//!
+//! Of the hardware threads of one core, only the first of the table is started: they would share
+//! execution units and caches, and what one does would take time from the other, on nobody's budget.
 
 use core::arch::global_asm;
 use core::mem::size_of;
@@ -21,9 +24,9 @@ use super::paging::{self, START_PML4};
 use super::pvh::{CR0_PAGING, CR4_PAE};
 use super::turn::Inside;
 use super::window::Window;
-use super::{cpu, descriptors};
+use super::{cpu, descriptors, same_time};
 use crate::arch::Platform;
-use crate::boot::List;
+use crate::boot::{List, Refusal};
 use crate::cores::{CoreId, CORES};
 use crate::event::Trap;
 
@@ -48,6 +51,10 @@ const FIRST_START_US: u64 = 200;
 /// Time after which it is given up. It answers after a few dozen instructions.
 const LAST_START_US: u64 = 100_000;
 
+/// Most that the time-stamp counters of two cores may be seen to differ by, in microseconds: a tenth
+/// of the longest kernel path that the ABI's constants allow for (04, section 1).
+const MAX_DISAGREEMENT_US: u64 = 1;
+
 /// Most bytes of the code in low memory.
 const LOW_CODE: usize = 64;
 /// Where in it the operand of LGDT is.
@@ -63,17 +70,27 @@ const MAX_PROCESSORS: usize = 255;
 /// Starts other processors of the table, as many as the kernel is built for, and leaves the rest
 /// reset. `page` is the physical address of a page of RAM below 1 MiB; it is as before on return.
 /// `local_apics` is the physical address of the local APICs.
-pub fn start(machine: &Machine, madt: Madt, local_apics: u64, page: u64) {
+///
+/// # Errors
+/// The time-stamp counter of one that has started does not agree with this core's.
+pub fn start(machine: &Machine, madt: Madt, local_apics: u64, page: u64) -> Result<(), Refusal> {
     LOCAL_APICS.store(local_apics, Ordering::Relaxed);
     let own = LOCAL_APIC.id();
+    let thread_bits = cpu::thread_bits();
+    let core_of = |id: u8| u32::from(id).wrapping_shr(thread_bits);
     let mut others: List<u8, MAX_PROCESSORS> = List::new();
+    let mut firsts: List<u8, MAX_PROCESSORS> = List::new();
     madt.processors(&Window, |id| {
         if id != own {
             others.push(id).unwrap_or(());
         }
+        let is_other = |&first: &u8| core_of(first) != core_of(id);
+        if is_other(&own) && firsts.iter().all(is_other) {
+            firsts.push(id).unwrap_or(());
+        }
     });
     if others.iter().next().is_none() {
-        return;
+        return Ok(());
     }
     paging::init_start();
     START_EFER.store(cpu::efer() as u32, Ordering::Relaxed);
@@ -84,16 +101,37 @@ pub fn start(machine: &Machine, madt: Madt, local_apics: u64, page: u64) {
         LOCAL_APIC.send(id, Signal::Reset);
     }
     pass(machine, RESET_US);
-    let mut ids = others.iter();
+    let mut ids = firsts.iter();
     let mut cores = CoreId::all().skip(1);
     let mut next = cores.next();
     while let (Some(core), Some(&id)) = (next, ids.next()) {
+        same_time::prepare();
         if let Some(answered) = start_one(machine, core, id, page) {
+            check_time(machine)?;
             machine.add_core(core, answered);
             next = cores.next();
         }
     }
     write_low(page, before);
+    Ok(())
+}
+
+/// Whether the core that was just started has the same time as this one.
+fn check_time(machine: &Machine) -> Result<(), Refusal> {
+    let us = machine.ticks_per_us();
+    match same_time::ask(
+        LAST_START_US.wrapping_mul(us),
+        MAX_DISAGREEMENT_US.wrapping_mul(us),
+    ) {
+        Some(true) => Ok(()),
+        Some(false) => Err(Refusal::Machine(
+            "the time-stamp counters of two cores are more than 1 us apart: the firmware must set \
+             them alike, or the single-core kernel be booted",
+        )),
+        None => Err(Refusal::Machine(
+            "a core has stopped in the middle of its start",
+        )),
+    }
 }
 
 /// Starts the processor with the local APIC number `id` as `core`. Returns the number of the one that
@@ -168,6 +206,7 @@ fn write_low(page: u64, bytes: [u8; LOW_CODE]) {
 /// Called by the code below, on the kernel's stack of `core`, which executes it, in the address space
 /// of start-up, with interrupts off.
 extern "C" fn begin(core: CoreId) -> ! {
+    same_time::answer();
     // SAFETY: called by assembly, once on each core; nothing is borrowed when the turn ends.
     let inside = unsafe { Inside::enter(core) };
     // SAFETY: the present root without the low memory that only the start needed; code, stack and

@@ -54,6 +54,7 @@ const DR7_OFF: u64 = 0x400;
 
 const CPUID_FEATURES: u32 = 1;
 const CPUID_STRUCTURED_FEATURES: u32 = 7;
+const CPUID_TOPOLOGY: u32 = 0xb;
 const CPUID_TSC: u32 = 0x15;
 const CPUID_EXTENDED_FEATURES: u32 = 0x8000_0001;
 const ECX_TSC_DEADLINE: u32 = 1 << 24;
@@ -115,6 +116,16 @@ fn cpuid(leaf: u32) -> Option<CpuidResult> {
 /// Whether the local APIC timer can wait for a value of the time-stamp counter.
 pub fn has_tsc_deadline() -> bool {
     cpuid(CPUID_FEATURES).is_some_and(|leaf| leaf.ecx & ECX_TSC_DEADLINE != 0)
+}
+
+/// Low bits of a local APIC's number that tell the hardware threads of one core apart.
+pub fn thread_bits() -> u32 {
+    const THREADS: u32 = 1;
+    // Sub-leaf 0 describes the lowest level: threads, if the processor says so.
+    match cpuid(CPUID_TOPOLOGY) {
+        Some(leaf) if leaf.ecx >> 8 & 0xff == THREADS => leaf.eax & 0x1f,
+        _ => 0,
+    }
 }
 
 /// Whether pages can be made ones of which no instruction is executed.

@@ -38,6 +38,8 @@ pub mod machine;
 mod paging;
 #[cfg(target_os = "none")]
 mod pvh;
+#[cfg(target_os = "none")]
+mod same_time;
 #[cfg(all(target_os = "none", feature = "debug"))]
 mod screen;
 #[cfg(target_os = "none")]

@@ -56,9 +56,25 @@ pub fn megahertz(ticks: u64, periods: u64, hz: u64) -> Option<u64> {
     Some(rounded.max(1))
 }
 
+/// Whether a counter that read `answered` between two readings of another, `asked` and `heard`, can
+/// have shown the same time as that, but for `error` ticks.
+pub fn agree(asked: u64, answered: u64, heard: u64, error: u64) -> bool {
+    (asked.saturating_sub(error)..=heard.saturating_add(error)).contains(&answered)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn counters_disagree_when_an_answer_comes_before_its_question_or_after_it_was_heard() {
+        assert!(agree(1_000, 1_000, 1_000, 0));
+        assert!(agree(1_000, 990, 1_200, 10) && agree(1_000, 1_210, 1_200, 10));
+        assert!(!agree(1_000, 989, 1_200, 10));
+        assert!(!agree(1_000, 1_211, 1_200, 10));
+        assert!(!agree(5, u64::MAX, 20, 10));
+        assert!(!agree(u64::MAX - 9, 0, u64::MAX, 10));
+    }
     use proptest::prelude::*;
 
     #[test]

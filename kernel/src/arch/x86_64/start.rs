@@ -87,7 +87,7 @@ fn find(machine: &Machine, magic: u32, paddr: u64) -> Result<Found, Refusal> {
     let memory_map = info.memory_map();
     if CORES > 1 {
         if let Some(page) = low_page(&memory_map, file) {
-            cores::start(machine, madt, local_apics, page);
+            cores::start(machine, madt, local_apics, page)?;
         }
     }
     let FreeMemory { mut free, module } = free_memory(&memory_map, kernel, file, WINDOW_SIZE)?;
