@@ -11,6 +11,8 @@ use sandglass_abi::object as types;
 use sandglass_abi::vspace::x86_64::{ASIDS_PER_POOL, ASID_POOLS, ROOT_TASK_ASID};
 use world::{Refused, World};
 
+const ALL: u64 = 0b1111;
+
 fn make_pool(w: &mut World, untyped: u64) -> Result<u64, Refused> {
     let slot = w.fresh_slot();
     let caps = [untyped, slot::CNODE];
@@ -59,6 +61,27 @@ fn identifiers_are_the_lowest_free_and_never_nothing() {
         Ok(first),
         "of the next pool"
     );
+}
+
+/// A pool is inserted like a copy of its memory: it is no parent, wherever it moves, and neither are
+/// its copies (02, section 5.1).
+#[test]
+fn a_pool_is_no_parent_of_its_copies() {
+    let mut w = World::new();
+    let memory = w.make(types::UNTYPED, 12);
+    let pool = make_pool(&mut w, memory).expect("a pool");
+    let first = w.copy(pool, ALL).expect("a copy");
+    let second = w.copy(first, ALL).expect("a copy");
+    for slot in [pool, first, second] {
+        w.revoke(slot).expect("revoked");
+        for kept in [pool, first, second] {
+            assert!(!w.cap(kept).is_null(), "revoking {slot} took {kept}");
+        }
+    }
+    w.revoke(memory).expect("revoked");
+    for gone in [pool, first, second] {
+        assert!(w.cap(gone).is_null());
+    }
 }
 
 #[test]

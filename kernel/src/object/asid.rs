@@ -131,7 +131,8 @@ fn decode_control(k: &Kernel, call: &Invocation) -> Result<MakePool, Error> {
     })
 }
 
-/// Makes the pool. Its memory is reset first, in one step of its 4 KiB.
+/// Makes the pool. Its memory is reset first, in one step of its 4 KiB. The capability is inserted
+/// like a copy of the memory's: it is never a parent (02, section 5.1).
 fn make_pool(k: &mut Kernel, make: MakePool) {
     let MakePool {
         untyped,
@@ -146,7 +147,7 @@ fn make_pool(k: &mut Kernel, make: MakePool) {
             k.asids.install(number, pool);
         }
         let cap = Capability::original(word).with_number(number);
-        derivation::insert_new(k, untyped, slot, cap);
+        derivation::insert_copy(k, untyped, slot, cap);
     }
 }
 

@@ -55,7 +55,7 @@ pub fn invoke_control(s: &mut State, call: &Call) -> Result<Outcome, Error> {
         .retain(|address, _| !(start..start + size).contains(address));
     s.pools.insert(object, BTreeMap::new());
     s.asids.insert(number, object);
-    derivation::insert_original(s, slot, Cap::AsidPool { object, number }, untyped);
+    derivation::insert(s, slot, Cap::AsidPool { object, number }, untyped);
     Ok(Outcome::Done)
 }
 
