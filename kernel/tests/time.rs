@@ -3,12 +3,14 @@
 mod world;
 
 use sandglass_abi::boot::slot;
+use sandglass_abi::context::x86_64::SYSCALL_INSTRUCTION_BYTES;
 use sandglass_abi::error::ErrorNumber;
 use sandglass_abi::fault;
 use sandglass_abi::invocation as label;
 use sandglass_abi::message::MessageInfo;
 use sandglass_abi::object as types;
 use sandglass_abi::syscall::Syscall;
+use sandglass_kernel::arch::Register;
 use sandglass_kernel::event::{Event, Trap};
 use sandglass_kernel::object::tcb::{Place, State};
 use sandglass_kernel::time::refills::Refills;
@@ -267,7 +269,7 @@ fn a_thread_that_is_put_into_a_domain_still_waits_for_its_refill() {
 }
 
 /// A thread whose time has come counts as released, moved or not: to name it is no reason to
-/// commit (04, section 3; docs, deliberate difference 5).
+/// commit (04, section 3; docs, deliberate difference 8).
 #[test]
 fn naming_a_released_thread_commits_no_time() {
     let mut w = World::new();
@@ -358,25 +360,61 @@ fn yield_to_reports_what_the_other_consumed() {
     assert!(again[0] <= 5, "the count starts anew: {again:?}");
 }
 
-/// Where the other cannot run now, the result, with which the count starts anew, is only for Call
-/// (04, section 9.2 step 4).
+/// Where the other cannot run now, the count starts anew by whatever system call; only the message is
+/// for Call (01, section 6; 04, section 9.2 step 4).
 #[test]
-fn a_yield_to_that_nobody_waits_for_keeps_the_count() {
+fn a_yield_to_that_nobody_waits_for_starts_the_count_anew() {
+    for call in [Syscall::Send, Syscall::NBSend, Syscall::Call] {
+        let mut w = World::new();
+        let root = w.running().expect("the root task");
+        let thread = w.start_thread(10, 1_000, 10_000);
+        let notification = w.sleep();
+        w.pass(2_000 * US);
+        w.wake(notification);
+        let info = MessageInfo::new(label::SCHED_CONTEXT_YIELD_TO, 0, 0, 0);
+        w.syscall(call, thread.context, 0, info, &[]);
+        if call == Syscall::Call {
+            let told = w.result(root).expect("the thread waits for its refill");
+            assert!((990..=1_020).contains(&told[0]), "{told:?} µs");
+        } else {
+            let left = root.at(&w.k).context().info();
+            assert_eq!(left, info.raw(), "{call:?} is told nothing");
+        }
+        let again = w
+            .invoke(thread.context, label::SCHED_CONTEXT_CONSUMED, &[], &[])
+            .expect("time");
+        assert_eq!(again, [0], "{call:?}");
+    }
+}
+
+/// Until it is told, a Call has succeeded with nothing to tell, and has returned: suspended, the
+/// thread goes on behind it, and the count is as it was (04, section 9.2).
+#[test]
+fn a_yielding_thread_has_returned_with_nothing() {
     let mut w = World::new();
-    let thread = w.start_thread(10, 1_000, 10_000);
-    let notification = w.sleep();
-    w.pass(2_000 * US);
-    w.wake(notification);
-    let info = MessageInfo::new(label::SCHED_CONTEXT_YIELD_TO, 0, 0, 0);
-    w.syscall(Syscall::Send, thread.context, 0, info, &[]);
-    let told = w
-        .invoke(thread.context, label::SCHED_CONTEXT_YIELD_TO, &[], &[])
-        .expect("the thread waits for its refill");
-    assert!((990..=1_020).contains(&told[0]), "{told:?} µs");
-    let again = w
-        .invoke(thread.context, label::SCHED_CONTEXT_YIELD_TO, &[], &[])
-        .expect("the thread waits for its refill");
-    assert_eq!(again, [0], "the count starts anew");
+    let other = w.start_thread(100, 5_000, 10_000);
+    let yielder = w.start_thread(100, 5_000, 10_000);
+    let controlled = label::TCB_SET_MC_PRIORITY;
+    w.invoke(yielder.tcb, controlled, &[255], &[slot::TCB])
+        .expect("may yield");
+    let wakes = w.sleep();
+    assert_eq!(w.running(), Some(yielder.handle));
+    let registers = yielder.handle.at(&w.k).context();
+    let behind = registers.get(Register::NextIp) + SYSCALL_INSTRUCTION_BYTES;
+    w.invoke_blocking(other.context, label::SCHED_CONTEXT_YIELD_TO);
+    assert_eq!(w.running(), Some(other.handle));
+    assert_eq!(w.result(yielder.handle), Ok(vec![]));
+    w.pass(1_000 * US);
+    w.wake(wakes);
+    w.invoke(yielder.tcb, label::TCB_SUSPEND, &[], &[])
+        .expect("suspended");
+    assert_eq!(w.result(yielder.handle), Ok(vec![]));
+    let registers = yielder.handle.at(&w.k).context();
+    assert_eq!(registers.get(Register::FaultIp), behind);
+    let consumed = w
+        .invoke(other.context, label::SCHED_CONTEXT_CONSUMED, &[], &[])
+        .expect("time");
+    assert!((990..=1_020).contains(&consumed[0]), "{consumed:?} µs");
 }
 
 #[test]

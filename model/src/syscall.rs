@@ -167,7 +167,6 @@ fn invocation(s: &mut State, thread: ThreadId, cptr: u64, manner: Manner) {
                 // Step 3.
                 words: message::words(s, thread),
                 extra,
-                is_call: manner.call,
             };
             dispatch(s, &call, manner)
         }
@@ -224,7 +223,6 @@ fn dispatch(s: &mut State, call: &Call, manner: Manner) -> Result<Outcome, Error
 /// done to it meanwhile (01, section 5.1 step 4; section 6).
 fn conclude(s: &mut State, caller: ThreadId, call: bool, outcome: Result<Outcome, Error>) {
     let (label, words) = match outcome {
-        Ok(Outcome::Answered) => return,
         // It has blocked, suspended itself, or deleted itself.
         Ok(Outcome::Done)
             if s.threads

@@ -69,7 +69,6 @@ fn call(s: &mut State, target: u64, label: u64, words: &[u64], extra: &[u64]) ->
         label,
         words: words.to_vec(),
         extra: extra.iter().map(|i| slot(*i)).collect(),
-        is_call: true,
     };
     invoke(s, &call).map(drop)
 }

@@ -15,7 +15,7 @@ use sandglass_abi::invocation as label;
 use super::error::Error;
 use super::notification::Notification;
 use super::reply::Reply;
-use super::tcb::{State, Tcb};
+use super::tcb::Tcb;
 use super::{Invocation, Outcome};
 use crate::cores::CoreId;
 use crate::ipc::message::Writer;
@@ -280,7 +280,7 @@ fn commit(k: &Kernel, call: &Invocation, operation: Operation) -> Outcome {
         Operation::UnbindNotification(handle) => context::unbind_notification(k, handle),
         Operation::Consumed(handle) => return Outcome::Value(account::report_consumed(k, handle)),
         Operation::YieldTo { context, thread } => {
-            return yield_to(k, call, context, thread);
+            return yield_to(k, call.caller, context, thread);
         }
     }
     Outcome::Done
@@ -288,35 +288,25 @@ fn commit(k: &Kernel, call: &Invocation, operation: Operation) -> Outcome {
 
 /// The caller lets `thread` run on `handle` in its place (04, section 9.2); it is told what was
 /// consumed when it runs again, or at once if `thread` does not run now.
-fn yield_to(k: &Kernel, call: &Invocation, handle: Ref<SchedContext>, thread: Ref<Tcb>) -> Outcome {
-    let caller = call.caller;
+///
+/// Until it is told, its call has succeeded, with nothing to tell: it is suspended as a thread that
+/// was running.
+fn yield_to(k: &Kernel, caller: Ref<Tcb>, handle: Ref<SchedContext>, thread: Ref<Tcb>) -> Outcome {
     complete_yield(k, handle);
     context::resume(k, handle);
     if !schedule::is_schedulable(k, thread) {
-        return report_now(k, call, handle);
+        return Outcome::Value(account::report_consumed(k, handle));
     }
     if thread.at(k).priority() < caller.at(k).priority() || !k.is_here(thread) {
         schedule::enqueue(k, thread);
-        return report_now(k, call, handle);
+        return Outcome::Value(account::report_consumed(k, handle));
     }
     caller.at(k).set_yield_to(Some(handle));
     handle.at(k).set_yield_from(Some(caller));
-    // The result is written when the caller runs again, whatever it called with.
-    caller.at(k).set_state(State::Running);
     schedule::enqueue(k, caller);
     schedule::enqueue(k, thread);
     schedule::force_reschedule(k);
-    Outcome::Answered
-}
-
-/// What was consumed is the result of YieldTo now. Who did not call has no result, and the count
-/// goes on (04, section 9.2 step 4).
-fn report_now(k: &Kernel, call: &Invocation, handle: Ref<SchedContext>) -> Outcome {
-    if call.phases.is_call() {
-        Outcome::Value(account::report_consumed(k, handle))
-    } else {
-        Outcome::Done
-    }
+    Outcome::Done
 }
 
 /// Whoever yielded to `handle` is told now what was consumed.

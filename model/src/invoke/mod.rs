@@ -28,8 +28,6 @@ pub struct Call {
     pub words: Vec<u64>,
     /// The slots of the extra capabilities that were supplied; a slot may be empty.
     pub extra: Vec<SlotId>,
-    /// Whether the caller is told the result: the system call is Call.
-    pub is_call: bool,
 }
 
 impl Call {
@@ -58,8 +56,6 @@ pub enum Outcome {
     Done,
     /// Done; the result is these words.
     Words(Vec<u64>),
-    /// Done; the result was written, or will be, and the caller's state was set.
-    Answered,
 }
 
 /// Carries `call` out.

@@ -5,7 +5,7 @@ use sandglass_abi::invocation as label;
 use super::{Call, Outcome};
 use crate::error::Error;
 use crate::reply;
-use crate::state::{Cap, ContextId, State, ThreadId, ThreadState};
+use crate::state::{Cap, ContextId, State, ThreadId};
 use crate::time::{account, context as contexts, schedule};
 
 /// Invokes `context`.
@@ -94,32 +94,26 @@ fn yield_to(s: &mut State, call: &Call, context: ContextId) -> Result<Outcome, E
     Ok(yield_to_thread(s, call, context, thread))
 }
 
-/// 04, section 9.2, steps 3 and 4: a thread of another core takes nobody's place here. Who does not Call is not told the consumption now, and the counter
-/// stays.
+/// 04, section 9.2, steps 3 and 4: a thread of another core takes nobody's place here. Where the
+/// consumption is told later, the invocation has nothing to tell.
 fn yield_to_thread(s: &mut State, call: &Call, context: ContextId, thread: ThreadId) -> Outcome {
     let is_schedulable = schedule::is_schedulable(s, thread);
     let is_below = s.threads[&thread].priority < s.threads[&call.caller].priority;
     if is_schedulable && !is_below && s.is_here(thread) {
         wait_for(s, call.caller, context, thread);
-        return Outcome::Answered;
+        return Outcome::Done;
     }
     if is_schedulable {
         schedule::enqueue(s, thread);
     }
-    if call.is_call {
-        Outcome::Words(vec![account::report_consumed(s, context)])
-    } else {
-        Outcome::Done
-    }
+    Outcome::Words(vec![account::report_consumed(s, context)])
 }
 
 /// `thread` runs in the place of `caller`, which is told the consumption when it runs again (04,
 /// section 9.2).
 fn wait_for(s: &mut State, caller: ThreadId, context: ContextId, thread: ThreadId) {
     s.context_mut(context).yield_from = Some(caller);
-    let c = s.thread_mut(caller);
-    c.yield_to = Some(context);
-    c.state = ThreadState::Running;
+    s.thread_mut(caller).yield_to = Some(context);
     schedule::enqueue(s, caller);
     schedule::enqueue(s, thread);
     schedule::force_reschedule(s);
