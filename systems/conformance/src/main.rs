@@ -34,6 +34,9 @@
 //!   an instruction takes 1 ns, waiting costs the host nothing.
 //! - The heap is not taken back: threads that may be stopped while they run should not allocate.
 //! - What only one kind of kernel has is skipped with a reason: `f.needs_debug_kernel()?`.
+//! - Where Sandglass differs from the reference and programs can rely on neither, a check accepts
+//!   both, and says which it saw: `f.choice = Some(Choice::of(...))`.
+//! - A check that makes debug calls with wrong arguments says so: `.with_wrong_debug_calls()`.
 //!
 //! [`PRIORITY`]: harness::PRIORITY
 //! [`LIMIT_US`]: harness::LIMIT_US

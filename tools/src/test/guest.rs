@@ -160,7 +160,13 @@ fn judge(run: &Run, outcome: Result<Outcome>, filter: &Filter) -> Vec<NamedResul
                 .collect();
             let ending = check_ending(&run.config, &outcome, &results)
                 .with_context(|| format!("console:\n{}", tail(&outcome.console)));
-            (results, ending)
+            (
+                results
+                    .into_iter()
+                    .chain(departures(run, &outcome))
+                    .collect(),
+                ending,
+            )
         }
         Err(error) => (Vec::new(), Err(error)),
     };
@@ -169,6 +175,17 @@ fn judge(run: &Run, outcome: Result<Outcome>, filter: &Filter) -> Vec<NamedResul
         results.push((run.prefix.clone(), Verdict::Failed(format!("{error:?}"))));
     }
     results
+}
+
+/// A failure for each check that found that this kernel, which is Sandglass, does as the reference
+/// where it is to differ. The check itself accepts both.
+fn departures<'a>(run: &'a Run, outcome: &'a Outcome) -> impl Iterator<Item = NamedResult> + 'a {
+    let departures = outcome.console.lines().filter_map(lines::departure);
+    departures.map(|(test, way)| {
+        let name = format!("{}::{test}::differs", run.prefix);
+        let reason = format!("this kernel must differ from the reference, and does as that: {way}");
+        (name, Verdict::Failed(reason))
+    })
 }
 
 /// Whether the run ended by itself, with the number of tests that it reported, enough of them,
@@ -287,6 +304,14 @@ mod tests {
         let console = "test a ... FAILED: no\n0 passed, 1 failed\n";
         let results = judge_console(console, End::Guest(1), 1);
         assert_eq!(failures(&results), ["qemu::x::debug::a"]);
+    }
+
+    #[test]
+    fn a_kernel_that_does_not_differ_where_it_is_to_has_failed() {
+        let console = "test a ... ok\nnote a: the reference's way: late\n\
+                       test b ... ok\nnote b: Sandglass's way: at once\n2 passed, 0 failed\n";
+        let results = judge_console(console, End::Guest(0), 1);
+        assert_eq!(failures(&results), ["qemu::x::debug::a::differs"]);
     }
 
     #[test]

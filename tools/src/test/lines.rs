@@ -26,6 +26,14 @@ pub fn result(line: &str) -> Option<(&str, Verdict)> {
     Some((name.trim_end_matches(" - should panic"), verdict))
 }
 
+/// Reads `note NAME: the reference's way: TEXT`, which the conformance suite prints of a check that
+/// accepts both what Sandglass does and what the reference does, and has seen the latter.
+pub fn departure(line: &str) -> Option<(&str, &str)> {
+    line.trim_end()
+        .strip_prefix("note ")?
+        .split_once(": the reference's way: ")
+}
+
 /// Reads the closing line of a root task: `N passed, N failed`, or `TITLE: N passed, N failed`.
 pub fn closing(line: &str) -> Option<(usize, usize)> {
     let line = line.trim();
@@ -104,6 +112,16 @@ mod tests {
         ] {
             assert_eq!(result(line), None, "{line}");
         }
+    }
+
+    #[test]
+    fn departures_are_read() {
+        assert_eq!(
+            departure("note 07/8/a: the reference's way: later\r"),
+            Some(("07/8/a", "later"))
+        );
+        assert_eq!(departure("note 07/8/a: Sandglass's way: at once"), None);
+        assert_eq!(departure("test 07/8/a ... ok"), None);
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! a thread that the check made, or the watchdog's signal, whichever comes first. Then it revokes
 //! the untyped and empties the slots, and with them goes whatever the check has left.
 
+mod options;
 mod panic;
 mod watchdog;
 
@@ -17,11 +18,13 @@ use sandglass::abi::boot::SlotRegion;
 use sandglass::cap::{Endpoint, Reply, Rights, Slot, Untyped};
 use sandglass::fault::Fault;
 use sandglass::message::Received;
+use sandglass::println;
 use sandglass::testing::{Failure, Suite, TestResult};
 use sandglass::thread::{Thread, ThreadParams};
 use sandglass::{boot, heap, BootInfo, Message, Process, SetupError};
 
-use crate::fixture::{Fixture, Share, FULL};
+use crate::fixture::{Choice, Fixture, Share, FULL};
+use options::Options;
 use watchdog::Watchdog;
 
 /// Priority of the thread that runs a check; the levels above it belong to the harness, except
@@ -52,11 +55,27 @@ pub type Body = fn(&mut Fixture) -> TestResult;
 pub struct Check {
     name: &'static str,
     body: Body,
+    makes_wrong_debug_calls: bool,
 }
 
 /// For the lists of checks.
 pub const fn check(name: &'static str, body: Body) -> Check {
-    Check { name, body }
+    Check {
+        name,
+        body,
+        makes_wrong_debug_calls: false,
+    }
+}
+
+impl Check {
+    /// It makes debug calls with wrong arguments, at which a kernel may halt (ABI 01 §7): then it
+    /// must be left out for the suite to end.
+    pub const fn with_wrong_debug_calls(self) -> Self {
+        Self {
+            makes_wrong_debug_calls: true,
+            ..self
+        }
+    }
 }
 
 /// One run of a check, shared between the conductor and the check's thread, which never use it
@@ -70,6 +89,7 @@ struct Run {
 pub struct Conductor {
     process: Process,
     boot: &'static BootInfo,
+    options: Options,
     suite: Suite,
     arena: Untyped,
     slots: SlotRegion,
@@ -108,6 +128,7 @@ impl Conductor {
         Ok(Self {
             process,
             boot,
+            options: Options::of_this_file(),
             suite: Suite::titled("conformance"),
             arena,
             slots,
@@ -125,19 +146,31 @@ impl Conductor {
         self.suite.finish()
     }
 
-    /// Runs a check and prints its verdict.
+    /// Runs a check, unless it is left out, and prints its verdict; and behind it which behaviour
+    /// the kernel has chosen, if the check accepts several.
     pub fn run(&mut self, check: &Check) {
+        if let Some(reason) = self.options.leave_out(check) {
+            return self.suite.record(check.name, Err(Failure::skip(reason)));
+        }
         let mut run = None;
         let result = self.try_run(check.body, &mut run);
         self.watchdog.disarm();
         // The thread that used it is gone, or will be when the arena is revoked: the slots are
         // emptied as far as it had allocated them.
-        let used = run.map_or(self.slots.end, |run| {
+        let (used, choice) = run.map_or((self.slots.end, None), |run| {
             // SAFETY: made by `try_run`; the check's thread does not run while this one does.
-            unsafe { (*run).fixture.slots_used() }
+            let fixture = unsafe { &(*run).fixture };
+            (fixture.slots_used(), fixture.choice)
         });
         let result = self.clean_up(used).and(result);
         self.suite.record(check.name, result);
+        match choice {
+            Some(Choice::Ours(what)) => println!("note {}: Sandglass's way: {what}", check.name),
+            Some(Choice::Reference(what)) => {
+                println!("note {}: the reference's way: {what}", check.name);
+            }
+            None => {}
+        }
     }
 
     /// Runs a check to its end, whatever this is. `run` is left to be looked at afterwards.

@@ -19,7 +19,8 @@ pub const CHECKS: &[Check] = &[
     check(
         "01/7/wrong-arguments-of-debug-name-thread-return",
         name_thread_wrongly,
-    ),
+    )
+    .with_wrong_debug_calls(),
     check(
         "01/7/debug-cap-identify-of-what-is-not-there",
         identify_nothing,
@@ -31,8 +32,9 @@ pub const CHECKS: &[Check] = &[
     check(
         "01/7/debug-get-thread-affinity-of-what-is-no-thread",
         wrong_affinity,
-    ),
-    check("01/7/debug-send-ipi-returns", send_ipi),
+    )
+    .with_wrong_debug_calls(),
+    check("01/7/debug-send-ipi-returns", send_ipi).with_wrong_debug_calls(),
     check("01/7/set-tls-base-sets-the-fs-base", set_tls_base),
     check(
         "01/7/set-tls-base-ignores-a-non-canonical-address",

@@ -8,6 +8,10 @@ pub const CHECKS: &[Check] = &[
     check("01/6/success-without-data", without_data),
     check("01/6/success-with-data-in-registers", data_in_registers),
     check("01/6/success-with-data-in-the-buffer", data_in_buffer),
+    check(
+        "01/6/without-call-only-the-message-is-missing",
+        without_call,
+    ),
     check("01/6/an-error-has-its-number-and-details", error),
     check(
         "01/6/details-beyond-the-registers-lie-in-the-buffer",
@@ -61,6 +65,46 @@ fn data_in_buffer(f: &mut Fixture) -> TestResult {
     ensure_eq!(buffer.changed_words(0x99), written);
     for index in written {
         ensure_eq!(buffer.read(index), expected.get(index - 1));
+    }
+    Ok(())
+}
+
+/// Each operation that has results, by each system call that tells none: its effect is there.
+/// (Page_GetAddress has none; Consumed and YieldTo have checks of their own, 03 §6.2 and 04 §9.2.)
+fn without_call(f: &mut Fixture) -> TestResult {
+    const SUSPEND_SOURCE: u64 = 1;
+    const FPU_DISABLED: u64 = 1;
+    for call in SENDING {
+        let thread = f.caller(&entry(Syscall::Yield, &[]))?;
+        let read = Invocation::new(
+            thread.tcb,
+            label::TCB_READ_REGISTERS,
+            &[SUSPEND_SOURCE, 1],
+            &[],
+        );
+        thread.start()?;
+        read.send(call)?;
+        ensure!(
+            thread.goes_on_or_waits(f)?,
+            "{call:?} of ReadRegisters suspends nobody"
+        );
+        let tcb = f.tcb()?;
+        Invocation::new(tcb, label::TCB_SET_FLAGS, &[0, FPU_DISABLED], &[]).send(call)?;
+        ensure_eq!(tcb.set_flags(0, 0)?, FPU_DISABLED);
+    }
+    // A latched count of the timer chip is read in two bytes, of which each access takes one.
+    let ports = f.process.resources.io_ports(0x42, 0x43)?;
+    let input = Invocation::new(ports, arch_label::IO_PORT_IN8, &[0x42], &[]);
+    for call in SENDING.into_iter().chain(FIRST_PHASE) {
+        // Channel 2, both bytes of the count; it is latched before its high byte changes.
+        for (port, byte) in [(0x43, 0xb0), (0x42, 0xf0), (0x42, 0xab), (0x43, 0x80)] {
+            ports.out8(port, byte)?;
+        }
+        match FIRST_PHASE.contains(&call) {
+            true => input.send_first(f, call)?,
+            false => input.send(call)?,
+        }
+        input.expect_ok(&[0xab])?;
     }
     Ok(())
 }

@@ -5,24 +5,14 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use sandglass::cap::{PageTable, Pml4};
 use sandglass::context::UserContext;
 
-use super::support::{
-    alive, delete, free_bytes, io_ports, irq_handler, unmapped_pages, unused_pin,
-};
+use super::support::{delete, free_bytes, io_ports, irq_handler, unmapped_pages, unused_pin};
 use crate::prelude::*;
 
 pub const CHECKS: &[Check] = &[
     check("02/7.1/a-deleted-thread-leaves-its-queue", tcb_queue),
     check("02/7.1/a-deleted-thread-stops", tcb_stops),
     check("02/7.1/a-deleted-thread-unbinds", tcb_bindings),
-    check(
-        "02/7.1/a-deleted-thread's-capabilities-go-with-it",
-        tcb_slots,
-    ),
     check("02/7.1/a-deleted-thread-ends-yields-to-it", tcb_yield),
-    check(
-        "02/7.1/a-deleted-cnode's-capabilities-go-with-it",
-        cnode_contents,
-    ),
     check("02/7.1/a-copy's-deletion-leaves-the-cnode", cnode_copy),
     check("02/7.1/a-deleted-context-unbinds", context_bindings),
     check(
@@ -98,47 +88,6 @@ fn tcb_bindings(f: &mut Fixture) -> TestResult {
     bind.expect_ok(&[])
 }
 
-/// An endpoint at which a thread waits, which notes `event` when the endpoint is deleted.
-fn witness(f: &mut Fixture, trace: &'static Trace, event: u64) -> Result<Endpoint, Failure> {
-    let endpoint = f.endpoint()?;
-    f.helper(100, move || {
-        endpoint.send(Message::EMPTY);
-        trace.note(event);
-    })?;
-    f.settle()?;
-    Ok(endpoint)
-}
-
-fn tcb_slots(f: &mut Fixture) -> TestResult {
-    let trace = Trace::leak();
-    let (handler, timeout, inside) = (
-        witness(f, trace, 1)?,
-        witness(f, trace, 2)?,
-        witness(f, trace, 3)?,
-    );
-    let cnode = f.cnode(1)?;
-    cnode.slot_at(1, 1).move_from(f.slot_of(inside))?;
-    let tcb = f.tcb()?;
-    let space = f.vspace()?;
-    let buffer = f.frame(FrameSize::Small)?;
-    let guard = GuardData::new(0, 63);
-    tcb.set_space(Some(handler), cnode, guard, space.root())?;
-    tcb.set_timeout_endpoint(Some(timeout))?;
-    tcb.set_ipc_buffer(0x1000, buffer)?;
-    // The thread's slots now hold the last capabilities of all of these.
-    for cap in [handler.cptr(), timeout.cptr(), cnode.cptr(), buffer.cptr()] {
-        delete(f, cap)?;
-    }
-    f.settle()?;
-    ensure_eq!(trace.events(), []);
-    delete(f, tcb)?;
-    f.settle()?;
-    let mut events = trace.events();
-    events.sort_unstable();
-    ensure_eq!(events, [1, 2, 3]);
-    Ok(())
-}
-
 fn tcb_yield(f: &mut Fixture) -> TestResult {
     let context = f.context(FULL)?;
     let params = ThreadParams {
@@ -160,30 +109,6 @@ fn tcb_yield(f: &mut Fixture) -> TestResult {
     delete(f, target)?;
     f.settle()?;
     ensure_eq!(trace.events(), [0, 1]);
-    Ok(())
-}
-
-fn cnode_contents(f: &mut Fixture) -> TestResult {
-    let trace = Trace::leak();
-    // Three CNodes, each with the last capability of the next one, and of an endpoint.
-    let mut below: Option<CNode> = None;
-    for event in 1..=3 {
-        let (cnode, endpoint) = (f.cnode(3)?, witness(f, trace, event)?);
-        cnode.slot_at(7, 3).move_from(f.slot_of(endpoint))?;
-        if let Some(below) = below {
-            cnode.slot_at(2, 3).move_from(f.slot_of(below))?;
-        }
-        below = Some(cnode);
-    }
-    let outer = below.ok_or("no CNode")?;
-    f.settle()?;
-    ensure_eq!(trace.events(), []);
-    delete(f, outer)?;
-    f.settle()?;
-    let mut events = trace.events();
-    events.sort_unstable();
-    ensure_eq!(events, [1, 2, 3]);
-    ensure_eq!(alive(f, [outer.cptr()])?, [false]);
     Ok(())
 }
 

@@ -7,6 +7,8 @@ mod deletion_ipc;
 mod deletion_objects;
 mod derivation;
 mod lookup;
+mod made_at_objects;
+mod nested_deletion;
 mod object_types;
 mod receive_slots;
 mod reply;
@@ -23,6 +25,8 @@ pub const CHECKS: &[&[Check]] = &[
     object_types::CHECKS,
     rights::CHECKS,
     lookup::CHECKS,
+    made_at_objects::CHECKS,
+    nested_deletion::CHECKS,
     derivation::CHECKS,
     boot_lists::CHECKS,
     cnode_operations::CHECKS,

@@ -171,6 +171,12 @@ pub fn io_ports(f: &mut Fixture, first: u16, last: u16) -> Result<CPtr, Failure>
     Ok(slot.capability())
 }
 
+/// Whether the first capability to an object of this kind is a parent of its copies: all are but a
+/// pool of MakePool, which is inserted like a copy of its memory's (§5.1).
+pub fn has_children(kind: Kind) -> bool {
+    kind != Kind::AsidPool
+}
+
 /// An original capability of every kind that can be copied and that the root task can make. The
 /// paging structures are mapped.
 pub fn originals(f: &mut Fixture, number: u16) -> Result<Vec<(Kind, CPtr)>, Failure> {

@@ -15,6 +15,7 @@ mod replies;
 mod replying;
 mod round_robin;
 mod threads;
+mod yield_results;
 mod yielding;
 
 pub use cores::CHECKS as SEVERAL_CORES;
@@ -35,6 +36,7 @@ pub const CHECKS: &[&[Check]] = &[
     notifications::CHECKS,
     queues::CHECKS,
     yielding::CHECKS,
+    yield_results::CHECKS,
     priorities::CHECKS,
     threads::CHECKS,
 ];

@@ -4,8 +4,6 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::kit::{active, ensure_near, run_log, runner, worker, Clock};
 use crate::prelude::*;
-use sandglass::abi::message::MessageInfo;
-use sandglass::abi::syscall::Syscall;
 
 pub const CHECKS: &[Check] = &[
     check("04/9.1/yield-forfeits-the-rest-of-the-budget", forfeits),
@@ -29,17 +27,8 @@ pub const CHECKS: &[Check] = &[
         "04/9.2/a-second-yielder-completes-the-first",
         second_yielder,
     ),
-    check("04/9.2/a-suspended-caller-gets-no-result", caller_suspended),
     check("04/9.2/deleting-the-context-completes", context_deleted),
     check("04/9.2/deleting-the-thread-completes", thread_deleted),
-    check(
-        "04/9.2/by-send-a-deferred-result-is-written",
-        by_send_deferred,
-    ),
-    check(
-        "04/9.2/by-send-no-immediate-result-is-written",
-        by_send_immediate,
-    ),
     check("04/9.2/the-caller-keeps-its-place", caller_keeps_place),
     check("04/9.2/checks-in-their-order", checks),
 ];
@@ -306,23 +295,6 @@ fn yielded(
     Ok((clock, target, context, yielder, result))
 }
 
-/// Resumed, it goes on after the call; its registers still hold the label that it sent, which
-/// reads as an error.
-fn caller_suspended(f: &mut Fixture) -> TestResult {
-    let (clock, target, context, yielder, result) = yielded(f)?;
-    let before = yielder.read_registers(true)?;
-    context.consumed_us()?;
-    target.suspend()?;
-    clock.sleep_until(800)?;
-    // The registers are those of the call.
-    ensure_eq!(yielder.read_registers(false)?, before);
-    ensure_eq!(result.load(Relaxed), 12_345);
-    yielder.resume()?;
-    f.settle()?;
-    ensure_eq!(result.load(Relaxed), u64::MAX);
-    Ok(())
-}
-
 fn context_deleted(f: &mut Fixture) -> TestResult {
     let (_, _, context, _, result) = yielded(f)?;
     f.slot_of(context).delete()?;
@@ -337,47 +309,6 @@ fn thread_deleted(f: &mut Fixture) -> TestResult {
     ensure_eq!(context.consumed_us()?, 0);
     f.settle()?;
     ensure_near("the result", result.load(Relaxed), 400)
-}
-
-/// What Send leaves in the registers: badge (`u64::MAX` if it is unchanged), message information
-/// and the first word; after yielding to an equal that burns 300 µs, or to nobody.
-fn by_send(f: &mut Fixture, deferred: bool) -> Result<[u64; 3], Failure> {
-    let (clock, gate) = (Clock::new(f)?, f.notification()?);
-    let (_, context) = active(f, 254, move || loop {
-        gate.wait();
-        clock.burn(300);
-    })?;
-    f.settle()?;
-    context.consumed_us()?;
-    if deferred {
-        gate.signal();
-    }
-    // Send through the stub of a receiving call: it shows all registers.
-    let answer = sys::send_receive(
-        Syscall::Send,
-        context.address(),
-        MessageInfo::new(label::SCHED_CONTEXT_YIELD_TO, 0, 0, 0),
-        [1, 2, 3, 4],
-        0,
-        0,
-    );
-    let badge = match answer.badge {
-        unchanged if unchanged == context.address() => u64::MAX,
-        badge => badge,
-    };
-    Ok([badge, answer.info.raw(), answer.registers[0]])
-}
-
-fn by_send_deferred(f: &mut Fixture) -> TestResult {
-    let [badge, info, consumed] = by_send(f, true)?;
-    ensure_eq!((badge, info), (0, MessageInfo::new(0, 0, 0, 1).raw()));
-    ensure_near("consumed", consumed, 300)
-}
-
-fn by_send_immediate(f: &mut Fixture) -> TestResult {
-    let sent = MessageInfo::new(label::SCHED_CONTEXT_YIELD_TO, 0, 0, 0).raw();
-    ensure_eq!(by_send(f, false)?, [u64::MAX, sent, 1]);
-    Ok(())
 }
 
 /// The caller is the next of its priority, before those that were there.

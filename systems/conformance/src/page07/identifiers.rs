@@ -1,11 +1,9 @@
 //! Section 8: address-space identifiers, and threads whose address space is gone.
 
-use sandglass::abi::context::x86_64::{R10, R8};
-use sandglass::abi::context::x86_64::{RDI, RIP, RSI};
 use sandglass::cap::{AsidPool, Pml4};
 
 use super::scene::{add_tables, map, map_at, marked, unmap, unmap_table, VADDR};
-use super::visitor::{absent, fault_of, Seen, Visitor};
+use super::visitor::{absent, Seen, Visitor};
 use crate::page03::stale::pool;
 use crate::prelude::*;
 
@@ -20,7 +18,6 @@ pub const CHECKS: &[Check] = &[
     check("07/8/a-copy-of-a-pool-keeps-it", copied_pool),
     check("07/8/threads-without-a-pool-fault", threads_of_a_pool),
     check("07/8/threads-without-a-root-fault", threads_of_a_root),
-    check("07/8/a-thread-can-lose-its-own", own_pool),
     check("07/8/a-stale-space-stays-empty-in-a-new-pool", replaced),
     check("07/8/mappings-are-forgotten-in-silence", silent),
 ];
@@ -269,38 +266,6 @@ fn threads_of_a_root(f: &mut Fixture) -> TestResult {
     // The root is there still, and so are its mappings.
     visitor.enter(root)?;
     ensure_eq!(visitor.load(f, VADDR)?, Seen::Word(7));
-    Ok(())
-}
-
-/// A thread that deletes the pool of its own address space, or revokes its root, does not return
-/// to it.
-fn own_pool(f: &mut Fixture) -> TestResult {
-    for (label, of_pool) in [(label::CNODE_DELETE, true), (label::CNODE_REVOKE, false)] {
-        let pool = pool(f)?;
-        let (root, visitor) = visitor_of(f, pool)?;
-        let slot = if of_pool {
-            f.slot_of(pool)
-        } else {
-            f.slot_of(root)
-        };
-        let call = entry(
-            Syscall::Call,
-            &[
-                (RIP, visitor.system_call()),
-                (RDI, boot::CNODE.cptr().raw()),
-                (RSI, MessageInfo::new(label, 0, 0, 2).raw()),
-                (R10, slot.index()),
-                (R8, u64::from(slot.depth())),
-            ],
-        );
-        visitor.tcb.write_registers(&call, true)?;
-        let stopped = visitor.stopped(f)?;
-        // Behind the system call.
-        let next = visitor.system_call() + 2;
-        ensure_eq!(fault_of(&stopped)?, absent(next, 0));
-        ensure_eq!(stopped.registers.get(RIP), next);
-        ensure_eq!(f.is_empty(f.slot_of(pool))?, of_pool);
-    }
     Ok(())
 }
 

@@ -5,6 +5,7 @@ mod conventions;
 pub mod fpu;
 mod identifiers;
 mod mappings;
+mod own_space;
 mod privileges;
 mod scene;
 mod translations;
@@ -19,6 +20,7 @@ pub const CHECKS: &[&[Check]] = &[
     fpu::CHECKS,
     mappings::CHECKS,
     identifiers::CHECKS,
+    own_space::CHECKS,
     translations::CHECKS,
     conventions::CHECKS,
 ];

@@ -70,8 +70,9 @@ pub const fn forbidden(address: u64, kind: u64) -> Seen {
 #[derive(Clone, Copy, Debug)]
 pub struct Visitor {
     pub tcb: Tcb,
-    endpoint: Endpoint,
-    reply: Reply,
+    /// Where its faults arrive, and are answered.
+    pub endpoint: Endpoint,
+    pub reply: Reply,
     /// Address of its code.
     pub code: u64,
 }

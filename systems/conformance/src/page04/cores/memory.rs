@@ -5,7 +5,7 @@ use sandglass::abi::fault::vm_fault;
 use sandglass::cap::PageTable;
 use sandglass::vspace::VSpace;
 
-use super::kit::{Cores, ENDLESS};
+use super::kit::{runner, Cores, ENDLESS};
 use crate::fixture::linger;
 use crate::page03::paging::VADDR;
 use crate::prelude::*;
@@ -300,7 +300,21 @@ fn code_gone(f: &mut Fixture, with_space: bool) -> TestResult {
     }
     let last = count();
     linger();
-    ensure_eq!(count(), last);
+    let left = count() == last;
+    ensure!(left || with_space, "they go on in code that is unmapped");
+    if with_space {
+        // README, "Where Sandglass differs", 7.
+        f.choice = Some(Choice::of(
+            left,
+            "no core goes on in a revoked address space",
+            "cores go on in a revoked address space until they switch threads",
+        ));
+        for core in cores.others() {
+            let other = runner(f, core, 150)?;
+            other.ensure_runs(f)?;
+            other.tcb.suspend()?;
+        }
+    }
     for (tcb, endpoint, reply) in threads {
         let stopped = f.stopped(tcb, endpoint, reply)?;
         ensure_eq!(stopped.label, fault::VM_FAULT);

@@ -1,5 +1,6 @@
 //! Threads that move to another core with their contexts: what they take with them, and that
-//! moving gives them no time that they do not have (README, "Where Sandglass differs", 1).
+//! moving gives them no time that they do not have, unless it starts their budgets anew (README,
+//! "Where Sandglass differs", 1).
 
 use core::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
@@ -212,18 +213,34 @@ fn used_up(f: &mut Fixture, cores: &Cores, params: SchedParams) -> Result<Runner
     Ok(used_up)
 }
 
-/// A thread of lower priority runs on the core that it moves to.
+/// The choice of a kernel that grants a context a new budget when it moves, or does not (README,
+/// "Where Sandglass differs", 1).
+const fn granting(grants: bool) -> Option<Choice> {
+    Some(Choice::of(
+        !grants,
+        "moving to another core grants no budget",
+        "moving to another core grants a new budget",
+    ))
+}
+
+/// A thread of lower priority runs on the core that it moves to, at once; or, if moving grants a
+/// budget, when that is used up.
 fn exhausted(f: &mut Fixture) -> TestResult {
     let cores = Cores::new(f, 3)?;
     let params = SchedParams::new(500, NEVER_US);
     let moved = used_up(f, &cores, params)?;
     for core in way(&cores, 6) {
+        let before = moved.beats.count();
         move_to(f, core, moved.context, params)?;
-        moved.ensure_rests()?;
         let lower = runner(f, core, 90)?;
         lower.ensure_runs(f)?;
         moved.ensure_rests()?;
         lower.tcb.suspend()?;
+        let grants = moved.beats.count() > before;
+        f.choice = granting(grants);
+        if grants {
+            return Ok(());
+        }
     }
     // Less does not bring it back either, more only a period later.
     move_to(f, 1, moved.context, SchedParams::new(100, NEVER_US))?;
@@ -273,7 +290,8 @@ fn refill_time(f: &mut Fixture) -> TestResult {
     Ok(())
 }
 
-/// Moved again and again while it runs, a thread gets its budget once.
+/// Moved again and again while it runs, a thread gets its budget once; or, if moving grants a
+/// budget, each time.
 fn running(f: &mut Fixture) -> TestResult {
     const BUDGET_US: u64 = 2_000;
     /// What the kernel's entries and the emulator's turns cost, in all moves.
@@ -284,14 +302,24 @@ fn running(f: &mut Fixture) -> TestResult {
     let moved = prepared_with(f, thread, || ())?;
     moved.tcb.resume()?;
     moved.ensure_runs(f)?;
-    let mut consumed = 0;
+    let (mut consumed, mut last) = (0, 1);
     for core in way(&cores, 24) {
+        last = core;
         let until = time::ticks() + f.ticks(150);
         f.eventually("time passes", || time::ticks() >= until)?;
         move_to(f, core, moved.context, params)?;
         consumed += moved.context.consumed_us()?;
     }
-    moved.ensure_rests()?;
+    let before = moved.beats.count();
+    linger();
+    let grants = moved.beats.count() > before;
+    f.choice = granting(grants);
+    if grants {
+        // The last one ends, too.
+        let lower = runner(f, last, 90)?;
+        lower.ensure_runs(f)?;
+        return moved.ensure_rests();
+    }
     consumed += moved.context.consumed_us()?;
     ensure!(
         consumed <= BUDGET_US + TOLERANCE_US,
