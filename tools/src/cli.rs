@@ -248,6 +248,25 @@ pub struct ConformanceArgs {
     pub kernel: Variant,
     #[command(flatten)]
     pub cores: CoresArgs,
+    #[command(flatten)]
+    pub selection: SelectionArgs,
+    /// Write the suite to FILE, a root task for any kernel of the ABI, instead of booting it
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["kernel", "number"])]
+    pub root_task: Option<PathBuf>,
+}
+
+/// Which checks of the conformance suite are left out.
+#[derive(Args, Clone, Debug, Default)]
+pub struct SelectionArgs {
+    /// Leave out the checks whose names are like PATTERN, in which `*` stands for any text
+    #[arg(long, value_name = "PATTERN")]
+    pub skip: Vec<String>,
+    /// Leave out all checks but those whose names are like PATTERN
+    #[arg(long, value_name = "PATTERN")]
+    pub only: Vec<String>,
+    /// Leave out the checks that make debug calls with wrong arguments, at which a kernel may halt
+    #[arg(long)]
+    pub skip_wrong_debug_calls: bool,
 }
 
 /// What else can be done with the conformance suite.

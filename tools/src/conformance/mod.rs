@@ -3,11 +3,13 @@
 //!
 //! - [`sections`] reads the list of sections, [`checks`] the checks from the suite's source;
 //! - [`coverage`] compares them, [`table`] writes them side by side;
+//! - [`selection`] leaves checks out;
 //! - [`wrong`] runs the suite on kernels that are wrong on purpose.
 
 pub mod checks;
 pub mod coverage;
 pub mod sections;
+mod selection;
 mod table;
 pub mod wrong;
 
@@ -18,7 +20,7 @@ use std::process::ExitCode;
 
 use anyhow::{bail, Context, Result};
 
-use crate::cli::{ConformanceAction, ConformanceArgs};
+use crate::cli::{ConformanceAction, ConformanceArgs, SelectionArgs};
 use crate::cores::{Cores, MOST_CORES};
 use crate::kernel::{self, KernelOptions, Variant};
 use crate::program;
@@ -39,10 +41,10 @@ const TABLE: &str = "docs/src/reference/conformance.md";
 /// `sandglass conformance`.
 pub fn run(args: &ConformanceArgs) -> Result<ExitCode> {
     match args.action {
-        None => {
-            let outcome = boot(args.kernel, args.cores.cores())?;
-            Ok(ExitCode::from(outcome.status()))
-        }
+        None => match &args.root_task {
+            Some(file) => write_root_task(&args.selection, file),
+            None => run_selection(args),
+        },
         Some(ConformanceAction::Table) => {
             write_table()?;
             Ok(ExitCode::SUCCESS)
@@ -70,13 +72,41 @@ fn run_wrong_kernels() -> Result<ExitCode> {
     })
 }
 
-/// Boots the suite on a kernel of this variant, and shows its console.
-fn boot(variant: Variant, cores: Cores) -> Result<Outcome> {
+/// Writes the suite, without what is left out, to a file.
+fn write_root_task(selection: &SelectionArgs, file: &Path) -> Result<ExitCode> {
+    let (_, checks) = read()?;
+    selection::write(selection, &checks, &program::build(PACKAGE)?, file)?;
+    println!("{}", file.display());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Runs the suite, without what is left out, on one of our kernels; it fails too if the kernel does
+/// as the reference where it is to differ.
+fn run_selection(args: &ConformanceArgs) -> Result<ExitCode> {
+    let outcome = boot(args.kernel, args.cores.cores(), &args.selection, true)?;
+    let departures: Vec<_> = outcome
+        .console
+        .lines()
+        .filter_map(lines::departure)
+        .collect();
+    for (name, way) in &departures {
+        eprintln!("{name}: this kernel must differ from the reference, and does as that: {way}");
+    }
+    Ok(match outcome.status() {
+        0 if !departures.is_empty() => ExitCode::FAILURE,
+        status => ExitCode::from(status),
+    })
+}
+
+/// Boots the suite on a kernel of this variant, without what is left out; with `echo`, shows its
+/// console.
+fn boot(variant: Variant, cores: Cores, selection: &SelectionArgs, echo: bool) -> Result<Outcome> {
     let config = Config::of_package(PACKAGE)?;
-    let root_task = program::build(PACKAGE)?;
+    let (_, checks) = read()?;
+    let root_task = selection::apply(selection, &checks, program::build(PACKAGE)?)?;
     let kernel = kernel::build(&KernelOptions::on(variant, cores))?;
     qemu::run(&qemu::Boot {
-        echo: true,
+        echo,
         ..config.boot(&kernel, cores, &root_task)
     })
 }
@@ -91,7 +121,7 @@ fn write_table() -> Result<()> {
     let kernels = kernels.map(|cores| Variant::ALL.map(|variant| (variant, cores)));
     for (variant, cores) in kernels.concat() {
         let kernel = format!("{}{cores}", variant.name());
-        let outcome = boot(variant, cores)?;
+        let outcome = boot(variant, cores, &SelectionArgs::default(), true)?;
         let results: Vec<(&str, Verdict)> =
             outcome.console.lines().filter_map(lines::result).collect();
         let ran: BTreeSet<&str> = results.iter().map(|(name, _)| *name).collect();
@@ -148,7 +178,23 @@ pub const RULES: &[Rule] = &[
         name: "the_table_is_current",
         findings: || read().and_then(|(sections, checks)| stale(&table_path(), &sections, &checks)),
     },
+    Rule {
+        name: "a_selection_leaves_checks_out",
+        findings: selection_findings,
+    },
 ];
+
+/// Boots a selection; what of it is not as it should be.
+fn selection_findings() -> Result<Vec<String>> {
+    let selection = SelectionArgs {
+        skip: vec!["01/7/set-*".to_owned(), "03/*".to_owned()],
+        only: vec!["01/7/*".to_owned(), "08/3/*".to_owned()],
+        skip_wrong_debug_calls: true,
+    };
+    let outcome = boot(Variant::Debug, Cores::Single, &selection, false)?;
+    let (_, checks) = read()?;
+    Ok(selection::misjudged(&checks, &outcome))
+}
 
 fn stale(path: &Path, sections: &[Section], checks: &[Check]) -> Result<Vec<String>> {
     let committed =
