@@ -425,7 +425,7 @@ pub struct Core {
     /// What the current context has not paid for; 0 in idleness.
     pub consumed: Ticks,
     /// The ready queues, by priority, the first first; empty ones are left out. Released threads
-    /// that were not moved yet are in here, at the place that docs, deliberate difference 5, gives
+    /// that were not moved yet are in here, at the place that docs, deliberate difference 8, gives
     /// them: behind those enqueued at the head, among those appended in the order of time, before
     /// those appended at the instant of their release or later.
     pub ready: BTreeMap<u8, Vec<Ready>>,

@@ -1,5 +1,5 @@
 //! The order in which threads run: the effects that the ABI page says are to be preserved (04,
-//! section 8.5), and the deliberate differences 5 and 8 of the documentation.
+//! section 8.5), and the deliberate differences 8 and 11 of the documentation.
 
 mod world;
 

@@ -124,7 +124,7 @@ type ReadyQueues = BTreeMap<u8, Vec<Ready>>;
 type Releases = Vec<(Ticks, ThreadId)>;
 
 /// The ready and release queues of `core`, as the specification has them. The kernel leaves threads
-/// whose time has come in the release queues until they are chosen; by deliberate difference 5 they
+/// whose time has come in the release queues until they are chosen; by deliberate difference 8 they
 /// count as ready, each at the place that its time gives it. There is one clock: the time of the last
 /// event counts on every core.
 fn queues(k: &Kernel, core: &kernel_core::Core) -> (ReadyQueues, Releases) {

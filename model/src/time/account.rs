@@ -5,7 +5,7 @@ use crate::ipc::fault;
 use crate::state::{ContextId, CoreId, SlotId, State, ThreadId, ThreadSlot, Ticks};
 
 /// The clock is read on entry (04, section 3). From now on all whose time has come count as released
-/// (docs, deliberate difference 5), on every core: there is one clock.
+/// (docs, deliberate difference 8), on every core: there is one clock.
 pub fn update_time(s: &mut State, now: Ticks) {
     pass(s, s.executing, now);
     schedule::release_due(s);

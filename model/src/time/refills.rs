@@ -7,11 +7,11 @@
 
 use crate::state::{Clock, Refill, SchedContext, Ticks};
 
-/// At most so many refills of a context are used (docs, deliberate difference 6).
+/// At most so many refills of a context are used (docs, deliberate difference 9).
 pub const MAX_REFILLS: u64 = 128;
 
 /// A charge uses up at most so many refills; what is left of it is forgiven (docs, deliberate
-/// difference 10).
+/// difference 13).
 pub const MAX_CHARGED: usize = 256;
 
 impl Refill {

@@ -1,4 +1,4 @@
-//! Who runs next (04, section 8; docs, deliberate difference 5), on the core that executes the
+//! Who runs next (04, section 8; docs, deliberate difference 8), on the core that executes the
 //! kernel; what concerns others is in [`cores`].
 //!
 //! Threads that can run are in the ready queues, and the current thread and the candidate are in
@@ -6,7 +6,7 @@
 //! those released and those appended, in the order of their time, and of one instant those released
 //! first: they are released when the clock is read, before anything else happens.
 //!
-//! Three statements of the pages have another form here, because of difference 5:
+//! Three statements of the pages have another form here, because of difference 8:
 //! - All whose time has come are released when the clock is read, before anything else is done, and
 //!   stand in the ready queues by the time of their release; they are candidates only in so far as
 //!   one whose priority is above the current thread's makes a new decision necessary.
@@ -14,7 +14,7 @@
 //!   the current thread, because nobody above both could be ready then; a released thread could.
 //! - Every change of the release queue by an operation is a reason to commit (04, section 3) and to
 //!   program the timer, not only one at its head: the head is not always what the timer is
-//!   programmed for. A release is no such reason (docs, deliberate difference 9).
+//!   programmed for. A release is no such reason (docs, deliberate difference 12).
 
 use sandglass_abi::context::x86_64::RIP;
 
@@ -104,7 +104,7 @@ fn wait_until(s: &mut State, thread: ThreadId, time: Ticks) {
 }
 
 /// All whose time has come are released: behind those appended or released before (docs, deliberate
-/// difference 5). Nobody was appended at the instant of a release yet: then it would have been due
+/// difference 8). Nobody was appended at the instant of a release yet: then it would have been due
 /// when the clock was read for that event.
 pub fn release_due(s: &mut State) {
     let now = s.core().now;
@@ -201,7 +201,7 @@ pub fn schedule(s: &mut State) {
     }
     // Steps 5 to 7.
     let was_requested = pay(s);
-    // Step 8. With another thread there may be another deadline (docs, deliberate difference 5).
+    // Step 8. With another thread there may be another deadline (docs, deliberate difference 8).
     if was_requested || action != Action::ResumeCurrent {
         s.core_mut().deadline = deadline(s);
     }
@@ -268,7 +268,7 @@ fn pay(s: &mut State) -> bool {
 
 /// When the timer is to fire next: shortly before the end of the budget of the current context, or
 /// when a thread above the current one is released (04, section 8.5, step 8; docs, deliberate
-/// differences 5 and 8).
+/// differences 8 and 11).
 fn deadline(s: &State) -> Ticks {
     let head_amount = |id: ContextId| s.contexts[&id].refills[0].amount;
     let core = s.core();
