@@ -9,7 +9,7 @@ use crate::cores::Cores;
 use crate::kernel::{Arch, Variant};
 use crate::{
     assure, bench, boot, bounds, check, conformance, cores, coverage, demo, experiment, fuzz,
-    image, kernel, mutants, storm, system, test, trace,
+    image, kernel, machine, mutants, storm, system, test, trace,
 };
 
 /// Builds, runs, tests and checks Sandglass, a capability microkernel that owns time.
@@ -56,6 +56,8 @@ enum Command {
     Storm(StormArgs),
     /// Look for inputs that break a promise, guided by coverage, and keep those that reach new code
     Fuzz(FuzzArgs),
+    /// Read the processor's state while user code runs, and compare it with what it must be
+    Machine(MachineStateArgs),
     /// Change the kernel in small ways, one at a time: the host's tests must notice
     Mutants(MutantsArgs),
 }
@@ -235,6 +237,22 @@ pub struct ImageArgs {
     /// several cores it is taken of itself
     #[arg(long)]
     pub smp: bool,
+}
+
+/// Arguments of `sandglass machine`.
+#[derive(Args)]
+pub struct MachineStateArgs {
+    #[command(subcommand)]
+    pub action: Option<MachineAction>,
+}
+
+/// What else can be done with the machine's state.
+#[derive(Clone, Copy, Subcommand)]
+pub enum MachineAction {
+    /// Write the table of the state into the book
+    Table,
+    /// Have a kernel set one piece of the state wrong, each in turn, and say whether it is noticed
+    Spoiled,
 }
 
 /// Arguments of `sandglass conformance`.
@@ -429,6 +447,7 @@ pub fn main() -> ExitCode {
         Command::Bounds(args) => bounds::run(&args),
         Command::Experiment(args) => experiment::run(&args),
         Command::Storm(args) => storm::run(&args),
+        Command::Machine(args) => machine::run(&args),
         Command::Fuzz(args) => fuzz::run(&args),
         Command::Mutants(args) => mutants::run(&args),
     };

@@ -30,6 +30,9 @@ pub const SMP_FEATURE: &str = "smp";
 /// The feature of a kernel that records execution traces.
 pub const TRACE_FEATURE: &str = "trace";
 
+/// The feature of a kernel that sets a piece of the machine's state wrong.
+const SPOIL_FEATURE: &str = "spoil";
+
 /// The feature of a kernel that breaks a rule of the ABI, and the variable that says which.
 pub const WRONG_FEATURE: &str = "wrong";
 const WRONG_RULE_VARIABLE: &str = "SANDGLASS_WRONG_RULE";
@@ -117,6 +120,13 @@ impl KernelOptions {
             wrong_rule: Some(rule),
             ..Self::new(Variant::Release)
         }
+    }
+
+    /// The release kernel for several cores that sets a piece of the machine's state wrong.
+    pub fn spoiled() -> Self {
+        let mut options = Self::smp(Variant::Release);
+        options.features.push(SPOIL_FEATURE.to_owned());
+        options
     }
 
     /// Cargo's profile: wrong kernels are built quickly, since there are many.

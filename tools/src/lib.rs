@@ -31,6 +31,7 @@ pub mod experiment;
 pub mod fuzz;
 pub mod image;
 pub mod kernel;
+pub mod machine;
 pub mod mutants;
 pub mod program;
 pub mod qemu;

@@ -6,6 +6,7 @@
 //! - `conformance::...`: what the conformance suite must cover;
 //! - `qemu::PACKAGE::KERNEL::...`: tests that run as root tasks on the kernel;
 //! - `qemu::image::FIRMWARE`: the demo's system boots from a disk image;
+//! - `machine::START::KERNEL`: the processor's state while user code runs is what it must be;
 //! - `experiment::NAME`: the experiment works, in its smallest form, and its claims hold;
 //! - `trace::SYSTEM`: the trace of an example system is accepted by the checker; and a trace point is
 //!   short;
@@ -30,6 +31,7 @@ use crate::check;
 use crate::cli::TestArgs;
 use crate::conformance::{self, wrong};
 use crate::experiment::{self, Extent, Size};
+use crate::machine;
 use crate::mutants;
 
 use cost::Stopwatch;
@@ -46,6 +48,7 @@ const RUNNERS: &[(&str, Runner)] = &[
     ("conformance", run_conformance_rules),
     ("qemu", guest::run),
     ("qemu", image::run),
+    ("machine", run_machine),
     ("experiment", run_experiments),
     ("trace", trace::run),
     ("wrong", run_wrong_kernels),
@@ -115,6 +118,23 @@ fn run_conformance_rules(filter: &Filter, report: &mut Report) -> Result<()> {
                 Ok(findings) => report.failed(&name, &findings.join("\n")),
                 Err(error) => report.failed(&name, &format!("{error:#}")),
             }
+        }
+    }
+    Ok(())
+}
+
+fn run_machine(filter: &Filter, report: &mut Report) -> Result<()> {
+    for start in machine::STARTS.iter().filter(|start| start.is_test) {
+        let name = format!("machine::{}", start.name);
+        if filter.accepts(&name) {
+            report.started(&name);
+            let stopwatch = Stopwatch::start();
+            match machine::look(start) {
+                Ok(findings) if findings.is_empty() => report.passed(&name),
+                Ok(findings) => report.failed(&name, &findings.join("\n")),
+                Err(error) => report.failed(&name, &format!("{error:#}")),
+            }
+            report.took(name, stopwatch);
         }
     }
     Ok(())

@@ -12,6 +12,7 @@ use super::paging::{map_io_apic, map_local_apic};
 #[repr(u64)]
 enum Register {
     Id = 0x20,
+    Version = 0x30,
     TaskPriority = 0x80,
     EndOfInterrupt = 0xb0,
     LogicalDestination = 0xd0,
@@ -23,6 +24,7 @@ enum Register {
     Command = 0x300,
     CommandTarget = 0x310,
     TimerEntry = 0x320,
+    PerformanceEntry = 0x340,
     Lint0Entry = 0x350,
     Lint1Entry = 0x360,
     ErrorEntry = 0x370,
@@ -34,6 +36,8 @@ enum Register {
 /// Enable bit of the spurious-interrupt register, with vector 255.
 const ENABLED_SPURIOUS_255: u32 = 0x1ff;
 const ENTRY_MASKED: u32 = 1 << 16;
+/// Highest entry, in the version register, from which on there is one of performance counters.
+const HAS_PERFORMANCE_ENTRY: u32 = 4;
 /// Timer entry: fires when the time-stamp counter reaches the deadline register.
 const TIMER_TSC_DEADLINE: u32 = 2 << 17;
 /// The timer counts at the undivided rate.
@@ -122,6 +126,9 @@ impl LocalApic {
             self.write(entry, ENTRY_MASKED);
         }
         self.write(Register::ErrorEntry, ENTRY_MASKED);
+        if self.read(Register::Version) >> 16 & 0xff >= HAS_PERFORMANCE_ENTRY {
+            self.write(Register::PerformanceEntry, ENTRY_MASKED);
+        }
         self.write(Register::Spurious, ENABLED_SPURIOUS_255);
         self.write(Register::DivideConfiguration, DIVIDE_BY_1);
     }
@@ -195,6 +202,14 @@ impl LocalApic {
             pending |= self.read_at(Register::InterruptRequest as u64 + 16 * i);
         }
         pending != 0
+    }
+
+    /// Writes the register at `offset`, whatever it is.
+    #[cfg(feature = "spoil")]
+    pub fn poke(self, offset: u64, value: u32) {
+        let address = device_page(LOCAL_APIC_PAGE).wrapping_add(offset) as *mut u32;
+        // SAFETY: as for `write`.
+        unsafe { address.write_volatile(value) }
     }
 
     #[inline(always)]

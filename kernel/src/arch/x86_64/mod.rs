@@ -44,6 +44,8 @@ mod same_time;
 mod screen;
 #[cfg(target_os = "none")]
 mod serial;
+#[cfg(all(target_os = "none", feature = "spoil"))]
+mod spoil;
 #[cfg(target_os = "none")]
 mod start;
 #[cfg(target_os = "none")]

@@ -1,0 +1,87 @@
+//! The page of the book that shows the table.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+
+use super::table::GROUPS;
+use crate::workspace;
+
+/// Where it is, in the repository.
+const PAGE: &str = "docs/src/reference/machine-state.md";
+
+const INTRODUCTION: &str = "\
+# The machine's state
+
+Every piece of an x86_64 processor's state that user code can reach or feel, the value that it has while user
+code runs, what another value would mean, and what sets it (files below `kernel/src/arch/x86_64/`). Nothing of
+it is left to firmware or loader but what the table says is *as found*.
+
+`./sandglass machine` boots a root task that spins on every core, by QEMU's own loader (PVH), through BIOS and
+through UEFI, on the kernels for one core and for several; stops the machine while user code runs on all cores; reads
+everything from outside, and compares. The tests do so for a part of the starts. `./sandglass machine spoiled` has
+a kernel set one piece wrong, for some forty of them in turn, each of which must be noticed.
+
+`./sandglass machine table` has made this page from `tools/src/machine/table.rs`; a test fails when it is out of date.
+";
+
+/// What the state of the processor cannot show.
+const CONCLUSION: &str = "
+## What else there is
+
+- **Page tables.** In slot 511 of every user root the trampoline alone is mapped, for the kernel. Of the kernel's own
+  address space, only code can be executed, and only the rest be written; in user space everything that
+  can be read can be executed, as the ABI has it (07, section 6).
+- **Other cores.** One hardware thread of each core is started; the rest stays as a reset leaves it. The time-stamp
+  counters of the cores agree to 1 µs, or the kernel does not start.
+- **What users may do**: RDTSC, RDTSCP, CPUID, SSE, RDRAND and the like, if the processor has them, as the ABI has it (07, section 2).
+";
+
+/// The page.
+pub fn render() -> String {
+    let mut text = INTRODUCTION.to_owned();
+    for group in GROUPS {
+        let of = if group.per_core { ", of each core" } else { "" };
+        // Writing to a string does not fail.
+        let _ = write!(
+            text,
+            "\n## {}{of}\n\n| | value | why | set by |\n| --- | --- | --- | --- |\n",
+            group.title
+        );
+        for row in group.rows {
+            let _ = writeln!(
+                text,
+                "| {} | {} | {} | {} |",
+                row.title,
+                row.expected.text(),
+                row.why,
+                row.set_by
+            );
+        }
+    }
+    text + CONCLUSION
+}
+
+fn path() -> PathBuf {
+    workspace::root().join(PAGE)
+}
+
+/// Writes it, and returns where.
+pub fn write() -> Result<PathBuf> {
+    let path = path();
+    fs::write(&path, render()).with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_of_the_machines_state_is_current() {
+        let page = fs::read_to_string(path()).unwrap();
+        assert!(page == render(), "run `./sandglass machine table`");
+    }
+}
