@@ -23,7 +23,9 @@ fn main(boot: &'static BootInfo) -> Result<(), SetupError> {
         let context = process.resources.sched_context(FULL.size_bits())?;
         let control = boot.sched_control(core).expect("the core runs");
         control.configure(context, FULL)?;
-        Thread::spawn(&mut process, ThreadParams::new(PRIORITY, context), || spin())?;
+        Thread::spawn(&mut process, ThreadParams::new(PRIORITY, context), || {
+            spin()
+        })?;
     }
     println!("spinning on {} cores", boot.cores());
     spin()
