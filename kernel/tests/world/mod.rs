@@ -149,7 +149,7 @@ impl World {
 
     pub fn now(&self) -> u64 {
         use sandglass_kernel::arch::Platform;
-        self.k.machine.now()
+        self.k.machine.clock()
     }
 
     /// What happens from now on happens on `core`, after everything that has happened.

@@ -114,7 +114,7 @@ impl World {
     }
 
     fn now(&self) -> u64 {
-        self.k.machine.now()
+        self.k.machine.clock()
     }
 
     /// Enters the kernel and checks what it leaves.

@@ -2,8 +2,10 @@
 //! asked for. It speaks the x86_64 ABI; its users are scripts that set registers and raise events.
 
 mod boot;
+mod record;
 
 pub use boot::boot;
+pub use record::Seen;
 
 use std::alloc::{alloc_zeroed, dealloc, handle_alloc_error, Layout};
 use std::cell::{Cell, RefCell};
@@ -65,6 +67,7 @@ pub struct Machine {
     ports: RefCell<BTreeMap<u16, u32>>,
     console: RefCell<Vec<u8>>,
     halted: Cell<Option<u8>>,
+    recorder: record::Recorder,
 }
 
 impl Machine {
@@ -99,6 +102,7 @@ impl Machine {
             ports: RefCell::default(),
             console: RefCell::default(),
             halted: Cell::new(None),
+            recorder: record::Recorder::default(),
         }
     }
 
@@ -119,6 +123,11 @@ impl Machine {
     pub fn advance(&self, ticks: u64) {
         let clock = &self.core().clock;
         clock.set(clock.get() + ticks);
+    }
+
+    /// The clock of the core that executes, in ticks.
+    pub fn clock(&self) -> u64 {
+        self.core().clock.get()
     }
 
     /// The clock of `core`, in ticks.
@@ -208,6 +217,17 @@ impl Machine {
     /// Lets `ticks` pass at each preemption point, after it has looked at the clock.
     pub fn set_ticks_per_look(&self, ticks: u64) {
         self.ticks_per_look.set(ticks);
+    }
+
+    /// Lets these ticks pass, one after the other and from the beginning again, before each time that
+    /// the kernel reads the clock.
+    pub fn set_delays(&self, delays: Vec<u64>) {
+        self.recorder.set_delays(delays);
+    }
+
+    /// What was seen since this was last asked; nothing before it was asked first.
+    pub fn take_seen(&self) -> Vec<Seen> {
+        self.recorder.take()
     }
 
     /// Root table of the address space in use.
@@ -373,12 +393,14 @@ impl Platform for Machine {
         let stalled = self.core_of(core);
         stalled.stalls.set(stalled.stalls.get() + 1);
         self.wait_for_others();
-        stalled.stalled_at.set(self.now());
-        stalled.arrives.get().unwrap_or(u64::MAX).min(self.now())
+        let now = self.clock();
+        stalled.stalled_at.set(now);
+        self.recorder.see(Seen::Stall(core, now));
+        stalled.arrives.get().unwrap_or(u64::MAX).min(now)
     }
 
     fn others_wait(&self) -> bool {
-        let now = self.now();
+        let now = self.clock();
         let others = CoreId::all().filter(|&core| core != self.executing.get());
         others
             .filter_map(|core| self.core_of(core).arrives.get())
@@ -400,7 +422,9 @@ impl Platform for Machine {
     }
 
     fn now(&self) -> u64 {
-        self.core().clock.get()
+        self.advance(self.recorder.delay());
+        self.recorder.see(Seen::Reading(self.clock()));
+        self.clock()
     }
 
     fn set_deadline(&self, at: u64) {
@@ -428,6 +452,7 @@ impl Platform for Machine {
     }
 
     fn interrupt_pending(&self) -> bool {
+        self.recorder.see(Seen::Look(self.clock()));
         self.advance(self.ticks_per_look.get());
         match self.quiet_looks.get() {
             Some(0) => true,
