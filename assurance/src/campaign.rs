@@ -25,6 +25,8 @@ pub struct Plan {
     pub jobs: usize,
     /// Cores on which something happens, of those that the kernel is for.
     pub cores: usize,
+    /// Only the oracle for time is asked, in every seed with time inside events.
+    pub only_time: bool,
 }
 
 /// Events that a seed has at most.
@@ -59,23 +61,34 @@ pub struct Found {
 struct Mode {
     checks: Checks,
     preempts: bool,
+    /// Time passes inside events.
+    delays: bool,
 }
 
 impl Mode {
+    const TIME: Mode = Mode {
+        checks: Checks::Time,
+        preempts: true,
+        delays: true,
+    };
+
     fn of(seed: u64) -> Mode {
         match seed % 8 {
             // Threads run between the parts of preempted operations.
             7 => Mode {
                 checks: Checks::Invariants,
                 preempts: true,
+                delays: false,
             },
             5 | 6 => Mode {
                 checks: Checks::All,
                 preempts: true,
+                delays: false,
             },
             _ => Mode {
                 checks: Checks::All,
                 preempts: false,
+                delays: false,
             },
         }
     }
@@ -93,9 +106,20 @@ pub fn run(plan: Plan, progress: impl Fn(u64) + Sync) -> Report {
         if number >= plan.seeds && done >= plan.events {
             break;
         }
-        let part = seed(plan.first_seed + number, plan.cores);
-        compared.fetch_add(part.compared, Ordering::Relaxed);
-        progress(part.compared);
+        let number = plan.first_seed + number;
+        let mode = if plan.only_time {
+            Mode::TIME
+        } else {
+            Mode::of(number)
+        };
+        let part = carry_out(number, mode, plan.cores);
+        let events = if plan.only_time {
+            part.swept
+        } else {
+            part.compared
+        };
+        compared.fetch_add(events, Ordering::Relaxed);
+        progress(events);
         let mut report = report.lock().expect("no thread panics with the report");
         report.add(part);
         if report.found.len() >= MOST_FOUND {
@@ -138,7 +162,10 @@ pub fn check(seed: u64) -> Result<(), Failure> {
 
 /// Carries out one seed, on `cores`.
 pub fn seed(seed: u64, cores: usize) -> Report {
-    let mode = Mode::of(seed);
+    carry_out(seed, Mode::of(seed), cores)
+}
+
+fn carry_out(seed: u64, mode: Mode, cores: usize) -> Report {
     let mut report = Report {
         seeds: 1,
         ..Report::default()
@@ -163,7 +190,7 @@ fn explore(
     let mut pair = world::create(Checks::None)?;
     pair.set_checks(mode.checks);
     let start = pair.events();
-    let mut generator = Generator::new(seed, mode.preempts, cores);
+    let mut generator = Generator::new(seed, mode.preempts, mode.delays, cores);
     let mut last = pair.state().expect("the world is settled");
     while pair.events() - start < EVENTS_PER_SEED {
         let state = pair.specified().unwrap_or(&last);

@@ -21,4 +21,5 @@ pub mod pair;
 pub mod reach;
 pub mod script;
 pub mod shrink;
+pub mod witness;
 pub mod world;

@@ -15,16 +15,18 @@ use std::{fmt, iter};
 use sandglass_abi::context::x86_64 as abi;
 use sandglass_abi::invocation::{SCHED_CONTROL_CONFIGURE_FLAGS, TCB_COPY_REGISTERS};
 use sandglass_abi::message::{ipc_buffer, MessageInfo, REGISTER_MRS};
-use sandglass_kernel::arch::{MessageRegister, Platform, Register};
+use sandglass_kernel::arch::{MessageRegister, Register};
 use sandglass_kernel::event::{self, Trap};
 use sandglass_kernel::ipc::message as kernel_message;
 use sandglass_kernel::mem::Ref;
+use sandglass_kernel::object::sched_context::SchedContext;
 use sandglass_kernel::object::tcb::Tcb;
 use sandglass_kernel::{Kernel, CORES};
 use sandglass_model::cap::lookup;
 use sandglass_model::event::Event;
 use sandglass_model::ipc::message;
 use sandglass_model::state::{SlotId, State, ThreadId};
+use sandglass_oracle::Finding;
 
 use crate::abstraction::{self, NotAbstract};
 use crate::boot;
@@ -34,6 +36,7 @@ use crate::invariants::budgets::Budgets;
 use crate::invariants::{self, Violation};
 use crate::reach;
 use crate::script::{Action, Call};
+use crate::witness::Witness;
 pub use cores::Traffic;
 use cores::{moves, named, Late};
 
@@ -50,6 +53,8 @@ pub enum Failure {
     Invariant(Violation),
     /// The kernel and the specification went different ways.
     Difference(String),
+    /// Somebody executed for too long, or was charged or kept from it wrongly.
+    Time(Finding),
     /// One of them panicked.
     Panic(String),
 }
@@ -60,6 +65,7 @@ impl Failure {
         match self {
             Failure::Invariant(violation) => violation.invariant,
             Failure::Difference(_) => "difference",
+            Failure::Time(finding) => finding.kind(),
             Failure::Panic(_) => "panic",
         }
     }
@@ -70,18 +76,27 @@ impl fmt::Display for Failure {
         match self {
             Failure::Invariant(violation) => violation.fmt(f),
             Failure::Difference(what) => write!(f, "the kernel differs:\n{what}"),
+            Failure::Time(finding) => write!(f, "the oracle for time: {finding}"),
             Failure::Panic(what) => write!(f, "a panic: {what}"),
         }
+    }
+}
+
+impl From<Finding> for Failure {
+    fn from(finding: Finding) -> Failure {
+        Failure::Time(finding)
     }
 }
 
 /// What is checked after every event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Checks {
-    /// Invariants, and the specification.
+    /// Invariants, the specification, and the oracle for time.
     All,
-    /// Invariants only; preempted operations are left as they are, and others run in between.
+    /// Invariants and the oracle; preempted operations are left as they are, and others run in between.
     Invariants,
+    /// The oracle for time only; preempted operations as with invariants.
+    Time,
     /// Nothing: to get somewhere that was checked before.
     None,
 }
@@ -93,6 +108,7 @@ pub struct Pair {
     model: Option<State>,
     checks: Checks,
     budgets: Budgets,
+    witness: Option<Witness>,
     /// How often each core had been stalled when it last entered the kernel.
     stalls: [u64; CORES],
     traffic: Traffic,
@@ -115,6 +131,7 @@ impl Pair {
             model: None,
             checks: Checks::None,
             budgets: Budgets::default(),
+            witness: None,
             stalls: [0; CORES],
             traffic: Traffic::default(),
             late: [None; CORES],
@@ -138,6 +155,10 @@ impl Pair {
             state
         });
         self.configures = true;
+        self.witness = (checks != Checks::None).then(|| {
+            let census = Census::of(&self.k, self.anchor);
+            Witness::new(&self.k, contexts(&census), census.threads.iter().copied())
+        });
     }
 
     /// Whether the kernel is still compared with the specification.
@@ -172,13 +193,17 @@ impl Pair {
             self.go_to(named(*core));
             return Ok(());
         }
+        if let Action::Delays(delays) = action {
+            self.k.machine.set_delays(delays.clone());
+            return Ok(());
+        }
         self.arrive()?;
         self.fire()?;
         if self.k.core().thread().is_none() && action.needs_thread() && !self.was_stalled() {
             return Ok(());
         }
         match action {
-            Action::On(_) => Ok(()),
+            Action::On(_) | Action::Delays(_) => Ok(()),
             Action::Look => {
                 let asked = self.k.machine.take_interrupted(self.k.core_id());
                 self.traffic.looks += u64::from(asked);
@@ -190,6 +215,9 @@ impl Pair {
             Action::Preempted(looks, call) => self.call(call, Some(*looks)),
             Action::Late(call) => {
                 self.late[self.k.core_id().index()] = self.issue(call);
+                if let Some(witness) = &mut self.witness {
+                    witness.waits(&self.k, self.k.core_id());
+                }
                 Ok(())
             }
             Action::ReceiveSlot(cnode, index, depth) => {
@@ -231,7 +259,7 @@ impl Pair {
     }
 
     fn now(&self) -> u64 {
-        self.k.machine.now()
+        self.k.machine.clock()
     }
 
     /// The timer fires if its time has come, and again if it is programmed for a time that is past.
@@ -325,17 +353,21 @@ impl Pair {
 
     fn call(&mut self, call: &Call, looks: Option<u64>) -> Result<(), Failure> {
         let Some(Late { caller, label }) = self.issue(call) else {
-            let _ = event::system_call(&mut self.k);
+            self.handle(event::Event::Syscall, KERNEL_PATH)?;
             return self.specify(Event::Syscall, None, None);
         };
         self.configures = label == SCHED_CONTROL_CONFIGURE_FLAGS;
         let begins = self.has_budget();
         self.k.machine.set_interrupt_after(looks);
-        let _ = event::system_call(&mut self.k);
+        // What may be repeated is one event, with one path.
+        let path = if looks.is_none() { KERNEL_PATH } else { 0 };
+        let handled = self.handle(event::Event::Syscall, path);
         self.k.machine.set_interrupt_after(None);
+        handled?;
         // Who copies registers to itself goes on where they say, maybe at the call: it is done.
         let lasts = looks.is_some() && label != TCB_COPY_REGISTERS;
-        let repeated = begins && lasts && self.checks != Checks::Invariants && self.repeat(caller);
+        let compares = matches!(self.checks, Checks::All | Checks::None);
+        let repeated = begins && lasts && compares && self.repeat(caller)?;
         self.specify(Event::Syscall, Some(caller), repeated.then_some(call))
     }
 
@@ -374,25 +406,38 @@ impl Pair {
 
     /// `caller` repeats its system call until it is done, or somebody else runs. Returns whether it
     /// had to.
-    fn repeat(&mut self, caller: Ref<Tcb>) -> bool {
+    fn repeat(&mut self, caller: Ref<Tcb>) -> Result<bool, Failure> {
         for repetitions in 0..MOST_REPETITIONS {
             let context = caller.at(&self.k).context();
             let at = context.get(Register::FaultIp);
             if self.k.core().thread() != Some(caller) || context.get(Register::NextIp) != at {
-                return repetitions > 0;
+                return Ok(repetitions > 0);
             }
             context.set(
                 Register::NextIp,
                 at.wrapping_add(abi::SYSCALL_INSTRUCTION_BYTES),
             );
-            let _ = event::system_call(&mut self.k);
+            self.handle(event::Event::Syscall, 0)?;
         }
-        true
+        Ok(true)
+    }
+
+    /// The kernel handles `event`, and whom it wants to runs, after `path` more ticks.
+    fn handle(&mut self, event: event::Event, path: u64) -> Result<(), Failure> {
+        let is_call = event == event::Event::Syscall;
+        if let Some(witness) = &mut self.witness {
+            witness.enters(&self.k, is_call)?;
+        }
+        let next = event::handle(&mut self.k, event);
+        if let Some(witness) = &mut self.witness {
+            witness.leaves(&self.k, next, self.k.machine.clock() + path)?;
+        }
+        Ok(())
     }
 
     fn trap(&mut self, trap: Trap, event: Event) -> Result<(), Failure> {
         self.configures = false;
-        let _ = event::trap(&mut self.k, trap);
+        self.handle(event::Event::Trap(trap), KERNEL_PATH)?;
         self.specify(event, None, None)
     }
 
@@ -423,6 +468,13 @@ impl Pair {
             return Ok(());
         }
         let census = Census::of(&self.k, self.anchor);
+        if let Some(witness) = &mut self.witness {
+            let threads = census.threads.iter().copied();
+            witness.surveys(&self.k, contexts(&census), threads)?;
+        }
+        if self.checks == Checks::Time {
+            return Ok(());
+        }
         invariants::sweep_census(&census).map_err(Failure::Invariant)?;
         self.budgets
             .follow(&census, std::mem::take(&mut self.configures))
@@ -473,6 +525,10 @@ impl Pair {
             &kernel, model, &windows,
         )))
     }
+}
+
+fn contexts<'a>(census: &'a Census) -> impl Iterator<Item = Ref<SchedContext>> + Clone + 'a {
+    census.contexts.iter().map(|&(context, _)| context)
 }
 
 /// What the addresses in `call`, made by `caller`, lead to: for each a slot, and whether it holds

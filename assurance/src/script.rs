@@ -8,6 +8,9 @@ use std::fmt;
 pub enum Action {
     /// What follows happens on this core.
     On(u8),
+    /// Each time that the kernel reads the clock, some ticks have passed before: these, one after the
+    /// other and from the beginning again.
+    Delays(Vec<u64>),
     /// The core looks at its queues, whether or not another one has asked it to.
     Look,
     /// User code runs, or nobody, for so many ticks; the timers of all cores fire on the way.
@@ -37,7 +40,11 @@ impl Action {
     pub fn needs_thread(&self) -> bool {
         !matches!(
             self,
-            Action::On(_) | Action::Look | Action::Pass(_) | Action::Interrupt(_)
+            Action::On(_)
+                | Action::Delays(_)
+                | Action::Look
+                | Action::Pass(_)
+                | Action::Interrupt(_)
         )
     }
 }
@@ -78,6 +85,7 @@ impl fmt::Display for Action {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Action::Call(call) => write!(f, "Call({call})"),
+            Action::Delays(delays) => write!(f, "Delays(vec!{delays:?})"),
             Action::Late(call) => write!(f, "Late({call})"),
             Action::Preempted(looks, call) => write!(f, "Preempted({looks}, {call})"),
             // The others print as they are written.

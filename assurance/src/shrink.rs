@@ -122,6 +122,7 @@ fn simplify(best: &mut (Vec<Action>, Failure), checks: Checks, tries: &mut usize
 
 fn simpler(action: &Action) -> Vec<Action> {
     match action {
+        Action::Delays(delays) => simpler_delays(delays),
         Action::Pass(ticks) => [0, 1000, ticks / 2].map(Action::Pass).to_vec(),
         Action::Preempted(looks, call) => {
             let mut simpler = vec![Action::Call(call.clone())];
@@ -137,6 +138,22 @@ fn simpler(action: &Action) -> Vec<Action> {
         Action::Call(call) => simpler_calls(call).into_iter().map(Action::Call).collect(),
         _ => Vec::new(),
     }
+}
+
+/// One delay only, or one less, or one that is shorter.
+fn simpler_delays(delays: &[u64]) -> Vec<Action> {
+    let mut simpler = vec![Vec::new()];
+    simpler.extend(delays.iter().map(|&delay| vec![delay]));
+    for i in 0..delays.len() {
+        let mut without = delays.to_vec();
+        without.remove(i);
+        simpler.push(without);
+        let mut none = delays.to_vec();
+        none[i] = 0;
+        simpler.push(none);
+    }
+    simpler.retain(|other| other != delays);
+    simpler.into_iter().map(Action::Delays).collect()
 }
 
 fn simpler_calls(call: &Call) -> Vec<Call> {

@@ -19,6 +19,7 @@ fn the_kernel_does_what_is_specified() {
         seeds: SEEDS,
         jobs: thread::available_parallelism().map_or(1, usize::from),
         cores: CORES,
+        only_time: false,
     };
     let report = campaign::run(plan, |_| {});
     for found in &report.found {

@@ -26,6 +26,9 @@ struct Arguments {
     #[arg(long, value_name = "N", default_value_t = CORES, hide_default_value = true,
           value_parser = cores)]
     cores: usize,
+    /// Ask only the oracle for time, with time passing inside all events
+    #[arg(long)]
+    only_time: bool,
 }
 
 /// Reads a number of cores.
@@ -45,6 +48,7 @@ fn main() -> ExitCode {
         seeds: 1,
         jobs: arguments.jobs.unwrap_or_else(available),
         cores: arguments.cores,
+        only_time: arguments.only_time,
     };
     let bar = ProgressBar::new(plan.events);
     let style =

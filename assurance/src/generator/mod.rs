@@ -27,6 +27,8 @@ pub struct Generator {
     weights: u32,
     /// Whether preemption points may see an interrupt.
     preempts: bool,
+    /// Whether time passes when the kernel reads the clock.
+    delays: bool,
     /// Number of cores on which something happens, the first ones.
     cores: usize,
     /// Number of actions since somebody ran.
@@ -81,13 +83,14 @@ fn is_copied(view: &View, cap: &Cap) -> bool {
 }
 
 impl Generator {
-    /// With `preempts`, long operations are preempted now and then. Something happens on the first
-    /// `cores` only, of however many the kernel is for.
-    pub fn new(seed: u64, preempts: bool, cores: usize) -> Generator {
+    /// With `preempts`, long operations are preempted now and then; with `delays`, time passes inside
+    /// events. Something happens on the first `cores` only, of however many the kernel is for.
+    pub fn new(seed: u64, preempts: bool, delays: bool, cores: usize) -> Generator {
         Generator {
             rng: Rng::with_seed(seed),
             weights: OPERATIONS.iter().map(|operation| operation.weight).sum(),
             preempts,
+            delays,
             cores,
             idle: 0,
             is_late: false,
@@ -101,6 +104,9 @@ impl Generator {
     }
 
     fn on_time(&mut self, state: &State) -> Option<Action> {
+        if self.delays && self.chance(2) {
+            return Some(self.slow_kernel());
+        }
         if let Some(action) = self.of_cores(state) {
             return Some(action);
         }
@@ -124,6 +130,19 @@ impl Generator {
             96 => self.receive_slot(&view),
             _ => self.plain_call(),
         })
+    }
+
+    /// How long the kernel takes from now on: mostly some microseconds or nothing, now and then so long
+    /// that budgets end meanwhile.
+    fn slow_kernel(&mut self) -> Action {
+        let count = self.rng.usize(0..6);
+        let delay = |rng: &mut Rng| match rng.u32(0..10) {
+            0..4 => 0,
+            4..7 => rng.u64(0..3_000),
+            7 | 8 => rng.u64(0..30_000),
+            _ => rng.u64(0..400_000),
+        };
+        Action::Delays((0..count).map(|_| delay(&mut self.rng)).collect())
     }
 
     fn chance(&mut self, percent: u32) -> bool {

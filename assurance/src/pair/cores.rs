@@ -9,7 +9,7 @@ use sandglass_model::event::Event;
 use sandglass_model::state as model;
 use sandglass_model::State;
 
-use super::{Failure, Pair};
+use super::{Failure, Pair, KERNEL_PATH};
 use crate::abstraction;
 
 /// What cores had to do with each other.
@@ -76,7 +76,7 @@ impl Pair {
         self.configures = label == SCHED_CONTROL_CONFIGURE_FLAGS;
         let caller = Some(caller).filter(|_| self.k.core().thread() == Some(caller));
         self.traffic.lost += u64::from(caller.is_none());
-        let _ = event::system_call(&mut self.k);
+        self.handle(event::Event::Syscall, KERNEL_PATH)?;
         self.specify(Event::Syscall, caller, None)
     }
 
