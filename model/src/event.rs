@@ -7,6 +7,7 @@ use crate::invoke::irq;
 use crate::ipc::fault;
 use crate::state::{CoreId, Fault, State, ThreadId, ThreadState, Ticks};
 use crate::syscall::{self, Then};
+use crate::time::readings::{self, Readings};
 use crate::time::{account, schedule};
 
 /// Why the kernel was entered; the registers of the current thread are in the state.
@@ -29,17 +30,27 @@ pub enum Event {
     Look,
 }
 
-/// What `event`, on `core` at the time `now`, does to the state. There is one clock: no event is
-/// earlier than the one before, on whichever core that was.
+/// What `event`, on `core` at the time `now`, does to the state, with no time inside it. There is one
+/// clock: no event is earlier than the one before, on whichever core that was.
 pub fn handle(state: &mut State, core: CoreId, event: Event, now: Ticks) {
+    handle_with(state, core, event, Readings::at(now));
+}
+
+/// What `event`, on `core`, does to the state, during which the clock showed `readings`.
+pub fn handle_with(state: &mut State, core: CoreId, event: Event, readings: Readings) {
     state.executing = core;
-    account::update_time(state, now);
+    account::wait(state, readings.waited);
+    account::update_time(state, readings.entry);
+    let caller = state.core().thread;
+    state.readings = readings;
     let then = match event {
         Event::Interrupt { irq } => interrupt(state, irq),
         Event::Timer => timer(state),
         Event::Look => look(state),
         _ => by_thread(state, event),
     };
+    readings::conclude(state, caller);
+    state.readings = Readings::default();
     if then == Then::Schedule {
         schedule::schedule(state);
     }
@@ -81,7 +92,10 @@ fn by_thread(s: &mut State, event: Event) -> Then {
         return Then::Schedule;
     }
     match fault_of(s, thread, event) {
-        None => syscall::perform(s, thread),
+        None => {
+            readings::advance(s, s.readings.effect);
+            syscall::perform(s, thread)
+        }
         Some(fault) => {
             fault::raise(s, thread, fault);
             Then::Schedule

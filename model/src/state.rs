@@ -6,6 +6,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+pub use crate::time::readings::Readings;
+
 /// Time, or a length of time, in ticks.
 pub type Ticks = u64;
 
@@ -66,6 +68,8 @@ pub struct State {
     pub cores: Vec<Core>,
     /// The core that executes the kernel, or that did last (04, section 15: one at a time).
     pub executing: CoreId,
+    /// What the clock shows during the event that is being handled; nothing between events.
+    pub readings: Readings,
     /// User memory: the words that are not 0, by physical address, a multiple of 8.
     pub memory: BTreeMap<Address, u64>,
     /// The machine around the processor, as far as the kernel drives it.

@@ -71,6 +71,7 @@ pub fn of_census(census: &Census) -> Result<State, NotAbstract> {
         domains: time::domains(k),
         cores: time::cores(k),
         executing: time::id(k.core_id()),
+        readings: sandglass_model::state::Readings::default(),
         memory: memory::words(census),
         devices: devices(k),
     })

@@ -40,7 +40,7 @@ fn set(s: &mut State, call: &Call) -> Result<Outcome, Error> {
         schedule::force_reschedule(s);
     } else if schedule::is_schedulable(s, thread) {
         schedule::enqueue(s, thread);
-        schedule::reconsider(s, thread);
+        schedule::force_reschedule(s);
     }
     Ok(Outcome::Done)
 }

@@ -1,6 +1,6 @@
 //! Who pays for what (04, sections 3, 6 and 9).
 
-use super::{refills, schedule};
+use super::{readings, refills, schedule};
 use crate::ipc::fault;
 use crate::state::{ContextId, CoreId, SlotId, State, ThreadId, ThreadSlot, Ticks};
 
@@ -11,9 +11,28 @@ pub fn update_time(s: &mut State, now: Ticks) {
     schedule::release_due(s);
 }
 
-/// `core`, which the executing one is about to stall, is at the time of this event too.
+/// `core`, which the executing one has stalled, is at the time at which it left user code.
 pub fn update_time_of(s: &mut State, core: CoreId) {
-    pass(s, core, s.core().now);
+    pass(s, core, readings::left_user_code(s, core));
+}
+
+/// The core has waited for its turn for `ticks`, which nobody pays for. A context that is not sporadic
+/// gets the rest of its head later by as much (docs, "Who pays for waiting").
+pub fn wait(s: &mut State, ticks: Ticks) {
+    if ticks == 0 {
+        return;
+    }
+    s.core_mut().reprogram = true;
+    let Some(context) = s.core().context else {
+        return;
+    };
+    let core = s.core_mut();
+    core.now += ticks;
+    let c = s.context_mut(context);
+    if !c.is_round_robin() && !c.sporadic {
+        let time = c.refills[0].time + ticks;
+        refills::start_head(c, time);
+    }
 }
 
 /// It is `now` on `core`. Idleness is nobody's (04, section 12).
@@ -25,17 +44,22 @@ fn pass(s: &mut State, core: CoreId, now: Ticks) {
     core.now = now;
 }
 
-/// Whether the current context of `core` can pay for this event; if not, it is charged (04,
-/// section 6.1). Idleness always can.
-pub fn check_budget(s: &mut State, core: CoreId) -> bool {
-    let Some(context) = s.cores[core.0].context else {
-        return true;
-    };
+/// Whether the current context of `core` can pay for this event. Idleness always can.
+pub fn can_pay(s: &State, core: CoreId) -> bool {
     let used = s.cores[core.0].consumed;
-    if s.contexts[&context].is_sufficient(used, s.clock) {
+    let context = s.cores[core.0].context;
+    context.is_none_or(|context| s.contexts[&context].is_sufficient(used, s.clock))
+}
+
+/// Whether the current context of `core` can pay for this event; if not, it is charged (04,
+/// section 6.1).
+pub fn check_budget(s: &mut State, core: CoreId) -> bool {
+    if can_pay(s, core) {
         return true;
     }
-    charge(s, core, context, used, true);
+    if let Some(context) = s.cores[core.0].context {
+        charge(s, core, context, s.cores[core.0].consumed, true);
+    }
     false
 }
 

@@ -5,7 +5,7 @@
 //! decides anew when it next enters the kernel, for whatever reason. What runs on another core is
 //! stopped there before anything is done to it.
 
-use super::{account, schedule};
+use super::{account, readings, schedule};
 use crate::state::{
     Action, Cap, ContextId, CoreId, SlotId, State, ThreadId, ThreadSlot, ThreadState,
 };
@@ -43,8 +43,19 @@ fn is_above_running(s: &State, thread: ThreadId) -> bool {
 /// If `thread` runs on another core, that is stalled, as if it were interrupted now: the thread pays,
 /// and if that uses up its budget it comes as at any interrupt; if not, it is put back into its
 /// ready queue. What it was about to ask of the kernel it will ask again. Its core idles until it
-/// looks, which it is told to.
+/// looks, which it is told to. The clock is read again, and the event ends if the caller's budget does not
+/// last.
 pub fn stall(s: &mut State, thread: ThreadId) {
+    let core = s.threads[&thread].core;
+    if core == s.executing || s.cores[core.0].thread != Some(thread) {
+        return;
+    }
+    stop(s, thread);
+    readings::read_again(s, core);
+}
+
+/// The same as the last that is done.
+fn stop(s: &mut State, thread: ThreadId) {
     let core = s.threads[&thread].core;
     if core == s.executing || s.cores[core.0].thread != Some(thread) {
         return;
@@ -76,7 +87,7 @@ pub fn stall_homeless(s: &mut State) {
     let running = s.cores.iter().filter_map(|core| core.thread);
     for thread in running.collect::<Vec<_>>() {
         if !has_address_space(s, thread) {
-            stall(s, thread);
+            stop(s, thread);
         }
     }
 }

@@ -3,6 +3,7 @@
 pub mod account;
 pub mod context;
 pub mod cores;
+pub mod readings;
 pub mod refills;
 pub mod schedule;
 

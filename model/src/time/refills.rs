@@ -185,7 +185,13 @@ pub fn unblock_check(context: &mut SchedContext, now: Ticks) -> bool {
     if context.is_round_robin() || !context.is_ready(now) {
         return false;
     }
-    context.refills[0].time = now;
+    start_head(context, now);
+    true
+}
+
+/// The head starts at `time`, and what it reaches then is joined to it.
+pub fn start_head(context: &mut SchedContext, time: Ticks) {
+    context.refills[0].time = time;
     while context.refills.len() > 1 && context.refills[1].time <= context.refills[0].end() {
         let head = context.refills.remove(0);
         context.refills[0] = Refill {
@@ -193,7 +199,6 @@ pub fn unblock_check(context: &mut SchedContext, now: Ticks) -> bool {
             time: head.time,
         };
     }
-    true
 }
 
 /// Round-robin: `used` ticks of the slice are over (04, section 3).

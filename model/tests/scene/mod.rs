@@ -343,6 +343,7 @@ fn empty() -> State {
         },
         cores: vec![Core::idle(0)],
         executing: CoreId(0),
+        readings: sandglass_model::state::Readings::default(),
         memory: BTreeMap::new(),
         devices: Devices::default(),
     }
