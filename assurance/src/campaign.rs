@@ -40,9 +40,10 @@ pub struct Report {
     pub compared: u64,
     /// Events after which only the invariants were swept.
     pub swept: u64,
-    /// Seeds that went on without the specification, because an operation took away what its caller
-    /// ran on.
+    /// Seeds that ended without the specification, behind an operation that was still half done.
     pub left: u64,
+    /// Times that the specification started anew behind a half-done operation.
+    pub losses: u64,
     pub coverage: Coverage,
     pub traffic: Traffic,
     pub found: Vec<Found>,
@@ -73,22 +74,24 @@ impl Mode {
     };
 
     fn of(seed: u64) -> Mode {
+        // Every other row of eight seeds has time inside events.
+        let delays = seed / 8 % 2 == 1;
         match seed % 8 {
             // Threads run between the parts of preempted operations.
             7 => Mode {
                 checks: Checks::Invariants,
                 preempts: true,
-                delays: false,
+                delays,
             },
             5 | 6 => Mode {
                 checks: Checks::All,
                 preempts: true,
-                delays: false,
+                delays,
             },
             _ => Mode {
                 checks: Checks::All,
                 preempts: false,
-                delays: false,
+                delays,
             },
         }
     }
@@ -145,6 +148,7 @@ impl Report {
         self.compared += part.compared;
         self.swept += part.swept;
         self.left += part.left;
+        self.losses += part.losses;
         self.coverage.add(&part.coverage);
         self.traffic.add(part.traffic);
         self.found.extend(part.found);
@@ -214,5 +218,6 @@ fn explore(
     }
     report.traffic.add(pair.traffic());
     report.left += u64::from(mode.checks == Checks::All && !pair.follows());
+    report.losses += pair.losses();
     Ok(())
 }

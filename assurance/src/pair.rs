@@ -9,16 +9,16 @@
 //! specification, with invariants only ([`Pair::follows`]).
 
 mod cores;
+mod turn;
 
 use std::{fmt, iter};
 
 use sandglass_abi::context::x86_64 as abi;
-use sandglass_abi::invocation::{SCHED_CONTROL_CONFIGURE_FLAGS, TCB_COPY_REGISTERS};
-use sandglass_abi::message::{ipc_buffer, MessageInfo, REGISTER_MRS};
-use sandglass_kernel::arch::{MessageRegister, Register};
-use sandglass_kernel::event::{self, Trap};
+use sandglass_abi::message::{ipc_buffer, REGISTER_MRS};
+use sandglass_kernel::arch::Register;
+use sandglass_kernel::event::Trap;
 use sandglass_kernel::ipc::message as kernel_message;
-use sandglass_kernel::mem::Ref;
+use sandglass_kernel::mem::{Kind, Ref};
 use sandglass_kernel::object::sched_context::SchedContext;
 use sandglass_kernel::object::tcb::Tcb;
 use sandglass_kernel::{Kernel, CORES};
@@ -39,13 +39,12 @@ use crate::script::{Action, Call};
 use crate::witness::Witness;
 pub use cores::Traffic;
 use cores::{moves, named, Late};
+use turn::Course;
 
 /// Ticks that an entry to the kernel takes.
 const KERNEL_PATH: u64 = 700;
 /// Most times that the timer fires in one action: enough for what can be of interest.
 const MOST_TIMERS: usize = 24;
-/// Most times that a preempted system call is repeated.
-const MOST_REPETITIONS: usize = 1 << 16;
 
 /// What is wrong after an event.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -109,6 +108,14 @@ pub struct Pair {
     checks: Checks,
     budgets: Budgets,
     witness: Option<Witness>,
+    /// What was seen of the event that is being handled.
+    course: Course,
+    /// When each core left the kernel last.
+    exits: [u64; CORES],
+    /// Whether the specification was lost because an operation is half done: it starts anew where the
+    /// kernel is settled. And how often it was.
+    lost: bool,
+    losses: u64,
     /// How often each core had been stalled when it last entered the kernel.
     stalls: [u64; CORES],
     traffic: Traffic,
@@ -132,9 +139,13 @@ impl Pair {
             checks: Checks::None,
             budgets: Budgets::default(),
             witness: None,
+            course: Course::default(),
+            exits: [0; CORES],
+            lost: false,
+            losses: 0,
             stalls: [0; CORES],
             traffic: Traffic::default(),
-            late: [None; CORES],
+            late: Default::default(),
             configures: true,
             events: 0,
         };
@@ -159,6 +170,11 @@ impl Pair {
             let census = Census::of(&self.k, self.anchor);
             Witness::new(&self.k, contexts(&census), census.threads.iter().copied())
         });
+    }
+
+    /// How often a half-done operation had the specification start anew.
+    pub fn losses(&self) -> u64 {
+        self.losses
     }
 
     /// Whether the kernel is still compared with the specification.
@@ -214,10 +230,11 @@ impl Pair {
             Action::Call(call) => self.call(call, None),
             Action::Preempted(looks, call) => self.call(call, Some(*looks)),
             Action::Late(call) => {
-                self.late[self.k.core_id().index()] = self.issue(call);
-                if let Some(witness) = &mut self.witness {
-                    witness.waits(&self.k, self.k.core_id());
-                }
+                self.late[self.k.core_id().index()] = self.issue(call).map(|caller| Late {
+                    caller,
+                    call: call.clone(),
+                    since: self.now(),
+                });
                 Ok(())
             }
             Action::ReceiveSlot(cnode, index, depth) => {
@@ -351,96 +368,6 @@ impl Pair {
         }
     }
 
-    fn call(&mut self, call: &Call, looks: Option<u64>) -> Result<(), Failure> {
-        let Some(Late { caller, label }) = self.issue(call) else {
-            self.handle(event::Event::Syscall, KERNEL_PATH)?;
-            return self.specify(Event::Syscall, None, None);
-        };
-        self.configures = label == SCHED_CONTROL_CONFIGURE_FLAGS;
-        let begins = self.has_budget();
-        self.k.machine.set_interrupt_after(looks);
-        // What may be repeated is one event, with one path.
-        let path = if looks.is_none() { KERNEL_PATH } else { 0 };
-        let handled = self.handle(event::Event::Syscall, path);
-        self.k.machine.set_interrupt_after(None);
-        handled?;
-        // Who copies registers to itself goes on where they say, maybe at the call: it is done.
-        let lasts = looks.is_some() && label != TCB_COPY_REGISTERS;
-        let compares = matches!(self.checks, Checks::All | Checks::None);
-        let repeated = begins && lasts && compares && self.repeat(caller)?;
-        self.specify(Event::Syscall, Some(caller), repeated.then_some(call))
-    }
-
-    /// The current thread, if there is one, executes the system-call instruction for `call`.
-    fn issue(&mut self, call: &Call) -> Option<Late> {
-        let caller = self.k.core().thread()?;
-        self.set(Register::Rdx, abi::RDX, call.number as u64);
-        self.set(Register::Rdi, abi::RDI, call.cap);
-        self.set(Register::Rsi, abi::RSI, call.info);
-        self.set(Register::R12, abi::R12, call.reply);
-        self.set(Register::R13, abi::R13, call.destination);
-        for (i, &word) in call.words.iter().enumerate() {
-            match MessageRegister::new(i) {
-                Some(_) => {
-                    let (register, index) = MESSAGE[i];
-                    self.set(register, index, word);
-                }
-                None => self.store(ipc_buffer::MESSAGE + i, word),
-            }
-        }
-        for (i, &cptr) in call.caps.iter().enumerate() {
-            self.store(ipc_buffer::CAPS_OR_BADGES + i, cptr);
-        }
-        self.enter(abi::SYSCALL_INSTRUCTION_BYTES);
-        Some(Late {
-            caller,
-            label: MessageInfo::from_raw(call.info).label(),
-        })
-    }
-
-    /// Whether the current context can pay for a system call now, so that it is begun at all.
-    fn has_budget(&self) -> bool {
-        let least = self.k.constants.min_budget();
-        self.now().saturating_add(least) <= self.k.core().budget_end()
-    }
-
-    /// `caller` repeats its system call until it is done, or somebody else runs. Returns whether it
-    /// had to.
-    fn repeat(&mut self, caller: Ref<Tcb>) -> Result<bool, Failure> {
-        for repetitions in 0..MOST_REPETITIONS {
-            let context = caller.at(&self.k).context();
-            let at = context.get(Register::FaultIp);
-            if self.k.core().thread() != Some(caller) || context.get(Register::NextIp) != at {
-                return Ok(repetitions > 0);
-            }
-            context.set(
-                Register::NextIp,
-                at.wrapping_add(abi::SYSCALL_INSTRUCTION_BYTES),
-            );
-            self.handle(event::Event::Syscall, 0)?;
-        }
-        Ok(true)
-    }
-
-    /// The kernel handles `event`, and whom it wants to runs, after `path` more ticks.
-    fn handle(&mut self, event: event::Event, path: u64) -> Result<(), Failure> {
-        let is_call = event == event::Event::Syscall;
-        if let Some(witness) = &mut self.witness {
-            witness.enters(&self.k, is_call)?;
-        }
-        let next = event::handle(&mut self.k, event);
-        if let Some(witness) = &mut self.witness {
-            witness.leaves(&self.k, next, self.k.machine.clock() + path)?;
-        }
-        Ok(())
-    }
-
-    fn trap(&mut self, trap: Trap, event: Event) -> Result<(), Failure> {
-        self.configures = false;
-        self.handle(event::Event::Trap(trap), KERNEL_PATH)?;
-        self.specify(event, None, None)
-    }
-
     /// The kernel has handled `event`, a system call of `caller` that was `repeated` or another: the
     /// specification does, and they are compared.
     fn specify(
@@ -463,7 +390,7 @@ impl Pair {
         caller: Option<Ref<Tcb>>,
         repeated: Option<&Call>,
     ) -> Result<(), Failure> {
-        let now = self.now();
+        let course = std::mem::take(&mut self.course);
         if self.checks == Checks::None {
             return Ok(());
         }
@@ -484,45 +411,95 @@ impl Pair {
                     what,
                 })
             })?;
-        let Some(model) = &mut self.model else {
-            return Ok(());
-        };
-        if caller.is_some_and(|caller| stopped_midway(&census, caller)) {
-            self.model = None;
+        let was_lost = self.model.is_none();
+        let lives = |caller: &Ref<Tcb>| census.has(Kind::Tcb, caller.address().get());
+        let caller_lives = caller.filter(lives);
+        if was_lost && !self.lost {
             return Ok(());
         }
-        let Ok(mut kernel) = abstraction::of_census(&census) else {
-            self.model = None;
+        let is_over = caller_lives.is_some_and(|caller| {
+            stopped_midway(&census, caller) || self.is_unfinished(caller, &course)
+        });
+        let kernel = abstraction::of_census(&census);
+        let Ok(mut kernel) =
+            kernel
+                .map_err(|_| ())
+                .and_then(|it| if is_over { Err(()) } else { Ok(it) })
+        else {
+            self.lose();
+            return Ok(());
+        };
+        difference::normalise(&mut kernel);
+        let Some(model) = self.model.take() else {
+            // What is half done is known by its thread's notes.
+            let is_settled = census
+                .threads
+                .iter()
+                .all(|it| it.at(&self.k).progress().is_none());
+            self.model = is_settled.then_some(kernel);
             return Ok(());
         };
         drop(census);
+        self.compare(event, caller, repeated, &course, kernel, model)
+    }
+
+    /// From now on there is no specification, until the kernel's state is settled.
+    fn lose(&mut self) {
+        self.lost = true;
+        self.losses += u64::from(self.model.take().is_some());
+    }
+
+    /// The specification does `event`, which took the `course` that was seen, and comes from `model` to
+    /// `kernel`. When in the course of a long operation something happens to others is not specified, but
+    /// that it is at one of the readings.
+    fn compare(
+        &mut self,
+        event: Event,
+        caller: Option<Ref<Tcb>>,
+        repeated: Option<&Call>,
+        course: &Course,
+        kernel: State,
+        model: State,
+    ) -> Result<(), Failure> {
         let names = |model: &State| {
             let caller = ThreadId(caller?.address().get());
             Some(what_it_names(model, caller, repeated?))
         };
-        let before = names(model);
         let core = abstraction::core_id(self.k.core_id());
         let homes: Vec<_> = model.threads.values().map(|thread| thread.core).collect();
-        sandglass_model::event::handle(model, core, event, now);
-        self.traffic.moves += moves(&homes, model);
-        if names(model) != before {
-            // The operation took away what its repetition would have named (01, section 8).
-            self.model = None;
-            return Ok(());
-        }
-        difference::normalise(&mut kernel);
-        difference::normalise(model);
+        let before = names(&model);
         let windows = abstraction::windows(&kernel);
-        if difference::agree(&kernel, model, &windows) {
-            return Ok(());
+        let mut model = Some(model);
+        let mut differs = None;
+        let last = course.readings.len().saturating_sub(1);
+        for (i, effect) in course.readings.iter().copied().enumerate() {
+            let next = if i == last {
+                model.take()
+            } else {
+                model.clone()
+            };
+            let Some(mut next) = next else { break };
+            let readings = course.readings(effect);
+            sandglass_model::event::handle_with(&mut next, core, event, readings);
+            if names(&next) != before {
+                // The operation took away what its repetition would have named (01, section 8).
+                self.lose();
+                return Ok(());
+            }
+            difference::normalise(&mut next);
+            // The specification may know what nobody can reach.
+            let agrees = difference::agree(&kernel, &next, &windows)
+                || difference::agree(&kernel, &reach::reachable(&next, self.anchor), &windows);
+            if agrees {
+                self.traffic.moves += moves(&homes, &next);
+                self.model = Some(next);
+                return Ok(());
+            }
+            differs.get_or_insert(next);
         }
-        // The specification may know what nobody can reach.
-        let reached = reach::reachable(model, self.anchor);
-        if difference::agree(&kernel, &reached, &windows) {
-            return Ok(());
-        }
+        let differs = differs.expect("the clock is read in every event");
         Err(Failure::Difference(difference::describe(
-            &kernel, model, &windows,
+            &kernel, &differs, &windows,
         )))
     }
 }

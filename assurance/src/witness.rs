@@ -18,7 +18,7 @@ use sandglass_kernel::arch::{Platform, Register};
 use sandglass_kernel::cap::lookup;
 use sandglass_kernel::event::Next;
 use sandglass_kernel::ipc::message;
-use sandglass_kernel::mem::Ref;
+use sandglass_kernel::mem::{Kind, Ref};
 use sandglass_kernel::object::sched_context::SchedContext;
 use sandglass_kernel::object::tcb::{self, Place as Queue, State, Tcb};
 use sandglass_kernel::time::refills::Refills;
@@ -38,8 +38,6 @@ struct Running {
     context: u64,
     /// Since when in user code.
     since: Ticks,
-    /// When it came to the kernel, to wait for its turn.
-    arrived: Option<Ticks>,
 }
 
 /// What the current thread asks for that the oracle has to know of.
@@ -133,55 +131,64 @@ impl Witness {
         self.oracle.stretches()
     }
 
-    /// Whoever runs on `core` has come to the kernel, and waits for its turn from now on.
-    pub fn waits(&mut self, k: &Kernel, core: CoreId) {
-        let now = k.machine.clock();
-        if let Some(running) = &mut self.cores[core.index()] {
-            running.arrived.get_or_insert(now);
-        }
-    }
-
-    /// The core that executes has its turn in the kernel; with `is_call`, the current thread has made a
-    /// system call. A timer that fired too late fired when it was to, and the core waited.
+    /// The core that executes has its turn in the kernel, where it arrived at `arrived`; with `is_call`, the
+    /// current thread has made a system call.
     ///
     /// # Errors
     /// What the oracle finds.
-    pub fn enters(&mut self, k: &Kernel, is_call: bool) -> Result<(), Finding> {
-        let (core, now) = (k.core_id(), k.machine.clock());
-        let _ = k.machine.take_seen();
+    pub fn enters(&mut self, k: &Kernel, arrived: Ticks, is_call: bool) -> Result<(), Finding> {
+        let core = k.core_id();
         let causer = self.cores[core.index()].take();
         if let Some(running) = causer {
-            self.leaves_user_code(core, running, arrival(k, core, running, now))?;
+            self.leaves_user_code(core, running, arrived)?;
+            if arrived < k.machine.clock() {
+                // Whose budget comes later by the time that it waited has it later too.
+                self.oracle.gives_up(running.context, k.machine.clock());
+            }
         }
         let asked = match k.core().thread() {
             Some(thread) if is_call => asked(k, thread),
             _ => Asked::Nothing,
         };
         self.entry = Some(Entry {
-            at: now,
+            at: k.machine.clock(),
             causer,
             asked,
         });
         Ok(())
     }
 
-    /// The event is over, and `next` runs from `exit` on, when the core has left the kernel.
+    /// The event is over, in which the machine has `seen` this, and `next` runs from `exit` on, when the
+    /// core has left the kernel.
     ///
     /// # Errors
     /// What the oracle finds.
-    pub fn leaves(&mut self, k: &Kernel, next: Next, exit: Ticks) -> Result<(), Finding> {
+    pub fn leaves(
+        &mut self,
+        k: &Kernel,
+        seen: &[Seen],
+        next: Next,
+        exit: Ticks,
+    ) -> Result<(), Finding> {
         let Some(entry) = self.entry.take() else {
             return Ok(());
         };
         let core = k.core_id();
-        let seen = k.machine.take_seen();
-        self.read = self.in_kernel(core, entry, &seen)?;
-        let longest = longest_gap(entry.at, &seen, exit);
-        self.turn_ends(k, core, entry.at, exit, longest)?;
-        for &what in &seen {
+        self.read = self.in_kernel(core, entry, seen)?;
+        let longest = longest_gap(entry.at, seen, exit);
+        let arrivals = CoreId::all().filter(|&other| other != core);
+        let arrival = arrivals
+            .filter_map(|other| k.machine.arrival_of(other))
+            .min();
+        if let Some(arrived) = arrival {
+            // One that comes while the kernel is busy is seen at the next preemption point.
+            let since = arrived.max(entry.at).saturating_add(2 * longest);
+            self.oracle.turn(core.index(), since, exit)?;
+        }
+        for &what in seen {
             if let Seen::Stall(other, at) = what {
                 if let Some(running) = self.cores[other.index()].take() {
-                    let left = arrival(k, other, running, at);
+                    let left = k.machine.arrival_of(other).map_or(at, |it| it.min(at));
                     self.leaves_user_code(other, running, left)?;
                 }
             }
@@ -256,30 +263,6 @@ impl Witness {
             Some(causer) => {
                 let path = stretch(core, causer, start, end, Place::Kernel, checked);
                 self.oracle.ran(&path)
-            }
-            None => Ok(()),
-        }
-    }
-
-    /// `core` had the kernel from `start` to `end`, with this longest gap between preemption points.
-    fn turn_ends(
-        &mut self,
-        k: &Kernel,
-        core: CoreId,
-        start: Ticks,
-        end: Ticks,
-        longest: Ticks,
-    ) -> Result<(), Finding> {
-        let others = CoreId::all().filter(|&other| other != core);
-        let arrivals = others.filter_map(|other| {
-            let running = self.cores[other.index()]?;
-            Some(arrival(k, other, running, Ticks::MAX))
-        });
-        match arrivals.min() {
-            // One that comes while the kernel is busy is seen at the next preemption point.
-            Some(since) => {
-                let since = since.max(start).saturating_add(2 * longest);
-                self.oracle.turn(core.index(), since, end)
             }
             None => Ok(()),
         }
@@ -395,12 +378,6 @@ impl Witness {
     }
 }
 
-/// When `running`, on `core`, came to the kernel, at `now` at the latest.
-fn arrival(k: &Kernel, core: CoreId, running: Running, now: Ticks) -> Ticks {
-    let timer = k.machine.deadline_of(core).max(running.since);
-    running.arrived.unwrap_or(timer).min(timer).min(now)
-}
-
 /// The longest time in an event between two preemption points, or its beginning and end.
 fn longest_gap(entry: Ticks, seen: &[Seen], exit: Ticks) -> Ticks {
     let looks = seen.iter().filter_map(|what| match what {
@@ -442,7 +419,6 @@ fn running(k: &Kernel, thread: Ref<Tcb>, since: Ticks) -> Option<Running> {
         thread: thread.address().get(),
         context: context.address().get(),
         since,
-        arrived: None,
     })
 }
 
@@ -498,6 +474,10 @@ fn asked(k: &Kernel, thread: Ref<Tcb>) -> Asked {
         return Asked::Yield;
     }
     if MessageInfo::from_raw(registers.info()).label() != SCHED_CONTROL_CONFIGURE_FLAGS {
+        return Asked::Nothing;
+    }
+    let named = lookup::slot(k, tcb::cspace(k, thread), registers.cap_register());
+    if !named.is_some_and(|slot| slot.at(k).cap().is(Kind::SchedControl)) {
         return Asked::Nothing;
     }
     let Some(buffer) = message::buffer(k, thread, false) else {

@@ -60,10 +60,15 @@ impl Account {
             whole_from: at,
             payment: Payment::default(),
         };
-        account.start(configuration, at);
-        account.on_time = None;
-        account.void(at);
+        account.start_unknown(configuration, at);
         account
+    }
+
+    /// A configuration, after which it is not known what was used of it.
+    pub fn start_unknown(&mut self, configuration: Option<Configuration>, at: Ticks) {
+        self.start(configuration, at);
+        self.on_time = None;
+        self.void(at);
     }
 
     /// A new configuration, with its whole budget at once.
@@ -79,8 +84,7 @@ impl Account {
     /// The configuration changes at `at`, and what was used stays used.
     pub fn update(&mut self, configuration: Option<Configuration>, at: Ticks) {
         let (Some(next), Some(rule)) = (configuration, self.rule.clone()) else {
-            self.start(configuration, at);
-            return self.void(at);
+            return self.start_unknown(configuration, at);
         };
         let old = self.transition.take().filter(|old| !old.is_over(at));
         let across = match old {

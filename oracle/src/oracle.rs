@@ -71,8 +71,13 @@ impl Oracle {
     /// There is a context, of which it is not known what it has used so far; without a configuration
     /// it has no windows.
     pub fn knows(&mut self, context: u64, configuration: Option<Configuration>, at: Ticks) {
-        let account = Account::new(context, configuration, at);
-        self.accounts.insert(context, account);
+        match self.accounts.get_mut(&context) {
+            Some(account) => account.start_unknown(configuration, at),
+            None => {
+                let account = Account::new(context, configuration, at);
+                self.accounts.insert(context, account);
+            }
+        }
     }
 
     /// Whether the context is known.

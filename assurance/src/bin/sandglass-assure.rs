@@ -77,11 +77,12 @@ fn main() -> ExitCode {
         );
     }
     println!(
-        "assure: {} events in lock step over {} seeds, {} more swept, {} seeds ended without the \
-         specification, {} findings",
+        "assure: {} events in lock step over {} seeds, {} more swept; behind {} half-done operations \
+         the specification started anew, {} seeds ended without it; {} findings",
         report.compared,
         report.seeds,
         report.swept,
+        report.losses,
         report.left,
         report.found.len()
     );

@@ -5,6 +5,7 @@
 //! then, spoils something: so every operation is done, and refused for every reason.
 
 mod cores;
+mod delays;
 mod invoke;
 mod life;
 mod messages;
@@ -29,6 +30,8 @@ pub struct Generator {
     preempts: bool,
     /// Whether time passes when the kernel reads the clock.
     delays: bool,
+    /// Whether it has just been said how much, so that something long is to come.
+    is_slow: bool,
     /// Number of cores on which something happens, the first ones.
     cores: usize,
     /// Number of actions since somebody ran.
@@ -91,6 +94,7 @@ impl Generator {
             weights: OPERATIONS.iter().map(|operation| operation.weight).sum(),
             preempts,
             delays,
+            is_slow: false,
             cores,
             idle: 0,
             is_late: false,
@@ -104,8 +108,8 @@ impl Generator {
     }
 
     fn on_time(&mut self, state: &State) -> Option<Action> {
-        if self.delays && self.chance(2) {
-            return Some(self.slow_kernel());
+        if self.delays && self.chance(6) {
+            return Some(self.slow_kernel(state));
         }
         if let Some(action) = self.of_cores(state) {
             return Some(action);
@@ -116,6 +120,9 @@ impl Generator {
         };
         self.idle = 0;
         let view = View::of(state, thread);
+        if let Some(action) = self.while_slow(&view) {
+            return Some(action);
+        }
         if let Some(action) = self.enliven(&view) {
             return Some(action);
         }
@@ -130,19 +137,6 @@ impl Generator {
             96 => self.receive_slot(&view),
             _ => self.plain_call(),
         })
-    }
-
-    /// How long the kernel takes from now on: mostly some microseconds or nothing, now and then so long
-    /// that budgets end meanwhile.
-    fn slow_kernel(&mut self) -> Action {
-        let count = self.rng.usize(0..6);
-        let delay = |rng: &mut Rng| match rng.u32(0..10) {
-            0..4 => 0,
-            4..7 => rng.u64(0..3_000),
-            7 | 8 => rng.u64(0..30_000),
-            _ => rng.u64(0..400_000),
-        };
-        Action::Delays((0..count).map(|_| delay(&mut self.rng)).collect())
     }
 
     fn chance(&mut self, percent: u32) -> bool {

@@ -1,6 +1,5 @@
 //! Several cores in lock step: whose turn it is, and what waits for its turn.
 
-use sandglass_abi::invocation::SCHED_CONTROL_CONFIGURE_FLAGS;
 use sandglass_kernel::event;
 use sandglass_kernel::mem::Ref;
 use sandglass_kernel::object::tcb::Tcb;
@@ -9,8 +8,9 @@ use sandglass_model::event::Event;
 use sandglass_model::state as model;
 use sandglass_model::State;
 
-use super::{Failure, Pair, KERNEL_PATH};
+use super::{Failure, Pair};
 use crate::abstraction;
+use crate::script::Call;
 
 /// What cores had to do with each other.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -36,11 +36,12 @@ impl Traffic {
 }
 
 /// A system call that was made, and has not been handled.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(super) struct Late {
     pub(super) caller: Ref<Tcb>,
-    /// Of its message.
-    pub(super) label: u64,
+    pub(super) call: Call,
+    /// When it was made.
+    pub(super) since: u64,
 }
 
 impl Pair {
@@ -70,14 +71,21 @@ impl Pair {
     /// The system call with which this core waits for its turn, if it does, has it. If its thread was
     /// taken away meanwhile, it is nobody's.
     pub(super) fn arrive(&mut self) -> Result<(), Failure> {
-        let Some(Late { caller, label }) = self.late[self.k.core_id().index()].take() else {
+        // Until it has its turn it is a core that waits.
+        let Some(late) = self.late[self.k.core_id().index()].clone() else {
             return Ok(());
         };
-        self.configures = label == SCHED_CONTROL_CONFIGURE_FLAGS;
-        let caller = Some(caller).filter(|_| self.k.core().thread() == Some(caller));
+        let caller = Some(late.caller).filter(|_| self.k.core().thread() == Some(late.caller));
         self.traffic.lost += u64::from(caller.is_none());
-        self.handle(event::Event::Syscall, KERNEL_PATH)?;
-        self.specify(Event::Syscall, caller, None)
+        let repeated = match caller {
+            Some(caller) => self.until_done(caller, &late.call)?,
+            None => {
+                self.configures = false;
+                self.handle(event::Event::Syscall, 0)?;
+                false
+            }
+        };
+        self.specify(Event::Syscall, caller, repeated.then_some(&late.call))
     }
 
     /// Whether the thread of this core was taken away and the core has not entered the kernel since:

@@ -203,6 +203,8 @@ pub fn waited(k: &Kernel, since: u64) {
     let core = k.core();
     let ticks = k.machine.now().wrapping_sub(since);
     core.put_off_payment(ticks);
+    // The budget ends later now, and so the timer fires.
+    core.request_reprogram();
     let Some(handle) = core.context() else { return };
     let refills = Refills::of(k, handle);
     if handle.at(k).period() != 0 && !handle.at(k).is_sporadic() {

@@ -177,6 +177,11 @@ impl Machine {
         self.core_of(core).arrives.set(at);
     }
 
+    /// When `core` arrives at the kernel by itself, as it was told.
+    pub fn arrival_of(&self, core: CoreId) -> Option<u64> {
+        self.core_of(core).arrives.get()
+    }
+
     /// When `core` was last stalled, in ticks of the core that did it.
     pub fn stalled_at(&self, core: CoreId) -> u64 {
         self.core_of(core).stalled_at.get()
@@ -220,12 +225,13 @@ impl Machine {
     }
 
     /// Lets these ticks pass, one after the other and from the beginning again, before each time that
-    /// the kernel reads the clock.
+    /// the kernel reads the clock. They begin anew when [`Self::take_seen`] is called.
     pub fn set_delays(&self, delays: Vec<u64>) {
         self.recorder.set_delays(delays);
     }
 
-    /// What was seen since this was last asked; nothing before it was asked first.
+    /// What was seen since this was last asked, as it is before and after every event; nothing before
+    /// it was asked first.
     pub fn take_seen(&self) -> Vec<Seen> {
         self.recorder.take()
     }

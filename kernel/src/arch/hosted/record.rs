@@ -1,7 +1,8 @@
 //! What a hosted machine sees of an event, and the time that passes in it.
 //!
-//! Each time that the kernel reads the clock, some ticks pass first: as many as a list says, from
-//! whose end it begins again. So a run can be repeated, with time inside its events.
+//! Each time that the kernel reads the clock, some ticks pass first: as many as a list says, which
+//! begins anew with every event, and when it is used up. So a run can be repeated, with time inside
+//! its events.
 
 use std::cell::{Cell, RefCell};
 use std::vec::Vec;
@@ -37,6 +38,7 @@ impl Recorder {
 
     pub fn take(&self) -> Vec<Seen> {
         self.is_on.set(true);
+        self.next.set(0);
         self.seen.take()
     }
 
