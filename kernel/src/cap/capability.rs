@@ -120,11 +120,19 @@ impl CNodeCap {
         Span::of(self.node.word())
     }
 
-    /// The slot whose number is the first bits of `address`, from its upper end, as many as the
-    /// radix says; and the bits behind them.
+    /// Bits of an address that it translates: those of the guard and of the number of a slot, a word
+    /// at most.
     #[inline(always)]
-    pub fn translate(self, address: u64) -> (Ref<Slot>, u64) {
-        self.node.translate(address)
+    pub fn bits(self) -> u32 {
+        self.guard_size() + self.radix()
+    }
+
+    /// The slot that the first bits of `address` name, from its upper end: the guard, and its number.
+    /// `None` if they do not begin with the guard.
+    #[inline(always)]
+    pub fn slot(self, address: u64) -> Option<Ref<Slot>> {
+        // Where the address has the guard, zeroes are left of it.
+        self.node.slot_named_by(address ^ self.guard, self.bits())
     }
 }
 

@@ -82,13 +82,10 @@ fn descend(
 /// of `bits_left`: less than none, if there were too few.
 #[inline(always)]
 fn step(node: CNodeCap, rest: u64, bits_left: i32) -> Option<(Ref<Slot>, u64, i32)> {
-    if !node.admits(rest) {
-        return None;
-    }
-    let guard = node.guard_size();
-    let (slot, behind) = node.translate(rest.wrapping_shl(guard));
-    let bits_left = bits_left - guard as i32 - node.radix() as i32;
-    Some((slot, behind, bits_left))
+    let slot = node.slot(rest)?;
+    let bits = node.bits();
+    // Behind a whole word there is nothing, and nothing is left to be looked up.
+    Some((slot, rest.wrapping_shl(bits), bits_left - bits as i32))
 }
 
 /// A walk has ended at `slot`; there were too few bits for that if less than none are left.

@@ -147,20 +147,20 @@ impl CNodeWord {
         (self.0.shape() & RADIX) as u32
     }
 
-    /// The slot whose number is the first bits of `address`, from its upper end, as many as the
-    /// radix says; and the bits behind them.
+    /// The slot whose number is the first `bits` bits of `address`, from its upper end: from the
+    /// radix to a word. `None` if there is no such slot, because those before the last ones, as many
+    /// as the radix says, are not all zero.
     #[inline(always)]
-    pub fn translate(self, address: u64) -> (Ref<Slot>, u64) {
-        // A shift is by the lowest bits of its count, and the radix is 1 at least.
-        let count = self.0.shape() as u32;
-        let behind = address.wrapping_shl(count);
-        let index = address.wrapping_shr(count.wrapping_neg());
+    pub fn slot_named_by(self, address: u64, bits: u32) -> Option<Ref<Slot>> {
+        // A shift is by the lowest bits of its count, and there is one bit at least.
+        let index = address.wrapping_shr(bits.wrapping_neg());
+        if index.wrapping_shr(self.radix()) != 0 {
+            return None;
+        }
         let offset = index.wrapping_mul(size_of::<Slot>() as u64);
-        // SAFETY: as for `Span::of` and `Span::slot`; r bits are a number below 2^r, and there is
-        // no CNode of one slot (`region::Region::into_cnode`). No CNode is at address 0, where no
-        // object lies.
-        let slot = unsafe { Ref::mint_at(self.0.address().offset(offset).get()) };
-        (slot, behind)
+        // SAFETY: as for `Span::of` and `Span::slot`; the index was compared with the number of
+        // slots, which is less than 2^63. No CNode is at address 0, where no object lies.
+        Some(unsafe { Ref::mint_at(self.0.address().offset(offset).get()) })
     }
 }
 
