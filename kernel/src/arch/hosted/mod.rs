@@ -61,6 +61,7 @@ pub struct Machine {
     interrupt_pending: Cell<bool>,
     quiet_looks: Cell<Option<u64>>,
     ticks_per_look: Cell<u64>,
+    clock_observer: Cell<Option<fn()>>,
     ticks_per_remote_call: Cell<u64>,
     routes: RefCell<BTreeMap<u8, Line>>,
     masked: RefCell<BTreeSet<u8>>,
@@ -96,6 +97,7 @@ impl Machine {
             interrupt_pending: Cell::new(false),
             quiet_looks: Cell::new(None),
             ticks_per_look: Cell::new(0),
+            clock_observer: Cell::new(None),
             ticks_per_remote_call: Cell::new(0),
             routes: RefCell::default(),
             masked: RefCell::default(),
@@ -234,6 +236,12 @@ impl Machine {
     /// it was asked first.
     pub fn take_seen(&self) -> Vec<Seen> {
         self.recorder.take()
+    }
+
+    /// Has `observer` called whenever the clock is read: on entry to the kernel, and at each
+    /// preemption point.
+    pub fn set_clock_observer(&self, observer: Option<fn()>) {
+        self.clock_observer.set(observer);
     }
 
     /// Root table of the address space in use.
@@ -428,6 +436,9 @@ impl Platform for Machine {
     }
 
     fn now(&self) -> u64 {
+        if let Some(observe) = self.clock_observer.get() {
+            observe();
+        }
         self.advance(self.recorder.delay());
         self.recorder.see(Seen::Reading(self.clock()));
         self.clock()
