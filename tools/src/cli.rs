@@ -316,6 +316,15 @@ pub struct BoundsArgs {
     /// At most 1,000 threads, in a minute
     #[arg(long)]
     pub quick: bool,
+    /// Search for worse arrangements, in the hosted kernel, instead; they are measured from then on
+    #[arg(long, conflicts_with = "quick")]
+    pub search: bool,
+    /// How long to search, in minutes
+    #[arg(long, value_name = "N", default_value_t = 10, requires = "search")]
+    pub minutes: u64,
+    /// Begin the search with other random numbers
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "search")]
+    pub seed: u64,
 }
 
 /// Arguments of `sandglass experiment`.

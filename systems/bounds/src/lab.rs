@@ -9,6 +9,7 @@ use sandglass::time::ticks;
 use sandglass::{boot, println, BootInfo, Process, SetupError};
 
 use crate::crowd::{Crowd, Member};
+use crate::known;
 use crate::program::{begin, end};
 
 /// Priority of this thread while it works, and while it lets all others run.
@@ -78,7 +79,7 @@ impl Lab {
         }
         let most = sizes.last().copied().unwrap_or(0);
         // Threads and their contexts, endpoints, reply objects, and copies of a capability.
-        let slots = 5 * most + OTHER_SLOTS;
+        let slots = 5 * most + OTHER_SLOTS + known::slots(most);
         process
             .resources
             .enlarge_cspace(slots.next_power_of_two().ilog2())?;

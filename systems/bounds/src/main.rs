@@ -16,6 +16,7 @@ extern crate alloc;
 mod crowd;
 mod deletion;
 mod invocations;
+mod known;
 mod lab;
 mod messages;
 mod program;
@@ -40,5 +41,6 @@ fn main(boot: &'static BootInfo) -> Result<(), SetupError> {
     queues::measure(&mut lab)?;
     releases::measure(&mut lab)?;
     replies::measure(&mut lab)?;
+    known::measure(&mut lab)?;
     deletion::measure(&mut lab)
 }

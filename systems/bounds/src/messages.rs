@@ -48,6 +48,9 @@ pub fn measure(lab: &mut Lab) -> Result<(), SetupError> {
 struct Stage {
     levels: u64,
     endpoint: Endpoint,
+    other_endpoint: Endpoint,
+    /// What the server offers.
+    reply: Reply,
     client: Actor,
     server: Actor,
     other: Actor,
@@ -88,6 +91,8 @@ impl Stage {
         Ok(Self {
             levels: u64::from(levels),
             endpoint,
+            other_endpoint: other,
+            reply: replies.0,
             client: Self::actor(lab, levels, LOW, (endpoint, other), replies)?,
             server: Self::actor(lab, levels, HIGH, (endpoint, other), replies)?,
             other: Self::actor(lab, levels, MIDDLE, (endpoint, other), replies)?,
@@ -218,19 +223,50 @@ impl Stage {
         self.measure(lab, "nb-send-recv-120-words-3-caps", &self.server, call)
     }
 
-    /// The same, and all three have their budgets in as many pieces as can be.
+    /// The same, and all three have their budgets in as many pieces as can be; half of the crowd waits
+    /// behind the one that is received from, half behind the one that is sent to, and one of these
+    /// offers the reply object that the server takes from it.
     fn everything(&mut self, lab: &mut Lab) -> Result<(), SetupError> {
-        let mut latest = 0;
-        for actor in [&self.client, &self.other, &self.server] {
-            let (context, period_us) = refills::fragmented(lab)?;
-            let member = actor.dweller.member;
-            member.context.unbind()?;
-            context.bind(member.tcb)?;
-            latest = ticks() + period_us * lab.ticks_per_us;
+        let authority = lab.process.authority();
+        let count = lab.crowd_size();
+        lab.crowd.prioritise(authority, count, |_| LOW - 1)?;
+        let calls = [
+            Call::new(Syscall::Send, self.endpoint.address()),
+            Call::new(Syscall::Wait, self.other_endpoint.address()),
+        ];
+        for (member, i) in lab.crowd.members().iter().zip(0..) {
+            member.start(&calls[i % calls.len()].once())?;
         }
-        let call = self.crossing(lab)?;
-        spin_until(latest);
-        self.measure(lab, "nb-send-recv-fragmented-budgets", &self.server, call)
+        lab.settle()?;
+        // Those of odd numbers receive.
+        let middle = lab.crowd.members()[(count / 2 | 1) as usize];
+        let offering = Call::new(Syscall::Recv, self.other_endpoint.address());
+        let offering = offering.reply(self.reply.address());
+        let actors = [&self.client, &self.other, &self.server];
+        let mut bound = actors.map(|actor| actor.dweller.member.context);
+        // Whether the one that is sent to runs next.
+        for client_priority in [LOW, HIGH + 1] {
+            middle.start(&offering.once())?;
+            lab.settle()?;
+            let client = self.client.dweller.member;
+            client.tcb.set_priority(authority, client_priority)?;
+            let mut latest = 0;
+            for (actor, bound) in actors.into_iter().zip(&mut bound) {
+                let (context, period_us) = refills::fragmented(lab)?;
+                let member = actor.dweller.member;
+                bound.unbind()?;
+                context.bind(member.tcb)?;
+                *bound = context;
+                latest = ticks() + period_us * lab.ticks_per_us;
+            }
+            let call = self.crossing(lab)?;
+            spin_until(latest);
+            self.measure(lab, "nb-send-recv-fragmented-budgets", &self.server, call)?;
+            client.tcb.set_priority(authority, LOW)?;
+        }
+        lab.crowd.stop(count)?;
+        let restored = |i| if i % 2 == 0 { LOW } else { HIGH };
+        lab.crowd.prioritise(authority, count, restored)
     }
 
     /// The third capability of a call cannot be found, which is a fault that somebody handles; and

@@ -157,6 +157,11 @@ impl Call {
     }
 }
 
+/// Whether a thread with these registers, of [`Call::once`], has not made its call yet.
+pub fn is_before_call(registers: &UserContext) -> bool {
+    registers.ip() == &raw const bounds_once as u64
+}
+
 /// A thread that only runs.
 pub fn spinning() -> UserContext {
     UserContext::start(&raw const bounds_spin as u64, 0, 0, 0)

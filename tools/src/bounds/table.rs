@@ -5,6 +5,7 @@ use std::fmt;
 
 use anyhow::{bail, Context, Result};
 
+use super::floors::Floor;
 use super::intervals::{Interval, Stretch};
 use super::names::Symbols;
 use super::reference;
@@ -93,6 +94,21 @@ impl Row {
         }
         findings
     }
+
+    /// What costs less than it is known to.
+    fn forgotten<'r>(&'r self, floors: &'r [Floor]) -> impl Iterator<Item = String> + 'r {
+        let own = floors.iter().filter(|floor| floor.name == self.name);
+        own.filter_map(|floor| {
+            let cost = self.costs.get(&floor.size)?.cost;
+            (cost < floor.cost).then(|| {
+                format!(
+                    "{} at {} costs {cost} instructions, though {} were measured once: its worst \
+                     arrangement is not made any more, or the floor is to be lowered",
+                    floor.name, floor.size, floor.cost
+                )
+            })
+        })
+    }
 }
 
 /// All operations.
@@ -179,6 +195,12 @@ impl Table {
     /// What does not hold, a sentence each.
     pub fn exceeded(&self) -> Vec<String> {
         self.rows.iter().flat_map(Row::exceeded).collect()
+    }
+
+    /// What costs less than `floors` say, a sentence each.
+    pub fn forgotten(&self, floors: &[Floor]) -> Vec<String> {
+        let rows = self.rows.iter();
+        rows.flat_map(|row| row.forgotten(floors)).collect()
     }
 
     /// Where the instructions of `stretch` are.
@@ -369,6 +391,20 @@ mod tests {
         ] {
             assert_eq!(table(&[(line, cost)]).exceeded().len(), 1, "{line}");
         }
+    }
+
+    #[test]
+    fn what_costs_less_than_it_is_known_to_is_found() {
+        let table = table(&[("many a 10", 5), ("many a 1000", 9)]);
+        let floor = |size, cost| Floor {
+            name: "a",
+            size,
+            cost,
+        };
+        assert!(table
+            .forgotten(&[floor(10, 5), floor(1000, 8), floor(100, 1)])
+            .is_empty());
+        assert_eq!(table.forgotten(&[floor(10, 6), floor(1000, 10)]).len(), 2);
     }
 
     #[test]
