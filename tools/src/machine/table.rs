@@ -182,7 +182,7 @@ pub const GROUPS: &[Group] = &[
         rows: &[
             row("spurious-interrupt register", "apic.spurious_vec", Is(0x1ff), "on, vector 255", APIC),
             row("timer entry", "apic.lvt[0]", OneOf(&[157, 157 | 2 << 17]), "vector 157, one shot or a deadline", "`apic.rs`: `LocalApic::start_timer`"),
-            row("thermal entry", "apic.lvt[1]", Bits { mask: 1 << 16, value: 1 << 16 }, "masked", APIC),
+            row("thermal entry", "apic.lvt[1]", Bits { mask: 1 << 16, value: 1 << 16 }, "masked by a reset; firmware may have it tell itself (SMI)", "nothing"),
             row("performance entry", "apic.lvt[2]", Bits { mask: 1 << 16, value: 1 << 16 }, "masked", APIC),
             row("LINT0 entry", "apic.lvt[3]", Is(1 << 16), "masked: the legacy controllers", APIC),
             row("LINT1 entry", "apic.lvt[4]", Is(1 << 16), "masked: non-maskable interrupts", APIC),
