@@ -99,36 +99,47 @@ const fn is(vector: u64, of_cores: u8) -> bool {
     CORES > 1 && vector == of_cores as u64
 }
 
-/// Ends the interrupt `vector` if a device raised it that was told a vector which the kernel has given
-/// to nobody, among those of exceptions and of software interrupts; whether it was so. The thread that
-/// runs has nothing to do with it. Whoever programs devices can do that, and no more by it.
+/// Ends the interrupt `vector`, of those of exceptions and of software interrupts, if a device raised it:
+/// one that was told a vector which the kernel has given to nobody. Whether it was so, or the vector is
+/// that of the spurious interrupt. Nobody has anything to do with it. Whoever programs devices can do
+/// that, and no more by it.
 fn end_stray(vector: u64) -> bool {
-    let nobodys =
-        (FIRST_LEGAL..FIRST_INTERRUPT).contains(&vector) || vector >= FIRST_SOFTWARE as u64;
-    let stray = nobodys && LOCAL_APIC.is_in_service(vector as u8);
+    let stray = LOCAL_APIC.is_in_service(vector as u8);
     if stray {
         LOCAL_APIC.end_interrupt();
     }
-    stray
+    stray || vector == SPURIOUS
+}
+
+/// Goes on with the thread that runs if `vector` is none of its own.
+#[cold]
+#[inline(never)]
+fn go_on_if_stray(core: CoreId, vector: u64) {
+    if end_stray(vector) {
+        // SAFETY: the thread that was interrupted, which nobody touched.
+        unsafe { exit(core, CoreData::of(core).context.get()) }
+    }
 }
 
 /// An interrupt or exception at user level; the context is stored.
 pub extern "C" fn on_vector(vector: u64, code: u64, core: CoreId) -> ! {
     let core = entered(core);
-    if end_stray(vector) || vector == SPURIOUS {
-        // SAFETY: the thread that was interrupted, which nobody touched.
-        unsafe { exit(core, CoreData::of(core).context.get()) }
-    }
     let trap = match vector {
         PAGE_FAULT => Trap::PageFault {
             address: cpu::fault_address(),
             code: cpu::page_fault_code(code as u32),
         },
-        0..FIRST_INTERRUPT => Trap::Exception {
-            number: vector as u32,
-            code: code as u32,
-        },
+        0..FIRST_INTERRUPT => {
+            if vector >= FIRST_LEGAL {
+                go_on_if_stray(core, vector);
+            }
+            Trap::Exception {
+                number: vector as u32,
+                code: code as u32,
+            }
+        }
         _ if vector >= FIRST_SOFTWARE as u64 => {
+            go_on_if_stray(core, vector);
             back_to_software_interrupt(core);
             Trap::SoftwareInterrupt {
                 vector: vector as u8,
@@ -150,10 +161,10 @@ pub extern "C" fn on_vector(vector: u64, code: u64, core: CoreId) -> ! {
 /// An interrupt or exception inside the kernel: interrupts only while it idles, exceptions never.
 pub extern "C" fn on_kernel_vector(vector: u64, code: u64, ip: u64, core: CoreId) -> ! {
     let core = entered(core);
-    if end_stray(vector) || vector == SPURIOUS {
-        cpu::idle();
-    }
-    if vector < FIRST_INTERRUPT || vector >= FIRST_SOFTWARE as u64 {
+    if !(FIRST_INTERRUPT..FIRST_SOFTWARE as u64).contains(&vector) {
+        if vector >= FIRST_LEGAL && end_stray(vector) {
+            cpu::idle();
+        }
         fatal::exception(vector, code, ip);
     }
     let trap = if is(vector, REMOTE_CALL) {
