@@ -52,7 +52,7 @@ enum Command {
     Bounds(BoundsArgs),
     /// Repeat an experiment of the papers: a table, and a report beside the paper's figures
     Experiment(ExperimentArgs),
-    /// Hostile threads fire random system calls beside a canary that must notice nothing
+    /// Hostile threads fire random system calls, or instructions, beside a canary that must notice nothing
     Storm(StormArgs),
     /// Look for inputs that break a promise, guided by coverage, and keep those that reach new code
     Fuzz(FuzzArgs),
@@ -355,12 +355,14 @@ pub struct ExperimentArgs {
 /// Arguments of `sandglass storm`.
 #[derive(Args)]
 pub struct StormArgs {
-    /// System calls to make, in all
-    #[arg(long, value_name = "N", default_value_t = 10_000_000,
-          value_parser = clap::value_parser!(u64).range(1..))]
-    pub calls: u64,
+    /// System calls to make, in all [default: 10000000, or none if instructions are asked for]
+    #[arg(long, value_name = "N")]
+    pub calls: Option<u64>,
+    /// Instructions to execute, in all, behind the system calls [default: none]
+    #[arg(long, value_name = "N")]
+    pub instructions: Option<u64>,
     /// Seed of the first arena; each arena has the next one
-    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    #[arg(long, value_name = "SEED", default_value_t = storm::FIRST_SEED)]
     pub seed: u64,
     /// Run on this kernel only [default: on both, side by side, with different seeds]
     #[arg(long, value_enum)]

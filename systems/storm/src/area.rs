@@ -1,9 +1,10 @@
 //! Memory that the storm's threads and their supervisor share, and where it is mapped in the
 //! storm's address spaces. The supervisor takes nothing in it for granted: the storm can write it.
 
-use core::sync::atomic::{AtomicU64, AtomicU8};
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::catalogue::Node;
+use crate::instructions::batch::{Batch, Scratch};
 use crate::tally::Tally;
 
 /// Threads that the supervisor makes and keeps going.
@@ -22,24 +23,68 @@ pub const CATALOGUE_OFFSET: u64 = 0x1f_0000;
 const _: () = assert!(AREAS as u64 * AREA_BYTES <= CATALOGUE_OFFSET);
 /// Address of the first thread's IPC buffer; the others follow, a page each.
 pub const BUFFERS_ADDRESS: u64 = 0x3000_0000;
-/// The highest page that can be mapped: its last two bytes are a SYSCALL instruction, behind
-/// which the return address is the first one that is not the user's.
+/// The highest page that can be mapped. In the storm of calls its last two bytes are a SYSCALL
+/// instruction, behind which the return address is the first one that is not the user's; in that of
+/// instructions the threads write to it what they like.
 pub const EDGE_ADDRESS: u64 = sandglass::abi::vspace::x86_64::HIGHEST_PAGE;
+
+/// Where the storm of instructions has [`crate::instructions::low`].
+pub const LOW_ADDRESS: u64 = 0;
+/// Bytes of it: a frame of 2 MiB.
+pub const LOW_BYTES: u64 = 0x20_0000;
 
 /// What a thread of the storm works with.
 #[repr(C, align(4096))]
 pub struct Area {
     pub control: Control,
     pub tally: Tally,
-    pub code: CodePage,
+    pub batch: Batch,
+    pub scratch: Scratch,
+    pub code: CodePages,
     pub stack: [u8; STACK_BYTES],
 }
-const STACK_BYTES: usize = 0xc000;
+const STACK_BYTES: usize = 0x8000;
 const _: () = assert!(size_of::<Area>() as u64 <= AREA_BYTES);
 
-/// Machine code that the thread writes and executes.
+impl Area {
+    /// System calls that the thread has made, or instructions that it has begun.
+    pub fn made(&self) -> u64 {
+        let made = self.control.made.load(Relaxed);
+        made.wrapping_add(self.batch.unsettled())
+    }
+}
+
+/// Machine code that the thread writes and executes: two pages.
 #[repr(C, align(4096))]
-pub struct CodePage(pub [AtomicU8; 64]);
+pub struct CodePages(pub [AtomicU64; CODE_BYTES / WORD]);
+pub const CODE_BYTES: usize = 0x2000;
+const WORD: usize = size_of::<u64>();
+/// Fills the last word: INT3.
+const PADDING: u8 = 0xcc;
+
+impl CodePages {
+    /// Writes `bytes` from byte `at` on, which is rounded down to a word; what does not fit is
+    /// dropped. Whole words, since each write to a page with code that runs costs the emulator much.
+    pub fn write(&self, at: usize, bytes: impl Iterator<Item = u8>) {
+        write_words(self.0.iter().skip(at / WORD), bytes);
+    }
+}
+
+/// Writes `bytes` to `words`, as far as they go.
+pub fn write_words<'a>(
+    words: impl Iterator<Item = &'a AtomicU64>,
+    mut bytes: impl Iterator<Item = u8>,
+) {
+    for word in words {
+        let Some(first) = bytes.next() else { break };
+        let mut buffer = [PADDING; WORD];
+        buffer[0] = first;
+        for (byte, next) in buffer[1..].iter_mut().zip(bytes.by_ref()) {
+            *byte = next;
+        }
+        word.store(u64::from_le_bytes(buffer), Relaxed);
+    }
+}
 
 /// What the supervisor sets when it builds an arena.
 #[repr(C, align(64))]
@@ -48,8 +93,10 @@ pub struct Control {
     /// that starts anew does not do the same again.
     pub seed: u64,
     pub starts: AtomicU64,
-    /// System calls that the thread has made since.
-    pub calls: AtomicU64,
+    /// System calls that the thread has made since, or instructions that it has begun.
+    pub made: AtomicU64,
+    /// Seed of the arena.
+    pub arena: u64,
     /// Which area this is.
     pub index: u64,
     /// The CNode whose slots the thread's capability pointers name.

@@ -10,7 +10,7 @@
 
 use alloc::boxed::Box;
 use core::arch::asm;
-use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering::Relaxed};
 
 use sandglass::abi::context::x86_64 as register;
 use sandglass::abi::message::ipc_buffer;
@@ -28,7 +28,7 @@ const PERIOD_US: u64 = 1_000;
 const BUDGET_US: u64 = 300;
 /// From a job's release to its end.
 pub const DEADLINE_US: u64 = 200;
-/// Periods without a system call of the storm after which the supervisor is told.
+/// Periods without a system call, or an instruction, of the storm after which the supervisor is told.
 const STALLED_PERIODS: u64 = 4;
 /// The supervisor is woken once in so many periods in any case.
 const TICK_PERIODS: u64 = 8;
@@ -58,6 +58,8 @@ pub struct Watch {
     pub areas: AtomicPtr<Area>,
     /// Seed of the current arena.
     pub seed: AtomicU64,
+    /// A witness has seen something.
+    pub is_broken: AtomicBool,
     /// Of the canary of each core.
     pub jobs: Box<[Jobs]>,
 }
@@ -67,6 +69,8 @@ pub struct Watch {
 pub struct Jobs {
     /// Jobs done.
     pub done: AtomicU64,
+    /// How often the core's witness has looked.
+    pub looks: AtomicU64,
     /// The longest time from a release to the job's start, and to its end, ticks.
     pub latest_start: AtomicU64,
     pub latest_end: AtomicU64,
@@ -79,6 +83,7 @@ impl Watch {
             heartbeat: AtomicU64::new(0),
             areas: AtomicPtr::default(),
             seed: AtomicU64::new(0),
+            is_broken: AtomicBool::new(false),
             jobs: (0..cores).map(|_| Jobs::default()).collect(),
         }
     }
@@ -92,30 +97,48 @@ impl Watch {
         (0..count).map(move |i| unsafe { &*first.byte_add(i * AREA_BYTES as usize) })
     }
 
-    /// System calls that the storm has made in the current arena.
-    pub fn calls(&self) -> u64 {
-        self.areas()
-            .map(|area| area.control.calls.load(Relaxed))
-            .fold(0, u64::wrapping_add)
+    /// System calls that the storm has made in the current arena, or instructions that it has begun.
+    pub fn made(&self) -> u64 {
+        self.areas().map(Area::made).fold(0, u64::wrapping_add)
     }
 }
 
 /// Registers around the system call that ends a job.
 #[repr(C, align(64))]
+#[derive(Clone)]
 struct Registers {
     /// rax, rbx, rbp, rsi, rdi, r8, r9, r10, r12, r13, r15.
     general: [u64; 11],
-    /// Control word of the x87 unit, and MXCSR.
-    x87_control: u16,
-    mxcsr: u32,
-    /// Top of the x87 stack, a double.
-    x87_top: u64,
-    xmm: [[u64; 2]; 16],
+    flags: u64,
+    /// ss, ds, es, fs, gs.
+    selectors: [u32; 5],
+    /// As FXSAVE stores it.
+    fpu: FpuImage,
 }
 
+/// The state of the FPU.
+#[repr(C, align(64))]
+#[derive(Clone, Copy, PartialEq)]
+struct FpuImage {
+    control: u16,
+    status: u16,
+    tags: u16,
+    opcode: u16,
+    instruction: u64,
+    data: u64,
+    mxcsr: u32,
+    mxcsr_mask: u32,
+    /// Each in the first ten bytes.
+    x87: [[u8; 16]; 8],
+    xmm: [[u64; 2]; 16],
+    /// Not of the state.
+    unused: [u64; 12],
+}
+const _: () = assert!(size_of::<FpuImage>() == 512);
+
 core::arch::global_asm!(
-    // rdi: the registers to load; rsi: where to store what they are after Yield.
-    "storm_canary_yield:",
+    // rdi: the registers to load; rsi: where to store what they are behind the system call in rdx.
+    "storm_canary_call:",
     "push rbx",
     "push rbp",
     "push r12",
@@ -127,25 +150,8 @@ core::arch::global_asm!(
     "stmxcsr [rsp + 8]",
     "fnstcw [rsp + 12]",
     "mov r14, rsp",
-    "fldcw [rdi + 88]",
-    "ldmxcsr [rdi + 92]",
-    "fld qword ptr [rdi + 96]",
-    "movups xmm0, [rdi + 104]",
-    "movups xmm1, [rdi + 120]",
-    "movups xmm2, [rdi + 136]",
-    "movups xmm3, [rdi + 152]",
-    "movups xmm4, [rdi + 168]",
-    "movups xmm5, [rdi + 184]",
-    "movups xmm6, [rdi + 200]",
-    "movups xmm7, [rdi + 216]",
-    "movups xmm8, [rdi + 232]",
-    "movups xmm9, [rdi + 248]",
-    "movups xmm10, [rdi + 264]",
-    "movups xmm11, [rdi + 280]",
-    "movups xmm12, [rdi + 296]",
-    "movups xmm13, [rdi + 312]",
-    "movups xmm14, [rdi + 328]",
-    "movups xmm15, [rdi + 344]",
+    "fxrstor64 [rdi + {fpu}]",
+    "push qword ptr [rdi + {flags}]",
     "mov rax, [rdi]",
     "mov rbx, [rdi + 8]",
     "mov rbp, [rdi + 16]",
@@ -157,10 +163,12 @@ core::arch::global_asm!(
     "mov r13, [rdi + 72]",
     "mov r15, [rdi + 80]",
     "mov rdi, [rdi + 32]",
-    "mov rdx, {yield_}",
+    "popfq",
     "syscall",
     "mov rsp, r14",
-    "mov rcx, [rsp]",
+    "pushfq",
+    "mov rcx, [rsp + 8]",
+    "pop qword ptr [rcx + {flags}]",
     "mov [rcx], rax",
     "mov [rcx + 8], rbx",
     "mov [rcx + 16], rbp",
@@ -172,25 +180,15 @@ core::arch::global_asm!(
     "mov [rcx + 64], r12",
     "mov [rcx + 72], r13",
     "mov [rcx + 80], r15",
-    "fnstcw [rcx + 88]",
-    "stmxcsr [rcx + 92]",
-    "fstp qword ptr [rcx + 96]",
-    "movups [rcx + 104], xmm0",
-    "movups [rcx + 120], xmm1",
-    "movups [rcx + 136], xmm2",
-    "movups [rcx + 152], xmm3",
-    "movups [rcx + 168], xmm4",
-    "movups [rcx + 184], xmm5",
-    "movups [rcx + 200], xmm6",
-    "movups [rcx + 216], xmm7",
-    "movups [rcx + 232], xmm8",
-    "movups [rcx + 248], xmm9",
-    "movups [rcx + 264], xmm10",
-    "movups [rcx + 280], xmm11",
-    "movups [rcx + 296], xmm12",
-    "movups [rcx + 312], xmm13",
-    "movups [rcx + 328], xmm14",
-    "movups [rcx + 344], xmm15",
+    "mov [rcx + {selectors}], ss",
+    "mov [rcx + {selectors} + 4], ds",
+    "mov [rcx + {selectors} + 8], es",
+    "mov [rcx + {selectors} + 12], fs",
+    "mov [rcx + {selectors} + 16], gs",
+    "fxsave64 [rcx + {fpu}]",
+    "push 0x202",
+    "popfq",
+    "fninit",
     "ldmxcsr [rsp + 8]",
     "fldcw [rsp + 12]",
     "add rsp, 24",
@@ -201,17 +199,13 @@ core::arch::global_asm!(
     "pop rbp",
     "pop rbx",
     "ret",
-    yield_ = const Syscall::Yield.raw() as i64,
+    flags = const core::mem::offset_of!(Registers, flags),
+    selectors = const core::mem::offset_of!(Registers, selectors),
+    fpu = const core::mem::offset_of!(Registers, fpu),
 );
-const _: () = {
-    assert!(core::mem::offset_of!(Registers, x87_control) == 88);
-    assert!(core::mem::offset_of!(Registers, mxcsr) == 92);
-    assert!(core::mem::offset_of!(Registers, x87_top) == 96);
-    assert!(core::mem::offset_of!(Registers, xmm) == 104);
-};
 
 extern "C" {
-    fn storm_canary_yield(load: *const Registers, store: *mut Registers);
+    fn storm_canary_call(load: *const Registers, store: *mut Registers, number: u64);
 }
 
 /// Everything that must not change.
@@ -232,6 +226,53 @@ struct Canary {
 }
 // SAFETY: the buffer is the thread's own.
 unsafe impl Send for Canary {}
+
+impl Registers {
+    /// What the canary has while it waits: no register is as it would be at a thread's start.
+    fn pattern() -> Self {
+        /// Carry, parity, adjust, sign, direction, overflow, alignment check, identification.
+        const FLAGS: u64 = 0x1 | 0x4 | 0x10 | 0x80 | 0x400 | 0x800 | 0x4_0000 | 0x20_0000;
+        const FIXED_FLAGS: u64 = 0x202;
+        /// The significand's first bit, and an exponent: a number.
+        const NUMBER: [u8; 3] = [0x80, 0xff, 0x3f];
+        let word = |i: usize| pattern(i).to_le_bytes();
+        let x87 = core::array::from_fn(|i| {
+            let mut register = [0; 16];
+            register[..7].copy_from_slice(&word(i)[..7]);
+            register[7..10].copy_from_slice(&NUMBER);
+            register
+        });
+        let registers = Self {
+            general: core::array::from_fn(pattern),
+            flags: FLAGS | FIXED_FLAGS,
+            selectors: [0; 5],
+            fpu: FpuImage {
+                // All exceptions masked, as at the start, but other precision and rounding.
+                control: 0x0e7f,
+                status: 0,
+                tags: 0xff,
+                opcode: 0,
+                instruction: 0,
+                data: 0,
+                mxcsr: 0x7f80,
+                mxcsr_mask: 0,
+                x87,
+                xmm: core::array::from_fn(|i| [pattern(64 + i), pattern(128 + i)]),
+                unused: [0; 12],
+            },
+        };
+        // As the processor has them: with a system call that changes nothing.
+        registers.around(Syscall::Yield)
+    }
+
+    /// What these registers are behind a system call.
+    fn around(&self, call: Syscall) -> Self {
+        let mut after = self.clone();
+        // SAFETY: the function preserves what the C ABI asks for.
+        unsafe { storm_canary_call(self, &mut after, call.raw()) };
+        after
+    }
+}
 
 /// Word `i` of the pattern.
 const fn pattern(i: usize) -> u64 {
@@ -257,24 +298,13 @@ pub fn start(
         .configure(context, params)?;
     let notification = process.resources.notification()?;
     let frame = process.resources.frame(sandglass::cap::FrameSize::Small)?;
-    let mut general = [0; 11];
-    let mut xmm = [[0; 2]; 16];
-    let words = general.iter_mut().chain(xmm.iter_mut().flatten());
-    words.enumerate().for_each(|(i, word)| *word = pattern(i));
     let canary = Canary {
         core,
         watch,
         tsc,
         supervisor: stall,
         pattern: Box::new(core::array::from_fn(pattern)),
-        registers: Registers {
-            general,
-            // All exceptions masked, as at the start, but other precision and rounding.
-            x87_control: 0x0e7f,
-            mxcsr: 0x7f80,
-            x87_top: 1.5f64.to_bits(),
-            xmm,
-        },
+        registers: Registers::pattern(),
         buffer: core::ptr::null_mut(),
         context,
         notification: process
@@ -298,7 +328,7 @@ pub fn start(
 #[derive(Default)]
 struct Others {
     heartbeat: Counter,
-    calls: Counter,
+    made: Counter,
     /// The jobs of the other canary that has done the fewest.
     lowest: Counter,
 }
@@ -339,6 +369,9 @@ impl Canary {
             start = time::ticks();
             self.check_data();
             self.check_caps();
+            if self.watch.is_broken.load(Relaxed) {
+                self.fail("a witness");
+            }
             let periods = self.jobs().done.load(Relaxed) + 1;
             if self.core == 0 {
                 self.look_after(&mut others, periods, tick);
@@ -357,7 +390,7 @@ impl Canary {
     /// to look after the storm.
     fn look_after(&self, others: &mut Others, periods: u64, tick: Notification) {
         others.heartbeat.see(self.watch.heartbeat.load(Relaxed));
-        others.calls.see(self.watch.calls());
+        others.made.see(self.watch.made());
         let jobs = &self.watch.jobs;
         if let Some(lowest) = jobs
             .iter()
@@ -373,8 +406,8 @@ impl Canary {
         if others.lowest.unchanged > HANGING_PERIODS && jobs.len() > 1 {
             self.fail("the canary of another core does not run");
         }
-        if others.calls.unchanged > STALLED_PERIODS {
-            others.calls.unchanged = 0;
+        if others.made.unchanged > STALLED_PERIODS {
+            others.made.unchanged = 0;
             self.supervisor.signal();
         } else if periods % TICK_PERIODS == 0 {
             tick.signal();
@@ -383,24 +416,19 @@ impl Canary {
 
     /// Yields the rest of the budget, with known registers, and looks at them afterwards.
     fn rest(&self) {
-        let mut after = Registers {
-            general: [0; 11],
-            x87_control: 0,
-            mxcsr: 0,
-            x87_top: 0,
-            xmm: [[0; 2]; 16],
-        };
-        // SAFETY: the function preserves what the C ABI asks for.
-        unsafe { storm_canary_yield(&self.registers, &mut after) };
         let before = &self.registers;
+        let after = before.around(Syscall::Yield);
         if after.general != before.general {
             self.fail("a general register");
         }
-        if after.xmm != before.xmm || after.mxcsr != before.mxcsr {
-            self.fail("an XMM register or MXCSR");
+        if after.flags != before.flags {
+            self.fail("the flags");
         }
-        if (after.x87_control, after.x87_top) != (before.x87_control, before.x87_top) {
-            self.fail("the x87 state");
+        if after.fpu != before.fpu {
+            self.fail("the FPU's state");
+        }
+        if after.selectors[0] != before.selectors[0] {
+            self.fail("the stack segment");
         }
     }
 
@@ -465,9 +493,9 @@ impl Canary {
 
     /// Ends the run.
     fn fail(&self, what: &str) -> ! {
-        let (seed, calls) = (self.watch.seed.load(Relaxed), self.watch.calls());
+        let (seed, made) = (self.watch.seed.load(Relaxed), self.watch.made());
         let core = self.core;
-        println!("\ntest canary ... FAILED: {what}, with seed {seed} after {calls} calls of it (core {core})");
+        println!("\ntest canary ... FAILED: {what}, with seed {seed} after {made} calls or instructions of it (core {core})");
         println!("0 passed, 1 failed");
         exit::exit(1)
     }

@@ -2,6 +2,8 @@
 //! memory that every arena is made of.
 
 use alloc::vec::Vec;
+use core::slice;
+use core::sync::atomic::AtomicU64;
 
 use sandglass::abi::boot::SlotRegion;
 use sandglass::cap::{
@@ -11,8 +13,9 @@ use sandglass::cap::{
 use sandglass::resources::{Resources, SlotAllocator, UntypedAllocator};
 use sandglass::{boot, BootInfo, Process, SetupError};
 
-use crate::area::{Area, AREAS, CATALOGUE_OFFSET, THREADS};
+use crate::area::{Area, AREAS, CATALOGUE_OFFSET, LOW_BYTES, THREADS};
 use crate::catalogue::Catalogue;
+use crate::instructions::low;
 
 /// Log2 bytes of the memory of an arena.
 const ARENA_BITS: u32 = 22;
@@ -47,6 +50,12 @@ pub struct Ground {
     pub images: [Vec<(u64, Frame)>; SPACES],
     pub areas: [Frame; SPACES],
     pub edges: [Frame; SPACES],
+    /// For the storm of instructions, of each address space: the memory at address 0, which is one,
+    /// and a page at the edge that can be written.
+    pub low: [Frame; SPACES],
+    pub tops: [Frame; SPACES],
+    /// Where the memory at address 0 is mapped for the supervisor.
+    low_address: u64,
     /// IPC buffers, and their copies for each address space.
     pub buffers: Vec<Frame>,
     pub buffer_copies: [Vec<Frame>; SPACES],
@@ -86,6 +95,7 @@ impl Ground {
         let area_frame = resources.frame(FrameSize::Large)?;
         let large = resources.frame(FrameSize::Large)?;
         let edge_frame = resources.frame(FrameSize::Small)?;
+        let low_frame = resources.frame(FrameSize::Large)?;
         let mut images: [Vec<(u64, Frame)>; SPACES] = Default::default();
         for image in &mut images {
             for address in image_pages() {
@@ -107,6 +117,11 @@ impl Ground {
         let timeout_handlers = handlers(resources, endpoint, TIMEOUT + 1)?;
         let areas = copies(resources, area_frame, Rights::ALL)?;
         let edges = copies(resources, edge_frame, Rights::READ)?;
+        let low = copies(resources, low_frame, Rights::ALL)?;
+        let mut tops = edges;
+        for top in &mut tops {
+            *top = resources.frame(FrameSize::Small)?;
+        }
         let reply = resources.reply()?;
 
         let Process {
@@ -119,11 +134,18 @@ impl Ground {
             Rights::READ_WRITE,
             Attributes::WriteBack,
         )?;
+        let low_address = space.map_frame(
+            resources,
+            low_frame,
+            FrameSize::Large,
+            Rights::READ_WRITE,
+            Attributes::WriteBack,
+        )?;
         space.fill_frame(resources, edge_frame, |page| {
             let end = page.len() - SYSCALL.len();
             page[end..].copy_from_slice(&SYSCALL);
         })?;
-        Ok(Self {
+        let ground = Self {
             memory,
             slots: SlotRegion {
                 start: first,
@@ -136,6 +158,9 @@ impl Ground {
             images,
             areas,
             edges,
+            low,
+            tops,
+            low_address,
             buffers,
             buffer_copies,
             large,
@@ -144,12 +169,22 @@ impl Ground {
             controls: (0..boot.cores())
                 .map_while(|core| boot.sched_control(core))
                 .collect(),
-        })
+        };
+        low::fill(ground.low_memory());
+        Ok(ground)
     }
 
     /// The first area, as the supervisor sees it; the others follow at [`crate::area::AREA_BYTES`].
     pub fn first_area(&self) -> *mut Area {
         self.address as *mut Area
+    }
+
+    /// The memory at address 0 of the storm's address spaces, in words.
+    pub fn low_memory(&self) -> &'static [AtomicU64] {
+        // SAFETY: mapped for good, zero at first; all access is atomic.
+        unsafe {
+            slice::from_raw_parts(self.low_address as *const AtomicU64, LOW_BYTES as usize / 8)
+        }
     }
 
     pub fn catalogue(&self) -> &'static Catalogue {

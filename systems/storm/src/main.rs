@@ -3,8 +3,10 @@
 //!
 //! | module | who |
 //! | --- | --- |
-//! | [`actor`] | a thread of the storm |
+//! | [`actor`] | a thread of the storm of calls |
+//! | [`instructions`] | a thread of the storm of instructions |
 //! | [`canary`] | the thread of the highest priority that checks itself, on each core |
+//! | [`witness`] | a thread beside it that looks at what the canary cannot |
 //! | [`supervisor`] | builds one [`arena`] after the other, each with the next seed |
 //! | [`ground`] | what outlives the arenas |
 //! | [`area`], [`catalogue`], [`tally`] | memory that threads and supervisor share |
@@ -25,10 +27,13 @@ mod area;
 mod arena;
 mod canary;
 mod catalogue;
+mod code;
 mod ground;
+mod instructions;
 mod options;
 mod supervisor;
 mod tally;
+mod witness;
 
 use alloc::boxed::Box;
 use core::sync::atomic::Ordering::Relaxed;
@@ -38,12 +43,14 @@ use sandglass::testing::Suite;
 use sandglass::{boot, ensure, heap, println, BootInfo, Process, SetupError};
 
 use actor::operations::OPERATIONS;
+use arena::Storm;
 use canary::Watch;
 use ground::Ground;
+use instructions::class::Class;
 use options::Options;
 use supervisor::Summary;
 
-sandglass::entry!(main, stack = 0x1_0000, heap = 0x10_0000);
+sandglass::entry!(main, stack = 0x2_0000, heap = 0x10_0000);
 
 fn main(boot: &'static BootInfo) -> Result<u8, SetupError> {
     let mut process = Process::root_task(boot);
@@ -60,6 +67,7 @@ fn main(boot: &'static BootInfo) -> Result<u8, SetupError> {
     for core in 0..cores {
         canary::start(&mut process, boot, core, watch, signals, tsc)?;
     }
+    witness::start_all(&mut process, boot, watch)?;
     supervisor::start_idlers(&mut process, &ground, signals)?;
     boot::TCB.set_priority(boot::TCB, supervisor::PRIORITY)?;
     let summary = supervisor::run(&ground, watch, options)?;
@@ -71,8 +79,8 @@ fn main(boot: &'static BootInfo) -> Result<u8, SetupError> {
 fn report(summary: &Summary, watch: &Watch) {
     println!();
     println!(
-        "storm-run {} {} {}",
-        summary.calls, summary.arenas, summary.discarded
+        "storm-run {} {} {} {}",
+        summary.calls, summary.instructions, summary.arenas, summary.discarded
     );
     for jobs in &watch.jobs {
         println!(
@@ -89,6 +97,10 @@ fn report(summary: &Summary, watch: &Watch) {
     for (number, row) in summary.totals.syscalls.iter().enumerate() {
         println!("storm-syscall {number} {row:?}");
     }
+    let attempts = summary.attempts.iter();
+    for (class, (begun, faults)) in Class::ALL.iter().zip(attempts.zip(&summary.outcomes)) {
+        println!("storm-class {} [{begun}, {faults:?}]", class.name());
+    }
     println!("storm-faults {:?}", summary.faults);
 }
 
@@ -96,8 +108,11 @@ fn report(summary: &Summary, watch: &Watch) {
 /// something of it was touched.
 fn verdict(summary: &Summary, watch: &Watch, options: Options) -> u8 {
     let mut suite = Suite::new();
-    suite.run("calls_are_made", || {
-        ensure!(summary.calls >= options.calls, "{}", summary.calls);
+    suite.run("the_storm_is_made", || {
+        for storm in Storm::ALL {
+            let made = summary.made(storm);
+            ensure!(made >= options.of(storm), "{made} {}", storm.unit());
+        }
         Ok(())
     });
     suite.run("the_canary_lives", || {
@@ -107,6 +122,10 @@ fn verdict(summary: &Summary, watch: &Watch, options: Options) -> u8 {
                 periods * 100 > summary.calls / 100,
                 "{periods} periods on core {core}"
             );
+            ensure!(
+                jobs.looks.load(Relaxed) > 0,
+                "the witness of core {core} never looks"
+            );
         }
         Ok(())
     });
@@ -115,6 +134,16 @@ fn verdict(summary: &Summary, watch: &Watch, options: Options) -> u8 {
         ensure!(discarded * 4 <= arenas, "{discarded} of {arenas} discarded");
         Ok(())
     });
+    if options.calls > 0 {
+        judge_calls(&mut suite, summary);
+    }
+    if options.instructions > 0 {
+        judge_instructions(&mut suite, summary);
+    }
+    suite.finish()
+}
+
+fn judge_calls(suite: &mut Suite, summary: &Summary) {
     suite.run("every_fault_comes", || {
         for number in [
             fault::CAP_FAULT,
@@ -139,5 +168,22 @@ fn verdict(summary: &Summary, watch: &Watch, options: Options) -> u8 {
         }
         Ok(())
     });
-    suite.finish()
+}
+
+fn judge_instructions(suite: &mut Suite, summary: &Summary) {
+    suite.run("every_class_of_instructions_comes_and_faults", || {
+        for (class, (&begun, faults)) in Class::ALL
+            .iter()
+            .zip(summary.attempts.iter().zip(&summary.outcomes))
+        {
+            let faults: u64 = faults.iter().sum();
+            ensure!(begun > 0, "none of {}", class.name());
+            ensure!(
+                faults > 0 || *class == Class::Descriptor,
+                "none of {} faults",
+                class.name()
+            );
+        }
+        Ok(())
+    });
 }

@@ -5,6 +5,8 @@
 
 mod results;
 
+use std::ffi::OsString;
+use std::fmt;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::mpsc;
@@ -20,8 +22,10 @@ use crate::program;
 use crate::qemu::{self, Boot, End, Machine, Outcome};
 use results::Results;
 
-/// Folder of the system.
-const SYSTEM: &str = "systems/storm";
+/// The system's package.
+pub const PACKAGE: &str = "storm";
+/// The first seed if none is asked for.
+pub const FIRST_SEED: u64 = 1;
 /// Between the first seeds of two machines: more than any run has arenas.
 const SEED_STRIDE: u64 = 1_000_000_000;
 /// The system tells its progress every few seconds; a machine that says nothing for so long hangs.
@@ -36,8 +40,85 @@ struct Part {
     variant: Variant,
     cores: Cores,
     seed: u64,
-    calls: u64,
+    extent: Extent,
     boot: Boot,
+}
+
+/// How much of a storm.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Extent {
+    pub calls: u64,
+    pub instructions: u64,
+}
+
+impl Extent {
+    /// System calls if nothing else is asked for.
+    const DEFAULT_CALLS: u64 = 10_000_000;
+    /// What a run is repeated with that failed.
+    const SHORT: u64 = 100_000;
+
+    /// QEMU's options that ask the system for it, with this first seed.
+    pub fn options(self, seed: u64) -> Vec<OsString> {
+        let option = |name: &str, value: u64| {
+            [
+                "-fw_cfg".into(),
+                format!("name=opt/sandglass/{name},string={value}").into(),
+            ]
+        };
+        let options = [
+            option("calls", self.calls),
+            option("instructions", self.instructions),
+            option("seed", seed),
+        ];
+        options.into_iter().flatten().collect()
+    }
+
+    /// What the command asks for.
+    fn asked_for(args: &StormArgs) -> Self {
+        let calls = match args.instructions {
+            None => Self::DEFAULT_CALLS,
+            Some(_) => 0,
+        };
+        Self {
+            calls: args.calls.unwrap_or(calls),
+            instructions: args.instructions.unwrap_or(0),
+        }
+    }
+
+    /// The share of one of `machines`.
+    fn share(self, machines: usize) -> Self {
+        let share = |number: u64| number.div_ceil(machines as u64);
+        Self {
+            calls: share(self.calls),
+            instructions: share(self.instructions),
+        }
+    }
+
+    /// No more than is enough to repeat what an arena of the same kind did.
+    fn short(self) -> Self {
+        let short = |number: u64| number.min(Self::SHORT);
+        match self.calls {
+            0 => Self {
+                instructions: short(self.instructions),
+                ..self
+            },
+            calls => Self {
+                calls: short(calls),
+                ..self
+            },
+        }
+    }
+}
+
+/// As on the command line.
+impl fmt::Display for Extent {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let Self {
+            calls,
+            instructions,
+        } = self;
+        write!(f, "--calls {calls} --instructions {instructions}")
+    }
 }
 
 impl Part {
@@ -53,15 +134,13 @@ impl Part {
 
 /// `sandglass storm`: status 0 if nothing of any canary was touched and all calls were made.
 pub fn run(args: &StormArgs) -> Result<ExitCode> {
-    let metadata = program::workspace_metadata()?;
-    let package = program::package_in(&metadata, SYSTEM)?;
-    let root_task = program::build(&package.name)?;
+    let root_task = program::build(PACKAGE)?;
     let variants = match args.kernel {
         Some(variant) => vec![variant],
         None => vec![Variant::Debug, Variant::Release],
     };
     let cores = args.cores.cores();
-    let share = args.calls.div_ceil(variants.len() as u64);
+    let extent = Extent::asked_for(args).share(variants.len());
     let mut parts = Vec::new();
     for (variant, index) in variants.into_iter().zip(0..) {
         let kernel = kernel::build(&KernelOptions::on(variant, cores))?;
@@ -70,10 +149,10 @@ pub fn run(args: &StormArgs) -> Result<ExitCode> {
             variant,
             cores,
             seed,
-            calls: share,
+            extent,
             boot: Boot {
                 machine: machine(cores, args.memory),
-                ..boot(&kernel, &root_task, share, seed)
+                ..boot(&kernel, &root_task, extent, seed)
             },
         });
     }
@@ -102,8 +181,9 @@ pub fn run(args: &StormArgs) -> Result<ExitCode> {
     }
     print!("{}", sum.table());
     println!(
-        "storm: {} calls in {} arenas, {}",
+        "storm: {} calls and {} instructions in {} arenas, {}",
         sum.calls,
+        sum.instructions,
         sum.arenas,
         if failed { "FAILED" } else { "ok" }
     );
@@ -120,20 +200,11 @@ fn machine(cores: Cores, memory_mib: u32) -> Machine {
     }
 }
 
-/// A boot for `calls` system calls, with the first seed `seed`.
-fn boot(kernel: &Path, root_task: &Path, calls: u64, seed: u64) -> Boot {
-    let option = |name: &str, value: u64| {
-        [
-            "-fw_cfg".into(),
-            format!("name=opt/sandglass/{name},string={value}").into(),
-        ]
-    };
+/// A boot for so much of a storm, with the first seed `seed`.
+fn boot(kernel: &Path, root_task: &Path, extent: Extent, seed: u64) -> Boot {
     Boot {
         silence: Some(SILENCE),
-        extra_args: option("calls", calls)
-            .into_iter()
-            .chain(option("seed", seed))
-            .collect(),
+        extra_args: extent.options(seed),
         ..Boot::new(kernel, root_task)
     }
 }
@@ -174,10 +245,11 @@ fn run_part(part: &Part) -> Result<Results> {
         .and_then(|outcome| judge(&outcome, part.cores))
         .with_context(|| {
             let command = part.command();
+            let (extent, first) = (part.extent, part.seed);
+            let short = extent.short();
             format!(
-                "in a run of {} calls, in an arena from seed {seed} on; to repeat: {command} \
-                 --seed {seed} --calls 100000, or if that shows nothing: --seed {} --calls {}",
-                part.calls, part.seed, part.calls
+                "in a run with {extent}, in an arena from seed {seed} on; to repeat: {command} \
+                 --seed {seed} {short}, or if that shows nothing: --seed {first} {extent}"
             )
         })
 }
@@ -203,6 +275,18 @@ fn judge(outcome: &Outcome, cores: Cores) -> Result<Results> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_failed_run_is_repeated_with_the_same_kind_of_storm() {
+        let extent = |calls, instructions| Extent {
+            calls,
+            instructions,
+        };
+        assert_eq!(extent(0, 10_000_000).short(), extent(0, Extent::SHORT));
+        assert_eq!(extent(10_000_000, 0).short(), extent(Extent::SHORT, 0));
+        assert_eq!(extent(0, 5).short(), extent(0, 5));
+        assert_eq!(extent(3, 10).share(2), extent(2, 5));
+    }
 
     #[test]
     fn ends_that_are_not_the_systems_own_are_failures() {

@@ -45,10 +45,31 @@ const FAULTS: [(usize, &str); 5] = [
     (6, "VMFault"),
 ];
 
+/// What instructions of the storm fault with, by its position in a class's row: exceptions by vector,
+/// then what the kernel takes for a system call that it does not know, or that has no capability. All
+/// others are one column.
+const FAULTS_OF_INSTRUCTIONS: [(usize, &str); 14] = [
+    (0, "#DE"),
+    (1, "#DB"),
+    (3, "#BP"),
+    (5, "#BR"),
+    (6, "#UD"),
+    (7, "#NM"),
+    (11, "#NP"),
+    (12, "#SS"),
+    (13, "#GP"),
+    (14, "#PF"),
+    (16, "#MF"),
+    (17, "#AC"),
+    (32, "call"),
+    (33, "cap"),
+];
+
 /// Counts of one run, or of several.
 #[derive(Debug, Default, PartialEq)]
 pub struct Results {
     pub calls: u64,
+    pub instructions: u64,
     pub arenas: u64,
     /// Arenas whose counters were overwritten, and do not count.
     discarded: u64,
@@ -58,6 +79,8 @@ pub struct Results {
     latest: [u64; 2],
     /// By name, in the order of labels: issued, then each outcome.
     invocations: Vec<(String, Vec<u64>)>,
+    /// Instructions, by class: begun, then their faults by [`FAULTS_OF_INSTRUCTIONS`].
+    classes: Vec<(String, Vec<u64>)>,
     /// By number: issued, returned.
     syscalls: BTreeMap<usize, [u64; 2]>,
     faults: Vec<u64>,
@@ -81,8 +104,9 @@ impl Results {
             faults: rest("storm-faults ")?,
             ..Self::default()
         };
-        if let [calls, arenas, discarded] = run[..] {
-            (results.calls, results.arenas, results.discarded) = (calls, arenas, discarded);
+        if let [calls, instructions, arenas, discarded] = run[..] {
+            (results.calls, results.instructions) = (calls, instructions);
+            (results.arenas, results.discarded) = (arenas, discarded);
         }
         let canaries = results.read_canaries(console);
         ensure!(
@@ -97,6 +121,8 @@ impl Results {
             };
             if let Some((name, row)) = row("storm-invocation ") {
                 results.invocations.push((name.to_owned(), row));
+            } else if let Some((name, row)) = row("storm-class ") {
+                results.classes.push((name.to_owned(), row));
             } else if let Some((number, row)) = row("storm-syscall ") {
                 if let (Ok(number), &[issued, returned]) = (number.parse(), &row[..]) {
                     results.syscalls.insert(number, [issued, returned]);
@@ -129,15 +155,12 @@ impl Results {
     /// Adds the counts of another run.
     pub fn add(&mut self, other: &Self) {
         self.calls += other.calls;
+        self.instructions += other.instructions;
         self.arenas += other.arenas;
         self.discarded += other.discarded;
         self.add_canary(other.periods, other.latest);
-        for (name, row) in &other.invocations {
-            match self.invocations.iter_mut().find(|(known, _)| known == name) {
-                Some((_, sums)) => add_all(sums, row),
-                None => self.invocations.push((name.clone(), row.clone())),
-            }
-        }
+        add_rows(&mut self.invocations, &other.invocations);
+        add_rows(&mut self.classes, &other.classes);
         for (&number, row) in &other.syscalls {
             add_all(self.syscalls.entry(number).or_default(), row);
         }
@@ -146,8 +169,54 @@ impl Results {
         add_all(&mut self.faults, &other.faults);
     }
 
-    /// The counts as text.
+    /// The counts as text: those of storms that there were.
     pub fn table(&self) -> String {
+        let mut text = String::new();
+        if self.calls > 0 {
+            text += &self.table_of_calls();
+        }
+        if self.instructions > 0 {
+            text += &self.table_of_instructions();
+        }
+        let _ = writeln!(text, "{:<28}{:>9}", "fault", "handled");
+        for (number, name) in FAULTS {
+            let count = self.faults.get(number).copied().unwrap_or(0);
+            let _ = writeln!(text, "{name:<28}{count:>9}");
+        }
+        let [start, end] = self.latest;
+        let _ = writeln!(
+            text,
+            "\ncanaries: {} jobs; at the latest, begun {start} and done {end} ticks after release\n\
+             arenas whose counters the storm overwrote, not counted: {}\n",
+            self.periods, self.discarded
+        );
+        text
+    }
+
+    fn table_of_instructions(&self) -> String {
+        let mut text = format!("{:<20}{:>9}", "instructions", "begun");
+        for (_, fault) in FAULTS_OF_INSTRUCTIONS {
+            let _ = write!(text, "{fault:>8}");
+        }
+        text += "   other  no fault\n";
+        for (name, row) in &self.classes {
+            let [begun, faults @ ..] = &row[..] else {
+                continue;
+            };
+            let _ = write!(text, "{name:<20}{begun:>9}");
+            let mut others: u64 = faults.iter().sum();
+            let all = others;
+            for (index, _) in FAULTS_OF_INSTRUCTIONS {
+                let count = faults.get(index).copied().unwrap_or(0);
+                others -= count;
+                let _ = write!(text, "{count:>8}");
+            }
+            let _ = writeln!(text, "{others:>8}{:>10}", begun.saturating_sub(all));
+        }
+        text + "\n"
+    }
+
+    fn table_of_calls(&self) -> String {
         let mut text = format!("{:<28}{:>9}", "invocation", "issued");
         for outcome in OUTCOMES {
             let _ = write!(text, "{outcome:>8}");
@@ -180,19 +249,7 @@ impl Results {
             "{:<28}{issued:>9}{returned:>10}",
             "of disabled features"
         );
-        let _ = writeln!(text, "\n{:<28}{:>9}", "fault", "handled");
-        for (number, name) in FAULTS {
-            let count = self.faults.get(number).copied().unwrap_or(0);
-            let _ = writeln!(text, "{name:<28}{count:>9}");
-        }
-        let [start, end] = self.latest;
-        let _ = writeln!(
-            text,
-            "\ncanaries: {} jobs; at the latest, begun {start} and done {end} ticks after release\n\
-             arenas whose counters the storm overwrote, not counted: {}\n",
-            self.periods, self.discarded
-        );
-        text
+        text + "\n"
     }
 }
 
@@ -202,6 +259,16 @@ fn numbers(text: &str) -> Option<Vec<u64>> {
         .filter(|word| !word.is_empty())
         .map(|word| word.parse().ok())
         .collect()
+}
+
+/// Adds rows with the same name.
+fn add_rows(sums: &mut Vec<(String, Vec<u64>)>, rows: &[(String, Vec<u64>)]) {
+    for (name, row) in rows {
+        match sums.iter_mut().find(|(known, _)| known == name) {
+            Some((_, sums)) => add_all(sums, row),
+            None => sums.push((name.clone(), row.clone())),
+        }
+    }
 }
 
 fn add_all(sums: &mut [u64], row: &[u64]) {
@@ -214,9 +281,9 @@ fn add_all(sums: &mut [u64], row: &[u64]) {
 mod tests {
     use super::*;
 
-    const CONSOLE: &str = "noise\r\nstorm-run 9 2 0\r\nstorm-canary 5 10 20\r\n\
+    const CONSOLE: &str = "noise\r\nstorm-run 9 4 2 0\r\nstorm-canary 5 10 20\r\n\
         storm-invocation TCB_Suspend [7, 5, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]\r\n\
-        storm-syscall 1 [7, 6]\r\nstorm-faults [0, 3, 0, 0, 0, 0, 1]\r\n";
+        storm-class port [8, [0, 2, 0]]\r\nstorm-syscall 1 [7, 6]\r\nstorm-faults [0, 3, 0, 0, 0, 0, 1]\r\n";
 
     #[test]
     fn counts_are_read_and_added() {
@@ -224,7 +291,8 @@ mod tests {
         for _ in 0..2 {
             sum.add(&Results::read(CONSOLE, 1).unwrap());
         }
-        assert_eq!((sum.calls, sum.arenas, sum.periods), (18, 4, 10));
+        assert_eq!((sum.calls, sum.instructions), (18, 8));
+        assert_eq!((sum.arenas, sum.periods), (4, 10));
         assert_eq!(sum.latest, [10, 20]);
         assert_eq!(sum.invocations[0].1[..2], [14, 10]);
         assert_eq!(sum.syscalls[&1], [14, 12]);
@@ -232,11 +300,14 @@ mod tests {
         let table = sum.table();
         let row = table.lines().find(|line| line.starts_with("TCB_Suspend"));
         assert!(row.unwrap().ends_with(" 2"), "{table}");
+        assert_eq!(sum.classes[0].1, [16, 0, 4, 0]);
+        let row = table.lines().find(|line| line.starts_with("port"));
+        assert!(row.unwrap().ends_with(" 12"), "{table}");
     }
 
     #[test]
     fn a_console_without_results_is_refused() {
-        for console in ["", "storm-run 1 1 1\nstorm-faults [0]\n"] {
+        for console in ["", "storm-run 1 1 1 1\nstorm-faults [0]\n"] {
             let error = Results::read(console, 1).unwrap_err();
             assert!(error.to_string().contains("storm-"), "{error}");
         }

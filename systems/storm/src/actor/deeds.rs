@@ -2,17 +2,16 @@
 
 use super::dice::Dice;
 use super::gate::execute;
-use crate::area::{CodePage, EDGE_ADDRESS};
+use crate::area::{CodePages, EDGE_ADDRESS};
+use crate::code::Code;
 
-/// IRET, which stands nowhere in the code: a 32-bit one, of a 64-bit program, makes QEMU 7.2 enter
-/// virtual-8086 mode if the flags that it pops say so. Processors ignore that flag there. What
-/// comes next arrives in the kernel with a code segment that looks like the kernel's.
-const IRET: u8 = 0xcf;
-const NOP: u8 = 0x90;
+/// Bytes of the longest of these pieces of code.
+const MOST_BYTES: usize = 60;
+const RAX: u8 = 0;
 
 /// Executes something that is no ordinary system call.
-pub fn perform(dice: &mut Dice, page: &CodePage) {
-    let mut code = Code::new();
+pub fn perform(dice: &mut Dice, pages: &CodePages) {
+    let mut code = Code::<MOST_BYTES>::new();
     match dice.below(18) {
         0 => code.bytes(&[0x0f, 0x0b]),
         1 => code.bytes(&[0xcc]),
@@ -35,7 +34,7 @@ pub fn perform(dice: &mut Dice, page: &CodePage) {
         }
         // mov rax, wild; mov [rax], al, or mov al, [rax]
         4 | 5 => {
-            code.load_rax(dice.wild());
+            code.load(RAX, dice.wild());
             code.bytes(if dice.one_in(2) {
                 &[0x88, 0x00]
             } else {
@@ -44,7 +43,7 @@ pub fn perform(dice: &mut Dice, page: &CodePage) {
         }
         // jmp rax
         6 => {
-            code.load_rax(dice.wild());
+            code.load(RAX, dice.wild());
             code.bytes(&[0xff, 0xe0]);
         }
         // xor edx, edx; xor ecx, ecx; div ecx
@@ -69,7 +68,7 @@ pub fn perform(dice: &mut Dice, page: &CodePage) {
         }
         // movq to some XMM registers: what the canary must not see.
         11 | 12 => {
-            code.load_rax(dice.word());
+            code.load(RAX, dice.word());
             for register in 0..4 {
                 code.bytes(&[0x66, 0x48, 0x0f, 0x6e, 0xc0 | register << 3]);
                 code.bytes(&[0x66, 0x4c, 0x0f, 0x6e, 0xc0 | register << 3]);
@@ -77,18 +76,18 @@ pub fn perform(dice: &mut Dice, page: &CodePage) {
         }
         // Segment registers: mov ds, es, fs, gs or ss from ax.
         13 => {
-            code.load_rax(dice.below(0x60));
+            code.load(RAX, dice.below(0x60));
             let segment = dice.choose([0xc0u8, 0xd8, 0xe0, 0xe8, 0xd0]);
             code.bytes(&[0x8e, segment]);
         }
         // A system call at the very end of user memory.
         14 => {
-            code.load_rax(EDGE_ADDRESS + 0xffe);
+            code.load(RAX, EDGE_ADDRESS + 0xffe);
             code.bytes(&[0xff, 0xe0]);
         }
         // A lost stack, then a push.
         15 => {
-            code.load_rax(dice.wild());
+            code.load(RAX, dice.wild());
             code.bytes(&[0x48, 0x89, 0xc4, 0x50]);
         }
         // sysenter, sysret, rdmsr, swapgs.
@@ -107,41 +106,5 @@ pub fn perform(dice: &mut Dice, page: &CodePage) {
             }
         }
     }
-    execute(page, code.as_bytes());
-}
-
-/// Machine code in the making; what does not fit is dropped.
-struct Code {
-    bytes: [u8; Self::MOST],
-    length: usize,
-}
-
-impl Code {
-    const MOST: usize = 60;
-
-    fn new() -> Self {
-        Self {
-            bytes: [0; Self::MOST],
-            length: 0,
-        }
-    }
-
-    fn bytes(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            if let Some(next) = self.bytes.get_mut(self.length) {
-                *next = if byte == IRET { NOP } else { byte };
-                self.length += 1;
-            }
-        }
-    }
-
-    /// mov rax, `value`.
-    fn load_rax(&mut self, value: u64) {
-        self.bytes(&[0x48, 0xb8]);
-        self.bytes(&value.to_le_bytes());
-    }
-
-    fn as_bytes(&self) -> &[u8] {
-        &self.bytes[..self.length]
-    }
+    execute(pages, code.as_bytes());
 }

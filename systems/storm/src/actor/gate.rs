@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use crate::area::CodePage;
+use crate::area::CodePages;
 
 /// What the registers are before a system call, and what they are behind it.
 #[repr(C)]
@@ -99,14 +99,11 @@ pub fn system_call(registers: &mut Registers, calls: &AtomicU64) {
     unsafe { storm_system_call(registers) }
 }
 
-/// Writes `bytes` and a return to the thread's code page and calls them.
-pub fn execute(page: &CodePage, bytes: &[u8]) {
+/// Writes `bytes` and a return to the thread's code pages and calls them.
+pub fn execute(pages: &CodePages, bytes: &[u8]) {
     const RETURN: u8 = 0xc3;
-    let code = bytes.iter().chain(&[RETURN]);
-    for (cell, &byte) in page.0.iter().zip(code) {
-        cell.store(byte, Relaxed);
-    }
-    let code = page.0.as_ptr();
+    pages.write(0, bytes.iter().copied().chain([RETURN]));
+    let code = pages.0.as_ptr();
     // SAFETY: not needed: the thread has nothing to lose that is not the storm's. If the code
     // breaks it, it faults and is started anew.
     unsafe {

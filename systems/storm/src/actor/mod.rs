@@ -387,7 +387,7 @@ impl Actor<'_> {
         registers.number = number;
         let row = &self.area.tally.syscalls[syscall_index(number)];
         count(&row.issued);
-        system_call(registers, &self.area.control.calls);
+        system_call(registers, &self.area.control.made);
         count(&row.returned);
     }
 }
