@@ -1,5 +1,5 @@
 //! Rules that a kernel can be made to break, one at a time, so that the conformance suite can show
-//! that it notices.
+//! that it notices; and one of the processor's state, which the storm of instructions must notice.
 //!
 //! A kernel with the feature `wrong` breaks the rule whose position in [`Rule`], counted from 1, the
 //! environment variable `SANDGLASS_WRONG_RULE` gives when the binary is built; without the variable
@@ -72,6 +72,8 @@ pub enum Rule {
     ReadOnlyIsWritable,
     /// 07/8: a pool gives out only half of its identifiers.
     PoolsHalfUsed,
+    /// storm: the local descriptor table stays as a reset leaves it, 64 KiB at address 0.
+    LdtUsable,
 }
 
 #[cfg(feature = "wrong")]

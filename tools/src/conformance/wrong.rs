@@ -1,5 +1,7 @@
-//! Kernels that break a rule of the ABI each, on purpose: the suite must notice every one.
+//! Kernels that break a rule each, on purpose: the conformance suite must notice every one, or, if the
+//! rule says so, the storm of instructions.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{mpsc, Mutex};
@@ -13,6 +15,7 @@ use crate::cores::Cores;
 use crate::kernel::{self, KernelOptions};
 use crate::program;
 use crate::qemu::{self, Boot, End, Outcome};
+use crate::storm;
 use crate::test::lines::{self, Verdict};
 use crate::test::suite::Config;
 use crate::workspace;
@@ -24,6 +27,13 @@ const PARALLEL_RUNS: usize = 2;
 /// Limit of a run, in seconds of the host's time. A check that hangs is ended by the suite itself,
 /// in virtual time; only a kernel that stops altogether gets here.
 const TIMEOUT: Duration = Duration::from_secs(120);
+/// What the description of a rule begins with that the storm must notice.
+const STORMS_RULE: &str = "storm:";
+/// Instructions of the storm in which it must have noticed: no more than a short run has.
+const STORM: storm::Extent = storm::Extent {
+    calls: 0,
+    instructions: 20_000,
+};
 /// Ends a run at the first check that fails.
 const FAILURE: &str = " ... FAILED";
 
@@ -47,6 +57,38 @@ impl Rule {
             about: "no rule is broken".to_owned(),
             position: 0,
         }
+    }
+
+    /// Whether the storm of instructions must notice, not the conformance suite.
+    fn is_storms(&self) -> bool {
+        self.about.starts_with(STORMS_RULE)
+    }
+}
+
+/// A root task that must notice something.
+struct Judge {
+    root_task: PathBuf,
+    config: Config,
+    extra_args: Vec<OsString>,
+}
+
+impl Judge {
+    fn of_package(name: &str, extra_args: Vec<OsString>) -> Result<Self> {
+        Ok(Self {
+            root_task: program::build(name)?,
+            config: Config::of_package(name)?,
+            extra_args,
+        })
+    }
+
+    /// Boots a kernel for it; without `all`, until the first check fails.
+    fn boot(&self, kernel: &Path, all: bool) -> Result<Outcome> {
+        qemu::run(&Boot {
+            until: (!all).then(|| FAILURE.to_owned()),
+            timeout: Some(TIMEOUT),
+            extra_args: self.extra_args.clone(),
+            ..self.config.boot(kernel, Cores::Single, &self.root_task)
+        })
     }
 }
 
@@ -139,14 +181,14 @@ fn documentation(attributes: &[syn::Attribute]) -> String {
     lines.join(" ")
 }
 
-/// Builds a kernel for each of `rules` and runs the suite on it, and shows each finding to `see`
+/// Builds a kernel for each of `rules` and runs the suite that must notice on it, and shows each finding to `see`
 /// when it is there. With `all`, runs go on after the first check that fails.
 ///
 /// # Errors
-/// The suite does not build.
+/// A suite does not build.
 pub fn run(rules: Vec<Rule>, all: bool, mut see: impl FnMut(Finding)) -> Result<()> {
-    let suite = program::build(PACKAGE)?;
-    let config = Config::of_package(PACKAGE)?;
+    let conformance = Judge::of_package(PACKAGE, Vec::new())?;
+    let storm = Judge::of_package(storm::PACKAGE, STORM.options(storm::FIRST_SEED))?;
     let (kernels, built) = mpsc::channel::<(Rule, Result<PathBuf>)>();
     let built = Mutex::new(built);
     let (findings, found) = mpsc::channel::<Finding>();
@@ -161,12 +203,13 @@ pub fn run(rules: Vec<Rule>, all: bool, mut see: impl FnMut(Finding)) -> Result<
             }
         });
         for _ in 0..PARALLEL_RUNS {
-            let (built, findings, config, suite) = (&built, findings.clone(), &config, &suite);
+            let (built, findings) = (&built, findings.clone());
+            let (conformance, storm) = (&conformance, &storm);
             scope.spawn(move || loop {
                 let next = built.lock().expect("no worker panics").recv();
                 let Ok((rule, kernel)) = next else { break };
-                let caught_by =
-                    kernel.and_then(|kernel| failures(boot(config, &kernel, suite, all)?));
+                let judge = if rule.is_storms() { storm } else { conformance };
+                let caught_by = kernel.and_then(|kernel| failures(judge.boot(&kernel, all)?));
                 if findings.send(Finding { rule, caught_by }).is_err() {
                     break;
                 }
@@ -178,14 +221,6 @@ pub fn run(rules: Vec<Rule>, all: bool, mut see: impl FnMut(Finding)) -> Result<
         }
     });
     Ok(())
-}
-
-fn boot(config: &Config, kernel: &Path, suite: &Path, all: bool) -> Result<Outcome> {
-    qemu::run(&Boot {
-        until: (!all).then(|| FAILURE.to_owned()),
-        timeout: Some(TIMEOUT),
-        ..config.boot(kernel, Cores::Single, suite)
-    })
 }
 
 /// The checks that failed.

@@ -10,7 +10,7 @@
 //! - `experiment::NAME`: the experiment works, in its smallest form, and its claims hold;
 //! - `trace::SYSTEM`: the trace of an example system is accepted by the checker; and a trace point is
 //!   short;
-//! - `wrong::RULE`: the conformance suite notices a kernel that breaks this rule of the ABI;
+//! - `wrong::RULE`: the conformance suite, or the storm, notices a kernel that breaks this rule;
 //! - `mutants::sample`: the host's tests notice small changes of the kernel.
 
 mod cost;

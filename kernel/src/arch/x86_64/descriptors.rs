@@ -224,8 +224,6 @@ pub fn init(core: CoreId) {
         asm!(
             "lgdt [{segments}]",
             "lidt [{gates}]",
-            // A reset leaves one of 64 KiB at address 0, where users may put descriptors and gates.
-            "lldt {zero:x}",
             "ltr {task:x}",
             "mov ss, {data:e}",
             "mov ds, {zero:e}",
@@ -245,6 +243,10 @@ pub fn init(core: CoreId) {
             code = in(reg) u64::from(KERNEL_CODE),
             scratch = out(reg) _,
         );
+        // A reset leaves one of 64 KiB at address 0, where users may put descriptors and gates.
+        if !broken!(LdtUsable) {
+            asm!("lldt {null:x}", null = in(reg) 0);
+        }
         write_msr(Msr::Star, STAR);
         write_msr(Msr::Lstar, entry_code::system_call(core));
         // From code of 32 bits, for which there is no segment: some processors come here then.
