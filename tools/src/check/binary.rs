@@ -18,6 +18,7 @@ use object::{Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind};
 /// in them may be one.
 const MAY_TRAP: &[&str] = &[
     "arch::x86_64::entry::act",
+    "arch::x86_64::entry::go_on_if_stray",
     "arch::x86_64::entry::leave",
     "arch::x86_64::entry::on_kernel_vector",
     "arch::x86_64::entry::on_system_call",

@@ -3,8 +3,8 @@
 //! | from | PDPT entries | what |
 //! | --- | --- | --- |
 //! | `0xffffff80_00000000` | 0..=509 | physical memory from 0, the *window*, in 1 GiB pages |
-//! | `0xffffffff_80000000` | 510 | the kernel's image: physical memory from 0 once more |
-//! | `0xffffffff_c0000000` | 511 | uncached pages of the interrupt controllers |
+//! | `0xffffffff_80000000` | 510 | uncached pages of the interrupt controllers |
+//! | `0xffffffff_80100000` | 510 | the kernel's image, which lies from 1 MiB on in physical memory |
 
 /// Slot of the kernel in a PML4.
 pub const KERNEL_SLOT: usize = 511;
@@ -18,17 +18,18 @@ pub const WINDOW_PAGES: usize = 510;
 /// Bytes of physical memory that the window covers.
 pub const WINDOW_SIZE: u64 = (WINDOW_PAGES as u64) << 30;
 
-/// Where the kernel's image sees physical address 0; the linker script has the same number.
+/// What the kernel's image adds to its physical addresses; the linker script has the same number.
 pub const KERNEL_BASE: u64 = 0xffff_ffff_8000_0000;
 
 /// PDPT entry of [`KERNEL_BASE`].
 pub const KERNEL_PDPT_ENTRY: usize = 510;
 
-/// Virtual address of the first page of the interrupt controllers.
-pub const DEVICE_BASE: u64 = 0xffff_ffff_c000_0000;
+/// Virtual address of the first page of the interrupt controllers: below the image, whose page table
+/// has room there.
+const DEVICE_BASE: u64 = KERNEL_BASE;
 
-/// PDPT entry of [`DEVICE_BASE`].
-pub const DEVICE_PDPT_ENTRY: usize = 511;
+/// Number of pages from [`DEVICE_BASE`] to the image.
+pub const DEVICE_PAGES: usize = 256;
 
 /// Page of the local APIC, counted from [`DEVICE_BASE`].
 pub const LOCAL_APIC_PAGE: usize = 0;

@@ -13,7 +13,7 @@ use core::cell::Cell;
 
 use super::cpu;
 use super::layout::{
-    device_page, physical, DEVICE_PDPT_ENTRY, IO_APIC_PAGE, KERNEL_PDPT_ENTRY, KERNEL_SLOT,
+    device_page, physical, DEVICE_PAGES, IO_APIC_PAGE, KERNEL_PDPT_ENTRY, KERNEL_SLOT,
     LOCAL_APIC_PAGE, PAGE_SIZE, WINDOW_PAGES,
 };
 use super::pte::{self, Access, Level};
@@ -46,19 +46,18 @@ static START_PDPT: Table = Table::new();
 /// The last 512 GiB; the entry code of start-up fills it.
 pub static KERNEL_PDPT: Table = Table::new();
 static IMAGE_DIRECTORY: Table = Table::new();
+/// The image, and below it the interrupt controllers.
 static IMAGE_TABLE: Table = Table::new();
-static DEVICE_DIRECTORY: Table = Table::new();
-static DEVICE_TABLE: Table = Table::new();
 
 /// Flags of the 1 GiB pages of the window, and of the image during start-up: present, writable, large.
 pub const HUGE_PAGE_FLAGS: u32 = 0x83;
 /// Flags of an entry for one of the kernel's tables: present, writable.
 pub const TABLE_FLAGS: u32 = 0x3;
 
-const _: () = assert!(WINDOW_PAGES <= KERNEL_PDPT_ENTRY && KERNEL_PDPT_ENTRY < DEVICE_PDPT_ENTRY);
+const _: () = assert!(WINDOW_PAGES <= KERNEL_PDPT_ENTRY);
 
 /// Number of I/O APICs for which there are pages.
-pub const MAX_IO_APICS: usize = pte::ENTRIES - IO_APIC_PAGE;
+pub const MAX_IO_APICS: usize = DEVICE_PAGES - IO_APIC_PAGE;
 
 /// Uncached attributes: PWT and PCD, entry 3 of the page-attribute table.
 const UNCACHED: u64 = 3;
@@ -146,11 +145,6 @@ pub fn init() {
         KERNEL_PDPT_ENTRY,
         pte::kernel_table(physical(&IMAGE_DIRECTORY)),
     );
-    DEVICE_DIRECTORY.set(0, pte::kernel_table(physical(&DEVICE_TABLE)));
-    KERNEL_PDPT.set(
-        DEVICE_PDPT_ENTRY,
-        pte::kernel_table(physical(&DEVICE_DIRECTORY)) | no_execute,
-    );
     KERNEL_PML4.set(0, 0);
     skeleton::init();
     // SAFETY: the present root, without what only start-up needed.
@@ -186,7 +180,10 @@ fn map_device(page: usize, paddr: u64) -> u64 {
         user: false,
         write: true,
     };
-    DEVICE_TABLE.set(page, pte::page(Level::PAGE_TABLE, paddr, access, UNCACHED));
+    IMAGE_TABLE.set(
+        page,
+        pte::page(Level::PAGE_TABLE, paddr, access, UNCACHED) | no_execute(),
+    );
     device_page(page).wrapping_add(paddr % PAGE_SIZE)
 }
 
