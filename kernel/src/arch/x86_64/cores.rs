@@ -48,12 +48,17 @@ static START_EFER: AtomicU32 = AtomicU32::new(0);
 const RESET_US: u64 = 10_000;
 /// Time after which a core that has not answered is told to start once more.
 const FIRST_START_US: u64 = 200;
-/// Time after which it is given up. It answers after a few dozen instructions.
-const LAST_START_US: u64 = 100_000;
+/// Time after which it is given up. It answers after a few dozen instructions, but an emulator on a busy
+/// host may begin with them late.
+const LAST_START_US: u64 = 1_000_000;
 
 /// Most that the time-stamp counters of two cores may be seen to differ by, in microseconds: a tenth
 /// of the longest kernel path that the ABI's constants allow for (04, section 1).
 const MAX_DISAGREEMENT_US: u64 = 1;
+
+/// Time after which a core that has started, and was asked for its counter, is taken to have stopped.
+/// It answers at once, but an emulator on a busy host may not let it for long.
+const LAST_ANSWER_US: u64 = 10_000_000;
 
 /// Most bytes of the code in low memory.
 const LOW_CODE: usize = 64;
@@ -120,7 +125,7 @@ pub fn start(machine: &Machine, madt: Madt, local_apics: u64, page: u64) -> Resu
 fn check_time(machine: &Machine) -> Result<(), Refusal> {
     let us = machine.ticks_per_us();
     match same_time::ask(
-        LAST_START_US.wrapping_mul(us),
+        LAST_ANSWER_US.wrapping_mul(us),
         MAX_DISAGREEMENT_US.wrapping_mul(us),
     ) {
         Some(true) => Ok(()),
