@@ -3,7 +3,8 @@
 mod systems;
 
 use proptest::prelude::*;
-use sandglass_parallel::{Doing, Interval, Record};
+use sandglass_oracle::{Configuration, Limits, Oracle, Place, Stretch};
+use sandglass_parallel::{Costs, Doing, Interval, Record, US};
 use systems::{build, system, Built, Plan};
 
 /// Length of a run, in ticks.
@@ -97,6 +98,68 @@ fn budgets_are_kept(built: &Built, record: &Record) -> Result<(), TestCaseError>
     Ok(())
 }
 
+/// The oracle for time hears who executed when and on whose context: in user code, serving others, and on
+/// the way through the kernel, which is the time of whoever runs next once the clock is read.
+fn the_oracle_finds_nothing(built: &Built, record: &Record) -> Result<(), TestCaseError> {
+    let mut oracle = Oracle::new(Limits {
+        least_budget: 20 * US,
+        path: 0,
+        turn: 0,
+    });
+    for (made, time) in &built.budgets {
+        let configuration = Configuration {
+            budget: time.budget * US,
+            period: time.period * US,
+            sporadic: time.sporadic,
+        };
+        oracle.knows(made.task.0 as u64, Some(configuration), 0);
+    }
+    let costs = Costs::default();
+    let mut stretches: Vec<Stretch> = Vec::new();
+    for intervals in &record.intervals {
+        let mut next = None;
+        for interval in intervals.iter().rev() {
+            let place = match interval.doing {
+                Doing::User { payer, .. } => {
+                    next = Some(payer);
+                    Place::User
+                }
+                Doing::Kernel(_) | Doing::Serving => Place::Kernel,
+                Doing::Waiting | Doing::Idle => {
+                    next = None;
+                    continue;
+                }
+            };
+            // What is longer than its path waited for other cores, and then read the clock again.
+            let start = match interval.doing {
+                Doing::Kernel(path) => interval.end - costs.of(path).min(interval.ticks()),
+                _ => interval.start,
+            };
+            if let Some(payer) = next {
+                stretches.push(Stretch {
+                    core: interval.core,
+                    thread: payer.0 as u64,
+                    context: payer.0 as u64,
+                    start,
+                    end: interval.end,
+                    place,
+                    checked: false,
+                });
+            }
+            // What came before is the time of whoever ran before.
+            if matches!(interval.doing, Doing::Kernel(_)) {
+                next = None;
+            }
+        }
+    }
+    stretches.sort_by_key(|stretch| stretch.start);
+    for stretch in &stretches {
+        let found = oracle.ran(stretch);
+        prop_assert!(found.is_ok(), "{}", found.unwrap_err());
+    }
+    Ok(())
+}
+
 /// What a computation needs is what it gets, however often it was stopped, and where.
 fn work_is_conserved(built: &Built, record: &Record) -> Result<(), TestCaseError> {
     for &(made, ticks) in &built.jobs {
@@ -123,6 +186,7 @@ proptest! {
         the_kernel_is_one_and_fair(&record)?;
         nothing_is_in_two_places(&built, &record)?;
         budgets_are_kept(&built, &record)?;
+        the_oracle_finds_nothing(&built, &record)?;
         work_is_conserved(&built, &record)?;
         prop_assert_eq!(&record.surprises, &Vec::<String>::new());
     }

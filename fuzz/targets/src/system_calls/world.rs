@@ -1,8 +1,9 @@
 //! A kernel and its threads: how events happen to them.
 
 use sandglass_abi::message::ipc_buffer;
-use sandglass_assurance::census::Anchor;
+use sandglass_assurance::census::{Anchor, Census};
 use sandglass_assurance::invariants;
+use sandglass_assurance::witness::Witness;
 use sandglass_kernel::arch::hosted::{self, Machine};
 use sandglass_kernel::arch::{MessageRegister, Platform, Register};
 use sandglass_kernel::event::{self, Next, Trap};
@@ -10,6 +11,7 @@ use sandglass_kernel::ipc::message;
 use sandglass_kernel::mem::Ref;
 use sandglass_kernel::object::tcb::Tcb;
 use sandglass_kernel::Kernel;
+use sandglass_oracle::Finding;
 
 use super::event::{Call, Event};
 use super::prepare;
@@ -31,6 +33,8 @@ pub struct World {
     anchor: Anchor,
     /// Whether the invariants are checked after every event.
     sweeps: bool,
+    /// Tells the oracle for time who executes when.
+    witness: Option<Witness>,
 }
 
 impl World {
@@ -45,10 +49,16 @@ impl World {
             k,
             anchor,
             sweeps: false,
+            witness: None,
         };
         prepare::prepare(&mut world, root);
         world.sweeps = true;
         world.sweep();
+        let census = Census::of(&world.k, world.anchor);
+        let contexts = census.contexts.iter().map(|&(context, _)| context);
+        let threads = census.threads.iter().copied();
+        let witness = Witness::new(&world.k, contexts, threads);
+        world.witness = Some(witness);
         world
     }
 
@@ -119,7 +129,16 @@ impl World {
 
     /// Enters the kernel and checks what it leaves.
     fn enter(&mut self, event: event::Event) {
+        let is_call = event == event::Event::Syscall;
+        self.watch(|witness, k| {
+            let _ = k.machine.take_seen();
+            witness.enters(k, k.machine.clock(), is_call)
+        });
         let next = event::handle(&mut self.k, event);
+        self.watch(|witness, k| {
+            let seen = k.machine.take_seen();
+            witness.leaves(k, &seen, next, k.machine.clock() + KERNEL_PATH)
+        });
         match next {
             Next::Thread(thread) => assert_eq!(self.running(), Some(thread)),
             Next::Idle => assert_eq!(self.running(), None),
@@ -136,10 +155,23 @@ impl World {
         self.k.machine.advance(KERNEL_PATH);
     }
 
-    /// Checks every invariant.
-    fn sweep(&self) {
-        if let Err(violation) = invariants::sweep(&self.k, self.anchor) {
+    /// Checks every invariant, and asks the oracle for time.
+    fn sweep(&mut self) {
+        let census = Census::of(&self.k, self.anchor);
+        if let Err(violation) = invariants::sweep_census(&census) {
             panic!("{violation}");
+        }
+        if let Some(witness) = &mut self.witness {
+            let contexts = census.contexts.iter().map(|&(context, _)| context);
+            let found = witness.surveys(&self.k, contexts, census.threads.iter().copied());
+            found.unwrap_or_else(|found| panic!("the oracle for time: {found}"));
+        }
+    }
+
+    /// Lets the witness see something, which the oracle is to find right.
+    fn watch(&mut self, see: impl FnOnce(&mut Witness, &Kernel) -> Result<(), Finding>) {
+        if let Some(witness) = &mut self.witness {
+            see(witness, &self.k).unwrap_or_else(|found| panic!("the oracle for time: {found}"));
         }
     }
 
