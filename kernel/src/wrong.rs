@@ -22,6 +22,38 @@ macro_rules! broken {
     };
 }
 
+/// Whether this kernel is to break the rule about time of this name.
+#[cfg(not(feature = "wrong"))]
+macro_rules! broken_in_time {
+    ($rule:ident) => {
+        false
+    };
+}
+
+/// Whether this kernel is to break the rule about time of this name.
+#[cfg(feature = "wrong")]
+macro_rules! broken_in_time {
+    ($rule:ident) => {
+        $crate::wrong::position_is($crate::wrong::TimeRule::$rule as usize)
+    };
+}
+
+/// Rules about time, for the oracle to notice on the hosted machine (docs, "An oracle for time"), where
+/// the environment variable says at run time which one is broken. No answer of the ABI tells of them.
+#[cfg(feature = "wrong")]
+#[derive(Clone, Copy)]
+#[repr(usize)]
+pub enum TimeRule {
+    /// A deletion that is done at its last look does not say that the budget is over.
+    DeletionForgetsTheEnd = 101,
+    /// Who waits for its turn in the kernel pays for it.
+    WaitingIsPaid,
+    /// Long operations do not make way for cores that wait.
+    NobodyMakesWay,
+    /// Who has stalled another core judges its refills by an earlier time.
+    StallsAreInTheFuture,
+}
+
 /// What the wrong kernel does instead of what the ABI says. (`sandglass test` reads this list, in
 /// this order.)
 #[cfg(feature = "wrong")]
@@ -79,5 +111,11 @@ pub enum Rule {
 #[cfg(feature = "wrong")]
 #[inline(always)]
 pub fn is_broken(rule: Rule) -> bool {
-    rule as usize == crate::arch::broken_rule::position()
+    position_is(rule as usize)
+}
+
+#[cfg(feature = "wrong")]
+#[inline(always)]
+pub fn position_is(position: usize) -> bool {
+    position == crate::arch::broken_rule::position()
 }

@@ -191,7 +191,7 @@ pub fn should_preempt(k: &Kernel) -> bool {
         // Work on nobody's time, because it took away the context it was on, does not go on.
         || k.core().context().is_none()
         || k.machine.interrupt_pending()
-        || CORES > 1 && k.machine.others_wait()
+        || CORES > 1 && k.machine.others_wait() && !broken_in_time!(NobodyMakesWay)
 }
 
 /// This core has waited for its turn since `since`, in ticks: nobody pays for that. A context that is
@@ -200,6 +200,9 @@ pub fn should_preempt(k: &Kernel) -> bool {
 #[cold]
 #[inline(never)]
 pub fn waited(k: &Kernel, since: u64) {
+    if broken_in_time!(WaitingIsPaid) {
+        return;
+    }
     let core = k.core();
     let ticks = k.machine.now().wrapping_sub(since);
     core.put_off_payment(ticks);

@@ -207,7 +207,7 @@ impl Machine {
     }
 
     fn wait_for_others(&self) {
-        self.advance(self.ticks_per_remote_call.get());
+        self.advance(self.ticks_per_remote_call.get() + self.recorder.delay());
     }
 
     /// Makes preemption points see a pending interrupt, or none.
@@ -227,7 +227,7 @@ impl Machine {
     }
 
     /// Lets these ticks pass, one after the other and from the beginning again, before each time that
-    /// the kernel reads the clock. They begin anew when [`Self::take_seen`] is called.
+    /// the kernel reads the clock, and whenever it waits for other cores. They begin anew when [`Self::take_seen`] is called.
     pub fn set_delays(&self, delays: Vec<u64>) {
         self.recorder.set_delays(delays);
     }

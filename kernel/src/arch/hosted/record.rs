@@ -1,6 +1,6 @@
 //! What a hosted machine sees of an event, and the time that passes in it.
 //!
-//! Each time that the kernel reads the clock, some ticks pass first: as many as a list says, which
+//! Each time that the kernel reads the clock, or waits for another core, some ticks pass first: as many as a list says, which
 //! begins anew with every event, and when it is used up. So a run can be repeated, with time inside
 //! its events.
 
@@ -47,7 +47,7 @@ impl Recorder {
         self.next.set(0);
     }
 
-    /// The ticks that pass before the next reading.
+    /// The ticks that pass next.
     pub fn delay(&self) -> u64 {
         let delays = self.delays.borrow();
         let next = self.next.get();
