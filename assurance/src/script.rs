@@ -8,8 +8,8 @@ use std::fmt;
 pub enum Action {
     /// What follows happens on this core.
     On(u8),
-    /// In every event from now on, each time that the kernel reads the clock, some ticks have passed
-    /// before: these, one after the other and from the beginning again.
+    /// In every event from now on, each time that the kernel reads the clock or waits for other cores,
+    /// some ticks pass before: these, one after the other and from the beginning again.
     Delays(Vec<u64>),
     /// The core looks at its queues, whether or not another one has asked it to.
     Look,

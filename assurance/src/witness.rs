@@ -25,9 +25,6 @@ use sandglass_kernel::time::refills::Refills;
 use sandglass_kernel::{CoreId, Kernel, CORES};
 use sandglass_oracle::{Configuration, Finding, Limits, Oracle, Place, Stretch, Ticks};
 
-/// The longest stretch of the kernel, as it is published (`docs/src/reference/bounds.md`): instructions,
-/// of which one takes a tick.
-const LONGEST_STRETCH: Ticks = 20_000;
 /// The longest path of the kernel that does not end in a preemption point: half of the least budget.
 const PATH: Ticks = 10_000;
 
@@ -97,7 +94,8 @@ impl Witness {
         let limits = Limits {
             least_budget: k.constants.min_budget(),
             path: PATH,
-            turn: LONGEST_STRETCH,
+            // From the preemption point at which another core waits.
+            turn: 0,
         };
         let mut witness = Witness {
             oracle: Oracle::new(limits),
@@ -175,15 +173,10 @@ impl Witness {
         };
         let core = k.core_id();
         self.read = self.in_kernel(core, entry, seen)?;
-        let longest = longest_gap(entry.at, seen, exit);
-        let arrivals = CoreId::all().filter(|&other| other != core);
-        let arrival = arrivals
-            .filter_map(|other| k.machine.arrival_of(other))
-            .min();
-        if let Some(arrived) = arrival {
-            // One that comes while the kernel is busy is seen at the next preemption point.
-            let since = arrived.max(entry.at).saturating_add(2 * longest);
-            self.oracle.turn(core.index(), since, exit)?;
+        let others = CoreId::all().filter(|&other| other != core);
+        let arrival = others.filter_map(|other| k.machine.arrival_of(other)).min();
+        if let Some((since, until)) = arrival.and_then(|at| kept_waiting(at, seen)) {
+            self.oracle.turn(core.index(), since, until)?;
         }
         for &what in seen {
             if let Seen::Stall(other, at) = what {
@@ -378,19 +371,15 @@ impl Witness {
     }
 }
 
-/// The longest time in an event between two preemption points, or its beginning and end.
-fn longest_gap(entry: Ticks, seen: &[Seen], exit: Ticks) -> Ticks {
-    let looks = seen.iter().filter_map(|what| match what {
-        Seen::Look(at) => Some(*at),
+/// From the first preemption point at which a core waits, that came at `arrival`, to the last one: where
+/// the event should have ended, and when it did not.
+fn kept_waiting(arrival: Ticks, seen: &[Seen]) -> Option<(Ticks, Ticks)> {
+    let looks = seen.iter().filter_map(|what| match *what {
+        Seen::Look(at) if at >= arrival => Some(at),
         _ => None,
     });
-    let mut longest = 0;
-    let mut last = entry;
-    for at in looks.chain([exit]) {
-        longest = longest.max(at.saturating_sub(last));
-        last = at;
-    }
-    longest
+    let last = looks.clone().next_back()?;
+    Some((looks.min()?, last))
 }
 
 fn stretch(

@@ -5,6 +5,7 @@ use sandglass_abi::invocation as label;
 use sandglass_model::state::{Cap, State};
 
 use super::{Generator, Invocation, View};
+use crate::operations::OPERATIONS;
 use crate::script::Action;
 
 impl Generator {
@@ -57,6 +58,9 @@ impl Generator {
                     | Cap::Notification { .. }
             )
         };
+        if self.chance(25) {
+            return self.retype_used(view);
+        }
         let is_thread = |cap: &Cap| matches!(cap, Cap::Thread(_));
         let target = match self.pick(view, is_thread) {
             Some(thread) if self.chance(50) => thread,
@@ -72,6 +76,13 @@ impl Generator {
         let (node, i) = node?;
         let (index, depth) = node.address(i);
         let label = match self.rng.u32(0..3) {
+            _ if matches!(
+                view.entries.iter().find(|it| it.cptr == target)?.cap,
+                Cap::Untyped { .. }
+            ) =>
+            {
+                label::CNODE_REVOKE
+            }
             0 => label::CNODE_REVOKE,
             _ => label::CNODE_DELETE,
         };
@@ -80,6 +91,33 @@ impl Generator {
             label,
             words: vec![index, depth],
             caps: vec![],
+        };
+        Some(self.send(view, invocation))
+    }
+
+    /// Memory that was used is to become objects: it is zeroed first, which takes long.
+    fn retype_used(&mut self, view: &View) -> Option<Action> {
+        let retype = OPERATIONS
+            .iter()
+            .find(|it| it.label == label::UNTYPED_RETYPE)?;
+        let is_used = |cap: &Cap| {
+            matches!(
+                cap,
+                Cap::Untyped {
+                    bits: ..16,
+                    device: false,
+                    watermark: 1..,
+                    ..
+                }
+            )
+        };
+        let cap = self.pick(view, is_used)?;
+        let (words, caps) = self.arguments(view, retype, cap)?;
+        let invocation = Invocation {
+            cap,
+            label: retype.label,
+            words,
+            caps,
         };
         Some(self.send(view, invocation))
     }
