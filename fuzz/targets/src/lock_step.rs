@@ -23,6 +23,8 @@ pub const TARGET: Target = Target {
 
 /// Longest time in ticks that passes at once: a tenth of a second.
 const LONGEST: u64 = 100_000_000;
+/// Longest time in ticks that passes at once inside an event.
+const LONGEST_DELAY: u64 = 2_000_000;
 /// Number of the first interrupt that there is not.
 const IRQS: u8 = 128;
 
@@ -71,8 +73,9 @@ fn action(event: &Event, pending: &mut bool) -> Option<Action> {
             *pending = now;
             return None;
         }
+        Event::Delay { ticks } => Action::Delays(vec![0, ticks % LONGEST_DELAY]),
         // A script's thread repeats by itself, and its timer fires when it is due.
-        Event::Again | Event::Store { .. } | Event::Timer | Event::Delay { .. } => return None,
+        Event::Again | Event::Store { .. } | Event::Timer => return None,
     })
 }
 

@@ -148,7 +148,6 @@ impl World {
     }
 
     pub fn now(&self) -> u64 {
-        use sandglass_kernel::arch::Platform;
         self.k.machine.clock()
     }
 

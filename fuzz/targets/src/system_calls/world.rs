@@ -5,7 +5,7 @@ use sandglass_assurance::census::{Anchor, Census};
 use sandglass_assurance::invariants;
 use sandglass_assurance::witness::Witness;
 use sandglass_kernel::arch::hosted::{self, Machine};
-use sandglass_kernel::arch::{MessageRegister, Platform, Register};
+use sandglass_kernel::arch::{MessageRegister, Register};
 use sandglass_kernel::event::{self, Next, Trap};
 use sandglass_kernel::ipc::message;
 use sandglass_kernel::mem::Ref;
@@ -71,7 +71,13 @@ impl World {
     pub fn apply(&mut self, event: &Event) {
         match *event {
             Event::Pass { ticks } => self.pass(ticks),
-            Event::Delay { ticks } => self.k.machine.advance(ticks),
+            Event::Delay { ticks } => {
+                self.k.machine.advance(ticks);
+                if self.now() > self.k.machine.deadline() {
+                    // A machine whose timer does not fire in time keeps no promise about time.
+                    self.witness = None;
+                }
+            }
             Event::Pending(pending) => self.k.machine.set_interrupt_pending(pending),
             Event::Interrupt { irq } => {
                 self.k.machine.set_interrupt_pending(false);
