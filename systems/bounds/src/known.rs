@@ -5,6 +5,7 @@ use core::ops::Range;
 
 use alloc::format;
 use alloc::string::String;
+use alloc::vec::Vec;
 use sandglass::abi::message::{ipc_buffer, MessageInfo, REGISTER_MRS};
 use sandglass::cap::{Capability, Slot, Tcb, Untyped};
 use sandglass::time::ticks;
@@ -17,8 +18,13 @@ use crate::lab::{self, Lab};
 use crate::messages::LEVELS;
 use crate::program;
 
-/// Threads in arrangements whose operation is called through capability spaces of several depths.
+/// Threads in arrangements whose operation is called through capability spaces of several depths: in
+/// a quick run, and in one that has more threads than that makes.
+const QUICK_DEEP_SIZE: u64 = 150;
 const DEEP_SIZE: u64 = 1_000;
+
+/// Most threads in all arrangements: to make more takes so long that one of an operation must do.
+const MOST_FOR_ALL: u64 = 1_000;
 
 /// Objects that one Retype makes at most.
 const MOST_OBJECTS: u64 = 256;
@@ -43,14 +49,20 @@ pub fn measure(lab: &mut Lab) -> Result<(), SetupError> {
     let mut bench = Bench::new(lab)?;
     for size in bench.lab.sizes.clone() {
         println!("bounds: the worst known arrangements of {size}");
-        let sized = known(size).into_iter();
-        for arrangement in sized.filter(|known| known.operation().has_size()) {
+        let mut sized = known(size);
+        sized.retain(|known| known.operation().has_size());
+        if size > MOST_FOR_ALL {
+            sized = last_of_each(sized);
+        }
+        for arrangement in sized {
             let flat = through(&arrangement, 1);
             bench.run("many", &arrangement.row(), size, &flat, size)?;
         }
     }
     println!("bounds: the worst known arrangements through deep spaces");
-    for arrangement in known(DEEP_SIZE) {
+    let is_quick = bench.lab.crowd_size() <= MOST_FOR_ALL;
+    let size = if is_quick { QUICK_DEEP_SIZE } else { DEEP_SIZE };
+    for arrangement in known(size) {
         let name = arrangement.row();
         match arrangement.operation() {
             // What the depth costs there is seen in the invocations of threads and contexts.
@@ -64,10 +76,24 @@ pub fn measure(lab: &mut Lab) -> Result<(), SetupError> {
         let name = format!("deep-{name}");
         for levels in LEVELS {
             let deep = through(&arrangement, levels);
-            bench.run("deep", &name, u64::from(levels), &deep, DEEP_SIZE)?;
+            bench.run("deep", &name, u64::from(levels), &deep, size)?;
         }
     }
     Ok(())
+}
+
+/// Of arrangements of one operation the last, which the search found; none of operations on one of
+/// many threads, of which others are measured with as many ([`crate::queues`], [`crate::releases`]).
+fn last_of_each(arrangements: Vec<Arrangement>) -> Vec<Arrangement> {
+    let mut last: Vec<Arrangement> = Vec::new();
+    for arrangement in arrangements {
+        if arrangement.operation() == Operation::Queued {
+            continue;
+        }
+        last.retain(|other| other.operation() != arrangement.operation());
+        last.push(arrangement);
+    }
+    last
 }
 
 /// The same arrangement, whose operation is called through a capability space of so many levels.

@@ -239,7 +239,7 @@ impl Stage {
         }
         lab.settle()?;
         // Those of odd numbers receive.
-        let middle = lab.crowd.members()[(count / 2 | 1) as usize];
+        let middle = lab.crowd.members()[((count / 2) | 1) as usize];
         let offering = Call::new(Syscall::Recv, self.other_endpoint.address());
         let offering = offering.reply(self.reply.address());
         let actors = [&self.client, &self.other, &self.server];

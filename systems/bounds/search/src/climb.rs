@@ -114,14 +114,19 @@ impl Climber {
         Some(simple)
     }
 
-    /// From a random arrangement up, until nothing makes it worse or the time is over.
-    pub fn climb(&mut self, end: Instant) {
-        let count = self.plain.operation().parameters().len();
-        let mut here = self.plain.clone();
-        for at in self.fixed..count {
+    /// A random arrangement.
+    pub fn any(&mut self) -> Arrangement {
+        let mut any = self.plain.clone();
+        for at in self.fixed..self.plain.operation().parameters().len() {
             let number = self.chance.below(self.values(at));
-            here = here.with(at, number);
+            any = any.with(at, number);
         }
+        any
+    }
+
+    /// From `here` up, until nothing makes it worse or the time is over.
+    pub fn climb(&mut self, mut here: Arrangement, end: Instant) {
+        let count = self.plain.operation().parameters().len();
         let mut cost = self.cost(&here);
         // The parameters that were looked at since it last grew worse.
         let mut idle = 0;

@@ -1,6 +1,6 @@
 //! Searches for the worst arrangements of kernel objects: `./sandglass bounds --search`.
 //!
-//! From random arrangements of each operation it climbs to ones that cost more, one parameter at a
+//! From the known and from random arrangements of each operation it climbs to ones that cost more, one parameter at a
 //! time, until no value of any parameter makes it worse; then it starts anew, until its time is over.
 //! The kernel is the hosted one, built so that it counts the pieces of code that run ([`counters`]);
 //! the cost is the most of them in a row without a look for interrupts. What it found is printed, one
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use climb::Climber;
 use sandglass_arrangements::parameters::OPERATIONS;
-use sandglass_arrangements::{Arrangement, FEW};
+use sandglass_arrangements::{known, Arrangement, FEW};
 
 /// Numbers of threads for which the worst is searched: few, and enough for deep queues.
 const SIZES: [u64; 2] = [FEW, 150];
@@ -46,8 +46,15 @@ fn main() -> ExitCode {
         let end = Instant::now() + left / (searches.len() as u32 - before);
         let fixed = usize::from(plain.operation().has_kinds());
         let mut climber = Climber::new(plain.clone(), fixed, *size, seed);
+        // What is known is not lost.
+        for known in &known(*size).expect("lines that can be read") {
+            if known.row() == plain.row() {
+                climber.climb(known.clone(), end);
+            }
+        }
         while Instant::now() < end && climber.climbs() < MOST_CLIMBS {
-            climber.climb(end);
+            let start = climber.any();
+            climber.climb(start, end);
         }
         eprintln!(
             "{} of {size}: {} arrangements tried, {} climbs, from {} pieces of code to {}",
