@@ -313,11 +313,15 @@ pub struct BenchArgs {
 /// Arguments of `sandglass bounds`.
 #[derive(Args)]
 pub struct BoundsArgs {
-    /// At most 1,000 threads, in a minute
+    /// Instead: how long cores wait for their turns in the kernel of a machine with N cores, 2 to 4,
+    /// all but one of which attack
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=4))]
+    pub cores: Option<u32>,
+    /// At most 1,000 threads, in a minute; with `--cores`, fewer jobs
     #[arg(long)]
     pub quick: bool,
     /// Search for worse arrangements, in the hosted kernel, instead; they are measured from then on
-    #[arg(long, conflicts_with = "quick")]
+    #[arg(long, conflicts_with_all = ["quick", "cores"])]
     pub search: bool,
     /// How long to search, in minutes
     #[arg(long, value_name = "N", default_value_t = 10, requires = "search")]

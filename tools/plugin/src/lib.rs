@@ -10,11 +10,16 @@
 //! With `cores`, it measures what each core of the machine executes instead, as [`cores`] writes
 //! it; then `busy=ADDRESS` and `free=ADDRESS` are marks of servers, in the order of the servers.
 //!
+//! With `wait=ADDRESS`, it measures how long cores wait for their turns in the kernel, as [`waits`]
+//! writes it: the address is that of the function that waits; the code of that, and of what it calls
+//! meanwhile, is between each `code=ADDRESS` and the `code_end=ADDRESS` in the same place.
+//!
 //! For machines with virtual time (`-icount`), whose cores take turns on one thread.
 
 mod api;
 mod cores;
 mod meter;
+mod waits;
 
 use std::cell::UnsafeCell;
 use std::collections::HashMap;
@@ -26,6 +31,7 @@ use std::ptr;
 use api::{Id, Info, TranslationBlock};
 use cores::CoreMeter;
 use meter::{Block, Meter, Place};
+use waits::{WaitMeter, Waiting, WaitingCode};
 
 #[no_mangle]
 pub static qemu_plugin_version: c_int = api::VERSION;
@@ -46,6 +52,10 @@ struct Options {
     free: Vec<u64>,
     /// What each core executes is measured.
     cores: bool,
+    /// The function that waits for a turn, and the code that is executed meanwhile.
+    waits: Vec<u64>,
+    code: Vec<u64>,
+    code_ends: Vec<u64>,
     out: Option<String>,
 }
 
@@ -67,11 +77,32 @@ impl Options {
             "begin" => &mut self.begins,
             "end" => &mut self.ends,
             "point" => &mut self.points,
+            "wait" => &mut self.waits,
+            "code" => &mut self.code,
+            "code_end" => &mut self.code_ends,
             _ => return Err(format!("`{argument}`: there is no such argument")),
         };
         let address = u64::from_str_radix(value, 16);
         list.push(address.map_err(|_| format!("`{argument}`: not a hexadecimal address"))?);
         Ok(())
+    }
+
+    fn measurement(&self) -> Measurement {
+        if self.cores {
+            Measurement::Cores(CoreMeter::new(self.busy.len()))
+        } else if self.waits.is_empty() {
+            Measurement::Kernel(Meter::new())
+        } else {
+            Measurement::Waits(WaitMeter::default())
+        }
+    }
+
+    fn waiting_code(&self) -> WaitingCode {
+        let code = self.code.iter().zip(&self.code_ends);
+        WaitingCode {
+            from: self.waits.clone(),
+            code: code.map(|(&start, &end)| start..end).collect(),
+        }
     }
 }
 
@@ -79,17 +110,20 @@ impl Options {
 enum Measurement {
     Kernel(Meter),
     Cores(CoreMeter),
+    Waits(WaitMeter),
 }
 
-/// A block, and whether it pauses.
+/// A block, whether it pauses, and whether it waits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Known {
     block: Block,
     pauses: bool,
+    waiting: Waiting,
 }
 
 struct State {
     options: Options,
+    waiting_code: WaitingCode,
     measurement: Measurement,
     /// The blocks that there are: QEMU translates the same one again and again.
     blocks: HashMap<Known, &'static Known>,
@@ -152,14 +186,10 @@ pub unsafe extern "C" fn qemu_plugin_install(
             return 1;
         }
     };
-    let measurement = if options.cores {
-        Measurement::Cores(CoreMeter::new(options.busy.len()))
-    } else {
-        Measurement::Kernel(Meter::new())
-    };
     let fresh = State {
+        measurement: options.measurement(),
+        waiting_code: options.waiting_code(),
         options,
-        measurement,
         blocks: HashMap::new(),
         out,
     };
@@ -226,6 +256,7 @@ unsafe extern "C" fn translated(_id: Id, block: *mut TranslationBlock) {
             place,
         },
         pauses,
+        waiting: state.waiting_code.of(start),
     };
     let known: &'static Known = state
         .blocks
@@ -258,13 +289,14 @@ fn mark(options: &Options, address: u64) -> Option<(api::Executed, usize)> {
 
 unsafe extern "C" fn executed(core: c_uint, known: *mut c_void) {
     // SAFETY: once in this callback; the data is a block, as `translated` registered it.
-    let (Some(state), Known { block, pauses }) = (unsafe { (state(), *known.cast::<Known>()) })
-    else {
+    let (Some(state), known) = (unsafe { (state(), *known.cast::<Known>()) }) else {
         return;
     };
+    let (core, block) = (core as usize, known.block);
     match &mut state.measurement {
         Measurement::Kernel(meter) => meter.run(block),
-        Measurement::Cores(meter) => meter.run(core as usize, block.place, pauses, block.length),
+        Measurement::Cores(meter) => meter.run(core, block.place, known.pauses, block.length),
+        Measurement::Waits(meter) => meter.run(core, block, known.waiting),
     }
 }
 
@@ -273,6 +305,7 @@ unsafe extern "C" fn begun(_core: c_uint, _data: *mut c_void) {
     match unsafe { state() }.map(|state| &mut state.measurement) {
         Some(Measurement::Kernel(meter)) => meter.begin(),
         Some(Measurement::Cores(meter)) => meter.begin(),
+        Some(Measurement::Waits(meter)) => meter.begin(),
         None => {}
     }
 }
@@ -301,6 +334,7 @@ unsafe extern "C" fn ended(_core: c_uint, _data: *mut c_void) {
     let text = match &mut state.measurement {
         Measurement::Kernel(meter) => meter.end(),
         Measurement::Cores(meter) => Some(meter.end()),
+        Measurement::Waits(meter) => Some(meter.end()),
     };
     if let Some(text) = text {
         if let Err(error) = state.out.write_all(text.as_bytes()) {

@@ -14,6 +14,7 @@ pub(crate) mod plugin;
 mod reference;
 mod search;
 mod table;
+mod waiting;
 
 use std::fs;
 use std::path::Path;
@@ -27,7 +28,7 @@ use anyhow::{bail, Context, Result};
 use crate::cli::BoundsArgs;
 use crate::kernel::{self, KernelOptions, Variant};
 use crate::program;
-use crate::qemu::{self, Boot, End, Machine};
+use crate::qemu::{self, Boot, End, Machine, Outcome};
 use crate::workspace;
 use intervals::Interval;
 use names::Symbols;
@@ -77,6 +78,9 @@ pub fn run(args: &BoundsArgs) -> Result<ExitCode> {
     if args.search {
         search::run(args.minutes, args.seed)?;
         return Ok(ExitCode::SUCCESS);
+    }
+    if let Some(cores) = args.cores {
+        return waiting::run(cores, args.quick);
     }
     let metadata = program::workspace_metadata()?;
     let package = program::package_in(&metadata, SYSTEM)?;
@@ -140,10 +144,19 @@ fn measure(kernel: &Path, root_task: &Path, plugin: &Path, extent: &Extent) -> R
 }
 
 /// Boots the machine and tells its progress; returns what the console said.
-fn run_machine(mut boot: Boot) -> Result<String> {
+fn run_machine(boot: Boot) -> Result<String> {
+    let outcome = run_to_the_end(boot)?;
+    if outcome.end != End::Guest(0) {
+        bail!("{}", failure(&outcome));
+    }
+    Ok(outcome.console)
+}
+
+/// Boots the machine and tells its progress.
+fn run_to_the_end(mut boot: Boot) -> Result<Outcome> {
     let (sender, lines) = mpsc::channel::<String>();
     boot.lines = Some(sender);
-    let outcome = thread::scope(|scope| {
+    thread::scope(|scope| {
         scope.spawn(move || {
             for line in lines {
                 if let Some(progress) = line.strip_prefix(PROGRESS) {
@@ -155,14 +168,15 @@ fn run_machine(mut boot: Boot) -> Result<String> {
         // The sender goes with it, and the thread ends.
         drop(boot);
         outcome
-    })?;
-    if outcome.end != End::Guest(0) {
-        let lines: Vec<&str> = outcome.console.lines().collect();
-        bail!(
-            "the system ended with {:?}; the end of its console:\n{}",
-            outcome.end,
-            lines[lines.len().saturating_sub(SHOWN_LINES)..].join("\n")
-        );
-    }
-    Ok(outcome.console)
+    })
+}
+
+/// How a machine ended that should have ended otherwise.
+fn failure(outcome: &Outcome) -> String {
+    let lines: Vec<&str> = outcome.console.lines().collect();
+    format!(
+        "the system ended with {:?}; the end of its console:\n{}",
+        outcome.end,
+        lines[lines.len().saturating_sub(SHOWN_LINES)..].join("\n")
+    )
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::ops::Range;
 use std::path::Path;
 
 use anyhow::{Context, Result};
@@ -39,6 +40,13 @@ impl Symbols {
     pub fn address(&self, name: &str) -> Option<u64> {
         let found = self.names.iter().find(|(_, known)| *known == name);
         found.map(|(&address, _)| address)
+    }
+
+    /// The code of the function `name`: up to the next symbol.
+    pub fn code(&self, name: &str) -> Option<Range<u64>> {
+        let start = self.address(name)?;
+        let (&end, _) = self.names.range(start + 1..).next()?;
+        Some(start..end)
     }
 
     /// Addresses of the symbols whose names begin with `prefix`.

@@ -15,7 +15,7 @@ const MOST_GROWTH: f64 = 3.0;
 
 /// The longest stretch without a look for interrupts, in instructions, with capability spaces of
 /// up to [`USUAL_LEVELS`], and with deeper ones.
-const MOST_STRETCH: u64 = 10_000;
+pub(super) const MOST_STRETCH: u64 = 10_000;
 const MOST_DEEP_STRETCH: u64 = 20_000;
 const USUAL_LEVELS: u64 = 8;
 
@@ -339,7 +339,7 @@ impl fmt::Display for Table {
 }
 
 /// A number with its thousands set apart.
-fn thousands(number: u64) -> String {
+pub(super) fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (i, digit) in digits.chars().enumerate() {
