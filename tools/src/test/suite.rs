@@ -94,6 +94,10 @@ fn smp_kernels(suite: &str) -> Vec<(Variant, Cores)> {
         "conformance" => [both(1), both(MOST_CORES)].concat(),
         // Entries of the debug SMP kernel take longer than a thread's log takes for an entry.
         "kernel-tests" => vec![(Variant::Release, Cores::Smp(MOST_CORES))],
+        // Inside its turns the debug kernel also prints and checks objects: no bound is promised there.
+        "waiting" => [2, MOST_CORES]
+            .map(|cores| (Variant::Release, Cores::Smp(cores)))
+            .to_vec(),
         // What thousands of threads cost, and what is given to the root task of one core.
         "herd" | "c-roots::inventory" => Vec::new(),
         // Cores make no difference to where an image lies.
