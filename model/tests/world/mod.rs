@@ -39,6 +39,7 @@ pub fn empty() -> State {
         },
         cores: vec![Core::idle(1000)],
         executing: CoreId(0),
+        readings: Default::default(),
         memory: BTreeMap::new(),
         devices: Devices::default(),
     }
