@@ -32,6 +32,12 @@ const SEED_STRIDE: u64 = 1_000_000_000;
 const SILENCE: Duration = Duration::from_secs(300);
 /// Lines of the console that a failure shows.
 const SHOWN_LINES: usize = 20;
+/// Status of the kernel when what ran has left long mode, which no processor does and QEMU 7.2 may.
+const VIRTUAL_8086: u8 = 4;
+/// Seeds that an arena is away from the last one that was reported, at most.
+const SEEDS_PER_REPORT: u64 = 1_000;
+/// Machines that may be cut short by the emulator, for one that is asked for.
+const MOST_CUT_SHORT: u32 = 200;
 /// What a line of progress begins with.
 const PROGRESS: &str = "storm: ";
 
@@ -94,6 +100,22 @@ impl Extent {
         }
     }
 
+    /// What is left to do of it after this progress. Calls come first.
+    fn after(self, progress: Progress) -> Self {
+        let left = |asked: u64| asked.saturating_sub(progress.made);
+        if progress.of_calls {
+            Self {
+                calls: left(self.calls),
+                ..self
+            }
+        } else {
+            Self {
+                calls: 0,
+                instructions: left(self.instructions),
+            }
+        }
+    }
+
     /// No more than is enough to repeat what an arena of the same kind did.
     fn short(self) -> Self {
         let short = |number: u64| number.min(Self::SHORT);
@@ -107,6 +129,27 @@ impl Extent {
                 ..self
             },
         }
+    }
+}
+
+/// How far a machine has come, as it says.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Progress {
+    made: u64,
+    of_calls: bool,
+    seed: u64,
+}
+
+impl Progress {
+    /// Reads `MADE of WANTED calls, seed SEED`, or the same of instructions.
+    fn read(line: &str) -> Option<Self> {
+        let (made, rest) = line.split_once(" of ")?;
+        let (what, seed) = rest.split_once(", seed ")?;
+        Some(Self {
+            made: made.parse().ok()?,
+            of_calls: what.ends_with(" calls"),
+            seed: seed.trim().parse().ok()?,
+        })
     }
 }
 
@@ -159,7 +202,7 @@ pub fn run(args: &StormArgs) -> Result<ExitCode> {
     let ended: Vec<Result<Results>> = thread::scope(|scope| {
         let running: Vec<_> = parts
             .iter()
-            .map(|part| scope.spawn(|| run_part(part)))
+            .map(|part| scope.spawn(|| run_whole(part)))
             .collect();
         let join = |handle: thread::ScopedJoinHandle<'_, Result<Results>>| {
             handle
@@ -180,6 +223,13 @@ pub fn run(args: &StormArgs) -> Result<ExitCode> {
         }
     }
     print!("{}", sum.table());
+    if sum.cut_short > 0 {
+        println!(
+            "storm: QEMU left long mode {} times; other machines went on with other seeds. What was done before counts, and \
+             is not in the table",
+            sum.cut_short
+        );
+    }
     println!(
         "storm: {} calls and {} instructions in {} arenas, {}",
         sum.calls,
@@ -209,11 +259,54 @@ fn boot(kernel: &Path, root_task: &Path, extent: Extent, seed: u64) -> Boot {
     }
 }
 
+/// Runs one machine, and another one for what is left whenever the emulator cuts one short.
+///
+/// # Errors
+/// As [`run_part`], and if it does so all the time.
+fn run_whole(part: &Part) -> Result<Results> {
+    let mut sum = Results::default();
+    let (mut extent, mut seed) = (part.extent, part.seed);
+    for _ in 0..MOST_CUT_SHORT {
+        let boot = Boot {
+            extra_args: extent.options(seed),
+            ..part.boot.clone()
+        };
+        let rest = Part {
+            seed,
+            extent,
+            boot,
+            ..*part
+        };
+        match run_part(&rest)? {
+            Ran::ToItsEnd(results) => {
+                sum.add(&results);
+                return Ok(sum);
+            }
+            Ran::Until(progress) => {
+                let left = extent.after(progress);
+                sum.cut_short += 1;
+                sum.calls += extent.calls - left.calls;
+                sum.instructions += extent.instructions - left.instructions;
+                extent = left;
+                seed = progress.seed.wrapping_add(SEEDS_PER_REPORT);
+            }
+        }
+    }
+    bail!("QEMU left long mode {MOST_CUT_SHORT} times: the storm does that too often to show anything")
+}
+
+/// How a machine ended.
+enum Ran {
+    ToItsEnd(Results),
+    /// The emulator left the mode in which the kernel runs.
+    Until(Progress),
+}
+
 /// Runs one machine and tells its progress.
 ///
 /// # Errors
 /// It did not end well; the message has the seed and the end of the console.
-fn run_part(part: &Part) -> Result<Results> {
+fn run_part(part: &Part) -> Result<Ran> {
     let (sender, lines) = mpsc::channel::<String>();
     let boot = Boot {
         lines: Some(sender),
@@ -236,13 +329,13 @@ fn run_part(part: &Part) -> Result<Results> {
         drop(boot);
         (outcome, progress.join().ok().flatten())
     });
-    let seed = last
-        .as_deref()
-        .and_then(|line| line.rsplit_once("seed "))
-        .and_then(|(_, seed)| seed.trim().parse().ok())
-        .unwrap_or(part.seed);
+    let progress = last.as_deref().and_then(Progress::read);
+    let seed = progress.map_or(part.seed, |progress| progress.seed);
     outcome
-        .and_then(|outcome| judge(&outcome, part.cores))
+        .and_then(|outcome| match (&outcome.end, progress) {
+            (End::Guest(VIRTUAL_8086), Some(progress)) => Ok(Ran::Until(progress)),
+            _ => judge(&outcome, part.cores).map(Ran::ToItsEnd),
+        })
         .with_context(|| {
             let command = part.command();
             let (extent, first) = (part.extent, part.seed);
@@ -286,6 +379,20 @@ mod tests {
         assert_eq!(extent(10_000_000, 0).short(), extent(Extent::SHORT, 0));
         assert_eq!(extent(0, 5).short(), extent(0, 5));
         assert_eq!(extent(3, 10).share(2), extent(2, 5));
+    }
+
+    #[test]
+    fn a_machine_that_the_emulator_cuts_short_leaves_the_rest_to_another() {
+        let extent = |calls, instructions| Extent {
+            calls,
+            instructions,
+        };
+        let progress = Progress::read("300 of 500 instructions, seed 7").unwrap();
+        assert_eq!(progress.seed, 7);
+        assert_eq!(extent(40, 500).after(progress), extent(0, 200));
+        let progress = Progress::read("30 of 40 calls, seed 1").unwrap();
+        assert_eq!(extent(40, 500).after(progress), extent(10, 500));
+        assert_eq!(Progress::read("nothing"), None);
     }
 
     #[test]

@@ -71,6 +71,8 @@ pub struct Results {
     pub calls: u64,
     pub instructions: u64,
     pub arenas: u64,
+    /// Machines that the emulator cut short.
+    pub cut_short: u64,
     /// Arenas whose counters were overwritten, and do not count.
     discarded: u64,
     /// Jobs of the canaries.
@@ -157,6 +159,7 @@ impl Results {
         self.calls += other.calls;
         self.instructions += other.instructions;
         self.arenas += other.arenas;
+        self.cut_short += other.cut_short;
         self.discarded += other.discarded;
         self.add_canary(other.periods, other.latest);
         add_rows(&mut self.invocations, &other.invocations);

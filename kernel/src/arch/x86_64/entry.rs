@@ -82,6 +82,8 @@ fn panic_probe(k: &crate::Kernel) {
 }
 
 const PAGE_FAULT: u64 = 14;
+/// Virtual-8086 mode: its segments' values look like the kernel's.
+const FLAG_VIRTUAL_8086: u64 = 1 << 17;
 /// First vector that a local APIC can raise.
 pub const FIRST_LEGAL: u64 = 16;
 const FIRST_INTERRUPT: u64 = 0x20;
@@ -158,9 +160,13 @@ pub extern "C" fn on_vector(vector: u64, code: u64, core: CoreId) -> ! {
     act(core, trap)
 }
 
-/// An interrupt or exception inside the kernel: interrupts only while it idles, exceptions never.
-pub extern "C" fn on_kernel_vector(vector: u64, code: u64, ip: u64, core: CoreId) -> ! {
+/// An interrupt or exception inside the kernel, at `ip` with these `flags`: interrupts only while it idles,
+/// exceptions never.
+pub extern "C" fn on_kernel_vector(vector: u64, code: u64, ip: u64, flags: u64, core: CoreId) -> ! {
     let core = entered(core);
+    if flags & FLAG_VIRTUAL_8086 != 0 {
+        fatal::virtual_8086(vector, ip);
+    }
     if !(FIRST_INTERRUPT..FIRST_SOFTWARE as u64).contains(&vector) {
         if vector >= FIRST_LEGAL && end_stray(vector) {
             cpu::idle();

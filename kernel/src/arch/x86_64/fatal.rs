@@ -8,6 +8,9 @@ use crate::arch::Platform;
 /// Status with which the machine stops after an exception inside the kernel.
 const EXCEPTION_STATUS: u8 = 2;
 
+/// Status with which the machine stops when it has left long mode.
+const VIRTUAL_8086_STATUS: u8 = 4;
+
 /// Status with which the machine stops after a panic of the debug kernel.
 #[cfg(feature = "debug")]
 const PANIC_STATUS: u8 = 3;
@@ -29,6 +32,25 @@ pub fn exception(vector: u64, code: u64, ip: u64) -> ! {
     #[cfg(not(feature = "debug"))]
     let _ = (vector, code, ip);
     machine.halt(EXCEPTION_STATUS);
+    super::cpu::stop()
+}
+
+/// An interrupt or exception in virtual-8086 mode, at the address `ip`. No processor enters that mode from
+/// long mode; QEMU 7.2 does, by an IRET of 32 bits of a 64-bit program. What runs has the rights of a
+/// program, but there is no way back from there.
+#[cold]
+pub fn virtual_8086(vector: u64, ip: u64) -> ! {
+    let machine = Machine::new();
+    #[cfg(feature = "debug")]
+    crate::arch::Console::new(&machine)
+        .text("\nvector ")
+        .decimal(vector)
+        .text(" in virtual-8086 mode at ")
+        .hexadecimal(ip)
+        .text(": this is no processor, or a defective one\n");
+    #[cfg(not(feature = "debug"))]
+    let _ = (vector, ip);
+    machine.halt(VIRTUAL_8086_STATUS);
     super::cpu::stop()
 }
 
