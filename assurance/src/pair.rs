@@ -417,30 +417,35 @@ impl Pair {
         if was_lost && !self.lost {
             return Ok(());
         }
-        let is_over = caller_lives.is_some_and(|caller| {
-            stopped_midway(&census, caller) || self.is_unfinished(caller, &course)
-        });
-        let kernel = abstraction::of_census(&census);
-        let Ok(mut kernel) =
-            kernel
-                .map_err(|_| ())
-                .and_then(|it| if is_over { Err(()) } else { Ok(it) })
-        else {
+        let is_half_done =
+            course.turn_ended || caller_lives.is_some_and(|caller| stopped_midway(&census, caller));
+        let is_unfinished = caller_lives.is_some_and(|caller| self.is_unfinished(caller, &course));
+        let kernel = abstraction::of_census(&census).ok();
+        let Some(mut kernel) = kernel.filter(|_| !is_half_done) else {
             self.lose();
             return Ok(());
         };
         difference::normalise(&mut kernel);
         let Some(model) = self.model.take() else {
             // What is half done is known by its thread's notes.
-            let is_settled = census
-                .threads
-                .iter()
-                .all(|it| it.at(&self.k).progress().is_none());
+            let is_settled = !is_unfinished
+                && census
+                    .threads
+                    .iter()
+                    .all(|it| it.at(&self.k).progress().is_none());
             self.model = is_settled.then_some(kernel);
             return Ok(());
         };
         drop(census);
-        self.compare(event, caller, repeated, &course, kernel, model)
+        self.compare(
+            event,
+            caller,
+            repeated,
+            &course,
+            kernel,
+            model,
+            is_unfinished,
+        )
     }
 
     /// From now on there is no specification, until the kernel's state is settled.
@@ -451,7 +456,9 @@ impl Pair {
 
     /// The specification does `event`, which took the `course` that was seen, and comes from `model` to
     /// `kernel`. When in the course of a long operation something happens to others is not specified, but
-    /// that it is at one of the readings.
+    /// that it is at one of the readings. Nor is what an operation has done that `is_unfinished`, unless
+    /// there was nothing that it could have done.
+    #[allow(clippy::too_many_arguments)]
     fn compare(
         &mut self,
         event: Event,
@@ -460,6 +467,7 @@ impl Pair {
         course: &Course,
         kernel: State,
         model: State,
+        is_unfinished: bool,
     ) -> Result<(), Failure> {
         let names = |model: &State| {
             let caller = ThreadId(caller?.address().get());
@@ -480,7 +488,11 @@ impl Pair {
             };
             let Some(mut next) = next else { break };
             let readings = course.readings(effect);
-            sandglass_model::event::handle_with(&mut next, core, event, readings);
+            let ended = sandglass_model::event::handle_with(&mut next, core, event, readings);
+            if is_unfinished && !(ended && course.has_one_stall()) {
+                self.lose();
+                return Ok(());
+            }
             if names(&next) != before {
                 // The operation took away what its repetition would have named (01, section 8).
                 self.lose();

@@ -82,6 +82,8 @@ pub struct Witness {
     consumed: FxHashMap<u64, Ticks>,
     /// When the kernel last read the clock.
     read: Ticks,
+    /// The contexts of those that were stalled in the last event, and when they left user code.
+    stalled: Vec<(u64, Ticks)>,
 }
 
 impl Witness {
@@ -104,6 +106,7 @@ impl Witness {
             seats: FxHashMap::default(),
             consumed: FxHashMap::default(),
             read: k.machine.clock(),
+            stalled: Vec::new(),
         };
         let _ = k.machine.take_seen();
         let now = k.machine.clock();
@@ -172,6 +175,7 @@ impl Witness {
             return Ok(());
         };
         let core = k.core_id();
+        self.stalled.clear();
         self.read = self.in_kernel(core, entry, seen)?;
         let others = CoreId::all().filter(|&other| other != core);
         let arrival = others.filter_map(|other| k.machine.arrival_of(other)).min();
@@ -183,6 +187,7 @@ impl Witness {
                 if let Some(running) = self.cores[other.index()].take() {
                     let left = k.machine.arrival_of(other).map_or(at, |it| it.min(at));
                     self.leaves_user_code(other, running, left)?;
+                    self.stalled.push((running.context, left));
                 }
             }
         }
@@ -359,6 +364,9 @@ impl Witness {
                 continue;
             };
             if now.is_refused && !was.is_refused {
+                // Who was stalled is judged by when it left user code.
+                let stalled = self.stalled.iter().find(|&&(it, _)| it == context);
+                let at = stalled.map_or(at, |&(_, left)| left);
                 self.oracle.refused(context, at)?;
             }
             // A context that was lent to it goes on as it was.

@@ -33,11 +33,13 @@ pub enum Event {
 /// What `event`, on `core` at the time `now`, does to the state, with no time inside it. There is one
 /// clock: no event is earlier than the one before, on whichever core that was.
 pub fn handle(state: &mut State, core: CoreId, event: Event, now: Ticks) {
-    handle_with(state, core, event, Readings::at(now));
+    let _ = handle_with(state, core, event, Readings::at(now));
 }
 
-/// What `event`, on `core`, does to the state, during which the clock showed `readings`.
-pub fn handle_with(state: &mut State, core: CoreId, event: Event, readings: Readings) {
+/// What `event`, on `core`, does to the state, during which the clock showed `readings`. Returns whether it
+/// ended before it was done, because the caller had no budget any more.
+#[must_use]
+pub fn handle_with(state: &mut State, core: CoreId, event: Event, readings: Readings) -> bool {
     state.executing = core;
     account::wait(state, readings.waited);
     account::update_time(state, readings.entry);
@@ -49,12 +51,13 @@ pub fn handle_with(state: &mut State, core: CoreId, event: Event, readings: Read
         Event::Look => look(state),
         _ => by_thread(state, event),
     };
-    readings::conclude(state, caller);
+    let ended = readings::conclude(state, caller);
     state.readings = Readings::default();
     if then == Then::Schedule {
         schedule::schedule(state);
     }
     deletion::forget_unnamed(state);
+    ended
 }
 
 /// A device interrupt, which is handled whether or not the budget lasts (04, section 6.1).

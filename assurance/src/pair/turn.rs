@@ -30,7 +30,7 @@ pub(super) struct Course {
     /// Whether the kernel came to a preemption point.
     looks: bool,
     /// Whether the caller's turn ended before the operation was done, and it had the next one too.
-    turn_ended: bool,
+    pub(super) turn_ended: bool,
 }
 
 impl Course {
@@ -45,8 +45,8 @@ impl Course {
         readings
     }
 
-    /// Whether nothing but one stall can have ended it early.
-    fn has_one_stall(&self) -> bool {
+    /// Whether one stall can have ended it early, and no other could.
+    pub(super) fn has_one_stall(&self) -> bool {
         self.stalls.len() == 1 && self.readings.len() == 2 && !self.looks
     }
 
@@ -181,13 +181,10 @@ impl Pair {
     /// Whether the system call of `caller` has ended because there was no budget any more, or for another
     /// thread, and before it was done.
     pub(super) fn is_unfinished(&self, caller: Ref<Tcb>, course: &Course) -> bool {
-        if course.turn_ended {
-            return true;
-        }
         let tcb = caller.at(&self.k);
         let has_faulted = tcb.fault().is_some_and(|fault| fault.is_timeout());
         let is_over = tcb.state() == State::Restart || has_faulted;
-        course.readings.len() > 1 && is_over && !course.has_one_stall()
+        course.readings.len() > 1 && is_over
     }
 
     /// When `core`, which runs a thread, comes to the kernel by itself: it waits for its turn, or its timer

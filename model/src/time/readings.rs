@@ -75,14 +75,19 @@ pub fn advance(s: &mut State, now: Ticks) {
 }
 
 /// The event of `caller`, who was running, is over: as it is, or as it was when the caller had no budget
-/// any more, with whom it is then as after a preempted operation (04, section 6.4).
-pub fn conclude(s: &mut State, caller: Option<ThreadId>) {
+/// any more, with whom it is then as after a preempted operation (04, section 6.4). Returns whether it
+/// ended so.
+pub fn conclude(s: &mut State, caller: Option<ThreadId>) -> bool {
     match s.readings.over.take() {
         Some(over) => {
             *s = *over;
             abandon(s, caller);
+            true
         }
-        None => advance(s, s.readings.last),
+        None => {
+            advance(s, s.readings.last);
+            false
+        }
     }
 }
 
