@@ -437,15 +437,14 @@ impl Pair {
             return Ok(());
         };
         drop(census);
-        self.compare(
+        let step = Step {
             event,
             caller,
             repeated,
-            &course,
-            kernel,
-            model,
+            course: &course,
             is_unfinished,
-        )
+        };
+        self.compare(&step, kernel, model)
     }
 
     /// From now on there is no specification, until the kernel's state is settled.
@@ -454,21 +453,17 @@ impl Pair {
         self.losses += u64::from(self.model.take().is_some());
     }
 
-    /// The specification does `event`, which took the `course` that was seen, and comes from `model` to
-    /// `kernel`. When in the course of a long operation something happens to others is not specified, but
-    /// that it is at one of the readings. Nor is what an operation has done that `is_unfinished`, unless
-    /// there was nothing that it could have done.
-    #[allow(clippy::too_many_arguments)]
-    fn compare(
-        &mut self,
-        event: Event,
-        caller: Option<Ref<Tcb>>,
-        repeated: Option<&Call>,
-        course: &Course,
-        kernel: State,
-        model: State,
-        is_unfinished: bool,
-    ) -> Result<(), Failure> {
+    /// The specification does `step`, and comes from `model` to `kernel`. When in the course of a long
+    /// operation something happens to others is not specified, but that it is at one of the readings. Nor is
+    /// what an unfinished operation has done, unless there was nothing that it could have done.
+    fn compare(&mut self, step: &Step, kernel: State, model: State) -> Result<(), Failure> {
+        let &Step {
+            event,
+            caller,
+            repeated,
+            course,
+            is_unfinished,
+        } = step;
         let names = |model: &State| {
             let caller = ThreadId(caller?.address().get());
             Some(what_it_names(model, caller, repeated?))
@@ -514,6 +509,19 @@ impl Pair {
             &kernel, &differs, &windows,
         )))
     }
+}
+
+/// What the kernel has done.
+struct Step<'a> {
+    event: Event,
+    /// The thread that ran before.
+    caller: Option<Ref<Tcb>>,
+    /// The call that it makes, if it was preempted and made it again.
+    repeated: Option<&'a Call>,
+    /// What was seen of time.
+    course: &'a Course,
+    /// Whether the operation has not come to its end.
+    is_unfinished: bool,
 }
 
 fn contexts<'a>(census: &'a Census) -> impl Iterator<Item = Ref<SchedContext>> + Clone + 'a {

@@ -78,15 +78,15 @@ fn an_answer_from_another_core_raises_no_timeout_while_there_is_budget() {
 /// The same for what is configured, and for what is yielded to.
 #[test]
 fn nobody_who_has_budget_is_postponed_by_being_stalled() {
-    let configure = |w: &mut World, thread: Thread| {
+    type Operation = fn(&mut World, Thread);
+    let configure: Operation = |w, thread| {
         w.configure_on(ONE, thread.context, 4_000, 10_000);
     };
-    let yield_to = |w: &mut World, thread: Thread| {
+    let yield_to: Operation = |w, thread| {
         w.invoke(thread.context, label::SCHED_CONTEXT_YIELD_TO, &[], &[])
             .expect("yielded");
     };
-    let operations: [&dyn Fn(&mut World, Thread); 2] = [&configure, &yield_to];
-    for operation in operations {
+    for operation in [configure, yield_to] {
         let mut w = World::new();
         let thread = runs_on_one(&mut w, 60);
         w.k.machine.set_ticks_per_remote_call(REMOTE_CALL);

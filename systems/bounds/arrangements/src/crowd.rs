@@ -104,6 +104,8 @@ pub struct Crowd {
     alarm: u64,
     /// When the last of the pieces has come back, in ticks.
     whole_at: u64,
+    /// Threads that were found to be among the first.
+    in_front: u64,
 }
 
 impl Crowd {
@@ -123,6 +125,7 @@ impl Crowd {
             starter: workshop.make_long_context()?,
             alarm: workshop.make(types::NOTIFICATION, 0, 1)?,
             whole_at: 0,
+            in_front: 0,
         })
     }
 
@@ -133,24 +136,36 @@ impl Crowd {
     }
 
     /// State of the budget of thread `i`. Only some have theirs in pieces: to cut them takes time.
-    fn state(&self, i: u64) -> State {
+    fn state(&mut self, i: u64) -> State {
+        let in_pieces = match self.budgets {
+            "fragmented" => true,
+            "by-turns" => i % 2 == 0,
+            _ => false,
+        };
+        if in_pieces && self.is_in_front(i) {
+            return State::Fragmented;
+        }
         match self.budgets {
-            "sporadic" => State::Sporadic,
-            "fragmented" if self.is_in_front(i) => State::Fragmented,
-            "fragmented" => State::Sporadic,
-            "by-turns" if i % 2 == 0 && self.is_in_front(i) => State::Fragmented,
+            "sporadic" | "fragmented" => State::Sporadic,
             "none" => State::None,
             _ => State::Full,
         }
     }
 
-    /// Whether thread `i` is among those of the highest priorities, or of all the first.
-    fn is_in_front(&self, i: u64) -> bool {
-        let before = match self.priorities {
-            Order::Same => i,
-            order => self.count - 1 - order.place(i, self.count, self.seed),
+    /// Whether thread `i`, which is asked about in its turn, is among the first of the queue: these are
+    /// let go one after the other.
+    fn is_in_front(&mut self, i: u64) -> bool {
+        let place = self.priorities.place(i, self.count, self.seed);
+        let is_first = if self.count / self.distinct < FRAGMENTED_THREADS {
+            self.priorities != Order::Same && self.count - 1 - place < FRAGMENTED_THREADS
+        } else {
+            // Among equals those that came first.
+            self.priority(i) == priority(self.count - 1, self.count, self.distinct)
         };
-        before < FRAGMENTED_THREADS
+        let is_first = is_first || self.priorities == Order::Same;
+        let is_in_front = is_first && self.in_front < FRAGMENTED_THREADS;
+        self.in_front += u64::from(is_in_front);
+        is_in_front
     }
 
     /// Thread `i` waits by `call`. The root task runs below all others.
