@@ -36,6 +36,9 @@ const ALL_QUIET: u64 = u64::MAX << QUIET_SHIFT;
 
 /// System calls, or instructions, after which an arena is replaced.
 const MADE_PER_ARENA: u64 = 15_000;
+/// An arena with more has lost its counters, or consists of a loop of one instruction that nothing ends: its
+/// threads are stopped soon after the former.
+const MOST_PER_ARENA: u64 = 4 * MADE_PER_ARENA;
 /// Reports in a row, with nothing made in between, that mean that an arena is dead.
 const FRUITLESS: u64 = 8;
 /// Progress is told once in so many of them.
@@ -213,7 +216,8 @@ impl Summary {
         match storm {
             Storm::Calls => {
                 let counted = watch.areas().map(|area| area.tally.calls()).sum();
-                if made.abs_diff(counted) > AREAS as u64 || made > ticks / TICKS_PER_CALL {
+                let most = MOST_PER_ARENA.min(ticks / TICKS_PER_CALL);
+                if made.abs_diff(counted) > AREAS as u64 || made > most {
                     return false;
                 }
                 self.calls += made;
@@ -222,7 +226,7 @@ impl Summary {
             Storm::Instructions => {
                 let attempts = begun_in(watch.areas());
                 let counted = attempts.iter().copied().fold(0, u64::wrapping_add);
-                let most = ticks / TICKS_PER_INSTRUCTION;
+                let most = MOST_PER_ARENA.min(ticks / TICKS_PER_INSTRUCTION);
                 if made.abs_diff(counted) > (AREAS * MOST_ITEMS) as u64 || made > most {
                     return false;
                 }

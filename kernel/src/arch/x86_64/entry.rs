@@ -16,7 +16,7 @@
 use core::cell::UnsafeCell;
 
 use super::apic::LOCAL_APIC;
-use super::context::Context;
+use super::context::{Context, Register};
 use super::core_data::CoreData;
 use super::descriptors::FIRST_SOFTWARE;
 use super::entry_code::exit;
@@ -126,6 +126,9 @@ fn go_on_if_stray(core: CoreId, vector: u64) {
 /// An interrupt or exception at user level; the context is stored.
 pub extern "C" fn on_vector(vector: u64, code: u64, core: CoreId) -> ! {
     let core = entered(core);
+    if context(core).get(Register::Rflags) & FLAG_VIRTUAL_8086 != 0 {
+        fatal::virtual_8086(vector, context(core).fault_ip());
+    }
     let trap = match vector {
         PAGE_FAULT => Trap::PageFault {
             address: cpu::fault_address(),
