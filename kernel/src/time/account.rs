@@ -205,13 +205,14 @@ pub fn waited(k: &Kernel, since: u64) {
     }
     let core = k.core();
     let ticks = k.machine.now().wrapping_sub(since);
-    core.put_off_payment(ticks);
-    // The budget ends later now, and so the timer fires.
-    core.request_reprogram();
+    core.stand_still(ticks);
     let Some(handle) = core.context() else { return };
     let refills = Refills::of(k, handle);
     if handle.at(k).period() != 0 && !handle.at(k).is_sporadic() {
         refills.delay(ticks);
     }
     core.set_context(Some((handle, refills.head().amount)));
+    // The budget ends later now, and so the timer fires. Nothing is paid for that: it would cut budgets
+    // into pieces at the will of whoever makes others wait.
+    schedule::arm(k);
 }

@@ -113,8 +113,9 @@ impl Core {
         self.paid.set(self.now.get());
     }
 
-    /// Nobody pays for `ticks` of what has passed since the current context last paid.
-    pub fn put_off_payment(&self, ticks: u64) {
+    /// `ticks` pass for which nobody pays.
+    pub fn stand_still(&self, ticks: u64) {
+        self.now.set(self.now.get().wrapping_add(ticks));
         self.paid.set(self.paid.get().wrapping_add(ticks));
     }
 

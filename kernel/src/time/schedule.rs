@@ -424,7 +424,7 @@ fn pass_on(k: &Kernel, chosen: Option<Ref<SchedContext>>) {
 /// preempt the current thread, if it is not programmed so. A release is not anticipated: it would
 /// not have come yet.
 #[inline(always)]
-fn arm(k: &Kernel) {
+pub fn arm(k: &Kernel) {
     let core = k.core();
     // A refill is longer than the precision.
     let budget_end = core

@@ -22,7 +22,6 @@ pub fn wait(s: &mut State, ticks: Ticks) {
     if ticks == 0 {
         return;
     }
-    s.core_mut().reprogram = true;
     let Some(context) = s.core().context else {
         return;
     };
@@ -33,6 +32,7 @@ pub fn wait(s: &mut State, ticks: Ticks) {
         let time = c.refills[0].time + ticks;
         refills::start_head(c, time);
     }
+    s.core_mut().deadline = schedule::deadline(s);
 }
 
 /// It is `now` on `core`. Idleness is nobody's (04, section 12).

@@ -269,7 +269,7 @@ fn pay(s: &mut State) -> bool {
 /// When the timer is to fire next: shortly before the end of the budget of the current context, or
 /// when a thread above the current one is released (04, section 8.5, step 8; docs, deliberate
 /// differences 8 and 11).
-fn deadline(s: &State) -> Ticks {
+pub fn deadline(s: &State) -> Ticks {
     let head_amount = |id: ContextId| s.contexts[&id].refills[0].amount;
     let core = s.core();
     let budget_end = core

@@ -192,6 +192,10 @@ impl World {
             self.k.machine.advance(due - self.now());
             self.enter(event::Event::Trap(Trap::Timer));
         }
+        if self.k.machine.deadline() < end {
+            // A machine that stands still keeps no promise about time.
+            self.witness = None;
+        }
         self.k.machine.advance(end.saturating_sub(self.now()));
     }
 
