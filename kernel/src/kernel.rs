@@ -5,6 +5,7 @@
 //! once, or once per core.
 
 use core::cell::Cell;
+use core::mem::offset_of;
 
 use crate::arch::{Machine, Platform};
 use crate::cores::{CoreId, Cores, CORES};
@@ -33,6 +34,9 @@ pub struct Kernel {
 }
 
 impl Kernel {
+    /// Offset of the time that the clock of the first core showed when it was last read.
+    pub const CLOCK: usize = offset_of!(Self, cores) + PerCore::<Core>::FIRST + Core::CLOCK;
+
     /// A kernel before boot: no thread, no memory.
     pub const fn new(machine: Machine) -> Self {
         Kernel {

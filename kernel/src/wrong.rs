@@ -38,8 +38,8 @@ macro_rules! broken_in_time {
     };
 }
 
-/// Rules about time, for the oracle to notice on the hosted machine (docs, "An oracle for time"), where
-/// the environment variable says at run time which one is broken. No answer of the ABI tells of them.
+/// Rules about time, for the oracle to notice (docs, "An oracle for time"): in the emulator, and on the hosted
+/// machine, where the environment variable says at run time which one is broken. No answer of the ABI tells of them.
 #[cfg(feature = "wrong")]
 #[derive(Clone, Copy)]
 #[repr(usize)]
@@ -52,6 +52,8 @@ pub enum TimeRule {
     NobodyMakesWay,
     /// Who has stalled another core judges its refills by an earlier time.
     StallsAreInTheFuture,
+    /// Half of what is used is charged.
+    HalfIsFree,
 }
 
 /// What the wrong kernel does instead of what the ABI says. (`sandglass test` reads this list, in

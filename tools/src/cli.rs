@@ -373,6 +373,12 @@ pub struct StormArgs {
     pub kernel: Option<Variant>,
     #[command(flatten)]
     pub cores: CoresArgs,
+    /// Ask the oracle for time, of every stretch of execution, on one core
+    #[arg(long)]
+    pub oracle: bool,
+    /// Run on a release kernel that breaks the rule of this number (`kernel/src/wrong.rs`), to see it noticed
+    #[arg(long, value_name = "RULE", conflicts_with = "kernel")]
+    pub wrong: Option<usize>,
     /// Memory in MiB
     #[arg(long, value_name = "MiB", default_value_t = 256,
           value_parser = clap::value_parser!(u32).range(32..))]

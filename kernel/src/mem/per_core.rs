@@ -2,6 +2,7 @@
 //! again and again by the core's number would be a good part of a system call.
 
 use core::cell::Cell;
+use core::mem::offset_of;
 
 use crate::cores::{CoreId, CORES};
 
@@ -12,6 +13,9 @@ pub struct PerCore<T> {
 }
 
 impl<T> PerCore<T> {
+    /// Offset of the first one.
+    pub const FIRST: usize = offset_of!(Self, each);
+
     /// That of the core that boots is at hand.
     pub const fn new(each: [T; CORES]) -> Self {
         PerCore {

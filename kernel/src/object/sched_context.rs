@@ -48,6 +48,27 @@ pub struct SchedContext {
 
 const _: () = assert!(size_of::<SchedContext>() as u64 == sandglass_abi::sched::CONTEXT_CORE_SIZE);
 
+/// Where the fields are that somebody needs who watches from outside which time a context has.
+pub mod offset {
+    use core::mem::offset_of;
+
+    use super::SchedContext;
+    use crate::time::Refill;
+
+    pub const PERIOD: usize = offset_of!(SchedContext, period);
+    pub const CONSUMED: usize = offset_of!(SchedContext, consumed);
+    pub const THREAD: usize = offset_of!(SchedContext, thread);
+    pub const HEAD_AMOUNT: usize = offset_of!(SchedContext, head) + offset_of!(Refill, amount);
+    pub const HEAD_TIME: usize = offset_of!(SchedContext, head) + offset_of!(Refill, time);
+    pub const FIRST: usize = offset_of!(SchedContext, first);
+    pub const QUEUED: usize = offset_of!(SchedContext, queued);
+    pub const MAX_REFILLS: usize = offset_of!(SchedContext, max_refills);
+    pub const CAPACITY: usize = offset_of!(SchedContext, capacity);
+    pub const SPORADIC: usize = offset_of!(SchedContext, sporadic);
+    /// The refills behind the head.
+    pub const REFILLS: usize = size_of::<SchedContext>();
+}
+
 impl SchedContext {
     /// An unconfigured context that fills 2^`bits` bytes.
     pub const fn new(bits: u8) -> Self {

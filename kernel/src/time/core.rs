@@ -1,6 +1,7 @@
 //! The state of one core: who runs, on whose time, and who waits for the processor.
 
 use core::cell::Cell;
+use core::mem::offset_of;
 
 use super::ready::ReadyQueues;
 use super::release::ReleaseQueues;
@@ -40,6 +41,9 @@ pub struct Core {
 }
 
 impl Core {
+    /// Offset of the time that the clock showed when it was last read.
+    pub const CLOCK: usize = offset_of!(Self, now);
+
     pub const fn new() -> Self {
         Core {
             thread: Cell::new(None),

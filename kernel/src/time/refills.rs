@@ -241,6 +241,11 @@ impl<'k> Refills<'k> {
     /// Charges `used` ticks to the context, which is not round-robin: the first `used` ticks of
     /// its queue move to one period after the start of the refill that they came from.
     pub fn charge(self, used: u64) {
+        let used = if broken_in_time!(HalfIsFree) {
+            used >> 1
+        } else {
+            used
+        };
         let rest = self.charge_whole(used);
         let head = self.head();
         // The rest is a part of the head, but for a charge that the bound cut short.

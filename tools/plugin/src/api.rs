@@ -26,13 +26,29 @@ pub struct Info {
     _opaque: [u8; 0],
 }
 
+/// `QEMU_PLUGIN_MEM_W`: accesses that write.
+pub const WRITES: c_int = 2;
+
 /// `QEMU_PLUGIN_CB_NO_REGS`: a callback that looks at no register.
 pub const NO_REGISTERS: c_int = 0;
 
 pub type Translated = unsafe extern "C" fn(Id, *mut TranslationBlock);
 pub type Executed = unsafe extern "C" fn(c_uint, *mut c_void);
 
+pub type Accessed = unsafe extern "C" fn(c_uint, u32, u64, *mut c_void);
+pub type Ended = unsafe extern "C" fn(Id, *mut c_void);
+
 unsafe extern "C" {
+    pub fn qemu_plugin_register_atexit_cb(id: Id, callback: Ended, data: *mut c_void);
+    pub fn qemu_plugin_register_vcpu_mem_cb(
+        instruction: *mut Instruction,
+        callback: Accessed,
+        registers: c_int,
+        accesses: c_int,
+        data: *mut c_void,
+    );
+    pub fn qemu_plugin_mem_is_store(access: u32) -> bool;
+    pub fn qemu_plugin_mem_size_shift(access: u32) -> c_uint;
     pub fn qemu_plugin_register_vcpu_tb_trans_cb(id: Id, callback: Translated);
     pub fn qemu_plugin_register_vcpu_tb_exec_cb(
         block: *mut TranslationBlock,

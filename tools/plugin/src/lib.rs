@@ -14,12 +14,18 @@
 //! writes it: the address is that of the function that waits; the code of that, and of what it calls
 //! meanwhile, is between each `code=ADDRESS` and the `code_end=ADDRESS` in the same place.
 //!
+//! With `watch_NAME=NUMBER`, for each of what the kernel's file says of itself, it is the witness of the oracle
+//! for time, as [`watch`] says; `out` then has a line `finding TEXT` for each finding, and at the machine's
+//! end one of what was asked.
+//!
 //! For machines with virtual time (`-icount`), whose cores take turns on one thread.
 
 mod api;
 mod cores;
 mod meter;
+mod ram;
 mod waits;
+mod watch;
 
 use std::cell::UnsafeCell;
 use std::collections::HashMap;
@@ -31,15 +37,25 @@ use std::ptr;
 use api::{Id, Info, TranslationBlock};
 use cores::CoreMeter;
 use meter::{Block, Meter, Place};
+use ram::Ram;
 use waits::{WaitMeter, Waiting, WaitingCode};
+use watch::{Last, Layout, Watch};
 
 #[no_mangle]
 pub static qemu_plugin_version: c_int = api::VERSION;
 
+/// What the names of the arguments begin with that say where the kernel has something.
+const WATCH: &str = "watch_";
 /// The instruction that waits for an interrupt.
 const HLT: u8 = 0xf4;
 /// The instruction with which a core that waits for another gives way.
 const PAUSE: [u8; 2] = [0xf3, 0x90];
+
+/// The instruction that reads the processor's counter.
+const RDTSC: [u8; 2] = [0x0f, 0x31];
+
+/// Instructions that return to user code.
+const RETURNS: [&[u8]; 2] = [&[0x48, 0xcf], &[0x48, 0x0f, 0x07]];
 
 /// What the command line says.
 #[derive(Default)]
@@ -56,6 +72,8 @@ struct Options {
     waits: Vec<u64>,
     code: Vec<u64>,
     code_ends: Vec<u64>,
+    /// Where the kernel has what the oracle for time asks.
+    layout: Option<Layout>,
     out: Option<String>,
 }
 
@@ -80,6 +98,7 @@ impl Options {
             "wait" => &mut self.waits,
             "code" => &mut self.code,
             "code_end" => &mut self.code_ends,
+            _ if name.starts_with(WATCH) => return self.take_place(&name[WATCH.len()..], value),
             _ => return Err(format!("`{argument}`: there is no such argument")),
         };
         let address = u64::from_str_radix(value, 16);
@@ -87,8 +106,22 @@ impl Options {
         Ok(())
     }
 
+    /// Takes the number `value` of what the kernel calls `name`.
+    fn take_place(&mut self, name: &str, value: &str) -> Result<(), String> {
+        let layout = self.layout.get_or_insert_default();
+        let Some(field) = layout.field(name) else {
+            return Err(format!("`{WATCH}{name}`: there is no such argument"));
+        };
+        let number = u64::from_str_radix(value, 16);
+        *field =
+            number.map_err(|_| format!("`{WATCH}{name}={value}`: not a hexadecimal number"))?;
+        Ok(())
+    }
+
     fn measurement(&self) -> Measurement {
-        if self.cores {
+        if let Some(layout) = self.layout {
+            Measurement::Times(Times::Booting(layout))
+        } else if self.cores {
             Measurement::Cores(CoreMeter::new(self.busy.len()))
         } else if self.waits.is_empty() {
             Measurement::Kernel(Meter::new())
@@ -111,13 +144,56 @@ enum Measurement {
     Kernel(Meter),
     Cores(CoreMeter),
     Waits(WaitMeter),
+    Times(Times),
 }
 
-/// A block, whether it pauses, and whether it waits.
+/// Who executes on whose time.
+enum Times {
+    /// The machine has no memory yet.
+    Booting(Layout),
+    Watched(Box<Watch<Ram>>),
+    /// There is nothing to be seen.
+    Blind,
+}
+
+impl Times {
+    /// `block` runs.
+    fn run(&mut self, known: Known, out: &mut File) {
+        if let Times::Booting(layout) = self {
+            // Before the kernel runs, nothing matters.
+            if known.block.place == Place::User {
+                return;
+            }
+            *self = match Ram::find() {
+                Ok(ram) => Times::Watched(Box::new(Watch::new(ram, *layout))),
+                Err(error) => {
+                    complain(&error);
+                    Times::Blind
+                }
+            };
+        }
+        if let Times::Watched(watch) = self {
+            watch.run(known.block, known.last);
+            if watch.has_text() {
+                write(out, &watch.take_text());
+            }
+        }
+    }
+}
+
+/// Writes what was measured.
+fn write(out: &mut File, text: &str) {
+    if let Err(error) = out.write_all(text.as_bytes()) {
+        complain(&format!("cannot write the measurements: {error}"));
+    }
+}
+
+/// A block, whether it pauses, how it ends, and whether it waits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Known {
     block: Block,
     pauses: bool,
+    last: Last,
     waiting: Waiting,
 }
 
@@ -179,6 +255,12 @@ pub unsafe extern "C" fn qemu_plugin_install(
         complain("where do the measurements go? Say `out=FILE`");
         return 1;
     };
+    if options.layout.is_some_and(|layout| !layout.is_whole()) {
+        complain(
+            "what the kernel's file says of itself is incomplete: give all `watch_NAME=NUMBER`",
+        );
+        return 1;
+    }
     let out = match File::create(&path) {
         Ok(out) => out,
         Err(error) => {
@@ -197,6 +279,7 @@ pub unsafe extern "C" fn qemu_plugin_install(
     unsafe {
         *STATE.0.get() = Some(fresh);
         api::qemu_plugin_register_vcpu_tb_trans_cb(id, translated);
+        api::qemu_plugin_register_atexit_cb(id, finished, ptr::null_mut());
     }
     0
 }
@@ -215,6 +298,8 @@ unsafe extern "C" fn translated(_id: Id, block: *mut TranslationBlock) {
         )
     };
     let (mut halts, mut pauses) = (false, false);
+    let mut last = Last::Other;
+    let watches_writes = start >> 63 == 1 && matches!(state.measurement, Measurement::Times(_));
     for i in 0..length {
         // SAFETY: the block has that instruction, whose bytes are there.
         let (instruction, address, bytes) = unsafe {
@@ -230,6 +315,23 @@ unsafe extern "C" fn translated(_id: Id, block: *mut TranslationBlock) {
         };
         halts |= bytes == [HLT];
         pauses |= bytes == PAUSE;
+        last = match bytes {
+            _ if bytes == RDTSC => Last::ReadsCounter,
+            _ if RETURNS.contains(&bytes) => Last::Returns,
+            _ => Last::Other,
+        };
+        if watches_writes {
+            // SAFETY: as above.
+            unsafe {
+                api::qemu_plugin_register_vcpu_mem_cb(
+                    instruction,
+                    wrote,
+                    api::NO_REGISTERS,
+                    api::WRITES,
+                    ptr::null_mut(),
+                );
+            }
+        }
         let Some((callback, data)) = mark(&state.options, address) else {
             continue;
         };
@@ -256,6 +358,7 @@ unsafe extern "C" fn translated(_id: Id, block: *mut TranslationBlock) {
             place,
         },
         pauses,
+        last,
         waiting: state.waiting_code.of(start),
     };
     let known: &'static Known = state
@@ -297,6 +400,36 @@ unsafe extern "C" fn executed(core: c_uint, known: *mut c_void) {
         Measurement::Kernel(meter) => meter.run(block),
         Measurement::Cores(meter) => meter.run(core, block.place, known.pauses, block.length),
         Measurement::Waits(meter) => meter.run(core, block, known.waiting),
+        Measurement::Times(times) => times.run(known, &mut state.out),
+    }
+}
+
+/// The kernel has written to memory.
+unsafe extern "C" fn wrote(_core: c_uint, access: u32, address: u64, _data: *mut c_void) {
+    // SAFETY: once in this callback.
+    let state = unsafe { state() };
+    if let Some(Measurement::Times(Times::Watched(watch))) = state.map(|it| &mut it.measurement) {
+        // SAFETY: what QEMU has said of this access. It may be a read: QEMU 7.2 also tells of some.
+        let (is_store, shift) = unsafe {
+            (
+                api::qemu_plugin_mem_is_store(access),
+                api::qemu_plugin_mem_size_shift(access),
+            )
+        };
+        if is_store {
+            watch.wrote(address, 1 << shift);
+        }
+    }
+}
+
+/// The machine has come to its end.
+unsafe extern "C" fn finished(_id: Id, _data: *mut c_void) {
+    // SAFETY: once in this callback.
+    let Some(state) = (unsafe { state() }) else {
+        return;
+    };
+    if let Measurement::Times(Times::Watched(watch)) = &state.measurement {
+        write(&mut state.out, &watch.summary());
     }
 }
 
@@ -306,7 +439,7 @@ unsafe extern "C" fn begun(_core: c_uint, _data: *mut c_void) {
         Some(Measurement::Kernel(meter)) => meter.begin(),
         Some(Measurement::Cores(meter)) => meter.begin(),
         Some(Measurement::Waits(meter)) => meter.begin(),
-        None => {}
+        Some(Measurement::Times(_)) | None => {}
     }
 }
 
@@ -335,10 +468,9 @@ unsafe extern "C" fn ended(_core: c_uint, _data: *mut c_void) {
         Measurement::Kernel(meter) => meter.end(),
         Measurement::Cores(meter) => Some(meter.end()),
         Measurement::Waits(meter) => Some(meter.end()),
+        Measurement::Times(_) => None,
     };
     if let Some(text) = text {
-        if let Err(error) = state.out.write_all(text.as_bytes()) {
-            complain(&format!("cannot write the measurements: {error}"));
-        }
+        write(&mut state.out, &text);
     }
 }

@@ -3,6 +3,7 @@
 //! The system in `systems/storm` does the work and judges itself; this hands out seeds, watches
 //! for a machine that stops or says nothing, and adds up the counts.
 
+mod oracle;
 mod results;
 
 use std::ffi::OsString;
@@ -13,13 +14,14 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{anyhow, bail, Context, Result};
+use anyhow::{anyhow, bail, ensure, Context, Result};
 
 use crate::cli::StormArgs;
 use crate::cores::Cores;
 use crate::kernel::{self, KernelOptions, Variant};
 use crate::program;
 use crate::qemu::{self, Boot, End, Machine, Outcome};
+use oracle::{Oracle, Seen};
 use results::Results;
 
 /// The system's package.
@@ -48,6 +50,8 @@ struct Part {
     seed: u64,
     extent: Extent,
     boot: Boot,
+    /// Asks who executes on whose time.
+    oracle: Option<Oracle>,
 }
 
 /// How much of a storm.
@@ -171,6 +175,9 @@ impl Part {
         if let Cores::Smp(number) = self.cores {
             command += &format!(" --cores {number}");
         }
+        if self.oracle.is_some() {
+            command += " --oracle";
+        }
         command
     }
 }
@@ -178,33 +185,50 @@ impl Part {
 /// `sandglass storm`: status 0 if nothing of any canary was touched and all calls were made.
 pub fn run(args: &StormArgs) -> Result<ExitCode> {
     let root_task = program::build(PACKAGE)?;
-    let variants = match args.kernel {
-        Some(variant) => vec![variant],
-        None => vec![Variant::Debug, Variant::Release],
+    let variants = match (args.kernel, args.wrong) {
+        (Some(variant), _) => vec![variant],
+        (None, Some(_)) => vec![Variant::Release],
+        (None, None) => vec![Variant::Debug, Variant::Release],
     };
     let cores = args.cores.cores();
     let extent = Extent::asked_for(args).share(variants.len());
     let mut parts = Vec::new();
+    ensure!(
+        !args.oracle || cores == Cores::Single,
+        "with `--oracle`, the storm runs on one core: under virtual time the clock counts what all cores execute, so \
+         that of several none has a time of its own"
+    );
+    ensure!(
+        args.wrong.is_none() || cores == Cores::Single,
+        "wrong kernels are for one core: leave out `--cores`"
+    );
     for (variant, index) in variants.into_iter().zip(0..) {
-        let kernel = kernel::build(&KernelOptions::on(variant, cores))?;
+        let kernel = kernel::build(&match args.wrong {
+            Some(rule) => KernelOptions::wrong(rule),
+            None => KernelOptions::on(variant, cores),
+        })?;
         let seed = args.seed.wrapping_add(index * SEED_STRIDE);
         parts.push(Part {
             variant,
             cores,
             seed,
             extent,
+            oracle: match args.oracle {
+                true => Some(Oracle::new(&kernel, args.memory)?),
+                false => None,
+            },
             boot: Boot {
                 machine: machine(cores, args.memory),
                 ..boot(&kernel, &root_task, extent, seed)
             },
         });
     }
-    let ended: Vec<Result<Results>> = thread::scope(|scope| {
+    let ended: Vec<Result<(Results, Seen)>> = thread::scope(|scope| {
         let running: Vec<_> = parts
             .iter()
             .map(|part| scope.spawn(|| run_whole(part)))
             .collect();
-        let join = |handle: thread::ScopedJoinHandle<'_, Result<Results>>| {
+        let join = |handle: thread::ScopedJoinHandle<'_, Result<(Results, Seen)>>| {
             handle
                 .join()
                 .unwrap_or_else(|_| Err(anyhow!("a thread of the tool panicked")))
@@ -212,10 +236,14 @@ pub fn run(args: &StormArgs) -> Result<ExitCode> {
         running.into_iter().map(join).collect()
     });
     let mut sum = Results::default();
+    let mut seen = Seen::default();
     let mut failed = false;
     for (part, result) in parts.iter().zip(ended) {
         match result {
-            Ok(results) => sum.add(&results),
+            Ok((results, of_time)) => {
+                sum.add(&results);
+                seen.add(&of_time);
+            }
             Err(error) => {
                 failed = true;
                 eprintln!("the {} kernel: {error:#}", part.variant.name());
@@ -229,6 +257,9 @@ pub fn run(args: &StormArgs) -> Result<ExitCode> {
              is not in the table",
             sum.cut_short
         );
+    }
+    if args.oracle && !failed {
+        println!("{seen}");
     }
     println!(
         "storm: {} calls and {} instructions in {} arenas, {}",
@@ -263,24 +294,30 @@ fn boot(kernel: &Path, root_task: &Path, extent: Extent, seed: u64) -> Boot {
 ///
 /// # Errors
 /// As [`run_part`], and if it does so all the time.
-fn run_whole(part: &Part) -> Result<Results> {
+fn run_whole(part: &Part) -> Result<(Results, Seen)> {
     let mut sum = Results::default();
+    let mut seen = Seen::default();
     let (mut extent, mut seed) = (part.extent, part.seed);
     for _ in 0..MOST_CUT_SHORT {
+        let mut extra_args = extent.options(seed);
+        extra_args.extend(part.oracle.iter().flat_map(Oracle::options));
         let boot = Boot {
-            extra_args: extent.options(seed),
+            extra_args,
             ..part.boot.clone()
         };
         let rest = Part {
             seed,
             extent,
             boot,
+            oracle: part.oracle.clone(),
             ..*part
         };
-        match run_part(&rest)? {
+        let (ran, of_time) = run_part(&rest)?;
+        seen.add(&of_time);
+        match ran {
             Ran::ToItsEnd(results) => {
                 sum.add(&results);
-                return Ok(sum);
+                return Ok((sum, seen));
             }
             Ran::Until(progress) => {
                 let left = extent.after(progress);
@@ -306,7 +343,7 @@ enum Ran {
 ///
 /// # Errors
 /// It did not end well; the message has the seed and the end of the console.
-fn run_part(part: &Part) -> Result<Ran> {
+fn run_part(part: &Part) -> Result<(Ran, Seen)> {
     let (sender, lines) = mpsc::channel::<String>();
     let boot = Boot {
         lines: Some(sender),
@@ -336,6 +373,13 @@ fn run_part(part: &Part) -> Result<Ran> {
             (End::Guest(VIRTUAL_8086), Some(progress)) => Ok(Ran::Until(progress)),
             _ => judge(&outcome, part.cores).map(Ran::ToItsEnd),
         })
+        .map_or_else(
+            |error| Err(also(error, part.oracle.as_ref())),
+            |ran| {
+                let seen = part.oracle.as_ref().map(Oracle::answer).transpose()?;
+                Ok((ran, seen.unwrap_or_default()))
+            },
+        )
         .with_context(|| {
             let command = part.command();
             let (extent, first) = (part.extent, part.seed);
@@ -345,6 +389,14 @@ fn run_part(part: &Part) -> Result<Ran> {
                  --seed {seed} {short}, or if that shows nothing: --seed {first} {extent}"
             )
         })
+}
+
+/// `error`, with what the oracle has found.
+fn also(error: anyhow::Error, oracle: Option<&Oracle>) -> anyhow::Error {
+    match oracle.map(Oracle::answer) {
+        Some(Err(found)) => anyhow!("{error:#}\n{found:#}"),
+        _ => error,
+    }
 }
 
 /// The results of a machine that ended well.

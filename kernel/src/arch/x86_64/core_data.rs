@@ -1,7 +1,8 @@
 //! What each core knows of its own: the user side that the entry code serves, and its FPU.
 
-use core::arch::asm;
+use core::arch::{asm, global_asm};
 use core::cell::Cell;
+use core::mem::offset_of;
 
 use super::context::{Context, FpuState};
 use super::cpu;
@@ -24,6 +25,14 @@ pub struct CoreData {
 unsafe impl Sync for CoreData {}
 
 pub static CORE_DATA: [CoreData; CORES] = [const { CoreData::new() }; CORES];
+
+// As in `turn`: where the oracle for time finds who runs.
+global_asm!(
+    ".globl sandglass_watch_running",
+    ".set sandglass_watch_running, {core_data} + {context}",
+    core_data = sym CORE_DATA,
+    context = const offset_of!(CoreData, context),
+);
 
 impl CoreData {
     const fn new() -> Self {

@@ -153,6 +153,17 @@ pub struct Tcb {
 
 const _: () = assert!(size_of::<Tcb>() == 1 << sandglass_abi::object::TCB_BITS);
 
+/// Where the fields are that somebody needs who watches from outside on which time a thread runs.
+pub mod offset {
+    use core::mem::offset_of;
+
+    use super::Tcb;
+
+    pub const REGISTERS: usize = offset_of!(Tcb, context);
+    pub const SCHED_CONTEXT: usize = offset_of!(Tcb, sched_context);
+    pub const PLACE: usize = offset_of!(Tcb, place);
+}
+
 impl Tcb {
     /// A new thread in `domain` (03, section 4.0): inactive, of priority 0, without anything.
     pub const fn new(domain: u8) -> Self {
