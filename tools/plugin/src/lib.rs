@@ -24,6 +24,7 @@ mod api;
 mod cores;
 mod meter;
 mod ram;
+mod times;
 mod waits;
 mod watch;
 
@@ -37,9 +38,9 @@ use std::ptr;
 use api::{Id, Info, TranslationBlock};
 use cores::CoreMeter;
 use meter::{Block, Meter, Place};
-use ram::Ram;
+use times::Times;
 use waits::{WaitMeter, Waiting, WaitingCode};
-use watch::{Last, Layout, Watch};
+use watch::{Last, Layout};
 
 #[no_mangle]
 pub static qemu_plugin_version: c_int = api::VERSION;
@@ -145,40 +146,6 @@ enum Measurement {
     Cores(CoreMeter),
     Waits(WaitMeter),
     Times(Times),
-}
-
-/// Who executes on whose time.
-enum Times {
-    /// The machine has no memory yet.
-    Booting(Layout),
-    Watched(Box<Watch<Ram>>),
-    /// There is nothing to be seen.
-    Blind,
-}
-
-impl Times {
-    /// `block` runs.
-    fn run(&mut self, known: Known, out: &mut File) {
-        if let Times::Booting(layout) = self {
-            // Before the kernel runs, nothing matters.
-            if known.block.place == Place::User {
-                return;
-            }
-            *self = match Ram::find() {
-                Ok(ram) => Times::Watched(Box::new(Watch::new(ram, *layout))),
-                Err(error) => {
-                    complain(&error);
-                    Times::Blind
-                }
-            };
-        }
-        if let Times::Watched(watch) = self {
-            watch.run(known.block, known.last);
-            if watch.has_text() {
-                write(out, &watch.take_text());
-            }
-        }
-    }
 }
 
 /// Writes what was measured.

@@ -46,6 +46,8 @@ const PROGRESS: &str = "storm: ";
 /// What one machine is to do.
 struct Part {
     variant: Variant,
+    /// The rule that the kernel breaks.
+    wrong: Option<usize>,
     cores: Cores,
     seed: u64,
     extent: Extent,
@@ -171,7 +173,10 @@ impl fmt::Display for Extent {
 impl Part {
     /// What runs on this kernel and these cores again.
     fn command(&self) -> String {
-        let mut command = format!("./sandglass storm --kernel {}", self.variant.name());
+        let mut command = match self.wrong {
+            Some(rule) => format!("./sandglass storm --wrong {rule}"),
+            None => format!("./sandglass storm --kernel {}", self.variant.name()),
+        };
         if let Cores::Smp(number) = self.cores {
             command += &format!(" --cores {number}");
         }
@@ -210,6 +215,7 @@ pub fn run(args: &StormArgs) -> Result<ExitCode> {
         let seed = args.seed.wrapping_add(index * SEED_STRIDE);
         parts.push(Part {
             variant,
+            wrong: args.wrong,
             cores,
             seed,
             extent,

@@ -12,6 +12,7 @@
 //!
 //! For one core: several share a clock that counts what all of them execute.
 
+mod counts;
 mod layout;
 #[cfg(test)]
 mod tests;
@@ -20,6 +21,7 @@ use std::collections::HashMap;
 
 use sandglass_oracle::{Configuration, Finding, Limits, Oracle, Place as Where, Stretch, Ticks};
 
+use counts::Counts;
 pub use layout::{ContextView, Layout, Memory};
 
 use crate::meter::{Block, Place};
@@ -92,21 +94,6 @@ struct Known {
     consumed: Ticks,
 }
 
-/// How much was asked.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-pub struct Counts {
-    pub windows: u64,
-    /// The same of sporadic contexts, which may be behind.
-    pub sporadic: u64,
-    pub payments: u64,
-    pub contexts: u64,
-    /// Contexts of which from then on nothing is asked of what they used before.
-    pub begun: u64,
-    /// Configurations of contexts in use.
-    pub changed: u64,
-    pub findings: u64,
-}
-
 /// Watches a machine.
 pub struct Watch<M> {
     memory: M,
@@ -169,19 +156,9 @@ impl<M: Memory> Watch<M> {
         std::mem::take(&mut self.text)
     }
 
-    /// The last line: `seen STRETCHES WINDOWS SPORADIC PAYMENTS CONTEXTS BEGUN CHANGED FINDINGS`.
+    /// The last line, as [`Counts::line`] has it.
     pub fn summary(&self) -> String {
-        let Counts {
-            windows,
-            sporadic,
-            payments,
-            contexts,
-            begun,
-            changed,
-            findings,
-        } = self.counts;
-        let stretches = self.oracle.stretches();
-        format!("seen {stretches} {windows} {sporadic} {payments} {contexts} {begun} {changed} {findings}\n")
+        self.counts.line(self.oracle.stretches())
     }
 
     /// `block` runs.

@@ -1,0 +1,42 @@
+//! The witness of the oracle for time, from when there is something to be seen.
+
+use std::fs::File;
+
+use crate::meter::Place;
+use crate::ram::Ram;
+use crate::watch::{Layout, Watch};
+use crate::{complain, write, Known};
+
+/// Who executes on whose time.
+pub enum Times {
+    /// The machine has no memory yet.
+    Booting(Layout),
+    Watched(Box<Watch<Ram>>),
+    /// There is nothing to be seen.
+    Blind,
+}
+
+impl Times {
+    /// `block` runs.
+    pub fn run(&mut self, known: Known, out: &mut File) {
+        if let Times::Booting(layout) = self {
+            // Before the kernel runs, nothing matters.
+            if known.block.place == Place::User {
+                return;
+            }
+            *self = match Ram::find() {
+                Ok(ram) => Times::Watched(Box::new(Watch::new(ram, *layout))),
+                Err(error) => {
+                    complain(&error);
+                    Times::Blind
+                }
+            };
+        }
+        if let Times::Watched(watch) = self {
+            watch.run(known.block, known.last);
+            if watch.has_text() {
+                write(out, &watch.take_text());
+            }
+        }
+    }
+}
