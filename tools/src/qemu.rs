@@ -17,6 +17,10 @@ use anyhow::{bail, ensure, Context, Result};
 
 use crate::toolchain::find_on_path;
 
+/// Status of a kernel that stops because what ran has left long mode, which no processor does and QEMU 7.2 may
+/// (docs, "Run the storm").
+pub const LEFT_LONG_MODE: u8 = 4;
+
 /// The emulator.
 const QEMU: &str = "qemu-system-x86_64";
 

@@ -34,8 +34,6 @@ const SEED_STRIDE: u64 = 1_000_000_000;
 const SILENCE: Duration = Duration::from_secs(300);
 /// Lines of the console that a failure shows.
 const SHOWN_LINES: usize = 20;
-/// Status of the kernel when what ran has left long mode, which no processor does and QEMU 7.2 may.
-const VIRTUAL_8086: u8 = 4;
 /// Seeds that an arena is away from the last one that was reported, at most.
 const SEEDS_PER_REPORT: u64 = 1_000;
 /// Machines that may be cut short by the emulator, for one that is asked for.
@@ -376,7 +374,7 @@ fn run_part(part: &Part) -> Result<(Ran, Seen)> {
     let seed = progress.map_or(part.seed, |progress| progress.seed);
     outcome
         .and_then(|outcome| match (&outcome.end, progress) {
-            (End::Guest(VIRTUAL_8086), Some(progress)) => Ok(Ran::Until(progress)),
+            (End::Guest(qemu::LEFT_LONG_MODE), Some(progress)) => Ok(Ran::Until(progress)),
             _ => judge(&outcome, part.cores).map(Ran::ToItsEnd),
         })
         .map_or_else(

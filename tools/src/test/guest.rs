@@ -19,10 +19,12 @@ use super::suite::{self, Config};
 use super::Filter;
 use crate::cores::Cores;
 use crate::kernel::{self, KernelOptions};
-use crate::qemu::{self, End, Outcome};
+use crate::qemu::{self, Boot, End, Outcome};
 
 /// QEMU runs at the same time.
 const PARALLEL_RUNS: usize = 2;
+/// Between the seeds of a run and its repetition.
+const SEED_STRIDE: u64 = 1_000;
 
 /// One boot of one suite on one kernel.
 struct Run {
@@ -130,7 +132,7 @@ fn boot_all(
                 eprintln!("booting {}", run.prefix);
                 let kernel = &kernels[&run.kernel];
                 let boot = run.config.boot(kernel, run.cores, &run.root_task);
-                let outcome = qemu::run(&boot);
+                let outcome = run_repeatedly(boot, run.config.repeats);
                 if sender.send(judge(&run, outcome, filter)).is_err() {
                     break;
                 }
@@ -145,6 +147,21 @@ fn boot_all(
             }
         }
     });
+}
+
+/// Boots, and again with another seed while QEMU leaves long mode: at most so many `times` more.
+fn run_repeatedly(mut boot: Boot, times: u64) -> Result<Outcome> {
+    let args = boot.extra_args.clone();
+    for time in 1..=times {
+        match qemu::run(&boot)? {
+            outcome if outcome.end != End::Guest(qemu::LEFT_LONG_MODE) => return Ok(outcome),
+            _ => eprintln!("QEMU has left long mode: once more, with another seed"),
+        }
+        let seed = format!("name=opt/sandglass/seed,string={}", time * SEED_STRIDE);
+        let seed = ["-fw_cfg".into(), seed.into()];
+        boot.extra_args = args.iter().cloned().chain(seed).collect();
+    }
+    qemu::run(&boot)
 }
 
 /// The results of a run: its wanted tests', and one more under its own name, wanted or not, if it
@@ -246,6 +263,7 @@ mod tests {
             memory: 256,
             cpu: None,
             qemu: Vec::new(),
+            repeats: 0,
             timeout: 1,
             min_passed,
         };

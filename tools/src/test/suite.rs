@@ -36,6 +36,9 @@ pub(crate) struct Config {
     /// More arguments for QEMU.
     #[serde(default)]
     pub(super) qemu: Vec<String>,
+    /// Times that a run is repeated, each with another seed, in which QEMU has left long mode.
+    #[serde(default)]
+    pub(super) repeats: u64,
     /// Limit of a run, in seconds of the host's time.
     #[serde(default = "default_timeout")]
     pub(super) timeout: u64,
