@@ -18,7 +18,7 @@ use sandglass_kernel::{CoreId, Kernel};
 use crate::script::{Entry, STEP};
 
 /// Bytes of memory of the machine: little, because sweeps look at all of it.
-const MEMORY: usize = 8 << 20;
+const MEMORY: usize = 16 << 20;
 /// Where the IPC buffer of every thread is in its frame, and log2 of the size of a context with
 /// room for a few refills.
 const BUFFER: u64 = 0x7000_0000;
