@@ -50,3 +50,23 @@ fn a_call_that_was_not_begun_is_not_preempted() {
         ),
     ]);
 }
+
+/// Found by seed 637 on four cores: who runs elsewhere is stopped before anything is deleted, so an event that
+/// ends there for want of time has deleted nothing.
+#[test]
+fn a_deletion_that_ends_when_its_thread_is_stopped_elsewhere() {
+    run(&[
+        Pass(298599),
+        On(1),
+        Look,
+        On(0),
+        Delays(vec![0, 684463]),
+        Call(script::Call {
+            number: -1,
+            cap: 0x2,
+            info: 0x13602,
+            words: vec![193, 64],
+            ..script::Call::default()
+        }),
+    ]);
+}

@@ -32,9 +32,7 @@ pub fn pop(s: &mut State, reply: ReplyId) -> Option<ThreadId> {
     if s.threads[&caller].state != (ThreadState::BlockedOnReply { reply }) {
         return None;
     }
-    if let Above::Context(context) = s.replies[&reply].above {
-        cores::stall_user(s, context);
-    }
+    stall_borrower(s, reply);
     let Reply { above, below, .. } = s.replies[&reply];
     remove(s, reply);
     if let Above::Context(context) = above {
@@ -47,6 +45,13 @@ pub fn pop(s: &mut State, reply: ReplyId) -> Option<ThreadId> {
         }
     }
     Some(caller)
+}
+
+/// Whoever runs on another core on the context that was lent through `reply` is stalled.
+pub fn stall_borrower(s: &mut State, reply: ReplyId) {
+    if let Above::Context(context) = s.replies[&reply].above {
+        cores::stall_user(s, context);
+    }
 }
 
 /// `reply` leaves its caller, which becomes inactive, and its stack, which is cut at both sides; a

@@ -26,6 +26,9 @@ pub fn delete(s: &mut State, slot: SlotId) {
         return;
     };
     let is_final = derivation::is_final(s, slot);
+    if is_final {
+        stall_user(s, cap);
+    }
     derivation::remove(s, slot);
     // Each capability to a frame has a mapping of its own.
     if let Cap::Frame {
@@ -117,6 +120,17 @@ fn stop(s: &mut State, cap: Cap) {
     }
 }
 
+/// Whoever runs on another core as, or on, what `cap` names is stalled, before anything is deleted: the
+/// event may end there (04, section 6.4).
+fn stall_user(s: &mut State, cap: Cap) {
+    match cap {
+        Cap::Thread(object) => cores::stall(s, object),
+        Cap::SchedContext { object, .. } => cores::stall_user(s, object),
+        Cap::Reply { object, .. } => reply::stall_borrower(s, object),
+        _ => (),
+    }
+}
+
 fn stop_notification(s: &mut State, object: NotificationId) {
     if let Some(context) = s.notifications[&object].context {
         context::unbind_notification(s, context);
@@ -142,7 +156,6 @@ fn stop_reply(s: &mut State, object: ReplyId) {
 }
 
 fn stop_thread(s: &mut State, object: ThreadId) {
-    cores::stall(s, object);
     if let Some(bound) = s.thread_mut(object).notification.take() {
         s.notification_mut(bound).thread = None;
     }
@@ -173,7 +186,6 @@ fn empty(s: &mut State, slots: RangeInclusive<SlotId>) {
 }
 
 fn stop_context(s: &mut State, object: ContextId) {
-    cores::stall_user(s, object);
     context::unbind_thread(s, object);
     context::unbind_notification(s, object);
     reply::detach_stack(s, object);
