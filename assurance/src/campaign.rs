@@ -210,8 +210,9 @@ fn explore(
             report.compared += events;
         } else {
             report.swept += events;
-            // Half-done operations have no state of the specification: the last one is near enough.
-            last = pair.state().unwrap_or(last);
+            // Half-done operations have no state of the specification: the last one is near enough, but for
+            // who runs.
+            last = pair.state().unwrap_or_else(|_| pair.with_who_runs(last));
         }
         let state = pair.specified().unwrap_or(&last);
         report.coverage.count(asked, state);

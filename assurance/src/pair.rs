@@ -21,7 +21,7 @@ use sandglass_kernel::ipc::message as kernel_message;
 use sandglass_kernel::mem::{Kind, Ref};
 use sandglass_kernel::object::sched_context::SchedContext;
 use sandglass_kernel::object::tcb::Tcb;
-use sandglass_kernel::{Kernel, CORES};
+use sandglass_kernel::{CoreId, Kernel, CORES};
 use sandglass_model::cap::lookup;
 use sandglass_model::event::Event;
 use sandglass_model::ipc::message;
@@ -193,6 +193,18 @@ impl Pair {
     /// A long operation is half done.
     pub fn state(&self) -> Result<State, NotAbstract> {
         abstraction::of(&self.k, self.anchor)
+    }
+
+    /// `state`, an earlier one, with whoever runs now on each core.
+    #[must_use]
+    pub fn with_who_runs(&self, mut state: State) -> State {
+        for core in CoreId::all() {
+            let thread = self.k.core_of(core).thread();
+            let thread = thread.map(|thread| ThreadId(thread.address().get()));
+            let thread = thread.filter(|thread| state.threads.contains_key(thread));
+            state.cores[core.index()].thread = thread;
+        }
+        state
     }
 
     /// The specification's state, while it is compared.
