@@ -82,6 +82,8 @@ pub struct Witness {
     consumed: FxHashMap<u64, Ticks>,
     /// When the kernel last read the clock.
     read: Ticks,
+    /// When it was entered first since threads were last looked at.
+    first_entry: Option<Ticks>,
     /// The contexts of those that were stalled in the last event, and when they left user code.
     stalled: Vec<(u64, Ticks)>,
 }
@@ -106,6 +108,7 @@ impl Witness {
             seats: FxHashMap::default(),
             consumed: FxHashMap::default(),
             read: k.machine.clock(),
+            first_entry: None,
             stalled: Vec::new(),
         };
         let _ = k.machine.take_seen();
@@ -151,6 +154,7 @@ impl Witness {
             Some(thread) if is_call => asked(k, thread),
             _ => Asked::Nothing,
         };
+        self.first_entry.get_or_insert(k.machine.clock());
         self.entry = Some(Entry {
             at: k.machine.clock(),
             causer,
@@ -215,7 +219,8 @@ impl Witness {
     ) -> Result<(), Finding> {
         self.meets(k, contexts.clone(), self.read);
         self.pays(k, contexts, self.read)?;
-        self.looks_at(k, threads, self.read)
+        let entered = self.first_entry.take().unwrap_or(self.read);
+        self.looks_at(k, threads, entered, self.read)
     }
 
     fn leaves_user_code(
@@ -344,11 +349,12 @@ impl Witness {
         Ok(())
     }
 
-    /// Threads wake, and are refused.
+    /// Threads wake, and are refused, somewhen from `entered` until `at`.
     fn looks_at(
         &mut self,
         k: &Kernel,
         threads: impl IntoIterator<Item = Ref<Tcb>>,
+        entered: Ticks,
         at: Ticks,
     ) -> Result<(), Finding> {
         let before = std::mem::take(&mut self.seats);
@@ -371,8 +377,11 @@ impl Witness {
             }
             // A context that was lent to it goes on as it was.
             let wakes = was.is_blocked && !now.is_blocked && was.context == context;
-            if now.is_waiting || wakes {
+            if now.is_waiting {
                 self.oracle.is_on_time(context, at);
+            } else if wakes {
+                // What the kernel did behind that, on another's time, it has waited for.
+                self.oracle.is_on_time(context, entered);
             }
         }
         Ok(())
