@@ -34,7 +34,7 @@ impl Generator {
     }
 
     /// What is left of the budget of who runs, or a little less, as if the next event were to begin now.
-    fn rest_of_budget(&mut self, state: &State) -> Option<u64> {
+    pub(super) fn rest_of_budget(&mut self, state: &State) -> Option<u64> {
         const PATH: u64 = 700;
         let core = state.core();
         let context = core.context.and_then(|id| state.contexts.get(&id))?;

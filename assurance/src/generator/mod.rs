@@ -8,6 +8,7 @@ mod cores;
 mod delays;
 mod invoke;
 mod life;
+mod long;
 mod messages;
 mod slots;
 mod view;
@@ -32,6 +33,8 @@ pub struct Generator {
     delays: bool,
     /// Whether it has just been said how much, so that something long is to come.
     is_slow: bool,
+    /// The long deletion that is being prepared.
+    plan: Option<long::Plan>,
     /// Number of cores on which something happens, the first ones.
     cores: usize,
     /// Number of actions since somebody ran.
@@ -95,6 +98,7 @@ impl Generator {
             preempts,
             delays,
             is_slow: false,
+            plan: None,
             cores,
             idle: 0,
             is_late: false,
@@ -121,6 +125,9 @@ impl Generator {
         self.idle = 0;
         let view = View::of(state, thread);
         if let Some(action) = self.while_slow(&view) {
+            return Some(action);
+        }
+        if let Some(action) = self.long_deletion(&view) {
             return Some(action);
         }
         if let Some(action) = self.enliven(&view) {
