@@ -3,6 +3,9 @@
 //! The guest ends a run by writing a status to the `isa-debug-exit` device; QEMU's own exit code
 //! is then `status * 2 + 1`. The console is the first serial port.
 
+mod mode;
+pub mod session;
+
 use std::ffi::OsString;
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -14,6 +17,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{bail, ensure, Context, Result};
+use nix::sys::signal::{kill, Signal};
+use nix::unistd::Pid;
 
 use crate::toolchain::find_on_path;
 
@@ -30,6 +35,9 @@ pub const DEFAULT_CPU: &str = "Nehalem,-vme,+pdpe1gb,-xsave,-xsaveopt,-xsavec,-f
 
 /// Memory of the machine, in MiB, unless a run asks for another size.
 pub const DEFAULT_MEMORY_MIB: u32 = 512;
+
+/// How long QEMU may take to end when it is asked to.
+const ORDERLY: Duration = Duration::from_secs(20);
 
 /// Status of a run that did not end in time, as `timeout(1)` has it.
 pub const TIMEOUT_STATUS: u8 = 124;
@@ -148,6 +156,9 @@ pub struct Boot {
     pub lines: Option<mpsc::Sender<String>>,
     /// End the run when this says so.
     pub ending: Option<Ending>,
+    /// End the run, with the status [`LEFT_LONG_MODE`], when the emulator has left the kernel's mode and does
+    /// not come back; instead of `ending`.
+    pub watches_mode: bool,
     /// Copy the console to standard output as it comes.
     pub echo: bool,
     /// More arguments for QEMU (`-device`, `-plugin`).
@@ -182,6 +193,7 @@ impl From<Medium> for Boot {
             silence: None,
             lines: None,
             ending: None,
+            watches_mode: false,
             input: Input::None,
             echo: false,
             extra_args: Vec::new(),
@@ -225,7 +237,10 @@ impl Outcome {
 /// A file or QEMU is missing; QEMU refuses its arguments; or the machine ended without a status,
 /// which is what a triple fault does.
 pub fn run(boot: &Boot) -> Result<Outcome> {
-    let mut child = command(boot)?
+    let mode = boot.watches_mode.then(mode::Watch::new).transpose()?;
+    let mut command = command(boot)?;
+    command.args(mode.iter().flat_map(mode::Watch::options));
+    let mut child = command
         .spawn()
         .with_context(|| format!("cannot run {QEMU}"))?;
     feed(&mut child, boot.input.clone());
@@ -238,7 +253,17 @@ pub fn run(boot: &Boot) -> Result<Outcome> {
             String::from_utf8_lossy(&text).into_owned()
         })
     };
-    let (end, console) = watch(&mut child, boot)?;
+    let ending = mode.as_ref().map(mode::Watch::ending);
+    let ending = ending.or_else(|| boot.ending.clone());
+    let (end, console) = watch(&mut child, boot, ending.as_ref())?;
+    let end = match end {
+        Some(End::Until) if mode.is_some_and(|mode| mode.has_left()) => {
+            // Plugins come to their end.
+            terminate(&mut child)?;
+            Some(End::Guest(LEFT_LONG_MODE))
+        }
+        end => end,
+    };
     if end.is_some() {
         child.kill().context("cannot end QEMU")?;
     }
@@ -252,6 +277,17 @@ pub fn run(boot: &Boot) -> Result<Outcome> {
         end,
         console: String::from_utf8_lossy(&console).into_owned(),
     })
+}
+
+/// Asks QEMU to end, and waits until it has, for a while.
+fn terminate(child: &mut Child) -> Result<()> {
+    let id = i32::try_from(child.id()).context("a process number")?;
+    kill(Pid::from_raw(id), Signal::SIGTERM).context("cannot end QEMU")?;
+    let limit = Instant::now() + ORDERLY;
+    while child.try_wait().context("cannot wait for QEMU")?.is_none() && Instant::now() < limit {
+        thread::sleep(Duration::from_millis(20));
+    }
+    Ok(())
 }
 
 /// The QEMU command for `boot`, with pipes for the console.
@@ -374,7 +410,11 @@ fn feed(child: &mut Child, input: Input) {
 }
 
 /// Collects the console until QEMU closes it (`None`) or the run is to be ended.
-fn watch(child: &mut Child, boot: &Boot) -> Result<(Option<End>, Vec<u8>)> {
+fn watch(
+    child: &mut Child,
+    boot: &Boot,
+    ending: Option<&Ending>,
+) -> Result<(Option<End>, Vec<u8>)> {
     let mut stdout = child.stdout.take().context("QEMU has no standard output")?;
     let (sender, chunks) = mpsc::channel::<Vec<u8>>();
     thread::spawn(move || {
@@ -395,11 +435,11 @@ fn watch(child: &mut Child, boot: &Boot) -> Result<(Option<End>, Vec<u8>)> {
     loop {
         let silence = boot.silence.map(|silence| Instant::now() + silence);
         let limit = deadline.into_iter().chain(silence).min();
-        let chunk = match receive(&chunks, limit, boot.ending.as_ref()) {
+        let chunk = match receive(&chunks, limit, ending) {
             Ok(chunk) => chunk,
             Err(end) => return Ok((end, console)),
         };
-        if boot.ending.as_ref().is_some_and(Ending::is_over) {
+        if ending.is_some_and(Ending::is_over) {
             return Ok((Some(End::Until), console));
         }
         if boot.echo {

@@ -6,7 +6,6 @@
 //! the memory that descriptor registers lead to ([`state`]).
 
 mod page;
-mod session;
 mod spoiled;
 mod state;
 mod stream;
@@ -26,9 +25,9 @@ use crate::cores::{Cores, MOST_CORES};
 use crate::image;
 use crate::kernel::{self, KernelOptions, Variant};
 use crate::program;
+use crate::qemu::session::{Folder, Session};
 use crate::qemu::{self, Boot, Ending, Firmware, Machine, DEFAULT_CPU};
 
-use session::{Folder, Session};
 use state::{Facts, Layout, State};
 
 /// The root task, and what it prints when its threads run.

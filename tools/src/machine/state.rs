@@ -6,8 +6,8 @@ use std::path::Path;
 use anyhow::{ensure, Context, Result};
 use object::{Object, ObjectSymbol};
 
-use super::session::Session;
 use super::stream::{number, Fields, Stream};
+use crate::qemu::session::Session;
 
 /// Bytes of what the processor reads of one core's descriptors, in the order of
 /// `kernel/src/arch/x86_64/descriptors.rs`: gates, segments, task state, stacks.

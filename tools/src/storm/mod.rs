@@ -289,6 +289,7 @@ fn machine(cores: Cores, memory_mib: u32) -> Machine {
 fn boot(kernel: &Path, root_task: &Path, extent: Extent, seed: u64) -> Boot {
     Boot {
         silence: Some(SILENCE),
+        watches_mode: true,
         extra_args: extent.options(seed),
         ..Boot::new(kernel, root_task)
     }

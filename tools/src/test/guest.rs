@@ -151,6 +151,7 @@ fn boot_all(
 
 /// Boots, and again with another seed while QEMU leaves long mode: at most so many `times` more.
 fn run_repeatedly(mut boot: Boot, times: u64) -> Result<Outcome> {
+    boot.watches_mode = times > 0;
     let args = boot.extra_args.clone();
     for time in 1..=times {
         match qemu::run(&boot)? {

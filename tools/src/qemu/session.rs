@@ -1,5 +1,5 @@
-//! A running machine, stopped while user code runs on all of its cores, and asked for all of its state
-//! (QEMU's machine protocol, QMP).
+//! A running machine that is asked for its state (QEMU's machine protocol, QMP): stopped while user code
+//! runs on all of its cores, or as it is.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -32,6 +32,16 @@ impl Session {
     pub fn connect(socket: &Path) -> Result<Self> {
         let commands = retry(|| UnixStream::connect(socket).ok())
             .context("QEMU does not answer on its socket")?;
+        Self::over(commands, socket)
+    }
+
+    /// Connects to the socket of a machine that runs, or may have ended.
+    pub fn of_running(socket: &Path) -> Result<Self> {
+        let commands = UnixStream::connect(socket).context("QEMU does not answer")?;
+        Self::over(commands, socket)
+    }
+
+    fn over(commands: UnixStream, socket: &Path) -> Result<Self> {
         let answers = BufReader::new(commands.try_clone().context("a socket")?);
         let mut session = Self {
             commands,
@@ -66,14 +76,19 @@ impl Session {
         }
     }
 
+    /// The registers of all processors, as QEMU prints them.
+    pub fn registers(&mut self) -> Result<String> {
+        let line = json!({ "command-line": "info registers -a" });
+        let text = self.ask("human-monitor-command", line)?;
+        Ok(text.as_str().context("a text")?.to_owned())
+    }
+
     /// Stops the machine while `cores` processors run user code, and all others nothing.
     pub fn stop_in_user_code(&mut self, cores: usize) -> Result<()> {
         let mut seen = String::new();
         for _ in 0..LOOKS {
             self.ask("stop", json!({}))?;
-            let line = json!({ "command-line": "info registers -a" });
-            let text = self.ask("human-monitor-command", line)?;
-            seen = text.as_str().context("a text")?.to_owned();
+            seen = self.registers()?;
             if seen.matches("CPL=3").count() == cores {
                 return Ok(());
             }
