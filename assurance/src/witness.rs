@@ -84,7 +84,8 @@ pub struct Witness {
     read: Ticks,
     /// When it was entered first since threads were last looked at.
     first_entry: Option<Ticks>,
-    /// The contexts of those that were stalled in the last event, and when they left user code.
+    /// The contexts of those that were stalled since threads were last looked at, and when they left user
+    /// code.
     stalled: Vec<(u64, Ticks)>,
 }
 
@@ -179,7 +180,6 @@ impl Witness {
             return Ok(());
         };
         let core = k.core_id();
-        self.stalled.clear();
         self.read = self.in_kernel(core, entry, seen)?;
         let others = CoreId::all().filter(|&other| other != core);
         let arrival = others.filter_map(|other| k.machine.arrival_of(other)).min();
@@ -220,7 +220,9 @@ impl Witness {
         self.meets(k, contexts.clone(), self.read);
         self.pays(k, contexts, self.read)?;
         let entered = self.first_entry.take().unwrap_or(self.read);
-        self.looks_at(k, threads, entered, self.read)
+        let looked = self.looks_at(k, threads, entered, self.read);
+        self.stalled.clear();
+        looked
     }
 
     fn leaves_user_code(

@@ -8,6 +8,10 @@ use super::{Generator, Invocation, View};
 use crate::operations::OPERATIONS;
 use crate::script::Action;
 
+/// The longest that a step takes, in ticks. A machine that stands still for many budgets is another matter:
+/// what it owes is forgiven from 256 refills on (docs/src/reference/abi.md, 13).
+const LONGEST: u64 = 4_000_000;
+
 impl Generator {
     /// How long the kernel takes from now on: mostly some microseconds or nothing, now and then so
     /// long that something happens meanwhile, as far as is known: a budget ends, a release comes.
@@ -16,7 +20,7 @@ impl Generator {
         if self.chance(50) {
             let quick = 1 + self.rng.usize(0..6) / 4;
             let mut delays = vec![0; quick];
-            let most = self.interesting_time(state).min(2_000_000);
+            let most = self.interesting_time(state).min(LONGEST);
             delays.push(match self.rest_of_budget(state) {
                 Some(rest) if self.chance(70) => rest,
                 _ => most,
@@ -41,7 +45,8 @@ impl Generator {
         let head = context.refills.first()?.amount;
         let rest = head.checked_sub(core.consumed)?.checked_sub(PATH)?;
         let least = state.clock.min_budget();
-        Some(rest.saturating_sub(self.rng.u64(0..2 * least)))
+        let ends = rest.saturating_sub(self.rng.u64(0..2 * least));
+        Some(ends.min(LONGEST))
     }
 
     /// Something that takes many steps, maybe, if it has just been said that steps take time.
