@@ -59,9 +59,10 @@ impl Watch {
     }
 }
 
-/// Whether the flags of some processor in `registers`, QEMU's list of them, have the other mode's.
+/// Whether the flags of some processor in `registers`, QEMU's list of them, have the other mode's. Of a processor that
+/// runs, QEMU's flags may be any number; but in 64-bit mode it calls them otherwise.
 fn tells_so(registers: &str) -> bool {
-    let flags = registers.split("FL=").skip(1).filter_map(|rest| {
+    let flags = registers.split(" EFL=").skip(1).filter_map(|rest| {
         let digits = rest.split(|it: char| !it.is_ascii_hexdigit()).next()?;
         u64::from_str_radix(digits, 16).ok()
     });
@@ -75,8 +76,10 @@ mod tests {
     #[test]
     fn the_flags_of_every_processor_are_looked_at() {
         let usual = "CPU#0\nRIP=0000000000401000 RFL=00000202 [-------] CPL=3\n";
+        let halfway = "CPU#2\nRIP=00000000004229cd RFL=ffffffc2 [DOSZ---] CPL=3 II=0\n";
         let left = "CPU#1\nEIP=0000d070 EFL=00027402 [D------] CPL=3 II=0\n";
         assert!(!tells_so(usual));
+        assert!(!tells_so(halfway));
         assert!(tells_so(left));
         assert!(tells_so(&format!("{usual}{left}")));
         assert!(!tells_so("no registers"));
