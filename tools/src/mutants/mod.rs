@@ -32,7 +32,7 @@ pub use score::Score;
 use tree::{Kernel, Tree, Viability};
 
 /// Mutants in the sample that `sandglass test` judges, and the seed that draws it.
-pub const SAMPLE: usize = 150;
+pub const SAMPLE: usize = 100;
 pub const SEED: u64 = 1;
 
 /// Which mutants are judged.
