@@ -4,15 +4,15 @@
 
 use std::ffi::OsString;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
 use super::session::{Folder, Session};
 use super::Ending;
 
-/// How often a silent machine is asked.
+/// How often a machine is asked.
 const EVERY: Duration = Duration::from_secs(10);
 /// The flag of virtual-8086 mode.
 const VM: u64 = 1 << 17;
@@ -46,7 +46,14 @@ impl Watch {
     pub fn ending(&self) -> Ending {
         let socket = self.folder.file("socket");
         let has_left = Arc::clone(&self.has_left);
+        let last = Mutex::new(Instant::now());
         Ending::new(EVERY, move || {
+            // It is also called for all that the console says.
+            let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+            if last.elapsed() < EVERY {
+                return false;
+            }
+            *last = Instant::now();
             // A machine that does not answer is ending, or ends the run by its silence.
             let registers = Session::of_running(&socket).and_then(|mut it| it.registers());
             has_left.fetch_or(registers.is_ok_and(|it| tells_so(&it)), Ordering::Relaxed);
