@@ -422,6 +422,7 @@ impl Canary {
             self.fail("a general register");
         }
         if after.flags != before.flags {
+            println!("\nflags {:#x} instead of {:#x}", after.flags, before.flags);
             self.fail("the flags");
         }
         if after.fpu != before.fpu {

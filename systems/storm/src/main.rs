@@ -131,7 +131,9 @@ fn verdict(summary: &Summary, watch: &Watch, options: Options) -> u8 {
     });
     suite.run("counters_are_kept", || {
         let (discarded, arenas) = (summary.discarded, summary.arenas);
-        ensure!(discarded * 4 <= arenas, "{discarded} of {arenas} discarded");
+        // Every sixth or so in long runs; in short ones it may be twice as many, or the first two.
+        let most = arenas / 3 + 2;
+        ensure!(discarded <= most, "{discarded} of {arenas} discarded");
         Ok(())
     });
     if options.calls > 0 {
