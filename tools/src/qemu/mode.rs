@@ -55,7 +55,7 @@ impl Watch {
             }
             *last = Instant::now();
             // A machine that does not answer is ending, or ends the run by its silence.
-            let registers = Session::of_running(&socket).and_then(|mut it| it.registers());
+            let registers = Session::of_running(&socket).and_then(|mut it| it.halted_registers());
             has_left.fetch_or(registers.is_ok_and(|it| tells_so(&it)), Ordering::Relaxed);
             has_left.load(Ordering::Relaxed)
         })
@@ -66,8 +66,8 @@ impl Watch {
     }
 }
 
-/// Whether the flags of some processor in `registers`, QEMU's list of them, have the other mode's. Of a processor that
-/// runs, QEMU's flags may be any number; but in 64-bit mode it calls them otherwise.
+/// Whether the flags of some processor in `registers`, QEMU's list of them, have the other mode's. In 64-bit mode
+/// QEMU calls them otherwise.
 fn tells_so(registers: &str) -> bool {
     let flags = registers.split(" EFL=").skip(1).filter_map(|rest| {
         let digits = rest.split(|it: char| !it.is_ascii_hexdigit()).next()?;

@@ -83,6 +83,15 @@ impl Session {
         Ok(text.as_str().context("a text")?.to_owned())
     }
 
+    /// The registers of all processors of a machine that runs, and goes on. What QEMU prints of one that is not
+    /// stopped is made up halfway through an instruction, and printing it may change the processor's state.
+    pub fn halted_registers(&mut self) -> Result<String> {
+        self.ask("stop", json!({}))?;
+        let registers = self.registers();
+        self.ask("cont", json!({}))?;
+        registers
+    }
+
     /// Stops the machine while `cores` processors run user code, and all others nothing.
     pub fn stop_in_user_code(&mut self, cores: usize) -> Result<()> {
         let mut seen = String::new();
