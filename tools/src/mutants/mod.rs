@@ -34,6 +34,9 @@ use tree::{Kernel, Tree, Viability};
 /// Mutants in the sample that `sandglass test` judges, and the seed that draws it.
 pub const SAMPLE: usize = 100;
 pub const SEED: u64 = 1;
+/// Of so many times as many mutants as are to be judged some do not compile, or cannot be switched. The others
+/// are not built.
+const SPARE: usize = 2;
 
 /// Which mutants are judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,14 +110,22 @@ pub fn judge(choice: Choice, only: &str) -> Result<Score> {
         .with_context(|| format!("cannot read {}", survivors::PATH))?;
     let argued = survivors::parse(&argued)?;
     let tree = Tree::copy("switched")?;
-    let viability = settle(&kernel, &tree)?;
-    eprintln!("building the tests with all mutants");
+    let absent = match choice {
+        Choice::All => BTreeSet::new(),
+        Choice::Sample { count, seed } => not_drawn(&kernel, count * SPARE, seed),
+    };
+    let viability = settle(&kernel, &tree, &absent)?;
+    eprintln!("building the tests with the mutants");
     let harnesses = tree.build_tests()?;
     let progress = spinner("running the tests without a mutant");
     let judge = Judge::new(&harnesses, &folder, &|| progress.inc(1))?;
     progress.finish_and_clear();
 
-    let mut score = Score::new(&kernel, argued, &viability);
+    let tried = Viability {
+        unviable: viability.unviable.difference(&absent).copied().collect(),
+        constants: viability.constants.clone(),
+    };
+    let mut score = Score::new(&kernel, argued, &tried);
     let mut switched: Vec<u32> = Vec::new();
     let mut alone: Vec<u32> = Vec::new();
     for (source, id, mutant) in kernel.mutants() {
@@ -187,18 +198,30 @@ fn judge_alone(
     Ok(())
 }
 
-/// `count` of the mutants `ids`, drawn by `seed`: by their names, so that a change elsewhere in
-/// the kernel changes little of the sample.
-fn draw(kernel: &Kernel, ids: &[u32], count: usize, seed: u64) -> Vec<u32> {
-    let candidates: BTreeSet<u32> = ids.iter().copied().collect();
+/// All mutants, the first of which `seed` draws: by their names, so that a change elsewhere in the kernel
+/// changes little of a sample.
+fn in_order(kernel: &Kernel, seed: u64) -> Vec<u32> {
     let mut drawn: Vec<(u64, u32)> = kernel
         .mutants()
-        .filter(|(_, id, _)| candidates.contains(id))
         .map(|(_, id, mutant)| (hash(&(seed, &mutant.name)), id))
         .collect();
     drawn.sort_unstable();
-    drawn.truncate(count);
-    let mut ids: Vec<u32> = drawn.into_iter().map(|(_, id)| id).collect();
+    drawn.into_iter().map(|(_, id)| id).collect()
+}
+
+/// All but the first `count` mutants that `seed` draws.
+fn not_drawn(kernel: &Kernel, count: usize, seed: u64) -> BTreeSet<u32> {
+    in_order(kernel, seed).into_iter().skip(count).collect()
+}
+
+/// `count` of the mutants `ids`, drawn by `seed`.
+fn draw(kernel: &Kernel, ids: &[u32], count: usize, seed: u64) -> Vec<u32> {
+    let candidates: BTreeSet<u32> = ids.iter().copied().collect();
+    let drawn = in_order(kernel, seed).into_iter();
+    let mut ids: Vec<u32> = drawn
+        .filter(|id| candidates.contains(id))
+        .take(count)
+        .collect();
     ids.sort_unstable();
     ids
 }
@@ -211,11 +234,11 @@ struct Known {
     constants: BTreeSet<String>,
 }
 
-/// Which mutants compile; found out once for each kernel.
-fn settle(kernel: &Kernel, tree: &Tree) -> Result<Viability> {
+/// Which mutants compile, of those that are not `absent`; found out once for each kernel and choice.
+fn settle(kernel: &Kernel, tree: &Tree, absent: &BTreeSet<u32>) -> Result<Viability> {
     let path = workspace::target_dir().join("mutants/viability.json");
     let texts: Vec<&String> = kernel.sources.iter().map(|source| &source.text).collect();
-    let fingerprint = hash(&texts);
+    let fingerprint = hash(&(texts, absent));
     let known = fs::read_to_string(&path).ok();
     let known: Option<Known> = known.and_then(|text| serde_json::from_str(&text).ok());
     if let Some(known) = known.filter(|known| known.kernel == fingerprint) {
@@ -227,7 +250,10 @@ fn settle(kernel: &Kernel, tree: &Tree) -> Result<Viability> {
         return Ok(viability);
     }
     eprintln!("finding out which mutants compile");
-    let mut viability = Viability::default();
+    let mut viability = Viability {
+        unviable: absent.clone(),
+        ..Viability::default()
+    };
     tree.settle(kernel, &mut viability, |round| eprintln!("  {round}"))?;
     let known = Known {
         kernel: fingerprint,
