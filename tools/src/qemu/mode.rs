@@ -12,8 +12,8 @@ use anyhow::Result;
 use super::session::{Folder, Session};
 use super::Ending;
 
-/// How often a machine is asked.
-const EVERY: Duration = Duration::from_secs(10);
+/// How long a machine is silent before it is asked, and asked again. A storm says something more often.
+const EVERY: Duration = Duration::from_secs(60);
 /// The flag of virtual-8086 mode.
 const VM: u64 = 1 << 17;
 
@@ -48,12 +48,13 @@ impl Watch {
         let has_left = Arc::clone(&self.has_left);
         let last = Mutex::new(Instant::now());
         Ending::new(EVERY, move || {
-            // It is also called for all that the console says.
+            // It is also called for all that the console says, and that is no silence: to stop a machine
+            // that runs would cost its clock some ticks.
             let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
-            if last.elapsed() < EVERY {
+            let silence = std::mem::replace(&mut *last, Instant::now()).elapsed();
+            if silence < EVERY {
                 return false;
             }
-            *last = Instant::now();
             // A machine that does not answer is ending, or ends the run by its silence.
             let registers = Session::of_running(&socket).and_then(|mut it| it.halted_registers());
             has_left.fetch_or(registers.is_ok_and(|it| tells_so(&it)), Ordering::Relaxed);
