@@ -70,3 +70,156 @@ fn a_deletion_that_ends_when_its_thread_is_stopped_elsewhere() {
         }),
     ]);
 }
+
+/// Found by seed 1052: a deletion wakes a thread with a sporadic context, and then goes on for long on its
+/// caller's time. The oracle thought the thread ready only from the end of that, and so too often.
+#[test]
+fn a_thread_is_ready_from_when_a_long_event_wakes_it() {
+    run(&[
+        Call(script::Call {
+            number: -2,
+            cap: 0x90,
+            info: 0xd600,
+            ..script::Call::default()
+        }),
+        Call(script::Call {
+            number: -7,
+            cap: 0x13f,
+            info: 0x0,
+            ..script::Call::default()
+        }),
+        Call(script::Call {
+            number: -1,
+            cap: 0x2,
+            info: 0x13002,
+            words: vec![193, 64],
+            ..script::Call::default()
+        }),
+        Call(script::Call {
+            number: -1,
+            cap: 0xc2,
+            info: 0x22a80,
+            caps: vec![202],
+            ..script::Call::default()
+        }),
+        Call(script::Call {
+            number: -7,
+            cap: 0x82,
+            info: 0x100,
+            ..script::Call::default()
+        }),
+        Call(script::Call {
+            number: -1,
+            cap: 0x49,
+            info: 0x1486,
+            words: vec![2, 0, 0, 0, 299, 1],
+            caps: vec![2],
+            ..script::Call::default()
+        }),
+        Call(script::Call {
+            number: -1,
+            cap: 0xa4,
+            info: 0x1886,
+            words: vec![4, 4, 0, 0, 294],
+            ..script::Call::default()
+        }),
+        Call(script::Call {
+            number: -7,
+            cap: 0x12b,
+            info: 0x0,
+            reply: 0x89,
+            ..script::Call::default()
+        }),
+        Call(script::Call {
+            number: -7,
+            cap: 0x12b,
+            info: 0x0,
+            reply: 0x8a,
+            ..script::Call::default()
+        }),
+        Call(script::Call {
+            number: -1,
+            cap: 0x126,
+            info: 0x15685,
+            words: vec![15, 4, 170, 64],
+            caps: vec![2],
+            ..script::Call::default()
+        }),
+        Call(script::Call {
+            number: -1,
+            cap: 0x126,
+            info: 0x15085,
+            words: vec![8],
+            ..script::Call::default()
+        }),
+        Call(script::Call {
+            number: -1,
+            cap: 0x126,
+            info: 0x15c85,
+            words: vec![14, 4, 161],
+            ..script::Call::default()
+        }),
+        Call(script::Call {
+            number: -1,
+            cap: 0xca,
+            info: 0xd600,
+            ..script::Call::default()
+        }),
+        Call(script::Call {
+            number: -7,
+            cap: 0x12b,
+            info: 0x0,
+            reply: 0x88,
+            ..script::Call::default()
+        }),
+        Call(script::Call {
+            number: -1,
+            cap: 0x126,
+            info: 0x17c84,
+            words: vec![0, 4, 299],
+            ..script::Call::default()
+        }),
+        Delays(vec![0, 0, 0, 976297]),
+        Call(script::Call {
+            number: -1,
+            cap: 0x2,
+            info: 0x13002,
+            words: vec![294, 64],
+            ..script::Call::default()
+        }),
+        Pass(431770),
+        Delays(vec![203112]),
+        Call(script::Call {
+            number: -1,
+            cap: 0x2,
+            info: 0x12602,
+            ..script::Call::default()
+        }),
+        Call(script::Call {
+            number: -1,
+            cap: 0xcb,
+            info: 0xb782,
+            ..script::Call::default()
+        }),
+        Call(script::Call {
+            number: -11,
+            cap: 0xffffffffffffffff,
+            info: 0x0,
+            ..script::Call::default()
+        }),
+        Call(script::Call {
+            number: -1,
+            cap: 0xe,
+            info: 0x24680,
+            ..script::Call::default()
+        }),
+        Call(script::Call {
+            number: -1,
+            cap: 0xa1,
+            info: 0x1686,
+            words: vec![2, 0, 0, 0, 0, 1],
+            caps: vec![2],
+            ..script::Call::default()
+        }),
+    ]);
+}
