@@ -112,7 +112,9 @@ pub fn judge(choice: Choice, only: &str) -> Result<Score> {
     let tree = Tree::copy("switched")?;
     let absent = match choice {
         Choice::All => BTreeSet::new(),
-        Choice::Sample { count, seed } => not_drawn(&kernel, count * SPARE, seed),
+        Choice::Sample { count, seed } => {
+            not_drawn(&kernel, only, count.saturating_mul(SPARE), seed)
+        }
     };
     let viability = settle(&kernel, &tree, &absent)?;
     eprintln!("building the tests with the mutants");
@@ -209,9 +211,17 @@ fn in_order(kernel: &Kernel, seed: u64) -> Vec<u32> {
     drawn.into_iter().map(|(_, id)| id).collect()
 }
 
-/// All but the first `count` mutants that `seed` draws.
-fn not_drawn(kernel: &Kernel, count: usize, seed: u64) -> BTreeSet<u32> {
-    in_order(kernel, seed).into_iter().skip(count).collect()
+/// All mutants but the first `count` that `seed` draws of those whose names contain `only`.
+fn not_drawn(kernel: &Kernel, only: &str, count: usize, seed: u64) -> BTreeSet<u32> {
+    let wanted: BTreeSet<u32> = kernel
+        .mutants()
+        .filter(|(.., mutant)| mutant.name.contains(only))
+        .map(|(_, id, _)| id)
+        .collect();
+    let order = in_order(kernel, seed).into_iter();
+    let drawn: BTreeSet<u32> = order.filter(|id| wanted.contains(id)).take(count).collect();
+    let all = kernel.mutants().map(|(_, id, _)| id);
+    all.filter(|id| !drawn.contains(id)).collect()
 }
 
 /// `count` of the mutants `ids`, drawn by `seed`.
@@ -284,4 +294,25 @@ fn spinner(what: &'static str) -> ProgressBar {
     ProgressBar::no_length().with_message(what).with_style(
         ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar()),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A sample of what is asked for by name has as much to choose from as one of all.
+    #[test]
+    fn a_sample_is_drawn_among_the_wanted() {
+        let kernel = Kernel::read().unwrap();
+        let of = |only: &str| -> BTreeSet<u32> {
+            let named = kernel.mutants().filter(|(.., it)| it.name.contains(only));
+            named.map(|(_, id, _)| id).collect()
+        };
+        let wanted = of("time");
+        let absent = not_drawn(&kernel, "time", 20, SEED);
+        let present: BTreeSet<u32> = of("").difference(&absent).copied().collect();
+        assert_eq!(present.len(), 20.min(wanted.len()));
+        assert!(present.is_subset(&wanted));
+        assert_eq!(not_drawn(&kernel, "", usize::MAX, SEED), BTreeSet::new());
+    }
 }
