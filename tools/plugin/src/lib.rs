@@ -266,7 +266,8 @@ unsafe extern "C" fn translated(_id: Id, block: *mut TranslationBlock) {
     };
     let (mut halts, mut pauses) = (false, false);
     let mut last = Last::Other;
-    let watches_writes = start >> 63 == 1 && matches!(state.measurement, Measurement::Times(_));
+    let is_kernel = start >> 63 == 1;
+    let watches_times = matches!(state.measurement, Measurement::Times(_));
     for i in 0..length {
         // SAFETY: the block has that instruction, whose bytes are there.
         let (instruction, address, bytes) = unsafe {
@@ -287,7 +288,18 @@ unsafe extern "C" fn translated(_id: Id, block: *mut TranslationBlock) {
             _ if RETURNS.contains(&bytes) => Last::Returns,
             _ => Last::Other,
         };
-        if watches_writes {
+        if watches_times && !is_kernel {
+            // SAFETY: as above.
+            unsafe {
+                api::qemu_plugin_register_vcpu_insn_exec_cb(
+                    instruction,
+                    user_executed,
+                    api::NO_REGISTERS,
+                    ptr::null_mut(),
+                );
+            }
+        }
+        if watches_times && is_kernel {
             // SAFETY: as above.
             unsafe {
                 api::qemu_plugin_register_vcpu_mem_cb(
@@ -313,7 +325,7 @@ unsafe extern "C" fn translated(_id: Id, block: *mut TranslationBlock) {
         }
     }
     let place = match () {
-        () if start >> 63 == 0 => Place::User,
+        () if !is_kernel => Place::User,
         () if state.options.points.contains(&start) => Place::Point,
         () if halts => Place::Halt,
         () => Place::Kernel,
@@ -368,6 +380,14 @@ unsafe extern "C" fn executed(core: c_uint, known: *mut c_void) {
         Measurement::Cores(meter) => meter.run(core, block.place, known.pauses, block.length),
         Measurement::Waits(meter) => meter.run(core, block, known.waiting),
         Measurement::Times(times) => times.run(known, &mut state.out),
+    }
+}
+
+unsafe extern "C" fn user_executed(_core: c_uint, _data: *mut c_void) {
+    // SAFETY: once in this callback.
+    let state = unsafe { state() };
+    if let Some(Measurement::Times(Times::Watched(watch))) = state.map(|it| &mut it.measurement) {
+        watch.executes();
     }
 }
 

@@ -32,11 +32,12 @@ const PATH: Ticks = 10_000;
 const LEAST_BUDGET: Ticks = 20_000;
 /// Findings that are told one by one.
 const TOLD: u64 = 20;
-/// By how much the clock may differ from executed instructions over a stretch of user code. They are counted
-/// by blocks, of which not all may be executed: the last one, and those that change themselves or speak
-/// to devices. So the clock may also have passed by as little as one in [`COUNTED`] of them says.
+/// By how much the clock may differ from executed instructions over a stretch of user code. The emulator begins
+/// some a second time, when it has found that they change their own code or speak to a device: it takes the
+/// first time back from the clock, and the count knows of both. So the clock may also have passed by as
+/// little as one in [`COUNTED`] says.
 const CLOCK_ERROR: Ticks = 1_000;
-const COUNTED: u64 = 4;
+const COUNTED: u64 = 2;
 
 /// What is special about a block's last instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -165,9 +166,8 @@ impl<M: Memory> Watch<M> {
     #[inline]
     pub fn run(&mut self, block: Block, last: Last) {
         if block.place == Place::User {
-            // The kernel begins below its addresses.
+            // The kernel begins below its addresses. User code is counted as it is executed.
             self.event = None;
-            self.count += u64::from(block.length);
             return;
         }
         if self.event.is_none() {
@@ -183,6 +183,13 @@ impl<M: Memory> Watch<M> {
             Last::Other if block.place == Place::Halt => self.leaves(false),
             Last::Other => {}
         }
+    }
+
+    /// An instruction of user code is executed. A block of it need not be to its end: it may change itself,
+    /// over and over.
+    #[inline]
+    pub fn executes(&mut self) {
+        self.count += 1;
     }
 
     /// The kernel has written `size` bytes at this virtual address.

@@ -92,6 +92,14 @@ impl<'w> Machine<'w> {
 
     fn user(&mut self, ticks: u64) {
         self.block(Place::User, ticks, Last::Other);
+        self.executes(ticks);
+    }
+
+    /// So many instructions of a block of user code are executed.
+    fn executes(&mut self, instructions: u64) {
+        for _ in 0..instructions {
+            self.watch.executes();
+        }
     }
 
     /// The kernel runs, does something, and returns to `next`.
@@ -263,6 +271,20 @@ fn user_code_whose_first_instruction_faults_ends_the_turn_of_who_ran_before() {
     for _ in 0..100 {
         machine.event(OTHER_THREAD, |_| {});
     }
+    assert_eq!(machine.findings(), "");
+}
+
+/// Code that changes its own block at each turn: the emulator begins the whole block and leaves it.
+#[test]
+fn a_block_of_user_code_counts_as_far_as_it_is_executed() {
+    let words = Words::default();
+    let mut machine = Machine::new(&words);
+    for _ in 0..2_000 {
+        machine.block(Place::User, 50, Last::Other);
+        machine.executes(2);
+        machine.now -= 49;
+    }
+    machine.event(THREAD, |_| {});
     assert_eq!(machine.findings(), "");
 }
 
