@@ -18,6 +18,9 @@ use crate::workspace;
 /// The bare-metal target of the x86_64 kernel.
 pub const KERNEL_TARGET: &str = "x86_64-unknown-none";
 
+/// Cargo's profile of what runs on the host: this command, and the tests.
+pub const HOST_PROFILE: &str = "host";
+
 /// The release that Debian's kernel compiler must be: the bootstrap switch ties the build of
 /// `core` to it.
 const DEBIAN_RELEASE: &str = "1.96";

@@ -104,7 +104,8 @@ fn build(folder: &Path) -> Result<Vec<Harness>> {
     for (name, arguments) in BUILDS {
         eprintln!("building the tests of the {name} kernel, instrumented");
         let mut cargo = toolchain::host_cargo();
-        cargo.args(["test", "--no-run"]).args(*arguments);
+        cargo.args(["test", "--no-run", "--profile", toolchain::HOST_PROFILE]);
+        cargo.args(*arguments);
         cargo.args(["--message-format", "json-render-diagnostics"]);
         cargo.arg("--target-dir").arg(folder.join(name));
         cargo.env("RUSTFLAGS", "-Cinstrument-coverage");

@@ -423,6 +423,8 @@ fn manifest(folders: &[String]) -> Result<String> {
         .get_mut("dev")
         .and_then(toml::Value::as_table_mut)
         .context("Cargo.toml has no [profile.dev]")?;
+    // Tests unwind: without this, what they share with programs would be built twice.
+    dev.remove("panic");
     // Quick to run, with every check, and nothing for debuggers. The mutated kernel is large.
     dev.insert("opt-level".to_owned(), toml::Value::Integer(1));
     dev.insert("debug".to_owned(), toml::Value::Boolean(false));

@@ -124,7 +124,8 @@ pub fn run(filter: &Filter, report: &mut Report) -> Result<()> {
 fn build(part: &Part) -> Result<Result<Vec<Harness>, String>> {
     eprintln!("building {}", part.name);
     let mut cargo = toolchain::host_cargo();
-    cargo.args(["test", "--no-run"]).args(part.arguments);
+    cargo.args(["test", "--no-run", "--profile", toolchain::HOST_PROFILE]);
+    cargo.args(part.arguments);
     cargo.args(["--message-format", "json-render-diagnostics"]);
     let artifacts = match toolchain::build(&mut cargo, part.name) {
         Ok(artifacts) => artifacts,
@@ -223,6 +224,8 @@ pub fn run_doc_tests(filter: &Filter, report: &mut Report) -> Result<()> {
     let mut cargo = toolchain::host_cargo();
     cargo.args([
         "test",
+        "--profile",
+        toolchain::HOST_PROFILE,
         "--workspace",
         "--doc",
         "--no-fail-fast",

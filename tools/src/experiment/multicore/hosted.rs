@@ -21,8 +21,6 @@ use crate::workspace;
 
 /// The simulation's package, and its binary.
 const PACKAGE: &str = "sandglass-parallel";
-/// Its profile: quick to build, with every check.
-const PROFILE: &str = "assure";
 
 const HEADER: &str = "scenario,spin,cores,work,time";
 
@@ -48,7 +46,13 @@ pub fn simulate() -> Result<Vec<Point>> {
 /// Builds the simulation and returns its executable.
 fn build() -> Result<PathBuf> {
     let mut cargo = toolchain::host_cargo();
-    cargo.args(["build", "--profile", PROFILE, "--package", PACKAGE]);
+    cargo.args([
+        "build",
+        "--profile",
+        toolchain::HOST_PROFILE,
+        "--package",
+        PACKAGE,
+    ]);
     cargo.args(["--features", "smp", "--bin", PACKAGE]);
     cargo.args(["--message-format", "json-render-diagnostics"]);
     cargo.arg("--target-dir").arg(workspace::target_dir());
