@@ -1,9 +1,6 @@
 //! Several cores (04, section 15), on the hosted machine: affinity, wake-ups, stalls, migration.
 
-#![cfg(feature = "smp")]
-
-mod world;
-
+use crate::world::{Thread, World, US};
 use sandglass_abi::boot::slot;
 use sandglass_abi::invocation as label;
 use sandglass_abi::invocation::tcb_flags::FPU_DISABLED;
@@ -16,7 +13,6 @@ use sandglass_kernel::mem::Ref;
 use sandglass_kernel::object::tcb::{Place, State, Tcb};
 use sandglass_kernel::time::refills::Refills;
 use sandglass_kernel::{CoreId, CORES};
-use world::{Thread, World, US};
 
 const ONE: CoreId = core(1);
 const TWO: CoreId = core(2);

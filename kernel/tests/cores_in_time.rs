@@ -1,10 +1,7 @@
 //! Several cores and time (04, section 15): a core that stalls another one, and one that waits for its
 //! turn in the kernel.
 
-#![cfg(feature = "smp")]
-
-mod world;
-
+use crate::world::{Thread, World, US};
 use sandglass_abi::boot::slot;
 use sandglass_abi::invocation as label;
 use sandglass_abi::message::MessageInfo;
@@ -18,7 +15,6 @@ use sandglass_kernel::object::tcb::{Place, State};
 use sandglass_kernel::time::account;
 use sandglass_kernel::time::refills::{Refill, Refills};
 use sandglass_kernel::CoreId;
-use world::{Thread, World, US};
 
 const ONE: CoreId = match CoreId::new(1) {
     Some(core) => core,

@@ -1,10 +1,7 @@
 //! The debug kernel: its calls for debugging, what it prints, and how it checks itself (01,
 //! section 7).
 
-#![cfg(feature = "debug")]
-
-mod world;
-
+use crate::world::{Thread, World, US};
 use sandglass_abi::boot::slot;
 use sandglass_abi::cap_identify as kinds;
 use sandglass_abi::invocation as label;
@@ -20,7 +17,6 @@ use sandglass_kernel::object::check;
 use sandglass_kernel::object::tcb::{self, Place, State, TcbSlot};
 use sandglass_kernel::time::refills::Refills;
 use sandglass_kernel::time::Refill;
-use world::{Thread, World, US};
 
 /// Status of a kernel that found itself inconsistent.
 const INCONSISTENT: u8 = 3;

@@ -1,8 +1,7 @@
 //! Which capability is derived from which, for every kind, and what deletion does where CNodes hold
 //! themselves (02, sections 5 and 7).
 
-mod world;
-
+use crate::world::{Refused, World};
 use proptest::prelude::*;
 use sandglass_abi::boot::slot;
 use sandglass_abi::cnode::GuardData;
@@ -15,7 +14,6 @@ use sandglass_abi::syscall::Syscall;
 use sandglass_kernel::cap::Slot;
 use sandglass_kernel::mem::{Kind, Ref};
 use sandglass_kernel::object::tcb;
-use world::{Refused, World};
 
 const ALL: u64 = 0b1111;
 

@@ -1,8 +1,7 @@
 //! I/O ports and interrupts: who may touch which, and what the machine is told (03, sections 7 and
 //! 8.6; 07, section 9).
 
-mod world;
-
+use crate::world::{Refused, World};
 use proptest::prelude::*;
 use sandglass_abi::boot::slot;
 use sandglass_abi::error::ErrorNumber;
@@ -12,7 +11,6 @@ use sandglass_abi::object as types;
 use sandglass_abi::vspace::x86_64::{IRQ_USER_OFFSET, MAX_IRQ_VECTOR};
 use sandglass_kernel::arch::{Line, Register};
 use sandglass_kernel::event::{Event, Trap};
-use world::{Refused, World};
 
 const ALL: u64 = 0b1111;
 

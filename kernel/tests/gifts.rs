@@ -1,7 +1,7 @@
 //! What comes with a message or a signal: capabilities, and time.
 
-mod world;
-
+use crate::world::service::service;
+use crate::world::{World, US};
 use sandglass_abi::boot::slot;
 use sandglass_abi::invocation as label;
 use sandglass_abi::message::{ipc_buffer, MessageInfo};
@@ -9,8 +9,6 @@ use sandglass_abi::object as types;
 use sandglass_abi::sched::flags::SPORADIC;
 use sandglass_abi::syscall::Syscall;
 use sandglass_kernel::ipc::message;
-use world::service::service;
-use world::{World, US};
 
 const ALL: u64 = 0b1111;
 

@@ -1,8 +1,7 @@
 //! Properties that a review of the kernel found broken: what happens between the steps of long
 //! operations, and to what they leave behind.
 
-mod world;
-
+use crate::world::{Thread, World, US};
 use sandglass_abi::boot::slot;
 use sandglass_abi::error::ErrorNumber;
 use sandglass_abi::fault;
@@ -16,7 +15,6 @@ use sandglass_kernel::event::{Event, Trap};
 use sandglass_kernel::mem::Child;
 use sandglass_kernel::object::paging::Pml4;
 use sandglass_kernel::object::tcb::State;
-use world::{Thread, World, US};
 
 const ALL: u64 = 0b1111;
 /// Priority of the root task where threads above it are needed.

@@ -1,8 +1,7 @@
 //! Tables and frames in address spaces: what is mapped where, and what the end of a capability does
 //! to it (03, section 8; 07, section 6).
 
-mod world;
-
+use crate::world::{Refused, World};
 use sandglass_abi::boot::slot;
 use sandglass_abi::error::ErrorNumber;
 use sandglass_abi::invocation::x86_64 as arch;
@@ -11,7 +10,6 @@ use sandglass_abi::vspace::x86_64::ROOT_TASK_ASID;
 use sandglass_kernel::arch::pte::Level;
 use sandglass_kernel::mem::{Child, PhysAddr};
 use sandglass_kernel::object::vspace;
-use world::{Refused, World};
 
 const ALL: u64 = 0b1111;
 const READ_WRITE: u64 = 0b11;

@@ -1,7 +1,7 @@
 //! Messages, signals, replies and the time that goes with them.
 
-mod world;
-
+use crate::world::service::service;
+use crate::world::{World, US};
 use sandglass_abi::boot::slot;
 use sandglass_abi::fault;
 use sandglass_abi::invocation as label;
@@ -12,8 +12,6 @@ use sandglass_kernel::arch::{MessageRegister, Register};
 use sandglass_kernel::event::{Event, Trap};
 use sandglass_kernel::object::reply::Above;
 use sandglass_kernel::object::tcb::{Place, State};
-use world::service::service;
-use world::{World, US};
 
 const ALL: u64 = 0b1111;
 
@@ -195,7 +193,7 @@ fn a_server_does_not_outlast_its_clients_budget() {
             .map(|r| r.1.min(to).saturating_sub(r.0.max(from)))
             .sum();
         assert!(
-            inside <= 5_000 * US + world::KERNEL_PATH,
+            inside <= 5_000 * US + crate::world::KERNEL_PATH,
             "{inside} ticks in one window"
         );
     }

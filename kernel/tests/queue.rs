@@ -1,17 +1,15 @@
 //! The ordered queue, and the release queues over it, against sorted vectors; the ready queues
 //! against a deque for each priority.
 
-mod world;
-
 use std::collections::{BTreeMap, VecDeque};
 
+use crate::world::World;
 use proptest::prelude::*;
 use sandglass_kernel::mem::queue::{Key, Queue};
 use sandglass_kernel::mem::Ref;
 use sandglass_kernel::object::tcb::Tcb;
 use sandglass_kernel::time::ready::ReadyQueues;
 use sandglass_kernel::time::release::ReleaseQueues;
-use world::World;
 
 const THREADS: u64 = 64;
 

@@ -3,11 +3,9 @@
 //! manager that suspends, binds, configures and moves them. Kernel paths have any length up to the
 //! longest that the ABI allows for.
 
-mod explore;
-mod world;
-
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::world::{Thread, World, US};
 use proptest::prelude::*;
 use sandglass_abi::boot::slot;
 use sandglass_abi::invocation as label;
@@ -20,7 +18,6 @@ use sandglass_kernel::mem::Ref;
 use sandglass_kernel::object::tcb::Tcb;
 use sandglass_kernel::time::refills::Refills;
 use sandglass_kernel::time::Refill;
-use world::{Thread, World, US};
 
 const SPORADIC: u64 = 1;
 /// The longest path through the kernel, in ticks: half of the least budget (04, section 1).
@@ -401,7 +398,7 @@ fn worker() -> impl Strategy<Value = Parameters> {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: if explore::long() { 1000 } else { 48 },
+        cases: if crate::explore::long() { 1000 } else { 48 },
         failure_persistence: None,
         ..ProptestConfig::default()
     })]

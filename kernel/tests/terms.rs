@@ -1,8 +1,7 @@
 //! On what terms a message passes: rights of the endpoint, buffers, capabilities that cannot be
 //! copied, time that goes with it (01, section 5; 02, section 8; 04, section 7.3).
 
-mod world;
-
+use crate::world::{Thread, World};
 use sandglass_abi::boot::slot;
 use sandglass_abi::invocation as label;
 use sandglass_abi::message::{ipc_buffer, MessageInfo};
@@ -11,7 +10,6 @@ use sandglass_abi::syscall::Syscall;
 use sandglass_kernel::ipc::message;
 use sandglass_kernel::mem::Ref;
 use sandglass_kernel::object::tcb::{State, Tcb};
-use world::{Thread, World};
 
 const WRITE: u64 = 0b0001;
 const READ: u64 = 0b0010;

@@ -1,8 +1,8 @@
 //! What a kernel with traces records: every kind of record where it belongs, times that add up, and
 //! nothing without memory for it.
 
-mod world;
-
+use crate::world::service::service;
+use crate::world::{Thread, World, KERNEL_PATH, US};
 use sandglass_abi::boot::slot;
 use sandglass_abi::fault;
 use sandglass_abi::invocation as label;
@@ -15,8 +15,6 @@ use sandglass_kernel::arch::Register;
 use sandglass_kernel::event::{Event, Trap};
 use sandglass_kernel::mem::user::{Buffer, BUFFER_BYTES};
 use sandglass_kernel::{CoreId, CORES};
-use world::service::service;
-use world::{Thread, World, KERNEL_PATH, US};
 
 const LOG_BYTES: u64 = 1 << types::x86_64::LARGE_PAGE_BITS;
 const PLACES: u64 = LOG_BYTES / RECORD_BYTES;

@@ -1,8 +1,6 @@
 //! Capabilities as users see them: derivation, deletion, memory and mappings (02; 03, sections 3 and
 //! 8).
 
-mod world;
-
 use sandglass_abi::invocation::{self, x86_64};
 use sandglass_abi::object;
 use sandglass_abi::object::x86_64 as kind;
@@ -37,7 +35,7 @@ fn slot(i: u64) -> SlotId {
 
 /// Untyped memory with an old word in it, and controls.
 fn boot() -> State {
-    let mut s = world::empty();
+    let mut s = crate::world::empty();
     s.cnodes.insert(CNodeId(0x1000), 8);
     s.devices.ioapics = vec![24];
     s.memory.insert(MEMORY + 0x5008, 1);

@@ -1,8 +1,7 @@
 //! Communication in the specification itself: small scenes whose ends the ABI pages give. That the
 //! kernel does the same is the business of the lock step.
 
-mod scene;
-
+use crate::scene::{Scene, ALL, BUDGET};
 use sandglass_abi::context::x86_64::{
     CAP_OR_BADGE, FS_BASE, MESSAGE_INFO, MESSAGE_REGISTERS, RAX, RIP,
 };
@@ -11,7 +10,6 @@ use sandglass_abi::message::MessageInfo;
 use sandglass_abi::syscall::Syscall;
 use sandglass_model::event::Event;
 use sandglass_model::state::{Cap, Endpoint, Signals, ThreadState};
-use scene::{Scene, ALL, BUDGET};
 
 /// What a receiver finds in its registers: badge, label, length, and the first word.
 fn received(scene: &Scene, thread: usize) -> (u64, u64, usize, u64) {

@@ -1,12 +1,10 @@
 //! Several cores: what an event on one means for another (04, section 15), and the deliberate
 //! difference 1 of the documentation.
 
-mod world;
-
+use crate::world::{add, add_on, empty, passive, MILLISECOND};
 use sandglass_model::state::{Action, ContextId, Core, CoreId, ThreadId, ThreadState, Ticks};
 use sandglass_model::time::{account, context, cores, schedule};
 use sandglass_model::{thread, State};
-use world::{add, add_on, empty, passive, MILLISECOND};
 
 const HERE: CoreId = CoreId(0);
 const THERE: CoreId = CoreId(1);

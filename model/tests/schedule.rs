@@ -1,13 +1,11 @@
 //! The order in which threads run: the effects that the ABI page says are to be preserved (04,
 //! section 8.5), and the deliberate differences 8 and 11 of the documentation.
 
-mod world;
-
+use crate::world::{add, empty, passive, MILLISECOND};
 use sandglass_model::reply;
 use sandglass_model::state::{Above, ContextId, Refill, Reply, ReplyId, ThreadId, Ticks};
 use sandglass_model::time::{account, schedule};
 use sandglass_model::{thread, State};
-use world::{add, empty, passive, MILLISECOND};
 
 /// Somebody wakes `thread`, and the event ends.
 fn wake(s: &mut State, thread: ThreadId) {

@@ -1,11 +1,9 @@
 //! Random systems on one to four cores: what holds of every run.
 
-mod systems;
-
+use crate::systems::{build, system, Built, Plan};
 use proptest::prelude::*;
 use sandglass_oracle::{Configuration, Limits, Oracle, Place, Stretch};
 use sandglass_parallel::{Costs, Doing, Interval, Record, US};
-use systems::{build, system, Built, Plan};
 
 /// Length of a run, in ticks.
 const LENGTH: u64 = 20_000_000;

@@ -1,7 +1,5 @@
 //! The case studies of several cores (thesis, section 8.5).
 
-#![cfg(feature = "smp")]
-
 use sandglass_parallel::study::cipher::{self, Variant};
 use sandglass_parallel::study::{pairs, Study};
 

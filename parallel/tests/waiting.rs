@@ -2,8 +2,6 @@
 //! waits for the kernel as long as (cores - 1) turns to the next preemption point take, at most, and pays
 //! for nothing but its own work.
 
-#![cfg(feature = "smp")]
-
 use proptest::prelude::*;
 use sandglass_kernel::mem::Ref;
 use sandglass_kernel::object::sched_context::SchedContext;

@@ -3,14 +3,6 @@
 
 use std::process::{Command, Output};
 
-// The plugin cannot be linked without the emulator, so the witness is tested from here.
-#[allow(dead_code)]
-#[path = "../plugin/src/meter.rs"]
-mod meter;
-#[allow(dead_code)]
-#[path = "../plugin/src/watch/mod.rs"]
-mod watch;
-
 /// The rule `HalfIsFree` of `kernel/src/wrong.rs`.
 const HALF_IS_FREE: &str = "105";
 

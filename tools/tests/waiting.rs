@@ -2,14 +2,6 @@
 
 use std::process::Command;
 
-// The plugin cannot be linked without the emulator, so its measurement is tested from here.
-#[allow(dead_code)]
-#[path = "../plugin/src/meter.rs"]
-mod meter;
-#[allow(dead_code)]
-#[path = "../plugin/src/waits.rs"]
-mod waits;
-
 #[test]
 fn waiting_for_the_kernel_has_a_bound() {
     let output = Command::new(env!("CARGO_BIN_EXE_sandglass"))

@@ -1,9 +1,6 @@
 //! Exhaustive exploration: every state that can be reached from a first one, each once, until
 //! there is no new one.
 
-// Each test binary uses its part of this.
-#![allow(dead_code)]
-
 use std::collections::hash_map::Entry;
 use std::collections::HashMap;
 use std::fmt::{self, Debug};

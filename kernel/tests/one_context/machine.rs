@@ -19,8 +19,8 @@ use sandglass_kernel::time::core::Action;
 use sandglass_kernel::time::refills::Refills;
 use sandglass_kernel::time::{account, schedule, Constants, Refill};
 
+use super::state::{Event, Life, Queued, Relative, State, Who, MOST};
 use crate::explore::{explore, Extent, History, System};
-use crate::state::{Event, Life, Queued, Relative, State, Who, MOST};
 use crate::world::{Thread, World};
 
 /// Vectors of interrupts: one wakes the root task, one the thread, one nobody.

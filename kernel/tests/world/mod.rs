@@ -1,7 +1,7 @@
 //! A hosted kernel with its root task, and what a user can do: set registers, enter the kernel,
 //! let time pass.
 
-// Each test binary uses its part of this.
+// Other crates' tests use their part of this.
 #![allow(dead_code)]
 
 pub mod service;

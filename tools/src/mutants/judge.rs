@@ -25,9 +25,23 @@ const PATIENCE: u32 = 10;
 const LEAST_PATIENCE: Duration = Duration::from_secs(3);
 /// Tests that do not judge, as they take minutes: the lock step's long run, whose seeds judge one
 /// by one.
-const NO_JUDGES: &[&str] = &["the_kernel_does_what_is_specified"];
+const NO_JUDGES: &[&str] = &["lockstep::the_kernel_does_what_is_specified"];
 /// Memory of a test, in KiB: what a mutant makes endless ends here.
 const MEMORY_KIB: u32 = 4 << 20;
+
+/// Tests of one program.
+pub struct Suite {
+    pub harness: Harness,
+    /// The modules whose tests judge, each with the `::` behind it; all if none is named.
+    pub modules: &'static [&'static str],
+}
+
+impl Suite {
+    fn judges(&self, test: &str) -> bool {
+        let is_in = |module: &&str| test.starts_with(module);
+        (self.modules.is_empty() || self.modules.iter().any(is_in)) && !NO_JUDGES.contains(&test)
+    }
+}
 
 /// A test.
 pub struct Case {
@@ -92,15 +106,15 @@ struct Memory {
 }
 
 impl Judge {
-    /// Lists the tests of `harnesses`, and runs each without a mutant to see which it reaches. What
+    /// Lists the tests of `suites`, and runs each without a mutant to see which it reaches. What
     /// is found out is kept in the folder `known`. `say` is told of each test.
     ///
     /// # Errors
     /// A test fails without a mutant.
-    pub fn new(harnesses: &[Harness], known: &Path, say: &(dyn Fn() + Sync)) -> Result<Self> {
+    pub fn new(suites: &[Suite], known: &Path, say: &(dyn Fn() + Sync)) -> Result<Self> {
         let mut cases = Vec::new();
-        for harness in harnesses {
-            cases.extend(list(harness)?);
+        for suite in suites {
+            cases.extend(list(suite)?);
         }
         let traces = known.join("traces");
         fs::create_dir_all(&traces).context("cannot make a folder for traces")?;
@@ -115,15 +129,15 @@ impl Judge {
         })
     }
 
-    /// A judge of the mutant `id`, which is always on in `harnesses`: they hold the same tests, and
+    /// A judge of the mutant `id`, which is always on in `suites`: they hold the same tests, and
     /// each may reach it.
     ///
     /// # Errors
     /// They cannot be listed.
-    pub fn for_one(&self, harnesses: &[Harness], id: u32, known: &Path) -> Result<Self> {
+    pub fn for_one(&self, suites: &[Suite], id: u32, known: &Path) -> Result<Self> {
         let mut cases = Vec::new();
-        for harness in harnesses {
-            cases.extend(list(harness)?);
+        for suite in suites {
+            cases.extend(list(suite)?);
         }
         for case in &mut cases {
             case.reaches.insert(id);
@@ -292,7 +306,8 @@ fn wait(child: &mut Child, patience: Duration) -> Result<Option<ExitStatus>> {
 }
 
 /// The tests of a harness.
-fn list(harness: &Harness) -> Result<Vec<Case>> {
+fn list(suite: &Suite) -> Result<Vec<Case>> {
+    let harness = &suite.harness;
     let running = || format!("cannot list the tests of {}", harness.executable.display());
     let content = fs::read(&harness.executable).with_context(running)?;
     let output = Command::new(&harness.executable)
@@ -301,7 +316,7 @@ fn list(harness: &Harness) -> Result<Vec<Case>> {
         .with_context(running)?;
     let text = String::from_utf8_lossy(&output.stdout);
     let tests = text.lines().filter_map(|line| line.strip_suffix(": test"));
-    let tests = tests.filter(|test| !NO_JUDGES.contains(test));
+    let tests = tests.filter(|test| suite.judges(test));
     let case = |test: &str| {
         let mut hasher = DefaultHasher::new();
         content.hash(&mut hasher);

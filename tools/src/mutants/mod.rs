@@ -118,9 +118,9 @@ pub fn judge(choice: Choice, only: &str) -> Result<Score> {
     };
     let viability = settle(&kernel, &tree, &absent)?;
     eprintln!("building the tests with the mutants");
-    let harnesses = tree.build_tests()?;
+    let suites = tree.build_tests()?;
     let progress = spinner("running the tests without a mutant");
-    let judge = Judge::new(&harnesses, &folder, &|| progress.inc(1))?;
+    let judge = Judge::new(&suites, &folder, &|| progress.inc(1))?;
     progress.finish_and_clear();
 
     let tried = Viability {
@@ -186,8 +186,8 @@ fn judge_alone(
         }
         tree.replace(&source.path, &schema::apply(&source.text, mutant))?;
         match tree.build_tests() {
-            Ok(harnesses) => {
-                let judge = judge.for_one(&harnesses, id, folder)?;
+            Ok(suites) => {
+                let judge = judge.for_one(&suites, id, folder)?;
                 for (id, verdict) in judge.judge(&[id], &|_, _| ())? {
                     score.add(id, verdict);
                 }

@@ -12,9 +12,10 @@ use cargo_metadata::diagnostic::{Diagnostic, DiagnosticLevel};
 use cargo_metadata::{Message, Metadata};
 
 use super::enumerate;
+use super::judge::Suite;
 use super::mutant::{Found, Mutant};
 use super::schema::{self, Schema};
-use crate::test::harness::{self, Harness};
+use crate::test::harness;
 use crate::{program, toolchain, workspace};
 
 const KERNEL: &str = "sandglass-kernel";
@@ -26,6 +27,8 @@ struct Build {
     name: &'static str,
     /// Arguments of `cargo test`.
     arguments: &'static [&'static str],
+    /// Modules of its tests that judge, each with the `::` behind it; all if none is named.
+    modules: &'static [&'static str],
 }
 
 /// The kernel is one piece of source and several kernels. That for several cores runs all code, so
@@ -43,6 +46,7 @@ const BUILDS: &[Build] = &[
             "--lib",
             "--tests",
         ],
+        modules: &[],
     },
     Build {
         name: "debug",
@@ -52,10 +56,9 @@ const BUILDS: &[Build] = &[
             "--features",
             "debug,smp",
             "--test",
-            "debug_calls",
-            "--test",
-            "cores",
+            "tests",
         ],
+        modules: &["debug_calls::", "cores::"],
     },
 ];
 /// Folders of the kernel that are mutated.
@@ -310,8 +313,8 @@ impl Tree {
     ///
     /// # Errors
     /// They do not build.
-    pub fn build_tests(&self) -> Result<Vec<Harness>> {
-        let mut harnesses = Vec::new();
+    pub fn build_tests(&self) -> Result<Vec<Suite>> {
+        let mut suites = Vec::new();
         for build in BUILDS {
             let mut cargo = self.cargo("test");
             cargo.args(["--no-run", "--message-format=json"]);
@@ -320,9 +323,13 @@ impl Tree {
             if !output.status.success() {
                 bail!("{}", String::from_utf8_lossy(&output.stderr).trim());
             }
-            harnesses.extend(harness::of(&output.stdout, build.name)?);
+            let harnesses = harness::of(&output.stdout, build.name)?;
+            suites.extend(harnesses.into_iter().map(|harness| Suite {
+                harness,
+                modules: build.modules,
+            }));
         }
-        Ok(harnesses)
+        Ok(suites)
     }
 }
 

@@ -5,9 +5,13 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use cargo_metadata::Message;
 
+/// The target with all integration tests of a package, each file of which is a module.
+const ALL_TESTS: &str = "tests";
+
 /// A compiled test harness.
 pub struct Harness {
-    /// Prefix of its tests' names: `KIND::PACKAGE`, and the target if it is not the library.
+    /// Prefix of its tests' names: `KIND::PACKAGE`, and the target if it is neither the library nor
+    /// [`ALL_TESTS`].
     pub prefix: String,
     pub executable: PathBuf,
     /// Folder of its package: where its tests run.
@@ -40,7 +44,7 @@ pub fn of(artifacts: &[u8], kind: &str) -> Result<Vec<Harness>> {
         let package = folder
             .file_name()
             .context("a package's folder has a name")?;
-        let prefix = if artifact.target.is_lib() {
+        let prefix = if artifact.target.is_lib() || artifact.target.name == ALL_TESTS {
             format!("{kind}::{package}")
         } else {
             format!("{kind}::{package}::{}", artifact.target.name)

@@ -13,19 +13,15 @@
 //! (04, section 5.4). The book tells what that means (*Temporal properties*).
 
 mod algorithm;
-#[path = "../explore/mod.rs"]
-mod explore;
-#[path = "../world/mod.rs"]
-mod world;
 
+use crate::explore::{explore, Extent};
+use crate::world::World;
 use algorithm::{Algorithm, Kind, Parameters, MOST};
-use explore::{explore, Extent};
 use sandglass_abi::object as types;
 use sandglass_kernel::mem::Ref;
 use sandglass_kernel::object::sched_context::SchedContext;
 use sandglass_kernel::time::refills::Refills;
 use sandglass_kernel::time::Constants;
-use world::World;
 
 /// A world of one context.
 fn world() -> (World, Ref<SchedContext>) {
@@ -75,7 +71,7 @@ fn explore_one(
 /// long run.
 fn sizes(usual: &[(u64, u64, u64)]) -> Vec<(u64, u64, u64)> {
     let mut sizes = usual.to_vec();
-    if explore::long() {
+    if crate::explore::long() {
         sizes.extend([(1, 5, 12), (2, 6, 12), (4, 9, 13), (1, 6, 14), (5, 12, 17)]);
     }
     sizes
@@ -128,7 +124,7 @@ fn configuring_a_context_in_use_creates_no_budget() {
         [(4, 6, 5), (2, 4, 2)],
         [(2, 5, 2), (4, 5, 4)],
     ];
-    if explore::long() {
+    if crate::explore::long() {
         pairs.extend([[(4, 8, 3), (4, 8, 2)], [(3, 8, 4), (5, 8, 2)]]);
     }
     for pair in pairs {

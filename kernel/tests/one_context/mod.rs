@@ -6,14 +6,10 @@
 //! states are finitely many, all are visited, and what was used in the last period is a part of
 //! them: by the machine's clock here, not by the kernel's books.
 
-#[path = "../explore/mod.rs"]
-mod explore;
 mod machine;
 mod state;
-#[path = "../world/mod.rs"]
-mod world;
 
-use explore::Extent;
+use crate::explore::Extent;
 use machine::{Machine, Setting};
 
 /// Explores contexts of several sizes; a late timer too.
@@ -21,7 +17,7 @@ fn explore_all(sporadic: bool) -> Extent {
     // Least budget, budget, period, refills.
     let mut sizes = vec![(2, 4, 7, 2), (2, 5, 8, 3)];
     let mut latest = 1;
-    if explore::long() {
+    if crate::explore::long() {
         sizes.extend([(3, 6, 9, 3), (2, 6, 9, 4)]);
         latest = 2;
     }

@@ -1,0 +1,7 @@
+//! The tests of the lock step, one program. What judges mutants is by itself.
+
+mod boot;
+mod corruption;
+mod lockstep;
+mod regressions;
+mod world;

@@ -1,0 +1,9 @@
+//! The specification's tests, one program.
+
+mod capabilities;
+mod communication;
+mod cores;
+mod refills;
+mod scene;
+mod schedule;
+mod world;

@@ -1,0 +1,24 @@
+//! Tests of the command from outside, one program.
+
+mod bench;
+mod boot;
+mod bounds;
+mod c_roots;
+mod demo;
+mod image;
+mod kernel_rules;
+mod sharing;
+mod systems;
+mod time_oracle;
+mod waiting;
+
+// The plugin cannot be linked without the emulator, so its measurements are tested from here.
+#[allow(dead_code)]
+#[path = "../plugin/src/meter.rs"]
+mod meter;
+#[allow(dead_code)]
+#[path = "../plugin/src/waits.rs"]
+mod waits;
+#[allow(dead_code)]
+#[path = "../plugin/src/watch/mod.rs"]
+mod watch;
