@@ -35,12 +35,15 @@ pub fn workspace(_: &mut Context) -> Verdict {
         Err(error) => return Verdict::Broken(vec![format!("{error:#}")]),
     };
     let programs = program::packages(&metadata);
+    // What the tests share with programs is looked at once.
+    let profile = ["--profile", toolchain::HOST_PROFILE];
     let mut host = clippy();
-    host.args(["--workspace", "--all-targets"]);
+    host.args(profile).args(["--workspace", "--all-targets"]);
     host.args(programs.iter().flat_map(|name| ["--exclude", name]));
     let mut user = clippy();
     user.args(programs.iter().flat_map(|name| ["--package", name]));
     let mut smp = clippy();
+    smp.args(profile);
     smp.args(["--package", "sandglass-kernel", "--all-targets"]);
     smp.args(["--features", SMP_FEATURE]);
     let mut findings = Vec::new();
