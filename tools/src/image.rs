@@ -8,6 +8,7 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{bail, ensure, Context, Result};
 
@@ -121,10 +122,13 @@ impl Contents {
     /// An empty folder, of the image `output` alone.
     fn new(output: &Path) -> Result<Self> {
         let name = output.file_name().context("the image needs a name")?;
+        // Several images of one name may be made at a time.
+        static IMAGES: AtomicU64 = AtomicU64::new(0);
         let folder = workspace::target_dir().join("images").join(format!(
-            "{}-{}",
+            "{}-{}-{}",
             name.to_string_lossy(),
-            std::process::id()
+            std::process::id(),
+            IMAGES.fetch_add(1, Ordering::Relaxed)
         ));
         let grub = folder.join("boot/grub");
         fs::create_dir_all(&grub)

@@ -24,6 +24,8 @@ pub(crate) mod suite;
 mod trace;
 
 use std::process::ExitCode;
+use std::thread;
+use std::time::Instant;
 
 use anyhow::Result;
 
@@ -33,6 +35,7 @@ use crate::conformance::{self, wrong};
 use crate::experiment::{self, Extent, Size};
 use crate::machine;
 use crate::mutants;
+use crate::side_by_side;
 
 use cost::Stopwatch;
 use report::Report;
@@ -78,16 +81,23 @@ impl Filter {
 pub fn run(args: &TestArgs) -> Result<ExitCode> {
     let filter = Filter(args.only.clone());
     let mut report = Report::default();
-    for (kind, run) in RUNNERS {
-        if filter.may_accept(kind) {
-            // Whatever happens, the other kinds are run and the closing line is printed.
-            let stopwatch = Stopwatch::start();
-            if let Err(error) = run(&filter, &mut report) {
-                report.failed(kind, &format!("{error:#}"));
-            }
-            report.took(format!("all of `{kind}`"), stopwatch);
+    thread::scope(|scope| {
+        if filter.0.is_none() {
+            // The largest programs are built by one core each: beside what does not need both. That they do not build
+            // is said where they are tested.
+            scope.spawn(|| drop(suite::build_all()));
         }
-    }
+        for (kind, run) in RUNNERS {
+            if filter.may_accept(kind) {
+                // Whatever happens, the other kinds are run and the closing line is printed.
+                let stopwatch = Stopwatch::start();
+                if let Err(error) = run(&filter, &mut report) {
+                    report.failed(kind, &format!("{error:#}"));
+                }
+                report.took(format!("all of `{kind}`"), stopwatch);
+            }
+        }
+    });
     Ok(report.close())
 }
 
@@ -124,18 +134,40 @@ fn run_conformance_rules(filter: &Filter, report: &mut Report) -> Result<()> {
 }
 
 fn run_machine(filter: &Filter, report: &mut Report) -> Result<()> {
-    for start in machine::STARTS.iter().filter(|start| start.is_test) {
-        let name = format!("machine::{}", start.name);
-        if filter.accepts(&name) {
-            report.started(&name);
-            let stopwatch = Stopwatch::start();
-            match machine::look(start) {
-                Ok(findings) if findings.is_empty() => report.passed(&name),
-                Ok(findings) => report.failed(&name, &findings.join("\n")),
-                Err(error) => report.failed(&name, &format!("{error:#}")),
-            }
-            report.took(name, stopwatch);
+    let starts = machine::STARTS.iter().filter(|start| start.is_test);
+    let tests = starts.map(|start| (format!("machine::{}", start.name), start));
+    run_side_by_side(tests, filter, report, |start| machine::look(start))
+}
+
+/// Runs the wanted ones of tests that wait for one emulator most of the time, as many at a time as the host has
+/// cores. Each has a name, and `findings` of what it is about.
+fn run_side_by_side<T: Sync>(
+    tests: impl IntoIterator<Item = (String, T)>,
+    filter: &Filter,
+    report: &mut Report,
+    findings: impl Fn(&T) -> Result<Vec<String>> + Sync,
+) -> Result<()> {
+    let wanted: Vec<_> = tests
+        .into_iter()
+        .filter(|(name, _)| filter.accepts(name))
+        .collect();
+    let work = |(name, test): &(String, T)| {
+        eprintln!("running {name}");
+        let begin = Instant::now();
+        // An error is one test's: the others go on.
+        let reason = match findings(test) {
+            Ok(findings) => (!findings.is_empty()).then(|| findings.join("\n")),
+            Err(error) => Some(format!("{error:#}")),
+        };
+        Ok((reason, begin.elapsed()))
+    };
+    let outcomes = side_by_side::run(&wanted, work, |_, _| {})?;
+    for ((name, _), (reason, time)) in wanted.iter().zip(outcomes) {
+        match reason {
+            None => report.passed(name),
+            Some(reason) => report.failed(name, &reason),
         }
+        report.took_beside_others(name, time);
     }
     Ok(())
 }

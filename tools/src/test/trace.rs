@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{ensure, Context, Result};
 
 use super::report::Report;
-use super::Filter;
+use super::{run_side_by_side, Filter};
 use crate::bench;
 use crate::qemu::End;
 use crate::trace::{self, check, tamper, Options};
@@ -25,17 +25,9 @@ const TIMEOUT: Duration = Duration::from_secs(240);
 
 /// Traces each wanted system.
 pub(super) fn run(filter: &Filter, report: &mut Report) -> Result<()> {
-    for (name, path) in systems()? {
-        let name = format!("trace::{name}");
-        if filter.accepts(&name) {
-            report.started(&name);
-            match findings(&path) {
-                Ok(findings) if findings.is_empty() => report.passed(&name),
-                Ok(findings) => report.failed(&name, &findings.join("\n")),
-                Err(error) => report.failed(&name, &format!("{error:#}")),
-            }
-        }
-    }
+    let systems = systems()?.into_iter();
+    let tests = systems.map(|(name, path)| (format!("trace::{name}"), path));
+    run_side_by_side(tests, filter, report, |path| findings(path))?;
     let name = "trace::instructions_of_a_point";
     if filter.accepts(name) {
         report.started(name);
