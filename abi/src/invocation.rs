@@ -48,6 +48,14 @@ pub const SCHED_CONTEXT_UNBIND_OBJECT: u64 = 36;
 pub const SCHED_CONTEXT_CONSUMED: u64 = 37;
 pub const SCHED_CONTEXT_YIELD_TO: u64 = 38;
 
+/// Labels of Sandglass, outside those of the ABI: a kernel without them answers IllegalOperation, as to
+/// every label that it does not know (ABI 03 §1).
+pub mod extension {
+    /// As CNODE_MINT, of an endpoint capability: the new one can be called, and not sent to
+    /// (decision *calls only*).
+    pub const CNODE_MINT_CALL: u64 = 0x5a6c_0000;
+}
+
 /// Flag bits of the first word of TCB_ReadRegisters, WriteRegisters and CopyRegisters
 /// (ABI 03 §4.1 to §4.3).
 pub mod registers_flags {

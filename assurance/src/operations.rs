@@ -196,6 +196,13 @@ pub const OPERATIONS: &[Operation] = {
         ),
         operation(Kind::CNode, label::CNODE_COPY, "CNode_Copy", Both, 16),
         operation(Kind::CNode, label::CNODE_MINT, "CNode_Mint", Both, 16),
+        operation(
+            Kind::CNode,
+            label::extension::CNODE_MINT_CALL,
+            "CNode_MintCall",
+            Both,
+            10,
+        ),
         operation(Kind::CNode, label::CNODE_MOVE, "CNode_Move", Both, 10),
         operation(Kind::CNode, label::CNODE_MUTATE, "CNode_Mutate", Both, 8),
         operation(Kind::CNode, label::CNODE_ROTATE, "CNode_Rotate", Both, 8),

@@ -232,7 +232,7 @@ fn invoke(k: &mut Kernel, caller: Ref<Tcb>, cptr: u64, phases: Phases) -> Phase 
     let is_call = phases.is_call();
     let cap = slot.at(k).cap();
     if let Some(cap) = cap.endpoint() {
-        if !cap.rights.write() || !cap.object.at(k).admits() {
+        if !cap.rights.sends(is_call) || !cap.object.at(k).admits() {
             return refuse(k, caller, is_call, Error::InvalidCapability(0));
         }
         let manner = Manner {

@@ -1,5 +1,6 @@
 //! The kernel's tests on the hosted machine, one program: it is built, and linked, once.
 
+mod calls_only;
 mod capabilities;
 #[cfg(feature = "smp")]
 mod cores;

@@ -119,6 +119,7 @@ pub fn create(s: &mut State, kind: Kind, address: Address, device: bool) -> Cap 
                 read: true,
                 grant: true,
                 grant_reply: true,
+                call: false,
             };
             Cap::Endpoint {
                 object,
@@ -139,6 +140,7 @@ pub fn create(s: &mut State, kind: Kind, address: Address, device: bool) -> Cap 
                 read: true,
                 grant: false,
                 grant_reply: false,
+                call: false,
             };
             Cap::Notification {
                 object,

@@ -195,13 +195,22 @@ pub enum Cap {
     },
 }
 
-/// Rights of an endpoint or notification capability (02, section 3).
+/// Rights of an endpoint or notification capability (02, section 3). That to `call` stands in the place of
+/// that to `write`, beside a right to grant, and with endpoints only (decision *calls only*).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rights {
     pub write: bool,
     pub read: bool,
     pub grant: bool,
     pub grant_reply: bool,
+    pub call: bool,
+}
+
+impl Rights {
+    /// Whether a message may be sent, one that is a call if `by_call`.
+    pub fn sends(self, by_call: bool) -> bool {
+        self.write || by_call && self.call
+    }
 }
 
 /// What a frame capability lets a user do with the memory (02, section 3).
@@ -262,6 +271,8 @@ pub enum ThreadState {
         grant: bool,
         grant_reply: bool,
         is_call: bool,
+        /// Through a capability with the right to call.
+        calls_only: bool,
     },
     BlockedOnReply {
         reply: ReplyId,

@@ -181,7 +181,7 @@ fn dispatch(s: &mut State, call: &Call, manner: Manner) -> Result<Outcome, Error
             object,
             badge,
             rights,
-        } if rights.write => {
+        } if rights.sends(manner.call) => {
             let how = Send {
                 blocking: manner.blocking,
                 call: manner.call,
@@ -189,6 +189,7 @@ fn dispatch(s: &mut State, call: &Call, manner: Manner) -> Result<Outcome, Error
                 badge,
                 grant: rights.grant,
                 grant_reply: rights.grant_reply,
+                calls_only: rights.call,
             };
             endpoint::send(s, call.caller, object, how);
             Ok(Outcome::Done)

@@ -36,6 +36,18 @@ pub fn resume(s: &mut State, thread: ThreadId) {
     }
 }
 
+/// `thread` has lost its context: if it waits to be heard through a capability with the right to call, it
+/// will call anew when it has one again (decision *calls only*).
+pub fn call_anew(s: &mut State, thread: ThreadId) {
+    if let ThreadState::BlockedOnSend {
+        calls_only: true, ..
+    } = s.threads[&thread].state
+    {
+        queue::leave(s, thread);
+        s.thread_mut(thread).state = ThreadState::Restart;
+    }
+}
+
 /// `thread` leaves whatever it waits for, and is inactive; its fault is cleared (04, sections 7.5
 /// and 10). One that waits for nothing stays as it is.
 pub fn cancel_ipc(s: &mut State, thread: ThreadId) {

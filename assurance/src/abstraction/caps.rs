@@ -168,6 +168,7 @@ fn rights(rights: cap::Rights) -> Rights {
         read: rights.read(),
         grant: rights.grant(),
         grant_reply: rights.grant_reply(),
+        call: rights.calls_only(),
     }
 }
 

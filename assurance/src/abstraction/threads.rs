@@ -72,9 +72,10 @@ fn state(state: State) -> ThreadState {
         State::BlockedOnSend { endpoint, sender } => ThreadState::BlockedOnSend {
             endpoint: EndpointId(endpoint.address().get()),
             badge: sender.badge,
-            grant: sender.can_grant,
-            grant_reply: sender.can_grant_reply,
+            grant: sender.rights.grant(),
+            grant_reply: sender.rights.grant_reply(),
             is_call: sender.is_call,
+            calls_only: sender.rights.calls_only(),
         },
         State::BlockedOnReply { reply } => ThreadState::BlockedOnReply {
             reply: ReplyId(reply.address().get()),

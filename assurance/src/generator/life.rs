@@ -118,7 +118,7 @@ impl Generator {
         let s = view.state;
         let receives = |cap: &Cap| match cap {
             Cap::Endpoint { object, rights, .. } => {
-                rights.write
+                (rights.write || rights.call)
                     && (rights.grant || rights.grant_reply)
                     && matches!(s.endpoints.get(object), Some(Endpoint::Receivers(_)))
             }

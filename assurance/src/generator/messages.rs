@@ -69,7 +69,8 @@ impl Generator {
         };
         let received = |cap: &Cap| match cap {
             Cap::Endpoint { object, rights, .. } => {
-                rights.write && matches!(s.endpoints.get(object), Some(Endpoint::Receivers(_)))
+                (rights.write || rights.call)
+                    && matches!(s.endpoints.get(object), Some(Endpoint::Receivers(_)))
             }
             _ => false,
         };

@@ -206,7 +206,9 @@ impl Generator {
                 let data = self.data();
                 let words = match label {
                     label::CNODE_COPY => vec![index, depth, source, source_depth, rights],
-                    label::CNODE_MINT => vec![index, depth, source, source_depth, rights, data],
+                    label::CNODE_MINT | label::extension::CNODE_MINT_CALL => {
+                        vec![index, depth, source, source_depth, rights, data]
+                    }
                     label::CNODE_MUTATE => vec![index, depth, source, source_depth, data],
                     _ => vec![index, depth, source, source_depth],
                 };

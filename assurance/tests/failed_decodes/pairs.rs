@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use sandglass_abi::invocation::extension::CNODE_MINT_CALL;
 use sandglass_abi::invocation::x86_64::PAGE_MAP;
 use sandglass_abi::invocation::*;
 
@@ -37,7 +38,8 @@ fn place(catalogue: &[Check], case: &Case) -> Option<usize> {
         Change::Words(words) => Some(*words),
         _ => None,
     });
-    if (CNODE_REVOKE..=CNODE_ROTATE).contains(&label) && words.is_some_and(|words| words >= 2) {
+    let of_cnodes = (CNODE_REVOKE..=CNODE_ROTATE).contains(&label) || label == CNODE_MINT_CALL;
+    if of_cnodes && words.is_some_and(|words| words >= 2) {
         return None;
     }
     catalogue

@@ -383,7 +383,7 @@ impl Capability {
 
     #[inline(always)]
     fn rights(self) -> Rights {
-        Rights::new(u64::from(self.word.flags()))
+        Rights::from_flags(self.word.flags())
     }
 
     /// Badge of an endpoint or notification capability, 0 for others.
@@ -408,6 +408,14 @@ impl Capability {
             word: self.word.with_flags(flags),
             data: self.data,
         }
+    }
+
+    /// The endpoint capability with the right to call in place of that to write; `None` for others.
+    pub fn calling(self) -> Option<Self> {
+        self.is(Kind::Endpoint).then(|| Capability {
+            word: self.word.with_flags(self.rights().calling().bits()),
+            data: self.data,
+        })
     }
 
     /// The capability with the badge or guard in `data`; `preserve` is set where the capability

@@ -35,8 +35,7 @@ pub fn send(k: &Kernel, sender: Ref<Tcb>, cap: EndpointCap, manner: Manner<'_>) 
     let endpoint = cap.object.at(k);
     let terms = Sender {
         badge: cap.badge,
-        can_grant: cap.rights.grant(),
-        can_grant_reply: cap.rights.grant_reply(),
+        rights: cap.rights,
         is_call: manner.is_call,
     };
     match endpoint.state() {
@@ -83,7 +82,7 @@ fn hand_over(
             k,
             receiver,
             Some(endpoint),
-            terms.can_grant,
+            terms.rights.grant(),
             info,
             manner.extra,
         )
@@ -114,7 +113,7 @@ fn expect_reply(
     can_donate: bool,
 ) {
     match offered {
-        Some(offered) if terms.can_grant || terms.can_grant_reply => {
+        Some(offered) if terms.rights.answerable() => {
             reply::push(k, caller, callee, offered, can_donate);
         }
         _ => {
@@ -186,7 +185,7 @@ fn take_message(
     endpoint.at(k).queue().remove(k, sender);
     let pending = sender.at(k).fault();
     transfer(k, sender, receiver, terms.badge, |info| {
-        if terms.can_grant && info.extra_caps() > 0 {
+        if terms.rights.grant() && info.extra_caps() > 0 {
             caps::transfer_late(k, sender, receiver, endpoint, info)
         } else {
             Transferred::default()

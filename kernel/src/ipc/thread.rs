@@ -65,6 +65,22 @@ pub fn restart(k: &Kernel, thread: Ref<Tcb>) {
     }
 }
 
+/// `thread` has lost its context. If it waits to be heard through a capability that lets it do nothing
+/// but call, it leaves the queue and will call anew when it has a context again: its message brings one
+/// (decision *calls only*).
+#[cold]
+#[inline(never)]
+pub fn call_anew(k: &Kernel, thread: Ref<Tcb>) {
+    let State::BlockedOnSend { endpoint, sender } = thread.at(k).state() else {
+        return;
+    };
+    if sender.rights.calls_only() {
+        endpoint.at(k).queue().remove(k, thread);
+        thread.at(k).set_state(State::Restart);
+        trace!(k, wake(thread));
+    }
+}
+
 /// `thread`, just taken out of the queue of an object that ceases or rejects it, tries again; with
 /// a fault pending it stays inactive (02, sections 7.1 and 7.4).
 pub fn restart_or_give_up(k: &Kernel, thread: Ref<Tcb>) {

@@ -27,7 +27,7 @@ enum Operation {
     Revoke(Ref<Slot>),
     Delete(Ref<Slot>),
     CancelBadgedSends(Cancel),
-    /// Copy and Mint.
+    /// Copy, Mint and MintCall.
     Insert {
         source: Ref<Slot>,
         target: Ref<Slot>,
@@ -72,7 +72,8 @@ pub fn invoke(k: &Kernel, call: &Invocation) -> Result<Outcome, Error> {
 }
 
 fn decode(k: &Kernel, call: &Invocation) -> Result<Operation, Error> {
-    if !(label::CNODE_REVOKE..=label::CNODE_ROTATE).contains(&call.label) {
+    let of_abi = label::CNODE_REVOKE..=label::CNODE_ROTATE;
+    if !of_abi.contains(&call.label) && call.label != label::extension::CNODE_MINT_CALL {
         return Err(Error::IllegalOperation);
     }
     call.need(2)?;
@@ -106,7 +107,7 @@ fn decode_cancel(k: &Kernel, call: &Invocation, target: Ref<Slot>) -> Result<Ope
     }))
 }
 
-/// Copy, Mint, Move and Mutate.
+/// Copy, Mint, MintCall, Move and Mutate.
 fn decode_insertion(k: &Kernel, call: &Invocation, target: Ref<Slot>) -> Result<Operation, Error> {
     call.need(4)?;
     let root = call.extra_cap(k, 0)?;
@@ -149,12 +150,15 @@ fn decode_insertion(k: &Kernel, call: &Invocation, target: Ref<Slot>) -> Result<
             call.need(5)?;
             copied(Some(cap.masked(Rights::new(call.word(k, 4)))))
         }
-        label::CNODE_MINT => {
+        label::CNODE_MINT | label::extension::CNODE_MINT_CALL => {
             call.need(6)?;
-            copied(
-                cap.masked(Rights::new(call.word(k, 4)))
-                    .updated(call.word(k, 5), false),
-            )
+            let masked = cap.masked(Rights::new(call.word(k, 4)));
+            let minted = masked.updated(call.word(k, 5), false);
+            if call.label == label::CNODE_MINT {
+                copied(minted)
+            } else {
+                copied(minted.and_then(Capability::calling))
+            }
         }
         label::CNODE_MUTATE => {
             call.need(5)?;

@@ -3,6 +3,7 @@
 use super::refills::Refills;
 use super::{account, remote, schedule};
 use crate::cores::CoreId;
+use crate::ipc::thread;
 use crate::mem::Ref;
 use crate::object::notification::Notification;
 use crate::object::sched_context::SchedContext;
@@ -135,7 +136,15 @@ pub fn unbind_thread(k: &Kernel, handle: Ref<SchedContext>) {
     schedule::unqueue(k, thread);
     thread.at(k).set_sched_context(None);
     handle.at(k).set_thread(None);
-    schedule::context_taken(k, thread);
+    taken_from(k, thread);
+}
+
+/// `thread` has lost its context. Neither the current thread nor the candidate waits for anybody.
+#[inline(always)]
+fn taken_from(k: &Kernel, thread: Ref<Tcb>) {
+    if schedule::context_taken(k, thread) {
+        thread::call_anew(k, thread);
+    }
 }
 
 /// Takes the notification of `context` from it, if it has one.
@@ -159,7 +168,7 @@ pub fn donate(k: &Kernel, handle: Ref<SchedContext>, to: Ref<Tcb>) {
     if let Some(from) = handle.at(k).thread() {
         schedule::unqueue(k, from);
         from.at(k).set_sched_context(None);
-        schedule::context_taken(k, from);
+        taken_from(k, from);
     }
     link(k, handle, to);
 }

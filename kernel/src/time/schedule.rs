@@ -110,17 +110,22 @@ fn pass_over(k: &Kernel, candidate: Ref<Tcb>) {
 }
 
 /// `from` has lost its context; if it is the current thread or the candidate, a new decision is
-/// needed.
+/// needed. Returns whether it is neither.
 #[inline(always)]
-pub fn context_taken(k: &Kernel, from: Ref<Tcb>) {
+#[must_use]
+pub fn context_taken(k: &Kernel, from: Ref<Tcb>) -> bool {
     let core = k.core();
     match core.action() {
         // The candidate cannot run any more; the others are where they were.
         Action::Switch(candidate) | Action::ChooseWith(candidate) if candidate == from => {
             core.set_action(Action::ChooseNew);
+            false
         }
-        _ if core.thread() == Some(from) => force_reschedule(k),
-        _ => {}
+        _ if core.thread() == Some(from) => {
+            force_reschedule(k);
+            false
+        }
+        _ => true,
     }
 }
 

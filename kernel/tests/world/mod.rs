@@ -330,6 +330,15 @@ impl World {
         Ok(slot)
     }
 
+    /// A copy of an endpoint capability that can be called only.
+    pub fn mint_call(&mut self, source: u64, rights: u64, badge: u64) -> Result<u64, Refused> {
+        let slot = self.fresh_slot();
+        let words = [slot, 64, source, 64, rights, badge];
+        let label = label::extension::CNODE_MINT_CALL;
+        self.invoke(slot::CNODE, label, &words, &[slot::CNODE])?;
+        Ok(slot)
+    }
+
     pub fn delete(&mut self, slot: u64) -> Result<Vec<u64>, Refused> {
         self.invoke(slot::CNODE, label::CNODE_DELETE, &[slot, 64], &[])
     }

@@ -224,6 +224,7 @@ mod tests {
             read: true,
             grant: true,
             grant_reply: true,
+            call: false,
         };
         let cap = Cap::Endpoint {
             object: EndpointId(0x1000),

@@ -8,6 +8,7 @@ const RIGHTS: Rights = Rights {
     read: true,
     grant: true,
     grant_reply: true,
+    call: false,
 };
 const MAPPING: Option<Mapping> = Some(Mapping {
     asid: 1,

@@ -50,11 +50,35 @@ pub fn mask(cap: Cap, rights: u64) -> Cap {
 }
 
 fn mask_messages(rights: Rights, word: Word) -> Rights {
+    let grant = rights.grant && word.contains(Word::GRANT);
+    let grant_reply = rights.grant_reply && word.contains(Word::GRANT_REPLY);
     Rights {
         write: rights.write && word.contains(Word::WRITE),
         read: rights.read && word.contains(Word::READ),
-        grant: rights.grant && word.contains(Word::GRANT),
-        grant_reply: rights.grant_reply && word.contains(Word::GRANT_REPLY),
+        grant,
+        grant_reply,
+        // A call that nobody could answer is refused.
+        call: rights.call && word.contains(Word::WRITE) && (grant || grant_reply),
+    }
+}
+
+/// `cap` with the right to call in place of that to write; only for endpoints (decision *calls only*).
+pub fn calling(cap: Cap) -> Option<Cap> {
+    match cap {
+        Cap::Endpoint {
+            object,
+            badge,
+            rights,
+        } => Some(Cap::Endpoint {
+            object,
+            badge,
+            rights: Rights {
+                write: false,
+                call: (rights.call || rights.write) && (rights.grant || rights.grant_reply),
+                ..rights
+            },
+        }),
+        _ => None,
     }
 }
 
@@ -146,6 +170,7 @@ mod tests {
         read: true,
         grant: true,
         grant_reply: true,
+        call: false,
     };
 
     /// 02, section 6.1: only an unbadged capability takes a badge, and only from Mint.

@@ -13,7 +13,8 @@ use sandglass_abi::invocation;
 /// # Errors
 /// In the order of 02, section 6.
 pub fn invoke(s: &mut State, call: &Call) -> Result<Outcome, Error> {
-    if !(invocation::CNODE_REVOKE..=invocation::CNODE_ROTATE).contains(&call.label) {
+    let of_abi = invocation::CNODE_REVOKE..=invocation::CNODE_ROTATE;
+    if !of_abi.contains(&call.label) && call.label != invocation::extension::CNODE_MINT_CALL {
         return Err(Error::IllegalOperation);
     }
     call.require(2, 0)?;
@@ -29,7 +30,8 @@ pub fn invoke(s: &mut State, call: &Call) -> Result<Outcome, Error> {
         }
         invocation::CNODE_CANCEL_BADGED_SENDS => cancel_badged_sends(s, target)?,
         invocation::CNODE_COPY => copy(s, call, target)?,
-        invocation::CNODE_MINT => mint(s, call, target)?,
+        invocation::CNODE_MINT => mint(s, call, target, Some)?,
+        invocation::extension::CNODE_MINT_CALL => mint(s, call, target, rights::calling)?,
         invocation::CNODE_MOVE => move_to(s, call, target)?,
         invocation::CNODE_MUTATE => mutate(s, call, target)?,
         _ => rotate(s, call, target)?,
@@ -43,6 +45,7 @@ fn cancel_badged_sends(s: &mut State, target: SlotId) -> Result<(), Error> {
         read: true,
         grant: true,
         grant_reply: true,
+        call: false,
     };
     match derivation::get(s, target) {
         Some(Cap::Endpoint {
@@ -66,16 +69,18 @@ fn copy(s: &mut State, call: &Call, target: SlotId) -> Result<(), Error> {
     insert_derived(s, target, source, Some(masked))
 }
 
-fn mint(s: &mut State, call: &Call, target: SlotId) -> Result<(), Error> {
+/// Mint, and MintCall with another `form` of what is minted.
+fn mint(
+    s: &mut State,
+    call: &Call,
+    target: SlotId,
+    form: fn(Cap) -> Option<Cap>,
+) -> Result<(), Error> {
     let (source, cap) = source(s, call, target)?;
     call.require(6, 1)?;
     let masked = rights::mask(cap, call.words[4]);
-    insert_derived(
-        s,
-        target,
-        source,
-        rights::update(masked, call.words[5], false),
-    )
+    let minted = rights::update(masked, call.words[5], false).and_then(form);
+    insert_derived(s, target, source, minted)
 }
 
 /// Puts a copy of `cap`, a form of what is in `source`, into `target`.

@@ -19,6 +19,8 @@ pub struct Send {
     pub badge: u64,
     pub grant: bool,
     pub grant_reply: bool,
+    /// Whether the capability lets it do nothing but call.
+    pub calls_only: bool,
 }
 
 /// `sender` sends its message, or its fault, to `endpoint` (01, section 5.3).
@@ -33,6 +35,7 @@ pub fn send(s: &mut State, sender: ThreadId, endpoint: EndpointId, how: Send) {
             grant: how.grant,
             grant_reply: how.grant_reply,
             is_call: how.call,
+            calls_only: how.calls_only,
         };
         stop(s, sender, state);
     }

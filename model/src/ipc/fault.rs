@@ -69,6 +69,7 @@ fn send(s: &mut State, thread: ThreadId, fault: Fault, handler: Cap, can_donate:
         badge,
         grant: rights.grant,
         grant_reply: rights.grant_reply,
+        calls_only: false,
     };
     endpoint::send(s, thread, object, how);
 }

@@ -3,6 +3,7 @@
 use super::{account, cores, refills, schedule};
 use crate::ipc::message;
 use crate::state::{Action, ContextId, CoreId, NotificationId, State, ThreadId, Ticks};
+use crate::thread;
 
 /// Parameters of a configuration, checked: ticks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -129,6 +130,7 @@ pub fn unbind_thread(s: &mut State, context: ContextId) {
     if s.core().thread == Some(thread) || s.core().action == Action::Candidate(thread) {
         schedule::force_reschedule(s);
     }
+    thread::call_anew(s, thread);
 }
 
 /// Binds `context` to `notification` (04, section 5.5).

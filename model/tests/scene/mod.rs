@@ -27,6 +27,7 @@ pub const ALL: Rights = Rights {
     read: true,
     grant: true,
     grant_reply: true,
+    call: false,
 };
 
 pub struct Scene {

@@ -200,6 +200,9 @@ impl fmt::Display for OperationName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match OPERATION_NAMES.get(self.0 as usize) {
             Some(name) => f.write_str(name),
+            None if self.0 == sandglass_abi::invocation::extension::CNODE_MINT_CALL => {
+                f.write_str("CNode_MintCall")
+            }
             None => write!(f, "operation {}", self.0),
         }
     }

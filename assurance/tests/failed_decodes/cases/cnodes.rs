@@ -1,6 +1,7 @@
 //! CNodes (ABI 02, section 6).
 
 use sandglass_abi::boot::slot;
+use sandglass_abi::invocation::extension::CNODE_MINT_CALL;
 use sandglass_abi::invocation::*;
 
 use crate::case::{call, missing, Call, Case, DELETE_FIRST, ILLEGAL, REVOKE_FIRST};
@@ -24,7 +25,13 @@ pub fn cases(s: &Scene) -> Vec<Case> {
         cases.push(cancel(weak).fails("a right is missing", ILLEGAL));
     }
     for label in [CNODE_COPY, CNODE_MINT, CNODE_MOVE, CNODE_MUTATE] {
-        insertion(s, label, &mut cases);
+        // A CNode can be copied, minted, moved and mutated.
+        insertion(s, label, s.node, &mut cases);
+    }
+    insertion(s, CNODE_MINT_CALL, s.endpoint, &mut cases);
+    for other in [s.notification, s.node, s.frame] {
+        let call = insert(s, CNODE_MINT_CALL, other);
+        cases.push(call.fails("no endpoint", ILLEGAL));
     }
     derived(s, &mut cases);
     updated(s, &mut cases);
@@ -38,7 +45,7 @@ fn words(s: &Scene, label: u64, from: u64) -> Vec<u64> {
     let mut words = vec![s.empty, 64, from, 64];
     words.extend(match label {
         CNODE_COPY => vec![ALL],
-        CNODE_MINT => vec![ALL, 9],
+        CNODE_MINT | CNODE_MINT_CALL => vec![ALL, 9],
         CNODE_MUTATE => vec![0],
         _ => vec![],
     });
@@ -50,9 +57,9 @@ fn insert(s: &Scene, label: u64, from: u64) -> Call {
     call(label, slot::CNODE, &words(s, label, from), &[slot::CNODE])
 }
 
-fn insertion(s: &Scene, label: u64, cases: &mut Vec<Case>) {
-    // A CNode can be copied, minted, moved and mutated.
-    let valid = insert(s, label, s.node);
+/// What fails whatever is inserted, which is otherwise the capability in slot `from`.
+fn insertion(s: &Scene, label: u64, from: u64, cases: &mut Vec<Case>) {
+    let valid = insert(s, label, from);
     cases.extend(valid.truncated());
     cases.extend(s.lookups("destination", false, true, |root, index, depth| {
         valid.clone().of(root).word(0, index).word(1, depth)
@@ -96,7 +103,7 @@ fn updated(s: &Scene, cases: &mut Vec<Case>) {
     };
     for badged in [s.badged_endpoint, s.badged_notification] {
         for data in [0, 7, 8] {
-            for label in [CNODE_MINT, CNODE_MUTATE] {
+            for label in [CNODE_MINT, CNODE_MINT_CALL, CNODE_MUTATE] {
                 cases.push(with(label, badged, data).fails("update: badged", ILLEGAL));
             }
         }

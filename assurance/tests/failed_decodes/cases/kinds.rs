@@ -4,6 +4,7 @@
 use std::ops::RangeInclusive;
 
 use sandglass_abi::boot::slot;
+use sandglass_abi::invocation::extension::CNODE_MINT_CALL;
 use sandglass_abi::invocation::x86_64::*;
 use sandglass_abi::invocation::*;
 
@@ -24,7 +25,13 @@ fn kinds(s: &Scene) -> Vec<(u64, Vec<RangeInclusive<u64>>)> {
     vec![
         (s.memory, one(UNTYPED_RETYPE)),
         (s.thread, vec![TCB_READ_REGISTERS..=TCB_SET_FLAGS]),
-        (s.node, vec![CNODE_REVOKE..=CNODE_ROTATE]),
+        (
+            s.node,
+            vec![
+                CNODE_REVOKE..=CNODE_ROTATE,
+                CNODE_MINT_CALL..=CNODE_MINT_CALL,
+            ],
+        ),
         (slot::FIRST_DYNAMIC, one(SCHED_CONTROL_CONFIGURE_FLAGS)),
         (s.context, vec![SCHED_CONTEXT_BIND..=SCHED_CONTEXT_YIELD_TO]),
         (slot::DOMAIN, vec![DOMAIN_SET..=DOMAIN_SCHEDULE_SET_START]),
@@ -60,7 +67,7 @@ pub fn cases(s: &Scene) -> Vec<Case> {
         cases.push(call(label, cap, &arguments, &caps).fails(LABEL, refusal.clone()));
     };
     for (cap, own) in kinds(s) {
-        for label in LABELS.chain([LARGEST]) {
+        for label in LABELS.chain([CNODE_MINT_CALL, LARGEST]) {
             if !own.iter().any(|own| own.contains(&label)) {
                 both(label, cap, &ILLEGAL);
             }

@@ -175,9 +175,18 @@ fn memory(c: &mut Catalogue) {
 
 /// 02, section 6.
 fn cnodes(c: &mut Catalogue) {
+    use label::extension::CNODE_MINT_CALL;
     use label::*;
-    let all: Vec<_> = (CNODE_REVOKE..=CNODE_ROTATE).collect();
-    let insertions = [CNODE_COPY, CNODE_MINT, CNODE_MOVE, CNODE_MUTATE];
+    let all: Vec<_> = (CNODE_REVOKE..=CNODE_ROTATE)
+        .chain([CNODE_MINT_CALL])
+        .collect();
+    let insertions = [
+        CNODE_COPY,
+        CNODE_MINT,
+        CNODE_MINT_CALL,
+        CNODE_MOVE,
+        CNODE_MUTATE,
+    ];
     c.add(&all, &[WORDS]);
     c.add_lookup(&all, "destination", true);
     c.add(
@@ -200,12 +209,14 @@ fn cnodes(c: &mut Catalogue) {
         ],
     );
     c.add(
-        &[CNODE_MINT, CNODE_MUTATE],
-        &[
-            ("update: badged", IllegalOperation),
-            ("update: guard too large", IllegalOperation),
-        ],
+        &[CNODE_MINT, CNODE_MINT_CALL, CNODE_MUTATE],
+        &[("update: badged", IllegalOperation)],
     );
+    c.add(
+        &[CNODE_MINT, CNODE_MUTATE],
+        &[("update: guard too large", IllegalOperation)],
+    );
+    c.add(&[CNODE_MINT_CALL], &[("no endpoint", IllegalOperation)]);
     c.add(&[CNODE_MUTATE], &[("update: unbadged", IllegalOperation)]);
     let rotate = &[CNODE_ROTATE];
     c.add(rotate, &[CAPS]);

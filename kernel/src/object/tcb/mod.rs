@@ -18,7 +18,7 @@ use super::notification::Notification;
 use super::reply::Reply;
 use super::sched_context::SchedContext;
 use crate::arch::{Context, FpuState};
-use crate::cap::{EndpointCap, Slot};
+use crate::cap::{EndpointCap, Rights, Slot};
 use crate::cores::CoreId;
 use crate::ipc::fault::Fault;
 use crate::mem::queue::{Key, Links};
@@ -55,8 +55,8 @@ pub enum State {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sender {
     pub badge: u64,
-    pub can_grant: bool,
-    pub can_grant_reply: bool,
+    /// Those of the capability through which it sends.
+    pub rights: Rights,
     pub is_call: bool,
 }
 

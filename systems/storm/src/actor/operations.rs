@@ -30,7 +30,7 @@ const fn operation(label: u64, name: &'static str, invoked: Kind, weight: u64) -
 
 /// All of them but IOPortControl_Issue: the storm has no ports but its own. The weights are chosen so that each succeeds many times in a run and
 /// that what destroys does not outrun what makes.
-pub const OPERATIONS: [Operation; 58] = [
+pub const OPERATIONS: [Operation; 59] = [
     operation(INVALID, "invalid", Kind::Tcb, 2),
     operation(UNTYPED_RETYPE, "Untyped_Retype", Kind::Untyped, 60),
     operation(TCB_READ_REGISTERS, "TCB_ReadRegisters", Kind::Tcb, 12),
@@ -69,6 +69,12 @@ pub const OPERATIONS: [Operation; 58] = [
     ),
     operation(CNODE_COPY, "CNode_Copy", Kind::MainNode, 40),
     operation(CNODE_MINT, "CNode_Mint", Kind::MainNode, 30),
+    operation(
+        extension::CNODE_MINT_CALL,
+        "CNode_MintCall",
+        Kind::MainNode,
+        20,
+    ),
     operation(CNODE_MOVE, "CNode_Move", Kind::MainNode, 16),
     operation(CNODE_MUTATE, "CNode_Mutate", Kind::MainNode, 10),
     operation(CNODE_ROTATE, "CNode_Rotate", Kind::MainNode, 14),

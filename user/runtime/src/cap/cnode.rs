@@ -90,6 +90,25 @@ impl Slot {
         self.operate_from(invocation::CNODE_MINT, words, source)
     }
 
+    /// As [`Slot::mint_from`], of an endpoint capability: the new one can be called, and not sent to, so that
+    /// nothing but calls comes through it. Its receiver can be a passive server whose clients are not
+    /// trusted.
+    ///
+    /// # Errors
+    /// IllegalOperation also for another object than an endpoint, and on a kernel other than Sandglass.
+    #[inline]
+    pub fn mint_call_from(self, source: Slot, rights: Rights, badge: u64) -> Result<()> {
+        let words = [
+            self.index,
+            self.depth_word(),
+            source.index,
+            source.depth_word(),
+            rights.raw(),
+            badge,
+        ];
+        self.operate_from(invocation::extension::CNODE_MINT_CALL, words, source)
+    }
+
     /// Moves the capability in `source` here.
     #[inline]
     pub fn move_from(self, source: Slot) -> Result<()> {

@@ -106,7 +106,7 @@ impl Composer<'_> {
         match label {
             UNTYPED_RETYPE => self.retype(&mut draft),
             TCB_READ_REGISTERS..=TCB_SET_FLAGS => self.thread(&mut draft),
-            CNODE_REVOKE..=CNODE_ROTATE => self.node(&mut draft),
+            CNODE_REVOKE..=CNODE_ROTATE | extension::CNODE_MINT_CALL => self.node(&mut draft),
             IRQ_CONTROL_GET..=IRQ_HANDLER_CLEAR
             | x86_64::IRQ_CONTROL_GET_IOAPIC
             | x86_64::IRQ_CONTROL_GET_MSI => self.interrupt(&mut draft),

@@ -86,7 +86,7 @@ impl Composer<'_> {
         }
     }
 
-    /// Copy, Mint, Move, Mutate.
+    /// Copy, Mint, MintCall, Move, Mutate.
     fn transfer(&mut self, draft: &mut Draft) {
         let from = if draft.label == CNODE_MUTATE && self.dice.one_in(2) {
             self.place_of(Kind::OtherNode)
@@ -101,7 +101,7 @@ impl Composer<'_> {
                 let rights = self.rights();
                 draft.word(rights);
             }
-            CNODE_MINT => {
+            CNODE_MINT | extension::CNODE_MINT_CALL => {
                 let rights = self.rights();
                 let data = self.data();
                 draft.words([rights, data]);
@@ -113,7 +113,9 @@ impl Composer<'_> {
             _ => {}
         }
         draft.effect = match draft.label {
-            CNODE_COPY | CNODE_MINT => Effect::Filled(to.at, 1, self.catalogue.get(from.at)),
+            CNODE_COPY | CNODE_MINT | extension::CNODE_MINT_CALL => {
+                Effect::Filled(to.at, 1, self.catalogue.get(from.at))
+            }
             _ => Effect::Moved(to.at, from.at),
         };
     }
