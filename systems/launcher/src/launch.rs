@@ -5,13 +5,13 @@ use alloc::vec::Vec;
 use core::ops::ControlFlow;
 
 use sandglass::cap::{
-    Endpoint, FrameSize, IoApicPin, IrqHandler, Rights, SchedContext, SchedControl, SchedParams,
-    Tcb, TimeSlice,
+    CPtr, Endpoint, FrameSize, IoApicPin, IrqHandler, Rights, SchedContext, SchedControl,
+    SchedParams, Tcb, TimeSlice,
 };
 use sandglass::component::{Component, ComponentThread};
 use sandglass::env::MemoryRegion;
 use sandglass::thread::ThreadParams;
-use sandglass::{BootInfo, Process, SetupError};
+use sandglass::{println, BootInfo, ErrorKind, Process, SetupError};
 use sandglass_description::archive::Archive;
 use sandglass_description::{
     self as description, Grant, Handler, Interrupt, Map, Object, Spawning, System, ThreadId,
@@ -89,7 +89,33 @@ pub struct Launch<'a> {
     pub objects: &'a Objects,
     /// Of each component, in the description's order; the first is the main thread.
     pub threads: &'a [Vec<Thread>],
+    /// Whether the kernel makes capabilities that can be called only.
+    pub has_calls_only: bool,
 }
+
+/// Whether the kernel makes capabilities that can be called only: Sandglass does, others of its ABI do
+/// not.
+pub fn has_calls_only(process: &mut Process, objects: &Objects) -> Result<bool, Failure> {
+    let probe = process.resources.mint_call(objects.launcher, CALL, 0);
+    match probe {
+        Ok(probe) => {
+            let deleted = process.resources.delete(probe);
+            deleted.context("cannot delete a capability of its own")?;
+            Ok(true)
+        }
+        Err(SetupError::Invocation(error)) if error.kind == ErrorKind::IllegalOperation => {
+            println!(
+                "launcher: this kernel has no capabilities that can be called only: every client can \
+                 stop a server by a message that is no call"
+            );
+            Ok(false)
+        }
+        Err(error) => Err(error).context("cannot make a capability of its own"),
+    }
+}
+
+/// Rights of who calls and is answered.
+const CALL: Rights = Rights::WRITE.union(Rights::GRANT_REPLY);
 
 impl<'a> Launch<'a> {
     /// Gives every component what the description grants it, and completes it.
@@ -120,13 +146,9 @@ impl<'a> Launch<'a> {
                 .share_console(self.process)
                 .context("the console")?;
         }
-        let rights = Rights::WRITE.union(Rights::GRANT_REPLY);
-        let badge = watch::badge(ThreadId {
-            component: index,
-            thread: 0,
-        });
-        component
-            .grant_badged(self.process, LAUNCHER, self.objects.launcher, rights, badge)
+        let badge = watch::call_badge(index);
+        let launcher = self.objects.launcher;
+        self.grant_calls(component, LAUNCHER, launcher, CALL, badge)
             .context("the launcher's endpoint")?;
         for parameter in &description.parameters {
             component
@@ -168,8 +190,7 @@ impl<'a> Launch<'a> {
             thread: described as u32,
         });
         let [.., faults] = Spawning::CAPABILITIES;
-        let rights = Rights::WRITE.union(Rights::GRANT_REPLY);
-        component.grant_badged(self.process, faults, self.objects.launcher, rights, badge)?;
+        component.grant_badged(self.process, faults, self.objects.launcher, CALL, badge)?;
         component.give_spawning(
             self.process,
             spawning.threads.into(),
@@ -210,6 +231,10 @@ impl<'a> Launch<'a> {
         let rights = Rights(grant.rights);
         let what = format_args!("capability `{name}`");
         let granted = match grant.object {
+            Object::Endpoint(index) if grant.calls_only => {
+                let endpoint = objects.endpoint(index)?;
+                self.grant_calls(component, name, endpoint, rights, grant.badge)
+            }
             Object::Endpoint(index) => {
                 let endpoint = objects.endpoint(index)?;
                 component.grant_badged(self.process, name, endpoint, rights, grant.badge)
@@ -238,6 +263,22 @@ impl<'a> Launch<'a> {
             }
         };
         granted.context(what).map(|_| ())
+    }
+
+    /// Lets a component call, and nothing else if the kernel knows how.
+    fn grant_calls(
+        &mut self,
+        component: &mut Component,
+        name: &str,
+        endpoint: Endpoint,
+        rights: Rights,
+        badge: u64,
+    ) -> Result<CPtr, SetupError> {
+        if self.has_calls_only {
+            component.grant_calls(self.process, name, endpoint, rights, badge)
+        } else {
+            component.grant_badged(self.process, name, endpoint, rights, badge)
+        }
     }
 
     /// Makes the handler of an interrupt, which signals its notification from now on.

@@ -73,12 +73,14 @@ fn main(info: &'static BootInfo) -> Result<u8, Failure> {
         threads.push(its_threads);
     }
     trace::name_threads(&system, &threads);
+    let has_calls_only = launch::has_calls_only(&mut process, &objects)?;
     let mut launch = Launch {
         process: &mut process,
         info,
         system: &system,
         objects: &objects,
         threads: &threads,
+        has_calls_only,
     };
     launch.equip(&mut components)?;
     let mut watch = Watch::new(&system, &components, &threads, &objects);

@@ -24,6 +24,18 @@ pub const fn badge(id: ThreadId) -> u64 {
     ((id.component as u64) << 32 | id.thread as u64) + 1
 }
 
+/// In the badge under which a component itself calls, where its threads' faults are not believed.
+const OWN_CALL: u64 = 1 << 63;
+
+/// The badge under which a component tells of its end.
+pub const fn call_badge(component: u32) -> u64 {
+    OWN_CALL
+        | badge(ThreadId {
+            component,
+            thread: 0,
+        })
+}
+
 const fn thread_of(badge: u64) -> ThreadId {
     let number = badge.wrapping_sub(1);
     ThreadId {
@@ -153,12 +165,13 @@ impl<'a> Watch<'a> {
 
     /// Reports what a message says. Breaks with the status if it is the system's end.
     fn take(&mut self, received: &Received) -> (News, ControlFlow<u8>) {
-        let id = thread_of(received.badge);
+        let id = thread_of(received.badge & !OWN_CALL);
+        let is_own_call = received.badge & OWN_CALL != 0;
         let system = self.system;
         let Some(component) = system.components.get(id.component as usize) else {
             return (News::Nothing, ControlFlow::Continue(()));
         };
-        let news = if received.message.label() == exit::LABEL {
+        let news = if is_own_call && received.message.label() == exit::LABEL {
             let status = received.message.word(0) as u8;
             let news = News::End {
                 component: id.component,
@@ -169,6 +182,9 @@ impl<'a> Watch<'a> {
             }
             self.end(id.component, component, status);
             news
+        } else if is_own_call {
+            // Nonsense. Who called is not answered, and so does not do it again.
+            News::Nothing
         } else if let Some(fault) = Fault::decode(&received.message) {
             report(component, id.thread, fault);
             if id.thread == 0 {

@@ -172,13 +172,23 @@ pub struct Client {
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClientRights {
-    /// Send, and be answered.
+    /// Call, and be answered: nothing else.
     #[default]
     Call,
     /// Send only.
     Send,
     /// Call, and send capabilities along.
     Grant,
+}
+
+impl ClientRights {
+    /// Whether the receiver gets nothing but calls.
+    pub fn is_call(self) -> bool {
+        match self {
+            Self::Call | Self::Grant => true,
+            Self::Send => false,
+        }
+    }
 }
 
 #[derive(Debug, Deserialize)]

@@ -197,6 +197,8 @@ pub struct Grant {
     pub rights: u64,
     /// Of endpoints and notifications; 0: none.
     pub badge: u64,
+    /// Of an endpoint: nothing but calls goes through it.
+    pub calls_only: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 use sandglass_abi::cnode::LOOKUP_DEPTH;
 
 use crate::cap::{
-    Attributes, CNode, CPtr, Capability, Frame, FrameSize, GuardData, IoPort, Rights,
+    Attributes, CNode, CPtr, Capability, Endpoint, Frame, FrameSize, GuardData, IoPort, Rights,
     SchedArguments, Slot, Tcb,
 };
 use crate::console::Output;
@@ -135,6 +135,23 @@ impl Component {
     ) -> Result<CPtr, SetupError> {
         let source = process.resources.slot_of(capability);
         self.fill(name, |slot| slot.mint_from(source, rights, badge))
+    }
+
+    /// As [`Self::grant_badged`], of an endpoint that the component can call, and not send to: what it is
+    /// granted to brings its time along whenever it is heard.
+    ///
+    /// # Errors
+    /// IllegalOperation also if the kernel has no such capabilities.
+    pub fn grant_calls(
+        &mut self,
+        process: &Process,
+        name: &str,
+        endpoint: Endpoint,
+        rights: Rights,
+        badge: u64,
+    ) -> Result<CPtr, SetupError> {
+        let source = process.resources.slot_of(endpoint);
+        self.fill(name, |slot| slot.mint_call_from(source, rights, badge))
     }
 
     /// Lets the component print to the serial port: grants it the port.

@@ -73,6 +73,7 @@ impl Equipment {
             object,
             rights: Rights::ALL.raw(),
             badge: 0,
+            calls_only: false,
         };
         self.add_grant(grant, span, findings);
     }

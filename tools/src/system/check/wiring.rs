@@ -69,6 +69,7 @@ impl<'a> Checker<'a> {
             object: Object::Endpoint(index),
             rights: Rights::READ.raw(),
             badge: 0,
+            calls_only: false,
         };
         equipment.add_grant(endpoint, &span, &mut self.findings);
         let reply = format!("{name}.reply");
@@ -84,6 +85,9 @@ impl<'a> Checker<'a> {
                 ClientRights::Send => Rights::WRITE,
                 ClientRights::Grant => Rights::WRITE.union(Rights::GRANT),
             };
+            if !client.rights.is_call() {
+                self.check_sender(endpoint, client);
+            }
             let name = client.alias.as_ref().unwrap_or(&endpoint.name);
             if let Some(component) = self.find_component(&client.component) {
                 let grant = Grant {
@@ -91,11 +95,34 @@ impl<'a> Checker<'a> {
                     object: Object::Endpoint(index),
                     rights: rights.raw(),
                     badge,
+                    calls_only: client.rights.is_call(),
                 };
                 let span = client.component.span();
                 self.equipment[component].add_grant(grant, &span, &mut self.findings);
             }
         }
+    }
+
+    /// A message that is no call must not reach a passive server: it brings no time.
+    fn check_sender(&mut self, endpoint: &document::Endpoint, client: &document::Client) {
+        let Some(server) = &endpoint.server else {
+            return;
+        };
+        let components = &self.document.components;
+        let served_by = self.names.component(text(server));
+        let passive = served_by.and_then(|server| components[server].passive.as_ref());
+        let Some(passive) = passive.filter(|passive| *passive.get_ref()) else {
+            return;
+        };
+        self.found(
+            Finding::new(
+                client.component.span(),
+                format!("`{}` may send to a passive server", text(&client.component)),
+            )
+            .label("a message that is no call brings no time: the server would never run again")
+            .related(passive.span(), "it has no time of its own")
+            .help("leave `rights` out, for calls; or give the server a budget"),
+        );
     }
 
     /// A badge, which must differ from those of the other holders.
@@ -125,6 +152,7 @@ impl<'a> Checker<'a> {
                     object: Object::Notification(index),
                     rights: Rights::READ.raw(),
                     badge: 0,
+                    calls_only: false,
                 };
                 let span = notification.waiter.span();
                 self.equipment[component].add_grant(grant, &span, &mut self.findings);
@@ -140,6 +168,7 @@ impl<'a> Checker<'a> {
                     object: Object::Notification(index),
                     rights: Rights::WRITE.raw(),
                     badge,
+                    calls_only: false,
                 };
                 let span = signaller.component.span();
                 self.equipment[component].add_grant(grant, &span, &mut self.findings);

@@ -306,6 +306,17 @@ impl Resources {
         self.fill_slot(|slot| slot.mint_from(from, rights, badge))
     }
 
+    /// As [`Self::mint`], of an endpoint that can be called, and not sent to ([`Slot::mint_call_from`]).
+    pub fn mint_call(
+        &mut self,
+        source: Endpoint,
+        rights: Rights,
+        badge: u64,
+    ) -> Result<Endpoint, SetupError> {
+        let from = self.slot_of(source);
+        self.fill_slot(|slot| slot.mint_call_from(from, rights, badge))
+    }
+
     /// Deletes a capability and gives its slot back.
     pub fn delete<C: Capability>(&mut self, capability: C) -> Result<(), SetupError> {
         let slot = self.slot_of(capability);

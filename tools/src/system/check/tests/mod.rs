@@ -64,7 +64,7 @@ name = "work"
 server = "server"
 clients = [
   { component = "client", badge = 1 },
-  { component = "other", badge = 2, as = "service", rights = "send" },
+  { component = "other", badge = 2, as = "service", rights = "grant" },
 ]
 
 [[notification]]
@@ -245,7 +245,8 @@ fn what_a_client_is_given_is_what_is_written() {
     assert_eq!(other.threads[0].time.core, 1);
     let service = other.grants.iter().find(|grant| grant.name == "service");
     let service = service.unwrap();
-    assert_eq!((service.badge, service.rights), (2, 1));
+    assert_eq!((service.badge, service.rights), (2, 0b0101));
+    assert!(service.calls_only);
 }
 
 #[test]

@@ -41,10 +41,10 @@ fn unknown_keys_and_values() {
         &["unknown field", "`exit`"],
     );
     assert_found(
-        "rights = \"send\"",
-        "rights = \"sned\"",
-        "\"sned\"",
-        &["`send`"],
+        "rights = \"grant\"",
+        "rights = \"gant\"",
+        "\"gant\"",
+        &["`grant`"],
     );
     assert_found("\"3ms\"", "\"3m\"", "\"3m\"", &["5ms"]);
     let unclosed = findings(RIGHT, "name = \"test\"", "name = \"test");
@@ -387,4 +387,15 @@ fn more_than_a_component_can_hold() {
 fn a_system_has_components() {
     let report = check(&source("name = \"empty\"\n")).unwrap_err();
     assert!(report.to_string().contains("no component"), "{report}");
+}
+
+/// Its message would bring no time, and the server would never run again.
+#[test]
+fn who_may_send_to_a_passive_server() {
+    assert_found(
+        "{ component = \"other\", badge = 2, as = \"service\", rights = \"grant\" }",
+        "{ component = \"other\", badge = 2, as = \"service\", rights = \"send\" }",
+        "\"other\"",
+        &["may send to a passive server", "no time of its own"],
+    );
 }

@@ -153,6 +153,7 @@ impl Checker<'_> {
             object: Object::Endpoint(requests),
             rights: Rights::WRITE.raw(),
             badge: badge::DONE + number as u64,
+            calls_only: false,
         };
         self.equipment[server].add_grant(done, &span, &mut self.findings);
         if protocol == Protocol::BandwidthInheritance {
@@ -190,6 +191,7 @@ impl Checker<'_> {
             object,
             rights: rights.raw(),
             badge,
+            calls_only: false,
         };
         self.equipment[proxy].add_grant(grant, span, &mut self.findings);
     }
