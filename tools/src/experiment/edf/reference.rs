@@ -167,6 +167,7 @@ impl Simulation {
                 late.map(|alarm| format!("the alarm of {alarm} has not rung"))
             }
             Event::Removed(who) => Some(format!("task {who} was removed")),
+            Event::Blocked(who) => Some(format!("task {who}, which only computes, blocked")),
         }
     }
 

@@ -67,6 +67,13 @@ pub mod names {
     /// Ports of the PIT, which shares the HPET's input of the I/O APIC.
     pub const PIT: &str = "pit";
 
+    /// The thread below the tasks; what it waits for, and what signals that; and where it says that no task
+    /// can run.
+    pub const BELOW: &str = "below";
+    pub const WAKE: &str = "below.wake";
+    pub const WAKES: &str = "below.wakes";
+    pub const IDLE: &str = "below.idle";
+
     /// One for each task, and one more.
     pub fn reply(index: usize) -> String {
         format!("job.{index}.reply")
@@ -78,6 +85,8 @@ pub mod names {
 pub enum Sender {
     /// The timer's notification: badge 1, or-ed into nothing else.
     Timer,
+    /// The thread below the tasks: none of them can run.
+    Idle,
     /// A task, by its number, that has ended its job.
     Call(usize),
     /// The kernel, about the task's budget or another fault of it.
@@ -88,13 +97,15 @@ impl Sender {
     pub const fn badge(self) -> u64 {
         match self {
             Self::Timer => 1,
-            Self::Call(task) => 2 * task as u64 + 2,
-            Self::Fault(task) => 2 * task as u64 + 3,
+            Self::Idle => 2,
+            Self::Call(task) => 2 * task as u64 + 4,
+            Self::Fault(task) => 2 * task as u64 + 5,
         }
     }
 
     pub const fn of(badge: u64) -> Self {
-        match badge.checked_sub(2) {
+        match badge.checked_sub(4) {
+            None if badge == Self::Idle.badge() => Self::Idle,
             None => Self::Timer,
             Some(rest) if rest % 2 == 0 => Self::Call((rest / 2) as usize),
             Some(rest) => Self::Fault((rest / 2) as usize),
@@ -110,6 +121,7 @@ mod tests {
     fn badges_name_their_senders() {
         for sender in [
             Sender::Timer,
+            Sender::Idle,
             Sender::Call(0),
             Sender::Fault(0),
             Sender::Call(7),

@@ -1,11 +1,15 @@
 //! The scheduler as a component of a described system: what its `[[edf]]` says.
 
+use alloc::boxed::Box;
 use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
+use core::cell::UnsafeCell;
 use core::convert::Infallible;
 use core::slice;
+use core::sync::atomic::{AtomicU8, Ordering};
 
-use sandglass::cap::{SchedParams, Tcb};
+use sandglass::cap::{Notification, SchedParams, Tcb};
 use sandglass::fault::Fault;
 use sandglass::hpet::{HpetError, Timer};
 use sandglass::time::Tsc;
@@ -13,7 +17,7 @@ use sandglass::{println, Environment};
 use sandglass_description::policy::edf::{self as described, names, Edf};
 use sandglass_description::policy::Table;
 
-use crate::driver::{Client, Driver, Observer, Overrun, Parts};
+use crate::driver::{below, Client, Driver, Observer, Overrun, Parts};
 use crate::scheduler::{Late, Parameters, TaskId};
 
 /// Schedules the tasks of the component's table, for good.
@@ -29,9 +33,23 @@ pub fn run(env: &'static Environment) -> Result<Infallible, HpetError> {
     let own: Tcb = env.capability(&format!("{}.tcb", env.name()));
     own.bind_notification(timer.notification())?;
     let parts = parts(env, &table, timer);
+    let news = News::leak(table.tasks.len());
+    let (wake, idle) = (env.capability(names::WAKE), env.capability(names::IDLE));
+    // Made here: the thread below must not allocate, since this one would wait for it if it did so meanwhile.
+    let names: Vec<String> = table.tasks.iter().map(|task| task.name.clone()).collect();
+    let tell = move || {
+        news.take_all(|task, fault| {
+            println!("edf: `{}` is stopped: {fault:?}", names[task.0]);
+        });
+    };
+    env.thread(names::BELOW)
+        .prepare(move || below(wake, idle, tell))?;
     env.ready().signal();
     let mut driver = Driver::new(parts);
-    let mut reporter = Reporter { table: &table };
+    let mut reporter = Reporter {
+        news,
+        below: env.capability(names::WAKES),
+    };
     loop {
         // The reporter never ends it.
         driver.run(&mut reporter)?;
@@ -64,6 +82,7 @@ fn parts(env: &Environment, table: &Edf, timer: Timer) -> Parts {
             described::Overrun::Suspend => Overrun::Suspend,
             described::Overrun::Stop => Overrun::Stop,
         },
+        below: Some(env.capability(names::WAKES)),
     }
 }
 
@@ -85,14 +104,67 @@ fn client(env: &Environment, tsc: Tsc, task: &described::Task) -> Client {
     }
 }
 
-/// Says on the console which tasks are stopped.
-struct Reporter<'t> {
-    table: &'t Edf,
+/// Leaves word of which tasks are stopped to the thread below: a line on a serial port takes longer than a
+/// deadline.
+struct Reporter {
+    news: &'static News,
+    below: Notification,
 }
 
-impl Observer for Reporter<'_> {
+impl Observer for Reporter {
     fn removed(&mut self, task: TaskId, fault: Fault) {
-        let name = self.table.tasks.get(task.0).map_or("?", |task| &task.name);
-        println!("edf: `{name}` is stopped: {fault:?}");
+        self.news.put(task, fault);
+        self.below.signal();
+    }
+}
+
+/// The fault with which each task was stopped: written once, and told once.
+struct News(Vec<Entry>);
+
+struct Entry {
+    state: AtomicU8,
+    fault: UnsafeCell<Option<Fault>>,
+}
+
+const EMPTY: u8 = 0;
+const WRITTEN: u8 = 1;
+const TOLD: u8 = 2;
+
+// SAFETY: a fault is written by the scheduler's thread only, before its entry is `WRITTEN` (`put`), and read
+// behind that only (`take_all`); nobody writes it again.
+unsafe impl Sync for News {}
+
+impl News {
+    fn leak(tasks: usize) -> &'static Self {
+        let entry = || Entry {
+            state: AtomicU8::new(EMPTY),
+            fault: UnsafeCell::new(None),
+        };
+        Box::leak(Box::new(Self((0..tasks).map(|_| entry()).collect())))
+    }
+
+    /// Only the first fault of a task counts.
+    fn put(&self, task: TaskId, fault: Fault) {
+        let Some(entry) = self.0.get(task.0) else {
+            return;
+        };
+        if entry.state.load(Ordering::Relaxed) == EMPTY {
+            // SAFETY: nobody reads it before it is `WRITTEN`.
+            unsafe { *entry.fault.get() = Some(fault) };
+            entry.state.store(WRITTEN, Ordering::Release);
+        }
+    }
+
+    /// Tells `say` what it was not told before.
+    fn take_all(&self, mut say: impl FnMut(TaskId, Fault)) {
+        for (index, entry) in self.0.iter().enumerate() {
+            if entry.state.load(Ordering::Acquire) == WRITTEN {
+                entry.state.store(TOLD, Ordering::Relaxed);
+                // SAFETY: it is `WRITTEN`, and nobody writes it again.
+                if let Some(fault) = unsafe { *entry.fault.get() } {
+                    say(TaskId(index), fault);
+                }
+            }
+        }
     }
 }

@@ -6,6 +6,11 @@
 //! - A job ends when its task calls, or, in preemptive mode, by a timeout fault. The task gets its
 //!   budget anew when its next job begins, so what the kernel replenishes does not matter.
 //!
+//! - A job that is let run and does not, since its task waits for something else, panicked or was stopped, is noticed
+//!   by a thread below the tasks: when that runs, none of them can. The job is passed over then.
+//!
+//! What a task does, dies of, or leaves undone is its own trouble: no error of its objects ends the loop.
+//!
 //! Each task waits for at most one reply, so a reply object more than there are tasks is enough. The
 //! one that is received with becomes the caller's; a reply frees its own for receiving.
 
@@ -13,7 +18,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::ControlFlow;
 
-use sandglass::cap::{Endpoint, Reply, SchedContext, SchedControl, SchedParams, Tcb};
+use sandglass::cap::{Endpoint, Notification, Reply, SchedContext, SchedControl, SchedParams, Tcb};
 use sandglass::fault::Fault;
 use sandglass::hpet::{HpetError, Timer};
 use sandglass::time::{self, Tsc};
@@ -61,7 +66,25 @@ pub struct Parts {
     pub control: Option<SchedControl>,
     pub late: Late,
     pub overrun: Overrun,
+    /// Wakes the thread that runs [`below`]; without one, a task that blocks keeps jobs from beginning until it goes
+    /// on.
+    pub below: Option<Notification>,
 }
+
+/// What a thread below the tasks does, for good, with time of its own that never runs out: it says that it
+/// runs, which means that no task can. It is woken through `wake`, and tells `scheduler`, where the tasks call, with
+/// the badge of [`Sender::Idle`]; before that it does `more`.
+pub fn below(wake: Notification, scheduler: Endpoint, mut more: impl FnMut()) -> ! {
+    loop {
+        wake.wait();
+        more();
+        // The scheduler waits whenever another thread runs.
+        scheduler.nb_send(Message::EMPTY);
+    }
+}
+
+/// Periods of the task with the longest one after which a set begins without those that have not called.
+const GATHERING: u64 = 10;
 
 /// Is told what happens; it may end the loop.
 pub trait Observer {
@@ -104,6 +127,8 @@ pub struct Driver {
     receiving: Option<Reply>,
     /// Who was let run last, while it does not wait.
     running: Option<TaskId>,
+    /// The thread below will say when no task can run.
+    is_watched: bool,
 }
 
 impl Driver {
@@ -122,6 +147,7 @@ impl Driver {
             begun: vec![None; tasks],
             receiving: None,
             running: None,
+            is_watched: false,
             parts,
         }
     }
@@ -138,8 +164,9 @@ impl Driver {
         self.parts.clients = clients;
     }
 
-    /// Waits until every task has called, then schedules them until `observer` ends it. The start,
-    /// from which offsets count, is when the last has called.
+    /// Waits until every task has called, but no longer than ten of the longest period, then schedules them until
+    /// `observer` ends it. The start, from which offsets count, is the end of the waiting. Whoever calls later
+    /// has ended its first job then.
     ///
     /// # Errors
     /// The kernel refuses something, or the timer fails.
@@ -162,41 +189,43 @@ impl Driver {
         }
     }
 
-    /// Waits until every task has called that was not removed; lets them run until then.
+    /// Waits until every task has called that was not removed, for a bounded time if the tasks are known; lets them
+    /// run until then, on what time they have: nothing is added to it.
     ///
     /// # Errors
     /// As of [`Self::run`].
     pub fn gather(&mut self, observer: &mut impl Observer) -> Result<(), HpetError> {
         for task in (0..self.waiting.len()).map(TaskId) {
-            self.let_go(task)?;
+            self.let_go(task);
         }
+        let longest = self.parts.clients.iter().map(|c| c.parameters.period).max();
+        let end =
+            longest.map(|longest| time::ticks().saturating_add(longest.saturating_mul(GATHERING)));
         let missing = |driver: &Self| {
             let mut waiting = driver.waiting.iter().enumerate();
             waiting.any(|(task, waiting)| waiting.is_none() && !driver.gone.contains(&TaskId(task)))
         };
-        while missing(self) {
+        while missing(self) && !self.alarm.set(end) {
             let received = self.receive();
-            // Its start takes longer than a job may.
+            // Its start takes longer than a job may: it goes on when its budget comes back.
             if let Event::Overran(task) = self.take(received, observer)? {
-                self.let_go(task)?;
+                self.let_go(task);
             }
         }
         self.running = None;
         Ok(())
     }
 
-    /// Lets a task go on that was suspended by a timeout.
-    fn let_go(&mut self, task: TaskId) -> Result<(), HpetError> {
+    /// Lets a task go on that was suspended by a timeout, when its budget comes back.
+    fn let_go(&mut self, task: TaskId) {
         let suspended = |waiting: &mut Waiting| waiting.by_fault;
         if self.gone.contains(&task) {
-            return Ok(());
+            return;
         }
         if let Some(waiting) = self.waiting[task.0].take_if(suspended) {
-            self.renew(task)?;
-            waiting.reply.send(self.go_on(task)?);
+            waiting.reply.send(self.go_on(task));
             self.parts.replies.push(waiting.reply);
         }
-        Ok(())
     }
 
     /// Asks the scheduler, again if the alarm would be too late. `None` if the observer ends it.
@@ -227,23 +256,33 @@ impl Driver {
         let task = job.task;
         let was_running = self.running.replace(task) == Some(task);
         let client = self.parts.clients[task.0];
+        self.watch();
         if let Some(waiting) = self.waiting[task.0].take() {
-            self.renew(task)?;
+            self.renew(task);
             self.begin(job);
             if let Some(unused) = self.receiving.replace(waiting.reply) {
                 self.parts.replies.push(unused);
             }
             let answer = if waiting.by_fault {
-                self.go_on(task)?
+                self.go_on(task)
             } else {
                 task::answer(job)
             };
             return Ok(waiting.reply.reply_recv(self.parts.endpoint, answer));
         }
         if !was_running {
-            client.context.yield_to()?;
+            // Refused while its time is with a server above this thread, which then runs anyway.
+            let _ = client.context.yield_to();
         }
         Ok(self.receive())
+    }
+
+    /// A task is let run: somebody is to notice if it does not.
+    fn watch(&mut self) {
+        if let Some(below) = self.parts.below.filter(|_| !self.is_watched) {
+            below.signal();
+            self.is_watched = true;
+        }
     }
 
     /// Notes that a job begins.
@@ -277,13 +316,22 @@ impl Driver {
                 self.alarm.acknowledge()?;
                 return Ok(Event::Timer);
             }
+            Sender::Idle => {
+                self.is_watched = false;
+                return Ok(self.running.take().map_or(Event::Timer, Event::Blocked));
+            }
             Sender::Call(index) => (index, None),
             Sender::Fault(index) => (index, Fault::decode(&received.message)),
         };
         let task = TaskId(index);
-        if self.waiting.get(index).is_none_or(Option::is_some) {
-            // Nobody that is scheduled here.
-            return Ok(Event::Timer);
+        match self.waiting.get_mut(index) {
+            None => return Ok(Event::Timer),
+            // It cannot call twice; who has a fault has not waited.
+            Some(Some(_)) if fault.is_none() => return Ok(Event::Timer),
+            Some(waiting) => {
+                let forged = waiting.take();
+                self.parts.replies.extend(forged.map(|forged| forged.reply));
+            }
         }
         self.waiting[index] = self.receiving.take().map(|reply| Waiting {
             reply,
@@ -309,20 +357,21 @@ impl Driver {
     }
 
     /// What a task is answered to a timeout.
-    fn go_on(&self, task: TaskId) -> Result<Message, HpetError> {
+    fn go_on(&self, task: TaskId) -> Message {
         let client = self.parts.clients.get(task.0);
         let thread = client.and_then(|client| client.thread);
-        Ok(thread.map_or(Ok(Message::EMPTY), timeout::go_on)?)
+        let message = thread.map(|thread| timeout::go_on(thread).unwrap_or(Message::EMPTY));
+        message.unwrap_or(Message::EMPTY)
     }
 
-    /// Gives a task that waits the budget of a job.
-    fn renew(&self, task: TaskId) -> Result<(), HpetError> {
+    /// Gives a task that waits the budget of a job. (The kernel refuses parameters only, which are the
+    /// description's.)
+    fn renew(&self, task: TaskId) {
         let client = self.parts.clients.get(task.0);
         let budget = client.and_then(|client| Some((client, client.budget?)));
         if let (Some((client, budget)), Some(control)) = (budget, self.parts.control) {
-            control.configure(client.context, budget)?;
+            let _ = control.configure(client.context, budget);
         }
-        Ok(())
     }
 }
 

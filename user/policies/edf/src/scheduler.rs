@@ -43,6 +43,10 @@ pub enum Event {
     Completed(TaskId),
     /// The budget of a task ran out before its job was done. It goes on as the task's next job.
     Overran(TaskId),
+    /// The job that is to run does not: its task waits for something else than its scheduler, or is gone. It keeps
+    /// nobody from running, and goes on by itself if it can; its job is not over before one of the others says
+    /// so.
+    Blocked(TaskId),
     /// A task will not run any more.
     Removed(TaskId),
 }
@@ -88,7 +92,7 @@ impl Task {
 }
 
 /// The scheduler. Every task is in at most one of the queues: in `releases` before the release of its
-/// next job, in `deadlines` while its job is ready; a removed one is in none.
+/// next job, in `deadlines` while its job is ready and not blocked; a removed one is in none.
 #[derive(Clone, Debug)]
 pub struct Scheduler {
     late: Late,
@@ -134,6 +138,7 @@ impl Scheduler {
         match event {
             Event::Timer => {}
             Event::Completed(task) | Event::Overran(task) => self.end(now, task),
+            Event::Blocked(task) => self.deadlines.remove(task),
             Event::Removed(task) => self.remove(task),
         }
         self.release_due(now);

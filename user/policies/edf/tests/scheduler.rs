@@ -10,6 +10,8 @@ struct Naive {
     start: u64,
     /// Number of the first job that has not ended.
     job: u64,
+    /// That job does not run.
+    blocked: bool,
     removed: bool,
 }
 
@@ -52,7 +54,7 @@ proptest! {
         let mut scheduler = Scheduler::new(&tasks, late, start);
         let mut naive: Vec<_> = tasks
             .iter()
-            .map(|&parameters| Naive { parameters, start, job: 0, removed: false })
+            .map(|&parameters| Naive { parameters, start, job: 0, blocked: false, removed: false })
             .collect();
         let mut now = start;
         let mut running = None;
@@ -67,6 +69,7 @@ proptest! {
                 (1, _) => Event::Completed(any),
                 (2..=9, Some(task)) => Event::Completed(task),
                 (10..=13, Some(task)) => Event::Overran(task),
+                (14..=15, Some(task)) => Event::Blocked(task),
                 _ => Event::Timer,
             };
             let decision = scheduler.step(now, event);
@@ -76,15 +79,18 @@ proptest! {
                     let ended = &mut naive[task.0];
                     if looked_at.is_some_and(|then| ended.is_ready(then)) {
                         ended.job += 1;
+                        ended.blocked = false;
                         while skip && ended.release() < now {
                             ended.job += 1;
                         }
                     }
                 }
+                Event::Blocked(task) => naive[task.0].blocked = true,
                 Event::Removed(task) => naive[task.0].removed = true,
                 Event::Timer => {}
             }
-            let ready = naive.iter().enumerate().filter(|(_, task)| task.is_ready(now));
+            let can_run = |task: &Naive| task.is_ready(now) && !task.blocked;
+            let ready = naive.iter().enumerate().filter(|(_, task)| can_run(task));
             let expected = ready.min_by_key(|(index, task)| (task.deadline(), *index));
             let run = decision.run.map(|job| (job.task.0, job.number, job.release, job.deadline));
             let obvious =

@@ -102,6 +102,8 @@ fn parts(env: &Environment, timer: Timer, tsc: Tsc) -> Parts {
         control: Some(env.capability("sched-control.0")),
         late: Late::CatchUp,
         overrun: Overrun::Suspend,
+        // Its tasks only compute.
+        below: None,
     }
 }
 

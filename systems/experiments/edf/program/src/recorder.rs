@@ -54,6 +54,7 @@ impl Observer for Recorder {
                 Event::Completed(task) => record::Event::Completed(task.0 as u32),
                 Event::Overran(task) => record::Event::Overran(task.0 as u32),
                 Event::Removed(task) => record::Event::Removed(task.0 as u32),
+                Event::Blocked(task) => record::Event::Blocked(task.0 as u32),
             },
             run: decision.run.map(|job| job.task.0 as u32),
             wake_at: decision.wake_at.map(|at| at.saturating_sub(self.start)),

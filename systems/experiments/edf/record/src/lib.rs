@@ -54,6 +54,7 @@ pub enum Event {
     Completed(u32),
     Overran(u32),
     Removed(u32),
+    Blocked(u32),
 }
 
 /// A decision, and who noticed it. Times in ticks since [`Outcome::start`].

@@ -55,8 +55,13 @@ pub fn expand(document: &mut Document) -> Vec<Finding> {
         };
         let tasks = edf.tasks.get_ref().iter().filter(known);
         let tasks: Vec<Text> = tasks.map(|task| task.component.clone()).collect();
-        document.components.push(scheduler(edf, tasks));
+        let first = tasks.first().map(text);
+        let first =
+            first.and_then(|name| document.components.iter().find(|c| text(&c.name) == name));
+        let below = first.and_then(|first| below(edf, first, &mut findings));
+        document.components.push(scheduler(edf, tasks, below));
         document.endpoints.push(endpoint(edf));
+        document.notifications.push(wake(edf));
         let place = |text: &str| Spanned::new(edf.name.span(), text.to_owned());
         document.memory.push(Memory {
             name: place(names::REGISTERS),
@@ -144,8 +149,68 @@ fn give_time(component: &mut Component, edf: &document::Edf, task: &EdfTask) -> 
     })
 }
 
+/// The thread that runs when no task can: below the `first` of them, and so below all.
+fn below(
+    edf: &document::Edf,
+    first: &Component,
+    findings: &mut Vec<Finding>,
+) -> Option<document::Thread> {
+    let span = edf.name.span();
+    let Some(priority) = first
+        .priority
+        .get_ref()
+        .checked_sub(1)
+        .filter(|&below| below >= 0)
+    else {
+        findings.push(
+            Finding::new(
+                first.priority.span(),
+                "there is no priority below the tasks'",
+            )
+            .label("must be at least 1")
+            .related(edf.name.span(), "their scheduler")
+            .help(
+                "a thread of the scheduler runs below its tasks, to notice that none of them can",
+            ),
+        );
+        return None;
+    };
+    let slice = || Some(Spanned::new(span.clone(), Micros(SCHEDULER_SLICE_US)));
+    Some(document::Thread {
+        name: Spanned::new(span.clone(), names::BELOW.to_owned()),
+        core: edf.core.clone(),
+        priority: Spanned::new(span.clone(), priority),
+        mcp: None,
+        passive: None,
+        ready: false,
+        budget: slice(),
+        period: slice(),
+        deadline: None,
+        sporadic: false,
+        extra_refills: None,
+        timeout_badge: None,
+        fault_handler: None,
+        timeout_handler: None,
+        stack: None,
+    })
+}
+
+/// What wakes that thread.
+fn wake(edf: &document::Edf) -> document::Notification {
+    let place = |text: &str| Spanned::new(edf.name.span(), text.to_owned());
+    document::Notification {
+        name: place(names::WAKE),
+        waiter: edf.name.clone(),
+        signallers: vec![document::Signaller {
+            component: edf.name.clone(),
+            badge: None,
+            alias: Some(place(names::WAKES)),
+        }],
+    }
+}
+
 /// The scheduler as a component that controls `tasks`.
-fn scheduler(edf: &document::Edf, tasks: Vec<Text>) -> Component {
+fn scheduler(edf: &document::Edf, tasks: Vec<Text>, below: Option<document::Thread>) -> Component {
     let span = edf.name.span();
     let slice = || Some(Spanned::new(span.clone(), Micros(SCHEDULER_SLICE_US)));
     let core = edf.core.clone();
@@ -177,7 +242,7 @@ fn scheduler(edf: &document::Edf, tasks: Vec<Text>) -> Component {
         scheduling_control: vec![own_core],
         cspace_bits: None,
         spawns: None,
-        threads: Vec::new(),
+        threads: below.into_iter().collect(),
     }
 }
 
@@ -196,9 +261,15 @@ fn endpoint(edf: &document::Edf) -> Endpoint {
             alias: Some(Spanned::new(span, AT_TASKS.to_owned())),
         }
     });
+    let below = document::Client {
+        component: edf.name.clone(),
+        badge: Some(Spanned::new(edf.name.span(), Sender::Idle.badge() as i64)),
+        rights: document::ClientRights::Send,
+        alias: Some(Spanned::new(edf.name.span(), names::IDLE.to_owned())),
+    };
     Endpoint {
         name: edf.name.clone(),
         server: Some(edf.name.clone()),
-        clients: clients.collect(),
+        clients: clients.chain([below]).collect(),
     }
 }
