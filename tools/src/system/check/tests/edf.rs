@@ -133,6 +133,25 @@ fn budgets_that_add_up_to_more_than_the_processor() {
     );
 }
 
+/// Finding 9 of the hostile reading of the user level: most of the processor is somebody else's.
+#[test]
+fn what_is_reserved_above_the_tasks_is_not_theirs() {
+    let above = |budget: &str| {
+        format!(
+            "{PREEMPTIVE}\n[[component]]\nname = \"above\"\nexecutable = \"hello-visitor\"\npriority = 210\n\
+             budget = \"{budget}\"\nperiod = \"10ms\"\n"
+        )
+    };
+    described(&above("100us"));
+    let report = check(&source(&above("9ms"))).unwrap_err().to_string();
+    assert!(
+        report.contains("what is reserved above them, want 155.0 %"),
+        "{report}"
+    );
+    let elsewhere = above("9ms") + "core = 1\n";
+    described(&elsewhere);
+}
+
 #[test]
 fn tasks_beside_their_scheduler() {
     let b = "\"b\"\nexecutable = \"hello-visitor\"\npriority = 100";

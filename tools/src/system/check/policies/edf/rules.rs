@@ -188,23 +188,56 @@ impl<'a> Checker<'a> {
             (in_order && demanding.budget > 0).then_some(demanding)
         };
         let tasks: Vec<demand::Task> = edf.tasks.get_ref().iter().filter_map(of).collect();
-        let share = |task: &demand::Task| task.budget as f64 / task.period as f64;
-        let utilisation: f64 = tasks.iter().map(share).sum();
-        if utilisation > 1.0 {
-            self.found(
+        let above = self.reservations_above(edf);
+        match demand::analyse(&tasks, &above) {
+            demand::Verdict::InTime => {}
+            demand::Verdict::TooMuch { share } => self.edf_excess(edf, share),
+            demand::Verdict::Overload(overload) => self.edf_overload(edf, overload),
+            demand::Verdict::Undecided => self.found(
                 Finding::new(
                     edf.tasks.span(),
-                    format!(
-                        "the tasks want {:.1} % of the processor",
-                        utilisation * 100.0
-                    ),
+                    "whether the deadlines can be met was not found out in a million steps",
                 )
-                .label("their budgets, each by its period, must add up to less than 100 %")
-                .help("the scheduler itself needs some of it too: see `sandglass experiment edf`"),
-            );
-        } else if let Some(overload) = demand::overload(&tasks) {
-            self.edf_overload(edf, overload);
+                .label("the budgets are next to all of the processor")
+                .help("make a budget smaller, or periods that are multiples of each other"),
+            ),
         }
+    }
+
+    /// What threads above the tasks, on their core, may take. One whose budget never runs out is taken not to run
+    /// long; servers that are passive run on others' time.
+    fn reservations_above(&self, edf: &'a document::Edf) -> Vec<demand::Reservation> {
+        let core = edf.core.as_ref().map_or(0, |core| *core.get_ref());
+        let first = edf.tasks.get_ref().first();
+        let first = first.and_then(|first| self.names.component(text(&first.component)));
+        let Some(tasks) = first.map(|first| self.threads[first][0].priority) else {
+            return Vec::new();
+        };
+        let threads = self.threads.iter().flatten();
+        let above = threads.filter(|thread| thread.priority > tasks && !thread.passive);
+        let here = above.filter(|thread| i64::from(thread.time.core) == core);
+        let limited = here.filter(|thread| thread.time.budget_us < thread.time.period_us);
+        limited
+            .map(|thread| demand::Reservation {
+                budget: thread.time.budget_us,
+                period: thread.time.period_us,
+            })
+            .collect()
+    }
+
+    /// More than the processor has, in millionths of it.
+    fn edf_excess(&mut self, edf: &'a document::Edf, share: u64) {
+        let (percent, tenth) = (share / 10_000, share / 1_000 % 10);
+        self.found(
+            Finding::new(
+                edf.tasks.span(),
+                format!(
+                    "the tasks, and what is reserved above them, want {percent}.{tenth} % of the processor"
+                ),
+            )
+            .label("their budgets, each by its period, must add up to less than 100 %")
+            .help("the scheduler itself needs some of it too: see `sandglass experiment edf`"),
+        );
     }
 
     /// Deadlines that cannot all be met. Tasks with offsets may never be released at once.
@@ -223,7 +256,8 @@ impl<'a> Checker<'a> {
             )
             .label("some deadline cannot be met")
             .help(
-                "give the tasks later deadlines, smaller budgets, or offsets that keep them apart",
+                "what threads above them reserve is counted; give the tasks later deadlines, smaller budgets, or \
+                 offsets that keep them apart",
             ),
         );
     }
