@@ -137,6 +137,12 @@ impl Environment {
         self.find(Kind::Parameter, name).map(|entry| entry.value)
     }
 
+    /// All parameters, with their names.
+    pub fn parameters(&self) -> impl Iterator<Item = (&str, u64)> {
+        let entries = self.of_kind(Kind::Parameter);
+        entries.map(|entry| (text(&entry.name), entry.value))
+    }
+
     /// The frequency of the time-stamp counter, if the loader knew it.
     pub const fn tsc(&self) -> Option<Tsc> {
         Tsc::new(self.tsc_mhz)
@@ -166,11 +172,12 @@ impl Environment {
     }
 
     fn find(&self, kind: Kind, name: &str) -> Option<&Entry> {
-        let count = usize::try_from(self.entry_count).ok()?;
-        self.entries
-            .iter()
-            .take(count)
-            .find(|entry| entry.kind == kind as u64 && text(&entry.name) == name)
+        self.of_kind(kind).find(|entry| text(&entry.name) == name)
+    }
+
+    fn of_kind(&self, kind: Kind) -> impl Iterator<Item = &Entry> {
+        let used = self.entries.iter().take(self.entry_count as usize);
+        used.filter(move |entry| entry.kind == kind as u64)
     }
 
     #[cold]

@@ -17,6 +17,10 @@ pub const MOST_RESOURCES: usize = 16;
 /// Most clients of one proxy.
 pub const MOST_CLIENTS: usize = 64;
 
+/// A server of the protocol `blocking` finds, as the parameter `RESOURCE.requests.BADGE`, how many requests the client
+/// with that badge may have waiting: as many as it has threads.
+pub const REQUESTS: &str = "requests";
+
 /// What the proxy is told.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sharing {

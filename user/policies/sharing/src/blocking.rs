@@ -5,6 +5,10 @@
 //! interrupt comes in, the server runs the bound notification object's scheduling context to
 //! complete the request."
 //!
+//! A client has as many requests with the server as it has threads. One more, after a thread left a request that
+//! it had made (somebody stopped it, say), is answered at once with [`BUSY`]: so each client can have its
+//! own, whatever others do.
+//!
 //! It is passive, and takes a request on its client's context. That stays with the server while the
 //! request waits for the device, and pays for what it does meanwhile; a request that comes then
 //! lends nothing. When nobody's context is there, an interrupt brings its own.
@@ -17,10 +21,14 @@ use sandglass::cap::{nb_send_recv, Endpoint, Notification, Reply, SchedContext, 
 use sandglass::{Environment, Error, Message, Received};
 
 use crate::stored::Stored;
+use sandglass_description::policy::sharing::REQUESTS;
 
 /// The highest badge with which interrupts arrive: 1 as the launcher has set it, or 0 if a driver has
 /// set the handler anew. Clients of a blocking server have higher ones: the builder sees to that.
 const INTERRUPT: u64 = 1;
+
+/// Label of the answer to a request that is one too many of its client's.
+pub const BUSY: u64 = 0x5_0002;
 
 /// A request that waits for its device: stands for its client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,13 +82,17 @@ pub fn serve(
         received = if received.badge <= INTERRUPT {
             device.interrupt(&mut |ticket, answer| clients.complete(ticket, answer));
             clients.wait()
+        } else if !clients.admits(received.badge) {
+            let busy = Message::new(BUSY, []);
+            clients.reply(clients.current).reply_recv(endpoint, busy)
         } else {
+            let badge = received.badge;
             match device.request(received, clients.current) {
                 Outcome::Answer(answer) => {
                     clients.reply(clients.current).reply_recv(endpoint, answer)
                 }
                 Outcome::Later => {
-                    clients.keep();
+                    clients.keep(badge);
                     clients.wait()
                 }
             }
@@ -91,9 +103,13 @@ pub fn serve(
 /// The clients of a blocking server.
 struct Clients {
     endpoint: Endpoint,
-    /// By ticket: one for each client, and one to receive with.
+    /// By ticket: one for each thread of a client, and one to receive with.
     replies: Vec<Reply>,
     free: Vec<Ticket>,
+    /// By ticket: the badge of the request that it stands for, if it waits for the device.
+    kept: Vec<Option<u64>>,
+    /// Requests that each badge may have waiting.
+    limits: Vec<(u64, usize)>,
     /// With which the server receives.
     current: Ticket,
     /// The request on whose client's context the server runs, if it waits for the device.
@@ -108,8 +124,15 @@ impl Clients {
         let mut replies = alloc::vec![env.capability(&format!("{resource}.reply"))];
         let another = |n| env.find_capability::<Reply>(&format!("{resource}.reply.{n}"));
         replies.extend((1u32..).map_while(another));
+        let prefix = format!("{resource}.{REQUESTS}.");
+        let limit = |(name, value): (&str, u64)| {
+            let badge = name.strip_prefix(&prefix)?.parse().ok()?;
+            Some((badge, value as usize))
+        };
         Self {
             endpoint: env.capability(resource),
+            kept: alloc::vec![None; replies.len()],
+            limits: env.parameters().filter_map(limit).collect(),
             free: (1..replies.len()).map(Ticket).collect(),
             replies,
             current: Ticket(0),
@@ -123,11 +146,24 @@ impl Clients {
         self.replies[ticket.0]
     }
 
-    /// The request that was just received waits for the device.
-    fn keep(&mut self) {
+    /// Whether a request with this badge can wait.
+    fn admits(&self, badge: u64) -> bool {
+        let limit = self.limits.iter().find(|(of, _)| *of == badge);
+        let waiting = self
+            .kept
+            .iter()
+            .filter(|kept| **kept == Some(badge))
+            .count();
+        limit.is_some_and(|(_, limit)| waiting < *limit) && !self.free.is_empty()
+    }
+
+    /// The request with `badge` that was just received, and admitted, waits for the device.
+    fn keep(&mut self, badge: u64) {
         self.lender.get_or_insert(self.current);
-        let free = self.free.pop();
-        self.current = free.expect("the builder grants a reply object for each client");
+        if let Some(free) = self.free.pop() {
+            self.kept[self.current.0] = Some(badge);
+            self.current = free;
+        }
     }
 
     fn complete(&mut self, ticket: Ticket, answer: Message) {
@@ -136,8 +172,14 @@ impl Clients {
             self.last_answer = Some(ticket);
         } else {
             self.reply(ticket).send(answer);
-            self.free.push(ticket);
+            self.release(ticket);
         }
+    }
+
+    /// Nobody waits with this ticket any more.
+    fn release(&mut self, ticket: Ticket) {
+        self.kept[ticket.0] = None;
+        self.free.push(ticket);
     }
 
     /// Waits for a request or an interrupt, and gives the lender its answer and its context, in one
@@ -148,7 +190,7 @@ impl Clients {
             return self.endpoint.recv(current);
         };
         self.lender = None;
-        self.free.push(ticket);
+        self.release(ticket);
         let answer = self.answer.message();
         nb_send_recv(self.reply(ticket), answer, self.endpoint, current)
     }

@@ -32,6 +32,8 @@ pub mod label {
     pub const BUSY: u64 = 0x5_0002;
     /// The server asked while it worked for nobody.
     pub const NO_CLIENT: u64 = 0x5_0003;
+    /// The client's time is not there to be lent: another of its threads has taken it to another server, say.
+    pub const NO_TIME: u64 = 0x5_0004;
 }
 
 /// Serves as the proxy for good.
@@ -187,7 +189,7 @@ impl Proxy {
                 Action::Answer { entry } => {
                     self.answer(entry);
                     if let Requester::Client(client) = self.table.entries[entry].requester {
-                        self.contexts.give_back(client as usize)?;
+                        self.contexts.give_back(client as usize);
                     }
                 }
                 Action::Remind { priority } => {
@@ -201,7 +203,8 @@ impl Proxy {
         Ok(())
     }
 
-    /// Gives a server a context. If the client has no budget, the arbiter says who is next.
+    /// Gives a server a context. If the client has no budget, the arbiter says who is next. What a client did
+    /// with its own context is its own trouble: nothing about it ends the proxy.
     fn lend(
         &mut self,
         client: usize,
@@ -209,13 +212,22 @@ impl Proxy {
         then: Then,
         even_if_empty: bool,
     ) -> Result<(), Error> {
-        self.contexts.free(client, server)?;
-        if even_if_empty {
-            // Whoever runs already can have a context without budget.
-            self.follow(server, then);
-            return self.contexts.give(client, server);
+        let is_free = self.contexts.free(client, server).is_ok();
+        if !is_free && matches!(then, Then::Forward { .. }) {
+            // The server has not heard of it yet.
+            self.answer.store(Message::new(label::NO_TIME, []));
+            let actions = self.arbiter.completed(server);
+            return self.perform(actions);
         }
-        if self.contexts.give(client, server).is_ok() {
+        if even_if_empty {
+            // Whoever runs already can have a context without budget. Else it goes on when it has one.
+            self.follow(server, then);
+            if is_free {
+                let _ = self.contexts.give(client, server);
+            }
+            return Ok(());
+        }
+        if is_free && self.contexts.give(client, server).is_ok() {
             self.follow(server, then);
             return Ok(());
         }

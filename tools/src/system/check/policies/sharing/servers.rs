@@ -1,5 +1,6 @@
 //! What servers get that serve several requests at a time.
 
+use sandglass_description::policy::sharing::REQUESTS;
 use sandglass_description::{Object, ThreadId};
 
 use super::super::super::super::document::{Component, Resource};
@@ -24,12 +25,19 @@ impl<'a> Checker<'a> {
                 );
             }
         }
-        let clients = resource.clients.iter();
-        let clients = clients.filter_map(|client| self.names.component(text(&client.component)));
-        let threads: usize = clients
-            .map(|client| threads_of(&self.document.components[client]))
-            .sum();
         let name = text(&resource.name);
+        let mut threads = 0;
+        for client in &resource.clients {
+            let Some(component) = self.names.component(text(&client.component)) else {
+                continue;
+            };
+            let own = threads_of(&self.document.components[component]);
+            threads += own;
+            let badge = client.badge.as_ref().map_or(0, |badge| *badge.get_ref());
+            let (limit, span) = (format!("{name}.{REQUESTS}.{badge}"), resource.name.span());
+            let equipment = &mut self.equipment[server];
+            equipment.add_parameter(&limit, own as u64, &span, &mut self.findings);
+        }
         for number in 1..=threads {
             let reply = Object::Reply(self.new_endpoint());
             self.give_server(resource, server, &format!("{name}.reply.{number}"), reply);
