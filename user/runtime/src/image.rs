@@ -9,6 +9,9 @@ use elf::file::Class;
 use elf::ElfBytes;
 use sandglass_abi::vspace::x86_64::{HIGHEST_PAGE, LOWEST_PROGRAM};
 
+/// Most memory of all segments of a program, bytes. Who loads it plans each page beforehand.
+pub const MOST_MEMORY: u64 = 64 << 20;
+
 /// Bytes of a page.
 pub const PAGE: u64 = 4096;
 
@@ -61,6 +64,8 @@ pub enum ImageError {
     BadSegment { vaddr: u64 },
     /// The segment at this address begins below [`LOWEST_PROGRAM`].
     LowSegment { vaddr: u64 },
+    /// The segments together have more memory than [`MOST_MEMORY`].
+    TooLarge { bytes: u64 },
     /// The entry point lies in no segment.
     BadEntry { entry: u64 },
 }
@@ -92,6 +97,10 @@ impl fmt::Display for ImageError {
                      above"
                 )
             }
+            Self::TooLarge { bytes } => write!(
+                f,
+                "its segments have {bytes} bytes of memory, but must have at most {MOST_MEMORY}"
+            ),
             Self::BadEntry { entry } => write!(f, "the entry point {entry:#x} is in no segment"),
         }
     }
@@ -133,8 +142,14 @@ impl<'a> Image<'a> {
         if segments.is_empty() {
             return Err(ImageError::Empty);
         }
+        // Before anything is planned: a page of it takes room in the loader's heap.
+        let mut total = 0_u64;
         for segment in &segments {
             segment.check(bytes)?;
+            total = total.saturating_add(segment.len);
+        }
+        if total > MOST_MEMORY {
+            return Err(ImageError::TooLarge { bytes: total });
         }
         if !segments
             .iter()
@@ -298,6 +313,21 @@ mod tests {
         refuse(segment(u64::MAX - 5, 10, 0..1, false));
         refuse(segment(HIGHEST_PAGE, 1, 0..1, false));
         refuse(segment(0x1_1000, 100, usize::MAX - 3..usize::MAX, false));
+    }
+
+    /// Finding 13 of the hostile reading of the user level: half of all addresses, in one header.
+    #[test]
+    fn more_memory_than_can_be_planned_is_refused() {
+        let bytes = [0; 64];
+        let plan = |len| {
+            let halves = [0, len].map(|from| segment(0x1_0000 + from, len, 0..1, true));
+            Image::plan(&bytes, 0x1_0000, halves.to_vec()).err()
+        };
+        assert_eq!(plan(MOST_MEMORY / 2), None);
+        for len in [MOST_MEMORY / 2 + PAGE, 1 << 45] {
+            let bytes = 2 * len;
+            assert_eq!(plan(len), Some(ImageError::TooLarge { bytes }));
+        }
     }
 
     #[test]

@@ -9,6 +9,9 @@ pub const COM2_FIRST: u16 = 0x2f8;
 /// I/O ports of a serial port.
 pub const PORTS: u16 = 8;
 
+/// Looks at the device until it is not waited for any longer. Each is a system call; a full queue at the usual rate is
+/// sent in 1.4 ms, which is some thousands of them.
+const PATIENCE: u32 = 1 << 16;
 /// Bytes that the device takes once its transmitter is empty.
 const FIFO_BYTES: usize = 16;
 
@@ -80,9 +83,14 @@ impl SerialPort {
         Ok(())
     }
 
+    /// Waits until the device's queue is empty, for a bounded time: whoever else has the port may have set it to a
+    /// rate of some bits a second. Then bytes may be dropped.
     fn wait_until_empty(&self) -> Result<()> {
-        while self.port.in8(self.first + register::LINE_STATUS)? & register::TRANSMITTER_EMPTY == 0
-        {
+        for _ in 0..PATIENCE {
+            let status = self.port.in8(self.first + register::LINE_STATUS)?;
+            if status & register::TRANSMITTER_EMPTY != 0 {
+                break;
+            }
             core::hint::spin_loop();
         }
         Ok(())
