@@ -7,6 +7,7 @@ mod c_roots;
 mod demo;
 mod image;
 mod kernel_rules;
+mod rogues;
 mod sharing;
 mod systems;
 mod time_oracle;

@@ -1,0 +1,242 @@
+//! A component that nobody trusts, `rogue`, beside honest ones. Its parameter `attack` says what it does. The
+//! component `judge` ends the system when the honest ones have said that they are done, and with a status that
+//! says so when its time is over before that: `tools/tests/rogues.rs`.
+
+#![no_std]
+#![no_main]
+
+use core::convert::Infallible;
+use core::hint::black_box;
+
+use sandglass::cap::{Endpoint, Notification};
+use sandglass::sys::yield_now;
+use sandglass::{println, time, Environment, Message};
+use sandglass_edf::Task;
+use sandglass_sharing::blocking::{Device, Outcome, Ticket};
+use sandglass_sharing::{blocking, proxy::label, serve};
+
+sandglass::entry!(main, stack = 0x4000, heap = 0x4000);
+
+/// What the rogue does.
+mod attack {
+    /// As it should.
+    pub const NONE: u64 = 0;
+    /// Sends what should be called, over and over.
+    pub const SEND: u64 = 1;
+    /// Panics in its third job.
+    pub const PANIC: u64 = 2;
+    /// Waits in its third job for something that never comes.
+    pub const BLOCK: u64 = 3;
+    /// Never calls its scheduler, and runs as long as it may.
+    pub const NEVER: u64 = 4;
+    /// Its third job never ends.
+    pub const SPIN: u64 = 5;
+    /// Its second thread asks for a resource while the first is with another server, to which it has taken their
+    /// time.
+    pub const ELSEWHERE: u64 = 6;
+    /// Sends nonsense to the launcher, over and over.
+    pub const FLOOD: u64 = 7;
+    /// Threads ask for something that takes for ever; one is made to ask anew, over and over.
+    pub const ANEW: u64 = 8;
+}
+
+/// The job from which on a task attacks.
+const THIRD: u64 = 2;
+/// Steps that no budget here is enough for.
+const FOR_EVER: u64 = 1 << 40;
+/// What the judge says when the honest were not done in time.
+const STALLED: u8 = 3;
+
+fn main(env: &'static Environment) -> u8 {
+    match env.name() {
+        "judge" => judge(env),
+        "server" => serve(env, "server", |request| Message::new(0, [request.badge])),
+        // Works as long as it is asked to.
+        "other" => serve(env, "other", |request| {
+            for step in 0..request.message.word(0) {
+                black_box(step);
+            }
+            Message::EMPTY
+        }),
+        "device" => device(env),
+        name if env.find_capability::<Endpoint>(Task::SCHEDULER).is_some() => {
+            task(env, name == "rogue")
+        }
+        "rogue" => rogue(env),
+        _ => client(env),
+    }
+}
+
+/// Waits until everybody honest is done, or the time is over.
+fn judge(env: &'static Environment) -> u8 {
+    let (done, all) = (env.capability::<Notification>("done"), env.parameter("all"));
+    let mut seen = 0;
+    for _ in 0..env.parameter("periods") {
+        seen |= done.poll();
+        if seen == all {
+            println!("judge: everybody honest is done");
+            return 0;
+        }
+        yield_now();
+    }
+    println!("judge: of {all:#x} only {seen:#x} are done");
+    STALLED
+}
+
+/// Calls the server, once in each of its periods.
+fn client(env: &'static Environment) -> ! {
+    let server: Endpoint = env.capability("server");
+    let done: Notification = env.capability("done");
+    for _ in 0..env.parameter("calls") {
+        let answer = server.call(Message::new(0, [1]));
+        assert_eq!(answer.label(), 0, "the answer to an honest request");
+        yield_now();
+    }
+    done.signal();
+    loop {
+        yield_now();
+    }
+}
+
+fn rogue(env: &'static Environment) -> ! {
+    match env.parameter("attack") {
+        attack::SEND => {
+            let server: Endpoint = env.capability("server");
+            println!("rogue: sends");
+            for _ in 0..20 {
+                server.nb_send(Message::new(0, [1]));
+            }
+            // Whoever sends waits for nothing: one that calls as well would be harmless.
+            loop {
+                server.nb_send(Message::new(0, [1]));
+                yield_now();
+            }
+        }
+        attack::ELSEWHERE => elsewhere(env),
+        attack::ANEW => anew(env),
+        attack::FLOOD => {
+            let launcher: Endpoint = env.capability("launcher");
+            println!("rogue: floods");
+            // The label of a timeout.
+            let forged = || Message::new(5, [0; 4]);
+            for _ in 0..10_000 {
+                launcher.nb_send(forged());
+            }
+            launcher.call(forged());
+            unreachable!("the launcher answers nobody");
+        }
+        _ => loop {
+            env.capability::<Endpoint>("server").call(Message::EMPTY);
+            yield_now();
+        },
+    }
+}
+
+/// The first thread is with a server for a long time; the second asks for the resource meanwhile.
+fn elsewhere(env: &'static Environment) -> ! {
+    let (server, far): (Endpoint, Endpoint) = (env.capability("server"), env.capability("far"));
+    let asks = move || loop {
+        let answer = server.call(Message::new(0, [1]));
+        println!("rogue: is answered {:#x}", answer.label());
+        assert!(matches!(answer.label(), 0 | label::NO_TIME | label::BUSY));
+        yield_now();
+    };
+    let prepared = env.thread("second").prepare(asks);
+    assert!(prepared.is_ok(), "the launcher made the thread for this");
+    env.ready().signal();
+    loop {
+        far.call(Message::new(0, [FOR_EVER]));
+    }
+}
+
+/// Two threads ask for something that takes for ever: the server has one's time then, which never comes back, and takes
+/// none of the other. Who is stopped while it waits, and goes on, makes its request once more; the server does not
+/// hear that it left the first.
+fn anew(env: &'static Environment) -> ! {
+    let server: Endpoint = env.capability("server");
+    let asks = move || loop {
+        let answer = server.call(Message::new(0, [0]));
+        println!("rogue: is answered {:#x}", answer.label());
+        yield_now();
+    };
+    let threads = ["second", "third"].map(|name| env.thread(name));
+    for thread in threads {
+        let prepared = thread.prepare(asks);
+        assert!(prepared.is_ok(), "the launcher made the thread for this");
+    }
+    env.ready().signal();
+    loop {
+        yield_now();
+        for thread in threads.map(|thread| thread.tcb()) {
+            let anew = thread.suspend().and_then(|()| thread.resume());
+            assert!(anew.is_ok(), "a thread of its own");
+        }
+    }
+}
+
+/// A device that never answers but for those whose request says so.
+struct Slow;
+
+impl Device for Slow {
+    fn request(&mut self, request: sandglass::Received, _ticket: Ticket) -> Outcome {
+        match request.message.word(0) {
+            0 => Outcome::Later,
+            _ => Outcome::Answer(Message::new(0, [request.badge])),
+        }
+    }
+
+    fn interrupt(&mut self, _complete: &mut dyn FnMut(Ticket, Message)) {}
+}
+
+fn device(env: &'static Environment) -> ! {
+    let served: Result<Infallible, _> =
+        blocking::serve(env, "server", env.capability("interrupt.signal"), &mut Slow);
+    match served {
+        Ok(never) => match never {},
+        Err(error) => panic!("the description grants what a blocking server needs: {error}"),
+    }
+}
+
+/// A task of the deadline scheduler. An honest one is done when it has done its jobs, none of them late.
+fn task(env: &'static Environment, is_rogue: bool) -> ! {
+    let scheduler: Endpoint = env.capability(Task::SCHEDULER);
+    let attack = match is_rogue {
+        true => env.parameter("attack"),
+        false => attack::NONE,
+    };
+    if attack == attack::NEVER {
+        loop {
+            core::hint::spin_loop();
+        }
+    }
+    let (work, jobs) = (env.parameter("work"), env.parameter("jobs"));
+    let mut done = 0;
+    Task::described(env).run(|job| {
+        for step in 0..work {
+            black_box(step);
+        }
+        if attack == attack::NONE {
+            assert!(time::ticks() <= job.deadline, "job {} is late", job.number);
+            done += 1;
+            if done == jobs && !is_rogue {
+                env.capability::<Notification>("done").signal();
+            }
+        }
+        if job.number < THIRD {
+            return;
+        }
+        match attack {
+            attack::SEND => loop {
+                scheduler.nb_send(Message::EMPTY);
+            },
+            attack::PANIC => panic!("as it should"),
+            attack::BLOCK => {
+                env.capability::<Notification>("never").wait();
+            }
+            attack::SPIN => loop {
+                core::hint::spin_loop();
+            },
+            _ => {}
+        }
+    })
+}

@@ -1,0 +1,243 @@
+//! A component that nobody trusts beside honest ones (`systems/rogues`): whatever it does, the others are served,
+//! meet their deadlines, and come to their end.
+
+use std::path::Path;
+use std::time::Duration;
+
+use sandglass_tools::kernel::{self, KernelOptions, Variant};
+use sandglass_tools::qemu::{self, End, Outcome};
+use sandglass_tools::system::{self, Source};
+
+/// As in `systems/rogues`.
+const SEND: u64 = 1;
+const PANIC: u64 = 2;
+const BLOCK: u64 = 3;
+const NEVER: u64 = 4;
+const SPIN: u64 = 5;
+const ELSEWHERE: u64 = 6;
+const FLOOD: u64 = 7;
+const ANEW: u64 = 8;
+
+/// Who ends the system: when all of `all` are done, or after so many ms.
+fn judge(all: u64, ms: u64) -> String {
+    let periods = ms / 5;
+    format!(
+        r#"
+name = "rogues"
+machine = {{ memory = 64 }}
+
+[[component]]
+name = "judge"
+executable = "rogues"
+priority = 240
+budget = 500
+period = "5ms"
+console = true
+exit = true
+parameters = {{ all = {all}, periods = {periods} }}
+"#
+    )
+}
+
+fn component(name: &str, priority: u8, time: &str, more: &str) -> String {
+    format!(
+        r#"
+[[component]]
+name = "{name}"
+executable = "rogues"
+priority = {priority}
+{time}
+console = true
+{more}
+"#
+    )
+}
+
+/// A signal from each of `honest` to the judge, with the bits of their order.
+fn done(honest: &[&str]) -> String {
+    let signallers = honest.iter().enumerate().map(|(index, name)| {
+        let badge = 1 << index;
+        format!("  {{ component = \"{name}\", badge = {badge} }},\n")
+    });
+    let signallers: String = signallers.collect();
+    format!(
+        "[[notification]]\nname = \"done\"\nwaiter = \"judge\"\nsignallers = [\n{signallers}]\n"
+    )
+}
+
+fn run(name: &str, text: String) -> Outcome {
+    let source = Source {
+        name: name.to_owned(),
+        text,
+        folder: Path::new(env!("CARGO_MANIFEST_DIR")).join("../systems/rogues"),
+    };
+    let description = system::check(&source).unwrap_or_else(|report| panic!("{report}"));
+    let image = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("rogues-{name}.elf"));
+    let built = system::build(&description, Some(&image)).unwrap();
+    let kernel = kernel::build(&KernelOptions::new(Variant::Release)).unwrap();
+    let mut boot = built.boot(kernel);
+    boot.machine.icount = Some(0);
+    boot.timeout = Some(Duration::from_secs(120));
+    qemu::run(&boot).unwrap()
+}
+
+/// Runs a system in which everybody honest is to be done; returns the console.
+#[track_caller]
+fn assert_honest_done(name: &str, text: String) -> String {
+    let outcome = run(name, text);
+    assert_eq!(outcome.end, End::Guest(0), "{name}:\n{}", outcome.console);
+    outcome.console
+}
+
+/// An honest client and a rogue one at a resource, whatever its protocol.
+fn shared(protocol: &str, attack: u64) -> String {
+    let clients = "calls = 12";
+    let time = |us| format!("budget = {us}\nperiod = \"2ms\"");
+    [
+        judge(1, 100),
+        component(
+            "honest",
+            150,
+            &time(300),
+            &format!("criticality = \"high\"\nparameters = {{ {clients} }}"),
+        ),
+        component(
+            "rogue",
+            100,
+            &time(300),
+            &format!("parameters = {{ attack = {attack} }}"),
+        ),
+        component("server", 200, "passive = true", ""),
+        format!(
+            r#"
+[[resource]]
+name = "server"
+protocol = "{protocol}"
+server = "server"
+clients = [{{ component = "honest", badge = 5 }}, {{ component = "rogue", badge = 6 }}]
+"#
+        ),
+        done(&["honest"]),
+    ]
+    .concat()
+}
+
+/// The rogue has further threads of these names.
+fn with_threads(text: &str, names: &[&str]) -> String {
+    let thread = |name: &&str| {
+        format!("\n[[component.thread]]\nname = \"{name}\"\npriority = 101\nbudget = 200\nperiod = \"2ms\"\n")
+    };
+    let threads: String = names.iter().map(thread).collect();
+    let rogue = text
+        .find("parameters = { attack")
+        .expect("there is a rogue");
+    let end = rogue + text[rogue..].find('\n').expect("a line ends");
+    [&text[..end], "\nready = true\n", &threads, &text[end..]].concat()
+}
+
+/// Finding 1 of the hostile reading of the user level: one message that brings no time.
+#[test]
+fn who_sends_to_a_server_that_expects_calls_harms_nobody() {
+    for protocol in [
+        "ceiling",
+        "inheritance",
+        "original-ceiling",
+        "bandwidth-inheritance",
+    ] {
+        let console = assert_honest_done(&format!("send-{protocol}"), shared(protocol, SEND));
+        assert!(console.contains("rogue: sends"), "{console}");
+    }
+}
+
+/// Finding 4: a client whose time is elsewhere asks the proxy, which has to go on without it.
+#[test]
+fn who_has_taken_its_time_elsewhere_does_not_end_the_proxy() {
+    for protocol in ["inheritance", "original-ceiling", "bandwidth-inheritance"] {
+        let text = with_threads(&shared(protocol, ELSEWHERE), &["second"]);
+        // Below the second thread, so that this one asks while the first is there.
+        let far = component("other", 100, "passive = true", "");
+        let endpoint = "[[endpoint]]\nname = \"other\"\nserver = \"other\"\nclients = [{ component = \"rogue\", as = \"far\" }]\n";
+        let console = assert_honest_done(&format!("elsewhere-{protocol}"), text + &far + endpoint);
+        // `proxy::label::NO_TIME`.
+        assert!(console.contains("rogue: is answered 0x50004"), "{console}");
+    }
+}
+
+/// Finding 6: more requests than a client has threads.
+#[test]
+fn a_blocking_server_keeps_requests_of_its_clients_apart() {
+    for (name, attack) in [("blocking-send", SEND), ("blocking-anew", ANEW)] {
+        let mut text = shared("blocking", attack);
+        if attack == ANEW {
+            text = with_threads(&text, &["second", "third"]);
+        }
+        let server = "name = \"server\"\nexecutable = \"rogues\"\npriority = 200\npassive = true\n";
+        assert!(text.contains(server));
+        let device =
+            server.replace("\"server\"", "\"device\"") + "budget = \"1ms\"\nperiod = \"10ms\"\n";
+        let text = text.replace(server, &device);
+        let text = text.replace("server = \"server\"", "server = \"device\"");
+        let interrupt = "[[interrupt]]\nname = \"interrupt\"\ncomponent = \"device\"\npin = 9\n";
+        let console = assert_honest_done(name, text + interrupt);
+        if attack == ANEW {
+            // `blocking::BUSY`.
+            assert!(console.contains("rogue: is answered 0x50002"), "{console}");
+        }
+    }
+}
+
+/// Finding 7: messages to the launcher.
+#[test]
+fn who_floods_the_launcher_costs_nobody_else_time() {
+    let console = assert_honest_done("flood", shared("ceiling", FLOOD));
+    assert!(console.contains("rogue: floods"), "{console}");
+    assert!(
+        !console.contains("stopped by a fault"),
+        "a forged report: {console}"
+    );
+}
+
+/// A set of three tasks, of which one is a rogue; the others are to meet 10 deadlines each.
+fn tasks(attack: u64) -> String {
+    let task = |name: &str, more: &str| component(name, 100, "", more);
+    [
+        // A set begins without who does not call after ten of the longest period.
+        judge(0b11, 200),
+        r#"
+[[edf]]
+name = "scheduler"
+priority = 150
+mode = "preemptive"
+tasks = [
+  { component = "fast", period = "2ms", budget = 500 },
+  { component = "slow", period = "5ms", budget = 1200 },
+  { component = "rogue", period = "8ms", budget = "1ms" },
+]
+"#
+        .to_owned(),
+        task("fast", "parameters = { work = 50_000, jobs = 10 }"),
+        task("slow", "parameters = { work = 150_000, jobs = 10 }"),
+        task(
+            "rogue",
+            &format!("parameters = {{ work = 50_000, jobs = 1, attack = {attack} }}"),
+        ),
+        "[[notification]]\nname = \"never\"\nwaiter = \"rogue\"\nsignallers = []\n".to_owned(),
+        done(&["fast", "slow"]),
+    ]
+    .concat()
+}
+
+/// Findings 2, 3 and 5: a task that sends, panics, blocks, never calls or never ends.
+#[test]
+fn whatever_a_task_does_the_others_of_its_set_meet_their_deadlines() {
+    for (name, attack) in [
+        ("sends", SEND),
+        ("panics", PANIC),
+        ("blocks", BLOCK),
+        ("never", NEVER),
+        ("spins", SPIN),
+    ] {
+        let console = assert_honest_done(&format!("task-{name}"), tasks(attack));
+        assert!(!console.contains("is late"), "{name}: {console}");
+    }
+}
