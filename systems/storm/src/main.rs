@@ -91,7 +91,7 @@ fn report(summary: &Summary, watch: &Watch) {
         );
     }
     for operation in &OPERATIONS {
-        let row = summary.totals.invocations[operation.label as usize];
+        let row = summary.totals.invocations[tally::row_of(operation.label)];
         println!("storm-invocation {} {row:?}", operation.name);
     }
     for (number, row) in summary.totals.syscalls.iter().enumerate() {
@@ -163,7 +163,7 @@ fn judge_calls(suite: &mut Suite, summary: &Summary) {
             .iter()
             .filter(|operation| operation.can_succeed())
         {
-            let [_, good, bad @ ..] = summary.totals.invocations[operation.label as usize];
+            let [_, good, bad @ ..] = summary.totals.invocations[tally::row_of(operation.label)];
             let failed: u64 = bad.iter().sum();
             ensure!(good > 0, "{} never succeeded", operation.name);
             ensure!(failed > 0, "{} never failed", operation.name);

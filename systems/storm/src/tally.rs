@@ -1,11 +1,21 @@
 //! Counts of what was called and what came of it.
 
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use sandglass::abi::invocation;
 
 use sandglass::abi::error::ErrorNumber;
 
-/// Invocation labels that are counted one by one: 0 to this, excluded.
-pub const LABELS: usize = 59;
+/// Labels that are counted: those of the ABI, and behind them that of Sandglass.
+pub const LABELS: usize = 60;
+
+/// Where the invocations with `label` are counted; beyond all rows if they are not.
+pub const fn row_of(label: u64) -> usize {
+    if label == invocation::extension::CNODE_MINT_CALL {
+        LABELS - 1
+    } else {
+        label as usize
+    }
+}
 /// Outcomes of an invocation: no error, then each error by number.
 pub const OUTCOMES: usize = ErrorNumber::NotEnoughMemory as usize + 1;
 /// System calls that are counted one by one: −1 to −33 under 1 to 33, all others under 0.

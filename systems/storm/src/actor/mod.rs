@@ -21,7 +21,7 @@ use sandglass::abi::syscall::Syscall;
 
 use crate::area::{buffer_address, Area, CATALOGUE_ADDRESS};
 use crate::catalogue::{Catalogue, Kind, Position};
-use crate::tally::{count, syscall_index};
+use crate::tally::{count, row_of, syscall_index};
 use compose::{Composer, Draft, Effect};
 pub use dice::Dice;
 pub use gate::entry_address;
@@ -113,7 +113,7 @@ impl Actor<'_> {
             _ => registers.cap = draft.invoked,
         }
         let row = &self.area.tally.invocations;
-        let row = row.get(draft.label as usize);
+        let row = row.get(row_of(draft.label));
         if let Some(row) = row {
             count(&row.issued);
         }
