@@ -14,7 +14,7 @@ use alloc::format;
 use alloc::vec::Vec;
 use core::sync::atomic::Ordering::Relaxed;
 
-use releases::{Board, TASKS};
+use releases::{Board, Start, TASKS};
 use sandglass::cap::Notification;
 use sandglass::hpet::{HpetError, Timer};
 use sandglass::{println, time, Environment};
@@ -36,13 +36,13 @@ fn main(env: &'static Environment) -> Result<u8, HpetError> {
             Some(Task { release, period })
         })
         .collect();
-    let board = Board::of(env);
+    let (board, start) = (Board::of(env), Start::of(env));
     let ticks = env.parameter("ticks");
     let mut schedule = Timer::described(env, "hpet", "timer", "pit")?.every_us(tick_us);
     for number in 0..=ticks {
         schedule.wait()?;
         if number == 0 {
-            board.start.store(time::ticks(), Relaxed);
+            start.set(time::ticks());
         }
         for task in &tasks {
             if number < ticks && number % task.period == 0 {
@@ -59,7 +59,8 @@ fn report(env: &Environment, board: &Board, tasks: &[Task], ticks: u64) {
     for (number, (task, jobs)) in tasks.iter().zip(&board.tasks).enumerate() {
         let deadlines = ticks / task.period;
         let completed = jobs.completed.load(Relaxed).min(deadlines);
-        let missed = jobs.late.load(Relaxed) + deadlines - completed;
+        let late = jobs.late.load(Relaxed);
+        let missed = late.saturating_add(deadlines - completed);
         let mean = jobs.total.load(Relaxed) / jobs.completed.load(Relaxed).max(1);
         println!(
             "task {number}: {deadlines} deadlines, {completed} completed, {missed} missed, {} us at \
