@@ -373,6 +373,15 @@ pub struct StormArgs {
     pub kernel: Option<Variant>,
     #[command(flatten)]
     pub cores: CoresArgs,
+    /// Attack the policies and servers at user level instead: one machine for each policy and seed, always with the oracle
+    #[arg(long, conflicts_with_all = ["calls", "instructions", "kernel", "CoresArgs", "wrong"])]
+    pub policies: bool,
+    /// With `--policies`: seeds to try of each policy
+    #[arg(long, value_name = "N", default_value_t = 100, requires = "policies")]
+    pub seeds: u64,
+    /// With `--policies`: only the policy of this name (`systems/rogues/policies/NAME.toml`)
+    #[arg(long, value_name = "NAME", requires = "policies")]
+    pub policy: Option<String>,
     /// Ask the oracle for time, of every stretch of execution, on one core
     #[arg(long)]
     pub oracle: bool,

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use sandglass_tools::kernel::{self, KernelOptions, Variant};
 use sandglass_tools::qemu::{self, End, Outcome};
+use sandglass_tools::storm::policies::{Lab, Policy};
 use sandglass_tools::system::{self, Source};
 
 /// As in `systems/rogues`.
@@ -239,5 +240,18 @@ fn whatever_a_task_does_the_others_of_its_set_meet_their_deadlines() {
     ] {
         let console = assert_honest_done(&format!("task-{name}"), tasks(attack));
         assert!(!console.contains("is late"), "{name}: {console}");
+    }
+}
+
+/// Whatever comes to the rogue's mind: a few seeds of each policy. `./sandglass storm --policies` tries more.
+#[test]
+fn a_storm_harms_nobody_honest() {
+    const SEEDS: std::ops::Range<u64> = 1..4;
+    let lab = Lab::new().unwrap();
+    let policies = Policy::all().unwrap();
+    assert!(policies.len() >= 6, "no policy is lost");
+    for policy in policies {
+        let (findings, _) = policy.storm(&lab, SEEDS, || {}).unwrap();
+        assert!(findings.is_empty(), "{}", findings.join("\n"));
     }
 }

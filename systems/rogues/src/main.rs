@@ -15,10 +15,14 @@ use sandglass_edf::Task;
 use sandglass_sharing::blocking::{Device, Outcome, Ticket};
 use sandglass_sharing::{blocking, proxy::label, serve};
 
+mod storm;
+
+use storm::Storm;
+
 sandglass::entry!(main, stack = 0x4000, heap = 0x4000);
 
 /// What the rogue does.
-mod attack {
+pub mod attack {
     /// As it should.
     pub const NONE: u64 = 0;
     /// Sends what should be called, over and over.
@@ -38,6 +42,8 @@ mod attack {
     pub const FLOOD: u64 = 7;
     /// Threads ask for something that takes for ever; one is made to ask anew, over and over.
     pub const ANEW: u64 = 8;
+    /// Whatever comes to its mind, by the parameter `seed`.
+    pub const STORM: u64 = 9;
 }
 
 /// The job from which on a task attacks.
@@ -114,6 +120,16 @@ fn rogue(env: &'static Environment) -> ! {
         }
         attack::ELSEWHERE => elsewhere(env),
         attack::ANEW => anew(env),
+        attack::STORM => {
+            if env.find_capability::<Endpoint>("far").is_some() {
+                let prepared = env
+                    .thread("second")
+                    .prepare(move || Storm::new(env, 1).rage());
+                assert!(prepared.is_ok(), "the launcher made the thread for this");
+                env.ready().signal();
+            }
+            Storm::new(env, 0).rage()
+        }
         attack::FLOOD => {
             let launcher: Endpoint = env.capability("launcher");
             println!("rogue: floods");
@@ -233,6 +249,7 @@ fn task(env: &'static Environment, is_rogue: bool) -> ! {
             attack::BLOCK => {
                 env.capability::<Notification>("never").wait();
             }
+            attack::STORM => Storm::new(env, 0).rage(),
             attack::SPIN => loop {
                 core::hint::spin_loop();
             },

@@ -4,6 +4,7 @@
 //! for a machine that stops or says nothing, and adds up the counts.
 
 mod oracle;
+pub mod policies;
 mod results;
 
 use std::ffi::OsString;
@@ -187,6 +188,9 @@ impl Part {
 
 /// `sandglass storm`: status 0 if nothing of any canary was touched and all calls were made.
 pub fn run(args: &StormArgs) -> Result<ExitCode> {
+    if args.policies {
+        return policies::run(args);
+    }
     let root_task = program::build(PACKAGE)?;
     let variants = match (args.kernel, args.wrong) {
         (Some(variant), _) => vec![variant],

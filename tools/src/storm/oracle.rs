@@ -17,8 +17,9 @@ const PREFIX: &str = "sandglass_watch_";
 /// Watches machines, one after the other.
 #[derive(Debug, Clone)]
 pub struct Oracle {
-    /// The plugin with its arguments.
+    /// The plugin, and its arguments but for where it writes.
     plugin: OsString,
+    places: String,
     /// What it writes.
     out: PathBuf,
     memory_mib: u32,
@@ -30,19 +31,20 @@ impl Oracle {
     /// # Errors
     /// The plugin does not build, or the kernel's file does not say where things are in it.
     pub fn new(kernel: &Path, memory_mib: u32) -> Result<Self> {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let name = format!("storm-{}-{number}.txt", std::process::id());
-        let out = workspace::target_dir().join(name);
-        let mut plugin = plugin::build()?.into_os_string();
-        plugin.push(",out=");
-        plugin.push(&out);
-        plugin.push(places(kernel)?);
         Ok(Self {
-            plugin,
-            out,
+            plugin: plugin::build()?.into_os_string(),
+            places: places(kernel)?,
+            out: fresh_out(),
             memory_mib,
         })
+    }
+
+    /// The same for another machine, which may run beside this one.
+    pub fn another(&self) -> Self {
+        Self {
+            out: fresh_out(),
+            ..self.clone()
+        }
     }
 
     /// QEMU's options for it.
@@ -51,13 +53,17 @@ impl Oracle {
             "memory-backend-memfd,id=ram,share=on,size={}M",
             self.memory_mib
         );
+        let mut plugin = self.plugin.clone();
+        plugin.push(",out=");
+        plugin.push(&self.out);
+        plugin.push(&self.places);
         vec![
             "-object".into(),
             memory.into(),
             "-machine".into(),
             "memory-backend=ram".into(),
             "-plugin".into(),
-            self.plugin.clone(),
+            plugin,
         ]
     }
 
@@ -72,6 +78,14 @@ impl Oracle {
         let _ = fs::remove_file(&self.out);
         Seen::read(&text)
     }
+}
+
+/// A file that no other machine's plugin writes.
+fn fresh_out() -> PathBuf {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let name = format!("storm-{}-{number}.txt", std::process::id());
+    workspace::target_dir().join(name)
 }
 
 /// Arguments of the plugin: where things are in `kernel`.

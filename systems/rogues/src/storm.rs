@@ -1,0 +1,131 @@
+//! A thread that does whatever comes to its mind, by a seed.
+
+use core::hint::{black_box, spin_loop};
+
+use sandglass::cap::{Endpoint, Notification, Tcb};
+use sandglass::sys::yield_now;
+use sandglass::{Environment, Message};
+
+/// A thread, and all that its component has.
+pub struct Storm {
+    env: &'static Environment,
+    /// Never 0.
+    state: u64,
+    endpoints: [Option<Endpoint>; 4],
+    notifications: [Option<Notification>; 2],
+    second: Option<Tcb>,
+}
+
+impl Storm {
+    /// Thread number `thread` of the component.
+    pub fn new(env: &'static Environment, thread: u64) -> Self {
+        Self {
+            env,
+            // An odd factor keeps seeds apart; the state of this generator is not 0.
+            state: (env.parameter("seed") * 2 + thread + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
+            endpoints: ["server", "far", "edf", "launcher"].map(|name| env.find_capability(name)),
+            notifications: ["never", "ready"].map(|name| env.find_capability(name)),
+            second: env.find_capability("second.tcb"),
+        }
+    }
+
+    /// xorshift64* (Vigna 2016).
+    fn next(&mut self) -> u64 {
+        self.state ^= self.state >> 12;
+        self.state ^= self.state << 25;
+        self.state ^= self.state >> 27;
+        self.state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 16
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound
+    }
+
+    fn endpoint(&mut self) -> Option<Endpoint> {
+        // The launcher answers nobody: it is a way to end, and so is rarely taken.
+        let choice = match self.below(64) {
+            0 => 3,
+            choice => choice % 3,
+        };
+        self.endpoints[choice as usize]
+    }
+
+    fn message(&mut self) -> Message {
+        let label = match self.below(4) {
+            0 => 0,
+            // Those of faults, and of the sharing policies' answers.
+            1 => self.below(8),
+            2 => 0x5_0000 + self.below(8),
+            _ => self.next(),
+        };
+        let words = [0; 4].map(|_: u64| match self.below(3) {
+            0 => 0,
+            1 => self.below(1 << 20),
+            _ => self.next(),
+        });
+        Message::new(label, words)
+    }
+
+    /// For good, or until it dies of it.
+    pub fn rage(mut self) -> ! {
+        loop {
+            self.act();
+        }
+    }
+
+    fn act(&mut self) {
+        match self.below(100) {
+            0..30 => {
+                if let Some(endpoint) = self.endpoint() {
+                    black_box(endpoint.call(self.message()));
+                }
+            }
+            30..50 => {
+                let times = self.below(20);
+                for _ in 0..times {
+                    if let Some(endpoint) = self.endpoint() {
+                        endpoint.nb_send(self.message());
+                    }
+                }
+            }
+            50..56 => {
+                if let Some(endpoint) = self.endpoint() {
+                    endpoint.send(self.message());
+                }
+            }
+            56..70 => {
+                let steps = self.below(200_000);
+                for _ in 0..steps {
+                    spin_loop();
+                }
+            }
+            70..86 => yield_now(),
+            86..92 => {
+                let choice = self.below(2) as usize;
+                if let Some(notification) = self.notifications[choice] {
+                    match self.below(8) {
+                        0 => _ = notification.wait(),
+                        _ => notification.signal(),
+                    }
+                }
+            }
+            92..98 => {
+                if let Some(second) = self.second {
+                    let _ = match self.below(3) {
+                        0 => second.suspend(),
+                        _ => second.resume(),
+                    };
+                }
+            }
+            98 if self.below(8) == 0 => panic!("as the seed has it"),
+            99 if self.below(8) == 0 => {
+                // SAFETY: an invalid instruction: the thread ends here.
+                unsafe { core::arch::asm!("ud2", options(noreturn)) }
+            }
+            _ => {
+                // What is not in the environment does not exist either.
+                black_box(self.env.find_capability::<Endpoint>("no such thing"));
+            }
+        }
+    }
+}
