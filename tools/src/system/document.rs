@@ -179,6 +179,8 @@ pub enum ClientRights {
     Send,
     /// Call, and send capabilities along.
     Grant,
+    /// Let it be the fault or timeout handler of threads. Who has it can also send.
+    Handler,
 }
 
 impl ClientRights {
@@ -186,7 +188,7 @@ impl ClientRights {
     pub fn is_call(self) -> bool {
         match self {
             Self::Call | Self::Grant => true,
-            Self::Send => false,
+            Self::Send | Self::Handler => false,
         }
     }
 }

@@ -94,11 +94,15 @@ fn describe(name: &str) -> String {
             "\n[[component.thread]]\nname = \"t{task}\"\npriority = 100\nbudget = \"3600s\"\n\
              period = \"3600s\"\n"
         );
-        for (sender, prefix) in [(Sender::Call(task), "call"), (Sender::Fault(task), "fault")] {
+        let capabilities = [
+            (Sender::Call(task), "call", "call"),
+            (Sender::Fault(task), "fault", "handler"),
+        ];
+        for (sender, prefix, rights) in capabilities {
             let badge = sender.badge();
             let _ = writeln!(
                 clients,
-                "  {{ component = \"bench\", badge = {badge}, as = \"{prefix}{task}\" }},"
+                "  {{ component = \"bench\", badge = {badge}, as = \"{prefix}{task}\", rights = \"{rights}\" }},"
             );
         }
     }

@@ -81,7 +81,9 @@ impl<'a> Checker<'a> {
         for client in &endpoint.clients {
             let badge = self.badge(client.badge.as_ref(), &client.component, &mut badges);
             let rights = match client.rights {
-                ClientRights::Call => Rights::WRITE.union(Rights::GRANT_REPLY),
+                ClientRights::Call | ClientRights::Handler => {
+                    Rights::WRITE.union(Rights::GRANT_REPLY)
+                }
                 ClientRights::Send => Rights::WRITE,
                 ClientRights::Grant => Rights::WRITE.union(Rights::GRANT),
             };
