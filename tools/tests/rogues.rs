@@ -18,6 +18,7 @@ const SPIN: u64 = 5;
 const ELSEWHERE: u64 = 6;
 const FLOOD: u64 = 7;
 const ANEW: u64 = 8;
+const LEAVE: u64 = 10;
 
 /// Who ends the system: when all of `all` are done, or after so many ms.
 fn judge(all: u64, ms: u64) -> String {
@@ -125,8 +126,13 @@ clients = [{{ component = "honest", badge = 5 }}, {{ component = "rogue", badge 
 
 /// The rogue has further threads of these names.
 fn with_threads(text: &str, names: &[&str]) -> String {
+    with_threads_of(text, names, "budget = 200\nperiod = \"2ms\"")
+}
+
+/// As [`with_threads`]; each has such time.
+fn with_threads_of(text: &str, names: &[&str], time: &str) -> String {
     let thread = |name: &&str| {
-        format!("\n[[component.thread]]\nname = \"{name}\"\npriority = 101\nbudget = 200\nperiod = \"2ms\"\n")
+        format!("\n[[component.thread]]\nname = \"{name}\"\npriority = 101\n{time}\n")
     };
     let threads: String = names.iter().map(thread).collect();
     let rogue = text
@@ -164,6 +170,22 @@ fn who_has_taken_its_time_elsewhere_does_not_end_the_proxy() {
     }
 }
 
+/// A thread that never comes back from a server leaves its time there, and the server would serve others on that: a client
+/// that ends while one of its threads is with the server has little of it.
+#[test]
+fn who_ends_while_a_server_works_for_it_leaves_no_time_there() {
+    let text = shared("ceiling", LEAVE)
+        .replace(
+            "name = \"server\"\nexecutable",
+            "name = \"worker\"\nexecutable",
+        )
+        .replace("server = \"server\"", "server = \"worker\"")
+        // A third of what it has.
+        .replace("calls = 12", "calls = 12, work = 25_000");
+    let text = with_threads_of(&text, &["second"], "budget = 40\nperiod = \"8ms\"");
+    assert_honest_done("leave", text);
+}
+
 /// Finding 6: more requests than a client has threads.
 #[test]
 fn a_blocking_server_keeps_requests_of_its_clients_apart() {
@@ -171,6 +193,9 @@ fn a_blocking_server_keeps_requests_of_its_clients_apart() {
         let mut text = shared("blocking", attack);
         if attack == ANEW {
             text = with_threads(&text, &["second", "third"]);
+            // Whoever has the capabilities of its threads can do this; by itself no component has them.
+            let controls = "ready = true\ncontrols = [\"rogue/second\", \"rogue/third\"]\n";
+            text = text.replace("ready = true\n", controls);
         }
         let server = "name = \"server\"\nexecutable = \"rogues\"\npriority = 200\npassive = true\n";
         assert!(text.contains(server));

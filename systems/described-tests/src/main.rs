@@ -43,9 +43,7 @@ fn main(env: &'static Environment) -> u8 {
 }
 
 fn server(env: &'static Environment) -> ! {
-    env.thread("handler")
-        .prepare(move || handle_timeouts(env))
-        .expect("the launcher made the thread");
+    env.thread("handler").prepare(move || handle_timeouts(env));
     env.service("work")
         .serve(|received| match received.message.label() {
             request::SPIN => loop {

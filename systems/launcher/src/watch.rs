@@ -5,9 +5,10 @@ use core::fmt;
 use core::ops::ControlFlow;
 
 use sandglass::cap::Notification;
+use sandglass::context::UserContext;
 use sandglass::exit;
 use sandglass::fault::Fault;
-use sandglass::{boot, component, println, Error, Received};
+use sandglass::{boot, component, println, Error, Message, Received};
 use sandglass_description::{Component, System, ThreadId};
 
 use crate::launch::Thread;
@@ -52,6 +53,8 @@ pub struct Watch<'a> {
     objects: &'a Objects,
     /// Those of the components whose end is the system's that can still end.
     awaited: Vec<u32>,
+    /// Of each component: it has ended.
+    ended: Vec<bool>,
 }
 
 /// A component will not say any more that it is ready.
@@ -104,6 +107,7 @@ impl<'a> Watch<'a> {
                 .zip(&system.components)
                 .filter_map(with_exit)
                 .collect(),
+            ended: alloc::vec![false; system.components.len()],
         }
     }
 
@@ -186,6 +190,9 @@ impl<'a> Watch<'a> {
             // Nonsense. Who called is not answered, and so does not do it again.
             News::Nothing
         } else if let Some(fault) = Fault::decode(&received.message) {
+            if fault.is_end() && self.has_ended(id.component) {
+                return (News::Nothing, ControlFlow::Continue(()));
+            }
             report(component, id.thread, fault);
             if id.thread == 0 {
                 self.awaited.retain(|&index| index != id.component);
@@ -202,12 +209,24 @@ impl<'a> Watch<'a> {
         (news, ControlFlow::Continue(()))
     }
 
-    /// Stops what is left of a component that has ended.
-    fn end(&self, index: u32, component: &Component, status: u8) {
+    fn has_ended(&self, component: u32) -> bool {
+        self.ended.get(component as usize) == Some(&true)
+    }
+
+    /// Stops what is left of a component that has ended: when one of its threads would go on, it does so where nothing is, and
+    /// its fault handler hears of that. None is suspended, since one that waits for a server would leave its time there,
+    /// and others would be served on that from then on.
+    fn end(&mut self, index: u32, component: &Component, status: u8) {
+        if let Some(ended) = self.ended.get_mut(index as usize) {
+            *ended = true;
+        }
+        let nowhere = UserContext::start(exit::ENDED_AT, 0, 0, 0);
         for thread in self.threads.iter().skip(index as usize).take(1).flatten() {
             // The capability is the launcher's own: nothing can fail.
-            let _ = thread.tcb().suspend();
+            let _ = thread.tcb().write_registers(&nowhere, false);
         }
+        // So the thread that told of the end goes there, too.
+        self.objects.launcher_reply.send(Message::EMPTY);
         if let Some(ended) = self.components.get(index as usize) {
             let _ = ended.end_spawned();
         }

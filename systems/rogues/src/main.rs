@@ -8,9 +8,9 @@
 use core::convert::Infallible;
 use core::hint::black_box;
 
-use sandglass::cap::{Endpoint, Notification};
+use sandglass::cap::{Endpoint, Notification, Tcb};
 use sandglass::sys::yield_now;
-use sandglass::{println, time, Environment, Message};
+use sandglass::{exit, println, time, Environment, Message, Received};
 use sandglass_edf::Task;
 use sandglass_sharing::blocking::{Device, Outcome, Ticket};
 use sandglass_sharing::{blocking, proxy::label, serve};
@@ -42,6 +42,8 @@ pub mod attack {
     pub const FLOOD: u64 = 7;
     /// Threads ask for something that takes for ever; one is made to ask anew, over and over.
     pub const ANEW: u64 = 8;
+    /// Its second thread asks a server for something that takes for ever; the first ends meanwhile.
+    pub const LEAVE: u64 = 10;
     /// Whatever comes to its mind, by the parameter `seed`.
     pub const STORM: u64 = 9;
 }
@@ -50,6 +52,8 @@ pub mod attack {
 const THIRD: u64 = 2;
 /// Steps that no budget here is enough for.
 const FOR_EVER: u64 = 1 << 40;
+/// Steps for which a budget here is needed several times.
+const LONG: u64 = 15_000;
 /// What the judge says when the honest were not done in time.
 const STALLED: u8 = 3;
 
@@ -57,13 +61,8 @@ fn main(env: &'static Environment) -> u8 {
     match env.name() {
         "judge" => judge(env),
         "server" => serve(env, "server", |request| Message::new(0, [request.badge])),
-        // Works as long as it is asked to.
-        "other" => serve(env, "other", |request| {
-            for step in 0..request.message.word(0) {
-                black_box(step);
-            }
-            Message::EMPTY
-        }),
+        "worker" => serve(env, "server", |request| work(&request)),
+        "other" => serve(env, "other", |request| work(&request)),
         "device" => device(env),
         name if env.find_capability::<Endpoint>(Task::SCHEDULER).is_some() => {
             task(env, name == "rogue")
@@ -71,6 +70,14 @@ fn main(env: &'static Environment) -> u8 {
         "rogue" => rogue(env),
         _ => client(env),
     }
+}
+
+/// Takes as many steps as it is asked to.
+fn work(request: &Received) -> Message {
+    for step in 0..request.message.word(0) {
+        black_box(step);
+    }
+    Message::EMPTY
 }
 
 /// Waits until everybody honest is done, or the time is over.
@@ -93,8 +100,9 @@ fn judge(env: &'static Environment) -> u8 {
 fn client(env: &'static Environment) -> ! {
     let server: Endpoint = env.capability("server");
     let done: Notification = env.capability("done");
+    let steps = env.find_parameter("work").unwrap_or(1);
     for _ in 0..env.parameter("calls") {
-        let answer = server.call(Message::new(0, [1]));
+        let answer = server.call(Message::new(0, [steps]));
         assert_eq!(answer.label(), 0, "the answer to an honest request");
         yield_now();
     }
@@ -119,13 +127,12 @@ fn rogue(env: &'static Environment) -> ! {
             }
         }
         attack::ELSEWHERE => elsewhere(env),
+        attack::LEAVE => leave(env),
         attack::ANEW => anew(env),
         attack::STORM => {
             if env.find_capability::<Endpoint>("far").is_some() {
-                let prepared = env
-                    .thread("second")
+                env.thread("second")
                     .prepare(move || Storm::new(env, 1).rage());
-                assert!(prepared.is_ok(), "the launcher made the thread for this");
                 env.ready().signal();
             }
             Storm::new(env, 0).rage()
@@ -157,12 +164,22 @@ fn elsewhere(env: &'static Environment) -> ! {
         assert!(matches!(answer.label(), 0 | label::NO_TIME | label::BUSY));
         yield_now();
     };
-    let prepared = env.thread("second").prepare(asks);
-    assert!(prepared.is_ok(), "the launcher made the thread for this");
+    env.thread("second").prepare(asks);
     env.ready().signal();
     loop {
         far.call(Message::new(0, [FOR_EVER]));
     }
+}
+
+/// Ends while its second thread is with a server, which would have that one's time from then on.
+fn leave(env: &'static Environment) -> ! {
+    let server: Endpoint = env.capability("server");
+    env.thread("second").prepare(move || {
+        server.call(Message::new(0, [LONG]));
+    });
+    env.ready().signal();
+    // The second thread is above this one, and out of time when this one runs.
+    exit::exit(0)
 }
 
 /// Two threads ask for something that takes for ever: the server has one's time then, which never comes back, and takes
@@ -175,15 +192,16 @@ fn anew(env: &'static Environment) -> ! {
         println!("rogue: is answered {:#x}", answer.label());
         yield_now();
     };
-    let threads = ["second", "third"].map(|name| env.thread(name));
-    for thread in threads {
-        let prepared = thread.prepare(asks);
-        assert!(prepared.is_ok(), "the launcher made the thread for this");
+    for name in ["second", "third"] {
+        env.thread(name).prepare(asks);
     }
+    // Nobody has that of one's own threads, unless it is described.
+    let threads: [Tcb; 2] =
+        ["rogue/second.tcb", "rogue/third.tcb"].map(|name| env.capability(name));
     env.ready().signal();
     loop {
         yield_now();
-        for thread in threads.map(|thread| thread.tcb()) {
+        for thread in threads {
             let anew = thread.suspend().and_then(|()| thread.resume());
             assert!(anew.is_ok(), "a thread of its own");
         }
@@ -194,7 +212,7 @@ fn anew(env: &'static Environment) -> ! {
 struct Slow;
 
 impl Device for Slow {
-    fn request(&mut self, request: sandglass::Received, _ticket: Ticket) -> Outcome {
+    fn request(&mut self, request: Received, _ticket: Ticket) -> Outcome {
         match request.message.word(0) {
             0 => Outcome::Later,
             _ => Outcome::Answer(Message::new(0, [request.badge])),

@@ -21,7 +21,7 @@ use crate::env::{EnvironmentBuilder, MemoryRegion, ENVIRONMENT_BYTES};
 use crate::image::{Image, PAGE};
 use crate::process::Process;
 use crate::resources::SetupError;
-use crate::thread::ThreadParams;
+use crate::thread::{self, ThreadParams};
 use crate::time::Tsc;
 use crate::vspace::VSpace;
 
@@ -39,6 +39,7 @@ pub struct Component {
     next_slot: u64,
     next_address: u64,
     entry: u64,
+    thread_start: Option<u64>,
     environment: EnvironmentBuilder,
     environment_address: u64,
     environment_frames: Vec<Frame>,
@@ -92,6 +93,7 @@ impl Component {
             next_slot: 1,
             next_address: FIRST_SHARED,
             entry: image.entry(),
+            thread_start: image.thread_start(),
             environment: EnvironmentBuilder::new(name, buffer_address),
             environment_address,
             environment_frames,
@@ -280,10 +282,14 @@ impl Component {
             Attributes::WriteBack,
         )?;
         let tcb = process.resources.tcb()?;
-        self.grant(process, &format!("{name}.tcb"), tcb, Rights::ALL)?;
+        let buffer_address = stack.address + stack.len - PAGE;
+        let start = self.thread_start.ok_or(SetupError::NoThreadStart)?;
+        let prepared = thread::prepared_at(buffer_address);
+        let context = UserContext::start(start, 0, prepared, 0);
+        tcb.write_registers(&context, false)?;
         Ok(ComponentThread {
             tcb,
-            buffer_page: (stack.address + stack.len - PAGE, buffer_frame),
+            buffer_page: (buffer_address, buffer_frame),
         })
     }
 

@@ -2,8 +2,7 @@
 //! the names that the builder of systems gives to what belongs together.
 //!
 //! Of an endpoint `e` that the component serves: `e`, and `e.reply`, the reply object. Of itself:
-//! `ready`, which its main thread signals. Of another thread `t` of its own: `t.tcb`, `t.stack`,
-//! `t.ready`. Of a thread `t` whose timeouts or faults it handles or which it controls: `t.tcb`,
+//! `ready`, which its main thread signals. Of another thread `t` of its own: `t.stack`, `t.ready`. Of a thread `t` whose timeouts or faults it handles or which it controls: `t.tcb`,
 //! `t.context`, `t.ready`, `t.badge`. What it handles arrives at `timeouts` and `faults`.
 
 use alloc::format;
@@ -17,10 +16,10 @@ use crate::thread;
 use crate::timeout::{Checkpoint, Rollback};
 
 /// A thread of this component that the launcher starts, once it is prepared and the main thread
-/// is ready.
+/// is ready. No capability comes with it: a component that could stop one of its own threads could do so while a
+/// server works for that, which would then be left with the thread's scheduling context.
 #[derive(Clone, Copy, Debug)]
 pub struct DescribedThread {
-    tcb: Tcb,
     /// Stack, and the page of the IPC buffer above it.
     memory: MemoryRegion,
 }
@@ -29,17 +28,10 @@ impl DescribedThread {
     /// Says what the thread does. To be called once, before the main thread is ready.
     ///
     /// If it or another thread uses the heap while both run, see [`crate::heap::share`].
-    ///
-    /// # Errors
-    /// The kernel refuses its registers.
-    pub fn prepare(self, body: impl FnOnce() + Send + 'static) -> Result<(), Error> {
+    pub fn prepare(self, body: impl FnOnce() + Send + 'static) {
         let buffer = self.memory.address + self.memory.len - PAGE;
         // SAFETY: the launcher mapped the memory for this thread.
-        unsafe { thread::load(self.tcb, buffer, body) }
-    }
-
-    pub const fn tcb(self) -> Tcb {
-        self.tcb
+        unsafe { thread::prepare(buffer, body) }
     }
 }
 
@@ -64,7 +56,6 @@ impl Environment {
     /// Another thread of this component.
     pub fn thread(&self, name: &str) -> DescribedThread {
         DescribedThread {
-            tcb: self.capability(&format!("{name}.tcb")),
             memory: self.memory(&format!("{name}.stack")),
         }
     }

@@ -101,6 +101,15 @@ macro_rules! entry {
             "xor ebp, ebp",
             "call {start}",
             "ud2",
+            // Where further threads of a component start: the loader puts the address of what the
+            // program has prepared for the thread into RDI.
+            ".globl __sandglass_thread",
+            ".type __sandglass_thread, @function",
+            "__sandglass_thread:",
+            "mov rsp, [rdi]",
+            "xor ebp, ebp",
+            "call {thread}",
+            "ud2",
             // Named by the compiled core and alloc libraries, called by nothing: this program does
             // not unwind.
             ".weak rust_eh_personality",
@@ -117,6 +126,7 @@ macro_rules! entry {
             stack = sym __sandglass_entry::STACK,
             size = const __sandglass_entry::STACK_BYTES,
             start = sym __sandglass_start,
+            thread = sym $crate::thread::begin,
         );
         $crate::memory_functions!("");
     };

@@ -18,6 +18,11 @@ pub const LAUNCHER: &str = "launcher";
 /// Label of the message that tells a launcher of an end; its word is the status. No fault has it.
 pub const LABEL: u64 = 0x6578_6974;
 
+/// Where a launcher lets the threads of a component go on that has ended. Nothing is ever mapped there (it is below
+/// [`LOWEST_PROGRAM`](sandglass_abi::vspace::x86_64::LOWEST_PROGRAM)), so that each of them is stopped by a fault, of which
+/// its fault handler hears: see [`Fault::is_end`](crate::fault::Fault::is_end).
+pub const ENDED_AT: u64 = 0xed0;
+
 /// Capability pointer of the exit port; 0 if there is none.
 static EXIT_PORT: AtomicU64 = AtomicU64::new(0);
 /// Capability pointer of the launcher's endpoint; 0 if there is none.
@@ -33,7 +38,8 @@ pub fn use_launcher(endpoint: Endpoint) {
     LAUNCHER_ENDPOINT.store(endpoint.address(), Ordering::Relaxed);
 }
 
-/// Ends the program. A component with a launcher tells it, which is not answered. Else the machine
+/// Ends the program. A component with a launcher tells it, and goes on where the launcher lets
+/// it: at [`ENDED_AT`]. Else the machine
 /// ends, if the program has the exit port, or if its console is the debug kernel's, by DebugHalt,
 /// where the status is lost. Else this thread ends alone, by a capability fault (its fault
 /// handler, if any, learns of it).

@@ -3,6 +3,7 @@
 use sandglass_abi::fault::{self, cap_fault, timeout, unknown_syscall, user_exception, vm_fault};
 
 use crate::error::LookupFailure;
+use crate::exit;
 use crate::message::Message;
 
 /// A fault. Addresses are the faulting thread's.
@@ -47,6 +48,12 @@ pub enum Fault {
 }
 
 impl Fault {
+    /// Whether this is the end of a thread whose component has ended. (A thread can also go there by itself: then it has
+    /// ended itself.)
+    pub const fn is_end(&self) -> bool {
+        matches!(*self, Self::Memory { ip, .. } if ip == exit::ENDED_AT)
+    }
+
     /// The fault that a message to a fault or timeout handler reports; `None` for a label that
     /// is no fault.
     pub fn decode(message: &Message) -> Option<Self> {

@@ -9,6 +9,8 @@ use elf::file::Class;
 use elf::ElfBytes;
 use sandglass_abi::vspace::x86_64::{HIGHEST_PAGE, LOWEST_PROGRAM};
 
+use crate::thread;
+
 /// Most memory of all segments of a program, bytes. Who loads it plans each page beforehand.
 pub const MOST_MEMORY: u64 = 64 << 20;
 
@@ -24,6 +26,7 @@ const STACK_GUARD_SYMBOL: &str = "__sandglass_stack_guard";
 pub struct Image<'a> {
     bytes: &'a [u8],
     entry: u64,
+    thread_start: Option<u64>,
     segments: Vec<Segment>,
     pages: Vec<ImagePage>,
 }
@@ -132,9 +135,10 @@ impl<'a> Image<'a> {
             }
         }
         let mut image = Self::plan(bytes, elf.ehdr.e_entry, segments)?;
-        if let Some(guard) = stack_guard(&elf) {
+        if let Some(guard) = symbol(&elf, STACK_GUARD_SYMBOL) {
             image.pages.retain(|page| page.vaddr != guard);
         }
+        image.thread_start = symbol(&elf, thread::START_SYMBOL);
         Ok(image)
     }
 
@@ -180,6 +184,7 @@ impl<'a> Image<'a> {
         Ok(Self {
             bytes,
             entry,
+            thread_start: None,
             segments,
             pages,
         })
@@ -188,6 +193,11 @@ impl<'a> Image<'a> {
     /// Address of the first instruction.
     pub const fn entry(&self) -> u64 {
         self.entry
+    }
+
+    /// Where further threads start, if the program is made for that: see [`thread`].
+    pub const fn thread_start(&self) -> Option<u64> {
+        self.thread_start
     }
 
     /// Its pages, by ascending address, each once.
@@ -217,15 +227,15 @@ impl<'a> Image<'a> {
     }
 }
 
-/// Address of the page that a program of this runtime wants to have unmapped, below its stack.
-fn stack_guard(elf: &ElfBytes<'_, LittleEndian>) -> Option<u64> {
+/// The value of a symbol that programs of this runtime have.
+fn symbol(elf: &ElfBytes<'_, LittleEndian>, wanted: &str) -> Option<u64> {
     let (symbols, names) = elf.symbol_table().ok()??;
     symbols
         .iter()
         .find(|symbol| {
             names
                 .get(symbol.st_name as usize)
-                .is_ok_and(|name| name == STACK_GUARD_SYMBOL)
+                .is_ok_and(|name| name == wanted)
         })
         .map(|symbol| symbol.st_value)
 }

@@ -12,6 +12,7 @@ use crate::exit;
 use crate::image::PAGE;
 use crate::process::Process;
 use crate::resources::SetupError;
+use crate::sys;
 use crate::thread_block::IpcBuffer;
 use crate::vspace::Region;
 
@@ -152,9 +153,7 @@ pub(crate) unsafe fn load(
     buffer_address: u64,
     body: impl FnOnce() + Send + 'static,
 ) -> Result<(), Error> {
-    let body: Box<Box<dyn FnOnce() + Send>> = Box::new(Box::new(body));
-    let argument = Box::into_raw(body) as u64;
-    let context = UserContext::start(run as *const () as u64, 0, argument, 0);
+    let context = UserContext::start(run as *const () as u64, 0, boxed(body), 0);
     // SAFETY: the caller's promise.
     unsafe { enter(tcb, buffer_address, context) }
 }
@@ -180,19 +179,87 @@ pub(crate) unsafe fn load_function<T: Sync>(
 /// # Safety
 /// As [`load`].
 unsafe fn enter(tcb: Tcb, buffer_address: u64, mut context: UserContext) -> Result<(), Error> {
-    let tls = tls_image();
-    let area = (buffer_address - tls.area_len() as u64) & !(tls.area_align() as u64 - 1);
     // SAFETY: the caller's promise.
-    let fs_base = unsafe { tls.init_area(area as *mut u8, buffer_address as *mut IpcBuffer) };
+    let (fs_base, stack_top) = unsafe { make_area(buffer_address, buffer_address) };
     // Below it, as a called function expects, the return address.
-    context.set(RSP, (area & !15) - 8);
+    context.set(RSP, stack_top - 8);
     context.set(FS_BASE, fs_base);
     tcb.write_registers(&context, false)
 }
 
+/// Makes a thread block below `end`, for a thread whose IPC buffer is at `buffer_address`. Returns its address for FS,
+/// and the end of the stack below it, a multiple of 16.
+///
+/// # Safety
+/// As [`load`], of the memory below `end`.
+unsafe fn make_area(end: u64, buffer_address: u64) -> (u64, u64) {
+    let tls = tls_image();
+    let area = (end - tls.area_len() as u64) & !(tls.area_align() as u64 - 1);
+    // SAFETY: the caller's promise.
+    let fs_base = unsafe { tls.init_area(area as *mut u8, buffer_address as *mut IpcBuffer) };
+    (fs_base, area & !15)
+}
+
+/// The body of a thread, as the argument of [`run`].
+fn boxed(body: impl FnOnce() + Send + 'static) -> u64 {
+    let body: Box<Box<dyn FnOnce() + Send>> = Box::new(Box::new(body));
+    Box::into_raw(body) as u64
+}
+
+/// What a component's further thread finds at its start, right below its IPC buffer. The loader starts such threads at the
+/// symbol [`START_SYMBOL`] with the address of this ([`prepared_at`]); so a component needs no capability to them.
+#[repr(C, align(64))]
+#[derive(Debug)]
+pub struct Prepared {
+    /// Its stack pointer; 0 if nobody has prepared it. The start of a thread reads this word.
+    stack_top: u64,
+    fs_base: u64,
+    argument: u64,
+}
+
+/// Where [`entry!`](crate::entry) lets further threads start.
+pub(crate) const START_SYMBOL: &str = "__sandglass_thread";
+
+/// Where the [`Prepared`] of a thread is whose IPC buffer is at `buffer_address`.
+pub(crate) const fn prepared_at(buffer_address: u64) -> u64 {
+    buffer_address - size_of::<Prepared>() as u64
+}
+
+/// Lets the thread with that IPC buffer, which has not started, begin with `body`.
+///
+/// # Safety
+/// As [`load`].
+pub(crate) unsafe fn prepare(buffer_address: u64, body: impl FnOnce() + Send + 'static) {
+    let prepared = prepared_at(buffer_address);
+    // SAFETY: the caller's promise.
+    let (fs_base, stack_top) = unsafe { make_area(prepared, buffer_address) };
+    let content = Prepared {
+        stack_top,
+        fs_base,
+        argument: boxed(body),
+    };
+    // SAFETY: the caller's promise; a page's end less the size of the structure is aligned.
+    unsafe { (prepared as *mut Prepared).write(content) };
+}
+
+/// Where a component's further thread comes from its start, on its own stack.
+///
+/// # Safety
+/// To be called once, by the code at [`START_SYMBOL`], with what the loader told it.
+#[doc(hidden)]
+pub unsafe extern "C" fn begin(prepared: *const Prepared) -> ! {
+    // SAFETY: `prepare` wrote it before the loader started this thread, with the thread's own block.
+    let argument = unsafe {
+        let prepared = prepared.read();
+        sys::set_tls_base(prepared.fs_base);
+        prepared.argument
+    };
+    run(argument)
+}
+
 /// Where a thread starts.
 extern "C" fn run(argument: u64) -> ! {
-    // SAFETY: `Thread::new` made this box for this thread, which starts here once.
+    // SAFETY: `boxed` made this box for this thread, which comes here once.
     let body = unsafe { Box::from_raw(argument as *mut Box<dyn FnOnce() + Send>) };
     body();
     exit::stop()

@@ -8,15 +8,15 @@ extern crate alloc;
 
 use core::convert::Infallible;
 
-use sandglass::{println, Environment, SetupError};
+use sandglass::{println, Environment};
 use sandglass_modes::{Event, Manager};
 
 sandglass::entry!(main, stack = 0x8000, heap = 0x1_0000);
 
-fn main(env: &'static Environment) -> Result<Infallible, SetupError> {
+fn main(env: &'static Environment) -> Infallible {
     let manager = Manager::new(env);
     let idle = manager.idle();
-    env.thread("idle").prepare(move || idle.run())?;
+    env.thread("idle").prepare(move || idle.run());
     let verbose = env
         .find_parameter("verbose")
         .is_some_and(|value| value != 0);

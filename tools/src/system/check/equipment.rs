@@ -40,8 +40,8 @@ pub struct Equipment {
     /// Threads that it may make.
     pub spawning: Option<Spawning>,
     names: HashMap<(Kind, String), Span>,
-    /// Capabilities that the launcher makes for threads.
-    thread_slots: usize,
+    /// Threads beside the main one: each has a stack.
+    further_threads: usize,
 }
 
 impl Equipment {
@@ -56,7 +56,7 @@ impl Equipment {
             parameters: Vec::new(),
             spawning: None,
             names,
-            thread_slots: 0,
+            further_threads: 0,
         }
     }
 
@@ -104,9 +104,8 @@ impl Equipment {
 
     /// Notes what the launcher gives a component for a further thread of its own.
     pub fn add_own_thread(&mut self, name: &str, span: &Span, findings: &mut Vec<Finding>) {
-        self.name(Kind::Capability, &format!("{name}.tcb"), span, findings);
         self.name(Kind::Memory, &format!("{name}.stack"), span, findings);
-        self.thread_slots += 1;
+        self.further_threads += 1;
     }
 
     /// Lets the component make threads.
@@ -171,7 +170,7 @@ impl Equipment {
     ) {
         let name = component.name.get_ref();
         let (spawning_slots, spawning_entries) = self.room_to_spawn();
-        let slots = OWN_SLOTS + self.grants.len() + self.thread_slots + spawning_slots;
+        let slots = OWN_SLOTS + self.grants.len() + spawning_slots;
         let span = match &component.cspace_bits {
             Some(bits) => bits.span(),
             None => component.name.span(),
@@ -191,7 +190,7 @@ impl Equipment {
             + self.grants.len()
             + self.maps.len()
             + self.parameters.len()
-            + 2 * self.thread_slots
+            + self.further_threads
             + spawning_entries;
         if entries > limits::ENVIRONMENT_ENTRIES {
             findings.push(

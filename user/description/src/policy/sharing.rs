@@ -4,7 +4,7 @@
 //! The proxy finds, beside its table, by number: `client.N.tcb` and `client.N.context`, the thread
 //! and the scheduling context of a client; `server.N.tcb`; `request.N`, with which it hands requests
 //! through entry N on; `reply.N`; where everything arrives, under its own name; `self.tcb`; and, for the
-//! original ceiling, its thread `reminder`, which waits for `doorbell` and then sends to `turn`.
+//! original ceiling, its thread `reminder` (and `reminder.tcb`), which waits for `doorbell` and then sends to `turn`.
 
 use alloc::vec::Vec;
 

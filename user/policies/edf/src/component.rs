@@ -38,12 +38,13 @@ pub fn run(env: &'static Environment) -> Result<Infallible, HpetError> {
     // Made here: the thread below must not allocate, since this one would wait for it if it did so meanwhile.
     let names: Vec<String> = table.tasks.iter().map(|task| task.name.clone()).collect();
     let tell = move || {
-        news.take_all(|task, fault| {
-            println!("edf: `{}` is stopped: {fault:?}", names[task.0]);
+        news.take_all(|task, fault| match fault.is_end() {
+            true => println!("edf: `{}` has ended", names[task.0]),
+            false => println!("edf: `{}` is stopped: {fault:?}", names[task.0]),
         });
     };
     env.thread(names::BELOW)
-        .prepare(move || below(wake, idle, tell))?;
+        .prepare(move || below(wake, idle, tell));
     env.ready().signal();
     let mut driver = Driver::new(parts);
     let mut reporter = Reporter {

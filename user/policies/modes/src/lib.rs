@@ -10,7 +10,7 @@
 //! ```text
 //! let manager = Manager::new(env);
 //! let idle = manager.idle();
-//! env.thread("idle").prepare(move || idle.run())?;
+//! env.thread("idle").prepare(move || idle.run());
 //! manager.serve(env.ready(), |manager, event| ...)
 //! ```
 //!

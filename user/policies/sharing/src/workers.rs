@@ -6,15 +6,12 @@
 use alloc::format;
 
 use sandglass::server::Service;
-use sandglass::{Environment, Error, Message, Received};
+use sandglass::{Environment, Message, Received};
 
 /// Serves the resource `resource`, whose protocol is `workers`, for good: with the main thread, and
 /// with the threads `others` of this component, which are passive. `handle` is called by all.
 ///
 /// If `handle` uses the heap, see [`sandglass::heap::share`].
-///
-/// # Errors
-/// The kernel refuses a thread's registers.
 ///
 /// # Panics
 /// If this component does not serve the resource with these threads.
@@ -23,7 +20,7 @@ pub fn serve(
     resource: &str,
     others: &[&str],
     handle: impl Fn(Received) -> Message + Clone + Send + 'static,
-) -> Result<core::convert::Infallible, Error> {
+) -> ! {
     for name in others {
         let service = Service {
             ready: env.capability(&format!("{name}.ready")),
@@ -31,7 +28,7 @@ pub fn serve(
             reply: env.capability(&format!("{resource}.reply.{name}")),
         };
         let handle = handle.clone();
-        env.thread(name).prepare(move || service.serve(handle))?;
+        env.thread(name).prepare(move || service.serve(handle));
     }
     env.service(resource).serve(handle)
 }

@@ -8,7 +8,7 @@
 //! ```text
 //! let handler = Handler::new(env, "server");
 //! let ready = env.capability("handler.ready");
-//! env.thread("handler").prepare(move || handler.serve(ready, answers, |_, event| ...))?;
+//! env.thread("handler").prepare(move || handler.serve(ready, answers, |_, event| ...));
 //! ```
 //!
 //! where `answers` is an [`Answers`]: what clients are told, which only the server can know.

@@ -46,6 +46,8 @@ pub enum SetupError {
     ComponentSlots {
         radix: u32,
     },
+    /// A component has further threads, but its program says nowhere where they start.
+    NoThreadStart,
     Image(ImageError),
     Environment(EnvironmentError),
 }
@@ -77,6 +79,11 @@ impl fmt::Display for SetupError {
             Self::NoSlots { wanted } => {
                 write!(f, "the CSpace has fewer than {wanted} free slots left")
             }
+            Self::NoThreadStart => write!(
+                f,
+                "it has further threads, but its program has no symbol `__sandglass_thread`, where they start: \
+                 `sandglass::entry!` defines it"
+            ),
             Self::NoMemory { size_bits, count } => {
                 write!(
                     f,

@@ -9,8 +9,6 @@ extern crate alloc;
 
 mod disk;
 
-use core::convert::Infallible;
-
 use sandglass::cap::{Endpoint, Notification};
 use sandglass::{println, Environment, Error, Message, Received};
 use sandglass_sharing::spawning::{self, Meter};
@@ -27,7 +25,7 @@ fn main(env: &'static Environment) -> Result<u8, Error> {
     match env.name() {
         "disk" => match disk::serve(env)? {},
         "archive" if env.find_parameter("spawning.threads").is_some() => spawning_archive(env),
-        "archive" => match archive(env)? {},
+        "archive" => archive(env),
         "left" => {
             let most = read(env, 0);
             wait_for(env, 1);
@@ -51,7 +49,7 @@ fn main(env: &'static Environment) -> Result<u8, Error> {
 }
 
 /// Reads blocks for clients: a worker waits for the disk, and the others go on.
-fn archive(env: &'static Environment) -> Result<Infallible, Error> {
+fn archive(env: &'static Environment) -> ! {
     let disk: Endpoint = env.capability("disk");
     workers::serve(env, "archive", &["second"], move |request| {
         disk.call(request.message)

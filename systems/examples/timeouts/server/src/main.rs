@@ -14,7 +14,7 @@ use core::convert::Infallible;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use sandglass::cap::Notification;
-use sandglass::{println, Environment, Message, Received, SetupError};
+use sandglass::{println, Environment, Message, Received};
 use sandglass_timeouts::{Action, Answers, Event, Handler};
 
 sandglass::entry!(main, stack = 0x8000, heap = 0x8000);
@@ -74,7 +74,7 @@ impl Progress {
     }
 }
 
-fn main(env: &'static Environment) -> Result<Infallible, SetupError> {
+fn main(env: &'static Environment) -> Infallible {
     let handler = Handler::new(env, "counter");
     let ready = env.capability("handler.ready");
     let stopped: Option<Notification> = env.find_capability("done");
@@ -91,7 +91,7 @@ fn main(env: &'static Environment) -> Result<Infallible, SetupError> {
                 }
             }
         })
-    })?;
+    });
     env.service("primes").serve(|request| count(&request))
 }
 

@@ -79,15 +79,15 @@ fn send(port: &SerialPort, outcome: &Outcome) -> Result<(), HpetError> {
 
 /// Tells a further thread of this component that it is a task.
 fn prepare_task(env: &'static Environment, plan: &Plan, index: usize) -> Result<(), HpetError> {
-    let thread = env.thread(&format!("t{index}"));
     if plan.preemptive {
         let faults: Endpoint = env.capability(&format!("fault{index}"));
-        thread.tcb().set_timeout_endpoint(Some(faults))?;
+        env.capability::<Tcb>(&format!("bench/t{index}.tcb"))
+            .set_timeout_endpoint(Some(faults))?;
     }
     let scheduler: Endpoint = env.capability(&format!("call{index}"));
-    thread.prepare(move || {
+    env.thread(&format!("t{index}")).prepare(move || {
         Task::of(scheduler).run(|_| jobs::execute(index));
-    })?;
+    });
     Ok(())
 }
 

@@ -23,7 +23,7 @@ const CHANGES: usize = 16;
 fn main(env: &'static Environment) -> Result<Infallible, SetupError> {
     let mut manager = Manager::new(env);
     let idle = manager.idle();
-    env.thread("idle").prepare(move || idle.run())?;
+    env.thread("idle").prepare(move || idle.run());
     let runs = WARM_UP + env.parameter("runs") as usize;
     let mut rises = Vec::with_capacity(runs);
     let mut falls = Vec::with_capacity(runs);

@@ -28,8 +28,7 @@ pub fn serve(env: &'static Environment, name: &'static str) -> ! {
         })
     }
     if env.find_memory("second.stack").is_some() {
-        let served = workers::serve(env, name, &WORKERS, move |request| office.handle(request));
-        match served.expect("the description grants it") {}
+        workers::serve(env, name, &WORKERS, move |request| office.handle(request))
     }
     // Power over itself: to bind what its interrupts run on.
     if env.find_capability::<Tcb>("self.tcb").is_some() {

@@ -13,7 +13,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use sandglass::cap::{nb_send_recv, Endpoint, Notification, Reply, Tcb};
 use sandglass::fault::Fault;
 use sandglass::time::ticks;
-use sandglass::{exit, println, Environment, Message, Received, SetupError};
+use sandglass::{exit, println, Environment, Message, Received};
 use sandglass_timeouts::{Action, Answers, Event, Handler};
 
 sandglass::entry!(main, stack = 0x8000, heap = 0x1_0000);
@@ -21,17 +21,16 @@ sandglass::entry!(main, stack = 0x8000, heap = 0x1_0000);
 /// Steps of the current request that are done.
 static NOTED: AtomicU64 = AtomicU64::new(0);
 
-fn main(env: &'static Environment) -> Result<Infallible, SetupError> {
+fn main(env: &'static Environment) -> Infallible {
     let samples = Samples::new(env);
-    let body = if env.parameter("waits") == 0 {
+    if env.parameter("waits") == 0 {
         let handler = Handler::new(env, "server");
         env.thread("handler")
-            .prepare(move || measure(env, handler, samples))
+            .prepare(move || measure(env, handler, samples));
     } else {
         env.thread("handler")
-            .prepare(move || measure_waiting(env, samples))
-    };
-    body?;
+            .prepare(move || measure_waiting(env, samples));
+    }
     env.service("work").serve(|request| work(&request))
 }
 

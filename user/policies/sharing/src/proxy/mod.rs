@@ -274,17 +274,14 @@ impl Reminder {
     fn start(env: &'static Environment) -> Self {
         let doorbell: Notification = env.capability("doorbell");
         let turn: Endpoint = env.capability("turn");
-        let thread = env.thread("reminder");
         let body = move || loop {
             doorbell.wait();
             // The proxy always waits when another thread runs.
             turn.nb_send(Message::EMPTY);
         };
-        thread
-            .prepare(body)
-            .expect("the launcher made the thread for this");
+        env.thread("reminder").prepare(body);
         Self {
-            tcb: thread.tcb(),
+            tcb: env.capability("reminder.tcb"),
             doorbell,
         }
     }

@@ -65,6 +65,8 @@ impl Checker<'_> {
         if protocol == Protocol::OriginalCeiling {
             let doorbell = Object::Notification(self.new_notification());
             self.give_proxy(proxy, "doorbell", doorbell, 0, &span);
+            let reminder = Object::Tcb(ThreadId { thread: 1, ..own });
+            self.give_proxy(proxy, "reminder.tcb", reminder, 0, &span);
             let turn = Object::Endpoint(requests);
             self.give_proxy(proxy, "turn", turn, badge::TURN, &span);
         }
