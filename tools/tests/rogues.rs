@@ -19,6 +19,8 @@ const ELSEWHERE: u64 = 6;
 const FLOOD: u64 = 7;
 const ANEW: u64 = 8;
 const LEAVE: u64 = 10;
+const KILL: u64 = 11;
+const FAULT: u64 = 12;
 
 /// Who ends the system: when all of `all` are done, or after so many ms.
 fn judge(all: u64, ms: u64) -> String {
@@ -124,6 +126,15 @@ clients = [{{ component = "honest", badge = 5 }}, {{ component = "rogue", badge 
     .concat()
 }
 
+/// The server is another component.
+fn served_by(server: &str, text: &str) -> String {
+    text.replace(
+        "name = \"server\"\nexecutable",
+        &format!("name = \"{server}\"\nexecutable"),
+    )
+    .replace("server = \"server\"", &format!("server = \"{server}\""))
+}
+
 /// The rogue has further threads of these names.
 fn with_threads(text: &str, names: &[&str]) -> String {
     with_threads_of(text, names, "budget = 200\nperiod = \"2ms\"")
@@ -184,6 +195,50 @@ fn who_ends_while_a_server_works_for_it_leaves_no_time_there() {
         .replace("calls = 12", "calls = 12, work = 25_000");
     let text = with_threads_of(&text, &["second"], "budget = 40\nperiod = \"8ms\"");
     assert_honest_done("leave", text);
+}
+
+/// The end of a component reaches whoever is described to hear of it.
+#[test]
+fn the_end_of_a_component_is_signalled() {
+    for (name, attack) in [("end-panic", PANIC), ("end-fault", FAULT)] {
+        // Nobody else says that anything is done.
+        let text = shared("ceiling", attack)
+            .replace("calls = 12", "calls = 1_000")
+            .replace(
+                "component = \"honest\", badge = 1",
+                "component = \"rogue\", badge = 1, at = \"end\"",
+            );
+        assert!(text.contains("at = \"end\""), "{text}");
+        assert_honest_done(name, text);
+    }
+}
+
+/// The end of a task reaches the manager of its modes, and the mode falls afterwards as ever.
+#[test]
+fn the_mode_manager_hears_of_the_end_of_a_task() {
+    for (name, attack) in [("modes-panic", PANIC), ("modes-fault", FAULT)] {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../systems/rogues/policies");
+        let text = std::fs::read_to_string(folder.join("modes.toml")).unwrap();
+        let text = text.replace("attack = 0", &format!("attack = {attack}"));
+        let console = assert_honest_done(name, text);
+        let end = console.find("modes: rogue has ended").expect(&console);
+        assert!(console[end..].contains("from high to low"), "{console}");
+    }
+}
+
+/// The end of a server reaches its proxy, which tells those who ask.
+#[test]
+fn who_waits_for_a_server_that_ended_is_told() {
+    for protocol in ["inheritance", "original-ceiling", "bandwidth-inheritance"] {
+        // `proxy::label::GONE`.
+        let until = "calls = 1_000, until = 0x5_0005";
+        let text = served_by("fragile", &shared(protocol, KILL)).replace("calls = 12", until);
+        let console = assert_honest_done(&format!("kill-{protocol}"), text);
+        assert!(
+            console.contains("`fragile` ended with status 101"),
+            "{console}"
+        );
+    }
 }
 
 /// Finding 6: more requests than a client has threads.

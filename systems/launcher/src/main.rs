@@ -26,7 +26,7 @@ use sandglass::{boot, println, BootInfo, Process};
 use failure::{Context, Failure};
 use launch::Launch;
 use objects::Objects;
-use watch::Watch;
+use watch::{EndSignals, Watch};
 
 const _: () = {
     use sandglass_description::limits;
@@ -83,7 +83,8 @@ fn main(info: &'static BootInfo) -> Result<u8, Failure> {
         has_calls_only,
     };
     launch.equip(&mut components)?;
-    let mut watch = Watch::new(&system, &components, &threads, &objects);
+    let end_signals = EndSignals::make(launch.process, &system, &objects)?;
+    let mut watch = Watch::new(&system, &components, &threads, &objects, end_signals);
     let started = launch.start(&mut watch)?;
     let status = match started {
         ControlFlow::Break(status) => status,

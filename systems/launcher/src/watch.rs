@@ -4,13 +4,14 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::ops::ControlFlow;
 
-use sandglass::cap::Notification;
+use sandglass::cap::{Notification, Rights};
 use sandglass::context::UserContext;
 use sandglass::exit;
 use sandglass::fault::Fault;
-use sandglass::{boot, component, println, Error, Message, Received};
-use sandglass_description::{Component, System, ThreadId};
+use sandglass::{boot, component, println, Error, Message, Process, Received};
+use sandglass_description::{Component, Signal, System, ThreadId};
 
+use crate::failure::{Context, Failure};
 use crate::launch::Thread;
 use crate::objects::Objects;
 
@@ -51,10 +52,53 @@ pub struct Watch<'a> {
     components: &'a [component::Component],
     threads: &'a [Vec<Thread>],
     objects: &'a Objects,
+    end_signals: EndSignals,
     /// Those of the components whose end is the system's that can still end.
     awaited: Vec<u32>,
     /// Of each component: it has ended.
     ended: Vec<bool>,
+}
+
+/// What is signalled when threads end: by component and thread, in the description's order.
+pub struct EndSignals(Vec<Vec<Vec<Notification>>>);
+
+impl EndSignals {
+    /// Makes the capabilities that it takes.
+    pub fn make(
+        process: &mut Process,
+        system: &System,
+        objects: &Objects,
+    ) -> Result<Self, Failure> {
+        let mut make = |signal: &Signal| {
+            let notification = objects.notification(signal.notification)?;
+            let minted = process
+                .resources
+                .mint(notification, Rights::WRITE, signal.badge);
+            minted.context("cannot make what is signalled at an end")
+        };
+        let components = system.components.iter();
+        let signals = components.map(|component| {
+            let threads = component.threads.iter();
+            let signals = threads.map(|thread| thread.end_signals.iter().map(&mut make).collect());
+            signals.collect()
+        });
+        Ok(Self(signals.collect::<Result<_, _>>()?))
+    }
+
+    fn of_thread(&self, id: ThreadId) {
+        let threads = self.0.get(id.component as usize);
+        let signals = threads.and_then(|threads| threads.get(id.thread as usize));
+        for notification in signals.into_iter().flatten() {
+            notification.signal();
+        }
+    }
+
+    fn of_component(&self, index: u32) {
+        let threads = self.0.get(index as usize);
+        for notification in threads.into_iter().flatten().flatten() {
+            notification.signal();
+        }
+    }
 }
 
 /// A component will not say any more that it is ready.
@@ -96,6 +140,7 @@ impl<'a> Watch<'a> {
         components: &'a [component::Component],
         threads: &'a [Vec<Thread>],
         objects: &'a Objects,
+        end_signals: EndSignals,
     ) -> Self {
         let with_exit = |(index, component): (u32, &Component)| component.exit.then_some(index);
         Self {
@@ -103,6 +148,7 @@ impl<'a> Watch<'a> {
             components,
             threads,
             objects,
+            end_signals,
             awaited: (0..)
                 .zip(&system.components)
                 .filter_map(with_exit)
@@ -193,6 +239,7 @@ impl<'a> Watch<'a> {
             if fault.is_end() && self.has_ended(id.component) {
                 return (News::Nothing, ControlFlow::Continue(()));
             }
+            self.end_signals.of_thread(id);
             report(component, id.thread, fault);
             if id.thread == 0 {
                 self.awaited.retain(|&index| index != id.component);
@@ -227,6 +274,7 @@ impl<'a> Watch<'a> {
         }
         // So the thread that told of the end goes there, too.
         self.objects.launcher_reply.send(Message::EMPTY);
+        self.end_signals.of_component(index);
         if let Some(ended) = self.components.get(index as usize) {
             let _ = ended.end_spawned();
         }

@@ -44,6 +44,10 @@ pub mod attack {
     pub const ANEW: u64 = 8;
     /// Its second thread asks a server for something that takes for ever; the first ends meanwhile.
     pub const LEAVE: u64 = 10;
+    /// Asks the server for what it dies of.
+    pub const KILL: u64 = 11;
+    /// Is stopped by a fault.
+    pub const FAULT: u64 = 12;
     /// Whatever comes to its mind, by the parameter `seed`.
     pub const STORM: u64 = 9;
 }
@@ -61,6 +65,11 @@ fn main(env: &'static Environment) -> u8 {
     match env.name() {
         "judge" => judge(env),
         "server" => serve(env, "server", |request| Message::new(0, [request.badge])),
+        // Has a bug.
+        "fragile" => serve(env, "server", |request| {
+            assert!(request.message.word(0) != 0, "no step is too few");
+            work(&request)
+        }),
         "worker" => serve(env, "server", |request| work(&request)),
         "other" => serve(env, "other", |request| work(&request)),
         "device" => device(env),
@@ -68,6 +77,7 @@ fn main(env: &'static Environment) -> u8 {
             task(env, name == "rogue")
         }
         "rogue" => rogue(env),
+        "steady" => steady(env),
         _ => client(env),
     }
 }
@@ -96,13 +106,25 @@ fn judge(env: &'static Environment) -> u8 {
     STALLED
 }
 
-/// Calls the server, once in each of its periods.
+/// Calls the server, once in each of its periods: so many times, or until it is answered with the label `until`. Each
+/// answer is to take at most `within` µs, if that is said.
 fn client(env: &'static Environment) -> ! {
     let server: Endpoint = env.capability("server");
     let done: Notification = env.capability("done");
     let steps = env.find_parameter("work").unwrap_or(1);
+    let until = env.find_parameter("until");
+    let within = env.find_parameter("within").map(|us| ticks(env, us));
     for _ in 0..env.parameter("calls") {
+        let start = time::ticks();
         let answer = server.call(Message::new(0, [steps]));
+        let taken = time::ticks() - start;
+        assert!(
+            within.is_none_or(|within| taken <= within),
+            "an answer took {taken} ticks of {within:?}"
+        );
+        if until == Some(answer.label()) {
+            break;
+        }
         assert_eq!(answer.label(), 0, "the answer to an honest request");
         yield_now();
     }
@@ -110,6 +132,32 @@ fn client(env: &'static Environment) -> ! {
     loop {
         yield_now();
     }
+}
+
+/// Works in each of its periods. Every fourth job takes `more`, for which it has not the budget at first. Each is to take
+/// at most `within` µs.
+fn steady(env: &'static Environment) -> ! {
+    let (work, more) = (env.parameter("work"), env.parameter("more"));
+    let within = ticks(env, env.parameter("within"));
+    for job in 0..env.parameter("jobs") {
+        let start = time::ticks();
+        for step in 0..if job % 4 == 3 { more } else { work } {
+            black_box(step);
+        }
+        let taken = time::ticks() - start;
+        assert!(taken <= within, "job {job} took {taken} of {within} ticks");
+        yield_now();
+    }
+    env.capability::<Notification>("done").signal();
+    loop {
+        yield_now();
+    }
+}
+
+/// µs in ticks of the clock.
+fn ticks(env: &Environment, us: u64) -> u64 {
+    let tsc = env.tsc().expect("the kernel reports the clock's frequency");
+    tsc.us_to_ticks(us)
 }
 
 fn rogue(env: &'static Environment) -> ! {
@@ -128,6 +176,14 @@ fn rogue(env: &'static Environment) -> ! {
         }
         attack::ELSEWHERE => elsewhere(env),
         attack::LEAVE => leave(env),
+        attack::PANIC => panic!("as it should"),
+        // SAFETY: an invalid instruction: the thread ends here.
+        attack::FAULT => unsafe { core::arch::asm!("ud2", options(noreturn)) },
+        attack::KILL => loop {
+            let server: Endpoint = env.capability("server");
+            server.call(Message::new(0, [0]));
+            yield_now();
+        },
         attack::ANEW => anew(env),
         attack::STORM => {
             if env.find_capability::<Endpoint>("far").is_some() {

@@ -209,6 +209,16 @@ pub struct Signaller {
     pub badge: Option<Integer>,
     #[serde(rename = "as")]
     pub alias: Option<Text>,
+    /// It does not signal by itself.
+    pub at: Option<Spanned<At>>,
+}
+
+/// When the launcher signals for somebody.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum At {
+    /// When its component has ended, or a fault has stopped it that the launcher hears of.
+    End,
 }
 
 #[derive(Debug, Deserialize)]

@@ -164,6 +164,9 @@ pub struct Thread {
     /// Who handles its faults; `None`: the launcher.
     pub fault_handler: Option<Handler>,
     pub timeout_handler: Option<Handler>,
+    /// What the launcher signals when the thread's component has ended, or when it hears that a fault has stopped the
+    /// thread.
+    pub end_signals: Vec<Signal>,
     /// Bytes, a multiple of the page size; 0 for a main thread, whose program has its own.
     pub stack_bytes: u64,
 }
@@ -185,6 +188,14 @@ pub struct Time {
 pub struct Handler {
     /// Index of the endpoint.
     pub endpoint: u32,
+    pub badge: u64,
+}
+
+/// A signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Signal {
+    /// Index of the notification.
+    pub notification: u32,
     pub badge: u64,
 }
 

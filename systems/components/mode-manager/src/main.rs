@@ -9,7 +9,7 @@ extern crate alloc;
 use core::convert::Infallible;
 
 use sandglass::{println, Environment};
-use sandglass_modes::{Event, Manager};
+use sandglass_modes::{badge, Event, Manager};
 
 sandglass::entry!(main, stack = 0x8000, heap = 0x1_0000);
 
@@ -50,6 +50,18 @@ fn report(manager: &Manager, event: Event) {
         }
         Event::Fell { from } => println!("modes: idle: from {} to {}", level(from), level(0)),
         Event::Idle => {}
+        Event::Ended { tasks } => {
+            for (number, task) in table.tasks.iter().enumerate() {
+                if tasks & badge::bit(number) != 0 {
+                    let shared = if number + 1 < badge::BITS {
+                        ""
+                    } else {
+                        ", or another that is told of together with it"
+                    };
+                    println!("modes: {} has ended{shared}", task.name);
+                }
+            }
+        }
         Event::Other(received) => println!("modes: this is no timeout: {received:?}"),
     }
 }

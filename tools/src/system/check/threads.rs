@@ -121,6 +121,7 @@ impl<'a> Checker<'a> {
             ready,
             fault_handler: None,
             timeout_handler: None,
+            end_signals: Vec::new(),
             stack_bytes,
         }
     }

@@ -4,10 +4,11 @@ use std::collections::HashMap;
 use std::fs;
 
 use sandglass_abi::rights::Rights;
-use sandglass_description::{Grant, Map, Memory, MemorySource, Object};
+use sandglass_description::{Grant, Map, Memory, MemorySource, Object, Signal};
 
 use super::super::document::{self, ClientRights, Integer, MapRights, Text};
 use super::super::findings::{Finding, Span};
+use super::names::ThreadIndex;
 use super::{text, Checker, Content, FixedMap, PackedFile};
 
 const PAGE: u64 = sandglass_description::archive::PAGE as u64;
@@ -162,6 +163,10 @@ impl<'a> Checker<'a> {
             let mut badges = Badges::default();
             for signaller in &notification.signallers {
                 let badge = self.badge(signaller.badge.as_ref(), &signaller.component, &mut badges);
+                if signaller.at.is_some() {
+                    self.end_signal(signaller, index, badge);
+                    continue;
+                }
                 let Some(component) = self.find_component(&signaller.component) else {
                     continue;
                 };
@@ -176,6 +181,32 @@ impl<'a> Checker<'a> {
                 self.equipment[component].add_grant(grant, &span, &mut self.findings);
             }
         }
+    }
+
+    /// Lets the launcher signal when a thread ends.
+    fn end_signal(&mut self, signaller: &document::Signaller, notification: u32, badge: u64) {
+        let Some(thread) = self.find_thread(&signaller.component) else {
+            return;
+        };
+        if let Some(alias) = &signaller.alias {
+            self.found(
+                Finding::new(alias.span(), "a name for what nobody is given".to_owned())
+                    .label("the launcher signals when the thread ends, not the component")
+                    .help("leave out `as`, or `at`"),
+            );
+        }
+        let signal = Signal {
+            notification,
+            badge,
+        };
+        self.tell_of_end(thread, signal);
+    }
+
+    /// Lets the launcher signal when a thread ends.
+    pub(super) fn tell_of_end(&mut self, thread: ThreadIndex, signal: Signal) {
+        self.threads[thread.component][thread.thread]
+            .end_signals
+            .push(signal);
     }
 
     pub(super) fn memory(&mut self) {

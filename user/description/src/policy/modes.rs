@@ -54,6 +54,22 @@ pub enum Below {
     Suspend,
 }
 
+/// Badges of signals to the manager. What else arrives there is a fault, under [`Task::fault_badge`].
+pub mod badge {
+    /// Of the idle thread: nobody else wants to run.
+    pub const IDLE: u64 = 1 << 62;
+    /// Of the launcher: tasks have ended, or are stopped by a fault. Which, the other bits say.
+    pub const END: u64 = 1 << 63;
+    /// Tasks with a bit of their own; further ones share the last.
+    pub const BITS: usize = 62;
+
+    /// The bit of a task.
+    pub const fn bit(task: usize) -> u64 {
+        let last = BITS - 1;
+        1 << if task < last { task } else { last }
+    }
+}
+
 /// Priority of a suspended task: below the idle thread's, and so below everybody's.
 pub const SUSPENDED: u8 = 0;
 

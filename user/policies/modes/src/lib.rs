@@ -25,3 +25,4 @@ pub mod decide;
 pub mod manager;
 
 pub use manager::{Event, Manager};
+pub use sandglass_description::policy::modes::badge;

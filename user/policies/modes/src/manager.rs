@@ -20,7 +20,7 @@ use sandglass::fault::Fault;
 use sandglass::timeout;
 use sandglass::trace::{self, Mark};
 use sandglass::{Environment, Error, Message, Received};
-use sandglass_description::policy::modes::{Modes, Task};
+use sandglass_description::policy::modes::{badge, Modes, Task};
 use sandglass_description::policy::Table;
 
 use crate::decide::{self, Mode, Overrun};
@@ -36,6 +36,8 @@ pub enum Event {
     Fell { from: Mode },
     /// The processor idled in the lowest mode.
     Idle,
+    /// Tasks have ended, or are stopped by a fault: of each its [bit](badge::bit).
+    Ended { tasks: u64 },
     /// What arrived is no timeout of a task. Nothing was done: who sent it, waits.
     Other(Received),
 }
@@ -52,6 +54,8 @@ pub struct Manager {
     table: Modes,
     tasks: Vec<Objects>,
     mode: Mode,
+    /// Tasks that have ended, by their [bits](badge::bit).
+    ended: u64,
     /// Its own thread, whose maximum controlled priority bounds what it can set.
     authority: Tcb,
     /// Signalled when the idle thread waits for the processor to idle, and by it.
@@ -96,6 +100,7 @@ impl Manager {
         Self {
             tasks: table.tasks.iter().map(find).collect(),
             mode: 0,
+            ended: 0,
             authority: env.capability(&format!("{}.tcb", table.manager)),
             watch: env.capability("modes.watch"),
             idle: env.capability("modes.idle"),
@@ -157,8 +162,10 @@ impl Manager {
     /// # Errors
     /// The kernel refuses; some tasks may then be as in another mode.
     pub fn handle(&mut self, received: &Received) -> Result<Event, Error> {
-        // Faults have badges; the idle thread has not.
-        if received.badge == 0 {
+        if received.badge & badge::END != 0 {
+            return Ok(self.tasks_ended(received.badge));
+        }
+        if received.badge & badge::IDLE != 0 {
             return self.fall();
         }
         let task = decide::find(&self.table, received.badge);
@@ -186,6 +193,23 @@ impl Manager {
         thread.map_or(Ok(Message::EMPTY), timeout::go_on)
     }
 
+    /// Tasks have ended. They are left as they are from now on; what the mode rose for, it falls after as ever, when the
+    /// processor idles.
+    fn tasks_ended(&mut self, signals: u64) -> Event {
+        if signals & badge::IDLE != 0 {
+            // Both came at once: the other one comes again.
+            self.idle.signal();
+        }
+        let tasks = signals & !(badge::END | badge::IDLE);
+        self.ended |= tasks;
+        Event::Ended { tasks }
+    }
+
+    /// Whether a task has ended, as far as its bit tells.
+    fn has_ended(&self, task: usize) -> bool {
+        task + 1 < badge::BITS && self.ended & badge::bit(task) != 0
+    }
+
     /// The processor idles: nobody at any level has anything to do.
     fn fall(&mut self) -> Result<Event, Error> {
         let from = self.mode;
@@ -203,7 +227,10 @@ impl Manager {
             from: from.into(),
             to: mode.into(),
         });
-        for (task, objects) in self.table.tasks.iter().zip(&self.tasks) {
+        for (number, (task, objects)) in self.table.tasks.iter().zip(&self.tasks).enumerate() {
+            if self.has_ended(number) {
+                continue;
+            }
             let change = decide::change(task, from, mode);
             if let (Some(priority), Some(tcb)) = (change.priority, objects.tcb) {
                 tcb.set_priority(self.authority, priority)?;

@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 
+use sandglass_abi::rights::Rights;
 use sandglass_abi::sched::MIN_BUDGET_US;
-use sandglass_description::policy::modes::{Below, Modes, Task, SUSPENDED};
+use sandglass_description::policy::modes::{badge, Below, Modes, Task, SUSPENDED};
 use sandglass_description::policy::Table;
-use sandglass_description::Object;
+use sandglass_description::{Grant, Object, Signal};
 use toml::Spanned;
 
 use super::super::super::document::{self, BelowPolicy};
@@ -28,6 +29,7 @@ impl Checker<'_> {
             return;
         };
         let mut tasks: Vec<Task> = Vec::new();
+        let mut threads = Vec::new();
         let mut seen: HashMap<ThreadIndex, Span> = HashMap::new();
         for described in &modes.tasks {
             let Some(thread) = self.find_thread(&described.component) else {
@@ -44,17 +46,23 @@ impl Checker<'_> {
                 continue;
             }
             tasks.extend(self.task(described, thread, manager));
+            threads.push(thread);
         }
         self.managing_threads(&modes.manager, manager, &seen);
         if self.findings.len() > before {
             return;
         }
         let place = &modes.manager;
-        for (name, object) in [
-            ("modes.watch", Object::Notification(self.new_notification())),
-            ("modes.idle", Object::Notification(self.new_notification())),
-        ] {
-            self.give_once(manager, name, object, place);
+        let watch = Object::Notification(self.new_notification());
+        self.give_once(manager, "modes.watch", watch, place);
+        let idle = self.new_notification();
+        self.give_idle(manager, idle, &place.span());
+        for (number, thread) in threads.into_iter().enumerate() {
+            let signal = Signal {
+                notification: idle,
+                badge: badge::END | badge::bit(number),
+            };
+            self.tell_of_end(thread, signal);
         }
         let own = ThreadIndex {
             component: manager,
@@ -69,6 +77,18 @@ impl Checker<'_> {
             tasks,
         };
         self.give_table(manager, Modes::NAME, &table, &place.span());
+    }
+
+    /// Gives the manager what its idle thread signals, and what its main thread is bound to.
+    fn give_idle(&mut self, manager: usize, idle: u32, span: &Span) {
+        let grant = Grant {
+            name: "modes.idle".to_owned(),
+            object: Object::Notification(idle),
+            rights: Rights::ALL.raw(),
+            badge: badge::IDLE,
+            calls_only: false,
+        };
+        self.equipment[manager].add_grant(grant, span, &mut self.findings);
     }
 
     /// What the manager is told of a task, and what it gets of it.

@@ -47,6 +47,8 @@ pub enum Action {
     },
     /// The client that made this request gets the answer, and its context back.
     Answer { entry: usize },
+    /// As [`Action::Answer`], with the answer that the server of the resource has ended.
+    Gone { entry: usize },
     /// Somebody below a client that was just answered could be granted what he waits for, but only
     /// when he would run: [`reminded`](super::Arbiter::reminded) is to be told when a thread of
     /// this priority would.
@@ -60,6 +62,8 @@ pub enum Then {
     Forward { entry: usize },
     /// It made a nested request: it gets the answer.
     Answer { entry: usize },
+    /// It made a nested request to a server that has ended: it is told so.
+    Gone { entry: usize },
     /// Its budget was exhausted: its fault is answered.
     Continue,
     /// It already runs, or waits for budget.
@@ -75,6 +79,8 @@ pub enum Refusal {
     Deadlock,
     /// The requester is served already: two threads used one client's capability.
     Busy,
+    /// The resource's server has ended.
+    Gone,
     /// A server asked that works for nobody: there is no time to lend, and no priority.
     NoClient,
 }

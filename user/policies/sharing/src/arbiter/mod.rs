@@ -5,7 +5,7 @@
 //! holds is a chain of servers, of which the last one runs and the others wait for an answer.
 //!
 //! Inputs are the events that the proxy sees ([`Arbiter::request`], [`Arbiter::completed`],
-//! [`Arbiter::timed_out`], [`Arbiter::refused`]); what is to be done about each comes back as
+//! [`Arbiter::timed_out`], [`Arbiter::refused`], [`Arbiter::ended`]); what is to be done about each comes back as
 //! [`Actions`], in order.
 //!
 //! Invariants:
@@ -43,6 +43,8 @@ pub struct Arbiter {
     waiting: Vec<Wait>,
     /// The priority that the server of each resource was last given.
     given: Vec<Option<u8>>,
+    /// Of each resource: its server has ended.
+    gone: Vec<bool>,
     /// Under the original ceiling protocol, the priority of a client that was answered and may
     /// still run: what is free is kept from clients below it. They would not run now, so they
     /// could not take it; and if they had it, the client would be blocked by them once more.
@@ -61,6 +63,7 @@ impl Arbiter {
             locks: (0..resources).map(|_| None).collect(),
             waiting: Vec::new(),
             given: alloc::vec![None; resources],
+            gone: alloc::vec![false; resources],
             kept_for: None,
             table,
         }
@@ -74,6 +77,9 @@ impl Arbiter {
         let requester = self.entry(entry).requester;
         let resource = self.entry(entry).resource as usize;
         self.may_ask(requester)?;
+        if self.gone[resource] {
+            return Err(Refusal::Gone);
+        }
         if let Requester::Server(asking) = requester {
             if self.leads_to(resource, asking as usize) {
                 return Err(Refusal::Deadlock);
@@ -106,11 +112,32 @@ impl Arbiter {
                     self.kept_for = Some(self.table.clients[client as usize]);
                 }
             }
+            // Nobody reads the answer; but those who wait for that server can be told now.
+            Requester::Server(server) if self.gone[server as usize] => {
+                self.tell_gone(server as usize, &mut actions);
+            }
             Requester::Server(server) => {
                 let then = Then::Answer { entry: lock.entry };
                 self.lend_first(server as usize, then, &mut actions);
             }
         }
+        self.settle(&mut actions);
+        actions
+    }
+
+    /// The server of a resource has ended. Its client and those who wait for it are told, but not before a request that it
+    /// made itself is served: the other server works on their time.
+    pub fn ended(&mut self, resource: usize) -> Actions {
+        let mut actions = Actions::default();
+        let Some(gone) = self.gone.get_mut(resource) else {
+            return actions;
+        };
+        *gone = true;
+        let own = Requester::Server(resource as u32);
+        let entries = &self.table.entries;
+        self.waiting
+            .retain(|wait| entries[wait.entry].requester != own);
+        self.tell_gone(resource, &mut actions);
         self.settle(&mut actions);
         actions
     }
@@ -147,6 +174,32 @@ impl Arbiter {
     /// Whether nobody holds a resource, and nobody waits.
     pub fn is_idle(&self) -> bool {
         self.waiting.is_empty() && self.locks.iter().all(Option::is_none)
+    }
+
+    /// Tells those who have asked for a resource that its server has ended, unless something that this one asked for is still
+    /// served.
+    fn tell_gone(&mut self, resource: usize, actions: &mut Actions) {
+        if self
+            .in_progress(Requester::Server(resource as u32))
+            .is_some()
+        {
+            return;
+        }
+        let held = self.locks[resource].take().map(|lock| lock.entry);
+        let asks =
+            |arbiter: &Self, wait: &Wait| arbiter.entry(wait.entry).resource as usize == resource;
+        let (asking, others): (Vec<Wait>, Vec<Wait>) =
+            self.waiting.iter().partition(|wait| asks(self, wait));
+        self.waiting = others;
+        let waiting = asking.into_iter().map(|wait| wait.entry);
+        for entry in held.into_iter().chain(waiting) {
+            match self.entry(entry).requester {
+                Requester::Client(_) => actions.push(Action::Gone { entry }),
+                Requester::Server(server) => {
+                    self.lend_first(server as usize, Then::Gone { entry }, actions);
+                }
+            }
+        }
     }
 
     /// Grants all that can be granted, and gives every server its priority.

@@ -34,6 +34,8 @@ pub mod label {
     pub const NO_CLIENT: u64 = 0x5_0003;
     /// The client's time is not there to be lent: another of its threads has taken it to another server, say.
     pub const NO_TIME: u64 = 0x5_0004;
+    /// The resource's server has ended: it panicked, or is stopped by a fault.
+    pub const GONE: u64 = 0x5_0005;
 }
 
 /// Serves as the proxy for good.
@@ -52,6 +54,8 @@ struct Proxy {
     table: Sharing,
     arbiter: Arbiter,
     requests: Endpoint,
+    /// Signalled when servers have ended.
+    ends: Notification,
     /// Bounds the priorities that it gives.
     authority: Tcb,
     contexts: Contexts,
@@ -108,6 +112,7 @@ impl Proxy {
             .collect();
         Self {
             requests: env.capability(env.name()),
+            ends: env.capability("ends"),
             authority: env.capability("self.tcb"),
             contexts: Contexts::find(env, table.clients.len(), &servers),
             servers,
@@ -121,6 +126,7 @@ impl Proxy {
     }
 
     fn serve(mut self, ready: Notification, first: Reply) -> Result<Infallible, Error> {
+        self.authority.bind_notification(self.ends)?;
         let mut reply = first;
         let mut received = nb_send_recv(ready, Message::EMPTY, self.requests, reply);
         loop {
@@ -139,7 +145,13 @@ impl Proxy {
 
     /// Handles what arrived; whether `reply` now stands for somebody.
     fn handle(&mut self, badge: u64, message: Message, reply: Reply) -> Result<bool, Error> {
-        if badge >= badge::TURN {
+        if badge & badge::ENDED != 0 {
+            for resource in (0..self.servers.len()).filter(|resource| badge >> resource & 1 == 1) {
+                let actions = self.arbiter.ended(resource);
+                self.perform(actions)?;
+            }
+            Ok(false)
+        } else if badge >= badge::TURN {
             let actions = self.arbiter.reminded();
             self.perform(actions)?;
             Ok(false)
@@ -186,11 +198,10 @@ impl Proxy {
                     then,
                     even_if_empty,
                 } => self.lend(client, server, then, even_if_empty)?,
-                Action::Answer { entry } => {
-                    self.answer(entry);
-                    if let Requester::Client(client) = self.table.entries[entry].requester {
-                        self.contexts.give_back(client as usize);
-                    }
+                Action::Answer { entry } => self.answer_client(entry),
+                Action::Gone { entry } => {
+                    self.answer.store(Message::new(label::GONE, []));
+                    self.answer_client(entry);
                 }
                 Action::Remind { priority } => {
                     if let Some(reminder) = &self.reminder {
@@ -242,6 +253,10 @@ impl Proxy {
                 entry.server.nb_send(entry.request.message());
             }
             Then::Answer { entry } => self.answer(entry),
+            Then::Gone { entry } => {
+                self.answer.store(Message::new(label::GONE, []));
+                self.answer(entry);
+            }
             Then::Continue => {
                 if let Some(fault) = self.servers[server].fault.take() {
                     // An empty answer with label 0 makes the server continue.
@@ -250,6 +265,14 @@ impl Proxy {
                 }
             }
             Then::Nothing => {}
+        }
+    }
+
+    /// Answers a client, which gets its context back.
+    fn answer_client(&mut self, entry: usize) {
+        self.answer(entry);
+        if let Requester::Client(client) = self.table.entries[entry].requester {
+            self.contexts.give_back(client as usize);
         }
     }
 
@@ -266,6 +289,7 @@ const fn refusal_label(refusal: Refusal) -> u64 {
         Refusal::Deadlock => label::DEADLOCK,
         Refusal::Busy => label::BUSY,
         Refusal::NoClient => label::NO_CLIENT,
+        Refusal::Gone => label::GONE,
     }
 }
 

@@ -205,6 +205,7 @@ fn wake(edf: &document::Edf) -> document::Notification {
             component: edf.name.clone(),
             badge: None,
             alias: Some(place(names::WAKES)),
+            at: None,
         }],
     }
 }

@@ -5,10 +5,11 @@ use sandglass_description::policy::sharing::{
     badge, Entry, Protocol, Requester, Sharing, MOST_CLIENTS, MOST_RESOURCES,
 };
 use sandglass_description::policy::Table;
-use sandglass_description::{Grant, Handler, Object, ThreadId};
+use sandglass_description::{Grant, Handler, Object, Signal, ThreadId};
 
 use super::super::super::super::document::{Client, Resource};
 use super::super::super::super::findings::{Finding, Span};
+use super::super::super::names::ThreadIndex;
 use super::super::super::{text, Checker};
 use super::entries_of;
 
@@ -62,6 +63,9 @@ impl Checker<'_> {
         }
         let own = self.main_thread(proxy);
         self.give_proxy(proxy, "self.tcb", Object::Tcb(own), 0, &span);
+        let ends = self.new_notification();
+        self.give_proxy(proxy, "ends", Object::Notification(ends), 0, &span);
+        self.tell_of_servers(resources, ends);
         if protocol == Protocol::OriginalCeiling {
             let doorbell = Object::Notification(self.new_notification());
             self.give_proxy(proxy, "doorbell", doorbell, 0, &span);
@@ -131,6 +135,25 @@ impl Checker<'_> {
         self.give_proxy(proxy, &tcb, Object::Tcb(thread), 0, span);
         let context = format!("client.{number}.context");
         self.give_proxy(proxy, &context, Object::SchedContext(thread), 0, span);
+    }
+
+    /// Lets the launcher tell the proxy when a server has ended.
+    fn tell_of_servers(&mut self, resources: &[&Resource], ends: u32) {
+        for (number, resource) in resources.iter().enumerate() {
+            let server = resource.server.as_ref();
+            let Some(server) = server.and_then(|name| self.names.component(text(name))) else {
+                continue;
+            };
+            let thread = ThreadIndex {
+                component: server,
+                thread: 0,
+            };
+            let signal = Signal {
+                notification: ends,
+                badge: badge::ENDED | 1 << number,
+            };
+            self.tell_of_end(thread, signal);
+        }
     }
 
     /// Gives the proxy power over a server, and the server the way back to the proxy.

@@ -2,6 +2,7 @@
 //! [`properties`]: random systems, run to their end in a [`simulation`].
 
 mod budgets;
+mod ended;
 mod properties;
 mod simulation;
 

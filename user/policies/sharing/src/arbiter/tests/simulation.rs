@@ -256,6 +256,7 @@ impl Simulation {
             match *action {
                 Action::Prioritise { server, priority } => self.server_priority[server] = priority,
                 Action::Answer { entry } => self.set_runs(self.entries[entry].requester, true),
+                Action::Gone { .. } => unreachable!("no server ends here"),
                 Action::Remind { priority } => self.reminder = Some(priority),
                 Action::Lend {
                     client,
