@@ -8,12 +8,15 @@
 use core::convert::Infallible;
 use core::hint::black_box;
 
+use releases::Start;
 use sandglass::cap::{Endpoint, Notification, Tcb};
 use sandglass::sys::yield_now;
 use sandglass::{exit, println, time, Environment, Message, Received};
 use sandglass_edf::Task;
 use sandglass_sharing::blocking::{Device, Outcome, Ticket};
-use sandglass_sharing::{blocking, proxy::label, serve};
+use sandglass_sharing::spawning::Meter;
+use sandglass_sharing::{blocking, proxy::label, serve, spawning, workers};
+use sandglass_timeouts::{Answers, Handler, TIMED_OUT};
 
 mod storm;
 
@@ -56,6 +59,10 @@ pub mod attack {
 const THIRD: u64 = 2;
 /// Steps that no budget here is enough for.
 const FOR_EVER: u64 = 1 << 40;
+/// Steps of the longest request of a server that has no timeout policy.
+const MOST: u64 = 10_000;
+/// What making threads costs.
+static METER: Meter = Meter::new();
 /// Steps for which a budget here is needed several times.
 const LONG: u64 = 15_000;
 /// What the judge says when the honest were not done in time.
@@ -76,18 +83,72 @@ fn main(env: &'static Environment) -> u8 {
         name if env.find_capability::<Endpoint>(Task::SCHEDULER).is_some() => {
             task(env, name == "rogue")
         }
-        "rogue" => rogue(env),
+        "limited" => limited(env),
+        "pool" => workers::serve(env, "server", &["second"], |request| short(&request)),
+        "spawner" => spawning::serve(env, "server", &METER, |request| short(&request)),
+        "released" => released(env),
+        "sporadic" => {
+            sandglass_tasks::sporadic(env.capability("event"), |_| steps(env.parameter("work")))
+        }
+        name if name.starts_with("rogue") => rogue(env),
         "steady" => steady(env),
         _ => client(env),
     }
 }
 
-/// Takes as many steps as it is asked to.
-fn work(request: &Received) -> Message {
-    for step in 0..request.message.word(0) {
+/// Works for so many steps.
+fn steps(count: u64) {
+    for step in 0..count {
         black_box(step);
     }
+}
+
+/// Takes as many steps as it is asked to.
+fn work(request: &Received) -> Message {
+    steps(request.message.word(0));
     Message::EMPTY
+}
+
+/// Takes as many steps as it is asked to, but not too many: nothing else ends a request.
+fn short(request: &Received) -> Message {
+    steps(request.message.word(0).min(MOST));
+    Message::EMPTY
+}
+
+/// A server with timeout policies: takes as many steps as it is asked to, and is stopped if that takes too long.
+fn limited(env: &'static Environment) -> ! {
+    let handler = Handler::new(env, "limited");
+    let ready = env.capability("handler.ready");
+    env.thread("handler")
+        .prepare(move || handler.serve(ready, TellThem, |_, _| {}));
+    env.service("server").serve(|request| work(&request))
+}
+
+/// Nothing is left of a request that ended early.
+struct TellThem;
+
+impl Answers for TellThem {
+    fn rolled_back(&mut self, _caller: Option<u64>) -> Message {
+        Message::new(TIMED_OUT, [])
+    }
+}
+
+/// A task of `release-timer`: each of its jobs is to end before the next release.
+fn released(env: &'static Environment) -> ! {
+    let start = Start::of(env);
+    let (work, jobs) = (env.parameter("work"), env.parameter("jobs"));
+    let period = ticks(env, env.parameter("period"));
+    releases::run(env, |job| {
+        steps(work);
+        let start = start.get().expect("a job is released after the start");
+        assert!(
+            time::ticks() <= start + (job + 1) * period,
+            "job {job} is late"
+        );
+        if job + 1 == jobs {
+            env.capability::<Notification>("done").signal();
+        }
+    })
 }
 
 /// Waits until everybody honest is done, or the time is over.
@@ -141,9 +202,7 @@ fn steady(env: &'static Environment) -> ! {
     let within = ticks(env, env.parameter("within"));
     for job in 0..env.parameter("jobs") {
         let start = time::ticks();
-        for step in 0..if job % 4 == 3 { more } else { work } {
-            black_box(step);
-        }
+        steps(if job % 4 == 3 { more } else { work });
         let taken = time::ticks() - start;
         assert!(taken <= within, "job {job} took {taken} of {within} ticks");
         yield_now();
@@ -186,10 +245,15 @@ fn rogue(env: &'static Environment) -> ! {
         },
         attack::ANEW => anew(env),
         attack::STORM => {
-            if env.find_capability::<Endpoint>("far").is_some() {
-                env.thread("second")
-                    .prepare(move || Storm::new(env, 1).rage());
-                env.ready().signal();
+            let further = [(1, "second", "second.stack"), (2, "third", "third.stack")];
+            for (number, name, stack) in further {
+                if env.find_memory(stack).is_some() {
+                    env.thread(name)
+                        .prepare(move || Storm::new(env, number).rage());
+                }
+            }
+            if let Some(ready) = env.find_capability::<Notification>("ready") {
+                ready.signal();
             }
             Storm::new(env, 0).rage()
         }
@@ -300,10 +364,12 @@ fn task(env: &'static Environment, is_rogue: bool) -> ! {
         }
     }
     let (work, jobs) = (env.parameter("work"), env.parameter("jobs"));
+    let shared: Option<Endpoint> = env.find_capability("server");
     let mut done = 0;
     Task::described(env).run(|job| {
-        for step in 0..work {
-            black_box(step);
+        steps(work);
+        if let Some(server) = shared {
+            server.call(Message::new(0, [1]));
         }
         if attack == attack::NONE {
             assert!(time::ticks() <= job.deadline, "job {} is late", job.number);

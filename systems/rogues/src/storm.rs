@@ -1,10 +1,20 @@
 //! A thread that does whatever comes to its mind, by a seed.
 
 use core::hint::{black_box, spin_loop};
+use core::slice;
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use sandglass::cap::{Endpoint, Notification, Tcb};
+use sandglass::env::MemoryRegion;
 use sandglass::sys::yield_now;
-use sandglass::{Environment, Message};
+use sandglass::{exit, Environment, Message};
+
+/// Memory as words, which anybody may write at any time.
+fn words(memory: MemoryRegion) -> &'static [AtomicU64] {
+    // SAFETY: the system maps it for good, page-aligned; every content of an atomic is valid. What may not be written is a
+    // fault of the thread that does so.
+    unsafe { slice::from_raw_parts(memory.as_mut_ptr().cast(), memory.len as usize / 8) }
+}
 
 /// A thread, and all that its component has.
 pub struct Storm {
@@ -12,8 +22,14 @@ pub struct Storm {
     /// Never 0.
     state: u64,
     endpoints: [Option<Endpoint>; 4],
-    notifications: [Option<Notification>; 2],
+    notifications: [Option<Notification>; 3],
+    /// What it shares with others and can write, as words.
+    board: Option<&'static [AtomicU64]>,
+    /// What others can read, and it should not be able to write.
+    start: Option<MemoryRegion>,
     second: Option<Tcb>,
+    /// It may do what it does not come back from: every second seed.
+    is_mortal: bool,
 }
 
 impl Storm {
@@ -21,11 +37,32 @@ impl Storm {
     pub fn new(env: &'static Environment, thread: u64) -> Self {
         Self {
             env,
-            // An odd factor keeps seeds apart; the state of this generator is not 0.
-            state: (env.parameter("seed") * 2 + thread + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
+            // An odd factor keeps seeds apart, and rogues of different names; the state of this generator is not 0.
+            state: (env.parameter("seed") * 4 + thread + 1)
+                .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+                .wrapping_add(
+                    env.name()
+                        .bytes()
+                        .fold(0, |sum, byte| sum * 31 + u64::from(byte)),
+                )
+                | 1,
             endpoints: ["server", "far", "edf", "launcher"].map(|name| env.find_capability(name)),
-            notifications: ["never", "ready"].map(|name| env.find_capability(name)),
+            notifications: ["never", "ready", "event"].map(|name| env.find_capability(name)),
+            board: env.find_memory("board").map(words),
+            start: env.find_memory("start"),
             second: env.find_capability("second.tcb"),
+            is_mortal: env.parameter("seed") % 2 == 0,
+        }
+    }
+
+    /// Writes something somewhere, mostly where it may.
+    fn write(&mut self) {
+        let (place, value) = (self.next() as usize, self.next());
+        if let Some(board) = self.board {
+            board[place % board.len()].store(value, Relaxed);
+        }
+        if let Some(start) = self.start.filter(|_| place % 512 == 0) {
+            words(start)[0].store(1, Relaxed);
         }
     }
 
@@ -44,7 +81,7 @@ impl Storm {
     fn endpoint(&mut self) -> Option<Endpoint> {
         // The launcher answers nobody: it is a way to end, and so is rarely taken.
         let choice = match self.below(64) {
-            0 => 3,
+            0 if self.is_mortal => 3,
             choice => choice % 3,
         };
         self.endpoints[choice as usize]
@@ -101,15 +138,20 @@ impl Storm {
             }
             70..86 => yield_now(),
             86..92 => {
-                let choice = self.below(2) as usize;
+                let choice = self.below(3) as usize;
                 if let Some(notification) = self.notifications[choice] {
                     match self.below(8) {
-                        0 => _ = notification.wait(),
+                        0 if self.is_mortal => _ = notification.wait(),
                         _ => notification.signal(),
                     }
                 }
             }
-            92..98 => {
+            92..94 => {
+                for _ in 0..self.below(64) {
+                    self.write();
+                }
+            }
+            94..97 => {
                 if let Some(second) = self.second {
                     let _ = match self.below(3) {
                         0 => second.suspend(),
@@ -117,8 +159,9 @@ impl Storm {
                     };
                 }
             }
-            98 if self.below(8) == 0 => panic!("as the seed has it"),
-            99 if self.below(8) == 0 => {
+            97 if self.is_mortal && self.below(16) == 0 => exit::exit(self.below(3) as u8),
+            98 if self.is_mortal && self.below(8) == 0 => panic!("as the seed has it"),
+            99 if self.is_mortal && self.below(8) == 0 => {
                 // SAFETY: an invalid instruction: the thread ends here.
                 unsafe { core::arch::asm!("ud2", options(noreturn)) }
             }
