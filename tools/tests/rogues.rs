@@ -21,6 +21,8 @@ const ANEW: u64 = 8;
 const LEAVE: u64 = 10;
 const KILL: u64 = 11;
 const FAULT: u64 = 12;
+const ASK: u64 = 13;
+const REFUSED: u64 = 14;
 
 /// Who ends the system: when all of `all` are done, or after so many ms.
 fn judge(all: u64, ms: u64) -> String {
@@ -238,6 +240,45 @@ fn who_waits_for_a_server_that_ended_is_told() {
             console.contains("`fragile` ended with status 101"),
             "{console}"
         );
+    }
+}
+
+/// Finding 10: a proxy works on time of its own, above its clients, and longer for a request than who makes it. For each
+/// client it works no longer than that one may run.
+#[test]
+fn a_proxy_works_for_nobody_longer_than_its_share() {
+    const PERIOD_US: u64 = 2_000;
+    // The rogue's budget, and what is above it in a period for the last request, the clock, and the honest client.
+    const MOST_US: u64 = 300 + 60;
+    for protocol in ["inheritance", "original-ceiling", "bandwidth-inheritance"] {
+        for attack in [ASK, REFUSED] {
+            let mut text = shared(protocol, attack);
+            let mut client = "rogue";
+            if attack == REFUSED {
+                text = with_threads(&served_by("worker", &text), &["second", "third"]);
+                client = "rogue/third";
+            }
+            let controls =
+                format!("exit = true\ncontrols = [\"sharing-{protocol}\", \"{client}\"]\n");
+            let text = text.replace("exit = true\n", &controls);
+            // Who is served for ever keeps the server from others: nothing ends that here.
+            let console = run(&format!("flood-{protocol}-{attack}"), text).console;
+            let line = console.lines().find(|line| line.contains("the proxy took"));
+            let line = line.unwrap_or_else(|| panic!("{console}"));
+            let numbers: Vec<u64> = line
+                .split(' ')
+                .filter_map(|word| word.parse().ok())
+                .collect();
+            let [us, proxy, client] = numbers[..] else {
+                panic!("{line}")
+            };
+            assert!(
+                client > 100 && us > 5 * PERIOD_US,
+                "nothing was seen: {line}"
+            );
+            let periods = us / PERIOD_US + 1;
+            assert!(proxy <= periods * MOST_US, "{protocol}, {attack}: {line}");
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use core::convert::Infallible;
 use core::hint::black_box;
 
 use releases::Start;
-use sandglass::cap::{Endpoint, Notification, Tcb};
+use sandglass::cap::{Endpoint, Notification, SchedContext, Tcb};
 use sandglass::sys::yield_now;
 use sandglass::{exit, println, time, Environment, Message, Received};
 use sandglass_edf::Task;
@@ -51,6 +51,10 @@ pub mod attack {
     pub const KILL: u64 = 11;
     /// Is stopped by a fault.
     pub const FAULT: u64 = 12;
+    /// Asks for what is served at once, over and over.
+    pub const ASK: u64 = 13;
+    /// A thread asks for something that takes long; another asks meanwhile, and is refused, over and over.
+    pub const REFUSED: u64 = 14;
     /// Whatever comes to its mind, by the parameter `seed`.
     pub const STORM: u64 = 9;
 }
@@ -155,16 +159,43 @@ fn released(env: &'static Environment) -> ! {
 fn judge(env: &'static Environment) -> u8 {
     let (done, all) = (env.capability::<Notification>("done"), env.parameter("all"));
     let mut seen = 0;
+    let start = time::ticks();
     for _ in 0..env.parameter("periods") {
         seen |= done.poll();
         if seen == all {
+            tell_weight(env, start);
             println!("judge: everybody honest is done");
             return 0;
         }
         yield_now();
     }
+    tell_weight(env, start);
     println!("judge: of {all:#x} only {seen:#x} are done");
     STALLED
+}
+
+/// Time that a proxy and the client that asks it have consumed since this was last asked for, µs, if the judge can tell.
+fn weigh(env: &Environment) -> Option<[u64; 2]> {
+    let consumed = |names: [&str; 3]| {
+        let context: SchedContext = names.iter().find_map(|name| env.find_capability(name))?;
+        context.consumed_us().ok()
+    };
+    let proxy = consumed([
+        "sharing-inheritance.context",
+        "sharing-original-ceiling.context",
+        "sharing-bandwidth-inheritance.context",
+    ]);
+    let client = consumed(["rogue/third.context", "rogue.context", ""]);
+    Some([proxy?, client?])
+}
+
+/// Says that, if the judge can tell, and how long it has been since `start`.
+fn tell_weight(env: &Environment, start: u64) {
+    if let Some([proxy, client]) = weigh(env) {
+        let tsc = env.tsc().expect("the kernel reports the clock's frequency");
+        let us = tsc.ticks_to_us(time::ticks() - start);
+        println!("judge: in {us} us the proxy took {proxy} us, its client {client} us");
+    }
 }
 
 /// Calls the server, once in each of its periods: so many times, or until it is answered with the label `until`. Each
@@ -235,6 +266,10 @@ fn rogue(env: &'static Environment) -> ! {
         }
         attack::ELSEWHERE => elsewhere(env),
         attack::LEAVE => leave(env),
+        attack::ASK => loop {
+            env.capability::<Endpoint>("server").call(Message::EMPTY);
+        },
+        attack::REFUSED => refused(env),
         attack::PANIC => panic!("as it should"),
         // SAFETY: an invalid instruction: the thread ends here.
         attack::FAULT => unsafe { core::arch::asm!("ud2", options(noreturn)) },
@@ -300,6 +335,26 @@ fn leave(env: &'static Environment) -> ! {
     env.ready().signal();
     // The second thread is above this one, and out of time when this one runs.
     exit::exit(0)
+}
+
+/// The time of the main thread is with the server; that of the third goes into refused calls.
+fn refused(env: &'static Environment) -> ! {
+    let server: Endpoint = env.capability("server");
+    env.thread("second").prepare(move || {
+        server.call(Message::new(0, [FOR_EVER]));
+    });
+    env.thread("third").prepare(move || {
+        // After the other has asked.
+        yield_now();
+        loop {
+            let answer = server.call(Message::EMPTY);
+            assert_eq!(answer.label(), label::BUSY, "its component is served");
+        }
+    });
+    env.ready().signal();
+    loop {
+        yield_now();
+    }
 }
 
 /// Two threads ask for something that takes for ever: the server has one's time then, which never comes back, and takes

@@ -4,7 +4,9 @@
 //! The proxy finds, beside its table, by number: `client.N.tcb` and `client.N.context`, the thread
 //! and the scheduling context of a client; `server.N.tcb`; `request.N`, with which it hands requests
 //! through entry N on; `reply.N`; where everything arrives, under its own name; `ends`, which is signalled when a server
-//! has ended; `self.tcb`; and, for the
+//! has ended; `self.tcb`; its thread `clock`, which waits for
+//! `clock.wake` and sends to `clock.tick` when its next period begins; as parameters, `client.N.budget` and
+//! `client.N.period`, µs; and, for the
 //! original ceiling, its thread `reminder` (and `reminder.tcb`), which waits for `doorbell` and then sends to `turn`.
 
 use alloc::vec::Vec;
@@ -76,6 +78,8 @@ pub mod badge {
     pub const TIMEOUT: u64 = 0x2_0000;
     /// Of the proxy's own thread that waits for a priority's turn.
     pub const TURN: u64 = 0x3_0000;
+    /// Of the proxy's own thread that lets time pass for those who have had their share.
+    pub const TICK: u64 = 0x4_0000;
     /// Of the launcher's signals that servers have ended: of which resources, the other bits say, resource N by bit N.
     pub const ENDED: u64 = 1 << 63;
 }

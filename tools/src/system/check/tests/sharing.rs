@@ -153,7 +153,20 @@ fn the_proxy_finds_who_asks_for_what() {
     };
     assert_eq!(table, Some(expected));
     let proxy = component(&description, "sharing-original-ceiling");
-    assert_eq!(proxy.threads[1].name, "reminder");
+    let names: Vec<&str> = proxy
+        .threads
+        .iter()
+        .map(|thread| thread.name.as_str())
+        .collect();
+    assert_eq!(names[1..], ["clock", "reminder"]);
+    let parameter = |name: &str| {
+        let mut parameters = proxy.parameters.iter();
+        parameters
+            .find(|parameter| parameter.name == name)
+            .map(|parameter| parameter.value)
+    };
+    assert!(parameter("client.1.budget") <= parameter("client.1.period"));
+    assert!(parameter("client.1.budget").is_some() && parameter("client.2.budget").is_none());
 }
 
 /// Nothing but what it needs: so much is counted here.
@@ -171,8 +184,8 @@ fn a_proxy_gets_nothing_more_than_it_needs() {
     // Two clients, two servers, itself.
     assert_eq!(count(|object| matches!(object, Object::Tcb(_))), 5);
     assert_eq!(count(|object| matches!(object, Object::SchedContext(_))), 2);
-    // Where it receives, and a way on for each entry.
-    assert_eq!(count(|object| matches!(object, Object::Endpoint(_))), 5);
+    // Where it receives, a way on for each entry, and what its clock sends to.
+    assert_eq!(count(|object| matches!(object, Object::Endpoint(_))), 6);
     assert_eq!(count(|object| matches!(object, Object::SchedControl(_))), 0);
 }
 

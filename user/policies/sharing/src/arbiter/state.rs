@@ -82,6 +82,12 @@ impl Arbiter {
             .find(|&entry| self.entry(entry).requester == requester)
     }
 
+    /// The client for which the server of a resource works.
+    pub fn client_of(&self, resource: usize) -> Option<usize> {
+        let lock = self.locks.get(resource)?.as_ref()?;
+        Some(self.origin(lock.entry))
+    }
+
     /// The client for which this request was made in the end.
     pub(super) fn origin(&self, entry: usize) -> usize {
         let mut requester = self.entry(entry).requester;

@@ -9,19 +9,22 @@
 //! description; capabilities are not.
 
 mod contexts;
+mod shares;
 
+use alloc::collections::VecDeque;
 use alloc::format;
 use alloc::vec::Vec;
 use core::convert::Infallible;
 
 use sandglass::cap::{nb_send_recv, Endpoint, Notification, Reply, Tcb};
-use sandglass::{Environment, Error, Message};
+use sandglass::{sys, time, Environment, Error, Message};
 use sandglass_description::policy::sharing::{badge, Protocol, Requester, Sharing};
 use sandglass_description::policy::Table;
 
 use crate::arbiter::{Action, Actions, Arbiter, Refusal, Then};
 use crate::stored::Stored;
 use contexts::Contexts;
+use shares::Shares;
 
 /// Labels of the answers that a requester gets from the proxy itself. Requests should not have
 /// them.
@@ -37,6 +40,9 @@ pub mod label {
     /// The resource's server has ended: it panicked, or is stopped by a fault.
     pub const GONE: u64 = 0x5_0005;
 }
+
+/// What one message costs a client of its share at most, µs: the proxy may have been preempted by somebody above.
+const MOST_PER_MESSAGE_US: u64 = 20;
 
 /// Serves as the proxy for good.
 ///
@@ -67,6 +73,22 @@ struct Proxy {
     /// Reply objects that stand for nobody.
     free: Vec<Reply>,
     reminder: Option<Reminder>,
+    shares: Shares,
+    /// Ticks, of [`MOST_PER_MESSAGE_US`].
+    most_per_message: u64,
+    /// Requests of clients that have had their share, in the order of their arrival.
+    held: VecDeque<Held>,
+    /// Wakes the thread that lets time pass.
+    clock: Notification,
+    /// It will tell.
+    is_clock_set: bool,
+}
+
+/// A request that the proxy has not heard yet.
+struct Held {
+    entry: usize,
+    reply: Reply,
+    request: Stored,
 }
 
 struct Server {
@@ -107,6 +129,11 @@ impl Proxy {
                 request: Stored::default(),
             })
             .collect();
+        let tsc = env.tsc().expect("the kernel reports the clock's frequency");
+        let reservation = |client| {
+            let ticks = |what| tsc.us_to_ticks(env.parameter(&format!("client.{client}.{what}")));
+            (ticks("budget"), ticks("period"))
+        };
         let free = (0..)
             .map_while(|number| env.find_capability(&format!("reply.{number}")))
             .collect();
@@ -121,6 +148,11 @@ impl Proxy {
             free,
             reminder: (table.protocol == Protocol::OriginalCeiling).then(|| Reminder::start(env)),
             arbiter: Arbiter::new(table.clone()),
+            shares: Shares::new((0..table.clients.len()).map(reservation)),
+            most_per_message: tsc.us_to_ticks(MOST_PER_MESSAGE_US),
+            held: VecDeque::new(),
+            clock: start_clock(env),
+            is_clock_set: false,
             table,
         }
     }
@@ -130,9 +162,12 @@ impl Proxy {
         let mut reply = first;
         let mut received = nb_send_recv(ready, Message::EMPTY, self.requests, reply);
         loop {
+            let start = time::ticks();
+            let client = self.client_of(received.badge);
             if self.handle(received.badge, received.message, reply)? {
                 reply = self.free_reply();
             }
+            self.charge(client, start);
             received = self.requests.recv(reply);
         }
     }
@@ -151,6 +186,10 @@ impl Proxy {
                 self.perform(actions)?;
             }
             Ok(false)
+        } else if badge >= badge::TICK {
+            self.is_clock_set = false;
+            self.hear_held()?;
+            Ok(false)
         } else if badge >= badge::TURN {
             let actions = self.arbiter.reminded();
             self.perform(actions)?;
@@ -167,8 +206,88 @@ impl Proxy {
             self.perform(actions)?;
             Ok(false)
         } else {
-            self.request(badge as usize - 1, message, reply)
+            let entry = badge as usize - 1;
+            if !self.may_be_heard(entry) && self.hold(entry, message, reply) {
+                return Ok(true);
+            }
+            self.request(entry, message, reply)
         }
+    }
+
+    /// The proxy has worked for a client since `start`.
+    fn charge(&mut self, client: Option<usize>, start: u64) {
+        let taken = time::ticks() - start;
+        if let Some(client) = client {
+            self.shares.charge(client, taken.min(self.most_per_message));
+        }
+    }
+
+    /// For which client the proxy works when it handles a message with this badge.
+    fn client_of(&self, badge: u64) -> Option<usize> {
+        let server = match badge {
+            0 | badge::TURN.. => return None,
+            badge::TIMEOUT.. => badge - badge::TIMEOUT,
+            badge::DONE.. => badge - badge::DONE,
+            _ => match self.table.entries.get(badge as usize - 1)?.requester {
+                Requester::Client(client) => return Some(client as usize),
+                Requester::Server(server) => server.into(),
+            },
+        };
+        self.arbiter.client_of(server as usize)
+    }
+
+    /// Whether the proxy works for who asks through `entry` now. Servers ask for clients that were heard.
+    fn may_be_heard(&mut self, entry: usize) -> bool {
+        match self.table.entries[entry].requester {
+            Requester::Client(client) => self.shares.admits(client as usize, time::ticks()),
+            Requester::Server(_) => true,
+        }
+    }
+
+    /// Keeps a request for later; false if there is no reply object left to go on with.
+    fn hold(&mut self, entry: usize, message: Message, reply: Reply) -> bool {
+        if self.free.is_empty() {
+            return false;
+        }
+        let mut request = Stored::default();
+        request.store(message);
+        self.held.push_back(Held {
+            entry,
+            reply,
+            request,
+        });
+        self.set_clock();
+        true
+    }
+
+    fn set_clock(&mut self) {
+        if !self.is_clock_set {
+            self.is_clock_set = true;
+            self.clock.signal();
+        }
+    }
+
+    /// Time has passed: hears those whose next period has begun.
+    fn hear_held(&mut self) -> Result<(), Error> {
+        for _ in 0..self.held.len() {
+            let Some(held) = self.held.pop_front() else {
+                break;
+            };
+            if self.may_be_heard(held.entry) {
+                let start = time::ticks();
+                let client = self.client_of(held.entry as u64 + 1);
+                if !self.request(held.entry, held.request.message(), held.reply)? {
+                    self.free.push(held.reply);
+                }
+                self.charge(client, start);
+            } else {
+                self.held.push_back(held);
+            }
+        }
+        if !self.held.is_empty() {
+            self.set_clock();
+        }
+        Ok(())
     }
 
     fn request(&mut self, entry: usize, message: Message, reply: Reply) -> Result<bool, Error> {
@@ -291,6 +410,20 @@ const fn refusal_label(refusal: Refusal) -> u64 {
         Refusal::NoClient => label::NO_CLIENT,
         Refusal::Gone => label::GONE,
     }
+}
+
+/// Lets the proxy's clock start with the launcher, when the proxy is ready; returns what wakes it.
+fn start_clock(env: &'static Environment) -> Notification {
+    let wake: Notification = env.capability("clock.wake");
+    let tick: Endpoint = env.capability("clock.tick");
+    env.thread("clock").prepare(move || loop {
+        wake.wait();
+        // To the beginning of its own next period.
+        sys::yield_now();
+        // The proxy always waits when another thread runs.
+        tick.nb_send(Message::EMPTY);
+    });
+    wake
 }
 
 impl Reminder {

@@ -1,11 +1,16 @@
 //! What a description with resources means in terms of components and endpoints.
 
+use sandglass_abi::sched::MIN_BUDGET_US;
 use sandglass_description::policy::sharing::Protocol;
 use toml::Spanned;
 
 use super::super::super::super::document::{Client, Component, Document, Endpoint, Resource, Text};
 use super::super::super::text;
-use super::{entries_of, proxied, resources_of, PROXIED, REMINDER};
+use super::{entries_of, proxied, resources_of, CLOCK, PROXIED, REMINDER};
+
+/// Budget of a proxy's clock, µs. It needs little, but whoever has less left than [`MIN_BUDGET_US`] at an entry of the kernel
+/// waits for the next replenishment.
+const CLOCK_US: u64 = 4 * MIN_BUDGET_US;
 
 /// The highest priority of a described thread; the launcher's is above.
 pub const HIGHEST: i64 = 254;
@@ -74,8 +79,10 @@ fn proxy(
     let priority = (highest + 1).min(HIGHEST);
     let mut described = format!(
         "name = {name:?}\nexecutable = \"resource-proxy\"\npriority = {priority}\nmcp = {highest}\n\
-         ready = true\nbudget = \"5ms\"\nperiod = \"5ms\"\n",
+         ready = true\nbudget = \"5ms\"\nperiod = \"5ms\"\n\
+         [[thread]]\nname = \"{CLOCK}\"\npriority = {priority}\nbudget = {CLOCK_US}\nperiod = {tick}\n",
         name = text(name),
+        tick = tick_us(document, resources),
     );
     if protocol == Protocol::OriginalCeiling {
         described += &format!(
@@ -96,16 +103,35 @@ fn proxy(
     component
 }
 
+/// How often the proxy looks after those who have had their share of its time, µs: the shortest period among its clients, but
+/// so long that the clock itself takes next to nothing.
+fn tick_us(document: &Document, resources: &[&Resource]) -> u64 {
+    const LEAST_US: u64 = 500;
+    const MOST_US: u64 = 5_000;
+    let periods = sharing(document, resources).filter_map(|component| {
+        let period = component.period.as_ref()?;
+        Some(period.get_ref().0)
+    });
+    periods.min().unwrap_or(MOST_US).clamp(LEAST_US, MOST_US)
+}
+
 /// The highest priority of those who share these resources, 0 to [`HIGHEST`].
 pub fn highest_priority(document: &Document, resources: &[&Resource]) -> i64 {
-    let sharing = resources.iter().flat_map(|resource| {
+    let priorities = sharing(document, resources).map(|component| *component.priority.get_ref());
+    priorities.max().unwrap_or(0).clamp(0, HIGHEST)
+}
+
+/// Clients and servers of these resources; who is several of these comes several times.
+fn sharing<'d>(
+    document: &'d Document,
+    resources: &'d [&Resource],
+) -> impl Iterator<Item = &'d Component> {
+    let names = resources.iter().flat_map(|resource| {
         let clients = resource.clients.iter().map(|client| &client.component);
         clients.chain(&resource.server)
     });
-    let priorities = sharing.filter_map(|name| {
+    names.filter_map(|name| {
         let mut components = document.components.iter();
-        let component = components.find(|component| text(&component.name) == text(name))?;
-        Some(*component.priority.get_ref())
-    });
-    priorities.max().unwrap_or(0).clamp(0, HIGHEST)
+        components.find(|component| text(&component.name) == text(name))
+    })
 }

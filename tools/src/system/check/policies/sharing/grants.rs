@@ -57,7 +57,8 @@ impl Checker<'_> {
         }
         // One for each thread that can wait for the proxy, beside the one that it receives with.
         // Every endpoint has a reply object, and these are for nothing else.
-        for number in 0..clients.len() + resources.len() {
+        let threads: usize = clients.iter().map(|&client| self.callers_of(client)).sum();
+        for number in 0..threads + resources.len() {
             let object = Object::Reply(self.new_endpoint());
             self.give_proxy(proxy, &format!("reply.{number}"), object, 0, &span);
         }
@@ -66,10 +67,14 @@ impl Checker<'_> {
         let ends = self.new_notification();
         self.give_proxy(proxy, "ends", Object::Notification(ends), 0, &span);
         self.tell_of_servers(resources, ends);
+        let wake = Object::Notification(self.new_notification());
+        self.give_proxy(proxy, "clock.wake", wake, 0, &span);
+        let tick = Object::Endpoint(requests);
+        self.give_proxy(proxy, "clock.tick", tick, badge::TICK, &span);
         if protocol == Protocol::OriginalCeiling {
             let doorbell = Object::Notification(self.new_notification());
             self.give_proxy(proxy, "doorbell", doorbell, 0, &span);
-            let reminder = Object::Tcb(ThreadId { thread: 1, ..own });
+            let reminder = Object::Tcb(ThreadId { thread: 2, ..own });
             self.give_proxy(proxy, "reminder.tcb", reminder, 0, &span);
             let turn = Object::Endpoint(requests);
             self.give_proxy(proxy, "turn", turn, badge::TURN, &span);
@@ -135,6 +140,20 @@ impl Checker<'_> {
         self.give_proxy(proxy, &tcb, Object::Tcb(thread), 0, span);
         let context = format!("client.{number}.context");
         self.give_proxy(proxy, &context, Object::SchedContext(thread), 0, span);
+        let time = self.threads[client][0].time;
+        for (what, us) in [("budget", time.budget_us), ("period", time.period_us)] {
+            let name = format!("client.{number}.{what}");
+            self.equipment[proxy].add_parameter(&name, us, span, &mut self.findings);
+        }
+    }
+
+    /// How many threads of a component can wait for an answer at a time.
+    fn callers_of(&self, component: usize) -> usize {
+        let spawning = &self.equipment[component].spawning;
+        let spawned = spawning
+            .as_ref()
+            .map_or(0, |spawning| spawning.threads as usize);
+        self.threads[component].len() + spawned
     }
 
     /// Lets the launcher tell the proxy when a server has ended.

@@ -33,6 +33,8 @@ const PROXIED: [(Protocol, &str); 3] = [
 
 /// The proxy's further thread under the original ceiling.
 const REMINDER: &str = "reminder";
+/// Name of a proxy's thread that lets time pass.
+const CLOCK: &str = "clock";
 
 /// The protocol that a proxy is needed for, if one is.
 pub(super) const fn proxied(protocol: SharingProtocol) -> Option<Protocol> {
