@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use alloc::vec;
 
 use sandglass::abi::message::MessageInfo;
-use sandglass::cap::Endpoint;
+use sandglass::cap::{Endpoint, Rights};
 use sandglass::server::make_passive;
 use sandglass::SetupError;
 
@@ -17,10 +17,12 @@ const PRIORITY: u8 = 100;
 pub fn measure(lab: &mut Lab) -> Result<(), SetupError> {
     for exchange in [
         Exchange::new("0-passive", 0, Server::Passive),
+        Exchange::new("0-passive-calls-only", 0, Server::Passive).calls_only(),
         Exchange::new("0-passive-fpu", 0, Server::Passive).fpu(false, true),
         Exchange::new("0-passive-fpu-both", 0, Server::Passive).fpu(true, true),
         Exchange::new("0-active", 0, Server::Active),
         Exchange::new("10-passive", 10, Server::Passive),
+        Exchange::new("10-passive-calls-only", 10, Server::Passive).calls_only(),
         Exchange::new("10-active", 10, Server::Active),
     ] {
         exchange.measure(lab)?;
@@ -44,6 +46,8 @@ struct Exchange {
     /// Words of request and answer.
     words: usize,
     server: Server,
+    /// The client can call, and nothing else.
+    calls_only: bool,
     client_fpu: bool,
     server_fpu: bool,
 }
@@ -54,8 +58,16 @@ impl Exchange {
             name,
             words,
             server,
+            calls_only: false,
             client_fpu: false,
             server_fpu: false,
+        }
+    }
+
+    const fn calls_only(self) -> Self {
+        Self {
+            calls_only: true,
+            ..self
         }
     }
 
@@ -70,6 +82,13 @@ impl Exchange {
     fn measure(self, lab: &mut Lab) -> Result<(), SetupError> {
         let resources = &mut lab.process.resources;
         let (endpoint, reply) = (resources.endpoint()?, resources.reply()?);
+        let called = match self.calls_only {
+            true => {
+                let rights = Rights::WRITE.union(Rights::GRANT_REPLY);
+                resources.mint_call(endpoint, rights, 0)?
+            }
+            false => endpoint,
+        };
         let ready = resources.notification()?;
         let role = Role::new(PRIORITY, Home::Twin).fpu(self.server_fpu);
         let context = lab.context(LONG)?;
@@ -85,7 +104,7 @@ impl Exchange {
         }
         let role = Role::new(PRIORITY, Home::Here).fpu(self.client_fpu);
         let context = lab.context(LONG)?;
-        let call = || vec![Step::call(endpoint, self.words)];
+        let call = || vec![Step::call(called, self.words)];
         let (client, calling) = lab.start_script(role, context, call(), call())?;
         lab.done.wait();
         client.suspend()?;
