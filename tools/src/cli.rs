@@ -305,6 +305,9 @@ pub struct BenchArgs {
     /// The kernel that records traces, while it does, beside the one that ships
     #[arg(long, conflicts_with = "smp")]
     pub trace: bool,
+    /// Write what capabilities that can be called only cost into the book
+    #[arg(long, conflicts_with_all = ["smp", "trace"])]
+    pub page: bool,
     /// Also write the figures to FILE as JSON
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,

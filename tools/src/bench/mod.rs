@@ -3,6 +3,7 @@
 //! The benchmark system measures under virtual time, where a tick is an instruction, and prints
 //! `bench NAME MIN MEAN MAX` for each row.
 
+mod calls_only;
 mod smp;
 mod trace;
 
@@ -149,7 +150,12 @@ pub fn run(args: &BenchArgs) -> Result<ExitCode> {
     } else {
         print!("{}", table(&rows));
         write_json(args, &rows)?;
-        rows.iter().filter_map(Row::finding).collect::<Vec<_>>()
+        if args.page {
+            eprintln!("written: {}", calls_only::write(&rows)?.display());
+        }
+        let mut findings: Vec<String> = rows.iter().filter_map(Row::finding).collect();
+        findings.extend(calls_only::finding(&rows)?);
+        findings
     };
     for finding in &findings {
         eprintln!("{finding}");
