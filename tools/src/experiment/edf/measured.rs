@@ -28,6 +28,8 @@ pub struct Measured {
     pub utilisation: f64,
     /// Part of the time that neither tasks nor idle had.
     pub overhead: f64,
+    /// There is time for all jobs and for scheduling them.
+    pub has_room: bool,
     /// Of each switch that was seen from both sides, in instructions.
     pub latencies: Vec<u64>,
     pub verdict: Verdict,
@@ -52,21 +54,26 @@ impl Measured {
             }
             before = Some((decision, since));
         }
-        let length = outcome.decisions.last().map_or(0, |last| last.at);
+        let length = outcome.decisions.last().map_or(0, |last| last.at).max(1);
+        let tasks = set.tasks.iter();
+        let shares = tasks.map(|task| (task.budget_us, task.period_us));
         Self {
             mode,
             tasks: set.tasks.len(),
             utilisation: sets::utilisation(set),
-            overhead: overhead as f64 / length.max(1) as f64,
+            overhead: overhead as f64 / length as f64,
+            has_room: fit(shares.chain([(overhead, length)])),
             latencies,
             verdict: reference::compare(set, outcome, TICKS_PER_US, ALLOWED),
         }
     }
+}
 
-    /// There is time for all jobs and for scheduling them.
-    pub fn has_room(&self) -> bool {
-        self.utilisation + self.overhead <= 1.0
-    }
+/// Whether parts of a whole, each given by its length and that of the whole, are at most all of it: counted in whole
+/// numbers, each in 2^64ths and rounded up.
+fn fit(parts: impl Iterator<Item = (u64, u64)>) -> bool {
+    let part = |(length, whole): (u64, u64)| (u128::from(length) << 64).div_ceil(u128::from(whole));
+    parts.map(part).fold(0, u128::saturating_add) <= 1 << 64
 }
 
 /// When the machine began to work on an event: when the task that ran looked at the clock last, or, if
@@ -80,4 +87,17 @@ fn began(before: Option<(&Decision, u64)>, decision: &Decision) -> u64 {
         Some(_) => decision.last,
     };
     since.min(decision.at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_fit_up_to_the_whole_and_not_beyond() {
+        assert!(fit([(1, 2), (1, 4), (1, 4)].into_iter()));
+        // One part in 2^63, which a sum of fractions would round away.
+        assert!(!fit([(1, 2), (1, 2), (1, 1 << 63)].into_iter()));
+        assert!(fit([].into_iter()) && !fit([(3, 2)].into_iter()));
+    }
 }

@@ -44,7 +44,7 @@ impl Row {
             .flat_map(|set| &set.latencies)
             .copied()
             .collect();
-        let roomy = || sets.iter().filter(|set| set.has_room());
+        let roomy = || sets.iter().filter(|set| set.has_room);
         let missed: usize = sets.iter().map(|set| set.verdict.missed).sum();
         let missed_roomy = roomy().map(|set| set.verdict.missed).sum();
         Some(Self {
