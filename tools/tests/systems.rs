@@ -226,11 +226,11 @@ fn a_task_that_overruns_is_stopped_if_the_description_says_so() {
 
 #[test]
 fn deadlines_that_cannot_be_met_are_missed() {
-    // A job takes 100,000 steps, which are more instructions.
+    // A job takes 100,000 steps, which are more instructions, whatever is promised.
     let source = changed(
         "edf-cooperative",
-        "deadline = \"1ms\"",
-        "deadline = \"50us\"",
+        "deadline = \"1ms\", longest = \"500us\"",
+        "deadline = \"50us\", longest = \"50us\"",
     );
     let outcome = run("edf-overload", &source, Variant::Release);
     assert_eq!(outcome.end, End::Guest(1), "{}", outcome.console);

@@ -166,6 +166,8 @@ pub struct Client {
     pub rights: ClientRights,
     #[serde(rename = "as")]
     pub alias: Option<Text>,
+    /// That a request takes at most.
+    pub longest: Option<Spanned<Micros>>,
 }
 
 /// What a client may do with an endpoint.
@@ -388,7 +390,22 @@ pub struct Edf {
     #[serde(default)]
     pub late: edf::Late,
     pub overrun: Option<Spanned<edf::Overrun>>,
+    #[serde(default)]
+    pub admission: Admission,
+    #[serde(default)]
+    pub trusted: Vec<Text>,
     pub tasks: Spanned<Vec<EdfTask>>,
+}
+
+/// Whether deadlines are checked.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Admission {
+    /// All of them must be met.
+    #[default]
+    Deadlines,
+    /// Nothing is promised.
+    None,
 }
 
 /// How a job ends.
@@ -409,4 +426,6 @@ pub struct EdfTask {
     pub deadline: Option<Spanned<Micros>>,
     pub offset: Option<Spanned<Micros>>,
     pub budget: Option<Spanned<Micros>>,
+    /// That a job takes at most, in cooperative mode.
+    pub longest: Option<Spanned<Micros>>,
 }

@@ -174,15 +174,7 @@ impl<'a> Checker<'a> {
             });
         };
         let document = self.document;
-        let component = self.names.component(component_name);
-        let thread = component.and_then(|component| {
-            let threads = &document.components[component].threads;
-            let index = threads.iter().position(|t| text(&t.name) == thread_name)?;
-            Some(ThreadIndex {
-                component,
-                thread: index + 1,
-            })
-        });
+        let thread = self.further_thread(component_name, thread_name);
         if thread.is_none() {
             let known: Vec<String> = document.components.iter().flat_map(paths).collect();
             let help = help_with("thread", value, known.iter().map(String::as_str));
@@ -193,6 +185,27 @@ impl<'a> Checker<'a> {
             );
         }
         thread
+    }
+
+    /// As [`Self::find_thread`]; nothing is said if there is none.
+    pub(super) fn thread_at(&self, path: &Text) -> Option<ThreadIndex> {
+        match text(path).split_once('/') {
+            None => Some(ThreadIndex {
+                component: self.names.component(text(path))?,
+                thread: 0,
+            }),
+            Some((component, thread)) => self.further_thread(component, thread),
+        }
+    }
+
+    fn further_thread(&self, component: &str, thread: &str) -> Option<ThreadIndex> {
+        let component = self.names.component(component)?;
+        let threads = &self.document.components[component].threads;
+        let index = threads.iter().position(|t| text(&t.name) == thread)?;
+        Some(ThreadIndex {
+            component,
+            thread: index + 1,
+        })
     }
 }
 

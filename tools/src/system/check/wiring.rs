@@ -91,6 +91,12 @@ impl<'a> Checker<'a> {
             if !client.rights.is_call() {
                 self.check_sender(endpoint, client);
             }
+            if let Some(longest) = client.longest.as_ref().filter(|us| us.get_ref().0 == 0) {
+                self.found(
+                    Finding::new(longest.span(), "a request of 0 µs")
+                        .label("must be above 0: the longest that one takes"),
+                );
+            }
             let name = client.alias.as_ref().unwrap_or(&endpoint.name);
             if let Some(component) = self.find_component(&client.component) {
                 let grant = Grant {

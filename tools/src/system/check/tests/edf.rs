@@ -218,7 +218,7 @@ passive = true
 [[endpoint]]
 name = "work"
 server = "outer"
-clients = [{ component = "b" }]
+clients = [{ component = "b", longest = "100us" }]
 
 [[endpoint]]
 name = "inside"
@@ -226,14 +226,24 @@ server = "inner"
 clients = [{ component = "outer" }]
 "#;
 
+/// A system in which somebody's time is not counted.
+fn trusting(text: &str, trusted: &str) -> String {
+    let new = format!("overrun = \"stop\"\ntrusted = [{trusted}]");
+    text.replace("overrun = \"stop\"", &new)
+}
+
+/// As [`SERVERS`], of tasks that do not run out of time in one.
+fn with_servers() -> String {
+    trusting(&format!("{PREEMPTIVE}{SERVERS}"), "\"outer\", \"inner\"")
+}
+
 #[test]
 fn servers_of_tasks_are_above_them_and_below_their_scheduler() {
-    let right = format!("{PREEMPTIVE}{SERVERS}");
+    let right = with_servers();
     described(&right);
-    described(&right.replace("priority = 121", "priority = 100"));
     for (wrong, said) in [
         (
-            99,
+            100,
             "tasks of `scheduler` would run while one waits for `inner`",
         ),
         (
@@ -242,7 +252,7 @@ fn servers_of_tasks_are_above_them_and_below_their_scheduler() {
         ),
     ] {
         let new = format!("priority = {wrong}");
-        let place = "must be at least 100, and below 150";
+        let place = "must be above 100, and below 150";
         one_finding(&right, "priority = 121", &new, &[said, place]);
     }
     // Unless somebody above the scheduler calls it too.
@@ -255,7 +265,302 @@ fn servers_of_tasks_are_above_them_and_below_their_scheduler() {
     described(&(ceiling + high));
     // One that has its own time does not run on theirs.
     let active = "priority = 200\nbudget = \"1ms\"\nperiod = \"10ms\"";
-    described(&right.replace("priority = 121\npassive = true", active));
+    let active = right.replace("priority = 121\npassive = true", active);
+    described(&active);
+    // So it is not known when it does.
+    let untrusted = active.replace(", \"inner\"]", "]");
+    refused(
+        &untrusted,
+        &["how long `outer` waits for `inner` is not known"],
+    );
+}
+
+/// Exactly that is wrong with a description.
+#[track_caller]
+fn refused(text: &str, said: &[&str]) {
+    let report = check(&source(text)).unwrap_err();
+    assert_eq!(report.findings.len(), said.len(), "{report}");
+    for said in said {
+        assert!(
+            report.to_string().contains(said),
+            "no `{said}` in:\n{report}"
+        );
+    }
+}
+
+/// A component with the keys `more`.
+fn also(name: &str, priority: u8, more: &str) -> String {
+    format!(
+        "\n[[component]]\nname = \"{name}\"\nexecutable = \"hello-visitor\"\npriority = {priority}\n{more}\n"
+    )
+}
+
+const FULL: &str = "budget = \"5ms\"\nperiod = \"5ms\"";
+
+#[test]
+fn a_thread_above_the_tasks_whose_budget_never_runs_out_is_not_passed_over() {
+    for priority in [100, 210] {
+        let text = PREEMPTIVE.to_owned() + &also("greedy", priority, FULL);
+        let said = "`greedy` may take all of the tasks' processor";
+        refused(&text, &[said]);
+        described(&trusting(&text, "\"greedy\""));
+    }
+    described(&(PREEMPTIVE.to_owned() + &also("humble", 99, FULL)));
+    let elsewhere = also("elsewhere", 210, FULL) + "core = 1\n";
+    described(&(PREEMPTIVE.to_owned() + &elsewhere));
+    // Also a further thread of a task.
+    let thread =
+        "priority = 100\nready = true\n[[component.thread]]\nname = \"more\"\npriority = 120\n";
+    let text = PREEMPTIVE.replacen("priority = 100", &format!("{thread}{FULL}\n"), 1);
+    refused(&text, &["`a/more` may take all of the tasks' processor"]);
+    described(&trusting(&text, "\"a/more\""));
+}
+
+#[test]
+fn trust_that_nobody_needs() {
+    let humble = PREEMPTIVE.to_owned() + &also("humble", 99, FULL);
+    refused(
+        &trusting(&humble, "\"humble\""),
+        &["`humble` need not be trusted"],
+    );
+    refused(
+        &trusting(PREEMPTIVE, "\"nobody\""),
+        &["no component is called `nobody`"],
+    );
+    let greedy = PREEMPTIVE.to_owned() + &also("greedy", 210, FULL);
+    let twice = trusting(&greedy, "\"greedy\", \"greedy\"");
+    refused(&twice, &["`greedy` is trusted twice"]);
+    let unchecked = twice.replace("trusted", "admission = \"none\"\ntrusted");
+    let unchecked = unchecked.replace(", \"greedy\"]", "]");
+    refused(&unchecked, &["nobody's time is counted"]);
+    let unchecked = unchecked.replace("trusted = [\"greedy\"]", "");
+    described(&unchecked);
+    let wrong = unchecked.replace("\"none\"", "\"deadline\"");
+    refused(&wrong, &["did you mean `deadlines`?"]);
+}
+
+/// Somebody below the tasks calls the server `outer`.
+fn with_caller_below(time: &str, longest: &str) -> String {
+    let from = "{ component = \"b\", longest = \"100us\" }";
+    let below = format!("{from}, {{ component = \"below\", badge = 3{longest} }}");
+    with_servers().replace(from, &below) + &also("below", 50, time)
+}
+
+#[test]
+fn a_request_of_somebody_below_the_tasks_keeps_them_from_running() {
+    // It has all of the processor when no task runs.
+    refused(
+        &with_caller_below(FULL, ""),
+        &["how long does `outer` work for `below` at a time?"],
+    );
+    described(&with_caller_below(FULL, ", longest = \"1ms\""));
+    refused(
+        &with_caller_below(FULL, ", longest = \"1400us\""),
+        &["2100 µs are wanted within 2000 µs of a release: 700 by jobs that are due, 0 above them, 1400"],
+    );
+    // Nobody ends a request at the end of its budget: the server goes on when it is there again.
+    let limited = "budget = \"100us\"\nperiod = \"200us\"";
+    refused(
+        &with_caller_below(limited, ""),
+        &["want 115.0 % of the processor"],
+    );
+    described(&with_caller_below(
+        "budget = \"100us\"\nperiod = \"2ms\"",
+        "",
+    ));
+}
+
+#[test]
+fn a_request_of_a_task_keeps_others_from_running() {
+    let longest = |longest: &str| with_servers().replace("longest = \"100us\"", longest);
+    described(&longest("longest = \"1300us\""));
+    let said = "700 by jobs that are due, 0 above them, 1301 by a request";
+    refused(&longest("longest = \"1301us\""), &[said]);
+    // As long as its job.
+    let said = "0 above them, 1500 by a request";
+    refused(&longest("badge = 1"), &[said]);
+    refused(&longest("longest = 0"), &["a request of 0 µs"]);
+    // A cooperative one too.
+    let cooperative = longest("badge = 1")
+        .replace("preemptive", "cooperative")
+        .replace("budget =", "longest =")
+        .replace("overrun = \"stop\"\ntrusted = [\"outer\", \"inner\"]", "");
+    refused(&cooperative, &[said]);
+    described(&cooperative.replace("badge = 1", "longest = \"1300us\""));
+}
+
+#[test]
+fn a_request_that_nobody_ends() {
+    let said = ["outer", "inner"].map(|server| {
+        format!("when the time of `b` runs out in `{server}`, its request is not ended")
+    });
+    let said: Vec<&str> = said.iter().map(String::as_str).collect();
+    refused(&format!("{PREEMPTIVE}{SERVERS}"), &said);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let path = path.join("systems/examples/edf-shared/SYSTEM.toml");
+    let shared = Source::read(&path).unwrap();
+    check(&shared).unwrap_or_else(|report| panic!("{report}"));
+    // What its handler adds to a job is counted.
+    let helped = |policy: &str| {
+        let policy =
+            format!("default = \"rollback\"\nclients = [{{ component = \"counting\", {policy} }}]");
+        let text = shared.text.replace("default = \"rollback\"", &policy);
+        check(&Source {
+            text,
+            ..shared.clone()
+        })
+    };
+    for (policy, said) in [
+        (
+            "policy = \"emergency\", budget = \"300us\"",
+            "0 above them, 1300 by a request",
+        ),
+        // Each fills the budget anew.
+        (
+            "policy = \"extend\", by = \"100us\", limit = 3",
+            "3900 above them, 0 by a request",
+        ),
+    ] {
+        let report = helped(policy).unwrap_err().to_string();
+        assert!(report.contains(said), "{report}");
+    }
+    helped("policy = \"emergency\", budget = \"200us\"").unwrap_or_else(|r| panic!("{r}"));
+}
+
+#[test]
+fn a_server_that_is_at_work_on_another_core() {
+    let from = "{ component = \"b\", longest = \"100us\" }";
+    let far = format!("{from}, {{ component = \"far\", badge = 3 }}");
+    let time = "budget = \"1ms\"\nperiod = \"10ms\"\ncore = 1";
+    let text = format!("{PREEMPTIVE}{SERVERS}").replace(from, &far) + &also("far", 50, time);
+    let said = "`outer` also works for `far`, on core 1";
+    let report = check(&source(&text)).unwrap_err().to_string();
+    assert!(report.contains(said), "{report}");
+    described(&trusting(&text, "\"outer\", \"inner\""));
+}
+
+/// What the handler of a server gives somebody above the tasks, as often as its time runs out.
+#[test]
+fn emergencies_above_the_tasks() {
+    let server =
+        "passive = true\ntimeout-handler = \"s\"\n[[component.thread]]\nname = \"handler\"\n\
+                  priority = 201\nbudget = \"5ms\"\nperiod = \"5ms\"\nready = true";
+    let text = format!(
+        "{PREEMPTIVE}{}{}\n[[endpoint]]\nname = \"e\"\nserver = \"s\"\n\
+         clients = [{{ component = \"high\", badge = 1 }}]\n[[timeout-policy]]\nserver = \"s\"\n\
+         handler = \"s/handler\"\nclients = [{{ component = \"high\", policy = \"emergency\", budget = 100 }}]\n",
+        also("s", 200, server),
+        also("high", 160, "budget = \"100us\"\nperiod = \"10ms\""),
+    );
+    refused(
+        &text,
+        &["how often `s` works for `high` on time of its own is not known"],
+    );
+    described(&trusting(&text, "\"high\""));
+    // Below the tasks it is one request, with what is added to it.
+    let below = text.replace("priority = 160", "priority = 60");
+    described(&below);
+    let longer = below.replace("emergency\", budget = 100", "emergency\", budget = 1201");
+    refused(
+        &longer,
+        &["700 by jobs that are due, 0 above them, 1301 by a request"],
+    );
+}
+
+/// A server that waits for its device with the request of a task.
+#[test]
+fn a_task_that_waits_for_a_device() {
+    let text = format!(
+        "{PREEMPTIVE}{}\n[[resource]]\nname = \"r\"\nprotocol = \"blocking\"\nserver = \"s\"\n\
+         clients = [{{ component = \"b\", badge = 2, longest = 100 }}]\n\
+         [[interrupt]]\nname = \"irq\"\ncomponent = \"s\"\npin = 4\n",
+        also("s", 120, "passive = true"),
+    );
+    let unended = "when the time of `b` runs out in `s`, its request is not ended";
+    refused(&text, &["how long `b` waits for `s` is not known", unended]);
+    described(&trusting(&text, "\"s\""));
+}
+
+/// Tasks that wait for a proxy, and servers that a proxy raises above them.
+#[test]
+fn resources_whose_requests_are_not_bounded() {
+    let resource = |clients: &str| {
+        format!(
+            "{PREEMPTIVE}{}\n[[resource]]\nname = \"r\"\nprotocol = \"inheritance\"\nserver = \"s\"\n\
+             clients = [{clients}]\n{}{}",
+            also("s", 120, "passive = true"),
+            also("low", 40, "budget = \"1ms\"\nperiod = \"10ms\""),
+            also("high", 140, "budget = \"100us\"\nperiod = \"10ms\""),
+        )
+    };
+    let task = resource("{ component = \"b\", badge = 1 }, { component = \"high\", badge = 2 }");
+    refused(&task, &["how long `b` waits for `s` is not known"]);
+    described(&trusting(&task, "\"s\""));
+    let low = resource("{ component = \"low\", badge = 1 }, { component = \"high\", badge = 2 }");
+    refused(
+        &low,
+        &["how long `s` works for `low` above the tasks is not known"],
+    );
+    described(&trusting(&low, "\"s\""));
+}
+
+#[test]
+fn a_cooperative_job_says_how_long_it_takes_or_nothing_is_promised() {
+    let cooperative = PREEMPTIVE
+        .replace("preemptive", "cooperative")
+        .replace("overrun = \"stop\"", "")
+        .replace("budget =", "longest =");
+    described(&cooperative);
+    refused(
+        &cooperative.replace(", longest = 1500", ""),
+        &["how long does a job of `b` take?"],
+    );
+    refused(
+        &cooperative.replace("1500", "4001"),
+        &["must be from 1 µs to the deadline, 4000 µs"],
+    );
+    refused(
+        &cooperative.replace("700us", "1900us"),
+        &["want 125.0 % of the processor"],
+    );
+    let unchecked = cooperative.replace("mode =", "admission = \"none\"\nmode =");
+    described(&unchecked.replace(", longest = 1500", ""));
+    assert_found(
+        "budget = 1500",
+        "budget = 1500, longest = 1000",
+        "1000",
+        "a job ends with its budget",
+    );
+}
+
+/// With all the budget that a rise of the mode gives.
+#[test]
+fn a_budget_that_grows_with_the_mode_is_counted_as_it_grows() {
+    let modes = |budgets: &str| {
+        let manager = also(
+            "manager",
+            200,
+            "criticality = \"high\"\nmcp = 199\nready = true\nbudget = \"5ms\"\nperiod = \"5ms\"\n\
+             [[component.thread]]\nname = \"idle\"\npriority = 1\nbudget = \"5ms\"\nperiod = \"5ms\"",
+        );
+        let above = also(
+            "above",
+            160,
+            "criticality = \"high\"\ntimeout-handler = \"manager\"\nbudget = \"300us\"\nperiod = \"10ms\"",
+        );
+        format!(
+            "{PREEMPTIVE}{manager}{above}\n[modes]\nmanager = \"manager\"\ntasks = [\n\
+             {{ component = \"above\", budgets = [{budgets}] }},\n]\n"
+        )
+    };
+    described(&modes("300"));
+    described(&modes("300, 400"));
+    let said =
+        "2100 µs are wanted within 2000 µs of a release: 700 by jobs that are due, 1400 above them";
+    refused(
+        &modes("300, 700").replace("budget = 1500", "budget = 1000"),
+        &[said],
+    );
 }
 
 #[test]
@@ -287,8 +592,7 @@ fn a_timer_that_somebody_else_has() {
 fn an_overrun_that_nobody_would_notice() {
     let text = PREEMPTIVE
         .replace("preemptive", "cooperative")
-        .replace(", budget = \"700us\"", "")
-        .replace(", budget = 1500", "");
+        .replace("budget =", "longest =");
     let report = check(&source(&text)).unwrap_err();
     assert_eq!(report.findings.len(), 1, "{report}");
     assert!(
@@ -303,7 +607,7 @@ fn a_period_that_is_none() {
         .replace("preemptive", "cooperative")
         .replace("overrun = \"stop\"", "")
         .replace("\"2ms\", budget = \"700us\"", "0")
-        .replace(", budget = 1500", "");
+        .replace("budget =", "longest =");
     let report = check(&source(&text)).unwrap_err();
     assert_eq!(report.findings.len(), 1, "{report}");
     assert!(report.to_string().contains("a period of 0 µs"), "{report}");
@@ -332,10 +636,16 @@ fn deadlines_before_the_period_must_have_room_for_what_is_due_until_then() {
         )
         .replace("deadline = \"4ms\"", "deadline = \"2ms\"");
     // Together at an instant, 2,200 µs of work are due within 2 ms; one after the other, they fit.
-    described(&tight);
-    let together = tight.replace(", offset = \"1ms\"", "");
-    let report = check(&source(&together)).unwrap_err();
-    let said = "2200 µs of budgets are due within 2000 µs of a release of all tasks";
-    assert!(report.to_string().contains(said), "{report}");
+    let apart = tight.replace("\"5ms\"", "\"4ms\"");
+    described(&apart);
+    let together = apart.replace(", offset = \"1ms\"", "");
+    let refused = |text: &str, said: &str| {
+        let report = check(&source(text)).unwrap_err();
+        assert!(report.to_string().contains(said), "{report}");
+    };
+    let said = "2200 µs are wanted within 2000 µs of a release of all tasks: 2200 by jobs";
+    refused(&together, said);
     described(&together.replace("deadline = \"2ms\"", "deadline = \"2200us\""));
+    // Periods of 2 and 5 ms bring them together in the end.
+    refused(&tight, "2200 µs are wanted within 2000 µs of a release: ");
 }

@@ -260,6 +260,7 @@ fn endpoint(edf: &document::Edf) -> Endpoint {
             )),
             rights: document::ClientRights::Call,
             alias: Some(Spanned::new(span, AT_TASKS.to_owned())),
+            longest: None,
         }
     });
     let below = document::Client {
@@ -267,6 +268,7 @@ fn endpoint(edf: &document::Edf) -> Endpoint {
         badge: Some(Spanned::new(edf.name.span(), Sender::Idle.badge() as i64)),
         rights: document::ClientRights::Send,
         alias: Some(Spanned::new(edf.name.span(), names::IDLE.to_owned())),
+        longest: None,
     };
     Endpoint {
         name: edf.name.clone(),

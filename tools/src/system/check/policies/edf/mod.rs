@@ -5,10 +5,14 @@
 //!
 //! - [`expand`] adds the scheduler to the description;
 //! - [`rules`] are what a scheduler wants of its tasks, [`servers`] of the servers that they call;
-//! - [`demand`] is whether deadlines can be met.
+//! - [`admission`] finds deadlines that cannot be met: [`load`] is what keeps tasks from running, as far as [`calls`]
+//!   tells which server works for whom, and [`demand`] the criterion.
 
+mod admission;
+mod calls;
 mod demand;
 mod expand;
+mod load;
 mod rules;
 mod servers;
 
@@ -42,8 +46,8 @@ impl<'a> Checker<'a> {
                     self.edf_handlers(edf, scheduler, component, index);
                 }
             }
-            self.edf_demand(edf);
             self.edf_servers(edf);
+            self.edf_admission(edf);
             for index in 0..=edf.tasks.get_ref().len() {
                 // A reply object comes with an endpoint; this one's endpoint stays unused.
                 let reply = Object::Reply(self.new_endpoint());

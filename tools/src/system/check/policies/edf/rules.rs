@@ -3,7 +3,7 @@
 use super::super::super::super::document::{self, EdfMode, EdfTask};
 use super::super::super::super::findings::Finding;
 use super::super::super::{text, Checker};
-use super::{deadline, demand, LONGEST_US};
+use super::{deadline, LONGEST_US};
 
 /// The only timer that there is a driver of.
 const HPET: &str = "hpet";
@@ -77,6 +77,7 @@ impl<'a> Checker<'a> {
             }
             return;
         }
+        self.edf_longest(edf, task, deadline);
         match (edf.mode.get_ref(), &task.budget) {
             (EdfMode::Preemptive, None) => self.found(
                 Finding::new(task.component.span(), format!("`{name}` has no budget"))
@@ -110,6 +111,27 @@ impl<'a> Checker<'a> {
                     );
                 }
             }
+        }
+    }
+
+    /// The longest job of a cooperative task.
+    fn edf_longest(&mut self, edf: &'a document::Edf, task: &'a EdfTask, deadline: u64) {
+        let Some(longest) = &task.longest else { return };
+        let us = longest.get_ref().0;
+        if *edf.mode.get_ref() == EdfMode::Preemptive {
+            self.found(
+                Finding::new(
+                    longest.span(),
+                    "in preemptive mode a job ends with its budget",
+                )
+                .label("must not be here")
+                .help("say it by `budget`; of requests to servers, at the client: `longest`"),
+            );
+        } else if us == 0 || us > deadline {
+            self.found(
+                Finding::new(longest.span(), format!("a job of {us} µs"))
+                    .label(format!("must be from 1 µs to the deadline, {deadline} µs")),
+            );
         }
     }
 
@@ -169,96 +191,5 @@ impl<'a> Checker<'a> {
                 .label(format!("its `core` must be {core}")),
             );
         }
-    }
-
-    /// In preemptive mode, where it is known. A budget that is wrong by itself does not count.
-    pub(super) fn edf_demand(&mut self, edf: &'a document::Edf) {
-        if *edf.mode.get_ref() != EdfMode::Preemptive {
-            return;
-        }
-        let of = |task: &EdfTask| {
-            let demanding = demand::Task {
-                budget: task.budget.as_ref()?.get_ref().0,
-                period: task.period.get_ref().0,
-                deadline: deadline(task),
-            };
-            let in_order = demanding.budget <= demanding.deadline
-                && demanding.deadline <= demanding.period
-                && demanding.budget < demanding.period;
-            (in_order && demanding.budget > 0).then_some(demanding)
-        };
-        let tasks: Vec<demand::Task> = edf.tasks.get_ref().iter().filter_map(of).collect();
-        let above = self.reservations_above(edf);
-        match demand::analyse(&tasks, &above) {
-            demand::Verdict::InTime => {}
-            demand::Verdict::TooMuch { share } => self.edf_excess(edf, share),
-            demand::Verdict::Overload(overload) => self.edf_overload(edf, overload),
-            demand::Verdict::Undecided => self.found(
-                Finding::new(
-                    edf.tasks.span(),
-                    "whether the deadlines can be met was not found out in a million steps",
-                )
-                .label("the budgets are next to all of the processor")
-                .help("make a budget smaller, or periods that are multiples of each other"),
-            ),
-        }
-    }
-
-    /// What threads above the tasks, on their core, may take. One whose budget never runs out is taken not to run
-    /// long; servers that are passive run on others' time.
-    fn reservations_above(&self, edf: &'a document::Edf) -> Vec<demand::Reservation> {
-        let core = edf.core.as_ref().map_or(0, |core| *core.get_ref());
-        let first = edf.tasks.get_ref().first();
-        let first = first.and_then(|first| self.names.component(text(&first.component)));
-        let Some(tasks) = first.map(|first| self.threads[first][0].priority) else {
-            return Vec::new();
-        };
-        let threads = self.threads.iter().flatten();
-        let above = threads.filter(|thread| thread.priority > tasks && !thread.passive);
-        let here = above.filter(|thread| i64::from(thread.time.core) == core);
-        let limited = here.filter(|thread| thread.time.budget_us < thread.time.period_us);
-        limited
-            .map(|thread| demand::Reservation {
-                budget: thread.time.budget_us,
-                period: thread.time.period_us,
-            })
-            .collect()
-    }
-
-    /// More than the processor has, in millionths of it.
-    fn edf_excess(&mut self, edf: &'a document::Edf, share: u64) {
-        let (percent, tenth) = (share / 10_000, share / 1_000 % 10);
-        self.found(
-            Finding::new(
-                edf.tasks.span(),
-                format!(
-                    "the tasks, and what is reserved above them, want {percent}.{tenth} % of the processor"
-                ),
-            )
-            .label("their budgets, each by its period, must add up to less than 100 %")
-            .help("the scheduler itself needs some of it too: see `sandglass experiment edf`"),
-        );
-    }
-
-    /// Deadlines that cannot all be met. Tasks with offsets may never be released at once.
-    fn edf_overload(&mut self, edf: &'a document::Edf, overload: demand::Overload) {
-        let offset = |task: &EdfTask| task.offset.as_ref().map_or(0, |offset| offset.get_ref().0);
-        let mut offsets = edf.tasks.get_ref().iter().map(offset);
-        let first = offsets.next();
-        if !offsets.all(|offset| Some(offset) == first) {
-            return;
-        }
-        let demand::Overload { at, demand } = overload;
-        self.found(
-            Finding::new(
-                edf.tasks.span(),
-                format!("{demand} µs of budgets are due within {at} µs of a release of all tasks"),
-            )
-            .label("some deadline cannot be met")
-            .help(
-                "what threads above them reserve is counted; give the tasks later deadlines, smaller budgets, or \
-                 offsets that keep them apart",
-            ),
-        );
     }
 }

@@ -28,7 +28,7 @@ impl<'a> Checker<'a> {
         let (name, scheduler) = (text(&server.name), text(&edf.name));
         let priority = &server.priority;
         let (tasks, highest) = (task.priority.get_ref(), edf.priority.get_ref());
-        let (message, place, whose) = if priority.get_ref() < tasks {
+        let (message, place, whose) = if priority.get_ref() <= tasks {
             let message = format!("tasks of `{scheduler}` would run while one waits for `{name}`");
             (message, &task.priority, "the tasks' priority")
         } else if priority.get_ref() >= highest && !self.called_from(server, *highest) {
@@ -39,7 +39,7 @@ impl<'a> Checker<'a> {
         };
         self.found(
             Finding::new(priority.span(), message)
-                .label(format!("must be at least {tasks}, and below {highest}"))
+                .label(format!("must be above {tasks}, and below {highest}"))
                 .related(place.span(), whose)
                 .help(
                     "a server that tasks call runs before all of them, and after their scheduler",

@@ -59,6 +59,7 @@ fn requests(name: &Text, resources: &[&Resource]) -> Endpoint {
                 .clone()
                 .unwrap_or_else(|| resources[resource].name.clone()),
         ),
+        longest: client.longest.clone(),
     });
     Endpoint {
         name: name.clone(),

@@ -20,6 +20,7 @@ use super::super::super::document::{Client, Document, Resource, SharingProtocol}
 use super::super::{text, Checker};
 
 pub use expand::expand;
+pub(super) use expand::highest_priority;
 
 /// The protocols that need a proxy, and its name.
 const PROXIED: [(Protocol, &str); 3] = [
@@ -49,6 +50,12 @@ pub(super) const fn proxied(protocol: SharingProtocol) -> Option<Protocol> {
         SharingProtocol::OriginalCeiling => Some(Protocol::OriginalCeiling),
         SharingProtocol::BandwidthInheritance => Some(Protocol::BandwidthInheritance),
     }
+}
+
+/// Whether the component called `name` is the proxy of a protocol.
+pub(super) fn is_proxy(document: &Document, name: &str) -> bool {
+    let mut proxies = PROXIED.iter().filter(|(_, proxy)| *proxy == name);
+    proxies.any(|(protocol, _)| !resources_of(document, *protocol).is_empty())
 }
 
 /// The resources of a proxy, in order.
