@@ -237,6 +237,30 @@ fn deadlines_that_cannot_be_met_are_missed() {
     assert_says(&outcome.console, &["task 0: 100 jobs, 100 late"]);
 }
 
+/// A request that begins just before a job is released delays it: that was promised once, and is refused.
+#[test]
+fn a_deadline_that_a_request_has_no_room_before_is_refused_and_would_be_missed() {
+    // The second task begins its request when the first has ended a job.
+    let counting = |budget: &str| {
+        let new = format!("budget = \"{budget}\", offset = \"1900us\" }}");
+        changed("edf-shared", "budget = \"1ms\" }", &new)
+    };
+    let outcome = run("edf-room", &counting("1ms"), Variant::Release);
+    assert_eq!(outcome.end, End::Guest(0), "{}", outcome.console);
+    let mut source = counting("2ms");
+    let report = system::check(&source).unwrap_err().to_string();
+    assert!(report.contains("2000 by a request to a server"), "{report}");
+    source.text = source
+        .text
+        .replace("mode =", "admission = \"none\"\nmode =");
+    let outcome = run("edf-no-room", &source, Variant::Release);
+    assert_eq!(outcome.end, End::Guest(1), "{}", outcome.console);
+    assert_says(
+        &outcome.console,
+        &["task 0: 30 jobs, ", "task 1: 1 jobs, 0 late"],
+    );
+}
+
 #[test]
 fn each_kind_of_task_keeps_to_its_reservation() {
     let outcome = run("tasks", &example("tasks"), Variant::Release);

@@ -493,7 +493,9 @@ fn resources_whose_requests_are_not_bounded() {
             also("high", 140, "budget = \"100us\"\nperiod = \"10ms\""),
         )
     };
-    let task = resource("{ component = \"b\", badge = 1 }, { component = \"high\", badge = 2 }");
+    let task = resource(
+        "{ component = \"b\", badge = 1, longest = 100 }, { component = \"high\", badge = 2 }",
+    );
     refused(&task, &["how long `b` waits for `s` is not known"]);
     described(&trusting(&task, "\"s\""));
     let low = resource("{ component = \"low\", badge = 1 }, { component = \"high\", badge = 2 }");
@@ -502,6 +504,15 @@ fn resources_whose_requests_are_not_bounded() {
         &["how long `s` works for `low` above the tasks is not known"],
     );
     described(&trusting(&low, "\"s\""));
+    // Behind the proxy, a server of low priority works on the time of a client below the tasks, and so does who works
+    // for it above them.
+    let nested = resource("{ component = \"low\", badge = 1 }")
+        .replace("priority = 120", "priority = 30")
+        + &also("t", 120, "passive = true")
+        + "[[endpoint]]\nname = \"e\"\nserver = \"t\"\nclients = [{ component = \"s\" }]\n";
+    described(&nested);
+    let longer = nested.replace("budget = \"1ms\"", "budget = \"1300us\"");
+    refused(&longer, &["700 by jobs that are due, 1400 above them"]);
 }
 
 #[test]

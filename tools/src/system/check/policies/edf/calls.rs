@@ -16,8 +16,15 @@ pub(super) struct Call<'a> {
     pub client: usize,
     pub server: usize,
     pub described: &'a document::Client,
-    /// Why the caller may wait for something else than the processor; `None` if its request runs on its time.
+    /// Why the caller may wait for something else than the processor, if it may.
     pub waits: Option<Waits>,
+}
+
+impl Call<'_> {
+    /// Whether the server works on the client's time, once it works: behind a proxy, which lends it, too.
+    pub fn is_paid_by_client(&self) -> bool {
+        self.waits != Some(Waits::Active)
+    }
 }
 
 /// What keeps a request waiting.
@@ -123,8 +130,7 @@ impl<'a> Checker<'a> {
         let mut open = vec![component];
         while let Some(client) = open.pop() {
             for call in calls.iter().filter(|call| call.client == client) {
-                let on_its_time = !matches!(call.waits, Some(Waits::Active | Waits::Proxy));
-                if on_its_time && servers.insert(call.server) {
+                if call.is_paid_by_client() && servers.insert(call.server) {
                     open.push(call.server);
                 }
             }
@@ -148,7 +154,7 @@ impl<'a> Checker<'a> {
         let calls = self.calls().into_iter();
         let own = calls.filter(|call| call.client == component);
         let above = own.filter(|call| {
-            !matches!(call.waits, Some(Waits::Active | Waits::Proxy))
+            call.is_paid_by_client()
                 && (is_above(&call.server)
                     || self.servers_on_time_of(call.server).iter().any(is_above))
         });

@@ -141,7 +141,13 @@ impl<'a> Checker<'a> {
         servers: &BTreeSet<usize>,
         trust: &mut Trust<'a>,
     ) {
-        for &server in servers {
+        let calls = self.calls();
+        // Who waits for a proxy is found to do so.
+        let by_proxy = |server: usize| {
+            let mut calls = calls.iter().filter(|call| call.server == server);
+            calls.any(|call| call.waits == Some(Waits::Proxy))
+        };
+        for &server in servers.iter().filter(|&&server| !by_proxy(server)) {
             let payers = self.payers_of(server).into_iter();
             let limited = |payer: &ThreadIndex| {
                 let time = self.edf_thread_of(*payer).time;
