@@ -489,9 +489,10 @@ fn resources_whose_requests_are_not_bounded() {
             "{PREEMPTIVE}{}\n[[resource]]\nname = \"r\"\nprotocol = \"inheritance\"\nserver = \"s\"\n\
              clients = [{clients}]\n{}{}",
             also("s", 120, "passive = true"),
-            also("low", 40, "budget = \"1ms\"\nperiod = \"10ms\""),
+            also("low", 40, "budget = \"300us\"\nperiod = \"10ms\""),
             also("high", 140, "budget = \"100us\"\nperiod = \"10ms\""),
         )
+        .replace("1500", "300")
     };
     let task = resource(
         "{ component = \"b\", badge = 1, longest = 100 }, { component = \"high\", badge = 2 }",
@@ -511,8 +512,30 @@ fn resources_whose_requests_are_not_bounded() {
         + &also("t", 120, "passive = true")
         + "[[endpoint]]\nname = \"e\"\nserver = \"t\"\nclients = [{ component = \"s\" }]\n";
     described(&nested);
-    let longer = nested.replace("budget = \"1ms\"", "budget = \"1300us\"");
-    refused(&longer, &["700 by jobs that are due, 1400 above them"]);
+    let longer = nested.replace("budget = \"300us\"", "budget = \"1700us\"");
+    refused(&longer, &["700 by jobs that are due, 1800 above them"]);
+}
+
+/// A proxy above the tasks works for each of its clients as long as that may run, and at its worst twice so long in a row.
+#[test]
+fn what_a_proxy_works_for_its_clients() {
+    let sharing = format!(
+        "{PREEMPTIVE}{}\n[[resource]]\nname = \"r\"\nprotocol = \"inheritance\"\nserver = \"s\"\n\
+         clients = [{{ component = \"high\", badge = 1 }}]\n{}",
+        also("s", 120, "passive = true"),
+        also("high", 140, "budget = \"100us\"\nperiod = \"10ms\""),
+    );
+    described(&sharing);
+    // Its own, and twice that; and the proxy's clock.
+    let longer = sharing.replace("\"100us\"", "\"500us\"");
+    refused(&longer, &["700 by jobs that are due, 1540 above them"]);
+    let full = sharing.replace("\"100us\"", "\"10ms\"");
+    let findings = [
+        "`sharing-inheritance` may work for `high` all the time, above the tasks",
+        "`high` may take all of the tasks' processor",
+    ];
+    refused(&full, &findings);
+    described(&trusting(&full, "\"high\""));
 }
 
 #[test]

@@ -55,6 +55,9 @@ impl<'a> Checker<'a> {
             .filter(|&thread| self.edf_thread_of(thread).priority >= site.priority)
             .collect();
         for thread in threads {
+            if thread.thread == 0 {
+                self.shares_of_proxy(thread.component, trust, load);
+            }
             let time = self.edf_thread_of(thread).time;
             if time.budget_us < time.period_us {
                 load.above.push(self.reservation(thread));
@@ -62,6 +65,43 @@ impl<'a> Checker<'a> {
                 self.full_reservation(site, thread);
             }
         }
+    }
+
+    /// A proxy works for each client as long as the client may run, in a period of the client's that begins when it is asked:
+    /// so twice that in a row.
+    fn shares_of_proxy(&mut self, proxy: usize, trust: &mut Trust<'a>, load: &mut Load) {
+        let name = text(&self.document.components[proxy].name);
+        for client in self.clients_of_proxy(name) {
+            let thread = ThreadIndex {
+                component: client,
+                thread: 0,
+            };
+            let time = self.edf_thread_of(thread).time;
+            if time.budget_us < time.period_us {
+                load.above.push(Reservation {
+                    budget: time.budget_us,
+                    period: time.period_us,
+                    once: time.budget_us,
+                });
+            } else if !trust.covers(thread) {
+                self.full_share(name, thread);
+            }
+        }
+    }
+
+    fn full_share(&mut self, proxy: &str, client: ThreadIndex) {
+        let path = self.path(client);
+        let described = &self.document.components[client.component];
+        self.found(
+            Finding::new(
+                described.name.span(),
+                format!("`{proxy}` may work for `{path}` all the time, above the tasks"),
+            )
+            .label("as long as this may run, which is always")
+            .help(format!(
+                "give it a budget below its period, or its resources a protocol without a proxy, {OR_TRUST}"
+            )),
+        );
     }
 
     /// A thread that a policy brings, or wants, and that is trusted to take little time: of a scheduler, a manager of

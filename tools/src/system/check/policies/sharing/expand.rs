@@ -10,7 +10,7 @@ use super::{entries_of, proxied, resources_of, CLOCK, PROXIED, REMINDER};
 
 /// Budget of a proxy's clock, µs. It needs little, but whoever has less left than [`MIN_BUDGET_US`] at an entry of the kernel
 /// waits for the next replenishment.
-const CLOCK_US: u64 = 4 * MIN_BUDGET_US;
+const CLOCK_US: u64 = 2 * MIN_BUDGET_US;
 
 /// The highest priority of a described thread; the launcher's is above.
 pub const HIGHEST: i64 = 254;

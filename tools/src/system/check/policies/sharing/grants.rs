@@ -83,7 +83,7 @@ impl Checker<'_> {
 
     /// The components that ask and serve none of the resources, each once; `None` if a name is
     /// unknown, which was found already.
-    fn clients_of(
+    pub(super) fn clients_of(
         &self,
         entries: &[(usize, &Client)],
         resources: &[&Resource],

@@ -93,6 +93,16 @@ impl Checker<'_> {
         }
     }
 
+    /// The components that a proxy works for, each once.
+    pub(super) fn clients_of_proxy(&self, name: &str) -> Vec<usize> {
+        let Some((protocol, _)) = PROXIED.iter().find(|(_, proxy)| *proxy == name) else {
+            return Vec::new();
+        };
+        let resources = resources_of(self.document, *protocol);
+        let clients = self.clients_of(&entries_of(&resources), &resources);
+        clients.unwrap_or_default()
+    }
+
     /// The number of the resource among these that a component serves.
     fn serves(&self, component: usize, resources: &[&Resource]) -> Option<usize> {
         resources.iter().position(|resource| {
