@@ -23,6 +23,7 @@ const KILL: u64 = 11;
 const FAULT: u64 = 12;
 const ASK: u64 = 13;
 const REFUSED: u64 = 14;
+const BUG: u64 = 15;
 
 /// Who ends the system: when all of `all` are done, or after so many ms.
 fn judge(all: u64, ms: u64) -> String {
@@ -226,6 +227,19 @@ fn the_mode_manager_hears_of_the_end_of_a_task() {
         let end = console.find("modes: rogue has ended").expect(&console);
         assert!(console[end..].contains("from high to low"), "{console}");
     }
+}
+
+/// A fault of a server with timeout policies ends the request, and no more.
+#[test]
+fn a_server_goes_on_after_a_fault() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../systems/rogues/policies");
+    let text = std::fs::read_to_string(folder.join("timeouts.toml")).unwrap();
+    let text = text.replace("attack = 0", &format!("attack = {BUG}"));
+    let console = assert_honest_done("bug", text);
+    assert!(
+        console.matches("rogue: is answered").count() > 20,
+        "{console}"
+    );
 }
 
 /// The end of a server reaches its proxy, which tells those who ask.

@@ -55,6 +55,8 @@ pub mod attack {
     pub const ASK: u64 = 13;
     /// A thread asks for something that takes long; another asks meanwhile, and is refused, over and over.
     pub const REFUSED: u64 = 14;
+    /// Finds the bug of a server.
+    pub const BUG: u64 = 15;
     /// Whatever comes to its mind, by the parameter `seed`.
     pub const STORM: u64 = 9;
 }
@@ -119,13 +121,23 @@ fn short(request: &Received) -> Message {
     Message::EMPTY
 }
 
-/// A server with timeout policies: takes as many steps as it is asked to, and is stopped if that takes too long.
+/// Label of a request that a server with timeout policies does not survive by itself.
+pub const BUG: u64 = 0x6275_67;
+
+/// A server with timeout policies: takes as many steps as it is asked to, and is stopped if that takes too long. It has a
+/// bug.
 fn limited(env: &'static Environment) -> ! {
     let handler = Handler::new(env, "limited");
     let ready = env.capability("handler.ready");
     env.thread("handler")
         .prepare(move || handler.serve(ready, TellThem, |_, _| {}));
-    env.service("server").serve(|request| work(&request))
+    env.service("server").serve(|request| {
+        if request.message.label() == BUG {
+            // SAFETY: an invalid instruction: a fault, after which the handler puts this thread elsewhere.
+            unsafe { core::arch::asm!("ud2", options(noreturn)) }
+        }
+        work(&request)
+    })
 }
 
 /// Nothing is left of a request that ended early.
@@ -268,6 +280,14 @@ fn rogue(env: &'static Environment) -> ! {
         attack::LEAVE => leave(env),
         attack::ASK => loop {
             env.capability::<Endpoint>("server").call(Message::EMPTY);
+        },
+        attack::BUG => loop {
+            let answer = env
+                .capability::<Endpoint>("server")
+                .call(Message::new(BUG, []));
+            assert_eq!(answer.label(), TIMED_OUT, "the answer to what failed");
+            println!("rogue: is answered");
+            yield_now();
         },
         attack::REFUSED => refused(env),
         attack::PANIC => panic!("as it should"),

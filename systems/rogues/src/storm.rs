@@ -92,7 +92,10 @@ impl Storm {
             0 => 0,
             // Those of faults, and of the sharing policies' answers.
             1 => self.below(8),
-            2 => 0x5_0000 + self.below(8),
+            2 => match self.below(9) {
+                8 => crate::BUG,
+                label => 0x5_0000 + label,
+            },
             _ => self.next(),
         };
         let words = [0; 4].map(|_: u64| match self.below(3) {

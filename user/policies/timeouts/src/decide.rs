@@ -35,6 +35,8 @@ pub enum Spare {
     Refill,
     /// The server runs on it: an emergency ran out.
     InUse,
+    /// The server may run on it, or not: it was stopped by a fault.
+    Unknown,
 }
 
 /// How often a client was helped.
@@ -108,6 +110,16 @@ impl Policies {
                 })
             }
             _ => None,
+        }
+    }
+
+    /// A fault has stopped the server in a request of nobody knows whom.
+    pub fn faulted(&mut self) -> Decision {
+        self.emergency = None;
+        Decision::Recover {
+            client: None,
+            how: Last::Reset,
+            spare: Spare::Unknown,
         }
     }
 

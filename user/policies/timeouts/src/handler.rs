@@ -71,7 +71,9 @@ pub enum Event {
         consumed_us: u64,
         action: Action,
     },
-    /// What arrived is no timeout of this server. Nothing was done: who sent it, waits.
+    /// A fault has stopped the server: its request ended, and it is where it waits again, reset.
+    Fault { fault: Fault },
+    /// What arrived is nothing of this server's. Nothing was done: who sent it, waits.
     Other(Received),
 }
 
@@ -188,10 +190,10 @@ impl Handler {
         received: &Received,
         answers: &mut impl Answers,
     ) -> Result<Event, Error> {
-        let (badge, consumed_us) = match Fault::decode(&received.message) {
-            Some(Fault::Timeout { badge, consumed_us }) if received.badge == self.server_badge => {
-                (badge, consumed_us)
-            }
+        let fault = Fault::decode(&received.message);
+        let (badge, consumed_us) = match fault.filter(|_| received.badge == self.server_badge) {
+            Some(Fault::Timeout { badge, consumed_us }) => (badge, consumed_us),
+            Some(fault) if !fault.is_end() => return self.handle_fault(fault, answers),
             _ => return Ok(Event::Other(*received)),
         };
         let action = match self.policies.timeout(badge) {
@@ -211,6 +213,15 @@ impl Handler {
             consumed_us,
             action,
         })
+    }
+
+    /// The request fails, as when its client's time runs out and the policy is [`Last::Reset`].
+    fn handle_fault(&mut self, fault: Fault, answers: &mut impl Answers) -> Result<Event, Error> {
+        if let Decision::Recover { client, how, spare } = self.policies.faulted() {
+            let _ = self.recover(client, how, spare, answers)?;
+        }
+        self.fault.send(Message::EMPTY);
+        Ok(Event::Fault { fault })
     }
 
     /// What the server is answered: with label 0, it goes on, at its registers. Those of the
@@ -281,6 +292,15 @@ impl Handler {
 
     /// Gives the server the spare context, filled so that it can wait for requests again.
     fn restart(&self, spare: Spare, client: Option<&Objects>) -> Result<(), Error> {
+        if spare == Spare::Unknown {
+            let slice = self.policies.table().restart_us;
+            if let Some(control) = self.control {
+                control.configure(self.spare, SchedParams::new(slice, slice))?;
+            }
+            // Refused if the server has a context already: then it goes on with that.
+            let _ = self.spare.bind(self.server);
+            return Ok(());
+        }
         if spare != Spare::Ready {
             let slice = self.policies.table().restart_us;
             fill(self.control, self.spare, SchedParams::new(slice, slice))?;

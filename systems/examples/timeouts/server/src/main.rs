@@ -146,6 +146,7 @@ fn report(handler: &Handler, event: Event) {
             let name = client.map_or("the emergency", |client| client.name.as_str());
             println!("handler: {name} ran out after {consumed_us} us: {action:?}");
         }
+        Event::Fault { fault } => println!("handler: the server was stopped: {fault:?}"),
         Event::Other(received) => {
             println!("handler: this is no timeout of the server: {received:?}");
         }

@@ -72,6 +72,7 @@ fn measure(env: &'static Environment, mut handler: Handler, mut samples: Samples
                     client.resume().expect("the client can be revived");
                 }
             }
+            Event::Fault { fault } => panic!("the server has no bug: {fault:?}"),
             Event::Other(received) => panic!("this is no timeout: {received:?}"),
         }
         samples.take(end - start);

@@ -112,8 +112,15 @@ impl<'a> Checker<'a> {
                 policy,
             });
         }
+        self.hears_of_faults(server);
         let name = format!("{}.{}", self.path(server), Timeouts::NAME);
         self.give_table(component, &name, &table, &described.server.span());
+    }
+
+    /// Lets a server's faults arrive where its timeouts do, unless they have a handler of their own.
+    fn hears_of_faults(&mut self, server: ThreadIndex) {
+        let thread = &mut self.threads[server.component][server.thread];
+        thread.fault_handler = thread.fault_handler.or(thread.timeout_handler);
     }
 
     /// Gives the handler what its policy for a client takes, and nothing more.
