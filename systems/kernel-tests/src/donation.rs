@@ -3,7 +3,7 @@
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use sandglass::cap::{Endpoint, Notification, Reply, SchedContext, Tcb};
+use sandglass::cap::{Endpoint, Notification, Reply, Rights, SchedContext, Tcb};
 use sandglass::server::make_passive;
 use sandglass::testing::{shared, Suite, TestResult};
 use sandglass::thread::ThreadParams;
@@ -30,6 +30,7 @@ pub fn run(suite: &mut Suite, fixture: &mut Fixture) {
             ("a_call_without_reply_object_lends_nothing", no_reply),
             ("a_queued_call_lends_when_it_is_received", queued_call),
             ("a_message_can_carry_a_context_for_good", given_away),
+            ("what_can_be_called_only_brings_its_time", calls_only),
         ],
     );
 }
@@ -104,6 +105,26 @@ impl Client {
                 .iter()
                 .any(|&other| runs_on(other, PRIORITY, self.context))
     }
+}
+
+/// Decision *calls only*: a passive server is not left with a message and without time.
+fn calls_only(fixture: &mut Fixture) -> TestResult {
+    let stage = Stage::new(fixture, None)?;
+    let rights = Rights::WRITE.union(Rights::GRANT_REPLY);
+    let resources = &mut fixture.process.resources;
+    let call = resources.mint_call(stage.endpoint, rights, 7)?;
+    call.nb_send(Message::EMPTY);
+    call.send(Message::EMPTY);
+    fixture.settle();
+    ensure_eq!(stage.inside.poll(), 0);
+    let client = Client::new(fixture, call)?;
+    stage.inside.wait();
+    ensure!(client.lends_to(stage.tcb, &[client.tcb]));
+    stage.go_on.signal();
+    fixture.done.wait();
+    ensure_eq!(client.answer.load(Relaxed), 0x101);
+    ensure!(client.lends_to(client.tcb, &[stage.tcb]));
+    Ok(())
 }
 
 fn reply_sent(fixture: &mut Fixture) -> TestResult {
