@@ -13,6 +13,8 @@
 //! request waits for the device, and pays for what it does meanwhile; a request that comes then
 //! lends nothing. When nobody's context is there, an interrupt brings its own.
 
+mod requests;
+
 use alloc::format;
 use alloc::vec::Vec;
 use core::convert::Infallible;
@@ -21,6 +23,7 @@ use sandglass::cap::{nb_send_recv, Endpoint, Notification, Reply, SchedContext, 
 use sandglass::{Environment, Error, Message, Received};
 
 use crate::stored::Stored;
+pub use requests::{Completion, Requests, Ticket};
 use sandglass_description::policy::sharing::REQUESTS;
 
 /// The highest badge with which interrupts arrive: 1 as the launcher has set it, or 0 if a driver has
@@ -29,10 +32,6 @@ const INTERRUPT: u64 = 1;
 
 /// Label of the answer to a request that is one too many of its client's.
 pub const BUSY: u64 = 0x5_0002;
-
-/// A request that waits for its device: stands for its client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ticket(usize);
 
 /// What becomes of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +71,7 @@ pub fn serve(
     let context: SchedContext = env.capability("self.context");
     let mut clients = Clients::find(env, resource);
     let endpoint = clients.endpoint;
-    let first = clients.reply(clients.current);
+    let first = clients.current();
     let mut received = nb_send_recv(env.ready(), Message::EMPTY, endpoint, first);
     // Now on a client's context: the launcher has taken from this thread what it started on, and
     // that is the interrupt's from here on.
@@ -82,17 +81,15 @@ pub fn serve(
         received = if received.badge <= INTERRUPT {
             device.interrupt(&mut |ticket, answer| clients.complete(ticket, answer));
             clients.wait()
-        } else if !clients.admits(received.badge) {
+        } else if !clients.requests.admits(received.badge) {
             let busy = Message::new(BUSY, []);
-            clients.reply(clients.current).reply_recv(endpoint, busy)
+            clients.current().reply_recv(endpoint, busy)
         } else {
             let badge = received.badge;
-            match device.request(received, clients.current) {
-                Outcome::Answer(answer) => {
-                    clients.reply(clients.current).reply_recv(endpoint, answer)
-                }
+            match device.request(received, clients.requests.current()) {
+                Outcome::Answer(answer) => clients.current().reply_recv(endpoint, answer),
                 Outcome::Later => {
-                    clients.keep(badge);
+                    clients.requests.keep(badge);
                     clients.wait()
                 }
             }
@@ -105,18 +102,9 @@ struct Clients {
     endpoint: Endpoint,
     /// By ticket: one for each thread of a client, and one to receive with.
     replies: Vec<Reply>,
-    free: Vec<Ticket>,
-    /// By ticket: the badge of the request that it stands for, if it waits for the device.
-    kept: Vec<Option<u64>>,
-    /// Requests that each badge may have waiting.
-    limits: Vec<(u64, usize)>,
-    /// With which the server receives.
-    current: Ticket,
-    /// The request on whose client's context the server runs, if it waits for the device.
-    lender: Option<Ticket>,
-    /// The lender's answer, if it is completed: the server loses its context with it.
-    last_answer: Option<Ticket>,
-    answer: Stored,
+    requests: Requests,
+    /// The answer with which the server loses its context, if there is one.
+    last_answer: Stored,
 }
 
 impl Clients {
@@ -129,69 +117,41 @@ impl Clients {
             let badge = name.strip_prefix(&prefix)?.parse().ok()?;
             Some((badge, value as usize))
         };
+        let limits = env.parameters().filter_map(limit).collect();
         Self {
             endpoint: env.capability(resource),
-            kept: alloc::vec![None; replies.len()],
-            limits: env.parameters().filter_map(limit).collect(),
-            free: (1..replies.len()).map(Ticket).collect(),
+            requests: Requests::new(replies.len(), limits),
             replies,
-            current: Ticket(0),
-            lender: None,
-            last_answer: None,
-            answer: Stored::default(),
+            last_answer: Stored::default(),
         }
     }
 
     fn reply(&self, ticket: Ticket) -> Reply {
-        self.replies[ticket.0]
+        self.replies[ticket.number()]
     }
 
-    /// Whether a request with this badge can wait.
-    fn admits(&self, badge: u64) -> bool {
-        let limit = self.limits.iter().find(|(of, _)| *of == badge);
-        let waiting = self
-            .kept
-            .iter()
-            .filter(|kept| **kept == Some(badge))
-            .count();
-        limit.is_some_and(|(_, limit)| waiting < *limit) && !self.free.is_empty()
-    }
-
-    /// The request with `badge` that was just received, and admitted, waits for the device.
-    fn keep(&mut self, badge: u64) {
-        self.lender.get_or_insert(self.current);
-        if let Some(free) = self.free.pop() {
-            self.kept[self.current.0] = Some(badge);
-            self.current = free;
-        }
+    /// With which the server receives.
+    fn current(&self) -> Reply {
+        self.reply(self.requests.current())
     }
 
     fn complete(&mut self, ticket: Ticket, answer: Message) {
-        if self.lender == Some(ticket) {
-            self.answer.store(answer);
-            self.last_answer = Some(ticket);
-        } else {
-            self.reply(ticket).send(answer);
-            self.release(ticket);
+        match self.requests.complete(ticket) {
+            Completion::Now => self.reply(ticket).send(answer),
+            Completion::WithWait => self.last_answer.store(answer),
+            Completion::Nobody => {}
         }
-    }
-
-    /// Nobody waits with this ticket any more.
-    fn release(&mut self, ticket: Ticket) {
-        self.kept[ticket.0] = None;
-        self.free.push(ticket);
     }
 
     /// Waits for a request or an interrupt, and gives the lender its answer and its context, in one
     /// system call: without a context there is no second.
     fn wait(&mut self) -> Received {
-        let current = self.reply(self.current);
-        let Some(ticket) = self.last_answer.take() else {
+        let last = self.requests.take_last();
+        let current = self.current();
+        let Some(ticket) = last else {
             return self.endpoint.recv(current);
         };
-        self.lender = None;
-        self.release(ticket);
-        let answer = self.answer.message();
+        let answer = self.last_answer.message();
         nb_send_recv(self.reply(ticket), answer, self.endpoint, current)
     }
 }
