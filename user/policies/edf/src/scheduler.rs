@@ -28,7 +28,9 @@ pub struct Parameters {
 /// What becomes of the releases that a job which ends late has passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Late {
-    /// They happen at once, one after the other: no job is lost. What the theory of EDF assumes.
+    /// They happen at once, one after the other: no job is lost. What the theory of EDF assumes. But those that pass
+    /// while a job is [blocked](Event::Blocked) are skipped: the theory knows no such job, and all of them at once
+    /// would keep the others from their deadlines.
     CatchUp,
     /// They are skipped: the next job is the first that is still to come.
     Skip,
@@ -80,6 +82,8 @@ struct Task {
     release: u64,
     /// The job is released, and not at its end.
     is_ready: bool,
+    /// The job did not run when it was to.
+    is_blocked: bool,
     /// The deadline of the job has been missed, and counted.
     is_late: bool,
     misses: u64,
@@ -116,6 +120,7 @@ impl Scheduler {
                     job: 0,
                     release,
                     is_ready: false,
+                    is_blocked: false,
                     is_late: false,
                     misses: 0,
                 }
@@ -138,7 +143,7 @@ impl Scheduler {
         match event {
             Event::Timer => {}
             Event::Completed(task) | Event::Overran(task) => self.end(now, task),
-            Event::Blocked(task) => self.deadlines.remove(task),
+            Event::Blocked(task) => self.block(task),
             Event::Removed(task) => self.remove(task),
         }
         self.release_due(now);
@@ -165,15 +170,23 @@ impl Scheduler {
         let period = task.parameters.period.max(1);
         let next = task.release.saturating_add(period);
         let skipped = match self.late {
-            Late::CatchUp => 0,
-            Late::Skip => now.saturating_sub(next).div_ceil(period),
+            Late::CatchUp if !task.is_blocked => 0,
+            _ => now.saturating_sub(next).div_ceil(period),
         };
         task.job += 1 + skipped;
         task.release = next.saturating_add(skipped.saturating_mul(period));
         task.is_ready = false;
+        task.is_blocked = false;
         task.is_late = false;
         self.deadlines.remove(id);
         self.releases.insert(self.tasks[id.0].release, id);
+    }
+
+    /// The job of a task does not run: it keeps nobody from running. A task whose job is not released has none.
+    fn block(&mut self, id: TaskId) {
+        self.deadlines.remove(id);
+        let task = &mut self.tasks[id.0];
+        task.is_blocked = task.is_ready;
     }
 
     /// Does without a task from now on.

@@ -78,9 +78,10 @@ proptest! {
                 Event::Completed(task) | Event::Overran(task) => {
                     let ended = &mut naive[task.0];
                     if looked_at.is_some_and(|then| ended.is_ready(then)) {
+                        let skips = skip || ended.blocked;
                         ended.job += 1;
                         ended.blocked = false;
-                        while skip && ended.release() < now {
+                        while skips && ended.release() < now {
                             ended.job += 1;
                         }
                     }
@@ -195,4 +196,20 @@ fn a_call_without_a_job_changes_nothing() {
     let first = scheduler.step(103, Event::Completed(TaskId(0)));
     let again = scheduler.step(104, Event::Completed(TaskId(0)));
     assert_eq!(first, again);
+}
+
+/// What a task did not do while it slept is not done at once when it wakes: others have deadlines.
+#[test]
+fn releases_that_pass_while_a_job_is_blocked_are_skipped_also_when_catching_up() {
+    let mut scheduler = one(Late::CatchUp);
+    let _ = scheduler.step(100, Event::Timer);
+    let _ = scheduler.step(101, Event::Blocked(TaskId(0)));
+    let _ = scheduler.step(155, Event::Completed(TaskId(0)));
+    let decision = scheduler.step(160, Event::Timer);
+    let job = decision.run.unwrap();
+    assert_eq!((job.number, job.release), (6, 160));
+    // That was that job's own trouble: the next that is late is caught up with.
+    let _ = scheduler.step(185, Event::Completed(TaskId(0)));
+    let job = scheduler.step(185, Event::Timer).run.unwrap();
+    assert_eq!((job.number, job.release), (7, 170));
 }
