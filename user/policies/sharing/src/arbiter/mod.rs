@@ -99,9 +99,13 @@ impl Arbiter {
 
     /// The server of a resource has finished the request that it was given.
     ///
-    /// Does nothing if it had none: it is wrong about that, and nobody else should suffer.
+    /// Does nothing if it had none, or still waits for a request of its own: it is wrong about that, and nobody else
+    /// should suffer.
     pub fn completed(&mut self, resource: usize) -> Actions {
         let mut actions = Actions::default();
+        if self.beyond(resource).is_some() {
+            return actions;
+        }
         let Some(lock) = self.locks.get_mut(resource).and_then(Option::take) else {
             return actions;
         };

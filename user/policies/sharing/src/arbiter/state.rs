@@ -105,8 +105,8 @@ impl Arbiter {
     }
 
     /// The resource that the holder of `resource` asked for next, waiting or served.
-    fn beyond(&self, resource: usize) -> Option<usize> {
-        self.locks[resource].as_ref()?;
+    pub(super) fn beyond(&self, resource: usize) -> Option<usize> {
+        self.locks.get(resource)?.as_ref()?;
         let entry = self.in_progress(Requester::Server(resource as u32))?;
         Some(self.entry(entry).resource as usize)
     }

@@ -268,3 +268,25 @@ fn equal_priorities_are_served_in_the_order_of_arrival() {
     assert_eq!(forwarded(&arbiter.completed(0)), [2]);
     assert_eq!(forwarded(&arbiter.completed(0)), [0]);
 }
+
+/// Otherwise the nested request would be for nobody, and the arbiter could not say on whose budget its server runs.
+#[test]
+fn a_server_that_waits_for_another_is_not_done() {
+    let entries = [entry(Client(0), 0), entry(Server(0), 1)];
+    let mut arbiter = arbiter(Protocol::Inheritance, &[1], 2, &entries);
+    assert_eq!(forwarded(&arbiter.request(0).unwrap()), [0]);
+    assert_eq!(forwarded(&arbiter.request(1).unwrap()), [1]);
+    assert_eq!(arbiter.completed(0), Actions::default());
+    assert_eq!(arbiter.timed_out(1).iter().count(), 1);
+    let back = arbiter.completed(1);
+    assert!(back.into_iter().any(|action| matches!(
+        action,
+        Action::Lend {
+            server: 0,
+            then: Then::Answer { entry: 1 },
+            ..
+        }
+    )));
+    let answered = arbiter.completed(0);
+    assert!(answered.into_iter().eq([Action::Answer { entry: 0 }]));
+}
