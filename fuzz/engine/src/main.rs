@@ -11,7 +11,7 @@ use sandglass_fuzz_targets::{find, Target};
 const VARIABLE: &str = "SANDGLASS_FUZZ_TARGET";
 
 fn target() -> &'static Target {
-    static TARGET: OnceLock<&Target> = OnceLock::new();
+    static TARGET: OnceLock<Target> = OnceLock::new();
     TARGET.get_or_init(|| {
         let name = std::env::var(VARIABLE).unwrap_or_default();
         find(&name).unwrap_or_else(|| panic!("{VARIABLE} is `{name}`, which is no target"))

@@ -13,6 +13,7 @@ mod description;
 mod loader;
 mod lock_step;
 mod memory;
+mod policies;
 mod program;
 mod root_task;
 mod system_calls;
@@ -33,8 +34,8 @@ pub struct Target {
     pub explain: fn(&[u8]) -> String,
 }
 
-/// All targets.
-pub const TARGETS: &[Target] = &[
+/// Those that are in this crate.
+const OWN: &[Target] = &[
     system_calls::TARGET,
     lock_step::TARGET,
     root_task::TARGET,
@@ -43,7 +44,12 @@ pub const TARGETS: &[Target] = &[
     archive::TARGET,
 ];
 
+/// All targets.
+pub fn targets() -> impl Iterator<Item = Target> {
+    OWN.iter().copied().chain(policies::targets())
+}
+
 /// The target called `name`.
-pub fn find(name: &str) -> Option<&'static Target> {
-    TARGETS.iter().find(|target| target.name == name)
+pub fn find(name: &str) -> Option<Target> {
+    targets().find(|target| target.name == name)
 }

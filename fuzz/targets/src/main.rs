@@ -4,7 +4,7 @@ use std::fs;
 use std::process::ExitCode;
 
 use anyhow::{bail, Context, Result};
-use sandglass_fuzz_targets::{find, Target, TARGETS};
+use sandglass_fuzz_targets::{find, targets, Target};
 
 fn main() -> ExitCode {
     match replay(&std::env::args().skip(1).collect::<Vec<_>>()) {
@@ -24,14 +24,14 @@ fn replay(arguments: &[String]) -> Result<()> {
         bail!("usage: sandglass-fuzz-replay TARGET FILE...");
     };
     let Some(target) = find(name) else {
-        let names: Vec<&str> = TARGETS.iter().map(|target| target.name).collect();
+        let names: Vec<&str> = targets().map(|target| target.name).collect();
         bail!(
             "there is no target `{name}`; there are {}",
             names.join(", ")
         );
     };
     for file in files {
-        show(target, file)?;
+        show(&target, file)?;
     }
     Ok(())
 }

@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use sandglass_fuzz_targets::{find, TARGETS};
+use sandglass_fuzz_targets::{find, targets};
+use sandglass_hostile::SCRIPTS;
 
 /// Runs every input of a target.
 ///
@@ -38,8 +39,11 @@ macro_rules! corpora {
 
         #[test]
         fn every_target_has_a_corpus() {
-            let names: Vec<&str> = TARGETS.iter().map(|target| target.name).collect();
-            assert_eq!(names, [$($name),*]);
+            let own = [$($name),*];
+            let of_policies = SCRIPTS.iter().map(|script| script.name);
+            let replayed: Vec<&str> = own.into_iter().chain(of_policies).collect();
+            let names: Vec<&str> = targets().map(|target| target.name).collect();
+            assert_eq!(names, replayed);
         }
     };
 }
@@ -51,4 +55,11 @@ corpora! {
     loader: "loader",
     description: "description",
     archive: "archive",
+}
+
+#[test]
+fn policies() {
+    for script in SCRIPTS {
+        replay(script.name);
+    }
 }

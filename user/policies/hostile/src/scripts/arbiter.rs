@@ -615,6 +615,14 @@ impl World {
             asked.as_ref().err() == expected.as_ref(),
             "{requester:?}, asking for {resource}, is to be refused: {expected:?}"
         );
+        // What the client holds itself, nobody could give it.
+        let holder = self.servers[resource].work.as_ref().map(|work| work.client);
+        promise!(
+            self.table.protocol != Protocol::OriginalCeiling
+                || expected != Some(Refusal::Deadlock)
+                || holder == self.client_of(requester),
+            "under the original ceiling, {requester:?} is refused {resource}, which client {holder:?} holds"
+        );
         let Ok(actions) = asked else {
             expected.into_iter().for_each(|why| journal.saw(refusal(why)));
             return Ok(false);
@@ -637,14 +645,21 @@ impl World {
         Ok(true)
     }
 
+    /// For whom a requester asks, in the end.
+    fn client_of(&self, requester: Requester) -> Option<usize> {
+        match requester {
+            ByClient(client) => Some(client as usize),
+            ByServer(server) => {
+                let work = self.servers[server as usize].work.as_ref();
+                work.map(|work| work.client)
+            }
+        }
+    }
+
     /// A request was made; with each, those at or below its priority may be blocked anew by who has further threads.
     fn count_request(&mut self, requester: Requester) {
-        let client = match requester {
-            ByClient(client) => client as usize,
-            ByServer(server) => match &self.servers[server as usize].work {
-                Some(work) => work.client,
-                None => return,
-            },
+        let Some(client) = self.client_of(requester) else {
+            return;
         };
         let priority = self.clients[client].priority;
         for other in &mut self.clients {
