@@ -376,13 +376,23 @@ pub struct StormArgs {
     pub kernel: Option<Variant>,
     #[command(flatten)]
     pub cores: CoresArgs,
-    /// Attack the policies and servers at user level instead: one machine for each policy and seed, always with the oracle
+    /// Attack the policies and servers at user level instead: their state machines on the host, then a machine for each
+    /// policy and seed, always with the oracle
     #[arg(long, conflicts_with_all = ["calls", "instructions", "kernel", "CoresArgs", "wrong"])]
     pub policies: bool,
     /// With `--policies`: seeds to try of each policy
     #[arg(long, value_name = "N", default_value_t = 100, requires = "policies")]
     pub seeds: u64,
-    /// With `--policies`: only the policy of this name (`systems/rogues/policies/NAME.toml`)
+    /// With `--policies`: steps of each policy's state machine under hostile scripts, on the host
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 3_000_000,
+        requires = "policies"
+    )]
+    pub hosted_steps: u64,
+    /// With `--policies`: only the policy of this name (`systems/rogues/policies/NAME.toml`, or
+    /// `user/policies/hostile/src/scripts/NAME.rs`)
     #[arg(long, value_name = "NAME", requires = "policies")]
     pub policy: Option<String>,
     /// Ask the oracle for time, of every stretch of execution, on one core

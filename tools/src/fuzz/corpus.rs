@@ -14,6 +14,8 @@ use super::engine::Engine;
 use crate::workspace;
 
 const FOLDER: &str = "fuzz/corpus";
+/// What the folder in the target directory is called in which failed inputs are.
+pub(super) const FAILURES: &str = "failures";
 /// Most inputs that were found, and most of their bytes: the corpus is read by people who clone.
 const MAX_FOUND: usize = 250;
 const MAX_BYTES: u64 = 250 << 10;

@@ -17,7 +17,7 @@ const MINIMISING: u32 = 60;
 /// # Errors
 /// The engine cannot be run, or the input not be written.
 pub(super) fn report(engine: &Engine, target: &str, artifact: &Path) -> Result<()> {
-    let folder = corpus::folder_of("failures", target);
+    let folder = corpus::folder_of(corpus::FAILURES, target);
     fs::create_dir_all(&folder)?;
     let kept = folder.join(artifact.file_name().context("an input has a name")?);
     fs::copy(artifact, &kept)?;

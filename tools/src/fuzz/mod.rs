@@ -10,11 +10,12 @@ mod corpus;
 mod engine;
 mod failure;
 
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{bail, Result};
+use anyhow::{bail, Context, Result};
 
 use crate::cli::FuzzArgs;
 use campaign::Campaign;
@@ -62,6 +63,25 @@ pub fn run(args: &FuzzArgs) -> Result<ExitCode> {
     println!("{}", lines.join("\n"));
     println!("fuzz: {}", if failed { "FAILED" } else { "ok" });
     Ok(ExitCode::from(u8::from(failed)))
+}
+
+/// The inputs that the repository keeps of a target; none if it has no corpus yet.
+///
+/// # Errors
+/// They cannot be read.
+pub fn inputs(target: &str) -> Result<Vec<Vec<u8>>> {
+    let kept = Corpus::of(target).kept;
+    if !kept.is_dir() {
+        return Ok(Vec::new());
+    }
+    let read =
+        |path: &PathBuf| fs::read(path).with_context(|| format!("cannot read {}", path.display()));
+    corpus::list(&kept)?.iter().map(read).collect()
+}
+
+/// Where inputs of a target are kept that failed.
+pub fn failures(target: &str) -> PathBuf {
+    corpus::folder_of(corpus::FAILURES, target)
 }
 
 /// The wanted targets: each has a folder in the corpus.

@@ -6,6 +6,7 @@
 mod oracle;
 pub mod policies;
 mod results;
+mod scripts;
 
 use std::ffi::OsString;
 use std::fmt;

@@ -15,6 +15,7 @@ use anyhow::{bail, ensure, Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::oracle::{Oracle, Seen};
+use super::scripts;
 use crate::cli::StormArgs;
 use crate::kernel::{self, KernelOptions, Variant};
 use crate::qemu::{self, End};
@@ -186,20 +187,33 @@ fn complaint(line: &str) -> Option<String> {
     (is_bad && !of_rogue).then(|| line.trim().to_owned())
 }
 
-/// `sandglass storm --policies`: status 0 if nobody honest came to harm.
+/// `sandglass storm --policies`: status 0 if nobody honest came to harm, on the host and in the emulator.
 pub fn run(args: &StormArgs) -> Result<ExitCode> {
+    let is_wanted = |name: &str| args.policy.as_deref().is_none_or(|wanted| wanted == name);
     let mut policies = Policy::all()?;
+    policies.retain(|policy| is_wanted(&policy.name));
+    let scripts = scripts::named(is_wanted);
     if let Some(name) = &args.policy {
-        policies.retain(|policy| policy.name == *name);
         ensure!(
-            !policies.is_empty(),
-            "there is no policy `{name}`: no file {FOLDER}/{name}.toml"
+            !policies.is_empty() || !scripts.is_empty(),
+            "there is no policy `{name}`: neither a file {FOLDER}/{name}.toml, nor a script of this name; there are {}",
+            scripts::names()
         );
     }
+    let mut failed = scripts::storm(&scripts, args.seed, args.hosted_steps)?;
+    if args.seeds > 0 && !policies.is_empty() {
+        failed |= storm(&policies, args)?;
+    }
+    println!("storm: {}", if failed { "FAILED" } else { "ok" });
+    Ok(ExitCode::from(u8::from(failed)))
+}
+
+/// Tries all seeds of these policies in the emulator; whether something was found.
+fn storm(policies: &[Policy], args: &StormArgs) -> Result<bool> {
     let lab = Lab::new()?;
     let style = ProgressStyle::with_template("{msg:20} {bar:40} {pos} of {len} seeds")?;
     let mut failed = false;
-    for policy in &policies {
+    for policy in policies {
         let progress = ProgressBar::new(args.seeds).with_style(style.clone());
         progress.set_message(policy.name.clone());
         let seeds = args.seed..args.seed.saturating_add(args.seeds);
@@ -216,8 +230,7 @@ pub fn run(args: &StormArgs) -> Result<ExitCode> {
         );
         failed |= !findings.is_empty();
     }
-    println!("storm: {}", if failed { "FAILED" } else { "ok" });
-    Ok(ExitCode::from(u8::from(failed)))
+    Ok(failed)
 }
 
 #[cfg(test)]
@@ -237,7 +250,7 @@ mod tests {
         }
         for bad in [
             "launcher: component `server` ended with status 101 (a panic)",
-            "panicked at user/policies/sharing/src/blocking.rs:130:29:",
+            "panicked at user/policies/sharing/src/blocking/mod.rs:130:29:",
             "panicked at systems/rogues/src/main.rs:3:4:",
             "edf: `fast` is stopped: Memory",
         ] {
