@@ -2,7 +2,8 @@
 //! that keep to the rules. Around it is the proxy's part: one processor with fixed priorities, and scheduling contexts
 //! that are lent. A rogue asks for what it likes whenever it likes, from further threads of any priority, too; its
 //! budget runs out anywhere; its context is elsewhere when it is to be lent. Servers say that they are done when they
-//! serve nobody, or wait for another.
+//! serve nobody, or wait for another; and they end at any time: who asked for them is told once, and not while another
+//! server works for the one that has ended.
 //!
 //! - A resource has one holder; each request is granted once and answered once, or refused for a reason that there is.
 //! - A server has the highest priority of those that wait for it, and a context of such a one and of nobody else; of its
@@ -34,6 +35,9 @@ const DONE: &str = "an honest job is done within its bound";
 const BUSY: &str = "refused: busy";
 const DEADLOCK: &str = "refused: deadlock";
 const NO_CLIENT: &str = "refused: no client";
+const GONE: &str = "refused: its server has ended";
+const ENDED: &str = "a server ends";
+const ENDED_BUSY: &str = "a server ends that another works for";
 const TIMED_OUT: &str = "a budget runs out in a server";
 const REFUSED: &str = "a lent context is empty";
 const OTHERS_BUDGET: &str = "a server runs on another client's budget";
@@ -54,6 +58,9 @@ pub const SITUATIONS: &[&str] = &[
     BUSY,
     DEADLOCK,
     NO_CLIENT,
+    GONE,
+    ENDED,
+    ENDED_BUSY,
     TIMED_OUT,
     REFUSED,
     OTHERS_BUDGET,
@@ -193,6 +200,7 @@ struct Server {
     context: Option<usize>,
     /// Its budget ran out, and its fault was not answered.
     is_faulted: bool,
+    has_ended: bool,
 }
 
 /// Who runs.
@@ -376,6 +384,7 @@ impl World {
             }
             7 => self.false_done(resource, journal),
             8 => self.false_request(resource, source, journal),
+            9 if source.once_in(8) => self.end(resource, journal),
             _ => Ok(()),
         }
     }
@@ -419,7 +428,7 @@ impl World {
         journal.note(format_args!("client {number} has no budget left"));
         let on_it = |server: &Server| {
             let works = server.work.as_ref().is_some_and(|work| !work.waits);
-            server.context == Some(number) && works && !server.is_faulted
+            server.context == Some(number) && works && !server.is_faulted && !server.has_ended
         };
         let Some(server) = self.servers.iter().position(on_it) else {
             return Ok(());
@@ -432,8 +441,61 @@ impl World {
         self.check()
     }
 
+    /// A server ends, whatever it does.
+    fn end(&mut self, resource: usize, journal: &mut Journal) -> Held {
+        if std::mem::replace(&mut self.servers[resource].has_ended, true) {
+            return Ok(());
+        }
+        let own = ByServer(resource as u32);
+        let entries = &self.table.entries;
+        self.waiting
+            .retain(|(entry, _)| entries[*entry].requester != own);
+        let is_served = self.in_progress(own).is_some();
+        journal.saw(if is_served { ENDED_BUSY } else { ENDED });
+        let actions = self.arbiter.ended(resource);
+        journal.step(format_args!("server {resource} ends: {actions:?}"));
+        self.perform(actions, journal)?;
+        self.check_told(resource)?;
+        self.check()
+    }
+
+    /// Whoever asked for a resource whose server has ended is told, unless another server works for that one.
+    fn check_told(&self, resource: usize) -> Held {
+        let is_served = self.in_progress(ByServer(resource as u32)).is_some();
+        let holds = self.servers[resource].work.is_some();
+        let waits = self.waiting.iter().any(|(_, section)| section.resource == resource);
+        promise!(
+            is_served || !holds && !waits,
+            "server {resource} has ended, and not everybody is told"
+        );
+        Ok(())
+    }
+
+    /// A request that nobody will serve any more, nor what the ended server asked of others that have ended.
+    fn forget(&mut self, entry: usize) -> Held {
+        let resource = self.table.entries[entry].resource as usize;
+        let mut lost = entry;
+        loop {
+            let server = self.table.entries[lost].resource as usize;
+            promise!(
+                self.servers[server].has_ended,
+                "entry {entry} is told that server {resource} has ended, and {server} still works for that"
+            );
+            let nested = self.in_progress(ByServer(server as u32));
+            self.waiting.retain(|(waits, _)| *waits != lost);
+            self.servers[server].work.take_if(|work| work.entry == lost);
+            match nested {
+                Some(nested) => lost = nested,
+                None => return Ok(()),
+            }
+        }
+    }
+
     /// A server that works for nobody, or waits for another, says that it is done.
     fn false_done(&mut self, resource: usize, journal: &mut Journal) -> Held {
+        if self.servers[resource].has_ended {
+            return Ok(());
+        }
         match &self.servers[resource].work {
             None => journal.saw(FALSE_DONE),
             Some(work) if work.waits => journal.saw(EARLY_DONE),
@@ -453,6 +515,9 @@ impl World {
         let is_its = |(_, entry): &(usize, &Entry)| entry.requester == ByServer(resource as u32);
         let entries = self.table.entries.iter().enumerate().filter(is_its);
         let own: Vec<usize> = entries.map(|(number, _)| number).collect();
+        if self.servers[resource].has_ended {
+            return Ok(());
+        }
         let works = self.servers[resource]
             .work
             .as_ref()
@@ -545,9 +610,10 @@ impl World {
                 return Ok(false);
             }
             Some(Step::Ask(section)) => {
+                let has_ended = self.servers[section.resource].has_ended;
                 let is_taken = self.ask(requester, true, section, journal)?;
                 promise!(
-                    is_taken || matches!(requester, ByServer(_)),
+                    is_taken || has_ended || matches!(requester, ByServer(_)),
                     "{requester:?} is honest, and refused"
                 );
             }
@@ -587,6 +653,7 @@ impl World {
         match requester {
             ByServer(server) if self.servers[server as usize].work.is_none() => Some(Refusal::NoClient),
             _ if self.in_progress(requester).is_some() => Some(Refusal::Busy),
+            _ if self.servers[resource].has_ended => Some(Refusal::Gone),
             ByServer(server) if self.chain(resource).contains(&(server as usize)) => {
                 Some(Refusal::Deadlock)
             }
@@ -675,6 +742,10 @@ impl World {
             match action {
                 Action::Prioritise { server, priority } => self.servers[server].priority = priority,
                 Action::Answer { entry } => self.answer(entry)?,
+                Action::Gone { entry } => {
+                    self.forget(entry)?;
+                    self.answer(entry)?;
+                }
                 Action::Remind { priority } => self.reminder = Some(priority),
                 Action::Lend {
                     client,
@@ -701,6 +772,9 @@ impl World {
             if work.is_none_or(|work| work.entry != entry || work.has_begun) {
                 self.grant(entry, server, journal)?;
             }
+        }
+        if let Then::Gone { entry } = then {
+            self.forget(entry)?;
         }
         self.check_lender(client, server)?;
         let is_elsewhere = self.clients[client].context == Place::Elsewhere;
@@ -733,7 +807,7 @@ impl World {
             journal.saw(OTHERS_BUDGET);
         }
         match then {
-            Then::Answer { entry } => self.answer(entry)?,
+            Then::Answer { entry } | Then::Gone { entry } => self.answer(entry)?,
             Then::Continue => self.servers[server].is_faulted = false,
             Then::Forward { .. } => {
                 let work = self.servers[server].work.as_mut();
@@ -850,11 +924,15 @@ impl World {
             Action::Lend { then, .. } => *then == Then::Answer { entry: done.entry },
             _ => false,
         });
+        let reads = !matches!(requester, ByServer(server) if self.servers[server as usize].has_ended);
         promise!(
-            answers.count() == 1,
-            "{requester:?} is to be answered once, by one of {actions:?}"
+            answers.count() == usize::from(reads),
+            "{requester:?} is to be answered once, if it reads that, by one of {actions:?}"
         );
         self.perform(actions, journal)?;
+        if let (ByServer(server), false) = (requester, reads) {
+            self.check_told(server as usize)?;
+        }
         self.check()
     }
 
@@ -884,7 +962,7 @@ impl World {
         let can = |work: &Work| work.has_begun && !work.waits;
         let works = server.work.as_ref().is_some_and(can);
         let pays = server.context.is_some_and(|client| self.clients[client].has_budget);
-        works && pays && !server.is_faulted
+        works && pays && !server.is_faulted && !server.has_ended
     }
 
     fn client_runs(&self, number: usize) -> bool {
@@ -1058,5 +1136,6 @@ const fn refusal(why: Refusal) -> &'static str {
         Refusal::Busy => BUSY,
         Refusal::Deadlock => DEADLOCK,
         Refusal::NoClient => NO_CLIENT,
+        Refusal::Gone => GONE,
     }
 }

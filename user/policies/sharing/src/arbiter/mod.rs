@@ -112,9 +112,7 @@ impl Arbiter {
         match self.entry(lock.entry).requester {
             Requester::Client(client) => {
                 actions.push(Action::Answer { entry: lock.entry });
-                if self.table.protocol == Protocol::OriginalCeiling {
-                    self.kept_for = Some(self.table.clients[client as usize]);
-                }
+                self.keep_for(client);
             }
             // Nobody reads the answer; but those who wait for that server can be told now.
             Requester::Server(server) if self.gone[server as usize] => {
@@ -180,30 +178,58 @@ impl Arbiter {
         self.waiting.is_empty() && self.locks.iter().all(Option::is_none)
     }
 
-    /// Tells those who have asked for a resource that its server has ended, unless something that this one asked for is still
-    /// served.
-    fn tell_gone(&mut self, resource: usize, actions: &mut Actions) {
-        if self
-            .in_progress(Requester::Server(resource as u32))
-            .is_some()
-        {
-            return;
+    /// A client is answered, and may still run: see [`Self::kept_for`].
+    fn keep_for(&mut self, client: u32) {
+        if self.table.protocol == Protocol::OriginalCeiling {
+            self.kept_for = self.kept_for.max(Some(self.table.clients[client as usize]));
         }
-        let held = self.locks[resource].take().map(|lock| lock.entry);
-        let asks =
-            |arbiter: &Self, wait: &Wait| arbiter.entry(wait.entry).resource as usize == resource;
-        let (asking, others): (Vec<Wait>, Vec<Wait>) =
-            self.waiting.iter().partition(|wait| asks(self, wait));
-        self.waiting = others;
-        let waiting = asking.into_iter().map(|wait| wait.entry);
-        for entry in held.into_iter().chain(waiting) {
-            match self.entry(entry).requester {
-                Requester::Client(_) => actions.push(Action::Gone { entry }),
-                Requester::Server(server) => {
-                    self.lend_first(server as usize, Then::Gone { entry }, actions);
+    }
+
+    /// Tells those who have asked for a resource that its server has ended, unless something that this one asked for is still
+    /// served. Who was asked for by a server that has ended itself, is told in its place.
+    fn tell_gone(&mut self, resource: usize, actions: &mut Actions) {
+        let mut ended = ResourceList::default();
+        ended.push(resource);
+        let mut told = ClientSet::default();
+        // Each is added once: its requests are taken away before.
+        let mut next = 0;
+        while let Some(&resource) = ended.as_slice().get(next) {
+            next += 1;
+            if self
+                .in_progress(Requester::Server(resource as u32))
+                .is_some()
+            {
+                continue;
+            }
+            for entry in self.take_requests(resource) {
+                match self.entry(entry).requester {
+                    Requester::Client(client) => {
+                        actions.push(Action::Gone { entry });
+                        self.keep_for(client);
+                        told.insert(client as usize);
+                    }
+                    Requester::Server(server) if self.gone[server as usize] => {
+                        ended.push(server as usize);
+                    }
+                    Requester::Server(server) => {
+                        self.lend_first(server as usize, Then::Gone { entry }, actions);
+                    }
                 }
             }
         }
+        self.replace_payers(told, actions);
+    }
+
+    /// Takes away all requests for a resource, the one that holds it first: entries.
+    fn take_requests(&mut self, resource: usize) -> Vec<usize> {
+        let held = self.locks[resource].take().map(|lock| lock.entry);
+        let (asking, others): (Vec<Wait>, Vec<Wait>) = self
+            .waiting
+            .iter()
+            .partition(|wait| self.entry(wait.entry).resource as usize == resource);
+        self.waiting = others;
+        let waiting = asking.into_iter().map(|wait| wait.entry);
+        held.into_iter().chain(waiting).collect()
     }
 
     /// Grants all that can be granted, and gives every server its priority.

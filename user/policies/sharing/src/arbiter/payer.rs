@@ -18,7 +18,7 @@ pub struct ClientSet(u64);
 const _: () = assert!(MOST_CLIENTS <= u64::BITS as usize);
 
 impl ClientSet {
-    fn insert(&mut self, client: usize) {
+    pub(super) fn insert(&mut self, client: usize) {
         self.0 |= 1 << client;
     }
 
@@ -72,6 +72,23 @@ impl Arbiter {
             return;
         };
         self.lend(server, client, Then::Nothing, true, actions);
+    }
+
+    /// Clients wait no more, and took their contexts home: those who worked on them get others'.
+    pub(super) fn replace_payers(&mut self, gone: ClientSet, actions: &mut Actions) {
+        for server in 0..self.locks.len() {
+            // One that waits for another needs nobody's.
+            let waits = self.in_progress(Requester::Server(server as u32)).is_some();
+            let Some(lock) = self.locks[server].as_mut().filter(|_| !waits) else {
+                continue;
+            };
+            if lock.payer.is_some_and(|payer| gone.contains(payer)) {
+                lock.tried = ClientSet::default();
+                // It has what it was lent them for; only a fault of it may still wait for an answer.
+                lock.then = Then::Continue;
+                self.lend_next(server, actions);
+            }
+        }
     }
 
     fn lend(

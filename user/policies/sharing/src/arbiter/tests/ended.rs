@@ -105,3 +105,17 @@ fn what_it_waits_for_it_does_not_need() {
     assert!(answered.into_iter().eq([Action::Answer { entry: 2 }]));
     assert!(arbiter.is_idle());
 }
+
+/// A server that waits for another ends, then that one: nobody reads what it is told, so its own client is.
+#[test]
+fn servers_that_end_one_behind_the_other() {
+    for protocol in PROTOCOLS {
+        let entries = [entry(Client(0), 0), entry(Server(0), 1)];
+        let mut arbiter = arbiter(protocol, &[1], 2, &entries);
+        assert_eq!(forwarded(&arbiter.request(0).unwrap()), [0]);
+        assert_eq!(forwarded(&arbiter.request(1).unwrap()), [1]);
+        assert_eq!(told(&arbiter.ended(0)), []);
+        assert_eq!(told(&arbiter.ended(1)), [0]);
+        assert!(arbiter.is_idle());
+    }
+}
