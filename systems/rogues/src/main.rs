@@ -9,6 +9,7 @@ use core::convert::Infallible;
 use core::hint::black_box;
 
 use releases::Start;
+use rogue_storm::{Storm, BUG};
 use sandglass::cap::{Endpoint, Notification, SchedContext, Tcb};
 use sandglass::sys::yield_now;
 use sandglass::{exit, println, time, Environment, Message, Received};
@@ -17,10 +18,6 @@ use sandglass_sharing::blocking::{Device, Outcome, Ticket};
 use sandglass_sharing::spawning::Meter;
 use sandglass_sharing::{blocking, proxy::label, serve, spawning, workers};
 use sandglass_timeouts::{Answers, Handler, TIMED_OUT};
-
-mod storm;
-
-use storm::Storm;
 
 sandglass::entry!(main, stack = 0x4000, heap = 0x4000);
 
@@ -71,6 +68,8 @@ const MOST: u64 = 10_000;
 static METER: Meter = Meter::new();
 /// Steps for which a budget here is needed several times.
 const LONG: u64 = 15_000;
+/// Steps that a storm works for at a time, at most: longer than its budgets.
+const LONGEST_WORK: u64 = 200_000;
 /// What the judge says when the honest were not done in time.
 const STALLED: u8 = 3;
 
@@ -120,9 +119,6 @@ fn short(request: &Received) -> Message {
     steps(request.message.word(0).min(MOST));
     Message::EMPTY
 }
-
-/// Label of a request that a server with timeout policies does not survive by itself.
-pub const BUG: u64 = 0x6275_67;
 
 /// A server with timeout policies: takes as many steps as it is asked to, and is stopped if that takes too long. It has a
 /// bug.
@@ -303,14 +299,13 @@ fn rogue(env: &'static Environment) -> ! {
             let further = [(1, "second", "second.stack"), (2, "third", "third.stack")];
             for (number, name, stack) in further {
                 if env.find_memory(stack).is_some() {
-                    env.thread(name)
-                        .prepare(move || Storm::new(env, number).rage());
+                    env.thread(name).prepare(move || storm(env, number));
                 }
             }
             if let Some(ready) = env.find_capability::<Notification>("ready") {
                 ready.signal();
             }
-            Storm::new(env, 0).rage()
+            storm(env, 0)
         }
         attack::FLOOD => {
             let launcher: Endpoint = env.capability("launcher");
@@ -328,6 +323,17 @@ fn rogue(env: &'static Environment) -> ! {
             yield_now();
         },
     }
+}
+
+/// Thread number `thread` of the rogue does whatever comes to its mind.
+fn storm(env: &'static Environment, thread: u64) -> ! {
+    Storm::new(
+        env,
+        thread,
+        ["server", "far", Task::SCHEDULER],
+        LONGEST_WORK,
+    )
+    .rage()
 }
 
 /// The first thread is with a server for a long time; the second asks for the resource meanwhile.
@@ -464,7 +470,7 @@ fn task(env: &'static Environment, is_rogue: bool) -> ! {
             attack::BLOCK => {
                 env.capability::<Notification>("never").wait();
             }
-            attack::STORM => Storm::new(env, 0).rage(),
+            attack::STORM => storm(env, 0),
             attack::SPIN => loop {
                 core::hint::spin_loop();
             },

@@ -183,7 +183,7 @@ fn complaint(line: &str) -> Option<String> {
         .iter()
         .any(|bad| line.contains(bad));
     let of_rogue =
-        line.contains(ROGUE) || line.starts_with("panicked at systems/rogues/src/storm.rs");
+        line.contains(ROGUE) || line.starts_with("panicked at systems/components/rogue/src/lib.rs");
     (is_bad && !of_rogue).then(|| line.trim().to_owned())
 }
 
@@ -244,7 +244,7 @@ mod tests {
             "launcher: component `rogue` ended with status 101 (a panic)",
             "edf: `rogue` is stopped: Timeout",
             "launcher: `rogue/second` is stopped by a fault: x",
-            "panicked at systems/rogues/src/storm.rs:3:4:",
+            "panicked at systems/components/rogue/src/lib.rs:3:4:",
         ] {
             assert_eq!(complaint(fine), None);
         }

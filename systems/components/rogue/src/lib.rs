@@ -1,5 +1,12 @@
-//! A thread that does whatever comes to its mind, by a seed.
+//! A thread that does whatever comes to its mind, by a seed: what a component that nobody trusts does to those who
+//! share something with it. `systems/rogues` has it beside each policy; the program of this package is what
+//! `./sandglass run --rogue SEED` adds to a system.
 
+#![no_std]
+
+extern crate alloc;
+
+use alloc::vec::Vec;
 use core::hint::{black_box, spin_loop};
 use core::slice;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -8,6 +15,9 @@ use sandglass::cap::{Endpoint, Notification, Tcb};
 use sandglass::env::MemoryRegion;
 use sandglass::sys::yield_now;
 use sandglass::{exit, Environment, Message};
+
+/// Label of a request that some servers of the tests do not survive by themselves.
+pub const BUG: u64 = 0x62_7567;
 
 /// Memory as words, which anybody may write at any time.
 fn words(memory: MemoryRegion) -> &'static [AtomicU64] {
@@ -21,7 +31,11 @@ pub struct Storm {
     env: &'static Environment,
     /// Never 0.
     state: u64,
-    endpoints: [Option<Endpoint>; 4],
+    /// Without the launcher's.
+    endpoints: Vec<Endpoint>,
+    launcher: Option<Endpoint>,
+    /// Longest work between two system calls, steps.
+    longest_work: u64,
     notifications: [Option<Notification>; 3],
     /// What it shares with others and can write, as words.
     board: Option<&'static [AtomicU64]>,
@@ -33,8 +47,15 @@ pub struct Storm {
 }
 
 impl Storm {
-    /// Thread number `thread` of the component.
-    pub fn new(env: &'static Environment, thread: u64) -> Self {
+    /// Thread number `thread` of the component, which has a parameter `seed`; it knows the endpoints of these names, as far as it has them, and
+    /// works for at most `longest_work` steps at a time; at least 1.
+    pub fn new<'n>(
+        env: &'static Environment,
+        thread: u64,
+        endpoints: impl IntoIterator<Item = &'n str>,
+        longest_work: u64,
+    ) -> Self {
+        let endpoints = endpoints.into_iter();
         Self {
             env,
             // An odd factor keeps seeds apart, and rogues of different names; the state of this generator is not 0.
@@ -46,7 +67,11 @@ impl Storm {
                         .fold(0, |sum, byte| sum * 31 + u64::from(byte)),
                 )
                 | 1,
-            endpoints: ["server", "far", "edf", "launcher"].map(|name| env.find_capability(name)),
+            endpoints: endpoints
+                .filter_map(|name| env.find_capability(name))
+                .collect(),
+            launcher: env.find_capability("launcher"),
+            longest_work: longest_work.max(1),
             notifications: ["never", "ready", "event"].map(|name| env.find_capability(name)),
             board: env.find_memory("board").map(words),
             start: env.find_memory("start"),
@@ -80,11 +105,15 @@ impl Storm {
 
     fn endpoint(&mut self) -> Option<Endpoint> {
         // The launcher answers nobody: it is a way to end, and so is rarely taken.
-        let choice = match self.below(64) {
-            0 if self.is_mortal => 3,
-            choice => choice % 3,
-        };
-        self.endpoints[choice as usize]
+        if self.below(64) == 0 && self.is_mortal {
+            return self.launcher;
+        }
+        let count = self.endpoints.len() as u64;
+        if count == 0 {
+            return None;
+        }
+        let choice = self.below(count);
+        self.endpoints.get(choice as usize).copied()
     }
 
     fn message(&mut self) -> Message {
@@ -93,7 +122,7 @@ impl Storm {
             // Those of faults, and of the sharing policies' answers.
             1 => self.below(8),
             2 => match self.below(9) {
-                8 => crate::BUG,
+                8 => BUG,
                 label => 0x5_0000 + label,
             },
             _ => self.next(),
@@ -134,7 +163,7 @@ impl Storm {
                 }
             }
             56..70 => {
-                let steps = self.below(200_000);
+                let steps = self.below(self.longest_work);
                 for _ in 0..steps {
                     spin_loop();
                 }
