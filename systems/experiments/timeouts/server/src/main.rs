@@ -18,18 +18,24 @@ use sandglass_timeouts::{Action, Answers, Event, Handler};
 
 sandglass::entry!(main, stack = 0x8000, heap = 0x1_0000);
 
+/// The client whose timeouts are measured.
+const MEASURED: &str = "client";
+
 /// Steps of the current request that are done.
 static NOTED: AtomicU64 = AtomicU64::new(0);
 
 fn main(env: &'static Environment) -> Infallible {
     let samples = Samples::new(env);
+    let handler = Handler::new(env, "server");
+    let clients = handler.clients().iter();
+    let others = clients.filter(|client| client.name != MEASURED);
+    let others: Vec<u64> = others.map(|client| client.badge).collect();
     if env.parameter("waits") == 0 {
-        let handler = Handler::new(env, "server");
         env.thread("handler")
-            .prepare(move || measure(env, handler, samples));
+            .prepare(move || measure(env, handler, &others, samples));
     } else {
         env.thread("handler")
-            .prepare(move || measure_waiting(env, samples));
+            .prepare(move || measure_waiting(env, &others, samples));
     }
     env.service("work").serve(|request| work(&request))
 }
@@ -55,8 +61,8 @@ impl Answers for Noted {
     }
 }
 
-/// The policies of the library.
-fn measure(env: &'static Environment, mut handler: Handler, mut samples: Samples) {
+/// The policies of the library. Timeouts of `others`, badges of their time, are handled and not measured.
+fn measure(env: &'static Environment, mut handler: Handler, others: &[u64], mut samples: Samples) {
     let ready: Notification = env.capability("handler.ready");
     let client: Option<Tcb> = env.find_capability("client.tcb");
     handler.begin().expect("the server waits");
@@ -67,6 +73,7 @@ fn measure(env: &'static Environment, mut handler: Handler, mut samples: Samples
         let event = handler.handle(&received, &mut Noted);
         let end = ticks();
         match event.expect("the policy can be carried out") {
+            Event::Timeout { badge, .. } if others.contains(&badge) => continue,
             Event::Timeout { action, .. } => {
                 if let (Action::Killed, Some(client)) = (action, client) {
                     client.resume().expect("the client can be revived");
@@ -79,8 +86,9 @@ fn measure(env: &'static Environment, mut handler: Handler, mut samples: Samples
     }
 }
 
-/// Rollback as in the thesis: the handler waits for the server, and takes the spare context away.
-fn measure_waiting(env: &'static Environment, mut samples: Samples) {
+/// Rollback as in the thesis: the handler waits for the server, and takes the spare context away. `others` as in
+/// [`measure`].
+fn measure_waiting(env: &'static Environment, others: &[u64], mut samples: Samples) {
     let timeouts: Endpoint = env.capability("timeouts");
     let fault: Reply = env.capability("timeouts.reply");
     let rollback = env.rollback("server", "work").expect("the server waits");
@@ -88,7 +96,7 @@ fn measure_waiting(env: &'static Environment, mut samples: Samples) {
     let mut received = nb_send_recv(ready, Message::EMPTY, timeouts, fault);
     loop {
         let start = ticks();
-        let Some(Fault::Timeout { .. }) = Fault::decode(&received.message) else {
+        let Some(Fault::Timeout { badge, .. }) = Fault::decode(&received.message) else {
             panic!("this is no timeout: {received:?}");
         };
         let answer = Noted.rolled_back(None);
@@ -96,7 +104,9 @@ fn measure_waiting(env: &'static Environment, mut samples: Samples) {
             .perform(fault, answer)
             .expect("the server can be sent back");
         let end = ticks();
-        samples.take(end - start);
+        if !others.contains(&badge) {
+            samples.take(end - start);
+        }
         received = timeouts.recv(fault);
     }
 }
