@@ -8,8 +8,8 @@ use clap::{Args, Parser, Subcommand};
 use crate::cores::Cores;
 use crate::kernel::{Arch, Variant};
 use crate::{
-    assure, bench, boot, bounds, check, conformance, cores, coverage, demo, experiment, fuzz,
-    image, kernel, machine, mutants, storm, system, test, trace,
+    assure, bench, beside, boot, bounds, check, conformance, cores, coverage, demo, experiment,
+    fuzz, image, kernel, machine, mutants, storm, system, test, trace,
 };
 
 /// Builds, runs, tests and checks Sandglass, a capability microkernel that owns time.
@@ -52,6 +52,8 @@ enum Command {
     Bounds(BoundsArgs),
     /// Repeat an experiment of the papers: a table, and a report beside the paper's figures
     Experiment(ExperimentArgs),
+    /// Compare the figures of demo, experiments and examples with those beside a client that nobody trusts
+    Beside(BesideArgs),
     /// Hostile threads fire random system calls, or instructions, beside a canary that must notice nothing
     Storm(StormArgs),
     /// Look for inputs that break a promise, guided by coverage, and keep those that reach new code
@@ -74,6 +76,17 @@ pub struct DemoArgs {
     /// Fewer points of the sweep
     #[arg(long)]
     pub quick: bool,
+    #[command(flatten)]
+    pub beside: RogueArgs,
+}
+
+/// Who else is there, for several commands.
+#[derive(Args)]
+pub struct RogueArgs {
+    /// Beside a client that nobody trusts, which does whatever comes to its mind, by this seed
+    #[arg(long = "rogue", value_name = "SEED",
+          value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
+    pub rogue: Option<u64>,
 }
 
 /// Arguments of `sandglass test`.
@@ -183,6 +196,8 @@ pub struct RunArgs {
     /// single-core kernel]
     #[arg(long, value_name = "N", value_parser = cores::parse)]
     pub cores: Option<u32>,
+    #[command(flatten)]
+    pub beside: RogueArgs,
     #[command(flatten)]
     pub conditions: RunConditions,
 }
@@ -350,6 +365,8 @@ pub struct ExperimentArgs {
     /// data as CSV; with `all`, a directory in it for each experiment
     #[arg(long, value_name = "DIR")]
     pub report: Option<PathBuf>,
+    #[command(flatten)]
+    pub beside: RogueArgs,
     /// Of `edf`: so many task sets, each in both modes [default: 1200]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub sets: Option<u32>,
@@ -357,6 +374,24 @@ pub struct ExperimentArgs {
     /// CSV with the header scenario,spin,cores,work,time [default: simulate them]
     #[arg(long, value_name = "FILE")]
     pub hosted: Option<PathBuf>,
+}
+
+/// Arguments of `sandglass beside`.
+#[derive(Args)]
+pub struct BesideArgs {
+    /// `demo`, an experiment, or an example by its folder, `examples/NAME` [default: all]
+    #[arg(value_name = "NAME")]
+    pub names: Vec<String>,
+    /// What the client does
+    #[arg(long, value_name = "SEED", default_value_t = 1,
+          value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
+    pub seed: u64,
+    /// Less work
+    #[arg(long)]
+    pub quick: bool,
+    /// Also show the figures that are the same
+    #[arg(long)]
+    pub all: bool,
 }
 
 /// Arguments of `sandglass storm`.
@@ -489,6 +524,7 @@ pub fn main() -> ExitCode {
         Command::Coverage => coverage::run(),
         Command::Bounds(args) => bounds::run(&args),
         Command::Experiment(args) => experiment::run(&args),
+        Command::Beside(args) => beside::run(&args),
         Command::Storm(args) => storm::run(&args),
         Command::Machine(args) => machine::run(&args),
         Command::Fuzz(args) => fuzz::run(&args),

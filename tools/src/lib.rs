@@ -18,6 +18,7 @@
 
 pub mod assure;
 pub mod bench;
+pub mod beside;
 pub mod boot;
 pub mod bounds;
 pub mod c_roots;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use sandglass_tools::kernel::{self, KernelOptions, Variant};
 use sandglass_tools::qemu::{self, End, Outcome};
 use sandglass_tools::storm::policies::{Lab, Policy};
+use sandglass_tools::system::rogue::{self, Rogue};
 use sandglass_tools::system::{self, Source};
 
 /// As in `systems/rogues`.
@@ -78,7 +79,11 @@ fn run(name: &str, text: String) -> Outcome {
         text,
         folder: Path::new(env!("CARGO_MANIFEST_DIR")).join("../systems/rogues"),
     };
-    let description = system::check(&source).unwrap_or_else(|report| panic!("{report}"));
+    run_source(name, &source)
+}
+
+fn run_source(name: &str, source: &Source) -> Outcome {
+    let description = system::check(source).unwrap_or_else(|report| panic!("{report}"));
     let image = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("rogues-{name}.elf"));
     let built = system::build(&description, Some(&image)).unwrap();
     let kernel = kernel::build(&KernelOptions::new(Variant::Release)).unwrap();
@@ -376,6 +381,18 @@ fn whatever_a_task_does_the_others_of_its_set_meet_their_deadlines() {
         let console = assert_honest_done(&format!("task-{name}"), tasks(attack));
         assert!(!console.contains("is late"), "{name}: {console}");
     }
+}
+
+/// What `--rogue SEED` adds to a system does something: its time runs out in the server that it shares.
+#[test]
+fn a_rogue_client_uses_what_it_shares() {
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../systems/examples/timeouts/SYSTEM.toml");
+    let source = Source::read(&path).unwrap();
+    let beside = Rogue::of_seed(4).beside(&source).unwrap();
+    let console = run_source("beside", &beside).console;
+    let said = format!("handler: {} ran out after", rogue::NAME);
+    assert!(console.contains(&said), "{console}");
 }
 
 /// Whatever comes to the rogue's mind: a few seeds of each policy. `./sandglass storm --policies` tries more.

@@ -18,6 +18,7 @@ use crate::image;
 use crate::kernel::{self, KernelOptions, Variant};
 use crate::qemu::{self, Boot, End, Firmware, Medium};
 use crate::side_by_side;
+use crate::system::rogue::Rogue;
 use crate::system::{self, Built, Source};
 use crate::workspace;
 
@@ -37,6 +38,8 @@ struct Image {
 /// What all machines share.
 pub struct Bench<'i> {
     input: &'i Input,
+    /// Beside the clients of all.
+    rogue: Option<Rogue>,
     kernel: PathBuf,
     /// Where images and records go.
     folder: PathBuf,
@@ -46,13 +49,14 @@ pub struct Bench<'i> {
 
 impl<'i> Bench<'i> {
     /// Builds the kernel. Waits for another demo of this checkout to end.
-    pub fn prepare(input: &'i Input) -> Result<Self> {
+    pub fn prepare(input: &'i Input, rogue: Option<Rogue>) -> Result<Self> {
         let folder = workspace::target_dir().join("demo");
         fs::create_dir_all(&folder)
             .with_context(|| format!("cannot make the folder `{}`", folder.display()))?;
         let lock = lock(&folder.join("lock")).context("cannot keep other demos out")?;
         Ok(Self {
             input,
+            rogue,
             _lock: lock,
             kernel: kernel::build(&KernelOptions::new(Variant::Release))?,
             folder,
@@ -81,11 +85,20 @@ impl<'i> Bench<'i> {
         )
     }
 
+    /// The system of a point, with the rogue if there is one.
+    fn source(&self, point: &Point) -> Result<Source> {
+        let source = description::source(point, self.input)?;
+        match &self.rogue {
+            None => Ok(source),
+            Some(rogue) => rogue.beside(&source),
+        }
+    }
+
     /// Builds the image of every point.
     fn build_all(&self, points: &[Point]) -> Result<Vec<Image>> {
         let sources = points
             .iter()
-            .map(|point| description::source(point, self.input))
+            .map(|point| self.source(point))
             .collect::<Result<Vec<_>>>()?;
         let file =
             |source: &Source, kind: &str| self.folder.join(format!("{}.{kind}", source.name));

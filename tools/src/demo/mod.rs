@@ -19,13 +19,15 @@ mod table;
 
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::{ensure, Context, Result};
 
+use crate::beside::figures::{self, Figure};
 use crate::cli::DemoArgs;
 use crate::demo::analysis::Analysis;
 use crate::demo::input::Input;
 use crate::demo::machine::Bench;
 use crate::qemu::Firmware;
+use crate::system::rogue::Rogue;
 
 /// `sandglass demo`: ends with status 1 if the control task missed a deadline, a ciphertext
 /// differs, or a throughput is off.
@@ -37,7 +39,8 @@ pub fn run(args: &DemoArgs) -> Result<ExitCode> {
             .with_context(|| format!("cannot make the folder `{}`", folder.display()))?;
     }
     let points = sweep::points(args.quick, input.len());
-    let runs = Bench::prepare(&input)?.run_all(&points)?;
+    let rogue = args.beside.rogue.map(Rogue::of_seed);
+    let runs = Bench::prepare(&input, rogue)?.run_all(&points)?;
     let analysis = Analysis::new(runs)?;
     print!("{}", table::render(&analysis));
     if let Some(folder) = &args.report {
@@ -46,6 +49,21 @@ pub fn run(args: &DemoArgs) -> Result<ExitCode> {
         println!("\nThe report is in {}", folder.join("index.html").display());
     }
     Ok(verdict(&analysis))
+}
+
+/// The figures of the sweep, with the rogue client if there is one.
+///
+/// # Errors
+/// Something does not build, a machine does not run to its end, or a claim does not hold.
+pub(crate) fn figures(quick: bool, rogue: Option<Rogue>) -> Result<Vec<Figure>> {
+    let input = Input::read(None)?;
+    let points = sweep::points(quick, input.len());
+    let analysis = Analysis::new(Bench::prepare(&input, rogue)?.run_all(&points)?)?;
+    let failures = analysis.failures();
+    ensure!(failures.is_empty(), "{}", failures.join("; "));
+    let throughput = report::csv::throughput(&analysis);
+    // A point is its period and both budgets.
+    Ok(figures::of_csv(&throughput, 3))
 }
 
 /// Boots a point of the quick sweep from a disk image; returns what is wrong with it, a line each.
@@ -67,7 +85,7 @@ pub(crate) fn from_disk(firmware: Firmware) -> Result<Vec<String>> {
         .filter(|point| point.period_us == sweep::PERIODS_US[0])
         .find(|point| point.percents[0] == percent_a)
         .context("the sweep has no such point")?;
-    let run = Bench::prepare(&input)?.run_from_disk(point, firmware, in_virtual_time)?;
+    let run = Bench::prepare(&input, None)?.run_from_disk(point, firmware, in_virtual_time)?;
     eprintln!("{}", run.progress());
     let mut failures = run.ciphertext_faults;
     let misses = run.measurement.control.misses;

@@ -13,6 +13,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use crate::kernel::{self, KernelOptions, Variant};
 use crate::qemu::{self, End};
 use crate::side_by_side;
+use crate::system::rogue::Rogue;
 use crate::system::{self, Built, Source};
 use crate::workspace;
 
@@ -38,11 +39,16 @@ struct Machine {
 
 /// Builds the systems, whose names differ, and runs each to its end on the release kernel, with
 /// 2^`shift` ns for an instruction; a bar shows how far `what` is. The results come in the order of
-/// the systems.
+/// the systems. With a `rogue`, that is beside the clients of each.
 ///
 /// # Errors
 /// A description is wrong; something does not build; a machine does not end with status 0.
-pub fn run_all(what: &str, systems: &[Source], shift: u8) -> Result<Vec<Ended>> {
+pub fn run_all(
+    what: &str,
+    systems: &[Source],
+    shift: u8,
+    rogue: Option<Rogue>,
+) -> Result<Vec<Ended>> {
     static RUNS: AtomicU64 = AtomicU64::new(0);
     let run = RUNS.fetch_add(1, Ordering::Relaxed);
     let folder = workspace::target_dir()
@@ -50,7 +56,14 @@ pub fn run_all(what: &str, systems: &[Source], shift: u8) -> Result<Vec<Ended>> 
         .join(format!("{}-{run}", std::process::id()));
     fs::create_dir_all(&folder)
         .with_context(|| format!("cannot make the folder `{}`", folder.display()))?;
-    let ended = run_in(&folder, what, systems, shift);
+    let ended = match rogue {
+        None => run_in(&folder, what, systems, shift),
+        Some(rogue) => {
+            let beside = systems.iter().map(|source| rogue.beside(source));
+            let beside: Result<Vec<Source>> = beside.collect();
+            beside.and_then(|systems| run_in(&folder, what, &systems, shift))
+        }
+    };
     // Only we have read it; a folder that stays behind is no failure.
     let _ = fs::remove_dir_all(&folder);
     ended

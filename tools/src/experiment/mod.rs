@@ -22,6 +22,7 @@ use std::process::ExitCode;
 use anyhow::{bail, Context, Result};
 
 use crate::cli::ExperimentArgs;
+use crate::system::rogue::Rogue;
 use report::Report;
 
 /// How much is done.
@@ -44,20 +45,29 @@ pub struct Extent {
     pub hosted: Option<PathBuf>,
     /// `--sets` of `edf`.
     pub sets: Option<u32>,
+    /// `--rogue`: a client that nobody trusts beside the others.
+    pub rogue: Option<Rogue>,
 }
 
 impl Extent {
+    /// The rogue client that is asked for, where an instruction takes 2^`shift` ns.
+    fn rogue(&self, shift: u8) -> Option<Rogue> {
+        self.rogue.map(|rogue| Rogue { shift, ..rogue })
+    }
+
     /// Nothing but a size.
     pub const fn of_size(size: Size) -> Self {
         Self {
             size,
             hosted: None,
             sets: None,
+            rogue: None,
         }
     }
 }
 
 /// An experiment that can be run.
+#[derive(Debug)]
 pub struct Experiment {
     pub name: &'static str,
     /// The tables and figures that it reproduces, and of which paper.
@@ -66,6 +76,8 @@ pub struct Experiment {
     pub about: &'static str,
     /// An instruction takes 2^shift ns of virtual time.
     pub shift: u8,
+    /// Whether its systems are described: to others no client can be added.
+    pub is_described: bool,
     /// Runs it, with its progress on standard error.
     run: fn(&Extent) -> Result<Report>,
 }
@@ -78,6 +90,7 @@ pub const CATALOGUE: &[Experiment] = &[
         about:
             "scheduling by deadlines at user level: latency, and every decision beside a simulation",
         shift: edf::SHIFT,
+        is_described: true,
         run: edf::run,
     },
     Experiment {
@@ -85,6 +98,7 @@ pub const CATALOGUE: &[Experiment] = &[
         reproduces: "thesis, Table 8.14",
         about: "what each way to handle a timeout costs the handler",
         shift: 0,
+        is_described: true,
         run: timeouts::run,
     },
     Experiment {
@@ -92,6 +106,7 @@ pub const CATALOGUE: &[Experiment] = &[
         reproduces: "thesis, Figure 8.6",
         about: "throughput of two clients of a server against their budgets",
         shift: 0,
+        is_described: true,
         run: isolation::run,
     },
     Experiment {
@@ -99,6 +114,7 @@ pub const CATALOGUE: &[Experiment] = &[
         reproduces: "thesis, Figure 8.7 and Table 8.15",
         about: "what a switch of the criticality mode costs against the number of threads",
         shift: 0,
+        is_described: true,
         run: mode_switch::run,
     },
     Experiment {
@@ -106,6 +122,7 @@ pub const CATALOGUE: &[Experiment] = &[
         reproduces: "thesis, Table 8.16",
         about: "three real workloads in three stages: only who is less critical misses deadlines",
         shift: 0,
+        is_described: true,
         run: criticality::run,
     },
     Experiment {
@@ -113,6 +130,7 @@ pub const CATALOGUE: &[Experiment] = &[
         reproduces: "thesis, Figures 8.9 and 8.10",
         about: "a cipher server for clients on all cores, and pairs that call and reply",
         shift: 0,
+        is_described: false,
         run: multicore::run,
     },
     Experiment {
@@ -120,6 +138,7 @@ pub const CATALOGUE: &[Experiment] = &[
         reproduces: "thesis, Figures 2.4 and 6.6",
         about: "one workload under every resource-sharing protocol, with the Mars Pathfinder's inversion",
         shift: 0,
+        is_described: true,
         run: sharing::run,
     },
 ];
@@ -147,6 +166,7 @@ pub fn run(args: &ExperimentArgs) -> Result<ExitCode> {
         size: if args.quick { Size::Quick } else { Size::Full },
         hosted: args.hosted.clone(),
         sets: args.sets,
+        rogue: args.beside.rogue.map(Rogue::of_seed),
     };
     let chosen: Vec<_> = CATALOGUE
         .iter()

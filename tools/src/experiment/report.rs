@@ -7,6 +7,7 @@ use anyhow::{Context, Result};
 use maud::{html, Markup, PreEscaped, DOCTYPE};
 
 use super::Experiment;
+use crate::beside::figures::Figure;
 
 const STYLE: &str = "
 body { font: 16px/1.5 system-ui, sans-serif; color: #222; max-width: 940px; margin: 2em auto; padding: 0 1em; }
@@ -37,6 +38,8 @@ pub struct Report {
     /// How it was measured, and what that leaves out.
     pub method: Markup,
     pub data: Vec<Data>,
+    /// What is compared with another run.
+    pub figures: Vec<Figure>,
 }
 
 /// A part of the page: text, tables, and charts as SVG.

@@ -15,6 +15,7 @@ mod executable;
 mod findings;
 mod pack;
 mod quantity;
+pub mod rogue;
 
 use std::ffi::OsString;
 use std::fs;
@@ -28,6 +29,7 @@ pub use check::{check, Description};
 pub use findings::{Finding, Report, Span};
 
 use self::pack::Programs;
+use self::rogue::Rogue;
 use crate::boot;
 use crate::cli::{BuildArgs, RunArgs};
 use crate::cores::Cores;
@@ -170,7 +172,11 @@ pub fn run_build(args: &BuildArgs) -> Result<ExitCode> {
 
 /// `sandglass run`: ends with the system's status, 0 at the awaited text, 124 at the time-out.
 pub fn run_system(args: &RunArgs) -> Result<ExitCode> {
-    let built = build_file(&args.system, None)?;
+    let mut source = Source::read(&args.system)?;
+    if let Some(seed) = args.beside.rogue {
+        source = Rogue::of_seed(seed).beside(&source)?;
+    }
+    let built = build(&check(&source)?, None)?;
     let cores = built.cores_with(args.cores)?;
     let kernel = kernel::build(&KernelOptions::on(args.conditions.kernel, cores))?;
     let mut boot = built.boot(kernel);

@@ -8,6 +8,7 @@
 //! - `qemu::image::FIRMWARE`: the demo's system boots from a disk image;
 //! - `machine::START::KERNEL`: the processor's state while user code runs is what it must be;
 //! - `experiment::NAME`: the experiment works, in its smallest form, and its claims hold;
+//! - `beside::NAME`: figures of the demo, an experiment, or an example are the same beside a rogue client;
 //! - `trace::SYSTEM`: the trace of an example system is accepted by the checker; and a trace point is
 //!   short;
 //! - `wrong::RULE`: the conformance suite, or the storm, notices a kernel that breaks this rule;
@@ -29,6 +30,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 
+use crate::beside::{self, Subject};
 use crate::check;
 use crate::cli::TestArgs;
 use crate::conformance::{self, wrong};
@@ -53,6 +55,7 @@ const RUNNERS: &[(&str, Runner)] = &[
     ("qemu", image::run),
     ("machine", run_machine),
     ("experiment", run_experiments),
+    ("beside", run_beside),
     ("trace", trace::run),
     ("wrong", run_wrong_kernels),
     ("mutants", run_mutants),
@@ -188,6 +191,20 @@ fn run_experiments(filter: &Filter, report: &mut Report) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// The figures of whatever is quick to run, without and with a client that nobody trusts.
+fn run_beside(filter: &Filter, report: &mut Report) -> Result<()> {
+    const SEED: u64 = 4;
+    let quick = |subject: &Subject| match subject {
+        Subject::Demo | Subject::Example(_) => true,
+        Subject::Experiment(experiment) => experiment.name == "timeouts",
+    };
+    let subjects = Subject::all()?.into_iter().filter(quick);
+    let tests = subjects.map(|subject| (format!("beside::{}", subject.name()), subject));
+    run_side_by_side(tests, filter, report, |subject| {
+        beside::findings(subject, Size::Smoke, SEED)
+    })
 }
 
 fn run_wrong_kernels(filter: &Filter, report: &mut Report) -> Result<()> {

@@ -1,7 +1,7 @@
 //! The report: a page that needs nothing else, the data as CSV, and the ciphertext. All of it
 //! comes from virtual time, so it is the same on every run.
 
-mod csv;
+pub mod csv;
 mod page;
 mod responses;
 mod throughput;

@@ -10,6 +10,7 @@ use super::super::chart::{
 };
 use super::super::report::{Agreement, Comparison, Data, Report, Section};
 use super::stages::{Outcome, TASKS};
+use crate::beside::figures;
 
 /// The report on the stages.
 ///
@@ -38,6 +39,7 @@ pub fn of(outcomes: &[Outcome]) -> Result<Report> {
         }],
         comparison: comparison(outcomes),
         method: method(),
+        figures: figures::of_csv(&csv(outcomes), 5),
         data: vec![Data {
             name: "criticality.csv",
             content: csv(outcomes),

@@ -9,6 +9,7 @@ use super::super::chart::{
 use super::super::report::{Agreement, Comparison, Data, Report, Section};
 use super::measured::Measured;
 use super::{Mode, DECISIONS, SHIFT, TASKS};
+use crate::beside::figures::{self, Figure};
 
 /// Differences that are shown.
 const SHOWN: usize = 10;
@@ -98,6 +99,7 @@ pub fn of(measured: &[Measured]) -> Result<Report> {
         ],
         comparison: comparison(&rows),
         method: method(),
+        figures: figures(&rows),
         data: vec![
             Data {
                 name: "latency.csv",
@@ -157,6 +159,19 @@ fn table(rows: &[Row]) -> String {
         );
     }
     text
+}
+
+/// The overhead is a percentage, as in the table.
+fn figures(rows: &[Row]) -> Vec<Figure> {
+    let mut figures = figures::of_csv(&csv(rows), 2);
+    let overheads = figures
+        .iter_mut()
+        .filter(|figure| figure.name.ends_with("overhead"));
+    for overhead in overheads {
+        overhead.value *= 100.0;
+        overhead.is_percentage = true;
+    }
+    figures
 }
 
 fn csv(rows: &[Row]) -> String {

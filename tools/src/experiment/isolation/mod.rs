@@ -22,7 +22,7 @@ use points::Outcome;
 pub fn run(extent: &Extent) -> Result<Report> {
     let input = Input::read(None)?;
     let points = points::points(extent.size);
-    let runs = Bench::prepare(&input)?.run_all(&points)?;
+    let runs = Bench::prepare(&input, extent.rogue(0))?.run_all(&points)?;
     let outcome = Outcome::of(&runs).context("the runs cannot be compared")?;
     report::of(&outcome)
 }

@@ -10,6 +10,7 @@ use super::super::chart::{
 };
 use super::super::report::{Agreement, Comparison, Data, Report, Section};
 use super::points::{Client, Measured, Outcome, DEMANDS, GREEDY, TOLERANCE_PERCENT};
+use crate::beside::figures;
 use crate::demo::analysis::{mib, CLIENTS};
 
 /// The report on an outcome.
@@ -46,6 +47,7 @@ pub fn of(outcome: &Outcome) -> Result<Report> {
             .collect::<Result<_>>()?,
         comparison: comparison(outcome),
         method: method(),
+        figures: figures::of_csv(&csv(outcome), 4),
         data: vec![Data {
             name: "isolation.csv",
             content: csv(outcome),

@@ -11,6 +11,7 @@ use anyhow::{ensure, Result};
 use super::machines;
 use super::report::Report;
 use super::{Extent, Size};
+use crate::system::rogue::Rogue;
 use crate::system::Source;
 use crate::workspace;
 use points::{Outcome, Point};
@@ -29,12 +30,17 @@ pub fn run(extent: &Extent) -> Result<Report> {
         Size::Quick => (&[1, 2, 4, 8, 16, 32, 64], 100),
         Size::Full => (&[1, 2, 4, 8, 16, 24, 32, 40, 48, 56, 64], 100),
     };
+    // It is no task of the modes: what is measured is what each of them costs.
+    let rogue = extent.rogue(0).map(|rogue| Rogue {
+        gives_way: false,
+        ..rogue
+    });
     let source = Source::read(&workspace::root().join(SYSTEM))?;
     let systems = threads
         .iter()
         .map(|&threads| with_threads(&source, threads, runs))
         .collect::<Result<Vec<_>>>()?;
-    let ended = machines::run_all("mode switches", &systems, 0)?;
+    let ended = machines::run_all("mode switches", &systems, 0, rogue)?;
     let points = threads
         .iter()
         .zip(&ended)

@@ -10,6 +10,7 @@ use super::super::chart::{
 };
 use super::super::report::{Agreement, Comparison, Data, Report, Section};
 use super::points::{mean, Line, Outcome, Point};
+use crate::beside::figures::Figure;
 
 /// How much of the variance a line must explain to be one.
 const LEAST_FIT: f64 = 0.999;
@@ -44,6 +45,7 @@ pub fn of(outcome: &Outcome) -> Result<Report> {
         }],
         comparison: comparison(outcome),
         method: method(),
+        figures: figures(outcome),
         data: vec![Data {
             name: "mode-switch.csv",
             content: csv(outcome),
@@ -98,6 +100,21 @@ fn table(outcome: &Outcome) -> String {
     let _ = writeln!(text, "fall: {}", line(outcome.fall));
     let _ = writeln!(text, "one priority change: {:.1}", outcome.change);
     text
+}
+
+fn figures(outcome: &Outcome) -> Vec<Figure> {
+    let of = |point: &Point| {
+        let threads = point.threads;
+        [
+            Figure::new(format!("{threads} threads: rise"), mean(&point.rises)),
+            Figure::new(format!("{threads} threads: fall"), mean(&point.falls)),
+        ]
+    };
+    let mut figures: Vec<Figure> = outcome.points.iter().flat_map(of).collect();
+    figures.push(Figure::new("rise: a thread", outcome.rise.slope));
+    figures.push(Figure::new("fall: a thread", outcome.fall.slope));
+    figures.push(Figure::new("one priority change", outcome.change));
+    figures
 }
 
 fn csv(outcome: &Outcome) -> String {

@@ -14,17 +14,22 @@ mod report;
 mod table;
 mod window;
 
-use anyhow::Result;
+use anyhow::{ensure, Result};
 
 use super::{report::Report, Extent, Size};
 use machine::{Bench, Work};
 use points::Points;
+
+/// Why no client that nobody trusts can be beside the others.
+const NO_ROGUE: &str = "clients and servers are threads of one program, which is no described system: they share \
+     their memory and their capabilities, and so trust each other; all other experiments can have a rogue client";
 
 /// Fails if a ciphertext differs, or if the throughputs do not scale as they must.
 ///
 /// # Errors
 /// Something does not build, or a run does not end well.
 pub fn run(extent: &Extent) -> Result<Report> {
+    ensure!(extent.rogue.is_none(), "`--rogue`: {NO_ROGUE}");
     let mut points = Points::default();
     points.add(match &extent.hosted {
         Some(path) => hosted::read(path)?,

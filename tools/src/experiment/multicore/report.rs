@@ -35,6 +35,7 @@ pub fn of(points: &Points) -> Result<Report> {
         ],
         comparison: comparison(points),
         method: method(),
+        figures: Vec::new(),
         data: vec![Data {
             name: "points.csv",
             content: table::csv(points),

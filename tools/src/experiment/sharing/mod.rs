@@ -13,6 +13,7 @@ mod systems;
 use anyhow::{Context, Result};
 
 use super::{machines, report::Report, Extent};
+use crate::system::rogue::Rogue;
 use results::{Outcome, Results};
 use rounds::Log;
 use systems::{Variant, VARIANTS};
@@ -22,11 +23,17 @@ use systems::{Variant, VARIANTS};
 /// # Errors
 /// Something does not build, or a run does not end well.
 pub fn run(extent: &Extent) -> Result<Report> {
+    // What is measured is how long clients of low priority keep a resource from the high one, by requests of the length
+    // that they choose, and most protocols have nothing to end one: a further client would be one more of them.
+    let rogue = extent.rogue(0).map(|rogue| Rogue {
+        shares: false,
+        ..rogue
+    });
     let sources = VARIANTS
         .iter()
         .map(|variant| variant.source(extent.size))
         .collect::<Result<Vec<_>>>()?;
-    let ended = machines::run_all("sharing", &sources, 0)?;
+    let ended = machines::run_all("sharing", &sources, 0, rogue)?;
     let outcome = |(variant, ended): (&'static Variant, &machines::Ended)| {
         let log = Log::parse(&ended.console)
             .with_context(|| format!("what `{}` printed", variant.name))?;

@@ -9,6 +9,7 @@ use super::super::chart::{
 use super::super::report::{Agreement, Comparison, Data, Report, Section};
 use super::results::{Outcome, Results};
 use super::rounds::TASKS;
+use crate::beside::figures::Figure;
 
 /// The report on all variants.
 ///
@@ -39,6 +40,7 @@ pub fn of(results: &Results) -> Result<Report> {
         ],
         comparison: comparison(results),
         method: method(),
+        figures: figures(results),
         data: vec![Data {
             name: "rounds.csv",
             content: csv(results),
@@ -359,6 +361,31 @@ fn method() -> Markup {
             "all of them."
         }
     }
+}
+
+fn figures(results: &Results) -> Vec<Figure> {
+    let of = |outcome: &Outcome| {
+        let named = |what: &str, value: u64| {
+            Figure::new(format!("{}: {what}", outcome.variant.name), value as f64)
+        };
+        let mut figures = vec![
+            named("blocking", outcome.blocking()),
+            named("preemptions", outcome.preemptions()),
+            named("resets", outcome.resets() as u64),
+            named("cost", outcome.log.cost[1]),
+        ];
+        figures.extend(outcome.bound().map(|bound| named("bound", bound)));
+        let middle = outcome.blocking_of_middle();
+        figures.extend(middle.map(|blocking| named("blocking of the middle task", blocking)));
+        if let Some([threads, cost]) = outcome.log.spawned {
+            figures.extend([
+                named("threads made", threads),
+                named("a thread's cost", cost),
+            ]);
+        }
+        figures
+    };
+    results.0.iter().flat_map(of).collect()
 }
 
 fn csv(results: &Results) -> String {

@@ -8,6 +8,7 @@ use super::super::chart::{
 };
 use super::super::report::{Agreement, Comparison, Data, Report, Section};
 use super::points::{find, Cost};
+use crate::beside::figures::Figure;
 
 /// The report on `costs`, for each of which `samples` faults were asked for.
 ///
@@ -36,6 +37,7 @@ pub fn of(costs: &[Cost], samples: usize) -> Result<Report> {
         }],
         comparison: comparison(costs)?,
         method: method(),
+        figures: figures(costs),
         data: vec![Data {
             name: "timeouts.csv",
             content: csv(costs),
@@ -104,6 +106,18 @@ fn costs_table(costs: &[Cost]) -> Markup {
             }
         }
     }
+}
+
+fn figures(costs: &[Cost]) -> Vec<Figure> {
+    let of = |cost: &Cost| {
+        let name = cost.case.name;
+        [
+            Figure::new(format!("{name}: least"), cost.least() as f64),
+            Figure::new(format!("{name}: mean"), cost.mean()),
+            Figure::new(format!("{name}: most"), cost.most() as f64),
+        ]
+    };
+    costs.iter().flat_map(of).collect()
 }
 
 fn csv(costs: &[Cost]) -> String {
