@@ -14,6 +14,16 @@ const EXCEPTIONS: &[Exception] = &[
         reason: "a thread is ready below while the requests are measured, which costs the kernel 141 instructions a switch",
     },
     Exception {
+        subject: "edf",
+        figure: ": most",
+        reason: "the longest of some thousand switches is one during which an interrupt came, or found the kernel at work",
+    },
+    Exception {
+        subject: "isolation",
+        figure: ": rollbacks",
+        reason: "as often as the client is interrupted its budget falls into pieces, whose ends are rollbacks that it pays",
+    },
+    Exception {
         subject: "timeouts",
         figure: ": most",
         reason: "a request of the client waits in the server's queue when the handler sends the server back to it",
