@@ -9,6 +9,16 @@ struct Exception {
 
 const EXCEPTIONS: &[Exception] = &[
     Exception {
+        subject: "demo",
+        figure: ": rollbacks",
+        reason: "as often as the client is interrupted its budget falls into pieces, whose ends are rollbacks that it pays",
+    },
+    Exception {
+        subject: "demo",
+        figure: ": longest_rollback_ns",
+        reason: "the longest is one that the control task interrupts, if there is one",
+    },
+    Exception {
         subject: "sharing",
         figure: "best effort, starved: cost",
         reason: "a thread is ready below while the requests are measured, which costs the kernel 141 instructions a switch",
