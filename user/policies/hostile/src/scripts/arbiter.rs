@@ -15,8 +15,7 @@
 //!
 //!   the longest that has a resource which somebody of the job's priority or above may ask for. If a lower client asks
 //!   from threads of a higher priority, it can block anew for each request at the job's priority or above. Where a
-//!   server waits for its client's budget, there is no bound: the price of inheritance and the original ceiling; and
-//!   under bandwidth inheritance only after a further thread has asked for a client without budget.
+//!   server waits for its client's budget, there is no bound: the price of inheritance and the original ceiling.
 
 use sandglass_description::policy::sharing::{Entry, Protocol, Requester, Sharing};
 use sandglass_sharing::arbiter::{Action, Actions, Arbiter, Refusal, Then};
@@ -41,6 +40,7 @@ const ENDED_BUSY: &str = "a server ends that another works for";
 const TIMED_OUT: &str = "a budget runs out in a server";
 const REFUSED: &str = "a lent context is empty";
 const OTHERS_BUDGET: &str = "a server runs on another client's budget";
+const HELPED: &str = "whoever comes helps with his budget";
 const STALLED: &str = "a server waits for its client's budget";
 const NO_TIME: &str = "a context is elsewhere";
 const REMINDED: &str = "reminded";
@@ -65,6 +65,7 @@ pub const SITUATIONS: &[&str] = &[
     REFUSED,
     OTHERS_BUDGET,
     STALLED,
+    HELPED,
     NO_TIME,
     REMINDED,
     FALSE_DONE,
@@ -221,9 +222,6 @@ struct World {
     reminder: Option<u8>,
     /// A context was not there to be lent when nobody else had budget.
     was_elsewhere: bool,
-    /// Under bandwidth inheritance, a further thread asked whose client had no budget at hand: the arbiter takes it that
-    /// who asks has some.
-    is_misled: bool,
     now: u64,
 }
 
@@ -352,7 +350,6 @@ impl World {
             waiting: Vec::new(),
             reminder: None,
             was_elsewhere: false,
-            is_misled: false,
             now: 0,
         }
     }
@@ -396,12 +393,8 @@ impl World {
         let client = &self.clients[number];
         let has_none = !client.has_budget || client.context != Place::Home;
         if !self.is_strict() && has_none {
-            if !source.once_in(8) {
-                return Ok(());
-            }
-            // A server that waits for budget is lent this client's, and waits for it.
+            // A server that waits for budget is not helped by this.
             journal.saw(FURTHER_EMPTY);
-            self.is_misled = true;
         }
         for client in &mut self.clients {
             if let Some(job) = &mut client.job {
@@ -741,6 +734,7 @@ impl World {
         for action in actions {
             match action {
                 Action::Prioritise { server, priority } => self.servers[server].priority = priority,
+                Action::Help { client, server } => self.help(client, server, journal)?,
                 Action::Answer { entry } => self.answer(entry)?,
                 Action::Gone { entry } => {
                     self.forget(entry)?;
@@ -755,6 +749,24 @@ impl World {
                 } => self.lend(client, server, then, even_if_empty, journal)?,
             }
         }
+        Ok(())
+    }
+
+    /// A server that waits for budget gets a context if there is some in it.
+    fn help(&mut self, client: usize, server: usize, journal: &mut Journal) -> Held {
+        self.check_lender(client, server)?;
+        if self.clients[client].context == Place::Elsewhere {
+            return Ok(());
+        }
+        if !self.clients[client].has_budget {
+            self.clients[client].context = Place::Nowhere;
+            return Ok(());
+        }
+        self.take(client, server);
+        self.servers[server].context = Some(client);
+        self.clients[client].context = Place::Lent;
+        self.arbiter.helped(server, client);
+        journal.saw(HELPED);
         Ok(())
     }
 
@@ -1053,7 +1065,7 @@ impl World {
             return;
         }
         journal.saw(STALLED);
-        if self.is_strict() || self.is_misled {
+        if self.is_strict() {
             let jobs = self.clients.iter_mut().filter_map(|client| client.job.as_mut());
             jobs.for_each(|job| job.is_spoilt = true);
         }

@@ -45,6 +45,9 @@ pub enum Action {
         then: Then,
         even_if_empty: bool,
     },
+    /// The server, which waits for budget, gets the context of `client` instead of what it has, if there is budget in
+    /// it; [`helped`](super::Arbiter::helped) is to be told then. Else nothing happens to the server.
+    Help { client: usize, server: usize },
     /// The client that made this request gets the answer, and its context back.
     Answer { entry: usize },
     /// As [`Action::Answer`], with the answer that the server of the resource has ended.

@@ -5,7 +5,7 @@
 //! holds is a chain of servers, of which the last one runs and the others wait for an answer.
 //!
 //! Inputs are the events that the proxy sees ([`Arbiter::request`], [`Arbiter::completed`],
-//! [`Arbiter::timed_out`], [`Arbiter::refused`], [`Arbiter::ended`]); what is to be done about each comes back as
+//! [`Arbiter::timed_out`], [`Arbiter::refused`], [`Arbiter::helped`], [`Arbiter::ended`]); what is to be done about each comes back as
 //! [`Actions`], in order.
 //!
 //! Invariants:
@@ -190,7 +190,6 @@ impl Arbiter {
     fn tell_gone(&mut self, resource: usize, actions: &mut Actions) {
         let mut ended = ResourceList::default();
         ended.push(resource);
-        let mut told = ClientSet::default();
         // Each is added once: its requests are taken away before.
         let mut next = 0;
         while let Some(&resource) = ended.as_slice().get(next) {
@@ -206,7 +205,6 @@ impl Arbiter {
                     Requester::Client(client) => {
                         actions.push(Action::Gone { entry });
                         self.keep_for(client);
-                        told.insert(client as usize);
                     }
                     Requester::Server(server) if self.gone[server as usize] => {
                         ended.push(server as usize);
@@ -217,7 +215,7 @@ impl Arbiter {
                 }
             }
         }
-        self.replace_payers(told, actions);
+        self.replace_payers(actions);
     }
 
     /// Takes away all requests for a resource, the one that holds it first: entries.

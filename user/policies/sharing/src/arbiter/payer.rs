@@ -18,7 +18,7 @@ pub struct ClientSet(u64);
 const _: () = assert!(MOST_CLIENTS <= u64::BITS as usize);
 
 impl ClientSet {
-    pub(super) fn insert(&mut self, client: usize) {
+    fn insert(&mut self, client: usize) {
         self.0 |= 1 << client;
     }
 
@@ -59,7 +59,8 @@ impl Arbiter {
         }
     }
 
-    /// Somebody came who waits for `resource`: a server that waits for budget goes on with his.
+    /// Somebody came who waits for `resource`: a server that waits for budget goes on with his, if there is any. (A
+    /// client asks from which of its threads it likes; what it lends is the context of its main thread.)
     pub(super) fn help(&mut self, resource: usize, actions: &mut Actions) {
         let server = self.last_of(resource);
         let is_stalled = self.locks[server]
@@ -71,18 +72,30 @@ impl Arbiter {
         let Some(client) = self.latest_payer() else {
             return;
         };
-        self.lend(server, client, Then::Nothing, true, actions);
+        actions.push(Action::Help { client, server });
     }
 
-    /// Clients wait no more, and took their contexts home: those who worked on them get others'.
-    pub(super) fn replace_payers(&mut self, gone: ClientSet, actions: &mut Actions) {
+    /// [`Action::Help`] was possible: the server runs on the client's budget.
+    pub fn helped(&mut self, server: usize, client: usize) {
+        if let Some(lock) = &mut self.locks[server] {
+            lock.then = Then::Nothing;
+            lock.is_stalled = false;
+            lock.payer = Some(client);
+            lock.tried.insert(client);
+        }
+    }
+
+    /// Some do not wait any more for those that they waited for, and their contexts are elsewhere: whoever works on one gets
+    /// that of somebody who waits.
+    pub(super) fn replace_payers(&mut self, actions: &mut Actions) {
         for server in 0..self.locks.len() {
             // One that waits for another needs nobody's.
             let waits = self.in_progress(Requester::Server(server as u32)).is_some();
-            let Some(lock) = self.locks[server].as_mut().filter(|_| !waits) else {
+            let payer = self.locks[server].as_ref().and_then(|lock| lock.payer);
+            if waits || payer.is_none_or(|payer| self.waits_for(payer, server)) {
                 continue;
-            };
-            if lock.payer.is_some_and(|payer| gone.contains(payer)) {
+            }
+            if let Some(lock) = &mut self.locks[server] {
                 lock.tried = ClientSet::default();
                 // It has what it was lent them for; only a fault of it may still wait for an answer.
                 lock.then = Then::Continue;
@@ -134,7 +147,7 @@ impl Arbiter {
             .max_by_key(|&client| (self.table.clients[client], core::cmp::Reverse(client)))
     }
 
-    /// The client on whose context the latest request was made: it ran just now, so it had budget.
+    /// The client on whose context the latest request was made, or whose thread made it.
     fn latest_payer(&self) -> Option<usize> {
         match self.entry(self.waiting.last()?.entry).requester {
             Requester::Client(client) => Some(client as usize),

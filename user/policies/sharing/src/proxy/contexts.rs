@@ -12,6 +12,8 @@ use super::Server;
 pub struct Contexts {
     clients: Vec<Client>,
     servers: Vec<Tcb>,
+    /// A thread that waits for good, if there is one: a context without budget cannot be bound to it.
+    probe: Option<Tcb>,
 }
 
 struct Client {
@@ -30,7 +32,7 @@ enum Place {
 }
 
 impl Contexts {
-    pub fn find(env: &Environment, clients: usize, servers: &[Server]) -> Self {
+    pub fn find(env: &Environment, clients: usize, servers: &[Server], probe: Option<Tcb>) -> Self {
         let client = |number| Client {
             tcb: env.capability(&format!("client.{number}.tcb")),
             context: env.capability(&format!("client.{number}.context")),
@@ -39,17 +41,41 @@ impl Contexts {
         Self {
             clients: (0..clients).map(client).collect(),
             servers: servers.iter().map(|server| server.tcb).collect(),
+            probe,
         }
     }
 
     /// Takes the client's context from where it is, and the server's, if it has one.
     pub fn free(&mut self, client: usize, server: usize) -> Result<(), Error> {
         self.take(client)?;
+        self.free_server(server)
+    }
+
+    /// Takes the server's context, if it has one.
+    fn free_server(&mut self, server: usize) -> Result<(), Error> {
         let holder = self
             .clients
             .iter()
             .position(|other| other.place == Place::Server(server));
         holder.map_or(Ok(()), |holder| self.take(holder))
+    }
+
+    /// Gives a server the context of a client instead of what it has, if there is budget in it. Else the server keeps what
+    /// it has, and the client, which waits, gets its context when it is answered.
+    pub fn help(&mut self, client: usize, server: usize) -> bool {
+        if self.take(client).is_err() || !self.has_budget(client) {
+            return false;
+        }
+        self.free_server(server).is_ok() && self.give(client, server).is_ok()
+    }
+
+    /// Whether there is budget in a context that is nowhere.
+    fn has_budget(&self, client: usize) -> bool {
+        let context = self.clients[client].context;
+        self.probe.is_none_or(|probe| {
+            // What was bound can be unbound.
+            context.bind(probe).is_ok() && context.unbind_tcb(probe).is_ok()
+        })
     }
 
     /// Gives a server without a context that of a client, which is nowhere.

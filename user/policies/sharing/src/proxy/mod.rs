@@ -16,7 +16,7 @@ use alloc::format;
 use alloc::vec::Vec;
 use core::convert::Infallible;
 
-use sandglass::cap::{nb_send_recv, Endpoint, Notification, Reply, Tcb};
+use sandglass::cap::{nb_send_recv, nb_send_wait, Endpoint, Notification, Reply, Tcb};
 use sandglass::{sys, time, Environment, Error, Message};
 use sandglass_description::policy::sharing::{badge, Protocol, Requester, Sharing};
 use sandglass_description::policy::Table;
@@ -141,7 +141,7 @@ impl Proxy {
             requests: env.capability(env.name()),
             ends: env.capability("ends"),
             authority: env.capability("self.tcb"),
-            contexts: Contexts::find(env, table.clients.len(), &servers),
+            contexts: Contexts::find(env, table.clients.len(), &servers, start_probe(env)),
             servers,
             entries,
             answer: Stored::default(),
@@ -317,6 +317,11 @@ impl Proxy {
                     then,
                     even_if_empty,
                 } => self.lend(client, server, then, even_if_empty)?,
+                Action::Help { client, server } => {
+                    if self.contexts.help(client, server) {
+                        self.arbiter.helped(server, client);
+                    }
+                }
                 Action::Answer { entry } => self.answer_client(entry),
                 Action::Gone { entry } => {
                     self.answer.store(Message::new(label::GONE, []));
@@ -410,6 +415,19 @@ const fn refusal_label(refusal: Refusal) -> u64 {
         Refusal::NoClient => label::NO_CLIENT,
         Refusal::Gone => label::GONE,
     }
+}
+
+/// Lets the thread start that only waits, and on whose readiness to have a context the proxy sees whether there is budget
+/// in that; there is one only where it matters.
+fn start_probe(env: &'static Environment) -> Option<Tcb> {
+    let probe = env.find_capability("probe.tcb")?;
+    let ready: Notification = env.capability("probe.ready");
+    let never: Notification = env.capability("probe.never");
+    env.thread("probe").prepare(move || {
+        // At once, since the launcher takes its time away then.
+        nb_send_wait(ready, Message::EMPTY, never);
+    });
+    Some(probe)
 }
 
 /// Lets the proxy's clock start with the launcher, when the proxy is ready; returns what wakes it.

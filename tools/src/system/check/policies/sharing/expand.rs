@@ -6,7 +6,7 @@ use toml::Spanned;
 
 use super::super::super::super::document::{Client, Component, Document, Endpoint, Resource, Text};
 use super::super::super::text;
-use super::{entries_of, proxied, resources_of, CLOCK, PROXIED, REMINDER};
+use super::{entries_of, proxied, resources_of, CLOCK, PROBE, PROXIED, REMINDER};
 
 /// Budget of a proxy's clock, µs. It needs little, but whoever has less left than [`MIN_BUDGET_US`] at an entry of the kernel
 /// waits for the next replenishment.
@@ -85,6 +85,9 @@ fn proxy(
         name = text(name),
         tick = tick_us(document, resources),
     );
+    if protocol == Protocol::BandwidthInheritance {
+        described += &format!("[[thread]]\nname = \"{PROBE}\"\npriority = 0\npassive = true\n");
+    }
     if protocol == Protocol::OriginalCeiling {
         described += &format!(
             "[[thread]]\nname = \"{REMINDER}\"\npriority = 0\nbudget = \"5ms\"\nperiod = \"5ms\"\n"

@@ -71,6 +71,12 @@ impl Checker<'_> {
         self.give_proxy(proxy, "clock.wake", wake, 0, &span);
         let tick = Object::Endpoint(requests);
         self.give_proxy(proxy, "clock.tick", tick, badge::TICK, &span);
+        if protocol == Protocol::BandwidthInheritance {
+            let probe = Object::Tcb(ThreadId { thread: 2, ..own });
+            self.give_proxy(proxy, "probe.tcb", probe, 0, &span);
+            let never = Object::Notification(self.new_notification());
+            self.give_proxy(proxy, "probe.never", never, 0, &span);
+        }
         if protocol == Protocol::OriginalCeiling {
             let doorbell = Object::Notification(self.new_notification());
             self.give_proxy(proxy, "doorbell", doorbell, 0, &span);

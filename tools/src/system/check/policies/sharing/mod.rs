@@ -34,6 +34,8 @@ const PROXIED: [(Protocol, &str); 3] = [
 
 /// The proxy's further thread under the original ceiling.
 const REMINDER: &str = "reminder";
+/// Name of a proxy's thread that only waits.
+const PROBE: &str = "probe";
 /// Name of a proxy's thread that lets time pass.
 const CLOCK: &str = "clock";
 

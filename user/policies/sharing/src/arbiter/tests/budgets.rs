@@ -19,6 +19,13 @@ struct Contexts {
 impl Contexts {
     fn perform(&mut self, arbiter: &mut Arbiter, actions: Actions) {
         for action in actions {
+            if let Action::Help { client, server } = action {
+                if self.has_budget[client] {
+                    self.on[server] = Some(client);
+                    arbiter.helped(server, client);
+                }
+                continue;
+            }
             let Action::Lend {
                 client,
                 server,
@@ -113,6 +120,27 @@ fn a_server_that_waits_for_budget_goes_on_with_whoever_comes() {
     let actions = arbiter.request(1).unwrap();
     contexts.perform(&mut arbiter, actions);
     assert_eq!(contexts.on, [Some(1)]);
+}
+
+/// A further thread of a client asks, whose context is empty: whoever comes later can still help.
+#[test]
+fn who_has_no_budget_himself_does_not_keep_others_from_helping() {
+    let entries: Vec<_> = (0..3).map(|client| entry(Client(client), 0)).collect();
+    let mut arbiter = arbiter(Protocol::BandwidthInheritance, &[2, 1, 3], 1, &entries);
+    let mut contexts = Contexts {
+        has_budget: vec![true, false, true],
+        on: vec![None],
+    };
+    let actions = arbiter.request(0).unwrap();
+    contexts.perform(&mut arbiter, actions);
+    contexts.has_budget[0] = false;
+    let actions = arbiter.timed_out(0);
+    contexts.perform(&mut arbiter, actions);
+    for (client, expected) in [(1, 0), (2, 2)] {
+        let actions = arbiter.request(client).unwrap();
+        contexts.perform(&mut arbiter, actions);
+        assert_eq!(contexts.on, [Some(expected)]);
+    }
 }
 
 proptest! {

@@ -257,6 +257,7 @@ impl Simulation {
                 Action::Prioritise { server, priority } => self.server_priority[server] = priority,
                 Action::Answer { entry } => self.set_runs(self.entries[entry].requester, true),
                 Action::Gone { .. } => unreachable!("no server ends here"),
+                Action::Help { .. } => unreachable!("no budget runs out here"),
                 Action::Remind { priority } => self.reminder = Some(priority),
                 Action::Lend {
                     client,
