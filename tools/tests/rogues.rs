@@ -228,6 +228,9 @@ fn the_mode_manager_hears_of_the_end_of_a_task() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../systems/rogues/policies");
         let text = std::fs::read_to_string(folder.join("modes.toml")).unwrap();
         let text = text.replace("attack = 0", &format!("attack = {attack}"));
+        let text = text
+            .replace("verbose = 0", "verbose = 1")
+            .replace("within = 2560", "within = 3500");
         let console = assert_honest_done(name, text);
         let end = console.find("modes: rogue has ended").expect(&console);
         assert!(console[end..].contains("from high to low"), "{console}");

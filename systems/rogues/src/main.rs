@@ -286,6 +286,9 @@ fn rogue(env: &'static Environment) -> ! {
             yield_now();
         },
         attack::REFUSED => refused(env),
+        attack::SPIN => loop {
+            core::hint::spin_loop();
+        },
         attack::PANIC => panic!("as it should"),
         // SAFETY: an invalid instruction: the thread ends here.
         attack::FAULT => unsafe { core::arch::asm!("ud2", options(noreturn)) },
@@ -459,7 +462,7 @@ fn task(env: &'static Environment, is_rogue: bool) -> ! {
                 env.capability::<Notification>("done").signal();
             }
         }
-        if job.number < THIRD {
+        if job.number < THIRD && attack != attack::STORM {
             return;
         }
         match attack {
