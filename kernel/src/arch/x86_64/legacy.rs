@@ -1,6 +1,8 @@
 //! Devices of the first PC: the interrupt controllers, which are switched off, and the timer,
 //! whose known frequency measures the others.
 
+use core::hint::black_box;
+
 use super::cpu::{in8, out8};
 
 const PIC1_COMMAND: u16 = 0x20;
@@ -51,6 +53,17 @@ const OUTPUT: u8 = 1 << 5;
 /// Looks at the timer's output before it is given up: seconds of looks of at least 100 ns.
 const PATIENCE: u32 = 50_000_000;
 
+/// Steps between two looks: some tens of nanoseconds, which is little beside a look. An emulator leaves its fast path for each
+/// look, and would spend most of a boot on them.
+const STEPS: u32 = 64;
+
+/// Lets [`STEPS`] pass. (PAUSE would be another way out of an emulator's fast path.)
+fn pass_some_time() {
+    for step in 0..STEPS {
+        black_box(step);
+    }
+}
+
 /// Calls `read` at both ends of a window of [`PIT_WINDOW`] timer periods, which makes the window
 /// a little longer. `None` if the timer does not run.
 pub fn measure<T>(read: impl Fn() -> T) -> Option<(T, T)> {
@@ -66,6 +79,7 @@ pub fn measure<T>(read: impl Fn() -> T) -> Option<(T, T)> {
     };
     let start = read();
     for _ in 0..PATIENCE {
+        pass_some_time();
         // SAFETY: as above.
         if unsafe { in8(PORT_B) } & OUTPUT != 0 {
             let end = read();
