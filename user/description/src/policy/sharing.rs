@@ -6,7 +6,7 @@
 //! through entry N on; `reply.N`; where everything arrives, under its own name; `ends`, which is signalled when a server
 //! has ended; `self.tcb`; its thread `clock`, which waits for
 //! `clock.wake` and sends to `clock.tick` when its next period begins; as parameters, `client.N.budget` and
-//! `client.N.period`, µs; for bandwidth
+//! `client.N.period`, µs, and `client.N.threads`; for bandwidth
 //! inheritance, its thread `probe`, `probe.tcb` and `probe.never`, for which it waits; and, for the
 //! original ceiling, its thread `reminder` (and `reminder.tcb`), which waits for `doorbell` and then sends to `turn`.
 

@@ -82,6 +82,11 @@ impl Arbiter {
             .find(|&entry| self.entry(entry).requester == requester)
     }
 
+    /// Whether a client has a request that waits or is served.
+    pub fn has_request(&self, client: usize) -> bool {
+        self.in_progress(Requester::Client(client as u32)).is_some()
+    }
+
     /// The client for which the server of a resource works.
     pub fn client_of(&self, resource: usize) -> Option<usize> {
         let lock = self.locks.get(resource)?.as_ref()?;

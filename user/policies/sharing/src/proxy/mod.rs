@@ -74,6 +74,8 @@ struct Proxy {
     free: Vec<Reply>,
     reminder: Option<Reminder>,
     shares: Shares,
+    /// Of each client.
+    threads: Vec<usize>,
     /// Ticks, of [`MOST_PER_MESSAGE_US`].
     most_per_message: u64,
     /// Requests of clients that have had their share, in the order of their arrival.
@@ -149,6 +151,9 @@ impl Proxy {
             reminder: (table.protocol == Protocol::OriginalCeiling).then(|| Reminder::start(env)),
             arbiter: Arbiter::new(table.clone()),
             shares: Shares::new((0..table.clients.len()).map(reservation)),
+            threads: (0..table.clients.len())
+                .map(|client| env.parameter(&format!("client.{client}.threads")) as usize)
+                .collect(),
             most_per_message: tsc.us_to_ticks(MOST_PER_MESSAGE_US),
             held: VecDeque::new(),
             clock: start_clock(env),
@@ -207,10 +212,11 @@ impl Proxy {
             Ok(false)
         } else {
             let entry = badge as usize - 1;
-            if !self.may_be_heard(entry) && self.hold(entry, message, reply) {
-                return Ok(true);
+            if self.may_be_heard(entry) {
+                self.request(entry, message, reply)
+            } else {
+                Ok(self.hold(entry, message, reply))
             }
-            self.request(entry, message, reply)
         }
     }
 
@@ -244,9 +250,19 @@ impl Proxy {
         }
     }
 
-    /// Keeps a request for later; false if there is no reply object left to go on with.
+    /// Keeps a request for later. A client has as many requests as threads, and so a reply object for each; it can only have
+    /// more if somebody stopped a thread that waits, and let it go on: one too many is refused.
     fn hold(&mut self, entry: usize, message: Message, reply: Reply) -> bool {
-        if self.free.is_empty() {
+        let Requester::Client(client) = self.table.entries[entry].requester else {
+            return false;
+        };
+        let client = client as usize;
+        let is_its = |held: &&Held| {
+            self.table.entries[held.entry].requester == Requester::Client(client as u32)
+        };
+        let held = self.held.iter().filter(is_its).count();
+        if held + usize::from(self.arbiter.has_request(client)) >= self.threads[client] {
+            reply.send(Message::new(label::BUSY, []));
             return false;
         }
         let mut request = Stored::default();

@@ -147,9 +147,14 @@ impl Checker<'_> {
         let context = format!("client.{number}.context");
         self.give_proxy(proxy, &context, Object::SchedContext(thread), 0, span);
         let time = self.threads[client][0].time;
-        for (what, us) in [("budget", time.budget_us), ("period", time.period_us)] {
+        let threads = self.callers_of(client) as u64;
+        for (what, value) in [
+            ("budget", time.budget_us),
+            ("period", time.period_us),
+            ("threads", threads),
+        ] {
             let name = format!("client.{number}.{what}");
-            self.equipment[proxy].add_parameter(&name, us, span, &mut self.findings);
+            self.equipment[proxy].add_parameter(&name, value, span, &mut self.findings);
         }
     }
 
