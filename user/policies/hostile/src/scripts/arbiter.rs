@@ -789,10 +789,15 @@ impl World {
             self.forget(entry)?;
         }
         self.check_lender(client, server)?;
+        let own = self.servers[server].work.as_ref().map_or(client, |work| work.client);
         let is_elsewhere = self.clients[client].context == Place::Elsewhere;
-        if is_elsewhere && matches!(then, Then::Forward { .. }) {
+        if is_elsewhere && own == client && matches!(then, Then::Forward { .. }) {
             // Its thread is told; the server has not heard of it.
             journal.saw(NO_TIME);
+            promise!(
+                self.clients[own].context == Place::Elsewhere,
+                "client {own} is told that its context is elsewhere, where client {client}'s is"
+            );
             self.servers[server].work = None;
             let actions = self.arbiter.completed(server);
             journal.step(format_args!(
@@ -800,9 +805,10 @@ impl World {
             ));
             return self.perform(actions, journal);
         }
-        if is_elsewhere {
-            self.was_elsewhere |= even_if_empty;
-        } else {
+        // If it is not there when nobody has budget, the server waits for that of its own client.
+        let payer = if is_elsewhere { own } else { client };
+        let has_none = self.clients[payer].context == Place::Elsewhere;
+        if !is_elsewhere {
             self.take(client, server);
         }
         if !even_if_empty && (is_elsewhere || !self.clients[client].has_budget) {
@@ -811,9 +817,16 @@ impl World {
             journal.step(format_args!("client {client} has no budget: {actions:?}"));
             return self.perform(actions, journal);
         }
-        if !is_elsewhere {
-            self.servers[server].context = Some(client);
-            self.clients[client].context = Place::Lent;
+        promise!(
+            !has_none || self.clients[own].context == Place::Elsewhere,
+            "server {server} waits for nobody's budget, though client {own}'s context is there"
+        );
+        if has_none {
+            self.was_elsewhere = true;
+        } else {
+            self.take(payer, server);
+            self.servers[server].context = Some(payer);
+            self.clients[payer].context = Place::Lent;
         }
         if self.servers[server].work.as_ref().is_some_and(|work| work.client != client) {
             journal.saw(OTHERS_BUDGET);

@@ -363,18 +363,24 @@ impl Proxy {
         then: Then,
         even_if_empty: bool,
     ) -> Result<(), Error> {
+        let own = self.arbiter.client_of(server);
         let is_free = self.contexts.free(client, server).is_ok();
-        if !is_free && matches!(then, Then::Forward { .. }) {
+        if !is_free && own == Some(client) && matches!(then, Then::Forward { .. }) {
             // The server has not heard of it yet.
             self.answer.store(Message::new(label::NO_TIME, []));
             let actions = self.arbiter.completed(server);
             return self.perform(actions);
         }
         if even_if_empty {
-            // Whoever runs already can have a context without budget. Else it goes on when it has one.
+            // Whoever runs already can have a context without budget. Else it goes on when it has one: that of its own
+            // client, if the other's is not there.
             self.follow(server, then);
-            if is_free {
-                let _ = self.contexts.give(client, server);
+            let is_given = is_free && self.contexts.give(client, server).is_ok();
+            if let Some(own) = own.filter(|_| !is_given) {
+                let _ = self
+                    .contexts
+                    .free(own, server)
+                    .and_then(|()| self.contexts.give(own, server));
             }
             return Ok(());
         }
