@@ -413,7 +413,7 @@ pub struct StormArgs {
     pub cores: CoresArgs,
     /// Attack the policies and servers at user level instead: their state machines on the host, then a machine for each
     /// policy and seed, always with the oracle
-    #[arg(long, conflicts_with_all = ["calls", "instructions", "kernel", "CoresArgs", "wrong"])]
+    #[arg(long, conflicts_with_all = ["calls", "instructions", "kernel", "CoresArgs", "wrong", "memory"])]
     pub policies: bool,
     /// With `--policies`: seeds to try of each policy
     #[arg(long, value_name = "N", default_value_t = 100, requires = "policies")]
@@ -430,7 +430,7 @@ pub struct StormArgs {
     /// `user/policies/hostile/src/scripts/NAME.rs`)
     #[arg(long, value_name = "NAME", requires = "policies")]
     pub policy: Option<String>,
-    /// Ask the oracle for time, of every stretch of execution, on one core
+    /// Ask the oracle for time, of every stretch of execution, on one core; `--policies` always does
     #[arg(long)]
     pub oracle: bool,
     /// Run on a release kernel that breaks the rule of this number (`kernel/src/wrong.rs`), to see it noticed

@@ -244,10 +244,9 @@ fn a_server_goes_on_after_a_fault() {
     let text = std::fs::read_to_string(folder.join("timeouts.toml")).unwrap();
     let text = text.replace("attack = 0", &format!("attack = {BUG}"));
     let console = assert_honest_done("bug", text);
-    assert!(
-        console.matches("rogue: is answered").count() > 20,
-        "{console}"
-    );
+    // Each of the four, and once more.
+    let answers = console.matches("rogue: is answered").count();
+    assert!(answers >= 8, "{console}");
 }
 
 /// The end of a server reaches its proxy, which tells those who ask.
