@@ -2,7 +2,7 @@
 //!
 //! It says what every event does to the kernel's state, in the plainest way: the state is one value
 //! ([`State`]), objects are entries of maps, queues are sorted vectors, time is arithmetic, and
-//! there is no performance. Every rule cites the section of the ABI pages, of the thesis or of the
+//! there is no performance. Every rule cites the section of the ABI pages (`docs/src/abi`), of the thesis or of the
 //! documented differences (`docs/src/reference/abi.md`) that it states. It was written from those,
 //! not from the kernel; the `assurance` package runs both in lock step and compares the whole
 //! state after every event.

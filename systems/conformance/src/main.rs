@@ -1,5 +1,5 @@
-//! The conformance suite: checks, from a root task, of what a program can observe of the ABI
-//! pages. It uses nothing but the ABI, so it runs on any kernel that claims the same ABI.
+//! The conformance suite: checks, from a root task, of what a program can observe of the ABI pages
+//! (docs/src/abi). It uses nothing but the ABI, so it runs on any kernel that claims the same ABI.
 //!
 //! # How to add a check
 //!
