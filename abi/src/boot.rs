@@ -1,6 +1,6 @@
-//! What the root task finds (ABI 06).
+//! What the root task finds (ABI page 06).
 
-/// Fixed slots of the root CNode (ABI 06 §1.2). Dynamic slots start at
+/// Fixed slots of the root CNode (ABI 06, section 1.2). Dynamic slots start at
 /// [`slot::FIRST_DYNAMIC`]; their regions are in [`BootInfo`].
 pub mod slot {
     pub const NULL: u64 = 0;
@@ -26,9 +26,9 @@ pub mod slot {
     pub const FIRST_DYNAMIC: u64 = 16;
 }
 
-/// Radix of the root CNode in the default profile (ABI 06 §1.1); its guard is 64 − radix zeroes.
+/// Radix of the root CNode in the default profile (ABI 06, section 1.1); its guard is 64 − radix zeroes.
 pub const ROOT_CNODE_RADIX: u32 = 13;
-/// Most untypeds that the boot information describes (ABI 06 §2).
+/// Most untypeds that the boot information describes (ABI 06, section 2).
 pub const MAX_UNTYPEDS: usize = 230;
 /// Bytes of the boot-information frame.
 pub const BOOT_INFO_FRAME_BITS: u32 = 12;
@@ -56,7 +56,7 @@ impl SlotRegion {
     }
 }
 
-/// One initial untyped (ABI 06 §2).
+/// One initial untyped (ABI 06, section 2).
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UntypedDesc {
@@ -69,7 +69,7 @@ pub struct UntypedDesc {
     pub padding: [u8; 6],
 }
 
-/// The boot-information page (ABI 06 §2).
+/// The boot-information page (ABI 06, section 2).
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BootInfo {
@@ -117,7 +117,7 @@ const _: () = {
 pub const NO_IOMMU_LEVELS: u64 = u64::MAX;
 
 /// Extra boot information: chunks of a header and a payload, without padding between them, so
-/// that chunks after the first may be unaligned (ABI 06 §4).
+/// that chunks after the first may be unaligned (ABI 06, section 4).
 pub mod extra {
     pub const PADDING: u64 = 0;
     pub const X86_VBE: u64 = 1;

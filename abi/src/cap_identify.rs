@@ -1,4 +1,4 @@
-//! What DebugCapIdentify answers (ABI 01 §7): the kind of a capability; 0 also when the lookup
+//! What DebugCapIdentify answers (ABI 01, section 7): the kind of a capability; 0 also when the lookup
 //! fails. Odd numbers are capabilities of the architecture.
 
 pub const NULL: u64 = 0;

@@ -1,10 +1,10 @@
-//! CNode capability data and depths (ABI 02 §3, §4).
+//! CNode capability data and depths (ABI 02, sections 3 and 4).
 
 /// Bits of the guard-size field of the data word that Mint, Mutate and TCB_Configure take.
 pub const GUARD_SIZE_BITS: u32 = 6;
 /// Bits resolved by the lookup of a capability pointer in a system call.
 pub const LOOKUP_DEPTH: u32 = 64;
-/// Most objects created by one Retype (ABI 03 §3).
+/// Most objects created by one Retype (ABI 03, section 3).
 pub const MAX_RETYPE_OBJECTS: u64 = 256;
 
 /// The data word of a CNode capability: guard value above, guard size (bits) below.

@@ -1,6 +1,6 @@
-//! Error numbers of invocations and lookup-failure types (ABI 03 §1, ABI 02 §4).
+//! Error numbers of invocations and lookup-failure types (ABI 03, section 1, ABI 02, section 4).
 
-/// The label of an error reply (ABI 03 §1). The comments give the detail words, in order.
+/// The label of an error reply (ABI 03, section 1). The comments give the detail words, in order.
 #[repr(u64)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorNumber {
@@ -43,7 +43,7 @@ impl ErrorNumber {
     }
 }
 
-/// Why the lookup of a capability failed (ABI 02 §4). The comments give the detail words, in
+/// Why the lookup of a capability failed (ABI 02, section 4). The comments give the detail words, in
 /// order, all counted in bits except the guard value.
 #[repr(u64)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,4 +1,4 @@
-//! Fault messages (ABI 05 §1, §2) and the order of registers in replies to them (ABI 05 §6).
+//! Fault messages (ABI 05, sections 1 and 2) and the order of registers in replies to them (ABI 05, section 6).
 //!
 //! A fault's number is its message's label. Positions are message registers.
 
@@ -11,7 +11,7 @@ pub const DEBUG_EXCEPTION: u64 = 4;
 pub const TIMEOUT: u64 = 5;
 pub const VM_FAULT: u64 = 6;
 
-/// CapFault (ABI 05 §2.1).
+/// CapFault (ABI 05, section 2.1).
 pub mod cap_fault {
     pub const IP: usize = 0;
     /// The capability pointer that failed.
@@ -27,7 +27,7 @@ pub mod cap_fault {
     pub const MIN_LENGTH: usize = 4;
 }
 
-/// UnknownSyscall on x86_64 (ABI 05 §2.2). The reply writes back the first `REPLY_LENGTH`.
+/// UnknownSyscall on x86_64 (ABI 05, section 2.2). The reply writes back the first `REPLY_LENGTH`.
 pub mod unknown_syscall {
     pub const RAX: usize = 0;
     pub const RBX: usize = 1;
@@ -52,7 +52,7 @@ pub mod unknown_syscall {
     pub const REPLY_LENGTH: usize = 18;
 }
 
-/// UserException (ABI 05 §2.3). The reply writes back the first `REPLY_LENGTH`.
+/// UserException (ABI 05, section 2.3). The reply writes back the first `REPLY_LENGTH`.
 pub mod user_exception {
     pub const FAULT_IP: usize = 0;
     pub const SP: usize = 1;
@@ -66,7 +66,7 @@ pub mod user_exception {
     pub const CODE_BITS: u32 = 28;
 }
 
-/// Timeout (ABI 05 §2.4). The reply writes registers in the order of
+/// Timeout (ABI 05, section 2.4). The reply writes registers in the order of
 /// [`TIMEOUT_REPLY_ORDER`](crate::context::x86_64::TIMEOUT_REPLY_ORDER).
 pub mod timeout {
     /// Badge of the scheduling context that ran out.
@@ -78,7 +78,7 @@ pub mod timeout {
     pub const LENGTH_WITHOUT_CONTEXT: usize = 1;
 }
 
-/// VMFault (ABI 05 §2.5).
+/// VMFault (ABI 05, section 2.5).
 pub mod vm_fault {
     pub const IP: usize = 0;
     pub const ADDRESS: usize = 1;

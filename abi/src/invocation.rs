@@ -1,4 +1,4 @@
-//! Invocation labels (ABI 03 §2), for kernels without the hardware-debug API.
+//! Invocation labels (ABI 03, section 2), for kernels without the hardware-debug API.
 
 /// Label 0, which no object understands.
 pub const INVALID: u64 = 0;
@@ -49,7 +49,7 @@ pub const SCHED_CONTEXT_CONSUMED: u64 = 37;
 pub const SCHED_CONTEXT_YIELD_TO: u64 = 38;
 
 /// Labels of Sandglass, outside those of the ABI: a kernel without them answers IllegalOperation, as to
-/// every label that it does not know (ABI 03 §1).
+/// every label that it does not know (ABI 03, section 1).
 pub mod extension {
     /// As CNODE_MINT, of an endpoint capability: the new one can be called, and not sent to
     /// (decision *calls only*).
@@ -57,7 +57,7 @@ pub mod extension {
 }
 
 /// Flag bits of the first word of TCB_ReadRegisters, WriteRegisters and CopyRegisters
-/// (ABI 03 §4.1 to §4.3).
+/// (ABI 03, sections 4.1 to 4.3).
 pub mod registers_flags {
     pub const READ_SUSPEND_SOURCE: u64 = 1 << 0;
     pub const WRITE_RESUME_TARGET: u64 = 1 << 0;
@@ -67,9 +67,9 @@ pub mod registers_flags {
     pub const COPY_TRANSFER_INTEGER: u64 = 1 << 3;
 }
 
-/// Thread flags of TCB_SetFlags (ABI 03 §4.13).
+/// Thread flags of TCB_SetFlags (ABI 03, section 4.13).
 pub mod tcb_flags {
-    /// The thread may not use the FPU (ABI 07 §4).
+    /// The thread may not use the FPU (ABI 07, section 4).
     pub const FPU_DISABLED: u64 = 1 << 0;
     /// Every flag that exists; others are ignored.
     pub const ALL: u64 = FPU_DISABLED;

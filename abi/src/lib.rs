@@ -1,8 +1,8 @@
 //! The binary interface between the kernel and user level: numbers and layouts of the seL4 16.0.0
 //! ABI in its MCS configuration (64 bits, little endian), and nothing else.
 //!
-//! Every item names the page and section of the ABI description that fixes it ("ABI 03 §1" is page
-//! 03, section 1). Both the kernel and the user-level runtime depend on this crate and on no other
+//! Every item names the section of the ABI pages (docs/src/abi) that fixes it, as in "ABI 03,
+//! section 1". Both the kernel and the user-level runtime depend on this crate and on no other
 //! common code, so a number has exactly one home. Constants of one architecture live in a module
 //! named after it (`x86_64`).
 //!

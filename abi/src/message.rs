@@ -1,13 +1,13 @@
-//! The message info word and the IPC buffer (ABI 01 §2, §3).
+//! The message info word and the IPC buffer (ABI 01, sections 2 and 3).
 
-/// Most message registers of one message (ABI 01 §2).
+/// Most message registers of one message (ABI 01, section 2).
 pub const MAX_LENGTH: usize = 120;
-/// Most capabilities sent with one message (ABI 01 §2).
+/// Most capabilities sent with one message (ABI 01, section 2).
 pub const MAX_EXTRA_CAPS: usize = 3;
-/// Message registers that travel in CPU registers (ABI 01 §3).
+/// Message registers that travel in CPU registers (ABI 01, section 3).
 pub const REGISTER_MRS: usize = 4;
 
-/// Widths and positions of the message info fields, in bits (ABI 01 §2).
+/// Widths and positions of the message info fields, in bits (ABI 01, section 2).
 pub const LENGTH_BITS: u32 = 7;
 pub const EXTRA_CAPS_BITS: u32 = 2;
 pub const CAPS_UNWRAPPED_BITS: u32 = 3;
@@ -17,7 +17,7 @@ const CAPS_UNWRAPPED_SHIFT: u32 = EXTRA_CAPS_SHIFT + EXTRA_CAPS_BITS;
 const LABEL_SHIFT: u32 = CAPS_UNWRAPPED_SHIFT + CAPS_UNWRAPPED_BITS;
 const _: () = assert!(LABEL_SHIFT + LABEL_BITS == 64);
 
-/// The word that describes a message: length, extra capabilities, label (ABI 01 §2).
+/// The word that describes a message: length, extra capabilities, label (ABI 01, section 2).
 ///
 /// Any word is a `MessageInfo`; in particular its raw length may exceed [`MAX_LENGTH`], which
 /// [`MessageInfo::length`] treats as `MAX_LENGTH`, as the ABI asks of every reader.
@@ -88,7 +88,7 @@ const fn mask(bits: u32) -> u64 {
     (1 << bits) - 1
 }
 
-/// The IPC buffer's layout (ABI 01 §3). Indices count words from the start of the buffer.
+/// The IPC buffer's layout (ABI 01, section 3). Indices count words from the start of the buffer.
 pub mod ipc_buffer {
     use super::{MAX_EXTRA_CAPS, MAX_LENGTH};
 

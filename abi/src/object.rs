@@ -1,6 +1,6 @@
-//! Kernel objects: type numbers of Untyped_Retype and sizes (ABI 02 §1, §2).
+//! Kernel objects: type numbers of Untyped_Retype and sizes (ABI 02, sections 1 and 2).
 
-/// Type numbers that are the same on every architecture (ABI 02 §1).
+/// Type numbers that are the same on every architecture (ABI 02, section 1).
 pub const UNTYPED: u64 = 0;
 pub const TCB: u64 = 1;
 pub const ENDPOINT: u64 = 2;
@@ -9,7 +9,7 @@ pub const CNODE: u64 = 4;
 pub const SCHED_CONTEXT: u64 = 5;
 pub const REPLY: u64 = 6;
 
-/// Sizes of objects as log2 bytes (ABI 02 §2).
+/// Sizes of objects as log2 bytes (ABI 02, section 2).
 pub const SLOT_BITS: u32 = 5;
 pub const TCB_BITS: u32 = 11;
 pub const ENDPOINT_BITS: u32 = 4;
@@ -17,22 +17,22 @@ pub const NOTIFICATION_BITS: u32 = 6;
 pub const REPLY_BITS: u32 = 5;
 pub const MIN_SCHED_CONTEXT_BITS: u32 = 7;
 pub const MIN_UNTYPED_BITS: u32 = 4;
-/// Largest untyped, and largest object of any kind (ABI 03 §3).
+/// Largest untyped, and largest object of any kind (ABI 03, section 3).
 pub const MAX_UNTYPED_BITS: u32 = 47;
 /// Every paging structure of every level.
 pub const PAGING_STRUCTURE_BITS: u32 = 12;
-/// Made from an untyped of exactly this size by ASIDControl_MakePool (ABI 03 §8.4).
+/// Made from an untyped of exactly this size by ASIDControl_MakePool (ABI 03, section 8.4).
 pub const ASID_POOL_BITS: u32 = 12;
 /// Smallest radix of a CNode; its object has `radix + SLOT_BITS` bits.
 pub const MIN_CNODE_RADIX: u32 = 1;
-/// A size argument of Retype at or above this is out of range for every type (ABI 03 §3).
+/// A size argument of Retype at or above this is out of range for every type (ABI 03, section 3).
 pub const SIZE_ARGUMENT_LIMIT: u64 = 64;
 
-/// Capability slots inside a TCB (ABI 02 §5.3): CSpace root, VSpace root, IPC buffer frame,
+/// Capability slots inside a TCB (ABI 02, section 5.3): CSpace root, VSpace root, IPC buffer frame,
 /// fault handler, timeout handler.
 pub const TCB_SLOTS: usize = 5;
 
-/// x86_64 with huge pages, without IOMMU and VT-x (ABI 02 §1, §2).
+/// x86_64 with huge pages, without IOMMU and VT-x (ABI 02, sections 1 and 2).
 pub mod x86_64 {
     pub const PDPT: u64 = 7;
     pub const PML4: u64 = 8;

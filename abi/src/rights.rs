@@ -1,4 +1,4 @@
-//! Capability rights (ABI 02 §3).
+//! Capability rights (ABI 02, section 3).
 
 /// A rights word as passed to Copy, Mint and Page_Map; other bits are ignored.
 #[repr(transparent)]

@@ -1,9 +1,9 @@
-//! System call numbers (ABI 01 §1, §7).
+//! System call numbers (ABI 01, sections 1 and 7).
 //!
 //! Numbers are negative and are compared as full 64-bit register values: `0x0000_0000_ffff_ffff`
 //! is not −1. A number of a feature that is not compiled in is a hole and is never reused.
 
-/// The system calls of the default profile on x86_64, debug calls included (ABI 01 §1).
+/// The system calls of the default profile on x86_64, debug calls included (ABI 01, section 1).
 #[repr(i64)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Syscall {

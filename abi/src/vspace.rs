@@ -1,10 +1,10 @@
-//! Address spaces (ABI 03 §8, ABI 06 §8, ABI 07 §6 to §8).
+//! Address spaces (ABI 03, section 8, ABI 06, section 8, ABI 07, sections 6 to 8).
 
 /// x86_64: four levels, 4 KiB, 2 MiB and 1 GiB frames.
 pub mod x86_64 {
-    /// The kernel's limit for user virtual addresses (ABI 03 §8).
+    /// The kernel's limit for user virtual addresses (ABI 03, section 8).
     pub const USER_TOP: u64 = 0x7fff_ffff_ffff;
-    /// libsel4's exclusive end of user memory (ABI 06 §8).
+    /// libsel4's exclusive end of user memory (ABI 06, section 8).
     pub const USER_TOP_EXCLUSIVE: u64 = 0x7fff_ffff_f000;
     /// The highest 4 KiB page that can be mapped.
     pub const HIGHEST_PAGE: u64 = 0x7fff_ffff_e000;
@@ -14,7 +14,7 @@ pub mod x86_64 {
     /// greatest size, by a processor that was told of one at 0.
     pub const LOWEST_PROGRAM: u64 = 0x1_0000;
 
-    /// Virtual addresses that one table covers, as log2 bytes (ABI 03 §8.2). A missing table is
+    /// Virtual addresses that one table covers, as log2 bytes (ABI 03, section 8.2). A missing table is
     /// reported as MissingCapability with the bits that its own coverage leaves: a missing PDPT
     /// as 39, a page directory as 30, a page table as 21.
     pub const PDPT_COVERAGE_BITS: u32 = 39;
@@ -23,7 +23,7 @@ pub mod x86_64 {
     /// Entries of every table, as a power of two.
     pub const TABLE_INDEX_BITS: u32 = 9;
 
-    /// Attribute word of the Map invocations (ABI 07 §6).
+    /// Attribute word of the Map invocations (ABI 07, section 6).
     pub mod attributes {
         pub const WRITE_BACK: u64 = 0;
         pub const WRITE_THROUGH: u64 = 1;
@@ -34,18 +34,18 @@ pub mod x86_64 {
         pub const MASK: u64 = 0b111;
     }
 
-    /// Address space identifiers (ABI 07 §8).
+    /// Address space identifiers (ABI 07, section 8).
     pub const ASID_POOLS: usize = 8;
     pub const ASIDS_PER_POOL: usize = 512;
     pub const ROOT_TASK_ASID: u64 = 1;
 
-    /// Largest `vector` argument of IRQControl_GetIOAPIC and GetMSI (ABI 03 §7.2).
+    /// Largest `vector` argument of IRQControl_GetIOAPIC and GetMSI (ABI 03, section 7.2).
     pub const MAX_IRQ_VECTOR: u64 = 107;
     /// Kernel interrupt number of a `vector` argument, minus that argument.
     pub const IRQ_USER_OFFSET: u64 = 16;
     /// CPU vector of a `vector` argument, minus that argument; MSI devices must write it.
     pub const IRQ_CPU_VECTOR_OFFSET: u64 = 0x30;
-    /// Kernel interrupt numbers run from 0 to this (ABI 06 §6).
+    /// Kernel interrupt numbers run from 0 to this (ABI 06, section 6).
     pub const MAX_IRQ: u64 = 127;
     pub const IRQ_TIMER: u64 = 125;
 }

@@ -117,7 +117,7 @@ fn a_sporadic_thread_keeps_its_budget_while_it_sleeps_and_no_more() {
 }
 
 /// A virtual machine may be paused while its clock goes on: the thread that ran then is charged
-/// with more than a kernel's path. Its refills sum up to its budget all the same (ABI 04 §2.3).
+/// with more than a kernel's path. Its refills sum up to its budget all the same (ABI 04, section 2.3).
 #[test]
 fn a_machine_that_stood_still_makes_no_budget() {
     for minutes in [1, 100] {

@@ -1,5 +1,5 @@
 //! The clock moves inside events: at preemption points, and when another core is made to leave user code.
-//! Whatever moved it, nobody runs on time that is not theirs yet (design, section 6).
+//! Whatever moved it, nobody runs on time that is not theirs yet (docs/src/architecture/events.md).
 
 use crate::world::{World, US};
 use sandglass_abi::boot::slot;

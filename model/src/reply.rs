@@ -26,7 +26,7 @@ pub fn push(s: &mut State, caller: ThreadId, callee: ThreadId, reply: ReplyId, c
 
 /// `reply` leaves its caller, which becomes inactive, and its stack; a context lent through it
 /// returns to the caller, also from whoever runs on it on another core (04, section 7.4 step 2;
-/// section 7.5, deletion). Returns the caller.
+/// 04, section 7.5, deletion). Returns the caller.
 pub fn pop(s: &mut State, reply: ReplyId) -> Option<ThreadId> {
     let caller = s.replies[&reply].thread?;
     if s.threads[&caller].state != (ThreadState::BlockedOnReply { reply }) {

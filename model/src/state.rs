@@ -121,7 +121,7 @@ pub struct Held {
     pub first_badged: bool,
 }
 
-/// A capability (02). Sizes are log2 of bytes.
+/// A capability (page 02). Sizes are log2 of bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cap {
     Untyped {
@@ -303,7 +303,7 @@ pub struct Registers {
     pub next_ip: u64,
 }
 
-/// Why a thread cannot go on by itself (05).
+/// Why a thread cannot go on by itself (page 05).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
     Cap {

@@ -221,7 +221,7 @@ fn dispatch(s: &mut State, call: &Call, manner: Manner) -> Result<Outcome, Error
 }
 
 /// The caller learns the result, if it is one who asks for it, and goes on, if nothing has been
-/// done to it meanwhile (01, section 5.1 step 4; section 6).
+/// done to it meanwhile (01, section 5.1 step 4; 01, section 6).
 fn conclude(s: &mut State, caller: ThreadId, call: bool, outcome: Result<Outcome, Error>) {
     let (label, words) = match outcome {
         // It has blocked, suspended itself, or deleted itself.

@@ -73,7 +73,7 @@ pub fn free_asid(s: &mut State, asid: u16, root: TableId) {
 }
 
 /// The root and the identifier that an address-space argument names, which is extra capability 0
-/// (03, section 8.2 and 8.3: "assigned root").
+/// (03, sections 8.2 and 8.3: "assigned root").
 ///
 /// # Errors
 /// InvalidCapability(1): it is no root, or was not assigned an identifier.

@@ -1,4 +1,4 @@
-//! Capabilities as users see them: derivation, deletion, memory and mappings (02; 03, sections 3 and
+//! Capabilities as users see them: derivation, deletion, memory and mappings (page 02; 03, sections 3 and
 //! 8).
 
 use sandglass_abi::invocation::{self, x86_64};

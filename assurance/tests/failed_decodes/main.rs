@@ -1,5 +1,5 @@
-//! Failed decodes change nothing (design, section 3): for every invocation and every check that it
-//! can fail, the exact error, and the state before and after is identical but for time accounting
+//! Failed decodes change nothing (docs/src/decisions/check-then-commit.md): for every invocation and
+//! every check that it can fail, the exact error, and the state before and after is identical but for time accounting
 //! and the caller's result.
 //!
 //! The state is compared twice: as the specification sees it (every capability, queue, register, word

@@ -1,4 +1,4 @@
-//! From a machine to the root task (ABI 06).
+//! From a machine to the root task (ABI page 06).
 //!
 //! The machine's part of the boot hands over what it [`Found`]; here the root task's file is
 //! checked and loaded behind the kernel's image, or as near to it as there is room, its objects and capabilities are made, it is

@@ -30,7 +30,7 @@ pub struct Refill {
 
 impl Refill {
     /// Most refills of one context that the kernel uses, so that no loop is under the control of
-    /// whoever configures contexts (design, section 6).
+    /// whoever configures contexts (docs/src/decisions/refills.md).
     pub const MAX: u8 = 128;
 
     /// No time at all.

@@ -5,7 +5,7 @@
 //! it. So the highest priority that has a due thread, and the earliest release above a priority,
 //! are found in eight steps, and a thread is inserted or removed in O(log n) of the threads *of
 //! its own priority*: however many threads of lower priority wait, those above do not notice
-//! (design, section 6).
+//! (docs/src/architecture/scheduler.md).
 //!
 //! Invariants: leaf p of the tournament has the time of the first thread of queue p, `u64::MAX` if
 //! there is none; every other node has the lesser of its two children's.

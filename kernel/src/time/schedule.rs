@@ -5,7 +5,7 @@
 //! lower ones, as many as fall due. Instead, a thread whose time has come *counts* as released, and
 //! is moved when it is chosen or named. So a decision looks at both queues, and the timer is
 //! programmed only for releases of a priority above that of the thread that runs: time management
-//! is bounded by priority (design, section 6).
+//! is bounded by priority (docs/src/architecture/scheduler.md).
 //!
 //! Among threads of one priority, those that were enqueued at the head (preempted, woken) come
 //! first; then those released and those appended, in the order of their time, and of one instant

@@ -1,4 +1,4 @@
-//! Capabilities: what they are, how they derive, how they go (02).
+//! Capabilities: what they are, how they derive, how they go (page 02).
 
 pub mod deletion;
 pub mod derivation;

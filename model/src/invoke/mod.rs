@@ -1,4 +1,4 @@
-//! Invocations: one file per kind of object (03).
+//! Invocations: one file per kind of object (page 03).
 
 pub mod asid;
 pub mod cnode;

@@ -168,7 +168,7 @@ fn transfer(
 }
 
 /// `caller` waits for the answer of `callee`; without an object through which that could come it
-/// is inactive (01, section 5.3 step 3; section 5.4 step 5).
+/// is inactive (01, section 5.3 step 3; 01, section 5.4 step 5).
 fn await_answer(
     s: &mut State,
     caller: ThreadId,

@@ -1,4 +1,4 @@
-//! Faults as messages, and the answers to them (05).
+//! Faults as messages, and the answers to them (page 05).
 
 use sandglass_abi::context::x86_64::{
     FIRST_NON_CANONICAL, LAST_NON_CANONICAL, RFLAGS_CLEAR, RFLAGS_KEEP, RFLAGS_SET,

@@ -1,4 +1,4 @@
-//! Communication: messages, endpoints, notifications, faults (01, sections 2 to 6; 05).
+//! Communication: messages, endpoints, notifications, faults (01, sections 2 to 6; page 05).
 
 pub mod endpoint;
 pub mod fault;

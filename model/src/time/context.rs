@@ -118,7 +118,7 @@ fn link(s: &mut State, context: ContextId, thread: ThreadId) {
 }
 
 /// Takes the thread of `context` from it, if it has one; the thread keeps its state (04,
-/// section 5.5). The candidate is treated like the current thread, as section 7.1 says for
+/// section 5.5). The candidate is treated like the current thread, as 04, section 7.1 says for
 /// donation.
 pub fn unbind_thread(s: &mut State, context: ContextId) {
     let Some(thread) = s.contexts[&context].thread else {

@@ -1,4 +1,4 @@
-//! Time: refills, accounting, scheduling contexts, who runs next, and where (04).
+//! Time: refills, accounting, scheduling contexts, who runs next, and where (page 04).
 
 pub mod account;
 pub mod context;

@@ -1,5 +1,5 @@
 /*
- * Invocations of kernel objects (ABI 03): messages to their capabilities, answered like calls.
+ * Invocations of kernel objects (ABI page 03): messages to their capabilities, answered like calls.
  *
  * Slots are named by their number in the initial CSpace, whose operations have depth 64.
  */

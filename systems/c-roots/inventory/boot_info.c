@@ -20,7 +20,7 @@ static word_t slots(struct slot_region region)
     return region.end - region.start;
 }
 
-/* The dynamic capabilities lie one behind the other, in the order of section 1.2. */
+/* The dynamic capabilities lie one behind the other, in the order of the table (06, section 1.2). */
 static void regions_follow_each_other(void)
 {
     EXPECT_EQ(boot_info->sched_control.start, INIT_FIRST_DYNAMIC);

@@ -193,7 +193,7 @@ fn reconfigure(env: &Environment, timer: &Timer) -> TestResult {
     ensure!(count(env).load(Ordering::Relaxed) > 0);
 
     control.configure(context, SchedParams::new(200, 1000))?;
-    // The old period still runs to its end (ABI 04 §5).
+    // The old period still runs to its end (ABI 04, section 5).
     timer.sleep_us(20_000)?;
     context.consumed_us()?;
     timer.sleep_us(WINDOW_US)?;

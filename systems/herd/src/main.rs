@@ -1,6 +1,5 @@
 //! The herd test: however many budgets of low priority fall due, at one instant or one after the
-//! other, the thread of the highest priority is neither delayed nor charged for it (design,
-//! section 6).
+//! other, the thread of the highest priority is neither delayed nor charged for it (docs/src/architecture/scheduler.md).
 //!
 //! Measured with 10 and with 10,000 threads, in ticks, which under virtual time are instructions:
 //! the longest stretch in which the highest thread executes nothing while it runs; the delay

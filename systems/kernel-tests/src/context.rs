@@ -263,7 +263,7 @@ fn copied(fixture: &mut Fixture) -> TestResult {
     Ok(())
 }
 
-/// A system call without results changes rcx, r11 and rsp, and nothing else (ABI 01 §4.1).
+/// A system call without results changes rcx, r11 and rsp, and nothing else (ABI 01, section 4.1).
 fn syscall_keeps(_: &mut Fixture) -> TestResult {
     let (rsp, mut out) = (0u64, [0u64; 10]);
     let mut rsp_after = rsp;

@@ -1,6 +1,6 @@
 //! A failed decode changes nothing: after every refused invocation of the list, what the
 //! invocation could have changed is as it was. The errors are those of the first check that fails
-//! (ABI 03).
+//! (ABI page 03).
 
 mod cases;
 

@@ -166,7 +166,7 @@ fn interrupt(fixture: &mut Fixture) -> TestResult {
 
 /// A pin issued under two vectors, level-triggered: once the second handler is gone, the first
 /// one's acknowledgement must not open the pin for a vector that nobody handles, which would
-/// interrupt as long as the line is asserted (ABI 03 §7.6: inactive interrupts are masked). The
+/// interrupt as long as the line is asserted (ABI 03, section 7.6: inactive interrupts are masked). The
 /// line is the interval timer's, which is asserted for milliseconds in each of its periods.
 fn shared_pin(fixture: &mut Fixture) -> TestResult {
     const PERIOD_US: u64 = 55_000;

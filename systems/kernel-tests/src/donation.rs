@@ -1,5 +1,5 @@
 //! Lent scheduling contexts: where they are during a call, and that they come back
-//! (ABI 04 §7).
+//! (ABI 04, section 7).
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -215,7 +215,7 @@ fn active_server(fixture: &mut Fixture) -> TestResult {
 }
 
 /// The receiver waits without a reply object: the caller becomes inactive for good, and the
-/// receiver cannot run (ABI 04 §7.3).
+/// receiver cannot run (ABI 04, section 7.3).
 fn no_reply(fixture: &mut Fixture) -> TestResult {
     let endpoint = fixture.process.resources.endpoint()?;
     let received: &AtomicU64 = shared();

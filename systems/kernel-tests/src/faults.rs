@@ -1,4 +1,4 @@
-//! Faults are messages, and the answer decides how the thread goes on (ABI 05).
+//! Faults are messages, and the answer decides how the thread goes on (ABI page 05).
 
 use core::arch::asm;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -303,7 +303,7 @@ fn exceptions(fixture: &mut Fixture) -> TestResult {
     Ok(())
 }
 
-/// `int 255` is a no-op (ABI 05 §7), also behind SYSRET, which leaves another code segment.
+/// `int 255` is a no-op (ABI 05, section 7), also behind SYSRET, which leaves another code segment.
 fn spurious(fixture: &mut Fixture) -> TestResult {
     let survived: &AtomicU64 = shared();
     fixture.spawn_full(PRIORITY, move || {
@@ -445,7 +445,7 @@ fn bad_reply(fixture: &mut Fixture) -> TestResult {
     Ok(())
 }
 
-/// A fault that waits in the queue of an endpoint that goes away (ABI 05 §3).
+/// A fault that waits in the queue of an endpoint that goes away (ABI 05, section 3).
 fn no_handler(fixture: &mut Fixture) -> TestResult {
     let survived: &AtomicU64 = shared();
     let patient = Patient::new(fixture, move || {
@@ -467,7 +467,7 @@ fn no_handler(fixture: &mut Fixture) -> TestResult {
     Ok(())
 }
 
-/// Without Grant or GrantReply, and without Write, an endpoint is no handler (ABI 05 §5).
+/// Without Grant or GrantReply, and without Write, an endpoint is no handler (ABI 05, section 5).
 fn handler_rights(fixture: &mut Fixture) -> TestResult {
     let tcb = fixture.spawn_full(PRIORITY, || ())?;
     let handler = fixture.process.resources.endpoint()?;

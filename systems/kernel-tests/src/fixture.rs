@@ -229,7 +229,7 @@ impl Fixture {
 
 /// Whether `tcb`, of priority `priority` and without a fault handler, runs on `context`, which
 /// must be bound to some thread and have budget. TCB_SetSchedParams tells: it accepts the
-/// context that the thread has, and none that another has (ABI 03 §4.6).
+/// context that the thread has, and none that another has (ABI 03, section 4.6).
 pub fn runs_on(tcb: Tcb, priority: u8, context: SchedContext) -> bool {
     let arguments = SchedArguments {
         mcp: 0,

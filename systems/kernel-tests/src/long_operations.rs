@@ -1,5 +1,5 @@
 //! Long operations are preemptible: a periodic thread of high priority keeps its releases while
-//! a low one makes and destroys big objects (ABI 01 §8; design, section 3).
+//! a low one makes and destroys big objects (ABI 01, section 8).
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 

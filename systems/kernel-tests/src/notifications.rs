@@ -1,5 +1,5 @@
 //! Notifications: flags that accumulate, threads bound to them, and contexts bound to them
-//! (ABI 01 §5.5, ABI 04 §7.6).
+//! (ABI 01, section 5.5, ABI 04, section 7.6).
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 

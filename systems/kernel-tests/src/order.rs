@@ -1,4 +1,4 @@
-//! Priorities, and the order among equals (ABI 04 §8).
+//! Priorities, and the order among equals (ABI 04, section 8).
 
 use sandglass::cap::{Endpoint, Notification};
 use sandglass::testing::{Suite, TestResult, Trace};
@@ -72,7 +72,7 @@ fn preempts(fixture: &mut Fixture) -> TestResult {
     let trace = Trace::leak();
     let wake = sleepers(fixture, trace, 1)?;
     // Two of one priority: the preempted one goes on before the other. Made ready by a thread of
-    // higher priority, the last is first (ABI 04 §8.5: "enqueue at head").
+    // higher priority, the last is first (ABI 04, section 8.5: "enqueue at head").
     for number in [10, 20] {
         let wake = wake[0];
         fixture.spawn_full(99, move || {

@@ -1,4 +1,4 @@
-//! Mappings and their errors (ABI 03 §8).
+//! Mappings and their errors (ABI 03, section 8).
 
 use sandglass::abi::vspace::x86_64 as limit;
 use sandglass::cap::{Attributes, Frame, FrameSize, PageDirectory, PageTable, Pdpt, Pml4, Rights};

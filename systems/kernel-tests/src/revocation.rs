@@ -1,5 +1,5 @@
 //! Revocation leaves no derived capability alive, and what was revoked can be used again
-//! (ABI 02 §5 to §7, ABI 03 §3).
+//! (ABI 02, sections 5 to 7, ABI 03, section 3).
 
 use alloc::vec::Vec;
 

@@ -1,4 +1,4 @@
-//! Yield, YieldTo and Consumed (ABI 04 §9), and what contexts can be bound to.
+//! Yield, YieldTo and Consumed (ABI 04, section 9), and what contexts can be bound to.
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 

@@ -1,5 +1,5 @@
 //! A timeout handler is told when a budget has run out, and decides how it goes on
-//! (ABI 05 §4, §6).
+//! (ABI 05, sections 4 and 6).
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 

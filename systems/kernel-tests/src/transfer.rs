@@ -1,4 +1,4 @@
-//! Capabilities in messages (ABI 02 §8), and the rights that sending them takes.
+//! Capabilities in messages (ABI 02, section 8), and the rights that sending them takes.
 
 use sandglass::cap::{Capability, Endpoint, Notification, Rights, Slot};
 use sandglass::testing::{Failure, Suite, TestResult};

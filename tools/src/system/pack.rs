@@ -24,7 +24,7 @@ const LAUNCHER: &str = "launcher";
 /// Section of the launcher that says where the archive is: two words.
 const LOCATION_SECTION: &[u8] = b".sandglass.archive";
 /// Largest image that the kernel starts: its pages need slots in the initial CNode of 8192, of
-/// which 256 are left for everything else (ABI 06 §1.2).
+/// which 256 are left for everything else (ABI 06, section 1.2).
 const MAX_IMAGE_BYTES: u64 = (8192 - 256) * PAGE as u64;
 const MIB: u64 = 1 << 20;
 /// What the first megabyte, the kernel and its objects take of the machine's memory, roughly: a

@@ -16,7 +16,7 @@ pub const TARGET: &str = "x86_64-unknown-linux-gnu";
 /// Arguments for the linker driver (`cc`).
 ///
 /// Pages are 4 KiB and nothing else: larger segment alignment would cost the root task a frame
-/// capability per page of padding (ABI 06 §3). The image base keeps page 0 unmapped.
+/// capability per page of padding (ABI 06, section 3). The image base keeps page 0 unmapped.
 pub const LINK_ARGUMENTS: [&str; 7] = [
     "-nostartfiles",
     "-static",

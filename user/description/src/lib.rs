@@ -171,7 +171,7 @@ pub struct Thread {
     pub stack_bytes: u64,
 }
 
-/// Content of a scheduling context (ABI 03 §6.1).
+/// Content of a scheduling context (ABI 03, section 6.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Time {
     pub core: u32,
@@ -204,7 +204,7 @@ pub struct Signal {
 pub struct Grant {
     pub name: String,
     pub object: Object,
-    /// Rights word (ABI 02 §3).
+    /// Rights word (ABI 02, section 3).
     pub rights: u64,
     /// Of endpoints and notifications; 0: none.
     pub badge: u64,
@@ -237,7 +237,7 @@ pub struct Interrupt {
     pub pin: u8,
     pub level_triggered: bool,
     pub active_low: bool,
-    /// 0 to 107, unique (ABI 03 §7.2).
+    /// 0 to 107, unique (ABI 03, section 7.2).
     pub vector: u8,
     /// Index of the notification.
     pub notification: u32,

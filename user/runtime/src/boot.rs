@@ -1,4 +1,4 @@
-//! The root task's view of its boot information (ABI 06).
+//! The root task's view of its boot information (ABI page 06).
 
 use sandglass_abi::boot::{self as abi, extra, slot, SlotRegion, UntypedDesc};
 use sandglass_abi::object;
@@ -71,7 +71,7 @@ impl BootInfo {
         self.0.user_image_frames
     }
 
-    /// The frame of the root task's image that is mapped at `vaddr` (ABI 06 §3: the image ends
+    /// The frame of the root task's image that is mapped at `vaddr` (ABI 06, section 3: the image ends
     /// where the IPC buffer starts).
     pub fn image_frame(&self, vaddr: u64) -> Option<Frame> {
         let frames = self.0.user_image_frames;
@@ -94,7 +94,7 @@ impl BootInfo {
     pub fn extra(&self) -> ExtraChunks<'_> {
         let page = 1usize << abi::BOOT_INFO_FRAME_BITS;
         let len = usize::try_from(self.0.extra_len).unwrap_or(0);
-        // SAFETY: the kernel maps `extra_len` bytes one page after this structure (ABI 06 §3).
+        // SAFETY: the kernel maps `extra_len` bytes one page after this structure (ABI 06, section 3).
         let bytes = unsafe {
             let start = (&raw const self.0).cast::<u8>().add(page);
             core::slice::from_raw_parts(start, len)
@@ -117,7 +117,7 @@ impl BootInfo {
     }
 }
 
-/// A linear framebuffer (ABI 06 §4).
+/// A linear framebuffer (ABI 06, section 4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Framebuffer {
     /// Physical address.

@@ -1,4 +1,4 @@
-//! A thread's registers (ABI 07 §1.1).
+//! A thread's registers (ABI 07, section 1.1).
 
 use sandglass_abi::context::x86_64 as order;
 

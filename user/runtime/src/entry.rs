@@ -5,8 +5,8 @@
 //! code calls. They are in a macro, not in this library, so that libraries above this one can be
 //! tested on the host.
 //!
-//! A root task is started with the address of its boot information in rdi (ABI 06 §1.1), a
-//! component with that of its [`Environment`]; both without a stack (ABI 06 §3).
+//! A root task is started with the address of its boot information in rdi (ABI 06, section 1.1), a
+//! component with that of its [`Environment`]; both without a stack (ABI 06, section 3).
 
 use core::sync::atomic::{AtomicPtr, Ordering};
 
@@ -135,8 +135,8 @@ macro_rules! entry {
 /// Bytes below the stack of the first thread that are not mapped: a page.
 pub const GUARD_BYTES: usize = 4096;
 
-/// The registers that the program was started with, in the order of the user context (ABI 07
-/// §1.1), as far as a program can see them: without RIP and the FS and GS bases. Written by
+/// The registers that the program was started with, in the order of the user context (ABI 07,
+/// section 1.1), as far as a program can see them: without RIP and the FS and GS bases. Written by
 /// `_start` alone.
 #[doc(hidden)]
 pub static mut INITIAL_REGISTERS: [u64; COUNT] = [0; COUNT];
@@ -173,7 +173,7 @@ impl Argument for &'static BootInfo {
     }
 
     fn protect_stack(self, guard: u64) {
-        // The frames of the image are in the order of its pages (ABI 06 §3).
+        // The frames of the image are in the order of its pages (ABI 06, section 3).
         let page = (guard - image_start()) / GUARD_BYTES as u64;
         let frames = self.user_image_frames();
         if page < frames.len() {

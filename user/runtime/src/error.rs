@@ -1,4 +1,4 @@
-//! Errors of invocations, with their details decoded (ABI 03 §1).
+//! Errors of invocations, with their details decoded (ABI 03, section 1).
 
 use core::fmt;
 
@@ -50,7 +50,7 @@ pub enum ErrorKind {
     },
 }
 
-/// Why a capability was not found (ABI 02 §4). Counts are bits of the address.
+/// Why a capability was not found (ABI 02, section 4). Counts are bits of the address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LookupFailure {
     InvalidRoot,
@@ -138,7 +138,7 @@ impl Error {
     }
 
     /// The bits that a missing paging structure leaves unresolved, if that is the error: 39, 30
-    /// or 21 (ABI 03 §8.3).
+    /// or 21 (ABI 03, section 8.3).
     pub(crate) fn missing_table(&self) -> Option<u64> {
         match self.kind {
             ErrorKind::FailedLookup {
@@ -208,7 +208,7 @@ impl fmt::Display for OperationName {
     }
 }
 
-/// Names of operations by label (ABI 03 §2).
+/// Names of operations by label (ABI 03, section 2).
 const OPERATION_NAMES: [&str; 59] = [
     "invalid operation",
     "Untyped_Retype",

@@ -1,4 +1,4 @@
-//! Faults, as their handlers receive them (ABI 05 §2).
+//! Faults, as their handlers receive them (ABI 05, section 2).
 
 use sandglass_abi::fault::{self, cap_fault, timeout, unknown_syscall, user_exception, vm_fault};
 

@@ -1,4 +1,4 @@
-//! Messages: a label, up to 120 words, up to three capabilities (ABI 01 §2, §3, §5.6).
+//! Messages: a label, up to 120 words, up to three capabilities (ABI 01, sections 2, 3 and 5.6).
 //!
 //! The first four words travel in registers and live in [`Message`]; the others live in the IPC
 //! buffer of the current thread. A message with more than four words is therefore complete only

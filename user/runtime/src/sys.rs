@@ -1,4 +1,4 @@
-//! The system calls themselves: one inline stub per shape, registers as in ABI 01 §4.1.
+//! The system calls themselves: one inline stub per shape, registers as in ABI 01, section 4.1.
 //!
 //! The kernel returns from SYSCALL with rsp = 0 and with rcx and r11 holding the return address
 //! and RFLAGS; every other register is preserved unless it carries a result. The stubs keep rsp
@@ -58,7 +58,7 @@ pub fn send(call: Syscall, cap: u64, info: MessageInfo, registers: Registers) {
 /// `cap` is the capability invoked by Call, received from by the others. `reply` is the reply
 /// object, or for NBSendWait the capability sent to. `destination` is what NBSendRecv sends to.
 /// After a signal only the badge is meaningful: info and registers are then those passed in
-/// (ABI 01 §5.5).
+/// (ABI 01, section 5.5).
 #[inline(always)]
 pub fn send_receive(
     call: Syscall,
@@ -197,7 +197,7 @@ pub fn trace(call: trace::Call, cap: u64, info: u64, words: [u64; 2]) -> u64 {
     result
 }
 
-/// Gives up the remaining budget of the current replenishment (ABI 04 §9.1).
+/// Gives up the remaining budget of the current replenishment (ABI 04, section 9.1).
 #[inline(always)]
 pub fn yield_now() {
     simple(Syscall::Yield, 0);

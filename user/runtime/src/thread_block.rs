@@ -12,7 +12,7 @@ use core::ptr;
 
 use sandglass_abi::message::ipc_buffer;
 
-/// The IPC buffer (ABI 01 §3); its frame must be aligned to 1024 bytes.
+/// The IPC buffer (ABI 01, section 3); its frame must be aligned to 1024 bytes.
 #[repr(C, align(1024))]
 pub struct IpcBuffer {
     words: [u64; ipc_buffer::WORDS],
@@ -144,7 +144,7 @@ pub fn write_word(index: usize, value: u64) {
 }
 
 /// Sets the slot that receives the capability of a message: slot `index` of `depth` bits below
-/// the CNode `root`, all as the CSpace of this thread sees them (ABI 02 §8).
+/// the CNode `root`, all as the CSpace of this thread sees them (ABI 02, section 8).
 pub fn set_receive_slot(slot: crate::cap::Slot) {
     write_word(
         ipc_buffer::RECEIVE_CNODE,

@@ -5,11 +5,11 @@ use core::arch::x86_64::_rdtsc;
 /// The time-stamp counter, in ticks.
 #[inline(always)]
 pub fn ticks() -> u64 {
-    // SAFETY: RDTSC is allowed at user level (ABI 07 §2).
+    // SAFETY: RDTSC is allowed at user level (ABI 07, section 2).
     unsafe { _rdtsc() }
 }
 
-/// The frequency of the time-stamp counter, as the kernel reports it (ABI 06 §4).
+/// The frequency of the time-stamp counter, as the kernel reports it (ABI 06, section 4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tsc {
     /// Ticks per µs; not 0.

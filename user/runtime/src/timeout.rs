@@ -29,7 +29,7 @@ impl Checkpoint {
     /// Reads the registers of `server`, which must wait there: right after
     /// [`make_passive`](crate::server::make_passive), before it gets its first request.
     pub fn take(server: Tcb) -> Result<Self> {
-        // RSP is stale in a thread that is inside of a system call (ABI 01 §4.1), and does not
+        // RSP is stale in a thread that is inside of a system call (ABI 01, section 4.1), and does not
         // matter: the system-call stub restores it from r14.
         Ok(Self {
             context: server.read_registers(false)?,
@@ -46,8 +46,8 @@ impl Checkpoint {
 /// before the thread runs again.
 ///
 /// A thread whose call is answered when its context has no time, say because a server was rolled back
-/// that had used it up, has its timeout fault at the call (ABI 04 §7.4). An empty reply would repeat
-/// the call (05 §6) with the registers of the answer: it would invoke the null capability, and the
+/// that had used it up, has its timeout fault at the call (ABI 04, section 7.4). An empty reply would repeat
+/// the call (05, section 6) with the registers of the answer: it would invoke the null capability, and the
 /// answer would be lost. So this reply moves the thread past its call.
 ///
 /// It can be told for calls of this runtime only; for others the reply is the empty one, which is

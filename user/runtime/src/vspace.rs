@@ -7,7 +7,7 @@ use crate::cap::{Attributes, Frame, FrameSize, Pml4, Rights};
 use crate::image::PAGE;
 use crate::resources::{Resources, SetupError};
 
-/// Bits that MissingCapability reports for each missing structure (ABI 03 §8.3).
+/// Bits that MissingCapability reports for each missing structure (ABI 03, section 8.3).
 const MISSING_PDPT: u64 = 39;
 const MISSING_PAGE_DIRECTORY: u64 = 30;
 /// Most paging structures between the root and a page.

@@ -237,7 +237,7 @@ impl Context {
         self.set(Register::NextIp, self.fault_ip())
     }
 
-    /// The thread's restart address becomes where it would have continued (Suspend, 04 section 10).
+    /// The thread's restart address becomes where it would have continued (Suspend, 04, section 10).
     #[inline(always)]
     pub fn hold(&self) {
         self.set(Register::FaultIp, self.get(Register::NextIp))
@@ -289,7 +289,7 @@ impl Context {
     }
 
     /// Copies registers `from..to` of the user context as they are (CopyRegisters does not
-    /// sanitise, 07 section 1.3).
+    /// sanitise, 07, section 1.3).
     pub fn copy_user_context(&self, source: &Context, from: usize, to: usize) {
         for &register in USER_CONTEXT.iter().take(to).skip(from) {
             self.assign(register, source.get(register));

@@ -1,5 +1,5 @@
-//! What a boot loader tells: the boot information of the Multiboot2 specification, version 2.0
-//! (section 3.6): a size, and tags one behind the other, each at a multiple of 8 bytes.
+//! What a boot loader tells: the boot information of version 2.0 (Multiboot2 specification, section
+//! 3.6): a size, and tags one behind the other, each at a multiple of 8 bytes.
 //!
 //! Every number is a claim of the loader: nothing outside of physical memory is read, and every
 //! walk advances by 8 bytes at least and ends at the information's end, which is near.

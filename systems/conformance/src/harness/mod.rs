@@ -68,7 +68,7 @@ pub const fn check(name: &'static str, body: Body) -> Check {
 }
 
 impl Check {
-    /// It makes debug calls with wrong arguments, at which a kernel may halt (ABI 01 §7): then it
+    /// It makes debug calls with wrong arguments, at which a kernel may halt (ABI 01, section 7): then it
     /// must be left out for the suite to end.
     pub const fn with_wrong_debug_calls(self) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! Section 3: the IPC buffer.
+//! 01, section 3: the IPC buffer.
 
 use sandglass::abi::context::x86_64::{R10, R12, R15, R8, R9, RDI, RSI};
 use sandglass::abi::message::REGISTER_MRS;
@@ -344,7 +344,7 @@ fn expect_absent(f: &mut Fixture, install: impl Fn(RawThread) -> TestResult) -> 
 }
 
 fn kernel_only(f: &mut Fixture) -> TestResult {
-    // Write without read is kernel-only too (ABI 02 §3).
+    // Write without read is kernel-only too (ABI 02, section 3).
     for rights in [Rights::NONE, Rights::WRITE] {
         let buffer = buffer_with(f, rights)?;
         expect_absent(f, |thread| thread.use_buffer(buffer))?;

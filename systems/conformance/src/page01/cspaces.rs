@@ -1,4 +1,4 @@
-//! A CSpace in which lookups fail in every way that a walk can (ABI 02 §4).
+//! A CSpace in which lookups fail in every way that a walk can (ABI 02, section 4).
 
 use crate::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Section 7: the extra system calls.
+//! 01, section 7: the extra system calls.
 
 use sandglass::abi::cap_identify as kind;
 use sandglass::abi::cap_identify::x86_64 as arch_kind;

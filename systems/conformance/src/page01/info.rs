@@ -1,4 +1,4 @@
-//! Section 2: the message info word.
+//! 01, section 2: the message info word.
 
 use sandglass::abi::context::x86_64::{R10, R15, R8, R9, RDI, RSI};
 

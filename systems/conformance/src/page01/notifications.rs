@@ -1,4 +1,4 @@
-//! Section 5.5: notifications.
+//! 01, section 5.5: notifications.
 
 use sandglass::abi::context::x86_64::{R12, R13, RDI};
 

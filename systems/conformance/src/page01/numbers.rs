@@ -1,4 +1,4 @@
-//! Section 1: system call numbers.
+//! 01, section 1: system call numbers.
 
 use sandglass::abi::context::x86_64::RDX;
 

@@ -1,4 +1,4 @@
-//! Section 5.2: the receive phase, step by step.
+//! 01, section 5.2: the receive phase, step by step.
 
 use sandglass::abi::context::x86_64::{R12, R13, RDI, RSI};
 

@@ -1,4 +1,4 @@
-//! Section 4: register assignment, and which registers each system call consumes and produces.
+//! 01, section 4: register assignment, and which registers each system call consumes and produces.
 
 use sandglass::abi::context::x86_64::{
     R10, R11, R12, R13, R15, R8, R9, RAX, RCX, RDI, RDX, RFLAGS, RIP, RSI, RSP,

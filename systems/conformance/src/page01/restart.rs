@@ -1,4 +1,4 @@
-//! Sections 5 and 8: restarts, and preemption of long operations.
+//! 01, sections 5 and 8: restarts, and preemption of long operations.
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 

@@ -1,4 +1,4 @@
-//! Section 6: results of Call on kernel objects.
+//! 01, section 6: results of Call on kernel objects.
 
 use sandglass::abi::context::x86_64::{COUNT, MESSAGE_REGISTERS, R10, R8, RDI, RSI};
 
@@ -70,7 +70,7 @@ fn data_in_buffer(f: &mut Fixture) -> TestResult {
 }
 
 /// Each operation that has results, by each system call that tells none: its effect is there.
-/// (Page_GetAddress has none; Consumed and YieldTo have checks of their own, 03 §6.2 and 04 §9.2.)
+/// (Page_GetAddress has none; Consumed and YieldTo have checks of their own, 03, section 6.2 and 04, section 9.2.)
 fn without_call(f: &mut Fixture) -> TestResult {
     const SUSPEND_SOURCE: u64 = 1;
     const FPU_DISABLED: u64 = 1;

@@ -1,4 +1,4 @@
-//! Section 9: TLS registers.
+//! 01, section 9: TLS registers.
 
 use sandglass::abi::context::x86_64::{FS_BASE, GS_BASE, RAX, RDI, RDX};
 

@@ -1,4 +1,4 @@
-//! Sections 5 and 5.1: system calls of two phases, and what their first phase may invoke.
+//! 01, sections 5 and 5.1: system calls of two phases, and what their first phase may invoke.
 
 use sandglass::abi::context::x86_64::{R12, R13, RDI, RSI};
 
@@ -208,7 +208,7 @@ fn no_sched_control(f: &mut Fixture) -> TestResult {
         caps: &[context.cptr()],
     };
     first.make_each(f)?;
-    // It is still not configured: no blocked thread can be bound to it (ABI 03 §6.2).
+    // It is still not configured: no blocked thread can be bound to it (ABI 03, section 6.2).
     let endpoint = f.endpoint()?;
     let (tcb, own) = (f.active(100)?, f.context(FULL)?);
     let waiting = f.spawn(tcb, move || {
@@ -263,7 +263,7 @@ fn architecture(f: &mut Fixture) -> TestResult {
             caps: &[],
         };
         first.make(f, call, register)?;
-        // Mapped, it could not be mapped elsewhere (ABI 03 §8.3), where there are tables.
+        // Mapped, it could not be mapped elsewhere (ABI 03, section 8.3), where there are tables.
         let process = &mut f.process;
         let other = process.space.map_new(&mut process.resources, 1)?.address();
         let map = Invocation::new(

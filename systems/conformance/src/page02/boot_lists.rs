@@ -1,4 +1,4 @@
-//! Section 5 for the capabilities of the boot: the lists that they begin.
+//! 02, section 5 for the capabilities of the boot: the lists that they begin.
 
 use sandglass::cap::IoPort;
 use sandglass::{exit, serial};

@@ -1,4 +1,4 @@
-//! Section 7.4: CancelBadgedSends.
+//! 02, section 7.4: CancelBadgedSends.
 
 use super::support::{delete, unmapped_pages};
 use crate::prelude::*;

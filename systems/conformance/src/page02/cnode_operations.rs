@@ -1,4 +1,4 @@
-//! Section 6: CNode operations: their checks in order, and their effects. Each list of
+//! 02, section 6: CNode operations: their checks in order, and their effects. Each list of
 //! refusals starts with everything wrong, and repairs one thing after the other.
 
 use sandglass::cap::RotateData;

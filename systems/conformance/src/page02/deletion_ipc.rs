@@ -1,4 +1,4 @@
-//! Section 7.1: what deletion does to those who wait at endpoints, notifications and replies.
+//! 02, section 7.1: what deletion does to those who wait at endpoints, notifications and replies.
 
 use super::support::{alive, delete, revoke, unmapped_pages};
 use crate::prelude::*;

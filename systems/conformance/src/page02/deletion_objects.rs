@@ -1,4 +1,4 @@
-//! Section 7.1: what else deletion does, kind by kind.
+//! 02, section 7.1: what else deletion does, kind by kind.
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -252,7 +252,7 @@ fn vspace_asid(f: &mut Fixture) -> TestResult {
     let second = f.vspace()?;
     map(second.root()).expect_error(InvalidCapability, &[1])?;
     delete(f, copy)?;
-    // The lowest free ASID is the one that the frame remembers (07 §8).
+    // The lowest free ASID is the one that the frame remembers (07, section 8).
     let third = f.vspace()?;
     map(third.root()).expect_error(FailedLookup, &[0, 2, 39])?;
     map(second.root()).expect_error(InvalidCapability, &[1])

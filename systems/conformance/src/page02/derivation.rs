@@ -1,4 +1,4 @@
-//! Section 5: the derivation list, as Revoke shows it.
+//! 02, section 5: the derivation list, as Revoke shows it.
 
 use sandglass::cap::{Domain, SchedControl};
 
@@ -140,7 +140,7 @@ fn untyped_copies(f: &mut Fixture) -> TestResult {
     let first = f.copy(untyped)?;
     let second = f.copy(first)?;
     let object: CPtr = f.null()?;
-    // The last copy keeps the free memory (§6.2).
+    // The last copy keeps the free memory (02, section 6.2).
     let slot = f.slot_of(object);
     let memory = Untyped::from_cptr(second);
     memory.retype(ObjectType::Endpoint, slot, 1)?;
@@ -232,7 +232,7 @@ fn siblings(f: &mut Fixture) -> TestResult {
 }
 
 /// Revoke deletes the next element first. Both endpoints of one Retype have a waiting thread of
-/// one priority; a thread that restarts goes to the head of its queue (04 §8.1), so of the two
+/// one priority; a thread that restarts goes to the head of its queue (04, section 8.1), so of the two
 /// the one that restarts last runs first: that of the endpoint that was made first.
 fn later_is_nearer(f: &mut Fixture) -> TestResult {
     let memory = f.untyped(8)?;
@@ -319,7 +319,7 @@ fn untyped_parents(f: &mut Fixture) -> TestResult {
         memory.retype(kind, slot, 1)?;
         let copy: CPtr = f.null()?;
         let copied = operation(label::CNODE_COPY, f.slot_of(copy), slot, &[15]).call();
-        // Paging structures that are not mapped, and only these, are not copied (§6.2).
+        // Paging structures that are not mapped, and only these, are not copied (02, section 6.2).
         let is_table = [7, 8, 12, 13].contains(&kind.arguments().0);
         ensure_eq!(copied.label != 0, is_table);
         revoke(f, memory)?;

@@ -1,4 +1,4 @@
-//! Section 4: CSpace lookup, by a model of the page's procedure.
+//! 02, section 4: CSpace lookup, by a model of the page's procedure.
 
 use sandglass::abi::context::x86_64 as order;
 use sandglass::abi::syscall::Syscall;

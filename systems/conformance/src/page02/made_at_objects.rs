@@ -1,4 +1,4 @@
-//! Sections 5.1 and 7.2: where capabilities stand that other invocations than Retype make.
+//! 02, sections 5.1 and 7.2: where capabilities stand that other invocations than Retype make.
 
 use super::support::{alive, delete, io_ports, irq_handler, revoke};
 use crate::prelude::*;

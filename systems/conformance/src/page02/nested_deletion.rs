@@ -1,4 +1,4 @@
-//! Section 7.1: what happens to the contents of what is deleted, and to the contents of these.
+//! 02, section 7.1: what happens to the contents of what is deleted, and to the contents of these.
 //!
 //! Deletion is one level deep in the reference: of a CNode or thread whose last capability lies in
 //! what is deleted, slot 0 is emptied, and the rest stays out of reach until its memory is revoked.

@@ -1,4 +1,4 @@
-//! Sections 1 and 2: object types and sizes.
+//! 02, sections 1 and 2: object types and sizes.
 
 use super::support::{free_bytes, kind_of, retype, Kind};
 use crate::prelude::*;

@@ -1,4 +1,4 @@
-//! Section 8: where a transferred capability goes.
+//! 02, section 8: where a transferred capability goes.
 
 use sandglass::abi::message::ipc_buffer::RECEIVE_CNODE;
 use sandglass::thread_block;

@@ -1,4 +1,4 @@
-//! Sections 9 and 10: reply objects, and the capabilities that only the boot makes.
+//! 02, sections 9 and 10: reply objects, and the capabilities that only the boot makes.
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -103,7 +103,7 @@ fn served_again(f: &mut Fixture) -> TestResult {
 }
 
 fn no_controls(f: &mut Fixture) -> TestResult {
-    // There are 14 types (§1), and none of them makes one of these.
+    // There are 14 types (02, section 1), and none of them makes one of these.
     let controls = [
         Kind::IrqControl,
         Kind::AsidControl,

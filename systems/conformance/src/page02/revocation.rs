@@ -1,4 +1,4 @@
-//! Sections 5.3 and 7: finality, zombies, and revocation.
+//! 02, sections 5.3 and 7: finality, zombies, and revocation.
 
 use sandglass::cap::PageTable;
 use sandglass::error::ErrorKind;
@@ -46,7 +46,7 @@ pub const CHECKS: &[Check] = &[
 ];
 
 fn both_neighbours(f: &mut Fixture) -> TestResult {
-    // Unmap works on the last capability of a page table only (03 §8.2).
+    // Unmap works on the last capability of a page table only (03, section 8.2).
     let space = f.vspace()?;
     f.code_in(space, 0x1000, &[])?;
     let table: PageTable = f.make(ObjectType::PageTable)?;
@@ -172,7 +172,7 @@ fn final_cspace(f: &mut Fixture) -> TestResult {
     set.expect_ok(&[])?;
     tcb.set_space(None, copy, GuardData(0), space.root())?;
     delete(f, copy)?;
-    // The thread now holds the CNode's last capability (03 §4.4).
+    // The thread now holds the CNode's last capability (03, section 4.4).
     set.expect_error(IllegalOperation, &[])
 }
 

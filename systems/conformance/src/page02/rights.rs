@@ -1,4 +1,4 @@
-//! Section 3: rights and badges.
+//! 02, section 3: rights and badges.
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -55,7 +55,7 @@ fn endpoint_rights(
     let write = count.messages.load(Relaxed) - before;
     let grant = count.with_cap.load(Relaxed) - with_cap;
     let read = can_wait(f, prober, cap)?;
-    // A fault handler needs Write and one of Grant and GrantReply (ABI 05 §5).
+    // A fault handler needs Write and one of Grant and GrantReply (ABI 05, section 5).
     let handler = f.with_rights(cap, Rights(WRITE | READ | GRANT_REPLY))?;
     let valid = prober_handler_valid(f, handler)?;
     f.process.resources.delete(handler)?;
@@ -102,7 +102,7 @@ fn endpoint_masks(f: &mut Fixture) -> TestResult {
                 seen == expected,
                 "rights {first:#b} masked by {second:#b} behave as {seen:#b}"
             );
-            // All four are needed (§6).
+            // All four are needed (02, section 6).
             ensure_eq!(f.slot_of(copy).cancel_badged_sends().is_ok(), all == 15);
             f.process.resources.delete(copy)?;
         }

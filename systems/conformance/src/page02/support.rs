@@ -33,7 +33,7 @@ pub enum Kind {
     IoPort,
 }
 
-/// One label of each kind that, sent without words and capabilities, is truncated (ABI 03).
+/// One label of each kind that, sent without words and capabilities, is truncated (ABI page 03).
 const TRUNCATED: &[(u64, Kind)] = &[
     (label::UNTYPED_RETYPE, Kind::Untyped),
     (label::TCB_READ_REGISTERS, Kind::Tcb),
@@ -172,7 +172,7 @@ pub fn io_ports(f: &mut Fixture, first: u16, last: u16) -> Result<CPtr, Failure>
 }
 
 /// Whether the first capability to an object of this kind is a parent of its copies: all are but a
-/// pool of MakePool, which is inserted like a copy of its memory's (§5.1).
+/// pool of MakePool, which is inserted like a copy of its memory's (02, section 5.1).
 pub fn has_children(kind: Kind) -> bool {
     kind != Kind::AsidPool
 }

@@ -1,4 +1,4 @@
-//! Section 8: capabilities in messages.
+//! 02, section 8: capabilities in messages.
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 

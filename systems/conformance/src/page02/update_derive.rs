@@ -1,4 +1,4 @@
-//! Sections 6.1 and 6.2: what data does to a capability, and what can be derived.
+//! 02, sections 6.1 and 6.2: what data does to a capability, and what can be derived.
 
 use sandglass::cap::{IoPortControl, PageDirectory, PageTable, Pdpt, Pml4};
 

@@ -1,4 +1,4 @@
-//! Sections 8.4 and 8.5: ASIDControl_MakePool and ASIDPool_Assign.
+//! 03, sections 8.4 and 8.5: ASIDControl_MakePool and ASIDPool_Assign.
 
 use crate::prelude::*;
 

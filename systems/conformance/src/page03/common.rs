@@ -2,7 +2,7 @@
 
 use crate::prelude::*;
 
-/// The last label of the profile (section 2).
+/// The last label of the profile (03, section 2).
 const LAST_LABEL: u64 = arch_label::IRQ_CONTROL_GET_MSI;
 
 /// Every message that is shorter, or has fewer extra capabilities, is refused as truncated.
@@ -89,7 +89,7 @@ pub struct Destination {
     pub root: usize,
 }
 
-/// Every destination that cannot be looked up (02 §4), or is in use, is refused.
+/// Every destination that cannot be looked up (02, section 4), or is in use, is refused.
 pub fn destination_refused(f: &mut Fixture, whole: &Invocation, at: Destination) -> TestResult {
     const RADIX: u64 = 4;
     let invalid_root = LookupFailureType::InvalidRoot as u64;

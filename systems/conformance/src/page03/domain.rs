@@ -1,4 +1,4 @@
-//! Section 6.3: the domain capability, of a kernel with one domain.
+//! 03, section 6.3: the domain capability, of a kernel with one domain.
 
 use crate::prelude::*;
 
@@ -13,7 +13,7 @@ pub const CHECKS: &[Check] = &[
     check("03/6.3/by-send-and-in-a-first-phase", without_answer),
 ];
 
-/// The duration of the first entry at boot, ticks (04 §11).
+/// The duration of the first entry at boot, ticks (04, section 11).
 const MAX_DURATION: u64 = (1 << 56) - 1;
 
 fn domain_set(tcb: impl Capability) -> Invocation {

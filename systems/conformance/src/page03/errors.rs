@@ -1,4 +1,4 @@
-//! Sections 1 and 2: errors and the numbers of operations.
+//! 03, sections 1 and 2: errors and the numbers of operations.
 
 use sandglass::abi::context::x86_64::{R10, R15, R8, R9, RDI, RDX, RSI};
 use sandglass::abi::message::MessageInfo;

@@ -1,4 +1,4 @@
-//! Sections 8.6 and 8.7: I/O ports.
+//! 03, sections 8.6 and 8.7: I/O ports.
 
 use sandglass::cap::IoPort;
 

@@ -1,4 +1,4 @@
-//! Sections 7.1 and 7.2: IRQControl_Get, GetIOAPIC, GetMSI.
+//! 03, sections 7.1 and 7.2: IRQControl_Get, GetIOAPIC, GetMSI.
 
 use crate::prelude::*;
 

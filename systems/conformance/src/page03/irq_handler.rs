@@ -1,4 +1,4 @@
-//! Section 7.6: IRQHandler, and the delivery of interrupts, which the PIT raises.
+//! 03, section 7.6: IRQHandler, and the delivery of interrupts, which the PIT raises.
 
 use sandglass::cap::{IoApicPin, IoPort, IrqHandler};
 

@@ -1,4 +1,4 @@
-//! Section 7.2: what the arguments of GetIOAPIC do. The PIT raises edges, the HPET holds a level.
+//! 03, section 7.2: what the arguments of GetIOAPIC do. The PIT raises edges, the HPET holds a level.
 
 use sandglass::cap::{IoApicPin, IrqHandler};
 use sandglass::hpet::{silence_pit, HPET_PADDR, PIT_PIN};

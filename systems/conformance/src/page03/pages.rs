@@ -1,4 +1,4 @@
-//! Section 8.3: Page_Map, Page_Unmap and Page_GetAddress.
+//! 03, section 8.3: Page_Map, Page_Unmap and Page_GetAddress.
 
 use crate::prelude::*;
 

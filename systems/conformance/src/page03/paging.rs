@@ -1,4 +1,4 @@
-//! Sections 8.1 and 8.2: the root and the paging structures below it.
+//! 03, sections 8.1 and 8.2: the root and the paging structures below it.
 
 use crate::prelude::*;
 

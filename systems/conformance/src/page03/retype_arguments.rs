@@ -1,4 +1,4 @@
-//! Section 3, checks 1 to 15: what Untyped_Retype refuses, and in which order.
+//! 03, section 3, checks 1 to 15: what Untyped_Retype refuses, and in which order.
 
 use crate::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Section 3, effect of Untyped_Retype: where objects lie, what is left, what is zero.
+//! 03, section 3, effect of Untyped_Retype: where objects lie, what is left, what is zero.
 
 use crate::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Section 3, effect of Untyped_Retype: the state of new objects and their place among the
+//! 03, section 3, effect of Untyped_Retype: the state of new objects and their place among the
 //! derived capabilities.
 
 use sandglass::abi::context::x86_64::{COUNT, RFLAGS};
@@ -169,7 +169,7 @@ fn new_device_frame(f: &mut Fixture) -> TestResult {
     set.with_cap(0, ram).expect_ok(&[])
 }
 
-/// Those that are not mapped, or have no ASID, cannot be copied (02 §6.2).
+/// Those that are not mapped, or have no ASID, cannot be copied (02, section 6.2).
 fn new_paging_structures(f: &mut Fixture) -> TestResult {
     for kind in [
         ObjectType::Pml4,

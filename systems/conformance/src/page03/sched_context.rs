@@ -1,4 +1,4 @@
-//! Section 6.2: invocations of scheduling contexts.
+//! 03, section 6.2: invocations of scheduling contexts.
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -390,7 +390,7 @@ fn by_send(f: &mut Fixture) -> TestResult {
         })?;
         unbind(context).expect_ok(&[])?;
     }
-    // The results of both go nowhere; their effect is there (01 §6).
+    // The results of both go nowhere; their effect is there (01, section 6).
     let consumed = yield_to(context).with_label(label::SCHED_CONTEXT_CONSUMED);
     for reporting in [&consumed, &yield_to(context)] {
         for call in SENDING {

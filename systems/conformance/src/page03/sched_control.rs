@@ -1,4 +1,4 @@
-//! Section 6.1: SchedControl_ConfigureFlags.
+//! 03, section 6.1: SchedControl_ConfigureFlags.
 
 use crate::prelude::*;
 
@@ -30,7 +30,7 @@ mod word {
 
 const MIN_US: u64 = 20;
 
-/// The longest period, µs (04 §1).
+/// The longest period, µs (04, section 1).
 fn max_us(f: &Fixture) -> u64 {
     u64::MAX / u64::from(f.tsc.mhz()) / 8
 }

@@ -1,4 +1,4 @@
-//! Roots of address spaces whose identifiers are no longer theirs (07 §8).
+//! Roots of address spaces whose identifiers are no longer theirs (07, section 8).
 
 use sandglass::cap::AsidPool;
 

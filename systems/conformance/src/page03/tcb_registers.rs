@@ -1,4 +1,4 @@
-//! Sections 4.1 to 4.3: ReadRegisters, WriteRegisters, CopyRegisters.
+//! 03, sections 4.1 to 4.3: ReadRegisters, WriteRegisters, CopyRegisters.
 
 use sandglass::abi::context::x86_64::{
     COUNT, FRAME_COUNT, FS_BASE, GS_BASE, MESSAGE_REGISTERS, R11, RAX, RCX, RDI, RDX, RFLAGS, RIP,

@@ -1,4 +1,4 @@
-//! Sections 4.10 to 4.13: Suspend and Resume, bound notifications, TLS base, flags; and what all
+//! 03, sections 4.10 to 4.13: Suspend and Resume, bound notifications, TLS base, flags; and what all
 //! invocations of a TCB have in common.
 
 use sandglass::abi::context::x86_64::{COUNT, FS_BASE, R10, RAX, RDI, RSI};

@@ -1,4 +1,4 @@
-//! Sections 4.5 to 4.7: priorities, SetSchedParams, SetTimeoutEndpoint.
+//! 03, sections 4.5 to 4.7: priorities, SetSchedParams, SetTimeoutEndpoint.
 
 use crate::prelude::*;
 

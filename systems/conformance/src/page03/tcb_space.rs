@@ -1,4 +1,4 @@
-//! Sections 4.4, 4.8 and 4.9: what Configure, SetIPCBuffer and SetSpace refuse, and in which
+//! 03, sections 4.4, 4.8 and 4.9: what Configure, SetIPCBuffer and SetSpace refuse, and in which
 //! order.
 
 use crate::prelude::*;
@@ -125,7 +125,7 @@ fn bad_vspaces(f: &mut Fixture, scene: &Scene) -> Result<Vec<(CPtr, ErrorNumber)
     ])
 }
 
-/// What is no fault handler (05 §5).
+/// What is no fault handler (05, section 5).
 pub fn bad_handlers(f: &mut Fixture) -> Result<Vec<CPtr>, Failure> {
     let endpoint = f.endpoint()?;
     let mut handlers = vec![

@@ -1,4 +1,4 @@
-//! Sections 4.4, 4.8 and 4.9: what Configure, SetIPCBuffer and SetSpace install.
+//! 03, sections 4.4, 4.8 and 4.9: what Configure, SetIPCBuffer and SetSpace install.
 
 use sandglass::abi::context::x86_64::{RIP, RSI};
 use sandglass::abi::message::{ipc_buffer, MessageInfo};

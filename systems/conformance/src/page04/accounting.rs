@@ -1,4 +1,4 @@
-//! Sections 1, 3, 9.3, 12 and 13: units, who is charged for what, and the initial context.
+//! 04, sections 1, 3, 9.3, 12 and 13: units, who is charged for what, and the initial context.
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 

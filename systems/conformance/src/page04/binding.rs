@@ -1,4 +1,4 @@
-//! Section 5.5: binding contexts to threads and notifications, and taking them away.
+//! 04, section 5.5: binding contexts to threads and notifications, and taking them away.
 
 use super::kit::{run_log, runner, worker, Clock};
 use crate::prelude::*;

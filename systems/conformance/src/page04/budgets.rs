@@ -1,4 +1,4 @@
-//! Section 6: the budget check at every entry, the end of a budget, and timeout faults.
+//! 04, section 6: the budget check at every entry, the end of a budget, and timeout faults.
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 

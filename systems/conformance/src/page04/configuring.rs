@@ -1,4 +1,4 @@
-//! Sections 5.1 to 5.4: what configuring a context does to it and to its thread, and when
+//! 04, sections 5.1 to 5.4: what configuring a context does to it and to its thread, and when
 //! sporadic and constant-bandwidth contexts start their refills anew.
 
 use super::kit::{run_log, runner, worker, Clock};

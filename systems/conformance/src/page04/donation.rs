@@ -1,4 +1,4 @@
-//! Sections 7.1 to 7.3 and 7.7: on whose time servers, handlers and receivers run. Contexts tell
+//! 04, sections 7.1 to 7.3 and 7.7: on whose time servers, handlers and receivers run. Contexts tell
 //! by what they have consumed.
 
 use super::kit::{active, ensure_near, passive, Clock};

@@ -2,7 +2,7 @@
 //! when they run, and workers that note in which order they do.
 //!
 //! Time is virtual, 1 ns per instruction, so amounts and instants are exact up to the kernel's own
-//! entries, the microsecond by which deadlines are early (ABI 04 §1), and the few system calls
+//! entries, the microsecond by which deadlines are early (ABI 04, section 1), and the few system calls
 //! with which a check gives the processor away and takes it back: [`JITTER_US`] in all.
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};

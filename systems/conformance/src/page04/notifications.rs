@@ -1,4 +1,4 @@
-//! Section 7.6: the context of a notification goes to whom it wakes, and comes back.
+//! 04, section 7.6: the context of a notification goes to whom it wakes, and comes back.
 
 use super::kit::{active, ensure_near, passive, Clock};
 use crate::prelude::*;

@@ -1,4 +1,4 @@
-//! Sections 8.1 and 8.3: changing priorities, and the queues of endpoints and notifications.
+//! 04, sections 8.1 and 8.3: changing priorities, and the queues of endpoints and notifications.
 
 use super::kit::{active, runner, worker, Clock};
 use crate::prelude::*;

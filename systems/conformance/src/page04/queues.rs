@@ -1,4 +1,4 @@
-//! Sections 8.1, 8.2, 8.4 and 8.5: the order of the ready queues, and each decision that changes
+//! 04, sections 8.1, 8.2, 8.4 and 8.5: the order of the ready queues, and each decision that changes
 //! it. (In which order threads of *one* priority go on whose budgets came back while others ran
 //! is not checked.)
 

@@ -1,4 +1,4 @@
-//! Section 4: the refill algorithms, seen in when a thread runs that would always like to.
+//! 04, section 4: the refill algorithms, seen in when a thread runs that would always like to.
 
 use sandglass::testing::run_log::busiest_window;
 

@@ -1,4 +1,4 @@
-//! Section 7.5 and the reply stack: what becomes of a lent context when a part of the chain goes.
+//! 04, section 7.5 and the reply stack: what becomes of a lent context when a part of the chain goes.
 
 use super::kit::{active, passive};
 use crate::prelude::*;

@@ -1,4 +1,4 @@
-//! Section 7.4: replies, to whom they return a context and what if that has no budget.
+//! 04, section 7.4: replies, to whom they return a context and what if that has no budget.
 
 use super::kit::{active, ensure_near, passive, run_log, Clock};
 use crate::prelude::*;

@@ -1,4 +1,4 @@
-//! Section 2.5: budget equal to period.
+//! 04, section 2.5: budget equal to period.
 
 use super::kit::{run_log, runner, Clock};
 use crate::prelude::*;

@@ -1,4 +1,4 @@
-//! Sections 10, 11 and 14: stopping and starting threads, the one domain, and interrupts.
+//! 04, sections 10, 11 and 14: stopping and starting threads, the one domain, and interrupts.
 
 use super::kit::{active, ensure_near, passive, runner, worker, Clock};
 use crate::prelude::*;

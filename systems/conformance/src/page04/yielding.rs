@@ -1,4 +1,4 @@
-//! Section 9: Yield and SchedContext_YieldTo.
+//! 04, section 9: Yield and SchedContext_YieldTo.
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 

@@ -1,4 +1,4 @@
-//! Section 2.1: capability faults.
+//! 05, section 2.1: capability faults.
 
 use sandglass::abi::context::x86_64::{R12, RDI, RIP, RSI};
 

@@ -1,4 +1,4 @@
-//! Section 3: delivery of ordinary faults.
+//! 05, section 3: delivery of ordinary faults.
 
 use sandglass::abi::context::x86_64::{RAX, RDI, RIP, RSP};
 

@@ -1,4 +1,4 @@
-//! Section 2.3: user exceptions; section 7: the spurious interrupt vector.
+//! 05, section 2.3: user exceptions; 05, section 7: the spurious interrupt vector.
 
 use sandglass::abi::context::x86_64::{RAX, RCX, RDI, RDX, RFLAGS, RIP, RSP};
 use sandglass::abi::fault::user_exception::CODE;

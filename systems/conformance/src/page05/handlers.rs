@@ -1,4 +1,4 @@
-//! Section 5: valid handler capabilities.
+//! 05, section 5: valid handler capabilities.
 
 use crate::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Section 1: fault types, and what all fault messages have in common.
+//! 05, section 1: fault types, and what all fault messages have in common.
 
 use sandglass::abi::context::x86_64::{R12, RDI, RDX, RSI};
 

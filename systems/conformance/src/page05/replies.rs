@@ -1,4 +1,4 @@
-//! Section 6: replying to a fault.
+//! 05, section 6: replying to a fault.
 
 use sandglass::abi::context::x86_64::{
     R10, R11, R12, R13, R15, R8, R9, RAX, RBX, RCX, RDI, RDX, RFLAGS, RIP, RSI, RSP,

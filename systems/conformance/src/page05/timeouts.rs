@@ -1,4 +1,4 @@
-//! Sections 2.4 and 4: timeout faults.
+//! 05, sections 2.4 and 4: timeout faults.
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -272,7 +272,7 @@ fn timeout_by_reply(f: &mut Fixture) -> TestResult {
     ensure_eq!(client.registers()?, changed(&before, &named));
     f.sleep(2 * PERIOD_US)?;
     ensure_eq!(client.endpoint.nb_recv(client.reply).badge, 0);
-    // A reply to a timeout fault restarts there (section 6): with the registers of the answer,
+    // A reply to a timeout fault restarts there (05, section 6): with the registers of the answer,
     // which name the null capability.
     reply.send(Message::EMPTY);
     let stopped = client.stopped(f)?;

@@ -1,4 +1,4 @@
-//! Section 2.2: unknown system calls and software interrupts.
+//! 05, section 2.2: unknown system calls and software interrupts.
 
 use sandglass::abi::context::x86_64::{
     R11, RAX, RBP, RBX, RCX, RDX, RFLAGS, RIP, RSP, UNKNOWN_SYSCALL_ORDER,

@@ -1,4 +1,4 @@
-//! Section 2.5: virtual-memory faults.
+//! 05, section 2.5: virtual-memory faults.
 
 use sandglass::abi::context::x86_64::{RAX, RDI, RIP};
 

@@ -1,4 +1,4 @@
-//! Sections 1.1, 3 and 8: the initial thread and its address space.
+//! 06, sections 1.1, 3 and 8: the initial thread and its address space.
 
 use sandglass::abi::boot::slot;
 use sandglass::abi::context::x86_64 as order;
@@ -94,7 +94,7 @@ fn priorities(f: &mut Fixture) -> TestResult {
 }
 
 fn context_size(f: &mut Fixture) -> TestResult {
-    // 2^7 bytes have room for no extra refill (03 §6.1, check 10).
+    // 2^7 bytes have room for no extra refill (03, section 6.1, check 10).
     let configure = Invocation::new(
         f.control,
         label::SCHED_CONTROL_CONFIGURE_FLAGS,
@@ -129,7 +129,7 @@ fn is_mapped(frame: u64, address: u64) -> bool {
 
 /// Fails unless the frame's recorded mapping is at this address of the initial address space;
 /// maps it there again, writable. A mapped capability is refused at any other address, before its
-/// alignment is looked at (03 §8.3).
+/// alignment is looked at (03, section 8.3).
 fn ensure_mapped(frame: u64, address: u64) -> TestResult {
     let map = Invocation::new(
         CPtr::new(frame),
@@ -176,7 +176,7 @@ fn image_frames_contents(f: &mut Fixture) -> TestResult {
     let window = unmapped_pages(f, 1)?;
     let mut physical = None;
     for (frame, page) in (frames.start..frames.end).zip(0..) {
-        // Its frames are consecutive: the image lies behind the kernel (§6).
+        // Its frames are consecutive: the image lies behind the kernel (06, section 6).
         let address = Frame::at(frame).physical_address()?;
         ensure_eq!(address, physical.unwrap_or(address));
         physical = Some(address + PAGE);

@@ -1,4 +1,4 @@
-//! Sections 1.2 and 2: slots, and the layout of the boot information.
+//! 06, sections 1.2 and 2: slots, and the layout of the boot information.
 
 use sandglass::abi::boot::slot;
 
@@ -21,7 +21,7 @@ pub const CHECKS: &[Check] = &[
 /// Word `index` of the boot-information page.
 fn word(f: &Fixture, index: usize) -> u64 {
     let page: *const u64 = core::ptr::from_ref(f.boot.raw()).cast();
-    // SAFETY: the kernel maps the whole page for good (§3).
+    // SAFETY: the kernel maps the whole page for good (06, section 3).
     unsafe { page.add(index).read_volatile() }
 }
 

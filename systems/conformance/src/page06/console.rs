@@ -1,4 +1,4 @@
-//! Section 9: the console.
+//! 06, section 9: the console.
 
 use sandglass::serial::{COM1_FIRST, PORTS};
 

@@ -1,4 +1,4 @@
-//! Sections 4 and 6: the chunks of extra boot information.
+//! 06, sections 4 and 6: the chunks of extra boot information.
 
 use sandglass::abi::boot::extra as id;
 use sandglass::boot::ExtraChunk;

@@ -45,7 +45,7 @@ impl Image {
     }
 }
 
-/// Bytes of the region for extra boot information (§3).
+/// Bytes of the region for extra boot information (06, section 3).
 pub fn extra_region(f: &Fixture) -> u64 {
     match f.boot.raw().extra_len {
         0 => 0,

@@ -1,4 +1,4 @@
-//! Section 5: the initial untypeds.
+//! 06, section 5: the initial untypeds.
 
 use sandglass::boot::InitialUntyped;
 

@@ -1,4 +1,4 @@
-//! Section 1: register contexts.
+//! 07, section 1: register contexts.
 
 use sandglass::abi::context::x86_64::{
     COUNT, FRAME_COUNT, FS_BASE, GS_BASE, R11, R12, RAX, RCX, RDI, RFLAGS, RIP, RSI, RSP,

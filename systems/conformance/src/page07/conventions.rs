@@ -1,4 +1,4 @@
-//! Section 10: words.
+//! 07, section 10: words.
 
 use sandglass::abi::context::x86_64::{RDI, RSI};
 

@@ -1,4 +1,4 @@
-//! Section 4: the floating-point unit.
+//! 07, section 4: the floating-point unit.
 
 use sandglass::abi::context::x86_64::{R10, R8, RDI, RSI};
 use sandglass::abi::fault::user_exception;

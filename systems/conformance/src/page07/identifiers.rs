@@ -1,4 +1,4 @@
-//! Section 8: address-space identifiers, and threads whose address space is gone.
+//! 07, section 8: address-space identifiers, and threads whose address space is gone.
 
 use sandglass::cap::{AsidPool, Pml4};
 

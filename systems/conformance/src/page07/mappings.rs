@@ -1,4 +1,4 @@
-//! Sections 6 and 7: what entries say, and the levels of paging structures.
+//! 07, sections 6 and 7: what entries say, and the levels of paging structures.
 
 use sandglass::hpet;
 
@@ -45,7 +45,7 @@ enum Given {
 }
 
 impl Given {
-    /// The rule of 02 §3.
+    /// The rule of 02, section 3.
     fn masked(self, rights: u64) -> Self {
         match (self, rights & READ != 0, rights & 1 != 0) {
             (Self::ReadWrite, true, true) => Self::ReadWrite,

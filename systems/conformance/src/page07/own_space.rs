@@ -1,4 +1,4 @@
-//! Section 8: when a running thread leaves its own address space.
+//! 07, section 8: when a running thread leaves its own address space.
 //!
 //! The reference takes the address space from the thread's slot when it switches to the thread, and
 //! when a pool or a root goes; Sandglass whenever the slot changes (README, "Where Sandglass
@@ -116,7 +116,7 @@ impl Scene {
         let ip = stopped.words[user_exception::FAULT_IP];
         match stopped.words[user_exception::NUMBER] {
             INVALID_OPCODE if ip == next => Ok(Behind::First),
-            // INT3 is reported with the address behind it (ABI 05 §2.3).
+            // INT3 is reported with the address behind it (ABI 05, section 2.3).
             BREAKPOINT if ip == next + 1 => Ok(Behind::Other),
             number => Err(Failure::from(format!("exception {number} at {ip:#x}"))),
         }

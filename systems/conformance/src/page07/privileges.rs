@@ -1,4 +1,4 @@
-//! Sections 2, 3 and 5: what user code may do to the processor, TLS, and the debug API that is
+//! 07, sections 2, 3 and 5: what user code may do to the processor, TLS, and the debug API that is
 //! not there.
 
 use sandglass::abi::context::x86_64::{FS_BASE, RAX, RCX, RDI, RDX, RIP, RSP};

@@ -83,7 +83,7 @@ pub fn add_tables(f: &mut Fixture, root: Pml4, depth: usize) -> Result<Vec<Invoc
 
 /// The Unmap of the structure that `map` maps.
 pub fn unmap_table(map: &Invocation) -> Invocation {
-    // Labels of the two follow each other (03 §2).
+    // Labels of the two follow each other (03, section 2).
     map.with_label(map.label + 1)
         .with_length(0)
         .with_cap_count(0)

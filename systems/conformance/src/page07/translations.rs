@@ -1,4 +1,4 @@
-//! Section 9: what a thread sees at once when translations change that it has just used.
+//! 07, section 9: what a thread sees at once when translations change that it has just used.
 
 use sandglass::cap::Pml4;
 

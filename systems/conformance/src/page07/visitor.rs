@@ -38,7 +38,7 @@ const SYSTEM_CALL: usize = 48;
 /// Where the code is in address spaces other than the check's.
 const CODE_ADDRESS: u64 = 0x7000_0000_0000;
 
-/// Bits of the status of a fault (05 §2.5).
+/// Bits of the status of a fault (05, section 2.5).
 pub const PRESENT: u64 = 1 << 0;
 pub const WRITE: u64 = 1 << 1;
 pub const USER: u64 = 1 << 2;

@@ -1,4 +1,4 @@
-//! Section 3: what headers say and the kernel does not do.
+//! 08, section 3: what headers say and the kernel does not do.
 
 use crate::prelude::*;
 

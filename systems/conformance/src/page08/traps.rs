@@ -1,4 +1,4 @@
-//! Section 5: traps that are easy to get wrong.
+//! 08, section 5: traps that are easy to get wrong.
 
 use sandglass::abi::context::x86_64::RDI;
 use sandglass::cap::IrqHandler;

@@ -1,4 +1,4 @@
-//! Invocations that are refused, for every kind of object a few: the checks of ABI 03, one by one.
+//! Invocations that are refused, for every kind of object a few: the checks of ABI page 03, one by one.
 
 use alloc::vec::Vec;
 

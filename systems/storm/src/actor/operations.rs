@@ -13,7 +13,7 @@ pub struct Operation {
 }
 
 impl Operation {
-    /// Whether the ABI has a way for it to succeed here (ABI 03 §7.1: none for IRQControl_Get).
+    /// Whether the ABI has a way for it to succeed here (ABI 03, section 7.1: none for IRQControl_Get).
     pub const fn can_succeed(&self) -> bool {
         !matches!(self.label, INVALID | IRQ_CONTROL_GET)
     }

@@ -6,7 +6,7 @@
 //! that itself, and takes the context away. Here the kernel takes it away: the spare context is
 //! bound to a notification, and the notification to the server; a server that runs on the
 //! context of its notification gives it back at the moment when it waits for a request, even if
-//! one is there already (ABI 04 §7.6, 01 §5.4). So
+//! one is there already (ABI 04, section 7.6, 01, section 5.4). So
 //!
 //! - the handler never waits for the server, and hears of an emergency that runs out;
 //! - a request that came meanwhile is served on its own client's time.

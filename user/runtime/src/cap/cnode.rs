@@ -1,4 +1,4 @@
-//! CNodes and the slots in them (ABI 02 §6).
+//! CNodes and the slots in them (ABI 02, section 6).
 
 use sandglass_abi::cnode::LOOKUP_DEPTH;
 use sandglass_abi::invocation;
@@ -19,7 +19,7 @@ pub struct Slot {
     depth: u8,
 }
 
-/// The data words of [`Slot::rotate`] (ABI 02 §6): guards of CNode capabilities, else ignored.
+/// The data words of [`Slot::rotate`] (ABI 02, section 6): guards of CNode capabilities, else ignored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RotateData {
     pub pivot: GuardData,

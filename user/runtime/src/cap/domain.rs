@@ -1,4 +1,4 @@
-//! Scheduling domains (ABI 03 §6.3, ABI 04 §11).
+//! Scheduling domains (ABI 03, section 6.3, ABI 04, section 11).
 
 use sandglass_abi::invocation;
 

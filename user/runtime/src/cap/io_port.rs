@@ -1,4 +1,4 @@
-//! x86 I/O ports (ABI 03 §8.6, §8.7).
+//! x86 I/O ports (ABI 03, sections 8.6 and 8.7).
 
 use sandglass_abi::invocation::x86_64 as label;
 

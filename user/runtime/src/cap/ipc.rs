@@ -1,8 +1,8 @@
-//! Endpoints, notifications and reply objects (ABI 01 §5).
+//! Endpoints, notifications and reply objects (ABI 01, section 5).
 //!
 //! Receiving needs a [`Reply`] object, which then stands for the caller until it is replied to;
 //! `wait` receives without one, so callers cannot be answered. Capability errors of these system
-//! calls are faults of the calling thread, not results (ABI 01 §5.1, §5.2).
+//! calls are faults of the calling thread, not results (ABI 01, sections 5.1 and 5.2).
 
 use sandglass_abi::message::MessageInfo;
 use sandglass_abi::syscall::Syscall;

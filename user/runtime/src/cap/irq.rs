@@ -1,4 +1,4 @@
-//! Interrupts (ABI 03 §7).
+//! Interrupts (ABI 03, section 7).
 
 use sandglass_abi::invocation::{self, x86_64 as label};
 

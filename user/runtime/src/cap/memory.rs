@@ -1,4 +1,4 @@
-//! Frames, paging structures and address space identifiers of x86_64 (ABI 03 §8).
+//! Frames, paging structures and address space identifiers of x86_64 (ABI 03, section 8).
 
 use sandglass_abi::invocation::x86_64 as label;
 use sandglass_abi::object::x86_64 as object;
@@ -71,7 +71,7 @@ impl FrameSize {
     }
 }
 
-/// How a mapping is cached (ABI 07 §6).
+/// How a mapping is cached (ABI 07, section 6).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Attributes {
     #[default]

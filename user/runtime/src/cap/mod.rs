@@ -3,7 +3,7 @@
 //! A capability of this library is a *name*: a capability pointer of the current CSpace together
 //! with the type that the program believes it has. It is one word, copyable, and frees nothing
 //! when dropped; whether it is true is checked by the kernel at each use, which answers with an
-//! [`Error`](crate::Error). Each type's methods are its invocations (ABI 03), named as there.
+//! [`Error`](crate::Error). Each type's methods are its invocations (ABI page 03), named as there.
 //!
 //! Invocations with more than four words or with capabilities use the current thread's IPC buffer
 //! ([`crate::thread_block`]).

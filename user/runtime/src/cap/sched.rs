@@ -1,4 +1,4 @@
-//! Scheduling contexts and the authority to fill them with time (ABI 03 §6, ABI 04).
+//! Scheduling contexts and the authority to fill them with time (ABI 03, section 6, ABI page 04).
 
 use sandglass_abi::{invocation, sched};
 
@@ -31,7 +31,7 @@ pub struct SchedParams {
     pub extra_refills: u64,
     /// What a timeout fault reports.
     pub badge: u64,
-    /// Sporadic server, else constant bandwidth (ABI 04 §5.3, §5.4).
+    /// Sporadic server, else constant bandwidth (ABI 04, sections 5.3 and 5.4).
     pub sporadic: bool,
 }
 

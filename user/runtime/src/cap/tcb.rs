@@ -1,4 +1,4 @@
-//! Threads (ABI 03 §4).
+//! Threads (ABI 03, section 4).
 
 use sandglass_abi::context::x86_64::COUNT;
 use sandglass_abi::invocation::{self, registers_flags};
@@ -192,7 +192,7 @@ impl Tcb {
         self.write_first_registers(context.words(), resume)
     }
 
-    /// Writes the first registers in the order of the user context (ABI 07 §1.1). Two of them,
+    /// Writes the first registers in the order of the user context (ABI 07, section 1.1). Two of them,
     /// RIP and RSP, need no IPC buffer.
     pub fn write_first_registers(self, registers: &[u64], resume: bool) -> Result<()> {
         let count = registers.len().min(COUNT);

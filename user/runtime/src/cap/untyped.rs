@@ -1,4 +1,4 @@
-//! Untyped memory (ABI 03 §3).
+//! Untyped memory (ABI 03, section 3).
 
 use sandglass_abi::{invocation, object};
 
@@ -10,7 +10,7 @@ capability! {
     Untyped
 }
 
-/// What to make of untyped memory (ABI 02 §1, §2).
+/// What to make of untyped memory (ABI 02, sections 1 and 2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ObjectType {
     /// 2^n bytes, n from 4 to 47.
@@ -80,7 +80,7 @@ impl Untyped {
     /// `first` on, of the CNode that `first` lies in.
     ///
     /// # Errors
-    /// See ABI 03 §3; DeleteFirst if a slot is in use, NotEnoughMemory with the bytes left.
+    /// See ABI 03, section 3; DeleteFirst if a slot is in use, NotEnoughMemory with the bytes left.
     #[inline]
     pub fn retype(self, kind: ObjectType, first: Slot, count: u64) -> Result<()> {
         let (number, size) = kind.arguments();

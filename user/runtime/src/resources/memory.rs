@@ -1,7 +1,7 @@
 //! Allocation of untyped memory: which untyped the next object comes from.
 //!
 //! The kernel places objects in an untyped one after the other, each aligned to its size
-//! (ABI 03 §3); a [`Region`] mirrors that watermark. Objects below a page come from small
+//! (ABI 03, section 3); a [`Region`] mirrors that watermark. Objects below a page come from small
 //! regions ("chunks"), so that they do not tear holes into the memory of pages; unless so many are
 //! made at once that they fill more than a chunk.
 

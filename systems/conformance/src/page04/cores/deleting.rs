@@ -87,7 +87,7 @@ fn revoke(f: &mut Fixture) -> TestResult {
     Ok(())
 }
 
-/// The client's context is the server's when that ends; a reply gives it back (ABI 04 §7.5).
+/// The client's context is the server's when that ends; a reply gives it back (ABI 04, section 7.5).
 fn delete_server(f: &mut Fixture) -> TestResult {
     let cores = Cores::new(f, 2)?;
     for core in cores.others() {

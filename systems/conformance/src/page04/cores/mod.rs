@@ -1,4 +1,4 @@
-//! Section 15: several cores. With one core that runs, these checks are skipped.
+//! 04, section 15: several cores. With one core that runs, these checks are skipped.
 
 mod affinity;
 mod deleting;

@@ -251,7 +251,7 @@ fn exhausted(f: &mut Fixture) -> TestResult {
 /// What it had when it began comes a period later, wherever it is then.
 fn refill_time(f: &mut Fixture) -> TestResult {
     const PERIOD_US: u64 = 20_000;
-    /// Deadlines are early by 1 µs (ABI 04 §1).
+    /// Deadlines are early by 1 µs (ABI 04, section 1).
     const EARLY_US: u64 = 1;
     let cores = Cores::new(f, 3)?;
     let params = SchedParams::new(500, PERIOD_US);
