@@ -4,7 +4,8 @@
 //! - [`toolchain`] finds compilers, [`workspace`] knows where things are;
 //! - [`kernel`] builds kernels, for one core or for [`cores`], [`program`] builds user programs, [`c_roots`] those in C, [`qemu`]
 //!   boots them;
-//! - [`conformance`] knows what the conformance suite checks;
+//! - [`abi_pages`] reads the sections of the specification, [`conformance`] knows what the conformance
+//!   suite checks of them;
 //! - [`system`] builds described systems, [`demo`] measures one of them, [`image`] makes disks of
 //!   them;
 //! - [`trace`] runs them on a kernel that records what happens, shows and checks that;
@@ -16,6 +17,7 @@
 //!   [`side_by_side`];
 //! - [`mutants`] changes the kernel, to see whether its tests notice.
 
+pub mod abi_pages;
 pub mod assure;
 pub mod bench;
 pub mod beside;

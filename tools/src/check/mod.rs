@@ -2,11 +2,13 @@
 //!
 //! - [`lints`]: formatting and the compiler's and clippy's lints;
 //! - [`source`]: what the kernel's source may hold, and where `unsafe` stands;
+//! - [`citations`]: the specification's sections that are cited exist;
 //! - [`binary`]: what the machine code of the release kernels, for one core and for several, without
 //!   traces and with them, may hold.
 
 pub mod binary;
 mod call_graph;
+mod citations;
 mod footprint;
 mod lints;
 mod safety_comments;
@@ -112,6 +114,12 @@ pub const RULES: &[Rule] = &[
         name: "no_dynamic_calls",
         about: "no `dyn` and no function pointer in the kernel outside of arch/",
         check: |_| source::check(source::dynamic_calls, &["kernel/src"]),
+    },
+    Rule {
+        name: "citations",
+        about: "every citation of the ABI pages names a section that exists; those of the thesis, \
+                papers and other specifications are not checked",
+        check: |_| citations::check(),
     },
     Rule {
         name: "no_panic_path",

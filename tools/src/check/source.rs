@@ -1,6 +1,7 @@
 //! Rules on the source. Files are parsed; what stands inside of macro calls, which a parser
 //! cannot see through, is searched token by token.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -52,7 +53,7 @@ impl Source {
 pub fn check(rule: fn(&Source) -> Vec<String>, folders: &[&str]) -> Verdict {
     let mut files = Vec::new();
     for folder in folders {
-        if let Err(error) = collect(&workspace::root().join(folder), &mut files) {
+        if let Err(error) = collect(&workspace::root().join(folder), &is_rust, &mut files) {
             return Verdict::Broken(vec![format!("{error:#}")]);
         }
     }
@@ -73,8 +74,16 @@ pub fn check(rule: fn(&Source) -> Vec<String>, folders: &[&str]) -> Verdict {
     Verdict::of(findings)
 }
 
-/// Adds the Rust files below `folder`.
-fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
+fn is_rust(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "rs")
+}
+
+/// Adds the files below `folder` that are `wanted`, but for what is built or hidden.
+pub(super) fn collect(
+    folder: &Path,
+    wanted: &dyn Fn(&Path) -> bool,
+    files: &mut Vec<PathBuf>,
+) -> Result<()> {
     if !folder.exists() {
         return Ok(());
     }
@@ -82,10 +91,11 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     for entry in fs::read_dir(folder).with_context(reading)? {
         let path = entry.with_context(reading)?.path();
         if path.is_dir() {
-            if path.file_name().is_some_and(|name| name != "target") {
-                collect(&path, files)?;
+            let name = path.file_name().map(OsStr::to_string_lossy);
+            if name.is_some_and(|name| name != "target" && !name.starts_with('.')) {
+                collect(&path, wanted, files)?;
             }
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
+        } else if wanted(&path) {
             files.push(path);
         }
     }

@@ -4,6 +4,31 @@ use std::collections::BTreeSet;
 
 use super::checks::Check;
 use super::sections::{page_of, Section};
+use crate::abi_pages::Pages;
+
+/// The page about configurations that Sandglass does not have.
+const PROFILES: &str = "09";
+
+/// Sections of the pages that are not listed, and those that are listed and are not in the pages,
+/// or under another title.
+pub fn unlisted(sections: &[Section], pages: &Pages) -> Vec<String> {
+    let listed: BTreeSet<(String, &str)> = sections
+        .iter()
+        .map(|section| (section.id.clone(), section.title.as_str()))
+        .collect();
+    let there: BTreeSet<(String, &str)> = pages
+        .sections()
+        .filter(|&(page, _, _)| page != PROFILES)
+        .map(|(page, number, title)| (format!("{page}/{number}"), title))
+        .collect();
+    let missing = there
+        .difference(&listed)
+        .map(|(id, title)| format!("{id} ({title}) is in docs/src/abi and not in sections.toml"));
+    let gone = listed
+        .difference(&there)
+        .map(|(id, title)| format!("{id} ({title}) is in sections.toml and not in docs/src/abi"));
+    missing.chain(gone).collect()
+}
 
 /// Sections that need a check and have none; and those that have one although they state why
 /// they cannot.
@@ -78,6 +103,21 @@ mod tests {
 
     fn check(name: &str) -> Check {
         Check::new(name, Path::new("page01/a.rs"))
+    }
+
+    #[test]
+    fn the_list_is_that_of_the_pages() {
+        let mut pages = Pages::default();
+        pages.add("01", "## 1. Title\n## 2. Title\n").unwrap();
+        pages.add(PROFILES, "## 1. Others\n").unwrap();
+        let section = |id| section(id, None);
+        let right = [section("01/1"), section("01/2")];
+        assert_eq!(unlisted(&right, &pages), Vec::<String>::new());
+        assert_eq!(unlisted(&right[..1], &pages).len(), 1);
+        let more = [section("01/1"), section("01/2"), section("01/3")];
+        assert_eq!(unlisted(&more, &pages).len(), 1);
+        pages.add("01", "## 1. Title\n## 2. Renamed\n").unwrap();
+        assert_eq!(unlisted(&right, &pages).len(), 2);
     }
 
     #[test]

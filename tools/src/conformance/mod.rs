@@ -20,6 +20,7 @@ use std::process::ExitCode;
 
 use anyhow::{bail, Context, Result};
 
+use crate::abi_pages::Pages;
 use crate::cli::{ConformanceAction, ConformanceArgs, SelectionArgs};
 use crate::cores::{Cores, MOST_CORES};
 use crate::kernel::{self, KernelOptions, Variant};
@@ -166,6 +167,10 @@ pub struct Rule {
 
 /// All rules.
 pub const RULES: &[Rule] = &[
+    Rule {
+        name: "every_section_of_the_pages_is_listed",
+        findings: || Ok(coverage::unlisted(&read()?.0, &Pages::read()?)),
+    },
     Rule {
         name: "every_section_has_a_check",
         findings: || read().map(|(sections, checks)| coverage::unchecked(&sections, &checks)),

@@ -1,4 +1,5 @@
-//! The sections of the ABI pages, as `systems/conformance/sections.toml` lists them.
+//! The sections of the ABI pages, as `systems/conformance/sections.toml` lists them: which of them can
+//! be observed.
 
 use std::fs;
 use std::path::Path;
