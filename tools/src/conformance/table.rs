@@ -10,10 +10,10 @@ const INTRODUCTION: &str = "\
 # Conformance: sections and checks
 
 The conformance suite, `systems/conformance`, is a root task that checks what a program can observe
-of the [ABI pages](../abi/README.md), using nothing but the ABI. `./sandglass conformance` runs it, and it
-[runs on any kernel of the ABI](../how-to/conformance.md). This table shows the checks of each numbered
-section, and for a section without any, why nothing of it can be observed.
-A check's whole name is the section and the property: `03/4.5/a-property`.
+of the ABI pages, using nothing but the ABI. `./sandglass conformance` runs it, and it
+[runs on any kernel of the ABI](../how-to/conformance.md). The table lists the checks of each numbered
+section; for a section without any, it says why nothing of it can be observed.
+A check's full name is the section and the property: `03/4.5/a-property`.
 
 `./sandglass conformance table` has made this page; `./sandglass test` fails when it is out of date.
 ";

@@ -15,28 +15,29 @@ const PAGE: &str = "docs/src/reference/machine-state.md";
 const INTRODUCTION: &str = "\
 # The machine's state
 
-Every piece of an x86_64 processor's state that user code can reach or feel, the value that it has while user
-code runs, what another value would mean, and what sets it (files below `kernel/src/arch/x86_64/`). Nothing of
-it is left to firmware or loader but what the table says is *as found*.
+Every piece of an x86_64 processor's state that user code can access or be affected by: the value that it has while
+user code runs, what another value would mean, and what sets it (files below `kernel/src/arch/x86_64/`). Nothing is
+left to firmware or boot loader, except what the table marks *as found*.
 
 `./sandglass machine` boots a root task that spins on every core, by QEMU's own loader (PVH), through BIOS and
-through UEFI, on the kernels for one core and for several; stops the machine while user code runs on all cores; reads
-everything from outside, and compares. The tests do so for a part of the starts. `./sandglass machine spoiled` has
-a kernel set one piece wrong, for some forty of them in turn, each of which must be noticed.
+through UEFI, on the kernels for one core and for several. It stops the machine while user code runs on all cores, reads
+the state from outside, and compares it with the table. The tests do so for some of the starts.
+`./sandglass machine spoiled` has a kernel set pieces wrong, one at a time, each of which must be noticed.
 
 `./sandglass machine table` has made this page from `tools/src/machine/table.rs`; a test fails when it is out of date.
 ";
 
 /// What the state of the processor cannot show.
 const CONCLUSION: &str = "
-## What else there is
+## What the table does not show
 
-- **Page tables.** In slot 511 of every user root the trampoline alone is mapped, for the kernel. Of the kernel's own
-  address space, only code can be executed, and only the rest be written; in user space everything that
-  can be read can be executed, as the ABI has it (07, section 6).
-- **Other cores.** One hardware thread of each core is started; the rest stays as a reset leaves it. The time-stamp
+- **Page tables.** In slot 511 of every user root only the trampoline is mapped, for the kernel. In the kernel's own
+  address space, only code is executable, and only the rest is writable. In user space everything that
+  can be read can be executed, as the ABI says (07, section 6).
+- **Other cores.** One hardware thread of each core is started; the others stay as a reset leaves them. The time-stamp
   counters of the cores agree to 1 µs, or the kernel does not start.
-- **What users may do**: RDTSC, RDTSCP, CPUID, SSE, RDRAND and the like, if the processor has them, as the ABI has it (07, section 2).
+- **What users may do**: RDTSC, RDTSCP, CPUID, SSE, RDRAND and the like, if the processor has them, as the ABI says (07,
+  section 2).
 ";
 
 /// The page.
