@@ -51,7 +51,7 @@ pub fn run_under(conditions: &RunConditions, boot: Boot) -> Result<ExitCode> {
     let outcome = qemu::run(&boot)?;
     if outcome.end == End::TimedOut {
         eprintln!(
-            "sandglass: ended at the time-out of {} s",
+            "sandglass: ended by the timeout of {} s",
             conditions.timeout.unwrap_or(0)
         );
     }

@@ -22,27 +22,27 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// The demonstration: a shared server under a sweep of its clients' budgets, measured and checked
+    /// Run the demonstration: a shared server under a sweep of its clients' budgets, measured and checked
     Demo(DemoArgs),
     /// Run every test, on the host and in QEMU; ends with the line `N passed, N failed`
     Test(TestArgs),
     /// Build the kernel; the last line of the output is the path of its ELF file
     Kernel(KernelArgs),
-    /// Boot a root task: its console on standard output, its exit status as ours
+    /// Boot a root task: its console on standard output, its exit status as this command's
     Boot(BootArgs),
     /// Build a described system; the last line of the output is the path of its root task's image
     Build(BuildArgs),
-    /// Build a described system and boot it: its console on standard output, its status as ours
+    /// Build a described system and boot it: its console on standard output, its exit status as this command's
     Run(RunArgs),
     /// Run a described system and record what happens: a trace for Perfetto, a page, and checks of it
     Trace(TraceArgs),
     /// Make a disk image that boots a described system, or a root task, through BIOS and UEFI
     Image(ImageArgs),
-    /// Check formatting, lints, the release kernel's rules, and where `unsafe` stands
+    /// Check formatting, lints, the rules of the release kernel, and where `unsafe` is used
     Check,
     /// Run the conformance suite; ends with the line `conformance: N passed, N failed`
     Conformance(ConformanceArgs),
-    /// Measure kernel operations in instructions, beside the reference
+    /// Measure kernel operations in instructions, and show the reference
     Bench(BenchArgs),
     /// Run the kernel in lock step with its executable specification, and report
     Assure(AssureArgs),
@@ -50,17 +50,17 @@ enum Command {
     Coverage,
     /// Measure kernel operations against hostile arrangements of up to 100,000 threads
     Bounds(BoundsArgs),
-    /// Repeat an experiment of the papers: a table, and a report beside the paper's figures
+    /// Repeat an experiment of the papers: a table, and a report that compares it with the paper's figures
     Experiment(ExperimentArgs),
-    /// Compare the figures of demo, experiments and examples with those beside a client that nobody trusts
+    /// Compare the figures of demo, experiments and examples without and with an untrusted client
     Beside(BesideArgs),
-    /// Hostile threads fire random system calls, or instructions, beside a canary that must notice nothing
+    /// Let hostile threads make random system calls, or execute random instructions, beside a canary that must not be affected
     Storm(StormArgs),
     /// Look for inputs that break a promise, guided by coverage, and keep those that reach new code
     Fuzz(FuzzArgs),
-    /// Read the processor's state while user code runs, and compare it with what it must be
+    /// Read the processor's state while user code runs, and compare it with the required state
     Machine(MachineStateArgs),
-    /// Change the kernel in small ways, one at a time: the host's tests must notice
+    /// Change the kernel in small ways, one at a time, and check that the host's tests notice
     Mutants(MutantsArgs),
 }
 
@@ -83,7 +83,7 @@ pub struct DemoArgs {
 /// Who else is there, for several commands.
 #[derive(Args)]
 pub struct RogueArgs {
-    /// Beside a client that nobody trusts, which does whatever comes to its mind, by this seed
+    /// Add an untrusted client that acts at random, by this seed
     #[arg(long = "rogue", value_name = "SEED",
           value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     pub rogue: Option<u64>,
@@ -141,7 +141,7 @@ impl CoresArgs {
     }
 }
 
-/// The machine that a root task runs on; for a described system its description says it.
+/// The machine that a root task runs on; a described system's is in its description.
 #[derive(Args)]
 pub struct MachineArgs {
     #[command(flatten)]
@@ -155,10 +155,10 @@ pub struct MachineArgs {
 /// How a system runs, and when its run ends; shared by `boot` and `run`.
 #[derive(Args)]
 pub struct RunConditions {
-    /// Which kernel; only `debug` has the debug console that simple root tasks print on
+    /// Which kernel; only `debug` has the debug console, which simple root tasks print on
     #[arg(long, value_enum, default_value_t = Variant::Debug)]
     pub kernel: Variant,
-    /// Virtual time: every instruction takes 2^SHIFT ns, idle time takes none of the host's
+    /// Virtual time: every instruction takes 2^SHIFT ns, and idle time is skipped
     #[arg(long, value_name = "SHIFT", value_parser = clap::value_parser!(u8).range(0..=10))]
     pub icount: Option<u8>,
     /// Processor model, as QEMU's `-cpu` names it
@@ -189,11 +189,11 @@ pub struct RunArgs {
     /// The description
     #[arg(value_name = "SYSTEM.toml")]
     pub system: PathBuf,
-    /// Where the system's output goes, what its components write to the described `[[output]]`
+    /// Where to write the system's output: what its components write to the described `[[output]]`
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// The SMP kernel on N cores, 1 to 4 [default: as the description says; for one core, the
-    /// single-core kernel]
+    /// The SMP kernel on N cores, 1 to 4 [default: as described; for one core, the single-core
+    /// kernel]
     #[arg(long, value_name = "N", value_parser = cores::parse)]
     pub cores: Option<u32>,
     #[command(flatten)]
@@ -217,10 +217,10 @@ pub struct TraceArgs {
     /// Check budgets, priorities, deadlines and donations; end with status 1 if any is violated
     #[arg(long)]
     pub check: bool,
-    /// End the run after so many ms of the system's time
+    /// End the run after this many ms of the system's time
     #[arg(long = "for", value_name = "MS")]
     pub duration: Option<u64>,
-    /// End the run after so many seconds of the host's time
+    /// End the run after this many seconds of real time
     #[arg(long, value_name = "SECONDS")]
     pub timeout: Option<u64>,
     /// Memory for the records of each core, in MiB; when it is full, the run ends
@@ -248,8 +248,8 @@ pub struct ImageArgs {
     /// Which kernel; only `debug` says on the screen why it does not start
     #[arg(long, value_enum, default_value_t = Variant::Debug)]
     pub kernel: Variant,
-    /// The SMP kernel, which runs on up to four of the machine's cores; for a description with
-    /// several cores it is taken of itself
+    /// The SMP kernel, which runs on up to four of the machine's cores; it is selected
+    /// automatically for a description with several cores
     #[arg(long)]
     pub smp: bool,
 }
@@ -266,7 +266,7 @@ pub struct MachineStateArgs {
 pub enum MachineAction {
     /// Write the table of the state into the book
     Table,
-    /// Have a kernel set one piece of the state wrong, each in turn, and say whether it is noticed
+    /// Have a kernel set pieces of the state wrong, one at a time, and report whether each is noticed
     Spoiled,
 }
 
@@ -291,10 +291,10 @@ pub struct ConformanceArgs {
 /// Which checks of the conformance suite are left out.
 #[derive(Args, Clone, Debug, Default)]
 pub struct SelectionArgs {
-    /// Leave out the checks whose names are like PATTERN, in which `*` stands for any text
+    /// Leave out the checks whose names match PATTERN, in which `*` stands for any text
     #[arg(long, value_name = "PATTERN")]
     pub skip: Vec<String>,
-    /// Leave out all checks but those whose names are like PATTERN
+    /// Run only the checks whose names match PATTERN
     #[arg(long, value_name = "PATTERN")]
     pub only: Vec<String>,
     /// Leave out the checks that make debug calls with wrong arguments, at which a kernel may halt
@@ -307,20 +307,20 @@ pub struct SelectionArgs {
 pub enum ConformanceAction {
     /// Run the suite on both kernels and write the table of sections and checks into the book
     Table,
-    /// Run the suite on kernels that break a rule each, on purpose, and say which checks notice
+    /// Run the suite on kernels that each break one rule on purpose, and report which checks notice
     Wrong,
 }
 
 /// Arguments of `sandglass bench`.
 #[derive(Args)]
 pub struct BenchArgs {
-    /// The SMP kernel on one core beside the single-core kernel, instead of the reference
+    /// Compare the SMP kernel on one core with the single-core kernel, instead of the reference
     #[arg(long)]
     pub smp: bool,
-    /// The kernel that records traces, while it does, beside the one that ships
+    /// Compare the kernel that records traces, while it records, with the one that ships
     #[arg(long, conflicts_with = "smp")]
     pub trace: bool,
-    /// Write what capabilities that can be called only cost into the book
+    /// Write the cost of capabilities that can be called only into the book
     #[arg(long, conflicts_with_all = ["smp", "trace"])]
     pub page: bool,
     /// Also write the figures to FILE as JSON
@@ -331,20 +331,20 @@ pub struct BenchArgs {
 /// Arguments of `sandglass bounds`.
 #[derive(Args)]
 pub struct BoundsArgs {
-    /// Instead: how long cores wait for their turns in the kernel of a machine with N cores, 2 to 4,
-    /// all but one of which attack
+    /// Measure instead how long cores wait for their turns in the kernel, on a machine with N cores,
+    /// 2 to 4, of which all except one attack
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=4))]
     pub cores: Option<u32>,
-    /// At most 1,000 threads, in a minute; with `--cores`, fewer jobs
+    /// At most 1,000 threads; with `--cores`, fewer jobs
     #[arg(long)]
     pub quick: bool,
-    /// Search for worse arrangements, in the hosted kernel, instead; they are measured from then on
+    /// Search instead for worse arrangements, in the hosted kernel; they are measured from then on
     #[arg(long, conflicts_with_all = ["quick", "cores"])]
     pub search: bool,
     /// How long to search, in minutes
     #[arg(long, value_name = "N", default_value_t = 10, requires = "search")]
     pub minutes: u64,
-    /// Begin the search with other random numbers
+    /// Seed of the search's random numbers
     #[arg(long, value_name = "N", default_value_t = 1, requires = "search")]
     pub seed: u64,
 }
@@ -352,7 +352,7 @@ pub struct BoundsArgs {
 /// Arguments of `sandglass experiment`.
 #[derive(Args)]
 pub struct ExperimentArgs {
-    /// The experiment, or `all`; without it, all are listed
+    /// The experiment, or `all`; without a name, the experiments are listed
     #[arg(value_name = "NAME")]
     pub name: Option<String>,
     /// List the experiments, each with the tables and figures that it reproduces
@@ -367,10 +367,10 @@ pub struct ExperimentArgs {
     pub report: Option<PathBuf>,
     #[command(flatten)]
     pub beside: RogueArgs,
-    /// Of `edf`: so many task sets, each in both modes [default: 1200]
+    /// For `edf`: the number of task sets, each in both modes [default: 1200]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub sets: Option<u32>,
-    /// Of `multicore`: take the points of the hosted kernel's parallel virtual time from FILE, as
+    /// For `multicore`: take the points of the hosted kernel's parallel virtual time from FILE, as
     /// CSV with the header scenario,spin,cores,work,time [default: simulate them]
     #[arg(long, value_name = "FILE")]
     pub hosted: Option<PathBuf>,
@@ -382,14 +382,14 @@ pub struct BesideArgs {
     /// `demo`, an experiment, or an example by its folder, `examples/NAME` [default: all]
     #[arg(value_name = "NAME")]
     pub names: Vec<String>,
-    /// What the client does
+    /// Seed of what the client does
     #[arg(long, value_name = "SEED", default_value_t = 1,
           value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     pub seed: u64,
     /// Less work
     #[arg(long)]
     pub quick: bool,
-    /// Also show the figures that are the same
+    /// Also show the figures that do not differ
     #[arg(long)]
     pub all: bool,
 }
@@ -397,10 +397,10 @@ pub struct BesideArgs {
 /// Arguments of `sandglass storm`.
 #[derive(Args)]
 pub struct StormArgs {
-    /// System calls to make, in all [default: 10000000, or none if instructions are asked for]
+    /// System calls to make, in total [default: 10000000, or none with `--instructions`]
     #[arg(long, value_name = "N")]
     pub calls: Option<u64>,
-    /// Instructions to execute, in all, behind the system calls [default: none]
+    /// Instructions to execute, in total, after the system calls [default: none]
     #[arg(long, value_name = "N")]
     pub instructions: Option<u64>,
     /// Seed of the first arena; each arena has the next one
@@ -430,10 +430,10 @@ pub struct StormArgs {
     /// `user/policies/hostile/src/scripts/NAME.rs`)
     #[arg(long, value_name = "NAME", requires = "policies")]
     pub policy: Option<String>,
-    /// Ask the oracle for time, of every stretch of execution, on one core; `--policies` always does
+    /// Check every stretch of execution by the oracle for time, on one core; `--policies` always does
     #[arg(long)]
     pub oracle: bool,
-    /// Run on a release kernel that breaks the rule of this number (`kernel/src/wrong.rs`), to see it noticed
+    /// Run on a release kernel that breaks the rule of this number (`kernel/src/wrong.rs`), to check that it is noticed
     #[arg(long, value_name = "RULE", conflicts_with = "kernel")]
     pub wrong: Option<usize>,
     /// Memory in MiB
@@ -448,7 +448,7 @@ pub struct AssureArgs {
     /// Events after which the kernel's whole state is compared with the specification's
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
     pub events: u64,
-    /// The first seed; a seed has some two hundred events
+    /// The first seed; a seed has about two hundred events
     #[arg(long, value_name = "SEED", default_value_t = 0)]
     pub seed: u64,
     /// Seeds at the same time [default: as many as there are processors]

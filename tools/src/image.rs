@@ -84,7 +84,7 @@ pub fn make(kernel: &Path, root_task: &Path, output: &Path) -> Result<()> {
     for platform in PLATFORMS {
         ensure!(
             Path::new(GRUB).join(platform).is_dir(),
-            "GRUB is not there for {platform}, in {GRUB}: on Debian, `apt-get install {PACKAGES}`"
+            "GRUB is not installed for {platform} in {GRUB}: on Debian, `apt-get install {PACKAGES}`"
         );
     }
     let contents = Contents::new(output)?;

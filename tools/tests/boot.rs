@@ -187,7 +187,7 @@ fn a_time_out_ends_with_status_124_and_says_so() {
         .output()
         .unwrap();
     assert_eq!(out.status.code(), Some(124));
-    assert!(String::from_utf8_lossy(&out.stderr).contains("time-out of 2 s"));
+    assert!(String::from_utf8_lossy(&out.stderr).contains("timeout of 2 s"));
 }
 
 #[test]

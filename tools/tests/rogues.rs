@@ -393,7 +393,7 @@ fn a_rogue_client_uses_what_it_shares() {
     let source = Source::read(&path).unwrap();
     let beside = Rogue::of_seed(4).beside(&source).unwrap();
     let console = run_source("beside", &beside).console;
-    let said = format!("handler: {} ran out after", rogue::NAME);
+    let said = format!("handler: {} ran out (consumed", rogue::NAME);
     assert!(console.contains(&said), "{console}");
 }
 

@@ -95,19 +95,19 @@ fn what_happens_to_clients_that_run_out_of_time_is_described() {
         assert_says(
             &outcome.console,
             &[
-                "handler: gone ran out after 2999 us: RolledBack",
-                "handler: growing ran out after 999 us: Extended { budget_us: 2000 }",
-                "handler: growing ran out after 1999 us: Extended { budget_us: 3000 }",
+                "handler: gone ran out (consumed 2999 us): RolledBack",
+                "handler: growing ran out (consumed 999 us): Extended { budget_us: 2000 }",
+                "handler: growing ran out (consumed 1999 us): Extended { budget_us: 3000 }",
                 "growing: 2262 primes, in one request",
-                "handler: urgent ran out after 999 us: Emergency { budget_us: 8000 }",
+                "handler: urgent ran out (consumed 999 us): Emergency { budget_us: 8000 }",
                 "urgent: 2262 primes, in one request",
-                "handler: greedy ran out after 999 us: Emergency { budget_us: 200 }",
-                "handler: the emergency ran out after",
+                "handler: greedy ran out (consumed 999 us): Emergency { budget_us: 200 }",
+                "handler: the emergency ran out (consumed",
                 "greedy: gives up: the answer is 0x7130",
-                "handler: strict ran out after 999 us: Reset",
+                "handler: strict ran out (consumed 999 us): Reset",
                 "strict: gives up: the answer is 0x7130",
-                "handler: rogue ran out after 999 us: Killed",
-                "handler: patient ran out after 999 us: RolledBack",
+                "handler: rogue ran out (consumed 999 us): Killed",
+                "handler: patient ran out (consumed 999 us): RolledBack",
                 "patient: 2262 primes, in ",
             ],
         );
@@ -132,7 +132,7 @@ fn a_server_that_ends_before_it_is_ready_ends_the_start() {
         let outcome = run("timeouts-unready", &source, Variant::Release);
         assert_eq!(outcome.end, End::Guest(1), "{}", outcome.console);
         let said =
-            "cannot start `counter`: it ended before it was ready, with status 101 (a panic)";
+            "cannot start `counter`: it ended before it was ready, with status 101 (a panic; its message needs `console = true`)";
         assert_says(&outcome.console, &[said]);
     }
 }
@@ -340,7 +340,7 @@ fn a_fault_that_nobody_handles_is_reported_with_name_and_address() {
         text: format!("{text}\nexit = {exit}\n"),
         folder: folder.clone(),
     };
-    let expected = format!("`broken` is stopped by a fault: processor exception 6 with error code 0x0, at instruction {entry:#x}");
+    let expected = format!("`broken` was stopped by a fault: processor exception 6 with error code 0x0, at instruction {entry:#x}");
     // One that is waited for ends the start.
     let mut awaited = source(true);
     awaited.text.push_str("ready = true\n");
@@ -350,7 +350,13 @@ fn a_fault_that_nobody_handles_is_reported_with_name_and_address() {
     assert_eq!(outcome.end, End::Guest(1), "{}", outcome.console);
     // Nobody is left to end the system.
     let outcome = run("fault", &source(true), Variant::Release);
-    assert_says(&outcome.console, &[&expected, "no component is left"]);
+    assert_says(
+        &outcome.console,
+        &[
+            &expected,
+            "every component with `exit = true` has been stopped",
+        ],
+    );
     assert_eq!(outcome.end, End::Guest(1), "{}", outcome.console);
 
     // Another component goes on.

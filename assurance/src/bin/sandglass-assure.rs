@@ -16,7 +16,7 @@ struct Arguments {
     /// Events after which the whole state is compared, at least
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
     events: u64,
-    /// The first seed; a seed has some two hundred events
+    /// The first seed; a seed has about two hundred events
     #[arg(long, value_name = "SEED", default_value_t = 0)]
     seed: u64,
     /// Seeds at the same time [default: as many as there are processors]

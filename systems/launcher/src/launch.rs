@@ -163,7 +163,7 @@ impl<'a> Launch<'a> {
         }
         if let Some(spawning) = description.spawning {
             self.give_spawning(component, spawning, index, description.threads.len())
-                .context("the threads that it may make")?;
+                .context("cannot prepare the threads that it may make")?;
         }
         for (thread, number) in description.threads.iter().zip(0..) {
             let id = ThreadId {
@@ -347,13 +347,13 @@ impl<'a> Launch<'a> {
         self.threads
             .get(id.component as usize)
             .and_then(|threads| threads.get(id.thread as usize))
-            .context("the description names a thread that is not there")
+            .context("the description names a thread that does not exist")
     }
 
     fn control(&self, core: u32) -> Result<SchedControl, Failure> {
         let cores = self.info.cores();
         self.info.sched_control(core.into()).context(format_args!(
-            "the system wants core {core}, but the machine has {cores}, counted from 0"
+            "the system needs core {core}, but the machine has {cores} cores, counted from 0"
         ))
     }
 

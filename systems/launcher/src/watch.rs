@@ -250,7 +250,7 @@ impl<'a> Watch<'a> {
         };
         let may_end = system.components.iter().any(|component| component.exit);
         if may_end && self.awaited.is_empty() {
-            println!("launcher: no component is left whose end would be the system's");
+            println!("launcher: every component with `exit = true` has been stopped by a fault");
             return (news, ControlFlow::Break(NOBODY_LEFT));
         }
         (news, ControlFlow::Continue(()))
@@ -295,7 +295,7 @@ impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "status {}", self.0)?;
         if self.0 == exit::PANIC_STATUS {
-            write!(f, " (a panic)")?;
+            write!(f, " (a panic; its message needs `console = true`)")?;
         }
         Ok(())
     }
@@ -305,15 +305,15 @@ fn report(component: &Component, thread: u32, fault: Fault) {
     let fault = Description(fault);
     match component.threads.get(thread as usize) {
         Some(thread) if thread.name != component.name => println!(
-            "launcher: `{}/{}` is stopped by a fault: {fault}",
+            "launcher: `{}/{}` was stopped by a fault: {fault}",
             component.name, thread.name
         ),
         Some(_) => println!(
-            "launcher: `{}` is stopped by a fault: {fault}",
+            "launcher: `{}` was stopped by a fault: {fault}",
             component.name
         ),
         None => println!(
-            "launcher: a thread that `{}` made is stopped by a fault: {fault}",
+            "launcher: a thread that `{}` made was stopped by a fault: {fault}",
             component.name
         ),
     }
@@ -352,7 +352,7 @@ impl fmt::Display for Description {
                 };
                 write!(
                     f,
-                    "{phase} the capability {address:#x}, which is not there ({failure:?}), at \
+                    "{phase} the capability {address:#x}, which does not exist ({failure:?}), at \
                      instruction {ip:#x}"
                 )
             }
@@ -367,7 +367,8 @@ impl fmt::Display for Description {
             ),
             Fault::Timeout { badge, consumed_us } => write!(
                 f,
-                "its budget ran out after {consumed_us} µs (scheduling context {badge})"
+                "its budget ran out; it consumed {consumed_us} µs since the last report (badge \
+                 {badge} of its scheduling context)"
             ),
         }
     }

@@ -172,7 +172,7 @@ fn judge(env: &'static Environment) -> u8 {
         seen |= done.poll();
         if seen == all {
             tell_weight(env, start);
-            println!("judge: everybody honest is done");
+            println!("judge: all honest components are done");
             return 0;
         }
         yield_now();

@@ -125,7 +125,7 @@ impl Row {
     fn finding(&self) -> Option<String> {
         let limit = self.limit.filter(|&limit| self.max > f64::from(limit))?;
         Some(format!(
-            "{} takes up to {} instructions: at most {limit} are right",
+            "{} takes up to {} instructions, but at most {limit} are allowed",
             self.name, self.max
         ))
     }

@@ -50,7 +50,7 @@ impl Cost {
         }
         let cost = self.per_record().filter(|&cost| cost > MOST)?;
         Some(format!(
-            "{}: a trace point takes {cost:.1} instructions, at most {MOST} are right",
+            "{}: a trace point takes {cost:.1} instructions, but at most {MOST} are allowed",
             self.name
         ))
     }
@@ -63,8 +63,7 @@ impl Cost {
 pub fn compare(plain: &[Row], traced: &[Row]) -> Result<Vec<Cost>> {
     let beside = |plain: &Row| {
         let beside = traced.iter().find(|traced| traced.name == plain.name);
-        beside
-            .with_context(|| format!("`{}` is not measured on the kernel with traces", plain.name))
+        beside.with_context(|| format!("`{}` is not measured on the trace kernel", plain.name))
     };
     let without = plain.iter().find(|plain| plain.name == WITHOUT);
     let without = without.with_context(|| format!("`{WITHOUT}` is not measured"))?;
@@ -86,7 +85,7 @@ pub fn compare(plain: &[Row], traced: &[Row]) -> Result<Vec<Cost>> {
     let known = costs.iter().filter(|cost| cost.records.is_some()).count();
     ensure!(
         known == RECORDS.len(),
-        "an operation whose records are known is not measured"
+        "an operation with a known number of records is not measured"
     );
     Ok(costs)
 }

@@ -11,12 +11,12 @@ const EXCEPTIONS: &[Exception] = &[
     Exception {
         subject: "demo",
         figure: ": rollbacks",
-        reason: "as often as the client is interrupted its budget falls into pieces, whose ends are rollbacks that it pays",
+        reason: "each interruption splits the client's budget, and it pays for a rollback at the end of each piece",
     },
     Exception {
         subject: "demo",
         figure: ": longest_rollback_ns",
-        reason: "the longest is one that the control task interrupts, if there is one",
+        reason: "the longest is one that the control task interrupts, if any",
     },
     Exception {
         subject: "sharing",
@@ -26,12 +26,12 @@ const EXCEPTIONS: &[Exception] = &[
     Exception {
         subject: "edf",
         figure: ": most",
-        reason: "the longest of some thousand switches is one during which an interrupt came, or found the kernel at work",
+        reason: "the longest of some thousand switches is one that an interrupt came in, or waited for",
     },
     Exception {
         subject: "isolation",
         figure: ": rollbacks",
-        reason: "as often as the client is interrupted its budget falls into pieces, whose ends are rollbacks that it pays",
+        reason: "each interruption splits the client's budget, and it pays for a rollback at the end of each piece",
     },
     Exception {
         subject: "timeouts",

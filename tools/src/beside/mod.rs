@@ -115,7 +115,7 @@ pub fn run(args: &BesideArgs) -> Result<ExitCode> {
         failed += show(subject, compare(subject, size, args.seed), args.all);
     }
     println!(
-        "beside a rogue client of seed {}: {} compared, {failed} failed",
+        "with a rogue client of seed {}: {} compared, {failed} failed",
         args.seed,
         chosen.len()
     );
@@ -134,7 +134,7 @@ fn show(subject: &Subject, found: Result<Vec<Line>>, all: bool) -> usize {
     };
     let same = lines.iter().filter(|line| line.verdict == Verdict::Same);
     println!(
-        "{name}: {} figures, {} of them the same within {TOLERANCE_PERCENT} %",
+        "{name}: {} figures, {} of them equal within {TOLERANCE_PERCENT} %",
         lines.len(),
         same.count()
     );
@@ -166,10 +166,10 @@ impl fmt::Display for Line {
         )?;
         match &self.verdict {
             Verdict::Same => Ok(()),
-            Verdict::Budget { honest } => write!(f, ": {honest} beside an honest one"),
+            Verdict::Budget { honest } => write!(f, ": {honest} with an honest component"),
             Verdict::Excepted { reason } => write!(f, ": {reason}"),
             Verdict::Differs { honest } => {
-                write!(f, ": DIFFERS; {} beside an honest one", text(*honest))
+                write!(f, ": DIFFERS; {} with an honest component", text(*honest))
             }
         }
     }

@@ -35,5 +35,5 @@ pub fn build() -> Result<PathBuf> {
             return Ok(library.clone().into_std_path_buf());
         }
     }
-    anyhow::bail!("`{PACKAGE}` is no library that can be loaded")
+    anyhow::bail!("`{PACKAGE}` is not a library that can be loaded")
 }

@@ -308,8 +308,12 @@ impl fmt::Display for Table {
             "instructions of the kernel; stretch: the most without a look for interrupts; \
              reference: seL4 16.0.0"
         )?;
-        self.write_rows(f, Kind::Many, "against so many attackers")?;
-        self.write_rows(f, Kind::Deep, "through capability spaces of so many levels")?;
+        self.write_rows(f, Kind::Many, "against this many attackers")?;
+        self.write_rows(
+            f,
+            Kind::Deep,
+            "through capability spaces with this many levels",
+        )?;
         self.write_rows(f, Kind::Single, "of the largest sizes")?;
         writeln!(f)?;
         let many = |row: &Row| (row.kind == Kind::Many).then(|| row.growth());

@@ -214,7 +214,7 @@ impl Waits {
             }
         }
         if self.windows.iter().all(|window| window.waits == 0) {
-            findings.push("nobody has waited: nothing was measured".to_owned());
+            findings.push("no core waited: nothing was measured".to_owned());
         }
         findings
     }
@@ -225,7 +225,7 @@ impl fmt::Display for Waits {
         let columns = ["waits", "longest", "turns", "turn", "stretch"];
         writeln!(
             f,
-            "waiting for the kernel on {} cores, in instructions that others execute in it meanwhile\n",
+            "waiting for the kernel on {} cores, in instructions that other cores execute in it meanwhile\n",
             self.cores
         )?;
         write!(f, "{:<24}", "attackers that")?;

@@ -63,7 +63,7 @@ pub fn misnamed(sections: &[Section], checks: &[Check]) -> Vec<String> {
         .iter()
         .filter_map(|check| {
             let wrong = if !seen.insert(&check.name) {
-                "is the name of two checks".to_owned()
+                "is used by two checks".to_owned()
             } else if check.property.is_empty()
                 || check.name.contains(char::is_whitespace)
                 || check.property.contains('/')

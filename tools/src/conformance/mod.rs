@@ -91,7 +91,9 @@ fn run_selection(args: &ConformanceArgs) -> Result<ExitCode> {
         .filter_map(lines::departure)
         .collect();
     for (name, way) in &departures {
-        eprintln!("{name}: this kernel must differ from the reference, and does as that: {way}");
+        eprintln!(
+            "{name}: this kernel should differ from the reference here, but behaves like it: {way}"
+        );
     }
     Ok(match outcome.status() {
         0 if !departures.is_empty() => ExitCode::FAILURE,
@@ -207,7 +209,7 @@ fn stale(path: &Path, sections: &[Section], checks: &[Check]) -> Result<Vec<Stri
     let mut findings = Vec::new();
     if committed != table::render(sections, checks) {
         findings.push(format!(
-            "{TABLE} does not show the checks as they are: run `./sandglass conformance table`"
+            "{TABLE} is out of date: run `./sandglass conformance table`"
         ));
     }
     Ok(findings)

@@ -249,7 +249,7 @@ fn failures(outcome: Outcome) -> Result<Vec<String>> {
     };
     if failed.is_empty() && !ended_well {
         let last = outcome.console.lines().last().unwrap_or("nothing");
-        bail!("no check fails, but the run ends wrong, after: {last}");
+        bail!("no check fails, but the run does not end correctly, after: {last}");
     }
     Ok(failed)
 }

@@ -215,7 +215,7 @@ impl Analysis {
             ))
         } else if found != expected {
             Some(format!(
-                "{}: HIGH completed {found} releases instead of {expected}",
+                "{}: HIGH completed {found} jobs instead of {expected}",
                 run.point
             ))
         } else {

@@ -53,7 +53,8 @@ impl<'i> Bench<'i> {
         let folder = workspace::target_dir().join("demo");
         fs::create_dir_all(&folder)
             .with_context(|| format!("cannot make the folder `{}`", folder.display()))?;
-        let lock = lock(&folder.join("lock")).context("cannot keep other demos out")?;
+        let lock =
+            lock(&folder.join("lock")).context("cannot lock the folder against other demos")?;
         Ok(Self {
             input,
             rogue,
@@ -195,7 +196,7 @@ fn lock(path: &Path) -> Result<File> {
     match file.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {
-            eprintln!("waiting for another demo to end");
+            eprintln!("waiting for another demo to finish");
             file.lock()?;
         }
         Err(TryLockError::Error(error)) => return Err(error.into()),

@@ -88,7 +88,7 @@ pub const CATALOGUE: &[Experiment] = &[
         name: "edf",
         reproduces: "thesis, Figure 8.8",
         about:
-            "scheduling by deadlines at user level: latency, and every decision beside a simulation",
+            "scheduling by deadlines at user level: latency, and every decision compared with a simulation",
         shift: edf::SHIFT,
         is_described: true,
         run: edf::run,
@@ -96,7 +96,7 @@ pub const CATALOGUE: &[Experiment] = &[
     Experiment {
         name: "timeouts",
         reproduces: "thesis, Table 8.14",
-        about: "what each way to handle a timeout costs the handler",
+        about: "the cost of each way to handle a timeout, for the handler",
         shift: 0,
         is_described: true,
         run: timeouts::run,
@@ -112,7 +112,7 @@ pub const CATALOGUE: &[Experiment] = &[
     Experiment {
         name: "mode-switch",
         reproduces: "thesis, Figure 8.7 and Table 8.15",
-        about: "what a switch of the criticality mode costs against the number of threads",
+        about: "the cost of a change of the criticality mode, against the number of threads",
         shift: 0,
         is_described: true,
         run: mode_switch::run,
@@ -120,7 +120,7 @@ pub const CATALOGUE: &[Experiment] = &[
     Experiment {
         name: "criticality",
         reproduces: "thesis, Table 8.16",
-        about: "three real workloads in three stages: only who is less critical misses deadlines",
+        about: "three real workloads in three stages: only less critical tasks miss deadlines",
         shift: 0,
         is_described: true,
         run: criticality::run,

@@ -175,7 +175,7 @@ impl Report {
                     (section.content)
                 }
                 @if !self.comparison.is_empty() {
-                    h2 { "Beside the paper" }
+                    h2 { "Comparison with the paper" }
                     (self.comparisons())
                 }
                 h2 { "What is measured, and what is not" }

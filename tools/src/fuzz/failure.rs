@@ -21,7 +21,7 @@ pub(super) fn report(engine: &Engine, target: &str, artifact: &Path) -> Result<(
     fs::create_dir_all(&folder)?;
     let kept = folder.join(artifact.file_name().context("an input has a name")?);
     fs::copy(artifact, &kept)?;
-    eprintln!("{target} failed; making the input small (up to {MINIMISING} s)");
+    eprintln!("{target} failed; minimising the input (up to {MINIMISING} s)");
     let small = kept.with_extension("small");
     // Its status says only whether it got smaller.
     engine

@@ -153,7 +153,7 @@ impl Seen {
             _ => told.len() as u64,
         };
         if told.is_empty() {
-            bail!("the oracle for time has seen no window, or was not told of the machine's end");
+            bail!("the oracle for time has checked no window, or the machine's end was not reported to it");
         }
         bail!(
             "the oracle for time has {findings} findings:\n{}",

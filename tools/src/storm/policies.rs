@@ -240,16 +240,16 @@ mod tests {
     #[test]
     fn only_the_rogue_may_come_to_grief() {
         for fine in [
-            "judge: everybody honest is done",
-            "launcher: component `rogue` ended with status 101 (a panic)",
+            "judge: all honest components are done",
+            "launcher: component `rogue` ended with status 101 (a panic; its message needs `console = true`)",
             "edf: `rogue` is stopped: Timeout",
-            "launcher: `rogue/second` is stopped by a fault: x",
+            "launcher: `rogue/second` was stopped by a fault: x",
             "panicked at systems/components/rogue/src/lib.rs:3:4:",
         ] {
             assert_eq!(complaint(fine), None);
         }
         for bad in [
-            "launcher: component `server` ended with status 101 (a panic)",
+            "launcher: component `server` ended with status 101 (a panic; its message needs `console = true`)",
             "panicked at user/policies/sharing/src/blocking/mod.rs:130:29:",
             "panicked at systems/rogues/src/main.rs:3:4:",
             "edf: `fast` is stopped: Memory",

@@ -73,7 +73,7 @@ fn summary(script: &Script, outcome: &Outcome) -> String {
         format!("\n{times:>12} {situation}")
     });
     format!(
-        "{}, on the host: {} steps in {} scripts, {} findings; {} of {} situations came about{}",
+        "{}, on the host: {} steps in {} scripts, {} findings; {} of {} situations occurred{}",
         script.name,
         outcome.steps,
         outcome.scripts,

@@ -48,7 +48,7 @@ fn find_file(path: &Path) -> Result<Executable, Missing> {
     };
     let shown = path.display();
     let bytes = fs::read(path)
-        .map_err(|error| missing(format!("the executable `{shown}` cannot be read: {error}")))?;
+        .map_err(|error| missing(format!("cannot read the executable `{shown}`: {error}")))?;
     check_elf(&bytes).map_err(|why| missing(format!("`{shown}` {why}")))?;
     Ok(Executable::File(path.to_owned()))
 }
@@ -59,7 +59,7 @@ fn check_elf(bytes: &[u8]) -> Result<(), &'static str> {
         .map_err(|_| "is not a 64-bit ELF file, or it is cut off")?;
     let endian = header.endian().map_err(|_| "is not little-endian")?;
     if header.e_machine(endian) != EM_X86_64 {
-        return Err("is an ELF file for another machine than x86_64");
+        return Err("is an ELF file for a machine other than x86_64");
     }
     if header.e_type(endian) != ET_EXEC {
         return Err("is not a position-dependent executable (link with -static -no-pie)");
@@ -69,17 +69,21 @@ fn check_elf(bytes: &[u8]) -> Result<(), &'static str> {
 
 fn find_package(name: &str) -> Result<Executable, Missing> {
     let metadata = program::workspace_metadata().map_err(|error| Missing {
-        what: format!("the executable `{name}` cannot be looked up: {error:#}"),
-        help: "a name without `/` is a package of the workspace".to_owned(),
+        what: format!("cannot look up the executable `{name}`: {error:#}"),
+        help: "a name without `/` is a package of the workspace of Sandglass".to_owned(),
     })?;
     let programs = program::packages(&metadata);
     if programs.contains(&name) {
         return Ok(Executable::Package(name.to_owned()));
     }
     let hint = help_with("program", name, programs.into_iter());
+    let stop = if hint.ends_with('?') { "" } else { "." };
     Err(Missing {
-        what: format!("no package of the workspace builds a program `{name}`"),
-        help: format!("{hint} A path to an ELF file has a `/`: `./{name}`"),
+        what: format!("there is no user program `{name}` in the workspace of Sandglass"),
+        help: format!(
+            "{hint}{stop} To use an ELF file of your own, write its path, with a `/`: `./{name}`; to build a \
+             package with the workspace, add it to `members` of the root `Cargo.toml`"
+        ),
     })
 }
 
@@ -111,7 +115,7 @@ mod tests {
         assert!(check_elf(&own).unwrap_err().contains("position-dependent"));
         let mut arm = own.clone();
         arm[18] = 0xb7;
-        assert!(check_elf(&arm).unwrap_err().contains("another machine"));
+        assert!(check_elf(&arm).unwrap_err().contains("other than x86_64"));
         let mut narrow = own;
         narrow[4] = 1;
         assert!(check_elf(&narrow).unwrap_err().contains("64-bit"));

@@ -112,7 +112,7 @@ impl Built {
     /// The description has no output.
     pub fn output_to(&self, boot: &mut Boot, file: &Path) -> Result<()> {
         if self.output.is_none() {
-            bail!("the system has no output; it would be described by an `[[output]]`");
+            bail!("the system has no output: add an `[[output]]` to its description");
         }
         let mut backend = OsString::from("file:");
         backend.push(file);
@@ -183,7 +183,9 @@ pub fn run_system(args: &RunArgs) -> Result<ExitCode> {
     boot.machine.cores = cores.number();
     match (&args.output, &built.output) {
         (Some(file), _) => built.output_to(&mut boot, file)?,
-        (None, Some(name)) => eprintln!("the output `{name}` is lost; `--output FILE` keeps it"),
+        (None, Some(name)) => {
+            eprintln!("the output `{name}` is discarded; use `--output FILE` to keep it")
+        }
         (None, None) => {}
     }
     boot::run_under(&args.conditions, boot)

@@ -177,7 +177,7 @@ fn check_images(description: &Description, images: &[ImageSpan]) -> Result<()> {
                 )
                 .label(format!("must begin at {LOWEST_PROGRAM:#x} or above"))
                 .help(
-                    "null pointers lead to what lies lower; link with `-Wl,--image-base=0x400000`",
+                    "null pointers lead to lower addresses; link with `-Wl,--image-base=0x400000`",
                 ),
             );
         }
@@ -273,7 +273,7 @@ fn check_size(
                 ),
             )
             .label(format!("the machine has {} MiB", description.memory_mib))
-            .help("give the machine more: `machine = { memory = MIB }`"),
+            .help("give the machine more memory: `machine = { memory = MIB }`"),
         );
     }
     report(description, findings)

@@ -73,7 +73,7 @@ impl Rogue {
         let mut document: Table = text.parse()?;
         ensure!(
             find(&document, "component", NAME).is_none(),
-            "a component is called `{NAME}` already; another name would do"
+            "a component is already called `{NAME}`; rename it"
         );
         let mut component = Table::new();
         set(&mut component, "name", NAME);
@@ -103,7 +103,7 @@ impl Rogue {
             join_modes(&mut document);
         }
         let components = tables(&mut document, "component");
-        let components = components.context("it has no components beside which it could be")?;
+        let components = components.context("the description has no components")?;
         components.push(component.into());
         Ok(document.to_string())
     }
@@ -314,7 +314,7 @@ mod tests {
     fn a_name_that_is_taken_is_refused() {
         let taken = SYSTEM.replace("\"sender\"", &format!("\"{NAME}\""));
         let error = Rogue::of_seed(1).beside(&source(&taken)).unwrap_err();
-        assert!(format!("{error:#}").contains("another name"), "{error:#}");
+        assert!(format!("{error:#}").contains("rename it"), "{error:#}");
     }
 
     /// Also a task of a deadline scheduler, and one that gives way.

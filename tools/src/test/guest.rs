@@ -156,7 +156,7 @@ fn run_repeatedly(mut boot: Boot, times: u64) -> Result<Outcome> {
     for time in 1..=times {
         match qemu::run(&boot)? {
             outcome if outcome.end != End::Guest(qemu::LEFT_LONG_MODE) => return Ok(outcome),
-            _ => eprintln!("QEMU has left long mode: once more, with another seed"),
+            _ => eprintln!("QEMU has left long mode: repeating with another seed"),
         }
         let seed = format!("name=opt/sandglass/seed,string={}", time * SEED_STRIDE);
         let seed = ["-fw_cfg".into(), seed.into()];
@@ -201,7 +201,9 @@ fn departures<'a>(run: &'a Run, outcome: &'a Outcome) -> impl Iterator<Item = Na
     let departures = outcome.console.lines().filter_map(lines::departure);
     departures.map(|(test, way)| {
         let name = format!("{}::{test}::differs", run.prefix);
-        let reason = format!("this kernel must differ from the reference, and does as that: {way}");
+        let reason = format!(
+            "this kernel should differ from the reference here, but behaves like it: {way}"
+        );
         (name, Verdict::Failed(reason))
     })
 }
@@ -211,8 +213,8 @@ fn departures<'a>(run: &'a Run, outcome: &'a Outcome) -> impl Iterator<Item = Na
 fn check_ending(config: &Config, outcome: &Outcome, results: &[NamedResult]) -> Result<()> {
     let status = match outcome.end {
         End::Guest(status) => status,
-        End::TimedOut => bail!("no end within {} s", config.timeout),
-        End::Until => bail!("ended before its end"),
+        End::TimedOut => bail!("did not end within {} s", config.timeout),
+        End::Until => bail!("ended too early"),
     };
     let Some(closing) = outcome.console.lines().rev().find_map(lines::closing) else {
         bail!("ended with status {status}, without the line `N passed, N failed`");
@@ -221,7 +223,7 @@ fn check_ending(config: &Config, outcome: &Outcome, results: &[NamedResult]) -> 
     let passed = count(|verdict| *verdict == Verdict::Passed);
     let failed = count(|verdict| matches!(verdict, Verdict::Failed(_)));
     if closing != (passed, failed) {
-        bail!("closes with {closing:?} passed and failed, but reported {passed} and {failed}");
+        bail!("ends with {closing:?} passed and failed, but reported {passed} and {failed}");
     }
     if (status == 0) != (failed == 0) {
         bail!("ended with status {status} after {failed} failures");

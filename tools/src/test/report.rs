@@ -69,7 +69,7 @@ impl Report {
     /// failure too: a pattern that matches no test is a mistake.
     pub fn close(self) -> ExitCode {
         if !self.costs.is_empty() {
-            println!("\nWhat took long:");
+            println!("\nLongest steps:");
         }
         for (what, cost) in &self.costs {
             println!("{cost}  {what}");
@@ -78,7 +78,7 @@ impl Report {
             println!("\n---- {name}\n{}", reason.trim_end());
         }
         if self.passed == 0 && self.failed.is_empty() {
-            eprintln!("error: no test of that name");
+            eprintln!("error: no test has a name that contains the pattern");
         }
         println!("\n{} passed, {} failed", self.passed, self.failed.len());
         if self.failed.is_empty() && self.passed > 0 {

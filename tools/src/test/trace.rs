@@ -81,7 +81,7 @@ fn findings(path: &std::path::Path) -> Result<Vec<String>> {
     }
     // A system may have no budgets, deadlines or donations; it has a scheduler.
     if verdict.looked.decisions == 0 {
-        findings.push("no decision of the scheduler was looked at".to_owned());
+        findings.push("no decision of the scheduler was checked".to_owned());
     }
     Ok(findings)
 }

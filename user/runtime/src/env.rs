@@ -224,7 +224,7 @@ impl core::fmt::Display for EnvironmentError {
         match self {
             Self::TooManyEntries => write!(f, "more than {MAX_ENTRIES} named things"),
             Self::NameTooLong => write!(f, "a name is longer than {MAX_NAME} bytes"),
-            Self::DuplicateName => write!(f, "two things of one kind have the same name"),
+            Self::DuplicateName => write!(f, "two entries of one kind have the same name"),
         }
     }
 }

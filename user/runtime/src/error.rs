@@ -174,7 +174,7 @@ impl fmt::Display for ErrorKind {
                 write!(f, "extra capability {capability} is invalid")
             }
             Self::IllegalOperation => write!(f, "illegal operation"),
-            Self::Range { min, max } => write!(f, "a value is outside of {min}..={max}"),
+            Self::Range { min, max } => write!(f, "a value is outside {min}..={max}"),
             Self::Alignment => write!(f, "an address is not aligned"),
             Self::FailedLookup { source, failure } => {
                 let which = if *source { "source" } else { "target" };
@@ -284,7 +284,7 @@ mod tests {
         assert_eq!(error.kind, ErrorKind::Range { min: 20, max: 5000 });
         assert_eq!(
             error.to_string(),
-            "SchedControl_ConfigureFlags refused: a value is outside of 20..=5000"
+            "SchedControl_ConfigureFlags refused: a value is outside 20..=5000"
         );
     }
 

@@ -62,6 +62,6 @@ fn report(manager: &Manager, event: Event) {
                 }
             }
         }
-        Event::Other(received) => println!("modes: this is no timeout: {received:?}"),
+        Event::Other(received) => println!("modes: unexpected message: {received:?}"),
     }
 }

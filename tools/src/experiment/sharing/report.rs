@@ -298,7 +298,7 @@ fn comparison(results: &Results) -> Vec<Comparison> {
                 micros("stack spawning, starved")
             ),
             micros("ceiling, starved") > 10 * micros("stack spawning, starved"),
-            "whoever has budget goes on; what requests share needs a lock of its own",
+            "a client with budget continues; data that requests share need a lock",
         ),
         line(
             "blocking servers (6.4.2)",
@@ -312,7 +312,7 @@ fn comparison(results: &Results) -> Vec<Comparison> {
                 micros("stack spawning, device")
             ),
             micros("ceiling, device") > 3 * micros("blocking, device"),
-            "what is left is the device's own work, at a priority above all tasks",
+            "the rest is the device's own work, at a priority above all tasks",
         ),
         line(
             "best effort (6.4.2)",

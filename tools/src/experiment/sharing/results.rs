@@ -116,7 +116,7 @@ impl Results {
             ));
         }
         if self.find("none").is_none_or(|none| none.resets() == 0) {
-            failures.push("without a protocol the watchdog never bites".to_owned());
+            failures.push("without a protocol the watchdog never fires".to_owned());
         }
         for name in [
             "inheritance",
@@ -127,7 +127,7 @@ impl Results {
             "blocking server",
         ] {
             if self.find(name).is_none_or(|outcome| outcome.resets() > 0) {
-                failures.push(format!("under `{name}` the watchdog bites"));
+                failures.push(format!("under `{name}` the watchdog fires"));
             }
         }
         for name in ["stack spawning", "stack spawning, starved"] {

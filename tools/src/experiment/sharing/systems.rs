@@ -154,7 +154,7 @@ pub const VARIANTS: &[Variant] = &[
         protocol: "bandwidth-inheritance",
         work: Work::Starved,
         bound: Bound::Longest,
-        textbook: "one section, on the budget of who waits (6.4.2)",
+        textbook: "one section, on the budget of the waiting client (6.4.2)",
     },
     Variant {
         name: "best effort, starved",
@@ -169,14 +169,14 @@ pub const VARIANTS: &[Variant] = &[
         work: Work::Starved,
         bound: Bound::Longest,
         textbook:
-            "what the holder's budget leaves of one section: then another stack is free (6.4.2)",
+            "one section, at most as long as the holder's budget lasts: then another stack is free (6.4.2)",
     },
     Variant {
         name: "stack spawning, starved",
         protocol: "stack-spawning",
         work: Work::Starved,
         bound: Bound::Longest,
-        textbook: "the same, and once the making of a stack (6.4.2)",
+        textbook: "the same, and making a stack once (6.4.2)",
     },
     Variant {
         name: "blocking, starved",
@@ -204,7 +204,7 @@ pub const VARIANTS: &[Variant] = &[
         protocol: "stack-spawning",
         work: Work::Device,
         bound: Bound::Free,
-        textbook: "nothing, but once the making of a stack (6.4.2)",
+        textbook: "nothing, except for making a stack once (6.4.2)",
     },
     Variant {
         name: "blocking, device",

@@ -1,4 +1,4 @@
-//! `sandglass experiment timeouts`: what each way to handle a timeout costs the handler, from its
+//! `sandglass experiment timeouts`: the cost of each way to handle a timeout, for the handler, from its
 //! waking up until it waits again (thesis 8.3.4, Table 8.14).
 //!
 //! [`points`] are the policies and what was measured of each; [`report`] shows them beside the

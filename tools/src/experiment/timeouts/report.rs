@@ -16,7 +16,7 @@ use crate::beside::figures::Figure;
 /// The chart cannot be drawn.
 pub fn of(costs: &[Cost], samples: usize) -> Result<Report> {
     Ok(Report {
-        title: "What timeout handlers cost",
+        title: "The cost of timeout handlers",
         claim: format!(
             "Each of {samples} timeouts was handled as described; extending a budget is the \
              cheapest way."

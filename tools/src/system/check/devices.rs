@@ -8,14 +8,17 @@ use super::super::document::{Polarity, Text, Trigger};
 use super::super::findings::{Finding, Span};
 use super::{text, Checker};
 
-/// Inputs of the PC's IOAPIC.
+/// The last input of the PC's I/O APIC.
 const LAST_PIN: i64 = 23;
 
-/// I/O ports that somebody has, both inclusive.
+/// The input that the HPET uses, in place of the PIT.
+const HPET_PIN: i64 = 2;
+
+/// I/O ports with an owner, both ends inclusive.
 pub(super) struct PortRange<'a> {
     first: u16,
     last: u16,
-    /// Whose they are, and where that is written; `None`: the launcher's.
+    /// The owner, and where the description says so; `None`: the launcher.
     place: Option<(&'a Text, Span)>,
 }
 
@@ -38,10 +41,12 @@ impl<'a> Checker<'a> {
         self.output = outputs.first();
         if let [first, second, ..] = outputs.as_slice() {
             self.found(
-                Finding::new(second.name.span(), "there is one output to the host only")
+                Finding::new(second.name.span(), "there is only one output to the host")
                     .label("the second")
                     .related(first.name.span(), "the first")
-                    .help("let one component collect what others have, through shared memory"),
+                    .help(
+                        "let one component collect the data of the others, through shared memory",
+                    ),
             );
         }
         if let Some(output) = self.output {
@@ -69,10 +74,14 @@ impl<'a> Checker<'a> {
     fn give_ports(&mut self, name: &'a Text, component: &Text, first: u16, last: u16) {
         let overlaps = |other: &&PortRange<'_>| other.first <= last && first <= other.last;
         if let Some(other) = self.ports.iter().find(overlaps) {
+            let owner = match &other.place {
+                Some((owner, _)) => format!("`{}`", owner.get_ref()),
+                None => "the launcher".to_owned(),
+            };
             let finding = Finding::new(
                 name.span(),
                 format!(
-                    "the ports {first:#x} to {last:#x} are somebody else's: {:#x} to {:#x}",
+                    "the ports {first:#x} to {last:#x} are already owned by {owner}: {:#x} to {:#x}",
                     other.first, other.last
                 ),
             )
@@ -106,14 +115,19 @@ impl<'a> Checker<'a> {
         for (interrupt, vector) in self.document.interrupts.iter().zip(0u8..) {
             let pin = self.in_range("pin", Some(&interrupt.pin), 0..=LAST_PIN, 0);
             if let Some(first) = pins.get(&pin) {
+                let help = if pin == HPET_PIN && !self.document.edf.is_empty() {
+                    "an `[[edf]]` owns the HPET and its pin: make the time-triggered component a task of it"
+                } else {
+                    "one component must serve all devices that share a pin"
+                };
                 self.found(
                     Finding::new(
                         interrupt.pin.span(),
-                        format!("pin {pin} of the IOAPIC has two interrupts"),
+                        format!("pin {pin} of the I/O APIC is used by two interrupts"),
                     )
                     .label("the second")
                     .related(first.clone(), "the first")
-                    .help("devices that share a pin are served by one component"),
+                    .help(help),
                 );
                 continue;
             }

@@ -148,7 +148,7 @@ impl Equipment {
         };
         let finding = Finding::new(
             span.clone(),
-            format!("the component has a {noun} called `{name}` already"),
+            format!("the component already has a {noun} called `{name}`"),
         )
         .label("this one");
         findings.push(if first.is_empty() {
@@ -181,7 +181,7 @@ impl Equipment {
             findings.push(
                 Finding::new(
                     span,
-                    format!("`{name}` gets {slots} capabilities, which need that many slots"),
+                    format!("`{name}` gets {slots} capabilities, each of which needs a slot"),
                 )
                 .label(format!("`cspace-bits` must be from {least} to {most_bits}")),
             );
@@ -196,13 +196,13 @@ impl Equipment {
             findings.push(
                 Finding::new(
                     component.name.span(),
-                    format!("`{name}` is given {entries} named things"),
+                    format!("`{name}` is given {entries} named resources"),
                 )
                 .label(format!(
-                    "a component finds at most {}",
+                    "a component can have at most {}",
                     limits::ENVIRONMENT_ENTRIES
                 ))
-                .help("give it less, or divide it into two components"),
+                .help("give it fewer, or split it into two components"),
             );
         }
     }

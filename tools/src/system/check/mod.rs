@@ -293,11 +293,11 @@ impl<'a> Checker<'a> {
             self.found(
                 Finding::new(
                     criticality.span(),
-                    format!("`{}` is no criticality of this system", text(criticality)),
+                    format!("unknown criticality `{}`", text(criticality)),
                 )
-                .label("unknown criticality")
+                .label("not a level of this system")
                 .help(format!(
-                    "they are, from the lowest: {}; `criticalities = [...]` sets them",
+                    "the levels are, from the lowest: {}; `criticalities = [...]` sets them",
                     self.levels().join(", ")
                 )),
             );
@@ -399,7 +399,7 @@ impl<'a> Checker<'a> {
                 Err(missing) => {
                     self.found(
                         Finding::new(span, missing.what)
-                            .label("missing executable")
+                            .label("cannot be used as an executable")
                             .help(missing.help),
                     );
                     packed.push(None);

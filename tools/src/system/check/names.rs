@@ -88,7 +88,11 @@ fn well_formed(what: &str, name: &Text, strict: bool, most: usize, findings: &mu
     if value.is_empty() || value.len() > most || !value.chars().all(allowed) {
         let dots = if strict { "" } else { ", `.`" };
         findings.push(
-            Finding::new(name.span(), format!("`{value}` is no name for a {what}")).label(format!(
+            Finding::new(
+                name.span(),
+                format!("`{value}` is not a valid name for a {what}"),
+            )
+            .label(format!(
                 "a name has 1 to {most} letters, digits, `-`, `_`{dots}"
             )),
         );
@@ -106,7 +110,7 @@ fn unique<'t>(what: &str, names: impl Iterator<Item = &'t Text>, findings: &mut 
                 )
                 .label("the second")
                 .related(span.clone(), "the first")
-                .help("give one of them another name"),
+                .help("rename one of them"),
             ),
             None => {
                 first.insert(text(name), name.span());

@@ -113,10 +113,10 @@ impl Checker<'_> {
                     names.join(" needs ")
                 ),
             )
-            .label("needs a server that needs it")
+            .label("waits for a server that waits for it")
             .help(
-                "a server that is `passive` or `ready` starts before its clients; let one of them \
-                 be a server of its own time that does not say when it is ready",
+                "a server that is `passive` or `ready` starts before its clients; give one of them \
+                 a reservation of its own, without `ready = true`",
             ),
         );
     }

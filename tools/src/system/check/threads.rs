@@ -82,11 +82,11 @@ impl<'a> Checker<'a> {
             self.found(
                 Finding::new(
                     component.threads[0].name.span(),
-                    format!("when would this thread of `{name}` start?"),
+                    format!("this thread of `{name}` would never start"),
                 )
-                .label("it starts when the main thread says that it is ready")
-                .help("make the main thread `passive = true`, or let it signal: `ready = true`")
-                .related(component.name.span(), "its main thread does not"),
+                .label("it starts when the main thread signals that it is ready")
+                .help("make the main thread `passive = true`, or let it signal with `ready = true`")
+                .related(component.name.span(), "its main thread does not signal"),
             );
         }
         let mut threads = vec![self.thread(index, &main, true)];
@@ -240,7 +240,7 @@ impl<'a> Checker<'a> {
                 )
                 .label(format!("must be at most the period, {period_us} µs"))
                 .related(period.span(), "the period")
-                .help("a budget equal to the period is all of the processor, round robin"),
+                .help("a budget equal to the period means round robin, without a limit"),
             );
         }
         (budget_us, period_us)
@@ -252,8 +252,8 @@ impl<'a> Checker<'a> {
         let deadline_us = deadline.get_ref().0;
         if keys.is_passive() {
             self.found(
-                Finding::new(deadline.span(), "a passive server with a deadline")
-                    .label("has no jobs of its own: deadlines are its clients'"),
+                Finding::new(deadline.span(), "a passive server cannot have a deadline")
+                    .label("it has no jobs of its own: give deadlines to its clients"),
             );
             return None;
         }

@@ -42,7 +42,7 @@ impl<'a> Checker<'a> {
             self.found(
                 Finding::new(
                     name.span(),
-                    format!("nobody serves the endpoint `{}`", name.get_ref()),
+                    format!("the endpoint `{}` has no server", name.get_ref()),
                 )
                 .label("its clients would wait for ever")
                 .help("name the component that receives from it: `server = \"...\"`"),
@@ -94,7 +94,7 @@ impl<'a> Checker<'a> {
             if let Some(longest) = client.longest.as_ref().filter(|us| us.get_ref().0 == 0) {
                 self.found(
                     Finding::new(longest.span(), "a request of 0 µs")
-                        .label("must be above 0: the longest that one takes"),
+                        .label("must be above 0: the longest time of one request"),
                 );
             }
             let name = client.alias.as_ref().unwrap_or(&endpoint.name);
@@ -128,9 +128,9 @@ impl<'a> Checker<'a> {
                 client.component.span(),
                 format!("`{}` may send to a passive server", text(&client.component)),
             )
-            .label("a message that is no call brings no time: the server would never run again")
+            .label("a message that is not a call brings no time: the server would never run again")
             .related(passive.span(), "it has no time of its own")
-            .help("leave `rights` out, for calls; or give the server a budget"),
+            .help("remove `rights`, to allow calls; or give the server a budget"),
         );
     }
 
@@ -140,7 +140,7 @@ impl<'a> Checker<'a> {
         let span = badge.map_or(holder.span(), Integer::span);
         if let Some(first) = badges.0.get(&value) {
             self.found(
-                Finding::new(span, format!("two holders have the badge {value}"))
+                Finding::new(span, format!("the badge {value} is used twice"))
                     .label("the receiver cannot tell them apart")
                     .related(first.clone(), "the first")
                     .help("give each a badge of its own: `badge = N`"),
@@ -196,9 +196,9 @@ impl<'a> Checker<'a> {
         };
         if let Some(alias) = &signaller.alias {
             self.found(
-                Finding::new(alias.span(), "a name for what nobody is given".to_owned())
+                Finding::new(alias.span(), "`as` has no effect here".to_owned())
                     .label("the launcher signals when the thread ends, not the component")
-                    .help("leave out `as`, or `at`"),
+                    .help("remove `as` or `at`"),
             );
         }
         let signal = Signal {
@@ -322,7 +322,7 @@ impl<'a> Checker<'a> {
                 )
                 .label("overlaps")
                 .related(other, format!("{other_start:#x} to {other_end:#x}"))
-                .help("move one of them, or leave `address` out: the launcher then finds room"),
+                .help("move one of them, or leave `address` out: the launcher then chooses one"),
             );
         }
         self.fixed_maps.push(fixed);

@@ -106,7 +106,7 @@ impl State {
             Some((last, _)) if last == lender => {}
             Some((last, lent)) => {
                 let what = format!(
-                    "the context of `{}` goes back to `{}`, but `{}` lent it last, at record #{}",
+                    "the context of `{}` returns to `{}`, but `{}` lent it last, at record #{}",
                     findings.name(context),
                     findings.name(lender),
                     findings.name(last),
@@ -117,7 +117,7 @@ impl State {
             // It was lent before the trace began, or it never was.
             None if self.holders.contains_key(&context) => {
                 let what = format!(
-                    "the context of `{}` goes back to `{}`, who did not lend it",
+                    "the context of `{}` returns to `{}`, which did not lend it",
                     findings.name(context),
                     findings.name(lender)
                 );

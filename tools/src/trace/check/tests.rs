@@ -343,7 +343,7 @@ fn a_donation_that_is_not_returned_is_found() {
                 *to = URGENT;
             }
         },
-        &["goes back to `urgent`, but `client` lent it last"],
+        &["returns to `urgent`, but `client` lent it last"],
     );
     // It comes back, but was never lent.
     assert_rejected(

@@ -22,11 +22,11 @@ const SCRIPTS: [&str; 3] = [
 const LEGEND: &[(&str, &str)] = &[
     (
         r#"<rect x="1" y="3" width="20" height="10" fill="var(--first)"/>"#,
-        "executes, in the colour of who pays",
+        "executes, in the colour of the context that pays",
     ),
     (
         r#"<rect x="1.5" y="3.5" width="19" height="9" fill="var(--second)" stroke="var(--ink)"/>"#,
-        "on the time of another",
+        "on another thread's time",
     ),
     (
         r#"<rect x="1" y="6" width="20" height="6" fill="var(--ready)"/>"#,
@@ -79,7 +79,7 @@ pub fn page(title: &str, history: &History, timeline: &Timeline) -> String {
         .replace('<', "\\u003c");
     let turns = match history.cores().len() {
         1 => String::new(),
-        cores => format!(", {cores} cores that the emulator executed in turns"),
+        cores => format!(", {cores} cores, which the emulator executed in turns"),
     };
     let facts = format!(
         "{:.3} ms, {} threads, {} records{turns}",

@@ -257,7 +257,7 @@ impl Writer<'_> {
                     (core, "device interrupt", "interrupt", notes)
                 }
                 Source::Timer => (core, "timer", "interrupt", vec![]),
-                Source::Core => (core, "asked to look", "interrupt", vec![]),
+                Source::Core => (core, "reschedule IPI", "interrupt", vec![]),
             },
             Event::Domain { thread: 0, domain } => (
                 core,

@@ -144,7 +144,7 @@ fn report(handler: &Handler, event: Event) {
             let clients = handler.clients();
             let client = clients.iter().find(|client| client.badge == badge);
             let name = client.map_or("the emergency", |client| client.name.as_str());
-            println!("handler: {name} ran out after {consumed_us} us: {action:?}");
+            println!("handler: {name} ran out (consumed {consumed_us} us): {action:?}");
         }
         Event::Fault { fault } => println!("handler: the server was stopped: {fault:?}"),
         Event::Other(received) => {

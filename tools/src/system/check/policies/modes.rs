@@ -39,7 +39,7 @@ impl Checker<'_> {
             if let Some(first) = seen.insert(thread, span.clone()) {
                 let name = text(&described.component);
                 self.found(
-                    Finding::new(span, format!("`{name}` is twice among the modes' tasks"))
+                    Finding::new(span, format!("`{name}` is listed twice in `tasks`"))
                         .label("the second")
                         .related(first, "the first"),
                 );
@@ -107,7 +107,7 @@ impl Checker<'_> {
             self.found(
                 Finding::new(span.clone(), format!("`{name}` has no time of its own"))
                     .label("a passive server runs at its own priority on its clients' time")
-                    .help("name its clients: they are the tasks"),
+                    .help("list its clients instead"),
             );
         }
         let component = &self.document.components[thread.component];
@@ -176,18 +176,21 @@ impl Checker<'_> {
         if budgets.is_empty() {
             refuse(
                 "no budget for any mode".to_owned(),
-                "one for each mode up to the task's criticality, from the lowest; the last stays"
+                "give one for each mode up to the task's criticality, from the lowest; the last one also applies above"
                     .to_owned(),
             );
         } else if budgets[0] != time.budget_us {
             refuse(
-                format!("the first budget, {} µs, is not the task's", budgets[0]),
-                format!("it starts with `budget`, {} µs", time.budget_us),
+                format!(
+                    "the first budget, {} µs, differs from the task's",
+                    budgets[0]
+                ),
+                format!("the task starts with `budget`, {} µs", time.budget_us),
             );
         } else if !budgets.is_sorted() {
             refuse(
                 "a budget is below that of a lower mode".to_owned(),
-                "critical tasks get more in higher modes, never less".to_owned(),
+                "a task's budgets must not decrease with the mode".to_owned(),
             );
         } else if budgets
             .iter()
@@ -221,7 +224,7 @@ impl Checker<'_> {
             given.span(),
             format!("`{name}` has {count} budgets for {modes}"),
         )
-        .label("one for each mode up to the task's criticality, from the lowest; the last stays")
+        .label("give one for each mode up to the task's criticality, from the lowest; the last one also applies above")
         .help(match levels.get(count - 1) {
             Some(needed) => format!(
                 "give `{name}` the criticality for which it has the last: `criticality = \"{needed}\"`"
@@ -257,7 +260,7 @@ impl Checker<'_> {
         self.found(
             Finding::new(
                 budgets.span(),
-                format!("the time of `{name}` is its scheduler's in all modes"),
+                format!("the reservation of `{name}` is set by its EDF scheduler in all modes"),
             )
             .label("must not be here")
             .related(task.component.span(), "scheduled here")
@@ -276,7 +279,7 @@ impl Checker<'_> {
                 self.found(
                     Finding::new(
                         described.component.span(),
-                        format!("to what priority is `{name}` demoted?"),
+                        format!("`{name}` has no demoted priority"),
                     )
                     .label("needs `priority`")
                     .help("a priority below its own, and above the idle thread's"),
@@ -293,7 +296,7 @@ impl Checker<'_> {
                 if let Some(given) = given {
                     self.found(
                         Finding::new(given.span(), "only `below = \"demote\"` has a priority")
-                            .label("means nothing here"),
+                            .label("has no effect here"),
                     );
                 }
                 match other {
@@ -330,11 +333,11 @@ impl Checker<'_> {
             self.found(
                 Finding::new(
                     described.component.span(),
-                    format!("nobody learns when the budget of `{name}` runs out"),
+                    format!("the manager is not told when the budget of `{name}` runs out"),
                 )
                 .label("so it never raises the mode")
                 .help(format!(
-                    "let its timeouts go to the manager: `timeout-handler = \"{}\"`",
+                    "send its timeouts to the manager: `timeout-handler = \"{}\"`",
                     manager.unwrap_or("")
                 )),
             );
@@ -360,7 +363,9 @@ impl Checker<'_> {
             findings.push(
                 Finding::new(
                     place.span(),
-                    format!("`{name}` must have time of its own, and say when it is ready"),
+                    format!(
+                        "`{name}` needs a reservation of its own, and must signal when it is ready"
+                    ),
                 )
                 .label("give it `budget`, `period`, `ready = true`"),
             );

@@ -128,7 +128,7 @@ fn budgets_that_add_up_to_more_than_the_processor() {
     let text = PREEMPTIVE.replace("\"700us\"", "\"1900us\"");
     let report = check(&source(&text)).unwrap_err();
     assert!(
-        report.to_string().contains("want 125.0 % of the processor"),
+        report.to_string().contains("need 125.0 % of the processor"),
         "{report}"
     );
 }
@@ -145,7 +145,7 @@ fn what_is_reserved_above_the_tasks_is_not_theirs() {
     described(&above("100us"));
     let report = check(&source(&above("9ms"))).unwrap_err().to_string();
     assert!(
-        report.contains("what is reserved above them, want 155.0 %"),
+        report.contains("the reservations above them need 155.0 %"),
         "{report}"
     );
     let elsewhere = above("9ms") + "core = 1\n";
@@ -167,20 +167,20 @@ fn tasks_beside_their_scheduler() {
         b,
         &b_with("priority = 100\nbudget = 500"),
         "500",
-        "the time of `b` is given by the scheduler",
+        "the reservation of `b` is set by the scheduler",
     );
     assert_found(
         b,
         &b_with("priority = 100\nfault-handler = \"a\""),
         "\"a\"",
-        "are its scheduler's",
+        "go to its scheduler",
     );
     // Nor does anybody wait for anybody's start then.
     assert_found(
         b,
         &b_with("priority = 100\ntimeout-handler = \"scheduler\""),
         "\"scheduler\"",
-        "are its scheduler's",
+        "go to its scheduler",
     );
     assert_found(
         b,
@@ -196,7 +196,7 @@ fn a_scheduler_below_its_tasks() {
     let report = check(&source(&text)).unwrap_err();
     assert_eq!(report.findings.len(), 2, "{report}");
     assert!(
-        report.to_string().contains("would keep its scheduler"),
+        report.to_string().contains("would delay its scheduler"),
         "{report}"
     );
 }
@@ -244,12 +244,9 @@ fn servers_of_tasks_are_above_them_and_below_their_scheduler() {
     for (wrong, said) in [
         (
             100,
-            "tasks of `scheduler` would run while one waits for `inner`",
+            "tasks of `scheduler` could run while another one waits for `inner`",
         ),
-        (
-            150,
-            "`inner` would keep the scheduler `scheduler` from running",
-        ),
+        (150, "`inner` would delay the scheduler `scheduler`"),
     ] {
         let new = format!("priority = {wrong}");
         let place = "must be above 100, and below 150";
@@ -301,7 +298,7 @@ const FULL: &str = "budget = \"5ms\"\nperiod = \"5ms\"";
 fn a_thread_above_the_tasks_whose_budget_never_runs_out_is_not_passed_over() {
     for priority in [100, 210] {
         let text = PREEMPTIVE.to_owned() + &also("greedy", priority, FULL);
-        let said = "`greedy` may take all of the tasks' processor";
+        let said = "`greedy` may use all of the tasks' processor time";
         refused(&text, &[said]);
         described(&trusting(&text, "\"greedy\""));
     }
@@ -312,7 +309,10 @@ fn a_thread_above_the_tasks_whose_budget_never_runs_out_is_not_passed_over() {
     let thread =
         "priority = 100\nready = true\n[[component.thread]]\nname = \"more\"\npriority = 120\n";
     let text = PREEMPTIVE.replacen("priority = 100", &format!("{thread}{FULL}\n"), 1);
-    refused(&text, &["`a/more` may take all of the tasks' processor"]);
+    refused(
+        &text,
+        &["`a/more` may use all of the tasks' processor time"],
+    );
     described(&trusting(&text, "\"a/more\""));
 }
 
@@ -321,7 +321,7 @@ fn trust_that_nobody_needs() {
     let humble = PREEMPTIVE.to_owned() + &also("humble", 99, FULL);
     refused(
         &trusting(&humble, "\"humble\""),
-        &["`humble` need not be trusted"],
+        &["`humble` does not need to be trusted"],
     );
     refused(
         &trusting(PREEMPTIVE, "\"nobody\""),
@@ -332,7 +332,10 @@ fn trust_that_nobody_needs() {
     refused(&twice, &["`greedy` is trusted twice"]);
     let unchecked = twice.replace("trusted", "admission = \"none\"\ntrusted");
     let unchecked = unchecked.replace(", \"greedy\"]", "]");
-    refused(&unchecked, &["nobody's time is counted"]);
+    refused(
+        &unchecked,
+        &["no time is counted with `admission = \"none\"`"],
+    );
     let unchecked = unchecked.replace("trusted = [\"greedy\"]", "");
     described(&unchecked);
     let wrong = unchecked.replace("\"none\"", "\"deadline\"");
@@ -351,7 +354,7 @@ fn a_request_of_somebody_below_the_tasks_keeps_them_from_running() {
     // It has all of the processor when no task runs.
     refused(
         &with_caller_below(FULL, ""),
-        &["how long does `outer` work for `below` at a time?"],
+        &["how long `outer` works for one request of `below` is not known"],
     );
     described(&with_caller_below(FULL, ", longest = \"1ms\""));
     refused(
@@ -362,7 +365,7 @@ fn a_request_of_somebody_below_the_tasks_keeps_them_from_running() {
     let limited = "budget = \"100us\"\nperiod = \"200us\"";
     refused(
         &with_caller_below(limited, ""),
-        &["want 115.0 % of the processor"],
+        &["need 115.0 % of the processor"],
     );
     described(&with_caller_below(
         "budget = \"100us\"\nperiod = \"2ms\"",
@@ -392,7 +395,7 @@ fn a_request_of_a_task_keeps_others_from_running() {
 #[test]
 fn a_request_that_nobody_ends() {
     let said = ["outer", "inner"].map(|server| {
-        format!("when the time of `b` runs out in `{server}`, its request is not ended")
+        format!("when the budget of `b` runs out in `{server}`, nothing ends the request")
     });
     let said: Vec<&str> = said.iter().map(String::as_str).collect();
     refused(&format!("{PREEMPTIVE}{SERVERS}"), &said);
@@ -454,7 +457,7 @@ fn emergencies_above_the_tasks() {
     );
     refused(
         &text,
-        &["how often `s` works for `high` on time of its own is not known"],
+        &["how often `s` works for `high` on its own time is not known"],
     );
     described(&trusting(&text, "\"high\""));
     // Below the tasks it is one request, with what is added to it.
@@ -476,7 +479,7 @@ fn a_task_that_waits_for_a_device() {
          [[interrupt]]\nname = \"irq\"\ncomponent = \"s\"\npin = 4\n",
         also("s", 120, "passive = true"),
     );
-    let unended = "when the time of `b` runs out in `s`, its request is not ended";
+    let unended = "when the budget of `b` runs out in `s`, nothing ends the request";
     refused(&text, &["how long `b` waits for `s` is not known", unended]);
     described(&trusting(&text, "\"s\""));
 }
@@ -531,8 +534,8 @@ fn what_a_proxy_works_for_its_clients() {
     refused(&longer, &["700 by jobs that are due, 1540 above them"]);
     let full = sharing.replace("\"100us\"", "\"10ms\"");
     let findings = [
-        "`sharing-inheritance` may work for `high` all the time, above the tasks",
-        "`high` may take all of the tasks' processor",
+        "`sharing-inheritance` may work for `high` without limit, above the tasks",
+        "`high` may use all of the tasks' processor time",
     ];
     refused(&full, &findings);
     described(&trusting(&full, "\"high\""));
@@ -547,7 +550,7 @@ fn a_cooperative_job_says_how_long_it_takes_or_nothing_is_promised() {
     described(&cooperative);
     refused(
         &cooperative.replace(", longest = 1500", ""),
-        &["how long does a job of `b` take?"],
+        &["the length of a job of `b` is not known"],
     );
     refused(
         &cooperative.replace("1500", "4001"),
@@ -555,7 +558,7 @@ fn a_cooperative_job_says_how_long_it_takes_or_nothing_is_promised() {
     );
     refused(
         &cooperative.replace("700us", "1900us"),
-        &["want 125.0 % of the processor"],
+        &["need 125.0 % of the processor"],
     );
     let unchecked = cooperative.replace("mode =", "admission = \"none\"\nmode =");
     described(&unchecked.replace(", longest = 1500", ""));
@@ -563,7 +566,7 @@ fn a_cooperative_job_says_how_long_it_takes_or_nothing_is_promised() {
         "budget = 1500",
         "budget = 1500, longest = 1000",
         "1000",
-        "a job ends with its budget",
+        "has no effect in preemptive mode",
     );
 }
 
@@ -607,7 +610,10 @@ fn there_is_one_timer_thus_one_scheduler() {
     let report = check(&source(&text)).unwrap_err();
     assert_eq!(report.findings.len(), 1, "{report}");
     let shown = report.to_string();
-    for said in ["the system has two `[[edf]]`", "there is one timer (HPET)"] {
+    for said in [
+        "the system has two `[[edf]]` tables",
+        "there is one timer (HPET)",
+    ] {
         assert!(shown.contains(said), "{report}");
     }
 }
@@ -616,10 +622,9 @@ fn there_is_one_timer_thus_one_scheduler() {
 fn a_timer_that_somebody_else_has() {
     let interrupt = "[[interrupt]]\nname = \"t\"\ncomponent = \"a\"\npin = 2\n";
     let report = check(&source(&format!("{PREEMPTIVE}\n{interrupt}"))).unwrap_err();
-    assert!(
-        report.to_string().contains("pin 2 of the IOAPIC"),
-        "{report}"
-    );
+    let shown = report.to_string();
+    assert!(shown.contains("pin 2 of the I/O APIC"), "{report}");
+    assert!(shown.contains("an `[[edf]]` owns the HPET"), "{report}");
 }
 
 #[test]
@@ -630,7 +635,7 @@ fn an_overrun_that_nobody_would_notice() {
     let report = check(&source(&text)).unwrap_err();
     assert_eq!(report.findings.len(), 1, "{report}");
     assert!(
-        report.to_string().contains("nobody notices an overrun"),
+        report.to_string().contains("overruns are not detected"),
         "{report}"
     );
 }

@@ -126,12 +126,12 @@ fn tasks_that_mean_nothing_are_refused() {
     assert_found(
         "timeout-handler = \"manager\"\n",
         "",
-        &["nobody learns when the budget of `control` runs out"],
+        &["the manager is not told when the budget of `control` runs out"],
     );
     assert_found(
         "[\"1ms\", \"1ms\", \"5ms\"]",
         "[\"2ms\", \"2ms\", \"5ms\"]",
-        &["the first budget, 2000 µs, is not the task's"],
+        &["the first budget, 2000 µs, differs from the task's"],
     );
     assert_found(
         "[\"1ms\", \"1ms\", \"5ms\"]",
@@ -163,9 +163,13 @@ fn tasks_that_mean_nothing_are_refused() {
     assert_found(
         "criticality = \"high\"\n",
         "criticality = \"hihg\"\n",
-        &["`hihg` is no criticality of this system"],
+        &["unknown criticality `hihg`"],
     );
-    assert_found(", priority = 10 }", " }", &["to what priority is `log`"]);
+    assert_found(
+        ", priority = 10 }",
+        " }",
+        &["`log` has no demoted priority"],
+    );
     assert_found("priority = 10 }", "priority = 90 }", &["from 2 to 89"]);
     assert_found(
         "below = \"suspend\"",
@@ -175,7 +179,7 @@ fn tasks_that_mean_nothing_are_refused() {
     assert_found(
         "component = \"video\"",
         "component = \"log\"",
-        &["twice among the modes' tasks"],
+        &["listed twice in `tasks`"],
     );
 }
 
@@ -193,7 +197,7 @@ fn tasks_of_an_edf_have_no_budgets() {
         "[modes]",
         "[modes]\n",
         &[
-            "the time of `control` is its scheduler's in all modes",
+            "the reservation of `control` is set by its EDF scheduler in all modes",
             "leave `budgets` out",
         ],
     );

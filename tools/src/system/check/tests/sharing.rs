@@ -278,7 +278,7 @@ fn a_thread_serves_one_resource() {
         assert_eq!(report.findings.len(), 1, "{report}");
         let shown = report.to_string();
         assert!(shown.contains("`outer` serves both `a` and `inside`"));
-        assert!(shown.contains("divide it into two components"));
+        assert!(shown.contains("split it into two components"));
     }
     let thread = "passive = true\n[[component.thread]]\nname = \"second\"\npriority = 120\n\
                   passive = true\n";
@@ -331,11 +331,11 @@ fn what_a_proxy_cannot_do_is_said() {
     let text = with("inheritance");
     assert_refused(
         &text.replace("badge = 5 }", "badge = 5, rights = \"grant\" }"),
-        &["`high` may do something else than call"],
+        &["`high` may do more than call"],
     );
     assert_refused(
         &text.replace("priority = 120\nbudget", "priority = 254\nbudget"),
-        &["needs a higher priority than all who share"],
+        &["needs a higher priority than all clients and servers"],
     );
     assert_refused(
         &text.replacen("\"inheritance\"", "\"original-ceiling\"", 1),
@@ -354,7 +354,7 @@ fn what_a_proxy_cannot_do_is_said() {
     );
     assert_refused(
         &text.replace("server = \"inner\"", ""),
-        &["nobody serves the endpoint `inside`"],
+        &["the endpoint `inside` has no server"],
     );
     assert_refused(
         &text.replacen("\"inheritance\"", "\"inheritence\"", 1),
@@ -432,7 +432,7 @@ fn what_a_spawner_cannot_do_is_said() {
         ("threads = 3, priority = 255", "must be from 0 to 254"),
         (
             "threads = 3, priority = 120",
-            "the threads that `outer` makes are not above it",
+            "the threads that `outer` makes must have a higher priority than it",
         ),
         ("stack = \"8KiB\"", "missing field `threads`"),
         ("threads = 3, time = 5", "unknown field `time`"),
@@ -446,11 +446,17 @@ fn what_a_spawner_cannot_do_is_said() {
     }
     assert_refused(
         &with("stack-spawning"),
-        &["`outer` may make no threads", "spawns = { threads = N }"],
+        &[
+            "`outer` is not allowed to make threads",
+            "spawns = { threads = N }",
+        ],
     );
     assert_refused(
         &text.replacen("\"stack-spawning\"", "\"ceiling\"", 1),
-        &["why would `outer` make threads?", "stack-spawning"],
+        &[
+            "`outer` has no use for threads that it makes",
+            "stack-spawning",
+        ],
     );
     assert_refused(
         &text.replacen(
@@ -459,7 +465,7 @@ fn what_a_spawner_cannot_do_is_said() {
             1,
         ),
         &[
-            "what `outer` starts on is short for 3 threads",
+            "the budget that `outer` starts on is too small for 3 threads",
             "must be at least 110 µs",
         ],
     );

@@ -127,14 +127,14 @@ fn who_cannot_handle_is_refused() {
         "ready = true\n",
         "",
         &[
-            "`server/handler` does not say when it is ready",
-            "give it `ready = true`",
+            "`server/handler` does not signal when it is ready",
+            "add `ready = true`",
         ],
     );
     assert_found(
         "priority = 201",
         "priority = 199",
-        &["too low", "kept waiting by the server"],
+        &["too low", "delayed by the server"],
     );
     assert_found(
         "passive = true\n",
@@ -153,11 +153,11 @@ fn policies_that_mean_nothing_are_refused() {
         "limit = 8",
         &["10000 µs of 10000 µs", "below the period"],
     );
-    assert_found("by = \"1ms\"", "by = 0", &["an extension by nothing"]);
+    assert_found("by = \"1ms\"", "by = 0", &["an extension of 0 µs"]);
     assert_found(
         "by = \"1ms\", ",
         "by = \"1ms\", budget = \"1ms\", ",
-        &["has no `budget`"],
+        &["`budget` is not a key of this policy"],
     );
     assert_found(
         "policy = \"extend\", by = \"1ms\", limit = 3, then = \"kill\"",
@@ -170,11 +170,11 @@ fn policies_that_mean_nothing_are_refused() {
     assert_found(
         "component = \"client\", policy = \"extend\", by = \"1ms\", limit = 3, then = \"kill\"",
         "component = \"other\", policy = \"rollback\"",
-        &["the time of `other` never runs out"],
+        &["the budget of `other` never runs out"],
     );
     assert_found(
         "component = \"client\", policy = \"extend\", by = \"1ms\", limit = 3, then = \"kill\"",
         "component = \"server/handler\", policy = \"rollback\"",
-        &["is no client of `server`"],
+        &["is not a client of `server`"],
     );
 }

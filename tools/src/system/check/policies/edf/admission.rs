@@ -66,9 +66,12 @@ impl<'a> Checker<'a> {
         if edf.admission == Admission::None {
             if let Some((_, first)) = trust.given.first() {
                 self.found(
-                    Finding::new(first.span(), "nobody's time is counted")
-                        .label("so nobody has to be trusted")
-                        .help("leave `trusted` out, or `admission`"),
+                    Finding::new(
+                        first.span(),
+                        "no time is counted with `admission = \"none\"`",
+                    )
+                    .label("so `trusted` has no effect")
+                    .help("leave `trusted` out, or `admission`"),
                 );
             }
             return;
@@ -88,11 +91,11 @@ impl<'a> Checker<'a> {
         }
         for (thread, name) in &trust.given {
             if !trust.used.contains(thread) {
-                let message = format!("`{}` need not be trusted", text(name));
+                let message = format!("`{}` does not need to be trusted", text(name));
                 self.found(
                     Finding::new(name.span(), message)
-                        .label("its time is counted, or is not taken from these tasks")
-                        .help("leave it out of `trusted`"),
+                        .label("its time is already counted, or does not affect these tasks")
+                        .help("remove it from `trusted`"),
                 );
             }
         }
@@ -176,11 +179,11 @@ impl<'a> Checker<'a> {
             self.found(
                 Finding::new(
                     task.component.span(),
-                    format!("how long does a job of `{name}` take?"),
+                    format!("the length of a job of `{name}` is not known"),
                 )
-                .label("needs `longest`, since no budget ends it")
+                .label("needs `longest`, because no budget ends its jobs")
                 .help(
-                    "say what a job takes at most, `longest = \"...\"`, or that no deadline is promised: \
+                    "state the longest time of a job, `longest = \"...\"`, or that no deadline is promised: \
                      `admission = \"none\"` in the `[[edf]]`",
                 ),
             );
@@ -195,11 +198,11 @@ impl<'a> Checker<'a> {
             Finding::new(
                 edf.tasks.span(),
                 format!(
-                    "the tasks, and what is reserved above them, want {percent}.{tenth} % of the processor"
+                    "the tasks and the reservations above them need {percent}.{tenth} % of the processor"
                 ),
             )
             .label("their budgets, each by its period, must add up to less than 100 %")
-            .help("the scheduler itself needs some of it too: see `sandglass experiment edf`"),
+            .help("the scheduler itself needs some time too: see `sandglass experiment edf`"),
         );
     }
 
@@ -238,9 +241,9 @@ impl<'a> Checker<'a> {
         self.found(
             Finding::new(
                 edf.tasks.span(),
-                "whether the deadlines can be met was not found out in a million steps",
+                "the admission test found no result in a million steps",
             )
-            .label("the budgets are next to all of the processor, or offsets seldom repeat")
+            .label("the budgets use nearly all of the processor, or the offsets rarely repeat")
             .help("make a budget smaller, or periods that are multiples of each other"),
         );
     }

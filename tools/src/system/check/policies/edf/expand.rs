@@ -91,9 +91,9 @@ pub fn expand(document: &mut Document) -> Vec<Finding> {
 }
 
 fn second(first: &document::Edf, second: &document::Edf) -> Finding {
-    Finding::new(second.name.span(), "the system has two `[[edf]]`")
+    Finding::new(second.name.span(), "the system has two `[[edf]]` tables")
         .label("the second")
-        .related(first.name.span(), "has the timer")
+        .related(first.name.span(), "this one owns the timer")
         .help(
             "there is one timer (HPET), so one scheduler: put all tasks into its `tasks`, or give \
              these a budget and a period of their own",
@@ -111,11 +111,11 @@ fn take_handlers(component: &mut Component, task: &EdfTask) -> Vec<Finding> {
     let findings = handlers.map(|handler| {
         Finding::new(
             handler.span(),
-            format!("faults and timeouts of `{name}` are its scheduler's"),
+            format!("faults and timeouts of `{name}` go to its scheduler"),
         )
         .label("must not be here")
         .related(task.component.span(), "scheduled here")
-        .help("its scheduler must know when it will not go on")
+        .help("remove it: the scheduler must be told when a task cannot continue")
     });
     findings.collect()
 }
@@ -139,12 +139,12 @@ fn give_time(component: &mut Component, edf: &document::Edf, task: &EdfTask) -> 
         Finding::new(
             given,
             format!(
-                "the time of `{name}` is given by the scheduler `{}`",
+                "the reservation of `{name}` is set by the scheduler `{}`",
                 text(&edf.name)
             ),
         )
         .label("must not be here")
-        .related(task.component.span(), "its time is here")
+        .related(task.component.span(), "its reservation is here")
         .help("a task of an `[[edf]]` has `period` there and, in preemptive mode, `budget`")
     })
 }
@@ -165,12 +165,12 @@ fn below(
         findings.push(
             Finding::new(
                 first.priority.span(),
-                "there is no priority below the tasks'",
+                "there is no priority below that of the tasks",
             )
             .label("must be at least 1")
             .related(edf.name.span(), "their scheduler")
             .help(
-                "a thread of the scheduler runs below its tasks, to notice that none of them can",
+                "a thread of the scheduler runs below its tasks, to detect that none of them can run",
             ),
         );
         return None;

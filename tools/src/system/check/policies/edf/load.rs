@@ -14,7 +14,7 @@ use super::demand::{Load, Reservation};
 
 /// What would make a finding right that trust can settle too.
 const OR_TRUST: &str =
-    "or, if it takes no time that matters, accept it: `trusted = [...]` in the `[[edf]]`";
+    "or, if its time is negligible, accept it: `trusted = [...]` in the `[[edf]]`";
 
 impl<'a> Checker<'a> {
     /// The load without the tasks' own jobs. Finds what cannot be counted.
@@ -95,9 +95,9 @@ impl<'a> Checker<'a> {
         self.found(
             Finding::new(
                 described.name.span(),
-                format!("`{proxy}` may work for `{path}` all the time, above the tasks"),
+                format!("`{proxy}` may work for `{path}` without limit, above the tasks"),
             )
-            .label("as long as this may run, which is always")
+            .label("its budget never runs out, and limits what the proxy does for it")
             .help(format!(
                 "give it a budget below its period, or its resources a protocol without a proxy, {OR_TRUST}"
             )),
@@ -164,7 +164,7 @@ impl<'a> Checker<'a> {
         self.found(
             Finding::new(
                 priority.span(),
-                format!("`{path}` may take all of the tasks' processor"),
+                format!("`{path}` may use all of the tasks' processor time"),
             )
             .label(format!("must be below {}, the tasks' priority", site.priority))
             .help(format!(
@@ -205,7 +205,7 @@ impl<'a> Checker<'a> {
                 Finding::new(
                     described.name.span(),
                     format!(
-                        "when the time of `{path}` runs out in `{name}`, its request is not ended"
+                        "when the budget of `{path}` runs out in `{name}`, nothing ends the request"
                     ),
                 )
                 .label(format!("tasks of `{}` would wait for it", text(&edf.name)))
@@ -282,7 +282,7 @@ impl<'a> Checker<'a> {
             Finding::new(
                 call.described.component.span(),
                 format!(
-                    "how long does `{}` work for `{path}` at a time?",
+                    "how long `{}` works for one request of `{path}` is not known",
                     text(&server.name)
                 ),
             )
@@ -319,8 +319,8 @@ impl<'a> Checker<'a> {
             let client = text(&self.document.components[call.client].name);
             let server = text(&self.document.components[call.server].name);
             let why = match waits {
-                Waits::Active => "the server runs when its own time and priority let it",
-                Waits::Proxy => "other requests come first, as its protocol says",
+                Waits::Active => "the server runs on its own reservation and at its own priority",
+                Waits::Proxy => "its protocol may serve other requests first",
                 Waits::Device => "the server waits for its device",
             };
             self.found(
@@ -330,7 +330,7 @@ impl<'a> Checker<'a> {
                 )
                 .label(why)
                 .help(format!(
-                    "tasks' servers are `passive` and at a ceiling: `protocol = \"ceiling\"`, or an `[[endpoint]]`; \
+                    "make the server `passive` with a ceiling: `protocol = \"ceiling\"`, or an `[[endpoint]]`; \
                      {OR_TRUST}"
                 )),
             );
@@ -361,7 +361,7 @@ impl<'a> Checker<'a> {
                     format!("`{name}` also works for `{path}`, on core {core}"),
                 )
                 .label(format!(
-                    "requests of core {} would wait for that",
+                    "requests from core {} would wait for that",
                     site.core
                 ))
                 .help(format!("give each core a server of its own; {OR_TRUST}")),
@@ -412,8 +412,8 @@ impl<'a> Checker<'a> {
                         text(name)
                     ),
                 )
-                .label("it gets the priority of who waits for it")
-                .help(format!("choose `ceiling`, and say `longest`; {OR_TRUST}")),
+                .label("it inherits the priority of waiting clients")
+                .help(format!("choose `ceiling`, and state `longest`; {OR_TRUST}")),
             );
         }
     }
@@ -445,7 +445,7 @@ impl<'a> Checker<'a> {
                     Finding::new(
                         client.policy.span(),
                         format!(
-                            "how often `{name}` works for `{}` on time of its own is not known",
+                            "how often `{name}` works for `{}` on its own time is not known",
                             text(&client.component)
                         ),
                     )

@@ -13,7 +13,7 @@ impl<'a> Checker<'a> {
     pub(super) fn edf_keys(&mut self, edf: &'a document::Edf) {
         if let Some(timer) = edf.timer.as_ref().filter(|timer| text(timer) != HPET) {
             self.found(
-                Finding::new(timer.span(), format!("there is no timer `{}`", text(timer)))
+                Finding::new(timer.span(), format!("unknown timer `{}`", text(timer)))
                     .label("must be \"hpet\", which is the default"),
             );
         }
@@ -29,10 +29,10 @@ impl<'a> Checker<'a> {
             let first = tasks[..index].iter().find(|t| text(&t.component) == name);
             if let Some(first) = first {
                 self.found(
-                    Finding::new(task.component.span(), format!("`{name}` is a task twice"))
+                    Finding::new(task.component.span(), format!("`{name}` is listed twice as a task"))
                         .label("the second")
                         .related(first.component.span(), "the first")
-                        .help("work with two periods is two tasks: divide it into two components"),
+                        .help("a component has one period: split work with two periods into two components"),
                 );
             }
         }
@@ -40,7 +40,7 @@ impl<'a> Checker<'a> {
             self.found(
                 Finding::new(
                     overrun.span(),
-                    "nobody notices an overrun in cooperative mode",
+                    "overruns are not detected in cooperative mode",
                 )
                 .label("must not be here")
                 .help("budgets are enforced by `mode = \"preemptive\"`"),
@@ -83,7 +83,7 @@ impl<'a> Checker<'a> {
                 Finding::new(task.component.span(), format!("`{name}` has no budget"))
                     .label("in preemptive mode every task has one")
                     .help(
-                        "say how long a job may run, `budget = \"...\"`, or end jobs by calls only: \
+                        "state how long a job may run, `budget = \"...\"`, or end jobs by calls only: \
                          `mode = \"cooperative\"`",
                     ),
             ),
@@ -105,7 +105,7 @@ impl<'a> Checker<'a> {
                     self.found(
                         Finding::new(
                             budget.span(),
-                            format!("a job of {us} µs cannot end within {deadline} µs"),
+                            format!("a job of {us} µs cannot finish within {deadline} µs"),
                         )
                         .label(format!("must be at most the deadline, {deadline} µs")),
                     );
@@ -122,10 +122,10 @@ impl<'a> Checker<'a> {
             self.found(
                 Finding::new(
                     longest.span(),
-                    "in preemptive mode a job ends with its budget",
+                    "`longest` has no effect in preemptive mode, where the budget ends a job",
                 )
                 .label("must not be here")
-                .help("say it by `budget`; of requests to servers, at the client: `longest`"),
+                .help("use `budget`; `longest` of a request to a server belongs to the client of the endpoint"),
             );
         } else if us == 0 || us > deadline {
             self.found(
@@ -150,7 +150,7 @@ impl<'a> Checker<'a> {
             self.found(
                 Finding::new(
                     priority.span(),
-                    format!("`{name}` would keep its scheduler `{scheduler}` from running"),
+                    format!("`{name}` would delay its scheduler `{scheduler}`"),
                 )
                 .label(format!("must be below {}", edf.priority.get_ref()))
                 .related(edf.priority.span(), "the scheduler's priority"),
@@ -166,19 +166,23 @@ impl<'a> Checker<'a> {
                         format!("the tasks of `{scheduler}` have different priorities"),
                     )
                     .label(format!(
-                        "must be {}, as that of the first",
+                        "must be {}, as that of the first task",
                         first.priority.get_ref()
                     ))
                     .related(first.priority.span(), "the first")
-                    .help("deadlines decide among them, so the kernel must not"),
+                    .help(
+                        "all tasks need the same priority: their deadlines decide which one runs",
+                    ),
                 );
             }
         }
         if described.passive.as_ref().is_some_and(|p| *p.get_ref()) {
             self.found(
                 Finding::new(place.clone(), format!("`{name}` is passive"))
-                    .label("a task has time of its own")
-                    .help("servers are not scheduled: they run on the time of the tasks that call"),
+                    .label("a task needs a reservation of its own")
+                    .help(
+                        "servers cannot be tasks: they run on the time of the tasks that call them",
+                    ),
             );
         }
         let core = edf.core.as_ref().map_or(0, |core| *core.get_ref());
@@ -186,7 +190,7 @@ impl<'a> Checker<'a> {
             self.found(
                 Finding::new(
                     place,
-                    format!("`{name}` runs on another core than `{scheduler}`"),
+                    format!("`{name}` and `{scheduler}` are on different cores"),
                 )
                 .label(format!("its `core` must be {core}")),
             );

@@ -29,10 +29,11 @@ impl<'a> Checker<'a> {
         let priority = &server.priority;
         let (tasks, highest) = (task.priority.get_ref(), edf.priority.get_ref());
         let (message, place, whose) = if priority.get_ref() <= tasks {
-            let message = format!("tasks of `{scheduler}` would run while one waits for `{name}`");
+            let message =
+                format!("tasks of `{scheduler}` could run while another one waits for `{name}`");
             (message, &task.priority, "the tasks' priority")
         } else if priority.get_ref() >= highest && !self.called_from(server, *highest) {
-            let message = format!("`{name}` would keep the scheduler `{scheduler}` from running");
+            let message = format!("`{name}` would delay the scheduler `{scheduler}`");
             (message, &edf.priority, "the scheduler's priority")
         } else {
             return;
@@ -42,7 +43,7 @@ impl<'a> Checker<'a> {
                 .label(format!("must be above {tasks}, and below {highest}"))
                 .related(place.span(), whose)
                 .help(
-                    "a server that tasks call runs before all of them, and after their scheduler",
+                    "a server that tasks call must have a priority above all of them, and below their scheduler's",
                 ),
         );
     }

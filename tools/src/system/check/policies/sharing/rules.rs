@@ -84,9 +84,9 @@ impl<'a> Checker<'a> {
             .label("nobody would answer the clients of one of them")
             .related(first.span(), "the other")
             .help(if threads > 1 {
-                "each of its threads serves one: add a thread, or divide it into two components"
+                "each thread serves one resource: add a thread, or split it into two components"
             } else {
-                "its main thread serves one: divide it into two components"
+                "its main thread serves one resource: split it into two components"
             }),
         );
     }
@@ -124,14 +124,16 @@ impl<'a> Checker<'a> {
                 )
                 .label("`best-effort` servers run on their own budget")
                 .related(resource.protocol.span(), "the protocol")
-                .help("give it `budget` and `period`; or, on its clients' time: `ceiling`"),
+                .help("give it `budget` and `period`, or choose `ceiling` to run on its clients' time"),
             );
         } else if !best_effort && !is_passive {
             self.found(
                 Finding::new(server.name.span(), format!("`{name}` has time of its own"))
                     .label("servers of this protocol run on their clients' budgets")
                     .related(resource.protocol.span(), "the protocol")
-                    .help("let it be `passive = true`; or, on its own time: `best-effort`"),
+                    .help(
+                        "make it `passive = true`; or choose `best-effort` to run on its own time",
+                    ),
             );
         }
     }
@@ -168,7 +170,7 @@ impl<'a> Checker<'a> {
             self.found(
                 Finding::new(
                     resource.protocol.span(),
-                    "the proxy of this protocol needs a higher priority than all who share",
+                    "the proxy of this protocol needs a higher priority than all clients and servers",
                 )
                 .label(format!(
                     "but one of them has {highest}, and {HIGHEST} is the highest"
@@ -184,8 +186,11 @@ impl<'a> Checker<'a> {
                         format!("`{}` has two timeout handlers", text(&server.name)),
                     )
                     .label("this, and the proxy")
-                    .related(resource.protocol.span(), "whose protocol handles timeouts")
-                    .help("remove it; or choose `ceiling`, which goes with any timeout handler"),
+                    .related(
+                        resource.protocol.span(),
+                        "the protocol, whose proxy handles timeouts",
+                    )
+                    .help("remove it, or choose `ceiling`, which works with any timeout handler"),
                 );
             }
         }
@@ -203,10 +208,10 @@ impl<'a> Checker<'a> {
             self.found(
                 Finding::new(
                     client.component.span(),
-                    format!("`{name}` may do something else than call"),
+                    format!("`{name}` may do more than call"),
                 )
-                .label("through a proxy there are calls only, without capabilities")
-                .help("leave `rights` out; or choose `ceiling`, which needs no proxy"),
+                .label("only calls without capabilities pass through a proxy")
+                .help("remove `rights`, or choose `ceiling`, which needs no proxy"),
             );
         }
         let component = &self.document.components[index];

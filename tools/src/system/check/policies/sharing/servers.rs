@@ -20,7 +20,7 @@ impl<'a> Checker<'a> {
                 let span = badge.map_or(client.component.span(), |badge| badge.span());
                 self.found(
                     Finding::new(span, "the badges 0 and 1 are those of interrupts")
-                        .label("the server could not tell this client from its device")
+                        .label("the server could not distinguish this client from its device")
                         .help("give the client a badge from 2 on: `badge = N`"),
                 );
             }
@@ -76,7 +76,7 @@ impl<'a> Checker<'a> {
                     )
                     .label("workers run on their clients' budgets")
                     .related(resource.protocol.span(), "the protocol")
-                    .help("let it be `passive = true`"),
+                    .help("make it `passive = true`"),
                 );
             }
         }

@@ -61,7 +61,7 @@ impl<'a> Checker<'a> {
                 Finding::new(
                     place.span(),
                     format!(
-                        "the threads that `{}` makes are not above it",
+                        "the threads that `{}` makes must have a higher priority than it",
                         text(&component.name)
                     ),
                 )
@@ -85,10 +85,13 @@ impl<'a> Checker<'a> {
         let name = text(&server.name);
         if server.spawns.is_none() {
             self.found(
-                Finding::new(server.name.span(), format!("`{name}` may make no threads"))
-                    .label("servers of this protocol make them when all are busy")
-                    .related(resource.protocol.span(), "the protocol")
-                    .help("say how many: `spawns = { threads = N }`; or choose `workers`"),
+                Finding::new(
+                    server.name.span(),
+                    format!("`{name}` is not allowed to make threads"),
+                )
+                .label("servers of this protocol make them when all are busy")
+                .related(resource.protocol.span(), "the protocol")
+                .help("state how many: `spawns = { threads = N }`; or choose `workers`"),
             );
         }
         self.check_start(server);
@@ -110,7 +113,7 @@ impl<'a> Checker<'a> {
                         client.component.span(),
                         format!("`{}` may send capabilities", text(&client.component)),
                     )
-                    .label("they would not reach a thread that is made for its request")
+                    .label("they would not reach a thread that is made for the request")
                     .help("leave `rights` out; or choose `workers`"),
                 );
             }
@@ -130,12 +133,12 @@ impl<'a> Checker<'a> {
                 Finding::new(
                     budget.span(),
                     format!(
-                        "what `{}` starts on is short for {threads} threads",
+                        "the budget that `{}` starts on is too small for {threads} threads",
                         text(&server.name)
                     ),
                 )
                 .label(format!("must be at least {least} µs"))
-                .related(spawns.span(), "they get ready on it")
+                .related(spawns.span(), "they start on it")
                 .help("with less, a client would wait for a replenishment while one is made"),
             );
         }
@@ -157,9 +160,12 @@ impl<'a> Checker<'a> {
                 self.found(
                     Finding::new(
                         spawns.span(),
-                        format!("why would `{}` make threads?", text(&component.name)),
+                        format!(
+                            "`{}` has no use for threads that it makes",
+                            text(&component.name)
+                        ),
                     )
-                    .label("it serves no resource that wants it")
+                    .label("it serves no resource with `stack-spawning`")
                     .help("let it serve a `[[resource]]` with `protocol = \"stack-spawning\"`"),
                 );
             }

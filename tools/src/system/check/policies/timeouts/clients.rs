@@ -45,8 +45,8 @@ impl Checker<'_> {
             {
                 let server = text(&described.server);
                 self.found(
-                    Finding::new(span, format!("`{name}` is no client of `{server}`"))
-                        .label("its time cannot run out there")
+                    Finding::new(span, format!("`{name}` is not a client of `{server}`"))
+                        .label("its budget cannot run out there")
                         .help("make it a client of the server's endpoint, or of one that calls it"),
                 );
                 continue;
@@ -56,9 +56,9 @@ impl Checker<'_> {
                 || time.budget_us == time.period_us
             {
                 self.found(
-                    Finding::new(span, format!("the time of `{name}` never runs out"))
-                        .label("so it needs no policy")
-                        .help("only a budget below the period does"),
+                    Finding::new(span, format!("the budget of `{name}` never runs out"))
+                        .label("so no policy ever ends its requests")
+                        .help("give it a budget below its period, so that the policy can act"),
                 );
                 continue;
             }
@@ -114,8 +114,8 @@ impl Checker<'_> {
     fn superfluous(&mut self, client: &ClientPolicy, given: Option<Span>, key: &str) {
         if let Some(span) = given {
             self.found(
-                Finding::new(span, format!("this policy has no `{key}`"))
-                    .label("means nothing here")
+                Finding::new(span, format!("`{key}` is not a key of this policy"))
+                    .label("has no effect here")
                     .related(client.policy.span(), "the policy")
                     .help(
                         "`extend` has `by`, `limit`, `then`; `emergency` has `budget`, `limit`, \
@@ -134,7 +134,7 @@ impl Checker<'_> {
         let Some(given) = given else {
             self.found(
                 Finding::new(client.policy.span(), format!("this policy needs `{key}`"))
-                    .label("by how much is the client helped?")
+                    .label("it says by how much the client's time is extended")
                     .help(format!("for example, `{key} = \"1ms\"`")),
             );
             return 0;
@@ -146,7 +146,7 @@ impl Checker<'_> {
         if let (None, None) = (&client.limit, default) {
             self.found(
                 Finding::new(client.policy.span(), "this policy needs `limit`")
-                    .label("how often is the client helped?")
+                    .label("it says how often the client is helped")
                     .help("for example, `limit = 3`"),
             );
         }
@@ -162,7 +162,7 @@ impl Checker<'_> {
             .budget_us
             .saturating_add(by_us.saturating_mul(u64::from(limit)));
         if by_us == 0 {
-            self.found(Finding::new(by.span(), "an extension by nothing").label("must be above 0"));
+            self.found(Finding::new(by.span(), "an extension of 0 µs").label("must be above 0"));
         } else if longest >= time.period_us {
             self.found(
                 Finding::new(

@@ -46,7 +46,7 @@ impl<'a> Checker<'a> {
                     )
                     .label("the second")
                     .related(first, "the first")
-                    .help("put all clients into one"),
+                    .help("merge them"),
                 );
                 continue;
             }
@@ -201,10 +201,10 @@ impl<'a> Checker<'a> {
                 self.found(
                     Finding::new(
                         described.server.span(),
-                        format!("the time of `{first}` and of `{second}` has the badge {badge}"),
+                        format!("the reservations of `{first}` and `{second}` both have the badge {badge}"),
                     )
                     .label("its handler cannot tell them apart")
-                    .help("leave `timeout-badge` out: each then gets one of its own"),
+                    .help("remove `timeout-badge`: each then gets one of its own"),
                 );
             }
         }

@@ -38,10 +38,10 @@ impl<'a> Checker<'a> {
             .label(if bandwidth {
                 "the proxy handles its timeouts"
             } else {
-                "the proxy would not hear that a request was ended"
+                "the proxy would not be told that a request was ended"
             })
-            .related(resource.protocol.span(), "the protocol that wants a proxy")
-            .help("leave the policy out; or choose `ceiling`, which goes with timeout policies"),
+            .related(resource.protocol.span(), "the protocol that uses a proxy")
+            .help("remove the policy, or choose `ceiling`, which works with timeout policies"),
         );
     }
 
@@ -59,7 +59,7 @@ impl<'a> Checker<'a> {
             self.found(
                 Finding::new(span, format!("`{name}` has time of its own"))
                     .label("must be a passive server")
-                    .help("clients' time runs out in a server that runs on it: `passive = true`"),
+                    .help("only a server that runs on its clients' time can run out of it: `passive = true`"),
             );
         } else if time.budget_us != time.period_us {
             self.found(
@@ -67,7 +67,7 @@ impl<'a> Checker<'a> {
                     span,
                     format!("`{name}` starts on a budget that can run out"),
                 )
-                .label("it restarts on that after a timeout")
+                .label("the server restarts on it after a timeout")
                 .help("leave its `budget` and `period` out, or make them equal"),
             );
         }
@@ -89,7 +89,7 @@ impl<'a> Checker<'a> {
                         described.server.span(),
                         format!("`{name}` serves no endpoint"),
                     )
-                    .label("nobody's time can run out in it")
+                    .label("no client's time can run out in it")
                     .help("add an `[[endpoint]]` with this `server`"),
                 );
                 None
@@ -100,8 +100,8 @@ impl<'a> Checker<'a> {
                         described.server.span(),
                         format!("`{name}` serves several endpoints"),
                     )
-                    .label("at which does it wait?")
-                    .help(format!("say `endpoint`: one of {}", several.join(", "))),
+                    .label("which one the policy is for is not known")
+                    .help(format!("add `endpoint`, one of {}", several.join(", "))),
                 );
                 None
             }
@@ -143,11 +143,12 @@ impl<'a> Checker<'a> {
                 ),
             )
             .help(format!(
-                "let them: `timeout-handler = \"{owner}\"` of `{server}`"
+                "send them to it: `timeout-handler = \"{owner}\"` of `{server}`"
             ));
             self.found(match goes_to {
-                Some(other) => finding.related(other.span(), "they go here"),
-                None => finding.label("they go nowhere: its server just waits for time"),
+                Some(other) => finding.related(other.span(), "they are sent here"),
+                None => finding
+                    .label("they are not sent anywhere: the server waits for its next refill"),
             });
             return None;
         }
@@ -158,7 +159,7 @@ impl<'a> Checker<'a> {
                     span,
                     format!("`{}` has no time of its own", text(&described.handler)),
                 )
-                .label("a timeout lends none")
+                .label("a timeout fault lends it none")
                 .help("give it a `budget` and a `period`, or name an active thread"),
             );
             return None;
@@ -168,12 +169,12 @@ impl<'a> Checker<'a> {
                 Finding::new(
                     span,
                     format!(
-                        "`{}` does not say when it is ready",
+                        "`{}` does not signal when it is ready",
                         text(&described.handler)
                     ),
                 )
-                .label("a handler does, before the first timeout")
-                .help("give it `ready = true`, beside its budget"),
+                .label("a handler must, before the first timeout")
+                .help("add `ready = true`"),
             );
             return None;
         }
@@ -206,7 +207,7 @@ impl<'a> Checker<'a> {
                     described.handler.span(),
                     format!("the priority of `{name}`, {mine}, is too low"),
                 )
-                .label(format!("it can be kept waiting by {other}"))
+                .label(format!("it can be delayed by {other}"))
                 .help("a handler's priority is at least the server's, and above all clients'"),
             );
         }
