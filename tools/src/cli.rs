@@ -12,9 +12,15 @@ use crate::{
     fuzz, image, kernel, machine, mutants, storm, system, test, trace,
 };
 
-/// Builds, runs, tests and checks Sandglass, a capability microkernel that owns time.
+/// Which commands are for whom: what `--help` ends with.
+const GROUPS: &str = "\
+To build and study systems: demo, build, run, boot, kernel, trace, image, bench, experiment.
+To develop the kernel, the library and the tools: test, check, conformance, assure, coverage,
+mutants, fuzz, storm, beside, bounds, machine.";
+
+/// Build, run, trace, test and check systems on Sandglass, a capability microkernel that owns time
 #[derive(Parser)]
-#[command(name = "sandglass", version, max_term_width = 100)]
+#[command(name = "sandglass", version, max_term_width = 100, after_help = GROUPS)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

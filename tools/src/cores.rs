@@ -37,7 +37,7 @@ impl Cores {
     }
 }
 
-/// What follows a kernel's name where kernels are told apart: nothing, or `-smp-4`.
+/// What follows a kernel's name to distinguish it: nothing, or `-smp-4`.
 impl fmt::Display for Cores {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {

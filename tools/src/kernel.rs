@@ -20,7 +20,7 @@ const CODE_GENERATION: &[&str] = &[
     "-Ccode-model=kernel",
     "-Cjump-tables=no",
     "-Cforce-frame-pointers=no",
-    // With RELRO, calls of `memcpy` and its kin would go through the global offset table.
+    // With RELRO, calls of `memcpy` and similar functions would go through the global offset table.
     "-Crelro-level=off",
 ];
 

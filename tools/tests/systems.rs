@@ -147,7 +147,7 @@ fn who_is_less_critical_gives_way() {
         assert_says(
             &outcome.console,
             &[
-                "handler: control ran out after ",
+                "handler: control ran out (consumed ",
                 "modes: control needs more: from low to high",
                 "modes: idle: from high to low",
                 "task 0: 80 deadlines, 80 completed, 0 missed",
@@ -201,7 +201,7 @@ fn a_task_that_is_rolled_back_goes_on_with_its_next_job() {
         assert_says(
             &outcome.console,
             &[
-                "handler: counting ran out after ",
+                "handler: counting ran out (consumed ",
                 "RolledBack",
                 "counting: 2262 primes, in ",
                 "task 0: 30 jobs, 0 late",

@@ -1,4 +1,4 @@
-//! From the start on: faults that nobody else handles, and the system's end.
+//! From the start on: faults without another handler, and the system's end.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -15,7 +15,7 @@ use crate::failure::{Context, Failure};
 use crate::launch::Thread;
 use crate::objects::Objects;
 
-/// Status of a system that nobody can end any more.
+/// Status of a system that no component can end any more.
 const NOBODY_LEFT: u8 = 1;
 
 /// The badge of signals that a thread is ready, which are not badged.
@@ -46,7 +46,7 @@ const fn thread_of(badge: u64) -> ThreadId {
     }
 }
 
-/// Hears of all ends, and of faults that nobody else handles, from the start on.
+/// Receives all ends, and faults without another handler, from the start on.
 pub struct Watch<'a> {
     system: &'a System,
     components: &'a [component::Component],

@@ -1,4 +1,4 @@
-//! The SMP kernel on one core beside the single-core kernel: what several cores cost who has one.
+//! The SMP kernel on one core compared with the single-core kernel: the cost of supporting several cores.
 
 use anyhow::{ensure, Result};
 use serde::Serialize;

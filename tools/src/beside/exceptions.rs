@@ -21,7 +21,7 @@ const EXCEPTIONS: &[Exception] = &[
     Exception {
         subject: "sharing",
         figure: "best effort, starved: cost",
-        reason: "a thread is ready below while the requests are measured, which costs the kernel 141 instructions a switch",
+        reason: "a thread is ready below while the requests are measured, which makes each switch cost the kernel more",
     },
     Exception {
         subject: "edf",

@@ -1,12 +1,12 @@
-//! `sandglass beside`: the demonstration, the experiments and the example systems without and with a client that nobody
-//! trusts ([`crate::system::rogue`]), figure by figure.
+//! `sandglass beside`: the demonstration, the experiments and the example systems without and with an untrusted
+//! client ([`crate::system::rogue`]), figure by figure.
 //!
 //! - [`subjects`] are what is run; [`figures`] what is compared;
 //! - [`exceptions`] are the figures that a client changes by right, each with the reason.
 //!
 //! A figure that differs by more than a percent is measured once more, with an honest component in place of the rogue
 //! client, which asks the same servers for nothing and works on the same budget. What that one changes as much is what
-//! somebody's being there costs, and nothing that a client does to others.
+//! any additional component costs, and nothing that a client does to others.
 
 mod exceptions;
 pub(crate) mod figures;

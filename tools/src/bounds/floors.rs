@@ -1,4 +1,4 @@
-//! What operations are known to cost at least: arrangements that somebody has found must not be lost.
+//! What operations are known to cost at least: arrangements that were found must not be lost.
 //!
 //! The figures are those of a review of the kernel that measured arrangements of its own, when they
 //! exceeded the table by 34 to 58 % (cancellation), 21 to 57 % (deletion) and 74 % (new objects). A row

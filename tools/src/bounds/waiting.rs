@@ -63,7 +63,7 @@ struct Waits {
     failures: Vec<String>,
 }
 
-/// Fails if somebody waits for longer than the bound, or if the system finds that a task beside the
+/// Fails if a core waits for longer than the bound, or if the system finds that a task beside the
 /// attacks misses a deadline or pays for them.
 ///
 /// # Errors

@@ -159,7 +159,8 @@ fn control(words: &[u64]) -> Result<Control> {
 
 fn trace(words: &[u64]) -> Result<(Actor, Vec<Interval>)> {
     let (&actor, words) = words.split_first().context("it is empty")?;
-    let actor = Actor::from_word(actor).with_context(|| format!("nobody is number {actor}"))?;
+    let actor = Actor::from_word(actor)
+        .with_context(|| format!("no participant has the number {actor}"))?;
     let (intervals, rest) = words.as_chunks::<INTERVAL_WORDS>();
     ensure!(rest.is_empty(), "it ends inside of an interval");
     let intervals = intervals

@@ -59,7 +59,7 @@ impl<'i> Reference<'i> {
 
     /// The key stream of CTR mode, which `libaes` does not have. It has CFB, whose decryption of
     /// c1 c2 .. with initialisation vector c0 is E(c0)^c1 E(c1)^c2 ..: with successive counter
-    /// blocks as c, that is the key stream but for the counters.
+    /// blocks as c, which is the key stream except for the counters.
     fn keystream(&self, initial: [u8; 16], len: usize) -> Vec<u8> {
         let first = u128::from_be_bytes(initial);
         let blocks = len.div_ceil(BLOCK_BYTES as usize) as u128;

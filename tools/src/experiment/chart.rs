@@ -10,7 +10,7 @@ pub use plotters::prelude::SeriesLabelPosition;
 
 /// Size of a chart, pixels.
 const SIZE: (u32, u32) = (900, 380);
-/// Colours that are told apart, one for each curve.
+/// Colours that can be distinguished, one for each curve.
 pub const COLOURS: [RGBColor; 6] = [
     RGBColor(0x1f, 0x6f, 0xb4),
     RGBColor(0xd9, 0x5f, 0x0e),

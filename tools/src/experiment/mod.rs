@@ -45,7 +45,7 @@ pub struct Extent {
     pub hosted: Option<PathBuf>,
     /// `--sets` of `edf`.
     pub sets: Option<u32>,
-    /// `--rogue`: a client that nobody trusts beside the others.
+    /// `--rogue`: an untrusted client beside the others.
     pub rogue: Option<Rogue>,
 }
 

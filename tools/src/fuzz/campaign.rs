@@ -36,7 +36,7 @@ pub(super) struct Outcome {
     pub(super) failures: Vec<PathBuf>,
 }
 
-/// What libFuzzer says of itself in a line.
+/// What libFuzzer reports in a line.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Status {
     executions: u64,
@@ -117,7 +117,7 @@ impl Campaign<'_> {
     }
 }
 
-/// Sends what the process says of itself, until it ends.
+/// Sends what the process reports, until it ends.
 fn follow(child: &mut Child, job: usize, sender: Sender<(usize, Status)>) -> Result<()> {
     let stderr = child.stderr.take().context("the engine has no output")?;
     thread::spawn(move || {

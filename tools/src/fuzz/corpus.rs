@@ -2,7 +2,7 @@
 //!
 //! `fuzz/corpus/TARGET` is kept in the repository, small. Inputs with names in words stay for ever:
 //! they are examples, and inputs that once failed. Those named by a hash were found; what a merge
-//! finds needless goes. A larger working corpus, in the target directory, goes on between runs.
+//! finds needless is removed. A larger working corpus, in the target directory, is kept between runs.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -34,7 +34,7 @@ use state::{Facts, Layout, State};
 const PACKAGE: &str = "spinners";
 const SPINNING: &str = "spinning on ";
 
-/// The processor with everything that QEMU emulates, but for x2APIC mode.
+/// The processor with everything that QEMU emulates, except x2APIC mode.
 const EVERYTHING: &str = "max";
 const TIMEOUT: Duration = Duration::from_secs(120);
 const MEMORY_MIB: u32 = 256;

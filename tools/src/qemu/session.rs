@@ -83,7 +83,7 @@ impl Session {
         Ok(text.as_str().context("a text")?.to_owned())
     }
 
-    /// The registers of all processors of a machine that runs, and goes on. What QEMU prints of one that is not
+    /// The registers of all processors of a machine that runs, and continues to. What QEMU prints of one that is not
     /// stopped is made up halfway through an instruction, and printing it may change the processor's state.
     pub fn halted_registers(&mut self) -> Result<String> {
         self.ask("stop", json!({}))?;

@@ -262,8 +262,8 @@ pub fn run(args: &StormArgs) -> Result<ExitCode> {
     print!("{}", sum.table());
     if sum.cut_short > 0 {
         println!(
-            "storm: QEMU left long mode {} times; other machines went on with other seeds. What was done before counts, and \
-             is not in the table",
+            "storm: QEMU left long mode {} times; other machines continued with other seeds. The calls and instructions \
+             before that are counted, but are not in the table",
             sum.cut_short
         );
     }

@@ -17,7 +17,7 @@ const PREFIX: &str = "sandglass_watch_";
 /// Watches machines, one after the other.
 #[derive(Debug, Clone)]
 pub struct Oracle {
-    /// The plugin, and its arguments but for where it writes.
+    /// The plugin, and its arguments except for where it writes.
     plugin: OsString,
     places: String,
     /// What it writes.

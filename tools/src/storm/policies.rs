@@ -177,9 +177,9 @@ impl Policy {
     }
 }
 
-/// A line of the console that says something bad of somebody honest.
+/// A line of the console that says that an honest component failed.
 fn complaint(line: &str) -> Option<String> {
-    let is_bad = ["panicked", " ended with ", " is stopped"]
+    let is_bad = ["panicked", " ended with ", " is stopped", " was stopped"]
         .iter()
         .any(|bad| line.contains(bad));
     let of_rogue =
@@ -187,7 +187,7 @@ fn complaint(line: &str) -> Option<String> {
     (is_bad && !of_rogue).then(|| line.trim().to_owned())
 }
 
-/// `sandglass storm --policies`: status 0 if nobody honest came to harm, on the host and in the emulator.
+/// `sandglass storm --policies`: status 0 if no honest component was harmed, on the host and in the emulator.
 pub fn run(args: &StormArgs) -> Result<ExitCode> {
     let is_wanted = |name: &str| args.policy.as_deref().is_none_or(|wanted| wanted == name);
     let mut policies = Policy::all()?;
@@ -250,6 +250,7 @@ mod tests {
         }
         for bad in [
             "launcher: component `server` ended with status 101 (a panic; its message needs `console = true`)",
+            "launcher: `server/handler` was stopped by a fault: x",
             "panicked at user/policies/sharing/src/blocking/mod.rs:130:29:",
             "panicked at systems/rogues/src/main.rs:3:4:",
             "edf: `fast` is stopped: Memory",

@@ -215,7 +215,7 @@ pub struct Signaller {
     pub at: Option<Spanned<At>>,
 }
 
-/// When the launcher signals for somebody.
+/// When the launcher signals for a component.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum At {

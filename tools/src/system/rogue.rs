@@ -1,4 +1,4 @@
-//! A client that nobody trusts beside those of a described system: what `--rogue SEED` adds to a description.
+//! An untrusted client beside those of a described system: what `--rogue SEED` adds to a description.
 //!
 //! It is a component of the lowest criticality, with a small budget, a priority below that of all honest clients,
 //! and a share in all that these share: it may call each endpoint and resource that others call, is a task of each
@@ -172,7 +172,7 @@ fn join_modes(document: &mut Table) {
     tasks.push(own.into());
 }
 
-/// A priority below that of all threads of who calls servers, or, if nobody does, of all components.
+/// A priority below that of all threads of components that call servers, or, if there are none, of all components.
 fn below_clients(document: &Table) -> i64 {
     let servers = ["endpoint", "resource"].into_iter();
     let servers = servers.flat_map(|kind| document.get(kind).and_then(Value::as_array));
@@ -188,7 +188,7 @@ fn below_clients(document: &Table) -> i64 {
     LEAST_PRIORITY.max(lowest - 1)
 }
 
-/// The components that may call a server, but for itself.
+/// The components that may call a server, except itself.
 fn callers(server: &Value) -> impl Iterator<Item = &str> {
     let own = text(server, "server");
     let clients = list(server, "clients").iter();

@@ -193,7 +193,7 @@ fn run_experiments(filter: &Filter, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// The figures of whatever is quick to run, without and with a client that nobody trusts.
+/// The figures of everything that is quick to run, without and with an untrusted client.
 fn run_beside(filter: &Filter, report: &mut Report) -> Result<()> {
     const SEED: u64 = 4;
     let quick = |subject: &Subject| match subject {

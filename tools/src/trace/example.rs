@@ -15,7 +15,7 @@ pub const CLIENT_TIME: Object = 0x1100;
 pub const URGENT_TIME: Object = 0x3100;
 const US: u64 = 1000;
 
-/// Records, and who runs until now on whose time.
+/// Records, and which thread runs on whose time until now.
 pub struct Script {
     pub records: Vec<Record>,
     time: u64,

@@ -33,7 +33,7 @@ pub struct Facts {
 
 impl History {
     /// Puts the records of all logs, one of each core, into their order. What comes after the first record that was lost
-    /// is left out and counted: nobody knows what it means.
+    /// is left out and counted: its meaning is not known.
     ///
     /// # Errors
     /// There is none; or the kernel wrote what this tool does not know.

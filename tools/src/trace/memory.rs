@@ -88,7 +88,7 @@ impl Memory {
         ])
     }
 
-    /// Where the logs are; `None` if nobody has said yet.
+    /// Where the logs are; `None` if that is not known yet.
     ///
     /// # Errors
     /// The memory cannot be read.

@@ -107,10 +107,13 @@ pub fn run(args: &TraceArgs) -> Result<ExitCode> {
         history.us(history.end() - history.begin()) / 1000.0,
         args.output.display()
     );
+    if let Some(path) = &args.html {
+        eprintln!("trace: the page is {}", path.display());
+    }
     if history.lost > 0 {
         eprintln!(
-            "trace: the memory for records was full, {} were lost; `--buffer` with more MiB, or \
-             `--for` with fewer ms, would keep all",
+            "trace: the memory for records was full and {} were lost; use a larger `--buffer`, or a \
+             shorter `--for`, to keep all",
             history.lost
         );
     }
@@ -136,14 +139,14 @@ fn report(verdict: &Verdict) -> bool {
     }
     if verdict.several_cores {
         println!(
-            "trace check: the emulator executes several cores in turns: what is late for no longer \
-             than other cores were busy meanwhile is not held against a core"
+            "trace check: the emulator executes several cores in turns, so lateness on one core is \
+             ignored up to the time that other cores were busy meanwhile"
         );
     }
     let looked = verdict.looked;
     println!(
-        "trace check: {count} violations; {} windows of budgets, {} decisions, {} jobs, {} \
-         donations looked at",
+        "trace check: {count} violations; checked {} budget windows, {} decisions, {} jobs, {} \
+         donations",
         looked.windows, looked.decisions, looked.jobs, looked.donations
     );
     count == 0

@@ -105,7 +105,7 @@ fn executions(history: &History) -> Vec<Execution> {
                     );
                 }
             }
-            // The thread goes on, on another context.
+            // The thread continues on another context.
             Event::Pays { context, .. } if context != 0 => {
                 let differs = running.get(&core).is_some_and(|now| now.context != context);
                 if differs {

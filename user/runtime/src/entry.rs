@@ -297,7 +297,7 @@ pub type PanicHook = fn(&core::panic::PanicInfo<'_>);
 static PANIC_HOOK: AtomicPtr<()> = AtomicPtr::new(core::ptr::null_mut());
 
 /// Lets `hook` see each panic on the thread that panicked. If it returns, the panic is reported
-/// and ends the program as ever.
+/// and ends the program as usual.
 pub fn set_panic_hook(hook: PanicHook) {
     PANIC_HOOK.store(hook as *mut (), Ordering::Relaxed);
 }

@@ -76,7 +76,7 @@ impl MemoryRegion {
     /// The region's bytes.
     ///
     /// # Safety
-    /// It must have been found in the environment, and nobody may ever write to it: so it is with
+    /// It must have been found in the environment, and must never be written to: so it is with
     /// files and with the tables of policies.
     pub const unsafe fn as_bytes(self) -> &'static [u8] {
         // SAFETY: the loader mapped it for good; the caller's promise.

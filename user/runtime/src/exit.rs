@@ -38,7 +38,7 @@ pub fn use_launcher(endpoint: Endpoint) {
     LAUNCHER_ENDPOINT.store(endpoint.address(), Ordering::Relaxed);
 }
 
-/// Ends the program. A component with a launcher tells it, and goes on where the launcher lets
+/// Ends the program. A component with a launcher tells it, and continues where the launcher lets
 /// it: at [`ENDED_AT`]. Else the machine
 /// ends, if the program has the exit port, or if its console is the debug kernel's, by DebugHalt,
 /// where the status is lost. Else this thread ends alone, by a capability fault (its fault

@@ -21,7 +21,7 @@ pub struct Message {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Received {
     /// Badge of the capability that the sender used; of a signal, all badges or-ed; 0 also when
-    /// a non-blocking receive found nobody.
+    /// a non-blocking receive found no sender.
     pub badge: u64,
     /// After a signal, empty.
     pub message: Message,

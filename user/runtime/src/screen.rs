@@ -3,8 +3,8 @@
 //!
 //! The root task maps the framebuffer and a page with the cursor; components that share its
 //! console get both. Each draws for itself, in its own time, as each sends through the serial port
-//! for itself: nobody waits for another, and none can do more than scribble on the screen. What
-//! the framebuffer is like each knows from its own loader, and from nobody else.
+//! for itself: no program waits for another, and none can do more than scribble on the screen. Each
+//! learns the framebuffer's properties from its own loader, and from no one else.
 
 use alloc::vec::Vec;
 use core::cell::UnsafeCell;
@@ -173,7 +173,7 @@ pub fn write(bytes: &[u8]) {
     let cursor = unsafe { AtomicU32::from_ptr(mapped.cursor as *mut u32) };
     let mut pixels = Framed(mapped.pixels);
     for &byte in bytes {
-        // Not one step: whoever interrupts may be drawn over, but nobody has to try again.
+        // Not one step: a program that interrupts may be drawn over, but none has to try again.
         let next = screen.put(cursor.load(Ordering::Relaxed), byte, &mut pixels);
         cursor.store(next, Ordering::Relaxed);
     }

@@ -139,7 +139,7 @@ impl Spawning {
     /// must not be the current thread.
     ///
     /// # Errors
-    /// None, but for a capability that is not what the loader gave.
+    /// None, except for a capability that is not what the loader gave.
     pub fn free(&self, number: usize) -> Result<(), Error> {
         self.cspace.slot(self.slot(number)).revoke()
     }

@@ -211,7 +211,7 @@ fn boxed(body: impl FnOnce() + Send + 'static) -> u64 {
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub struct Prepared {
-    /// Its stack pointer; 0 if nobody has prepared it. The start of a thread reads this word.
+    /// Its stack pointer; 0 if it has not been prepared. The start of a thread reads this word.
     stack_top: u64,
     fs_base: u64,
     argument: u64,

@@ -42,7 +42,7 @@ impl Checkpoint {
     }
 }
 
-/// What to reply to a timeout fault of `thread` so that it goes on where it is; the reply has to be sent
+/// What to reply to a timeout fault of `thread` so that it continues where it is; the reply has to be sent
 /// before the thread runs again.
 ///
 /// A thread whose call is answered when its context has no time, say because a server was rolled back
@@ -51,7 +51,7 @@ impl Checkpoint {
 /// answer would be lost. So this reply moves the thread past its call.
 ///
 /// It can be told for calls of this runtime only; for others the reply is the empty one, which is
-/// right wherever else a budget ends. For a thread that calls nobody but the kernel and those
+/// right wherever else a budget ends. For a thread that calls nothing except the kernel and those
 /// that refill its context before they answer, no reply but [`Message::EMPTY`] is needed.
 ///
 /// # Errors

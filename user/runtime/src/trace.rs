@@ -1,7 +1,7 @@
 //! Marks in the execution trace: what only a program knows of its own course.
 //!
 //! A system that runs under `sandglass trace` has a kernel that records what it does: who runs, on
-//! whose budget, who waits for what. Jobs, deadlines and modes are user level's; a program that
+//! whose budget, who waits for what. Jobs, deadlines and modes belong to the user level; a program that
 //! wants to see them in the trace, and have them checked, marks them:
 //!
 //! ```ignore

@@ -1,4 +1,4 @@
-//! A thread that does whatever comes to its mind, by a seed: what a component that nobody trusts does to those who
+//! A thread that acts at random, by a seed: what an untrusted component does to those that
 //! share something with it. `systems/rogues` has it beside each policy; the program of this package is what
 //! `./sandglass run --rogue SEED` adds to a system.
 
@@ -104,7 +104,7 @@ impl Storm {
     }
 
     fn endpoint(&mut self) -> Option<Endpoint> {
-        // The launcher answers nobody: it is a way to end, and so is rarely taken.
+        // The launcher does not answer: this is a way to end, and so is rarely taken.
         if self.below(64) == 0 && self.is_mortal {
             return self.launcher;
         }

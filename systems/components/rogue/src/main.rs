@@ -1,4 +1,4 @@
-//! A client that nobody trusts, which `./sandglass run --rogue SEED` adds to a system: it does whatever comes to its mind,
+//! An untrusted client, which `./sandglass run --rogue SEED` adds to a system: it acts at random,
 //! by the parameter `seed`, with the endpoints of the names `shared.0` to `shared.N`, N + 1 being the parameter
 //! `shared`. As a task of a deadline scheduler it begins as it should. Without a seed it is honest: it calls
 //! each, and works, for good.

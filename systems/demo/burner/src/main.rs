@@ -1,4 +1,4 @@
-//! The task of low criticality: it burns whatever time nobody else wants, and notes when it had
+//! The task of low criticality: it uses all time that is left, and notes when it had
 //! it.
 
 #![no_std]

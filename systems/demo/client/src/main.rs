@@ -1,7 +1,7 @@
 //! A client of the cipher server. Every period it wants so many more bytes encrypted (its parameter
 //! `demand`); it asks for what is missing, and when its budget ran out in the
-//! server, it goes on from where the answer says. It trusts the server only for answers, and
-//! nobody trusts it. The names of its memory begin with its own.
+//! server, it continues from where the answer says. It trusts the server only for answers, and
+//! is not trusted itself. The names of its memory begin with its own.
 
 #![no_std]
 #![no_main]

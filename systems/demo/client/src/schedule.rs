@@ -1,4 +1,4 @@
-//! When more is wanted: once per period, as in thesis 8.3.5. Who is behind goes on at once; who is
+//! When more is wanted: once per period, as in thesis 8.3.5. A client that is behind continues at once; one that is
 //! ahead sleeps until the control task, which has the timer, signals that a period begins.
 
 use alloc::format;
@@ -39,7 +39,7 @@ impl Schedule {
         let Some(releases) = &self.0 else {
             return;
         };
-        // A signal may be an older one, which nobody waited for; the clock tells, and need not be
+        // A signal may be an older one, which was not waited for; the clock tells, and need not be
         // exact, since signals come at releases only.
         let earliest =
             releases.start + (number * releases.period).saturating_sub(releases.period / 2);

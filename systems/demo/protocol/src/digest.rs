@@ -1,6 +1,6 @@
 //! A digest over ciphertext: cheap enough to be taken of every byte on the machine, and taken
 //! again on the host over what an independent implementation computes. It finds differences; it
-//! does not withstand somebody who constructs them.
+//! does not withstand deliberate construction.
 
 /// The digest of the bytes so far, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -22,7 +22,7 @@ impl<const N: usize> Twin<N> {
         }
     }
 
-    /// Replaces the words: writes the copy that nobody reads, then swaps.
+    /// Replaces the words: writes the copy that is not being read, then swaps.
     #[inline]
     pub fn publish(&self, words: [u64; N]) {
         let swapped = self.current.load(Ordering::Relaxed) & 1 ^ 1;

@@ -14,7 +14,7 @@ use sandglass::{time, Environment, Message};
 /// Handles timeouts for good.
 ///
 /// # Panics
-/// If the server cannot be restored, which ends the system: nobody would be served any more.
+/// If the server cannot be restored, which ends the system: no client would be served any more.
 pub fn handle_timeouts(env: &'static Environment, board: &'static ServerBoard) {
     let timeouts: Endpoint = env.capability("timeouts");
     let reply: Reply = env.capability("timeouts.reply");
@@ -57,7 +57,7 @@ fn progress(board: &ServerBoard, badge: u64) -> Message {
     Message::new(label, words)
 }
 
-/// Notes a rollback that took `ticks`, also of who is not among the measured clients. Only this thread writes these
+/// Notes a rollback that took `ticks`, also of clients that are not measured. Only this thread writes these
 /// numbers.
 fn count(board: &ServerBoard, badge: u64, ticks: u64) {
     if let Some(rollbacks) = board.rollbacks.get((badge as usize).wrapping_sub(1)) {

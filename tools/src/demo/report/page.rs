@@ -60,7 +60,7 @@ fn introduction(analysis: &Analysis, input: &Input) -> Markup {
     let runs = analysis.runs().len();
     html! {
         p {
-            "Clients A and B, each in an address space of its own and trusted by nobody, ask one "
+            "Clients A and B, each in an address space of its own and untrusted, ask one "
             "server to encrypt " code { (input.name()) } " (" (input.len()) " bytes, over and over) "
             "with AES-256. The server is passive: it runs on its clients' scheduling contexts. When "
             "a client's budget runs out in the server, a timeout handler answers the client with how "

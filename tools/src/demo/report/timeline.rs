@@ -14,10 +14,10 @@ const HEIGHT: u32 = 290;
 /// A shorter interval is drawn this wide, pixels: a rollback of some µs must be seen.
 const LEAST_WIDTH: f64 = 1.5;
 
-/// Colour of who runs on a scheduling context of its own and is no client.
+/// Colour of threads that run on a scheduling context of their own and are not clients.
 pub const OWN_COLOUR: RGBColor = RGBColor(0x55, 0x55, 0x55);
 
-/// A stretch of time in which somebody ran, ns from the beginning of the timeline.
+/// A stretch of time in which a thread ran, ns from the beginning of the timeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bar {
     pub actor: Actor,

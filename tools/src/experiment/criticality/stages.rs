@@ -184,7 +184,7 @@ impl Outcome {
         }
         if self.stage.level > 0 && missed_below == 0 {
             failures.push(format!(
-                "stage {stage}: nobody missed a deadline, so the stage shows nothing"
+                "stage {stage}: no deadline was missed, so the stage shows nothing"
             ));
         }
         failures

@@ -5,7 +5,7 @@
 //! k periods after the start, and all tasks are looked through for every question. Of a record it
 //! takes the times: when a decision was made, when a thread was seen to run. Everything else it
 //! predicts, and the record must agree: what happens next (the end of the job that runs, which
-//! follows from what it has executed, or the alarm) and when, who runs then, and when the next alarm
+//! follows from what it has executed, or the alarm) and when, which task runs then, and when the next alarm
 //! is to ring. Where an end and an alarm are so close that the times of the machine's own work
 //! decide, either may come first.
 
@@ -334,7 +334,7 @@ mod tests {
     #[test]
     fn late_jobs_are_counted() {
         let mut outcome = right();
-        // The first task runs on, and nobody may stop it: its deadline passes.
+        // The first task keeps running, and no other may stop it: its deadline passes.
         outcome.decisions.truncate(1);
         outcome
             .decisions

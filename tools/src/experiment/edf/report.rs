@@ -316,7 +316,7 @@ fn introduction() -> Markup {
         p {
             "Every record is compared with a simulation that shares no code with the scheduler. It "
             "takes from the record when decisions were made and when threads were seen to run, and "
-            "predicts the rest: which event comes next and when, who runs then, when the next alarm "
+            "predicts the rest: which event comes next and when, which task runs then, when the next alarm "
             "is to ring."
         }
     }
@@ -328,8 +328,8 @@ fn method() -> Markup {
             "An instruction takes " (1u32 << SHIFT) " ns of virtual time, so the processor is one of "
             (1000 >> SHIFT) " million instructions a second, and overheads are what they are on such a "
             "processor. Jobs look at the clock every 110 instructions or so; a latency that begins with "
-            "a preemption is too large by up to that. Where nobody ran before, it begins with the ringing of "
-            "the alarm; decisions after which nobody runs are not in the figure, but in the overhead. "
+            "a preemption is too large by up to that. Where no task ran before, it begins with "
+            "the alarm; decisions after which no task runs are not in the figure, but in the overhead. "
             "The thesis measures cycles, beside LITMUS" sup { "RT" } ", which is not repeated here."
         }
         p {

@@ -50,7 +50,7 @@ pub const GREEDY: u64 = 16 << 10;
 pub const MODEST: u64 = 4 << 10;
 pub const DEMANDS: [u64; 2] = [GREEDY, MODEST];
 
-/// The points of a sweep: who has all alone, and between, each demand.
+/// The points of a sweep: a client alone with all the time at the ends, and each demand in between.
 pub fn points(size: Size) -> Vec<Point> {
     PERIODS
         .iter()
@@ -95,7 +95,7 @@ pub struct Client {
     pub ideal: Ideal,
     /// From the ideal, percent of the maximum.
     pub of_maximum: f64,
-    /// From the ideal, percent of the ideal; 0 for who has no budget.
+    /// From the ideal, percent of the ideal; 0 for a client without budget.
     pub of_ideal: f64,
     pub rollbacks: u64,
 }
@@ -105,7 +105,7 @@ impl Client {
         matches!(self.ideal.limit, Limit::Processor)
     }
 
-    /// Whether it shares: of who has all, the maximum is taken, and who has nothing gets nothing.
+    /// Whether it shares: a client with all the time defines the maximum, and one without time gets nothing.
     pub const fn shares(&self) -> bool {
         0 < self.percent && self.percent < 100
     }

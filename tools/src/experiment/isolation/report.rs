@@ -33,7 +33,7 @@ pub fn of(outcome: &Outcome) -> Result<Report> {
             p {
                 "A passive server encrypts with AES-256 for clients A and B, on their time. Their "
                 "budgets add up to 97 % of the period, which is 10, 100 or 1,000 ms; a control task has "
-                "the rest. Whose budget runs out in the server is rolled back to the last whole batch. "
+                "the rest. A client whose budget runs out in the server is rolled back to the last whole batch. "
                 "Each client asks for 16 KiB for each ms of its period, which is more than it can get "
                 "with all of the time, or for 4 KiB, about a third of that; and sleeps when it has "
                 "them. A client that has all of the period is alone, and never sleeps."
@@ -55,7 +55,7 @@ pub fn of(outcome: &Outcome) -> Result<Report> {
     })
 }
 
-/// The points of a period and of what is asked for, bytes; who has all belongs to each.
+/// The points of a period and of a demand, bytes; a client that has all the time belongs to each.
 fn curve_of(outcome: &Outcome, period_ms: u64, demand_bytes: u64) -> Vec<&Measured> {
     let measured = outcome.measured.iter();
     measured
@@ -215,9 +215,9 @@ fn method() -> Markup {
             "above all and a burner below. The ideal is a client's budget, as a share of what a client "
             "gets that has all of the period, or what it asks for if that is less. Nothing is taken off "
             "the ideal for rollbacks. " em { "Of the maximum" } " is the distance from the ideal in "
-            "percent of what a client gets that has all, which is what is claimed; " em { "of the ideal" }
-            " is in percent of the client's own share. Who has all does not count: of it, the maximum is "
-            "taken."
+            "percent of what a client gets that has all, to which the claim refers; " em { "of the ideal" }
+            " is in percent of the client's own share. A client that has all does not count: it "
+            "defines the maximum."
         }
         p {
             "The thesis asks for 4 MiB a period, whichever it is, so that its short periods are all limit "

@@ -20,7 +20,7 @@ use super::{report::Report, Extent, Size};
 use machine::{Bench, Work};
 use points::Points;
 
-/// Why no client that nobody trusts can be beside the others.
+/// Why no untrusted client can be added.
 const NO_ROGUE: &str = "clients and servers are threads of one program, which is no described system: they share \
      their memory and their capabilities, and so trust each other; all other experiments can have a rogue client";
 

@@ -189,7 +189,7 @@ fn method() -> Markup {
     html! {
         p {
             (Source::Qemu.name()) ": the emulator executes one core after the other, and its clock is "
-            "the sum of all. So not time is measured, but what each core executes in the window, "
+            "the sum of all. So it is not time that is measured, but what each core executes in the window, "
             "counted by a plugin. The window takes at least as long as the busiest of what does one "
             "thing at a time: a core executes one instruction after the other, a server serves one "
             "client after the other, on whatever core, and the kernel, which has one lock, runs on one "

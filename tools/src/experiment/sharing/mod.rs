@@ -18,7 +18,7 @@ use results::{Outcome, Results};
 use rounds::Log;
 use systems::{Variant, VARIANTS};
 
-/// Fails if somebody is blocked for longer than his protocol allows.
+/// Fails if a task is blocked for longer than its protocol allows.
 ///
 /// # Errors
 /// Something does not build, or a run does not end well.

@@ -350,7 +350,7 @@ fn method() -> Markup {
         p {
             "Some columns say less than they seem. " em { "Worker pool" } " and " em { "stack spawning" }
             " serve requests side by side: nothing here needs exclusion, so no lock is among the "
-            "costs. The workers have the high task's priority, and who wakes goes first among "
+            "costs. The workers have the high task's priority, and the thread that wakes goes first among "
             "equals; spawned threads are above their spawner, which is at the ceiling, and so above "
             "the high task, which waits for one of them as it waits for a section under the ceiling. "
             "Where a budget runs out (" em { "starved" } ") or a request waits (" em { "device" }

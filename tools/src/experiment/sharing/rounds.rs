@@ -10,7 +10,7 @@ pub const MIDDLE: usize = 1;
 /// Something of each task; `None` for those that are not in a round.
 pub type PerTask = [Option<u64>; TASKS.len()];
 
-/// Everything that a system printed. Times are in instructions, but for releases.
+/// Everything that a system printed. Times are in instructions, except releases.
 #[derive(Debug, Clone)]
 pub struct Log {
     /// What a request costs that asks for nothing: least, mean, most.
@@ -66,7 +66,7 @@ impl Log {
         })
     }
 
-    /// The response of a task that nobody hinders.
+    /// The response time of an undisturbed task.
     pub fn alone(&self, task: usize) -> u64 {
         self.alone[task].responses[task].unwrap_or(0)
     }
@@ -76,7 +76,7 @@ impl Log {
         Some(round.responses[task]?.saturating_sub(self.alone(task)))
     }
 
-    /// The requests of a task that nobody hinders, from the first to the last.
+    /// The requests of an undisturbed task, from the first to the last.
     pub fn requests_alone(&self, task: usize) -> u64 {
         self.alone[task].requests[task].unwrap_or(0)
     }

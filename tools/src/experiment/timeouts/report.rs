@@ -240,7 +240,7 @@ fn method() -> Markup {
         p {
             "An instruction takes 1 ns in virtual time, and there are no caches: figures do not vary "
             "as the thesis's do, and are to be compared by their ratios. The state that is rolled "
-            "back is one word, as little as the thesis's; what more costs, the server's author adds. "
+            "back is one word, as little as the thesis's; the cost of restoring more comes in addition. "
             "In " em { "kill" } ", the client is resumed after each measurement, to be killed again."
         }
     }

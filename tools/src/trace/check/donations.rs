@@ -1,4 +1,4 @@
-//! Every donation comes back, and nobody runs on time that is not his.
+//! Every donation returns, and no thread runs on a context that it does not have.
 //!
 //! Who has which context follows from the records. A context that was lent with a call comes back
 //! with the reply; or the call is given up, by a fault policy, a deletion or a suspension, which the
@@ -80,8 +80,8 @@ impl State {
         if let Some(&holder) = self.holders.get(&context) {
             if holder != from {
                 let what = format!(
-                    "the context of `{}` goes from `{}` to `{}`, but `{}` has it: how it came from \
-                     there is missing",
+                    "the context of `{}` moves from `{}` to `{}`, but `{}` has it: the record of an \
+                     earlier move is missing",
                     findings.name(context),
                     findings.name(from),
                     findings.name(to),

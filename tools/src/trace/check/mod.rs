@@ -2,14 +2,14 @@
 //!
 //! * [`budgets`]: no context is charged more than its budget, and the longest kernel path, in any
 //!   window of its period;
-//! * [`priorities`]: nobody runs while a thread of higher priority is ready on the same core;
+//! * [`priorities`]: no thread runs while one of higher priority is ready on the same core;
 //! * [`deadlines`]: no job ends after its deadline;
-//! * [`donations`]: whoever lends a context gets it back, and nobody runs on what he does not have.
+//! * [`donations`]: every lent context returns to its lender, and no thread runs on one that it does not have.
 //!
 //! All is reconstructed from the records alone, so a trace that does not hang together is found too.
 //!
 //! The emulator executes several cores in turns, on one virtual time: a core stands still while its
-//! clock goes on. So on more than one core everything may be late for as long as other cores were busy
+//! clock continues. So on more than one core everything may be late for as long as other cores were busy
 //! meanwhile ([`standstill`]), and not longer.
 
 mod budgets;

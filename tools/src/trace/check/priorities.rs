@@ -1,11 +1,11 @@
-//! Priorities are respected: nobody runs while a thread of higher priority is ready on his core.
+//! Priorities are respected: no thread runs while one of higher priority is ready on its core.
 //!
 //! Which threads are ready follows from the records: those that woke and did not block since, that
 //! have a context with parameters, and whose refill has come. Where the scheduler took a thread, that
 //! must be one of the highest priority of the ready ones of that moment, exactly. Elsewhere the
 //! running thread may go on for the longest kernel path beside a ready one of higher priority: a
 //! refill's timer takes a while to be noticed while the kernel is at work, and a long operation that
-//! made somebody ready goes on to its next preemption point; and the core may stand still.
+//! made a thread ready continues to its next preemption point; and the core may stand still.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,7 +28,7 @@ struct Thread {
 #[derive(Default)]
 struct State {
     threads: BTreeMap<Object, Thread>,
-    /// Those of which nobody runs, and that are neither blocked nor without context, by core.
+    /// Those that do not run, and that are neither blocked nor without context, by core.
     candidates: BTreeMap<u8, BTreeSet<Object>>,
     /// Who has each context.
     holders: BTreeMap<Object, Object>,
@@ -154,7 +154,7 @@ impl State {
         }
     }
 
-    /// `context` goes to `to`, or to nobody.
+    /// `context` goes to `to`, or to no thread.
     fn give(&mut self, context: Object, to: Object, now: (u32, u64)) {
         if let Some(holder) = self.holders.insert(context, to) {
             if holder != 0 && holder != to {
@@ -187,7 +187,7 @@ impl State {
         }
     }
 
-    /// Compares who runs on the core of `record` with who is ready there, for longer than `slack` ticks
+    /// Compares the thread that runs on the core of `record` with those ready there for longer than `slack` ticks
     /// unless that is 0.
     fn compare(&self, findings: &mut Findings<'_>, record: &Record, slack: u64) {
         let core = record.core;
@@ -223,7 +223,7 @@ impl State {
             self.threads[&candidate].since.0,
             findings.history.us(record.time.saturating_sub(since)),
             match running {
-                0 => "nobody".to_owned(),
+                0 => "no thread".to_owned(),
                 other => format!("`{}` of priority {floor}", findings.name(other)),
             }
         );

@@ -188,7 +188,7 @@ impl Work<'_> {
         }
     }
 
-    /// Adds when somebody elsewhere, whoever that is, may have been delayed.
+    /// Adds when any thread elsewhere may have been delayed.
     fn wait_elsewhere(&self, from: u64, to: u64, parts: &mut Vec<(u64, u64)>) {
         parts.extend(self.standstill.any.clipped(from, to));
         let waits = self.timeline.waits.iter();

@@ -201,7 +201,7 @@ fn a_budget_holds_in_any_window() {
 
 #[test]
 fn a_ready_thread_of_higher_priority_is_found() {
-    // The urgent thread wakes, but the server goes on.
+    // The urgent thread wakes, but the server continues.
     assert_rejected(
         pass_over,
         &[
@@ -209,7 +209,7 @@ fn a_ready_thread_of_higher_priority_is_found() {
             "`server` of priority 200",
         ],
     );
-    // It is released, and the scheduler takes somebody else.
+    // It is released, and the scheduler chooses another thread.
     assert_rejected(
         |records| choose_wrongly(records),
         &[
@@ -217,7 +217,7 @@ fn a_ready_thread_of_higher_priority_is_found() {
             "`client` of priority 100",
         ],
     );
-    // Nobody runs, though somebody could.
+    // No thread runs, although one could.
     assert_rejected(
         |records| {
             let at = nth(records, 1, |event| {
@@ -231,7 +231,7 @@ fn a_ready_thread_of_higher_priority_is_found() {
             });
             records.remove(at);
         },
-        &["`client` of priority 100 is ready", "nobody runs"],
+        &["`client` of priority 100 is ready", "no thread runs"],
     );
 }
 
@@ -323,7 +323,7 @@ fn a_donation_that_is_not_returned_is_found() {
             "lent it to `server` at record #",
         ],
     );
-    // The last one: nobody runs on it any more, but the server waits for the next request.
+    // The last one: no thread runs on it any more, but the server waits for the next request.
     assert_rejected(
         |records| {
             let at = nth(records, 4, |event| matches!(event, Event::Return { .. }));
@@ -335,7 +335,7 @@ fn a_donation_that_is_not_returned_is_found() {
             "`server` has it and waits for the next request",
         ],
     );
-    // It comes back to somebody who did not lend it.
+    // It returns to a thread that did not lend it.
     assert_rejected(
         |records| {
             let at = nth(records, 0, |event| matches!(event, Event::Return { .. }));

@@ -123,7 +123,7 @@ fn header(title: &str, facts: &str) -> Markup {
                 h1 { "Trace of " (title) }
                 span.facts { (facts) }
                 div.controls {
-                    input #filter type="search" placeholder="threads" aria-label="Show threads whose name has";
+                    input #filter type="search" placeholder="threads" aria-label="Show threads whose name contains";
                     button data-act="budgets" aria-pressed="true" { "budgets" }
                     button data-act="arrows" aria-pressed="true" { "lending" }
                     button data-act="out" aria-label="Zoom out" { "−" }

@@ -56,7 +56,7 @@ pub enum Below {
 
 /// Badges of signals to the manager. What else arrives there is a fault, under [`Task::fault_badge`].
 pub mod badge {
-    /// Of the idle thread: nobody else wants to run.
+    /// Of the idle thread: no other thread is ready.
     pub const IDLE: u64 = 1 << 62;
     /// Of the launcher: tasks have ended, or are stopped by a fault. Which, the other bits say.
     pub const END: u64 = 1 << 63;

@@ -47,10 +47,10 @@ pub enum Protocol {
     /// Priority inheritance (thesis 2.3.2): a free resource is given to whoever asks.
     Inheritance,
     /// The original priority ceiling protocol (thesis 2.3.4): inheritance, and a resource is only
-    /// given to who has a priority above the ceilings of all that others hold.
+    /// given to clients with a priority above the ceilings of all that others hold.
     OriginalCeiling,
     /// Bandwidth inheritance (thesis 6.4.2): priority inheritance, and a server whose client has no
-    /// budget left goes on with that of a client who waits.
+    /// budget left continues on that of a waiting client.
     BandwidthInheritance,
 }
 

@@ -20,7 +20,7 @@ pub struct Timeouts {
     pub emergency_badge: u64,
     /// The server calls others, who may answer when the time it works on has run out.
     pub calls_servers: bool,
-    /// For time of somebody who is not among the clients.
+    /// For contexts that are not of a listed client.
     pub default: Last,
     /// By badge, each different.
     pub clients: Vec<Client>,

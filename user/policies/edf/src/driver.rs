@@ -45,7 +45,7 @@ pub struct Client {
 /// What is done about a task whose budget runs out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overrun {
-    /// It is suspended until the release of its next job, on whose budget it goes on.
+    /// It is suspended until the release of its next job, and continues on that job's budget.
     Suspend,
     /// It is stopped for good.
     Stop,
@@ -104,7 +104,7 @@ pub trait Observer {
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     reply: Reply,
-    /// The answer to a timeout says where it goes on, and nothing of a job: words would be taken for
+    /// The answer to a timeout says where it continues, and nothing of a job: words would be taken for
     /// registers.
     by_fault: bool,
 }
@@ -207,7 +207,7 @@ impl Driver {
         };
         while missing(self) && !self.alarm.set(end) {
             let received = self.receive();
-            // Its start takes longer than a job may: it goes on when its budget comes back.
+            // Its start takes longer than a job may: it continues when its budget comes back.
             if let Event::Overran(task) = self.take(received, observer)? {
                 self.let_go(task);
             }
@@ -277,7 +277,7 @@ impl Driver {
         Ok(self.receive())
     }
 
-    /// A task is let run: somebody is to notice if it does not.
+    /// A task is let run: the thread below is to notice if it does not.
     fn watch(&mut self) {
         if let Some(below) = self.parts.below.filter(|_| !self.is_watched) {
             below.signal();
@@ -326,7 +326,7 @@ impl Driver {
         let task = TaskId(index);
         match self.waiting.get_mut(index) {
             None => return Ok(Event::Timer),
-            // It cannot call twice; who has a fault has not waited.
+            // It cannot call twice; a task with a fault has not waited.
             Some(Some(_)) if fault.is_none() => return Ok(Event::Timer),
             Some(waiting) => {
                 let forged = waiting.take();

@@ -2,9 +2,9 @@
 //!
 //! The scheduler is an active server above its tasks, which all have one priority of the kernel. It
 //! waits for two things: a task whose job has ended, and the timer. Then it lets the job with the
-//! earliest deadline run, and nobody else: a job that has not begun is a task that waits for a reply.
+//! earliest deadline run, and no other: a job that has not begun is a task that waits for a reply.
 //!
-//! - [`scheduler`]: who runs next, and when to look again: a state machine without system calls, on
+//! - [`scheduler`]: who runs next, and when to decide again: a state machine without system calls, on
 //!   [`queue`]s with O(log n) operations;
 //! - [`driver`]: the loop that feeds it with calls, timeouts and the timer, and does what it decides;
 //! - [`task`]: the side of a task, `Task::of(env, "edf").run(|job| ...)`;

@@ -43,10 +43,10 @@ pub enum Event {
     Timer,
     /// The job of a task is done.
     Completed(TaskId),
-    /// The budget of a task ran out before its job was done. It goes on as the task's next job.
+    /// The budget of a task ran out before its job was done. It continues as the task's next job.
     Overran(TaskId),
     /// The job that is to run does not: its task waits for something else than its scheduler, or is gone. It keeps
-    /// nobody from running, and goes on by itself if it can; its job is not over before one of the others says
+    /// no other from running, and continues by itself if it can; its job is not over before one of the others says
     /// so.
     Blocked(TaskId),
     /// A task will not run any more.
@@ -182,7 +182,7 @@ impl Scheduler {
         self.releases.insert(self.tasks[id.0].release, id);
     }
 
-    /// The job of a task does not run: it keeps nobody from running. A task whose job is not released has none.
+    /// The job of a task does not run: it keeps no other from running. A task whose job is not released has none.
     fn block(&mut self, id: TaskId) {
         self.deadlines.remove(id);
         let task = &mut self.tasks[id.0];

@@ -177,7 +177,7 @@ mod tests {
             }
         }
 
-        /// A mode rises only as far as the level of who needs it, each time to a larger budget: so
+        /// A mode rises only as far as the level of the task that needs it, each time to a larger budget: so
         /// not more often than there are levels.
         #[test]
         fn overruns_end(task in any_task()) {

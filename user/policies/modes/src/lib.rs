@@ -5,7 +5,7 @@
 //! budgets of the new level. When the processor idles, the mode falls to the lowest again.
 //!
 //! Everything is described, in the table `[modes]`; the component `mode-manager` is all the
-//! program that it takes. A manager of one's own is a few lines:
+//! program that it takes. A custom manager is a few lines:
 //!
 //! ```text
 //! let manager = Manager::new(env);

@@ -4,9 +4,9 @@
 //! # Suspended is a priority
 //!
 //! A suspended task has the lowest priority there is, below that of the manager's idle thread. It
-//! does not run: whenever nobody else does, the idle thread runs, and the mode falls. What it was
+//! does not run: whenever no other thread does, the idle thread runs, and the mode falls. What it was
 //! doing stays as it is, to the instruction. A task that is suspended while a server works for it
-//! hinders nobody: the server goes on at the server's priority on the task's time, and becomes
+//! delays nobody: the server continues at its own priority on the task's time, and becomes
 //! passive again. (The system call Suspend would abort the task's call, and leave the server
 //! without who lent it its time.)
 
@@ -76,7 +76,7 @@ impl IdleThread {
     pub fn run(self) {
         loop {
             self.watch.wait();
-            // This thread has the lowest priority of those that run: nobody else wants to.
+            // This thread has the lowest priority of those that run: no other thread is ready.
             self.idle.signal();
         }
     }
@@ -181,7 +181,7 @@ impl Manager {
             }
             Overrun::Throttle => Event::Throttled { task },
         };
-        // It goes on, as soon as it has time.
+        // It continues as soon as it has time.
         self.fault.send(self.go_on(task)?);
         Ok(event)
     }
@@ -193,7 +193,7 @@ impl Manager {
         thread.map_or(Ok(Message::EMPTY), timeout::go_on)
     }
 
-    /// Tasks have ended. They are left as they are from now on; what the mode rose for, it falls after as ever, when the
+    /// Tasks have ended. They are ignored from now on; a mode that rose for them falls as usual, when the
     /// processor idles.
     fn tasks_ended(&mut self, signals: u64) -> Event {
         if signals & badge::IDLE != 0 {
@@ -210,7 +210,7 @@ impl Manager {
         task + 1 < badge::BITS && self.ended & badge::bit(task) != 0
     }
 
-    /// The processor idles: nobody at any level has anything to do.
+    /// The processor idles: no task of any level has work pending.
     fn fall(&mut self) -> Result<Event, Error> {
         let from = self.mode;
         if from == 0 {

@@ -9,16 +9,16 @@ use sandglass_description::policy::timeouts::{Last, Policy, Timeouts};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Decision {
-    /// The client's budget becomes `budget_us`, and the server goes on.
+    /// The client's budget becomes `budget_us`, and the server continues.
     Extend { client: usize, budget_us: u64 },
-    /// The server goes on on the spare context, filled with `budget_us` in `period_us`.
+    /// The server continues on the spare context, filled with `budget_us` in `period_us`.
     Emergency {
         client: usize,
         budget_us: u64,
         period_us: u64,
     },
     /// The request ends; the server restarts on the spare context. `client` is `None` for time of
-    /// somebody who is not in the table.
+    /// a client that is not in the table.
     Recover {
         client: Option<usize>,
         how: Last,
@@ -51,7 +51,7 @@ struct Helped {
 pub struct Policies {
     table: Timeouts,
     helped: Vec<Helped>,
-    /// For whom the spare context was filled last, if that was for an emergency.
+    /// The client for which the spare context was filled last, if that was for an emergency.
     emergency: Option<usize>,
 }
 
@@ -86,7 +86,7 @@ impl Policies {
         clients.position(|client| client.badge == badge)
     }
 
-    /// The request goes on, if the client's policy has this help, and has it left.
+    /// The request continues, if the client's policy has this help, and has it left.
     fn help(&mut self, client: usize, policy: Policy) -> Option<Decision> {
         let helped = &mut self.helped[client];
         let described = &self.table.clients[client];
@@ -113,7 +113,7 @@ impl Policies {
         }
     }
 
-    /// A fault has stopped the server in a request of nobody knows whom.
+    /// A fault has stopped the server in a request; it does not say whose.
     pub fn faulted(&mut self) -> Decision {
         self.emergency = None;
         Decision::Recover {
@@ -268,7 +268,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever times out in whatever order: nobody is helped more often than it may be, each
+        /// Whatever times out in whatever order: no client is helped more often than it may be, each
         /// request ends as its client's policy says, and the spare context is used only as it is
         /// filled.
         #[test]

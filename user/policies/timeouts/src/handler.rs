@@ -183,8 +183,8 @@ impl Handler {
     /// next budget comes.
     ///
     /// # Errors
-    /// The kernel refuses; the server stands still. This happens if the time is that of somebody
-    /// who is not in the table, and has been suspended since it called.
+    /// The kernel refuses; the server is blocked. This happens if the context belongs to a client
+    /// that is not in the table, and has been suspended since it called.
     pub fn handle(
         &mut self,
         received: &Received,
@@ -224,7 +224,7 @@ impl Handler {
         Ok(Event::Fault { fault })
     }
 
-    /// What the server is answered: with label 0, it goes on, at its registers. Those of the
+    /// What the server is answered: with label 0, it continues with its registers. Those of the
     /// checkpoint are right as they are.
     fn go_on(&self, action: Action) -> Result<Message, Error> {
         match action {
@@ -297,7 +297,7 @@ impl Handler {
             if let Some(control) = self.control {
                 control.configure(self.spare, SchedParams::new(slice, slice))?;
             }
-            // Refused if the server has a context already: then it goes on with that.
+            // Refused if the server already has a context: then it continues on that.
             let _ = self.spare.bind(self.server);
             return Ok(());
         }
@@ -319,7 +319,7 @@ impl Handler {
     }
 }
 
-/// Fills a context. The builder gives the authority to whom a policy needs it.
+/// Fills a context. The builder gives the authority to handlers whose policies need it.
 fn fill(
     control: Option<SchedControl>,
     context: SchedContext,

@@ -114,7 +114,7 @@ impl SchedContext {
         )
     }
 
-    /// Binds to a notification: who is woken by it without a context of its own runs on this.
+    /// Binds to a notification: a passive thread that it wakes runs on this context.
     #[inline]
     pub fn bind_notification(self, notification: Notification) -> Result<()> {
         invoke_unit(

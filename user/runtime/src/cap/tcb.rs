@@ -122,7 +122,7 @@ impl Tcb {
         invoke_unit(self.cptr(), invocation::TCB_SET_SCHED_PARAMS, words, caps)
     }
 
-    /// Sets who is told when the thread's budget runs out; `None` removes the handler.
+    /// Sets the handler that is told when the thread's budget runs out; `None` removes it.
     #[inline]
     pub fn set_timeout_endpoint(self, handler: Option<Endpoint>) -> Result<()> {
         invoke_unit(

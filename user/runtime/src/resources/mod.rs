@@ -268,7 +268,7 @@ impl Resources {
         self.create(ObjectType::PageTable)
     }
 
-    /// Splits off 2^`size_bits` bytes of untyped memory, for somebody else to manage.
+    /// Splits off 2^`size_bits` bytes of untyped memory, for another owner to manage.
     pub fn untyped(&mut self, size_bits: u32) -> Result<Untyped, SetupError> {
         self.create(ObjectType::Untyped(size_bits))
     }

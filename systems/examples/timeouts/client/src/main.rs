@@ -1,6 +1,6 @@
 //! Has primes counted, and says what comes of it. If it is told that its request ended early, it
-//! goes on from there; if it is told of a failure, it gives up. One that controls another, `gone`,
-//! suspends that one while the server works for it. `stray` asks nobody, and never ends.
+//! continues from there; if it is told of a failure, it gives up. One that controls another, `gone`,
+//! suspends that one while the server works for it. `stray` calls no server, and never ends.
 
 #![no_std]
 #![no_main]

@@ -308,7 +308,7 @@ impl Checker<'_> {
     }
 
     /// The badge under which the timeouts of a task arrive at the manager; 0 if they do not, which
-    /// is wrong for who can raise the mode.
+    /// is wrong for tasks that can raise the mode.
     fn goes_to_manager(
         &mut self,
         described: &document::ModeTask,

@@ -133,7 +133,7 @@ fn budgets_that_add_up_to_more_than_the_processor() {
     );
 }
 
-/// Finding 9 of the hostile reading of the user level: most of the processor is somebody else's.
+/// Finding 9 of the hostile review of the user level: most of the processor is reserved for others.
 #[test]
 fn what_is_reserved_above_the_tasks_is_not_theirs() {
     let above = |budget: &str| {
@@ -226,7 +226,7 @@ server = "inner"
 clients = [{ component = "outer" }]
 "#;
 
-/// A system in which somebody's time is not counted.
+/// A system in which the time of a thread is not counted.
 fn trusting(text: &str, trusted: &str) -> String {
     let new = format!("overrun = \"stop\"\ntrusted = [{trusted}]");
     text.replace("overrun = \"stop\"", &new)
@@ -252,7 +252,7 @@ fn servers_of_tasks_are_above_them_and_below_their_scheduler() {
         let place = "must be above 100, and below 150";
         one_finding(&right, "priority = 121", &new, &[said, place]);
     }
-    // Unless somebody above the scheduler calls it too.
+    // Unless a thread above the scheduler calls it too.
     let high = "\n[[component]]\nname = \"high\"\nexecutable = \"hello-visitor\"\npriority = 200\n\
                 budget = \"1ms\"\nperiod = \"10ms\"\n";
     let ceiling = right.replace("priority = 121", "priority = 200").replace(
@@ -361,7 +361,7 @@ fn a_request_of_somebody_below_the_tasks_keeps_them_from_running() {
         &with_caller_below(FULL, ", longest = \"1400us\""),
         &["2100 µs are wanted within 2000 µs of a release: 700 by jobs that are due, 0 above them, 1400"],
     );
-    // Nobody ends a request at the end of its budget: the server goes on when it is there again.
+    // Nothing ends a request at the end of its budget: the server continues when there is budget again.
     let limited = "budget = \"100us\"\nperiod = \"200us\"";
     refused(
         &with_caller_below(limited, ""),
@@ -442,7 +442,7 @@ fn a_server_that_is_at_work_on_another_core() {
     described(&trusting(&text, "\"outer\", \"inner\""));
 }
 
-/// What the handler of a server gives somebody above the tasks, as often as its time runs out.
+/// What the handler of a server gives a thread above the tasks, each time its budget runs out.
 #[test]
 fn emergencies_above_the_tasks() {
     let server =

@@ -42,7 +42,7 @@ fn is_end_of_third(event: &Event) -> bool {
     )
 }
 
-/// The clock of a core goes on while the emulator executes another one: so what is late is found if
+/// The clock of a core continues while the emulator executes another one: so lateness is found if
 /// the others were idle, and may be due to that if they were busy.
 #[test]
 fn what_is_late_on_several_cores_is_found_if_the_others_were_idle() {

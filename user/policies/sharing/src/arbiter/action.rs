@@ -84,6 +84,6 @@ pub enum Refusal {
     Busy,
     /// The resource's server has ended.
     Gone,
-    /// A server asked that works for nobody: there is no time to lend, and no priority.
+    /// A server asked that works for no client: there is no time to lend, and no priority.
     NoClient,
 }

@@ -9,7 +9,7 @@
 //! [`Actions`], in order.
 //!
 //! Invariants:
-//! - a resource is held by at most one request, and nobody is served twice at a time;
+//! - a resource is held by at most one request, and no client is served twice at a time;
 //! - no request waits that could be granted: the waiting are looked at after each event, the
 //!   highest priority first, in the order of arrival among equals (but see [`Action::Remind`]);
 //! - the priority of a server that works is the highest of its client's and of those that wait for
@@ -165,7 +165,7 @@ impl Arbiter {
         actions
     }
 
-    /// It is the turn of the priority of [`Action::Remind`]: nobody above it runs.
+    /// It is the turn of the priority of [`Action::Remind`]: no thread above it runs.
     pub fn reminded(&mut self) -> Actions {
         self.kept_for = None;
         let mut actions = Actions::default();
@@ -173,7 +173,7 @@ impl Arbiter {
         actions
     }
 
-    /// Whether nobody holds a resource, and nobody waits.
+    /// Whether no resource is held, and no client waits.
     pub fn is_idle(&self) -> bool {
         self.waiting.is_empty() && self.locks.iter().all(Option::is_none)
     }

@@ -59,7 +59,7 @@ impl Arbiter {
         }
     }
 
-    /// Somebody came who waits for `resource`: a server that waits for budget goes on with his, if there is any. (A
+    /// A client arrived that waits for `resource`: a server that waits for budget continues on the client's, if it has any. (A
     /// client asks from which of its threads it likes; what it lends is the context of its main thread.)
     pub(super) fn help(&mut self, resource: usize, actions: &mut Actions) {
         let server = self.last_of(resource);
@@ -86,10 +86,10 @@ impl Arbiter {
     }
 
     /// Some do not wait any more for those that they waited for, and their contexts are elsewhere: whoever works on one gets
-    /// that of somebody who waits.
+    /// that of a waiting client.
     pub(super) fn replace_payers(&mut self, actions: &mut Actions) {
         for server in 0..self.locks.len() {
-            // One that waits for another needs nobody's.
+            // A server that waits for another one needs no context.
             let waits = self.in_progress(Requester::Server(server as u32)).is_some();
             let payer = self.locks[server].as_ref().and_then(|lock| lock.payer);
             if waits || payer.is_none_or(|payer| self.waits_for(payer, server)) {

@@ -7,7 +7,7 @@ use sandglass_description::policy::sharing::{Protocol, Requester, Sharing, MOST_
 use super::action::{Action, Actions};
 use super::Arbiter;
 
-/// The effective priority of the holder of each resource; 0 where nobody holds it.
+/// The effective priority of the holder of each resource; 0 where it is free.
 pub type Priorities = [u8; MOST_RESOURCES];
 
 /// The ceilings of a table's resources: of nested requests, also through the resource that asks.
@@ -66,8 +66,8 @@ impl Arbiter {
         }
     }
 
-    /// The effective priorities: the least that are at least the clients' own, and that nobody has
-    /// less of than who waits for him.
+    /// The effective priorities: the least that are at least the clients' own, and at least those of
+    /// every client that waits for the holder.
     pub(super) fn priorities(&self) -> Priorities {
         let mut priorities = Priorities::default();
         let raise = |priorities: &mut Priorities, resource: usize, priority: u8| {

@@ -15,7 +15,7 @@ pub struct Lock {
     pub tried: ClientSet,
     /// What happens to the server when it gets budget.
     pub then: Then,
-    /// The server was given a context although nobody has budget: it waits for a replenishment.
+    /// The server was given a context although no client has budget: it waits for a replenishment.
     pub is_stalled: bool,
 }
 
@@ -116,7 +116,7 @@ impl Arbiter {
         Some(self.entry(entry).resource as usize)
     }
 
-    /// Whether who waits for `resource` waits, through all that its holder asked for, for `wanted`.
+    /// Whether a waiter for `resource` also waits, through everything that its holder asked for, for `wanted`.
     pub(super) fn leads_to(&self, resource: usize, wanted: usize) -> bool {
         let mut current = Some(resource);
         for _ in 0..=self.locks.len() {

@@ -6,12 +6,12 @@
 //! complete the request."
 //!
 //! A client has as many requests with the server as it has threads. One more, after a thread left a request that
-//! it had made (somebody stopped it, say), is answered at once with [`BUSY`]: so each client can have its
+//! it had made (because it was stopped, for example), is answered at once with [`BUSY`]: so each client can have its
 //! own, whatever others do.
 //!
 //! It is passive, and takes a request on its client's context. That stays with the server while the
 //! request waits for the device, and pays for what it does meanwhile; a request that comes then
-//! lends nothing. When nobody's context is there, an interrupt brings its own.
+//! lends nothing. When no client's context is there, an interrupt brings its own.
 
 mod requests;
 

@@ -58,7 +58,7 @@ impl Requests {
         }
     }
 
-    /// With which the server receives: it stands for nobody until it has.
+    /// The reply object with which the server receives next; it represents no client until then.
     pub const fn current(&self) -> Ticket {
         self.current
     }
@@ -96,7 +96,7 @@ impl Requests {
         }
     }
 
-    /// Whose answer is to be sent when the server waits now, if anybody's: it stands for nobody any more.
+    /// The reply object of the answer to be sent when the server waits next, if any; afterwards it represents no client.
     pub fn take_last(&mut self) -> Option<Ticket> {
         let ticket = self.last.take()?;
         self.lender = None;

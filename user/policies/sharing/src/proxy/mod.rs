@@ -33,7 +33,7 @@ pub mod label {
     pub const DEADLOCK: u64 = 0x5_0001;
     /// Another thread of this client is being served.
     pub const BUSY: u64 = 0x5_0002;
-    /// The server asked while it worked for nobody.
+    /// The server asked while it worked for no client.
     pub const NO_CLIENT: u64 = 0x5_0003;
     /// The client's time is not there to be lent: another of its threads has taken it to another server, say.
     pub const NO_TIME: u64 = 0x5_0004;
@@ -41,13 +41,13 @@ pub mod label {
     pub const GONE: u64 = 0x5_0005;
 }
 
-/// What one message costs a client of its share at most, µs: the proxy may have been preempted by somebody above.
+/// What one message costs a client of its share at most, µs: the proxy may have been preempted from above.
 const MOST_PER_MESSAGE_US: u64 = 20;
 
 /// Serves as the proxy for good.
 ///
 /// # Errors
-/// The kernel refuses what the description granted: somebody else changed the threads meanwhile.
+/// The kernel refuses what the description granted: another component changed the threads meanwhile.
 ///
 /// # Panics
 /// If this component is not a proxy that the builder made.
@@ -70,7 +70,7 @@ struct Proxy {
     entries: Vec<Entry>,
     /// The answer of the server that was last done.
     answer: Stored,
-    /// Reply objects that stand for nobody.
+    /// Reply objects that represent no client.
     free: Vec<Reply>,
     reminder: Option<Reminder>,
     shares: Shares,
@@ -177,13 +177,13 @@ impl Proxy {
         }
     }
 
-    /// A reply object that stands for nobody: there is one for each thread that can wait for the
+    /// A reply object that represents no client: there is one for each thread that can wait for the
     /// proxy, and one more.
     fn free_reply(&mut self) -> Reply {
         self.free.pop().expect("the builder grants enough")
     }
 
-    /// Handles what arrived; whether `reply` now stands for somebody.
+    /// Handles what arrived; whether `reply` now represents a client.
     fn handle(&mut self, badge: u64, message: Message, reply: Reply) -> Result<bool, Error> {
         if badge & badge::ENDED != 0 {
             for resource in (0..self.servers.len()).filter(|resource| badge >> resource & 1 == 1) {
@@ -242,7 +242,7 @@ impl Proxy {
         self.arbiter.client_of(server as usize)
     }
 
-    /// Whether the proxy works for who asks through `entry` now. Servers ask for clients that were heard.
+    /// Whether the proxy serves requests through `entry` now. Servers ask on behalf of clients that were accepted.
     fn may_be_heard(&mut self, entry: usize) -> bool {
         match self.table.entries[entry].requester {
             Requester::Client(client) => self.shares.admits(client as usize, time::ticks()),
@@ -251,7 +251,7 @@ impl Proxy {
     }
 
     /// Keeps a request for later. A client has as many requests as threads, and so a reply object for each; it can only have
-    /// more if somebody stopped a thread that waits, and let it go on: one too many is refused.
+    /// more if a waiting thread was stopped and resumed: one too many is refused.
     fn hold(&mut self, entry: usize, message: Message, reply: Reply) -> bool {
         let Requester::Client(client) = self.table.entries[entry].requester else {
             return false;
@@ -354,7 +354,7 @@ impl Proxy {
         Ok(())
     }
 
-    /// Gives a server a context. If the client has no budget, the arbiter says who is next. What a client did
+    /// Gives a server a context. If the client has no budget, the arbiter decides which is next. What a client did
     /// with its own context is its own trouble: nothing about it ends the proxy.
     fn lend(
         &mut self,
@@ -372,7 +372,7 @@ impl Proxy {
             return self.perform(actions);
         }
         if even_if_empty {
-            // Whoever runs already can have a context without budget. Else it goes on when it has one: that of its own
+            // A running thread can have a context without budget. Otherwise it continues when it has one: that of its own
             // client, if the other's is not there.
             self.follow(server, then);
             let is_given = is_free && self.contexts.give(client, server).is_ok();

@@ -38,7 +38,7 @@ pub(super) enum Waits {
     Device,
 }
 
-/// The longest request of somebody to servers.
+/// The longest request of a thread to servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Request {
     /// µs, as described.
@@ -169,7 +169,7 @@ impl<'a> Checker<'a> {
             })
     }
 
-    /// The threads whose time a server may work on, but for those that handle timeouts.
+    /// The threads whose time a server may work on, except those that handle timeouts.
     pub(super) fn payers_of(&self, server: usize) -> Vec<ThreadIndex> {
         let components = 0..self.threads.len();
         let callers =

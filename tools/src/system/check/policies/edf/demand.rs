@@ -8,8 +8,8 @@
 //! - the reservations of threads above the tasks. Such a thread takes its budget at most once in any window of its
 //!   period, so that it takes it `t / period` times, rounded up; in how many pieces does not matter;
 //! - one request that was being served when the window began, of a task whose deadline lies behind it or of
-//!   somebody below the tasks. Servers are above all tasks, so that it delays all of them; and until it
-//!   has ended nobody of them begins another.
+//!   a thread below the tasks. Servers are above all tasks, so that it delays all of them; and until it
+//!   has ended none of them begins another.
 //!
 //! It is exact for tasks that are all released at once, alone on their processor; beside others it is safe.
 //! With different offsets, windows from every release of a hyperperiod are looked at. It takes the scheduler's
@@ -42,7 +42,7 @@ pub struct Reservation {
 pub struct Load {
     pub tasks: Vec<Task>,
     pub above: Vec<Reservation>,
-    /// The longest that a server above the tasks works at a time for somebody below them, µs.
+    /// The longest that a server above the tasks works at a time for a thread below them, µs.
     pub below: u64,
 }
 
@@ -346,7 +346,7 @@ mod tests {
         jobs: Vec<Job>,
         /// Of each reservation: what is left, and when it is filled anew.
         above: Vec<(u64, u64)>,
-        /// What is left of a request of somebody below.
+        /// The rest of a request of a thread below.
         below: u64,
         /// The task that a server works for, and how much it still has to do.
         serving: Option<(usize, u64)>,
@@ -407,7 +407,7 @@ mod tests {
         }
 
         /// Of one µs, what runs: a thread above, else the server that has a request, else the earliest deadline, which
-        /// begins with a request, else somebody below, who begins one.
+        /// begins with a request, otherwise a thread below, which begins one.
         fn execute(&mut self) {
             if let Some((left, _)) = self.above.iter_mut().find(|(left, _)| *left > 0) {
                 *left -= 1;

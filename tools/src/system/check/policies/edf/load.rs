@@ -174,7 +174,7 @@ impl<'a> Checker<'a> {
     }
 
     /// A server that works for a task must not keep a request that there is no time left for: who calls it would wait
-    /// for a period, and it would go on in the middle of somebody's job.
+    /// for a period, and it would continue in the middle of another task's job.
     fn unended_requests(
         &mut self,
         edf: &'a document::Edf,
@@ -244,7 +244,7 @@ impl<'a> Checker<'a> {
         let runs_out = time.budget_us < time.period_us;
         let is_ended = servers.iter().all(|&server| self.ends_requests(server));
         if runs_out && !is_ended {
-            // A server goes on with the request whenever there is budget again.
+            // A server continues the request whenever there is budget again.
             load.above.push(self.reservation(caller));
             return servers;
         }
@@ -297,7 +297,7 @@ impl<'a> Checker<'a> {
         );
     }
 
-    /// Who works for a task, or above the tasks for somebody below them, must not wait for something else than the
+    /// A server that works for a task, or above the tasks for a thread below them, must not wait for anything except the
     /// processor; nor must a task. Who calls is one of `callers`, who works one of `servers`.
     fn waiting_requests(
         &mut self,
@@ -369,7 +369,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// A proxy may raise a server above the tasks while it works for somebody below them.
+    /// A proxy may raise a server above the tasks while it works for a thread below them.
     fn raised_servers(&mut self, site: &Site, trust: &mut Trust<'a>) {
         let resources = &self.document.resources;
         let calls = self.calls();

@@ -27,7 +27,7 @@ pub use expand::expand;
 
 /// Longest period, µs: an hour.
 const LONGEST_US: u64 = 3_600_000_000;
-/// Slice of a task whose budget nobody enforces, µs: a year. At its end the kernel would once put
+/// Slice of a task whose budget is not enforced, µs: a year. At its end the kernel would once put
 /// the task behind the others of its priority.
 const ENDLESS_US: u64 = 365 * 24 * LONGEST_US;
 

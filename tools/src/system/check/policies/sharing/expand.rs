@@ -125,7 +125,7 @@ pub fn highest_priority(document: &Document, resources: &[&Resource]) -> i64 {
     priorities.max().unwrap_or(0).clamp(0, HIGHEST)
 }
 
-/// Clients and servers of these resources; who is several of these comes several times.
+/// Clients and servers of these resources; a component that is several of these comes several times.
 fn sharing<'d>(
     document: &'d Document,
     resources: &'d [&Resource],

@@ -81,7 +81,7 @@ impl<'a> Checker<'a> {
                     text(&resource.name)
                 ),
             )
-            .label("nobody would answer the clients of one of them")
+            .label("the clients of one of them would never be answered")
             .related(first.span(), "the other")
             .help(if threads > 1 {
                 "each thread serves one resource: add a thread, or split it into two components"
@@ -110,7 +110,7 @@ impl<'a> Checker<'a> {
             .count()
     }
 
-    /// A shared server runs on its clients' time, but for that of best effort.
+    /// A shared server runs on its clients' time, except under best effort.
     fn check_time_of_server(&mut self, resource: &Resource, server: &Component) {
         let passive = server.passive.as_ref();
         let is_passive = passive.is_some_and(|passive| *passive.get_ref());

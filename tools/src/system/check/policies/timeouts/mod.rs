@@ -1,7 +1,7 @@
 //! `[[timeout-policy]]`: what happens when a client's time runs out in a server.
 //!
-//! - [`parties`] are who serves and who handles;
-//! - [`clients`] what happens to whom.
+//! - [`parties`]: the server and the handler;
+//! - [`clients`]: the policy of each client.
 
 mod clients;
 mod parties;

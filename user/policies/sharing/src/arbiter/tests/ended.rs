@@ -52,7 +52,7 @@ fn what_waited_for_the_ceiling_of_its_resource_is_granted() {
     assert_eq!((told(&actions), forwarded(&actions)), (vec![0], vec![2]));
 }
 
-/// A server asked for a resource whose server ends: it is told on its client's time, and goes on.
+/// A server asked for a resource whose server ends: it is told on its client's time, and continues.
 #[test]
 fn a_server_that_asked_for_it_goes_on() {
     for protocol in PROTOCOLS {
@@ -88,7 +88,7 @@ fn what_it_asked_for_ends_first() {
     }
 }
 
-/// A request of it that nobody has begun is forgotten.
+/// A request of it that no server has begun is dropped.
 #[test]
 fn what_it_waits_for_it_does_not_need() {
     let entries = [
@@ -106,7 +106,7 @@ fn what_it_waits_for_it_does_not_need() {
     assert!(arbiter.is_idle());
 }
 
-/// A server that waits for another ends, then that one: nobody reads what it is told, so its own client is.
+/// A server that waits for another ends, then that one: it cannot be told any more, so its own client is.
 #[test]
 fn servers_that_end_one_behind_the_other() {
     for protocol in PROTOCOLS {

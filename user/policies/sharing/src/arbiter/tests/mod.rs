@@ -105,7 +105,7 @@ fn inheritance_is_transitive() {
     assert_eq!(forwarded(&arbiter.request(0).unwrap()), [0]);
     assert_eq!(forwarded(&arbiter.request(2).unwrap()), [2]);
     let nested = arbiter.request(1).unwrap();
-    // The middle one keeps its own priority, which is higher than that of who waits.
+    // The middle one keeps its own priority, which is higher than that of the waiter.
     assert_eq!((forwarded(&nested), given(&nested)), (vec![], vec![]));
     let high = arbiter.request(3).unwrap();
     assert_eq!(given(&high), [(0, 3), (1, 3)]);
@@ -151,7 +151,7 @@ fn under_inheritance_a_deadlock_is_an_error_for_whoever_would_close_it() {
     assert_eq!(forwarded(&arbiter.request(2).unwrap()), [2]);
     assert_eq!(forwarded(&arbiter.request(3).unwrap()), []);
     assert_eq!(arbiter.request(1), Err(Refusal::Deadlock));
-    // The refused server goes on without, and then the other is served.
+    // The refused server continues without it, and then the other is served.
     assert_eq!(forwarded(&arbiter.completed(0)), [3]);
 }
 
@@ -172,7 +172,7 @@ fn the_original_ceiling_prevents_that_deadlock() {
     assert_eq!(forwarded(&arbiter.completed(0)), [2]);
 }
 
-/// The client that was answered may ask again before who waits below it would have run: it is not
+/// The client that was answered may ask again before a waiter below it would have run: it is not
 /// blocked a second time.
 #[test]
 fn under_the_original_ceiling_who_waits_takes_nothing_before_it_would_run() {
@@ -269,7 +269,7 @@ fn equal_priorities_are_served_in_the_order_of_arrival() {
     assert_eq!(forwarded(&arbiter.completed(0)), [0]);
 }
 
-/// Otherwise the nested request would be for nobody, and the arbiter could not say on whose budget its server runs.
+/// Otherwise the nested request would have no client, and the arbiter could not say on whose budget its server runs.
 #[test]
 fn a_server_that_waits_for_another_is_not_done() {
     let entries = [entry(Client(0), 0), entry(Server(0), 1)];

@@ -55,7 +55,7 @@ proptest! {
     }
 
     /// Theorem 6 of Sha et al.: one section of each lower job at most. Where resources are taken
-    /// in order, nobody is refused.
+    /// in order, no request is refused.
     #[test]
     fn under_inheritance_a_job_is_blocked_by_one_section_of_each_lower_job(
         jobs in jobs(RESOURCES, true)

@@ -46,7 +46,7 @@ pub struct Job {
 /// What happened to a job.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Outcome {
-    /// Ticks at which somebody worked for a client of lower priority while the job was not done.
+    /// Ticks at which a server worked for a client of lower priority while the job was not done.
     pub blocked: u64,
     /// Outermost sections of lower clients that were worked on meanwhile.
     pub blocked_by: usize,
