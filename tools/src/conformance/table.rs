@@ -10,7 +10,7 @@ const INTRODUCTION: &str = "\
 # Conformance: sections and checks
 
 The conformance suite, `systems/conformance`, is a root task that checks what a program can observe
-of the ABI pages, using nothing but the ABI. `./sandglass conformance` runs it, and it
+of the [ABI pages](../abi/README.md), using nothing but the ABI. `./sandglass conformance` runs it, and it
 [runs on any kernel of the ABI](../how-to/conformance.md). The table lists the checks of each numbered
 section; for a section without any, it says why nothing of it can be observed.
 A check's full name is the section and the property: `03/4.5/a-property`.
