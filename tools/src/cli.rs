@@ -30,44 +30,44 @@ struct Cli {
 enum Command {
     /// Run the demonstration: a shared server under a sweep of its clients' budgets, measured and checked
     Demo(DemoArgs),
-    /// Run every test, on the host and in QEMU; ends with the line `N passed, N failed`
-    Test(TestArgs),
-    /// Build the kernel; the last line of the output is the path of its ELF file
-    Kernel(KernelArgs),
-    /// Boot a root task: its console on standard output, its exit status as this command's
-    Boot(BootArgs),
     /// Build a described system; the last line of the output is the path of its root task's image
     Build(BuildArgs),
     /// Build a described system and boot it: its console on standard output, its exit status as this command's
     Run(RunArgs),
+    /// Boot a root task: its console on standard output, its exit status as this command's
+    Boot(BootArgs),
+    /// Build the kernel; the last line of the output is the path of its ELF file
+    Kernel(KernelArgs),
     /// Run a described system and record what happens: a trace for Perfetto, a page, and checks of it
     Trace(TraceArgs),
     /// Make a disk image that boots a described system, or a root task, through BIOS and UEFI
     Image(ImageArgs),
+    /// Measure kernel operations in instructions, and show the reference
+    Bench(BenchArgs),
+    /// Repeat an experiment of the papers: a table, and a report that compares it with the paper's figures
+    Experiment(ExperimentArgs),
+    /// Run every test, on the host and in QEMU; ends with the line `N passed, N failed`
+    Test(TestArgs),
     /// Check formatting, lints, the rules of the release kernel, and where `unsafe` is used
     Check,
     /// Run the conformance suite; ends with the line `conformance: N passed, N failed`
     Conformance(ConformanceArgs),
-    /// Measure kernel operations in instructions, and show the reference
-    Bench(BenchArgs),
     /// Run the kernel in lock step with its executable specification, and report
     Assure(AssureArgs),
     /// Measure which lines of the kernel the host's tests execute; ends with `coverage: ...`
     Coverage,
-    /// Measure kernel operations against hostile arrangements of up to 100,000 threads
-    Bounds(BoundsArgs),
-    /// Repeat an experiment of the papers: a table, and a report that compares it with the paper's figures
-    Experiment(ExperimentArgs),
-    /// Compare the figures of demo, experiments and examples without and with an untrusted client
-    Beside(BesideArgs),
-    /// Let hostile threads make random system calls, or execute random instructions, beside a canary that must not be affected
-    Storm(StormArgs),
-    /// Look for inputs that break a promise, guided by coverage, and keep those that reach new code
-    Fuzz(FuzzArgs),
-    /// Read the processor's state while user code runs, and compare it with the required state
-    Machine(MachineStateArgs),
     /// Change the kernel in small ways, one at a time, and check that the host's tests notice
     Mutants(MutantsArgs),
+    /// Look for inputs that break a promise, guided by coverage, and keep those that reach new code
+    Fuzz(FuzzArgs),
+    /// Let hostile threads make random system calls, or execute random instructions, beside a canary that must not be affected
+    Storm(StormArgs),
+    /// Compare the figures of demo, experiments and examples without and with an untrusted client
+    Beside(BesideArgs),
+    /// Measure kernel operations against hostile arrangements of up to 100,000 threads
+    Bounds(BoundsArgs),
+    /// Read the processor's state while user code runs, and compare it with the required state
+    Machine(MachineStateArgs),
 }
 
 /// Arguments of `sandglass demo`.
