@@ -7,16 +7,19 @@
 //! finds CNodes too that only their own slots name.
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use sandglass_kernel::cap::{Capability, Slot};
+use sandglass_kernel::cap::Capability;
 use sandglass_kernel::inspect::SlotView;
-use sandglass_kernel::mem::{self, Kind, Ref, Span, Table, Tagged};
+use sandglass_kernel::mem;
+use sandglass_kernel::mem::objects::Table;
+use sandglass_kernel::mem::Slot;
+use sandglass_kernel::mem::{Kind, Ref, Span, Tagged};
 use sandglass_kernel::object::asid::AsidPool;
+use sandglass_kernel::object::core::Core;
 use sandglass_kernel::object::endpoint::Endpoint;
 use sandglass_kernel::object::notification::Notification;
 use sandglass_kernel::object::reply::Reply;
 use sandglass_kernel::object::sched_context::SchedContext;
 use sandglass_kernel::object::tcb::{Tcb, TcbSlot};
-use sandglass_kernel::time::core::Core;
 use sandglass_kernel::{CoreId, Kernel};
 use sandglass_model::state::{CNodeId, Level, SlotId, ThreadId, ThreadSlot};
 
@@ -34,7 +37,10 @@ impl Anchor {
     /// If no thread with a capability space runs.
     pub fn of(k: &Kernel) -> Anchor {
         let root = k.core().thread().expect("the root task runs");
-        let cnode = mem::tcb_slot(root, TcbSlot::CSpace).at(k).cap().word();
+        let cnode = mem::objects::tcb_slot(root, TcbSlot::CSpace)
+            .at(k)
+            .cap()
+            .word();
         assert!(
             cnode.is(Kind::CNode),
             "the root task has a capability space"
@@ -240,7 +246,7 @@ impl<'k> Census<'k> {
                 .pools
                 .extend(word.get().map(|pool| (pool, cap.pool_number() as u8))),
             kind => {
-                if let (Some(level), Some(table)) = (level(kind), mem::table(word)) {
+                if let (Some(level), Some(table)) = (level(kind), mem::objects::table(word)) {
                     self.tables.push((table, level));
                 }
             }
@@ -251,7 +257,7 @@ impl<'k> Census<'k> {
         let address = thread.address().get();
         if self.spans.insert(address) {
             for (i, (slot, _)) in THREAD_SLOTS.into_iter().enumerate() {
-                let slot = mem::tcb_slot(thread, slot);
+                let slot = mem::objects::tcb_slot(thread, slot);
                 self.look(Owner::Thread(ThreadId(address)).id(i as u64), slot);
             }
         }

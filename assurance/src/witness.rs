@@ -20,7 +20,7 @@ use sandglass_kernel::event::Next;
 use sandglass_kernel::ipc::message;
 use sandglass_kernel::mem::{Kind, Ref};
 use sandglass_kernel::object::sched_context::SchedContext;
-use sandglass_kernel::object::tcb::{self, Place as Queue, State, Tcb};
+use sandglass_kernel::object::tcb::{Place as Queue, State, Tcb};
 use sandglass_kernel::time::refills::Refills;
 use sandglass_kernel::{CoreId, Kernel, CORES};
 use sandglass_oracle::{Configuration, Finding, Limits, Oracle, Place, Stretch, Ticks};
@@ -484,7 +484,7 @@ fn asked(k: &Kernel, thread: Ref<Tcb>) -> Asked {
     if MessageInfo::from_raw(registers.info()).label() != SCHED_CONTROL_CONFIGURE_FLAGS {
         return Asked::Nothing;
     }
-    let named = lookup::slot(k, tcb::cspace(k, thread), registers.cap_register());
+    let named = lookup::slot(k, lookup::cspace(k, thread), registers.cap_register());
     if !named.is_some_and(|slot| slot.at(k).cap().is(Kind::SchedControl)) {
         return Asked::Nothing;
     }
@@ -492,7 +492,7 @@ fn asked(k: &Kernel, thread: Ref<Tcb>) -> Asked {
         return Asked::Nothing;
     };
     let named = buffer.read(k, ipc_buffer::CAPS_OR_BADGES);
-    let slot = lookup::slot(k, tcb::cspace(k, thread), named);
+    let slot = lookup::slot(k, lookup::cspace(k, thread), named);
     let Some(context) = slot.and_then(|slot| slot.at(k).cap().word().get::<SchedContext>()) else {
         return Asked::Nothing;
     };

@@ -10,12 +10,12 @@ use sandglass_assurance::script::{Action, Call};
 use sandglass_assurance::world;
 use sandglass_kernel::arch::Platform;
 use sandglass_kernel::cap::Capability;
-use sandglass_kernel::ipc::fault::Fault;
 use sandglass_kernel::mem::{Kind, Ref};
+use sandglass_kernel::object::core::Action as Decision;
+use sandglass_kernel::object::fault::Fault;
+use sandglass_kernel::object::sched_context::Refill;
 use sandglass_kernel::object::sched_context::SchedContext;
 use sandglass_kernel::object::tcb::{Place, State, Tcb};
-use sandglass_kernel::time::core::Action as Decision;
-use sandglass_kernel::time::Refill;
 use sandglass_kernel::{CoreId, CORES};
 
 /// Offsets of the words of a slot.

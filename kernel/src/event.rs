@@ -1,12 +1,16 @@
 //! The one way in and the one way out: an event changes the state, and the next thread runs.
 
 use crate::arch::Platform;
-use crate::ipc::fault::{self, Fault};
+use crate::debug::{self, check};
+use crate::invoke::{irq, vspace};
+use crate::ipc::{fault, timeout};
 use crate::mem::Ref;
-use crate::object::tcb::{fpu, State, Tcb};
-use crate::object::{check, irq, sched_context, vspace};
-use crate::time::{account, remote, schedule};
-use crate::{syscall, Kernel, CORES};
+use crate::object::fault::Fault;
+use crate::object::tcb::{State, Tcb};
+use crate::syscall::{self, Exit};
+use crate::thread::yielding;
+use crate::time::{account, fpu, remote, schedule};
+use crate::{Kernel, CORES};
 
 /// Why the kernel was entered. The registers of the current thread are in its TCB.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -54,11 +58,39 @@ pub fn handle(k: &mut Kernel, event: Event) -> Next {
 #[inline(always)]
 pub fn system_call(k: &mut Kernel) -> Next {
     let before = k.core().thread();
-    let decide = match before {
-        None if CORES > 1 => look(k),
-        _ => before.is_none_or(|caller| syscall::handle(k, caller)),
+    let exit = match before {
+        Some(caller) => call(k, caller),
+        None => taken_away(k),
     };
-    conclude(k, before, decide)
+    conclude(k, before, exit)
+}
+
+/// Handles a system call of `caller`, the current thread.
+#[inline(always)]
+fn call(k: &mut Kernel, caller: Ref<Tcb>) -> Exit {
+    let phases = match syscall::phases(k, caller) {
+        Ok(phases) => phases,
+        Err(number) => return other_call(k, caller, number),
+    };
+    if enter(k, caller) {
+        syscall::perform(k, caller, phases);
+    }
+    Exit::ToScheduler
+}
+
+/// Handles a system call of `caller` without phases.
+#[inline(never)]
+#[cold]
+fn other_call(k: &Kernel, caller: Ref<Tcb>, number: u64) -> Exit {
+    if let Some(call) = syscall::debug_call(number) {
+        debug::calls::syscall(k, caller, call);
+        return Exit::ToCaller;
+    }
+    if enter(k, caller) {
+        syscall::perform_other(k, caller, number)
+    } else {
+        Exit::ToScheduler
+    }
 }
 
 /// Handles an entry that is not by the system-call instruction.
@@ -87,24 +119,25 @@ pub fn trap(k: &mut Kernel, trap: Trap) -> Next {
             trace!(k, look());
         }
     }
-    conclude(k, before, true)
+    conclude(k, before, Exit::ToScheduler)
 }
 
 /// The thread that wanted something was taken away while this core waited for its turn (04,
-/// section 15): it will want it again. Returns that the scheduler is to decide.
+/// section 15): it will want it again.
 #[cold]
-fn look(k: &Kernel) -> bool {
-    interrupted(k);
-    true
+fn taken_away(k: &Kernel) -> Exit {
+    if CORES > 1 {
+        interrupted(k);
+    }
+    Exit::ToScheduler
 }
 
-/// Ends an event that found `before` running: the scheduler decides, if it is to.
+/// Ends an event that found `before` running.
 #[inline(always)]
-fn conclude(k: &mut Kernel, before: Option<Ref<Tcb>>, decide: bool) -> Next {
-    let thread = if decide {
-        schedule::schedule(k)
-    } else {
-        before
+fn conclude(k: &mut Kernel, before: Option<Ref<Tcb>>, exit: Exit) -> Next {
+    let thread = match exit {
+        Exit::ToCaller => before,
+        Exit::ToScheduler => schedule::schedule(k),
     };
     let next = activate(k, before, thread);
     remote::tell_cores(k);
@@ -126,9 +159,10 @@ pub fn start(k: &mut Kernel) -> Next {
 /// Accounts for time and checks the budget on behalf of `thread`, the current one. Returns whether
 /// the event may proceed; otherwise the thread repeats what it did when it has time again.
 #[inline(always)]
-pub fn enter(k: &Kernel, thread: Ref<Tcb>) -> bool {
+#[must_use]
+fn enter(k: &Kernel, thread: Ref<Tcb>) -> bool {
     account::update_time(k);
-    let proceeds = account::check_budget(k);
+    let proceeds = timeout::settle(k);
     if !proceeds && thread.at(k).is_runnable() {
         thread.at(k).set_state(State::Restart);
     }
@@ -139,7 +173,7 @@ pub fn enter(k: &Kernel, thread: Ref<Tcb>) -> bool {
 #[inline(always)]
 fn interrupted(k: &Kernel) {
     account::update_time(k);
-    let _ = account::check_budget(k);
+    let _ = timeout::settle(k);
 }
 
 fn user_fault(k: &Kernel, fault: Fault) {
@@ -192,7 +226,7 @@ fn activate(k: &Kernel, before: Option<Ref<Tcb>>, chosen: Option<Ref<Tcb>>) -> N
         vspace::switch(k, thread);
         fpu::switch(k, thread);
         if tcb.yield_to().is_some() {
-            sched_context::report_yield(k, thread);
+            yielding::report_yield(k, thread);
         }
     }
     if tcb.state() == State::Restart {

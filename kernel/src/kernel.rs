@@ -6,21 +6,22 @@
 
 use core::cell::Cell;
 use core::mem::offset_of;
+use core::ops::{Deref, DerefMut};
 
 use crate::arch::{Machine, Platform};
 use crate::cores::{CoreId, Cores, CORES};
-use crate::mem::{PerCore, Ref};
+use crate::mem::{Memory, PerCore, Ref};
 use crate::object::asid::AsidTable;
+use crate::object::core::Core;
 use crate::object::ioport::PortTable;
 use crate::object::irq::IrqTable;
 use crate::object::tcb::Tcb;
-use crate::time::core::Core;
-use crate::time::{Constants, DomainSchedule};
+use crate::object::{Constants, DomainSchedule};
 use crate::trace;
 
 /// A kernel with its machine.
 pub struct Kernel {
-    pub machine: Machine,
+    memory: Memory,
     cores: PerCore<Core>,
     executing: Cell<CoreId>,
     looks: Cell<Cores>,
@@ -40,7 +41,7 @@ impl Kernel {
     /// A kernel before boot: no thread, no memory.
     pub const fn new(machine: Machine) -> Self {
         Kernel {
-            machine,
+            memory: Memory { machine },
             cores: PerCore::new([const { Core::new() }; CORES]),
             executing: Cell::new(CoreId::BOOT),
             looks: Cell::new(Cores::NONE),
@@ -118,5 +119,22 @@ impl Kernel {
         let next = self.sequence.get().wrapping_add(1);
         self.sequence.set(next);
         next
+    }
+}
+
+/// Objects are found in the kernel's memory: `object.at(k)`.
+impl Deref for Kernel {
+    type Target = Memory;
+
+    #[inline(always)]
+    fn deref(&self) -> &Memory {
+        &self.memory
+    }
+}
+
+impl DerefMut for Kernel {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut Memory {
+        &mut self.memory
     }
 }

@@ -23,13 +23,16 @@ pub mod arch;
 pub mod boot;
 pub mod cap;
 pub mod cores;
+pub mod debug;
 pub mod event;
 #[cfg(not(target_os = "none"))]
 pub mod inspect;
+pub mod invoke;
 pub mod ipc;
 pub mod mem;
 pub mod object;
 pub mod syscall;
+pub mod thread;
 pub mod time;
 
 mod kernel;

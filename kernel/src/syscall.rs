@@ -4,19 +4,18 @@ use sandglass_abi::message::MessageInfo;
 use sandglass_abi::syscall::Syscall;
 
 use crate::arch::{is_canonical, MessageRegister};
-use crate::cap::lookup::{self, LookupFailure};
-use crate::event;
+use crate::cap::lookup;
+use crate::invoke::error::Error;
+use crate::invoke::{self, Invocation, Outcome};
 use crate::ipc::caps::{self, ExtraCaps};
-use crate::ipc::endpoint::Manner;
-use crate::ipc::fault::{self, Fault};
+use crate::ipc::endpoint::{self, Manner};
 use crate::ipc::message::Message;
-use crate::ipc::{endpoint, notification, reply};
+use crate::ipc::{fault, notification, reply, timeout};
 use crate::mem::Ref;
-use crate::object::error::Error;
-use crate::object::tcb::{self, State, Tcb};
-use crate::object::{self, debug, Invocation, Outcome};
+use crate::object::fault::{Fault, LookupFailure};
+use crate::object::tcb::{State, Tcb};
 use crate::time::account::{self, TimeOver};
-use crate::Kernel;
+use crate::{debug, Kernel};
 
 /// The phases of a system call (01, section 5), as a set of flags.
 #[derive(Clone, Copy)]
@@ -136,51 +135,55 @@ enum Phase {
     Abandoned,
 }
 
-/// Handles a system call of `caller`, the current thread. Returns whether the scheduler is to
-/// decide.
+/// How a system call leaves the processor.
+#[must_use]
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// The caller goes on: nothing has changed about who runs.
+    ToCaller,
+    /// The scheduler decides.
+    ToScheduler,
+}
+
+/// The phases of the system call that `caller`, the current thread, makes.
+///
+/// # Errors
+/// It has none: the number of the call, for [`debug_call`] and [`perform_other`].
 #[inline(always)]
-pub fn handle(k: &mut Kernel, caller: Ref<Tcb>) -> bool {
+pub fn phases(k: &Kernel, caller: Ref<Tcb>) -> Result<Phases, u64> {
     let number = caller.at(k).context().syscall_number();
     let number = if broken!(NarrowNumbers) {
         number as i32 as u64
     } else {
         number
     };
-    let Some(phases) = Phases::of(number) else {
-        return handle_other(k, caller, number);
-    };
-    if event::enter(k, caller) {
-        caller.at(k).age_progress();
-        perform(k, caller, phases);
-    }
-    true
+    Phases::of(number).ok_or(number)
 }
 
-/// Handles a system call without phases: of the debug kernel, SetTLSBase, or unknown.
-#[inline(never)]
-fn handle_other(k: &mut Kernel, caller: Ref<Tcb>, number: u64) -> bool {
-    let call = Syscall::from_raw(number).filter(|&call| !call.is_debug() || debug::has(call));
-    if let Some(call) = call.filter(|call| call.is_debug()) {
-        debug::syscall(k, caller, call);
-        return false;
-    }
-    if !event::enter(k, caller) {
-        return true;
-    }
+/// The debug call of this `number`, for which nobody pays, if this kernel has it.
+pub fn debug_call(number: u64) -> Option<Syscall> {
+    Syscall::from_raw(number).filter(|&call| call.is_debug() && debug::calls::has(call))
+}
+
+/// Performs a system call of `caller` without phases: SetTLSBase, one of a kernel with traces, or an
+/// unknown one.
+pub fn perform_other(k: &Kernel, caller: Ref<Tcb>, number: u64) -> Exit {
     caller.at(k).age_progress();
     if trace_call!(k, caller, number) {
-        return false;
+        return Exit::ToCaller;
     }
-    if call == Some(Syscall::SetTLSBase) {
+    if Syscall::from_raw(number) == Some(Syscall::SetTLSBase) {
         set_tls_base(k, caller);
-        return false;
+        return Exit::ToCaller;
     }
     fault::raise(k, caller, Fault::UnknownSyscall { number });
-    true
+    Exit::ToScheduler
 }
 
+/// Performs the `phases` of a system call of `caller`, which has time for it.
 #[inline(always)]
-fn perform(k: &mut Kernel, caller: Ref<Tcb>, phases: Phases) {
+pub fn perform(k: &mut Kernel, caller: Ref<Tcb>, phases: Phases) {
+    caller.at(k).age_progress();
     if phases.has(Phases::INVOKE) {
         let context = caller.at(k).context();
         let cptr = if phases.has(Phases::TO_REPLY) {
@@ -214,7 +217,7 @@ fn set_tls_base(k: &Kernel, caller: Ref<Tcb>) {
 /// (01, section 5.1).
 #[inline(always)]
 fn invoke(k: &mut Kernel, caller: Ref<Tcb>, cptr: u64, phases: Phases) -> Phase {
-    let Some(slot) = lookup::slot(k, tcb::cspace(k, caller), cptr) else {
+    let Some(slot) = lookup::slot(k, lookup::cspace(k, caller), cptr) else {
         return unreachable_cap(k, caller, phases, cptr);
     };
     let info = MessageInfo::from_raw(caller.at(k).context().info());
@@ -280,7 +283,7 @@ fn invoke_object(k: &mut Kernel, call: &Invocation) -> Phase {
     let (caller, is_call) = (call.caller, call.phases.is_call());
     // Until it is done the thread would repeat the call.
     caller.at(k).set_state(State::Restart);
-    match object::invoke(k, call) {
+    match invoke::invoke(k, call) {
         Ok(Outcome::Done) => succeed(k, caller, is_call),
         Ok(Outcome::Value(value)) => answer(k, caller, is_call, value),
         Ok(Outcome::Answered) => Phase::Over,
@@ -295,7 +298,7 @@ fn invoke_object(k: &mut Kernel, call: &Invocation) -> Phase {
 /// The caller, which repeats its system call, is charged for what has been done.
 #[cold]
 fn abandon(k: &Kernel) -> Phase {
-    account::preempted(k);
+    timeout::preempted(k);
     Phase::Abandoned
 }
 
@@ -344,7 +347,7 @@ fn refuse(k: &Kernel, caller: Ref<Tcb>, is_call: bool, error: Error) -> Phase {
 #[inline(never)]
 fn unreachable_cap(k: &Kernel, caller: Ref<Tcb>, phases: Phases, cptr: u64) -> Phase {
     if phases.has(Phases::BLOCKS) {
-        let failure = lookup::failure(k, tcb::cspace(k, caller), cptr);
+        let failure = lookup::failure(k, lookup::cspace(k, caller), cptr);
         cap_fault(k, caller, cptr, false, failure);
     }
     Phase::Over
@@ -356,7 +359,7 @@ fn receive(k: &Kernel, caller: Ref<Tcb>, phases: Phases) {
     const UNUSABLE: LookupFailure = LookupFailure::MissingCapability { bits_left: 0 };
     let cptr = caller.at(k).context().cap_register();
     let blocking = phases.has(Phases::WAITS);
-    let space = tcb::cspace(k, caller);
+    let space = lookup::cspace(k, caller);
     let Some(slot) = lookup::slot(k, space, cptr) else {
         let failure = lookup::failure(k, space, cptr);
         return cap_fault(k, caller, cptr, true, failure);

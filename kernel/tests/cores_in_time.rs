@@ -10,10 +10,11 @@ use sandglass_abi::syscall::Syscall;
 use sandglass_kernel::arch::Register;
 use sandglass_kernel::event::{Event, Trap};
 use sandglass_kernel::mem::Ref;
+use sandglass_kernel::object::sched_context::Refill;
 use sandglass_kernel::object::sched_context::SchedContext;
 use sandglass_kernel::object::tcb::{Place, State};
 use sandglass_kernel::time::account;
-use sandglass_kernel::time::refills::{Refill, Refills};
+use sandglass_kernel::time::refills::Refills;
 use sandglass_kernel::CoreId;
 
 const ONE: CoreId = match CoreId::new(1) {

@@ -9,14 +9,16 @@ use sandglass_abi::message::MessageInfo;
 use sandglass_abi::object as types;
 use sandglass_abi::syscall::Syscall;
 use sandglass_kernel::arch::Register;
-use sandglass_kernel::cap::{derivation, Capability, Slot};
+use sandglass_kernel::cap::{derivation, Capability};
+use sandglass_kernel::debug::check;
 use sandglass_kernel::event::{Event, Trap};
-use sandglass_kernel::ipc::fault::Fault;
-use sandglass_kernel::mem::{tcb_slot, Ref};
-use sandglass_kernel::object::check;
+use sandglass_kernel::mem::objects::tcb_slot;
+use sandglass_kernel::mem::Ref;
+use sandglass_kernel::mem::Slot;
+use sandglass_kernel::object::fault::Fault;
+use sandglass_kernel::object::sched_context::Refill;
 use sandglass_kernel::object::tcb::{self, Place, State, TcbSlot};
 use sandglass_kernel::time::refills::Refills;
-use sandglass_kernel::time::Refill;
 
 /// Status of a kernel that found itself inconsistent.
 const INCONSISTENT: u8 = 3;

@@ -11,9 +11,8 @@ use sandglass_abi::invocation::x86_64 as arch;
 use sandglass_abi::message::MessageInfo;
 use sandglass_abi::object as types;
 use sandglass_abi::syscall::Syscall;
-use sandglass_kernel::cap::Slot;
+use sandglass_kernel::mem::Slot;
 use sandglass_kernel::mem::{Kind, Ref};
-use sandglass_kernel::object::tcb;
 
 const ALL: u64 = 0b1111;
 
@@ -411,7 +410,7 @@ struct Tangle {
 }
 
 fn next_of(w: &World, slot: u64) -> Option<Ref<Slot>> {
-    let node = tcb::cspace(&w.k, w.running().expect("a thread runs"));
+    let node = sandglass_kernel::cap::lookup::cspace(&w.k, w.running().expect("a thread runs"));
     let slots = node.cnode().expect("a CNode").slots().expect("its slots");
     let slot = slots.slot(slot).expect("a slot");
     slot.at(&w.k).inspect().next

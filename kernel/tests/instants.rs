@@ -4,9 +4,10 @@ use crate::world::{World, US};
 use sandglass_abi::invocation as label;
 use sandglass_abi::object as types;
 use sandglass_kernel::mem::Ref;
+use sandglass_kernel::object::sched_context::Refill;
 use sandglass_kernel::object::sched_context::SchedContext;
 use sandglass_kernel::object::tcb::Place;
-use sandglass_kernel::time::refills::{Refill, Refills};
+use sandglass_kernel::time::refills::Refills;
 
 /// A context that nobody uses, with room for ten refills.
 fn context(w: &mut World) -> Ref<SchedContext> {

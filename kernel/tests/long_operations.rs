@@ -12,7 +12,7 @@ use sandglass_abi::syscall::Syscall;
 use sandglass_kernel::arch::pte::{Access, Level};
 use sandglass_kernel::arch::Register;
 use sandglass_kernel::event::{Event, Trap};
-use sandglass_kernel::mem::Child;
+use sandglass_kernel::mem::objects::Child;
 use sandglass_kernel::object::paging::Pml4;
 use sandglass_kernel::object::tcb::State;
 

@@ -8,8 +8,9 @@ use sandglass_abi::invocation::x86_64 as arch;
 use sandglass_abi::object::x86_64 as types;
 use sandglass_abi::vspace::x86_64::ROOT_TASK_ASID;
 use sandglass_kernel::arch::pte::Level;
-use sandglass_kernel::mem::{Child, PhysAddr};
-use sandglass_kernel::object::vspace;
+use sandglass_kernel::invoke::vspace;
+use sandglass_kernel::mem::objects::Child;
+use sandglass_kernel::mem::PhysAddr;
 
 const ALL: u64 = 0b1111;
 const READ_WRITE: u64 = 0b11;

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, VecDeque};
 
 use crate::world::World;
 use proptest::prelude::*;
-use sandglass_kernel::mem::queue::{Key, Queue};
 use sandglass_kernel::mem::Ref;
+use sandglass_kernel::object::queue::{Key, Queue};
+use sandglass_kernel::object::ready::ReadyQueues;
+use sandglass_kernel::object::release::ReleaseQueues;
 use sandglass_kernel::object::tcb::Tcb;
-use sandglass_kernel::time::ready::ReadyQueues;
-use sandglass_kernel::time::release::ReleaseQueues;
 
 const THREADS: u64 = 64;
 

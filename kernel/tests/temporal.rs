@@ -15,9 +15,9 @@ use sandglass_abi::syscall::Syscall;
 use sandglass_abi::vspace::x86_64::IRQ_USER_OFFSET;
 use sandglass_kernel::event::{Event, Trap};
 use sandglass_kernel::mem::Ref;
+use sandglass_kernel::object::sched_context::Refill;
 use sandglass_kernel::object::tcb::Tcb;
 use sandglass_kernel::time::refills::Refills;
-use sandglass_kernel::time::Refill;
 
 const SPORADIC: u64 = 1;
 /// The longest path through the kernel, in ticks: half of the least budget (04, section 1).

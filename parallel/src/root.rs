@@ -12,7 +12,7 @@ use sandglass_kernel::cap::Capability;
 use sandglass_kernel::event::{self, Event, Next};
 use sandglass_kernel::ipc::message;
 use sandglass_kernel::mem::{Ref, Span};
-use sandglass_kernel::object::tcb::{self, Tcb};
+use sandglass_kernel::object::tcb::Tcb;
 use sandglass_kernel::{CoreId, Kernel};
 
 use crate::script::{Entry, STEP};
@@ -67,7 +67,9 @@ impl Root {
         let Ok((k, Next::Thread(root))) = hosted::boot(machine, &root_task()) else {
             panic!("the kernel refuses the machine")
         };
-        let slots = tcb::cspace(&k, root).cnode().and_then(|cap| cap.slots());
+        let slots = sandglass_kernel::cap::lookup::cspace(&k, root)
+            .cnode()
+            .and_then(|cap| cap.slots());
         let mut root = Root {
             k,
             slots: slots.expect("the root task's slots"),

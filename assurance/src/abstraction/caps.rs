@@ -162,7 +162,7 @@ fn bits(word: Tagged) -> u8 {
     (word.shape() & 0x3f) as u8
 }
 
-fn rights(rights: cap::Rights) -> Rights {
+fn rights(rights: sandglass_kernel::object::rights::Rights) -> Rights {
     Rights {
         write: rights.write(),
         read: rights.read(),
@@ -172,10 +172,10 @@ fn rights(rights: cap::Rights) -> Rights {
     }
 }
 
-fn frame_rights(rights: cap::FrameRights) -> FrameRights {
+fn frame_rights(rights: sandglass_kernel::object::rights::FrameRights) -> FrameRights {
     match rights {
-        cap::FrameRights::READ_WRITE => FrameRights::ReadWrite,
-        cap::FrameRights::READ_ONLY => FrameRights::ReadOnly,
+        sandglass_kernel::object::rights::FrameRights::READ_WRITE => FrameRights::ReadWrite,
+        sandglass_kernel::object::rights::FrameRights::READ_ONLY => FrameRights::ReadOnly,
         _ => FrameRights::KernelOnly,
     }
 }

@@ -65,7 +65,7 @@ fn census_windows(census: &Census) -> Windows {
         .map(|frame| (frame.start().get(), 1 << PAGE_BITS))
         .collect();
     for &thread in &census.threads {
-        let slot = mem::tcb_slot(thread, TcbSlot::Buffer).at(census.k);
+        let slot = mem::objects::tcb_slot(thread, TcbSlot::Buffer).at(census.k);
         if let Some(frame) = slot.cap().frame() {
             let address = thread.at(census.k).buffer_address();
             ranges.extend(buffer(

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use sandglass_kernel::arch::pte;
-use sandglass_kernel::mem::Table as KernelTable;
+use sandglass_kernel::mem::objects::Table as KernelTable;
 use sandglass_kernel::Kernel;
 use sandglass_model::state::{Entry, FrameRights, Level, PoolId, Table, TableId};
 

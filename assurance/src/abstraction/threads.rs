@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 
 use sandglass_kernel::arch::{Register, Transfer};
-use sandglass_kernel::cap::lookup;
-use sandglass_kernel::ipc::fault;
-use sandglass_kernel::mem::queue::Queue;
 use sandglass_kernel::mem::Ref;
 use sandglass_kernel::object::endpoint::State as EndpointState;
+use sandglass_kernel::object::fault;
+use sandglass_kernel::object::queue::Queue;
 use sandglass_kernel::object::reply;
 use sandglass_kernel::object::tcb::{State, Tcb};
 use sandglass_kernel::Kernel;
@@ -112,22 +111,20 @@ fn fault_of(fault: fault::Fault) -> Fault {
     }
 }
 
-fn lookup_failure(failure: lookup::LookupFailure) -> LookupFailure {
+fn lookup_failure(failure: fault::LookupFailure) -> LookupFailure {
     match failure {
-        lookup::LookupFailure::InvalidRoot => LookupFailure::InvalidRoot,
-        lookup::LookupFailure::MissingCapability { bits_left } => {
-            LookupFailure::MissingCapability {
-                bits_left: bits_left.into(),
-            }
-        }
-        lookup::LookupFailure::DepthMismatch {
+        fault::LookupFailure::InvalidRoot => LookupFailure::InvalidRoot,
+        fault::LookupFailure::MissingCapability { bits_left } => LookupFailure::MissingCapability {
+            bits_left: bits_left.into(),
+        },
+        fault::LookupFailure::DepthMismatch {
             bits_left,
             bits_found,
         } => LookupFailure::DepthMismatch {
             bits_left: bits_left.into(),
             bits_found: bits_found.into(),
         },
-        lookup::LookupFailure::GuardMismatch {
+        fault::LookupFailure::GuardMismatch {
             bits_left,
             guard,
             bits_found,

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use sandglass_kernel::mem::Ref;
+use sandglass_kernel::object::core as kernel_core;
 use sandglass_kernel::object::sched_context::SchedContext as KernelContext;
-use sandglass_kernel::time::core as kernel_core;
 use sandglass_kernel::time::refills::Refills;
 use sandglass_kernel::{self as kernel, Kernel};
 use sandglass_model::state::{

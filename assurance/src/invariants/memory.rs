@@ -1,6 +1,6 @@
 //! Untyped memory: what is used, and what is free (ABI 03, section 3).
 
-use sandglass_kernel::cap::UntypedMemory;
+use sandglass_kernel::mem::objects::region::UntypedMemory;
 use sandglass_kernel::mem::Kind;
 
 use super::objects::extent;

@@ -1,11 +1,11 @@
 //! The queues of threads.
 
-use sandglass_kernel::mem::queue::{Key, Queue};
 use sandglass_kernel::mem::Ref;
+use sandglass_kernel::object::core::Core;
+use sandglass_kernel::object::queue::{Key, Queue};
+use sandglass_kernel::object::release::inspect::{TOP, TOURNAMENT};
 use sandglass_kernel::object::tcb::{Place, Tcb};
-use sandglass_kernel::time::core::Core;
 use sandglass_kernel::time::refills::Refills;
-use sandglass_kernel::time::release::inspect::{TOP, TOURNAMENT};
 
 use sandglass_kernel::CoreId;
 

@@ -3,7 +3,8 @@
 //! Only address spaces that have an identifier are looked at: others cannot be run in.
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use sandglass_kernel::mem::{Kind, Ref, Table};
+use sandglass_kernel::mem::objects::Table;
+use sandglass_kernel::mem::{Kind, Ref};
 use sandglass_model::state::{Entry, Level};
 
 use super::{require, Finding};
@@ -45,7 +46,7 @@ pub fn tables_have_one_owner(census: &Census) -> Finding {
     for pool in asids(census.k).keys() {
         for index in 0..POOL_ENTRIES {
             let asid = u16::from(*pool) * POOL_ENTRIES + index;
-            let root = sandglass_kernel::object::vspace::root_of(census.k, asid);
+            let root = sandglass_kernel::invoke::vspace::root_of(census.k, asid);
             if let Some(root) = root {
                 spaces.check(root.address().get(), Level::Pml4, asid, 0)?;
             }

@@ -243,7 +243,9 @@ fn a_thread_whose_space_is_being_deleted_gets_no_other() {
     s.w.delete(node).expect("one capability less");
     begin(&mut s.w, label::CNODE_REVOKE, memory);
     let thread: Ref<Tcb> = s.w.cap(s.thread).word().get().expect("a thread");
-    let cspace = mem::tcb_slot(thread, TcbSlot::CSpace).at(&s.w.k).cap();
+    let cspace = mem::objects::tcb_slot(thread, TcbSlot::CSpace)
+        .at(&s.w.k)
+        .cap();
     assert!(cspace.is(Kind::Zombie), "not preempted");
     let (thread, space, endpoint) = (s.thread, s.space, s.endpoint);
     let mut trial = Trial::unfinished(&mut s.w);

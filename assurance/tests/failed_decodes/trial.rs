@@ -8,7 +8,8 @@ use sandglass_assurance::census::Anchor;
 use sandglass_kernel::arch::{Context, MessageRegister, Register, Transfer};
 use sandglass_kernel::event::{self, Event, Next};
 use sandglass_kernel::ipc::{message, notification};
-use sandglass_kernel::mem::{tcb_slot, Ref};
+use sandglass_kernel::mem::objects::tcb_slot;
+use sandglass_kernel::mem::Ref;
 use sandglass_kernel::object::tcb::{Tcb, TcbSlot};
 use sandglass_model::state::{Registers, State, ThreadId};
 

@@ -8,6 +8,7 @@
 //! The hosted machine speaks the x86_64 ABI: the register context and the page-table entries
 //! are pure data and shared, so that host tests check the very layouts that ship.
 
+mod address;
 #[cfg(feature = "wrong")]
 pub mod broken_rule;
 mod console;
@@ -16,6 +17,7 @@ pub mod x86_64;
 #[cfg(not(target_os = "none"))]
 pub mod hosted;
 
+pub use address::PhysAddr;
 pub use console::Console;
 pub use x86_64::context::{
     is_canonical, Context, FpuState, MessageRegister, Register, Transfer, FRAME_REGISTERS,
@@ -29,7 +31,6 @@ pub use hosted::Machine;
 pub use x86_64::machine::Machine;
 
 use crate::cores::{CoreId, Cores};
-use crate::mem::PhysAddr;
 
 /// Where a device interrupt comes from, as programmed when its handler was issued
 /// (ABI 03, section 7.2).

@@ -1,7 +1,7 @@
 //! What the machine's part of the boot found out, in terms of no particular machine.
 
 use super::List;
-use crate::mem::Ram;
+use crate::mem::objects::Ram;
 
 /// Physical addresses `start..end`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

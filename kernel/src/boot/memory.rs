@@ -3,7 +3,7 @@
 use super::elf::Program;
 use super::{List, Range, Refusal, MAX_RAM};
 use crate::arch::Machine;
-use crate::mem::Ram;
+use crate::mem::objects::Ram;
 
 /// Free RAM in ascending order; neighbours are joined.
 pub struct FreeRam {

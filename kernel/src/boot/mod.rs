@@ -27,7 +27,7 @@ pub use refusal::Refusal;
 
 use crate::arch::Platform;
 use crate::event::{self, Next};
-use crate::time::Constants;
+use crate::object::Constants;
 use crate::Kernel;
 use elf::Program;
 use memory::FreeRam;
@@ -72,7 +72,7 @@ pub fn start(k: &mut Kernel, found: Found) -> Result<Next, Refusal> {
 }
 
 /// The contents of the root task's file, which lies in `module`.
-fn contents<'k>(module: &'k crate::mem::Ram, file: Range, k: &'k Kernel) -> &'k [u8] {
+fn contents<'k>(module: &'k crate::mem::objects::Ram, file: Range, k: &'k Kernel) -> &'k [u8] {
     let start = file.start.saturating_sub(module.start()) as usize;
     let end = file.end.saturating_sub(module.start()) as usize;
     module.bytes(&k.machine).get(start..end).unwrap_or(&[])

@@ -16,17 +16,18 @@ use super::untyped::{Gaps, Pieces};
 use super::{extra, Range, Refusal, Told};
 use crate::arch::pte::{Access, Level};
 use crate::arch::Platform;
-use crate::cap::{derivation, Capability, Mapping, Slot};
+use crate::cap::{derivation, Capability, Mapping};
 use crate::cores::CoreId;
-use crate::mem::region::Region;
-use crate::mem::{self, user, ControlKind, PhysAddr, Ram, Ref, Span, Tagged};
-use crate::object::asid::{self, AsidPool};
+use crate::invoke::{self, vspace};
+use crate::mem::objects::region::Region;
+use crate::mem::objects::{self, Ram};
+use crate::mem::{user, ControlKind, PhysAddr, Ref, Slot, Span, Tagged};
+use crate::object::asid::AsidPool;
 use crate::object::irq::IRQ_SLOTS_RADIX;
 use crate::object::paging::Pml4;
-use crate::object::sched_context::SchedContext;
+use crate::object::sched_context::{Parameters, SchedContext};
 use crate::object::tcb::{State, Tcb, TcbSlot, NAME_BYTES};
-use crate::object::vspace;
-use crate::time::context::{self, Parameters};
+use crate::time::context;
 use crate::Kernel;
 
 const PAGE_BITS: u8 = PAGE.trailing_zeros() as u8;
@@ -171,7 +172,7 @@ fn make(
     )?;
     let pool: Ref<AsidPool> = pool.get()?;
     k.asids.install(0, pool);
-    asid::assign(k, root_slot, pool, ROOT_TASK_ASID as u16);
+    invoke::asid::assign(k, root_slot, pool, ROOT_TASK_ASID as u16);
 
     let irq_slots = memory
         .take(k, IRQ_SLOTS_RADIX + SLOT_BITS as u8)?
@@ -242,7 +243,12 @@ fn make_thread(
     let context = word.get()?;
     let targets = [TcbSlot::CSpace, TcbSlot::VSpace, TcbSlot::Buffer];
     for (source, target) in sources.into_iter().zip(targets) {
-        derivation::insert_copy(k, source, mem::tcb_slot(tcb, target), source.at(k).cap());
+        derivation::insert_copy(
+            k,
+            source,
+            objects::tcb_slot(tcb, target),
+            source.at(k).cap(),
+        );
     }
     Some(Thread { tcb, context })
 }
@@ -284,7 +290,7 @@ impl RootTask {
                 let region = memory.take(k, PAGE_BITS)?;
                 let word = make_table(k, region, level)?;
                 let parent = vspace::table(k, self.root.at(k).as_ref(), vaddr, level).ok()?;
-                parent.set_table(level.index(vaddr), mem::table(word)?, 0);
+                parent.set_table(level.index(vaddr), objects::table(word)?, 0);
                 let mapping = Mapping {
                     asid: ROOT_TASK_ASID as u16,
                     vaddr,
@@ -348,8 +354,7 @@ impl RootTask {
             if self.untypeds(first) < MAX_UNTYPEDS as u64 {
                 let slot = self.slots.next().ok_or(no_slot)?;
                 let region = Region::device(PhysAddr::new(piece.start), piece.bits);
-                derivation::insert_origin(k, slot, Capability::original(region.into_untyped()));
-                slot.at(k).set_watermark(1 << piece.bits);
+                give_untyped(k, slot, region.into_untyped(), piece.bits);
                 self.describe(k, first, piece.start, piece.bits, true);
             }
         }
@@ -361,7 +366,8 @@ impl RootTask {
                 ram = ram.split(piece.start).1;
                 if self.untypeds(first) < MAX_UNTYPEDS as u64 {
                     let slot = self.slots.next().ok_or(no_slot)?;
-                    if ram.give_untyped(k, piece.bits, slot) {
+                    if let Some(word) = ram.take_untyped(piece.bits) {
+                        give_untyped(k, slot, word, piece.bits);
                         self.describe(k, first, piece.start, piece.bits, false);
                     }
                 }
@@ -446,6 +452,13 @@ impl RootTask {
 }
 
 /// Makes a table of the kind to which entries of `level` lead.
+/// Puts the untyped memory that `word` names into the empty `slot`, as used up: what is in it is not
+/// zero, so it is reset before anything else.
+fn give_untyped(k: &Kernel, slot: Ref<Slot>, word: Tagged, bits: u8) {
+    derivation::insert_origin(k, slot, Capability::original(word));
+    slot.at(k).set_data(1 << bits);
+}
+
 fn make_table(k: &mut Kernel, region: Region, level: Level) -> Option<Tagged> {
     use crate::object::paging::{PageDirectory, PageTable, Pdpt};
     match level {

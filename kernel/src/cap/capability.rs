@@ -18,11 +18,13 @@
 //! | scheduling control | – | core |
 //! | zombie | – | slots that are still to be emptied |
 
-use super::{FrameRights, Rights, Slot};
-use crate::mem::{region, CNodeWord, ControlKind, Kind, PairWord, PhysAddr, Ref, Span, Tagged};
+use crate::mem::objects::region::UntypedMemory;
+use crate::mem::{CNodeWord, ControlKind, Kind, PairWord, PhysAddr, Ref, Slot, Span, Tagged};
 use crate::object::endpoint::Endpoint;
+use crate::object::ioport::Ports;
 use crate::object::notification::Notification;
 use crate::object::reply::Reply;
+use crate::object::rights::{FrameRights, Rights};
 
 /// A capability. The zero value is the null capability.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -136,38 +138,6 @@ impl CNodeCap {
     }
 }
 
-/// Untyped memory.
-#[derive(Clone, Copy)]
-pub struct UntypedMemory {
-    word: Tagged,
-    watermark: u64,
-}
-
-impl UntypedMemory {
-    pub fn start(self) -> PhysAddr {
-        self.word.address()
-    }
-
-    /// log2 of the bytes.
-    pub fn bits(self) -> u8 {
-        region::extent(self.word).0
-    }
-
-    /// Bytes.
-    pub fn size(self) -> u64 {
-        1 << (self.bits() & 63)
-    }
-
-    pub fn is_device(self) -> bool {
-        region::extent(self.word).1
-    }
-
-    /// Bytes from the start that are, or may be, in use.
-    pub fn watermark(self) -> u64 {
-        self.watermark
-    }
-}
-
 /// A frame of user memory.
 #[derive(Clone, Copy)]
 pub struct FrameCap {
@@ -183,11 +153,11 @@ impl FrameCap {
 
     /// log2 of the bytes: 12, 21 or 30.
     pub fn bits(self) -> u8 {
-        region::extent(self.word).0
+        self.word.extent().0
     }
 
     pub fn is_device(self) -> bool {
-        region::extent(self.word).1
+        self.word.extent().1
     }
 }
 
@@ -196,13 +166,6 @@ impl FrameCap {
 pub struct PagingCap {
     pub word: Tagged,
     pub mapping: Option<Mapping>,
-}
-
-/// A range of I/O ports, both ends included.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct IoPortCap {
-    pub first: u16,
-    pub last: u16,
 }
 
 impl Capability {
@@ -235,7 +198,7 @@ impl Capability {
         Self::control(ControlKind::IrqHandler, irq as u64)
     }
 
-    pub fn io_port(ports: IoPortCap) -> Self {
+    pub fn io_port(ports: Ports) -> Self {
         Self::control(
             ControlKind::IoPort,
             u64::from(ports.first) | u64::from(ports.last) << 16,
@@ -323,10 +286,7 @@ impl Capability {
     }
 
     pub fn untyped(self) -> Option<UntypedMemory> {
-        self.is(Kind::Untyped).then_some(UntypedMemory {
-            word: self.word,
-            watermark: self.data,
-        })
+        UntypedMemory::new(self.word, self.data)
     }
 
     #[inline(always)]
@@ -364,8 +324,8 @@ impl Capability {
         self.is(Kind::IrqHandler).then_some(self.data as u8)
     }
 
-    pub fn io_ports(self) -> Option<IoPortCap> {
-        self.is(Kind::IoPort).then_some(IoPortCap {
+    pub fn io_ports(self) -> Option<Ports> {
+        self.is(Kind::IoPort).then_some(Ports {
             first: self.data as u16,
             last: (self.data >> 16) as u16,
         })

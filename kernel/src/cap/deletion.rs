@@ -12,8 +12,8 @@
 //! This module decides about slots only; what it means for an object that its last capability
 //! goes is done by `object::finalise`, between the steps.
 
-use super::{derivation, Capability, Slot};
-use crate::mem::{Ref, Span};
+use super::{derivation, Capability};
+use crate::mem::{Ref, Slot, Span};
 use crate::Kernel;
 
 /// What is to be done next to empty a slot.

@@ -4,12 +4,11 @@
 //! of another is not stored but computed, from the two capabilities and the flags of the slots.
 
 #[cfg(not(target_os = "none"))]
-#[path = "../inspect/derivation.rs"]
 pub mod inspect;
 
 use super::slot::Flags;
-use super::{Capability, Slot};
-use crate::mem::{Kind, Ref};
+use super::Capability;
+use crate::mem::{Kind, Ref, Slot};
 use crate::Kernel;
 
 /// Why a capability cannot be derived (02, section 6.2).
@@ -158,7 +157,7 @@ pub fn insert_copy(k: &Kernel, source: Ref<Slot>, slot: Ref<Slot>, cap: Capabili
     let flags = Flags::original(changed(cap, parent.cap()) || broken!(CopiesAreOriginals));
     if let (Kind::Untyped, Some(memory)) = (cap.kind(), parent.cap().untyped()) {
         // What the copy covers is in use as far as the source is concerned.
-        parent.set_watermark(memory.size());
+        parent.set_data(memory.size());
     }
     link(k, source, slot, cap, flags);
 }

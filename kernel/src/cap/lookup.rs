@@ -1,25 +1,16 @@
 //! Lookup of capabilities in a capability space (02, section 4).
 
-use super::{CNodeCap, Capability, Slot};
-use crate::mem::{Kind, Ref};
+use super::{CNodeCap, Capability};
+use crate::mem::objects::tcb_slot;
+use crate::mem::{Kind, Ref, Slot};
+use crate::object::fault::LookupFailure;
+use crate::object::tcb::{Tcb, TcbSlot};
 use crate::Kernel;
 
-/// Why a lookup failed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum LookupFailure {
-    InvalidRoot,
-    MissingCapability {
-        bits_left: u8,
-    },
-    DepthMismatch {
-        bits_left: u8,
-        bits_found: u8,
-    },
-    GuardMismatch {
-        bits_left: u8,
-        guard: u64,
-        bits_found: u8,
-    },
+/// The root of the capability space of `thread`.
+#[inline(always)]
+pub fn cspace(k: &Kernel, thread: Ref<Tcb>) -> Capability {
+    tcb_slot(thread, TcbSlot::CSpace).at(k).cap()
 }
 
 /// The slot where a walk ended, and how many bits of the address it left over.

@@ -7,12 +7,8 @@ mod capability;
 pub mod deletion;
 pub mod derivation;
 pub mod lookup;
-mod rights;
 mod slot;
 
 pub use capability::{
-    CNodeCap, Capability, EndpointCap, FrameCap, IoPortCap, Mapping, NotificationCap, PagingCap,
-    ReplyCap, UntypedMemory,
+    CNodeCap, Capability, EndpointCap, FrameCap, Mapping, NotificationCap, PagingCap, ReplyCap,
 };
-pub use rights::{FrameRights, Rights};
-pub use slot::Slot;

@@ -3,9 +3,9 @@
 use sandglass_abi::message::{ipc_buffer, MessageInfo, MAX_EXTRA_CAPS};
 
 use super::message::{buffer, Message};
-use crate::cap::{derivation, lookup, Slot};
+use crate::cap::{derivation, lookup};
 use crate::mem::user::Buffer;
-use crate::mem::{self, Ref};
+use crate::mem::{objects, Ref, Slot};
 use crate::object::endpoint::Endpoint;
 use crate::object::tcb::{Tcb, TcbSlot};
 use crate::Kernel;
@@ -43,7 +43,7 @@ pub fn look_up(
     count: usize,
     extra: &mut ExtraCaps,
 ) -> Result<(), BadCap> {
-    let root = mem::tcb_slot(sender, TcbSlot::CSpace).at(k).cap();
+    let root = objects::tcb_slot(sender, TcbSlot::CSpace).at(k).cap();
     for (i, entry) in extra.slots.iter_mut().enumerate().take(count) {
         let Some(cptr) = message.extra_cap(k, i) else {
             break;
@@ -120,7 +120,7 @@ pub fn transfer(
 
 /// The empty slot that `receiver` offers in its buffer.
 fn receive_slot(k: &Kernel, receiver: Ref<Tcb>, buffer: Buffer) -> Option<Ref<Slot>> {
-    let space = mem::tcb_slot(receiver, TcbSlot::CSpace).at(k).cap();
+    let space = objects::tcb_slot(receiver, TcbSlot::CSpace).at(k).cap();
     let node = lookup::slot(k, space, buffer.read(k, ipc_buffer::RECEIVE_CNODE))?;
     let index = buffer.read(k, ipc_buffer::RECEIVE_INDEX);
     let depth = buffer.read(k, ipc_buffer::RECEIVE_DEPTH);

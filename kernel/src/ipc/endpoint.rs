@@ -3,7 +3,7 @@
 use sandglass_abi::message::MessageInfo;
 
 use super::caps::{self, ExtraCaps, Transferred};
-use super::{fault, message, notification, reply, thread};
+use super::{cancel, fault, message, notification, reply};
 use crate::cap::EndpointCap;
 use crate::mem::Ref;
 use crate::object::endpoint::{Endpoint, State as EndpointState};
@@ -135,7 +135,7 @@ pub fn receive(
 ) {
     if let Some(user) = offered.and_then(|offered| offered.at(k).thread()) {
         if user != receiver {
-            thread::cancel_ipc(k, user);
+            cancel::cancel_ipc(k, user);
         }
     }
     if let Some(bound) = receiver.at(k).notification() {

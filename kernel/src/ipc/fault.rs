@@ -7,87 +7,57 @@ use super::caps::ExtraCaps;
 use super::endpoint::{self, Manner};
 use super::message::{Message, Writer};
 use crate::arch::Transfer;
-use crate::cap::lookup::LookupFailure;
 use crate::cap::EndpointCap;
+use crate::mem::objects::tcb_slot;
 use crate::mem::Ref;
-use crate::object::tcb::{self, State, Tcb, TcbSlot};
+use crate::object::fault::{Fault, LookupFailure};
+use crate::object::tcb::{State, Tcb, TcbSlot};
 use crate::time::{account, schedule};
-use crate::Kernel;
+use crate::{debug, Kernel};
 
-/// Why a thread cannot go on by itself.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Fault {
-    /// A system call named a capability that cannot be found or used.
-    Cap {
-        cptr: u64,
-        in_receive_phase: bool,
-        failure: LookupFailure,
-    },
-    UnknownSyscall {
-        number: u64,
-    },
-    UserException {
-        number: u32,
-        code: u32,
-    },
-    /// The budget ran out; with the badge of the scheduling context.
-    Timeout {
-        badge: u64,
-    },
-    Vm {
-        address: u64,
-        instruction: bool,
-        status: u32,
-    },
+/// Most words of the message about it (05, section 2).
+#[inline(always)]
+fn most_words(fault: Fault) -> usize {
+    match fault {
+        Fault::Cap { .. } => label::cap_fault::GUARD_MISMATCH_BITS_FOUND + 1,
+        Fault::UnknownSyscall { .. } => label::unknown_syscall::LENGTH,
+        Fault::UserException { .. } => label::user_exception::LENGTH,
+        Fault::Timeout { .. } => label::timeout::LENGTH,
+        Fault::Vm { .. } => label::vm_fault::LENGTH,
+    }
 }
 
-impl Fault {
-    pub fn is_timeout(self) -> bool {
-        matches!(self, Fault::Timeout { .. })
-    }
-
-    /// Most words of the message about it (05, section 2).
-    #[inline(always)]
-    fn most_words(self) -> usize {
-        match self {
-            Fault::Cap { .. } => label::cap_fault::GUARD_MISMATCH_BITS_FOUND + 1,
-            Fault::UnknownSyscall { .. } => label::unknown_syscall::LENGTH,
-            Fault::UserException { .. } => label::user_exception::LENGTH,
-            Fault::Timeout { .. } => label::timeout::LENGTH,
-            Fault::Vm { .. } => label::vm_fault::LENGTH,
-        }
-    }
+/// The endpoint that `slot` of `thread` names as its handler, if there is one that admits senders:
+/// an endpoint whose deletion has begun is none any more.
+pub fn handler(k: &Kernel, thread: Ref<Tcb>, slot: TcbSlot) -> Option<EndpointCap> {
+    let cap = tcb_slot(thread, slot).at(k).cap().endpoint()?;
+    cap.object.at(k).admits().then_some(cap)
 }
 
 /// `thread` faults: its fault handler is told (05, section 3). Without one it stops.
 pub fn raise(k: &Kernel, thread: Ref<Tcb>, fault: Fault) {
     trace!(k, fault(thread, fault));
-    match tcb::handler(k, thread, TcbSlot::FaultHandler) {
+    match handler(k, thread, TcbSlot::FaultHandler) {
         Some(handler) => {
             let can_donate = thread.at(k).sched_context().is_some();
             tell(k, thread, handler, fault, can_donate);
         }
         None => {
-            crate::object::debug::unhandled_fault(k, thread, fault);
+            debug::unhandled_fault(k, thread, fault);
             thread.at(k).set_state(State::Inactive);
             schedule::stopped(k, thread);
         }
     }
 }
 
-/// The time of `thread` is up: `handler`, its timeout handler, is told (05, section 4). Its context
-/// stays with it.
-pub fn raise_timeout(k: &Kernel, thread: Ref<Tcb>, handler: EndpointCap) {
-    let badge = thread
-        .at(k)
-        .sched_context()
-        .map_or(0, |context| context.at(k).badge());
-    trace!(k, timeout(thread, badge));
-    tell(k, thread, handler, Fault::Timeout { badge }, false);
-}
-
 /// Sends `fault` of `thread` to `handler`.
-fn tell(k: &Kernel, thread: Ref<Tcb>, handler: EndpointCap, fault: Fault, can_donate: bool) {
+pub(super) fn tell(
+    k: &Kernel,
+    thread: Ref<Tcb>,
+    handler: EndpointCap,
+    fault: Fault,
+    can_donate: bool,
+) {
     thread.at(k).set_fault(Some(fault));
     let manner = Manner {
         extra: &ExtraCaps::NONE,
@@ -105,7 +75,7 @@ pub fn write_message(k: &Kernel, thread: Ref<Tcb>, receiver: Ref<Tcb>, badge: u6
     let Some(fault) = thread.at(k).fault() else {
         return;
     };
-    let mut message = Writer::new(k, receiver, fault.most_words());
+    let mut message = Writer::new(k, receiver, most_words(fault));
     let context = thread.at(k).context();
     let register = |order, i| context.transfer_get(order, i).unwrap_or(0);
     let label = match fault {

@@ -3,16 +3,19 @@
 use sandglass_abi::message::{ipc_buffer, MessageInfo, REGISTER_MRS};
 
 use crate::arch::{Context, MessageRegister};
-use crate::cap::FrameRights;
 use crate::mem::user::Buffer;
-use crate::mem::{self, Ref};
+use crate::mem::{objects, Ref};
+use crate::object::rights::FrameRights;
 use crate::object::tcb::{Tcb, TcbSlot};
 use crate::Kernel;
 
 /// The IPC buffer of `thread`, to read arguments from or, if `write`, to write results to.
 #[inline(always)]
 pub fn buffer(k: &Kernel, thread: Ref<Tcb>, write: bool) -> Option<Buffer> {
-    let frame = mem::tcb_slot(thread, TcbSlot::Buffer).at(k).cap().frame()?;
+    let frame = objects::tcb_slot(thread, TcbSlot::Buffer)
+        .at(k)
+        .cap()
+        .frame()?;
     match frame.rights {
         FrameRights::READ_WRITE => {}
         FrameRights::READ_ONLY if !write => {}

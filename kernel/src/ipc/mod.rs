@@ -2,10 +2,12 @@
 
 #![forbid(unsafe_code)]
 
+pub mod cancel;
 pub mod caps;
 pub mod endpoint;
 pub mod fault;
 pub mod message;
 pub mod notification;
 pub mod reply;
-pub mod thread;
+pub mod stall;
+pub mod timeout;

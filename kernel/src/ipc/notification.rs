@@ -1,6 +1,6 @@
 //! Signals (01, section 5.5).
 
-use super::{endpoint, thread};
+use super::{cancel, endpoint};
 use crate::mem::Ref;
 use crate::object::notification::Notification;
 use crate::object::tcb::{State, Tcb};
@@ -22,7 +22,7 @@ pub fn signal(k: &Kernel, notification: Ref<Notification>, badge: u64) {
     } else {
         match object.thread() {
             Some(bound) if matches!(bound.at(k).state(), State::BlockedOnReceive { .. }) => {
-                thread::cancel_ipc(k, bound);
+                cancel::cancel_ipc(k, bound);
                 deliver(k, notification, bound, badge);
             }
             _ => object.add_pending(badge),

@@ -2,15 +2,15 @@
 //! aborted (04, section 7; thesis, section 7.2.2).
 
 use super::caps::ExtraCaps;
-use super::{endpoint, fault};
+use super::{endpoint, fault, stall, timeout};
 use crate::cap::ReplyCap;
 use crate::mem::Ref;
 use crate::object::reply::{Above, Reply};
 use crate::object::sched_context::SchedContext;
-use crate::object::tcb::{self, State, Tcb, TcbSlot};
+use crate::object::tcb::{State, Tcb, TcbSlot};
 use crate::time::account::TimeOver;
 use crate::time::refills::Refills;
-use crate::time::{context, remote, schedule};
+use crate::time::{context, schedule};
 use crate::Kernel;
 
 /// `caller` waits for a reply through `reply`; a passive `callee` gets its context, if it may
@@ -73,7 +73,7 @@ pub fn release(k: &Kernel, reply: Ref<Reply>) -> Result<Option<Ref<Tcb>>, TimeOv
         return Ok(None);
     };
     if let Above::Context(lent) = reply.at(k).above() {
-        remote::stall_user(k, lent)?;
+        stall::stall_user(k, lent)?;
     }
     let context = unlink(k, reply);
     reply.at(k).set_thread(None);
@@ -169,8 +169,8 @@ fn go_on(k: &Kernel, caller: Ref<Tcb>, after_timeout: bool) {
 
 /// `caller` was answered, but its context does not let it go on now.
 fn has_no_time(k: &Kernel, caller: Ref<Tcb>, handle: Ref<SchedContext>, after_timeout: bool) {
-    match tcb::handler(k, caller, TcbSlot::TimeoutHandler) {
-        Some(handler) if !after_timeout => fault::raise_timeout(k, caller, handler),
+    match fault::handler(k, caller, TcbSlot::TimeoutHandler) {
+        Some(handler) if !after_timeout => timeout::raise(k, caller, handler),
         _ => schedule::postpone(k, handle),
     }
 }

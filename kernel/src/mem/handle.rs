@@ -4,12 +4,11 @@ use core::fmt;
 use core::marker::PhantomData;
 use core::num::NonZeroU64;
 
-use super::PhysAddr;
+use super::{Memory, PhysAddr};
 use crate::arch::Platform;
-use crate::Kernel;
 
 /// A copyable handle to a kernel object of type `T`. It does not dereference by itself: [`at`]
-/// borrows the kernel, so no reference outlives a reclamation of memory.
+/// borrows the memory, so no reference outlives a reclamation of memory.
 ///
 /// Never 0, so that `Option<Ref<T>>` is one word and zeroed memory reads as `None`.
 ///
@@ -22,7 +21,7 @@ pub struct Ref<T> {
 impl<T> Ref<T> {
     /// The object in this machine's memory.
     #[inline(always)]
-    pub fn at(self, k: &Kernel) -> &T {
+    pub fn at(self, k: &Memory) -> &T {
         // On a host there are many machines: a handle of a larger one must not reach outside.
         #[cfg(not(target_os = "none"))]
         assert!(
@@ -32,7 +31,7 @@ impl<T> Ref<T> {
         // SAFETY: a `Ref` is minted only for memory below the machine's end that holds an
         // initialised `T` (module invariant), aligned as the ABI aligns objects. Its fields are
         // `Cell`s and the kernel is not `Sync`, so shared borrows may coexist; the memory is
-        // reclaimed only through `&mut Kernel`, which ends the borrow of the kernel.
+        // reclaimed only through `&mut Memory`, which ends the borrow.
         unsafe {
             &*k.machine
                 .base()
@@ -52,7 +51,7 @@ impl<T> Ref<T> {
     /// # Safety
     /// As for [`mint`](Self::mint), and `address` is not 0.
     #[inline(always)]
-    pub(super) const unsafe fn mint_at(address: u64) -> Self {
+    pub(in crate::mem) const unsafe fn mint_at(address: u64) -> Self {
         Ref {
             // SAFETY: the caller's.
             address: unsafe { NonZeroU64::new_unchecked(address) },
@@ -66,7 +65,7 @@ impl<T> Ref<T> {
     /// An initialised `T` lies there, or will before the handle is used, and this handle is
     /// cleared before the memory is given to anything else.
     #[inline(always)]
-    pub(super) const unsafe fn mint(address: u64) -> Option<Self> {
+    pub(in crate::mem) const unsafe fn mint(address: u64) -> Option<Self> {
         match NonZeroU64::new(address) {
             Some(address) => Some(Ref {
                 address,

@@ -9,9 +9,8 @@ use core::ptr;
 
 use sandglass_abi::trace::{RECORD_BYTES, RECORD_WORDS};
 
-use super::{region, Kind, PhysAddr, Tagged};
+use super::{Kind, Memory, PhysAddr, Tagged};
 use crate::arch::Platform;
-use crate::Kernel;
 
 /// log2 of the bytes of a frame that a log is made of.
 const FRAME_BITS: u8 = 21;
@@ -96,7 +95,7 @@ impl Log {
     /// Writes a record, if there is a place for it: `tag` gets the number after `last`, the last one.
     /// The place is 0 while the rest changes.
     #[inline(always)]
-    pub fn write(&self, k: &Kernel, last: &Cell<u32>, tag: u64, time: u64, words: [u64; 3]) {
+    pub fn write(&self, k: &Memory, last: &Cell<u32>, tag: u64, time: u64, words: [u64; 3]) {
         let at = self.next.get();
         if at == 0 {
             return;
@@ -132,5 +131,5 @@ impl Default for Log {
 
 /// Whether `frame` names a frame of RAM of the size that a log is made of.
 fn is_usable(frame: Tagged) -> bool {
-    frame.is(Kind::Frame) && region::extent(frame) == (FRAME_BITS, false)
+    frame.is(Kind::Frame) && frame.extent() == (FRAME_BITS, false)
 }

@@ -1,47 +1,43 @@
-//! Memory: typed references to kernel objects, physical memory, and the ordered queue.
+//! Memory: typed references to kernel objects, and physical memory.
 //!
 //! The only part of the kernel besides `arch/` that contains `unsafe`. What it guarantees:
 //!
 //! * Every reference to a kernel object derives from the one base pointer of its machine
 //!   ([`crate::arch::Platform::base`]).
 //! * A [`Ref`] is minted only for memory that an untyped capability handed out for an object of
-//!   that type ([`region`]), or taken from a word into which a `Ref` of that type was packed
+//!   that type ([`objects::region`]), or taken from a word into which a `Ref` of that type was packed
 //!   ([`Tagged`], [`Packed`]). No safe function turns a number into a reference.
 //! * Object fields are `Cell`s and no `Sync` crosses the kernel: shared borrows may alias, and
-//!   none survives reclamation of the memory, because reclaiming takes `&mut Kernel`.
+//!   none survives reclamation of the memory, because reclaiming takes `&mut Memory`.
 //! * User memory is only read and written by raw copies of words ([`user`]; in a kernel with traces
 //!   also `log`).
 //!
 //! What these rest on outside of this room: `cap/` keeps each capability's memory to itself (it
-//! copies words only by derivation and lowers the watermark of untyped memory never), and calls
-//! [`region::reclaim`] only through Retype, for memory without children.
+//! copies words only by derivation, and never lowers the watermark of untyped memory), and calls
+//! [`objects::region::reclaim`] only through Retype, for memory without children.
 //!
 //! That a stored handle is not stale is the deletion invariant: the last capability to an object
 //! goes only after every field that names the object has been cleared.
 
-mod address;
 mod handle;
 #[cfg(feature = "trace")]
 mod log;
-mod objects;
+mod memory;
+pub mod objects;
 mod packed;
-mod paging;
 mod per_core;
-pub mod queue;
-mod ram;
-pub mod region;
+mod slot;
+mod span;
 mod tagged;
 pub mod user;
 
-pub use address::PhysAddr;
+pub use crate::arch::PhysAddr;
 pub use handle::Ref;
 #[cfg(feature = "trace")]
 pub use log::Log;
-pub use objects::{
-    refill, refill_capacity, refills, tcb_slot, CNodeWord, PairWord, Shapeless, Span,
-};
+pub use memory::Memory;
 pub use packed::Packed;
-pub use paging::{table, Child, Table};
 pub use per_core::PerCore;
-pub use ram::Ram;
-pub use tagged::{ControlKind, DataKind, Kind, Object, ObjectKind, Tagged};
+pub use slot::Slot;
+pub use span::{CNodeWord, PairWord, Span};
+pub use tagged::{ControlKind, DataKind, FixedSize, Kind, Object, ObjectKind, Tagged};

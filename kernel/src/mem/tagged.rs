@@ -83,6 +83,10 @@ pub unsafe trait Object: Sized {
     const KIND: ObjectKind;
 }
 
+/// Objects that are nothing but their type, so that a value of it says all that there is to say:
+/// other than CNodes and scheduling contexts, whose size is their shape.
+pub trait FixedSize: Object {}
+
 /// Object address, kind, shape and flags in one word: kind in bits 0–4, shape in bits 5–11, flags
 /// in bits 12–19, address / 16 in bits 20–63. Zero is the null word.
 ///
@@ -99,19 +103,24 @@ const FLAGS_SHIFT: u32 = 12;
 const FLAGS_MASK: u64 = 0xff;
 const ADDRESS_SHIFT: u32 = 20;
 
+/// Shape of untyped memory and of frames: log2 of the bytes, and a mark if they are a device's.
+const BITS: u64 = 0x3f;
+const DEVICE: u64 = 1 << 6;
+
 impl Tagged {
     pub const NULL: Tagged = Tagged(0);
 
     /// A word that names `object`, whose type has no shape.
     #[inline(always)]
-    pub(super) fn object<T: Object>(object: Ref<T>, shape: u64) -> Self {
+    pub(in crate::mem) fn object<T: Object>(object: Ref<T>, shape: u64) -> Self {
         Self::pack(T::KIND as u8, object.address(), shape)
     }
 
-    /// A word that names memory without an object in it.
+    /// A word that names 2^`bits` bytes of memory without an object in it: of RAM, or a `device`'s.
     #[inline(always)]
-    pub(super) const fn data(kind: DataKind, memory: PhysAddr, shape: u64) -> Self {
-        Self::pack(kind as u8, memory, shape)
+    pub(super) const fn memory(kind: DataKind, start: PhysAddr, bits: u8, device: bool) -> Self {
+        let mark = if device { DEVICE } else { 0 };
+        Self::pack(kind as u8, start, bits as u64 | mark)
     }
 
     /// A word that names no memory.
@@ -144,6 +153,13 @@ impl Tagged {
     /// The same memory as a zombie (02, section 7.1) of another shape.
     pub(super) const fn zombie(self, shape: u64) -> Self {
         Self::pack(Kind::Zombie as u8, self.address(), shape)
+    }
+
+    /// Size (log2 of bytes) of the untyped memory or frame that the word names, and whether it is a
+    /// device's.
+    #[inline(always)]
+    pub fn extent(self) -> (u8, bool) {
+        ((self.shape() & BITS) as u8, self.shape() & DEVICE != 0)
     }
 
     /// The shape, 7 bits.

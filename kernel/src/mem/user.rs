@@ -2,9 +2,8 @@
 
 use core::ptr;
 
-use super::{region, Kind, PhysAddr, Tagged};
+use super::{Kind, Memory, PhysAddr, Tagged};
 use crate::arch::{self, Platform};
-use crate::Kernel;
 
 /// Bytes of an IPC buffer (01, section 3).
 pub const BUFFER_BYTES: u64 = 1024;
@@ -24,7 +23,7 @@ impl Buffer {
         if !frame.is(Kind::Frame) {
             return None;
         }
-        let (bits, device) = region::extent(frame);
+        let (bits, device) = frame.extent();
         if device {
             return None;
         }
@@ -35,14 +34,14 @@ impl Buffer {
     }
 
     #[inline(always)]
-    fn word(self, k: &Kernel, i: usize) -> *mut u64 {
+    fn word(self, k: &Memory, i: usize) -> *mut u64 {
         let address = (self.start.get() as usize).wrapping_add((i & (BUFFER_WORDS - 1)) * 8);
         k.machine.base().wrapping_add(address).cast()
     }
 
     /// Word `i` (modulo the words of a buffer).
     #[inline(always)]
-    pub fn read(self, k: &Kernel, i: usize) -> u64 {
+    pub fn read(self, k: &Memory, i: usize) -> u64 {
         // SAFETY: a frame of RAM lies below the end of the machine, and the buffer within it;
         // any bits are a word. No reference to user memory exists anywhere. Volatile, because
         // user code on another core may write at the same time: each word is read once.
@@ -52,7 +51,7 @@ impl Buffer {
     /// Copies the words from `first` to before `end` into `target`; those past the end of a buffer
     /// do not exist.
     #[inline(always)]
-    pub fn copy(self, k: &Kernel, target: Buffer, first: usize, end: usize) {
+    pub fn copy(self, k: &Memory, target: Buffer, first: usize, end: usize) {
         let end = end.min(BUFFER_WORDS);
         let Some(words) = end
             .checked_sub(first)
@@ -67,7 +66,7 @@ impl Buffer {
 
     /// Sets word `i` (modulo the words of a buffer).
     #[inline(always)]
-    pub fn write(self, k: &Kernel, i: usize, value: u64) {
+    pub fn write(self, k: &Memory, i: usize, value: u64) {
         // SAFETY: as for `read`; frames of RAM hold no kernel object.
         unsafe { ptr::write_volatile(self.word(k, i), value) }
     }
@@ -75,11 +74,11 @@ impl Buffer {
 
 /// Copies bytes of user memory at boot, when nothing of it is in use: `bytes` from `source`, cut
 /// to the frame that `frame` names, to `offset` within it.
-pub fn fill_frame(k: &mut Kernel, frame: Tagged, offset: u64, source: &[u8]) {
+pub fn fill_frame(k: &mut Memory, frame: Tagged, offset: u64, source: &[u8]) {
     if !frame.is(Kind::Frame) {
         return;
     }
-    let (bits, device) = region::extent(frame);
+    let (bits, device) = frame.extent();
     let room = (1u64 << bits).saturating_sub(offset);
     if device {
         return;

@@ -1,122 +1,133 @@
-//! The domain capability (03, section 6.3; 04, section 11).
+//! The domain schedule (04, section 11).
+//!
+//! The profile has one domain, whose time never decreases; the schedule can be configured all the
+//! same.
 
-use sandglass_abi::invocation as label;
-use sandglass_abi::sched::domain::MAX_DURATION;
+#[cfg(not(target_os = "none"))]
+mod inspect;
 
-use super::error::Error;
-use super::tcb::Tcb;
-use super::{Invocation, Outcome};
-use crate::mem::Ref;
-use crate::time::domain::{Entry, DOMAINS, LENGTH};
-use crate::time::{remote, schedule};
-use crate::Kernel;
+use core::cell::Cell;
 
-/// A checked invocation of the domain capability.
-#[derive(Clone, Copy)]
-enum Operation {
-    Set { thread: Ref<Tcb>, domain: u8 },
-    Configure { index: u64, entry: Entry },
-    SetStart { index: u64 },
+use sandglass_abi::sched::domain::{MAX_DURATION, SCHEDULE_LENGTH_ONE_DOMAIN};
+
+/// Number of domains.
+pub const DOMAINS: u64 = 1;
+
+/// Number of entries of the schedule, the last of which is always an end marker.
+pub const LENGTH: usize = SCHEDULE_LENGTH_ONE_DOMAIN;
+
+/// An entry: a domain, and for how many ticks it runs. (0, 0) ends the schedule.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Entry {
+    pub domain: u8,
+    pub duration: u64,
 }
 
-/// Invokes the domain capability.
-pub fn invoke(k: &Kernel, call: &Invocation) -> Result<Outcome, Error> {
-    let operation = decode(k, call)?;
-    Ok(commit(k, operation))
-}
+impl Entry {
+    const END: Entry = Entry {
+        domain: 0,
+        duration: 0,
+    };
 
-fn decode(k: &Kernel, call: &Invocation) -> Result<Operation, Error> {
-    match call.label {
-        label::DOMAIN_SET => {
-            call.need(1)?;
-            let domain = call.word(k, 0);
-            if domain >= DOMAINS {
-                return Err(Error::InvalidArgument(0));
-            }
-            let thread = call
-                .extra_cap(k, 0)?
-                .word()
-                .get()
-                .ok_or(Error::InvalidArgument(1))?;
-            Ok(Operation::Set {
-                thread,
-                domain: domain as u8,
-            })
-        }
-        label::DOMAIN_SCHEDULE_CONFIGURE => decode_configure(k, call),
-        label::DOMAIN_SCHEDULE_SET_START => {
-            call.need(1)?;
-            let index = call.word(k, 0);
-            let length = LENGTH as u64;
-            if index >= length {
-                return Err(Error::Range {
-                    min: 0,
-                    max: length - 1,
-                });
-            }
-            k.domains.entry(index).ok_or(Error::InvalidArgument(0))?;
-            Ok(Operation::SetStart { index })
-        }
-        _ => Err(Error::IllegalOperation),
+    fn is_end(self) -> bool {
+        self == Self::END
     }
 }
 
-fn decode_configure(k: &Kernel, call: &Invocation) -> Result<Operation, Error> {
-    call.need(3)?;
-    let (index, domain, duration) = (call.word(k, 0), call.word(k, 1), call.word(k, 2));
-    let length = LENGTH as u64;
-    if index >= length - 1 {
-        return Err(Error::Range {
-            min: 0,
-            max: length - 2,
-        });
-    }
-    if domain >= DOMAINS {
-        return Err(Error::Range {
-            min: 0,
-            max: DOMAINS - 1,
-        });
-    }
-    if duration > MAX_DURATION {
-        return Err(Error::InvalidArgument(2));
-    }
-    if duration == 0 && domain != 0 {
-        return Err(Error::InvalidArgument(1));
-    }
-    if duration == 0 && index == k.domains.start() {
-        return Err(Error::InvalidArgument(2));
-    }
-    Ok(Operation::Configure {
-        index,
-        entry: Entry {
-            domain: domain as u8,
-            duration,
-        },
-    })
+/// The schedule, and where it stands.
+pub struct DomainSchedule {
+    entries: [Cell<Entry>; LENGTH],
+    start: Cell<u64>,
+    index: Cell<u64>,
+    current: Cell<u8>,
+    /// Ticks that the current domain has left.
+    left: Cell<u64>,
 }
 
-fn commit(k: &Kernel, operation: Operation) -> Outcome {
-    match operation {
-        Operation::Set { thread, domain } => {
-            if remote::stall(k, thread).is_err() {
-                return Outcome::Preempted;
-            }
-            trace!(k, domain(Some(thread), domain));
-            thread.at(k).set_domain(domain);
-            if k.core().thread() == Some(thread) {
-                schedule::force_reschedule(k);
-            } else if schedule::is_schedulable(k, thread) {
-                // One that still waits for its refill stays where it is, as in any domain. One
-                // whose time has just come may be above the current one.
-                schedule::enqueue(k, thread);
-                schedule::force_reschedule(k);
-            }
-        }
-        Operation::Configure { index, entry } => k.domains.configure(index, entry),
-        Operation::SetStart { index } => {
-            k.domains.set_start(index);
-            schedule::force_reschedule(k);
+impl DomainSchedule {
+    pub const fn new() -> Self {
+        DomainSchedule {
+            entries: [
+                Cell::new(Entry {
+                    domain: 0,
+                    duration: MAX_DURATION,
+                }),
+                Cell::new(Entry::END),
+            ],
+            start: Cell::new(0),
+            index: Cell::new(0),
+            current: Cell::new(0),
+            left: Cell::new(MAX_DURATION),
         }
     }
-    Outcome::Done
+
+    /// The domain that runs, which new threads belong to.
+    pub fn current(&self) -> u8 {
+        self.current.get()
+    }
+
+    #[inline(always)]
+    pub fn is_current(&self, domain: u8) -> bool {
+        DOMAINS == 1 || domain == self.current.get()
+    }
+
+    /// `passed` ticks have passed; a domain with less than `min_budget` left has none.
+    #[inline(always)]
+    pub fn pass(&self, passed: u64, min_budget: u64) {
+        if DOMAINS > 1 {
+            let left = self.left.get();
+            let short = passed.saturating_add(min_budget) >= left;
+            self.left.set(if short { 0 } else { left - passed });
+        }
+    }
+
+    /// Whether the time of the current domain is over.
+    #[inline(always)]
+    pub fn expired(&self) -> bool {
+        DOMAINS > 1 && self.left.get() == 0
+    }
+
+    /// When the time of the current domain is over, in ticks.
+    #[inline(always)]
+    pub fn end(&self, now: u64) -> u64 {
+        if DOMAINS > 1 {
+            now.saturating_add(self.left.get())
+        } else {
+            u64::MAX
+        }
+    }
+
+    /// Entry `index`, if there is one that is no end marker.
+    pub fn entry(&self, index: u64) -> Option<Entry> {
+        let entry = self.entries.get(index as usize)?.get();
+        (!entry.is_end()).then_some(entry)
+    }
+
+    /// The entry from which the schedule starts over.
+    pub fn start(&self) -> u64 {
+        self.start.get()
+    }
+
+    /// Sets entry `index`, which is not the last.
+    pub fn configure(&self, index: u64, entry: Entry) {
+        if let Some(cell) = self.entries.get(index as usize) {
+            cell.set(entry);
+        }
+    }
+
+    /// The schedule starts over at entry `index`, from the next decision on if there are several
+    /// domains.
+    pub fn set_start(&self, index: u64) {
+        self.start.set(index);
+        if DOMAINS > 1 {
+            self.left.set(0);
+            self.index.set(LENGTH as u64 - 2);
+        }
+    }
+}
+
+impl Default for DomainSchedule {
+    fn default() -> Self {
+        Self::new()
+    }
 }

@@ -3,19 +3,16 @@
 //! Invariant: a port is marked issued exactly if some I/O-port capability covers it.
 
 #[cfg(not(target_os = "none"))]
-#[path = "../inspect/ioport.rs"]
 mod inspect;
 
 use core::cell::Cell;
 
-use sandglass_abi::invocation::x86_64 as label;
-
-use super::error::Error;
-use super::{Invocation, Outcome};
-use crate::arch::{Platform, PortWidth};
-use crate::cap::{derivation, Capability, IoPortCap, Slot};
-use crate::mem::Ref;
-use crate::Kernel;
+/// A range of I/O ports, both ends included.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Ports {
+    pub first: u16,
+    pub last: u16,
+}
 
 const PORTS: usize = 1 << 16;
 const WORDS: usize = PORTS / 64;
@@ -33,7 +30,7 @@ impl PortTable {
     }
 
     /// Whether any port of the range is issued.
-    fn any(&self, ports: IoPortCap) -> bool {
+    pub fn any(&self, ports: Ports) -> bool {
         let (edges, inner) = self.cover(ports);
         edges
             .into_iter()
@@ -42,7 +39,7 @@ impl PortTable {
             || any_bit(inner)
     }
 
-    fn mark(&self, ports: IoPortCap, issued: bool) {
+    pub fn mark(&self, ports: Ports, issued: bool) {
         let (edges, inner) = self.cover(ports);
         for (word, bits) in edges.into_iter().flatten() {
             word.set(if issued {
@@ -61,7 +58,7 @@ impl PortTable {
 
     /// The first and the last word that the range covers, or the only one, with the bits of its
     /// ports; and the words in between.
-    fn cover(&self, ports: IoPortCap) -> ([Option<Edge<'_>>; 2], &[Cell<u64>]) {
+    fn cover(&self, ports: Ports) -> ([Option<Edge<'_>>; 2], &[Cell<u64>]) {
         let (first, last) = (usize::from(ports.first), usize::from(ports.last));
         let (from, to) = (first / 64, last / 64);
         let low = u64::MAX << (first % 64);
@@ -94,112 +91,5 @@ fn any_bit(words: &[Cell<u64>]) -> bool {
 impl Default for PortTable {
     fn default() -> Self {
         Self::new()
-    }
-}
-
-/// A checked Issue.
-#[derive(Clone, Copy)]
-struct Issue {
-    control: Ref<Slot>,
-    slot: Ref<Slot>,
-    ports: IoPortCap,
-}
-
-/// Invokes I/O-port control.
-pub fn invoke_control(k: &Kernel, call: &Invocation) -> Result<Outcome, Error> {
-    let issue = decode_control(k, call)?;
-    Ok(commit_control(k, issue))
-}
-
-fn decode_control(k: &Kernel, call: &Invocation) -> Result<Issue, Error> {
-    if call.label != label::IO_PORT_CONTROL_ISSUE {
-        return Err(Error::IllegalOperation);
-    }
-    call.need(4)?;
-    let root = call.extra_cap(k, 0)?;
-    let ports = IoPortCap {
-        first: call.word(k, 0) as u16,
-        last: call.word(k, 1) as u16,
-    };
-    if ports.last < ports.first {
-        return Err(Error::InvalidArgument(1));
-    }
-    if k.ports.any(ports) {
-        return Err(Error::RevokeFirst);
-    }
-    let slot = call.empty_slot(k, root, call.word(k, 2), call.word(k, 3))?;
-    Ok(Issue {
-        control: call.slot,
-        slot,
-        ports,
-    })
-}
-
-/// Issues the capability to a range of ports.
-fn commit_control(k: &Kernel, issue: Issue) -> Outcome {
-    k.ports.mark(issue.ports, true);
-    derivation::insert_copy(
-        k,
-        issue.control,
-        issue.slot,
-        Capability::io_port(issue.ports),
-    );
-    Outcome::Done
-}
-
-/// The last capability to a range of ports goes.
-pub fn release(k: &Kernel, ports: IoPortCap) {
-    k.ports.mark(ports, false);
-}
-
-/// A checked access to a port.
-#[derive(Clone, Copy)]
-struct Access {
-    port: u16,
-    width: PortWidth,
-    /// The value to write; `None` to read.
-    value: Option<u32>,
-}
-
-/// Invokes an I/O-port capability.
-pub fn invoke(k: &Kernel, call: &Invocation) -> Result<Outcome, Error> {
-    let access = decode(k, call)?;
-    Ok(commit(k, access))
-}
-
-fn decode(k: &Kernel, call: &Invocation) -> Result<Access, Error> {
-    let (width, writes) = match call.label {
-        label::IO_PORT_IN8 => (PortWidth::Byte, false),
-        label::IO_PORT_IN16 => (PortWidth::Word, false),
-        label::IO_PORT_IN32 => (PortWidth::Long, false),
-        label::IO_PORT_OUT8 => (PortWidth::Byte, true),
-        label::IO_PORT_OUT16 => (PortWidth::Word, true),
-        label::IO_PORT_OUT32 => (PortWidth::Long, true),
-        _ => return Err(Error::IllegalOperation),
-    };
-    call.need(if writes { 2 } else { 1 })?;
-    let ports = call.cap.io_ports().ok_or(Error::InvalidCapability(0))?;
-    let port = call.word(k, 0) as u16;
-    let last = port
-        .checked_add(width.bytes() - 1)
-        .ok_or(Error::IllegalOperation)?;
-    if port < ports.first || last > ports.last {
-        return Err(Error::IllegalOperation);
-    }
-    Ok(Access {
-        port,
-        width,
-        value: writes.then(|| call.word(k, 1) as u32),
-    })
-}
-
-/// Performs an access to a port.
-fn commit(k: &Kernel, access: Access) -> Outcome {
-    match access.value {
-        Some(value) => {
-            k.machine.port_out(access.port, access.width, value);
-            Outcome::Done
-        }
-        None => Outcome::Value(u64::from(k.machine.port_in(access.port, access.width))),
     }
 }

@@ -4,14 +4,13 @@
 //! scheduling context name this notification.
 
 #[cfg(not(target_os = "none"))]
-#[path = "../inspect/notification.rs"]
 mod inspect;
 
 use core::cell::Cell;
 
+use super::queue::Queue;
 use super::sched_context::SchedContext;
 use super::tcb::Tcb;
-use crate::mem::queue::Queue;
 use crate::mem::Ref;
 
 /// A notification.

@@ -1,29 +1,70 @@
 //! Scheduling contexts: processor time as an object (04, section 2; thesis, section 6.1).
 //!
-//! The core of the object is followed by its refills ([`crate::time::refills`]). Invariants: a
+//! The core of the object is followed by its refills (`time/refills.rs`). Invariants: a
 //! context names its thread, its notification and the topmost reply object of its stack exactly
 //! if they name it; it is active exactly if it was configured.
 
 #[cfg(not(target_os = "none"))]
-#[path = "../inspect/sched_context.rs"]
 mod inspect;
 
 use core::cell::Cell;
 
-use sandglass_abi::invocation as label;
-
-use super::error::Error;
 use super::notification::Notification;
 use super::reply::Reply;
 use super::tcb::Tcb;
-use super::{Invocation, Outcome};
 use crate::cores::CoreId;
-use crate::ipc::message::Writer;
-use crate::ipc::{reply, thread};
-use crate::mem::{refill_capacity, Ref};
-use crate::time::context::is_released;
-use crate::time::{account, context, remote, schedule, Refill};
-use crate::Kernel;
+use crate::mem::Ref;
+
+/// An amount of processor time that may be used from a certain time on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C)]
+pub struct Refill {
+    /// Ticks.
+    pub amount: u64,
+    /// Tick from which on it may be used.
+    pub time: u64,
+}
+
+impl Refill {
+    /// Most refills of one context that the kernel uses, so that no loop is under the control of
+    /// whoever configures contexts (docs/src/decisions/refills.md).
+    pub const MAX: u8 = 128;
+
+    /// No time at all.
+    pub const NONE: Refill = Refill { amount: 0, time: 0 };
+
+    /// One tick after the refill, were it used without interruption. No refill lies so late that
+    /// this overflows: beyond the last release there is room for five of the longest periods.
+    pub const fn end(self) -> u64 {
+        self.time.wrapping_add(self.amount)
+    }
+}
+
+const _: () = assert!(size_of::<Refill>() as u64 == sandglass_abi::sched::REFILL_SIZE);
+
+/// Number of refills that a scheduling context of 2^`bits` bytes has room for (04, section 2.1),
+/// of which the kernel uses at most [`Refill::MAX`].
+const fn refill_capacity(bits: u8) -> u8 {
+    if bits >= 12 {
+        return Refill::MAX;
+    }
+    let room = ((1usize << bits) - size_of::<SchedContext>()) / size_of::<Refill>();
+    if room < Refill::MAX as usize {
+        room as u8
+    } else {
+        Refill::MAX
+    }
+}
+
+/// Parameters of a configuration, checked: ticks, and the number of refills to use.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Parameters {
+    pub budget: u64,
+    pub period: u64,
+    pub max_refills: u8,
+    pub badge: u64,
+    pub sporadic: bool,
+}
 
 /// The core of a scheduling context.
 #[repr(C, align(16))]
@@ -52,8 +93,7 @@ const _: () = assert!(size_of::<SchedContext>() as u64 == sandglass_abi::sched::
 pub mod offset {
     use core::mem::offset_of;
 
-    use super::SchedContext;
-    use crate::time::Refill;
+    use super::{Refill, SchedContext};
 
     pub const PERIOD: usize = offset_of!(SchedContext, period);
     pub const CONSUMED: usize = offset_of!(SchedContext, consumed);
@@ -175,175 +215,4 @@ impl SchedContext {
     pub fn take_consumed(&self) -> u64 {
         self.consumed.replace(0)
     }
-}
-
-/// A checked invocation of a scheduling context.
-#[derive(Clone, Copy)]
-enum Operation {
-    BindThread(Ref<SchedContext>, Ref<Tcb>),
-    BindNotification(Ref<SchedContext>, Ref<Notification>),
-    Unbind(Ref<SchedContext>),
-    UnbindThread(Ref<SchedContext>),
-    UnbindNotification(Ref<SchedContext>),
-    Consumed(Ref<SchedContext>),
-    YieldTo {
-        context: Ref<SchedContext>,
-        thread: Ref<Tcb>,
-    },
-}
-
-/// Invokes a scheduling context (03, section 6.2).
-pub fn invoke(k: &Kernel, call: &Invocation) -> Result<Outcome, Error> {
-    let handle = call
-        .cap
-        .word()
-        .get::<SchedContext>()
-        .ok_or(Error::InvalidCapability(0))?;
-    if remote::stall_user(k, handle).is_err() {
-        return Ok(Outcome::Preempted);
-    }
-    let operation = decode(k, call, handle)?;
-    Ok(commit(k, call, operation))
-}
-
-fn decode(k: &Kernel, call: &Invocation, handle: Ref<SchedContext>) -> Result<Operation, Error> {
-    match call.label {
-        label::SCHED_CONTEXT_BIND => decode_bind(k, call, handle),
-        label::SCHED_CONTEXT_UNBIND => {
-            if handle.at(k).thread() == Some(call.caller) {
-                return Err(Error::IllegalOperation);
-            }
-            Ok(Operation::Unbind(handle))
-        }
-        label::SCHED_CONTEXT_UNBIND_OBJECT => decode_unbind_object(k, call, handle),
-        label::SCHED_CONTEXT_CONSUMED => Ok(Operation::Consumed(handle)),
-        label::SCHED_CONTEXT_YIELD_TO => decode_yield_to(k, call, handle),
-        _ => Err(Error::IllegalOperation),
-    }
-}
-
-fn decode_bind(
-    k: &Kernel,
-    call: &Invocation,
-    handle: Ref<SchedContext>,
-) -> Result<Operation, Error> {
-    let context = handle.at(k);
-    let object = call.extra_cap(k, 0)?.word();
-    if let Some(thread) = object.get::<Tcb>() {
-        if context.thread().is_some() || thread.at(k).sched_context().is_some() {
-            return Err(Error::IllegalOperation);
-        }
-        if thread.at(k).is_blocked() && !is_released(k, handle) {
-            return Err(Error::IllegalOperation);
-        }
-        Ok(Operation::BindThread(handle, thread))
-    } else if let Some(notification) = object.get::<Notification>() {
-        if context.notification().is_some() || notification.at(k).sched_context().is_some() {
-            return Err(Error::IllegalOperation);
-        }
-        Ok(Operation::BindNotification(handle, notification))
-    } else {
-        Err(Error::InvalidCapability(1))
-    }
-}
-
-fn decode_unbind_object(
-    k: &Kernel,
-    call: &Invocation,
-    handle: Ref<SchedContext>,
-) -> Result<Operation, Error> {
-    let context = handle.at(k);
-    let object = call.extra_cap(k, 0)?.word();
-    if let Some(thread) = object.get::<Tcb>() {
-        if context.thread() != Some(thread) || thread == call.caller {
-            return Err(Error::IllegalOperation);
-        }
-        Ok(Operation::UnbindThread(handle))
-    } else if let Some(notification) = object.get::<Notification>() {
-        if context.notification() != Some(notification) {
-            return Err(Error::IllegalOperation);
-        }
-        Ok(Operation::UnbindNotification(handle))
-    } else {
-        Err(Error::InvalidCapability(1))
-    }
-}
-
-fn decode_yield_to(
-    k: &Kernel,
-    call: &Invocation,
-    context: Ref<SchedContext>,
-) -> Result<Operation, Error> {
-    let caller = call.caller.at(k);
-    match context.at(k).thread() {
-        Some(thread)
-            if thread != call.caller
-                && thread.at(k).priority() <= caller.max_controlled_priority() =>
-        {
-            Ok(Operation::YieldTo { context, thread })
-        }
-        _ => Err(Error::IllegalOperation),
-    }
-}
-
-fn commit(k: &Kernel, call: &Invocation, operation: Operation) -> Outcome {
-    match operation {
-        Operation::BindThread(handle, thread) => context::bind_thread(k, handle, thread),
-        Operation::BindNotification(handle, notification) => {
-            context::bind_notification(k, handle, notification);
-        }
-        Operation::Unbind(handle) => {
-            context::unbind_thread(k, handle);
-            context::unbind_notification(k, handle);
-            reply::detach_stack(k, handle);
-        }
-        Operation::UnbindThread(handle) => context::unbind_thread(k, handle),
-        Operation::UnbindNotification(handle) => context::unbind_notification(k, handle),
-        Operation::Consumed(handle) => return Outcome::Value(account::report_consumed(k, handle)),
-        Operation::YieldTo { context, thread } => {
-            return yield_to(k, call.caller, context, thread);
-        }
-    }
-    Outcome::Done
-}
-
-/// The caller lets `thread` run on `handle` in its place (04, section 9.2); it is told what was
-/// consumed when it runs again, or at once if `thread` does not run now.
-///
-/// Until it is told, its call has succeeded, with nothing to tell: it is suspended as a thread that
-/// was running.
-fn yield_to(k: &Kernel, caller: Ref<Tcb>, handle: Ref<SchedContext>, thread: Ref<Tcb>) -> Outcome {
-    complete_yield(k, handle);
-    context::resume(k, handle);
-    if !schedule::is_schedulable(k, thread) {
-        return Outcome::Value(account::report_consumed(k, handle));
-    }
-    if thread.at(k).priority() < caller.at(k).priority() || !k.is_here(thread) {
-        schedule::enqueue(k, thread);
-        return Outcome::Value(account::report_consumed(k, handle));
-    }
-    caller.at(k).set_yield_to(Some(handle));
-    handle.at(k).set_yield_from(Some(caller));
-    schedule::enqueue(k, caller);
-    schedule::enqueue(k, thread);
-    schedule::force_reschedule(k);
-    Outcome::Done
-}
-
-/// Whoever yielded to `handle` is told now what was consumed.
-pub fn complete_yield(k: &Kernel, handle: Ref<SchedContext>) {
-    if let Some(waiting) = handle.at(k).yield_from() {
-        report_yield(k, waiting);
-    }
-}
-
-/// `thread` runs again, or its yield ends early: the result of its YieldTo is delivered.
-pub fn report_yield(k: &Kernel, thread: Ref<Tcb>) {
-    let Some(handle) = thread.at(k).yield_to() else {
-        return;
-    };
-    thread::cancel_yield(k, thread);
-    let mut message = Writer::new(k, thread, 1);
-    message.push(account::report_consumed(k, handle));
-    message.finish(0, 0);
 }

@@ -10,14 +10,13 @@
 //! ([`TimeOver`]). Therefore the context that pays has a head that may be used, and suffices, from
 //! the entry to the end of every event that was let in.
 
-use super::core::Core;
 use super::schedule;
 use crate::arch::Platform;
 use crate::cores::CORES;
-use crate::ipc::fault;
 use crate::mem::Ref;
+use crate::object::core::Core;
 use crate::object::sched_context::SchedContext;
-use crate::object::tcb::{self, Tcb, TcbSlot};
+use crate::object::tcb::Tcb;
 use crate::time::refills::Refills;
 use crate::Kernel;
 
@@ -43,37 +42,57 @@ pub fn has_budget(k: &Kernel, core: &Core) -> bool {
     core.now().wrapping_add(k.constants.min_budget()) <= core.budget_end()
 }
 
-/// Whether the current context can pay for this event and what came before; if not, it is charged
-/// and the turn of the current thread is over (04, section 6.1). Idleness always can.
+/// What the current context can pay.
 #[must_use]
-#[inline(always)]
-pub fn check_budget(k: &Kernel) -> bool {
-    if !has_budget(k, k.core()) {
-        exhausted(k, k.core());
-        return false;
-    }
-    if k.domains.expired() {
-        schedule::force_reschedule(k);
-        return false;
-    }
-    true
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Charge {
+    /// This event and what came before; idleness always can.
+    Paid,
+    /// Less: the turn of the current thread is over, and [`exhaust`] charges it.
+    Exhausted,
+    /// The turn of the current domain is over; nothing is charged.
+    DomainOver,
 }
 
-/// The current thread of `core`, which is schedulable, has used up its head refill or slice: its
-/// timeout handler is told, if it has one, or it waits (04, sections 6.2 and 6.3).
-#[inline(never)]
-pub fn exhausted(k: &Kernel, core: &Core) {
-    let (Some(thread), Some(handle)) = (core.thread(), core.context()) else {
-        return;
-    };
-    charge(k, core, handle, core.consumed());
-    if handle.at(k).period() != 0 {
-        if let Some(handler) = tcb::handler(k, thread, TcbSlot::TimeoutHandler) {
-            schedule::reconsider(k, thread);
-            return fault::raise_timeout(k, thread, handler);
-        }
+/// Whether the current context can pay for this event and what came before (04, section 6.1).
+#[inline(always)]
+pub fn check_budget(k: &Kernel) -> Charge {
+    if !has_budget(k, k.core()) {
+        Charge::Exhausted
+    } else if k.domains.expired() {
+        Charge::DomainOver
+    } else {
+        Charge::Paid
     }
-    end_turn(k, thread, handle);
+}
+
+/// A thread whose head refill or slice is used up, with its context: its timeout handler is told, if
+/// it has one that is to hear of it, or its turn is ended (04, sections 6.2 and 6.3).
+#[must_use]
+#[derive(Clone, Copy)]
+pub struct Exhausted {
+    pub thread: Ref<Tcb>,
+    context: Ref<SchedContext>,
+}
+
+impl Exhausted {
+    /// Whether a timeout handler may be told: not of a slice.
+    pub fn is_timeout(self, k: &Kernel) -> bool {
+        self.context.at(k).period() != 0
+    }
+
+    /// The thread goes behind its equals, or waits for its next refill.
+    pub fn end_turn(self, k: &Kernel) {
+        end_turn(k, self.thread, self.context);
+    }
+}
+
+/// Charges the current thread of `core`, which is schedulable, what it consumed, more than it had;
+/// `None` if the core idles.
+pub fn exhaust(k: &Kernel, core: &Core) -> Option<Exhausted> {
+    let (thread, context) = (core.thread()?, core.context()?);
+    charge(k, core, context, core.consumed());
+    Some(Exhausted { thread, context })
 }
 
 /// The current thread gives up what is left of its head refill or slice (04, section 9.1). What is
@@ -106,7 +125,7 @@ fn end_turn(k: &Kernel, thread: Ref<Tcb>, handle: Ref<SchedContext>) {
 
 /// Charges `used` ticks to `handle`, the current context of `core` (04, section 6.2).
 #[inline(always)]
-fn charge(k: &Kernel, core: &Core, handle: Ref<SchedContext>, used: u64) {
+pub fn charge(k: &Kernel, core: &Core, handle: Ref<SchedContext>, used: u64) {
     pay(k, core, handle, used);
     handle.at(k).add_consumed(used);
 }
@@ -152,20 +171,6 @@ pub fn report_consumed(k: &Kernel, context: Ref<SchedContext>) -> u64 {
         context.at(k).add_consumed(ticks);
     }
     k.constants.us(ticks)
-}
-
-/// A long operation was preempted: what has been used is checked and charged
-/// (04, section 6.4).
-pub fn preempted(k: &Kernel) {
-    let core = k.core();
-    match (core.thread(), core.context()) {
-        (Some(thread), _) if schedule::is_schedulable(k, thread) => {
-            // Whatever it finds, the operation is over for now.
-            let _ = check_budget(k);
-        }
-        (_, Some(handle)) => charge(k, core, handle, core.consumed()),
-        _ => {}
-    }
 }
 
 /// Reads the clock within an event.

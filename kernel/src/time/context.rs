@@ -3,26 +3,15 @@
 use super::refills::Refills;
 use super::{account, remote, schedule};
 use crate::cores::CoreId;
-use crate::ipc::thread;
 use crate::mem::Ref;
 use crate::object::notification::Notification;
-use crate::object::sched_context::SchedContext;
-use crate::object::tcb::Tcb;
+use crate::object::sched_context::{Parameters, SchedContext};
+use crate::object::tcb::{State, Tcb};
 use crate::Kernel;
 
 /// Whether `context` is active and its head refill may be used now.
 pub fn is_released(k: &Kernel, context: Ref<SchedContext>) -> bool {
     context.at(k).is_active() && Refills::of(k, context).ready()
-}
-
-/// Parameters of a configuration, checked: ticks, and the number of refills to use.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Parameters {
-    pub budget: u64,
-    pub period: u64,
-    pub max_refills: u8,
-    pub badge: u64,
-    pub sporadic: bool,
 }
 
 /// Configures `handle`, whose thread does not run on another core, for `on` (04, section 5.2). One
@@ -143,7 +132,23 @@ pub fn unbind_thread(k: &Kernel, handle: Ref<SchedContext>) {
 #[inline(always)]
 fn taken_from(k: &Kernel, thread: Ref<Tcb>) {
     if schedule::context_taken(k, thread) {
-        thread::call_anew(k, thread);
+        call_anew(k, thread);
+    }
+}
+
+/// `thread` has lost its context. If it waits to be heard through a capability that lets it do nothing
+/// but call, it leaves the queue and will call anew when it has a context again: its message brings one
+/// (decision *calls only*).
+#[cold]
+#[inline(never)]
+fn call_anew(k: &Kernel, thread: Ref<Tcb>) {
+    let State::BlockedOnSend { endpoint, sender } = thread.at(k).state() else {
+        return;
+    };
+    if sender.rights.calls_only() {
+        endpoint.at(k).queue().remove(k, thread);
+        thread.at(k).set_state(State::Restart);
+        trace!(k, wake(thread));
     }
 }
 

@@ -14,34 +14,9 @@
 
 use ::core::cell::Cell;
 
-use crate::mem::{self, Ref};
-use crate::object::sched_context::SchedContext;
+use crate::mem::{objects, Ref};
+use crate::object::sched_context::{Refill, SchedContext};
 use crate::Kernel;
-
-/// An amount of processor time that may be used from a certain time on.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(C)]
-pub struct Refill {
-    /// Ticks.
-    pub amount: u64,
-    /// Tick from which on it may be used.
-    pub time: u64,
-}
-
-impl Refill {
-    /// Most refills of one context that the kernel uses, so that no loop is under the control of
-    /// whoever configures contexts (docs/src/decisions/refills.md).
-    pub const MAX: u8 = 128;
-
-    /// No time at all.
-    pub const NONE: Refill = Refill { amount: 0, time: 0 };
-
-    /// One tick after the refill, were it used without interruption. No refill lies so late that
-    /// this overflows: beyond the last release there is room for five of the longest periods.
-    const fn end(self) -> u64 {
-        self.time.wrapping_add(self.amount)
-    }
-}
 
 /// How many of `queued`, which are in order, begin before `end`, which each of them moves on by its
 /// amount.
@@ -76,8 +51,6 @@ fn join_until(queued: &[Cell<Refill>], end: &mut u64) -> usize {
     queued.len() - rest.len()
 }
 
-const _: () = assert!(size_of::<Refill>() as u64 == sandglass_abi::sched::REFILL_SIZE);
-
 /// Bound of the loop over refills that a charge used up. A charge is at most the head, since the
 /// timer fires before its end, and the longest kernel path, which is less than the least budget; so
 /// it can use up every refill once, and the first of them a second time. Only a machine that stood
@@ -107,7 +80,7 @@ impl<'k> Refills<'k> {
     /// The place `i` behind that of the refill that follows the head.
     #[inline(always)]
     fn behind(self, i: u8) -> &'k Cell<Refill> {
-        mem::refill(self.k, self.handle, self.context().first().wrapping_add(i))
+        objects::refill(self.k, self.handle, self.context().first().wrapping_add(i))
     }
 
     /// The refill that follows the head, if there is one.
@@ -355,7 +328,7 @@ impl<'k> Refills<'k> {
     /// beginning.
     #[inline(always)]
     fn queue(self) -> (&'k [Cell<Refill>], &'k [Cell<Refill>]) {
-        let ring = mem::refills(self.k, self.handle);
+        let ring = objects::refills(self.k, self.handle);
         let first = usize::from(self.context().first());
         let queued = usize::from(self.context().queued());
         let upper = ring.get(first..).unwrap_or_default();

@@ -11,12 +11,12 @@
 //! first; then those released and those appended, in the order of their time, and of one instant
 //! those released first.
 
-use super::core::Action;
 use super::refills::Refills;
 use super::{account, remote};
 use crate::arch::Platform;
 use crate::cores::CORES;
 use crate::mem::Ref;
+use crate::object::core::Action;
 use crate::object::sched_context::SchedContext;
 use crate::object::tcb::{Place, Tcb};
 use crate::Kernel;

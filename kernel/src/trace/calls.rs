@@ -8,11 +8,12 @@ use sandglass_abi::trace::{Call, STOP_WHEN_FULL};
 
 use super::points;
 use crate::arch::MessageRegister;
-use crate::cap::{lookup, Capability, FrameRights};
+use crate::cap::{lookup, Capability};
 use crate::cores::CoreId;
 use crate::mem::{Kind, PhysAddr, Ref};
+use crate::object::rights::FrameRights;
 use crate::object::sched_context::SchedContext;
-use crate::object::tcb::{self, Tcb};
+use crate::object::tcb::Tcb;
 use crate::Kernel;
 
 /// Answer of a call that was obeyed.
@@ -65,7 +66,7 @@ fn answer(obeyed: bool) -> u64 {
 
 /// The capability at `cptr`, or the null capability.
 fn found(k: &Kernel, caller: Ref<Tcb>, cptr: u64) -> Capability {
-    let slot = lookup::slot(k, tcb::cspace(k, caller), cptr);
+    let slot = lookup::slot(k, lookup::cspace(k, caller), cptr);
     slot.map_or(Capability::NULL, |slot| slot.at(k).cap())
 }
 

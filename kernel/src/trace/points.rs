@@ -4,13 +4,11 @@ use sandglass_abi::fault as label;
 use sandglass_abi::trace::{Blocked, Gift, Kind, Source, Tag};
 
 use crate::cores::CoreId;
-use crate::ipc::fault::Fault;
 use crate::mem::{Log, PhysAddr, Ref};
-use crate::object::sched_context::SchedContext;
+use crate::object::core::Core;
+use crate::object::fault::Fault;
+use crate::object::sched_context::{Parameters, Refill, SchedContext};
 use crate::object::tcb::{State, Tcb};
-use crate::time::context::Parameters;
-use crate::time::core::Core;
-use crate::time::Refill;
 use crate::Kernel;
 
 /// Address of an object; 0 for none.

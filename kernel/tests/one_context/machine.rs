@@ -9,15 +9,17 @@ use sandglass_abi::vspace::x86_64::IRQ_USER_OFFSET;
 use sandglass_kernel::arch::Platform;
 use sandglass_kernel::cores::CoreId;
 use sandglass_kernel::event::{Event as Entry, Trap};
-use sandglass_kernel::ipc::thread as ipc_thread;
-use sandglass_kernel::mem::{self, Ref};
+use sandglass_kernel::mem::Ref;
+use sandglass_kernel::object::core::Action;
 use sandglass_kernel::object::notification::Notification;
+use sandglass_kernel::object::sched_context::Parameters;
+use sandglass_kernel::object::sched_context::Refill;
 use sandglass_kernel::object::sched_context::SchedContext;
 use sandglass_kernel::object::tcb::{Place, State as ThreadState, Tcb};
-use sandglass_kernel::time::context::{self, Parameters};
-use sandglass_kernel::time::core::Action;
+use sandglass_kernel::object::Constants;
+use sandglass_kernel::time::context;
 use sandglass_kernel::time::refills::Refills;
-use sandglass_kernel::time::{account, schedule, Constants, Refill};
+use sandglass_kernel::time::{account, schedule};
 
 use super::state::{Event, Life, Queued, Relative, State, Who, MOST};
 use crate::explore::{explore, Extent, History, System};
@@ -140,7 +142,7 @@ impl Machine {
             (self.root, state.runs != Who::Root, self.waits[0]),
             (thread, state.life == Life::Waits, self.waits[1]),
         ] {
-            ipc_thread::cancel_ipc(k, waiting);
+            sandglass_kernel::ipc::cancel::cancel_ipc(k, waiting);
             schedule::unqueue(k, waiting);
             waiting.at(k).set_state(ThreadState::Running);
             if blocked {
@@ -164,7 +166,7 @@ impl Machine {
         context.set_queued(state.count - 1);
         context.set_head(absolute(&state.head()));
         for (i, refill) in (self.first..).zip(&state.queue()[1..]) {
-            mem::refill(k, self.context, i).set(absolute(refill));
+            sandglass_kernel::mem::objects::refill(k, self.context, i).set(absolute(refill));
         }
         context.set_thread(state.bound.then_some(thread));
         self.tcb()

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use sandglass_kernel::mem::{self, Ref};
+use sandglass_kernel::mem::Ref;
+use sandglass_kernel::object::sched_context::Refill;
 use sandglass_kernel::object::sched_context::SchedContext;
 use sandglass_kernel::time::refills::Refills;
-use sandglass_kernel::time::Refill;
 use sandglass_kernel::Kernel;
 
 use crate::explore::{History, System};
@@ -214,7 +214,7 @@ impl<'k> Algorithm<'k> {
         context.set_queued(state.count - 1);
         context.set_head(absolute(&state.head()));
         for (i, refill) in (self.first..).zip(&state.queue()[1..]) {
-            mem::refill(self.k, self.context, i).set(absolute(refill));
+            sandglass_kernel::mem::objects::refill(self.k, self.context, i).set(absolute(refill));
         }
     }
 

@@ -20,8 +20,8 @@ use algorithm::{Algorithm, Kind, Parameters, MOST};
 use sandglass_abi::object as types;
 use sandglass_kernel::mem::Ref;
 use sandglass_kernel::object::sched_context::SchedContext;
+use sandglass_kernel::object::Constants;
 use sandglass_kernel::time::refills::Refills;
-use sandglass_kernel::time::Constants;
 
 /// A world of one context.
 fn world() -> (World, Ref<SchedContext>) {

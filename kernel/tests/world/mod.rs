@@ -20,7 +20,7 @@ use sandglass_kernel::event::{self, Event, Next, Trap};
 use sandglass_kernel::ipc::message;
 use sandglass_kernel::mem::{Ref, Span};
 use sandglass_kernel::object::sched_context::SchedContext;
-use sandglass_kernel::object::tcb::{self, Tcb};
+use sandglass_kernel::object::tcb::Tcb;
 use sandglass_kernel::{CoreId, Kernel};
 
 /// Ticks in a microsecond: a machine of 1 GHz.
@@ -94,7 +94,7 @@ impl World {
         let Next::Thread(root) = next else {
             panic!("the root task does not run")
         };
-        let slots = tcb::cspace(&k, root)
+        let slots = sandglass_kernel::cap::lookup::cspace(&k, root)
             .cnode()
             .expect("the root CNode")
             .slots()

@@ -100,7 +100,7 @@ mod tests {
             "caps::transfer"
         );
         assert_eq!(
-            short("<sandglass_kernel::mem::queue::Queue>::detach"),
+            short("<sandglass_kernel::object::queue::Queue>::detach"),
             "Queue::detach"
         );
         assert_eq!(

@@ -146,7 +146,7 @@ impl Builder<'_> {
     /// The capability in slot `i` of the root task's CNode.
     fn root_cap(&self, root: Ref<Tcb>, i: u64) -> Capability {
         let k = &self.world.k;
-        let space = tcb::cspace(k, root).cnode().expect("the root CNode");
+        let space = lookup::cspace(k, root).cnode().expect("the root CNode");
         let slots = space.slots().expect("its slots");
         slots.slot(i).expect("a slot of it").at(k).cap()
     }

@@ -5,7 +5,7 @@ use std::boxed::Box;
 use super::Machine;
 use crate::boot::{self, Found, List, Range, Refusal, Told};
 use crate::event::Next;
-use crate::mem::Ram;
+use crate::mem::objects::Ram;
 use crate::Kernel;
 
 /// Where the kernel's image would end on a bare machine.

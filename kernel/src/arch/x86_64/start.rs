@@ -14,7 +14,7 @@ use super::{cores, cpu, descriptors, entry, legacy, paging, serial};
 use crate::arch::Platform;
 use crate::boot::{self, Found, List, Range, Refusal, Told};
 use crate::cores::{CoreId, CORES};
-use crate::mem::Ram;
+use crate::mem::objects::Ram;
 
 /// Status with which the machine stops when the kernel refuses to start.
 const REFUSED: u8 = 1;

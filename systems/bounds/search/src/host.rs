@@ -14,7 +14,7 @@ use sandglass_kernel::arch::{MessageRegister, Platform, Register};
 use sandglass_kernel::event::{self, Event, Next, Trap};
 use sandglass_kernel::ipc::message;
 use sandglass_kernel::mem::{Ref, Span};
-use sandglass_kernel::object::tcb::{self, Tcb};
+use sandglass_kernel::object::tcb::Tcb;
 use sandglass_kernel::Kernel;
 
 use crate::counters;
@@ -63,7 +63,7 @@ impl Host {
         };
         k.machine.set_clock_observer(Some(counters::mark));
         k.machine.set_ticks_per_look(TICKS_PER_LOOK);
-        let cspace = tcb::cspace(&k, root).cnode().expect("a CSpace");
+        let cspace = sandglass_kernel::cap::lookup::cspace(&k, root).cnode().expect("a CSpace");
         let root_slots = cspace.slots().expect("the slots of a CNode");
         let mut host = Self {
             k,

@@ -1,0 +1,107 @@
+//! Checks of the invariants of the objects that an event touched: the debug kernel makes them
+//! after every event, the release kernel never. Sweeps over the whole state belong to the host.
+
+use super::{Console, AVAILABLE};
+use crate::arch::Platform;
+use crate::cap::derivation;
+use crate::mem::objects::tcb_slot;
+use crate::mem::Ref;
+use crate::object::reply::Above;
+use crate::object::sched_context::SchedContext;
+use crate::object::tcb::{Place, Tcb};
+use crate::time::refills::Refills;
+use crate::Kernel;
+
+/// Status of a debug kernel that found itself inconsistent.
+const INCONSISTENT: u8 = 3;
+
+/// Checks the thread that caused the event and the one that runs next.
+#[inline(always)]
+pub fn touched(k: &Kernel, before: Option<Ref<Tcb>>) {
+    if !AVAILABLE {
+        return;
+    }
+    let next = k.core().thread();
+    for thread in [before, next].into_iter().flatten() {
+        require(k, is_consistent(k, thread), "a thread");
+        if let Some(context) = thread.at(k).sched_context() {
+            check_context(k, context);
+        }
+    }
+    if let Some(next) = next {
+        let tcb = next.at(k);
+        require(k, tcb.fault().is_none(), "the next thread's fault");
+        require(k, tcb.is_runnable(), "the next thread's state");
+        require(k, tcb.place() == Place::None, "the next thread's place");
+        require(k, tcb.sched_context() == k.core().context(), "who pays");
+        require(k, k.is_here(next), "the next thread's core");
+    }
+}
+
+fn check_context(k: &Kernel, handle: Ref<SchedContext>) {
+    let context = handle.at(k);
+    let refills = Refills::of(k, handle);
+    if context.is_active() {
+        let count = refills.count();
+        require(
+            k,
+            count >= 1 && count <= context.max_refills(),
+            "the number of refills",
+        );
+        require(
+            k,
+            context.is_round_robin() || in_order(refills),
+            "the order of refills",
+        );
+    }
+    let core = k.core();
+    if core.context() == Some(handle) {
+        let paid = core.now().wrapping_sub(core.consumed());
+        require(
+            k,
+            core.budget_end() == paid.wrapping_add(refills.head().amount),
+            "the end of the budget",
+        );
+        require(
+            k,
+            refills.head().time <= core.now(),
+            "the head of the context that pays",
+        );
+    }
+    if let Some(top) = context.reply() {
+        require(
+            k,
+            top.at(k).above() == Above::Context(handle),
+            "a reply stack",
+        );
+    }
+}
+
+/// Whether no refill begins before the end of the one before it.
+fn in_order(refills: Refills) -> bool {
+    let later = refills.iter().skip(1);
+    refills
+        .iter()
+        .zip(later)
+        .all(|(a, b)| a.time.saturating_add(a.amount) <= b.time)
+}
+
+fn require(k: &Kernel, holds: bool, what: &str) {
+    use core::fmt::Write;
+    if !holds {
+        // The console cannot fail.
+        let _ = writeln!(Console(&k.machine), "sandglass: {what} is inconsistent");
+        k.machine.halt(INCONSISTENT);
+    }
+}
+
+/// Whether the lists around the capability slots of `thread` are consistent.
+fn is_consistent(k: &Kernel, thread: Ref<Tcb>) -> bool {
+    use crate::object::tcb::TcbSlot::*;
+    let slots = [CSpace, VSpace, Buffer, FaultHandler, TimeoutHandler];
+    let bound = thread.at(k).sched_context();
+    slots
+        .into_iter()
+        .all(|slot| derivation::is_consistent(k, tcb_slot(thread, slot)))
+        && bound.is_none_or(|context| context.at(k).thread() == Some(thread))
+}

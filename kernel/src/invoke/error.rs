@@ -1,0 +1,116 @@
+//! Errors of invocations (03, section 1).
+
+use sandglass_abi::error::ErrorNumber;
+
+use crate::cap::derivation::DeriveError;
+use crate::cap::lookup::SlotError;
+use crate::ipc::fault::push_lookup_failure;
+use crate::ipc::message::Writer;
+use crate::mem::Ref;
+use crate::object::fault::LookupFailure;
+use crate::object::tcb::Tcb;
+use crate::Kernel;
+
+/// Why an invocation was refused. Nothing was changed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Error {
+    /// The argument of this number.
+    InvalidArgument(u64),
+    /// The capability of this number: 0 is the invoked one, 1 the first extra one.
+    InvalidCapability(u64),
+    IllegalOperation,
+    /// What would have been right, both ends included.
+    Range {
+        min: u64,
+        max: u64,
+    },
+    Alignment,
+    FailedLookup {
+        source: bool,
+        failure: LookupFailure,
+    },
+    TruncatedMessage,
+    DeleteFirst,
+    RevokeFirst,
+    /// Bytes that are left.
+    NotEnoughMemory(u64),
+}
+
+impl Error {
+    /// A failed lookup of a destination: `bits_left` bits lead to no capability.
+    pub fn missing(bits_left: u8) -> Self {
+        let failure = LookupFailure::MissingCapability { bits_left };
+        Error::FailedLookup {
+            source: false,
+            failure,
+        }
+    }
+
+    /// The address space is gone.
+    pub const fn invalid_root() -> Self {
+        Error::FailedLookup {
+            source: false,
+            failure: LookupFailure::InvalidRoot,
+        }
+    }
+
+    /// Why a slot was not found.
+    pub fn from_slot(error: SlotError, source: bool) -> Self {
+        match error {
+            SlotError::Depth => Error::Range { min: 1, max: 64 },
+            SlotError::Failed(failure) => Error::FailedLookup { source, failure },
+        }
+    }
+
+    const fn number(self) -> ErrorNumber {
+        match self {
+            Error::InvalidArgument(_) => ErrorNumber::InvalidArgument,
+            Error::InvalidCapability(_) => ErrorNumber::InvalidCapability,
+            Error::IllegalOperation => ErrorNumber::IllegalOperation,
+            Error::Range { .. } => ErrorNumber::RangeError,
+            Error::Alignment => ErrorNumber::AlignmentError,
+            Error::FailedLookup { .. } => ErrorNumber::FailedLookup,
+            Error::TruncatedMessage => ErrorNumber::TruncatedMessage,
+            Error::DeleteFirst => ErrorNumber::DeleteFirst,
+            Error::RevokeFirst => ErrorNumber::RevokeFirst,
+            Error::NotEnoughMemory(_) => ErrorNumber::NotEnoughMemory,
+        }
+    }
+
+    /// Answers `caller` with this error.
+    #[cold]
+    #[inline(never)]
+    pub fn report(self, k: &Kernel, caller: Ref<Tcb>) {
+        /// The source of a failed lookup, its type, and three details.
+        const MOST_WORDS: usize = 5;
+        let mut message = Writer::new(k, caller, MOST_WORDS);
+        match self {
+            Error::InvalidArgument(detail)
+            | Error::InvalidCapability(detail)
+            | Error::NotEnoughMemory(detail) => message.push(detail),
+            Error::Range { min, max } => {
+                message.push(min);
+                message.push(max);
+            }
+            Error::FailedLookup { source, failure } => {
+                message.push(u64::from(source));
+                push_lookup_failure(&mut message, failure);
+            }
+            Error::IllegalOperation
+            | Error::Alignment
+            | Error::TruncatedMessage
+            | Error::DeleteFirst
+            | Error::RevokeFirst => {}
+        }
+        message.finish(self.number() as u64, 0);
+    }
+}
+
+impl From<DeriveError> for Error {
+    fn from(error: DeriveError) -> Self {
+        match error {
+            DeriveError::RevokeFirst => Error::RevokeFirst,
+            DeriveError::NotMapped => Error::IllegalOperation,
+        }
+    }
+}

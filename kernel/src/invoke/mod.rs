@@ -1,0 +1,172 @@
+//! What user level may ask of an object: a file per object, with its invocations (ABI page 03).
+//!
+//! An invocation is decoded, which checks everything and changes nothing, and then committed, which
+//! cannot fail. A preemptible commit keeps its finished steps and is decoded anew when the system
+//! call restarts.
+
+#![forbid(unsafe_code)]
+
+pub mod asid;
+pub mod cnode;
+pub mod deletion;
+pub mod domain;
+pub mod error;
+pub mod finalise;
+pub mod frame;
+pub mod ioport;
+pub mod irq;
+pub mod paging;
+pub mod sched_context;
+pub mod sched_control;
+pub mod tcb;
+pub mod untyped;
+pub mod vspace;
+
+use crate::cap::{lookup, Capability};
+use crate::ipc::caps::ExtraCaps;
+use crate::ipc::message::Message;
+use crate::mem::{Kind, Ref, Slot};
+use crate::object::tcb::Tcb;
+use crate::syscall::Phases;
+use crate::Kernel;
+use error::Error;
+
+/// An invocation of a capability: the user's claims, not yet checked.
+pub struct Invocation<'a> {
+    pub caller: Ref<Tcb>,
+    /// Slot of the invoked capability.
+    pub slot: Ref<Slot>,
+    pub cap: Capability,
+    pub label: u64,
+    pub message: Message,
+    pub extra: &'a ExtraCaps,
+    pub phases: Phases,
+}
+
+impl Invocation<'_> {
+    /// Message word `i`, at most as many as [`Self::need`] has checked.
+    #[inline(always)]
+    pub fn word(&self, k: &Kernel, i: usize) -> u64 {
+        self.message.word(k, self.caller, i)
+    }
+
+    /// Refuses a message of less than `words` words.
+    #[inline(always)]
+    pub fn need(&self, words: usize) -> Result<(), Error> {
+        if !self.message.has(words) {
+            return Err(Error::TruncatedMessage);
+        }
+        Ok(())
+    }
+
+    /// Slot of extra capability `i`, which must have been sent; it may be empty.
+    #[inline(always)]
+    pub fn extra_slot(&self, i: usize) -> Result<Ref<Slot>, Error> {
+        self.extra.get(i).ok_or(Error::TruncatedMessage)
+    }
+
+    /// Extra capability `i`, which must have been sent; it may be null.
+    #[inline(always)]
+    pub fn extra_cap(&self, k: &Kernel, i: usize) -> Result<Capability, Error> {
+        Ok(self.extra_slot(i)?.at(k).cap())
+    }
+
+    /// The slot for a new capability, by index and depth below `root`: it must be empty.
+    pub fn empty_slot(
+        &self,
+        k: &Kernel,
+        root: Capability,
+        index: u64,
+        depth: u64,
+    ) -> Result<Ref<Slot>, Error> {
+        let slot = target_slot(k, root, index, depth)?;
+        if !slot.at(k).is_empty() {
+            return Err(Error::DeleteFirst);
+        }
+        Ok(slot)
+    }
+}
+
+/// The destination slot of an operation.
+pub fn target_slot(
+    k: &Kernel,
+    root: Capability,
+    index: u64,
+    depth: u64,
+) -> Result<Ref<Slot>, Error> {
+    lookup::exact_slot(k, root, index, depth).map_err(|e| Error::from_slot(e, false))
+}
+
+/// The source slot of an operation.
+pub fn source_slot(
+    k: &Kernel,
+    root: Capability,
+    index: u64,
+    depth: u64,
+) -> Result<Ref<Slot>, Error> {
+    lookup::exact_slot(k, root, index, depth).map_err(|e| Error::from_slot(e, true))
+}
+
+/// How a checked operation ended.
+#[must_use]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// Done, nothing to tell.
+    Done,
+    /// Done, with a result.
+    Value(u64),
+    /// Done; the operation has answered the caller, or will, or stopped it.
+    Answered,
+    /// Not finished: the system call is to be executed again. What its next execution needs to
+    /// know is in the objects, or left with the caller ([`Tcb::leave_progress`]).
+    Preempted,
+}
+
+/// Invokes a capability that is no endpoint, notification or reply: checks everything, changing
+/// nothing, and then does it.
+///
+/// # Errors
+/// The first check that failed, in the order of the ABI.
+#[inline(always)]
+pub fn invoke(k: &mut Kernel, call: &Invocation) -> Result<Outcome, Error> {
+    if call.cap.is(Kind::Frame) {
+        return frame::invoke(k, call);
+    }
+    match call.cap.word().get() {
+        Some(thread) if !call.phases.is_first() => tcb::invoke(k, call, thread),
+        _ => invoke_other(k, call),
+    }
+}
+
+/// The kinds that are invoked less often.
+#[inline(never)]
+fn invoke_other(k: &mut Kernel, call: &Invocation) -> Result<Outcome, Error> {
+    match call.cap.kind() {
+        Kind::Domain | Kind::CNode | Kind::SchedControl | Kind::SchedContext
+            if call.phases.is_first() =>
+        {
+            Err(Error::InvalidCapability(0))
+        }
+        Kind::Untyped => untyped::invoke(k, call),
+        Kind::CNode => cnode::invoke(k, call),
+        Kind::SchedControl => sched_control::invoke(k, call),
+        Kind::SchedContext => sched_context::invoke(k, call),
+        Kind::Domain => domain::invoke(k, call),
+        Kind::IrqControl => irq::invoke_control(k, call),
+        Kind::IrqHandler => irq::invoke_handler(k, call),
+        Kind::Pdpt | Kind::PageDirectory | Kind::PageTable => paging::invoke(k, call),
+        // A root table has no invocations (03, section 8.1).
+        Kind::Pml4 => Err(Error::IllegalOperation),
+        Kind::AsidControl => asid::invoke_control(k, call),
+        Kind::AsidPool => asid::invoke_pool(k, call),
+        Kind::IoPortControl => ioport::invoke_control(k, call),
+        Kind::IoPort => ioport::invoke(k, call),
+        Kind::Frame
+        | Kind::Tcb
+        | Kind::Null
+        | Kind::Zombie
+        | Kind::Endpoint
+        | Kind::Notification
+        | Kind::Reply => Err(Error::InvalidCapability(0)),
+    }
+}

@@ -1,0 +1,72 @@
+//! Scheduling control: the right to give processor time to scheduling contexts (03, section 6.1;
+//! thesis, section 6.1.1).
+
+use sandglass_abi::invocation::SCHED_CONTROL_CONFIGURE_FLAGS;
+use sandglass_abi::sched::{flags, max_extra_refills, MIN_BUDGET_US, MIN_REFILLS};
+
+use super::error::Error;
+use super::{Invocation, Outcome};
+use crate::cores::CoreId;
+use crate::ipc::stall;
+use crate::mem::Ref;
+use crate::object::sched_context::{Parameters, Refill, SchedContext};
+use crate::time::context;
+use crate::Kernel;
+
+/// Invokes scheduling control.
+pub fn invoke(k: &Kernel, call: &Invocation) -> Result<Outcome, Error> {
+    let (target, parameters) = decode(k, call)?;
+    // Cores that the kernel is not built for have no capability.
+    let core = CoreId::new(call.cap.core()).unwrap_or(CoreId::BOOT);
+    if stall::stall_user(k, target).is_err() {
+        return Ok(Outcome::Preempted);
+    }
+    context::configure(k, target, core, parameters);
+    Ok(Outcome::Done)
+}
+
+/// Checks a configuration.
+fn decode(k: &Kernel, call: &Invocation) -> Result<(Ref<SchedContext>, Parameters), Error> {
+    if call.label != SCHED_CONTROL_CONFIGURE_FLAGS {
+        return Err(Error::IllegalOperation);
+    }
+    let target = call.extra_cap(k, 0)?;
+    call.need(5)?;
+    let constants = &k.constants;
+    let (budget_us, period_us) = (call.word(k, 0), call.word(k, 1));
+    let longest = constants.max_period_us();
+    let allowed = MIN_BUDGET_US..=longest;
+    if !allowed.contains(&budget_us) || !allowed.contains(&period_us) {
+        return Err(Error::Range {
+            min: MIN_BUDGET_US,
+            max: longest,
+        });
+    }
+    let (budget, period) = (constants.ticks(budget_us), constants.ticks(period_us));
+    if budget > period {
+        return Err(Error::Range {
+            min: MIN_BUDGET_US,
+            max: period_us,
+        });
+    }
+    let word = target.word();
+    let target = word
+        .get::<SchedContext>()
+        .ok_or(Error::InvalidCapability(1))?;
+    let extra = call.word(k, 2);
+    let most = max_extra_refills(word.shape() as u32 & 63);
+    if extra > most {
+        return Err(Error::Range { min: 0, max: most });
+    }
+    let max_refills = (extra + MIN_REFILLS).min(u64::from(Refill::MAX)) as u8;
+    let sporadic = call.word(k, 4) & flags::SPORADIC != 0;
+    let badge = call.word(k, 3);
+    let parameters = Parameters {
+        budget,
+        period,
+        max_refills,
+        badge,
+        sporadic,
+    };
+    Ok((target, parameters))
+}

@@ -1,0 +1,317 @@
+//! Untyped memory and Retype (03, section 3).
+
+use sandglass_abi::cnode::MAX_RETYPE_OBJECTS;
+use sandglass_abi::invocation::UNTYPED_RETYPE;
+use sandglass_abi::object as types;
+use sandglass_abi::object::x86_64 as arch_types;
+use sandglass_abi::sched::RESET_CHUNK;
+
+use super::deletion::Preemption;
+use super::error::Error;
+use super::{target_slot, Invocation, Outcome};
+use crate::cap::{derivation, CNodeCap, Capability};
+use crate::mem::objects::region::{self, Region};
+use crate::mem::{PhysAddr, Ref, Slot, Span, Tagged};
+use crate::object::endpoint::Endpoint;
+use crate::object::notification::Notification;
+use crate::object::paging::{PageDirectory, PageTable, Pdpt, Pml4};
+use crate::object::reply::Reply;
+use crate::object::tcb::{Progress, Tcb};
+use crate::Kernel;
+
+/// A type of object that Retype makes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Type {
+    Untyped,
+    Tcb,
+    Endpoint,
+    Notification,
+    CNode,
+    SchedContext,
+    Reply,
+    Pdpt,
+    Pml4,
+    HugePage,
+    Page,
+    LargePage,
+    PageTable,
+    PageDirectory,
+}
+
+impl Type {
+    fn new(number: u64) -> Option<Type> {
+        Some(match number {
+            types::UNTYPED => Type::Untyped,
+            types::TCB => Type::Tcb,
+            types::ENDPOINT => Type::Endpoint,
+            types::NOTIFICATION => Type::Notification,
+            types::CNODE => Type::CNode,
+            types::SCHED_CONTEXT => Type::SchedContext,
+            types::REPLY => Type::Reply,
+            arch_types::PDPT => Type::Pdpt,
+            arch_types::PML4 => Type::Pml4,
+            arch_types::HUGE_PAGE => Type::HugePage,
+            arch_types::PAGE => Type::Page,
+            arch_types::LARGE_PAGE => Type::LargePage,
+            arch_types::PAGE_TABLE => Type::PageTable,
+            arch_types::PAGE_DIRECTORY => Type::PageDirectory,
+            _ => return None,
+        })
+    }
+
+    /// log2 of the bytes of an object, where `size` is the size argument, below 64.
+    fn bits(self, size: u64) -> u64 {
+        match self {
+            Type::Untyped | Type::SchedContext => size,
+            Type::CNode => size + u64::from(types::SLOT_BITS),
+            Type::Tcb => u64::from(types::TCB_BITS),
+            Type::Endpoint => u64::from(types::ENDPOINT_BITS),
+            Type::Notification => u64::from(types::NOTIFICATION_BITS),
+            Type::Reply => u64::from(types::REPLY_BITS),
+            Type::Page => u64::from(arch_types::PAGE_BITS),
+            Type::LargePage => u64::from(arch_types::LARGE_PAGE_BITS),
+            Type::HugePage => u64::from(arch_types::HUGE_PAGE_BITS),
+            Type::Pdpt | Type::Pml4 | Type::PageTable | Type::PageDirectory => {
+                u64::from(types::PAGING_STRUCTURE_BITS)
+            }
+        }
+    }
+
+    /// Least size argument.
+    fn min_size(self) -> u64 {
+        match self {
+            Type::CNode => u64::from(types::MIN_CNODE_RADIX),
+            Type::Untyped => u64::from(types::MIN_UNTYPED_BITS),
+            Type::SchedContext => u64::from(types::MIN_SCHED_CONTEXT_BITS),
+            _ => 0,
+        }
+    }
+
+    /// Whether device memory can become such an object.
+    fn suits_device(self) -> bool {
+        matches!(
+            self,
+            Type::Untyped | Type::Page | Type::LargePage | Type::HugePage
+        )
+    }
+
+    /// Puts an object of this type into `region`, of the right size, in `domain`.
+    fn place(self, k: &mut Kernel, region: Region, domain: u8) -> Option<Tagged> {
+        match self {
+            Type::Untyped => Some(region.into_untyped()),
+            Type::Page | Type::LargePage | Type::HugePage => Some(region.into_frame()),
+            Type::CNode => region.into_cnode(),
+            Type::SchedContext => region.into_sched_context(k),
+            Type::Tcb => region.into_object(k, Tcb::new(domain)),
+            Type::Endpoint => region.into_object(k, Endpoint::new()),
+            Type::Notification => region.into_object(k, Notification::new()),
+            Type::Reply => region.into_object(k, Reply::new()),
+            Type::Pml4 => region.into_table::<Pml4>(k),
+            Type::Pdpt => region.into_table::<Pdpt>(k),
+            Type::PageDirectory => region.into_table::<PageDirectory>(k),
+            Type::PageTable => region.into_table::<PageTable>(k),
+        }
+    }
+}
+
+/// A checked Retype.
+#[derive(Clone, Copy)]
+struct Retype {
+    untyped: Ref<Slot>,
+    object: Type,
+    /// The user's type number and size argument.
+    arguments: (u64, u64),
+    /// log2 of the bytes of an object.
+    bits: u8,
+    slots: Span,
+    window: Window,
+    /// The memory has no children: what was used of it is zeroed first.
+    reset: bool,
+}
+
+/// The slots for the new capabilities.
+#[derive(Clone, Copy)]
+struct Window {
+    first: u64,
+    count: u64,
+    /// How many a preempted execution of this very call has filled.
+    done: u64,
+}
+
+/// Invokes untyped memory.
+pub fn invoke(k: &mut Kernel, call: &Invocation) -> Result<Outcome, Error> {
+    let retype = decode(k, call)?;
+    Ok(commit(k, call.caller, retype))
+}
+
+fn decode(k: &Kernel, call: &Invocation) -> Result<Retype, Error> {
+    if call.label != UNTYPED_RETYPE {
+        return Err(Error::IllegalOperation);
+    }
+    call.need(6)?;
+    let root = call.extra_cap(k, 0)?;
+    let object = Type::new(call.word(k, 0)).ok_or(Error::InvalidArgument(0))?;
+    let size = call.word(k, 1);
+    let max = u64::from(types::MAX_UNTYPED_BITS);
+    if size >= types::SIZE_ARGUMENT_LIMIT || object.bits(size) > max {
+        return Err(Error::Range { min: 0, max });
+    }
+    if size < object.min_size() {
+        return Err(Error::InvalidArgument(1));
+    }
+    let depth = call.word(k, 3);
+    let node = match depth {
+        0 => root,
+        _ => target_slot(k, root, call.word(k, 2), depth)?.at(k).cap(),
+    };
+    let node = node.cnode().and_then(CNodeCap::slots);
+    let slots = node.ok_or(Error::missing(depth as u8))?;
+    let window = window(k, call, slots)?;
+    let bits = object.bits(size) as u8;
+    let reset = check_room(k, call, object, bits, window.count - window.done)?;
+    Ok(Retype {
+        untyped: call.slot,
+        object,
+        arguments: (call.word(k, 0), size),
+        bits,
+        slots,
+        window,
+        reset,
+    })
+}
+
+/// The slots for the new capabilities: they exist and are empty.
+fn window(k: &Kernel, call: &Invocation, slots: Span) -> Result<Window, Error> {
+    let (first, count) = (call.word(k, 4), call.word(k, 5));
+    let length = slots.length();
+    if first >= length {
+        return Err(Error::Range {
+            min: 0,
+            max: length - 1,
+        });
+    }
+    if !(1..=MAX_RETYPE_OBJECTS).contains(&count) {
+        return Err(Error::Range {
+            min: 1,
+            max: MAX_RETYPE_OBJECTS,
+        });
+    }
+    if count > length - first {
+        return Err(Error::Range {
+            min: 1,
+            max: if broken!(WindowOfAnySize) {
+                MAX_RETYPE_OBJECTS
+            } else {
+                length - first
+            },
+        });
+    }
+    let done = already_done(k, call, slots.slot(first), count);
+    // At most MAX_RETYPE_OBJECTS slots.
+    for i in done..count {
+        if slots
+            .slot(first + i)
+            .is_some_and(|slot| !slot.at(k).is_empty())
+        {
+            return Err(Error::DeleteFirst);
+        }
+    }
+    Ok(Window { first, count, done })
+}
+
+/// How many objects a preempted execution of this very call has made.
+fn already_done(k: &Kernel, call: &Invocation, first_slot: Option<Ref<Slot>>, objects: u64) -> u64 {
+    match call.caller.at(k).progress() {
+        Some(Progress::Retype {
+            untyped,
+            object,
+            first,
+            count,
+            done,
+        }) if untyped == call.slot.address()
+            && object == (call.word(k, 0), call.word(k, 1))
+            && Some(first) == first_slot.map(Ref::address)
+            && count == objects =>
+        {
+            done
+        }
+        _ => 0,
+    }
+}
+
+/// The memory has room for the objects. Returns whether it is to be reset.
+fn check_room(
+    k: &Kernel,
+    call: &Invocation,
+    object: Type,
+    bits: u8,
+    count: u64,
+) -> Result<bool, Error> {
+    let memory = call.cap.untyped().ok_or(Error::InvalidCapability(0))?;
+    let reset = !derivation::has_children(k, call.slot);
+    let free = if reset {
+        memory.size()
+    } else {
+        memory.size() - memory.watermark()
+    };
+    if free >> bits < count {
+        return Err(Error::NotEnoughMemory(free));
+    }
+    if memory.is_device() && !object.suits_device() {
+        return Err(Error::InvalidArgument(1));
+    }
+    Ok(reset)
+}
+
+/// Takes back the last `bytes` of the memory in `untyped` that are in use: one bounded step of a reset.
+/// Returns how many still are.
+pub(super) fn reset(k: &mut Kernel, untyped: Ref<Slot>, bytes: u64) -> u64 {
+    #[cfg(feature = "trace")]
+    if let Some(memory) = untyped.at(k).cap().untyped() {
+        trace!(k, forget(memory.start(), memory.watermark()));
+    }
+    region::reclaim(k, untyped, bytes)
+}
+
+/// Creates the objects. The reset of the memory is preemptible, and so is the loop
+/// over the objects: a restarted call goes on where it was.
+fn commit(k: &mut Kernel, caller: Ref<Tcb>, retype: Retype) -> Outcome {
+    let mut preemption = Preemption::new();
+    if retype.reset {
+        while reset(k, retype.untyped, RESET_CHUNK as u64) > 0 {
+            if preemption.due(k) {
+                return Outcome::Preempted;
+            }
+        }
+    }
+    let domain = k.domains.current();
+    let Window { first, count, done } = retype.window;
+    // At most MAX_RETYPE_OBJECTS objects.
+    for i in done..count {
+        let Some(slot) = retype.slots.slot(first + i) else {
+            break;
+        };
+        let Some(region) = region::carve(k, retype.untyped, retype.bits) else {
+            break;
+        };
+        let Some(word) = retype.object.place(k, region, domain) else {
+            break;
+        };
+        derivation::insert_new(k, retype.untyped, slot, Capability::original(word));
+        if i + 1 < count && preemption.due(k) {
+            let progress = Progress::Retype {
+                untyped: retype.untyped.address(),
+                object: retype.arguments,
+                first: retype
+                    .slots
+                    .slot(first)
+                    .map_or(PhysAddr::new(0), Ref::address),
+                count,
+                done: i + 1,
+            };
+            caller.at(k).leave_progress(progress);
+            return Outcome::Preempted;
+        }
+    }
+    Outcome::Done
+}

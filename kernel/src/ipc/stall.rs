@@ -1,0 +1,67 @@
+//! Stopping what runs on another core, as if that core had been interrupted at this moment (04,
+//! section 15): whoever changes what a thread may do stops it first.
+//!
+//! On a kernel for one core, nothing of this exists.
+
+use super::timeout;
+use crate::arch::Platform;
+use crate::cores::CORES;
+use crate::mem::Ref;
+use crate::object::sched_context::SchedContext;
+use crate::object::tcb::{State, Tcb};
+use crate::time::account::{self, TimeOver};
+use crate::time::remote;
+use crate::Kernel;
+
+/// If `thread` runs on another core, it does not any more, as after [`stop`]. That core has gone on
+/// while this one was in the kernel, so this one reads the clock again: what the thread's context is
+/// then is not in the future for whoever looks at it.
+///
+/// # Errors
+/// The caller's time is over: the operation is to stop before it does anything more.
+#[inline(always)]
+pub fn stall(k: &Kernel, thread: Ref<Tcb>) -> Result<(), TimeOver> {
+    if CORES > 1 && !k.is_here(thread) && k.home(thread).thread() == Some(thread) {
+        stop(k, thread);
+        if broken_in_time!(StallsAreInTheFuture) {
+            return Ok(());
+        }
+        return account::read_clock_again(k);
+    }
+    Ok(())
+}
+
+/// The same for the thread of `handle`, if it has one.
+///
+/// # Errors
+/// As [`stall`].
+#[inline(always)]
+pub fn stall_user(k: &Kernel, handle: Ref<SchedContext>) -> Result<(), TimeOver> {
+    match handle.at(k).thread() {
+        Some(thread) if CORES > 1 => stall(k, thread),
+        _ => Ok(()),
+    }
+}
+
+/// Stops `thread`, which runs on another core: it has paid for its time until it left user code, and
+/// is the first of its equals, or, its budget being over, what it is then. Its registers are in its
+/// context. Whoever goes on to look at its context calls [`stall`] instead.
+#[inline(never)]
+pub fn stop(k: &Kernel, thread: Ref<Tcb>) {
+    let id = thread.at(k).core();
+    let left = k.machine.stall_core(id);
+    let core = k.core_of(id);
+    core.set_now(core.now().max(left));
+    // Whatever it was about to ask of the kernel, it will ask again.
+    thread.at(k).set_state(State::Restart);
+    if account::has_budget(k, core) {
+        account::commit(k, core);
+        core.ready.enqueue(k, thread);
+    } else {
+        timeout::exhausted(k, core);
+    }
+    trace!(k, stopped_there(id));
+    core.set_thread(None);
+    core.set_context(None);
+    remote::decide_anew(k, id);
+}

@@ -1,0 +1,135 @@
+//! The slots of CNodes: as a whole, and found by the bits of an address.
+
+use sandglass_abi::object::TCB_SLOTS;
+
+use super::{Kind, Ref, Slot, Tagged};
+
+/// The capability slots of a CNode, a TCB or a zombie: a handle to the first and their number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Span {
+    first: Ref<Slot>,
+    length: u64,
+}
+
+/// Shape of a zombie: bits 0–5 the radix of the CNode, bit 6 set for a TCB.
+const ZOMBIE_TCB: u64 = 1 << 6;
+/// Shape of a CNode: its radix.
+const RADIX: u64 = 0x3f;
+
+impl Span {
+    /// The slots that belong to the CNode or zombie that `word` names.
+    #[inline(always)]
+    pub fn of(word: Tagged) -> Option<Span> {
+        if !word.is(Kind::CNode) && !word.is(Kind::Zombie) {
+            return None;
+        }
+        let length = if word.shape() & ZOMBIE_TCB == 0 {
+            1 << (word.shape() & RADIX)
+        } else {
+            TCB_SLOTS as u64
+        };
+        // SAFETY: a CNode of radix r is 2^r initialised slots and has the radix as its shape
+        // (`objects::region::Region::into_cnode`); a zombie comes from `zombie` below, with the radix of
+        // the CNode or the mark of a TCB, and a TCB begins with its slots.
+        let first = unsafe { Ref::mint(word.address().get()) }?;
+        Some(Span { first, length })
+    }
+
+    /// The word of a zombie for the CNode or TCB that `word` names.
+    pub fn zombie(word: Tagged) -> Option<Tagged> {
+        if word.is(Kind::CNode) {
+            Some(word.zombie(word.shape() & RADIX))
+        } else if word.is(Kind::Tcb) {
+            Some(word.zombie(ZOMBIE_TCB))
+        } else {
+            None
+        }
+    }
+
+    /// Number of slots.
+    #[inline(always)]
+    pub fn length(self) -> u64 {
+        self.length
+    }
+
+    /// Whether `slot` is one of them.
+    pub fn contains(self, slot: Ref<Slot>) -> bool {
+        let offset = slot
+            .address()
+            .get()
+            .wrapping_sub(self.first.address().get());
+        offset < self.length.wrapping_mul(size_of::<Slot>() as u64)
+    }
+
+    /// Slot `i`; `None` past the end.
+    #[inline(always)]
+    pub fn slot(self, i: u64) -> Option<Ref<Slot>> {
+        if i < self.length {
+            let offset = i.wrapping_mul(size_of::<Slot>() as u64);
+            // SAFETY: slots of a span lie one after the other, and `i` is within it.
+            unsafe { Ref::mint(self.first.address().offset(offset).get()) }
+        } else {
+            None
+        }
+    }
+}
+
+/// A word that names a CNode.
+#[derive(Clone, Copy)]
+pub struct CNodeWord(Tagged);
+
+impl CNodeWord {
+    /// `word`, if it names a CNode.
+    #[inline(always)]
+    pub fn of(word: Tagged) -> Option<CNodeWord> {
+        word.is(Kind::CNode).then_some(CNodeWord(word))
+    }
+
+    #[inline(always)]
+    pub fn word(self) -> Tagged {
+        self.0
+    }
+
+    /// log2 of the number of slots, at least 1.
+    #[inline(always)]
+    pub fn radix(self) -> u32 {
+        (self.0.shape() & RADIX) as u32
+    }
+
+    /// The slot whose number is the first `bits` bits of `address`, from its upper end: from the
+    /// radix to a word. `None` if there is no such slot, because those before the last ones, as many
+    /// as the radix says, are not all zero.
+    #[inline(always)]
+    pub fn slot_named_by(self, address: u64, bits: u32) -> Option<Ref<Slot>> {
+        // A shift is by the lowest bits of its count, and there is one bit at least.
+        let index = address.wrapping_shr(bits.wrapping_neg());
+        if index.wrapping_shr(self.radix()) != 0 {
+            return None;
+        }
+        let offset = index.wrapping_mul(size_of::<Slot>() as u64);
+        // SAFETY: as for `Span::of` and `Span::slot`; the index was compared with the number of
+        // slots, which is less than 2^63. No CNode is at address 0, where no object lies.
+        Some(unsafe { Ref::mint_at(self.0.address().offset(offset).get()) })
+    }
+}
+
+/// A word that names a CNode of two slots, and has no flags.
+#[derive(Clone, Copy)]
+pub struct PairWord(Tagged);
+
+impl PairWord {
+    /// `word`, if it is such a one.
+    #[inline(always)]
+    pub fn of(word: Tagged) -> Option<PairWord> {
+        word.is_plain(Kind::CNode, 1).then_some(PairWord(word))
+    }
+
+    /// The slot whose number is the first bit of `address`.
+    #[inline(always)]
+    pub fn slot_named_by(self, address: u64) -> Ref<Slot> {
+        const { assert!(size_of::<Slot>() == 1 << (63 - 58)) };
+        let offset = address >> 58 & size_of::<Slot>() as u64;
+        // SAFETY: as for `CNodeWord`.
+        unsafe { Ref::mint_at(self.0.address().offset(offset).get()) }
+    }
+}

@@ -1,0 +1,137 @@
+//! The state of one core: who runs, on whose time, and who waits for the processor.
+
+use core::cell::Cell;
+use core::mem::offset_of;
+
+use super::ready::ReadyQueues;
+use super::release::ReleaseQueues;
+use super::sched_context::SchedContext;
+use super::tcb::Tcb;
+use crate::mem::Ref;
+use crate::trace;
+
+/// What the scheduler is going to do at the end of the event (04, section 8.2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Action {
+    ResumeCurrent,
+    ChooseNew,
+    /// Choose among those that are ready and this one, woken when a new choice was due anyway: in
+    /// no queue, it stands for the first of its priority.
+    ChooseWith(Ref<Tcb>),
+    /// A thread that was woken, in no queue.
+    Switch(Ref<Tcb>),
+}
+
+/// One core. `None` as thread or context stands for idleness, which is never charged.
+pub struct Core {
+    thread: Cell<Option<Ref<Tcb>>>,
+    context: Cell<Option<Ref<SchedContext>>>,
+    now: Cell<u64>,
+    paid: Cell<u64>,
+    action: Cell<Action>,
+    reprogram: Cell<bool>,
+    budget_end: Cell<u64>,
+    armed: Cell<u64>,
+    fpu_owner: Cell<Option<Ref<Tcb>>>,
+    /// Threads that are ready to run.
+    pub ready: ReadyQueues,
+    /// Runnable threads that wait for their budget.
+    pub release: ReleaseQueues,
+    pub trace: trace::OfCore,
+}
+
+impl Core {
+    /// Offset of the time that the clock showed when it was last read.
+    pub const CLOCK: usize = offset_of!(Self, now);
+
+    pub const fn new() -> Self {
+        Core {
+            thread: Cell::new(None),
+            context: Cell::new(None),
+            now: Cell::new(0),
+            paid: Cell::new(0),
+            action: Cell::new(Action::ResumeCurrent),
+            reprogram: Cell::new(false),
+            budget_end: Cell::new(u64::MAX),
+            armed: Cell::new(u64::MAX),
+            fpu_owner: Cell::new(None),
+            ready: ReadyQueues::new(),
+            release: ReleaseQueues::new(),
+            trace: trace::OfCore::new(),
+        }
+    }
+
+    cells! {
+        /// The thread that runs, or that caused the event.
+        thread, set_thread: Option<Ref<Tcb>>;
+        /// Time of entry to the kernel, in ticks.
+        now, set_now: u64;
+        action, set_action: Action;
+        /// Whether the current context is to pay and the timer to be programmed anew.
+        reprogram, set_reprogram: bool;
+        /// For when the timer is programmed, in ticks; `u64::MAX` if it has fired.
+        armed, set_armed: u64;
+        /// The thread whose registers are in the FPU.
+        fpu_owner, set_fpu_owner: Option<Ref<Tcb>>;
+    }
+
+    /// The scheduling context that pays.
+    #[inline(always)]
+    pub fn context(&self) -> Option<Ref<SchedContext>> {
+        self.context.get()
+    }
+
+    /// From now on `context` pays, whose head refill has `amount` ticks; both are `None` for
+    /// idleness.
+    #[inline(always)]
+    pub fn set_context(&self, context: Option<(Ref<SchedContext>, u64)>) {
+        match context {
+            Some((context, amount)) => {
+                self.context.set(Some(context));
+                // Amounts are at most an eighth of the range.
+                self.budget_end.set(self.paid.get().wrapping_add(amount));
+            }
+            None => {
+                self.context.set(None);
+                self.budget_end.set(u64::MAX);
+            }
+        }
+    }
+
+    /// When the head refill of the current context is used up, in ticks; `u64::MAX` if nobody
+    /// pays. Out of date from when the context pays until [`Self::set_context`].
+    #[inline(always)]
+    pub fn budget_end(&self) -> u64 {
+        self.budget_end.get()
+    }
+
+    /// Ticks that the current context has not paid for.
+    #[inline(always)]
+    pub fn consumed(&self) -> u64 {
+        self.now.get().wrapping_sub(self.paid.get())
+    }
+
+    /// Nothing is left to pay for.
+    #[inline(always)]
+    pub fn set_paid(&self) {
+        self.paid.set(self.now.get());
+    }
+
+    /// `ticks` pass for which nobody pays.
+    pub fn stand_still(&self, ticks: u64) {
+        self.now.set(self.now.get().wrapping_add(ticks));
+        self.paid.set(self.paid.get().wrapping_add(ticks));
+    }
+
+    /// Asks for the current context to pay and the timer to be programmed at the end.
+    #[inline(always)]
+    pub fn request_reprogram(&self) {
+        self.reprogram.set(true);
+    }
+}
+
+impl Default for Core {
+    fn default() -> Self {
+        Self::new()
+    }
+}

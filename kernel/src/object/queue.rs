@@ -1,0 +1,411 @@
+//! The ordered queue: endpoints, notifications and the release queues are one and the same.
+//!
+//! An AVL tree with parent links, threaded through the TCBs, ordered by [`Key`]. Insertion,
+//! removal and every search are O(log n); the first element is O(1).
+//!
+//! Invariants: keys are unique and in order; a node's children name it as their parent; heights of
+//! siblings differ by at most one; `height` describes the subtree; `first` is the leftmost node. A
+//! thread is in at most one queue.
+
+#[cfg(not(target_os = "none"))]
+mod inspect;
+
+use core::cell::Cell;
+
+use super::tcb::Tcb;
+use crate::mem::{Packed, Ref};
+use crate::Kernel;
+
+/// An AVL tree of n nodes is at most 1.44 log2(n + 2) high, and physical memory has room for
+/// 2^36 TCBs: no walk takes more steps than this.
+const MAX_HEIGHT: usize = 53;
+
+/// Order in a queue: by `rank`, then by `sequence`, which is unique.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Key {
+    /// Release time in ticks, or 255 − priority.
+    pub rank: u64,
+    /// Position among equals: the kernel's count of insertions.
+    pub sequence: u64,
+}
+
+/// The part of a TCB that belongs to the queue it is in.
+pub struct Links {
+    parent: Cell<Option<Ref<Tcb>>>,
+    left: Cell<Option<Ref<Tcb>>>,
+    right: Cell<Option<Ref<Tcb>>>,
+    key: Cell<Key>,
+    height: Cell<u8>,
+}
+
+impl Links {
+    pub const fn new() -> Self {
+        Links {
+            parent: Cell::new(None),
+            left: Cell::new(None),
+            right: Cell::new(None),
+            key: Cell::new(Key {
+                rank: 0,
+                sequence: 0,
+            }),
+            height: Cell::new(0),
+        }
+    }
+
+    /// The key under which the thread was last inserted.
+    #[inline(always)]
+    pub fn key(&self) -> Key {
+        self.key.get()
+    }
+}
+
+impl Default for Links {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// A queue of threads. Its root word has flags for its owner's state, such as that of an
+/// endpoint. The zero value is the empty queue with flags 0.
+#[repr(C)]
+pub struct Queue {
+    root: Cell<Packed<Tcb>>,
+    first: Cell<Option<Ref<Tcb>>>,
+}
+
+impl Queue {
+    pub const fn new() -> Self {
+        Queue {
+            root: Cell::new(Packed::empty()),
+            first: Cell::new(None),
+        }
+    }
+
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.first.get().is_none()
+    }
+
+    /// The thread with the least key.
+    #[inline(always)]
+    pub fn first(&self) -> Option<Ref<Tcb>> {
+        self.first.get()
+    }
+
+    /// The owner's flags.
+    #[inline(always)]
+    pub fn flags(&self) -> u64 {
+        self.root.get().flags()
+    }
+
+    #[inline(always)]
+    pub fn set_flags(&self, flags: u64) {
+        self.root.set(Packed::new(self.root.get().get(), flags));
+    }
+
+    #[inline(always)]
+    fn set_root(&self, root: Option<Ref<Tcb>>) {
+        self.root.set(Packed::new(root, self.flags()));
+    }
+
+    /// Inserts `thread`, which is in no queue, with `rank` behind its equals.
+    #[inline(always)]
+    pub fn insert(&self, k: &Kernel, thread: Ref<Tcb>, rank: u64) {
+        let key = Key {
+            rank,
+            sequence: k.next_sequence(),
+        };
+        let links = thread.at(k).links();
+        links.key.set(key);
+        links.left.set(None);
+        links.right.set(None);
+        links.height.set(1);
+        match self.root.get().get() {
+            None => {
+                links.parent.set(None);
+                self.set_root(Some(thread));
+                self.first.set(Some(thread));
+            }
+            Some(root) => self.attach(k, root, thread, key),
+        }
+    }
+
+    /// Hangs `thread` below the node where a search for `key` ends.
+    fn attach(&self, k: &Kernel, root: Ref<Tcb>, thread: Ref<Tcb>, key: Key) {
+        let mut at = root;
+        for _ in 0..MAX_HEIGHT {
+            let links = at.at(k).links();
+            let side = if key < links.key.get() {
+                &links.left
+            } else {
+                &links.right
+            };
+            match side.get() {
+                Some(next) => at = next,
+                None => {
+                    side.set(Some(thread));
+                    break;
+                }
+            }
+        }
+        thread.at(k).links().parent.set(Some(at));
+        if self
+            .first
+            .get()
+            .is_none_or(|first| key < first.at(k).links().key.get())
+        {
+            self.first.set(Some(thread));
+        }
+        self.retrace(k, Some(at));
+    }
+
+    /// Removes `thread`, which is in this queue.
+    #[inline(always)]
+    pub fn remove(&self, k: &Kernel, thread: Ref<Tcb>) {
+        let links = thread.at(k).links();
+        if links.height.get() == 1 && links.parent.get().is_none() {
+            // The only one: the common case of a server's endpoint.
+            self.set_root(None);
+            self.first.set(None);
+        } else {
+            self.detach(k, thread);
+        }
+    }
+
+    fn detach(&self, k: &Kernel, thread: Ref<Tcb>) {
+        let links = thread.at(k).links();
+        if self.first.get() == Some(thread) {
+            // The first has nothing on its left: next is the least on its right, else its parent.
+            self.first.set(match links.right.get() {
+                Some(right) => Some(leftmost(k, right)),
+                None => links.parent.get(),
+            });
+        }
+        let lowest = match (links.left.get(), links.right.get()) {
+            (None, child) | (child, None) => {
+                self.replace(k, links.parent.get(), thread, child);
+                links.parent.get()
+            }
+            (Some(left), Some(right)) => self.replace_by_successor(k, thread, left, right),
+        };
+        self.retrace(k, lowest);
+    }
+
+    /// Puts the successor of `thread`, which has both children, into its place. Returns the
+    /// lowest node whose subtree changed.
+    fn replace_by_successor(
+        &self,
+        k: &Kernel,
+        thread: Ref<Tcb>,
+        left: Ref<Tcb>,
+        right: Ref<Tcb>,
+    ) -> Option<Ref<Tcb>> {
+        let successor = leftmost(k, right);
+        let next = successor.at(k).links();
+        let parent = next.parent.get();
+        // It takes over the place, and with it the height that the walk upwards compares with.
+        next.height.set(thread.at(k).links().height.get());
+        let lowest = if successor == right {
+            successor
+        } else {
+            self.replace(k, parent, successor, next.right.get());
+            next.right.set(Some(right));
+            right.at(k).links().parent.set(Some(successor));
+            parent.unwrap_or(successor)
+        };
+        next.left.set(Some(left));
+        left.at(k).links().parent.set(Some(successor));
+        self.replace(
+            k,
+            thread.at(k).links().parent.get(),
+            thread,
+            Some(successor),
+        );
+        Some(lowest)
+    }
+
+    /// Makes `parent` (or the root) lead to `new` where it led to `old`.
+    fn replace(&self, k: &Kernel, parent: Option<Ref<Tcb>>, old: Ref<Tcb>, new: Option<Ref<Tcb>>) {
+        match parent {
+            None => self.set_root(new),
+            Some(parent) => {
+                let links = parent.at(k).links();
+                let side = if links.left.get() == Some(old) {
+                    &links.left
+                } else {
+                    &links.right
+                };
+                side.set(new);
+            }
+        }
+        if let Some(new) = new {
+            new.at(k).links().parent.set(parent);
+        }
+    }
+
+    /// Restores heights and balance from `at` upwards, as far as heights change.
+    fn retrace(&self, k: &Kernel, at: Option<Ref<Tcb>>) {
+        let mut at = at;
+        for _ in 0..MAX_HEIGHT {
+            let Some(node) = at else { return };
+            let links = node.at(k).links();
+            let before = links.height.get();
+            let left = height(k, links.left.get());
+            let right = height(k, links.right.get());
+            let top = if left > right + 1 {
+                self.lean_right(k, node)
+            } else if right > left + 1 {
+                self.lean_left(k, node)
+            } else {
+                links.height.set(left.max(right).wrapping_add(1));
+                node
+            };
+            let now = top.at(k).links();
+            if now.height.get() == before {
+                return;
+            }
+            at = now.parent.get();
+        }
+    }
+
+    /// Rebalances `node`, whose left subtree is too high; returns the subtree's new top.
+    fn lean_right(&self, k: &Kernel, node: Ref<Tcb>) -> Ref<Tcb> {
+        let Some(left) = node.at(k).links().left.get() else {
+            return node;
+        };
+        let links = left.at(k).links();
+        if height(k, links.right.get()) > height(k, links.left.get()) {
+            self.rotate_left(k, left);
+        }
+        self.rotate_right(k, node)
+    }
+
+    /// Rebalances `node`, whose right subtree is too high; returns the subtree's new top.
+    fn lean_left(&self, k: &Kernel, node: Ref<Tcb>) -> Ref<Tcb> {
+        let Some(right) = node.at(k).links().right.get() else {
+            return node;
+        };
+        let links = right.at(k).links();
+        if height(k, links.left.get()) > height(k, links.right.get()) {
+            self.rotate_right(k, right);
+        }
+        self.rotate_left(k, node)
+    }
+
+    /// Lifts the right child of `node` above it.
+    fn rotate_left(&self, k: &Kernel, node: Ref<Tcb>) -> Ref<Tcb> {
+        let links = node.at(k).links();
+        let Some(top) = links.right.get() else {
+            return node;
+        };
+        let inner = top.at(k).links().left.get();
+        self.replace(k, links.parent.get(), node, Some(top));
+        links.right.set(inner);
+        if let Some(inner) = inner {
+            inner.at(k).links().parent.set(Some(node));
+        }
+        top.at(k).links().left.set(Some(node));
+        links.parent.set(Some(top));
+        refresh(k, node);
+        refresh(k, top);
+        top
+    }
+
+    /// Lifts the left child of `node` above it.
+    fn rotate_right(&self, k: &Kernel, node: Ref<Tcb>) -> Ref<Tcb> {
+        let links = node.at(k).links();
+        let Some(top) = links.left.get() else {
+            return node;
+        };
+        let inner = top.at(k).links().right.get();
+        self.replace(k, links.parent.get(), node, Some(top));
+        links.left.set(inner);
+        if let Some(inner) = inner {
+            inner.at(k).links().parent.set(Some(node));
+        }
+        top.at(k).links().right.set(Some(node));
+        links.parent.set(Some(top));
+        refresh(k, node);
+        refresh(k, top);
+        top
+    }
+
+    /// The first thread whose key is greater than `key`.
+    pub fn first_after(&self, k: &Kernel, key: Key) -> Option<Ref<Tcb>> {
+        let mut found = None;
+        let mut next = self.root.get().get();
+        for _ in 0..MAX_HEIGHT {
+            let Some(at) = next else { break };
+            let links = at.at(k).links();
+            if links.key.get() > key {
+                found = Some(at);
+                next = links.left.get();
+            } else {
+                next = links.right.get();
+            }
+        }
+        found
+    }
+}
+
+impl Queue {
+    /// Whether every invariant of this file holds: order, links both ways, balance,
+    /// heights, the first node. Takes a step for each thread: for the hosted kernel's sweeps.
+    #[cfg(not(target_os = "none"))]
+    pub fn is_consistent(&self, k: &Kernel) -> bool {
+        let root = self.root.get().get();
+        let mut next = root.map(|root| leftmost(k, root));
+        let mut consistent = self.first.get() == next
+            && root.is_none_or(|root| root.at(k).links().parent.get().is_none());
+        while let Some(node) = next {
+            consistent &= is_sound(k, node);
+            next = self.first_after(k, node.at(k).links().key.get());
+        }
+        consistent
+    }
+}
+
+/// Whether `node` agrees with its children.
+#[cfg(not(target_os = "none"))]
+fn is_sound(k: &Kernel, node: Ref<Tcb>) -> bool {
+    let links = node.at(k).links();
+    let (left, right) = (links.left.get(), links.right.get());
+    let balanced = height(k, left).abs_diff(height(k, right)) <= 1;
+    let linked = [left, right]
+        .into_iter()
+        .flatten()
+        .all(|child| child.at(k).links().parent.get() == Some(node));
+    let ordered = left.is_none_or(|left| left.at(k).links().key.get() < links.key.get())
+        && right.is_none_or(|right| right.at(k).links().key.get() > links.key.get());
+    let described = links.height.get() == 1 + height(k, left).max(height(k, right));
+    balanced && linked && ordered && described
+}
+
+impl Default for Queue {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+fn leftmost(k: &Kernel, from: Ref<Tcb>) -> Ref<Tcb> {
+    let mut at = from;
+    for _ in 0..MAX_HEIGHT {
+        match at.at(k).links().left.get() {
+            Some(left) => at = left,
+            None => break,
+        }
+    }
+    at
+}
+
+#[inline(always)]
+fn height(k: &Kernel, node: Option<Ref<Tcb>>) -> u8 {
+    node.map_or(0, |node| node.at(k).links().height.get())
+}
+
+/// Recomputes the height of `node` from its children's.
+fn refresh(k: &Kernel, node: Ref<Tcb>) {
+    let links = node.at(k).links();
+    let tallest = height(k, links.left.get()).max(height(k, links.right.get()));
+    links.height.set(tallest.wrapping_add(1));
+}

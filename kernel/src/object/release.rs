@@ -1,0 +1,156 @@
+//! The release queues of a core: threads that wait for their next refill.
+//!
+//! A queue for each priority, ordered by release time, and above them a tournament of the
+//! priorities: each node of a binary tree over the 256 queues has the earliest release time below
+//! it. So the highest priority that has a due thread, and the earliest release above a priority,
+//! are found in eight steps, and a thread is inserted or removed in O(log n) of the threads *of
+//! its own priority*: however many threads of lower priority wait, those above do not notice
+//! (docs/src/architecture/scheduler.md).
+//!
+//! Invariants: leaf p of the tournament has the time of the first thread of queue p, `u64::MAX` if
+//! there is none; every other node has the lesser of its two children's.
+
+#[cfg(not(target_os = "none"))]
+pub mod inspect;
+
+use core::cell::Cell;
+
+use super::queue::Queue;
+use super::tcb::{Place, Tcb};
+use crate::mem::Ref;
+use crate::Kernel;
+
+const PRIORITIES: usize = 256;
+/// Steps from a leaf of the tournament to its root.
+const DEPTH: usize = PRIORITIES.trailing_zeros() as usize;
+/// The root of the tournament; the children of node i are 2i and 2i + 1.
+const ROOT: usize = 1;
+const NODES: usize = 2 * PRIORITIES;
+
+/// Time of nothing.
+const NEVER: u64 = u64::MAX;
+
+/// The release queues.
+pub struct ReleaseQueues {
+    queues: [Queue; PRIORITIES],
+    earliest: [Cell<u64>; NODES],
+}
+
+impl ReleaseQueues {
+    pub const fn new() -> Self {
+        ReleaseQueues {
+            queues: [const { Queue::new() }; PRIORITIES],
+            earliest: [const { Cell::new(NEVER) }; NODES],
+        }
+    }
+
+    #[inline(always)]
+    fn node(&self, i: usize) -> &Cell<u64> {
+        &self.earliest[i & (NODES - 1)]
+    }
+
+    /// The threads of `priority`, the earliest first.
+    #[inline(always)]
+    pub fn of(&self, priority: u8) -> &Queue {
+        &self.queues[usize::from(priority)]
+    }
+
+    /// Time of the earliest release of all, in ticks; `u64::MAX` if nobody waits.
+    #[inline(always)]
+    pub fn earliest(&self) -> u64 {
+        self.node(ROOT).get()
+    }
+
+    /// Time of the earliest release of a priority above `floor` (with `None`, of any);
+    /// `u64::MAX` if there is none.
+    #[inline(never)]
+    pub fn earliest_above(&self, floor: Option<u8>) -> u64 {
+        let Some(floor) = floor else {
+            return self.earliest();
+        };
+        let mut earliest = NEVER;
+        let mut at = PRIORITIES + usize::from(floor);
+        for _ in 0..DEPTH {
+            if at & 1 == 0 {
+                earliest = earliest.min(self.node(at + 1).get());
+            }
+            at /= 2;
+        }
+        earliest
+    }
+
+    /// The highest priority with a release at or before `now`.
+    #[inline(always)]
+    pub fn highest_due(&self, now: u64) -> Option<u8> {
+        if self.earliest() > now {
+            None
+        } else {
+            self.descend(now)
+        }
+    }
+
+    #[inline(never)]
+    fn descend(&self, now: u64) -> Option<u8> {
+        let mut at = ROOT;
+        for _ in 0..DEPTH {
+            at = 2 * at + usize::from(self.node(2 * at + 1).get() <= now);
+        }
+        Some(at as u8)
+    }
+
+    /// Lets `thread`, which is in no queue, wait until `time`, in ticks.
+    #[inline(never)]
+    pub fn insert(&self, k: &Kernel, thread: Ref<Tcb>, time: u64) {
+        let priority = thread.at(k).priority();
+        self.of(priority).insert(k, thread, time);
+        thread.at(k).set_place(Place::Release);
+        self.first_changed(k, priority);
+    }
+
+    /// Takes `thread`, which waits here, out.
+    #[inline(never)]
+    pub fn remove(&self, k: &Kernel, thread: Ref<Tcb>) {
+        let priority = thread.at(k).priority();
+        self.of(priority).remove(k, thread);
+        thread.at(k).set_place(Place::None);
+        self.first_changed(k, priority);
+    }
+
+    /// Brings the tournament up to date with the first thread of `priority`.
+    #[inline(always)]
+    fn first_changed(&self, k: &Kernel, priority: u8) {
+        let first = self.of(priority).first();
+        let time = first.map_or(NEVER, |first| first.at(k).links().key().rank);
+        let mut at = PRIORITIES + usize::from(priority);
+        self.node(at).set(time);
+        for _ in 0..DEPTH {
+            let winner = self.node(at).get().min(self.node(at ^ 1).get());
+            at /= 2;
+            if self.node(at).get() == winner {
+                break;
+            }
+            self.node(at).set(winner);
+        }
+    }
+
+    /// Whether the invariants of this file hold, in every queue too: for the hosted kernel's
+    /// sweeps.
+    #[cfg(not(target_os = "none"))]
+    pub fn is_consistent(&self, k: &Kernel) -> bool {
+        let leaf = |priority: usize| {
+            let first = self.queues[priority].first();
+            first.map_or(NEVER, |first| first.at(k).links().key().rank)
+        };
+        (0..PRIORITIES)
+            .all(|p| self.queues[p].is_consistent(k) && self.node(PRIORITIES + p).get() == leaf(p))
+            && (ROOT..PRIORITIES).all(|i| {
+                self.node(i).get() == self.node(2 * i).get().min(self.node(2 * i + 1).get())
+            })
+    }
+}
+
+impl Default for ReleaseQueues {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,267 @@
+//! Threads.
+//!
+//! Invariants: a thread is in at most one queue, as its place and state say; its scheduling
+//! context and its bound notification name it; a thread that is blocked on an object is in that
+//! object's queue.
+
+use core::cell::Cell;
+
+use super::endpoint::Endpoint;
+use super::fault::Fault;
+use super::notification::Notification;
+use super::queue::{Key, Links};
+use super::ready::ReadyLinks;
+use super::reply::Reply;
+use super::rights::Rights;
+use super::sched_context::SchedContext;
+use crate::arch::{Context, FpuState};
+use crate::cores::CoreId;
+use crate::mem::{PhysAddr, Ref, Slot};
+
+/// What a thread does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum State {
+    Inactive,
+    /// Continues behind the instruction at which it entered the kernel.
+    Running,
+    /// Executes that instruction anew.
+    Restart,
+    BlockedOnReceive {
+        endpoint: Ref<Endpoint>,
+        /// The reply object that it offered.
+        reply: Option<Ref<Reply>>,
+    },
+    BlockedOnSend {
+        endpoint: Ref<Endpoint>,
+        sender: Sender,
+    },
+    BlockedOnReply {
+        reply: Ref<Reply>,
+    },
+    BlockedOnNotification {
+        notification: Ref<Notification>,
+    },
+}
+
+/// What a blocked sender wants.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sender {
+    pub badge: u64,
+    /// Those of the capability through which it sends.
+    pub rights: Rights,
+    pub is_call: bool,
+}
+
+/// The capability slots of a thread.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum TcbSlot {
+    CSpace,
+    VSpace,
+    Buffer,
+    FaultHandler,
+    TimeoutHandler,
+}
+
+impl TcbSlot {
+    /// Number of slots.
+    pub const COUNT: u64 = sandglass_abi::object::TCB_SLOTS as u64;
+}
+
+/// In which queue of the scheduler a thread is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    None,
+    Ready,
+    Release,
+}
+
+/// Bytes of a thread's name for debugging.
+pub const NAME_BYTES: usize = 64;
+
+/// How far a preempted system call of a thread has come, where the objects themselves do not
+/// tell: left by the call that was preempted for the next one that the thread makes, which goes
+/// on from there if it is the same in every respect. Objects are named by address and never
+/// looked at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Progress {
+    CancelBadgedSends {
+        endpoint: PhysAddr,
+        badge: u64,
+        /// The last sender looked at.
+        at: Key,
+        /// Senders that came after the call began are not its business.
+        until: u64,
+    },
+    Retype {
+        /// Slot of the untyped memory.
+        untyped: PhysAddr,
+        /// Type number and size argument.
+        object: (u64, u64),
+        /// The first slot of the window.
+        first: PhysAddr,
+        /// Objects that the whole call creates.
+        count: u64,
+        /// Objects that exist.
+        done: u64,
+    },
+}
+
+/// For which system call of a thread its progress is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Age {
+    /// There is none.
+    None,
+    /// For the next one.
+    Next,
+    /// For the one that is being handled.
+    This,
+}
+
+/// A thread control block.
+#[repr(C, align(2048))]
+pub struct Tcb {
+    pub(crate) slots: [Slot; TcbSlot::COUNT as usize],
+    context: Context,
+    fpu: FpuState,
+    state: Cell<State>,
+    sched_context: Cell<Option<Ref<SchedContext>>>,
+    notification: Cell<Option<Ref<Notification>>>,
+    yield_to: Cell<Option<Ref<SchedContext>>>,
+    buffer_address: Cell<u64>,
+    fault: Cell<Option<Fault>>,
+    links: Links,
+    ready_links: ReadyLinks,
+    place: Cell<Place>,
+    priority: Cell<u8>,
+    max_controlled_priority: Cell<u8>,
+    domain: Cell<u8>,
+    core: Cell<CoreId>,
+    fpu_disabled: Cell<bool>,
+    progress: Cell<Option<Progress>>,
+    progress_age: Cell<Age>,
+    name: Cell<[u8; NAME_BYTES]>,
+}
+
+const _: () = assert!(size_of::<Tcb>() == 1 << sandglass_abi::object::TCB_BITS);
+
+/// Where the fields are that somebody needs who watches from outside on which time a thread runs.
+pub mod offset {
+    use core::mem::offset_of;
+
+    use super::Tcb;
+
+    pub const REGISTERS: usize = offset_of!(Tcb, context);
+    pub const SCHED_CONTEXT: usize = offset_of!(Tcb, sched_context);
+    pub const PLACE: usize = offset_of!(Tcb, place);
+}
+
+impl Tcb {
+    /// A new thread in `domain` (03, section 4.0): inactive, of priority 0, without anything.
+    pub const fn new(domain: u8) -> Self {
+        Tcb {
+            slots: [const { Slot::new() }; TcbSlot::COUNT as usize],
+            context: Context::new(),
+            fpu: FpuState::new(),
+            state: Cell::new(State::Inactive),
+            sched_context: Cell::new(None),
+            notification: Cell::new(None),
+            yield_to: Cell::new(None),
+            buffer_address: Cell::new(0),
+            fault: Cell::new(None),
+            links: Links::new(),
+            ready_links: ReadyLinks::new(),
+            place: Cell::new(Place::None),
+            priority: Cell::new(0),
+            max_controlled_priority: Cell::new(0),
+            domain: Cell::new(domain),
+            core: Cell::new(CoreId::BOOT),
+            fpu_disabled: Cell::new(false),
+            progress: Cell::new(None),
+            progress_age: Cell::new(Age::None),
+            name: Cell::new([0; NAME_BYTES]),
+        }
+    }
+
+    #[inline(always)]
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    #[inline(always)]
+    pub fn fpu(&self) -> &FpuState {
+        &self.fpu
+    }
+
+    #[inline(always)]
+    pub fn links(&self) -> &Links {
+        &self.links
+    }
+
+    #[inline(always)]
+    pub fn ready_links(&self) -> &ReadyLinks {
+        &self.ready_links
+    }
+
+    cells! {
+        state, set_state: State;
+        /// The context that the thread runs on; a thread without one is passive.
+        sched_context, set_sched_context: Option<Ref<SchedContext>>;
+        /// The notification whose signals the thread also receives at endpoints.
+        notification, set_notification: Option<Ref<Notification>>;
+        /// The context that the thread has yielded to and whose consumption it is to be told.
+        yield_to, set_yield_to: Option<Ref<SchedContext>>;
+        /// User address of the IPC buffer; 0 for none.
+        buffer_address, set_buffer_address: u64;
+        /// The fault that the thread waits to have handled.
+        fault, set_fault: Option<Fault>;
+        place, set_place: Place;
+        priority, set_priority: u8;
+        max_controlled_priority, set_max_controlled_priority: u8;
+        domain, set_domain: u8;
+        /// The core of the context that the thread has, or had last (04, section 15).
+        core, set_core: CoreId;
+        fpu_disabled, set_fpu_disabled: bool;
+        /// Name for debugging, padded with zeroes.
+        name, set_name: [u8; NAME_BYTES];
+    }
+
+    /// A system call of the thread begins: what the last one left is for this one, and gone with
+    /// it.
+    #[inline(always)]
+    pub fn age_progress(&self) {
+        if self.progress_age.get() != Age::None {
+            self.progress_age.set(match self.progress_age.get() {
+                Age::Next => Age::This,
+                Age::This | Age::None => Age::None,
+            });
+        }
+    }
+
+    /// What a preempted system call left for the one that is being handled.
+    pub fn progress(&self) -> Option<Progress> {
+        self.progress
+            .get()
+            .filter(|_| self.progress_age.get() == Age::This)
+    }
+
+    /// Leaves `progress` for the thread's next system call.
+    pub fn leave_progress(&self, progress: Progress) {
+        self.progress.set(Some(progress));
+        self.progress_age.set(Age::Next);
+    }
+
+    /// Whether the thread could run if it had time.
+    #[inline(always)]
+    pub fn is_runnable(&self) -> bool {
+        matches!(self.state.get(), State::Running | State::Restart)
+    }
+
+    /// Whether the thread waits for somebody.
+    pub fn is_blocked(&self) -> bool {
+        !matches!(
+            self.state.get(),
+            State::Running | State::Restart | State::Inactive
+        )
+    }
+}

@@ -1,0 +1,60 @@
+//! The life-cycle of threads: stopping and starting them (04, section 10).
+
+#![forbid(unsafe_code)]
+
+pub mod priority;
+pub mod yielding;
+
+use crate::ipc::cancel::cancel_ipc;
+use crate::mem::Ref;
+use crate::object::tcb::{State, Tcb};
+use crate::time::{context, schedule};
+use crate::Kernel;
+
+/// Stops `thread`, whatever it does.
+pub fn suspend(k: &Kernel, thread: Ref<Tcb>) {
+    let tcb = thread.at(k);
+    cancel_ipc(k, thread);
+    if tcb.state() == State::Running {
+        tcb.context().hold();
+    }
+    yielding::cancel_yield(k, thread);
+    tcb.set_state(State::Inactive);
+    schedule::unqueue(k, thread);
+    schedule::stopped(k, thread);
+}
+
+/// Starts `thread` where it entered the kernel; nothing if it is not stopped or blocked.
+pub fn resume(k: &Kernel, thread: Ref<Tcb>) {
+    if thread.at(k).is_runnable() {
+        return;
+    }
+    cancel_ipc(k, thread);
+    restart(k, thread);
+}
+
+/// `thread`, in no object's queue any more, executes its system call anew.
+pub fn restart(k: &Kernel, thread: Ref<Tcb>) {
+    let tcb = thread.at(k);
+    tcb.set_state(State::Restart);
+    trace!(k, wake(thread));
+    context::wake_refills(k, thread);
+    if let Some(handle) = tcb.sched_context() {
+        context::resume(k, handle);
+    }
+    if schedule::is_schedulable(k, thread) {
+        schedule::candidate(k, thread);
+    }
+}
+
+/// `thread`, just taken out of the queue of an object that ceases or rejects it, tries again; with
+/// a fault pending it stays inactive (02, sections 7.1 and 7.4).
+pub fn restart_or_give_up(k: &Kernel, thread: Ref<Tcb>) {
+    let tcb = thread.at(k);
+    if tcb.fault().is_some() {
+        tcb.set_fault(None);
+        tcb.set_state(State::Inactive);
+    } else {
+        restart(k, thread);
+    }
+}

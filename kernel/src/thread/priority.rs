@@ -1,0 +1,35 @@
+//! Changing priorities, wherever a thread is (04, section 8.3).
+
+use crate::ipc::endpoint;
+use crate::mem::Ref;
+use crate::object::tcb::{State, Tcb};
+use crate::time::schedule;
+use crate::Kernel;
+
+/// Changes the priority of `thread` (04, section 8.3).
+#[inline(always)]
+pub fn set_priority(k: &Kernel, thread: Ref<Tcb>, priority: u8) {
+    trace!(k, priority(thread, priority));
+    if thread.at(k).is_runnable() {
+        schedule::set_priority(k, thread, priority);
+    } else {
+        set_priority_stopped(k, thread, priority);
+    }
+}
+
+/// Changes the priority of `thread`, which does not run; where it waits in the queue of an object,
+/// it goes behind its new equals.
+#[inline(never)]
+fn set_priority_stopped(k: &Kernel, thread: Ref<Tcb>, priority: u8) {
+    let tcb = thread.at(k);
+    let queue = match tcb.state() {
+        State::BlockedOnSend { endpoint, .. } | State::BlockedOnReceive { endpoint, .. } => {
+            endpoint.at(k).queue()
+        }
+        State::BlockedOnNotification { notification } => notification.at(k).queue(),
+        _ => return tcb.set_priority(priority),
+    };
+    queue.remove(k, thread);
+    tcb.set_priority(priority);
+    queue.insert(k, thread, endpoint::rank(k, thread));
+}

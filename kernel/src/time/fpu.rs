@@ -1,0 +1,58 @@
+//! The FPU is switched eagerly (07, section 4): a thread without the disabled flag runs with its
+//! own state in the registers, a thread with it runs with the FPU off.
+//!
+//! The registers of whoever ran with the FPU last stay in it until another thread needs it, or
+//! until that thread leaves for another core (04, section 15).
+
+use crate::arch::Platform;
+use crate::mem::Ref;
+use crate::object::tcb::Tcb;
+use crate::Kernel;
+
+/// `thread` is about to run: the FPU is made its own, or switched off.
+#[inline(always)]
+pub fn switch(k: &Kernel, thread: Ref<Tcb>) {
+    let core = k.core();
+    let owner = core.fpu_owner();
+    if thread.at(k).fpu_disabled() {
+        if owner == Some(thread) {
+            save(k);
+        }
+        k.machine.fpu_set_enabled(false);
+        return;
+    }
+    k.machine.fpu_set_enabled(true);
+    if owner != Some(thread) {
+        if let Some(owner) = owner {
+            k.machine.fpu_save(owner.at(k).fpu());
+        }
+        k.machine.fpu_restore(thread.at(k).fpu());
+        core.set_fpu_owner(Some(thread));
+    }
+}
+
+/// `thread`, which does not run on another core, is about to leave its core: if its registers are
+/// still in the FPU there, they go into its TCB.
+#[inline(always)]
+pub fn release(k: &Kernel, thread: Ref<Tcb>) {
+    let core = k.home(thread);
+    if core.fpu_owner() == Some(thread) {
+        if k.is_here(thread) {
+            save(k);
+        } else {
+            k.machine
+                .fpu_save_of(thread.at(k).core(), thread.at(k).fpu());
+            core.set_fpu_owner(None);
+        }
+    }
+}
+
+/// Moves the registers of whoever owns the FPU into its TCB. Whether the current thread may use the
+/// FPU stays as it is.
+fn save(k: &Kernel) {
+    let core = k.core();
+    if let Some(owner) = core.fpu_owner() {
+        k.machine.fpu_save(owner.at(k).fpu());
+        core.set_fpu_owner(None);
+    }
+}
