@@ -7,13 +7,11 @@
 //! finds CNodes too that only their own slots name.
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use sandglass_kernel::arch::abi::object::asid::AsidPool;
+use sandglass_kernel::arch::abi::object::table::Table;
 use sandglass_kernel::cap::Capability;
 use sandglass_kernel::inspect::SlotView;
-use sandglass_kernel::mem;
-use sandglass_kernel::mem::objects::Table;
-use sandglass_kernel::mem::Slot;
-use sandglass_kernel::mem::{Kind, Ref, Span, Tagged};
-use sandglass_kernel::object::asid::AsidPool;
+use sandglass_kernel::mem::{self, Kind, Ref, Slot, Span, Tagged};
 use sandglass_kernel::object::core::Core;
 use sandglass_kernel::object::endpoint::Endpoint;
 use sandglass_kernel::object::notification::Notification;
@@ -246,7 +244,10 @@ impl<'k> Census<'k> {
                 .pools
                 .extend(word.get().map(|pool| (pool, cap.pool_number() as u8))),
             kind => {
-                if let (Some(level), Some(table)) = (level(kind), mem::objects::table(word)) {
+                if let (Some(level), Some(table)) = (
+                    level(kind),
+                    sandglass_kernel::arch::abi::object::table::named(word),
+                ) {
                     self.tables.push((table, level));
                 }
             }
@@ -301,7 +302,7 @@ impl<'k> Census<'k> {
 
 fn key(kind: Kind, address: u64) -> u64 {
     // Objects are aligned to 16 bytes and lie below 2^48.
-    address << 8 | kind as u64
+    address << 8 | u64::from(kind.number())
 }
 
 /// The level of a paging structure.

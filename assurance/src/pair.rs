@@ -15,6 +15,7 @@ use std::{fmt, iter};
 
 use sandglass_abi::context::x86_64 as abi;
 use sandglass_abi::message::{ipc_buffer, REGISTER_MRS};
+use sandglass_kernel::arch::abi::Exception;
 use sandglass_kernel::arch::Register;
 use sandglass_kernel::event::Trap;
 use sandglass_kernel::ipc::message as kernel_message;
@@ -29,14 +30,12 @@ use sandglass_model::state::{SlotId, State, ThreadId};
 use sandglass_oracle::Finding;
 
 use crate::abstraction::{self, NotAbstract};
-use crate::boot;
 use crate::census::{Anchor, Census};
-use crate::difference;
 use crate::invariants::budgets::Budgets;
 use crate::invariants::{self, Violation};
-use crate::reach;
 use crate::script::{Action, Call};
 use crate::witness::Witness;
+use crate::{boot, difference, reach};
 pub use cores::Traffic;
 use cores::{moves, named, Late};
 use turn::Course;
@@ -259,7 +258,7 @@ impl Pair {
                 self.enter(abi::SYSCALL_INSTRUCTION_BYTES);
                 let vector = *vector;
                 self.trap(
-                    Trap::SoftwareInterrupt { vector },
+                    Trap::Exception(Exception::SoftwareInterrupt { vector }),
                     Event::SoftwareInterrupt { vector },
                 )
             }
@@ -267,7 +266,7 @@ impl Pair {
                 self.enter(0);
                 let (number, code) = (*number, *code);
                 self.trap(
-                    Trap::Exception { number, code },
+                    Trap::Exception(Exception::Other { number, code }),
                     Event::Exception { number, code },
                 )
             }
@@ -275,7 +274,7 @@ impl Pair {
                 self.enter(0);
                 let (address, code) = (*address, *code);
                 self.trap(
-                    Trap::PageFault { address, code },
+                    Trap::Exception(Exception::PageFault { address, code }),
                     Event::PageFault { address, code },
                 )
             }

@@ -13,8 +13,7 @@ use sandglass_kernel::cap::Capability;
 use sandglass_kernel::mem::{Kind, Ref};
 use sandglass_kernel::object::core::Action as Decision;
 use sandglass_kernel::object::fault::Fault;
-use sandglass_kernel::object::sched_context::Refill;
-use sandglass_kernel::object::sched_context::SchedContext;
+use sandglass_kernel::object::sched_context::{Refill, SchedContext};
 use sandglass_kernel::object::tcb::{Place, State, Tcb};
 use sandglass_kernel::{CoreId, CORES};
 
@@ -149,7 +148,7 @@ const DAMAGES: &[Damage] = &[
     }),
     ("children_follow_their_parent", |scene| {
         let between = scene.site(2, |cap| cap.is(Kind::Tcb));
-        scene.poke(between, WORD, Kind::Domain as u64);
+        scene.poke(between, WORD, u64::from(Kind::Domain.number()));
     }),
     ("references_are_to_live_objects", |scene| {
         let context = scene.site(1, |cap| cap.is(Kind::SchedContext));

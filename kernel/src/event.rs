@@ -1,11 +1,11 @@
 //! The one way in and the one way out: an event changes the state, and the next thread runs.
 
+use crate::arch::abi::{space, Exception};
 use crate::arch::Platform;
 use crate::debug::{self, check};
-use crate::invoke::{irq, vspace};
+use crate::invoke::irq;
 use crate::ipc::{fault, timeout};
 use crate::mem::Ref;
-use crate::object::fault::Fault;
 use crate::object::tcb::{State, Tcb};
 use crate::syscall::{self, Exit};
 use crate::thread::yielding;
@@ -23,12 +23,8 @@ pub enum Event {
 /// An entry that is not by the system-call instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Trap {
-    /// A software interrupt that the ABI treats as an unknown system call (05, section 2.2).
-    SoftwareInterrupt { vector: u8 },
     /// A processor exception of the current thread.
-    Exception { number: u32, code: u32 },
-    /// A page fault of the current thread.
-    PageFault { address: u64, code: u32 },
+    Exception(Exception),
     /// A device interrupt.
     Interrupt { irq: u8 },
     /// The timer.
@@ -98,11 +94,7 @@ fn other_call(k: &Kernel, caller: Ref<Tcb>, number: u64) -> Exit {
 pub fn trap(k: &mut Kernel, trap: Trap) -> Next {
     let before = k.core().thread();
     match trap {
-        Trap::SoftwareInterrupt { vector } => user_fault(k, software_interrupt(k, vector)),
-        Trap::Exception { number, code } => {
-            user_fault(k, Fault::UserException { number, code });
-        }
-        Trap::PageFault { address, code } => user_fault(k, page_fault(address, code)),
+        Trap::Exception(exception) => user_fault(k, exception),
         Trap::Interrupt { irq } => {
             interrupted(k);
             trace!(k, device_interrupt(irq));
@@ -176,7 +168,7 @@ fn interrupted(k: &Kernel) {
     let _ = timeout::settle(k);
 }
 
-fn user_fault(k: &Kernel, fault: Fault) {
+fn user_fault(k: &Kernel, exception: Exception) {
     let Some(thread) = k.core().thread() else {
         if CORES > 1 {
             interrupted(k);
@@ -184,30 +176,7 @@ fn user_fault(k: &Kernel, fault: Fault) {
         return;
     };
     if enter(k, thread) {
-        fault::raise(k, thread, fault);
-    }
-}
-
-/// Number of the unknown system call that `int vector` stands for: the sign-extended 32 bits of
-/// (vector << 24) | (EAX & 0xffffff).
-fn software_interrupt(k: &Kernel, vector: u8) -> Fault {
-    let eax = k
-        .core()
-        .thread()
-        .map_or(0, |thread| thread.at(k).context().software_interrupt_code());
-    let number = u32::from(vector) << 24 | (eax & 0x00ff_ffff);
-    Fault::UnknownSyscall {
-        number: number as i32 as u64,
-    }
-}
-
-/// A page fault with the processor's error `code` (05, section 2.5).
-fn page_fault(address: u64, code: u32) -> Fault {
-    const INSTRUCTION: u32 = 1 << 4;
-    Fault::Vm {
-        address,
-        instruction: code & INSTRUCTION != 0,
-        status: code & 0x1f,
+        fault::raise(k, thread, exception.fault(thread.at(k).context()));
     }
 }
 
@@ -223,7 +192,7 @@ fn activate(k: &Kernel, before: Option<Ref<Tcb>>, chosen: Option<Ref<Tcb>>) -> N
     };
     let tcb = thread.at(k);
     if before != Some(thread) {
-        vspace::switch(k, thread);
+        space::switch(k, thread);
         fpu::switch(k, thread);
         if tcb.yield_to().is_some() {
             yielding::report_yield(k, thread);

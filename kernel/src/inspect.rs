@@ -6,7 +6,7 @@
 //! returned here as plain values, by a method `inspect` of the type. Each file of this folder is a
 //! module of the type that it looks into, so that fields stay private.
 
-use crate::arch::Line;
+use crate::arch::abi::Line;
 use crate::cap::Capability;
 use crate::mem::{Ref, Slot, Span};
 use crate::object::domain::{Entry, LENGTH};

@@ -8,12 +8,10 @@ use core::cell::Cell;
 use core::mem::offset_of;
 use core::ops::{Deref, DerefMut};
 
-use crate::arch::{Machine, Platform};
+use crate::arch::{abi, Machine, Platform};
 use crate::cores::{CoreId, Cores, CORES};
 use crate::mem::{Memory, PerCore, Ref};
-use crate::object::asid::AsidTable;
 use crate::object::core::Core;
-use crate::object::ioport::PortTable;
 use crate::object::irq::IrqTable;
 use crate::object::tcb::Tcb;
 use crate::object::{Constants, DomainSchedule};
@@ -26,8 +24,7 @@ pub struct Kernel {
     executing: Cell<CoreId>,
     looks: Cell<Cores>,
     pub irqs: IrqTable,
-    pub asids: AsidTable,
-    pub ports: PortTable,
+    pub arch: abi::State,
     pub domains: DomainSchedule,
     pub constants: Constants,
     sequence: Cell<u64>,
@@ -46,8 +43,7 @@ impl Kernel {
             executing: Cell::new(CoreId::BOOT),
             looks: Cell::new(Cores::NONE),
             irqs: IrqTable::new(),
-            asids: AsidTable::new(),
-            ports: PortTable::new(),
+            arch: abi::State::new(),
             domains: DomainSchedule::new(),
             constants: Constants::new(),
             sequence: Cell::new(0),

@@ -5,7 +5,7 @@
 #[cfg(target_os = "none")]
 #[panic_handler]
 fn panic(info: &core::panic::PanicInfo) -> ! {
-    sandglass_kernel::arch::x86_64::fatal::panic(info)
+    sandglass_kernel::arch::x86_64::machine::fatal::panic(info)
 }
 
 // What `sandglass_kernel::wrong` asks for.

@@ -3,7 +3,7 @@
 use sandglass_abi::message::MessageInfo;
 use sandglass_abi::syscall::Syscall;
 
-use crate::arch::{is_canonical, MessageRegister};
+use crate::arch::abi::context::MessageRegister;
 use crate::cap::lookup;
 use crate::invoke::error::Error;
 use crate::invoke::{self, Invocation, Outcome};
@@ -208,7 +208,7 @@ pub fn perform(k: &mut Kernel, caller: Ref<Tcb>, phases: Phases) {
 fn set_tls_base(k: &Kernel, caller: Ref<Tcb>) {
     let context = caller.at(k).context();
     let base = context.cap_register();
-    if is_canonical(base) {
+    if context.can_load_tls_base(base) {
         context.set_tls_base(base);
     }
 }

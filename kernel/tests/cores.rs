@@ -7,6 +7,7 @@ use sandglass_abi::invocation::tcb_flags::FPU_DISABLED;
 use sandglass_abi::message::MessageInfo;
 use sandglass_abi::object as types;
 use sandglass_abi::syscall::Syscall;
+use sandglass_kernel::arch::abi::Exception;
 use sandglass_kernel::arch::{Platform, Register};
 use sandglass_kernel::event::{Event, Trap};
 use sandglass_kernel::mem::Ref;
@@ -191,12 +192,14 @@ fn every_entry_of_a_core_whose_thread_is_gone_is_a_look() {
         Event::Syscall,
         Event::Trap(Trap::Timer),
         Event::Trap(Trap::Interrupt { irq: 3 }),
-        Event::Trap(Trap::Exception { number: 6, code: 0 }),
-        Event::Trap(Trap::PageFault {
+        Event::Trap(Trap::Exception(Exception::Other { number: 6, code: 0 })),
+        Event::Trap(Trap::Exception(Exception::PageFault {
             address: 0,
             code: 4,
-        }),
-        Event::Trap(Trap::SoftwareInterrupt { vector: 0x80 }),
+        })),
+        Event::Trap(Trap::Exception(Exception::SoftwareInterrupt {
+            vector: 0x80,
+        })),
         Event::Trap(Trap::Look),
     ];
     for entry in entries {

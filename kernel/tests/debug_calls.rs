@@ -8,13 +8,13 @@ use sandglass_abi::invocation as label;
 use sandglass_abi::message::MessageInfo;
 use sandglass_abi::object as types;
 use sandglass_abi::syscall::Syscall;
+use sandglass_kernel::arch::abi::Exception;
 use sandglass_kernel::arch::Register;
 use sandglass_kernel::cap::{derivation, Capability};
 use sandglass_kernel::debug::check;
 use sandglass_kernel::event::{Event, Trap};
 use sandglass_kernel::mem::objects::tcb_slot;
-use sandglass_kernel::mem::Ref;
-use sandglass_kernel::mem::Slot;
+use sandglass_kernel::mem::{Ref, Slot};
 use sandglass_kernel::object::fault::Fault;
 use sandglass_kernel::object::sched_context::Refill;
 use sandglass_kernel::object::tcb::{self, Place, State, TcbSlot};
@@ -141,10 +141,10 @@ fn halt_stops_the_machine_with_success_and_says_who() {
 fn a_fault_that_nobody_handles_is_told() {
     let mut w = World::new();
     let _ = console(&w);
-    w.event(Event::Trap(Trap::PageFault {
+    w.event(Event::Trap(Trap::Exception(Exception::PageFault {
         address: 0x1234,
         code: 6,
-    }));
+    })));
     let text = console(&w);
     assert!(text.contains("no handler for Vm"), "{text}");
     assert!(text.contains("1234"), "{text}");
@@ -194,7 +194,9 @@ fn every_inconsistency_is_found() {
         ("a thread", |w, thread| {
             // Nothing is derived from it: it is followed by what is put here only.
             let root = w.running().expect("the root task");
-            let node = tcb::cspace(&w.k, root).cnode().expect("a CNode");
+            let node = sandglass_kernel::cap::lookup::cspace(&w.k, root)
+                .cnode()
+                .expect("a CNode");
             let slots = node.slots().expect("its slots");
             let source = slots.slot(slot::DOMAIN).expect("a slot");
             let empty = tcb_slot(thread.handle, TcbSlot::FaultHandler);

@@ -9,7 +9,8 @@ use sandglass_abi::invocation as label;
 use sandglass_abi::invocation::x86_64 as arch;
 use sandglass_abi::object as types;
 use sandglass_abi::vspace::x86_64::{IRQ_USER_OFFSET, MAX_IRQ_VECTOR};
-use sandglass_kernel::arch::{Line, Register};
+use sandglass_kernel::arch::abi::Line;
+use sandglass_kernel::arch::Register;
 use sandglass_kernel::event::{Event, Trap};
 
 const ALL: u64 = 0b1111;

@@ -156,7 +156,7 @@ fn a_new_pool_is_empty_whatever_its_memory_held() {
     let pool = make_pool(&mut w, page).expect("a pool");
     for number in 0..ASIDS_PER_POOL as u16 {
         let asid = ASIDS_PER_POOL as u16 + number;
-        let handle = w.k.asids.pool(asid).expect("the pool");
+        let handle = w.k.arch.asids.pool(asid).expect("the pool");
         assert!(handle.at(&w.k).root(asid).is_none(), "{number}");
     }
     let root = w.make(types::x86_64::PML4, 0);
@@ -222,6 +222,6 @@ fn an_address_space_ends_with_its_root_table() {
         w.k.machine.flushes() > flushes,
         "translations are forgotten"
     );
-    let pool = w.k.asids.pool(asid).expect("the first pool");
+    let pool = w.k.arch.asids.pool(asid).expect("the first pool");
     assert!(pool.at(&w.k).root(asid).is_none(), "the identifier is free");
 }

@@ -7,9 +7,9 @@ use sandglass_abi::error::ErrorNumber;
 use sandglass_abi::invocation::x86_64 as arch;
 use sandglass_abi::object::x86_64 as types;
 use sandglass_abi::vspace::x86_64::ROOT_TASK_ASID;
-use sandglass_kernel::arch::pte::Level;
-use sandglass_kernel::invoke::vspace;
-use sandglass_kernel::mem::objects::Child;
+use sandglass_kernel::arch::abi::object::table::Child;
+use sandglass_kernel::arch::abi::pte::Level;
+use sandglass_kernel::arch::abi::space;
 use sandglass_kernel::mem::PhysAddr;
 
 const ALL: u64 = 0b1111;
@@ -50,8 +50,8 @@ fn map_tables(w: &mut World, at: u64) -> [u64; 3] {
 
 /// The page that is mapped at `vaddr` for the root task.
 fn page_at(w: &World, vaddr: u64) -> Option<PhysAddr> {
-    let root = vspace::root_of(&w.k, ROOT_TASK_ASID as u16).expect("a root table");
-    let table = vspace::table(&w.k, root.at(&w.k).as_ref(), vaddr, Level::PAGE_TABLE);
+    let root = space::root_of(&w.k, ROOT_TASK_ASID as u16).expect("a root table");
+    let table = space::table(&w.k, root.at(&w.k).as_ref(), vaddr, Level::PAGE_TABLE);
     let table = table.expect("tables");
     match table.child(&w.k, Level::PAGE_TABLE, Level::PAGE_TABLE.index(vaddr)) {
         Child::Page(start) => Some(start),

@@ -8,6 +8,7 @@ use sandglass_abi::invocation as label;
 use sandglass_abi::message::MessageInfo;
 use sandglass_abi::object as types;
 use sandglass_abi::syscall::Syscall;
+use sandglass_kernel::arch::abi::Exception;
 use sandglass_kernel::arch::{MessageRegister, Register};
 use sandglass_kernel::event::{Event, Trap};
 use sandglass_kernel::object::reply::Above;
@@ -91,10 +92,10 @@ fn who_is_answered_without_time_tells_its_timeout_handler_once() {
     .expect("a timeout handler");
     w.wait(s.root_wakes_by);
     assert_eq!(w.running(), Some(client.handle));
-    w.event(Event::Trap(Trap::PageFault {
+    w.event(Event::Trap(Trap::Exception(Exception::PageFault {
         address: 0,
         code: 4,
-    }));
+    })));
     assert_eq!(w.running(), Some(s.server.handle), "on the client's time");
     w.pass(6_000 * US);
     assert_eq!(w.running(), None, "which is used up");
@@ -292,7 +293,10 @@ fn a_fault_becomes_a_message_and_the_reply_changes_registers() {
     assert_eq!(w.running(), Some(thread.handle));
     w.registers().set(Register::FaultIp, 0x1234);
     w.registers().set(Register::NextIp, 0x1234);
-    w.event(Event::Trap(Trap::Exception { number: 6, code: 0 }));
+    w.event(Event::Trap(Trap::Exception(Exception::Other {
+        number: 6,
+        code: 0,
+    })));
     let handler = w.running().expect("the handler");
     assert_ne!(handler, thread.handle);
     assert_eq!(
@@ -308,10 +312,10 @@ fn a_fault_becomes_a_message_and_the_reply_changes_registers() {
     assert_eq!(context.get(Register::Rsp), 0x9000);
     assert_eq!(context.get(Register::Rflags), 0xed7, "sanitised");
     // A page fault, and a system call that does not exist.
-    w.event(Event::Trap(Trap::PageFault {
+    w.event(Event::Trap(Trap::Exception(Exception::PageFault {
         address: 0xdead_0000,
         code: 0b110,
-    }));
+    })));
     assert_eq!(w.message_of(handler)[1..], [0xdead_0000, 0, 0b110]);
     w.reply_recv(endpoint, reply, &[]);
     w.registers().set(Register::Rdx, 42);

@@ -11,6 +11,7 @@ use sandglass_abi::object as types;
 use sandglass_abi::trace::{
     Blocked, Call, Gift, Kind, MarkKind, Source, Tag, RECORD_BYTES, STOP_WHEN_FULL,
 };
+use sandglass_kernel::arch::abi::Exception;
 use sandglass_kernel::arch::Register;
 use sandglass_kernel::event::{Event, Trap};
 use sandglass_kernel::mem::user::{Buffer, BUFFER_BYTES};
@@ -442,10 +443,10 @@ fn timeouts_and_faults_tell_why() {
     }
     let faults = records_of(&mut w, log, |w| {
         assert_eq!(w.running(), Some(faulting.handle));
-        w.event(Event::Trap(Trap::PageFault {
+        w.event(Event::Trap(Trap::Exception(Exception::PageFault {
             address: 0xdead_0000,
             code: 4,
-        }));
+        })));
     });
     let found = only(&faults, Kind::Fault);
     let words = (found.subject, found.detail, found.first);

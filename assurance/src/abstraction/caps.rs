@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use sandglass_kernel::cap::{self, Capability};
+use sandglass_kernel::cap::Capability;
 use sandglass_kernel::mem::{Kind, Tagged};
 use sandglass_model::state::{
     CNodeId, Cap, Capabilities, ContextId, EndpointId, FrameRights, Held, Mapping, NotificationId,
@@ -155,6 +155,7 @@ pub fn capability(cap: Capability) -> Option<Cap> {
                 last: ports.last,
             }
         }
+        kind => unreachable!("the kind {kind:?}"),
     })
 }
 
@@ -180,7 +181,7 @@ fn frame_rights(rights: sandglass_kernel::object::rights::FrameRights) -> FrameR
     }
 }
 
-fn mapping(mapping: cap::Mapping) -> Mapping {
+fn mapping(mapping: sandglass_kernel::arch::abi::Mapping) -> Mapping {
     Mapping {
         asid: mapping.asid,
         vaddr: mapping.vaddr,

@@ -12,7 +12,8 @@ mod threads;
 mod time;
 
 use sandglass_abi::vspace::x86_64::MAX_IRQ;
-use sandglass_kernel::arch::{Line, Platform};
+use sandglass_kernel::arch::abi::{Devices as _, Line};
+use sandglass_kernel::arch::Platform;
 use sandglass_kernel::Kernel;
 use sandglass_model::state::{Clock, Devices, Irq, State};
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use sandglass_kernel::arch::pte;
-use sandglass_kernel::mem::objects::Table as KernelTable;
+use sandglass_kernel::arch::abi::object::table::Table as KernelTable;
+use sandglass_kernel::arch::abi::pte;
 use sandglass_kernel::Kernel;
 use sandglass_model::state::{Entry, FrameRights, Level, PoolId, Table, TableId};
 
@@ -103,7 +103,7 @@ pub fn pools(census: &Census) -> BTreeMap<PoolId, BTreeMap<u16, TableId>> {
 pub fn asids(k: &Kernel) -> BTreeMap<u8, PoolId> {
     (0..POOLS)
         .filter_map(|number| {
-            let pool = k.asids.pool(u16::from(number) * POOL_ENTRIES)?;
+            let pool = k.arch.asids.pool(u16::from(number) * POOL_ENTRIES)?;
             Some((number, PoolId(pool.address().get())))
         })
         .collect()

@@ -86,7 +86,7 @@ fn name(cap: Capability) -> Option<(u8, u64)> {
         }
         _ => cap.word().address().get(),
     };
-    Some((kind as u8, which))
+    Some((kind.number(), which))
 }
 
 /// All capabilities to one object stand side by side in one list: then the last of them is known by

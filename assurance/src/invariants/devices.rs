@@ -47,7 +47,7 @@ pub fn issued_ports_have_capabilities(census: &Census) -> Finding {
         }
     }
     for (i, &covered) in covered.iter().enumerate() {
-        let marked = census.k.ports.inspect(i).unwrap_or(0);
+        let marked = census.k.arch.ports.inspect(i).unwrap_or(0);
         require!(
             marked == covered,
             "of the ports from {} on {marked:#x} are issued, but {covered:#x} have capabilities",

@@ -1,9 +1,9 @@
 //! Who runs, and on whose time (ABI 04, sections 6 and 8).
 
-use sandglass_kernel::invoke::vspace;
+use sandglass_kernel::arch::abi::object::paging::Pml4;
+use sandglass_kernel::arch::abi::space;
 use sandglass_kernel::mem::{self, Kind};
 use sandglass_kernel::object::core::{Action, Core};
-use sandglass_kernel::object::paging::Pml4;
 use sandglass_kernel::object::tcb::TcbSlot;
 use sandglass_kernel::time::refills::Refills;
 use sandglass_kernel::{CoreId, Kernel, CORES};
@@ -145,7 +145,7 @@ pub fn the_machine_runs_the_current_thread(census: &Census) -> Finding {
         return Ok(());
     };
     let cap = mem::objects::tcb_slot(thread, TcbSlot::VSpace).at(k).cap();
-    let named = cap.root_asid().and_then(|asid| vspace::root_of(k, asid));
+    let named = cap.root_asid().and_then(|asid| space::root_of(k, asid));
     let own = named.filter(|&root| cap.word().get::<Pml4>() == Some(root));
     let own = own.filter(|root| census.has(Kind::Pml4, root.address().get()));
     let used = k.machine.address_space();

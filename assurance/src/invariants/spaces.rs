@@ -3,7 +3,7 @@
 //! Only address spaces that have an identifier are looked at: others cannot be run in.
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use sandglass_kernel::mem::objects::Table;
+use sandglass_kernel::arch::abi::object::table::Table;
 use sandglass_kernel::mem::{Kind, Ref};
 use sandglass_model::state::{Entry, Level};
 
@@ -46,7 +46,7 @@ pub fn tables_have_one_owner(census: &Census) -> Finding {
     for pool in asids(census.k).keys() {
         for index in 0..POOL_ENTRIES {
             let asid = u16::from(*pool) * POOL_ENTRIES + index;
-            let root = sandglass_kernel::invoke::vspace::root_of(census.k, asid);
+            let root = sandglass_kernel::arch::abi::space::root_of(census.k, asid);
             if let Some(root) = root {
                 spaces.check(root.address().get(), Level::Pml4, asid, 0)?;
             }

@@ -4,15 +4,16 @@
 use core::mem::offset_of;
 
 use sandglass_abi::boot::{BootInfo, UntypedDesc, MAX_UNTYPEDS};
+use sandglass_kernel::arch::abi::boot::Told;
 use sandglass_kernel::arch::hosted::Machine;
-use sandglass_kernel::arch::x86_64::acpi::{Madt, PhysicalMemory, Rsdp};
-use sandglass_kernel::arch::x86_64::loader::Loader;
-use sandglass_kernel::arch::x86_64::multiboot2;
-use sandglass_kernel::arch::x86_64::start_info::free_memory;
+use sandglass_kernel::arch::x86_64::machine::acpi::{Madt, PhysicalMemory, Rsdp};
+use sandglass_kernel::arch::x86_64::machine::loader::Loader;
+use sandglass_kernel::arch::x86_64::machine::multiboot2;
+use sandglass_kernel::arch::x86_64::machine::start_info::free_memory;
 use sandglass_kernel::arch::Register;
-use sandglass_kernel::boot::{self, Found, List, Range, Told, MAX_RAM, MAX_RESERVED};
+use sandglass_kernel::boot::{self, Found, List, Range, MAX_RAM, MAX_RESERVED};
 use sandglass_kernel::event::Next;
-use sandglass_kernel::mem::Ram;
+use sandglass_kernel::mem::objects::Ram;
 use sandglass_kernel::Kernel;
 
 use crate::bytes::Bytes;

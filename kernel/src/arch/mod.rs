@@ -1,12 +1,14 @@
-//! The machine, behind one small interface.
+//! The architecture, behind two interfaces: the ABI, and the machine.
 //!
-//! [`Platform`] is everything that the kernel may ask of a machine. Each architecture implements
-//! it once: `x86_64` on the bare machine, `hosted` on a byte array inside an ordinary process.
-//! Exactly one implementation is compiled in, as [`Machine`]; the trait is there so that their
-//! signatures cannot drift apart, and the kernel proper calls nothing that it does not name.
+//! [`abi`] is what user level sees of an architecture: registers, kinds of capability, address spaces,
+//! invocations. [`Platform`] is everything that the kernel may ask of a machine, with
+//! [`abi::Devices`], what an ABI asks besides. Each machine implements them once: `x86_64` on the bare
+//! machine, `hosted` on a byte array inside an ordinary process. Exactly one is compiled in, as
+//! [`Machine`]; the traits are there so that their signatures cannot drift apart, and the kernel proper
+//! calls nothing that they do not name.
 //!
-//! The hosted machine speaks the x86_64 ABI: the register context and the page-table entries
-//! are pure data and shared, so that host tests check the very layouts that ship.
+//! The hosted machine speaks the ABI that the kernel is built for, so that host tests check the very
+//! layouts and invocations that ship.
 
 mod address;
 #[cfg(feature = "wrong")]
@@ -17,54 +19,20 @@ pub mod x86_64;
 #[cfg(not(target_os = "none"))]
 pub mod hosted;
 
+pub use abi::context::{Context, FpuState, MessageRegister, Register, Transfer, FRAME_REGISTERS};
 pub use address::PhysAddr;
 pub use console::Console;
-pub use x86_64::context::{
-    is_canonical, Context, FpuState, MessageRegister, Register, Transfer, FRAME_REGISTERS,
-};
-pub use x86_64::pte;
-pub use x86_64::words::copy_words;
+/// The ABI that the kernel speaks: that of the machine it is built for.
+pub use x86_64::abi;
+pub use x86_64::machine::words::copy_words;
 
 #[cfg(not(target_os = "none"))]
 pub use hosted::Machine;
 #[cfg(target_os = "none")]
-pub use x86_64::machine::Machine;
+pub use x86_64::machine::platform::Machine;
 
 use crate::cores::{CoreId, Cores};
-
-/// Where a device interrupt comes from, as programmed when its handler was issued
-/// (ABI 03, section 7.2).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Line {
-    /// Pin of an I/O APIC.
-    IoApic {
-        ioapic: u8,
-        pin: u8,
-        level: bool,
-        active_low: bool,
-    },
-    /// Message-signalled: never masked by the kernel.
-    Msi,
-}
-
-/// Width of an I/O-port access.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum PortWidth {
-    Byte,
-    Word,
-    Long,
-}
-
-impl PortWidth {
-    /// Size in bytes.
-    pub const fn bytes(self) -> u16 {
-        match self {
-            PortWidth::Byte => 1,
-            PortWidth::Word => 2,
-            PortWidth::Long => 4,
-        }
-    }
-}
+use abi::Line;
 
 /// What the kernel needs of a machine. Interrupts are off whenever one of these runs. Clock, timer,
 /// address space and FPU are those of the core that executes the kernel, unless another is named.
@@ -111,8 +79,6 @@ pub trait Platform {
     /// Makes user code run in the address space whose root table is at `root`; with `None`, in
     /// one that maps nothing for users.
     fn use_address_space(&self, root: Option<PhysAddr>);
-    /// The entry that every root table holds in slot 511, the kernel's (07, section 7).
-    fn kernel_root_entry(&self) -> u64;
     /// Forgets the translation of one user page in the address space in use.
     fn flush_page(&self, vaddr: u64);
     /// Forgets every user translation and every cached paging structure of the address space in
@@ -127,17 +93,8 @@ pub trait Platform {
     fn route(&self, line: Line, irq: u8);
     /// Masks or unmasks `line`, if `irq` is what it was last programmed to raise.
     fn set_masked(&self, line: Line, irq: u8, masked: bool);
-    /// Number of I/O APICs.
-    fn ioapics(&self) -> u8;
-    /// Number of pins of an I/O APIC; 0 if there is none of that number.
-    fn ioapic_pins(&self, ioapic: u8) -> u8;
+    // ---- console
 
-    // ---- ports and console
-
-    /// Reads an I/O port.
-    fn port_in(&self, port: u16, width: PortWidth) -> u32;
-    /// Writes an I/O port.
-    fn port_out(&self, port: u16, width: PortWidth, value: u32);
     /// Writes one byte to the kernel console.
     fn put_char(&self, byte: u8);
     /// Stops the machine and reports `status` to whoever watches it (0 is success).

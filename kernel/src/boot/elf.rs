@@ -4,7 +4,8 @@
 //! can be loaded without further questions. No number of the file makes a loop longer than
 //! [`MAX_HEADERS`] steps.
 
-use sandglass_abi::vspace::x86_64::USER_TOP_EXCLUSIVE;
+use crate::arch::abi::boot::{ELF_MACHINE, ELF_MACHINE_IS};
+use crate::arch::abi::USER_TOP_EXCLUSIVE;
 
 use super::{Range, Refusal};
 
@@ -13,7 +14,6 @@ const CLASS_64: u64 = 2;
 const LITTLE_ENDIAN: u64 = 1;
 const EXECUTABLE: u64 = 2;
 const SHARED: u64 = 3;
-const MACHINE_X86_64: u64 = 62;
 const HEADER_BYTES: u64 = 64;
 const PROGRAM_HEADER_BYTES: u64 = 56;
 const LOAD: u64 = 1;
@@ -266,7 +266,7 @@ fn check_identity(file: &[u8]) -> Result<(), Refusal> {
             "ELF data encoding is",
             "little-endian is 0x1",
         ),
-        (18, 2, &[MACHINE_X86_64], "ELF machine is", "x86_64 is 0x3e"),
+        (18, 2, &[ELF_MACHINE], "ELF machine is", ELF_MACHINE_IS),
         (
             16,
             2,

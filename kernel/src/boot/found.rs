@@ -1,6 +1,7 @@
 //! What the machine's part of the boot found out, in terms of no particular machine.
 
 use super::List;
+use crate::arch::abi::boot::{Told, MAX_MEMORY_MAP};
 use crate::mem::objects::Ram;
 
 /// Physical addresses `start..end`.
@@ -20,29 +21,6 @@ impl Range {
         self.start < other.end && other.start < self.end && !self.is_empty() && !other.is_empty()
     }
 }
-
-/// An entry of the firmware's memory map.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct MemoryMapEntry {
-    pub range: Range,
-    /// 1: available; the firmware's other numbers as they are.
-    pub kind: u32,
-}
-
-/// A linear framebuffer (06, section 4).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Framebuffer {
-    pub paddr: u64,
-    /// Bytes of a line.
-    pub pitch: u32,
-    pub width: u32,
-    pub height: u32,
-    pub bits_per_pixel: u8,
-    pub kind: u8,
-}
-
-/// Most entries of a memory map: as many as the boot information has room for (06, section 4).
-pub const MAX_MEMORY_MAP: usize = sandglass_abi::boot::extra::X86_MEMORY_MAP_ENTRIES;
 
 /// Most pieces of RAM: each entry of a memory map, cut by the kernel and the root task's file.
 pub const MAX_RAM: usize = MAX_MEMORY_MAP + 4;
@@ -67,12 +45,4 @@ pub struct Found {
     pub reserved: List<Range, MAX_RESERVED>,
     /// End of the physical addresses that are handed out.
     pub device_top: u64,
-}
-
-/// What firmware and loader told, for the boot information only.
-pub struct Told {
-    pub memory_map: List<MemoryMapEntry, MAX_MEMORY_MAP>,
-    /// ACPI's root pointer.
-    pub rsdp: Option<[u8; 36]>,
-    pub framebuffer: Option<Framebuffer>,
 }

@@ -8,7 +8,6 @@
 #![forbid(unsafe_code)]
 
 mod elf;
-mod extra;
 mod found;
 mod list;
 mod memory;
@@ -19,9 +18,7 @@ mod root;
 mod tests;
 mod untyped;
 
-pub use found::{
-    Found, Framebuffer, MemoryMapEntry, Range, Told, MAX_MEMORY_MAP, MAX_RAM, MAX_RESERVED,
-};
+pub use found::{Found, Range, MAX_RAM, MAX_RESERVED};
 pub use list::List;
 pub use refusal::Refusal;
 

@@ -5,11 +5,11 @@ use sandglass_abi::boot::{slot, ROOT_CNODE_RADIX};
 use sandglass_abi::object::{
     ASID_POOL_BITS, MIN_SCHED_CONTEXT_BITS, PAGING_STRUCTURE_BITS, SLOT_BITS, TCB_BITS,
 };
-use sandglass_abi::vspace::x86_64::USER_TOP_EXCLUSIVE;
 
 use super::elf::PAGE;
-use super::{extra, Range, Refusal};
-use crate::arch::pte::Level;
+use super::{Range, Refusal};
+use crate::arch::abi::boot::{self as arch, extra};
+use crate::arch::abi::USER_TOP_EXCLUSIVE;
 use crate::cores::CORES;
 use crate::object::irq::IRQ_SLOTS_RADIX;
 
@@ -17,10 +17,6 @@ use crate::object::irq::IRQ_SLOTS_RADIX;
 pub const CNODE_BITS: u8 = (ROOT_CNODE_RADIX + SLOT_BITS) as u8;
 /// Slots of the root CNode.
 pub const SLOTS: u64 = 1 << ROOT_CNODE_RADIX;
-
-/// The levels of tables below the root, in the order of their capabilities; each is named by the
-/// level whose entries lead to it.
-pub const TABLES: [Level; 3] = [Level::PML4, Level::PDPT, Level::PAGE_DIRECTORY];
 
 /// Where everything in the root task's address space is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -51,7 +47,7 @@ impl Plan {
             start: image.start,
             end,
         };
-        let tables = TABLES.into_iter().map(|level| spans(mapped, level)).sum();
+        let tables = arch::tables(mapped);
         let plan = Plan {
             image,
             mapped,
@@ -101,10 +97,4 @@ impl Plan {
         const { assert!(IRQ_SLOTS_RADIX as u32 + SLOT_BITS == 12) };
         (1 << CNODE_BITS) + pages * PAGE + (1 << TCB_BITS) + (1 << MIN_SCHED_CONTEXT_BITS)
     }
-}
-
-/// Number of entries of tables of `level` that `range` touches.
-pub fn spans(range: Range, level: Level) -> u64 {
-    let last = range.end.saturating_sub(1) >> level.entry_bits();
-    last.saturating_sub(range.start >> level.entry_bits()) + 1
 }

@@ -7,24 +7,21 @@ use sandglass_abi::boot::{
 };
 use sandglass_abi::object::{ASID_POOL_BITS, MIN_SCHED_CONTEXT_BITS, SLOT_BITS, TCB_BITS};
 use sandglass_abi::sched::{MAX_PRIORITY, ROOT_TASK_SLICE_US};
-use sandglass_abi::vspace::x86_64::ROOT_TASK_ASID;
 
 use super::elf::PAGE;
 use super::memory::FreeRam;
-use super::plan::{spans, Plan, CNODE_BITS, SLOTS, TABLES};
+use super::plan::{Plan, CNODE_BITS, SLOTS};
 use super::untyped::{Gaps, Pieces};
-use super::{extra, Range, Refusal, Told};
-use crate::arch::pte::{Access, Level};
+use super::{Range, Refusal};
+use crate::arch::abi::boot::{self as arch, extra, Root, Tables, Told};
+use crate::arch::abi::retype;
 use crate::arch::Platform;
-use crate::cap::{derivation, Capability, Mapping};
+use crate::cap::{derivation, Capability};
 use crate::cores::CoreId;
-use crate::invoke::{self, vspace};
 use crate::mem::objects::region::Region;
 use crate::mem::objects::{self, Ram};
 use crate::mem::{user, ControlKind, PhysAddr, Ref, Slot, Span, Tagged};
-use crate::object::asid::AsidPool;
 use crate::object::irq::IRQ_SLOTS_RADIX;
-use crate::object::paging::Pml4;
 use crate::object::sched_context::{Parameters, SchedContext};
 use crate::object::tcb::{State, Tcb, TcbSlot, NAME_BYTES};
 use crate::time::context;
@@ -78,7 +75,7 @@ impl Slots {
 struct RootTask {
     plan: Plan,
     slots: Slots,
-    root: Ref<Pml4>,
+    root: Ref<Root>,
     boot_info: Tagged,
     regions: Regions,
 }
@@ -162,17 +159,11 @@ fn make(
         Capability::original(cnode).with_zero_guard(guard),
     )?;
 
-    let root = memory.take(k, PAGE_BITS)?.into_table::<Pml4>(k)?;
+    let region = memory.take(k, PAGE_BITS)?;
+    let root = retype::root_table(k, region)?;
     let root_slot = slots.put(k, slot::VSPACE, Capability::original(root))?;
-    let pool = memory.take(k, ASID_POOL_BITS as u8)?.into_pool()?;
-    slots.put(
-        k,
-        slot::ASID_POOL,
-        Capability::original(pool).with_number(0),
-    )?;
-    let pool: Ref<AsidPool> = pool.get()?;
-    k.asids.install(0, pool);
-    invoke::asid::assign(k, root_slot, pool, ROOT_TASK_ASID as u16);
+    let region = memory.take(k, ASID_POOL_BITS as u8)?;
+    slots.put(k, slot::ASID_POOL, arch::first_pool(k, region, root_slot)?)?;
 
     let irq_slots = memory
         .take(k, IRQ_SLOTS_RADIX + SLOT_BITS as u8)?
@@ -283,22 +274,11 @@ impl RootTask {
     /// Makes and installs the tables for everything that is mapped.
     fn make_tables(&mut self, k: &mut Kernel, memory: &mut Ram) -> Option<()> {
         let first = self.slots.next;
-        for level in TABLES {
-            let size = 1u64 << level.entry_bits();
-            let mut vaddr = self.plan.mapped.start & !(size - 1);
-            for _ in 0..spans(self.plan.mapped, level) {
-                let region = memory.take(k, PAGE_BITS)?;
-                let word = make_table(k, region, level)?;
-                let parent = vspace::table(k, self.root.at(k).as_ref(), vaddr, level).ok()?;
-                parent.set_table(level.index(vaddr), objects::table(word)?, 0);
-                let mapping = Mapping {
-                    asid: ROOT_TASK_ASID as u16,
-                    vaddr,
-                };
-                self.slots
-                    .push(k, Capability::original(word).with_mapping(Some(mapping)))?;
-                vaddr = vaddr.wrapping_add(size);
-            }
+        let mapped = self.plan.mapped;
+        for table in Tables::of(mapped) {
+            let region = memory.take(k, PAGE_BITS)?;
+            let cap = table.install(k, self.root, region)?;
+            self.slots.push(k, cap)?;
         }
         self.regions.paging = self.slots.since(first);
         Some(())
@@ -306,18 +286,7 @@ impl RootTask {
 
     /// Maps the frame at `vaddr`; returns its capability.
     fn map(&self, k: &Kernel, frame: Tagged, vaddr: u64) -> Option<Capability> {
-        let level = Level::PAGE_TABLE;
-        let table = vspace::table(k, self.root.at(k).as_ref(), vaddr, level).ok()?;
-        let access = Access {
-            user: true,
-            write: true,
-        };
-        table.set_page(level, level.index(vaddr), frame.address(), access, 0);
-        let mapping = Mapping {
-            asid: ROOT_TASK_ASID as u16,
-            vaddr,
-        };
-        Some(Capability::original(frame).with_mapping(Some(mapping)))
+        arch::map(k, self.root, frame, vaddr)
     }
 
     /// Maps the image, page by page.
@@ -457,13 +426,4 @@ impl RootTask {
 fn give_untyped(k: &Kernel, slot: Ref<Slot>, word: Tagged, bits: u8) {
     derivation::insert_origin(k, slot, Capability::original(word));
     slot.at(k).set_data(1 << bits);
-}
-
-fn make_table(k: &mut Kernel, region: Region, level: Level) -> Option<Tagged> {
-    use crate::object::paging::{PageDirectory, PageTable, Pdpt};
-    match level {
-        Level::PML4 => region.into_table::<Pdpt>(k),
-        Level::PDPT => region.into_table::<PageDirectory>(k),
-        _ => region.into_table::<PageTable>(k),
-    }
 }

@@ -4,13 +4,10 @@
 use sandglass_abi::object::{MAX_UNTYPED_BITS, MIN_UNTYPED_BITS};
 
 use super::{List, Range, MAX_RAM, MAX_RESERVED};
+use crate::arch::abi::boot::ALIAS;
 
 /// Most ranges between which there are gaps: RAM, what the machine reserves, the root task.
 const MAX_TAKEN: usize = MAX_RAM + MAX_RESERVED + 1;
-
-/// Start of the kernel's alias of physical memory, whose alignment bounds the size of untyped
-/// memory (06, section 5). Only from 512 GiB on does it make a difference.
-const ALIAS: u64 = 0xffff_ff80_0000_0000;
 
 /// Cuts a range of physical addresses into naturally aligned powers of two, ascending.
 #[derive(Clone, Copy, Debug)]

@@ -9,19 +9,17 @@
 //! | reply | rights (grant) | – |
 //! | CNode | guard size in bits | guard, in the upper bits: its first bit is the word's first |
 //! | untyped | – | watermark in bytes: where the next object may lie |
-//! | frame | rights | mapping: ASID in bits 0–11, virtual address above; 0 if not mapped |
-//! | PDPT, page directory, page table | – | mapping, as for a frame |
-//! | PML4 | – | ASID; 0 if it has none |
-//! | ASID pool | – | its number |
+//! | frame | rights | mapping, as the architecture encodes it; 0 if not mapped |
 //! | IRQ handler | – | IRQ |
-//! | I/O port | – | first port in bits 0–15, last in bits 16–31 |
 //! | scheduling control | – | core |
 //! | zombie | – | slots that are still to be emptied |
+//!
+//! For the kinds that an architecture adds see `arch/<isa>/abi/cap.rs`.
 
+use crate::arch::abi::Mapping;
 use crate::mem::objects::region::UntypedMemory;
 use crate::mem::{CNodeWord, ControlKind, Kind, PairWord, PhysAddr, Ref, Slot, Span, Tagged};
 use crate::object::endpoint::Endpoint;
-use crate::object::ioport::Ports;
 use crate::object::notification::Notification;
 use crate::object::reply::Reply;
 use crate::object::rights::{FrameRights, Rights};
@@ -31,33 +29,6 @@ use crate::object::rights::{FrameRights, Rights};
 pub struct Capability {
     word: Tagged,
     data: u64,
-}
-
-/// Where a frame or paging structure is mapped.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Mapping {
-    /// Address-space identifier, 1 to 4095.
-    pub asid: u16,
-    /// Virtual address, aligned to 4 KiB at least.
-    pub vaddr: u64,
-}
-
-const ASID_MASK: u64 = 0xfff;
-
-impl Mapping {
-    fn decode(data: u64) -> Option<Self> {
-        let asid = (data & ASID_MASK) as u16;
-        (asid != 0).then_some(Mapping {
-            asid,
-            vaddr: data & !ASID_MASK,
-        })
-    }
-
-    fn encode(mapping: Option<Self>) -> u64 {
-        mapping.map_or(0, |m| {
-            (m.vaddr & !ASID_MASK) | (u64::from(m.asid) & ASID_MASK)
-        })
-    }
 }
 
 /// An endpoint capability.
@@ -161,13 +132,6 @@ impl FrameCap {
     }
 }
 
-/// A PDPT, page directory or page table.
-#[derive(Clone, Copy)]
-pub struct PagingCap {
-    pub word: Tagged,
-    pub mapping: Option<Mapping>,
-}
-
 impl Capability {
     pub const NULL: Capability = Capability {
         word: Tagged::NULL,
@@ -198,13 +162,6 @@ impl Capability {
         Self::control(ControlKind::IrqHandler, irq as u64)
     }
 
-    pub fn io_port(ports: Ports) -> Self {
-        Self::control(
-            ControlKind::IoPort,
-            u64::from(ports.first) | u64::from(ports.last) << 16,
-        )
-    }
-
     /// A zombie for the object that `self` names, with `left` slots to empty.
     pub fn zombie(self, left: u64) -> Option<Self> {
         Some(Capability {
@@ -213,7 +170,7 @@ impl Capability {
         })
     }
 
-    pub(super) const fn from_parts(word: Tagged, data: u64) -> Self {
+    pub(crate) const fn from_parts(word: Tagged, data: u64) -> Self {
         Capability { word, data }
     }
 
@@ -223,7 +180,7 @@ impl Capability {
     }
 
     #[inline(always)]
-    pub(super) const fn data(self) -> u64 {
+    pub(crate) const fn data(self) -> u64 {
         self.data
     }
 
@@ -298,37 +255,9 @@ impl Capability {
         })
     }
 
-    pub fn paging(self) -> Option<PagingCap> {
-        match self.kind() {
-            Kind::Pdpt | Kind::PageDirectory | Kind::PageTable => Some(PagingCap {
-                word: self.word,
-                mapping: Mapping::decode(self.data),
-            }),
-            _ => None,
-        }
-    }
-
-    /// ASID of a root table; `None` if it has none, or is no root table.
-    #[inline(always)]
-    pub fn root_asid(self) -> Option<u16> {
-        (self.is(Kind::Pml4) && self.data != 0).then_some(self.data as u16)
-    }
-
-    /// Number of an ASID pool.
-    pub fn pool_number(self) -> u64 {
-        self.data
-    }
-
     /// IRQ of a handler capability.
     pub fn irq(self) -> Option<u8> {
         self.is(Kind::IrqHandler).then_some(self.data as u8)
-    }
-
-    pub fn io_ports(self) -> Option<Ports> {
-        self.is(Kind::IoPort).then_some(Ports {
-            first: self.data as u16,
-            last: (self.data >> 16) as u16,
-        })
     }
 
     /// Core of a scheduling-control capability.
@@ -410,24 +339,6 @@ impl Capability {
         Capability {
             word: self.word.with_flags(guard_size),
             data: 0,
-        }
-    }
-
-    /// The frame or paging-structure capability, mapped as `mapping` says.
-    #[must_use]
-    pub fn with_mapping(self, mapping: Option<Mapping>) -> Self {
-        Capability {
-            word: self.word,
-            data: Mapping::encode(mapping),
-        }
-    }
-
-    /// The root-table capability with an ASID (0 for none), or the pool with its number.
-    #[must_use]
-    pub fn with_number(self, number: u64) -> Self {
-        Capability {
-            word: self.word,
-            data: number,
         }
     }
 

@@ -8,6 +8,7 @@ pub mod inspect;
 
 use super::slot::Flags;
 use super::Capability;
+use crate::arch::abi;
 use crate::mem::{Kind, Ref, Slot};
 use crate::Kernel;
 
@@ -25,16 +26,10 @@ pub enum DeriveError {
 #[inline(always)]
 pub fn derive(k: &Kernel, source: Ref<Slot>, cap: Capability) -> Result<Capability, DeriveError> {
     match cap.kind() {
-        Kind::Zombie | Kind::IrqControl | Kind::IoPortControl => Ok(Capability::NULL),
+        Kind::Zombie | Kind::IrqControl => Ok(Capability::NULL),
         Kind::Untyped if has_children(k, source) => Err(DeriveError::RevokeFirst),
         Kind::Frame => Ok(cap.with_mapping(None)),
-        Kind::Pml4 if cap.root_asid().is_none() => Err(DeriveError::NotMapped),
-        Kind::Pdpt | Kind::PageDirectory | Kind::PageTable
-            if cap.paging().is_some_and(|table| table.mapping.is_none()) =>
-        {
-            Err(DeriveError::NotMapped)
-        }
-        _ => Ok(cap),
+        kind => abi::cap::derive(kind, cap),
     }
 }
 
@@ -43,9 +38,8 @@ fn changed(new: Capability, source: Capability) -> bool {
     match new.kind() {
         Kind::Endpoint | Kind::Notification => new.badge() != source.badge(),
         Kind::IrqHandler => source.is(Kind::IrqControl),
-        Kind::IoPort => source.is(Kind::IoPortControl),
         Kind::Untyped => true,
-        _ => false,
+        kind => abi::cap::changed(kind, source),
     }
 }
 
@@ -58,18 +52,12 @@ fn same_region(a: Capability, b: Capability) -> bool {
         | Kind::Tcb
         | Kind::Reply
         | Kind::CNode
-        | Kind::SchedContext
-        | Kind::PageTable
-        | Kind::PageDirectory
-        | Kind::Pdpt
-        | Kind::Pml4
-        | Kind::AsidPool => a.word().same(b.word()),
-        Kind::SchedControl | Kind::Domain | Kind::AsidControl => a.kind() == b.kind(),
+        | Kind::SchedContext => a.word().same(b.word()),
+        Kind::SchedControl | Kind::Domain => a.kind() == b.kind(),
         Kind::IrqControl => matches!(b.kind(), Kind::IrqControl | Kind::IrqHandler),
-        Kind::IoPortControl => matches!(b.kind(), Kind::IoPortControl | Kind::IoPort),
         Kind::IrqHandler => b.is(Kind::IrqHandler) && a.irq() == b.irq(),
-        Kind::IoPort => b.is(Kind::IoPort) && a.io_ports() == b.io_ports(),
         Kind::Null | Kind::Zombie => false,
+        kind => abi::cap::same_region(kind, a, b),
     }
 }
 
@@ -97,13 +85,9 @@ fn memory_bits(cap: Capability) -> Option<u32> {
         Kind::Notification => Some(sizes::NOTIFICATION_BITS),
         Kind::Reply => Some(sizes::REPLY_BITS),
         Kind::Tcb => Some(sizes::TCB_BITS),
-        Kind::PageTable | Kind::PageDirectory | Kind::Pdpt | Kind::Pml4 => {
-            Some(sizes::PAGING_STRUCTURE_BITS)
-        }
-        Kind::AsidPool => Some(sizes::ASID_POOL_BITS),
         // Smaller than its object or as large: it starts where that starts, which is enough.
         Kind::Zombie => Some(sizes::SLOT_BITS),
-        _ => None,
+        kind => abi::cap::object_bits(kind),
     }
 }
 
@@ -111,9 +95,9 @@ fn memory_bits(cap: Capability) -> Option<u32> {
 fn same_object(a: Capability, b: Capability) -> bool {
     match a.kind() {
         Kind::Untyped | Kind::IrqControl => false,
-        Kind::IoPortControl => b.is(Kind::IoPortControl),
         Kind::Frame => a.word().same(b.word()),
-        _ => same_region(a, b),
+        // What was issued is part of the control that issued it, but not the same.
+        kind => b.is(kind) && same_region(a, b),
     }
 }
 

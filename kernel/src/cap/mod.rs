@@ -9,6 +9,4 @@ pub mod derivation;
 pub mod lookup;
 mod slot;
 
-pub use capability::{
-    CNodeCap, Capability, EndpointCap, FrameCap, Mapping, NotificationCap, PagingCap, ReplyCap,
-};
+pub use capability::{CNodeCap, Capability, EndpointCap, FrameCap, NotificationCap, ReplyCap};

@@ -38,7 +38,11 @@ pub fn syscall(k: &Kernel, caller: Ref<Tcb>, call: Syscall) {
         }
         Syscall::DebugCapIdentify => {
             let slot = lookup::slot(k, lookup::cspace(k, caller), context.cap_register());
-            context.set_badge(slot.map_or(Kind::Null, |slot| slot.at(k).cap().kind()) as u64);
+            context.set_badge(
+                slot.map_or(Kind::Null, |slot| slot.at(k).cap().kind())
+                    .number()
+                    .into(),
+            );
         }
         Syscall::DebugSnapshot => snapshot(k, caller),
         Syscall::DebugNameThread => name_thread(k, caller),

@@ -4,7 +4,8 @@ use sandglass_abi::invocation as label;
 
 use super::deletion::{self, Preemption};
 use super::error::Error;
-use super::{source_slot, target_slot, vspace, Invocation, Outcome};
+use super::{source_slot, target_slot, Invocation, Outcome};
+use crate::arch::abi::space;
 use crate::cap::{derivation, Capability};
 use crate::mem::{Ref, Slot};
 use crate::object::endpoint::{Endpoint, State as EndpointState};
@@ -257,7 +258,7 @@ fn commit(k: &Kernel, caller: Ref<Tcb>, operation: Operation) -> Outcome {
 
 /// Deletion may have taken the address space of the running thread away.
 fn outcome(k: &Kernel, progress: deletion::Progress) -> Outcome {
-    vspace::revoked(k);
+    space::revoked(k);
     match progress {
         deletion::Progress::Done => Outcome::Done,
         deletion::Progress::Preempted => Outcome::Preempted,

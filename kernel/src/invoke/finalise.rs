@@ -1,7 +1,8 @@
 //! What happens to an object when its last capability goes (02, section 7.1): one bounded step at
 //! a time.
 
-use super::{asid, frame, ioport, irq, paging};
+use super::irq;
+use crate::arch::abi::invoke as arch;
 use crate::cap::deletion::Remainder;
 use crate::cap::derivation;
 use crate::ipc::{cancel, reply, stall};
@@ -25,7 +26,7 @@ use crate::Kernel;
 pub(super) fn finalise(k: &Kernel, slot: Ref<Slot>) -> Result<Remainder, TimeOver> {
     let cap = slot.at(k).cap();
     if let Some(frame) = cap.frame() {
-        frame::unmap(k, frame);
+        arch::frame::unmap(k, frame);
         return Ok(Remainder::Nothing);
     }
     let last = derivation::is_final(k, slot);
@@ -66,25 +67,10 @@ pub(super) fn finalise(k: &Kernel, slot: Ref<Slot>) -> Result<Remainder, TimeOve
         Kind::IrqHandler => cap
             .irq()
             .map_or(Remainder::Nothing, |irq| irq::release(k, irq)),
-        Kind::IoPort => {
-            if let Some(ports) = cap.io_ports() {
-                ioport::release(k, ports);
-            }
+        kind => {
+            arch::finalise(k, kind, cap);
             Remainder::Nothing
         }
-        Kind::AsidPool => {
-            asid::remove_pool(k, cap);
-            Remainder::Nothing
-        }
-        Kind::Pml4 => {
-            asid::free(k, cap);
-            Remainder::Nothing
-        }
-        Kind::Pdpt | Kind::PageDirectory | Kind::PageTable => {
-            paging::unmap(k, cap);
-            Remainder::Nothing
-        }
-        _ => Remainder::Nothing,
     })
 }
 

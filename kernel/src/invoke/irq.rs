@@ -1,12 +1,11 @@
 //! Interrupts: who may handle them, and whom they wake (03, section 7).
 
 use sandglass_abi::invocation as label;
-use sandglass_abi::invocation::x86_64 as arch_label;
-use sandglass_abi::vspace::x86_64::{IRQ_USER_OFFSET, MAX_IRQ_VECTOR};
 
 use super::error::Error;
 use super::{deletion, finalise, Invocation, Outcome};
-use crate::arch::{Line, Platform};
+use crate::arch::abi::{invoke as arch, Line};
+use crate::arch::Platform;
 use crate::cap::deletion::Remainder;
 use crate::cap::{derivation, Capability};
 use crate::ipc::notification;
@@ -29,80 +28,17 @@ pub fn interrupt(k: &Kernel, irq: u8) {
 
 /// A checked issue of an IRQ handler.
 #[derive(Clone, Copy)]
-struct Issue {
-    control: Ref<Slot>,
-    slot: Ref<Slot>,
-    irq: u8,
-    line: Line,
+pub struct Issue {
+    pub control: Ref<Slot>,
+    pub slot: Ref<Slot>,
+    pub irq: u8,
+    pub line: Line,
 }
 
 /// Invokes IRQ control.
 pub fn invoke_control(k: &Kernel, call: &Invocation) -> Result<Outcome, Error> {
-    let issue = decode_control(k, call)?;
+    let issue = arch::irq::decode_control(k, call)?;
     Ok(commit_control(k, issue))
-}
-
-fn decode_control(k: &Kernel, call: &Invocation) -> Result<Issue, Error> {
-    if call.label == label::IRQ_CONTROL_GET {
-        // Lines by number are those of the legacy controller, which is disabled (03, section 7.1).
-        call.need(3)?;
-        call.extra_cap(k, 0)?;
-        return Err(Error::IllegalOperation);
-    }
-    let is_pin = call.label == arch_label::IRQ_CONTROL_GET_IOAPIC;
-    if !is_pin && call.label != arch_label::IRQ_CONTROL_GET_MSI {
-        return Err(Error::IllegalOperation);
-    }
-    call.need(7)?;
-    let root = call.extra_cap(k, 0)?;
-    let vector = check(call.word(k, 6), MAX_IRQ_VECTOR)?;
-    let irq = (vector + IRQ_USER_OFFSET) as u8;
-    if k.irqs.line(irq).get().is_some() {
-        return Err(Error::RevokeFirst);
-    }
-    let slot = call.empty_slot(k, root, call.word(k, 0), call.word(k, 1))?;
-    let line = if is_pin {
-        decode_pin(k, call)?
-    } else {
-        decode_msi(k, call)?
-    };
-    Ok(Issue {
-        control: call.slot,
-        slot,
-        irq,
-        line,
-    })
-}
-
-fn check(value: u64, max: u64) -> Result<u64, Error> {
-    if value > max {
-        return Err(Error::Range { min: 0, max });
-    }
-    Ok(value)
-}
-
-fn decode_pin(k: &Kernel, call: &Invocation) -> Result<Line, Error> {
-    let ioapics = k.machine.ioapics();
-    let last = ioapics.checked_sub(1).ok_or(Error::IllegalOperation)?;
-    let ioapic = check(call.word(k, 2), u64::from(last))? as u8;
-    let pins = k.machine.ioapic_pins(ioapic);
-    let pin = check(call.word(k, 3), u64::from(pins.saturating_sub(1)))? as u8;
-    let level = check(call.word(k, 4), 1)? == 1;
-    let active_low = check(call.word(k, 5), 1)? == 1;
-    Ok(Line::IoApic {
-        ioapic,
-        pin,
-        level,
-        active_low,
-    })
-}
-
-/// The device's address is only checked: the user programs the device.
-fn decode_msi(k: &Kernel, call: &Invocation) -> Result<Line, Error> {
-    check(call.word(k, 2), 255)?;
-    check(call.word(k, 3), 31)?;
-    check(call.word(k, 4), 7)?;
-    Ok(Line::Msi)
 }
 
 /// Issues the handler and lets the line through.

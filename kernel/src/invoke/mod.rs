@@ -6,22 +6,18 @@
 
 #![forbid(unsafe_code)]
 
-pub mod asid;
 pub mod cnode;
 pub mod deletion;
 pub mod domain;
 pub mod error;
 pub mod finalise;
-pub mod frame;
-pub mod ioport;
 pub mod irq;
-pub mod paging;
 pub mod sched_context;
 pub mod sched_control;
 pub mod tcb;
 pub mod untyped;
-pub mod vspace;
 
+use crate::arch::abi::invoke as arch;
 use crate::cap::{lookup, Capability};
 use crate::ipc::caps::ExtraCaps;
 use crate::ipc::message::Message;
@@ -130,7 +126,7 @@ pub enum Outcome {
 #[inline(always)]
 pub fn invoke(k: &mut Kernel, call: &Invocation) -> Result<Outcome, Error> {
     if call.cap.is(Kind::Frame) {
-        return frame::invoke(k, call);
+        return arch::frame::invoke(k, call);
     }
     match call.cap.word().get() {
         Some(thread) if !call.phases.is_first() => tcb::invoke(k, call, thread),
@@ -154,13 +150,6 @@ fn invoke_other(k: &mut Kernel, call: &Invocation) -> Result<Outcome, Error> {
         Kind::Domain => domain::invoke(k, call),
         Kind::IrqControl => irq::invoke_control(k, call),
         Kind::IrqHandler => irq::invoke_handler(k, call),
-        Kind::Pdpt | Kind::PageDirectory | Kind::PageTable => paging::invoke(k, call),
-        // A root table has no invocations (03, section 8.1).
-        Kind::Pml4 => Err(Error::IllegalOperation),
-        Kind::AsidControl => asid::invoke_control(k, call),
-        Kind::AsidPool => asid::invoke_pool(k, call),
-        Kind::IoPortControl => ioport::invoke_control(k, call),
-        Kind::IoPort => ioport::invoke(k, call),
         Kind::Frame
         | Kind::Tcb
         | Kind::Null
@@ -168,5 +157,6 @@ fn invoke_other(k: &mut Kernel, call: &Invocation) -> Result<Outcome, Error> {
         | Kind::Endpoint
         | Kind::Notification
         | Kind::Reply => Err(Error::InvalidCapability(0)),
+        kind => arch::invoke(k, call, kind),
     }
 }

@@ -3,18 +3,17 @@
 use sandglass_abi::cnode::MAX_RETYPE_OBJECTS;
 use sandglass_abi::invocation::UNTYPED_RETYPE;
 use sandglass_abi::object as types;
-use sandglass_abi::object::x86_64 as arch_types;
 use sandglass_abi::sched::RESET_CHUNK;
 
 use super::deletion::Preemption;
 use super::error::Error;
 use super::{target_slot, Invocation, Outcome};
+use crate::arch::abi::retype as arch;
 use crate::cap::{derivation, CNodeCap, Capability};
 use crate::mem::objects::region::{self, Region};
 use crate::mem::{PhysAddr, Ref, Slot, Span, Tagged};
 use crate::object::endpoint::Endpoint;
 use crate::object::notification::Notification;
-use crate::object::paging::{PageDirectory, PageTable, Pdpt, Pml4};
 use crate::object::reply::Reply;
 use crate::object::tcb::{Progress, Tcb};
 use crate::Kernel;
@@ -29,13 +28,8 @@ enum Type {
     CNode,
     SchedContext,
     Reply,
-    Pdpt,
-    Pml4,
-    HugePage,
-    Page,
-    LargePage,
-    PageTable,
-    PageDirectory,
+    /// One of the architecture's.
+    Arch(arch::Type),
 }
 
 impl Type {
@@ -48,14 +42,7 @@ impl Type {
             types::CNODE => Type::CNode,
             types::SCHED_CONTEXT => Type::SchedContext,
             types::REPLY => Type::Reply,
-            arch_types::PDPT => Type::Pdpt,
-            arch_types::PML4 => Type::Pml4,
-            arch_types::HUGE_PAGE => Type::HugePage,
-            arch_types::PAGE => Type::Page,
-            arch_types::LARGE_PAGE => Type::LargePage,
-            arch_types::PAGE_TABLE => Type::PageTable,
-            arch_types::PAGE_DIRECTORY => Type::PageDirectory,
-            _ => return None,
+            _ => Type::Arch(arch::Type::new(number)?),
         })
     }
 
@@ -68,12 +55,7 @@ impl Type {
             Type::Endpoint => u64::from(types::ENDPOINT_BITS),
             Type::Notification => u64::from(types::NOTIFICATION_BITS),
             Type::Reply => u64::from(types::REPLY_BITS),
-            Type::Page => u64::from(arch_types::PAGE_BITS),
-            Type::LargePage => u64::from(arch_types::LARGE_PAGE_BITS),
-            Type::HugePage => u64::from(arch_types::HUGE_PAGE_BITS),
-            Type::Pdpt | Type::Pml4 | Type::PageTable | Type::PageDirectory => {
-                u64::from(types::PAGING_STRUCTURE_BITS)
-            }
+            Type::Arch(object) => object.bits(),
         }
     }
 
@@ -89,27 +71,24 @@ impl Type {
 
     /// Whether device memory can become such an object.
     fn suits_device(self) -> bool {
-        matches!(
-            self,
-            Type::Untyped | Type::Page | Type::LargePage | Type::HugePage
-        )
+        match self {
+            Type::Untyped => true,
+            Type::Arch(object) => object.suits_device(),
+            _ => false,
+        }
     }
 
     /// Puts an object of this type into `region`, of the right size, in `domain`.
     fn place(self, k: &mut Kernel, region: Region, domain: u8) -> Option<Tagged> {
         match self {
             Type::Untyped => Some(region.into_untyped()),
-            Type::Page | Type::LargePage | Type::HugePage => Some(region.into_frame()),
             Type::CNode => region.into_cnode(),
             Type::SchedContext => region.into_sched_context(k),
             Type::Tcb => region.into_object(k, Tcb::new(domain)),
             Type::Endpoint => region.into_object(k, Endpoint::new()),
             Type::Notification => region.into_object(k, Notification::new()),
             Type::Reply => region.into_object(k, Reply::new()),
-            Type::Pml4 => region.into_table::<Pml4>(k),
-            Type::Pdpt => region.into_table::<Pdpt>(k),
-            Type::PageDirectory => region.into_table::<PageDirectory>(k),
-            Type::PageTable => region.into_table::<PageTable>(k),
+            Type::Arch(object) => object.place(k, region),
         }
     }
 }
@@ -265,7 +244,7 @@ fn check_room(
 
 /// Takes back the last `bytes` of the memory in `untyped` that are in use: one bounded step of a reset.
 /// Returns how many still are.
-pub(super) fn reset(k: &mut Kernel, untyped: Ref<Slot>, bytes: u64) -> u64 {
+pub fn reset(k: &mut Kernel, untyped: Ref<Slot>, bytes: u64) -> u64 {
     #[cfg(feature = "trace")]
     if let Some(memory) = untyped.at(k).cap().untyped() {
         trace!(k, forget(memory.start(), memory.watermark()));

@@ -65,7 +65,7 @@ impl<T> Ref<T> {
     /// An initialised `T` lies there, or will before the handle is used, and this handle is
     /// cleared before the memory is given to anything else.
     #[inline(always)]
-    pub(in crate::mem) const unsafe fn mint(address: u64) -> Option<Self> {
+    pub(crate) const unsafe fn mint(address: u64) -> Option<Self> {
         match NonZeroU64::new(address) {
             Some(address) => Some(Ref {
                 address,

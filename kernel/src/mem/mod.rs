@@ -40,4 +40,4 @@ pub use packed::Packed;
 pub use per_core::PerCore;
 pub use slot::Slot;
 pub use span::{CNodeWord, PairWord, Span};
-pub use tagged::{ControlKind, DataKind, FixedSize, Kind, Object, ObjectKind, Tagged};
+pub use tagged::{ControlKind, FixedSize, Kind, Object, Tagged, Zeroed};

@@ -4,88 +4,110 @@
 //! handle back needs no trust: a typed cast checks the tag (as NOVA's and Hedron's capability
 //! casts do), and no number can be turned into a reference.
 
+use core::fmt;
+
 use super::{PhysAddr, Ref};
+use crate::arch::abi;
 
-/// Kinds of capability whose word names a kernel object.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u8)]
-pub enum ObjectKind {
-    Endpoint = 4,
-    Notification = 6,
-    Reply = 8,
-    CNode = 10,
-    Tcb = 12,
-    SchedContext = 22,
-    PageTable = 3,
-    PageDirectory = 5,
-    Pdpt = 7,
-    Pml4 = 9,
-    AsidPool = 13,
-}
+/// The kind of a capability: an enumeration to which an architecture adds (`arch/<isa>/abi/kind.rs`). The
+/// numbers are those that DebugCapIdentify reports (01, section 7).
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Kind(u8);
 
-/// Kinds of capability whose word names memory that holds no kernel object.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u8)]
-pub enum DataKind {
-    Untyped = 2,
-    Frame = 1,
-}
-
-/// Kinds of capability that name no memory.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u8)]
-pub enum ControlKind {
-    Null = 0,
-    IrqControl = 14,
-    IrqHandler = 16,
-    Domain = 20,
-    SchedControl = 24,
-    AsidControl = 11,
-    IoPort = 19,
-    IoPortControl = 31,
-}
-
-/// The kind of a capability. The numbers are those that DebugCapIdentify reports (01, section 7).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u8)]
-pub enum Kind {
-    Null = 0,
-    Frame = 1,
-    Untyped = 2,
-    PageTable = 3,
-    Endpoint = 4,
-    PageDirectory = 5,
-    Notification = 6,
-    Pdpt = 7,
-    Reply = 8,
-    Pml4 = 9,
-    CNode = 10,
-    AsidControl = 11,
-    Tcb = 12,
-    AsidPool = 13,
-    IrqControl = 14,
-    IrqHandler = 16,
+#[allow(non_upper_case_globals)] // Named as the variants of an enumeration are.
+impl Kind {
+    pub const Null: Kind = Kind(0);
+    pub const Frame: Kind = Kind(1);
+    pub const Untyped: Kind = Kind(2);
+    pub const Endpoint: Kind = Kind(4);
+    pub const Notification: Kind = Kind(6);
+    pub const Reply: Kind = Kind(8);
+    pub const CNode: Kind = Kind(10);
+    pub const Tcb: Kind = Kind(12);
+    pub const IrqControl: Kind = Kind(14);
+    pub const IrqHandler: Kind = Kind(16);
     /// What is left of a TCB or CNode whose last capability is being deleted.
-    Zombie = 18,
-    IoPort = 19,
-    Domain = 20,
-    SchedContext = 22,
-    SchedControl = 24,
-    IoPortControl = 31,
+    pub const Zombie: Kind = Kind(18);
+    pub const Domain: Kind = Kind(20);
+    pub const SchedContext: Kind = Kind(22);
+    pub const SchedControl: Kind = Kind(24);
+}
+
+impl Kind {
+    /// One of an architecture's: `number` is below 32, and none of the above nor another of its own.
+    pub(crate) const fn of_architecture(number: u8) -> Kind {
+        Kind(number)
+    }
+
+    #[inline(always)]
+    pub const fn number(self) -> u8 {
+        self.0
+    }
+}
+
+impl fmt::Debug for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match *self {
+            Kind::Null => "Null",
+            Kind::Frame => "Frame",
+            Kind::Untyped => "Untyped",
+            Kind::Endpoint => "Endpoint",
+            Kind::Notification => "Notification",
+            Kind::Reply => "Reply",
+            Kind::CNode => "CNode",
+            Kind::Tcb => "Tcb",
+            Kind::IrqControl => "IrqControl",
+            Kind::IrqHandler => "IrqHandler",
+            Kind::Zombie => "Zombie",
+            Kind::Domain => "Domain",
+            Kind::SchedContext => "SchedContext",
+            Kind::SchedControl => "SchedControl",
+            kind => abi::kind::name(kind),
+        })
+    }
+}
+
+/// A kind of capability that names no memory.
+#[derive(Clone, Copy)]
+pub struct ControlKind(Kind);
+
+#[allow(non_upper_case_globals)] // As for `Kind`.
+impl ControlKind {
+    pub const Null: ControlKind = ControlKind(Kind::Null);
+    pub const IrqControl: ControlKind = ControlKind(Kind::IrqControl);
+    pub const IrqHandler: ControlKind = ControlKind(Kind::IrqHandler);
+    pub const Domain: ControlKind = ControlKind(Kind::Domain);
+    pub const SchedControl: ControlKind = ControlKind(Kind::SchedControl);
+}
+
+impl ControlKind {
+    /// One of an architecture's.
+    ///
+    /// # Safety
+    /// `kind` is no kind of object.
+    pub(crate) const unsafe fn of_architecture(kind: Kind) -> ControlKind {
+        ControlKind(kind)
+    }
 }
 
 /// A type of kernel object that capabilities can name.
 ///
 /// # Safety
-/// No two types share a `KIND`, and objects of the type are aligned to 16 bytes at least and lie
+/// `KIND` is a kind of object, no two types share it, and objects of the type are aligned to 16 bytes at least and lie
 /// below 2^48.
 pub unsafe trait Object: Sized {
-    const KIND: ObjectKind;
+    const KIND: Kind;
 }
 
 /// Objects that are nothing but their type, so that a value of it says all that there is to say:
 /// other than CNodes and scheduling contexts, whose size is their shape.
 pub trait FixedSize: Object {}
+
+/// Objects of which zeroed memory is one, as new.
+///
+/// # Safety
+/// Zero bytes are a valid value, and they say that nothing is there.
+pub unsafe trait Zeroed: FixedSize {}
 
 /// Object address, kind, shape and flags in one word: kind in bits 0–4, shape in bits 5–11, flags
 /// in bits 12–19, address / 16 in bits 20–63. Zero is the null word.
@@ -113,20 +135,20 @@ impl Tagged {
     /// A word that names `object`, whose type has no shape.
     #[inline(always)]
     pub(in crate::mem) fn object<T: Object>(object: Ref<T>, shape: u64) -> Self {
-        Self::pack(T::KIND as u8, object.address(), shape)
+        Self::pack(T::KIND.number(), object.address(), shape)
     }
 
     /// A word that names 2^`bits` bytes of memory without an object in it: of RAM, or a `device`'s.
     #[inline(always)]
-    pub(super) const fn memory(kind: DataKind, start: PhysAddr, bits: u8, device: bool) -> Self {
+    pub(super) const fn memory(kind: Kind, start: PhysAddr, bits: u8, device: bool) -> Self {
         let mark = if device { DEVICE } else { 0 };
-        Self::pack(kind as u8, start, bits as u64 | mark)
+        Self::pack(kind.number(), start, bits as u64 | mark)
     }
 
     /// A word that names no memory.
     #[inline(always)]
     pub const fn control(kind: ControlKind) -> Self {
-        Self::pack(kind as u8, PhysAddr::new(0), 0)
+        Self::pack(kind.0.number(), PhysAddr::new(0), 0)
     }
 
     const fn pack(kind: u8, address: PhysAddr, shape: u64) -> Self {
@@ -140,7 +162,7 @@ impl Tagged {
     /// The object, if the word names one of type `T`.
     #[inline(always)]
     pub fn get<T: Object>(self) -> Option<Ref<T>> {
-        if self.0 & KIND_MASK == T::KIND as u64 {
+        if self.0 & KIND_MASK == T::KIND.number() as u64 {
             // SAFETY: `object` is the only way to write this kind and it takes a `Ref<T>`;
             // nothing changes the kind of a word but `zombie`, whose kind is no object's. The
             // address of a `Ref` is not 0.
@@ -152,7 +174,7 @@ impl Tagged {
 
     /// The same memory as a zombie (02, section 7.1) of another shape.
     pub(super) const fn zombie(self, shape: u64) -> Self {
-        Self::pack(Kind::Zombie as u8, self.address(), shape)
+        Self::pack(Kind::Zombie.number(), self.address(), shape)
     }
 
     /// Size (log2 of bytes) of the untyped memory or frame that the word names, and whether it is a
@@ -195,41 +217,18 @@ impl Tagged {
     /// The kind that the tag says.
     #[inline(always)]
     pub const fn kind(self) -> Kind {
-        match (self.0 & KIND_MASK) as u8 {
-            1 => Kind::Frame,
-            2 => Kind::Untyped,
-            3 => Kind::PageTable,
-            4 => Kind::Endpoint,
-            5 => Kind::PageDirectory,
-            6 => Kind::Notification,
-            7 => Kind::Pdpt,
-            8 => Kind::Reply,
-            9 => Kind::Pml4,
-            10 => Kind::CNode,
-            11 => Kind::AsidControl,
-            12 => Kind::Tcb,
-            13 => Kind::AsidPool,
-            14 => Kind::IrqControl,
-            16 => Kind::IrqHandler,
-            18 => Kind::Zombie,
-            19 => Kind::IoPort,
-            20 => Kind::Domain,
-            22 => Kind::SchedContext,
-            24 => Kind::SchedControl,
-            31 => Kind::IoPortControl,
-            _ => Kind::Null,
-        }
+        Kind((self.0 & KIND_MASK) as u8)
     }
 
     /// Whether the word is of `kind` and `shape`, without flags; one comparison.
     #[inline(always)]
     pub const fn is_plain(self, kind: Kind, shape: u64) -> bool {
-        self.0 & ((1 << ADDRESS_SHIFT) - 1) == kind as u64 | shape << SHAPE_SHIFT
+        self.0 & ((1 << ADDRESS_SHIFT) - 1) == kind.number() as u64 | shape << SHAPE_SHIFT
     }
 
     /// Whether the word is of `kind`; one comparison, unlike `kind() == kind`.
     #[inline(always)]
     pub const fn is(self, kind: Kind) -> bool {
-        self.0 & KIND_MASK == kind as u64
+        self.0 & KIND_MASK == kind.number() as u64
     }
 }

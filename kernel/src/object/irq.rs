@@ -8,9 +8,7 @@ mod inspect;
 
 use core::cell::Cell;
 
-use sandglass_abi::vspace::x86_64::MAX_IRQ;
-
-use crate::arch::Line;
+use crate::arch::abi::{Line, MAX_IRQ};
 use crate::mem::{Ref, Slot, Span};
 
 const IRQS: usize = MAX_IRQ as usize + 1;

@@ -3,17 +3,14 @@
 
 #![forbid(unsafe_code)]
 
-pub mod asid;
 pub mod cnode;
 pub mod constants;
 pub mod core;
 pub mod domain;
 pub mod endpoint;
 pub mod fault;
-pub mod ioport;
 pub mod irq;
 pub mod notification;
-pub mod paging;
 pub mod queue;
 pub mod ready;
 pub mod release;

@@ -10,7 +10,7 @@ use sandglass_abi::sched::flags;
 use sandglass_abi::syscall::Syscall;
 use sandglass_kernel::cap::Capability;
 use sandglass_kernel::mem::Ref;
-use sandglass_kernel::object::tcb::{self, Tcb};
+use sandglass_kernel::object::tcb::Tcb;
 
 use super::event::Call;
 use super::slots;
@@ -146,7 +146,9 @@ impl Builder<'_> {
     /// The capability in slot `i` of the root task's CNode.
     fn root_cap(&self, root: Ref<Tcb>, i: u64) -> Capability {
         let k = &self.world.k;
-        let space = lookup::cspace(k, root).cnode().expect("the root CNode");
+        let space = sandglass_kernel::cap::lookup::cspace(k, root)
+            .cnode()
+            .expect("the root CNode");
         let slots = space.slots().expect("its slots");
         slots.slot(i).expect("a slot of it").at(k).cap()
     }

@@ -4,6 +4,7 @@ use sandglass_abi::message::ipc_buffer;
 use sandglass_assurance::census::{Anchor, Census};
 use sandglass_assurance::invariants;
 use sandglass_assurance::witness::Witness;
+use sandglass_kernel::arch::abi::Exception;
 use sandglass_kernel::arch::hosted::{self, Machine};
 use sandglass_kernel::arch::{MessageRegister, Register};
 use sandglass_kernel::event::{self, Next, Trap};
@@ -110,15 +111,15 @@ impl World {
             Event::Store { word, value } => self.store(thread, *word, *value),
             &Event::SoftwareInterrupt { vector, rax } => {
                 thread.at(&self.k).context().set(Register::Rax, rax);
-                let trap = Trap::SoftwareInterrupt { vector };
+                let trap = Trap::Exception(Exception::SoftwareInterrupt { vector });
                 self.instruction(thread, event::Event::Trap(trap));
             }
             &Event::Exception { number, code } => {
-                let trap = Trap::Exception { number, code };
+                let trap = Trap::Exception(Exception::Other { number, code });
                 self.instruction(thread, event::Event::Trap(trap));
             }
             &Event::PageFault { address, code } => {
-                let trap = Trap::PageFault { address, code };
+                let trap = Trap::Exception(Exception::PageFault { address, code });
                 self.instruction(thread, event::Event::Trap(trap));
             }
             other => unreachable!("{other} is not done by a thread"),

@@ -3,7 +3,8 @@
 use std::boxed::Box;
 
 use super::Machine;
-use crate::boot::{self, Found, List, Range, Refusal, Told};
+use crate::arch::abi::boot::Told;
+use crate::boot::{self, Found, List, Range, Refusal};
 use crate::event::Next;
 use crate::mem::objects::Ram;
 use crate::Kernel;

@@ -12,7 +12,8 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::vec::Vec;
 
-use super::{FpuState, Line, Platform, PortWidth};
+use super::abi::devices::{Devices, Line, PortWidth};
+use super::{FpuState, Platform};
 use crate::cores::{CoreId, Cores, CORES};
 use crate::mem::PhysAddr;
 
@@ -456,10 +457,6 @@ impl Platform for Machine {
         self.core().root.set(root);
     }
 
-    fn kernel_root_entry(&self) -> u64 {
-        0
-    }
-
     fn flush_page(&self, _vaddr: u64) {
         self.flush(self.executing.get());
     }
@@ -503,26 +500,6 @@ impl Platform for Machine {
         }
     }
 
-    fn ioapics(&self) -> u8 {
-        1
-    }
-
-    fn ioapic_pins(&self, ioapic: u8) -> u8 {
-        if ioapic == 0 {
-            PINS
-        } else {
-            0
-        }
-    }
-
-    fn port_in(&self, port: u16, width: PortWidth) -> u32 {
-        self.port(port).unwrap_or(u32::MAX) & mask(width)
-    }
-
-    fn port_out(&self, port: u16, width: PortWidth, value: u32) {
-        self.set_port(port, value & mask(width));
-    }
-
     fn put_char(&self, byte: u8) {
         self.console.borrow_mut().push(byte);
     }
@@ -551,6 +528,32 @@ impl Platform for Machine {
 
     fn fpu_set_enabled(&self, enabled: bool) {
         self.core().fpu_enabled.set(enabled);
+    }
+}
+
+impl Devices for Machine {
+    fn kernel_root_entry(&self) -> u64 {
+        0
+    }
+
+    fn ioapics(&self) -> u8 {
+        1
+    }
+
+    fn ioapic_pins(&self, ioapic: u8) -> u8 {
+        if ioapic == 0 {
+            PINS
+        } else {
+            0
+        }
+    }
+
+    fn port_in(&self, port: u16, width: PortWidth) -> u32 {
+        self.port(port).unwrap_or(u32::MAX) & mask(width)
+    }
+
+    fn port_out(&self, port: u16, width: PortWidth, value: u32) {
+        self.set_port(port, value & mask(width));
     }
 }
 

@@ -1,11 +1,12 @@
 //! The capabilities that a TCB holds: capability space, address space, IPC buffer, handlers
 //! (03, sections 4.4 and 4.6 to 4.9).
 
+use crate::arch::abi::space;
 use crate::cap::{derivation, Capability};
 use crate::invoke::cnode::with_data;
 use crate::invoke::deletion::{self, Progress};
 use crate::invoke::error::Error;
-use crate::invoke::{vspace, Invocation, Outcome};
+use crate::invoke::{Invocation, Outcome};
 use crate::mem::user::BUFFER_BYTES;
 use crate::mem::{objects, Kind, Ref, Slot};
 use crate::object::tcb::{Tcb, TcbSlot};
@@ -193,7 +194,7 @@ pub fn install(k: &Kernel, thread: Ref<Tcb>, spaces: Spaces) -> Outcome {
         {
             return Outcome::Preempted;
         }
-        vspace::changed(k, thread);
+        space::changed(k, thread);
     }
     if let Some(buffer) = spaces.buffer {
         if put(TcbSlot::Buffer, buffer.frame) == Progress::Preempted {

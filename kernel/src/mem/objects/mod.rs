@@ -6,20 +6,16 @@
 use core::cell::Cell;
 use core::slice;
 
-pub mod paging;
 mod ram;
 pub mod region;
 
-pub use paging::{table, Child, Table};
 pub use ram::Ram;
 
-use super::{FixedSize, Memory, Object, ObjectKind, Ref, Slot};
+use super::{FixedSize, Kind, Memory, Object, Ref, Slot};
 use crate::arch::Platform;
-use crate::object::asid::AsidPool;
 use crate::object::cnode::CNode;
 use crate::object::endpoint::Endpoint;
 use crate::object::notification::Notification;
-use crate::object::paging::{PageDirectory, PageTable, Pdpt, Pml4};
 use crate::object::reply::Reply;
 use crate::object::sched_context::{Refill, SchedContext};
 use crate::object::tcb::{Tcb, TcbSlot};
@@ -31,26 +27,14 @@ macro_rules! objects {
             // alignment are the ABI's (02, section 2): 16 bytes at least, in untyped memory,
             // which lies below 2^47.
             unsafe impl Object for $type {
-                const KIND: ObjectKind = ObjectKind::$type;
+                const KIND: Kind = Kind::$type;
             }
             const _: () = assert!(align_of::<$type>() >= 16);
         )*
     };
 }
 
-objects!(
-    Endpoint,
-    Notification,
-    Reply,
-    CNode,
-    Tcb,
-    SchedContext,
-    PageTable,
-    PageDirectory,
-    Pdpt,
-    Pml4,
-    AsidPool,
-);
+objects!(Endpoint, Notification, Reply, CNode, Tcb, SchedContext,);
 
 impl FixedSize for Endpoint {}
 impl FixedSize for Notification {}

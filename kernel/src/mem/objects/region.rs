@@ -5,12 +5,8 @@
 //! regions come from untyped memory ([`carve`]), which hands out each byte at most once between
 //! two resets; at boot they come from memory that the machine vouches for ([`Region::claim`]).
 
-use super::Table;
 use crate::arch::Platform;
-use crate::mem::{
-    DataKind, FixedSize, Kind, Memory, Object, ObjectKind, PhysAddr, Ref, Slot, Tagged,
-};
-use crate::object::asid::AsidPool;
+use crate::mem::{FixedSize, Kind, Memory, Object, PhysAddr, Ref, Slot, Tagged, Zeroed};
 use crate::object::sched_context::SchedContext;
 
 /// A naturally aligned power of two of bytes that nothing uses. The bytes are zero unless they
@@ -80,33 +76,16 @@ impl Region {
         }
     }
 
-    /// Makes the region an empty paging structure: zeroed entries are absent ones. A root table
-    /// gets the kernel's entry.
-    pub fn into_table<T: Object + AsRef<Table>>(self, k: &mut Memory) -> Option<Tagged> {
-        const { assert!(size_of::<T>() == size_of::<Table>()) };
-        if self.device || size_of::<T>() > 1 << self.bits {
+    /// Makes the region an object that zeroed memory is. `None`, and the region is lost, if it does not
+    /// fit or is a device's.
+    pub fn into_zeroed<T: Zeroed>(self) -> Option<Tagged> {
+        if self.device || size_of::<T>() > 1 << self.bits || align_of::<T>() > 1 << self.bits {
             return None;
         }
-        // SAFETY: zeroed memory is a table, hence a `T`, which is nothing but one; it is aligned
-        // to its size; the handle is packed at once.
-        let table = unsafe { Ref::<T>::mint(self.start.get()) }?;
-        if T::KIND == ObjectKind::Pml4 {
-            table
-                .at(k)
-                .as_ref()
-                .set_kernel_entry(k.machine.kernel_root_entry());
-        }
-        Some(Tagged::object(table, 0))
-    }
-
-    /// Makes the region an empty ASID pool: zeroed entries name nothing.
-    pub fn into_pool(self) -> Option<Tagged> {
-        if self.device || size_of::<AsidPool>() != 1 << self.bits {
-            return None;
-        }
-        // SAFETY: zeroed memory is a pool, aligned to its size; the handle is packed at once.
-        let pool = unsafe { Ref::<AsidPool>::mint(self.start.get()) }?;
-        Some(Tagged::object(pool, 0))
+        // SAFETY: the region is RAM below the end of the machine, unused, large enough and aligned, and
+        // zeroed, hence a `T`; the handle is packed at once.
+        let object = unsafe { Ref::<T>::mint(self.start.get()) }?;
+        Some(Tagged::object(object, 0))
     }
 
     /// Places a scheduling context that fills the region; its refills are the zeroes behind it.
@@ -136,12 +115,12 @@ impl Region {
 
     /// Makes the region a frame of user memory.
     pub fn into_frame(self) -> Tagged {
-        Tagged::memory(DataKind::Frame, self.start, self.bits, self.device)
+        Tagged::memory(Kind::Frame, self.start, self.bits, self.device)
     }
 
     /// Makes the region untyped memory.
     pub fn into_untyped(self) -> Tagged {
-        Tagged::memory(DataKind::Untyped, self.start, self.bits, self.device)
+        Tagged::memory(Kind::Untyped, self.start, self.bits, self.device)
     }
 }
 

@@ -9,6 +9,7 @@ use sandglass_abi::message::{ipc_buffer, MessageInfo};
 use sandglass_abi::object::x86_64 as x86_types;
 use sandglass_abi::syscall::Syscall;
 use sandglass_arrangements::{Call, Machine, Program, Refused};
+use sandglass_kernel::arch::abi::Exception;
 use sandglass_kernel::arch::hosted::{self, Machine as HostedMachine};
 use sandglass_kernel::arch::{MessageRegister, Platform, Register};
 use sandglass_kernel::event::{self, Event, Next, Trap};
@@ -63,7 +64,9 @@ impl Host {
         };
         k.machine.set_clock_observer(Some(counters::mark));
         k.machine.set_ticks_per_look(TICKS_PER_LOOK);
-        let cspace = sandglass_kernel::cap::lookup::cspace(&k, root).cnode().expect("a CSpace");
+        let cspace = sandglass_kernel::cap::lookup::cspace(&k, root)
+            .cnode()
+            .expect("a CSpace");
         let root_slots = cspace.slots().expect("the slots of a CNode");
         let mut host = Self {
             k,
@@ -209,10 +212,10 @@ impl Host {
             }
             ip => {
                 self.set(thread, Register::FaultIp, ip);
-                self.enter(Event::Trap(Trap::Exception {
+                self.enter(Event::Trap(Trap::Exception(Exception::Other {
                     number: INVALID_OPCODE,
                     code: 0,
-                }));
+                })));
             }
         }
     }

@@ -1,0 +1,34 @@
+//! What firmware and loader of a PC tell.
+
+use crate::boot::{List, Range};
+
+/// An entry of the firmware's memory map.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MemoryMapEntry {
+    pub range: Range,
+    /// 1: available; the firmware's other numbers as they are.
+    pub kind: u32,
+}
+
+/// A linear framebuffer (06, section 4).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Framebuffer {
+    pub paddr: u64,
+    /// Bytes of a line.
+    pub pitch: u32,
+    pub width: u32,
+    pub height: u32,
+    pub bits_per_pixel: u8,
+    pub kind: u8,
+}
+
+/// Most entries of a memory map: as many as the boot information has room for (06, section 4).
+pub const MAX_MEMORY_MAP: usize = sandglass_abi::boot::extra::X86_MEMORY_MAP_ENTRIES;
+
+/// What firmware and loader told, for the boot information only.
+pub struct Told {
+    pub memory_map: List<MemoryMapEntry, MAX_MEMORY_MAP>,
+    /// ACPI's root pointer.
+    pub rsdp: Option<[u8; 36]>,
+    pub framebuffer: Option<Framebuffer>,
+}

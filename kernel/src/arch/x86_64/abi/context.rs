@@ -1,0 +1,365 @@
+//! The register context of a user thread on x86_64 (01, section 4.1; 07, section 1).
+//!
+//! Plain words in an order that the entry code fixes; the kernel proper reaches them only through
+//! the roles below (message registers, badge, restart address), so that it reads the same on
+//! every architecture.
+
+use core::cell::Cell;
+
+/// The words of a context. The numeric value is the index, hence the offset in words that the
+/// entry code uses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(usize)]
+pub enum Register {
+    Rdi,
+    Rsi,
+    Rax,
+    Rbx,
+    Rbp,
+    R12,
+    R13,
+    R14,
+    Rdx,
+    R10,
+    R8,
+    R9,
+    R15,
+    Rflags,
+    /// Where a Running thread continues.
+    NextIp,
+    /// Start of the instruction that entered the kernel ("restart PC").
+    FaultIp,
+    Rsp,
+    Rcx,
+    R11,
+    /// What the ABI shows, canonical or not (07, section 1.3).
+    FsBase,
+    GsBase,
+    /// Non-zero: the thread entered by SYSCALL and returns by SYSRET (01, section 4.1).
+    ReturnBySysret,
+    /// What the exit code loads: `FsBase`, or 0 if the processor would refuse that.
+    LoadedFsBase,
+}
+
+/// Number of words in a context.
+pub const WORDS: usize = Register::LoadedFsBase as usize + 1;
+
+/// Flags that a thread always has: interrupts enabled, and the bit that reads as one.
+const RFLAGS_FIXED: u64 = 0x202;
+/// Trap flag and the reserved bits 3 and 5: never settable through the ABI.
+const RFLAGS_CLEARED: u64 = 0x128;
+
+/// The saved user state of a thread, FPU apart.
+#[repr(C)]
+pub struct Context {
+    words: [Cell<u64>; WORDS],
+}
+
+/// The FXSAVE image of a thread (512 bytes, 16-byte aligned); only the machine looks inside.
+#[repr(C, align(16))]
+pub struct FpuState {
+    image: Cell<[u64; 64]>,
+}
+
+impl FpuState {
+    /// State after FNINIT with MXCSR 0x1f80 (07, section 1.4): control word 0x37f, all else zero.
+    pub const fn new() -> Self {
+        let mut image = [0; 64];
+        image[0] = 0x037f;
+        image[3] = 0x1f80;
+        FpuState {
+            image: Cell::new(image),
+        }
+    }
+
+    /// Where the image lies, for FXSAVE and FXRSTOR.
+    pub(in crate::arch) fn as_ptr(&self) -> *mut [u64; 64] {
+        self.image.as_ptr()
+    }
+}
+
+impl Default for FpuState {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Order of the user context of ReadRegisters and WriteRegisters (07, section 1.1).
+const USER_CONTEXT: [Register; 20] = {
+    use Register::*;
+    [
+        FaultIp, Rsp, Rflags, Rax, Rbx, Rcx, Rdx, Rsi, Rdi, Rbp, R8, R9, R10, R11, R12, R13, R14,
+        R15, FsBase, GsBase,
+    ]
+};
+
+/// Order of an UnknownSyscall message and of its reply (05, section 2.2).
+const UNKNOWN_SYSCALL: [Register; 18] = {
+    use Register::*;
+    [
+        Rax, Rbx, Rcx, Rdx, Rsi, Rdi, Rbp, R8, R9, R10, R11, R12, R13, R14, R15, FaultIp, Rsp,
+        Rflags,
+    ]
+};
+
+/// Order of a UserException message and of its reply (05, section 2.3).
+const USER_EXCEPTION: [Register; 3] = [Register::FaultIp, Register::Rsp, Register::Rflags];
+
+/// Order of a Timeout reply (05, section 6).
+const TIMEOUT_REPLY: [Register; 19] = {
+    use Register::*;
+    [
+        FaultIp, Rsp, Rflags, Rax, Rbx, Rcx, Rdx, Rsi, Rdi, Rbp, R8, R9, R10, R11, R12, R13, R14,
+        R15, FsBase,
+    ]
+};
+
+/// The message registers that travel in CPU registers (01, section 4.1).
+const MESSAGE: [Register; 4] = [Register::R10, Register::R8, Register::R9, Register::R15];
+
+/// A fixed order of registers that the ABI transports: the contents of a message or of a user
+/// context, and how many of them come first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Transfer {
+    /// ReadRegisters, WriteRegisters, CopyRegisters (07, section 1.1).
+    UserContext,
+    /// UnknownSyscall fault and its reply (05, section 2.2).
+    UnknownSyscall,
+    /// UserException fault and its reply (05, section 2.3).
+    UserException,
+    /// Timeout reply (05, section 6).
+    TimeoutReply,
+}
+
+impl Transfer {
+    const fn registers(self) -> &'static [Register] {
+        match self {
+            Transfer::UserContext => &USER_CONTEXT,
+            Transfer::UnknownSyscall => &UNKNOWN_SYSCALL,
+            Transfer::UserException => &USER_EXCEPTION,
+            Transfer::TimeoutReply => &TIMEOUT_REPLY,
+        }
+    }
+
+    /// Number of registers in this order.
+    pub const fn len(self) -> usize {
+        self.registers().len()
+    }
+
+    /// Never: every order has registers.
+    pub const fn is_empty(self) -> bool {
+        false
+    }
+}
+
+/// Registers of the first group of CopyRegisters: the first 18 of the user context.
+pub const FRAME_REGISTERS: usize = 18;
+
+impl Context {
+    /// The registers of a new thread (07, section 1.4).
+    pub const fn new() -> Self {
+        let mut words = [const { Cell::new(0) }; WORDS];
+        words[Register::Rflags as usize] = Cell::new(RFLAGS_FIXED);
+        Context { words }
+    }
+
+    #[inline(always)]
+    pub fn get(&self, register: Register) -> u64 {
+        self.words[register as usize].get()
+    }
+
+    #[inline(always)]
+    pub fn set(&self, register: Register, value: u64) {
+        self.words[register as usize].set(value)
+    }
+
+    /// The number of a system call.
+    #[inline(always)]
+    pub fn syscall_number(&self) -> u64 {
+        self.get(Register::Rdx)
+    }
+
+    /// The capability invoked or waited on.
+    #[inline(always)]
+    pub fn cap_register(&self) -> u64 {
+        self.get(Register::Rdi)
+    }
+
+    /// The badge of a received message: the same register as the capability.
+    #[inline(always)]
+    pub fn set_badge(&self, badge: u64) {
+        self.set(Register::Rdi, badge)
+    }
+
+    /// The raw message-info word.
+    #[inline(always)]
+    pub fn info(&self) -> u64 {
+        self.get(Register::Rsi)
+    }
+
+    #[inline(always)]
+    pub fn set_info(&self, info: u64) {
+        self.set(Register::Rsi, info)
+    }
+
+    /// The reply object of a receive.
+    #[inline(always)]
+    pub fn reply_register(&self) -> u64 {
+        self.get(Register::R12)
+    }
+
+    /// The destination of the send phase of NBSendRecv.
+    #[inline(always)]
+    pub fn destination_register(&self) -> u64 {
+        self.get(Register::R13)
+    }
+
+    /// Message register `i` of 0..=3; the higher ones are in the IPC buffer.
+    #[inline(always)]
+    pub fn message(&self, i: MessageRegister) -> u64 {
+        self.get(MESSAGE[i as usize])
+    }
+
+    #[inline(always)]
+    pub fn set_message(&self, i: MessageRegister, value: u64) {
+        self.set(MESSAGE[i as usize], value)
+    }
+
+    /// Start of the instruction that entered the kernel.
+    #[inline(always)]
+    pub fn fault_ip(&self) -> u64 {
+        self.get(Register::FaultIp)
+    }
+
+    /// The thread re-executes the instruction that entered the kernel (01, section 8).
+    #[inline(always)]
+    pub fn restart(&self) {
+        self.set(Register::NextIp, self.fault_ip())
+    }
+
+    /// The thread's restart address becomes where it would have continued (Suspend, 04, section 10).
+    #[inline(always)]
+    pub fn hold(&self) {
+        self.set(Register::FaultIp, self.get(Register::NextIp))
+    }
+
+    /// The register that, with the vector, numbers a software interrupt (05, section 2.2).
+    pub fn software_interrupt_code(&self) -> u32 {
+        self.get(Register::Rax) as u32
+    }
+
+    /// An exception that is to be reported at `ip` rather than at the next instruction.
+    pub fn set_fault_ip(&self, ip: u64) {
+        self.set(Register::FaultIp, ip)
+    }
+
+    /// Whether the machine could load `base` as the address of thread-local storage.
+    pub fn can_load_tls_base(&self, base: u64) -> bool {
+        is_canonical(base)
+    }
+
+    /// Sets the base of thread-local storage, which is not validated (03, section 4.12). One that
+    /// is not canonical, which the processor refuses, is shown but has the effect of 0.
+    pub fn set_tls_base(&self, base: u64) {
+        self.set(Register::FsBase, base);
+        let loaded = if is_canonical(base) { base } else { 0 };
+        self.set(Register::LoadedFsBase, loaded);
+    }
+
+    /// Sets a register of a transfer.
+    fn assign(&self, register: Register, value: u64) {
+        match register {
+            Register::FsBase => self.set_tls_base(value),
+            _ => self.set(register, value),
+        }
+    }
+
+    /// All registers take effect at the next return, by IRET (07, section 1.5).
+    pub fn force_full_restore(&self) {
+        self.set(Register::ReturnBySysret, 0)
+    }
+
+    /// Register `i` of the order `transfer`; `None` past its end.
+    #[inline(always)]
+    pub fn transfer_get(&self, transfer: Transfer, i: usize) -> Option<u64> {
+        Some(self.get(*transfer.registers().get(i)?))
+    }
+
+    /// Sets register `i` of the order `transfer` to the sanitised `value`; nothing past its end.
+    #[inline(always)]
+    pub fn transfer_set(&self, transfer: Transfer, i: usize, value: u64) {
+        if let Some(&register) = transfer.registers().get(i) {
+            self.assign(register, sanitise(register, value));
+        }
+    }
+
+    /// Copies registers `from..to` of the user context as they are (CopyRegisters does not
+    /// sanitise, 07, section 1.3).
+    pub fn copy_user_context(&self, source: &Context, from: usize, to: usize) {
+        for &register in USER_CONTEXT.iter().take(to).skip(from) {
+            self.assign(register, source.get(register));
+        }
+    }
+
+    /// Sets the first registers of a thread that the kernel itself starts (06, section 1.1).
+    pub fn start(&self, entry: u64, argument: u64) {
+        self.set(Register::FaultIp, entry);
+        self.set(Register::NextIp, entry);
+        self.set(Register::Rdi, argument);
+    }
+}
+
+impl Default for Context {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// A message register that is a CPU register.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum MessageRegister {
+    Mr0,
+    Mr1,
+    Mr2,
+    Mr3,
+}
+
+impl MessageRegister {
+    pub const ALL: [MessageRegister; 4] = [
+        MessageRegister::Mr0,
+        MessageRegister::Mr1,
+        MessageRegister::Mr2,
+        MessageRegister::Mr3,
+    ];
+
+    /// The CPU register for message register `i`, if it is one.
+    pub const fn new(i: usize) -> Option<Self> {
+        match i {
+            0 => Some(MessageRegister::Mr0),
+            1 => Some(MessageRegister::Mr1),
+            2 => Some(MessageRegister::Mr2),
+            3 => Some(MessageRegister::Mr3),
+            _ => None,
+        }
+    }
+}
+
+/// A value that user level wants in `register`, made harmless (07, section 1.3).
+fn sanitise(register: Register, value: u64) -> u64 {
+    match register {
+        Register::Rflags => ((value | RFLAGS_FIXED) & !RFLAGS_CLEARED) & 0xfff,
+        Register::FaultIp | Register::NextIp | Register::FsBase | Register::GsBase
+            if !is_canonical(value) =>
+        {
+            0
+        }
+        _ => value,
+    }
+}
+
+/// Whether `address` is canonical with 48 address bits.
+pub const fn is_canonical(address: u64) -> bool {
+    let upper = address >> 47;
+    upper == 0 || upper == 0x1_ffff
+}

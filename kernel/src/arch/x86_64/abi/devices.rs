@@ -1,0 +1,50 @@
+//! What the ABI of x86_64 lets users do to devices through the kernel, and what it needs of a machine
+//! for that.
+
+/// Where a device interrupt comes from, as programmed when its handler was issued
+/// (ABI 03, section 7.2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Line {
+    /// Pin of an I/O APIC.
+    IoApic {
+        ioapic: u8,
+        pin: u8,
+        level: bool,
+        active_low: bool,
+    },
+    /// Message-signalled: never masked by the kernel.
+    Msi,
+}
+
+/// Width of an I/O-port access.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PortWidth {
+    Byte,
+    Word,
+    Long,
+}
+
+impl PortWidth {
+    /// Size in bytes.
+    pub const fn bytes(self) -> u16 {
+        match self {
+            PortWidth::Byte => 1,
+            PortWidth::Word => 2,
+            PortWidth::Long => 4,
+        }
+    }
+}
+
+/// What this architecture needs of a machine besides [`crate::arch::Platform`].
+pub trait Devices {
+    /// The entry that every root table holds in slot 511, the kernel's (07, section 7).
+    fn kernel_root_entry(&self) -> u64;
+    /// Number of I/O APICs.
+    fn ioapics(&self) -> u8;
+    /// Number of pins of an I/O APIC; 0 if there is none of that number.
+    fn ioapic_pins(&self, ioapic: u8) -> u8;
+    /// Reads an I/O port.
+    fn port_in(&self, port: u16, width: PortWidth) -> u32;
+    /// Writes an I/O port.
+    fn port_out(&self, port: u16, width: PortWidth, value: u32);
+}

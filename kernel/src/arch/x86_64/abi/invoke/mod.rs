@@ -1,0 +1,48 @@
+//! Invocations of the objects that x86_64 adds (03, sections 7.2 and 8).
+
+#![forbid(unsafe_code)]
+
+pub mod asid;
+pub mod frame;
+pub mod ioport;
+pub mod irq;
+pub mod paging;
+
+use crate::cap::Capability;
+use crate::invoke::error::Error;
+use crate::invoke::{Invocation, Outcome};
+use crate::mem::Kind;
+use crate::Kernel;
+
+/// Invokes a capability of `kind`, as [`crate::invoke::invoke`] does.
+///
+/// # Errors
+/// The first check that failed, in the order of the ABI.
+#[inline(always)]
+pub fn invoke(k: &mut Kernel, call: &Invocation, kind: Kind) -> Result<Outcome, Error> {
+    match kind {
+        Kind::Pdpt | Kind::PageDirectory | Kind::PageTable => paging::invoke(k, call, kind),
+        // A root table has no invocations (03, section 8.1).
+        Kind::Pml4 => Err(Error::IllegalOperation),
+        Kind::AsidControl => asid::invoke_control(k, call),
+        Kind::AsidPool => asid::invoke_pool(k, call),
+        Kind::IoPortControl => ioport::invoke_control(k, call),
+        Kind::IoPort => ioport::invoke(k, call),
+        _ => Err(Error::InvalidCapability(0)),
+    }
+}
+
+/// The last capability to an object of `kind` goes: one bounded step ends it.
+pub fn finalise(k: &Kernel, kind: Kind, cap: Capability) {
+    match kind {
+        Kind::IoPort => {
+            if let Some(ports) = cap.io_ports() {
+                ioport::release(k, ports);
+            }
+        }
+        Kind::AsidPool => asid::remove_pool(k, cap),
+        Kind::Pml4 => asid::free(k, cap),
+        Kind::Pdpt | Kind::PageDirectory | Kind::PageTable => paging::unmap(k, kind, cap),
+        _ => {}
+    }
+}

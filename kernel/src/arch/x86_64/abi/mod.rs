@@ -1,0 +1,36 @@
+//! The ABI of x86_64: what user level sees of the architecture, and nothing of the machine below. It is
+//! the interface that every architecture's `abi` has for the rest of the kernel:
+//!
+//! * [`context`]: the registers of a thread, by role; [`exception`]: what a processor exception is to it.
+//! * [`kind`], [`cap`], [`Mapping`]: the kinds of capability that it adds, and what copying
+//!   and deriving them means.
+//! * [`object`]: the layouts of their objects, and [`State`], what a kernel has once.
+//! * [`space`]: address spaces, from a thread to the machine.
+//! * [`invoke`]: invocations of its kinds, of frames, and of IRQ control; the end of its objects.
+//! * [`retype`]: what else untyped memory becomes.
+//! * [`boot`]: what the root task is given, and told.
+//! * [`devices`]: what it needs of a machine.
+
+pub mod boot;
+pub mod cap;
+pub mod context;
+pub mod devices;
+pub mod exception;
+pub mod invoke;
+pub mod kind;
+pub mod mapping;
+pub mod object;
+pub mod pte;
+pub mod retype;
+pub mod space;
+
+pub use devices::{Devices, Line};
+pub use exception::Exception;
+pub use mapping::Mapping;
+pub use object::State;
+
+/// Highest number of an IRQ (03, section 7).
+pub const MAX_IRQ: u64 = sandglass_abi::vspace::x86_64::MAX_IRQ;
+
+/// End of the user addresses: the first that is none.
+pub const USER_TOP_EXCLUSIVE: u64 = sandglass_abi::vspace::x86_64::USER_TOP_EXCLUSIVE;

@@ -1,0 +1,137 @@
+//! Address spaces: from an identifier to its root table, and the walk through the levels
+//! (03, section 8; 07, sections 6 to 8).
+
+use sandglass_abi::vspace::x86_64::USER_TOP;
+
+use super::object::table::Table;
+use crate::arch::abi::object::paging::Pml4;
+use crate::arch::abi::pte::Level;
+use crate::arch::Platform;
+use crate::cap::Capability;
+use crate::cores::{CoreId, Cores, CORES};
+use crate::invoke::error::Error;
+use crate::ipc::stall;
+use crate::mem::{objects, Ref};
+use crate::object::tcb::{Tcb, TcbSlot};
+use crate::Kernel;
+
+/// Highest user address.
+pub const TOP: u64 = USER_TOP;
+
+/// The root table that address-space identifier `asid` names.
+#[inline(always)]
+pub fn root_of(k: &Kernel, asid: u16) -> Option<Ref<Pml4>> {
+    k.arch.asids.pool(asid)?.at(k).root(asid)
+}
+
+/// The root table of `cap`, whose identifier is `asid`, if that still names it.
+#[inline(always)]
+pub fn resolve(k: &Kernel, cap: Capability, asid: u16) -> Result<Ref<Pml4>, Error> {
+    let root = root_of(k, asid).ok_or(Error::invalid_root())?;
+    if cap.word().get::<Pml4>() != Some(root) {
+        return Err(Error::InvalidCapability(1));
+    }
+    Ok(root)
+}
+
+/// The table of `level` that covers `vaddr` below `root`, or how many bits of the address the
+/// missing table would have translated.
+#[inline(always)]
+pub fn table<'k>(
+    k: &'k Kernel,
+    root: &'k Table,
+    vaddr: u64,
+    level: Level,
+) -> Result<&'k Table, u8> {
+    let below =
+        |table: &'k Table, at: Level| table.table(k, at.index(vaddr)).ok_or(at.entry_bits());
+    if level == Level::PML4 {
+        return Ok(root);
+    }
+    let pdpt = below(root, Level::PML4)?;
+    if level == Level::PDPT {
+        return Ok(pdpt);
+    }
+    let directory = below(pdpt, Level::PDPT)?;
+    if level == Level::PAGE_DIRECTORY {
+        return Ok(directory);
+    }
+    below(directory, Level::PAGE_DIRECTORY)
+}
+
+/// The root table of the address space of `thread`, unless that is gone or never was.
+#[inline(always)]
+fn own_root(k: &Kernel, thread: Ref<Tcb>) -> Option<Ref<Pml4>> {
+    let cap = objects::tcb_slot(thread, TcbSlot::VSpace).at(k).cap();
+    let named = cap.root_asid().and_then(|asid| root_of(k, asid))?;
+    (cap.word().get() == Some(named)).then_some(named)
+}
+
+/// Makes user code of `thread` run in its address space; one whose address space is gone, or that
+/// never had one, runs where nothing is mapped (07, section 8).
+#[inline(always)]
+pub fn switch(k: &Kernel, thread: Ref<Tcb>) {
+    match own_root(k, thread) {
+        Some(root) => k.machine.use_address_space(Some(root.address())),
+        None => switch_to_nothing(k),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn switch_to_nothing(k: &Kernel) {
+    k.machine.use_address_space(None);
+}
+
+/// The address space of `thread` may have changed: if it runs, it continues in the new one.
+pub fn changed(k: &Kernel, thread: Ref<Tcb>) {
+    if k.core().thread() == Some(thread) {
+        switch(k, thread);
+    }
+}
+
+/// Some address space has lost its translation: what runs may have lost its own.
+pub fn revoked(k: &Kernel) {
+    if let Some(thread) = k.core().thread() {
+        switch(k, thread);
+    }
+    if CORES > 1 {
+        // The last that this event does: nothing looks at what becomes of their contexts.
+        running(k)
+            .filter(|&(core, thread)| core != k.core_id() && own_root(k, thread).is_none())
+            .for_each(|(_, thread)| stall::stop(k, thread));
+    }
+    k.machine.flush_address_space();
+}
+
+/// The threads that run, with their cores.
+fn running(k: &Kernel) -> impl Iterator<Item = (CoreId, Ref<Tcb>)> + '_ {
+    CoreId::all().filter_map(|core| Some((core, k.core_of(core).thread()?)))
+}
+
+/// The entry for the page at `vaddr` below `root` has changed: no core knows the former one.
+#[inline(always)]
+pub fn page_changed(k: &Kernel, root: Ref<Pml4>, vaddr: u64) {
+    k.machine.flush_page(vaddr);
+    flush_elsewhere(k, root);
+}
+
+/// An entry that leads to a table below `root` has changed: no core knows the former one.
+pub fn table_changed(k: &Kernel, root: Ref<Pml4>) {
+    k.machine.flush_address_space();
+    flush_elsewhere(k, root);
+}
+
+/// Other cores that run in the address space of `root` forget its translations; the rest know none,
+/// since to run in another one is to forget.
+#[inline(always)]
+fn flush_elsewhere(k: &Kernel, root: Ref<Pml4>) {
+    if CORES > 1 && k.machine.cores() > 1 {
+        let cores = running(k)
+            .filter(|&(core, thread)| core != k.core_id() && own_root(k, thread) == Some(root))
+            .fold(Cores::NONE, |cores, (core, _)| cores.with(core));
+        if !cores.is_empty() {
+            k.machine.flush_cores(cores);
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! What each core knows of its own: the user side that the entry code serves, and its FPU.
+
+use core::arch::{asm, global_asm};
+use core::cell::Cell;
+use core::mem::offset_of;
+
+use super::cpu;
+use crate::arch::abi::context::{Context, FpuState};
+use crate::cores::{CoreId, CORES};
+
+/// The data of one core. The order is the entry code's matter.
+#[repr(C)]
+pub struct CoreData {
+    /// Context of the thread that runs, where its registers are stored.
+    pub(super) context: Cell<*const Context>,
+    /// Root of the address space to return to.
+    pub(super) root: Cell<u64>,
+    /// GS base in the processor.
+    pub(super) gs_base: Cell<u64>,
+    /// Whether the FPU can be used.
+    fpu_enabled: Cell<bool>,
+}
+
+// SAFETY: each is accessed by its own core only, with interrupts off.
+unsafe impl Sync for CoreData {}
+
+pub static CORE_DATA: [CoreData; CORES] = [const { CoreData::new() }; CORES];
+
+// As in `turn`: where the oracle for time finds who runs.
+global_asm!(
+    ".globl sandglass_watch_running",
+    ".set sandglass_watch_running, {core_data} + {context}",
+    core_data = sym CORE_DATA,
+    context = const offset_of!(CoreData, context),
+);
+
+impl CoreData {
+    const fn new() -> Self {
+        CoreData {
+            context: Cell::new(core::ptr::null()),
+            root: Cell::new(0),
+            gs_base: Cell::new(0),
+            fpu_enabled: Cell::new(false),
+        }
+    }
+
+    /// The data of `core`, for that core.
+    #[inline(always)]
+    pub const fn of(core: CoreId) -> &'static CoreData {
+        &CORE_DATA[core.index()]
+    }
+
+    /// Makes the next return go to the address space of `root`.
+    #[inline(always)]
+    pub fn set_user_root(&self, root: u64) {
+        self.root.set(root);
+    }
+
+    /// Lets user code use the FPU, or makes its use an exception.
+    #[inline(always)]
+    pub fn set_fpu_enabled(&self, enabled: bool) {
+        if self.fpu_enabled.replace(enabled) != enabled {
+            cpu::set_fpu_enabled(enabled);
+        }
+    }
+
+    /// Stores the FPU's registers in `state`.
+    #[inline(always)]
+    pub fn save_fpu(&self, state: &FpuState) {
+        self.with_fpu(|| {
+            // SAFETY: 512 writable bytes, aligned to 16, that nothing else uses meanwhile; the FPU
+            // is enabled.
+            unsafe {
+                asm!("fxsave64 [{}]", in(reg) state.as_ptr(), options(nostack, preserves_flags))
+            }
+        });
+    }
+
+    /// Loads the FPU's registers from `state`.
+    #[inline(always)]
+    pub fn restore_fpu(&self, state: &FpuState) {
+        self.with_fpu(|| {
+            // SAFETY: as above; the image comes from `FpuState::new` or FXSAVE, so its MXCSR is
+            // valid. The kernel has no values in the registers that change.
+            unsafe {
+                asm!("fxrstor64 [{}]", in(reg) state.as_ptr(), options(nostack, preserves_flags))
+            }
+        });
+    }
+
+    /// Runs `access` with the FPU enabled, and leaves it as it was.
+    #[inline(always)]
+    fn with_fpu(&self, access: impl FnOnce()) {
+        let enabled = self.fpu_enabled.get();
+        self.set_fpu_enabled(true);
+        access();
+        self.set_fpu_enabled(enabled);
+    }
+}

@@ -1,0 +1,261 @@
+//! The way into the kernel and the way out of it.
+//!
+//! Every entry stores the user's registers in the [`Context`] of the thread that ran, switches to
+//! the kernel's address space and stack, and calls a Rust function that ends in [`leave`]; the
+//! exit loads the registers from the context of the thread that is to run. Nothing of the kernel's
+//! stack survives from one event to the next.
+//!
+//! System calls (01, section 4.1) leave RSP, RCX and R11 of the context alone, and return by
+//! SYSRET; interrupts and exceptions store and restore everything, and return by IRET. Both
+//! happen in the trampoline, which is mapped at the same addresses in both address spaces.
+//!
+//! IRET and SYSRET fail inside the kernel when the instruction pointer is not canonical. None is:
+//! what users write is checked ([`Context`]), and no instruction can lie in the last page below
+//! the non-canonical addresses, because nothing can be mapped there (03, section 8.3).
+
+use core::cell::UnsafeCell;
+
+use super::apic::LOCAL_APIC;
+use super::core_data::CoreData;
+use super::descriptors::FIRST_SOFTWARE;
+use super::entry_code::exit;
+use super::turn::{self, Inside, REMOTE_CALL};
+use super::{cpu, fatal};
+use crate::arch::abi::context::{Context, Register};
+use crate::arch::abi::Exception;
+use crate::cores::{CoreId, CORES};
+use crate::event::{self, Next, Trap};
+
+/// Bytes of the kernel's stack. The boot needs most; events less than a tenth of it. The debug
+/// kernel formats what it prints, and a kernel that is wrong on purpose is built quickly, with fewer
+/// functions inlined: their boot needs more.
+const STACK_SIZE: usize = if cfg!(any(feature = "debug", feature = "wrong")) {
+    0x1_0000
+} else {
+    28 * 1024
+};
+
+/// A core's stack in the kernel; every entry starts at its end.
+#[repr(C, align(4096))]
+pub struct KernelStack(UnsafeCell<[u8; STACK_SIZE]>);
+
+// SAFETY: Rust code does not access it as a static; each is the stack of one core.
+unsafe impl Sync for KernelStack {}
+
+impl KernelStack {
+    const NEW: KernelStack = KernelStack(UnsafeCell::new([0; STACK_SIZE]));
+}
+
+pub static KERNEL_STACKS: [KernelStack; CORES] = [KernelStack::NEW; CORES];
+
+/// Offset of the stack pointer at the start of a function: 8 bytes off a multiple of 16, as after
+/// a call.
+pub const STACK_START: usize = STACK_SIZE - 8;
+
+/// The core whose entry code called with `number`. On a kernel for one core it sets no number.
+#[inline(always)]
+fn entered(number: CoreId) -> CoreId {
+    if CORES > 1 {
+        number
+    } else {
+        CoreId::BOOT
+    }
+}
+
+/// A system call; the context is stored.
+pub extern "C" fn on_system_call(core: CoreId) -> ! {
+    // SAFETY: called by the entry code of the core, once.
+    let inside = unsafe { Inside::enter(entered(core)) };
+    #[cfg(sandglass_panic_probe)]
+    panic_probe(inside.k);
+    let next = event::system_call(inside.k);
+    leave(inside, next)
+}
+
+/// A kernel that is wrong on purpose: an index that a user chose. It must not link, and a test
+/// shows that it does not.
+#[cfg(sandglass_panic_probe)]
+fn panic_probe(k: &crate::Kernel) {
+    use crate::arch::Platform;
+    const LETTERS: [u8; 4] = *b"ABCD";
+    let chosen = context(CoreId::BOOT).cap_register();
+    k.machine.put_char(LETTERS[chosen as usize]);
+}
+
+const PAGE_FAULT: u64 = 14;
+/// Virtual-8086 mode: its segments' values look like the kernel's.
+const FLAG_VIRTUAL_8086: u64 = 1 << 17;
+/// First vector that a local APIC can raise.
+pub const FIRST_LEGAL: u64 = 16;
+const FIRST_INTERRUPT: u64 = 0x20;
+/// Vector of the spurious interrupt, and of an instruction that does nothing (05, section 7).
+const SPURIOUS: u64 = 255;
+/// First IRQ of a device behind an I/O APIC or a message-signalled one (03, section 7.2).
+const FIRST_DEVICE: u8 = 16;
+/// Vector of the local APIC timer.
+pub const TIMER: u8 = 157;
+/// Vector by which another core asks this one to look at its queues (04, section 15).
+pub const LOOK: u8 = 159;
+
+/// Whether `vector` is one by which cores interrupt each other.
+const fn is(vector: u64, of_cores: u8) -> bool {
+    CORES > 1 && vector == of_cores as u64
+}
+
+/// Ends the interrupt `vector`, of those of exceptions and of software interrupts, if a device raised it:
+/// one that was told a vector which the kernel has given to nobody. Whether it was so, or the vector is
+/// that of the spurious interrupt. Nobody has anything to do with it. Whoever programs devices can do
+/// that, and no more by it.
+fn end_stray(vector: u64) -> bool {
+    let stray = LOCAL_APIC.is_in_service(vector as u8);
+    if stray {
+        LOCAL_APIC.end_interrupt();
+    }
+    stray || vector == SPURIOUS
+}
+
+/// Goes on with the thread that runs if `vector` is none of its own.
+#[cold]
+#[inline(never)]
+fn go_on_if_stray(core: CoreId, vector: u64) {
+    if end_stray(vector) {
+        // SAFETY: the thread that was interrupted, which nobody touched.
+        unsafe { exit(core, CoreData::of(core).context.get()) }
+    }
+}
+
+/// An interrupt or exception at user level; the context is stored.
+pub extern "C" fn on_vector(vector: u64, code: u64, core: CoreId) -> ! {
+    let core = entered(core);
+    if context(core).get(Register::Rflags) & FLAG_VIRTUAL_8086 != 0 {
+        fatal::virtual_8086(vector, context(core).fault_ip());
+    }
+    let trap = match vector {
+        PAGE_FAULT => Trap::Exception(Exception::PageFault {
+            address: cpu::fault_address(),
+            code: cpu::page_fault_code(code as u32),
+        }),
+        0..FIRST_INTERRUPT => {
+            if vector >= FIRST_LEGAL {
+                go_on_if_stray(core, vector);
+            }
+            Trap::Exception(Exception::Other {
+                number: vector as u32,
+                code: code as u32,
+            })
+        }
+        _ if vector >= FIRST_SOFTWARE as u64 => {
+            go_on_if_stray(core, vector);
+            back_to_software_interrupt(core);
+            Trap::Exception(Exception::SoftwareInterrupt {
+                vector: vector as u8,
+            })
+        }
+        _ if is(vector, REMOTE_CALL) => {
+            LOCAL_APIC.end_interrupt();
+            if !turn::serve(core) {
+                // SAFETY: the thread that was interrupted, which nobody touched.
+                unsafe { exit(core, CoreData::of(core).context.get()) }
+            }
+            Trap::Look
+        }
+        _ => interrupt(vector),
+    };
+    act(core, trap)
+}
+
+/// An interrupt or exception inside the kernel, at `ip` with these `flags`: interrupts only while it idles,
+/// exceptions never.
+pub extern "C" fn on_kernel_vector(vector: u64, code: u64, ip: u64, flags: u64, core: CoreId) -> ! {
+    let core = entered(core);
+    if flags & FLAG_VIRTUAL_8086 != 0 {
+        fatal::virtual_8086(vector, ip);
+    }
+    if !(FIRST_INTERRUPT..FIRST_SOFTWARE as u64).contains(&vector) {
+        if vector >= FIRST_LEGAL && end_stray(vector) {
+            cpu::idle();
+        }
+        fatal::exception(vector, code, ip);
+    }
+    let trap = if is(vector, REMOTE_CALL) {
+        LOCAL_APIC.end_interrupt();
+        if !turn::serve(core) {
+            cpu::idle();
+        }
+        Trap::Look
+    } else {
+        interrupt(vector)
+    };
+    act(core, trap)
+}
+
+/// The event of a hardware interrupt.
+#[inline(always)]
+fn interrupt(vector: u64) -> Trap {
+    if vector == u64::from(TIMER) {
+        Trap::Timer
+    } else if is(vector, LOOK) {
+        // Whoever asks again asks while this core waits for its turn, at the latest.
+        LOCAL_APIC.end_interrupt();
+        Trap::Look
+    } else {
+        Trap::Interrupt {
+            irq: vector.wrapping_sub(FIRST_INTERRUPT) as u8,
+        }
+    }
+}
+
+/// The instruction that entered the kernel is the software interrupt of two bytes before the
+/// next one (05, section 2.2).
+fn back_to_software_interrupt(core: CoreId) {
+    let context = context(core);
+    context.set_fault_ip(context.fault_ip().wrapping_sub(2));
+}
+
+/// The context of the thread that entered on `core`, before another core can be at it.
+fn context(core: CoreId) -> &'static Context {
+    // SAFETY: the entry code has just used it; this core has not waited for its turn yet, and so has
+    // not been stalled.
+    unsafe { &*CoreData::of(core).context.get() }
+}
+
+/// Handles an event of `core`, which executes this, and goes on. The end of a hardware interrupt is
+/// signalled after it was handled, when the line of a level-triggered one is masked: before, it would
+/// come again at once.
+#[inline(never)]
+pub fn act(core: CoreId, trap: Trap) -> ! {
+    // SAFETY: the one use in the functions that assembly calls and that end here.
+    let inside = unsafe { Inside::enter(core) };
+    let next = event::trap(inside.k, trap);
+    match trap {
+        // Below are only the legacy controllers' vectors: masked, but they can be spurious, and
+        // then the local APIC knows nothing of them; or a device was told one.
+        Trap::Interrupt { irq } if irq < FIRST_DEVICE => {
+            if LOCAL_APIC.is_in_service(irq.wrapping_add(FIRST_INTERRUPT as u8)) {
+                LOCAL_APIC.end_interrupt();
+            }
+        }
+        Trap::Interrupt { .. } | Trap::Timer => LOCAL_APIC.end_interrupt(),
+        _ => {}
+    }
+    leave(inside, next)
+}
+
+/// Ends an event: continues with the thread, or the idling, that it decided on.
+#[inline(always)]
+pub fn leave(inside: Inside, next: Next) -> ! {
+    match next {
+        Next::Thread(thread) => {
+            let core = inside.k.core_id();
+            let context: *const Context = thread.at(inside.k).context();
+            inside.leave();
+            // SAFETY: the core executes this; the context is that of the thread that the kernel
+            // knows to run here, which nobody touches or removes before this core was stalled.
+            unsafe { exit(core, context) }
+        }
+        Next::Idle => {
+            inside.leave();
+            cpu::idle()
+        }
+    }
+}

@@ -1,0 +1,348 @@
+//! The machine code of entry and exit: the same for each core, with its own data.
+//!
+//! A core's descriptors and registers lead to its own copy, so that no entry has to find out where
+//! it is. The copies are alike, [`BLOCK`] bytes apart.
+
+use core::arch::{asm, global_asm};
+use core::mem::size_of;
+
+use super::core_data::{CoreData, CORE_DATA};
+use super::cpu::Msr;
+use super::descriptors::{Cpu, CPUS, ENTRY_STACK_TOP, ENTRY_STRIDE, USER_CODE, USER_DATA};
+use super::entry::{
+    on_kernel_vector, on_system_call, on_vector, KernelStack, FIRST_LEGAL, KERNEL_STACKS,
+    STACK_START,
+};
+use super::layout;
+use super::paging::KERNEL_PML4;
+use crate::arch::abi::context::{Context, Register};
+use crate::cores::{CoreId, CORES};
+
+/// Exceptions for which the processor pushes a code: 8, 10 to 14, 17, 21, 29, 30.
+const WITH_CODE: u32 = 0x6022_7d00;
+
+/// Bytes from the code of one core to that of the next.
+const BLOCK: usize = 5 * 1024;
+
+/// Address of `core`'s entry point of vector 0; the others follow in steps of `ENTRY_STRIDE`.
+pub fn first_vector(core: CoreId) -> u64 {
+    in_block(&raw const sandglass_vectors_0, core)
+}
+
+/// Address of `core`'s entry point of system calls.
+pub fn system_call(core: CoreId) -> u64 {
+    in_block(&raw const sandglass_system_call_0, core)
+}
+
+/// Where `core` has what the first core has at `place`.
+fn in_block(place: *const u8, core: CoreId) -> u64 {
+    place.wrapping_add(core.index().wrapping_mul(BLOCK)) as u64
+}
+
+unsafe extern "C" {
+    static sandglass_vectors_0: u8;
+    static sandglass_system_call_0: u8;
+    fn sandglass_exit_0() -> !;
+}
+
+const _: () = assert!(CORES <= 4, "`exit` has a way for each core");
+
+/// Leaves the kernel for the thread with `context`.
+///
+/// # Safety
+/// `core` executes this; the context is that of a thread and stays where it is until the core enters
+/// the kernel again.
+#[inline(always)]
+pub unsafe fn exit(core: CoreId, context: *const Context) -> ! {
+    // SAFETY: the caller's; each way is that of the core.
+    unsafe {
+        match core.index() {
+            0 => exit_of::<0>(context),
+            1 => exit_of::<1>(context),
+            2 => exit_of::<2>(context),
+            _ => exit_of::<3>(context),
+        }
+    }
+}
+
+/// # Safety
+/// As for [`exit`], on core `CORE`.
+#[inline(always)]
+unsafe fn exit_of<const CORE: usize>(context: *const Context) -> ! {
+    // SAFETY: the caller's: a context is the exit code's only demand. The code is at that distance.
+    unsafe {
+        asm!("jmp {exit} + {block}", exit = sym sandglass_exit_0, block = const CORE * BLOCK,
+             in("rdi") context, options(noreturn))
+    }
+}
+
+/// Byte offset of a register in a context.
+const fn at(register: Register) -> usize {
+    register as usize * 8
+}
+
+// The order in which system calls push and pop.
+const _: () = {
+    use Register::*;
+    let pushed = [
+        Rdi, Rsi, Rax, Rbx, Rbp, R12, R13, R14, Rdx, R10, R8, R9, R15, Rflags, NextIp, FaultIp,
+    ];
+    let mut i = 0;
+    while i < pushed.len() {
+        assert!(pushed[i] as usize == i);
+        i += 1;
+    }
+};
+
+global_asm!(
+    ".section .trampoline.text, \"ax\", @progbits",
+    ".irp core, 0, 1, 2, 3",
+    ".if \\core < {cores}",
+    // The entry points of the vectors: the number, and a code where the processor pushes none. Those
+    // of exceptions with a code that a device can raise too have to look: from a multiple of 16, the
+    // processor has pushed five words, or six.
+    ".balign {stride}",
+    ".global sandglass_vectors_\\core",
+    ".type sandglass_vectors_\\core, @function",
+    "sandglass_vectors_\\core:",
+    ".set entry_vector, 0",
+    ".rept 256",
+    ".balign {stride}",
+    ".if entry_vector > 31 || !(({with_code} >> entry_vector) & 1)",
+    "push 0",
+    ".elseif entry_vector >= {first_legal}",
+    "test spl, 8",
+    "jz 2f",
+    "push 0",
+    "2:",
+    ".endif",
+    "push entry_vector",
+    "jmp vector_entry_\\core",
+    ".set entry_vector, entry_vector + 1",
+    ".endr",
+    ".size sandglass_vectors_\\core, . - sandglass_vectors_\\core",
+
+    // From a vector. Stack: vector, code, and the processor's RIP, CS, RFLAGS, RSP, SS.
+    ".balign 16",
+    ".type vector_entry_\\core, @function",
+    "vector_entry_\\core:",
+    "cld",
+    "test byte ptr [rsp + 24], 3",
+    "jz kernel_vector_entry_\\core",
+    "push rax",
+    "mov eax, offset {pml4} + {to_physical}",
+    "mov cr3, rax",
+    "mov rax, [rip + {core} + \\core * {core_size}]",
+    "mov [rax + {rdi}], rdi",
+    "mov [rax + {rsi}], rsi",
+    "mov [rax + {rbx}], rbx",
+    "mov [rax + {rbp}], rbp",
+    "mov [rax + {r12}], r12",
+    "mov [rax + {r13}], r13",
+    "mov [rax + {r14}], r14",
+    "mov [rax + {rdx}], rdx",
+    "mov [rax + {r10}], r10",
+    "mov [rax + {r8}], r8",
+    "mov [rax + {r9}], r9",
+    "mov [rax + {r15}], r15",
+    "mov [rax + {rcx}], rcx",
+    "mov [rax + {r11}], r11",
+    "pop qword ptr [rax + {rax}]",
+    "pop rdi",
+    "pop rsi",
+    "pop rcx",
+    "mov [rax + {next_ip}], rcx",
+    "mov [rax + {fault_ip}], rcx",
+    "pop rcx",
+    "pop qword ptr [rax + {rflags}]",
+    "pop qword ptr [rax + {rsp}]",
+    "mov qword ptr [rax + {return_by_sysret}], 0",
+    "lea rsp, [rip + {stack} + \\core * {stack_size} + {stack_start}]",
+    ".if {cores} > 1",
+    "mov edx, \\core",
+    ".endif",
+    "jmp {on_vector}",
+    ".size vector_entry_\\core, . - vector_entry_\\core",
+
+    // From a vector, inside the kernel. Nothing is kept.
+    ".type kernel_vector_entry_\\core, @function",
+    "kernel_vector_entry_\\core:",
+    "mov rdi, [rsp]",
+    "mov rsi, [rsp + 8]",
+    "mov rdx, [rsp + 16]",
+    "mov rcx, [rsp + 32]",
+    "mov eax, offset {pml4} + {to_physical}",
+    "mov cr3, rax",
+    "lea rsp, [rip + {stack} + \\core * {stack_size} + {stack_start}]",
+    ".if {cores} > 1",
+    "mov r8d, \\core",
+    ".endif",
+    "jmp {on_kernel_vector}",
+    ".size kernel_vector_entry_\\core, . - kernel_vector_entry_\\core",
+
+    // From SYSCALL: RCX is the address of the next instruction, R11 the flags, and RSP is free.
+    // Exceptions that could strike while RSP points into the context have stacks of their own.
+    ".balign 16",
+    ".global sandglass_system_call_\\core",
+    ".type sandglass_system_call_\\core, @function",
+    "sandglass_system_call_\\core:",
+    "mov esp, offset {pml4} + {to_physical}",
+    "mov cr3, rsp",
+    "mov rsp, [rip + {core} + \\core * {core_size}]",
+    "add rsp, {pushed_end}",
+    "push rcx",
+    "push rcx",
+    "push r11",
+    "push r15",
+    "push r9",
+    "push r8",
+    "push r10",
+    "push rdx",
+    "push r14",
+    "push r13",
+    "push r12",
+    "push rbp",
+    "push rbx",
+    "push rax",
+    "push rsi",
+    "push rdi",
+    "sub qword ptr [rsp + {fault_ip}], 2",
+    "mov qword ptr [rsp + {return_by_sysret}], 1",
+    "lea rsp, [rip + {stack} + \\core * {stack_size} + {stack_start}]",
+    ".if {cores} > 1",
+    "mov edi, \\core",
+    ".endif",
+    "jmp {on_system_call}",
+    ".size sandglass_system_call_\\core, . - sandglass_system_call_\\core",
+
+    // To the thread whose context is in RDI. The FS base is loaded each time, and the GS base
+    // unless it is and was 0: users cannot set them, but loading a selector makes them 0, and the
+    // next thread must not inherit that.
+    ".balign 16",
+    ".global sandglass_exit_\\core",
+    ".type sandglass_exit_\\core, @function",
+    "sandglass_exit_\\core:",
+    "mov [rip + {core} + \\core * {core_size}], rdi",
+    "mov ecx, {msr_fs_base}",
+    "mov eax, [rdi + {fs_base}]",
+    "mov edx, [rdi + {fs_base} + 4]",
+    "wrmsr",
+    "mov rax, [rdi + {gs_base}]",
+    "or rax, [rip + {core} + \\core * {core_size} + {core_gs_base}]",
+    "jnz load_gs_base_\\core",
+    "gs_base_loaded_\\core:",
+    "cmp dword ptr [rdi + {return_by_sysret}], 0",
+    "je exit_by_iret_\\core",
+    "mov rsp, rdi",
+    "pop rdi",
+    "pop rsi",
+    "pop rax",
+    "pop rbx",
+    "pop rbp",
+    "pop r12",
+    "pop r13",
+    "pop r14",
+    "pop rdx",
+    "pop r10",
+    "pop r8",
+    "pop r9",
+    "pop r15",
+    "pop r11",
+    "pop rcx",
+    "mov rsp, [rip + {core} + \\core * {core_size} + {core_root}]",
+    "mov cr3, rsp",
+    "xor esp, esp",
+    "sysretq",
+
+    "exit_by_iret_\\core:",
+    "lea rsp, [rip + {cpu} + \\core * {cpu_size} + {entry_stack_top}]",
+    "push {user_data}",
+    "push qword ptr [rdi + {rsp}]",
+    "push qword ptr [rdi + {rflags}]",
+    "push {user_code}",
+    "push qword ptr [rdi + {next_ip}]",
+    "mov rsi, [rdi + {rsi}]",
+    "mov rbx, [rdi + {rbx}]",
+    "mov rbp, [rdi + {rbp}]",
+    "mov r12, [rdi + {r12}]",
+    "mov r13, [rdi + {r13}]",
+    "mov r14, [rdi + {r14}]",
+    "mov rdx, [rdi + {rdx}]",
+    "mov r10, [rdi + {r10}]",
+    "mov r8, [rdi + {r8}]",
+    "mov r9, [rdi + {r9}]",
+    "mov r15, [rdi + {r15}]",
+    "mov rcx, [rdi + {rcx}]",
+    "mov r11, [rdi + {r11}]",
+    "mov rax, [rdi + {rax}]",
+    "push qword ptr [rdi + {rdi}]",
+    "mov rdi, [rip + {core} + \\core * {core_size} + {core_root}]",
+    "mov cr3, rdi",
+    "pop rdi",
+    "iretq",
+
+    "load_gs_base_\\core:",
+    "mov ecx, {msr_gs_base}",
+    "mov eax, [rdi + {gs_base}]",
+    "mov edx, [rdi + {gs_base} + 4]",
+    "mov [rip + {core} + \\core * {core_size} + {core_gs_base}], eax",
+    "mov [rip + {core} + \\core * {core_size} + {core_gs_base} + 4], edx",
+    "wrmsr",
+    "jmp gs_base_loaded_\\core",
+    ".size sandglass_exit_\\core, . - sandglass_exit_\\core",
+    // As long for each core.
+    ".if {cores} > 1",
+    ".org sandglass_vectors_\\core + {block}",
+    ".endif",
+    ".endif",
+    ".endr",
+    ".text",
+
+    cores = const CORES,
+    block = const BLOCK,
+    stride = const ENTRY_STRIDE,
+    first_legal = const FIRST_LEGAL,
+    with_code = const WITH_CODE,
+    pml4 = sym KERNEL_PML4,
+    to_physical = const layout::KERNEL_BASE.wrapping_neg(),
+    core = sym CORE_DATA,
+    core_size = const size_of::<CoreData>(),
+    core_root = const core::mem::offset_of!(CoreData, root),
+    core_gs_base = const core::mem::offset_of!(CoreData, gs_base),
+    cpu = sym CPUS,
+    cpu_size = const size_of::<Cpu>(),
+    entry_stack_top = const ENTRY_STACK_TOP,
+    stack = sym KERNEL_STACKS,
+    stack_size = const size_of::<KernelStack>(),
+    stack_start = const STACK_START,
+    on_system_call = sym on_system_call,
+    on_vector = sym on_vector,
+    on_kernel_vector = sym on_kernel_vector,
+    user_code = const USER_CODE,
+    user_data = const USER_DATA,
+    msr_fs_base = const Msr::FsBase as u32,
+    msr_gs_base = const Msr::GsBase as u32,
+    pushed_end = const at(Register::Rsp),
+    rdi = const at(Register::Rdi),
+    rsi = const at(Register::Rsi),
+    rax = const at(Register::Rax),
+    rbx = const at(Register::Rbx),
+    rbp = const at(Register::Rbp),
+    r12 = const at(Register::R12),
+    r13 = const at(Register::R13),
+    r14 = const at(Register::R14),
+    rdx = const at(Register::Rdx),
+    r10 = const at(Register::R10),
+    r8 = const at(Register::R8),
+    r9 = const at(Register::R9),
+    r15 = const at(Register::R15),
+    rflags = const at(Register::Rflags),
+    next_ip = const at(Register::NextIp),
+    fault_ip = const at(Register::FaultIp),
+    rsp = const at(Register::Rsp),
+    rcx = const at(Register::Rcx),
+    r11 = const at(Register::R11),
+    fs_base = const at(Register::LoadedFsBase),
+    gs_base = const at(Register::GsBase),
+    return_by_sysret = const at(Register::ReturnBySysret),
+);

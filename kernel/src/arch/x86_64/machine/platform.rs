@@ -1,0 +1,298 @@
+//! The bare machine, as the kernel sees it.
+
+use core::cell::Cell;
+
+use sandglass_lock::Requests;
+
+use super::apic::{IoApics, Pin, Signal, LOCAL_APIC};
+use super::core_data::CoreData;
+use super::cpu::{self, Msr};
+use super::entry::LOOK;
+use super::layout::WINDOW_BASE;
+use super::rate::Rate;
+use super::turn::{self, FLUSH, REMOTE_CALL, SAVE_FPU, STALL};
+use super::{paging, serial};
+use crate::arch::abi::context::FpuState;
+use crate::arch::abi::devices::{Devices, Line, PortWidth};
+use crate::arch::Platform;
+use crate::cores::{CoreId, Cores, CORES};
+use crate::mem::PhysAddr;
+
+/// Port of QEMU's `isa-debug-exit` device.
+const DEBUG_EXIT: u16 = 0xf4;
+
+/// First CPU vector of the interrupts that the kernel numbers from 0 (03, section 7.2).
+const FIRST_VECTOR: u8 = 0x20;
+
+/// The machine. Its memory and devices exist once; a value holds what was found out about them.
+pub struct Machine {
+    pub(super) io_apics: IoApics,
+    /// Numbers of the local APICs of the cores that run.
+    apic_ids: [Cell<u8>; CORES],
+    cores: Cell<u8>,
+    /// The data of the core that executes the kernel.
+    here: Cell<&'static CoreData>,
+    /// Ticks of the time-stamp counter in a microsecond.
+    pub(super) ticks_per_us: Cell<u64>,
+    pub(super) timer: Cell<Timer>,
+}
+
+/// How the local APIC timer is told a deadline.
+#[derive(Clone, Copy)]
+pub(super) enum Timer {
+    /// As a value of the time-stamp counter.
+    Deadline,
+    /// As a count of its own clock, at this rate.
+    Count(Rate),
+}
+
+impl Machine {
+    /// A machine of which nothing is known yet.
+    #[allow(clippy::new_without_default)]
+    pub const fn new() -> Self {
+        Machine {
+            io_apics: IoApics::new(),
+            apic_ids: [const { Cell::new(0) }; CORES],
+            cores: Cell::new(1),
+            here: Cell::new(CoreData::of(CoreId::BOOT)),
+            ticks_per_us: Cell::new(1),
+            timer: Cell::new(Timer::Count(Rate::UNKNOWN)),
+        }
+    }
+}
+
+impl Platform for Machine {
+    #[inline(always)]
+    fn cores(&self) -> u8 {
+        if CORES > 1 {
+            self.cores.get()
+        } else {
+            1
+        }
+    }
+
+    #[inline(always)]
+    fn execute_on(&self, core: CoreId) {
+        self.here.set(CoreData::of(core));
+    }
+
+    fn interrupt_core(&self, core: CoreId) {
+        if !self.running(Cores::NONE.with(core)).is_empty() {
+            self.signal(core, LOOK);
+        }
+    }
+
+    fn stall_core(&self, core: CoreId) -> u64 {
+        self.ask(Cores::NONE.with(core), STALL);
+        turn::left_user_code_at()
+    }
+
+    fn others_wait(&self) -> bool {
+        turn::others_wait()
+    }
+
+    fn flush_cores(&self, cores: Cores) {
+        self.ask(cores, FLUSH);
+    }
+
+    #[inline(always)]
+    fn base(&self) -> *mut u8 {
+        core::ptr::with_exposed_provenance_mut(WINDOW_BASE as usize)
+    }
+
+    #[inline(always)]
+    fn now(&self) -> u64 {
+        cpu::time_stamp()
+    }
+
+    #[inline(always)]
+    fn set_deadline(&self, at: u64) {
+        match self.timer.get() {
+            // SAFETY: the timer is in the mode that has the register, which only concerns time.
+            // 0 would disarm it.
+            Timer::Deadline => unsafe { cpu::write_msr(Msr::TscDeadline, at.max(1)) },
+            Timer::Count(rate) => {
+                // Counted from this very moment: releases are to be exact, however long the path
+                // that led here.
+                let ticks = at.saturating_sub(cpu::time_stamp());
+                LOCAL_APIC.set_count(rate.counts(ticks));
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn ticks_per_us(&self) -> u64 {
+        self.ticks_per_us.get()
+    }
+
+    #[inline(always)]
+    fn use_address_space(&self, root: Option<PhysAddr>) {
+        self.here().set_user_root(match root {
+            Some(root) => root.get(),
+            None => paging::empty_root(),
+        });
+    }
+
+    /// The entry has forgotten every user translation, and the kernel makes none.
+    #[inline(always)]
+    fn flush_page(&self, _vaddr: u64) {}
+
+    /// As [`Self::flush_page`].
+    #[inline(always)]
+    fn flush_address_space(&self) {}
+
+    fn interrupt_pending(&self) -> bool {
+        LOCAL_APIC.is_pending()
+    }
+
+    fn route(&self, line: Line, irq: u8) {
+        if let Line::IoApic {
+            ioapic,
+            pin,
+            level,
+            active_low,
+        } = line
+        {
+            let how = Pin {
+                vector: irq.wrapping_add(FIRST_VECTOR),
+                level,
+                active_low,
+            };
+            self.io_apics
+                .route(ioapic, pin, how, self.apic_id(CoreId::BOOT));
+        }
+    }
+
+    fn set_masked(&self, line: Line, irq: u8, masked: bool) {
+        if let Line::IoApic { ioapic, pin, .. } = line {
+            let vector = irq.wrapping_add(FIRST_VECTOR);
+            self.io_apics.set_masked(ioapic, pin, vector, masked);
+        }
+    }
+
+    fn put_char(&self, byte: u8) {
+        serial::put(byte);
+        #[cfg(feature = "debug")]
+        super::screen::put(byte);
+    }
+
+    /// The machine stops here for good even where nobody watches.
+    fn halt(&self, status: u8) {
+        // SAFETY: the port ends the emulator or does nothing.
+        unsafe { cpu::out8(DEBUG_EXIT, status) }
+        if CORES > 1 {
+            LOCAL_APIC.send_to_others(Signal::Reset);
+        }
+        cpu::stop()
+    }
+
+    fn fpu_save(&self, state: &FpuState) {
+        self.here().save_fpu(state);
+    }
+
+    fn fpu_save_of(&self, core: CoreId, state: &FpuState) {
+        turn::prepare_fpu_save(state);
+        self.ask(Cores::NONE.with(core), SAVE_FPU);
+    }
+
+    fn fpu_restore(&self, state: &FpuState) {
+        self.here().restore_fpu(state);
+    }
+
+    #[inline(always)]
+    fn fpu_set_enabled(&self, enabled: bool) {
+        self.here().set_fpu_enabled(enabled);
+    }
+}
+
+impl Devices for Machine {
+    fn kernel_root_entry(&self) -> u64 {
+        paging::kernel_root_entry()
+    }
+
+    fn ioapics(&self) -> u8 {
+        self.io_apics.count()
+    }
+
+    fn ioapic_pins(&self, ioapic: u8) -> u8 {
+        self.io_apics.pins(ioapic)
+    }
+
+    fn port_in(&self, port: u16, width: PortWidth) -> u32 {
+        // SAFETY: a port that user level holds a capability for, with the authority over what the
+        // device behind it does.
+        unsafe {
+            match width {
+                PortWidth::Byte => cpu::in8(port).into(),
+                PortWidth::Word => cpu::in16(port).into(),
+                PortWidth::Long => cpu::in32(port),
+            }
+        }
+    }
+
+    fn port_out(&self, port: u16, width: PortWidth, value: u32) {
+        // SAFETY: as for `port_in`.
+        unsafe {
+            match width {
+                PortWidth::Byte => cpu::out8(port, value as u8),
+                PortWidth::Word => cpu::out16(port, value as u16),
+                PortWidth::Long => cpu::out32(port, value),
+            }
+        }
+    }
+}
+
+impl Machine {
+    /// The data of the core that executes the kernel.
+    #[inline(always)]
+    fn here(&self) -> &'static CoreData {
+        if CORES > 1 {
+            self.here.get()
+        } else {
+            CoreData::of(CoreId::BOOT)
+        }
+    }
+
+    /// Number of the local APIC of a core that runs.
+    fn apic_id(&self, core: CoreId) -> u8 {
+        self.apic_ids[core.index()].get()
+    }
+
+    /// `core`, the first that does not run yet, runs, and has the local APIC number `id`.
+    pub(super) fn add_core(&self, core: CoreId, id: u8) {
+        self.set_apic_id(core, id);
+        self.cores.set(self.cores.get().wrapping_add(1));
+    }
+
+    /// Lets the timer of this core raise its interrupt.
+    pub(super) fn start_timer(&self) {
+        LOCAL_APIC.start_timer(matches!(self.timer.get(), Timer::Deadline));
+    }
+
+    /// `core` has the local APIC number `id`.
+    pub(super) fn set_apic_id(&self, core: CoreId, id: u8) {
+        self.apic_ids[core.index()].set(id);
+    }
+
+    /// Those of `cores` that run.
+    fn running(&self, cores: Cores) -> Cores {
+        cores
+            .iter()
+            .filter(|core| core.index() < usize::from(self.cores()))
+            .fold(Cores::NONE, Cores::with)
+    }
+
+    /// Raises `vector` at another core, which runs.
+    fn signal(&self, core: CoreId, vector: u8) {
+        LOCAL_APIC.send(self.apic_id(core), Signal::Vector(vector));
+    }
+
+    /// Asks those of `cores`, others, that run for `what`, and returns when they have done it.
+    fn ask(&self, cores: Cores, what: Requests) {
+        if CORES > 1 {
+            turn::ask(self.running(cores), what, |core| {
+                self.signal(core, REMOTE_CALL)
+            });
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! The machine's part of the boot: brings processor and interrupt controllers into the kernel's
+//! state, and finds out what there is.
+
+use super::acpi::{Error, Madt, Rsdp};
+use super::apic::LOCAL_APIC;
+use super::layout::{physical, PAGE_SIZE, WINDOW_SIZE};
+use super::loader::Loader;
+use super::platform::{Machine, Timer};
+use super::rate::{megahertz, Rate};
+use super::start_info::{free_memory, low_page, FreeMemory};
+use super::turn::Inside;
+use super::window::Window;
+use super::{cores, cpu, descriptors, entry, legacy, paging, serial};
+use crate::arch::abi::boot::Told;
+use crate::arch::Platform;
+use crate::boot::{self, Found, List, Range, Refusal};
+use crate::cores::{CoreId, CORES};
+use crate::mem::objects::Ram;
+
+/// Status with which the machine stops when the kernel refuses to start.
+const REFUSED: u8 = 1;
+
+/// The kernel's image and all RAM that is handed out begin here (06, section 5).
+const FIRST_RAM: u64 = 0x10_0000;
+/// End of the physical addresses that are handed out (06, section 5).
+const DEVICE_TOP: u64 = 1 << 47;
+/// Addresses that raise message-signalled interrupts (06, section 5).
+const MSI_WINDOW: Range = Range {
+    start: 0xffff_fff8,
+    end: 0x1_0000_0000,
+};
+
+unsafe extern "C" {
+    /// End of the kernel's image (linker script).
+    static kernel_end: u8;
+}
+
+/// Called by the loader's entry with the physical address of the loader's structure and what a
+/// boot loader left in EAX, in the address space of start-up, on the kernel's stack, with
+/// interrupts off.
+pub extern "C" fn start(paddr: u64, magic: u32) -> ! {
+    serial::init();
+    cpu::init();
+    paging::init();
+    descriptors::init(CoreId::BOOT);
+    legacy::disable_pic();
+    // SAFETY: called once, by assembly; does not return.
+    let inside = unsafe { Inside::enter(CoreId::BOOT) };
+    let next = match find(&inside.k.machine, magic, paddr) {
+        Ok(found) => boot::start(inside.k, found),
+        Err(refusal) => Err(refusal),
+    };
+    match next {
+        Ok(next) => entry::leave(inside, next),
+        Err(refusal) => {
+            let machine = &inside.k.machine;
+            refusal.report(machine);
+            machine.halt(REFUSED);
+            cpu::stop()
+        }
+    }
+}
+
+/// Everything about the machine. Its interrupt controllers and its clock work afterwards.
+fn find(machine: &Machine, magic: u32, paddr: u64) -> Result<Found, Refusal> {
+    let info = Loader::at(&Window, magic, paddr).ok_or(Refusal::Machine(
+        "the kernel was entered neither by PVH (QEMU: -kernel) nor by Multiboot2",
+    ))?;
+    #[cfg(feature = "debug")]
+    if let Some(framebuffer) = info.framebuffer() {
+        super::screen::init(&framebuffer, &info.memory_map());
+    }
+    let rsdp = Rsdp::find(&Window, info.rsdp()).map_err(acpi)?;
+    let madt = Madt::find(&Window, rsdp).map_err(acpi)?;
+
+    let kernel = Range {
+        start: FIRST_RAM,
+        end: physical(&raw const kernel_end),
+    };
+    let mut reserved = List::new();
+    let mut reserve = |range| reserved.push(range).unwrap_or(());
+    reserve(kernel);
+    reserve(MSI_WINDOW);
+    let local_apics = start_interrupts(machine, madt, &mut reserve)?;
+    start_clock(machine)?;
+    #[cfg(feature = "spoil")]
+    super::spoil::spoil(machine, CoreId::BOOT);
+
+    let file = info.module().ok_or(Refusal::NoRootTask)?;
+    let memory_map = info.memory_map();
+    if CORES > 1 {
+        if let Some(page) = low_page(&memory_map, file) {
+            cores::start(machine, madt, local_apics, page)?;
+        }
+    }
+    let FreeMemory { mut free, module } = free_memory(&memory_map, kernel, file, WINDOW_SIZE)?;
+    // SAFETY: available RAM of the firmware's memory map, inside the window, beside the kernel's
+    // image; `free_memory` returns each byte once. What the loader told lies in it too, and has
+    // been read.
+    let vouch = |range: Range| unsafe { Ram::vouch(range.start, range.end) };
+    let mut ram = List::new();
+    for range in free.drain() {
+        ram.push(vouch(range)).unwrap_or_else(drop);
+    }
+    let module_is_free = module.start >= FIRST_RAM;
+    let module = vouch(module);
+    let told = Told {
+        memory_map: if info.tells_memory_map() {
+            memory_map
+        } else {
+            List::new()
+        },
+        rsdp: Some(rsdp.bytes(&Window)),
+        framebuffer: info.framebuffer(),
+    };
+    Ok(Found {
+        told,
+        ram,
+        module,
+        module_is_free,
+        file,
+        reserved,
+        device_top: DEVICE_TOP,
+    })
+}
+
+fn acpi(error: Error) -> Refusal {
+    Refusal::Machine(error.message())
+}
+
+/// Starts the local APIC and all I/O APICs, and reserves their pages. Returns the physical address of
+/// the former.
+fn start_interrupts(
+    machine: &Machine,
+    madt: Madt,
+    reserve: &mut impl FnMut(Range),
+) -> Result<u64, Refusal> {
+    let local = LOCAL_APIC.init().ok_or(Refusal::Machine(
+        "the local APIC is in x2APIC mode, which the kernel does not drive",
+    ))?;
+    machine.set_apic_id(CoreId::BOOT, LOCAL_APIC.id());
+    reserve(page(local));
+    let mut all_driven = true;
+    madt.io_apics(&Window, |paddr| {
+        all_driven &= machine.io_apics.add(paddr);
+        reserve(page(paddr));
+    });
+    if !all_driven {
+        return Err(Refusal::Machine(
+            "the machine has more than 8 I/O APICs, or one at an odd address",
+        ));
+    }
+    if machine.io_apics.count() == 0 {
+        return Err(Refusal::Machine("the ACPI tables name no I/O APIC"));
+    }
+    Ok(local)
+}
+
+/// The page around the physical address `paddr`.
+fn page(paddr: u64) -> Range {
+    let start = paddr & !(PAGE_SIZE - 1);
+    Range {
+        start,
+        end: start.wrapping_add(PAGE_SIZE),
+    }
+}
+
+/// Windows of measurement; the shortest counts, since whatever disturbs makes them longer.
+const WINDOWS: u32 = 3;
+/// Local APIC timer's count at the start of a window, which it does not use up.
+const COUNT: u32 = u32::MAX;
+
+/// Finds out the frequency of the clock and how the timer is set by it.
+fn start_clock(machine: &Machine) -> Result<(), Refusal> {
+    let tsc_deadline = cpu::has_tsc_deadline();
+    let told = cpu::tsc_hz();
+    LOCAL_APIC.set_count(COUNT);
+    let mut shortest: Option<(u64, u32)> = None;
+    // Where the processor says everything, the interval timer may stand still, as firmware of later
+    // machines has it: nobody waits for it then.
+    let windows = match told {
+        Some(_) if tsc_deadline => 0,
+        _ => WINDOWS,
+    };
+    for _ in 0..windows {
+        let Some((start, end)) = legacy::measure(|| (cpu::time_stamp(), LOCAL_APIC.count())) else {
+            break;
+        };
+        let ticks = end.0.wrapping_sub(start.0);
+        if shortest.is_none_or(|(least, _)| ticks < least) {
+            shortest = Some((ticks, start.1.wrapping_sub(end.1)));
+        }
+    }
+    LOCAL_APIC.set_count(0);
+
+    let ticks_per_us = match (told, shortest) {
+        (Some(hz), _) => megahertz(hz, 1, 1),
+        (None, Some((ticks, _))) => megahertz(ticks, legacy::PIT_WINDOW.into(), legacy::PIT_HZ),
+        (None, None) => None,
+    };
+    let timer = match shortest {
+        _ if tsc_deadline => Some(Timer::Deadline),
+        Some((ticks, counts)) => Rate::measured(counts, ticks).map(Timer::Count),
+        None => None,
+    };
+    let (Some(ticks_per_us), Some(timer)) = (ticks_per_us, timer) else {
+        return Err(Refusal::Machine(
+            "the interval timer (PIT), by which clocks are measured, stands still",
+        ));
+    };
+    machine.ticks_per_us.set(ticks_per_us);
+    machine.timer.set(timer);
+    machine.start_timer();
+    Ok(())
+}
