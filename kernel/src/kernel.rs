@@ -14,8 +14,7 @@ use crate::mem::{Memory, PerCore, Ref};
 use crate::object::core::Core;
 use crate::object::irq::IrqTable;
 use crate::object::tcb::Tcb;
-use crate::object::{Constants, DomainSchedule};
-use crate::trace;
+use crate::object::{records, Constants, DomainSchedule};
 
 /// A kernel with its machine.
 pub struct Kernel {
@@ -28,7 +27,7 @@ pub struct Kernel {
     pub domains: DomainSchedule,
     pub constants: Constants,
     sequence: Cell<u64>,
-    pub trace: trace::OfKernel,
+    pub trace: records::OfKernel,
 }
 
 impl Kernel {
@@ -47,7 +46,7 @@ impl Kernel {
             domains: DomainSchedule::new(),
             constants: Constants::new(),
             sequence: Cell::new(0),
-            trace: trace::OfKernel::new(0),
+            trace: records::OfKernel::new(0),
         }
     }
 

@@ -10,122 +10,13 @@ use crate::invoke::{self, Invocation, Outcome};
 use crate::ipc::caps::{self, ExtraCaps};
 use crate::ipc::endpoint::{self, Manner};
 use crate::ipc::message::Message;
+use crate::ipc::phases::Phases;
 use crate::ipc::{fault, notification, reply, timeout};
 use crate::mem::Ref;
 use crate::object::fault::{Fault, LookupFailure};
 use crate::object::tcb::{State, Tcb};
 use crate::time::account::{self, TimeOver};
 use crate::{debug, Kernel};
-
-/// The phases of a system call (01, section 5), as a set of flags.
-#[derive(Clone, Copy)]
-pub struct Phases(u32);
-
-impl Phases {
-    /// There is an invocation phase, of the capability in the capability register.
-    const INVOKE: Phases = Phases(1 << 0);
-    /// Not there, but in the reply register.
-    const TO_REPLY: Phases = Phases(1 << 1);
-    /// Not there, but in the destination register.
-    const TO_DESTINATION: Phases = Phases(1 << 2);
-    /// The invocation blocks until somebody receives.
-    const BLOCKS: Phases = Phases(1 << 3);
-    /// The invocation waits for an answer.
-    const CALLS: Phases = Phases(1 << 4);
-    /// The invocation may lend or give the caller's scheduling context.
-    const DONATES: Phases = Phases(1 << 5);
-    /// There is a receive phase.
-    const RECEIVE: Phases = Phases(1 << 6);
-    /// The receive phase waits for a message.
-    const WAITS: Phases = Phases(1 << 7);
-    /// The reply register names the reply object to receive with.
-    const WITH_REPLY: Phases = Phases(1 << 8);
-    /// The rest of the budget is given up.
-    const YIELDS: Phases = Phases(1 << 9);
-
-    const fn and(self, other: Phases) -> Phases {
-        Phases(self.0 | other.0)
-    }
-
-    /// Whether `flag` is set.
-    #[inline(always)]
-    const fn has(self, flag: Phases) -> bool {
-        self.0 & flag.0 != 0
-    }
-
-    /// Whether the caller waits for an answer to its invocation.
-    #[inline(always)]
-    pub const fn is_call(self) -> bool {
-        self.has(Self::CALLS)
-    }
-
-    /// Whether the invocation is the send phase of a call that also receives.
-    #[inline(always)]
-    pub const fn is_first(self) -> bool {
-        self.has(Self::RECEIVE)
-    }
-
-    /// The phases of the system call of `number`; `None` if that is none of those that have any.
-    #[inline(always)]
-    fn of(number: u64) -> Option<Phases> {
-        // The numbers are -1, -2 and so on. The compiler is not to see through the table: it would
-        // replace tests of flags by longer ones of the number.
-        PHASES
-            .get(!number as usize)
-            .copied()
-            .map(core::hint::black_box)
-    }
-}
-
-/// The phases of the system calls, in the order of their numbers.
-const PHASES: [Phases; 11] = {
-    const SEND_FIRST: Phases = Phases::INVOKE.and(Phases::DONATES);
-    const RECV: Phases = Phases::RECEIVE.and(Phases::WITH_REPLY);
-    let mut phases = [Phases(0); 11];
-    let all = [
-        (
-            Syscall::Call,
-            Phases::INVOKE
-                .and(Phases::BLOCKS)
-                .and(Phases::CALLS)
-                .and(Phases::DONATES),
-        ),
-        (
-            Syscall::ReplyRecv,
-            SEND_FIRST
-                .and(Phases::TO_REPLY)
-                .and(RECV)
-                .and(Phases::WAITS),
-        ),
-        (
-            Syscall::NBSendRecv,
-            SEND_FIRST
-                .and(Phases::TO_DESTINATION)
-                .and(RECV)
-                .and(Phases::WAITS),
-        ),
-        (
-            Syscall::NBSendWait,
-            SEND_FIRST
-                .and(Phases::TO_REPLY)
-                .and(Phases::RECEIVE)
-                .and(Phases::WAITS),
-        ),
-        (Syscall::Send, Phases::INVOKE.and(Phases::BLOCKS)),
-        (Syscall::NBSend, Phases::INVOKE),
-        (Syscall::Recv, RECV.and(Phases::WAITS)),
-        (Syscall::NBRecv, RECV),
-        (Syscall::Wait, Phases::RECEIVE.and(Phases::WAITS)),
-        (Syscall::NBWait, Phases::RECEIVE),
-        (Syscall::Yield, Phases::YIELDS),
-    ];
-    let mut i = 0;
-    while i < all.len() {
-        phases[!(all[i].0 as i64) as usize] = all[i].1;
-        i += 1;
-    }
-    phases
-};
 
 /// How an invocation phase ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -169,7 +60,7 @@ pub fn debug_call(number: u64) -> Option<Syscall> {
 /// unknown one.
 pub fn perform_other(k: &Kernel, caller: Ref<Tcb>, number: u64) -> Exit {
     caller.at(k).age_progress();
-    if trace_call!(k, caller, number) {
+    if trace_call(k, caller, number) {
         return Exit::ToCaller;
     }
     if Syscall::from_raw(number) == Some(Syscall::SetTLSBase) {
@@ -178,6 +69,17 @@ pub fn perform_other(k: &Kernel, caller: Ref<Tcb>, number: u64) -> Exit {
     }
     fault::raise(k, caller, Fault::UnknownSyscall { number });
     Exit::ToScheduler
+}
+
+/// Performs the system call of this number, if it is one of a kernel with traces; whether it is.
+fn trace_call(k: &Kernel, caller: Ref<Tcb>, number: u64) -> bool {
+    #[cfg(feature = "trace")]
+    return crate::trace::calls::handle(k, caller, number);
+    #[cfg(not(feature = "trace"))]
+    {
+        let _ = (k, caller, number);
+        false
+    }
 }
 
 /// Performs the `phases` of a system call of `caller`, which has time for it.

@@ -1,4 +1,4 @@
-//! Physical addresses: numbers, with no authority.
+//! Physical addresses, and ranges of them: numbers, with no authority.
 
 /// A physical address in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -17,5 +17,23 @@ impl PhysAddr {
     #[must_use]
     pub const fn offset(self, bytes: u64) -> Self {
         PhysAddr(self.0.wrapping_add(bytes))
+    }
+}
+
+/// Physical addresses `start..end`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Range {
+    pub start: u64,
+    pub end: u64,
+}
+
+impl Range {
+    pub const fn is_empty(self) -> bool {
+        self.start >= self.end
+    }
+
+    /// Whether the two have an address in common.
+    pub const fn overlaps(self, other: Range) -> bool {
+        self.start < other.end && other.start < self.end && !self.is_empty() && !other.is_empty()
     }
 }

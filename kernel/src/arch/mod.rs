@@ -20,7 +20,7 @@ pub mod x86_64;
 pub mod hosted;
 
 pub use abi::context::{Context, FpuState, MessageRegister, Register, Transfer, FRAME_REGISTERS};
-pub use address::PhysAddr;
+pub use address::{PhysAddr, Range};
 pub use console::Console;
 /// The ABI that the kernel speaks: that of the machine it is built for.
 pub use x86_64::abi;

@@ -1,26 +1,9 @@
 //! What the machine's part of the boot found out, in terms of no particular machine.
 
-use super::List;
 use crate::arch::abi::boot::{Told, MAX_MEMORY_MAP};
+use crate::arch::Range;
+use crate::list::List;
 use crate::mem::objects::Ram;
-
-/// Physical addresses `start..end`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Range {
-    pub start: u64,
-    pub end: u64,
-}
-
-impl Range {
-    pub const fn is_empty(self) -> bool {
-        self.start >= self.end
-    }
-
-    /// Whether the two have an address in common.
-    pub const fn overlaps(self, other: Range) -> bool {
-        self.start < other.end && other.start < self.end && !self.is_empty() && !other.is_empty()
-    }
-}
 
 /// Most pieces of RAM: each entry of a memory map, cut by the kernel and the root task's file.
 pub const MAX_RAM: usize = MAX_MEMORY_MAP + 4;

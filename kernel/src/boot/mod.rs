@@ -9,7 +9,6 @@
 
 mod elf;
 mod found;
-mod list;
 mod memory;
 mod plan;
 mod refusal;
@@ -18,8 +17,9 @@ mod root;
 mod tests;
 mod untyped;
 
-pub use found::{Found, Range, MAX_RAM, MAX_RESERVED};
-pub use list::List;
+pub use crate::arch::Range;
+pub use crate::list::List;
+pub use found::{Found, MAX_RAM, MAX_RESERVED};
 pub use refusal::Refusal;
 
 use crate::arch::Platform;

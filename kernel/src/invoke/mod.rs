@@ -21,9 +21,9 @@ use crate::arch::abi::invoke as arch;
 use crate::cap::{lookup, Capability};
 use crate::ipc::caps::ExtraCaps;
 use crate::ipc::message::Message;
+use crate::ipc::phases::Phases;
 use crate::mem::{Kind, Ref, Slot};
 use crate::object::tcb::Tcb;
-use crate::syscall::Phases;
 use crate::Kernel;
 use error::Error;
 

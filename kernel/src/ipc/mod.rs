@@ -8,6 +8,7 @@ pub mod endpoint;
 pub mod fault;
 pub mod message;
 pub mod notification;
+pub mod phases;
 pub mod reply;
 pub mod stall;
 pub mod timeout;

@@ -4,11 +4,11 @@ use core::cell::Cell;
 use core::mem::offset_of;
 
 use super::ready::ReadyQueues;
+use super::records;
 use super::release::ReleaseQueues;
 use super::sched_context::SchedContext;
 use super::tcb::Tcb;
 use crate::mem::Ref;
-use crate::trace;
 
 /// What the scheduler is going to do at the end of the event (04, section 8.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,7 +37,7 @@ pub struct Core {
     pub ready: ReadyQueues,
     /// Runnable threads that wait for their budget.
     pub release: ReleaseQueues,
-    pub trace: trace::OfCore,
+    pub trace: records::OfCore,
 }
 
 impl Core {
@@ -57,7 +57,7 @@ impl Core {
             fpu_owner: Cell::new(None),
             ready: ReadyQueues::new(),
             release: ReleaseQueues::new(),
-            trace: trace::OfCore::new(),
+            trace: records::OfCore::new(),
         }
     }
 

@@ -13,6 +13,7 @@ pub mod irq;
 pub mod notification;
 pub mod queue;
 pub mod ready;
+pub mod records;
 pub mod release;
 pub mod reply;
 pub mod rights;

@@ -2,7 +2,7 @@
 //!
 //! A kernel with the feature `trace` writes a record at each of its trace points. Every other kernel
 //! has none: [`trace!`] is nothing there, so that not a byte of its code depends on them, and
-//! [`OfCore`] and [`OfKernel`] are empty. The format of the records is `sandglass_abi::trace`; where
+//! `object/records.rs` is empty. The format of the records is `sandglass_abi::trace`; where
 //! they are kept, `mem/log.rs`.
 //!
 //! All cores number their records from one counter, since the kernel is never executed by two of
@@ -28,49 +28,4 @@ macro_rules! trace {
 #[cfg(not(feature = "trace"))]
 macro_rules! trace {
     ($k:expr, $point:ident($($argument:expr),* $(,)?)) => {};
-}
-
-/// Performs the system call of this number, if it is one of a kernel with traces; whether it is.
-#[cfg(feature = "trace")]
-macro_rules! trace_call {
-    ($k:expr, $caller:expr, $number:expr) => {
-        $crate::trace::calls::handle($k, $caller, $number)
-    };
-}
-
-/// A kernel without traces has no such calls.
-#[cfg(not(feature = "trace"))]
-macro_rules! trace_call {
-    ($k:expr, $caller:expr, $number:expr) => {
-        false
-    };
-}
-
-/// What a core has for its records.
-#[cfg(feature = "trace")]
-pub type OfCore = crate::mem::Log;
-/// What a core has for its records: nothing.
-#[cfg(not(feature = "trace"))]
-#[derive(Default)]
-pub struct OfCore;
-
-#[cfg(not(feature = "trace"))]
-impl OfCore {
-    pub const fn new() -> Self {
-        OfCore
-    }
-}
-
-/// What the kernel has for the records of all cores: the number of the last one.
-#[cfg(feature = "trace")]
-pub type OfKernel = core::cell::Cell<u32>;
-/// What the kernel has for the records of all cores: nothing.
-#[cfg(not(feature = "trace"))]
-pub struct OfKernel;
-
-#[cfg(not(feature = "trace"))]
-impl OfKernel {
-    pub const fn new(_: u32) -> Self {
-        OfKernel
-    }
 }

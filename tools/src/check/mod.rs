@@ -11,6 +11,7 @@ mod call_graph;
 mod citations;
 mod footprint;
 mod lints;
+pub mod rooms;
 mod safety_comments;
 pub mod source;
 mod unsafe_places;
@@ -114,6 +115,11 @@ pub const RULES: &[Rule] = &[
         name: "no_dynamic_calls",
         about: "no `dyn` and no function pointer in the kernel outside of arch/",
         check: |_| source::check(source::dynamic_calls, &["kernel/src"]),
+    },
+    Rule {
+        name: "rooms",
+        about: "no file of the kernel names anything of a room above its own (kernel/rooms.toml)",
+        check: |_| rooms::rule(),
     },
     Rule {
         name: "citations",

@@ -74,7 +74,7 @@ pub fn check(rule: fn(&Source) -> Vec<String>, folders: &[&str]) -> Verdict {
     Verdict::of(findings)
 }
 
-fn is_rust(path: &Path) -> bool {
+pub(super) fn is_rust(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "rs")
 }
 

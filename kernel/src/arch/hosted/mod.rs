@@ -14,8 +14,8 @@ use std::vec::Vec;
 
 use super::abi::devices::{Devices, Line, PortWidth};
 use super::{FpuState, Platform};
+use crate::arch::PhysAddr;
 use crate::cores::{CoreId, Cores, CORES};
-use crate::mem::PhysAddr;
 
 /// Alignment of the memory, so that aligned physical addresses are aligned addresses.
 const ALIGNMENT: usize = 1 << 21;

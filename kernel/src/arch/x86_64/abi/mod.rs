@@ -23,6 +23,7 @@ pub mod object;
 pub mod pte;
 pub mod retype;
 pub mod space;
+pub mod told;
 
 pub use devices::{Devices, Line};
 pub use exception::Exception;

@@ -7,9 +7,7 @@ use super::object::table::Table;
 use crate::arch::abi::object::paging::Pml4;
 use crate::arch::abi::pte::Level;
 use crate::arch::Platform;
-use crate::cap::Capability;
 use crate::cores::{CoreId, Cores, CORES};
-use crate::invoke::error::Error;
 use crate::ipc::stall;
 use crate::mem::{objects, Ref};
 use crate::object::tcb::{Tcb, TcbSlot};
@@ -22,16 +20,6 @@ pub const TOP: u64 = USER_TOP;
 #[inline(always)]
 pub fn root_of(k: &Kernel, asid: u16) -> Option<Ref<Pml4>> {
     k.arch.asids.pool(asid)?.at(k).root(asid)
-}
-
-/// The root table of `cap`, whose identifier is `asid`, if that still names it.
-#[inline(always)]
-pub fn resolve(k: &Kernel, cap: Capability, asid: u16) -> Result<Ref<Pml4>, Error> {
-    let root = root_of(k, asid).ok_or(Error::invalid_root())?;
-    if cap.word().get::<Pml4>() != Some(root) {
-        return Err(Error::InvalidCapability(1));
-    }
-    Ok(root)
 }
 
 /// The table of `level` that covers `vaddr` below `root`, or how many bits of the address the

@@ -3,9 +3,9 @@
 use core::cell::Cell;
 
 use super::cpu::{self, Msr};
-use super::entry::TIMER;
 use super::layout::{device_page, LOCAL_APIC_PAGE};
 use super::paging::{map_io_apic, map_local_apic};
+use super::vectors::TIMER;
 
 /// Registers of the local APIC: byte offsets in its page.
 #[derive(Clone, Copy)]

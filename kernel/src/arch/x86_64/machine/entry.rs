@@ -19,7 +19,9 @@ use super::apic::LOCAL_APIC;
 use super::core_data::CoreData;
 use super::descriptors::FIRST_SOFTWARE;
 use super::entry_code::exit;
-use super::turn::{self, Inside, REMOTE_CALL};
+use super::requests;
+use super::turn::Inside;
+use super::vectors::*;
 use super::{cpu, fatal};
 use crate::arch::abi::context::{Context, Register};
 use crate::arch::abi::Exception;
@@ -85,18 +87,6 @@ fn panic_probe(k: &crate::Kernel) {
 const PAGE_FAULT: u64 = 14;
 /// Virtual-8086 mode: its segments' values look like the kernel's.
 const FLAG_VIRTUAL_8086: u64 = 1 << 17;
-/// First vector that a local APIC can raise.
-pub const FIRST_LEGAL: u64 = 16;
-const FIRST_INTERRUPT: u64 = 0x20;
-/// Vector of the spurious interrupt, and of an instruction that does nothing (05, section 7).
-const SPURIOUS: u64 = 255;
-/// First IRQ of a device behind an I/O APIC or a message-signalled one (03, section 7.2).
-const FIRST_DEVICE: u8 = 16;
-/// Vector of the local APIC timer.
-pub const TIMER: u8 = 157;
-/// Vector by which another core asks this one to look at its queues (04, section 15).
-pub const LOOK: u8 = 159;
-
 /// Whether `vector` is one by which cores interrupt each other.
 const fn is(vector: u64, of_cores: u8) -> bool {
     CORES > 1 && vector == of_cores as u64
@@ -153,7 +143,7 @@ pub extern "C" fn on_vector(vector: u64, code: u64, core: CoreId) -> ! {
         }
         _ if is(vector, REMOTE_CALL) => {
             LOCAL_APIC.end_interrupt();
-            if !turn::serve(core) {
+            if !requests::serve(core) {
                 // SAFETY: the thread that was interrupted, which nobody touched.
                 unsafe { exit(core, CoreData::of(core).context.get()) }
             }
@@ -179,7 +169,7 @@ pub extern "C" fn on_kernel_vector(vector: u64, code: u64, ip: u64, flags: u64, 
     }
     let trap = if is(vector, REMOTE_CALL) {
         LOCAL_APIC.end_interrupt();
-        if !turn::serve(core) {
+        if !requests::serve(core) {
             cpu::idle();
         }
         Trap::Look

@@ -10,11 +10,11 @@ use super::core_data::{CoreData, CORE_DATA};
 use super::cpu::Msr;
 use super::descriptors::{Cpu, CPUS, ENTRY_STACK_TOP, ENTRY_STRIDE, USER_CODE, USER_DATA};
 use super::entry::{
-    on_kernel_vector, on_system_call, on_vector, KernelStack, FIRST_LEGAL, KERNEL_STACKS,
-    STACK_START,
+    on_kernel_vector, on_system_call, on_vector, KernelStack, KERNEL_STACKS, STACK_START,
 };
 use super::layout;
 use super::paging::KERNEL_PML4;
+use super::vectors::FIRST_LEGAL;
 use crate::arch::abi::context::{Context, Register};
 use crate::cores::{CoreId, CORES};
 

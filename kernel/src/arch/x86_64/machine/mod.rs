@@ -38,6 +38,8 @@ pub mod platform;
 #[cfg(target_os = "none")]
 mod pvh;
 #[cfg(target_os = "none")]
+mod requests;
+#[cfg(target_os = "none")]
 mod same_time;
 #[cfg(all(target_os = "none", feature = "debug"))]
 mod screen;
@@ -49,5 +51,7 @@ mod spoil;
 mod start;
 #[cfg(target_os = "none")]
 mod turn;
+#[cfg(target_os = "none")]
+mod vectors;
 #[cfg(target_os = "none")]
 mod window;

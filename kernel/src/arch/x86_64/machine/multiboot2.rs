@@ -5,8 +5,8 @@
 //! walk advances by 8 bytes at least and ends at the information's end, which is near.
 
 use super::acpi::{number, PhysicalMemory, RSDP_LENGTH, RSDP_V1_LENGTH};
-use super::start_info::AVAILABLE;
 use crate::arch::abi::boot::{Framebuffer, MemoryMapEntry, MAX_MEMORY_MAP};
+use crate::arch::abi::told::AVAILABLE;
 use crate::boot::{List, Range};
 
 /// What a boot loader leaves in EAX.

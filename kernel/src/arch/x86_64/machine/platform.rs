@@ -7,10 +7,11 @@ use sandglass_lock::Requests;
 use super::apic::{IoApics, Pin, Signal, LOCAL_APIC};
 use super::core_data::CoreData;
 use super::cpu::{self, Msr};
-use super::entry::LOOK;
 use super::layout::WINDOW_BASE;
 use super::rate::Rate;
-use super::turn::{self, FLUSH, REMOTE_CALL, SAVE_FPU, STALL};
+use super::requests::{self, FLUSH, SAVE_FPU, STALL};
+use super::vectors::LOOK;
+use super::vectors::REMOTE_CALL;
 use super::{paging, serial};
 use crate::arch::abi::context::FpuState;
 use crate::arch::abi::devices::{Devices, Line, PortWidth};
@@ -84,11 +85,11 @@ impl Platform for Machine {
 
     fn stall_core(&self, core: CoreId) -> u64 {
         self.ask(Cores::NONE.with(core), STALL);
-        turn::left_user_code_at()
+        requests::left_user_code_at()
     }
 
     fn others_wait(&self) -> bool {
-        turn::others_wait()
+        requests::others_wait()
     }
 
     fn flush_cores(&self, cores: Cores) {
@@ -191,7 +192,7 @@ impl Platform for Machine {
     }
 
     fn fpu_save_of(&self, core: CoreId, state: &FpuState) {
-        turn::prepare_fpu_save(state);
+        requests::prepare_fpu_save(state);
         self.ask(Cores::NONE.with(core), SAVE_FPU);
     }
 
@@ -290,7 +291,7 @@ impl Machine {
     /// Asks those of `cores`, others, that run for `what`, and returns when they have done it.
     fn ask(&self, cores: Cores, what: Requests) {
         if CORES > 1 {
-            turn::ask(self.running(cores), what, |core| {
+            requests::ask(self.running(cores), what, |core| {
                 self.signal(core, REMOTE_CALL)
             });
         }

@@ -7,9 +7,10 @@ use core::cell::Cell;
 use sandglass_screen::{Mode, Pixels, Screen};
 
 use super::layout::{WINDOW_BASE, WINDOW_SIZE};
-use super::start_info::AVAILABLE;
-use crate::arch::abi::boot::{Framebuffer, MemoryMapEntry, MAX_MEMORY_MAP};
-use crate::boot::{List, Range};
+use crate::arch::abi::told::AVAILABLE;
+use crate::arch::abi::told::{Framebuffer, MemoryMapEntry, MAX_MEMORY_MAP};
+use crate::arch::Range;
+use crate::list::List;
 
 /// Kind of a framebuffer whose pixels are colours (Multiboot2 specification, section 3.6.12).
 const COLOURS: u8 = 1;

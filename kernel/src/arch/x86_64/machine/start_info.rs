@@ -7,12 +7,11 @@
 
 use super::acpi::{number, PhysicalMemory};
 use crate::arch::abi::boot::{MemoryMapEntry, MAX_MEMORY_MAP};
+use crate::arch::abi::told::AVAILABLE;
 use crate::boot::{List, Range, Refusal, MAX_RAM};
 
 const MAGIC: u64 = 0x336e_c578;
 const MEMORY_MAP_ENTRY: u64 = 24;
-/// Kind of available memory in a memory map.
-pub const AVAILABLE: u32 = 1;
 /// Bytes of a page, in which RAM is counted.
 const PAGE: u64 = 4096;
 

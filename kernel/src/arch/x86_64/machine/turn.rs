@@ -8,39 +8,17 @@
 
 use core::arch::global_asm;
 use core::cell::UnsafeCell;
-use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
-use sandglass_lock::{Lock, Requests, Ticket, Turn};
+use sandglass_lock::Turn;
 
-use super::core_data::CoreData;
-use super::cpu;
 use super::layout::{KERNEL_BASE, WINDOW_BASE};
 use super::platform::Machine;
-use crate::arch::abi::context::FpuState;
-use crate::cores::{CoreId, Cores, CORES};
+use super::requests::{wait, LOCK};
+use crate::cores::{CoreId, CORES};
 use crate::object::sched_context::offset;
 use crate::object::tcb::{self, Place};
 use crate::time::account;
 use crate::Kernel;
-
-/// Vector of the interrupt that comes with a request (04, section 15).
-pub const REMOTE_CALL: u8 = 158;
-
-/// To forget every user translation and every cached paging structure, which the entry does.
-pub const FLUSH: Requests = Requests(1 << 0);
-/// To store the FPU's registers where [`prepare_fpu_save`] said.
-pub const SAVE_FPU: Requests = Requests(1 << 1);
-/// To store the registers of the thread that runs, and to enter the kernel next.
-pub const STALL: Requests = Requests(1 << 2);
-
-static LOCK: Lock<AtomicU32, CORES> = Lock::new();
-
-/// What [`SAVE_FPU`] is about. Nobody is asked for two things at a time. Relaxed accesses: the
-/// mailbox orders them, as it is written after this (Release) and read before it (Acquire).
-static FPU_STATE: AtomicPtr<FpuState> = AtomicPtr::new(core::ptr::null_mut());
-
-/// When the core that was asked for [`STALL`] left user code, in ticks. Accesses are relaxed as above.
-static LEFT_AT: AtomicU64 = AtomicU64::new(0);
 
 struct KernelCell(UnsafeCell<Kernel>);
 
@@ -137,73 +115,4 @@ impl Inside {
             LOCK.leave(turn);
         }
     }
-}
-
-/// Waits for the turn of `core`, which executes this and has just arrived. Also tells when that was, in
-/// ticks.
-#[cold]
-#[inline(never)]
-fn wait(core: CoreId, ticket: Ticket) -> (Option<Turn>, Option<u64>) {
-    let since = cpu::time_stamp();
-    let turn = LOCK.wait(core.index(), ticket, |asked| answer(core, asked, since));
-    (Some(turn), Some(since))
-}
-
-/// Whether another core waits for its turn; asked by the one inside.
-pub fn others_wait() -> bool {
-    LOCK.others_wait()
-}
-
-/// Does what `core`, which executes this outside of the kernel, is asked for, if anything. Returns
-/// whether it must enter the kernel.
-#[must_use]
-pub fn serve(core: CoreId) -> bool {
-    let mut stalled = false;
-    LOCK.serve(core.index(), |asked| {
-        answer(core, asked, cpu::time_stamp());
-        stalled = has(asked, STALL);
-    });
-    stalled
-}
-
-/// What is not done here has been done by the entry code: the registers of the thread that ran are
-/// stored, and the root is the kernel's, whose loading forgot the user's translations. The core left user
-/// code at the tick `left`.
-#[cold]
-fn answer(core: CoreId, asked: Requests, left: u64) {
-    if has(asked, STALL) {
-        LEFT_AT.store(left, Ordering::Relaxed);
-    }
-    if has(asked, SAVE_FPU) {
-        let state = FPU_STATE.load(Ordering::Relaxed);
-        // SAFETY: from the reference of the core inside, which waits until this is answered.
-        CoreData::of(core).save_fpu(unsafe { &*state });
-    }
-}
-
-const fn has(asked: Requests, what: Requests) -> bool {
-    asked.0 & what.0 != 0
-}
-
-/// Asks other cores, which run, for `what`, and returns when they have done it. `interrupt` raises
-/// [`REMOTE_CALL`] at a core.
-///
-/// Called by the core inside.
-pub fn ask(cores: Cores, what: Requests, mut interrupt: impl FnMut(CoreId)) {
-    LOCK.request(cores.bits(), what, |core| {
-        if let Some(core) = CoreId::new(core as u64) {
-            interrupt(core);
-        }
-    });
-}
-
-/// When the core that was last asked for [`STALL`], and has answered, left user code, in ticks.
-pub fn left_user_code_at() -> u64 {
-    LEFT_AT.load(Ordering::Relaxed)
-}
-
-/// Says where the core that is asked for [`SAVE_FPU`] next is to store the registers. The caller does
-/// not use `state` until that is done.
-pub fn prepare_fpu_save(state: &FpuState) {
-    FPU_STATE.store(core::ptr::from_ref(state).cast_mut(), Ordering::Relaxed);
 }

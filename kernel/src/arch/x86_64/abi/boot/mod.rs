@@ -3,9 +3,8 @@
 #![forbid(unsafe_code)]
 
 pub mod extra;
-mod told;
 
-pub use told::{Framebuffer, MemoryMapEntry, Told, MAX_MEMORY_MAP};
+pub use super::told::{Framebuffer, MemoryMapEntry, Told, MAX_MEMORY_MAP};
 
 use sandglass_abi::vspace::x86_64::ROOT_TASK_ASID;
 

@@ -69,7 +69,7 @@ fn decode_map<'k>(k: &'k Kernel, call: &Invocation, frame: FrameCap) -> Result<M
         None if vaddr > space::TOP - size => return Err(Error::InvalidArgument(0)),
         None => {}
     }
-    let root = space::resolve(k, space, asid)?;
+    let root = super::resolve(k, space, asid)?;
     if vaddr & (size - 1) != 0 {
         return Err(Error::Alignment);
     }

@@ -8,10 +8,12 @@ pub mod ioport;
 pub mod irq;
 pub mod paging;
 
+use crate::arch::abi::object::paging::Pml4;
+use crate::arch::abi::space;
 use crate::cap::Capability;
 use crate::invoke::error::Error;
 use crate::invoke::{Invocation, Outcome};
-use crate::mem::Kind;
+use crate::mem::{Kind, Ref};
 use crate::Kernel;
 
 /// Invokes a capability of `kind`, as [`crate::invoke::invoke`] does.
@@ -45,4 +47,14 @@ pub fn finalise(k: &Kernel, kind: Kind, cap: Capability) {
         Kind::Pdpt | Kind::PageDirectory | Kind::PageTable => paging::unmap(k, kind, cap),
         _ => {}
     }
+}
+
+/// The root table of `cap`, whose identifier is `asid`, if that still names it.
+#[inline(always)]
+pub fn resolve(k: &Kernel, cap: Capability, asid: u16) -> Result<Ref<Pml4>, Error> {
+    let root = space::root_of(k, asid).ok_or(Error::invalid_root())?;
+    if cap.word().get::<Pml4>() != Some(root) {
+        return Err(Error::InvalidCapability(1));
+    }
+    Ok(root)
 }

@@ -73,7 +73,7 @@ fn decode(k: &Kernel, call: &Invocation, kind: Kind) -> Result<Operation, Error>
     if vaddr > space::TOP {
         return Err(Error::InvalidArgument(0));
     }
-    let root = space::resolve(k, space, asid)?;
+    let root = super::resolve(k, space, asid)?;
     let parent = space::table(k, root.at(k).as_ref(), vaddr, level).map_err(Error::missing)?;
     if !matches!(parent.child(k, level, level.index(vaddr)), Child::Absent) {
         return Err(Error::DeleteFirst);

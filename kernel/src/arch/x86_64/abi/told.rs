@@ -1,12 +1,16 @@
 //! What firmware and loader of a PC tell.
 
-use crate::boot::{List, Range};
+use crate::arch::Range;
+use crate::list::List;
+
+/// Kind of available memory in a memory map.
+pub const AVAILABLE: u32 = 1;
 
 /// An entry of the firmware's memory map.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MemoryMapEntry {
     pub range: Range,
-    /// 1: available; the firmware's other numbers as they are.
+    /// [`AVAILABLE`]; the firmware's other numbers as they are.
     pub kind: u32,
 }
 
