@@ -8,6 +8,8 @@
 //! with its invocations in `object/`, whoever works on it.
 
 #![no_std]
+// `new` is const, and the kernel has no use for another word for it.
+#![allow(clippy::new_without_default)]
 
 #[cfg(not(target_os = "none"))]
 extern crate std;

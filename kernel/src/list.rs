@@ -51,9 +51,3 @@ impl<T, const N: usize> List<T, N> {
         self.items.iter_mut().filter_map(Option::take)
     }
 }
-
-impl<T, const N: usize> Default for List<T, N> {
-    fn default() -> Self {
-        Self::new()
-    }
-}

@@ -49,7 +49,11 @@ enum Command {
     /// Run every test, on the host and in QEMU; ends with the line `N passed, N failed`
     Test(TestArgs),
     /// Check formatting, lints, the rules of the release kernel, and where `unsafe` is used
-    Check,
+    Check {
+        /// Only draw the map of the kernel's rooms in the book again, from kernel/rooms.toml
+        #[arg(long)]
+        map: bool,
+    },
     /// Run the conformance suite; ends with the line `conformance: N passed, N failed`
     Conformance(ConformanceArgs),
     /// Run the kernel in lock step with its executable specification, and report
@@ -523,7 +527,7 @@ pub fn main() -> ExitCode {
         Command::Run(args) => system::run_system(&args),
         Command::Trace(args) => trace::run(&args),
         Command::Image(args) => image::run(&args),
-        Command::Check => check::run(),
+        Command::Check { map } => check::run(map),
         Command::Conformance(args) => conformance::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Assure(args) => assure::run(&args),

@@ -43,12 +43,6 @@ impl Preemption {
     }
 }
 
-impl Default for Preemption {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 /// How far a preemptible operation came.
 #[must_use]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -123,12 +123,6 @@ impl Log {
     }
 }
 
-impl Default for Log {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 /// Whether `frame` names a frame of RAM of the size that a log is made of.
 fn is_usable(frame: Tagged) -> bool {
     frame.is(Kind::Frame) && frame.extent() == (FRAME_BITS, false)

@@ -80,9 +80,3 @@ impl Slot {
         self.next.set(Packed::new(self.next(), flags));
     }
 }
-
-impl Default for Slot {
-    fn default() -> Self {
-        Self::new()
-    }
-}

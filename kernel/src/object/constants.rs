@@ -97,12 +97,6 @@ impl Constants {
     }
 }
 
-impl Default for Constants {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::Constants;

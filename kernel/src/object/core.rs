@@ -129,9 +129,3 @@ impl Core {
         self.reprogram.set(true);
     }
 }
-
-impl Default for Core {
-    fn default() -> Self {
-        Self::new()
-    }
-}

@@ -125,9 +125,3 @@ impl DomainSchedule {
         }
     }
 }
-
-impl Default for DomainSchedule {
-    fn default() -> Self {
-        Self::new()
-    }
-}

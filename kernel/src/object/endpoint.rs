@@ -68,9 +68,3 @@ impl Endpoint {
             .set_flags(if dying { rest | DYING } else { rest });
     }
 }
-
-impl Default for Endpoint {
-    fn default() -> Self {
-        Self::new()
-    }
-}

@@ -45,9 +45,3 @@ impl IrqTable {
         self.slots.get()?.slot(u64::from(irq) & MAX_IRQ)
     }
 }
-
-impl Default for IrqTable {
-    fn default() -> Self {
-        Self::new()
-    }
-}

@@ -101,9 +101,3 @@ impl Notification {
         self.sched_context.set(context);
     }
 }
-
-impl Default for Notification {
-    fn default() -> Self {
-        Self::new()
-    }
-}

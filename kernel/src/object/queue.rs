@@ -59,12 +59,6 @@ impl Links {
     }
 }
 
-impl Default for Links {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 /// A queue of threads. Its root word has flags for its owner's state, such as that of an
 /// endpoint. The zero value is the empty queue with flags 0.
 #[repr(C)]
@@ -379,12 +373,6 @@ fn is_sound(k: &Kernel, node: Ref<Tcb>) -> bool {
         && right.is_none_or(|right| right.at(k).links().key.get() > links.key.get());
     let described = links.height.get() == 1 + height(k, left).max(height(k, right));
     balanced && linked && ordered && described
-}
-
-impl Default for Queue {
-    fn default() -> Self {
-        Self::new()
-    }
 }
 
 fn leftmost(k: &Kernel, from: Ref<Tcb>) -> Ref<Tcb> {

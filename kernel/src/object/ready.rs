@@ -62,12 +62,6 @@ impl ReadyLinks {
     }
 }
 
-impl Default for ReadyLinks {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl ReadyQueues {
     pub const fn new() -> Self {
         ReadyQueues {
@@ -246,11 +240,5 @@ impl ReadyQueues {
             self.unmark(tcb.priority());
         }
         tcb.set_place(Place::None);
-    }
-}
-
-impl Default for ReadyQueues {
-    fn default() -> Self {
-        Self::new()
     }
 }

@@ -148,9 +148,3 @@ impl ReleaseQueues {
             })
     }
 }
-
-impl Default for ReleaseQueues {
-    fn default() -> Self {
-        Self::new()
-    }
-}

@@ -71,9 +71,3 @@ impl Reply {
         self.above.set(above);
     }
 }
-
-impl Default for Reply {
-    fn default() -> Self {
-        Self::new()
-    }
-}

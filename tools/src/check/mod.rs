@@ -2,6 +2,7 @@
 //!
 //! - [`lints`]: formatting and the compiler's and clippy's lints;
 //! - [`source`]: what the kernel's source may hold, and where `unsafe` stands;
+//! - [`rooms`], [`map`]: which file of the kernel may name which, and the book's map of that;
 //! - [`citations`]: the specification's sections that are cited exist;
 //! - [`binary`]: what the machine code of the release kernels, for one core and for several, without
 //!   traces and with them, may hold.
@@ -11,7 +12,8 @@ mod call_graph;
 mod citations;
 mod footprint;
 mod lints;
-pub mod rooms;
+mod map;
+mod rooms;
 mod safety_comments;
 pub mod source;
 mod unsafe_places;
@@ -120,6 +122,11 @@ pub const RULES: &[Rule] = &[
         name: "rooms",
         about: "no file of the kernel names anything of a room above its own (kernel/rooms.toml)",
         check: |_| rooms::rule(),
+    },
+    Rule {
+        name: "map",
+        about: "the map in the book shows the kernel's rooms as they are",
+        check: |_| map::rule(),
     },
     Rule {
         name: "citations",
@@ -237,8 +244,12 @@ impl Context {
     }
 }
 
-/// `sandglass check`.
-pub fn run() -> Result<ExitCode> {
+/// `sandglass check`; with `map`, only makes the map in the book anew.
+pub fn run(map: bool) -> Result<ExitCode> {
+    if map {
+        map::write()?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let mut context = Context::default();
     let mut broken = 0;
     for rule in RULES {

@@ -234,6 +234,21 @@ struct Paths {
     shown: Vec<(String, Vec<String>)>,
 }
 
+/// A path, from the root, with its line and the name that `as` gives it.
+struct Found {
+    line: usize,
+    path: Vec<String>,
+    alias: Option<String>,
+}
+
+impl Found {
+    /// As something that is shown: its name, and the path.
+    fn shown(self) -> Option<(String, Vec<String>)> {
+        let name = self.alias.or_else(|| self.path.last().cloned())?;
+        Some((name, self.path))
+    }
+}
+
 /// The paths in `source`.
 fn paths_of(source: &Source) -> Paths {
     let mut paths = Paths::default();
@@ -277,12 +292,12 @@ fn paths_in(tokens: TokenStream, here: &[String], paths: &mut Paths) {
                     let mut found = Vec::new();
                     i = tree(&tokens, i, base, ident.span().start().line, &mut found);
                     if is_shown {
-                        let name = |path: Vec<String>| Some((path.last()?.clone(), path));
                         paths
                             .shown
-                            .extend(found.into_iter().filter_map(|(_, path)| name(path)));
+                            .extend(found.into_iter().filter_map(Found::shown));
                     } else {
-                        paths.named.append(&mut found);
+                        let named = found.into_iter().map(|found| (found.line, found.path));
+                        paths.named.extend(named);
                     }
                 }
             }
@@ -298,7 +313,7 @@ fn tree(
     mut i: usize,
     mut base: Vec<String>,
     line: usize,
-    found: &mut Vec<(usize, Vec<String>)>,
+    found: &mut Vec<Found>,
 ) -> usize {
     while follows_colons(tokens, i) {
         match tokens.get(i + 2) {
@@ -331,8 +346,18 @@ fn tree(
             _ => break,
         }
     }
+    let alias = match (tokens.get(i), tokens.get(i + 1)) {
+        (Some(word), Some(TokenTree::Ident(alias))) if word.to_string() == "as" => {
+            Some(alias.to_string())
+        }
+        _ => None,
+    };
     if !base.is_empty() {
-        found.push((line, base));
+        found.push(Found {
+            line,
+            path: base,
+            alias,
+        });
     }
     i
 }
@@ -394,10 +419,75 @@ pub fn rule() -> Verdict {
 mod tests {
     use super::*;
 
+    const TABLE: &str = r#"
+        [[room]]
+        name = "upper"
+        about = ""
+        paths = ["up", "low/high.rs"]
+
+        [[room]]
+        name = "lower"
+        about = ""
+        paths = ["low"]
+    "#;
+
+    /// What the rule says of these files.
+    fn violations(files: &[(&str, &str)]) -> Vec<String> {
+        let sources: Vec<Source> = files
+            .iter()
+            .map(|(path, text)| Source::parse(*path, (*text).to_owned()).unwrap())
+            .collect();
+        House::of(TABLE, &sources).unwrap().violations()
+    }
+
+    /// Whether `text`, in the lower room, names the upper one.
+    fn goes_up(text: &str) -> bool {
+        let files = [
+            ("low/mod.rs", "pub mod a; pub mod high;"),
+            ("low/a.rs", text),
+            ("low/high.rs", ""),
+            (
+                "up/mod.rs",
+                "pub mod b; pub use self::b::Shown; pub use crate::low::a as below;",
+            ),
+            ("up/b.rs", "use crate::low::a;"),
+        ];
+        !violations(&files).is_empty()
+    }
+
     #[test]
-    fn print_violations() {
-        for v in House::read().unwrap().violations() {
-            println!("{v}");
-        }
+    fn an_arrow_down_is_allowed_and_one_up_is_found() {
+        assert!(!goes_up(""));
+        assert!(!goes_up(
+            "use crate::low; use super::a; use core::cell::Cell;"
+        ));
+        assert!(goes_up("use crate::up;"));
+        assert!(goes_up("use crate::up::b::Thing;"));
+        assert!(goes_up("use crate::{low::a, up::b};"));
+        assert!(goes_up("use crate::low::{self, high};"));
+        assert!(goes_up("use super::high::Thing as Other;"));
+        assert!(goes_up("fn f() { crate::up::b::g() }"));
+        assert!(goes_up("fn f(x: &crate::up::Shown) {}"));
+        assert!(goes_up("fn f() { print!(\"{}\", crate::up::b::X) }"));
+        assert!(goes_up("mod inner { use super::super::high; }"));
+    }
+
+    #[test]
+    fn what_a_module_shows_of_another_is_the_others() {
+        assert!(!goes_up("use crate::up::below::Thing;"));
+    }
+
+    #[test]
+    fn tests_and_visibilities_are_no_arrows() {
+        assert!(!goes_up("#[cfg(test)] mod tests { use crate::up::b; }"));
+        assert!(!goes_up("pub(in crate::up) fn f() {}"));
+        assert!(!goes_up("/// See [`crate::up::b`].\nfn f() {}"));
+    }
+
+    #[test]
+    fn a_file_in_no_room_is_refused() {
+        let source = Source::parse("other.rs", String::new()).unwrap();
+        let error = House::of(TABLE, &[source]).err().unwrap().to_string();
+        assert!(error.contains("other.rs is in no room"), "{error}");
     }
 }

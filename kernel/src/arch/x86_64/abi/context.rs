@@ -78,12 +78,6 @@ impl FpuState {
     }
 }
 
-impl Default for FpuState {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 /// Order of the user context of ReadRegisters and WriteRegisters (07, section 1.1).
 const USER_CONTEXT: [Register; 20] = {
     use Register::*;
@@ -306,12 +300,6 @@ impl Context {
         self.set(Register::FaultIp, entry);
         self.set(Register::NextIp, entry);
         self.set(Register::Rdi, argument);
-    }
-}
-
-impl Default for Context {
-    fn default() -> Self {
-        Self::new()
     }
 }
 

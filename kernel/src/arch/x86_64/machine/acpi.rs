@@ -228,7 +228,11 @@ fn has_bytes(memory: &impl PhysicalMemory, paddr: u64, bytes: &[u8]) -> bool {
 /// The little-endian number of `size` bytes, up to 8, at `paddr`. Not inlined, since it has many
 /// callers, and none is in a hurry.
 #[inline(never)]
-pub(super) fn number(memory: &impl PhysicalMemory, paddr: u64, size: u64) -> Option<u64> {
+pub(in crate::arch::x86_64) fn number(
+    memory: &impl PhysicalMemory,
+    paddr: u64,
+    size: u64,
+) -> Option<u64> {
     let mut value = 0;
     for i in (0..size).rev() {
         value = value << 8 | u64::from(memory.byte(paddr.checked_add(i)?)?);

@@ -12,11 +12,11 @@ use crate::cores::{CoreId, CORES};
 #[repr(C)]
 pub struct CoreData {
     /// Context of the thread that runs, where its registers are stored.
-    pub(super) context: Cell<*const Context>,
+    pub(in crate::arch::x86_64) context: Cell<*const Context>,
     /// Root of the address space to return to.
-    pub(super) root: Cell<u64>,
+    pub(in crate::arch::x86_64) root: Cell<u64>,
     /// GS base in the processor.
-    pub(super) gs_base: Cell<u64>,
+    pub(in crate::arch::x86_64) gs_base: Cell<u64>,
     /// Whether the FPU can be used.
     fpu_enabled: Cell<bool>,
 }

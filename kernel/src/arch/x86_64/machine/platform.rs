@@ -27,20 +27,20 @@ const FIRST_VECTOR: u8 = 0x20;
 
 /// The machine. Its memory and devices exist once; a value holds what was found out about them.
 pub struct Machine {
-    pub(super) io_apics: IoApics,
+    pub(in crate::arch::x86_64) io_apics: IoApics,
     /// Numbers of the local APICs of the cores that run.
     apic_ids: [Cell<u8>; CORES],
     cores: Cell<u8>,
     /// The data of the core that executes the kernel.
     here: Cell<&'static CoreData>,
     /// Ticks of the time-stamp counter in a microsecond.
-    pub(super) ticks_per_us: Cell<u64>,
-    pub(super) timer: Cell<Timer>,
+    pub(in crate::arch::x86_64) ticks_per_us: Cell<u64>,
+    pub(in crate::arch::x86_64) timer: Cell<Timer>,
 }
 
 /// How the local APIC timer is told a deadline.
 #[derive(Clone, Copy)]
-pub(super) enum Timer {
+pub(in crate::arch::x86_64) enum Timer {
     /// As a value of the time-stamp counter.
     Deadline,
     /// As a count of its own clock, at this rate.
@@ -260,18 +260,18 @@ impl Machine {
     }
 
     /// `core`, the first that does not run yet, runs, and has the local APIC number `id`.
-    pub(super) fn add_core(&self, core: CoreId, id: u8) {
+    pub(in crate::arch::x86_64) fn add_core(&self, core: CoreId, id: u8) {
         self.set_apic_id(core, id);
         self.cores.set(self.cores.get().wrapping_add(1));
     }
 
     /// Lets the timer of this core raise its interrupt.
-    pub(super) fn start_timer(&self) {
+    pub(in crate::arch::x86_64) fn start_timer(&self) {
         LOCAL_APIC.start_timer(matches!(self.timer.get(), Timer::Deadline));
     }
 
     /// `core` has the local APIC number `id`.
-    pub(super) fn set_apic_id(&self, core: CoreId, id: u8) {
+    pub(in crate::arch::x86_64) fn set_apic_id(&self, core: CoreId, id: u8) {
         self.apic_ids[core.index()].set(id);
     }
 

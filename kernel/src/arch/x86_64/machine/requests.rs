@@ -16,7 +16,7 @@ pub const SAVE_FPU: Requests = Requests(1 << 1);
 /// To store the registers of the thread that runs, and to enter the kernel next.
 pub const STALL: Requests = Requests(1 << 2);
 
-pub(super) static LOCK: Lock<AtomicU32, CORES> = Lock::new();
+pub(in crate::arch::x86_64) static LOCK: Lock<AtomicU32, CORES> = Lock::new();
 
 /// What [`SAVE_FPU`] is about. Nobody is asked for two things at a time. Relaxed accesses: the
 /// mailbox orders them, as it is written after this (Release) and read before it (Acquire).
@@ -29,7 +29,7 @@ static LEFT_AT: AtomicU64 = AtomicU64::new(0);
 /// ticks.
 #[cold]
 #[inline(never)]
-pub(super) fn wait(core: CoreId, ticket: Ticket) -> (Option<Turn>, Option<u64>) {
+pub(in crate::arch::x86_64) fn wait(core: CoreId, ticket: Ticket) -> (Option<Turn>, Option<u64>) {
     let since = cpu::time_stamp();
     let turn = LOCK.wait(core.index(), ticket, |asked| answer(core, asked, since));
     (Some(turn), Some(since))

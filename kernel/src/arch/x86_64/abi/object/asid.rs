@@ -82,9 +82,3 @@ impl AsidTable {
         self.entry(number).set(Some(pool));
     }
 }
-
-impl Default for AsidTable {
-    fn default() -> Self {
-        Self::new()
-    }
-}

@@ -87,9 +87,3 @@ fn any_bit(words: &[Cell<u64>]) -> bool {
     }
     rest.iter().any(|word| word.get() != 0)
 }
-
-impl Default for PortTable {
-    fn default() -> Self {
-        Self::new()
-    }
-}

@@ -45,9 +45,3 @@ impl State {
         }
     }
 }
-
-impl Default for State {
-    fn default() -> Self {
-        Self::new()
-    }
-}

@@ -3,7 +3,7 @@
 
 use core::hint::black_box;
 
-use super::cpu::{in8, out8};
+use crate::arch::x86_64::machine::cpu::{in8, out8};
 
 const PIC1_COMMAND: u16 = 0x20;
 const PIC1_DATA: u16 = 0x21;

@@ -6,11 +6,11 @@
 
 use core::arch::asm;
 
-use super::apic::{Pin, LOCAL_APIC};
-use super::cpu::{self, Msr};
 use super::descriptors::USER_CODE;
-use super::layout::WINDOW_BASE;
-use super::platform::Machine;
+use crate::arch::x86_64::machine::apic::{Pin, LOCAL_APIC};
+use crate::arch::x86_64::machine::cpu::{self, Msr};
+use crate::arch::x86_64::machine::layout::WINDOW_BASE;
+use crate::arch::x86_64::machine::platform::Machine;
 use crate::cores::CoreId;
 
 /// Physical address of the number.

@@ -5,9 +5,9 @@
 //! comes out of [`free_memory`] is disjoint, in whole pages, and below the end of what the kernel
 //! reaches, whatever the map says.
 
-use super::acpi::{number, PhysicalMemory};
 use crate::arch::abi::boot::{MemoryMapEntry, MAX_MEMORY_MAP};
 use crate::arch::abi::told::AVAILABLE;
+use crate::arch::x86_64::machine::acpi::{number, PhysicalMemory};
 use crate::boot::{List, Range, Refusal, MAX_RAM};
 
 const MAGIC: u64 = 0x336e_c578;

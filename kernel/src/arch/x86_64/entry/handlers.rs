@@ -15,16 +15,17 @@
 
 use core::cell::UnsafeCell;
 
-use super::apic::LOCAL_APIC;
-use super::core_data::CoreData;
+use super::code::exit;
 use super::descriptors::FIRST_SOFTWARE;
-use super::entry_code::exit;
-use super::requests;
+use super::fatal;
 use super::turn::Inside;
-use super::vectors::*;
-use super::{cpu, fatal};
 use crate::arch::abi::context::{Context, Register};
 use crate::arch::abi::Exception;
+use crate::arch::x86_64::machine::apic::LOCAL_APIC;
+use crate::arch::x86_64::machine::core_data::CoreData;
+use crate::arch::x86_64::machine::cpu;
+use crate::arch::x86_64::machine::requests;
+use crate::arch::x86_64::machine::vectors::*;
 use crate::cores::{CoreId, CORES};
 use crate::event::{self, Next, Trap};
 

@@ -6,16 +6,16 @@
 use core::arch::{asm, global_asm};
 use core::mem::size_of;
 
-use super::core_data::{CoreData, CORE_DATA};
-use super::cpu::Msr;
 use super::descriptors::{Cpu, CPUS, ENTRY_STACK_TOP, ENTRY_STRIDE, USER_CODE, USER_DATA};
-use super::entry::{
+use super::handlers::{
     on_kernel_vector, on_system_call, on_vector, KernelStack, KERNEL_STACKS, STACK_START,
 };
-use super::layout;
-use super::paging::KERNEL_PML4;
-use super::vectors::FIRST_LEGAL;
 use crate::arch::abi::context::{Context, Register};
+use crate::arch::x86_64::machine::core_data::{CoreData, CORE_DATA};
+use crate::arch::x86_64::machine::cpu::Msr;
+use crate::arch::x86_64::machine::layout;
+use crate::arch::x86_64::machine::paging::KERNEL_PML4;
+use crate::arch::x86_64::machine::vectors::FIRST_LEGAL;
 use crate::cores::{CoreId, CORES};
 
 /// Exceptions for which the processor pushes a code: 8, 10 to 14, 17, 21, 29, 30.

@@ -15,16 +15,17 @@ use core::arch::global_asm;
 use core::mem::size_of;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use super::acpi::Madt;
-use super::apic::{Signal, LOCAL_APIC};
-use super::entry::{self, KernelStack, KERNEL_STACKS, STACK_START};
-use super::layout::{KERNEL_BASE, PAGE_SIZE, WINDOW_BASE};
-use super::paging::{self, START_PML4};
-use super::platform::Machine;
+use super::handlers::{self, KernelStack, KERNEL_STACKS, STACK_START};
 use super::pvh::{CR0_PAGING, CR4_PAE};
 use super::turn::Inside;
-use super::window::Window;
-use super::{cpu, descriptors, same_time};
+use super::{descriptors, same_time};
+use crate::arch::x86_64::machine::acpi::Madt;
+use crate::arch::x86_64::machine::apic::{Signal, LOCAL_APIC};
+use crate::arch::x86_64::machine::cpu;
+use crate::arch::x86_64::machine::layout::{KERNEL_BASE, PAGE_SIZE, WINDOW_BASE};
+use crate::arch::x86_64::machine::paging::{self, START_PML4};
+use crate::arch::x86_64::machine::platform::Machine;
+use crate::arch::x86_64::machine::window::Window;
 use crate::arch::Platform;
 use crate::boot::{List, Refusal};
 use crate::cores::{CoreId, CORES};
@@ -226,7 +227,7 @@ extern "C" fn begin(core: CoreId) -> ! {
     inside.k.machine.use_address_space(None);
     inside.leave();
     // Others may have left threads here already, and could not reach this core.
-    entry::act(core, Trap::Look)
+    handlers::act(core, Trap::Look)
 }
 
 global_asm!(

@@ -2,7 +2,7 @@
 
 use core::panic::PanicInfo;
 
-use super::platform::Machine;
+use crate::arch::x86_64::machine::platform::Machine;
 use crate::arch::Platform;
 
 /// Status with which the machine stops after an exception inside the kernel.
@@ -27,12 +27,12 @@ pub fn exception(vector: u64, code: u64, ip: u64) -> ! {
         .text(", code ")
         .hexadecimal(code)
         .text(", fault address ")
-        .hexadecimal(super::cpu::fault_address())
+        .hexadecimal(crate::arch::x86_64::machine::cpu::fault_address())
         .text("\n");
     #[cfg(not(feature = "debug"))]
     let _ = (vector, code, ip);
     machine.halt(EXCEPTION_STATUS);
-    super::cpu::stop()
+    crate::arch::x86_64::machine::cpu::stop()
 }
 
 /// An interrupt or exception in virtual-8086 mode, at the address `ip`. No processor enters that mode from
@@ -51,7 +51,7 @@ pub fn virtual_8086(vector: u64, ip: u64) -> ! {
     #[cfg(not(feature = "debug"))]
     let _ = (vector, ip);
     machine.halt(VIRTUAL_8086_STATUS);
-    super::cpu::stop()
+    crate::arch::x86_64::machine::cpu::stop()
 }
 
 /// A panic: the debug kernel says where and stops. The release kernel has no reachable panic; it
@@ -72,7 +72,7 @@ pub fn panic(info: &PanicInfo) -> ! {
         }
         console.text("\n");
         machine.halt(PANIC_STATUS);
-        super::cpu::stop()
+        crate::arch::x86_64::machine::cpu::stop()
     }
     #[cfg(not(feature = "debug"))]
     {

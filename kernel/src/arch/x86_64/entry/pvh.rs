@@ -9,10 +9,14 @@
 
 use core::arch::global_asm;
 
-use super::entry::{KERNEL_STACKS, STACK_START};
-use super::layout::{KERNEL_BASE, KERNEL_PDPT_ENTRY, KERNEL_SLOT, WINDOW_PAGES};
-use super::paging::{HUGE_PAGE_FLAGS, KERNEL_PDPT, KERNEL_PML4, TABLE_FLAGS};
+use super::handlers::{KERNEL_STACKS, STACK_START};
 use super::start::start;
+use crate::arch::x86_64::machine::layout::{
+    KERNEL_BASE, KERNEL_PDPT_ENTRY, KERNEL_SLOT, WINDOW_PAGES,
+};
+use crate::arch::x86_64::machine::paging::{
+    HUGE_PAGE_FLAGS, KERNEL_PDPT, KERNEL_PML4, TABLE_FLAGS,
+};
 
 /// Status with which the kernel refuses a machine (as other refusals at boot).
 const REFUSED: u8 = 1;

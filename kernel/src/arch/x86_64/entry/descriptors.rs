@@ -6,8 +6,8 @@ use core::arch::asm;
 use core::cell::UnsafeCell;
 use core::mem::{offset_of, size_of};
 
-use super::cpu::{write_msr, Msr};
-use super::entry_code;
+use super::code;
+use crate::arch::x86_64::machine::cpu::{write_msr, Msr};
 use crate::cores::{CoreId, CORES};
 
 /// Kernel code (01, section 4.1, as the others).
@@ -187,7 +187,7 @@ pub fn init(core: CoreId) {
         0,
     ];
     for (vector, gate) in tables.gates.iter_mut().enumerate() {
-        let address = entry_code::first_vector(core).wrapping_add(vector as u64 * ENTRY_STRIDE);
+        let address = code::first_vector(core).wrapping_add(vector as u64 * ENTRY_STRIDE);
         let stack = match vector {
             DEBUG => 1,
             NON_MASKABLE => 2,
@@ -248,9 +248,9 @@ pub fn init(core: CoreId) {
             asm!("lldt {null:x}", null = in(reg) 0);
         }
         write_msr(Msr::Star, STAR);
-        write_msr(Msr::Lstar, entry_code::system_call(core));
+        write_msr(Msr::Lstar, code::system_call(core));
         // From code of 32 bits, for which there is no segment: some processors come here then.
-        write_msr(Msr::Cstar, entry_code::system_call(core));
+        write_msr(Msr::Cstar, code::system_call(core));
         write_msr(Msr::Fmask, FMASK);
     }
 }

@@ -6,8 +6,8 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use super::cpu;
-use super::rate::agree;
+use crate::arch::x86_64::machine::cpu;
+use crate::arch::x86_64::machine::rate::agree;
 
 /// Number of the last question, and of the question that was answered last, of the core that is
 /// started.

@@ -1,17 +1,18 @@
 //! The machine's part of the boot: brings processor and interrupt controllers into the kernel's
 //! state, and finds out what there is.
 
-use super::acpi::{Error, Madt, Rsdp};
-use super::apic::LOCAL_APIC;
-use super::layout::{physical, PAGE_SIZE, WINDOW_SIZE};
 use super::loader::Loader;
-use super::platform::{Machine, Timer};
-use super::rate::{megahertz, Rate};
 use super::start_info::{free_memory, low_page, FreeMemory};
 use super::turn::Inside;
-use super::window::Window;
-use super::{cores, cpu, descriptors, entry, legacy, paging, serial};
+use super::{cores, descriptors, handlers, legacy};
 use crate::arch::abi::boot::Told;
+use crate::arch::x86_64::machine::acpi::{Error, Madt, Rsdp};
+use crate::arch::x86_64::machine::apic::LOCAL_APIC;
+use crate::arch::x86_64::machine::layout::{physical, PAGE_SIZE, WINDOW_SIZE};
+use crate::arch::x86_64::machine::platform::{Machine, Timer};
+use crate::arch::x86_64::machine::rate::{megahertz, Rate};
+use crate::arch::x86_64::machine::window::Window;
+use crate::arch::x86_64::machine::{cpu, paging, serial};
 use crate::arch::Platform;
 use crate::boot::{self, Found, List, Range, Refusal};
 use crate::cores::{CoreId, CORES};
@@ -51,7 +52,7 @@ pub extern "C" fn start(paddr: u64, magic: u32) -> ! {
         Err(refusal) => Err(refusal),
     };
     match next {
-        Ok(next) => entry::leave(inside, next),
+        Ok(next) => handlers::leave(inside, next),
         Err(refusal) => {
             let machine = &inside.k.machine;
             refusal.report(machine);
@@ -68,7 +69,7 @@ fn find(machine: &Machine, magic: u32, paddr: u64) -> Result<Found, Refusal> {
     ))?;
     #[cfg(feature = "debug")]
     if let Some(framebuffer) = info.framebuffer() {
-        super::screen::init(&framebuffer, &info.memory_map());
+        crate::arch::x86_64::machine::screen::init(&framebuffer, &info.memory_map());
     }
     let rsdp = Rsdp::find(&Window, info.rsdp()).map_err(acpi)?;
     let madt = Madt::find(&Window, rsdp).map_err(acpi)?;

@@ -1,9 +1,9 @@
 //! What the loader tells, whichever it was: QEMU by PVH, or a boot loader by Multiboot2.
 
-use super::acpi::PhysicalMemory;
 use super::multiboot2::{self, Information};
 use super::start_info::StartInfo;
 use crate::arch::abi::boot::{Framebuffer, MemoryMapEntry, MAX_MEMORY_MAP};
+use crate::arch::x86_64::machine::acpi::PhysicalMemory;
 use crate::boot::{List, Range};
 
 /// The loader's structure.
@@ -63,8 +63,8 @@ impl<'m, M: PhysicalMemory> Loader<'m, M> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::bytes::Bytes;
     use super::*;
+    use crate::arch::x86_64::machine::bytes::Bytes;
     use std::vec;
 
     /// The register decides; the other structure is none.

@@ -4,9 +4,9 @@
 //! Every number is a claim of the loader: nothing outside of physical memory is read, and every
 //! walk advances by 8 bytes at least and ends at the information's end, which is near.
 
-use super::acpi::{number, PhysicalMemory, RSDP_LENGTH, RSDP_V1_LENGTH};
 use crate::arch::abi::boot::{Framebuffer, MemoryMapEntry, MAX_MEMORY_MAP};
 use crate::arch::abi::told::AVAILABLE;
+use crate::arch::x86_64::machine::acpi::{number, PhysicalMemory, RSDP_LENGTH, RSDP_V1_LENGTH};
 use crate::boot::{List, Range};
 
 /// What a boot loader leaves in EAX.
@@ -169,8 +169,8 @@ impl<'m, M: PhysicalMemory> Information<'m, M> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::bytes::Bytes;
     use super::*;
+    use crate::arch::x86_64::machine::bytes::Bytes;
     use proptest::prelude::*;
     use std::vec;
     use std::vec::Vec;

@@ -1,0 +1,29 @@
+//! Entry and exit, the turns of cores, and the start of the machine. The pure parts (what the loader
+//! tells) are compiled everywhere, the rest only on the bare target.
+
+pub mod loader;
+pub mod multiboot2;
+pub mod start_info;
+
+#[cfg(target_os = "none")]
+mod code;
+#[cfg(target_os = "none")]
+mod cores;
+#[cfg(target_os = "none")]
+mod descriptors;
+#[cfg(target_os = "none")]
+pub mod fatal;
+#[cfg(target_os = "none")]
+mod handlers;
+#[cfg(target_os = "none")]
+mod legacy;
+#[cfg(target_os = "none")]
+mod pvh;
+#[cfg(target_os = "none")]
+mod same_time;
+#[cfg(all(target_os = "none", feature = "spoil"))]
+mod spoil;
+#[cfg(target_os = "none")]
+mod start;
+#[cfg(target_os = "none")]
+mod turn;
