@@ -56,7 +56,10 @@ pub fn system_call(k: &mut Kernel) -> Next {
     let before = k.core().thread();
     let exit = match before {
         Some(caller) => call(k, caller),
-        None => taken_away(k),
+        None => {
+            taken_away(k);
+            Exit::ToScheduler
+        }
     };
     conclude(k, before, exit)
 }
@@ -117,11 +120,10 @@ pub fn trap(k: &mut Kernel, trap: Trap) -> Next {
 /// The thread that wanted something was taken away while this core waited for its turn (04,
 /// section 15): it will want it again.
 #[cold]
-fn taken_away(k: &Kernel) -> Exit {
+fn taken_away(k: &Kernel) {
     if CORES > 1 {
         interrupted(k);
     }
-    Exit::ToScheduler
 }
 
 /// Ends an event that found `before` running.
@@ -170,10 +172,7 @@ fn interrupted(k: &Kernel) {
 
 fn user_fault(k: &Kernel, exception: Exception) {
     let Some(thread) = k.core().thread() else {
-        if CORES > 1 {
-            interrupted(k);
-        }
-        return;
+        return taken_away(k);
     };
     if enter(k, thread) {
         fault::raise(k, thread, exception.fault(thread.at(k).context()));

@@ -1,5 +1,5 @@
-//! Faults and failed lookups, as they are kept with a thread until they are handled (05; 02,
-//! section 4).
+//! Faults and failed lookups, as they are kept with a thread until they are handled (page 05;
+//! 02, section 4).
 
 /// Why a lookup failed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

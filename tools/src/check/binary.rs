@@ -17,13 +17,13 @@ use object::{Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind};
 /// They end with a jump into the exit code, behind which the compiler puts a trap; nothing else
 /// in them may be one.
 const MAY_TRAP: &[&str] = &[
-    "arch::x86_64::entry::act",
-    "arch::x86_64::entry::go_on_if_stray",
-    "arch::x86_64::entry::leave",
-    "arch::x86_64::entry::on_kernel_vector",
-    "arch::x86_64::entry::on_system_call",
-    "arch::x86_64::entry::on_vector",
-    "arch::x86_64::start::start",
+    "arch::x86_64::entry::handlers::act",
+    "arch::x86_64::entry::handlers::go_on_if_stray",
+    "arch::x86_64::entry::handlers::leave",
+    "arch::x86_64::entry::handlers::on_kernel_vector",
+    "arch::x86_64::entry::handlers::on_system_call",
+    "arch::x86_64::entry::handlers::on_vector",
+    "arch::x86_64::entry::start::start",
 ];
 
 /// A function: the code from one symbol to its end.
@@ -338,7 +338,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_named_function_may_trap_behind_its_jump_only() {
-        let name = "sandglass_kernel::arch::x86_64::entry::leave";
+        let name = "sandglass_kernel::arch::x86_64::entry::handlers::leave";
         let behind_jump = [0xeb, 0xf0, 0x0f, 0x0b];
         let on_a_path = [0x90, 0x0f, 0x0b];
         assert_eq!(trap_instructions(&binary(&[(name, &behind_jump)])), [""; 0]);
