@@ -104,11 +104,14 @@ fn release_queues_answer_like_a_sorted_vector() {
             let insert = |thread, rank| queues.insert(&w.k, thread, rank);
             apply(&w, &mut model, &threads, step, insert, |thread| queues.remove(&w.k, thread));
             prop_assert!(queues.is_consistent(&w.k), "inconsistent after {step:?}");
-            for now in 0..12 {
-                let due = model.iter().filter(|entry| entry.0.rank <= now);
-                prop_assert_eq!(queues.highest_due(now), due.map(|e| priority(&e)).max());
-            }
+            let highest = model.iter().map(|entry| priority(&entry)).max();
+            prop_assert_eq!(queues.highest(), highest);
             for floor in [None, Some(0), Some(2), Some(127), Some(254), Some(255)] {
+                for now in 0..12 {
+                    let due = model.iter().filter(|entry| entry.0.rank <= now);
+                    let due = due.map(|e| priority(&e)).max().filter(|&due| Some(due) > floor);
+                    prop_assert_eq!(queues.highest_due_above(now, floor), due);
+                }
                 let above = model.iter().find(|entry| Some(priority(entry)) > floor);
                 let time = above.map_or(u64::MAX, |entry| entry.0.rank);
                 prop_assert_eq!(queues.earliest_above(floor), time);

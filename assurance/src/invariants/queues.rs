@@ -203,7 +203,7 @@ fn times_are_those_of_the_refills(census: &Census, id: CoreId, core: &Core) -> F
 }
 
 /// Each leaf of the tournament above the release queues has the time of the first thread of its
-/// priority, and every other node the lesser of its two.
+/// priority, and every other node the lesser of its two; `highest` is the highest priority with a thread.
 pub fn the_tournament_knows_the_earliest(census: &Census) -> Finding {
     cores(census.k).try_for_each(|(_, core)| knows_the_earliest(census, core))
 }
@@ -223,5 +223,11 @@ fn knows_the_earliest(census: &Census, core: &Core) -> Finding {
         let said = release.inspect(node);
         require!(said == least, "node {node} says {said}, not {least}");
     }
+    let highest = (0..=u8::MAX).rfind(|&priority| !release.of(priority).is_empty());
+    require!(
+        release.highest() == highest,
+        "the highest priority that waits is {highest:?}, not {:?}",
+        release.highest()
+    );
     Ok(())
 }

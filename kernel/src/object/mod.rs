@@ -11,6 +11,7 @@ pub mod endpoint;
 pub mod fault;
 pub mod irq;
 pub mod notification;
+pub mod priorities;
 pub mod queue;
 pub mod ready;
 pub mod records;

@@ -1,5 +1,5 @@
-//! The ready queues of a core: 256 priorities, a bitmap of four words, doubly linked: every
-//! operation is O(1).
+//! The ready queues of a core: 256 priorities, and the set of those that have somebody, doubly linked:
+//! every operation is O(1).
 //!
 //! *Enqueue* puts a thread at the head of its queue, *append* at the tail (04, section 8.1).
 
@@ -7,8 +7,8 @@
 mod inspect;
 
 use core::cell::Cell;
-use core::num::NonZeroU64;
 
+use super::priorities::Priorities;
 use super::tcb::{Place, Tcb};
 use crate::mem::Ref;
 use crate::Kernel;
@@ -26,12 +26,10 @@ impl List {
     };
 }
 
-/// The ready queues. Invariants: a priority's bit is set exactly if its list has a thread; `levels`
-/// is one more than the highest such priority, 0 if there is none.
+/// The ready queues. Invariant: a priority is `taken` exactly if its list has a thread.
 pub struct ReadyQueues {
     lists: [Cell<List>; 256],
-    words: [Cell<u64>; 4],
-    levels: Cell<u16>,
+    taken: Priorities,
 }
 
 /// A thread's links in the ready queue.
@@ -66,30 +64,26 @@ impl ReadyQueues {
     pub const fn new() -> Self {
         ReadyQueues {
             lists: [const { Cell::new(List::EMPTY) }; 256],
-            words: [const { Cell::new(0) }; 4],
-            levels: Cell::new(0),
+            taken: Priorities::new(),
         }
     }
 
     /// The highest priority that has a thread.
     #[inline(always)]
     pub fn highest(&self) -> Option<u8> {
-        self.levels
-            .get()
-            .checked_sub(1)
-            .map(|highest| highest as u8)
+        self.taken.highest()
     }
 
     /// Whether some thread has a priority above `priority`.
     #[inline(always)]
     pub fn has_above(&self, priority: u8) -> bool {
-        self.levels.get() > u16::from(priority) + 1
+        self.taken.has_above(priority)
     }
 
     /// Whether some thread has `priority` or a higher one.
     #[inline(always)]
     pub fn has_from(&self, priority: u8) -> bool {
-        self.levels.get() > u16::from(priority)
+        self.taken.has_from(priority)
     }
 
     /// Takes the first thread of the highest priority that has one out.
@@ -110,8 +104,7 @@ impl ReadyQueues {
             }
             None => {
                 cell.set(List::EMPTY);
-                self.clear(priority);
-                self.levels.set(self.count_levels());
+                self.taken.remove_highest(priority);
             }
         }
         first.at(k).set_place(Place::None);
@@ -121,45 +114,6 @@ impl ReadyQueues {
     /// The first thread of `priority`.
     pub fn first_of(&self, priority: u8) -> Option<Ref<Tcb>> {
         self.lists[usize::from(priority)].get().head
-    }
-
-    #[inline(always)]
-    fn mark(&self, priority: u8) {
-        let word = &self.words[usize::from(priority >> 6)];
-        word.set(word.get() | 1 << (priority & 63));
-        self.levels
-            .set(self.levels.get().max(u16::from(priority) + 1));
-    }
-
-    #[inline(always)]
-    fn clear(&self, priority: u8) {
-        let word = &self.words[usize::from(priority >> 6)];
-        word.set(word.get() & !(1 << (priority & 63)));
-    }
-
-    #[inline(always)]
-    fn unmark(&self, priority: u8) {
-        self.clear(priority);
-        if !self.has_above(priority) {
-            self.levels.set(self.count_levels());
-        }
-    }
-
-    /// What `levels` is to be, by the bitmap: what is urgent is found in the first step.
-    #[inline(always)]
-    fn count_levels(&self) -> u16 {
-        self.levels_in(3)
-            .or_else(|| self.levels_in(2))
-            .or_else(|| self.levels_in(1))
-            .or_else(|| self.levels_in(0))
-            .unwrap_or(0)
-    }
-
-    /// One more than the highest priority of word `word` of the bitmap that has a thread.
-    #[inline(always)]
-    fn levels_in(&self, word: usize) -> Option<u16> {
-        let bits = NonZeroU64::new(self.words[word & 3].get())?;
-        Some((word as u16 * 64).wrapping_add(bits.ilog2() as u16 + 1))
     }
 
     /// Puts `thread`, which is in no queue, at the head of the queue of its priority.
@@ -174,7 +128,7 @@ impl ReadyQueues {
         links.since.set(0);
         let tail = match list.head {
             None => {
-                self.mark(tcb.priority());
+                self.taken.insert(tcb.priority());
                 Some(thread)
             }
             Some(head) => {
@@ -204,7 +158,7 @@ impl ReadyQueues {
         links.since.set(k.core().now());
         let head = match list.tail {
             None => {
-                self.mark(tcb.priority());
+                self.taken.insert(tcb.priority());
                 Some(thread)
             }
             Some(tail) => {
@@ -237,7 +191,7 @@ impl ReadyQueues {
         }
         cell.set(list);
         if list.head.is_none() {
-            self.unmark(tcb.priority());
+            self.taken.remove(tcb.priority());
         }
         tcb.set_place(Place::None);
     }

@@ -7,14 +7,19 @@
 //! its own priority*: however many threads of lower priority wait, those above do not notice
 //! (docs/src/architecture/scheduler.md).
 //!
-//! Invariants: leaf p of the tournament has the time of the first thread of queue p, `u64::MAX` if
-//! there is none; every other node has the lesser of its two children's.
+//! Nor are they asked for: the set of the priorities that have somebody answers at once that nobody
+//! waits above a priority, which is so whenever the most urgent of all runs.
+//!
+//! Invariants: a priority is `taken` exactly if its queue has a thread; leaf p of the tournament has
+//! the time of the first thread of queue p, `u64::MAX` if there is none; every other node has the
+//! lesser of its two children's.
 
 #[cfg(not(target_os = "none"))]
 pub mod inspect;
 
 use core::cell::Cell;
 
+use super::priorities::Priorities;
 use super::queue::Queue;
 use super::tcb::{Place, Tcb};
 use crate::mem::Ref;
@@ -34,6 +39,7 @@ const NEVER: u64 = u64::MAX;
 pub struct ReleaseQueues {
     queues: [Queue; PRIORITIES],
     earliest: [Cell<u64>; NODES],
+    taken: Priorities,
 }
 
 impl ReleaseQueues {
@@ -41,6 +47,7 @@ impl ReleaseQueues {
         ReleaseQueues {
             queues: [const { Queue::new() }; PRIORITIES],
             earliest: [const { Cell::new(NEVER) }; NODES],
+            taken: Priorities::new(),
         }
     }
 
@@ -61,6 +68,12 @@ impl ReleaseQueues {
         self.node(ROOT).get()
     }
 
+    /// The highest priority that has somebody, due or not.
+    #[inline(always)]
+    pub fn highest(&self) -> Option<u8> {
+        self.taken.highest()
+    }
+
     /// Time of the earliest release of a priority above `floor` (with `None`, of any);
     /// `u64::MAX` if there is none.
     #[inline(never)]
@@ -69,6 +82,9 @@ impl ReleaseQueues {
             return self.earliest();
         };
         let mut earliest = NEVER;
+        if !self.taken.has_above(floor) {
+            return earliest;
+        }
         let mut at = PRIORITIES + usize::from(floor);
         for _ in 0..DEPTH {
             if at & 1 == 0 {
@@ -79,23 +95,26 @@ impl ReleaseQueues {
         earliest
     }
 
-    /// The highest priority with a release at or before `now`.
+    /// The highest priority with a release at or before `now`, if it is above `floor` (with `None`, any is).
     #[inline(always)]
-    pub fn highest_due(&self, now: u64) -> Option<u8> {
+    pub fn highest_due_above(&self, now: u64, floor: Option<u8>) -> Option<u8> {
         if self.earliest() > now {
             None
         } else {
-            self.descend(now)
+            self.descend(now, floor)
         }
     }
 
     #[inline(never)]
-    fn descend(&self, now: u64) -> Option<u8> {
+    fn descend(&self, now: u64, floor: Option<u8>) -> Option<u8> {
+        if self.taken.highest() <= floor {
+            return None;
+        }
         let mut at = ROOT;
         for _ in 0..DEPTH {
             at = 2 * at + usize::from(self.node(2 * at + 1).get() <= now);
         }
-        Some(at as u8)
+        Some(at as u8).filter(|&due| Some(due) > floor)
     }
 
     /// Lets `thread`, which is in no queue, wait until `time`, in ticks.
@@ -119,8 +138,16 @@ impl ReleaseQueues {
     /// Brings the tournament up to date with the first thread of `priority`.
     #[inline(always)]
     fn first_changed(&self, k: &Kernel, priority: u8) {
-        let first = self.of(priority).first();
-        let time = first.map_or(NEVER, |first| first.at(k).links().key().rank);
+        let time = match self.of(priority).first() {
+            Some(first) => {
+                self.taken.insert(priority);
+                first.at(k).links().key().rank
+            }
+            None => {
+                self.taken.remove(priority);
+                NEVER
+            }
+        };
         let mut at = PRIORITIES + usize::from(priority);
         self.node(at).set(time);
         for _ in 0..DEPTH {
@@ -141,8 +168,13 @@ impl ReleaseQueues {
             let first = self.queues[priority].first();
             first.map_or(NEVER, |first| first.at(k).links().key().rank)
         };
-        (0..PRIORITIES)
-            .all(|p| self.queues[p].is_consistent(k) && self.node(PRIORITIES + p).get() == leaf(p))
+        let is_taken = |p: usize| self.taken.has(p as u8) != self.queues[p].is_empty();
+        let highest = (0..PRIORITIES).rfind(|&p| !self.queues[p].is_empty());
+        (0..PRIORITIES).all(|p| {
+            self.queues[p].is_consistent(k)
+                && self.node(PRIORITIES + p).get() == leaf(p)
+                && is_taken(p)
+        }) && self.highest().map(usize::from) == highest
             && (ROOT..PRIORITIES).all(|i| {
                 self.node(i).get() == self.node(2 * i).get().min(self.node(2 * i + 1).get())
             })

@@ -218,8 +218,7 @@ pub fn is_alone(k: &Kernel, thread: Ref<Tcb>) -> bool {
 #[inline(always)]
 fn released_above(k: &Kernel, floor: Option<u8>) -> Option<u8> {
     let core = k.core();
-    let due = core.release.highest_due(core.now());
-    due.filter(|&priority| Some(priority) > floor)
+    core.release.highest_due_above(core.now(), floor)
 }
 
 /// Decides who runs next, makes the context that pays the current one, and programs the timer
@@ -370,15 +369,20 @@ fn choose(k: &Kernel) -> Option<Ref<Tcb>> {
 #[inline(always)]
 fn choose_released(k: &Kernel) -> Option<Ref<Tcb>> {
     let core = k.core();
-    let priority = core.release.highest_due(core.now())?;
-    take_released(k, priority)
+    if core.release.earliest() > core.now() {
+        None
+    } else {
+        take_released(k)
+    }
 }
 
-/// Takes the first thread of `priority` whose time has come out of its queue, if it is to run
-/// before all that are ready.
+/// Does so if the time of any has come.
 #[inline(never)]
-fn take_released(k: &Kernel, priority: u8) -> Option<Ref<Tcb>> {
+fn take_released(k: &Kernel) -> Option<Ref<Tcb>> {
     let core = k.core();
+    // Equals may be first, too.
+    let floor = core.ready.highest().and_then(|ready| ready.checked_sub(1));
+    let priority = core.release.highest_due_above(core.now(), floor)?;
     let released = core.release.of(priority).first()?;
     let is_first = match core.ready.highest() {
         Some(ready) if ready == priority => {

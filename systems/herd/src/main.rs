@@ -45,6 +45,10 @@ const SLICE_US: u64 = 3_000_000;
 /// log2 of the slots that the capabilities of the herd need.
 const CSPACE_RADIX: u32 = 16;
 
+/// Most ticks by which two decisions may be dearer because somebody of lower priority waits. Each asks who
+/// is due, and when the next release above is: a search for either takes more than half of this.
+const MOST_FOR_DECISIONS: u64 = 128;
+
 static LOG: Log = Log::new();
 
 /// What the herd did to the high thread, in ticks.
@@ -108,6 +112,18 @@ fn main(boot: &'static BootInfo) -> Result<u8, SetupError> {
             },
         );
     }
+    suite.run(
+        "decisions_above_budgets_that_are_due_do_not_look_for_them",
+        || {
+            let [alone, beside] = lab.decisions(&few)?;
+            println!("herd decisions {alone} alone, {beside} with {FEW}");
+            ensure!(
+            beside - alone <= MOST_FOR_DECISIONS,
+            "two decisions: {alone} ticks if nobody waits, {beside} beside budgets that are due"
+        );
+            Ok(())
+        },
+    );
     Ok(suite.finish())
 }
 
@@ -175,6 +191,41 @@ impl Lab {
             release_delay: released - at,
             unused: self.unused(released, LOG.last(), after),
         })
+    }
+
+    /// Ticks of a signal that wakes a thread of higher priority, and of that one's waiting again: before the herd waits for
+    /// its budgets, and when they are due.
+    fn decisions(&mut self, herd: &Herd) -> Result<[u64; 2], SetupError> {
+        let wake = self.process.resources.notification()?;
+        let control = self.boot.sched_control(0).expect("there is a first core");
+        let params = SchedParams::new(HIGH_BUDGET_US, HIGH_PERIOD_US);
+        let context = self.process.resources.sched_context(params.size_bits())?;
+        control.configure(context, params)?;
+        let woken = Thread::new(
+            &mut self.process,
+            ThreadParams::new(HIGH, context),
+            move || loop {
+                wake.wait();
+            },
+        )?;
+        let authority = self.process.authority();
+        authority.set_priority(authority, ABOVE_HERD)?;
+        woken.start()?;
+        // The first are not warm.
+        let measure = || {
+            let signals = (0..16).map(|_| {
+                let start = ticks();
+                wake.signal();
+                ticks() - start
+            });
+            signals.min().unwrap_or(0)
+        };
+        let alone = measure();
+        let at = self.exhaust(herd, 0)?;
+        spin_until(at + HIGH_PERIOD_US * self.ticks_per_us);
+        let beside = measure();
+        self.finish(herd, woken)?;
+        Ok([alone, beside])
     }
 
     /// Starts the herd and waits until all of it has used up its budget; returns the tick at which

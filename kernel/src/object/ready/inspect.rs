@@ -18,11 +18,10 @@ impl ReadyQueues {
     /// The queue of `priority`.
     pub fn inspect(&self, priority: u8) -> ReadyView {
         let list = self.lists[usize::from(priority)].get();
-        let word = self.words[usize::from(priority >> 6)].get();
         ReadyView {
             head: list.head,
             tail: list.tail,
-            marked: word & 1 << (priority & 63) != 0,
+            marked: self.taken.has(priority),
         }
     }
 }
