@@ -261,8 +261,8 @@ impl Analysis {
     pub fn rollback_us(&self) -> [f64; 2] {
         let measurements = || self.runs.iter().map(|run| &run.measurement);
         let count: u64 = measurements().flat_map(|m| m.rollbacks).sum();
-        let all: f64 = measurements().map(|m| m.us(m.handling[0])).sum();
-        let longest = measurements().map(|m| m.us(m.handling[1]));
+        let all: f64 = measurements().map(|m| m.us(m.handling)).sum();
+        let longest = measurements().map(|m| m.us(m.longest_rollback));
         [all / count.max(1) as f64, longest.fold(0.0, f64::max)]
     }
 

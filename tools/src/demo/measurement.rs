@@ -19,10 +19,13 @@ pub struct Measurement {
     /// What A and B acknowledge: bytes, and the digest of their ciphertext. `None` for a client
     /// that was left out.
     pub acknowledged: [Option<(u64, u64)>; 2],
-    /// Rollbacks for A and B, since the start.
+    /// Rollbacks for A and B, in the window: how many there are before it depends on when the clients
+    /// start.
     pub rollbacks: [u64; 2],
-    /// Time of all rollbacks, and of the longest.
-    pub handling: [u64; 2],
+    /// Time of these rollbacks.
+    pub handling: u64,
+    /// Of the longest rollback, since the start.
+    pub longest_rollback: u64,
     pub control: Control,
     /// Who ran when, towards the window's end.
     pub traces: Vec<(Actor, Vec<Interval>)>,
@@ -54,17 +57,20 @@ impl Measurement {
                 .take(tag, content, &mut snapshots)
                 .with_context(|| format!("the machine's record, section {tag:?}"))?;
         }
-        let [begin, end]: [[u64; 3]; 2] = snapshots
+        let [begin, end]: [[u64; 6]; 2] = snapshots
             .try_into()
             .ok()
             .context("the machine's record has not two snapshots")?;
         result.window = [begin[0], end[0]];
         result.total = [end[1], end[2]];
-        for client in 0..2 {
-            result.finished[client] = result.total[client]
-                .checked_sub(begin[client + 1])
-                .context("the server's counters ran backwards")?;
-        }
+        let in_window = |counter: usize| {
+            end[counter]
+                .checked_sub(begin[counter])
+                .context("the server's counters ran backwards")
+        };
+        result.finished = [in_window(1)?, in_window(2)?];
+        result.rollbacks = [in_window(3)?, in_window(4)?];
+        result.handling = in_window(5)?;
         ensure!(
             result.mhz > 0 && begin[0] < end[0],
             "the machine's record has no clock"
@@ -72,15 +78,11 @@ impl Measurement {
         Ok(result)
     }
 
-    fn take(&mut self, tag: Tag, content: &[u8], snapshots: &mut Vec<[u64; 3]>) -> Result<()> {
+    fn take(&mut self, tag: Tag, content: &[u8], snapshots: &mut Vec<[u64; 6]>) -> Result<()> {
         match tag {
             Tag::Clock => [self.mhz] = numbers(content)?,
             Tag::Snapshot => snapshots.push(numbers(content)?),
-            Tag::Server => {
-                let [a, b, all, longest] = numbers(content)?;
-                self.rollbacks = [a, b];
-                self.handling = [all, longest];
-            }
+            Tag::Server => [self.longest_rollback] = numbers(content)?,
             Tag::Client => {
                 let [badge, bytes, digest] = numbers(content)?;
                 let client = (badge as usize).checked_sub(1);
@@ -189,8 +191,8 @@ mod tests {
 
     const SECTIONS: [(Tag, &[u64]); 7] = [
         (Tag::Clock, &[1000]),
-        (Tag::Snapshot, &[1_000_000, 10, 20]),
-        (Tag::Snapshot, &[3_000_000, 110, 20]),
+        (Tag::Snapshot, &[1_000_000, 10, 20, 5, 0, 50]),
+        (Tag::Snapshot, &[3_000_000, 110, 20, 7, 0, 66]),
         (Tag::Client, &[1, 99, 7]),
         (Tag::Control, &[2, 1, 500, 40, 60]),
         (Tag::Trace, &[3, 1, 2, 1]),
@@ -203,6 +205,8 @@ mod tests {
         assert_eq!(measurement.finished, [100, 0]);
         assert_eq!(measurement.throughput(), [100.0 / 0.002, 0.0]);
         assert_eq!(measurement.acknowledged, [Some((99, 7)), None]);
+        assert_eq!(measurement.rollbacks, [2, 0], "of the window alone");
+        assert_eq!(measurement.handling, 16);
         assert_eq!(measurement.control.misses, 1);
         assert_eq!(measurement.longest_response_ns(), 60);
         assert_eq!(measurement.control_share(1), 500.0 / 2000.0);
@@ -216,7 +220,7 @@ mod tests {
             sections[index] = section;
             format!("{:#}", Measurement::decode(&record(&sections)).unwrap_err())
         };
-        assert!(with(2, (Tag::Snapshot, &[3_000_000, 9, 20])).contains("backwards"));
+        assert!(with(2, (Tag::Snapshot, &[3_000_000, 9, 20, 7, 0, 66])).contains("backwards"));
         assert!(with(2, (Tag::Clock, &[1000])).contains("two snapshots"));
         assert!(with(3, (Tag::Client, &[3, 0, 0])).contains("badge"));
         assert!(with(4, (Tag::Control, &[2, 1, 500, 40])).contains("responses"));

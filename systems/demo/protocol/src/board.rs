@@ -75,7 +75,7 @@ pub struct ServerBoard {
     pub state: Twin<SERVER_WORDS>,
     /// Timeouts handled, for each client. These three are the handler's.
     pub rollbacks: [AtomicU64; CLIENTS],
-    /// Ticks from the receipt of a timeout to the server waiting again: all, and the longest.
+    /// Ticks from the receipt of one of these timeouts to the server waiting again: all, and the longest.
     pub handling_total: AtomicU64,
     pub handling_longest: AtomicU64,
     pub server_trace: Trace,

@@ -7,10 +7,10 @@
 pub enum Tag {
     /// Ticks of the time-stamp counter per µs.
     Clock = 1,
-    /// Twice, at the beginning and the end of the measured window: time (ticks), then bytes
-    /// finished for each client.
+    /// Twice, at the beginning and the end of the measured window: time (ticks); then, since the start,
+    /// bytes finished for each client, rollbacks for each, and the time of all rollbacks (ticks).
     Snapshot = 2,
-    /// Rollbacks for each client; time of all of them and of the longest, ticks.
+    /// Time of the longest rollback since the start, ticks.
     Server = 3,
     /// Badge, bytes acknowledged, their digest.
     Client = 4,

@@ -40,7 +40,7 @@ fn main(env: &'static Environment) -> Result<(), Error> {
     record.words(Tag::Clock, &[u64::from(tsc.mhz())])?;
     record.words(Tag::Snapshot, &begin)?;
     record.words(Tag::Snapshot, &end)?;
-    send_server(&record, server)?;
+    record.words(Tag::Server, &[server.handling_longest.load(Relaxed)])?;
     let traced = Traced::new(env, tsc, end[0]);
     for (badge, (name, actor)) in (1..).zip(CLIENTS) {
         if let Some(client) = board::<ClientBoard>(env, name) {
@@ -69,16 +69,13 @@ fn board<B: Board>(env: &Environment, name: &str) -> Option<&'static B> {
     Some(unsafe { B::in_memory(memory.as_mut_ptr(), memory.len) })
 }
 
-/// Time, and bytes finished for each client.
-fn snapshot(server: &ServerBoard) -> [u64; 3] {
-    let [a, b] = ServerState::from_words(server.state.read()).total;
-    [time::ticks(), a, b]
-}
-
-fn send_server(record: &Record, server: &ServerBoard) -> Result<(), Error> {
+/// What a [`Tag::Snapshot`] holds.
+fn snapshot(server: &ServerBoard) -> [u64; 6] {
+    let now = time::ticks();
+    let [bytes_a, bytes_b] = ServerState::from_words(server.state.read()).total;
     let [a, b] = &server.rollbacks;
-    let numbers = [a, b, &server.handling_total, &server.handling_longest];
-    record.words(Tag::Server, &numbers.map(|number| number.load(Relaxed)))
+    let [a, b, handling] = [a, b, &server.handling_total].map(|number| number.load(Relaxed));
+    [now, bytes_a, bytes_b, a, b, handling]
 }
 
 fn send_control(record: &Record, control: &ControlBoard) -> Result<(), Error> {

@@ -57,12 +57,13 @@ fn progress(board: &ServerBoard, badge: u64) -> Message {
     Message::new(label, words)
 }
 
-/// Notes a rollback that took `ticks`, also of clients that are not measured. Only this thread writes these
-/// numbers.
+/// Notes a rollback that took `ticks`, unless the client is not a measured one. Only this thread writes
+/// these numbers.
 fn count(board: &ServerBoard, badge: u64, ticks: u64) {
-    if let Some(rollbacks) = board.rollbacks.get((badge as usize).wrapping_sub(1)) {
-        rollbacks.fetch_add(1, Relaxed);
-    }
+    let Some(rollbacks) = board.rollbacks.get((badge as usize).wrapping_sub(1)) else {
+        return;
+    };
+    rollbacks.fetch_add(1, Relaxed);
     board.handling_total.fetch_add(ticks, Relaxed);
     board.handling_longest.fetch_max(ticks, Relaxed);
 }

@@ -38,7 +38,7 @@ pub fn throughput(analysis: &Analysis) -> String {
             control.responses_ns.len(),
             control.misses,
             run.measurement.longest_response_ns(),
-            run.measurement.handling[1] * 1000 / run.measurement.mhz,
+            run.measurement.longest_rollback * 1000 / run.measurement.mhz,
         );
     }
     text
