@@ -10,28 +10,13 @@ struct Exception {
 const EXCEPTIONS: &[Exception] = &[
     Exception {
         subject: "demo",
-        figure: ": rollbacks",
-        reason: "each interruption splits the client's budget, and it pays for a rollback at the end of each piece",
-    },
-    Exception {
-        subject: "demo",
         figure: ": longest_rollback_ns",
-        reason: "the longest is one that the control task interrupts, if any",
-    },
-    Exception {
-        subject: "sharing",
-        figure: "best effort, starved: cost",
-        reason: "a thread is ready below while the requests are measured, which makes each switch cost the kernel more",
+        reason: "a release of the control task may fall into one; into which, if any, depends on when the clients start",
     },
     Exception {
         subject: "edf",
         figure: ": most",
         reason: "the longest of some thousand switches is one that an interrupt came in, or waited for",
-    },
-    Exception {
-        subject: "isolation",
-        figure: ": rollbacks",
-        reason: "each interruption splits the client's budget, and it pays for a rollback at the end of each piece",
     },
     Exception {
         subject: "timeouts",
