@@ -11,7 +11,7 @@ use crate::workspace;
 
 /// User programs have the host's ABI, with SSE, but no operating system below them: their build
 /// scripts see to how they are linked.
-const USER_TARGET: &str = "x86_64-unknown-linux-gnu";
+pub const USER_TARGET: &str = "x86_64-unknown-linux-gnu";
 
 /// The package whose functions their build scripts call.
 const LINKING_PACKAGE: &str = "sandglass-build";

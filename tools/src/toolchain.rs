@@ -23,7 +23,7 @@ pub const HOST_PROFILE: &str = "host";
 
 /// The release that Debian's kernel compiler must be: the bootstrap switch ties the build of
 /// `core` to it.
-const DEBIAN_RELEASE: &str = "1.96";
+pub const DEBIAN_RELEASE: &str = "1.96";
 
 const DEBIAN_CARGO: &str = "/usr/bin/cargo";
 const DEBIAN_RUSTC: &str = "/usr/bin/rustc";

@@ -1,6 +1,7 @@
 //! `sandglass check`: the rules that the repository keeps, each with a name of its own.
 //!
 //! - [`lints`]: formatting and the compiler's and clippy's lints;
+//! - [`manifests`]: versions and reasons of dependencies, and the oldest compiler;
 //! - [`source`]: what the kernel's source may hold, and where `unsafe` stands;
 //! - [`rooms`], [`map`]: which file of the kernel may name which, and the book's map of that;
 //! - [`citations`]: the specification's sections that are cited exist;
@@ -12,6 +13,7 @@ mod call_graph;
 mod citations;
 mod footprint;
 mod lints;
+mod manifests;
 mod map;
 mod rooms;
 mod safety_comments;
@@ -77,6 +79,21 @@ pub const RULES: &[Rule] = &[
         name: "right_kernel",
         about: "no kernel breaks a rule on purpose unless asked to",
         check: |_| lints::right_kernel(),
+    },
+    Rule {
+        name: "one_version",
+        about: "versions of dependencies stand in the root manifest, and members inherit them",
+        check: |_| manifests::versions(),
+    },
+    Rule {
+        name: "one_rust",
+        about: "one oldest compiler: in the manifests, in the book, and for every dependency",
+        check: |_| manifests::rust_version(),
+    },
+    Rule {
+        name: "dependencies",
+        about: "every dependency has its reason in docs/src/dependencies.md",
+        check: |_| manifests::reasons(),
     },
     Rule {
         name: "no_features",
