@@ -3,10 +3,10 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::thread;
 
 use anyhow::{bail, Context, Result};
 
+use crate::side_by_side;
 use crate::toolchain::find_on_path;
 use crate::workspace;
 
@@ -44,7 +44,7 @@ fn make(target: &str) -> Result<PathBuf> {
         .with_context(|| format!("cannot lock {}", lock_path.display()))?;
 
     eprintln!("building {FOLDER} ({target})");
-    let jobs = thread::available_parallelism().map_or(1, usize::from);
+    let jobs = side_by_side::workers(usize::MAX);
     let mut command = Command::new(make);
     command
         .arg("--directory")

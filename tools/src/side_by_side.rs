@@ -1,53 +1,47 @@
-//! Independent pieces of work, as many at a time as the host has cores.
+//! Independent pieces of work, side by side. This alone says how many emulators, test programs and the like run at
+//! a time: as many as the host has cores, or as the environment variable `RAYON_NUM_THREADS` says. Work that
+//! is itself done side by side has its share of these, not as many again.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
-use std::thread;
 
 use anyhow::Result;
+use rayon::iter::{ParallelBridge, ParallelIterator};
 
-/// Does `work` for every item; returns the results in the items' order. `done` is told of each
-/// result with the number of those that are done, itself included.
+/// Does `work` for every item, and begins in the items' order; returns the results in that order, too. `done` is
+/// told of each result with the number of those that are done, itself included.
+///
+/// While it waits for work that is itself done side by side, a thread may begin another item: so no item may keep
+/// what another one waits for.
 ///
 /// # Errors
-/// Of those that occurred, that of the first item; work under way is waited for, other is not
-/// begun.
+/// One of those that occurred; work under way is waited for, other is not begun.
 pub fn run<I: Sync, T: Send>(
     items: &[I],
     work: impl Fn(&I) -> Result<T> + Sync,
     done: impl Fn(&T, usize) + Sync,
 ) -> Result<Vec<T>> {
-    let next = AtomicUsize::new(0);
-    let results = Mutex::new(Vec::new());
-    thread::scope(|scope| {
-        for _ in 0..workers(items.len()) {
-            scope.spawn(|| loop {
-                let index = next.fetch_add(1, Ordering::Relaxed);
-                let Some(item) = items.get(index) else { break };
-                let result = work(item);
-                let mut results = results.lock().unwrap_or_else(PoisonError::into_inner);
-                match &result {
-                    Ok(result) => done(result, results.len() + 1),
-                    Err(_) => next.store(items.len(), Ordering::Relaxed),
-                }
-                results.push((index, result));
-            });
-        }
-    });
-    let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
-    results.sort_by_key(|(index, _)| *index);
-    results.into_iter().map(|(_, result)| result).collect()
+    let ended = AtomicUsize::new(0);
+    // Not `par_iter`, which gives each thread a stretch of the items: they differ much in length.
+    let work_on_next = |(index, item): (usize, &I)| {
+        let result = work(item)?;
+        done(&result, ended.fetch_add(1, Ordering::Relaxed) + 1);
+        Ok((index, result))
+    };
+    let results = items.iter().enumerate().par_bridge().map(work_on_next);
+    let mut results = results.collect::<Result<Vec<_>>>()?;
+    results.sort_unstable_by_key(|(index, _)| *index);
+    Ok(results.into_iter().map(|(_, result)| result).collect())
 }
 
 /// How many of `count` pieces are done at a time.
 pub fn workers(count: usize) -> usize {
-    thread::available_parallelism()
-        .map_or(1, usize::from)
-        .min(count)
+    rayon::current_num_threads().min(count)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Barrier;
+
     use anyhow::bail;
 
     use super::*;
@@ -70,7 +64,7 @@ mod tests {
     #[test]
     fn an_error_ends_the_work() {
         let begun = AtomicUsize::new(0);
-        let items: Vec<usize> = (0..10_000).collect();
+        let items: Vec<usize> = (0..100).collect();
         let work = |&item: &usize| {
             begun.fetch_add(1, Ordering::Relaxed);
             if item == 3 {
@@ -78,7 +72,33 @@ mod tests {
             }
             Ok(())
         };
-        assert!(run(&items, work, |(), _| ()).is_err());
-        assert!(begun.into_inner() < items.len());
+        // With one thread it is known what is under way.
+        let alone = rayon::ThreadPoolBuilder::new()
+            .num_threads(1)
+            .build()
+            .unwrap();
+        assert!(alone.install(|| run(&items, work, |(), _| ())).is_err());
+        assert_eq!(begun.into_inner(), 4);
+    }
+
+    #[test]
+    fn as_many_are_done_at_a_time_as_there_are_workers() {
+        let at_a_time = workers(usize::MAX);
+        // No item ends before so many have begun.
+        let barrier = Barrier::new(at_a_time);
+        let items = vec![(); at_a_time];
+        let meet = |(): &()| {
+            barrier.wait();
+            Ok(())
+        };
+        assert_eq!(run(&items, meet, |(), _| ()).unwrap().len(), at_a_time);
+    }
+
+    #[test]
+    fn work_may_itself_be_done_side_by_side() {
+        let items: Vec<u64> = (0..20).collect();
+        let inner = |&outer: &u64| run(&items, |item| Ok(outer * item), |_, _| ());
+        let products = run(&items, inner, |_, _| ()).unwrap();
+        assert_eq!(products[7][11], 77);
     }
 }

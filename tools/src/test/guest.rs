@@ -7,22 +7,19 @@
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::PathBuf;
-use std::sync::{mpsc, Mutex};
-use std::thread;
 
 use anyhow::{bail, Context, Result};
 
 use super::cost::Stopwatch;
 use super::lines::{self, Verdict};
-use super::report::Report;
+use super::report::{Report, Shared};
 use super::suite::{self, Config};
 use super::Filter;
 use crate::cores::Cores;
 use crate::kernel::{self, KernelOptions};
 use crate::qemu::{self, Boot, End, Outcome};
+use crate::side_by_side;
 
-/// QEMU runs at the same time.
-const PARALLEL_RUNS: usize = 2;
 /// Between the seeds of a run and its repetition.
 const SEED_STRIDE: u64 = 1_000;
 
@@ -71,8 +68,7 @@ pub(super) fn run(filter: &Filter, report: &mut Report) -> Result<()> {
     }
     let kernels = build_kernels(&runs, report);
     runs.retain(|run| kernels.contains_key(&run.kernel));
-    boot_all(runs, &kernels, filter, report);
-    Ok(())
+    boot_all(&runs, &kernels, filter, report)
 }
 
 /// Builds the kernels of `runs`; one that does not build is a failure, and missing.
@@ -113,40 +109,31 @@ fn may_have(filter: &Filter, prefix: &str, image: &[u8]) -> bool {
         })
 }
 
-/// Boots `runs`, [`PARALLEL_RUNS`] at a time, and reports each when it ends.
+/// Boots `runs`, and reports each when it ends.
 fn boot_all(
-    runs: Vec<Run>,
+    runs: &[Run],
     kernels: &HashMap<KernelOptions, PathBuf>,
     filter: &Filter,
     report: &mut Report,
-) {
-    let queue = Mutex::new(runs.into_iter());
-    let (sender, results) = mpsc::channel::<Vec<NamedResult>>();
-    thread::scope(|scope| {
-        for _ in 0..PARALLEL_RUNS {
-            let (sender, queue) = (sender.clone(), &queue);
-            scope.spawn(move || loop {
-                let Some(run) = queue.lock().expect("no worker panics").next() else {
-                    break;
-                };
-                eprintln!("booting {}", run.prefix);
-                let kernel = &kernels[&run.kernel];
-                let boot = run.config.boot(kernel, run.cores, &run.root_task);
-                let outcome = run_repeatedly(boot, run.config.repeats);
-                if sender.send(judge(&run, outcome, filter)).is_err() {
-                    break;
-                }
-            });
-        }
-        drop(sender);
-        for (name, verdict) in results.into_iter().flatten() {
+) -> Result<()> {
+    let report = Shared::new(report);
+    let work = |run: &Run| {
+        eprintln!("booting {}", run.prefix);
+        let kernel = &kernels[&run.kernel];
+        let boot = run.config.boot(kernel, run.cores, &run.root_task);
+        let outcome = run_repeatedly(boot, run.config.repeats);
+        let mut report = report.lock();
+        for (name, verdict) in judge(run, outcome, filter) {
             match verdict {
                 Verdict::Passed => report.passed(&name),
                 Verdict::Skipped(reason) => report.skipped(&name, &reason),
                 Verdict::Failed(reason) => report.failed(&name, &reason),
             }
         }
-    });
+        Ok(())
+    };
+    side_by_side::run(runs, work, |(), _| ())?;
+    Ok(())
 }
 
 /// Boots, and again with another seed while QEMU leaves long mode: at most so many `times` more.

@@ -3,21 +3,17 @@
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Stdio};
-use std::sync::{Mutex, MutexGuard};
 use std::thread;
 use std::time::Instant;
 
 use super::cost::Stopwatch;
 use super::harness::{self, Harness};
 use super::lines::{self, Verdict};
-use super::report::Report;
+use super::report::{Report, Shared};
 use super::Filter;
+use crate::side_by_side;
 use crate::toolchain;
 use anyhow::{Context, Result};
-
-/// Harnesses that run at the same time. Many of them wait for one emulator or one compiler most of the
-/// time.
-const PARALLEL_HARNESSES: usize = 2;
 
 /// What cargo builds tests of.
 struct Part {
@@ -90,15 +86,6 @@ impl Part {
     }
 }
 
-/// A report that several write to.
-struct Shared<'r>(Mutex<&'r mut Report>);
-
-impl<'r> Shared<'r> {
-    fn lock(&self) -> MutexGuard<'_, &'r mut Report> {
-        self.0.lock().expect("no worker panics")
-    }
-}
-
 /// Builds and runs the host's tests.
 pub fn run(filter: &Filter, report: &mut Report) -> Result<()> {
     for part in PARTS.iter().filter(|part| part.may_have(filter)) {
@@ -131,28 +118,18 @@ fn build(part: &Part) -> Result<Result<Vec<Harness>, String>> {
     Ok(Ok(harness::of(&artifacts, part.prefix)?))
 }
 
-/// Runs the wanted tests of all harnesses of `part`, [`PARALLEL_HARNESSES`] at a time.
+/// Runs the wanted tests of all harnesses of `part`. Many of them wait for one emulator or one compiler most of the
+/// time.
 fn run_harnesses(
     part: &Part,
     harnesses: &[Harness],
     filter: &Filter,
     report: &mut Report,
 ) -> Result<()> {
-    let queue = Mutex::new(harnesses.iter());
-    let next = || queue.lock().expect("no worker panics").next();
-    let report = Shared(Mutex::new(report));
-    let work = || {
-        while let Some(harness) = next() {
-            run_harness(harness, part.module, filter, &report)?;
-        }
-        Ok(())
-    };
-    thread::scope(|scope| {
-        let workers = [(); PARALLEL_HARNESSES].map(|()| scope.spawn(work));
-        workers
-            .into_iter()
-            .try_for_each(|worker| worker.join().expect("no worker panics"))
-    })
+    let report = Shared::new(report);
+    let work = |harness: &Harness| run_harness(harness, part.module, filter, &report);
+    side_by_side::run(harnesses, work, |(), _| ())?;
+    Ok(())
 }
 
 /// Runs the wanted tests of one harness that are in `module`. If its process dies, those that it owes a result are

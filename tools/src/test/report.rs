@@ -1,6 +1,7 @@
 //! Shows results as they come, and the verdict at the end.
 
 use std::process::ExitCode;
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use super::cost::{Cost, Stopwatch};
@@ -86,5 +87,18 @@ impl Report {
         } else {
             ExitCode::FAILURE
         }
+    }
+}
+
+/// A report that several write to.
+pub struct Shared<'r>(Mutex<&'r mut Report>);
+
+impl<'r> Shared<'r> {
+    pub fn new(report: &'r mut Report) -> Self {
+        Self(Mutex::new(report))
+    }
+
+    pub fn lock(&self) -> MutexGuard<'_, &'r mut Report> {
+        self.0.lock().expect("no worker panics")
     }
 }
