@@ -44,4 +44,5 @@ pub mod system;
 pub mod test;
 pub mod toolchain;
 pub mod trace;
+pub mod values;
 pub mod workspace;

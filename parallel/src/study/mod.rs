@@ -3,8 +3,6 @@
 pub mod cipher;
 pub mod pairs;
 
-use std::fmt::Write;
-
 use serde::{Deserialize, Serialize};
 
 use crate::record::{Record, Spent};
@@ -22,18 +20,24 @@ pub struct Study {
 impl Study {
     /// A line for every run, as `sandglass experiment multicore` reads them.
     pub fn csv(&self) -> String {
-        let mut text = String::from("scenario,spin,cores,work,time\n");
-        // Writing to a string does not fail.
-        for point in &self.cipher {
+        let cipher = self.cipher.iter().map(|point| {
             let name = point.variant.name();
-            let (cores, work, time) = (point.cores, point.bytes, point.ticks);
-            let _ = writeln!(text, "{name},0,{cores},{work},{time}");
+            (name, 0, point.cores, point.bytes, point.ticks)
+        });
+        let pairs = self
+            .pairs
+            .iter()
+            .map(|point| ("pairs", point.bound, point.cores, point.calls, point.ticks));
+        let mut writer = csv::WriterBuilder::new()
+            .has_headers(false)
+            .from_writer(Vec::new());
+        let written = writer.write_record(["scenario", "spin", "cores", "work", "time"]);
+        written.expect("memory takes everything");
+        for line in cipher.chain(pairs) {
+            writer.serialize(line).expect("lines have five fields");
         }
-        for point in &self.pairs {
-            let (cores, work, time) = (point.cores, point.calls, point.ticks);
-            let _ = writeln!(text, "pairs,{},{cores},{work},{time}", point.bound);
-        }
-        text
+        let bytes = writer.into_inner().expect("memory takes everything");
+        String::from_utf8(bytes).expect("names and numbers are text")
     }
 }
 

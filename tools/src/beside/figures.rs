@@ -28,8 +28,16 @@ impl Figure {
 
 /// The figures of a table as comma-separated values with a header. The first `keys` columns, and all that is no
 /// number, name a line; a column whose name has `percent` in it has percentages.
-pub fn of_csv(csv: &str, keys: usize) -> Vec<Figure> {
-    let mut lines = csv.lines().map(|line| line.split(',').collect::<Vec<_>>());
+///
+/// # Panics
+/// It is no such table.
+pub fn of_csv(text: &str, keys: usize) -> Vec<Figure> {
+    let mut reader = csv::ReaderBuilder::new()
+        .has_headers(false)
+        .from_reader(text.as_bytes());
+    let mut lines = reader
+        .records()
+        .map(|line| line.expect("we have written it"));
     let header = lines.next().unwrap_or_default();
     let mut figures = Vec::new();
     for cells in lines {
@@ -39,7 +47,7 @@ pub fn of_csv(csv: &str, keys: usize) -> Vec<Figure> {
             .collect();
         let names = cells.iter().zip(&parsed);
         let names = names.filter(|(_, value)| value.is_none());
-        let line: Vec<&str> = names.map(|(cell, _)| *cell).collect();
+        let line: Vec<&str> = names.map(|(cell, _)| cell).collect();
         for (column, value) in header.iter().zip(parsed) {
             figures.extend(value.map(|value| Figure {
                 name: format!("{}: {column}", line.join(" ")),

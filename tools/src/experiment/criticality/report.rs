@@ -11,6 +11,7 @@ use super::super::chart::{
 use super::super::report::{Agreement, Comparison, Data, Report, Section};
 use super::stages::{Outcome, TASKS};
 use crate::beside::figures;
+use crate::values;
 
 /// The report on the stages.
 ///
@@ -109,15 +110,19 @@ fn stages_table(outcomes: &[Outcome]) -> Markup {
 }
 
 fn csv(outcomes: &[Outcome]) -> String {
-    let mut text =
-        "stage,task,period_ms,criticality,stage_criticality,alone_ms,allowed_share,jobs,\
-                    missed,longest_ms\n"
-            .to_owned();
-    for line in lines(outcomes) {
-        text += &line.join(",");
-        text += "\n";
-    }
-    text
+    let header = [
+        "stage",
+        "task",
+        "period_ms",
+        "criticality",
+        "stage_criticality",
+        "alone_ms",
+        "allowed_share",
+        "jobs",
+        "missed",
+        "longest_ms",
+    ];
+    values::text(header, lines(outcomes))
 }
 
 /// Missed deadlines, percent, of each task in each stage.

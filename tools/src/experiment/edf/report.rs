@@ -10,6 +10,7 @@ use super::super::report::{Agreement, Comparison, Data, Report, Section};
 use super::measured::Measured;
 use super::{Mode, DECISIONS, SHIFT, TASKS};
 use crate::beside::figures::{self, Figure};
+use crate::values;
 
 /// Differences that are shown.
 const SHOWN: usize = 10;
@@ -175,45 +176,63 @@ fn figures(rows: &[Row]) -> Vec<Figure> {
 }
 
 fn csv(rows: &[Row]) -> String {
-    let mut text = "mode,tasks,sets,decisions,least,mean,most,overhead,sets_with_room,jobs,\
-                    late_with_room,late_others\n"
-        .to_owned();
-    for row in rows {
-        text += &format!(
-            "{},{},{},{},{},{:.1},{},{:.5},{},{},{},{}\n",
+    let header = [
+        "mode",
+        "tasks",
+        "sets",
+        "decisions",
+        "least",
+        "mean",
+        "most",
+        "overhead",
+        "sets_with_room",
+        "jobs",
+        "late_with_room",
+        "late_others",
+    ];
+    let lines = rows.iter().map(|row| {
+        (
             row.mode.name(),
             row.tasks,
             row.sets,
             row.decisions,
             row.least,
-            row.mean,
+            format!("{:.1}", row.mean),
             row.most,
-            row.overhead,
+            format!("{:.5}", row.overhead),
             row.roomy,
             row.jobs,
             row.missed_roomy,
-            row.missed_full
-        );
-    }
-    text
+            row.missed_full,
+        )
+    });
+    values::text(header, lines)
 }
 
 fn sets_csv(measured: &[Measured]) -> String {
-    let mut text = "mode,tasks,utilisation,overhead,decisions,differences,jobs,late\n".to_owned();
-    for set in measured {
-        text += &format!(
-            "{},{},{:.5},{:.5},{},{},{},{}\n",
+    let header = [
+        "mode",
+        "tasks",
+        "utilisation",
+        "overhead",
+        "decisions",
+        "differences",
+        "jobs",
+        "late",
+    ];
+    let lines = measured.iter().map(|set| {
+        (
             set.mode.name(),
             set.tasks,
-            set.utilisation,
-            set.overhead,
+            format!("{:.5}", set.utilisation),
+            format!("{:.5}", set.overhead),
             set.verdict.compared,
             set.verdict.differences.len(),
             set.verdict.jobs,
-            set.verdict.missed
-        );
-    }
-    text
+            set.verdict.missed,
+        )
+    });
+    values::text(header, lines)
 }
 
 fn latencies(rows: &[Row]) -> Result<Markup> {

@@ -12,6 +12,7 @@ use super::super::report::{Agreement, Comparison, Data, Report, Section};
 use super::points::{Client, Measured, Outcome, DEMANDS, GREEDY, TOLERANCE_PERCENT};
 use crate::beside::figures;
 use crate::demo::analysis::{mib, CLIENTS};
+use crate::values;
 
 /// The report on an outcome.
 ///
@@ -102,28 +103,36 @@ fn table(outcome: &Outcome) -> String {
 }
 
 fn csv(outcome: &Outcome) -> String {
-    let mut text =
-        "period_ms,demand_bytes,client,budget_percent,bytes_per_s,ideal_bytes_per_s,limited_by,\
-                    percent_of_maximum,percent_of_ideal,rollbacks\n"
-            .to_owned();
-    for measured in &outcome.measured {
-        for (name, client) in CLIENTS.into_iter().zip(&measured.clients) {
-            let _ = writeln!(
-                text,
-                "{},{},{name},{},{:.1},{:.1},{},{:.4},{:.4},{}",
+    let header = [
+        "period_ms",
+        "demand_bytes",
+        "client",
+        "budget_percent",
+        "bytes_per_s",
+        "ideal_bytes_per_s",
+        "limited_by",
+        "percent_of_maximum",
+        "percent_of_ideal",
+        "rollbacks",
+    ];
+    let lines = outcome.measured.iter().flat_map(|measured| {
+        let clients = CLIENTS.into_iter().zip(&measured.clients);
+        clients.map(|(name, client)| {
+            (
                 measured.period_ms,
                 measured.demand_bytes,
+                name,
                 client.percent,
-                client.throughput,
-                client.ideal.throughput,
+                format!("{:.1}", client.throughput),
+                format!("{:.1}", client.ideal.throughput),
                 limit(client),
-                client.of_maximum,
-                client.of_ideal,
-                client.rollbacks
-            );
-        }
-    }
-    text
+                format!("{:.4}", client.of_maximum),
+                format!("{:.4}", client.of_ideal),
+                client.rollbacks,
+            )
+        })
+    });
+    values::text(header, lines)
 }
 
 /// `demand` is bytes per ms.

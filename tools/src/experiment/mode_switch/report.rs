@@ -11,6 +11,7 @@ use super::super::chart::{
 use super::super::report::{Agreement, Comparison, Data, Report, Section};
 use super::points::{mean, Line, Outcome, Point};
 use crate::beside::figures::Figure;
+use crate::values;
 
 /// How much of the variance a line must explain to be one.
 const LEAST_FIT: f64 = 0.999;
@@ -118,15 +119,14 @@ fn figures(outcome: &Outcome) -> Vec<Figure> {
 }
 
 fn csv(outcome: &Outcome) -> String {
-    let mut text = "threads,switch,instructions\n".to_owned();
-    for point in &outcome.points {
-        for (name, samples) in [("rise", &point.rises), ("fall", &point.falls)] {
-            for sample in samples {
-                let _ = writeln!(text, "{},{name},{sample}", point.threads);
-            }
-        }
-    }
-    text
+    let lines = outcome.points.iter().flat_map(|point| {
+        let switches = [("rise", &point.rises), ("fall", &point.falls)];
+        let samples = switches
+            .into_iter()
+            .flat_map(|(name, samples)| samples.iter().map(move |sample| (name, sample)));
+        samples.map(|(name, sample)| (point.threads, name, sample))
+    });
+    values::text(["threads", "switch", "instructions"], lines)
 }
 
 fn draw(outcome: &Outcome) -> Result<String> {

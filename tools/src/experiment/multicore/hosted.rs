@@ -12,6 +12,7 @@ use std::process::Command;
 
 use anyhow::{ensure, Context, Result};
 use cargo_metadata::Message;
+use serde::Deserialize;
 
 use super::points::{Point, Source};
 use super::window::Scenario;
@@ -22,7 +23,7 @@ use crate::workspace;
 /// The simulation's package, and its binary.
 const PACKAGE: &str = "sandglass-parallel";
 
-const HEADER: &str = "scenario,spin,cores,work,time";
+const HEADER: [&str; 5] = ["scenario", "spin", "cores", "work", "time"];
 
 /// Simulates.
 ///
@@ -81,35 +82,46 @@ pub fn read(path: &Path) -> Result<Vec<Point>> {
 }
 
 fn parse(text: &str) -> Result<Vec<Point>> {
-    let mut lines = text.lines();
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    let header = reader.headers().context("it has no first line")?;
     ensure!(
-        lines.next() == Some(HEADER),
-        "the first line is not `{HEADER}`"
+        header == HEADER.as_slice(),
+        "the first line is not {HEADER:?}"
     );
     let mut points = Vec::new();
-    for line in lines.filter(|line| !line.is_empty()) {
-        let point = point(line);
-        points.push(point.with_context(|| format!("`{line}` is not `{HEADER}`"))?);
+    for line in reader.deserialize() {
+        let line: Line = line.with_context(|| format!("a line is not {HEADER:?}"))?;
+        points.push(
+            line.point()
+                .with_context(|| format!("{line:?} is no point"))?,
+        );
     }
     Ok(points)
 }
 
-fn point(line: &str) -> Option<Point> {
-    let (name, rest) = line.split_once(',')?;
-    let numbers: Option<Vec<u64>> = rest.split(',').map(|field| field.parse().ok()).collect();
-    let &[spin, cores, work, time] = &numbers?[..] else {
-        return None;
-    };
-    (time > 0).then_some(())?;
-    Some(Point {
-        source: Source::Hosted,
-        scenario: Scenario::parse(name, spin)?,
-        cores: u32::try_from(cores).ok()?,
-        work,
-        time,
-        limit: None,
-        counts: None,
-    })
+/// A run, as the simulation writes it.
+#[derive(Debug, Deserialize)]
+struct Line {
+    scenario: String,
+    spin: u64,
+    cores: u32,
+    work: u64,
+    time: u64,
+}
+
+impl Line {
+    fn point(&self) -> Option<Point> {
+        (self.time > 0).then_some(())?;
+        Some(Point {
+            source: Source::Hosted,
+            scenario: Scenario::parse(&self.scenario, self.spin)?,
+            cores: self.cores,
+            work: self.work,
+            time: self.time,
+            limit: None,
+            counts: None,
+        })
+    }
 }
 
 #[cfg(test)]
@@ -118,8 +130,9 @@ mod tests {
 
     #[test]
     fn points_are_read_and_anything_else_is_refused() {
+        let header = HEADER.join(",");
         let points = parse(&format!(
-            "{HEADER}\nsingle,0,4,1048576,99\npairs,500,2,7,8\n"
+            "{header}\nsingle,0,4,1048576,99\npairs,500,2,7,8\n"
         ));
         let points = points.unwrap();
         assert_eq!(points[0].scenario, Scenario::Single);
@@ -129,7 +142,7 @@ mod tests {
             assert!(parse(wrong).is_err(), "{wrong}");
         }
         for wrong in ["double,0,1,2,3", "single,0,1,2", "single,0,1,2,0"] {
-            assert!(parse(&format!("{HEADER}\n{wrong}\n")).is_err(), "{wrong}");
+            assert!(parse(&format!("{header}\n{wrong}\n")).is_err(), "{wrong}");
         }
     }
 }

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::points::{Point, Points, Source};
 use super::window::Scenario;
+use crate::values;
 
 /// All points of all sources.
 pub fn render(points: &Points) -> String {
@@ -68,33 +69,40 @@ fn row(points: &Points, point: &Point) -> String {
 
 /// A line for every point, as comma-separated values.
 pub fn csv(points: &Points) -> String {
-    let mut text = String::from(
-        "source,scenario,spin,cores,work,time,limit,server_instructions,\
-         core_user_instructions,core_kernel_instructions,core_waiting_instructions\n",
-    );
-    for source in points.sources() {
-        for point in points.all(source) {
-            let counts = point.counts.clone().unwrap_or_default();
-            let list = |numbers: Vec<u64>| {
-                let words: Vec<String> = numbers.iter().map(u64::to_string).collect();
-                words.join(" ")
-            };
-            let _ = writeln!(
-                text,
-                "{},{},{},{},{},{},{},{},{},{},{}",
-                source.name(),
-                point.scenario.name(),
-                point.scenario.spin(),
-                point.cores,
-                point.work,
-                point.time,
-                point.limit.map_or("", |limit| limit.name()),
-                list(counts.servers.clone()),
-                list(counts.cores.iter().map(|core| core.user).collect()),
-                list(counts.cores.iter().map(|core| core.kernel).collect()),
-                list(counts.cores.iter().map(|core| core.waiting).collect()),
-            );
-        }
-    }
-    text
+    let header = [
+        "source",
+        "scenario",
+        "spin",
+        "cores",
+        "work",
+        "time",
+        "limit",
+        "server_instructions",
+        "core_user_instructions",
+        "core_kernel_instructions",
+        "core_waiting_instructions",
+    ];
+    let sources = points.sources();
+    let all = sources.flat_map(|source| points.all(source));
+    let lines = all.map(|point| {
+        let counts = point.counts.clone().unwrap_or_default();
+        let list = |numbers: Vec<u64>| {
+            let words: Vec<String> = numbers.iter().map(u64::to_string).collect();
+            words.join(" ")
+        };
+        (
+            point.source.name(),
+            point.scenario.name(),
+            point.scenario.spin(),
+            point.cores,
+            point.work,
+            point.time,
+            point.limit.map_or("", |limit| limit.name()),
+            list(counts.servers.clone()),
+            list(counts.cores.iter().map(|core| core.user).collect()),
+            list(counts.cores.iter().map(|core| core.kernel).collect()),
+            list(counts.cores.iter().map(|core| core.waiting).collect()),
+        )
+    });
+    values::text(header, lines)
 }

@@ -10,6 +10,7 @@ use super::super::report::{Agreement, Comparison, Data, Report, Section};
 use super::results::{Outcome, Results};
 use super::rounds::TASKS;
 use crate::beside::figures::Figure;
+use crate::values;
 
 /// The report on all variants.
 ///
@@ -389,23 +390,22 @@ fn figures(results: &Results) -> Vec<Figure> {
 }
 
 fn csv(results: &Results) -> String {
-    let mut text = "variant".to_owned();
-    for what in ["release_us", "response", "requests"] {
-        for task in TASKS {
-            text += &format!(",{what}_{task}");
-        }
-    }
-    text += ",preemptions,watchdog\n";
-    for outcome in &results.0 {
-        let log = &outcome.log;
-        for round in log.alone.iter().chain(&log.rounds) {
-            text += &outcome.variant.name.replace(',', "");
-            let groups = [round.releases, round.responses, round.requests];
-            for value in groups.into_iter().flatten() {
-                text += &value.map_or_else(|| ",".to_owned(), |value| format!(",{value}"));
-            }
-            text += &format!(",{},{}\n", round.preemptions, u64::from(round.watchdog));
-        }
-    }
-    text
+    let groups = ["release_us", "response", "requests"];
+    let of_tasks = groups
+        .into_iter()
+        .flat_map(|what| TASKS.map(|task| format!("{what}_{task}")));
+    let others = ["preemptions", "watchdog"].map(str::to_owned);
+    let header = std::iter::once("variant".to_owned())
+        .chain(of_tasks)
+        .chain(others);
+    let lines = results.0.iter().flat_map(|outcome| {
+        let variant = outcome.variant.name.replace(',', "");
+        let rounds = outcome.log.alone.iter().chain(&outcome.log.rounds);
+        rounds.map(move |round| {
+            let of_tasks = [round.releases, round.responses, round.requests];
+            let others = [round.preemptions, u64::from(round.watchdog)];
+            (variant.clone(), of_tasks, others)
+        })
+    });
+    values::text(header, lines)
 }

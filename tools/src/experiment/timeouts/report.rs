@@ -9,6 +9,7 @@ use super::super::chart::{
 use super::super::report::{Agreement, Comparison, Data, Report, Section};
 use super::points::{find, Cost};
 use crate::beside::figures::Figure;
+use crate::values;
 
 /// The report on `costs`, for each of which `samples` faults were asked for.
 ///
@@ -121,13 +122,11 @@ fn figures(costs: &[Cost]) -> Vec<Figure> {
 }
 
 fn csv(costs: &[Cost]) -> String {
-    let mut text = "policy,fault,instructions\n".to_owned();
-    for cost in costs {
-        for (number, sample) in cost.samples.iter().enumerate() {
-            text += &format!("\"{}\",{number},{sample}\n", cost.case.name);
-        }
-    }
-    text
+    let lines = costs.iter().flat_map(|cost| {
+        let samples = cost.samples.iter().enumerate();
+        samples.map(|(number, sample)| (cost.case.name, number, *sample))
+    });
+    values::text(["policy", "fault", "instructions"], lines)
 }
 
 /// Ours and the thesis's, each in units of its `extend`.
