@@ -191,7 +191,7 @@ impl System {
     fn entered(&mut self) {
         self.path = self.path.wrapping_mul(6364136223846793005).wrapping_add(1);
         let random = self.path >> 33;
-        let longest = if random % 16 == 0 {
+        let longest = if random.is_multiple_of(16) {
             LONGEST_PATH
         } else {
             LONGEST_PATH / 20

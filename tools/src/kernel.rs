@@ -25,7 +25,7 @@ const CODE_GENERATION: &[&str] = &[
 ];
 
 /// The feature of a kernel for several cores.
-pub const SMP_FEATURE: &str = "smp";
+const SMP_FEATURE: &str = "smp";
 
 /// The feature of a kernel that records execution traces.
 pub const TRACE_FEATURE: &str = "trace";

@@ -154,7 +154,7 @@ impl<'f> Program<'f> {
                 "none of them has anything to load",
             ));
         }
-        if image.start % PAGE != 0 {
+        if !image.start.is_multiple_of(PAGE) {
             return Err(refusal(
                 "image starts at",
                 image.start,

@@ -273,8 +273,8 @@ fn exceptions(fixture: &mut Fixture) -> TestResult {
     const CASES: [Case; 4] = [
         // SAFETY: the handler skips the instruction, which changes nothing.
         (|| unsafe { asm!("ud2") }, 6, 2),
-        // SAFETY: likewise; the operands are scratch registers.
         (
+            // SAFETY: likewise; the operands are scratch registers.
             || unsafe { asm!("div cl", in("cl") 0u8, inout("ax") 1u16 => _) },
             0,
             2,

@@ -409,7 +409,7 @@ impl Canary {
         if others.made.unchanged > STALLED_PERIODS {
             others.made.unchanged = 0;
             self.supervisor.signal();
-        } else if periods % TICK_PERIODS == 0 {
+        } else if periods.is_multiple_of(TICK_PERIODS) {
             tick.signal();
         }
     }

@@ -252,6 +252,9 @@ pub unsafe extern "C" fn qemu_plugin_install(
 }
 
 /// QEMU has translated a block: asks to be called when it runs.
+///
+/// # Safety
+/// QEMU calls it, while it translates `block`.
 unsafe extern "C" fn translated(_id: Id, block: *mut TranslationBlock) {
     // SAFETY: once in this callback.
     let Some(state) = (unsafe { state() }) else {
@@ -369,6 +372,10 @@ fn mark(options: &Options, address: u64) -> Option<(api::Executed, usize)> {
     }
 }
 
+/// A block runs.
+///
+/// # Safety
+/// QEMU calls it, with what `translated` registered.
 unsafe extern "C" fn executed(core: c_uint, known: *mut c_void) {
     // SAFETY: once in this callback; the data is a block, as `translated` registered it.
     let (Some(state), known) = (unsafe { (state(), *known.cast::<Known>()) }) else {
@@ -383,6 +390,10 @@ unsafe extern "C" fn executed(core: c_uint, known: *mut c_void) {
     }
 }
 
+/// Code of the user runs.
+///
+/// # Safety
+/// QEMU calls it.
 unsafe extern "C" fn user_executed(_core: c_uint, _data: *mut c_void) {
     // SAFETY: once in this callback.
     let state = unsafe { state() };
@@ -392,6 +403,9 @@ unsafe extern "C" fn user_executed(_core: c_uint, _data: *mut c_void) {
 }
 
 /// The kernel has written to memory.
+///
+/// # Safety
+/// QEMU calls it.
 unsafe extern "C" fn wrote(_core: c_uint, access: u32, address: u64, _data: *mut c_void) {
     // SAFETY: once in this callback.
     let state = unsafe { state() };
@@ -410,6 +424,9 @@ unsafe extern "C" fn wrote(_core: c_uint, access: u32, address: u64, _data: *mut
 }
 
 /// The machine has come to its end.
+///
+/// # Safety
+/// QEMU calls it, as the last callback.
 unsafe extern "C" fn finished(_id: Id, _data: *mut c_void) {
     // SAFETY: once in this callback.
     let Some(state) = (unsafe { state() }) else {
@@ -420,6 +437,10 @@ unsafe extern "C" fn finished(_id: Id, _data: *mut c_void) {
     }
 }
 
+/// A measurement begins.
+///
+/// # Safety
+/// QEMU calls it.
 unsafe extern "C" fn begun(_core: c_uint, _data: *mut c_void) {
     // SAFETY: once in this callback.
     match unsafe { state() }.map(|state| &mut state.measurement) {
@@ -430,6 +451,10 @@ unsafe extern "C" fn begun(_core: c_uint, _data: *mut c_void) {
     }
 }
 
+/// A core serves.
+///
+/// # Safety
+/// QEMU calls it; `server` is a number that `translated` registered.
 unsafe extern "C" fn busy(core: c_uint, server: *mut c_void) {
     // SAFETY: once in this callback.
     if let Some(Measurement::Cores(meter)) = unsafe { state() }.map(|state| &mut state.measurement)
@@ -438,6 +463,10 @@ unsafe extern "C" fn busy(core: c_uint, server: *mut c_void) {
     }
 }
 
+/// A server is free again.
+///
+/// # Safety
+/// QEMU calls it; `server` is a number that `translated` registered.
 unsafe extern "C" fn free(_core: c_uint, server: *mut c_void) {
     // SAFETY: once in this callback.
     if let Some(Measurement::Cores(meter)) = unsafe { state() }.map(|state| &mut state.measurement)
@@ -446,6 +475,10 @@ unsafe extern "C" fn free(_core: c_uint, server: *mut c_void) {
     }
 }
 
+/// A measurement ends.
+///
+/// # Safety
+/// QEMU calls it.
 unsafe extern "C" fn ended(_core: c_uint, _data: *mut c_void) {
     // SAFETY: once in this callback.
     let Some(state) = (unsafe { state() }) else {

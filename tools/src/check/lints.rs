@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use super::{Context, Verdict};
-use crate::kernel::{SMP_FEATURE, WRONG_FEATURE};
+use crate::kernel::WRONG_FEATURE;
 use crate::program;
 use crate::toolchain::{self, KernelToolchain};
 use crate::workspace;
@@ -23,9 +23,12 @@ pub fn formatting(_: &mut Context) -> Verdict {
 }
 
 /// clippy has no warning about any target of the workspace, as built for the host, nor about the
-/// kernel for several cores. User programs
-/// are looked at apart from the rest: built together, they would get the libraries that they have
-/// in common with host programs with `std`, next to which theirs is a second panic handler.
+/// kernel with all that is recorded, told and shared among cores. Of the lints, `Cargo.toml` has those about
+/// `unsafe`.
+///
+/// User programs are looked at apart from the rest: built together, they would get the libraries that they have
+/// in common with host programs with `std`, next to which theirs is a second panic handler. They end where they
+/// panic, so they have not the tests' profile, whose programs unwind.
 pub fn workspace(_: &mut Context) -> Verdict {
     if !toolchain::host_has("clippy") {
         return Verdict::Skipped("clippy is not installed (rustup component add clippy)".into());
@@ -42,12 +45,12 @@ pub fn workspace(_: &mut Context) -> Verdict {
     host.args(programs.iter().flat_map(|name| ["--exclude", name]));
     let mut user = clippy();
     user.args(programs.iter().flat_map(|name| ["--package", name]));
-    let mut smp = clippy();
-    smp.args(profile);
-    smp.args(["--package", "sandglass-kernel", "--all-targets"]);
-    smp.args(["--features", SMP_FEATURE]);
+    let mut full = clippy();
+    full.args(profile);
+    full.args(["--package", "sandglass-kernel", "--all-targets"]);
+    full.args(["--features", EVERY_FEATURE]);
     let mut findings = Vec::new();
-    for mut cargo in [host, user, smp] {
+    for mut cargo in [host, user, full] {
         cargo.args(["--", "-Dwarnings"]);
         if let Verdict::Broken(more) = verdict(&mut cargo) {
             findings.extend(more);
@@ -56,6 +59,10 @@ pub fn workspace(_: &mut Context) -> Verdict {
     Verdict::of(findings)
 }
 
+/// All that the kernel on the host can have; that without features is among the workspace. No code is for
+/// `smp` without the others.
+const EVERY_FEATURE: &str = "debug,smp,trace";
+
 fn clippy() -> Command {
     let mut cargo = toolchain::host_cargo();
     cargo.args(["clippy", "--quiet"]);
@@ -63,7 +70,7 @@ fn clippy() -> Command {
 }
 
 /// clippy has no warning about the kernel as built for the bare machine, with and without the
-/// debug calls, for one core and for several.
+/// debug calls, for one core and for several, and with all that it can have.
 pub fn bare_kernel(_: &mut Context) -> Verdict {
     let toolchain = match KernelToolchain::find() {
         Ok(toolchain) => toolchain,
@@ -75,7 +82,7 @@ pub fn bare_kernel(_: &mut Context) -> Verdict {
         );
     }
     let mut findings = Vec::new();
-    for features in ["", "debug", "smp", "debug,smp"] {
+    for features in ["", "debug", "smp", "debug,smp,trace,spoil"] {
         let mut cargo = toolchain.cargo("clippy");
         cargo.args([
             "--package",

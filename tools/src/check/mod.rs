@@ -117,13 +117,8 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         name: "safety_comments",
-        about: "every `unsafe` has its argument",
-        check: |_| {
-            source::check(
-                safety_comments::rule,
-                &["abi", "kernel", "lock", "user", "systems"],
-            )
-        },
+        about: "every `unsafe` in the kernel has its argument",
+        check: |_| source::check(safety_comments::rule, &["kernel"]),
     },
     Rule {
         name: "no_static_mut",

@@ -1,5 +1,8 @@
 //! Every `unsafe` has its argument: a `SAFETY:` comment at a use, a `# Safety` section (or such a
 //! comment) at a declaration.
+//!
+//! Elsewhere than in the kernel, that is clippy's to say. Of the kernel it sees what is built: not what is for the bare
+//! machine, where no clippy is for it (Debian's toolchain), nor what no pass turns on. This reads every file.
 
 use super::source::Source;
 use super::unsafe_places::{unsafe_places, Kind, Place};

@@ -77,7 +77,7 @@ impl SharedScreen {
         };
         let bytes = screen.bytes() as u64;
         let block = bytes.next_power_of_two().max(LARGE.bytes());
-        if framebuffer.paddr % block != 0 {
+        if !framebuffer.paddr.is_multiple_of(block) {
             return Ok(None);
         }
         let count = bytes.div_ceil(LARGE.bytes());

@@ -349,7 +349,7 @@ impl Machine {
     pub fn look_at<T>(&self, start: u64, count: u64, look: impl FnOnce(&[u64]) -> T) -> T {
         let first = start as usize;
         assert!(
-            first % 8 == 0 && start.saturating_add(count * 8) <= self.layout.size() as u64,
+            first.is_multiple_of(8) && start.saturating_add(count * 8) <= self.layout.size() as u64,
             "the memory ends at {:#x}, and words are aligned",
             self.layout.size()
         );

@@ -100,7 +100,7 @@ fn buffer_change(
         Some(frame) if !frame.is_device() => {}
         _ => return Err(Error::IllegalOperation),
     }
-    if address % BUFFER_BYTES != 0 {
+    if !address.is_multiple_of(BUFFER_BYTES) {
         return Err(Error::Alignment);
     }
     Ok(BufferChange {

@@ -63,7 +63,7 @@ fn buffer_argument(s: &State, call: &Call, i: usize, address: u64) -> Result<Opt
     }
     match derived(s, call, i, call.extra_cap(s, i).flatten())? {
         Some(frame @ Cap::Frame { device: false, .. }) => {
-            if address % ipc_buffer::SIZE as u64 == 0 {
+            if address.is_multiple_of(ipc_buffer::SIZE as u64) {
                 Ok(Some(frame))
             } else {
                 Err(Error::Alignment)

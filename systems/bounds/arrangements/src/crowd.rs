@@ -139,7 +139,7 @@ impl Crowd {
     fn state(&mut self, i: u64) -> State {
         let in_pieces = match self.budgets {
             "fragmented" => true,
-            "by-turns" => i % 2 == 0,
+            "by-turns" => i.is_multiple_of(2),
             _ => false,
         };
         if in_pieces && self.is_in_front(i) {

@@ -148,7 +148,7 @@ impl Maker {
             "cnode" => {
                 workshop.make_of(self.memory, types::CNODE, 1, 1)?;
             }
-            _ if i % 2 == 0 => {
+            _ if i.is_multiple_of(2) => {
                 crowd.wait(workshop, i, at_gate, elsewhere)?;
             }
             _ => {

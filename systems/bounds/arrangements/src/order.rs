@@ -45,7 +45,13 @@ impl Order {
     /// Place of thing `i` of `count`: from 0 to `count` − 1.
     pub fn place(self, i: u64, count: u64, seed: u64) -> u64 {
         let last = count.saturating_sub(1);
-        let inwards = |i: u64| if i % 2 == 0 { i / 2 } else { last - i / 2 };
+        let inwards = |i: u64| {
+            if i.is_multiple_of(2) {
+                i / 2
+            } else {
+                last - i / 2
+            }
+        };
         match self {
             Self::Same => 0,
             Self::Halves => i % 2 * last,

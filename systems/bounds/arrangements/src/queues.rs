@@ -74,8 +74,8 @@ pub fn run<M: Machine>(
 /// Whether sender `i` has the badge that is cancelled.
 fn has_badge(arrangement: &Arrangement, i: u64) -> bool {
     match arrangement.value("badges") {
-        "half" => i % 2 == 0,
-        "third" => i % 3 == 0,
+        "half" => i.is_multiple_of(2),
+        "third" => i.is_multiple_of(3),
         _ => true,
     }
 }

@@ -76,7 +76,7 @@ impl Storm {
             board: env.find_memory("board").map(words),
             start: env.find_memory("start"),
             second: env.find_capability("second.tcb"),
-            is_mortal: env.parameter("seed") % 2 == 0,
+            is_mortal: env.parameter("seed").is_multiple_of(2),
         }
     }
 

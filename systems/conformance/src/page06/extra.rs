@@ -84,7 +84,10 @@ pub fn map_entries(f: &Fixture) -> Result<Vec<MapEntry>, Failure> {
     let u32_at = |at: usize| u32::from_le_bytes([map[at], map[at + 1], map[at + 2], map[at + 3]]);
     let u64_at = |at: usize| u64::from(u32_at(at)) | u64::from(u32_at(at + 4)) << 32;
     let used = u32_at(0) as usize;
-    ensure!(used % 24 == 0 && used <= 50 * 24, "{used} bytes of entries");
+    ensure!(
+        used.is_multiple_of(24) && used <= 50 * 24,
+        "{used} bytes of entries"
+    );
     let mut entries = Vec::new();
     for at in (4..4 + used).step_by(24) {
         // As Multiboot has it: the size of what follows it.

@@ -19,7 +19,7 @@ pub const BLOCK_BYTES: u64 = 16;
 /// client loses at most when its budget runs out. A multiple of [`BLOCK_BYTES`].
 pub const BATCH_BYTES: u64 = 512;
 
-const _: () = assert!(BATCH_BYTES % BLOCK_BYTES == 0);
+const _: () = assert!(BATCH_BYTES.is_multiple_of(BLOCK_BYTES));
 
 /// Largest input file, and the most that a lap is made to hold, bytes: the 4 MiB that a client
 /// shares with the server in thesis 8.3.2.
@@ -80,7 +80,7 @@ mod tests {
     fn a_lap_is_no_longer_than_what_is_shared_however_much_is_wanted() {
         for input in [1, 1000, MAX_INPUT_BYTES - 1, MAX_INPUT_BYTES] {
             let lap = lap_bytes(input, u64::MAX);
-            assert!(lap % input == 0, "{input}");
+            assert!(lap.is_multiple_of(input), "{input}");
             assert!(
                 (MAX_INPUT_BYTES..2 * MAX_INPUT_BYTES).contains(&lap),
                 "{input}"

@@ -47,7 +47,7 @@ impl Request {
     /// Checks the request against the length of the client's buffers, bytes.
     pub const fn check(self, buffer_bytes: u64) -> Result<(), Refusal> {
         match self.from.checked_add(self.len) {
-            Some(end) if end <= buffer_bytes && self.from % BLOCK_BYTES == 0 => Ok(()),
+            Some(end) if end <= buffer_bytes && self.from.is_multiple_of(BLOCK_BYTES) => Ok(()),
             _ => Err(Refusal::Range),
         }
     }

@@ -117,7 +117,7 @@ fn count(request: &Received) -> Message {
 /// By division, to take its time.
 fn is_prime(number: u64) -> bool {
     let mut divisors = (2..).take_while(|divisor| divisor * divisor <= number);
-    number >= 2 && divisors.all(|divisor| number % divisor != 0)
+    number >= 2 && divisors.all(|divisor| !number.is_multiple_of(divisor))
 }
 
 /// Answers from the last note.
