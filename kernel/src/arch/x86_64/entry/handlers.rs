@@ -45,11 +45,8 @@ pub struct KernelStack(UnsafeCell<[u8; STACK_SIZE]>);
 // SAFETY: Rust code does not access it as a static; each is the stack of one core.
 unsafe impl Sync for KernelStack {}
 
-impl KernelStack {
-    const NEW: KernelStack = KernelStack(UnsafeCell::new([0; STACK_SIZE]));
-}
-
-pub static KERNEL_STACKS: [KernelStack; CORES] = [KernelStack::NEW; CORES];
+pub static KERNEL_STACKS: [KernelStack; CORES] =
+    [const { KernelStack(UnsafeCell::new([0; STACK_SIZE])) }; CORES];
 
 /// Offset of the stack pointer at the start of a function: 8 bytes off a multiple of 16, as after
 /// a call.
@@ -218,6 +215,8 @@ pub fn act(core: CoreId, trap: Trap) -> ! {
     // SAFETY: the one use in the functions that assembly calls and that end here.
     let inside = unsafe { Inside::enter(core) };
     let next = event::trap(inside.k, trap);
+    // As a guard, the condition would send spurious ones on to the next arm.
+    #[allow(clippy::collapsible_match)]
     match trap {
         // Below are only the legacy controllers' vectors: masked, but they can be spurious, and
         // then the local APIC knows nothing of them; or a device was told one.

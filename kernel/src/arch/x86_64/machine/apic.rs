@@ -313,7 +313,7 @@ impl IoApics {
         let Some(place) = self.found.get(usize::from(number)) else {
             return false;
         };
-        if paddr % 16 != 0 {
+        if !paddr.is_multiple_of(16) {
             return false;
         }
         let mut apic = IoApic {
