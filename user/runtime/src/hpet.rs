@@ -9,7 +9,10 @@
 
 use alloc::format;
 use core::fmt;
-use core::ptr;
+
+use tock_registers::interfaces::{Readable, Writeable};
+use tock_registers::registers::{ReadOnly, ReadWrite, WriteOnly};
+use tock_registers::{register_bitfields, register_structs};
 
 use crate::cap::{IoApicPin, IoPort, IrqHandler, Notification};
 use crate::env::Environment;
@@ -19,25 +22,38 @@ use crate::resources::SetupError;
 /// Physical address of the registers on PCs.
 pub const HPET_PADDR: u64 = 0xfed0_0000;
 
-/// Register offsets and their bits.
-mod register {
-    pub const CAPABILITIES: usize = 0x000;
-    pub const CONFIGURATION: usize = 0x010;
-    pub const COUNTER: usize = 0x0f0;
-    pub const TIMER0_CONFIGURATION: usize = 0x100;
-    pub const TIMER0_COMPARATOR: usize = 0x108;
+register_bitfields![u64,
+    Capabilities [
+        /// The counter has 64 bits.
+        COUNTER_64 OFFSET(13) NUMBITS(1) [],
+        /// Femtoseconds per tick.
+        PERIOD OFFSET(32) NUMBITS(32) [],
+    ],
+    Configuration [
+        /// The counter runs. Legacy replacement is bit 1 and stays off.
+        ENABLE OFFSET(0) NUMBITS(1) [],
+    ],
+    TimerConfiguration [
+        INTERRUPT_ENABLE OFFSET(2) NUMBITS(1) [],
+        /// The IOAPIC input.
+        ROUTE OFFSET(9) NUMBITS(5) [],
+        /// IOAPIC inputs that can be chosen, a bit each.
+        ROUTES OFFSET(32) NUMBITS(32) [],
+    ],
+];
 
-    /// In CAPABILITIES: the counter has 64 bits.
-    pub const COUNTER_64: u64 = 1 << 13;
-    /// In CAPABILITIES: femtoseconds per tick, from this bit on.
-    pub const PERIOD_SHIFT: u32 = 32;
-    /// In CONFIGURATION: the counter runs. Legacy replacement is bit 1 and stays off.
-    pub const ENABLE: u64 = 1 << 0;
-    /// In TIMER0_CONFIGURATION.
-    pub const INTERRUPT_ENABLE: u64 = 1 << 2;
-    pub const ROUTE_SHIFT: u32 = 9;
-    /// In TIMER0_CONFIGURATION: IOAPIC inputs that can be chosen, from this bit on.
-    pub const ROUTE_CAPABILITIES_SHIFT: u32 = 32;
+register_structs! {
+    Registers {
+        (0x000 => capabilities: ReadOnly<u64, Capabilities::Register>),
+        (0x008 => _other),
+        (0x010 => configuration: ReadWrite<u64, Configuration::Register>),
+        (0x018 => _interrupt_status),
+        (0x0f0 => counter: ReadWrite<u64>),
+        (0x0f8 => _reserved),
+        (0x100 => timer0_configuration: ReadWrite<u64, TimerConfiguration::Register>),
+        (0x108 => timer0_comparator: WriteOnly<u64>),
+        (0x110 => @END),
+    }
 }
 
 /// Slowest clock that the HPET's specification allows, fs per tick.
@@ -98,7 +114,7 @@ impl fmt::Display for HpetError {
 /// The registers, mapped.
 #[derive(Clone, Copy, Debug)]
 pub struct Hpet {
-    base: *mut u8,
+    registers: *const Registers,
     /// fs per tick; not 0.
     period_fs: u64,
 }
@@ -113,26 +129,32 @@ impl Hpet {
     /// # Safety
     /// `base` must be such a mapping of a page, for as long as this is used.
     pub unsafe fn open(base: *mut u8) -> Result<Self, HpetError> {
-        let mut hpet = Self { base, period_fs: 1 };
-        let capabilities = hpet.read(register::CAPABILITIES);
-        hpet.period_fs = capabilities >> register::PERIOD_SHIFT;
-        let valid = capabilities & register::COUNTER_64 != 0
+        let mut hpet = Self {
+            registers: base.cast(),
+            period_fs: 1,
+        };
+        let capabilities = hpet.registers().capabilities.extract();
+        hpet.period_fs = capabilities.read(Capabilities::PERIOD);
+        let valid = capabilities.is_set(Capabilities::COUNTER_64)
             && (1..=MAX_PERIOD_FS).contains(&hpet.period_fs);
         if !valid {
-            return Err(HpetError::NoHpet { capabilities });
+            return Err(HpetError::NoHpet {
+                capabilities: capabilities.get(),
+            });
         }
-        hpet.write(register::CONFIGURATION, 0);
-        hpet.write(register::TIMER0_CONFIGURATION, 0);
-        hpet.write(register::COUNTER, 0);
-        hpet.write(register::CONFIGURATION, register::ENABLE);
+        let registers = hpet.registers();
+        registers.configuration.set(0);
+        registers.timer0_configuration.set(0);
+        registers.counter.set(0);
+        registers.configuration.write(Configuration::ENABLE::SET);
         Ok(hpet)
     }
 
     /// The IOAPIC input to use: the highest that timer 0 can reach, since low ones are shared
     /// with the devices of old PCs.
     pub fn choose_pin(&self) -> Result<u64, HpetError> {
-        let configuration = self.read(register::TIMER0_CONFIGURATION);
-        let routes = (configuration >> register::ROUTE_CAPABILITIES_SHIFT) as u32;
+        let configuration = &self.registers().timer0_configuration;
+        let routes = configuration.read(TimerConfiguration::ROUTES);
         routes
             .checked_ilog2()
             .map(u64::from)
@@ -141,15 +163,14 @@ impl Hpet {
 
     /// Lets timer 0 interrupt through IOAPIC input `pin`.
     fn route(&self, pin: u64) {
-        self.write(
-            register::TIMER0_CONFIGURATION,
-            pin << register::ROUTE_SHIFT | register::INTERRUPT_ENABLE,
-        );
+        self.registers()
+            .timer0_configuration
+            .write(TimerConfiguration::ROUTE.val(pin) + TimerConfiguration::INTERRUPT_ENABLE::SET);
     }
 
     /// The counter, in ticks.
     pub fn now(&self) -> u64 {
-        self.read(register::COUNTER)
+        self.registers().counter.get()
     }
 
     /// Rounds up, so that no wait is shorter than asked for.
@@ -165,18 +186,13 @@ impl Hpet {
     /// Lets timer 0 interrupt when the counter reaches `deadline`. True if that is not in the
     /// future any more: the interrupt may then have been missed.
     fn set_deadline(&self, deadline: u64) -> bool {
-        self.write(register::TIMER0_COMPARATOR, deadline);
+        self.registers().timer0_comparator.set(deadline);
         self.now() >= deadline
     }
 
-    fn read(&self, offset: usize) -> u64 {
+    fn registers(&self) -> &Registers {
         // SAFETY: `open` was promised a mapping of the registers.
-        unsafe { ptr::read_volatile(self.base.add(offset).cast()) }
-    }
-
-    fn write(&self, offset: usize, value: u64) {
-        // SAFETY: as in `read`.
-        unsafe { ptr::write_volatile(self.base.add(offset).cast(), value) }
+        unsafe { &*self.registers }
     }
 }
 
@@ -329,11 +345,13 @@ impl Periodic {
 mod tests {
     use super::*;
 
-    #[repr(C, align(4096))]
-    struct Registers([u8; 4096]);
+    const COUNTER_64: u64 = 1 << 13;
 
-    fn with_register(offset: usize, value: u64) -> Registers {
-        let mut registers = Registers([0; 4096]);
+    #[repr(C, align(4096))]
+    struct Page([u8; 4096]);
+
+    fn with_register(offset: usize, value: u64) -> Page {
+        let mut registers = Page([0; 4096]);
         registers.0[offset..offset + 8].copy_from_slice(&value.to_le_bytes());
         registers
     }
@@ -341,7 +359,7 @@ mod tests {
     #[test]
     fn waits_are_never_shorter_than_asked_for() {
         // 69.841279 ns: a real HPET, whose ticks divide nothing evenly.
-        let mut registers = with_register(0, 69_841_279 << 32 | register::COUNTER_64);
+        let mut registers = with_register(0, 69_841_279 << 32 | COUNTER_64);
         // SAFETY: memory stands in for the registers.
         let hpet = unsafe { Hpet::open(registers.0.as_mut_ptr()) }.unwrap();
         for us in [0, 1, 999, 1_000_000_007] {
@@ -353,7 +371,7 @@ mod tests {
 
     #[test]
     fn what_is_no_hpet_is_refused() {
-        for capabilities in [0, u64::MAX, register::COUNTER_64, 10_000_000 << 32] {
+        for capabilities in [0, u64::MAX, COUNTER_64, 10_000_000 << 32] {
             let mut registers = with_register(0, capabilities);
             // SAFETY: as above.
             let opened = unsafe { Hpet::open(registers.0.as_mut_ptr()) };
@@ -364,9 +382,10 @@ mod tests {
     #[test]
     fn the_highest_reachable_input_is_chosen() {
         let routes = |mask: u64| {
-            let mut registers = with_register(register::TIMER0_CONFIGURATION, mask << 32);
+            let offset = core::mem::offset_of!(Registers, timer0_configuration);
+            let registers = with_register(offset, mask << 32);
             Hpet {
-                base: registers.0.as_mut_ptr(),
+                registers: registers.0.as_ptr().cast(),
                 period_fs: 1,
             }
             .choose_pin()
