@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{bail, Context, Result};
-use demo_protocol::record;
+use demo_protocol::record::BEGIN;
 
 use crate::demo::analysis::Run;
 use crate::demo::description;
@@ -16,7 +16,7 @@ use crate::demo::reference::Reference;
 use crate::demo::sweep::Point;
 use crate::image;
 use crate::kernel::{self, KernelOptions, Variant};
-use crate::qemu::{self, Boot, End, Firmware, Medium};
+use crate::qemu::{self, Boot, End, Firmware};
 use crate::side_by_side;
 use crate::system::rogue::Rogue;
 use crate::system::{self, Built, Source};
@@ -168,26 +168,19 @@ impl<'i> Bench<'i> {
             ),
         }
         let record = fs::read(&image.record).context("the machine left no record")?;
-        let begin = match boot.medium {
-            Medium::Files { .. } => 0,
-            Medium::Disk { .. } => {
-                begin_of(&record).context("the machine's record has no begin")?
-            }
-        };
-        let measurement = Measurement::decode(&record[begin..])
-            .with_context(|| format!("its console:\n{console}"))?;
+        let record = begun(&record).context("the machine's record has no begin")?;
+        let measurement =
+            Measurement::decode(record).with_context(|| format!("its console:\n{console}"))?;
         let reference = Reference::new(&self.input.bytes, self.input.lap_bytes(point.demand_bytes));
         Ok(Run::new(*point, measurement, &reference))
     }
 }
 
-/// Where a record begins in what came through the serial port: firmware may show its messages on
+/// What follows a record's begin in what came through the serial port: firmware may show its messages on
 /// every port that it finds.
-fn begin_of(bytes: &[u8]) -> Option<usize> {
-    let first = record::header(record::Tag::Clock, 8);
-    bytes
-        .windows(first.len())
-        .position(|window| window == first)
+fn begun(bytes: &[u8]) -> Option<&[u8]> {
+    let begin = bytes.windows(BEGIN.len()).position(|seen| seen == BEGIN)?;
+    bytes.get(begin + BEGIN.len()..)
 }
 
 /// Holds the lock file at `path` until the result is dropped.
@@ -210,10 +203,11 @@ mod tests {
 
     #[test]
     fn a_record_begins_behind_the_firmwares_messages() {
-        let record = record::header(record::Tag::Clock, 8);
         let text = b"\x1b[2J\x1b[01;01HBdsDxe: starting Boot0001\r\n";
-        assert_eq!(begin_of(&record), Some(0));
-        assert_eq!(begin_of(&[&text[..], &record].concat()), Some(text.len()));
-        assert_eq!(begin_of(text), None);
+        let entries = &[1, 2][..];
+        let record = [&BEGIN[..], entries].concat();
+        assert_eq!(begun(&record), Some(entries));
+        assert_eq!(begun(&[&text[..], &record].concat()), Some(entries));
+        assert_eq!(begun(text), None);
     }
 }

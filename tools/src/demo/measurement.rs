@@ -1,8 +1,8 @@
 //! What a machine's record says.
 
 use anyhow::{bail, ensure, Context, Result};
-use demo_protocol::record::{Actor, Sections, Tag};
-use demo_protocol::trace::{Interval, INTERVAL_WORDS};
+use demo_protocol::record::{Actor, Entries, Entry, Snapshot};
+use demo_protocol::trace::Interval;
 
 /// The measurements of one point. Times are ticks of the machine's time-stamp counter unless
 /// said otherwise.
@@ -44,57 +44,85 @@ pub struct Control {
 }
 
 impl Measurement {
-    /// Reads a record.
+    /// Reads the entries of a record.
     ///
     /// # Errors
     /// It is incomplete or contradicts itself.
     pub fn decode(record: &[u8]) -> Result<Self> {
         let mut result = Self::default();
         let mut snapshots = Vec::new();
-        for section in Sections::new(record) {
-            let (tag, content) = section?;
-            result
-                .take(tag, content, &mut snapshots)
-                .with_context(|| format!("the machine's record, section {tag:?}"))?;
+        let mut releases = 0;
+        for entry in Entries::new(record) {
+            match entry.context("the machine's record is incomplete, or is none")? {
+                Entry::Clock { mhz } => result.mhz = mhz,
+                Entry::Snapshot(snapshot) => snapshots.push(snapshot),
+                Entry::LongestRollback(ticks) => result.longest_rollback = ticks,
+                Entry::Client {
+                    badge,
+                    bytes,
+                    digest,
+                } => result.acknowledge(badge, (bytes, digest))?,
+                Entry::Control {
+                    releases: announced,
+                    misses,
+                    busy,
+                } => {
+                    releases = announced;
+                    result.control.misses = misses;
+                    result.control.busy = busy;
+                }
+                Entry::Response(ns) => result.control.responses_ns.push(ns),
+                Entry::Trace(actor) => result.traces.push((actor, Vec::new())),
+                Entry::Interval(interval) => {
+                    let trace = result.traces.last_mut();
+                    let (_, intervals) = trace.context("an interval in the record is nobody's")?;
+                    intervals.push(interval);
+                }
+                Entry::Ciphertext(part) => {
+                    let ciphertext = result.ciphertext.get_or_insert_default();
+                    ciphertext.extend(part);
+                }
+                Entry::End => {}
+            }
         }
-        let [begin, end]: [[u64; 6]; 2] = snapshots
-            .try_into()
-            .ok()
-            .context("the machine's record has not two snapshots")?;
-        result.window = [begin[0], end[0]];
-        result.total = [end[1], end[2]];
-        let in_window = |counter: usize| {
-            end[counter]
-                .checked_sub(begin[counter])
-                .context("the server's counters ran backwards")
-        };
-        result.finished = [in_window(1)?, in_window(2)?];
-        result.rollbacks = [in_window(3)?, in_window(4)?];
-        result.handling = in_window(5)?;
+        let responses = result.control.responses_ns.len();
         ensure!(
-            result.mhz > 0 && begin[0] < end[0],
-            "the machine's record has no clock"
+            releases == responses as u64,
+            "the machine's record has {releases} releases, but {responses} responses"
         );
+        result.measure(&snapshots)?;
+        ensure!(result.mhz > 0, "the machine's record has no clock");
         Ok(result)
     }
 
-    fn take(&mut self, tag: Tag, content: &[u8], snapshots: &mut Vec<[u64; 6]>) -> Result<()> {
-        match tag {
-            Tag::Clock => [self.mhz] = numbers(content)?,
-            Tag::Snapshot => snapshots.push(numbers(content)?),
-            Tag::Server => [self.longest_rollback] = numbers(content)?,
-            Tag::Client => {
-                let [badge, bytes, digest] = numbers(content)?;
-                let client = (badge as usize).checked_sub(1);
-                *client
-                    .and_then(|client| self.acknowledged.get_mut(client))
-                    .context("it has an unknown badge")? = Some((bytes, digest));
-            }
-            Tag::Control => self.control = control(&words(content)?)?,
-            Tag::Trace => self.traces.push(trace(&words(content)?)?),
-            Tag::Ciphertext => self.ciphertext = Some(content.to_vec()),
-            Tag::End => {}
+    fn acknowledge(&mut self, badge: u64, acknowledged: (u64, u64)) -> Result<()> {
+        let client = (badge as usize).checked_sub(1);
+        let client = client.and_then(|client| self.acknowledged.get_mut(client));
+        *client.with_context(|| format!("the machine's record has an unknown badge, {badge}"))? =
+            Some(acknowledged);
+        Ok(())
+    }
+
+    /// What happened between the snapshots at the window's beginning and end.
+    fn measure(&mut self, snapshots: &[Snapshot]) -> Result<()> {
+        let [begin, end] = snapshots else {
+            bail!("the machine's record has not two snapshots");
+        };
+        ensure!(
+            begin.time < end.time,
+            "the machine's clock stands or runs backwards"
+        );
+        self.window = [begin.time, end.time];
+        self.total = end.finished;
+        let between = |begin: u64, end: u64| {
+            end.checked_sub(begin)
+                .context("the server's counters ran backwards")
+        };
+        for client in 0..2 {
+            self.finished[client] = between(begin.finished[client], end.finished[client])?;
+            self.rollbacks[client] = between(begin.rollbacks[client], end.rollbacks[client])?;
         }
+        self.handling = between(begin.handling, end.handling)?;
         Ok(())
     }
 
@@ -127,81 +155,69 @@ impl Measurement {
     }
 }
 
-/// A section of words.
-fn words(content: &[u8]) -> Result<Vec<u64>> {
-    let (words, rest) = content.as_chunks();
-    ensure!(rest.is_empty(), "it is not made of whole words");
-    Ok(words.iter().map(|&word| u64::from_le_bytes(word)).collect())
-}
-
-/// A section of exactly `N` words.
-fn numbers<const N: usize>(content: &[u8]) -> Result<[u64; N]> {
-    let words = words(content)?;
-    let found = words.len();
-    match words.try_into() {
-        Ok(numbers) => Ok(numbers),
-        Err(_) => bail!("it has {found} numbers instead of {N}"),
-    }
-}
-
-fn control(words: &[u64]) -> Result<Control> {
-    let (&[releases, misses, busy], responses) =
-        words.split_first_chunk().context("it is too short")?;
-    ensure!(
-        releases == responses.len() as u64,
-        "{releases} releases, but {} responses",
-        responses.len()
-    );
-    Ok(Control {
-        misses,
-        busy,
-        responses_ns: responses.to_vec(),
-    })
-}
-
-fn trace(words: &[u64]) -> Result<(Actor, Vec<Interval>)> {
-    let (&actor, words) = words.split_first().context("it is empty")?;
-    let actor = Actor::from_word(actor)
-        .with_context(|| format!("no participant has the number {actor}"))?;
-    let (intervals, rest) = words.as_chunks::<INTERVAL_WORDS>();
-    ensure!(rest.is_empty(), "it ends inside of an interval");
-    let intervals = intervals
-        .iter()
-        .map(|&words| Interval::from_words(words))
-        .collect();
-    Ok((actor, intervals))
-}
-
 #[cfg(test)]
 mod tests {
-    use demo_protocol::record::header;
+    use demo_protocol::record::Buffer;
 
     use super::*;
 
-    fn section(tag: Tag, words: &[u64]) -> Vec<u8> {
-        let mut bytes = header(tag, words.len() as u64 * 8).to_vec();
-        bytes.extend(words.iter().flat_map(|word| word.to_le_bytes()));
-        bytes
+    fn record(entries: &[Entry]) -> Vec<u8> {
+        let mut buffer = Buffer::new();
+        let bytes = entries
+            .iter()
+            .map(|entry| buffer.encode(entry).unwrap().to_vec());
+        bytes.collect::<Vec<_>>().concat()
     }
 
-    fn record(sections: &[(Tag, &[u64])]) -> Vec<u8> {
-        let sections = sections.iter().map(|&(tag, words)| section(tag, words));
-        sections.collect::<Vec<_>>().concat()
+    fn snapshot(time: u64, finished: [u64; 2], rollbacks: u64) -> Entry<'static> {
+        Entry::Snapshot(Snapshot {
+            time,
+            finished,
+            rollbacks: [rollbacks, 0],
+            handling: rollbacks * 8,
+        })
     }
 
-    const SECTIONS: [(Tag, &[u64]); 7] = [
-        (Tag::Clock, &[1000]),
-        (Tag::Snapshot, &[1_000_000, 10, 20, 5, 0, 50]),
-        (Tag::Snapshot, &[3_000_000, 110, 20, 7, 0, 66]),
-        (Tag::Client, &[1, 99, 7]),
-        (Tag::Control, &[2, 1, 500, 40, 60]),
-        (Tag::Trace, &[3, 1, 2, 1]),
-        (Tag::End, &[]),
-    ];
+    fn interval(start: u64, end: u64, payer: u64) -> Entry<'static> {
+        Entry::Interval(Interval { start, end, payer })
+    }
+
+    fn control(releases: u64) -> Entry<'static> {
+        Entry::Control {
+            releases,
+            misses: 1,
+            busy: 500,
+        }
+    }
+
+    fn client(badge: u64) -> Entry<'static> {
+        Entry::Client {
+            badge,
+            bytes: 99,
+            digest: 7,
+        }
+    }
+
+    fn entries() -> Vec<Entry<'static>> {
+        vec![
+            Entry::Clock { mhz: 1000 },
+            snapshot(1_000_000, [10, 20], 5),
+            snapshot(3_000_000, [110, 20], 7),
+            client(1),
+            control(2),
+            Entry::Response(40),
+            Entry::Response(60),
+            Entry::Trace(Actor::Server),
+            interval(1, 2, 1),
+            Entry::Ciphertext(&[1, 2]),
+            Entry::Ciphertext(&[3]),
+            Entry::End,
+        ]
+    }
 
     #[test]
     fn a_record_is_decoded() {
-        let measurement = Measurement::decode(&record(&SECTIONS)).unwrap();
+        let measurement = Measurement::decode(&record(&entries())).unwrap();
         assert_eq!(measurement.finished, [100, 0]);
         assert_eq!(measurement.throughput(), [100.0 / 0.002, 0.0]);
         assert_eq!(measurement.acknowledged, [Some((99, 7)), None]);
@@ -211,22 +227,25 @@ mod tests {
         assert_eq!(measurement.longest_response_ns(), 60);
         assert_eq!(measurement.control_share(1), 500.0 / 2000.0);
         assert_eq!(measurement.traces[0].0, Actor::Server);
+        assert_eq!(measurement.traces[0].1.len(), 1);
+        assert_eq!(measurement.ciphertext, Some(vec![1, 2, 3]));
     }
 
     #[test]
     fn contradictions_are_errors() {
-        let with = |index: usize, section: (Tag, &'static [u64])| {
-            let mut sections = SECTIONS;
-            sections[index] = section;
-            format!("{:#}", Measurement::decode(&record(&sections)).unwrap_err())
+        let with = |index: usize, entry: Entry<'static>| {
+            let mut entries = entries();
+            entries[index] = entry;
+            format!("{:#}", Measurement::decode(&record(&entries)).unwrap_err())
         };
-        assert!(with(2, (Tag::Snapshot, &[3_000_000, 9, 20, 7, 0, 66])).contains("backwards"));
-        assert!(with(2, (Tag::Clock, &[1000])).contains("two snapshots"));
-        assert!(with(3, (Tag::Client, &[3, 0, 0])).contains("badge"));
-        assert!(with(4, (Tag::Control, &[2, 1, 500, 40])).contains("responses"));
-        assert!(with(5, (Tag::Trace, &[9])).contains("number 9"));
-        assert!(with(5, (Tag::Trace, &[3, 1])).contains("interval"));
-        assert!(with(0, (Tag::Clock, &[])).contains("instead of 1"));
-        assert!(with(6, (Tag::Clock, &[1])).contains("incomplete"));
+        assert!(with(2, snapshot(3_000_000, [9, 20], 7)).contains("counters ran backwards"));
+        assert!(with(2, snapshot(3_000_000, [110, 20], 4)).contains("counters ran backwards"));
+        assert!(with(2, snapshot(1_000_000, [110, 20], 7)).contains("clock stands"));
+        assert!(with(2, Entry::Clock { mhz: 1000 }).contains("two snapshots"));
+        assert!(with(3, client(3)).contains("badge, 3"));
+        assert!(with(4, control(3)).contains("2 responses"));
+        assert!(with(7, Entry::Clock { mhz: 1000 }).contains("nobody's"));
+        assert!(with(0, Entry::Ciphertext(&[])).contains("no clock"));
+        assert!(with(11, Entry::Clock { mhz: 1 }).contains("incomplete"));
     }
 }

@@ -1,56 +1,77 @@
-//! The record of a run, as the recorder sends it to the host: sections of a tag, a length and
-//! bytes, all numbers little-endian and of 64 bits. The last section is [`Tag::End`].
+//! The record of a run, as the recorder sends it to the host: [`BEGIN`], then [`Entry`]s, each in postcard's
+//! encoding. The last is [`Entry::End`].
 
-/// What a section holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u64)]
-pub enum Tag {
-    /// Ticks of the time-stamp counter per µs.
-    Clock = 1,
-    /// Twice, at the beginning and the end of the measured window: time (ticks); then, since the start,
-    /// bytes finished for each client, rollbacks for each, and the time of all rollbacks (ticks).
-    Snapshot = 2,
-    /// Time of the longest rollback since the start, ticks.
-    Server = 3,
-    /// Badge, bytes acknowledged, their digest.
-    Client = 4,
-    /// Releases, misses, time executed (ticks); then the response times, ns.
-    Control = 5,
-    /// Which [`Actor`], then intervals of three words.
-    Trace = 6,
-    /// The ciphertext of client A's first copy of the input.
-    Ciphertext = 7,
-    /// Nothing: the record is complete.
-    End = 8,
+use postcard::Error;
+use serde::{Deserialize, Serialize};
+
+use crate::trace::Interval;
+
+/// What a record begins with: firmware may show its messages before it.
+pub const BEGIN: [u8; 16] = *b"Sandglass record";
+
+/// Most bytes of ciphertext in an entry.
+pub const CIPHERTEXT_BYTES: usize = 64;
+
+/// Most bytes of an entry: those of the ciphertext, a byte for which entry it is, and one for their number; numbers,
+/// of at most 10 bytes each, are fewer.
+const ENTRY_BYTES: usize = CIPHERTEXT_BYTES + 2;
+
+/// What the server has counted since the start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// When, ticks.
+    pub time: u64,
+    /// Bytes finished for each client.
+    pub finished: [u64; 2],
+    /// Rollbacks for each client.
+    pub rollbacks: [u64; 2],
+    /// Time of all rollbacks, ticks.
+    pub handling: u64,
 }
 
-impl Tag {
-    const ALL: [Self; 8] = [
-        Self::Clock,
-        Self::Snapshot,
-        Self::Server,
-        Self::Client,
-        Self::Control,
-        Self::Trace,
-        Self::Ciphertext,
-        Self::End,
-    ];
-
-    fn from_word(word: u64) -> Option<Self> {
-        Self::ALL.into_iter().find(|&tag| tag as u64 == word)
-    }
+/// A piece of a record.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Entry<'r> {
+    /// Ticks of the time-stamp counter per µs.
+    Clock {
+        mhz: u64,
+    },
+    /// Twice, at the beginning and the end of the measured window.
+    Snapshot(Snapshot),
+    /// Time of the longest rollback since the start, ticks.
+    LongestRollback(u64),
+    /// Bytes that a client acknowledged, and their digest.
+    Client {
+        badge: u64,
+        bytes: u64,
+        digest: u64,
+    },
+    /// Releases, missed deadlines, time executed (ticks). A response for each release follows.
+    Control {
+        releases: u64,
+        misses: u64,
+        busy: u64,
+    },
+    /// From a release of the control task to its completion, ns.
+    Response(u64),
+    /// Who ran in the intervals that follow.
+    Trace(Actor),
+    Interval(Interval),
+    /// A part of the ciphertext of client A's first copy of the input, of at most [`CIPHERTEXT_BYTES`].
+    Ciphertext(&'r [u8]),
+    /// The record is complete.
+    End,
 }
 
 /// Who can be seen to run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[repr(u64)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Actor {
-    Control = 1,
-    Handler = 2,
-    Server = 3,
-    ClientA = 4,
-    ClientB = 5,
-    Burner = 6,
+    Control,
+    Handler,
+    Server,
+    ClientA,
+    ClientB,
+    Burner,
 }
 
 impl Actor {
@@ -63,134 +84,129 @@ impl Actor {
         Self::ClientB,
         Self::Burner,
     ];
+}
 
-    pub fn from_word(word: u64) -> Option<Self> {
-        Self::ALL.into_iter().find(|&actor| actor as u64 == word)
+/// Room for an encoded entry.
+#[derive(Debug)]
+pub struct Buffer([u8; ENTRY_BYTES]);
+
+impl Buffer {
+    pub const fn new() -> Self {
+        Self([0; ENTRY_BYTES])
+    }
+
+    /// The bytes of `entry`.
+    ///
+    /// # Errors
+    /// It has more ciphertext than an entry may have.
+    pub fn encode(&mut self, entry: &Entry<'_>) -> Result<&[u8], Error> {
+        postcard::to_slice(entry, &mut self.0).map(|bytes| &*bytes)
     }
 }
 
-/// Bytes of a section's header.
-const HEADER_BYTES: usize = 16;
-
-/// The header of a section of `len` bytes.
-pub fn header(tag: Tag, len: u64) -> [u8; HEADER_BYTES] {
-    let mut bytes = [0; HEADER_BYTES];
-    bytes[..8].copy_from_slice(&(tag as u64).to_le_bytes());
-    bytes[8..].copy_from_slice(&len.to_le_bytes());
-    bytes
-}
-
-/// Why a record cannot be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Malformed {
-    /// It ends inside of a section, or without [`Tag::End`].
-    Truncated,
-    UnknownTag(u64),
-}
-
-impl core::error::Error for Malformed {}
-
-impl core::fmt::Display for Malformed {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self {
-            Self::Truncated => write!(f, "the machine's record is incomplete"),
-            Self::UnknownTag(tag) => write!(f, "the machine's record has an unknown tag, {tag}"),
-        }
+impl Default for Buffer {
+    fn default() -> Self {
+        Self::new()
     }
 }
 
-/// The sections of a record up to its end.
+/// The entries of a record, without its begin, up to its end.
 #[derive(Clone, Debug)]
-pub struct Sections<'r> {
+pub struct Entries<'r> {
     rest: Option<&'r [u8]>,
 }
 
-impl<'r> Sections<'r> {
+impl<'r> Entries<'r> {
     pub const fn new(record: &'r [u8]) -> Self {
         Self { rest: Some(record) }
     }
 }
 
-impl<'r> Iterator for Sections<'r> {
-    type Item = Result<(Tag, &'r [u8]), Malformed>;
+impl<'r> Iterator for Entries<'r> {
+    type Item = Result<Entry<'r>, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
         // Nothing follows the end, nor an error.
         let rest = self.rest.take()?;
-        match split_section(rest) {
-            Ok((Tag::End, _, _)) => None,
-            Ok((tag, content, rest)) => {
+        match postcard::take_from_bytes(rest) {
+            Ok((Entry::End, _)) => None,
+            Ok((entry, rest)) => {
                 self.rest = Some(rest);
-                Some(Ok((tag, content)))
+                Some(Ok(entry))
             }
-            Err(malformed) => Some(Err(malformed)),
+            Err(error) => Some(Err(error)),
         }
     }
-}
-
-/// The first section, and what follows it.
-fn split_section(bytes: &[u8]) -> Result<(Tag, &[u8], &[u8]), Malformed> {
-    let (&tag, bytes) = bytes.split_first_chunk().ok_or(Malformed::Truncated)?;
-    let tag = u64::from_le_bytes(tag);
-    let tag = Tag::from_word(tag).ok_or(Malformed::UnknownTag(tag))?;
-    let (&len, bytes) = bytes.split_first_chunk().ok_or(Malformed::Truncated)?;
-    let (content, rest) = usize::try_from(u64::from_le_bytes(len))
-        .ok()
-        .and_then(|len| bytes.split_at_checked(len))
-        .ok_or(Malformed::Truncated)?;
-    Ok((tag, content, rest))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn section(tag: Tag, content: &[u8]) -> Vec<u8> {
-        [&header(tag, content.len() as u64)[..], content].concat()
+    const LONGEST: u64 = u64::MAX;
+
+    /// Each with the most bytes that it can have.
+    fn entries() -> Vec<Entry<'static>> {
+        let interval = Interval {
+            start: LONGEST,
+            end: LONGEST,
+            payer: LONGEST,
+        };
+        vec![
+            Entry::Clock { mhz: LONGEST },
+            Entry::Snapshot {
+                time: LONGEST,
+                finished: [LONGEST; 2],
+            },
+            Entry::Server {
+                rollbacks: [LONGEST; 2],
+                handling: [LONGEST; 2],
+            },
+            Entry::Client {
+                badge: LONGEST,
+                bytes: LONGEST,
+                digest: LONGEST,
+            },
+            Entry::Control {
+                releases: LONGEST,
+                misses: LONGEST,
+                busy: LONGEST,
+            },
+            Entry::Response(LONGEST),
+            Entry::Trace(Actor::Burner),
+            Entry::Interval(interval),
+            Entry::Ciphertext(&[7; CIPHERTEXT_BYTES]),
+        ]
+    }
+
+    fn encoded(entries: &[Entry<'_>]) -> Vec<u8> {
+        let mut buffer = Buffer::new();
+        let bytes = entries
+            .iter()
+            .map(|entry| buffer.encode(entry).unwrap().to_vec());
+        bytes.collect::<Vec<_>>().concat()
     }
 
     #[test]
-    fn sections_are_read_up_to_the_end() {
-        let record = [
-            section(Tag::Clock, &[1, 2]),
-            section(Tag::Ciphertext, &[]),
-            section(Tag::End, &[]),
-            vec![77],
-        ]
-        .concat();
-        let sections: Vec<_> = Sections::new(&record).collect();
-        assert_eq!(
-            sections,
-            [
-                Ok((Tag::Clock, &[1u8, 2][..])),
-                Ok((Tag::Ciphertext, &[][..]))
-            ]
-        );
+    fn entries_are_read_up_to_the_end() {
+        let record = [encoded(&entries()), encoded(&[Entry::End]), vec![77]].concat();
+        let read: Result<Vec<_>, _> = Entries::new(&record).collect();
+        assert_eq!(read, Ok(entries()));
     }
 
     #[test]
     fn every_cut_is_noticed() {
-        let record = [section(Tag::Clock, &[1, 2]), section(Tag::End, &[])].concat();
+        let record = [encoded(&entries()), encoded(&[Entry::End])].concat();
         for len in 0..record.len() {
-            let last = Sections::new(&record[..len]).last();
-            assert_eq!(last, Some(Err(Malformed::Truncated)), "{len}");
+            let last = Entries::new(&record[..len]).last();
+            assert_eq!(last, Some(Err(Error::DeserializeUnexpectedEnd)), "{len}");
         }
     }
 
     #[test]
-    fn an_unknown_tag_is_an_error() {
-        let mut sections = Sections::new(&[99, 0, 0, 0, 0, 0, 0, 0]);
-        assert_eq!(sections.next(), Some(Err(Malformed::UnknownTag(99))));
-        assert_eq!(sections.next(), None);
-    }
-
-    #[test]
-    fn tags_and_actors_round_trip() {
-        for tag in Tag::ALL {
-            assert_eq!(Tag::from_word(tag as u64), Some(tag));
-        }
-        for actor in Actor::ALL {
-            assert_eq!(Actor::from_word(actor as u64), Some(actor));
-        }
+    fn what_is_no_entry_is_an_error() {
+        let mut entries = Entries::new(&[99, 0, 0]);
+        assert!(entries.next().is_some_and(|entry| entry.is_err()));
+        assert_eq!(entries.next(), None);
     }
 }

@@ -4,6 +4,8 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
+use serde::{Deserialize, Serialize};
+
 /// A component that was not touched for this long did not run, ns. Above the time between two
 /// looks at the clock of any component; below the shortest time that anybody else runs.
 pub const GAP_NS: u64 = 60_000;
@@ -15,7 +17,7 @@ pub const CAPACITY: usize = 512;
 pub const INTERVAL_WORDS: usize = 3;
 
 /// A stretch of time in which a component ran.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Interval {
     /// Ticks of the time-stamp counter.
     pub start: u64,

@@ -7,20 +7,20 @@
 
 extern crate alloc;
 
-mod sections;
+mod entries;
 
 use core::sync::atomic::Ordering::Relaxed;
 
 use demo_protocol::board::{
     Board, BurnerBoard, ClientBoard, ControlBoard, ServerBoard, ServerState,
 };
-use demo_protocol::record::{Actor, Tag};
+use demo_protocol::record::{Actor, Entry, Snapshot};
 use sandglass::cap::Notification;
 use sandglass::serial::{SerialPort, COM2_FIRST};
 use sandglass::time::{self, Tsc};
 use sandglass::{Environment, Error};
 
-use crate::sections::Record;
+use crate::entries::Record;
 
 sandglass::entry!(main, stack = 0x8000, heap = 0x1000);
 
@@ -36,16 +36,22 @@ fn main(env: &'static Environment) -> Result<(), Error> {
     let end = snapshot(server);
 
     let port = SerialPort::open(env.capability("record"), COM2_FIRST)?;
-    let record = Record::new(port);
-    record.words(Tag::Clock, &[u64::from(tsc.mhz())])?;
-    record.words(Tag::Snapshot, &begin)?;
-    record.words(Tag::Snapshot, &end)?;
-    record.words(Tag::Server, &[server.handling_longest.load(Relaxed)])?;
-    let traced = Traced::new(env, tsc, end[0]);
+    let record = Record::begin(port)?;
+    let mhz = u64::from(tsc.mhz());
+    record.send(&Entry::Clock { mhz })?;
+    record.send(&Entry::Snapshot(begin))?;
+    record.send(&Entry::Snapshot(end))?;
+    let longest = server.handling_longest.load(Relaxed);
+    record.send(&Entry::LongestRollback(longest))?;
+    let traced = Traced::new(env, tsc, end.time);
     for (badge, (name, actor)) in (1..).zip(CLIENTS) {
         if let Some(client) = board::<ClientBoard>(env, name) {
             let [bytes, digest] = client.acknowledged.read();
-            record.words(Tag::Client, &[badge, bytes, digest])?;
+            record.send(&Entry::Client {
+                badge,
+                bytes,
+                digest,
+            })?;
             traced.send(&record, actor, &client.trace)?;
         }
     }
@@ -57,9 +63,9 @@ fn main(env: &'static Environment) -> Result<(), Error> {
     traced.send(&record, Actor::Server, &server.server_trace)?;
     traced.send(&record, Actor::Burner, &burner.trace)?;
     if let Some(memory) = env.find_memory("a.first-copy") {
-        record.memory(Tag::Ciphertext, memory, env.parameter("input-bytes"))?;
+        record.ciphertext(memory, env.parameter("input-bytes"))?;
     }
-    record.end()
+    record.send(&Entry::End)
 }
 
 /// The board named `name`, unless this system has none.
@@ -69,22 +75,26 @@ fn board<B: Board>(env: &Environment, name: &str) -> Option<&'static B> {
     Some(unsafe { B::in_memory(memory.as_mut_ptr(), memory.len) })
 }
 
-/// What a [`Tag::Snapshot`] holds.
-fn snapshot(server: &ServerBoard) -> [u64; 6] {
-    let now = time::ticks();
-    let [bytes_a, bytes_b] = ServerState::from_words(server.state.read()).total;
-    let [a, b] = &server.rollbacks;
-    let [a, b, handling] = [a, b, &server.handling_total].map(|number| number.load(Relaxed));
-    [now, bytes_a, bytes_b, a, b, handling]
+fn snapshot(server: &ServerBoard) -> Snapshot {
+    Snapshot {
+        time: time::ticks(),
+        finished: ServerState::from_words(server.state.read()).total,
+        rollbacks: [0, 1].map(|client| server.rollbacks[client].load(Relaxed)),
+        handling: server.handling_total.load(Relaxed),
+    }
 }
 
 fn send_control(record: &Record, control: &ControlBoard) -> Result<(), Error> {
-    let numbers = [&control.releases, &control.misses, &control.busy].map(|n| n.load(Relaxed));
-    let releases = (numbers[0] as usize).min(control.responses.len());
-    let responses = control.responses[..releases]
-        .iter()
-        .map(|r| r.load(Relaxed));
-    record.section(Tag::Control, numbers.into_iter().chain(responses))
+    let numbers = [&control.releases, &control.misses, &control.busy];
+    let [releases, misses, busy] = numbers.map(|number| number.load(Relaxed));
+    record.send(&Entry::Control {
+        releases,
+        misses,
+        busy,
+    })?;
+    let kept = (releases as usize).min(control.responses.len());
+    let mut responses = control.responses[..kept].iter();
+    responses.try_for_each(|response| record.send(&Entry::Response(response.load(Relaxed))))
 }
 
 /// The part of the traces that is sent.
@@ -110,10 +120,10 @@ impl Traced {
         actor: Actor,
         trace: &demo_protocol::trace::Trace,
     ) -> Result<(), Error> {
-        let intervals = trace
+        record.send(&Entry::Trace(actor))?;
+        let mut intervals = trace
             .intervals()
-            .filter(|interval| interval.end > self.from && interval.start < self.to)
-            .flat_map(|interval| interval.words());
-        record.section(Tag::Trace, core::iter::once(actor as u64).chain(intervals))
+            .filter(|interval| interval.end > self.from && interval.start < self.to);
+        intervals.try_for_each(|interval| record.send(&Entry::Interval(interval)))
     }
 }
