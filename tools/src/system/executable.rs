@@ -1,6 +1,7 @@
 //! The executables that a description names: packages of the workspace, or ELF files.
 
-use std::fs;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use object::elf::{FileHeader64, EM_X86_64, ET_EXEC};
@@ -47,10 +48,26 @@ fn find_file(path: &Path) -> Result<Executable, Missing> {
         help: help.to_owned(),
     };
     let shown = path.display();
-    let bytes = fs::read(path)
+    let bytes = read_header(path)
         .map_err(|error| missing(format!("cannot read the executable `{shown}`: {error}")))?;
     check_elf(&bytes).map_err(|why| missing(format!("`{shown}` {why}")))?;
     Ok(Executable::File(path.to_owned()))
+}
+
+/// Bytes of an ELF file's header, and more than enough.
+const HEADER_BYTES: u64 = 4096;
+
+/// The begin of a file. What is none, such as a device that never ends, is not read.
+fn read_header(path: &Path) -> io::Result<Vec<u8>> {
+    // Opening a pipe could wait for ever.
+    if !path.metadata()?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    let mut bytes = Vec::new();
+    File::open(path)?
+        .take(HEADER_BYTES)
+        .read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Whether bytes are a position-dependent 64-bit executable for x86_64.
@@ -109,8 +126,14 @@ mod tests {
     fn files_are_told_apart() {
         let missing = find("./no-such-file", Path::new("/")).unwrap_err();
         assert!(missing.what.contains("/./no-such-file"), "{}", missing.what);
+        let endless = find("/dev/zero", Path::new("/")).unwrap_err();
+        assert!(
+            endless.what.contains("not a regular file"),
+            "{}",
+            endless.what
+        );
         assert!(check_elf(b"#!/bin/sh\n").unwrap_err().contains("ELF"));
-        let own = fs::read("/proc/self/exe").unwrap();
+        let own = std::fs::read("/proc/self/exe").unwrap();
         // Host programs are position-independent.
         assert!(check_elf(&own).unwrap_err().contains("position-dependent"));
         let mut arm = own.clone();
