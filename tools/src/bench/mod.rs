@@ -20,6 +20,7 @@ use crate::cores::Cores;
 use crate::kernel::{self, KernelOptions, Variant};
 use crate::program;
 use crate::qemu::{self, Boot, End, Machine};
+use crate::workspace;
 use smp::Comparison;
 
 /// Folder of the benchmark system.
@@ -133,6 +134,9 @@ impl Row {
 
 /// `sandglass bench`.
 pub fn run(args: &BenchArgs) -> Result<ExitCode> {
+    if let Some(path) = &args.json {
+        workspace::ensure_writable(path)?;
+    }
     let metadata = program::workspace_metadata()?;
     let package = program::package_in(&metadata, SYSTEM)?;
     let root_task = program::build(&package.name)?;

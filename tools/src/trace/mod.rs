@@ -85,6 +85,12 @@ pub struct Traced {
 
 /// `sandglass trace`: ends with the system's status; with 1 if the trace violates what is checked.
 pub fn run(args: &TraceArgs) -> Result<ExitCode> {
+    for path in [Some(&args.output), args.html.as_ref()]
+        .into_iter()
+        .flatten()
+    {
+        workspace::ensure_writable(path)?;
+    }
     let options = Options {
         kernel: args.kernel,
         icount: args.icount,
