@@ -17,7 +17,7 @@ use sandglass_kernel::mem::objects::tcb_slot;
 use sandglass_kernel::mem::{Ref, Slot};
 use sandglass_kernel::object::fault::Fault;
 use sandglass_kernel::object::sched_context::Refill;
-use sandglass_kernel::object::tcb::{self, Place, State, TcbSlot};
+use sandglass_kernel::object::tcb::{Place, State, TcbSlot};
 use sandglass_kernel::time::refills::Refills;
 
 /// Status of a kernel that found itself inconsistent.

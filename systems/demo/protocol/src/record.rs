@@ -154,14 +154,13 @@ mod tests {
         };
         vec![
             Entry::Clock { mhz: LONGEST },
-            Entry::Snapshot {
+            Entry::Snapshot(Snapshot {
                 time: LONGEST,
                 finished: [LONGEST; 2],
-            },
-            Entry::Server {
                 rollbacks: [LONGEST; 2],
-                handling: [LONGEST; 2],
-            },
+                handling: LONGEST,
+            }),
+            Entry::LongestRollback(LONGEST),
             Entry::Client {
                 badge: LONGEST,
                 bytes: LONGEST,

@@ -19,9 +19,10 @@ macro_rules! controls {
         #[allow(non_upper_case_globals)]
         impl ControlKind {
             $(
-                // SAFETY: `object/` gives no object this kind.
-                pub const $kind: ControlKind =
-                    unsafe { ControlKind::of_architecture(Kind::$kind) };
+                pub const $kind: ControlKind = {
+                    // SAFETY: `object/` gives no object this kind.
+                    unsafe { ControlKind::of_architecture(Kind::$kind) }
+                };
             )*
         }
     };
