@@ -338,8 +338,8 @@ impl Pair {
         let context = thread.at(&self.k).context();
         let at = context.get(Register::NextIp);
         let next = at.wrapping_add(length);
-        context.set(Register::FaultIp, at);
-        context.set(Register::NextIp, next);
+        context.set(&*self.k, Register::FaultIp, at);
+        context.set(&*self.k, Register::NextIp, next);
         if let Some(state) = self.user_of_model() {
             state.user[abi::RIP] = at;
             state.next_ip = next;
@@ -357,7 +357,7 @@ impl Pair {
         let Some(thread) = self.k.core().thread() else {
             return;
         };
-        thread.at(&self.k).context().set(register, value);
+        thread.at(&self.k).context().set(&*self.k, register, value);
         if let Some(registers) = self.user_of_model() {
             registers.user[index] = value;
         }
@@ -369,7 +369,7 @@ impl Pair {
             return;
         };
         if let Some(buffer) = kernel_message::buffer(&self.k, thread, false) {
-            buffer.write(&self.k, word, value);
+            buffer.write(&*self.k, word, value);
         }
         if let Some(model) = &mut self.model {
             let thread = ThreadId(thread.address().get());

@@ -165,27 +165,32 @@ const DAMAGES: &[Damage] = &[
     }),
     ("bindings_are_mutual", |scene| {
         let thread = scene.ready();
-        thread.at(&scene.pair.k).set_sched_context(None);
+        thread
+            .at(&scene.pair.k)
+            .set_sched_context(&scene.pair.k, None);
     }),
     ("ready_queues_are_linked", |scene| {
         let thread = scene.ready();
         let tcb = thread.at(&scene.pair.k);
-        tcb.set_priority(tcb.priority() ^ 1);
+        tcb.set_priority(&scene.pair.k, tcb.priority() ^ 1);
     }),
     ("ordered_queues_are_trees", |scene| {
         let receives = |tcb: &Tcb| matches!(tcb.state(), State::BlockedOnReceive { .. });
         let thread = scene.thread(receives);
-        thread.at(&scene.pair.k).set_priority(1);
+        thread.at(&scene.pair.k).set_priority(&scene.pair.k, 1);
     }),
     ("release_times_are_those_of_the_refills", |scene| {
         let k = &scene.pair.k;
         let thread = scene.thread(|tcb| tcb.place() == Place::Release);
         let context = thread.at(k).sched_context().unwrap().at(k);
         let head = context.head();
-        context.set_head(Refill {
-            time: head.time + 1,
-            ..head
-        });
+        context.set_head(
+            k,
+            Refill {
+                time: head.time + 1,
+                ..head
+            },
+        );
     }),
     ("the_tournament_knows_the_earliest", |scene| {
         let k = &scene.pair.k;
@@ -195,7 +200,9 @@ const DAMAGES: &[Damage] = &[
     }),
     ("each_thread_is_in_one_place", |scene| {
         let thread = scene.ready();
-        thread.at(&scene.pair.k).set_state(State::Inactive);
+        thread
+            .at(&scene.pair.k)
+            .set_state(&scene.pair.k, State::Inactive);
     }),
     ("each_thread_is_in_one_place", |scene| {
         // A context that may run is lost.
@@ -204,50 +211,75 @@ const DAMAGES: &[Damage] = &[
         k.home(thread).ready.remove(k, thread);
     }),
     ("cores_are_asked_to_look", |scene| {
-        scene.pair.k.core().set_action(Decision::ChooseNew);
+        scene
+            .pair
+            .k
+            .core()
+            .set_action(&scene.pair.k, Decision::ChooseNew);
     }),
     ("a_fault_waits_for_its_handler", |scene| {
         let fault = Fault::UnknownSyscall { number: 1 };
-        scene.ready().at(&scene.pair.k).set_fault(Some(fault));
+        scene
+            .ready()
+            .at(&scene.pair.k)
+            .set_fault(&scene.pair.k, Some(fault));
     }),
     ("who_waits_for_a_reply_is_named_by_it", |scene| {
         let reply = scene.census().replies[0];
-        reply.at(&scene.pair.k).set_thread(Some(scene.ready()));
+        reply
+            .at(&scene.pair.k)
+            .set_thread(&scene.pair.k, Some(scene.ready()));
     }),
     ("stacks_are_linked", |scene| {
         let census = scene.census();
         census.replies[0]
             .at(census.k)
-            .set_below(Some(census.replies[1]));
+            .set_below(&scene.pair.k, Some(census.replies[1]));
     }),
     ("refills_are_in_order", |scene| {
         let context = scene.context().at(&scene.pair.k);
-        context.set_head(Refill {
-            amount: context.period(),
-            ..context.head()
-        });
+        context.set_head(
+            &scene.pair.k,
+            Refill {
+                amount: context.period(),
+                ..context.head()
+            },
+        );
     }),
     ("heads_have_the_least_budget", |scene| {
         let context = scene.context().at(&scene.pair.k);
-        context.set_head(Refill {
-            amount: 1,
-            ..context.head()
-        });
+        context.set_head(
+            &scene.pair.k,
+            Refill {
+                amount: 1,
+                ..context.head()
+            },
+        );
     }),
     ("the_current_thread_has_budget", |scene| {
-        scene.pair.k.core().set_action(Decision::ChooseNew);
+        scene
+            .pair
+            .k
+            .core()
+            .set_action(&scene.pair.k, Decision::ChooseNew);
     }),
     ("the_current_thread_has_budget", |scene| {
         let k = &scene.pair.k;
         let context = k.core().context().unwrap().at(k);
         let head = context.head();
-        context.set_head(Refill {
-            amount: head.amount - 1,
-            ..head
-        });
+        context.set_head(
+            k,
+            Refill {
+                amount: head.amount - 1,
+                ..head
+            },
+        );
     }),
     ("nobody_better_waits", |scene| {
-        scene.current().at(&scene.pair.k).set_priority(0);
+        scene
+            .current()
+            .at(&scene.pair.k)
+            .set_priority(&scene.pair.k, 0);
     }),
     ("the_machine_runs_the_current_thread", |scene| {
         scene.pair.k.machine.use_address_space(None);
@@ -290,22 +322,28 @@ const DAMAGES_ON_CORES: &[Damage] = &[
     ("each_thread_is_in_one_place", |scene| {
         // It runs on two cores.
         let k = &scene.pair.k;
-        k.core_of(other_core()).set_thread(Some(scene.current()));
+        k.core_of(other_core()).set_thread(k, Some(scene.current()));
     }),
     ("ready_queues_are_linked", |scene| {
-        scene.ready().at(&scene.pair.k).set_core(other_core());
+        scene
+            .ready()
+            .at(&scene.pair.k)
+            .set_core(&scene.pair.k, other_core());
     }),
     ("threads_are_where_their_contexts_are", |scene| {
-        scene.context().at(&scene.pair.k).set_core(other_core());
+        scene
+            .context()
+            .at(&scene.pair.k)
+            .set_core(&scene.pair.k, other_core());
     }),
     ("cores_are_asked_to_look", |scene| {
         scene.pair.k.machine.take_interrupted(other_core());
         let core = scene.pair.k.core_of(other_core());
-        core.set_action(Decision::ChooseNew);
+        core.set_action(&scene.pair.k, Decision::ChooseNew);
     }),
     ("the_state_in_the_fpu_is_of_its_core", |scene| {
         let core = scene.pair.k.core_of(other_core());
-        core.set_fpu_owner(Some(scene.current()));
+        core.set_fpu_owner(&scene.pair.k, Some(scene.current()));
     }),
 ];
 
@@ -350,9 +388,12 @@ fn a_budget_that_changes_by_itself_is_noticed() {
     budgets.follow(&scene.census(), false).unwrap();
     let context = scene.context().at(&scene.pair.k);
     let head = context.head();
-    context.set_head(Refill {
-        amount: head.amount + 1,
-        ..head
-    });
+    context.set_head(
+        &scene.pair.k,
+        Refill {
+            amount: head.amount + 1,
+            ..head
+        },
+    );
     assert!(budgets.follow(&scene.census(), false).is_err());
 }

@@ -104,8 +104,8 @@ pub fn trap(k: &mut Kernel, trap: Trap) -> Next {
             irq::interrupt(k, irq);
         }
         Trap::Timer => {
-            k.core().set_armed(u64::MAX);
-            k.core().request_reprogram();
+            k.core().set_armed(k, u64::MAX);
+            k.core().request_reprogram(k);
             interrupted(k);
             trace!(k, timer_interrupt());
         }
@@ -142,9 +142,9 @@ fn conclude(k: &mut Kernel, before: Option<Ref<Tcb>>, exit: Exit) -> Next {
 /// Ends the boot as an event ends: the first decision.
 pub fn start(k: &mut Kernel) -> Next {
     let core = k.core();
-    core.set_now(k.machine.now());
-    core.set_paid();
-    core.request_reprogram();
+    core.set_now(k, k.machine.now());
+    core.set_paid(k);
+    core.request_reprogram(k);
     schedule::force_reschedule(k);
     let first = schedule::schedule(k);
     activate(k, None, first)
@@ -158,7 +158,7 @@ fn enter(k: &Kernel, thread: Ref<Tcb>) -> bool {
     account::update_time(k);
     let proceeds = timeout::settle(k);
     if !proceeds && thread.at(k).is_runnable() {
-        thread.at(k).set_state(State::Restart);
+        thread.at(k).set_state(k, State::Restart);
     }
     proceeds
 }
@@ -198,8 +198,8 @@ fn activate(k: &Kernel, before: Option<Ref<Tcb>>, chosen: Option<Ref<Tcb>>) -> N
         }
     }
     if tcb.state() == State::Restart {
-        tcb.context().restart();
-        tcb.set_state(State::Running);
+        tcb.context().restart(k);
+        tcb.set_state(k, State::Running);
     }
     Next::Thread(thread)
 }

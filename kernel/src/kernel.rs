@@ -1,14 +1,19 @@
 //! The kernel's whole state.
 //!
 //! Any number of kernels can live side by side: there are no statics, everything takes the
-//! `Kernel`. What user level can create lives in memory that it gave; here is only what exists
-//! once, or once per core.
+//! `Kernel`, or the [`View`] of it. What user level can create lives in memory that it gave; here is
+//! only what exists once, or once per core.
+//!
+//! Whoever has a `&Kernel` may change the state, its own and that of every object: each setter asks
+//! for one. Whoever has only the `&View` may look at everything. What decodes an invocation gets the
+//! view, so it cannot change anything, and no `&Kernel` comes from a `&View`.
 
 use core::cell::Cell;
 use core::mem::offset_of;
 use core::ops::{Deref, DerefMut};
 
 use crate::arch::{abi, Machine, Platform};
+use crate::cells::Owner;
 use crate::cores::{CoreId, Cores, CORES};
 use crate::mem::{Memory, PerCore, Ref};
 use crate::object::core::Core;
@@ -16,8 +21,8 @@ use crate::object::irq::IrqTable;
 use crate::object::tcb::Tcb;
 use crate::object::{records, Constants, DomainSchedule};
 
-/// A kernel with its machine.
-pub struct Kernel {
+/// The kernel's state, to be looked at.
+pub struct View {
     memory: Memory,
     cores: PerCore<Core>,
     executing: Cell<CoreId>,
@@ -30,26 +35,21 @@ pub struct Kernel {
     pub trace: records::OfKernel,
 }
 
-impl Kernel {
-    /// Offset of the time that the clock of the first core showed when it was last read.
-    pub const CLOCK: usize = offset_of!(Self, cores) + PerCore::<Core>::FIRST + Core::CLOCK;
+/// A kernel with its machine: its state, and the right to change it.
+#[repr(transparent)]
+pub struct Kernel(View);
 
-    /// A kernel before boot: no thread, no memory.
-    pub const fn new(machine: Machine) -> Self {
-        Kernel {
-            memory: Memory { machine },
-            cores: PerCore::new([const { Core::new() }; CORES]),
-            executing: Cell::new(CoreId::BOOT),
-            looks: Cell::new(Cores::NONE),
-            irqs: IrqTable::new(),
-            arch: abi::State::new(),
-            domains: DomainSchedule::new(),
-            constants: Constants::new(),
-            sequence: Cell::new(0),
-            trace: records::OfKernel::new(0),
-        }
+/// The one owner.
+impl Owner for Kernel {}
+
+impl AsRef<Memory> for Kernel {
+    #[inline(always)]
+    fn as_ref(&self) -> &Memory {
+        &self.0.memory
     }
+}
 
+impl View {
     /// The core that executes the kernel.
     #[inline(always)]
     pub fn core(&self) -> &Core {
@@ -78,6 +78,27 @@ impl Kernel {
     #[inline(always)]
     pub fn is_here(&self, thread: Ref<Tcb>) -> bool {
         CORES == 1 || thread.at(self).core() == self.core_id()
+    }
+}
+
+impl Kernel {
+    /// Offset of the time that the clock of the first core showed when it was last read.
+    pub const CLOCK: usize = offset_of!(View, cores) + PerCore::<Core>::FIRST + Core::CLOCK;
+
+    /// A kernel before boot: no thread, no memory.
+    pub const fn new(machine: Machine) -> Self {
+        Kernel(View {
+            memory: Memory { machine },
+            cores: PerCore::new([const { Core::new() }; CORES]),
+            executing: Cell::new(CoreId::BOOT),
+            looks: Cell::new(Cores::NONE),
+            irqs: IrqTable::new(),
+            arch: abi::State::new(),
+            domains: DomainSchedule::new(),
+            constants: Constants::new(),
+            sequence: Cell::new(0),
+            trace: records::OfKernel::new(0),
+        })
     }
 
     /// From now on `core` executes the kernel.
@@ -117,8 +138,25 @@ impl Kernel {
     }
 }
 
-/// Objects are found in the kernel's memory: `object.at(k)`.
+/// Who may change the state may look at it.
 impl Deref for Kernel {
+    type Target = View;
+
+    #[inline(always)]
+    fn deref(&self) -> &View {
+        &self.0
+    }
+}
+
+impl DerefMut for Kernel {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut View {
+        &mut self.0
+    }
+}
+
+/// Objects are found in the kernel's memory: `object.at(k)`.
+impl Deref for View {
     type Target = Memory;
 
     #[inline(always)]
@@ -127,7 +165,7 @@ impl Deref for Kernel {
     }
 }
 
-impl DerefMut for Kernel {
+impl DerefMut for View {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut Memory {
         &mut self.memory

@@ -15,7 +15,7 @@
 extern crate std;
 
 #[macro_use]
-mod cells;
+pub mod cells;
 #[macro_use]
 mod wrong;
 #[macro_use]
@@ -41,4 +41,4 @@ pub mod time;
 mod kernel;
 
 pub use cores::{CoreId, Cores, CORES};
-pub use kernel::Kernel;
+pub use kernel::{Kernel, View};

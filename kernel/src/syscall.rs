@@ -59,7 +59,7 @@ pub fn debug_call(number: u64) -> Option<Syscall> {
 /// Performs a system call of `caller` without phases: SetTLSBase, one of a kernel with traces, or an
 /// unknown one.
 pub fn perform_other(k: &Kernel, caller: Ref<Tcb>, number: u64) -> Exit {
-    caller.at(k).age_progress();
+    caller.at(k).age_progress(k);
     if trace_call(k, caller, number) {
         return Exit::ToCaller;
     }
@@ -85,7 +85,7 @@ fn trace_call(k: &Kernel, caller: Ref<Tcb>, number: u64) -> bool {
 /// Performs the `phases` of a system call of `caller`, which has time for it.
 #[inline(always)]
 pub fn perform(k: &mut Kernel, caller: Ref<Tcb>, phases: Phases) {
-    caller.at(k).age_progress();
+    caller.at(k).age_progress(k);
     if phases.has(Phases::INVOKE) {
         let context = caller.at(k).context();
         let cptr = if phases.has(Phases::TO_REPLY) {
@@ -111,7 +111,7 @@ fn set_tls_base(k: &Kernel, caller: Ref<Tcb>) {
     let context = caller.at(k).context();
     let base = context.cap_register();
     if context.can_load_tls_base(base) {
-        context.set_tls_base(base);
+        context.set_tls_base(k, base);
     }
 }
 
@@ -153,7 +153,7 @@ fn invoke(k: &mut Kernel, caller: Ref<Tcb>, cptr: u64, phases: Phases) -> Phase 
         return match reply::reply(k, caller, cap, extra) {
             Ok(()) => succeed(k, caller, is_call),
             Err(TimeOver) => {
-                caller.at(k).set_state(State::Restart);
+                caller.at(k).set_state(k, State::Restart);
                 abandon(k)
             }
         };
@@ -184,14 +184,14 @@ fn invoke(k: &mut Kernel, caller: Ref<Tcb>, cptr: u64, phases: Phases) -> Phase 
 fn invoke_object(k: &mut Kernel, call: &Invocation) -> Phase {
     let (caller, is_call) = (call.caller, call.phases.is_call());
     // Until it is done the thread would repeat the call.
-    caller.at(k).set_state(State::Restart);
+    caller.at(k).set_state(k, State::Restart);
     match invoke::invoke(k, call) {
         Ok(Outcome::Done) => succeed(k, caller, is_call),
         Ok(Outcome::Value(value)) => answer(k, caller, is_call, value),
         Ok(Outcome::Answered) => Phase::Over,
         Ok(Outcome::Preempted) => abandon(k),
         Err(error) => {
-            caller.at(k).set_state(State::Running);
+            caller.at(k).set_state(k, State::Running);
             refuse(k, caller, is_call, error)
         }
     }
@@ -210,10 +210,10 @@ fn abandon(k: &Kernel) -> Phase {
 fn succeed(k: &Kernel, caller: Ref<Tcb>, is_call: bool) -> Phase {
     let tcb = caller.at(k);
     if tcb.is_runnable() {
-        tcb.set_state(State::Running);
+        tcb.set_state(k, State::Running);
         if is_call {
-            tcb.context().set_info(0);
-            tcb.context().set_badge(0);
+            tcb.context().set_info(k, 0);
+            tcb.context().set_badge(k, 0);
         }
     }
     Phase::Over
@@ -223,12 +223,12 @@ fn succeed(k: &Kernel, caller: Ref<Tcb>, is_call: bool) -> Phase {
 fn answer(k: &Kernel, caller: Ref<Tcb>, is_call: bool, value: u64) -> Phase {
     let tcb = caller.at(k);
     if tcb.is_runnable() {
-        tcb.set_state(State::Running);
+        tcb.set_state(k, State::Running);
         if is_call {
             let context = tcb.context();
-            context.set_message(MessageRegister::Mr0, value);
-            context.set_info(MessageInfo::new(0, 0, 0, 1).raw());
-            context.set_badge(0);
+            context.set_message(k, MessageRegister::Mr0, value);
+            context.set_info(k, MessageInfo::new(0, 0, 0, 1).raw());
+            context.set_badge(k, 0);
         }
     }
     Phase::Over

@@ -168,10 +168,10 @@ fn who_was_about_to_enter_the_kernel_when_it_was_stopped_enters_again() {
     // The thread has executed Wait; its core waits for its turn while this one suspends it.
     let context = thread.handle.at(&w.k).context();
     let ip = context.get(Register::NextIp);
-    context.set(Register::Rdx, Syscall::Wait.raw());
-    context.set(Register::Rdi, notification);
-    context.set(Register::FaultIp, ip);
-    context.set(Register::NextIp, ip + 2);
+    context.set(&*w.k, Register::Rdx, Syscall::Wait.raw());
+    context.set(&*w.k, Register::Rdi, notification);
+    context.set(&*w.k, Register::FaultIp, ip);
+    context.set(&*w.k, Register::NextIp, ip + 2);
     w.invoke(thread.tcb, label::TCB_SUSPEND, &[], &[])
         .expect("suspended");
     // Its core has its turn.
@@ -608,7 +608,11 @@ fn registers_of_a_thread_that_runs_elsewhere_are_copied_as_they_are() {
     let target = w.make_thread(10, 8);
     w.take_looks();
     let copy_frame = sandglass_abi::invocation::registers_flags::COPY_TRANSFER_FRAME;
-    source.handle.at(&w.k).context().set(Register::Rbx, 1234);
+    source
+        .handle
+        .at(&w.k)
+        .context()
+        .set(&*w.k, Register::Rbx, 1234);
     w.invoke(
         target.tcb,
         label::TCB_COPY_REGISTERS,

@@ -50,7 +50,7 @@ fn name(w: &mut World, slot: u64, name: &[u8]) {
     let mut words = words_of(name);
     words.push(0);
     for (i, &word) in words.iter().enumerate() {
-        buffer.write(&w.k, ipc_buffer::MESSAGE + i, word);
+        buffer.write(&*w.k, ipc_buffer::MESSAGE + i, word);
     }
     call(w, Syscall::DebugNameThread, slot, &[]);
 }
@@ -183,7 +183,7 @@ fn every_inconsistency_is_found() {
     type Break = fn(&mut World, Thread);
     let breaks: &[(&str, Break)] = &[
         ("a thread", |w, thread| {
-            w.context(thread.context).at(&w.k).set_thread(None);
+            w.context(thread.context).at(&w.k).set_thread(&w.k, None);
         }),
         ("a thread", |w, thread| {
             relink(w, thread, |slot| slot.inspect().prev)
@@ -204,43 +204,45 @@ fn every_inconsistency_is_found() {
         }),
         ("the number of refills", |w, thread| {
             let context = w.context(thread.context).at(&w.k);
-            context.set_queued(context.max_refills());
+            context.set_queued(&w.k, context.max_refills());
         }),
         ("the order of refills", |w, thread| {
             let context = w.context(thread.context).at(&w.k);
             let amount = context.head().amount;
             let time = context.head().time + 10_000 * US;
-            context.set_head(Refill { time, amount });
+            context.set_head(&w.k, Refill { time, amount });
         }),
         ("the end of the budget", |w, _| {
             let context = w.k.core().context().expect("somebody pays");
             let head = context.at(&w.k).head();
             let amount = head.amount + 1;
-            context.at(&w.k).set_head(Refill { amount, ..head });
+            context.at(&w.k).set_head(&w.k, Refill { amount, ..head });
         }),
         ("a reply stack", |w, thread| {
             let reply = w.make(types::REPLY, 0);
             let reply = w.cap(reply).reply().expect("a reply object").object;
-            w.context(thread.context).at(&w.k).set_reply(Some(reply));
+            w.context(thread.context)
+                .at(&w.k)
+                .set_reply(&w.k, Some(reply));
         }),
         ("the next thread's fault", |w, _| {
             let running = w.running().expect("the root task");
             running
                 .at(&w.k)
-                .set_fault(Some(Fault::Timeout { badge: 0 }));
+                .set_fault(&w.k, Some(Fault::Timeout { badge: 0 }));
         }),
         ("the next thread's state", |w, _| {
             let running = w.running().expect("the root task");
-            running.at(&w.k).set_state(State::Inactive);
+            running.at(&w.k).set_state(&w.k, State::Inactive);
         }),
         ("the next thread's place", |w, _| {
             let running = w.running().expect("the root task");
-            running.at(&w.k).set_place(Place::Ready);
+            running.at(&w.k).set_place(&w.k, Place::Ready);
         }),
         ("who pays", |w, thread| {
             let context = w.context(thread.context);
             let amount = context.at(&w.k).head().amount;
-            w.k.core().set_context(Some((context, amount)));
+            w.k.core().set_context(&w.k, Some((context, amount)));
         }),
     ];
     for (i, (what, break_it)) in breaks.iter().enumerate() {
@@ -273,7 +275,7 @@ fn round_robin_contexts_are_consistent() {
     let head = w.context(thread.context).at(&w.k).head();
     let time = head.time + 10_000 * US;
     let context = w.context(thread.context).at(&w.k);
-    context.set_head(Refill { time, ..head });
+    context.set_head(&w.k, Refill { time, ..head });
     assert_eq!(finding(&w, thread), None);
 }
 
@@ -281,7 +283,7 @@ fn round_robin_contexts_are_consistent() {
 fn a_kernel_that_finds_itself_inconsistent_stops() {
     let mut w = World::new();
     let root = w.running().expect("the root task");
-    root.at(&w.k).set_place(Place::Ready);
+    root.at(&w.k).set_place(&w.k, Place::Ready);
     let _ = console(&w);
     call(&mut w, Syscall::NBSend, slot::TCB, &[]);
     assert_eq!(w.k.machine.halted(), Some(INCONSISTENT));

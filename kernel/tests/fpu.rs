@@ -128,7 +128,7 @@ fn a_deleted_thread_owns_no_registers() {
     assert_eq!(w.running(), Some(handle));
     w.k.machine.set_fpu_registers([9; 64]);
     // The root task does without, so that the thread's registers stay where they are.
-    root.at(&w.k).set_fpu_disabled(true);
+    root.at(&w.k).set_fpu_disabled(&w.k, true);
     w.wake(wakes);
     assert_eq!(w.k.core().fpu_owner(), Some(handle));
     let start = w.cap(memory).untyped().expect("memory").start().get();

@@ -22,12 +22,12 @@ fn capabilities_travel_with_grant_and_arrive_as_badges_of_their_own_endpoint() {
     let unwrapped = w.mint(s.endpoint, ALL, 77).expect("minted");
     w.wait(s.root_wakes_by);
     let buffer = message::buffer(&w.k, s.server.handle, true).expect("a buffer");
-    buffer.write(&w.k, ipc_buffer::RECEIVE_CNODE, slot::CNODE);
-    buffer.write(&w.k, ipc_buffer::RECEIVE_INDEX, target);
-    buffer.write(&w.k, ipc_buffer::RECEIVE_DEPTH, 64);
+    buffer.write(&*w.k, ipc_buffer::RECEIVE_CNODE, slot::CNODE);
+    buffer.write(&*w.k, ipc_buffer::RECEIVE_INDEX, target);
+    buffer.write(&*w.k, ipc_buffer::RECEIVE_DEPTH, 64);
     let sender = message::buffer(&w.k, s.client.handle, true).expect("a buffer");
-    sender.write(&w.k, ipc_buffer::CAPS_OR_BADGES, unwrapped);
-    sender.write(&w.k, ipc_buffer::CAPS_OR_BADGES + 1, gift);
+    sender.write(&*w.k, ipc_buffer::CAPS_OR_BADGES, unwrapped);
+    sender.write(&*w.k, ipc_buffer::CAPS_OR_BADGES + 1, gift);
     w.syscall(
         Syscall::Call,
         s.endpoint,
@@ -58,9 +58,9 @@ fn capabilities_stay_without_grant() {
         let sender = w.start_thread(100, 5_000, 10_000);
         let root = w.running().expect("the root task");
         let buffer = message::buffer(&w.k, root, true).expect("a buffer");
-        buffer.write(&w.k, ipc_buffer::RECEIVE_CNODE, slot::CNODE);
-        buffer.write(&w.k, ipc_buffer::RECEIVE_INDEX, target);
-        buffer.write(&w.k, ipc_buffer::RECEIVE_DEPTH, 64);
+        buffer.write(&*w.k, ipc_buffer::RECEIVE_CNODE, slot::CNODE);
+        buffer.write(&*w.k, ipc_buffer::RECEIVE_INDEX, target);
+        buffer.write(&*w.k, ipc_buffer::RECEIVE_DEPTH, 64);
         let sleep = w.make(types::NOTIFICATION, 0);
         if receiver_first {
             w.recv(endpoint, reply);

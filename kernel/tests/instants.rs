@@ -24,13 +24,13 @@ fn refills_that_touch_are_joined() {
     let least = w.k.constants.min_budget();
     let (budget, period) = (10 * least, 100 * least);
     let start = w.now();
-    w.k.core().set_now(start);
+    w.k.core().set_now(&w.k, start);
     refills.start(10, budget, period);
     refills.charge(4 * least);
     assert_eq!(refills.count(), 2);
     // Six times the least budget are left, and end when the other four come back.
     for (early, count) in [(1, 2), (0, 1)] {
-        w.k.core().set_now(start + period - 6 * least - early);
+        w.k.core().set_now(&w.k, start + period - 6 * least - early);
         assert!(refills.unblock());
         assert_eq!(refills.count(), count, "{early} ticks early");
     }
@@ -47,7 +47,7 @@ fn a_charge_at_the_last_release_changes_nothing() {
     let least = w.k.constants.min_budget();
     let last = w.k.constants.max_release();
     for (now, is_charged) in [(last - 1, true), (last, false)] {
-        w.k.core().set_now(now);
+        w.k.core().set_now(&w.k, now);
         refills.start(10, 10 * least, 100 * least);
         refills.charge(least);
         assert_eq!(refills.count() == 2, is_charged);
@@ -65,7 +65,7 @@ fn a_charge_that_is_cut_short_leaves_the_budget_whole() {
     let least = w.k.constants.min_budget();
     let budget = 10 * least;
     let (start, period) = (w.now(), 100 * least);
-    w.k.core().set_now(start);
+    w.k.core().set_now(&w.k, start);
     for rounds in 1..600 {
         refills.start(10, budget, period);
         refills.charge(rounds * budget);

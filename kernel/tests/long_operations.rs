@@ -35,7 +35,7 @@ fn finish_call(w: &mut World) {
         if w.running() != Some(caller) || context.get(Register::NextIp) != context.fault_ip() {
             return;
         }
-        context.set(Register::NextIp, context.fault_ip() + 2);
+        context.set(&*w.k, Register::NextIp, context.fault_ip() + 2);
         w.event(Event::Syscall);
     }
 }
@@ -333,12 +333,12 @@ fn a_page_is_not_followed_as_a_table() {
         user: true,
         write: true,
     };
-    table.set_page(Level::PAGE_TABLE, 300, page, access, 0);
+    table.set_page(&w.k, Level::PAGE_TABLE, 300, page, access, 0);
     for level in [Level::PML4, Level::PDPT, Level::PAGE_DIRECTORY] {
         let child = table.child(&w.k, level, 300);
         assert!(!matches!(child, Child::Table(_)), "followed at {level:?}");
     }
-    table.clear_entry(300);
+    table.clear_entry(&w.k, 300);
 }
 
 /// 02, section 7.1: what got a new capability while it was being emptied is as good as new.

@@ -60,7 +60,7 @@ fn revoke(w: &mut World, memory: u64) -> u64 {
         if context.get(Register::NextIp) != context.fault_ip() {
             return most;
         }
-        context.set(Register::NextIp, context.fault_ip() + 2);
+        context.set(&*w.k, Register::NextIp, context.fault_ip() + 2);
         w.event(Event::Syscall);
     }
 }

@@ -291,8 +291,8 @@ fn a_fault_becomes_a_message_and_the_reply_changes_registers() {
         .expect("a fault handler");
     w.recv(endpoint, reply);
     assert_eq!(w.running(), Some(thread.handle));
-    w.registers().set(Register::FaultIp, 0x1234);
-    w.registers().set(Register::NextIp, 0x1234);
+    w.registers().set(&*w.k, Register::FaultIp, 0x1234);
+    w.registers().set(&*w.k, Register::NextIp, 0x1234);
     w.event(Event::Trap(Trap::Exception(Exception::Other {
         number: 6,
         code: 0,
@@ -318,7 +318,7 @@ fn a_fault_becomes_a_message_and_the_reply_changes_registers() {
     })));
     assert_eq!(w.message_of(handler)[1..], [0xdead_0000, 0, 0b110]);
     w.reply_recv(endpoint, reply, &[]);
-    w.registers().set(Register::Rdx, 42);
+    w.registers().set(&*w.k, Register::Rdx, 42);
     w.event(Event::Syscall);
     assert_eq!(
         MessageInfo::from_raw(w.registers().info()).label(),
@@ -419,7 +419,7 @@ fn message_registers_beyond_the_message_are_left_alone() {
     server
         .at(&w.k)
         .context()
-        .set_message(MessageRegister::Mr2, 0x1111);
+        .set_message(&*w.k, MessageRegister::Mr2, 0x1111);
     w.call(s.endpoint, &[7, 8]);
     assert_eq!(
         server.at(&w.k).context().message(MessageRegister::Mr2),

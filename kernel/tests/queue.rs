@@ -48,7 +48,7 @@ fn apply(
     let position = model.iter().position(|entry| entry.1 == thread);
     match (step, position) {
         (Step::Insert(_, rank, priority), None) => {
-            thread.at(&w.k).set_priority(priority);
+            thread.at(&w.k).set_priority(&w.k, priority);
             insert(thread, rank);
             model.push((thread.at(&w.k).links().key(), thread));
             model.sort_by_key(|entry| entry.0);
@@ -165,7 +165,7 @@ fn ready_queues_answer_like_a_deque_for_each_priority() {
                 model.entry(present).or_default().retain(|&other| other != thread);
                 model.retain(|_, queue| !queue.is_empty());
             } else {
-                thread.at(&w.k).set_priority(priority);
+                thread.at(&w.k).set_priority(&w.k, priority);
                 let queue = model.entry(priority).or_default();
                 if matches!(turn, Turn::Enqueue(..)) {
                     queues.enqueue(&w.k, thread);

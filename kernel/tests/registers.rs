@@ -54,8 +54,8 @@ fn to_write_no_register_restarts_the_thread_all_the_same() {
     let sleep = w.sleep();
     assert_eq!(w.running(), Some(thread.handle));
     let context = thread.handle.at(&w.k).context();
-    context.set(Register::FaultIp, 0x1000);
-    context.set(Register::NextIp, 0x1002);
+    context.set(&*w.k, Register::FaultIp, 0x1000);
+    context.set(&*w.k, Register::NextIp, 0x1002);
     w.wake(sleep);
     w.invoke(thread.tcb, label::TCB_WRITE_REGISTERS, &[0, 0], &[])
         .expect("written");

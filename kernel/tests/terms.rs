@@ -42,9 +42,9 @@ fn pair(w: &mut World) -> Pair {
 /// Writes where whoever runs wants to receive a capability.
 fn offer_slot(w: &World, thread: Ref<Tcb>, slot: u64) {
     let buffer = message::buffer(&w.k, thread, true).expect("a buffer");
-    buffer.write(&w.k, ipc_buffer::RECEIVE_CNODE, slot::CNODE);
-    buffer.write(&w.k, ipc_buffer::RECEIVE_INDEX, slot);
-    buffer.write(&w.k, ipc_buffer::RECEIVE_DEPTH, 64);
+    buffer.write(&*w.k, ipc_buffer::RECEIVE_CNODE, slot::CNODE);
+    buffer.write(&*w.k, ipc_buffer::RECEIVE_INDEX, slot);
+    buffer.write(&*w.k, ipc_buffer::RECEIVE_DEPTH, 64);
 }
 
 fn send_caps(w: &mut World, endpoint: u64, caps: &[u64]) {
@@ -205,7 +205,7 @@ fn a_buffer_that_can_only_be_read_is_for_sending() {
         let frame = w.copy(slot::IPC_BUFFER, rights).expect("copied");
         for (i, &word) in words.iter().enumerate() {
             let buffer = message::buffer(&w.k, root, true).expect("a buffer");
-            buffer.write(&w.k, ipc_buffer::MESSAGE + i, word);
+            buffer.write(&*w.k, ipc_buffer::MESSAGE + i, word);
         }
         let address = root.at(&w.k).buffer_address();
         let set = label::TCB_SET_IPC_BUFFER;

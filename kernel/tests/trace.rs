@@ -44,14 +44,14 @@ const REFUSED: u64 = 3;
 fn trace_call(w: &mut World, call: Call, cap: u64, info: u64, words: [u64; 2]) -> u64 {
     let thread = w.running().expect("a thread runs");
     let context = thread.at(&w.k).context();
-    context.set(Register::Rdx, call.raw());
-    context.set(Register::Rdi, cap);
-    context.set(Register::Rsi, info);
-    context.set(Register::R10, words[0]);
-    context.set(Register::R8, words[1]);
+    context.set(&*w.k, Register::Rdx, call.raw());
+    context.set(&*w.k, Register::Rdi, cap);
+    context.set(&*w.k, Register::Rsi, info);
+    context.set(&*w.k, Register::R10, words[0]);
+    context.set(&*w.k, Register::R8, words[1]);
     let ip = context.get(Register::NextIp);
-    context.set(Register::FaultIp, ip);
-    context.set(Register::NextIp, ip + 2);
+    context.set(&*w.k, Register::FaultIp, ip);
+    context.set(&*w.k, Register::NextIp, ip + 2);
     w.event(Event::Syscall);
     assert_eq!(w.running(), Some(thread), "no trace call switches");
     thread.at(&w.k).context().get(Register::Rdi)

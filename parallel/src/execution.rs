@@ -71,8 +71,8 @@ impl Execution {
     /// The thread is in user code, at step `i`.
     fn go_to(&mut self, k: &Kernel, i: usize) {
         let context = self.thread.at(k).context();
-        context.set(Register::FaultIp, i as u64 * STEP);
-        context.set(Register::NextIp, i as u64 * STEP);
+        context.set(k, Register::FaultIp, i as u64 * STEP);
+        context.set(k, Register::NextIp, i as u64 * STEP);
     }
 
     /// The thread goes on in user code, to the first step that takes time or is worth telling.

@@ -216,17 +216,17 @@ impl<'a> Call<'a> {
     pub fn set(&self, k: &Kernel, thread: Ref<Tcb>, words: &[u64]) {
         let context = thread.at(k).context();
         let info = MessageInfo::new(self.label, 0, self.caps.len(), words.len());
-        context.set(Register::Rdx, self.syscall.raw());
-        context.set(Register::Rdi, self.cap);
-        context.set(Register::Rsi, info.raw());
-        context.set(Register::R12, self.reply);
-        context.set(Register::R13, self.destination);
+        context.set(k, Register::Rdx, self.syscall.raw());
+        context.set(k, Register::Rdi, self.cap);
+        context.set(k, Register::Rsi, info.raw());
+        context.set(k, Register::R12, self.reply);
+        context.set(k, Register::R13, self.destination);
         let ip = context.get(Register::NextIp);
-        context.set(Register::FaultIp, ip);
-        context.set(Register::NextIp, ip + STEP);
+        context.set(k, Register::FaultIp, ip);
+        context.set(k, Register::NextIp, ip + STEP);
         for (i, &word) in words.iter().enumerate() {
             match MessageRegister::new(i) {
-                Some(register) => context.set_message(register, word),
+                Some(register) => context.set_message(k, register, word),
                 None => write_buffer(k, thread, ipc_buffer::MESSAGE + i, word),
             }
         }

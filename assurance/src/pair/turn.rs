@@ -107,6 +107,7 @@ impl Pair {
             // It has paid, so that was more than a preemption.
             self.course.turn_ended |= self.k.core().consumed() == 0;
             context.set(
+                &*self.k,
                 Register::NextIp,
                 at.wrapping_add(abi::SYSCALL_INSTRUCTION_BYTES),
             );

@@ -155,25 +155,25 @@ impl<'w> Trial<'w> {
         let Arguments { cap, words, caps } = call.arguments();
         let context: &Context = self.caller.at(k).context();
         for (i, register) in MessageRegister::ALL.into_iter().enumerate() {
-            context.set_message(register, STALE + i as u64);
+            context.set_message(k, register, STALE + i as u64);
         }
         let info = MessageInfo::new(call.label, 0, caps.len(), words.len());
-        context.set(Register::Rdx, by.raw());
+        context.set(k, Register::Rdx, by.raw());
         // NBSendWait sends to what the reply register names.
         let (named, reply) = match self.signals {
             Some(signals) if by == Syscall::NBSendWait => (signals, cap),
             _ => (cap, STALE),
         };
-        context.set(Register::Rdi, named);
-        context.set(Register::Rsi, info.raw());
-        context.set(Register::R12, reply);
+        context.set(k, Register::Rdi, named);
+        context.set(k, Register::Rsi, info.raw());
+        context.set(k, Register::R12, reply);
         let ip = context.get(Register::NextIp);
-        context.set(Register::FaultIp, ip);
-        context.set(Register::NextIp, ip + 2);
+        context.set(k, Register::FaultIp, ip);
+        context.set(k, Register::NextIp, ip + 2);
         let mut written = vec![(ipc_buffer::MESSAGE + MessageRegister::ALL.len(), STALE)];
         for (i, &word) in words.iter().enumerate() {
             match MessageRegister::new(i) {
-                Some(register) => context.set_message(register, word),
+                Some(register) => context.set_message(k, register, word),
                 None => written.push((ipc_buffer::MESSAGE + i, word)),
             }
         }

@@ -46,7 +46,7 @@ pub fn start(k: &mut Kernel, found: Found) -> Result<Next, Refusal> {
         device_top,
     } = found;
     k.constants = Constants::for_clock(k.machine.ticks_per_us());
-    k.core().set_now(k.machine.now());
+    k.core().set_now(k, k.machine.now());
 
     let program = Program::parse(contents(&module, file, k))?;
     let entry = program.entry;

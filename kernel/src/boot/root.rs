@@ -168,7 +168,7 @@ fn make(
     let irq_slots = memory
         .take(k, IRQ_SLOTS_RADIX + SLOT_BITS as u8)?
         .into_cnode()?;
-    k.irqs.set_slots(Span::of(irq_slots)?);
+    k.irqs.set_slots(k, Span::of(irq_slots)?);
     for (i, kind, data) in [
         (slot::IRQ_CONTROL, ControlKind::IrqControl, 0),
         (slot::ASID_CONTROL, ControlKind::AsidControl, 0),
@@ -252,12 +252,12 @@ fn start_thread(k: &Kernel, task: &RootTask, thread: &Thread, entry: u64) {
     for (place, &letter) in name.iter_mut().zip(NAME) {
         *place = letter;
     }
-    thread.set_name(name);
-    thread.set_priority(MAX_PRIORITY);
-    thread.set_max_controlled_priority(MAX_PRIORITY);
-    thread.set_buffer_address(task.plan.ipc_buffer());
-    thread.context().start(entry, task.plan.boot_info());
-    thread.set_state(State::Running);
+    thread.set_name(k, name);
+    thread.set_priority(k, MAX_PRIORITY);
+    thread.set_max_controlled_priority(k, MAX_PRIORITY);
+    thread.set_buffer_address(k, task.plan.ipc_buffer());
+    thread.context().start(k, entry, task.plan.boot_info());
+    thread.set_state(k, State::Running);
     let slice = k.constants.ticks(ROOT_TASK_SLICE_US);
     let parameters = Parameters {
         budget: slice,
@@ -425,5 +425,5 @@ impl RootTask {
 /// zero, so it is reset before anything else.
 fn give_untyped(k: &Kernel, slot: Ref<Slot>, word: Tagged, bits: u8) {
     derivation::insert_origin(k, slot, Capability::original(word));
-    slot.at(k).set_data(1 << bits);
+    slot.at(k).set_data(k, 1 << bits);
 }

@@ -65,7 +65,7 @@ fn reduce(k: &Kernel, slot: Ref<Slot>, zombie: Capability, slots: Span) -> Step 
     };
     let inner = last.at(k).cap();
     if inner.is_null() {
-        slot.at(k).set_cap(zombie.with_zombie_left(left - 1));
+        slot.at(k).set_cap(k, zombie.with_zombie_left(left - 1));
         return Step::Continue;
     }
     match Span::of(inner.word()) {
@@ -87,7 +87,7 @@ fn reduce_own(k: &Kernel, slot: Ref<Slot>, zombie: Capability, slots: Span) -> S
     };
     let inner = last.at(k).cap();
     if inner.is_null() || last == slot {
-        slot.at(k).set_cap(zombie.with_zombie_left(left - 1));
+        slot.at(k).set_cap(k, zombie.with_zombie_left(left - 1));
         return Step::Continue;
     }
     match Span::of(inner.word()) {
@@ -150,7 +150,7 @@ pub fn finalised(k: &Kernel, slot: Ref<Slot>, remainder: Remainder) {
             let slots = zombie.and_then(|zombie| Span::of(zombie.word()));
             match (zombie, slots) {
                 (Some(zombie), Some(slots)) => {
-                    here.set_cap(zombie.with_zombie_left(slots.length()));
+                    here.set_cap(k, zombie.with_zombie_left(slots.length()));
                 }
                 _ => derivation::remove(k, slot),
             }

@@ -10,7 +10,7 @@ use super::slot::Flags;
 use super::Capability;
 use crate::arch::abi;
 use crate::mem::{Kind, Ref, Slot};
-use crate::Kernel;
+use crate::{Kernel, View};
 
 /// Why a capability cannot be derived (02, section 6.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,7 +24,7 @@ pub enum DeriveError {
 /// The capability that a copy of `cap` (the one in `source`, perhaps with other rights or badge)
 /// would be; the null capability where there can be none.
 #[inline(always)]
-pub fn derive(k: &Kernel, source: Ref<Slot>, cap: Capability) -> Result<Capability, DeriveError> {
+pub fn derive(k: &View, source: Ref<Slot>, cap: Capability) -> Result<Capability, DeriveError> {
     match cap.kind() {
         Kind::Zombie | Kind::IrqControl => Ok(Capability::NULL),
         Kind::Untyped if has_children(k, source) => Err(DeriveError::RevokeFirst),
@@ -116,18 +116,18 @@ fn is_parent(parent: &Slot, child: &Slot) -> bool {
 }
 
 /// The first child of the capability in `slot`.
-pub fn first_child(k: &Kernel, slot: Ref<Slot>) -> Option<Ref<Slot>> {
+pub fn first_child(k: &View, slot: Ref<Slot>) -> Option<Ref<Slot>> {
     let next = slot.at(k).next()?;
     is_parent(slot.at(k), next.at(k)).then_some(next)
 }
 
 /// Whether the capability in `slot` has children.
-pub fn has_children(k: &Kernel, slot: Ref<Slot>) -> bool {
+pub fn has_children(k: &View, slot: Ref<Slot>) -> bool {
     first_child(k, slot).is_some()
 }
 
 /// Whether the capability in `slot` is the last one to its object.
-pub fn is_final(k: &Kernel, slot: Ref<Slot>) -> bool {
+pub fn is_final(k: &View, slot: Ref<Slot>) -> bool {
     let here = slot.at(k);
     let shares = |neighbour: Option<Ref<Slot>>| {
         neighbour.is_some_and(|other| same_object(here.cap(), other.at(k).cap()))
@@ -141,7 +141,7 @@ pub fn insert_copy(k: &Kernel, source: Ref<Slot>, slot: Ref<Slot>, cap: Capabili
     let flags = Flags::original(changed(cap, parent.cap()) || broken!(CopiesAreOriginals));
     if let (Kind::Untyped, Some(memory)) = (cap.kind(), parent.cap().untyped()) {
         // What the copy covers is in use as far as the source is concerned.
-        parent.set_data(memory.size());
+        parent.set_data(k, memory.size());
     }
     link(k, source, slot, cap, flags);
 }
@@ -154,31 +154,31 @@ pub fn insert_new(k: &Kernel, parent: Ref<Slot>, slot: Ref<Slot>, cap: Capabilit
 /// Puts `cap` into the empty `slot` as the origin of a list of its own (boot only).
 pub fn insert_origin(k: &Kernel, slot: Ref<Slot>, cap: Capability) {
     let here = slot.at(k);
-    here.set_cap(cap);
-    here.set_flags(Flags::original(true));
+    here.set_cap(k, cap);
+    here.set_flags(k, Flags::original(true));
 }
 
 fn link(k: &Kernel, before: Ref<Slot>, slot: Ref<Slot>, cap: Capability, flags: Flags) {
     let here = slot.at(k);
     let next = before.at(k).next();
-    here.set_cap(cap);
-    here.set_prev(Some(before));
-    here.set_next(next);
-    here.set_flags(flags);
-    before.at(k).set_next(Some(slot));
+    here.set_cap(k, cap);
+    here.set_prev(k, Some(before));
+    here.set_next(k, next);
+    here.set_flags(k, flags);
+    before.at(k).set_next(k, Some(slot));
     if let Some(next) = next {
-        next.at(k).set_prev(Some(slot));
+        next.at(k).set_prev(k, Some(slot));
     }
 }
 
 /// Moves the capability in `source` to the empty `slot`, as `cap`: it keeps position and flags.
 pub fn transfer(k: &Kernel, source: Ref<Slot>, slot: Ref<Slot>, cap: Capability) {
     let (from, to) = (source.at(k), slot.at(k));
-    to.set_cap(cap);
-    to.set_prev(from.prev());
-    to.set_next(from.next());
-    to.set_flags(from.flags());
-    clear(from);
+    to.set_cap(k, cap);
+    to.set_prev(k, from.prev());
+    to.set_next(k, from.next());
+    to.set_flags(k, from.flags());
+    clear(k, from);
     relink_neighbours(k, slot);
 }
 
@@ -199,14 +199,14 @@ pub fn swap(k: &Kernel, a: Ref<Slot>, cap_a: Capability, b: Ref<Slot>, cap_b: Ca
             link
         }
     };
-    slot_a.set_cap(cap_b);
-    slot_a.set_prev(exchanged(prev_b, a, b));
-    slot_a.set_next(exchanged(next_b, a, b));
-    slot_a.set_flags(flags_b);
-    slot_b.set_cap(cap_a);
-    slot_b.set_prev(exchanged(prev_a, b, a));
-    slot_b.set_next(exchanged(next_a, b, a));
-    slot_b.set_flags(flags_a);
+    slot_a.set_cap(k, cap_b);
+    slot_a.set_prev(k, exchanged(prev_b, a, b));
+    slot_a.set_next(k, exchanged(next_b, a, b));
+    slot_a.set_flags(k, flags_b);
+    slot_b.set_cap(k, cap_a);
+    slot_b.set_prev(k, exchanged(prev_a, b, a));
+    slot_b.set_next(k, exchanged(next_a, b, a));
+    slot_b.set_flags(k, flags_a);
     relink_neighbours(k, a);
     relink_neighbours(k, b);
 }
@@ -214,10 +214,10 @@ pub fn swap(k: &Kernel, a: Ref<Slot>, cap_a: Capability, b: Ref<Slot>, cap_b: Ca
 fn relink_neighbours(k: &Kernel, slot: Ref<Slot>) {
     let here = slot.at(k);
     if let Some(prev) = here.prev() {
-        prev.at(k).set_next(Some(slot));
+        prev.at(k).set_next(k, Some(slot));
     }
     if let Some(next) = here.next() {
-        next.at(k).set_prev(Some(slot));
+        next.at(k).set_prev(k, Some(slot));
     }
 }
 
@@ -226,26 +226,26 @@ pub fn remove(k: &Kernel, slot: Ref<Slot>) {
     let here = slot.at(k);
     let (prev, next) = (here.prev(), here.next());
     if let Some(prev) = prev {
-        prev.at(k).set_next(next);
+        prev.at(k).set_next(k, next);
     }
     if let Some(next) = next {
         let after = next.at(k);
-        after.set_prev(prev);
-        after.set_flags(after.flags().or_first_badged(here.flags()));
+        after.set_prev(k, prev);
+        after.set_flags(k, after.flags().or_first_badged(here.flags()));
     }
-    clear(here);
+    clear(k, here);
 }
 
-fn clear(slot: &Slot) {
-    slot.set_cap(Capability::NULL);
-    slot.set_prev(None);
-    slot.set_next(None);
-    slot.set_flags(Flags::NONE);
+fn clear(k: &Kernel, slot: &Slot) {
+    slot.set_cap(k, Capability::NULL);
+    slot.set_prev(k, None);
+    slot.set_next(k, None);
+    slot.set_flags(k, Flags::NONE);
 }
 
 /// Whether the derivation list is consistent around `slot`: both neighbours name it. Checked by the
 /// debug kernel for the slots that an event touched.
-pub fn is_consistent(k: &Kernel, slot: Ref<Slot>) -> bool {
+pub fn is_consistent(k: &View, slot: Ref<Slot>) -> bool {
     let here = slot.at(k);
     let prev = here
         .prev()

@@ -5,11 +5,11 @@ use crate::mem::objects::tcb_slot;
 use crate::mem::{Kind, Ref, Slot};
 use crate::object::fault::LookupFailure;
 use crate::object::tcb::{Tcb, TcbSlot};
-use crate::Kernel;
+use crate::View;
 
 /// The root of the capability space of `thread`.
 #[inline(always)]
-pub fn cspace(k: &Kernel, thread: Ref<Tcb>) -> Capability {
+pub fn cspace(k: &View, thread: Ref<Tcb>) -> Capability {
     tcb_slot(thread, TcbSlot::CSpace).at(k).cap()
 }
 
@@ -26,7 +26,7 @@ const WORD_BITS: u32 = 64;
 /// Walks from `root` along the low `depth` (1 to 64) bits of `cptr` until they are used up or a
 /// slot without a CNode is reached. `None` if there is no such slot; [`explain`] tells why.
 #[inline(always)]
-fn walk(k: &Kernel, root: Capability, cptr: u64, depth: u32) -> Option<Found> {
+fn walk(k: &View, root: Capability, cptr: u64, depth: u32) -> Option<Found> {
     let (slot, rest, bits_left) = step(root.cnode()?, top(cptr, depth), depth as i32)?;
     let cap = slot.at(k).cap();
     // Most spaces have one level.
@@ -41,13 +41,7 @@ fn walk(k: &Kernel, root: Capability, cptr: u64, depth: u32) -> Option<Found> {
 /// at least. Each step uses a bit at least, as a CNode has two slots at least, so there are fewer
 /// than 64.
 #[inline(never)]
-fn descend(
-    k: &Kernel,
-    cap: Capability,
-    slot: Ref<Slot>,
-    rest: u64,
-    bits_left: i32,
-) -> Option<Found> {
+fn descend(k: &View, cap: Capability, slot: Ref<Slot>, rest: u64, bits_left: i32) -> Option<Found> {
     let (mut cap, mut slot, mut rest, mut bits_left) = (cap, slot, rest, bits_left);
     while bits_left > 0 {
         if let Some(pair) = cap.plain_pair() {
@@ -96,7 +90,7 @@ fn top(cptr: u64, depth: u32) -> u64 {
 /// Why a walk from `root` along the low `depth` (1 to 64) bits of `cptr` finds nothing.
 #[cold]
 #[inline(never)]
-fn explain(k: &Kernel, root: Capability, cptr: u64, depth: u32) -> LookupFailure {
+fn explain(k: &View, root: Capability, cptr: u64, depth: u32) -> LookupFailure {
     let (mut cap, mut rest, mut bits_left) = (root, top(cptr, depth), depth);
     while let Some(node) = cap.cnode() {
         match step(node, rest, bits_left as i32) {
@@ -130,13 +124,13 @@ fn mismatch(node: CNodeCap, rest: u64, left: u32) -> LookupFailure {
 /// The slot that a system call names by `cptr` in the capability space `root`: 64 bits, of which
 /// some may be left over. `None` if there is none; [`failure`] tells why.
 #[inline(never)]
-pub fn slot(k: &Kernel, root: Capability, cptr: u64) -> Option<Ref<Slot>> {
+pub fn slot(k: &View, root: Capability, cptr: u64) -> Option<Ref<Slot>> {
     walk(k, root, cptr, WORD_BITS).map(|found| found.slot)
 }
 
 /// Why [`slot`] finds nothing.
 #[cold]
-pub fn failure(k: &Kernel, root: Capability, cptr: u64) -> LookupFailure {
+pub fn failure(k: &View, root: Capability, cptr: u64) -> LookupFailure {
     explain(k, root, cptr, WORD_BITS)
 }
 
@@ -151,7 +145,7 @@ pub enum SlotError {
 /// The slot that a CNode operation names by `index` and `depth` below `root`: exactly.
 #[inline(never)]
 pub fn exact_slot(
-    k: &Kernel,
+    k: &View,
     root: Capability,
     index: u64,
     depth: u64,

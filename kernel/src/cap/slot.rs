@@ -5,6 +5,7 @@ mod inspect;
 
 use super::Capability;
 use crate::mem::Slot;
+use crate::Kernel;
 
 /// Flags of a capability in the derivation list (02, section 5).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,8 +47,8 @@ impl Slot {
 
     /// Changes the capability in place: its position and flags stay.
     #[inline(always)]
-    pub(crate) fn set_cap(&self, cap: Capability) {
-        self.set_words(cap.word(), cap.data());
+    pub(crate) fn set_cap(&self, k: &Kernel, cap: Capability) {
+        self.set_words(k, cap.word(), cap.data());
     }
 
     #[inline(always)]
@@ -59,7 +60,7 @@ impl Slot {
         Flags(self.link_flags())
     }
 
-    pub(super) fn set_flags(&self, flags: Flags) {
-        self.set_link_flags(flags.0);
+    pub(super) fn set_flags(&self, k: &Kernel, flags: Flags) {
+        self.set_link_flags(k, flags.0);
     }
 }

@@ -39,6 +39,7 @@ pub fn syscall(k: &Kernel, caller: Ref<Tcb>, call: Syscall) {
         Syscall::DebugCapIdentify => {
             let slot = lookup::slot(k, lookup::cspace(k, caller), context.cap_register());
             context.set_badge(
+                k,
                 slot.map_or(Kind::Null, |slot| slot.at(k).cap().kind())
                     .number()
                     .into(),
@@ -113,7 +114,7 @@ fn thread_affinity(k: &Kernel, caller: Ref<Tcb>) {
     match named_thread(k, caller) {
         Some(thread) => {
             let core = thread.at(k).core().index() as u64;
-            caller.at(k).context().set_badge(core);
+            caller.at(k).context().set_badge(k, core);
         }
         None => print!(k, "sandglass: DebugGetThreadAffinity needs a TCB\n"),
     }
@@ -143,5 +144,5 @@ fn name_thread(k: &Kernel, caller: Ref<Tcb>) {
             break;
         }
     }
-    thread.at(k).set_name(name);
+    thread.at(k).set_name(k, name);
 }

@@ -14,7 +14,7 @@ use crate::object::queue::Key;
 use crate::object::rights::Rights;
 use crate::object::tcb::{Progress, State, Tcb};
 use crate::time::schedule;
-use crate::{thread, Kernel};
+use crate::{thread, Kernel, View};
 
 /// A checked invocation of a CNode.
 #[derive(Clone, Copy)]
@@ -66,7 +66,7 @@ pub fn invoke(k: &Kernel, call: &Invocation) -> Result<Outcome, Error> {
     Ok(commit(k, call.caller, operation))
 }
 
-fn decode(k: &Kernel, call: &Invocation) -> Result<Operation, Error> {
+fn decode(k: &View, call: &Invocation) -> Result<Operation, Error> {
     let of_abi = label::CNODE_REVOKE..=label::CNODE_ROTATE;
     if !of_abi.contains(&call.label) && call.label != label::extension::CNODE_MINT_CALL {
         return Err(Error::IllegalOperation);
@@ -82,7 +82,7 @@ fn decode(k: &Kernel, call: &Invocation) -> Result<Operation, Error> {
     }
 }
 
-fn decode_cancel(k: &Kernel, call: &Invocation, target: Ref<Slot>) -> Result<Operation, Error> {
+fn decode_cancel(k: &View, call: &Invocation, target: Ref<Slot>) -> Result<Operation, Error> {
     let cap = target.at(k).cap().endpoint();
     let cap = cap.filter(|cap| cap.rights == Rights::ALL);
     let cap = cap.ok_or(Error::IllegalOperation)?;
@@ -103,7 +103,7 @@ fn decode_cancel(k: &Kernel, call: &Invocation, target: Ref<Slot>) -> Result<Ope
 }
 
 /// Copy, Mint, MintCall, Move and Mutate.
-fn decode_insertion(k: &Kernel, call: &Invocation, target: Ref<Slot>) -> Result<Operation, Error> {
+fn decode_insertion(k: &View, call: &Invocation, target: Ref<Slot>) -> Result<Operation, Error> {
     call.need(4)?;
     let root = call.extra_cap(k, 0)?;
     if !target.at(k).is_empty() && !broken!(OccupiedTooLate) {
@@ -163,7 +163,7 @@ fn decode_insertion(k: &Kernel, call: &Invocation, target: Ref<Slot>) -> Result<
     }
 }
 
-fn decode_rotate(k: &Kernel, call: &Invocation, target: Ref<Slot>) -> Result<Operation, Error> {
+fn decode_rotate(k: &View, call: &Invocation, target: Ref<Slot>) -> Result<Operation, Error> {
     call.need(8)?;
     let (pivot_root, source_root) = (call.extra_cap(k, 0)?, call.extra_cap(k, 1)?);
     let source = source_slot(k, source_root, call.word(k, 6), call.word(k, 7))?;
@@ -292,12 +292,15 @@ fn cancel_badged_sends(k: &Kernel, caller: Ref<Tcb>, cancel: Cancel) -> Outcome 
         next = endpoint.queue().first_after(k, at);
         if next.is_some() && preemption.due(k) {
             schedule::force_reschedule(k);
-            caller.at(k).leave_progress(Progress::CancelBadgedSends {
-                endpoint: handle.address(),
-                badge,
-                at,
-                until,
-            });
+            caller.at(k).leave_progress(
+                k,
+                Progress::CancelBadgedSends {
+                    endpoint: handle.address(),
+                    badge,
+                    at,
+                    until,
+                },
+            );
             return Outcome::Preempted;
         }
     }

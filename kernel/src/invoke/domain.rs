@@ -10,7 +10,7 @@ use crate::mem::Ref;
 use crate::object::domain::{Entry, DOMAINS, LENGTH};
 use crate::object::tcb::Tcb;
 use crate::time::schedule;
-use crate::Kernel;
+use crate::{Kernel, View};
 
 /// A checked invocation of the domain capability.
 #[derive(Clone, Copy)]
@@ -26,7 +26,7 @@ pub fn invoke(k: &Kernel, call: &Invocation) -> Result<Outcome, Error> {
     Ok(commit(k, operation))
 }
 
-fn decode(k: &Kernel, call: &Invocation) -> Result<Operation, Error> {
+fn decode(k: &View, call: &Invocation) -> Result<Operation, Error> {
     match call.label {
         label::DOMAIN_SET => {
             call.need(1)?;
@@ -62,7 +62,7 @@ fn decode(k: &Kernel, call: &Invocation) -> Result<Operation, Error> {
     }
 }
 
-fn decode_configure(k: &Kernel, call: &Invocation) -> Result<Operation, Error> {
+fn decode_configure(k: &View, call: &Invocation) -> Result<Operation, Error> {
     call.need(3)?;
     let (index, domain, duration) = (call.word(k, 0), call.word(k, 1), call.word(k, 2));
     let length = LENGTH as u64;
@@ -99,11 +99,11 @@ fn decode_configure(k: &Kernel, call: &Invocation) -> Result<Operation, Error> {
 fn commit(k: &Kernel, operation: Operation) -> Outcome {
     match operation {
         Operation::Set { thread, domain } => {
-            if stall::stall(k, thread).is_err() {
+            if stall::quiesce(k, thread).is_err() {
                 return Outcome::Preempted;
             }
             trace!(k, domain(Some(thread), domain));
-            thread.at(k).set_domain(domain);
+            thread.at(k).set_domain(k, domain);
             if k.core().thread() == Some(thread) {
                 schedule::force_reschedule(k);
             } else if schedule::is_schedulable(k, thread) {
@@ -113,9 +113,9 @@ fn commit(k: &Kernel, operation: Operation) -> Outcome {
                 schedule::force_reschedule(k);
             }
         }
-        Operation::Configure { index, entry } => k.domains.configure(index, entry),
+        Operation::Configure { index, entry } => k.domains.configure(k, index, entry),
         Operation::SetStart { index } => {
-            k.domains.set_start(index);
+            k.domains.set_start(k, index);
             schedule::force_reschedule(k);
         }
     }

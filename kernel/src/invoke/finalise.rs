@@ -78,17 +78,17 @@ pub(super) fn finalise(k: &Kernel, slot: Ref<Slot>) -> Result<Remainder, TimeOve
 fn empty_endpoint(k: &Kernel, endpoint: Ref<Endpoint>) -> Remainder {
     let object = endpoint.at(k);
     let Some(first) = object.queue().first() else {
-        object.set_dying(false);
+        object.set_dying(k, false);
         return Remainder::Nothing;
     };
-    object.set_dying(true);
+    object.set_dying(k, true);
     object.queue().remove(k, first);
     if let State::BlockedOnReceive {
         reply: Some(offered),
         ..
     } = first.at(k).state()
     {
-        offered.at(k).set_thread(None);
+        offered.at(k).set_thread(k, None);
     }
     thread::restart_or_give_up(k, first);
     schedule::force_reschedule(k);
@@ -102,14 +102,14 @@ pub(super) fn empty_notification(k: &Kernel, notification: Ref<Notification>) ->
         context::unbind_notification(k, handle);
     }
     if let Some(bound) = object.thread() {
-        bound.at(k).set_notification(None);
-        object.set_thread(None);
+        bound.at(k).set_notification(k, None);
+        object.set_thread(k, None);
     }
     let Some(first) = object.queue().first() else {
-        object.set_dying(false);
+        object.set_dying(k, false);
         return Remainder::Nothing;
     };
-    object.set_dying(true);
+    object.set_dying(k, true);
     object.queue().remove(k, first);
     thread::restart_or_give_up(k, first);
     schedule::force_reschedule(k);
@@ -122,7 +122,7 @@ fn end_reply(k: &Kernel, object: Ref<Reply>) -> Result<Remainder, TimeOver> {
             State::BlockedOnReply { .. } if !broken!(DeletedReplyKeeps) => {
                 let caller = reply::release(k, object)?;
                 debug_assert!(caller == Some(waiting));
-                waiting.at(k).set_fault(None);
+                waiting.at(k).set_fault(k, None);
             }
             _ => cancel::cancel_ipc(k, waiting),
         }
@@ -131,10 +131,10 @@ fn end_reply(k: &Kernel, object: Ref<Reply>) -> Result<Remainder, TimeOver> {
 }
 
 fn end_thread(k: &Kernel, tcb: Ref<Tcb>) -> Result<Remainder, TimeOver> {
-    stall::stall(k, tcb)?;
+    stall::quiesce(k, tcb)?;
     if let Some(notification) = tcb.at(k).notification() {
-        notification.at(k).set_thread(None);
-        tcb.at(k).set_notification(None);
+        notification.at(k).set_thread(k, None);
+        tcb.at(k).set_notification(k, None);
     }
     if let Some(handle) = tcb.at(k).sched_context() {
         yielding::complete_yield(k, handle);
@@ -142,21 +142,21 @@ fn end_thread(k: &Kernel, tcb: Ref<Tcb>) -> Result<Remainder, TimeOver> {
     }
     thread::suspend(k, tcb);
     if k.home(tcb).fpu_owner() == Some(tcb) {
-        k.home(tcb).set_fpu_owner(None);
+        k.home(tcb).set_fpu_owner(k, None);
     }
     Ok(Remainder::Slots)
 }
 
 fn end_context(k: &Kernel, handle: Ref<SchedContext>) -> Result<Remainder, TimeOver> {
-    stall::stall_user(k, handle)?;
+    stall::quiesce_user(k, handle)?;
     yielding::complete_yield(k, handle);
     context::unbind_thread(k, handle);
     context::unbind_notification(k, handle);
     reply::detach_stack(k, handle);
-    handle.at(k).deactivate();
+    handle.at(k).deactivate(k);
     if k.core().context() == Some(handle) {
         // Nobody pays for the rest of this event; its thread was unbound, so another is chosen.
-        k.core().set_context(None);
+        k.core().set_context(k, None);
     }
     Ok(Remainder::Nothing)
 }

@@ -10,11 +10,11 @@ use crate::cap::deletion::Remainder;
 use crate::cap::{derivation, Capability};
 use crate::ipc::notification;
 use crate::mem::{Ref, Slot};
-use crate::Kernel;
+use crate::{Kernel, View};
 
 /// A device interrupt: signals its notification; the line stays masked until it is acknowledged.
 pub fn interrupt(k: &Kernel, irq: u8) {
-    let Some(line) = k.irqs.line(irq).get() else {
+    let Some(line) = k.irqs.line(irq) else {
         return;
     };
     k.machine.set_masked(line, irq, true);
@@ -49,7 +49,7 @@ fn commit_control(k: &Kernel, issue: Issue) -> Outcome {
         irq,
         line,
     } = issue;
-    k.irqs.line(irq).set(Some(line));
+    k.irqs.set_line(k, irq, Some(line));
     k.machine.route(line, irq);
     derivation::insert_copy(k, control, slot, Capability::irq_handler(irq));
     Outcome::Done
@@ -69,7 +69,7 @@ pub fn invoke_handler(k: &Kernel, call: &Invocation) -> Result<Outcome, Error> {
     Ok(commit_handler(k, operation))
 }
 
-fn decode_handler(k: &Kernel, call: &Invocation) -> Result<HandlerOperation, Error> {
+fn decode_handler(k: &View, call: &Invocation) -> Result<HandlerOperation, Error> {
     let irq = call.cap.irq().ok_or(Error::InvalidCapability(0))?;
     match call.label {
         label::IRQ_HANDLER_ACK => Ok(HandlerOperation::Ack(irq)),
@@ -89,7 +89,7 @@ fn decode_handler(k: &Kernel, call: &Invocation) -> Result<HandlerOperation, Err
 fn commit_handler(k: &Kernel, operation: HandlerOperation) -> Outcome {
     match operation {
         HandlerOperation::Ack(irq) => {
-            if let Some(line) = k.irqs.line(irq).get() {
+            if let Some(line) = k.irqs.line(irq) {
                 k.machine.set_masked(line, irq, false);
             }
         }
@@ -133,9 +133,9 @@ pub fn release(k: &Kernel, irq: u8) -> Remainder {
             derivation::remove(k, slot);
         }
     }
-    if let Some(line) = k.irqs.line(irq).get() {
+    if let Some(line) = k.irqs.line(irq) {
         k.machine.set_masked(line, irq, true);
-        k.irqs.line(irq).set(None);
+        k.irqs.set_line(k, irq, None);
     }
     Remainder::Nothing
 }

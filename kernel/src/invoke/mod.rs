@@ -24,7 +24,7 @@ use crate::ipc::message::Message;
 use crate::ipc::phases::Phases;
 use crate::mem::{Kind, Ref, Slot};
 use crate::object::tcb::Tcb;
-use crate::Kernel;
+use crate::{Kernel, View};
 use error::Error;
 
 /// An invocation of a capability: the user's claims, not yet checked.
@@ -42,7 +42,7 @@ pub struct Invocation<'a> {
 impl Invocation<'_> {
     /// Message word `i`, at most as many as [`Self::need`] has checked.
     #[inline(always)]
-    pub fn word(&self, k: &Kernel, i: usize) -> u64 {
+    pub fn word(&self, k: &View, i: usize) -> u64 {
         self.message.word(k, self.caller, i)
     }
 
@@ -63,14 +63,14 @@ impl Invocation<'_> {
 
     /// Extra capability `i`, which must have been sent; it may be null.
     #[inline(always)]
-    pub fn extra_cap(&self, k: &Kernel, i: usize) -> Result<Capability, Error> {
+    pub fn extra_cap(&self, k: &View, i: usize) -> Result<Capability, Error> {
         Ok(self.extra_slot(i)?.at(k).cap())
     }
 
     /// The slot for a new capability, by index and depth below `root`: it must be empty.
     pub fn empty_slot(
         &self,
-        k: &Kernel,
+        k: &View,
         root: Capability,
         index: u64,
         depth: u64,
@@ -84,22 +84,12 @@ impl Invocation<'_> {
 }
 
 /// The destination slot of an operation.
-pub fn target_slot(
-    k: &Kernel,
-    root: Capability,
-    index: u64,
-    depth: u64,
-) -> Result<Ref<Slot>, Error> {
+pub fn target_slot(k: &View, root: Capability, index: u64, depth: u64) -> Result<Ref<Slot>, Error> {
     lookup::exact_slot(k, root, index, depth).map_err(|e| Error::from_slot(e, false))
 }
 
 /// The source slot of an operation.
-pub fn source_slot(
-    k: &Kernel,
-    root: Capability,
-    index: u64,
-    depth: u64,
-) -> Result<Ref<Slot>, Error> {
+pub fn source_slot(k: &View, root: Capability, index: u64, depth: u64) -> Result<Ref<Slot>, Error> {
     lookup::exact_slot(k, root, index, depth).map_err(|e| Error::from_slot(e, true))
 }
 

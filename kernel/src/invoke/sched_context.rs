@@ -12,7 +12,7 @@ use crate::object::tcb::Tcb;
 use crate::thread::yielding::complete_yield;
 use crate::time::context::{self, is_released};
 use crate::time::{account, schedule};
-use crate::Kernel;
+use crate::{Kernel, View};
 
 /// A checked invocation of a scheduling context.
 #[derive(Clone, Copy)]
@@ -36,14 +36,14 @@ pub fn invoke(k: &Kernel, call: &Invocation) -> Result<Outcome, Error> {
         .word()
         .get::<SchedContext>()
         .ok_or(Error::InvalidCapability(0))?;
-    if stall::stall_user(k, handle).is_err() {
+    if stall::quiesce_user(k, handle).is_err() {
         return Ok(Outcome::Preempted);
     }
     let operation = decode(k, call, handle)?;
     Ok(commit(k, call, operation))
 }
 
-fn decode(k: &Kernel, call: &Invocation, handle: Ref<SchedContext>) -> Result<Operation, Error> {
+fn decode(k: &View, call: &Invocation, handle: Ref<SchedContext>) -> Result<Operation, Error> {
     match call.label {
         label::SCHED_CONTEXT_BIND => decode_bind(k, call, handle),
         label::SCHED_CONTEXT_UNBIND => {
@@ -59,11 +59,7 @@ fn decode(k: &Kernel, call: &Invocation, handle: Ref<SchedContext>) -> Result<Op
     }
 }
 
-fn decode_bind(
-    k: &Kernel,
-    call: &Invocation,
-    handle: Ref<SchedContext>,
-) -> Result<Operation, Error> {
+fn decode_bind(k: &View, call: &Invocation, handle: Ref<SchedContext>) -> Result<Operation, Error> {
     let context = handle.at(k);
     let object = call.extra_cap(k, 0)?.word();
     if let Some(thread) = object.get::<Tcb>() {
@@ -85,7 +81,7 @@ fn decode_bind(
 }
 
 fn decode_unbind_object(
-    k: &Kernel,
+    k: &View,
     call: &Invocation,
     handle: Ref<SchedContext>,
 ) -> Result<Operation, Error> {
@@ -107,7 +103,7 @@ fn decode_unbind_object(
 }
 
 fn decode_yield_to(
-    k: &Kernel,
+    k: &View,
     call: &Invocation,
     context: Ref<SchedContext>,
 ) -> Result<Operation, Error> {
@@ -159,8 +155,8 @@ fn yield_to(k: &Kernel, caller: Ref<Tcb>, handle: Ref<SchedContext>, thread: Ref
         schedule::enqueue(k, thread);
         return Outcome::Value(account::report_consumed(k, handle));
     }
-    caller.at(k).set_yield_to(Some(handle));
-    handle.at(k).set_yield_from(Some(caller));
+    caller.at(k).set_yield_to(k, Some(handle));
+    handle.at(k).set_yield_from(k, Some(caller));
     schedule::enqueue(k, caller);
     schedule::enqueue(k, thread);
     schedule::force_reschedule(k);

@@ -11,14 +11,14 @@ use crate::ipc::stall;
 use crate::mem::Ref;
 use crate::object::sched_context::{Parameters, Refill, SchedContext};
 use crate::time::context;
-use crate::Kernel;
+use crate::{Kernel, View};
 
 /// Invokes scheduling control.
 pub fn invoke(k: &Kernel, call: &Invocation) -> Result<Outcome, Error> {
     let (target, parameters) = decode(k, call)?;
     // Cores that the kernel is not built for have no capability.
     let core = CoreId::new(call.cap.core()).unwrap_or(CoreId::BOOT);
-    if stall::stall_user(k, target).is_err() {
+    if stall::quiesce_user(k, target).is_err() {
         return Ok(Outcome::Preempted);
     }
     context::configure(k, target, core, parameters);
@@ -26,7 +26,7 @@ pub fn invoke(k: &Kernel, call: &Invocation) -> Result<Outcome, Error> {
 }
 
 /// Checks a configuration.
-fn decode(k: &Kernel, call: &Invocation) -> Result<(Ref<SchedContext>, Parameters), Error> {
+fn decode(k: &View, call: &Invocation) -> Result<(Ref<SchedContext>, Parameters), Error> {
     if call.label != SCHED_CONTROL_CONFIGURE_FLAGS {
         return Err(Error::IllegalOperation);
     }

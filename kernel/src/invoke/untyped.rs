@@ -16,7 +16,7 @@ use crate::object::endpoint::Endpoint;
 use crate::object::notification::Notification;
 use crate::object::reply::Reply;
 use crate::object::tcb::{Progress, Tcb};
-use crate::Kernel;
+use crate::{Kernel, View};
 
 /// A type of object that Retype makes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -123,7 +123,7 @@ pub fn invoke(k: &mut Kernel, call: &Invocation) -> Result<Outcome, Error> {
     Ok(commit(k, call.caller, retype))
 }
 
-fn decode(k: &Kernel, call: &Invocation) -> Result<Retype, Error> {
+fn decode(k: &View, call: &Invocation) -> Result<Retype, Error> {
     if call.label != UNTYPED_RETYPE {
         return Err(Error::IllegalOperation);
     }
@@ -160,7 +160,7 @@ fn decode(k: &Kernel, call: &Invocation) -> Result<Retype, Error> {
 }
 
 /// The slots for the new capabilities: they exist and are empty.
-fn window(k: &Kernel, call: &Invocation, slots: Span) -> Result<Window, Error> {
+fn window(k: &View, call: &Invocation, slots: Span) -> Result<Window, Error> {
     let (first, count) = (call.word(k, 4), call.word(k, 5));
     let length = slots.length();
     if first >= length {
@@ -199,7 +199,7 @@ fn window(k: &Kernel, call: &Invocation, slots: Span) -> Result<Window, Error> {
 }
 
 /// How many objects a preempted execution of this very call has made.
-fn already_done(k: &Kernel, call: &Invocation, first_slot: Option<Ref<Slot>>, objects: u64) -> u64 {
+fn already_done(k: &View, call: &Invocation, first_slot: Option<Ref<Slot>>, objects: u64) -> u64 {
     match call.caller.at(k).progress() {
         Some(Progress::Retype {
             untyped,
@@ -220,7 +220,7 @@ fn already_done(k: &Kernel, call: &Invocation, first_slot: Option<Ref<Slot>>, ob
 
 /// The memory has room for the objects. Returns whether it is to be reset.
 fn check_room(
-    k: &Kernel,
+    k: &View,
     call: &Invocation,
     object: Type,
     bits: u8,
@@ -288,7 +288,7 @@ fn commit(k: &mut Kernel, caller: Ref<Tcb>, retype: Retype) -> Outcome {
                 count,
                 done: i + 1,
             };
-            caller.at(k).leave_progress(progress);
+            caller.at(k).leave_progress(k, progress);
             return Outcome::Preempted;
         }
     }

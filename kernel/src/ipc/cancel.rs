@@ -9,14 +9,14 @@ use crate::Kernel;
 /// context that it lent is not returned.
 pub fn cancel_ipc(k: &Kernel, thread: Ref<Tcb>) {
     let tcb = thread.at(k);
-    tcb.set_fault(None);
+    tcb.set_fault(k, None);
     match tcb.state() {
         State::Inactive | State::Running | State::Restart => return,
         State::BlockedOnSend { endpoint, .. } => endpoint.at(k).queue().remove(k, thread),
         State::BlockedOnReceive { endpoint, reply } => {
             endpoint.at(k).queue().remove(k, thread);
             if let Some(reply) = reply {
-                reply.at(k).set_thread(None);
+                reply.at(k).set_thread(k, None);
             }
         }
         State::BlockedOnReply { reply } => reply::abort(k, reply),
@@ -24,5 +24,5 @@ pub fn cancel_ipc(k: &Kernel, thread: Ref<Tcb>) {
             notification.at(k).queue().remove(k, thread);
         }
     }
-    tcb.set_state(State::Inactive);
+    tcb.set_state(k, State::Inactive);
 }

@@ -8,7 +8,7 @@ use crate::mem::user::Buffer;
 use crate::mem::{objects, Ref, Slot};
 use crate::object::endpoint::Endpoint;
 use crate::object::tcb::{Tcb, TcbSlot};
-use crate::Kernel;
+use crate::{Kernel, View};
 
 /// The slots of the extra capabilities of a message, looked up.
 #[derive(Clone, Copy)]
@@ -37,7 +37,7 @@ pub struct BadCap {
 /// holds none; none are there without a buffer.
 #[inline(always)]
 pub fn look_up(
-    k: &Kernel,
+    k: &View,
     sender: Ref<Tcb>,
     message: &Message,
     count: usize,

@@ -45,12 +45,15 @@ pub fn send(k: &Kernel, sender: Ref<Tcb>, cap: EndpointCap, manner: Manner<'_>) 
             }
         }
         EndpointState::Idle | EndpointState::Senders if manner.blocking => {
-            sender.at(k).set_state(State::BlockedOnSend {
-                endpoint: cap.object,
-                sender: terms,
-            });
+            sender.at(k).set_state(
+                k,
+                State::BlockedOnSend {
+                    endpoint: cap.object,
+                    sender: terms,
+                },
+            );
             schedule::stopped(k, sender);
-            endpoint.expect_senders(true);
+            endpoint.expect_senders(k, true);
             endpoint.queue().insert(k, sender, rank(k, sender));
         }
         EndpointState::Idle | EndpointState::Senders => {}
@@ -73,7 +76,7 @@ fn hand_over(
         _ => None,
     };
     if let Some(offered) = offered {
-        offered.at(k).set_thread(None);
+        offered.at(k).set_thread(k, None);
     }
     let pending = sender.at(k).fault();
     let can_donate = manner.can_donate;
@@ -95,7 +98,7 @@ fn hand_over(
             context::donate(k, context, receiver);
         }
     }
-    receiver.at(k).set_state(State::Running);
+    receiver.at(k).set_state(k, State::Running);
     trace!(k, wake(receiver));
     context::wake_refills(k, receiver);
     schedule::candidate(k, receiver);
@@ -117,7 +120,7 @@ fn expect_reply(
             reply::push(k, caller, callee, offered, can_donate);
         }
         _ => {
-            caller.at(k).set_state(State::Inactive);
+            caller.at(k).set_state(k, State::Inactive);
             schedule::stopped(k, caller);
         }
     }
@@ -155,18 +158,21 @@ pub fn receive(
         }
         EndpointState::Idle | EndpointState::Receivers if blocking => {
             if let Some(offered) = offered {
-                offered.at(k).set_thread(Some(receiver));
+                offered.at(k).set_thread(k, Some(receiver));
             }
-            receiver.at(k).set_state(State::BlockedOnReceive {
-                endpoint,
-                reply: offered,
-            });
+            receiver.at(k).set_state(
+                k,
+                State::BlockedOnReceive {
+                    endpoint,
+                    reply: offered,
+                },
+            );
             schedule::stopped(k, receiver);
-            object.expect_senders(false);
+            object.expect_senders(k, false);
             object.queue().insert(k, receiver, rank(k, receiver));
         }
         EndpointState::Idle | EndpointState::Receivers => {
-            receiver.at(k).context().set_badge(0);
+            receiver.at(k).context().set_badge(k, 0);
         }
     }
 }
@@ -197,7 +203,7 @@ fn take_message(
             && !pending.is_some_and(|fault| fault.is_timeout());
         expect_reply(k, sender, receiver, offered, terms, can_donate);
     } else {
-        sender.at(k).set_state(State::Running);
+        sender.at(k).set_state(k, State::Running);
         trace!(k, wake(sender));
         schedule::candidate(k, sender);
     }
@@ -221,8 +227,11 @@ pub fn transfer(
     let length = message::copy_words(k, sender, receiver, info.length());
     let moved = give(info);
     let context = receiver.at(k).context();
-    context.set_info(MessageInfo::new(info.label(), moved.unwrapped, moved.count, length).raw());
-    context.set_badge(badge);
+    context.set_info(
+        k,
+        MessageInfo::new(info.label(), moved.unwrapped, moved.count, length).raw(),
+    );
+    context.set_badge(k, badge);
 }
 
 /// Gives `receiver` the capabilities `extra` of a message that `info` describes, if the sender may

@@ -44,7 +44,7 @@ pub fn raise(k: &Kernel, thread: Ref<Tcb>, fault: Fault) {
         }
         None => {
             debug::unhandled_fault(k, thread, fault);
-            thread.at(k).set_state(State::Inactive);
+            thread.at(k).set_state(k, State::Inactive);
             schedule::stopped(k, thread);
         }
     }
@@ -58,7 +58,7 @@ pub(super) fn tell(
     fault: Fault,
     can_donate: bool,
 ) {
-    thread.at(k).set_fault(Some(fault));
+    thread.at(k).set_fault(k, Some(fault));
     let manner = Manner {
         extra: &ExtraCaps::NONE,
         blocking: true,
@@ -190,7 +190,7 @@ fn set_registers(k: &Kernel, sender: Ref<Tcb>, thread: Ref<Tcb>, order: Transfer
     };
     for i in 0..length {
         let value = reply.word(k, sender, i);
-        thread.at(k).context().transfer_set(order, i, value);
+        thread.at(k).context().transfer_set(k, order, i, value);
     }
     info.label() == 0
 }

@@ -7,11 +7,11 @@ use crate::mem::user::Buffer;
 use crate::mem::{objects, Ref};
 use crate::object::rights::FrameRights;
 use crate::object::tcb::{Tcb, TcbSlot};
-use crate::Kernel;
+use crate::{Kernel, View};
 
 /// The IPC buffer of `thread`, to read arguments from or, if `write`, to write results to.
 #[inline(always)]
-pub fn buffer(k: &Kernel, thread: Ref<Tcb>, write: bool) -> Option<Buffer> {
+pub fn buffer(k: &View, thread: Ref<Tcb>, write: bool) -> Option<Buffer> {
     let frame = objects::tcb_slot(thread, TcbSlot::Buffer)
         .at(k)
         .cap()
@@ -30,7 +30,7 @@ pub fn copy_words(k: &Kernel, sender: Ref<Tcb>, receiver: Ref<Tcb>, length: usiz
     let (from, to) = (sender.at(k).context(), receiver.at(k).context());
     for (i, register) in MessageRegister::ALL.into_iter().enumerate() {
         if i < length {
-            to.set_message(register, from.message(register));
+            to.set_message(k, register, from.message(register));
         }
     }
     if length <= REGISTER_MRS {
@@ -73,7 +73,7 @@ impl<'k> Writer<'k> {
     #[inline(always)]
     pub fn push(&mut self, value: u64) {
         match (MessageRegister::new(self.length), self.buffer) {
-            (Some(register), _) => self.context.set_message(register, value),
+            (Some(register), _) => self.context.set_message(self.k, register, value),
             (None, Some(buffer)) => buffer.write(self.k, ipc_buffer::MESSAGE + self.length, value),
             (None, None) => return,
         }
@@ -84,8 +84,8 @@ impl<'k> Writer<'k> {
     #[inline(always)]
     pub fn finish(self, label: u64, badge: u64) {
         self.context
-            .set_info(MessageInfo::new(label, 0, 0, self.length).raw());
-        self.context.set_badge(badge);
+            .set_info(self.k, MessageInfo::new(label, 0, 0, self.length).raw());
+        self.context.set_badge(self.k, badge);
     }
 }
 
@@ -101,7 +101,7 @@ impl Message {
     /// The message that `info` describes, of `sender`; without a buffer it has no more than the
     /// words in registers.
     #[inline(always)]
-    pub fn new(k: &Kernel, sender: Ref<Tcb>, info: MessageInfo) -> Self {
+    pub fn new(k: &View, sender: Ref<Tcb>, info: MessageInfo) -> Self {
         let buffer = if info.is_short() {
             None
         } else {
@@ -127,7 +127,7 @@ impl Message {
 
     /// Word `i`, as `sender` has it; 0 past the end.
     #[inline(always)]
-    pub fn word(&self, k: &Kernel, sender: Ref<Tcb>, i: usize) -> u64 {
+    pub fn word(&self, k: &View, sender: Ref<Tcb>, i: usize) -> u64 {
         match (MessageRegister::new(i), self.buffer) {
             _ if i >= self.info.length() => 0,
             (Some(register), _) => sender.at(k).context().message(register),
@@ -138,7 +138,7 @@ impl Message {
 
     /// The capability pointer of extra capability `i`; `None` without a buffer.
     #[inline(always)]
-    pub fn extra_cap(&self, k: &Kernel, i: usize) -> Option<u64> {
+    pub fn extra_cap(&self, k: &View, i: usize) -> Option<u64> {
         Some(self.buffer?.read(k, ipc_buffer::CAPS_OR_BADGES + i))
     }
 }

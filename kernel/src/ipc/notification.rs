@@ -13,7 +13,7 @@ use crate::Kernel;
 pub fn signal(k: &Kernel, notification: Ref<Notification>, badge: u64) {
     let object = notification.at(k);
     if object.is_active() {
-        object.add_pending(badge);
+        object.add_pending(k, badge);
     } else if !object.admits() {
         // It is being emptied: who waits will be restarted, and nobody will wait again.
     } else if let Some(waiter) = object.queue().first() {
@@ -25,7 +25,7 @@ pub fn signal(k: &Kernel, notification: Ref<Notification>, badge: u64) {
                 cancel::cancel_ipc(k, bound);
                 deliver(k, notification, bound, badge);
             }
-            _ => object.add_pending(badge),
+            _ => object.add_pending(k, badge),
         }
     }
 }
@@ -33,9 +33,9 @@ pub fn signal(k: &Kernel, notification: Ref<Notification>, badge: u64) {
 /// `recipient`, in no queue any more, gets the signal and goes on.
 #[inline(always)]
 fn deliver(k: &Kernel, notification: Ref<Notification>, recipient: Ref<Tcb>, badge: u64) {
-    recipient.at(k).set_state(State::Running);
+    recipient.at(k).set_state(k, State::Running);
     trace!(k, wake(recipient));
-    recipient.at(k).context().set_badge(badge);
+    recipient.at(k).context().set_badge(k, badge);
     context::donate_of_notification(k, notification, recipient);
     context::wake_refills(k, recipient);
     schedule::candidate(k, recipient);
@@ -44,10 +44,10 @@ fn deliver(k: &Kernel, notification: Ref<Notification>, recipient: Ref<Tcb>, bad
 /// `receiver`, the current thread, takes what is pending. Returns whether anything was.
 #[inline(always)]
 pub fn take(k: &Kernel, receiver: Ref<Tcb>, notification: Ref<Notification>) -> bool {
-    let Some(badge) = notification.at(k).take_pending() else {
+    let Some(badge) = notification.at(k).take_pending(k) else {
         return false;
     };
-    receiver.at(k).context().set_badge(badge);
+    receiver.at(k).context().set_badge(k, badge);
     context::donate_of_notification(k, notification, receiver);
     true
 }
@@ -59,12 +59,12 @@ pub fn wait(k: &Kernel, waiter: Ref<Tcb>, notification: Ref<Notification>, block
         return;
     }
     if !blocking {
-        waiter.at(k).context().set_badge(0);
+        waiter.at(k).context().set_badge(k, 0);
         return;
     }
     waiter
         .at(k)
-        .set_state(State::BlockedOnNotification { notification });
+        .set_state(k, State::BlockedOnNotification { notification });
     schedule::stopped(k, waiter);
     notification
         .at(k)

@@ -18,18 +18,18 @@ use crate::Kernel;
 #[inline(always)]
 pub fn push(k: &Kernel, caller: Ref<Tcb>, callee: Ref<Tcb>, reply: Ref<Reply>, can_donate: bool) {
     let object = reply.at(k);
-    object.set_thread(Some(caller));
-    caller.at(k).set_state(State::BlockedOnReply { reply });
+    object.set_thread(k, Some(caller));
+    caller.at(k).set_state(k, State::BlockedOnReply { reply });
     schedule::stopped(k, caller);
     let lent = caller.at(k).sched_context().filter(|_| can_donate);
     if let (Some(handle), None) = (lent, callee.at(k).sched_context()) {
         let below = handle.at(k).reply();
-        object.set_below(below);
-        object.set_above(Above::Context(handle));
+        object.set_below(k, below);
+        object.set_above(k, Above::Context(handle));
         if let Some(below) = below {
-            below.at(k).set_above(Above::Reply(reply));
+            below.at(k).set_above(k, Above::Reply(reply));
         }
-        handle.at(k).set_reply(Some(reply));
+        handle.at(k).set_reply(k, Some(reply));
         trace!(k, lend(handle, callee));
         context::donate(k, handle, callee);
     }
@@ -43,21 +43,21 @@ fn unlink(k: &Kernel, reply: Ref<Reply>) -> Option<Ref<SchedContext>> {
     let below = object.below();
     let (context, successor) = match object.above() {
         Above::Context(handle) => {
-            handle.at(k).set_reply(below);
+            handle.at(k).set_reply(k, below);
             (Some(handle), Above::Context(handle))
         }
         Above::Reply(above) => {
             trace!(k, abandon(None, object.thread()));
-            above.at(k).set_below(None);
+            above.at(k).set_below(k, None);
             (None, Above::Nothing)
         }
         Above::Nothing => (None, Above::Nothing),
     };
     if let Some(below) = below {
-        below.at(k).set_above(successor);
+        below.at(k).set_above(k, successor);
     }
-    object.set_below(None);
-    object.set_above(Above::Nothing);
+    object.set_below(k, None);
+    object.set_above(k, Above::Nothing);
     context
 }
 
@@ -73,11 +73,11 @@ pub fn release(k: &Kernel, reply: Ref<Reply>) -> Result<Option<Ref<Tcb>>, TimeOv
         return Ok(None);
     };
     if let Above::Context(lent) = reply.at(k).above() {
-        stall::stall_user(k, lent)?;
+        stall::quiesce_user(k, lent)?;
     }
     let context = unlink(k, reply);
-    reply.at(k).set_thread(None);
-    caller.at(k).set_state(State::Inactive);
+    reply.at(k).set_thread(k, None);
+    caller.at(k).set_state(k, State::Inactive);
     if let (Some(handle), None) = (context, caller.at(k).sched_context()) {
         trace!(k, give_back(handle, caller));
         context::donate(k, handle, caller);
@@ -94,15 +94,15 @@ pub fn abort(k: &Kernel, reply: Ref<Reply>) {
         detach_stack(k, handle);
     }
     let _ = unlink(k, reply);
-    reply.at(k).set_thread(None);
+    reply.at(k).set_thread(k, None);
 }
 
 /// The stack of `context` loses it.
 pub fn detach_stack(k: &Kernel, handle: Ref<SchedContext>) {
     if let Some(top) = handle.at(k).reply() {
         trace!(k, abandon(Some(handle), None));
-        top.at(k).set_above(Above::Nothing);
-        handle.at(k).set_reply(None);
+        top.at(k).set_above(k, Above::Nothing);
+        handle.at(k).set_reply(k, None);
     }
 }
 
@@ -134,15 +134,18 @@ pub fn reply(
         endpoint::transfer(k, sender, caller, 0, |info| {
             endpoint::give(k, caller, None, cap.can_grant, info, extra)
         });
-        tcb.set_state(State::Running);
+        tcb.set_state(k, State::Running);
     } else {
         let resumes = fault::apply_reply(k, sender, caller);
-        tcb.set_fault(None);
-        tcb.set_state(if resumes {
-            State::Restart
-        } else {
-            State::Inactive
-        });
+        tcb.set_fault(k, None);
+        tcb.set_state(
+            k,
+            if resumes {
+                State::Restart
+            } else {
+                State::Inactive
+            },
+        );
     }
     if tcb.is_runnable() {
         trace!(k, wake(caller));

@@ -20,7 +20,7 @@ use crate::Kernel;
 /// # Errors
 /// The caller's time is over: the operation is to stop before it does anything more.
 #[inline(always)]
-pub fn stall(k: &Kernel, thread: Ref<Tcb>) -> Result<(), TimeOver> {
+pub fn quiesce(k: &Kernel, thread: Ref<Tcb>) -> Result<(), TimeOver> {
     if CORES > 1 && !k.is_here(thread) && k.home(thread).thread() == Some(thread) {
         stop(k, thread);
         if broken_in_time!(StallsAreInTheFuture) {
@@ -34,26 +34,26 @@ pub fn stall(k: &Kernel, thread: Ref<Tcb>) -> Result<(), TimeOver> {
 /// The same for the thread of `handle`, if it has one.
 ///
 /// # Errors
-/// As [`stall`].
+/// As [`quiesce`].
 #[inline(always)]
-pub fn stall_user(k: &Kernel, handle: Ref<SchedContext>) -> Result<(), TimeOver> {
+pub fn quiesce_user(k: &Kernel, handle: Ref<SchedContext>) -> Result<(), TimeOver> {
     match handle.at(k).thread() {
-        Some(thread) if CORES > 1 => stall(k, thread),
+        Some(thread) if CORES > 1 => quiesce(k, thread),
         _ => Ok(()),
     }
 }
 
 /// Stops `thread`, which runs on another core: it has paid for its time until it left user code, and
 /// is the first of its equals, or, its budget being over, what it is then. Its registers are in its
-/// context. Whoever goes on to look at its context calls [`stall`] instead.
+/// context. Whoever goes on to look at its context calls [`quiesce`] instead.
 #[inline(never)]
 pub fn stop(k: &Kernel, thread: Ref<Tcb>) {
     let id = thread.at(k).core();
     let left = k.machine.stall_core(id);
     let core = k.core_of(id);
-    core.set_now(core.now().max(left));
+    core.set_now(k, core.now().max(left));
     // Whatever it was about to ask of the kernel, it will ask again.
-    thread.at(k).set_state(State::Restart);
+    thread.at(k).set_state(k, State::Restart);
     if account::has_budget(k, core) {
         account::commit(k, core);
         core.ready.enqueue(k, thread);
@@ -61,7 +61,7 @@ pub fn stop(k: &Kernel, thread: Ref<Tcb>) {
         timeout::exhausted(k, core);
     }
     trace!(k, stopped_there(id));
-    core.set_thread(None);
-    core.set_context(None);
+    core.set_thread(k, None);
+    core.set_context(k, None);
     remote::decide_anew(k, id);
 }

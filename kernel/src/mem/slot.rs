@@ -1,6 +1,7 @@
 //! The layout of a capability slot: one entry of a CNode, 32 bytes (02, section 2). What its words
 //! mean is said in `cap/`.
 
+use crate::cells::Owner;
 use core::cell::Cell;
 
 use super::{Packed, Ref, Tagged};
@@ -45,14 +46,19 @@ impl Slot {
 
     /// Changes the capability in place: its position and flags stay.
     #[inline(always)]
-    pub(crate) fn set_words(&self, word: Tagged, data: u64) {
+    pub(crate) fn set_words(&self, _: &impl Owner, word: Tagged, data: u64) {
         self.word.set(word);
         self.data.set(data);
     }
 
     /// Changes the second word of the capability.
-    pub(crate) fn set_data(&self, data: u64) {
+    pub(crate) fn set_data(&self, _: &impl Owner, data: u64) {
         self.data.set(data);
+    }
+
+    /// Sets the second word of untyped memory, for who has the whole memory to itself (`&mut Memory`).
+    pub(in crate::mem) fn set_watermark(&self, bytes: u64) {
+        self.data.set(bytes);
     }
 
     pub(crate) fn prev(&self) -> Option<Ref<Slot>> {
@@ -68,15 +74,15 @@ impl Slot {
         self.next.get().flags()
     }
 
-    pub(crate) fn set_prev(&self, prev: Option<Ref<Slot>>) {
+    pub(crate) fn set_prev(&self, _: &impl Owner, prev: Option<Ref<Slot>>) {
         self.prev.set(Packed::new(prev, 0));
     }
 
-    pub(crate) fn set_next(&self, next: Option<Ref<Slot>>) {
+    pub(crate) fn set_next(&self, _: &impl Owner, next: Option<Ref<Slot>>) {
         self.next.set(Packed::new(next, self.link_flags()));
     }
 
-    pub(crate) fn set_link_flags(&self, flags: u64) {
+    pub(crate) fn set_link_flags(&self, _: &impl Owner, flags: u64) {
         self.next.set(Packed::new(self.next(), flags));
     }
 }

@@ -4,6 +4,7 @@ use core::ptr;
 
 use super::{Kind, Memory, PhysAddr, Tagged};
 use crate::arch::{self, Platform};
+use crate::cells::Owner;
 
 /// Bytes of an IPC buffer (01, section 3).
 pub const BUFFER_BYTES: u64 = 1024;
@@ -51,7 +52,7 @@ impl Buffer {
     /// Copies the words from `first` to before `end` into `target`; those past the end of a buffer
     /// do not exist.
     #[inline(always)]
-    pub fn copy(self, k: &Memory, target: Buffer, first: usize, end: usize) {
+    pub fn copy(self, k: &(impl Owner + AsRef<Memory>), target: Buffer, first: usize, end: usize) {
         let end = end.min(BUFFER_WORDS);
         let Some(words) = end
             .checked_sub(first)
@@ -61,14 +62,20 @@ impl Buffer {
         };
         // SAFETY: as for `read` and `write`. Buffers are aligned to their size, so two of them are
         // the same or apart.
-        unsafe { arch::copy_words(self.word(k, first), target.word(k, first), words) }
+        unsafe {
+            arch::copy_words(
+                self.word(k.as_ref(), first),
+                target.word(k.as_ref(), first),
+                words,
+            )
+        }
     }
 
     /// Sets word `i` (modulo the words of a buffer).
     #[inline(always)]
-    pub fn write(self, k: &Memory, i: usize, value: u64) {
+    pub fn write(self, k: &(impl Owner + AsRef<Memory>), i: usize, value: u64) {
         // SAFETY: as for `read`; frames of RAM hold no kernel object.
-        unsafe { ptr::write_volatile(self.word(k, i), value) }
+        unsafe { ptr::write_volatile(self.word(k.as_ref(), i), value) }
     }
 }
 

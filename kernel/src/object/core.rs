@@ -1,5 +1,6 @@
 //! The state of one core: who runs, on whose time, and who waits for the processor.
 
+use crate::Kernel;
 use core::cell::Cell;
 use core::mem::offset_of;
 
@@ -84,7 +85,7 @@ impl Core {
     /// From now on `context` pays, whose head refill has `amount` ticks; both are `None` for
     /// idleness.
     #[inline(always)]
-    pub fn set_context(&self, context: Option<(Ref<SchedContext>, u64)>) {
+    pub fn set_context(&self, _: &Kernel, context: Option<(Ref<SchedContext>, u64)>) {
         match context {
             Some((context, amount)) => {
                 self.context.set(Some(context));
@@ -113,19 +114,19 @@ impl Core {
 
     /// Nothing is left to pay for.
     #[inline(always)]
-    pub fn set_paid(&self) {
+    pub fn set_paid(&self, _: &Kernel) {
         self.paid.set(self.now.get());
     }
 
     /// `ticks` pass for which nobody pays.
-    pub fn stand_still(&self, ticks: u64) {
+    pub fn stand_still(&self, _: &Kernel, ticks: u64) {
         self.now.set(self.now.get().wrapping_add(ticks));
         self.paid.set(self.paid.get().wrapping_add(ticks));
     }
 
     /// Asks for the current context to pay and the timer to be programmed at the end.
     #[inline(always)]
-    pub fn request_reprogram(&self) {
+    pub fn request_reprogram(&self, _: &Kernel) {
         self.reprogram.set(true);
     }
 }

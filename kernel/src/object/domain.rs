@@ -6,6 +6,7 @@
 #[cfg(not(target_os = "none"))]
 mod inspect;
 
+use crate::Kernel;
 use core::cell::Cell;
 
 use sandglass_abi::sched::domain::{MAX_DURATION, SCHEDULE_LENGTH_ONE_DOMAIN};
@@ -73,7 +74,7 @@ impl DomainSchedule {
 
     /// `passed` ticks have passed; a domain with less than `min_budget` left has none.
     #[inline(always)]
-    pub fn pass(&self, passed: u64, min_budget: u64) {
+    pub fn pass(&self, _: &Kernel, passed: u64, min_budget: u64) {
         if DOMAINS > 1 {
             let left = self.left.get();
             let short = passed.saturating_add(min_budget) >= left;
@@ -109,7 +110,7 @@ impl DomainSchedule {
     }
 
     /// Sets entry `index`, which is not the last.
-    pub fn configure(&self, index: u64, entry: Entry) {
+    pub fn configure(&self, _: &Kernel, index: u64, entry: Entry) {
         if let Some(cell) = self.entries.get(index as usize) {
             cell.set(entry);
         }
@@ -117,7 +118,7 @@ impl DomainSchedule {
 
     /// The schedule starts over at entry `index`, from the next decision on if there are several
     /// domains.
-    pub fn set_start(&self, index: u64) {
+    pub fn set_start(&self, _: &Kernel, index: u64) {
         self.start.set(index);
         if DOMAINS > 1 {
             self.left.set(0);

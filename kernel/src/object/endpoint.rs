@@ -5,6 +5,7 @@
 //! as senders or all as receivers. An endpoint that is being emptied admits nobody.
 
 use super::queue::Queue;
+use crate::Kernel;
 
 /// Who is queued.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -57,14 +58,14 @@ impl Endpoint {
 
     /// The next threads to be queued are senders, or receivers; the endpoint admits them.
     #[inline(always)]
-    pub fn expect_senders(&self, senders: bool) {
-        self.queue.set_flags(if senders { SENDERS } else { 0 });
+    pub fn expect_senders(&self, k: &Kernel, senders: bool) {
+        self.queue.set_flags(k, if senders { SENDERS } else { 0 });
     }
 
     /// Marks whether the endpoint is being emptied.
-    pub fn set_dying(&self, dying: bool) {
+    pub fn set_dying(&self, k: &Kernel, dying: bool) {
         let rest = self.queue.flags() & !DYING;
         self.queue
-            .set_flags(if dying { rest | DYING } else { rest });
+            .set_flags(k, if dying { rest | DYING } else { rest });
     }
 }

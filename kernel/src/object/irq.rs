@@ -6,6 +6,7 @@
 #[cfg(not(target_os = "none"))]
 mod inspect;
 
+use crate::Kernel;
 use core::cell::Cell;
 
 use crate::arch::abi::{Line, MAX_IRQ};
@@ -31,13 +32,18 @@ impl IrqTable {
     }
 
     /// Gives the table its slots, at boot.
-    pub fn set_slots(&self, slots: Span) {
+    pub fn set_slots(&self, _: &Kernel, slots: Span) {
         self.slots.set(Some(slots));
     }
 
     /// Where `irq` comes from; `None` while it is not issued.
-    pub fn line(&self, irq: u8) -> &Cell<Option<Line>> {
-        &self.lines[usize::from(irq) & (IRQS - 1)]
+    pub fn line(&self, irq: u8) -> Option<Line> {
+        self.lines[usize::from(irq) & (IRQS - 1)].get()
+    }
+
+    /// `irq` comes from `line` from now on; `None` takes it back.
+    pub fn set_line(&self, _: &Kernel, irq: u8, line: Option<Line>) {
+        self.lines[usize::from(irq) & (IRQS - 1)].set(line);
     }
 
     /// The slot of the notification that `irq` signals.

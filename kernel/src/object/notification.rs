@@ -6,6 +6,7 @@
 #[cfg(not(target_os = "none"))]
 mod inspect;
 
+use crate::Kernel;
 use core::cell::Cell;
 
 use super::queue::Queue;
@@ -57,27 +58,27 @@ impl Notification {
     }
 
     /// Marks whether the notification is being emptied.
-    pub fn set_dying(&self, dying: bool) {
+    pub fn set_dying(&self, k: &Kernel, dying: bool) {
         let rest = self.queue.flags() & !DYING;
         self.queue
-            .set_flags(if dying { rest | DYING } else { rest });
+            .set_flags(k, if dying { rest | DYING } else { rest });
     }
 
     /// Adds `badge` to what is pending.
     #[inline(always)]
-    pub fn add_pending(&self, badge: u64) {
+    pub fn add_pending(&self, k: &Kernel, badge: u64) {
         self.pending.set(self.pending.get() | badge);
-        self.queue.set_flags(self.queue.flags() | ACTIVE);
+        self.queue.set_flags(k, self.queue.flags() | ACTIVE);
     }
 
     /// Takes what is pending; `None` if no signal is.
     #[inline(always)]
-    pub fn take_pending(&self) -> Option<u64> {
+    pub fn take_pending(&self, k: &Kernel) -> Option<u64> {
         let flags = self.queue.flags();
         if flags & ACTIVE == 0 {
             return None;
         }
-        self.queue.set_flags(flags & !ACTIVE);
+        self.queue.set_flags(k, flags & !ACTIVE);
         Some(self.pending.replace(0))
     }
 
@@ -87,7 +88,7 @@ impl Notification {
         self.thread.get()
     }
 
-    pub fn set_thread(&self, thread: Option<Ref<Tcb>>) {
+    pub fn set_thread(&self, _: &Kernel, thread: Option<Ref<Tcb>>) {
         self.thread.set(thread);
     }
 
@@ -97,7 +98,7 @@ impl Notification {
         self.sched_context.get()
     }
 
-    pub fn set_sched_context(&self, context: Option<Ref<SchedContext>>) {
+    pub fn set_sched_context(&self, _: &Kernel, context: Option<Ref<SchedContext>>) {
         self.sched_context.set(context);
     }
 }

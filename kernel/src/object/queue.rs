@@ -93,12 +93,12 @@ impl Queue {
     }
 
     #[inline(always)]
-    pub fn set_flags(&self, flags: u64) {
+    pub fn set_flags(&self, _: &Kernel, flags: u64) {
         self.root.set(Packed::new(self.root.get().get(), flags));
     }
 
     #[inline(always)]
-    fn set_root(&self, root: Option<Ref<Tcb>>) {
+    fn set_root(&self, _: &Kernel, root: Option<Ref<Tcb>>) {
         self.root.set(Packed::new(root, self.flags()));
     }
 
@@ -117,7 +117,7 @@ impl Queue {
         match self.root.get().get() {
             None => {
                 links.parent.set(None);
-                self.set_root(Some(thread));
+                self.set_root(k, Some(thread));
                 self.first.set(Some(thread));
             }
             Some(root) => self.attach(k, root, thread, key),
@@ -159,7 +159,7 @@ impl Queue {
         let links = thread.at(k).links();
         if links.height.get() == 1 && links.parent.get().is_none() {
             // The only one: the common case of a server's endpoint.
-            self.set_root(None);
+            self.set_root(k, None);
             self.first.set(None);
         } else {
             self.detach(k, thread);
@@ -221,7 +221,7 @@ impl Queue {
     /// Makes `parent` (or the root) lead to `new` where it led to `old`.
     fn replace(&self, k: &Kernel, parent: Option<Ref<Tcb>>, old: Ref<Tcb>, new: Option<Ref<Tcb>>) {
         match parent {
-            None => self.set_root(new),
+            None => self.set_root(k, new),
             Some(parent) => {
                 let links = parent.at(k).links();
                 let side = if links.left.get() == Some(old) {

@@ -107,7 +107,7 @@ impl ReadyQueues {
                 self.taken.remove_highest(priority);
             }
         }
-        first.at(k).set_place(Place::None);
+        first.at(k).set_place(k, Place::None);
         Some(first)
     }
 
@@ -140,7 +140,7 @@ impl ReadyQueues {
             head: Some(thread),
             tail,
         });
-        tcb.set_place(Place::Ready);
+        tcb.set_place(k, Place::Ready);
     }
 
     /// Puts `thread`, which is in no queue, at the tail of the queue of its priority.
@@ -170,7 +170,7 @@ impl ReadyQueues {
             head,
             tail: Some(thread),
         });
-        tcb.set_place(Place::Ready);
+        tcb.set_place(k, Place::Ready);
     }
 
     /// Takes `thread`, which is in these queues, out.
@@ -193,6 +193,6 @@ impl ReadyQueues {
         if list.head.is_none() {
             self.taken.remove(tcb.priority());
         }
-        tcb.set_place(Place::None);
+        tcb.set_place(k, Place::None);
     }
 }

@@ -122,7 +122,7 @@ impl ReleaseQueues {
     pub fn insert(&self, k: &Kernel, thread: Ref<Tcb>, time: u64) {
         let priority = thread.at(k).priority();
         self.of(priority).insert(k, thread, time);
-        thread.at(k).set_place(Place::Release);
+        thread.at(k).set_place(k, Place::Release);
         self.first_changed(k, priority);
     }
 
@@ -131,7 +131,7 @@ impl ReleaseQueues {
     pub fn remove(&self, k: &Kernel, thread: Ref<Tcb>) {
         let priority = thread.at(k).priority();
         self.of(priority).remove(k, thread);
-        thread.at(k).set_place(Place::None);
+        thread.at(k).set_place(k, Place::None);
         self.first_changed(k, priority);
     }
 

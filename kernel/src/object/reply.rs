@@ -5,6 +5,7 @@
 //! through the topmost returns it to the caller there. Invariants: `below` and `above` of
 //! neighbours name each other; only the topmost names the context, which names it.
 
+use crate::Kernel;
 use core::cell::Cell;
 
 use super::sched_context::SchedContext;
@@ -47,7 +48,7 @@ impl Reply {
     }
 
     #[inline(always)]
-    pub fn set_thread(&self, thread: Option<Ref<Tcb>>) {
+    pub fn set_thread(&self, _: &Kernel, thread: Option<Ref<Tcb>>) {
         self.thread.set(thread);
     }
 
@@ -57,7 +58,7 @@ impl Reply {
     }
 
     #[inline(always)]
-    pub fn set_below(&self, below: Option<Ref<Reply>>) {
+    pub fn set_below(&self, _: &Kernel, below: Option<Ref<Reply>>) {
         self.below.set(below);
     }
 
@@ -67,7 +68,7 @@ impl Reply {
     }
 
     #[inline(always)]
-    pub fn set_above(&self, above: Above) {
+    pub fn set_above(&self, _: &Kernel, above: Above) {
         self.above.set(above);
     }
 }

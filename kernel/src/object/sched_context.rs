@@ -7,6 +7,7 @@
 #[cfg(not(target_os = "none"))]
 mod inspect;
 
+use crate::Kernel;
 use core::cell::Cell;
 
 use super::notification::Notification;
@@ -160,7 +161,7 @@ impl SchedContext {
         core, set_core: CoreId;
     }
 
-    pub fn set_sporadic(&self, sporadic: bool) {
+    pub fn set_sporadic(&self, _: &Kernel, sporadic: bool) {
         self.sporadic.set(sporadic);
     }
 
@@ -193,13 +194,13 @@ impl SchedContext {
     }
 
     /// Sets the period in ticks and the number of refills, at most what there is room for.
-    pub fn configure(&self, period: u64, max_refills: u8) {
+    pub fn configure(&self, _: &Kernel, period: u64, max_refills: u8) {
         self.period.set(period);
         self.max_refills.set(max_refills.min(self.capacity));
     }
 
     /// Makes the context unconfigured.
-    pub fn deactivate(&self) {
+    pub fn deactivate(&self, _: &Kernel) {
         self.max_refills.set(0);
         self.queued.set(0);
         self.sporadic.set(false);
@@ -207,12 +208,12 @@ impl SchedContext {
 
     /// Adds ticks to the consumption that is reported next.
     #[inline(always)]
-    pub fn add_consumed(&self, ticks: u64) {
+    pub fn add_consumed(&self, _: &Kernel, ticks: u64) {
         self.consumed.set(self.consumed.get().wrapping_add(ticks));
     }
 
     /// Takes the ticks consumed since the last report.
-    pub fn take_consumed(&self) -> u64 {
+    pub fn take_consumed(&self, _: &Kernel) -> u64 {
         self.consumed.replace(0)
     }
 }

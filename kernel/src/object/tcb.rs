@@ -4,6 +4,7 @@
 //! context and its bound notification name it; a thread that is blocked on an object is in that
 //! object's queue.
 
+use crate::Kernel;
 use core::cell::Cell;
 
 use super::endpoint::Endpoint;
@@ -229,7 +230,7 @@ impl Tcb {
     /// A system call of the thread begins: what the last one left is for this one, and gone with
     /// it.
     #[inline(always)]
-    pub fn age_progress(&self) {
+    pub fn age_progress(&self, _: &Kernel) {
         if self.progress_age.get() != Age::None {
             self.progress_age.set(match self.progress_age.get() {
                 Age::Next => Age::This,
@@ -246,7 +247,7 @@ impl Tcb {
     }
 
     /// Leaves `progress` for the thread's next system call.
-    pub fn leave_progress(&self, progress: Progress) {
+    pub fn leave_progress(&self, _: &Kernel, progress: Progress) {
         self.progress.set(Some(progress));
         self.progress_age.set(Age::Next);
     }

@@ -16,10 +16,10 @@ pub fn suspend(k: &Kernel, thread: Ref<Tcb>) {
     let tcb = thread.at(k);
     cancel_ipc(k, thread);
     if tcb.state() == State::Running {
-        tcb.context().hold();
+        tcb.context().hold(k);
     }
     yielding::cancel_yield(k, thread);
-    tcb.set_state(State::Inactive);
+    tcb.set_state(k, State::Inactive);
     schedule::unqueue(k, thread);
     schedule::stopped(k, thread);
 }
@@ -36,7 +36,7 @@ pub fn resume(k: &Kernel, thread: Ref<Tcb>) {
 /// `thread`, in no object's queue any more, executes its system call anew.
 pub fn restart(k: &Kernel, thread: Ref<Tcb>) {
     let tcb = thread.at(k);
-    tcb.set_state(State::Restart);
+    tcb.set_state(k, State::Restart);
     trace!(k, wake(thread));
     context::wake_refills(k, thread);
     if let Some(handle) = tcb.sched_context() {
@@ -52,8 +52,8 @@ pub fn restart(k: &Kernel, thread: Ref<Tcb>) {
 pub fn restart_or_give_up(k: &Kernel, thread: Ref<Tcb>) {
     let tcb = thread.at(k);
     if tcb.fault().is_some() {
-        tcb.set_fault(None);
-        tcb.set_state(State::Inactive);
+        tcb.set_fault(k, None);
+        tcb.set_state(k, State::Inactive);
     } else {
         restart(k, thread);
     }

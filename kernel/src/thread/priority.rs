@@ -27,9 +27,9 @@ fn set_priority_stopped(k: &Kernel, thread: Ref<Tcb>, priority: u8) {
             endpoint.at(k).queue()
         }
         State::BlockedOnNotification { notification } => notification.at(k).queue(),
-        _ => return tcb.set_priority(priority),
+        _ => return tcb.set_priority(k, priority),
     };
     queue.remove(k, thread);
-    tcb.set_priority(priority);
+    tcb.set_priority(k, priority);
     queue.insert(k, thread, endpoint::rank(k, thread));
 }

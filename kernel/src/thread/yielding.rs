@@ -28,7 +28,7 @@ pub fn report_yield(k: &Kernel, thread: Ref<Tcb>) {
 /// `thread` is not told any more what the context that it yielded to consumed.
 pub fn cancel_yield(k: &Kernel, thread: Ref<Tcb>) {
     if let Some(target) = thread.at(k).yield_to() {
-        target.at(k).set_yield_from(None);
-        thread.at(k).set_yield_to(None);
+        target.at(k).set_yield_from(k, None);
+        thread.at(k).set_yield_to(k, None);
     }
 }

@@ -31,8 +31,8 @@ pub fn update_time(k: &Kernel) {
     let core = k.core();
     let now = k.machine.now();
     let passed = now.wrapping_sub(core.now());
-    core.set_now(now);
-    k.domains.pass(passed, k.constants.min_budget());
+    core.set_now(k, now);
+    k.domains.pass(k, passed, k.constants.min_budget());
 }
 
 /// Whether the head refill of the current context of `core` has the least budget left; idleness
@@ -106,7 +106,7 @@ pub fn yield_rest(k: &Kernel) {
     let context = handle.at(k);
     let consumed = core.consumed();
     pay(k, core, handle, context.head().amount.max(consumed));
-    context.add_consumed(consumed);
+    context.add_consumed(k, consumed);
     if !(Refills::of(k, handle).usable() && schedule::is_alone(k, thread)) {
         end_turn(k, thread, handle);
     }
@@ -127,7 +127,7 @@ fn end_turn(k: &Kernel, thread: Ref<Tcb>, handle: Ref<SchedContext>) {
 #[inline(always)]
 pub fn charge(k: &Kernel, core: &Core, handle: Ref<SchedContext>, used: u64) {
     pay(k, core, handle, used);
-    handle.at(k).add_consumed(used);
+    handle.at(k).add_consumed(k, used);
 }
 
 /// The turn of `handle`, the current context of `core`, is over after `used` ticks: a round-robin
@@ -141,8 +141,8 @@ fn pay(k: &Kernel, core: &Core, handle: Ref<SchedContext>, used: u64) {
     } else {
         refills.charge(used);
     }
-    core.set_paid();
-    core.request_reprogram();
+    core.set_paid(k);
+    core.request_reprogram(k);
 }
 
 /// The current context of `core`, which is active, pays what was consumed since it last paid
@@ -150,7 +150,7 @@ fn pay(k: &Kernel, core: &Core, handle: Ref<SchedContext>, used: u64) {
 #[inline(always)]
 pub fn commit(k: &Kernel, core: &Core) {
     let used = core.consumed();
-    core.set_paid();
+    core.set_paid(k);
     let Some(handle) = core.context() else { return };
     trace!(k, charge(core, handle, used, used));
     let context = handle.at(k);
@@ -160,15 +160,15 @@ pub fn commit(k: &Kernel, core: &Core) {
     } else if used > 0 {
         refills.charge(used);
     }
-    context.add_consumed(used);
+    context.add_consumed(k, used);
 }
 
 /// The time consumed by a context since the last report, in microseconds; the count starts anew
 /// (04, section 9.3).
 pub fn report_consumed(k: &Kernel, context: Ref<SchedContext>) -> u64 {
-    let ticks = context.at(k).take_consumed();
+    let ticks = context.at(k).take_consumed(k);
     if broken!(ConsumedKept) {
-        context.at(k).add_consumed(ticks);
+        context.at(k).add_consumed(k, ticks);
     }
     k.constants.us(ticks)
 }
@@ -210,13 +210,13 @@ pub fn waited(k: &Kernel, since: u64) {
     }
     let core = k.core();
     let ticks = k.machine.now().wrapping_sub(since);
-    core.stand_still(ticks);
+    core.stand_still(k, ticks);
     let Some(handle) = core.context() else { return };
     let refills = Refills::of(k, handle);
     if handle.at(k).period() != 0 && !handle.at(k).is_sporadic() {
         refills.delay(ticks);
     }
-    core.set_context(Some((handle, refills.head().amount)));
+    core.set_context(k, Some((handle, refills.head().amount)));
     // The budget ends later now, and so the timer fires. Nothing is paid for that: it would cut budgets
     // into pieces at the will of whoever makes others wait.
     schedule::arm(k);

@@ -7,11 +7,12 @@ use crate::mem::Ref;
 use crate::object::notification::Notification;
 use crate::object::sched_context::{Parameters, SchedContext};
 use crate::object::tcb::{State, Tcb};
-use crate::Kernel;
+use crate::{Kernel, View};
 
 /// Whether `context` is active and its head refill may be used now.
-pub fn is_released(k: &Kernel, context: Ref<SchedContext>) -> bool {
-    context.at(k).is_active() && Refills::of(k, context).ready()
+pub fn is_released(k: &View, context: Ref<SchedContext>) -> bool {
+    let context = context.at(k);
+    context.is_active() && context.head().time <= k.core().now()
 }
 
 /// Configures `handle`, whose thread does not run on another core, for `on` (04, section 5.2). One
@@ -38,19 +39,19 @@ pub fn configure(k: &Kernel, handle: Ref<SchedContext>, on: CoreId, parameters: 
         refills.start(parameters.max_refills, parameters.budget, parameters.period);
     }
     trace!(k, configure(handle, parameters, keeps_history));
-    context.set_core(on);
+    context.set_core(k, on);
     if let Some(thread) = thread {
         remote::migrate(k, thread, on);
         resume(k, handle);
         if core.thread() == Some(thread) {
-            core.request_reprogram();
+            core.request_reprogram(k);
             schedule::force_reschedule(k);
         } else if thread.at(k).is_runnable() {
             schedule::candidate(k, thread);
         }
     }
-    context.set_badge(parameters.badge);
-    context.set_sporadic(parameters.sporadic);
+    context.set_badge(k, parameters.badge);
+    context.set_sporadic(k, parameters.sporadic);
 }
 
 /// The thread of `context` waits for its refill if it may not run on what there is now.
@@ -91,7 +92,7 @@ pub fn unblock(k: &Kernel, handle: Ref<SchedContext>) {
     let context = handle.at(k);
     let has_refills = context.is_active() && !context.is_round_robin();
     if has_refills && Refills::of(k, handle).unblock() {
-        k.core_of(context.core()).request_reprogram();
+        k.core_of(context.core()).request_reprogram(k);
     }
 }
 
@@ -112,8 +113,8 @@ pub fn bind_thread(k: &Kernel, handle: Ref<SchedContext>, thread: Ref<Tcb>) {
 #[inline(always)]
 fn link(k: &Kernel, handle: Ref<SchedContext>, thread: Ref<Tcb>) {
     remote::migrate(k, thread, handle.at(k).core());
-    handle.at(k).set_thread(Some(thread));
-    thread.at(k).set_sched_context(Some(handle));
+    handle.at(k).set_thread(k, Some(thread));
+    thread.at(k).set_sched_context(k, Some(handle));
 }
 
 /// Takes the thread of `context`, which does not run on another core, from it, if it has one.
@@ -123,8 +124,8 @@ pub fn unbind_thread(k: &Kernel, handle: Ref<SchedContext>) {
     };
     trace!(k, unbind(handle, thread));
     schedule::unqueue(k, thread);
-    thread.at(k).set_sched_context(None);
-    handle.at(k).set_thread(None);
+    thread.at(k).set_sched_context(k, None);
+    handle.at(k).set_thread(k, None);
     taken_from(k, thread);
 }
 
@@ -147,7 +148,7 @@ fn call_anew(k: &Kernel, thread: Ref<Tcb>) {
     };
     if sender.rights.calls_only() {
         endpoint.at(k).queue().remove(k, thread);
-        thread.at(k).set_state(State::Restart);
+        thread.at(k).set_state(k, State::Restart);
         trace!(k, wake(thread));
     }
 }
@@ -155,15 +156,15 @@ fn call_anew(k: &Kernel, thread: Ref<Tcb>) {
 /// Takes the notification of `context` from it, if it has one.
 pub fn unbind_notification(k: &Kernel, handle: Ref<SchedContext>) {
     if let Some(notification) = handle.at(k).notification() {
-        notification.at(k).set_sched_context(None);
-        handle.at(k).set_notification(None);
+        notification.at(k).set_sched_context(k, None);
+        handle.at(k).set_notification(k, None);
     }
 }
 
 /// Binds `context` to `notification`; neither is bound to such.
 pub fn bind_notification(k: &Kernel, handle: Ref<SchedContext>, notification: Ref<Notification>) {
-    handle.at(k).set_notification(Some(notification));
-    notification.at(k).set_sched_context(Some(handle));
+    handle.at(k).set_notification(k, Some(notification));
+    notification.at(k).set_sched_context(k, Some(handle));
 }
 
 /// Lends `context` to `to`, which has none; whoever had it, not running on another core, is passive
@@ -172,7 +173,7 @@ pub fn bind_notification(k: &Kernel, handle: Ref<SchedContext>, notification: Re
 pub fn donate(k: &Kernel, handle: Ref<SchedContext>, to: Ref<Tcb>) {
     if let Some(from) = handle.at(k).thread() {
         schedule::unqueue(k, from);
-        from.at(k).set_sched_context(None);
+        from.at(k).set_sched_context(k, None);
         taken_from(k, from);
     }
     link(k, handle, to);

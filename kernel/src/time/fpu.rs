@@ -27,7 +27,7 @@ pub fn switch(k: &Kernel, thread: Ref<Tcb>) {
             k.machine.fpu_save(owner.at(k).fpu());
         }
         k.machine.fpu_restore(thread.at(k).fpu());
-        core.set_fpu_owner(Some(thread));
+        core.set_fpu_owner(k, Some(thread));
     }
 }
 
@@ -42,7 +42,7 @@ pub fn release(k: &Kernel, thread: Ref<Tcb>) {
         } else {
             k.machine
                 .fpu_save_of(thread.at(k).core(), thread.at(k).fpu());
-            core.set_fpu_owner(None);
+            core.set_fpu_owner(k, None);
         }
     }
 }
@@ -53,6 +53,6 @@ fn save(k: &Kernel) {
     let core = k.core();
     if let Some(owner) = core.fpu_owner() {
         k.machine.fpu_save(owner.at(k).fpu());
-        core.set_fpu_owner(None);
+        core.set_fpu_owner(k, None);
     }
 }

@@ -103,7 +103,7 @@ impl<'k> Refills<'k> {
 
     #[inline(always)]
     fn set_head(self, refill: Refill) {
-        self.context().set_head(refill);
+        self.context().set_head(self.k, refill);
     }
 
     /// Gives up the head for `second`, which follows it.
@@ -111,25 +111,26 @@ impl<'k> Refills<'k> {
     fn advance(self, second: Refill) {
         let first = self.context().first().wrapping_add(1);
         let wraps = first >= self.context().capacity();
-        self.context().set_first(if wraps { 0 } else { first });
         self.context()
-            .set_queued(self.context().queued().wrapping_sub(1));
+            .set_first(self.k, if wraps { 0 } else { first });
+        self.context()
+            .set_queued(self.k, self.context().queued().wrapping_sub(1));
         self.set_head(second);
     }
 
     /// Makes `head` the only refill.
     fn reset(self, head: Refill) {
         self.set_head(head);
-        self.context().set_slice_used(0);
-        self.context().set_first(0);
-        self.context().set_queued(0);
+        self.context().set_slice_used(self.k, 0);
+        self.context().set_first(self.k, 0);
+        self.context().set_queued(self.k, 0);
     }
 
     #[inline(always)]
     fn append(self, refill: Refill) {
         let queued = self.context().queued();
         self.behind(queued).set(refill);
-        self.context().set_queued(queued.wrapping_add(1));
+        self.context().set_queued(self.k, queued.wrapping_add(1));
     }
 
     #[inline(always)]
@@ -159,7 +160,7 @@ impl<'k> Refills<'k> {
     /// minimum budget; `max` from 2 on. All in ticks.
     pub fn start(self, max: u8, budget: u64, period: u64) {
         let now = self.k.core().now();
-        self.context().configure(period, max);
+        self.context().configure(self.k, period, max);
         self.reset(Refill {
             amount: budget,
             time: now,
@@ -171,7 +172,7 @@ impl<'k> Refills<'k> {
     /// the first period.
     pub fn update(self, max: u8, budget: u64, period: u64) {
         let mut head = self.head();
-        self.context().configure(period, max);
+        self.context().configure(self.k, period, max);
         head.time = head.time.max(self.k.core().now());
         let rest = budget.saturating_sub(head.amount);
         head.amount = head.amount.min(budget);
@@ -349,8 +350,8 @@ impl<'k> Refills<'k> {
         let first = context.first().wrapping_add(count);
         let wrapped = first.wrapping_sub(context.capacity());
         let wraps = first >= context.capacity();
-        context.set_first(if wraps { wrapped } else { first });
-        context.set_queued(context.queued().wrapping_sub(count));
+        context.set_first(self.k, if wraps { wrapped } else { first });
+        context.set_queued(self.k, context.queued().wrapping_sub(count));
     }
 
     /// Round-robin: `used` ticks of the slice are over.
@@ -363,7 +364,7 @@ impl<'k> Refills<'k> {
             ..head
         });
         self.context()
-            .set_slice_used(self.context().slice_used().wrapping_add(used));
+            .set_slice_used(self.k, self.context().slice_used().wrapping_add(used));
     }
 
     /// Round-robin: the slice is over, the next one is full.
@@ -374,6 +375,6 @@ impl<'k> Refills<'k> {
             amount: head.amount.wrapping_add(self.context().slice_used()),
             ..head
         });
-        self.context().set_slice_used(0);
+        self.context().set_slice_used(self.k, 0);
     }
 }

@@ -45,7 +45,7 @@ fn is_above_running(k: &Kernel, thread: Ref<Tcb>) -> bool {
 
 /// `core`, another one, is to decide who runs there.
 pub fn decide_anew(k: &Kernel, core: CoreId) {
-    k.core_of(core).set_action(Action::ChooseNew);
+    k.core_of(core).set_action(k, Action::ChooseNew);
     k.let_look(core);
 }
 
@@ -71,6 +71,6 @@ pub fn migrate(k: &Kernel, thread: Ref<Tcb>, core: CoreId) {
     if CORES > 1 && thread.at(k).core() != core {
         trace!(k, migrate(thread, core));
         fpu::release(k, thread);
-        thread.at(k).set_core(core);
+        thread.at(k).set_core(k, core);
     }
 }

@@ -49,7 +49,7 @@ pub fn unqueue(k: &Kernel, thread: Ref<Tcb>) {
         Place::Release => {
             trace!(k, release(thread));
             if waits_for_release(k, thread) {
-                k.home(thread).request_reprogram();
+                k.home(thread).request_reprogram(k);
             }
             k.home(thread).release.remove(k, thread);
         }
@@ -78,7 +78,7 @@ fn wait_for_release(k: &Kernel, thread: Ref<Tcb>, time: u64) {
     trace!(k, wait(thread, time));
     let core = k.home(thread);
     core.release.insert(k, thread, time);
-    core.request_reprogram();
+    core.request_reprogram(k);
     remote::is_waiting(k, thread, time);
 }
 
@@ -89,7 +89,7 @@ pub fn force_reschedule(k: &Kernel) {
     if let Action::Switch(candidate) | Action::ChooseWith(candidate) = core.action() {
         pass_over(k, candidate);
     }
-    core.set_action(Action::ChooseNew);
+    core.set_action(k, Action::ChooseNew);
 }
 
 /// What `thread` may do has changed: if this is its core, a new decision is needed.
@@ -118,7 +118,7 @@ pub fn context_taken(k: &Kernel, from: Ref<Tcb>) -> bool {
     match core.action() {
         // The candidate cannot run any more; the others are where they were.
         Action::Switch(candidate) | Action::ChooseWith(candidate) if candidate == from => {
-            core.set_action(Action::ChooseNew);
+            core.set_action(k, Action::ChooseNew);
             false
         }
         _ if core.thread() == Some(from) => {
@@ -146,11 +146,11 @@ pub fn candidate(k: &Kernel, thread: Ref<Tcb>) {
         enqueue(k, thread);
     } else if core.action() == Action::ResumeCurrent {
         unqueue(k, thread);
-        core.set_action(Action::Switch(thread));
+        core.set_action(k, Action::Switch(thread));
     } else {
         force_reschedule(k);
         unqueue(k, thread);
-        core.set_action(Action::ChooseWith(thread));
+        core.set_action(k, Action::ChooseWith(thread));
     }
 }
 
@@ -161,10 +161,10 @@ pub fn stopped(k: &Kernel, thread: Ref<Tcb>) {
     let core = k.core();
     match core.action() {
         Action::ResumeCurrent if core.thread() == Some(thread) => {
-            core.set_action(Action::ChooseNew);
+            core.set_action(k, Action::ChooseNew);
         }
         Action::Switch(candidate) | Action::ChooseWith(candidate) if candidate == thread => {
-            core.set_action(Action::ChooseNew);
+            core.set_action(k, Action::ChooseNew);
         }
         _ => {}
     }
@@ -179,7 +179,7 @@ pub fn set_priority(k: &Kernel, thread: Ref<Tcb>, priority: u8) {
     if thread.at(k).place() != Place::None {
         return set_priority_queued(k, thread, priority);
     }
-    thread.at(k).set_priority(priority);
+    thread.at(k).set_priority(k, priority);
     let is_surpassed =
         || core.ready.has_above(priority) || core.release.earliest() < core.budget_end();
     if core.thread() == Some(thread) && is_surpassed() {
@@ -194,11 +194,11 @@ fn set_priority_queued(k: &Kernel, thread: Ref<Tcb>, priority: u8) {
     if waits_for_release(k, thread) {
         let time = tcb.links().key().rank;
         unqueue(k, thread);
-        tcb.set_priority(priority);
+        tcb.set_priority(k, priority);
         wait_for_release(k, thread, time);
     } else {
         unqueue(k, thread);
-        tcb.set_priority(priority);
+        tcb.set_priority(k, priority);
         if is_schedulable(k, thread) {
             enqueue(k, thread);
         }
@@ -230,15 +230,15 @@ pub fn schedule(k: &Kernel) -> Option<Ref<Tcb>> {
         awaken(k);
     }
     if k.domains.expired() {
-        core.request_reprogram();
+        core.request_reprogram(k);
         force_reschedule(k);
         trace!(k, domain(None, k.domains.current()));
     }
     if core.action() != Action::ResumeCurrent {
         let next = decide(k);
         trace!(k, switch(core.thread(), next));
-        core.set_thread(next);
-        core.set_action(Action::ResumeCurrent);
+        core.set_thread(k, next);
+        core.set_action(k, Action::ResumeCurrent);
         settle_time(k, next);
         next
     } else {
@@ -259,7 +259,7 @@ fn awaken(k: &Kernel) {
     if let Some(priority) = released_above(k, running) {
         if let Some(thread) = core.release.of(priority).first() {
             unqueue(k, thread);
-            core.set_action(Action::Switch(thread));
+            core.set_action(k, Action::Switch(thread));
         }
     }
 }
@@ -413,11 +413,11 @@ fn settle_time(k: &Kernel, thread: Option<Ref<Tcb>>) {
 #[inline(always)]
 fn pass_on(k: &Kernel, chosen: Option<Ref<SchedContext>>) {
     let core = k.core();
-    core.set_reprogram(false);
+    core.set_reprogram(k, false);
     let Some(handle) = chosen else {
         account::commit(k, core);
         trace!(k, pays(None, 0));
-        core.set_context(None);
+        core.set_context(k, None);
         return;
     };
     let context = handle.at(k);
@@ -426,7 +426,7 @@ fn pass_on(k: &Kernel, chosen: Option<Ref<SchedContext>>) {
     }
     account::commit(k, core);
     trace!(k, pays(chosen, context.head().amount));
-    core.set_context(Some((handle, context.head().amount)));
+    core.set_context(k, Some((handle, context.head().amount)));
 }
 
 /// Programs the timer for shortly before the end of the budget or for the first release that could
@@ -445,7 +445,7 @@ pub fn arm(k: &Kernel) {
         deadline = deadline.min(core.release.earliest_above(running));
     }
     if deadline != core.armed() {
-        core.set_armed(deadline);
+        core.set_armed(k, deadline);
         k.machine.set_deadline(deadline);
     }
 }

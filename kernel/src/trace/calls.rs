@@ -38,13 +38,13 @@ fn perform(k: &Kernel, caller: Ref<Tcb>, call: Call) {
     match call {
         Call::SetLogBuffer => {
             let core = controlled(k, caller, context.message(MessageRegister::Mr0));
-            context.set_badge(give(k, core, found(k, caller, argument), info));
+            context.set_badge(k, give(k, core, found(k, caller, argument), info));
         }
-        Call::ResetLog => context.set_badge(answer(reset(k, controlled(k, caller, argument)))),
+        Call::ResetLog => context.set_badge(k, answer(reset(k, controlled(k, caller, argument)))),
         Call::FinalizeLog => {
             let core = controlled(k, caller, argument);
             if core.is_some_and(|core| k.core_of(core).trace.end()) {
-                context.set_badge(k.trace.get().into());
+                context.set_badge(k, k.trace.get().into());
             }
         }
         Call::Mark => {

@@ -144,55 +144,61 @@ impl Machine {
         ] {
             sandglass_kernel::ipc::cancel::cancel_ipc(k, waiting);
             schedule::unqueue(k, waiting);
-            waiting.at(k).set_state(ThreadState::Running);
+            waiting.at(k).set_state(k, ThreadState::Running);
             if blocked {
                 let state = ThreadState::BlockedOnNotification { notification };
-                waiting.at(k).set_state(state);
+                waiting.at(k).set_state(k, state);
                 notification.at(k).queue().insert(k, waiting, 0);
             }
         }
         if state.life == Life::Stopped {
-            self.tcb().set_state(ThreadState::Inactive);
+            self.tcb().set_state(k, ThreadState::Inactive);
         }
         let context = self.context.at(k);
         let absolute = |refill: &Relative| Refill {
             amount: u64::from(refill.amount),
             time: now.wrapping_add_signed(i64::from(refill.time)),
         };
-        context.configure(self.setting.period, self.setting.max);
-        context.set_sporadic(self.setting.sporadic);
+        context.configure(k, self.setting.period, self.setting.max);
+        context.set_sporadic(k, self.setting.sporadic);
         self.first = (self.first + 1) % context.capacity();
-        context.set_first(self.first);
-        context.set_queued(state.count - 1);
-        context.set_head(absolute(&state.head()));
+        context.set_first(k, self.first);
+        context.set_queued(k, state.count - 1);
+        context.set_head(k, absolute(&state.head()));
         for (i, refill) in (self.first..).zip(&state.queue()[1..]) {
             sandglass_kernel::mem::objects::refill(k, self.context, i).set(absolute(refill));
         }
-        context.set_thread(state.bound.then_some(thread));
+        context.set_thread(k, state.bound.then_some(thread));
         self.tcb()
-            .set_sched_context(state.bound.then_some(self.context));
+            .set_sched_context(k, state.bound.then_some(self.context));
         match state.queued {
             Queued::Not => {}
             Queued::Ready => core.ready.append(k, thread),
             Queued::Release => core.release.insert(k, thread, context.head().time),
         }
-        core.set_now(now - u64::from(state.unpaid));
-        core.set_paid();
-        core.set_thread(match state.runs {
-            Who::Root => Some(self.root),
-            Who::Thread => Some(thread),
-            Who::Nobody => None,
-        });
-        core.set_context(match state.runs {
-            Who::Root => Some((self.root_context, self.root_context.at(k).head().amount)),
-            Who::Thread => Some((self.context, context.head().amount)),
-            Who::Nobody => None,
-        });
-        core.set_now(now);
-        core.set_action(Action::ResumeCurrent);
-        core.set_reprogram(false);
+        core.set_now(k, now - u64::from(state.unpaid));
+        core.set_paid(k);
+        core.set_thread(
+            k,
+            match state.runs {
+                Who::Root => Some(self.root),
+                Who::Thread => Some(thread),
+                Who::Nobody => None,
+            },
+        );
+        core.set_context(
+            k,
+            match state.runs {
+                Who::Root => Some((self.root_context, self.root_context.at(k).head().amount)),
+                Who::Thread => Some((self.context, context.head().amount)),
+                Who::Nobody => None,
+            },
+        );
+        core.set_now(k, now);
+        core.set_action(k, Action::ResumeCurrent);
+        core.set_reprogram(k, false);
         let deadline = state.deadline.map(|at| now.wrapping_add_signed(at.into()));
-        core.set_armed(deadline.unwrap_or(u64::MAX));
+        core.set_armed(k, deadline.unwrap_or(u64::MAX));
         k.machine.set_deadline(core.armed());
     }
 

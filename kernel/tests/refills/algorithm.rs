@@ -155,7 +155,7 @@ impl<'k> Algorithm<'k> {
     /// Configures the context; the state that it is in then.
     pub fn configured(&mut self) -> State {
         let now = 1000;
-        self.k.core().set_now(now);
+        self.k.core().set_now(self.k, now);
         let Parameters {
             max,
             budget,
@@ -208,11 +208,11 @@ impl<'k> Algorithm<'k> {
         };
         let context = self.context.at(self.k);
         let Parameters { period, max, .. } = self.force(state);
-        context.configure(period, max);
+        context.configure(self.k, period, max);
         self.first = (self.first + 1) % context.capacity();
-        context.set_first(self.first);
-        context.set_queued(state.count - 1);
-        context.set_head(absolute(&state.head()));
+        context.set_first(self.k, self.first);
+        context.set_queued(self.k, state.count - 1);
+        context.set_head(self.k, absolute(&state.head()));
         for (i, refill) in (self.first..).zip(&state.queue()[1..]) {
             sandglass_kernel::mem::objects::refill(self.k, self.context, i).set(absolute(refill));
         }
@@ -223,7 +223,7 @@ impl<'k> Algorithm<'k> {
     }
 
     fn pass(&self, ticks: u64) {
-        self.k.core().set_now(self.k.core().now() + ticks);
+        self.k.core().set_now(self.k, self.k.core().now() + ticks);
     }
 
     /// Reads the queue into `state`, which has used its head up to the absolute time `used_up_to`.
@@ -379,7 +379,7 @@ impl System for Algorithm<'_> {
         while self.k.core().now() < begin + 3 * period {
             let refills = self.refills();
             let now = self.k.core().now().max(refills.head().time);
-            self.k.core().set_now(now);
+            self.k.core().set_now(self.k, now);
             if self.kind == Kind::ConstantBandwidth {
                 refills.unblock();
             }

@@ -148,14 +148,14 @@ fn an_undisturbed_context_gets_its_whole_budget_in_every_period() {
     let core = w.k.core();
     let refills = Refills::of(&w.k, context);
     for max in [2, 5, 10] {
-        core.set_now(1000);
+        core.set_now(&w.k, 1000);
         refills.start(max, 50, 170);
         for i in 0..100 {
-            core.set_now(core.now().max(refills.head().time));
+            core.set_now(&w.k, core.now().max(refills.head().time));
             refills.unblock();
             let begin = core.now();
             let amount = refills.head().amount;
-            core.set_now(begin + amount);
+            core.set_now(&w.k, begin + amount);
             refills.charge(amount);
             assert_eq!(
                 (begin, amount),
@@ -178,12 +178,12 @@ fn a_sporadic_context_that_was_kept_from_running_catches_up() {
         let refills = Refills::of(&w.k, context);
         let release = core.now();
         refills.start(3, budget, period);
-        core.set_now(release + late);
+        core.set_now(&w.k, release + late);
         let mut used = 0;
         while refills.ready() {
             let amount = refills.head().amount;
             used += amount;
-            core.set_now(core.now() + amount);
+            core.set_now(&w.k, core.now() + amount);
             refills.charge(amount);
             let begun = (core.now() - release).div_ceil(period);
             assert!(used <= budget * begun, "{used} in {begun} periods");
@@ -191,6 +191,6 @@ fn a_sporadic_context_that_was_kept_from_running_catches_up() {
         // It has caught up when it has had the budget of every period that has begun.
         let begun = (core.now() - release).div_ceil(period);
         assert_eq!(used, budget * begun, "kept from running for {late} ticks");
-        core.set_now(core.now() + 1000);
+        core.set_now(&w.k, core.now() + 1000);
     }
 }

@@ -202,22 +202,22 @@ impl World {
     ) {
         let thread = self.running().expect("a thread runs");
         let context = thread.at(&self.k).context();
-        context.set(Register::Rdx, call.raw());
-        context.set(Register::Rdi, cap);
-        context.set(Register::Rsi, info.raw());
-        context.set(Register::R12, reply);
+        context.set(&*self.k, Register::Rdx, call.raw());
+        context.set(&*self.k, Register::Rdi, cap);
+        context.set(&*self.k, Register::Rsi, info.raw());
+        context.set(&*self.k, Register::R12, reply);
         for (i, &word) in words.iter().enumerate() {
             match MessageRegister::new(i) {
-                Some(register) => context.set_message(register, word),
+                Some(register) => context.set_message(&*self.k, register, word),
                 None => {
                     let buffer = message::buffer(&self.k, thread, true).expect("a buffer");
-                    buffer.write(&self.k, ipc_buffer::MESSAGE + i, word);
+                    buffer.write(&*self.k, ipc_buffer::MESSAGE + i, word);
                 }
             }
         }
         let ip = context.get(Register::NextIp);
-        context.set(Register::FaultIp, ip);
-        context.set(Register::NextIp, ip + 2);
+        context.set(&*self.k, Register::FaultIp, ip);
+        context.set(&*self.k, Register::NextIp, ip + 2);
         self.event(Event::Syscall);
     }
 
@@ -228,7 +228,7 @@ impl World {
         }
         let buffer = message::buffer(&self.k, thread, true).expect("a buffer");
         for (i, &cptr) in caps.iter().enumerate() {
-            buffer.write(&self.k, ipc_buffer::CAPS_OR_BADGES + i, cptr);
+            buffer.write(&*self.k, ipc_buffer::CAPS_OR_BADGES + i, cptr);
         }
     }
 
@@ -250,7 +250,10 @@ impl World {
                 == caller.at(&self.k).context().fault_ip()
         {
             let ip = caller.at(&self.k).context().fault_ip();
-            caller.at(&self.k).context().set(Register::NextIp, ip + 2);
+            caller
+                .at(&self.k)
+                .context()
+                .set(&*self.k, Register::NextIp, ip + 2);
             self.event(Event::Syscall);
         }
         self.result(caller)
@@ -463,7 +466,7 @@ impl World {
             .notification()
             .expect("a notification");
         sandglass_kernel::ipc::notification::signal(&self.k, cap.object, 1);
-        self.k.core().request_reprogram();
+        self.k.core().request_reprogram(&self.k);
         self.event(Event::Trap(Trap::Timer));
     }
 

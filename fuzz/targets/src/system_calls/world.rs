@@ -110,7 +110,10 @@ impl World {
             }
             Event::Store { word, value } => self.store(thread, *word, *value),
             &Event::SoftwareInterrupt { vector, rax } => {
-                thread.at(&self.k).context().set(Register::Rax, rax);
+                thread
+                    .at(&self.k)
+                    .context()
+                    .set(&*self.k, Register::Rax, rax);
                 let trap = Trap::Exception(Exception::SoftwareInterrupt { vector });
                 self.instruction(thread, event::Event::Trap(trap));
             }
@@ -205,22 +208,22 @@ impl World {
         const LENGTH: u64 = 2;
         let context = thread.at(&self.k).context();
         let ip = context.get(Register::NextIp);
-        context.set(Register::FaultIp, ip);
-        context.set(Register::NextIp, ip.wrapping_add(LENGTH));
+        context.set(&*self.k, Register::FaultIp, ip);
+        context.set(&*self.k, Register::NextIp, ip.wrapping_add(LENGTH));
         self.enter(event);
     }
 
     /// A system call of `thread`, which runs.
     pub fn call(&mut self, thread: Ref<Tcb>, call: &Call) {
         let context = thread.at(&self.k).context();
-        context.set(Register::Rdx, call.number);
-        context.set(Register::Rdi, call.cap);
-        context.set(Register::Rsi, call.info);
-        context.set(Register::R12, call.reply);
-        context.set(Register::R13, call.destination);
+        context.set(&*self.k, Register::Rdx, call.number);
+        context.set(&*self.k, Register::Rdi, call.cap);
+        context.set(&*self.k, Register::Rsi, call.info);
+        context.set(&*self.k, Register::R12, call.reply);
+        context.set(&*self.k, Register::R13, call.destination);
         for (i, &word) in call.words.iter().enumerate() {
             match MessageRegister::new(i) {
-                Some(register) => context.set_message(register, word),
+                Some(register) => context.set_message(&*self.k, register, word),
                 None => self.store(thread, ipc_buffer::MESSAGE + i, word),
             }
         }
@@ -233,7 +236,7 @@ impl World {
     /// Writes a word of `thread`'s buffer, if it has one.
     fn store(&self, thread: Ref<Tcb>, word: usize, value: u64) {
         if let Some(buffer) = message::buffer(&self.k, thread, true) {
-            buffer.write(&self.k, word, value);
+            buffer.write(&*self.k, word, value);
         }
     }
 }

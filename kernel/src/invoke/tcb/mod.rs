@@ -1,4 +1,5 @@
-//! Invocations of a TCB (03, section 4), but for those that move registers.
+//! Invocations of a TCB (03, section 4). The thread is made to stop first, if it runs on another core
+//! ([`stall::quiesce`]): what is checked is then what is changed.
 
 use sandglass_abi::invocation::{self as label, tcb_flags};
 
@@ -15,8 +16,31 @@ use crate::object::sched_context::SchedContext;
 use crate::object::tcb::{Tcb, TcbSlot};
 use crate::thread::{self, priority};
 use crate::time::{context, fpu, schedule};
-use crate::Kernel;
-use space::Install;
+use crate::{Kernel, View};
+use registers::{CopyFrom, Read, Write};
+use space::{Install, Spaces};
+
+/// A checked invocation of a TCB.
+#[derive(Clone, Copy)]
+enum Operation {
+    ReadRegisters(Read),
+    WriteRegisters(Write),
+    CopyRegisters(CopyFrom),
+    /// Configure, SetSpace and SetIPCBuffer.
+    Install(Spaces),
+    SetMaxControlledPriority(u8),
+    SetSchedParams(SchedParams),
+    SetTimeoutHandler(Install),
+    Suspend,
+    Resume,
+    BindNotification(Ref<Notification>),
+    UnbindNotification(Ref<Notification>),
+    SetTlsBase(u64),
+    SetFlags {
+        clear: u64,
+        set: u64,
+    },
+}
 
 #[derive(Clone, Copy)]
 struct SchedParams {
@@ -37,7 +61,7 @@ enum Change {
 /// Invokes the TCB of `thread`.
 #[inline(always)]
 pub fn invoke(k: &Kernel, call: &Invocation, thread: Ref<Tcb>) -> Result<Outcome, Error> {
-    if stall::stall(k, thread).is_err() {
+    if stall::quiesce(k, thread).is_err() {
         return Ok(Outcome::Preempted);
     }
     if call.label == label::TCB_SET_PRIORITY {
@@ -51,67 +75,86 @@ pub fn invoke(k: &Kernel, call: &Invocation, thread: Ref<Tcb>) -> Result<Outcome
 /// The invocations that are made less often than SetPriority.
 #[inline(never)]
 fn invoke_other(k: &Kernel, call: &Invocation, thread: Ref<Tcb>) -> Result<Outcome, Error> {
-    match call.label {
-        label::TCB_READ_REGISTERS => return registers::read(k, call, thread),
-        label::TCB_WRITE_REGISTERS => return registers::write(k, call, thread),
-        label::TCB_COPY_REGISTERS => return registers::copy(k, call, thread),
-        label::TCB_CONFIGURE => {
-            let spaces = space::decode_configure(k, call, thread)?;
-            return Ok(space::install(k, thread, spaces));
-        }
+    let operation = decode(k, call, thread)?;
+    Ok(commit(k, call, thread, operation))
+}
+
+fn decode(k: &View, call: &Invocation, thread: Ref<Tcb>) -> Result<Operation, Error> {
+    Ok(match call.label {
+        label::TCB_READ_REGISTERS => Operation::ReadRegisters(Read::decode(k, call, thread)?),
+        label::TCB_WRITE_REGISTERS => Operation::WriteRegisters(Write::decode(k, call, thread)?),
+        label::TCB_COPY_REGISTERS => Operation::CopyRegisters(CopyFrom::decode(k, call)?),
+        label::TCB_CONFIGURE => Operation::Install(space::decode_configure(k, call, thread)?),
+        label::TCB_SET_SPACE => Operation::Install(space::decode_set_space(k, call, thread)?),
+        label::TCB_SET_IPC_BUFFER => Operation::Install(space::decode_buffer(k, call)?),
         label::TCB_SET_MC_PRIORITY => {
-            let limit = decode_priority(k, call)?;
-            thread.at(k).set_max_controlled_priority(limit);
+            Operation::SetMaxControlledPriority(decode_priority(k, call)?)
         }
         label::TCB_SET_SCHED_PARAMS => {
-            let params = decode_sched_params(k, call, thread)?;
-            return Ok(set_sched_params(k, thread, params));
+            Operation::SetSchedParams(decode_sched_params(k, call, thread)?)
         }
         label::TCB_SET_TIMEOUT_ENDPOINT => {
-            let handler = space::decode_handler(k, call, 0, 1)?;
-            let slot = TcbSlot::TimeoutHandler;
-            return Ok(space::install_handler(k, thread, slot, handler));
+            Operation::SetTimeoutHandler(space::decode_handler(k, call, 0, 1)?)
         }
-        label::TCB_SET_IPC_BUFFER => {
-            let spaces = space::decode_buffer(k, call)?;
-            return Ok(space::install(k, thread, spaces));
-        }
-        label::TCB_SET_SPACE => {
-            let spaces = space::decode_set_space(k, call, thread)?;
-            return Ok(space::install(k, thread, spaces));
-        }
-        label::TCB_SUSPEND => thread::suspend(k, thread),
-        label::TCB_RESUME => thread::resume(k, thread),
+        label::TCB_SUSPEND => Operation::Suspend,
+        label::TCB_RESUME => Operation::Resume,
         label::TCB_BIND_NOTIFICATION => {
-            let notification = decode_bind_notification(k, call, thread)?;
-            notification.at(k).set_thread(Some(thread));
-            thread.at(k).set_notification(Some(notification));
+            Operation::BindNotification(decode_bind_notification(k, call, thread)?)
         }
         label::TCB_UNBIND_NOTIFICATION => {
             let bound = thread.at(k).notification();
-            let notification = bound.ok_or(Error::IllegalOperation)?;
-            notification.at(k).set_thread(None);
-            thread.at(k).set_notification(None);
+            Operation::UnbindNotification(bound.ok_or(Error::IllegalOperation)?)
         }
         label::TCB_SET_TLS_BASE => {
             call.need(1)?;
-            thread.at(k).context().set_tls_base(call.word(k, 0));
+            Operation::SetTlsBase(call.word(k, 0))
+        }
+        label::TCB_SET_FLAGS => {
+            call.need(2)?;
+            let (clear, set) = (call.word(k, 0), call.word(k, 1));
+            Operation::SetFlags { clear, set }
+        }
+        _ => return Err(Error::IllegalOperation),
+    })
+}
+
+fn commit(k: &Kernel, call: &Invocation, thread: Ref<Tcb>, operation: Operation) -> Outcome {
+    let tcb = thread.at(k);
+    match operation {
+        Operation::ReadRegisters(read) => return read.commit(k, call, thread),
+        Operation::WriteRegisters(write) => write.commit(k, call, thread),
+        Operation::CopyRegisters(copy) => return copy.commit(k, thread),
+        Operation::Install(spaces) => return space::install(k, call, thread, spaces),
+        Operation::SetMaxControlledPriority(limit) => tcb.set_max_controlled_priority(k, limit),
+        Operation::SetSchedParams(params) => return set_sched_params(k, thread, params),
+        Operation::SetTimeoutHandler(handler) => {
+            return space::install_handler(k, thread, TcbSlot::TimeoutHandler, handler);
+        }
+        Operation::Suspend => thread::suspend(k, thread),
+        Operation::Resume => thread::resume(k, thread),
+        Operation::BindNotification(notification) => {
+            notification.at(k).set_thread(k, Some(thread));
+            tcb.set_notification(k, Some(notification));
+        }
+        Operation::UnbindNotification(notification) => {
+            notification.at(k).set_thread(k, None);
+            tcb.set_notification(k, None);
+        }
+        Operation::SetTlsBase(base) => {
+            tcb.context().set_tls_base(k, base);
             if k.core().thread() == Some(thread) {
                 schedule::force_reschedule(k);
             }
         }
-        label::TCB_SET_FLAGS => {
-            call.need(2)?;
-            let flags = set_flags(k, thread, call.word(k, 0), call.word(k, 1));
-            return Ok(Outcome::Value(flags));
+        Operation::SetFlags { clear, set } => {
+            return Outcome::Value(set_flags(k, thread, clear, set));
         }
-        _ => return Err(Error::IllegalOperation),
     }
-    Ok(Outcome::Done)
+    Outcome::Done
 }
 
 /// The thread whose maximum controlled priority limits what may be set: extra capability 0.
-fn authority(k: &Kernel, call: &Invocation) -> Result<u8, Error> {
+fn authority(k: &View, call: &Invocation) -> Result<u8, Error> {
     let authority = call
         .extra_cap(k, 0)?
         .word()
@@ -131,7 +174,7 @@ fn check_priority(priority: u64, limit: u8) -> Result<u8, Error> {
 }
 
 #[inline(always)]
-fn decode_priority(k: &Kernel, call: &Invocation) -> Result<u8, Error> {
+fn decode_priority(k: &View, call: &Invocation) -> Result<u8, Error> {
     call.need(1)?;
     let limit = authority(k, call)?;
     if broken!(McpUnchecked) && call.label == label::TCB_SET_MC_PRIORITY {
@@ -141,7 +184,7 @@ fn decode_priority(k: &Kernel, call: &Invocation) -> Result<u8, Error> {
 }
 
 fn decode_sched_params(
-    k: &Kernel,
+    k: &View,
     call: &Invocation,
     thread: Ref<Tcb>,
 ) -> Result<SchedParams, Error> {
@@ -161,7 +204,7 @@ fn decode_sched_params(
 }
 
 fn decode_context(
-    k: &Kernel,
+    k: &View,
     call: &Invocation,
     thread: Ref<Tcb>,
     argument: Capability,
@@ -193,7 +236,7 @@ fn decode_context(
 }
 
 fn decode_bind_notification(
-    k: &Kernel,
+    k: &View,
     call: &Invocation,
     thread: Ref<Tcb>,
 ) -> Result<Ref<Notification>, Error> {
@@ -218,7 +261,7 @@ fn set_sched_params(k: &Kernel, thread: Ref<Tcb>, params: SchedParams) -> Outcom
     }
     thread
         .at(k)
-        .set_max_controlled_priority(params.max_controlled_priority);
+        .set_max_controlled_priority(k, params.max_controlled_priority);
     priority::set_priority(k, thread, params.priority);
     match params.context {
         Change::Keep => {}
@@ -237,7 +280,7 @@ fn set_flags(k: &Kernel, thread: Ref<Tcb>, clear: u64, set: u64) -> u64 {
         0
     };
     let new = (old & !clear) | (set & tcb_flags::ALL);
-    tcb.set_fpu_disabled(new & tcb_flags::FPU_DISABLED != 0);
+    tcb.set_fpu_disabled(k, new & tcb_flags::FPU_DISABLED != 0);
     if old != new && k.core().thread() == Some(thread) {
         fpu::switch(k, thread);
     }

@@ -11,7 +11,7 @@ use crate::mem::user::BUFFER_BYTES;
 use crate::mem::{objects, Kind, Ref, Slot};
 use crate::object::tcb::{Tcb, TcbSlot};
 use crate::time::schedule;
-use crate::Kernel;
+use crate::{Kernel, View};
 
 /// A capability to put into a slot of a TCB: a derived copy and where it comes from; `None`
 /// empties the slot.
@@ -28,8 +28,6 @@ struct BufferChange {
 /// What Configure, SetSpace and SetIPCBuffer install.
 #[derive(Clone, Copy)]
 pub struct Spaces {
-    /// Slot of the invoked capability, and that capability.
-    invoked: (Ref<Slot>, Capability),
     fault_handler: Option<Install>,
     roots: Option<Roots>,
     buffer: Option<BufferChange>,
@@ -42,13 +40,12 @@ struct Roots {
 }
 
 /// Configure: roots and buffer.
-pub fn decode_configure(k: &Kernel, call: &Invocation, thread: Ref<Tcb>) -> Result<Spaces, Error> {
+pub fn decode_configure(k: &View, call: &Invocation, thread: Ref<Tcb>) -> Result<Spaces, Error> {
     call.need(3)?;
     call.extra_slot(2)?;
     let buffer = Some(buffer_change(k, call, call.word(k, 2), 2)?);
     let roots = Some(decode_roots(k, call, thread, 0)?);
     Ok(Spaces {
-        invoked: (call.slot, call.cap),
         fault_handler: None,
         roots,
         buffer,
@@ -56,13 +53,12 @@ pub fn decode_configure(k: &Kernel, call: &Invocation, thread: Ref<Tcb>) -> Resu
 }
 
 /// SetSpace: fault handler and roots.
-pub fn decode_set_space(k: &Kernel, call: &Invocation, thread: Ref<Tcb>) -> Result<Spaces, Error> {
+pub fn decode_set_space(k: &View, call: &Invocation, thread: Ref<Tcb>) -> Result<Spaces, Error> {
     call.need(2)?;
     call.extra_slot(2)?;
     let roots = Some(decode_roots(k, call, thread, 1)?);
     let fault_handler = Some(decode_handler(k, call, 0, 1)?);
     Ok(Spaces {
-        invoked: (call.slot, call.cap),
         fault_handler,
         roots,
         buffer: None,
@@ -70,12 +66,11 @@ pub fn decode_set_space(k: &Kernel, call: &Invocation, thread: Ref<Tcb>) -> Resu
 }
 
 /// SetIPCBuffer.
-pub fn decode_buffer(k: &Kernel, call: &Invocation) -> Result<Spaces, Error> {
+pub fn decode_buffer(k: &View, call: &Invocation) -> Result<Spaces, Error> {
     call.need(1)?;
     call.extra_slot(0)?;
     let buffer = Some(buffer_change(k, call, call.word(k, 0), 0)?);
     Ok(Spaces {
-        invoked: (call.slot, call.cap),
         fault_handler: None,
         roots: None,
         buffer,
@@ -83,7 +78,7 @@ pub fn decode_buffer(k: &Kernel, call: &Invocation) -> Result<Spaces, Error> {
 }
 
 fn buffer_change(
-    k: &Kernel,
+    k: &View,
     call: &Invocation,
     address: u64,
     extra: usize,
@@ -112,7 +107,7 @@ fn buffer_change(
 /// The roots of the capability space and the address space: extra capabilities `first` and
 /// `first` + 1, with words 0 and 1 as their data.
 fn decode_roots(
-    k: &Kernel,
+    k: &View,
     call: &Invocation,
     thread: Ref<Tcb>,
     first: usize,
@@ -136,7 +131,7 @@ fn decode_roots(
 }
 
 fn decode_root(
-    k: &Kernel,
+    k: &View,
     call: &Invocation,
     extra: usize,
     data: u64,
@@ -147,7 +142,7 @@ fn decode_root(
 }
 
 /// Whether emptying `slot` would delete a whole CNode or thread.
-fn has_long_deletion(k: &Kernel, slot: Ref<Slot>) -> bool {
+fn has_long_deletion(k: &View, slot: Ref<Slot>) -> bool {
     match slot.at(k).cap().kind() {
         Kind::Tcb | Kind::CNode => derivation::is_final(k, slot),
         Kind::Zombie => true,
@@ -158,7 +153,7 @@ fn has_long_deletion(k: &Kernel, slot: Ref<Slot>) -> bool {
 /// Extra capability `extra` as a fault or timeout handler (05, section 5); `number` is its number
 /// in the error.
 pub fn decode_handler(
-    k: &Kernel,
+    k: &View,
     call: &Invocation,
     extra: usize,
     number: u64,
@@ -181,8 +176,9 @@ pub fn decode_handler(
 
 /// Installs what was checked, one after the other. Deleting what was there may be preempted; the
 /// call then starts anew and finds what is done already done.
-pub fn install(k: &Kernel, thread: Ref<Tcb>, spaces: Spaces) -> Outcome {
-    let put = |slot: TcbSlot, what: Install| put(k, thread, slot, what, Some(spaces.invoked));
+pub fn install(k: &Kernel, call: &Invocation, thread: Ref<Tcb>, spaces: Spaces) -> Outcome {
+    let invoked = Some((call.slot, call.cap));
+    let put = |slot: TcbSlot, what: Install| put(k, thread, slot, what, invoked);
     if let Some(handler) = spaces.fault_handler {
         if put(TcbSlot::FaultHandler, handler) == Progress::Preempted {
             return Outcome::Preempted;
@@ -200,7 +196,7 @@ pub fn install(k: &Kernel, thread: Ref<Tcb>, spaces: Spaces) -> Outcome {
         if put(TcbSlot::Buffer, buffer.frame) == Progress::Preempted {
             return Outcome::Preempted;
         }
-        thread.at(k).set_buffer_address(buffer.address);
+        thread.at(k).set_buffer_address(k, buffer.address);
         if k.core().thread() == Some(thread) {
             schedule::force_reschedule(k);
         }

@@ -181,7 +181,7 @@ pub fn carve(k: &mut Memory, untyped: Ref<Slot>, bits: u8) -> Option<Region> {
     if end > memory.size() {
         return None;
     }
-    slot.set_data(end);
+    slot.set_watermark(end);
     Some(Region {
         start: memory.start().offset(start),
         bits,
@@ -208,7 +208,7 @@ pub fn reclaim(k: &mut Memory, untyped: Ref<Slot>, bytes: u64) -> u64 {
     if !memory.is_device() {
         zero(k, memory.start().offset(rest), watermark - rest);
     }
-    untyped.at(k).set_data(rest);
+    untyped.at(k).set_watermark(rest);
     rest
 }
 

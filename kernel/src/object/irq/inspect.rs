@@ -7,7 +7,7 @@ impl IrqTable {
     /// The state of `irq`.
     pub fn inspect(&self, irq: u8) -> IrqView {
         IrqView {
-            line: self.line(irq).get(),
+            line: self.line(irq),
             slot: self.slot(irq),
         }
     }

@@ -135,7 +135,7 @@ impl Host {
     }
 
     fn set(&self, thread: Ref<Tcb>, register: Register, value: u64) {
-        thread.at(&self.k).context().set(register, value);
+        thread.at(&self.k).context().set(&*self.k, register, value);
     }
 
     fn get(&self, thread: Ref<Tcb>, register: Register) -> u64 {
@@ -161,7 +161,10 @@ impl Host {
             self.set(root, Register::Rsi, info.raw());
             for (i, &word) in words.iter().enumerate() {
                 match MessageRegister::new(i) {
-                    Some(register) => root.at(&self.k).context().set_message(register, word),
+                    Some(register) => root
+                        .at(&self.k)
+                        .context()
+                        .set_message(&*self.k, register, word),
                     None => self.write_root_buffer(ipc_buffer::MESSAGE + i, word),
                 }
             }
@@ -176,7 +179,7 @@ impl Host {
 
     fn write_root_buffer(&self, word: usize, value: u64) {
         let buffer = message::buffer(&self.k, self.root, true).expect("a buffer");
-        buffer.write(&self.k, word, value);
+        buffer.write(&*self.k, word, value);
     }
 
     /// All run that come before the root task, until that goes on.
@@ -292,7 +295,7 @@ impl Machine for Host {
     fn write_buffer(&mut self, tcb: u64, word: usize, value: u64) {
         let tcb = self.cap(tcb).word().get::<Tcb>().expect("a thread");
         let buffer = message::buffer(&self.k, tcb, true).expect("a buffer");
-        buffer.write(&self.k, word, value);
+        buffer.write(&*self.k, word, value);
     }
 
     fn now(&self) -> u64 {

@@ -4,6 +4,7 @@
 //! the roles below (message registers, badge, restart address), so that it reads the same on
 //! every architecture.
 
+use crate::cells::Owner;
 use core::cell::Cell;
 
 /// The words of a context. The numeric value is the index, hence the offset in words that the
@@ -163,7 +164,7 @@ impl Context {
     }
 
     #[inline(always)]
-    pub fn set(&self, register: Register, value: u64) {
+    pub fn set(&self, _: &impl Owner, register: Register, value: u64) {
         self.words[register as usize].set(value)
     }
 
@@ -181,8 +182,8 @@ impl Context {
 
     /// The badge of a received message: the same register as the capability.
     #[inline(always)]
-    pub fn set_badge(&self, badge: u64) {
-        self.set(Register::Rdi, badge)
+    pub fn set_badge(&self, k: &impl Owner, badge: u64) {
+        self.set(k, Register::Rdi, badge)
     }
 
     /// The raw message-info word.
@@ -192,8 +193,8 @@ impl Context {
     }
 
     #[inline(always)]
-    pub fn set_info(&self, info: u64) {
-        self.set(Register::Rsi, info)
+    pub fn set_info(&self, k: &impl Owner, info: u64) {
+        self.set(k, Register::Rsi, info)
     }
 
     /// The reply object of a receive.
@@ -215,8 +216,8 @@ impl Context {
     }
 
     #[inline(always)]
-    pub fn set_message(&self, i: MessageRegister, value: u64) {
-        self.set(MESSAGE[i as usize], value)
+    pub fn set_message(&self, k: &impl Owner, i: MessageRegister, value: u64) {
+        self.set(k, MESSAGE[i as usize], value)
     }
 
     /// Start of the instruction that entered the kernel.
@@ -227,14 +228,14 @@ impl Context {
 
     /// The thread re-executes the instruction that entered the kernel (01, section 8).
     #[inline(always)]
-    pub fn restart(&self) {
-        self.set(Register::NextIp, self.fault_ip())
+    pub fn restart(&self, k: &impl Owner) {
+        self.set(k, Register::NextIp, self.fault_ip())
     }
 
     /// The thread's restart address becomes where it would have continued (Suspend, 04, section 10).
     #[inline(always)]
-    pub fn hold(&self) {
-        self.set(Register::FaultIp, self.get(Register::NextIp))
+    pub fn hold(&self, k: &impl Owner) {
+        self.set(k, Register::FaultIp, self.get(Register::NextIp))
     }
 
     /// The register that, with the vector, numbers a software interrupt (05, section 2.2).
@@ -243,8 +244,10 @@ impl Context {
     }
 
     /// An exception that is to be reported at `ip` rather than at the next instruction.
-    pub fn set_fault_ip(&self, ip: u64) {
-        self.set(Register::FaultIp, ip)
+    /// For the entry code, before it has the kernel.
+    #[cfg(target_os = "none")]
+    pub(in crate::arch) fn set_fault_ip(&self, ip: u64) {
+        self.words[Register::FaultIp as usize].set(ip)
     }
 
     /// Whether the machine could load `base` as the address of thread-local storage.
@@ -254,23 +257,23 @@ impl Context {
 
     /// Sets the base of thread-local storage, which is not validated (03, section 4.12). One that
     /// is not canonical, which the processor refuses, is shown but has the effect of 0.
-    pub fn set_tls_base(&self, base: u64) {
-        self.set(Register::FsBase, base);
+    pub fn set_tls_base(&self, k: &impl Owner, base: u64) {
+        self.set(k, Register::FsBase, base);
         let loaded = if is_canonical(base) { base } else { 0 };
-        self.set(Register::LoadedFsBase, loaded);
+        self.set(k, Register::LoadedFsBase, loaded);
     }
 
     /// Sets a register of a transfer.
-    fn assign(&self, register: Register, value: u64) {
+    fn assign(&self, k: &impl Owner, register: Register, value: u64) {
         match register {
-            Register::FsBase => self.set_tls_base(value),
-            _ => self.set(register, value),
+            Register::FsBase => self.set_tls_base(k, value),
+            _ => self.set(k, register, value),
         }
     }
 
     /// All registers take effect at the next return, by IRET (07, section 1.5).
-    pub fn force_full_restore(&self) {
-        self.set(Register::ReturnBySysret, 0)
+    pub fn force_full_restore(&self, k: &impl Owner) {
+        self.set(k, Register::ReturnBySysret, 0)
     }
 
     /// Register `i` of the order `transfer`; `None` past its end.
@@ -281,25 +284,25 @@ impl Context {
 
     /// Sets register `i` of the order `transfer` to the sanitised `value`; nothing past its end.
     #[inline(always)]
-    pub fn transfer_set(&self, transfer: Transfer, i: usize, value: u64) {
+    pub fn transfer_set(&self, k: &impl Owner, transfer: Transfer, i: usize, value: u64) {
         if let Some(&register) = transfer.registers().get(i) {
-            self.assign(register, sanitise(register, value));
+            self.assign(k, register, sanitise(register, value));
         }
     }
 
     /// Copies registers `from..to` of the user context as they are (CopyRegisters does not
     /// sanitise, 07, section 1.3).
-    pub fn copy_user_context(&self, source: &Context, from: usize, to: usize) {
+    pub fn copy_user_context(&self, k: &impl Owner, source: &Context, from: usize, to: usize) {
         for &register in USER_CONTEXT.iter().take(to).skip(from) {
-            self.assign(register, source.get(register));
+            self.assign(k, register, source.get(register));
         }
     }
 
     /// Sets the first registers of a thread that the kernel itself starts (06, section 1.1).
-    pub fn start(&self, entry: u64, argument: u64) {
-        self.set(Register::FaultIp, entry);
-        self.set(Register::NextIp, entry);
-        self.set(Register::Rdi, argument);
+    pub fn start(&self, k: &impl Owner, entry: u64, argument: u64) {
+        self.set(k, Register::FaultIp, entry);
+        self.set(k, Register::NextIp, entry);
+        self.set(k, Register::Rdi, argument);
     }
 }
 

@@ -6,7 +6,8 @@ use sandglass_abi::object::PAGING_STRUCTURE_BITS;
 use super::object::paging::{PageDirectory, PageTable, Pdpt, Pml4};
 use super::Devices;
 use crate::mem::objects::region::Region;
-use crate::mem::{Memory, Tagged};
+use crate::mem::Tagged;
+use crate::Kernel;
 
 /// A type of object that Retype makes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,10 +53,10 @@ impl Type {
     }
 
     /// Puts an object of this type into `region`, of the right size.
-    pub fn place(self, m: &mut Memory, region: Region) -> Option<Tagged> {
+    pub fn place(self, k: &mut Kernel, region: Region) -> Option<Tagged> {
         match self {
             Type::Page | Type::LargePage | Type::HugePage => Some(region.into_frame()),
-            Type::Pml4 => root_table(m, region),
+            Type::Pml4 => root_table(k, region),
             Type::Pdpt => region.into_zeroed::<Pdpt>(),
             Type::PageDirectory => region.into_zeroed::<PageDirectory>(),
             Type::PageTable => region.into_zeroed::<PageTable>(),
@@ -64,10 +65,10 @@ impl Type {
 }
 
 /// A root table is empty but for the kernel's entry (07, section 7).
-pub fn root_table(m: &mut Memory, region: Region) -> Option<Tagged> {
+pub fn root_table(k: &mut Kernel, region: Region) -> Option<Tagged> {
     let word = region.into_zeroed::<Pml4>()?;
-    let root = word.get::<Pml4>()?.at(m);
+    let root = word.get::<Pml4>()?.at(k);
     root.as_ref()
-        .set_kernel_entry(m.machine.kernel_root_entry());
+        .set_kernel_entry(k, k.machine.kernel_root_entry());
     Some(word)
 }

@@ -11,26 +11,21 @@ use crate::cores::{CoreId, Cores, CORES};
 use crate::ipc::stall;
 use crate::mem::{objects, Ref};
 use crate::object::tcb::{Tcb, TcbSlot};
-use crate::Kernel;
+use crate::{Kernel, View};
 
 /// Highest user address.
 pub const TOP: u64 = USER_TOP;
 
 /// The root table that address-space identifier `asid` names.
 #[inline(always)]
-pub fn root_of(k: &Kernel, asid: u16) -> Option<Ref<Pml4>> {
+pub fn root_of(k: &View, asid: u16) -> Option<Ref<Pml4>> {
     k.arch.asids.pool(asid)?.at(k).root(asid)
 }
 
 /// The table of `level` that covers `vaddr` below `root`, or how many bits of the address the
 /// missing table would have translated.
 #[inline(always)]
-pub fn table<'k>(
-    k: &'k Kernel,
-    root: &'k Table,
-    vaddr: u64,
-    level: Level,
-) -> Result<&'k Table, u8> {
+pub fn table<'k>(k: &'k View, root: &'k Table, vaddr: u64, level: Level) -> Result<&'k Table, u8> {
     let below =
         |table: &'k Table, at: Level| table.table(k, at.index(vaddr)).ok_or(at.entry_bits());
     if level == Level::PML4 {
@@ -49,7 +44,7 @@ pub fn table<'k>(
 
 /// The root table of the address space of `thread`, unless that is gone or never was.
 #[inline(always)]
-fn own_root(k: &Kernel, thread: Ref<Tcb>) -> Option<Ref<Pml4>> {
+fn own_root(k: &View, thread: Ref<Tcb>) -> Option<Ref<Pml4>> {
     let cap = objects::tcb_slot(thread, TcbSlot::VSpace).at(k).cap();
     let named = cap.root_asid().and_then(|asid| root_of(k, asid))?;
     (cap.word().get() == Some(named)).then_some(named)
@@ -93,7 +88,7 @@ pub fn revoked(k: &Kernel) {
 }
 
 /// The threads that run, with their cores.
-fn running(k: &Kernel) -> impl Iterator<Item = (CoreId, Ref<Tcb>)> + '_ {
+fn running(k: &View) -> impl Iterator<Item = (CoreId, Ref<Tcb>)> + '_ {
     CoreId::all().filter_map(|core| Some((core, k.core_of(core).thread()?)))
 }
 

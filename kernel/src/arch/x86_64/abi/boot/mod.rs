@@ -60,7 +60,7 @@ impl Planned {
             _ => region.into_zeroed::<PageTable>()?,
         };
         let parent = space::table(k, root.at(k).as_ref(), self.vaddr, self.level).ok()?;
-        parent.set_table(self.level.index(self.vaddr), table::named(word)?, 0);
+        parent.set_table(k, self.level.index(self.vaddr), table::named(word)?, 0);
         Some(Capability::original(word).with_mapping(Some(mapping(self.vaddr))))
     }
 }
@@ -109,7 +109,7 @@ pub fn map(k: &Kernel, root: Ref<Root>, frame: Tagged, vaddr: u64) -> Option<Cap
         user: true,
         write: true,
     };
-    table.set_page(level, level.index(vaddr), frame, access, 0);
+    table.set_page(k, level, level.index(vaddr), frame, access, 0);
     Some(Capability::original(frame).with_mapping(Some(mapping(vaddr))))
 }
 
@@ -118,7 +118,7 @@ pub fn map(k: &Kernel, root: Ref<Root>, frame: Tagged, vaddr: u64) -> Option<Cap
 pub fn first_pool(k: &Kernel, region: Region, root: Ref<Slot>) -> Option<Capability> {
     let word = region.into_zeroed::<AsidPool>()?;
     let pool = word.get::<AsidPool>()?;
-    k.arch.asids.install(0, pool);
+    k.arch.asids.set(k, 0, Some(pool));
     asid::assign(k, root, pool, ROOT_TASK_ASID as u16);
     Some(Capability::original(word).with_number(0))
 }

@@ -11,7 +11,7 @@ use crate::invoke::error::Error;
 use crate::invoke::{untyped, Invocation, Outcome};
 use crate::mem::objects::region;
 use crate::mem::{Ref, Slot};
-use crate::Kernel;
+use crate::{Kernel, View};
 
 /// A checked MakePool.
 #[derive(Clone, Copy)]
@@ -28,7 +28,7 @@ pub fn invoke_control(k: &mut Kernel, call: &Invocation) -> Result<Outcome, Erro
     Ok(Outcome::Done)
 }
 
-fn decode_control(k: &Kernel, call: &Invocation) -> Result<MakePool, Error> {
+fn decode_control(k: &View, call: &Invocation) -> Result<MakePool, Error> {
     if call.label != label::ASID_CONTROL_MAKE_POOL {
         return Err(Error::IllegalOperation);
     }
@@ -63,7 +63,7 @@ fn make_pool(k: &mut Kernel, make: MakePool) {
         .and_then(|region| region.into_zeroed::<AsidPool>());
     if let Some(word) = pool {
         if let Some(pool) = word.get() {
-            k.arch.asids.install(number, pool);
+            k.arch.asids.set(k, number, Some(pool));
         }
         let cap = Capability::original(word).with_number(number);
         derivation::insert_copy(k, untyped, slot, cap);
@@ -85,7 +85,7 @@ pub fn invoke_pool(k: &Kernel, call: &Invocation) -> Result<Outcome, Error> {
     Ok(Outcome::Done)
 }
 
-fn decode_pool(k: &Kernel, call: &Invocation) -> Result<Assign, Error> {
+fn decode_pool(k: &View, call: &Invocation) -> Result<Assign, Error> {
     if call.label != label::ASID_POOL_ASSIGN {
         return Err(Error::IllegalOperation);
     }
@@ -95,12 +95,8 @@ fn decode_pool(k: &Kernel, call: &Invocation) -> Result<Assign, Error> {
         return Err(Error::InvalidCapability(1));
     }
     let number = call.cap.pool_number();
-    let pool = k
-        .arch
-        .asids
-        .entry(number)
-        .get()
-        .ok_or(Error::invalid_root())?;
+    let pool = k.arch.asids.numbered(number);
+    let pool = pool.ok_or(Error::invalid_root())?;
     if call.cap.word().get() != Some(pool) {
         return Err(Error::InvalidCapability(0));
     }
@@ -111,15 +107,15 @@ fn decode_pool(k: &Kernel, call: &Invocation) -> Result<Assign, Error> {
 /// Gives the root table in `slot` the identifier `asid` of `pool`.
 pub fn assign(k: &Kernel, slot: Ref<Slot>, pool: Ref<AsidPool>, asid: u16) {
     let cap = slot.at(k).cap();
-    pool.at(k).set_root(asid, cap.word().get());
-    slot.at(k).set_cap(cap.with_number(u64::from(asid)));
+    pool.at(k).set_root(k, asid, cap.word().get());
+    slot.at(k).set_cap(k, cap.with_number(u64::from(asid)));
 }
 
 /// The last capability to an ASID pool goes: its address spaces lose their translation.
 pub fn remove_pool(k: &Kernel, cap: Capability) {
-    let entry = k.arch.asids.entry(cap.pool_number());
-    if entry.get() == cap.word().get() {
-        entry.set(None);
+    let number = cap.pool_number();
+    if k.arch.asids.numbered(number) == cap.word().get() {
+        k.arch.asids.set(k, number, None);
         space::revoked(k);
     }
 }
@@ -131,7 +127,7 @@ pub fn free(k: &Kernel, cap: Capability) {
         return;
     };
     if pool.at(k).root(asid) == cap.word().get() {
-        pool.at(k).set_root(asid, None);
+        pool.at(k).set_root(k, asid, None);
         space::revoked(k);
     }
 }

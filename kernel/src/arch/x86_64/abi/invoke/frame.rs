@@ -11,7 +11,7 @@ use crate::invoke::error::Error;
 use crate::invoke::{Invocation, Outcome};
 use crate::mem::{Ref, Slot};
 use crate::object::rights::{FrameRights, Rights};
-use crate::Kernel;
+use crate::{Kernel, View};
 
 /// Invokes a frame.
 #[inline(always)]
@@ -32,7 +32,7 @@ fn invoke_other(k: &Kernel, call: &Invocation) -> Result<Outcome, Error> {
     match call.label {
         label::PAGE_UNMAP => {
             unmap(k, frame);
-            call.slot.at(k).set_cap(call.cap.with_mapping(None));
+            call.slot.at(k).set_cap(k, call.cap.with_mapping(None));
             Ok(Outcome::Done)
         }
         label::PAGE_GET_ADDRESS => Ok(Outcome::Value(frame.start().get())),
@@ -53,7 +53,7 @@ struct Map<'k> {
 }
 
 #[inline(always)]
-fn decode_map<'k>(k: &'k Kernel, call: &Invocation, frame: FrameCap) -> Result<Map<'k>, Error> {
+fn decode_map<'k>(k: &'k View, call: &Invocation, frame: FrameCap) -> Result<Map<'k>, Error> {
     call.need(3)?;
     let space = call.extra_cap(k, 0)?;
     let asid = space.root_asid().ok_or(Error::InvalidCapability(1))?;
@@ -97,6 +97,7 @@ fn map(k: &Kernel, slot: Ref<Slot>, frame: FrameCap, checked: Map) {
     let Mapping { vaddr, .. } = checked.mapping;
     let level = checked.level;
     checked.table.set_page(
+        k,
         level,
         level.index(vaddr),
         frame.word,
@@ -107,7 +108,8 @@ fn map(k: &Kernel, slot: Ref<Slot>, frame: FrameCap, checked: Map) {
         space::page_changed(k, checked.root, vaddr);
     }
     let cap = slot.at(k).cap();
-    slot.at(k).set_cap(cap.with_mapping(Some(checked.mapping)));
+    slot.at(k)
+        .set_cap(k, cap.with_mapping(Some(checked.mapping)));
 }
 
 /// Rights as the entry says them (07, section 6).
@@ -131,7 +133,7 @@ pub fn unmap(k: &Kernel, frame: FrameCap) {
     let index = level.index(mapping.vaddr);
     match table.child(k, level, index) {
         Child::Page(start) if start == frame.start() => {
-            table.clear_entry(index);
+            table.clear_entry(k, index);
             space::page_changed(k, root, mapping.vaddr);
         }
         _ => {}

@@ -8,7 +8,7 @@ use crate::cap::{derivation, Capability};
 use crate::invoke::error::Error;
 use crate::invoke::{Invocation, Outcome};
 use crate::mem::{Ref, Slot};
-use crate::Kernel;
+use crate::{Kernel, View};
 
 /// A checked Issue.
 #[derive(Clone, Copy)]
@@ -24,7 +24,7 @@ pub fn invoke_control(k: &Kernel, call: &Invocation) -> Result<Outcome, Error> {
     Ok(commit_control(k, issue))
 }
 
-fn decode_control(k: &Kernel, call: &Invocation) -> Result<Issue, Error> {
+fn decode_control(k: &View, call: &Invocation) -> Result<Issue, Error> {
     if call.label != label::IO_PORT_CONTROL_ISSUE {
         return Err(Error::IllegalOperation);
     }
@@ -50,7 +50,7 @@ fn decode_control(k: &Kernel, call: &Invocation) -> Result<Issue, Error> {
 
 /// Issues the capability to a range of ports.
 fn commit_control(k: &Kernel, issue: Issue) -> Outcome {
-    k.arch.ports.mark(issue.ports, true);
+    k.arch.ports.mark(k, issue.ports, true);
     derivation::insert_copy(
         k,
         issue.control,
@@ -62,7 +62,7 @@ fn commit_control(k: &Kernel, issue: Issue) -> Outcome {
 
 /// The last capability to a range of ports goes.
 pub fn release(k: &Kernel, ports: Ports) {
-    k.arch.ports.mark(ports, false);
+    k.arch.ports.mark(k, ports, false);
 }
 
 /// A checked access to a port.
@@ -80,7 +80,7 @@ pub fn invoke(k: &Kernel, call: &Invocation) -> Result<Outcome, Error> {
     Ok(commit(k, access))
 }
 
-fn decode(k: &Kernel, call: &Invocation) -> Result<Access, Error> {
+fn decode(k: &View, call: &Invocation) -> Result<Access, Error> {
     let (width, writes) = match call.label {
         label::IO_PORT_IN8 => (PortWidth::Byte, false),
         label::IO_PORT_IN16 => (PortWidth::Word, false),

@@ -8,13 +8,13 @@ use crate::arch::abi::{Devices, Line};
 use crate::invoke::error::Error;
 use crate::invoke::irq::Issue;
 use crate::invoke::Invocation;
-use crate::Kernel;
+use crate::View;
 
 /// Checks an invocation of IRQ control.
 ///
 /// # Errors
 /// The first check that failed, in the order of the ABI.
-pub fn decode_control(k: &Kernel, call: &Invocation) -> Result<Issue, Error> {
+pub fn decode_control(k: &View, call: &Invocation) -> Result<Issue, Error> {
     if call.label == label::IRQ_CONTROL_GET {
         // Lines by number are those of the legacy controller, which is disabled (03, section 7.1).
         call.need(3)?;
@@ -29,7 +29,7 @@ pub fn decode_control(k: &Kernel, call: &Invocation) -> Result<Issue, Error> {
     let root = call.extra_cap(k, 0)?;
     let vector = check(call.word(k, 6), MAX_IRQ_VECTOR)?;
     let irq = (vector + IRQ_USER_OFFSET) as u8;
-    if k.irqs.line(irq).get().is_some() {
+    if k.irqs.line(irq).is_some() {
         return Err(Error::RevokeFirst);
     }
     let slot = call.empty_slot(k, root, call.word(k, 0), call.word(k, 1))?;
@@ -53,7 +53,7 @@ fn check(value: u64, max: u64) -> Result<u64, Error> {
     Ok(value)
 }
 
-fn decode_pin(k: &Kernel, call: &Invocation) -> Result<Line, Error> {
+fn decode_pin(k: &View, call: &Invocation) -> Result<Line, Error> {
     let ioapics = k.machine.ioapics();
     let last = ioapics.checked_sub(1).ok_or(Error::IllegalOperation)?;
     let ioapic = check(call.word(k, 2), u64::from(last))? as u8;
@@ -70,7 +70,7 @@ fn decode_pin(k: &Kernel, call: &Invocation) -> Result<Line, Error> {
 }
 
 /// The device's address is only checked: the user programs the device.
-fn decode_msi(k: &Kernel, call: &Invocation) -> Result<Line, Error> {
+fn decode_msi(k: &View, call: &Invocation) -> Result<Line, Error> {
     check(call.word(k, 2), 255)?;
     check(call.word(k, 3), 31)?;
     check(call.word(k, 4), 7)?;

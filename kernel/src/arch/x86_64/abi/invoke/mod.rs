@@ -14,7 +14,7 @@ use crate::cap::Capability;
 use crate::invoke::error::Error;
 use crate::invoke::{Invocation, Outcome};
 use crate::mem::{Kind, Ref};
-use crate::Kernel;
+use crate::{Kernel, View};
 
 /// Invokes a capability of `kind`, as [`crate::invoke::invoke`] does.
 ///
@@ -51,7 +51,7 @@ pub fn finalise(k: &Kernel, kind: Kind, cap: Capability) {
 
 /// The root table of `cap`, whose identifier is `asid`, if that still names it.
 #[inline(always)]
-pub fn resolve(k: &Kernel, cap: Capability, asid: u16) -> Result<Ref<Pml4>, Error> {
+pub fn resolve(k: &View, cap: Capability, asid: u16) -> Result<Ref<Pml4>, Error> {
     let root = space::root_of(k, asid).ok_or(Error::invalid_root())?;
     if cap.word().get::<Pml4>() != Some(root) {
         return Err(Error::InvalidCapability(1));

@@ -10,7 +10,7 @@ use crate::cap::{derivation, Capability};
 use crate::invoke::error::Error;
 use crate::invoke::{Invocation, Outcome};
 use crate::mem::{Kind, Ref, Slot};
-use crate::Kernel;
+use crate::{Kernel, View};
 
 /// A checked invocation of a paging structure that is not a root.
 #[derive(Clone, Copy)]
@@ -48,7 +48,7 @@ pub fn invoke(k: &Kernel, call: &Invocation, kind: Kind) -> Result<Outcome, Erro
     Ok(commit(k, kind, operation))
 }
 
-fn decode(k: &Kernel, call: &Invocation, kind: Kind) -> Result<Operation, Error> {
+fn decode(k: &View, call: &Invocation, kind: Kind) -> Result<Operation, Error> {
     let (level, map, unmap) = parent_level(kind);
     if call.label == unmap {
         if !derivation::is_final(k, call.slot) {
@@ -102,18 +102,18 @@ fn commit(k: &Kernel, kind: Kind, operation: Operation) -> Outcome {
             // The walk succeeded in decode, and nothing has changed since.
             let parent = space::table(k, root.at(k).as_ref(), mapping.vaddr, level);
             if let (Ok(parent), Some(table)) = (parent, table::named(cap.word())) {
-                parent.set_table(level.index(mapping.vaddr), table, attributes);
+                parent.set_table(k, level.index(mapping.vaddr), table, attributes);
                 space::table_changed(k, root);
             }
-            slot.at(k).set_cap(cap.with_mapping(Some(mapping)));
+            slot.at(k).set_cap(k, cap.with_mapping(Some(mapping)));
         }
         Operation::Unmap(slot) => {
             let cap = slot.at(k).cap();
             unmap(k, kind, cap);
             if let Some(table) = table::named(cap.word()) {
-                table.at(k).clear();
+                table.at(k).clear(k);
             }
-            slot.at(k).set_cap(cap.with_mapping(None));
+            slot.at(k).set_cap(k, cap.with_mapping(None));
         }
     }
     Outcome::Done
@@ -134,7 +134,7 @@ pub fn unmap(k: &Kernel, kind: Kind, cap: Capability) {
     };
     let index = level.index(mapping.vaddr);
     if parent.leads_to(level, index, table) {
-        parent.clear_entry(index);
+        parent.clear_entry(k, index);
         space::table_changed(k, root);
     }
 }

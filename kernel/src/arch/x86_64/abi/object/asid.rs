@@ -3,6 +3,7 @@
 //! An identifier is a pool's number and an index in it. Invariants: an entry of a pool that is
 //! installed names a root table whose capabilities carry that identifier; identifier 0 is none.
 
+use crate::Kernel;
 use core::cell::Cell;
 
 use sandglass_abi::object::ASID_POOL_BITS;
@@ -32,7 +33,7 @@ impl AsidPool {
         self.entry(asid).get()
     }
 
-    pub fn set_root(&self, asid: u16, root: Option<Ref<Pml4>>) {
+    pub fn set_root(&self, _: &Kernel, asid: u16, root: Option<Ref<Pml4>>) {
         self.entry(asid).set(root);
     }
 
@@ -61,14 +62,20 @@ impl AsidTable {
         }
     }
 
-    pub fn entry(&self, number: u64) -> &Cell<Option<Ref<AsidPool>>> {
+    fn entry(&self, number: u64) -> &Cell<Option<Ref<AsidPool>>> {
         &self.pools[number as usize & (ASID_POOLS - 1)]
+    }
+
+    /// The pool of this number, if it is installed.
+    #[inline(always)]
+    pub fn numbered(&self, number: u64) -> Option<Ref<AsidPool>> {
+        self.entry(number).get()
     }
 
     /// The pool that `asid` belongs to.
     #[inline(always)]
     pub fn pool(&self, asid: u16) -> Option<Ref<AsidPool>> {
-        self.entry(u64::from(asid) >> INDEX_BITS).get()
+        self.numbered(u64::from(asid) >> INDEX_BITS)
     }
 
     pub fn lowest_free(&self) -> Option<u64> {
@@ -77,8 +84,8 @@ impl AsidTable {
             .find_map(|(i, pool)| pool.get().is_none().then_some(i))
     }
 
-    /// Installs a pool at boot or in MakePool.
-    pub fn install(&self, number: u64, pool: Ref<AsidPool>) {
-        self.entry(number).set(Some(pool));
+    /// Installs a pool, or takes it out.
+    pub fn set(&self, _: &Kernel, number: u64, pool: Option<Ref<AsidPool>>) {
+        self.entry(number).set(pool);
     }
 }

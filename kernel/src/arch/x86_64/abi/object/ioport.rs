@@ -5,6 +5,7 @@
 #[cfg(not(target_os = "none"))]
 mod inspect;
 
+use crate::Kernel;
 use core::cell::Cell;
 
 /// A range of I/O ports, both ends included.
@@ -39,7 +40,7 @@ impl PortTable {
             || any_bit(inner)
     }
 
-    pub fn mark(&self, ports: Ports, issued: bool) {
+    pub fn mark(&self, _: &Kernel, ports: Ports, issued: bool) {
         let (edges, inner) = self.cover(ports);
         for (word, bits) in edges.into_iter().flatten() {
             word.set(if issued {

@@ -4,6 +4,7 @@
 #[cfg(not(target_os = "none"))]
 mod inspect;
 
+use crate::Kernel;
 use core::cell::Cell;
 
 use super::paging::{PageDirectory, PageTable, Pdpt, Pml4};
@@ -55,7 +56,7 @@ impl Table {
     }
 
     /// Makes entry `i` lead to `table`.
-    pub fn set_table(&self, i: usize, table: Ref<Table>, attributes: u64) {
+    pub fn set_table(&self, _: &Kernel, i: usize, table: Ref<Table>, attributes: u64) {
         self.entry(i)
             .set(pte::table(table.address().get(), attributes));
     }
@@ -63,7 +64,15 @@ impl Table {
     /// Makes entry `i` of this table of `level`, which must be able to hold pages, lead to the
     /// memory that `frame` names; absent, if that is no frame.
     #[inline(always)]
-    pub fn set_page(&self, level: Level, i: usize, frame: Tagged, access: Access, attributes: u64) {
+    pub fn set_page(
+        &self,
+        _: &Kernel,
+        level: Level,
+        i: usize,
+        frame: Tagged,
+        access: Access,
+        attributes: u64,
+    ) {
         let address = frame.address().get();
         self.entry(i).set(if frame.is(Kind::Frame) {
             pte::page(level, address, access, attributes)
@@ -73,12 +82,12 @@ impl Table {
     }
 
     /// Makes entry `i` absent.
-    pub fn clear_entry(&self, i: usize) {
+    pub fn clear_entry(&self, _: &Kernel, i: usize) {
         self.entry(i).set(0);
     }
 
     /// Sets the entry in which a root table holds the kernel.
-    pub(in crate::arch) fn set_kernel_entry(&self, entry: u64) {
+    pub(in crate::arch) fn set_kernel_entry(&self, _: &Kernel, entry: u64) {
         self.entry(pte::ENTRIES - 1).set(entry);
     }
 
@@ -88,7 +97,7 @@ impl Table {
     }
 
     /// Makes every entry absent: 512 steps.
-    pub fn clear(&self) {
+    pub fn clear(&self, _: &Kernel) {
         for entry in &self.entries {
             entry.set(0);
         }
