@@ -17,8 +17,6 @@ extern crate std;
 #[macro_use]
 pub mod cells;
 #[macro_use]
-mod wrong;
-#[macro_use]
 pub mod trace;
 
 pub mod arch;

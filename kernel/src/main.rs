@@ -8,13 +8,6 @@ fn panic(info: &core::panic::PanicInfo) -> ! {
     sandglass_kernel::arch::x86_64::entry::fatal::panic(info)
 }
 
-// What `sandglass_kernel::wrong` asks for.
-#[cfg(all(target_os = "none", feature = "wrong"))]
-core::arch::global_asm!(concat!(
-    ".globl sandglass_broken_rule\n.set sandglass_broken_rule, ",
-    env!("SANDGLASS_WRONG_RULE")
-));
-
 #[cfg(not(target_os = "none"))]
 fn main() {
     eprintln!(

@@ -43,11 +43,6 @@ pub enum Exit {
 #[inline(always)]
 pub fn phases(k: &Kernel, caller: Ref<Tcb>) -> Result<Phases, u64> {
     let number = caller.at(k).context().syscall_number();
-    let number = if broken!(NarrowNumbers) {
-        number as i32 as u64
-    } else {
-        number
-    };
     Phases::of(number).ok_or(number)
 }
 

@@ -13,6 +13,7 @@ use cargo_metadata::Message;
 
 use crate::cli::AssureArgs;
 use crate::cores::Cores;
+use crate::mutants::named::{self, Catalogue, Set};
 use crate::mutants::{self, Choice};
 use crate::{coverage, toolchain};
 
@@ -25,13 +26,19 @@ const BINARY: &str = "sandglass-assure";
 /// Something does not build, or cannot be run.
 pub fn run(args: &AssureArgs) -> Result<ExitCode> {
     let agrees = lock_step(args)?;
+    if args.wrong.is_some() {
+        return Ok(ExitCode::from(u8::from(!agrees)));
+    }
     let is_covered = coverage::run()? == ExitCode::SUCCESS;
     let choice = if args.all_mutants {
         Choice::All
     } else {
-        Choice::SAMPLE
+        Choice::Sample {
+            count: mutants::SAMPLE,
+            seed: mutants::SEED,
+        }
     };
-    let notices = mutants::report(choice, "")?;
+    let notices = mutants::print(choice, "")?;
     let all_well = agrees && is_covered && notices;
     Ok(ExitCode::from(u8::from(!all_well)))
 }
@@ -39,8 +46,18 @@ pub fn run(args: &AssureArgs) -> Result<ExitCode> {
 /// Runs the kernel in lock step with its specification. Returns whether nothing was found.
 fn lock_step(args: &AssureArgs) -> Result<bool> {
     let cores = args.cores.cores();
-    let binary = build(cores)?;
+    let wrong = match &args.wrong {
+        Some(name) => Some(Catalogue::read(Set::Rules)?.find(name)?.number),
+        None => None,
+    };
+    let binary = build(cores, wrong.is_some())?;
     let mut command = std::process::Command::new(&binary);
+    if let Some(number) = wrong {
+        command.env(named::VARIABLE, number.to_string());
+    }
+    if args.only_time {
+        command.arg("--only-time");
+    }
     command.args(["--events", &args.events.to_string()]);
     command.args(["--seed", &args.seed.to_string()]);
     command.args(["--cores", &cores.number().to_string()]);
@@ -53,10 +70,18 @@ fn lock_step(args: &AssureArgs) -> Result<bool> {
     Ok(status.success())
 }
 
-/// Builds the binary with the kernel for `cores`.
-fn build(cores: Cores) -> Result<PathBuf> {
-    let mut cargo = toolchain::host_cargo();
-    cargo.args(["build", "--profile", "assure"]);
+/// Builds the binary with the kernel for `cores`; with that of the named mutants if it is to be `wrong`.
+fn build(cores: Cores, wrong: bool) -> Result<PathBuf> {
+    let tree = wrong.then(|| named::tree(Set::Rules)).transpose()?;
+    let mut cargo = match &tree {
+        Some(tree) => tree.cargo("build"),
+        None => {
+            let mut cargo = toolchain::host_cargo();
+            cargo.arg("build");
+            cargo
+        }
+    };
+    cargo.args(["--profile", "assure"]);
     cargo.args(["--package", PACKAGE, "--bin", BINARY]);
     if let Cores::Smp(_) = cores {
         cargo.args(["--features", "smp"]);

@@ -443,9 +443,9 @@ pub struct StormArgs {
     /// Check every stretch of execution by the oracle for time, on one core; `--policies` always does
     #[arg(long)]
     pub oracle: bool,
-    /// Run on a release kernel that breaks the rule of this number (`kernel/src/wrong.rs`), to check that it is noticed
-    #[arg(long, value_name = "RULE", conflicts_with = "kernel")]
-    pub wrong: Option<usize>,
+    /// Run on a release kernel that is wrong in this way (`assurance/mutants/rules.toml`), to see it noticed
+    #[arg(long, value_name = "MUTANT", conflicts_with = "kernel")]
+    pub wrong: Option<String>,
     /// Memory in MiB
     #[arg(long, value_name = "MiB", default_value_t = 256,
           value_parser = clap::value_parser!(u32).range(32..))]
@@ -469,6 +469,12 @@ pub struct AssureArgs {
     /// Judge every mutant of the kernel [default: a sample]
     #[arg(long)]
     pub all_mutants: bool,
+    /// Only lock step, with a kernel that is wrong in this way (`assurance/mutants/rules.toml`), to see it noticed
+    #[arg(long, value_name = "MUTANT", conflicts_with = "all_mutants")]
+    pub wrong: Option<String>,
+    /// With `--wrong`: ask only the oracle for time
+    #[arg(long, requires = "wrong")]
+    pub only_time: bool,
 }
 
 /// Arguments of `sandglass fuzz`.
@@ -493,12 +499,15 @@ pub struct FuzzArgs {
 /// Arguments of `sandglass mutants`.
 #[derive(Args)]
 pub struct MutantsArgs {
-    /// Judge every mutant [default: a sample]
+    /// Judge every mutant [default: of the files that are changed; or the named ones, if there is none]
     #[arg(long)]
     pub all: bool,
-    /// Size of the sample
-    #[arg(long, value_name = "N", default_value_t = mutants::SAMPLE, conflicts_with = "all")]
-    pub sample: usize,
+    /// Judge so many, drawn from all
+    #[arg(long, value_name = "N", conflicts_with = "all")]
+    pub sample: Option<usize>,
+    /// Judge the named ones that break a rule (`assurance/mutants/rules.toml`)
+    #[arg(long, conflicts_with_all = ["all", "sample"])]
+    pub named: bool,
     /// Seed that draws the sample
     #[arg(long, value_name = "SEED", default_value_t = mutants::SEED)]
     pub seed: u64,

@@ -10,6 +10,7 @@ use serde::Deserialize;
 
 use crate::cli::KernelArgs;
 use crate::cores::Cores;
+use crate::mutants::named::{self, Set};
 use crate::toolchain::{self, KernelToolchain, KERNEL_TARGET};
 use crate::workspace;
 
@@ -29,13 +30,6 @@ const SMP_FEATURE: &str = "smp";
 
 /// The feature of a kernel that records execution traces.
 pub const TRACE_FEATURE: &str = "trace";
-
-/// The feature of a kernel that sets a piece of the machine's state wrong.
-const SPOIL_FEATURE: &str = "spoil";
-
-/// The feature of a kernel that breaks a rule of the ABI, and the variable that says which.
-pub const WRONG_FEATURE: &str = "wrong";
-const WRONG_RULE_VARIABLE: &str = "SANDGLASS_WRONG_RULE";
 
 /// An architecture that the kernel runs on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -74,9 +68,8 @@ pub struct KernelOptions {
     pub features: Vec<String>,
     /// `--cfg` names, for kernels that break the rules of `sandglass check` on purpose.
     pub cfgs: Vec<String>,
-    /// Position of the rule of the ABI that the kernel is to break on purpose: see
-    /// `kernel/src/wrong.rs`.
-    pub wrong_rule: Option<usize>,
+    /// Mutants that are built in, each with a switch.
+    pub mutants: Option<Set>,
 }
 
 impl KernelOptions {
@@ -86,7 +79,7 @@ impl KernelOptions {
             variant,
             features: Vec::new(),
             cfgs: Vec::new(),
-            wrong_rule: None,
+            mutants: None,
         }
     }
 
@@ -113,42 +106,25 @@ impl KernelOptions {
         self
     }
 
-    /// A release kernel that breaks the rule of the ABI at this position.
-    pub fn wrong(rule: usize) -> Self {
-        Self {
-            features: vec![WRONG_FEATURE.to_owned()],
-            wrong_rule: Some(rule),
-            ..Self::new(Variant::Release)
-        }
-    }
-
-    /// The release kernel for several cores that sets a piece of the machine's state wrong.
-    pub fn spoiled() -> Self {
-        let mut options = Self::smp(Variant::Release);
-        options.features.push(SPOIL_FEATURE.to_owned());
-        options
-    }
-
-    /// Cargo's profile: wrong kernels are built quickly, since there are many.
-    fn profile(&self) -> &'static str {
-        match self.wrong_rule {
-            Some(_) => "wrong",
-            None => "release",
-        }
+    /// This kernel with all mutants of the catalogue, none of which is on.
+    #[must_use]
+    pub fn with_mutants(mut self, set: Set) -> Self {
+        self.mutants = Some(set);
+        self
     }
 
     /// For messages.
     fn title(&self) -> String {
         let has = |name: &str| self.features.iter().any(|feature| feature == name);
-        let mut title = match self.wrong_rule {
-            Some(rule) => format!("the wrong kernel {rule}"),
-            None => format!("the {} kernel", self.variant.name()),
-        };
+        let mut title = format!("the {} kernel", self.variant.name());
         if has(SMP_FEATURE) {
             title.push_str(" for several cores");
         }
         if has(TRACE_FEATURE) {
             title.push_str(" with traces");
+        }
+        if let Some(set) = self.mutants {
+            title.push_str(&format!(" with the mutants of {}", set.path()));
         }
         title
     }
@@ -160,8 +136,8 @@ impl KernelOptions {
             name.push('-');
             name.push_str(part);
         }
-        if let Some(rule) = self.wrong_rule {
-            name.push_str(&format!("-{rule}"));
+        if let Some(set) = self.mutants {
+            name.push_str(&format!("-mutants-{}", set.name()));
         }
         name + ".elf"
     }
@@ -202,18 +178,19 @@ pub fn build(options: &KernelOptions) -> Result<PathBuf> {
         .with_context(|| format!("cannot lock {}", lock_path.display()))?;
 
     let mut cargo = toolchain.cargo("build");
+    let tree = options.mutants.map(named::tree).transpose()?;
+    if let Some(tree) = &tree {
+        cargo.current_dir(&tree.root);
+    }
     cargo.args([
         "--package",
         "sandglass-kernel",
         "--bin",
         "sandglass-kernel",
         "--profile",
-        options.profile(),
+        "release",
     ]);
     cargo.arg("--target-dir").arg(&target_dir);
-    if let Some(rule) = options.wrong_rule {
-        cargo.env(WRONG_RULE_VARIABLE, rule.to_string());
-    }
     cargo.env(
         "CARGO_TARGET_X86_64_UNKNOWN_NONE_RUSTFLAGS",
         rustflags(options),
@@ -231,7 +208,7 @@ pub fn build(options: &KernelOptions) -> Result<PathBuf> {
 
     let built = target_dir
         .join(KERNEL_TARGET)
-        .join(options.profile())
+        .join("release")
         .join("sandglass-kernel");
     let path = target_dir.join(options.file_name());
     // A QEMU that is reading the file must see it whole: it is replaced, not rewritten.
@@ -269,7 +246,7 @@ mod tests {
         };
         let debug = KernelOptions::new(Variant::Debug);
         let smp = Variant::ALL.map(KernelOptions::smp);
-        let wrong = [KernelOptions::wrong(0), KernelOptions::wrong(1)];
+        let wrong = Set::ALL.map(|set| release.clone().with_mutants(set));
         let traced = [release.clone().traced(), smp[0].clone().traced()];
         let mut names: Vec<String> = [release, probe, debug]
             .iter()

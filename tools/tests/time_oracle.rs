@@ -3,8 +3,8 @@
 
 use std::process::{Command, Output};
 
-/// The rule `HalfIsFree` of `kernel/src/wrong.rs`.
-const HALF_IS_FREE: &str = "105";
+/// A mutant of `assurance/mutants/rules.toml`.
+const HALF_IS_FREE: &str = "half_is_free";
 
 fn storm(arguments: &[&str]) -> (Output, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_sandglass"))

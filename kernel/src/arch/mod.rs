@@ -11,8 +11,6 @@
 //! layouts and invocations that ship.
 
 mod address;
-#[cfg(feature = "wrong")]
-pub mod broken_rule;
 mod console;
 pub mod x86_64;
 

@@ -98,11 +98,7 @@ struct Thread {
 
 /// Without an IOMMU there is no number of levels (06, section 2).
 fn io_page_table_levels() -> u64 {
-    if broken!(IommuWithoutLevels) {
-        0
-    } else {
-        NO_IOMMU_LEVELS
-    }
+    NO_IOMMU_LEVELS
 }
 
 /// What the plan has room for is there: a failure is a mistake of the kernel's.

@@ -138,7 +138,7 @@ pub fn is_final(k: &View, slot: Ref<Slot>) -> bool {
 /// Puts `cap`, a copy of the capability in `source`, into the empty `slot`, right behind it.
 pub fn insert_copy(k: &Kernel, source: Ref<Slot>, slot: Ref<Slot>, cap: Capability) {
     let parent = source.at(k);
-    let flags = Flags::original(changed(cap, parent.cap()) || broken!(CopiesAreOriginals));
+    let flags = Flags::original(changed(cap, parent.cap()));
     if let (Kind::Untyped, Some(memory)) = (cap.kind(), parent.cap().untyped()) {
         // What the copy covers is in use as far as the source is concerned.
         parent.set_data(k, memory.size());

@@ -106,7 +106,7 @@ fn decode_cancel(k: &View, call: &Invocation, target: Ref<Slot>) -> Result<Opera
 fn decode_insertion(k: &View, call: &Invocation, target: Ref<Slot>) -> Result<Operation, Error> {
     call.need(4)?;
     let root = call.extra_cap(k, 0)?;
-    if !target.at(k).is_empty() && !broken!(OccupiedTooLate) {
+    if !target.at(k).is_empty() {
         return Err(Error::DeleteFirst);
     }
     let depth = call.word(k, 3);
@@ -114,9 +114,6 @@ fn decode_insertion(k: &View, call: &Invocation, target: Ref<Slot>) -> Result<Op
     let cap = source.at(k).cap();
     if cap.is_null() {
         return Err(missing_source(depth));
-    }
-    if broken!(OccupiedTooLate) && !target.at(k).is_empty() {
-        return Err(Error::DeleteFirst);
     }
     let moved = |cap: Option<Capability>| {
         let cap = cap.ok_or(Error::IllegalOperation)?;
@@ -312,6 +309,6 @@ fn is_sender_with(k: &Kernel, thread: Ref<Tcb>, badge: u64) -> bool {
     matches!(
         thread.at(k).state(),
         State::BlockedOnSend { sender, .. }
-            if sender.badge == badge || broken!(CancelsEveryBadge)
+            if sender.badge == badge
     )
 }

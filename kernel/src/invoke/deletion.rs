@@ -69,11 +69,7 @@ fn delete_counted(k: &Kernel, slot: Ref<Slot>, preemption: &mut Preemption) -> P
             },
         }
         if slot.at(k).is_empty() {
-            if broken_in_time!(DeletionForgetsTheEnd) {
-                let _ = preemption.due(k);
-            } else {
-                preemption.count();
-            }
+            preemption.count();
             return Progress::Done;
         }
         if preemption.due(k) {

@@ -119,7 +119,7 @@ pub(super) fn empty_notification(k: &Kernel, notification: Ref<Notification>) ->
 fn end_reply(k: &Kernel, object: Ref<Reply>) -> Result<Remainder, TimeOver> {
     if let Some(waiting) = object.at(k).thread() {
         match waiting.at(k).state() {
-            State::BlockedOnReply { .. } if !broken!(DeletedReplyKeeps) => {
+            State::BlockedOnReply { .. } => {
                 let caller = reply::release(k, object)?;
                 debug_assert!(caller == Some(waiting));
                 waiting.at(k).set_fault(k, None);

@@ -178,11 +178,7 @@ fn window(k: &View, call: &Invocation, slots: Span) -> Result<Window, Error> {
     if count > length - first {
         return Err(Error::Range {
             min: 1,
-            max: if broken!(WindowOfAnySize) {
-                MAX_RETYPE_OBJECTS
-            } else {
-                length - first
-            },
+            max: length - first,
         });
     }
     let done = already_done(k, call, slots.slot(first), count);

@@ -99,7 +99,7 @@ pub fn transfer(
         let Some(source) = extra.get(i) else { break };
         let cap = source.at(k).cap();
         match cap.endpoint() {
-            Some(passed) if Some(passed.object) == endpoint && !broken!(NothingUnwrapped) => {
+            Some(passed) if Some(passed.object) == endpoint => {
                 target.write(k, ipc_buffer::CAPS_OR_BADGES + i, passed.badge);
                 done.unwrapped |= 1 << i;
             }

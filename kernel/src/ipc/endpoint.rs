@@ -92,7 +92,7 @@ fn hand_over(
     });
     if terms.is_call || pending.is_some() {
         expect_reply(k, sender, receiver, offered, terms, can_donate);
-    } else if can_donate && receiver.at(k).sched_context().is_none() && !broken!(NoDonationBySend) {
+    } else if can_donate && receiver.at(k).sched_context().is_none() {
         if let Some(context) = sender.at(k).sched_context() {
             trace!(k, give(context, receiver));
             context::donate(k, context, receiver);

@@ -108,8 +108,7 @@ pub fn write_message(k: &Kernel, thread: Ref<Tcb>, receiver: Ref<Tcb>, badge: u6
         }
         Fault::Timeout { badge } => {
             message.push(badge);
-            let told = !broken!(TimeoutsWithoutTime);
-            if let Some(context) = thread.at(k).sched_context().filter(|_| told) {
+            if let Some(context) = thread.at(k).sched_context() {
                 message.push(account::report_consumed(k, context));
             }
             label::TIMEOUT
@@ -183,11 +182,7 @@ pub fn apply_reply(k: &Kernel, sender: Ref<Tcb>, thread: Ref<Tcb>) -> bool {
 fn set_registers(k: &Kernel, sender: Ref<Tcb>, thread: Ref<Tcb>, order: Transfer) -> bool {
     let info = MessageInfo::from_raw(sender.at(k).context().info());
     let reply = Message::new(k, sender, info);
-    let length = if broken!(ReplyLengthIgnored) {
-        order.len()
-    } else {
-        reply.length().min(order.len())
-    };
+    let length = reply.length().min(order.len());
     for i in 0..length {
         let value = reply.word(k, sender, i);
         thread.at(k).context().transfer_set(k, order, i, value);

@@ -23,9 +23,6 @@ use crate::Kernel;
 pub fn quiesce(k: &Kernel, thread: Ref<Tcb>) -> Result<(), TimeOver> {
     if CORES > 1 && !k.is_here(thread) && k.home(thread).thread() == Some(thread) {
         stop(k, thread);
-        if broken_in_time!(StallsAreInTheFuture) {
-            return Ok(());
-        }
         return account::read_clock_again(k);
     }
     Ok(())

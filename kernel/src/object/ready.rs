@@ -146,9 +146,6 @@ impl ReadyQueues {
     /// Puts `thread`, which is in no queue, at the tail of the queue of its priority.
     #[inline(never)]
     pub fn append(&self, k: &Kernel, thread: Ref<Tcb>) {
-        if broken!(TailIsHead) {
-            return self.enqueue(k, thread);
-        }
         let tcb = thread.at(k);
         let links = tcb.ready_links();
         let cell = &self.lists[usize::from(tcb.priority())];

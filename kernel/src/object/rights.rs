@@ -122,9 +122,7 @@ impl FrameRights {
     #[must_use]
     #[inline(always)]
     pub fn masked(self, mask: Rights) -> Self {
-        if broken!(WriteAloneReads) && self.0 == Self::READ_WRITE.0 && mask.write() {
-            self
-        } else if self.0 >= Self::KERNEL_ONLY.0 || !mask.read() {
+        if self.0 >= Self::KERNEL_ONLY.0 || !mask.read() {
             Self::KERNEL_ONLY
         } else if self.0 == Self::READ_WRITE.0 && mask.write() {
             Self::READ_WRITE

@@ -167,9 +167,6 @@ pub fn commit(k: &Kernel, core: &Core) {
 /// (04, section 9.3).
 pub fn report_consumed(k: &Kernel, context: Ref<SchedContext>) -> u64 {
     let ticks = context.at(k).take_consumed(k);
-    if broken!(ConsumedKept) {
-        context.at(k).add_consumed(k, ticks);
-    }
     k.constants.us(ticks)
 }
 
@@ -196,7 +193,7 @@ pub fn should_preempt(k: &Kernel) -> bool {
         // Work on nobody's time, because it took away the context it was on, does not go on.
         || k.core().context().is_none()
         || k.machine.interrupt_pending()
-        || CORES > 1 && k.machine.others_wait() && !broken_in_time!(NobodyMakesWay)
+        || CORES > 1 && k.machine.others_wait()
 }
 
 /// This core has waited for its turn since `since`, in ticks: nobody pays for that. A context that is
@@ -205,9 +202,6 @@ pub fn should_preempt(k: &Kernel) -> bool {
 #[cold]
 #[inline(never)]
 pub fn waited(k: &Kernel, since: u64) {
-    if broken_in_time!(WaitingIsPaid) {
-        return;
-    }
     let core = k.core();
     let ticks = k.machine.now().wrapping_sub(since);
     core.stand_still(k, ticks);

@@ -74,8 +74,7 @@ pub fn wake_refills(k: &Kernel, thread: Ref<Tcb>) {
     let Some(handle) = thread.at(k).sched_context() else {
         return;
     };
-    let sleeps = broken!(SporadicSleeps);
-    if handle.at(k).is_sporadic() && !is_in_use(k, handle) && !sleeps {
+    if handle.at(k).is_sporadic() && !is_in_use(k, handle) {
         unblock(k, handle);
     }
 }

@@ -200,11 +200,6 @@ impl<'k> Refills<'k> {
         } else {
             used.time.wrapping_sub(tail.amount)
         };
-        let time = if broken!(MergedTooEarly) {
-            tail.time
-        } else {
-            time
-        };
         let merged = Refill { amount, time };
         match last {
             Some(last) => last.set(merged),
@@ -215,11 +210,6 @@ impl<'k> Refills<'k> {
     /// Charges `used` ticks to the context, which is not round-robin: the first `used` ticks of
     /// its queue move to one period after the start of the refill that they came from.
     pub fn charge(self, used: u64) {
-        let used = if broken_in_time!(HalfIsFree) {
-            used >> 1
-        } else {
-            used
-        };
         let rest = self.charge_whole(used);
         let head = self.head();
         // The rest is a part of the head, but for a charge that the bound cut short.

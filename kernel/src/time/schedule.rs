@@ -302,7 +302,7 @@ fn decide_against(k: &Kernel, current: Ref<Tcb>) -> Option<Ref<Tcb>> {
     match core.action() {
         Action::Switch(woken) => {
             let priority = woken.at(k).priority();
-            if priority > running || priority == running && broken!(EqualsPreempt) {
+            if priority > running {
                 core.ready.enqueue(k, current);
                 return unless_released_above(k, woken, priority);
             } else if priority == running {

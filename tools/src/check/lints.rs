@@ -3,7 +3,6 @@
 use std::process::Command;
 
 use super::{Context, Verdict};
-use crate::kernel::WRONG_FEATURE;
 use crate::program;
 use crate::toolchain::{self, KernelToolchain};
 use crate::workspace;
@@ -82,7 +81,7 @@ pub fn bare_kernel(_: &mut Context) -> Verdict {
         );
     }
     let mut findings = Vec::new();
-    for features in ["", "debug", "smp", "debug,smp,trace,spoil"] {
+    for features in ["", "debug", "smp", "debug,smp,trace"] {
         let mut cargo = toolchain.cargo("clippy");
         cargo.args([
             "--package",
@@ -100,26 +99,6 @@ pub fn bare_kernel(_: &mut Context) -> Verdict {
         }
     }
     Verdict::of(findings)
-}
-
-/// The feature of wrong kernels is not among those that another one turns on.
-pub fn right_kernel() -> Verdict {
-    let features = match program::workspace_metadata() {
-        Ok(metadata) => match program::package_in(&metadata, "kernel") {
-            Ok(package) => package.features.clone(),
-            Err(error) => return Verdict::Broken(vec![format!("{error:#}")]),
-        },
-        Err(error) => return Verdict::Broken(vec![format!("{error:#}")]),
-    };
-    Verdict::of(
-        features
-            .iter()
-            .filter(|(_, implied)| implied.iter().any(|feature| feature == WRONG_FEATURE))
-            .map(|(name, _)| {
-                format!("kernel/Cargo.toml: the feature `{name}` turns on `{WRONG_FEATURE}`")
-            })
-            .collect(),
-    )
 }
 
 /// Kept if `command` succeeds; otherwise what it said.

@@ -26,6 +26,7 @@ use anyhow::Result;
 
 use crate::cores::MOST_CORES;
 use crate::kernel::{self, KernelOptions, Variant};
+use crate::mutants::named;
 
 use binary::Binary;
 
@@ -76,9 +77,9 @@ pub const RULES: &[Rule] = &[
         check: lints::bare_kernel,
     },
     Rule {
-        name: "right_kernel",
-        about: "no kernel breaks a rule on purpose unless asked to",
-        check: |_| lints::right_kernel(),
+        name: "named_mutants",
+        about: "each named mutant changes text that stands in the kernel exactly once",
+        check: |_| Verdict::of(named::findings()),
     },
     Rule {
         name: "one_version",

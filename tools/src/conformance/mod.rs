@@ -56,21 +56,21 @@ pub fn run(args: &ConformanceArgs) -> Result<ExitCode> {
 
 /// Runs the whole suite on each wrong kernel and says what fails.
 fn run_wrong_kernels() -> Result<ExitCode> {
-    let mut all_caught = true;
-    wrong::run(wrong::rules()?, true, |finding| {
-        let verdict = finding.verdict();
-        all_caught &= verdict.is_ok();
-        let (Ok(text) | Err(text)) = verdict;
-        println!(
-            "{}\n    {}\n    {text}",
-            finding.rule.name, finding.rule.about
-        );
+    let findings = wrong::run(&wrong::kernels()?, wrong::Extent::Whole, |finding| {
+        let (Ok(text) | Err(text)) = finding.verdict();
+        let name = wrong::name(&finding.kernel);
+        match &finding.kernel {
+            Some(mutant) => println!("{name} ({}): {}\n    {text}", mutant.rule, mutant.breaks),
+            None => println!("{name}\n    {text}"),
+        }
     })?;
-    Ok(if all_caught {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    Ok(
+        if findings.iter().all(|finding| finding.verdict().is_ok()) {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        },
+    )
 }
 
 /// Writes the suite, without what is left out, to a file.

@@ -1,34 +1,30 @@
-//! Kernels that break a rule each, on purpose: the conformance suite must notice every one, or, if the
-//! rule says so, the storm of instructions.
+//! Kernels that break a rule each, on purpose ([`Set::Rules`]): the check that each names must notice it,
+//! or, if it says so, the storm of instructions. All are one kernel with a switch.
+//!
+//! Mutants about time are noticed by the oracle for time, elsewhere (`tools/tests/time_oracle.rs`).
 
 use std::ffi::OsString;
-use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{mpsc, Mutex};
-use std::thread;
 use std::time::Duration;
 
-use anyhow::{bail, Context, Result};
+use anyhow::{bail, Result};
 
-use super::PACKAGE;
+use super::checks::Check;
+use super::{selection, PACKAGE};
+use crate::cli::SelectionArgs;
 use crate::cores::Cores;
-use crate::kernel::{self, KernelOptions};
+use crate::kernel::{self, KernelOptions, Variant};
+use crate::mutants::named::{self, Catalogue, Named, Set};
 use crate::program;
 use crate::qemu::{self, Boot, End, Outcome};
+use crate::side_by_side;
 use crate::storm;
 use crate::test::lines::{self, Verdict};
 use crate::test::suite::Config;
-use crate::workspace;
 
-/// Where the kernel names the rules, in the repository.
-const RULES: &str = "kernel/src/wrong.rs";
-/// QEMU runs at the same time.
-const PARALLEL_RUNS: usize = 2;
 /// Limit of a run, in seconds of the host's time. A check that hangs is ended by the suite itself,
 /// in virtual time; only a kernel that stops altogether gets here.
 const TIMEOUT: Duration = Duration::from_secs(120);
-/// What the description of a rule begins with that the storm must notice.
-const STORMS_RULE: &str = "storm:";
 /// Instructions of the storm in which it must have noticed: no more than a short run has.
 const STORM: storm::Extent = storm::Extent {
     calls: 0,
@@ -36,33 +32,53 @@ const STORM: storm::Extent = storm::Extent {
 };
 /// Ends a run at the first check that fails.
 const FAILURE: &str = " ... FAILED";
+/// What a mutant names that the storm of instructions must notice, or the oracle for time.
+const BY_STORM: &str = "storm";
+const BY_ORACLE: &str = "time";
 
-/// A rule that a kernel can break.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rule {
-    /// As the kernel names it, in the words of a test's name: `next_ip_kept`.
-    pub name: String,
-    /// What the wrong kernel does, after the section of the rule.
-    pub about: String,
-    /// Its number among the rules, from 1 on; 0 stands for a kernel that breaks none.
-    pub position: usize,
+/// How much of the suite runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// The checks that the mutants name: on each kernel that of its mutant, and all of them on the one
+    /// that breaks no rule.
+    Named,
+    /// Every check, whatever fails.
+    Whole,
 }
 
-impl Rule {
-    /// The kernel that could break a rule, but does not: it shows that what the suite notices is
-    /// the broken rule.
-    fn none() -> Self {
-        Self {
-            name: "none".to_owned(),
-            about: "no rule is broken".to_owned(),
-            position: 0,
-        }
-    }
+/// A kernel: that with this mutant, or that with none, which shows that what is noticed is the mutant.
+pub type Kernel = Option<Named>;
 
-    /// Whether the storm of instructions must notice, not the conformance suite.
-    fn is_storms(&self) -> bool {
-        self.about.starts_with(STORMS_RULE)
+/// Of a kernel, for names of tests.
+pub fn name(kernel: &Kernel) -> &str {
+    kernel.as_ref().map_or("none", |mutant| &mutant.name)
+}
+
+/// The kernel that breaks no rule, and those that break one.
+///
+/// # Errors
+/// The catalogue is malformed, or names a check that does not exist.
+pub fn kernels() -> Result<Vec<Kernel>> {
+    let (_, checks) = super::read()?;
+    let mutants = Catalogue::read(Set::Rules)?.mutants;
+    if let Some(unknown) = mutants.iter().find(|mutant| !is_known(mutant, &checks)) {
+        bail!(
+            "{}: `{}` is to be caught by `{}`, which is no check of the conformance suite, nor \
+             `{BY_STORM}` nor `{BY_ORACLE}`",
+            Set::Rules.path(),
+            unknown.name,
+            unknown.caught_by
+        );
     }
+    let ours = mutants
+        .into_iter()
+        .filter(|mutant| mutant.caught_by != BY_ORACLE);
+    Ok([None].into_iter().chain(ours.map(Some)).collect())
+}
+
+fn is_known(mutant: &Named, checks: &[Check]) -> bool {
+    let by = mutant.caught_by.as_str();
+    [BY_STORM, BY_ORACLE].contains(&by) || checks.iter().any(|check| check.name == by)
 }
 
 /// A root task that must notice something.
@@ -81,146 +97,111 @@ impl Judge {
         })
     }
 
-    /// Boots a kernel for it; without `all`, until the first check fails.
-    fn boot(&self, kernel: &Path, all: bool) -> Result<Outcome> {
+    /// Boots a kernel for `root_task`, which is the judge's own or has fewer checks; without `all`,
+    /// until the first fails.
+    fn boot(&self, kernel: &Path, root_task: &Path, all: bool) -> Result<Outcome> {
         qemu::run(&Boot {
             until: (!all).then(|| FAILURE.to_owned()),
             timeout: Some(TIMEOUT),
             extra_args: self.extra_args.clone(),
-            ..self.config.boot(kernel, Cores::Single, &self.root_task)
+            ..self.config.boot(kernel, Cores::Single, root_task)
         })
     }
 }
 
-/// What the suite said of a wrong kernel.
+/// What was said of a kernel.
 #[derive(Debug)]
 pub struct Finding {
-    pub rule: Rule,
+    pub kernel: Kernel,
     /// The checks that failed, or why there is no telling. A run that ends at the first has one.
     pub caught_by: Result<Vec<String>>,
 }
 
 impl Finding {
-    /// Whether it is as it should be: a wrong kernel is caught, the other is not.
+    /// Whether it is as it should be: a wrong kernel is caught by what it names, the other by nothing.
     pub fn verdict(&self) -> Result<String, String> {
-        match &self.caught_by {
-            Err(error) => Err(format!("{error:#}")),
-            Ok(checks) => match (self.rule.position, checks.as_slice()) {
-                (0, []) => Ok("every check passes".to_owned()),
-                (0, failed) => Err(format!(
-                    "the kernel that breaks no rule fails {}",
-                    failed.join(", ")
-                )),
-                (_, []) => Err(format!("no check notices it: {}", self.rule.about)),
-                (_, failed) => Ok(format!("caught by {}", failed.join(", "))),
-            },
+        let failed = match &self.caught_by {
+            Ok(failed) => failed,
+            Err(error) => return Err(format!("{error:#}")),
+        };
+        match &self.kernel {
+            None if failed.is_empty() => Ok("every check passes".to_owned()),
+            None => Err(format!(
+                "the kernel that breaks no rule fails {}",
+                failed.join(", ")
+            )),
+            Some(mutant) if failed.is_empty() => {
+                Err(format!("no check notices it: {}", mutant.breaks))
+            }
+            Some(mutant) if mutant.caught_by == BY_STORM || failed.contains(&mutant.caught_by) => {
+                Ok(format!("caught by {}", failed.join(", ")))
+            }
+            Some(mutant) => Err(format!(
+                "{} does not notice it, but {} does: {}",
+                mutant.caught_by,
+                failed.join(", "),
+                mutant.breaks
+            )),
         }
     }
 }
 
-/// The rules that the kernel names, with one that is none at the head.
+/// Builds the kernel with all mutants and runs on each of `kernels` what must notice; shows each finding to `see`
+/// when it is there.
 ///
 /// # Errors
-/// The kernel's source is not as expected.
-pub fn rules() -> Result<Vec<Rule>> {
-    let path = workspace::root().join(RULES);
-    let text =
-        fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-    let rules = parse(&text).with_context(|| format!("in {}", path.display()))?;
-    Ok([Rule::none()].into_iter().chain(rules).collect())
-}
-
-/// The variants of `enum Rule`, with their documentation.
-fn parse(text: &str) -> Result<Vec<Rule>> {
-    let file = syn::parse_file(text)?;
-    let item = file.items.iter().find_map(|item| match item {
-        syn::Item::Enum(item) if item.ident == "Rule" => Some(item),
-        _ => None,
-    });
-    let variants = &item.context("there is no `enum Rule`")?.variants;
-    Ok(variants
-        .iter()
-        .zip(1..)
-        .map(|(variant, position)| Rule {
-            name: snake_case(&variant.ident.to_string()),
-            about: documentation(&variant.attrs),
-            position,
-        })
-        .collect())
-}
-
-/// `NextIpKept` as `next_ip_kept`.
-fn snake_case(name: &str) -> String {
-    let mut words = String::new();
-    for c in name.chars() {
-        if c.is_uppercase() && !words.is_empty() {
-            words.push('_');
-        }
-        words.extend(c.to_lowercase());
-    }
-    words
-}
-
-/// The text of documentation comments.
-fn documentation(attributes: &[syn::Attribute]) -> String {
-    let lines: Vec<String> = attributes
-        .iter()
-        .filter(|attribute| attribute.path().is_ident("doc"))
-        .filter_map(|attribute| match &attribute.meta {
-            syn::Meta::NameValue(syn::MetaNameValue {
-                value:
-                    syn::Expr::Lit(syn::ExprLit {
-                        lit: syn::Lit::Str(text),
-                        ..
-                    }),
-                ..
-            }) => Some(text.value().trim().to_owned()),
-            _ => None,
-        })
-        .collect();
-    lines.join(" ")
-}
-
-/// Builds a kernel for each of `rules` and runs the suite that must notice on it, and shows each finding to `see`
-/// when it is there. With `all`, runs go on after the first check that fails.
-///
-/// # Errors
-/// A suite does not build.
-pub fn run(rules: Vec<Rule>, all: bool, mut see: impl FnMut(Finding)) -> Result<()> {
+/// The kernel or a suite does not build.
+pub fn run(
+    kernels: &[Kernel],
+    extent: Extent,
+    see: impl Fn(&Finding) + Sync,
+) -> Result<Vec<Finding>> {
     let conformance = Judge::of_package(PACKAGE, Vec::new())?;
     let storm = Judge::of_package(storm::PACKAGE, STORM.options(storm::FIRST_SEED))?;
-    let (kernels, built) = mpsc::channel::<(Rule, Result<PathBuf>)>();
-    let built = Mutex::new(built);
-    let (findings, found) = mpsc::channel::<Finding>();
-    thread::scope(|scope| {
-        // Kernels are built one after the other, while the last ones run.
-        scope.spawn(move || {
-            for rule in rules {
-                let kernel = kernel::build(&KernelOptions::wrong(rule.position));
-                if kernels.send((rule, kernel)).is_err() {
-                    break;
-                }
+    let (_, checks) = super::read()?;
+    let built = kernel::build(&KernelOptions::new(Variant::Release).with_mutants(Set::Rules))?;
+    let work = |kernel: &Kernel| -> Result<Finding> {
+        let by = kernel.as_ref().map(|mutant| mutant.caught_by.as_str());
+        let outcome = named::switch_on(&built, kernel.as_ref()).and_then(|image| match extent {
+            _ if by == Some(BY_STORM) => {
+                storm.boot(&image, &storm.root_task, extent == Extent::Whole)
+            }
+            Extent::Whole => conformance.boot(&image, &conformance.root_task, true),
+            Extent::Named => {
+                let root_task = with_checks(kernel, &conformance.root_task, &checks)?;
+                conformance.boot(&image, &root_task, false)
             }
         });
-        for _ in 0..PARALLEL_RUNS {
-            let (built, findings) = (&built, findings.clone());
-            let (conformance, storm) = (&conformance, &storm);
-            scope.spawn(move || loop {
-                let next = built.lock().expect("no worker panics").recv();
-                let Ok((rule, kernel)) = next else { break };
-                let judge = if rule.is_storms() { storm } else { conformance };
-                let caught_by = kernel.and_then(|kernel| failures(judge.boot(&kernel, all)?));
-                if findings.send(Finding { rule, caught_by }).is_err() {
-                    break;
-                }
-            });
+        Ok(Finding {
+            kernel: kernel.clone(),
+            caught_by: outcome.and_then(failures),
+        })
+    };
+    side_by_side::run(kernels, work, |finding, _| see(finding))
+}
+
+/// The suite, of which only the checks run that the mutant names; or those of all mutants.
+fn with_checks(kernel: &Kernel, root_task: &Path, checks: &[Check]) -> Result<PathBuf> {
+    let only: Vec<String> = match kernel {
+        Some(mutant) => vec![mutant.caught_by.clone()],
+        None => {
+            let all = Catalogue::read(Set::Rules)?.mutants.into_iter();
+            let mut names: Vec<String> = all
+                .map(|mutant| mutant.caught_by)
+                .filter(|name| checks.iter().any(|check| check.name == *name))
+                .collect();
+            names.sort();
+            names.dedup();
+            names
         }
-        drop(findings);
-        for finding in found {
-            see(finding);
-        }
-    });
-    Ok(())
+    };
+    let selection = SelectionArgs {
+        only,
+        ..SelectionArgs::default()
+    };
+    let file = root_task.with_extension(format!("{}.elf", name(kernel)));
+    selection::write(&selection, checks, root_task, &file)?;
+    Ok(file)
 }
 
 /// The checks that failed.
@@ -259,12 +240,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_rules_are_the_variants_in_their_order() {
-        let text = "/// List.\npub enum Rule {\n/// 01/1: one\n/// line.\nNextIpKept = 1,\nB }";
-        let rules = parse(text).unwrap();
-        assert_eq!(rules[0].name, "next_ip_kept");
-        assert_eq!(rules[0].about, "01/1: one line.");
-        assert_eq!((rules[1].name.as_str(), rules[1].position), ("b", 2));
+    fn what_the_mutants_name_exists() {
+        assert!(kernels().unwrap().len() > 20);
     }
 
     #[test]
@@ -283,17 +260,19 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_kernel_must_be_caught_and_a_right_one_not() {
-        let finding = |position, caught: &[&str]| Finding {
-            rule: Rule {
-                position,
-                ..Rule::none()
-            },
-            caught_by: Ok(caught.iter().map(|&name| name.to_owned()).collect()),
+    fn a_wrong_kernel_must_be_caught_by_what_it_names_and_a_right_one_not() {
+        let mutants = Catalogue::read(Set::Rules).unwrap().mutants;
+        let verdict = |mutant: Option<&Named>, caught: &[&str]| {
+            let caught_by = Ok(caught.iter().map(|&name| name.to_owned()).collect());
+            let kernel = mutant.cloned();
+            Finding { kernel, caught_by }.verdict()
         };
-        assert!(finding(0, &[]).verdict().is_ok());
-        assert!(finding(0, &["a"]).verdict().is_err());
-        assert!(finding(1, &[]).verdict().is_err());
-        assert_eq!(finding(1, &["a"]).verdict().unwrap(), "caught by a");
+        assert!(verdict(None, &[]).is_ok());
+        assert!(verdict(None, &["a"]).is_err());
+        let mutant = &mutants[0];
+        assert!(verdict(Some(mutant), &[]).is_err());
+        assert!(verdict(Some(mutant), &["a"]).is_err());
+        let caught = verdict(Some(mutant), &["a", &mutant.caught_by]).unwrap();
+        assert_eq!(caught, format!("caught by a, {}", mutant.caught_by));
     }
 }

@@ -6,7 +6,6 @@
 //! the memory that descriptor registers lead to ([`state`]).
 
 mod page;
-mod spoiled;
 mod state;
 mod stream;
 mod table;
@@ -24,6 +23,7 @@ use crate::cli::{MachineAction, MachineStateArgs};
 use crate::cores::{Cores, MOST_CORES};
 use crate::image;
 use crate::kernel::{self, KernelOptions, Variant};
+use crate::mutants::named::{self, Catalogue, Set};
 use crate::program;
 use crate::qemu::session::{Folder, Session};
 use crate::qemu::{self, Boot, Ending, Firmware, Machine, DEFAULT_CPU};
@@ -239,30 +239,30 @@ fn observe(boot: Boot, start: &Start, kernel: &Path, folder: &Folder) -> Result<
     })
 }
 
-/// Sets every piece of the list wrong in turn, and says whether the table noticed.
+/// Sets every piece of [`Set::State`] wrong in turn, and says whether the table noticed.
 fn look_at_spoiled() -> Result<bool> {
     let start = Start {
         cpu: EVERYTHING,
         ..pvh("spoiled", Variant::Release, Cores::Smp(2))
     };
     let root_task = program::build(PACKAGE)?;
-    let kernel = kernel::build(&KernelOptions::spoiled())?;
+    let catalogue = Catalogue::read(Set::State)?;
+    let options = KernelOptions::smp(Variant::Release).with_mutants(Set::State);
+    let built = kernel::build(&options)?;
     let mut good = true;
-    for (number, title) in (0..).zip(std::iter::once(&"").chain(spoiled::PIECES)) {
-        let folder = Folder::new(&format!("spoiled-{number}"))?;
-        let mut boot = Boot::new(&kernel, &root_task);
-        let choice = format!(
-            "loader,addr={:#x},data={number},data-len=4",
-            spoiled::CHOICE
-        );
-        boot.extra_args.extend(["-device".into(), choice.into()]);
+    for mutant in std::iter::once(None).chain(catalogue.mutants.iter().map(Some)) {
+        let name = mutant.map_or("none", |mutant| &mutant.name);
+        let folder = Folder::new(&format!("spoiled-{name}"))?;
+        let kernel = named::switch_on(&built, mutant)?;
+        let boot = Boot::new(&kernel, &root_task);
         let (state, facts) = observe(boot, &start, &kernel, &folder)?;
         let findings = judge(&state, &facts, &start);
-        let noticed = match title.is_empty() {
-            true => findings.is_empty(),
-            false => findings
-                .iter()
-                .any(|finding| finding.contains(&format!("{title} is "))),
+        let noticed = match mutant {
+            None => findings.is_empty(),
+            Some(mutant) => {
+                let entry = format!("{} is ", mutant.caught_by);
+                findings.iter().any(|finding| finding.contains(&entry))
+            }
         };
         good &= noticed;
         let verdict = if noticed {
@@ -270,10 +270,7 @@ fn look_at_spoiled() -> Result<bool> {
         } else {
             "NOT NOTICED"
         };
-        println!(
-            "{number} {title}: {verdict}\n    {}",
-            findings.join("\n    ")
-        );
+        println!("{name}: {verdict}\n    {}", findings.join("\n    "));
     }
     Ok(good)
 }

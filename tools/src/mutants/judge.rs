@@ -72,10 +72,6 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    pub fn is_caught(&self) -> bool {
-        self.by().is_some()
-    }
-
     /// The test that caught it.
     pub fn by(&self) -> Option<&str> {
         match self {
@@ -106,16 +102,22 @@ struct Memory {
 }
 
 impl Judge {
-    /// Lists the tests of `suites`, and runs each without a mutant to see which it reaches. What
-    /// is found out is kept in the folder `known`. `say` is told of each test.
+    /// Lists the tests of `suites` that are `wanted` by their names, and runs each without a mutant to see
+    /// which it reaches. What is found out is kept in the folder `known`. `say` is told of each test.
     ///
     /// # Errors
     /// A test fails without a mutant.
-    pub fn new(suites: &[Suite], known: &Path, say: &(dyn Fn() + Sync)) -> Result<Self> {
+    pub fn new(
+        suites: &[Suite],
+        wanted: &dyn Fn(&str) -> bool,
+        known: &Path,
+        say: &(dyn Fn() + Sync),
+    ) -> Result<Self> {
         let mut cases = Vec::new();
         for suite in suites {
             cases.extend(list(suite)?);
         }
+        cases.retain(|case| wanted(&case.name));
         let traces = known.join("traces");
         fs::create_dir_all(&traces).context("cannot make a folder for traces")?;
         let cases = in_parallel(cases, |mut case| {
@@ -162,15 +164,36 @@ impl Judge {
         say: &(dyn Fn(u32, &Verdict) + Sync),
     ) -> Result<BTreeMap<u32, Verdict>> {
         let verdicts = in_parallel(ids.to_vec(), |id| {
-            let verdict = self.judge_one(id)?;
+            let verdict = self.judge_one(id, &|_| true)?;
             say(id, &verdict);
             Ok((id, verdict))
         })?;
         Ok(verdicts.into_iter().collect())
     }
 
-    fn judge_one(&self, id: u32) -> Result<Verdict> {
-        let reaching = |case: &&Case| case.reaches.contains(&id);
+    /// Judges each of the mutants by the test of this name alone; `say` is told of each when it is done.
+    ///
+    /// # Errors
+    /// There is no such test, or it cannot be run.
+    pub fn judge_by(
+        &self,
+        mutants: &[(u32, &str)],
+        say: &(dyn Fn() + Sync),
+    ) -> Result<BTreeMap<u32, Verdict>> {
+        let verdicts = in_parallel(mutants.to_vec(), |(id, test)| {
+            if !self.cases.iter().any(|case| case.name == test) {
+                bail!("there is no test `{test}`, which is to notice a mutant");
+            }
+            let verdict = self.judge_one(id, &|case| case.name == test)?;
+            say();
+            Ok((id, verdict))
+        })?;
+        Ok(verdicts.into_iter().collect())
+    }
+
+    /// Judges a mutant by the tests that are `asked` and reach it.
+    fn judge_one(&self, id: u32, asked: &dyn Fn(&Case) -> bool) -> Result<Verdict> {
+        let reaching = |case: &&Case| case.reaches.contains(&id) && asked(case);
         let mut cases: Vec<&Case> = self.cases.iter().filter(reaching).collect();
         if cases.is_empty() {
             return Ok(Verdict::Unreached);

@@ -1,22 +1,27 @@
 //! `sandglass mutants`: do the tests notice when the kernel is changed?
 //!
-//! Small changes of the kernel's policy, [mutants](mutant), are [found](enumerate) and built into
+//! Small changes of the kernel's policy, [mutants](mutant), are [generated](generator) and built into
 //! one kernel, each with a [switch](schema), in a [scratch workspace](tree). The kernel's tests are
 //! run with one mutant on at a time, and must [fail](judge). A mutant that no test catches needs an
 //! [argument](survivors).
+//!
+//! Other mutants are [written down](named) and have names: kernels that are wrong on purpose.
 
-mod enumerate;
+mod changed;
+mod generator;
 mod judge;
 mod mutant;
-mod replacements;
+pub mod named;
 mod schema;
 mod score;
 mod survivors;
+mod syntax;
 mod tree;
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
@@ -28,11 +33,12 @@ use crate::workspace;
 
 use judge::{Judge, Verdict};
 use mutant::Mutant;
-pub use score::Score;
-use tree::{Kernel, Tree, Viability};
+use named::{Catalogue, Named, Set};
+use score::Score;
+use tree::{Builds, Kernel, Source, Tree, Viability};
 
-/// Mutants in the sample that `sandglass test` judges, and the seed that draws it.
-pub const SAMPLE: usize = 100;
+/// Mutants of changed files that are judged, at most, and the seed that draws them if there are more.
+pub const SAMPLE: usize = 150;
 pub const SEED: u64 = 1;
 /// Of so many times as many mutants as are to be judged some do not compile, or cannot be switched. The others
 /// are not built.
@@ -47,14 +53,19 @@ pub enum Choice {
         count: usize,
         seed: u64,
     },
+    /// The [named](named) ones that break a rule.
+    Named,
+    /// What `sandglass test` judges: [`SAMPLE`] at most, of those in files that are [`changed`]; the named
+    /// ones if there are none.
+    Changed,
 }
 
-impl Choice {
-    /// What `sandglass test` judges.
-    pub const SAMPLE: Self = Self::Sample {
-        count: SAMPLE,
-        seed: SEED,
-    };
+/// What was found out.
+pub struct Report {
+    /// To be read.
+    pub text: String,
+    /// What must be mended.
+    pub findings: Vec<String>,
 }
 
 /// `sandglass mutants`.
@@ -67,15 +78,16 @@ pub fn run(args: &MutantsArgs) -> Result<ExitCode> {
         }
         return Ok(ExitCode::SUCCESS);
     }
-    let choice = if args.all {
-        Choice::All
-    } else {
-        Choice::Sample {
-            count: args.sample,
+    let choice = match args.sample {
+        _ if args.all => Choice::All,
+        _ if args.named => Choice::Named,
+        Some(count) => Choice::Sample {
+            count,
             seed: args.seed,
-        }
+        },
+        None => Choice::Changed,
     };
-    let all_well = report(choice, &args.only)?;
+    let all_well = print(choice, &args.only)?;
     Ok(ExitCode::from(u8::from(!all_well)))
 }
 
@@ -83,11 +95,10 @@ pub fn run(args: &MutantsArgs) -> Result<ExitCode> {
 /// all that survive have an argument.
 ///
 /// # Errors
-/// As for [`judge`].
-pub fn report(choice: Choice, only: &str) -> Result<bool> {
-    let score = judge(choice, only)?;
-    print!("{score}");
-    let findings = score.findings();
+/// As for [`report`].
+pub fn print(choice: Choice, only: &str) -> Result<bool> {
+    let Report { text, findings } = report(choice, only)?;
+    print!("{text}");
     for finding in &findings {
         println!("{finding}");
     }
@@ -98,40 +109,122 @@ pub fn report(choice: Choice, only: &str) -> Result<bool> {
 ///
 /// # Errors
 /// Something cannot be built or run, or a test fails without a mutant.
-pub fn judge(choice: Choice, only: &str) -> Result<Score> {
-    let root = workspace::root();
+pub fn report(choice: Choice, only: &str) -> Result<Report> {
     let folder = workspace::target_dir().join("mutants");
     fs::create_dir_all(&folder).context("cannot make a folder for mutants")?;
     let lock = File::create(folder.join("lock")).context("cannot lock the folder for mutants")?;
     lock.lock().context("cannot lock the folder for mutants")?;
+    let score = match choice {
+        Choice::All => judge(&Kernel::read()?, &|_| true, None, only, &folder)?,
+        Choice::Sample { count, seed } => judge(
+            &Kernel::read()?,
+            &|_| true,
+            Some((count, seed)),
+            only,
+            &folder,
+        )?,
+        Choice::Named => return judge_named(only, &folder),
+        Choice::Changed => {
+            let changed = changed::files(tree::KERNEL_SOURCE)?;
+            if !changed.iter().any(|file| tree::is_generated_of(file)) {
+                eprintln!("no file with generated mutants is changed: judging the named ones");
+                return judge_named(only, &folder);
+            }
+            let is_changed = |source: &Source| changed.contains(&source.path);
+            judge(
+                &Kernel::read()?,
+                &is_changed,
+                Some((SAMPLE, SEED)),
+                only,
+                &folder,
+            )?
+        }
+    };
+    Ok(Report {
+        text: score.to_string(),
+        findings: score.findings(),
+    })
+}
 
-    let kernel = Kernel::read()?;
+/// Judges the [named](named) mutants that break a rule by the tests on the host that they name.
+fn judge_named(only: &str, folder: &Path) -> Result<Report> {
+    let mutants = Catalogue::read(Set::Rules)?.mutants;
+    let mutants: Vec<&Named> = mutants.iter().filter(|it| it.name.contains(only)).collect();
+    let tree = named::tree(Set::Rules)?;
+    eprintln!("building the tests with the named mutants");
+    let suites = tree.build_tests(&[tree::CORES])?;
+    let by = mutants.iter().filter_map(|mutant| {
+        let test = mutant.on_host.as_ref()?;
+        Some((mutant.number, format!("{}::{test}", tree::CORES.name)))
+    });
+    let by: Vec<(u32, String)> = by.collect();
+    let by: Vec<(u32, &str)> = by.iter().map(|(id, test)| (*id, &**test)).collect();
+    let named = |test: &str| by.iter().any(|(_, by)| *by == test);
+    let progress = spinner("running the tests without a mutant");
+    let judge = Judge::new(&suites, &named, folder, &|| progress.inc(1))?;
+    progress.finish_and_clear();
+    let progress = bar(by.len(), "judging mutants");
+    let verdicts = judge.judge_by(&by, &|| progress.inc(1))?;
+    progress.finish_and_clear();
+    let mut report = Report {
+        text: String::new(),
+        findings: Vec::new(),
+    };
+    for mutant in mutants {
+        let Named {
+            name,
+            breaks,
+            on_host,
+            ..
+        } = mutant;
+        let (Some(verdict), Some(test)) = (verdicts.get(&mutant.number), on_host) else {
+            continue;
+        };
+        match verdict.by() {
+            Some(by) => report.text += &format!("{name}: caught by {by}\n"),
+            None => report
+                .findings
+                .push(format!("{name}: `{test}` does not notice it: {breaks}")),
+        }
+    }
+    Ok(report)
+}
+
+/// Judges those of `kernel`'s mutants whose names contain `only` and whose files are `wanted`: all, or
+/// a sample of so many, drawn by a seed.
+fn judge(
+    kernel: &Kernel,
+    wanted: &dyn Fn(&Source) -> bool,
+    sample: Option<(usize, u64)>,
+    only: &str,
+    folder: &Path,
+) -> Result<Score> {
+    let root = workspace::root();
+    let wanted = |source: &Source, mutant: &Mutant| wanted(source) && mutant.name.contains(only);
     let argued = fs::read_to_string(root.join(survivors::PATH))
         .with_context(|| format!("cannot read {}", survivors::PATH))?;
     let argued = survivors::parse(&argued)?;
-    let tree = Tree::copy("switched")?;
-    let absent = match choice {
-        Choice::All => BTreeSet::new(),
-        Choice::Sample { count, seed } => {
-            not_drawn(&kernel, only, count.saturating_mul(SPARE), seed)
-        }
+    let tree = Tree::copy("switched", Builds::Apart)?;
+    let absent = match sample {
+        None => BTreeSet::new(),
+        Some((count, seed)) => not_drawn(kernel, &wanted, count.saturating_mul(SPARE), seed),
     };
-    let viability = settle(&kernel, &tree, &absent)?;
+    let viability = settle(kernel, &tree, &absent)?;
     eprintln!("building the tests with the mutants");
-    let suites = tree.build_tests()?;
+    let suites = tree.build_tests(tree::BUILDS)?;
     let progress = spinner("running the tests without a mutant");
-    let judge = Judge::new(&suites, &folder, &|| progress.inc(1))?;
+    let judge = Judge::new(&suites, &|_| true, folder, &|| progress.inc(1))?;
     progress.finish_and_clear();
 
     let tried = Viability {
         unviable: viability.unviable.difference(&absent).copied().collect(),
         constants: viability.constants.clone(),
     };
-    let mut score = Score::new(&kernel, argued, &tried);
+    let mut score = Score::new(kernel, argued, &tried);
     let mut switched: Vec<u32> = Vec::new();
     let mut alone: Vec<u32> = Vec::new();
     for (source, id, mutant) in kernel.mutants() {
-        if viability.unviable.contains(&id) || !mutant.name.contains(only) {
+        if viability.unviable.contains(&id) || !wanted(source, mutant) {
             continue;
         }
         match viability.is_switchable(source, mutant) {
@@ -139,8 +232,8 @@ pub fn judge(choice: Choice, only: &str) -> Result<Score> {
             false => alone.push(id),
         }
     }
-    if let Choice::Sample { count, seed } = choice {
-        switched = draw(&kernel, &switched, count, seed);
+    if let Some((count, seed)) = sample {
+        switched = draw(kernel, &switched, count, seed);
         alone.clear();
         // Nothing takes as long as a mutant that no test catches: those that are known to survive
         // are left to the whole run.
@@ -163,7 +256,7 @@ pub fn judge(choice: Choice, only: &str) -> Result<Score> {
         score.add(id, verdict);
     }
     if !alone.is_empty() {
-        judge_alone(&kernel, &alone, &judge, &folder, &mut score, &progress)?;
+        judge_alone(kernel, &alone, &judge, folder, &mut score, &progress)?;
     }
     progress.finish_and_clear();
     Ok(score)
@@ -174,18 +267,18 @@ fn judge_alone(
     kernel: &Kernel,
     ids: &[u32],
     judge: &Judge,
-    folder: &std::path::Path,
+    folder: &Path,
     score: &mut Score,
     progress: &ProgressBar,
 ) -> Result<()> {
-    let tree = Tree::copy("alone")?;
+    let tree = Tree::copy("alone", Builds::Apart)?;
     tree.restore(kernel)?;
     for (source, id, mutant) in kernel.mutants() {
         if !ids.contains(&id) {
             continue;
         }
         tree.replace(&source.path, &schema::apply(&source.text, mutant))?;
-        match tree.build_tests() {
+        match tree.build_tests(tree::BUILDS) {
             Ok(suites) => {
                 let judge = judge.for_one(&suites, id, folder)?;
                 for (id, verdict) in judge.judge(&[id], &|_, _| ())? {
@@ -211,11 +304,16 @@ fn in_order(kernel: &Kernel, seed: u64) -> Vec<u32> {
     drawn.into_iter().map(|(_, id)| id).collect()
 }
 
-/// All mutants but the first `count` that `seed` draws of those whose names contain `only`.
-fn not_drawn(kernel: &Kernel, only: &str, count: usize, seed: u64) -> BTreeSet<u32> {
+/// All mutants but the first `count` that `seed` draws of the `wanted` ones.
+fn not_drawn(
+    kernel: &Kernel,
+    wanted: &dyn Fn(&Source, &Mutant) -> bool,
+    count: usize,
+    seed: u64,
+) -> BTreeSet<u32> {
     let wanted: BTreeSet<u32> = kernel
         .mutants()
-        .filter(|(.., mutant)| mutant.name.contains(only))
+        .filter(|(source, _, mutant)| wanted(source, mutant))
         .map(|(_, id, _)| id)
         .collect();
     let order = in_order(kernel, seed).into_iter();
@@ -299,20 +397,50 @@ fn spinner(what: &'static str) -> ProgressBar {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use mutant::{Change, Found};
 
-    /// A sample of what is asked for by name has as much to choose from as one of all.
+    /// A kernel of two files with ten mutants each, `a.rs: 0` to `b.rs: 9`.
+    fn kernel() -> Kernel {
+        let mutant = |path: &str, line: usize| Mutant {
+            name: format!("{path}: {line}"),
+            line,
+            change: Change::Body {
+                body: 0..0,
+                value: String::new(),
+            },
+            is_switchable: true,
+            const_fn: None,
+        };
+        let source = |path: &str, first| Source {
+            path: path.to_owned(),
+            text: String::new(),
+            found: Found {
+                mutants: (0..10).map(|line| mutant(path, line)).collect(),
+                const_fns: Vec::new(),
+            },
+            first,
+        };
+        Kernel {
+            sources: vec![source("a.rs", 0), source("b.rs", 10)],
+        }
+    }
+
+    /// A sample of what is asked for has as much to choose from as one of all.
     #[test]
     fn a_sample_is_drawn_among_the_wanted() {
-        let kernel = Kernel::read().unwrap();
-        let of = |only: &str| -> BTreeSet<u32> {
-            let named = kernel.mutants().filter(|(.., it)| it.name.contains(only));
-            named.map(|(_, id, _)| id).collect()
-        };
-        let wanted = of("time");
-        let absent = not_drawn(&kernel, "time", 20, SEED);
-        let present: BTreeSet<u32> = of("").difference(&absent).copied().collect();
-        assert_eq!(present.len(), 20.min(wanted.len()));
-        assert!(present.is_subset(&wanted));
-        assert_eq!(not_drawn(&kernel, "", usize::MAX, SEED), BTreeSet::new());
+        let kernel = kernel();
+        let all: BTreeSet<u32> = kernel.mutants().map(|(_, id, _)| id).collect();
+        let of_b = |source: &Source, _: &Mutant| source.path == "b.rs";
+        let absent = not_drawn(&kernel, &of_b, 4, SEED);
+        let present: Vec<u32> = all.difference(&absent).copied().collect();
+        assert_eq!(present.len(), 4);
+        assert!(
+            present.iter().all(|id| (10..20).contains(id)),
+            "{present:?}"
+        );
+        assert_eq!(
+            not_drawn(&kernel, &|_, _| true, usize::MAX, SEED),
+            BTreeSet::new()
+        );
     }
 }

@@ -32,6 +32,17 @@ pub enum Change {
     },
 }
 
+impl Change {
+    /// The text that is changed or left out.
+    pub fn place(&self) -> &Range<usize> {
+        match self {
+            Self::Body { body, .. } => body,
+            Self::Expression { whole, .. } => whole,
+            Self::Arm { arm, .. } => arm,
+        }
+    }
+}
+
 /// A `const fn`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConstFn {

@@ -147,12 +147,19 @@ pub fn apply(text: &str, mutant: &Mutant) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::enumerate::enumerate;
+    use super::super::generator::{Genre, Listed};
+    use super::super::syntax;
     use super::*;
 
-    /// The schema of `text` with its mutants numbered from 0 on, without spaces.
-    fn schema(text: &str) -> String {
-        let found = enumerate("a.rs", text).unwrap();
+    /// The schema of `text`, of one line, with these mutants: kind, what is replaced (where it first stands), and
+    /// by what.
+    fn schema(text: &str, mutants: &[(Genre, &str, &str)]) -> String {
+        let listed: Vec<Listed> = mutants
+            .iter()
+            .map(|&(genre, original, by)| Listed::in_line(text, genre, original, by))
+            .collect();
+        let listed: Vec<&Listed> = listed.iter().collect();
+        let found = syntax::find("a.rs", text, &listed).unwrap();
         let numbered: Vec<_> = (0..).zip(&found.mutants).collect();
         let plain: Vec<_> = found.const_fns.iter().collect();
         let text = build(text, &numbered, &plain).text;
@@ -162,7 +169,10 @@ mod tests {
     #[test]
     fn a_body_returns_at_once() {
         assert_eq!(
-            schema("const fn f() -> u8 { x }"),
+            schema(
+                "const fn f() -> u8 { x }",
+                &[(Genre::FnValue, "x", "0"), (Genre::FnValue, "x", "1")]
+            ),
             "fn f() -> u8 { if on(0) { return 0; } if on(1) { return 1; } x }"
         );
     }
@@ -170,7 +180,14 @@ mod tests {
     #[test]
     fn inner_mutants_stand_in_the_last_branch() {
         assert_eq!(
-            schema("fn f() { g(!(a == b)) }"),
+            schema(
+                "fn f() { g(!(a == b)) }",
+                &[
+                    (Genre::FnValue, "g(!(a == b))", "()"),
+                    (Genre::UnaryOperator, "!", ""),
+                    (Genre::BinaryOperator, "==", "!=")
+                ]
+            ),
             "fn f() { if on(0) { return (); } g((if on(1) { (a == b) } else \
              { !((if on(2) { (a) != (b) } else { a == b })) })) }"
         );
@@ -179,18 +196,32 @@ mod tests {
     #[test]
     fn operators_at_one_start_nest() {
         assert_eq!(
-            schema("fn f() { a != b && c }"),
-            "fn f() { if on(0) { return (); } (if on(1) { (a != b) || (c) } else \
-             { (if on(2) { (a) == (b) } else { a != b }) && c }) }"
+            schema(
+                "fn f() { a != b && c }",
+                &[
+                    (Genre::BinaryOperator, "&&", "||"),
+                    (Genre::BinaryOperator, "!=", "==")
+                ]
+            ),
+            "fn f() { (if on(0) { (a != b) || (c) } else \
+             { (if on(1) { (a) == (b) } else { a != b }) && c }) }"
         );
     }
 
     #[test]
     fn arms_are_passed_over_and_guards_replaced() {
         assert_eq!(
-            schema("fn f() { match x { 1 => y, z if z == 3 => y, _ => w } }"),
-            "fn f() { if on(0) { return (); } match x { 1 if !on(1) => y, z if (if on(2) { true } \
-             else if on(3) { false } else if on(4) { (z) != (3) } else { z == 3 }) => y, \
+            schema(
+                "fn f() { match x { 1 => y, z if z == 3 => y, _ => w } }",
+                &[
+                    (Genre::MatchArm, "1 => y,", ""),
+                    (Genre::MatchArmGuard, "z == 3", "true"),
+                    (Genre::MatchArmGuard, "z == 3", "false"),
+                    (Genre::BinaryOperator, "==", "!=")
+                ]
+            ),
+            "fn f() { match x { 1 if !on(0) => y, z if (if on(1) { true } \
+             else if on(2) { false } else if on(3) { (z) != (3) } else { z == 3 }) => y, \
              _ => w } }"
         );
     }

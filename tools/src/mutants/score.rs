@@ -1,19 +1,19 @@
-//! What became of the mutants, folder by folder.
+//! What became of the mutants, part by part.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use super::judge::Verdict;
 use super::mutant::Mutant;
-use super::tree::{Kernel, Source, Viability};
+use super::tree::{part_of, Kernel, Source, Viability};
 
 /// A mutant as the score knows it.
 struct Entry {
     name: String,
     /// In its file.
     line: usize,
-    /// `cap`, `object`, `ipc` or `time`.
-    folder: String,
+    /// The part of the kernel that its file belongs to.
+    part: &'static str,
 }
 
 /// Verdicts so far.
@@ -43,11 +43,10 @@ impl Score {
         viability: &Viability,
     ) -> Self {
         let entry = |(source, id, mutant): (&Source, u32, &Mutant)| {
-            let folder = source.path.split('/').nth(2).unwrap_or_default().to_owned();
             let entry = Entry {
                 name: mutant.name.clone(),
                 line: mutant.line,
-                folder,
+                part: part_of(&source.path).unwrap_or_default(),
             };
             (id, entry)
         };
@@ -107,16 +106,10 @@ impl Score {
         findings
     }
 
-    /// Mutants judged, and those of them that were caught.
-    pub fn caught(&self) -> (usize, usize) {
-        let caught = self.verdicts.values().filter(|verdict| verdict.is_caught());
-        (self.verdicts.len(), caught.count())
-    }
-
-    fn counts(&self) -> BTreeMap<&str, Counts> {
-        let mut table = BTreeMap::<&str, Counts>::new();
+    fn counts(&self) -> BTreeMap<&'static str, Counts> {
+        let mut table = BTreeMap::new();
         for (id, entry) in &self.entries {
-            let counts = table.entry(&entry.folder).or_default();
+            let counts: &mut Counts = table.entry(entry.part).or_default();
             counts.generated += 1;
             counts.unviable += usize::from(self.unviable.contains(id));
             match self.verdicts.get(id) {
@@ -137,11 +130,12 @@ impl fmt::Display for Score {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "folder   generated  unviable  judged  caught  (hung)  survived  (argued)  score"
+            "{:<15}  generated  unviable  judged  caught  (hung)  survived  (argued)  score",
+            "part"
         )?;
         let mut sum = Counts::default();
-        for (folder, counts) in self.counts() {
-            counts.write(folder, f)?;
+        for (part, counts) in self.counts() {
+            counts.write(part, f)?;
             sum.add(counts);
         }
         sum.write("all", f)
@@ -158,13 +152,13 @@ impl Counts {
         self.argued += other.argued;
     }
 
-    fn write(self, folder: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn write(self, part: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let caught = self.caught + self.hung;
         let judged = caught + self.survived;
         let score = 100.0 * caught as f64 / judged.max(1) as f64;
         writeln!(
             f,
-            "{folder:<7}  {:>9}  {:>8}  {judged:>6}  {caught:>6}  {:>6}  {:>8}  {:>8}  {score:>4.1}%",
+            "{part:<15}  {:>9}  {:>8}  {judged:>6}  {caught:>6}  {:>6}  {:>8}  {:>8}  {score:>4.1}%",
             self.generated, self.unviable, self.hung, self.survived, self.argued
         )
     }

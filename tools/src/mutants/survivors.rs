@@ -1,4 +1,4 @@
-//! `mutants/survivors.toml`: the mutants that no test need catch, each with an argument.
+//! `assurance/mutants/survivors.toml`: the mutants that no test need catch, each with an argument.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use anyhow::{bail, Context, Result};
 use serde::Deserialize;
 
 /// In the repository.
-pub const PATH: &str = "mutants/survivors.toml";
+pub const PATH: &str = "assurance/mutants/survivors.toml";
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

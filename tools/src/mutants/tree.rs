@@ -1,8 +1,8 @@
-//! The scratch workspace: the kernel with its mutants built in, and the packages whose tests run
+//! Scratch workspaces: the kernel with its mutants built in, and the packages whose tests run
 //! against it.
 
-use std::collections::BTreeSet;
-use std::fs;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,43 +11,49 @@ use anyhow::{bail, Context, Result};
 use cargo_metadata::diagnostic::{Diagnostic, DiagnosticLevel};
 use cargo_metadata::{Message, Metadata};
 
-use super::enumerate;
+use super::generator;
 use super::judge::Suite;
 use super::mutant::{Found, Mutant};
 use super::schema::{self, Schema};
+use super::syntax;
 use crate::test::harness;
 use crate::{program, toolchain, workspace};
 
 const KERNEL: &str = "sandglass-kernel";
 const ASSURANCE: &str = "sandglass-assurance";
+/// In the repository.
+pub const KERNEL_SOURCE: &str = "kernel/src";
 
 /// Tests that judge mutants.
-struct Build {
+pub struct Build {
     /// What their names begin with.
-    name: &'static str,
+    pub name: &'static str,
     /// Arguments of `cargo test`.
     arguments: &'static [&'static str],
     /// Modules of its tests that judge, each with the `::` behind it; all if none is named.
     modules: &'static [&'static str],
 }
 
+/// The kernel for several cores, in which named mutants are judged, too.
+pub const CORES: Build = Build {
+    name: "cores",
+    arguments: &[
+        "--package",
+        KERNEL,
+        "--package",
+        ASSURANCE,
+        "--features",
+        "sandglass-assurance/smp",
+        "--lib",
+        "--tests",
+    ],
+    modules: &[],
+};
+
 /// The kernel is one piece of source and several kernels. That for several cores runs all code, so
 /// it stands for that for one; what only the debug kernel has, few tests use.
-const BUILDS: &[Build] = &[
-    Build {
-        name: "cores",
-        arguments: &[
-            "--package",
-            KERNEL,
-            "--package",
-            ASSURANCE,
-            "--features",
-            "sandglass-assurance/smp",
-            "--lib",
-            "--tests",
-        ],
-        modules: &[],
-    },
+pub const BUILDS: &[Build] = &[
+    CORES,
     Build {
         name: "debug",
         arguments: &[
@@ -61,10 +67,24 @@ const BUILDS: &[Build] = &[
         modules: &["debug_calls::", "cores::"],
     },
 ];
-/// Folders of the kernel that are mutated.
-const MUTATED: &[&str] = &["cap", "object", "ipc", "time"];
+/// What of the kernel is mutated: folders, and files with their ending.
+const MUTATED: &[&str] = &[
+    "arch/x86_64/abi",
+    "cap",
+    "debug",
+    "invoke",
+    "ipc",
+    "mem/slot.rs",
+    "object",
+    "thread",
+    "time",
+];
+/// What of these is not: what only the boot of the bare machine runs.
+const NOT_MUTATED: &[&str] = &["arch/x86_64/abi/boot"];
+/// Invariants, for tests: not in the kernel that ships.
+const INVARIANTS: &str = "/inspect.rs";
 /// The switch of the mutants, a module of the mutated kernel.
-const SWITCH: &str = include_str!("switch.rs.in");
+pub const SWITCH: &str = include_str!("switch.rs.in");
 /// Builds until the mutants that do not compile are known; each finds some.
 const MAX_ROUNDS: usize = 20;
 
@@ -90,8 +110,15 @@ impl Kernel {
     /// A file cannot be read or parsed.
     pub fn read() -> Result<Self> {
         let root = workspace::root();
+        let mut listed = generator::list(KERNEL, &[format!("{KERNEL_SOURCE}/**")])?;
+        listed.retain(|listed| is_generated_of(&listed.file));
+        for part in MUTATED {
+            if !listed.iter().any(|listed| is_in(&listed.file, part)) {
+                bail!("{KERNEL_SOURCE}/{part} has no mutants: is it called otherwise now?");
+            }
+        }
         let mut files = Vec::new();
-        collect(&root.join("kernel/src"), &mut files)?;
+        collect(&root.join(KERNEL_SOURCE), &mut files)?;
         files.retain(|file| file.extension().is_some_and(|extension| extension == "rs"));
         let mut sources = Vec::new();
         let mut next = 0;
@@ -99,11 +126,8 @@ impl Kernel {
             let path = file.strip_prefix(&root).unwrap_or(&file);
             let path = path.to_string_lossy().into_owned();
             let text = read(&file)?;
-            let mut found = enumerate::enumerate(&path, &text)?;
-            let is_mutated = |folder: &&str| path.starts_with(&format!("kernel/src/{folder}/"));
-            if !MUTATED.iter().any(is_mutated) {
-                found.mutants.clear();
-            }
+            let listed: Vec<_> = listed.iter().filter(|listed| listed.file == path).collect();
+            let found = syntax::find(&path, &text, &listed)?;
             let first = next;
             next += u32::try_from(found.mutants.len()).context("too many mutants")?;
             sources.push(Source {
@@ -127,6 +151,28 @@ impl Kernel {
     }
 }
 
+/// Whether mutants of the file `path` of the repository are generated.
+pub fn is_generated_of(path: &str) -> bool {
+    path.ends_with(".rs")
+        && !path.ends_with(INVARIANTS)
+        && part_of(path).is_some()
+        && !NOT_MUTATED.iter().any(|part| is_in(path, part))
+}
+
+/// The mutated part of the kernel that the file `path` of the repository belongs to.
+pub fn part_of(path: &str) -> Option<&'static str> {
+    MUTATED.iter().copied().find(|part| is_in(path, part))
+}
+
+/// Whether the file `path` of the repository is this `part` of the kernel, or in it.
+fn is_in(path: &str, part: &str) -> bool {
+    let below = path
+        .strip_prefix(KERNEL_SOURCE)
+        .and_then(|path| path.strip_prefix('/'));
+    let rest = below.and_then(|path| path.strip_prefix(part));
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
 /// What can be built into one kernel, as far as it is known.
 #[derive(Debug, Default)]
 pub struct Viability {
@@ -147,9 +193,20 @@ impl Viability {
     }
 }
 
-/// The scratch workspace.
+/// How the packages of a tree are built.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Builds {
+    /// For thousands of mutants: with profiles of their own, quick to build.
+    Apart,
+    /// As those of the repository, whose dependencies they share.
+    Alike,
+}
+
+/// A scratch workspace. As long as it is there, nobody else writes it.
 pub struct Tree {
-    root: PathBuf,
+    pub root: PathBuf,
+    builds: Builds,
+    _lock: File,
 }
 
 impl Tree {
@@ -159,10 +216,12 @@ impl Tree {
     ///
     /// # Errors
     /// Something cannot be read or written.
-    pub fn copy(name: &str) -> Result<Self> {
+    pub fn copy(name: &str, builds: Builds) -> Result<Self> {
         let root = workspace::target_dir().join("mutants").join(name);
+        let held = lock(&root)?;
         let metadata = program::workspace_metadata()?;
-        let folders = needed_folders(&metadata)?;
+        let packages = needed_packages(&metadata)?;
+        let folders: Vec<&str> = packages.values().map(String::as_str).collect();
         for folder in &folders {
             let from = workspace::root().join(folder);
             let names = names_below(&from)?;
@@ -179,12 +238,43 @@ impl Tree {
                 write(&root.join(folder).join(name), &fs::read(from.join(name))?)?;
             }
         }
-        write(&root.join("Cargo.toml"), manifest(&folders)?.as_bytes())?;
+        let manifest = manifest(&packages, builds)?;
+        write(&root.join("Cargo.toml"), manifest.as_bytes())?;
         let lock = fs::read(workspace::root().join("Cargo.lock")).context("Cargo.lock")?;
         if !root.join("Cargo.lock").exists() {
             write(&root.join("Cargo.lock"), &lock)?;
         }
-        Ok(Self { root })
+        Ok(Self {
+            root,
+            builds,
+            _lock: held,
+        })
+    }
+
+    /// The same, with the kernel's source as it is, but for the files `changed`, which are named by their
+    /// paths.
+    ///
+    /// # Errors
+    /// Something cannot be read or written.
+    pub fn changed(name: &str, changed: &BTreeMap<String, String>) -> Result<Self> {
+        let tree = Self::copy(name, Builds::Alike)?;
+        let source = Path::new(KERNEL_SOURCE);
+        let mut names = names_below(&workspace::root().join(source))?;
+        for file in names.iter().map(|name| source.join(name)) {
+            if !changed.contains_key(&*file.to_string_lossy()) {
+                let content = fs::read(workspace::root().join(&file))
+                    .with_context(|| format!("cannot read {}", file.display()))?;
+                write(&tree.root.join(&file), &content)?;
+            }
+        }
+        for (path, text) in changed {
+            tree.replace(path, text)?;
+            names.extend(Path::new(path).strip_prefix(source).map(Path::to_path_buf));
+        }
+        for old in names_below(&tree.root.join(source))?.difference(&names) {
+            fs::remove_file(tree.root.join(source).join(old))?;
+        }
+        Ok(tree)
     }
 
     /// Replaces a file of the tree.
@@ -272,14 +362,17 @@ impl Tree {
         )
     }
 
-    fn cargo(&self, subcommand: &str) -> Command {
+    /// A `cargo SUBCOMMAND` of the host's toolchain in the tree.
+    pub fn cargo(&self, subcommand: &str) -> Command {
         let mut cargo = toolchain::host_cargo();
-        cargo
-            .current_dir(&self.root)
-            .arg(subcommand)
-            .env("CARGO_TARGET_DIR", self.root.join("target"))
+        cargo.current_dir(&self.root).arg(subcommand);
+        match self.builds {
+            Builds::Alike => cargo.env("CARGO_TARGET_DIR", workspace::target_dir()),
             // What a mutant does at run time is to be seen, not forbidden.
-            .env("RUSTFLAGS", "--cap-lints=allow");
+            Builds::Apart => cargo
+                .env("CARGO_TARGET_DIR", self.root.join("target"))
+                .env("RUSTFLAGS", "--cap-lints=allow"),
+        };
         cargo
     }
 
@@ -309,15 +402,18 @@ impl Tree {
         Ok(errors)
     }
 
-    /// Builds the tests, of every build.
+    /// Builds the tests of these `builds`.
     ///
     /// # Errors
     /// They do not build.
-    pub fn build_tests(&self) -> Result<Vec<Suite>> {
+    pub fn build_tests(&self, builds: &[Build]) -> Result<Vec<Suite>> {
         let mut suites = Vec::new();
-        for build in BUILDS {
+        for build in builds {
             let mut cargo = self.cargo("test");
-            cargo.args(["--no-run", "--message-format=json"]);
+            cargo.args(["--no-run", "--message-format=json-render-diagnostics"]);
+            if self.builds == Builds::Alike {
+                cargo.args(["--profile", toolchain::HOST_PROFILE]);
+            }
             cargo.args(build.arguments);
             let output = cargo.output().context("cannot run cargo")?;
             if !output.status.success() {
@@ -384,9 +480,9 @@ fn is_called(name: &str, path: &str) -> bool {
     plain(path).ends_with(&plain(name))
 }
 
-/// Folders of the packages that the judges need, themselves included.
-fn needed_folders(metadata: &Metadata) -> Result<Vec<String>> {
-    let mut folders = BTreeSet::new();
+/// The packages that the judges need, themselves included, with their folders.
+fn needed_packages(metadata: &Metadata) -> Result<BTreeMap<String, String>> {
+    let mut packages = BTreeMap::new();
     let mut waiting = vec![KERNEL.to_owned(), ASSURANCE.to_owned()];
     while let Some(name) = waiting.pop() {
         let Some(package) = metadata
@@ -403,40 +499,45 @@ fn needed_folders(metadata: &Metadata) -> Result<Vec<String>> {
         let folder = folder
             .strip_prefix(workspace::root())
             .with_context(|| format!("{folder} is outside of the repository"))?;
-        if folders.insert(folder.to_string()) {
+        if packages.insert(name, folder.to_string()).is_none() {
             let ours = package.dependencies.iter().filter(|d| d.path.is_some());
             waiting.extend(ours.map(|dependency| dependency.name.clone()));
         }
     }
-    Ok(folders.into_iter().collect())
+    Ok(packages)
 }
 
-/// The scratch workspace's manifest: as the repository's, but for what is built.
-fn manifest(folders: &[String]) -> Result<String> {
+/// The scratch workspace's manifest, with these packages and their folders: as the repository's, but for
+/// what is built, and how.
+fn manifest(members: &BTreeMap<String, String>, builds: Builds) -> Result<String> {
     let text = read(&workspace::root().join("Cargo.toml"))?;
     let mut manifest: toml::Table = text.parse().context("in Cargo.toml")?;
-    let members = folders.iter().cloned().map(toml::Value::String).collect();
+    let folders = members.values().cloned().map(toml::Value::String).collect();
     manifest
         .get_mut("workspace")
         .and_then(toml::Value::as_table_mut)
         .context("Cargo.toml has no [workspace]")?
-        .insert("members".to_owned(), toml::Value::Array(members));
+        .insert("members".to_owned(), toml::Value::Array(folders));
     let profiles = manifest
         .get_mut("profile")
         .and_then(toml::Value::as_table_mut)
         .context("Cargo.toml has no [profile]")?;
-    profiles.retain(|name, _| name == "dev");
     let dev = profiles
         .get_mut("dev")
         .and_then(toml::Value::as_table_mut)
         .context("Cargo.toml has no [profile.dev]")?;
-    // Tests unwind: without this, what they share with programs would be built twice.
-    dev.remove("panic");
-    // Quick to run, with every check, and nothing for debuggers. The mutated kernel is large.
-    dev.insert("opt-level".to_owned(), toml::Value::Integer(1));
-    dev.insert("debug".to_owned(), toml::Value::Boolean(false));
     if let Some(packages) = dev.get_mut("package").and_then(toml::Value::as_table_mut) {
-        packages.remove(KERNEL);
+        // Quick to build: few tests run against all of it, or the whole is built otherwise.
+        let is_quick = |name: &str| name == KERNEL || builds == Builds::Alike;
+        packages.retain(|name, _| members.contains_key(name) && !is_quick(name));
+    }
+    if builds == Builds::Apart {
+        // Tests unwind: without this, what they share with programs would be built twice.
+        dev.remove("panic");
+        // Quick to run, with every check, and nothing for debuggers. The mutated kernel is large.
+        dev.insert("opt-level".to_owned(), toml::Value::Integer(1));
+        dev.insert("debug".to_owned(), toml::Value::Boolean(false));
+        profiles.retain(|name, _| name == "dev");
     }
     Ok(manifest.to_string())
 }
@@ -476,12 +577,23 @@ fn names_below(folder: &Path) -> Result<BTreeSet<PathBuf>> {
         .collect())
 }
 
-fn read(path: &Path) -> Result<String> {
+/// Waits until nobody else writes the tree in the folder `root`.
+fn lock(root: &Path) -> Result<File> {
+    // Not `lock`: that is a package.
+    let path = root.join("tree.lock");
+    let locking = || format!("cannot lock {}", path.display());
+    fs::create_dir_all(root).with_context(locking)?;
+    let lock = File::create(&path).with_context(locking)?;
+    lock.lock().with_context(locking)?;
+    Ok(lock)
+}
+
+pub fn read(path: &Path) -> Result<String> {
     fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
 }
 
 /// Writes a file, unless it is there with this content.
-fn write(path: &Path, content: &[u8]) -> Result<()> {
+pub fn write(path: &Path, content: &[u8]) -> Result<()> {
     if fs::read(path).is_ok_and(|old| old == content) {
         return Ok(());
     }

@@ -21,6 +21,7 @@ use anyhow::{anyhow, bail, ensure, Context, Result};
 use crate::cli::StormArgs;
 use crate::cores::Cores;
 use crate::kernel::{self, KernelOptions, Variant};
+use crate::mutants::named;
 use crate::program;
 use crate::qemu::{self, Boot, End, Machine, Outcome};
 use oracle::{Oracle, Seen};
@@ -46,8 +47,8 @@ const PROGRESS: &str = "storm: ";
 /// What one machine is to do.
 struct Part {
     variant: Variant,
-    /// The rule that the kernel breaks.
-    wrong: Option<usize>,
+    /// The mutant that is on in the kernel.
+    wrong: Option<String>,
     cores: Cores,
     seed: u64,
     extent: Extent,
@@ -173,8 +174,8 @@ impl fmt::Display for Extent {
 impl Part {
     /// What runs on this kernel and these cores again.
     fn command(&self) -> String {
-        let mut command = match self.wrong {
-            Some(rule) => format!("./sandglass storm --wrong {rule}"),
+        let mut command = match &self.wrong {
+            Some(mutant) => format!("./sandglass storm --wrong {mutant}"),
             None => format!("./sandglass storm --kernel {}", self.variant.name()),
         };
         if let Cores::Smp(number) = self.cores {
@@ -193,7 +194,7 @@ pub fn run(args: &StormArgs) -> Result<ExitCode> {
         return policies::run(args);
     }
     let root_task = program::build(PACKAGE)?;
-    let variants = match (args.kernel, args.wrong) {
+    let variants = match (args.kernel, &args.wrong) {
         (Some(variant), _) => vec![variant],
         (None, Some(_)) => vec![Variant::Release],
         (None, None) => vec![Variant::Debug, Variant::Release],
@@ -211,14 +212,14 @@ pub fn run(args: &StormArgs) -> Result<ExitCode> {
         "wrong kernels are for one core: leave out `--cores`"
     );
     for (variant, index) in variants.into_iter().zip(0..) {
-        let kernel = kernel::build(&match args.wrong {
-            Some(rule) => KernelOptions::wrong(rule),
-            None => KernelOptions::on(variant, cores),
-        })?;
+        let kernel = match &args.wrong {
+            Some(mutant) => named::kernel(mutant)?,
+            None => kernel::build(&KernelOptions::on(variant, cores))?,
+        };
         let seed = args.seed.wrapping_add(index * SEED_STRIDE);
         parts.push(Part {
             variant,
-            wrong: args.wrong,
+            wrong: args.wrong.clone(),
             cores,
             seed,
             extent,
@@ -320,6 +321,7 @@ fn run_whole(part: &Part) -> Result<(Results, Seen)> {
             extent,
             boot,
             oracle: part.oracle.clone(),
+            wrong: part.wrong.clone(),
             ..*part
         };
         let (ran, of_time) = run_part(&rest)?;

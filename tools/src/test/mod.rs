@@ -11,8 +11,8 @@
 //! - `beside::NAME`: figures of the demo, an experiment, or an example are the same beside a rogue client;
 //! - `trace::SYSTEM`: the trace of an example system is accepted by the checker; and a trace point is
 //!   short;
-//! - `wrong::RULE`: the conformance suite, or the storm, notices a kernel that breaks this rule;
-//! - `mutants::sample`: the host's tests notice small changes of the kernel.
+//! - `wrong::MUTANT`: the conformance suite, or the storm, notices a kernel that breaks a rule;
+//! - `mutants::changed`: the host's tests notice small changes of the kernel where it is changed.
 
 mod cost;
 mod guest;
@@ -208,30 +208,32 @@ fn run_beside(filter: &Filter, report: &mut Report) -> Result<()> {
 }
 
 fn run_wrong_kernels(filter: &Filter, report: &mut Report) -> Result<()> {
-    let mut rules = wrong::rules()?;
-    let name = |rule: &wrong::Rule| format!("wrong::{}", rule.name);
-    rules.retain(|rule| filter.accepts(&name(rule)));
-    if rules.is_empty() {
+    let mut kernels = wrong::kernels()?;
+    let name = |kernel: &wrong::Kernel| format!("wrong::{}", wrong::name(kernel));
+    kernels.retain(|kernel| filter.accepts(&name(kernel)));
+    if kernels.is_empty() {
         return Ok(());
     }
-    wrong::run(rules, false, |finding| match finding.verdict() {
-        Ok(how) => {
-            report.passed(&name(&finding.rule));
-            println!("    {how}");
+    for finding in wrong::run(&kernels, wrong::Extent::Named, |_| ())? {
+        match finding.verdict() {
+            Ok(how) => {
+                report.passed(&name(&finding.kernel));
+                println!("    {how}");
+            }
+            Err(reason) => report.failed(&name(&finding.kernel), &reason),
         }
-        Err(reason) => report.failed(&name(&finding.rule), &reason),
-    })
+    }
+    Ok(())
 }
 
 fn run_mutants(filter: &Filter, report: &mut Report) -> Result<()> {
-    const NAME: &str = "mutants::sample";
+    const NAME: &str = "mutants::changed";
     if !filter.accepts(NAME) {
         return Ok(());
     }
     report.started(NAME);
-    let score = mutants::judge(mutants::Choice::SAMPLE, "")?;
-    print!("{score}");
-    let findings = score.findings();
+    let mutants::Report { text, findings } = mutants::report(mutants::Choice::Changed, "")?;
+    print!("{text}");
     if findings.is_empty() {
         report.passed(NAME);
     } else {

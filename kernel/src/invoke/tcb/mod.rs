@@ -177,9 +177,6 @@ fn check_priority(priority: u64, limit: u8) -> Result<u8, Error> {
 fn decode_priority(k: &View, call: &Invocation) -> Result<u8, Error> {
     call.need(1)?;
     let limit = authority(k, call)?;
-    if broken!(McpUnchecked) && call.label == label::TCB_SET_MC_PRIORITY {
-        return check_priority(call.word(k, 0), u8::MAX);
-    }
     check_priority(call.word(k, 0), limit)
 }
 

@@ -91,9 +91,7 @@ impl Write {
         for i in 0..ORDER.len().min(self.count) {
             context.transfer_set(k, ORDER, i, call.word(k, 2 + i));
         }
-        if self.count > 0 || !broken!(NextIpKept) {
-            context.restart(k);
-        }
+        context.restart(k);
         context.force_full_restore(k);
         if self.resume {
             thread::resume(k, thread);

@@ -222,8 +222,6 @@ extern "C" fn begin(core: CoreId) -> ! {
     descriptors::init(core);
     LOCAL_APIC.enable(LOCAL_APICS.load(Ordering::Relaxed));
     inside.k.machine.start_timer();
-    #[cfg(feature = "spoil")]
-    super::spoil::spoil(&inside.k.machine, core);
     inside.k.machine.use_address_space(None);
     inside.leave();
     // Others may have left threads here already, and could not reach this core.

@@ -244,9 +244,7 @@ pub fn init(core: CoreId) {
             scratch = out(reg) _,
         );
         // A reset leaves one of 64 KiB at address 0, where users may put descriptors and gates.
-        if !broken!(LdtUsable) {
-            asm!("lldt {null:x}", null = in(reg) 0);
-        }
+        asm!("lldt {null:x}", null = in(reg) 0);
         write_msr(Msr::Star, STAR);
         write_msr(Msr::Lstar, code::system_call(core));
         // From code of 32 bits, for which there is no segment: some processors come here then.

@@ -30,9 +30,8 @@ use crate::cores::{CoreId, CORES};
 use crate::event::{self, Next, Trap};
 
 /// Bytes of the kernel's stack. The boot needs most; events less than a tenth of it. The debug
-/// kernel formats what it prints, and a kernel that is wrong on purpose is built quickly, with fewer
-/// functions inlined: their boot needs more.
-const STACK_SIZE: usize = if cfg!(any(feature = "debug", feature = "wrong")) {
+/// kernel formats what it prints: its boot needs more.
+const STACK_SIZE: usize = if cfg!(feature = "debug") {
     0x1_0000
 } else {
     28 * 1024

@@ -21,8 +21,6 @@ mod legacy;
 mod pvh;
 #[cfg(target_os = "none")]
 mod same_time;
-#[cfg(all(target_os = "none", feature = "spoil"))]
-mod spoil;
 #[cfg(target_os = "none")]
 mod start;
 #[cfg(target_os = "none")]

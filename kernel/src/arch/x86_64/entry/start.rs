@@ -84,8 +84,6 @@ fn find(machine: &Machine, magic: u32, paddr: u64) -> Result<Found, Refusal> {
     reserve(MSI_WINDOW);
     let local_apics = start_interrupts(machine, madt, &mut reserve)?;
     start_clock(machine)?;
-    #[cfg(feature = "spoil")]
-    super::spoil::spoil(machine, CoreId::BOOT);
 
     let file = info.module().ok_or(Refusal::NoRootTask)?;
     let memory_map = info.memory_map();

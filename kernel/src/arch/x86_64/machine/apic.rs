@@ -204,14 +204,6 @@ impl LocalApic {
         pending != 0
     }
 
-    /// Writes the register at `offset`, whatever it is.
-    #[cfg(feature = "spoil")]
-    pub fn poke(self, offset: u64, value: u32) {
-        let address = device_page(LOCAL_APIC_PAGE).wrapping_add(offset) as *mut u32;
-        // SAFETY: as for `write`.
-        unsafe { address.write_volatile(value) }
-    }
-
     #[inline(always)]
     fn read(self, register: Register) -> u32 {
         self.read_at(register as u64)

@@ -330,26 +330,6 @@ pub fn init() {
     }
 }
 
-/// Clears and sets bits of CR0.
-///
-/// # Safety
-/// As for [`set_cr0`].
-#[cfg(feature = "spoil")]
-pub unsafe fn change_cr0(clear: u64, set: u64) {
-    // SAFETY: the caller's.
-    unsafe { set_cr0(cr0() & !clear | set) }
-}
-
-/// Clears and sets bits of CR4.
-///
-/// # Safety
-/// As for [`set_cr4`].
-#[cfg(feature = "spoil")]
-pub unsafe fn change_cr4(clear: u64, set: u64) {
-    // SAFETY: the caller's.
-    unsafe { set_cr4(cr4() & !clear | set) }
-}
-
 fn cr0() -> u64 {
     let value: u64;
     // SAFETY: reading has no effect.

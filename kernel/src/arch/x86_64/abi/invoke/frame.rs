@@ -62,9 +62,7 @@ fn decode_map<'k>(k: &'k View, call: &Invocation, frame: FrameCap) -> Result<Map
     let size = 1u64 << (frame.bits() & 31);
     match frame.mapping {
         Some(mapping) if mapping.asid != asid => return Err(Error::InvalidCapability(1)),
-        Some(mapping) if mapping.vaddr != vaddr && !broken!(RemapsAnywhere) => {
-            return Err(Error::InvalidArgument(0))
-        }
+        Some(mapping) if mapping.vaddr != vaddr => return Err(Error::InvalidArgument(0)),
         Some(_) => {}
         None if vaddr > space::TOP - size => return Err(Error::InvalidArgument(0)),
         None => {}
@@ -116,7 +114,7 @@ fn map(k: &Kernel, slot: Ref<Slot>, frame: FrameCap, checked: Map) {
 fn access(rights: FrameRights) -> Access {
     Access {
         user: rights != FrameRights::KERNEL_ONLY,
-        write: rights != FrameRights::READ_ONLY || broken!(ReadOnlyIsWritable),
+        write: rights != FrameRights::READ_ONLY,
     }
 }
 

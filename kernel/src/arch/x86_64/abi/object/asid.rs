@@ -43,8 +43,7 @@ impl AsidPool {
         let base = (number << INDEX_BITS) as u16;
         let free = |(i, root): (u16, &Cell<Option<Ref<Pml4>>>)| {
             let asid = base | i;
-            let usable = !broken!(PoolsHalfUsed) || usize::from(i) < ASIDS_PER_POOL / 2;
-            (root.get().is_none() && asid != 0 && usable).then_some(asid)
+            (root.get().is_none() && asid != 0).then_some(asid)
         };
         (0..).zip(&self.roots).find_map(free)
     }
