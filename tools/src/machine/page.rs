@@ -22,7 +22,8 @@ left to firmware or boot loader, except what the table marks *as found*.
 `./sandglass machine` boots a root task that spins on every core, by QEMU's own loader (PVH), through BIOS and
 through UEFI, on the kernels for one core and for several. It stops the machine while user code runs on all cores, reads
 the state from outside, and compares it with the table. The tests do so for some of the starts.
-`./sandglass machine spoiled` has a kernel set pieces wrong, one at a time, each of which must be noticed.
+`./sandglass machine spoiled` has a kernel set pieces wrong, one at a time, each of which must be noticed
+([named mutants](../assurance/how-we-know.md#named-mutants)).
 
 `./sandglass machine table` has made this page from `tools/src/machine/table.rs`; a test fails when it is out of date.
 ";

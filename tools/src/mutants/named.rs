@@ -1,4 +1,4 @@
-//! Named mutants: single defects, written down in `mutants/*.toml`, each with the rule that it breaks
+//! Named mutants: single defects, written down in `assurance/mutants/*.toml`, each with the rule that it breaks
 //! and what must notice it. All of a catalogue are built into one kernel, in a scratch workspace;
 //! which one is on is decided when it runs.
 
