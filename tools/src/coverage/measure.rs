@@ -43,11 +43,14 @@ const BUILDS: &[(&str, &[&str])] = &[
 /// them.
 const LLVM: &str = "22";
 
-/// Parts of the kernel that are not measured: `arch/` is the machine, `inspect/` is not in the kernel that
-/// ships.
-const APART: &[&str] = &["src/arch/", "src/inspect/", "src/boot/tests.rs"];
+/// What is not measured: the machines, which are not the same on the host, and unit tests.
+const APART: &[&str] = &["src/arch/", "src/boot/tests.rs"];
+/// What of these is measured all the same: what the hosted machine shares with the bare one.
+const SHARED: &[&str] = &["src/arch/x86_64/abi/", "src/arch/address.rs"];
+/// Files of invariants, which are not in the kernel that ships.
+const INVARIANTS: &str = "inspect.rs";
 
-/// Lines of the kernel outside `arch/` that the host's tests execute.
+/// Lines of the kernel without its machines that the host's tests execute.
 ///
 /// # Errors
 /// A tool is missing, the tests do not build, or one of them fails.
@@ -73,8 +76,7 @@ pub fn kernel() -> Result<Coverage> {
     let kernel = workspace::root().join("kernel");
     let mut coverage = Coverage::parse(&lcov, |path| {
         let name = Path::new(path).strip_prefix(&kernel).ok()?.to_str()?;
-        let apart = !name.starts_with("src/") || APART.iter().any(|part| name.starts_with(part));
-        (!apart).then(|| name.to_owned())
+        is_measured(name).then(|| name.to_owned())
     })?;
     for (file, counts) in &mut coverage.files {
         let source = fs::read_to_string(kernel.join(file))
@@ -83,6 +85,12 @@ pub fn kernel() -> Result<Coverage> {
         counts.retain(|&line, _| (line as usize) <= end);
     }
     Ok(coverage)
+}
+
+/// Whether the lines of the file `name` of the kernel are counted.
+fn is_measured(name: &str) -> bool {
+    let is_in = |parts: &[&str]| parts.iter().any(|part| name.starts_with(part));
+    name.starts_with("src/") && !name.ends_with(INVARIANTS) && (is_in(SHARED) || !is_in(APART))
 }
 
 /// Number of lines of `source` before its unit tests, if they stand in it: at its end.
