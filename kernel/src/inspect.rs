@@ -72,9 +72,6 @@ pub struct ContextView {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DomainView {
     pub entries: [Entry; LENGTH],
-    pub index: u64,
-    /// Ticks that the current domain has left.
-    pub left: u64,
 }
 
 /// An interrupt: where it comes from, if it is issued, and the slot of its notification.

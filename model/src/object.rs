@@ -217,7 +217,7 @@ fn create_thread(s: &mut State, object: ThreadId) -> Cap {
         registers,
         priority: 0,
         mcp: 0,
-        domain: s.domains.current,
+        domain: crate::invoke::domain::CURRENT,
         core: CoreId(0),
         fpu_disabled: false,
         buffer_address: 0,

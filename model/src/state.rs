@@ -500,10 +500,6 @@ pub struct Domains {
     /// (domain, duration in ticks).
     pub entries: Vec<(u8, Ticks)>,
     pub start: u64,
-    pub index: u64,
-    pub current: u8,
-    /// Ticks that the current domain has left.
-    pub left: Ticks,
 }
 
 // ---------------------------------------------------------------------------- memory and devices

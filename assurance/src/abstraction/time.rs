@@ -187,8 +187,5 @@ pub fn domains(k: &Kernel) -> Domains {
             .map(|entry| (entry.domain, entry.duration))
             .collect(),
         start: k.domains.start(),
-        index: view.index,
-        current: k.domains.current(),
-        left: view.left,
     }
 }

@@ -12,6 +12,7 @@ use crate::arch::abi::retype as arch;
 use crate::cap::{derivation, CNodeCap, Capability};
 use crate::mem::objects::region::{self, Region};
 use crate::mem::{PhysAddr, Ref, Slot, Span, Tagged};
+use crate::object::domain::CURRENT;
 use crate::object::endpoint::Endpoint;
 use crate::object::notification::Notification;
 use crate::object::reply::Reply;
@@ -78,13 +79,13 @@ impl Type {
         }
     }
 
-    /// Puts an object of this type into `region`, of the right size, in `domain`.
-    fn place(self, k: &mut Kernel, region: Region, domain: u8) -> Option<Tagged> {
+    /// Puts an object of this type into `region`, of the right size.
+    fn place(self, k: &mut Kernel, region: Region) -> Option<Tagged> {
         match self {
             Type::Untyped => Some(region.into_untyped()),
             Type::CNode => region.into_cnode(),
             Type::SchedContext => region.into_sched_context(k),
-            Type::Tcb => region.into_object(k, Tcb::new(domain)),
+            Type::Tcb => region.into_object(k, Tcb::new(CURRENT)),
             Type::Endpoint => region.into_object(k, Endpoint::new()),
             Type::Notification => region.into_object(k, Notification::new()),
             Type::Reply => region.into_object(k, Reply::new()),
@@ -259,7 +260,6 @@ fn commit(k: &mut Kernel, caller: Ref<Tcb>, retype: Retype) -> Outcome {
             }
         }
     }
-    let domain = k.domains.current();
     let Window { first, count, done } = retype.window;
     // At most MAX_RETYPE_OBJECTS objects.
     for i in done..count {
@@ -269,7 +269,7 @@ fn commit(k: &mut Kernel, caller: Ref<Tcb>, retype: Retype) -> Outcome {
         let Some(region) = region::carve(k, retype.untyped, retype.bits) else {
             break;
         };
-        let Some(word) = retype.object.place(k, region, domain) else {
+        let Some(word) = retype.object.place(k, region) else {
             break;
         };
         derivation::insert_new(k, retype.untyped, slot, Capability::original(word));

@@ -33,10 +33,6 @@ pub fn settle(k: &Kernel) -> bool {
             exhausted(k, k.core());
             false
         }
-        Charge::DomainOver => {
-            schedule::force_reschedule(k);
-            false
-        }
     }
 }
 

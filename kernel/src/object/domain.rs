@@ -14,6 +14,9 @@ use sandglass_abi::sched::domain::{MAX_DURATION, SCHEDULE_LENGTH_ONE_DOMAIN};
 /// Number of domains.
 pub const DOMAINS: u64 = 1;
 
+/// The domain that runs, which new threads belong to.
+pub const CURRENT: u8 = 0;
+
 /// Number of entries of the schedule, the last of which is always an end marker.
 pub const LENGTH: usize = SCHEDULE_LENGTH_ONE_DOMAIN;
 
@@ -35,14 +38,10 @@ impl Entry {
     }
 }
 
-/// The schedule, and where it stands.
+/// The schedule. There is nothing that it decides: the one domain is always the current one.
 pub struct DomainSchedule {
     entries: [Cell<Entry>; LENGTH],
     start: Cell<u64>,
-    index: Cell<u64>,
-    current: Cell<u8>,
-    /// Ticks that the current domain has left.
-    left: Cell<u64>,
 }
 
 impl DomainSchedule {
@@ -50,51 +49,12 @@ impl DomainSchedule {
         DomainSchedule {
             entries: [
                 Cell::new(Entry {
-                    domain: 0,
+                    domain: CURRENT,
                     duration: MAX_DURATION,
                 }),
                 Cell::new(Entry::END),
             ],
             start: Cell::new(0),
-            index: Cell::new(0),
-            current: Cell::new(0),
-            left: Cell::new(MAX_DURATION),
-        }
-    }
-
-    /// The domain that runs, which new threads belong to.
-    pub fn current(&self) -> u8 {
-        self.current.get()
-    }
-
-    #[inline(always)]
-    pub fn is_current(&self, domain: u8) -> bool {
-        DOMAINS == 1 || domain == self.current.get()
-    }
-
-    /// `passed` ticks have passed; a domain with less than `min_budget` left has none.
-    #[inline(always)]
-    pub fn pass(&self, _: &Kernel, passed: u64, min_budget: u64) {
-        if DOMAINS > 1 {
-            let left = self.left.get();
-            let short = passed.saturating_add(min_budget) >= left;
-            self.left.set(if short { 0 } else { left - passed });
-        }
-    }
-
-    /// Whether the time of the current domain is over.
-    #[inline(always)]
-    pub fn expired(&self) -> bool {
-        DOMAINS > 1 && self.left.get() == 0
-    }
-
-    /// When the time of the current domain is over, in ticks.
-    #[inline(always)]
-    pub fn end(&self, now: u64) -> u64 {
-        if DOMAINS > 1 {
-            now.saturating_add(self.left.get())
-        } else {
-            u64::MAX
         }
     }
 
@@ -116,13 +76,8 @@ impl DomainSchedule {
         }
     }
 
-    /// The schedule starts over at entry `index`, from the next decision on if there are several
-    /// domains.
+    /// The schedule starts over at entry `index`.
     pub fn set_start(&self, _: &Kernel, index: u64) {
         self.start.set(index);
-        if DOMAINS > 1 {
-            self.left.set(0);
-            self.index.set(LENGTH as u64 - 2);
-        }
     }
 }

@@ -29,6 +29,22 @@ pub struct Key {
     pub sequence: u64,
 }
 
+/// The two children of a node.
+#[derive(Clone, Copy)]
+enum Side {
+    Left,
+    Right,
+}
+
+impl Side {
+    fn other(self) -> Side {
+        match self {
+            Side::Left => Side::Right,
+            Side::Right => Side::Left,
+        }
+    }
+}
+
 /// The part of a TCB that belongs to the queue it is in.
 pub struct Links {
     parent: Cell<Option<Ref<Tcb>>>,
@@ -49,6 +65,13 @@ impl Links {
                 sequence: 0,
             }),
             height: Cell::new(0),
+        }
+    }
+
+    fn child(&self, side: Side) -> &Cell<Option<Ref<Tcb>>> {
+        match side {
+            Side::Left => &self.left,
+            Side::Right => &self.right,
         }
     }
 
@@ -247,9 +270,9 @@ impl Queue {
             let left = height(k, links.left.get());
             let right = height(k, links.right.get());
             let top = if left > right + 1 {
-                self.lean_right(k, node)
+                self.lean(k, node, Side::Left)
             } else if right > left + 1 {
-                self.lean_left(k, node)
+                self.lean(k, node, Side::Right)
             } else {
                 links.height.set(left.max(right).wrapping_add(1));
                 node
@@ -262,62 +285,32 @@ impl Queue {
         }
     }
 
-    /// Rebalances `node`, whose left subtree is too high; returns the subtree's new top.
-    fn lean_right(&self, k: &Kernel, node: Ref<Tcb>) -> Ref<Tcb> {
-        let Some(left) = node.at(k).links().left.get() else {
+    /// The subtree of `node` is too high on `side`. Returns the node that stands there now.
+    fn lean(&self, k: &Kernel, node: Ref<Tcb>, side: Side) -> Ref<Tcb> {
+        let Some(high) = node.at(k).links().child(side).get() else {
             return node;
         };
-        let links = left.at(k).links();
-        if height(k, links.right.get()) > height(k, links.left.get()) {
-            self.rotate_left(k, left);
+        let links = high.at(k).links();
+        let inner = links.child(side.other()).get();
+        if height(k, inner) > height(k, links.child(side).get()) {
+            self.rotate(k, high, side.other());
         }
-        self.rotate_right(k, node)
+        self.rotate(k, node, side)
     }
 
-    /// Rebalances `node`, whose right subtree is too high; returns the subtree's new top.
-    fn lean_left(&self, k: &Kernel, node: Ref<Tcb>) -> Ref<Tcb> {
-        let Some(right) = node.at(k).links().right.get() else {
-            return node;
-        };
-        let links = right.at(k).links();
-        if height(k, links.left.get()) > height(k, links.right.get()) {
-            self.rotate_right(k, right);
-        }
-        self.rotate_left(k, node)
-    }
-
-    /// Lifts the right child of `node` above it.
-    fn rotate_left(&self, k: &Kernel, node: Ref<Tcb>) -> Ref<Tcb> {
+    /// The child of `node` on `side` takes its place, and `node` hangs below it. Returns that child.
+    fn rotate(&self, k: &Kernel, node: Ref<Tcb>, side: Side) -> Ref<Tcb> {
         let links = node.at(k).links();
-        let Some(top) = links.right.get() else {
+        let Some(top) = links.child(side).get() else {
             return node;
         };
-        let inner = top.at(k).links().left.get();
+        let inner = top.at(k).links().child(side.other());
         self.replace(k, links.parent.get(), node, Some(top));
-        links.right.set(inner);
-        if let Some(inner) = inner {
+        links.child(side).set(inner.get());
+        if let Some(inner) = inner.get() {
             inner.at(k).links().parent.set(Some(node));
         }
-        top.at(k).links().left.set(Some(node));
-        links.parent.set(Some(top));
-        refresh(k, node);
-        refresh(k, top);
-        top
-    }
-
-    /// Lifts the left child of `node` above it.
-    fn rotate_right(&self, k: &Kernel, node: Ref<Tcb>) -> Ref<Tcb> {
-        let links = node.at(k).links();
-        let Some(top) = links.left.get() else {
-            return node;
-        };
-        let inner = top.at(k).links().right.get();
-        self.replace(k, links.parent.get(), node, Some(top));
-        links.left.set(inner);
-        if let Some(inner) = inner {
-            inner.at(k).links().parent.set(Some(node));
-        }
-        top.at(k).links().right.set(Some(node));
+        inner.set(Some(node));
         links.parent.set(Some(top));
         refresh(k, node);
         refresh(k, top);
@@ -340,39 +333,6 @@ impl Queue {
         }
         found
     }
-}
-
-impl Queue {
-    /// Whether every invariant of this file holds: order, links both ways, balance,
-    /// heights, the first node. Takes a step for each thread: for the hosted kernel's sweeps.
-    #[cfg(not(target_os = "none"))]
-    pub fn is_consistent(&self, k: &Kernel) -> bool {
-        let root = self.root.get().get();
-        let mut next = root.map(|root| leftmost(k, root));
-        let mut consistent = self.first.get() == next
-            && root.is_none_or(|root| root.at(k).links().parent.get().is_none());
-        while let Some(node) = next {
-            consistent &= is_sound(k, node);
-            next = self.first_after(k, node.at(k).links().key.get());
-        }
-        consistent
-    }
-}
-
-/// Whether `node` agrees with its children.
-#[cfg(not(target_os = "none"))]
-fn is_sound(k: &Kernel, node: Ref<Tcb>) -> bool {
-    let links = node.at(k).links();
-    let (left, right) = (links.left.get(), links.right.get());
-    let balanced = height(k, left).abs_diff(height(k, right)) <= 1;
-    let linked = [left, right]
-        .into_iter()
-        .flatten()
-        .all(|child| child.at(k).links().parent.get() == Some(node));
-    let ordered = left.is_none_or(|left| left.at(k).links().key.get() < links.key.get())
-        && right.is_none_or(|right| right.at(k).links().key.get() > links.key.get());
-    let described = links.height.get() == 1 + height(k, left).max(height(k, right));
-    balanced && linked && ordered && described
 }
 
 fn leftmost(k: &Kernel, from: Ref<Tcb>) -> Ref<Tcb> {

@@ -30,9 +30,7 @@ pub struct TimeOver;
 pub fn update_time(k: &Kernel) {
     let core = k.core();
     let now = k.machine.now();
-    let passed = now.wrapping_sub(core.now());
     core.set_now(k, now);
-    k.domains.pass(k, passed, k.constants.min_budget());
 }
 
 /// Whether the head refill of the current context of `core` has the least budget left; idleness
@@ -50,19 +48,15 @@ pub enum Charge {
     Paid,
     /// Less: the turn of the current thread is over, and [`exhaust`] charges it.
     Exhausted,
-    /// The turn of the current domain is over; nothing is charged.
-    DomainOver,
 }
 
 /// Whether the current context can pay for this event and what came before (04, section 6.1).
 #[inline(always)]
 pub fn check_budget(k: &Kernel) -> Charge {
-    if !has_budget(k, k.core()) {
-        Charge::Exhausted
-    } else if k.domains.expired() {
-        Charge::DomainOver
-    } else {
+    if has_budget(k, k.core()) {
         Charge::Paid
+    } else {
+        Charge::Exhausted
     }
 }
 
@@ -177,7 +171,7 @@ pub fn report_consumed(k: &Kernel, context: Ref<SchedContext>) -> u64 {
 /// nothing more may be done.
 pub fn read_clock_again(k: &Kernel) -> Result<(), TimeOver> {
     update_time(k);
-    if has_budget(k, k.core()) && !k.domains.expired() {
+    if has_budget(k, k.core()) {
         Ok(())
     } else {
         Err(TimeOver)

@@ -142,7 +142,7 @@ pub fn candidate(k: &Kernel, thread: Ref<Tcb>) {
         return;
     }
     let core = k.core();
-    if !k.domains.is_current(tcb.domain()) || !k.is_here(thread) {
+    if !k.is_here(thread) {
         enqueue(k, thread);
     } else if core.action() == Action::ResumeCurrent {
         unqueue(k, thread);
@@ -228,11 +228,6 @@ pub fn schedule(k: &Kernel) -> Option<Ref<Tcb>> {
     let core = k.core();
     if core.action() == Action::ResumeCurrent {
         awaken(k);
-    }
-    if k.domains.expired() {
-        core.request_reprogram(k);
-        force_reschedule(k);
-        trace!(k, domain(None, k.domains.current()));
     }
     if core.action() != Action::ResumeCurrent {
         let next = decide(k);
@@ -436,10 +431,9 @@ fn pass_on(k: &Kernel, chosen: Option<Ref<SchedContext>>) {
 pub fn arm(k: &Kernel) {
     let core = k.core();
     // A refill is longer than the precision.
-    let budget_end = core
+    let mut deadline = core
         .budget_end()
         .wrapping_sub(k.constants.timer_precision());
-    let mut deadline = budget_end.min(k.domains.end(core.now()));
     if core.release.earliest() < deadline {
         let running = core.thread().map(|thread| thread.at(k).priority());
         deadline = deadline.min(core.release.earliest_above(running));

@@ -12,6 +12,9 @@ use crate::time::{cores, schedule};
 /// Number of domains.
 const DOMAINS: u64 = 1;
 
+/// The domain that runs, which new threads belong to.
+pub const CURRENT: u8 = 0;
+
 /// Invokes the domain capability.
 pub fn invoke(s: &mut State, call: &Call) -> Result<Outcome, Error> {
     match call.label {

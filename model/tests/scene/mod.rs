@@ -338,9 +338,6 @@ fn empty() -> State {
         domains: Domains {
             entries: vec![(0, (1 << 56) - 1), (0, 0)],
             start: 0,
-            index: 0,
-            current: 0,
-            left: (1 << 56) - 1,
         },
         cores: vec![Core::idle(0)],
         executing: CoreId(0),

@@ -33,9 +33,6 @@ pub fn empty() -> State {
         domains: Domains {
             entries: vec![(0, 1), (0, 0)],
             start: 0,
-            index: 0,
-            current: 0,
-            left: 1,
         },
         cores: vec![Core::idle(1000)],
         executing: CoreId(0),

@@ -8,8 +8,6 @@ impl DomainSchedule {
     pub fn inspect(&self) -> DomainView {
         DomainView {
             entries: core::array::from_fn(|i| self.entries[i].get()),
-            index: self.index.get(),
-            left: self.left.get(),
         }
     }
 }
