@@ -18,7 +18,9 @@
 
 use crate::arch::abi::Mapping;
 use crate::mem::objects::region::UntypedMemory;
-use crate::mem::{CNodeWord, ControlKind, Kind, PairWord, PhysAddr, Ref, Slot, Span, Tagged};
+use crate::mem::{
+    CNodeWord, ControlKind, Kind, Object, PairWord, PhysAddr, Ref, Slot, Span, Tagged,
+};
 use crate::object::endpoint::Endpoint;
 use crate::object::notification::Notification;
 use crate::object::reply::Reply;
@@ -31,21 +33,19 @@ pub struct Capability {
     data: u64,
 }
 
-/// An endpoint capability.
+/// A capability to an object that messages or signals go through.
 #[derive(Clone, Copy)]
-pub struct EndpointCap {
-    pub object: Ref<Endpoint>,
+pub struct BadgedCap<T> {
+    pub object: Ref<T>,
     pub badge: u64,
     pub rights: Rights,
 }
 
+/// An endpoint capability.
+pub type EndpointCap = BadgedCap<Endpoint>;
+
 /// A notification capability.
-#[derive(Clone, Copy)]
-pub struct NotificationCap {
-    pub object: Ref<Notification>,
-    pub badge: u64,
-    pub rights: Rights,
-}
+pub type NotificationCap = BadgedCap<Notification>;
 
 /// A reply capability.
 #[derive(Clone, Copy)]
@@ -201,19 +201,18 @@ impl Capability {
 
     #[inline(always)]
     pub fn endpoint(self) -> Option<EndpointCap> {
-        let object = self.word.get()?;
-        Some(EndpointCap {
-            object,
-            badge: self.data,
-            rights: self.rights(),
-        })
+        self.badged()
     }
 
     #[inline(always)]
     pub fn notification(self) -> Option<NotificationCap> {
-        let object = self.word.get()?;
-        Some(NotificationCap {
-            object,
+        self.badged()
+    }
+
+    #[inline(always)]
+    fn badged<T: Object>(self) -> Option<BadgedCap<T>> {
+        Some(BadgedCap {
+            object: self.word.get()?,
             badge: self.data,
             rights: self.rights(),
         })

@@ -23,24 +23,19 @@ enum Operation {
     Delete(Ref<Slot>),
     CancelBadgedSends(Cancel),
     /// Copy, Mint and MintCall.
-    Insert {
-        source: Ref<Slot>,
-        target: Ref<Slot>,
-        cap: Capability,
-    },
+    Insert(Step),
     /// Move and Mutate.
-    Move {
-        source: Ref<Slot>,
-        target: Ref<Slot>,
-        cap: Capability,
-    },
-    Rotate {
-        source: Ref<Slot>,
-        source_cap: Capability,
-        pivot: Ref<Slot>,
-        pivot_cap: Capability,
-        target: Ref<Slot>,
-    },
+    Move(Step),
+    /// From the pivot to the target, and from the source to the pivot.
+    Rotate(Step, Step),
+}
+
+/// A capability goes from one slot to another, and becomes `cap` there.
+#[derive(Clone, Copy)]
+struct Step {
+    source: Ref<Slot>,
+    target: Ref<Slot>,
+    cap: Capability,
 }
 
 /// A checked CancelBadgedSends.
@@ -117,11 +112,11 @@ fn decode_insertion(k: &View, call: &Invocation, target: Ref<Slot>) -> Result<Op
     }
     let moved = |cap: Option<Capability>| {
         let cap = cap.ok_or(Error::IllegalOperation)?;
-        Ok(Operation::Move {
+        Ok(Operation::Move(Step {
             source,
             target,
             cap,
-        })
+        }))
     };
     let copied = |cap: Option<Capability>| {
         let cap = match cap {
@@ -131,11 +126,11 @@ fn decode_insertion(k: &View, call: &Invocation, target: Ref<Slot>) -> Result<Op
         if cap.is_null() {
             return Err(Error::IllegalOperation);
         }
-        Ok(Operation::Insert {
+        Ok(Operation::Insert(Step {
             source,
             target,
             cap,
-        })
+        }))
     };
     match call.label {
         label::CNODE_COPY => {
@@ -177,21 +172,18 @@ fn decode_rotate(k: &View, call: &Invocation, target: Ref<Slot>) -> Result<Opera
     if pivot.at(k).is_empty() {
         return Err(Error::missing(call.word(k, 4) as u8));
     }
-    let updated = |slot: Ref<Slot>, data: u64| {
-        slot.at(k)
-            .cap()
-            .updated(data, true)
-            .ok_or(Error::IllegalOperation)
+    let step = |source: Ref<Slot>, target: Ref<Slot>, data: u64| {
+        let cap = source.at(k).cap().updated(data, true);
+        let cap = cap.ok_or(Error::IllegalOperation)?;
+        Ok::<_, Error>(Step {
+            source,
+            target,
+            cap,
+        })
     };
-    let source_cap = updated(source, call.word(k, 5))?;
-    let pivot_cap = updated(pivot, call.word(k, 2))?;
-    Ok(Operation::Rotate {
-        source,
-        source_cap,
-        pivot,
-        pivot_cap,
-        target,
-    })
+    let second = step(source, pivot, call.word(k, 5))?;
+    let first = step(pivot, target, call.word(k, 2))?;
+    Ok(Operation::Rotate(first, second))
 }
 
 fn missing_source(depth: u64) -> Error {
@@ -219,35 +211,21 @@ fn commit(k: &Kernel, caller: Ref<Tcb>, operation: Operation) -> Outcome {
         Operation::Revoke(slot) => outcome(k, deletion::revoke(k, slot)),
         Operation::Delete(slot) => outcome(k, deletion::delete(k, slot)),
         Operation::CancelBadgedSends(cancel) => cancel_badged_sends(k, caller, cancel),
-        Operation::Insert {
-            source,
-            target,
-            cap,
-        } => {
-            derivation::insert_copy(k, source, target, cap);
+        Operation::Insert(step) => {
+            derivation::insert_copy(k, step.source, step.target, step.cap);
             Outcome::Done
         }
-        Operation::Move {
-            source,
-            target,
-            cap,
-        } => {
-            derivation::transfer(k, source, target, cap);
+        Operation::Move(step) => {
+            derivation::transfer(k, step.source, step.target, step.cap);
             Outcome::Done
         }
-        Operation::Rotate {
-            source,
-            source_cap,
-            pivot,
-            pivot_cap,
-            target,
-        } => {
-            if source == target {
-                derivation::swap(k, source, source_cap, pivot, pivot_cap);
-            } else {
-                derivation::transfer(k, pivot, target, pivot_cap);
-                derivation::transfer(k, source, pivot, source_cap);
-            }
+        Operation::Rotate(first, second) if second.source == first.target => {
+            derivation::swap(k, second.source, second.cap, first.source, first.cap);
+            Outcome::Done
+        }
+        Operation::Rotate(first, second) => {
+            derivation::transfer(k, first.source, first.target, first.cap);
+            derivation::transfer(k, second.source, second.target, second.cap);
             Outcome::Done
         }
     }

@@ -48,13 +48,7 @@ fn decode(k: &View, call: &Invocation) -> Result<Operation, Error> {
         label::DOMAIN_SCHEDULE_SET_START => {
             call.need(1)?;
             let index = call.word(k, 0);
-            let length = LENGTH as u64;
-            if index >= length {
-                return Err(Error::Range {
-                    min: 0,
-                    max: length - 1,
-                });
-            }
+            Error::check_range(index, 0, LENGTH as u64 - 1)?;
             k.domains.entry(index).ok_or(Error::InvalidArgument(0))?;
             Ok(Operation::SetStart { index })
         }
@@ -65,19 +59,8 @@ fn decode(k: &View, call: &Invocation) -> Result<Operation, Error> {
 fn decode_configure(k: &View, call: &Invocation) -> Result<Operation, Error> {
     call.need(3)?;
     let (index, domain, duration) = (call.word(k, 0), call.word(k, 1), call.word(k, 2));
-    let length = LENGTH as u64;
-    if index >= length - 1 {
-        return Err(Error::Range {
-            min: 0,
-            max: length - 2,
-        });
-    }
-    if domain >= DOMAINS {
-        return Err(Error::Range {
-            min: 0,
-            max: DOMAINS - 1,
-        });
-    }
+    Error::check_range(index, 0, LENGTH as u64 - 2)?;
+    Error::check_range(domain, 0, DOMAINS - 1)?;
     if duration > MAX_DURATION {
         return Err(Error::InvalidArgument(2));
     }

@@ -54,6 +54,18 @@ impl Error {
         }
     }
 
+    /// Refuses a `value` that is not between `min` and `max`, both included.
+    ///
+    /// # Errors
+    /// It is not; with what would have been right.
+    #[inline(always)]
+    pub const fn check_range(value: u64, min: u64, max: u64) -> Result<(), Self> {
+        if value < min || value > max {
+            return Err(Error::Range { min, max });
+        }
+        Ok(())
+    }
+
     /// Why a slot was not found.
     pub fn from_slot(error: SlotError, source: bool) -> Self {
         match error {

@@ -22,7 +22,7 @@ use crate::cap::{lookup, Capability};
 use crate::ipc::caps::ExtraCaps;
 use crate::ipc::message::Message;
 use crate::ipc::phases::Phases;
-use crate::mem::{Kind, Ref, Slot};
+use crate::mem::{Kind, Object, Ref, Slot};
 use crate::object::tcb::Tcb;
 use crate::{Kernel, View};
 use error::Error;
@@ -65,6 +65,19 @@ impl Invocation<'_> {
     #[inline(always)]
     pub fn extra_cap(&self, k: &View, i: usize) -> Result<Capability, Error> {
         Ok(self.extra_slot(i)?.at(k).cap())
+    }
+
+    /// The object that extra capability `i` names, which must have been sent; a capability to anything
+    /// else is refused as capability `number`.
+    #[inline(always)]
+    pub fn extra_object<T: Object>(
+        &self,
+        k: &View,
+        i: usize,
+        number: u64,
+    ) -> Result<Ref<T>, Error> {
+        let word = self.extra_cap(k, i)?.word();
+        word.get().ok_or(Error::InvalidCapability(number))
     }
 
     /// The slot for a new capability, by index and depth below `root`: it must be empty.

@@ -35,29 +35,17 @@ fn decode(k: &View, call: &Invocation) -> Result<(Ref<SchedContext>, Parameters)
     let constants = &k.constants;
     let (budget_us, period_us) = (call.word(k, 0), call.word(k, 1));
     let longest = constants.max_period_us();
-    let allowed = MIN_BUDGET_US..=longest;
-    if !allowed.contains(&budget_us) || !allowed.contains(&period_us) {
-        return Err(Error::Range {
-            min: MIN_BUDGET_US,
-            max: longest,
-        });
-    }
+    Error::check_range(budget_us, MIN_BUDGET_US, longest)?;
+    Error::check_range(period_us, MIN_BUDGET_US, longest)?;
+    Error::check_range(budget_us, MIN_BUDGET_US, period_us)?;
     let (budget, period) = (constants.ticks(budget_us), constants.ticks(period_us));
-    if budget > period {
-        return Err(Error::Range {
-            min: MIN_BUDGET_US,
-            max: period_us,
-        });
-    }
     let word = target.word();
     let target = word
         .get::<SchedContext>()
         .ok_or(Error::InvalidCapability(1))?;
     let extra = call.word(k, 2);
     let most = max_extra_refills(word.shape() as u32 & 63);
-    if extra > most {
-        return Err(Error::Range { min: 0, max: most });
-    }
+    Error::check_range(extra, 0, most)?;
     let max_refills = (extra + MIN_REFILLS).min(u64::from(Refill::MAX)) as u8;
     let sporadic = call.word(k, 4) & flags::SPORADIC != 0;
     let badge = call.word(k, 3);

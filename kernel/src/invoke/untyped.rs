@@ -164,18 +164,8 @@ fn decode(k: &View, call: &Invocation) -> Result<Retype, Error> {
 fn window(k: &View, call: &Invocation, slots: Span) -> Result<Window, Error> {
     let (first, count) = (call.word(k, 4), call.word(k, 5));
     let length = slots.length();
-    if first >= length {
-        return Err(Error::Range {
-            min: 0,
-            max: length - 1,
-        });
-    }
-    if !(1..=MAX_RETYPE_OBJECTS).contains(&count) {
-        return Err(Error::Range {
-            min: 1,
-            max: MAX_RETYPE_OBJECTS,
-        });
-    }
+    Error::check_range(first, 0, length - 1)?;
+    Error::check_range(count, 1, MAX_RETYPE_OBJECTS)?;
     if count > length - first {
         return Err(Error::Range {
             min: 1,

@@ -82,23 +82,10 @@ impl Notification {
         Some(self.pending.replace(0))
     }
 
-    /// The bound thread.
-    #[inline(always)]
-    pub fn thread(&self) -> Option<Ref<Tcb>> {
-        self.thread.get()
-    }
-
-    pub fn set_thread(&self, _: &Kernel, thread: Option<Ref<Tcb>>) {
-        self.thread.set(thread);
-    }
-
-    /// The scheduling context that a passive recipient of a signal gets.
-    #[inline(always)]
-    pub fn sched_context(&self) -> Option<Ref<SchedContext>> {
-        self.sched_context.get()
-    }
-
-    pub fn set_sched_context(&self, _: &Kernel, context: Option<Ref<SchedContext>>) {
-        self.sched_context.set(context);
+    cells! {
+        /// The bound thread.
+        thread, set_thread: Option<Ref<Tcb>>;
+        /// The scheduling context that a passive recipient of a signal gets.
+        sched_context, set_sched_context: Option<Ref<SchedContext>>;
     }
 }

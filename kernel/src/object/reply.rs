@@ -41,34 +41,10 @@ impl Reply {
         }
     }
 
-    /// The thread that is blocked on this reply, or that waits to receive with it.
-    #[inline(always)]
-    pub fn thread(&self) -> Option<Ref<Tcb>> {
-        self.thread.get()
-    }
-
-    #[inline(always)]
-    pub fn set_thread(&self, _: &Kernel, thread: Option<Ref<Tcb>>) {
-        self.thread.set(thread);
-    }
-
-    #[inline(always)]
-    pub fn below(&self) -> Option<Ref<Reply>> {
-        self.below.get()
-    }
-
-    #[inline(always)]
-    pub fn set_below(&self, _: &Kernel, below: Option<Ref<Reply>>) {
-        self.below.set(below);
-    }
-
-    #[inline(always)]
-    pub fn above(&self) -> Above {
-        self.above.get()
-    }
-
-    #[inline(always)]
-    pub fn set_above(&self, _: &Kernel, above: Above) {
-        self.above.set(above);
+    cells! {
+        /// The thread that is blocked on this reply, or that waits to receive with it.
+        thread, set_thread: Option<Ref<Tcb>>;
+        below, set_below: Option<Ref<Reply>>;
+        above, set_above: Above;
     }
 }

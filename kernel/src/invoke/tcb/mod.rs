@@ -155,21 +155,12 @@ fn commit(k: &Kernel, call: &Invocation, thread: Ref<Tcb>, operation: Operation)
 
 /// The thread whose maximum controlled priority limits what may be set: extra capability 0.
 fn authority(k: &View, call: &Invocation) -> Result<u8, Error> {
-    let authority = call
-        .extra_cap(k, 0)?
-        .word()
-        .get::<Tcb>()
-        .ok_or(Error::InvalidCapability(1))?;
+    let authority: Ref<Tcb> = call.extra_object(k, 0, 1)?;
     Ok(authority.at(k).max_controlled_priority())
 }
 
 fn check_priority(priority: u64, limit: u8) -> Result<u8, Error> {
-    if priority > u64::from(limit) {
-        return Err(Error::Range {
-            min: 0,
-            max: u64::from(limit),
-        });
-    }
+    Error::check_range(priority, 0, u64::from(limit))?;
     Ok(priority as u8)
 }
 

@@ -28,9 +28,7 @@ impl Read {
         call.need(2)?;
         let count = call.word(k, 1);
         let total = ORDER.len() as u64;
-        if !(1..=total).contains(&count) {
-            return Err(Error::Range { min: 1, max: total });
-        }
+        Error::check_range(count, 1, total)?;
         if thread == call.caller {
             return Err(Error::IllegalOperation);
         }
@@ -110,11 +108,9 @@ pub struct CopyFrom {
 impl CopyFrom {
     pub fn decode(k: &View, call: &Invocation) -> Result<Self, Error> {
         call.need(1)?;
-        let source = call.extra_cap(k, 0)?.word().get();
-        Ok(CopyFrom {
-            source: source.ok_or(Error::InvalidCapability(1))?,
-            wanted: call.word(k, 0),
-        })
+        let source = call.extra_object(k, 0, 1)?;
+        let wanted = call.word(k, 0);
+        Ok(CopyFrom { source, wanted })
     }
 
     pub fn commit(self, k: &Kernel, thread: Ref<Tcb>) -> Outcome {

@@ -47,9 +47,7 @@ pub fn decode_control(k: &View, call: &Invocation) -> Result<Issue, Error> {
 }
 
 fn check(value: u64, max: u64) -> Result<u64, Error> {
-    if value > max {
-        return Err(Error::Range { min: 0, max });
-    }
+    Error::check_range(value, 0, max)?;
     Ok(value)
 }
 
