@@ -496,7 +496,7 @@ fn asked(k: &Kernel, thread: Ref<Tcb>) -> Asked {
     let Some(context) = slot.and_then(|slot| slot.at(k).cap().word().get::<SchedContext>()) else {
         return Asked::Nothing;
     };
-    let ticks = |us: u64| us.saturating_mul(k.machine.ticks_per_us());
+    let ticks = |us: u64| us.saturating_mul(k.machine.ticks_per_unit());
     let (budget, period) = (
         ticks(registers.get(Register::R10)),
         ticks(registers.get(Register::R8)),

@@ -55,7 +55,7 @@ pub fn of_census(census: &Census) -> Result<State, NotAbstract> {
     }
     Ok(State {
         clock: Clock {
-            ticks_per_us: k.machine.ticks_per_us(),
+            ticks_per_us: k.machine.ticks_per_unit(),
         },
         caps: caps::capabilities(census),
         cnodes: caps::cnodes(census),

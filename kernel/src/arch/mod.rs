@@ -66,8 +66,8 @@ pub trait Platform {
     fn now(&self) -> u64;
     /// Asks for a timer event at the tick `at` or as soon as possible after it, never before it.
     fn set_deadline(&self, at: u64);
-    /// Ticks in a microsecond; constant after boot, at least 1.
-    fn ticks_per_us(&self) -> u64;
+    /// Ticks in [`abi::clock::UNIT_US`] microseconds; constant after boot, one a microsecond at least.
+    fn ticks_per_unit(&self) -> u64;
 
     // ---- address spaces
     //

@@ -45,7 +45,7 @@ pub fn start(k: &mut Kernel, found: Found) -> Result<Next, Refusal> {
         reserved,
         device_top,
     } = found;
-    k.constants = Constants::for_clock(k.machine.ticks_per_us());
+    k.constants = Constants::for_clock(k.machine.ticks_per_unit());
     k.core().set_now(k, k.machine.now());
 
     let program = Program::parse(contents(&module, file, k))?;

@@ -202,7 +202,7 @@ fn make(
     let extra_cap = task.map(k, extra, plan.extra())?;
     task.slots.push(k, extra_cap)?;
     task.regions.extra = task.slots.since(first);
-    extra::write(k, extra, told, k.machine.ticks_per_us() as u32);
+    extra::write(k, extra, told, k.machine.ticks_per_unit() as u32);
 
     task.map_image(k, image)?;
     let thread = make_thread(k, &task, memory, [cnode_slot, root_slot, buffer_slot])?;

@@ -55,7 +55,7 @@ impl Default for Registers {
 pub struct Machine {
     base: *mut u8,
     layout: Layout,
-    ticks_per_us: u64,
+    ticks_per_unit: u64,
     cores: [Core; CORES],
     executing: Cell<CoreId>,
     running: Cell<u8>,
@@ -74,11 +74,11 @@ pub struct Machine {
 
 impl Machine {
     /// A machine with `bytes` of zeroed memory, rounded up to 2 MiB, and a clock of
-    /// `ticks_per_us`.
+    /// `ticks_per_unit`.
     ///
     /// # Panics
     /// If `bytes` is 0 or more than the process can have.
-    pub fn new(bytes: usize, ticks_per_us: u64) -> Self {
+    pub fn new(bytes: usize, ticks_per_unit: u64) -> Self {
         assert!(bytes > 0, "a machine needs memory");
         let layout = Layout::from_size_align(bytes, ALIGNMENT)
             .expect("a size below the address space")
@@ -91,7 +91,7 @@ impl Machine {
         Machine {
             base,
             layout,
-            ticks_per_us,
+            ticks_per_unit,
             cores: Default::default(),
             executing: Cell::new(CoreId::BOOT),
             running: Cell::new(CORES as u8),
@@ -449,8 +449,8 @@ impl Platform for Machine {
         self.core().deadline.set(Some(at));
     }
 
-    fn ticks_per_us(&self) -> u64 {
-        self.ticks_per_us
+    fn ticks_per_unit(&self) -> u64 {
+        self.ticks_per_unit
     }
 
     fn use_address_space(&self, root: Option<PhysAddr>) {

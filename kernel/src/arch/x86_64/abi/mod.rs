@@ -9,10 +9,12 @@
 //! * [`invoke`]: invocations of its kinds, of frames, and of IRQ control; the end of its objects.
 //! * [`retype`]: what else untyped memory becomes.
 //! * [`boot`]: what the root task is given, and told.
+//! * [`clock`]: the unit in which the clock's frequency is told, and the timer's precision.
 //! * [`devices`]: what it needs of a machine.
 
 pub mod boot;
 pub mod cap;
+pub mod clock;
 pub mod context;
 pub mod devices;
 pub mod exception;

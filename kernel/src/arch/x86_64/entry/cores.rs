@@ -124,7 +124,7 @@ pub fn start(machine: &Machine, madt: Madt, local_apics: u64, page: u64) -> Resu
 
 /// Whether the core that was just started has the same time as this one.
 fn check_time(machine: &Machine) -> Result<(), Refusal> {
-    let us = machine.ticks_per_us();
+    let us = machine.ticks_per_us.get();
     match same_time::ask(
         LAST_ANSWER_US.wrapping_mul(us),
         MAX_DISAGREEMENT_US.wrapping_mul(us),
@@ -191,7 +191,7 @@ fn pass(machine: &Machine, us: u64) {
 }
 
 fn deadline(machine: &Machine, us: u64) -> u64 {
-    let ticks = us.wrapping_mul(machine.ticks_per_us());
+    let ticks = us.wrapping_mul(machine.ticks_per_us.get());
     machine.now().wrapping_add(ticks)
 }
 

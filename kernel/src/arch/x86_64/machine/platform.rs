@@ -122,7 +122,7 @@ impl Platform for Machine {
     }
 
     #[inline(always)]
-    fn ticks_per_us(&self) -> u64 {
+    fn ticks_per_unit(&self) -> u64 {
         self.ticks_per_us.get()
     }
 
