@@ -112,19 +112,19 @@ impl Kernel {
     }
 
     /// `core` is to look at its queues when this event ends.
-    pub fn let_look(&self, core: CoreId) {
+    pub fn request_reschedule(&self, core: CoreId) {
         self.looks.set(self.looks.get().with(core));
     }
 
     /// Whether any core is to look at its queues.
     #[inline(always)]
-    pub fn has_looks(&self) -> bool {
+    pub fn has_reschedules(&self) -> bool {
         !self.looks.get().is_empty()
     }
 
     /// The other cores that are to look at their queues; none any more.
     #[inline(always)]
-    pub fn take_looks(&self) -> Cores {
+    pub fn take_reschedules(&self) -> Cores {
         self.looks.replace(Cores::NONE).without(self.core_id())
     }
 

@@ -8,7 +8,7 @@ use crate::cap::lookup;
 use crate::invoke::error::Error;
 use crate::invoke::{self, Invocation, Outcome};
 use crate::ipc::caps::{self, ExtraCaps};
-use crate::ipc::endpoint::{self, Manner};
+use crate::ipc::endpoint::{self, SendOptions};
 use crate::ipc::message::Message;
 use crate::ipc::phases::Phases;
 use crate::ipc::{fault, notification, reply, timeout};
@@ -135,13 +135,13 @@ fn invoke(k: &mut Kernel, caller: Ref<Tcb>, cptr: u64, phases: Phases) -> Phase 
         if !cap.rights.sends(is_call) || !cap.object.at(k).admits() {
             return refuse(k, caller, is_call, Error::InvalidCapability(0));
         }
-        let manner = Manner {
+        let options = SendOptions {
             extra,
             blocking: phases.has(Phases::BLOCKS),
             is_call,
             can_donate: phases.has(Phases::DONATES),
         };
-        endpoint::send(k, caller, cap, manner);
+        endpoint::send(k, caller, cap, options);
         return Phase::Over;
     }
     if let Some(cap) = cap.reply() {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use sandglass_kernel::arch::{Register, Transfer};
 use sandglass_kernel::mem::Ref;
-use sandglass_kernel::object::endpoint::State as EndpointState;
+use sandglass_kernel::object::endpoint::EndpointState;
 use sandglass_kernel::object::fault;
 use sandglass_kernel::object::queue::Queue;
 use sandglass_kernel::object::reply;

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 use sandglass_kernel::mem::Ref;
-use sandglass_kernel::object::endpoint::State as EndpointState;
+use sandglass_kernel::object::endpoint::EndpointState;
 use sandglass_kernel::object::tcb::{Place, State, Tcb};
 use sandglass_kernel::CoreId;
 

@@ -4,14 +4,14 @@
 use core::mem::offset_of;
 
 use sandglass_abi::boot::{BootInfo, UntypedDesc, MAX_UNTYPEDS};
-use sandglass_kernel::arch::abi::boot::Told;
+use sandglass_kernel::arch::abi::boot::FirmwareInfo;
 use sandglass_kernel::arch::hosted::Machine;
 use sandglass_kernel::arch::x86_64::entry::loader::Loader;
 use sandglass_kernel::arch::x86_64::entry::multiboot2;
 use sandglass_kernel::arch::x86_64::entry::start_info::free_memory;
 use sandglass_kernel::arch::x86_64::machine::acpi::{Madt, PhysicalMemory, Rsdp};
 use sandglass_kernel::arch::Register;
-use sandglass_kernel::boot::{self, Found, List, Range, MAX_RAM, MAX_RESERVED};
+use sandglass_kernel::boot::{self, List, MachineInfo, Range, MAX_RAM, MAX_RESERVED};
 use sandglass_kernel::event::Next;
 use sandglass_kernel::mem::objects::Ram;
 use sandglass_kernel::Kernel;
@@ -115,14 +115,14 @@ fn run(input: &[u8]) {
     let Ok(found) = free_memory(&memory_map, KERNEL, file, MEMORY) else {
         return;
     };
-    let told = Told {
+    let firmware = FirmwareInfo {
         memory_map,
         rsdp: rsdp.ok().map(|rsdp| rsdp.bytes(&memory)),
         framebuffer: info.framebuffer(),
     };
     let free: Vec<Range> = found.free.iter().copied().collect();
     check_ram(&free, found.module, file);
-    boot(told, &free, found.module, file, reserved);
+    boot(firmware, &free, found.module, file, reserved);
 }
 
 /// The page around `paddr`.
@@ -154,9 +154,9 @@ fn check_ram(free: &[Range], module: Range, file: Range) {
 }
 
 /// Boots a machine with this memory, with the smallest root task where the loader put its file, and
-/// checks what the root task is told.
+/// checks what the root task is firmware.
 fn boot(
-    told: Told,
+    firmware: FirmwareInfo,
     free: &[Range],
     module: Range,
     file: Range,
@@ -176,8 +176,8 @@ fn boot(
             .expect("room for all that a memory map has");
     }
     let taken: Vec<Range> = reserved.iter().copied().collect();
-    let found = Found {
-        told,
+    let found = MachineInfo {
+        firmware,
         ram,
         module: vouch(module),
         module_is_free: is_free(module),

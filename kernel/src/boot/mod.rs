@@ -1,14 +1,14 @@
 //! From a machine to the root task (ABI page 06).
 //!
-//! The machine's part of the boot hands over what it [`Found`]; here the root task's file is
+//! The machine's part of the boot hands over what it [`MachineInfo`]; here the root task's file is
 //! checked and loaded behind the kernel's image, or as near to it as there is room, its objects and capabilities are made, it is
-//! told what there is, and it gets everything that is left. The same code boots every machine,
+//! firmware what there is, and it gets everything that is left. The same code boots every machine,
 //! the hosted one included.
 
 #![forbid(unsafe_code)]
 
 mod elf;
-mod found;
+mod machine_info;
 mod memory;
 mod plan;
 mod refusal;
@@ -19,7 +19,7 @@ mod untyped;
 
 pub use crate::arch::Range;
 pub use crate::list::List;
-pub use found::{Found, MAX_RAM, MAX_RESERVED};
+pub use machine_info::{MachineInfo, MAX_RAM, MAX_RESERVED};
 pub use refusal::Refusal;
 
 use crate::arch::Platform;
@@ -35,9 +35,9 @@ use untyped::Gaps;
 ///
 /// # Errors
 /// There is no root task that can be loaded, or too little memory for it; nothing runs then.
-pub fn start(k: &mut Kernel, found: Found) -> Result<Next, Refusal> {
-    let Found {
-        told,
+pub fn start(k: &mut Kernel, found: MachineInfo) -> Result<Next, Refusal> {
+    let MachineInfo {
+        firmware,
         mut ram,
         module,
         module_is_free,
@@ -64,7 +64,14 @@ pub fn start(k: &mut Kernel, found: Found) -> Result<Next, Refusal> {
     };
     let taken = free.ranges().chain(reserved.iter().copied());
     let devices = Gaps::between(taken.chain(core::iter::once(image_range)), device_top);
-    root::create(k, &told, plan, entry, image, root::Memory { free, devices })?;
+    root::create(
+        k,
+        &firmware,
+        plan,
+        entry,
+        image,
+        root::Memory { free, devices },
+    )?;
     Ok(event::start(k))
 }
 

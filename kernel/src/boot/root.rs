@@ -1,4 +1,4 @@
-//! The root task: its objects, its capabilities, and what it is told (06, sections 1 to 5).
+//! The root task: its objects, its capabilities, and what it is firmware (06, sections 1 to 5).
 
 use core::mem::offset_of;
 
@@ -13,7 +13,7 @@ use super::memory::FreeRam;
 use super::plan::{Plan, CNODE_BITS, SLOTS};
 use super::untyped::{Gaps, Pieces};
 use super::{Range, Refusal};
-use crate::arch::abi::boot::{self as arch, extra, Root, Tables, Told};
+use crate::arch::abi::boot::{self as arch, extra, FirmwareInfo, Root, Tables};
 use crate::arch::abi::retype;
 use crate::arch::Platform;
 use crate::cap::{derivation, Capability};
@@ -112,7 +112,7 @@ const UNPLANNED: Refusal = Refusal::Machine("the root task's objects are not as 
 /// [`Refusal::NoSlotsForMemory`] if there are too few slots for what is left.
 pub fn create(
     k: &mut Kernel,
-    told: &Told,
+    firmware: &FirmwareInfo,
     plan: Plan,
     entry: u64,
     image: Ram,
@@ -120,11 +120,11 @@ pub fn create(
 ) -> Result<(), Refusal> {
     let Memory { mut free, devices } = memory;
     let mut objects = free.take_top(plan.object_bytes(), CNODE_BITS)?;
-    let (mut task, thread) = make(k, told, plan, image, &mut objects).ok_or(UNPLANNED)?;
+    let (mut task, thread) = make(k, firmware, plan, image, &mut objects).ok_or(UNPLANNED)?;
     // The crumbs between the objects and the end of their memory are given out too.
     free.give(objects);
     task.give_untypeds(k, devices, free)?;
-    task.write_boot_info(k, told);
+    task.write_boot_info(k, firmware);
     start_thread(k, &task, &thread, entry);
     Ok(())
 }
@@ -138,7 +138,7 @@ pub struct Memory {
 /// Makes the objects in `memory` and the capabilities to them.
 fn make(
     k: &mut Kernel,
-    told: &Told,
+    firmware: &FirmwareInfo,
     plan: Plan,
     image: Ram,
     memory: &mut Ram,
@@ -202,7 +202,7 @@ fn make(
     let extra_cap = task.map(k, extra, plan.extra())?;
     task.slots.push(k, extra_cap)?;
     task.regions.extra = task.slots.since(first);
-    extra::write(k, extra, told, k.machine.ticks_per_unit() as u32);
+    extra::write(k, extra, firmware, k.machine.ticks_per_unit() as u32);
 
     task.map_image(k, image)?;
     let thread = make_thread(k, &task, memory, [cnode_slot, root_slot, buffer_slot])?;
@@ -368,7 +368,7 @@ impl RootTask {
         );
     }
 
-    fn write_boot_info(&self, k: &mut Kernel, told: &Told) {
+    fn write_boot_info(&self, k: &mut Kernel, firmware: &FirmwareInfo) {
         let Regions {
             sched_control,
             paging,
@@ -381,7 +381,7 @@ impl RootTask {
             end: SLOTS,
         };
         let numbers = [
-            (offset_of!(BootInfo, extra_len), extra::length(told)),
+            (offset_of!(BootInfo, extra_len), extra::length(firmware)),
             (offset_of!(BootInfo, num_nodes), k.machine.cores().into()),
             (
                 offset_of!(BootInfo, num_io_pt_levels),

@@ -8,11 +8,11 @@ use super::{source_slot, target_slot, Invocation, Outcome};
 use crate::arch::abi::space;
 use crate::cap::{derivation, Capability};
 use crate::mem::{Ref, Slot};
-use crate::object::endpoint::{Endpoint, State as EndpointState};
+use crate::object::endpoint::{Endpoint, EndpointState};
 use crate::object::fault::LookupFailure;
 use crate::object::queue::Key;
 use crate::object::rights::Rights;
-use crate::object::tcb::{Progress, State, Tcb};
+use crate::object::tcb::{ResumePoint, State, Tcb};
 use crate::time::schedule;
 use crate::{thread, Kernel, View};
 
@@ -82,7 +82,7 @@ fn decode_cancel(k: &View, call: &Invocation, target: Ref<Slot>) -> Result<Opera
     let cap = cap.filter(|cap| cap.rights == Rights::ALL);
     let cap = cap.ok_or(Error::IllegalOperation)?;
     let begun = match call.caller.at(k).progress() {
-        Some(Progress::CancelBadgedSends {
+        Some(ResumePoint::CancelBadgedSends {
             endpoint,
             badge,
             at,
@@ -269,7 +269,7 @@ fn cancel_badged_sends(k: &Kernel, caller: Ref<Tcb>, cancel: Cancel) -> Outcome 
             schedule::force_reschedule(k);
             caller.at(k).leave_progress(
                 k,
-                Progress::CancelBadgedSends {
+                ResumePoint::CancelBadgedSends {
                     endpoint: handle.address(),
                     badge,
                     at,

@@ -16,7 +16,7 @@ use crate::object::domain::CURRENT;
 use crate::object::endpoint::Endpoint;
 use crate::object::notification::Notification;
 use crate::object::reply::Reply;
-use crate::object::tcb::{Progress, Tcb};
+use crate::object::tcb::{ResumePoint, Tcb};
 use crate::{Kernel, View};
 
 /// A type of object that Retype makes.
@@ -188,7 +188,7 @@ fn window(k: &View, call: &Invocation, slots: Span) -> Result<Window, Error> {
 /// How many objects a preempted execution of this very call has made.
 fn already_done(k: &View, call: &Invocation, first_slot: Option<Ref<Slot>>, objects: u64) -> u64 {
     match call.caller.at(k).progress() {
-        Some(Progress::Retype {
+        Some(ResumePoint::Retype {
             untyped,
             object,
             first,
@@ -264,7 +264,7 @@ fn commit(k: &mut Kernel, caller: Ref<Tcb>, retype: Retype) -> Outcome {
         };
         derivation::insert_new(k, retype.untyped, slot, Capability::original(word));
         if i + 1 < count && preemption.due(k) {
-            let progress = Progress::Retype {
+            let progress = ResumePoint::Retype {
                 untyped: retype.untyped.address(),
                 object: retype.arguments,
                 first: retype

@@ -6,7 +6,7 @@ use super::caps::{self, ExtraCaps, Transferred};
 use super::{cancel, fault, message, notification, reply};
 use crate::cap::EndpointCap;
 use crate::mem::Ref;
-use crate::object::endpoint::{Endpoint, State as EndpointState};
+use crate::object::endpoint::{Endpoint, EndpointState};
 use crate::object::reply::Reply;
 use crate::object::tcb::{Sender, State, Tcb};
 use crate::time::{context, schedule};
@@ -14,7 +14,7 @@ use crate::Kernel;
 
 /// How a message is sent.
 #[derive(Clone, Copy)]
-pub struct Manner<'a> {
+pub struct SendOptions<'a> {
     /// Its capabilities.
     pub extra: &'a ExtraCaps,
     pub blocking: bool,
@@ -31,20 +31,20 @@ pub fn rank(k: &Kernel, thread: Ref<Tcb>) -> u64 {
 
 /// `sender` sends its message, or its pending fault, through `cap`, whose endpoint admits it.
 #[inline(always)]
-pub fn send(k: &Kernel, sender: Ref<Tcb>, cap: EndpointCap, manner: Manner<'_>) {
+pub fn send(k: &Kernel, sender: Ref<Tcb>, cap: EndpointCap, options: SendOptions<'_>) {
     let endpoint = cap.object.at(k);
     let terms = Sender {
         badge: cap.badge,
         rights: cap.rights,
-        is_call: manner.is_call,
+        is_call: options.is_call,
     };
     match endpoint.state() {
         EndpointState::Receivers => {
             if let Some(receiver) = endpoint.queue().first() {
-                hand_over(k, sender, receiver, cap.object, terms, manner);
+                hand_over(k, sender, receiver, cap.object, terms, options);
             }
         }
-        EndpointState::Idle | EndpointState::Senders if manner.blocking => {
+        EndpointState::Idle | EndpointState::Senders if options.blocking => {
             sender.at(k).set_state(
                 k,
                 State::BlockedOnSend {
@@ -68,7 +68,7 @@ fn hand_over(
     receiver: Ref<Tcb>,
     endpoint: Ref<Endpoint>,
     terms: Sender,
-    manner: Manner<'_>,
+    options: SendOptions<'_>,
 ) {
     endpoint.at(k).queue().remove(k, receiver);
     let offered = match receiver.at(k).state() {
@@ -79,7 +79,7 @@ fn hand_over(
         offered.at(k).set_thread(k, None);
     }
     let pending = sender.at(k).fault();
-    let can_donate = manner.can_donate;
+    let can_donate = options.can_donate;
     transfer(k, sender, receiver, terms.badge, |info| {
         give(
             k,
@@ -87,7 +87,7 @@ fn hand_over(
             Some(endpoint),
             terms.rights.grant(),
             info,
-            manner.extra,
+            options.extra,
         )
     });
     if terms.is_call || pending.is_some() {

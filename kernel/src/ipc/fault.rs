@@ -4,7 +4,7 @@ use sandglass_abi::fault as label;
 use sandglass_abi::message::MessageInfo;
 
 use super::caps::ExtraCaps;
-use super::endpoint::{self, Manner};
+use super::endpoint::{self, SendOptions};
 use super::message::{Message, Writer};
 use crate::arch::Transfer;
 use crate::cap::EndpointCap;
@@ -59,13 +59,13 @@ pub(super) fn tell(
     can_donate: bool,
 ) {
     thread.at(k).set_fault(k, Some(fault));
-    let manner = Manner {
+    let options = SendOptions {
         extra: &ExtraCaps::NONE,
         blocking: true,
         is_call: false,
         can_donate,
     };
-    endpoint::send(k, thread, handler, manner);
+    endpoint::send(k, thread, handler, options);
 }
 
 /// Builds the message about the pending fault of `thread` in the registers and buffer of

@@ -9,7 +9,7 @@ use crate::Kernel;
 
 /// Who is queued.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum State {
+pub enum EndpointState {
     Idle,
     Senders,
     Receivers,
@@ -39,13 +39,13 @@ impl Endpoint {
     }
 
     #[inline(always)]
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> EndpointState {
         if self.queue.is_empty() {
-            State::Idle
+            EndpointState::Idle
         } else if self.queue.flags() & SENDERS != 0 {
-            State::Senders
+            EndpointState::Senders
         } else {
-            State::Receivers
+            EndpointState::Receivers
         }
     }
 

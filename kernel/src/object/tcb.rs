@@ -85,7 +85,7 @@ pub const NAME_BYTES: usize = 64;
 /// on from there if it is the same in every respect. Objects are named by address and never
 /// looked at.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Progress {
+pub enum ResumePoint {
     CancelBadgedSends {
         endpoint: PhysAddr,
         badge: u64,
@@ -139,7 +139,7 @@ pub struct Tcb {
     domain: Cell<u8>,
     core: Cell<CoreId>,
     fpu_disabled: Cell<bool>,
-    progress: Cell<Option<Progress>>,
+    progress: Cell<Option<ResumePoint>>,
     progress_age: Cell<Age>,
     name: Cell<[u8; NAME_BYTES]>,
 }
@@ -240,14 +240,14 @@ impl Tcb {
     }
 
     /// What a preempted system call left for the one that is being handled.
-    pub fn progress(&self) -> Option<Progress> {
+    pub fn progress(&self) -> Option<ResumePoint> {
         self.progress
             .get()
             .filter(|_| self.progress_age.get() == Age::This)
     }
 
     /// Leaves `progress` for the thread's next system call.
-    pub fn leave_progress(&self, _: &Kernel, progress: Progress) {
+    pub fn leave_progress(&self, _: &Kernel, progress: ResumePoint) {
         self.progress.set(Some(progress));
         self.progress_age.set(Age::Next);
     }

@@ -7,7 +7,7 @@
 //! * [`remote`]: what concerns another core.
 //! * [`fpu`]: whose registers are in the FPU.
 //!
-//! Time is the raw counter of the machine, in ticks. Inside one event, `now` is the time of entry.
+//! Time is the raw counter of the machine, in ticks. KernelGuard one event, `now` is the time of entry.
 
 #![forbid(unsafe_code)]
 

@@ -31,7 +31,7 @@ pub fn is_waiting(k: &Kernel, thread: Ref<Tcb>, time: u64) {
     if CORES > 1 && !k.is_here(thread) {
         let core = k.home(thread);
         if time < core.armed() && is_above_running(k, thread) {
-            k.let_look(thread.at(k).core());
+            k.request_reschedule(thread.at(k).core());
         }
     }
 }
@@ -46,13 +46,13 @@ fn is_above_running(k: &Kernel, thread: Ref<Tcb>) -> bool {
 /// `core`, another one, is to decide who runs there.
 pub fn decide_anew(k: &Kernel, core: CoreId) {
     k.core_of(core).set_action(k, Action::ChooseNew);
-    k.let_look(core);
+    k.request_reschedule(core);
 }
 
 /// The event ends: the cores that are to look are told so.
 #[inline(always)]
 pub fn tell_cores(k: &Kernel) {
-    if CORES > 1 && k.has_looks() {
+    if CORES > 1 && k.has_reschedules() {
         interrupt_cores(k);
     }
 }
@@ -60,7 +60,7 @@ pub fn tell_cores(k: &Kernel) {
 #[cold]
 #[inline(never)]
 fn interrupt_cores(k: &Kernel) {
-    let looks = k.take_looks();
+    let looks = k.take_reschedules();
     looks.iter().for_each(|core| k.machine.interrupt_core(core));
 }
 

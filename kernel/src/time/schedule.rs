@@ -87,7 +87,7 @@ fn wait_for_release(k: &Kernel, thread: Ref<Tcb>, time: u64) {
 pub fn force_reschedule(k: &Kernel) {
     let core = k.core();
     if let Action::Switch(candidate) | Action::ChooseWith(candidate) = core.action() {
-        pass_over(k, candidate);
+        requeue(k, candidate);
     }
     core.set_action(k, Action::ChooseNew);
 }
@@ -103,7 +103,7 @@ pub fn reconsider(k: &Kernel, thread: Ref<Tcb>) {
 /// `candidate` takes its place among those that are ready.
 #[cold]
 #[inline(never)]
-fn pass_over(k: &Kernel, candidate: Ref<Tcb>) {
+fn requeue(k: &Kernel, candidate: Ref<Tcb>) {
     if is_schedulable(k, candidate) {
         enqueue(k, candidate);
     }
@@ -227,19 +227,19 @@ fn released_above(k: &Kernel, floor: Option<u8>) -> Option<u8> {
 pub fn schedule(k: &Kernel) -> Option<Ref<Tcb>> {
     let core = k.core();
     if core.action() == Action::ResumeCurrent {
-        awaken(k);
+        release_due(k);
     }
     if core.action() != Action::ResumeCurrent {
         let next = decide(k);
         trace!(k, switch(core.thread(), next));
         core.set_thread(k, next);
         core.set_action(k, Action::ResumeCurrent);
-        settle_time(k, next);
+        settle_sc(k, next);
         next
     } else {
         let current = core.thread();
         if core.reprogram() {
-            settle_time(k, current);
+            settle_sc(k, current);
         }
         current
     }
@@ -248,7 +248,7 @@ pub fn schedule(k: &Kernel) -> Option<Ref<Tcb>> {
 /// The current thread is to go on: one whose time has come and that would preempt it becomes the
 /// candidate.
 #[inline(always)]
-fn awaken(k: &Kernel) {
+fn release_due(k: &Kernel) {
     let core = k.core();
     let running = core.thread().map(|thread| thread.at(k).priority());
     if let Some(priority) = released_above(k, running) {
@@ -263,7 +263,7 @@ fn awaken(k: &Kernel) {
 #[inline(always)]
 fn decide(k: &Kernel) -> Option<Ref<Tcb>> {
     let current = k.core().thread();
-    send_off(k, current);
+    migrate_current(k, current);
     let staying = current.filter(|&thread| is_schedulable(k, thread));
     let decided = match staying.filter(|thread| thread.at(k).place() == Place::None) {
         Some(thread) => decide_against(k, thread),
@@ -278,7 +278,7 @@ fn decide(k: &Kernel) -> Option<Ref<Tcb>> {
 /// The current thread may have got a context of another core, or its context may have moved: it goes
 /// on there.
 #[inline(always)]
-fn send_off(k: &Kernel, current: Option<Ref<Tcb>>) {
+fn migrate_current(k: &Kernel, current: Option<Ref<Tcb>>) {
     if CORES > 1 {
         let leaving = current.filter(|&thread| !k.is_here(thread) && is_schedulable(k, thread));
         if let Some(thread) = leaving.filter(|thread| thread.at(k).place() == Place::None) {
@@ -395,18 +395,18 @@ fn take_released(k: &Kernel) -> Option<Ref<Tcb>> {
 
 /// The context of `thread`, which runs, becomes the one that pays; the timer is programmed.
 #[inline(always)]
-fn settle_time(k: &Kernel, thread: Option<Ref<Tcb>>) {
+fn settle_sc(k: &Kernel, thread: Option<Ref<Tcb>>) {
     let core = k.core();
     let chosen = thread.and_then(|thread| thread.at(k).sched_context());
     if chosen != core.context() || core.reprogram() {
-        pass_on(k, chosen);
+        switch_sc(k, chosen);
     }
     arm(k);
 }
 
 /// The current context pays, and `chosen`, which is active, or nobody pays from now on.
 #[inline(always)]
-fn pass_on(k: &Kernel, chosen: Option<Ref<SchedContext>>) {
+fn switch_sc(k: &Kernel, chosen: Option<Ref<SchedContext>>) {
     let core = k.core();
     core.set_reprogram(k, false);
     let Some(handle) = chosen else {

@@ -3,8 +3,8 @@
 use std::boxed::Box;
 
 use super::Machine;
-use crate::arch::abi::boot::Told;
-use crate::boot::{self, Found, List, Range, Refusal};
+use crate::arch::abi::boot::FirmwareInfo;
+use crate::boot::{self, List, MachineInfo, Range, Refusal};
 use crate::event::Next;
 use crate::mem::objects::Ram;
 use crate::Kernel;
@@ -60,8 +60,8 @@ pub fn boot(machine: Machine, file: &[u8]) -> Result<(Box<Kernel>, Next), Refusa
     {
         let _ = reserved.push(range);
     }
-    let found = Found {
-        told: Told {
+    let found = MachineInfo {
+        firmware: FirmwareInfo {
             memory_map: List::new(),
             rsdp: None,
             framebuffer: None,

@@ -17,7 +17,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::handlers::{self, KernelStack, KERNEL_STACKS, STACK_START};
 use super::pvh::{CR0_PAGING, CR4_PAE};
-use super::turn::Inside;
+use super::turn::KernelGuard;
 use super::{descriptors, same_time};
 use crate::arch::x86_64::machine::acpi::Madt;
 use crate::arch::x86_64::machine::apic::{Signal, LOCAL_APIC};
@@ -47,7 +47,7 @@ static START_EFER: AtomicU32 = AtomicU32::new(0);
 
 /// Time between a reset and the start, in microseconds, as the manual wants it.
 const RESET_US: u64 = 10_000;
-/// Time after which a core that has not answered is told to start once more.
+/// Time after which a core that has not answered is firmware to start once more.
 const FIRST_START_US: u64 = 200;
 /// Time after which it is given up. It answers after a few dozen instructions, but an emulator on a busy
 /// host may begin with them late.
@@ -214,16 +214,16 @@ fn write_low(page: u64, bytes: [u8; LOW_CODE]) {
 extern "C" fn begin(core: CoreId) -> ! {
     same_time::answer();
     // SAFETY: called by assembly, once on each core; nothing is borrowed when the turn ends.
-    let inside = unsafe { Inside::enter(core) };
+    let guard = unsafe { KernelGuard::enter(core) };
     // SAFETY: the present root without the low memory that only the start needed; code, stack and
     // data of the kernel stay where they are.
     unsafe { cpu::set_root(paging::kernel_root()) }
     cpu::init();
     descriptors::init(core);
     LOCAL_APIC.enable(LOCAL_APICS.load(Ordering::Relaxed));
-    inside.k.machine.start_timer();
-    inside.k.machine.use_address_space(None);
-    inside.leave();
+    guard.k.machine.start_timer();
+    guard.k.machine.use_address_space(None);
+    guard.leave();
     // Others may have left threads here already, and could not reach this core.
     handlers::act(core, Trap::Look)
 }

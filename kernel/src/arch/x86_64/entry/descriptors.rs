@@ -84,7 +84,7 @@ struct Gate {
 impl Gate {
     const ABSENT: Gate = Gate { low: 0, high: 0 };
 
-    /// An interrupt gate (interrupts off inside) to `address`, with stack `stack` of the
+    /// An interrupt gate (interrupts off guard) to `address`, with stack `stack` of the
     /// interrupt stacks, 1 to 7, or 0 for none; `user` if users may raise it by its number.
     fn new(address: u64, stack: u64, user: bool) -> Gate {
         const PRESENT_INTERRUPT_GATE: u64 = 0x8e00 << 32;
@@ -121,7 +121,7 @@ const _: () = assert!(size_of::<Tables>() == 8192);
 pub struct Cpu(UnsafeCell<Tables>);
 
 // SAFETY: written by its own core in `init`, before that runs anything else; later only the processor
-// and the entry code write the stacks inside.
+// and the entry code write the stacks guard.
 unsafe impl Sync for Cpu {}
 
 /// In the trampoline (linker script).

@@ -18,7 +18,7 @@ use core::cell::UnsafeCell;
 use super::code::exit;
 use super::descriptors::FIRST_SOFTWARE;
 use super::fatal;
-use super::turn::Inside;
+use super::turn::KernelGuard;
 use crate::arch::abi::context::{Context, Register};
 use crate::arch::abi::Exception;
 use crate::arch::x86_64::machine::apic::LOCAL_APIC;
@@ -64,11 +64,11 @@ fn entered(number: CoreId) -> CoreId {
 /// A system call; the context is stored.
 pub extern "C" fn on_system_call(core: CoreId) -> ! {
     // SAFETY: called by the entry code of the core, once.
-    let inside = unsafe { Inside::enter(entered(core)) };
+    let guard = unsafe { KernelGuard::enter(entered(core)) };
     #[cfg(sandglass_panic_probe)]
-    panic_probe(inside.k);
-    let next = event::system_call(inside.k);
-    leave(inside, next)
+    panic_probe(guard.k);
+    let next = event::system_call(guard.k);
+    leave(guard, next)
 }
 
 /// A kernel that is wrong on purpose: an index that a user chose. It must not link, and a test
@@ -90,7 +90,7 @@ const fn is(vector: u64, of_cores: u8) -> bool {
 }
 
 /// Ends the interrupt `vector`, of those of exceptions and of software interrupts, if a device raised it:
-/// one that was told a vector which the kernel has given to nobody. Whether it was so, or the vector is
+/// one that was firmware a vector which the kernel has given to nobody. Whether it was so, or the vector is
 /// that of the spurious interrupt. Nobody has anything to do with it. Whoever programs devices can do
 /// that, and no more by it.
 fn end_stray(vector: u64) -> bool {
@@ -212,13 +212,13 @@ fn context(core: CoreId) -> &'static Context {
 #[inline(never)]
 pub fn act(core: CoreId, trap: Trap) -> ! {
     // SAFETY: the one use in the functions that assembly calls and that end here.
-    let inside = unsafe { Inside::enter(core) };
-    let next = event::trap(inside.k, trap);
+    let guard = unsafe { KernelGuard::enter(core) };
+    let next = event::trap(guard.k, trap);
     // As a guard, the condition would send spurious ones on to the next arm.
     #[allow(clippy::collapsible_match)]
     match trap {
         // Below are only the legacy controllers' vectors: masked, but they can be spurious, and
-        // then the local APIC knows nothing of them; or a device was told one.
+        // then the local APIC knows nothing of them; or a device was firmware one.
         Trap::Interrupt { irq } if irq < FIRST_DEVICE => {
             if LOCAL_APIC.is_in_service(irq.wrapping_add(FIRST_INTERRUPT as u8)) {
                 LOCAL_APIC.end_interrupt();
@@ -227,23 +227,23 @@ pub fn act(core: CoreId, trap: Trap) -> ! {
         Trap::Interrupt { .. } | Trap::Timer => LOCAL_APIC.end_interrupt(),
         _ => {}
     }
-    leave(inside, next)
+    leave(guard, next)
 }
 
 /// Ends an event: continues with the thread, or the idling, that it decided on.
 #[inline(always)]
-pub fn leave(inside: Inside, next: Next) -> ! {
+pub fn leave(guard: KernelGuard, next: Next) -> ! {
     match next {
         Next::Thread(thread) => {
-            let core = inside.k.core_id();
-            let context: *const Context = thread.at(inside.k).context();
-            inside.leave();
+            let core = guard.k.core_id();
+            let context: *const Context = thread.at(guard.k).context();
+            guard.leave();
             // SAFETY: the core executes this; the context is that of the thread that the kernel
             // knows to run here, which nobody touches or removes before this core was stalled.
             unsafe { exit(core, context) }
         }
         Next::Idle => {
-            inside.leave();
+            guard.leave();
             cpu::idle()
         }
     }

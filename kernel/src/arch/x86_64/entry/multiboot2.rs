@@ -5,7 +5,7 @@
 //! walk advances by 8 bytes at least and ends at the information's end, which is near.
 
 use crate::arch::abi::boot::{Framebuffer, MemoryMapEntry, MAX_MEMORY_MAP};
-use crate::arch::abi::told::AVAILABLE;
+use crate::arch::abi::firmware::AVAILABLE;
 use crate::arch::x86_64::machine::acpi::{number, PhysicalMemory, RSDP_LENGTH, RSDP_V1_LENGTH};
 use crate::boot::{List, Range};
 

@@ -3,9 +3,9 @@
 
 use super::loader::Loader;
 use super::start_info::{free_memory, low_page, FreeMemory};
-use super::turn::Inside;
+use super::turn::KernelGuard;
 use super::{cores, descriptors, handlers, legacy};
-use crate::arch::abi::boot::Told;
+use crate::arch::abi::boot::FirmwareInfo;
 use crate::arch::x86_64::machine::acpi::{Error, Madt, Rsdp};
 use crate::arch::x86_64::machine::apic::LOCAL_APIC;
 use crate::arch::x86_64::machine::layout::{physical, PAGE_SIZE, WINDOW_SIZE};
@@ -14,7 +14,7 @@ use crate::arch::x86_64::machine::rate::{megahertz, Rate};
 use crate::arch::x86_64::machine::window::Window;
 use crate::arch::x86_64::machine::{cpu, paging, serial};
 use crate::arch::Platform;
-use crate::boot::{self, Found, List, Range, Refusal};
+use crate::boot::{self, List, MachineInfo, Range, Refusal};
 use crate::cores::{CoreId, CORES};
 use crate::mem::objects::Ram;
 
@@ -46,15 +46,15 @@ pub extern "C" fn start(paddr: u64, magic: u32) -> ! {
     descriptors::init(CoreId::BOOT);
     legacy::disable_pic();
     // SAFETY: called once, by assembly; does not return.
-    let inside = unsafe { Inside::enter(CoreId::BOOT) };
-    let next = match find(&inside.k.machine, magic, paddr) {
-        Ok(found) => boot::start(inside.k, found),
+    let guard = unsafe { KernelGuard::enter(CoreId::BOOT) };
+    let next = match find(&guard.k.machine, magic, paddr) {
+        Ok(found) => boot::start(guard.k, found),
         Err(refusal) => Err(refusal),
     };
     match next {
-        Ok(next) => handlers::leave(inside, next),
+        Ok(next) => handlers::leave(guard, next),
         Err(refusal) => {
-            let machine = &inside.k.machine;
+            let machine = &guard.k.machine;
             refusal.report(machine);
             machine.halt(REFUSED);
             cpu::stop()
@@ -63,7 +63,7 @@ pub extern "C" fn start(paddr: u64, magic: u32) -> ! {
 }
 
 /// Everything about the machine. Its interrupt controllers and its clock work afterwards.
-fn find(machine: &Machine, magic: u32, paddr: u64) -> Result<Found, Refusal> {
+fn find(machine: &Machine, magic: u32, paddr: u64) -> Result<MachineInfo, Refusal> {
     let info = Loader::at(&Window, magic, paddr).ok_or(Refusal::Machine(
         "the kernel was entered neither by PVH (QEMU: -kernel) nor by Multiboot2",
     ))?;
@@ -94,7 +94,7 @@ fn find(machine: &Machine, magic: u32, paddr: u64) -> Result<Found, Refusal> {
     }
     let FreeMemory { mut free, module } = free_memory(&memory_map, kernel, file, WINDOW_SIZE)?;
     // SAFETY: available RAM of the firmware's memory map, inside the window, beside the kernel's
-    // image; `free_memory` returns each byte once. What the loader told lies in it too, and has
+    // image; `free_memory` returns each byte once. What the loader firmware lies in it too, and has
     // been read.
     let vouch = |range: Range| unsafe { Ram::vouch(range.start, range.end) };
     let mut ram = List::new();
@@ -103,7 +103,7 @@ fn find(machine: &Machine, magic: u32, paddr: u64) -> Result<Found, Refusal> {
     }
     let module_is_free = module.start >= FIRST_RAM;
     let module = vouch(module);
-    let told = Told {
+    let firmware = FirmwareInfo {
         memory_map: if info.tells_memory_map() {
             memory_map
         } else {
@@ -112,8 +112,8 @@ fn find(machine: &Machine, magic: u32, paddr: u64) -> Result<Found, Refusal> {
         rsdp: Some(rsdp.bytes(&Window)),
         framebuffer: info.framebuffer(),
     };
-    Ok(Found {
-        told,
+    Ok(MachineInfo {
+        firmware,
         ram,
         module,
         module_is_free,
@@ -172,12 +172,12 @@ const COUNT: u32 = u32::MAX;
 /// Finds out the frequency of the clock and how the timer is set by it.
 fn start_clock(machine: &Machine) -> Result<(), Refusal> {
     let tsc_deadline = cpu::has_tsc_deadline();
-    let told = cpu::tsc_hz();
+    let firmware = cpu::tsc_hz();
     LOCAL_APIC.set_count(COUNT);
     let mut shortest: Option<(u64, u32)> = None;
     // Where the processor says everything, the interval timer may stand still, as firmware of later
     // machines has it: nobody waits for it then.
-    let windows = match told {
+    let windows = match firmware {
         Some(_) if tsc_deadline => 0,
         _ => WINDOWS,
     };
@@ -192,7 +192,7 @@ fn start_clock(machine: &Machine) -> Result<(), Refusal> {
     }
     LOCAL_APIC.set_count(0);
 
-    let ticks_per_us = match (told, shortest) {
+    let ticks_per_us = match (firmware, shortest) {
         (Some(hz), _) => megahertz(hz, 1, 1),
         (None, Some((ticks, _))) => megahertz(ticks, legacy::PIT_WINDOW.into(), legacy::PIT_HZ),
         (None, None) => None,

@@ -6,7 +6,7 @@
 //! reaches, whatever the map says.
 
 use crate::arch::abi::boot::{MemoryMapEntry, MAX_MEMORY_MAP};
-use crate::arch::abi::told::AVAILABLE;
+use crate::arch::abi::firmware::AVAILABLE;
 use crate::arch::x86_64::machine::acpi::{number, PhysicalMemory};
 use crate::boot::{List, Range, Refusal, MAX_RAM};
 

@@ -22,13 +22,13 @@ use crate::Kernel;
 
 struct KernelCell(UnsafeCell<Kernel>);
 
-// SAFETY: see `Inside::enter`.
+// SAFETY: see `KernelGuard::enter`.
 unsafe impl Sync for KernelCell {}
 
 static KERNEL: KernelCell = KernelCell(UnsafeCell::new(Kernel::new(Machine::new())));
 
 // Where the oracle for time finds what it needs to know who executes on whose time (docs, "An oracle for
-// time"): numbers in the symbol table, of which nothing is loaded. Each address is told where it is defined, since a
+// time"): numbers in the symbol table, of which nothing is loaded. Each address is firmware where it is defined, since a
 // symbol can be set to another one of the same object file only.
 global_asm!(
     ".macro sandglass_tell name:req, value:req",
@@ -77,19 +77,19 @@ global_asm!(
 
 /// The kernel's state, for one event.
 #[must_use]
-pub struct Inside {
+pub struct KernelGuard {
     pub k: &'static mut Kernel,
     turn: Option<Turn>,
 }
 
-impl Inside {
+impl KernelGuard {
     /// Waits for the turn of `core`, which executes this.
     ///
     /// # Safety
     /// Called once in each of the functions that assembly calls, which do not return: nothing borrows
     /// from an earlier event. Interrupts are off until the turn ends.
     #[inline(always)]
-    pub unsafe fn enter(core: CoreId) -> Inside {
+    pub unsafe fn enter(core: CoreId) -> KernelGuard {
         let (turn, waited) = if CORES > 1 {
             match LOCK.arrive() {
                 Ok(turn) => (Some(turn), None),
@@ -98,14 +98,14 @@ impl Inside {
         } else {
             (None, None)
         };
-        // SAFETY: the core is alone inside, and the caller's; the static is initialised. What the
+        // SAFETY: the core is alone guard, and the caller's; the static is initialised. What the
         // others did inside is seen: they left with Release, and this core entered with Acquire.
         let k = unsafe { &mut *KERNEL.0.get() };
         k.execute_on(core);
         if let Some(since) = waited {
             account::waited(k, since);
         }
-        Inside { k, turn }
+        KernelGuard { k, turn }
     }
 
     /// Ends the turn.

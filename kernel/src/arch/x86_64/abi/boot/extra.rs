@@ -1,4 +1,4 @@
-//! Extra boot information: what firmware and loader told, in chunks (06, section 4).
+//! Extra boot information: what firmware and loader firmware, in chunks (06, section 4).
 
 use sandglass_abi::boot::extra::{
     HEADER_LEN, X86_ACPI_RSDP, X86_ACPI_RSDP_LEN, X86_FRAMEBUFFER, X86_FRAMEBUFFER_LEN,
@@ -6,7 +6,7 @@ use sandglass_abi::boot::extra::{
     X86_TSC_MHZ, X86_TSC_MHZ_LEN,
 };
 
-use super::Told;
+use super::FirmwareInfo;
 use crate::mem::{user, Tagged};
 use crate::Kernel;
 
@@ -19,24 +19,24 @@ const _: () = assert!(
 );
 
 /// Bytes of all chunks.
-pub fn length(told: &Told) -> u64 {
-    let rsdp = told.rsdp.map_or(0, |_| X86_ACPI_RSDP_LEN);
-    let framebuffer = told.framebuffer.map_or(0, |_| X86_FRAMEBUFFER_LEN);
+pub fn length(firmware: &FirmwareInfo) -> u64 {
+    let rsdp = firmware.rsdp.map_or(0, |_| X86_ACPI_RSDP_LEN);
+    let framebuffer = firmware.framebuffer.map_or(0, |_| X86_FRAMEBUFFER_LEN);
     (rsdp + framebuffer + X86_MEMORY_MAP_LEN + X86_TSC_MHZ_LEN) as u64
 }
 
 /// Writes the chunks into the zeroed frame of RAM `frame`; `tsc_mhz` is the clock's frequency.
-pub fn write(k: &mut Kernel, frame: Tagged, told: &Told, tsc_mhz: u32) {
+pub fn write(k: &mut Kernel, frame: Tagged, firmware: &FirmwareInfo, tsc_mhz: u32) {
     let mut page = Writer {
         k,
         frame,
         offset: 0,
     };
-    if let Some(rsdp) = told.rsdp {
+    if let Some(rsdp) = firmware.rsdp {
         page.header(X86_ACPI_RSDP, X86_ACPI_RSDP_LEN);
         page.bytes(&rsdp);
     }
-    if let Some(framebuffer) = told.framebuffer {
+    if let Some(framebuffer) = firmware.framebuffer {
         page.header(X86_FRAMEBUFFER, X86_FRAMEBUFFER_LEN);
         page.long(framebuffer.paddr);
         page.word(framebuffer.pitch);
@@ -45,15 +45,15 @@ pub fn write(k: &mut Kernel, frame: Tagged, told: &Told, tsc_mhz: u32) {
         page.bytes(&[framebuffer.bits_per_pixel, framebuffer.kind]);
     }
     page.header(X86_MEMORY_MAP, X86_MEMORY_MAP_LEN);
-    page.word((told.memory_map.len() * X86_MEMORY_MAP_ENTRY_LEN) as u32);
-    for entry in told.memory_map.iter() {
+    page.word((firmware.memory_map.len() * X86_MEMORY_MAP_ENTRY_LEN) as u32);
+    for entry in firmware.memory_map.iter() {
         // The size of an entry does not count itself.
         page.word(X86_MEMORY_MAP_ENTRY_LEN as u32 - 4);
         page.long(entry.range.start);
         page.long(entry.range.end.wrapping_sub(entry.range.start));
         page.word(entry.kind);
     }
-    let unused = X86_MEMORY_MAP_ENTRIES.saturating_sub(told.memory_map.len());
+    let unused = X86_MEMORY_MAP_ENTRIES.saturating_sub(firmware.memory_map.len());
     page.skip(unused * X86_MEMORY_MAP_ENTRY_LEN);
     page.header(X86_TSC_MHZ, X86_TSC_MHZ_LEN);
     page.word(tsc_mhz);

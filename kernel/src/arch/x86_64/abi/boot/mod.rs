@@ -1,10 +1,10 @@
-//! What the root task is given and told on x86_64 (06, sections 2 to 4), and what its file must be.
+//! What the root task is given and firmware on x86_64 (06, sections 2 to 4), and what its file must be.
 
 #![forbid(unsafe_code)]
 
 pub mod extra;
 
-pub use super::told::{Framebuffer, MemoryMapEntry, Told, MAX_MEMORY_MAP};
+pub use super::firmware::{FirmwareInfo, Framebuffer, MemoryMapEntry, MAX_MEMORY_MAP};
 
 use sandglass_abi::vspace::x86_64::ROOT_TASK_ASID;
 

@@ -1,6 +1,6 @@
 //! What the machine's part of the boot found out, in terms of no particular machine.
 
-use crate::arch::abi::boot::{Told, MAX_MEMORY_MAP};
+use crate::arch::abi::boot::{FirmwareInfo, MAX_MEMORY_MAP};
 use crate::arch::Range;
 use crate::list::List;
 use crate::mem::objects::Ram;
@@ -12,8 +12,8 @@ pub const MAX_RAM: usize = MAX_MEMORY_MAP + 4;
 pub const MAX_RESERVED: usize = 16;
 
 /// What the machine has.
-pub struct Found {
-    pub told: Told,
+pub struct MachineInfo {
+    pub firmware: FirmwareInfo,
     /// RAM that nothing uses, ascending.
     pub ram: List<Ram, MAX_RAM>,
     /// RAM with the root task's file in it.
