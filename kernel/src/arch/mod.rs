@@ -22,7 +22,7 @@ pub use address::{PhysAddr, Range};
 pub use console::Console;
 /// The ABI that the kernel speaks: that of the machine it is built for.
 pub use x86_64::abi;
-pub use x86_64::machine::words::copy_words;
+pub use x86_64::machine::words::{copy_words, opaque};
 
 #[cfg(not(target_os = "none"))]
 pub use hosted::Machine;

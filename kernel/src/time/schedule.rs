@@ -250,6 +250,9 @@ pub fn schedule(k: &Kernel) -> Option<Ref<Tcb>> {
 #[inline(always)]
 fn release_due(k: &Kernel) {
     let core = k.core();
+    if core.release.earliest() > core.now() {
+        return;
+    }
     let running = core.thread().map(|thread| thread.at(k).priority());
     if let Some(priority) = released_above(k, running) {
         if let Some(thread) = core.release.of(priority).first() {

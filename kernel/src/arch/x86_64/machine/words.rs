@@ -31,3 +31,22 @@ pub unsafe fn copy_words(from: *const u64, to: *mut u64, words: usize) {
         }
     }
 }
+
+/// `value`, which the compiler knows nothing about from here on.
+#[cfg(target_os = "none")]
+#[inline(always)]
+pub fn opaque(value: u32) -> u32 {
+    let mut value = value;
+    // SAFETY: no instruction; `black_box` would go through memory.
+    unsafe {
+        core::arch::asm!("/* {0:e} */", inout(reg) value,
+            options(pure, nomem, nostack, preserves_flags));
+    }
+    value
+}
+
+/// As on the bare machine, for hosts of any kind.
+#[cfg(not(target_os = "none"))]
+pub fn opaque(value: u32) -> u32 {
+    core::hint::black_box(value)
+}
