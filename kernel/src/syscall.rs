@@ -118,10 +118,11 @@ fn invoke(k: &mut Kernel, caller: Ref<Tcb>, cptr: u64, phases: Phases) -> Phase 
         return unreachable_cap(k, caller, phases, cptr);
     };
     let info = MessageInfo::from_raw(caller.at(k).context().info());
-    let message = Message::new(k, caller, info);
     let mut found;
+    let mut known = None;
     let extra = if info.extra_caps() > 0 {
         found = ExtraCaps::NONE;
+        let message = *known.insert(Message::new(k, caller, info));
         match caps::look_up(k, caller, &message, info.extra_caps(), &mut found) {
             Ok(()) => &found,
             Err(bad) => return unreachable_cap(k, caller, phases, bad.cptr),
@@ -167,7 +168,7 @@ fn invoke(k: &mut Kernel, caller: Ref<Tcb>, cptr: u64, phases: Phases) -> Phase 
             slot,
             cap,
             label: info.label(),
-            message,
+            message: known.unwrap_or_else(|| Message::new(k, caller, info)),
             extra,
             phases,
         },
