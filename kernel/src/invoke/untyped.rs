@@ -164,7 +164,10 @@ fn decode(k: &View, call: &Invocation) -> Result<Retype, Error> {
 fn window(k: &View, call: &Invocation, slots: Span) -> Result<Window, Error> {
     let (first, count) = (call.word(k, 4), call.word(k, 5));
     let length = slots.length();
-    Error::check_range(first, 0, length - 1)?;
+    if first >= length {
+        let max = length - 1;
+        return Err(Error::Range { min: 0, max });
+    }
     Error::check_range(count, 1, MAX_RETYPE_OBJECTS)?;
     if count > length - first {
         return Err(Error::Range {
