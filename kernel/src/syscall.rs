@@ -3,7 +3,7 @@
 use sandglass_abi::message::MessageInfo;
 use sandglass_abi::syscall::Syscall;
 
-use crate::arch::abi::context::MessageRegister;
+use crate::arch::abi::context::{Context, MessageRegister};
 use crate::cap::lookup;
 use crate::invoke::error::Error;
 use crate::invoke::{self, Invocation, Outcome};
@@ -83,10 +83,8 @@ pub fn perform(k: &mut Kernel, caller: Ref<Tcb>, phases: Phases) {
     caller.at(k).age_progress(k);
     if phases.has(Phases::INVOKE) {
         let context = caller.at(k).context();
-        let cptr = if phases.has(Phases::TO_REPLY) {
-            context.reply_register()
-        } else if phases.has(Phases::TO_DESTINATION) {
-            context.destination_register()
+        let cptr = if phases.has(Phases::ELSEWHERE) {
+            destination(context, phases)
         } else {
             context.cap_register()
         };
@@ -98,6 +96,16 @@ pub fn perform(k: &mut Kernel, caller: Ref<Tcb>, phases: Phases) {
         receive(k, caller, phases);
     } else if phases.has(Phases::YIELDS) {
         account::yield_rest(k);
+    }
+}
+
+/// Where the capability of an invocation phase is, if not in the capability register.
+#[inline(never)]
+fn destination(context: &Context, phases: Phases) -> u64 {
+    if phases.has(Phases::TO_REPLY) {
+        context.reply_register()
+    } else {
+        context.destination_register()
     }
 }
 

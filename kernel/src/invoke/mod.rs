@@ -133,6 +133,7 @@ pub fn invoke(k: &mut Kernel, call: &Invocation) -> Result<Outcome, Error> {
     }
     match call.cap.word().get() {
         Some(thread) if !call.phases.is_first() => tcb::invoke(k, call, thread),
+        _ if call.cap.is(Kind::Untyped) => untyped::invoke(k, call),
         _ => invoke_other(k, call),
     }
 }

@@ -119,6 +119,7 @@ struct Window {
 }
 
 /// Invokes untyped memory.
+#[inline(never)]
 pub fn invoke(k: &mut Kernel, call: &Invocation) -> Result<Outcome, Error> {
     let retype = decode(k, call)?;
     Ok(commit(k, call.caller, retype))

@@ -15,6 +15,8 @@ impl Phases {
     pub const TO_REPLY: Phases = Phases(1 << 1);
     /// Not there, but in the destination register.
     pub const TO_DESTINATION: Phases = Phases(1 << 2);
+    /// One of these two.
+    pub const ELSEWHERE: Phases = Phases::TO_REPLY.and(Phases::TO_DESTINATION);
     /// The invocation blocks until somebody receives.
     pub const BLOCKS: Phases = Phases(1 << 3);
     /// The invocation waits for an answer.
