@@ -20,8 +20,10 @@ pub enum Event {
     Trap(Trap),
 }
 
-/// An entry that is not by the system-call instruction.
+/// An entry that is not by the system-call instruction. Its tag is its own: one that it shares with that
+/// of the exception takes every interrupt some instructions to read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
 pub enum Trap {
     /// A processor exception of the current thread.
     Exception(Exception),
