@@ -169,18 +169,16 @@ fn invoke(k: &mut Kernel, caller: Ref<Tcb>, cptr: u64, phases: Phases) -> Phase 
         notification::signal(k, cap.object, cap.badge);
         return succeed(k, caller, is_call);
     }
-    invoke_object(
-        k,
-        &Invocation {
-            caller,
-            slot,
-            cap,
-            label: info.label(),
-            message: known.unwrap_or_else(|| Message::new(k, caller, info)),
-            extra,
-            phases,
-        },
-    )
+    let call = Invocation {
+        caller,
+        slot,
+        cap,
+        label: info.label(),
+        message: known.unwrap_or_else(|| Message::new(k, caller, info)),
+        extra,
+        phases,
+    };
+    invoke_object(k, &call)
 }
 
 /// The invocation of an object that the kernel implements.

@@ -154,7 +154,7 @@ fn check_ram(free: &[Range], module: Range, file: Range) {
 }
 
 /// Boots a machine with this memory, with the smallest root task where the loader put its file, and
-/// checks what the root task is firmware.
+/// checks what the root task is told.
 fn boot(
     firmware: FirmwareInfo,
     free: &[Range],

@@ -1,8 +1,8 @@
 //! From a machine to the root task (ABI page 06).
 //!
-//! The machine's part of the boot hands over what it [`MachineInfo`]; here the root task's file is
+//! The machine's part of the boot hands over what it found ([`MachineInfo`]); here the root task's file is
 //! checked and loaded behind the kernel's image, or as near to it as there is room, its objects and capabilities are made, it is
-//! firmware what there is, and it gets everything that is left. The same code boots every machine,
+//! told what there is, and it gets everything that is left. The same code boots every machine,
 //! the hosted one included.
 
 #![forbid(unsafe_code)]

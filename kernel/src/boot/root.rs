@@ -1,4 +1,4 @@
-//! The root task: its objects, its capabilities, and what it is firmware (06, sections 1 to 5).
+//! The root task: its objects, its capabilities, and what it is told (06, sections 1 to 5).
 
 use core::mem::offset_of;
 
@@ -165,14 +165,7 @@ fn make(
         .take(k, IRQ_SLOTS_RADIX + SLOT_BITS as u8)?
         .into_cnode()?;
     k.irqs.set_slots(k, Span::of(irq_slots)?);
-    for (i, kind, data) in [
-        (slot::IRQ_CONTROL, ControlKind::IrqControl, 0),
-        (slot::ASID_CONTROL, ControlKind::AsidControl, 0),
-        (slot::IO_PORT_CONTROL, ControlKind::IoPortControl, 0),
-        (slot::DOMAIN, ControlKind::Domain, 0),
-    ] {
-        slots.put(k, i, Capability::control(kind, data))?;
-    }
+    put_controls(k, &slots)?;
 
     let boot_info = memory.take(k, PAGE_BITS)?.into_frame();
     let buffer = memory.take(k, PAGE_BITS)?.into_frame();
@@ -185,12 +178,7 @@ fn make(
         regions: Regions::default(),
     };
 
-    let first = task.slots.next;
-    for core in CoreId::all() {
-        let control = Capability::control(ControlKind::SchedControl, core.index() as u64);
-        task.slots.push(k, control)?;
-    }
-    task.regions.sched_control = task.slots.since(first);
+    task.put_sched_controls(k)?;
     task.make_tables(k, memory)?;
 
     let boot_info_cap = task.map(k, boot_info, plan.boot_info())?;
@@ -207,6 +195,19 @@ fn make(
     task.map_image(k, image)?;
     let thread = make_thread(k, &task, memory, [cnode_slot, root_slot, buffer_slot])?;
     Some((task, thread))
+}
+
+/// Puts the capabilities that name no memory where the ABI has them.
+fn put_controls(k: &Kernel, slots: &Slots) -> Option<()> {
+    for (i, kind) in [
+        (slot::IRQ_CONTROL, ControlKind::IrqControl),
+        (slot::ASID_CONTROL, ControlKind::AsidControl),
+        (slot::IO_PORT_CONTROL, ControlKind::IoPortControl),
+        (slot::DOMAIN, ControlKind::Domain),
+    ] {
+        slots.put(k, i, Capability::control(kind, 0))?;
+    }
+    Some(())
 }
 
 /// Makes the thread with its copies of the capabilities to its CSpace, VSpace and IPC buffer, and
@@ -267,6 +268,17 @@ fn start_thread(k: &Kernel, task: &RootTask, thread: &Thread, entry: u64) {
 }
 
 impl RootTask {
+    /// Makes a capability of scheduling control for each core.
+    fn put_sched_controls(&mut self, k: &Kernel) -> Option<()> {
+        let first = self.slots.next;
+        for core in CoreId::all() {
+            let control = Capability::control(ControlKind::SchedControl, core.index() as u64);
+            self.slots.push(k, control)?;
+        }
+        self.regions.sched_control = self.slots.since(first);
+        Some(())
+    }
+
     /// Makes and installs the tables for everything that is mapped.
     fn make_tables(&mut self, k: &mut Kernel, memory: &mut Ram) -> Option<()> {
         let first = self.slots.next;

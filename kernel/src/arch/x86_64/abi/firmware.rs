@@ -29,7 +29,7 @@ pub struct Framebuffer {
 /// Most entries of a memory map: as many as the boot information has room for (06, section 4).
 pub const MAX_MEMORY_MAP: usize = sandglass_abi::boot::extra::X86_MEMORY_MAP_ENTRIES;
 
-/// What firmware and loader firmware, for the boot information only.
+/// What firmware and loader told, for the boot information only.
 pub struct FirmwareInfo {
     pub memory_map: List<MemoryMapEntry, MAX_MEMORY_MAP>,
     /// ACPI's root pointer.

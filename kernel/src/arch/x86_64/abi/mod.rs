@@ -8,8 +8,8 @@
 //! * [`space`]: address spaces, from a thread to the machine.
 //! * [`invoke`]: invocations of its kinds, of frames, and of IRQ control; the end of its objects.
 //! * [`retype`]: what else untyped memory becomes.
-//! * [`boot`]: what the root task is given, and firmware.
-//! * [`clock`]: the unit in which the clock's frequency is firmware, and the timer's precision.
+//! * [`boot`]: what the root task is given, and told.
+//! * [`clock`]: the unit in which the clock's frequency is told, and the timer's precision.
 //! * [`devices`]: what it needs of a machine.
 
 pub mod boot;

@@ -47,7 +47,7 @@ static START_EFER: AtomicU32 = AtomicU32::new(0);
 
 /// Time between a reset and the start, in microseconds, as the manual wants it.
 const RESET_US: u64 = 10_000;
-/// Time after which a core that has not answered is firmware to start once more.
+/// Time after which a core that has not answered is told to start once more.
 const FIRST_START_US: u64 = 200;
 /// Time after which it is given up. It answers after a few dozen instructions, but an emulator on a busy
 /// host may begin with them late.

@@ -84,7 +84,7 @@ struct Gate {
 impl Gate {
     const ABSENT: Gate = Gate { low: 0, high: 0 };
 
-    /// An interrupt gate (interrupts off guard) to `address`, with stack `stack` of the
+    /// An interrupt gate (interrupts off inside) to `address`, with stack `stack` of the
     /// interrupt stacks, 1 to 7, or 0 for none; `user` if users may raise it by its number.
     fn new(address: u64, stack: u64, user: bool) -> Gate {
         const PRESENT_INTERRUPT_GATE: u64 = 0x8e00 << 32;
@@ -121,7 +121,7 @@ const _: () = assert!(size_of::<Tables>() == 8192);
 pub struct Cpu(UnsafeCell<Tables>);
 
 // SAFETY: written by its own core in `init`, before that runs anything else; later only the processor
-// and the entry code write the stacks guard.
+// and the entry code write the stacks inside.
 unsafe impl Sync for Cpu {}
 
 /// In the trampoline (linker script).
@@ -175,7 +175,12 @@ pub fn init(core: CoreId) {
     // SAFETY: called once on each core, for itself, before any of its gates is used, so the exclusive
     // borrow is alone; the static is initialised.
     let tables = unsafe { &mut *tables };
+    fill(core, tables);
+    load(core, tables);
+}
 
+/// Says where the entries and the stacks of `core` are.
+fn fill(core: CoreId, tables: &mut Tables) {
     tables.task.privileged[0] = stack_top(&tables.entry);
     tables.task.interrupt = [
         stack_top(&tables.debug),
@@ -215,7 +220,10 @@ pub fn init(core: CoreId) {
         DATA_USER,
     ];
     const { assert!(TASK_STATE_INDEX == 3) };
+}
 
+/// Makes `core`, which executes this, use its tables, and the entries for system calls.
+fn load(core: CoreId, tables: &'static Tables) {
     let segments = pointer(&tables.segments);
     let gates = pointer(&tables.gates);
     // SAFETY: the tables are complete and live for ever. Code and stack segments keep their

@@ -90,7 +90,7 @@ const fn is(vector: u64, of_cores: u8) -> bool {
 }
 
 /// Ends the interrupt `vector`, of those of exceptions and of software interrupts, if a device raised it:
-/// one that was firmware a vector which the kernel has given to nobody. Whether it was so, or the vector is
+/// one that was told a vector which the kernel has given to nobody. Whether it was so, or the vector is
 /// that of the spurious interrupt. Nobody has anything to do with it. Whoever programs devices can do
 /// that, and no more by it.
 fn end_stray(vector: u64) -> bool {
@@ -218,7 +218,7 @@ pub fn act(core: CoreId, trap: Trap) -> ! {
     #[allow(clippy::collapsible_match)]
     match trap {
         // Below are only the legacy controllers' vectors: masked, but they can be spurious, and
-        // then the local APIC knows nothing of them; or a device was firmware one.
+        // then the local APIC knows nothing of them; or a device was told one.
         Trap::Interrupt { irq } if irq < FIRST_DEVICE => {
             if LOCAL_APIC.is_in_service(irq.wrapping_add(FIRST_INTERRUPT as u8)) {
                 LOCAL_APIC.end_interrupt();

@@ -48,7 +48,7 @@ impl<'m, M: PhysicalMemory> Loader<'m, M> {
         }
     }
 
-    /// Whether the root task is firmware of the memory map (06, section 4).
+    /// Whether the root task is told of the memory map (06, section 4).
     pub fn tells_memory_map(&self) -> bool {
         matches!(self, Loader::Pvh(_))
     }

@@ -94,7 +94,7 @@ fn find(machine: &Machine, magic: u32, paddr: u64) -> Result<MachineInfo, Refusa
     }
     let FreeMemory { mut free, module } = free_memory(&memory_map, kernel, file, WINDOW_SIZE)?;
     // SAFETY: available RAM of the firmware's memory map, inside the window, beside the kernel's
-    // image; `free_memory` returns each byte once. What the loader firmware lies in it too, and has
+    // image; `free_memory` returns each byte once. What the loader told lies in it too, and has
     // been read.
     let vouch = |range: Range| unsafe { Ram::vouch(range.start, range.end) };
     let mut ram = List::new();

@@ -28,7 +28,7 @@ unsafe impl Sync for KernelCell {}
 static KERNEL: KernelCell = KernelCell(UnsafeCell::new(Kernel::new(Machine::new())));
 
 // Where the oracle for time finds what it needs to know who executes on whose time (docs, "An oracle for
-// time"): numbers in the symbol table, of which nothing is loaded. Each address is firmware where it is defined, since a
+// time"): numbers in the symbol table, of which nothing is loaded. Each address is told where it is defined, since a
 // symbol can be set to another one of the same object file only.
 global_asm!(
     ".macro sandglass_tell name:req, value:req",
@@ -98,7 +98,7 @@ impl KernelGuard {
         } else {
             (None, None)
         };
-        // SAFETY: the core is alone guard, and the caller's; the static is initialised. What the
+        // SAFETY: the core is alone inside, and the caller's; the static is initialised. What the
         // others did inside is seen: they left with Release, and this core entered with Acquire.
         let k = unsafe { &mut *KERNEL.0.get() };
         k.execute_on(core);

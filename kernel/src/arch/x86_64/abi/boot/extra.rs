@@ -1,4 +1,4 @@
-//! Extra boot information: what firmware and loader firmware, in chunks (06, section 4).
+//! Extra boot information: what firmware and loader told, in chunks (06, section 4).
 
 use sandglass_abi::boot::extra::{
     HEADER_LEN, X86_ACPI_RSDP, X86_ACPI_RSDP_LEN, X86_FRAMEBUFFER, X86_FRAMEBUFFER_LEN,

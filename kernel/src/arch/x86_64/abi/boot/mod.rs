@@ -1,4 +1,4 @@
-//! What the root task is given and firmware on x86_64 (06, sections 2 to 4), and what its file must be.
+//! What the root task is given and told on x86_64 (06, sections 2 to 4), and what its file must be.
 
 #![forbid(unsafe_code)]
 
