@@ -132,7 +132,7 @@ impl Kernel {
     /// do not run out at one insertion a nanosecond in 500 years.
     #[inline(always)]
     pub fn next_sequence(&self) -> u64 {
-        let next = self.sequence.get().wrapping_add(1);
+        let next = self.sequence.get() + 1;
         self.sequence.set(next);
         next
     }

@@ -19,7 +19,7 @@ impl<T, const N: usize> List<T, N> {
         match self.items.get_mut(self.length) {
             Some(place) => {
                 *place = Some(item);
-                self.length = self.length.wrapping_add(1);
+                self.length += 1;
                 Ok(())
             }
             None => Err(item),

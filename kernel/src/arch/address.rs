@@ -16,7 +16,7 @@ impl PhysAddr {
     /// The address `bytes` further on; addresses are below 2^48, so this does not wrap.
     #[must_use]
     pub const fn offset(self, bytes: u64) -> Self {
-        PhysAddr(self.0.wrapping_add(bytes))
+        PhysAddr(self.0 + bytes)
     }
 }
 

@@ -37,7 +37,7 @@ impl<'m, P: Platform> Console<'m, P> {
             power = next;
         }
         while let Some(digit) = value.checked_div(power) {
-            self.byte(b'0'.wrapping_add((digit % 10) as u8));
+            self.byte(b'0' + (digit % 10) as u8);
             power /= 10;
         }
         self

@@ -130,7 +130,7 @@ impl<'f> Program<'f> {
                     "a root task must be linked statically",
                 ));
             }
-            let memory_bytes = header.memory.end.wrapping_sub(header.memory.start);
+            let memory_bytes = header.memory.end - header.memory.start;
             if header.kind == LOAD && header.file_bytes > memory_bytes {
                 return Err(refusal(
                     "segment for address",
@@ -197,7 +197,7 @@ impl<'f> Program<'f> {
     fn header(&self, i: u64) -> Result<Header, Refusal> {
         let start = self
             .headers
-            .checked_add(i.wrapping_mul(self.header_bytes))
+            .checked_add(i * self.header_bytes)
             .ok_or(refusal(
                 "program headers start at byte",
                 self.headers,

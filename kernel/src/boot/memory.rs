@@ -57,7 +57,7 @@ impl FreeRam {
     /// # Errors
     /// [`Refusal::TooLittleMemory`] if there is no such piece.
     pub fn take_top(&mut self, bytes: u64, align_bits: u8) -> Result<Ram, Refusal> {
-        let mask = (1u64 << align_bits).wrapping_sub(1);
+        let mask = (1u64 << align_bits) - 1;
         let start = |piece: &Ram| piece.end().saturating_sub(bytes) & !mask;
         // What a piece has from its first multiple of the alignment on.
         let room = |piece: &Ram| {
@@ -94,7 +94,7 @@ impl FreeRam {
             if taken.is_none() && is_it(&piece) {
                 let start = start(&piece);
                 let (below, rest) = piece.split(start);
-                let (wanted, above) = rest.split(start.wrapping_add(bytes));
+                let (wanted, above) = rest.split(start + bytes);
                 left.append(below);
                 left.append(above);
                 taken = Some(wanted);

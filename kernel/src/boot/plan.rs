@@ -77,11 +77,11 @@ impl Plan {
     }
 
     pub fn boot_info(self) -> u64 {
-        self.image.end.wrapping_add(PAGE)
+        self.image.end + PAGE
     }
 
     pub fn extra(self) -> u64 {
-        self.image.end.wrapping_add(2 * PAGE)
+        self.image.end + 2 * PAGE
     }
 
     /// Bytes of all objects but the image; the largest is the root CNode, by whose size they are

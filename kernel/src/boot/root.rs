@@ -47,7 +47,7 @@ impl Slots {
     /// The next dynamic slot.
     fn next(&mut self) -> Option<Ref<Slot>> {
         let slot = self.span.slot(self.next)?;
-        self.next = self.next.wrapping_add(1);
+        self.next += 1;
         Some(slot)
     }
 
@@ -305,7 +305,7 @@ impl RootTask {
             let frame = image.take_frame(PAGE_BITS)?;
             let cap = self.map(k, frame, vaddr)?;
             self.slots.push(k, cap)?;
-            vaddr = vaddr.wrapping_add(PAGE);
+            vaddr += PAGE;
         }
         self.regions.frames = self.slots.since(first);
         Some(())

@@ -56,10 +56,10 @@ fn check_context(k: &Kernel, handle: Ref<SchedContext>) {
     }
     let core = k.core();
     if core.context() == Some(handle) {
-        let paid = core.now().wrapping_sub(core.consumed());
+        let paid = core.now() - core.consumed();
         require(
             k,
-            core.budget_end() == paid.wrapping_add(refills.head().amount),
+            core.budget_end() == paid + refills.head().amount,
             "the end of the budget",
         );
         require(

@@ -26,7 +26,7 @@ impl<T> PerCore<T> {
 
     /// From now on that of `core` is at hand.
     pub fn select(&self, core: CoreId) {
-        self.here.set(core.index().wrapping_mul(size_of::<T>()));
+        self.here.set(core.index() * size_of::<T>());
     }
 
     /// The one that is at hand.

@@ -31,7 +31,7 @@ impl<const US: u64> Frequency<US> {
     /// `us` microseconds, at most [`Self::max_us`], in whole ticks.
     #[inline(always)]
     const fn ticks(self, us: u64) -> u64 {
-        us.wrapping_mul(self.ticks) / US
+        us * self.ticks / US
     }
 
     /// `ticks` in whole microseconds.
@@ -42,8 +42,8 @@ impl<const US: u64> Frequency<US> {
             return units;
         }
         // The rest is less than a unit, of which no clock has 2^64 / US ticks.
-        let (us, _) = self.divide(rest.wrapping_mul(US));
-        units.wrapping_mul(US).wrapping_add(us)
+        let (us, _) = self.divide(rest * US);
+        units * US + us
     }
 
     /// `value` divided by the ticks of a unit, without a division, and the rest. The reciprocal is too
@@ -52,7 +52,7 @@ impl<const US: u64> Frequency<US> {
     #[inline(always)]
     const fn divide(self, value: u64) -> (u64, u64) {
         let quotient = ((value as u128 * self.reciprocal as u128) >> 64) as u64;
-        let rest = value.wrapping_sub(quotient.wrapping_mul(self.ticks));
+        let rest = value - quotient * self.ticks;
         if rest >= self.ticks {
             (quotient + 1, rest - self.ticks)
         } else {
@@ -94,7 +94,7 @@ impl Constants {
             min_budget: frequency.ticks(MIN_BUDGET_US),
             timer_precision: frequency.ticks(PRECISION_US),
             // max_period is at most an eighth of the range.
-            max_release: u64::MAX - max_period.wrapping_mul(5),
+            max_release: u64::MAX - max_period * 5,
         }
     }
 

@@ -90,7 +90,7 @@ impl Core {
             Some((context, amount)) => {
                 self.context.set(Some(context));
                 // Amounts are at most an eighth of the range.
-                self.budget_end.set(self.paid.get().wrapping_add(amount));
+                self.budget_end.set(self.paid.get() + amount);
             }
             None => {
                 self.context.set(None);
@@ -109,7 +109,7 @@ impl Core {
     /// Ticks that the current context has not paid for.
     #[inline(always)]
     pub fn consumed(&self) -> u64 {
-        self.now.get().wrapping_sub(self.paid.get())
+        self.now.get() - self.paid.get()
     }
 
     /// Nothing is left to pay for.
@@ -120,8 +120,8 @@ impl Core {
 
     /// `ticks` pass for which nobody pays.
     pub fn stand_still(&self, _: &Kernel, ticks: u64) {
-        self.now.set(self.now.get().wrapping_add(ticks));
-        self.paid.set(self.paid.get().wrapping_add(ticks));
+        self.now.set(self.now.get() + ticks);
+        self.paid.set(self.paid.get() + ticks);
     }
 
     /// Asks for the current context to pay and the timer to be programmed at the end.

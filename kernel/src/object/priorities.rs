@@ -94,6 +94,6 @@ impl Priorities {
     #[inline(always)]
     fn levels_in(&self, word: usize) -> Option<u16> {
         let bits = NonZeroU64::new(self.words[word & 3].get())?;
-        Some((word as u16 * 64).wrapping_add(bits.ilog2() as u16 + 1))
+        Some(word as u16 * 64 + bits.ilog2() as u16 + 1)
     }
 }

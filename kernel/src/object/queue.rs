@@ -274,7 +274,7 @@ impl Queue {
             } else if right > left + 1 {
                 self.lean(k, node, Side::Right)
             } else {
-                links.height.set(left.max(right).wrapping_add(1));
+                links.height.set(left.max(right) + 1);
                 node
             };
             let now = top.at(k).links();
@@ -355,5 +355,5 @@ fn height(k: &Kernel, node: Option<Ref<Tcb>>) -> u8 {
 fn refresh(k: &Kernel, node: Ref<Tcb>) {
     let links = node.at(k).links();
     let tallest = height(k, links.left.get()).max(height(k, links.right.get()));
-    links.height.set(tallest.wrapping_add(1));
+    links.height.set(tallest + 1);
 }

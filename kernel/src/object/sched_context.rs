@@ -37,7 +37,7 @@ impl Refill {
     /// One tick after the refill, were it used without interruption. No refill lies so late that
     /// this overflows: beyond the last release there is room for five of the longest periods.
     pub const fn end(self) -> u64 {
-        self.time.wrapping_add(self.amount)
+        self.time + self.amount
     }
 }
 
@@ -209,7 +209,7 @@ impl SchedContext {
     /// Adds ticks to the consumption that is reported next.
     #[inline(always)]
     pub fn add_consumed(&self, _: &Kernel, ticks: u64) {
-        self.consumed.set(self.consumed.get().wrapping_add(ticks));
+        self.consumed.set(self.consumed.get() + ticks);
     }
 
     /// Takes the ticks consumed since the last report.

@@ -37,7 +37,7 @@ pub fn update_time(k: &Kernel) {
 /// always has.
 #[inline(always)]
 pub fn has_budget(k: &Kernel, core: &Core) -> bool {
-    core.now().wrapping_add(k.constants.min_budget()) <= core.budget_end()
+    core.now() + k.constants.min_budget() <= core.budget_end()
 }
 
 /// What the current context can pay.
@@ -197,7 +197,7 @@ pub fn should_preempt(k: &Kernel) -> bool {
 #[inline(never)]
 pub fn waited(k: &Kernel, since: u64) {
     let core = k.core();
-    let ticks = k.machine.now().wrapping_sub(since);
+    let ticks = k.machine.now() - since;
     core.stand_still(k, ticks);
     let Some(handle) = core.context() else { return };
     let refills = Refills::of(k, handle);

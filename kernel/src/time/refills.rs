@@ -30,22 +30,21 @@ fn join_until(queued: &[Cell<Refill>], end: &mut u64) -> usize {
         if last.get().time > *end {
             break;
         }
-        *end = end
-            .wrapping_add(amount(a))
-            .wrapping_add(amount(b))
-            .wrapping_add(amount(c))
-            .wrapping_add(amount(d))
-            .wrapping_add(amount(e))
-            .wrapping_add(amount(f))
-            .wrapping_add(amount(g))
-            .wrapping_add(amount(last));
+        *end += amount(a)
+            + amount(b)
+            + amount(c)
+            + amount(d)
+            + amount(e)
+            + amount(f)
+            + amount(g)
+            + amount(last);
         rest = behind;
     }
     while let Some((next, behind)) = rest.split_first() {
         if next.get().time > *end {
             break;
         }
-        *end = end.wrapping_add(amount(next));
+        *end += amount(next);
         rest = behind;
     }
     queued.len() - rest.len()
@@ -80,7 +79,7 @@ impl<'k> Refills<'k> {
     /// The place `i` behind that of the refill that follows the head.
     #[inline(always)]
     fn behind(self, i: u8) -> &'k Cell<Refill> {
-        objects::refill(self.k, self.handle, self.context().first().wrapping_add(i))
+        objects::refill(self.k, self.handle, self.context().first() + i)
     }
 
     /// The refill that follows the head, if there is one.
@@ -92,7 +91,7 @@ impl<'k> Refills<'k> {
     /// Number of refills in the queue, the head included.
     #[inline(always)]
     pub fn count(self) -> u8 {
-        self.context().queued().wrapping_add(1)
+        self.context().queued() + 1
     }
 
     /// The refill in use, or next to be used.
@@ -109,12 +108,12 @@ impl<'k> Refills<'k> {
     /// Gives up the head for `second`, which follows it.
     #[inline(always)]
     fn advance(self, second: Refill) {
-        let first = self.context().first().wrapping_add(1);
+        let first = self.context().first() + 1;
         let wraps = first >= self.context().capacity();
         self.context()
             .set_first(self.k, if wraps { 0 } else { first });
         self.context()
-            .set_queued(self.k, self.context().queued().wrapping_sub(1));
+            .set_queued(self.k, self.context().queued() - 1);
         self.set_head(second);
     }
 
@@ -130,7 +129,7 @@ impl<'k> Refills<'k> {
     fn append(self, refill: Refill) {
         let queued = self.context().queued();
         self.behind(queued).set(refill);
-        self.context().set_queued(self.k, queued.wrapping_add(1));
+        self.context().set_queued(self.k, queued + 1);
     }
 
     #[inline(always)]
@@ -190,15 +189,15 @@ impl<'k> Refills<'k> {
     fn schedule_used(self, used: Refill) {
         trace!(self.k, refill(self.handle, used));
         let queued = self.context().queued();
-        let last = (queued > 0).then(|| self.behind(queued.wrapping_sub(1)));
+        let last = (queued > 0).then(|| self.behind(queued - 1));
         let tail = last.map_or(self.head(), Cell::get);
-        let amount = tail.amount.wrapping_add(used.amount);
+        let amount = tail.amount + used.amount;
         let time = if tail.end() >= used.time {
             tail.time
         } else if !self.is_full() {
             return self.append(used);
         } else {
-            used.time.wrapping_sub(tail.amount)
+            used.time - tail.amount
         };
         let merged = Refill { amount, time };
         match last {
@@ -215,10 +214,10 @@ impl<'k> Refills<'k> {
         // The rest is a part of the head, but for a charge that the bound cut short.
         if rest > 0 && rest < head.amount && head.time < self.k.constants.max_release() {
             self.set_head(Refill {
-                amount: head.amount.wrapping_sub(rest),
-                time: head.time.wrapping_add(rest),
+                amount: head.amount - rest,
+                time: head.time + rest,
             });
-            let time = head.time.wrapping_add(self.context().period());
+            let time = head.time + self.context().period();
             self.schedule_used(Refill { amount: rest, time });
         }
         self.merge_small_head();
@@ -237,7 +236,7 @@ impl<'k> Refills<'k> {
             rest -= head.amount;
             let again = Refill {
                 amount: head.amount,
-                time: head.time.wrapping_add(period),
+                time: head.time + period,
             };
             match self.second() {
                 None => {
@@ -263,8 +262,8 @@ impl<'k> Refills<'k> {
             }
             let Some(next) = self.second() else { break };
             self.advance(Refill {
-                amount: next.amount.wrapping_add(small.amount),
-                time: next.time.wrapping_sub(small.amount),
+                amount: next.amount + small.amount,
+                time: next.time - small.amount,
             });
         }
     }
@@ -282,7 +281,7 @@ impl<'k> Refills<'k> {
     /// The context, which is not round-robin, could not be used for `ticks`: its head starts later by
     /// as much.
     pub fn delay(self, ticks: u64) {
-        self.start_head(self.head().time.wrapping_add(ticks));
+        self.start_head(self.head().time + ticks);
     }
 
     /// The head starts at `time`, which is not before it did.
@@ -310,7 +309,7 @@ impl<'k> Refills<'k> {
         }
         self.drop_first(joined as u8);
         self.set_head(Refill {
-            amount: end.wrapping_sub(head.time),
+            amount: end - head.time,
             ..head
         });
     }
@@ -326,7 +325,7 @@ impl<'k> Refills<'k> {
         match upper.get(..queued) {
             Some(all) => (all, &[]),
             None => {
-                let wrapped = queued.wrapping_sub(upper.len());
+                let wrapped = queued - upper.len();
                 (upper, ring.get(..wrapped).unwrap_or_default())
             }
         }
@@ -337,11 +336,11 @@ impl<'k> Refills<'k> {
     #[inline(always)]
     fn drop_first(self, count: u8) {
         let context = self.context();
-        let first = context.first().wrapping_add(count);
-        let wrapped = first.wrapping_sub(context.capacity());
-        let wraps = first >= context.capacity();
-        context.set_first(self.k, if wraps { wrapped } else { first });
-        context.set_queued(self.k, context.queued().wrapping_sub(count));
+        let first = context.first() + count;
+        let capacity = context.capacity();
+        let wraps = first >= capacity;
+        context.set_first(self.k, if wraps { first - capacity } else { first });
+        context.set_queued(self.k, context.queued() - count);
     }
 
     /// Round-robin: `used` ticks of the slice are over.
@@ -354,7 +353,7 @@ impl<'k> Refills<'k> {
             ..head
         });
         self.context()
-            .set_slice_used(self.k, self.context().slice_used().wrapping_add(used));
+            .set_slice_used(self.k, self.context().slice_used() + used);
     }
 
     /// Round-robin: the slice is over, the next one is full.
@@ -362,7 +361,7 @@ impl<'k> Refills<'k> {
     pub fn renew_slice(self) {
         let head = self.head();
         self.set_head(Refill {
-            amount: head.amount.wrapping_add(self.context().slice_used()),
+            amount: head.amount + self.context().slice_used(),
             ..head
         });
         self.context().set_slice_used(self.k, 0);

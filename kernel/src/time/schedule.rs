@@ -434,9 +434,7 @@ fn switch_sc(k: &Kernel, chosen: Option<Ref<SchedContext>>) {
 pub fn arm(k: &Kernel) {
     let core = k.core();
     // A refill is longer than the precision.
-    let mut deadline = core
-        .budget_end()
-        .wrapping_sub(k.constants.timer_precision());
+    let mut deadline = core.budget_end() - k.constants.timer_precision();
     if core.release.earliest() < deadline {
         let running = core.thread().map(|thread| thread.at(k).priority());
         deadline = deadline.min(core.release.earliest_above(running));

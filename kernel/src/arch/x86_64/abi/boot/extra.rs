@@ -50,7 +50,7 @@ pub fn write(k: &mut Kernel, frame: Tagged, firmware: &FirmwareInfo, tsc_mhz: u3
         // The size of an entry does not count itself.
         page.word(X86_MEMORY_MAP_ENTRY_LEN as u32 - 4);
         page.long(entry.range.start);
-        page.long(entry.range.end.wrapping_sub(entry.range.start));
+        page.long(entry.range.end - entry.range.start);
         page.word(entry.kind);
     }
     let unused = X86_MEMORY_MAP_ENTRIES.saturating_sub(firmware.memory_map.len());
@@ -87,6 +87,6 @@ impl Writer<'_> {
     }
 
     fn skip(&mut self, bytes: usize) {
-        self.offset = self.offset.wrapping_add(bytes as u64);
+        self.offset += bytes as u64;
     }
 }

@@ -91,7 +91,7 @@ impl Iterator for Tables {
             if self.done < spans(self.range, level) {
                 let size = 1u64 << level.entry_bits();
                 let first = self.range.start & !(size - 1);
-                let vaddr = first.wrapping_add(self.done.wrapping_mul(size));
+                let vaddr = first + self.done * size;
                 self.done += 1;
                 return Some(Planned { level, vaddr });
             }
