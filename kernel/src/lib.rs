@@ -17,6 +17,8 @@ extern crate std;
 #[macro_use]
 pub mod cells;
 #[macro_use]
+mod never;
+#[macro_use]
 pub mod trace;
 
 pub mod arch;

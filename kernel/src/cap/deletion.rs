@@ -121,6 +121,7 @@ fn descend(k: &Kernel, slot: Ref<Slot>, last: Ref<Slot>, nested: Span, left: u64
     }
     let waiting = u64::from(nested.slot(0) == Some(slot));
     let Some(wait) = nested.slot(waiting) else {
+        never!("what is to be emptied has two slots");
         return;
     };
     // That the nested one is not done before it comes to the slot where the outer one waits.
@@ -152,7 +153,10 @@ pub fn finalised(k: &Kernel, slot: Ref<Slot>, remainder: Remainder) {
                 (Some(zombie), Some(slots)) => {
                     here.set_cap(k, zombie.with_zombie_left(slots.length()));
                 }
-                _ => derivation::remove(k, slot),
+                _ => {
+                    never!("only CNodes and threads have slots");
+                    derivation::remove(k, slot);
+                }
             }
         }
     }

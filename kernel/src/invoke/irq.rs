@@ -95,6 +95,7 @@ fn commit_handler(k: &Kernel, operation: HandlerOperation) -> Outcome {
         }
         HandlerOperation::SetNotification { irq, source } => {
             let Some(slot) = k.irqs.slot(irq) else {
+                never!("the boot gave the table its slots");
                 return Outcome::Done;
             };
             let cap = source.at(k).cap();
@@ -107,6 +108,7 @@ fn commit_handler(k: &Kernel, operation: HandlerOperation) -> Outcome {
         }
         HandlerOperation::Clear(irq) => {
             let Some(slot) = k.irqs.slot(irq) else {
+                never!("the boot gave the table its slots");
                 return Outcome::Done;
             };
             if deletion::delete(k, slot) == deletion::Progress::Preempted {

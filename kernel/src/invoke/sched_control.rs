@@ -16,8 +16,10 @@ use crate::{Kernel, View};
 /// Invokes scheduling control.
 pub fn invoke(k: &Kernel, call: &Invocation) -> Result<Outcome, Error> {
     let (target, parameters) = decode(k, call)?;
-    // Cores that the kernel is not built for have no capability.
-    let core = CoreId::new(call.cap.core()).unwrap_or(CoreId::BOOT);
+    let Some(core) = CoreId::new(call.cap.core()) else {
+        never!("a core that the kernel is not built for has no capability");
+        return Err(Error::InvalidCapability(0));
+    };
     if stall::quiesce_user(k, target).is_err() {
         return Ok(Outcome::Preempted);
     }

@@ -257,13 +257,11 @@ fn commit(k: &mut Kernel, caller: Ref<Tcb>, retype: Retype) -> Outcome {
     let Window { first, count, done } = retype.window;
     // At most MAX_RETYPE_OBJECTS objects.
     for i in done..count {
-        let Some(slot) = retype.slots.slot(first + i) else {
-            break;
-        };
-        let Some(region) = region::carve(k, retype.untyped, retype.bits) else {
-            break;
-        };
-        let Some(word) = retype.object.place(k, region) else {
+        let slot = retype.slots.slot(first + i);
+        let region = region::carve(k, retype.untyped, retype.bits);
+        let word = region.and_then(|region| retype.object.place(k, region));
+        let (Some(slot), Some(word)) = (slot, word) else {
+            never!("slots and room were checked");
             break;
         };
         derivation::insert_new(k, retype.untyped, slot, Capability::original(word));

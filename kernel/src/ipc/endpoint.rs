@@ -186,6 +186,7 @@ fn take_message(
     offered: Option<Ref<Reply>>,
 ) {
     let State::BlockedOnSend { sender: terms, .. } = sender.at(k).state() else {
+        never!("the queue has senders");
         return;
     };
     endpoint.at(k).queue().remove(k, sender);

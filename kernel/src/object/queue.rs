@@ -288,6 +288,7 @@ impl Queue {
     /// The subtree of `node` is too high on `side`. Returns the node that stands there now.
     fn lean(&self, k: &Kernel, node: Ref<Tcb>, side: Side) -> Ref<Tcb> {
         let Some(high) = node.at(k).links().child(side).get() else {
+            never!("the higher side is not empty");
             return node;
         };
         let links = high.at(k).links();
@@ -302,6 +303,7 @@ impl Queue {
     fn rotate(&self, k: &Kernel, node: Ref<Tcb>, side: Side) -> Ref<Tcb> {
         let links = node.at(k).links();
         let Some(top) = links.child(side).get() else {
+            never!("the higher side is not empty");
             return node;
         };
         let inner = top.at(k).links().child(side.other());

@@ -99,12 +99,13 @@ fn commit(k: &Kernel, kind: Kind, operation: Operation) -> Outcome {
             attributes,
         } => {
             let cap = slot.at(k).cap();
-            // The walk succeeded in decode, and nothing has changed since.
             let parent = space::table(k, root.at(k).as_ref(), mapping.vaddr, level);
-            if let (Ok(parent), Some(table)) = (parent, table::named(cap.word())) {
-                parent.set_table(k, level.index(mapping.vaddr), table, attributes);
-                space::table_changed(k, root);
-            }
+            let (Ok(parent), Some(table)) = (parent, table::named(cap.word())) else {
+                never!("the walk succeeded in decode, and nothing has changed since");
+                return Outcome::Done;
+            };
+            parent.set_table(k, level.index(mapping.vaddr), table, attributes);
+            space::table_changed(k, root);
             slot.at(k).set_cap(k, cap.with_mapping(Some(mapping)));
         }
         Operation::Unmap(slot) => {
