@@ -5,16 +5,20 @@
 //! - [`source`]: what the kernel's source may hold, and where `unsafe` stands;
 //! - [`rooms`], [`map`]: which file of the kernel may name which, and the book's map of that;
 //! - [`citations`]: the specification's sections that are cited exist;
+//! - [`book_links`], [`book_paths`]: what the book and doc comments link to and name exists;
 //! - [`binary`]: what the machine code of the release kernels, for one core and for several, without
 //!   traces and with them, may hold.
 
 pub mod binary;
+mod book_links;
+mod book_paths;
 mod call_graph;
 mod citations;
 mod footprint;
 mod lints;
 mod manifests;
 mod map;
+mod pages;
 mod rooms;
 mod safety_comments;
 pub mod source;
@@ -146,6 +150,16 @@ pub const RULES: &[Rule] = &[
         about: "every citation of the ABI pages names a section that exists; those of the thesis, \
                 papers and other specifications are not checked",
         check: |_| citations::check(),
+    },
+    Rule {
+        name: "book_links",
+        about: "every link in the book and the pages beside it leads to a file and a heading that exist",
+        check: |_| book_links::rule(),
+    },
+    Rule {
+        name: "book_paths",
+        about: "every file and folder that the book, its drawings and doc comments name exists",
+        check: |_| book_paths::rule(),
     },
     Rule {
         name: "no_panic_path",
@@ -288,6 +302,7 @@ pub fn run(map: bool) -> Result<ExitCode> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::workspace;
 
     #[test]
     fn rules_have_names_of_their_own() {
@@ -295,5 +310,21 @@ mod tests {
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), RULES.len());
+    }
+
+    #[test]
+    fn every_rule_is_in_the_book_and_no_other() {
+        let page = workspace::root().join("docs/src/reference/tests.md");
+        let page = std::fs::read_to_string(page).unwrap();
+        let rules = page.split("\n## Rules\n").nth(1).unwrap();
+        let rows = rules.lines().filter(|line| line.starts_with("| `"));
+        let mut listed: Vec<&str> = rows
+            .flat_map(|row| row.split('|').nth(1).unwrap().split(','))
+            .map(|name| name.trim().trim_matches('`'))
+            .collect();
+        listed.sort_unstable();
+        let mut names: Vec<&str> = RULES.iter().map(|rule| rule.name).collect();
+        names.sort_unstable();
+        assert_eq!(listed, names);
     }
 }
