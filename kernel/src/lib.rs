@@ -3,9 +3,12 @@
 //! The kernel is a function, [`event::handle`], of its state and an event. The same code runs on
 //! the bare machine and, as this library, on any host over [`arch::hosted`].
 //!
-//! Layout, and the direction of calls: `event -> syscall -> object -> {cap, ipc, time} -> mem`;
-//! the machine is reached only through [`arch::Platform`]. The data layout of an object stands
-//! with its invocations in `object/`, whoever works on it.
+//! The source is a house of rooms, data below and behaviour above, listed in `kernel/rooms.toml` from the
+//! top to the bottom: a file names its own room and those below it, and nothing above. `./sandglass check`
+//! holds it to that, and `docs/src/architecture/map.md` shows it. The machine is reached only through
+//! [`arch::Platform`], and what user level sees of an architecture stands in [`arch::abi`].
+//!
+//! Whoever has a [`Kernel`] may change its state; whoever has only the [`View`] may not.
 
 #![no_std]
 // `new` is const, and the kernel has no use for another word for it.

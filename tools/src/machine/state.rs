@@ -10,7 +10,7 @@ use super::stream::{number, Fields, Stream};
 use crate::qemu::session::Session;
 
 /// Bytes of what the processor reads of one core's descriptors, in the order of
-/// `kernel/src/arch/x86_64/descriptors.rs`: gates, segments, task state, stacks.
+/// `kernel/src/arch/x86_64/entry/descriptors.rs`: gates, segments, task state, stacks.
 const CORE_TABLES: u64 = 8192;
 pub const GATES: u64 = 256;
 const GATE_BYTES: u64 = 16;

@@ -62,7 +62,7 @@ use Expected::{Any, Bits, Is, Of, OneOf};
 const DESCRIPTORS: &str = "`descriptors.rs`: `init`";
 const CPU: &str = "`cpu.rs`: `init`";
 const APIC: &str = "`apic.rs`: `LocalApic::enable`";
-const ENTRY: &str = "`entry_code.rs`: the exit";
+const ENTRY: &str = "`code.rs`: the exit";
 
 /// A null selector, or the one data segment of users, as often as they like to load it.
 const DATA_SELECTORS: &[u64] = &[0, 1, 2, 3, 0x33, 0x3b, 0x43];
@@ -190,14 +190,14 @@ pub const GROUPS: &[Group] = &[
             row("timer divider", "apic.divide_conf", Is(0xb), "1", APIC),
             row("destination format", "apic.dest_mode", Is(0xf), "flat", APIC),
             row("logical destination", "apic.log_dest", Is(0), "none", APIC),
-            row("in service, from 0", "apic.isr[0]", Is(0), "an interrupt that is not ended keeps out those below it", "`entry.rs`: `act`"),
-            row("in service, from 32", "apic.isr[1]", Is(0), "likewise", "`entry.rs`: `act`"),
-            row("in service, from 64", "apic.isr[2]", Is(0), "likewise", "`entry.rs`: `act`"),
-            row("in service, from 96", "apic.isr[3]", Is(0), "likewise", "`entry.rs`: `act`"),
-            row("in service, from 128", "apic.isr[4]", Is(0), "likewise", "`entry.rs`: `act`"),
-            row("in service, from 160", "apic.isr[5]", Is(0), "likewise", "`entry.rs`: `act`"),
-            row("in service, from 192", "apic.isr[6]", Is(0), "likewise", "`entry.rs`: `act`"),
-            row("in service, from 224", "apic.isr[7]", Is(0), "likewise", "`entry.rs`: `act`"),
+            row("in service, from 0", "apic.isr[0]", Is(0), "an interrupt that is not ended keeps out those below it", "`handlers.rs`: `act`"),
+            row("in service, from 32", "apic.isr[1]", Is(0), "likewise", "`handlers.rs`: `act`"),
+            row("in service, from 64", "apic.isr[2]", Is(0), "likewise", "`handlers.rs`: `act`"),
+            row("in service, from 96", "apic.isr[3]", Is(0), "likewise", "`handlers.rs`: `act`"),
+            row("in service, from 128", "apic.isr[4]", Is(0), "likewise", "`handlers.rs`: `act`"),
+            row("in service, from 160", "apic.isr[5]", Is(0), "likewise", "`handlers.rs`: `act`"),
+            row("in service, from 192", "apic.isr[6]", Is(0), "likewise", "`handlers.rs`: `act`"),
+            row("in service, from 224", "apic.isr[7]", Is(0), "likewise", "`handlers.rs`: `act`"),
         ],
     },
     Group {

@@ -399,7 +399,7 @@ mod tests {
     use super::*;
     use mutant::{Change, Found};
 
-    /// A kernel of two files with ten mutants each, `a.rs: 0` to `b.rs: 9`.
+    /// A kernel of two files with ten mutants each, with their lines as numbers.
     fn kernel() -> Kernel {
         let mutant = |path: &str, line: usize| Mutant {
             name: format!("{path}: {line}"),
