@@ -15,12 +15,14 @@ const DATA_PER_CORE: u64 = 64 * KIB;
 
 /// Functions that the entry code calls with an empty stack, by the end of their path.
 const ROOTS: &[&str] = &[
-    "arch::x86_64::cores::begin",
-    "arch::x86_64::entry::on_kernel_vector",
-    "arch::x86_64::entry::on_system_call",
-    "arch::x86_64::entry::on_vector",
-    "arch::x86_64::start::start",
+    "arch::x86_64::entry::handlers::on_kernel_vector",
+    "arch::x86_64::entry::handlers::on_system_call",
+    "arch::x86_64::entry::handlers::on_vector",
+    "arch::x86_64::entry::start::start",
 ];
+
+/// Likewise on a core that another one has started.
+const ROOTS_OF_FURTHER_CORES: &[&str] = &["arch::x86_64::entry::cores::begin"];
 
 /// Code and data stay below their limits.
 pub fn sizes(binary: &Binary) -> Vec<String> {
@@ -55,17 +57,32 @@ pub fn stack(binary: &Binary) -> Vec<String> {
         binary,
         known: vec![None; binary.functions.len()],
     };
-    let is_root = |name: &str| ROOTS.iter().any(|root| name.ends_with(root));
-    (0..binary.functions.len())
-        .filter(|&function| is_root(&binary.functions[function].name))
-        .filter_map(|function| {
-            let depth = depths.below(function);
-            (depth > room).then(|| {
-                let name = &binary.functions[function].name;
-                format!("{name} needs up to {depth} bytes of stack, which has {room}")
-            })
-        })
-        .collect()
+    let mut findings = Vec::new();
+    for root in roots(binary.cores) {
+        let named = |function: &usize| binary.functions[*function].name.ends_with(root);
+        let Some(function) = (0..binary.functions.len()).find(named) else {
+            findings.push(format!(
+                "there is no function `{root}`, below which the stack is measured: correct its \
+                 name in tools/src/check/footprint.rs"
+            ));
+            continue;
+        };
+        let depth = depths.below(function);
+        if depth > room {
+            let name = &binary.functions[function].name;
+            findings.push(format!(
+                "{name} needs up to {depth} bytes of stack, which has {room}"
+            ));
+        }
+    }
+    findings
+}
+
+/// The functions of a kernel for so many cores that begin with an empty stack.
+fn roots(cores: u32) -> impl Iterator<Item = &'static str> {
+    let further = (cores > 1).then_some(ROOTS_OF_FURTHER_CORES);
+    let all = ROOTS.iter().chain(further.into_iter().flatten());
+    all.copied()
 }
 
 /// The deepest stack below each function, as far as it is known.
@@ -121,19 +138,38 @@ mod tests {
     /// `call` of what follows.
     const CALL_NEXT: [u8; 5] = [0xe8, 1, 0, 0, 0];
 
+    /// A kernel for several cores, of which all functions that begin with an empty stack are there;
+    /// the first has the code `entry`, and what it calls is `callee`.
+    fn kernel(entry: &[u8], callee: &[u8]) -> Binary {
+        let mut roots = roots(4).map(|root| format!("kernel::{root}"));
+        let first = roots.next().unwrap();
+        let rest: Vec<String> = roots.collect();
+        let mut functions = vec![(first.as_str(), entry), ("callee", callee)];
+        functions.extend(rest.iter().map(|root| (root.as_str(), &[RET][..])));
+        binary(&functions)
+    }
+
     #[test]
     fn the_deepest_path_counts_with_its_return_address() {
         let entry = [&[PUSH_RAX][..], &CALL_NEXT, &[RET]].concat();
         let callee = [&FRAME[..], &[RET]].concat();
-        let name = "kernel::arch::x86_64::entry::on_vector";
-        let mut found = binary(&[(name, &entry), ("callee", &callee)]);
-        found.stack_bytes = Some(8 + 8 + 0x100);
-        assert!(stack(&found).is_empty());
+        let mut found = kernel(&entry, &callee);
+        (found.cores, found.stack_bytes) = (1, Some(8 + 8 + 0x100));
+        assert_eq!(stack(&found), Vec::<String>::new());
         found.stack_bytes = Some(8 + 8 + 0xff);
         assert_eq!(stack(&found).len(), 1);
         // Four cores share it.
         (found.cores, found.stack_bytes) = (4, Some(4 * (8 + 8 + 0x100) - 1));
         assert_eq!(stack(&found).len(), 1);
+    }
+
+    #[test]
+    fn a_kernel_without_a_function_to_begin_with_is_refused() {
+        for cores in [1, 4] {
+            let mut found = binary(&[("f", &[RET])]);
+            (found.cores, found.stack_bytes) = (cores, Some(1 << 16));
+            assert_eq!(stack(&found).len(), roots(cores).count());
+        }
     }
 
     #[test]
