@@ -117,7 +117,7 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         name: "unsafe_forbidden",
-        about: "the rooms of the kernel that hold its policy forbid `unsafe`",
+        about: "every folder of the kernel but arch/ and mem/ forbids `unsafe`",
         check: |_| source::check(source::forbidden_unsafe, &["kernel/src"]),
     },
     Rule {

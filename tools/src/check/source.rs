@@ -141,14 +141,23 @@ pub fn unsafe_rooms(source: &Source) -> Vec<String> {
         .collect()
 }
 
-/// Rooms of the kernel whose root file forbids `unsafe`, so that the compiler refuses it too.
-const SAFE_ROOMS: &[&str] = &["cap", "object", "time", "ipc"];
+/// Folders of the kernel whose root file may have `unsafe` below it. Every other folder's forbids it, so that
+/// the compiler refuses it too.
+const UNSAFE_ROOMS: &[&str] = &["arch", "mem"];
+/// Folders within these whose root file forbids it nevertheless.
+const SAFE_WITHIN: &[&str] = &["arch/x86_64/abi/boot", "arch/x86_64/abi/invoke"];
 
-/// The rooms that hold the policy forbid `unsafe`.
+/// The folders that hold the policy forbid `unsafe`.
 pub fn forbidden_unsafe(source: &Source) -> Vec<String> {
-    let is_room = SAFE_ROOMS
-        .iter()
-        .any(|room| source.path == Path::new("kernel/src").join(room).join("mod.rs"));
+    let folder = source.path.strip_prefix("kernel/src").ok();
+    let folder = folder
+        .filter(|path| path.ends_with("mod.rs"))
+        .and_then(Path::parent);
+    let is_room = folder.is_some_and(|folder| {
+        let is_top = folder.components().count() == 1;
+        let may = UNSAFE_ROOMS.iter().any(|room| folder == Path::new(room));
+        (is_top && !may) || SAFE_WITHIN.iter().any(|within| folder == Path::new(within))
+    });
     let forbids = source.syntax.attrs.iter().any(|attribute| {
         attribute.path().is_ident("forbid")
             && attribute
@@ -308,6 +317,15 @@ mod tests {
             0
         );
         assert_eq!(findings(forbidden_unsafe, ARCH, "mod cpu;"), 0);
+        for (path, found) in [
+            ("kernel/src/anything/mod.rs", 1),
+            ("kernel/src/invoke/tcb/mod.rs", 0),
+            ("kernel/src/mem/mod.rs", 0),
+            ("kernel/src/arch/mod.rs", 0),
+            ("kernel/src/arch/x86_64/abi/invoke/mod.rs", 1),
+        ] {
+            assert_eq!(findings(forbidden_unsafe, path, "mod a;"), found, "{path}");
+        }
     }
 
     #[test]
