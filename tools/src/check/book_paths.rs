@@ -10,7 +10,7 @@
 //!   source, and what ends with `/`;
 //! - in blocks of code, what begins with a folder of the repository.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use anyhow::Result;
@@ -58,8 +58,8 @@ fn findings() -> Result<Vec<String>> {
 struct Tree {
     /// Folders end with `/`.
     paths: Vec<String>,
-    /// Every path, and what is left of it without its first folders.
-    endings: BTreeSet<String>,
+    /// The numbers of the paths that end so, with whole names.
+    endings: BTreeMap<String, Vec<usize>>,
     placeholders: Regex,
 }
 
@@ -83,10 +83,16 @@ impl Tree {
             }
             paths.insert(file);
         }
-        let endings = paths.iter().flat_map(|path| endings(path));
+        let paths: Vec<String> = paths.into_iter().collect();
+        let mut all: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        for (number, path) in paths.iter().enumerate() {
+            for ending in endings(path) {
+                all.entry(ending.to_owned()).or_default().push(number);
+            }
+        }
         Self {
-            endings: endings.map(str::to_owned).collect(),
-            paths: paths.into_iter().collect(),
+            endings: all,
+            paths,
             placeholders: Regex::new(PLACEHOLDERS).expect("it is a regular expression"),
         }
     }
@@ -142,28 +148,23 @@ impl Tree {
         if self.placeholders.is_match(&regex::escape(word)) {
             return self.has_like(word);
         }
-        if self.is_kernels(word) {
-            let own = from.components().next().map(|part| part.as_os_str());
-            let package = own.filter(|_| from.extension().is_some_and(|ending| ending == "rs"));
-            let homes = package.map(|package| format!("{}/", package.display()));
-            return homes
-                .iter()
-                .map(String::as_str)
-                .chain([KERNEL])
-                .any(|home| self.below(home, word));
+        let mut found = self.ending_with(word);
+        if !self.is_kernels(word) {
+            return found.next().is_some();
         }
-        self.endings.contains(word) || self.endings.contains(&format!("{word}/"))
+        let is_comment = from.extension().is_some_and(|ending| ending == "rs");
+        let own = from.components().next().filter(|_| is_comment);
+        found.any(|path| {
+            path.starts_with(KERNEL) || own.is_some_and(|own| Path::new(path).starts_with(own))
+        })
     }
 
-    /// Whether a path below `home` ends with `word`.
-    fn below(&self, home: &str, word: &str) -> bool {
-        self.paths
-            .iter()
-            .filter(|path| path.starts_with(home))
-            .any(|path| {
-                endings(path)
-                    .any(|ending| ending.trim_end_matches('/') == word.trim_end_matches('/'))
-            })
+    /// The paths that end with `word`, a file or a folder.
+    fn ending_with<'t>(&'t self, word: &str) -> impl Iterator<Item = &'t str> {
+        let folder = format!("{}/", word.trim_end_matches('/'));
+        let found = [self.endings.get(word), self.endings.get(&folder)];
+        let found = found.into_iter().flatten().flatten();
+        found.map(|&path| self.paths[path].as_str())
     }
 
     /// Whether a path is like `word`, which has a placeholder.
