@@ -1,8 +1,6 @@
 //! An endpoint capability that can be called, and not sent to (decision *calls only*): whatever comes
 //! through it brings time along, so that no message leaves a passive server without any.
 
-use crate::world::service::{service, Service};
-use crate::world::{Refused, World, US};
 use sandglass_abi::error::ErrorNumber;
 use sandglass_abi::invocation as label;
 use sandglass_abi::message::MessageInfo;
@@ -10,6 +8,8 @@ use sandglass_abi::object as types;
 use sandglass_abi::syscall::Syscall;
 use sandglass_kernel::arch::Register;
 use sandglass_kernel::object::tcb::State;
+use sandglass_testkit::service::{service, Service};
+use sandglass_testkit::world::{Refused, World, US};
 
 const WRITE: u64 = 0b0001;
 const READ: u64 = 0b0010;

@@ -1,12 +1,12 @@
 //! Capabilities: derivation, lookup, deletion, revocation.
 
-use crate::world::{Refused, World};
 use sandglass_abi::boot::slot;
 use sandglass_abi::error::{ErrorNumber, LookupFailureType};
 use sandglass_abi::invocation as label;
 use sandglass_abi::message::MessageInfo;
 use sandglass_abi::object as types;
 use sandglass_abi::syscall::Syscall;
+use sandglass_testkit::world::{Refused, World};
 
 const ALL: u64 = 0b1111;
 

@@ -1,6 +1,5 @@
 //! Several cores (04, section 15), on the hosted machine: affinity, wake-ups, stalls, migration.
 
-use crate::world::{Thread, World, US};
 use sandglass_abi::boot::slot;
 use sandglass_abi::invocation as label;
 use sandglass_abi::invocation::tcb_flags::FPU_DISABLED;
@@ -14,6 +13,7 @@ use sandglass_kernel::mem::Ref;
 use sandglass_kernel::object::tcb::{Place, State, Tcb};
 use sandglass_kernel::time::refills::Refills;
 use sandglass_kernel::{CoreId, CORES};
+use sandglass_testkit::world::{Thread, World, US};
 
 const ONE: CoreId = core(1);
 const TWO: CoreId = core(2);

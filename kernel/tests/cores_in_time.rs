@@ -1,7 +1,6 @@
 //! Several cores and time (04, section 15): a core that stalls another one, and one that waits for its
 //! turn in the kernel.
 
-use crate::world::{Thread, World, US};
 use sandglass_abi::boot::slot;
 use sandglass_abi::invocation as label;
 use sandglass_abi::message::MessageInfo;
@@ -16,6 +15,7 @@ use sandglass_kernel::object::tcb::{Place, State};
 use sandglass_kernel::time::account;
 use sandglass_kernel::time::refills::Refills;
 use sandglass_kernel::CoreId;
+use sandglass_testkit::world::{Thread, World, US};
 
 const ONE: CoreId = match CoreId::new(1) {
     Some(core) => core,

@@ -1,7 +1,6 @@
 //! The debug kernel: its calls for debugging, what it prints, and how it checks itself (01,
 //! section 7).
 
-use crate::world::{Thread, World, US};
 use sandglass_abi::boot::slot;
 use sandglass_abi::cap_identify as kinds;
 use sandglass_abi::invocation as label;
@@ -12,13 +11,15 @@ use sandglass_kernel::arch::abi::Exception;
 use sandglass_kernel::arch::Register;
 use sandglass_kernel::cap::{derivation, Capability};
 use sandglass_kernel::debug::check;
-use sandglass_kernel::event::{Event, Trap};
+use sandglass_kernel::event::{self, Event, Trap};
 use sandglass_kernel::mem::objects::tcb_slot;
 use sandglass_kernel::mem::{Ref, Slot};
 use sandglass_kernel::object::fault::Fault;
 use sandglass_kernel::object::sched_context::Refill;
 use sandglass_kernel::object::tcb::{Place, State, TcbSlot};
 use sandglass_kernel::time::refills::Refills;
+use sandglass_testkit::call::Call;
+use sandglass_testkit::world::{Thread, World, US};
 
 /// Status of a kernel that found itself inconsistent.
 const INCONSISTENT: u8 = 3;
@@ -285,7 +286,8 @@ fn a_kernel_that_finds_itself_inconsistent_stops() {
     let root = w.running().expect("the root task");
     root.at(&w.k).set_place(&w.k, Place::Ready);
     let _ = console(&w);
-    call(&mut w, Syscall::NBSend, slot::TCB, &[]);
+    Call::new(Syscall::NBSend, slot::TCB, 0, &[], &[]).issue(&w.k, root);
+    let _ = event::handle(&mut w.k, Event::Syscall);
     assert_eq!(w.k.machine.halted(), Some(INCONSISTENT));
     assert!(console(&w).contains("inconsistent"));
 }

@@ -1,7 +1,6 @@
 //! Which capability is derived from which, for every kind, and what deletion does where CNodes hold
 //! themselves (02, sections 5 and 7).
 
-use crate::world::{Refused, World};
 use proptest::prelude::*;
 use sandglass_abi::boot::slot;
 use sandglass_abi::cnode::GuardData;
@@ -13,6 +12,7 @@ use sandglass_abi::object as types;
 use sandglass_abi::syscall::Syscall;
 use sandglass_kernel::mem::Slot;
 use sandglass_kernel::mem::{Kind, Ref};
+use sandglass_testkit::world::{Refused, World};
 
 const ALL: u64 = 0b1111;
 

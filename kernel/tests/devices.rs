@@ -1,7 +1,6 @@
 //! I/O ports and interrupts: who may touch which, and what the machine is told (03, sections 7 and
 //! 8.6; 07, section 9).
 
-use crate::world::{Refused, World};
 use proptest::prelude::*;
 use sandglass_abi::boot::slot;
 use sandglass_abi::error::ErrorNumber;
@@ -12,6 +11,7 @@ use sandglass_abi::vspace::x86_64::{IRQ_USER_OFFSET, MAX_IRQ_VECTOR};
 use sandglass_kernel::arch::abi::Line;
 use sandglass_kernel::arch::Register;
 use sandglass_kernel::event::{Event, Trap};
+use sandglass_testkit::world::{Refused, World};
 
 const ALL: u64 = 0b1111;
 

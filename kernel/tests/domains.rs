@@ -1,11 +1,11 @@
 //! Domains of a kernel that has one (04, section 11).
 
-use crate::world::{Refused, World};
 use sandglass_abi::boot::slot;
 use sandglass_abi::error::ErrorNumber;
 use sandglass_abi::invocation as label;
 use sandglass_abi::object as types;
 use sandglass_abi::sched::domain::MAX_DURATION;
+use sandglass_testkit::world::{Refused, World};
 
 fn refused(error: ErrorNumber, details: &[u64]) -> Result<Vec<u64>, Refused> {
     Err(Refused {

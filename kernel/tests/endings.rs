@@ -1,7 +1,6 @@
 //! What an object leaves behind when its last capability goes: nobody waits for it, nobody names
 //! it (02, section 7.1), also where what had to end took more than one step.
 
-use crate::world::{Thread, World};
 use sandglass_abi::boot::slot;
 use sandglass_abi::invocation as label;
 use sandglass_abi::invocation::x86_64 as arch;
@@ -10,6 +9,7 @@ use sandglass_abi::vspace::x86_64::IRQ_USER_OFFSET;
 use sandglass_kernel::arch::Register;
 use sandglass_kernel::event::{Event, Trap};
 use sandglass_kernel::object::tcb::State;
+use sandglass_testkit::world::{Thread, World};
 
 /// Threads that wait: more than a long operation lets go between two looks for an interrupt.
 const WAITING: usize = 20;

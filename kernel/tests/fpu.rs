@@ -1,12 +1,12 @@
 //! The FPU: every thread has its own registers, and one that does without has none (07, section 4).
 
-use crate::world::{Thread, World};
 use sandglass_abi::boot::slot;
 use sandglass_abi::invocation as label;
 use sandglass_abi::invocation::tcb_flags::FPU_DISABLED;
 use sandglass_abi::message::MessageInfo;
 use sandglass_abi::object as types;
 use sandglass_abi::syscall::Syscall;
+use sandglass_testkit::world::{Thread, World};
 
 /// A slice that does not end by itself here.
 const LONG: u64 = 1_000_000;

@@ -1,7 +1,5 @@
 //! What comes with a message or a signal: capabilities, and time.
 
-use crate::world::service::service;
-use crate::world::{World, US};
 use sandglass_abi::boot::slot;
 use sandglass_abi::invocation as label;
 use sandglass_abi::message::{ipc_buffer, MessageInfo};
@@ -9,6 +7,8 @@ use sandglass_abi::object as types;
 use sandglass_abi::sched::flags::SPORADIC;
 use sandglass_abi::syscall::Syscall;
 use sandglass_kernel::ipc::message;
+use sandglass_testkit::service::service;
+use sandglass_testkit::world::{World, US};
 
 const ALL: u64 = 0b1111;
 

@@ -1,13 +1,13 @@
 //! Address-space identifiers: pools, who gets which, and what the loss of one means (03, sections
 //! 8.4 and 8.5; 07, section 8).
 
-use crate::world::{Refused, World};
 use sandglass_abi::boot::slot;
 use sandglass_abi::error::ErrorNumber;
 use sandglass_abi::invocation as label;
 use sandglass_abi::invocation::x86_64 as arch;
 use sandglass_abi::object as types;
 use sandglass_abi::vspace::x86_64::{ASIDS_PER_POOL, ASID_POOLS, ROOT_TASK_ASID};
+use sandglass_testkit::world::{Refused, World};
 
 const ALL: u64 = 0b1111;
 

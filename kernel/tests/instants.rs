@@ -1,6 +1,5 @@
 //! What holds at the very instant at which two times are equal.
 
-use crate::world::{World, US};
 use sandglass_abi::invocation as label;
 use sandglass_abi::object as types;
 use sandglass_kernel::mem::Ref;
@@ -8,6 +7,7 @@ use sandglass_kernel::object::sched_context::Refill;
 use sandglass_kernel::object::sched_context::SchedContext;
 use sandglass_kernel::object::tcb::Place;
 use sandglass_kernel::time::refills::Refills;
+use sandglass_testkit::world::{World, US};
 
 /// A context that nobody uses, with room for ten refills.
 fn context(w: &mut World) -> Ref<SchedContext> {

@@ -1,7 +1,6 @@
 //! Properties that a review of the kernel found broken: what happens between the steps of long
 //! operations, and to what they leave behind.
 
-use crate::world::{Thread, World, US};
 use sandglass_abi::boot::slot;
 use sandglass_abi::error::ErrorNumber;
 use sandglass_abi::fault;
@@ -16,6 +15,7 @@ use sandglass_kernel::arch::abi::Exception;
 use sandglass_kernel::arch::Register;
 use sandglass_kernel::event::{Event, Trap};
 use sandglass_kernel::object::tcb::State;
+use sandglass_testkit::world::{Thread, World, US};
 
 const ALL: u64 = 0b1111;
 /// Priority of the root task where threads above it are needed.

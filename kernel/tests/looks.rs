@@ -2,7 +2,6 @@
 
 use std::cell::Cell;
 
-use crate::world::World;
 use sandglass_abi::boot::slot;
 use sandglass_abi::invocation as label;
 use sandglass_abi::message::MessageInfo;
@@ -10,6 +9,7 @@ use sandglass_abi::object as types;
 use sandglass_abi::syscall::Syscall;
 use sandglass_kernel::arch::Register;
 use sandglass_kernel::event::Event;
+use sandglass_testkit::world::World;
 
 /// log2 of the bytes of the memory that is revoked.
 const MEMORY_BITS: u64 = 12;

@@ -34,4 +34,3 @@ mod time;
 #[cfg(feature = "trace")]
 mod trace;
 mod within_events;
-mod world;

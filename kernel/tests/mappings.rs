@@ -1,7 +1,6 @@
 //! Tables and frames in address spaces: what is mapped where, and what the end of a capability does
 //! to it (03, section 8; 07, section 6).
 
-use crate::world::{Refused, World};
 use sandglass_abi::boot::slot;
 use sandglass_abi::error::ErrorNumber;
 use sandglass_abi::invocation::x86_64 as arch;
@@ -11,6 +10,7 @@ use sandglass_kernel::arch::abi::object::table::Child;
 use sandglass_kernel::arch::abi::pte::Level;
 use sandglass_kernel::arch::abi::space;
 use sandglass_kernel::mem::PhysAddr;
+use sandglass_testkit::world::{Refused, World};
 
 const ALL: u64 = 0b1111;
 const READ_WRITE: u64 = 0b11;

@@ -1,7 +1,5 @@
 //! Messages, signals, replies and the time that goes with them.
 
-use crate::world::service::service;
-use crate::world::{World, US};
 use sandglass_abi::boot::slot;
 use sandglass_abi::fault;
 use sandglass_abi::invocation as label;
@@ -13,6 +11,8 @@ use sandglass_kernel::arch::{MessageRegister, Register};
 use sandglass_kernel::event::{Event, Trap};
 use sandglass_kernel::object::reply::Above;
 use sandglass_kernel::object::tcb::{Place, State};
+use sandglass_testkit::service::service;
+use sandglass_testkit::world::{World, US};
 
 const ALL: u64 = 0b1111;
 
@@ -194,7 +194,7 @@ fn a_server_does_not_outlast_its_clients_budget() {
             .map(|r| r.1.min(to).saturating_sub(r.0.max(from)))
             .sum();
         assert!(
-            inside <= 5_000 * US + crate::world::KERNEL_PATH,
+            inside <= 5_000 * US + sandglass_testkit::world::KERNEL_PATH,
             "{inside} ticks in one window"
         );
     }

@@ -1,11 +1,11 @@
 //! The order in which threads run: who goes on, who goes first among equals (04, section 8.5).
 
-use crate::world::{Thread, World, US};
 use sandglass_abi::boot::slot;
 use sandglass_abi::invocation as label;
 use sandglass_abi::message::MessageInfo;
 use sandglass_abi::object as types;
 use sandglass_abi::syscall::Syscall;
+use sandglass_testkit::world::{Thread, World, US};
 
 /// A slice that does not end by itself here.
 const LONG: u64 = 1_000_000;

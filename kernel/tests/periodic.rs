@@ -2,10 +2,10 @@
 //!
 //! Kernel paths take no time here unless a test says how much, so that what is found is exact.
 
-use crate::world::{Thread, World, US};
 use sandglass_abi::message::MessageInfo;
 use sandglass_abi::syscall::Syscall;
 use sandglass_kernel::event::{Event, Trap};
+use sandglass_testkit::world::{Thread, World, US};
 
 const SPORADIC: u64 = 1;
 const PERIODS: u64 = 10_000;

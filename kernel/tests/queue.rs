@@ -3,13 +3,13 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::world::World;
 use proptest::prelude::*;
 use sandglass_kernel::mem::Ref;
 use sandglass_kernel::object::queue::{Key, Queue};
 use sandglass_kernel::object::ready::ReadyQueues;
 use sandglass_kernel::object::release::ReleaseQueues;
 use sandglass_kernel::object::tcb::Tcb;
+use sandglass_testkit::world::World;
 
 const THREADS: u64 = 64;
 

@@ -1,11 +1,11 @@
 //! Reading, writing and copying the registers of threads (03, sections 4.1 to 4.3; 07, section 1).
 
-use crate::world::{Thread, World};
 use sandglass_abi::error::ErrorNumber;
 use sandglass_abi::invocation as label;
 use sandglass_abi::invocation::registers_flags as flags;
 use sandglass_kernel::arch::{Register, Transfer, FRAME_REGISTERS};
 use sandglass_kernel::object::tcb::State;
+use sandglass_testkit::world::{Thread, World};
 
 const ORDER: Transfer = Transfer::UserContext;
 

@@ -1,12 +1,12 @@
 //! Where capability pointers lead in spaces of several levels (02, section 4).
 
-use crate::world::{Refused, World};
 use sandglass_abi::boot::slot;
 use sandglass_abi::cnode::GuardData;
 use sandglass_abi::error::{ErrorNumber, LookupFailureType};
 use sandglass_abi::invocation as label;
 use sandglass_abi::object as types;
 use sandglass_kernel::cap::{lookup, Capability};
+use sandglass_testkit::world::{Refused, World};
 
 const ALL: u64 = 0b1111;
 

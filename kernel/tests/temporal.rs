@@ -5,7 +5,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::world::{Thread, World, US};
 use proptest::prelude::*;
 use sandglass_abi::boot::slot;
 use sandglass_abi::invocation as label;
@@ -18,6 +17,7 @@ use sandglass_kernel::mem::Ref;
 use sandglass_kernel::object::sched_context::Refill;
 use sandglass_kernel::object::tcb::Tcb;
 use sandglass_kernel::time::refills::Refills;
+use sandglass_testkit::world::{Thread, World, US};
 
 const SPORADIC: u64 = 1;
 /// The longest path through the kernel, in ticks: half of the least budget (04, section 1).

@@ -1,7 +1,6 @@
 //! On what terms a message passes: rights of the endpoint, buffers, capabilities that cannot be
 //! copied, time that goes with it (01, section 5; 02, section 8; 04, section 7.3).
 
-use crate::world::{Thread, World};
 use sandglass_abi::boot::slot;
 use sandglass_abi::invocation as label;
 use sandglass_abi::message::{ipc_buffer, MessageInfo};
@@ -10,6 +9,7 @@ use sandglass_abi::syscall::Syscall;
 use sandglass_kernel::ipc::message;
 use sandglass_kernel::mem::Ref;
 use sandglass_kernel::object::tcb::{State, Tcb};
+use sandglass_testkit::world::{Thread, World};
 
 const WRITE: u64 = 0b0001;
 const READ: u64 = 0b0010;

@@ -1,6 +1,5 @@
 //! Processor time: budgets, replenishment, release, yielding.
 
-use crate::world::{Thread, World, KERNEL_PATH, US};
 use sandglass_abi::boot::slot;
 use sandglass_abi::context::x86_64::SYSCALL_INSTRUCTION_BYTES;
 use sandglass_abi::error::ErrorNumber;
@@ -13,6 +12,7 @@ use sandglass_kernel::arch::Register;
 use sandglass_kernel::event::{Event, Trap};
 use sandglass_kernel::object::tcb::{Place, State};
 use sandglass_kernel::time::refills::Refills;
+use sandglass_testkit::world::{Thread, World, KERNEL_PATH, US};
 
 const ALL: u64 = 0b1111;
 const SPORADIC: u64 = 1;

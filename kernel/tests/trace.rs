@@ -1,8 +1,6 @@
 //! What a kernel with traces records: every kind of record where it belongs, times that add up, and
 //! nothing without memory for it.
 
-use crate::world::service::service;
-use crate::world::{Thread, World, KERNEL_PATH, US};
 use sandglass_abi::boot::slot;
 use sandglass_abi::fault;
 use sandglass_abi::invocation as label;
@@ -16,6 +14,8 @@ use sandglass_kernel::arch::Register;
 use sandglass_kernel::event::{Event, Trap};
 use sandglass_kernel::mem::user::{Buffer, BUFFER_BYTES};
 use sandglass_kernel::{CoreId, CORES};
+use sandglass_testkit::service::service;
+use sandglass_testkit::world::{Thread, World, KERNEL_PATH, US};
 
 const LOG_BYTES: u64 = 1 << types::x86_64::LARGE_PAGE_BITS;
 const PLACES: u64 = LOG_BYTES / RECORD_BYTES;

@@ -1,13 +1,13 @@
 //! The clock moves inside events: at preemption points, and when another core is made to leave user code.
 //! Whatever moved it, nobody runs on time that is not theirs yet (docs/src/architecture/events.md).
 
-use crate::world::{World, US};
 use sandglass_abi::boot::slot;
 use sandglass_abi::invocation as label;
 use sandglass_abi::object as types;
 use sandglass_kernel::arch::abi::Exception;
 use sandglass_kernel::event::{Event, Trap};
 use sandglass_kernel::time::refills::Refills;
+use sandglass_testkit::world::{World, US};
 
 /// Steps of a deletion between two looks at the clock.
 const INTERVAL: u64 = 8;

@@ -13,8 +13,6 @@ mod catalogue;
 mod pairs;
 mod scene;
 mod trial;
-#[path = "../../../kernel/tests/world/mod.rs"]
-mod world;
 
 use std::collections::BTreeSet;
 
@@ -30,9 +28,9 @@ use sandglass_abi::object::x86_64 as arch_types;
 use sandglass_abi::syscall::Syscall;
 use sandglass_kernel::mem::{self, Kind, Ref};
 use sandglass_kernel::object::tcb::{Tcb, TcbSlot};
+use sandglass_testkit::world::World;
 use scene::Scene;
 use trial::Trial;
-use world::World;
 
 fn all_checks(s: &Scene) -> Vec<Case> {
     [

@@ -10,7 +10,7 @@ use sandglass_abi::object::x86_64 as arch_types;
 use sandglass_abi::syscall::Syscall;
 
 use crate::case::{lookup, missing, range, Call, Case, Refusal};
-use crate::world::{Thread, World};
+use sandglass_testkit::world::{Thread, World};
 
 pub const WRITE: u64 = 1;
 pub const READ: u64 = 2;

@@ -14,7 +14,7 @@ use sandglass_kernel::object::tcb::{Tcb, TcbSlot};
 use sandglass_model::state::{Registers, State, ThreadId};
 
 use crate::case::{Arguments, Call, Case, Refusal};
-use crate::world::World;
+use sandglass_testkit::world::World;
 
 /// Ticks that pass before a call, in user code.
 const PASSES: u64 = 17;

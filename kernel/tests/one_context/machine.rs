@@ -23,7 +23,7 @@ use sandglass_kernel::time::{account, schedule};
 
 use super::state::{Event, Life, Queued, Relative, State, Who, MOST};
 use crate::explore::{explore, Extent, History, System};
-use crate::world::{Thread, World};
+use sandglass_testkit::world::{Thread, World};
 
 /// Vectors of interrupts: one wakes the root task, one the thread, one nobody.
 const ROOT_VECTOR: u8 = 1;

@@ -15,13 +15,13 @@
 mod algorithm;
 
 use crate::explore::{explore, Extent};
-use crate::world::World;
 use algorithm::{Algorithm, Kind, Parameters, MOST};
 use sandglass_abi::object as types;
 use sandglass_kernel::mem::Ref;
 use sandglass_kernel::object::sched_context::SchedContext;
 use sandglass_kernel::object::Constants;
 use sandglass_kernel::time::refills::Refills;
+use sandglass_testkit::world::World;
 
 /// A world of one context.
 fn world() -> (World, Ref<SchedContext>) {

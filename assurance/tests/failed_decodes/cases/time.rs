@@ -6,7 +6,7 @@ use sandglass_abi::sched::max_extra_refills;
 
 use crate::case::{argument, call, capability, range, Call, Case, ILLEGAL};
 use crate::scene::Scene;
-use crate::world::US;
+use sandglass_testkit::world::US;
 
 /// Least budget and longest period, in microseconds (ABI 04, section 1).
 const LEAST: u64 = 20;

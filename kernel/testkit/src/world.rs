@@ -1,44 +1,35 @@
 //! A hosted kernel with its root task, and what a user can do: set registers, enter the kernel,
 //! let time pass.
 
-// Other crates' tests use their part of this.
-#![allow(dead_code)]
-
-pub mod service;
-
 use std::collections::BTreeMap;
 
 use sandglass_abi::boot::slot;
-use sandglass_abi::error::ErrorNumber;
 use sandglass_abi::invocation as label;
 use sandglass_abi::message::{ipc_buffer, MessageInfo};
 use sandglass_abi::object as types;
 use sandglass_abi::syscall::Syscall;
-use sandglass_kernel::arch::hosted::{self, Machine};
-use sandglass_kernel::arch::{Context, MessageRegister, Register};
+use sandglass_kernel::arch::hosted::Machine;
+use sandglass_kernel::arch::Context;
+use sandglass_kernel::cap::Capability;
 use sandglass_kernel::event::{self, Event, Next, Trap};
-use sandglass_kernel::ipc::message;
-use sandglass_kernel::mem::{Ref, Span};
+use sandglass_kernel::ipc::{message, notification};
+use sandglass_kernel::mem::Ref;
 use sandglass_kernel::object::sched_context::SchedContext;
 use sandglass_kernel::object::tcb::Tcb;
 use sandglass_kernel::{CoreId, Kernel};
 
-/// Ticks in a microsecond: a machine of 1 GHz.
-pub const US: u64 = 1000;
+pub use crate::boot::US;
+use crate::boot::{boot, RootCNode};
+pub use crate::call::Refused;
+use crate::call::{self, Call};
+
 /// Ticks that an entry to the kernel takes, unless a test says otherwise.
 pub const KERNEL_PATH: u64 = 700;
-
-/// A refused invocation: its number and detail words.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Refused {
-    pub error: ErrorNumber,
-    pub details: Vec<u64>,
-}
 
 /// The kernel, the root task as the thread that runs first, and who ran when.
 pub struct World {
     pub k: Box<Kernel>,
-    slots: Span,
+    slots: RootCNode,
     /// First empty slot of the root CNode.
     next_slot: u64,
     /// A large piece of untyped memory.
@@ -50,27 +41,21 @@ pub struct World {
     pub path: u64,
 }
 
-/// A root task that does nothing: its registers are set by the tests.
-fn root_task() -> Vec<u8> {
-    const ENTRY: u64 = 0x40_0000;
-    let mut file = vec![0; 0x2000];
-    let mut put = |at: usize, bytes: &[u8]| file[at..at + bytes.len()].copy_from_slice(bytes);
-    put(0, &[0x7f, b'E', b'L', b'F', 2, 1, 1]);
-    put(16, &2u16.to_le_bytes());
-    put(18, &62u16.to_le_bytes());
-    put(20, &1u32.to_le_bytes());
-    put(24, &ENTRY.to_le_bytes());
-    put(32, &64u64.to_le_bytes());
-    put(52, &64u16.to_le_bytes());
-    put(54, &56u16.to_le_bytes());
-    put(56, &1u16.to_le_bytes());
-    put(64, &1u32.to_le_bytes());
-    put(68, &7u32.to_le_bytes());
-    put(72, &0x1000u64.to_le_bytes());
-    put(80, &ENTRY.to_le_bytes());
-    put(96, &0x1000u64.to_le_bytes());
-    put(104, &0x1000u64.to_le_bytes());
-    file
+/// The kernel handles `event`. Whom it returns is who runs on this core, and the debug kernel has found nothing
+/// wrong with what the event touched.
+pub fn enter(k: &mut Kernel, event: Event) -> Next {
+    let next = event::handle(k, event);
+    let running = match next {
+        Next::Thread(thread) => Some(thread),
+        Next::Idle => None,
+    };
+    assert_eq!(k.core().thread(), running, "who runs after {event:?}");
+    assert!(
+        matches!(k.machine.halted(), None | Some(0)),
+        "the kernel found itself wrong: {}",
+        String::from_utf8_lossy(&k.machine.take_console())
+    );
+    next
 }
 
 /// What a thread is made with.
@@ -83,52 +68,40 @@ pub struct Thread {
 }
 
 impl World {
+    /// A world with room for everything.
+    #[expect(
+        clippy::new_without_default,
+        reason = "a kernel that has booted is no default"
+    )]
     pub fn new() -> Self {
         Self::with_memory(64 << 20)
     }
 
     /// A world on a machine with `bytes` of memory.
     pub fn with_memory(bytes: usize) -> Self {
-        let machine = Machine::new(bytes, US);
-        let (k, next) = hosted::boot(machine, &root_task()).unwrap_or_else(|_| panic!("refused"));
-        let Next::Thread(root) = next else {
-            panic!("the root task does not run")
-        };
-        let slots = sandglass_kernel::cap::lookup::cspace(&k, root)
-            .cnode()
-            .expect("the root CNode")
-            .slots()
-            .expect("its slots");
-        let mut world = World {
+        Self::on(Machine::new(bytes, US))
+    }
+
+    /// A world on `machine`.
+    ///
+    /// # Panics
+    /// If the kernel refuses it.
+    pub fn on(machine: Machine) -> Self {
+        let (k, root) = boot(machine);
+        let slots = RootCNode::of(&k, root);
+        World {
+            next_slot: slots.first_free(&k),
+            untyped: slots.largest_untyped(&k),
             k,
             slots,
-            next_slot: 0,
-            untyped: 0,
             ran: Vec::new(),
             path: KERNEL_PATH,
-        };
-        let used = (0..slots.length()).rev().find(|&i| !world.cap(i).is_null());
-        world.next_slot = used.expect("initial capabilities") + 1;
-        let size = |i: &u64| {
-            world
-                .cap(*i)
-                .untyped()
-                .filter(|u| !u.is_device())
-                .map(|u| u.bits())
-        };
-        world.untyped = (0..world.next_slot)
-            .max_by_key(size)
-            .expect("untyped memory");
-        world
+        }
     }
 
     /// The capability in `slot` of the root CNode.
-    pub fn cap(&self, slot: u64) -> sandglass_kernel::cap::Capability {
-        self.slots
-            .slot(slot)
-            .expect("a slot of the root CNode")
-            .at(&self.k)
-            .cap()
+    pub fn cap(&self, slot: u64) -> Capability {
+        self.slots.cap(&self.k, slot)
     }
 
     /// A slot of the root CNode that is used for nothing yet.
@@ -172,7 +145,7 @@ impl World {
 
     /// Enters the kernel.
     pub fn event(&mut self, event: Event) {
-        let _ = event::handle(&mut self.k, event);
+        let _ = enter(&mut self.k, event);
         self.k.machine.advance(self.path);
     }
 
@@ -201,34 +174,33 @@ impl World {
         words: &[u64],
     ) {
         let thread = self.running().expect("a thread runs");
-        let context = thread.at(&self.k).context();
-        context.set(&*self.k, Register::Rdx, call.raw());
-        context.set(&*self.k, Register::Rdi, cap);
-        context.set(&*self.k, Register::Rsi, info.raw());
-        context.set(&*self.k, Register::R12, reply);
-        for (i, &word) in words.iter().enumerate() {
-            match MessageRegister::new(i) {
-                Some(register) => context.set_message(&*self.k, register, word),
-                None => {
-                    let buffer = message::buffer(&self.k, thread, true).expect("a buffer");
-                    buffer.write(&*self.k, ipc_buffer::MESSAGE + i, word);
-                }
-            }
-        }
-        let ip = context.get(Register::NextIp);
-        context.set(&*self.k, Register::FaultIp, ip);
-        context.set(&*self.k, Register::NextIp, ip + 2);
+        let call = Call {
+            number: call.raw() as i64,
+            cap,
+            reply,
+            info: info.raw(),
+            words: words.to_vec(),
+            ..Call::default()
+        };
+        self.perform(thread, &call);
+    }
+
+    /// `thread`, which runs, makes the system call `call`.
+    fn perform(&mut self, thread: Ref<Tcb>, call: &Call) {
+        let has_room = message::buffer(&self.k, thread, true).is_some();
+        assert!(
+            has_room || call.buffer().next().is_none(),
+            "the thread has a buffer for {call}"
+        );
+        call.issue(&self.k, thread);
         self.event(Event::Syscall);
     }
 
+    /// Whoever runs names capabilities to go with its next message.
     pub fn set_extra_caps(&mut self, caps: &[u64]) {
         let thread = self.running().expect("a thread runs");
-        if caps.is_empty() {
-            return;
-        }
-        let buffer = message::buffer(&self.k, thread, true).expect("a buffer");
         for (i, &cptr) in caps.iter().enumerate() {
-            buffer.write(&*self.k, ipc_buffer::CAPS_OR_BADGES + i, cptr);
+            call::store(&self.k, thread, ipc_buffer::CAPS_OR_BADGES + i, cptr);
         }
     }
 
@@ -241,19 +213,10 @@ impl World {
         caps: &[u64],
     ) -> Result<Vec<u64>, Refused> {
         let caller = self.running().expect("a thread runs");
-        self.set_extra_caps(caps);
-        let info = MessageInfo::new(label, 0, caps.len(), words.len());
-        self.syscall(Syscall::Call, cap, 0, info, words);
+        self.call_once(cap, label, words, caps);
         // A preempted call is executed again.
-        while self.running() == Some(caller)
-            && caller.at(&self.k).context().get(Register::NextIp)
-                == caller.at(&self.k).context().fault_ip()
-        {
-            let ip = caller.at(&self.k).context().fault_ip();
-            caller
-                .at(&self.k)
-                .context()
-                .set(&*self.k, Register::NextIp, ip + 2);
+        while self.running() == Some(caller) && call::is_preempted(&self.k, caller) {
+            call::step(&self.k, caller);
             self.event(Event::Syscall);
         }
         self.result(caller)
@@ -261,29 +224,12 @@ impl World {
 
     /// What the last call told `caller`.
     pub fn result(&self, caller: Ref<Tcb>) -> Result<Vec<u64>, Refused> {
-        let info = MessageInfo::from_raw(caller.at(&self.k).context().info());
-        let words = self.message_of(caller);
-        match ErrorNumber::from_raw(info.label()).expect("an error number") {
-            ErrorNumber::NoError => Ok(words),
-            error => Err(Refused {
-                error,
-                details: words,
-            }),
-        }
+        call::answer(&self.k, caller)
     }
 
     /// The message words that `thread` has received.
     pub fn message_of(&self, thread: Ref<Tcb>) -> Vec<u64> {
-        let context = thread.at(&self.k).context();
-        let length = MessageInfo::from_raw(context.info()).length();
-        let buffer = message::buffer(&self.k, thread, false);
-        let word = |i| match MessageRegister::new(i) {
-            Some(register) => context.message(register),
-            None => buffer
-                .expect("a buffer")
-                .read(&self.k, ipc_buffer::MESSAGE + i),
-        };
-        (0..length).map(word).collect()
+        call::received(&self.k, thread)
     }
 
     /// Retypes one object of `object` into a fresh slot; returns the slot.
@@ -465,16 +411,15 @@ impl World {
             .cap(notification)
             .notification()
             .expect("a notification");
-        sandglass_kernel::ipc::notification::signal(&self.k, cap.object, 1);
+        notification::signal(&self.k, cap.object, 1);
         self.k.core().request_reprogram(&self.k);
         self.event(Event::Trap(Trap::Timer));
     }
 
     /// An invocation by whoever runs, executed once: it may be preempted.
     pub fn call_once(&mut self, cap: u64, label: u64, words: &[u64], caps: &[u64]) {
-        self.set_extra_caps(caps);
-        let info = MessageInfo::new(label, 0, caps.len(), words.len());
-        self.syscall(Syscall::Call, cap, 0, info, words);
+        let caller = self.running().expect("a thread runs");
+        self.perform(caller, &Call::new(Syscall::Call, cap, label, words, caps));
     }
 
     /// Twenty threads of priority 50 that are queued at `endpoint` as callers: more than a long

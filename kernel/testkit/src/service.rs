@@ -3,7 +3,7 @@
 use sandglass_abi::invocation as label;
 use sandglass_abi::object as types;
 
-use super::{Thread, World};
+use crate::world::{Thread, World};
 
 /// A passive server of priority 200 that waits on an endpoint with a reply object, and a client of
 /// priority 100 with 5 of 10 ms that is about to run; the root task sleeps.
