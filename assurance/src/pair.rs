@@ -14,7 +14,7 @@ mod turn;
 use std::{fmt, iter};
 
 use sandglass_abi::context::x86_64 as abi;
-use sandglass_abi::message::{ipc_buffer, REGISTER_MRS};
+use sandglass_abi::message::ipc_buffer;
 use sandglass_kernel::arch::abi::Exception;
 use sandglass_kernel::arch::Register;
 use sandglass_kernel::event::Trap;
@@ -352,12 +352,14 @@ impl Pair {
         Some(&mut model.threads.get_mut(&thread)?.registers)
     }
 
-    /// The current thread writes a register.
-    fn set(&mut self, register: Register, index: usize, value: u64) {
+    /// The current thread writes a register of a system call.
+    fn set(&mut self, register: Register, value: u64) {
         let Some(thread) = self.k.core().thread() else {
             return;
         };
         thread.at(&self.k).context().set(&*self.k, register, value);
+        let index = REGISTERS.iter().find(|(it, _)| *it == register);
+        let &(_, index) = index.expect("a register of a system call");
         if let Some(registers) = self.user_of_model() {
             registers.user[index] = value;
         }
@@ -577,8 +579,13 @@ fn stopped_midway(census: &Census, caller: Ref<Tcb>) -> bool {
     tcb.state() == Kernel::Restart && !can_run
 }
 
-/// The message registers, with their indices in the user context.
-const MESSAGE: [(Register, usize); REGISTER_MRS] = [
+/// The registers of a system call, with their indices in the user context.
+const REGISTERS: [(Register, usize); 9] = [
+    (Register::Rdx, abi::RDX),
+    (Register::Rdi, abi::RDI),
+    (Register::Rsi, abi::RSI),
+    (Register::R12, abi::R12),
+    (Register::R13, abi::R13),
     (Register::R10, abi::R10),
     (Register::R8, abi::R8),
     (Register::R9, abi::R9),

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+pub use sandglass_testkit::call::Call;
+
 /// Something that happens, on the core that was named last, at first the one that booted. What a
 /// thread does, the current thread does; nothing happens if nobody runs.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -49,25 +51,6 @@ impl Action {
     }
 }
 
-/// A system call: what the thread puts into its registers and its IPC buffer.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Call {
-    /// RDX.
-    pub number: i64,
-    /// RDI.
-    pub cap: u64,
-    /// RSI: the raw message-info word.
-    pub info: u64,
-    /// R12: the reply object.
-    pub reply: u64,
-    /// R13: where NBSendRecv sends to.
-    pub destination: u64,
-    /// Message words, the first four in registers, the others in the buffer.
-    pub words: Vec<u64>,
-    /// Addresses of extra capabilities, in the buffer.
-    pub caps: Vec<u64>,
-}
-
 /// A script as the list of actions that `run` takes.
 pub struct Source<'a>(pub &'a [Action]);
 
@@ -91,22 +74,5 @@ impl fmt::Display for Action {
             // The others print as they are written.
             other => write!(f, "{other:?}"),
         }
-    }
-}
-
-impl fmt::Display for Call {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "script::Call {{ number: {}, cap: {:#x}, info: {:#x}, reply: {:#x}, destination: {:#x}, \
-             words: vec!{:?}, caps: vec!{:?} }}",
-            self.number,
-            self.cap,
-            self.info,
-            self.reply,
-            self.destination,
-            self.words,
-            self.caps
-        )
     }
 }

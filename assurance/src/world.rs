@@ -8,18 +8,17 @@
 
 use sandglass_abi::boot::slot;
 use sandglass_abi::cnode::GuardData;
-use sandglass_abi::error::ErrorNumber;
 use sandglass_abi::invocation as label;
 use sandglass_abi::invocation::x86_64 as arch;
-use sandglass_abi::message::MessageInfo;
 use sandglass_abi::object as types;
 use sandglass_abi::object::x86_64 as arch_types;
 use sandglass_abi::rights::Rights;
 use sandglass_abi::syscall::Syscall;
-use sandglass_kernel::cap::Capability;
 use sandglass_kernel::mem::Ref;
 use sandglass_kernel::object::tcb::Tcb;
 use sandglass_kernel::CORES;
+use sandglass_testkit::boot::RootCNode;
+use sandglass_testkit::call;
 
 use crate::pair::{Checks, Failure, Pair};
 use crate::script::{Action, Call};
@@ -139,8 +138,11 @@ const fn thread(
 /// # Panics
 /// If the kernel refuses one of the root task's invocations.
 pub fn create(checks: Checks) -> Result<Pair, Failure> {
+    let pair = Pair::boot(checks);
+    let root = pair.k.core().thread().expect("the root task runs");
     let mut maker = Maker {
-        pair: Pair::boot(checks),
+        slots: RootCNode::of(&pair.k, root),
+        pair,
         next: FIRST,
         threads: Vec::new(),
     };
@@ -150,6 +152,7 @@ pub fn create(checks: Checks) -> Result<Pair, Failure> {
 
 struct Maker {
     pair: Pair,
+    slots: RootCNode,
     next: u64,
     /// Slots of the threads made so far.
     threads: Vec<u64>,
@@ -213,21 +216,13 @@ impl Maker {
         self.call(slot::TCB, label::TCB_SET_PRIORITY, &[140], &[slot::TCB])
     }
 
-    /// The capability in `slot` of the root CNode.
-    fn cap(&self, slot: u64) -> Capability {
-        let slots = self.pair.anchor.slots();
-        let slot = slots.slot(slot).expect("a slot of the root CNode");
-        slot.at(&self.pair.k).cap()
-    }
-
     /// The slot of untyped memory of a size that is `wanted`.
-    fn untyped(&self, wanted: impl Fn(u32) -> bool, device: bool) -> u64 {
-        let suits = |&slot: &u64| {
-            let memory = self.cap(slot).untyped();
-            memory.is_some_and(|m| m.is_device() == device && wanted(m.bits().into()))
-        };
-        let found = (slot::FIRST_DYNAMIC..FIRST).find(suits);
-        found.expect("the root task has untyped memory of this size")
+    fn untyped(&self, wanted: impl Fn(u32) -> bool, is_device: bool) -> u64 {
+        let mut untyped = self.slots.untyped(&self.pair.k, is_device);
+        let found = untyped.find(|(_, memory)| wanted(memory.bits().into()));
+        found
+            .expect("the root task has untyped memory of this size")
+            .0
     }
 
     fn fresh(&mut self, count: u64) -> u64 {
@@ -239,14 +234,8 @@ impl Maker {
         self.next - count
     }
 
-    /// The root task calls; returns the first word of the answer.
-    fn invoke(
-        &mut self,
-        cap: u64,
-        label: u64,
-        words: &[u64],
-        caps: &[u64],
-    ) -> Result<u64, Failure> {
+    /// The root task invokes, successfully.
+    fn invoke(&mut self, cap: u64, label: u64, words: &[u64], caps: &[u64]) -> Result<(), Failure> {
         let caller = self.caller();
         self.call(cap, label, words, caps)?;
         assert_eq!(
@@ -254,26 +243,15 @@ impl Maker {
             caller,
             "label {label}: the root task goes on"
         );
-        let context = caller.at(&self.pair.k).context();
-        let answer = MessageInfo::from_raw(context.info());
-        assert_eq!(
-            ErrorNumber::from_raw(answer.label()),
-            Some(ErrorNumber::NoError),
-            "label {label} of {cap} with {words:?} and {caps:?}"
-        );
-        Ok(context.get(sandglass_kernel::arch::Register::R10))
+        if let Err(refused) = call::answer(&self.pair.k, caller) {
+            panic!("label {label} of {cap} with {words:?} and {caps:?}: {refused:?}");
+        }
+        Ok(())
     }
 
     fn call(&mut self, cap: u64, label: u64, words: &[u64], caps: &[u64]) -> Result<(), Failure> {
-        let info = MessageInfo::new(label, 0, caps.len(), words.len());
-        self.pair.perform(&Action::Call(Call {
-            number: Syscall::Call as i64,
-            cap,
-            info: info.raw(),
-            words: words.to_vec(),
-            caps: caps.to_vec(),
-            ..Call::default()
-        }))
+        let call = Call::new(Syscall::Call, cap, label, words, caps);
+        self.pair.perform(&Action::Call(call))
     }
 
     fn caller(&self) -> Ref<Tcb> {

@@ -2,9 +2,9 @@
 
 use sandglass_abi::context::x86_64 as abi;
 use sandglass_abi::invocation::{SCHED_CONTROL_CONFIGURE_FLAGS, TCB_COPY_REGISTERS};
-use sandglass_abi::message::{ipc_buffer, MessageInfo};
+use sandglass_abi::message::MessageInfo;
 use sandglass_kernel::arch::hosted::Seen;
-use sandglass_kernel::arch::{MessageRegister, Register};
+use sandglass_kernel::arch::Register;
 use sandglass_kernel::event::{self, Trap};
 use sandglass_kernel::mem::Ref;
 use sandglass_kernel::object::tcb::{State, Tcb};
@@ -13,7 +13,7 @@ use sandglass_kernel::CoreId;
 use sandglass_model::event::Event;
 use sandglass_model::time::readings::{Readings, Stall};
 
-use super::{Checks, Failure, Pair, KERNEL_PATH, MESSAGE};
+use super::{Checks, Failure, Pair, KERNEL_PATH};
 use crate::abstraction;
 use crate::script::Call;
 
@@ -119,22 +119,11 @@ impl Pair {
     /// The current thread, if there is one, executes the system-call instruction for `call`.
     pub(super) fn issue(&mut self, call: &Call) -> Option<Ref<Tcb>> {
         let caller = self.k.core().thread()?;
-        self.set(Register::Rdx, abi::RDX, call.number as u64);
-        self.set(Register::Rdi, abi::RDI, call.cap);
-        self.set(Register::Rsi, abi::RSI, call.info);
-        self.set(Register::R12, abi::R12, call.reply);
-        self.set(Register::R13, abi::R13, call.destination);
-        for (i, &word) in call.words.iter().enumerate() {
-            match MessageRegister::new(i) {
-                Some(_) => {
-                    let (register, index) = MESSAGE[i];
-                    self.set(register, index, word);
-                }
-                None => self.store(ipc_buffer::MESSAGE + i, word),
-            }
+        for (register, value) in call.registers() {
+            self.set(register, value);
         }
-        for (i, &cptr) in call.caps.iter().enumerate() {
-            self.store(ipc_buffer::CAPS_OR_BADGES + i, cptr);
+        for (word, value) in call.buffer() {
+            self.store(word, value);
         }
         self.enter(abi::SYSCALL_INSTRUCTION_BYTES);
         Some(caller)

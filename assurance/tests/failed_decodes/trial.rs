@@ -14,6 +14,7 @@ use sandglass_kernel::object::tcb::{Tcb, TcbSlot};
 use sandglass_model::state::{Registers, State, ThreadId};
 
 use crate::case::{Arguments, Call, Case, Refusal};
+use sandglass_testkit::call;
 use sandglass_testkit::world::World;
 
 /// Ticks that pass before a call, in user code.
@@ -157,36 +158,21 @@ impl<'w> Trial<'w> {
         for (i, register) in MessageRegister::ALL.into_iter().enumerate() {
             context.set_message(k, register, STALE + i as u64);
         }
-        let info = MessageInfo::new(call.label, 0, caps.len(), words.len());
-        context.set(k, Register::Rdx, by.raw());
         // NBSendWait sends to what the reply register names.
         let (named, reply) = match self.signals {
             Some(signals) if by == Syscall::NBSendWait => (signals, cap),
             _ => (cap, STALE),
         };
-        context.set(k, Register::Rdi, named);
-        context.set(k, Register::Rsi, info.raw());
-        context.set(k, Register::R12, reply);
-        let ip = context.get(Register::NextIp);
-        context.set(k, Register::FaultIp, ip);
-        context.set(k, Register::NextIp, ip + 2);
-        let mut written = vec![(ipc_buffer::MESSAGE + MessageRegister::ALL.len(), STALE)];
-        for (i, &word) in words.iter().enumerate() {
-            match MessageRegister::new(i) {
-                Some(register) => context.set_message(k, register, word),
-                None => written.push((ipc_buffer::MESSAGE + i, word)),
-            }
-        }
-        for (i, &cap) in caps.iter().enumerate() {
-            written.push((ipc_buffer::CAPS_OR_BADGES + i, cap));
-        }
+        let made = call::Call {
+            reply,
+            ..call::Call::new(by, named, call.label, &words, &caps)
+        };
+        let fifth = ipc_buffer::MESSAGE + MessageRegister::ALL.len();
+        call::store(k, self.caller, fifth, STALE);
+        made.issue(k, self.caller);
         self.registers = registers(context);
-        if let Some(buffer) = message::buffer(k, self.caller, true) {
-            for &(place, word) in &written {
-                buffer.write(k, place, word);
-            }
-        }
-        for (place, word) in written {
+        self.know(fifth, STALE);
+        for (place, word) in made.buffer() {
             self.know(place, word);
         }
     }

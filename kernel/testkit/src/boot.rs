@@ -15,25 +15,30 @@ pub const US: u64 = 1000;
 const ENTRY: u64 = 0x40_0000;
 const PAGE: u64 = 0x1000;
 
-/// The ELF file of a root task with one page of zeroes: what its thread does, whoever drives the machine says.
+/// The smallest root task, an ELF file for x86_64 with a page of zeroes: what its thread does, whoever drives the
+/// machine says.
 pub fn root_task() -> Vec<u8> {
-    let mut file = vec![0; 2 * PAGE as usize];
-    let mut put = |at: usize, bytes: &[u8]| file[at..at + bytes.len()].copy_from_slice(bytes);
-    put(0, b"\x7fELF\x02\x01\x01");
-    // An executable for x86_64 with one program header, behind this one.
-    for (at, half) in [(16, 2u16), (18, 62), (52, 64), (54, 56), (56, 1)] {
-        put(at, &half.to_le_bytes());
-    }
-    put(20, &1u32.to_le_bytes());
-    put(24, &ENTRY.to_le_bytes());
-    put(32, &64u64.to_le_bytes());
-    // A segment that is loaded: readable, writable and executable, the second page of the file.
-    put(64, &1u32.to_le_bytes());
-    put(68, &7u32.to_le_bytes());
-    for (at, word) in [(72, PAGE), (80, ENTRY), (96, PAGE), (104, PAGE)] {
-        put(at, &word.to_le_bytes());
-    }
-    file
+    const HEADER: u16 = 64;
+    const PROGRAM_HEADER: u16 = 56;
+    let header = [
+        &b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0"[..],
+        &2u16.to_le_bytes(),
+        &62u16.to_le_bytes(),
+        &1u32.to_le_bytes(),
+        &ENTRY.to_le_bytes(),
+        &u64::from(HEADER).to_le_bytes(),
+        &0u64.to_le_bytes(),
+        &0u32.to_le_bytes(),
+        &HEADER.to_le_bytes(),
+        &PROGRAM_HEADER.to_le_bytes(),
+        &1u16.to_le_bytes(),
+        &[0; 6],
+    ];
+    // A segment that is loaded, with all rights: no bytes of the file, a page of memory.
+    let segment = [1u32, 7].map(u32::to_le_bytes).concat();
+    let end = u64::from(HEADER + PROGRAM_HEADER);
+    let numbers = [end, ENTRY, ENTRY, 0, PAGE, PAGE].map(u64::to_le_bytes);
+    [header.concat(), segment, numbers.concat()].concat()
 }
 
 /// A kernel that has just booted on `machine`, and the root task's thread, which runs.

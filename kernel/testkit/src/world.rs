@@ -99,6 +99,11 @@ impl World {
         }
     }
 
+    /// The CNode that the root task began with.
+    pub fn root_cnode(&self) -> RootCNode {
+        self.slots
+    }
+
     /// The capability in `slot` of the root CNode.
     pub fn cap(&self, slot: u64) -> Capability {
         self.slots.cap(&self.k, slot)
