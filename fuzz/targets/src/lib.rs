@@ -14,7 +14,6 @@ mod loader;
 mod lock_step;
 mod memory;
 mod policies;
-mod program;
 mod root_task;
 mod system_calls;
 

@@ -15,9 +15,10 @@ use sandglass_kernel::boot::{self, List, MachineInfo, Range, MAX_RAM, MAX_RESERV
 use sandglass_kernel::event::Next;
 use sandglass_kernel::mem::objects::Ram;
 use sandglass_kernel::Kernel;
+use sandglass_testkit::boot::root_task;
 
 use crate::bytes::Bytes;
-use crate::{memory, program, Target};
+use crate::{memory, Target};
 
 pub const TARGET: Target = Target {
     name: "loader",
@@ -163,7 +164,7 @@ fn boot(
     reserved: List<Range, MAX_RESERVED>,
 ) {
     let machine = Machine::new(MEMORY as usize, 1000);
-    let mut bytes = program::nothing();
+    let mut bytes = root_task();
     bytes.truncate((file.end - file.start) as usize);
     // SAFETY: the machine is new, nothing is in its memory.
     unsafe { machine.write_memory(file.start, &bytes) };

@@ -10,7 +10,7 @@ use sandglass_assurance::pair::Checks;
 use sandglass_assurance::script::{Action, Call, Source};
 use sandglass_assurance::world;
 
-use crate::system_calls::event::{self, Event};
+use crate::system_calls::event::Event;
 use crate::system_calls::events;
 use crate::Target;
 
@@ -80,13 +80,13 @@ fn action(event: &Event, pending: &mut bool) -> Option<Action> {
 }
 
 /// A system call of a script; `None` for the calls of the debug kernel, which are not specified.
-fn call(made: &event::Call) -> Option<Call> {
-    if Syscall::from_raw(made.number).is_some_and(Syscall::is_debug) {
+fn call(made: &Call) -> Option<Call> {
+    if Syscall::from_raw(made.number as u64).is_some_and(Syscall::is_debug) {
         return None;
     }
     let places = |words: &[u64]| words.iter().copied().map(place).collect();
     Some(Call {
-        number: made.number as i64,
+        number: made.number,
         cap: place(made.cap),
         info: made.info,
         reply: place(made.reply),

@@ -4,6 +4,7 @@ use std::fmt;
 
 use sandglass_abi::message::MessageInfo;
 use sandglass_abi::syscall::Syscall;
+use sandglass_testkit::call::Call;
 
 use super::slots;
 use crate::bytes::Bytes;
@@ -52,20 +53,6 @@ pub enum Event {
     },
     /// Preemption points see a pending interrupt from now on, or none.
     Pending(bool),
-}
-
-/// The arguments of a system call.
-#[derive(Clone, Debug)]
-pub struct Call {
-    pub number: u64,
-    pub cap: u64,
-    pub info: u64,
-    pub reply: u64,
-    pub destination: u64,
-    /// Message words: the first four in registers, the others in the buffer.
-    pub words: Vec<u64>,
-    /// Addresses of extra capabilities.
-    pub caps: Vec<u64>,
 }
 
 /// The system calls of every kernel.
@@ -128,8 +115,8 @@ impl Event {
     /// The next event of an input.
     pub fn read(bytes: &mut Bytes) -> Event {
         match bytes.byte() {
-            kind @ 0..=0xaf => Event::SystemCall(Call::read(usize::from(kind >> 4), bytes)),
-            0xb0..=0xb7 => Event::SystemCall(Call::read(CALLS.len(), bytes)),
+            kind @ 0..=0xaf => Event::SystemCall(read_call(usize::from(kind >> 4), bytes)),
+            0xb0..=0xb7 => Event::SystemCall(read_call(CALLS.len(), bytes)),
             0xb8..=0xbf => Event::Again,
             0xc0..=0xc7 => Event::ReceiveSlot {
                 cnode: word(bytes),
@@ -172,66 +159,63 @@ impl Event {
     }
 }
 
-impl Call {
-    /// The arguments of the system call `CALLS[which]`, or of one of any number.
-    fn read(which: usize, bytes: &mut Bytes) -> Call {
-        let number = match CALLS.get(which) {
-            Some(call) => call.raw(),
-            None => !word(bytes),
-        };
-        let shape = bytes.byte();
-        let label = u64::from(bytes.byte());
-        let cap = word(bytes);
-        let caps = usize::from(shape & 3);
-        let words = match shape >> 2 & 15 {
-            few @ 0..=8 => usize::from(few),
-            more => 4 * usize::from(more - 6),
-        };
-        let info = if shape & 0x40 != 0 {
-            word(bytes)
-        } else {
-            MessageInfo::new(label, 0, caps, words).raw()
-        };
-        let second = shape & 0x80 != 0;
-        Call {
-            number,
-            cap,
-            info,
-            reply: if second { word(bytes) } else { slots::REPLIES },
-            destination: if second { word(bytes) } else { cap },
-            words: (0..words).map(|_| word(bytes)).collect(),
-            caps: (0..caps).map(|_| word(bytes)).collect(),
-        }
+/// The arguments of the system call `CALLS[which]`, or of one of any number.
+fn read_call(which: usize, bytes: &mut Bytes) -> Call {
+    let number = match CALLS.get(which) {
+        Some(call) => call.raw(),
+        None => !word(bytes),
+    };
+    let shape = bytes.byte();
+    let label = u64::from(bytes.byte());
+    let cap = word(bytes);
+    let caps = usize::from(shape & 3);
+    let words = match shape >> 2 & 15 {
+        few @ 0..=8 => usize::from(few),
+        more => 4 * usize::from(more - 6),
+    };
+    let info = if shape & 0x40 != 0 {
+        word(bytes)
+    } else {
+        MessageInfo::new(label, 0, caps, words).raw()
+    };
+    let second = shape & 0x80 != 0;
+    Call {
+        number: number as i64,
+        cap,
+        info,
+        reply: if second { word(bytes) } else { slots::REPLIES },
+        destination: if second { word(bytes) } else { cap },
+        words: (0..words).map(|_| word(bytes)).collect(),
+        caps: (0..caps).map(|_| word(bytes)).collect(),
     }
 }
 
 impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Event::SystemCall(call) => call.fmt(f),
+            Event::SystemCall(call) => explain(call, f),
             other => write!(f, "{other:x?}"),
         }
     }
 }
 
-impl fmt::Display for Call {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match Syscall::from_raw(self.number) {
-            Some(call) => write!(f, "{call:?}")?,
-            None => write!(f, "system call {:#x}", self.number)?,
-        }
-        let info = MessageInfo::from_raw(self.info);
-        write!(
-            f,
-            " cap {:#x} label {} length {} caps {} words {:x?} caps {:x?} reply {:#x} destination {:#x}",
-            self.cap,
-            info.label(),
-            info.length(),
-            info.extra_caps(),
-            self.words,
-            self.caps,
-            self.reply,
-            self.destination
-        )
+/// A system call as a person reads it.
+fn explain(call: &Call, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    match Syscall::from_raw(call.number as u64) {
+        Some(number) => write!(f, "{number:?}")?,
+        None => write!(f, "system call {:#x}", call.number)?,
     }
+    let info = MessageInfo::from_raw(call.info);
+    write!(
+        f,
+        " cap {:#x} label {} length {} caps {} words {:x?} caps {:x?} reply {:#x} destination {:#x}",
+        call.cap,
+        info.label(),
+        info.length(),
+        info.extra_caps(),
+        call.words,
+        call.caps,
+        call.reply,
+        call.destination
+    )
 }

@@ -4,17 +4,11 @@
 use sandglass_abi::boot::slot;
 use sandglass_abi::cnode::GuardData;
 use sandglass_abi::invocation::{self as label, x86_64 as x86};
-use sandglass_abi::message::MessageInfo;
 use sandglass_abi::object as types;
 use sandglass_abi::sched::flags;
-use sandglass_abi::syscall::Syscall;
-use sandglass_kernel::cap::Capability;
-use sandglass_kernel::mem::Ref;
-use sandglass_kernel::object::tcb::Tcb;
+use sandglass_testkit::world::World;
 
-use super::event::Call;
 use super::slots;
-use super::world::World;
 
 /// log2 of the bytes of the untyped memory that all objects are made of.
 const MEMORY_BITS: u8 = 17;
@@ -29,10 +23,10 @@ const DEPTH: u64 = 64;
 const PRIORITY: u64 = 10;
 const SERVER_PRIORITY: u64 = 20;
 
-/// Prepares the world of which `root` is the root task.
-pub fn prepare(world: &mut World, root: Ref<Tcb>) {
+/// Prepares `world`, which has just booted.
+pub fn prepare(world: &mut World) {
     let builder = &mut Builder { world };
-    builder.enter_shared_space(root);
+    builder.enter_shared_space();
     builder.make_objects();
     builder.make_spaces();
     builder.make_copies();
@@ -50,29 +44,9 @@ struct Builder<'w> {
 impl Builder<'_> {
     /// An invocation by the root task.
     fn invoke(&mut self, cap: u64, label: u64, words: &[u64], caps: &[u64]) {
-        let root = self.world.running().expect("the root task runs");
-        self.call(Syscall::Call, cap, label, words, caps);
-        let info = root.at(&self.world.k).context().info();
-        let error = MessageInfo::from_raw(info).label();
-        assert_eq!(
-            error, 0,
-            "invocation {label} of {cap} with {words:x?} and {caps:?}"
-        );
-    }
-
-    /// A system call of whoever runs.
-    fn call(&mut self, number: Syscall, cap: u64, label: u64, words: &[u64], caps: &[u64]) {
-        let thread = self.world.running().expect("a thread runs");
-        let call = Call {
-            number: number.raw(),
-            cap,
-            info: MessageInfo::new(label, 0, caps.len(), words.len()).raw(),
-            reply: slots::REPLIES,
-            destination: 0,
-            words: words.to_vec(),
-            caps: caps.to_vec(),
-        };
-        self.world.call(thread, &call);
+        if let Err(refused) = self.world.invoke(cap, label, words, caps) {
+            panic!("invocation {label} of {cap} with {words:x?} and {caps:x?}: {refused:?}");
+        }
     }
 
     /// Makes `count` objects in the slots from `slot` on.
@@ -98,14 +72,11 @@ impl Builder<'_> {
     ///
     /// The memory of all objects stays named by a capability in the first CNode, out of the
     /// threads' reach: a sweep finds from there what threads have made unreachable for themselves.
-    fn enter_shared_space(&mut self, root: Ref<Tcb>) {
-        let memory = self.find_untyped(root, false, MEMORY_BITS);
-        let device = self.find_untyped(root, true, DEVICE_BITS);
-        let used = (0..1 << 8)
-            .rev()
-            .find(|&i| !self.root_cap(root, i).is_null());
-        let copy = used.expect("initial capabilities") + 1;
-        let space = copy + 1;
+    fn enter_shared_space(&mut self) {
+        let memory = self.find_untyped(false, MEMORY_BITS);
+        let device = self.find_untyped(true, DEVICE_BITS);
+        let copy = self.world.fresh_slot();
+        let space = self.world.fresh_slot();
 
         let words = [copy, DEPTH, memory, DEPTH, ALL_RIGHTS];
         self.invoke(slot::CNODE, label::CNODE_COPY, &words, &[slot::CNODE]);
@@ -143,25 +114,12 @@ impl Builder<'_> {
         self.invoke(slots::SPACE, label::CNODE_DELETE, &words, &[]);
     }
 
-    /// The capability in slot `i` of the root task's CNode.
-    fn root_cap(&self, root: Ref<Tcb>, i: u64) -> Capability {
-        let k = &self.world.k;
-        let space = sandglass_kernel::cap::lookup::cspace(k, root)
-            .cnode()
-            .expect("the root CNode");
-        let slots = space.slots().expect("its slots");
-        slots.slot(i).expect("a slot of it").at(k).cap()
-    }
-
     /// The slot of initial untyped memory of 2^`bits` bytes.
-    fn find_untyped(&self, root: Ref<Tcb>, device: bool, bits: u8) -> u64 {
-        let is_it = |&i: &u64| {
-            let untyped = self.root_cap(root, i).untyped();
-            untyped.is_some_and(|u| u.is_device() == device && u.bits() == bits)
-        };
-        (0..1 << 8)
-            .find(is_it)
-            .expect("untyped memory of this size")
+    fn find_untyped(&self, is_device: bool, bits: u8) -> u64 {
+        let slots = self.world.root_cnode();
+        let mut untyped = slots.untyped(&self.world.k, is_device);
+        let found = untyped.find(|(_, memory)| memory.bits() == bits);
+        found.expect("untyped memory of this size").0
     }
 
     fn make_objects(&mut self) {
@@ -359,8 +317,8 @@ impl Builder<'_> {
             &words,
             &[slots::THREADS[0]],
         );
-        self.call(Syscall::Wait, slots::NOTIFICATIONS[0], 0, &[], &[]);
-        self.call(Syscall::Recv, slots::ENDPOINTS[0], 0, &[], &[]);
+        self.world.wait(slots::NOTIFICATIONS[0]);
+        self.world.recv(slots::ENDPOINTS[0], slots::REPLIES);
         let root = self.world.running();
         for (context, next) in [
             (slots::CONTEXTS[3], None),

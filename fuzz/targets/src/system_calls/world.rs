@@ -5,25 +5,20 @@ use sandglass_assurance::census::{Anchor, Census};
 use sandglass_assurance::invariants;
 use sandglass_assurance::witness::Witness;
 use sandglass_kernel::arch::abi::Exception;
-use sandglass_kernel::arch::hosted::{self, Machine};
-use sandglass_kernel::arch::{MessageRegister, Register};
-use sandglass_kernel::event::{self, Next, Trap};
-use sandglass_kernel::ipc::message;
+use sandglass_kernel::arch::Register;
+use sandglass_kernel::event::{self, Trap};
 use sandglass_kernel::mem::Ref;
 use sandglass_kernel::object::tcb::Tcb;
 use sandglass_kernel::Kernel;
 use sandglass_oracle::Finding;
+use sandglass_testkit::call;
+use sandglass_testkit::world::{self, KERNEL_PATH};
 
-use super::event::{Call, Event};
+use super::event::Event;
 use super::prepare;
-use crate::program;
 
 /// Memory of the machine in bytes: half of it is the kernel's image.
 const MEMORY: usize = 4 << 20;
-/// Ticks in a microsecond.
-const US: u64 = 1000;
-/// Ticks that an entry to the kernel takes.
-const KERNEL_PATH: u64 = 700;
 /// Most times that the timer fires while time passes.
 const MAX_TIMERS: usize = 16;
 
@@ -32,8 +27,6 @@ pub struct World {
     pub k: Box<Kernel>,
     /// Where sweeps begin.
     anchor: Anchor,
-    /// Whether the invariants are checked after every event.
-    sweeps: bool,
     /// Tells the oracle for time who executes when.
     witness: Option<Witness>,
 }
@@ -41,19 +34,14 @@ pub struct World {
 impl World {
     /// The prepared world: the same whenever it is made.
     pub fn new() -> Self {
-        let machine = Machine::new(MEMORY, US);
-        let Ok((k, Next::Thread(root))) = hosted::boot(machine, &program::nothing()) else {
-            panic!("the root task does not run");
-        };
-        let anchor = Anchor::of(&k);
+        let mut made = world::World::with_memory(MEMORY);
+        let anchor = Anchor::of(&made.k);
+        prepare::prepare(&mut made);
         let mut world = World {
-            k,
+            k: made.k,
             anchor,
-            sweeps: false,
             witness: None,
         };
-        prepare::prepare(&mut world, root);
-        world.sweeps = true;
         world.sweep();
         let census = Census::of(&world.k, world.anchor);
         let contexts = census.contexts.iter().map(|&(context, _)| context);
@@ -97,18 +85,21 @@ impl World {
     /// What the thread that runs does.
     fn act(&mut self, thread: Ref<Tcb>, event: &Event) {
         match event {
-            Event::SystemCall(call) => self.call(thread, call),
+            Event::SystemCall(call) => {
+                call.issue(&self.k, thread);
+                self.enter(event::Event::Syscall);
+            }
             Event::Again => self.instruction(thread, event::Event::Syscall),
             Event::ReceiveSlot {
                 cnode,
                 index,
                 depth,
             } => {
-                self.store(thread, ipc_buffer::RECEIVE_CNODE, *cnode);
-                self.store(thread, ipc_buffer::RECEIVE_INDEX, *index);
-                self.store(thread, ipc_buffer::RECEIVE_DEPTH, *depth);
+                call::store(&self.k, thread, ipc_buffer::RECEIVE_CNODE, *cnode);
+                call::store(&self.k, thread, ipc_buffer::RECEIVE_INDEX, *index);
+                call::store(&self.k, thread, ipc_buffer::RECEIVE_DEPTH, *depth);
             }
-            Event::Store { word, value } => self.store(thread, *word, *value),
+            Event::Store { word, value } => call::store(&self.k, thread, *word, *value),
             &Event::SoftwareInterrupt { vector, rax } => {
                 thread
                     .at(&self.k)
@@ -144,24 +135,12 @@ impl World {
             let _ = k.machine.take_seen();
             witness.enters(k, k.machine.clock(), is_call)
         });
-        let next = event::handle(&mut self.k, event);
+        let next = world::enter(&mut self.k, event);
         self.watch(|witness, k| {
             let seen = k.machine.take_seen();
             witness.leaves(k, &seen, next, k.machine.clock() + KERNEL_PATH)
         });
-        match next {
-            Next::Thread(thread) => assert_eq!(self.running(), Some(thread)),
-            Next::Idle => assert_eq!(self.running(), None),
-        }
-        let status = self.k.machine.halted();
-        assert!(
-            matches!(status, None | Some(0)),
-            "the kernel found itself wrong: {}",
-            String::from_utf8_lossy(&self.k.machine.take_console())
-        );
-        if self.sweeps {
-            self.sweep();
-        }
+        self.sweep();
         self.k.machine.advance(KERNEL_PATH);
     }
 
@@ -205,38 +184,7 @@ impl World {
 
     /// An instruction of `thread` enters the kernel.
     fn instruction(&mut self, thread: Ref<Tcb>, event: event::Event) {
-        const LENGTH: u64 = 2;
-        let context = thread.at(&self.k).context();
-        let ip = context.get(Register::NextIp);
-        context.set(&*self.k, Register::FaultIp, ip);
-        context.set(&*self.k, Register::NextIp, ip.wrapping_add(LENGTH));
+        call::step(&self.k, thread);
         self.enter(event);
-    }
-
-    /// A system call of `thread`, which runs.
-    pub fn call(&mut self, thread: Ref<Tcb>, call: &Call) {
-        let context = thread.at(&self.k).context();
-        context.set(&*self.k, Register::Rdx, call.number);
-        context.set(&*self.k, Register::Rdi, call.cap);
-        context.set(&*self.k, Register::Rsi, call.info);
-        context.set(&*self.k, Register::R12, call.reply);
-        context.set(&*self.k, Register::R13, call.destination);
-        for (i, &word) in call.words.iter().enumerate() {
-            match MessageRegister::new(i) {
-                Some(register) => context.set_message(&*self.k, register, word),
-                None => self.store(thread, ipc_buffer::MESSAGE + i, word),
-            }
-        }
-        for (i, &cap) in call.caps.iter().enumerate() {
-            self.store(thread, ipc_buffer::CAPS_OR_BADGES + i, cap);
-        }
-        self.instruction(thread, event::Event::Syscall);
-    }
-
-    /// Writes a word of `thread`'s buffer, if it has one.
-    fn store(&self, thread: Ref<Tcb>, word: usize, value: u64) {
-        if let Some(buffer) = message::buffer(&self.k, thread, true) {
-            buffer.write(&*self.k, word, value);
-        }
     }
 }
