@@ -5,9 +5,9 @@ use sandglass_kernel::mem::Ref;
 use sandglass_kernel::object::sched_context::SchedContext;
 use sandglass_kernel::object::tcb::Tcb;
 use sandglass_kernel::Kernel;
+use sandglass_testkit::call;
 
 use crate::costs::Path;
-use crate::root::{self, Call};
 use crate::script::{Script, Step, STEP};
 use crate::system::Member;
 
@@ -81,7 +81,7 @@ impl Execution {
             let i = self.position(k);
             if let Some(called) = self.called.take() {
                 if called != i {
-                    self.received = root::received(k, self.thread);
+                    self.received = call::received(k, self.thread);
                 }
             }
             let i = next_round(&self.script, self.end, &mut self.rounds_done, i);
@@ -157,8 +157,7 @@ impl Execution {
         let Step::Enter(entry) = &self.script.steps[i] else {
             panic!("{:?} is no system call", self.script.steps[i])
         };
-        let words = entry.message.words(&self.received);
-        Call::of(entry).set(k, self.thread, &words);
+        entry.call(&self.received).issue(k, self.thread);
         self.called = Some(i);
         entry.path
     }

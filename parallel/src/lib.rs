@@ -21,7 +21,6 @@
 mod costs;
 mod execution;
 mod record;
-mod root;
 mod script;
 mod simulation;
 pub mod study;

@@ -5,13 +5,15 @@
 //! repeated is repeated, and a thread that is stopped in the middle of a computation does the rest
 //! of it wherever it runs next.
 
+use sandglass_abi::context::x86_64::SYSCALL_INSTRUCTION_BYTES;
 use sandglass_abi::invocation as label;
 use sandglass_abi::syscall::Syscall;
+use sandglass_testkit::call::Call;
 
 use crate::costs::Path;
 
 /// Bytes of an instruction that is a step.
-pub const STEP: u64 = 2;
+pub const STEP: u64 = SYSCALL_INSTRUCTION_BYTES;
 
 /// The words of a message, at most four.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -51,6 +53,18 @@ pub struct Entry {
     pub caps: Vec<u64>,
     /// What it costs.
     pub path: Path,
+}
+
+impl Entry {
+    /// The system call of a thread that has received `received`.
+    pub fn call(&self, received: &[u64]) -> Call {
+        let words = self.message.words(received);
+        Call {
+            reply: self.reply,
+            destination: self.destination,
+            ..Call::new(self.syscall, self.cap, self.label, &words, &self.caps)
+        }
+    }
 }
 
 /// One step of a script.

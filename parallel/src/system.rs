@@ -3,19 +3,25 @@
 use sandglass_abi::boot::slot;
 use sandglass_abi::invocation as label;
 use sandglass_abi::object as types;
+use sandglass_kernel::arch::hosted::Machine;
 use sandglass_kernel::mem::Ref;
 use sandglass_kernel::object::sched_context::SchedContext;
 use sandglass_kernel::object::tcb::Tcb;
 use sandglass_kernel::{CoreId, Kernel, CORES};
+pub use sandglass_testkit::boot::US;
+use sandglass_testkit::world::World;
 
 use crate::costs::Costs;
 use crate::record::Task;
-use crate::root::{Root, CONTEXT_BITS};
-use crate::script::{Script, Step};
+use crate::script::{Entry, Script, Step};
 use crate::simulation::Simulation;
 
-/// Ticks in a microsecond: a machine of 1 GHz, at one instruction per tick.
-pub const US: u64 = 1000;
+/// Bytes of memory of the machine: little, because sweeps look at all of it.
+const MEMORY: usize = 16 << 20;
+/// log2 of the size of a context with room for a few refills.
+const CONTEXT_BITS: u64 = 9;
+/// The highest maximum controlled priority.
+const HIGHEST: u64 = 255;
 
 /// Time that a task may use: `budget` in every `period`, both in microseconds; a slice of the
 /// round robin if both are the same.
@@ -57,7 +63,8 @@ pub(crate) struct Member {
 
 /// A system that is being made.
 pub struct System {
-    root: Root,
+    /// The kernel, while the root task runs: before time begins.
+    root: World,
     cores: usize,
     members: Vec<Member>,
     to_start: Vec<u64>,
@@ -73,8 +80,12 @@ impl System {
             (1..=CORES).contains(&cores),
             "the kernel is built for {CORES} cores"
         );
+        let machine = Machine::new(MEMORY, US);
+        machine.set_cores(cores as u8);
+        let mut root = World::on(machine);
+        root.path = 0;
         System {
-            root: Root::boot(cores, US),
+            root,
             cores,
             members: Vec::new(),
             to_start: Vec::new(),
@@ -115,7 +126,7 @@ impl System {
             let Step::Enter(entry) = step else {
                 unreachable!("it is an invocation")
             };
-            self.root.enter(&entry);
+            self.enter(&entry);
         }
         (memory, slot)
     }
@@ -138,7 +149,8 @@ impl System {
         for (object, map) in levels {
             let table = self.root.make(object, 0);
             // Some are there already.
-            self.root.call(table, map, &[vaddr, 0], &[slot::VSPACE]);
+            self.root
+                .call_once(table, map, &[vaddr, 0], &[slot::VSPACE]);
         }
     }
 
@@ -176,11 +188,11 @@ impl System {
         let Step::Enter(first) = Step::signal_recv(is_ready, endpoint, reply) else {
             unreachable!("it is an entry")
         };
-        self.root.invoke(made.tcb, label::TCB_RESUME, &[], &[]);
+        self.invoke(made.tcb, label::TCB_RESUME, &[], &[]);
         self.root.wait(is_ready);
-        self.root.enter(&first);
+        self.enter(&first);
         let unbind = label::SCHED_CONTEXT_UNBIND;
-        self.root.invoke(made.context, unbind, &[], &[]);
+        self.invoke(made.context, unbind, &[], &[]);
         let script = script(made, reply).after(vec![Step::Enter(first)]);
         self.add(made, false, script);
         made
@@ -189,18 +201,31 @@ impl System {
     /// A task of `priority`, below the highest, with `time` on `core`; [`Self::run`] tells what it
     /// does, before another one is made.
     pub fn thread(&mut self, priority: u8, core: usize, time: Time) -> Made {
-        let tcb = self.root.make_thread(priority);
-        let context = self.root.make(types::SCHED_CONTEXT, CONTEXT_BITS);
+        let thread = self.root.make_thread(priority.into(), CONTEXT_BITS);
+        let (tcb, context) = (thread.tcb, thread.context);
+        self.invoke(tcb, label::TCB_SET_MC_PRIORITY, &[HIGHEST], &[slot::TCB]);
         let made = Made {
             task: Task(self.members.len()),
             tcb,
             context,
         };
         let (control, label, words, caps) = configuration(made, core, time);
-        self.root.invoke(control, label, &words, &caps);
-        self.root
-            .invoke(context, label::SCHED_CONTEXT_BIND, &[], &[tcb]);
+        self.invoke(control, label, &words, &caps);
+        self.root.bind(thread);
         made
+    }
+
+    /// An invocation by the root task, which must succeed.
+    fn invoke(&mut self, cap: u64, label: u64, words: &[u64], caps: &[u64]) {
+        if let Err(refused) = self.root.invoke(cap, label, words, caps) {
+            panic!("invocation {label} of {cap} with {words:?} and {caps:?}: {refused:?}");
+        }
+    }
+
+    /// Whoever runs does `entry`, of which it has received nothing.
+    fn enter(&mut self, entry: &Entry) {
+        let thread = self.root.running().expect("a thread runs");
+        self.root.perform(thread, &entry.call(&[]));
     }
 
     fn add(&mut self, made: Made, is_active: bool, script: Script) {
@@ -220,9 +245,9 @@ impl System {
     /// Time begins. The random numbers of scripts follow from `seed`.
     pub fn start(mut self, costs: Costs, seed: u64) -> Simulation {
         for tcb in std::mem::take(&mut self.to_start) {
-            self.root.invoke(tcb, label::TCB_RESUME, &[], &[]);
+            self.invoke(tcb, label::TCB_RESUME, &[], &[]);
         }
-        self.root.call(slot::TCB, label::TCB_SUSPEND, &[], &[]);
+        self.root.call_once(slot::TCB, label::TCB_SUSPEND, &[], &[]);
         Simulation::new(self.root.k, self.cores, self.members, costs, seed)
     }
 }

@@ -191,7 +191,7 @@ impl World {
     }
 
     /// `thread`, which runs, makes the system call `call`.
-    fn perform(&mut self, thread: Ref<Tcb>, call: &Call) {
+    pub fn perform(&mut self, thread: Ref<Tcb>, call: &Call) {
         let has_room = message::buffer(&self.k, thread, true).is_some();
         assert!(
             has_room || call.buffer().next().is_none(),
