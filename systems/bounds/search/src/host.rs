@@ -5,18 +5,20 @@ use std::ops::Range;
 use sandglass_abi::boot::slot;
 use sandglass_abi::invocation as label;
 use sandglass_abi::invocation::registers_flags::WRITE_RESUME_TARGET;
-use sandglass_abi::message::{ipc_buffer, MessageInfo};
 use sandglass_abi::object::x86_64 as x86_types;
 use sandglass_abi::syscall::Syscall;
 use sandglass_arrangements::{Call, Machine, Program, Refused};
 use sandglass_kernel::arch::abi::Exception;
-use sandglass_kernel::arch::hosted::{self, Machine as HostedMachine};
-use sandglass_kernel::arch::{MessageRegister, Platform, Register};
-use sandglass_kernel::event::{self, Event, Next, Trap};
+use sandglass_kernel::arch::hosted::Machine as HostedMachine;
+use sandglass_kernel::arch::{Platform, Register};
+use sandglass_kernel::cap::Capability;
+use sandglass_kernel::event::{self, Event, Trap};
 use sandglass_kernel::ipc::message;
-use sandglass_kernel::mem::{Ref, Span};
+use sandglass_kernel::mem::Ref;
 use sandglass_kernel::object::tcb::Tcb;
 use sandglass_kernel::Kernel;
+use sandglass_testkit::boot::{boot, RootCNode};
+use sandglass_testkit::call;
 
 use crate::counters;
 
@@ -31,7 +33,6 @@ const TICKS_PER_LOOK: u64 = 3_000;
 /// Addresses of the programs: a system call, and what comes behind it.
 const ONCE: u64 = 0x1000;
 const REPEAT: u64 = 0x2000;
-const SYSCALL_BYTES: u64 = 2;
 
 /// Where a thread that is to have an IPC buffer has it.
 const BUFFER: u64 = 0x7000_0000;
@@ -46,7 +47,7 @@ const INVALID_OPCODE: u32 = 6;
 pub struct Host {
     k: Box<Kernel>,
     root: Ref<Tcb>,
-    root_slots: Span,
+    root_slots: RootCNode,
     slots: Range<u64>,
     memory: (u64, u32),
     frame: u64,
@@ -59,38 +60,27 @@ impl Host {
     /// The kernel refuses to boot.
     pub fn new() -> Self {
         let machine = HostedMachine::new(MEMORY_BYTES, TICKS_PER_US);
-        let Ok((k, Next::Thread(root))) = hosted::boot(machine, &root_task()) else {
-            panic!("the kernel refuses the root task");
-        };
+        let (k, root) = boot(machine);
         k.machine.set_clock_observer(Some(counters::mark));
         k.machine.set_ticks_per_look(TICKS_PER_LOOK);
-        let cspace = sandglass_kernel::cap::lookup::cspace(&k, root)
-            .cnode()
-            .expect("a CSpace");
-        let root_slots = cspace.slots().expect("the slots of a CNode");
-        let mut host = Self {
-            k,
-            root,
-            root_slots,
-            slots: 0..root_slots.length(),
-            memory: (0, 0),
-            frame: 0,
-        };
-        let is_used = |i: &u64| !host.cap(*i).is_null();
-        let used = (0..root_slots.length()).rev().find(is_used);
-        host.slots.start = used.expect("initial capabilities") + 2;
-        host.frame = host.slots.start - 1;
-        let mut memories: Vec<(u32, u64)> = (0..host.frame)
-            .filter_map(|i| {
-                let untyped = host.cap(i).untyped().filter(|memory| !memory.is_device())?;
-                Some((u32::from(untyped.bits()), i))
-            })
+        let root_slots = RootCNode::of(&k, root);
+        let mut memories: Vec<(u32, u64)> = root_slots
+            .untyped(&k, false)
+            .map(|(i, memory)| (memory.bits().into(), i))
             .collect();
         memories.sort_unstable();
         let [.., (_, other), (bits, largest)] = memories[..] else {
             panic!("the machine has two pieces of memory at least");
         };
-        host.memory = (largest, bits);
+        let frame = root_slots.first_free(&k);
+        let mut host = Self {
+            k,
+            root,
+            root_slots,
+            slots: frame + 1..root_slots.length(),
+            memory: (largest, bits),
+            frame,
+        };
         let words = [x86_types::PAGE, 0, 0, 0, host.frame, 1];
         host.invoke(other, label::UNTYPED_RETYPE, &words, &[slot::CNODE])
             .expect("memory for a page");
@@ -119,12 +109,8 @@ impl Host {
             .expect("what was made can be revoked");
     }
 
-    fn cap(&self, slot: u64) -> sandglass_kernel::cap::Capability {
-        let slot = self
-            .root_slots
-            .slot(slot)
-            .expect("a slot of the root CNode");
-        slot.at(&self.k).cap()
+    fn cap(&self, slot: u64) -> Capability {
+        self.root_slots.cap(&self.k, slot)
     }
 
     fn enter(&mut self, event: Event) {
@@ -144,42 +130,24 @@ impl Host {
 
     /// A system call of `thread`, which runs.
     fn syscall(&mut self, thread: Ref<Tcb>) {
-        let ip = self.get(thread, Register::NextIp);
-        self.set(thread, Register::FaultIp, ip);
-        self.set(thread, Register::NextIp, ip + SYSCALL_BYTES);
+        call::step(&self.k, thread);
         self.enter(Event::Syscall);
     }
 
     /// A system call of the root task; whoever can then runs before it goes on.
-    fn root_call(&mut self, number: Syscall, cap: u64, info: MessageInfo, words: &[u64]) {
+    fn root_call(&mut self, made: &call::Call) {
         let root = self.root;
         assert_eq!(self.k.core().thread(), Some(root), "the root task runs");
         self.set(root, Register::NextIp, ONCE);
         loop {
-            self.set(root, Register::Rdx, number.raw());
-            self.set(root, Register::Rdi, cap);
-            self.set(root, Register::Rsi, info.raw());
-            for (i, &word) in words.iter().enumerate() {
-                match MessageRegister::new(i) {
-                    Some(register) => root
-                        .at(&self.k)
-                        .context()
-                        .set_message(&*self.k, register, word),
-                    None => self.write_root_buffer(ipc_buffer::MESSAGE + i, word),
-                }
-            }
-            self.syscall(root);
+            made.issue(&self.k, root);
+            self.enter(Event::Syscall);
             self.run_others();
             // A call that was preempted is executed again.
             if self.get(root, Register::NextIp) != ONCE {
                 return;
             }
         }
-    }
-
-    fn write_root_buffer(&self, word: usize, value: u64) {
-        let buffer = message::buffer(&self.k, self.root, true).expect("a buffer");
-        buffer.write(&*self.k, word, value);
     }
 
     /// All run that come before the root task, until that goes on.
@@ -238,20 +206,16 @@ impl Machine for Host {
     }
 
     fn invoke(&mut self, cap: u64, label: u64, words: &[u64], caps: &[u64]) -> Result<(), Refused> {
-        for (i, &cap) in caps.iter().enumerate() {
-            self.write_root_buffer(ipc_buffer::CAPS_OR_BADGES + i, cap);
-        }
-        let info = MessageInfo::new(label, 0, caps.len(), words.len());
-        self.root_call(Syscall::Call, cap, info, words);
-        let answer = MessageInfo::from_raw(self.root.at(&self.k).context().info());
-        match answer.label() {
-            0 => Ok(()),
-            error => Err(Refused { label, error }),
-        }
+        self.root_call(&call::Call::new(Syscall::Call, cap, label, words, caps));
+        let answer = call::answer(&self.k, self.root);
+        answer.map(|_| ()).map_err(|refused| Refused {
+            label,
+            error: refused.error as u64,
+        })
     }
 
     fn signal(&mut self, cap: u64) {
-        self.root_call(Syscall::Send, cap, MessageInfo::default(), &[]);
+        self.root_call(&call::Call::new(Syscall::Send, cap, 0, &[], &[]));
     }
 
     fn write(
@@ -324,29 +288,4 @@ impl Machine for Host {
     fn end(&mut self) {
         counters::end();
     }
-}
-
-/// A root task that does nothing: one page, whose contents nobody executes.
-fn root_task() -> Vec<u8> {
-    const ENTRY: u64 = 0x40_0000;
-    const PAGE: u64 = 0x1000;
-    let mut file = vec![0; 2 * PAGE as usize];
-    let mut put = |at: usize, bytes: &[u8]| file[at..at + bytes.len()].copy_from_slice(bytes);
-    put(0, &[0x7f, b'E', b'L', b'F', 2, 1, 1]);
-    // An executable for x86_64 with one program header.
-    put(16, &2u16.to_le_bytes());
-    put(18, &62u16.to_le_bytes());
-    put(20, &1u32.to_le_bytes());
-    put(24, &ENTRY.to_le_bytes());
-    put(32, &64u64.to_le_bytes());
-    put(52, &64u16.to_le_bytes());
-    put(54, &56u16.to_le_bytes());
-    put(56, &1u16.to_le_bytes());
-    // A segment of one page, readable, writable and executable.
-    put(64, &1u32.to_le_bytes());
-    put(68, &7u32.to_le_bytes());
-    for (at, value) in [(72, PAGE), (80, ENTRY), (96, PAGE), (104, PAGE)] {
-        put(at, &value.to_le_bytes());
-    }
-    file
 }
