@@ -9,7 +9,6 @@ use sandglass::cap::{
 };
 use sandglass::context::UserContext;
 use sandglass::error::LookupFailure;
-use sandglass::hpet::HPET_PADDR;
 use sandglass::testing::{Suite, TestResult};
 use sandglass::thread::{self, Thread, ThreadParams};
 use sandglass::time::Tsc;
@@ -53,8 +52,6 @@ pub struct Fixture {
     settled: Notification,
     /// Threads of the current test.
     threads: Vec<Tcb>,
-    /// Where the registers of the HPET are mapped, once they are.
-    hpet: Option<u64>,
 }
 
 /// A test.
@@ -75,7 +72,6 @@ impl Fixture {
             settle: process.resources.notification()?,
             settled: process.resources.notification()?,
             threads: Vec::new(),
-            hpet: None,
             process,
         };
         fixture.start_idler()?;
@@ -183,17 +179,6 @@ impl Fixture {
         tcb.write_registers(&registers, false)?;
         self.threads.push(tcb);
         Ok(tcb)
-    }
-
-    /// Address of the registers of the HPET.
-    pub fn hpet(&mut self) -> Result<u64, SetupError> {
-        if let Some(address) = self.hpet {
-            return Ok(address);
-        }
-        let resources = &mut self.process.resources;
-        let (_, address) = self.process.space.map_device(resources, HPET_PADDR)?;
-        self.hpet = Some(address);
-        Ok(address)
     }
 
     /// Lets all other threads run until they wait or have no budget.

@@ -1,5 +1,9 @@
-//! Tests of the kernel on the machine: each states a promise of the ABI or of the design, and
-//! fails when the kernel breaks it. Under virtual time they repeat to the instruction.
+//! Tests of the kernel on the machine that the conformance suite cannot say, since they are about this kernel
+//! and not about the ABI: that long operations can be preempted, that budgets hold to the longest path of
+//! the kernel, that interrupts at any moment and hostile instructions do no harm, what only this kernel offers. Under
+//! virtual time they repeat to the instruction.
+//!
+//! What a program can observe of the ABI is tested by `systems/conformance`: a test of it belongs there.
 
 #![no_std]
 #![no_main]
@@ -7,22 +11,16 @@
 extern crate alloc;
 
 mod budgets;
-mod context;
+mod calls_only;
 mod decode;
 mod devices;
-mod donation;
-mod faults;
 mod fixture;
 mod long_operations;
-mod notifications;
-mod order;
-mod paging;
+mod patient;
+mod preemption;
 mod privilege;
 mod revocation;
-mod scheduling;
 mod stray;
-mod timeouts;
-mod transfer;
 mod watchdog;
 
 use fixture::Fixture;
@@ -36,17 +34,10 @@ fn main(boot: &'static BootInfo) -> Result<u8, SetupError> {
     let mut suite = Suite::new();
     for run in [
         budgets::run,
-        timeouts::run,
-        scheduling::run,
-        order::run,
-        donation::run,
-        notifications::run,
-        faults::run,
-        context::run,
-        transfer::run,
+        preemption::run,
+        calls_only::run,
         revocation::run,
         decode::run,
-        paging::run,
         privilege::run,
         devices::run,
         stray::run,

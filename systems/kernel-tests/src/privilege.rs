@@ -12,8 +12,8 @@ use sandglass::fault::Fault;
 use sandglass::testing::{shared, Failure, Suite, TestResult};
 use sandglass::{ensure, ensure_eq};
 
-use crate::faults::Patient;
 use crate::fixture::{Fixture, FULL};
+use crate::patient::Patient;
 
 /// Vectors of an undefined instruction and of a general protection fault.
 const UNDEFINED: u64 = 6;
@@ -35,6 +35,7 @@ pub fn run(suite: &mut Suite, fixture: &mut Fixture) {
             ("no_segment_of_a_local_table_can_be_loaded", local_segment),
             ("a_call_gate_in_low_memory_leads_nowhere", call_gate),
             ("sysenter_enters_nothing", sysenter),
+            ("kernel_memory_cannot_be_touched", kernel_memory),
         ],
     );
 }
@@ -155,4 +156,22 @@ fn sysenter(fixture: &mut Fixture) -> TestResult {
         // SAFETY: changes nothing.
         unsafe { asm!("sysenter") }
     })
+}
+
+/// The kernel's image, its alias of physical memory, and the last word there is: also where they are mapped.
+fn kernel_memory(fixture: &mut Fixture) -> TestResult {
+    for address in [0xffff_ffff_8000_0000, 0xffff_ff80_0000_0000, !7] {
+        let patient = Patient::on(fixture, fixture.control, FULL, move || {
+            // SAFETY: faults for good.
+            unsafe {
+                asm!("mov {0}, [{0}]", inout(reg) address => _);
+            }
+        })?;
+        let fault = patient.next()?;
+        ensure!(
+            matches!(fault, Fault::Memory { address: at, .. } if at == address),
+            "{fault:?}"
+        );
+    }
+    Ok(())
 }

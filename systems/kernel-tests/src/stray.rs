@@ -6,17 +6,19 @@
 
 use core::arch::asm;
 use core::ptr;
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use sandglass::cap::SchedParams;
 use sandglass::fault::Fault;
-use sandglass::hpet::Hpet;
-use sandglass::testing::{Failure, Suite, TestResult};
-use sandglass::{ensure, time};
+use sandglass::hpet::{Hpet, HPET_PADDR};
+use sandglass::testing::{shared, Failure, Suite, TestResult};
+use sandglass::{ensure, ensure_eq, time};
 
-use crate::faults::Patient;
 use crate::fixture::Fixture;
+use crate::patient::Patient;
 
 const BREAKPOINT: u64 = 3;
+const PRIORITY: u8 = 100;
 
 /// Vectors of exceptions without and with a code, of the legacy controllers, of none, and of the
 /// spurious interrupt.
@@ -32,7 +34,10 @@ pub fn run(suite: &mut Suite, fixture: &mut Fixture) {
     fixture.run(
         suite,
         "stray",
-        &[("a_devices_wrong_vector_disturbs_nobody", wrong_vectors)],
+        &[
+            ("a_devices_wrong_vector_disturbs_nobody", wrong_vectors),
+            ("the_spurious_vector_does_nothing", spurious_instruction),
+        ],
     );
 }
 
@@ -53,7 +58,10 @@ const CAN_SEND_MESSAGES: u64 = 1 << 15;
 
 impl Messenger {
     fn open(fixture: &mut Fixture) -> Result<Self, Failure> {
-        let registers = fixture.hpet()?;
+        let process = &mut fixture.process;
+        let (_, registers) = process
+            .space
+            .map_device(&mut process.resources, HPET_PADDR)?;
         // SAFETY: mapped, and never unmapped.
         let hpet = unsafe { Hpet::open(registers as *mut u8)? };
         let messenger = Self { registers, hpet };
@@ -135,5 +143,19 @@ fn wrong_vectors(fixture: &mut Fixture) -> TestResult {
         }
     }
     messenger.write(CONFIGURATION, 0);
+    Ok(())
+}
+
+/// `int 255` is a no-op (ABI 05, section 7), also behind SYSRET, which leaves another code segment.
+fn spurious_instruction(fixture: &mut Fixture) -> TestResult {
+    let survived: &AtomicU64 = shared();
+    fixture.spawn_full(PRIORITY, move || {
+        sandglass::sys::yield_now();
+        // SAFETY: changes nothing.
+        unsafe { asm!("int 255") };
+        survived.store(1, Relaxed);
+    })?;
+    fixture.settle();
+    ensure_eq!(survived.load(Relaxed), 1);
     Ok(())
 }
