@@ -7,17 +7,11 @@
 //! case is made by Call, which is answered, by Send and NBSend, which are told nothing, and by
 //! NBSendWait, which goes on to receive.
 
-mod case;
-mod cases;
-mod catalogue;
-mod pairs;
 mod scene;
 mod trial;
 
 use std::collections::BTreeSet;
 
-use case::{call, lookup, Case};
-use catalogue::{catalogue, Check, INFALLIBLE, OUT_OF_REACH};
 use sandglass_abi::boot::slot;
 use sandglass_abi::error::LookupFailureType;
 use sandglass_abi::invocation as label;
@@ -28,21 +22,12 @@ use sandglass_abi::object::x86_64 as arch_types;
 use sandglass_abi::syscall::Syscall;
 use sandglass_kernel::mem::{self, Kind, Ref};
 use sandglass_kernel::object::tcb::{Tcb, TcbSlot};
+use sandglass_refusals::case::{self, call, lookup, Case};
+use sandglass_refusals::catalogue::{catalogue, Check, INFALLIBLE, OUT_OF_REACH};
+use sandglass_refusals::scene::{Scene, ALL};
+use sandglass_refusals::{cases, pairs};
 use sandglass_testkit::world::World;
-use scene::Scene;
 use trial::Trial;
-
-fn all_checks(s: &Scene) -> Vec<Case> {
-    [
-        cases::memory::cases(s),
-        cases::cnodes::cases(s),
-        cases::threads::cases(s),
-        cases::time::cases(s),
-        cases::devices::cases(s),
-        cases::spaces::cases(s),
-    ]
-    .concat()
-}
 
 /// A system whose identifier pools are all in use, one of them full, and the cases about it.
 fn without_identifiers() -> (World, [Case; 2]) {
@@ -77,9 +62,9 @@ fn without_identifiers() -> (World, [Case; 2]) {
 
 #[test]
 fn every_check_that_fails_changes_nothing() {
-    let mut s = Scene::new();
-    let cases = all_checks(&s);
-    let mut trial = Trial::new(&mut s.w).with_signals(s.signals);
+    let (mut w, s) = scene::make();
+    let cases = cases::of_checks(&s);
+    let mut trial = Trial::new(&mut w).with_signals(s.signals);
     for case in &cases {
         trial.run(case);
         trial.settle();
@@ -90,9 +75,9 @@ fn every_check_that_fails_changes_nothing() {
 /// The checks are made in the order of the ABI's pages.
 #[test]
 fn of_two_checks_that_fail_the_first_is_told() {
-    let mut s = Scene::new();
-    let pairs = pairs::pairs(&catalogue(), &all_checks(&s));
-    let mut trial = Trial::new(&mut s.w);
+    let (mut w, s) = scene::make();
+    let pairs = pairs::pairs(&catalogue(), &cases::of_checks(&s));
+    let mut trial = Trial::new(&mut w);
     for several in pairs.chunks(16) {
         for case in several {
             trial.call(case);
@@ -105,9 +90,9 @@ fn of_two_checks_that_fail_the_first_is_told() {
 
 #[test]
 fn labels_that_an_object_does_not_understand_change_nothing() {
-    let mut s = Scene::new();
+    let (mut w, s) = scene::make();
     let cases = cases::kinds::cases(&s);
-    let mut trial = Trial::new(&mut s.w);
+    let mut trial = Trial::new(&mut w);
     for several in cases.chunks(16) {
         for case in several {
             trial.call(case);
@@ -131,8 +116,8 @@ fn a_system_without_identifiers_refuses_them_and_changes_nothing() {
 /// one.
 #[test]
 fn every_check_of_every_invocation_has_a_case() {
-    let s = Scene::new();
-    let mut cases = all_checks(&s);
+    let (_, s) = scene::make();
+    let mut cases = cases::of_checks(&s);
     cases.extend(without_identifiers().1);
     let checks = |cases: Vec<Case>| -> BTreeSet<Check> {
         let check = |case: Case| Check {
@@ -168,15 +153,15 @@ fn every_check_of_every_invocation_has_a_case() {
 /// Without a buffer to write to, the fifth word of an error is not told.
 #[test]
 fn a_caller_without_a_buffer_is_told_four_words() {
-    let mut s = Scene::new();
+    let (mut w, s) = scene::make();
     let set = label::TCB_SET_IPC_BUFFER;
-    s.w.invoke(slot::TCB, set, &[0], &[slot::IPC_BUFFER])
+    w.invoke(slot::TCB, set, &[0], &[slot::IPC_BUFFER])
         .expect("no buffer");
     let delete = call(label::CNODE_DELETE, s.guarded_node, &[1, 7], &[]);
     let mut refusal = lookup(false, LookupFailureType::GuardMismatch, &[7, 5, 3]);
     refusal.details.truncate(4);
     let words_of_mint = [s.empty, 64, s.endpoint, 64, 15, 0];
-    let mut trial = Trial::new(&mut s.w);
+    let mut trial = Trial::new(&mut w);
     trial.run(&delete.fails("destination: guard", refusal));
     // Nor are arguments beyond the fourth taken, nor extra capabilities.
     for words in [4, 5, 6] {
@@ -197,10 +182,10 @@ fn begin(w: &mut World, label: u64, target: u64) {
 }
 
 /// Fills a CNode of 256 slots, so that its deletion can be preempted.
-fn fill(s: &mut Scene, node: u64) {
+fn fill(w: &mut World, s: &Scene, node: u64) {
     for i in 0..256 {
-        let words = [i, 8, s.endpoint, 64, scene::ALL];
-        s.w.invoke(node, label::CNODE_COPY, &words, &[slot::CNODE])
+        let words = [i, 8, s.endpoint, 64, ALL];
+        w.invoke(node, label::CNODE_COPY, &words, &[slot::CNODE])
             .expect("a copy");
     }
 }
@@ -208,19 +193,19 @@ fn fill(s: &mut Scene, node: u64) {
 /// An object in deletion, which the specification has no word for: the bytes are the same.
 #[test]
 fn what_is_being_deleted_is_invoked_in_vain() {
-    let mut s = Scene::new();
-    let node = s.w.make(types::CNODE, 8);
-    fill(&mut s, node);
-    begin(&mut s.w, label::CNODE_DELETE, node);
-    assert!(s.w.cap(node).is(Kind::Zombie), "not preempted");
+    let (mut w, s) = scene::make();
+    let node = w.make(types::CNODE, 8);
+    fill(&mut w, &s, node);
+    begin(&mut w, label::CNODE_DELETE, node);
+    assert!(w.cap(node).is(Kind::Zombie), "not preempted");
     let empty = s.empty;
-    let mut trial = Trial::unfinished(&mut s.w);
+    let mut trial = Trial::unfinished(&mut w);
     for label in [label::CNODE_DELETE, label::TCB_SUSPEND] {
         let call = call(label, node, &[1, 8], &[]);
         trial.run(&call.fails("in deletion", case::capability(0)));
     }
     for label in [label::CNODE_COPY, label::CNODE_MINT] {
-        let words = [empty, 64, node, 64, scene::ALL, 0];
+        let words = [empty, 64, node, 64, ALL, 0];
         let copy = call(label, slot::CNODE, &words, &[slot::CNODE]);
         trial.run(&copy.fails("derive: in deletion", case::ILLEGAL));
     }
@@ -229,24 +214,23 @@ fn what_is_being_deleted_is_invoked_in_vain() {
 /// A thread whose capability space is being deleted gets no other before that is done.
 #[test]
 fn a_thread_whose_space_is_being_deleted_gets_no_other() {
-    let mut s = Scene::new();
-    let memory = s.w.make(types::UNTYPED, 14);
-    let node = s.w.fresh_slot();
-    s.w.retype(memory, types::CNODE, 8, node, 1)
-        .expect("a CNode");
-    fill(&mut s, node);
+    let (mut w, s) = scene::make();
+    let memory = w.make(types::UNTYPED, 14);
+    let node = w.fresh_slot();
+    w.retype(memory, types::CNODE, 8, node, 1).expect("a CNode");
+    fill(&mut w, &s, node);
     let caps = [node, s.space, s.endpoint];
-    s.w.invoke(s.thread, label::TCB_CONFIGURE, &[0; 3], &caps)
+    w.invoke(s.thread, label::TCB_CONFIGURE, &[0; 3], &caps)
         .expect("a capability space");
-    s.w.delete(node).expect("one capability less");
-    begin(&mut s.w, label::CNODE_REVOKE, memory);
-    let thread: Ref<Tcb> = s.w.cap(s.thread).word().get().expect("a thread");
+    w.delete(node).expect("one capability less");
+    begin(&mut w, label::CNODE_REVOKE, memory);
+    let thread: Ref<Tcb> = w.cap(s.thread).word().get().expect("a thread");
     let cspace = mem::objects::tcb_slot(thread, TcbSlot::CSpace)
-        .at(&s.w.k)
+        .at(&w.k)
         .cap();
     assert!(cspace.is(Kind::Zombie), "not preempted");
     let (thread, space, endpoint) = (s.thread, s.space, s.endpoint);
-    let mut trial = Trial::unfinished(&mut s.w);
+    let mut trial = Trial::unfinished(&mut w);
     for (label, words, caps) in [
         (label::TCB_CONFIGURE, 3, [slot::CNODE, space, endpoint]),
         (label::TCB_SET_SPACE, 2, [endpoint, slot::CNODE, space]),

@@ -13,7 +13,7 @@ use sandglass_kernel::mem::Ref;
 use sandglass_kernel::object::tcb::{Tcb, TcbSlot};
 use sandglass_model::state::{Registers, State, ThreadId};
 
-use crate::case::{Arguments, Call, Case, Refusal};
+use sandglass_refusals::case::{Arguments, Call, Case, Refusal};
 use sandglass_testkit::call;
 use sandglass_testkit::world::World;
 

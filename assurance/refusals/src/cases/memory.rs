@@ -1,5 +1,7 @@
 //! Untyped memory (ABI 03, section 3).
 
+use alloc::vec::Vec;
+
 use sandglass_abi::boot::slot;
 use sandglass_abi::invocation::UNTYPED_RETYPE;
 use sandglass_abi::object as types;

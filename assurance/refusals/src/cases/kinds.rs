@@ -1,7 +1,10 @@
 //! Labels that an object does not understand, and capabilities that have no invocations (ABI 03,
 //! section 10).
 
-use std::ops::RangeInclusive;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use core::ops::RangeInclusive;
 
 use sandglass_abi::boot::slot;
 use sandglass_abi::invocation::extension::CNODE_MINT_CALL;

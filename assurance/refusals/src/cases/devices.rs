@@ -1,5 +1,7 @@
 //! Interrupts and ports (ABI 03, sections 7, 8.6 and 8.7).
 
+use alloc::vec::Vec;
+
 use sandglass_abi::boot::slot;
 use sandglass_abi::invocation::x86_64::*;
 use sandglass_abi::invocation::{IRQ_CONTROL_GET, IRQ_HANDLER_SET_NOTIFICATION};

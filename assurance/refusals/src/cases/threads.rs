@@ -1,5 +1,8 @@
 //! Threads (ABI 03, section 4).
 
+use alloc::vec;
+use alloc::vec::Vec;
+
 use sandglass_abi::boot::slot;
 use sandglass_abi::invocation::*;
 
@@ -40,7 +43,7 @@ fn registers(s: &Scene, cases: &mut Vec<Case>) {
         let read = read.clone().word(1, count);
         case(read, "number of registers", range(1, REGISTERS));
     }
-    case(read.of(slot::TCB), "itself", ILLEGAL);
+    case(read.of(s.caller.tcb), "itself", ILLEGAL);
     for words in [&[][..], &[1]] {
         let write = call(TCB_WRITE_REGISTERS, s.thread, words, &[]);
         case(write, "too few words", TRUNCATED);
@@ -51,7 +54,7 @@ fn registers(s: &Scene, cases: &mut Vec<Case>) {
         let write = call(TCB_WRITE_REGISTERS, s.thread, &words, &[]);
         case(write, "fewer registers than said", TRUNCATED);
     }
-    let write = call(TCB_WRITE_REGISTERS, slot::TCB, &[1, 1, 0], &[]);
+    let write = call(TCB_WRITE_REGISTERS, s.caller.tcb, &[1, 1, 0], &[]);
     case(write, "itself", ILLEGAL);
     // Suspends the source, resumes the target, transfers everything.
     let copy = call(TCB_COPY_REGISTERS, s.thread, &[0b1111], &[s.served.tcb]);
@@ -74,7 +77,7 @@ fn priorities(s: &Scene, cases: &mut Vec<Case>) {
             let high = valid.clone().word(0, priority);
             cases.push(high.fails("above the authority", range(0, 7)));
         }
-        let high = valid.clone().word(0, 101).cap(0, slot::TCB);
+        let high = valid.clone().word(0, 101).cap(0, s.caller.tcb);
         cases.push(high.fails("above the authority", range(0, 100)));
     }
 }
@@ -85,7 +88,7 @@ fn sched_params(s: &Scene, cases: &mut Vec<Case>) {
         label,
         s.thread,
         &[1, 1],
-        &[slot::TCB, s.context, s.endpoint],
+        &[s.caller.tcb, s.context, s.endpoint],
     );
     cases.extend(valid.truncated());
     let mut case = |call: Call, check: &str, refusal| cases.push(call.fails(check, refusal));
@@ -104,7 +107,7 @@ fn sched_params(s: &Scene, cases: &mut Vec<Case>) {
     case(of_another, "context: of another thread", ILLEGAL);
     let blocked = valid.clone().of(s.blocked);
     case(blocked, "context: blocked, and it is not released", ILLEGAL);
-    let itself = valid.clone().of(slot::TCB).cap(1, s.empty);
+    let itself = valid.clone().of(s.caller.tcb).cap(1, s.empty);
     case(itself, "context: none for itself", ILLEGAL);
     for other in [s.endpoint, s.thread, s.node] {
         let other = valid.clone().cap(1, other);

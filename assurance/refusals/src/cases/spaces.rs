@@ -1,5 +1,7 @@
 //! Address spaces and their identifiers (ABI 03, sections 8.2 to 8.5).
 
+use alloc::vec::Vec;
+
 use sandglass_abi::boot::slot;
 use sandglass_abi::invocation::x86_64::*;
 use sandglass_abi::vspace::x86_64::{HIGHEST_PAGE, USER_TOP};

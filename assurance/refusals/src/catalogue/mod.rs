@@ -1,6 +1,11 @@
 //! Every check of every invocation, from the pages of the ABI: 03, sections 3 to 8, and 02, sections
 //! 4 and 6. In the order of the pages, which is that in which they are made.
 
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
 mod machine;
 
 use sandglass_abi::error::ErrorNumber::{self, *};

@@ -1,5 +1,8 @@
 //! CNodes (ABI 02, section 6).
 
+use alloc::vec;
+use alloc::vec::Vec;
+
 use sandglass_abi::boot::slot;
 use sandglass_abi::invocation::extension::CNODE_MINT_CALL;
 use sandglass_abi::invocation::*;

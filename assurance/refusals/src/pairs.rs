@@ -1,7 +1,9 @@
 //! Two checks that fail at once: the first in the order of the ABI's pages is told.
 
-use std::collections::BTreeMap;
+use alloc::format;
+use alloc::vec::Vec;
 
+use alloc::collections::BTreeMap;
 use sandglass_abi::invocation::extension::CNODE_MINT_CALL;
 use sandglass_abi::invocation::x86_64::PAGE_MAP;
 use sandglass_abi::invocation::*;

@@ -1,16 +1,16 @@
 //! Scheduling and domains (ABI 03, section 6).
 
+use alloc::vec::Vec;
+
 use sandglass_abi::boot::slot;
 use sandglass_abi::invocation::*;
 use sandglass_abi::sched::max_extra_refills;
 
 use crate::case::{argument, call, capability, range, Call, Case, ILLEGAL};
 use crate::scene::Scene;
-use sandglass_testkit::world::US;
 
-/// Least budget and longest period, in microseconds (ABI 04, section 1).
+/// Least budget, in microseconds (ABI 04, section 1).
 const LEAST: u64 = 20;
-const LONGEST: u64 = u64::MAX / US / 8;
 /// Longest time of a domain, in ticks.
 const LONGEST_DURATION: u64 = (1 << 56) - 1;
 
@@ -25,12 +25,14 @@ pub fn cases(s: &Scene) -> Vec<Case> {
 
 fn configure(s: &Scene, cases: &mut Vec<Case>) {
     let control = slot::FIRST_DYNAMIC;
+    // The longest period, in microseconds (ABI 04, section 1).
+    let longest = u64::MAX / s.ticks_per_us / 8;
     let words = [100, 1000, 0, 7, 0];
     let valid = call(SCHED_CONTROL_CONFIGURE_FLAGS, control, &words, &[s.context]);
     cases.extend(valid.truncated());
     let mut case = |call: Call, check: &str, refusal| cases.push(call.fails(check, refusal));
-    for long in [LONGEST + 1, u64::MAX] {
-        let times = range(LEAST, LONGEST);
+    for long in [longest + 1, u64::MAX] {
+        let times = range(LEAST, longest);
         case(
             valid.clone().word(0, long),
             "budget too long",
@@ -39,7 +41,7 @@ fn configure(s: &Scene, cases: &mut Vec<Case>) {
         case(valid.clone().word(1, long), "period too long", times);
     }
     for short in [0, LEAST - 1] {
-        let times = range(LEAST, LONGEST);
+        let times = range(LEAST, longest);
         case(
             valid.clone().word(0, short),
             "budget too short",
@@ -59,7 +61,7 @@ fn configure(s: &Scene, cases: &mut Vec<Case>) {
 }
 
 fn contexts(s: &Scene, cases: &mut Vec<Case>) {
-    let own = slot::SCHED_CONTEXT;
+    let own = s.caller.context;
     let bind = call(SCHED_CONTEXT_BIND, s.context, &[], &[s.thread]);
     cases.extend(bind.truncated());
     let unbind = call(
@@ -92,7 +94,7 @@ fn contexts(s: &Scene, cases: &mut Vec<Case>) {
         let other = unbind.clone().of(context).cap(0, thread);
         case(other, "thread: not bound", ILLEGAL);
     }
-    let itself = unbind.clone().of(own).cap(0, slot::TCB);
+    let itself = unbind.clone().of(own).cap(0, s.caller.tcb);
     case(itself, "thread: the caller", ILLEGAL);
     for (context, notification) in [
         (s.context, s.notification),

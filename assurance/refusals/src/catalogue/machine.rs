@@ -1,5 +1,7 @@
 //! Checks of what is the machine's: interrupts, address spaces, ports.
 
+use alloc::vec::Vec;
+
 use sandglass_abi::error::ErrorNumber::*;
 use sandglass_abi::invocation as label;
 use sandglass_abi::invocation::x86_64 as arch;

@@ -1,5 +1,9 @@
 //! An invocation and how it is refused.
 
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+
 use sandglass_abi::error::{ErrorNumber, LookupFailureType};
 
 /// What is invoked, and with what.
