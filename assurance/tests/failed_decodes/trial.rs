@@ -11,6 +11,7 @@ use sandglass_kernel::ipc::{message, notification};
 use sandglass_kernel::mem::objects::tcb_slot;
 use sandglass_kernel::mem::Ref;
 use sandglass_kernel::object::tcb::{Tcb, TcbSlot};
+use sandglass_model::event as specification;
 use sandglass_model::state::{Registers, State, ThreadId};
 
 use sandglass_refusals::case::{Arguments, Call, Case, Refusal};
@@ -113,12 +114,10 @@ impl<'w> Trial<'w> {
     /// If the state is not what it was, but for time and what callers were told.
     pub fn settle(&mut self) {
         self.check_memory("one of the last calls");
-        let Some(state) = &mut self.state else { return };
-        let id = ThreadId(self.caller.address().get());
-        let caller = state.threads.get_mut(&id).expect("the caller");
-        caller.registers = self.registers.clone();
+        let Some(state) = &self.state else { return };
         let found = abstraction::of(&self.w.k, self.anchor).expect("a state of the specification");
-        assert_eq!(differences(state, &found), [] as [String; 0]);
+        let expected = self.with_registers(state);
+        assert_eq!(differences(&expected, &found), [] as [String; 0]);
     }
 
     fn make(&mut self, case: &Case, by: Syscall) {
@@ -127,6 +126,7 @@ impl<'w> Trial<'w> {
             case.call.label, case.check
         );
         self.prepare(&case.call, by);
+        let specified = self.specified(by);
         if by == Syscall::NBSendWait {
             self.signal();
         }
@@ -148,6 +148,34 @@ impl<'w> Trial<'w> {
             _ => {}
         }
         self.check_registers(&name);
+        if let Some(specified) = specified {
+            self.check_specification(specified, &name);
+        }
+    }
+
+    /// The state that the specification starts from, where it makes the call too: not where a signal comes first.
+    fn specified(&self, by: Syscall) -> Option<State> {
+        let state = self.state.as_ref()?;
+        (by != Syscall::NBSendWait).then(|| self.with_registers(state))
+    }
+
+    /// `state` with the caller's registers.
+    fn with_registers(&self, state: &State) -> State {
+        let mut state = state.clone();
+        let id = ThreadId(self.caller.address().get());
+        let caller = state.threads.get_mut(&id).expect("the caller");
+        caller.registers = self.registers.clone();
+        state
+    }
+
+    /// The specification refuses the call, too, and has the same state afterwards.
+    fn check_specification(&self, mut specified: State, name: &str) {
+        let now = self.w.k.machine.clock();
+        let core = abstraction::core_id(self.w.k.core_id());
+        specification::handle(&mut specified, core, specification::Event::Syscall, now);
+        let state = self.state.as_ref().expect("a state of the specification");
+        let found = differences(&self.with_registers(state), &specified);
+        assert_eq!(found, [] as [String; 0], "the specification: {name}");
     }
 
     /// Sets the caller's registers and buffer for `call`.

@@ -1,191 +1,238 @@
-//! A failed decode changes nothing: after every refused invocation of the list, what the
-//! invocation could have changed is as it was. The errors are those of the first check that fails
-//! (ABI page 03).
+//! Failed decodes change nothing: the catalogue's cases (`assurance/refusals`), by a thread of the root task.
+//!
+//! On the host every byte of the kernel's memory is compared after every case. Here it is what a root task can see, after
+//! every few of them: which slots are empty, registers, flags, consumed time, signals, and at the end what is left
+//! of memory.
 
-mod cases;
+mod scene;
 
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
+use core::ptr;
+use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
-use sandglass::abi::error::ErrorNumber::RangeError;
-use sandglass::abi::invocation as label;
+use sandglass::abi::invocation::x86_64::PAGE_MAP;
+use sandglass::abi::invocation::UNTYPED_RETYPE;
 use sandglass::abi::object;
-use sandglass::cap::{
-    Attributes, CNode, CPtr, Capability, Endpoint, Frame, FrameSize, Notification, ObjectType,
-    Rights, SchedContext, Tcb, Untyped,
-};
+use sandglass::cap::{CNode, Endpoint, Notification, SchedContext, Tcb};
 use sandglass::context::UserContext;
-use sandglass::testing::{Suite, TestResult};
+use sandglass::testing::{shared, Suite, TestResult};
 use sandglass::thread::ThreadParams;
-use sandglass::{ensure, ensure_eq, Message, SetupError};
+use sandglass::{boot, ensure, ensure_eq, SetupError};
+use sandglass_refusals::case::Case;
+use sandglass_refusals::catalogue::catalogue;
+use sandglass_refusals::scene::{Scene, RADIX};
+use sandglass_refusals::{cases, pairs};
 
-use crate::fixture::{runs_on, Fixture, FULL};
+use crate::fixture::{Fixture, FULL};
+use scene::Made;
 
-const RADIX: u64 = 4;
+/// Of the thread that makes the invocations.
 const PRIORITY: u8 = 100;
-const UNTYPED_BITS: u32 = 15;
-/// Where the frame of the scene is mapped.
-const MAPPED: u64 = 0x4800_0000_0000;
+/// Cases between two looks at the scene.
+const CHUNK: usize = 16;
 
 pub fn run(suite: &mut Suite, fixture: &mut Fixture) {
     fixture.run(
         suite,
         "decode",
         &[
-            ("a_refused_invocation_changes_nothing", unchanged),
-            ("a_failed_call_delivers_only_its_error", only_the_error),
-            ("a_failed_send_delivers_nothing", send_delivers_nothing),
+            ("every_check_that_fails_changes_nothing", |f| {
+                refused(f, Calls::All, cases::of_checks)
+            }),
+            ("of_two_checks_that_fail_the_first_is_told", |f| {
+                refused(f, Calls::CallOnly, |s| {
+                    pairs::pairs(&catalogue(), &cases::of_checks(s))
+                })
+            }),
+            (
+                "labels_that_an_object_does_not_understand_change_nothing",
+                |f| refused(f, Calls::CallOnly, cases::kinds::cases),
+            ),
         ],
     );
 }
 
-/// Objects in a known state, for invocations to fail on.
-struct Scene {
-    untyped: Untyped,
-    /// Slot 0: a badged endpoint capability. Slot 1: a page's. Others: empty.
-    cnode: CNode,
-    endpoint: Endpoint,
-    notification: Notification,
+/// By which system calls a case is made.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Calls {
+    /// By Send, NBSend and Call.
+    All,
+    CallOnly,
+}
+
+/// The cases that `choose` takes are refused, and nothing has changed after them.
+fn refused(fixture: &mut Fixture, calls: Calls, choose: fn(&Scene) -> Vec<Case>) -> TestResult {
+    let caller = Caller::new(fixture)?;
+    let made = scene::make(fixture, caller.tcb, caller.context)?;
+    let cases = Box::leak(choose(&made.scene).into_boxed_slice());
+    caller.start(cases, calls)?;
+    let before = Snapshot::take(fixture, &made)?;
+    for chunk in cases.chunks(CHUNK) {
+        sandglass::println!("chunk {} at {}", name(&chunk[0]), sandglass::time::ticks());
+        caller.go_on(fixture)?;
+        let after = Snapshot::take(fixture, &made)?;
+        let names = || chunk.iter().map(name).collect::<Vec<_>>().join(", ");
+        ensure!(
+            before == after,
+            "one of [{}]: {before:x?} became {after:x?}",
+            names()
+        );
+    }
+    check_memory(fixture, &made.scene)?;
+    caller.tcb.suspend()?;
+    made.clear()
+}
+
+fn name(case: &Case) -> String {
+    format!("label {}: {}", case.call.label, case.check)
+}
+
+/// The thread that makes the refused invocations.
+struct Caller {
     tcb: Tcb,
-    other: Tcb,
     context: SchedContext,
-    frame: Frame,
-    null: CPtr,
+    /// Has it make the next cases.
+    go: Notification,
+    /// The cases that it is to make, once they are known.
+    work: &'static AtomicPtr<Work>,
+    /// What it found wrong.
+    found: &'static AtomicPtr<String>,
 }
 
-/// What can be seen of the scene.
-#[derive(Clone, PartialEq, Debug)]
-struct Snapshot {
-    registers: UserContext,
-    empty: Vec<bool>,
-    bound: bool,
-    consumed_us: u64,
-    word: u64,
-    flags: u64,
-    signalled: u64,
+struct Work {
+    cases: &'static [Case],
+    calls: Calls,
 }
 
-impl Scene {
+impl Caller {
     fn new(fixture: &mut Fixture) -> Result<Self, SetupError> {
+        let (go, done) = (fixture.process.resources.notification()?, fixture.done);
+        let (work, found): (&AtomicPtr<Work>, &AtomicPtr<String>) = (shared(), shared());
         let context = fixture.context(FULL)?;
-        let tcb = fixture.prepare(ThreadParams::new(PRIORITY, context), || ())?;
-        let process = &mut fixture.process;
-        let resources = &mut process.resources;
-        let untyped = resources.untyped(UNTYPED_BITS)?;
-        let cnode = resources.cnode(RADIX as u32)?;
-        let endpoint = resources.endpoint()?;
-        let slot = |index| cnode.slot_at(index, RADIX as u8);
-        slot(0).mint_from(resources.slot_of(endpoint), Rights::ALL, 7)?;
-        untyped.retype(ObjectType::Page, cnode.slot_at(1, RADIX as u8), 1)?;
-        let frame = resources.frame(FrameSize::Small)?;
-        process
-            .space
-            .fill_frame(resources, frame, |page| page.fill(0x77))?;
-        let vspace = process.space.vspace();
-        vspace.map(
-            resources,
-            frame,
-            MAPPED,
-            Rights::READ_WRITE,
-            Attributes::WriteBack,
-        )?;
+        let params = ThreadParams {
+            stack_bytes: 0x8000,
+            ..ThreadParams::new(PRIORITY, context)
+        };
+        let tcb = fixture.prepare(params, move || {
+            go.wait();
+            // SAFETY: set, before the first signal, to what lives for good and nobody changes.
+            let work = unsafe { &*work.load(Relaxed) };
+            for chunk in work.cases.chunks(CHUNK) {
+                for case in chunk {
+                    if let Err(what) = make(case, work.calls) {
+                        let what = format!("{}: {what}\n{:?}", name(case), case.call);
+                        found.store(Box::into_raw(Box::new(what)), Relaxed);
+                    }
+                }
+                done.signal();
+                go.wait();
+            }
+        })?;
         Ok(Self {
-            untyped,
-            cnode,
-            endpoint,
-            notification: resources.notification()?,
             tcb,
-            other: resources.tcb()?,
             context,
-            frame,
-            null: resources.allocate_slot()?.capability(),
+            go,
+            work,
+            found,
         })
     }
 
-    fn snapshot(&self, fixture: &mut Fixture) -> Result<Snapshot, SetupError> {
-        let empty: Result<Vec<bool>, SetupError> = (0..1 << RADIX)
-            .map(|index| fixture.is_empty(self.cnode.slot_at(index, RADIX as u8)))
-            .collect();
-        Ok(Snapshot {
-            registers: self.tcb.read_registers(false)?,
-            empty: empty?,
-            bound: runs_on(self.tcb, PRIORITY, self.context),
-            consumed_us: self.context.consumed_us()?,
-            // SAFETY: mapped by `new`.
-            word: unsafe { (MAPPED as *const u64).read_volatile() },
-            flags: self.tcb.set_flags(0, 0)?,
-            signalled: self.notification.poll(),
-        })
+    /// It will make `cases`.
+    fn start(&self, cases: &'static [Case], calls: Calls) -> TestResult {
+        let work = Box::new(Work { cases, calls });
+        self.work.store(Box::into_raw(work), Relaxed);
+        Ok(self.tcb.resume()?)
     }
 
-    /// Starts the untyped anew, with one page in slot 1 and the rest free.
-    fn renew(&self, fixture: &mut Fixture) -> Result<(), SetupError> {
-        fixture.process.resources.slot_of(self.untyped).revoke()?;
-        let slot = self.cnode.slot_at(1, RADIX as u8);
-        Ok(self.untyped.retype(ObjectType::Page, slot, 1)?)
-    }
-
-    /// Physical address of the untyped's next page, which this makes.
-    fn next_page(&self, fixture: &mut Fixture) -> Result<u64, SetupError> {
-        let resources = &mut fixture.process.resources;
-        let slot = resources.allocate_slot()?;
-        self.untyped.retype(ObjectType::Page, slot, 1)?;
-        let address = slot.capability::<Frame>().physical_address()?;
-        slot.delete()?;
-        resources.free_slot(slot);
-        Ok(address)
+    /// It makes the next few, each of which is refused as it is to be.
+    fn go_on(&self, fixture: &Fixture) -> TestResult {
+        self.go.signal();
+        fixture.done.wait();
+        let found = self.found.swap(ptr::null_mut(), Relaxed);
+        if found.is_null() {
+            return Ok(());
+        }
+        // SAFETY: from `Box::into_raw`, and taken once.
+        Err(unsafe { *Box::from_raw(found) }.into())
     }
 }
 
-fn unchanged(fixture: &mut Fixture) -> TestResult {
-    let scene = Scene::new(fixture)?;
-    let next_page = scene.next_page(fixture)?;
-    for case in cases::all(fixture, &scene) {
-        scene.renew(fixture)?;
-        let before = scene.snapshot(fixture)?;
-        let (what, cap, label, words, caps, error, details) = case;
-        let message = Message::long(label, &words).with_caps(&caps);
-        let answer = Endpoint::from_cptr(cap).call(message);
-        ensure!(
-            answer.label() == error as u64,
-            "{what}: error {}, not {error:?}",
+/// Makes the invocation, and compares what its caller is told.
+fn make(case: &Case, calls: Calls) -> Result<(), String> {
+    let arguments = case.call.arguments();
+    let (cap, words, caps) = (arguments.cap, &arguments.words, &arguments.caps);
+    if calls == Calls::All {
+        Endpoint::at(cap).send(scene::message(case.call.label, words, caps));
+        Endpoint::at(cap).nb_send(scene::message(case.call.label, words, caps));
+    }
+    let answer = scene::call(cap, case.call.label, words, caps);
+    let mut details = alloc::vec![0; answer.len()];
+    answer.copy_words(&mut details);
+    let expected = (case.refusal.error as u64, &case.refusal.details);
+    if (answer.label(), &details) != expected {
+        return Err(format!(
+            "error {} with {details:?} instead of {expected:?}",
             answer.label()
-        );
-        let mut got = alloc::vec![0; answer.len()];
-        answer.copy_words(&mut got);
-        ensure!(got == details, "{what}: details {got:?}, not {details:?}");
-        let after = scene.snapshot(fixture)?;
-        ensure!(before == after, "{what}: {before:?} became {after:?}");
-        ensure!(
-            scene.next_page(fixture)? == next_page,
-            "{what}: untyped memory is lost"
-        );
+        ));
     }
     Ok(())
 }
 
-/// The words behind the error's details keep what the caller had.
-fn only_the_error(fixture: &mut Fixture) -> TestResult {
-    let scene = Scene::new(fixture)?;
-    let label = label::SCHED_CONTROL_CONFIGURE_FLAGS;
-    let message = Message::long(label, &[1, 2, 3, 4, 5]).with_caps(&[scene.context.cptr()]);
-    let answer = Endpoint::from_cptr(fixture.control.cptr()).call(message);
-    ensure_eq!((answer.label(), answer.len()), (RangeError as u64, 2));
-    ensure_eq!(answer.registers()[2..], [3, 4]);
-    ensure_eq!(answer.registers()[0], 20);
-    Ok(())
+/// What can be seen of a scene.
+#[derive(PartialEq, Debug)]
+struct Snapshot {
+    empty: Vec<bool>,
+    registers: [UserContext; 2],
+    flags: [u64; 2],
+    consumed_us: u64,
+    signals: [u64; 3],
 }
 
-/// The same refused invocation by Send reports nothing, and the thread goes on.
-fn send_delivers_nothing(fixture: &mut Fixture) -> TestResult {
-    let scene = Scene::new(fixture)?;
-    let before = scene.snapshot(fixture)?;
-    let send = Endpoint::from_cptr(scene.untyped.cptr());
-    send.send(Message::long(
-        label::UNTYPED_RETYPE,
-        &[object::ENDPOINT, 0, 0, 0, 4, 0],
-    ));
-    send.nb_send(Message::new(99, []));
-    let after = scene.snapshot(fixture)?;
-    ensure!(before == after, "{before:?} became {after:?}");
+impl Snapshot {
+    fn take(fixture: &mut Fixture, made: &Made) -> Result<Self, SetupError> {
+        let s = &made.scene;
+        let root = made.slots.iter().map(|&slot| boot::CNODE.slot(slot));
+        let node = (0..1 << RADIX).map(|i| CNode::at(s.node).slot_at(i, RADIX as u8));
+        let empty: Result<_, _> = root
+            .chain(node)
+            .map(|slot| fixture.is_empty(slot))
+            .collect();
+        let threads = [Tcb::at(s.thread), Tcb::at(s.served.tcb)];
+        let notifications = [s.notification, s.bound_notification, s.funded_notification];
+        Ok(Self {
+            empty: empty?,
+            registers: [
+                threads[0].read_registers(false)?,
+                threads[1].read_registers(false)?,
+            ],
+            flags: [threads[0].set_flags(0, 0)?, threads[1].set_flags(0, 0)?],
+            consumed_us: SchedContext::at(s.served.context).consumed_us()?,
+            signals: notifications.map(|it| Notification::at(it).poll()),
+        })
+    }
+}
+
+/// All memory that the scene has left is there, to the last object; and what is mapped can be mapped again at its place
+/// only.
+fn check_memory(fixture: &mut Fixture, s: &Scene) -> TestResult {
+    let page = [0x1000, 3, 0];
+    ensure_eq!(scene::call(s.page, PAGE_MAP, &page, &[s.space]).label(), 0);
+    // Notifications of 64 bytes: (memory, how many there is room for).
+    for (memory, room) in [(s.parent, (4096 - 64) / 64), (s.memory, 256 / 64)] {
+        let first = fixture.process.resources.allocate_slots(room + 1)?.index();
+        let retype = |slot, count| {
+            let words = [object::NOTIFICATION, 0, 0, 0, slot, count];
+            let caps = [boot::CNODE.address()];
+            scene::call(memory, UNTYPED_RETYPE, &words, &caps).label()
+        };
+        ensure!(
+            retype(first, room) == 0,
+            "no room for {room} in slot {memory}"
+        );
+        ensure!(retype(first + room, 1) != 0, "more room in slot {memory}");
+    }
     Ok(())
 }

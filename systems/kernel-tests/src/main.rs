@@ -27,7 +27,7 @@ use fixture::Fixture;
 use sandglass::testing::Suite;
 use sandglass::{BootInfo, SetupError};
 
-sandglass::entry!(main, stack = 0x1_0000, heap = 0x20_0000);
+sandglass::entry!(main, stack = 0x1_0000, heap = 0x80_0000);
 
 fn main(boot: &'static BootInfo) -> Result<u8, SetupError> {
     let mut fixture = Fixture::new(boot)?;
