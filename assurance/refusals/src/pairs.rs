@@ -89,11 +89,12 @@ pub fn pairs(catalogue: &[Check], cases: &[Case]) -> Vec<Case> {
         }
     }
     let both = |first: &Case, second: &Case| {
-        if exclude_each_other(first, second) {
+        // Most are of two operations: these are told apart first, and no text is made of them.
+        if first.call.label != second.call.label || exclude_each_other(first, second) {
             return None;
         }
-        let check = format!("{}, and {}", first.check, second.check);
         let call = together(&first.call, &second.call)?;
+        let check = format!("{}, and {}", first.check, second.check);
         Some(call.fails(check, first.refusal.clone()))
     };
     let mut pairs = Vec::new();

@@ -71,7 +71,6 @@ fn refused(fixture: &mut Fixture, calls: Calls, choose: fn(&Scene) -> Vec<Case>)
     caller.start(cases, calls)?;
     let before = Snapshot::take(fixture, &made)?;
     for chunk in cases.chunks(CHUNK) {
-        sandglass::println!("chunk {} at {}", name(&chunk[0]), sandglass::time::ticks());
         caller.go_on(fixture)?;
         let after = Snapshot::take(fixture, &made)?;
         let names = || chunk.iter().map(name).collect::<Vec<_>>().join(", ");
@@ -188,7 +187,7 @@ struct Snapshot {
     registers: [UserContext; 2],
     flags: [u64; 2],
     consumed_us: u64,
-    signals: [u64; 3],
+    signals: [u64; 2],
 }
 
 impl Snapshot {
@@ -201,7 +200,7 @@ impl Snapshot {
             .map(|slot| fixture.is_empty(slot))
             .collect();
         let threads = [Tcb::at(s.thread), Tcb::at(s.served.tcb)];
-        let notifications = [s.notification, s.bound_notification, s.funded_notification];
+        let notifications = [s.notification, s.funded_notification];
         Ok(Self {
             empty: empty?,
             registers: [
