@@ -152,7 +152,7 @@ pub fn answer(k: &Kernel, thread: Ref<Tcb>) -> Result<Vec<u64>, Refused> {
     }
 }
 
-/// As Rust source.
+/// As Rust source, the way the scripts of the lock step have it.
 impl fmt::Display for Call {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(

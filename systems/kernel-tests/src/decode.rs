@@ -1,7 +1,7 @@
 //! Failed decodes change nothing: the catalogue's cases (`assurance/refusals`), by a thread of the root task.
 //!
-//! On the host every byte of the kernel's memory is compared after every case. Here it is what a root task can see, after
-//! every few of them: which slots are empty, registers, flags, consumed time, signals, and at the end what is left
+//! On the host every byte of the kernel's memory is compared after every case. Here it is what a root task can see,
+//! after every few of them: which slots are empty, registers, flags, consumed time, signals, and at the end what is left
 //! of memory.
 
 mod scene;
