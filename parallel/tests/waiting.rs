@@ -112,7 +112,8 @@ fn own_work(record: &Record) -> u64 {
 /// Ticks that were charged to the victim.
 fn paid(simulation: &Simulation, victim: Made) -> u64 {
     let context: Ref<SchedContext> = simulation.context_of(victim.task);
-    context.at(simulation.kernel()).take_consumed()
+    let k = simulation.kernel();
+    context.at(k).take_consumed(k)
 }
 
 proptest! {
