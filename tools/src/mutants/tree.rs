@@ -85,6 +85,8 @@ const NOT_MUTATED: &[&str] = &["arch/x86_64/abi/boot"];
 const INVARIANTS: &str = "/inspect.rs";
 /// The switch of the mutants, a module of the mutated kernel.
 pub const SWITCH: &str = include_str!("switch.rs.in");
+/// Its file, in the kernel's source, where mutants are generated.
+const SWITCH_FILE: &str = "mutants.rs";
 /// Builds until the mutants that do not compile are known; each finds some.
 const MAX_ROUNDS: usize = 20;
 
@@ -138,6 +140,13 @@ impl Kernel {
             });
         }
         Ok(Self { sources })
+    }
+
+    /// Its files, by their names in the kernel's source.
+    fn names(&self) -> BTreeSet<PathBuf> {
+        let paths = self.sources.iter().map(|source| Path::new(&source.path));
+        let names = paths.filter_map(|path| path.strip_prefix(KERNEL_SOURCE).ok());
+        names.map(Path::to_path_buf).collect()
     }
 
     /// All mutants with the file that they are in and their number.
@@ -271,10 +280,19 @@ impl Tree {
             tree.replace(path, text)?;
             names.extend(Path::new(path).strip_prefix(source).map(Path::to_path_buf));
         }
-        for old in names_below(&tree.root.join(source))?.difference(&names) {
-            fs::remove_file(tree.root.join(source).join(old))?;
-        }
+        tree.remove_others(&names)?;
         Ok(tree)
+    }
+
+    /// Removes the files of the kernel's source that have none of these `names`: what an earlier kernel
+    /// had there.
+    fn remove_others(&self, names: &BTreeSet<PathBuf>) -> Result<()> {
+        let source = self.root.join(KERNEL_SOURCE);
+        for old in names_below(&source)?.difference(names) {
+            let path = source.join(old);
+            fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
+        }
+        Ok(())
     }
 
     /// Replaces a file of the tree.
@@ -290,8 +308,10 @@ impl Tree {
     /// # Errors
     /// A file cannot be written.
     pub fn restore(&self, kernel: &Kernel) -> Result<()> {
-        let mut sources = kernel.sources.iter();
-        sources.try_for_each(|source| self.replace(&source.path, &source.text))
+        for source in &kernel.sources {
+            self.replace(&source.path, &source.text)?;
+        }
+        self.remove_others(&kernel.names())
     }
 
     /// Builds all mutants of `kernel` in, but for those that `viability` excludes.
@@ -322,9 +342,12 @@ impl Tree {
         }
         let count = kernel.mutants().count();
         self.replace(
-            "kernel/src/mutants.rs",
+            &format!("{KERNEL_SOURCE}/{SWITCH_FILE}"),
             &SWITCH.replace("@COUNT@", &count.to_string()),
         )?;
+        let mut names = kernel.names();
+        names.insert(PathBuf::from(SWITCH_FILE));
+        self.remove_others(&names)?;
         Ok(schemas)
     }
 
@@ -602,4 +625,58 @@ pub fn write(path: &Path, content: &[u8]) -> Result<()> {
         fs::create_dir_all(folder).with_context(writing)?;
     }
     fs::write(path, content).with_context(writing)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_is_a_file_or_what_is_below_a_folder() {
+        for (path, is_generated) in [
+            ("kernel/src/cap/slot.rs", true),
+            ("kernel/src/cap/slot/inspect.rs", false),
+            ("kernel/src/capital.rs", false),
+            ("kernel/src/mem/slot.rs", true),
+            ("kernel/src/mem/user.rs", false),
+            ("kernel/src/arch/x86_64/abi/mapping.rs", true),
+            ("kernel/src/arch/x86_64/abi/boot/mod.rs", false),
+            ("kernel/src/arch/x86_64/entry/mod.rs", false),
+            ("model/src/cap/slot.rs", false),
+        ] {
+            assert_eq!(is_generated_of(path), is_generated, "{path}");
+        }
+    }
+
+    /// A file that was moved must not stand in the tree twice.
+    #[test]
+    fn files_of_an_earlier_kernel_do_not_stay() {
+        let root = std::env::temp_dir().join(format!("sandglass-tree-{}", std::process::id()));
+        let tree = Tree {
+            _lock: lock(&root).unwrap(),
+            builds: Builds::Apart,
+            root: root.clone(),
+        };
+        let source = |name: &str| Source {
+            path: format!("{KERNEL_SOURCE}/{name}"),
+            text: String::new(),
+            found: Found::default(),
+            first: 0,
+        };
+        let kernel = |names: &[&str]| Kernel {
+            sources: names.iter().map(|name| source(name)).collect(),
+        };
+        let there = || names_below(&root.join(KERNEL_SOURCE)).unwrap();
+        let named = |names: &[&str]| names.iter().map(PathBuf::from).collect::<BTreeSet<_>>();
+        let viability = Viability::default();
+        tree.mutate(&kernel(&["lib.rs", "a.rs"]), &viability)
+            .unwrap();
+        assert_eq!(there(), named(&["lib.rs", "a.rs", SWITCH_FILE]));
+        tree.mutate(&kernel(&["lib.rs", "a/mod.rs"]), &viability)
+            .unwrap();
+        assert_eq!(there(), named(&["lib.rs", "a/mod.rs", SWITCH_FILE]));
+        tree.restore(&kernel(&["lib.rs"])).unwrap();
+        assert_eq!(there(), named(&["lib.rs"]));
+        fs::remove_dir_all(&root).unwrap();
+    }
 }
