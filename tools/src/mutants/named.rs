@@ -203,7 +203,8 @@ impl Catalogue {
     /// paths.
     ///
     /// # Errors
-    /// A file cannot be read; or the text of a change does not stand exactly once where it must.
+    /// A file cannot be read; or the text of a change does not stand exactly once where it must: with
+    /// all such changes, since whoever rearranges the kernel meets several.
     pub fn sources(&self) -> Result<BTreeMap<String, String>> {
         let mut edits: BTreeMap<&str, Vec<Edit>> = BTreeMap::new();
         let mut texts: BTreeMap<String, String> = BTreeMap::new();
@@ -215,6 +216,7 @@ impl Catalogue {
             changes.map(move |change| (Some(mutant), change))
         });
         let always = self.always.iter().map(|change| (None, change));
+        let mut misfits = Vec::new();
         for (mutant, change) in always.chain(switched) {
             if !texts.contains_key(&change.file) {
                 texts.insert(change.file.clone(), read(&change.file)?);
@@ -223,11 +225,13 @@ impl Catalogue {
                 Some(mutant) => format!("the mutant `{}` of {}", mutant.name, self.set.path()),
                 None => format!("a change of {} that is always there", self.set.path()),
             };
-            let edit = change
-                .edit(&texts[&change.file], mutant.map(|mutant| mutant.number))
-                .with_context(whose)?;
-            edits.entry(&change.file).or_default().push(edit);
+            let number = mutant.map(|mutant| mutant.number);
+            match change.edit(&texts[&change.file], number) {
+                Ok(edit) => edits.entry(&change.file).or_default().push(edit),
+                Err(error) => misfits.push(format!("{:#}", error.context(whose()))),
+            }
         }
+        ensure!(misfits.is_empty(), "{}", misfits.join("\n"));
         for (file, edits) in edits {
             let text = texts.get_mut(file).context("it was read above")?;
             *text = apply(text, edits).with_context(|| format!("in {file}"))?;
@@ -528,6 +532,23 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn all_changes_that_do_not_fit_are_told() {
+        let entry = |name: &str, stands: &str| {
+            format!(
+                "[[mutant]]\nname = '{name}'\nrule = 'r'\nbreaks = 'b'\ncaught_by = 'c'\n\
+                 [[mutant.change]]\nfile = '{KERNEL_ROOT}'\nstands = '{stands}'\n"
+            )
+        };
+        let text = [entry("a", "no_such_text_a"), entry("b", "no_such_text_b")].concat();
+        let error = Catalogue::parse(Set::Rules, &text).unwrap().sources();
+        let said = format!("{:#}", error.unwrap_err());
+        assert!(
+            said.contains("no_such_text_a") && said.contains("no_such_text_b"),
+            "{said}"
+        );
     }
 
     #[test]
