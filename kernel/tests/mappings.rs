@@ -168,6 +168,26 @@ fn a_page_takes_only_itself_away() {
     }
 }
 
+/// So does the table that is mapped where another was before.
+#[test]
+fn a_table_takes_only_itself_away() {
+    for deleted in [true, false] {
+        let mut w = World::new();
+        let [_, upper, first] = map_tables(&mut w, BASE);
+        w.delete(upper).expect("deleted");
+        map_table(&mut w, 1, BASE).expect("another upper table");
+        map_table(&mut w, 2, BASE).expect("another table below it");
+        if deleted {
+            w.delete(first).expect("deleted");
+        } else {
+            w.invoke(first, arch::PAGE_TABLE_UNMAP, &[], &[])
+                .expect("unmapped");
+        }
+        let page = w.make(types::PAGE, 0);
+        map_page(&mut w, page, BASE).expect("the second table is there");
+    }
+}
+
 /// A mapping can be given other rights, and is not moved by mapping it again.
 #[test]
 fn a_mapped_page_is_mapped_again_in_its_place_only() {

@@ -325,6 +325,12 @@ fn a_fault_becomes_a_message_and_the_reply_changes_registers() {
         fault::UNKNOWN_SYSCALL
     );
     assert_eq!(w.message_of(handler)[18], 42);
+    w.reply_recv(endpoint, reply, &[]);
+    // A software interrupt is numbered by its vector and 24 bits of EAX (05, section 2.2).
+    w.registers().set(&*w.k, Register::Rax, 0x1_2345_6789);
+    let interrupt = Exception::SoftwareInterrupt { vector: 0x9e };
+    w.event(Event::Trap(Trap::Exception(interrupt)));
+    assert_eq!(w.message_of(handler)[18], 0xffff_ffff_9e45_6789);
     // Refused: the thread stops.
     let info = MessageInfo::new(1, 0, 0, 0);
     w.syscall(Syscall::Send, reply, 0, info, &[]);

@@ -122,3 +122,64 @@ pub const fn page(level: Level, paddr: u64, access: Access, attributes: u64) -> 
 const fn cache_bits(attributes: u64) -> u64 {
     (if attributes & 1 != 0 { PWT } else { 0 }) | (if attributes & 2 != 0 { PCD } else { 0 })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const USERS: Access = Access {
+        user: true,
+        write: true,
+    };
+    /// Aligned to 1 GiB; above its bits those that no address has.
+    const ADDRESS_AND_MORE: u64 = 0xfff5_5555_4000_0000;
+    const PADDR: u64 = 0x0005_5555_4000_0000;
+
+    /// 07, section 6: write-through, cache disabled and PAT, and what makes a page large.
+    #[test]
+    fn a_page_has_its_attributes_at_the_bits_of_its_level() {
+        for (level, size, pat) in [
+            (Level::PAGE_TABLE, 0, 1 << 7),
+            (Level::PAGE_DIRECTORY, 1 << 7, 1 << 12),
+            (Level::PDPT, 1 << 7, 0),
+        ] {
+            for attributes in 0..8 {
+                let bit = |number: u64, is: u64| if attributes & number != 0 { is } else { 0 };
+                let kind = size | bit(1, 1 << 3) | bit(2, 1 << 4) | bit(4, pat);
+                let entry = page(level, ADDRESS_AND_MORE, USERS, attributes);
+                assert_eq!(entry, PADDR | kind | 0b111, "{level:?} {attributes}");
+                assert_eq!(decode(level, entry), Entry::Page(PADDR));
+                assert_eq!(child_table(entry), None);
+            }
+        }
+    }
+
+    #[test]
+    fn rights_of_a_page_are_its_users_and_write_bits() {
+        for (user, write, bits) in [
+            (true, true, 0b111),
+            (true, false, 0b101),
+            (false, true, 0b11),
+        ] {
+            let access = Access { user, write };
+            assert_eq!(page(Level::PAGE_TABLE, PADDR, access, 0), PADDR | bits);
+        }
+    }
+
+    #[test]
+    fn a_table_is_followed_if_it_is_a_users() {
+        for level in [Level::PML4, Level::PDPT, Level::PAGE_DIRECTORY] {
+            for (attributes, bits) in [(0, 0), (1, 1 << 3), (2, 1 << 4), (7, 0b11 << 3)] {
+                let entry = table(ADDRESS_AND_MORE, attributes);
+                assert_eq!(entry, PADDR | bits | USER_TABLE | 0b111);
+                assert_eq!(decode(level, entry), Entry::Table(PADDR));
+                assert_eq!(child_table(entry), Some(PADDR));
+            }
+        }
+        let kernels = kernel_table(ADDRESS_AND_MORE);
+        assert_eq!(kernels, PADDR | 0b11);
+        assert_eq!(decode(Level::PML4, kernels), Entry::Absent);
+        assert_eq!(child_table(kernels), None);
+        assert_eq!(decode(Level::PAGE_TABLE, 0), Entry::Absent);
+    }
+}
