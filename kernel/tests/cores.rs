@@ -460,11 +460,19 @@ fn only_cores_in_the_address_space_are_told_what_was_unmapped() {
         &[slot::VSPACE],
     )
     .expect("mapped");
-    let before = [ONE, TWO].map(|core| w.k.machine.flushes_of(core));
+    let flushes = |w: &World| [CoreId::BOOT, ONE, TWO].map(|core| w.k.machine.flushes_of(core));
+    let before = flushes(&w);
     w.invoke(frame, label::x86_64::PAGE_UNMAP, &[], &[])
         .expect("unmapped");
-    let after = [ONE, TWO].map(|core| w.k.machine.flushes_of(core));
-    assert_eq!(after, [before[0] + 1, before[1]]);
+    assert_eq!(flushes(&w), [before[0] + 1, before[1] + 1, before[2]]);
+    let table = w.make(types::x86_64::PDPT, 0);
+    let words = [0x100_0000_0000, 0];
+    w.invoke(table, label::x86_64::PDPT_MAP, &words, &[slot::VSPACE])
+        .expect("mapped");
+    let before = flushes(&w);
+    w.invoke(table, label::x86_64::PDPT_UNMAP, &[], &[])
+        .expect("unmapped");
+    assert_eq!(flushes(&w), [before[0] + 1, before[1] + 1, before[2]]);
 }
 
 #[test]

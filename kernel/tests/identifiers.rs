@@ -225,3 +225,17 @@ fn an_address_space_ends_with_its_root_table() {
     let pool = w.k.arch.asids.pool(asid).expect("the first pool");
     assert!(pool.at(&w.k).root(asid).is_none(), "the identifier is free");
 }
+
+/// 03, section 4.10.
+#[test]
+fn whoever_gives_itself_another_address_space_goes_on_in_it() {
+    let mut w = World::new();
+    let root = w.make(types::x86_64::PML4, 0);
+    assign(&mut w, slot::ASID_POOL, root).expect("assigned");
+    let handler = w.make(types::ENDPOINT, 0);
+    let caps = [handler, slot::CNODE, root];
+    w.invoke(slot::TCB, label::TCB_SET_SPACE, &[0, 0], &caps)
+        .expect("another address space");
+    let address = w.cap(root).word().address();
+    assert_eq!(w.k.machine.address_space(), Some(address));
+}
