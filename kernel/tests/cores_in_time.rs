@@ -121,6 +121,30 @@ fn an_operation_whose_stall_took_the_rest_of_the_budget_begins_with_the_next() {
     );
 }
 
+/// So is the setting of a domain, and the copying of registers.
+#[test]
+fn an_invocation_that_could_not_stop_a_thread_in_time_has_not_begun() {
+    for copies in [false, true] {
+        let mut w = World::new();
+        let thread = runs_on_one(&mut w, 60);
+        let caller = w.start_thread(90, 1_000, 10_000);
+        w.sleep();
+        assert_eq!(w.running(), Some(caller.handle));
+        let end = w.k.core().budget_end();
+        w.pass(end - w.now() - 21 * US);
+        w.k.machine.set_ticks_per_remote_call(REMOTE_CALL);
+        w.set_extra_caps(&[thread.tcb]);
+        let (invoked, number) = match copies {
+            true => (caller.tcb, label::TCB_COPY_REGISTERS),
+            false => (slot::DOMAIN, label::DOMAIN_SET),
+        };
+        let info = MessageInfo::new(number, 0, 1, 1);
+        w.syscall(Syscall::Call, invoked, 0, info, &[0]);
+        assert_eq!(caller.handle.at(&w.k).place(), Place::Release);
+        assert_eq!(caller.handle.at(&w.k).state(), State::Restart);
+    }
+}
+
 /// 4 MiB of used memory, which a Retype is to zero, and a free slot.
 fn used_memory(w: &mut World) -> (u64, u64) {
     let memory = w.make(types::UNTYPED, 22);

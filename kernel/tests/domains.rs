@@ -32,6 +32,17 @@ fn threads_are_in_the_one_domain() {
 }
 
 #[test]
+fn a_ready_thread_whose_domain_is_set_comes_first_among_its_equals() {
+    let mut w = World::new();
+    let first = w.start_thread(50, 1_000_000, 1_000_000);
+    w.start_thread(50, 1_000_000, 1_000_000);
+    w.invoke(slot::DOMAIN, label::DOMAIN_SET, &[0], &[first.tcb])
+        .expect("its domain");
+    w.sleep();
+    assert_eq!(w.running(), Some(first.handle));
+}
+
+#[test]
 fn the_schedule_has_one_entry_that_can_be_set() {
     let mut w = World::new();
     let configure = |w: &mut World, words: [u64; 3]| {

@@ -41,6 +41,28 @@ fn assert_runs(w: &World, thread: Thread) {
     assert_eq!(w.running(), Some(thread.handle));
 }
 
+/// A server with a context of its own that answers a client below it, and waits, makes way for whoever is
+/// between them.
+#[test]
+fn a_client_that_is_answered_waits_for_those_above_it() {
+    let mut w = World::new();
+    let endpoint = w.make(types::ENDPOINT, 0);
+    let reply = w.make(types::REPLY, 0);
+    let server = w.start_thread(200, LONG, LONG);
+    let client = w.start_thread(100, LONG, LONG);
+    let root_wakes_by = w.sleep();
+    assert_runs(&w, server);
+    w.recv(endpoint, reply);
+    assert_runs(&w, client);
+    w.call(endpoint, &[1]);
+    w.wake(root_wakes_by);
+    let between = w.start_thread(150, LONG, LONG);
+    w.wait(root_wakes_by);
+    assert_runs(&w, server);
+    w.reply_recv(endpoint, reply, &[2]);
+    assert_runs(&w, between);
+}
+
 #[test]
 fn who_yields_goes_behind_its_equals() {
     let (mut w, threads) = equals(50, 3);

@@ -100,6 +100,18 @@ fn operations_use_every_bit() {
     }
 }
 
+/// A guard that the bits have is no mismatch, whatever its bits are (02, section 4).
+#[test]
+fn too_few_bits_behind_a_guard_are_a_mismatch_of_depth() {
+    let mut w = World::new();
+    let node = w.make(types::CNODE, 2);
+    let guard = GuardData::new(0b101, 3).raw();
+    let root = w.mint(node, ALL, guard).expect("minted");
+    let refused = named(&mut w, root, 0b1011, 4).unwrap_err();
+    let mismatch = LookupFailureType::DepthMismatch as u64;
+    assert_eq!(refused.details, [1, mismatch, 4, 5]);
+}
+
 /// A pointer to a capability goes through every guard on its way, and may have bits left over.
 #[test]
 fn a_pointer_leads_nowhere_if_a_guard_differs() {
