@@ -35,7 +35,7 @@ const BUILDS: &[(&str, &[&str])] = &[
     ),
     (
         "debug",
-        &["--package", "sandglass-kernel", "--features", "debug"],
+        &["--package", "sandglass-kernel", "--features", "debug,smp"],
     ),
 ];
 
@@ -43,8 +43,9 @@ const BUILDS: &[(&str, &[&str])] = &[
 /// them.
 const LLVM: &str = "22";
 
-/// What is not measured: the machines, which are not the same on the host, and unit tests.
-const APART: &[&str] = &["src/arch/", "src/boot/tests.rs"];
+/// What is not measured: the machines, which are not the same on the host, the program, which a host has no
+/// use for, and unit tests.
+const APART: &[&str] = &["src/arch/", "src/main.rs", "src/boot/tests.rs"];
 /// What of these is measured all the same: what the hosted machine shares with the bare one.
 const SHARED: &[&str] = &["src/arch/x86_64/abi/", "src/arch/address.rs"];
 /// Files of invariants, which are not in the kernel that ships.
@@ -142,13 +143,20 @@ fn export(cov: &Path, profile: &Path, harnesses: &[Harness]) -> Result<String> {
     output(&mut command)
 }
 
-/// LLVM's tool `name`: of the wanted release, else of any.
+/// LLVM's tool `name`, of the wanted release: another one would say only after all tests that it cannot
+/// read what they counted.
 fn llvm_tool(name: &str) -> Result<PathBuf> {
-    toolchain::find_on_path(&format!("{name}-{LLVM}"))
-        .or_else(|| toolchain::find_on_path(name))
-        .with_context(|| {
-            format!("no {name}-{LLVM} on the search path: install Debian's `llvm-{LLVM}`")
-        })
+    let of_release = |tool: &PathBuf| {
+        let version = output(Command::new(tool).arg("--version"));
+        version.is_ok_and(|version| version.contains(&format!("LLVM version {LLVM}.")))
+    };
+    let names = [format!("{name}-{LLVM}"), name.to_owned()];
+    let mut tools = names
+        .iter()
+        .filter_map(|name| toolchain::find_on_path(name));
+    tools.find(of_release).with_context(|| {
+        format!("no {name}-{LLVM} on the search path: install Debian's `llvm-{LLVM}`")
+    })
 }
 
 /// Runs `command` and returns its standard output.
