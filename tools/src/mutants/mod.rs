@@ -37,7 +37,9 @@ use named::{Catalogue, Named, Set};
 use score::Score;
 use tree::{Builds, Kernel, Source, Tree, Viability};
 
-/// Mutants of changed files that are judged, at most, and the seed that draws them if there are more.
+/// Mutants of changed files that are judged, at most: the test command is to take minutes.
+const OF_CHANGED: usize = 40;
+/// Size of a sample of all, and the seed that draws it.
 pub const SAMPLE: usize = 150;
 pub const SEED: u64 = 1;
 /// Of so many times as many mutants as are to be judged some do not compile, or cannot be switched. The others
@@ -55,8 +57,8 @@ pub enum Choice {
     },
     /// The [named](named) ones that break a rule.
     Named,
-    /// What `sandglass test` judges: [`SAMPLE`] at most, of those in files that are [`changed`]; the named
-    /// ones if there are none.
+    /// What `sandglass test` judges: [`OF_CHANGED`] at most, of those in files that are [`changed`]; the
+    /// named ones if there are none.
     Changed,
 }
 
@@ -134,7 +136,7 @@ pub fn report(choice: Choice, only: &str) -> Result<Report> {
             judge(
                 &Kernel::read()?,
                 &is_changed,
-                Some((SAMPLE, SEED)),
+                Some((OF_CHANGED, SEED)),
                 only,
                 &folder,
             )?
