@@ -106,7 +106,7 @@ pub const RULES: &[Rule] = &[
         check: |_| {
             source::check(
                 source::no_features,
-                &["abi", "kernel", "lock", "user", "systems", "tools"],
+                &["abi", "kernel", "user", "systems", "tools"],
             )
         },
     },

@@ -1,4 +1,4 @@
-//! Points of the hosted kernel's parallel virtual time (`parallel/`), which simulates the same
+//! Points of the hosted kernel's parallel virtual time (`assurance/parallel/`), which simulates the same
 //! scenarios.
 //!
 //! They come as comma-separated values, the first line `scenario,spin,cores,work,time`: a scenario

@@ -7,8 +7,8 @@ use core::cell::Cell;
 use sandglass_screen::{Mode, Pixels, Screen};
 
 use super::layout::{WINDOW_BASE, WINDOW_SIZE};
-use crate::arch::abi::told::AVAILABLE;
-use crate::arch::abi::told::{Framebuffer, MemoryMapEntry, MAX_MEMORY_MAP};
+use crate::arch::abi::firmware::AVAILABLE;
+use crate::arch::abi::firmware::{Framebuffer, MemoryMapEntry, MAX_MEMORY_MAP};
 use crate::arch::Range;
 use crate::list::List;
 
