@@ -337,6 +337,32 @@ fn a_fault_becomes_a_message_and_the_reply_changes_registers() {
     assert_eq!(thread.handle.at(&w.k).state(), State::Inactive);
 }
 
+/// 02, section 7.4.
+#[test]
+fn who_waits_to_tell_of_a_fault_stays_inactive_when_the_message_is_cancelled() {
+    let mut w = World::new();
+    let endpoint = w.make(types::ENDPOINT, 0);
+    let handler = w.mint(endpoint, ALL, 7).expect("a badge");
+    let thread = w.start_thread(100, 5_000, 10_000);
+    let caps = [handler, slot::CNODE, slot::VSPACE];
+    w.invoke(thread.tcb, label::TCB_SET_SPACE, &[0, 0], &caps)
+        .expect("a fault handler");
+    let root_wakes_by = w.sleep();
+    assert_eq!(w.running(), Some(thread.handle));
+    w.event(Event::Trap(Trap::Exception(Exception::PageFault {
+        address: 0xdead_0000,
+        code: 0b110,
+    })));
+    let waits = matches!(thread.handle.at(&w.k).state(), State::BlockedOnSend { .. });
+    assert!(waits, "nobody receives");
+    w.wake(root_wakes_by);
+    let words = [handler, 64];
+    w.invoke(slot::CNODE, label::CNODE_CANCEL_BADGED_SENDS, &words, &[])
+        .expect("cancelled");
+    assert_eq!(thread.handle.at(&w.k).state(), State::Inactive);
+    assert!(thread.handle.at(&w.k).fault().is_none());
+}
+
 #[test]
 fn a_bad_capability_of_a_receive_faults_with_the_right_pointer() {
     let mut w = World::new();
