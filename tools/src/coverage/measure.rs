@@ -1,5 +1,6 @@
 //! Builds the instrumented tests, runs them, and merges what they counted.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -83,7 +84,8 @@ pub fn kernel() -> Result<Coverage> {
         let source = fs::read_to_string(kernel.join(file))
             .with_context(|| format!("cannot read kernel/{file}"))?;
         let end = end_of_shipped_code(&source);
-        counts.retain(|&line, _| (line as usize) <= end);
+        let impossible = impossible_lines(&source);
+        counts.retain(|&line, _| (line as usize) <= end && !impossible.contains(&line));
     }
     Ok(coverage)
 }
@@ -100,6 +102,20 @@ fn end_of_shipped_code(source: &str) -> usize {
         Some(end) => source[..end].lines().count(),
         None => usize::MAX,
     }
+}
+
+/// Numbers of the lines of `source` that say themselves why nothing executes them: those of a `never!`, and
+/// of the rest of its block.
+fn impossible_lines(source: &str) -> BTreeSet<u32> {
+    let mut lines = BTreeSet::new();
+    let mut is_in_block = false;
+    for (number, line) in (1..).zip(source.lines().map(str::trim)) {
+        is_in_block = line.starts_with("never!(") || is_in_block && !line.starts_with('}');
+        if is_in_block || line.contains("never!(") {
+            lines.insert(number);
+        }
+    }
+    lines
 }
 
 /// Builds the tests, each build in a folder of its own: their programs have the same names.
@@ -176,4 +192,16 @@ fn output(command: &mut Command) -> Result<String> {
         );
     }
     Ok(stdout)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_says_so_itself() {
+        let source = "let Some(a) = b else {\n    never!(\"c\");\n    return;\n};\nmatch a {\n    \
+                      d => never!(\"e\"),\n    f => g,\n}\n";
+        assert_eq!(impossible_lines(source), BTreeSet::from([2, 3, 6]));
+    }
 }
