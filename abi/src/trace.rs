@@ -8,13 +8,13 @@
 //!
 //! | word | content |
 //! | --- | --- |
-//! | 0 | the [`Tag`]: sequence number, kind, core, detail; 0 if there is no record |
+//! | 0 | the [`Tag`]: sequence number, kind, core, detail; the number is 0 if there is no record |
 //! | 1 | time in ticks: of entry to the kernel |
 //! | 2 | the subject: address of a kernel object, in most kinds a thread or a scheduling context |
 //! | 3, 4 | what the kind says |
 //!
-//! The tag is written last, and the place of a record is 0 while its other words change: whoever
-//! reads the same tag before and after the other words has read one record.
+//! The number is written last, and is 0 while the rest changes: whoever reads the same number, not 0,
+//! before and after the rest has read one record.
 
 /// Words of a record.
 pub const RECORD_WORDS: usize = 5;
@@ -280,7 +280,8 @@ pub mod header {
 /// The first word of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Tag {
-    /// Number of the record among those of all cores, from 1; modulo 2^32.
+    /// Number of the record among those of all cores, from 1, modulo 2^32; 0 if there is no record,
+    /// so that one of 2^32 cannot be read.
     pub sequence: u32,
     /// Number of a [`Kind`].
     pub kind: u8,
@@ -289,10 +290,10 @@ pub struct Tag {
 }
 
 impl Tag {
-    /// The word without the sequence number, which are its low 32 bits.
+    /// The upper half of the word, that is all but the sequence number.
     #[inline(always)]
-    pub const fn unnumbered(kind: Kind, core: u8, detail: u16) -> u64 {
-        (kind as u64) << 32 | (core as u64) << 40 | (detail as u64) << 48
+    pub const fn about(kind: Kind, core: u8, detail: u16) -> u32 {
+        kind as u32 | (core as u32) << 8 | (detail as u32) << 16
     }
 
     #[inline(always)]
@@ -346,7 +347,7 @@ mod tests {
         };
         assert_eq!(Tag::from_word(tag.word()), tag);
         assert_eq!(
-            Tag::unnumbered(Kind::Block, 3, 0x1234) | 0xdead_beef,
+            u64::from(Tag::about(Kind::Block, 3, 0x1234)) << 32 | 0xdead_beef,
             tag.word()
         );
     }

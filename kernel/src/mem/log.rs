@@ -92,29 +92,31 @@ impl Log {
         }
     }
 
-    /// Writes a record, if there is a place for it: `tag` gets the number after `last`, the last one.
-    /// The place is 0 while the rest changes.
+    /// Writes a record, if there is a place for it: what is [about](sandglass_abi::trace::Tag::about) it, the number after
+    /// `last`, the last one, and the other words. Its number is 0 while the rest changes.
     #[inline(always)]
-    pub fn write(&self, k: &Memory, last: &Cell<u32>, tag: u64, time: u64, words: [u64; 3]) {
+    pub fn write(&self, k: &Memory, last: &Cell<u32>, about: u32, time: u64, words: [u64; 3]) {
         let at = self.next.get();
         if at == 0 {
             return;
         }
         let number = last.get().wrapping_add(1);
         last.set(number);
-        let tag = tag | u64::from(number);
         let record = k.machine.base().wrapping_add(at as usize).cast::<u64>();
         const { assert!(RECORD_WORDS == 5) };
+        // The tag's halves, its number first.
+        let halves = record.cast::<u32>();
         // SAFETY: the place is one of this log's, in frames of RAM, which hold no kernel object
         // (invariant); any bits are a word. Volatile: whoever reads the memory sees the words in
         // this order.
         unsafe {
-            ptr::write_volatile(record, 0);
+            ptr::write_volatile(halves, 0);
             ptr::write_volatile(record.wrapping_add(1), time);
             ptr::write_volatile(record.wrapping_add(2), words[0]);
             ptr::write_volatile(record.wrapping_add(3), words[1]);
             ptr::write_volatile(record.wrapping_add(4), words[2]);
-            ptr::write_volatile(record, tag);
+            ptr::write_volatile(halves.wrapping_add(1), about);
+            ptr::write_volatile(halves, number);
         }
         let is_last = at == self.last.get();
         let behind = at.wrapping_add(RECORD_BYTES);

@@ -27,7 +27,7 @@ fn write_to(
     (kind, detail): (Kind, u16),
     words: [u64; 3],
 ) {
-    let tag = Tag::unnumbered(kind, about.index() as u8, detail);
+    let tag = Tag::about(kind, about.index() as u8, detail);
     log.write(k, &k.trace, tag, time, words);
 }
 

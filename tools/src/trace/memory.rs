@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
 use anyhow::{bail, ensure, Context, Result};
-use sandglass_abi::trace::{header, RECORD_BYTES, RECORD_WORDS};
+use sandglass_abi::trace::{header, Tag, RECORD_BYTES, RECORD_WORDS};
 
 use crate::qemu::Machine;
 
@@ -121,10 +121,10 @@ impl Memory {
         let mut bytes = vec![0; (log.places() * RECORD_BYTES) as usize];
         self.read(log.start, &mut bytes)?;
         let places = bytes.chunks_exact(RECORD_BYTES as usize).map(words_of);
-        Ok(places.filter(|words| words[0] != 0).collect())
+        Ok(places.filter(is_written).collect())
     }
 
-    /// The words at `place` of `log`; the tag is 0 if there is no record.
+    /// The words at `place` of `log`, which [are](is_written) a record or not.
     ///
     /// # Errors
     /// The memory cannot be read.
@@ -149,6 +149,11 @@ impl Drop for Memory {
         // It is of no use to anybody; if it stays, the next run replaces it.
         let _ = fs::remove_file(&self.path);
     }
+}
+
+/// Whether `words` are a record: one that is being written has no number yet.
+pub fn is_written(words: &Words) -> bool {
+    Tag::from_word(words[0]).sequence != 0
 }
 
 fn words_of(bytes: &[u8]) -> Words {
@@ -216,9 +221,11 @@ mod tests {
         assert_eq!(memory.logs().unwrap(), Some(vec![log]));
 
         write(&memory, 0x20_0000 + 80, &[7, 1, 2, 3, 4]);
+        // One that is being written: all but its number is there.
+        write(&memory, 0x20_0000 + 120, &[7 << 32, 1, 2, 3, 4]);
         assert_eq!(memory.records(&log).unwrap(), [[7, 1, 2, 3, 4]]);
         assert_eq!(memory.record(&log, 2).unwrap(), [7, 1, 2, 3, 4]);
-        assert_eq!(memory.record(&log, 3).unwrap()[0], 0);
+        assert!(!is_written(&memory.record(&log, 3).unwrap()));
         let path = memory.path.clone();
         drop(memory);
         assert!(!path.exists());

@@ -264,9 +264,9 @@ impl Watcher {
         let (mut filled, mut empty) = (0, log.places());
         while empty - filled > 1 {
             let middle = filled + (empty - filled) / 2;
-            match self.memory.record(log, middle)?[0] {
-                0 => empty = middle,
-                _ => filled = middle,
+            match memory::is_written(&self.memory.record(log, middle)?) {
+                true => filled = middle,
+                false => empty = middle,
             }
         }
         Ok(filled)
