@@ -147,8 +147,7 @@ pub fn start(k: &mut Kernel) -> Next {
     core.set_now(k, k.machine.now());
     core.set_paid(k);
     core.request_reprogram(k);
-    schedule::force_reschedule(k);
-    let first = schedule::schedule(k);
+    let first = schedule::start(k);
     activate(k, None, first)
 }
 

@@ -38,6 +38,7 @@ struct Slots {
 
 impl Slots {
     /// Puts `cap` into slot `i`.
+    #[inline(never)]
     fn put(&self, k: &Kernel, i: u64, cap: Capability) -> Option<Ref<Slot>> {
         let slot = self.span.slot(i)?;
         derivation::insert_origin(k, slot, cap);

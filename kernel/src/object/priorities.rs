@@ -63,8 +63,13 @@ impl Priorities {
     pub fn remove(&self, priority: u8) {
         self.clear(priority);
         if !self.has_above(priority) {
-            self.levels.set(self.count_levels());
+            self.recount();
         }
+    }
+
+    #[inline(never)]
+    fn recount(&self) {
+        self.levels.set(self.count_levels());
     }
 
     /// Removes the highest one, which is `priority`.

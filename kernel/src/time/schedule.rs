@@ -231,10 +231,7 @@ pub fn schedule(k: &Kernel) -> Option<Ref<Tcb>> {
     }
     if core.action() != Action::ResumeCurrent {
         let next = decide(k);
-        trace!(k, switch(core.thread(), next));
-        core.set_thread(k, next);
-        core.set_action(k, Action::ResumeCurrent);
-        settle_sc(k, next);
+        switch(k, next);
         next
     } else {
         let current = core.thread();
@@ -243,6 +240,23 @@ pub fn schedule(k: &Kernel) -> Option<Ref<Tcb>> {
         }
         current
     }
+}
+
+/// The first decision: nobody ran, and nobody waits.
+pub fn start(k: &Kernel) -> Option<Ref<Tcb>> {
+    let first = k.core().ready.take_first(k);
+    switch(k, first);
+    first
+}
+
+/// `next`, which is in no queue, becomes the current thread, and its context the one that pays.
+#[inline(always)]
+fn switch(k: &Kernel, next: Option<Ref<Tcb>>) {
+    let core = k.core();
+    trace!(k, switch(core.thread(), next));
+    core.set_thread(k, next);
+    core.set_action(k, Action::ResumeCurrent);
+    settle_sc(k, next);
 }
 
 /// The current thread is to go on: one whose time has come and that would preempt it becomes the

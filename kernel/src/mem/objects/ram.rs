@@ -123,6 +123,7 @@ impl Ram {
         Some(unsafe { Region::with_contents(PhysAddr::new(start), bits) }.into_untyped())
     }
 
+    #[inline(never)]
     fn advance(&mut self, bits: u8) -> Option<u64> {
         let size = 1u64.checked_shl(bits.into())?;
         let start = self.start;

@@ -129,6 +129,7 @@ pub fn thread_bits() -> u32 {
 }
 
 /// Whether pages can be made ones of which no instruction is executed.
+#[inline(never)]
 pub fn has_no_execute() -> bool {
     cpuid(CPUID_EXTENDED_FEATURES).is_some_and(|leaf| leaf.edx & EDX_NO_EXECUTE != 0)
 }

@@ -81,6 +81,7 @@ impl Writer<'_> {
         self.bytes(&value.to_le_bytes());
     }
 
+    #[inline(never)]
     fn bytes(&mut self, bytes: &[u8]) {
         user::fill_frame(self.k, self.frame, self.offset, bytes);
         self.skip(bytes.len());
