@@ -173,7 +173,6 @@ fn invoke(k: &mut Kernel, caller: Ref<Tcb>, cptr: u64, phases: Phases) -> Phase 
         caller,
         slot,
         cap,
-        label: info.label(),
         message: known.unwrap_or_else(|| Message::new(k, caller, info)),
         extra,
         phases,

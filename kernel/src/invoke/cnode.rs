@@ -63,12 +63,12 @@ pub fn invoke(k: &Kernel, call: &Invocation) -> Result<Outcome, Error> {
 
 fn decode(k: &View, call: &Invocation) -> Result<Operation, Error> {
     let of_abi = label::CNODE_REVOKE..=label::CNODE_ROTATE;
-    if !of_abi.contains(&call.label) && call.label != label::extension::CNODE_MINT_CALL {
+    if !of_abi.contains(&call.label()) && call.label() != label::extension::CNODE_MINT_CALL {
         return Err(Error::IllegalOperation);
     }
     call.need(2)?;
     let target = target_slot(k, call.cap, call.word(k, 0), call.word(k, 1))?;
-    match call.label {
+    match call.label() {
         label::CNODE_REVOKE => Ok(Operation::Revoke(target)),
         label::CNODE_DELETE => Ok(Operation::Delete(target)),
         label::CNODE_CANCEL_BADGED_SENDS => decode_cancel(k, call, target),
@@ -132,7 +132,7 @@ fn decode_insertion(k: &View, call: &Invocation, target: Ref<Slot>) -> Result<Op
             cap,
         }))
     };
-    match call.label {
+    match call.label() {
         label::CNODE_COPY => {
             call.need(5)?;
             copied(Some(cap.masked(Rights::new(call.word(k, 4)))))
@@ -141,7 +141,7 @@ fn decode_insertion(k: &View, call: &Invocation, target: Ref<Slot>) -> Result<Op
             call.need(6)?;
             let masked = cap.masked(Rights::new(call.word(k, 4)));
             let minted = masked.updated(call.word(k, 5), false);
-            if call.label == label::CNODE_MINT {
+            if call.label() == label::CNODE_MINT {
                 copied(minted)
             } else {
                 copied(minted.and_then(Capability::calling))

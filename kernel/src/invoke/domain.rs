@@ -27,7 +27,7 @@ pub fn invoke(k: &Kernel, call: &Invocation) -> Result<Outcome, Error> {
 }
 
 fn decode(k: &View, call: &Invocation) -> Result<Operation, Error> {
-    match call.label {
+    match call.label() {
         label::DOMAIN_SET => {
             call.need(1)?;
             let domain = call.word(k, 0);

@@ -71,7 +71,7 @@ pub fn invoke_handler(k: &Kernel, call: &Invocation) -> Result<Outcome, Error> {
 
 fn decode_handler(k: &View, call: &Invocation) -> Result<HandlerOperation, Error> {
     let irq = call.cap.irq().ok_or(Error::InvalidCapability(0))?;
-    match call.label {
+    match call.label() {
         label::IRQ_HANDLER_ACK => Ok(HandlerOperation::Ack(irq)),
         label::IRQ_HANDLER_SET_NOTIFICATION => {
             let source = call.extra_slot(0)?;

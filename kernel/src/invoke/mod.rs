@@ -33,13 +33,18 @@ pub struct Invocation<'a> {
     /// Slot of the invoked capability.
     pub slot: Ref<Slot>,
     pub cap: Capability,
-    pub label: u64,
     pub message: Message,
     pub extra: &'a ExtraCaps,
     pub phases: Phases,
 }
 
 impl Invocation<'_> {
+    /// Which invocation it is: the label of the message.
+    #[inline(always)]
+    pub fn label(&self) -> u64 {
+        self.message.label()
+    }
+
     /// Message word `i`, at most as many as [`Self::need`] has checked.
     #[inline(always)]
     pub fn word(&self, k: &View, i: usize) -> u64 {

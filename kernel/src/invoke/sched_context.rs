@@ -44,7 +44,7 @@ pub fn invoke(k: &Kernel, call: &Invocation) -> Result<Outcome, Error> {
 }
 
 fn decode(k: &View, call: &Invocation, handle: Ref<SchedContext>) -> Result<Operation, Error> {
-    match call.label {
+    match call.label() {
         label::SCHED_CONTEXT_BIND => decode_bind(k, call, handle),
         label::SCHED_CONTEXT_UNBIND => {
             if handle.at(k).thread() == Some(call.caller) {

@@ -29,7 +29,7 @@ pub fn invoke(k: &Kernel, call: &Invocation) -> Result<Outcome, Error> {
 
 /// Checks a configuration.
 fn decode(k: &View, call: &Invocation) -> Result<(Ref<SchedContext>, Parameters), Error> {
-    if call.label != SCHED_CONTROL_CONFIGURE_FLAGS {
+    if call.label() != SCHED_CONTROL_CONFIGURE_FLAGS {
         return Err(Error::IllegalOperation);
     }
     let target = call.extra_cap(k, 0)?;

@@ -126,7 +126,7 @@ pub fn invoke(k: &mut Kernel, call: &Invocation) -> Result<Outcome, Error> {
 }
 
 fn decode(k: &View, call: &Invocation) -> Result<Retype, Error> {
-    if call.label != UNTYPED_RETYPE {
+    if call.label() != UNTYPED_RETYPE {
         return Err(Error::IllegalOperation);
     }
     call.need(6)?;

@@ -110,6 +110,12 @@ impl Message {
         Message { buffer, info }
     }
 
+    /// Its label.
+    #[inline(always)]
+    pub fn label(&self) -> u64 {
+        self.info.label()
+    }
+
     /// Number of words.
     #[inline(always)]
     pub fn length(&self) -> usize {

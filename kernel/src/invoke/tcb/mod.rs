@@ -64,7 +64,7 @@ pub fn invoke(k: &Kernel, call: &Invocation, thread: Ref<Tcb>) -> Result<Outcome
     if stall::quiesce(k, thread).is_err() {
         return Ok(Outcome::Preempted);
     }
-    if call.label == label::TCB_SET_PRIORITY {
+    if call.label() == label::TCB_SET_PRIORITY {
         let priority = decode_priority(k, call)?;
         priority::set_priority(k, thread, priority);
         return Ok(Outcome::Done);
@@ -80,7 +80,7 @@ fn invoke_other(k: &Kernel, call: &Invocation, thread: Ref<Tcb>) -> Result<Outco
 }
 
 fn decode(k: &View, call: &Invocation, thread: Ref<Tcb>) -> Result<Operation, Error> {
-    Ok(match call.label {
+    Ok(match call.label() {
         label::TCB_READ_REGISTERS => Operation::ReadRegisters(Read::decode(k, call, thread)?),
         label::TCB_WRITE_REGISTERS => Operation::WriteRegisters(Write::decode(k, call, thread)?),
         label::TCB_COPY_REGISTERS => Operation::CopyRegisters(CopyFrom::decode(k, call)?),

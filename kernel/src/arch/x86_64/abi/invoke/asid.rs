@@ -29,7 +29,7 @@ pub fn invoke_control(k: &mut Kernel, call: &Invocation) -> Result<Outcome, Erro
 }
 
 fn decode_control(k: &View, call: &Invocation) -> Result<MakePool, Error> {
-    if call.label != label::ASID_CONTROL_MAKE_POOL {
+    if call.label() != label::ASID_CONTROL_MAKE_POOL {
         return Err(Error::IllegalOperation);
     }
     call.need(2)?;
@@ -86,7 +86,7 @@ pub fn invoke_pool(k: &Kernel, call: &Invocation) -> Result<Outcome, Error> {
 }
 
 fn decode_pool(k: &View, call: &Invocation) -> Result<Assign, Error> {
-    if call.label != label::ASID_POOL_ASSIGN {
+    if call.label() != label::ASID_POOL_ASSIGN {
         return Err(Error::IllegalOperation);
     }
     let slot = call.extra_slot(0)?;

@@ -16,7 +16,7 @@ use crate::{Kernel, View};
 /// Invokes a frame.
 #[inline(always)]
 pub fn invoke(k: &Kernel, call: &Invocation) -> Result<Outcome, Error> {
-    if call.label == label::PAGE_MAP {
+    if call.label() == label::PAGE_MAP {
         let frame = call.cap.frame().ok_or(Error::InvalidCapability(0))?;
         let checked = decode_map(k, call, frame)?;
         map(k, call.slot, frame, checked);
@@ -29,7 +29,7 @@ pub fn invoke(k: &Kernel, call: &Invocation) -> Result<Outcome, Error> {
 #[inline(never)]
 fn invoke_other(k: &Kernel, call: &Invocation) -> Result<Outcome, Error> {
     let frame = call.cap.frame().ok_or(Error::InvalidCapability(0))?;
-    match call.label {
+    match call.label() {
         label::PAGE_UNMAP => {
             unmap(k, frame);
             call.slot.at(k).set_cap(k, call.cap.with_mapping(None));

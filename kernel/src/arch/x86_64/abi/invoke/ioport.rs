@@ -25,7 +25,7 @@ pub fn invoke_control(k: &Kernel, call: &Invocation) -> Result<Outcome, Error> {
 }
 
 fn decode_control(k: &View, call: &Invocation) -> Result<Issue, Error> {
-    if call.label != label::IO_PORT_CONTROL_ISSUE {
+    if call.label() != label::IO_PORT_CONTROL_ISSUE {
         return Err(Error::IllegalOperation);
     }
     call.need(4)?;
@@ -81,7 +81,7 @@ pub fn invoke(k: &Kernel, call: &Invocation) -> Result<Outcome, Error> {
 }
 
 fn decode(k: &View, call: &Invocation) -> Result<Access, Error> {
-    let (width, writes) = match call.label {
+    let (width, writes) = match call.label() {
         label::IO_PORT_IN8 => (PortWidth::Byte, false),
         label::IO_PORT_IN16 => (PortWidth::Word, false),
         label::IO_PORT_IN32 => (PortWidth::Long, false),

@@ -15,14 +15,14 @@ use crate::View;
 /// # Errors
 /// The first check that failed, in the order of the ABI.
 pub fn decode_control(k: &View, call: &Invocation) -> Result<Issue, Error> {
-    if call.label == label::IRQ_CONTROL_GET {
+    if call.label() == label::IRQ_CONTROL_GET {
         // Lines by number are those of the legacy controller, which is disabled (03, section 7.1).
         call.need(3)?;
         call.extra_cap(k, 0)?;
         return Err(Error::IllegalOperation);
     }
-    let is_pin = call.label == arch_label::IRQ_CONTROL_GET_IOAPIC;
-    if !is_pin && call.label != arch_label::IRQ_CONTROL_GET_MSI {
+    let is_pin = call.label() == arch_label::IRQ_CONTROL_GET_IOAPIC;
+    if !is_pin && call.label() != arch_label::IRQ_CONTROL_GET_MSI {
         return Err(Error::IllegalOperation);
     }
     call.need(7)?;

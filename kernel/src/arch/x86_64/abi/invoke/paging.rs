@@ -50,13 +50,13 @@ pub fn invoke(k: &Kernel, call: &Invocation, kind: Kind) -> Result<Outcome, Erro
 
 fn decode(k: &View, call: &Invocation, kind: Kind) -> Result<Operation, Error> {
     let (level, map, unmap) = parent_level(kind);
-    if call.label == unmap {
+    if call.label() == unmap {
         if !derivation::is_final(k, call.slot) {
             return Err(Error::RevokeFirst);
         }
         return Ok(Operation::Unmap(call.slot));
     }
-    if call.label != map {
+    if call.label() != map {
         return Err(Error::IllegalOperation);
     }
     call.need(2)?;
