@@ -99,7 +99,7 @@ fn other_call(k: &Kernel, caller: Ref<Tcb>, number: u64) -> Exit {
 pub fn trap(k: &mut Kernel, trap: Trap) -> Next {
     let before = k.core().thread();
     match trap {
-        Trap::Exception(exception) => user_fault(k, exception),
+        Trap::Exception(exception) => user_fault(k, before, exception),
         Trap::Interrupt { irq } => {
             interrupted(k);
             trace!(k, device_interrupt(irq));
@@ -171,8 +171,8 @@ fn interrupted(k: &Kernel) {
     let _ = timeout::settle(k);
 }
 
-fn user_fault(k: &Kernel, exception: Exception) {
-    let Some(thread) = k.core().thread() else {
+fn user_fault(k: &Kernel, before: Option<Ref<Tcb>>, exception: Exception) {
+    let Some(thread) = before else {
         return taken_away(k);
     };
     if enter(k, thread) {
