@@ -47,7 +47,7 @@ pub fn syscall(k: &Kernel, caller: Ref<Tcb>, call: Syscall) {
         }
         Syscall::DebugSnapshot => snapshot(k, caller),
         Syscall::DebugNameThread => name_thread(k, caller),
-        Syscall::DebugSendIPI => print!(k, "sandglass: DebugSendIPI does nothing on x86\n"),
+        Syscall::DebugSendIPI => print!(k, "sandglass: DebugSendIPI does nothing here\n"),
         Syscall::DebugGetThreadAffinity => thread_affinity(k, caller),
         _ => {}
     }
