@@ -104,8 +104,8 @@ pub trait Platform {
     fn fpu_save(&self, state: &FpuState);
     /// Stores the registers of the FPU of another core in `state`.
     fn fpu_save_of(&self, core: CoreId, state: &FpuState);
-    /// Loads the FPU's registers from `state`.
-    fn fpu_restore(&self, state: &FpuState);
+    /// Lets user code use the FPU, with the registers in `to`; those of before are stored in `from`.
+    fn fpu_switch(&self, from: Option<&FpuState>, to: &FpuState);
     /// Lets user code use the FPU, or makes its use an exception.
     fn fpu_set_enabled(&self, enabled: bool);
 }

@@ -21,14 +21,13 @@ pub fn switch(k: &Kernel, thread: Ref<Tcb>) {
         k.machine.fpu_set_enabled(false);
         return;
     }
-    k.machine.fpu_set_enabled(true);
-    if owner != Some(thread) {
-        if let Some(owner) = owner {
-            k.machine.fpu_save(owner.at(k).fpu());
-        }
-        k.machine.fpu_restore(thread.at(k).fpu());
-        core.set_fpu_owner(k, Some(thread));
+    if owner == Some(thread) {
+        k.machine.fpu_set_enabled(true);
+        return;
     }
+    let from = owner.map(|owner| owner.at(k).fpu());
+    k.machine.fpu_switch(from, thread.at(k).fpu());
+    core.set_fpu_owner(k, Some(thread));
 }
 
 /// `thread`, which does not run on another core, is about to leave its core: if its registers are

@@ -172,8 +172,8 @@ pub const GROUPS: &[Group] = &[
         title: "The FPU",
         per_core: true,
         rows: &[
-            row("control word", "env.fpuc", Is(0x37f), "the thread's, which has not changed it", "`core_data.rs`: `restore_fpu`"),
-            row("MXCSR", "env.mxcsr", Bits { mask: 0xffc0, value: 0x1f80 }, "likewise", "`core_data.rs`: `restore_fpu`"),
+            row("control word", "env.fpuc", Is(0x37f), "the thread's, which has not changed it", "`core_data.rs`: `switch_fpu`"),
+            row("MXCSR", "env.mxcsr", Bits { mask: 0xffc0, value: 0x1f80 }, "likewise", "`core_data.rs`: `switch_fpu`"),
         ],
     },
     Group {

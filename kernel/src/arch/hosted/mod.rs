@@ -520,9 +520,13 @@ impl Platform for Machine {
         self.wait_for_others();
     }
 
-    fn fpu_restore(&self, state: &FpuState) {
+    fn fpu_switch(&self, from: Option<&FpuState>, to: &FpuState) {
+        self.fpu_set_enabled(true);
+        if let Some(from) = from {
+            self.fpu_save(from);
+        }
         // SAFETY: as in `fpu_save`.
-        let registers = unsafe { state.as_ptr().read() };
+        let registers = unsafe { to.as_ptr().read() };
         self.core().fpu.set(Registers(registers));
     }
 

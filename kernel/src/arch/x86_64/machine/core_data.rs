@@ -64,36 +64,37 @@ impl CoreData {
         }
     }
 
-    /// Stores the FPU's registers in `state`.
-    #[inline(always)]
+    /// Stores the FPU's registers in `state`, also if user code may not use it.
     pub fn save_fpu(&self, state: &FpuState) {
-        self.with_fpu(|| {
-            // SAFETY: 512 writable bytes, aligned to 16, that nothing else uses meanwhile; the FPU
-            // is enabled.
-            unsafe {
-                asm!("fxsave64 [{}]", in(reg) state.as_ptr(), options(nostack, preserves_flags))
-            }
-        });
-    }
-
-    /// Loads the FPU's registers from `state`.
-    #[inline(always)]
-    pub fn restore_fpu(&self, state: &FpuState) {
-        self.with_fpu(|| {
-            // SAFETY: as above; the image comes from `FpuState::new` or FXSAVE, so its MXCSR is
-            // valid. The kernel has no values in the registers that change.
-            unsafe {
-                asm!("fxrstor64 [{}]", in(reg) state.as_ptr(), options(nostack, preserves_flags))
-            }
-        });
-    }
-
-    /// Runs `access` with the FPU enabled, and leaves it as it was.
-    #[inline(always)]
-    fn with_fpu(&self, access: impl FnOnce()) {
         let enabled = self.fpu_enabled.get();
         self.set_fpu_enabled(true);
-        access();
+        // SAFETY: the FPU is enabled.
+        unsafe { save_fpu(state) };
         self.set_fpu_enabled(enabled);
     }
+
+    /// Lets user code use the FPU, with the registers in `to`; those of before are stored in `from`.
+    #[inline(always)]
+    pub fn switch_fpu(&self, from: Option<&FpuState>, to: &FpuState) {
+        self.set_fpu_enabled(true);
+        if let Some(from) = from {
+            // SAFETY: the FPU is enabled.
+            unsafe { save_fpu(from) };
+        }
+        // SAFETY: 512 readable bytes, aligned to 16; the FPU is enabled; the image comes from
+        // `FpuState::new` or FXSAVE, so its MXCSR is valid. The kernel has no values in the registers
+        // that change.
+        unsafe { asm!("fxrstor64 [{}]", in(reg) to.as_ptr(), options(nostack, preserves_flags)) }
+    }
+}
+
+/// Stores this core's FPU registers in `state`.
+///
+/// # Safety
+/// The FPU is enabled.
+#[inline(always)]
+unsafe fn save_fpu(state: &FpuState) {
+    // SAFETY: 512 writable bytes, aligned to 16, that nothing else uses meanwhile; the FPU is enabled,
+    // says the caller.
+    unsafe { asm!("fxsave64 [{}]", in(reg) state.as_ptr(), options(nostack, preserves_flags)) }
 }

@@ -196,8 +196,9 @@ impl Platform for Machine {
         self.ask(Cores::NONE.with(core), SAVE_FPU);
     }
 
-    fn fpu_restore(&self, state: &FpuState) {
-        self.here().restore_fpu(state);
+    #[inline(always)]
+    fn fpu_switch(&self, from: Option<&FpuState>, to: &FpuState) {
+        self.here().switch_fpu(from, to);
     }
 
     #[inline(always)]
