@@ -243,6 +243,11 @@ fn a_server_goes_on_after_a_fault() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../systems/rogues/policies");
     let text = std::fs::read_to_string(folder.join("timeouts.toml")).unwrap();
     let text = text.replace("attack = 0", &format!("attack = {BUG}"));
+    // They say here that they are answered.
+    let text = text.replace(
+        "parameters = { attack",
+        "console = true\nparameters = { attack",
+    );
     let console = assert_honest_done("bug", text);
     // Each of the four, and once more.
     let answers = console.matches("rogue: is answered").count();
