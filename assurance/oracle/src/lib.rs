@@ -13,6 +13,7 @@
 //!    (by a timeout fault, or by having to wait) before it has executed for that, less the least
 //!    budget.
 //! 4. **Turns.** No core keeps another one waiting for longer than the longest published stretch.
+//! 5. **Overlap.** No context is in use on two cores at once.
 //!
 //! All times are ticks of one clock. Every question is answered in time that is constant on average.
 

@@ -6,10 +6,10 @@ use super::binary::Binary;
 use super::call_graph::callees;
 
 const KIB: u64 = 1024;
-/// Most bytes of code of the single-core kernel, and of the SMP kernel.
+/// Maximum bytes of code of the single-core kernel, and of the SMP kernel.
 const TEXT: u64 = 96 * KIB;
 const SMP_TEXT: u64 = 128 * KIB;
-/// Most bytes of data that is not code: with one core, and for each further one.
+/// Maximum bytes of data that is not code: with one core, and for each further one.
 const DATA: u64 = 96 * KIB;
 const DATA_PER_CORE: u64 = 64 * KIB;
 
@@ -24,26 +24,47 @@ const ROOTS: &[&str] = &[
 /// Likewise on a core that another one has started.
 const ROOTS_OF_FURTHER_CORES: &[&str] = &["arch::x86_64::entry::cores::begin"];
 
-/// Code and data stay below their limits.
-pub fn sizes(binary: &Binary) -> Vec<String> {
-    let text = match binary.cores {
-        1 => TEXT,
-        _ => SMP_TEXT,
-    };
+/// What a kernel takes of something, and its maximum, in bytes.
+struct Size {
+    what: &'static str,
+    bytes: u64,
+    limit: u64,
+}
+
+/// Code and data of a kernel.
+fn measured(binary: &Binary) -> [Size; 2] {
     let further_cores = u64::from(binary.cores.saturating_sub(1));
-    let found = [
-        ("text", binary.text_bytes, text),
-        (
-            "static data",
-            binary.data_bytes,
-            DATA + further_cores * DATA_PER_CORE,
-        ),
-    ];
-    found
-        .iter()
-        .filter(|(_, bytes, limit)| bytes > limit)
-        .map(|(what, bytes, limit)| format!("{bytes} bytes of {what}: at most {limit} are right"))
+    let text = if binary.cores == 1 { TEXT } else { SMP_TEXT };
+    [
+        Size {
+            what: "text",
+            bytes: binary.text_bytes,
+            limit: text,
+        },
+        Size {
+            what: "static data",
+            bytes: binary.data_bytes,
+            limit: DATA + further_cores * DATA_PER_CORE,
+        },
+    ]
+}
+
+/// Code and data do not exceed their limits.
+pub fn sizes(binary: &Binary) -> Vec<String> {
+    let excessive = measured(binary).into_iter();
+    let excessive = excessive.filter(|size| size.bytes > size.limit);
+    excessive
+        .map(|Size { what, bytes, limit }| {
+            format!("{bytes} bytes of {what}: at most {limit} are right")
+        })
         .collect()
+}
+
+/// Code and data with their limits, to be printed.
+pub fn describe(binary: &Binary) -> String {
+    let [text, data] = measured(binary)
+        .map(|Size { what, bytes, limit }| format!("{bytes} of {limit} bytes of {what}"));
+    format!("{text}, {data}")
 }
 
 /// No path through the call graph needs more than a core's stack. Where there is recursion,

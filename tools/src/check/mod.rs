@@ -188,7 +188,7 @@ pub const RULES: &[Rule] = &[
         check: |context| context.judge(footprint::stack),
     },
     Rule {
-        name: "lean",
+        name: "sizes",
         about: "96 KiB of code and 96 KiB of static data are enough for the release kernel; for \
                 several cores, 128 KiB, and 64 KiB more data for each further core",
         check: |context| context.judge_shipped(footprint::sizes),
@@ -248,11 +248,22 @@ impl Context {
 
     /// Applies `rule` to those that record no traces.
     fn judge_shipped(&mut self, rule: fn(&Binary) -> Vec<String>) -> Verdict {
-        let shipped = self.release_kernels().iter();
-        Self::judge_these(
-            shipped.filter(|kernel| !TRACED.contains(&kernel.name)),
-            rule,
-        )
+        Self::judge_these(self.shipped(), rule)
+    }
+
+    /// Those that record no traces.
+    fn shipped(&mut self) -> impl Iterator<Item = &ReleaseKernel> {
+        let kernels = self.release_kernels().iter();
+        kernels.filter(|kernel| !TRACED.contains(&kernel.name))
+    }
+
+    /// Says how large what ships is.
+    fn print_sizes(&mut self) {
+        for ReleaseKernel { name, binary } in self.shipped() {
+            if let Ok(binary) = binary {
+                println!("{name}: {}", footprint::describe(binary));
+            }
+        }
     }
 
     fn judge_these<'k>(
@@ -292,6 +303,7 @@ pub fn run(map: bool) -> Result<ExitCode> {
             }
         }
     }
+    context.print_sizes();
     if broken == 0 {
         return Ok(ExitCode::SUCCESS);
     }
