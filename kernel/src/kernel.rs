@@ -43,7 +43,6 @@ pub struct Kernel(View);
 impl Owner for Kernel {}
 
 impl AsRef<Memory> for Kernel {
-    #[inline(always)]
     fn as_ref(&self) -> &Memory {
         &self.0.memory
     }
@@ -51,31 +50,26 @@ impl AsRef<Memory> for Kernel {
 
 impl View {
     /// The core that executes the kernel.
-    #[inline(always)]
     pub fn core(&self) -> &Core {
         self.cores.here()
     }
 
     /// Number of the core that executes the kernel.
-    #[inline(always)]
     pub fn core_id(&self) -> CoreId {
         self.executing.get()
     }
 
     /// The state of `core`.
-    #[inline(always)]
     pub fn core_of(&self, core: CoreId) -> &Core {
         self.cores.of(core)
     }
 
     /// The core in whose queues `thread` is when it is in any, and on which it runs.
-    #[inline(always)]
     pub fn home(&self, thread: Ref<Tcb>) -> &Core {
         self.core_of(thread.at(self).core())
     }
 
     /// Whether `thread` belongs to the core that executes the kernel.
-    #[inline(always)]
     pub fn is_here(&self, thread: Ref<Tcb>) -> bool {
         CORES == 1 || thread.at(self).core() == self.core_id()
     }
@@ -102,7 +96,6 @@ impl Kernel {
     }
 
     /// From now on `core` executes the kernel.
-    #[inline(always)]
     pub fn execute_on(&self, core: CoreId) {
         if CORES > 1 && self.core_id() != core {
             self.executing.set(core);
@@ -117,20 +110,17 @@ impl Kernel {
     }
 
     /// Whether any core is to look at its queues.
-    #[inline(always)]
     pub fn has_reschedules(&self) -> bool {
         !self.looks.get().is_empty()
     }
 
     /// The other cores that are to look at their queues; none any more.
-    #[inline(always)]
     pub fn take_reschedules(&self) -> Cores {
         self.looks.replace(Cores::NONE).without(self.core_id())
     }
 
     /// A number larger than every one before: the position of an insertion among equals. 64 bits
     /// do not run out at one insertion a nanosecond in 500 years.
-    #[inline(always)]
     pub fn next_sequence(&self) -> u64 {
         let next = self.sequence.get() + 1;
         self.sequence.set(next);
@@ -142,14 +132,12 @@ impl Kernel {
 impl Deref for Kernel {
     type Target = View;
 
-    #[inline(always)]
     fn deref(&self) -> &View {
         &self.0
     }
 }
 
 impl DerefMut for Kernel {
-    #[inline(always)]
     fn deref_mut(&mut self) -> &mut View {
         &mut self.0
     }
@@ -159,14 +147,12 @@ impl DerefMut for Kernel {
 impl Deref for View {
     type Target = Memory;
 
-    #[inline(always)]
     fn deref(&self) -> &Memory {
         &self.memory
     }
 }
 
 impl DerefMut for View {
-    #[inline(always)]
     fn deref_mut(&mut self) -> &mut Memory {
         &mut self.memory
     }

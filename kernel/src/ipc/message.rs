@@ -111,7 +111,6 @@ impl Message {
     }
 
     /// Its label.
-    #[inline(always)]
     pub fn label(&self) -> u64 {
         self.info.label()
     }
@@ -126,7 +125,6 @@ impl Message {
     }
 
     /// Whether there are `words` words at least.
-    #[inline(always)]
     pub fn has(&self, words: usize) -> bool {
         self.info.length() >= words && (words <= REGISTER_MRS || self.buffer.is_some())
     }
@@ -143,7 +141,6 @@ impl Message {
     }
 
     /// The capability pointer of extra capability `i`; `None` without a buffer.
-    #[inline(always)]
     pub fn extra_cap(&self, k: &View, i: usize) -> Option<u64> {
         Some(self.buffer?.read(k, ipc_buffer::CAPS_OR_BADGES + i))
     }

@@ -47,7 +47,6 @@ impl Span {
     }
 
     /// Number of slots.
-    #[inline(always)]
     pub fn length(self) -> u64 {
         self.length
     }
@@ -80,18 +79,15 @@ pub struct CNodeWord(Tagged);
 
 impl CNodeWord {
     /// `word`, if it names a CNode.
-    #[inline(always)]
     pub fn of(word: Tagged) -> Option<CNodeWord> {
         word.is(Kind::CNode).then_some(CNodeWord(word))
     }
 
-    #[inline(always)]
     pub fn word(self) -> Tagged {
         self.0
     }
 
     /// log2 of the number of slots, at least 1.
-    #[inline(always)]
     pub fn radix(self) -> u32 {
         (self.0.shape() & RADIX) as u32
     }
@@ -119,7 +115,6 @@ pub struct PairWord(Tagged);
 
 impl PairWord {
     /// `word`, if it is such a one.
-    #[inline(always)]
     pub fn of(word: Tagged) -> Option<PairWord> {
         word.is_plain(Kind::CNode, 1).then_some(PairWord(word))
     }

@@ -39,7 +39,6 @@ impl Kind {
         Kind(number)
     }
 
-    #[inline(always)]
     pub const fn number(self) -> u8 {
         self.0
     }
@@ -133,7 +132,6 @@ impl Tagged {
     pub const NULL: Tagged = Tagged(0);
 
     /// A word that names `object`, whose type has no shape.
-    #[inline(always)]
     pub(in crate::mem) fn object<T: Object>(object: Ref<T>, shape: u64) -> Self {
         Self::pack(T::KIND.number(), object.address(), shape)
     }
@@ -146,7 +144,6 @@ impl Tagged {
     }
 
     /// A word that names no memory.
-    #[inline(always)]
     pub const fn control(kind: ControlKind) -> Self {
         Self::pack(kind.0.number(), PhysAddr::new(0), 0)
     }
@@ -179,55 +176,46 @@ impl Tagged {
 
     /// Size (log2 of bytes) of the untyped memory or frame that the word names, and whether it is a
     /// device's.
-    #[inline(always)]
     pub fn extent(self) -> (u8, bool) {
         ((self.shape() & BITS) as u8, self.shape() & DEVICE != 0)
     }
 
     /// The shape, 7 bits.
-    #[inline(always)]
     pub const fn shape(self) -> u64 {
         self.0 >> SHAPE_SHIFT & SHAPE_MASK
     }
 
     /// The same word with other flags.
     #[must_use]
-    #[inline(always)]
     pub const fn with_flags(self, flags: u8) -> Self {
         Tagged(self.0 & !(FLAGS_MASK << FLAGS_SHIFT) | (flags as u64) << FLAGS_SHIFT)
     }
 
-    #[inline(always)]
     pub const fn flags(self) -> u8 {
         (self.0 >> FLAGS_SHIFT & FLAGS_MASK) as u8
     }
 
     /// Whether both words name the same memory as the same kind and shape, flags apart.
-    #[inline(always)]
     pub const fn same(self, other: Tagged) -> bool {
         (self.0 ^ other.0) & !(FLAGS_MASK << FLAGS_SHIFT) == 0
     }
 
     /// Address of the named memory; 0 if the word names none.
-    #[inline(always)]
     pub const fn address(self) -> PhysAddr {
         PhysAddr::new((self.0 >> ADDRESS_SHIFT) << 4)
     }
 
     /// The kind that the tag says.
-    #[inline(always)]
     pub const fn kind(self) -> Kind {
         Kind((self.0 & KIND_MASK) as u8)
     }
 
     /// Whether the word is of `kind` and `shape`, without flags; one comparison.
-    #[inline(always)]
     pub const fn is_plain(self, kind: Kind, shape: u64) -> bool {
         self.0 & ((1 << ADDRESS_SHIFT) - 1) == kind.number() as u64 | shape << SHAPE_SHIFT
     }
 
     /// Whether the word is of `kind`; one comparison, unlike `kind() == kind`.
-    #[inline(always)]
     pub const fn is(self, kind: Kind) -> bool {
         self.0 & KIND_MASK == kind.number() as u64
     }

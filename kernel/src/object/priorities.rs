@@ -20,7 +20,6 @@ impl Priorities {
         }
     }
 
-    #[inline(always)]
     fn word(&self, priority: u8) -> &Cell<u64> {
         &self.words[usize::from(priority >> 6)]
     }
@@ -34,13 +33,11 @@ impl Priorities {
     }
 
     /// Whether there is one above `priority`.
-    #[inline(always)]
     pub fn has_above(&self, priority: u8) -> bool {
         self.levels.get() > u16::from(priority) + 1
     }
 
     /// Whether there is `priority` or a higher one.
-    #[inline(always)]
     pub fn has_from(&self, priority: u8) -> bool {
         self.levels.get() > u16::from(priority)
     }

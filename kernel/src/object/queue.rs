@@ -76,7 +76,6 @@ impl Links {
     }
 
     /// The key under which the thread was last inserted.
-    #[inline(always)]
     pub fn key(&self) -> Key {
         self.key.get()
     }
@@ -98,29 +97,24 @@ impl Queue {
         }
     }
 
-    #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.first.get().is_none()
     }
 
     /// The thread with the least key.
-    #[inline(always)]
     pub fn first(&self) -> Option<Ref<Tcb>> {
         self.first.get()
     }
 
     /// The owner's flags.
-    #[inline(always)]
     pub fn flags(&self) -> u64 {
         self.root.get().flags()
     }
 
-    #[inline(always)]
     pub fn set_flags(&self, _: &Kernel, flags: u64) {
         self.root.set(Packed::new(self.root.get().get(), flags));
     }
 
-    #[inline(always)]
     fn set_root(&self, _: &Kernel, root: Option<Ref<Tcb>>) {
         self.root.set(Packed::new(root, self.flags()));
     }
@@ -348,7 +342,6 @@ fn leftmost(k: &Kernel, from: Ref<Tcb>) -> Ref<Tcb> {
     at
 }
 
-#[inline(always)]
 fn height(k: &Kernel, node: Option<Ref<Tcb>>) -> u8 {
     node.map_or(0, |node| node.at(k).links().height.get())
 }
