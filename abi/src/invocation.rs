@@ -49,11 +49,14 @@ pub const SCHED_CONTEXT_CONSUMED: u64 = 37;
 pub const SCHED_CONTEXT_YIELD_TO: u64 = 38;
 
 /// Labels of Sandglass, outside those of the ABI: a kernel without them answers IllegalOperation, as to
-/// every label that it does not know (ABI 03, section 1).
+/// every label that it does not know (ABI 03, section 1). A new one takes the next number; none is used again.
 pub mod extension {
     /// As CNODE_MINT, of an endpoint capability: the new one can be called, and not sent to
     /// (decision *calls only*).
     pub const CNODE_MINT_CALL: u64 = 0x5a6c_0000;
+
+    /// All of them, with their names.
+    pub const ALL: [(u64, &str); 1] = [(CNODE_MINT_CALL, "CNode_MintCall")];
 }
 
 /// Flag bits of the first word of TCB_ReadRegisters, WriteRegisters and CopyRegisters

@@ -134,7 +134,8 @@ fn every_check_of_every_invocation_has_a_case() {
     assert!(untried.is_empty(), "no case for {untried:#?}");
     assert!(unknown.is_empty(), "not in the catalogue: {unknown:#?}");
     let labels: BTreeSet<u64> = known.iter().map(|check| check.label).collect();
-    for label in label::UNTYPED_RETYPE..=arch_label::IRQ_CONTROL_GET_MSI {
+    let extensions = label::extension::ALL.iter().map(|&(label, _)| label);
+    for label in (label::UNTYPED_RETYPE..=arch_label::IRQ_CONTROL_GET_MSI).chain(extensions) {
         assert_ne!(
             labels.contains(&label),
             INFALLIBLE.contains(&label),

@@ -1,19 +1,22 @@
 //! Counts of what was called and what came of it.
 
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use sandglass::abi::invocation;
+use sandglass::abi::invocation::{self, extension};
 
 use sandglass::abi::error::ErrorNumber;
 
-/// Labels that are counted: those of the ABI, and behind them that of Sandglass.
-pub const LABELS: usize = 60;
+/// Labels of the ABI.
+const OF_ABI: usize = invocation::x86_64::IRQ_CONTROL_GET_MSI as usize + 1;
+/// Labels that are counted: those of the ABI, and behind them those of Sandglass.
+pub const LABELS: usize = OF_ABI + extension::ALL.len();
 
 /// Where the invocations with `label` are counted; beyond all rows if they are not.
-pub const fn row_of(label: u64) -> usize {
-    if label == invocation::extension::CNODE_MINT_CALL {
-        LABELS - 1
-    } else {
-        label as usize
+pub fn row_of(label: u64) -> usize {
+    let of_extension = extension::ALL.iter().position(|&(other, _)| other == label);
+    match of_extension {
+        Some(index) => OF_ABI + index,
+        None if label < OF_ABI as u64 => label as usize,
+        None => usize::MAX,
     }
 }
 /// Outcomes of an invocation: no error, then each error by number.

@@ -420,7 +420,10 @@ fn judge(outcome: &Outcome, cores: Cores) -> Result<Results> {
     match outcome.end {
         End::Guest(0) => Results::read(&outcome.console, cores.number()),
         End::Guest(1) => bail!("the run failed:\n{}", tail()),
-        End::Guest(status) => bail!("the kernel stopped with status {status}:\n{}", tail()),
+        End::Guest(status) => bail!(
+            "the run ended with status {status} (101 is a panic of its root task, 3 of the kernel):\n{}",
+            tail()
+        ),
         End::TimedOut | End::Until => bail!(
             "nothing on the console for {} s: it hangs:\n{}",
             SILENCE.as_secs(),

@@ -95,11 +95,16 @@ fn may_have(filter: &Filter, prefix: &str, image: &[u8]) -> bool {
     let Some(pattern) = &filter.0 else {
         return true;
     };
-    if prefix.contains(pattern.as_str()) {
+    let whole = format!("{prefix}::");
+    if whole.contains(pattern.as_str()) {
         return true;
     }
-    pattern
-        .split(|c: char| !c.is_alphabetic() && c != '_')
+    let rest = match pattern.strip_prefix(&whole) {
+        Some(rest) => rest,
+        None if pattern.starts_with("qemu::") => return false,
+        None => pattern,
+    };
+    rest.split(|c: char| !c.is_alphabetic() && c != '_')
         .filter(|word| !word.is_empty())
         .all(|word| {
             prefix.contains(word)

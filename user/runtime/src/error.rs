@@ -3,6 +3,7 @@
 use core::fmt;
 
 use sandglass_abi::error::{ErrorNumber, LookupFailureType};
+use sandglass_abi::invocation::extension;
 
 use crate::message::Message;
 
@@ -198,12 +199,13 @@ struct OperationName(u64);
 
 impl fmt::Display for OperationName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let of_extension = || extension::ALL.iter().find(|(label, _)| *label == self.0);
         match OPERATION_NAMES.get(self.0 as usize) {
             Some(name) => f.write_str(name),
-            None if self.0 == sandglass_abi::invocation::extension::CNODE_MINT_CALL => {
-                f.write_str("CNode_MintCall")
-            }
-            None => write!(f, "operation {}", self.0),
+            None => match of_extension() {
+                Some((_, name)) => f.write_str(name),
+                None => write!(f, "operation {}", self.0),
+            },
         }
     }
 }

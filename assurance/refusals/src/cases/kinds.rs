@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use core::ops::RangeInclusive;
 
 use sandglass_abi::boot::slot;
-use sandglass_abi::invocation::extension::CNODE_MINT_CALL;
+use sandglass_abi::invocation::extension::{self, CNODE_MINT_CALL};
 use sandglass_abi::invocation::x86_64::*;
 use sandglass_abi::invocation::*;
 
@@ -70,7 +70,8 @@ pub fn cases(s: &Scene) -> Vec<Case> {
         cases.push(call(label, cap, &arguments, &caps).fails(LABEL, refusal.clone()));
     };
     for (cap, own) in kinds(s) {
-        for label in LABELS.chain([CNODE_MINT_CALL, LARGEST]) {
+        let extensions = extension::ALL.iter().map(|&(label, _)| label);
+        for label in LABELS.chain(extensions).chain([LARGEST]) {
             if !own.iter().any(|own| own.contains(&label)) {
                 both(label, cap, &ILLEGAL);
             }
