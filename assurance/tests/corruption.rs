@@ -373,18 +373,20 @@ fn every_invariant_is_shown_to_notice_something() {
 
 #[test]
 fn a_budget_that_changes_by_itself_is_noticed() {
-    let scene = Scene::new();
-    let mut budgets = Budgets::default();
-    budgets.follow(&scene.census(), true).unwrap();
-    budgets.follow(&scene.census(), false).unwrap();
-    let context = scene.context().at(&scene.pair.k);
-    let head = context.head();
-    context.set_head(
-        &scene.pair.k,
-        Refill {
-            amount: head.amount + 1,
-            ..head
-        },
-    );
-    assert!(budgets.follow(&scene.census(), false).is_err());
+    for change in [1, -1] {
+        let scene = Scene::new();
+        let mut budgets = Budgets::default();
+        budgets.follow(&scene.census(), true).unwrap();
+        budgets.follow(&scene.census(), false).unwrap();
+        let context = scene.context().at(&scene.pair.k);
+        let head = context.head();
+        context.set_head(
+            &scene.pair.k,
+            Refill {
+                amount: head.amount.checked_add_signed(change).unwrap(),
+                ..head
+            },
+        );
+        assert!(budgets.follow(&scene.census(), false).is_err());
+    }
 }
