@@ -16,6 +16,7 @@ use tock_registers::{register_bitfields, register_structs};
 
 use crate::cap::{IoApicPin, IoPort, IrqHandler, Notification};
 use crate::env::Environment;
+use crate::error::Error;
 use crate::process::Process;
 use crate::resources::SetupError;
 
@@ -90,9 +91,26 @@ pub enum HpetError {
     NoRoute,
 }
 
-impl<E: Into<SetupError>> From<E> for HpetError {
-    fn from(error: E) -> Self {
+impl From<SetupError> for HpetError {
+    fn from(error: SetupError) -> Self {
+        Self::Setup(error)
+    }
+}
+
+impl From<Error> for HpetError {
+    fn from(error: Error) -> Self {
         Self::Setup(error.into())
+    }
+}
+
+/// So that `main` may return a [`SetupError`] whatever it sets up.
+impl From<HpetError> for SetupError {
+    fn from(error: HpetError) -> Self {
+        match error {
+            HpetError::Setup(error) => error,
+            HpetError::NoHpet { capabilities } => Self::NoHpet { capabilities },
+            HpetError::NoRoute => Self::NoHpetRoute,
+        }
     }
 }
 
@@ -102,11 +120,7 @@ impl fmt::Display for HpetError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Setup(error) => write!(f, "HPET: {error}"),
-            Self::NoHpet { capabilities } => write!(
-                f,
-                "no HPET with a 64-bit counter: its capability register reads {capabilities:#x}"
-            ),
-            Self::NoRoute => write!(f, "HPET: timer 0 reaches no input of the IOAPIC"),
+            Self::NoHpet { .. } | Self::NoRoute => SetupError::from(*self).fmt(f),
         }
     }
 }

@@ -48,6 +48,12 @@ pub enum SetupError {
     },
     /// A component has further threads, but its program says nowhere where they start.
     NoThreadStart,
+    /// The registers do not look like an HPET with a 64-bit counter.
+    NoHpet {
+        capabilities: u64,
+    },
+    /// No IOAPIC input can be chosen for the HPET's interrupt.
+    NoHpetRoute,
     Image(ImageError),
     Environment(EnvironmentError),
 }
@@ -79,6 +85,11 @@ impl fmt::Display for SetupError {
             Self::NoSlots { wanted } => {
                 write!(f, "the CSpace has fewer than {wanted} free slots left")
             }
+            Self::NoHpet { capabilities } => write!(
+                f,
+                "no HPET with a 64-bit counter: its capability register reads {capabilities:#x}"
+            ),
+            Self::NoHpetRoute => write!(f, "HPET: timer 0 reaches no input of the IOAPIC"),
             Self::NoThreadStart => write!(
                 f,
                 "it has further threads, but its program has no symbol `__sandglass_thread`, where they start: \
