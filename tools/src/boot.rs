@@ -1,7 +1,6 @@
 //! `sandglass boot`: one root task on the kernel, its console on standard output.
 
 use std::process::ExitCode;
-use std::time::Duration;
 
 use anyhow::{bail, Result};
 
@@ -43,7 +42,7 @@ pub fn run_under(conditions: &RunConditions, boot: Boot) -> Result<ExitCode> {
             ..boot.machine
         },
         until: conditions.until.clone(),
-        timeout: conditions.timeout.map(Duration::from_secs),
+        timeout: conditions.timeout,
         input: Input::Inherit,
         echo: true,
         ..boot
@@ -51,8 +50,8 @@ pub fn run_under(conditions: &RunConditions, boot: Boot) -> Result<ExitCode> {
     let outcome = qemu::run(&boot)?;
     if outcome.end == End::TimedOut {
         eprintln!(
-            "sandglass: ended by the timeout of {} s",
-            conditions.timeout.unwrap_or(0)
+            "sandglass: ended by the timeout of {:?}",
+            conditions.timeout.unwrap_or_default()
         );
     }
     Ok(ExitCode::from(outcome.status()))

@@ -50,6 +50,11 @@ impl Visitor<'_> for WithUnit {
     }
 }
 
+/// A time with its unit, in µs.
+pub fn micros(text: &str) -> Option<u64> {
+    parse(text, TIME_UNITS)
+}
+
 /// An integer directly followed by, or separated by spaces from, a unit.
 fn parse(text: &str, units: &[(&str, u64)]) -> Option<u64> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();

@@ -95,8 +95,8 @@ pub fn run(args: &TraceArgs) -> Result<ExitCode> {
         kernel: args.kernel,
         icount: args.icount,
         log_mib: args.buffer,
-        end_us: args.duration.map(|ms| ms * 1000),
-        timeout: args.timeout.map(Duration::from_secs),
+        end_us: args.duration.map(micros),
+        timeout: args.timeout,
         echo: true,
     };
     let name = args.system.display().to_string();
@@ -132,6 +132,11 @@ pub fn run(args: &TraceArgs) -> Result<ExitCode> {
         return Ok(ExitCode::FAILURE);
     }
     Ok(ExitCode::from(status))
+}
+
+/// A time in µs, however long.
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
 
 /// Prints what the checks found; whether that is nothing.

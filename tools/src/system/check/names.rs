@@ -67,7 +67,14 @@ impl<'a> Names<'a> {
         others[2].1.extend(document.memory.iter().map(|m| &m.name));
         others[3].1.extend(document.files.iter().map(|f| &f.name));
         for (what, names) in others {
-            unique(what, names.iter().copied(), findings);
+            let help = match what {
+                "memory region" if !document.edf.is_empty() => {
+                    "rename one of them; if both are the HPET, an `[[edf]]` owns it: make the \
+                     time-triggered component a task of it"
+                }
+                _ => "rename one of them",
+            };
+            unique_or(what, help, names.iter().copied(), findings);
             for name in names {
                 well_formed(what, name, false, MAX_NAME, findings);
             }
@@ -100,6 +107,16 @@ fn well_formed(what: &str, name: &Text, strict: bool, most: usize, findings: &mu
 }
 
 fn unique<'t>(what: &str, names: impl Iterator<Item = &'t Text>, findings: &mut Vec<Finding>) {
+    unique_or(what, "rename one of them", names, findings);
+}
+
+/// As [`unique`], with what to do about two things of one name.
+fn unique_or<'t>(
+    what: &str,
+    help: &str,
+    names: impl Iterator<Item = &'t Text>,
+    findings: &mut Vec<Finding>,
+) {
     let mut first: HashMap<&str, Span> = HashMap::new();
     for name in names {
         match first.get(text(name)) {
@@ -110,7 +127,7 @@ fn unique<'t>(what: &str, names: impl Iterator<Item = &'t Text>, findings: &mut 
                 )
                 .label("the second")
                 .related(span.clone(), "the first")
-                .help("rename one of them"),
+                .help(help),
             ),
             None => {
                 first.insert(text(name), name.span());
