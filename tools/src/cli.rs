@@ -2,19 +2,21 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
+use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
 
 use crate::cores::Cores;
 use crate::kernel::{Arch, Variant};
 use crate::{
     assure, bench, beside, boot, bounds, check, conformance, cores, coverage, demo, experiment,
-    fuzz, image, kernel, machine, mutants, storm, system, test, trace,
+    fuzz, image, kernel, machine, mutants, new, storm, system, test, times, trace, workspace,
 };
 
 /// Which commands are for whom: what `--help` ends with.
 const GROUPS: &str = "\
-To build and study systems: demo, build, run, boot, kernel, trace, image, bench, experiment.
+To build and study systems: new, demo, build, run, boot, kernel, trace, image, bench, experiment.
 To develop the kernel, the library and the tools: test, check, conformance, assure, coverage,
 mutants, fuzz, storm, beside, bounds, machine.";
 
@@ -30,6 +32,8 @@ struct Cli {
 enum Command {
     /// Run the demonstration: a shared server under a sweep of its clients' budgets, measured and checked
     Demo(DemoArgs),
+    /// Make a project of your own, outside of this repository: description, components, tests, CI
+    New(new::NewArgs),
     /// Build a described system; the last line of the output is the path of its root task's image
     Build(BuildArgs),
     /// Build a described system and boot it: its console on standard output, its exit status as this command's
@@ -177,9 +181,9 @@ pub struct RunConditions {
     /// End with status 0 as soon as TEXT appears on the console
     #[arg(long, value_name = "TEXT")]
     pub until: Option<String>,
-    /// End with status 124 after this many seconds
-    #[arg(long, value_name = "SECONDS")]
-    pub timeout: Option<u64>,
+    /// End with status 124 after this much real time: seconds, or with a unit, such as `500ms`
+    #[arg(long, value_name = "SECONDS", value_parser = times::seconds)]
+    pub timeout: Option<Duration>,
 }
 
 /// Arguments of `sandglass build`.
@@ -227,12 +231,12 @@ pub struct TraceArgs {
     /// Check budgets, priorities, deadlines and donations; end with status 1 if any is violated
     #[arg(long)]
     pub check: bool,
-    /// End the run after this many ms of the system's time
-    #[arg(long = "for", value_name = "MS")]
-    pub duration: Option<u64>,
-    /// End the run after this many seconds of real time
-    #[arg(long, value_name = "SECONDS")]
-    pub timeout: Option<u64>,
+    /// End the run after this much of the system's time: ms, or with a unit, such as `2s`
+    #[arg(long = "for", value_name = "MS", value_parser = times::milliseconds)]
+    pub duration: Option<Duration>,
+    /// End the run after this much real time: seconds, or with a unit, such as `500ms`
+    #[arg(long, value_name = "SECONDS", value_parser = times::seconds)]
+    pub timeout: Option<Duration>,
     /// Memory for the records of each core, in MiB; when it is full, the run ends
     #[arg(long, value_name = "MiB", default_value_t = 64,
           value_parser = clap::value_parser!(u32).range(2..=512))]
@@ -527,7 +531,20 @@ pub struct MutantsArgs {
 /// Parses the command line and runs what it asks for. An error ends with status 1 and its causes
 /// on standard error.
 pub fn main() -> ExitCode {
-    let result = match Cli::parse().command {
+    let command = Cli::parse().command;
+    let result = workspace::check().and_then(|()| run(command));
+    result.unwrap_or_else(|error| {
+        match error.downcast_ref::<system::Report>() {
+            Some(report) => eprintln!("{report}"),
+            None => eprintln!("error: {error:#}"),
+        }
+        ExitCode::FAILURE
+    })
+}
+
+fn run(command: Command) -> Result<ExitCode> {
+    match command {
+        Command::New(args) => new::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Test(args) => test::run(&args),
         Command::Kernel(args) => kernel::run(&args),
@@ -548,12 +565,5 @@ pub fn main() -> ExitCode {
         Command::Machine(args) => machine::run(&args),
         Command::Fuzz(args) => fuzz::run(&args),
         Command::Mutants(args) => mutants::run(&args),
-    };
-    result.unwrap_or_else(|error| {
-        match error.downcast_ref::<system::Report>() {
-            Some(report) => eprintln!("{report}"),
-            None => eprintln!("error: {error:#}"),
-        }
-        ExitCode::FAILURE
-    })
+    }
 }

@@ -15,7 +15,7 @@ use anyhow::{bail, ensure, Context, Result};
 use crate::cli::ImageArgs;
 use crate::cores::Cores;
 use crate::kernel::{self, KernelOptions};
-use crate::system;
+use crate::system::{self, RunImage};
 use crate::toolchain::find_on_path;
 use crate::workspace;
 
@@ -49,10 +49,12 @@ const TIME: &str = "946684800";
 
 /// `sandglass image`: the last line of the output is the path of the image.
 pub fn run(args: &ImageArgs) -> Result<ExitCode> {
+    workspace::ensure_writable(&args.output)?;
+    let built_image = RunImage::new()?;
     let (root_task, cores) = if is_elf(&args.system)? {
         (args.system.clone(), Cores::Single)
     } else {
-        let built = system::build_file(&args.system, None)?;
+        let built = system::build_file(&args.system, Some(built_image.path()))?;
         (built.image.clone(), built.cores_with(None)?)
     };
     let kernel = kernel::build(&match args.smp {

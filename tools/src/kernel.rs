@@ -1,6 +1,6 @@
 //! Builds the kernel.
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -168,14 +168,8 @@ pub fn run(args: &KernelArgs) -> Result<ExitCode> {
 pub fn build(options: &KernelOptions) -> Result<PathBuf> {
     let toolchain = KernelToolchain::find()?;
     let target_dir = workspace::target_dir().join("kernel");
-    fs::create_dir_all(&target_dir)
-        .with_context(|| format!("cannot create {}", target_dir.display()))?;
     // Nobody else may build between cargo's end and the copy.
-    let lock_path = target_dir.join("sandglass.lock");
-    let lock = File::create(&lock_path)
-        .with_context(|| format!("cannot write {}", lock_path.display()))?;
-    lock.lock()
-        .with_context(|| format!("cannot lock {}", lock_path.display()))?;
+    let _lock = workspace::lock(&target_dir)?;
 
     let mut cargo = toolchain.cargo("build");
     let tree = options.mutants.map(named::tree).transpose()?;

@@ -2,7 +2,8 @@
 //!
 //! - [`cli`] is the command line, and hands each subcommand to its module;
 //! - [`toolchain`] finds compilers, [`workspace`] knows where things are;
-//! - [`kernel`] builds kernels, for one core or for [`cores`], [`program`] builds user programs, [`c_roots`] those in C, [`qemu`]
+//! - [`kernel`] builds kernels, for one core or for [`cores`], [`program`] builds user programs, those of a [`project`] outside of
+//!   the repository too, [`c_roots`] those in C, [`qemu`]
 //!   boots them;
 //! - [`abi_pages`] reads the sections of the specification, [`conformance`] knows what the conformance
 //!   suite checks of them;
@@ -36,12 +37,15 @@ pub mod image;
 pub mod kernel;
 pub mod machine;
 pub mod mutants;
+pub mod new;
 pub mod program;
+pub mod project;
 pub mod qemu;
 pub mod side_by_side;
 pub mod storm;
 pub mod system;
 pub mod test;
+pub mod times;
 pub mod toolchain;
 pub mod trace;
 pub mod values;

@@ -1,6 +1,8 @@
-//! The packages of the workspace, and the building of user programs (root tasks, components).
+//! The packages of the repository's workspace, and the building of user programs (root tasks, components).
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::OnceLock;
 
 use anyhow::{bail, Context, Result};
@@ -12,6 +14,13 @@ use crate::workspace;
 /// User programs have the host's ABI, with SSE, but no operating system below them: their build
 /// scripts see to how they are linked.
 pub const USER_TARGET: &str = "x86_64-unknown-linux-gnu";
+
+/// Where cargo builds user programs, in its target directory: apart from what else is built, because
+/// its settings differ.
+pub const TARGET_FOLDER: &str = "user";
+
+/// The folder of ready-made components.
+const READY_MADE: &str = "systems/components";
 
 /// The package whose functions their build scripts call.
 const LINKING_PACKAGE: &str = "sandglass-build";
@@ -44,6 +53,19 @@ fn read_metadata() -> Result<Metadata> {
         .context("cannot read the workspace's manifests")
 }
 
+/// The packages that are ready-made components.
+pub fn ready_made(metadata: &Metadata) -> Vec<&str> {
+    let folder = workspace::root().join(READY_MADE);
+    let is_ready_made = |name: &&str| {
+        let package = metadata.packages.iter().find(|p| p.name.as_str() == *name);
+        package.is_some_and(|package| package.manifest_path.as_std_path().starts_with(&folder))
+    };
+    packages(metadata)
+        .into_iter()
+        .filter(is_ready_made)
+        .collect()
+}
+
 /// The package whose manifest stands in `folder` of the repository.
 ///
 /// # Errors
@@ -57,17 +79,20 @@ pub fn package_in<'m>(metadata: &'m Metadata, folder: &str) -> Result<&'m Packag
         .with_context(|| format!("`{folder}` is not a package of the workspace"))
 }
 
-/// The packages that are user programs: their build scripts have them linked as such.
+/// Whether the binaries of a package are user programs: its build script has them linked as such.
+pub fn is_program(package: &Package) -> bool {
+    let linked = |dependency: &Dependency| {
+        dependency.kind == DependencyKind::Build && dependency.name == LINKING_PACKAGE
+    };
+    package.dependencies.iter().any(linked)
+}
+
+/// The packages that are user programs.
 pub fn packages(metadata: &Metadata) -> Vec<&str> {
     metadata
         .packages
         .iter()
-        .filter(|package| {
-            let linked = |dependency: &Dependency| {
-                dependency.kind == DependencyKind::Build && dependency.name == LINKING_PACKAGE
-            };
-            package.dependencies.iter().any(linked)
-        })
+        .filter(|package| is_program(package))
         .map(|package| package.name.as_str())
         .collect()
 }
@@ -86,22 +111,70 @@ pub fn build(package: &str) -> Result<PathBuf> {
 /// # Errors
 /// As [`build`].
 pub fn build_all(packages: &[&str]) -> Result<Vec<PathBuf>> {
-    if packages.is_empty() {
+    let folder = target_dir();
+    let _lock = workspace::lock(&folder)?;
+    build_in(&folder, packages)
+}
+
+/// Builds the user programs of `packages` and returns their contents in that order: those that were
+/// built just now, whoever else builds.
+///
+/// # Errors
+/// As [`build`].
+pub fn read_all(packages: &[&str]) -> Result<Vec<Vec<u8>>> {
+    let folder = target_dir();
+    let _lock = workspace::lock(&folder)?;
+    read(&build_in(&folder, packages)?)
+}
+
+/// Where cargo builds user programs.
+fn target_dir() -> PathBuf {
+    workspace::target_dir().join(TARGET_FOLDER)
+}
+
+fn build_in(target_dir: &Path, packages: &[&str]) -> Result<Vec<PathBuf>> {
+    let selection = packages.iter().flat_map(|package| ["--package", package]);
+    compile(
+        toolchain::host_cargo(),
+        selection.map(str::to_owned),
+        target_dir,
+        packages,
+    )
+}
+
+/// What files hold.
+///
+/// # Errors
+/// One cannot be read.
+pub fn read(paths: &[PathBuf]) -> Result<Vec<Vec<u8>>> {
+    let contents = paths
+        .iter()
+        .map(|path| fs::read(path).with_context(|| format!("cannot read {}", path.display())));
+    contents.collect()
+}
+
+/// Has `cargo`, with further arguments that select them, build user programs below `target_dir`;
+/// returns the ELF files of the names `binaries` in that order.
+///
+/// # Errors
+/// They do not build, with the compiler's messages; or there is no such binary among them.
+pub fn compile(
+    mut cargo: Command,
+    selection: impl Iterator<Item = String>,
+    target_dir: &Path,
+    binaries: &[&str],
+) -> Result<Vec<PathBuf>> {
+    if binaries.is_empty() {
         return Ok(Vec::new());
     }
     if toolchain::lld().is_none() {
         bail!("`ld.lld` is not installed: on Debian, `apt-get install lld`");
     }
-    let mut cargo = toolchain::host_cargo();
     cargo.args(["build", "--release", "--target", USER_TARGET]);
     cargo.args(["--message-format", "json-render-diagnostics"]);
-    cargo
-        .arg("--target-dir")
-        .arg(workspace::target_dir().join("user"));
-    for package in packages {
-        cargo.args(["--package", package]);
-    }
-    let what = packages.join(", ");
+    cargo.args(selection);
+    cargo.arg("--target-dir").arg(target_dir);
+    let what = binaries.join(", ");
     eprintln!("building {what}");
     let artifacts = toolchain::build(&mut cargo, &what)?;
     let mut executables = Vec::new();
@@ -112,14 +185,14 @@ pub fn build_all(packages: &[&str]) -> Result<Vec<PathBuf>> {
             executables.extend(artifact.executable.map(|path| (artifact.target.name, path)));
         }
     }
-    packages
+    binaries
         .iter()
-        .map(|&package| {
+        .map(|&binary| {
             executables
                 .iter()
-                .find(|(name, _)| name == package)
+                .find(|(name, _)| name == binary)
                 .map(|(_, path)| path.clone().into_std_path_buf())
-                .with_context(|| format!("package `{package}` has no binary of its name"))
+                .with_context(|| format!("package `{binary}` has no binary of its name"))
         })
         .collect()
 }

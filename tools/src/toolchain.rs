@@ -103,6 +103,13 @@ impl KernelToolchain {
 
 /// A `cargo` of the host toolchain, in the repository's root.
 pub fn host_cargo() -> Command {
+    let mut cargo = host_cargo_in(&workspace::root());
+    cargo.env("CARGO_TARGET_DIR", workspace::target_dir());
+    cargo
+}
+
+/// A `cargo` of the host toolchain, in `folder`: the folder's configuration and choice of a toolchain hold.
+pub fn host_cargo_in(folder: &Path) -> Command {
     let mut cargo = match host_cargo_path() {
         Some(path) => Command::new(path),
         None => Command::new(DEBIAN_CARGO),
@@ -111,7 +118,7 @@ pub fn host_cargo() -> Command {
     if cargo.get_program() == DEBIAN_CARGO {
         cargo.env("RUSTC", DEBIAN_RUSTC);
     }
-    cargo.current_dir(workspace::root());
+    cargo.current_dir(folder);
     cargo
 }
 

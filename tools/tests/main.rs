@@ -7,6 +7,8 @@ mod c_roots;
 mod demo;
 mod image;
 mod kernel_rules;
+mod listings;
+mod projects;
 mod rogues;
 mod sharing;
 mod systems;

@@ -1,4 +1,5 @@
-//! The executables that a description names: packages of the workspace, or ELF files.
+//! The executables that a description names: user programs of the project around it, of this
+//! repository, or ELF files.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -10,11 +11,14 @@ use object::LittleEndian;
 
 use super::check::names::help_with;
 use crate::program;
+use crate::project::{Program, Project};
 
 /// Where an executable comes from.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Executable {
-    /// A package of the workspace with a binary of its name, to be built.
+    /// A user program of the project around the description, to be built.
+    Own(Program),
+    /// A package of this repository with a binary of its name, to be built.
     Package(String),
     /// A file.
     File(PathBuf),
@@ -27,16 +31,33 @@ pub struct Missing {
     pub help: String,
 }
 
-/// Finds the executable that a description in `folder` calls `name`: a path, if it has a `/`, and
-/// else a package.
+/// Finds the executable that a description in `folder`, with a project around it or without one, calls
+/// `name`: a path, if it has a `/`, and else a user program, of the project first.
 ///
 /// # Errors
 /// There is none, or it is no executable for this machine.
-pub fn find(name: &str, folder: &Path) -> Result<Executable, Missing> {
-    if name.contains('/') {
-        find_file(&folder.join(name))
-    } else {
-        find_package(name)
+pub fn find(name: &str, folder: &Path, project: Option<&Project>) -> Result<Executable, Missing> {
+    if !name.contains('/') {
+        let own = project.and_then(|project| project.program(name));
+        return match own {
+            Some(program) => Ok(Executable::Own(program)),
+            None => find_package(name, project),
+        };
+    }
+    let path = folder.join(name);
+    match project.and_then(|project| project.program_at(&path)) {
+        Some(program) => Err(stale(name, program.name())),
+        None => find_file(&path),
+    }
+}
+
+/// A file that cargo builds, but not we.
+fn stale(path: &str, program: &str) -> Missing {
+    Missing {
+        what: format!(
+            "`{path}` is built by cargo from your project, and may be older than its sources"
+        ),
+        help: format!("write `executable = \"{program}\"`: then it is built before it is used"),
     }
 }
 
@@ -84,24 +105,65 @@ fn check_elf(bytes: &[u8]) -> Result<(), &'static str> {
     Ok(())
 }
 
-fn find_package(name: &str) -> Result<Executable, Missing> {
+fn find_package(name: &str, project: Option<&Project>) -> Result<Executable, Missing> {
     let metadata = program::workspace_metadata().map_err(|error| Missing {
         what: format!("cannot look up the executable `{name}`: {error:#}"),
-        help: "a name without `/` is a package of the workspace of Sandglass".to_owned(),
+        help: "a name without `/` is a user program of your project, or of Sandglass".to_owned(),
     })?;
     let programs = program::packages(&metadata);
     if programs.contains(&name) {
         return Ok(Executable::Package(name.to_owned()));
     }
-    let hint = help_with("program", name, programs.into_iter());
+    if project.is_some_and(|project| project.is_unlinked(name)) {
+        return Err(unlinked(name));
+    }
+    let own: Vec<Program> = project.into_iter().flat_map(Project::programs).collect();
+    let own = own.iter().map(Program::name);
+    let ready_made = program::ready_made(&metadata);
+    let hint = match own.len() {
+        // Of the repository, tests and examples may be meant, but are not worth a list.
+        0 => help_with_similar(name, &programs, &ready_made),
+        _ => help_with("program", name, own.chain(ready_made)),
+    };
+    let (place, how) = match project {
+        Some(_) => (
+            "your project or in Sandglass",
+            "a user program is a package in `members` of your workspace with `sandglass-build` in its \
+             `[build-dependencies]`",
+        ),
+        None => (
+            "the workspace of Sandglass",
+            "`./sandglass new` makes a project of your own, whose packages are found by their names; in the \
+             workspace of Sandglass, they are `members` of the root `Cargo.toml`",
+        ),
+    };
     let stop = if hint.ends_with('?') { "" } else { "." };
     Err(Missing {
-        what: format!("there is no user program `{name}` in the workspace of Sandglass"),
+        what: format!("there is no user program `{name}` in {place}"),
         help: format!(
-            "{hint}{stop} To use an ELF file of your own, write its path, with a `/`: `./{name}`; to build a \
-             package with the workspace, add it to `members` of the root `Cargo.toml`"
+            "{hint}{stop} For an ELF file that you build otherwise, write its path, with a `/`: `./{name}`; \
+             {how}"
         ),
     })
+}
+
+/// A package of the project whose binary would not boot.
+fn unlinked(name: &str) -> Missing {
+    Missing {
+        what: format!("the package `{name}` of your project is not linked as a user program"),
+        help: "add `sandglass-build` to its `[build-dependencies]`, and a `build.rs` whose `main` calls \
+               `sandglass_build::user_program()`"
+            .to_owned(),
+    }
+}
+
+/// As [`help_with`]; what is similar may be any of `programs`, and those of `listed` are worth a list.
+fn help_with_similar(name: &str, programs: &[&str], listed: &[&str]) -> String {
+    let help = help_with("program", name, programs.iter().copied());
+    match help.ends_with('?') {
+        true => help,
+        false => help_with("ready-made component", name, listed.iter().copied()),
+    }
 }
 
 #[cfg(test)]
@@ -110,23 +172,27 @@ mod tests {
 
     #[test]
     fn a_package_must_be_a_user_program() {
-        let found = find("launcher", Path::new(".")).unwrap();
+        let found = find("launcher", Path::new("."), None).unwrap();
         assert_eq!(found, Executable::Package("launcher".to_owned()));
         // A library.
-        assert!(find("sandglass-abi", Path::new(".")).is_err());
-        let misspelt = find("launcer", Path::new(".")).unwrap_err();
+        assert!(find("sandglass-abi", Path::new("."), None).is_err());
+        let misspelt = find("launcer", Path::new("."), None).unwrap_err();
         assert!(
             misspelt.help.contains("did you mean `launcher`?"),
             "{}",
             misspelt.help
         );
+        // The list is of what people use, not of tests.
+        let unknown = find("something-else", Path::new("."), None).unwrap_err();
+        assert!(unknown.help.contains("mode-manager"), "{}", unknown.help);
+        assert!(!unknown.help.contains("tests"), "{}", unknown.help);
     }
 
     #[test]
     fn files_are_told_apart() {
-        let missing = find("./no-such-file", Path::new("/")).unwrap_err();
+        let missing = find("./no-such-file", Path::new("/"), None).unwrap_err();
         assert!(missing.what.contains("/./no-such-file"), "{}", missing.what);
-        let endless = find("/dev/zero", Path::new("/")).unwrap_err();
+        let endless = find("/dev/zero", Path::new("/"), None).unwrap_err();
         assert!(
             endless.what.contains("not a regular file"),
             "{}",

@@ -13,8 +13,9 @@ mod check;
 mod document;
 mod executable;
 mod findings;
+mod images;
 mod pack;
-mod quantity;
+pub(crate) mod quantity;
 pub mod rogue;
 
 use std::ffi::OsString;
@@ -27,6 +28,7 @@ use sandglass_description::Blob;
 
 pub use check::{check, Description};
 pub use findings::{Finding, Report, Span};
+pub use images::RunImage;
 
 use self::pack::Programs;
 use self::rogue::Rogue;
@@ -35,6 +37,7 @@ use crate::cli::{BuildArgs, RunArgs};
 use crate::cores::Cores;
 use crate::kernel::{self, KernelOptions};
 use crate::qemu::{Boot, Machine};
+use crate::workspace;
 
 /// Where a blob will be, before anything is packed.
 const NO_BLOB: Blob = Blob { offset: 0, len: 0 };
@@ -165,6 +168,9 @@ pub fn build_file(path: &Path, output: Option<&Path>) -> Result<Built> {
 
 /// `sandglass build`: the last line of the output is the path of the image.
 pub fn run_build(args: &BuildArgs) -> Result<ExitCode> {
+    if let Some(output) = &args.output {
+        workspace::ensure_writable(output)?;
+    }
     let built = build_file(&args.system, args.output.as_deref())?;
     println!("{}", built.image.display());
     Ok(ExitCode::SUCCESS)
@@ -172,11 +178,15 @@ pub fn run_build(args: &BuildArgs) -> Result<ExitCode> {
 
 /// `sandglass run`: ends with the system's status, 0 at the awaited text, 124 at the time-out.
 pub fn run_system(args: &RunArgs) -> Result<ExitCode> {
+    if let Some(output) = &args.output {
+        workspace::ensure_writable(output)?;
+    }
     let mut source = Source::read(&args.system)?;
     if let Some(seed) = args.beside.rogue {
         source = Rogue::of_seed(seed).beside(&source)?;
     }
-    let built = build(&check(&source)?, None)?;
+    let image = RunImage::new()?;
+    let built = build(&check(&source)?, Some(image.path()))?;
     let cores = built.cores_with(args.cores)?;
     let kernel = kernel::build(&KernelOptions::on(args.conditions.kernel, cores))?;
     let mut boot = built.boot(kernel);

@@ -2,7 +2,7 @@
 //! segment behind its own, which holds the archive.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,8 @@ use sandglass_description::MemorySource;
 use super::check::{Content, Description};
 use super::executable::Executable;
 use super::findings::{Finding, Report};
-use crate::{program, workspace};
+use super::images;
+use crate::{program, project};
 
 /// The launcher's package.
 const LAUNCHER: &str = "launcher";
@@ -41,7 +42,7 @@ const LE: LittleEndian = LittleEndian;
 /// # Errors
 /// What was built does not fit, as a [`Report`]; or a file cannot be read or written.
 pub fn pack(description: &Description, built: &Programs, output: Option<&Path>) -> Result<PathBuf> {
-    let launcher = built.of_package(LAUNCHER)?;
+    let launcher = built.launcher()?;
     let programs = built.of_components(description)?;
     let images = programs
         .iter()
@@ -69,20 +70,32 @@ pub fn pack(description: &Description, built: &Programs, output: Option<&Path>) 
 
     let path = match output {
         Some(path) => path.to_owned(),
-        None => workspace::target_dir()
-            .join("systems")
-            .join(format!("{}.elf", system.name)),
+        None => images::kept(&description.source, &system.name),
     };
+    write(&path, &image)?;
+    Ok(path)
+}
+
+/// Writes an image. Who reads a former one meanwhile has that to the end.
+fn write(path: &Path, image: &[u8]) -> Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)
             .with_context(|| format!("cannot create {}", folder.display()))?;
     }
-    fs::write(&path, image).with_context(|| format!("cannot write {}", path.display()))?;
-    Ok(path)
+    // What is no regular file, such as a pipe, cannot be replaced.
+    let is_special = path.metadata().is_ok_and(|metadata| !metadata.is_file());
+    if is_special {
+        return fs::write(path, image).with_context(|| format!("cannot write {}", path.display()));
+    }
+    let mut fresh = path.as_os_str().to_owned();
+    fresh.push(format!(".new-{}", std::process::id()));
+    fs::write(&fresh, image)
+        .and_then(|()| fs::rename(&fresh, path))
+        .with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// The launcher and the programs of packages, built.
-pub struct Programs(BTreeMap<String, Vec<u8>>);
+/// What is built for descriptions: the launcher, and the programs that they name.
+pub struct Programs(BTreeMap<Executable, Vec<u8>>);
 
 impl Programs {
     /// Builds what `descriptions` name, and the launcher, each once.
@@ -90,27 +103,35 @@ impl Programs {
     /// # Errors
     /// One does not build.
     pub fn build<'d>(descriptions: impl IntoIterator<Item = &'d Description>) -> Result<Self> {
-        let mut packages = vec![LAUNCHER];
-        for packed in descriptions.into_iter().flat_map(|d| &d.executables) {
-            if let Executable::Package(name) = &packed.executable {
-                if !packages.contains(&name.as_str()) {
-                    packages.push(name);
-                }
+        let named = descriptions.into_iter().flat_map(|d| &d.executables);
+        let mut wanted: BTreeSet<Executable> =
+            named.map(|packed| packed.executable.clone()).collect();
+        wanted.insert(launcher());
+        let (mut packages, mut own) = (Vec::new(), Vec::new());
+        for executable in &wanted {
+            match executable {
+                Executable::Package(name) => packages.push(name.as_str()),
+                Executable::Own(program) => own.push(program),
+                Executable::File(_) => {}
             }
         }
-        let paths = program::build_all(&packages)?;
-        let built = packages.iter().zip(&paths);
-        built
-            .map(|(name, path)| Ok(((*name).to_owned(), read(path)?)))
-            .collect::<Result<_>>()
-            .map(Self)
+        // A mistake in the user's sources is found before ours are built.
+        let own_contents = project::read_all(&own)?;
+        let contents = program::read_all(&packages)?;
+        let own = own.into_iter().cloned().map(Executable::Own);
+        let packages = packages
+            .into_iter()
+            .map(str::to_owned)
+            .map(Executable::Package);
+        let built = own.zip(own_contents).chain(packages.zip(contents));
+        Ok(Self(built.collect()))
     }
 
-    fn of_package(&self, name: &str) -> Result<&[u8]> {
-        let program = self.0.get(name);
-        program
+    fn launcher(&self) -> Result<&[u8]> {
+        let launcher = self.0.get(&launcher());
+        launcher
             .map(Vec::as_slice)
-            .with_context(|| format!("the package `{name}` was not built"))
+            .context("the launcher was not built")
     }
 
     /// The executables of a description's components.
@@ -118,11 +139,20 @@ impl Programs {
         let executables = description.executables.iter();
         executables
             .map(|packed| match &packed.executable {
-                Executable::Package(name) => self.of_package(name).map(Cow::Borrowed),
                 Executable::File(path) => read(path).map(Cow::Owned),
+                built => {
+                    let program = self.0.get(built);
+                    program
+                        .map(|bytes| Cow::Borrowed(bytes.as_slice()))
+                        .with_context(|| format!("{built:?} was not built"))
+                }
             })
             .collect()
     }
+}
+
+fn launcher() -> Executable {
+    Executable::Package(LAUNCHER.to_owned())
 }
 
 fn read(path: &Path) -> Result<Vec<u8>> {

@@ -26,11 +26,12 @@ use toml::Spanned;
 
 use self::equipment::Equipment;
 use self::names::Names;
-use super::document::{self, Document, Integer};
+use super::document::{self, Document, Integer, Text};
 use super::executable::{self, Executable};
 use super::findings::{Finding, Report, Span};
 use super::Source;
 use crate::cores::MOST_CORES;
+use crate::project::Project;
 
 /// MiB of the machine, unless the description says otherwise.
 const DEFAULT_MEMORY_MIB: u32 = crate::qemu::DEFAULT_MEMORY_MIB;
@@ -391,22 +392,37 @@ impl<'a> Checker<'a> {
 
     /// What components run, in the file's order.
     fn executables(&mut self) -> Vec<Option<Packed>> {
-        let mut packed = Vec::new();
-        for component in &self.document.components {
-            let span = component.executable.span();
-            match executable::find(component.executable.get_ref(), &self.source.folder) {
-                Ok(executable) => packed.push(Some(Packed { executable, span })),
-                Err(missing) => {
-                    self.found(
-                        Finding::new(span, missing.what)
-                            .label("cannot be used as an executable")
-                            .help(missing.help),
-                    );
-                    packed.push(None);
-                }
+        let document = self.document;
+        let names = document.components.iter().map(|c| &c.executable);
+        let project = match Project::around(&self.source.folder) {
+            Ok(project) => project,
+            Err(error) => {
+                let span = names
+                    .clone()
+                    .next()
+                    .map_or(document.name.span(), Spanned::span);
+                self.found(Finding::new(span, format!("{error:#}")));
+                return names.map(|_| None).collect();
+            }
+        };
+        names
+            .map(|name| self.executable(name, project.as_ref()))
+            .collect()
+    }
+
+    fn executable(&mut self, name: &Text, project: Option<&Project>) -> Option<Packed> {
+        let span = name.span();
+        match executable::find(text(name), &self.source.folder, project) {
+            Ok(executable) => Some(Packed { executable, span }),
+            Err(missing) => {
+                self.found(
+                    Finding::new(span, missing.what)
+                        .label("cannot be used as an executable")
+                        .help(missing.help),
+                );
+                None
             }
         }
-        packed
     }
 
     /// Memory for the threads that components may make.
