@@ -1,9 +1,10 @@
 //! Where the images of systems are written: each run boots its own, whoever else runs.
 
-use std::fs;
+use std::fs::{self, DirEntry, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 
@@ -18,23 +19,36 @@ const RUN: &str = ".run-";
 pub struct RunImage(PathBuf);
 
 impl RunImage {
-    /// A file of this run alone, which is not there yet.
+    /// A file of this run alone, empty so far.
     ///
     /// # Errors
-    /// Its folder cannot be made.
+    /// It cannot be made.
     pub fn new() -> Result<Self> {
-        static RUNS: AtomicU64 = AtomicU64::new(0);
         let folder = folder();
         fs::create_dir_all(&folder)
             .with_context(|| format!("cannot create {}", folder.display()))?;
         remove_abandoned(&folder);
-        let number = RUNS.fetch_add(1, Ordering::Relaxed);
-        let name = format!("{number}{RUN}{}.elf", std::process::id());
-        Ok(Self(folder.join(name)))
+        // Processes in different containers may have the same number.
+        for number in 0u64.. {
+            let path = folder.join(format!("{number}{RUN}{}.elf", std::process::id()));
+            match File::create_new(&path) {
+                Ok(_) => return Ok(Self(path)),
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                Err(error) => {
+                    return Err(error).with_context(|| format!("cannot write {}", path.display()))
+                }
+            }
+        }
+        unreachable!("there are fewer files")
     }
 
     pub fn path(&self) -> &Path {
         &self.0
+    }
+
+    /// Another file of this run alone. Whoever makes it removes it.
+    pub fn beside(&self, extension: &str) -> PathBuf {
+        self.0.with_extension(extension)
     }
 }
 
@@ -54,44 +68,60 @@ pub fn kept(source: &Source, system: &str) -> PathBuf {
     folder().join(format!("{system}-{:08x}.elf", hasher.finish() as u32))
 }
 
-fn folder() -> PathBuf {
+/// The folder of images.
+pub fn folder() -> PathBuf {
     workspace::target_dir().join("systems")
 }
 
-/// Removes images of runs that were killed. What cannot be removed costs room, nothing else.
+/// Removes the files of runs that were killed. What cannot be removed costs room, nothing else.
 fn remove_abandoned(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let process = name.to_str().and_then(process_of);
-        if process.is_some_and(|id| !Path::new("/proc").join(id).exists()) {
+        let is_gone = process.is_some_and(|id| !Path::new("/proc").join(id).exists());
+        if is_gone && is_old(&entry) {
             let _ = fs::remove_file(entry.path());
         }
     }
 }
 
-/// The process whose run's image has this name.
+/// Whether a file is so old that a process that we cannot see, in another container, has no use for it any
+/// more: the emulator reads an image when it starts.
+fn is_old(entry: &DirEntry) -> bool {
+    const OLD: Duration = Duration::from_secs(24 * 3600);
+    let modified = entry.metadata().and_then(|metadata| metadata.modified());
+    modified.is_ok_and(|time| time.elapsed().is_ok_and(|age| age > OLD))
+}
+
+/// The process whose run has a file of this name.
 fn process_of(name: &str) -> Option<&str> {
-    let (_, id) = name.strip_suffix(".elf")?.split_once(RUN)?;
+    let (_, id) = name.split_once(RUN)?;
+    let (id, _) = id.split_once('.')?;
     id.bytes().all(|byte| byte.is_ascii_digit()).then_some(id)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::SystemTime;
+
     use super::*;
 
     #[test]
     fn each_run_has_an_image_that_goes_with_it_and_those_of_dead_processes_go() {
         let (one, other) = (RunImage::new().unwrap(), RunImage::new().unwrap());
         assert_ne!(one.path(), other.path());
-        fs::write(one.path(), "").unwrap();
         // No process has so large a number.
-        let abandoned = folder().join(format!("0{RUN}999999999.elf"));
-        fs::write(&abandoned, "").unwrap();
+        let gone = |number: u64| folder().join(format!("{number}{RUN}999999999.elf"));
+        let (abandoned, fresh) = (gone(0), gone(1));
+        let file = File::create(&abandoned).unwrap();
+        file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+        File::create(&fresh).unwrap();
         let third = RunImage::new().unwrap();
-        assert!(one.path().exists() && !abandoned.exists());
+        assert!(one.path().exists() && fresh.exists() && !abandoned.exists());
         let path = one.path().to_owned();
         drop((one, other, third));
         assert!(!path.exists());
+        fs::remove_file(fresh).unwrap();
     }
 
     #[test]

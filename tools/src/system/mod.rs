@@ -13,6 +13,7 @@ mod check;
 mod document;
 mod executable;
 mod findings;
+mod format;
 mod images;
 mod pack;
 pub(crate) mod quantity;

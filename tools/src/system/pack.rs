@@ -17,8 +17,8 @@ use sandglass_description::MemorySource;
 use super::check::{Content, Description};
 use super::executable::Executable;
 use super::findings::{Finding, Report};
-use super::images;
-use crate::{program, project};
+use super::{format, images};
+use crate::{program, project, workspace};
 
 /// The launcher's package.
 const LAUNCHER: &str = "launcher";
@@ -88,7 +88,9 @@ fn write(path: &Path, image: &[u8]) -> Result<()> {
         return fs::write(path, image).with_context(|| format!("cannot write {}", path.display()));
     }
     let mut fresh = path.as_os_str().to_owned();
-    fresh.push(format!(".new-{}", std::process::id()));
+    fresh.push(".new");
+    // Somebody else may write the same image.
+    let _lock = workspace::lock(&images::folder())?;
     fs::write(&fresh, image)
         .and_then(|()| fs::rename(&fresh, path))
         .with_context(|| format!("cannot write {}", path.display()))
@@ -101,8 +103,9 @@ impl Programs {
     /// Builds what `descriptions` name, and the launcher, each once.
     ///
     /// # Errors
-    /// One does not build.
+    /// One does not build; or this command is of another version than the launcher.
     pub fn build<'d>(descriptions: impl IntoIterator<Item = &'d Description>) -> Result<Self> {
+        format::check()?;
         let named = descriptions.into_iter().flat_map(|d| &d.executables);
         let mut wanted: BTreeSet<Executable> =
             named.map(|packed| packed.executable.clone()).collect();

@@ -146,7 +146,7 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // It is of no use to anybody; if it stays, the next run replaces it.
+        // It is of no use to anybody; if it stays, a later run removes it.
         let _ = fs::remove_file(&self.path);
     }
 }

@@ -36,7 +36,7 @@ use self::timeline::Timeline;
 use crate::cli::TraceArgs;
 use crate::kernel::{self, KernelOptions, Variant};
 use crate::qemu::{self, Boot, End, Ending, Input};
-use crate::system::{self, Description, Source};
+use crate::system::{self, Description, RunImage, Source};
 use crate::workspace;
 
 /// MiB of a frame of a log.
@@ -182,12 +182,9 @@ pub fn trace(path: &Path, options: &Options) -> Result<Traced> {
 
 /// Runs a checked system that is to be traced on `kernel`.
 fn run_traced(description: &Description, kernel: &Path, options: &Options) -> Result<Traced> {
-    let folder = workspace::target_dir().join("traces");
-    fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
-    // Runs side by side have files of their own.
-    let name = format!("{}-{}", description.system.name, std::process::id());
-    let built = system::build(description, Some(&folder.join(format!("{name}.elf"))))?;
-    let memory = Memory::make(folder.join(format!("{name}.memory")), built.memory_mib)?;
+    let image = RunImage::new()?;
+    let built = system::build(description, Some(image.path()))?;
+    let memory = Memory::make(image.beside("memory"), built.memory_mib)?;
     let mut boot = Boot {
         timeout: options.timeout,
         input: Input::None,
@@ -204,10 +201,7 @@ fn run_traced(description: &Description, kernel: &Path, options: &Options) -> Re
         end_us: options.end_us,
     };
     boot.ending = Some(Ending::new(LOOK, move || watcher.is_over()));
-    let outcome = qemu::run(&boot);
-    // It is of no use without the memory.
-    let _ = fs::remove_file(&built.image);
-    let outcome = outcome?;
+    let outcome = qemu::run(&boot)?;
     let Some(logs) = memory.logs()? else {
         bail!(
             "the system never said where its trace is: its launcher did not come so far; the \

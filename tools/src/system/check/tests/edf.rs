@@ -625,7 +625,8 @@ fn a_timer_that_somebody_else_has() {
     let shown = report.to_string();
     assert!(shown.contains("pin 2 of the I/O APIC"), "{report}");
     assert!(shown.contains("an `[[edf]]` owns the HPET"), "{report}");
-    let memory = "[[memory]]\nname = \"hpet\"\nsize = \"4KiB\"\nphysical = 0xfed0_0000\nmaps = []\n";
+    let memory =
+        "[[memory]]\nname = \"hpet\"\nsize = \"4KiB\"\nphysical = 0xfed0_0000\nmaps = []\n";
     let report = check(&source(&format!("{PREEMPTIVE}\n{memory}"))).unwrap_err();
     assert!(
         report.to_string().contains("an `[[edf]]` owns it"),
