@@ -2,7 +2,7 @@
 
 use std::env;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// A run of the system.
 pub struct Run {
@@ -27,9 +27,10 @@ pub fn trace(folder: &str) -> Run {
         .arg(Path::new(folder).join("system.pftrace"))
         .arg("--html")
         .arg(Path::new(folder).join("system.html"))
+        // The first time there is much to build: that is shown as it goes on.
+        .stderr(Stdio::inherit())
         .output()
         .unwrap_or_else(|error| panic!("cannot run {}: {error}", sandglass.display()));
-    eprintln!("{}", String::from_utf8_lossy(&out.stderr));
     Run {
         output: String::from_utf8_lossy(&out.stdout).into_owned(),
         success: out.status.success(),
