@@ -50,8 +50,8 @@ pub fn run_under(conditions: &RunConditions, boot: Boot) -> Result<ExitCode> {
     let outcome = qemu::run(&boot)?;
     if outcome.end == End::TimedOut {
         eprintln!(
-            "sandglass: ended by the timeout of {:?}",
-            conditions.timeout.unwrap_or_default()
+            "sandglass: ended by the timeout of {} s",
+            conditions.timeout.unwrap_or_default().as_secs_f64()
         );
     }
     Ok(ExitCode::from(outcome.status()))

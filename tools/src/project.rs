@@ -156,12 +156,12 @@ impl Project {
 
     /// The program that cargo builds to `path`, if it is of the project: a file that may be stale.
     pub fn program_at(&self, path: &Path) -> Option<Program> {
-        let path = std::path::absolute(path).ok()?;
-        // It may not have been built yet, so it may not exist; its folders' names are as they are.
-        let path = path.canonicalize().unwrap_or(path);
+        // Neither need exist yet.
+        let real = |path: &Path| path.canonicalize().or_else(|_| std::path::absolute(path));
+        let path = real(path).ok()?;
+        let target = real(self.metadata.target_directory.as_std_path()).ok()?;
         let name = path.file_name()?.to_str()?;
-        path.starts_with(&self.metadata.target_directory)
-            .then(|| self.program(name))?
+        path.starts_with(target).then(|| self.program(name))?
     }
 
     /// What is wrong with the runtime that the project depends on, if it is not that of the repository,

@@ -183,11 +183,11 @@ fn a_time_out_ends_with_status_124_and_says_so() {
     let out = Command::new(env!("CARGO_BIN_EXE_sandglass"))
         .arg("boot")
         .arg(root_task)
-        .args(["--timeout", "2"])
+        .args(["--timeout", "1500ms"])
         .output()
         .unwrap();
     assert_eq!(out.status.code(), Some(124));
-    assert!(String::from_utf8_lossy(&out.stderr).contains("timeout of 2 s"));
+    assert!(String::from_utf8_lossy(&out.stderr).contains("timeout of 1.5 s"));
 }
 
 #[test]
