@@ -11,7 +11,6 @@ use sandglass_assurance::world;
 use sandglass_kernel::arch::Platform;
 use sandglass_kernel::cap::Capability;
 use sandglass_kernel::mem::{Kind, Ref};
-use sandglass_kernel::object::core::Action as Decision;
 use sandglass_kernel::object::fault::Fault;
 use sandglass_kernel::object::sched_context::{Refill, SchedContext};
 use sandglass_kernel::object::tcb::{Place, State, Tcb};
@@ -211,11 +210,7 @@ const DAMAGES: &[Damage] = &[
         k.home(thread).ready.remove(k, thread);
     }),
     ("cores_are_asked_to_look", |scene| {
-        scene
-            .pair
-            .k
-            .core()
-            .set_action(&scene.pair.k, Decision::ChooseNew);
+        scene.pair.k.core().set_undecided(&scene.pair.k, true);
     }),
     ("a_fault_waits_for_its_handler", |scene| {
         let fault = Fault::UnknownSyscall { number: 1 };
@@ -257,11 +252,7 @@ const DAMAGES: &[Damage] = &[
         );
     }),
     ("the_current_thread_has_budget", |scene| {
-        scene
-            .pair
-            .k
-            .core()
-            .set_action(&scene.pair.k, Decision::ChooseNew);
+        scene.pair.k.core().set_undecided(&scene.pair.k, true);
     }),
     ("the_current_thread_has_budget", |scene| {
         let k = &scene.pair.k;
@@ -339,7 +330,7 @@ const DAMAGES_ON_CORES: &[Damage] = &[
     ("cores_are_asked_to_look", |scene| {
         scene.pair.k.machine.take_interrupted(other_core());
         let core = scene.pair.k.core_of(other_core());
-        core.set_action(&scene.pair.k, Decision::ChooseNew);
+        core.set_undecided(&scene.pair.k, true);
     }),
     ("the_state_in_the_fpu_is_of_its_core", |scene| {
         let core = scene.pair.k.core_of(other_core());

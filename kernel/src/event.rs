@@ -9,6 +9,7 @@ use crate::mem::Ref;
 use crate::object::tcb::{State, Tcb};
 use crate::syscall::{self, Exit};
 use crate::thread::yielding;
+use crate::time::turn::Turn;
 use crate::time::{account, fpu, remote, schedule};
 use crate::{Kernel, CORES};
 
@@ -46,35 +47,39 @@ pub enum Next {
 
 /// Handles an event. Interrupts are off meanwhile.
 pub fn handle(k: &mut Kernel, event: Event) -> Next {
-    match event {
-        Event::Syscall => system_call(k),
-        Event::Trap(event) => trap(k, event),
-    }
+    let turn = &Turn::new();
+    turn.begin(k);
+    let next = match event {
+        Event::Syscall => system_call(k, turn),
+        Event::Trap(event) => trap(k, turn, event),
+    };
+    turn.end(k);
+    next
 }
 
-/// Handles a system call of the current thread.
+/// Handles a system call of the current thread, in the turn of its core.
 #[inline(always)]
-pub fn system_call(k: &mut Kernel) -> Next {
+pub fn system_call(k: &mut Kernel, turn: &Turn) -> Next {
     let before = k.core().thread();
     let exit = match before {
-        Some(caller) => call(k, caller),
+        Some(caller) => call(k, turn, caller),
         None => {
-            taken_away(k);
+            taken_away(k, turn);
             Exit::ToScheduler
         }
     };
-    conclude(k, before, exit)
+    conclude(k, turn, before, exit)
 }
 
 /// Handles a system call of `caller`, the current thread.
 #[inline(always)]
-fn call(k: &mut Kernel, caller: Ref<Tcb>) -> Exit {
+fn call(k: &mut Kernel, turn: &Turn, caller: Ref<Tcb>) -> Exit {
     let phases = match syscall::phases(k, caller) {
         Ok(phases) => phases,
-        Err(number) => return other_call(k, caller, number),
+        Err(number) => return other_call(k, turn, caller, number),
     };
-    if enter(k, caller) {
-        syscall::perform(k, caller, phases);
+    if enter(k, turn, caller) {
+        syscall::perform(k, turn, caller, phases);
     }
     Exit::ToScheduler
 }
@@ -82,58 +87,58 @@ fn call(k: &mut Kernel, caller: Ref<Tcb>) -> Exit {
 /// Handles a system call of `caller` without phases.
 #[inline(never)]
 #[cold]
-fn other_call(k: &Kernel, caller: Ref<Tcb>, number: u64) -> Exit {
+fn other_call(k: &Kernel, turn: &Turn, caller: Ref<Tcb>, number: u64) -> Exit {
     if let Some(call) = syscall::debug_call(number) {
         debug::calls::syscall(k, caller, call);
         return Exit::ToCaller;
     }
-    if enter(k, caller) {
-        syscall::perform_other(k, caller, number)
+    if enter(k, turn, caller) {
+        syscall::perform_other(k, turn, caller, number)
     } else {
         Exit::ToScheduler
     }
 }
 
-/// Handles an entry that is not by the system-call instruction.
+/// Handles an entry that is not by the system-call instruction, in the turn of the core.
 #[inline(always)]
-pub fn trap(k: &mut Kernel, trap: Trap) -> Next {
+pub fn trap(k: &mut Kernel, turn: &Turn, trap: Trap) -> Next {
     let before = k.core().thread();
     match trap {
-        Trap::Exception(exception) => user_fault(k, before, exception),
+        Trap::Exception(exception) => user_fault(k, turn, before, exception),
         Trap::Interrupt { irq } => {
-            interrupted(k);
+            interrupted(k, turn);
             trace!(k, device_interrupt(irq));
-            irq::interrupt(k, irq);
+            irq::interrupt(k, turn, irq);
         }
         Trap::Timer => {
             k.core().set_armed(k, u64::MAX);
             k.core().request_reprogram(k);
-            interrupted(k);
+            interrupted(k, turn);
             trace!(k, timer_interrupt());
         }
         Trap::Look => {
-            interrupted(k);
+            interrupted(k, turn);
             trace!(k, look());
         }
     }
-    conclude(k, before, Exit::ToScheduler)
+    conclude(k, turn, before, Exit::ToScheduler)
 }
 
 /// The thread that wanted something was taken away while this core waited for its turn (04,
 /// section 15): it will want it again.
 #[cold]
-fn taken_away(k: &Kernel) {
+fn taken_away(k: &Kernel, turn: &Turn) {
     if CORES > 1 {
-        interrupted(k);
+        interrupted(k, turn);
     }
 }
 
 /// Ends an event that found `before` running.
 #[inline(always)]
-fn conclude(k: &mut Kernel, before: Option<Ref<Tcb>>, exit: Exit) -> Next {
+fn conclude(k: &mut Kernel, turn: &Turn, before: Option<Ref<Tcb>>, exit: Exit) -> Next {
     let thread = match exit {
         Exit::ToCaller => before,
-        Exit::ToScheduler => schedule::schedule(k),
+        Exit::ToScheduler => schedule::schedule(k, turn),
     };
     let next = activate(k, before, thread);
     remote::tell_cores(k);
@@ -142,12 +147,12 @@ fn conclude(k: &mut Kernel, before: Option<Ref<Tcb>>, exit: Exit) -> Next {
 }
 
 /// Ends the boot as an event ends: the first decision.
-pub fn start(k: &mut Kernel) -> Next {
+pub fn start(k: &mut Kernel, turn: &Turn) -> Next {
     let core = k.core();
     core.set_now(k, k.machine.now());
     core.set_paid(k);
     core.request_reprogram(k);
-    let first = schedule::start(k);
+    let first = schedule::start(k, turn);
     activate(k, None, first)
 }
 
@@ -155,9 +160,9 @@ pub fn start(k: &mut Kernel) -> Next {
 /// the event may proceed; otherwise the thread repeats what it did when it has time again.
 #[inline(always)]
 #[must_use]
-fn enter(k: &Kernel, thread: Ref<Tcb>) -> bool {
+fn enter(k: &Kernel, turn: &Turn, thread: Ref<Tcb>) -> bool {
     account::update_time(k);
-    let proceeds = timeout::settle(k);
+    let proceeds = timeout::settle(k, turn);
     if !proceeds && thread.at(k).is_runnable() {
         thread.at(k).set_state(k, State::Restart);
     }
@@ -166,17 +171,17 @@ fn enter(k: &Kernel, thread: Ref<Tcb>) -> bool {
 
 /// Accounts for time at an interrupt, which is handled whether or not the budget lasts.
 #[inline(always)]
-fn interrupted(k: &Kernel) {
+fn interrupted(k: &Kernel, turn: &Turn) {
     account::update_time(k);
-    let _ = timeout::settle(k);
+    let _ = timeout::settle(k, turn);
 }
 
-fn user_fault(k: &Kernel, before: Option<Ref<Tcb>>, exception: Exception) {
+fn user_fault(k: &Kernel, turn: &Turn, before: Option<Ref<Tcb>>, exception: Exception) {
     let Some(thread) = before else {
-        return taken_away(k);
+        return taken_away(k, turn);
     };
-    if enter(k, thread) {
-        fault::raise(k, thread, exception.fault(thread.at(k).context()));
+    if enter(k, turn, thread) {
+        fault::raise(k, turn, thread, exception.fault(thread.at(k).context()));
     }
 }
 

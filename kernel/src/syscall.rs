@@ -16,6 +16,7 @@ use crate::mem::Ref;
 use crate::object::fault::{Fault, LookupFailure};
 use crate::object::tcb::{State, Tcb};
 use crate::time::account::{self, TimeOver};
+use crate::time::turn::Turn;
 use crate::{debug, Kernel};
 
 /// How an invocation phase ended.
@@ -53,7 +54,7 @@ pub fn debug_call(number: u64) -> Option<Syscall> {
 
 /// Performs a system call of `caller` without phases: SetTLSBase, one of a kernel with traces, or an
 /// unknown one.
-pub fn perform_other(k: &Kernel, caller: Ref<Tcb>, number: u64) -> Exit {
+pub fn perform_other(k: &Kernel, turn: &Turn, caller: Ref<Tcb>, number: u64) -> Exit {
     caller.at(k).age_progress(k);
     if trace_call(k, caller, number) {
         return Exit::ToCaller;
@@ -62,7 +63,7 @@ pub fn perform_other(k: &Kernel, caller: Ref<Tcb>, number: u64) -> Exit {
         set_tls_base(k, caller);
         return Exit::ToCaller;
     }
-    fault::raise(k, caller, Fault::UnknownSyscall { number });
+    fault::raise(k, turn, caller, Fault::UnknownSyscall { number });
     Exit::ToScheduler
 }
 
@@ -79,7 +80,7 @@ fn trace_call(k: &Kernel, caller: Ref<Tcb>, number: u64) -> bool {
 
 /// Performs the `phases` of a system call of `caller`, which has time for it.
 #[inline(always)]
-pub fn perform(k: &mut Kernel, caller: Ref<Tcb>, phases: Phases) {
+pub fn perform(k: &mut Kernel, turn: &Turn, caller: Ref<Tcb>, phases: Phases) {
     caller.at(k).age_progress(k);
     if phases.has(Phases::INVOKE) {
         let context = caller.at(k).context();
@@ -88,14 +89,14 @@ pub fn perform(k: &mut Kernel, caller: Ref<Tcb>, phases: Phases) {
         } else {
             context.cap_register()
         };
-        if invoke(k, caller, cptr, phases) == Phase::Abandoned {
+        if invoke(k, turn, caller, cptr, phases) == Phase::Abandoned {
             return;
         }
     }
     if phases.has(Phases::RECEIVE) {
-        receive(k, caller, phases);
+        receive(k, turn, caller, phases);
     } else if phases.has(Phases::YIELDS) {
-        account::yield_rest(k);
+        account::yield_rest(k, turn);
     }
 }
 
@@ -121,9 +122,9 @@ fn set_tls_base(k: &Kernel, caller: Ref<Tcb>) {
 /// The invocation phase: the message of `caller` goes to the capability at `cptr`
 /// (01, section 5.1).
 #[inline(always)]
-fn invoke(k: &mut Kernel, caller: Ref<Tcb>, cptr: u64, phases: Phases) -> Phase {
+fn invoke(k: &mut Kernel, turn: &Turn, caller: Ref<Tcb>, cptr: u64, phases: Phases) -> Phase {
     let Some(slot) = lookup::slot(k, lookup::cspace(k, caller), cptr) else {
-        return unreachable_cap(k, caller, phases, cptr);
+        return unreachable_cap(k, turn, caller, phases, cptr);
     };
     let info = MessageInfo::from_raw(caller.at(k).context().info());
     let mut found;
@@ -133,7 +134,7 @@ fn invoke(k: &mut Kernel, caller: Ref<Tcb>, cptr: u64, phases: Phases) -> Phase 
         let message = *known.insert(Message::new(k, caller, info));
         match caps::look_up(k, caller, &message, info.extra_caps(), &mut found) {
             Ok(()) => &found,
-            Err(bad) => return unreachable_cap(k, caller, phases, bad.cptr),
+            Err(bad) => return unreachable_cap(k, turn, caller, phases, bad.cptr),
         }
     } else {
         &ExtraCaps::NONE
@@ -150,15 +151,15 @@ fn invoke(k: &mut Kernel, caller: Ref<Tcb>, cptr: u64, phases: Phases) -> Phase 
             is_call,
             can_donate: phases.has(Phases::DONATES),
         };
-        endpoint::send(k, caller, cap, options);
+        endpoint::send(k, turn, caller, cap, options);
         return Phase::Over;
     }
     if let Some(cap) = cap.reply() {
-        return match reply::reply(k, caller, cap, extra) {
+        return match reply::reply(k, turn, caller, cap, extra) {
             Ok(()) => succeed(k, caller, is_call),
             Err(TimeOver) => {
                 caller.at(k).set_state(k, State::Restart);
-                abandon(k)
+                abandon(k, turn)
             }
         };
     }
@@ -166,7 +167,7 @@ fn invoke(k: &mut Kernel, caller: Ref<Tcb>, cptr: u64, phases: Phases) -> Phase 
         if !cap.rights.write() || !cap.object.at(k).admits() {
             return refuse(k, caller, is_call, Error::InvalidCapability(0));
         }
-        notification::signal(k, cap.object, cap.badge);
+        notification::signal(k, turn, cap.object, cap.badge);
         return succeed(k, caller, is_call);
     }
     let call = Invocation {
@@ -177,20 +178,20 @@ fn invoke(k: &mut Kernel, caller: Ref<Tcb>, cptr: u64, phases: Phases) -> Phase 
         extra,
         phases,
     };
-    invoke_object(k, &call)
+    invoke_object(k, turn, &call)
 }
 
 /// The invocation of an object that the kernel implements.
 #[inline(always)]
-fn invoke_object(k: &mut Kernel, call: &Invocation) -> Phase {
+fn invoke_object(k: &mut Kernel, turn: &Turn, call: &Invocation) -> Phase {
     let (caller, is_call) = (call.caller, call.phases.is_call());
     // Until it is done the thread would repeat the call.
     caller.at(k).set_state(k, State::Restart);
-    match invoke::invoke(k, call) {
+    match invoke::invoke(k, turn, call) {
         Ok(Outcome::Done) => succeed(k, caller, is_call),
         Ok(Outcome::Value(value)) => answer(k, caller, is_call, value),
         Ok(Outcome::Answered) => Phase::Over,
-        Ok(Outcome::Preempted) => abandon(k),
+        Ok(Outcome::Preempted) => abandon(k, turn),
         Err(error) => {
             caller.at(k).set_state(k, State::Running);
             refuse(k, caller, is_call, error)
@@ -200,8 +201,8 @@ fn invoke_object(k: &mut Kernel, call: &Invocation) -> Phase {
 
 /// The caller, which repeats its system call, is charged for what has been done.
 #[cold]
-fn abandon(k: &Kernel) -> Phase {
-    timeout::preempted(k);
+fn abandon(k: &Kernel, turn: &Turn) -> Phase {
+    timeout::preempted(k, turn);
     Phase::Abandoned
 }
 
@@ -248,52 +249,52 @@ fn refuse(k: &Kernel, caller: Ref<Tcb>, is_call: bool, error: Error) -> Phase {
 /// have waited.
 #[cold]
 #[inline(never)]
-fn unreachable_cap(k: &Kernel, caller: Ref<Tcb>, phases: Phases, cptr: u64) -> Phase {
+fn unreachable_cap(k: &Kernel, turn: &Turn, caller: Ref<Tcb>, phases: Phases, cptr: u64) -> Phase {
     if phases.has(Phases::BLOCKS) {
         let failure = lookup::failure(k, lookup::cspace(k, caller), cptr);
-        cap_fault(k, caller, cptr, false, failure);
+        cap_fault(k, turn, caller, cptr, false, failure);
     }
     Phase::Over
 }
 
 /// The receive phase of `caller` (01, section 5.2).
 #[inline(always)]
-fn receive(k: &Kernel, caller: Ref<Tcb>, phases: Phases) {
+fn receive(k: &Kernel, turn: &Turn, caller: Ref<Tcb>, phases: Phases) {
     const UNUSABLE: LookupFailure = LookupFailure::MissingCapability { bits_left: 0 };
     let cptr = caller.at(k).context().cap_register();
     let blocking = phases.has(Phases::WAITS);
     let space = lookup::cspace(k, caller);
     let Some(slot) = lookup::slot(k, space, cptr) else {
         let failure = lookup::failure(k, space, cptr);
-        return cap_fault(k, caller, cptr, true, failure);
+        return cap_fault(k, turn, caller, cptr, true, failure);
     };
     let cap = slot.at(k).cap();
     if let Some(cap) = cap.endpoint() {
         if !cap.rights.read() || !cap.object.at(k).admits() {
-            return cap_fault(k, caller, cptr, true, UNUSABLE);
+            return cap_fault(k, turn, caller, cptr, true, UNUSABLE);
         }
         let mut offered = None;
         if phases.has(Phases::WITH_REPLY) {
             let cptr = caller.at(k).context().reply_register();
             let Some(slot) = lookup::slot(k, space, cptr) else {
                 let failure = lookup::failure(k, space, cptr);
-                return cap_fault(k, caller, cptr, true, failure);
+                return cap_fault(k, turn, caller, cptr, true, failure);
             };
             match slot.at(k).cap().reply() {
                 Some(cap) => offered = Some(cap.object),
-                None => return cap_fault(k, caller, cptr, true, UNUSABLE),
+                None => return cap_fault(k, turn, caller, cptr, true, UNUSABLE),
             }
         }
-        endpoint::receive(k, caller, cap.object, offered, blocking);
+        endpoint::receive(k, turn, caller, cap.object, offered, blocking);
     } else if let Some(cap) = cap.notification() {
         let bound = cap.object.at(k).thread();
         let taken = bound.is_some_and(|bound| bound != caller);
         if !cap.rights.read() || taken || !cap.object.at(k).admits() {
-            return cap_fault(k, caller, cptr, true, UNUSABLE);
+            return cap_fault(k, turn, caller, cptr, true, UNUSABLE);
         }
-        notification::wait(k, caller, cap.object, blocking);
+        notification::wait(k, turn, caller, cap.object, blocking);
     } else {
-        cap_fault(k, caller, cptr, true, UNUSABLE);
+        cap_fault(k, turn, caller, cptr, true, UNUSABLE);
     }
 }
 
@@ -301,6 +302,7 @@ fn receive(k: &Kernel, caller: Ref<Tcb>, phases: Phases) {
 #[inline(never)]
 fn cap_fault(
     k: &Kernel,
+    turn: &Turn,
     thread: Ref<Tcb>,
     cptr: u64,
     in_receive_phase: bool,
@@ -308,6 +310,7 @@ fn cap_fault(
 ) {
     fault::raise(
         k,
+        turn,
         thread,
         Fault::Cap {
             cptr,

@@ -81,12 +81,11 @@ pub fn cores(k: &Kernel) -> Vec<Core> {
 }
 
 fn core(k: &Kernel, id: kernel::CoreId, core: &kernel_core::Core) -> Core {
-    let action = match core.action() {
-        kernel_core::Action::ResumeCurrent => Action::ResumeCurrent,
-        kernel_core::Action::ChooseNew => Action::ChooseNew,
-        kernel_core::Action::ChooseWith(thread) | kernel_core::Action::Switch(thread) => {
-            Action::Candidate(thread_id(thread))
-        }
+    // Between events, the kernel knows only what other cores have left to this one.
+    let action = if core.undecided() {
+        Action::ChooseNew
+    } else {
+        Action::ResumeCurrent
     };
     let (ready, release) = queues(k, core);
     Core {

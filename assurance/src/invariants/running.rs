@@ -3,7 +3,7 @@
 use sandglass_kernel::arch::abi::object::paging::Pml4;
 use sandglass_kernel::arch::abi::space;
 use sandglass_kernel::mem::{self, Kind};
-use sandglass_kernel::object::core::{Action, Core};
+use sandglass_kernel::object::core::Core;
 use sandglass_kernel::object::tcb::TcbSlot;
 use sandglass_kernel::time::refills::Refills;
 use sandglass_kernel::{CoreId, Kernel, CORES};
@@ -18,12 +18,12 @@ use crate::census::{cores, Census};
 pub fn the_current_thread_has_budget(census: &Census) -> Finding {
     let k = census.k;
     let core = k.core();
-    let is_decided = core.action() == Action::ResumeCurrent;
+    let is_decided = !core.undecided();
     let is_programmed = !core.reprogram() || CORES > 1;
     require!(
         (is_decided || k.machine.is_interrupted(k.core_id())) && is_programmed,
-        "the scheduler still has to do: {:?}, and program the timer: {}",
-        core.action(),
+        "the scheduler still has to decide: {}, and program the timer: {}",
+        core.undecided(),
         core.reprogram()
     );
     cores(k).try_for_each(|(_, core)| has_budget(k, core))
@@ -122,9 +122,8 @@ pub fn cores_are_asked_to_look(census: &Census) -> Finding {
             continue;
         }
         require!(
-            core.action() == Action::ResumeCurrent,
-            "{id:?} is not asked to look, and has to do: {:?}",
-            core.action()
+            !core.undecided(),
+            "{id:?} is not asked to look, and has to decide who runs"
         );
         let running = core.thread().map(|thread| thread.at(k).priority());
         let release = core.release.earliest_above(running);

@@ -11,6 +11,7 @@ use sandglass_kernel::ipc::{message, notification};
 use sandglass_kernel::mem::objects::tcb_slot;
 use sandglass_kernel::mem::Ref;
 use sandglass_kernel::object::tcb::{Tcb, TcbSlot};
+use sandglass_kernel::time::turn::Turn;
 use sandglass_model::event as specification;
 use sandglass_model::state::{Registers, State, ThreadId};
 
@@ -223,7 +224,8 @@ impl<'w> Trial<'w> {
     fn signal(&self) {
         let slot = self.signals.expect("a notification");
         let cap = self.w.cap(slot).notification().expect("a notification");
-        notification::signal(&self.w.k, cap.object, SIGNAL);
+        // Nobody waits for it yet.
+        notification::signal(&self.w.k, &Turn::new(), cap.object, SIGNAL);
     }
 
     /// The caller is told of `refusal`.

@@ -25,6 +25,7 @@ pub use refusal::Refusal;
 use crate::arch::Platform;
 use crate::event::{self, Next};
 use crate::object::Constants;
+use crate::time::turn::Turn;
 use crate::Kernel;
 use elf::Program;
 use memory::FreeRam;
@@ -35,7 +36,7 @@ use untyped::Gaps;
 ///
 /// # Errors
 /// There is no root task that can be loaded, or too little memory for it; nothing runs then.
-pub fn start(k: &mut Kernel, found: MachineInfo) -> Result<Next, Refusal> {
+pub fn start(k: &mut Kernel, turn: &Turn, found: MachineInfo) -> Result<Next, Refusal> {
     let MachineInfo {
         firmware,
         mut ram,
@@ -66,13 +67,14 @@ pub fn start(k: &mut Kernel, found: MachineInfo) -> Result<Next, Refusal> {
     let devices = Gaps::between(taken.chain(core::iter::once(image_range)), device_top);
     root::create(
         k,
+        turn,
         &firmware,
         plan,
         entry,
         image,
         root::Memory { free, devices },
     )?;
-    Ok(event::start(k))
+    Ok(event::start(k, turn))
 }
 
 /// The contents of the root task's file, which lies in `module`.

@@ -25,6 +25,7 @@ use crate::object::irq::IRQ_SLOTS_RADIX;
 use crate::object::sched_context::{Parameters, SchedContext};
 use crate::object::tcb::{State, Tcb, TcbSlot, NAME_BYTES};
 use crate::time::context;
+use crate::time::turn::Turn;
 use crate::Kernel;
 
 const PAGE_BITS: u8 = PAGE.trailing_zeros() as u8;
@@ -113,6 +114,7 @@ const UNPLANNED: Refusal = Refusal::Machine("the root task's objects are not as 
 /// [`Refusal::NoSlotsForMemory`] if there are too few slots for what is left.
 pub fn create(
     k: &mut Kernel,
+    turn: &Turn,
     firmware: &FirmwareInfo,
     plan: Plan,
     entry: u64,
@@ -126,7 +128,7 @@ pub fn create(
     free.give(objects);
     task.give_untypeds(k, devices, free)?;
     task.write_boot_info(k, firmware);
-    start_thread(k, &task, &thread, entry);
+    start_thread(k, turn, &task, &thread, entry);
     Ok(())
 }
 
@@ -243,7 +245,7 @@ fn make_thread(
 }
 
 /// Sets the thread up (06, section 1.1) and makes it ready.
-fn start_thread(k: &Kernel, task: &RootTask, thread: &Thread, entry: u64) {
+fn start_thread(k: &Kernel, turn: &Turn, task: &RootTask, thread: &Thread, entry: u64) {
     let Thread { tcb, context } = *thread;
     let thread = tcb.at(k);
     let mut name = [0; NAME_BYTES];
@@ -264,8 +266,8 @@ fn start_thread(k: &Kernel, task: &RootTask, thread: &Thread, entry: u64) {
         badge: 0,
         sporadic: false,
     };
-    context::configure(k, context, CoreId::BOOT, parameters);
-    context::bind_thread(k, context, tcb);
+    context::configure(k, turn, context, CoreId::BOOT, parameters);
+    context::bind_thread(k, turn, context, tcb);
 }
 
 impl RootTask {

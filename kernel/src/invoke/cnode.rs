@@ -13,7 +13,7 @@ use crate::object::fault::LookupFailure;
 use crate::object::queue::Key;
 use crate::object::rights::Rights;
 use crate::object::tcb::{ResumePoint, State, Tcb};
-use crate::time::schedule;
+use crate::time::turn::Turn;
 use crate::{thread, Kernel, View};
 
 /// A checked invocation of a CNode.
@@ -56,9 +56,9 @@ struct Begun {
 }
 
 /// Invokes a CNode.
-pub fn invoke(k: &Kernel, call: &Invocation) -> Result<Outcome, Error> {
+pub fn invoke(k: &Kernel, turn: &Turn, call: &Invocation) -> Result<Outcome, Error> {
     let operation = decode(k, call)?;
-    Ok(commit(k, call.caller, operation))
+    Ok(commit(k, turn, call.caller, operation))
 }
 
 fn decode(k: &View, call: &Invocation) -> Result<Operation, Error> {
@@ -206,11 +206,17 @@ pub fn with_data(cap: Capability, data: u64) -> Option<Capability> {
     }
 }
 
-fn commit(k: &Kernel, caller: Ref<Tcb>, operation: Operation) -> Outcome {
+fn commit(k: &Kernel, turn: &Turn, caller: Ref<Tcb>, operation: Operation) -> Outcome {
     match operation {
-        Operation::Revoke(slot) => outcome(k, deletion::revoke(k, slot)),
-        Operation::Delete(slot) => outcome(k, deletion::delete(k, slot)),
-        Operation::CancelBadgedSends(cancel) => cancel_badged_sends(k, caller, cancel),
+        Operation::Revoke(slot) => {
+            let progress = deletion::revoke(k, turn, slot);
+            outcome(k, turn, progress)
+        }
+        Operation::Delete(slot) => {
+            let progress = deletion::delete(k, turn, slot);
+            outcome(k, turn, progress)
+        }
+        Operation::CancelBadgedSends(cancel) => cancel_badged_sends(k, turn, caller, cancel),
         Operation::Insert(step) => {
             derivation::insert_copy(k, step.source, step.target, step.cap);
             Outcome::Done
@@ -232,8 +238,8 @@ fn commit(k: &Kernel, caller: Ref<Tcb>, operation: Operation) -> Outcome {
 }
 
 /// Deletion may have taken the address space of the running thread away.
-fn outcome(k: &Kernel, progress: deletion::Progress) -> Outcome {
-    space::revoked(k);
+fn outcome(k: &Kernel, turn: &Turn, progress: deletion::Progress) -> Outcome {
+    space::revoked(k, turn);
     match progress {
         deletion::Progress::Done => Outcome::Done,
         deletion::Progress::Preempted => Outcome::Preempted,
@@ -242,7 +248,7 @@ fn outcome(k: &Kernel, progress: deletion::Progress) -> Outcome {
 
 /// Restarts every queued sender with the badge (02, section 7.4). Each step looks at one sender,
 /// in the order of the queue.
-fn cancel_badged_sends(k: &Kernel, caller: Ref<Tcb>, cancel: Cancel) -> Outcome {
+fn cancel_badged_sends(k: &Kernel, turn: &Turn, caller: Ref<Tcb>, cancel: Cancel) -> Outcome {
     let Cancel {
         endpoint: handle,
         badge,
@@ -262,11 +268,11 @@ fn cancel_badged_sends(k: &Kernel, caller: Ref<Tcb>, cancel: Cancel) -> Outcome 
         let at = sender.at(k).links().key();
         if at.sequence < until && is_sender_with(k, sender, badge) {
             endpoint.queue().remove(k, sender);
-            thread::restart_or_give_up(k, sender);
+            thread::restart_or_give_up(k, turn, sender);
         }
         next = endpoint.queue().first_after(k, at);
         if next.is_some() && preemption.due(k) {
-            schedule::force_reschedule(k);
+            turn.reschedule(k);
             caller.at(k).leave_progress(
                 k,
                 ResumePoint::CancelBadgedSends {
@@ -279,7 +285,7 @@ fn cancel_badged_sends(k: &Kernel, caller: Ref<Tcb>, cancel: Cancel) -> Outcome 
             return Outcome::Preempted;
         }
     }
-    schedule::force_reschedule(k);
+    turn.reschedule(k);
     Outcome::Done
 }
 

@@ -8,6 +8,7 @@ use crate::cap::deletion::{self as slots, Step};
 use crate::cap::derivation;
 use crate::mem::{Ref, Slot};
 use crate::time::account::{self, TimeOver};
+use crate::time::turn::Turn;
 use crate::Kernel;
 
 /// Steps between two looks at whether to stop: a step takes some hundred instructions, so a
@@ -52,18 +53,23 @@ pub enum Progress {
 }
 
 /// Empties `slot`, and whatever only its capability kept alive.
-pub fn delete(k: &Kernel, slot: Ref<Slot>) -> Progress {
-    delete_counted(k, slot, &mut Preemption::new())
+pub fn delete(k: &Kernel, turn: &Turn, slot: Ref<Slot>) -> Progress {
+    delete_counted(k, turn, slot, &mut Preemption::new())
 }
 
-fn delete_counted(k: &Kernel, slot: Ref<Slot>, preemption: &mut Preemption) -> Progress {
+fn delete_counted(
+    k: &Kernel,
+    turn: &Turn,
+    slot: Ref<Slot>,
+    preemption: &mut Preemption,
+) -> Progress {
     // Ends: each step empties a slot, takes a thread out of a queue, or starts on another of
     // finitely many objects, and a preempted deletion goes on where it was.
     loop {
         match slots::next(k, slot) {
             Step::Done => return Progress::Done,
             Step::Continue => {}
-            Step::Finalise(inner) => match finalise(k, inner) {
+            Step::Finalise(inner) => match finalise(k, turn, inner) {
                 Ok(remainder) => slots::finalised(k, inner, remainder),
                 Err(TimeOver) => return Progress::Preempted,
             },
@@ -79,11 +85,11 @@ fn delete_counted(k: &Kernel, slot: Ref<Slot>, preemption: &mut Preemption) -> P
 }
 
 /// Deletes all children of the capability in `slot`.
-pub fn revoke(k: &Kernel, slot: Ref<Slot>) -> Progress {
+pub fn revoke(k: &Kernel, turn: &Turn, slot: Ref<Slot>) -> Progress {
     let mut preemption = Preemption::new();
     let mut next = derivation::first_child(k, slot);
     while let Some(child) = next {
-        if delete_counted(k, child, &mut preemption) == Progress::Preempted {
+        if delete_counted(k, turn, child, &mut preemption) == Progress::Preempted {
             return Progress::Preempted;
         }
         next = derivation::first_child(k, slot);

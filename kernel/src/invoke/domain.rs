@@ -10,6 +10,7 @@ use crate::mem::Ref;
 use crate::object::domain::{Entry, DOMAINS, LENGTH};
 use crate::object::tcb::Tcb;
 use crate::time::schedule;
+use crate::time::turn::Turn;
 use crate::{Kernel, View};
 
 /// A checked invocation of the domain capability.
@@ -21,9 +22,9 @@ enum Operation {
 }
 
 /// Invokes the domain capability.
-pub fn invoke(k: &Kernel, call: &Invocation) -> Result<Outcome, Error> {
+pub fn invoke(k: &Kernel, turn: &Turn, call: &Invocation) -> Result<Outcome, Error> {
     let operation = decode(k, call)?;
-    Ok(commit(k, operation))
+    Ok(commit(k, turn, operation))
 }
 
 fn decode(k: &View, call: &Invocation) -> Result<Operation, Error> {
@@ -79,27 +80,27 @@ fn decode_configure(k: &View, call: &Invocation) -> Result<Operation, Error> {
     })
 }
 
-fn commit(k: &Kernel, operation: Operation) -> Outcome {
+fn commit(k: &Kernel, turn: &Turn, operation: Operation) -> Outcome {
     match operation {
         Operation::Set { thread, domain } => {
-            if stall::quiesce(k, thread).is_err() {
+            if stall::quiesce(k, turn, thread).is_err() {
                 return Outcome::Preempted;
             }
             trace!(k, domain(Some(thread), domain));
             thread.at(k).set_domain(k, domain);
             if k.core().thread() == Some(thread) {
-                schedule::force_reschedule(k);
+                turn.reschedule(k);
             } else if schedule::is_schedulable(k, thread) {
                 // One that still waits for its refill stays where it is, as in any domain. One
                 // whose time has just come may be above the current one.
                 schedule::enqueue(k, thread);
-                schedule::force_reschedule(k);
+                turn.reschedule(k);
             }
         }
         Operation::Configure { index, entry } => k.domains.configure(k, index, entry),
         Operation::SetStart { index } => {
             k.domains.set_start(k, index);
-            schedule::force_reschedule(k);
+            turn.reschedule(k);
         }
     }
     Outcome::Done

@@ -14,7 +14,8 @@ use crate::object::sched_context::SchedContext;
 use crate::object::tcb::{State, Tcb};
 use crate::thread::{self, yielding};
 use crate::time::account::TimeOver;
-use crate::time::{context, schedule};
+use crate::time::context;
+use crate::time::turn::Turn;
 use crate::Kernel;
 
 /// Takes apart the object of the capability in `slot` if that is the last one; frames are
@@ -23,7 +24,7 @@ use crate::Kernel;
 /// # Errors
 /// The thread that ran on the object, on another core, was stopped, which took the rest of the caller's
 /// time: nothing else was done.
-pub(super) fn finalise(k: &Kernel, slot: Ref<Slot>) -> Result<Remainder, TimeOver> {
+pub(super) fn finalise(k: &Kernel, turn: &Turn, slot: Ref<Slot>) -> Result<Remainder, TimeOver> {
     let cap = slot.at(k).cap();
     if let Some(frame) = cap.frame() {
         arch::frame::unmap(k, frame);
@@ -34,7 +35,7 @@ pub(super) fn finalise(k: &Kernel, slot: Ref<Slot>) -> Result<Remainder, TimeOve
         // Once begun, emptying goes on even if a capability has appeared meanwhile.
         let dying = !endpoint.object.at(k).admits();
         return Ok(if last || dying {
-            empty_endpoint(k, endpoint.object)
+            empty_endpoint(k, turn, endpoint.object)
         } else {
             Remainder::Nothing
         });
@@ -42,7 +43,7 @@ pub(super) fn finalise(k: &Kernel, slot: Ref<Slot>) -> Result<Remainder, TimeOve
     if let Some(notification) = cap.notification() {
         let dying = !notification.object.at(k).admits();
         return Ok(if last || dying {
-            empty_notification(k, notification.object)
+            empty_notification(k, turn, notification.object)
         } else {
             Remainder::Nothing
         });
@@ -52,30 +53,30 @@ pub(super) fn finalise(k: &Kernel, slot: Ref<Slot>) -> Result<Remainder, TimeOve
     }
     Ok(match cap.kind() {
         Kind::Reply => match cap.reply() {
-            Some(cap) => end_reply(k, cap.object)?,
+            Some(cap) => end_reply(k, turn, cap.object)?,
             None => Remainder::Nothing,
         },
         Kind::Tcb => match cap.word().get() {
-            Some(tcb) => end_thread(k, tcb)?,
+            Some(tcb) => end_thread(k, turn, tcb)?,
             None => Remainder::Nothing,
         },
         Kind::CNode => Remainder::Slots,
         Kind::SchedContext => match cap.word().get() {
-            Some(handle) => end_context(k, handle)?,
+            Some(handle) => end_context(k, turn, handle)?,
             None => Remainder::Nothing,
         },
         Kind::IrqHandler => cap
             .irq()
-            .map_or(Remainder::Nothing, |irq| irq::release(k, irq)),
+            .map_or(Remainder::Nothing, |irq| irq::release(k, turn, irq)),
         kind => {
-            arch::finalise(k, kind, cap);
+            arch::finalise(k, turn, kind, cap);
             Remainder::Nothing
         }
     })
 }
 
 /// One step of emptying an endpoint: a queued thread tries again, or gives up.
-fn empty_endpoint(k: &Kernel, endpoint: Ref<Endpoint>) -> Remainder {
+fn empty_endpoint(k: &Kernel, turn: &Turn, endpoint: Ref<Endpoint>) -> Remainder {
     let object = endpoint.at(k);
     let Some(first) = object.queue().first() else {
         object.set_dying(k, false);
@@ -90,13 +91,17 @@ fn empty_endpoint(k: &Kernel, endpoint: Ref<Endpoint>) -> Remainder {
     {
         offered.at(k).set_thread(k, None);
     }
-    thread::restart_or_give_up(k, first);
-    schedule::force_reschedule(k);
+    thread::restart_or_give_up(k, turn, first);
+    turn.reschedule(k);
     Remainder::Unfinished
 }
 
 /// One step of emptying a notification.
-pub(super) fn empty_notification(k: &Kernel, notification: Ref<Notification>) -> Remainder {
+pub(super) fn empty_notification(
+    k: &Kernel,
+    turn: &Turn,
+    notification: Ref<Notification>,
+) -> Remainder {
     let object = notification.at(k);
     if let Some(handle) = object.sched_context() {
         context::unbind_notification(k, handle);
@@ -111,16 +116,16 @@ pub(super) fn empty_notification(k: &Kernel, notification: Ref<Notification>) ->
     };
     object.set_dying(k, true);
     object.queue().remove(k, first);
-    thread::restart_or_give_up(k, first);
-    schedule::force_reschedule(k);
+    thread::restart_or_give_up(k, turn, first);
+    turn.reschedule(k);
     Remainder::Unfinished
 }
 
-fn end_reply(k: &Kernel, object: Ref<Reply>) -> Result<Remainder, TimeOver> {
+fn end_reply(k: &Kernel, turn: &Turn, object: Ref<Reply>) -> Result<Remainder, TimeOver> {
     if let Some(waiting) = object.at(k).thread() {
         match waiting.at(k).state() {
             State::BlockedOnReply { .. } => {
-                let caller = reply::release(k, object)?;
+                let caller = reply::release(k, turn, object)?;
                 debug_assert!(caller == Some(waiting));
                 waiting.at(k).set_fault(k, None);
             }
@@ -130,27 +135,27 @@ fn end_reply(k: &Kernel, object: Ref<Reply>) -> Result<Remainder, TimeOver> {
     Ok(Remainder::Nothing)
 }
 
-fn end_thread(k: &Kernel, tcb: Ref<Tcb>) -> Result<Remainder, TimeOver> {
-    stall::quiesce(k, tcb)?;
+fn end_thread(k: &Kernel, turn: &Turn, tcb: Ref<Tcb>) -> Result<Remainder, TimeOver> {
+    stall::quiesce(k, turn, tcb)?;
     if let Some(notification) = tcb.at(k).notification() {
         notification.at(k).set_thread(k, None);
         tcb.at(k).set_notification(k, None);
     }
     if let Some(handle) = tcb.at(k).sched_context() {
         yielding::complete_yield(k, handle);
-        context::unbind_thread(k, handle);
+        context::unbind_thread(k, turn, handle);
     }
-    thread::suspend(k, tcb);
+    thread::suspend(k, turn, tcb);
     if k.home(tcb).fpu_owner() == Some(tcb) {
         k.home(tcb).set_fpu_owner(k, None);
     }
     Ok(Remainder::Slots)
 }
 
-fn end_context(k: &Kernel, handle: Ref<SchedContext>) -> Result<Remainder, TimeOver> {
-    stall::quiesce_user(k, handle)?;
+fn end_context(k: &Kernel, turn: &Turn, handle: Ref<SchedContext>) -> Result<Remainder, TimeOver> {
+    stall::quiesce_user(k, turn, handle)?;
     yielding::complete_yield(k, handle);
-    context::unbind_thread(k, handle);
+    context::unbind_thread(k, turn, handle);
     context::unbind_notification(k, handle);
     reply::detach_stack(k, handle);
     handle.at(k).deactivate(k);

@@ -10,10 +10,11 @@ use crate::cap::deletion::Remainder;
 use crate::cap::{derivation, Capability};
 use crate::ipc::notification;
 use crate::mem::{Ref, Slot};
+use crate::time::turn::Turn;
 use crate::{Kernel, View};
 
 /// A device interrupt: signals its notification; the line stays masked until it is acknowledged.
-pub fn interrupt(k: &Kernel, irq: u8) {
+pub fn interrupt(k: &Kernel, turn: &Turn, irq: u8) {
     let Some(line) = k.irqs.line(irq) else {
         return;
     };
@@ -21,7 +22,7 @@ pub fn interrupt(k: &Kernel, irq: u8) {
     let Some(slot) = k.irqs.slot(irq) else { return };
     if let Some(cap) = slot.at(k).cap().notification() {
         if cap.rights.write() {
-            notification::signal(k, cap.object, cap.badge);
+            notification::signal(k, turn, cap.object, cap.badge);
         }
     }
 }
@@ -64,9 +65,9 @@ enum HandlerOperation {
 }
 
 /// Invokes an IRQ handler.
-pub fn invoke_handler(k: &Kernel, call: &Invocation) -> Result<Outcome, Error> {
+pub fn invoke_handler(k: &Kernel, turn: &Turn, call: &Invocation) -> Result<Outcome, Error> {
     let operation = decode_handler(k, call)?;
-    Ok(commit_handler(k, operation))
+    Ok(commit_handler(k, turn, operation))
 }
 
 fn decode_handler(k: &View, call: &Invocation) -> Result<HandlerOperation, Error> {
@@ -86,7 +87,7 @@ fn decode_handler(k: &View, call: &Invocation) -> Result<HandlerOperation, Error
     }
 }
 
-fn commit_handler(k: &Kernel, operation: HandlerOperation) -> Outcome {
+fn commit_handler(k: &Kernel, turn: &Turn, operation: HandlerOperation) -> Outcome {
     match operation {
         HandlerOperation::Ack(irq) => {
             if let Some(line) = k.irqs.line(irq) {
@@ -99,7 +100,7 @@ fn commit_handler(k: &Kernel, operation: HandlerOperation) -> Outcome {
                 return Outcome::Done;
             };
             let cap = source.at(k).cap();
-            if deletion::delete(k, slot) == deletion::Progress::Preempted {
+            if deletion::delete(k, turn, slot) == deletion::Progress::Preempted {
                 return Outcome::Preempted;
             }
             if source.at(k).cap() == cap {
@@ -111,7 +112,7 @@ fn commit_handler(k: &Kernel, operation: HandlerOperation) -> Outcome {
                 never!("the boot gave the table its slots");
                 return Outcome::Done;
             };
-            if deletion::delete(k, slot) == deletion::Progress::Preempted {
+            if deletion::delete(k, turn, slot) == deletion::Progress::Preempted {
                 return Outcome::Preempted;
             }
         }
@@ -121,12 +122,12 @@ fn commit_handler(k: &Kernel, operation: HandlerOperation) -> Outcome {
 
 /// The last capability to the handler of `irq` goes: one step towards deleting its notification
 /// capability, then the line is masked and may be issued again.
-pub fn release(k: &Kernel, irq: u8) -> Remainder {
+pub fn release(k: &Kernel, turn: &Turn, irq: u8) -> Remainder {
     if let Some(slot) = k.irqs.slot(irq) {
         if let Some(cap) = slot.at(k).cap().notification() {
             let emptied = !derivation::is_final(k, slot)
                 || matches!(
-                    finalise::empty_notification(k, cap.object),
+                    finalise::empty_notification(k, turn, cap.object),
                     Remainder::Nothing
                 );
             if !emptied {

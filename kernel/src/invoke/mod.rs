@@ -24,6 +24,7 @@ use crate::ipc::message::Message;
 use crate::ipc::phases::Phases;
 use crate::mem::{Kind, Object, Ref, Slot};
 use crate::object::tcb::Tcb;
+use crate::time::turn::Turn;
 use crate::{Kernel, View};
 use error::Error;
 
@@ -132,20 +133,20 @@ pub enum Outcome {
 /// # Errors
 /// The first check that failed, in the order of the ABI.
 #[inline(always)]
-pub fn invoke(k: &mut Kernel, call: &Invocation) -> Result<Outcome, Error> {
+pub fn invoke(k: &mut Kernel, turn: &Turn, call: &Invocation) -> Result<Outcome, Error> {
     if call.cap.is(Kind::Frame) {
         return arch::frame::invoke(k, call);
     }
     match call.cap.word().get() {
-        Some(thread) if !call.phases.is_first() => tcb::invoke(k, call, thread),
+        Some(thread) if !call.phases.is_first() => tcb::invoke(k, turn, call, thread),
         _ if call.cap.is(Kind::Untyped) => untyped::invoke(k, call),
-        _ => invoke_other(k, call),
+        _ => invoke_other(k, turn, call),
     }
 }
 
 /// The kinds that are invoked less often.
 #[inline(never)]
-fn invoke_other(k: &mut Kernel, call: &Invocation) -> Result<Outcome, Error> {
+fn invoke_other(k: &mut Kernel, turn: &Turn, call: &Invocation) -> Result<Outcome, Error> {
     match call.cap.kind() {
         Kind::Domain | Kind::CNode | Kind::SchedControl | Kind::SchedContext
             if call.phases.is_first() =>
@@ -153,12 +154,12 @@ fn invoke_other(k: &mut Kernel, call: &Invocation) -> Result<Outcome, Error> {
             Err(Error::InvalidCapability(0))
         }
         Kind::Untyped => untyped::invoke(k, call),
-        Kind::CNode => cnode::invoke(k, call),
-        Kind::SchedControl => sched_control::invoke(k, call),
-        Kind::SchedContext => sched_context::invoke(k, call),
-        Kind::Domain => domain::invoke(k, call),
+        Kind::CNode => cnode::invoke(k, turn, call),
+        Kind::SchedControl => sched_control::invoke(k, turn, call),
+        Kind::SchedContext => sched_context::invoke(k, turn, call),
+        Kind::Domain => domain::invoke(k, turn, call),
         Kind::IrqControl => irq::invoke_control(k, call),
-        Kind::IrqHandler => irq::invoke_handler(k, call),
+        Kind::IrqHandler => irq::invoke_handler(k, turn, call),
         Kind::Frame
         | Kind::Tcb
         | Kind::Null

@@ -11,6 +11,7 @@ use crate::object::sched_context::SchedContext;
 use crate::object::tcb::Tcb;
 use crate::thread::yielding::complete_yield;
 use crate::time::context::{self, is_released};
+use crate::time::turn::Turn;
 use crate::time::{account, schedule};
 use crate::{Kernel, View};
 
@@ -30,17 +31,17 @@ enum Operation {
 }
 
 /// Invokes a scheduling context (03, section 6.2).
-pub fn invoke(k: &Kernel, call: &Invocation) -> Result<Outcome, Error> {
+pub fn invoke(k: &Kernel, turn: &Turn, call: &Invocation) -> Result<Outcome, Error> {
     let handle = call
         .cap
         .word()
         .get::<SchedContext>()
         .ok_or(Error::InvalidCapability(0))?;
-    if stall::quiesce_user(k, handle).is_err() {
+    if stall::quiesce_user(k, turn, handle).is_err() {
         return Ok(Outcome::Preempted);
     }
     let operation = decode(k, call, handle)?;
-    Ok(commit(k, call, operation))
+    Ok(commit(k, turn, call, operation))
 }
 
 fn decode(k: &View, call: &Invocation, handle: Ref<SchedContext>) -> Result<Operation, Error> {
@@ -119,22 +120,22 @@ fn decode_yield_to(
     }
 }
 
-fn commit(k: &Kernel, call: &Invocation, operation: Operation) -> Outcome {
+fn commit(k: &Kernel, turn: &Turn, call: &Invocation, operation: Operation) -> Outcome {
     match operation {
-        Operation::BindThread(handle, thread) => context::bind_thread(k, handle, thread),
+        Operation::BindThread(handle, thread) => context::bind_thread(k, turn, handle, thread),
         Operation::BindNotification(handle, notification) => {
             context::bind_notification(k, handle, notification);
         }
         Operation::Unbind(handle) => {
-            context::unbind_thread(k, handle);
+            context::unbind_thread(k, turn, handle);
             context::unbind_notification(k, handle);
             reply::detach_stack(k, handle);
         }
-        Operation::UnbindThread(handle) => context::unbind_thread(k, handle),
+        Operation::UnbindThread(handle) => context::unbind_thread(k, turn, handle),
         Operation::UnbindNotification(handle) => context::unbind_notification(k, handle),
         Operation::Consumed(handle) => return Outcome::Value(account::report_consumed(k, handle)),
         Operation::YieldTo { context, thread } => {
-            return yield_to(k, call.caller, context, thread);
+            return yield_to(k, turn, call.caller, context, thread);
         }
     }
     Outcome::Done
@@ -145,7 +146,13 @@ fn commit(k: &Kernel, call: &Invocation, operation: Operation) -> Outcome {
 ///
 /// Until it is told, its call has succeeded, with nothing to tell: it is suspended as a thread that
 /// was running.
-fn yield_to(k: &Kernel, caller: Ref<Tcb>, handle: Ref<SchedContext>, thread: Ref<Tcb>) -> Outcome {
+fn yield_to(
+    k: &Kernel,
+    turn: &Turn,
+    caller: Ref<Tcb>,
+    handle: Ref<SchedContext>,
+    thread: Ref<Tcb>,
+) -> Outcome {
     complete_yield(k, handle);
     context::resume(k, handle);
     if !schedule::is_schedulable(k, thread) {
@@ -159,6 +166,6 @@ fn yield_to(k: &Kernel, caller: Ref<Tcb>, handle: Ref<SchedContext>, thread: Ref
     handle.at(k).set_yield_from(k, Some(caller));
     schedule::enqueue(k, caller);
     schedule::enqueue(k, thread);
-    schedule::force_reschedule(k);
+    turn.reschedule(k);
     Outcome::Done
 }

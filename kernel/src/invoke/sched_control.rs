@@ -11,19 +11,20 @@ use crate::ipc::stall;
 use crate::mem::Ref;
 use crate::object::sched_context::{Parameters, Refill, SchedContext};
 use crate::time::context;
+use crate::time::turn::Turn;
 use crate::{Kernel, View};
 
 /// Invokes scheduling control.
-pub fn invoke(k: &Kernel, call: &Invocation) -> Result<Outcome, Error> {
+pub fn invoke(k: &Kernel, turn: &Turn, call: &Invocation) -> Result<Outcome, Error> {
     let (target, parameters) = decode(k, call)?;
     let Some(core) = CoreId::new(call.cap.core()) else {
         never!("a core that the kernel is not built for has no capability");
         return Err(Error::InvalidCapability(0));
     };
-    if stall::quiesce_user(k, target).is_err() {
+    if stall::quiesce_user(k, turn, target).is_err() {
         return Ok(Outcome::Preempted);
     }
-    context::configure(k, target, core, parameters);
+    context::configure(k, turn, target, core, parameters);
     Ok(Outcome::Done)
 }
 

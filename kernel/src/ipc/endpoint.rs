@@ -9,7 +9,8 @@ use crate::mem::Ref;
 use crate::object::endpoint::{Endpoint, EndpointState};
 use crate::object::reply::Reply;
 use crate::object::tcb::{Sender, State, Tcb};
-use crate::time::{context, schedule};
+use crate::time::context;
+use crate::time::turn::Turn;
 use crate::Kernel;
 
 /// How a message is sent.
@@ -31,7 +32,7 @@ pub fn rank(k: &Kernel, thread: Ref<Tcb>) -> u64 {
 
 /// `sender` sends its message, or its pending fault, through `cap`, whose endpoint admits it.
 #[inline(always)]
-pub fn send(k: &Kernel, sender: Ref<Tcb>, cap: EndpointCap, options: SendOptions<'_>) {
+pub fn send(k: &Kernel, turn: &Turn, sender: Ref<Tcb>, cap: EndpointCap, options: SendOptions<'_>) {
     let endpoint = cap.object.at(k);
     let terms = Sender {
         badge: cap.badge,
@@ -41,7 +42,7 @@ pub fn send(k: &Kernel, sender: Ref<Tcb>, cap: EndpointCap, options: SendOptions
     match endpoint.state() {
         EndpointState::Receivers => {
             if let Some(receiver) = endpoint.queue().first() {
-                hand_over(k, sender, receiver, cap.object, terms, options);
+                hand_over(k, turn, sender, receiver, cap.object, terms, options);
             }
         }
         EndpointState::Idle | EndpointState::Senders if options.blocking => {
@@ -52,7 +53,7 @@ pub fn send(k: &Kernel, sender: Ref<Tcb>, cap: EndpointCap, options: SendOptions
                     sender: terms,
                 },
             );
-            schedule::stopped(k, sender);
+            turn.stop(k, sender);
             endpoint.expect_senders(k, true);
             endpoint.queue().insert(k, sender, rank(k, sender));
         }
@@ -64,6 +65,7 @@ pub fn send(k: &Kernel, sender: Ref<Tcb>, cap: EndpointCap, options: SendOptions
 #[inline(always)]
 fn hand_over(
     k: &Kernel,
+    turn: &Turn,
     sender: Ref<Tcb>,
     receiver: Ref<Tcb>,
     endpoint: Ref<Endpoint>,
@@ -91,17 +93,17 @@ fn hand_over(
         )
     });
     if terms.is_call || pending.is_some() {
-        expect_reply(k, sender, receiver, offered, terms, can_donate);
+        expect_reply(k, turn, sender, receiver, offered, terms, can_donate);
     } else if can_donate && receiver.at(k).sched_context().is_none() {
         if let Some(context) = sender.at(k).sched_context() {
             trace!(k, give(context, receiver));
-            context::donate(k, context, receiver);
+            context::donate(k, turn, context, receiver);
         }
     }
     receiver.at(k).set_state(k, State::Running);
     trace!(k, wake(receiver));
     context::wake_refills(k, receiver);
-    schedule::candidate(k, receiver);
+    turn.wake(k, receiver);
 }
 
 /// `caller` waits for the reply of `callee` through the reply object that was offered; where it
@@ -109,6 +111,7 @@ fn hand_over(
 #[inline(always)]
 fn expect_reply(
     k: &Kernel,
+    turn: &Turn,
     caller: Ref<Tcb>,
     callee: Ref<Tcb>,
     offered: Option<Ref<Reply>>,
@@ -117,11 +120,11 @@ fn expect_reply(
 ) {
     match offered {
         Some(offered) if terms.rights.answerable() => {
-            reply::push(k, caller, callee, offered, can_donate);
+            reply::push(k, turn, caller, callee, offered, can_donate);
         }
         _ => {
             caller.at(k).set_state(k, State::Inactive);
-            schedule::stopped(k, caller);
+            turn.stop(k, caller);
         }
     }
 }
@@ -131,6 +134,7 @@ fn expect_reply(
 #[inline(always)]
 pub fn receive(
     k: &Kernel,
+    turn: &Turn,
     receiver: Ref<Tcb>,
     endpoint: Ref<Endpoint>,
     offered: Option<Ref<Reply>>,
@@ -142,18 +146,18 @@ pub fn receive(
         }
     }
     if let Some(bound) = receiver.at(k).notification() {
-        if notification::take(k, receiver, bound) {
+        if notification::take(k, turn, receiver, bound) {
             return;
         }
         if blocking {
-            context::return_to_notification(k, receiver, bound);
+            context::return_to_notification(k, turn, receiver, bound);
         }
     }
     let object = endpoint.at(k);
     match object.state() {
         EndpointState::Senders => {
             if let Some(sender) = object.queue().first() {
-                take_message(k, receiver, sender, endpoint, offered);
+                take_message(k, turn, receiver, sender, endpoint, offered);
             }
         }
         EndpointState::Idle | EndpointState::Receivers if blocking => {
@@ -167,7 +171,7 @@ pub fn receive(
                     reply: offered,
                 },
             );
-            schedule::stopped(k, receiver);
+            turn.stop(k, receiver);
             object.expect_senders(k, false);
             object.queue().insert(k, receiver, rank(k, receiver));
         }
@@ -180,6 +184,7 @@ pub fn receive(
 /// `receiver` gets the message of `sender`, the first in the queue of `endpoint`.
 fn take_message(
     k: &Kernel,
+    turn: &Turn,
     receiver: Ref<Tcb>,
     sender: Ref<Tcb>,
     endpoint: Ref<Endpoint>,
@@ -202,11 +207,11 @@ fn take_message(
     if terms.is_call || pending.is_some() {
         let can_donate = sender.at(k).sched_context().is_some()
             && !pending.is_some_and(|fault| fault.is_timeout());
-        expect_reply(k, sender, receiver, offered, terms, can_donate);
+        expect_reply(k, turn, sender, receiver, offered, terms, can_donate);
     } else {
         sender.at(k).set_state(k, State::Running);
         trace!(k, wake(sender));
-        schedule::candidate(k, sender);
+        turn.wake(k, sender);
     }
 }
 

@@ -12,7 +12,8 @@ use crate::mem::objects::tcb_slot;
 use crate::mem::Ref;
 use crate::object::fault::{Fault, LookupFailure};
 use crate::object::tcb::{State, Tcb, TcbSlot};
-use crate::time::{account, schedule};
+use crate::time::account;
+use crate::time::turn::Turn;
 use crate::{debug, Kernel};
 
 /// Most words of the message about it (05, section 2).
@@ -35,17 +36,17 @@ pub fn handler(k: &Kernel, thread: Ref<Tcb>, slot: TcbSlot) -> Option<EndpointCa
 }
 
 /// `thread` faults: its fault handler is told (05, section 3). Without one it stops.
-pub fn raise(k: &Kernel, thread: Ref<Tcb>, fault: Fault) {
+pub fn raise(k: &Kernel, turn: &Turn, thread: Ref<Tcb>, fault: Fault) {
     trace!(k, fault(thread, fault));
     match handler(k, thread, TcbSlot::FaultHandler) {
         Some(handler) => {
             let can_donate = thread.at(k).sched_context().is_some();
-            tell(k, thread, handler, fault, can_donate);
+            tell(k, turn, thread, handler, fault, can_donate);
         }
         None => {
             debug::unhandled_fault(k, thread, fault);
             thread.at(k).set_state(k, State::Inactive);
-            schedule::stopped(k, thread);
+            turn.stop(k, thread);
         }
     }
 }
@@ -53,6 +54,7 @@ pub fn raise(k: &Kernel, thread: Ref<Tcb>, fault: Fault) {
 /// Sends `fault` of `thread` to `handler`.
 pub(super) fn tell(
     k: &Kernel,
+    turn: &Turn,
     thread: Ref<Tcb>,
     handler: EndpointCap,
     fault: Fault,
@@ -65,7 +67,7 @@ pub(super) fn tell(
         is_call: false,
         can_donate,
     };
-    endpoint::send(k, thread, handler, options);
+    endpoint::send(k, turn, thread, handler, options);
 }
 
 /// Builds the message about the pending fault of `thread` in the registers and buffer of

@@ -4,13 +4,14 @@ use super::{cancel, endpoint};
 use crate::mem::Ref;
 use crate::object::notification::Notification;
 use crate::object::tcb::{State, Tcb};
-use crate::time::{context, schedule};
+use crate::time::context;
+use crate::time::turn::Turn;
 use crate::Kernel;
 
 /// Signals `badge` to `notification`: to the first waiting thread, else to the bound thread if it
 /// is receiving, else it stays pending.
 #[inline(always)]
-pub fn signal(k: &Kernel, notification: Ref<Notification>, badge: u64) {
+pub fn signal(k: &Kernel, turn: &Turn, notification: Ref<Notification>, badge: u64) {
     let object = notification.at(k);
     if object.is_active() {
         object.add_pending(k, badge);
@@ -18,12 +19,12 @@ pub fn signal(k: &Kernel, notification: Ref<Notification>, badge: u64) {
         // It is being emptied: who waits will be restarted, and nobody will wait again.
     } else if let Some(waiter) = object.queue().first() {
         object.queue().remove(k, waiter);
-        deliver(k, notification, waiter, badge);
+        deliver(k, turn, notification, waiter, badge);
     } else {
         match object.thread() {
             Some(bound) if matches!(bound.at(k).state(), State::BlockedOnReceive { .. }) => {
                 cancel::cancel_ipc(k, bound);
-                deliver(k, notification, bound, badge);
+                deliver(k, turn, notification, bound, badge);
             }
             _ => object.add_pending(k, badge),
         }
@@ -32,30 +33,42 @@ pub fn signal(k: &Kernel, notification: Ref<Notification>, badge: u64) {
 
 /// `recipient`, in no queue any more, gets the signal and goes on.
 #[inline(always)]
-fn deliver(k: &Kernel, notification: Ref<Notification>, recipient: Ref<Tcb>, badge: u64) {
+fn deliver(
+    k: &Kernel,
+    turn: &Turn,
+    notification: Ref<Notification>,
+    recipient: Ref<Tcb>,
+    badge: u64,
+) {
     recipient.at(k).set_state(k, State::Running);
     trace!(k, wake(recipient));
     recipient.at(k).context().set_badge(k, badge);
-    context::donate_of_notification(k, notification, recipient);
+    context::donate_of_notification(k, turn, notification, recipient);
     context::wake_refills(k, recipient);
-    schedule::candidate(k, recipient);
+    turn.wake(k, recipient);
 }
 
 /// `receiver`, the current thread, takes what is pending. Returns whether anything was.
 #[inline(always)]
-pub fn take(k: &Kernel, receiver: Ref<Tcb>, notification: Ref<Notification>) -> bool {
+pub fn take(k: &Kernel, turn: &Turn, receiver: Ref<Tcb>, notification: Ref<Notification>) -> bool {
     let Some(badge) = notification.at(k).take_pending(k) else {
         return false;
     };
     receiver.at(k).context().set_badge(k, badge);
-    context::donate_of_notification(k, notification, receiver);
+    context::donate_of_notification(k, turn, notification, receiver);
     true
 }
 
 /// `waiter`, the current thread, waits for `notification`, or looks whether anything is pending.
 #[inline(always)]
-pub fn wait(k: &Kernel, waiter: Ref<Tcb>, notification: Ref<Notification>, blocking: bool) {
-    if take(k, waiter, notification) {
+pub fn wait(
+    k: &Kernel,
+    turn: &Turn,
+    waiter: Ref<Tcb>,
+    notification: Ref<Notification>,
+    blocking: bool,
+) {
+    if take(k, turn, waiter, notification) {
         return;
     }
     if !blocking {
@@ -65,10 +78,10 @@ pub fn wait(k: &Kernel, waiter: Ref<Tcb>, notification: Ref<Notification>, block
     waiter
         .at(k)
         .set_state(k, State::BlockedOnNotification { notification });
-    schedule::stopped(k, waiter);
+    turn.stop(k, waiter);
     notification
         .at(k)
         .queue()
         .insert(k, waiter, endpoint::rank(k, waiter));
-    context::return_to_notification(k, waiter, notification);
+    context::return_to_notification(k, turn, waiter, notification);
 }

@@ -10,17 +10,25 @@ use crate::object::sched_context::SchedContext;
 use crate::object::tcb::{State, Tcb, TcbSlot};
 use crate::time::account::TimeOver;
 use crate::time::refills::Refills;
+use crate::time::turn::Turn;
 use crate::time::{context, schedule};
 use crate::Kernel;
 
 /// `caller` waits for a reply through `reply`; a passive `callee` gets its context, if it may
 /// (04, section 7.2).
 #[inline(always)]
-pub fn push(k: &Kernel, caller: Ref<Tcb>, callee: Ref<Tcb>, reply: Ref<Reply>, can_donate: bool) {
+pub fn push(
+    k: &Kernel,
+    turn: &Turn,
+    caller: Ref<Tcb>,
+    callee: Ref<Tcb>,
+    reply: Ref<Reply>,
+    can_donate: bool,
+) {
     let object = reply.at(k);
     object.set_thread(k, Some(caller));
     caller.at(k).set_state(k, State::BlockedOnReply { reply });
-    schedule::stopped(k, caller);
+    turn.stop(k, caller);
     let lent = caller.at(k).sched_context().filter(|_| can_donate);
     if let (Some(handle), None) = (lent, callee.at(k).sched_context()) {
         let below = handle.at(k).reply();
@@ -31,7 +39,7 @@ pub fn push(k: &Kernel, caller: Ref<Tcb>, callee: Ref<Tcb>, reply: Ref<Reply>, c
         }
         handle.at(k).set_reply(k, Some(reply));
         trace!(k, lend(handle, callee));
-        context::donate(k, handle, callee);
+        context::donate(k, turn, handle, callee);
     }
 }
 
@@ -68,19 +76,19 @@ fn unlink(k: &Kernel, reply: Ref<Reply>) -> Option<Ref<SchedContext>> {
 /// Whoever ran on the context elsewhere was stopped, which took the rest of this event's time: nothing
 /// else was done.
 #[inline(always)]
-pub fn release(k: &Kernel, reply: Ref<Reply>) -> Result<Option<Ref<Tcb>>, TimeOver> {
+pub fn release(k: &Kernel, turn: &Turn, reply: Ref<Reply>) -> Result<Option<Ref<Tcb>>, TimeOver> {
     let Some(caller) = waiting(k, reply) else {
         return Ok(None);
     };
     if let Above::Context(lent) = reply.at(k).above() {
-        stall::quiesce_user(k, lent)?;
+        stall::quiesce_user(k, turn, lent)?;
     }
     let context = unlink(k, reply);
     reply.at(k).set_thread(k, None);
     caller.at(k).set_state(k, State::Inactive);
     if let (Some(handle), None) = (context, caller.at(k).sched_context()) {
         trace!(k, give_back(handle, caller));
-        context::donate(k, handle, caller);
+        context::donate(k, turn, handle, caller);
     } else {
         trace!(k, keep_back(context, caller));
     }
@@ -120,11 +128,12 @@ fn waiting(k: &Kernel, reply: Ref<Reply>) -> Option<Ref<Tcb>> {
 #[inline(always)]
 pub fn reply(
     k: &Kernel,
+    turn: &Turn,
     sender: Ref<Tcb>,
     cap: ReplyCap,
     extra: &ExtraCaps,
 ) -> Result<(), TimeOver> {
-    let Some(caller) = release(k, cap.object)? else {
+    let Some(caller) = release(k, turn, cap.object)? else {
         return Ok(());
     };
     context::wake_refills(k, caller);
@@ -149,14 +158,19 @@ pub fn reply(
     }
     if tcb.is_runnable() {
         trace!(k, wake(caller));
-        go_on(k, caller, answered.is_some_and(|fault| fault.is_timeout()));
+        go_on(
+            k,
+            turn,
+            caller,
+            answered.is_some_and(|fault| fault.is_timeout()),
+        );
     }
     Ok(())
 }
 
 /// `caller` was answered: it goes on if its context lets it.
 #[inline(always)]
-fn go_on(k: &Kernel, caller: Ref<Tcb>, after_timeout: bool) {
+fn go_on(k: &Kernel, turn: &Turn, caller: Ref<Tcb>, after_timeout: bool) {
     let Some(handle) = caller.at(k).sched_context() else {
         return;
     };
@@ -164,16 +178,22 @@ fn go_on(k: &Kernel, caller: Ref<Tcb>, after_timeout: bool) {
         return;
     }
     if Refills::of(k, handle).usable() {
-        schedule::candidate(k, caller);
+        turn.wake(k, caller);
     } else {
-        has_no_time(k, caller, handle, after_timeout);
+        has_no_time(k, turn, caller, handle, after_timeout);
     }
 }
 
 /// `caller` was answered, but its context does not let it go on now.
-fn has_no_time(k: &Kernel, caller: Ref<Tcb>, handle: Ref<SchedContext>, after_timeout: bool) {
+fn has_no_time(
+    k: &Kernel,
+    turn: &Turn,
+    caller: Ref<Tcb>,
+    handle: Ref<SchedContext>,
+    after_timeout: bool,
+) {
     match fault::handler(k, caller, TcbSlot::TimeoutHandler) {
-        Some(handler) if !after_timeout => timeout::raise(k, caller, handler),
+        Some(handler) if !after_timeout => timeout::raise(k, turn, caller, handler),
         _ => schedule::postpone(k, handle),
     }
 }

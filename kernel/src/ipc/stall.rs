@@ -11,6 +11,7 @@ use crate::object::sched_context::SchedContext;
 use crate::object::tcb::{State, Tcb};
 use crate::time::account::{self, TimeOver};
 use crate::time::remote;
+use crate::time::turn::Turn;
 use crate::Kernel;
 
 /// If `thread` runs on another core, it does not any more, as after [`stop`]. That core has gone on
@@ -20,9 +21,9 @@ use crate::Kernel;
 /// # Errors
 /// The caller's time is over: the operation is to stop before it does anything more.
 #[inline(always)]
-pub fn quiesce(k: &Kernel, thread: Ref<Tcb>) -> Result<(), TimeOver> {
+pub fn quiesce(k: &Kernel, turn: &Turn, thread: Ref<Tcb>) -> Result<(), TimeOver> {
     if CORES > 1 && !k.is_here(thread) && k.home(thread).thread() == Some(thread) {
-        stop(k, thread);
+        stop(k, turn, thread);
         return account::read_clock_again(k);
     }
     Ok(())
@@ -33,9 +34,9 @@ pub fn quiesce(k: &Kernel, thread: Ref<Tcb>) -> Result<(), TimeOver> {
 /// # Errors
 /// As [`quiesce`].
 #[inline(always)]
-pub fn quiesce_user(k: &Kernel, handle: Ref<SchedContext>) -> Result<(), TimeOver> {
+pub fn quiesce_user(k: &Kernel, turn: &Turn, handle: Ref<SchedContext>) -> Result<(), TimeOver> {
     match handle.at(k).thread() {
-        Some(thread) if CORES > 1 => quiesce(k, thread),
+        Some(thread) if CORES > 1 => quiesce(k, turn, thread),
         _ => Ok(()),
     }
 }
@@ -44,7 +45,7 @@ pub fn quiesce_user(k: &Kernel, handle: Ref<SchedContext>) -> Result<(), TimeOve
 /// is the first of its equals, or, its budget being over, what it is then. Its registers are in its
 /// context. Whoever goes on to look at its context calls [`quiesce`] instead.
 #[inline(never)]
-pub fn stop(k: &Kernel, thread: Ref<Tcb>) {
+pub fn stop(k: &Kernel, turn: &Turn, thread: Ref<Tcb>) {
     let id = thread.at(k).core();
     let left = k.machine.stall_core(id);
     let core = k.core_of(id);
@@ -55,7 +56,7 @@ pub fn stop(k: &Kernel, thread: Ref<Tcb>) {
         account::commit(k, core);
         core.ready.enqueue(k, thread);
     } else {
-        timeout::exhausted(k, core);
+        timeout::exhausted(k, turn, core);
     }
     trace!(k, stopped_there(id));
     core.set_thread(k, None);

@@ -9,28 +9,29 @@ use crate::object::fault::Fault;
 use crate::object::tcb::{Tcb, TcbSlot};
 use crate::time::account::{self, Charge};
 use crate::time::schedule;
+use crate::time::turn::Turn;
 use crate::Kernel;
 
 /// The time of `thread` is up: `handler`, its timeout handler, is told (05, section 4). Its context
 /// stays with it.
-pub fn raise(k: &Kernel, thread: Ref<Tcb>, handler: EndpointCap) {
+pub fn raise(k: &Kernel, turn: &Turn, thread: Ref<Tcb>, handler: EndpointCap) {
     let badge = thread
         .at(k)
         .sched_context()
         .map_or(0, |context| context.at(k).badge());
     trace!(k, timeout(thread, badge));
-    fault::tell(k, thread, handler, Fault::Timeout { badge }, false);
+    fault::tell(k, turn, thread, handler, Fault::Timeout { badge }, false);
 }
 
 /// Whether the current context pays for the event, and the current thread may go on; if not, its turn
 /// is over.
 #[must_use]
 #[inline(always)]
-pub fn settle(k: &Kernel) -> bool {
+pub fn settle(k: &Kernel, turn: &Turn) -> bool {
     match account::check_budget(k) {
         Charge::Paid => true,
         Charge::Exhausted => {
-            exhausted(k, k.core());
+            exhausted(k, turn, k.core());
             false
         }
     }
@@ -39,27 +40,27 @@ pub fn settle(k: &Kernel) -> bool {
 /// The current thread of `core`, which is schedulable, has used up its head refill or slice: its
 /// timeout handler is told, if it has one, or it waits.
 #[inline(never)]
-pub fn exhausted(k: &Kernel, core: &Core) {
+pub fn exhausted(k: &Kernel, turn: &Turn, core: &Core) {
     let Some(over) = account::exhaust(k, core) else {
         return;
     };
     if over.is_timeout(k) {
         if let Some(handler) = fault::handler(k, over.thread, TcbSlot::TimeoutHandler) {
-            schedule::reconsider(k, over.thread);
-            return raise(k, over.thread, handler);
+            turn.reconsider(k, over.thread);
+            return raise(k, turn, over.thread, handler);
         }
     }
-    over.end_turn(k);
+    over.end_turn(k, turn);
 }
 
 /// A long operation was preempted: what has been used is checked and charged
 /// (04, section 6.4).
-pub fn preempted(k: &Kernel) {
+pub fn preempted(k: &Kernel, turn: &Turn) {
     let core = k.core();
     match (core.thread(), core.context()) {
         (Some(thread), _) if schedule::is_schedulable(k, thread) => {
             // Whatever it finds, the operation is over for now.
-            let _ = settle(k);
+            let _ = settle(k, turn);
         }
         (_, Some(handle)) => account::charge(k, core, handle, core.consumed()),
         _ => {}

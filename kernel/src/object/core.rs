@@ -11,25 +11,13 @@ use super::sched_context::SchedContext;
 use super::tcb::Tcb;
 use crate::mem::Ref;
 
-/// What the scheduler is going to do at the end of the event (04, section 8.2).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Action {
-    ResumeCurrent,
-    ChooseNew,
-    /// Choose among those that are ready and this one, woken when a new choice was due anyway: in
-    /// no queue, it stands for the first of its priority.
-    ChooseWith(Ref<Tcb>),
-    /// A thread that was woken, in no queue.
-    Switch(Ref<Tcb>),
-}
-
 /// One core. `None` as thread or context stands for idleness, which is never charged.
 pub struct Core {
     thread: Cell<Option<Ref<Tcb>>>,
     context: Cell<Option<Ref<SchedContext>>>,
     now: Cell<u64>,
     paid: Cell<u64>,
-    action: Cell<Action>,
+    undecided: Cell<bool>,
     reprogram: Cell<bool>,
     budget_end: Cell<u64>,
     armed: Cell<u64>,
@@ -51,7 +39,7 @@ impl Core {
             context: Cell::new(None),
             now: Cell::new(0),
             paid: Cell::new(0),
-            action: Cell::new(Action::ResumeCurrent),
+            undecided: Cell::new(false),
             reprogram: Cell::new(false),
             budget_end: Cell::new(u64::MAX),
             armed: Cell::new(u64::MAX),
@@ -67,7 +55,8 @@ impl Core {
         thread, set_thread: Option<Ref<Tcb>>;
         /// Time of entry to the kernel, in ticks.
         now, set_now: u64;
-        action, set_action: Action;
+        /// Whether another core has left the decision who runs here to this one.
+        undecided, set_undecided: bool;
         /// Whether the current context is to pay and the timer to be programmed anew.
         reprogram, set_reprogram: bool;
         /// For when the timer is programmed, in ticks; `u64::MAX` if it has fired.

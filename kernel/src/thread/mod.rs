@@ -8,11 +8,12 @@ pub mod yielding;
 use crate::ipc::cancel::cancel_ipc;
 use crate::mem::Ref;
 use crate::object::tcb::{State, Tcb};
+use crate::time::turn::Turn;
 use crate::time::{context, schedule};
 use crate::Kernel;
 
 /// Stops `thread`, whatever it does.
-pub fn suspend(k: &Kernel, thread: Ref<Tcb>) {
+pub fn suspend(k: &Kernel, turn: &Turn, thread: Ref<Tcb>) {
     let tcb = thread.at(k);
     cancel_ipc(k, thread);
     if tcb.state() == State::Running {
@@ -21,20 +22,20 @@ pub fn suspend(k: &Kernel, thread: Ref<Tcb>) {
     yielding::cancel_yield(k, thread);
     tcb.set_state(k, State::Inactive);
     schedule::unqueue(k, thread);
-    schedule::stopped(k, thread);
+    turn.stop(k, thread);
 }
 
 /// Starts `thread` where it entered the kernel; nothing if it is not stopped or blocked.
-pub fn resume(k: &Kernel, thread: Ref<Tcb>) {
+pub fn resume(k: &Kernel, turn: &Turn, thread: Ref<Tcb>) {
     if thread.at(k).is_runnable() {
         return;
     }
     cancel_ipc(k, thread);
-    restart(k, thread);
+    restart(k, turn, thread);
 }
 
 /// `thread`, in no object's queue any more, executes its system call anew.
-pub fn restart(k: &Kernel, thread: Ref<Tcb>) {
+pub fn restart(k: &Kernel, turn: &Turn, thread: Ref<Tcb>) {
     let tcb = thread.at(k);
     tcb.set_state(k, State::Restart);
     trace!(k, wake(thread));
@@ -43,18 +44,18 @@ pub fn restart(k: &Kernel, thread: Ref<Tcb>) {
         context::resume(k, handle);
     }
     if schedule::is_schedulable(k, thread) {
-        schedule::candidate(k, thread);
+        turn.wake(k, thread);
     }
 }
 
 /// `thread`, just taken out of the queue of an object that ceases or rejects it, tries again; with
 /// a fault pending it stays inactive (02, sections 7.1 and 7.4).
-pub fn restart_or_give_up(k: &Kernel, thread: Ref<Tcb>) {
+pub fn restart_or_give_up(k: &Kernel, turn: &Turn, thread: Ref<Tcb>) {
     let tcb = thread.at(k);
     if tcb.fault().is_some() {
         tcb.set_fault(k, None);
         tcb.set_state(k, State::Inactive);
     } else {
-        restart(k, thread);
+        restart(k, turn, thread);
     }
 }

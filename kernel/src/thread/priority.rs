@@ -4,14 +4,15 @@ use crate::ipc::endpoint;
 use crate::mem::Ref;
 use crate::object::tcb::{State, Tcb};
 use crate::time::schedule;
+use crate::time::turn::Turn;
 use crate::Kernel;
 
 /// Changes the priority of `thread` (04, section 8.3).
 #[inline(always)]
-pub fn set_priority(k: &Kernel, thread: Ref<Tcb>, priority: u8) {
+pub fn set_priority(k: &Kernel, turn: &Turn, thread: Ref<Tcb>, priority: u8) {
     trace!(k, priority(thread, priority));
     if thread.at(k).is_runnable() {
-        schedule::set_priority(k, thread, priority);
+        schedule::set_priority(k, turn, thread, priority);
     } else {
         set_priority_stopped(k, thread, priority);
     }

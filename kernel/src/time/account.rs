@@ -11,6 +11,7 @@
 //! the entry to the end of every event that was let in.
 
 use super::schedule;
+use super::turn::Turn;
 use crate::arch::Platform;
 use crate::cores::CORES;
 use crate::mem::Ref;
@@ -76,8 +77,8 @@ impl Exhausted {
     }
 
     /// The thread goes behind its equals, or waits for its next refill.
-    pub fn end_turn(self, k: &Kernel) {
-        end_turn(k, self.thread, self.context);
+    pub fn end_turn(self, k: &Kernel, turn: &Turn) {
+        end_turn(k, turn, self.thread, self.context);
     }
 }
 
@@ -92,7 +93,7 @@ pub fn exhaust(k: &Kernel, core: &Core) -> Option<Exhausted> {
 /// The current thread gives up what is left of its head refill or slice (04, section 9.1). What is
 /// given up was not consumed. If nobody else could run at its priority it goes on.
 #[inline(never)]
-pub fn yield_rest(k: &Kernel) {
+pub fn yield_rest(k: &Kernel, turn: &Turn) {
     let core = k.core();
     let (Some(thread), Some(handle)) = (core.thread(), core.context()) else {
         return;
@@ -102,19 +103,19 @@ pub fn yield_rest(k: &Kernel) {
     pay(k, core, handle, context.head().amount.max(consumed));
     context.add_consumed(k, consumed);
     if !(Refills::of(k, handle).usable() && schedule::is_alone(k, thread)) {
-        end_turn(k, thread, handle);
+        end_turn(k, turn, thread, handle);
     }
 }
 
 /// The turn of `thread`, the current one of its core, is over: it goes behind its equals, or waits
 /// for its next refill.
-fn end_turn(k: &Kernel, thread: Ref<Tcb>, handle: Ref<SchedContext>) {
+fn end_turn(k: &Kernel, turn: &Turn, thread: Ref<Tcb>, handle: Ref<SchedContext>) {
     if Refills::of(k, handle).usable() {
         k.home(thread).ready.append(k, thread);
     } else {
         schedule::postpone(k, handle);
     }
-    schedule::reconsider(k, thread);
+    turn.reconsider(k, thread);
 }
 
 /// Charges `used` ticks to `handle`, the current context of `core` (04, section 6.2).

@@ -1,6 +1,7 @@
 //! Binding, lending and configuring scheduling contexts (04, sections 5 and 7).
 
 use super::refills::Refills;
+use super::turn::Turn;
 use super::{account, remote, schedule};
 use crate::cores::CoreId;
 use crate::mem::Ref;
@@ -18,7 +19,13 @@ pub fn is_released(k: &View, context: Ref<SchedContext>) -> bool {
 /// Configures `handle`, whose thread does not run on another core, for `on` (04, section 5.2). One
 /// that is active and whose thread is runnable keeps its history even if it comes from another core:
 /// to move hands out nothing that its window forbids (ABI README, where Sandglass differs).
-pub fn configure(k: &Kernel, handle: Ref<SchedContext>, on: CoreId, parameters: Parameters) {
+pub fn configure(
+    k: &Kernel,
+    turn: &Turn,
+    handle: Ref<SchedContext>,
+    on: CoreId,
+    parameters: Parameters,
+) {
     let context = handle.at(k);
     let core = k.core();
     let thread = context.thread();
@@ -45,9 +52,9 @@ pub fn configure(k: &Kernel, handle: Ref<SchedContext>, on: CoreId, parameters: 
         resume(k, handle);
         if core.thread() == Some(thread) {
             core.request_reprogram(k);
-            schedule::force_reschedule(k);
+            turn.reschedule(k);
         } else if thread.at(k).is_runnable() {
-            schedule::candidate(k, thread);
+            turn.wake(k, thread);
         }
     }
     context.set_badge(k, parameters.badge);
@@ -96,14 +103,14 @@ pub fn unblock(k: &Kernel, handle: Ref<SchedContext>) {
 }
 
 /// Binds `context` to `thread`; neither is bound (04, section 5.5).
-pub fn bind_thread(k: &Kernel, handle: Ref<SchedContext>, thread: Ref<Tcb>) {
+pub fn bind_thread(k: &Kernel, turn: &Turn, handle: Ref<SchedContext>, thread: Ref<Tcb>) {
     trace!(k, bind(handle, thread));
     link(k, handle, thread);
     wake_refills(k, thread);
     resume(k, handle);
     if schedule::is_schedulable(k, thread) {
         schedule::enqueue(k, thread);
-        schedule::reconsider(k, thread);
+        turn.reconsider(k, thread);
     }
 }
 
@@ -117,7 +124,7 @@ fn link(k: &Kernel, handle: Ref<SchedContext>, thread: Ref<Tcb>) {
 }
 
 /// Takes the thread of `context`, which does not run on another core, from it, if it has one.
-pub fn unbind_thread(k: &Kernel, handle: Ref<SchedContext>) {
+pub fn unbind_thread(k: &Kernel, turn: &Turn, handle: Ref<SchedContext>) {
     let Some(thread) = handle.at(k).thread() else {
         return;
     };
@@ -125,13 +132,13 @@ pub fn unbind_thread(k: &Kernel, handle: Ref<SchedContext>) {
     schedule::unqueue(k, thread);
     thread.at(k).set_sched_context(k, None);
     handle.at(k).set_thread(k, None);
-    taken_from(k, thread);
+    taken_from(k, turn, thread);
 }
 
 /// `thread` has lost its context. Neither the current thread nor the candidate waits for anybody.
 #[inline(always)]
-fn taken_from(k: &Kernel, thread: Ref<Tcb>) {
-    if schedule::context_taken(k, thread) {
+fn taken_from(k: &Kernel, turn: &Turn, thread: Ref<Tcb>) {
+    if turn.lose_context(k, thread) {
         call_anew(k, thread);
     }
 }
@@ -169,11 +176,11 @@ pub fn bind_notification(k: &Kernel, handle: Ref<SchedContext>, notification: Re
 /// Lends `context` to `to`, which has none; whoever had it, not running on another core, is passive
 /// now (04, section 7.1).
 #[inline(always)]
-pub fn donate(k: &Kernel, handle: Ref<SchedContext>, to: Ref<Tcb>) {
+pub fn donate(k: &Kernel, turn: &Turn, handle: Ref<SchedContext>, to: Ref<Tcb>) {
     if let Some(from) = handle.at(k).thread() {
         schedule::unqueue(k, from);
         from.at(k).set_sched_context(k, None);
-        taken_from(k, from);
+        taken_from(k, turn, from);
     }
     link(k, handle, to);
 }
@@ -181,7 +188,12 @@ pub fn donate(k: &Kernel, handle: Ref<SchedContext>, to: Ref<Tcb>) {
 /// The recipient of a signal of `notification` has no context: it gets that of the notification,
 /// if that is free (04, section 7.6).
 #[inline(always)]
-pub fn donate_of_notification(k: &Kernel, notification: Ref<Notification>, to: Ref<Tcb>) {
+pub fn donate_of_notification(
+    k: &Kernel,
+    turn: &Turn,
+    notification: Ref<Notification>,
+    to: Ref<Tcb>,
+) {
     if to.at(k).sched_context().is_some() {
         return;
     }
@@ -190,7 +202,7 @@ pub fn donate_of_notification(k: &Kernel, notification: Ref<Notification>, to: R
     };
     if handle.at(k).thread().is_none() {
         trace!(k, give_of_notification(handle, to));
-        donate(k, handle, to);
+        donate(k, turn, handle, to);
         if handle.at(k).is_sporadic() && !is_in_use(k, handle) {
             unblock(k, handle);
         }
@@ -201,11 +213,16 @@ pub fn donate_of_notification(k: &Kernel, notification: Ref<Notification>, to: R
 /// `thread` is about to wait for `notification`: if it runs on the notification's context, it
 /// gives that back.
 #[inline(always)]
-pub fn return_to_notification(k: &Kernel, thread: Ref<Tcb>, notification: Ref<Notification>) {
+pub fn return_to_notification(
+    k: &Kernel,
+    turn: &Turn,
+    thread: Ref<Tcb>,
+    notification: Ref<Notification>,
+) {
     let Some(handle) = thread.at(k).sched_context() else {
         return;
     };
     if notification.at(k).sched_context() == Some(handle) {
-        unbind_thread(k, handle);
+        unbind_thread(k, turn, handle);
     }
 }

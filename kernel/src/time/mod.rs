@@ -4,10 +4,11 @@
 //! * [`account`]: the clock, who pays for what, budget checks.
 //! * [`context`]: binding, lending and postponing scheduling contexts.
 //! * [`schedule`]: who runs next, and when the timer fires.
+//! * [`turn`]: what an event has changed about who runs next.
 //! * [`remote`]: what concerns another core.
 //! * [`fpu`]: whose registers are in the FPU.
 //!
-//! Time is the raw counter of the machine, in ticks. KernelGuard one event, `now` is the time of entry.
+//! Time is the raw counter of the machine, in ticks. Within one event, `now` is the time of entry.
 
 #![forbid(unsafe_code)]
 
@@ -17,3 +18,4 @@ pub mod fpu;
 pub mod refills;
 pub mod remote;
 pub mod schedule;
+pub mod turn;

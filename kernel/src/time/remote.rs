@@ -11,7 +11,6 @@ use super::fpu;
 use crate::arch::Platform;
 use crate::cores::{CoreId, CORES};
 use crate::mem::Ref;
-use crate::object::core::Action;
 use crate::object::tcb::Tcb;
 use crate::Kernel;
 
@@ -45,7 +44,7 @@ fn is_above_running(k: &Kernel, thread: Ref<Tcb>) -> bool {
 
 /// `core`, another one, is to decide who runs there.
 pub fn decide_anew(k: &Kernel, core: CoreId) {
-    k.core_of(core).set_action(k, Action::ChooseNew);
+    k.core_of(core).set_undecided(k, true);
     k.request_reschedule(core);
 }
 

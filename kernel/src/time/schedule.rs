@@ -12,11 +12,11 @@
 //! those released first.
 
 use super::refills::Refills;
+use super::turn::{Action, Turn};
 use super::{account, remote};
 use crate::arch::Platform;
 use crate::cores::CORES;
 use crate::mem::Ref;
-use crate::object::core::Action;
 use crate::object::sched_context::SchedContext;
 use crate::object::tcb::{Place, Tcb};
 use crate::Kernel;
@@ -82,114 +82,26 @@ fn wait_for_release(k: &Kernel, thread: Ref<Tcb>, time: u64) {
     remote::is_waiting(k, thread, time);
 }
 
-/// A new decision is needed at the end of the event.
-#[inline(always)]
-pub fn force_reschedule(k: &Kernel) {
-    let core = k.core();
-    if let Action::Switch(candidate) | Action::ChooseWith(candidate) = core.action() {
-        requeue(k, candidate);
-    }
-    core.set_action(k, Action::ChooseNew);
-}
-
-/// What `thread` may do has changed: if this is its core, a new decision is needed.
-#[inline(always)]
-pub fn reconsider(k: &Kernel, thread: Ref<Tcb>) {
-    if k.is_here(thread) {
-        force_reschedule(k);
-    }
-}
-
-/// `candidate` takes its place among those that are ready.
-#[cold]
-#[inline(never)]
-fn requeue(k: &Kernel, candidate: Ref<Tcb>) {
-    if is_schedulable(k, candidate) {
-        enqueue(k, candidate);
-    }
-}
-
-/// `from` has lost its context; if it is the current thread or the candidate, a new decision is
-/// needed. Returns whether it is neither.
-#[inline(always)]
-#[must_use]
-pub fn context_taken(k: &Kernel, from: Ref<Tcb>) -> bool {
-    let core = k.core();
-    match core.action() {
-        // The candidate cannot run any more; the others are where they were.
-        Action::Switch(candidate) | Action::ChooseWith(candidate) if candidate == from => {
-            core.set_action(k, Action::ChooseNew);
-            false
-        }
-        _ if core.thread() == Some(from) => {
-            force_reschedule(k);
-            false
-        }
-        _ => true,
-    }
-}
-
-/// `thread` has become able to run, perhaps: it runs next if nothing speaks against it
-/// (04, section 8.2).
-#[inline(always)]
-pub fn candidate(k: &Kernel, thread: Ref<Tcb>) {
-    let tcb = thread.at(k);
-    if tcb
-        .sched_context()
-        .is_none_or(|context| !context.at(k).is_active())
-        || waits_for_release(k, thread)
-    {
-        return;
-    }
-    let core = k.core();
-    if !k.is_here(thread) {
-        enqueue(k, thread);
-    } else if core.action() == Action::ResumeCurrent {
-        unqueue(k, thread);
-        core.set_action(k, Action::Switch(thread));
-    } else {
-        force_reschedule(k);
-        unqueue(k, thread);
-        core.set_action(k, Action::ChooseWith(thread));
-    }
-}
-
-/// `thread` has entered a state in which it cannot run.
-#[inline(always)]
-pub fn stopped(k: &Kernel, thread: Ref<Tcb>) {
-    trace!(k, block(thread));
-    let core = k.core();
-    match core.action() {
-        Action::ResumeCurrent if core.thread() == Some(thread) => {
-            core.set_action(k, Action::ChooseNew);
-        }
-        Action::Switch(candidate) | Action::ChooseWith(candidate) if candidate == thread => {
-            core.set_action(k, Action::ChooseNew);
-        }
-        _ => {}
-    }
-}
-
 /// Changes the priority of `thread`, which is runnable (04, section 8.3). The current thread is in
 /// no queue, and stands for the first of its new priority: it goes on, and the timer stays, unless
 /// another is above that now, or is to be released before the budget ends.
 #[inline(always)]
-pub fn set_priority(k: &Kernel, thread: Ref<Tcb>, priority: u8) {
+pub fn set_priority(k: &Kernel, turn: &Turn, thread: Ref<Tcb>, priority: u8) {
     let core = k.core();
     if thread.at(k).place() != Place::None {
-        return set_priority_queued(k, thread, priority);
+        return set_priority_queued(k, turn, thread, priority);
     }
     thread.at(k).set_priority(k, priority);
     let is_surpassed =
         || core.ready.has_above(priority) || core.release.earliest() < core.budget_end();
     if core.thread() == Some(thread) && is_surpassed() {
-        force_reschedule(k);
+        turn.reschedule(k);
     }
 }
 
 /// Changes the priority of `thread`, which is in a queue of the scheduler.
 #[inline(never)]
-fn set_priority_queued(k: &Kernel, thread: Ref<Tcb>, priority: u8) {
+fn set_priority_queued(k: &Kernel, turn: &Turn, thread: Ref<Tcb>, priority: u8) {
     let tcb = thread.at(k);
     if waits_for_release(k, thread) {
         let time = tcb.links().key().rank;
@@ -202,7 +114,7 @@ fn set_priority_queued(k: &Kernel, thread: Ref<Tcb>, priority: u8) {
         if is_schedulable(k, thread) {
             enqueue(k, thread);
         }
-        reconsider(k, thread);
+        turn.reconsider(k, thread);
     }
 }
 
@@ -221,17 +133,17 @@ fn released_above(k: &Kernel, floor: Option<u8>) -> Option<u8> {
     core.release.highest_due_above(core.now(), floor)
 }
 
-/// Decides who runs next, makes the context that pays the current one, and programs the timer
-/// (04, section 8.5). Returns the thread that runs; `None` to idle.
+/// Ends a turn: decides who runs next, makes the context that pays the current one, and programs the
+/// timer (04, section 8.5). Returns the thread that runs; `None` to idle.
 #[inline(always)]
-pub fn schedule(k: &Kernel) -> Option<Ref<Tcb>> {
+pub fn schedule(k: &Kernel, turn: &Turn) -> Option<Ref<Tcb>> {
     let core = k.core();
-    if core.action() == Action::ResumeCurrent {
-        release_due(k);
+    if turn.action.get() == Action::ResumeCurrent {
+        release_due(k, turn);
     }
-    if core.action() != Action::ResumeCurrent {
-        let next = decide(k);
-        switch(k, next);
+    if turn.action.get() != Action::ResumeCurrent {
+        let next = decide(k, turn.action.get());
+        switch(k, turn, next);
         next
     } else {
         let current = core.thread();
@@ -243,26 +155,26 @@ pub fn schedule(k: &Kernel) -> Option<Ref<Tcb>> {
 }
 
 /// The first decision: nobody ran, and nobody waits.
-pub fn start(k: &Kernel) -> Option<Ref<Tcb>> {
+pub fn start(k: &Kernel, turn: &Turn) -> Option<Ref<Tcb>> {
     let first = k.core().ready.take_first(k);
-    switch(k, first);
+    switch(k, turn, first);
     first
 }
 
 /// `next`, which is in no queue, becomes the current thread, and its context the one that pays.
 #[inline(always)]
-fn switch(k: &Kernel, next: Option<Ref<Tcb>>) {
+fn switch(k: &Kernel, turn: &Turn, next: Option<Ref<Tcb>>) {
     let core = k.core();
     trace!(k, switch(core.thread(), next));
     core.set_thread(k, next);
-    core.set_action(k, Action::ResumeCurrent);
+    turn.action.set(Action::ResumeCurrent);
     settle_sc(k, next);
 }
 
 /// The current thread is to go on: one whose time has come and that would preempt it becomes the
 /// candidate.
 #[inline(always)]
-fn release_due(k: &Kernel) {
+fn release_due(k: &Kernel, turn: &Turn) {
     let core = k.core();
     if core.release.earliest() > core.now() {
         return;
@@ -271,20 +183,20 @@ fn release_due(k: &Kernel) {
     if let Some(priority) = released_above(k, running) {
         if let Some(thread) = core.release.of(priority).first() {
             unqueue(k, thread);
-            core.set_action(k, Action::Switch(thread));
+            turn.action.set(Action::Switch(thread));
         }
     }
 }
 
-/// Carries out the scheduler's action: the thread to run, which is in no queue; `None` to idle.
+/// Carries out what the turn has come to: the thread to run, which is in no queue; `None` to idle.
 #[inline(always)]
-fn decide(k: &Kernel) -> Option<Ref<Tcb>> {
+fn decide(k: &Kernel, action: Action) -> Option<Ref<Tcb>> {
     let current = k.core().thread();
     migrate_current(k, current);
     let staying = current.filter(|&thread| is_schedulable(k, thread));
     let decided = match staying.filter(|thread| thread.at(k).place() == Place::None) {
-        Some(thread) => decide_against(k, thread),
-        None => decide_without(k, current),
+        Some(thread) => decide_against(k, action, thread),
+        None => decide_without(k, action, current),
     };
     match decided {
         Some(thread) => Some(thread),
@@ -308,10 +220,10 @@ fn migrate_current(k: &Kernel, current: Option<Ref<Tcb>>) {
 /// priority, so it does go on unless somebody is above it; only then is it queued at all. `None`
 /// leaves the choice to the queues.
 #[inline(always)]
-fn decide_against(k: &Kernel, current: Ref<Tcb>) -> Option<Ref<Tcb>> {
+fn decide_against(k: &Kernel, action: Action, current: Ref<Tcb>) -> Option<Ref<Tcb>> {
     let core = k.core();
     let running = current.at(k).priority();
-    match core.action() {
+    match action {
         Action::Switch(woken) => {
             let priority = woken.at(k).priority();
             if priority > running {
@@ -337,9 +249,9 @@ fn decide_against(k: &Kernel, current: Ref<Tcb>) -> Option<Ref<Tcb>> {
 /// The decision where `current` does not go on, or waits for its turn in a ready queue; having put
 /// it there made the action a choice. `None` leaves the choice to the queues.
 #[inline(always)]
-fn decide_without(k: &Kernel, current: Option<Ref<Tcb>>) -> Option<Ref<Tcb>> {
+fn decide_without(k: &Kernel, action: Action, current: Option<Ref<Tcb>>) -> Option<Ref<Tcb>> {
     let core = k.core();
-    let (woken, must_look) = match core.action() {
+    let (woken, must_look) = match action {
         Action::Switch(woken) => {
             let priority = woken.at(k).priority();
             let running = current.map(|thread| thread.at(k).priority());

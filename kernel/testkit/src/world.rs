@@ -16,6 +16,7 @@ use sandglass_kernel::ipc::{message, notification};
 use sandglass_kernel::mem::Ref;
 use sandglass_kernel::object::sched_context::SchedContext;
 use sandglass_kernel::object::tcb::Tcb;
+use sandglass_kernel::time::turn::Turn;
 use sandglass_kernel::{CoreId, Kernel};
 
 pub use crate::boot::US;
@@ -151,6 +152,12 @@ impl World {
     /// Enters the kernel.
     pub fn event(&mut self, event: Event) {
         let _ = enter(&mut self.k, event);
+        self.k.machine.advance(self.path);
+    }
+
+    /// Enters the kernel in a turn that is under way.
+    pub fn trap_in(&mut self, turn: &Turn, trap: Trap) {
+        let _ = event::trap(&mut self.k, turn, trap);
         self.k.machine.advance(self.path);
     }
 
@@ -416,9 +423,10 @@ impl World {
             .cap(notification)
             .notification()
             .expect("a notification");
-        notification::signal(&self.k, cap.object, 1);
+        let turn = Turn::new();
+        notification::signal(&self.k, &turn, cap.object, 1);
         self.k.core().request_reprogram(&self.k);
-        self.event(Event::Trap(Trap::Timer));
+        self.trap_in(&turn, Trap::Timer);
     }
 
     /// An invocation by whoever runs, executed once: it may be preempted.

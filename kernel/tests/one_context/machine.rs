@@ -10,7 +10,6 @@ use sandglass_kernel::arch::Platform;
 use sandglass_kernel::cores::CoreId;
 use sandglass_kernel::event::{Event as Entry, Trap};
 use sandglass_kernel::mem::Ref;
-use sandglass_kernel::object::core::Action;
 use sandglass_kernel::object::notification::Notification;
 use sandglass_kernel::object::sched_context::Parameters;
 use sandglass_kernel::object::sched_context::Refill;
@@ -19,6 +18,7 @@ use sandglass_kernel::object::tcb::{Place, State as ThreadState, Tcb};
 use sandglass_kernel::object::Constants;
 use sandglass_kernel::time::context;
 use sandglass_kernel::time::refills::Refills;
+use sandglass_kernel::time::turn::Turn;
 use sandglass_kernel::time::{account, schedule};
 
 use super::state::{Event, Life, Queued, Relative, State, Who, MOST};
@@ -195,7 +195,6 @@ impl Machine {
             },
         );
         core.set_now(k, now);
-        core.set_action(k, Action::ResumeCurrent);
         core.set_reprogram(k, false);
         let deadline = state.deadline.map(|at| now.wrapping_add_signed(at.into()));
         core.set_armed(k, deadline.unwrap_or(u64::MAX));
@@ -268,11 +267,14 @@ impl Machine {
             sporadic: self.setting.sporadic,
         };
         account::update_time(&self.w.k);
-        context::configure(&self.w.k, self.context, CoreId::BOOT, parameters);
+        let turn = Turn::new();
+        context::configure(&self.w.k, &turn, self.context, CoreId::BOOT, parameters);
         if state.life != Life::Runnable || !state.bound {
             state.used = History::default();
         }
-        self.interrupt(NO_VECTOR);
+        // Ends the turn as an invocation does.
+        let irq = NO_VECTOR + IRQ_USER_OFFSET as u8;
+        self.w.trap_in(&turn, Trap::Interrupt { irq });
     }
 
     fn invoke(&mut self, cap: u64, label: u64, caps: &[u64]) {

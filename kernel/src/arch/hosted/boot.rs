@@ -7,6 +7,7 @@ use crate::arch::abi::boot::FirmwareInfo;
 use crate::boot::{self, List, MachineInfo, Range, Refusal};
 use crate::event::Next;
 use crate::mem::objects::Ram;
+use crate::time::turn::Turn;
 use crate::Kernel;
 
 /// Where the kernel's image would end on a bare machine.
@@ -76,6 +77,6 @@ pub fn boot(machine: Machine, file: &[u8]) -> Result<(Box<Kernel>, Next), Refusa
         reserved,
         device_top: DEVICE_TOP,
     };
-    let next = boot::start(&mut kernel, found)?;
+    let next = boot::start(&mut kernel, &Turn::new(), found)?;
     Ok((kernel, next))
 }

@@ -15,7 +15,8 @@ use crate::object::notification::Notification;
 use crate::object::sched_context::SchedContext;
 use crate::object::tcb::{Tcb, TcbSlot};
 use crate::thread::{self, priority};
-use crate::time::{context, fpu, schedule};
+use crate::time::turn::Turn;
+use crate::time::{context, fpu};
 use crate::{Kernel, View};
 use registers::{CopyFrom, Read, Write};
 use space::{Install, Spaces};
@@ -60,23 +61,33 @@ enum Change {
 
 /// Invokes the TCB of `thread`.
 #[inline(always)]
-pub fn invoke(k: &Kernel, call: &Invocation, thread: Ref<Tcb>) -> Result<Outcome, Error> {
-    if stall::quiesce(k, thread).is_err() {
+pub fn invoke(
+    k: &Kernel,
+    turn: &Turn,
+    call: &Invocation,
+    thread: Ref<Tcb>,
+) -> Result<Outcome, Error> {
+    if stall::quiesce(k, turn, thread).is_err() {
         return Ok(Outcome::Preempted);
     }
     if call.label() == label::TCB_SET_PRIORITY {
         let priority = decode_priority(k, call)?;
-        priority::set_priority(k, thread, priority);
+        priority::set_priority(k, turn, thread, priority);
         return Ok(Outcome::Done);
     }
-    invoke_other(k, call, thread)
+    invoke_other(k, turn, call, thread)
 }
 
 /// The invocations that are made less often than SetPriority.
 #[inline(never)]
-fn invoke_other(k: &Kernel, call: &Invocation, thread: Ref<Tcb>) -> Result<Outcome, Error> {
+fn invoke_other(
+    k: &Kernel,
+    turn: &Turn,
+    call: &Invocation,
+    thread: Ref<Tcb>,
+) -> Result<Outcome, Error> {
     let operation = decode(k, call, thread)?;
-    Ok(commit(k, call, thread, operation))
+    Ok(commit(k, turn, call, thread, operation))
 }
 
 fn decode(k: &View, call: &Invocation, thread: Ref<Tcb>) -> Result<Operation, Error> {
@@ -118,20 +129,26 @@ fn decode(k: &View, call: &Invocation, thread: Ref<Tcb>) -> Result<Operation, Er
     })
 }
 
-fn commit(k: &Kernel, call: &Invocation, thread: Ref<Tcb>, operation: Operation) -> Outcome {
+fn commit(
+    k: &Kernel,
+    turn: &Turn,
+    call: &Invocation,
+    thread: Ref<Tcb>,
+    operation: Operation,
+) -> Outcome {
     let tcb = thread.at(k);
     match operation {
-        Operation::ReadRegisters(read) => return read.commit(k, call, thread),
-        Operation::WriteRegisters(write) => write.commit(k, call, thread),
-        Operation::CopyRegisters(copy) => return copy.commit(k, thread),
-        Operation::Install(spaces) => return space::install(k, call, thread, spaces),
+        Operation::ReadRegisters(read) => return read.commit(k, turn, call, thread),
+        Operation::WriteRegisters(write) => write.commit(k, turn, call, thread),
+        Operation::CopyRegisters(copy) => return copy.commit(k, turn, thread),
+        Operation::Install(spaces) => return space::install(k, turn, call, thread, spaces),
         Operation::SetMaxControlledPriority(limit) => tcb.set_max_controlled_priority(k, limit),
-        Operation::SetSchedParams(params) => return set_sched_params(k, thread, params),
+        Operation::SetSchedParams(params) => return set_sched_params(k, turn, thread, params),
         Operation::SetTimeoutHandler(handler) => {
-            return space::install_handler(k, thread, TcbSlot::TimeoutHandler, handler);
+            return space::install_handler(k, turn, thread, TcbSlot::TimeoutHandler, handler);
         }
-        Operation::Suspend => thread::suspend(k, thread),
-        Operation::Resume => thread::resume(k, thread),
+        Operation::Suspend => thread::suspend(k, turn, thread),
+        Operation::Resume => thread::resume(k, turn, thread),
         Operation::BindNotification(notification) => {
             notification.at(k).set_thread(k, Some(thread));
             tcb.set_notification(k, Some(notification));
@@ -143,7 +160,7 @@ fn commit(k: &Kernel, call: &Invocation, thread: Ref<Tcb>, operation: Operation)
         Operation::SetTlsBase(base) => {
             tcb.context().set_tls_base(k, base);
             if k.core().thread() == Some(thread) {
-                schedule::force_reschedule(k);
+                turn.reschedule(k);
             }
         }
         Operation::SetFlags { clear, set } => {
@@ -242,19 +259,20 @@ fn decode_bind_notification(
     }
 }
 
-fn set_sched_params(k: &Kernel, thread: Ref<Tcb>, params: SchedParams) -> Outcome {
-    let installed = space::install_handler(k, thread, TcbSlot::FaultHandler, params.fault_handler);
+fn set_sched_params(k: &Kernel, turn: &Turn, thread: Ref<Tcb>, params: SchedParams) -> Outcome {
+    let installed =
+        space::install_handler(k, turn, thread, TcbSlot::FaultHandler, params.fault_handler);
     if installed == Outcome::Preempted {
         return installed;
     }
     thread
         .at(k)
         .set_max_controlled_priority(k, params.max_controlled_priority);
-    priority::set_priority(k, thread, params.priority);
+    priority::set_priority(k, turn, thread, params.priority);
     match params.context {
         Change::Keep => {}
-        Change::Bind(handle) => context::bind_thread(k, handle, thread),
-        Change::Unbind(handle) => context::unbind_thread(k, handle),
+        Change::Bind(handle) => context::bind_thread(k, turn, handle, thread),
+        Change::Unbind(handle) => context::unbind_thread(k, turn, handle),
     }
     Outcome::Done
 }

@@ -10,7 +10,7 @@ use crate::ipc::message::{buffer, Writer};
 use crate::ipc::stall;
 use crate::mem::Ref;
 use crate::object::tcb::{State, Tcb};
-use crate::time::schedule;
+use crate::time::turn::Turn;
 use crate::{thread, Kernel, View};
 
 const ORDER: Transfer = Transfer::UserContext;
@@ -38,9 +38,9 @@ impl Read {
         })
     }
 
-    pub fn commit(self, k: &Kernel, call: &Invocation, thread: Ref<Tcb>) -> Outcome {
+    pub fn commit(self, k: &Kernel, turn: &Turn, call: &Invocation, thread: Ref<Tcb>) -> Outcome {
         if self.suspend {
-            thread::suspend(k, thread);
+            thread::suspend(k, turn, thread);
         }
         if !call.phases.is_call() {
             return Outcome::Done;
@@ -84,7 +84,7 @@ impl Write {
         })
     }
 
-    pub fn commit(self, k: &Kernel, call: &Invocation, thread: Ref<Tcb>) {
+    pub fn commit(self, k: &Kernel, turn: &Turn, call: &Invocation, thread: Ref<Tcb>) {
         let context = thread.at(k).context();
         for i in 0..ORDER.len().min(self.count) {
             context.transfer_set(k, ORDER, i, call.word(k, 2 + i));
@@ -92,7 +92,7 @@ impl Write {
         context.restart(k);
         context.force_full_restore(k);
         if self.resume {
-            thread::resume(k, thread);
+            thread::resume(k, turn, thread);
         }
     }
 }
@@ -113,16 +113,16 @@ impl CopyFrom {
         Ok(CopyFrom { source, wanted })
     }
 
-    pub fn commit(self, k: &Kernel, thread: Ref<Tcb>) -> Outcome {
+    pub fn commit(self, k: &Kernel, turn: &Turn, thread: Ref<Tcb>) -> Outcome {
         let CopyFrom { source, wanted } = self;
-        if stall::quiesce(k, source).is_err() {
+        if stall::quiesce(k, turn, source).is_err() {
             return Outcome::Preempted;
         }
         if wanted & flags::COPY_SUSPEND_SOURCE != 0 {
-            thread::suspend(k, source);
+            thread::suspend(k, turn, source);
         }
         if wanted & flags::COPY_RESUME_TARGET != 0 {
-            thread::resume(k, thread);
+            thread::resume(k, turn, thread);
         }
         let (from, to) = (source.at(k).context(), thread.at(k).context());
         if wanted & flags::COPY_TRANSFER_FRAME != 0 {
@@ -133,7 +133,7 @@ impl CopyFrom {
             to.copy_user_context(k, from, FRAME_REGISTERS, ORDER.len());
         }
         if k.core().thread() == Some(thread) {
-            schedule::force_reschedule(k);
+            turn.reschedule(k);
         } else {
             to.force_full_restore(k);
         }

@@ -10,7 +10,7 @@ use crate::invoke::{Invocation, Outcome};
 use crate::mem::user::BUFFER_BYTES;
 use crate::mem::{objects, Kind, Ref, Slot};
 use crate::object::tcb::{Tcb, TcbSlot};
-use crate::time::schedule;
+use crate::time::turn::Turn;
 use crate::{Kernel, View};
 
 /// A capability to put into a slot of a TCB: a derived copy and where it comes from; `None`
@@ -176,9 +176,15 @@ pub fn decode_handler(
 
 /// Installs what was checked, one after the other. Deleting what was there may be preempted; the
 /// call then starts anew and finds what is done already done.
-pub fn install(k: &Kernel, call: &Invocation, thread: Ref<Tcb>, spaces: Spaces) -> Outcome {
+pub fn install(
+    k: &Kernel,
+    turn: &Turn,
+    call: &Invocation,
+    thread: Ref<Tcb>,
+    spaces: Spaces,
+) -> Outcome {
     let invoked = Some((call.slot, call.cap));
-    let put = |slot: TcbSlot, what: Install| put(k, thread, slot, what, invoked);
+    let put = |slot: TcbSlot, what: Install| put(k, turn, thread, slot, what, invoked);
     if let Some(handler) = spaces.fault_handler {
         if put(TcbSlot::FaultHandler, handler) == Progress::Preempted {
             return Outcome::Preempted;
@@ -198,15 +204,21 @@ pub fn install(k: &Kernel, call: &Invocation, thread: Ref<Tcb>, spaces: Spaces) 
         }
         thread.at(k).set_buffer_address(k, buffer.address);
         if k.core().thread() == Some(thread) {
-            schedule::force_reschedule(k);
+            turn.reschedule(k);
         }
     }
     Outcome::Done
 }
 
 /// Installs a fault or timeout handler.
-pub fn install_handler(k: &Kernel, thread: Ref<Tcb>, slot: TcbSlot, handler: Install) -> Outcome {
-    match put(k, thread, slot, handler, None) {
+pub fn install_handler(
+    k: &Kernel,
+    turn: &Turn,
+    thread: Ref<Tcb>,
+    slot: TcbSlot,
+    handler: Install,
+) -> Outcome {
+    match put(k, turn, thread, slot, handler, None) {
         Progress::Done => Outcome::Done,
         Progress::Preempted => Outcome::Preempted,
     }
@@ -216,13 +228,14 @@ pub fn install_handler(k: &Kernel, thread: Ref<Tcb>, slot: TcbSlot, handler: Ins
 /// invoked capability away.
 fn put(
     k: &Kernel,
+    turn: &Turn,
     thread: Ref<Tcb>,
     slot: TcbSlot,
     what: Install,
     invoked: Option<(Ref<Slot>, Capability)>,
 ) -> Progress {
     let target = objects::tcb_slot(thread, slot);
-    if deletion::delete(k, target) == Progress::Preempted {
+    if deletion::delete(k, turn, target) == Progress::Preempted {
         return Progress::Preempted;
     }
     let Install(Some((source, cap))) = what else {

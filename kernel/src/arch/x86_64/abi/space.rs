@@ -11,6 +11,7 @@ use crate::cores::{CoreId, Cores, CORES};
 use crate::ipc::stall;
 use crate::mem::{objects, Ref};
 use crate::object::tcb::{Tcb, TcbSlot};
+use crate::time::turn::Turn;
 use crate::{Kernel, View};
 
 /// Highest user address.
@@ -74,7 +75,7 @@ pub fn changed(k: &Kernel, thread: Ref<Tcb>) {
 }
 
 /// Some address space has lost its translation: what runs may have lost its own.
-pub fn revoked(k: &Kernel) {
+pub fn revoked(k: &Kernel, turn: &Turn) {
     if let Some(thread) = k.core().thread() {
         switch(k, thread);
     }
@@ -82,7 +83,7 @@ pub fn revoked(k: &Kernel) {
         // The last that this event does: nothing looks at what becomes of their contexts.
         running(k)
             .filter(|&(core, thread)| core != k.core_id() && own_root(k, thread).is_none())
-            .for_each(|(_, thread)| stall::stop(k, thread));
+            .for_each(|(_, thread)| stall::stop(k, turn, thread));
     }
     k.machine.flush_address_space();
 }

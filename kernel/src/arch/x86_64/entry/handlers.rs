@@ -67,7 +67,7 @@ pub extern "C" fn on_system_call(core: CoreId) -> ! {
     let guard = unsafe { KernelGuard::enter(entered(core)) };
     #[cfg(sandglass_panic_probe)]
     panic_probe(guard.k);
-    let next = event::system_call(guard.k);
+    let next = event::system_call(guard.k, guard.turn);
     leave(guard, next)
 }
 
@@ -213,7 +213,7 @@ fn context(core: CoreId) -> &'static Context {
 pub fn act(core: CoreId, trap: Trap) -> ! {
     // SAFETY: the one use in the functions that assembly calls and that end here.
     let guard = unsafe { KernelGuard::enter(core) };
-    let next = event::trap(guard.k, trap);
+    let next = event::trap(guard.k, guard.turn, trap);
     // As a guard, the condition would send spurious ones on to the next arm.
     #[allow(clippy::collapsible_match)]
     match trap {

@@ -48,7 +48,7 @@ pub extern "C" fn start(paddr: u64, magic: u32) -> ! {
     // SAFETY: called once, by assembly; does not return.
     let guard = unsafe { KernelGuard::enter(CoreId::BOOT) };
     let next = match find(&guard.k.machine, magic, paddr) {
-        Ok(found) => boot::start(guard.k, found),
+        Ok(found) => boot::start(guard.k, guard.turn, found),
         Err(refusal) => Err(refusal),
     };
     match next {

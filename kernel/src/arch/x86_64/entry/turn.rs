@@ -9,7 +9,7 @@
 use core::arch::global_asm;
 use core::cell::UnsafeCell;
 
-use sandglass_lock::Turn;
+use sandglass_lock as lock;
 
 use crate::arch::x86_64::machine::layout::{KERNEL_BASE, WINDOW_BASE};
 use crate::arch::x86_64::machine::platform::Machine;
@@ -18,14 +18,26 @@ use crate::cores::{CoreId, CORES};
 use crate::object::sched_context::offset;
 use crate::object::tcb::{self, Place};
 use crate::time::account;
+use crate::time::turn::Turn;
 use crate::Kernel;
 
-struct KernelCell(UnsafeCell<Kernel>);
+/// What is behind the door: the kernel's state, and the turn of the core that is or was last inside. As
+/// the turn is here, its address is known when the kernel is linked, and to pass it on costs nothing.
+#[repr(C)]
+struct State {
+    kernel: Kernel,
+    turn: Turn,
+}
+
+struct KernelCell(UnsafeCell<State>);
 
 // SAFETY: see `KernelGuard::enter`.
 unsafe impl Sync for KernelCell {}
 
-static KERNEL: KernelCell = KernelCell(UnsafeCell::new(Kernel::new(Machine::new())));
+static KERNEL: KernelCell = KernelCell(UnsafeCell::new(State {
+    kernel: Kernel::new(Machine::new()),
+    turn: Turn::new(),
+}));
 
 // Where the oracle for time finds what it needs to know who executes on whose time (docs, "An oracle for
 // time"): numbers in the symbol table, of which nothing is loaded. Each address is told where it is defined, since a
@@ -75,11 +87,12 @@ global_asm!(
     refills = const offset::REFILLS,
 );
 
-/// The kernel's state, for one event.
+/// The kernel's state and the turn of the core that is inside, for one event.
 #[must_use]
 pub struct KernelGuard {
     pub k: &'static mut Kernel,
-    turn: Option<Turn>,
+    pub turn: &'static Turn,
+    inside: Option<lock::Turn>,
 }
 
 impl KernelGuard {
@@ -90,29 +103,49 @@ impl KernelGuard {
     /// from an earlier event. Interrupts are off until the turn ends.
     #[inline(always)]
     pub unsafe fn enter(core: CoreId) -> KernelGuard {
-        let (turn, waited) = if CORES > 1 {
-            match LOCK.arrive() {
-                Ok(turn) => (Some(turn), None),
-                Err(ticket) => wait(core, ticket),
+        let state = KERNEL.0.get();
+        let inside = (CORES > 1).then(|| match LOCK.arrive() {
+            Ok(inside) => {
+                // SAFETY: as below; this borrow ends before.
+                let state = unsafe { &*state };
+                if state.kernel.core_id() != core {
+                    take_over(state, core, None);
+                }
+                inside
             }
-        } else {
-            (None, None)
-        };
+            Err(ticket) => {
+                let (inside, since) = wait(core, ticket);
+                // SAFETY: as below; this borrow ends before.
+                take_over(unsafe { &*state }, core, Some(since));
+                inside
+            }
+        });
         // SAFETY: the core is alone inside, and the caller's; the static is initialised. What the
         // others did inside is seen: they left with Release, and this core entered with Acquire.
-        let k = unsafe { &mut *KERNEL.0.get() };
-        k.execute_on(core);
-        if let Some(since) = waited {
-            account::waited(k, since);
-        }
-        KernelGuard { k, turn }
+        let State { kernel: k, turn } = unsafe { &mut *state };
+        KernelGuard { k, turn, inside }
     }
 
     /// Ends the turn.
     #[inline(always)]
     pub fn leave(self) {
-        if let Some(turn) = self.turn {
-            LOCK.leave(turn);
+        if let Some(inside) = self.inside {
+            LOCK.leave(inside);
         }
+    }
+}
+
+/// Another core was inside before `core`, whose turn is over, or `core` has `waited` since then, in ticks.
+#[cold]
+#[inline(never)]
+fn take_over(state: &State, core: CoreId, waited: Option<u64>) {
+    let State { kernel: k, turn } = state;
+    if k.core_id() != core {
+        turn.end(k);
+        k.execute_on(core);
+        turn.begin(k);
+    }
+    if let Some(since) = waited {
+        account::waited(k, since);
     }
 }

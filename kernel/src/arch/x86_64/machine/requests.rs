@@ -29,10 +29,10 @@ static LEFT_AT: AtomicU64 = AtomicU64::new(0);
 /// ticks.
 #[cold]
 #[inline(never)]
-pub(in crate::arch::x86_64) fn wait(core: CoreId, ticket: Ticket) -> (Option<Turn>, Option<u64>) {
+pub(in crate::arch::x86_64) fn wait(core: CoreId, ticket: Ticket) -> (Turn, u64) {
     let since = cpu::time_stamp();
     let turn = LOCK.wait(core.index(), ticket, |asked| answer(core, asked, since));
-    (Some(turn), Some(since))
+    (turn, since)
 }
 
 /// Whether another core waits for its turn; asked by the one inside.

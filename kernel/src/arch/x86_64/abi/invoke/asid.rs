@@ -11,6 +11,7 @@ use crate::invoke::error::Error;
 use crate::invoke::{untyped, Invocation, Outcome};
 use crate::mem::objects::region;
 use crate::mem::{Ref, Slot};
+use crate::time::turn::Turn;
 use crate::{Kernel, View};
 
 /// A checked MakePool.
@@ -112,22 +113,22 @@ pub fn assign(k: &Kernel, slot: Ref<Slot>, pool: Ref<AsidPool>, asid: u16) {
 }
 
 /// The last capability to an ASID pool goes: its address spaces lose their translation.
-pub fn remove_pool(k: &Kernel, cap: Capability) {
+pub fn remove_pool(k: &Kernel, turn: &Turn, cap: Capability) {
     let number = cap.pool_number();
     if k.arch.asids.numbered(number) == cap.word().get() {
         k.arch.asids.set(k, number, None);
-        space::revoked(k);
+        space::revoked(k, turn);
     }
 }
 
 /// The last capability to a root table goes: its identifier is free.
-pub fn free(k: &Kernel, cap: Capability) {
+pub fn free(k: &Kernel, turn: &Turn, cap: Capability) {
     let Some(asid) = cap.root_asid() else { return };
     let Some(pool) = k.arch.asids.pool(asid) else {
         return;
     };
     if pool.at(k).root(asid) == cap.word().get() {
         pool.at(k).set_root(k, asid, None);
-        space::revoked(k);
+        space::revoked(k, turn);
     }
 }

@@ -14,6 +14,7 @@ use crate::cap::Capability;
 use crate::invoke::error::Error;
 use crate::invoke::{Invocation, Outcome};
 use crate::mem::{Kind, Ref};
+use crate::time::turn::Turn;
 use crate::{Kernel, View};
 
 /// Invokes a capability of `kind`, as [`crate::invoke::invoke`] does.
@@ -35,15 +36,15 @@ pub fn invoke(k: &mut Kernel, call: &Invocation, kind: Kind) -> Result<Outcome, 
 }
 
 /// The last capability to an object of `kind` goes: one bounded step ends it.
-pub fn finalise(k: &Kernel, kind: Kind, cap: Capability) {
+pub fn finalise(k: &Kernel, turn: &Turn, kind: Kind, cap: Capability) {
     match kind {
         Kind::IoPort => {
             if let Some(ports) = cap.io_ports() {
                 ioport::release(k, ports);
             }
         }
-        Kind::AsidPool => asid::remove_pool(k, cap),
-        Kind::Pml4 => asid::free(k, cap),
+        Kind::AsidPool => asid::remove_pool(k, turn, cap),
+        Kind::Pml4 => asid::free(k, turn, cap),
         Kind::Pdpt | Kind::PageDirectory | Kind::PageTable => paging::unmap(k, kind, cap),
         _ => {}
     }

@@ -1,0 +1,137 @@
+//! A core's turn in the kernel: what its event demands of the scheduler (04, section 8.2).
+//!
+//! Whoever lets the core in has the turn, the event passes it on, and whoever changes what a thread may
+//! do says so to it; when the event ends, the scheduler carries it out. It is about that core alone: a
+//! decision of another one is left to that one ([`remote`](super::remote)).
+
+use core::cell::Cell;
+
+use super::schedule;
+use crate::mem::Ref;
+use crate::object::tcb::Tcb;
+use crate::Kernel;
+
+/// What the scheduler is to do when the event ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Action {
+    ResumeCurrent,
+    ChooseNew,
+    /// Choose among those that are ready and this one, woken when a new choice was due anyway: in
+    /// no queue, it stands for the first of its priority.
+    ChooseWith(Ref<Tcb>),
+    /// A thread that was woken, in no queue.
+    Switch(Ref<Tcb>),
+}
+
+/// The turn. When an event has ended that came to a decision, nothing is demanded any more.
+#[must_use]
+pub struct Turn {
+    pub(super) action: Cell<Action>,
+}
+
+impl Turn {
+    pub const fn new() -> Self {
+        Turn {
+            action: Cell::new(Action::ResumeCurrent),
+        }
+    }
+
+    /// The core that executes the kernel begins its turn: another core may have left a decision to it.
+    pub fn begin(&self, k: &Kernel) {
+        if k.core().undecided() {
+            k.core().set_undecided(k, false);
+            self.action.set(Action::ChooseNew);
+        }
+    }
+
+    /// The core that executes the kernel ends its turn: a decision that it has not made, because its
+    /// last system call does not lead to any, is left to it.
+    pub fn end(&self, k: &Kernel) {
+        if self.action.replace(Action::ResumeCurrent) != Action::ResumeCurrent {
+            k.core().set_undecided(k, true);
+        }
+    }
+
+    /// A new decision is needed.
+    #[inline(always)]
+    pub fn reschedule(&self, k: &Kernel) {
+        if let Action::Switch(candidate) | Action::ChooseWith(candidate) = self.action.get() {
+            requeue(k, candidate);
+        }
+        self.action.set(Action::ChooseNew);
+    }
+
+    /// What `thread` may do has changed: if this is its core, a new decision is needed.
+    #[inline(always)]
+    pub fn reconsider(&self, k: &Kernel, thread: Ref<Tcb>) {
+        if k.is_here(thread) {
+            self.reschedule(k);
+        }
+    }
+
+    /// `thread` has become able to run, perhaps: it runs next if nothing speaks against it.
+    #[inline(always)]
+    pub fn wake(&self, k: &Kernel, thread: Ref<Tcb>) {
+        let tcb = thread.at(k);
+        if tcb
+            .sched_context()
+            .is_none_or(|context| !context.at(k).is_active())
+            || schedule::waits_for_release(k, thread)
+        {
+            return;
+        }
+        if !k.is_here(thread) {
+            schedule::enqueue(k, thread);
+        } else if self.action.get() == Action::ResumeCurrent {
+            schedule::unqueue(k, thread);
+            self.action.set(Action::Switch(thread));
+        } else {
+            self.reschedule(k);
+            schedule::unqueue(k, thread);
+            self.action.set(Action::ChooseWith(thread));
+        }
+    }
+
+    /// `thread` has entered a state in which it cannot run.
+    #[inline(always)]
+    pub fn stop(&self, k: &Kernel, thread: Ref<Tcb>) {
+        trace!(k, block(thread));
+        match self.action.get() {
+            Action::ResumeCurrent if k.core().thread() == Some(thread) => {
+                self.action.set(Action::ChooseNew);
+            }
+            Action::Switch(candidate) | Action::ChooseWith(candidate) if candidate == thread => {
+                self.action.set(Action::ChooseNew);
+            }
+            _ => {}
+        }
+    }
+
+    /// `from` has lost its context; if it is the current thread or the candidate, a new decision is
+    /// needed. Returns whether it is neither.
+    #[inline(always)]
+    #[must_use]
+    pub fn lose_context(&self, k: &Kernel, from: Ref<Tcb>) -> bool {
+        match self.action.get() {
+            // The candidate cannot run any more; the others are where they were.
+            Action::Switch(candidate) | Action::ChooseWith(candidate) if candidate == from => {
+                self.action.set(Action::ChooseNew);
+                false
+            }
+            _ if k.core().thread() == Some(from) => {
+                self.reschedule(k);
+                false
+            }
+            _ => true,
+        }
+    }
+}
+
+/// `candidate` takes its place among those that are ready.
+#[cold]
+#[inline(never)]
+fn requeue(k: &Kernel, candidate: Ref<Tcb>) {
+    if schedule::is_schedulable(k, candidate) {
+        schedule::enqueue(k, candidate);
+    }
+}
