@@ -4,7 +4,7 @@
 //! | layer | modules |
 //! | --- | --- |
 //! | system calls | [`sys`], [`message`], [`cap`], [`error`] |
-//! | a program | [`entry`], [`console`], [`heap`], [`exit`], [`thread_block`], [`time`] |
+//! | a program | [`entry`], [`console`], [`logging`], [`heap`], [`exit`], [`thread_block`], [`time`] |
 //! | what it starts with | [`boot`] (root task), [`env`] (component), [`described`] (of a described system) |
 //! | managing others | [`process`], [`resources`], [`vspace`], [`image`], [`thread`], [`component`], [`spawning`] |
 //! | servers | [`server`], [`fault`], [`timeout`] |
@@ -42,6 +42,7 @@ pub mod firmware;
 pub mod heap;
 pub mod hpet;
 pub mod image;
+pub mod logging;
 mod memory_functions;
 pub mod message;
 pub mod process;
@@ -66,4 +67,5 @@ pub use message::{Message, Received};
 pub use process::Process;
 pub use resources::SetupError;
 
+pub use log;
 pub use sandglass_abi as abi;
