@@ -12,26 +12,34 @@ extern crate alloc;
 
 mod failure;
 mod launch;
+mod log;
 mod objects;
 mod packed;
+mod report;
 mod space;
 mod trace;
 mod watch;
+mod window;
 
 use alloc::vec::Vec;
 use core::ops::ControlFlow;
 
-use sandglass::{boot, println, BootInfo, Process};
+use sandglass::{boot, BootInfo, Process};
+
+use sandglass_description::System;
 
 use failure::{Context, Failure};
 use launch::Launch;
+use log::Log;
 use objects::Objects;
 use watch::{EndSignals, Watch};
+use window::Window;
 
 const _: () = {
     use sandglass_description::limits;
     assert!(limits::ENVIRONMENT_ENTRIES == sandglass::env::MAX_ENTRIES);
     assert!(limits::NAME_BYTES == sandglass::env::MAX_NAME);
+    assert!(sandglass_description::LOG_BYTES == sandglass::logging::ring::BYTES as u64);
     let mut pages = 1;
     while pages < 64 {
         let spawning = sandglass_description::Spawning {
@@ -84,22 +92,37 @@ fn main(info: &'static BootInfo) -> Result<u8, Failure> {
     };
     launch.equip(&mut components)?;
     let end_signals = EndSignals::make(launch.process, &system, &objects)?;
-    let mut watch = Watch::new(&system, &components, &threads, &objects, end_signals);
-    let started = launch.start(&mut watch)?;
-    let status = match started {
-        ControlFlow::Break(status) => status,
-        ControlFlow::Continue(()) => {
-            boot::TCB
-                .set_priority(boot::TCB, system.launcher_priority)
-                .context("cannot take the launcher's priority")?;
-            watch.until_end()
-        }
-    };
-    if status != 0 {
-        println!(
-            "launcher: system `{}` ends with status {status}",
+    let log = Log::open(launch.process, info, &system, &objects, &threads)?;
+    let window = Window::open(launch.process)?;
+    let mut watch = Watch::new(
+        &system,
+        &components,
+        &threads,
+        &objects,
+        end_signals,
+        log,
+        window,
+    );
+    let ended = supervise(&launch, &mut watch, &system);
+    if let Ok(status @ 1..) = ended {
+        say!(
+            watch.log(),
+            Warn,
+            "system `{}` ends with status {status}",
             system.name
         );
     }
-    Ok(status)
+    watch.log().end();
+    ended
+}
+
+/// Starts all components and goes on until the system ends, with its status.
+fn supervise(launch: &Launch<'_>, watch: &mut Watch<'_>, system: &System) -> Result<u8, Failure> {
+    if let ControlFlow::Break(status) = launch.start(watch)? {
+        return Ok(status);
+    }
+    boot::TCB
+        .set_priority(boot::TCB, system.launcher_priority)
+        .context("cannot take the launcher's priority")?;
+    Ok(watch.until_end())
 }

@@ -6,14 +6,18 @@ use core::ops::ControlFlow;
 
 use sandglass::cap::{Notification, Rights};
 use sandglass::context::UserContext;
-use sandglass::exit;
+use sandglass::exit::{self, Panic};
 use sandglass::fault::Fault;
-use sandglass::{boot, component, println, Error, Message, Process, Received};
+use sandglass::{boot, component, Error, Message, Process, Received};
 use sandglass_description::{Component, Signal, System, ThreadId};
 
 use crate::failure::{Context, Failure};
 use crate::launch::Thread;
+use crate::log::Log;
 use crate::objects::Objects;
+use crate::report::{self, Status, Who};
+use crate::say;
+use crate::window::Window;
 
 /// Status of a system that no component can end any more.
 const NOBODY_LEFT: u8 = 1;
@@ -53,6 +57,8 @@ pub struct Watch<'a> {
     threads: &'a [Vec<Thread>],
     objects: &'a Objects,
     end_signals: EndSignals,
+    log: Log,
+    window: Window,
     /// Those of the components whose end is the system's that can still end.
     awaited: Vec<u32>,
     /// Of each component: it has ended.
@@ -141,6 +147,8 @@ impl<'a> Watch<'a> {
         threads: &'a [Vec<Thread>],
         objects: &'a Objects,
         end_signals: EndSignals,
+        log: Log,
+        window: Window,
     ) -> Self {
         let with_exit = |(index, component): (u32, &Component)| component.exit.then_some(index);
         Self {
@@ -149,6 +157,8 @@ impl<'a> Watch<'a> {
             threads,
             objects,
             end_signals,
+            log,
+            window,
             awaited: (0..)
                 .zip(&system.components)
                 .filter_map(with_exit)
@@ -227,6 +237,13 @@ impl<'a> Watch<'a> {
                 component: id.component,
                 status,
             };
+            if self.has_ended(id.component) {
+                return (News::Nothing, ControlFlow::Continue(()));
+            }
+            let panic = Panic::decode(&received.message).filter(|_| status == exit::PANIC_STATUS);
+            if let (Some(panic), Some(made)) = (panic, self.components.get(id.component as usize)) {
+                report::panic(&self.log, &mut self.window, component, made, &panic);
+            }
             if component.exit {
                 return (news, ControlFlow::Break(status));
             }
@@ -240,7 +257,8 @@ impl<'a> Watch<'a> {
                 return (News::Nothing, ControlFlow::Continue(()));
             }
             self.end_signals.of_thread(id);
-            report(component, id.thread, fault);
+            self.report_fault(component, id, fault);
+            self.log.stopped(id.component);
             if id.thread == 0 {
                 self.awaited.retain(|&index| index != id.component);
             }
@@ -250,7 +268,11 @@ impl<'a> Watch<'a> {
         };
         let may_end = system.components.iter().any(|component| component.exit);
         if may_end && self.awaited.is_empty() {
-            println!("launcher: every component with `exit = true` has been stopped by a fault");
+            say!(
+                self.log,
+                Error,
+                "every component with `exit = true` has been stopped by a fault"
+            );
             return (news, ControlFlow::Break(NOBODY_LEFT));
         }
         (news, ControlFlow::Continue(()))
@@ -279,97 +301,40 @@ impl<'a> Watch<'a> {
             let _ = ended.end_spawned();
         }
         if status != 0 {
-            println!(
-                "launcher: component `{}` ended with {}",
-                component.name,
+            let name = &component.name;
+            say!(
+                self.log,
+                Warn,
+                "component `{name}` ended with {}",
                 Status(status)
             );
         }
+        self.log.stopped(index);
     }
-}
 
-/// A status in words.
-struct Status(u8);
-
-impl fmt::Display for Status {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "status {}", self.0)?;
-        if self.0 == exit::PANIC_STATUS {
-            write!(f, " (a panic; its message needs `console = true`)")?;
-        }
-        Ok(())
+    fn report_fault(&mut self, component: &Component, id: ThreadId, fault: Fault) {
+        let Some(made) = self.components.get(id.component as usize) else {
+            return;
+        };
+        let who = Who {
+            component,
+            thread: id.thread,
+        };
+        let threads = self.threads.get(id.component as usize);
+        let thread = threads.and_then(|threads| threads.get(id.thread as usize));
+        let registers = thread.and_then(|thread| thread.tcb().read_registers(false).ok());
+        report::fault(
+            &self.log,
+            &mut self.window,
+            &who,
+            made,
+            fault,
+            registers.as_ref(),
+        );
     }
-}
 
-fn report(component: &Component, thread: u32, fault: Fault) {
-    let fault = Description(fault);
-    match component.threads.get(thread as usize) {
-        Some(thread) if thread.name != component.name => println!(
-            "launcher: `{}/{}` was stopped by a fault: {fault}",
-            component.name, thread.name
-        ),
-        Some(_) => println!(
-            "launcher: `{}` was stopped by a fault: {fault}",
-            component.name
-        ),
-        None => println!(
-            "launcher: a thread that `{}` made was stopped by a fault: {fault}",
-            component.name
-        ),
-    }
-}
-
-/// A fault in words.
-struct Description(Fault);
-
-impl fmt::Display for Description {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            Fault::Memory {
-                ip,
-                address,
-                instruction,
-                status,
-            } => {
-                const WRITE: u64 = 1 << 1;
-                let access = match (instruction, status & WRITE != 0) {
-                    (true, _) => "executing",
-                    (false, true) => "writing",
-                    (false, false) => "reading",
-                };
-                write!(f, "{access} address {address:#x}, at instruction {ip:#x}")
-            }
-            Fault::Capability {
-                ip,
-                address,
-                in_receive_phase,
-                failure,
-            } => {
-                let phase = if in_receive_phase {
-                    "receiving from"
-                } else {
-                    "sending to"
-                };
-                write!(
-                    f,
-                    "{phase} the capability {address:#x}, which does not exist ({failure:?}), at \
-                     instruction {ip:#x}"
-                )
-            }
-            Fault::UnknownSyscall { ip, number } => {
-                write!(f, "system call {number:#x}, at instruction {ip:#x}")
-            }
-            Fault::Exception {
-                ip, number, code, ..
-            } => write!(
-                f,
-                "processor exception {number} with error code {code:#x}, at instruction {ip:#x}"
-            ),
-            Fault::Timeout { badge, consumed_us } => write!(
-                f,
-                "its budget ran out; it consumed {consumed_us} µs since the last report (badge \
-                 {badge} of its scheduling context)"
-            ),
-        }
+    /// Where the launcher's lines go.
+    pub fn log(&self) -> &Log {
+        &self.log
     }
 }

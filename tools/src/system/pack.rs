@@ -81,8 +81,14 @@ pub fn pack(description: &Description, built: &Programs, output: Option<&Path>) 
     Ok(path)
 }
 
+/// A program that was built.
+struct Program {
+    path: PathBuf,
+    bytes: Vec<u8>,
+}
+
 /// The launcher and the programs of packages, built.
-pub struct Programs(BTreeMap<String, Vec<u8>>);
+pub struct Programs(BTreeMap<String, Program>);
 
 impl Programs {
     /// Builds what `descriptions` name, and the launcher, each once.
@@ -98,10 +104,13 @@ impl Programs {
                 }
             }
         }
-        let paths = program::build_all(&packages)?;
-        let built = packages.iter().zip(&paths);
+        let paths = program::build_for_backtraces(&packages)?;
+        let built = packages.iter().zip(paths);
         built
-            .map(|(name, path)| Ok(((*name).to_owned(), read(path)?)))
+            .map(|(name, path)| {
+                let bytes = read(&path)?;
+                Ok(((*name).to_owned(), Program { path, bytes }))
+            })
             .collect::<Result<_>>()
             .map(Self)
     }
@@ -109,8 +118,24 @@ impl Programs {
     fn of_package(&self, name: &str) -> Result<&[u8]> {
         let program = self.0.get(name);
         program
-            .map(Vec::as_slice)
+            .map(|program| program.bytes.as_slice())
             .with_context(|| format!("the package `{name}` was not built"))
+    }
+
+    /// The files of the executables of a description's components, with the components' names.
+    pub fn paths(&self, description: &Description) -> Vec<(String, PathBuf)> {
+        let components = description.system.components.iter();
+        let paths = description
+            .executables
+            .iter()
+            .map(|packed| match &packed.executable {
+                Executable::Package(name) => self.0.get(name).map(|program| program.path.clone()),
+                Executable::File(path) => Some(path.clone()),
+            });
+        components
+            .zip(paths)
+            .filter_map(|(component, path)| Some((component.name.clone(), path?)))
+            .collect()
     }
 
     /// The executables of a description's components.

@@ -8,11 +8,13 @@
 //! - [`wiring`] gives components what they share: endpoints, notifications, memory, files;
 //! - [`devices`] gives them interrupts, ports, and the output to the host;
 //! - [`policies`] give components what their policies are told;
+//! - [`logging`] adds the writer of the log, and the memory for what components log;
 //! - [`order`] decides who starts when;
 //! - [`equipment`] collects what one component gets, under names that must be unique.
 
 mod devices;
 mod equipment;
+mod logging;
 pub(super) mod names;
 mod order;
 mod policies;
@@ -21,7 +23,7 @@ mod wiring;
 
 use std::path::PathBuf;
 
-use sandglass_description::{Component, Memory, MemorySource, System};
+use sandglass_description::{Component, Log, Memory, MemorySource, System};
 use toml::Spanned;
 
 use self::equipment::Equipment;
@@ -113,8 +115,10 @@ pub fn check(source: &Source) -> Result<Description, Report> {
         )
     })?;
     let expanded = policies::expand(&mut document);
+    let writer = logging::expand(&mut document);
     let mut checker = Checker::new(source, &document);
     checker.findings.extend(expanded);
+    checker.writer = writer;
     checker.machine();
     checker.order();
     checker.components();
@@ -123,6 +127,7 @@ pub fn check(source: &Source) -> Result<Description, Report> {
     checker.notifications();
     checker.memory();
     checker.files();
+    checker.logging();
     checker.devices();
     checker.policies();
     checker.finish()
@@ -144,6 +149,9 @@ struct Checker<'a> {
     threads: Vec<Vec<sandglass_description::Thread>>,
     endpoints: u32,
     notifications: u32,
+    log: Option<Log>,
+    /// The component that writes the log.
+    writer: Option<usize>,
     memory: Vec<Memory>,
     files: Vec<PackedFile>,
     fixed_maps: Vec<FixedMap>,
@@ -171,6 +179,8 @@ impl<'a> Checker<'a> {
             threads: Vec::new(),
             endpoints: 0,
             notifications: 0,
+            log: None,
+            writer: None,
             memory: Vec::new(),
             files: Vec::new(),
             fixed_maps: Vec::new(),
@@ -372,6 +382,7 @@ impl<'a> Checker<'a> {
                 notifications: self.notifications,
                 memory: self.memory,
                 trace: None,
+                log: self.log,
                 components: in_order(components, &self.position),
             },
             executables,

@@ -237,6 +237,7 @@ fn scheduler(edf: &document::Edf, tasks: Vec<Text>, below: Option<document::Thre
         fault_handler: None,
         timeout_handler: None,
         console: true,
+        log: None,
         exit: false,
         parameters: Default::default(),
         controls,
