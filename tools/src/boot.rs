@@ -46,6 +46,7 @@ pub fn run_under(conditions: &RunConditions, boot: Boot) -> Result<ExitCode> {
         timeout: conditions.timeout.map(Duration::from_secs),
         input: Input::Inherit,
         echo: true,
+        log: conditions.log.clone(),
         ..boot
     };
     let outcome = qemu::run(&boot)?;

@@ -180,6 +180,9 @@ pub struct RunConditions {
     /// End with status 124 after this many seconds
     #[arg(long, value_name = "SECONDS")]
     pub timeout: Option<u64>,
+    /// Also write what is shown of the console to FILE
+    #[arg(long, value_name = "FILE")]
+    pub log: Option<PathBuf>,
 }
 
 /// Arguments of `sandglass build`.
@@ -206,6 +209,9 @@ pub struct RunArgs {
     /// kernel]
     #[arg(long, value_name = "N", value_parser = cores::parse)]
     pub cores: Option<u32>,
+    /// What components log: LEVEL (error, warn, info, debug, trace), or COMPONENT=LEVEL; may be repeated
+    #[arg(long, value_name = "[COMPONENT=]LEVEL")]
+    pub log_level: Vec<system::LevelOf>,
     #[command(flatten)]
     pub beside: RogueArgs,
     #[command(flatten)]
@@ -227,6 +233,9 @@ pub struct TraceArgs {
     /// Check budgets, priorities, deadlines and donations; end with status 1 if any is violated
     #[arg(long)]
     pub check: bool,
+    /// Also write what is shown of the console to FILE
+    #[arg(long, value_name = "FILE")]
+    pub log: Option<PathBuf>,
     /// End the run after this many ms of the system's time
     #[arg(long = "for", value_name = "MS")]
     pub duration: Option<u64>,

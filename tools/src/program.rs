@@ -13,6 +13,10 @@ use crate::workspace;
 /// scripts see to how they are linked.
 pub const USER_TARGET: &str = "x86_64-unknown-linux-gnu";
 
+/// For cargo's `--config`.
+const FRAME_POINTERS: &str =
+    "target.x86_64-unknown-linux-gnu.rustflags=[\"-Cforce-frame-pointers=yes\"]";
+
 /// The package whose functions their build scripts call.
 const LINKING_PACKAGE: &str = "sandglass-build";
 
@@ -86,6 +90,19 @@ pub fn build(package: &str) -> Result<PathBuf> {
 /// # Errors
 /// As [`build`].
 pub fn build_all(packages: &[&str]) -> Result<Vec<PathBuf>> {
+    build_with(packages, &[])
+}
+
+/// As [`build_all`], so that whoever sees a thread's registers and stack can tell which functions it is in: they keep frame
+/// pointers.
+///
+/// # Errors
+/// As [`build`].
+pub fn build_for_backtraces(packages: &[&str]) -> Result<Vec<PathBuf>> {
+    build_with(packages, &["--config", FRAME_POINTERS])
+}
+
+fn build_with(packages: &[&str], arguments: &[&str]) -> Result<Vec<PathBuf>> {
     if packages.is_empty() {
         return Ok(Vec::new());
     }
@@ -95,6 +112,7 @@ pub fn build_all(packages: &[&str]) -> Result<Vec<PathBuf>> {
     let mut cargo = toolchain::host_cargo();
     cargo.args(["build", "--release", "--target", USER_TARGET]);
     cargo.args(["--message-format", "json-render-diagnostics"]);
+    cargo.args(arguments);
     cargo
         .arg("--target-dir")
         .arg(workspace::target_dir().join("user"));
