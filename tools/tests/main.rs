@@ -7,6 +7,7 @@ mod c_roots;
 mod demo;
 mod image;
 mod kernel_rules;
+mod recovery;
 mod rogues;
 mod sharing;
 mod systems;

@@ -16,6 +16,7 @@ mod log;
 mod objects;
 mod packed;
 mod report;
+mod restart;
 mod space;
 mod trace;
 mod watch;
@@ -32,6 +33,8 @@ use failure::{Context, Failure};
 use launch::Launch;
 use log::Log;
 use objects::Objects;
+use restart::signals::Signals;
+use restart::{Made, Restarts};
 use watch::{EndSignals, Watch};
 use window::Window;
 
@@ -82,6 +85,8 @@ fn main(info: &'static BootInfo) -> Result<u8, Failure> {
     }
     trace::name_threads(&system, &threads);
     let has_calls_only = launch::has_calls_only(&mut process, &objects)?;
+    let signals = Signals::make(&mut process, &system)?;
+    let signals = signals.as_ref();
     let mut launch = Launch {
         process: &mut process,
         info,
@@ -89,19 +94,31 @@ fn main(info: &'static BootInfo) -> Result<u8, Failure> {
         objects: &objects,
         threads: &threads,
         has_calls_only,
+        signals,
     };
     launch.equip(&mut components)?;
     let end_signals = EndSignals::make(launch.process, &system, &objects)?;
     let log = Log::open(launch.process, info, &system, &objects, &threads)?;
     let window = Window::open(launch.process)?;
+    let components: &'static [_] = components.leak();
+    let made = Made {
+        info,
+        system: &system,
+        archive: &archive,
+        components,
+        threads: &threads,
+        objects: &objects,
+    };
+    let restarts = Restarts::prepare(launch.process, &made, signals)?;
     let mut watch = Watch::new(
         &system,
-        &components,
+        components,
         &threads,
         &objects,
         end_signals,
         log,
         window,
+        restarts,
     );
     let ended = supervise(&launch, &mut watch, &system);
     if let Ok(status @ 1..) = ended {

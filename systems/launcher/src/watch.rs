@@ -16,6 +16,8 @@ use crate::launch::Thread;
 use crate::log::Log;
 use crate::objects::Objects;
 use crate::report::{self, Status, Who};
+use crate::restart::signals::Arrived;
+use crate::restart::{Fate, How, Restarts};
 use crate::say;
 use crate::window::Window;
 
@@ -59,6 +61,7 @@ pub struct Watch<'a> {
     end_signals: EndSignals,
     log: Log,
     window: Window,
+    restarts: Restarts<'a>,
     /// Those of the components whose end is the system's that can still end.
     awaited: Vec<u32>,
     /// Of each component: it has ended.
@@ -149,6 +152,7 @@ impl<'a> Watch<'a> {
         end_signals: EndSignals,
         log: Log,
         window: Window,
+        restarts: Restarts<'a>,
     ) -> Self {
         let with_exit = |(index, component): (u32, &Component)| component.exit.then_some(index);
         Self {
@@ -159,6 +163,7 @@ impl<'a> Watch<'a> {
             end_signals,
             log,
             window,
+            restarts,
             awaited: (0..)
                 .zip(&system.components)
                 .filter_map(with_exit)
@@ -177,7 +182,16 @@ impl<'a> Watch<'a> {
         ready: Notification,
         id: ThreadId,
     ) -> Result<ControlFlow<u8>, NeverReady> {
-        // So that what arrives first, signal or message, ends the same wait.
+        if self.restarts.has_own_ready(id) {
+            return self.until_signal(id);
+        }
+        // So that what arrives first, signal or message, ends the same wait. Signals of restarts wait meanwhile.
+        let signals = self.restarts.signals();
+        if signals.is_some() {
+            boot::TCB
+                .unbind_notification()
+                .map_err(NeverReady::Refused)?;
+        }
         boot::TCB
             .bind_notification(ready)
             .map_err(NeverReady::Refused)?;
@@ -185,13 +199,28 @@ impl<'a> Watch<'a> {
         boot::TCB
             .unbind_notification()
             .map_err(NeverReady::Refused)?;
+        if let Some(signals) = signals {
+            signals.bind().map_err(NeverReady::Refused)?;
+        }
         outcome
+    }
+
+    /// Notes that a component begins to start, for the first time.
+    pub fn first_starts(&self, component: u32) {
+        self.restarts.first_starts(component);
+    }
+
+    /// Notes that a component has been started completely.
+    pub fn first_started(&mut self, component: u32) {
+        self.restarts.first_started(component);
     }
 
     fn until_signal(&mut self, id: ThreadId) -> Result<ControlFlow<u8>, NeverReady> {
         loop {
             let received = self.receive();
-            if received.badge == SIGNAL {
+            let arrived = Arrived::of_badge(received.badge);
+            let is_ready = self.restarts.is_ready(id, arrived);
+            if is_ready.unwrap_or(received.badge == SIGNAL) {
                 return Ok(ControlFlow::Continue(()));
             }
             let (news, system) = self.take(&received);
@@ -225,6 +254,9 @@ impl<'a> Watch<'a> {
 
     /// Reports what a message says. Breaks with the status if it is the system's end.
     fn take(&mut self, received: &Received) -> (News, ControlFlow<u8>) {
+        if let Some(arrived) = Arrived::of_badge(received.badge) {
+            return (News::Nothing, self.take_signals(arrived));
+        }
         let id = thread_of(received.badge & !OWN_CALL);
         let is_own_call = received.badge & OWN_CALL != 0;
         let system = self.system;
@@ -244,38 +276,74 @@ impl<'a> Watch<'a> {
             if let (Some(panic), Some(made)) = (panic, self.components.get(id.component as usize)) {
                 report::panic(&self.log, &mut self.window, component, made, &panic);
             }
-            if component.exit {
-                return (news, ControlFlow::Break(status));
+            match self.fail(id.component, How::End(status)) {
+                Fate::AsEver if component.exit => return (news, ControlFlow::Break(status)),
+                Fate::AsEver => self.end(id.component, component, status),
+                Fate::Restarted | Fate::Stopped => {}
             }
-            self.end(id.component, component, status);
             news
         } else if is_own_call {
-            // Nonsense. Who called is not answered, and so does not do it again.
+            // Nonsense. Who called is not answered, and so does not do it again; unless it is awaited.
+            self.restarts.hears_call(id.component);
             News::Nothing
         } else if let Some(fault) = Fault::decode(&received.message) {
-            if fault.is_end() && self.has_ended(id.component) {
+            let is_back = fault.is_end() && self.restarts.comes_back(&self.log, id);
+            if is_back || fault.is_end() && self.has_ended(id.component) {
                 return (News::Nothing, ControlFlow::Continue(()));
             }
             self.end_signals.of_thread(id);
             self.report_fault(component, id, fault);
             self.log.stopped(id.component);
-            if id.thread == 0 {
+            let fate = self.fail(id.component, How::Fault(id.thread));
+            if fate == Fate::AsEver && id.thread == 0 {
                 self.awaited.retain(|&index| index != id.component);
             }
             News::Fault(id)
         } else {
             News::Nothing
         };
-        let may_end = system.components.iter().any(|component| component.exit);
+        (news, self.is_over())
+    }
+
+    /// Goes on with restarts, and deals with components that were not heard of.
+    fn take_signals(&mut self, arrived: Arrived) -> ControlFlow<u8> {
+        self.restarts.proceed_with(&self.log, arrived);
+        if arrived.has_watchdog() {
+            while let Some(component) = self.restarts.next_silent() {
+                self.fail(component, How::Silence);
+            }
+        }
+        self.is_over()
+    }
+
+    /// Deals with a failure as the description says.
+    fn fail(&mut self, component: u32, how: How) -> Fate {
+        let fate = self.restarts.fail(&self.log, component, how);
+        if fate != Fate::AsEver {
+            self.end_signals.of_component(component);
+        }
+        if fate == Fate::Stopped {
+            self.awaited.retain(|&index| index != component);
+        }
+        fate
+    }
+
+    /// Whether nobody is left who could end the system.
+    fn is_over(&self) -> ControlFlow<u8> {
+        let may_end = self
+            .system
+            .components
+            .iter()
+            .any(|component| component.exit);
         if may_end && self.awaited.is_empty() {
             say!(
                 self.log,
                 Error,
                 "every component with `exit = true` has been stopped by a fault"
             );
-            return (news, ControlFlow::Break(NOBODY_LEFT));
+            return ControlFlow::Break(NOBODY_LEFT);
         }
-        (news, ControlFlow::Continue(()))
+        ControlFlow::Continue(())
     }
 
     fn has_ended(&self, component: u32) -> bool {
@@ -289,6 +357,7 @@ impl<'a> Watch<'a> {
         if let Some(ended) = self.ended.get_mut(index as usize) {
             *ended = true;
         }
+        self.restarts.ended(index);
         let nowhere = UserContext::start(exit::ENDED_AT, 0, 0, 0);
         for thread in self.threads.iter().skip(index as usize).take(1).flatten() {
             // The capability is the launcher's own: nothing can fail.

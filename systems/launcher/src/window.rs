@@ -49,21 +49,15 @@ impl Window {
         result
     }
 
-    /// The two words at `address` of a component's memory.
+    /// The two words at `address` of a component's memory, if they are in one page: so are those that a function's frame
+    /// pointer points to, on a stack that is aligned as the ABI says.
     pub fn two_words(&mut self, component: &Component, address: u64) -> Option<[u64; 2]> {
-        let first = self.word(component, address)?;
-        Some([first, self.word(component, address.checked_add(8)?)?])
-    }
-
-    fn word(&mut self, component: &Component, address: u64) -> Option<u64> {
-        if !address.is_multiple_of(8) {
-            return None;
-        }
-        let frame = component.frame_at(address)?;
         let offset = (address % PAGE) as usize;
+        let frame = component.frame_at(address)?;
         self.with(frame, |page| {
-            let bytes = page[offset..].first_chunk().copied().unwrap_or_default();
-            u64::from_le_bytes(bytes)
-        })
+            let mut words = page.get(offset..)?.chunks_exact(8);
+            let mut next = || Some(u64::from_le_bytes(words.next()?.try_into().ok()?));
+            Some([next()?, next()?])
+        })?
     }
 }

@@ -56,6 +56,25 @@ pub struct Machine {
     pub cores: Option<Integer>,
 }
 
+/// When a component is started anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RestartPolicy {
+    Never,
+    /// After a fault, a panic, an end with a status other than 0, or a silence that its watchdog noticed.
+    OnFault,
+    /// After any end.
+    Always,
+}
+
+/// How often it is.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct RestartLimit {
+    pub times: Integer,
+    pub within: Spanned<Micros>,
+}
+
 /// The writer of the log.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -107,6 +126,9 @@ pub struct Component {
     #[serde(default)]
     pub console: bool,
     pub log: Option<Spanned<LogLevel>>,
+    pub restart: Option<Spanned<RestartPolicy>>,
+    pub restart_limit: Option<Spanned<RestartLimit>>,
+    pub watchdog: Option<Spanned<Micros>>,
     #[serde(default)]
     pub exit: bool,
     #[serde(default)]

@@ -12,7 +12,7 @@ use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 use object::{pod, LittleEndian, U32, U64};
 use sandglass_abi::vspace::x86_64::LOWEST_PROGRAM;
 use sandglass_description::archive::{self, PAGE};
-use sandglass_description::MemorySource;
+use sandglass_description::{MemorySource, Restart};
 
 use super::check::{Content, Description};
 use super::executable::Executable;
@@ -250,6 +250,7 @@ fn check_size(
     }
     for component in &description.system.components {
         shared += component.spawning.map_or(0, |spawning| spawning.bytes());
+        shared += component.restart.map_or(0, |_| Restart::BYTES);
     }
     let mut findings = Vec::new();
     if bytes > MAX_IMAGE_BYTES {

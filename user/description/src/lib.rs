@@ -126,7 +126,52 @@ pub struct Component {
     pub parameters: Vec<Parameter>,
     /// `None`: it makes no threads at run time.
     pub spawning: Option<Spawning>,
+    /// What happens when it fails; `None`: it stays as it is.
+    pub restart: Option<Restart>,
+    /// It counts as failed when it is not heard of for longer.
+    pub watchdog: Option<Watchdog>,
 }
+
+/// When a component is started anew, with nothing of its state left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Restart {
+    /// Also when it has ended with status 0.
+    pub always: bool,
+    /// Most restarts within [`Self::within_us`]; with the next failure it stays stopped.
+    pub times: u32,
+    pub within_us: u64,
+}
+
+impl Restart {
+    /// Most restarts that can be counted.
+    pub const MOST_TIMES: u32 = 100;
+    /// Bytes that a restart needs beside the component's: the thread that does it.
+    pub const BYTES: u64 = 48 << 10;
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Watchdog {
+    /// Longest time between two signs of life, µs.
+    pub period_us: u64,
+    /// Index of the memory in which it gives them.
+    pub memory: u32,
+}
+
+impl Watchdog {
+    /// Shortest period, µs.
+    pub const SHORTEST_US: u64 = 8_000;
+    /// Name under which the component finds the memory.
+    pub const NAME: &'static str = "watchdog";
+
+    /// How often one looks at the components that have the shortest of these periods, µs.
+    pub fn look_us(periods_us: impl Iterator<Item = u64>) -> Option<u64> {
+        periods_us.min().map(|shortest| shortest / 8)
+    }
+}
+
+/// Most restarts and threads that say when they are ready, of components that can be restarted, in a system: each has a
+/// bit of a badge.
+pub const MOST_RESTART_SIGNALS: usize = 60;
 
 /// Threads that a component may make at run time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

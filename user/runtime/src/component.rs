@@ -124,6 +124,25 @@ impl Component {
         self.pages.at(address)
     }
 
+    /// All pages of its image, its stacks and its IPC buffers, with their frames; those that were mapped for it by
+    /// [`Self::map`] are not among them.
+    pub fn own_frames(&self) -> impl Iterator<Item = (u64, Frame)> + '_ {
+        self.pages.iter().chain([self.buffer_page])
+    }
+
+    /// The registers that its first thread starts with.
+    pub fn start_context(&self) -> UserContext {
+        // The program sets up its own stack and thread block.
+        UserContext::start(self.entry, 0, self.environment_address, 0)
+    }
+
+    /// The registers that another thread of it starts with.
+    pub fn thread_start_context(&self, thread: ComponentThread) -> UserContext {
+        let (buffer_address, _) = thread.buffer_page;
+        let start = self.thread_start.unwrap_or_default();
+        UserContext::start(start, 0, thread::prepared_at(buffer_address), 0)
+    }
+
     /// Grants a copy of a capability with at most the rights given.
     pub fn grant<C: Capability>(
         &mut self,
@@ -345,9 +364,7 @@ impl Component {
             buffer_page: self.buffer_page,
         };
         self.configure_thread(process, first, params)?;
-        // The program sets up its own stack and thread block.
-        let context = UserContext::start(self.entry, 0, self.environment_address, 0);
-        Ok(self.tcb.write_registers(&context, false)?)
+        Ok(self.tcb.write_registers(&self.start_context(), false)?)
     }
 
     /// Gives a thread of this component its CSpace, address space and parameters. It runs once it

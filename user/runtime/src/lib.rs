@@ -7,7 +7,7 @@
 //! | a program | [`entry`], [`console`], [`logging`], [`heap`], [`exit`], [`thread_block`], [`time`] |
 //! | what it starts with | [`boot`] (root task), [`env`] (component), [`described`] (of a described system) |
 //! | managing others | [`process`], [`resources`], [`vspace`], [`image`], [`thread`], [`component`], [`spawning`] |
-//! | servers | [`server`], [`fault`], [`timeout`] |
+//! | servers | [`server`], [`fault`], [`timeout`], [`watchdog`] |
 //! | what the trace shows | [`trace`] |
 //! | devices | [`hpet`], [`serial`], [`screen`], [`firmware`] |
 //!
@@ -59,6 +59,7 @@ pub mod time;
 pub mod timeout;
 pub mod trace;
 pub mod vspace;
+pub mod watchdog;
 
 pub use boot::BootInfo;
 pub use env::Environment;

@@ -9,6 +9,7 @@
 //! - [`devices`] gives them interrupts, ports, and the output to the host;
 //! - [`policies`] give components what their policies are told;
 //! - [`logging`] adds the writer of the log, and the memory for what components log;
+//! - [`restart`] checks which components can be started anew, and watched;
 //! - [`order`] decides who starts when;
 //! - [`equipment`] collects what one component gets, under names that must be unique.
 
@@ -18,6 +19,7 @@ mod logging;
 pub(super) mod names;
 mod order;
 mod policies;
+mod restart;
 mod threads;
 mod wiring;
 
@@ -130,6 +132,7 @@ pub fn check(source: &Source) -> Result<Description, Report> {
     checker.logging();
     checker.devices();
     checker.policies();
+    checker.restarts();
     checker.finish()
 }
 
@@ -152,6 +155,8 @@ struct Checker<'a> {
     log: Option<Log>,
     /// The component that writes the log.
     writer: Option<usize>,
+    /// Of each component.
+    recoveries: Vec<restart::Recovery>,
     memory: Vec<Memory>,
     files: Vec<PackedFile>,
     fixed_maps: Vec<FixedMap>,
@@ -181,6 +186,7 @@ impl<'a> Checker<'a> {
             notifications: 0,
             log: None,
             writer: None,
+            recoveries: Vec::new(),
             memory: Vec::new(),
             files: Vec::new(),
             fixed_maps: Vec::new(),
@@ -344,7 +350,8 @@ impl<'a> Checker<'a> {
         let document = self.document;
         let mut components = Vec::new();
         let parts = document.components.iter().zip(self.equipment);
-        for ((component, equipment), threads) in parts.zip(self.threads) {
+        let parts = parts.zip(self.recoveries);
+        for (((component, equipment), recovery), threads) in parts.zip(self.threads) {
             let bits = component.cspace_bits.as_ref();
             let bits = bits.map_or(DEFAULT_CSPACE_BITS, |bits| *bits.get_ref());
             equipment.check_room(component, bits, MAX_CSPACE_BITS, &mut self.findings);
@@ -359,6 +366,8 @@ impl<'a> Checker<'a> {
                 maps: equipment.maps,
                 parameters: equipment.parameters,
                 spawning: equipment.spawning,
+                restart: recovery.restart,
+                watchdog: recovery.watchdog,
             });
         }
         if !self.findings.is_empty() {

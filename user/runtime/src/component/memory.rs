@@ -35,6 +35,16 @@ impl Pages {
         }
     }
 
+    /// All pages, with their frames.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, Frame)> + '_ {
+        self.0.iter().flat_map(|run| {
+            (0..run.pages).map(|page| {
+                let frame = Frame::from_cptr(CPtr::new(run.first + page));
+                (run.address + page * PAGE, frame)
+            })
+        })
+    }
+
     /// The frame of the page at `address`.
     pub fn at(&self, address: u64) -> Option<Frame> {
         let covers = |run: &&Run| (run.address..run.address + run.pages * PAGE).contains(&address);
