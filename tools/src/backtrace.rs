@@ -65,7 +65,7 @@ fn calls(executable: &Path, addresses: &[u64]) -> Vec<String> {
         let place = address - u64::from(number > 0 && address > 0);
         let frames = inlined(&loader, place);
         if frames.is_empty() {
-            let symbol = loader.find_symbol(place).map(|name| demangled(name));
+            let symbol = loader.find_symbol(place).map(demangled);
             let symbol = symbol.unwrap_or_else(|| "?".to_owned());
             lines.push(format!("{number:>6}: {address:#x} {symbol}"));
         }

@@ -13,6 +13,7 @@ extern crate alloc;
 mod failure;
 mod launch;
 mod log;
+mod made;
 mod objects;
 mod packed;
 mod report;
@@ -31,12 +32,10 @@ use sandglass_description::System;
 
 use failure::{Context, Failure};
 use launch::Launch;
-use log::Log;
+use made::Made;
 use objects::Objects;
 use restart::signals::Signals;
-use restart::{Made, Restarts};
-use watch::{EndSignals, Watch};
-use window::Window;
+use watch::Watch;
 
 const _: () = {
     use sandglass_description::limits;
@@ -60,14 +59,7 @@ const _: () = {
 sandglass::entry!(main, stack = 0x1_0000, heap = 0x20_0000);
 
 fn main(info: &'static BootInfo) -> Result<u8, Failure> {
-    let mut process = Process::root_task(info);
-    process
-        .use_exit_port()
-        .context("cannot take the exit port")?;
-    process
-        .use_serial_console()
-        .context("cannot take the serial port")?;
-
+    let mut process = take_machine(info)?;
     let archive = packed::archive().context("cannot read the packed system")?;
     let system = archive.system().context("cannot read the packed system")?;
     if !objects::take_framebuffer(&system, info) {
@@ -97,9 +89,6 @@ fn main(info: &'static BootInfo) -> Result<u8, Failure> {
         signals,
     };
     launch.equip(&mut components)?;
-    let end_signals = EndSignals::make(launch.process, &system, &objects)?;
-    let log = Log::open(launch.process, info, &system, &objects, &threads)?;
-    let window = Window::open(launch.process)?;
     let components: &'static [_] = components.leak();
     let made = Made {
         info,
@@ -109,17 +98,7 @@ fn main(info: &'static BootInfo) -> Result<u8, Failure> {
         threads: &threads,
         objects: &objects,
     };
-    let restarts = Restarts::prepare(launch.process, &made, signals)?;
-    let mut watch = Watch::new(
-        &system,
-        components,
-        &threads,
-        &objects,
-        end_signals,
-        log,
-        window,
-        restarts,
-    );
+    let mut watch = Watch::prepare(launch.process, &made, signals)?;
     let ended = supervise(&launch, &mut watch, &system);
     if let Ok(status @ 1..) = ended {
         say!(
@@ -131,6 +110,18 @@ fn main(info: &'static BootInfo) -> Result<u8, Failure> {
     }
     watch.log().end();
     ended
+}
+
+/// Takes what the launcher prints on, and ends the machine with.
+fn take_machine(info: &BootInfo) -> Result<Process, Failure> {
+    let mut process = Process::root_task(info);
+    process
+        .use_exit_port()
+        .context("cannot take the exit port")?;
+    process
+        .use_serial_console()
+        .context("cannot take the serial port")?;
+    Ok(process)
 }
 
 /// Starts all components and goes on until the system ends, with its status.

@@ -14,9 +14,10 @@ use sandglass_description::{Component, Signal, System, ThreadId};
 use crate::failure::{Context, Failure};
 use crate::launch::Thread;
 use crate::log::Log;
+use crate::made::Made;
 use crate::objects::Objects;
 use crate::report::{self, Status, Who};
-use crate::restart::signals::Arrived;
+use crate::restart::signals::{Arrived, Signals};
 use crate::restart::{Fate, How, Restarts};
 use crate::say;
 use crate::window::Window;
@@ -69,15 +70,11 @@ pub struct Watch<'a> {
 }
 
 /// What is signalled when threads end: by component and thread, in the description's order.
-pub struct EndSignals(Vec<Vec<Vec<Notification>>>);
+struct EndSignals(Vec<Vec<Vec<Notification>>>);
 
 impl EndSignals {
     /// Makes the capabilities that it takes.
-    pub fn make(
-        process: &mut Process,
-        system: &System,
-        objects: &Objects,
-    ) -> Result<Self, Failure> {
+    fn make(process: &mut Process, system: &System, objects: &Objects) -> Result<Self, Failure> {
         let mut make = |signal: &Signal| {
             let notification = objects.notification(signal.notification)?;
             let minted = process
@@ -144,18 +141,26 @@ enum News {
 }
 
 impl<'a> Watch<'a> {
-    pub fn new(
-        system: &'a System,
-        components: &'a [component::Component],
-        threads: &'a [Vec<Thread>],
-        objects: &'a Objects,
-        end_signals: EndSignals,
-        log: Log,
-        window: Window,
-        restarts: Restarts<'a>,
-    ) -> Self {
+    /// Makes all that it takes to receive them.
+    pub fn prepare(
+        process: &mut Process,
+        made: &Made<'a>,
+        signals: Option<&'a Signals>,
+    ) -> Result<Self, Failure> {
+        let Made {
+            info,
+            system,
+            components,
+            threads,
+            objects,
+            ..
+        } = *made;
+        let end_signals = EndSignals::make(process, system, objects)?;
+        let log = Log::open(process, info, system, objects, threads)?;
+        let window = Window::open(process)?;
+        let restarts = Restarts::prepare(process, made, signals)?;
         let with_exit = |(index, component): (u32, &Component)| component.exit.then_some(index);
-        Self {
+        Ok(Self {
             system,
             components,
             threads,
@@ -169,7 +174,7 @@ impl<'a> Watch<'a> {
                 .filter_map(with_exit)
                 .collect(),
             ended: alloc::vec![false; system.components.len()],
-        }
+        })
     }
 
     /// Waits until the thread `id` signals `ready`. Breaks with the status if the system ends

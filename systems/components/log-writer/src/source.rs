@@ -97,7 +97,10 @@ struct Stamp<'a> {
 impl Display for Stamp<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.tsc.map(|tsc| tsc.ticks_to_us(self.ticks)) {
-            Some(us) => write!(f, "[{:5}.{:06}] ", us / 1_000_000, us % 1_000_000)?,
+            Some(us) => {
+                let (seconds, rest) = (us / 1_000_000, us % 1_000_000);
+                write!(f, "[{seconds:5}.{rest:06}] ")?;
+            }
             None => write!(f, "[{} ticks] ", self.ticks)?,
         }
         write!(f, "{:<5} {}: ", self.level, self.name)

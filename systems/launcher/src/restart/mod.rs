@@ -21,13 +21,13 @@ use sandglass::abi::syscall::Syscall;
 use sandglass::component;
 use sandglass::image::Image;
 use sandglass::time::{self, Tsc};
-use sandglass::{exit, server, trace, BootInfo, Error, Message, Process};
-use sandglass_description::archive::Archive;
+use sandglass::{exit, server, trace, Error, Message, Process};
 use sandglass_description::{Component, Object, Restart, System, ThreadId};
 
 use crate::failure::{Context, Failure};
 use crate::launch::Thread;
 use crate::log::Log;
+use crate::made::Made;
 use crate::objects::Objects;
 use crate::report::Status;
 use crate::say;
@@ -95,16 +95,6 @@ pub struct Restarts<'a> {
     /// By component.
     supervised: Vec<Option<Supervised>>,
     tsc: Option<Tsc>,
-}
-
-/// All that the launcher made of the description.
-pub struct Made<'a> {
-    pub info: &'a BootInfo,
-    pub system: &'a System,
-    pub archive: &'a Archive<'static>,
-    pub components: &'static [component::Component],
-    pub threads: &'a [Vec<Thread>],
-    pub objects: &'a Objects,
 }
 
 impl<'a> Restarts<'a> {
