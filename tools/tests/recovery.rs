@@ -84,6 +84,10 @@ fn assert_recovers(console: &str) {
     let stopped = "`deep` is stopped: it has failed again, restarted 2 times within 10000 ms";
     assert_says(console, "launcher", stopped, 1);
     assert_says(console, "launcher", "`silent` is restarted", 3);
+    // Because of its second thread; the first waits meanwhile.
+    assert_says(console, "pair", "the second thread runs", 3);
+    assert_says(console, "launcher", "`pair` is restarted", 2);
+    assert!(console.contains("`pair/second` was stopped by a fault: reading address 0x8"));
     // Not described to be restarted.
     assert_says(console, "launcher", "`steep` is restarted", 0);
     assert!(console.contains("`steep` was stopped by a fault: writing address 0x"));
@@ -92,8 +96,8 @@ fn assert_recovers(console: &str) {
     let fresh = console
         .matches("starts, and finds 0 earlier starts")
         .count();
-    // All eight, and eleven restarts.
-    assert_eq!((starts, fresh), (19, 19), "{console}");
+    // All nine, and thirteen restarts.
+    assert_eq!((starts, fresh), (22, 22), "{console}");
     assert!(!console.contains("cannot be restarted"), "{console}");
 }
 
@@ -123,6 +127,7 @@ fn components_that_fail_are_restarted_on_four_cores_and_their_backtraces_have_na
         ("deep", 3),
         ("silent", 2),
         ("hasty", 3),
+        ("pair", 1),
     ] {
         let name = format!("\nname = \"{name}\"\nexecutable");
         let there = name.replace("executable", &format!("core = {core}\nexecutable"));

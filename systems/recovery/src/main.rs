@@ -8,7 +8,7 @@ use core::arch::asm;
 use core::hint::black_box;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use sandglass::cap::Endpoint;
+use sandglass::cap::{Endpoint, Notification};
 use sandglass::log::{debug, error, info, trace, warn};
 use sandglass::server::FAILED;
 use sandglass::trace::{mark, Mark};
@@ -29,6 +29,7 @@ fn main(env: &'static Environment) -> u8 {
         "silent" => silent(env),
         "client" => client(env),
         "hasty" => hasty(env),
+        "pair" => pair(env),
         "flooder" => flooder(env),
         "honest" => honest(env),
         _ => control(env),
@@ -95,6 +96,21 @@ fn silent(env: &'static Environment) -> u8 {
     loop {
         core::hint::spin_loop();
     }
+}
+
+/// Waits, while its second thread reads what is not there.
+fn pair(env: &'static Environment) -> u8 {
+    let ready: Notification = env.capability("second.ready");
+    env.thread("second").prepare(move || {
+        ready.signal();
+        sys::yield_now();
+        info!("the second thread runs");
+        // SAFETY: nothing is mapped at low addresses: this is a fault.
+        unsafe { asm!("mov {}, [8]", out(reg) _) };
+    });
+    env.ready().signal();
+    env.capability::<Notification>("never").wait();
+    1
 }
 
 /// Asks for what is never answered, when the others have done what they do.
