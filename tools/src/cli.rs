@@ -184,6 +184,9 @@ pub struct RunConditions {
     /// End with status 124 after this much real time: seconds, or with a unit, such as `500ms`
     #[arg(long, value_name = "SECONDS", value_parser = times::seconds)]
     pub timeout: Option<Duration>,
+    /// Also write what is shown of the console to FILE
+    #[arg(long, value_name = "FILE")]
+    pub log: Option<PathBuf>,
 }
 
 /// Arguments of `sandglass build`.
@@ -210,6 +213,9 @@ pub struct RunArgs {
     /// kernel]
     #[arg(long, value_name = "N", value_parser = cores::parse)]
     pub cores: Option<u32>,
+    /// What components log: LEVEL (error, warn, info, debug, trace), or COMPONENT=LEVEL; may be repeated
+    #[arg(long, value_name = "[COMPONENT=]LEVEL")]
+    pub log_level: Vec<system::LevelOf>,
     #[command(flatten)]
     pub beside: RogueArgs,
     #[command(flatten)]
@@ -237,6 +243,9 @@ pub struct TraceArgs {
     /// End the run after this much real time: seconds, or with a unit, such as `500ms`
     #[arg(long, value_name = "SECONDS", value_parser = times::seconds)]
     pub timeout: Option<Duration>,
+    /// Also write what is shown of the console to FILE
+    #[arg(long, value_name = "FILE")]
+    pub log: Option<PathBuf>,
     /// Memory for the records of each core, in MiB; when it is full, the run ends
     #[arg(long, value_name = "MiB", default_value_t = 64,
           value_parser = clap::value_parser!(u32).range(2..=512))]

@@ -20,6 +20,7 @@
 
 pub mod abi_pages;
 pub mod assure;
+mod backtrace;
 pub mod bench;
 pub mod beside;
 pub mod boot;

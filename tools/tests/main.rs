@@ -9,6 +9,7 @@ mod image;
 mod kernel_rules;
 mod listings;
 mod projects;
+mod recovery;
 mod rogues;
 mod sharing;
 mod systems;

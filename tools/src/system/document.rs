@@ -22,6 +22,7 @@ pub struct Document {
     pub machine: Machine,
     pub criticalities: Option<Vec<Text>>,
     pub launcher_priority: Option<Integer>,
+    pub log: Option<Spanned<Log>>,
     #[serde(default, rename = "component")]
     pub components: Vec<Component>,
     #[serde(default, rename = "endpoint")]
@@ -55,6 +56,52 @@ pub struct Machine {
     pub cores: Option<Integer>,
 }
 
+/// When a component is started anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RestartPolicy {
+    Never,
+    /// After a fault, a panic, an end with a status other than 0, or a silence that its watchdog noticed.
+    OnFault,
+    /// After any end.
+    Always,
+}
+
+/// How often it is.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct RestartLimit {
+    pub times: Integer,
+    pub within: Spanned<Micros>,
+}
+
+/// The writer of the log.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Log {
+    pub priority: Option<Integer>,
+    pub budget: Option<Spanned<Micros>>,
+    pub period: Option<Spanned<Micros>>,
+}
+
+/// What is logged: this, and all that is more urgent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum LogLevel {
+    Error,
+    Warn,
+    Info,
+    Debug,
+    Trace,
+}
+
+impl LogLevel {
+    /// As the parameter of a component.
+    pub fn number(self) -> u64 {
+        self as u64 + 1
+    }
+}
+
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Component {
@@ -78,6 +125,10 @@ pub struct Component {
     pub timeout_handler: Option<Text>,
     #[serde(default)]
     pub console: bool,
+    pub log: Option<Spanned<LogLevel>>,
+    pub restart: Option<Spanned<RestartPolicy>>,
+    pub restart_limit: Option<Spanned<RestartLimit>>,
+    pub watchdog: Option<Spanned<Micros>>,
     #[serde(default)]
     pub exit: bool,
     #[serde(default)]

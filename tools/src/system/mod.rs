@@ -15,6 +15,7 @@ mod executable;
 mod findings;
 mod format;
 mod images;
+mod levels;
 mod pack;
 pub(crate) mod quantity;
 pub mod rogue;
@@ -28,11 +29,14 @@ use anyhow::{bail, Context, Result};
 use sandglass_description::Blob;
 
 pub use check::{check, Description};
+pub use document::LogLevel;
 pub use findings::{Finding, Report, Span};
 pub use images::RunImage;
+pub use levels::LevelOf;
 
 use self::pack::Programs;
 use self::rogue::Rogue;
+use crate::backtrace::Executables;
 use crate::boot;
 use crate::cli::{BuildArgs, RunArgs};
 use crate::cores::Cores;
@@ -78,6 +82,8 @@ pub struct Built {
     pub cores: u32,
     /// Name of the output to the host.
     pub output: Option<String>,
+    /// The executable of each component, by its name.
+    pub executables: Vec<(String, PathBuf)>,
 }
 
 impl Built {
@@ -105,6 +111,7 @@ impl Built {
                 cores: self.cores,
                 ..Machine::default()
             },
+            annotator: Executables::new(self.executables.iter().cloned()).annotator(),
             ..Boot::new(kernel, &self.image)
         }
     }
@@ -156,6 +163,7 @@ fn build_with(
         memory_mib: description.memory_mib,
         cores: description.cores,
         output: description.output.clone(),
+        executables: programs.paths(description),
     })
 }
 
@@ -186,8 +194,12 @@ pub fn run_system(args: &RunArgs) -> Result<ExitCode> {
     if let Some(seed) = args.beside.rogue {
         source = Rogue::of_seed(seed).beside(&source)?;
     }
+    let mut description = check(&source)?;
+    for level in &args.log_level {
+        level.apply(&mut description)?;
+    }
     let image = RunImage::new()?;
-    let built = build(&check(&source)?, Some(image.path()))?;
+    let built = build(&description, Some(image.path()))?;
     let cores = built.cores_with(args.cores)?;
     let kernel = kernel::build(&KernelOptions::on(args.conditions.kernel, cores))?;
     let mut boot = built.boot(kernel);
@@ -213,6 +225,7 @@ mod tests {
             memory_mib: 64,
             cores,
             output: None,
+            executables: Vec::new(),
         };
         assert_eq!(built(1).cores_with(None).unwrap(), Cores::Single);
         assert_eq!(built(1).cores_with(Some(1)).unwrap(), Cores::Smp(1));

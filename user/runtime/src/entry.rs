@@ -16,7 +16,7 @@ use crate::boot::BootInfo;
 use crate::cap::Frame;
 use crate::env::Environment;
 use crate::thread_block::{IpcBuffer, TlsImage};
-use crate::{console, exit, println, screen, sys, trace};
+use crate::{console, exit, logging, println, screen, sys, trace};
 
 /// Declares `main` of a user program (`#![no_std]`, `#![no_main]`).
 ///
@@ -208,6 +208,7 @@ impl Argument for &'static Environment {
         if let Some(endpoint) = self.find_capability(exit::LAUNCHER) {
             exit::use_launcher(endpoint);
         }
+        logging::start(self);
     }
 }
 
@@ -302,13 +303,17 @@ pub fn set_panic_hook(hook: PanicHook) {
     PANIC_HOOK.store(hook as *mut (), Ordering::Relaxed);
 }
 
-/// Reports a panic and ends the program with status 101.
+/// Reports a panic and ends the program with status 101. If it has a launcher, that one prints the report, whether or not
+/// the program could.
 pub fn panicked(info: &core::panic::PanicInfo<'_>) -> ! {
     let hook = PANIC_HOOK.load(Ordering::Relaxed);
     if !hook.is_null() {
         // SAFETY: only `set_panic_hook` stores here, and only this type.
         let hook = unsafe { core::mem::transmute::<*mut (), PanicHook>(hook) };
         hook(info);
+    }
+    if exit::has_launcher() {
+        exit::panic(info)
     }
     println!("{info}");
     exit::exit(exit::PANIC_STATUS)

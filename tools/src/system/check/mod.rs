@@ -8,20 +8,24 @@
 //! - [`wiring`] gives components what they share: endpoints, notifications, memory, files;
 //! - [`devices`] gives them interrupts, ports, and the output to the host;
 //! - [`policies`] give components what their policies are told;
+//! - [`logging`] adds the writer of the log, and the memory for what components log;
+//! - [`restart`] checks which components can be started anew, and watched;
 //! - [`order`] decides who starts when;
 //! - [`equipment`] collects what one component gets, under names that must be unique.
 
 mod devices;
 mod equipment;
+mod logging;
 pub(super) mod names;
 mod order;
 mod policies;
+mod restart;
 mod threads;
 mod wiring;
 
 use std::path::PathBuf;
 
-use sandglass_description::{Component, Memory, MemorySource, System};
+use sandglass_description::{Component, Log, Memory, MemorySource, System};
 use toml::Spanned;
 
 use self::equipment::Equipment;
@@ -114,8 +118,10 @@ pub fn check(source: &Source) -> Result<Description, Report> {
         )
     })?;
     let expanded = policies::expand(&mut document);
+    let writer = logging::expand(&mut document);
     let mut checker = Checker::new(source, &document);
     checker.findings.extend(expanded);
+    checker.writer = writer;
     checker.machine();
     checker.order();
     checker.components();
@@ -124,8 +130,10 @@ pub fn check(source: &Source) -> Result<Description, Report> {
     checker.notifications();
     checker.memory();
     checker.files();
+    checker.logging();
     checker.devices();
     checker.policies();
+    checker.restarts();
     checker.finish()
 }
 
@@ -145,6 +153,11 @@ struct Checker<'a> {
     threads: Vec<Vec<sandglass_description::Thread>>,
     endpoints: u32,
     notifications: u32,
+    log: Option<Log>,
+    /// The component that writes the log.
+    writer: Option<usize>,
+    /// Of each component.
+    recoveries: Vec<restart::Recovery>,
     memory: Vec<Memory>,
     files: Vec<PackedFile>,
     fixed_maps: Vec<FixedMap>,
@@ -172,6 +185,9 @@ impl<'a> Checker<'a> {
             threads: Vec::new(),
             endpoints: 0,
             notifications: 0,
+            log: None,
+            writer: None,
+            recoveries: Vec::new(),
             memory: Vec::new(),
             files: Vec::new(),
             fixed_maps: Vec::new(),
@@ -335,7 +351,8 @@ impl<'a> Checker<'a> {
         let document = self.document;
         let mut components = Vec::new();
         let parts = document.components.iter().zip(self.equipment);
-        for ((component, equipment), threads) in parts.zip(self.threads) {
+        let parts = parts.zip(self.recoveries);
+        for (((component, equipment), recovery), threads) in parts.zip(self.threads) {
             let bits = component.cspace_bits.as_ref();
             let bits = bits.map_or(DEFAULT_CSPACE_BITS, |bits| *bits.get_ref());
             equipment.check_room(component, bits, MAX_CSPACE_BITS, &mut self.findings);
@@ -350,6 +367,8 @@ impl<'a> Checker<'a> {
                 maps: equipment.maps,
                 parameters: equipment.parameters,
                 spawning: equipment.spawning,
+                restart: recovery.restart,
+                watchdog: recovery.watchdog,
             });
         }
         if !self.findings.is_empty() {
@@ -373,6 +392,7 @@ impl<'a> Checker<'a> {
                 notifications: self.notifications,
                 memory: self.memory,
                 trace: None,
+                log: self.log,
                 components: in_order(components, &self.position),
             },
             executables,

@@ -5,6 +5,7 @@
 //! levels by number. Each module is named like the policy's library in `user/policies`.
 
 pub mod edf;
+pub mod log;
 pub mod modes;
 pub mod sharing;
 pub mod timeouts;

@@ -10,9 +10,14 @@ mod timeouts;
 
 use sandglass_description::policy::Table;
 
-use super::super::document::Document;
+use super::super::document::{Document, SharingProtocol};
 use super::super::findings::{Finding, Span};
 use super::{text, Checker, Content};
+
+/// Whether clients of a resource of this protocol reach its server through a proxy.
+pub(super) fn is_proxied(protocol: SharingProtocol) -> bool {
+    sharing::proxied(protocol).is_some()
+}
 
 /// Adds to a description what its policies stand for, or need beside what is written: components,
 /// endpoints, devices. Returns what is wrong about that; the rest is found later, by the checks of what

@@ -2,6 +2,7 @@
 
 mod edf;
 mod modes;
+mod recovery;
 mod sharing;
 mod timeouts;
 mod wrong;
