@@ -23,6 +23,7 @@ sources! {
     "archive.rs",
     "lib.rs",
     "policy/edf.rs",
+    "policy/log.rs",
     "policy/mod.rs",
     "policy/modes.rs",
     "policy/sharing.rs",
