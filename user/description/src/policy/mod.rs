@@ -8,6 +8,7 @@ pub mod edf;
 pub mod modes;
 pub mod sharing;
 pub mod timeouts;
+pub mod timers;
 
 use alloc::vec::Vec;
 
