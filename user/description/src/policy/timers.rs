@@ -32,6 +32,12 @@ pub struct Timers {
     pub groups: Vec<Group>,
     /// The threads on whose time the service may work.
     pub payers: Vec<Payer>,
+    /// What the service's own context gets, and its core.
+    pub budget_us: u64,
+    pub period_us: u64,
+    pub core: u32,
+    /// What timeout faults on that context report.
+    pub badge: u64,
 }
 
 impl Table for Timers {

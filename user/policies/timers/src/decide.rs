@@ -10,6 +10,7 @@
 //! deadlines. Every operation is O(log n).
 
 use alloc::vec::Vec;
+use core::fmt;
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
@@ -59,6 +60,18 @@ pub enum Refusal {
     TooFrequent,
     /// It is no request that the service knows.
     NoSuchRequest,
+}
+
+impl core::error::Error for Refusal {}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoSuchTimer => "the `[[timer]]` has no timer of that number: see its `count`",
+            Self::TooFrequent => "the period is below the `every` of the `[[timer]]`",
+            Self::NoSuchRequest => "the timer service knows no such request",
+        })
+    }
 }
 
 /// A timer. All zeros: it is not armed, and has never expired.

@@ -7,7 +7,9 @@
 use alloc::format;
 use alloc::vec::Vec;
 
-use sandglass::cap::{nb_send_recv, Endpoint, Notification, Reply, SchedContext, Tcb};
+use sandglass::cap::{
+    nb_send_recv, Endpoint, Notification, Reply, SchedContext, SchedControl, SchedParams, Tcb,
+};
 use sandglass::fault::Fault;
 use sandglass::{Environment, Error, Message, Received};
 use sandglass_description::policy::timers::{Timers, SERVICE};
@@ -18,6 +20,9 @@ pub struct Finisher {
     /// The service's own time, and the notification that it is bound to.
     own: SchedContext,
     home: Notification,
+    /// What it gets, and the authority to give it.
+    params: SchedParams,
+    control: SchedControl,
     /// By the badge that timeouts report.
     payers: Vec<(u64, SchedContext)>,
     timeouts: Endpoint,
@@ -36,6 +41,8 @@ impl Finisher {
             server: env.capability(&format!("{SERVICE}.tcb")),
             own: env.context_of(SERVICE),
             home,
+            params: SchedParams::new(table.budget_us, table.period_us).badge(table.badge),
+            control: env.capability(&format!("sched-control.{}", table.core)),
             payers: payers.collect(),
             timeouts: env.capability("timeouts"),
             fault: env.capability("timeouts.reply"),
@@ -60,6 +67,8 @@ impl Finisher {
     }
 
     fn begin(&self) -> Result<(), Error> {
+        // It has started on more.
+        self.control.configure(self.own, self.params)?;
         self.server.bind_notification(self.home)?;
         self.own.bind_notification(self.home)
     }

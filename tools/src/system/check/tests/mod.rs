@@ -4,6 +4,7 @@ mod edf;
 mod modes;
 mod sharing;
 mod timeouts;
+mod timers;
 mod wrong;
 
 use std::path::{Path, PathBuf};
