@@ -321,8 +321,6 @@ pub struct Timer {
     /// What is signalled; if it is not given, one of its own.
     pub notification: Option<Text>,
     pub badge: Option<Integer>,
-    #[serde(rename = "as")]
-    pub alias: Option<Text>,
 }
 
 /// What happens when clients' time runs out in a server.

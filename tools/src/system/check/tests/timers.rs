@@ -217,6 +217,16 @@ fn what_is_wrong_with_a_timer_is_said_once() {
         one_finding(TIMERS, old, new, said);
     };
     wrong(
+        "name = \"deadlines\"",
+        "name = \"all deadlines\"",
+        &["`all deadlines` is not a valid name for a timer"],
+    );
+    wrong(
+        "name = \"deadlines\"",
+        "name = \"news\"",
+        &["already has a capability called `news`"],
+    );
+    wrong(
         "\"2ms\"",
         "5",
         &["an expiry every 5 µs", "must be from 10 to"],

@@ -38,7 +38,7 @@ pub fn expand(document: &mut Document) -> Vec<Finding> {
         document.components.push(scheduler(edf, tasks, below));
         document.endpoints.push(endpoint(edf));
         document.notifications.push(wake(edf, number));
-        findings.extend(timer(document, edf, number, is_shared));
+        findings.extend(timer(document, edf, is_shared));
     }
     document.edf = tables;
     findings
@@ -93,12 +93,7 @@ fn known_tasks(document: &Document, edf: &document::Edf) -> Vec<Text> {
 }
 
 /// Gives a scheduler the HPET, or a timer of the service that shares it.
-fn timer(
-    document: &mut Document,
-    edf: &document::Edf,
-    number: usize,
-    is_shared: bool,
-) -> Option<Finding> {
+fn timer(document: &mut Document, edf: &document::Edf, is_shared: bool) -> Option<Finding> {
     let wanted = edf.timer.as_ref();
     let names = hpet::Names {
         registers: names::REGISTERS,
@@ -108,11 +103,11 @@ fn timer(
     match wanted.map(text) {
         Some(HPET) if is_shared => Some(owns_alone(edf, wanted?)),
         Some(SERVICE) => {
-            document.timers.push(served(edf, number));
+            document.timers.push(served(edf));
             None
         }
         _ if is_shared => {
-            document.timers.push(served(edf, number));
+            document.timers.push(served(edf));
             None
         }
         _ => hpet::give(document, &edf.name, &names),
@@ -132,7 +127,7 @@ fn owns_alone(edf: &document::Edf, wanted: &Text) -> Finding {
 }
 
 /// The timer of a scheduler: it rings at releases, and when a deadline is missed.
-fn served(edf: &document::Edf, number: usize) -> Timer {
+fn served(edf: &document::Edf) -> Timer {
     let span = edf.name.span();
     let tasks = edf.tasks.get_ref();
     let periods = tasks.iter().map(|task| task.period.get_ref().0.max(1));
@@ -142,16 +137,14 @@ fn served(edf: &document::Edf, number: usize) -> Timer {
         .sum();
     let every = (1_000_000_000_000 / rings.max(1)) as u64;
     let burst = RINGS_PER_JOB as i64 * tasks.len().max(1) as i64;
-    let place = |text: String| Spanned::new(span.clone(), text);
     Timer {
-        name: place(format!("edf.{number}.timer")),
+        name: Spanned::new(span.clone(), names::TIMER.to_owned()),
         component: edf.name.clone(),
         every: Spanned::new(span.clone(), Micros(every.clamp(1, LONGEST_US))),
         burst: Some(Spanned::new(span.clone(), burst)),
         count: None,
         notification: None,
         badge: None,
-        alias: Some(place(names::TIMER.to_owned())),
     }
 }
 

@@ -25,11 +25,11 @@ const PAGE: u64 = sandglass_description::archive::PAGE as u64;
 
 /// Adds to a description what its `[[timer]]` tables stand for. Returns what is wrong with that.
 pub fn expand(document: &mut Document) -> Vec<Finding> {
+    let mut findings = remove_unknown(document);
     let Some(first) = document.timers.first() else {
-        return Vec::new();
+        return findings;
     };
     let span = first.name.span();
-    let mut findings = Vec::new();
     let service = Spanned::new(span.clone(), SERVICE.to_owned());
     let priority = above_users(document, &mut findings);
     let names = hpet::Names {
@@ -46,6 +46,29 @@ pub fn expand(document: &mut Document) -> Vec<Finding> {
     document.memory.push(state(&timers, &service));
     document.components.push(component(&service, priority));
     document.timers = timers;
+    findings
+}
+
+/// Takes out the timers of components that do not exist, so that nothing more is said of them.
+fn remove_unknown(document: &mut Document) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let components = &document.components;
+    document.timers.retain(|timer| {
+        let name = text(&timer.component);
+        let mut known = components.iter().map(|component| text(&component.name));
+        let is_known = known.clone().any(|known| known == name);
+        if !is_known {
+            findings.push(
+                Finding::new(
+                    timer.component.span(),
+                    format!("no component is called `{name}`"),
+                )
+                .label("unknown component")
+                .help(help_with("component", name, known.by_ref())),
+            );
+        }
+        is_known
+    });
     findings
 }
 
@@ -89,12 +112,11 @@ fn signal(document: &mut Document, group: usize, timer: &Timer, service: &Text) 
         at: None,
     };
     let Some(name) = &timer.notification else {
-        let found_as = timer.alias.as_ref().unwrap_or(&timer.name);
         document.notifications.push(Notification {
             name: place(format!("{SERVICE}.{group}")),
             waiter: timer.component.clone(),
             signallers: vec![signaller],
-            alias: Some(place(format!("{}.signal", text(found_as)))),
+            alias: Some(place(format!("{}.signal", text(&timer.name)))),
         });
         return None;
     };
@@ -125,7 +147,7 @@ fn endpoint(timers: &[Timer], service: &Text) -> Endpoint {
                 Sender::User(group).badge() as i64,
             )),
             rights: ClientRights::Call,
-            alias: Some(timer.alias.as_ref().unwrap_or(&timer.name).clone()),
+            alias: Some(timer.name.clone()),
             longest: Some(Spanned::new(span, Micros(REQUEST_US))),
         }
     });
