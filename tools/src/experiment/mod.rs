@@ -15,6 +15,7 @@ pub mod multicore;
 pub mod report;
 mod sharing;
 mod timeouts;
+mod timers;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -140,6 +141,14 @@ pub const CATALOGUE: &[Experiment] = &[
         shift: 0,
         is_described: true,
         run: sharing::run,
+    },
+    Experiment {
+        name: "timers",
+        reproduces: "nothing: figures of this system",
+        about: "the timer service's cost against the number of timers, and releases without drift",
+        shift: 0,
+        is_described: true,
+        run: timers::run,
     },
 ];
 
