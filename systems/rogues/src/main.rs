@@ -17,6 +17,8 @@ use sandglass_edf::Task;
 use sandglass_sharing::blocking::{Device, Outcome, Ticket};
 use sandglass_sharing::spawning::Meter;
 use sandglass_sharing::{blocking, proxy::label, serve, spawning, workers};
+use sandglass_tasks::releases::Missed;
+use sandglass_tasks::TimeTriggered;
 use sandglass_timeouts::{Answers, Handler, TIMED_OUT};
 
 sandglass::entry!(main, stack = 0x4000, heap = 0x4000);
@@ -97,6 +99,7 @@ fn main(env: &'static Environment) -> u8 {
         }
         name if name.starts_with("rogue") => rogue(env),
         "steady" => steady(env),
+        "ticker" => ticker(env),
         _ => client(env),
     }
 }
@@ -250,6 +253,25 @@ fn steady(env: &'static Environment) -> ! {
     loop {
         yield_now();
     }
+}
+
+/// A time-triggered task: each of its jobs begins at most `within` µs after its release.
+fn ticker(env: &'static Environment) -> ! {
+    let within = ticks(env, env.parameter("within"));
+    let (period, jobs) = (env.parameter("period"), env.parameter("jobs"));
+    let task = TimeTriggered::described(env, "tick", period, Missed::CatchUp);
+    task.expect("the period is described").run(|release| {
+        let taken = time::ticks() - release.at;
+        assert!(
+            taken <= within,
+            "job {} began {taken} ticks late, of {within}",
+            release.number
+        );
+        steps(env.parameter("work"));
+        if release.number + 1 == jobs {
+            env.capability::<Notification>("done").signal();
+        }
+    })
 }
 
 /// µs in ticks of the clock.
