@@ -20,6 +20,7 @@ use sandglass_sharing::{blocking, proxy::label, serve, spawning, workers};
 use sandglass_tasks::releases::Missed;
 use sandglass_tasks::TimeTriggered;
 use sandglass_timeouts::{Answers, Handler, TIMED_OUT};
+use sandglass_timers::Timer;
 
 sandglass::entry!(main, stack = 0x4000, heap = 0x4000);
 
@@ -56,6 +57,8 @@ pub mod attack {
     pub const REFUSED: u64 = 14;
     /// Finds the bug of a server.
     pub const BUG: u64 = 15;
+    /// Arms and cancels a timer, over and over: most of its time is with the timer service.
+    pub const TEASE: u64 = 16;
     /// Whatever comes to its mind, by the parameter `seed`.
     pub const STORM: u64 = 9;
 }
@@ -308,6 +311,7 @@ fn rogue(env: &'static Environment) -> ! {
             yield_now();
         },
         attack::REFUSED => refused(env),
+        attack::TEASE => tease(env),
         attack::SPIN => loop {
             core::hint::spin_loop();
         },
@@ -386,6 +390,16 @@ fn leave(env: &'static Environment) -> ! {
     env.ready().signal();
     // The second thread is above this one, and out of time when this one runs.
     exit::exit(0)
+}
+
+/// Has the timer service work for it as long as its time lasts, which therefore ends there.
+fn tease(env: &'static Environment) -> ! {
+    let timer = Timer::with_parts(env.capability("timers"), env.capability("event"));
+    let ahead = ticks(env, 50);
+    loop {
+        let armed = timer.at(time::ticks() + ahead);
+        assert!(armed.is_ok() && timer.cancel().is_ok(), "it has a timer 0");
+    }
 }
 
 /// The time of the main thread is with the server; that of the third goes into refused calls.
