@@ -57,7 +57,7 @@ pub struct Task {
     /// Releases that were not on the grid.
     pub astray: u64,
     pub late: u64,
-    /// Between a release and the beginning of its job, µs.
+    /// Between a release and the beginning of its job, ms, rounded up.
     pub latest: u64,
 }
 
@@ -114,7 +114,7 @@ mod tests {
         assert!(figures.get("arm", 11).is_err());
         assert!(Figures::of("figure arm 10 1399\n").is_err());
         let drift = Drift::of(
-            "woken 4 us after 2 s\ntask 1: 15 jobs, 0 missing, 1 astray, 2 late, begun up to 5 us after their release\n",
+            "woken 4 us after 2 s\ntask 1: 15 jobs, 0 missing, 1 astray, 2 late, begun within 5 ms of their release\n",
         );
         let drift = drift.unwrap();
         assert_eq!(drift.woken, 4);

@@ -115,9 +115,9 @@ fn judge(env: &'static Environment) -> Result<u8, Refusal> {
         let due = now.saturating_sub(first) / period.max(1) + 1;
         let missing = due.saturating_sub(jobs);
         println!(
-            "task {number}: {jobs} jobs, {missing} missing, {astray} astray, {late} late, begun up to {} us after their \
+            "task {number}: {jobs} jobs, {missing} missing, {astray} astray, {late} late, begun within {} ms of their \
              release",
-            tsc.ticks_to_us(latest)
+            tsc.ticks_to_us(latest).div_ceil(1000)
         );
         wrong += astray + late + u64::from(missing > 1 || jobs == 0);
     }
