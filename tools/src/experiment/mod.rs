@@ -67,11 +67,14 @@ impl Extent {
     }
 }
 
+/// What an experiment reproduces whose figures are of this system only.
+pub const NO_PAPER: &str = "no paper: figures of its own";
+
 /// An experiment that can be run.
 #[derive(Debug)]
 pub struct Experiment {
     pub name: &'static str,
-    /// The tables and figures that it reproduces, and of which paper.
+    /// The tables and figures that it reproduces, and of which paper; or [`NO_PAPER`].
     pub reproduces: &'static str,
     /// What it shows, in a line.
     pub about: &'static str,
@@ -144,7 +147,7 @@ pub const CATALOGUE: &[Experiment] = &[
     },
     Experiment {
         name: "timers",
-        reproduces: "nothing: figures of this system",
+        reproduces: NO_PAPER,
         about: "the timer service's cost against the number of timers, and releases without drift",
         shift: 0,
         is_described: true,

@@ -1,9 +1,12 @@
 //! The report: costs against the number of timers, and how late jobs began.
 
 use anyhow::Result;
-use maud::{html, Markup};
+use maud::{html, Markup, PreEscaped};
 use sandglass_description::policy::timers::{EXPIRY_US, REQUEST_US};
 
+use super::super::chart::{
+    self, Axes, Curve, Datum, Horizontal, SeriesLabelPosition, Style, COLOURS,
+};
 use super::super::report::{Data, Report, Section};
 use super::measured::{Drift, Figures};
 use crate::beside::figures;
@@ -49,7 +52,7 @@ pub fn of(served: &Figures, own: &Figures, drift: &Drift, seconds: u64) -> Resul
         sections: vec![
             Section {
                 title: "Cost against the number of timers, instructions".to_owned(),
-                content: costs(served, own)?,
+                content: html! { (PreEscaped(draw(served)?)) (costs(served, own)?) },
             },
             Section {
                 title: format!("Two EDF sets, two time-triggered tasks and modes, for {seconds} s"),
@@ -154,6 +157,31 @@ fn costs(served: &Figures, own: &Figures) -> Result<Markup> {
             " after its time."
         }
     })
+}
+
+/// The bounded costs against the number of timers.
+fn draw(served: &Figures) -> Result<String> {
+    let bounded = COSTS.iter().filter(|(_, _, bound)| bound.is_some());
+    let curves = bounded.enumerate().map(|(number, (name, what, _))| {
+        let points = ARMED.iter().enumerate().map(|(x, &timers)| {
+            let figure = served.get(name, timers)?;
+            Ok(Datum::new(x as f64, figure.mean as f64))
+        });
+        Ok(Curve {
+            label: (*what).to_owned(),
+            colour: COLOURS[number],
+            style: Style::Filled,
+            points: points.collect::<Result<_>>()?,
+        })
+    });
+    let labels = ARMED.map(|timers| timers.to_string()).to_vec();
+    let axes = Axes {
+        x: "armed timers",
+        y: "instructions",
+        horizontal: Horizontal::Labels(labels, -0.2..ARMED.len() as f64 - 0.8),
+        legend: SeriesLabelPosition::LowerRight,
+    };
+    chart::draw(&axes, &curves.collect::<Result<Vec<_>>>()?)
 }
 
 fn tasks(drift: &Drift) -> Markup {
