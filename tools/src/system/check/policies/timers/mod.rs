@@ -94,7 +94,7 @@ impl Checker<'_> {
     /// One table.
     fn timer_keys(&mut self, timer: &document::Timer) {
         let every = timer.every.get_ref().0;
-        if every < EXPIRY_US || every > LONGEST_US {
+        if !(EXPIRY_US..=LONGEST_US).contains(&every) {
             self.found(
                 Finding::new(timer.every.span(), format!("an expiry every {every} µs"))
                     .label(format!("must be from {EXPIRY_US} to {LONGEST_US} µs"))
