@@ -41,6 +41,8 @@ pub struct Document {
     pub outputs: Vec<Output>,
     #[serde(default, rename = "file")]
     pub files: Vec<File>,
+    #[serde(default, rename = "timer")]
+    pub timers: Vec<Timer>,
     #[serde(default, rename = "timeout-policy")]
     pub timeout_policies: Vec<TimeoutPolicy>,
     pub modes: Option<Modes>,
@@ -253,6 +255,9 @@ pub struct Notification {
     pub waiter: Text,
     #[serde(default)]
     pub signallers: Vec<Signaller>,
+    /// Under which the waiter finds it, of one that a policy brings.
+    #[serde(skip)]
+    pub alias: Option<Text>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -350,6 +355,23 @@ pub struct File {
     pub name: Text,
     pub path: Text,
     pub components: Vec<Text>,
+}
+
+/// Timers of the timer service that one capability stands for.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Timer {
+    pub name: Text,
+    pub component: Text,
+    /// The shortest period, and the mean time between expiries.
+    pub every: Spanned<Micros>,
+    /// How many may expire at once.
+    pub burst: Option<Integer>,
+    /// How many timers there are.
+    pub count: Option<Integer>,
+    /// What is signalled; if it is not given, one of its own.
+    pub notification: Option<Text>,
+    pub badge: Option<Integer>,
 }
 
 /// What happens when clients' time runs out in a server.

@@ -28,6 +28,7 @@ sources! {
     "policy/modes.rs",
     "policy/sharing.rs",
     "policy/timeouts.rs",
+    "policy/timers.rs",
 }
 
 /// Sees that the clone's launcher reads what this command writes.

@@ -9,6 +9,7 @@ pub mod log;
 pub mod modes;
 pub mod sharing;
 pub mod timeouts;
+pub mod timers;
 
 use alloc::vec::Vec;
 

@@ -1,12 +1,15 @@
 //! What policies are told: the tables of a description that name a policy's library become
 //! capabilities and a table ([`sandglass_description::policy`]) for the component that has it.
 //!
-//! There is a module for each library in `user/policies`, with the same name.
+//! There is a module for each library in `user/policies`, with the same name; [`hpet`] gives one of them the device that
+//! there is one of.
 
 mod edf;
+mod hpet;
 mod modes;
 mod sharing;
 mod timeouts;
+mod timers;
 
 use sandglass_description::policy::Table;
 
@@ -24,13 +27,16 @@ pub(super) fn is_proxied(protocol: SharingProtocol) -> bool {
 /// was added and by [`Checker::policies`].
 pub fn expand(document: &mut Document) -> Vec<Finding> {
     sharing::expand(document);
-    edf::expand(document)
+    let mut findings = edf::expand(document);
+    findings.extend(timers::expand(document));
+    findings
 }
 
 impl Checker<'_> {
     /// All policies. Components, endpoints and handlers are known by now.
     pub(super) fn policies(&mut self) {
         self.timeout_policies();
+        self.timers();
         self.modes();
         self.sharing();
         self.edf();

@@ -5,6 +5,7 @@ mod modes;
 mod recovery;
 mod sharing;
 mod timeouts;
+mod timers;
 mod wrong;
 
 use std::path::{Path, PathBuf};
