@@ -7,7 +7,7 @@ use core::fmt;
 use sandglass::console;
 
 use crate::foreign::{Elements, Room, Text};
-use crate::format::{self, Arguments, ArgumentList};
+use crate::format::{self, ArgumentList, Arguments};
 
 /// A format with its arguments, to be shown once: reading arguments uses them up.
 pub(crate) struct Formatted<'f> {

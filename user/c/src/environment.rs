@@ -36,7 +36,10 @@ static ENVIRONMENT: AtomicPtr<Environment> = AtomicPtr::new(core::ptr::null_mut(
 /// Says what the component was given; before anything else.
 #[cfg(feature = "program")]
 pub(crate) fn set(environment: &'static Environment) {
-    ENVIRONMENT.store(core::ptr::from_ref(environment).cast_mut(), Ordering::Release);
+    ENVIRONMENT.store(
+        core::ptr::from_ref(environment).cast_mut(),
+        Ordering::Release,
+    );
 }
 
 /// What the component was given.

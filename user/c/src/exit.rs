@@ -6,7 +6,7 @@ use sandglass::exit;
 
 use crate::console::Formatted;
 use crate::foreign::Text;
-use crate::format::{Lossy, ArgumentList};
+use crate::format::{ArgumentList, Lossy};
 
 #[no_mangle]
 pub extern "C" fn sg_exit(status: c_int) -> ! {

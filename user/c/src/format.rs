@@ -48,7 +48,12 @@ impl ArgumentList {
             return unsafe { self.from_memory() };
         }
         // SAFETY: the ABI's, below the end.
-        let value = unsafe { self.registers.add(self.integers as usize).cast::<u64>().read() };
+        let value = unsafe {
+            self.registers
+                .add(self.integers as usize)
+                .cast::<u64>()
+                .read()
+        };
         self.integers += 8;
         value
     }
@@ -61,7 +66,12 @@ impl ArgumentList {
             return f64::from_bits(unsafe { self.from_memory() });
         }
         // SAFETY: the ABI's, below the end.
-        let bits = unsafe { self.registers.add(self.floats as usize).cast::<u64>().read() };
+        let bits = unsafe {
+            self.registers
+                .add(self.floats as usize)
+                .cast::<u64>()
+                .read()
+        };
         self.floats += 16;
         f64::from_bits(bits)
     }
@@ -108,7 +118,9 @@ impl<'a> Arguments<'a> {
             match limit {
                 None => CStr::from_ptr(text).to_bytes(),
                 Some(limit) => {
-                    let len = (0..limit).take_while(|&at| text.add(at).read() != 0).count();
+                    let len = (0..limit)
+                        .take_while(|&at| text.add(at).read() != 0)
+                        .count();
                     core::slice::from_raw_parts(text.cast(), len)
                 }
             }
@@ -227,7 +239,10 @@ fn number<'f>(format: &'f [u8], arguments: &mut Arguments<'_>) -> (Option<i32>, 
     if let [b'*', rest @ ..] = format {
         return (Some(arguments.integer() as i32), rest);
     }
-    let digits = format.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let digits = format
+        .iter()
+        .take_while(|byte| byte.is_ascii_digit())
+        .count();
     let (digits, rest) = format.split_at(digits);
     let add = |value: i32, digit: &u8| {
         value

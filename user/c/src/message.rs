@@ -34,7 +34,10 @@ impl From<Message> for sandglass::Message {
     fn from(message: Message) -> Self {
         let length = (message.length as usize).min(MAX_LENGTH);
         let count = usize::from(message.capabilities).min(MAX_EXTRA_CAPS);
-        Self::from_parts(MessageInfo::new(message.label, 0, count, length), message.words)
+        Self::from_parts(
+            MessageInfo::new(message.label, 0, count, length),
+            message.words,
+        )
     }
 }
 
@@ -174,7 +177,10 @@ mod tests {
         for word in 1..=4 {
             assert!(sg_add_word(Some(&mut message), word));
         }
-        assert_eq!([0, 3, 4].map(|index| sg_word(Some(&message), index)), [1, 4, 0]);
+        assert_eq!(
+            [0, 3, 4].map(|index| sg_word(Some(&message), index)),
+            [1, 4, 0]
+        );
         assert_eq!(sg_word(None, 0), 0);
         assert!(!sg_add_word(None, 1));
         message.length = MAX_LENGTH as u32;

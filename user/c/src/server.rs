@@ -24,7 +24,9 @@ fn answer(handler: Handler, context: Context, request: Received) -> sandglass::M
 #[no_mangle]
 pub extern "C" fn sg_serve(name: Text, handler: Handler, context: Context) -> ! {
     let env = environment::get();
-    sharing::serve(env, name.text(), |request| answer(handler, context, request))
+    sharing::serve(env, name.text(), |request| {
+        answer(handler, context, request)
+    })
 }
 
 #[no_mangle]

@@ -52,7 +52,13 @@ extern "C" fn start(argument: u64) -> ! {
 fn run(env: &'static Environment) -> u8 {
     environment::set(env);
     // SAFETY: the memory is the program's for this, of so many bytes.
-    unsafe { heap::give(&ALLOCATOR, (&raw mut sg_program_heap).cast(), sg_program_heap_bytes) };
+    unsafe {
+        heap::give(
+            &ALLOCATOR,
+            (&raw mut sg_program_heap).cast(),
+            sg_program_heap_bytes,
+        )
+    };
     // SAFETY: C's `main`, called once. Of a status, eight bits count.
     unsafe { main() as u8 }
 }
@@ -72,7 +78,8 @@ extern "C" fn __assert_fail(
     _function: *const c_char,
 ) -> ! {
     // SAFETY: the compiler's texts.
-    let [assertion, file] = [assertion, file].map(|text| unsafe { core::ffi::CStr::from_ptr(text) });
+    let [assertion, file] =
+        [assertion, file].map(|text| unsafe { core::ffi::CStr::from_ptr(text) });
     let (assertion, file) = (assertion.to_bytes(), file.to_bytes());
     let (assertion, file) = (crate::format::Lossy(assertion), crate::format::Lossy(file));
     panic!("{file}:{line}: assertion `{assertion}` failed")

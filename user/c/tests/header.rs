@@ -84,7 +84,10 @@ fn declarations() -> String {
     for entry in fs::read_dir(crate_folder().join("src")).unwrap() {
         let path = entry.unwrap().path();
         // What a program has once is not for C to call.
-        let is_face = path.is_file() && !["lib.rs", "start.rs"].iter().any(|name| path.ends_with(name));
+        let is_face = path.is_file()
+            && !["lib.rs", "start.rs"]
+                .iter()
+                .any(|name| path.ends_with(name));
         if is_face {
             builder = builder.with_src(path);
         }
@@ -92,7 +95,8 @@ fn declarations() -> String {
     let mut text = Vec::new();
     builder.generate().unwrap().write(&mut text);
     let text = String::from_utf8(text).unwrap();
-    let with_pointers = |text: String, (generic, pointer): &(&str, &str)| text.replace(generic, pointer);
+    let with_pointers =
+        |text: String, (generic, pointer): &(&str, &str)| text.replace(generic, pointer);
     POINTERS.iter().fold(text, with_pointers)
 }
 
@@ -139,7 +143,10 @@ fn every_function_has_the_declared_type() {
     let wrong = text.replacen("uint64_t sg_wait(", "uint32_t sg_wait(", 1);
     assert_ne!(wrong, text);
     let said = compile("wrong.c", &wrong).unwrap_err();
-    assert!(said.contains("conflicting types for 'sg_wait'") || said.contains("sg_wait"), "{said}");
+    assert!(
+        said.contains("conflicting types for 'sg_wait'") || said.contains("sg_wait"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -148,7 +155,13 @@ fn every_function_is_in_both() {
     // Comments name functions too, but only those that there are.
     let mut declared = functions(&header);
     // Those that are in the header itself.
-    for own in ["sg_panic", "sg_assert", "sg_panic_at", "sg_printf", "sg_snprintf"] {
+    for own in [
+        "sg_panic",
+        "sg_assert",
+        "sg_panic_at",
+        "sg_printf",
+        "sg_snprintf",
+    ] {
         assert!(declared.remove(own), "{own}");
     }
     let library = declarations();
@@ -172,16 +185,66 @@ macro_rules! layout {
 fn structures_have_the_same_layout() {
     let mut text = String::new();
     layout!(text, Region, "sg_region", address, length);
-    layout!(text, Message, "sg_message", label, length, capabilities, unwrapped, words);
+    layout!(
+        text,
+        Message,
+        "sg_message",
+        label,
+        length,
+        capabilities,
+        unwrapped,
+        words
+    );
     layout!(text, Request, "sg_request", badge, message);
-    layout!(text, DeviceFunctions, "sg_device", request, interrupt, context);
+    layout!(
+        text,
+        DeviceFunctions,
+        "sg_device",
+        request,
+        interrupt,
+        context
+    );
     layout!(text, SlotAddress, "sg_slot", root, index, depth);
-    layout!(text, Reservation, "sg_reservation", budget_us, period_us, extra_refills, badge, sporadic);
+    layout!(
+        text,
+        Reservation,
+        "sg_reservation",
+        budget_us,
+        period_us,
+        extra_refills,
+        badge,
+        sporadic
+    );
     layout!(text, Job, "sg_job", number, release, deadline);
-    layout!(text, Releases, "sg_releases", number, at, period, skip_missed);
+    layout!(
+        text,
+        Releases,
+        "sg_releases",
+        number,
+        at,
+        period,
+        skip_missed
+    );
     layout!(text, Release, "sg_release", number, at);
-    layout!(text, TimeoutEvent, "sg_timeout_event", what, badge, consumed_us, budget_us);
-    layout!(text, TimeoutFunctions, "sg_timeout_functions", rolled_back, reset, killed, observe, context);
+    layout!(
+        text,
+        TimeoutEvent,
+        "sg_timeout_event",
+        what,
+        badge,
+        consumed_us,
+        budget_us
+    );
+    layout!(
+        text,
+        TimeoutFunctions,
+        "sg_timeout_functions",
+        rolled_back,
+        reset,
+        killed,
+        observe,
+        context
+    );
     compile("layout.c", &text).unwrap_or_else(|said| panic!("{said}"));
 }
 
@@ -201,8 +264,14 @@ fn constants_have_the_same_values() {
         ("SG_GRANT_REPLY", Rights::GRANT_REPLY.raw()),
         ("SG_ALL_RIGHTS", Rights::ALL.raw()),
         ("SG_NO_DEVICE", sandglass_c::error::NO_DEVICE as u64),
-        ("SG_INVALID_ARGUMENT", sandglass_c::error::INVALID_ARGUMENT as u64),
-        ("SG_NOT_ENOUGH_MEMORY", sandglass::abi::error::ErrorNumber::NotEnoughMemory as u64),
+        (
+            "SG_INVALID_ARGUMENT",
+            sandglass_c::error::INVALID_ARGUMENT as u64,
+        ),
+        (
+            "SG_NOT_ENOUGH_MEMORY",
+            sandglass::abi::error::ErrorNumber::NotEnoughMemory as u64,
+        ),
         ("SG_TIMEOUT_OTHER", what::OTHER as u64),
         ("SG_TIMEOUT_ROLLED_BACK", what::ROLLED_BACK as u64),
         ("SG_TIMEOUT_RESET", what::RESET as u64),
@@ -211,6 +280,7 @@ fn constants_have_the_same_values() {
         ("SG_TIMEOUT_EXTENDED", what::EXTENDED as u64),
         ("SG_TIMEOUT_FAULT", what::FAULT as u64),
     ];
-    let assertions = pairs.map(|(name, value)| format!("_Static_assert({name} == {value}, \"{name}\");\n"));
+    let assertions =
+        pairs.map(|(name, value)| format!("_Static_assert({name} == {value}, \"{name}\");\n"));
     compile("constants.c", &assertions.concat()).unwrap_or_else(|said| panic!("{said}"));
 }

@@ -66,7 +66,11 @@ impl Shown {
                         let zeros = exponent.unsigned_abs() as usize;
                         (Style::Fixed, significant - 1 + zeros, !spec.alternative)
                     }
-                    _ => (Style::Scientific { upper }, significant - 1, !spec.alternative),
+                    _ => (
+                        Style::Scientific { upper },
+                        significant - 1,
+                        !spec.alternative,
+                    ),
                 }
             }
         };

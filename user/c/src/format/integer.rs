@@ -37,7 +37,13 @@ impl Digits {
     }
 }
 
-fn write(out: &mut dyn Write, spec: &Spec, prefix: &str, digits: &Digits, least: usize) -> fmt::Result {
+fn write(
+    out: &mut dyn Write,
+    spec: &Spec,
+    prefix: &str,
+    digits: &Digits,
+    least: usize,
+) -> fmt::Result {
     let zeros = least.saturating_sub(digits.len);
     let len = prefix.len() + zeros + digits.len;
     let fills = spec.zeros && spec.precision.is_none();
@@ -52,7 +58,13 @@ pub fn signed(out: &mut dyn Write, spec: &Spec, argument: u64) -> fmt::Result {
     let unused = 64 - spec.bits;
     let value = (argument as i64) << unused >> unused;
     let digits = Digits::of(value.unsigned_abs(), 10, false);
-    write(out, spec, spec.sign(value < 0), &digits, spec.precision.unwrap_or(1))
+    write(
+        out,
+        spec,
+        spec.sign(value < 0),
+        &digits,
+        spec.precision.unwrap_or(1),
+    )
 }
 
 /// `%u`, `%o`, `%x`, `%X`.

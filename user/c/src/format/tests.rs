@@ -43,7 +43,11 @@ fn ours(format: &str, arguments: &[u64]) -> String {
 
 #[track_caller]
 fn same(format: &str, arguments: &[u64]) {
-    assert_eq!(ours(format, arguments), theirs(format, arguments), "{format}");
+    assert_eq!(
+        ours(format, arguments),
+        theirs(format, arguments),
+        "{format}"
+    );
 }
 
 #[test]
@@ -51,14 +55,27 @@ fn formats_of_every_kind_are_those_of_the_c_library() {
     let text = CString::new("hello").unwrap();
     let text = text.as_ptr() as u64;
     same("nothing", &[]);
-    same("100%% of %s, %10s, %-10s|, %.2s, %*.*s|", &[text, text, text, text, 7, 3, text]);
+    same(
+        "100%% of %s, %10s, %-10s|, %.2s, %*.*s|",
+        &[text, text, text, text, 7, 3, text],
+    );
     same("%c%5c%-5c|", &[b'a'.into(), b'b'.into(), b'c'.into()]);
     same("%p %20p %-20p|", &[0x1234, 0xdead, 0xbeef]);
     same("%d %i %u %x %X %o", &[-5i64 as u64, 7, 8, 255, 255, 8]);
-    same("%hhd %hd %ld %lld %jd %zu %td", &[300, 70000, u64::MAX, 1 << 40, 5, 6, 7]);
+    same(
+        "%hhd %hd %ld %lld %jd %zu %td",
+        &[300, 70000, u64::MAX, 1 << 40, 5, 6, 7],
+    );
     same("%*d|%-*d|", &[-8i32 as u32 as u64, 42, 8, 42]);
     same("%.*d", &[-3i32 as u32 as u64, 42]);
-    for value in [0.0, -0.0, f64::INFINITY, f64::NEG_INFINITY, f64::MAX, f64::MIN_POSITIVE] {
+    for value in [
+        0.0,
+        -0.0,
+        f64::INFINITY,
+        f64::NEG_INFINITY,
+        f64::MAX,
+        f64::MIN_POSITIVE,
+    ] {
         same("%f %e %g %G %010.3f %+g", &[value.to_bits(); 6]);
     }
 }
@@ -70,7 +87,10 @@ fn what_is_not_understood_stands_as_it_is() {
 }
 
 fn flags() -> impl Strategy<Value = String> {
-    let width = prop_oneof![Just(String::new()), (0u32..30).prop_map(|n| std::format!("{n}"))];
+    let width = prop_oneof![
+        Just(String::new()),
+        (0u32..30).prop_map(|n| std::format!("{n}"))
+    ];
     let precision = prop_oneof![
         Just(String::new()),
         Just(".".to_owned()),
