@@ -94,9 +94,8 @@ const char *sg_error_text(sg_error error);
 
 /* ---------------------------------------------------------------- environment */
 
-/* A capability: the number of a slot, which means nothing to other components. SG_NO_CAP is none. To use a capability
- * that is not there, or of another kind, is an error where an sg_error is returned, and else a fault, which ends the
- * component. */
+/* A capability: the number of a slot, which means nothing to other components. SG_NO_CAP is none: to use it is a fault,
+ * which ends the component. What a capability is for, the description says; the kernel refuses everything else. */
 typedef uint64_t sg_cap;
 #define SG_NO_CAP ((sg_cap)0)
 
@@ -168,7 +167,8 @@ bool sg_add_capability(sg_message *message, sg_cap capability);
  * null, is then that capability's. */
 bool sg_unwrapped_badge(const sg_message *message, size_t index, uint64_t *badge);
 
-/* Says where a capability goes that this thread receives: a slot that is empty then. One is received for each message. */
+/* Says where a capability goes that this thread receives: a slot that is empty then. One is received for each message.
+ * Only a component with `spawns` has slots of its own. */
 void sg_receive_capability_to(sg_cap root, uint64_t index, uint8_t depth);
 
 /* ---------------------------------------------------------------- calls */
@@ -300,7 +300,8 @@ SG_MUST_USE sg_error sg_hpet_wait_until(uint64_t at);
  * thread is ready. When `body` returns, the thread stops. Panics if there is no such thread. */
 void sg_prepare_thread(const char *name, void (*body)(void *context), void *context);
 
-/* Lets several threads use the heap: `notification` is one that serves nothing else. Before the second one starts. */
+/* Lets several threads use the heap: `notification` is one that the component waits for and nobody signals otherwise.
+ * Before the second one starts. */
 void sg_share_heap(sg_cap notification);
 
 /* ---------------------------------------------------------------- heap */
