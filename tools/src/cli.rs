@@ -10,8 +10,9 @@ use clap::{Args, Parser, Subcommand};
 use crate::cores::Cores;
 use crate::kernel::{Arch, Variant};
 use crate::{
-    assure, bench, beside, boot, bounds, check, conformance, cores, coverage, demo, experiment,
-    fuzz, image, kernel, machine, mutants, new, storm, system, test, times, trace, workspace,
+    assure, bench, beside, boot, bounds, c_program, check, conformance, cores, coverage, demo,
+    experiment, fuzz, image, kernel, machine, mutants, new, storm, system, test, times, trace,
+    workspace,
 };
 
 /// Which commands are for whom: what `--help` ends with.
@@ -46,6 +47,8 @@ enum Command {
     Trace(TraceArgs),
     /// Make a disk image that boots a described system, or a root task, through BIOS and UEFI
     Image(ImageArgs),
+    /// Build the library for C, and print the C compiler's arguments for components in C
+    CFlags(CFlagsArgs),
     /// Measure kernel operations in instructions, and show the reference
     Bench(BenchArgs),
     /// Repeat an experiment of the papers: a table, and a report that compares it with the paper's figures
@@ -257,6 +260,17 @@ pub struct TraceArgs {
     /// Which kernel
     #[arg(long, value_enum, default_value_t = Variant::Release)]
     pub kernel: Variant,
+}
+
+/// Arguments of `sandglass c-flags`: without any, all are printed.
+#[derive(Args)]
+pub struct CFlagsArgs {
+    /// Only those for compiling
+    #[arg(long)]
+    pub compile: bool,
+    /// Only those for linking; they stand behind the objects
+    #[arg(long)]
+    pub link: bool,
 }
 
 /// Arguments of `sandglass image`.
@@ -562,6 +576,7 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Run(args) => system::run_system(&args),
         Command::Trace(args) => trace::run(&args),
         Command::Image(args) => image::run(&args),
+        Command::CFlags(args) => c_program::run_flags(&args),
         Command::Check { map } => check::run(map),
         Command::Conformance(args) => conformance::run(&args),
         Command::Bench(args) => bench::run(&args),

@@ -3,6 +3,7 @@
 mod bench;
 mod boot;
 mod bounds;
+mod c_components;
 mod c_roots;
 mod demo;
 mod image;

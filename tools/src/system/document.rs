@@ -4,9 +4,11 @@
 //! checked (unknown keys, missing keys, kinds of values); the rest is [`super::check`]'s.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use sandglass_description::policy::edf;
-use serde::Deserialize;
+use serde::de::{self, value::MapAccessDeserializer, Visitor};
+use serde::{Deserialize, Deserializer};
 use toml::Spanned;
 
 use super::quantity::{Bytes, Micros, Number};
@@ -108,7 +110,7 @@ impl LogLevel {
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Component {
     pub name: Text,
-    pub executable: Text,
+    pub executable: Spanned<Executable>,
     pub criticality: Option<Text>,
     pub core: Option<Integer>,
     pub priority: Integer,
@@ -143,6 +145,58 @@ pub struct Component {
     pub spawns: Option<Spanned<Spawns>>,
     #[serde(default, rename = "thread")]
     pub threads: Vec<Thread>,
+}
+
+/// What a component runs.
+#[derive(Debug, Clone)]
+pub enum Executable {
+    /// A user program, a file, or one source in C.
+    Name(String),
+    Sources(Sources),
+}
+
+impl From<String> for Executable {
+    fn from(name: String) -> Self {
+        Self::Name(name)
+    }
+}
+
+/// A program in C.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Sources {
+    /// Paths.
+    pub c: Vec<Text>,
+    /// Folders of headers.
+    #[serde(default)]
+    pub include: Vec<Text>,
+    /// For the compiler.
+    #[serde(default)]
+    pub flags: Vec<Text>,
+}
+
+impl<'de> Deserialize<'de> for Executable {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Kinds;
+
+        impl<'de> Visitor<'de> for Kinds {
+            type Value = Executable;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("text in quotes, or `{ c = [\"SOURCE.c\"] }`")
+            }
+
+            fn visit_str<E: de::Error>(self, name: &str) -> Result<Executable, E> {
+                Ok(Executable::Name(name.to_owned()))
+            }
+
+            fn visit_map<A: de::MapAccess<'de>>(self, keys: A) -> Result<Executable, A::Error> {
+                Sources::deserialize(MapAccessDeserializer::new(keys)).map(Executable::Sources)
+            }
+        }
+
+        deserializer.deserialize_any(Kinds)
+    }
 }
 
 #[derive(Debug, Deserialize)]

@@ -19,7 +19,7 @@ use super::executable::Executable;
 use super::findings::{Finding, Report};
 use super::{format, images};
 use crate::program::{self, Elf};
-use crate::{project, workspace};
+use crate::{c_program, project, workspace};
 
 /// The launcher's package.
 const LAUNCHER: &str = "launcher";
@@ -111,15 +111,17 @@ impl Programs {
         let mut wanted: BTreeSet<Executable> =
             named.map(|packed| packed.executable.clone()).collect();
         wanted.insert(launcher());
-        let (mut packages, mut own) = (Vec::new(), Vec::new());
+        let (mut packages, mut own, mut in_c) = (Vec::new(), Vec::new(), Vec::new());
         for executable in &wanted {
             match executable {
                 Executable::Package(name) => packages.push(name.as_str()),
                 Executable::Own(program) => own.push(program),
+                Executable::C(program) => in_c.push(program),
                 Executable::File(_) => {}
             }
         }
         // A mistake in the user's sources is found before ours are built.
+        let c_contents = c_program::read_all(&in_c)?;
         let own_contents = project::read_all(&own)?;
         let contents = program::read_all(&packages)?;
         let own = own.into_iter().cloned().map(Executable::Own);
@@ -127,8 +129,9 @@ impl Programs {
             .into_iter()
             .map(str::to_owned)
             .map(Executable::Package);
+        let in_c = in_c.into_iter().cloned().map(Executable::C);
         let built = own.zip(own_contents).chain(packages.zip(contents));
-        Ok(Self(built.collect()))
+        Ok(Self(built.chain(in_c.zip(c_contents)).collect()))
     }
 
     fn launcher(&self) -> Result<&[u8]> {

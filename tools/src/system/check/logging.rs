@@ -42,7 +42,7 @@ fn writer(log: Option<&document::Log>, span: &Span) -> Component {
     let priority = log.and_then(|log| log.priority.clone());
     Component {
         name: place(WRITER),
-        executable: place(WRITER),
+        executable: Spanned::new(span.clone(), WRITER.to_owned().into()),
         criticality: None,
         core: None,
         priority: priority.unwrap_or(Spanned::new(span.clone(), DEFAULT_PRIORITY)),

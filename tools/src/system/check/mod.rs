@@ -30,7 +30,7 @@ use toml::Spanned;
 
 use self::equipment::Equipment;
 use self::names::Names;
-use super::document::{self, Document, Integer, Text};
+use super::document::{self, Document, Integer};
 use super::executable::{self, Executable};
 use super::findings::{Finding, Report, Span};
 use super::Source;
@@ -430,13 +430,17 @@ impl<'a> Checker<'a> {
             .collect()
     }
 
-    fn executable(&mut self, name: &Text, project: Option<&Project>) -> Option<Packed> {
-        let span = name.span();
-        match executable::find(text(name), &self.source.folder, project) {
+    fn executable(
+        &mut self,
+        described: &Spanned<document::Executable>,
+        project: Option<&Project>,
+    ) -> Option<Packed> {
+        let span = described.span();
+        match executable::find(described.get_ref(), &self.source.folder, project) {
             Ok(executable) => Some(Packed { executable, span }),
             Err(missing) => {
                 self.found(
-                    Finding::new(span, missing.what)
+                    Finding::new(missing.span.unwrap_or(span), missing.what)
                         .label("cannot be used as an executable")
                         .help(missing.help),
                 );

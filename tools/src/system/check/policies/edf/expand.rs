@@ -269,7 +269,7 @@ fn scheduler(edf: &document::Edf, tasks: Vec<Text>, below: Option<document::Thre
     controls.push(edf.name.clone());
     Component {
         name: edf.name.clone(),
-        executable: Spanned::new(span.clone(), EXECUTABLE.to_owned()),
+        executable: Spanned::new(span.clone(), EXECUTABLE.to_owned().into()),
         criticality: None,
         core,
         priority: edf.priority.clone(),
