@@ -179,7 +179,7 @@ fn component(service: &Text, priority: i64) -> Component {
     let slice = || Some(Spanned::new(span.clone(), Micros(START_US)));
     Component {
         name: service.clone(),
-        executable: Spanned::new(span.clone(), EXECUTABLE.to_owned()),
+        executable: Spanned::new(span.clone(), EXECUTABLE.to_owned().into()),
         criticality: None,
         core: None,
         priority: Spanned::new(span.clone(), priority),
