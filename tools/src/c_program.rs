@@ -12,7 +12,7 @@ use cargo_metadata::{Message, TargetKind};
 use sandglass_build::{C_LINK_ARGUMENTS, LINK_ARGUMENTS};
 
 use crate::cli::CFlagsArgs;
-use crate::program::{TARGET_FOLDER, USER_TARGET};
+use crate::program::{self, Elf, FRAME_POINTERS, TARGET_FOLDER, USER_TARGET};
 use crate::side_by_side;
 use crate::toolchain::{self, find_on_path};
 use crate::workspace;
@@ -114,11 +114,11 @@ fn target_dir() -> PathBuf {
     workspace::target_dir().join("c")
 }
 
-/// Builds programs and returns their ELF files' contents in that order: those that were built just now, whoever else builds.
+/// Builds programs and returns them in that order: those that were built just now, whoever else builds.
 ///
 /// # Errors
 /// There is no compiler; or one does not build, with the compiler's messages.
-pub fn read_all(programs: &[&CProgram]) -> Result<Vec<Vec<u8>>> {
+pub fn read_all(programs: &[&CProgram]) -> Result<Vec<Elf>> {
     if programs.is_empty() {
         return Ok(Vec::new());
     }
@@ -133,10 +133,10 @@ pub fn read_all(programs: &[&CProgram]) -> Result<Vec<Vec<u8>>> {
     let names: Vec<String> = programs.iter().map(|program| program.name()).collect();
     eprintln!("building {}", names.join(", "));
     compile_all(programs, &compiler)?;
-    programs
+    let linked = programs
         .iter()
-        .map(|program| link(program, &compiler, &library))
-        .collect()
+        .map(|program| link(program, &compiler, &library));
+    program::read(linked.collect::<Result<_>>()?)
 }
 
 /// The C compiler: `CC`, or the first that is there.
@@ -185,8 +185,8 @@ fn compile_all(programs: &[&CProgram], compiler: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Links a program that was compiled, and reads it.
-fn link(program: &CProgram, compiler: &Path, library: &Path) -> Result<Vec<u8>> {
+/// Links a program that was compiled, and returns its ELF file.
+fn link(program: &CProgram, compiler: &Path, library: &Path) -> Result<PathBuf> {
     let elf = program.target_dir().join("program.elf");
     let mut command = Command::new(compiler);
     command
@@ -205,7 +205,7 @@ fn link(program: &CProgram, compiler: &Path, library: &Path) -> Result<Vec<u8>> 
         );
     }
     eprint!("{said}");
-    fs::read(&elf).with_context(|| format!("cannot read {}", elf.display()))
+    Ok(elf)
 }
 
 fn run(command: &mut Command) -> Result<Output> {
@@ -255,6 +255,7 @@ fn build_library() -> Result<PathBuf> {
     let mut cargo = toolchain::host_cargo();
     cargo.args(["rustc", "--release", "--package", PACKAGE, "--lib"]);
     cargo.args(["--crate-type", "staticlib", "--features", "program"]);
+    cargo.args(FRAME_POINTERS);
     cargo.args([
         "--target",
         USER_TARGET,
