@@ -72,6 +72,10 @@ static void console(void)
     /* More arguments than there are registers. */
     int bytes = sg_printf("%d %d %d %d %d %d %d %d %.1f %s\n", 1, 2, 3, 4, 5, 6, 7, 8, 9.5, "ten");
     CHECK(bytes == 24);
+    sg_log(SG_LOG_WARNING, "the log has %d line", 1);
+    sg_log(SG_LOG_TRACE, "this is too much");
+    sg_report_alive();
+    sg_rest();
     sg_puts("a line");
     sg_write((const uint8_t *)"bytes\n", 6);
 }

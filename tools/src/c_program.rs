@@ -12,7 +12,7 @@ use cargo_metadata::{Message, TargetKind};
 use sandglass_build::{C_LINK_ARGUMENTS, LINK_ARGUMENTS};
 
 use crate::cli::CFlagsArgs;
-use crate::program::{self, Elf, TARGET_FOLDER, USER_TARGET};
+use crate::program::{self, Elf, FRAME_POINTERS, TARGET_FOLDER, USER_TARGET};
 use crate::side_by_side;
 use crate::toolchain::{self, find_on_path};
 use crate::workspace;
@@ -185,7 +185,7 @@ fn compile_all(programs: &[&CProgram], compiler: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Links a program that was compiled, and reads it.
+/// Links a program that was compiled, and returns its ELF file.
 fn link(program: &CProgram, compiler: &Path, library: &Path) -> Result<PathBuf> {
     let elf = program.target_dir().join("program.elf");
     let mut command = Command::new(compiler);
@@ -255,7 +255,7 @@ fn build_library() -> Result<PathBuf> {
     let mut cargo = toolchain::host_cargo();
     cargo.args(["rustc", "--release", "--package", PACKAGE, "--lib"]);
     cargo.args(["--crate-type", "staticlib", "--features", "program"]);
-    cargo.args(program::FRAME_POINTERS);
+    cargo.args(FRAME_POINTERS);
     cargo.args([
         "--target",
         USER_TARGET,

@@ -316,10 +316,10 @@ void sg_free(void *block);
 /* `alignment` is a power of two; else the result is null. */
 void *sg_aligned_alloc(size_t alignment, size_t size);
 
-/* ---------------------------------------------------------------- console */
+/* ---------------------------------------------------------------- console and log */
 
-/* As printf, without %n, %a and long double. What is not understood is shown as it stands. Silent without `console = true`;
- * returns the number of bytes either way. */
+/* As printf, without %n, %a and long double. What is not understood is shown as it stands. Silent without `console = true`
+ * or `log`; returns the number of bytes either way. */
 int sg_vprintf(const char *format, va_list arguments);
 
 SG_PRINTF(1, 2) static inline int sg_printf(const char *format, ...)
@@ -346,8 +346,31 @@ SG_PRINTF(3, 4) static inline int sg_snprintf(char *buffer, size_t size, const c
 /* Prints a line. */
 void sg_puts(const char *text);
 
-/* Prints bytes as they are. */
+/* Prints bytes, which are text in UTF-8. */
 void sg_write(const uint8_t *bytes, size_t count);
+
+/* How urgent a line of the log is. */
+enum { SG_LOG_ERROR = 1, SG_LOG_WARNING = 2, SG_LOG_INFO = 3, SG_LOG_DEBUG = 4, SG_LOG_TRACE = 5 };
+
+/* A line of the log, without a line feed: of a component with `log`; else it is printed. What sg_printf and sg_puts print in a
+ * component with `log` has the level SG_LOG_INFO. Levels that the description leaves out cost a branch. */
+void sg_vlog(int level, const char *format, va_list arguments);
+
+SG_PRINTF(2, 3) static inline void sg_log(int level, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    sg_vlog(level, format, arguments);
+    va_end(arguments);
+}
+
+/* ---------------------------------------------------------------- watchdog */
+
+/* A sign of life, of a component with `watchdog`: the next is due within that time. Panics without it. */
+void sg_report_alive(void);
+
+/* Nothing is to be done until somebody asks: no sign of life is due before the next. Panics as above. */
+void sg_rest(void);
 
 /* ---------------------------------------------------------------- objects */
 

@@ -116,5 +116,5 @@ pub extern "C" fn sg_puts(text: Text) {
 
 #[no_mangle]
 pub extern "C" fn sg_write(bytes: Elements<u8>, count: usize) {
-    console::write_bytes(bytes.slice(count));
+    console::print(format_args!("{}", format::Lossy(bytes.slice(count))));
 }

@@ -2,7 +2,7 @@
 
 use core::ffi::c_int;
 
-use sandglass::exit;
+use sandglass::{entry, exit};
 
 use crate::console::Formatted;
 use crate::foreign::Text;
@@ -21,9 +21,12 @@ pub extern "C" fn sg_vpanic(
     format: Text,
     arguments: Option<&mut ArgumentList>,
 ) -> ! {
-    let file = Lossy(file.bytes());
+    let place = Lossy(file.bytes());
     match arguments {
-        Some(arguments) => panic!("{file}:{line}: {}", Formatted::new(format, arguments)),
-        None => panic!("{file}:{line}"),
+        Some(arguments) => {
+            let text = Formatted::new(format, arguments);
+            entry::fail(&format_args!("panicked at {place}:{line}:\n{text}"))
+        }
+        None => entry::fail(&format_args!("panicked at {place}:{line}")),
     }
 }

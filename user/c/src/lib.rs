@@ -9,7 +9,7 @@
 //! | time | [`clock`], [`hpet`] |
 //! | threads | [`thread`] |
 //! | heap | [`heap`] |
-//! | console | [`console`], whose [`format`] reads arguments as C passes them |
+//! | console, log, watchdog | [`console`], [`logging`]; their [`format`] reads arguments as C passes them |
 //! | objects: slots, threads, scheduling contexts, interrupts, ports | [`objects`], with [`error`] |
 //! | policies | [`edf`], [`releases`], [`timeouts`] |
 //! | trace | [`trace`] |
@@ -33,6 +33,7 @@ pub mod format;
 pub mod heap;
 pub mod hpet;
 pub mod ipc;
+pub mod logging;
 pub mod message;
 pub mod objects;
 pub mod releases;

@@ -82,7 +82,9 @@ extern "C" fn __assert_fail(
         [assertion, file].map(|text| unsafe { core::ffi::CStr::from_ptr(text) });
     let (assertion, file) = (assertion.to_bytes(), file.to_bytes());
     let (assertion, file) = (crate::format::Lossy(assertion), crate::format::Lossy(file));
-    panic!("{file}:{line}: assertion `{assertion}` failed")
+    entry::fail(&format_args!(
+        "panicked at {file}:{line}:\nassertion `{assertion}` failed"
+    ))
 }
 
 global_asm!(

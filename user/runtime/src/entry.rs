@@ -303,8 +303,7 @@ pub fn set_panic_hook(hook: PanicHook) {
     PANIC_HOOK.store(hook as *mut (), Ordering::Relaxed);
 }
 
-/// Reports a panic and ends the program with status 101. If it has a launcher, that one prints the report, whether or not
-/// the program could.
+/// Reports a panic and ends the program with status 101.
 pub fn panicked(info: &core::panic::PanicInfo<'_>) -> ! {
     let hook = PANIC_HOOK.load(Ordering::Relaxed);
     if !hook.is_null() {
@@ -312,10 +311,16 @@ pub fn panicked(info: &core::panic::PanicInfo<'_>) -> ! {
         let hook = unsafe { core::mem::transmute::<*mut (), PanicHook>(hook) };
         hook(info);
     }
+    fail(info)
+}
+
+/// Ends the program as a panic does, with this report. If it has a launcher, that one prints the report, whether or not the
+/// program could.
+pub fn fail(report: &dyn core::fmt::Display) -> ! {
     if exit::has_launcher() {
-        exit::panic(info)
+        exit::panic(report)
     }
-    println!("{info}");
+    println!("{report}");
     exit::exit(exit::PANIC_STATUS)
 }
 

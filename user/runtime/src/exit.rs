@@ -1,8 +1,7 @@
 //! The end of a program.
 
 use core::arch::asm;
-use core::fmt::Write;
-use core::panic::PanicInfo;
+use core::fmt::{Display, Write};
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use sandglass_abi::message::MAX_LENGTH;
@@ -111,7 +110,7 @@ pub(crate) fn has_launcher() -> bool {
 }
 
 /// Ends the program, and lets the launcher say why.
-pub(crate) fn panic(info: &PanicInfo<'_>) -> ! {
+pub(crate) fn panic(report: &dyn Display) -> ! {
     let (ip, sp, fp): (u64, u64, u64);
     // SAFETY: reads three registers.
     unsafe {
@@ -120,7 +119,7 @@ pub(crate) fn panic(info: &PanicInfo<'_>) -> ! {
     }
     let mut text = Text::<{ Panic::TEXT }>::new();
     // What does not fit is cut off.
-    let _ = write!(text, "{info}");
+    let _ = write!(text, "{report}");
     let text = text.as_bytes();
     let mut words = [0; MAX_LENGTH];
     words[..Panic::TEXT_WORD].copy_from_slice(&[
