@@ -4,6 +4,7 @@ mod bench;
 mod boot;
 mod bounds;
 mod c_roots;
+mod debug;
 mod demo;
 mod image;
 mod kernel_rules;

@@ -10,6 +10,7 @@
 
 extern crate alloc;
 
+mod directory;
 mod failure;
 mod launch;
 mod objects;
@@ -84,6 +85,7 @@ fn main(info: &'static BootInfo) -> Result<u8, Failure> {
     };
     launch.equip(&mut components)?;
     let end_signals = EndSignals::make(launch.process, &system, &objects)?;
+    directory::publish(&system, &objects, &threads)?;
     let mut watch = Watch::new(&system, &components, &threads, &objects, end_signals);
     let started = launch.start(&mut watch)?;
     let status = match started {
