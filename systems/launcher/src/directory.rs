@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::launch::Thread;
 use crate::objects::Objects;
 
-/// What a capability is of. The debugger's commands (`tools/src/debug/sg.py`) know the numbers.
+/// What a capability is of. The debugger's commands (`tools/gdb/sg/system.py`) know the numbers.
 #[derive(Clone, Copy)]
 #[repr(u32)]
 enum Kind {

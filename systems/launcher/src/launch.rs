@@ -91,6 +91,8 @@ pub struct Launch<'a> {
     pub threads: &'a [Vec<Thread>],
     /// Whether the kernel makes capabilities that can be called only.
     pub has_calls_only: bool,
+    /// What components were granted: of each, in the description's order.
+    pub granted: Vec<Vec<CPtr>>,
 }
 
 /// Whether the kernel makes capabilities that can be called only: Sandglass does, others of its ABI do
@@ -158,9 +160,11 @@ impl<'a> Launch<'a> {
         for map in &description.maps {
             self.map(component, map)?;
         }
+        let mut granted = Vec::new();
         for grant in &description.grants {
-            self.grant(component, grant)?;
+            granted.push(self.grant(component, grant)?);
         }
+        self.granted.push(granted);
         if let Some(spawning) = description.spawning {
             self.give_spawning(component, spawning, index, description.threads.len())
                 .context("cannot prepare the threads that it may make")?;
@@ -225,7 +229,7 @@ impl<'a> Launch<'a> {
         component.name_memory(name, exact).context(what)
     }
 
-    fn grant(&mut self, component: &mut Component, grant: &Grant) -> Result<(), Failure> {
+    fn grant(&mut self, component: &mut Component, grant: &Grant) -> Result<CPtr, Failure> {
         let objects = self.objects;
         let name = &grant.name;
         let rights = Rights(grant.rights);
@@ -262,7 +266,7 @@ impl<'a> Launch<'a> {
                 component.grant(self.process, name, handler, rights)
             }
         };
-        granted.context(what).map(|_| ())
+        granted.context(what)
     }
 
     /// Lets a component call, and nothing else if the kernel knows how.
@@ -393,6 +397,7 @@ impl<'a> Launch<'a> {
             .configure(thread.context, sched_params(&described.time))
             .context("its time")?;
         thread.tcb.resume().context("its thread")?;
+        watch.started(id);
         let Some(index) = described.ready else {
             return Ok(ControlFlow::Continue(()));
         };

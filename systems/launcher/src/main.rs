@@ -16,6 +16,7 @@ mod launch;
 mod objects;
 mod packed;
 mod space;
+mod status;
 mod trace;
 mod watch;
 
@@ -27,6 +28,7 @@ use sandglass::{boot, println, BootInfo, Process};
 use failure::{Context, Failure};
 use launch::Launch;
 use objects::Objects;
+use status::StatusPages;
 use watch::{EndSignals, Watch};
 
 const _: () = {
@@ -82,11 +84,20 @@ fn main(info: &'static BootInfo) -> Result<u8, Failure> {
         objects: &objects,
         threads: &threads,
         has_calls_only,
+        granted: Vec::new(),
     };
     launch.equip(&mut components)?;
     let end_signals = EndSignals::make(launch.process, &system, &objects)?;
+    let status = StatusPages::start(launch.process, &system, &objects, &launch.granted)?;
     directory::publish(&system, &objects, &threads)?;
-    let mut watch = Watch::new(&system, &components, &threads, &objects, end_signals);
+    let mut watch = Watch::new(
+        &system,
+        &components,
+        &threads,
+        &objects,
+        end_signals,
+        status,
+    );
     let started = launch.start(&mut watch)?;
     let status = match started {
         ControlFlow::Break(status) => status,

@@ -14,6 +14,7 @@ use sandglass_description::{Component, Signal, System, ThreadId};
 use crate::failure::{Context, Failure};
 use crate::launch::Thread;
 use crate::objects::Objects;
+use crate::status::StatusPages;
 
 /// Status of a system that no component can end any more.
 const NOBODY_LEFT: u8 = 1;
@@ -53,6 +54,8 @@ pub struct Watch<'a> {
     threads: &'a [Vec<Thread>],
     objects: &'a Objects,
     end_signals: EndSignals,
+    /// For a monitor.
+    status: StatusPages<'a>,
     /// Those of the components whose end is the system's that can still end.
     awaited: Vec<u32>,
     /// Of each component: it has ended.
@@ -141,6 +144,7 @@ impl<'a> Watch<'a> {
         threads: &'a [Vec<Thread>],
         objects: &'a Objects,
         end_signals: EndSignals,
+        status: StatusPages<'a>,
     ) -> Self {
         let with_exit = |(index, component): (u32, &Component)| component.exit.then_some(index);
         Self {
@@ -149,12 +153,18 @@ impl<'a> Watch<'a> {
             threads,
             objects,
             end_signals,
+            status,
             awaited: (0..)
                 .zip(&system.components)
                 .filter_map(with_exit)
                 .collect(),
             ended: alloc::vec![false; system.components.len()],
         }
+    }
+
+    /// A thread of a component has begun to run.
+    pub fn started(&self, id: ThreadId) {
+        self.status.started(id);
     }
 
     /// Waits until the thread `id` signals `ready`. Breaks with the status if the system ends
@@ -240,6 +250,7 @@ impl<'a> Watch<'a> {
                 return (News::Nothing, ControlFlow::Continue(()));
             }
             self.end_signals.of_thread(id);
+            self.status.faulted(id, fault);
             report(component, id.thread, fault);
             if id.thread == 0 {
                 self.awaited.retain(|&index| index != id.component);
@@ -275,6 +286,7 @@ impl<'a> Watch<'a> {
         // So the thread that told of the end goes there, too.
         self.objects.launcher_reply.send(Message::EMPTY);
         self.end_signals.of_component(index);
+        self.status.ended(index, status);
         if let Some(ended) = self.components.get(index as usize) {
             let _ = ended.end_spawned();
         }

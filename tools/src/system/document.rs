@@ -43,6 +43,7 @@ pub struct Document {
     #[serde(default, rename = "timeout-policy")]
     pub timeout_policies: Vec<TimeoutPolicy>,
     pub modes: Option<Modes>,
+    pub monitor: Option<Monitor>,
     #[serde(default, rename = "edf")]
     pub edf: Vec<Edf>,
 }
@@ -299,6 +300,15 @@ pub struct File {
     pub name: Text,
     pub path: Text,
     pub components: Vec<Text>,
+}
+
+/// Who looks at the threads of the system.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Monitor {
+    pub component: Text,
+    /// `None`: all.
+    pub threads: Option<Vec<Text>>,
 }
 
 /// What happens when clients' time runs out in a server.

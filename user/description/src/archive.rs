@@ -179,6 +179,7 @@ mod tests {
             notifications: 2,
             memory: Vec::new(),
             trace: None,
+            status: None,
             components: Vec::new(),
         }
     }

@@ -10,6 +10,7 @@
 extern crate alloc;
 
 pub mod archive;
+pub mod monitor;
 pub mod policy;
 
 use alloc::string::String;
@@ -41,8 +42,19 @@ pub struct System {
     /// Memory for the records of an execution trace, on a kernel with traces; `None` if the system is
     /// not traced.
     pub trace: Option<Trace>,
+    /// What the launcher tells a monitor; `None` if there is none.
+    pub status: Option<Status>,
     /// In the order in which they start.
     pub components: Vec<Component>,
+}
+
+/// What the launcher writes for a monitor ([`monitor::status`]).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Status {
+    /// Index in [`System::memory`].
+    pub memory: u32,
+    /// Of each object that threads can wait for: its component, and which of that one's grants it is.
+    pub known: Vec<(u32, u32)>,
 }
 
 /// How a system is traced.

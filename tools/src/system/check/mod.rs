@@ -13,6 +13,7 @@
 
 mod devices;
 mod equipment;
+mod monitor;
 pub(super) mod names;
 mod order;
 mod policies;
@@ -21,7 +22,7 @@ mod wiring;
 
 use std::path::PathBuf;
 
-use sandglass_description::{Component, Memory, MemorySource, System};
+use sandglass_description::{Component, Memory, MemorySource, Status, System};
 use toml::Spanned;
 
 use self::equipment::Equipment;
@@ -126,6 +127,7 @@ pub fn check(source: &Source) -> Result<Description, Report> {
     checker.files();
     checker.devices();
     checker.policies();
+    checker.monitor();
     checker.finish()
 }
 
@@ -150,6 +152,8 @@ struct Checker<'a> {
     fixed_maps: Vec<FixedMap>,
     ports: Vec<devices::PortRange<'a>>,
     output: Option<&'a document::Output>,
+    /// What the launcher tells the monitor.
+    status: Option<Status>,
     /// Indices of the endpoints that each component serves.
     served: Vec<Vec<(u32, &'a str)>>,
 }
@@ -177,6 +181,7 @@ impl<'a> Checker<'a> {
             fixed_maps: Vec::new(),
             ports: Vec::new(),
             output: None,
+            status: None,
             served: vec![Vec::new(); count],
         }
     }
@@ -373,6 +378,7 @@ impl<'a> Checker<'a> {
                 notifications: self.notifications,
                 memory: self.memory,
                 trace: None,
+                status: self.status,
                 components: in_order(components, &self.position),
             },
             executables,
