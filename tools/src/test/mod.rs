@@ -19,6 +19,7 @@ mod guest;
 pub(crate) mod harness;
 mod host;
 mod image;
+mod monitor;
 pub(crate) mod lines;
 mod report;
 pub(crate) mod suite;
