@@ -10,6 +10,7 @@ mod image;
 mod kernel_rules;
 mod listings;
 mod projects;
+mod monitor;
 mod rogues;
 mod sharing;
 mod systems;

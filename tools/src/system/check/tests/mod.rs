@@ -2,6 +2,7 @@
 
 mod edf;
 mod modes;
+mod monitor;
 mod sharing;
 mod timeouts;
 mod wrong;
