@@ -32,15 +32,18 @@ class InComponent(gdb.Breakpoint):
             return False
         if self.system.space_owner(machine.address_space()) is not self.component:
             return False
-        if self.when and not self._holds():
+        if not self.holds():
             return False
         self.hits += 1
         _hit = self
         return True
 
-    def _holds(self):
+    def holds(self):
+        """Whether its condition does, if it has one that can be told."""
+        if not self.when:
+            return True
         if view.shown() is not self.component:
-            # Its variables have no names yet: it stops, and says why.
+            # Its variables have no names yet: `sg continue` asks again when they have.
             return True
         try:
             return bool(gdb.parse_and_eval(self.when))

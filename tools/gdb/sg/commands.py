@@ -10,6 +10,8 @@ from .system import System
 _system = None
 # The component to which the view is pinned, for front ends that set breakpoints of their own.
 _pinned = None
+# The last stop was at a breakpoint whose condition did not hold, which was known only then.
+_goes_on = False
 
 
 def system():
@@ -98,8 +100,12 @@ class Continue(Command):
     def invoke(self, *_):
         if gdb.selected_thread() is None:
             raise gdb.GdbError("the system has ended")
+        global _goes_on
+        _goes_on = True
         try:
-            gdb.execute("continue")
+            while _goes_on:
+                _goes_on = False
+                gdb.execute("continue")
         except gdb.error as error:
             if "Remote connection closed" not in str(error):
                 raise gdb.GdbError(str(error))
@@ -286,6 +292,7 @@ def on_breakpoint(breakpoint):
 
 def on_stop(event):
     """The machine has stopped: what was found is out of date, and the view follows."""
+    global _goes_on
     if _system is None or not _system.root:
         return
     _system.forget()
@@ -297,11 +304,14 @@ def on_stop(event):
     changes = owner is not None and owner is not view.shown()
     if hit and changes:
         hit = breakpoints.renew(hit)
+    if changes:
+        view.show(owner)
+    if hit and not hit.holds():
+        _goes_on = True
+        return
     if hit:
         number = breakpoints.number_of(hit)
         print("\nBreakpoint %d, in %s" % (number, hit.component.name))
-    if changes:
-        view.show(owner)
     if hit or changes:
         gdb.execute("frame")
 
