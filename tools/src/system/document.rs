@@ -48,6 +48,7 @@ pub struct Document {
     #[serde(default, rename = "timeout-policy")]
     pub timeout_policies: Vec<TimeoutPolicy>,
     pub modes: Option<Modes>,
+    pub monitor: Option<Monitor>,
     #[serde(default, rename = "edf")]
     pub edf: Vec<Edf>,
 }
@@ -426,6 +427,15 @@ pub struct Timer {
     /// What is signalled; if it is not given, one of its own.
     pub notification: Option<Text>,
     pub badge: Option<Integer>,
+}
+
+/// Who looks at the threads of the system.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Monitor {
+    pub component: Text,
+    /// `None`: all.
+    pub threads: Option<Vec<Text>>,
 }
 
 /// What happens when clients' time runs out in a server.

@@ -16,6 +16,7 @@
 mod devices;
 mod equipment;
 mod logging;
+mod monitor;
 pub(super) mod names;
 mod order;
 mod policies;
@@ -25,7 +26,7 @@ mod wiring;
 
 use std::path::PathBuf;
 
-use sandglass_description::{Component, Log, Memory, MemorySource, System};
+use sandglass_description::{Component, Log, Memory, MemorySource, Status, System};
 use toml::Spanned;
 
 use self::equipment::Equipment;
@@ -134,6 +135,7 @@ pub fn check(source: &Source) -> Result<Description, Report> {
     checker.devices();
     checker.policies();
     checker.restarts();
+    checker.monitor();
     checker.finish()
 }
 
@@ -163,6 +165,8 @@ struct Checker<'a> {
     fixed_maps: Vec<FixedMap>,
     ports: Vec<devices::PortRange<'a>>,
     output: Option<&'a document::Output>,
+    /// What the launcher tells the monitor.
+    status: Option<Status>,
     /// Indices of the endpoints that each component serves.
     served: Vec<Vec<(u32, &'a str)>>,
 }
@@ -193,6 +197,7 @@ impl<'a> Checker<'a> {
             fixed_maps: Vec::new(),
             ports: Vec::new(),
             output: None,
+            status: None,
             served: vec![Vec::new(); count],
         }
     }
@@ -393,6 +398,7 @@ impl<'a> Checker<'a> {
                 memory: self.memory,
                 trace: None,
                 log: self.log,
+                status: self.status,
                 components: in_order(components, &self.position),
             },
             executables,

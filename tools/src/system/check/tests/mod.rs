@@ -2,6 +2,7 @@
 
 mod edf;
 mod modes;
+mod monitor;
 mod recovery;
 mod sharing;
 mod timeouts;
