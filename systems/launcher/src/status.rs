@@ -78,11 +78,22 @@ impl<'a> StatusPages<'a> {
 
     /// All threads of a component have ended.
     pub fn ended(&self, component: u32, code: u8) {
-        let threads = self.system.components.get(component as usize);
-        for thread in 0..threads.map_or(0, |component| component.threads.len() as u32) {
-            let id = ThreadId { component, thread };
+        for id in self.threads(component) {
             self.tell(id, status::ENDED, [code.into(), 0, 0]);
         }
+    }
+
+    /// A component has failed, and all its threads begin anew.
+    pub fn restarted(&self, component: u32) {
+        for id in self.threads(component) {
+            self.started(id);
+        }
+    }
+
+    fn threads(&self, component: u32) -> impl Iterator<Item = ThreadId> {
+        let described = self.system.components.get(component as usize);
+        let threads = described.map_or(0, |component| component.threads.len() as u32);
+        (0..threads).map(move |thread| ThreadId { component, thread })
     }
 
     pub fn faulted(&self, id: ThreadId, fault: Fault) {

@@ -338,6 +338,9 @@ impl<'a> Watch<'a> {
         if fate != Fate::AsEver {
             self.end_signals.of_component(component);
         }
+        if fate == Fate::Restarted {
+            self.status.restarted(component);
+        }
         if fate == Fate::Stopped {
             self.awaited.retain(|&index| index != component);
         }
