@@ -71,14 +71,7 @@ impl<'a> Names<'a> {
         others[2].1.extend(document.memory.iter().map(|m| &m.name));
         others[3].1.extend(document.files.iter().map(|f| &f.name));
         for (what, names) in others {
-            let help = match what {
-                "memory region" if !document.edf.is_empty() => {
-                    "rename one of them; if both are the HPET, an `[[edf]]` owns it: make the \
-                     time-triggered component a task of it"
-                }
-                _ => "rename one of them",
-            };
-            unique_or(what, help, names.iter().copied(), findings);
+            unique(what, names.iter().copied(), findings);
             for name in names {
                 well_formed(what, name, false, MAX_NAME, findings);
             }
@@ -111,16 +104,6 @@ fn well_formed(what: &str, name: &Text, strict: bool, most: usize, findings: &mu
 }
 
 fn unique<'t>(what: &str, names: impl Iterator<Item = &'t Text>, findings: &mut Vec<Finding>) {
-    unique_or(what, "rename one of them", names, findings);
-}
-
-/// As [`unique`], with what to do about two things of one name.
-fn unique_or<'t>(
-    what: &str,
-    help: &str,
-    names: impl Iterator<Item = &'t Text>,
-    findings: &mut Vec<Finding>,
-) {
     let mut first: HashMap<&str, Span> = HashMap::new();
     for name in names {
         match first.get(text(name)) {
@@ -131,7 +114,7 @@ fn unique_or<'t>(
                 )
                 .label("the second")
                 .related(span.clone(), "the first")
-                .help(help),
+                .help("rename one of them"),
             ),
             None => {
                 first.insert(text(name), name.span());
