@@ -225,6 +225,13 @@ typedef sg_message (*sg_handler)(const sg_request *request, void *context);
  * two instructions: what the handler changes must be right at any moment. Panics if the component does not serve it. */
 SG_NORETURN void sg_serve(const char *name, sg_handler handler, void *context);
 
+/* As sg_serve of an [[endpoint]], with signs of life for the component's `watchdog`: a request is to be answered within its
+ * time, or to give a sign meanwhile. Panics as sg_serve, and without `watchdog`. */
+SG_NORETURN void sg_serve_watched(const char *name, sg_handler handler, void *context);
+
+/* Label of the answer to a request whose server failed and is restarted; nobody knows how far the request came. */
+#define SG_FAILED 0x6661696c
+
 /* Serves a [[resource]] of protocol `workers`, with this thread and `count` others of the component, by their names.
  * All call `handler`. Panics as sg_serve. */
 SG_NORETURN void sg_serve_workers(const char *name, const char *const *threads, size_t count, sg_handler handler,

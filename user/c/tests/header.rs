@@ -257,6 +257,7 @@ fn constants_have_the_same_values() {
     let pairs = [
         ("SG_MESSAGE_WORDS", MAX_LENGTH as u64),
         ("SG_MESSAGE_CAPS", MAX_EXTRA_CAPS as u64),
+        ("SG_FAILED", sandglass::server::FAILED),
         ("SG_BUSY", sandglass_sharing::blocking::BUSY),
         ("SG_TIMED_OUT", sandglass_timeouts::TIMED_OUT),
         ("SG_WRITE", Rights::WRITE.raw()),
