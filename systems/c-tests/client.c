@@ -98,6 +98,33 @@ static void time(void)
     sg_yield();
 }
 
+static void timers(void)
+{
+    sg_timer timer = sg_timer_named("clock"), second = timer, third = timer;
+    second.number = 1;
+    third.number = 2;
+    bool is_set = false;
+    uint64_t count = 0, begin = sg_ticks(), ms = sg_us_to_ticks(1000);
+    CHECK(sg_set_timer(timer, begin + 2 * ms, &is_set) == SG_OK && is_set);
+    CHECK((sg_wait(timer.signal) & 1) == 1 && sg_ticks() >= begin + 2 * ms);
+    CHECK(sg_timer_expiries(timer, &count) == SG_OK && count == 1);
+    CHECK(sg_set_timer(timer, begin, &is_set) == SG_OK && !is_set);
+    CHECK(sg_set_timer(third, begin, NULL) == SG_NO_SUCH_TIMER);
+    CHECK(sg_repeat_timer(second, begin, ms / 2) == SG_TOO_FREQUENT);
+    CHECK(sg_repeat_timer(second, sg_ticks() + 50 * ms, 50 * ms) == SG_OK);
+    CHECK(sg_cancel_timer(second, &is_set) == SG_OK && is_set);
+    CHECK(sg_cancel_timer(second, &is_set) == SG_OK && !is_set);
+    CHECK(sg_wait_until(timer, sg_ticks() + ms) == SG_OK && sg_ticks() >= begin + 3 * ms);
+
+    sg_releases releases;
+    CHECK(sg_start_releases(&releases, timer, 5000, false) == SG_OK);
+    for (uint64_t number = 0; number < 3; number++) {
+        sg_release release = sg_wait_for_release(&releases, timer);
+        CHECK(release.number == number && sg_ticks() >= release.at && sg_ticks() < release.at + 5 * ms);
+    }
+    CHECK(sg_cancel_timer(timer, NULL) == SG_OK);
+}
+
 static void calls(void)
 {
     sg_cap work = sg_capability("work");
@@ -200,6 +227,7 @@ int client(void)
     heap();
     console();
     time();
+    timers();
     calls();
     servers();
     objects();

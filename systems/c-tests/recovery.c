@@ -23,6 +23,7 @@ static int control(void)
         if (release.number != job || sg_hpet_ticks() - release.at > deadline)
             late++;
     }
+    sg_assert(sg_hpet_ticks_to_us(sg_hpet_us_to_ticks(1000)) >= 999);
     sg_printf("%lu jobs, %lu late\n", jobs, late);
     /* So that what was logged is written. */
     error = sg_hpet_wait_until(sg_hpet_ticks() + sg_hpet_us_to_ticks(100000));
