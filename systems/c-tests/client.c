@@ -204,15 +204,36 @@ static void objects(void)
     CHECK(sg_port_read8(ports, 0xc00, &byte) != SG_OK);
 }
 
-/* Ticks when it is asked to, below the client: so the client waits. Uses the heap meanwhile. */
+/* The helper uses the heap all the time. */
+static _Atomic bool is_busy;
+
+/* The client, which preempts it at any instruction, waits for it if that is in the middle of something. */
+static void shared_heap(void)
+{
+    sg_timer timer = sg_timer_named("clock");
+    is_busy = true;
+    sg_signal(sg_capability("go-signal"));
+    unsigned allocated = 0;
+    for (unsigned i = 0; i < 40; i++) {
+        sg_error error = sg_wait_until(timer, sg_ticks() + sg_us_to_ticks(1000) + 17 * i);
+        void *block = sg_malloc(100);
+        allocated += error == SG_OK && block != NULL;
+        sg_free(block);
+    }
+    is_busy = false;
+    CHECK(allocated == 40);
+}
+
+/* Ticks when it is asked to, below the client: so the client waits. */
 static void help(void *context)
 {
     sg_cap *tick = context;
     for (;;) {
         sg_wait(sg_capability("go"));
-        void *block = sg_malloc(64);
+        do {
+            sg_free(sg_malloc(64));
+        } while (is_busy);
         sg_signal(*tick);
-        sg_free(block);
     }
 }
 
@@ -220,7 +241,7 @@ int client(void)
 {
     static sg_cap tick;
     tick = sg_capability("tick");
-    sg_share_heap(sg_capability("heap"));
+    sg_share_heap(sg_capability("heap"), sg_capability("heap-signal"));
     sg_prepare_thread("helper", help, &tick);
     sg_signal(sg_capability("ready"));
     environment();
@@ -230,6 +251,7 @@ int client(void)
     timers();
     calls();
     servers();
+    shared_heap();
     objects();
     uint64_t *start = sg_memory("start").address;
     __atomic_store_n(start, sg_ticks(), __ATOMIC_RELAXED);

@@ -66,7 +66,8 @@ fn every_function_of_the_header_works() {
         "1 2 3 4 5 6 7 8 9.5 ten",
         "a line",
         "bytes",
-        "main.c:90:\nthere are 3 reasons",
+        "WARN  the log has 1 line",
+        "main.c:90: there are 3 reasons",
         "main.c:92: assertion `1 + 1 == 3` failed",
     ];
     assert_says(&outcome.console, &lines);

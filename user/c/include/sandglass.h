@@ -310,9 +310,9 @@ SG_MUST_USE sg_error sg_hpet_wait_until(uint64_t at);
  * thread is ready. When `body` returns, the thread stops. Panics if there is no such thread. */
 void sg_prepare_thread(const char *name, void (*body)(void *context), void *context);
 
-/* Lets several threads use the heap: `notification` is one that the component waits for and nobody signals otherwise.
- * Before the second one starts. */
-void sg_share_heap(sg_cap notification);
+/* Lets several threads use the heap, before the second one starts. It takes a [[notification]] that serves nothing else,
+ * whose waiter is this component, and whose only signaller, under another name (`as`), is this component, too. */
+void sg_share_heap(sg_cap wait, sg_cap signal);
 
 /* ---------------------------------------------------------------- heap */
 
