@@ -18,7 +18,7 @@ use crate::{
 /// Which commands are for whom: what `--help` ends with.
 const GROUPS: &str = "\
 To build and study systems: new, demo, build, run, boot, kernel, trace, debug, image,
-bench, experiment.
+c-flags, bench, experiment.
 To develop the kernel, the library and the tools: test, check, conformance, assure, coverage,
 mutants, fuzz, storm, beside, bounds, machine.";
 
