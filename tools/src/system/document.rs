@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 
 use sandglass_description::policy::edf;
 use serde::Deserialize;
-use toml::Spanned;
+use crate::system::spanned::Spanned;
 
-use super::quantity::{Bytes, Micros, Number};
+use super::quantity::{Bytes, Mebibytes, Micros, Number};
 
 pub type Text = Spanned<String>;
 pub type Integer = Spanned<i64>;
@@ -51,7 +51,7 @@ pub struct Document {
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Machine {
     /// MiB.
-    pub memory: Option<Integer>,
+    pub memory: Option<Spanned<Mebibytes>>,
     pub cores: Option<Integer>,
 }
 

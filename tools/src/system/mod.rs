@@ -16,20 +16,25 @@ mod findings;
 mod format;
 mod images;
 mod pack;
+mod parse;
 pub(crate) mod quantity;
 pub mod rogue;
+mod source;
+mod spanned;
+mod warning;
 
 use std::ffi::OsString;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{bail, Context, Result};
+use anyhow::{bail, Result};
 use sandglass_description::Blob;
 
 pub use check::{check, Description};
 pub use findings::{Finding, Report, Span};
 pub use images::RunImage;
+pub use source::Source;
+pub use warning::Warning;
 
 use self::pack::Programs;
 use self::rogue::Rogue;
@@ -42,32 +47,6 @@ use crate::workspace;
 
 /// Where a blob will be, before anything is packed.
 const NO_BLOB: Blob = Blob { offset: 0, len: 0 };
-
-/// The text of a description.
-#[derive(Debug, Clone)]
-pub struct Source {
-    /// For messages.
-    pub name: String,
-    pub text: String,
-    /// What paths in it are relative to.
-    pub folder: PathBuf,
-}
-
-impl Source {
-    /// Reads a description.
-    ///
-    /// # Errors
-    /// The file cannot be read, or is not UTF-8.
-    pub fn read(path: &Path) -> Result<Self> {
-        let text = fs::read_to_string(path)
-            .with_context(|| format!("cannot read the description `{}`", path.display()))?;
-        Ok(Self {
-            name: path.display().to_string(),
-            text,
-            folder: path.parent().unwrap_or(Path::new("")).to_owned(),
-        })
-    }
-}
 
 /// A system that was built.
 #[derive(Debug, Clone)]

@@ -3,7 +3,7 @@
 //! [`check`] collects everything that is wrong, so that one run shows it all; a description in
 //! which nothing is wrong comes out with all names replaced by numbers, ready to be packed.
 //!
-//! - [`names`] finds what names mean;
+//! - [`names`] finds what names mean, [`calls`] who calls whom;
 //! - [`threads`] checks components' threads: priorities, time, handlers;
 //! - [`wiring`] gives components what they share: endpoints, notifications, memory, files;
 //! - [`devices`] gives them interrupts, ports, and the output to the host;
@@ -11,6 +11,7 @@
 //! - [`order`] decides who starts when;
 //! - [`equipment`] collects what one component gets, under names that must be unique.
 
+mod calls;
 mod devices;
 mod equipment;
 pub(super) mod names;
@@ -19,16 +20,18 @@ mod policies;
 mod threads;
 mod wiring;
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 
 use sandglass_description::{Component, Memory, MemorySource, System};
-use toml::Spanned;
+use crate::system::spanned::Spanned;
 
 use self::equipment::Equipment;
 use self::names::Names;
 use super::document::{self, Document, Integer, Text};
 use super::executable::{self, Executable};
 use super::findings::{Finding, Report, Span};
+use super::parse::parse;
 use super::Source;
 use crate::cores::MOST_CORES;
 use crate::project::Project;
@@ -42,6 +45,8 @@ const MAX_CORES: i64 = MOST_CORES as i64;
 /// Log2 slots of a component's CNode.
 const DEFAULT_CSPACE_BITS: i64 = 8;
 const MAX_CSPACE_BITS: i64 = 16;
+/// Missing programs after which no more are looked for: that many are not read.
+const MOST_MISSING: usize = 50;
 const LAUNCHER_PRIORITY: i64 = 255;
 const MIB: u64 = 1 << 20;
 
@@ -105,14 +110,8 @@ pub struct FixedMap {
 /// # Errors
 /// All that is wrong.
 pub fn check(source: &Source) -> Result<Description, Report> {
-    let mut document: Document = toml::from_str(&source.text).map_err(|error| {
-        let span = error.span().unwrap_or(0..0);
-        let finding = Finding::new(span, error.message());
-        Report::new(
-            source,
-            vec![finding.help(names::help_with_unknown(error.message()))],
-        )
-    })?;
+    let mut document =
+        parse(&source.text).map_err(|finding| Report::new(source, vec![finding]))?;
     let expanded = policies::expand(&mut document);
     let mut checker = Checker::new(source, &document);
     checker.findings.extend(expanded);
@@ -232,9 +231,13 @@ impl<'a> Checker<'a> {
     fn machine(&mut self) {
         let document = self.document;
         let machine = &document.machine;
+        let mebibytes = machine.memory.as_ref().map(|memory| {
+            let value = i64::try_from(memory.get_ref().0).unwrap_or(i64::MAX);
+            Spanned::new(memory.span(), value)
+        });
         let memory = self.in_range(
             "memory (MiB)",
-            machine.memory.as_ref(),
+            mebibytes.as_ref(),
             MIN_MEMORY_MIB..=MAX_MEMORY_MIB,
             DEFAULT_MEMORY_MIB.into(),
         );
@@ -405,9 +408,24 @@ impl<'a> Checker<'a> {
                 return names.map(|_| None).collect();
             }
         };
-        names
-            .map(|name| self.executable(name, project.as_ref()))
-            .collect()
+        // Looking is not free, and many components may have one program.
+        let mut known: HashMap<&str, Executable> = HashMap::new();
+        let mut missing = 0;
+        let mut packed = Vec::new();
+        for name in names {
+            let span = name.span();
+            let found = match known.get(text(name)).cloned() {
+                Some(executable) => Some(Packed { executable, span }),
+                None if missing >= MOST_MISSING => None,
+                None => self.executable(name, project.as_ref()),
+            };
+            match &found {
+                Some(packed) => drop(known.insert(text(name), packed.executable.clone())),
+                None => missing += 1,
+            }
+            packed.push(found);
+        }
+        packed
     }
 
     fn executable(&mut self, name: &Text, project: Option<&Project>) -> Option<Packed> {

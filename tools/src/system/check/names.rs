@@ -11,6 +11,11 @@ const MAX_COMPONENT_NAME: usize = 32;
 /// Longest other name, so that what is derived from it (`NAME.signal`) fits an environment too.
 const MAX_NAME: usize = 31;
 
+/// Names that are listed where one is unknown.
+const MOST_LISTED: usize = 24;
+/// Findings after which the search for similar names ends: it takes time, and that many are not read.
+const MOST_HELPED: usize = 100;
+
 /// A thread of the description, by indices in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ThreadIndex {
@@ -23,6 +28,8 @@ pub struct ThreadIndex {
 #[derive(Debug)]
 pub struct Names<'a> {
     components: HashMap<&'a str, usize>,
+    /// Two components have one name, so a third may be missing: that follows from it.
+    ambiguous: bool,
 }
 
 impl<'a> Names<'a> {
@@ -79,7 +86,11 @@ impl<'a> Names<'a> {
                 well_formed(what, name, false, MAX_NAME, findings);
             }
         }
-        Self { components }
+        let ambiguous = components.len() < document.components.len();
+        Self {
+            components,
+            ambiguous,
+        }
     }
 
     /// The index of a component.
@@ -137,7 +148,7 @@ fn unique_or<'t>(
 }
 
 /// Of `known`, what was probably meant.
-fn similar<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+pub fn similar<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     known
         .map(|candidate| (strsim::damerau_levenshtein(name, candidate), candidate))
         .filter(|(distance, _)| *distance <= 2.max(name.len() / 3))
@@ -151,19 +162,15 @@ pub fn help_with<'n>(what: &str, name: &str, known: impl Iterator<Item = &'n str
     match similar(name, known.iter().copied()) {
         Some(candidate) => format!("did you mean `{candidate}`?"),
         None if known.is_empty() => format!("there is no {what} at all"),
-        None => format!("the {what}s are: {}", known.join(", ")),
+        None => {
+            let shown = known.len().min(MOST_LISTED);
+            let more = match known.len() - shown {
+                0 => String::new(),
+                more => format!(", and {more} more"),
+            };
+            format!("the {what}s are: {}{more}", known[..shown].join(", "))
+        }
     }
-}
-
-/// What to do about a key or a value of which the parser says that it is unknown: nothing, or what was
-/// probably meant.
-pub fn help_with_unknown(message: &str) -> String {
-    let is_unknown = message.starts_with("unknown ");
-    let mut quoted = message.split('`').skip(1).step_by(2);
-    let candidate = quoted.next().and_then(|name| similar(name, quoted));
-    candidate
-        .filter(|_| is_unknown)
-        .map_or_else(String::new, |name| format!("did you mean `{name}`?"))
 }
 
 impl<'a> Checker<'a> {
@@ -171,8 +178,14 @@ impl<'a> Checker<'a> {
     pub(super) fn find_component(&mut self, name: &Text) -> Option<usize> {
         let found = self.names.component(text(name));
         if found.is_none() {
+            if self.names.ambiguous {
+                return None;
+            }
             let known = self.document.components.iter().map(|c| text(&c.name));
-            let help = help_with("component", text(name), known);
+            let help = match self.findings.len() {
+                0..MOST_HELPED => help_with("component", text(name), known),
+                _ => String::new(),
+            };
             self.found(
                 Finding::new(
                     name.span(),
@@ -197,8 +210,14 @@ impl<'a> Checker<'a> {
         let document = self.document;
         let thread = self.further_thread(component_name, thread_name);
         if thread.is_none() {
+            if self.names.ambiguous {
+                return None;
+            }
             let known: Vec<String> = document.components.iter().flat_map(paths).collect();
-            let help = help_with("thread", value, known.iter().map(String::as_str));
+            let help = match self.findings.len() {
+                0..MOST_HELPED => help_with("thread", value, known.iter().map(String::as_str)),
+                _ => String::new(),
+            };
             self.found(
                 Finding::new(path.span(), format!("there is no thread `{value}`"))
                     .label("unknown thread")

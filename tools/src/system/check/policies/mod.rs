@@ -5,7 +5,7 @@
 
 mod edf;
 mod modes;
-mod sharing;
+pub(super) mod sharing;
 mod timeouts;
 
 use sandglass_description::policy::Table;

@@ -7,7 +7,7 @@ use sandglass_abi::sched::MIN_BUDGET_US;
 use sandglass_description::policy::modes::{badge, Below, Modes, Task, SUSPENDED};
 use sandglass_description::policy::Table;
 use sandglass_description::{Grant, Object, Signal};
-use toml::Spanned;
+use crate::system::spanned::Spanned;
 
 use super::super::super::document::{self, BelowPolicy};
 use super::super::super::findings::{Finding, Span};

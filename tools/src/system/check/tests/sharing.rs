@@ -435,7 +435,7 @@ fn what_a_spawner_cannot_do_is_said() {
             "the threads that `outer` makes must have a higher priority than it",
         ),
         ("stack = \"8KiB\"", "missing field `threads`"),
-        ("threads = 3, time = 5", "unknown field `time`"),
+        ("threads = 3, time = 5", "unknown key `time`"),
         ("threads = 64", "`cspace-bits` must be from 10"),
         (
             "threads = 64, stack = \"16MiB\"",

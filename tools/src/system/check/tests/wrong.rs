@@ -38,7 +38,7 @@ fn unknown_keys_and_values() {
         "exit = true",
         "exits = true",
         "exits",
-        &["unknown field", "`exit`"],
+        &["unknown key", "`exit`"],
     );
     assert_found(
         "rights = \"grant\"",
@@ -55,7 +55,7 @@ fn unknown_keys_and_values() {
 fn missing_keys() {
     let report = findings(RIGHT, "priority = 90\n", "");
     assert!(
-        report.to_string().contains("missing field `priority`"),
+        report.to_string().contains("the key `priority` is missing"),
         "{report}"
     );
 }

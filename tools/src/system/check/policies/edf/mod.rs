@@ -5,11 +5,10 @@
 //!
 //! - [`expand`] adds the scheduler to the description;
 //! - [`rules`] are what a scheduler wants of its tasks, [`servers`] of the servers that they call;
-//! - [`admission`] finds deadlines that cannot be met: [`load`] is what keeps tasks from running, as far as [`calls`]
-//!   tells which server works for whom, and [`demand`] the criterion.
+//! - [`admission`] finds deadlines that cannot be met: [`load`] is what keeps tasks from running, as far as
+//!   [`super::super::calls`] tells which server works for whom, and [`demand`] the criterion.
 
 mod admission;
-mod calls;
 mod demand;
 mod expand;
 mod load;

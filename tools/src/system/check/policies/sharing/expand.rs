@@ -2,7 +2,7 @@
 
 use sandglass_abi::sched::MIN_BUDGET_US;
 use sandglass_description::policy::sharing::Protocol;
-use toml::Spanned;
+use crate::system::spanned::Spanned;
 
 use super::super::super::super::document::{Client, Component, Document, Endpoint, Resource, Text};
 use super::super::super::text;

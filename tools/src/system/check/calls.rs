@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use toml::Spanned;
+use crate::system::spanned::Spanned;
 
-use super::super::super::super::document::{self, PolicyName, SharingProtocol};
-use super::super::super::super::quantity::Micros;
-use super::super::super::names::ThreadIndex;
-use super::super::super::{text, Checker};
-use super::super::sharing::{is_proxy, proxied};
+use super::super::document::{self, PolicyName, SharingProtocol};
+use super::super::quantity::Micros;
+use super::names::ThreadIndex;
+use super::{text, Checker};
+use super::policies::sharing::{is_proxy, proxied};
 
 /// A component may call another.
 pub(super) struct Call<'a> {

@@ -1,0 +1,30 @@
+//! A value with its place in the description's text.
+
+use serde::{Deserialize, Deserializer};
+
+use super::findings::Span;
+
+/// A value, and where it stands.
+#[derive(Debug, Clone)]
+pub struct Spanned<T>(toml::Spanned<T>);
+
+impl<T> Spanned<T> {
+    pub fn new(span: Span, value: T) -> Self {
+        Self(toml::Spanned::new(span, value))
+    }
+
+    /// Bytes of the text.
+    pub fn span(&self) -> Span {
+        self.0.span()
+    }
+
+    pub fn get_ref(&self) -> &T {
+        self.0.get_ref()
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Spanned<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        toml::Spanned::deserialize(deserializer).map(Self)
+    }
+}
