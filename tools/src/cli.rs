@@ -16,7 +16,7 @@ use crate::{
 
 /// Which commands are for whom: what `--help` ends with.
 const GROUPS: &str = "\
-To build and study systems: new, demo, build, run, boot, kernel, trace, image, bench, experiment.
+To build and study systems: new, demo, validate, build, run, boot, kernel, trace, image, bench, experiment.
 To develop the kernel, the library and the tools: test, check, conformance, assure, coverage,
 mutants, fuzz, storm, beside, bounds, machine.";
 
@@ -34,6 +34,8 @@ enum Command {
     Demo(DemoArgs),
     /// Make a project of your own, outside of this repository: description, components, tests, CI
     New(new::NewArgs),
+    /// Check a description without building anything: errors, warnings, load of each core, longest waits
+    Validate(ValidateArgs),
     /// Build a described system; the last line of the output is the path of its root task's image
     Build(BuildArgs),
     /// Build a described system and boot it: its console on standard output, its exit status as this command's
@@ -186,6 +188,27 @@ pub struct RunConditions {
     pub timeout: Option<Duration>,
 }
 
+/// What becomes of warnings about a description, for several commands.
+#[derive(Args)]
+pub struct WarningArgs {
+    /// Refuse a description with warnings that it does not accept
+    #[arg(long)]
+    pub deny_warnings: bool,
+}
+
+/// Arguments of `sandglass validate`.
+#[derive(Args)]
+pub struct ValidateArgs {
+    /// The description
+    #[arg(value_name = "SYSTEM.toml")]
+    pub system: PathBuf,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub warnings: WarningArgs,
+}
+
 /// Arguments of `sandglass build`.
 #[derive(Args)]
 pub struct BuildArgs {
@@ -195,6 +218,8 @@ pub struct BuildArgs {
     /// Where to write the image [default: a file in the target directory]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub warnings: WarningArgs,
 }
 
 /// Arguments of `sandglass run`.
@@ -214,6 +239,8 @@ pub struct RunArgs {
     pub beside: RogueArgs,
     #[command(flatten)]
     pub conditions: RunConditions,
+    #[command(flatten)]
+    pub warnings: WarningArgs,
 }
 
 /// Arguments of `sandglass trace`.
@@ -248,6 +275,8 @@ pub struct TraceArgs {
     /// Which kernel
     #[arg(long, value_enum, default_value_t = Variant::Release)]
     pub kernel: Variant,
+    #[command(flatten)]
+    pub warnings: WarningArgs,
 }
 
 /// Arguments of `sandglass image`.
@@ -266,6 +295,8 @@ pub struct ImageArgs {
     /// automatically for a description with several cores
     #[arg(long)]
     pub smp: bool,
+    #[command(flatten)]
+    pub warnings: WarningArgs,
 }
 
 /// Arguments of `sandglass machine`.
@@ -549,6 +580,7 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Test(args) => test::run(&args),
         Command::Kernel(args) => kernel::run(&args),
         Command::Boot(args) => boot::run(&args),
+        Command::Validate(args) => system::run_validate(&args),
         Command::Build(args) => system::run_build(&args),
         Command::Run(args) => system::run_system(&args),
         Command::Trace(args) => trace::run(&args),

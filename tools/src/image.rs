@@ -54,7 +54,11 @@ pub fn run(args: &ImageArgs) -> Result<ExitCode> {
     let (root_task, cores) = if is_elf(&args.system)? {
         (args.system.clone(), Cores::Single)
     } else {
-        let built = system::build_file(&args.system, Some(built_image.path()))?;
+        let built = system::build_file(
+            &args.system,
+            Some(built_image.path()),
+            args.warnings.deny_warnings,
+        )?;
         (built.image.clone(), built.cores_with(None)?)
     };
     let kernel = kernel::build(&match args.smp {

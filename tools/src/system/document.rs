@@ -5,11 +5,12 @@
 
 use std::collections::BTreeMap;
 
+use crate::system::spanned::Spanned;
 use sandglass_description::policy::edf;
 use serde::Deserialize;
-use crate::system::spanned::Spanned;
 
 use super::quantity::{Bytes, Mebibytes, Micros, Number};
+use super::warning::Warning;
 
 pub type Text = Spanned<String>;
 pub type Integer = Spanned<i64>;
@@ -22,6 +23,8 @@ pub struct Document {
     pub machine: Machine,
     pub criticalities: Option<Vec<Text>>,
     pub launcher_priority: Option<Integer>,
+    #[serde(default)]
+    pub accept: Vec<Accept>,
     #[serde(default, rename = "component")]
     pub components: Vec<Component>,
     #[serde(default, rename = "endpoint")]
@@ -45,6 +48,16 @@ pub struct Document {
     pub modes: Option<Modes>,
     #[serde(default, rename = "edf")]
     pub edf: Vec<Edf>,
+}
+
+/// A warning that is accepted.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Accept {
+    pub warning: Spanned<Warning>,
+    /// The component or thread that it is about; without it, all of the kind are accepted.
+    pub of: Option<Text>,
+    pub reason: Text,
 }
 
 #[derive(Debug, Default, Deserialize)]

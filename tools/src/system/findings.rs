@@ -20,6 +20,8 @@ const MOST_SHOWN: usize = 50;
 pub struct Finding {
     /// Of a system that can be built nevertheless; `None`: it cannot.
     pub warning: Option<Warning>,
+    /// The component or thread that it is about, as `of` of an accepted warning names it.
+    pub about: Option<String>,
     /// What is wrong.
     pub message: String,
     pub span: Span,
@@ -35,6 +37,7 @@ impl Finding {
     pub fn new(span: Span, message: impl Into<String>) -> Self {
         Self {
             warning: None,
+            about: None,
             message: message.into(),
             span,
             label: String::new(),
@@ -46,6 +49,13 @@ impl Finding {
     pub fn warning(self, warning: Warning) -> Self {
         Self {
             warning: Some(warning),
+            ..self
+        }
+    }
+
+    pub fn about(self, name: impl Into<String>) -> Self {
+        Self {
+            about: Some(name.into()),
             ..self
         }
     }

@@ -21,6 +21,7 @@ pub(crate) mod quantity;
 pub mod rogue;
 mod source;
 mod spanned;
+mod validate;
 mod warning;
 
 use std::ffi::OsString;
@@ -34,6 +35,7 @@ pub use check::{check, Description};
 pub use findings::{Finding, Report, Span};
 pub use images::RunImage;
 pub use source::Source;
+pub use validate::run as run_validate;
 pub use warning::Warning;
 
 use self::pack::Programs;
@@ -138,20 +140,43 @@ fn build_with(
     })
 }
 
-/// Reads, checks and builds.
+/// Prints what will probably hurt in a checked system.
+///
+/// # Errors
+/// There is something, and it is denied.
+pub fn warn(description: &Description, deny: bool) -> Result<()> {
+    let warnings = &description.outlook.warnings;
+    if warnings.is_empty() {
+        return Ok(());
+    }
+    eprintln!("{}\n", Report::new(&description.source, warnings.clone()));
+    if deny {
+        bail!(
+            "there are {} warnings, which `--deny-warnings` does not allow; what is right as it is can be accepted \
+             with a reason: `[[accept]]`",
+            warnings.len()
+        );
+    }
+    Ok(())
+}
+
+/// Reads, checks, warns and builds.
 ///
 /// # Errors
 /// The description cannot be read or is wrong; or as [`build`].
-pub fn build_file(path: &Path, output: Option<&Path>) -> Result<Built> {
-    build(&check(&Source::read(path)?)?, output)
+pub fn build_file(path: &Path, output: Option<&Path>, deny_warnings: bool) -> Result<Built> {
+    let description = check(&Source::read(path)?)?;
+    warn(&description, deny_warnings)?;
+    build(&description, output)
 }
 
 /// `sandglass build`: the last line of the output is the path of the image.
 pub fn run_build(args: &BuildArgs) -> Result<ExitCode> {
-    if let Some(output) = &args.output {
+    let output = args.output.as_deref();
+    if let Some(output) = output {
         workspace::ensure_writable(output)?;
     }
-    let built = build_file(&args.system, args.output.as_deref())?;
+    let built = build_file(&args.system, output, args.warnings.deny_warnings)?;
     println!("{}", built.image.display());
     Ok(ExitCode::SUCCESS)
 }
@@ -165,8 +190,10 @@ pub fn run_system(args: &RunArgs) -> Result<ExitCode> {
     if let Some(seed) = args.beside.rogue {
         source = Rogue::of_seed(seed).beside(&source)?;
     }
+    let description = check(&source)?;
+    warn(&description, args.warnings.deny_warnings)?;
     let image = RunImage::new()?;
-    let built = build(&check(&source)?, Some(image.path()))?;
+    let built = build(&description, Some(image.path()))?;
     let cores = built.cores_with(args.cores)?;
     let kernel = kernel::build(&KernelOptions::on(args.conditions.kernel, cores))?;
     let mut boot = built.boot(kernel);

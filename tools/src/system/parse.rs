@@ -69,7 +69,9 @@ fn missing(text: &str, span: Span, key: &str) -> Finding {
     let finding = Finding::new(first_line(text, span), format!("the key {key} is missing"));
     match bare {
         "name" => finding.help("add `name = \"...\"`: how others refer to it"),
-        _ => finding.help(format!("add `{bare} = ...`; the reference lists what each table needs")),
+        _ => finding.help(format!(
+            "add `{bare} = ...`; the reference lists what each table needs"
+        )),
     }
     .label("required in this table")
 }
@@ -97,8 +99,11 @@ fn unfit(text: &str, span: Span, found: &str, expected: &str) -> Finding {
         None => "this value".to_owned(),
     };
     let value = text.get(span.clone()).unwrap_or_default();
-    let finding = Finding::new(first_line(text, span), format!("{subject} is {}", kind(found)))
-        .label(format!("must be {expected}"));
+    let finding = Finding::new(
+        first_line(text, span),
+        format!("{subject} is {}", kind(found)),
+    )
+    .label(format!("must be {expected}"));
     match quantity::suggestion(value.trim_matches(['"', '\''])) {
         Some(meant) => finding.help(meant),
         None if found == "sequence" => finding.help("write one value, without `[` and `]`"),
@@ -108,7 +113,11 @@ fn unfit(text: &str, span: Span, found: &str, expected: &str) -> Finding {
 
 /// What was found, in the words of the book.
 fn kind(found: &str) -> String {
-    let value = || found.split_once(' ').map_or("", |(_, value)| value.trim_matches('`'));
+    let value = || {
+        found
+            .split_once(' ')
+            .map_or("", |(_, value)| value.trim_matches('`'))
+    };
     match found {
         "sequence" => "a list".to_owned(),
         "map" => "a table".to_owned(),
@@ -124,7 +133,9 @@ fn kind(found: &str) -> String {
 fn key_before(text: &str, start: usize) -> Option<&str> {
     let before = text.get(..start)?.trim_end().strip_suffix('=')?.trim_end();
     let is_key = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    let key = before.rfind(|c| !is_key(c)).map_or(before, |at| &before[at..]);
+    let key = before
+        .rfind(|c| !is_key(c))
+        .map_or(before, |at| &before[at..]);
     let key = key.trim_start_matches(|c| !is_key(c));
     (!key.is_empty()).then_some(key)
 }
@@ -157,7 +168,16 @@ mod tests {
         ] {
             let finding = parse(text).unwrap_err();
             let said = format!("{} {} {}", finding.message, finding.label, finding.help);
-            for jargon in ["sequence", "i64", "struct", "expected", "string", "invalid type", "map", "variant"] {
+            for jargon in [
+                "sequence",
+                "i64",
+                "struct",
+                "expected",
+                "string",
+                "invalid type",
+                "map",
+                "variant",
+            ] {
                 assert!(!said.contains(jargon), "{text}: {said}");
             }
         }

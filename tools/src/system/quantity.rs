@@ -22,7 +22,12 @@ pub struct Mebibytes(pub u64);
 pub struct Number(pub u64);
 
 const TIME_UNITS: &[(&str, u64)] = &[("us", 1), ("µs", 1), ("ms", 1000), ("s", 1_000_000)];
-const SIZE_UNITS: &[(&str, u64)] = &[("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("B", 1)];
+const SIZE_UNITS: &[(&str, u64)] = &[
+    ("KiB", 1 << 10),
+    ("MiB", 1 << 20),
+    ("GiB", 1 << 30),
+    ("B", 1),
+];
 const MACHINE_UNITS: &[(&str, u64)] = &[("MiB", 1), ("GiB", 1 << 10)];
 
 const A_TIME: &str = "a time: an integer of µs, or text like \"250us\", \"5ms\", \"1s\"";

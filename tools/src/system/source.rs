@@ -73,9 +73,9 @@ fn read_bounded(path: &Path) -> Result<Vec<u8>> {
 /// What a file is that is no text in UTF-8, and what to do about it.
 fn other_format(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
-        [0x7f, b'E', b'L', b'F', ..] => Some(
-            "is a program (an ELF file), not a description; `sandglass boot` boots root tasks",
-        ),
+        [0x7f, b'E', b'L', b'F', ..] => {
+            Some("is a program (an ELF file), not a description; `sandglass boot` boots root tasks")
+        }
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => {
             Some("is text in UTF-16; save it as UTF-8, the encoding of TOML")
         }
@@ -120,7 +120,9 @@ mod tests {
     #[test]
     fn what_may_never_end_is_not_read() {
         for endless in ["/dev/zero", "/dev/stdin", "/dev/tty"] {
-            let Ok(data) = Path::new(endless).metadata() else { continue };
+            let Ok(data) = Path::new(endless).metadata() else {
+                continue;
+            };
             if data.is_file() {
                 continue;
             }

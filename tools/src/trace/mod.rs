@@ -60,6 +60,8 @@ pub struct Options {
     pub timeout: Option<Duration>,
     /// Copy the console to standard output.
     pub echo: bool,
+    /// Do not run what the description's checks warn of.
+    pub deny_warnings: bool,
 }
 
 impl Default for Options {
@@ -71,6 +73,7 @@ impl Default for Options {
             end_us: None,
             timeout: None,
             echo: false,
+            deny_warnings: false,
         }
     }
 }
@@ -98,6 +101,7 @@ pub fn run(args: &TraceArgs) -> Result<ExitCode> {
         end_us: args.duration.map(micros),
         timeout: args.timeout,
         echo: true,
+        deny_warnings: args.warnings.deny_warnings,
     };
     let name = args.system.display().to_string();
     let traced = trace(&args.system, &options)?;
@@ -169,6 +173,7 @@ fn report(verdict: &Verdict) -> bool {
 /// The description is wrong, something does not build or run, or nothing was recorded.
 pub fn trace(path: &Path, options: &Options) -> Result<Traced> {
     let mut description = system::check(&Source::read(path)?)?;
+    system::warn(&description, options.deny_warnings)?;
     let cores = description.cores;
     let frames_per_core = options.log_mib.div_ceil(FRAME_MIB).max(1);
     description.system.trace = Some(Trace { frames_per_core });

@@ -7,8 +7,8 @@ use crate::system::spanned::Spanned;
 use super::super::document::{self, PolicyName, SharingProtocol};
 use super::super::quantity::Micros;
 use super::names::ThreadIndex;
-use super::{text, Checker};
 use super::policies::sharing::{is_proxy, proxied};
+use super::{text, Checker};
 
 /// A component may call another.
 pub(super) struct Call<'a> {

@@ -9,6 +9,7 @@
 //! - [`devices`] gives them interrupts, ports, and the output to the host;
 //! - [`policies`] give components what their policies are told;
 //! - [`order`] decides who starts when;
+//! - [`outlook`] says what is to be expected of the system, and warns;
 //! - [`equipment`] collects what one component gets, under names that must be unique.
 
 mod calls;
@@ -16,6 +17,7 @@ mod devices;
 mod equipment;
 pub(super) mod names;
 mod order;
+mod outlook;
 mod policies;
 mod threads;
 mod wiring;
@@ -23,11 +25,12 @@ mod wiring;
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use sandglass_description::{Component, Memory, MemorySource, System};
 use crate::system::spanned::Spanned;
+use sandglass_description::{Component, Memory, MemorySource, System};
 
 use self::equipment::Equipment;
 use self::names::Names;
+pub use self::outlook::{Assumption, Blocking, Bound, CoreLoad, Outlook};
 use super::document::{self, Document, Integer, Text};
 use super::executable::{self, Executable};
 use super::findings::{Finding, Report, Span};
@@ -68,6 +71,7 @@ pub struct Description {
     pub output: Option<String>,
     /// Place of the machine's memory, or of the system's name.
     pub machine_span: Span,
+    pub outlook: Outlook,
 }
 
 /// An executable to pack.
@@ -110,8 +114,7 @@ pub struct FixedMap {
 /// # Errors
 /// All that is wrong.
 pub fn check(source: &Source) -> Result<Description, Report> {
-    let mut document =
-        parse(&source.text).map_err(|finding| Report::new(source, vec![finding]))?;
+    let mut document = parse(&source.text).map_err(|finding| Report::new(source, vec![finding]))?;
     let expanded = policies::expand(&mut document);
     let mut checker = Checker::new(source, &document);
     checker.findings.extend(expanded);
@@ -125,6 +128,12 @@ pub fn check(source: &Source) -> Result<Description, Report> {
     checker.files();
     checker.devices();
     checker.policies();
+    checker.accepts();
+    let own_clients: Vec<Finding> = checker.own_clients().collect();
+    let impossible = own_clients
+        .into_iter()
+        .filter(|finding| finding.warning.is_none());
+    checker.findings.extend(impossible);
     checker.finish()
 }
 
@@ -335,6 +344,10 @@ impl<'a> Checker<'a> {
     fn finish(mut self) -> Result<Description, Report> {
         self.memory_suffices();
         let executables = self.executables();
+        let outlook = match self.findings.is_empty() {
+            true => self.outlook(),
+            false => Outlook::default(),
+        };
         let document = self.document;
         let mut components = Vec::new();
         let parts = document.components.iter().zip(self.equipment);
@@ -390,6 +403,7 @@ impl<'a> Checker<'a> {
                 .collect(),
             output: self.output.map(|output| output.name.get_ref().clone()),
             machine_span,
+            outlook,
         })
     }
 

@@ -13,7 +13,7 @@ const MOST_SHOWN: usize = 20;
 
 /// The numbers below `count` in their order, except that each comes after those that are `before` it. Those in a
 /// circle, and behind one, are left out. Takes O((count + pairs) log count) steps.
-fn ordered(count: usize, before: &[(usize, usize)]) -> Vec<usize> {
+pub(super) fn ordered(count: usize, before: &[(usize, usize)]) -> Vec<usize> {
     let mut awaited = vec![0u32; count];
     let mut after: Vec<Vec<usize>> = vec![Vec::new(); count];
     for &(first, then) in before {

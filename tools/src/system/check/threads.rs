@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
+use crate::system::spanned::Spanned;
 use sandglass_abi::object::MIN_SCHED_CONTEXT_BITS;
 use sandglass_abi::sched::{MAX_PRIORITY, MIN_BUDGET_US, ROOT_TASK_SLICE_US};
 use sandglass_description::{Handler, Object, Thread, ThreadId, Time};
-use crate::system::spanned::Spanned;
 
 use super::super::document::{self, Integer, Text};
 use super::super::findings::Finding;

@@ -1,7 +1,7 @@
 //! What a description with an `[[edf]]` means in terms of components, endpoints and devices.
 
-use sandglass_description::policy::edf::{names, Sender};
 use crate::system::spanned::Spanned;
+use sandglass_description::policy::edf::{names, Sender};
 
 use super::super::super::super::document::{
     self, Component, Document, EdfMode, EdfTask, Endpoint, Interrupt, Memory, Ports, Text,
