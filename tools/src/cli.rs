@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{anyhow, Result};
 use clap::{Args, Parser, Subcommand};
 
 use crate::cores::Cores;
@@ -56,6 +56,9 @@ enum Command {
     Test(TestArgs),
     /// Check formatting, lints, the rules of the release kernel, and where `unsafe` is used
     Check {
+        /// Nothing: descriptions are checked by `sandglass validate`
+        #[arg(value_name = "RULES", hide = true)]
+        description: Option<PathBuf>,
         /// Only draw the map of the kernel's rooms in the book again, from kernel/rooms.toml
         #[arg(long)]
         map: bool,
@@ -585,7 +588,14 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Run(args) => system::run_system(&args),
         Command::Trace(args) => trace::run(&args),
         Command::Image(args) => image::run(&args),
-        Command::Check { map } => check::run(map),
+        Command::Check {
+            description: Some(path),
+            ..
+        } => Err(anyhow!(
+            "`sandglass check` checks the rules of this repository; `sandglass validate {}` checks a description",
+            path.display()
+        )),
+        Command::Check { map, .. } => check::run(map),
         Command::Conformance(args) => conformance::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Assure(args) => assure::run(&args),

@@ -83,6 +83,7 @@ pub struct Component {
     pub budget: Option<Spanned<Micros>>,
     pub period: Option<Spanned<Micros>>,
     pub deadline: Option<Spanned<Micros>>,
+    pub interval: Option<Spanned<Micros>>,
     #[serde(default)]
     pub sporadic: bool,
     pub extra_refills: Option<Integer>,
@@ -118,6 +119,7 @@ pub struct Thread {
     pub budget: Option<Spanned<Micros>>,
     pub period: Option<Spanned<Micros>>,
     pub deadline: Option<Spanned<Micros>>,
+    pub interval: Option<Spanned<Micros>>,
     #[serde(default)]
     pub sporadic: bool,
     pub extra_refills: Option<Integer>,

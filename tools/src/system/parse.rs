@@ -49,14 +49,14 @@ fn unknown(span: Span, what: &str, rest: &str) -> Finding {
     let mut quoted = rest.split('`').skip(1).step_by(2);
     let name = quoted.next().unwrap_or_default();
     let known: Vec<&str> = quoted.collect();
+    let shown = known.iter().take(MOST_LISTED);
+    let shown: Vec<String> = shown.map(|name| format!("`{name}`")).collect();
+    let listed = format!("the {what}s here are: {}", shown.join(", "));
     let help = match names::similar(name, known.iter().copied()) {
-        Some(meant) => format!("did you mean `{meant}`?"),
+        Some(meant) if what == "key" => format!("did you mean `{meant}`?"),
+        Some(meant) => format!("did you mean `{meant}`? {listed}"),
         None if known.is_empty() => "remove it".to_owned(),
-        None => {
-            let shown = known.iter().take(MOST_LISTED);
-            let shown: Vec<String> = shown.map(|name| format!("`{name}`")).collect();
-            format!("the {what}s here are: {}", shown.join(", "))
-        }
+        None => listed,
     };
     Finding::new(span, format!("unknown {what} `{name}`"))
         .label(format!("no such {what} here"))

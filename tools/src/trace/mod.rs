@@ -29,7 +29,7 @@ use anyhow::{bail, Context, Result};
 use sandglass_abi::trace::RECORD_WORDS;
 use sandglass_description::Trace;
 
-use self::check::Verdict;
+use self::check::{Expected, Verdict};
 use self::history::History;
 use self::memory::{Log, Memory};
 use self::timeline::Timeline;
@@ -82,6 +82,8 @@ impl Default for Options {
 #[derive(Debug)]
 pub struct Traced {
     pub history: History,
+    /// The jobs that the description lets one expect.
+    pub expected: Vec<Expected>,
     pub end: End,
     pub console: String,
 }
@@ -132,7 +134,7 @@ pub fn run(args: &TraceArgs) -> Result<ExitCode> {
         End::Until => 0,
         End::TimedOut => qemu::TIMEOUT_STATUS,
     };
-    if args.check && !report(&check::check(history)) {
+    if args.check && !report(&check::check_with(history, &traced.expected)) {
         return Ok(ExitCode::FAILURE);
     }
     Ok(ExitCode::from(status))
@@ -160,9 +162,14 @@ fn report(verdict: &Verdict) -> bool {
     }
     let looked = verdict.looked;
     println!(
-        "trace check: {count} violations; checked {} budget windows, {} decisions, {} jobs, {} \
-         donations",
-        looked.windows, looked.decisions, looked.jobs, looked.donations
+        "trace check: {count} violations; checked {} budget windows, {} decisions, {} jobs ({} \
+         expected, {} releases skipped), {} donations",
+        looked.windows,
+        looked.decisions,
+        looked.jobs,
+        looked.expected,
+        looked.skipped,
+        looked.donations
     );
     count == 0
 }
@@ -221,6 +228,7 @@ fn run_traced(description: &Description, kernel: &Path, options: &Options) -> Re
     }
     Ok(Traced {
         history,
+        expected: description.expected_jobs.clone(),
         end: outcome.end,
         console: outcome.console,
     })

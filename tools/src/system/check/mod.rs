@@ -5,6 +5,7 @@
 //!
 //! - [`names`] finds what names mean, [`calls`] who calls whom;
 //! - [`threads`] checks components' threads: priorities, time, handlers;
+//! - [`jobs`] tells traces how often threads are to have jobs;
 //! - [`wiring`] gives components what they share: endpoints, notifications, memory, files;
 //! - [`devices`] gives them interrupts, ports, and the output to the host;
 //! - [`policies`] give components what their policies are told;
@@ -15,6 +16,7 @@
 mod calls;
 mod devices;
 mod equipment;
+mod jobs;
 pub(super) mod names;
 mod order;
 mod outlook;
@@ -38,6 +40,7 @@ use super::parse::parse;
 use super::Source;
 use crate::cores::MOST_CORES;
 use crate::project::Project;
+use crate::trace::check::Expected;
 
 /// MiB of the machine, unless the description says otherwise.
 const DEFAULT_MEMORY_MIB: u32 = crate::qemu::DEFAULT_MEMORY_MIB;
@@ -72,6 +75,8 @@ pub struct Description {
     /// Place of the machine's memory, or of the system's name.
     pub machine_span: Span,
     pub outlook: Outlook,
+    /// Threads of which a trace shows a job in every interval.
+    pub expected_jobs: Vec<Expected>,
 }
 
 /// An executable to pack.
@@ -348,6 +353,7 @@ impl<'a> Checker<'a> {
             true => self.outlook(),
             false => Outlook::default(),
         };
+        let expected_jobs = self.expected_jobs();
         let document = self.document;
         let mut components = Vec::new();
         let parts = document.components.iter().zip(self.equipment);
@@ -404,6 +410,7 @@ impl<'a> Checker<'a> {
             output: self.output.map(|output| output.name.get_ref().clone()),
             machine_span,
             outlook,
+            expected_jobs,
         })
     }
 

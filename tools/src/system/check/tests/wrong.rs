@@ -72,13 +72,13 @@ fn missing_executables_and_files() {
         "executable = \"hello-shouter\"",
         "executable = \"./absent.elf\"",
         "\"./absent.elf\"",
-        &["absent.elf", "cannot read"],
+        &["absent.elf", "cannot use"],
     );
     assert_found(
         "executable = \"hello-shouter\"",
         "executable = \"./Cargo.toml\"",
         "\"./Cargo.toml\"",
-        &["not a 64-bit ELF file"],
+        &["is not an ELF file"],
     );
     assert_found(
         "path = \"Cargo.toml\"",
