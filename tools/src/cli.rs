@@ -203,8 +203,11 @@ pub struct WarningArgs {
 #[derive(Args)]
 pub struct ValidateArgs {
     /// The description
-    #[arg(value_name = "SYSTEM.toml")]
-    pub system: PathBuf,
+    #[arg(value_name = "SYSTEM.toml", required_unless_present = "schema")]
+    pub system: Option<PathBuf>,
+    /// Print the JSON schema of descriptions, for editors, instead
+    #[arg(long, conflicts_with_all = ["system", "json"])]
+    pub schema: bool,
     /// Print the result as JSON
     #[arg(long)]
     pub json: bool,

@@ -19,6 +19,7 @@ mod pack;
 mod parse;
 pub(crate) mod quantity;
 pub mod rogue;
+mod schema;
 mod source;
 mod spanned;
 mod validate;

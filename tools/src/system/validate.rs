@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::check::{check, Assumption, Blocking, Bound, CoreLoad, Description, Outlook};
 use super::findings::{position, Finding, Report, Span};
+use super::schema;
 use super::source::Source;
 use crate::cli::ValidateArgs;
 
@@ -17,9 +18,13 @@ const VERSION: u32 = 1;
 /// Waits that are shown to people, the longest first.
 const MOST_SHOWN: usize = 40;
 
-/// `sandglass validate`: ends with 0 if nothing is wrong, else with 1; denied warnings are wrong.
+/// `sandglass validate`, with the schema instead if there is no description: ends with 0 if nothing is wrong, else with 1; denied warnings are wrong.
 pub fn run(args: &ValidateArgs) -> Result<ExitCode> {
-    let (source, result) = match Source::read(&args.system) {
+    let Some(path) = &args.system else {
+        print!("{}", schema::text());
+        return Ok(ExitCode::SUCCESS);
+    };
+    let (source, result) = match Source::read(path) {
         Ok(source) => {
             let result = check(&source);
             (Some(source), result.map_err(Wrong::Found))
@@ -32,7 +37,7 @@ pub fn run(args: &ValidateArgs) -> Result<ExitCode> {
     };
     let valid = result.is_ok() && !(args.warnings.deny_warnings && warnings > 0);
     if args.json {
-        let file = args.system.display().to_string();
+        let file = path.display().to_string();
         let shown = Json::of(file, source.as_ref(), &result, valid);
         println!("{}", serde_json::to_string_pretty(&shown)?);
     } else {

@@ -113,11 +113,11 @@ impl Checker<'_> {
         });
         Edf {
             core: self.threads[scheduler][0].time.core,
-            late: edf.late,
+            late: edf.late.into(),
             overrun: edf
                 .overrun
                 .as_ref()
-                .map_or(Overrun::default(), |o| *o.get_ref()),
+                .map_or(Overrun::default(), |o| (*o.get_ref()).into()),
             tasks: tasks.collect(),
         }
     }
