@@ -5,6 +5,7 @@ mod boot;
 mod bounds;
 mod c_roots;
 mod demo;
+mod descriptions;
 mod image;
 mod kernel_rules;
 mod listings;

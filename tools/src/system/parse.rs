@@ -40,7 +40,20 @@ fn explain(text: &str, span: Span, message: &str) -> Finding {
         None if message == "wanted string or table" => unfit(text, span, "another", "a string"),
         None => Finding::new(span, format!("this is not TOML: {message}"))
             .label("cannot be read")
-            .help("text stands in quotes, a list in `[...]`, a table in `{...}` on one line, and each key on a line of its own"),
+            .help(remedy(message)),
+    }
+}
+
+/// What would be TOML.
+fn remedy(message: &str) -> &'static str {
+    if message.contains("duplicate key") {
+        "write each key and each `[table]` once; `[[table]]` may come several times"
+    } else if message.contains("key with no value") {
+        "give it a value: `key = ...`"
+    } else if message.contains("array") {
+        "put a comma between the elements of a list, and `]` behind the last"
+    } else {
+        "text stands in quotes, a list in `[...]`, a table in `{...}`, and each key on a line of its own"
     }
 }
 
@@ -94,6 +107,7 @@ fn unfit(text: &str, span: Span, found: &str, expected: &str) -> Finding {
         other if other.starts_with("struct ") => "a table: `{ key = value }`".to_owned(),
         other => other.to_owned(),
     };
+    let takes_unit = expected.contains("text like");
     let subject = match key_before(text, span.start) {
         Some(key) => format!("the value of `{key}`"),
         None => "this value".to_owned(),
@@ -104,7 +118,13 @@ fn unfit(text: &str, span: Span, found: &str, expected: &str) -> Finding {
         format!("{subject} is {}", kind(found)),
     )
     .label(format!("must be {expected}"));
-    match quantity::suggestion(value.trim_matches(['"', '\''])) {
+    let bare = value.trim_matches(['"', '\'']);
+    let is_quoted_number = bare.len() < value.len() && bare.parse::<u64>().is_ok();
+    match quantity::suggestion(bare) {
+        None if is_quoted_number && takes_unit => {
+            finding.help("add a unit, or leave the quotes out")
+        }
+        None if is_quoted_number => finding.help(format!("write `{bare}`, without quotes")),
         Some(meant) => finding.help(meant),
         None if found == "sequence" => finding.help("write one value, without `[` and `]`"),
         None => finding,

@@ -1,6 +1,6 @@
 //! What names mean.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::super::document::{Component, Document, Text};
 use super::super::findings::{Finding, Span};
@@ -28,6 +28,8 @@ pub struct ThreadIndex {
 #[derive(Debug)]
 pub struct Names<'a> {
     components: HashMap<&'a str, usize>,
+    /// Where names stand that are used a second time for the same kind of thing.
+    repeated: HashSet<usize>,
     /// Two components have one name, so a third may be missing: that follows from it.
     ambiguous: bool,
 }
@@ -73,6 +75,7 @@ impl<'a> Names<'a> {
             .extend(document.notifications.iter().map(|n| &n.name));
         others[2].1.extend(document.memory.iter().map(|m| &m.name));
         others[3].1.extend(document.files.iter().map(|f| &f.name));
+        let mut repeated = HashSet::new();
         for (what, names) in others {
             let help = match what {
                 "memory region" if !document.edf.is_empty() => {
@@ -81,7 +84,7 @@ impl<'a> Names<'a> {
                 }
                 _ => "rename one of them",
             };
-            unique_or(what, help, names.iter().copied(), findings);
+            repeated.extend(unique_or(what, help, names.iter().copied(), findings));
             for name in names {
                 well_formed(what, name, false, MAX_NAME, findings);
             }
@@ -89,8 +92,14 @@ impl<'a> Names<'a> {
         let ambiguous = components.len() < document.components.len();
         Self {
             components,
+            repeated,
             ambiguous,
         }
+    }
+
+    /// Whether a thing has the name of one before it: what follows from that is not worth reporting.
+    pub fn is_repeated(&self, name: &Text) -> bool {
+        self.repeated.contains(&name.span().start)
     }
 
     /// The index of a component.
@@ -117,8 +126,13 @@ fn well_formed(what: &str, name: &Text, strict: bool, most: usize, findings: &mu
     }
 }
 
-fn unique<'t>(what: &str, names: impl Iterator<Item = &'t Text>, findings: &mut Vec<Finding>) {
-    unique_or(what, "rename one of them", names, findings);
+/// Reports names that are used twice; returns where they stand the second time.
+fn unique<'t>(
+    what: &str,
+    names: impl Iterator<Item = &'t Text>,
+    findings: &mut Vec<Finding>,
+) -> Vec<usize> {
+    unique_or(what, "rename one of them", names, findings)
 }
 
 /// As [`unique`], with what to do about two things of one name.
@@ -127,24 +141,29 @@ fn unique_or<'t>(
     help: &str,
     names: impl Iterator<Item = &'t Text>,
     findings: &mut Vec<Finding>,
-) {
+) -> Vec<usize> {
+    let mut repeated = Vec::new();
     let mut first: HashMap<&str, Span> = HashMap::new();
     for name in names {
         match first.get(text(name)) {
-            Some(span) => findings.push(
-                Finding::new(
-                    name.span(),
-                    format!("two {what}s are called `{}`", name.get_ref()),
-                )
-                .label("the second")
-                .related(span.clone(), "the first")
-                .help(help),
-            ),
+            Some(span) => {
+                repeated.push(name.span().start);
+                findings.push(
+                    Finding::new(
+                        name.span(),
+                        format!("two {what}s are called `{}`", name.get_ref()),
+                    )
+                    .label("the second")
+                    .related(span.clone(), "the first")
+                    .help(help),
+                );
+            }
             None => {
                 first.insert(text(name), name.span());
             }
         }
     }
+    repeated
 }
 
 /// Of `known`, what was probably meant.

@@ -1,7 +1,9 @@
 //! What is right comes out as written; [`wrong`] is about the rest.
 
 mod edf;
+mod mistakes;
 mod modes;
+mod outlook;
 mod sharing;
 mod timeouts;
 mod wrong;
