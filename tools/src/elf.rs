@@ -134,7 +134,7 @@ mod tests {
         assert!(check(b"#!/bin/sh\n")
             .unwrap_err()
             .contains("begins with \"#!/bin/sh\""));
-        assert!(check(&[0, 1]).unwrap_err().contains("[00, 01]"));
+        assert!(check(&[0xfe, 1]).unwrap_err().contains("the bytes [fe"));
         let own = read_header(Path::new("/proc/self/exe")).unwrap();
         // Programs of the host are linked dynamically.
         assert!(check(&own).unwrap_err().contains("dynamically linked"));

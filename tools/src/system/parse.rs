@@ -12,10 +12,10 @@ const MOST_LISTED: usize = 24;
 ///
 /// # Errors
 /// The text is not TOML, or not of the shape of a description: the first place where it is not.
-pub fn parse(text: &str) -> Result<Document, Finding> {
+pub fn parse(text: &str) -> Result<Document, Box<Finding>> {
     toml::from_str(text).map_err(|error| {
         let span = error.span().unwrap_or(0..0);
-        explain(text, span, error.message())
+        Box::new(explain(text, span, error.message()))
     })
 }
 

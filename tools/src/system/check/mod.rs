@@ -119,7 +119,8 @@ pub struct FixedMap {
 /// # Errors
 /// All that is wrong.
 pub fn check(source: &Source) -> Result<Description, Report> {
-    let mut document = parse(&source.text).map_err(|finding| Report::new(source, vec![finding]))?;
+    let mut document =
+        parse(&source.text).map_err(|finding| Report::new(source, vec![*finding]))?;
     let expanded = policies::expand(&mut document);
     let mut checker = Checker::new(source, &document);
     checker.findings.extend(expanded);
