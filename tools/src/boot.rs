@@ -67,6 +67,7 @@ pub fn run_under(conditions: &RunConditions, boot: Boot) -> Result<ExitCode> {
         timeout: conditions.timeout,
         input: Input::Inherit,
         echo: true,
+        log: conditions.log.clone(),
         ..boot
     };
     let outcome = qemu::run(&boot)?;

@@ -10,8 +10,9 @@ use clap::{Args, Parser, Subcommand};
 use crate::cores::Cores;
 use crate::kernel::{Arch, Variant};
 use crate::{
-    assure, bench, beside, boot, bounds, check, conformance, cores, coverage, demo, experiment,
-    fuzz, image, kernel, machine, mutants, new, storm, system, test, times, trace, workspace,
+    assure, bench, beside, boot, bounds, c_program, check, conformance, cores, coverage, demo,
+    experiment, fuzz, image, kernel, machine, mutants, new, storm, system, test, times, trace,
+    workspace,
 };
 
 /// Which commands are for whom: what `--help` ends with.
@@ -48,6 +49,8 @@ enum Command {
     Trace(TraceArgs),
     /// Make a disk image that boots a described system, or a root task, through BIOS and UEFI
     Image(ImageArgs),
+    /// Build the library for C, and print the C compiler's arguments for components in C
+    CFlags(CFlagsArgs),
     /// Measure kernel operations in instructions, and show the reference
     Bench(BenchArgs),
     /// Repeat an experiment of the papers: a table, and a report that compares it with the paper's figures
@@ -189,6 +192,9 @@ pub struct RunConditions {
     /// End with status 124 after this much real time: seconds, or with a unit, such as `500ms`
     #[arg(long, value_name = "SECONDS", value_parser = times::seconds)]
     pub timeout: Option<Duration>,
+    /// Also write what is shown of the console to FILE
+    #[arg(long, value_name = "FILE")]
+    pub log: Option<PathBuf>,
 }
 
 /// What becomes of warnings about a description, for several commands.
@@ -241,6 +247,9 @@ pub struct RunArgs {
     /// kernel]
     #[arg(long, value_name = "N", value_parser = cores::parse)]
     pub cores: Option<u32>,
+    /// What components log: LEVEL (error, warn, info, debug, trace), or COMPONENT=LEVEL; may be repeated
+    #[arg(long, value_name = "[COMPONENT=]LEVEL")]
+    pub log_level: Vec<system::LevelOf>,
     #[command(flatten)]
     pub beside: RogueArgs,
     #[command(flatten)]
@@ -270,6 +279,9 @@ pub struct TraceArgs {
     /// End the run after this much real time: seconds, or with a unit, such as `500ms`
     #[arg(long, value_name = "SECONDS", value_parser = times::seconds)]
     pub timeout: Option<Duration>,
+    /// Also write what is shown of the console to FILE
+    #[arg(long, value_name = "FILE")]
+    pub log: Option<PathBuf>,
     /// Memory for the records of each core, in MiB; when it is full, the run ends
     #[arg(long, value_name = "MiB", default_value_t = 64,
           value_parser = clap::value_parser!(u32).range(2..=512))]
@@ -283,6 +295,17 @@ pub struct TraceArgs {
     pub kernel: Variant,
     #[command(flatten)]
     pub warnings: WarningArgs,
+}
+
+/// Arguments of `sandglass c-flags`: without any, all are printed.
+#[derive(Args)]
+pub struct CFlagsArgs {
+    /// Only those for compiling
+    #[arg(long)]
+    pub compile: bool,
+    /// Only those for linking; they stand behind the objects
+    #[arg(long)]
+    pub link: bool,
 }
 
 /// Arguments of `sandglass image`.
@@ -599,6 +622,7 @@ fn run(command: Command) -> Result<ExitCode> {
             path.display()
         )),
         Command::Check { map, .. } => check::run(map),
+        Command::CFlags(args) => c_program::run_flags(&args),
         Command::Conformance(args) => conformance::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Assure(args) => assure::run(&args),

@@ -3,8 +3,8 @@
 //! - [`cli`] is the command line, and hands each subcommand to its module;
 //! - [`toolchain`] finds compilers, [`workspace`] knows where things are;
 //! - [`kernel`] builds kernels, for one core or for [`cores`], [`program`] builds user programs, those of a [`project`] outside of
-//!   the repository too, [`c_roots`] those in C, [`qemu`]
-//!   boots them; [`elf`] tells programs for this kernel from other files;
+//!   the repository too, [`c_program`] those in C, [`c_roots`] the root tasks in C, [`qemu`] boots them;
+//!   [`elf`] tells programs for this kernel from other files;
 //! - [`abi_pages`] reads the sections of the specification, [`conformance`] knows what the conformance
 //!   suite checks of them;
 //! - [`system`] builds described systems, [`demo`] measures one of them, [`image`] makes disks of
@@ -20,10 +20,12 @@
 
 pub mod abi_pages;
 pub mod assure;
+mod backtrace;
 pub mod bench;
 pub mod beside;
 pub mod boot;
 pub mod bounds;
+pub mod c_program;
 pub mod c_roots;
 pub mod check;
 pub mod cli;

@@ -22,6 +22,12 @@ pub const TARGET_FOLDER: &str = "user";
 /// The folder of ready-made components.
 const READY_MADE: &str = "systems/components";
 
+/// Arguments for cargo: programs keep frame pointers.
+pub const FRAME_POINTERS: [&str; 2] = [
+    "--config",
+    "target.x86_64-unknown-linux-gnu.rustflags=[\"-Cforce-frame-pointers=yes\"]",
+];
+
 /// The package whose functions their build scripts call.
 const LINKING_PACKAGE: &str = "sandglass-build";
 
@@ -113,18 +119,28 @@ pub fn build(package: &str) -> Result<PathBuf> {
 pub fn build_all(packages: &[&str]) -> Result<Vec<PathBuf>> {
     let folder = target_dir();
     let _lock = workspace::lock(&folder)?;
-    build_in(&folder, packages)
+    build_in(&folder, packages, &[])
 }
 
-/// Builds the user programs of `packages` and returns their contents in that order: those that were
-/// built just now, whoever else builds.
+/// A program that was built.
+#[derive(Debug, Clone)]
+pub struct Elf {
+    /// Its file, which another command may build anew.
+    pub path: PathBuf,
+    /// What the file held when it had been built.
+    pub bytes: Vec<u8>,
+}
+
+/// Builds the user programs of `packages` and returns them in that order: those that were built just
+/// now, whoever else builds. They keep frame pointers, so that whoever sees a thread's registers and
+/// stack can tell which functions it is in.
 ///
 /// # Errors
 /// As [`build`].
-pub fn read_all(packages: &[&str]) -> Result<Vec<Vec<u8>>> {
+pub fn read_all(packages: &[&str]) -> Result<Vec<Elf>> {
     let folder = target_dir();
     let _lock = workspace::lock(&folder)?;
-    read(&build_in(&folder, packages)?)
+    read(build_in(&folder, packages, &FRAME_POINTERS)?)
 }
 
 /// Where cargo builds user programs.
@@ -132,8 +148,9 @@ fn target_dir() -> PathBuf {
     workspace::target_dir().join(TARGET_FOLDER)
 }
 
-fn build_in(target_dir: &Path, packages: &[&str]) -> Result<Vec<PathBuf>> {
+fn build_in(target_dir: &Path, packages: &[&str], settings: &[&str]) -> Result<Vec<PathBuf>> {
     let selection = packages.iter().flat_map(|package| ["--package", package]);
+    let selection = selection.chain(settings.iter().copied());
     compile(
         toolchain::host_cargo(),
         selection.map(str::to_owned),
@@ -142,15 +159,16 @@ fn build_in(target_dir: &Path, packages: &[&str]) -> Result<Vec<PathBuf>> {
     )
 }
 
-/// What files hold.
+/// The programs in files.
 ///
 /// # Errors
 /// One cannot be read.
-pub fn read(paths: &[PathBuf]) -> Result<Vec<Vec<u8>>> {
-    let contents = paths
-        .iter()
-        .map(|path| fs::read(path).with_context(|| format!("cannot read {}", path.display())));
-    contents.collect()
+pub fn read(paths: Vec<PathBuf>) -> Result<Vec<Elf>> {
+    let programs = paths.into_iter().map(|path| {
+        let bytes = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        Ok(Elf { path, bytes })
+    });
+    programs.collect()
 }
 
 /// Has `cargo`, with further arguments that select them, build user programs below `target_dir`;

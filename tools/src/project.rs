@@ -13,7 +13,7 @@ use anyhow::{Context, Result};
 use cargo_metadata::{Metadata, MetadataCommand, Package};
 use toml::Table;
 
-use crate::program;
+use crate::program::{self, Elf};
 use crate::toolchain;
 use crate::workspace;
 
@@ -230,7 +230,7 @@ fn own_version() -> cargo_metadata::semver::Version {
 ///
 /// # Errors
 /// One does not build, with the compiler's messages.
-pub fn read_all(programs: &[&Program]) -> Result<Vec<Vec<u8>>> {
+pub fn read_all(programs: &[&Program]) -> Result<Vec<Elf>> {
     let mut by_root: BTreeMap<&Path, Vec<&Program>> = BTreeMap::new();
     for program in programs {
         by_root.entry(&program.root).or_default().push(program);
@@ -248,8 +248,9 @@ pub fn read_all(programs: &[&Program]) -> Result<Vec<Vec<u8>>> {
 }
 
 /// Builds programs of one project.
-fn build(project: &Project, programs: &[&Program]) -> Result<Vec<Vec<u8>>> {
+fn build(project: &Project, programs: &[&Program]) -> Result<Vec<Elf>> {
     let mut selection = profile_arguments(project.root())?;
+    selection.extend(program::FRAME_POINTERS.map(str::to_owned));
     for program in programs {
         selection
             .extend(["--package", &program.package, "--bin", &program.binary].map(str::to_owned));
@@ -263,7 +264,7 @@ fn build(project: &Project, programs: &[&Program]) -> Result<Vec<Vec<u8>>> {
     project.take(&folder)?;
     let cargo = toolchain::host_cargo_in(project.root());
     let paths = program::compile(cargo, selection.into_iter(), &folder, &binaries)?;
-    program::read(&paths)
+    program::read(paths)
 }
 
 /// Arguments that let cargo build with the repository's release profile, as far as the project's does

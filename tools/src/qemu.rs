@@ -4,6 +4,7 @@
 //! is then `status * 2 + 1`. The console is the first serial port.
 
 mod mode;
+mod printer;
 pub mod session;
 
 use std::ffi::OsString;
@@ -20,6 +21,8 @@ use anyhow::{bail, ensure, Context, Result};
 use nix::sys::signal::{kill, Signal};
 use nix::unistd::Pid;
 
+use self::printer::Printer;
+pub use self::printer::{Annotate, Annotator};
 use crate::toolchain::find_on_path;
 
 /// Status of a kernel that stops because what ran has left long mode, which no processor does and QEMU 7.2 may
@@ -161,6 +164,10 @@ pub struct Boot {
     pub watches_mode: bool,
     /// Copy the console to standard output as it comes.
     pub echo: bool,
+    /// Copy the console to this file, too.
+    pub log: Option<PathBuf>,
+    /// What is added to the copies.
+    pub annotator: Annotator,
     /// More arguments for QEMU (`-device`, `-plugin`).
     pub extra_args: Vec<OsString>,
 }
@@ -196,6 +203,8 @@ impl From<Medium> for Boot {
             watches_mode: false,
             input: Input::None,
             echo: false,
+            log: None,
+            annotator: Annotator::default(),
             extra_args: Vec::new(),
         }
     }
@@ -237,6 +246,7 @@ impl Outcome {
 /// A file or QEMU is missing; QEMU refuses its arguments; or the machine ended without a status,
 /// which is what a triple fault does.
 pub fn run(boot: &Boot) -> Result<Outcome> {
+    let printer = Printer::new(boot.echo, boot.log.as_ref(), &boot.annotator)?;
     let mode = boot.watches_mode.then(mode::Watch::new).transpose()?;
     let mut command = command(boot)?;
     command.args(mode.iter().flat_map(mode::Watch::options));
@@ -255,7 +265,7 @@ pub fn run(boot: &Boot) -> Result<Outcome> {
     };
     let ending = mode.as_ref().map(mode::Watch::ending);
     let ending = ending.or_else(|| boot.ending.clone());
-    let (end, console) = watch(&mut child, boot, ending.as_ref())?;
+    let (end, console) = watch(&mut child, boot, ending.as_ref(), printer)?;
     let end = match end {
         Some(End::Until) if mode.is_some_and(|mode| mode.has_left()) => {
             // Plugins come to their end.
@@ -414,6 +424,7 @@ fn watch(
     child: &mut Child,
     boot: &Boot,
     ending: Option<&Ending>,
+    mut printer: Printer,
 ) -> Result<(Option<End>, Vec<u8>)> {
     let mut stdout = child.stdout.take().context("QEMU has no standard output")?;
     let (sender, chunks) = mpsc::channel::<Vec<u8>>();
@@ -442,12 +453,7 @@ fn watch(
         if ending.is_some_and(Ending::is_over) {
             return Ok((Some(End::Until), console));
         }
-        if boot.echo {
-            let mut out = io::stdout().lock();
-            out.write_all(&chunk)
-                .and_then(|()| out.flush())
-                .context("cannot show the console")?;
-        }
+        printer.print(&chunk)?;
         let seen = console.len();
         console.extend_from_slice(&chunk);
         if let Some(lines) = &boot.lines {

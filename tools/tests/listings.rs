@@ -189,3 +189,14 @@ fn use_it_in_ci() {
     run(&folder, "sandglass new rig");
     assert_parts(&listings, &folder.join("rig"));
 }
+
+/// Parts of files are those of the example, in the repository.
+#[test]
+fn components_in_c() {
+    let folder = folder("c");
+    let listings = listings("c.md");
+    let said = run(&folder, &script(&listings));
+    assert_eq!(said.matches("the answer is 42").count(), 2, "{said}");
+    assert!(!said.contains("warning"), "{said}");
+    assert_parts(&listings, &workspace::root());
+}

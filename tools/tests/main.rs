@@ -3,6 +3,7 @@
 mod bench;
 mod boot;
 mod bounds;
+mod c_components;
 mod c_roots;
 mod demo;
 mod descriptions;
@@ -10,6 +11,7 @@ mod image;
 mod kernel_rules;
 mod listings;
 mod projects;
+mod recovery;
 mod rogues;
 mod sharing;
 mod systems;

@@ -99,6 +99,7 @@ macro_rules! templates {
 }
 
 templates! {
+    the_template_in_c_passes_its_tests: "c",
     the_template_of_a_control_loop_passes_its_tests: "control-loop",
     the_template_of_deadline_scheduling_passes_its_tests: "edf",
     the_template_of_modes_passes_its_tests: "modes",

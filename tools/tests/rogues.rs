@@ -25,6 +25,7 @@ const FAULT: u64 = 12;
 const ASK: u64 = 13;
 const REFUSED: u64 = 14;
 const BUG: u64 = 15;
+const TEASE: u64 = 16;
 
 /// Who ends the system: when all of `all` are done, or after so many ms.
 fn judge(all: u64, ms: u64) -> String {
@@ -235,6 +236,15 @@ fn the_mode_manager_hears_of_the_end_of_a_task() {
         let end = console.find("modes: rogue has ended").expect(&console);
         assert!(console[end..].contains("from high to low"), "{console}");
     }
+}
+
+/// Whoever has no time left in the timer service delays nobody: the service ends the request on its own.
+#[test]
+fn a_timer_is_in_time_beside_one_whose_time_ends_in_the_service() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../systems/rogues/policies");
+    let text = std::fs::read_to_string(folder.join("timers.toml")).unwrap();
+    let text = text.replace("attack = 0", &format!("attack = {TEASE}"));
+    assert_honest_done("tease", text);
 }
 
 /// A fault of a server with timeout policies ends the request, and no more.

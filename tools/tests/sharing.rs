@@ -98,7 +98,7 @@ fn threads_are_made_up_to_the_limit_and_used_again() {
     assert_eq!(outcome.end, End::Guest(0), "{}", outcome.console);
     for said in [
         "7 passed, 0 failed",
-        "launcher: component `hall` ended with status 101 (a panic; its message needs `console = true`)",
+        "launcher: component `hall` ended with status 101 (a panic)",
         "launcher: a thread that `hall` made was stopped by a fault: reading address 0xdead0000",
     ] {
         assert!(outcome.console.contains(said), "{}", outcome.console);

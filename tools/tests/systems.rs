@@ -132,7 +132,7 @@ fn a_server_that_ends_before_it_is_ready_ends_the_start() {
         let outcome = run("timeouts-unready", &source, Variant::Release);
         assert_eq!(outcome.end, End::Guest(1), "{}", outcome.console);
         let said =
-            "cannot start `counter`: it ended before it was ready, with status 101 (a panic; its message needs `console = true`)";
+            "cannot start `counter`: it ended before it was ready, with status 101 (a panic)";
         assert_says(&outcome.console, &[said]);
     }
 }

@@ -14,6 +14,7 @@ use sandglass_kernel::arch::Register;
 use sandglass_kernel::boot::{self, List, MachineInfo, Range, MAX_RAM, MAX_RESERVED};
 use sandglass_kernel::event::Next;
 use sandglass_kernel::mem::objects::Ram;
+use sandglass_kernel::time::turn::Turn;
 use sandglass_kernel::Kernel;
 use sandglass_testkit::boot::root_task;
 
@@ -186,7 +187,7 @@ fn boot(
         reserved,
         device_top: DEVICE_TOP,
     };
-    let Ok(next) = boot::start(&mut k, found) else {
+    let Ok(next) = boot::start(&mut k, &Turn::new(), found) else {
         return;
     };
     let Next::Thread(root) = next else {

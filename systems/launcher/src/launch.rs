@@ -20,6 +20,7 @@ use sandglass_description::{
 
 use crate::failure::{Context, Failure};
 use crate::objects::Objects;
+use crate::restart::signals::Signals;
 use crate::watch::{self, Watch};
 
 /// A thread that was made.
@@ -37,6 +38,11 @@ impl Thread {
 
     pub const fn context(&self) -> SchedContext {
         self.context
+    }
+
+    /// `None` for a main thread.
+    pub const fn added(&self) -> Option<ComponentThread> {
+        self.added
     }
 
     fn make(
@@ -91,6 +97,8 @@ pub struct Launch<'a> {
     pub threads: &'a [Vec<Thread>],
     /// Whether the kernel makes capabilities that can be called only.
     pub has_calls_only: bool,
+    /// What components signal that can be started anew.
+    pub signals: Option<&'a Signals>,
 }
 
 /// Whether the kernel makes capabilities that can be called only: Sandglass does, others of its ABI do
@@ -159,7 +167,9 @@ impl<'a> Launch<'a> {
             self.map(component, map)?;
         }
         for grant in &description.grants {
-            self.grant(component, grant)?;
+            if !self.grant_own_ready(component, description, index, grant)? {
+                self.grant(component, grant)?;
+            }
         }
         if let Some(spawning) = description.spawning {
             self.give_spawning(component, spawning, index, description.threads.len())
@@ -223,6 +233,44 @@ impl<'a> Launch<'a> {
             ..region
         };
         component.name_memory(name, exact).context(what)
+    }
+
+    /// What a thread signals when it is ready, of a component that can be started anew: a signal of the launcher's own, so
+    /// that it can wait for all of them. Returns whether the grant is that.
+    fn grant_own_ready(
+        &mut self,
+        component: &mut Component,
+        description: &description::Component,
+        index: u32,
+        grant: &Grant,
+    ) -> Result<bool, Failure> {
+        let Object::Notification(notification) = grant.object else {
+            return Ok(false);
+        };
+        let mut threads = (0..).zip(&description.threads);
+        let thread = threads.find(|(_, thread)| thread.ready == Some(notification));
+        let bit = thread.and_then(|(thread, _)| {
+            let id = ThreadId {
+                component: index,
+                thread,
+            };
+            Some((self.signals?, self.signals?.ready(id)?))
+        });
+        let Some((signals, bit)) = bit else {
+            return Ok(false);
+        };
+        let badge = Signals::badge(bit);
+        let what = format_args!("capability `{}`", grant.name);
+        component
+            .grant_badged(
+                self.process,
+                &grant.name,
+                signals.notification(),
+                Rights::WRITE,
+                badge,
+            )
+            .context(what)?;
+        Ok(true)
     }
 
     fn grant(&mut self, component: &mut Component, grant: &Grant) -> Result<(), Failure> {
@@ -363,6 +411,7 @@ impl<'a> Launch<'a> {
     pub fn start(&self, watch: &mut Watch<'_>) -> Result<ControlFlow<u8>, Failure> {
         let components = self.threads.iter().zip(&self.system.components);
         for (component, (threads, description)) in (0..).zip(components) {
+            watch.first_starts(component);
             let threads = threads.iter().zip(&description.threads);
             for (thread, (made, described)) in (0..).zip(threads) {
                 let id = ThreadId { component, thread };
@@ -376,6 +425,7 @@ impl<'a> Launch<'a> {
                     return Ok(started);
                 }
             }
+            watch.first_started(component);
         }
         Ok(ControlFlow::Continue(()))
     }

@@ -12,26 +12,36 @@ extern crate alloc;
 
 mod failure;
 mod launch;
+mod log;
+mod made;
 mod objects;
 mod packed;
+mod report;
+mod restart;
 mod space;
 mod trace;
 mod watch;
+mod window;
 
 use alloc::vec::Vec;
 use core::ops::ControlFlow;
 
-use sandglass::{boot, println, BootInfo, Process};
+use sandglass::{boot, BootInfo, Process};
+
+use sandglass_description::System;
 
 use failure::{Context, Failure};
 use launch::Launch;
+use made::Made;
 use objects::Objects;
-use watch::{EndSignals, Watch};
+use restart::signals::Signals;
+use watch::Watch;
 
 const _: () = {
     use sandglass_description::limits;
     assert!(limits::ENVIRONMENT_ENTRIES == sandglass::env::MAX_ENTRIES);
     assert!(limits::NAME_BYTES == sandglass::env::MAX_NAME);
+    assert!(sandglass_description::LOG_BYTES == sandglass::logging::ring::BYTES as u64);
     let mut pages = 1;
     while pages < 64 {
         let spawning = sandglass_description::Spawning {
@@ -49,14 +59,7 @@ const _: () = {
 sandglass::entry!(main, stack = 0x1_0000, heap = 0x20_0000);
 
 fn main(info: &'static BootInfo) -> Result<u8, Failure> {
-    let mut process = Process::root_task(info);
-    process
-        .use_exit_port()
-        .context("cannot take the exit port")?;
-    process
-        .use_serial_console()
-        .context("cannot take the serial port")?;
-
+    let mut process = take_machine(info)?;
     let archive = packed::archive().context("cannot read the packed system")?;
     let system = archive.system().context("cannot read the packed system")?;
     if !objects::take_framebuffer(&system, info) {
@@ -74,6 +77,8 @@ fn main(info: &'static BootInfo) -> Result<u8, Failure> {
     }
     trace::name_threads(&system, &threads);
     let has_calls_only = launch::has_calls_only(&mut process, &objects)?;
+    let signals = Signals::make(&mut process, &system)?;
+    let signals = signals.as_ref();
     let mut launch = Launch {
         process: &mut process,
         info,
@@ -81,25 +86,51 @@ fn main(info: &'static BootInfo) -> Result<u8, Failure> {
         objects: &objects,
         threads: &threads,
         has_calls_only,
+        signals,
     };
     launch.equip(&mut components)?;
-    let end_signals = EndSignals::make(launch.process, &system, &objects)?;
-    let mut watch = Watch::new(&system, &components, &threads, &objects, end_signals);
-    let started = launch.start(&mut watch)?;
-    let status = match started {
-        ControlFlow::Break(status) => status,
-        ControlFlow::Continue(()) => {
-            boot::TCB
-                .set_priority(boot::TCB, system.launcher_priority)
-                .context("cannot take the launcher's priority")?;
-            watch.until_end()
-        }
+    let components: &'static [_] = components.leak();
+    let made = Made {
+        info,
+        system: &system,
+        archive: &archive,
+        components,
+        threads: &threads,
+        objects: &objects,
     };
-    if status != 0 {
-        println!(
-            "launcher: system `{}` ends with status {status}",
+    let mut watch = Watch::prepare(launch.process, &made, signals)?;
+    let ended = supervise(&launch, &mut watch, &system);
+    if let Ok(status @ 1..) = ended {
+        say!(
+            watch.log(),
+            Warn,
+            "system `{}` ends with status {status}",
             system.name
         );
     }
-    Ok(status)
+    watch.log().end();
+    ended
+}
+
+/// Takes what the launcher prints on, and ends the machine with.
+fn take_machine(info: &BootInfo) -> Result<Process, Failure> {
+    let mut process = Process::root_task(info);
+    process
+        .use_exit_port()
+        .context("cannot take the exit port")?;
+    process
+        .use_serial_console()
+        .context("cannot take the serial port")?;
+    Ok(process)
+}
+
+/// Starts all components and goes on until the system ends, with its status.
+fn supervise(launch: &Launch<'_>, watch: &mut Watch<'_>, system: &System) -> Result<u8, Failure> {
+    if let ControlFlow::Break(status) = launch.start(watch)? {
+        return Ok(status);
+    }
+    boot::TCB
+        .set_priority(boot::TCB, system.launcher_priority)
+        .context("cannot take the launcher's priority")?;
+    Ok(watch.until_end())
 }

@@ -6,14 +6,21 @@ use core::ops::ControlFlow;
 
 use sandglass::cap::{Notification, Rights};
 use sandglass::context::UserContext;
-use sandglass::exit;
+use sandglass::exit::{self, Panic};
 use sandglass::fault::Fault;
-use sandglass::{boot, component, println, Error, Message, Process, Received};
+use sandglass::{boot, component, Error, Message, Process, Received};
 use sandglass_description::{Component, Signal, System, ThreadId};
 
 use crate::failure::{Context, Failure};
 use crate::launch::Thread;
+use crate::log::Log;
+use crate::made::Made;
 use crate::objects::Objects;
+use crate::report::{self, Status, Who};
+use crate::restart::signals::{Arrived, Signals};
+use crate::restart::{Fate, How, Restarts};
+use crate::say;
+use crate::window::Window;
 
 /// Status of a system that no component can end any more.
 const NOBODY_LEFT: u8 = 1;
@@ -53,6 +60,9 @@ pub struct Watch<'a> {
     threads: &'a [Vec<Thread>],
     objects: &'a Objects,
     end_signals: EndSignals,
+    log: Log,
+    window: Window,
+    restarts: Restarts<'a>,
     /// Those of the components whose end is the system's that can still end.
     awaited: Vec<u32>,
     /// Of each component: it has ended.
@@ -60,15 +70,11 @@ pub struct Watch<'a> {
 }
 
 /// What is signalled when threads end: by component and thread, in the description's order.
-pub struct EndSignals(Vec<Vec<Vec<Notification>>>);
+struct EndSignals(Vec<Vec<Vec<Notification>>>);
 
 impl EndSignals {
     /// Makes the capabilities that it takes.
-    pub fn make(
-        process: &mut Process,
-        system: &System,
-        objects: &Objects,
-    ) -> Result<Self, Failure> {
+    fn make(process: &mut Process, system: &System, objects: &Objects) -> Result<Self, Failure> {
         let mut make = |signal: &Signal| {
             let notification = objects.notification(signal.notification)?;
             let minted = process
@@ -135,26 +141,40 @@ enum News {
 }
 
 impl<'a> Watch<'a> {
-    pub fn new(
-        system: &'a System,
-        components: &'a [component::Component],
-        threads: &'a [Vec<Thread>],
-        objects: &'a Objects,
-        end_signals: EndSignals,
-    ) -> Self {
+    /// Makes all that it takes to receive them.
+    pub fn prepare(
+        process: &mut Process,
+        made: &Made<'a>,
+        signals: Option<&'a Signals>,
+    ) -> Result<Self, Failure> {
+        let Made {
+            info,
+            system,
+            components,
+            threads,
+            objects,
+            ..
+        } = *made;
+        let end_signals = EndSignals::make(process, system, objects)?;
+        let log = Log::open(process, info, system, objects, threads)?;
+        let window = Window::open(process)?;
+        let restarts = Restarts::prepare(process, made, signals)?;
         let with_exit = |(index, component): (u32, &Component)| component.exit.then_some(index);
-        Self {
+        Ok(Self {
             system,
             components,
             threads,
             objects,
             end_signals,
+            log,
+            window,
+            restarts,
             awaited: (0..)
                 .zip(&system.components)
                 .filter_map(with_exit)
                 .collect(),
             ended: alloc::vec![false; system.components.len()],
-        }
+        })
     }
 
     /// Waits until the thread `id` signals `ready`. Breaks with the status if the system ends
@@ -167,7 +187,16 @@ impl<'a> Watch<'a> {
         ready: Notification,
         id: ThreadId,
     ) -> Result<ControlFlow<u8>, NeverReady> {
-        // So that what arrives first, signal or message, ends the same wait.
+        if self.restarts.has_own_ready(id) {
+            return self.until_signal(id);
+        }
+        // So that what arrives first, signal or message, ends the same wait. Signals of restarts wait meanwhile.
+        let signals = self.restarts.signals();
+        if signals.is_some() {
+            boot::TCB
+                .unbind_notification()
+                .map_err(NeverReady::Refused)?;
+        }
         boot::TCB
             .bind_notification(ready)
             .map_err(NeverReady::Refused)?;
@@ -175,13 +204,28 @@ impl<'a> Watch<'a> {
         boot::TCB
             .unbind_notification()
             .map_err(NeverReady::Refused)?;
+        if let Some(signals) = signals {
+            signals.bind().map_err(NeverReady::Refused)?;
+        }
         outcome
+    }
+
+    /// Notes that a component begins to start, for the first time.
+    pub fn first_starts(&self, component: u32) {
+        self.restarts.first_starts(component);
+    }
+
+    /// Notes that a component has been started completely.
+    pub fn first_started(&mut self, component: u32) {
+        self.restarts.first_started(component);
     }
 
     fn until_signal(&mut self, id: ThreadId) -> Result<ControlFlow<u8>, NeverReady> {
         loop {
             let received = self.receive();
-            if received.badge == SIGNAL {
+            let arrived = Arrived::of_badge(received.badge);
+            let is_ready = self.restarts.is_ready(id, arrived);
+            if is_ready.unwrap_or(received.badge == SIGNAL) {
                 return Ok(ControlFlow::Continue(()));
             }
             let (news, system) = self.take(&received);
@@ -215,6 +259,9 @@ impl<'a> Watch<'a> {
 
     /// Reports what a message says. Breaks with the status if it is the system's end.
     fn take(&mut self, received: &Received) -> (News, ControlFlow<u8>) {
+        if let Some(arrived) = Arrived::of_badge(received.badge) {
+            return (News::Nothing, self.take_signals(arrived));
+        }
         let id = thread_of(received.badge & !OWN_CALL);
         let is_own_call = received.badge & OWN_CALL != 0;
         let system = self.system;
@@ -227,33 +274,81 @@ impl<'a> Watch<'a> {
                 component: id.component,
                 status,
             };
-            if component.exit {
-                return (news, ControlFlow::Break(status));
+            if self.has_ended(id.component) {
+                return (News::Nothing, ControlFlow::Continue(()));
             }
-            self.end(id.component, component, status);
+            let panic = Panic::decode(&received.message).filter(|_| status == exit::PANIC_STATUS);
+            if let (Some(panic), Some(made)) = (panic, self.components.get(id.component as usize)) {
+                report::panic(&self.log, &mut self.window, component, made, &panic);
+            }
+            match self.fail(id.component, How::End(status)) {
+                Fate::AsEver if component.exit => return (news, ControlFlow::Break(status)),
+                Fate::AsEver => self.end(id.component, component, status),
+                Fate::Restarted | Fate::Stopped => {}
+            }
             news
         } else if is_own_call {
-            // Nonsense. Who called is not answered, and so does not do it again.
+            // Nonsense. Who called is not answered, and so does not do it again; unless it is awaited.
+            self.restarts.hears_call(id.component);
             News::Nothing
         } else if let Some(fault) = Fault::decode(&received.message) {
-            if fault.is_end() && self.has_ended(id.component) {
+            let is_back = fault.is_end() && self.restarts.comes_back(&self.log, id);
+            if is_back || fault.is_end() && self.has_ended(id.component) {
                 return (News::Nothing, ControlFlow::Continue(()));
             }
             self.end_signals.of_thread(id);
-            report(component, id.thread, fault);
-            if id.thread == 0 {
+            self.report_fault(component, id, fault);
+            self.log.stopped(id.component);
+            let fate = self.fail(id.component, How::Fault(id.thread));
+            if fate == Fate::AsEver && id.thread == 0 {
                 self.awaited.retain(|&index| index != id.component);
             }
             News::Fault(id)
         } else {
             News::Nothing
         };
-        let may_end = system.components.iter().any(|component| component.exit);
-        if may_end && self.awaited.is_empty() {
-            println!("launcher: every component with `exit = true` has been stopped by a fault");
-            return (news, ControlFlow::Break(NOBODY_LEFT));
+        (news, self.is_over())
+    }
+
+    /// Goes on with restarts, and deals with components that were not heard of.
+    fn take_signals(&mut self, arrived: Arrived) -> ControlFlow<u8> {
+        self.restarts.proceed_with(&self.log, arrived);
+        if arrived.has_watchdog() {
+            while let Some(component) = self.restarts.next_silent() {
+                self.fail(component, How::Silence);
+            }
         }
-        (news, ControlFlow::Continue(()))
+        self.is_over()
+    }
+
+    /// Deals with a failure as the description says.
+    fn fail(&mut self, component: u32, how: How) -> Fate {
+        let fate = self.restarts.fail(&self.log, component, how);
+        if fate != Fate::AsEver {
+            self.end_signals.of_component(component);
+        }
+        if fate == Fate::Stopped {
+            self.awaited.retain(|&index| index != component);
+        }
+        fate
+    }
+
+    /// Whether nobody is left who could end the system.
+    fn is_over(&self) -> ControlFlow<u8> {
+        let may_end = self
+            .system
+            .components
+            .iter()
+            .any(|component| component.exit);
+        if may_end && self.awaited.is_empty() {
+            say!(
+                self.log,
+                Error,
+                "every component with `exit = true` has been stopped by a fault"
+            );
+            return ControlFlow::Break(NOBODY_LEFT);
+        }
+        ControlFlow::Continue(())
     }
 
     fn has_ended(&self, component: u32) -> bool {
@@ -267,6 +362,7 @@ impl<'a> Watch<'a> {
         if let Some(ended) = self.ended.get_mut(index as usize) {
             *ended = true;
         }
+        self.restarts.ended(index);
         let nowhere = UserContext::start(exit::ENDED_AT, 0, 0, 0);
         for thread in self.threads.iter().skip(index as usize).take(1).flatten() {
             // The capability is the launcher's own: nothing can fail.
@@ -279,97 +375,40 @@ impl<'a> Watch<'a> {
             let _ = ended.end_spawned();
         }
         if status != 0 {
-            println!(
-                "launcher: component `{}` ended with {}",
-                component.name,
+            let name = &component.name;
+            say!(
+                self.log,
+                Warn,
+                "component `{name}` ended with {}",
                 Status(status)
             );
         }
+        self.log.stopped(index);
     }
-}
 
-/// A status in words.
-struct Status(u8);
-
-impl fmt::Display for Status {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "status {}", self.0)?;
-        if self.0 == exit::PANIC_STATUS {
-            write!(f, " (a panic; its message needs `console = true`)")?;
-        }
-        Ok(())
+    fn report_fault(&mut self, component: &Component, id: ThreadId, fault: Fault) {
+        let Some(made) = self.components.get(id.component as usize) else {
+            return;
+        };
+        let who = Who {
+            component,
+            thread: id.thread,
+        };
+        let threads = self.threads.get(id.component as usize);
+        let thread = threads.and_then(|threads| threads.get(id.thread as usize));
+        let registers = thread.and_then(|thread| thread.tcb().read_registers(false).ok());
+        report::fault(
+            &self.log,
+            &mut self.window,
+            &who,
+            made,
+            fault,
+            registers.as_ref(),
+        );
     }
-}
 
-fn report(component: &Component, thread: u32, fault: Fault) {
-    let fault = Description(fault);
-    match component.threads.get(thread as usize) {
-        Some(thread) if thread.name != component.name => println!(
-            "launcher: `{}/{}` was stopped by a fault: {fault}",
-            component.name, thread.name
-        ),
-        Some(_) => println!(
-            "launcher: `{}` was stopped by a fault: {fault}",
-            component.name
-        ),
-        None => println!(
-            "launcher: a thread that `{}` made was stopped by a fault: {fault}",
-            component.name
-        ),
-    }
-}
-
-/// A fault in words.
-struct Description(Fault);
-
-impl fmt::Display for Description {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            Fault::Memory {
-                ip,
-                address,
-                instruction,
-                status,
-            } => {
-                const WRITE: u64 = 1 << 1;
-                let access = match (instruction, status & WRITE != 0) {
-                    (true, _) => "executing",
-                    (false, true) => "writing",
-                    (false, false) => "reading",
-                };
-                write!(f, "{access} address {address:#x}, at instruction {ip:#x}")
-            }
-            Fault::Capability {
-                ip,
-                address,
-                in_receive_phase,
-                failure,
-            } => {
-                let phase = if in_receive_phase {
-                    "receiving from"
-                } else {
-                    "sending to"
-                };
-                write!(
-                    f,
-                    "{phase} the capability {address:#x}, which does not exist ({failure:?}), at \
-                     instruction {ip:#x}"
-                )
-            }
-            Fault::UnknownSyscall { ip, number } => {
-                write!(f, "system call {number:#x}, at instruction {ip:#x}")
-            }
-            Fault::Exception {
-                ip, number, code, ..
-            } => write!(
-                f,
-                "processor exception {number} with error code {code:#x}, at instruction {ip:#x}"
-            ),
-            Fault::Timeout { badge, consumed_us } => write!(
-                f,
-                "its budget ran out; it consumed {consumed_us} µs since the last report (badge \
-                 {badge} of its scheduling context)"
-            ),
-        }
+    /// Where the launcher's lines go.
+    pub fn log(&self) -> &Log {
+        &self.log
     }
 }

@@ -17,7 +17,10 @@ use sandglass_edf::Task;
 use sandglass_sharing::blocking::{Device, Outcome, Ticket};
 use sandglass_sharing::spawning::Meter;
 use sandglass_sharing::{blocking, proxy::label, serve, spawning, workers};
+use sandglass_tasks::releases::Missed;
+use sandglass_tasks::TimeTriggered;
 use sandglass_timeouts::{Answers, Handler, TIMED_OUT};
+use sandglass_timers::Timer;
 
 sandglass::entry!(main, stack = 0x4000, heap = 0x4000);
 
@@ -54,6 +57,8 @@ pub mod attack {
     pub const REFUSED: u64 = 14;
     /// Finds the bug of a server.
     pub const BUG: u64 = 15;
+    /// Arms and cancels a timer, over and over: most of its time is with the timer service.
+    pub const TEASE: u64 = 16;
     /// Whatever comes to its mind, by the parameter `seed`.
     pub const STORM: u64 = 9;
 }
@@ -97,6 +102,7 @@ fn main(env: &'static Environment) -> u8 {
         }
         name if name.starts_with("rogue") => rogue(env),
         "steady" => steady(env),
+        "ticker" => ticker(env),
         _ => client(env),
     }
 }
@@ -252,6 +258,25 @@ fn steady(env: &'static Environment) -> ! {
     }
 }
 
+/// A time-triggered task: each of its jobs begins at most `within` µs after its release.
+fn ticker(env: &'static Environment) -> ! {
+    let within = ticks(env, env.parameter("within"));
+    let (period, jobs) = (env.parameter("period"), env.parameter("jobs"));
+    let task = TimeTriggered::described(env, "tick", period, Missed::CatchUp);
+    task.expect("the period is described").run(|release| {
+        let taken = time::ticks() - release.at;
+        assert!(
+            taken <= within,
+            "job {} began {taken} ticks late, of {within}",
+            release.number
+        );
+        steps(env.parameter("work"));
+        if release.number + 1 == jobs {
+            env.capability::<Notification>("done").signal();
+        }
+    })
+}
+
 /// µs in ticks of the clock.
 fn ticks(env: &Environment, us: u64) -> u64 {
     let tsc = env.tsc().expect("the kernel reports the clock's frequency");
@@ -286,6 +311,7 @@ fn rogue(env: &'static Environment) -> ! {
             yield_now();
         },
         attack::REFUSED => refused(env),
+        attack::TEASE => tease(env),
         attack::SPIN => loop {
             core::hint::spin_loop();
         },
@@ -364,6 +390,16 @@ fn leave(env: &'static Environment) -> ! {
     env.ready().signal();
     // The second thread is above this one, and out of time when this one runs.
     exit::exit(0)
+}
+
+/// Has the timer service work for it as long as its time lasts, which therefore ends there.
+fn tease(env: &'static Environment) -> ! {
+    let timer = Timer::with_parts(env.capability("timers"), env.capability("event"));
+    let ahead = ticks(env, 50);
+    loop {
+        let armed = timer.at(time::ticks() + ahead);
+        assert!(armed.is_ok() && timer.cancel().is_ok(), "it has a timer 0");
+    }
 }
 
 /// The time of the main thread is with the server; that of the third goes into refused calls.

@@ -15,6 +15,7 @@ pub mod multicore;
 pub mod report;
 mod sharing;
 mod timeouts;
+mod timers;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -66,11 +67,14 @@ impl Extent {
     }
 }
 
+/// What an experiment reproduces whose figures are of this system only.
+pub const NO_PAPER: &str = "no paper: figures of its own";
+
 /// An experiment that can be run.
 #[derive(Debug)]
 pub struct Experiment {
     pub name: &'static str,
-    /// The tables and figures that it reproduces, and of which paper.
+    /// The tables and figures that it reproduces, and of which paper; or [`NO_PAPER`].
     pub reproduces: &'static str,
     /// What it shows, in a line.
     pub about: &'static str,
@@ -140,6 +144,14 @@ pub const CATALOGUE: &[Experiment] = &[
         shift: 0,
         is_described: true,
         run: sharing::run,
+    },
+    Experiment {
+        name: "timers",
+        reproduces: NO_PAPER,
+        about: "the timer service's cost against the number of timers, and releases without drift",
+        shift: 0,
+        is_described: true,
+        run: timers::run,
     },
 ];
 

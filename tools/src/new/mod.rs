@@ -205,7 +205,7 @@ mod tests {
     #[test]
     fn a_template_is_a_folder_that_says_what_it_is_for() {
         let templates = templates().unwrap();
-        for name in ["control-loop", "edf", "modes", "server"] {
+        for name in ["c", "control-loop", "edf", "modes", "server"] {
             assert!(!templates[name].about.is_empty());
         }
         assert!(!templates.contains_key(COMMON));

@@ -240,14 +240,14 @@ mod tests {
     fn only_the_rogue_may_come_to_grief() {
         for fine in [
             "judge: all honest components are done",
-            "launcher: component `rogue` ended with status 101 (a panic; its message needs `console = true`)",
+            "launcher: component `rogue` ended with status 101 (a panic)",
             "edf: `rogue` is stopped: Timeout",
             "launcher: `rogue/second` was stopped by a fault: x",
         ] {
             assert_eq!(complaint(fine), None);
         }
         for bad in [
-            "launcher: component `server` ended with status 101 (a panic; its message needs `console = true`)",
+            "launcher: component `server` ended with status 101 (a panic)",
             "launcher: `server/handler` was stopped by a fault: x",
             "panicked at user/policies/sharing/src/blocking/mod.rs:130:29:",
             "panicked at systems/rogues/src/main.rs:3:4:",

@@ -4,13 +4,15 @@
 //! checked (unknown keys, missing keys, kinds of values); the rest is [`super::check`]'s.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
-use crate::system::spanned::Spanned;
 use sandglass_description::policy::edf;
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::de::{self, value::MapAccessDeserializer, Visitor};
+use serde::{Deserialize, Deserializer};
 
 use super::quantity::{Bytes, Mebibytes, Micros, Number};
+use super::spanned::Spanned;
 use super::warning::Warning;
 
 pub type Text = Spanned<String>;
@@ -31,6 +33,8 @@ pub struct Document {
     /// Warnings that are right as they are, with the reason.
     #[serde(default)]
     pub accept: Vec<Accept>,
+    /// The writer of the log.
+    pub log: Option<Spanned<Log>>,
     /// Programs, each in an address space of its own.
     #[serde(default, rename = "component")]
     pub components: Vec<Component>,
@@ -58,6 +62,9 @@ pub struct Document {
     /// Files that components see, read-only.
     #[serde(default, rename = "file")]
     pub files: Vec<File>,
+    /// Timers of the timer service.
+    #[serde(default, rename = "timer")]
+    pub timers: Vec<Timer>,
     /// What happens when clients' budgets run out in a server.
     #[serde(default, rename = "timeout-policy")]
     pub timeout_policies: Vec<TimeoutPolicy>,
@@ -89,13 +96,64 @@ pub struct Machine {
     pub cores: Option<Integer>,
 }
 
+/// When a component is started anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RestartPolicy {
+    Never,
+    /// After a fault, a panic, an end with a status other than 0, or a silence that its watchdog noticed.
+    OnFault,
+    /// After any end.
+    Always,
+}
+
+/// How often it is.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct RestartLimit {
+    /// Most restarts, 1 to 100.
+    pub times: Integer,
+    /// In this time; after that it stays stopped.
+    pub within: Spanned<Micros>,
+}
+
+/// The writer of the log.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Log {
+    /// Of the writer.
+    pub priority: Option<Integer>,
+    /// Of the writer, in every period.
+    pub budget: Option<Spanned<Micros>>,
+    /// Of the writer.
+    pub period: Option<Spanned<Micros>>,
+}
+
+/// What is logged: this, and all that is more urgent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LogLevel {
+    Error,
+    Warn,
+    Info,
+    Debug,
+    Trace,
+}
+
+impl LogLevel {
+    /// As the parameter of a component.
+    pub fn number(self) -> u64 {
+        self as u64 + 1
+    }
+}
+
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Component {
     /// How others refer to it.
     pub name: Text,
     /// A package, or the path of an ELF file, with a `/`, relative to the description's folder.
-    pub executable: Text,
+    pub executable: Spanned<Executable>,
     /// One of `criticalities`; the lowest by default.
     pub criticality: Option<Text>,
     /// Core that the thread runs on, from 0 on; 0 by default.
@@ -131,6 +189,14 @@ pub struct Component {
     /// It may print on the console.
     #[serde(default)]
     pub console: bool,
+    /// What it says in the log: this, and all that is more urgent; nothing by default.
+    pub log: Option<Spanned<LogLevel>>,
+    /// When it is started anew; `never` by default.
+    pub restart: Option<Spanned<RestartPolicy>>,
+    /// How often it is; 3 times within 10 s by default.
+    pub restart_limit: Option<Spanned<RestartLimit>>,
+    /// Longest time, at least 8 ms, without a sign of life.
+    pub watchdog: Option<Spanned<Micros>>,
     /// The system ends when it ends.
     #[serde(default)]
     pub exit: bool,
@@ -150,6 +216,58 @@ pub struct Component {
     /// Further threads, in the same address space.
     #[serde(default, rename = "thread")]
     pub threads: Vec<Thread>,
+}
+
+/// What a component runs.
+#[derive(Debug, Clone)]
+pub enum Executable {
+    /// A user program, a file, or one source in C.
+    Name(String),
+    Sources(Sources),
+}
+
+impl From<String> for Executable {
+    fn from(name: String) -> Self {
+        Self::Name(name)
+    }
+}
+
+/// A program in C.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Sources {
+    /// Paths of the sources.
+    pub c: Vec<Text>,
+    /// Folders of headers.
+    #[serde(default)]
+    pub include: Vec<Text>,
+    /// For the compiler.
+    #[serde(default)]
+    pub flags: Vec<Text>,
+}
+
+impl<'de> Deserialize<'de> for Executable {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Kinds;
+
+        impl<'de> Visitor<'de> for Kinds {
+            type Value = Executable;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("text in quotes, or `{ c = [\"SOURCE.c\"] }`")
+            }
+
+            fn visit_str<E: de::Error>(self, name: &str) -> Result<Executable, E> {
+                Ok(Executable::Name(name.to_owned()))
+            }
+
+            fn visit_map<A: de::MapAccess<'de>>(self, keys: A) -> Result<Executable, A::Error> {
+                Sources::deserialize(MapAccessDeserializer::new(keys)).map(Executable::Sources)
+            }
+        }
+
+        deserializer.deserialize_any(Kinds)
+    }
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -296,6 +414,9 @@ pub struct Notification {
     /// The components that signal.
     #[serde(default)]
     pub signallers: Vec<Signaller>,
+    /// Under which the waiter finds it, of one that a policy brings.
+    #[serde(skip)]
+    pub alias: Option<Text>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -417,6 +538,26 @@ pub struct File {
     pub path: Text,
     /// Who sees it, read-only.
     pub components: Vec<Text>,
+}
+
+/// Timers of the timer service that one capability stands for.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Timer {
+    /// Under which the component finds it.
+    pub name: Text,
+    /// Who uses it.
+    pub component: Text,
+    /// The shortest period, and the mean time between expiries.
+    pub every: Spanned<Micros>,
+    /// How many may expire at once; 1 by default.
+    pub burst: Option<Integer>,
+    /// How many timers there are; 1 by default.
+    pub count: Option<Integer>,
+    /// What is signalled; without it, one of its own.
+    pub notification: Option<Text>,
+    /// With which it is signalled.
+    pub badge: Option<Integer>,
 }
 
 /// What happens when clients' time runs out in a server.

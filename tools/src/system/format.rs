@@ -23,10 +23,12 @@ sources! {
     "archive.rs",
     "lib.rs",
     "policy/edf.rs",
+    "policy/log.rs",
     "policy/mod.rs",
     "policy/modes.rs",
     "policy/sharing.rs",
     "policy/timeouts.rs",
+    "policy/timers.rs",
 }
 
 /// Sees that the clone's launcher reads what this command writes.

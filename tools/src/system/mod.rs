@@ -15,6 +15,7 @@ mod executable;
 mod findings;
 mod format;
 mod images;
+mod levels;
 mod pack;
 mod parse;
 pub(crate) mod quantity;
@@ -33,14 +34,17 @@ use anyhow::{bail, Result};
 use sandglass_description::Blob;
 
 pub use check::{check, Description};
+pub use document::LogLevel;
 pub use findings::{Finding, Report, Span};
 pub use images::RunImage;
+pub use levels::LevelOf;
 pub use source::Source;
 pub use validate::run as run_validate;
 pub use warning::Warning;
 
 use self::pack::Programs;
 use self::rogue::Rogue;
+use crate::backtrace::Executables;
 use crate::boot;
 use crate::cli::{BuildArgs, RunArgs};
 use crate::cores::Cores;
@@ -60,6 +64,8 @@ pub struct Built {
     pub cores: u32,
     /// Name of the output to the host.
     pub output: Option<String>,
+    /// The executable of each component, by its name.
+    pub executables: Vec<(String, PathBuf)>,
 }
 
 impl Built {
@@ -87,6 +93,7 @@ impl Built {
                 cores: self.cores,
                 ..Machine::default()
             },
+            annotator: Executables::new(self.executables.iter().cloned()).annotator(),
             ..Boot::new(kernel, &self.image)
         }
     }
@@ -138,6 +145,7 @@ fn build_with(
         memory_mib: description.memory_mib,
         cores: description.cores,
         output: description.output.clone(),
+        executables: programs.paths(description),
     })
 }
 
@@ -191,7 +199,10 @@ pub fn run_system(args: &RunArgs) -> Result<ExitCode> {
     if let Some(seed) = args.beside.rogue {
         source = Rogue::of_seed(seed).beside(&source)?;
     }
-    let description = check(&source)?;
+    let mut description = check(&source)?;
+    for level in &args.log_level {
+        level.apply(&mut description)?;
+    }
     warn(&description, args.warnings.deny_warnings)?;
     let image = RunImage::new()?;
     let built = build(&description, Some(image.path()))?;
@@ -220,6 +231,7 @@ mod tests {
             memory_mib: 64,
             cores,
             output: None,
+            executables: Vec::new(),
         };
         assert_eq!(built(1).cores_with(None).unwrap(), Cores::Single);
         assert_eq!(built(1).cores_with(Some(1)).unwrap(), Cores::Smp(1));

@@ -12,13 +12,14 @@ use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 use object::{pod, LittleEndian, U32, U64};
 use sandglass_abi::vspace::x86_64::LOWEST_PROGRAM;
 use sandglass_description::archive::{self, PAGE};
-use sandglass_description::MemorySource;
+use sandglass_description::{MemorySource, Restart};
 
 use super::check::{Content, Description};
 use super::executable::Executable;
 use super::findings::{Finding, Report};
 use super::{format, images};
-use crate::{program, project, workspace};
+use crate::program::{self, Elf};
+use crate::{c_program, project, workspace};
 
 /// The launcher's package.
 const LAUNCHER: &str = "launcher";
@@ -97,7 +98,7 @@ fn write(path: &Path, image: &[u8]) -> Result<()> {
 }
 
 /// What is built for descriptions: the launcher, and the programs that they name.
-pub struct Programs(BTreeMap<Executable, Vec<u8>>);
+pub struct Programs(BTreeMap<Executable, Elf>);
 
 impl Programs {
     /// Builds what `descriptions` name, and the launcher, each once.
@@ -110,15 +111,17 @@ impl Programs {
         let mut wanted: BTreeSet<Executable> =
             named.map(|packed| packed.executable.clone()).collect();
         wanted.insert(launcher());
-        let (mut packages, mut own) = (Vec::new(), Vec::new());
+        let (mut packages, mut own, mut in_c) = (Vec::new(), Vec::new(), Vec::new());
         for executable in &wanted {
             match executable {
                 Executable::Package(name) => packages.push(name.as_str()),
                 Executable::Own(program) => own.push(program),
+                Executable::C(program) => in_c.push(program),
                 Executable::File(_) => {}
             }
         }
         // A mistake in the user's sources is found before ours are built.
+        let c_contents = c_program::read_all(&in_c)?;
         let own_contents = project::read_all(&own)?;
         let contents = program::read_all(&packages)?;
         let own = own.into_iter().cloned().map(Executable::Own);
@@ -126,15 +129,32 @@ impl Programs {
             .into_iter()
             .map(str::to_owned)
             .map(Executable::Package);
+        let in_c = in_c.into_iter().cloned().map(Executable::C);
         let built = own.zip(own_contents).chain(packages.zip(contents));
-        Ok(Self(built.collect()))
+        Ok(Self(built.chain(in_c.zip(c_contents)).collect()))
     }
 
     fn launcher(&self) -> Result<&[u8]> {
         let launcher = self.0.get(&launcher());
         launcher
-            .map(Vec::as_slice)
+            .map(|elf| elf.bytes.as_slice())
             .context("the launcher was not built")
+    }
+
+    /// The files of the executables of a description's components, with the components' names.
+    pub fn paths(&self, description: &Description) -> Vec<(String, PathBuf)> {
+        let components = description.system.components.iter();
+        let paths = description
+            .executables
+            .iter()
+            .map(|packed| match &packed.executable {
+                Executable::File(path) => Some(path.clone()),
+                built => self.0.get(built).map(|elf| elf.path.clone()),
+            });
+        components
+            .zip(paths)
+            .filter_map(|(component, path)| Some((component.name.clone(), path?)))
+            .collect()
     }
 
     /// The executables of a description's components.
@@ -146,7 +166,7 @@ impl Programs {
                 built => {
                     let program = self.0.get(built);
                     program
-                        .map(|bytes| Cow::Borrowed(bytes.as_slice()))
+                        .map(|elf| Cow::Borrowed(elf.bytes.as_slice()))
                         .with_context(|| format!("{built:?} was not built"))
                 }
             })
@@ -258,6 +278,7 @@ fn check_size(
     }
     for component in &description.system.components {
         shared += component.spawning.map_or(0, |spawning| spawning.bytes());
+        shared += component.restart.map_or(0, |_| Restart::BYTES);
     }
     let mut findings = Vec::new();
     if bytes > MAX_IMAGE_BYTES {

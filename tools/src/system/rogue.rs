@@ -339,6 +339,6 @@ mod tests {
                 *count += tasks.iter().filter(|task| is_own(task)).count();
             }
         }
-        assert_eq!(joined, [2, 1], "preemptive sets of tasks, and modes");
+        assert_eq!(joined, [3, 2], "preemptive sets of tasks, and modes");
     }
 }

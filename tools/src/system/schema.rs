@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use schemars::generate::SchemaSettings;
 use schemars::{json_schema, JsonSchema, Schema, SchemaGenerator};
 
-use super::document::Document;
+use super::document::{Document, Executable, Sources};
 use super::quantity::{Bytes, Mebibytes, Micros, Number};
 
 /// The schema, as text that ends with a newline.
@@ -19,6 +19,20 @@ pub fn text() -> String {
     let mut text = serde_json::to_string_pretty(&schema).expect("a schema is JSON");
     text.push('\n');
     text
+}
+
+impl JsonSchema for Executable {
+    fn schema_name() -> Cow<'static, str> {
+        "Executable".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let sources = generator.subschema_for::<Sources>();
+        json_schema!({
+            "description": "A package, one source in C, or the path of an ELF file, with a `/`; or a program in C: `{ c = [...] }`.",
+            "anyOf": [{ "type": "string" }, sources]
+        })
+    }
 }
 
 /// A quantity: an integer, or text with one of these units.

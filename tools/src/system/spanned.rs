@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer};
 use super::findings::Span;
 
 /// A value, and where it stands.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spanned<T>(toml::Spanned<T>);
 
 impl<T> Spanned<T> {
@@ -23,6 +23,10 @@ impl<T> Spanned<T> {
 
     pub fn get_ref(&self) -> &T {
         self.0.get_ref()
+    }
+
+    pub fn get_mut(&mut self) -> &mut T {
+        self.0.get_mut()
     }
 }
 

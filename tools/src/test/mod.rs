@@ -182,7 +182,10 @@ fn run_experiments(filter: &Filter, report: &mut Report) -> Result<()> {
         if filter.accepts(&name) {
             report.started(&name);
             let stopwatch = Stopwatch::start();
-            match experiment.run(&extent).map(|outcome| outcome.findings()) {
+            match experiment
+                .run(&extent)
+                .map(|outcome| outcome.findings(experiment))
+            {
                 Ok(findings) if findings.is_empty() => report.passed(&name),
                 Ok(findings) => report.failed(&name, &findings.join("\n")),
                 Err(error) => report.failed(&name, &format!("{error:#}")),

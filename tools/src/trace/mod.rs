@@ -20,7 +20,7 @@ pub mod timeline;
 mod waits;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -47,7 +47,7 @@ const LOOK: Duration = Duration::from_millis(100);
 const SHOWN: usize = 20;
 
 /// How a system is traced.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Options {
     pub kernel: Variant,
     /// log2 ns of an instruction.
@@ -62,6 +62,8 @@ pub struct Options {
     pub echo: bool,
     /// Do not run what the description's checks warn of.
     pub deny_warnings: bool,
+    /// Copy the console to this file, too.
+    pub log: Option<PathBuf>,
 }
 
 impl Default for Options {
@@ -74,6 +76,7 @@ impl Default for Options {
             timeout: None,
             echo: false,
             deny_warnings: false,
+            log: None,
         }
     }
 }
@@ -90,7 +93,7 @@ pub struct Traced {
 
 /// `sandglass trace`: ends with the system's status; with 1 if the trace violates what is checked.
 pub fn run(args: &TraceArgs) -> Result<ExitCode> {
-    for path in [Some(&args.output), args.html.as_ref()]
+    for path in [Some(&args.output), args.html.as_ref(), args.log.as_ref()]
         .into_iter()
         .flatten()
     {
@@ -104,6 +107,7 @@ pub fn run(args: &TraceArgs) -> Result<ExitCode> {
         timeout: args.timeout,
         echo: true,
         deny_warnings: args.warnings.deny_warnings,
+        log: args.log.clone(),
     };
     let name = args.system.display().to_string();
     let traced = trace(&args.system, &options)?;
@@ -201,6 +205,7 @@ fn run_traced(description: &Description, kernel: &Path, options: &Options) -> Re
         timeout: options.timeout,
         input: Input::None,
         echo: options.echo,
+        log: options.log.clone(),
         ..built.boot(kernel)
     };
     boot.machine.icount = Some(options.icount);

@@ -27,6 +27,10 @@ pub const LINK_ARGUMENTS: [&str; 7] = [
     "-Wl,--image-base=0x400000",
 ];
 
+/// What programs without cargo say to the same driver beside [`LINK_ARGUMENTS`], before their objects: there is no C library
+/// to link, and what is not used is left out.
+pub const C_LINK_ARGUMENTS: [&str; 2] = ["-nostdlib", "-Wl,--gc-sections"];
+
 /// To be called from the build script of a package whose binaries are user programs.
 pub fn user_program() {
     println!("cargo:rerun-if-changed=build.rs");

@@ -179,6 +179,7 @@ mod tests {
             notifications: 2,
             memory: Vec::new(),
             trace: None,
+            log: None,
             components: Vec::new(),
         }
     }

@@ -22,6 +22,18 @@ pub use archive::Blob;
 
 /// Name under which every component finds the endpoint that its end is told to.
 pub const LAUNCHER: &str = "launcher";
+/// Bytes of memory for what a component logs; the launcher's build asserts that the runtime agrees.
+pub const LOG_BYTES: u64 = 4 << 12;
+/// Name of the parameter of a component that logs: the least urgent level that it says, from 1 for errors to 5.
+pub const LOG_LEVEL: &str = "log.level";
+/// Name of the capability that a component that logs signals.
+pub const LOG_SIGNAL: &str = "log";
+
+/// Name under which a component, and the writer of the log, find the memory for what `component` logs.
+pub fn log_memory(component: &str) -> String {
+    alloc::format!("log.{component}")
+}
+
 /// Prints and ends of the launcher itself: the first serial port, and QEMU's exit port.
 pub const LAUNCHER_PORTS: [(u16, u16); 2] = [(0x3f8, 0x3ff), (0xf4, 0xf4)];
 /// Ports of the second serial port, through which bulk output leaves.
@@ -41,8 +53,23 @@ pub struct System {
     /// Memory for the records of an execution trace, on a kernel with traces; `None` if the system is
     /// not traced.
     pub trace: Option<Trace>,
+    /// How components log; `None`: none of them does.
+    pub log: Option<Log>,
     /// In the order in which they start.
     pub components: Vec<Component>,
+}
+
+/// The writer of the log, and how the launcher uses it; see [`policy::log`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Log {
+    /// Index of the component that writes, in [`System::components`].
+    pub writer: u32,
+    /// Index of the memory with the launcher's own lines.
+    pub memory: u32,
+    /// Index of the notification that wakes the writer.
+    pub wake: u32,
+    /// Index of the notification that the writer signals.
+    pub done: u32,
 }
 
 /// How a system is traced.
@@ -99,7 +126,52 @@ pub struct Component {
     pub parameters: Vec<Parameter>,
     /// `None`: it makes no threads at run time.
     pub spawning: Option<Spawning>,
+    /// What happens when it fails; `None`: it stays as it is.
+    pub restart: Option<Restart>,
+    /// It counts as failed when it is not heard of for longer.
+    pub watchdog: Option<Watchdog>,
 }
+
+/// When a component is started anew, with nothing of its state left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Restart {
+    /// Also when it has ended with status 0.
+    pub always: bool,
+    /// Most restarts within [`Self::within_us`]; with the next failure it stays stopped.
+    pub times: u32,
+    pub within_us: u64,
+}
+
+impl Restart {
+    /// Most restarts that can be counted.
+    pub const MOST_TIMES: u32 = 100;
+    /// Bytes that a restart needs beside the component's: the thread that does it.
+    pub const BYTES: u64 = 48 << 10;
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Watchdog {
+    /// Longest time between two signs of life, µs.
+    pub period_us: u64,
+    /// Index of the memory in which it gives them.
+    pub memory: u32,
+}
+
+impl Watchdog {
+    /// Shortest period, µs.
+    pub const SHORTEST_US: u64 = 8_000;
+    /// Name under which the component finds the memory.
+    pub const NAME: &'static str = "watchdog";
+
+    /// How often one looks at the components that have the shortest of these periods, µs.
+    pub fn look_us(periods_us: impl Iterator<Item = u64>) -> Option<u64> {
+        periods_us.min().map(|shortest| shortest / 8)
+    }
+}
+
+/// Most restarts and threads that say when they are ready, of components that can be restarted, in a system: each has a
+/// bit of a badge.
+pub const MOST_RESTART_SIGNALS: usize = 60;
 
 /// Threads that a component may make at run time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

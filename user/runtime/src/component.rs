@@ -3,6 +3,7 @@
 //! The loader makes a component, grants it capabilities and memory under names, and starts it; the
 //! component finds them in its [`Environment`](crate::Environment). It holds nothing else.
 
+mod memory;
 mod spawning;
 
 use alloc::format;
@@ -24,6 +25,7 @@ use crate::resources::SetupError;
 use crate::thread::{self, ThreadParams};
 use crate::time::Tsc;
 use crate::vspace::VSpace;
+use memory::Pages;
 
 /// Where memory is mapped that was given no address: above any image.
 pub const FIRST_SHARED: u64 = 0x10_0000_0000;
@@ -44,6 +46,8 @@ pub struct Component {
     environment_address: u64,
     environment_frames: Vec<Frame>,
     buffer_page: (u64, Frame),
+    /// Its image and its threads' stacks.
+    pages: Pages,
     /// Slots with the memory of threads that it may make.
     spawning: Vec<u64>,
 }
@@ -74,7 +78,7 @@ impl Component {
     ) -> Result<Self, SetupError> {
         let image = Image::parse(elf)?;
         let vspace = VSpace::new(&mut process.resources)?;
-        load_image(process, vspace, &image)?;
+        let pages = load_image(process, vspace, &image)?;
         // A page that stays unmapped, the environment, a page that stays unmapped, the buffer.
         let environment_address = image.end() + PAGE;
         let buffer_address = environment_address + ENVIRONMENT_BYTES as u64 + PAGE;
@@ -98,6 +102,7 @@ impl Component {
             environment_address,
             environment_frames,
             buffer_page: (buffer_address, buffer_frame),
+            pages,
             spawning: Vec::new(),
         })
     }
@@ -112,6 +117,30 @@ impl Component {
 
     pub const fn vspace(&self) -> VSpace {
         self.vspace
+    }
+
+    /// The frame of the page of its image, or of a stack, at `address`.
+    pub fn frame_at(&self, address: u64) -> Option<Frame> {
+        self.pages.at(address)
+    }
+
+    /// All pages of its image, its stacks and its IPC buffers, with their frames; those that were mapped for it by
+    /// [`Self::map`] are not among them.
+    pub fn own_frames(&self) -> impl Iterator<Item = (u64, Frame)> + '_ {
+        self.pages.iter().chain([self.buffer_page])
+    }
+
+    /// The registers that its first thread starts with.
+    pub fn start_context(&self) -> UserContext {
+        // The program sets up its own stack and thread block.
+        UserContext::start(self.entry, 0, self.environment_address, 0)
+    }
+
+    /// The registers that another thread of it starts with.
+    pub fn thread_start_context(&self, thread: ComponentThread) -> UserContext {
+        let (buffer_address, _) = thread.buffer_page;
+        let start = self.thread_start.unwrap_or_default();
+        UserContext::start(start, 0, thread::prepared_at(buffer_address), 0)
     }
 
     /// Grants a copy of a capability with at most the rights given.
@@ -276,11 +305,17 @@ impl Component {
         let stack = self.grant_memory(
             process,
             &format!("{name}.stack"),
-            frames,
+            frames.iter().copied(),
             FrameSize::Small,
             Rights::READ_WRITE,
             Attributes::WriteBack,
         )?;
+        for (frame, page) in frames
+            .into_iter()
+            .zip((stack.address..).step_by(PAGE as usize))
+        {
+            self.pages.add(page, frame);
+        }
         let tcb = process.resources.tcb()?;
         let buffer_address = stack.address + stack.len - PAGE;
         let start = self.thread_start.ok_or(SetupError::NoThreadStart)?;
@@ -329,9 +364,7 @@ impl Component {
             buffer_page: self.buffer_page,
         };
         self.configure_thread(process, first, params)?;
-        // The program sets up its own stack and thread block.
-        let context = UserContext::start(self.entry, 0, self.environment_address, 0);
-        Ok(self.tcb.write_registers(&context, false)?)
+        Ok(self.tcb.write_registers(&self.start_context(), false)?)
     }
 
     /// Gives a thread of this component its CSpace, address space and parameters. It runs once it
@@ -385,7 +418,8 @@ impl Component {
 }
 
 /// Makes and maps every page of an image.
-fn load_image(process: &mut Process, vspace: VSpace, image: &Image) -> Result<(), SetupError> {
+fn load_image(process: &mut Process, vspace: VSpace, image: &Image) -> Result<Pages, SetupError> {
+    let mut pages = Pages::default();
     for page in image.pages() {
         let rights = if page.writable {
             Rights::READ_WRITE
@@ -393,6 +427,7 @@ fn load_image(process: &mut Process, vspace: VSpace, image: &Image) -> Result<()
             Rights::READ
         };
         let frame = map_page(process, vspace, page.vaddr, rights)?;
+        pages.add(page.vaddr, frame);
         if page.has_content {
             process
                 .space
@@ -401,7 +436,7 @@ fn load_image(process: &mut Process, vspace: VSpace, image: &Image) -> Result<()
                 })?;
         }
     }
-    Ok(())
+    Ok(pages)
 }
 
 /// Makes a page and maps it.

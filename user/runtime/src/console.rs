@@ -2,12 +2,15 @@
 //!
 //! The debug console exists in debug kernels only; on a release kernel its system call is a
 //! fault. A program for both kinds takes the serial port: [`use_serial`].
+//!
+//! What a component without a console prints goes to its log, if it has one: [`crate::logging`].
 
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::cap::IoPort;
 use crate::error::Result;
+use crate::logging;
 use crate::screen;
 use crate::serial::{SerialPort, COM1_FIRST};
 use crate::sys;
@@ -98,6 +101,12 @@ impl fmt::Write for Console {
 
 #[doc(hidden)]
 pub fn print(arguments: fmt::Arguments<'_>) {
+    if output() == Output::Silent {
+        if logging::is_open() {
+            logging::print(arguments);
+        }
+        return;
+    }
     // `Console` never fails; a failing `Display` is its author's matter.
     let _ = fmt::Write::write_fmt(&mut Console, arguments);
 }

@@ -14,6 +14,7 @@ use crate::image::PAGE;
 use crate::server::Service;
 use crate::thread;
 use crate::timeout::{Checkpoint, Rollback};
+use crate::watchdog::{Signs, Watchdog};
 
 /// A thread of this component that the launcher starts, once it is prepared and the main thread
 /// is ready. No capability comes with it: a component that could stop one of its own threads could do so while a
@@ -58,6 +59,13 @@ impl Environment {
         DescribedThread {
             memory: self.memory(&format!("{name}.stack")),
         }
+    }
+
+    /// Where this component gives signs of life.
+    pub fn watchdog(&self) -> Watchdog {
+        let memory = self.memory("watchdog");
+        // SAFETY: the launcher mapped it for good; any content is signs.
+        Watchdog::new(unsafe { &*memory.as_mut_ptr().cast::<Signs>() })
     }
 
     /// The scheduling context of the thread `thread`, which this component controls or handles.

@@ -16,7 +16,7 @@ use crate::boot::BootInfo;
 use crate::cap::Frame;
 use crate::env::Environment;
 use crate::thread_block::{IpcBuffer, TlsImage};
-use crate::{console, exit, println, screen, sys, trace};
+use crate::{console, exit, logging, println, screen, sys, trace};
 
 /// Declares `main` of a user program (`#![no_std]`, `#![no_main]`).
 ///
@@ -208,6 +208,7 @@ impl Argument for &'static Environment {
         if let Some(endpoint) = self.find_capability(exit::LAUNCHER) {
             exit::use_launcher(endpoint);
         }
+        logging::start(self);
     }
 }
 
@@ -310,7 +311,16 @@ pub fn panicked(info: &core::panic::PanicInfo<'_>) -> ! {
         let hook = unsafe { core::mem::transmute::<*mut (), PanicHook>(hook) };
         hook(info);
     }
-    println!("{info}");
+    fail(info)
+}
+
+/// Ends the program as a panic does, with this report. If it has a launcher, that one prints the report, whether or not the
+/// program could.
+pub fn fail(report: &dyn core::fmt::Display) -> ! {
+    if exit::has_launcher() {
+        exit::panic(report)
+    }
+    println!("{report}");
     exit::exit(exit::PANIC_STATUS)
 }
 

@@ -1,9 +1,14 @@
 //! The end of a program.
 
+use core::arch::asm;
+use core::fmt::{Display, Write};
 use core::sync::atomic::{AtomicU64, Ordering};
+
+use sandglass_abi::message::MAX_LENGTH;
 
 use crate::cap::{Endpoint, IoPort};
 use crate::console::Output;
+use crate::logging::Text;
 use crate::message::Message;
 use crate::{console, sys};
 
@@ -15,7 +20,8 @@ pub const PANIC_STATUS: u8 = 101;
 
 /// Name under which a component finds the endpoint of [`use_launcher`].
 pub const LAUNCHER: &str = "launcher";
-/// Label of the message that tells a launcher of an end; its word is the status. No fault has it.
+/// Label of the message that tells a launcher of an end; its first word is the status, and more follows if it is a panic:
+/// see [`Panic`]. No fault has it.
 pub const LABEL: u64 = 0x6578_6974;
 
 /// Where a launcher lets the threads of a component go on that has ended. Nothing is ever mapped there (it is below
@@ -54,6 +60,83 @@ pub fn exit(status: u8) -> ! {
     } else if console::output() == Output::Debug {
         sys::debug_halt();
     }
+    stop()
+}
+
+/// What the message of a panic says.
+///
+/// Its words: the status, the thread's registers RIP, RSP and RBP, the bytes of the text, and the text itself, eight bytes
+/// a word. All of it is what a component claims.
+#[derive(Clone, Debug)]
+pub struct Panic {
+    /// Where the thread was, and its stack.
+    pub ip: u64,
+    pub sp: u64,
+    pub fp: u64,
+    text: [u8; Self::TEXT],
+    len: usize,
+}
+
+impl Panic {
+    const TEXT_WORD: usize = 5;
+    const TEXT: usize = 8 * (MAX_LENGTH - Self::TEXT_WORD);
+
+    /// What a message of [`LABEL`] says beside the status, if anything. To be called before the next system call.
+    pub fn decode(message: &Message) -> Option<Self> {
+        if message.len() < Self::TEXT_WORD {
+            return None;
+        }
+        let mut text = [0; Self::TEXT];
+        for (number, bytes) in text.chunks_exact_mut(8).enumerate() {
+            bytes.copy_from_slice(&message.word(Self::TEXT_WORD + number).to_le_bytes());
+        }
+        Some(Self {
+            ip: message.word(1),
+            sp: message.word(2),
+            fp: message.word(3),
+            text,
+            len: usize::try_from(message.word(4)).map_or(Self::TEXT, |len| len.min(Self::TEXT)),
+        })
+    }
+
+    /// What the panic says: bytes of any values.
+    pub fn text(&self) -> &[u8] {
+        &self.text[..self.len]
+    }
+}
+
+pub(crate) fn has_launcher() -> bool {
+    LAUNCHER_ENDPOINT.load(Ordering::Relaxed) != 0
+}
+
+/// Ends the program, and lets the launcher say why.
+pub(crate) fn panic(report: &dyn Display) -> ! {
+    let (ip, sp, fp): (u64, u64, u64);
+    // SAFETY: reads three registers.
+    unsafe {
+        asm!("lea {}, [rip]", "mov {}, rsp", "mov {}, rbp", out(reg) ip, out(reg) sp, out(reg) fp,
+             options(nomem, nostack, preserves_flags));
+    }
+    let mut text = Text::<{ Panic::TEXT }>::new();
+    // What does not fit is cut off.
+    let _ = write!(text, "{report}");
+    let text = text.as_bytes();
+    let mut words = [0; MAX_LENGTH];
+    words[..Panic::TEXT_WORD].copy_from_slice(&[
+        u64::from(PANIC_STATUS),
+        ip,
+        sp,
+        fp,
+        text.len() as u64,
+    ]);
+    for (word, bytes) in words[Panic::TEXT_WORD..].iter_mut().zip(text.chunks(8)) {
+        let mut value = [0; 8];
+        value[..bytes.len()].copy_from_slice(bytes);
+        *word = u64::from_le_bytes(value);
+    }
+    let len = Panic::TEXT_WORD + text.len().div_ceil(8);
+    let launcher = LAUNCHER_ENDPOINT.load(Ordering::Relaxed);
+    Endpoint::at(launcher).call(Message::long(LABEL, &words[..len]));
     stop()
 }
 

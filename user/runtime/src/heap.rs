@@ -24,6 +24,20 @@ pub const unsafe fn over_array<const N: usize>(array: *mut [u8; N]) -> Heap {
     TalcLock::new(unsafe { Claim::array(array) })
 }
 
+/// A heap without memory, until [`give`] is called.
+pub const fn empty() -> Heap {
+    TalcLock::new(Claim::standby())
+}
+
+/// Gives a heap the memory of `len` bytes at `base`. Of too few bytes, nothing can be allocated.
+///
+/// # Safety
+/// Nothing else may use the memory, for good.
+pub unsafe fn give(heap: &Heap, base: *mut u8, len: usize) {
+    // SAFETY: the caller's promise.
+    let _ = unsafe { heap.lock().claim(base, len) };
+}
+
 /// Capability pointer of the notification of [`share`]; 0 if there is none.
 static NOTIFICATION: AtomicU64 = AtomicU64::new(0);
 

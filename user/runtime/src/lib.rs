@@ -4,10 +4,10 @@
 //! | layer | modules |
 //! | --- | --- |
 //! | system calls | [`sys`], [`message`], [`cap`], [`error`] |
-//! | a program | [`entry`], [`console`], [`heap`], [`exit`], [`thread_block`], [`time`] |
+//! | a program | [`entry`], [`console`], [`logging`], [`heap`], [`exit`], [`thread_block`], [`time`] |
 //! | what it starts with | [`boot`] (root task), [`env`] (component), [`described`] (of a described system) |
 //! | managing others | [`process`], [`resources`], [`vspace`], [`image`], [`thread`], [`component`], [`spawning`] |
-//! | servers | [`server`], [`fault`], [`timeout`] |
+//! | servers | [`server`], [`fault`], [`timeout`], [`watchdog`] |
 //! | what the trace shows | [`trace`] |
 //! | devices | [`hpet`], [`serial`], [`screen`], [`firmware`] |
 //!
@@ -42,6 +42,7 @@ pub mod firmware;
 pub mod heap;
 pub mod hpet;
 pub mod image;
+pub mod logging;
 mod memory_functions;
 pub mod message;
 pub mod process;
@@ -58,6 +59,7 @@ pub mod time;
 pub mod timeout;
 pub mod trace;
 pub mod vspace;
+pub mod watchdog;
 
 pub use boot::BootInfo;
 pub use env::Environment;
@@ -66,4 +68,5 @@ pub use message::{Message, Received};
 pub use process::Process;
 pub use resources::SetupError;
 
+pub use log;
 pub use sandglass_abi as abi;

@@ -141,8 +141,10 @@ impl Message {
         unwrapped.then(|| thread_block::read_word(ipc_buffer::CAPS_OR_BADGES + i))
     }
 
+    /// A message of parts: what it consists of, and its first four words; the others are in the current thread's IPC
+    /// buffer.
     #[inline(always)]
-    pub(crate) const fn from_parts(info: MessageInfo, registers: Registers) -> Self {
+    pub const fn from_parts(info: MessageInfo, registers: Registers) -> Self {
         Self { info, registers }
     }
 }

@@ -7,6 +7,11 @@
 use crate::cap::{nb_send_recv, Endpoint, Notification, Reply, SchedContext, Tcb};
 use crate::error::Result;
 use crate::message::{Message, Received};
+use crate::watchdog::Watchdog;
+
+/// Label of the answer to a request whose server has failed, and is restarted or not: the launcher gives it, so that the
+/// client has its time back. Whether the request was carried out, nobody knows.
+pub const FAILED: u64 = 0x6661_696c;
 
 /// What a server serves with.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +32,22 @@ impl Service {
     /// any moment, as if another thread looked (atomics, or data that the next request resets).
     pub fn serve(self, mut handle: impl FnMut(Received) -> Message) -> ! {
         wait_first(&self, &mut handle)
+    }
+
+    /// As [`Self::serve`], with signs of life: the server is expected to answer a request within the period of its
+    /// `watchdog`, or to give a sign by [`Watchdog::report`] meanwhile; and to wait as long as nobody asks.
+    pub fn serve_watched(
+        self,
+        watchdog: Watchdog,
+        mut handle: impl FnMut(Received) -> Message,
+    ) -> ! {
+        watchdog.rest();
+        self.serve(move |request| {
+            watchdog.report();
+            let answer = handle(request);
+            watchdog.rest();
+            answer
+        })
     }
 }
 

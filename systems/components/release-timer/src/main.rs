@@ -1,4 +1,5 @@
-//! Releases periodic tasks with the HPET, without drift, and reports what became of their jobs.
+//! Releases periodic tasks without drift, and reports what became of their jobs. It has a `[[timer]]` called `tick`, or the
+//! HPET for itself, as `hpet`, `timer` and `pit`.
 //!
 //! Task number `i` has the capability `release-i` here, and the parameter `period-i` (µs), a
 //! multiple of the parameter `tick`. After `ticks` ticks the system ends, with a line for each
@@ -10,14 +11,18 @@
 
 extern crate alloc;
 
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::vec::Vec;
+use core::error::Error;
 use core::sync::atomic::Ordering::Relaxed;
 
 use releases::{Board, Start, TASKS};
 use sandglass::cap::Notification;
-use sandglass::hpet::{HpetError, Timer};
+use sandglass::hpet::{Periodic, Timer};
 use sandglass::{println, time, Environment};
+use sandglass_tasks::releases::Missed;
+use sandglass_tasks::TimeTriggered;
 
 sandglass::entry!(main, stack = 0x4000, heap = 0x4000);
 
@@ -27,7 +32,32 @@ struct Task {
     period: u64,
 }
 
-fn main(env: &'static Environment) -> Result<u8, HpetError> {
+/// What the ticks come from.
+enum Ticks {
+    Own(Periodic),
+    Served(TimeTriggered),
+}
+
+impl Ticks {
+    fn every_us(env: &'static Environment, period_us: u64) -> Result<Self, Box<dyn Error>> {
+        if env.find_memory("hpet").is_some() {
+            let timer = Timer::described(env, "hpet", "timer", "pit")?;
+            return Ok(Self::Own(timer.every_us(period_us)));
+        }
+        let ticks = TimeTriggered::described(env, "tick", period_us, Missed::CatchUp)?;
+        Ok(Self::Served(ticks))
+    }
+
+    fn wait(&mut self) -> Result<(), Box<dyn Error>> {
+        match self {
+            Self::Own(ticks) => _ = ticks.wait()?,
+            Self::Served(ticks) => _ = ticks.wait(),
+        }
+        Ok(())
+    }
+}
+
+fn main(env: &'static Environment) -> Result<u8, Box<dyn Error>> {
     let tick_us = env.parameter("tick");
     let tasks: Vec<Task> = (0..TASKS)
         .map_while(|number| {
@@ -38,7 +68,7 @@ fn main(env: &'static Environment) -> Result<u8, HpetError> {
         .collect();
     let (board, start) = (Board::of(env), Start::of(env));
     let ticks = env.parameter("ticks");
-    let mut schedule = Timer::described(env, "hpet", "timer", "pit")?.every_us(tick_us);
+    let mut schedule = Ticks::every_us(env, tick_us)?;
     for number in 0..=ticks {
         schedule.wait()?;
         if number == 0 {

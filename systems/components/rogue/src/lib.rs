@@ -14,7 +14,7 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use sandglass::cap::{Endpoint, Notification, Tcb};
 use sandglass::env::MemoryRegion;
 use sandglass::sys::yield_now;
-use sandglass::{exit, Environment, Message};
+use sandglass::{exit, time, Environment, Message};
 
 /// Label of a request that some servers of the tests do not survive by themselves.
 pub const BUG: u64 = 0x62_7567;
@@ -34,6 +34,8 @@ pub struct Storm {
     /// Without the launcher's.
     endpoints: Vec<Endpoint>,
     launcher: Option<Endpoint>,
+    /// Its timers, of the timer service.
+    timers: Option<Endpoint>,
     /// Longest work between two system calls, steps.
     longest_work: u64,
     notifications: [Option<Notification>; 3],
@@ -71,6 +73,7 @@ impl Storm {
                 .filter_map(|name| env.find_capability(name))
                 .collect(),
             launcher: env.find_capability("launcher"),
+            timers: env.find_capability("timers"),
             longest_work: longest_work.max(1),
             notifications: ["never", "ready", "event"].map(|name| env.find_capability(name)),
             board: env.find_memory("board").map(words),
@@ -142,7 +145,30 @@ impl Storm {
         }
     }
 
+    /// Arms and cancels some of the first 64 timers, for about now, in turns, as the service understands it or nearly so.
+    fn tease(&mut self, timers: Endpoint) {
+        for _ in 0..self.below(8) {
+            let timer = self.below(68);
+            let now = time::ticks();
+            let first = match self.below(4) {
+                0 => now,
+                1 => self.next(),
+                _ => now + self.below(20_000),
+            };
+            let period = match self.below(3) {
+                0 => self.next(),
+                _ => self.below(1 << 20),
+            };
+            black_box(timers.call(Message::new(self.below(6), [timer, first, period])));
+        }
+    }
+
     fn act(&mut self) {
+        if let Some(timers) = self.timers {
+            if self.below(2) == 0 {
+                return self.tease(timers);
+            }
+        }
         match self.below(100) {
             0..30 => {
                 if let Some(endpoint) = self.endpoint() {

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::system::spanned::Spanned;
+use sandglass_description::policy::timers;
 
 use super::super::document::{self, PolicyName, SharingProtocol};
 use super::super::quantity::Micros;
@@ -170,7 +171,7 @@ impl<'a> Checker<'a> {
     }
 
     /// The threads whose time a server may work on, except those that handle timeouts.
-    pub(super) fn payers_of(&self, server: usize) -> Vec<ThreadIndex> {
+    pub(in super::super) fn payers_of(&self, server: usize) -> Vec<ThreadIndex> {
         let components = 0..self.threads.len();
         let callers =
             components.filter(|&component| self.servers_on_time_of(component).contains(&server));
@@ -208,7 +209,8 @@ impl<'a> Checker<'a> {
     pub(super) fn ends_requests(&self, server: usize) -> bool {
         let name = text(&self.document.components[server].name);
         let mut policies = self.document.timeout_policies.iter();
-        policies.any(|policy| text(&policy.server) == name)
+        // The timer service ends them by itself.
+        name == timers::SERVICE || policies.any(|policy| text(&policy.server) == name)
     }
 
     /// What the timeout policies of all servers add to the budget of a thread at most.

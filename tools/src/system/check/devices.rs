@@ -11,9 +11,6 @@ use super::{text, Checker};
 /// The last input of the PC's I/O APIC.
 const LAST_PIN: i64 = 23;
 
-/// The input that the HPET uses, in place of the PIT.
-const HPET_PIN: i64 = 2;
-
 /// I/O ports with an owner, both ends inclusive.
 pub(super) struct PortRange<'a> {
     first: u16,
@@ -115,11 +112,6 @@ impl<'a> Checker<'a> {
         for (interrupt, vector) in self.document.interrupts.iter().zip(0u8..) {
             let pin = self.in_range("pin", Some(&interrupt.pin), 0..=LAST_PIN, 0);
             if let Some(first) = pins.get(&pin) {
-                let help = if pin == HPET_PIN && !self.document.edf.is_empty() {
-                    "an `[[edf]]` owns the HPET and its pin: make the time-triggered component a task of it"
-                } else {
-                    "one component must serve all devices that share a pin"
-                };
                 self.found(
                     Finding::new(
                         interrupt.pin.span(),
@@ -127,7 +119,7 @@ impl<'a> Checker<'a> {
                     )
                     .label("the second")
                     .related(first.clone(), "the first")
-                    .help(help),
+                    .help("one component must serve all devices that share a pin"),
                 );
                 continue;
             }

@@ -9,6 +9,8 @@
 //! - [`wiring`] gives components what they share: endpoints, notifications, memory, files;
 //! - [`devices`] gives them interrupts, ports, and the output to the host;
 //! - [`policies`] give components what their policies are told;
+//! - [`logging`] adds the writer of the log, and the memory for what components log;
+//! - [`restart`] checks which components can be started anew, and watched;
 //! - [`order`] decides who starts when;
 //! - [`outlook`] says what is to be expected of the system, and warns;
 //! - [`equipment`] collects what one component gets, under names that must be unique.
@@ -17,10 +19,12 @@ mod calls;
 mod devices;
 mod equipment;
 mod jobs;
+mod logging;
 pub(super) mod names;
 mod order;
 mod outlook;
 mod policies;
+mod restart;
 mod threads;
 mod wiring;
 
@@ -28,12 +32,12 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use crate::system::spanned::Spanned;
-use sandglass_description::{Component, Memory, MemorySource, System};
+use sandglass_description::{Component, Log, Memory, MemorySource, System};
 
 use self::equipment::Equipment;
 use self::names::Names;
 pub use self::outlook::{Assumption, Blocking, Bound, CoreLoad, Outlook};
-use super::document::{self, Document, Integer, Text};
+use super::document::{self, Document, Integer};
 use super::executable::{self, Executable};
 use super::findings::{Finding, Report, Span};
 use super::parse::parse;
@@ -122,8 +126,10 @@ pub fn check(source: &Source) -> Result<Description, Report> {
     let mut document =
         parse(&source.text).map_err(|finding| Report::new(source, vec![*finding]))?;
     let expanded = policies::expand(&mut document);
+    let writer = logging::expand(&mut document);
     let mut checker = Checker::new(source, &document);
     checker.findings.extend(expanded);
+    checker.writer = writer;
     checker.machine();
     checker.order();
     checker.components();
@@ -132,8 +138,10 @@ pub fn check(source: &Source) -> Result<Description, Report> {
     checker.notifications();
     checker.memory();
     checker.files();
+    checker.logging();
     checker.devices();
     checker.policies();
+    checker.restarts();
     checker.accepts();
     let own_clients: Vec<Finding> = checker.own_clients().collect();
     let impossible = own_clients
@@ -159,6 +167,11 @@ struct Checker<'a> {
     threads: Vec<Vec<sandglass_description::Thread>>,
     endpoints: u32,
     notifications: u32,
+    log: Option<Log>,
+    /// The component that writes the log.
+    writer: Option<usize>,
+    /// Of each component.
+    recoveries: Vec<restart::Recovery>,
     memory: Vec<Memory>,
     files: Vec<PackedFile>,
     fixed_maps: Vec<FixedMap>,
@@ -186,6 +199,9 @@ impl<'a> Checker<'a> {
             threads: Vec::new(),
             endpoints: 0,
             notifications: 0,
+            log: None,
+            writer: None,
+            recoveries: Vec::new(),
             memory: Vec::new(),
             files: Vec::new(),
             fixed_maps: Vec::new(),
@@ -358,7 +374,8 @@ impl<'a> Checker<'a> {
         let document = self.document;
         let mut components = Vec::new();
         let parts = document.components.iter().zip(self.equipment);
-        for ((component, equipment), threads) in parts.zip(self.threads) {
+        let parts = parts.zip(self.recoveries);
+        for (((component, equipment), recovery), threads) in parts.zip(self.threads) {
             let bits = component.cspace_bits.as_ref();
             let bits = bits.map_or(DEFAULT_CSPACE_BITS, |bits| *bits.get_ref());
             equipment.check_room(component, bits, MAX_CSPACE_BITS, &mut self.findings);
@@ -373,6 +390,8 @@ impl<'a> Checker<'a> {
                 maps: equipment.maps,
                 parameters: equipment.parameters,
                 spawning: equipment.spawning,
+                restart: recovery.restart,
+                watchdog: recovery.watchdog,
             });
         }
         if !self.findings.is_empty() {
@@ -396,6 +415,7 @@ impl<'a> Checker<'a> {
                 notifications: self.notifications,
                 memory: self.memory,
                 trace: None,
+                log: self.log,
                 components: in_order(components, &self.position),
             },
             executables,
@@ -436,27 +456,39 @@ impl<'a> Checker<'a> {
         let mut packed = Vec::new();
         for name in names {
             let span = name.span();
-            let found = match known.get(text(name)).cloned() {
+            let called = match name.get_ref() {
+                document::Executable::Name(called) => Some(called.as_str()),
+                document::Executable::Sources(_) => None,
+            };
+            let before = called.and_then(|called| known.get(called).cloned());
+            let found = match before {
                 Some(executable) => Some(Packed { executable, span }),
                 None if missing >= MOST_MISSING => None,
                 None => self.executable(name, project.as_ref()),
             };
-            match &found {
-                Some(packed) => drop(known.insert(text(name), packed.executable.clone())),
-                None => missing += 1,
+            match (&found, called) {
+                (Some(packed), Some(called)) => {
+                    known.insert(called, packed.executable.clone());
+                }
+                (Some(_), None) => {}
+                (None, _) => missing += 1,
             }
             packed.push(found);
         }
         packed
     }
 
-    fn executable(&mut self, name: &Text, project: Option<&Project>) -> Option<Packed> {
-        let span = name.span();
-        match executable::find(text(name), &self.source.folder, project) {
+    fn executable(
+        &mut self,
+        described: &Spanned<document::Executable>,
+        project: Option<&Project>,
+    ) -> Option<Packed> {
+        let span = described.span();
+        match executable::find(described.get_ref(), &self.source.folder, project) {
             Ok(executable) => Some(Packed { executable, span }),
             Err(missing) => {
                 self.found(
-                    Finding::new(span, missing.what)
+                    Finding::new(missing.span.unwrap_or(span), missing.what)
                         .label("cannot be used as an executable")
                         .help(missing.help),
                 );

@@ -61,6 +61,10 @@ impl<'a> Names<'a> {
                 well_formed("thread", &thread.name, true, MAX_NAME, findings);
             }
         }
+        // Those of different components may have the same name.
+        for timer in &document.timers {
+            well_formed("timer", &timer.name, false, MAX_NAME, findings);
+        }
         let mut others: Vec<(&str, Vec<&Text>)> = vec![
             ("endpoint", Vec::new()),
             ("notification", Vec::new()),

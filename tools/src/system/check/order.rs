@@ -100,6 +100,11 @@ impl Checker<'_> {
             let clients = clients.filter(|client| !serving.contains(client));
             before.extend(clients.map(|client| (server, client)));
         }
+        // So that all that is logged at the start is written then, if there is time for it.
+        if let Some(writer) = self.writer {
+            let others = (0..document.components.len()).filter(|index| *index != writer);
+            before.extend(others.map(|other| (writer, other)));
+        }
         before
     }
 

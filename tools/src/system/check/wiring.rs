@@ -163,7 +163,7 @@ impl<'a> Checker<'a> {
             let name = text(&notification.name);
             if let Some(component) = self.find_component(&notification.waiter) {
                 let grant = Grant {
-                    name: name.to_owned(),
+                    name: notification.alias.as_ref().map_or(name, text).to_owned(),
                     object: Object::Notification(index),
                     rights: Rights::READ.raw(),
                     badge: 0,

@@ -5,9 +5,11 @@
 //! levels by number. Each module is named like the policy's library in `user/policies`.
 
 pub mod edf;
+pub mod log;
 pub mod modes;
 pub mod sharing;
 pub mod timeouts;
+pub mod timers;
 
 use alloc::vec::Vec;
 

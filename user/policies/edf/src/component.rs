@@ -17,6 +17,7 @@ use sandglass::{println, Environment};
 use sandglass_description::policy::edf::{self as described, names, Edf};
 use sandglass_description::policy::Table;
 
+use crate::clock::Clock;
 use crate::driver::{below, Client, Driver, Observer, Overrun, Parts};
 use crate::scheduler::{Late, Parameters, TaskId};
 
@@ -29,10 +30,10 @@ use crate::scheduler::{Late, Parameters, TaskId};
 /// The component has no table, or lacks what an `[[edf]]` gives.
 pub fn run(env: &'static Environment) -> Result<Infallible, HpetError> {
     let table = table(env);
-    let timer = Timer::described(env, names::REGISTERS, names::TIMER, names::PIT)?;
+    let clock = clock(env)?;
     let own: Tcb = env.capability(&format!("{}.tcb", env.name()));
-    own.bind_notification(timer.notification())?;
-    let parts = parts(env, &table, timer);
+    own.bind_notification(clock.notification())?;
+    let parts = parts(env, &table, clock);
     let news = News::leak(table.tasks.len());
     let (wake, idle) = (env.capability(names::WAKE), env.capability(names::IDLE));
     // Made here: the thread below must not allocate, since this one would wait for it if it did so meanwhile.
@@ -64,14 +65,24 @@ fn table(env: &Environment) -> Edf {
     Edf::decode(bytes).expect("the builder made the table")
 }
 
-fn parts(env: &Environment, table: &Edf, timer: Timer) -> Parts {
+/// The HPET, if the builder gave the scheduler that; else its timer of the service.
+fn clock(env: &Environment) -> Result<Clock, HpetError> {
+    if env.find_memory(names::REGISTERS).is_none() {
+        let timer = sandglass_timers::Timer::described(env, names::TIMER);
+        return Ok(Clock::Served(timer));
+    }
+    let tsc = env.tsc().expect("the kernel reports the clock's frequency");
+    let timer = Timer::described(env, names::REGISTERS, names::TIMER, names::PIT)?;
+    Ok(Clock::own(timer, tsc))
+}
+
+fn parts(env: &Environment, table: &Edf, clock: Clock) -> Parts {
     let tsc = env.tsc().expect("the kernel reports the clock's frequency");
     let clients = table.tasks.iter().map(|task| client(env, tsc, task));
     let replies = (0..=table.tasks.len()).map(|index| env.capability(&names::reply(index)));
     Parts {
         endpoint: env.capability(env.name()),
-        timer,
-        tsc,
+        clock,
         clients: clients.collect(),
         replies: replies.collect::<Vec<_>>(),
         control: Some(env.capability(&format!("sched-control.{}", table.core))),

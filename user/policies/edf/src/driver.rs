@@ -20,13 +20,14 @@ use core::ops::ControlFlow;
 
 use sandglass::cap::{Endpoint, Notification, Reply, SchedContext, SchedControl, SchedParams, Tcb};
 use sandglass::fault::Fault;
-use sandglass::hpet::{HpetError, Timer};
-use sandglass::time::{self, Tsc};
+use sandglass::hpet::HpetError;
+use sandglass::time;
 use sandglass::timeout;
 use sandglass::trace::{self, Mark};
 use sandglass::{Message, Received};
 use sandglass_description::policy::edf::Sender;
 
+use crate::clock::{Alarm, Clock};
 use crate::scheduler::{Decision, Event, Job, Late, Parameters, Scheduler, TaskId};
 use crate::task;
 
@@ -57,8 +58,7 @@ pub struct Parts {
     /// Where tasks call with the badges of [`Sender`]. The calling thread is bound to the timer's
     /// notification.
     pub endpoint: Endpoint,
-    pub timer: Timer,
-    pub tsc: Tsc,
+    pub clock: Clock,
     pub clients: Vec<Client>,
     /// One more than there are tasks that call.
     pub replies: Vec<Reply>,
@@ -141,7 +141,7 @@ impl Driver {
         );
         let tasks = parts.replies.len() - 1;
         Self {
-            alarm: Alarm::new(parts.timer, parts.tsc),
+            alarm: Alarm::new(parts.clock),
             waiting: vec![None; tasks],
             gone: Vec::with_capacity(tasks),
             begun: vec![None; tasks],
@@ -372,62 +372,5 @@ impl Driver {
         if let (Some((client, budget)), Some(control)) = (budget, self.parts.control) {
             let _ = control.configure(client.context, budget);
         }
-    }
-}
-
-/// The timer, set by the time-stamp counter.
-#[derive(Debug)]
-struct Alarm {
-    timer: Timer,
-    /// Ticks of the timer in 2^32 ticks of the time-stamp counter, rounded up.
-    ratio: u64,
-    /// What it is set to, until it has rung.
-    set_to: Option<u64>,
-}
-
-impl Alarm {
-    fn new(timer: Timer, tsc: Tsc) -> Self {
-        const SECOND_US: u64 = 1_000_000;
-        let timer_ticks = u128::from(timer.hpet().us_to_ticks(SECOND_US));
-        let ticks = u128::from(tsc.us_to_ticks(SECOND_US));
-        Self {
-            timer,
-            ratio: (timer_ticks << 32).div_ceil(ticks) as u64,
-            set_to: None,
-        }
-    }
-
-    /// Lets it ring at the time `at`. True if that has passed: then it may not.
-    fn set(&mut self, at: Option<u64>) -> bool {
-        let Some(at) = at.filter(|_| at != self.set_to) else {
-            return false;
-        };
-        self.set_to = Some(at);
-        let Some(ahead) = at.checked_sub(time::ticks()) else {
-            self.set_to = None;
-            return true;
-        };
-        let timer_ahead = ((u128::from(ahead) * u128::from(self.ratio)) >> 32) as u64 + 1;
-        let passed = self.timer.arm(self.timer.hpet().now() + timer_ahead);
-        if passed {
-            self.set_to = None;
-        }
-        passed
-    }
-
-    /// Lets it not ring any more.
-    fn silence(&mut self) -> Result<(), HpetError> {
-        /// Ticks of the timer: hours, at any frequency that it may have.
-        const FAR: u64 = 1 << 42;
-        self.timer.arm(self.timer.hpet().now() + FAR);
-        // It may have rung before that.
-        self.timer.notification().poll();
-        self.acknowledge()
-    }
-
-    /// Takes note that it has rung.
-    fn acknowledge(&mut self) -> Result<(), HpetError> {
-        self.set_to = None;
-        self.timer.expired(0).map(|_| ())
     }
 }

@@ -6,6 +6,7 @@
 //!
 //! - [`scheduler`]: who runs next, and when to decide again: a state machine without system calls, on
 //!   [`queue`]s with O(log n) operations;
+//! - [`clock`]: what wakes it;
 //! - [`driver`]: the loop that feeds it with calls, timeouts and the timer, and does what it decides;
 //! - [`task`]: the side of a task, `Task::of(env, "edf").run(|job| ...)`;
 //! - [`component`]: the scheduler as a component of a described system, told by its table.
@@ -15,6 +16,7 @@
 
 extern crate alloc;
 
+pub mod clock;
 pub mod component;
 pub mod driver;
 pub mod queue;

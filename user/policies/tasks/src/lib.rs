@@ -6,7 +6,7 @@
 //! | rate-limited: [`run`] | budget below period | when there is budget |
 //! | polling: [`poll`] | budget below period, no extra refills | at the next replenishment |
 //! | sporadic: [`sporadic`] | sporadic, budget below period | at an event, and when there is budget |
-//! | time-triggered: [`TimeTriggered`] | any that suffices | at its release, by a timer |
+//! | time-triggered: [`TimeTriggered`] | any that suffices | at its release, by a timer of the service |
 //!
 //! Rates are the kernel's to keep, so most of this is a loop. [`releases`] is the arithmetic of releases
 //! without drift.
@@ -17,8 +17,9 @@
 pub mod releases;
 
 use sandglass::cap::Notification;
-use sandglass::hpet::{HpetError, Timer};
-use sandglass::sys;
+use sandglass::time::{self, Tsc};
+use sandglass::{sys, Environment};
+use sandglass_timers::{Refusal, Timer};
 
 use releases::{Missed, Release, Releases};
 
@@ -60,36 +61,52 @@ pub struct TimeTriggered {
 }
 
 impl TimeTriggered {
-    /// Releases every `period_us` µs, the first one period from now. Nobody else uses the timer.
-    pub fn new(timer: Timer, period_us: u64, missed: Missed) -> Self {
-        let period = timer.hpet().us_to_ticks(period_us).max(1);
-        let first = timer.hpet().now().saturating_add(period);
-        Self {
-            timer,
-            releases: Releases::new(first, period, missed),
-        }
-    }
-
-    /// Waits for the next release, in ticks of the timer.
+    /// Releases every `period_us` µs, the first one period from now, by the component's timer of that name
+    /// ([`Timer::described`]).
     ///
     /// # Errors
-    /// The kernel refuses to acknowledge the interrupt.
-    pub fn wait(&mut self) -> Result<Release, HpetError> {
-        let release = self.releases.next(self.timer.hpet().now());
-        self.timer.wait_until(release.at)?;
-        Ok(release)
+    /// The period is below the `every` of the timer's description.
+    ///
+    /// # Panics
+    /// The component has no such timer.
+    pub fn described(
+        env: &Environment,
+        timer: &str,
+        period_us: u64,
+        missed: Missed,
+    ) -> Result<Self, Refusal> {
+        let tsc = env.tsc().expect("the kernel reports the clock's frequency");
+        Self::new(Timer::described(env, timer), tsc, period_us, missed)
+    }
+
+    /// As [`Self::described`], by a timer that nobody else uses.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn new(timer: Timer, tsc: Tsc, period_us: u64, missed: Missed) -> Result<Self, Refusal> {
+        let period = tsc.us_to_ticks(period_us).max(1);
+        let first = time::ticks().saturating_add(period);
+        timer.every(first, period)?;
+        Ok(Self {
+            timer,
+            releases: Releases::new(first, period, missed),
+        })
+    }
+
+    /// Waits for the next release, in ticks of the time-stamp counter.
+    pub fn wait(&mut self) -> Release {
+        let release = self.releases.next(time::ticks());
+        // What is signalled may be an earlier release, which was caught up with.
+        while time::ticks() < release.at {
+            self.timer.wait();
+        }
+        release
     }
 
     /// Does a job at each release, for good.
-    ///
-    /// # Errors
-    /// As of [`Self::wait`].
-    pub fn run(
-        mut self,
-        mut job: impl FnMut(Release),
-    ) -> Result<core::convert::Infallible, HpetError> {
+    pub fn run(mut self, mut job: impl FnMut(Release)) -> ! {
         loop {
-            job(self.wait()?);
+            job(self.wait());
         }
     }
 }

@@ -4,14 +4,15 @@
 #![no_std]
 #![no_main]
 
+use core::convert::Infallible;
 use core::hint::black_box;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use sandglass::cap::Notification;
-use sandglass::hpet::{HpetError, Timer};
 use sandglass::{println, time, Environment};
 use sandglass_tasks::releases::Missed;
 use sandglass_tasks::{poll, run, sporadic, TimeTriggered};
+use sandglass_timers::Refusal;
 
 sandglass::entry!(main, stack = 0x4000, heap = 0x1000);
 
@@ -23,7 +24,7 @@ enum Count {
     Found,
     /// Events that were worked on.
     Events,
-    /// Releases, and the longest time from one to its job, in ticks of the timer.
+    /// Releases, and the longest time from one to its job, in ticks.
     Releases,
     Latest,
 }
@@ -59,14 +60,15 @@ fn count(env: &Environment, count: Count) -> &'static AtomicU64 {
     unsafe { AtomicU64::from_ptr(board.as_mut_ptr().add(count as usize * 8).cast()) }
 }
 
-fn time_triggered(env: &'static Environment) -> Result<core::convert::Infallible, HpetError> {
+fn time_triggered(env: &'static Environment) -> Result<Infallible, Refusal> {
     let (polled, event): (Notification, Notification) =
         (env.capability("polled"), env.capability("event"));
     let window: Notification = env.capability("window");
     let last = env.parameter("releases") - 1;
-    let timer = Timer::described(env, "hpet", "timer", "pit")?;
-    TimeTriggered::new(timer, env.parameter("period"), Missed::Skip).run(|release| {
-        let latency = timer.hpet().now() - release.at;
+    let period = env.parameter("period");
+    let task = TimeTriggered::described(env, "tick", period, Missed::Skip)?;
+    task.run(|release| {
+        let latency = time::ticks() - release.at;
         count(env, Count::Latest).fetch_max(latency, Relaxed);
         count(env, Count::Releases).fetch_add(1, Relaxed);
         polled.signal();

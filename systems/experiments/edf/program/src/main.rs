@@ -20,6 +20,7 @@ use sandglass::hpet::{HpetError, Timer};
 use sandglass::serial::{SerialPort, COM2_FIRST};
 use sandglass::time::Tsc;
 use sandglass::Environment;
+use sandglass_edf::clock::Clock;
 use sandglass_edf::driver::{Client, Driver, Overrun, Parts};
 use sandglass_edf::{Late, Parameters, Task};
 
@@ -95,8 +96,7 @@ fn parts(env: &Environment, timer: Timer, tsc: Tsc) -> Parts {
     let reply = |index| env.capability(&format!("job{index}.reply"));
     Parts {
         endpoint: env.capability("tasks"),
-        timer,
-        tsc,
+        clock: Clock::own(timer, tsc),
         clients: Vec::new(),
         replies: (0..=MAX_TASKS).map(reply).collect(),
         control: Some(env.capability("sched-control.0")),

@@ -1,31 +1,42 @@
 //! What policies are told: the tables of a description that name a policy's library become
 //! capabilities and a table ([`sandglass_description::policy`]) for the component that has it.
 //!
-//! There is a module for each library in `user/policies`, with the same name.
+//! There is a module for each library in `user/policies`, with the same name; [`hpet`] gives one of them the device that
+//! there is one of.
 
 mod edf;
+mod hpet;
 mod modes;
 pub(super) mod sharing;
 mod timeouts;
+mod timers;
 
 use sandglass_description::policy::Table;
 
-use super::super::document::Document;
+use super::super::document::{Document, SharingProtocol};
 use super::super::findings::{Finding, Span};
 use super::{text, Checker, Content};
+
+/// Whether clients of a resource of this protocol reach its server through a proxy.
+pub(super) fn is_proxied(protocol: SharingProtocol) -> bool {
+    sharing::proxied(protocol).is_some()
+}
 
 /// Adds to a description what its policies stand for, or need beside what is written: components,
 /// endpoints, devices. Returns what is wrong about that; the rest is found later, by the checks of what
 /// was added and by [`Checker::policies`].
 pub fn expand(document: &mut Document) -> Vec<Finding> {
     sharing::expand(document);
-    edf::expand(document)
+    let mut findings = edf::expand(document);
+    findings.extend(timers::expand(document));
+    findings
 }
 
 impl Checker<'_> {
     /// All policies. Components, endpoints and handlers are known by now.
     pub(super) fn policies(&mut self) {
         self.timeout_policies();
+        self.timers();
         self.modes();
         self.sharing();
         self.edf();

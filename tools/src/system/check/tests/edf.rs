@@ -601,40 +601,6 @@ fn a_budget_that_grows_with_the_mode_is_counted_as_it_grows() {
 }
 
 #[test]
-fn there_is_one_timer_thus_one_scheduler() {
-    let second = "\n[[edf]]\nname = \"other\"\npriority = 151\nmode = \"cooperative\"\n\
-                  tasks = [{ component = \"b\", period = \"4ms\" }, { component = \"c\", \
-                  period = \"9ms\" }]\n[[component]]\nname = \"c\"\n\
-                  executable = \"hello-visitor\"\npriority = 100\n";
-    let text = format!("{PREEMPTIVE}{second}");
-    let report = check(&source(&text)).unwrap_err();
-    assert_eq!(report.findings.len(), 1, "{report}");
-    let shown = report.to_string();
-    for said in [
-        "the system has two `[[edf]]` tables",
-        "there is one timer (HPET)",
-    ] {
-        assert!(shown.contains(said), "{report}");
-    }
-}
-
-#[test]
-fn a_timer_that_somebody_else_has() {
-    let interrupt = "[[interrupt]]\nname = \"t\"\ncomponent = \"a\"\npin = 2\n";
-    let report = check(&source(&format!("{PREEMPTIVE}\n{interrupt}"))).unwrap_err();
-    let shown = report.to_string();
-    assert!(shown.contains("pin 2 of the I/O APIC"), "{report}");
-    assert!(shown.contains("an `[[edf]]` owns the HPET"), "{report}");
-    let memory =
-        "[[memory]]\nname = \"hpet\"\nsize = \"4KiB\"\nphysical = 0xfed0_0000\nmaps = []\n";
-    let report = check(&source(&format!("{PREEMPTIVE}\n{memory}"))).unwrap_err();
-    assert!(
-        report.to_string().contains("an `[[edf]]` owns it"),
-        "{report}"
-    );
-}
-
-#[test]
 fn an_overrun_that_nobody_would_notice() {
     let text = PREEMPTIVE
         .replace("preemptive", "cooperative")

@@ -4,8 +4,10 @@ mod edf;
 mod mistakes;
 mod modes;
 mod outlook;
+mod recovery;
 mod sharing;
 mod timeouts;
+mod timers;
 mod wrong;
 
 use std::path::{Path, PathBuf};

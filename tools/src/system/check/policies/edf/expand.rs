@@ -4,100 +4,148 @@ use crate::system::spanned::Spanned;
 use sandglass_description::policy::edf::{names, Sender};
 
 use super::super::super::super::document::{
-    self, Component, Document, EdfMode, EdfTask, Endpoint, Interrupt, Memory, Ports, Text,
+    self, Component, Document, EdfMode, EdfTask, Endpoint, Text, Timer,
 };
 use super::super::super::super::findings::Finding;
-use super::super::super::super::quantity::{Bytes, Micros};
+use super::super::super::super::quantity::Micros;
 use super::super::super::text;
-use super::LONGEST_US;
+use super::super::hpet;
+use super::{HPET, LONGEST_US, SERVICE};
 
 /// Package of the scheduler.
 const EXECUTABLE: &str = "edf-scheduler";
 /// Under which a task finds its scheduler: `sandglass_edf::Task::SCHEDULER`.
 const AT_TASKS: &str = "edf";
-const HPET_PHYSICAL: i64 = 0xfed0_0000;
-/// Input of the I/O APIC that HPET and PIT share, and the PIT's ports.
-const PIN: i64 = 2;
-const PIT_PORTS: (i64, i64) = (0x40, 0x43);
+/// How often a scheduler's timer rings for a job: when it is released, and when its deadline is missed.
+const RINGS_PER_JOB: u128 = 2;
 /// What the scheduler itself runs on: all of the processor.
 const SCHEDULER_SLICE_US: u64 = 10_000;
 
-/// Adds to a description what its `[[edf]]` stands for. Returns what is wrong with that.
-///
-/// There is one timer, thus one scheduler: more are found wrong and taken out, so that nothing more is
-/// said of them.
+/// Adds to a description what its `[[edf]]` tables stand for. Returns what is wrong with that.
 pub fn expand(document: &mut Document) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for number in 0..document.edf.len() {
-        let (before, edf) = (&document.edf[..number], &document.edf[number]);
-        if let Some(first) = before.first() {
-            findings.push(second(first, edf));
-        }
+    let mut tables = std::mem::take(&mut document.edf);
+    let mut findings = remove_doubles(&mut tables);
+    let is_shared = tables.len() > 1 || !document.timers.is_empty();
+    for (number, edf) in tables.iter().enumerate() {
         for task in edf.tasks.get_ref() {
-            let name = text(&task.component);
-            let components = &mut document.components;
-            let component = components.iter_mut().find(|c| text(&c.name) == name);
-            let has_time = before.iter().flat_map(|edf| edf.tasks.get_ref());
-            let has_time = has_time
-                .map(|task| text(&task.component))
-                .any(|n| n == name);
-            if let Some(component) = component.filter(|_| !has_time) {
-                findings.extend(take_handlers(component, task));
-                findings.extend(give_time(component, edf, task));
-            }
+            findings.extend(join(document, edf, task));
         }
-    }
-    document.edf.truncate(1);
-    for edf in &document.edf {
-        let known = |task: &&EdfTask| {
-            let name = text(&task.component);
-            document.components.iter().any(|c| text(&c.name) == name)
-        };
-        let tasks = edf.tasks.get_ref().iter().filter(known);
-        let tasks: Vec<Text> = tasks.map(|task| task.component.clone()).collect();
+        let tasks = known_tasks(document, edf);
         let first = tasks.first().map(text);
-        let first =
-            first.and_then(|name| document.components.iter().find(|c| text(&c.name) == name));
+        let mut components = document.components.iter();
+        let first = first.and_then(|name| components.find(|c| text(&c.name) == name));
         let below = first.and_then(|first| below(edf, first, &mut findings));
         document.components.push(scheduler(edf, tasks, below));
         document.endpoints.push(endpoint(edf));
-        document.notifications.push(wake(edf));
-        let place = |text: &str| Spanned::new(edf.name.span(), text.to_owned());
-        document.memory.push(Memory {
-            name: place(names::REGISTERS),
-            size: Spanned::new(edf.name.span(), Bytes(4096)),
-            physical: Some(Spanned::new(edf.name.span(), HPET_PHYSICAL)),
-            maps: vec![document::Map {
-                component: edf.name.clone(),
-                rights: document::MapRights::ReadWrite,
-                address: None,
-            }],
-        });
-        document.interrupts.push(Interrupt {
-            name: place(names::TIMER),
-            component: edf.name.clone(),
-            pin: Spanned::new(edf.name.span(), PIN),
-            trigger: document::Trigger::Edge,
-            polarity: document::Polarity::High,
-        });
-        document.ports.push(Ports {
-            name: place(names::PIT),
-            component: edf.name.clone(),
-            first: Spanned::new(edf.name.span(), PIT_PORTS.0),
-            last: Spanned::new(edf.name.span(), PIT_PORTS.1),
+        document.notifications.push(wake(edf, number));
+        findings.extend(timer(document, edf, is_shared));
+    }
+    document.edf = tables;
+    findings
+}
+
+/// Takes tasks out of all tables but the first that names them, so that nothing more is said of them.
+fn remove_doubles(tables: &mut [document::Edf]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for number in 1..tables.len() {
+        let (before, rest) = tables.split_at_mut(number);
+        rest[0].tasks.get_mut().retain(|task| {
+            let mut others = before.iter().flat_map(|edf| edf.tasks.get_ref());
+            let name = text(&task.component);
+            let Some(other) = others.find(|other| text(&other.component) == name) else {
+                return true;
+            };
+            findings.push(
+                Finding::new(
+                    task.component.span(),
+                    format!("`{name}` is a task of two `[[edf]]` tables"),
+                )
+                .label("the second")
+                .related(other.component.span(), "the first")
+                .help("one scheduler decides when a task runs: remove it from the other"),
+            );
+            false
         });
     }
     findings
 }
 
-fn second(first: &document::Edf, second: &document::Edf) -> Finding {
-    Finding::new(second.name.span(), "the system has two `[[edf]]` tables")
-        .label("the second")
-        .related(first.name.span(), "this one owns the timer")
-        .help(
-            "there is one timer (HPET), so one scheduler: put all tasks into its `tasks`, or give \
-             these a budget and a period of their own",
-        )
+/// Lets a component be a task.
+fn join(document: &mut Document, edf: &document::Edf, task: &EdfTask) -> Vec<Finding> {
+    let name = text(&task.component);
+    let mut components = document.components.iter_mut();
+    let Some(component) = components.find(|component| text(&component.name) == name) else {
+        return Vec::new();
+    };
+    let mut findings = take_handlers(component, task);
+    findings.extend(give_time(component, edf, task));
+    findings
+}
+
+/// The tasks that exist.
+fn known_tasks(document: &Document, edf: &document::Edf) -> Vec<Text> {
+    let known = |task: &&EdfTask| {
+        let name = text(&task.component);
+        document.components.iter().any(|c| text(&c.name) == name)
+    };
+    let tasks = edf.tasks.get_ref().iter().filter(known);
+    tasks.map(|task| task.component.clone()).collect()
+}
+
+/// Gives a scheduler the HPET, or a timer of the service that shares it.
+fn timer(document: &mut Document, edf: &document::Edf, is_shared: bool) -> Option<Finding> {
+    let wanted = edf.timer.as_ref();
+    let names = hpet::Names {
+        registers: names::REGISTERS,
+        interrupt: names::TIMER,
+        pit: names::PIT,
+    };
+    match wanted.map(text) {
+        Some(HPET) if is_shared => Some(owns_alone(edf, wanted?)),
+        Some(SERVICE) => {
+            document.timers.push(served(edf));
+            None
+        }
+        _ if is_shared => {
+            document.timers.push(served(edf));
+            None
+        }
+        _ => hpet::give(document, &edf.name, &names),
+    }
+}
+
+fn owns_alone(edf: &document::Edf, wanted: &Text) -> Finding {
+    Finding::new(
+        wanted.span(),
+        format!(
+            "`{}` cannot have the HPET for itself: others use timers, too",
+            text(&edf.name)
+        ),
+    )
+    .label("must be left out, or \"service\"")
+    .help("a system with a `[[timer]]`, or with several `[[edf]]` tables, shares the HPET through the timer service")
+}
+
+/// The timer of a scheduler: it rings at releases, and when a deadline is missed.
+fn served(edf: &document::Edf) -> Timer {
+    let span = edf.name.span();
+    let tasks = edf.tasks.get_ref();
+    let periods = tasks.iter().map(|task| task.period.get_ref().0.max(1));
+    // Rings in 10^12 µs.
+    let rings: u128 = periods
+        .map(|period| (RINGS_PER_JOB * 1_000_000_000_000).div_ceil(u128::from(period)))
+        .sum();
+    let every = (1_000_000_000_000 / rings.max(1)) as u64;
+    let burst = RINGS_PER_JOB as i64 * tasks.len().max(1) as i64;
+    Timer {
+        name: Spanned::new(span.clone(), names::TIMER.to_owned()),
+        component: edf.name.clone(),
+        every: Spanned::new(span.clone(), Micros(every.clamp(1, LONGEST_US))),
+        burst: Some(Spanned::new(span.clone(), burst)),
+        count: None,
+        notification: None,
+        badge: None,
+    }
 }
 
 /// Takes from a task the handlers that it cannot have beside its scheduler.
@@ -197,10 +245,10 @@ fn below(
 }
 
 /// What wakes that thread.
-fn wake(edf: &document::Edf) -> document::Notification {
+fn wake(edf: &document::Edf, number: usize) -> document::Notification {
     let place = |text: &str| Spanned::new(edf.name.span(), text.to_owned());
     document::Notification {
-        name: place(names::WAKE),
+        name: place(&format!("edf.{number}.wake")),
         waiter: edf.name.clone(),
         signallers: vec![document::Signaller {
             component: edf.name.clone(),
@@ -208,6 +256,7 @@ fn wake(edf: &document::Edf) -> document::Notification {
             alias: Some(place(names::WAKES)),
             at: None,
         }],
+        alias: Some(place(names::WAKE)),
     }
 }
 
@@ -221,7 +270,7 @@ fn scheduler(edf: &document::Edf, tasks: Vec<Text>, below: Option<document::Thre
     controls.push(edf.name.clone());
     Component {
         name: edf.name.clone(),
-        executable: Spanned::new(span.clone(), EXECUTABLE.to_owned()),
+        executable: Spanned::new(span.clone(), EXECUTABLE.to_owned().into()),
         criticality: None,
         core,
         priority: edf.priority.clone(),
@@ -239,6 +288,10 @@ fn scheduler(edf: &document::Edf, tasks: Vec<Text>, below: Option<document::Thre
         fault_handler: None,
         timeout_handler: None,
         console: true,
+        log: None,
+        restart: None,
+        restart_limit: None,
+        watchdog: None,
         exit: false,
         parameters: Default::default(),
         controls,

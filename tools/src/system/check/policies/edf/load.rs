@@ -3,6 +3,8 @@
 
 use std::collections::BTreeSet;
 
+use sandglass_description::policy::timers;
+
 use super::super::super::super::document::{self, PolicyName};
 use super::super::super::super::findings::Finding;
 use super::super::super::calls::{Request, Waits};
@@ -26,6 +28,7 @@ impl<'a> Checker<'a> {
     ) -> Load {
         let mut load = Load::default();
         self.threads_above(site, trust, &mut load);
+        self.timer_service(site, &mut load);
         self.extensions_of_tasks(site, &mut load);
         let mut servers = BTreeSet::new();
         for &task in &site.tasks {
@@ -61,9 +64,22 @@ impl<'a> Checker<'a> {
             let time = self.edf_thread_of(thread).time;
             if time.budget_us < time.period_us {
                 load.above.push(self.reservation(thread));
-            } else if !self.is_of_the_system(site, thread) && !trust.covers(thread) {
+            } else if !self.is_of_the_system(thread) && !trust.covers(thread) {
                 self.full_reservation(site, thread);
             }
+        }
+    }
+
+    /// The timer service, which expires timers on time of its own.
+    fn timer_service(&self, site: &Site, load: &mut Load) {
+        let service = self.names.component(timers::SERVICE);
+        let here = service.filter(|&service| self.threads[service][0].time.core == site.core);
+        if let Some(reserve) = here.and_then(|_| self.timer_reserve()) {
+            load.above.push(Reservation {
+                budget: reserve.budget,
+                period: reserve.period,
+                once: 0,
+            });
         }
     }
 
@@ -106,10 +122,11 @@ impl<'a> Checker<'a> {
 
     /// A thread that a policy brings, or wants, and that is trusted to take little time: of a scheduler, a manager of
     /// modes, a proxy; the handler of a timeout policy.
-    fn is_of_the_system(&self, site: &Site, thread: ThreadIndex) -> bool {
+    fn is_of_the_system(&self, thread: ThreadIndex) -> bool {
         let name = text(&self.document.components[thread.component].name);
         let modes = self.document.modes.as_ref();
-        thread.component == site.scheduler
+        let mut schedulers = self.document.edf.iter();
+        schedulers.any(|edf| text(&edf.name) == name)
             || modes.is_some_and(|modes| text(&modes.manager) == name)
             || is_proxy(self.document, name)
             || self.handles_timeouts(thread)
@@ -147,11 +164,24 @@ impl<'a> Checker<'a> {
         let rises = (budgets.len() as u64).saturating_sub(1);
         let help = self.most_help(thread);
         let budget = most.saturating_add(help.raise);
+        // A job of another scheduler's task may run late, and the next right after it.
+        let carried = match self.is_edf_task(thread) {
+            true => budget,
+            false => 0,
+        };
+        let once = budget.saturating_mul(rises).saturating_add(carried);
         Reservation {
             budget,
             period: time.period_us,
-            once: budget.saturating_mul(rises).saturating_add(help.once(most)),
+            once: once.saturating_add(help.once(most)),
         }
+    }
+
+    /// Whether a thread has the jobs of a task, of whichever scheduler.
+    fn is_edf_task(&self, thread: ThreadIndex) -> bool {
+        let name = text(&self.document.components[thread.component].name);
+        let mut tasks = self.document.edf.iter().flat_map(|edf| edf.tasks.get_ref());
+        thread.thread == 0 && tasks.any(|task| text(&task.component) == name)
     }
 
     fn full_reservation(&mut self, site: &Site, thread: ThreadIndex) {

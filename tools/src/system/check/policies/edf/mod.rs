@@ -24,6 +24,9 @@ use super::super::{text, Checker};
 
 pub use expand::expand;
 
+/// Where a scheduler's time comes from: the device, or the timer service.
+const HPET: &str = "hpet";
+const SERVICE: &str = "service";
 /// Longest period, µs: an hour.
 const LONGEST_US: u64 = 3_600_000_000;
 /// Slice of a task whose budget is not enforced, µs: a year. At its end the kernel would once put

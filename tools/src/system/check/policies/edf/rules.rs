@@ -3,18 +3,17 @@
 use super::super::super::super::document::{self, EdfMode, EdfTask};
 use super::super::super::super::findings::Finding;
 use super::super::super::{text, Checker};
-use super::{deadline, LONGEST_US};
-
-/// The only timer that there is a driver of.
-const HPET: &str = "hpet";
+use super::{deadline, HPET, LONGEST_US, SERVICE};
 
 impl<'a> Checker<'a> {
     /// What is said once for all tasks.
     pub(super) fn edf_keys(&mut self, edf: &'a document::Edf) {
-        if let Some(timer) = edf.timer.as_ref().filter(|timer| text(timer) != HPET) {
+        let is_unknown = |timer: &&document::Text| ![HPET, SERVICE].contains(&text(timer));
+        if let Some(timer) = edf.timer.as_ref().filter(is_unknown) {
             self.found(
                 Finding::new(timer.span(), format!("unknown timer `{}`", text(timer)))
-                    .label("must be \"hpet\", which is the default"),
+                    .label("must be \"hpet\" or \"service\"")
+                    .help("without `timer`, a scheduler has the HPET for itself if nobody else uses a timer"),
             );
         }
         let tasks = edf.tasks.get_ref();

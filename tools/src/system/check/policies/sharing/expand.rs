@@ -98,7 +98,7 @@ fn proxy(
     // For messages: what is wrong with it comes from the resource's protocol.
     let at = |value: &Text| Spanned::new(name.span(), value.get_ref().clone());
     component.name = at(&component.name);
-    component.executable = at(&component.executable);
+    component.executable = Spanned::new(name.span(), component.executable.get_ref().clone());
     component.priority = Spanned::new(name.span(), priority);
     component.mcp = Some(Spanned::new(name.span(), highest));
     for thread in &mut component.threads {
