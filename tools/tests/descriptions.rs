@@ -248,6 +248,8 @@ fn the_systems_here_have_no_warning_that_they_do_not_accept() {
         "two-cores",
         "spawning",
         "sharing",
+        "timers",
+        "c",
     ] {
         let path = workspace::root()
             .join("systems/examples")

@@ -135,7 +135,7 @@ impl Checker<'_> {
                 }
             };
         }
-        let is_policed = self.policy_of(service).is_some();
+        let is_policed = self.ends_requests(service.server);
         let time = self.made(payer.thread).time;
         if self.is_round_robin(payer.thread) {
             return match payer.longest {

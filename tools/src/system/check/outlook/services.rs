@@ -31,7 +31,7 @@ pub(super) struct Payer {
 }
 
 impl<'a> Checker<'a> {
-    /// All endpoints and resources, without those that stand for a proxy.
+    /// All endpoints and resources, without those whose server keeps its callers waiting on purpose.
     pub(super) fn services(&self) -> Vec<Service<'a>> {
         let document = self.document;
         let resources: HashMap<&str, &Resource> = document
@@ -49,7 +49,7 @@ impl<'a> Checker<'a> {
                 continue;
             };
             let index = self.names.component(text(server));
-            let Some(index) = index.filter(|_| !is_proxy(document, text(server))) else {
+            let Some(index) = index.filter(|_| !self.keeps_callers(text(server))) else {
                 continue;
             };
             let resource = resources.get(text(&endpoint.name)).copied();
@@ -69,6 +69,13 @@ impl<'a> Checker<'a> {
             });
         }
         services
+    }
+
+    /// Whether a server keeps its callers waiting on purpose: a proxy until their resource is free, a scheduler until
+    /// their next release.
+    fn keeps_callers(&self, server: &str) -> bool {
+        let mut schedulers = self.document.edf.iter();
+        is_proxy(self.document, server) || schedulers.any(|edf| text(&edf.name) == server)
     }
 
     /// The threads that `clients` are, or work for.
