@@ -1,18 +1,18 @@
 //! `sandglass boot`: one root task on the kernel, its console on standard output.
 
+use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{bail, Result};
+use anyhow::{bail, Context, Result};
 
 use crate::cli::{BootArgs, RunConditions};
+use crate::elf;
 use crate::kernel::{self, KernelOptions};
 use crate::qemu::{self, Boot, End, Input, Machine};
 
 /// `sandglass boot`: ends with the guest's status, 0 at the awaited text, 124 at the time-out.
 pub fn run(args: &BootArgs) -> Result<ExitCode> {
-    if !args.root_task.is_file() {
-        bail!("the root task `{}` is not a file", args.root_task.display());
-    }
+    ensure_root_task(&args.root_task)?;
     let conditions = &args.conditions;
     let cores = args.machine.cores.cores();
     let kernel = kernel::build(&KernelOptions::on(conditions.kernel, cores))?;
@@ -28,6 +28,28 @@ pub fn run(args: &BootArgs) -> Result<ExitCode> {
             ..Boot::new(kernel, &args.root_task)
         },
     )
+}
+
+/// Sees before anything is built whether a file can be a root task.
+///
+/// # Errors
+/// It cannot; the message says what it is, and what would be right.
+pub fn ensure_root_task(path: &Path) -> Result<()> {
+    let shown = path.display();
+    let header = elf::read_header(path)
+        .with_context(|| format!("cannot boot `{shown}`: a root task is an ELF file"))?;
+    if path
+        .extension()
+        .is_some_and(|extension| extension == "toml")
+    {
+        bail!("`{shown}` is a description, not a root task: `sandglass run {shown}` builds and boots its system");
+    }
+    if let Err(why) = elf::check(&header) {
+        bail!(
+            "`{shown}` {why}; a root task is a static x86_64 ELF file, built for this kernel's ABI"
+        );
+    }
+    Ok(())
 }
 
 /// Boots under the conditions of a command line, with our own console, and ends as it ends.
@@ -56,4 +78,39 @@ pub fn run_under(conditions: &RunConditions, boot: Boot) -> Result<ExitCode> {
         );
     }
     Ok(ExitCode::from(outcome.status()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The message about a file of this content.
+    fn refused(name: &str, content: &[u8]) -> String {
+        let folder = std::env::temp_dir().join(format!("sandglass-boot-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join(name);
+        std::fs::write(&path, content).unwrap();
+        let error = ensure_root_task(&path).unwrap_err();
+        std::fs::remove_file(&path).unwrap();
+        format!("{error:#}")
+    }
+
+    #[test]
+    fn what_is_no_root_task_is_told_apart() {
+        assert!(refused("ok.toml", b"name = \"a\"").contains("`sandglass run"));
+        assert!(refused("text", b"hello").contains("begins with \"hello\""));
+        assert!(refused("nothing", b"").contains("is empty"));
+        let missing = format!(
+            "{:#}",
+            ensure_root_task(Path::new("/no/such/file")).unwrap_err()
+        );
+        assert!(missing.contains("No such file"), "{missing}");
+        let folder = format!("{:#}", ensure_root_task(Path::new("/")).unwrap_err());
+        assert!(folder.contains("it is a folder"), "{folder}");
+        let endless = format!(
+            "{:#}",
+            ensure_root_task(Path::new("/dev/zero")).unwrap_err()
+        );
+        assert!(endless.contains("not a regular file"), "{endless}");
+    }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{anyhow, Result};
 use clap::{Args, Parser, Subcommand};
 
 use crate::cores::Cores;
@@ -17,7 +17,7 @@ use crate::{
 
 /// Which commands are for whom: what `--help` ends with.
 const GROUPS: &str = "\
-To build and study systems: new, demo, build, run, boot, kernel, trace, debug, image,
+To build and study systems: new, demo, validate, build, run, boot, kernel, trace, debug, image,
 c-flags, bench, experiment.
 To develop the kernel, the library and the tools: test, check, conformance, assure, coverage,
 mutants, fuzz, storm, beside, bounds, machine.";
@@ -36,6 +36,8 @@ enum Command {
     Demo(DemoArgs),
     /// Make a project of your own, outside of this repository: description, components, tests, CI
     New(new::NewArgs),
+    /// Check a description without building anything: errors, warnings, load of each core, longest waits
+    Validate(ValidateArgs),
     /// Build a described system; the last line of the output is the path of its root task's image
     Build(BuildArgs),
     /// Build a described system and boot it: its console on standard output, its exit status as this command's
@@ -60,6 +62,9 @@ enum Command {
     Test(TestArgs),
     /// Check formatting, lints, the rules of the release kernel, and where `unsafe` is used
     Check {
+        /// Nothing: descriptions are checked by `sandglass validate`
+        #[arg(value_name = "RULES", hide = true)]
+        description: Option<PathBuf>,
         /// Only draw the map of the kernel's rooms in the book again, from kernel/rooms.toml
         #[arg(long)]
         map: bool,
@@ -195,6 +200,30 @@ pub struct RunConditions {
     pub log: Option<PathBuf>,
 }
 
+/// What becomes of warnings about a description, for several commands.
+#[derive(Args)]
+pub struct WarningArgs {
+    /// Refuse a description with warnings that it does not accept
+    #[arg(long)]
+    pub deny_warnings: bool,
+}
+
+/// Arguments of `sandglass validate`.
+#[derive(Args)]
+pub struct ValidateArgs {
+    /// The description
+    #[arg(value_name = "SYSTEM.toml", required_unless_present = "schema")]
+    pub system: Option<PathBuf>,
+    /// Print the JSON schema of descriptions, for editors, instead
+    #[arg(long, conflicts_with_all = ["system", "json"])]
+    pub schema: bool,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub warnings: WarningArgs,
+}
+
 /// Arguments of `sandglass build`.
 #[derive(Args)]
 pub struct BuildArgs {
@@ -204,6 +233,8 @@ pub struct BuildArgs {
     /// Where to write the image [default: a file in the target directory]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub warnings: WarningArgs,
 }
 
 /// Arguments of `sandglass run`.
@@ -226,6 +257,8 @@ pub struct RunArgs {
     pub beside: RogueArgs,
     #[command(flatten)]
     pub conditions: RunConditions,
+    #[command(flatten)]
+    pub warnings: WarningArgs,
 }
 
 /// Arguments of `sandglass trace`.
@@ -263,6 +296,8 @@ pub struct TraceArgs {
     /// Which kernel
     #[arg(long, value_enum, default_value_t = Variant::Release)]
     pub kernel: Variant,
+    #[command(flatten)]
+    pub warnings: WarningArgs,
 }
 
 /// Arguments of `sandglass c-flags`: without any, all are printed.
@@ -323,6 +358,8 @@ pub struct ImageArgs {
     /// automatically for a description with several cores
     #[arg(long)]
     pub smp: bool,
+    #[command(flatten)]
+    pub warnings: WarningArgs,
 }
 
 /// Arguments of `sandglass machine`.
@@ -606,13 +643,21 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Test(args) => test::run(&args),
         Command::Kernel(args) => kernel::run(&args),
         Command::Boot(args) => boot::run(&args),
+        Command::Validate(args) => system::run_validate(&args),
         Command::Build(args) => system::run_build(&args),
         Command::Run(args) => system::run_system(&args),
         Command::Trace(args) => trace::run(&args),
         Command::Debug(args) => debug::run(&args),
         Command::Image(args) => image::run(&args),
+        Command::Check {
+            description: Some(path),
+            ..
+        } => Err(anyhow!(
+            "`sandglass check` checks the rules of this repository; `sandglass validate {}` checks a description",
+            path.display()
+        )),
+        Command::Check { map, .. } => check::run(map),
         Command::CFlags(args) => c_program::run_flags(&args),
-        Command::Check { map } => check::run(map),
         Command::Conformance(args) => conformance::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Assure(args) => assure::run(&args),

@@ -4,16 +4,17 @@
 //! an EFI system partition. It holds the kernel, which GRUB starts by Multiboot2, the root task as
 //! its module, and the modules of GRUB that this takes.
 
-use std::fs::{self, File};
-use std::io::Read;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{bail, ensure, Context, Result};
 
+use crate::boot;
 use crate::cli::ImageArgs;
 use crate::cores::Cores;
+use crate::elf;
 use crate::kernel::{self, KernelOptions};
 use crate::stripped;
 use crate::system::{self, RunImage};
@@ -53,9 +54,14 @@ pub fn run(args: &ImageArgs) -> Result<ExitCode> {
     workspace::ensure_writable(&args.output)?;
     let built_image = RunImage::new()?;
     let (root_task, cores) = if is_elf(&args.system)? {
+        boot::ensure_root_task(&args.system)?;
         (args.system.clone(), Cores::Single)
     } else {
-        let built = system::build_file(&args.system, Some(built_image.path()))?;
+        let built = system::build_file(
+            &args.system,
+            Some(built_image.path()),
+            args.warnings.deny_warnings,
+        )?;
         (built.image.clone(), built.cores_with(None)?)
     };
     let kernel = kernel::build(&match args.smp {
@@ -69,11 +75,9 @@ pub fn run(args: &ImageArgs) -> Result<ExitCode> {
 
 /// Whether the file begins as ELF files do: then it is a root task, else a description.
 fn is_elf(path: &Path) -> Result<bool> {
-    let mut start = Vec::new();
-    File::open(path)
-        .and_then(|file| file.take(4).read_to_end(&mut start))
-        .with_context(|| format!("cannot read `{}`", path.display()))?;
-    Ok(start == *b"\x7fELF")
+    let start = elf::read_header(path)
+        .with_context(|| format!("cannot make an image of `{}`", path.display()))?;
+    Ok(start.starts_with(b"\x7fELF"))
 }
 
 /// Makes an image of a kernel and a root task.

@@ -4,7 +4,7 @@
 //! - [`toolchain`] finds compilers, [`workspace`] knows where things are;
 //! - [`kernel`] builds kernels, for one core or for [`cores`], [`program`] builds user programs, those of a [`project`] outside of
 //!   the repository too, [`c_program`] those in C, [`c_roots`] the root tasks in C, [`qemu`] boots them;
-//!   [`stripped`] files are what machines get;
+//!   [`elf`] tells programs for this kernel from other files; [`stripped`] files are what machines get;
 //! - [`abi_pages`] reads the sections of the specification, [`conformance`] knows what the conformance
 //!   suite checks of them;
 //! - [`system`] builds described systems, [`demo`] measures one of them, [`image`] makes disks of
@@ -34,6 +34,7 @@ pub mod cores;
 pub mod coverage;
 pub mod debug;
 pub mod demo;
+mod elf;
 pub mod experiment;
 pub mod fuzz;
 pub mod image;

@@ -7,6 +7,7 @@ mod c_components;
 mod c_roots;
 mod debug;
 mod demo;
+mod descriptions;
 mod image;
 mod kernel_rules;
 mod listings;

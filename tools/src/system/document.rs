@@ -7,62 +7,99 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use sandglass_description::policy::edf;
+use schemars::JsonSchema;
 use serde::de::{self, value::MapAccessDeserializer, Visitor};
 use serde::{Deserialize, Deserializer};
-use toml::Spanned;
 
-use super::quantity::{Bytes, Micros, Number};
+use super::quantity::{Bytes, Mebibytes, Micros, Number};
+use super::spanned::Spanned;
+use super::warning::Warning;
 
 pub type Text = Spanned<String>;
 pub type Integer = Spanned<i64>;
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Document {
+    /// Name of the system.
     pub name: Text,
+    /// The machine that the system runs on.
     #[serde(default)]
     pub machine: Machine,
+    /// Names of the levels of criticality, from the lowest; `low` and `high` by default.
     pub criticalities: Option<Vec<Text>>,
+    /// Priority of the launcher once everything runs, 0 to 255; 255 by default.
     pub launcher_priority: Option<Integer>,
+    /// Warnings that are right as they are, with the reason.
+    #[serde(default)]
+    pub accept: Vec<Accept>,
+    /// The writer of the log.
     pub log: Option<Spanned<Log>>,
+    /// Programs, each in an address space of its own.
     #[serde(default, rename = "component")]
     pub components: Vec<Component>,
+    /// Where clients call a server.
     #[serde(default, rename = "endpoint")]
     pub endpoints: Vec<Endpoint>,
+    /// Endpoints that are shared by a protocol.
     #[serde(default, rename = "resource")]
     pub resources: Vec<Resource>,
+    /// Signals from components to one that waits.
     #[serde(default, rename = "notification")]
     pub notifications: Vec<Notification>,
+    /// Memory that components share, and registers of devices.
     #[serde(default)]
     pub memory: Vec<Memory>,
+    /// Interrupts of the I/O APIC.
     #[serde(default, rename = "interrupt")]
     pub interrupts: Vec<Interrupt>,
+    /// I/O ports.
     #[serde(default)]
     pub ports: Vec<Ports>,
+    /// Bytes to the host, through the second serial port; at most one.
     #[serde(default, rename = "output")]
     pub outputs: Vec<Output>,
+    /// Files that components see, read-only.
     #[serde(default, rename = "file")]
     pub files: Vec<File>,
+    /// Timers of the timer service.
     #[serde(default, rename = "timer")]
     pub timers: Vec<Timer>,
+    /// What happens when clients' budgets run out in a server.
     #[serde(default, rename = "timeout-policy")]
     pub timeout_policies: Vec<TimeoutPolicy>,
+    /// Which tasks give way when a critical one needs more time.
     pub modes: Option<Modes>,
+    /// Who looks at the threads of the system.
     pub monitor: Option<Monitor>,
+    /// Tasks that are scheduled by their deadlines.
     #[serde(default, rename = "edf")]
     pub edf: Vec<Edf>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+/// A warning that is accepted.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Accept {
+    /// The kind of warning, as messages name it in brackets.
+    pub warning: Spanned<Warning>,
+    /// The component or thread that it is about; without it, all of the kind are accepted.
+    pub of: Option<Text>,
+    /// Why this is right here.
+    pub reason: Text,
+}
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Machine {
-    /// MiB.
-    pub memory: Option<Integer>,
+    /// Memory: an integer of MiB, or text like `64MiB`.
+    pub memory: Option<Spanned<Mebibytes>>,
+    /// Number of cores, 1 to 4; 1 by default.
     pub cores: Option<Integer>,
 }
 
 /// When a component is started anew.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RestartPolicy {
     Never,
@@ -73,24 +110,29 @@ pub enum RestartPolicy {
 }
 
 /// How often it is.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct RestartLimit {
+    /// Most restarts, 1 to 100.
     pub times: Integer,
+    /// In this time; after that it stays stopped.
     pub within: Spanned<Micros>,
 }
 
 /// The writer of the log.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Log {
+    /// Of the writer.
     pub priority: Option<Integer>,
+    /// Of the writer, in every period.
     pub budget: Option<Spanned<Micros>>,
+    /// Of the writer.
     pub period: Option<Spanned<Micros>>,
 }
 
 /// What is logged: this, and all that is more urgent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LogLevel {
     Error,
@@ -107,43 +149,73 @@ impl LogLevel {
     }
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Component {
+    /// How others refer to it.
     pub name: Text,
+    /// A package, or the path of an ELF file, with a `/`, relative to the description's folder.
     pub executable: Spanned<Executable>,
+    /// One of `criticalities`; the lowest by default.
     pub criticality: Option<Text>,
+    /// Core that the thread runs on, from 0 on; 0 by default.
     pub core: Option<Integer>,
+    /// Priority, 0 to 254; higher runs first.
     pub priority: Integer,
+    /// Highest priority that it may give to itself and others; 0 by default.
     pub mcp: Option<Integer>,
+    /// A server without time of its own: it runs on its clients' budgets.
     pub passive: Option<Spanned<bool>>,
+    /// It signals when it is ready, and the launcher waits for that.
     #[serde(default)]
     pub ready: bool,
+    /// Processor time in every period; equal to the period: round robin, without a limit.
     pub budget: Option<Spanned<Micros>>,
+    /// In which the budget may be used, up to an hour.
     pub period: Option<Spanned<Micros>>,
+    /// By when each job is to end, from its release; at most the period. Traces are checked for it.
     pub deadline: Option<Spanned<Micros>>,
+    /// Time between releases of jobs, for checks of traces: the period by default; 0 for jobs that begin at events.
+    pub interval: Option<Spanned<Micros>>,
+    /// Sporadic server instead of constant bandwidth.
     #[serde(default)]
     pub sporadic: bool,
+    /// Replenishments beyond two, 0 to 126: into how many pieces preemptions may split the budget.
     pub extra_refills: Option<Integer>,
+    /// What timeout faults on this budget report.
     pub timeout_badge: Option<Integer>,
+    /// Component that receives the thread's faults; the launcher by default.
     pub fault_handler: Option<Text>,
+    /// Component that receives the thread's timeout faults.
     pub timeout_handler: Option<Text>,
+    /// It may print on the console.
     #[serde(default)]
     pub console: bool,
+    /// What it says in the log: this, and all that is more urgent; nothing by default.
     pub log: Option<Spanned<LogLevel>>,
+    /// When it is started anew; `never` by default.
     pub restart: Option<Spanned<RestartPolicy>>,
+    /// How often it is; 3 times within 10 s by default.
     pub restart_limit: Option<Spanned<RestartLimit>>,
+    /// Longest time, at least 8 ms, without a sign of life.
     pub watchdog: Option<Spanned<Micros>>,
+    /// The system ends when it ends.
     #[serde(default)]
     pub exit: bool,
+    /// Numbers and times (which become µs) for the program.
     #[serde(default)]
     pub parameters: BTreeMap<String, Spanned<Number>>,
+    /// Threads whose TCB and scheduling context it gets.
     #[serde(default)]
     pub controls: Vec<Text>,
+    /// Cores whose time it may give out.
     #[serde(default)]
     pub scheduling_control: Vec<Integer>,
+    /// Log2 slots of its CNode, 1 to 16; 8 by default.
     pub cspace_bits: Option<Integer>,
+    /// Threads that it makes at run time.
     pub spawns: Option<Spanned<Spawns>>,
+    /// Further threads, in the same address space.
     #[serde(default, rename = "thread")]
     pub threads: Vec<Thread>,
 }
@@ -163,10 +235,10 @@ impl From<String> for Executable {
 }
 
 /// A program in C.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Sources {
-    /// Paths.
+    /// Paths of the sources.
     pub c: Vec<Text>,
     /// Folders of headers.
     #[serde(default)]
@@ -200,58 +272,85 @@ impl<'de> Deserialize<'de> for Executable {
     }
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Thread {
+    /// Its name within the component.
     pub name: Text,
+    /// Core that the thread runs on, from 0 on; 0 by default.
     pub core: Option<Integer>,
+    /// Priority, 0 to 254; higher runs first.
     pub priority: Integer,
+    /// Highest priority that it may give to itself and others; 0 by default.
     pub mcp: Option<Integer>,
+    /// A server without time of its own: it runs on its clients' budgets.
     pub passive: Option<Spanned<bool>>,
+    /// It signals when it is ready, and the launcher waits for that.
     #[serde(default)]
     pub ready: bool,
+    /// Processor time in every period; equal to the period: round robin, without a limit.
     pub budget: Option<Spanned<Micros>>,
+    /// In which the budget may be used, up to an hour.
     pub period: Option<Spanned<Micros>>,
+    /// By when each job is to end, from its release; at most the period. Traces are checked for it.
     pub deadline: Option<Spanned<Micros>>,
+    /// Time between releases of jobs, for checks of traces: the period by default; 0 for jobs that begin at events.
+    pub interval: Option<Spanned<Micros>>,
+    /// Sporadic server instead of constant bandwidth.
     #[serde(default)]
     pub sporadic: bool,
+    /// Replenishments beyond two, 0 to 126: into how many pieces preemptions may split the budget.
     pub extra_refills: Option<Integer>,
+    /// What timeout faults on this budget report.
     pub timeout_badge: Option<Integer>,
+    /// Component that receives the thread's faults; the launcher by default.
     pub fault_handler: Option<Text>,
+    /// Component that receives the thread's timeout faults.
     pub timeout_handler: Option<Text>,
+    /// Size of its stack; 16 KiB by default.
     pub stack: Option<Spanned<Bytes>>,
 }
 
 /// Threads that a component makes at run time.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Spawns {
+    /// How many at a time, at most 64.
     pub threads: Integer,
+    /// Size of the stack of each; 16 KiB by default.
     pub stack: Option<Spanned<Bytes>>,
+    /// Their priority, above the component's; one above by default.
     pub priority: Option<Integer>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Endpoint {
+    /// Under which server and clients find it.
     pub name: Text,
+    /// The component that receives.
     pub server: Option<Text>,
+    /// The components that may call.
     #[serde(default)]
     pub clients: Vec<Client>,
 }
 
 /// An endpoint that is shared by a protocol.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Resource {
+    /// Under which server and clients find it.
     pub name: Text,
+    /// How requests are ordered, and at which priority they are served.
     pub protocol: Spanned<SharingProtocol>,
+    /// The component that receives.
     pub server: Option<Text>,
+    /// The components that may call.
     #[serde(default)]
     pub clients: Vec<Client>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SharingProtocol {
     None,
@@ -265,13 +364,17 @@ pub enum SharingProtocol {
     BandwidthInheritance,
 }
 
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Client {
+    /// The client.
     pub component: Text,
+    /// By which the server knows it; 0 by default.
     pub badge: Option<Integer>,
+    /// What it may do.
     #[serde(default)]
     pub rights: ClientRights,
+    /// Under which the client finds it; by default the endpoint's name.
     #[serde(rename = "as")]
     pub alias: Option<Text>,
     /// That a request takes at most.
@@ -279,7 +382,7 @@ pub struct Client {
 }
 
 /// What a client may do with an endpoint.
-#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClientRights {
     /// Call, and be answered: nothing else.
@@ -303,11 +406,14 @@ impl ClientRights {
     }
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Notification {
+    /// Under which it is found.
     pub name: Text,
+    /// The component that waits.
     pub waiter: Text,
+    /// The components that signal.
     #[serde(default)]
     pub signallers: Vec<Signaller>,
     /// Under which the waiter finds it, of one that a policy brings.
@@ -315,11 +421,14 @@ pub struct Notification {
     pub alias: Option<Text>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Signaller {
+    /// The component that signals; with `at`, a component or thread.
     pub component: Text,
+    /// Is ORed into what the waiter gets; 0 by default.
     pub badge: Option<Integer>,
+    /// Under which the component finds it; by default the notification's name.
     #[serde(rename = "as")]
     pub alias: Option<Text>,
     /// It does not signal by itself.
@@ -327,32 +436,39 @@ pub struct Signaller {
 }
 
 /// When the launcher signals for a component.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum At {
     /// When its component has ended, or a fault has stopped it that the launcher hears of.
     End,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Memory {
+    /// Under which it is found.
     pub name: Text,
+    /// Size, in whole pages of 4 KiB.
     pub size: Spanned<Bytes>,
+    /// Of a device's registers, their physical address.
     pub physical: Option<Integer>,
+    /// Who sees it.
     pub maps: Vec<Map>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Map {
+    /// Who sees it.
     pub component: Text,
+    /// `read` by default.
     #[serde(default)]
     pub rights: MapRights,
+    /// Virtual address; without it, the launcher chooses one.
     pub address: Option<Integer>,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum MapRights {
     #[default]
@@ -360,19 +476,24 @@ pub enum MapRights {
     ReadWrite,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Interrupt {
+    /// Under which its handler is found.
     pub name: Text,
+    /// Who gets it.
     pub component: Text,
+    /// Pin of the I/O APIC, 0 to 23.
     pub pin: Integer,
+    /// `edge` by default.
     #[serde(default)]
     pub trigger: Trigger,
+    /// `high` by default.
     #[serde(default)]
     pub polarity: Polarity,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Trigger {
     #[default]
@@ -380,7 +501,7 @@ pub enum Trigger {
     Level,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Polarity {
     #[default]
@@ -388,83 +509,105 @@ pub enum Polarity {
     Low,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Ports {
+    /// Under which they are found.
     pub name: Text,
+    /// Who gets them.
     pub component: Text,
+    /// The first port.
     pub first: Integer,
+    /// The last port, included.
     pub last: Integer,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Output {
+    /// Under which it is found.
     pub name: Text,
+    /// Who writes to it.
     pub component: Text,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct File {
+    /// Under which it is found.
     pub name: Text,
+    /// Path, relative to the description's folder.
     pub path: Text,
+    /// Who sees it, read-only.
     pub components: Vec<Text>,
 }
 
 /// Timers of the timer service that one capability stands for.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Timer {
+    /// Under which the component finds it.
     pub name: Text,
+    /// Who uses it.
     pub component: Text,
     /// The shortest period, and the mean time between expiries.
     pub every: Spanned<Micros>,
-    /// How many may expire at once.
+    /// How many may expire at once; 1 by default.
     pub burst: Option<Integer>,
-    /// How many timers there are.
+    /// How many timers there are; 1 by default.
     pub count: Option<Integer>,
-    /// What is signalled; if it is not given, one of its own.
+    /// What is signalled; without it, one of its own.
     pub notification: Option<Text>,
+    /// With which it is signalled.
     pub badge: Option<Integer>,
 }
 
 /// Who looks at the threads of the system.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Monitor {
+    /// The component.
     pub component: Text,
-    /// `None`: all.
+    /// Components, and threads as `COMPONENT/THREAD`; by default all.
     pub threads: Option<Vec<Text>>,
 }
 
 /// What happens when clients' time runs out in a server.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct TimeoutPolicy {
+    /// The passive server.
     pub server: Text,
+    /// The thread that handles its timeouts.
     pub handler: Text,
+    /// Whose requests the server serves; by default its only one.
     pub endpoint: Option<Text>,
+    /// For clients that are not listed; `rollback` by default.
     #[serde(default)]
     pub default: LastPolicy,
+    /// Policies of single clients.
     #[serde(default)]
     pub clients: Vec<ClientPolicy>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ClientPolicy {
+    /// The client: a component or thread whose budget is below its period.
     pub component: Text,
+    /// What happens when its budget runs out.
     pub policy: Spanned<PolicyName>,
-    /// Of an extension.
+    /// Of `extend`: time that is added to the budget.
     pub by: Option<Spanned<Micros>>,
-    /// Of an emergency.
+    /// Of `emergency`: on which the request continues.
     pub budget: Option<Spanned<Micros>>,
+    /// How often.
     pub limit: Option<Integer>,
+    /// What follows when that was too often; `rollback` by default.
     pub then: Option<Spanned<LastPolicy>>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PolicyName {
     Rollback,
@@ -475,7 +618,7 @@ pub enum PolicyName {
 }
 
 /// What ends a request.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LastPolicy {
     #[default]
@@ -485,20 +628,24 @@ pub enum LastPolicy {
 }
 
 /// Criticality modes.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Modes {
+    /// The component that changes the mode.
     pub manager: Text,
+    /// Whose budgets and priorities depend on the mode.
     #[serde(default)]
     pub tasks: Vec<ModeTask>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ModeTask {
+    /// A thread with time of its own.
     pub component: Text,
     /// By mode, from the lowest.
     pub budgets: Option<Spanned<Vec<Micros>>>,
+    /// What happens when the mode is above its criticality; `keep` by default.
     #[serde(default)]
     pub below: BelowPolicy,
     /// When demoted.
@@ -506,7 +653,7 @@ pub struct ModeTask {
 }
 
 /// What happens when the mode is above a task's criticality.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BelowPolicy {
     #[default]
@@ -516,26 +663,36 @@ pub enum BelowPolicy {
 }
 
 /// A user-level EDF scheduler and its tasks.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Edf {
+    /// Name of the scheduler.
     pub name: Text,
+    /// How jobs end.
     pub mode: Spanned<EdfMode>,
+    /// Of the scheduler, above its tasks.
     pub priority: Integer,
+    /// Of scheduler and tasks; 0 by default.
     pub core: Option<Integer>,
+    /// `hpet`, the only one.
     pub timer: Option<Text>,
+    /// What becomes of releases that a late job has missed; `catch-up` by default.
     #[serde(default)]
-    pub late: edf::Late,
-    pub overrun: Option<Spanned<edf::Overrun>>,
+    pub late: Late,
+    /// What happens to a task whose budget runs out; `suspend` by default.
+    pub overrun: Option<Spanned<Overrun>>,
+    /// Whether deadlines must be shown to be met; `deadlines` by default.
     #[serde(default)]
     pub admission: Admission,
+    /// Threads and servers whose time is not counted where it cannot be.
     #[serde(default)]
     pub trusted: Vec<Text>,
+    /// The tasks.
     pub tasks: Spanned<Vec<EdfTask>>,
 }
 
 /// Whether deadlines are checked.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Admission {
     /// All of them must be met.
@@ -545,8 +702,48 @@ pub enum Admission {
     None,
 }
 
+/// What becomes of releases that a late job has missed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Late {
+    /// They happen at once, one after the other.
+    #[default]
+    CatchUp,
+    /// They do not happen.
+    Skip,
+}
+
+impl From<Late> for edf::Late {
+    fn from(late: Late) -> Self {
+        match late {
+            Late::CatchUp => Self::CatchUp,
+            Late::Skip => Self::Skip,
+        }
+    }
+}
+
+/// What happens to a task whose budget runs out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Overrun {
+    /// It waits for its next release.
+    #[default]
+    Suspend,
+    /// It never runs again.
+    Stop,
+}
+
+impl From<Overrun> for edf::Overrun {
+    fn from(overrun: Overrun) -> Self {
+        match overrun {
+            Overrun::Suspend => Self::Suspend,
+            Overrun::Stop => Self::Stop,
+        }
+    }
+}
+
 /// How a job ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum EdfMode {
     /// By a call of its task.
@@ -555,13 +752,18 @@ pub enum EdfMode {
     Preemptive,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct EdfTask {
+    /// The task.
     pub component: Text,
+    /// Time between releases.
     pub period: Spanned<Micros>,
+    /// From the release; the period by default.
     pub deadline: Option<Spanned<Micros>>,
+    /// From the start to the first release; 0 by default.
     pub offset: Option<Spanned<Micros>>,
+    /// Of each job, in preemptive mode.
     pub budget: Option<Spanned<Micros>>,
     /// That a job takes at most, in cooperative mode.
     pub longest: Option<Spanned<Micros>>,

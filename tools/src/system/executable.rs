@@ -1,13 +1,9 @@
 //! The executables that a description names: user programs of the project around it, of this
 //! repository, programs in C, or ELF files.
 
-use std::fs::File;
-use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use object::elf::{FileHeader64, EM_X86_64, ET_EXEC};
-use object::read::elf::FileHeader;
-use object::LittleEndian;
+use crate::elf;
 
 use super::check::names::help_with;
 use super::document::{self, Sources, Text};
@@ -165,40 +161,10 @@ fn find_file(path: &Path) -> Result<Executable, Missing> {
         span: None,
     };
     let shown = path.display();
-    let bytes = read_header(path)
-        .map_err(|error| missing(format!("cannot read the executable `{shown}`: {error}")))?;
-    check_elf(&bytes).map_err(|why| missing(format!("`{shown}` {why}")))?;
+    let bytes = elf::read_header(path)
+        .map_err(|error| missing(format!("cannot use the executable `{shown}`: {error}")))?;
+    elf::check(&bytes).map_err(|why| missing(format!("`{shown}` {why}")))?;
     Ok(Executable::File(path.to_owned()))
-}
-
-/// Bytes of an ELF file's header, and more than enough.
-const HEADER_BYTES: u64 = 4096;
-
-/// The begin of a file. What is none, such as a device that never ends, is not read.
-fn read_header(path: &Path) -> io::Result<Vec<u8>> {
-    // Opening a pipe could wait for ever.
-    if !path.metadata()?.is_file() {
-        return Err(io::Error::other("it is not a regular file"));
-    }
-    let mut bytes = Vec::new();
-    File::open(path)?
-        .take(HEADER_BYTES)
-        .read_to_end(&mut bytes)?;
-    Ok(bytes)
-}
-
-/// Whether bytes are a position-dependent 64-bit executable for x86_64.
-fn check_elf(bytes: &[u8]) -> Result<(), &'static str> {
-    let header = FileHeader64::<LittleEndian>::parse(bytes)
-        .map_err(|_| "is not a 64-bit ELF file, or it is cut off")?;
-    let endian = header.endian().map_err(|_| "is not little-endian")?;
-    if header.e_machine(endian) != EM_X86_64 {
-        return Err("is an ELF file for a machine other than x86_64");
-    }
-    if header.e_type(endian) != ET_EXEC {
-        return Err("is not a position-dependent executable (link with -static -no-pie)");
-    }
-    Ok(())
 }
 
 fn find_package(name: &str, project: Option<&Project>) -> Result<Executable, Missing> {
@@ -314,15 +280,5 @@ mod tests {
             "{}",
             endless.what
         );
-        assert!(check_elf(b"#!/bin/sh\n").unwrap_err().contains("ELF"));
-        let own = std::fs::read("/proc/self/exe").unwrap();
-        // Host programs are position-independent.
-        assert!(check_elf(&own).unwrap_err().contains("position-dependent"));
-        let mut arm = own.clone();
-        arm[18] = 0xb7;
-        assert!(check_elf(&arm).unwrap_err().contains("other than x86_64"));
-        let mut narrow = own;
-        narrow[4] = 1;
-        assert!(check_elf(&narrow).unwrap_err().contains("64-bit"));
     }
 }

@@ -17,16 +17,21 @@ mod format;
 mod images;
 mod levels;
 mod pack;
+mod parse;
 pub(crate) mod quantity;
 pub mod rogue;
+mod schema;
+mod source;
+mod spanned;
+mod validate;
+mod warning;
 
 use std::borrow::Cow;
 use std::ffi::OsString;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{bail, Context, Result};
+use anyhow::{bail, Result};
 use sandglass_description::Blob;
 
 pub use check::{check, Description};
@@ -34,6 +39,9 @@ pub use document::LogLevel;
 pub use findings::{Finding, Report, Span};
 pub use images::RunImage;
 pub use levels::LevelOf;
+pub use source::Source;
+pub use validate::run as run_validate;
+pub use warning::Warning;
 
 use self::pack::Programs;
 use self::rogue::Rogue;
@@ -48,32 +56,6 @@ use crate::workspace;
 
 /// Where a blob will be, before anything is packed.
 const NO_BLOB: Blob = Blob { offset: 0, len: 0 };
-
-/// The text of a description.
-#[derive(Debug, Clone)]
-pub struct Source {
-    /// For messages.
-    pub name: String,
-    pub text: String,
-    /// What paths in it are relative to.
-    pub folder: PathBuf,
-}
-
-impl Source {
-    /// Reads a description.
-    ///
-    /// # Errors
-    /// The file cannot be read, or is not UTF-8.
-    pub fn read(path: &Path) -> Result<Self> {
-        let text = fs::read_to_string(path)
-            .with_context(|| format!("cannot read the description `{}`", path.display()))?;
-        Ok(Self {
-            name: path.display().to_string(),
-            text,
-            folder: path.parent().unwrap_or(Path::new("")).to_owned(),
-        })
-    }
-}
 
 /// A system that was built.
 #[derive(Debug, Clone)]
@@ -197,20 +179,43 @@ fn build_with(
     })
 }
 
-/// Reads, checks and builds.
+/// Prints what will probably hurt in a checked system.
+///
+/// # Errors
+/// There is something, and it is denied.
+pub fn warn(description: &Description, deny: bool) -> Result<()> {
+    let warnings = &description.outlook.warnings;
+    if warnings.is_empty() {
+        return Ok(());
+    }
+    eprintln!("{}\n", Report::new(&description.source, warnings.clone()));
+    if deny {
+        bail!(
+            "there are {} warnings, which `--deny-warnings` does not allow; what is right as it is can be accepted \
+             with a reason: `[[accept]]`",
+            warnings.len()
+        );
+    }
+    Ok(())
+}
+
+/// Reads, checks, warns and builds.
 ///
 /// # Errors
 /// The description cannot be read or is wrong; or as [`build`].
-pub fn build_file(path: &Path, output: Option<&Path>) -> Result<Built> {
-    build(&check(&Source::read(path)?)?, output)
+pub fn build_file(path: &Path, output: Option<&Path>, deny_warnings: bool) -> Result<Built> {
+    let description = check(&Source::read(path)?)?;
+    warn(&description, deny_warnings)?;
+    build(&description, output)
 }
 
 /// `sandglass build`: the last line of the output is the path of the image.
 pub fn run_build(args: &BuildArgs) -> Result<ExitCode> {
-    if let Some(output) = &args.output {
+    let output = args.output.as_deref();
+    if let Some(output) = output {
         workspace::ensure_writable(output)?;
     }
-    let built = build_file(&args.system, args.output.as_deref())?;
+    let built = build_file(&args.system, output, args.warnings.deny_warnings)?;
     println!("{}", built.image.display());
     Ok(ExitCode::SUCCESS)
 }
@@ -228,6 +233,7 @@ pub fn run_system(args: &RunArgs) -> Result<ExitCode> {
     for level in &args.log_level {
         level.apply(&mut description)?;
     }
+    warn(&description, args.warnings.deny_warnings)?;
     let image = RunImage::new()?;
     let built = build(&description, Some(image.path()))?;
     let cores = built.cores_with(args.cores)?;

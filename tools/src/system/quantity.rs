@@ -13,15 +13,26 @@ pub struct Micros(pub u64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bytes(pub u64);
 
+/// Memory of the machine, MiB: an integer of MiB, or text like `"64MiB"`, `"1GiB"`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mebibytes(pub u64);
+
 /// A number for a component: an integer, or a time, which becomes µs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Number(pub u64);
 
 const TIME_UNITS: &[(&str, u64)] = &[("us", 1), ("µs", 1), ("ms", 1000), ("s", 1_000_000)];
-const SIZE_UNITS: &[(&str, u64)] = &[("KiB", 1 << 10), ("MiB", 1 << 20), ("B", 1)];
+const SIZE_UNITS: &[(&str, u64)] = &[
+    ("KiB", 1 << 10),
+    ("MiB", 1 << 20),
+    ("GiB", 1 << 30),
+    ("B", 1),
+];
+const MACHINE_UNITS: &[(&str, u64)] = &[("MiB", 1), ("GiB", 1 << 10)];
 
 const A_TIME: &str = "a time: an integer of µs, or text like \"250us\", \"5ms\", \"1s\"";
 const A_SIZE: &str = "a size: an integer of bytes, or text like \"64KiB\", \"2MiB\"";
+const A_MEMORY: &str = "an integer of MiB, or text like \"64MiB\", \"1GiB\"";
 const A_NUMBER: &str = "an integer from 0 on, or a time like \"5ms\" (which becomes µs)";
 
 /// Reads an integer, or an integer followed by one of the units.
@@ -61,6 +72,47 @@ fn parse(text: &str, units: &[(&str, u64)]) -> Option<u64> {
     let (number, unit) = text.split_at(digits);
     let (_, factor) = units.iter().find(|(name, _)| *name == unit.trim_start())?;
     number.parse::<u64>().ok()?.checked_mul(*factor)
+}
+
+/// What was probably meant by text that is no quantity, as advice.
+pub fn suggestion(text: &str) -> Option<String> {
+    let number_end = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+    let (number, unit) = text.split_at(number_end);
+    let unit = unit.trim_start();
+    let value: f64 = number.parse().ok()?;
+    let units = || TIME_UNITS.iter().chain(SIZE_UNITS);
+    if let Some((name, factor)) = units().find(|(name, _)| *name == unit) {
+        let (smallest, of) = match SIZE_UNITS.contains(&(*name, *factor)) {
+            true => ("B", 1),
+            false => ("us", 1),
+        };
+        // Only to be read: what cannot be written exactly is rounded.
+        let whole = (value * *factor as f64 / f64::from(of)).round();
+        return number
+            .contains('.')
+            .then(|| format!("decimals are not allowed; write `\"{whole:.0}{smallest}\"`"));
+    }
+    let meant = match unit.to_ascii_lowercase().as_str() {
+        "sec" | "secs" | "second" | "seconds" => "s",
+        "msec" | "millis" | "millisecond" | "milliseconds" => "ms",
+        "usec" | "micros" | "microsecond" | "microseconds" => "us",
+        "k" | "kb" | "kib" => "KiB",
+        "m" | "mb" | "mib" => "MiB",
+        "g" | "gb" | "gib" => "GiB",
+        "ns" => return Some("the smallest unit of time is `us`, 1000 ns".to_owned()),
+        _ => return None,
+    };
+    Some(format!("did you mean `\"{number}{meant}\"`?"))
+}
+
+impl<'de> Deserialize<'de> for Mebibytes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let visitor = WithUnit {
+            units: MACHINE_UNITS,
+            expected: A_MEMORY,
+        };
+        deserializer.deserialize_any(visitor).map(Self)
+    }
 }
 
 impl<'de> Deserialize<'de> for Micros {
@@ -115,5 +167,18 @@ mod tests {
             assert_eq!(parse(wrong, TIME_UNITS), None, "{wrong}");
         }
         assert_eq!(parse("99999999999999999MiB", SIZE_UNITS), None);
+        assert_eq!(parse("2GiB", MACHINE_UNITS), Some(2048));
+    }
+
+    #[test]
+    fn what_was_meant_is_said() {
+        let said = |text: &str| suggestion(text).unwrap_or_default();
+        assert!(said("1.5ms").contains("\"1500us\""), "{}", said("1.5ms"));
+        assert!(said("0.5KiB").contains("\"512B\""));
+        assert!(said("5sec").contains("\"5s\""));
+        assert!(said("64mb").contains("\"64MiB\""));
+        for nothing in ["", "ms", "5ms", "x", "1.2.3s", "5parsec"] {
+            assert_eq!(suggestion(nothing), None, "{nothing}");
+        }
     }
 }

@@ -70,7 +70,7 @@ fn findings(path: &std::path::Path) -> Result<Vec<String>> {
         ..Options::default()
     };
     let traced = trace::trace(path, &options)?;
-    let verdict = check::check(&traced.history);
+    let verdict = check::check_with(&traced.history, &traced.expected);
     let mut findings: Vec<String> = verdict.violations.iter().map(ToString::to_string).collect();
     if let End::Guest(status @ 1..) = traced.end {
         findings.push(format!("the system ended with status {status}"));

@@ -29,7 +29,7 @@ use anyhow::{bail, Context, Result};
 use sandglass_abi::trace::RECORD_WORDS;
 use sandglass_description::Trace;
 
-use self::check::Verdict;
+use self::check::{Expected, Verdict};
 use self::history::History;
 use self::memory::{Log, Memory};
 use self::timeline::Timeline;
@@ -60,6 +60,8 @@ pub struct Options {
     pub timeout: Option<Duration>,
     /// Copy the console to standard output.
     pub echo: bool,
+    /// Do not run what the description's checks warn of.
+    pub deny_warnings: bool,
     /// Copy the console to this file, too.
     pub log: Option<PathBuf>,
 }
@@ -73,6 +75,7 @@ impl Default for Options {
             end_us: None,
             timeout: None,
             echo: false,
+            deny_warnings: false,
             log: None,
         }
     }
@@ -82,6 +85,8 @@ impl Default for Options {
 #[derive(Debug)]
 pub struct Traced {
     pub history: History,
+    /// The jobs that the description lets one expect.
+    pub expected: Vec<Expected>,
     pub end: End,
     pub console: String,
 }
@@ -101,6 +106,7 @@ pub fn run(args: &TraceArgs) -> Result<ExitCode> {
         end_us: args.duration.map(micros),
         timeout: args.timeout,
         echo: true,
+        deny_warnings: args.warnings.deny_warnings,
         log: args.log.clone(),
     };
     let name = args.system.display().to_string();
@@ -132,7 +138,7 @@ pub fn run(args: &TraceArgs) -> Result<ExitCode> {
         End::Until => 0,
         End::TimedOut => qemu::TIMEOUT_STATUS,
     };
-    if args.check && !report(&check::check(history)) {
+    if args.check && !report(&check::check_with(history, &traced.expected)) {
         return Ok(ExitCode::FAILURE);
     }
     Ok(ExitCode::from(status))
@@ -160,9 +166,14 @@ fn report(verdict: &Verdict) -> bool {
     }
     let looked = verdict.looked;
     println!(
-        "trace check: {count} violations; checked {} budget windows, {} decisions, {} jobs, {} \
-         donations",
-        looked.windows, looked.decisions, looked.jobs, looked.donations
+        "trace check: {count} violations; checked {} budget windows, {} decisions, {} jobs ({} \
+         expected, {} releases skipped), {} donations",
+        looked.windows,
+        looked.decisions,
+        looked.jobs,
+        looked.expected,
+        looked.skipped,
+        looked.donations
     );
     count == 0
 }
@@ -173,6 +184,7 @@ fn report(verdict: &Verdict) -> bool {
 /// The description is wrong, something does not build or run, or nothing was recorded.
 pub fn trace(path: &Path, options: &Options) -> Result<Traced> {
     let mut description = system::check(&Source::read(path)?)?;
+    system::warn(&description, options.deny_warnings)?;
     let cores = description.cores;
     let frames_per_core = options.log_mib.div_ceil(FRAME_MIB).max(1);
     description.system.trace = Some(Trace { frames_per_core });
@@ -221,6 +233,7 @@ fn run_traced(description: &Description, kernel: &Path, options: &Options) -> Re
     }
     Ok(Traced {
         history,
+        expected: description.expected_jobs.clone(),
         end: outcome.end,
         console: outcome.console,
     })

@@ -1,5 +1,6 @@
 //! The log: the component that writes it, and memory for what each other component logs.
 
+use crate::system::spanned::Spanned;
 use sandglass_abi::rights::Rights;
 use sandglass_description::policy::log::{badge, names, Log as Table};
 use sandglass_description::policy::Table as _;
@@ -7,7 +8,6 @@ use sandglass_description::{
     log_memory, Grant, Log, Map, Memory, MemorySource, Object, LAUNCHER, LOG_BYTES, LOG_LEVEL,
     LOG_SIGNAL,
 };
-use toml::Spanned;
 
 use super::super::document::{self, Component, Document};
 use super::super::findings::Span;
@@ -52,6 +52,7 @@ fn writer(log: Option<&document::Log>, span: &Span) -> Component {
         budget,
         period,
         deadline: None,
+        interval: None,
         sporadic: false,
         extra_refills: None,
         timeout_badge: None,

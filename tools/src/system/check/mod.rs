@@ -3,40 +3,49 @@
 //! [`check`] collects everything that is wrong, so that one run shows it all; a description in
 //! which nothing is wrong comes out with all names replaced by numbers, ready to be packed.
 //!
-//! - [`names`] finds what names mean;
+//! - [`names`] finds what names mean, [`calls`] who calls whom;
 //! - [`threads`] checks components' threads: priorities, time, handlers;
+//! - [`jobs`] tells traces how often threads are to have jobs;
 //! - [`wiring`] gives components what they share: endpoints, notifications, memory, files;
 //! - [`devices`] gives them interrupts, ports, and the output to the host;
 //! - [`policies`] give components what their policies are told;
 //! - [`logging`] adds the writer of the log, and the memory for what components log;
 //! - [`restart`] checks which components can be started anew, and watched;
 //! - [`order`] decides who starts when;
+//! - [`outlook`] says what is to be expected of the system, and warns;
 //! - [`equipment`] collects what one component gets, under names that must be unique.
 
+mod calls;
 mod devices;
 mod equipment;
+mod jobs;
 mod logging;
 mod monitor;
 pub(super) mod names;
 mod order;
+mod outlook;
 mod policies;
 mod restart;
 mod threads;
 mod wiring;
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 
+use crate::system::spanned::Spanned;
 use sandglass_description::{Component, Log, Memory, MemorySource, Status, System};
-use toml::Spanned;
 
 use self::equipment::Equipment;
 use self::names::Names;
+pub use self::outlook::{Assumption, Blocking, Bound, CoreLoad, Outlook};
 use super::document::{self, Document, Integer};
 use super::executable::{self, Executable};
 use super::findings::{Finding, Report, Span};
+use super::parse::parse;
 use super::Source;
 use crate::cores::MOST_CORES;
 use crate::project::Project;
+use crate::trace::check::Expected;
 
 /// MiB of the machine, unless the description says otherwise.
 const DEFAULT_MEMORY_MIB: u32 = crate::qemu::DEFAULT_MEMORY_MIB;
@@ -47,6 +56,8 @@ const MAX_CORES: i64 = MOST_CORES as i64;
 /// Log2 slots of a component's CNode.
 const DEFAULT_CSPACE_BITS: i64 = 8;
 const MAX_CSPACE_BITS: i64 = 16;
+/// Missing programs after which no more are looked for: that many are not read.
+const MOST_MISSING: usize = 50;
 const LAUNCHER_PRIORITY: i64 = 255;
 const MIB: u64 = 1 << 20;
 
@@ -68,6 +79,9 @@ pub struct Description {
     pub output: Option<String>,
     /// Place of the machine's memory, or of the system's name.
     pub machine_span: Span,
+    pub outlook: Outlook,
+    /// Threads of which a trace shows a job in every interval.
+    pub expected_jobs: Vec<Expected>,
 }
 
 /// An executable to pack.
@@ -110,14 +124,8 @@ pub struct FixedMap {
 /// # Errors
 /// All that is wrong.
 pub fn check(source: &Source) -> Result<Description, Report> {
-    let mut document: Document = toml::from_str(&source.text).map_err(|error| {
-        let span = error.span().unwrap_or(0..0);
-        let finding = Finding::new(span, error.message());
-        Report::new(
-            source,
-            vec![finding.help(names::help_with_unknown(error.message()))],
-        )
-    })?;
+    let mut document =
+        parse(&source.text).map_err(|finding| Report::new(source, vec![*finding]))?;
     let expanded = policies::expand(&mut document);
     let writer = logging::expand(&mut document);
     let mut checker = Checker::new(source, &document);
@@ -136,6 +144,12 @@ pub fn check(source: &Source) -> Result<Description, Report> {
     checker.policies();
     checker.restarts();
     checker.monitor();
+    checker.accepts();
+    let own_clients: Vec<Finding> = checker.own_clients().collect();
+    let impossible = own_clients
+        .into_iter()
+        .filter(|finding| finding.warning.is_none());
+    checker.findings.extend(impossible);
     checker.finish()
 }
 
@@ -253,9 +267,13 @@ impl<'a> Checker<'a> {
     fn machine(&mut self) {
         let document = self.document;
         let machine = &document.machine;
+        let mebibytes = machine.memory.as_ref().map(|memory| {
+            let value = i64::try_from(memory.get_ref().0).unwrap_or(i64::MAX);
+            Spanned::new(memory.span(), value)
+        });
         let memory = self.in_range(
             "memory (MiB)",
-            machine.memory.as_ref(),
+            mebibytes.as_ref(),
             MIN_MEMORY_MIB..=MAX_MEMORY_MIB,
             DEFAULT_MEMORY_MIB.into(),
         );
@@ -353,6 +371,11 @@ impl<'a> Checker<'a> {
     fn finish(mut self) -> Result<Description, Report> {
         self.memory_suffices();
         let executables = self.executables();
+        let outlook = match self.findings.is_empty() {
+            true => self.outlook(),
+            false => Outlook::default(),
+        };
+        let expected_jobs = self.expected_jobs();
         let document = self.document;
         let mut components = Vec::new();
         let parts = document.components.iter().zip(self.equipment);
@@ -413,6 +436,8 @@ impl<'a> Checker<'a> {
                 .collect(),
             output: self.output.map(|output| output.name.get_ref().clone()),
             machine_span,
+            outlook,
+            expected_jobs,
         })
     }
 
@@ -431,9 +456,32 @@ impl<'a> Checker<'a> {
                 return names.map(|_| None).collect();
             }
         };
-        names
-            .map(|name| self.executable(name, project.as_ref()))
-            .collect()
+        // Looking is not free, and many components may have one program.
+        let mut known: HashMap<&str, Executable> = HashMap::new();
+        let mut missing = 0;
+        let mut packed = Vec::new();
+        for name in names {
+            let span = name.span();
+            let called = match name.get_ref() {
+                document::Executable::Name(called) => Some(called.as_str()),
+                document::Executable::Sources(_) => None,
+            };
+            let before = called.and_then(|called| known.get(called).cloned());
+            let found = match before {
+                Some(executable) => Some(Packed { executable, span }),
+                None if missing >= MOST_MISSING => None,
+                None => self.executable(name, project.as_ref()),
+            };
+            match (&found, called) {
+                (Some(packed), Some(called)) => {
+                    known.insert(called, packed.executable.clone());
+                }
+                (Some(_), None) => {}
+                (None, _) => missing += 1,
+            }
+            packed.push(found);
+        }
+        packed
     }
 
     fn executable(

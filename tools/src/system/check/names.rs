@@ -1,6 +1,6 @@
 //! What names mean.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::super::document::{Component, Document, Text};
 use super::super::findings::{Finding, Span};
@@ -10,6 +10,11 @@ use super::{text, Checker};
 const MAX_COMPONENT_NAME: usize = 32;
 /// Longest other name, so that what is derived from it (`NAME.signal`) fits an environment too.
 const MAX_NAME: usize = 31;
+
+/// Names that are listed where one is unknown.
+const MOST_LISTED: usize = 24;
+/// Findings after which the search for similar names ends: it takes time, and that many are not read.
+const MOST_HELPED: usize = 100;
 
 /// A thread of the description, by indices in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -23,6 +28,10 @@ pub struct ThreadIndex {
 #[derive(Debug)]
 pub struct Names<'a> {
     components: HashMap<&'a str, usize>,
+    /// Where names stand that are used a second time for the same kind of thing.
+    repeated: HashSet<usize>,
+    /// Two components have one name, so a third may be missing: that follows from it.
+    ambiguous: bool,
 }
 
 impl<'a> Names<'a> {
@@ -70,13 +79,24 @@ impl<'a> Names<'a> {
             .extend(document.notifications.iter().map(|n| &n.name));
         others[2].1.extend(document.memory.iter().map(|m| &m.name));
         others[3].1.extend(document.files.iter().map(|f| &f.name));
+        let mut repeated = HashSet::new();
         for (what, names) in others {
-            unique(what, names.iter().copied(), findings);
+            repeated.extend(unique(what, names.iter().copied(), findings));
             for name in names {
                 well_formed(what, name, false, MAX_NAME, findings);
             }
         }
-        Self { components }
+        let ambiguous = components.len() < document.components.len();
+        Self {
+            components,
+            repeated,
+            ambiguous,
+        }
+    }
+
+    /// Whether a thing has the name of one before it: what follows from that is not worth reporting.
+    pub fn is_repeated(&self, name: &Text) -> bool {
+        self.repeated.contains(&name.span().start)
     }
 
     /// The index of a component.
@@ -103,28 +123,38 @@ fn well_formed(what: &str, name: &Text, strict: bool, most: usize, findings: &mu
     }
 }
 
-fn unique<'t>(what: &str, names: impl Iterator<Item = &'t Text>, findings: &mut Vec<Finding>) {
+/// Reports names that are used twice; returns where they stand the second time.
+fn unique<'t>(
+    what: &str,
+    names: impl Iterator<Item = &'t Text>,
+    findings: &mut Vec<Finding>,
+) -> Vec<usize> {
+    let mut repeated = Vec::new();
     let mut first: HashMap<&str, Span> = HashMap::new();
     for name in names {
         match first.get(text(name)) {
-            Some(span) => findings.push(
-                Finding::new(
-                    name.span(),
-                    format!("two {what}s are called `{}`", name.get_ref()),
-                )
-                .label("the second")
-                .related(span.clone(), "the first")
-                .help("rename one of them"),
-            ),
+            Some(span) => {
+                repeated.push(name.span().start);
+                findings.push(
+                    Finding::new(
+                        name.span(),
+                        format!("two {what}s are called `{}`", name.get_ref()),
+                    )
+                    .label("the second")
+                    .related(span.clone(), "the first")
+                    .help("rename one of them"),
+                );
+            }
             None => {
                 first.insert(text(name), name.span());
             }
         }
     }
+    repeated
 }
 
 /// Of `known`, what was probably meant.
-fn similar<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+pub fn similar<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     known
         .map(|candidate| (strsim::damerau_levenshtein(name, candidate), candidate))
         .filter(|(distance, _)| *distance <= 2.max(name.len() / 3))
@@ -138,19 +168,15 @@ pub fn help_with<'n>(what: &str, name: &str, known: impl Iterator<Item = &'n str
     match similar(name, known.iter().copied()) {
         Some(candidate) => format!("did you mean `{candidate}`?"),
         None if known.is_empty() => format!("there is no {what} at all"),
-        None => format!("the {what}s are: {}", known.join(", ")),
+        None => {
+            let shown = known.len().min(MOST_LISTED);
+            let more = match known.len() - shown {
+                0 => String::new(),
+                more => format!(", and {more} more"),
+            };
+            format!("the {what}s are: {}{more}", known[..shown].join(", "))
+        }
     }
-}
-
-/// What to do about a key or a value of which the parser says that it is unknown: nothing, or what was
-/// probably meant.
-pub fn help_with_unknown(message: &str) -> String {
-    let is_unknown = message.starts_with("unknown ");
-    let mut quoted = message.split('`').skip(1).step_by(2);
-    let candidate = quoted.next().and_then(|name| similar(name, quoted));
-    candidate
-        .filter(|_| is_unknown)
-        .map_or_else(String::new, |name| format!("did you mean `{name}`?"))
 }
 
 impl<'a> Checker<'a> {
@@ -158,8 +184,14 @@ impl<'a> Checker<'a> {
     pub(super) fn find_component(&mut self, name: &Text) -> Option<usize> {
         let found = self.names.component(text(name));
         if found.is_none() {
+            if self.names.ambiguous {
+                return None;
+            }
             let known = self.document.components.iter().map(|c| text(&c.name));
-            let help = help_with("component", text(name), known);
+            let help = match self.findings.len() {
+                0..MOST_HELPED => help_with("component", text(name), known),
+                _ => String::new(),
+            };
             self.found(
                 Finding::new(
                     name.span(),
@@ -184,8 +216,14 @@ impl<'a> Checker<'a> {
         let document = self.document;
         let thread = self.further_thread(component_name, thread_name);
         if thread.is_none() {
+            if self.names.ambiguous {
+                return None;
+            }
             let known: Vec<String> = document.components.iter().flat_map(paths).collect();
-            let help = help_with("thread", value, known.iter().map(String::as_str));
+            let help = match self.findings.len() {
+                0..MOST_HELPED => help_with("thread", value, known.iter().map(String::as_str)),
+                _ => String::new(),
+            };
             self.found(
                 Finding::new(path.span(), format!("there is no thread `{value}`"))
                     .label("unknown thread")

@@ -1,31 +1,51 @@
 //! Who starts when: servers that say when they are ready before their clients, so that a client's
 //! first request is served, and handlers between the two. Else the file's order.
 
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, HashSet};
+
 use super::super::document::Component;
 use super::super::findings::Finding;
 use super::{text, Checker};
+
+/// Components of a circle that are named.
+const MOST_SHOWN: usize = 20;
+
+/// The numbers below `count` in their order, except that each comes after those that are `before` it. Those in a
+/// circle, and behind one, are left out. Takes O((count + pairs) log count) steps.
+pub(super) fn ordered(count: usize, before: &[(usize, usize)]) -> Vec<usize> {
+    let mut awaited = vec![0u32; count];
+    let mut after: Vec<Vec<usize>> = vec![Vec::new(); count];
+    for &(first, then) in before {
+        awaited[then] += 1;
+        after[first].push(then);
+    }
+    let free = (0..count).filter(|&index| awaited[index] == 0);
+    let mut free: BinaryHeap<Reverse<usize>> = free.map(Reverse).collect();
+    let mut order = Vec::with_capacity(count);
+    while let Some(Reverse(next)) = free.pop() {
+        order.push(next);
+        for &then in &after[next] {
+            awaited[then] -= 1;
+            if awaited[then] == 0 {
+                free.push(Reverse(then));
+            }
+        }
+    }
+    order
+}
 
 impl Checker<'_> {
     /// Decides the order of the start.
     pub(super) fn order(&mut self) {
         let count = self.document.components.len();
         let before = self.constraints();
-        let mut order: Vec<usize> = Vec::new();
-        while order.len() < count {
-            let waiting = |index: &usize| !order.contains(index);
-            let free = |index: &usize| {
-                before
-                    .iter()
-                    .all(|(first, then)| then != index || order.contains(first))
-            };
-            match (0..count).filter(waiting).find(free) {
-                Some(next) => order.push(next),
-                None => {
-                    let stuck: Vec<usize> = (0..count).filter(waiting).collect();
-                    self.circle(&before, &stuck);
-                    order.extend(stuck);
-                }
-            }
+        let mut order = ordered(count, &before);
+        let started: HashSet<usize> = order.iter().copied().collect();
+        let stuck: Vec<usize> = (0..count).filter(|i| !started.contains(i)).collect();
+        if !stuck.is_empty() {
+            self.circle(&before, &stuck);
+            order.extend(stuck);
         }
         self.position = vec![0; count];
         for (position, index) in (0..).zip(order) {
@@ -73,10 +93,11 @@ impl Checker<'_> {
         // themselves ask only when they are asked.
         let servers = document.resources.iter().map(|r| r.server.as_ref());
         let servers: Vec<Option<usize>> = servers.map(|s| s.and_then(find)).collect();
+        let serving: HashSet<usize> = servers.iter().copied().flatten().collect();
         for (resource, server) in document.resources.iter().zip(&servers) {
             let Some(server) = *server else { continue };
             let clients = resource.clients.iter().filter_map(|c| find(&c.component));
-            let clients = clients.filter(|client| !servers.contains(&Some(*client)));
+            let clients = clients.filter(|client| !serving.contains(client));
             before.extend(clients.map(|client| (server, client)));
         }
         // So that all that is logged at the start is written then, if there is time for it.
@@ -90,21 +111,25 @@ impl Checker<'_> {
     /// Reports components that wait for each other.
     fn circle(&mut self, before: &[(usize, usize)], stuck: &[usize]) {
         // From any of them, going back to what it waits for ends in a circle.
+        let waiting: HashSet<usize> = stuck.iter().copied().collect();
+        let mut previous: HashMap<usize, usize> = HashMap::new();
+        for (first, then) in before.iter().filter(|(first, _)| waiting.contains(first)) {
+            previous.entry(*then).or_insert(*first);
+        }
         let mut path = vec![stuck[0]];
+        let mut places = HashMap::from([(stuck[0], 0)]);
         let circle = loop {
-            let last = path[path.len() - 1];
-            let previous = before
-                .iter()
-                .find(|(first, then)| *then == last && stuck.contains(first));
-            let Some((previous, _)) = previous else {
+            let Some(&previous) = previous.get(&path[path.len() - 1]) else {
                 return;
             };
-            if let Some(start) = path.iter().position(|index| index == previous) {
+            if let Some(&start) = places.get(&previous) {
                 break path.split_off(start);
             }
-            path.push(*previous);
+            places.insert(previous, path.len());
+            path.push(previous);
         };
-        let names: Vec<String> = circle
+        let shown = &circle[..circle.len().min(MOST_SHOWN)];
+        let names: Vec<String> = shown
             .iter()
             .chain(&circle[..1])
             .map(|&index| format!("`{}`", text(&self.document.components[index].name)))
@@ -133,4 +158,17 @@ fn says_when_ready(component: &Component) -> bool {
             .passive
             .as_ref()
             .is_some_and(|passive| *passive.get_ref())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ordered;
+
+    #[test]
+    fn the_order_is_the_files_where_nothing_else_is_asked_for() {
+        assert_eq!(ordered(4, &[]), [0, 1, 2, 3]);
+        assert_eq!(ordered(4, &[(3, 0), (3, 0)]), [1, 2, 3, 0]);
+        assert_eq!(ordered(4, &[(2, 1), (1, 0)]), [2, 1, 0, 3]);
+        assert_eq!(ordered(3, &[(0, 1), (1, 0), (1, 2)]), [0usize; 0]);
+    }
 }

@@ -1,7 +1,7 @@
 //! Components that are started anew when they fail, and those that are watched.
 
+use crate::system::spanned::Spanned;
 use sandglass_description::{Map, Memory, MemorySource, Restart, Watchdog, MOST_RESTART_SIGNALS};
-use toml::Spanned;
 
 use super::super::document::{Component, RestartPolicy};
 use super::super::findings::{Finding, Span};

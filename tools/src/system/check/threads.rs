@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
+use crate::system::spanned::Spanned;
 use sandglass_abi::object::MIN_SCHED_CONTEXT_BITS;
 use sandglass_abi::sched::{MAX_PRIORITY, MIN_BUDGET_US, ROOT_TASK_SLICE_US};
 use sandglass_description::{Handler, Object, Thread, ThreadId, Time};
-use toml::Spanned;
 
 use super::super::document::{self, Integer, Text};
 use super::super::findings::Finding;
@@ -35,6 +35,7 @@ struct ThreadKeys<'d> {
     budget: Option<&'d Spanned<Micros>>,
     period: Option<&'d Spanned<Micros>>,
     deadline: Option<&'d Spanned<Micros>>,
+    interval: Option<&'d Spanned<Micros>>,
     sporadic: bool,
     extra_refills: Option<&'d Integer>,
     timeout_badge: Option<&'d Integer>,
@@ -54,6 +55,7 @@ macro_rules! thread_keys {
             budget: $table.budget.as_ref(),
             period: $table.period.as_ref(),
             deadline: $table.deadline.as_ref(),
+            interval: $table.interval.as_ref(),
             sporadic: $table.sporadic,
             extra_refills: $table.extra_refills.as_ref(),
             timeout_badge: $table.timeout_badge.as_ref(),
@@ -108,6 +110,7 @@ impl<'a> Checker<'a> {
         let mcp = self.in_range("maximum controlled priority", keys.mcp, 0..=HIGHEST, 0);
         let time = self.time(keys);
         let deadline_us = self.deadline(keys);
+        self.interval(keys);
         let signals = keys.is_passive() || keys.ready;
         let ready = signals.then(|| self.ready_notification(component, keys, is_main));
         let stack_bytes = if is_main { 0 } else { self.stack(keys.stack) };
@@ -277,6 +280,17 @@ impl<'a> Checker<'a> {
             );
         }
         Some(deadline_us)
+    }
+
+    /// How often there is a job: said of threads whose jobs are checked.
+    fn interval(&mut self, keys: &ThreadKeys<'_>) {
+        if let (Some(interval), None) = (keys.interval, keys.deadline) {
+            self.found(
+                Finding::new(interval.span(), "an `interval` without a `deadline`")
+                    .label("nothing is checked of jobs without a deadline")
+                    .help("add `deadline`, by when each job is to end; or remove `interval`"),
+            );
+        }
     }
 
     /// Who handles whose faults and timeouts.

@@ -30,6 +30,9 @@ impl<'a> Checker<'a> {
 
     pub(super) fn endpoints(&mut self) {
         for endpoint in &self.document.endpoints {
+            if self.names.is_repeated(&endpoint.name) {
+                continue;
+            }
             let index = self.new_endpoint();
             self.server(endpoint, index);
             self.clients(endpoint, index);
@@ -153,6 +156,9 @@ impl<'a> Checker<'a> {
 
     pub(super) fn notifications(&mut self) {
         for notification in &self.document.notifications {
+            if self.names.is_repeated(&notification.name) {
+                continue;
+            }
             let index = self.new_notification();
             let name = text(&notification.name);
             if let Some(component) = self.find_component(&notification.waiter) {
@@ -217,6 +223,9 @@ impl<'a> Checker<'a> {
 
     pub(super) fn memory(&mut self) {
         for memory in &self.document.memory {
+            if self.names.is_repeated(&memory.name) {
+                continue;
+            }
             let source = self.memory_source(memory);
             let index = self.memory.len() as u32;
             self.memory.push(Memory {
@@ -330,6 +339,9 @@ impl<'a> Checker<'a> {
 
     pub(super) fn files(&mut self) {
         for file in &self.document.files {
+            if self.names.is_repeated(&file.name) {
+                continue;
+            }
             let path = self.source.folder.join(text(&file.path));
             let len = match fs::metadata(&path) {
                 Ok(data) if data.is_file() && data.len() > 0 => data.len(),

@@ -4,6 +4,7 @@
 //!   window of its period;
 //! * [`priorities`]: no thread runs while one of higher priority is ready on the same core;
 //! * [`deadlines`]: no job ends after its deadline;
+//! * [`counts`]: no release is missed of a thread that is described to have a job in every interval;
 //! * [`donations`]: every lent context returns to its lender, and no thread runs on one that it does not have.
 //!
 //! All is reconstructed from the records alone, so a trace that does not hang together is found too.
@@ -13,6 +14,7 @@
 //! meanwhile ([`standstill`]), and not longer.
 
 mod budgets;
+mod counts;
 mod deadlines;
 mod donations;
 mod priorities;
@@ -22,6 +24,7 @@ mod tests;
 
 use std::fmt;
 
+pub use self::counts::Expected;
 use self::standstill::Standstill;
 use super::history::History;
 use super::record::Object;
@@ -51,6 +54,10 @@ pub struct Looked {
     /// Decisions of the scheduler.
     pub decisions: u64,
     pub jobs: u64,
+    /// Jobs that there should have been at least, of threads that are described to have one in every interval.
+    pub expected: u64,
+    /// Releases that marks leave out.
+    pub skipped: u64,
     /// Contexts that were lent with a call.
     pub donations: u64,
 }
@@ -65,8 +72,13 @@ pub struct Verdict {
     pub looked: Looked,
 }
 
-/// Makes all checks.
+/// Makes all checks that need no description.
 pub fn check(history: &History) -> Verdict {
+    check_with(history, &[])
+}
+
+/// Makes all checks; `expected` says how many jobs there should be.
+pub fn check_with(history: &History, expected: &[Expected]) -> Verdict {
     let mut findings = Findings {
         history,
         standstill: Standstill::default(),
@@ -78,6 +90,7 @@ pub fn check(history: &History) -> Verdict {
     findings.standstill = Standstill::of(history, findings.longest_path());
     budgets::check(&mut findings);
     deadlines::check(&mut findings);
+    counts::check(&mut findings, expected);
     priorities::check(&mut findings);
     donations::check(&mut findings);
     let mut verdict = findings.verdict;

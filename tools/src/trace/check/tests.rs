@@ -394,3 +394,74 @@ fn domains_are_kept_apart() {
     assert!(!passed_over(0));
     assert!(passed_over(1));
 }
+
+fn every(interval_us: u64) -> Vec<Expected> {
+    vec![Expected {
+        thread: "client".to_owned(),
+        interval_us,
+    }]
+}
+
+#[test]
+fn jobs_that_never_were_are_missed() {
+    let history = example::history();
+    let kept = check_with(&history, &every(10_000));
+    assert_eq!(kept.violations, []);
+    assert!(kept.looked.expected >= 4 && kept.looked.skipped == 0);
+    // Five jobs are half of what there should be.
+    let missed = check_with(&history, &every(5_000));
+    assert!(
+        says(&missed, "`client` has 5 jobs"),
+        "{:?}",
+        missed.violations
+    );
+    assert!(
+        says(&missed, "there should be at least 8"),
+        "{:?}",
+        missed.violations
+    );
+}
+
+#[test]
+fn a_thread_that_starves_at_the_end_misses_its_jobs() {
+    let mut records = example::records();
+    // The last job never ends, and the trace goes on.
+    let end = nth(&records, 4, |event| {
+        matches!(
+            event,
+            Event::Mark {
+                mark: Mark::End { .. },
+                ..
+            }
+        )
+    });
+    records.truncate(end);
+    let last = records[end - 1];
+    records.push(Record {
+        sequence: last.sequence + 1,
+        time: last.time + 100_000_000,
+        ..last
+    });
+    let verdict = check_with(&History::of_records(records, 0).unwrap(), &every(10_000));
+    assert!(
+        says(&verdict, "releases were missed"),
+        "{:?}",
+        verdict.violations
+    );
+}
+
+#[test]
+fn numbers_that_marks_leave_out_are_skipped_releases() {
+    let mut records = example::records();
+    for record in &mut records {
+        if let Event::Mark {
+            mark: Mark::Release { job, .. } | Mark::End { job },
+            ..
+        } = &mut record.event
+        {
+            *job *= 3;
+        }
+    }
+    let looked = verdict(records).looked;
+    assert_eq!(looked.skipped, 8);
+}

@@ -1,6 +1,6 @@
 //! Who has the HPET: an `[[edf]]` that shares it with nobody, or the timer service.
 
-use toml::Spanned;
+use crate::system::spanned::Spanned;
 
 use super::super::super::document::{
     Document, Interrupt, Map, MapRights, Memory, Polarity, Ports, Text, Trigger,

@@ -7,7 +7,7 @@
 mod edf;
 mod hpet;
 mod modes;
-mod sharing;
+pub(super) mod sharing;
 mod timeouts;
 mod timers;
 

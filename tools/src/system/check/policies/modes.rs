@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
+use crate::system::spanned::Spanned;
 use sandglass_abi::rights::Rights;
 use sandglass_abi::sched::MIN_BUDGET_US;
 use sandglass_description::policy::modes::{badge, Below, Modes, Task, SUSPENDED};
 use sandglass_description::policy::Table;
 use sandglass_description::{Grant, Object, Signal};
-use toml::Spanned;
 
 use super::super::super::document::{self, BelowPolicy};
 use super::super::super::findings::{Finding, Span};

@@ -1,8 +1,10 @@
 //! What is right comes out as written; [`wrong`] is about the rest.
 
 mod edf;
+mod mistakes;
 mod modes;
 mod monitor;
+mod outlook;
 mod recovery;
 mod sharing;
 mod timeouts;

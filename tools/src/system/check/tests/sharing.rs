@@ -434,8 +434,8 @@ fn what_a_spawner_cannot_do_is_said() {
             "threads = 3, priority = 120",
             "the threads that `outer` makes must have a higher priority than it",
         ),
-        ("stack = \"8KiB\"", "missing field `threads`"),
-        ("threads = 3, time = 5", "unknown field `time`"),
+        ("stack = \"8KiB\"", "the key `threads` is missing"),
+        ("threads = 3, time = 5", "unknown key `time`"),
         ("threads = 64", "`cspace-bits` must be from 10"),
         (
             "threads = 64, stack = \"16MiB\"",

@@ -99,7 +99,7 @@ fn policies_of_what_is_not_there_are_refused() {
     assert_found(
         "policy = \"extend\"",
         "policy = \"extent\"",
-        &["unknown variant", "did you mean `extend`?"],
+        &["unknown value", "did you mean `extend`?"],
     );
     assert_found(
         "default = \"reset\"",

@@ -279,7 +279,7 @@ fn what_is_wrong_with_a_timer_is_said_once() {
     let missing = TIMERS.replace("every = \"2ms\"\n", "");
     let report = check(&source(&missing)).unwrap_err();
     assert!(
-        report.to_string().contains("missing field `every`"),
+        report.to_string().contains("the key `every` is missing"),
         "{report}"
     );
 }

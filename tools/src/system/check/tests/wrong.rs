@@ -38,7 +38,7 @@ fn unknown_keys_and_values() {
         "exit = true",
         "exits = true",
         "exits",
-        &["unknown field", "`exit`"],
+        &["unknown key", "`exit`"],
     );
     assert_found(
         "rights = \"grant\"",
@@ -55,7 +55,7 @@ fn unknown_keys_and_values() {
 fn missing_keys() {
     let report = findings(RIGHT, "priority = 90\n", "");
     assert!(
-        report.to_string().contains("missing field `priority`"),
+        report.to_string().contains("the key `priority` is missing"),
         "{report}"
     );
 }
@@ -72,13 +72,13 @@ fn missing_executables_and_files() {
         "executable = \"hello-shouter\"",
         "executable = \"./absent.elf\"",
         "\"./absent.elf\"",
-        &["absent.elf", "cannot read"],
+        &["absent.elf", "cannot use"],
     );
     assert_found(
         "executable = \"hello-shouter\"",
         "executable = \"./Cargo.toml\"",
         "\"./Cargo.toml\"",
-        &["not a 64-bit ELF file"],
+        &["is not an ELF file"],
     );
     assert_found(
         "path = \"Cargo.toml\"",

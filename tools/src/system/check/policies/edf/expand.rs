@@ -1,7 +1,7 @@
 //! What a description with an `[[edf]]` means in terms of components, endpoints and devices.
 
+use crate::system::spanned::Spanned;
 use sandglass_description::policy::edf::{names, Sender};
-use toml::Spanned;
 
 use super::super::super::super::document::{
     self, Component, Document, EdfMode, EdfTask, Endpoint, Text, Timer,
@@ -234,6 +234,7 @@ fn below(
         budget: slice(),
         period: slice(),
         deadline: None,
+        interval: None,
         sporadic: false,
         extra_refills: None,
         timeout_badge: None,
@@ -280,6 +281,7 @@ fn scheduler(edf: &document::Edf, tasks: Vec<Text>, below: Option<document::Thre
         budget: slice(),
         period: slice(),
         deadline: None,
+        interval: None,
         sporadic: false,
         extra_refills: None,
         timeout_badge: None,

@@ -7,11 +7,11 @@ use sandglass_description::policy::timers;
 
 use super::super::super::super::document::{self, PolicyName};
 use super::super::super::super::findings::Finding;
+use super::super::super::calls::{Request, Waits};
 use super::super::super::names::ThreadIndex;
 use super::super::super::{text, Checker};
 use super::super::sharing::{highest_priority, is_proxy, proxied};
 use super::admission::{Site, Trust};
-use super::calls::{Request, Waits};
 use super::demand::{Load, Reservation};
 
 /// What would make a finding right that trust can settle too.

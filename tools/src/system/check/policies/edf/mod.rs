@@ -5,11 +5,10 @@
 //!
 //! - [`expand`] adds the scheduler to the description;
 //! - [`rules`] are what a scheduler wants of its tasks, [`servers`] of the servers that they call;
-//! - [`admission`] finds deadlines that cannot be met: [`load`] is what keeps tasks from running, as far as [`calls`]
-//!   tells which server works for whom, and [`demand`] the criterion.
+//! - [`admission`] finds deadlines that cannot be met: [`load`] is what keeps tasks from running, as far as
+//!   [`super::super::calls`] tells which server works for whom, and [`demand`] the criterion.
 
 mod admission;
-mod calls;
 mod demand;
 mod expand;
 mod load;
@@ -117,11 +116,11 @@ impl Checker<'_> {
         });
         Edf {
             core: self.threads[scheduler][0].time.core,
-            late: edf.late,
+            late: edf.late.into(),
             overrun: edf
                 .overrun
                 .as_ref()
-                .map_or(Overrun::default(), |o| *o.get_ref()),
+                .map_or(Overrun::default(), |o| (*o.get_ref()).into()),
             tasks: tasks.collect(),
         }
     }

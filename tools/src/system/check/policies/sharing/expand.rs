@@ -1,8 +1,8 @@
 //! What a description with resources means in terms of components and endpoints.
 
+use crate::system::spanned::Spanned;
 use sandglass_abi::sched::MIN_BUDGET_US;
 use sandglass_description::policy::sharing::Protocol;
-use toml::Spanned;
 
 use super::super::super::super::document::{Client, Component, Document, Endpoint, Resource, Text};
 use super::super::super::text;

@@ -40,7 +40,7 @@ const PROBE: &str = "probe";
 const CLOCK: &str = "clock";
 
 /// The protocol that a proxy is needed for, if one is.
-pub(super) const fn proxied(protocol: SharingProtocol) -> Option<Protocol> {
+pub(in super::super) const fn proxied(protocol: SharingProtocol) -> Option<Protocol> {
     match protocol {
         SharingProtocol::None
         | SharingProtocol::Ceiling
@@ -55,7 +55,7 @@ pub(super) const fn proxied(protocol: SharingProtocol) -> Option<Protocol> {
 }
 
 /// Whether the component called `name` is the proxy of a protocol.
-pub(super) fn is_proxy(document: &Document, name: &str) -> bool {
+pub(in super::super) fn is_proxy(document: &Document, name: &str) -> bool {
     let mut proxies = PROXIED.iter().filter(|(_, proxy)| *proxy == name);
     proxies.any(|(protocol, _)| !resources_of(document, *protocol).is_empty())
 }

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use crate::system::spanned::Spanned;
 use sandglass_abi::sched::MIN_BUDGET_US;
 use sandglass_description::policy::timeouts::{Last, Policy};
 use sandglass_description::Time;
-use toml::Spanned;
 
 use super::super::super::super::document::{self, ClientPolicy, Integer, PolicyName};
 use super::super::super::super::findings::{Finding, Span};

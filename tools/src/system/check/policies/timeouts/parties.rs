@@ -73,6 +73,21 @@ impl<'a> Checker<'a> {
         }
     }
 
+    /// Whether an endpoint has no server, or one that there is not.
+    fn some_server_is_unknown(&self) -> bool {
+        let mut servers = self
+            .document
+            .endpoints
+            .iter()
+            .map(|endpoint| &endpoint.server);
+        servers.any(|server| {
+            let known = server
+                .as_ref()
+                .and_then(|server| self.names.component(text(server)));
+            known.is_none()
+        })
+    }
+
     /// The endpoint whose requests are at stake.
     pub(super) fn policed_endpoint(
         &mut self,
@@ -83,6 +98,8 @@ impl<'a> Checker<'a> {
         let name = text(&described.server);
         match (&described.endpoint, served.as_slice()) {
             (None, [only]) => Some(only),
+            // Perhaps it is the server that another finding misses.
+            (None, []) if self.some_server_is_unknown() => None,
             (None, []) => {
                 self.found(
                     Finding::new(

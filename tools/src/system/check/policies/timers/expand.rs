@@ -1,8 +1,8 @@
 //! What a description with `[[timer]]` tables means in terms of components, endpoints and devices.
 
+use crate::system::spanned::Spanned;
 use sandglass_abi::sched::MIN_BUDGET_US;
 use sandglass_description::policy::timers::{names, Sender, REQUEST_US, SERVICE, TIMER_BYTES};
-use toml::Spanned;
 
 use super::super::super::super::document::{
     Client, ClientRights, Component, Document, Endpoint, Map, MapRights, Memory, Notification,
@@ -189,6 +189,7 @@ fn component(service: &Text, priority: i64) -> Component {
         budget: slice(),
         period: slice(),
         deadline: None,
+        interval: None,
         sporadic: false,
         extra_refills: None,
         timeout_badge: None,
@@ -222,6 +223,7 @@ fn handler(span: &Span, priority: i64) -> Thread {
         budget: slice(),
         period: slice(),
         deadline: None,
+        interval: None,
         sporadic: false,
         extra_refills: None,
         timeout_badge: None,

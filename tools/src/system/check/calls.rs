@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use crate::system::spanned::Spanned;
 use sandglass_description::policy::timers;
-use toml::Spanned;
 
-use super::super::super::super::document::{self, PolicyName, SharingProtocol};
-use super::super::super::super::quantity::Micros;
-use super::super::super::names::ThreadIndex;
-use super::super::super::{text, Checker};
-use super::super::sharing::{is_proxy, proxied};
+use super::super::document::{self, PolicyName, SharingProtocol};
+use super::super::quantity::Micros;
+use super::names::ThreadIndex;
+use super::policies::sharing::{is_proxy, proxied};
+use super::{text, Checker};
 
 /// A component may call another.
 pub(super) struct Call<'a> {
