@@ -22,6 +22,7 @@ macro_rules! sources {
 sources! {
     "archive.rs",
     "lib.rs",
+    "monitor.rs",
     "policy/edf.rs",
     "policy/log.rs",
     "policy/mod.rs",
