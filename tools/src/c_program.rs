@@ -12,7 +12,7 @@ use cargo_metadata::{Message, TargetKind};
 use sandglass_build::{C_LINK_ARGUMENTS, LINK_ARGUMENTS};
 
 use crate::cli::CFlagsArgs;
-use crate::program::{self, Elf, FRAME_POINTERS, TARGET_FOLDER, USER_TARGET};
+use crate::program::{self, Elf, Profile, FRAME_POINTERS, TARGET_FOLDER, USER_TARGET};
 use crate::side_by_side;
 use crate::toolchain::{self, find_on_path};
 use crate::workspace;
@@ -118,7 +118,7 @@ fn target_dir() -> PathBuf {
 ///
 /// # Errors
 /// There is no compiler; or one does not build, with the compiler's messages.
-pub fn read_all(programs: &[&CProgram]) -> Result<Vec<Elf>> {
+pub fn read_all(programs: &[&CProgram], profile: Profile) -> Result<Vec<Elf>> {
     if programs.is_empty() {
         return Ok(Vec::new());
     }
@@ -132,7 +132,7 @@ pub fn read_all(programs: &[&CProgram]) -> Result<Vec<Elf>> {
     let _lock = workspace::lock(&target_dir())?;
     let names: Vec<String> = programs.iter().map(|program| program.name()).collect();
     eprintln!("building {}", names.join(", "));
-    compile_all(programs, &compiler)?;
+    compile_all(programs, &compiler, profile)?;
     let linked = programs
         .iter()
         .map(|program| link(program, &compiler, &library));
@@ -155,7 +155,7 @@ fn headers() -> String {
 }
 
 /// Compiles all sources. Warnings are shown as the compiler words them.
-fn compile_all(programs: &[&CProgram], compiler: &Path) -> Result<()> {
+fn compile_all(programs: &[&CProgram], compiler: &Path, profile: Profile) -> Result<()> {
     let mut sources = Vec::new();
     for program in programs {
         let folder = program.target_dir();
@@ -165,7 +165,11 @@ fn compile_all(programs: &[&CProgram], compiler: &Path) -> Result<()> {
     }
     let compile = |&(program, number): &(&&CProgram, usize)| {
         let object = program.object(number);
-        run(&mut program.compile(compiler, &program.sources[number], &object))
+        let mut command = program.compile(compiler, &program.sources[number], &object);
+        if profile == Profile::Unoptimised {
+            command.arg("-O0");
+        }
+        run(&mut command)
     };
     let outputs = side_by_side::run(&sources, compile, |_, _| ())?;
     let said: String = outputs.iter().map(messages).collect();

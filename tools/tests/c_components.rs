@@ -355,3 +355,29 @@ fn components_in_c_that_fail_are_restarted_as_described_and_nobody_is_late() {
         }
     }
 }
+
+/// A debugger stops in a function in C, by its name, and sees its variables and who runs.
+#[test]
+fn a_debugger_stops_in_functions_in_c() {
+    let script = folder("debug").join("commands.gdb");
+    let commands = "sg break control controller_step\nsg continue\nprint error\nprint *controller\nsg current\n\
+                    sg break filter filter\nsg continue\nprint request->message.length\n";
+    fs::write(&script, commands).unwrap();
+    let script = script.to_str().unwrap();
+    let system = ["debug", "systems/examples/c/SYSTEM.toml", "--icount", "0"];
+    let out = sandglass(
+        workspace(),
+        &[&system[..], &["--unoptimised", "--script", script]].concat(),
+    );
+    let said = said(&out);
+    assert!(out.status.success(), "{said}");
+    let lines = [
+        "Breakpoint 1, in control",
+        "controller_step (controller=0x",
+        "systems/examples/c/control/pid.c:10",
+        "{proportional = 0.8",
+        "Breakpoint 2, in filter",
+        "$3 = 4",
+    ];
+    assert_says(&said, &lines);
+}

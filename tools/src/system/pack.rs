@@ -128,7 +128,7 @@ impl Programs {
             }
         }
         // A mistake in the user's sources is found before ours are built.
-        let c_contents = c_program::read_all(&in_c)?;
+        let c_contents = c_program::read_all(&in_c, profile)?;
         let own_contents = project::read_all(&own, profile)?;
         let contents = program::read_all(&packages, profile)?;
         let own = own.into_iter().cloned().map(Executable::Own);

@@ -13,7 +13,7 @@ use core::marker::PhantomData;
 /// The highest precision, digits: more than a `double` has.
 const MOST_PRECISE: usize = 1100;
 
-/// The rest of a function's arguments, as the System V ABI for x86_64 has them (its section 3.5.7).
+/// The rest of a function's arguments, as the System V ABI for x86_64 has them.
 #[repr(C)]
 #[derive(Debug)]
 pub struct ArgumentList {

@@ -10,9 +10,9 @@ const DEFAULT_PRECISION: usize = 6;
 /// How a finite number is shown.
 #[derive(Clone, Copy)]
 enum Style {
-    /// 123.456
+    /// All digits before the point.
     Fixed,
-    /// 1.23456e+02
+    /// One digit before the point, and an exponent.
     Scientific { upper: bool },
 }
 
@@ -105,7 +105,7 @@ impl Shown {
             Style::Scientific { upper } => {
                 let letter = if upper { 'E' } else { 'e' };
                 let sign = if exponent < 0 { '-' } else { '+' };
-                write!(out, "{letter}{sign}{:02}", exponent.unsigned_abs())
+                write!(out, "{letter}{sign}{:0>2}", exponent.unsigned_abs())
             }
         }
     }

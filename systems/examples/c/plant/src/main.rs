@@ -25,7 +25,7 @@ fn main(env: &'static Environment) -> Infallible {
 /// The level, in hundredths, after a request.
 fn step(level: &mut u64, request: &Received) {
     if request.badge == CONTROL && request.message.label() == STEP {
-        let valve = request.message.word(0).min(100_00);
+        let valve = request.message.word(0).min(10_000);
         // What flows in, less what flows out.
         *level = *level * 7 / 8 + valve / 8;
     }
