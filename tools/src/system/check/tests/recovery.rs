@@ -93,7 +93,7 @@ fn the_writer_has_the_described_reservation() {
 #[test]
 fn levels_and_policies_are_words() {
     assert_found("\"debug\"", "\"loud\"", &["unknown value `loud`"]);
-    assert_found("\"on-fault\"", "\"often\"", &["unknown variant `often`"]);
+    assert_found("\"on-fault\"", "\"often\"", &["unknown value `often`"]);
 }
 
 #[test]

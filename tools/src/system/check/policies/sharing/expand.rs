@@ -96,8 +96,7 @@ fn proxy(
     let mut component: Component =
         toml::from_str(&described).expect("what is written here is a component");
     // For messages: what is wrong with it comes from the resource's protocol.
-    let at = |value: &Text| Spanned::new(name.span(), value.get_ref().clone());
-    component.name = at(&component.name);
+    component.name = Spanned::new(name.span(), text(&component.name).to_owned());
     component.executable = Spanned::new(name.span(), component.executable.get_ref().clone());
     component.priority = Spanned::new(name.span(), priority);
     component.mcp = Some(Spanned::new(name.span(), highest));
