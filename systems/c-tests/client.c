@@ -98,6 +98,33 @@ static void time(void)
     sg_yield();
 }
 
+static void timers(void)
+{
+    sg_timer timer = sg_timer_named("clock"), second = timer, third = timer;
+    second.number = 1;
+    third.number = 2;
+    bool is_set = false;
+    uint64_t count = 0, begin = sg_ticks(), ms = sg_us_to_ticks(1000);
+    CHECK(sg_set_timer(timer, begin + 2 * ms, &is_set) == SG_OK && is_set);
+    CHECK((sg_wait(timer.signal) & 1) == 1 && sg_ticks() >= begin + 2 * ms);
+    CHECK(sg_timer_expiries(timer, &count) == SG_OK && count == 1);
+    CHECK(sg_set_timer(timer, begin, &is_set) == SG_OK && !is_set);
+    CHECK(sg_set_timer(third, begin, NULL) == SG_NO_SUCH_TIMER);
+    CHECK(sg_repeat_timer(second, begin, ms / 2) == SG_TOO_FREQUENT);
+    CHECK(sg_repeat_timer(second, sg_ticks() + 50 * ms, 50 * ms) == SG_OK);
+    CHECK(sg_cancel_timer(second, &is_set) == SG_OK && is_set);
+    CHECK(sg_cancel_timer(second, &is_set) == SG_OK && !is_set);
+    CHECK(sg_wait_until(timer, sg_ticks() + ms) == SG_OK && sg_ticks() >= begin + 3 * ms);
+
+    sg_releases releases;
+    CHECK(sg_start_releases(&releases, timer, 5000, false) == SG_OK);
+    for (uint64_t number = 0; number < 3; number++) {
+        sg_release release = sg_wait_for_release(&releases, timer);
+        CHECK(release.number == number && sg_ticks() >= release.at && sg_ticks() < release.at + 5 * ms);
+    }
+    CHECK(sg_cancel_timer(timer, NULL) == SG_OK);
+}
+
 static void calls(void)
 {
     sg_cap work = sg_capability("work");
@@ -177,15 +204,36 @@ static void objects(void)
     CHECK(sg_port_read8(ports, 0xc00, &byte) != SG_OK);
 }
 
-/* Ticks when it is asked to, below the client: so the client waits. Uses the heap meanwhile. */
+/* The helper uses the heap all the time. */
+static _Atomic bool is_busy;
+
+/* The client, which preempts it at any instruction, waits for it if that is in the middle of something. */
+static void shared_heap(void)
+{
+    sg_timer timer = sg_timer_named("clock");
+    is_busy = true;
+    sg_signal(sg_capability("go-signal"));
+    unsigned allocated = 0;
+    for (unsigned i = 0; i < 40; i++) {
+        sg_error error = sg_wait_until(timer, sg_ticks() + sg_us_to_ticks(1000) + 17 * i);
+        void *block = sg_malloc(100);
+        allocated += error == SG_OK && block != NULL;
+        sg_free(block);
+    }
+    is_busy = false;
+    CHECK(allocated == 40);
+}
+
+/* Ticks when it is asked to, below the client: so the client waits. */
 static void help(void *context)
 {
     sg_cap *tick = context;
     for (;;) {
         sg_wait(sg_capability("go"));
-        void *block = sg_malloc(64);
+        do {
+            sg_free(sg_malloc(64));
+        } while (is_busy);
         sg_signal(*tick);
-        sg_free(block);
     }
 }
 
@@ -193,15 +241,17 @@ int client(void)
 {
     static sg_cap tick;
     tick = sg_capability("tick");
-    sg_share_heap(sg_capability("heap"));
+    sg_share_heap(sg_capability("heap"), sg_capability("heap-signal"));
     sg_prepare_thread("helper", help, &tick);
     sg_signal(sg_capability("ready"));
     environment();
     heap();
     console();
     time();
+    timers();
     calls();
     servers();
+    shared_heap();
     objects();
     uint64_t *start = sg_memory("start").address;
     __atomic_store_n(start, sg_ticks(), __ATOMIC_RELAXED);

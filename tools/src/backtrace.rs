@@ -72,7 +72,7 @@ fn calls(executable: &Path, addresses: &[u64]) -> Vec<String> {
         for (inner, frame) in frames.into_iter().enumerate() {
             let number = match inner {
                 0 => format!("{number:>6}: {address:#x}"),
-                _ => format!("{:>6}  {:1$}", "", format!("{address:#x}").len()),
+                _ => " ".repeat(format!("{number:>6}: {address:#x}").len()),
             };
             lines.push(format!("{number} {frame}"));
         }

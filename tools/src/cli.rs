@@ -10,14 +10,15 @@ use clap::{Args, Parser, Subcommand};
 use crate::cores::Cores;
 use crate::kernel::{Arch, Variant};
 use crate::{
-    assure, bench, beside, boot, bounds, c_program, check, conformance, cores, coverage, demo,
-    experiment, fuzz, image, kernel, machine, mutants, new, storm, system, test, times, trace,
-    workspace,
+    assure, bench, beside, boot, bounds, c_program, check, conformance, cores, coverage, debug,
+    demo, experiment, fuzz, image, kernel, machine, mutants, new, storm, system, test, times,
+    trace, workspace,
 };
 
 /// Which commands are for whom: what `--help` ends with.
 const GROUPS: &str = "\
-To build and study systems: new, demo, validate, build, run, boot, kernel, trace, image, bench, experiment.
+To build and study systems: new, demo, validate, build, run, boot, kernel, trace, debug, image,
+c-flags, bench, experiment.
 To develop the kernel, the library and the tools: test, check, conformance, assure, coverage,
 mutants, fuzz, storm, beside, bounds, machine.";
 
@@ -47,6 +48,8 @@ enum Command {
     Kernel(KernelArgs),
     /// Run a described system and record what happens: a trace for Perfetto, a page, and checks of it
     Trace(TraceArgs),
+    /// Run a described system under gdb, which knows the kernel, its objects, and every component
+    Debug(DebugArgs),
     /// Make a disk image that boots a described system, or a root task, through BIOS and UEFI
     Image(ImageArgs),
     /// Build the library for C, and print the C compiler's arguments for components in C
@@ -275,6 +278,37 @@ pub struct CFlagsArgs {
     /// Only those for linking; they stand behind the objects
     #[arg(long)]
     pub link: bool,
+}
+
+/// Arguments of `sandglass debug`.
+#[derive(Args)]
+pub struct DebugArgs {
+    /// The description
+    #[arg(value_name = "SYSTEM.toml")]
+    pub system: PathBuf,
+    /// Stop when COMPONENT comes to LOCATION, a function, FILE:LINE or *ADDRESS; may be given several
+    /// times
+    #[arg(long = "break", value_name = "COMPONENT:LOCATION")]
+    pub breakpoints: Vec<String>,
+    /// Compile components without optimisation, so that every line and every variable is there. They take
+    /// more time than they will: budgets may not suffice
+    #[arg(long)]
+    pub unoptimised: bool,
+    /// Commands for gdb, instead of the terminal's; gdb ends with them
+    #[arg(long, value_name = "FILE", conflicts_with = "wait")]
+    pub script: Option<PathBuf>,
+    /// Start no gdb: wait until a debugger connects
+    #[arg(long)]
+    pub wait: bool,
+    /// Where to wait, on this machine
+    #[arg(long, value_name = "PORT", default_value_t = debug::DEFAULT_PORT, requires = "wait")]
+    pub port: u16,
+    /// The SMP kernel on N cores, 1 to 4 [default: as described; for one core, the single-core
+    /// kernel]
+    #[arg(long, value_name = "N", value_parser = cores::parse)]
+    pub cores: Option<u32>,
+    #[command(flatten)]
+    pub conditions: RunConditions,
 }
 
 /// Arguments of `sandglass image`.
@@ -582,6 +616,7 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Build(args) => system::run_build(&args),
         Command::Run(args) => system::run_system(&args),
         Command::Trace(args) => trace::run(&args),
+        Command::Debug(args) => debug::run(&args),
         Command::Image(args) => image::run(&args),
         Command::Check(args) => check::run(&args),
         Command::CFlags(args) => c_program::run_flags(&args),

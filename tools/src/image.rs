@@ -16,6 +16,7 @@ use crate::cli::ImageArgs;
 use crate::cores::Cores;
 use crate::elf;
 use crate::kernel::{self, KernelOptions};
+use crate::stripped;
 use crate::system::{self, RunImage};
 use crate::toolchain::find_on_path;
 use crate::workspace;
@@ -148,9 +149,7 @@ impl Contents {
 
     fn add(&self, file: &Path, name: &str) -> Result<()> {
         let target = self.0.join("boot").join(name);
-        fs::copy(file, &target)
-            .with_context(|| format!("cannot copy {} to {}", file.display(), target.display()))?;
-        Ok(())
+        stripped::write(file, &target)
     }
 
     fn write(&self, text: &str, name: &str) -> Result<()> {

@@ -4,12 +4,12 @@
 //! - [`toolchain`] finds compilers, [`workspace`] knows where things are;
 //! - [`kernel`] builds kernels, for one core or for [`cores`], [`program`] builds user programs, those of a [`project`] outside of
 //!   the repository too, [`c_program`] those in C, [`c_roots`] the root tasks in C, [`qemu`] boots them;
-//!   [`elf`] tells programs for this kernel from other files;
+//!   [`elf`] tells programs for this kernel from other files; [`stripped`] files are what machines get;
 //! - [`abi_pages`] reads the sections of the specification, [`conformance`] knows what the conformance
 //!   suite checks of them;
 //! - [`system`] builds described systems, [`demo`] measures one of them, [`image`] makes disks of
 //!   them;
-//! - [`trace`] runs them on a kernel that records what happens, shows and checks that;
+//! - [`trace`] runs them on a kernel that records what happens, shows and checks that; [`debug`] runs them under gdb;
 //! - [`assure`] compares the kernel with its specification, [`coverage`] measures what the host's
 //!   tests execute;
 //! - [`storm`] runs the kernel against hostile programs, [`bounds`] measures it against hostile
@@ -32,6 +32,7 @@ pub mod cli;
 pub mod conformance;
 pub mod cores;
 pub mod coverage;
+pub mod debug;
 pub mod demo;
 mod elf;
 pub mod experiment;
@@ -46,6 +47,7 @@ pub mod project;
 pub mod qemu;
 pub mod side_by_side;
 pub mod storm;
+pub mod stripped;
 pub mod system;
 pub mod test;
 pub mod times;

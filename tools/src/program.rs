@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 use anyhow::{bail, Context, Result};
 use cargo_metadata::{Dependency, DependencyKind, Message, Metadata, MetadataCommand, Package};
 
+use crate::stripped;
 use crate::toolchain;
 use crate::workspace;
 
@@ -103,7 +104,35 @@ pub fn packages(metadata: &Metadata) -> Vec<&str> {
         .collect()
 }
 
-/// Builds the user program of `package` and returns its ELF file.
+/// How user programs are compiled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Profile {
+    /// As they run.
+    Release,
+    /// Line by line as they are written, on an optimised runtime: to look into them.
+    Unoptimised,
+}
+
+impl Profile {
+    /// What it changes of the release profile, for cargo.
+    pub fn arguments(self) -> Vec<String> {
+        let changes: &[&str] = match self {
+            Self::Release => &[],
+            Self::Unoptimised => &[
+                "opt-level=0",
+                "lto=\"off\"",
+                "codegen-units=16",
+                "package.sandglass-user.opt-level=3",
+            ],
+        };
+        let changes = changes.iter();
+        changes
+            .flat_map(|change| ["--config".to_owned(), format!("profile.release.{change}")])
+            .collect()
+    }
+}
+
+/// Builds the user program of `package` and returns its ELF file, without debugging information.
 ///
 /// # Errors
 /// It does not build, with the compiler's messages; or the package has no binary of its name.
@@ -112,14 +141,23 @@ pub fn build(package: &str) -> Result<PathBuf> {
     paths.pop().context("one program was asked for")
 }
 
-/// Builds the user programs of `packages` at once and returns their ELF files in that order.
+/// Builds the user programs of `packages` at once and returns their ELF files in that order, without debugging
+/// information.
 ///
 /// # Errors
 /// As [`build`].
 pub fn build_all(packages: &[&str]) -> Result<Vec<PathBuf>> {
     let folder = target_dir();
     let _lock = workspace::lock(&folder)?;
-    build_in(&folder, packages, &[])
+    let built = build_in(&folder, packages, &[], Profile::Release)?;
+    let programs = packages.iter().zip(built);
+    programs
+        .map(|(package, whole)| {
+            let path = folder.join("stripped").join(package);
+            stripped::write(&whole, &path)?;
+            Ok(path)
+        })
+        .collect()
 }
 
 /// A program that was built.
@@ -127,20 +165,20 @@ pub fn build_all(packages: &[&str]) -> Result<Vec<PathBuf>> {
 pub struct Elf {
     /// Its file, which another command may build anew.
     pub path: PathBuf,
-    /// What the file held when it had been built.
+    /// What the file held when it had been built, with debugging information.
     pub bytes: Vec<u8>,
 }
 
-/// Builds the user programs of `packages` and returns them in that order: those that were built just
-/// now, whoever else builds. They keep frame pointers, so that whoever sees a thread's registers and
-/// stack can tell which functions it is in.
+/// Builds the user programs of `packages` and returns them in that order, with debugging information:
+/// those that were built just now, whoever else builds. They keep frame pointers, so that whoever sees a
+/// thread's registers and stack can tell which functions it is in.
 ///
 /// # Errors
 /// As [`build`].
-pub fn read_all(packages: &[&str]) -> Result<Vec<Elf>> {
+pub fn read_all(packages: &[&str], profile: Profile) -> Result<Vec<Elf>> {
     let folder = target_dir();
     let _lock = workspace::lock(&folder)?;
-    read(build_in(&folder, packages, &FRAME_POINTERS)?)
+    read(build_in(&folder, packages, &FRAME_POINTERS, profile)?)
 }
 
 /// Where cargo builds user programs.
@@ -148,15 +186,16 @@ fn target_dir() -> PathBuf {
     workspace::target_dir().join(TARGET_FOLDER)
 }
 
-fn build_in(target_dir: &Path, packages: &[&str], settings: &[&str]) -> Result<Vec<PathBuf>> {
+fn build_in(
+    target_dir: &Path,
+    packages: &[&str],
+    settings: &[&str],
+    profile: Profile,
+) -> Result<Vec<PathBuf>> {
     let selection = packages.iter().flat_map(|package| ["--package", package]);
     let selection = selection.chain(settings.iter().copied());
-    compile(
-        toolchain::host_cargo(),
-        selection.map(str::to_owned),
-        target_dir,
-        packages,
-    )
+    let selection = selection.map(str::to_owned).chain(profile.arguments());
+    compile(toolchain::host_cargo(), selection, target_dir, packages)
 }
 
 /// The programs in files.

@@ -13,7 +13,7 @@ use anyhow::{Context, Result};
 use cargo_metadata::{Metadata, MetadataCommand, Package};
 use toml::Table;
 
-use crate::program::{self, Elf};
+use crate::program::{self, Elf, Profile};
 use crate::toolchain;
 use crate::workspace;
 
@@ -225,12 +225,12 @@ fn own_version() -> cargo_metadata::semver::Version {
         .expect("cargo checks versions")
 }
 
-/// Builds user programs of projects and returns their contents in that order: those that were built
-/// just now, whoever else builds.
+/// Builds user programs of projects and returns their contents in that order, with debugging information: those that
+/// were built just now, whoever else builds.
 ///
 /// # Errors
 /// One does not build, with the compiler's messages.
-pub fn read_all(programs: &[&Program]) -> Result<Vec<Elf>> {
+pub fn read_all(programs: &[&Program], profile: Profile) -> Result<Vec<Elf>> {
     let mut by_root: BTreeMap<&Path, Vec<&Program>> = BTreeMap::new();
     for program in programs {
         by_root.entry(&program.root).or_default().push(program);
@@ -241,16 +241,18 @@ pub fn read_all(programs: &[&Program]) -> Result<Vec<Elf>> {
         if let Some(warning) = project.other_runtime() {
             eprintln!("warning: {warning}");
         }
-        contents.extend(programs.iter().copied().zip(build(&project, &programs)?));
+        let built = build(&project, &programs, profile)?;
+        contents.extend(programs.iter().copied().zip(built));
     }
     let in_order = programs.iter().map(|program| contents[program].clone());
     Ok(in_order.collect())
 }
 
 /// Builds programs of one project.
-fn build(project: &Project, programs: &[&Program]) -> Result<Vec<Elf>> {
+fn build(project: &Project, programs: &[&Program], profile: Profile) -> Result<Vec<Elf>> {
     let mut selection = profile_arguments(project.root())?;
     selection.extend(program::FRAME_POINTERS.map(str::to_owned));
+    selection.extend(profile.arguments());
     for program in programs {
         selection
             .extend(["--package", &program.package, "--bin", &program.binary].map(str::to_owned));

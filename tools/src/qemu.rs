@@ -301,7 +301,10 @@ fn terminate(child: &mut Child) -> Result<()> {
 }
 
 /// The QEMU command for `boot`, with pipes for the console.
-fn command(boot: &Boot) -> Result<Command> {
+///
+/// # Errors
+/// A file or QEMU is missing.
+pub fn command(boot: &Boot) -> Result<Command> {
     let Some(qemu) = find_on_path(QEMU) else {
         bail!("`{QEMU}` is not installed: on Debian, `apt-get install qemu-system-x86`");
     };

@@ -66,7 +66,8 @@ fn every_function_of_the_header_works() {
         "1 2 3 4 5 6 7 8 9.5 ten",
         "a line",
         "bytes",
-        "main.c:90:\nthere are 3 reasons",
+        "WARN  the log has 1 line",
+        "main.c:90: there are 3 reasons",
         "main.c:92: assertion `1 + 1 == 3` failed",
     ];
     assert_says(&outcome.console, &lines);
@@ -303,4 +304,54 @@ fn flags_are_told_to_those_who_build_otherwise() {
     fs::write(folder.join("SYSTEM.toml"), description.collect::<String>()).unwrap();
     let out = sandglass(&folder, &["build", "SYSTEM.toml", "-o", "image.elf"]);
     assert!(out.status.success(), "{}", said(&out));
+}
+
+/// One of `systems/c-tests/recovery.toml`, with `machine`, and threads on the cores that it says.
+fn recovered(cores: u32) -> String {
+    let path = workspace().join("systems/c-tests/recovery.toml");
+    let mut source = Source::read(&path).unwrap();
+    if cores > 1 {
+        assert!(source.text.contains("core = 0 # of four: "));
+        source.text = source
+            .text
+            .replace("core = 0 # of four: ", "core = ")
+            .replace("memory = 64", &format!("memory = 64, cores = {cores}"));
+    }
+    let description = system::check(&source).unwrap_or_else(|report| panic!("{report}"));
+    let image = folder(&format!("recovery-{cores}")).join("image.elf");
+    let built = system::build(&description, Some(&image)).unwrap();
+    let options = KernelOptions::on(Variant::Release, built.cores_with(None).unwrap());
+    let mut boot = Boot {
+        timeout: Some(Duration::from_secs(120)),
+        ..built.boot(kernel::build(&options).unwrap())
+    };
+    boot.machine.icount = Some(0);
+    let outcome = qemu::run(&boot).unwrap();
+    assert_eq!(outcome.end, End::Guest(0), "{}", outcome.console);
+    outcome.console
+}
+
+/// Those that divide by zero, overrun their stacks or never answer are restarted, or not, as described; their client is told;
+/// and the control loop misses no deadline.
+#[test]
+fn components_in_c_that_fail_are_restarted_as_described_and_nobody_is_late() {
+    for cores in [1, 4] {
+        let console = recovered(cores);
+        let count = |text: &str| console.matches(text).count();
+        for (text, times) in [
+            ("control: 60 jobs, 0 late", 1),
+            ("launcher: `divider` is restarted", 2),
+            ("launcher: `deep` is restarted", 1),
+            ("launcher: `deep` is stopped: it has failed again", 1),
+            ("launcher: `deaf` is restarted", 1),
+            ("launcher: `once` is restarted", 0),
+            ("launcher: `once` was stopped by a fault", 1),
+            ("client: 60 / 0: failed", 2),
+            ("client: 60 / 4 = 15", 1),
+            ("client: no answer: failed", 1),
+            ("client: an answer", 1),
+        ] {
+            assert_eq!(count(text), times, "`{text}` on {cores} cores:\n{console}");
+        }
+    }
 }

@@ -141,13 +141,13 @@ fn components_are_built_before_they_boot_and_errors_are_in_the_users_files() {
 
     change(
         &program,
-        "let hpet = timer.hpet();",
-        "let hpet = timer.hpet() + 1;",
+        "let period = env.parameter(\"period\");",
+        "let period = env.parameter(\"period\") + \"\";",
     );
     let out = run();
     assert_says(
         &out,
-        &["control does not build", "--> control/src/main.rs:23:"],
+        &["control does not build", "--> control/src/main.rs:22:"],
     );
     assert!(!out.status.success() && !said(&out).contains("JOBS"));
 

@@ -99,6 +99,8 @@ pub struct Launch<'a> {
     pub has_calls_only: bool,
     /// What components signal that can be started anew.
     pub signals: Option<&'a Signals>,
+    /// What components were granted: of each, in the description's order.
+    pub granted: Vec<Vec<CPtr>>,
 }
 
 /// Whether the kernel makes capabilities that can be called only: Sandglass does, others of its ABI do
@@ -166,11 +168,15 @@ impl<'a> Launch<'a> {
         for map in &description.maps {
             self.map(component, map)?;
         }
+        let mut granted = Vec::new();
         for grant in &description.grants {
-            if !self.grant_own_ready(component, description, index, grant)? {
-                self.grant(component, grant)?;
-            }
+            let own_ready = self.grant_own_ready(component, description, index, grant)?;
+            granted.push(match own_ready {
+                Some(signal) => signal,
+                None => self.grant(component, grant)?,
+            });
         }
+        self.granted.push(granted);
         if let Some(spawning) = description.spawning {
             self.give_spawning(component, spawning, index, description.threads.len())
                 .context("cannot prepare the threads that it may make")?;
@@ -236,16 +242,16 @@ impl<'a> Launch<'a> {
     }
 
     /// What a thread signals when it is ready, of a component that can be started anew: a signal of the launcher's own, so
-    /// that it can wait for all of them. Returns whether the grant is that.
+    /// that it can wait for all of them. Returns its capability if the grant is that.
     fn grant_own_ready(
         &mut self,
         component: &mut Component,
         description: &description::Component,
         index: u32,
         grant: &Grant,
-    ) -> Result<bool, Failure> {
+    ) -> Result<Option<CPtr>, Failure> {
         let Object::Notification(notification) = grant.object else {
-            return Ok(false);
+            return Ok(None);
         };
         let mut threads = (0..).zip(&description.threads);
         let thread = threads.find(|(_, thread)| thread.ready == Some(notification));
@@ -257,7 +263,7 @@ impl<'a> Launch<'a> {
             Some((self.signals?, self.signals?.ready(id)?))
         });
         let Some((signals, bit)) = bit else {
-            return Ok(false);
+            return Ok(None);
         };
         let badge = Signals::badge(bit);
         let what = format_args!("capability `{}`", grant.name);
@@ -269,11 +275,11 @@ impl<'a> Launch<'a> {
                 Rights::WRITE,
                 badge,
             )
-            .context(what)?;
-        Ok(true)
+            .context(what)
+            .map(Some)
     }
 
-    fn grant(&mut self, component: &mut Component, grant: &Grant) -> Result<(), Failure> {
+    fn grant(&mut self, component: &mut Component, grant: &Grant) -> Result<CPtr, Failure> {
         let objects = self.objects;
         let name = &grant.name;
         let rights = Rights(grant.rights);
@@ -310,7 +316,7 @@ impl<'a> Launch<'a> {
                 component.grant(self.process, name, handler, rights)
             }
         };
-        granted.context(what).map(|_| ())
+        granted.context(what)
     }
 
     /// Lets a component call, and nothing else if the kernel knows how.
@@ -443,6 +449,7 @@ impl<'a> Launch<'a> {
             .configure(thread.context, sched_params(&described.time))
             .context("its time")?;
         thread.tcb.resume().context("its thread")?;
+        watch.started(id);
         let Some(index) = described.ready else {
             return Ok(ControlFlow::Continue(()));
         };

@@ -10,6 +10,7 @@
 
 extern crate alloc;
 
+mod directory;
 mod failure;
 mod launch;
 mod log;
@@ -19,6 +20,7 @@ mod packed;
 mod report;
 mod restart;
 mod space;
+mod status;
 mod trace;
 mod watch;
 mod window;
@@ -35,6 +37,7 @@ use launch::Launch;
 use made::Made;
 use objects::Objects;
 use restart::signals::Signals;
+use status::StatusPages;
 use watch::Watch;
 
 const _: () = {
@@ -87,6 +90,7 @@ fn main(info: &'static BootInfo) -> Result<u8, Failure> {
         threads: &threads,
         has_calls_only,
         signals,
+        granted: Vec::new(),
     };
     launch.equip(&mut components)?;
     let components: &'static [_] = components.leak();
@@ -98,7 +102,9 @@ fn main(info: &'static BootInfo) -> Result<u8, Failure> {
         threads: &threads,
         objects: &objects,
     };
-    let mut watch = Watch::prepare(launch.process, &made, signals)?;
+    let status = StatusPages::start(launch.process, &system, &objects, &launch.granted)?;
+    directory::publish(&system, &objects, &threads)?;
+    let mut watch = Watch::prepare(launch.process, &made, signals, status)?;
     let ended = supervise(&launch, &mut watch, &system);
     if let Ok(status @ 1..) = ended {
         say!(

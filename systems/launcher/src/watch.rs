@@ -20,6 +20,7 @@ use crate::report::{self, Status, Who};
 use crate::restart::signals::{Arrived, Signals};
 use crate::restart::{Fate, How, Restarts};
 use crate::say;
+use crate::status::StatusPages;
 use crate::window::Window;
 
 /// Status of a system that no component can end any more.
@@ -63,6 +64,8 @@ pub struct Watch<'a> {
     log: Log,
     window: Window,
     restarts: Restarts<'a>,
+    /// For a monitor.
+    status: StatusPages<'a>,
     /// Those of the components whose end is the system's that can still end.
     awaited: Vec<u32>,
     /// Of each component: it has ended.
@@ -146,6 +149,7 @@ impl<'a> Watch<'a> {
         process: &mut Process,
         made: &Made<'a>,
         signals: Option<&'a Signals>,
+        status: StatusPages<'a>,
     ) -> Result<Self, Failure> {
         let Made {
             info,
@@ -169,12 +173,18 @@ impl<'a> Watch<'a> {
             log,
             window,
             restarts,
+            status,
             awaited: (0..)
                 .zip(&system.components)
                 .filter_map(with_exit)
                 .collect(),
             ended: alloc::vec![false; system.components.len()],
         })
+    }
+
+    /// A thread of a component has begun to run.
+    pub fn started(&self, id: ThreadId) {
+        self.status.started(id);
     }
 
     /// Waits until the thread `id` signals `ready`. Breaks with the status if the system ends
@@ -297,6 +307,7 @@ impl<'a> Watch<'a> {
                 return (News::Nothing, ControlFlow::Continue(()));
             }
             self.end_signals.of_thread(id);
+            self.status.faulted(id, fault);
             self.report_fault(component, id, fault);
             self.log.stopped(id.component);
             let fate = self.fail(id.component, How::Fault(id.thread));
@@ -326,6 +337,9 @@ impl<'a> Watch<'a> {
         let fate = self.restarts.fail(&self.log, component, how);
         if fate != Fate::AsEver {
             self.end_signals.of_component(component);
+        }
+        if fate == Fate::Restarted {
+            self.status.restarted(component);
         }
         if fate == Fate::Stopped {
             self.awaited.retain(|&index| index != component);
@@ -371,6 +385,7 @@ impl<'a> Watch<'a> {
         // So the thread that told of the end goes there, too.
         self.objects.launcher_reply.send(Message::EMPTY);
         self.end_signals.of_component(index);
+        self.status.ended(index, status);
         if let Some(ended) = self.components.get(index as usize) {
             let _ = ended.end_spawned();
         }

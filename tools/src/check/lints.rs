@@ -44,6 +44,7 @@ pub fn workspace(_: &mut Context) -> Verdict {
     host.args(programs.iter().flat_map(|name| ["--exclude", name]));
     let mut user = clippy();
     user.args(programs.iter().flat_map(|name| ["--package", name]));
+    user.args(C_LIBRARY);
     let mut full = clippy();
     full.args(profile);
     full.args(["--package", "sandglass-kernel", "--all-targets"]);
@@ -57,6 +58,14 @@ pub fn workspace(_: &mut Context) -> Verdict {
     }
     Verdict::of(findings)
 }
+
+/// What the library for C has once it is a program.
+const C_LIBRARY: [&str; 4] = [
+    "--package",
+    "sandglass-c",
+    "--features",
+    "sandglass-c/program",
+];
 
 /// All that the kernel on the host can have; that without features is among the workspace. No code is for
 /// `smp` without the others.

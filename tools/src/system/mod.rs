@@ -26,6 +26,7 @@ mod spanned;
 mod validate;
 mod warning;
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -49,6 +50,7 @@ use crate::boot;
 use crate::cli::{BuildArgs, RunArgs};
 use crate::cores::Cores;
 use crate::kernel::{self, KernelOptions};
+use crate::program::Profile;
 use crate::qemu::{Boot, Machine};
 use crate::workspace;
 
@@ -120,7 +122,34 @@ impl Built {
 /// # Errors
 /// An executable does not build; or what was built does not fit, as a [`Report`].
 pub fn build(description: &Description, output: Option<&Path>) -> Result<Built> {
-    build_with(&Programs::build([description])?, description, output)
+    let programs = Programs::build([description], Profile::Release)?;
+    build_with(&programs, description, output)
+}
+
+/// What a debugger reads of a system: ELF files with debugging information.
+pub struct Symbols {
+    pub launcher: Vec<u8>,
+    /// In the description's order.
+    pub components: Vec<Vec<u8>>,
+}
+
+/// As [`build`], with components that are compiled by `profile`; and what a debugger reads of them.
+///
+/// # Errors
+/// As [`build`].
+pub fn build_with_symbols(
+    profile: Profile,
+    description: &Description,
+    output: &Path,
+) -> Result<(Built, Symbols)> {
+    let programs = Programs::build([description], profile)?;
+    let built = build_with(&programs, description, Some(output))?;
+    let components = programs.of_components(description)?.into_iter();
+    let symbols = Symbols {
+        launcher: programs.launcher()?.to_owned(),
+        components: components.map(Cow::into_owned).collect(),
+    };
+    Ok((built, symbols))
 }
 
 /// Builds several checked systems, each into its file. What they have in common is built once.
@@ -128,7 +157,8 @@ pub fn build(description: &Description, output: Option<&Path>) -> Result<Built> 
 /// # Errors
 /// As [`build`].
 pub fn build_all(systems: &[(Description, PathBuf)]) -> Result<Vec<Built>> {
-    let programs = Programs::build(systems.iter().map(|(description, _)| description))?;
+    let descriptions = systems.iter().map(|(description, _)| description);
+    let programs = Programs::build(descriptions, Profile::Release)?;
     systems
         .iter()
         .map(|(description, output)| build_with(&programs, description, Some(output)))

@@ -18,8 +18,8 @@ use super::check::{Content, Description};
 use super::executable::Executable;
 use super::findings::{Finding, Report};
 use super::{format, images};
-use crate::program::{self, Elf};
-use crate::{c_program, project, workspace};
+use crate::program::{self, Elf, Profile};
+use crate::{c_program, project, stripped, workspace};
 
 /// The launcher's package.
 const LAUNCHER: &str = "launcher";
@@ -43,8 +43,10 @@ const LE: LittleEndian = LittleEndian;
 /// # Errors
 /// What was built does not fit, as a [`Report`]; or a file cannot be read or written.
 pub fn pack(description: &Description, built: &Programs, output: Option<&Path>) -> Result<PathBuf> {
-    let launcher = built.launcher()?;
+    let launcher = &stripped::bytes(built.launcher()?)?[..];
     let programs = built.of_components(description)?;
+    let programs = programs.iter().map(|program| stripped::bytes(program));
+    let programs = programs.collect::<Result<Vec<_>>>()?;
     let images = programs
         .iter()
         .map(|program| span_of(program))
@@ -97,20 +99,25 @@ fn write(path: &Path, image: &[u8]) -> Result<()> {
         .with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// What is built for descriptions: the launcher, and the programs that they name.
+/// What is built for descriptions, with debugging information: the launcher, and the programs that they name.
 pub struct Programs(BTreeMap<Executable, Elf>);
 
 impl Programs {
-    /// Builds what `descriptions` name, and the launcher, each once.
+    /// Builds what `descriptions` name, by `profile`, and the launcher, each once.
     ///
     /// # Errors
     /// One does not build; or this command is of another version than the launcher.
-    pub fn build<'d>(descriptions: impl IntoIterator<Item = &'d Description>) -> Result<Self> {
+    pub fn build<'d>(
+        descriptions: impl IntoIterator<Item = &'d Description>,
+        profile: Profile,
+    ) -> Result<Self> {
         format::check()?;
         let named = descriptions.into_iter().flat_map(|d| &d.executables);
         let mut wanted: BTreeSet<Executable> =
             named.map(|packed| packed.executable.clone()).collect();
-        wanted.insert(launcher());
+        if profile == Profile::Release {
+            wanted.insert(launcher());
+        }
         let (mut packages, mut own, mut in_c) = (Vec::new(), Vec::new(), Vec::new());
         for executable in &wanted {
             match executable {
@@ -122,8 +129,8 @@ impl Programs {
         }
         // A mistake in the user's sources is found before ours are built.
         let c_contents = c_program::read_all(&in_c)?;
-        let own_contents = project::read_all(&own)?;
-        let contents = program::read_all(&packages)?;
+        let own_contents = project::read_all(&own, profile)?;
+        let contents = program::read_all(&packages, profile)?;
         let own = own.into_iter().cloned().map(Executable::Own);
         let packages = packages
             .into_iter()
@@ -131,10 +138,20 @@ impl Programs {
             .map(Executable::Package);
         let in_c = in_c.into_iter().cloned().map(Executable::C);
         let built = own.zip(own_contents).chain(packages.zip(contents));
-        Ok(Self(built.chain(in_c.zip(c_contents)).collect()))
+        let built = built.chain(in_c.zip(c_contents));
+        let mut built: BTreeMap<_, _> = built.collect();
+        if profile != Profile::Release {
+            let launchers = program::read_all(&[LAUNCHER], Profile::Release)?;
+            built.extend(launchers.into_iter().map(|elf| (launcher(), elf)));
+        }
+        Ok(Self(built))
     }
 
-    fn launcher(&self) -> Result<&[u8]> {
+    /// That of the launcher.
+    ///
+    /// # Errors
+    /// It was not built.
+    pub fn launcher(&self) -> Result<&[u8]> {
         let launcher = self.0.get(&launcher());
         launcher
             .map(|elf| elf.bytes.as_slice())
@@ -157,8 +174,11 @@ impl Programs {
             .collect()
     }
 
-    /// The executables of a description's components.
-    fn of_components(&self, description: &Description) -> Result<Vec<Cow<'_, [u8]>>> {
+    /// The executables of a description's components, with the debugging information that they have.
+    ///
+    /// # Errors
+    /// One was not built, or cannot be read.
+    pub fn of_components(&self, description: &Description) -> Result<Vec<Cow<'_, [u8]>>> {
         let executables = description.executables.iter();
         executables
             .map(|packed| match &packed.executable {
@@ -261,7 +281,7 @@ fn check_images(description: &Description, images: &[ImageSpan]) -> Result<()> {
 fn check_size(
     description: &Description,
     launcher: &[u8],
-    programs: &[Cow<'_, [u8]>],
+    programs: &[Vec<u8>],
     image: &[u8],
 ) -> Result<()> {
     let span = span_of(image)?;

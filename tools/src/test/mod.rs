@@ -20,6 +20,7 @@ pub(crate) mod harness;
 mod host;
 mod image;
 pub(crate) mod lines;
+mod monitor;
 mod report;
 pub(crate) mod suite;
 mod trace;

@@ -1,12 +1,13 @@
 //! Execution traces: every example system's, and the demo's, is accepted by the checker; the demo's,
-//! and that of an example with two cores, are rejected when they are tampered with; and a trace point
-//! is short.
+//! and that of an example with two cores, are rejected when they are tampered with; a monitor's
+//! figures agree with the trace; and a trace point is short.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{ensure, Context, Result};
 
+use super::monitor;
 use super::report::Report;
 use super::{run_side_by_side, Filter};
 use crate::bench;
@@ -18,6 +19,8 @@ use crate::workspace;
 const DEMO: &str = "systems/demo/SYSTEM.toml";
 /// The example with several cores.
 const TWO_CORES: &str = "systems/examples/two-cores/SYSTEM.toml";
+/// The example that reports its own consumption.
+const MONITOR: &str = "systems/examples/monitor/SYSTEM.toml";
 /// How much of a system's time is traced, µs.
 const TRACED_US: u64 = 150_000;
 /// Longest run, of the host's time.
@@ -78,6 +81,9 @@ fn findings(path: &std::path::Path) -> Result<Vec<String>> {
         .any(|system| path.ends_with(system))
     {
         findings.extend(tamper::unnoticed(&traced.history));
+    }
+    if path.ends_with(MONITOR) {
+        findings.extend(monitor::departures(&traced));
     }
     // A system may have no budgets, deadlines or donations; it has a scheduler.
     if verdict.looked.decisions == 0 {

@@ -78,6 +78,8 @@ fn build_program(package: &str, target_dir: &Path) -> PathBuf {
         ])
         .arg("--target-dir")
         .arg(target_dir)
+        // Embedded bytes have nobody who would read it.
+        .env("CARGO_PROFILE_RELEASE_DEBUG", "none")
         .env_remove("RUSTC_WORKSPACE_WRAPPER")
         .status()
         .expect("cargo runs");

@@ -86,7 +86,10 @@ enum {
     SG_DELETE_FIRST = 8, /* the slot is not empty */
     SG_REVOKE_FIRST = 9, /* the object is in use */
     SG_NOT_ENOUGH_MEMORY = 10,
-    SG_NO_DEVICE = 32 /* not the kernel's: a device is not what it should be */
+    /* Not the kernel's: */
+    SG_NO_DEVICE = 32,     /* a device is not what it should be */
+    SG_NO_SUCH_TIMER = 33, /* see the `count` of the [[timer]] */
+    SG_TOO_FREQUENT = 34   /* see the `every` of the [[timer]] */
 };
 
 /* The error in words. */
@@ -225,6 +228,13 @@ typedef sg_message (*sg_handler)(const sg_request *request, void *context);
  * two instructions: what the handler changes must be right at any moment. Panics if the component does not serve it. */
 SG_NORETURN void sg_serve(const char *name, sg_handler handler, void *context);
 
+/* As sg_serve of an [[endpoint]], with signs of life for the component's `watchdog`: a request is to be answered within its
+ * time, or to give a sign meanwhile. Panics as sg_serve, and without `watchdog`. */
+SG_NORETURN void sg_serve_watched(const char *name, sg_handler handler, void *context);
+
+/* Label of the answer to a request whose server failed and is restarted; nobody knows how far the request came. */
+#define SG_FAILED 0x6661696c
+
 /* Serves a [[resource]] of protocol `workers`, with this thread and `count` others of the component, by their names.
  * All call `handler`. Panics as sg_serve. */
 SG_NORETURN void sg_serve_workers(const char *name, const char *const *threads, size_t count, sg_handler handler,
@@ -300,9 +310,9 @@ SG_MUST_USE sg_error sg_hpet_wait_until(uint64_t at);
  * thread is ready. When `body` returns, the thread stops. Panics if there is no such thread. */
 void sg_prepare_thread(const char *name, void (*body)(void *context), void *context);
 
-/* Lets several threads use the heap: `notification` is one that the component waits for and nobody signals otherwise.
- * Before the second one starts. */
-void sg_share_heap(sg_cap notification);
+/* Lets several threads use the heap, before the second one starts. It takes a [[notification]] that serves nothing else,
+ * whose waiter is this component, and whose only signaller, under another name (`as`), is this component, too. */
+void sg_share_heap(sg_cap wait, sg_cap signal);
 
 /* ---------------------------------------------------------------- heap */
 
@@ -440,6 +450,33 @@ SG_MUST_USE sg_error sg_port_write8(sg_cap ports, uint16_t port, uint8_t value);
 SG_MUST_USE sg_error sg_port_write16(sg_cap ports, uint16_t port, uint16_t value);
 SG_MUST_USE sg_error sg_port_write32(sg_cap ports, uint16_t port, uint32_t value);
 
+/* ---------------------------------------------------------------- timers */
+
+/* A timer of a [[timer]] of the description. All times are ticks of sg_ticks. Setting and cancelling are calls, on the
+ * caller's time; an expiry is a signal of `signal`, and several that nobody has waited for are one. */
+typedef struct sg_timer {
+    sg_cap service, signal;
+    uint64_t number; /* below the `count` of the [[timer]] */
+} sg_timer;
+
+/* The timer of that name, with the number 0. Panics if there is none. */
+sg_timer sg_timer_named(const char *name);
+
+/* Lets it expire once, at the time `at`. If that has passed, it does not, and `is_set`, if it is not null, is false. */
+SG_MUST_USE sg_error sg_set_timer(sg_timer timer, uint64_t at, bool *is_set);
+
+/* Lets it expire at first + k * period for all k from 0, without drift. */
+SG_MUST_USE sg_error sg_repeat_timer(sg_timer timer, uint64_t first, uint64_t period);
+
+/* Lets it not expire any more; `was_set`, if it is not null, says whether it would have. */
+SG_MUST_USE sg_error sg_cancel_timer(sg_timer timer, bool *was_set);
+
+/* How often it has expired since it was set. */
+SG_MUST_USE sg_error sg_timer_expiries(sg_timer timer, uint64_t *count);
+
+/* Waits until the time `at`. Nobody else may wait for the signal meanwhile. */
+SG_MUST_USE sg_error sg_wait_until(sg_timer timer, uint64_t at);
+
 /* ---------------------------------------------------------------- policies: tasks by deadline */
 
 /* A job of an [[edf]] task. */
@@ -455,7 +492,7 @@ sg_job sg_edf_next(void);
 
 /* ---------------------------------------------------------------- policies: periodic tasks */
 
-/* When jobs begin: each a whole number of periods after the first, without drift. Fill in the first and the period. */
+/* When jobs begin: each a whole number of periods after the first, without drift. */
 typedef struct sg_releases {
     uint64_t number; /* of the next */
     uint64_t at;     /* of the next: ticks of any clock */
@@ -468,7 +505,14 @@ typedef struct sg_release {
     uint64_t at; /* ticks */
 } sg_release;
 
-/* The next release, seen at `now`. Wait for it, with the timer of that clock. */
+/* Begins releases every `period_us` µs by a timer that nobody else uses, the first one a period from now. Fills in
+ * `releases`. */
+SG_MUST_USE sg_error sg_start_releases(sg_releases *releases, sg_timer timer, uint64_t period_us, bool skip_missed);
+
+/* Waits for the next release, in ticks of sg_ticks. */
+sg_release sg_wait_for_release(sg_releases *releases, sg_timer timer);
+
+/* The next release, seen at `now`: for those who wait for it otherwise. */
 sg_release sg_next_release(sg_releases *releases, uint64_t now);
 
 /* Does a job in each period, for good, released by the ready-made component `release-timer`. It marks the jobs in the

@@ -14,8 +14,12 @@ pub const OK: Code = 0;
 pub const INVALID_ARGUMENT: Code = 1;
 /// A device is not what it should be. No number of the kernel's.
 pub const NO_DEVICE: Code = 32;
-/// The kernel has a number that this library does not know.
-const UNKNOWN: Code = 33;
+/// There is no timer of that number. As above.
+pub const NO_SUCH_TIMER: Code = 33;
+/// A timer's period is shorter than the description lets it be. As above.
+pub const TOO_FREQUENT: Code = 34;
+/// A number that this library does not know.
+pub const UNKNOWN: Code = 35;
 
 /// The number of an error.
 pub fn of(error: Error) -> Code {
@@ -64,6 +68,8 @@ pub extern "C" fn sg_error_text(error: Code) -> *const c_char {
         9 => c"the object is in use",
         10 => c"there is not enough memory",
         NO_DEVICE => c"the device is not there, or not as expected",
+        NO_SUCH_TIMER => c"there is no timer of that number",
+        TOO_FREQUENT => c"the period is shorter than the description allows",
         _ => c"an unknown error",
     };
     text.as_ptr()

@@ -45,7 +45,7 @@ impl ArgumentList {
     unsafe fn integer(&mut self) -> u64 {
         if self.integers >= Self::INTEGERS_END {
             // SAFETY: the caller's promise.
-            return unsafe { self.from_memory() };
+            return unsafe { self.next_in_memory() };
         }
         // SAFETY: the ABI's, below the end.
         let value = unsafe {
@@ -63,7 +63,7 @@ impl ArgumentList {
     unsafe fn float(&mut self) -> f64 {
         if self.floats >= Self::FLOATS_END {
             // SAFETY: the caller's promise.
-            return f64::from_bits(unsafe { self.from_memory() });
+            return f64::from_bits(unsafe { self.next_in_memory() });
         }
         // SAFETY: the ABI's, below the end.
         let bits = unsafe {
@@ -78,7 +78,7 @@ impl ArgumentList {
 
     /// # Safety
     /// As of [`Self::integer`].
-    unsafe fn from_memory(&mut self) -> u64 {
+    unsafe fn next_in_memory(&mut self) -> u64 {
         // SAFETY: the caller's promise.
         unsafe {
             let value = self.memory.read();

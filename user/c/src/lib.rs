@@ -11,7 +11,7 @@
 //! | heap | [`heap`] |
 //! | console, log, watchdog | [`console`], [`logging`]; their [`format`] reads arguments as C passes them |
 //! | objects: slots, threads, scheduling contexts, interrupts, ports | [`objects`], with [`error`] |
-//! | policies | [`edf`], [`releases`], [`timeouts`] |
+//! | policies | [`timers`], [`releases`], [`edf`], [`timeouts`] |
 //! | trace | [`trace`] |
 //!
 //! What C promises about its arguments is in the types of [`foreign`]; so the functions are safe. They do what
@@ -42,4 +42,5 @@ pub mod server;
 pub mod start;
 pub mod thread;
 pub mod timeouts;
+pub mod timers;
 pub mod trace;

@@ -30,6 +30,13 @@ pub extern "C" fn sg_serve(name: Text, handler: Handler, context: Context) -> ! 
 }
 
 #[no_mangle]
+pub extern "C" fn sg_serve_watched(name: Text, handler: Handler, context: Context) -> ! {
+    let env = environment::get();
+    env.service(name.text())
+        .serve_watched(env.watchdog(), |request| answer(handler, context, request))
+}
+
+#[no_mangle]
 pub extern "C" fn sg_serve_workers(
     name: Text,
     others: Elements<Text>,

@@ -18,6 +18,6 @@ pub extern "C" fn sg_prepare_thread(
 }
 
 #[no_mangle]
-pub extern "C" fn sg_share_heap(notification: Capability) {
-    heap::share(Notification::at(notification));
+pub extern "C" fn sg_share_heap(wait: Capability, signal: Capability) {
+    heap::share_by(Notification::at(wait), Notification::at(signal));
 }

@@ -18,6 +18,7 @@ use sandglass_c::objects::{Reservation, SlotAddress};
 use sandglass_c::releases::{Release, Releases};
 use sandglass_c::server::DeviceFunctions;
 use sandglass_c::timeouts::{TimeoutEvent, TimeoutFunctions};
+use sandglass_c::timers::Timer;
 
 /// The types of the library, as the header calls them.
 const NAMES: &[(&str, &str)] = &[
@@ -37,6 +38,7 @@ const NAMES: &[(&str, &str)] = &[
     ("SlotAddress", "sg_slot"),
     ("Text", "sg_text"),
     ("TimeoutEvent", "sg_timeout_event"),
+    ("Timer", "sg_timer"),
     ("TimeoutFunctions", "sg_timeout_functions"),
     ("ArgumentList", "sg_va_list"),
 ];
@@ -227,6 +229,7 @@ fn structures_have_the_same_layout() {
         skip_missed
     );
     layout!(text, Release, "sg_release", number, at);
+    layout!(text, Timer, "sg_timer", service, signal, number);
     layout!(
         text,
         TimeoutEvent,
@@ -257,6 +260,7 @@ fn constants_have_the_same_values() {
     let pairs = [
         ("SG_MESSAGE_WORDS", MAX_LENGTH as u64),
         ("SG_MESSAGE_CAPS", MAX_EXTRA_CAPS as u64),
+        ("SG_FAILED", sandglass::server::FAILED),
         ("SG_BUSY", sandglass_sharing::blocking::BUSY),
         ("SG_TIMED_OUT", sandglass_timeouts::TIMED_OUT),
         ("SG_WRITE", Rights::WRITE.raw()),
@@ -265,6 +269,8 @@ fn constants_have_the_same_values() {
         ("SG_GRANT_REPLY", Rights::GRANT_REPLY.raw()),
         ("SG_ALL_RIGHTS", Rights::ALL.raw()),
         ("SG_NO_DEVICE", sandglass_c::error::NO_DEVICE as u64),
+        ("SG_TOO_FREQUENT", sandglass_c::error::TOO_FREQUENT as u64),
+        ("SG_NO_SUCH_TIMER", sandglass_c::error::NO_SUCH_TIMER as u64),
         (
             "SG_INVALID_ARGUMENT",
             sandglass_c::error::INVALID_ARGUMENT as u64,

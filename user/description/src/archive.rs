@@ -180,6 +180,7 @@ mod tests {
             memory: Vec::new(),
             trace: None,
             log: None,
+            status: None,
             components: Vec::new(),
         }
     }

@@ -10,6 +10,7 @@
 extern crate alloc;
 
 pub mod archive;
+pub mod monitor;
 pub mod policy;
 
 use alloc::string::String;
@@ -55,6 +56,8 @@ pub struct System {
     pub trace: Option<Trace>,
     /// How components log; `None`: none of them does.
     pub log: Option<Log>,
+    /// What the launcher tells a monitor; `None` if there is none.
+    pub status: Option<Status>,
     /// In the order in which they start.
     pub components: Vec<Component>,
 }
@@ -70,6 +73,15 @@ pub struct Log {
     pub wake: u32,
     /// Index of the notification that the writer signals.
     pub done: u32,
+}
+
+/// What the launcher writes for a monitor ([`monitor::status`]).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Status {
+    /// Index in [`System::memory`].
+    pub memory: u32,
+    /// Of each object that threads can wait for: its component, and which of that one's grants it is.
+    pub known: Vec<(u32, u32)>,
 }
 
 /// How a system is traced.

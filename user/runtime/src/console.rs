@@ -90,6 +90,15 @@ pub fn write_bytes(bytes: &[u8]) {
     }
 }
 
+/// The next byte that was typed at the console, if there is one: on a serial line only. Whoever has the console may
+/// read, and a byte is for one of them.
+pub fn read() -> Option<u8> {
+    match output() {
+        Output::Serial(port) => SerialPort::at(port, COM1_FIRST).get().ok().flatten(),
+        Output::Debug | Output::Silent => None,
+    }
+}
+
 struct Console;
 
 impl fmt::Write for Console {

@@ -28,7 +28,7 @@ pub struct DescribedThread {
 impl DescribedThread {
     /// Says what the thread does. To be called once, before the main thread is ready.
     ///
-    /// If it or another thread uses the heap while both run, see [`crate::heap::share`].
+    /// If it or another thread uses the heap while both run, see [`crate::heap::share_by`].
     pub fn prepare(self, body: impl FnOnce() + Send + 'static) {
         let buffer = self.memory.address + self.memory.len - PAGE;
         // SAFETY: the launcher mapped the memory for this thread.

@@ -38,12 +38,20 @@ pub unsafe fn give(heap: &Heap, base: *mut u8, len: usize) {
     let _ = unsafe { heap.lock().claim(base, len) };
 }
 
-/// Capability pointer of the notification of [`share`]; 0 if there is none.
-static NOTIFICATION: AtomicU64 = AtomicU64::new(0);
+/// Capability pointers of the notification of [`share`], with which a thread waits, and signals; 0 if there is none.
+static WAIT: AtomicU64 = AtomicU64::new(0);
+static SIGNAL: AtomicU64 = AtomicU64::new(0);
 
 /// Lets several threads of this program use the heap. The notification must serve nothing else.
 pub fn share(notification: Notification) {
-    NOTIFICATION.store(notification.address(), Ordering::Release);
+    share_by(notification, notification);
+}
+
+/// As [`share`], by two capabilities of one notification: a component of a described system is its waiter and, under another
+/// name, its only signaller.
+pub fn share_by(wait: Notification, signal: Notification) {
+    SIGNAL.store(signal.address(), Ordering::Release);
+    WAIT.store(wait.address(), Ordering::Release);
 }
 
 /// A lock with a count of the threads that hold or want it: whoever leaves while others want it
@@ -78,14 +86,14 @@ unsafe impl RawMutex for HeapLock {
     #[inline]
     unsafe fn unlock(&self) {
         if self.interested.fetch_sub(1, Ordering::Release) != 1 {
-            Notification::at(NOTIFICATION.load(Ordering::Acquire)).signal();
+            Notification::at(SIGNAL.load(Ordering::Acquire)).signal();
         }
     }
 }
 
 #[cold]
 fn wait_for_lock() {
-    let notification = NOTIFICATION.load(Ordering::Acquire);
+    let notification = WAIT.load(Ordering::Acquire);
     assert!(
         notification != 0,
         "two threads use the heap at once: call `heap::share` before starting the second"

@@ -1,4 +1,4 @@
-//! A driver of 16550 serial ports, sending only, without interrupts.
+//! A driver of 16550 serial ports without interrupts.
 
 use crate::cap::IoPort;
 use crate::error::Result;
@@ -28,6 +28,7 @@ mod register {
     pub const DIVISOR_LATCH: u8 = 0x80;
     pub const EIGHT_BITS_NO_PARITY: u8 = 0x03;
     pub const DTR_AND_RTS: u8 = 0x03;
+    pub const DATA_READY: u8 = 0x01;
     pub const TRANSMITTER_EMPTY: u8 = 0x20;
 }
 
@@ -81,6 +82,18 @@ impl SerialPort {
             }
         }
         Ok(())
+    }
+
+    /// The next byte that has arrived, if any has. Of several programs that read at once, each gets some.
+    ///
+    /// # Errors
+    /// Those of the port's invocations.
+    pub fn get(&self) -> Result<Option<u8>> {
+        let status = self.port.in8(self.first + register::LINE_STATUS)?;
+        if status & register::DATA_READY == 0 {
+            return Ok(None);
+        }
+        self.port.in8(self.first + register::DATA).map(Some)
     }
 
     /// Waits until the device's queue is empty, for a bounded time: whoever else has the port may have set it to a

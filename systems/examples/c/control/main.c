@@ -8,7 +8,7 @@
 SG_STACK(0x4000);
 SG_HEAP(0x2000);
 
-enum { PERIOD_US = 10000 };
+enum { PERIOD_US = 10000, DEADLINE_US = 5000 };
 enum { PLANT_STEP = 1 }; /* request: a setting in hundredths; answer: the level in hundredths */
 
 static const double wanted = 60.0;
@@ -24,13 +24,6 @@ static double disturbance(sg_cap filter, uint64_t job)
     return (double)last.value / 65536.0;
 }
 
-/* Marks the release for the trace: the HPET's time in ticks of the time-stamp counter. */
-static void mark_release(sg_release release)
-{
-    uint64_t late_us = sg_hpet_ticks_to_us(sg_hpet_ticks() - release.at);
-    sg_mark_release(release.number, sg_ticks() - sg_us_to_ticks(late_us));
-}
-
 int main(void)
 {
     sg_cap plant = sg_capability("plant"), filter = sg_capability("filter");
@@ -38,26 +31,24 @@ int main(void)
     struct controller controller = {.proportional = 0.8, .integral = 0.12, .sum = 0.0};
     double setting = 0.0, level = 0.0;
 
-    sg_error error = sg_hpet_open("hpet", "timer", "pit");
+    sg_timer clock = sg_timer_named("clock");
+    sg_releases releases;
+    sg_error error = sg_start_releases(&releases, clock, PERIOD_US, true);
     if (error != SG_OK)
-        sg_panic("the HPET: %s", sg_error_text(error));
-    uint64_t period = sg_hpet_us_to_ticks(PERIOD_US);
-    sg_releases releases = {.at = sg_hpet_ticks() + period, .period = period, .skip_missed = true};
+        sg_panic("the clock: %s", sg_error_text(error));
 
     for (uint64_t done = 0; done < jobs; done++) {
-        sg_release release = sg_next_release(&releases, sg_hpet_ticks());
-        error = sg_hpet_wait_until(release.at);
-        sg_assert(error == SG_OK);
-        mark_release(release);
+        sg_release release = sg_wait_for_release(&releases, clock);
+        sg_mark_release(release.number, release.at);
 
         sg_message step = {.label = PLANT_STEP, .length = 1, .words = {(uint64_t)(setting * 100.0)}};
         sg_message answer = sg_call(plant, step);
         level = (double)sg_word(&answer, 0) / 100.0;
         setting = controller_step(&controller, wanted - level + disturbance(filter, release.number));
 
-        if (sg_hpet_ticks() - release.at > sg_hpet_us_to_ticks(5000))
-            late++;
         sg_mark_end(release.number);
+        if (sg_ticks() - release.at > sg_us_to_ticks(DEADLINE_US))
+            late++;
     }
     sg_wait(sg_capability("done"));
     sg_printf("control: %lu jobs, %lu of them late; the level is %.1f\n", jobs, late, level);

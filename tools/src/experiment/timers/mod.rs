@@ -35,7 +35,7 @@ pub fn run(extent: &Extent) -> Result<Report> {
         Size::Quick => 100,
         Size::Full => 1000,
     };
-    let mut example = read(EXAMPLE)?;
+    let mut example = read("timers-example", EXAMPLE)?;
     ensure!(
         example.text.matches(WRITTEN).count() == 1,
         "`{WRITTEN}` does not occur once in `{EXAMPLE}`"
@@ -43,7 +43,11 @@ pub fn run(extent: &Extent) -> Result<Report> {
     example.text = example
         .text
         .replace(WRITTEN, &format!("seconds = {seconds} "));
-    let systems = [read(SERVED)?, read(OWN)?, example];
+    let systems = [
+        read("timers-served", SERVED)?,
+        read("timers-own", OWN)?,
+        example,
+    ];
     let ended = machines::run_all("timers", &systems, 0, extent.rogue(0))?;
     let [served, own, example] = ended.as_slice() else {
         unreachable!("each system ends once");
@@ -56,6 +60,10 @@ pub fn run(extent: &Extent) -> Result<Report> {
     )
 }
 
-fn read(path: &str) -> Result<Source> {
-    Source::read(&workspace::root().join(Path::new(path)))
+/// The system at `path`, whose image is to have a name of its own.
+fn read(name: &str, path: &str) -> Result<Source> {
+    Ok(Source {
+        name: name.to_owned(),
+        ..Source::read(&workspace::root().join(Path::new(path)))?
+    })
 }

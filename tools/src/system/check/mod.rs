@@ -20,6 +20,7 @@ mod devices;
 mod equipment;
 mod jobs;
 mod logging;
+mod monitor;
 pub(super) mod names;
 mod order;
 mod outlook;
@@ -32,7 +33,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use crate::system::spanned::Spanned;
-use sandglass_description::{Component, Log, Memory, MemorySource, System};
+use sandglass_description::{Component, Log, Memory, MemorySource, Status, System};
 
 use self::equipment::Equipment;
 use self::names::Names;
@@ -142,6 +143,7 @@ pub fn check(source: &Source) -> Result<Description, Report> {
     checker.devices();
     checker.policies();
     checker.restarts();
+    checker.monitor();
     checker.accepts();
     let own_clients: Vec<Finding> = checker.own_clients().collect();
     let impossible = own_clients
@@ -177,6 +179,8 @@ struct Checker<'a> {
     fixed_maps: Vec<FixedMap>,
     ports: Vec<devices::PortRange<'a>>,
     output: Option<&'a document::Output>,
+    /// What the launcher tells the monitor.
+    status: Option<Status>,
     /// Indices of the endpoints that each component serves.
     served: Vec<Vec<(u32, &'a str)>>,
 }
@@ -207,6 +211,7 @@ impl<'a> Checker<'a> {
             fixed_maps: Vec::new(),
             ports: Vec::new(),
             output: None,
+            status: None,
             served: vec![Vec::new(); count],
         }
     }
@@ -416,6 +421,7 @@ impl<'a> Checker<'a> {
                 memory: self.memory,
                 trace: None,
                 log: self.log,
+                status: self.status,
                 components: in_order(components, &self.position),
             },
             executables,

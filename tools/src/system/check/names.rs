@@ -81,14 +81,7 @@ impl<'a> Names<'a> {
         others[3].1.extend(document.files.iter().map(|f| &f.name));
         let mut repeated = HashSet::new();
         for (what, names) in others {
-            let help = match what {
-                "memory region" if !document.edf.is_empty() => {
-                    "rename one of them; if both are the HPET, an `[[edf]]` owns it: make the \
-                     time-triggered component a task of it"
-                }
-                _ => "rename one of them",
-            };
-            repeated.extend(unique_or(what, help, names.iter().copied(), findings));
+            repeated.extend(unique(what, names.iter().copied(), findings));
             for name in names {
                 well_formed(what, name, false, MAX_NAME, findings);
             }
@@ -136,16 +129,6 @@ fn unique<'t>(
     names: impl Iterator<Item = &'t Text>,
     findings: &mut Vec<Finding>,
 ) -> Vec<usize> {
-    unique_or(what, "rename one of them", names, findings)
-}
-
-/// As [`unique`], with what to do about two things of one name.
-fn unique_or<'t>(
-    what: &str,
-    help: &str,
-    names: impl Iterator<Item = &'t Text>,
-    findings: &mut Vec<Finding>,
-) -> Vec<usize> {
     let mut repeated = Vec::new();
     let mut first: HashMap<&str, Span> = HashMap::new();
     for name in names {
@@ -159,7 +142,7 @@ fn unique_or<'t>(
                     )
                     .label("the second")
                     .related(span.clone(), "the first")
-                    .help(help),
+                    .help("rename one of them"),
                 );
             }
             None => {

@@ -74,7 +74,9 @@ pub struct Document {
     pub timeout_policies: Vec<TimeoutPolicy>,
     /// Which tasks give way when a critical one needs more time.
     pub modes: Option<Modes>,
-    /// Tasks that are scheduled by their deadlines; at most one.
+    /// Who looks at the threads of the system.
+    pub monitor: Option<Monitor>,
+    /// Tasks that are scheduled by their deadlines.
     #[serde(default, rename = "edf")]
     pub edf: Vec<Edf>,
 }
@@ -562,4 +564,14 @@ pub struct Timer {
     pub notification: Option<Text>,
     /// With which it is signalled.
     pub badge: Option<Integer>,
+}
+
+/// Who looks at the threads of the system.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Monitor {
+    /// The component.
+    pub component: Text,
+    /// Components, and threads as `COMPONENT/THREAD`; by default all.
+    pub threads: Option<Vec<Text>>,
 }

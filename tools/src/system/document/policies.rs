@@ -110,7 +110,7 @@ pub struct Edf {
     pub priority: Integer,
     /// Of scheduler and tasks; 0 by default.
     pub core: Option<Integer>,
-    /// `hpet`, the only one.
+    /// `hpet`, or `service`: the timer service, by default where others use timers.
     pub timer: Option<Text>,
     /// What becomes of releases that a late job has missed; `catch-up` by default.
     #[serde(default)]

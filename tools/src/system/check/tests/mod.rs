@@ -3,6 +3,7 @@
 mod edf;
 mod mistakes;
 mod modes;
+mod monitor;
 mod outlook;
 mod recovery;
 mod sharing;

@@ -5,34 +5,30 @@
 #![no_main]
 
 use law::{Controller, Oven};
-use sandglass::hpet::Timer;
 use sandglass::trace::{mark, Mark};
-use sandglass::{println, Environment, SetupError};
+use sandglass::{println, time, Environment};
 use sandglass_tasks::releases::Missed;
 use sandglass_tasks::TimeTriggered;
+use sandglass_timers::Refusal;
 
 sandglass::entry!(main, stack = 0x4000, heap = 0x4000);
 
 /// Thousandths of a degree.
 const WANTED: i64 = 180_000;
 
-fn main(env: &'static Environment) -> Result<u8, SetupError> {
+fn main(env: &'static Environment) -> Result<u8, Refusal> {
     let tsc = env.tsc().expect("the kernel reports the clock's frequency");
     let (jobs, deadline) = (env.parameter("jobs"), env.parameter("deadline"));
-    let timer = Timer::described(env, "hpet", "timer", "pit")?;
-    let hpet = timer.hpet();
-    let mut task = TimeTriggered::new(timer, env.parameter("period"), Missed::Skip);
+    let period = env.parameter("period");
+    let mut task = TimeTriggered::described(env, "tick", period, Missed::Skip)?;
     let (mut controller, mut oven) = (Controller::default(), Oven::cold());
     let mut late = 0;
     for job in 0..jobs {
-        let release = task.wait()?;
-        // Releases are in ticks of the timer, marks in those of the processor's clock.
-        let since = hpet.ticks_to_us(hpet.now() - release.at);
-        let at = sandglass::time::ticks() - tsc.us_to_ticks(since);
+        let at = task.wait().at;
         mark(Mark::Release { job, at });
         oven.heat(controller.step(oven.temperature, WANTED));
         mark(Mark::End { job });
-        late += u64::from(hpet.now() - release.at > hpet.us_to_ticks(deadline));
+        late += u64::from(time::ticks() - at > tsc.us_to_ticks(deadline));
     }
     let degrees = (oven.temperature + 500) / 1000;
     println!("control: {jobs} jobs, {late} late; the oven has {degrees} degrees");
