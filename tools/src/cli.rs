@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{anyhow, Result};
+use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
 
 use crate::cores::Cores;
@@ -37,7 +37,7 @@ enum Command {
     /// Make a project of your own, outside of this repository: description, components, tests, CI
     New(new::NewArgs),
     /// Check a description without building anything: errors, warnings, load of each core, longest waits
-    Validate(ValidateArgs),
+    Validate(system::ValidateArgs),
     /// Build a described system; the last line of the output is the path of its root task's image
     Build(BuildArgs),
     /// Build a described system and boot it: its console on standard output, its exit status as this command's
@@ -61,14 +61,7 @@ enum Command {
     /// Run every test, on the host and in QEMU; ends with the line `N passed, N failed`
     Test(TestArgs),
     /// Check formatting, lints, the rules of the release kernel, and where `unsafe` is used
-    Check {
-        /// Nothing: descriptions are checked by `sandglass validate`
-        #[arg(value_name = "RULES", hide = true)]
-        description: Option<PathBuf>,
-        /// Only draw the map of the kernel's rooms in the book again, from kernel/rooms.toml
-        #[arg(long)]
-        map: bool,
-    },
+    Check(check::CheckArgs),
     /// Run the conformance suite; ends with the line `conformance: N passed, N failed`
     Conformance(ConformanceArgs),
     /// Run the kernel in lock step with its executable specification, and report
@@ -200,30 +193,6 @@ pub struct RunConditions {
     pub log: Option<PathBuf>,
 }
 
-/// What becomes of warnings about a description, for several commands.
-#[derive(Args)]
-pub struct WarningArgs {
-    /// Refuse a description with warnings that it does not accept
-    #[arg(long)]
-    pub deny_warnings: bool,
-}
-
-/// Arguments of `sandglass validate`.
-#[derive(Args)]
-pub struct ValidateArgs {
-    /// The description
-    #[arg(value_name = "SYSTEM.toml", required_unless_present = "schema")]
-    pub system: Option<PathBuf>,
-    /// Print the JSON schema of descriptions, for editors, instead
-    #[arg(long, conflicts_with_all = ["system", "json"])]
-    pub schema: bool,
-    /// Print the result as JSON
-    #[arg(long)]
-    pub json: bool,
-    #[command(flatten)]
-    pub warnings: WarningArgs,
-}
-
 /// Arguments of `sandglass build`.
 #[derive(Args)]
 pub struct BuildArgs {
@@ -234,7 +203,7 @@ pub struct BuildArgs {
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     #[command(flatten)]
-    pub warnings: WarningArgs,
+    pub warnings: system::WarningArgs,
 }
 
 /// Arguments of `sandglass run`.
@@ -258,7 +227,7 @@ pub struct RunArgs {
     #[command(flatten)]
     pub conditions: RunConditions,
     #[command(flatten)]
-    pub warnings: WarningArgs,
+    pub warnings: system::WarningArgs,
 }
 
 /// Arguments of `sandglass trace`.
@@ -297,7 +266,7 @@ pub struct TraceArgs {
     #[arg(long, value_enum, default_value_t = Variant::Release)]
     pub kernel: Variant,
     #[command(flatten)]
-    pub warnings: WarningArgs,
+    pub warnings: system::WarningArgs,
 }
 
 /// Arguments of `sandglass c-flags`: without any, all are printed.
@@ -359,7 +328,7 @@ pub struct ImageArgs {
     #[arg(long)]
     pub smp: bool,
     #[command(flatten)]
-    pub warnings: WarningArgs,
+    pub warnings: system::WarningArgs,
 }
 
 /// Arguments of `sandglass machine`.
@@ -649,14 +618,7 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Trace(args) => trace::run(&args),
         Command::Debug(args) => debug::run(&args),
         Command::Image(args) => image::run(&args),
-        Command::Check {
-            description: Some(path),
-            ..
-        } => Err(anyhow!(
-            "`sandglass check` checks the rules of this repository; `sandglass validate {}` checks a description",
-            path.display()
-        )),
-        Command::Check { map, .. } => check::run(map),
+        Command::Check(args) => check::run(&args),
         Command::CFlags(args) => c_program::run_flags(&args),
         Command::Conformance(args) => conformance::run(&args),
         Command::Bench(args) => bench::run(&args),

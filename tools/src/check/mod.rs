@@ -24,9 +24,11 @@ mod safety_comments;
 pub mod source;
 mod unsafe_places;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{bail, Result};
+use clap::Args;
 
 use crate::cores::MOST_CORES;
 use crate::kernel::{self, KernelOptions, Variant};
@@ -282,9 +284,26 @@ impl Context {
     }
 }
 
-/// `sandglass check`; with `map`, only makes the map in the book anew.
-pub fn run(map: bool) -> Result<ExitCode> {
-    if map {
+/// Arguments of `sandglass check`.
+#[derive(Args)]
+pub struct CheckArgs {
+    /// Nothing: descriptions are checked by `sandglass validate`
+    #[arg(value_name = "SYSTEM.toml", hide = true)]
+    description: Option<PathBuf>,
+    /// Only draw the map of the kernel's rooms in the book again, from kernel/rooms.toml
+    #[arg(long)]
+    map: bool,
+}
+
+/// `sandglass check`; with `--map`, only makes the map in the book anew.
+pub fn run(args: &CheckArgs) -> Result<ExitCode> {
+    if let Some(path) = &args.description {
+        bail!(
+            "`sandglass check` checks the rules of this repository; `sandglass validate {}` checks a description",
+            path.display()
+        );
+    }
+    if args.map {
         map::write()?;
         return Ok(ExitCode::SUCCESS);
     }

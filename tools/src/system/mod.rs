@@ -40,7 +40,7 @@ pub use findings::{Finding, Report, Span};
 pub use images::RunImage;
 pub use levels::LevelOf;
 pub use source::Source;
-pub use validate::run as run_validate;
+pub use validate::{run as run_validate, ValidateArgs, WarningArgs};
 pub use warning::Warning;
 
 use self::pack::Programs;

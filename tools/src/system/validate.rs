@@ -2,16 +2,41 @@
 //! for people, or as JSON for editors and continuous integration. The book documents the JSON, whose `version` rises
 //! when a field changes its meaning or goes.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
+use clap::Args;
 use serde::Serialize;
 
 use super::check::{check, Assumption, Blocking, Bound, CoreLoad, Description, Outlook};
 use super::findings::{position, Finding, Report, Span};
 use super::schema;
 use super::source::Source;
-use crate::cli::ValidateArgs;
+
+/// What becomes of warnings about a description, for several commands.
+#[derive(Args)]
+pub struct WarningArgs {
+    /// Refuse a description with warnings that it does not accept
+    #[arg(long)]
+    pub deny_warnings: bool,
+}
+
+/// Arguments of `sandglass validate`.
+#[derive(Args)]
+pub struct ValidateArgs {
+    /// The description
+    #[arg(value_name = "SYSTEM.toml", required_unless_present = "schema")]
+    pub system: Option<PathBuf>,
+    /// Print the JSON schema of descriptions, for editors, instead
+    #[arg(long, conflicts_with_all = ["system", "json"])]
+    pub schema: bool,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub warnings: WarningArgs,
+}
 
 /// Of the JSON.
 const VERSION: u32 = 1;

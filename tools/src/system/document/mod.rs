@@ -1,12 +1,14 @@
 //! The description as it is written: the keys of `SYSTEM.toml`, each with its place in the file.
 //!
 //! What a key means stands in the book's reference of system descriptions. Here only the shape is
-//! checked (unknown keys, missing keys, kinds of values); the rest is [`super::check`]'s.
+//! checked (unknown keys, missing keys, kinds of values); the rest is [`super::check`]'s. The tables of policies are in
+//! [`policies`].
+
+mod policies;
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-use sandglass_description::policy::edf;
 use schemars::JsonSchema;
 use serde::de::{self, value::MapAccessDeserializer, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -14,6 +16,8 @@ use serde::{Deserialize, Deserializer};
 use super::quantity::{Bytes, Mebibytes, Micros, Number};
 use super::spanned::Spanned;
 use super::warning::Warning;
+
+pub use policies::*;
 
 pub type Text = Spanned<String>;
 pub type Integer = Spanned<i64>;
@@ -570,201 +574,4 @@ pub struct Monitor {
     pub component: Text,
     /// Components, and threads as `COMPONENT/THREAD`; by default all.
     pub threads: Option<Vec<Text>>,
-}
-
-/// What happens when clients' time runs out in a server.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct TimeoutPolicy {
-    /// The passive server.
-    pub server: Text,
-    /// The thread that handles its timeouts.
-    pub handler: Text,
-    /// Whose requests the server serves; by default its only one.
-    pub endpoint: Option<Text>,
-    /// For clients that are not listed; `rollback` by default.
-    #[serde(default)]
-    pub default: LastPolicy,
-    /// Policies of single clients.
-    #[serde(default)]
-    pub clients: Vec<ClientPolicy>,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct ClientPolicy {
-    /// The client: a component or thread whose budget is below its period.
-    pub component: Text,
-    /// What happens when its budget runs out.
-    pub policy: Spanned<PolicyName>,
-    /// Of `extend`: time that is added to the budget.
-    pub by: Option<Spanned<Micros>>,
-    /// Of `emergency`: on which the request continues.
-    pub budget: Option<Spanned<Micros>>,
-    /// How often.
-    pub limit: Option<Integer>,
-    /// What follows when that was too often; `rollback` by default.
-    pub then: Option<Spanned<LastPolicy>>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum PolicyName {
-    Rollback,
-    Reset,
-    Kill,
-    Extend,
-    Emergency,
-}
-
-/// What ends a request.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum LastPolicy {
-    #[default]
-    Rollback,
-    Reset,
-    Kill,
-}
-
-/// Criticality modes.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Modes {
-    /// The component that changes the mode.
-    pub manager: Text,
-    /// Whose budgets and priorities depend on the mode.
-    #[serde(default)]
-    pub tasks: Vec<ModeTask>,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct ModeTask {
-    /// A thread with time of its own.
-    pub component: Text,
-    /// By mode, from the lowest.
-    pub budgets: Option<Spanned<Vec<Micros>>>,
-    /// What happens when the mode is above its criticality; `keep` by default.
-    #[serde(default)]
-    pub below: BelowPolicy,
-    /// When demoted.
-    pub priority: Option<Integer>,
-}
-
-/// What happens when the mode is above a task's criticality.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum BelowPolicy {
-    #[default]
-    Keep,
-    Demote,
-    Suspend,
-}
-
-/// A user-level EDF scheduler and its tasks.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Edf {
-    /// Name of the scheduler.
-    pub name: Text,
-    /// How jobs end.
-    pub mode: Spanned<EdfMode>,
-    /// Of the scheduler, above its tasks.
-    pub priority: Integer,
-    /// Of scheduler and tasks; 0 by default.
-    pub core: Option<Integer>,
-    /// `hpet`, the only one.
-    pub timer: Option<Text>,
-    /// What becomes of releases that a late job has missed; `catch-up` by default.
-    #[serde(default)]
-    pub late: Late,
-    /// What happens to a task whose budget runs out; `suspend` by default.
-    pub overrun: Option<Spanned<Overrun>>,
-    /// Whether deadlines must be shown to be met; `deadlines` by default.
-    #[serde(default)]
-    pub admission: Admission,
-    /// Threads and servers whose time is not counted where it cannot be.
-    #[serde(default)]
-    pub trusted: Vec<Text>,
-    /// The tasks.
-    pub tasks: Spanned<Vec<EdfTask>>,
-}
-
-/// Whether deadlines are checked.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Admission {
-    /// All of them must be met.
-    #[default]
-    Deadlines,
-    /// Nothing is promised.
-    None,
-}
-
-/// What becomes of releases that a late job has missed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Late {
-    /// They happen at once, one after the other.
-    #[default]
-    CatchUp,
-    /// They do not happen.
-    Skip,
-}
-
-impl From<Late> for edf::Late {
-    fn from(late: Late) -> Self {
-        match late {
-            Late::CatchUp => Self::CatchUp,
-            Late::Skip => Self::Skip,
-        }
-    }
-}
-
-/// What happens to a task whose budget runs out.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Overrun {
-    /// It waits for its next release.
-    #[default]
-    Suspend,
-    /// It never runs again.
-    Stop,
-}
-
-impl From<Overrun> for edf::Overrun {
-    fn from(overrun: Overrun) -> Self {
-        match overrun {
-            Overrun::Suspend => Self::Suspend,
-            Overrun::Stop => Self::Stop,
-        }
-    }
-}
-
-/// How a job ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum EdfMode {
-    /// By a call of its task.
-    Cooperative,
-    /// Also when its budget runs out.
-    Preemptive,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct EdfTask {
-    /// The task.
-    pub component: Text,
-    /// Time between releases.
-    pub period: Spanned<Micros>,
-    /// From the release; the period by default.
-    pub deadline: Option<Spanned<Micros>>,
-    /// From the start to the first release; 0 by default.
-    pub offset: Option<Spanned<Micros>>,
-    /// Of each job, in preemptive mode.
-    pub budget: Option<Spanned<Micros>>,
-    /// That a job takes at most, in cooperative mode.
-    pub longest: Option<Spanned<Micros>>,
 }
