@@ -158,7 +158,7 @@ impl LogLevel {
 pub struct Component {
     /// How others refer to it.
     pub name: Text,
-    /// A package, or the path of an ELF file, with a `/`, relative to the description's folder.
+    /// A user program; the path of an ELF file, with a `/`; or sources in C. Paths are relative to the description's folder.
     pub executable: Spanned<Executable>,
     /// One of `criticalities`; the lowest by default.
     pub criticality: Option<Text>,
