@@ -67,7 +67,7 @@ pub struct Parameters {
     pub sporadic: bool,
 }
 
-/// The core of a scheduling context.
+/// The fixed part of a scheduling context, in front of its refills.
 #[repr(C, align(16))]
 pub struct SchedContext {
     period: Cell<u64>,
@@ -85,12 +85,13 @@ pub struct SchedContext {
     capacity: u8,
     sporadic: Cell<bool>,
     core: Cell<CoreId>,
+    /// Pads the fixed part to the ABI's size.
     reserved: u64,
 }
 
 const _: () = assert!(size_of::<SchedContext>() as u64 == sandglass_abi::sched::CONTEXT_CORE_SIZE);
 
-/// Where the fields are that somebody needs who watches from outside which time a context has.
+/// Offsets of the fields that an observer from outside, the plugin of the oracle for time, reads.
 pub mod offset {
     use core::mem::offset_of;
 

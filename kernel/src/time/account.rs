@@ -4,9 +4,9 @@
 //! charged to it. Until then its head refill stays as it is; so whether it suffices is a comparison
 //! with the time at which it ends.
 //!
-//! Long operations, and those that had another core leave user code, read the clock again. What was
-//! found on entry holds no longer then; so whoever reads it again is told whether the budget lasts, and
-//! if not, the event ends there, as that of a preempted operation, before it does anything more
+//! Long operations, and those that had another core leave user code, read the clock again. The result
+//! of the check on entry is then out of date, so reading the clock again reports whether the budget still
+//! suffices; if not, the event ends there, as that of a preempted operation, before it does anything more
 //! ([`TimeOver`]). Therefore the context that pays has a head that may be used, and suffices, from
 //! the entry to the end of every event that was let in.
 
