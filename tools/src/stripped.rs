@@ -9,6 +9,7 @@ use std::process::{self, Command};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{bail, Context, Result};
+use object::Object;
 
 use crate::toolchain::find_on_path;
 use crate::workspace;
@@ -16,7 +17,7 @@ use crate::workspace;
 /// Of GNU binutils, which come with a C compiler.
 const OBJCOPY: &str = "objcopy";
 
-/// Writes `from` to `to` without debugging information. Whoever reads `to` meanwhile sees the former file whole.
+/// Writes `from` to `to` without debugging information. One without sections has none, and is copied. Whoever reads `to` meanwhile sees the former file whole.
 ///
 /// # Errors
 /// binutils are not installed, or do not understand the file; or a file cannot be written.
@@ -29,6 +30,11 @@ pub fn write(from: &Path, to: &Path) -> Result<()> {
             .with_context(|| format!("cannot create {}", folder.display()))?;
     }
     let fresh = to.with_extension(format!("{}.new", unique()));
+    let elf = fs::read(from).with_context(|| format!("cannot read {}", from.display()))?;
+    if !has_sections(&elf) {
+        fs::write(&fresh, elf).with_context(|| format!("cannot write {}", fresh.display()))?;
+        return fs::rename(&fresh, to).with_context(|| format!("cannot write {}", to.display()));
+    }
     let output = Command::new(objcopy)
         .arg("--strip-debug")
         .args([from, &fresh])
@@ -42,6 +48,10 @@ pub fn write(from: &Path, to: &Path) -> Result<()> {
         );
     }
     fs::rename(&fresh, to).with_context(|| format!("cannot write {}", to.display()))
+}
+
+fn has_sections(elf: &[u8]) -> bool {
+    object::File::parse(elf).is_ok_and(|file| file.sections().next().is_some())
 }
 
 /// The content of an ELF file without debugging information.

@@ -166,15 +166,15 @@ fn a_root_task_larger_than_memory_is_refused_with_the_numbers() {
 
 #[test]
 fn the_command_ends_with_the_kernels_refusal() {
-    let root_task = write("text-for-command", b"hello");
+    let root_task = write("large-for-command", &executable(30 * MIB));
     let out = Command::new(env!("CARGO_BIN_EXE_sandglass"))
         .arg("boot")
         .arg(root_task)
-        .args(["--timeout", "60"])
+        .args(["--memory", "24", "--timeout", "60"])
         .output()
         .unwrap();
     assert_eq!(out.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&out.stdout).contains("ELF"));
+    assert!(String::from_utf8_lossy(&out.stdout).contains("memory"));
 }
 
 #[test]

@@ -105,11 +105,20 @@ class Continue(Command):
         try:
             while _goes_on:
                 _goes_on = False
+                hide_symbols()
                 gdb.execute("continue")
         except gdb.error as error:
             if "Remote connection closed" not in str(error):
                 raise gdb.GdbError(str(error))
             print("The system has ended.")
+
+
+def hide_symbols():
+    """Shows no component's symbols while the machine runs, unless gdb's own breakpoints need them. Another component has
+    something else at the same addresses: gdb would take it for an inlined function of the one that is shown, and hold
+    the symbols."""
+    if _pinned is None and not gdb.breakpoints() and not view.is_held():
+        view.show(None)
 
 
 class Component(Command):
