@@ -96,7 +96,8 @@ pub fn make(kernel: &Path, root_task: &Path, output: &Path) -> Result<()> {
     }
     let contents = Contents::new(output)?;
     contents.add(kernel, "kernel.elf")?;
-    contents.add(root_task, "root-task.elf")?;
+    // What is packed behind it belongs to no section, and stripping would drop it.
+    contents.copy(root_task, "root-task.elf")?;
     contents.write(CONFIGURATION, "grub/grub.cfg")?;
 
     eprintln!("making the image");
@@ -145,6 +146,13 @@ impl Contents {
 
     fn folder(&self) -> &Path {
         &self.0
+    }
+
+    fn copy(&self, file: &Path, name: &str) -> Result<()> {
+        let target = self.0.join("boot").join(name);
+        fs::copy(file, &target)
+            .with_context(|| format!("cannot copy {} to {}", file.display(), target.display()))?;
+        Ok(())
     }
 
     fn add(&self, file: &Path, name: &str) -> Result<()> {

@@ -117,7 +117,7 @@ def hide_symbols():
     """Shows no component's symbols while the machine runs, unless gdb's own breakpoints need them. Another component has
     something else at the same addresses: gdb would take it for an inlined function of the one that is shown, and hold
     the symbols."""
-    if _pinned is None and not gdb.breakpoints() and not view.is_held():
+    if _pinned is None and not view.is_held():
         view.show(None)
 
 

@@ -19,6 +19,11 @@ const EXCEPTIONS: &[Exception] = &[
         reason: "the longest of some thousand switches is one that an interrupt came in, or waited for",
     },
     Exception {
+        subject: "examples/monitor",
+        figure: "",
+        reason: "its figures are who used how much time, which one more component changes; threads without a limit lose it",
+    },
+    Exception {
         subject: "timeouts",
         figure: ": most",
         reason: "a request of the client waits in the server's queue when the handler sends the server back to it",
