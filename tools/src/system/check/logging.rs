@@ -40,36 +40,13 @@ fn writer(log: Option<&document::Log>, span: &Span) -> Component {
         _ => (slice(), slice()),
     };
     let priority = log.and_then(|log| log.priority.clone());
+    let priority = priority.unwrap_or(Spanned::new(span.clone(), DEFAULT_PRIORITY));
     Component {
-        name: place(WRITER),
-        executable: Spanned::new(span.clone(), WRITER.to_owned().into()),
-        criticality: None,
-        core: None,
-        priority: priority.unwrap_or(Spanned::new(span.clone(), DEFAULT_PRIORITY)),
-        mcp: None,
-        passive: None,
         ready: true,
         budget,
         period,
-        deadline: None,
-        interval: None,
-        sporadic: false,
-        extra_refills: None,
-        timeout_badge: None,
-        fault_handler: None,
-        timeout_handler: None,
         console: true,
-        log: None,
-        restart: None,
-        restart_limit: None,
-        watchdog: None,
-        exit: false,
-        parameters: Default::default(),
-        controls: Vec::new(),
-        scheduling_control: Vec::new(),
-        cspace_bits: None,
-        spawns: None,
-        threads: Vec::new(),
+        ..Component::added(place(WRITER), WRITER, priority)
     }
 }
 

@@ -224,6 +224,45 @@ pub struct Component {
     pub threads: Vec<Thread>,
 }
 
+impl Component {
+    /// One that nobody described: of `name`, with an executable and a priority, and else as if no other key were
+    /// given.
+    pub fn added(name: Text, executable: &str, priority: Integer) -> Self {
+        let executable = Spanned::new(name.span(), executable.to_owned().into());
+        Component {
+            name,
+            executable,
+            criticality: None,
+            core: None,
+            priority,
+            mcp: None,
+            passive: None,
+            ready: false,
+            budget: None,
+            period: None,
+            deadline: None,
+            interval: None,
+            sporadic: false,
+            extra_refills: None,
+            timeout_badge: None,
+            fault_handler: None,
+            timeout_handler: None,
+            console: false,
+            log: None,
+            restart: None,
+            restart_limit: None,
+            watchdog: None,
+            exit: false,
+            parameters: BTreeMap::new(),
+            controls: Vec::new(),
+            scheduling_control: Vec::new(),
+            cspace_bits: None,
+            spawns: None,
+            threads: Vec::new(),
+        }
+    }
+}
+
 /// What a component runs.
 #[derive(Debug, Clone)]
 pub enum Executable {
@@ -313,6 +352,30 @@ pub struct Thread {
     pub timeout_handler: Option<Text>,
     /// Size of its stack; 16 KiB by default.
     pub stack: Option<Spanned<Bytes>>,
+}
+
+impl Thread {
+    /// As [`Component::added`].
+    pub fn added(name: Text, priority: Integer) -> Self {
+        Thread {
+            name,
+            core: None,
+            priority,
+            mcp: None,
+            passive: None,
+            ready: false,
+            budget: None,
+            period: None,
+            deadline: None,
+            interval: None,
+            sporadic: false,
+            extra_refills: None,
+            timeout_badge: None,
+            fault_handler: None,
+            timeout_handler: None,
+            stack: None,
+        }
+    }
 }
 
 /// Threads that a component makes at run time.

@@ -224,23 +224,12 @@ fn below(
         return None;
     };
     let slice = || Some(Spanned::new(span.clone(), Micros(SCHEDULER_SLICE_US)));
+    let name = Spanned::new(span.clone(), names::BELOW.to_owned());
     Some(document::Thread {
-        name: Spanned::new(span.clone(), names::BELOW.to_owned()),
         core: edf.core.clone(),
-        priority: Spanned::new(span.clone(), priority),
-        mcp: None,
-        passive: None,
-        ready: false,
         budget: slice(),
         period: slice(),
-        deadline: None,
-        interval: None,
-        sporadic: false,
-        extra_refills: None,
-        timeout_badge: None,
-        fault_handler: None,
-        timeout_handler: None,
-        stack: None,
+        ..document::Thread::added(name, Spanned::new(span.clone(), priority))
     })
 }
 
@@ -269,36 +258,17 @@ fn scheduler(edf: &document::Edf, tasks: Vec<Text>, below: Option<document::Thre
     let mut controls = tasks;
     controls.push(edf.name.clone());
     Component {
-        name: edf.name.clone(),
-        executable: Spanned::new(span.clone(), EXECUTABLE.to_owned().into()),
-        criticality: None,
         core,
-        priority: edf.priority.clone(),
         // It yields to its tasks.
         mcp: Some(edf.priority.clone()),
-        passive: None,
         ready: true,
         budget: slice(),
         period: slice(),
-        deadline: None,
-        interval: None,
-        sporadic: false,
-        extra_refills: None,
-        timeout_badge: None,
-        fault_handler: None,
-        timeout_handler: None,
         console: true,
-        log: None,
-        restart: None,
-        restart_limit: None,
-        watchdog: None,
-        exit: false,
-        parameters: Default::default(),
         controls,
         scheduling_control: vec![own_core],
-        cspace_bits: None,
-        spawns: None,
         threads: below.into_iter().collect(),
+        ..Component::added(edf.name.clone(), EXECUTABLE, edf.priority.clone())
     }
 }
 

@@ -177,58 +177,27 @@ fn state(timers: &[Timer], service: &Text) -> Memory {
 fn component(service: &Text, priority: i64) -> Component {
     let span = service.span();
     let slice = || Some(Spanned::new(span.clone(), Micros(START_US)));
+    let own_priority = Spanned::new(span.clone(), priority);
     Component {
-        name: service.clone(),
-        executable: Spanned::new(span.clone(), EXECUTABLE.to_owned().into()),
-        criticality: None,
-        core: None,
-        priority: Spanned::new(span.clone(), priority),
-        mcp: None,
         passive: Some(Spanned::new(span.clone(), true)),
-        ready: false,
         budget: slice(),
         period: slice(),
-        deadline: None,
-        interval: None,
-        sporadic: false,
-        extra_refills: None,
-        timeout_badge: None,
-        fault_handler: None,
         timeout_handler: Some(service.clone()),
-        console: false,
-        exit: false,
-        parameters: Default::default(),
-        controls: Vec::new(),
         scheduling_control: vec![Spanned::new(span.clone(), 0)],
         cspace_bits: Some(Spanned::new(span.clone(), 10)),
-        spawns: None,
-        log: None,
-        restart: None,
-        restart_limit: None,
-        watchdog: None,
         threads: vec![handler(&span, priority + 1)],
+        ..Component::added(service.clone(), EXECUTABLE, own_priority)
     }
 }
 
 /// The thread that lets requests end whose callers have no time left. What it runs on is decided when these are known.
 fn handler(span: &Span, priority: i64) -> Thread {
     let slice = || Some(Spanned::new(span.clone(), Micros(MIN_BUDGET_US)));
+    let name = Spanned::new(span.clone(), names::HANDLER.to_owned());
     Thread {
-        name: Spanned::new(span.clone(), names::HANDLER.to_owned()),
-        core: None,
-        priority: Spanned::new(span.clone(), priority),
-        mcp: None,
-        passive: None,
         ready: true,
         budget: slice(),
         period: slice(),
-        deadline: None,
-        interval: None,
-        sporadic: false,
-        extra_refills: None,
-        timeout_badge: None,
-        fault_handler: None,
-        timeout_handler: None,
-        stack: None,
+        ..Thread::added(name, Spanned::new(span.clone(), priority))
     }
 }
