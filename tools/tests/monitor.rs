@@ -20,9 +20,11 @@ budget = "1ms"
 period = "10ms"
 "#;
 
-/// The port is set up while the machine starts, and what comes before that is lost; an empty line means nothing.
+/// The port is set up while the machine starts, and what comes before that is lost; an empty line means nothing. When
+/// the rest comes depends on the host, and so does who is at work then: `ps` is asked for several times, at different
+/// points of everybody's period, so that each is seen waiting.
 const TYPED: &str = "\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\
-                     ps\nbudget periodic 3ms\nbudget tally 1ms\nbudget periodic 9ms\nreboot\ntop\n";
+                     ps\nps\nps\nps\nps\nps\nbudget periodic 3ms\nbudget tally 1ms\nbudget periodic 9ms\nreboot\ntop\n";
 
 #[test]
 fn what_is_typed_at_the_monitor_is_answered() {
