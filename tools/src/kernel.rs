@@ -1,8 +1,10 @@
 //! Builds the kernel.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result};
 use clap::ValueEnum;
@@ -66,8 +68,6 @@ pub struct KernelOptions {
     pub variant: Variant,
     /// Cargo features beside the variant's own.
     pub features: Vec<String>,
-    /// `--cfg` names, for kernels that break the rules of `sandglass check` on purpose.
-    pub cfgs: Vec<String>,
     /// Mutants that are built in, each with a switch.
     pub mutants: Option<Set>,
 }
@@ -78,7 +78,6 @@ impl KernelOptions {
         Self {
             variant,
             features: Vec::new(),
-            cfgs: Vec::new(),
             mutants: None,
         }
     }
@@ -132,7 +131,7 @@ impl KernelOptions {
     /// File name of the result: tells apart kernels of different options.
     pub fn file_name(&self) -> String {
         let mut name = format!("sandglass-kernel-{}", self.variant.name());
-        for part in self.features.iter().chain(&self.cfgs) {
+        for part in &self.features {
             name.push('-');
             name.push_str(part);
         }
@@ -161,11 +160,25 @@ pub fn run(args: &KernelArgs) -> Result<ExitCode> {
 /// Builds a kernel and returns the path of its ELF file. Cargo's messages go to standard error.
 ///
 /// All kernels share one cargo target directory, and with it `core`; the result is copied under
-/// a name of its own, so that it stays when the next one is built.
+/// a name of its own, so that it stays when the next one is built. A process has one kernel of these
+/// options, built when it is first asked for: all that it runs is run on the same.
 ///
 /// # Errors
 /// No toolchain; or the build failed, with the compiler's and the linker's messages.
 pub fn build(options: &KernelOptions) -> Result<PathBuf> {
+    static BUILT: Mutex<BTreeMap<String, PathBuf>> = Mutex::new(BTreeMap::new());
+    // Whoever else wants a kernel waits: that would want the lock of the target directory, too.
+    let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
+    let name = options.file_name();
+    if let Some(path) = built.get(&name).filter(|path| path.exists()) {
+        return Ok(path.clone());
+    }
+    let path = build_now(options)?;
+    built.insert(name, path.clone());
+    Ok(path)
+}
+
+fn build_now(options: &KernelOptions) -> Result<PathBuf> {
     let toolchain = KernelToolchain::find()?;
     let target_dir = workspace::target_dir().join("kernel");
     // Nobody else may build between cargo's end and the copy.
@@ -185,10 +198,7 @@ pub fn build(options: &KernelOptions) -> Result<PathBuf> {
         "release",
     ]);
     cargo.arg("--target-dir").arg(&target_dir);
-    cargo.env(
-        "CARGO_TARGET_X86_64_UNKNOWN_NONE_RUSTFLAGS",
-        rustflags(options),
-    );
+    cargo.env("CARGO_TARGET_X86_64_UNKNOWN_NONE_RUSTFLAGS", rustflags());
     let mut features = options.features.clone();
     if options.variant == Variant::Debug {
         features.push("debug".to_owned());
@@ -213,17 +223,13 @@ pub fn build(options: &KernelOptions) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// Compiler flags for `core` and the kernel. `ld.lld` by name: the toolchain's own `rust-lld` is
-/// not everywhere what it claims to be (Debian's link dangles).
-fn rustflags(options: &KernelOptions) -> String {
-    let mut flags: Vec<String> = CODE_GENERATION
-        .iter()
-        .map(|&flag| flag.to_owned())
-        .collect();
+/// Compiler flags for `core` and the kernel: the same for every kernel, so that `core` is built once. `ld.lld` by
+/// name: the toolchain's own `rust-lld` is not everywhere what it claims to be (Debian's link dangles).
+fn rustflags() -> String {
+    let mut flags = CODE_GENERATION.to_vec();
     if toolchain::lld().is_some() {
-        flags.push("-Clinker=ld.lld".to_owned());
+        flags.push("-Clinker=ld.lld");
     }
-    flags.extend(options.cfgs.iter().map(|cfg| format!("--cfg={cfg}")));
     flags.join(" ")
 }
 
@@ -234,15 +240,11 @@ mod tests {
     #[test]
     fn kernels_of_different_options_have_different_names() {
         let release = KernelOptions::new(Variant::Release);
-        let probe = KernelOptions {
-            cfgs: vec!["probe".into()],
-            ..release.clone()
-        };
         let debug = KernelOptions::new(Variant::Debug);
         let smp = Variant::ALL.map(KernelOptions::smp);
         let wrong = Set::ALL.map(|set| release.clone().with_mutants(set));
         let traced = [release.clone().traced(), smp[0].clone().traced()];
-        let mut names: Vec<String> = [release, probe, debug]
+        let mut names: Vec<String> = [release, debug]
             .iter()
             .chain(&smp)
             .chain(&wrong)

@@ -42,16 +42,19 @@ pub enum Set {
     Rules,
     /// Kernels that set a piece of the processor's state wrong.
     State,
+    /// The kernel that could panic, which does not link.
+    Panics,
 }
 
 impl Set {
-    pub const ALL: [Self; 2] = [Self::Rules, Self::State];
+    pub const ALL: [Self; 3] = [Self::Rules, Self::State, Self::Panics];
 
     /// Of its file and its scratch workspace.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Rules => "rules",
             Self::State => "state",
+            Self::Panics => "panics",
         }
     }
 
@@ -104,6 +107,7 @@ struct Document {
     file: Vec<Addition>,
     /// Where `insert` puts its statements: before the text that stands there.
     place: Option<Change>,
+    #[serde(default)]
     mutant: Vec<Entry>,
 }
 

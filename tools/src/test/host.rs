@@ -23,8 +23,6 @@ struct Part {
     prefix: &'static str,
     /// Arguments of `cargo test`.
     arguments: &'static [&'static str],
-    /// The module whose tests are run, with the `::` behind it: all if it is empty.
-    module: &'static str,
 }
 
 const PARTS: &[Part] = &[
@@ -32,7 +30,6 @@ const PARTS: &[Part] = &[
         name: "the host's tests",
         prefix: "host",
         arguments: &["--workspace"],
-        module: "",
     },
     Part {
         name: "the tests in parallel virtual time, and lock step on several cores",
@@ -45,23 +42,9 @@ const PARTS: &[Part] = &[
             "--features",
             "smp",
         ],
-        module: "",
     },
-    Part {
-        name: "the tests of the kernel with traces on the host",
-        prefix: "host::trace",
-        arguments: &[
-            "--package",
-            "sandglass-kernel",
-            "--features",
-            "trace",
-            "--test",
-            "tests",
-        ],
-        module: "trace::",
-    },
-    // The whole workspace has the release kernel for one core without traces, and this the opposite in all;
-    // mutants and coverage run what else there is.
+    // The whole workspace has the release kernel for one core without traces, and this the opposite in all, with
+    // all that there is about traces; mutants and coverage run what else there is.
     Part {
         name: "the tests of the debug SMP kernel with traces on the host",
         prefix: "host::cores",
@@ -71,7 +54,6 @@ const PARTS: &[Part] = &[
             "--features",
             "debug,smp,trace",
         ],
-        module: "",
     },
 ];
 
@@ -95,7 +77,7 @@ pub fn run(filter: &Filter, report: &mut Report) -> Result<()> {
         match built {
             Ok(harnesses) => {
                 let stopwatch = Stopwatch::start();
-                run_harnesses(part, &harnesses, filter, report)?;
+                run_harnesses(&harnesses, filter, report)?;
                 report.took(format!("running {}", part.name), stopwatch);
             }
             Err(messages) => report.failed(&format!("{}::build", part.prefix), &messages),
@@ -118,30 +100,19 @@ fn build(part: &Part) -> Result<Result<Vec<Harness>, String>> {
     Ok(Ok(harness::of(&artifacts, part.prefix)?))
 }
 
-/// Runs the wanted tests of all harnesses of `part`. Many of them wait for one emulator or one compiler most of the
+/// Runs the wanted tests of all harnesses. Many of them wait for one emulator or one compiler most of the
 /// time.
-fn run_harnesses(
-    part: &Part,
-    harnesses: &[Harness],
-    filter: &Filter,
-    report: &mut Report,
-) -> Result<()> {
+fn run_harnesses(harnesses: &[Harness], filter: &Filter, report: &mut Report) -> Result<()> {
     let report = Shared::new(report);
-    let work = |harness: &Harness| run_harness(harness, part.module, filter, &report);
+    let work = |harness: &Harness| run_harness(harness, filter, &report);
     side_by_side::run(harnesses, work, |(), _| ())?;
     Ok(())
 }
 
-/// Runs the wanted tests of one harness that are in `module`. If its process dies, those that it owes a result are
-/// run again, each in a process of its own.
-fn run_harness(
-    harness: &Harness,
-    module: &str,
-    filter: &Filter,
-    report: &Shared<'_>,
-) -> Result<()> {
+/// Runs the wanted tests of one harness. If its process dies, those that it owes a result are run again, each in a process of its own.
+fn run_harness(harness: &Harness, filter: &Filter, report: &Shared<'_>) -> Result<()> {
     let mut wanted = list(harness)?;
-    wanted.retain(|test| test.starts_with(module) && filter.accepts(&harness.full_name(test)));
+    wanted.retain(|test| filter.accepts(&harness.full_name(test)));
     if wanted.is_empty() {
         return Ok(());
     }
@@ -304,7 +275,7 @@ mod tests {
         assert_eq!(parts(Some("time")), all);
         assert_eq!(parts(Some("host::")), all);
         assert_eq!(parts(Some("host::tools::demo")), ["host"]);
-        let traces = parts(Some("host::trace::"));
-        assert_eq!(traces, ["host", "host::trace"]);
+        let cores = parts(Some("host::cores::"));
+        assert_eq!(cores, ["host", "host::cores", "host::cores"]);
     }
 }

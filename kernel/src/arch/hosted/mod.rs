@@ -53,7 +53,12 @@ impl Default for Registers {
 
 /// A machine in an ordinary process. Physical addresses are offsets in its memory.
 pub struct Machine {
+    /// Where its memory begins, a multiple of [`ALIGNMENT`].
     base: *mut u8,
+    /// Bytes of memory.
+    bytes: usize,
+    /// What the host gave, for what; the memory is a part of it.
+    allocated: *mut u8,
     layout: Layout,
     ticks_per_unit: u64,
     cores: [Core; CORES],
@@ -80,16 +85,22 @@ impl Machine {
     /// If `bytes` is 0 or more than the process can have.
     pub fn new(bytes: usize, ticks_per_unit: u64) -> Self {
         assert!(bytes > 0, "a machine needs memory");
-        let layout = Layout::from_size_align(bytes, ALIGNMENT)
-            .expect("a size below the address space")
-            .pad_to_align();
+        let bytes = bytes.next_multiple_of(ALIGNMENT);
+        // Not with our alignment: hosts give memory of a larger alignment than their own by writing all the zeros,
+        // and else pages that cost nothing until they are touched, of which most machines here touch few.
+        let layout = Layout::array::<u128>((bytes + ALIGNMENT) / size_of::<u128>())
+            .expect("a size below the address space");
         // SAFETY: the size is not 0.
-        let base = unsafe { alloc_zeroed(layout) };
-        if base.is_null() {
+        let allocated = unsafe { alloc_zeroed(layout) };
+        if allocated.is_null() {
             handle_alloc_error(layout);
         }
+        // SAFETY: what is added is less than the alignment, by which more was asked for.
+        let base = unsafe { allocated.add(allocated.align_offset(ALIGNMENT)) };
         Machine {
             base,
+            bytes,
+            allocated,
             layout,
             ticks_per_unit,
             cores: Default::default(),
@@ -111,7 +122,7 @@ impl Machine {
 
     /// Bytes of memory.
     pub fn memory_bytes(&self) -> u64 {
-        self.layout.size() as u64
+        self.bytes as u64
     }
 
     fn core(&self) -> &Core {
@@ -328,7 +339,7 @@ impl Machine {
     /// Copies out the `bytes` of physical memory at `start`; `None` if they are not all there.
     pub fn read_memory(&self, start: u64, bytes: usize) -> Option<Vec<u8>> {
         let end = usize::try_from(start).ok()?.checked_add(bytes)?;
-        if end > self.layout.size() {
+        if end > self.bytes {
             return None;
         }
         let mut copy = std::vec![0; bytes];
@@ -349,9 +360,9 @@ impl Machine {
     pub fn look_at<T>(&self, start: u64, count: u64, look: impl FnOnce(&[u64]) -> T) -> T {
         let first = start as usize;
         assert!(
-            first.is_multiple_of(8) && start.saturating_add(count * 8) <= self.layout.size() as u64,
+            first.is_multiple_of(8) && start.saturating_add(count * 8) <= self.bytes as u64,
             "the memory ends at {:#x}, and words are aligned",
-            self.layout.size()
+            self.bytes
         );
         // SAFETY: the range lies in this machine's memory, which is aligned; any bits are a word,
         // and neither the kernel nor a user writes while `look` has it: `self` is not `Sync`.
@@ -369,11 +380,7 @@ impl Machine {
     /// If the machine has no such memory.
     pub unsafe fn write_memory(&self, start: u64, bytes: &[u8]) {
         let end = start as usize + bytes.len();
-        assert!(
-            end <= self.layout.size(),
-            "the memory ends at {:#x}",
-            self.layout.size()
-        );
+        assert!(end <= self.bytes, "the memory ends at {:#x}", self.bytes);
         // SAFETY: the range lies in this machine's memory; the caller says that it holds no
         // object.
         unsafe {
@@ -387,7 +394,7 @@ impl Machine {
 impl Drop for Machine {
     fn drop(&mut self) {
         // SAFETY: `new` allocated it with this layout.
-        unsafe { dealloc(self.base, self.layout) }
+        unsafe { dealloc(self.allocated, self.layout) }
     }
 }
 

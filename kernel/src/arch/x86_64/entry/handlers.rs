@@ -65,20 +65,8 @@ fn entered(number: CoreId) -> CoreId {
 pub extern "C" fn on_system_call(core: CoreId) -> ! {
     // SAFETY: called by the entry code of the core, once.
     let guard = unsafe { KernelGuard::enter(entered(core)) };
-    #[cfg(sandglass_panic_probe)]
-    panic_probe(guard.k);
     let next = event::system_call(guard.k, guard.turn);
     leave(guard, next)
-}
-
-/// A kernel that is wrong on purpose: an index that a user chose. It must not link, and a test
-/// shows that it does not.
-#[cfg(sandglass_panic_probe)]
-fn panic_probe(k: &crate::Kernel) {
-    use crate::arch::Platform;
-    const LETTERS: [u8; 4] = *b"ABCD";
-    let chosen = context(CoreId::BOOT).cap_register();
-    k.machine.put_char(LETTERS[chosen as usize]);
 }
 
 const PAGE_FAULT: u64 = 14;
