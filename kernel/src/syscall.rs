@@ -5,18 +5,14 @@ use sandglass_abi::syscall::Syscall;
 
 use crate::arch::abi::context::{Context, MessageRegister};
 use crate::cap::lookup;
-use crate::invoke::error::Error;
-use crate::invoke::{self, Invocation, Outcome};
-use crate::ipc::caps::{self, ExtraCaps};
+use crate::invoke::{self, Error, Invocation, Outcome};
+use crate::ipc::caps;
 use crate::ipc::endpoint::{self, SendOptions};
-use crate::ipc::message::Message;
-use crate::ipc::phases::Phases;
-use crate::ipc::{fault, notification, reply, timeout};
+use crate::ipc::{fault, notification, reply, timeout, ExtraCaps, Message, Phases};
 use crate::mem::Ref;
-use crate::object::fault::{Fault, LookupFailure};
-use crate::object::tcb::{State, Tcb};
+use crate::object::{Fault, LookupFailure, State, Tcb};
 use crate::time::account::{self, TimeOver};
-use crate::time::turn::Turn;
+use crate::time::Turn;
 use crate::{debug, Kernel};
 
 /// How an invocation phase ended.

@@ -21,10 +21,7 @@ use crate::mem::objects::region::UntypedMemory;
 use crate::mem::{
     CNodeWord, ControlKind, Kind, Object, PairWord, PhysAddr, Ref, Slot, Span, Tagged,
 };
-use crate::object::endpoint::Endpoint;
-use crate::object::notification::Notification;
-use crate::object::reply::Reply;
-use crate::object::rights::{FrameRights, Rights};
+use crate::object::{Endpoint, FrameRights, Notification, Reply, Rights};
 
 /// A capability. The zero value is the null capability.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

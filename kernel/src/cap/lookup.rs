@@ -3,8 +3,7 @@
 use super::{CNodeCap, Capability};
 use crate::mem::objects::tcb_slot;
 use crate::mem::{Kind, Ref, Slot};
-use crate::object::fault::LookupFailure;
-use crate::object::tcb::{Tcb, TcbSlot};
+use crate::object::{LookupFailure, Tcb, TcbSlot};
 use crate::View;
 
 /// The root of the capability space of `thread`.

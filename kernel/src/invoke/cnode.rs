@@ -3,17 +3,12 @@
 use sandglass_abi::invocation as label;
 
 use super::deletion::{self, Preemption};
-use super::error::Error;
-use super::{source_slot, target_slot, Invocation, Outcome};
+use super::{source_slot, target_slot, Error, Invocation, Outcome};
 use crate::arch::abi::space;
 use crate::cap::{derivation, Capability};
 use crate::mem::{Ref, Slot};
-use crate::object::endpoint::{Endpoint, EndpointState};
-use crate::object::fault::LookupFailure;
-use crate::object::queue::Key;
-use crate::object::rights::Rights;
-use crate::object::tcb::{ResumePoint, State, Tcb};
-use crate::time::turn::Turn;
+use crate::object::{Endpoint, EndpointState, Key, LookupFailure, ResumePoint, Rights, State, Tcb};
+use crate::time::Turn;
 use crate::{thread, Kernel, View};
 
 /// A checked invocation of a CNode.

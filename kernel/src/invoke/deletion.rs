@@ -8,7 +8,7 @@ use crate::cap::deletion::{self as slots, Step};
 use crate::cap::derivation;
 use crate::mem::{Ref, Slot};
 use crate::time::account::{self, TimeOver};
-use crate::time::turn::Turn;
+use crate::time::Turn;
 use crate::Kernel;
 
 /// Steps between two looks at whether to stop: a step takes some hundred instructions, so a

@@ -3,14 +3,12 @@
 use sandglass_abi::invocation as label;
 use sandglass_abi::sched::domain::MAX_DURATION;
 
-use super::error::Error;
-use super::{Invocation, Outcome};
+use super::{Error, Invocation, Outcome};
 use crate::ipc::stall;
 use crate::mem::Ref;
 use crate::object::domain::{Entry, DOMAINS, LENGTH};
-use crate::object::tcb::Tcb;
-use crate::time::schedule;
-use crate::time::turn::Turn;
+use crate::object::Tcb;
+use crate::time::{schedule, Turn};
 use crate::{Kernel, View};
 
 /// A checked invocation of the domain capability.

@@ -5,10 +5,9 @@ use sandglass_abi::error::ErrorNumber;
 use crate::cap::derivation::DeriveError;
 use crate::cap::lookup::SlotError;
 use crate::ipc::fault::push_lookup_failure;
-use crate::ipc::message::Writer;
+use crate::ipc::Writer;
 use crate::mem::Ref;
-use crate::object::fault::LookupFailure;
-use crate::object::tcb::Tcb;
+use crate::object::{LookupFailure, Tcb};
 use crate::Kernel;
 
 /// Why an invocation was refused. Nothing was changed.

@@ -7,15 +7,10 @@ use crate::cap::deletion::Remainder;
 use crate::cap::derivation;
 use crate::ipc::{cancel, reply, stall};
 use crate::mem::{Kind, Ref, Slot};
-use crate::object::endpoint::Endpoint;
-use crate::object::notification::Notification;
-use crate::object::reply::Reply;
-use crate::object::sched_context::SchedContext;
-use crate::object::tcb::{State, Tcb};
+use crate::object::{Endpoint, Notification, Reply, SchedContext, State, Tcb};
 use crate::thread::{self, yielding};
 use crate::time::account::TimeOver;
-use crate::time::context;
-use crate::time::turn::Turn;
+use crate::time::{context, Turn};
 use crate::Kernel;
 
 /// Takes apart the object of the capability in `slot` if that is the last one; frames are

@@ -2,15 +2,14 @@
 
 use sandglass_abi::invocation as label;
 
-use super::error::Error;
-use super::{deletion, finalise, Invocation, Outcome};
+use super::{deletion, finalise, Error, Invocation, Outcome};
 use crate::arch::abi::{invoke as arch, Line};
 use crate::arch::Platform;
 use crate::cap::deletion::Remainder;
 use crate::cap::{derivation, Capability};
 use crate::ipc::notification;
 use crate::mem::{Ref, Slot};
-use crate::time::turn::Turn;
+use crate::time::Turn;
 use crate::{Kernel, View};
 
 /// A device interrupt: signals its notification; the line stays masked until it is acknowledged.

@@ -19,14 +19,12 @@ pub mod untyped;
 
 use crate::arch::abi::invoke as arch;
 use crate::cap::{lookup, Capability};
-use crate::ipc::caps::ExtraCaps;
-use crate::ipc::message::Message;
-use crate::ipc::phases::Phases;
+use crate::ipc::{ExtraCaps, Message, Phases};
 use crate::mem::{Kind, Object, Ref, Slot};
-use crate::object::tcb::Tcb;
-use crate::time::turn::Turn;
+use crate::object::Tcb;
+use crate::time::Turn;
 use crate::{Kernel, View};
-use error::Error;
+pub use error::Error;
 
 /// An invocation of a capability: the user's claims, not yet checked.
 pub struct Invocation<'a> {

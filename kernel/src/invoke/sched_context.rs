@@ -2,17 +2,13 @@
 
 use sandglass_abi::invocation as label;
 
-use super::error::Error;
-use super::{Invocation, Outcome};
+use super::{Error, Invocation, Outcome};
 use crate::ipc::{reply, stall};
 use crate::mem::Ref;
-use crate::object::notification::Notification;
-use crate::object::sched_context::SchedContext;
-use crate::object::tcb::Tcb;
+use crate::object::{Notification, SchedContext, Tcb};
 use crate::thread::yielding::complete_yield;
 use crate::time::context::{self, is_released};
-use crate::time::turn::Turn;
-use crate::time::{account, schedule};
+use crate::time::{account, schedule, Turn};
 use crate::{Kernel, View};
 
 /// A checked invocation of a scheduling context.

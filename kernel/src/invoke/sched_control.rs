@@ -4,14 +4,12 @@
 use sandglass_abi::invocation::SCHED_CONTROL_CONFIGURE_FLAGS;
 use sandglass_abi::sched::{flags, max_extra_refills, MIN_BUDGET_US, MIN_REFILLS};
 
-use super::error::Error;
-use super::{Invocation, Outcome};
+use super::{Error, Invocation, Outcome};
 use crate::cores::CoreId;
 use crate::ipc::stall;
 use crate::mem::Ref;
-use crate::object::sched_context::{Parameters, Refill, SchedContext};
-use crate::time::context;
-use crate::time::turn::Turn;
+use crate::object::{Parameters, Refill, SchedContext};
+use crate::time::{context, Turn};
 use crate::{Kernel, View};
 
 /// Invokes scheduling control.

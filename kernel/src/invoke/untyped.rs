@@ -6,17 +6,13 @@ use sandglass_abi::object as types;
 use sandglass_abi::sched::RESET_CHUNK;
 
 use super::deletion::Preemption;
-use super::error::Error;
-use super::{target_slot, Invocation, Outcome};
+use super::{target_slot, Error, Invocation, Outcome};
 use crate::arch::abi::retype as arch;
 use crate::cap::{derivation, CNodeCap, Capability};
 use crate::mem::objects::region::{self, Region};
 use crate::mem::{PhysAddr, Ref, Slot, Span, Tagged};
 use crate::object::domain::CURRENT;
-use crate::object::endpoint::Endpoint;
-use crate::object::notification::Notification;
-use crate::object::reply::Reply;
-use crate::object::tcb::{ResumePoint, Tcb};
+use crate::object::{Endpoint, Notification, Reply, ResumePoint, Tcb};
 use crate::{Kernel, View};
 
 /// A type of object that Retype makes.

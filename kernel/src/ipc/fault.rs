@@ -3,17 +3,14 @@
 use sandglass_abi::fault as label;
 use sandglass_abi::message::MessageInfo;
 
-use super::caps::ExtraCaps;
 use super::endpoint::{self, SendOptions};
-use super::message::{Message, Writer};
+use super::{ExtraCaps, Message, Writer};
 use crate::arch::Transfer;
 use crate::cap::EndpointCap;
 use crate::mem::objects::tcb_slot;
 use crate::mem::Ref;
-use crate::object::fault::{Fault, LookupFailure};
-use crate::object::tcb::{State, Tcb, TcbSlot};
-use crate::time::account;
-use crate::time::turn::Turn;
+use crate::object::{Fault, LookupFailure, State, Tcb, TcbSlot};
+use crate::time::{account, Turn};
 use crate::{debug, Kernel};
 
 /// Most words of the message about it (05, section 2).

@@ -2,10 +2,8 @@
 
 use super::{cancel, endpoint};
 use crate::mem::Ref;
-use crate::object::notification::Notification;
-use crate::object::tcb::{State, Tcb};
-use crate::time::context;
-use crate::time::turn::Turn;
+use crate::object::{Notification, State, Tcb};
+use crate::time::{context, Turn};
 use crate::Kernel;
 
 /// Signals `badge` to `notification`: to the first waiting thread, else to the bound thread if it

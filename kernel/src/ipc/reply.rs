@@ -1,17 +1,12 @@
 //! Reply objects at work: calls that lend time, replies that return it, and calls that are
 //! aborted (04, section 7; thesis, section 7.2.2).
 
-use super::caps::ExtraCaps;
-use super::{endpoint, fault, stall, timeout};
+use super::{endpoint, fault, stall, timeout, ExtraCaps};
 use crate::cap::ReplyCap;
 use crate::mem::Ref;
-use crate::object::reply::{Above, Reply};
-use crate::object::sched_context::SchedContext;
-use crate::object::tcb::{State, Tcb, TcbSlot};
+use crate::object::{Above, Reply, SchedContext, State, Tcb, TcbSlot};
 use crate::time::account::TimeOver;
-use crate::time::refills::Refills;
-use crate::time::turn::Turn;
-use crate::time::{context, schedule};
+use crate::time::{context, schedule, Refills, Turn};
 use crate::Kernel;
 
 /// `caller` waits for a reply through `reply`; a passive `callee` gets its context, if it may

@@ -7,11 +7,9 @@ use super::timeout;
 use crate::arch::Platform;
 use crate::cores::CORES;
 use crate::mem::Ref;
-use crate::object::sched_context::SchedContext;
-use crate::object::tcb::{State, Tcb};
+use crate::object::{SchedContext, State, Tcb};
 use crate::time::account::{self, TimeOver};
-use crate::time::remote;
-use crate::time::turn::Turn;
+use crate::time::{remote, Turn};
 use crate::Kernel;
 
 /// If `thread` runs on another core, it does not any more, as after [`stop`]. That core has gone on

@@ -4,12 +4,9 @@
 use super::fault;
 use crate::cap::EndpointCap;
 use crate::mem::Ref;
-use crate::object::core::Core;
-use crate::object::fault::Fault;
-use crate::object::tcb::{Tcb, TcbSlot};
+use crate::object::{Core, Fault, Tcb, TcbSlot};
 use crate::time::account::{self, Charge};
-use crate::time::schedule;
-use crate::time::turn::Turn;
+use crate::time::{schedule, Turn};
 use crate::Kernel;
 
 /// The time of `thread` is up: `handler`, its timeout handler, is told (05, section 4). Its context

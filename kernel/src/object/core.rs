@@ -5,10 +5,8 @@ use core::cell::Cell;
 use core::mem::offset_of;
 
 use super::ready::ReadyQueues;
-use super::records;
 use super::release::ReleaseQueues;
-use super::sched_context::SchedContext;
-use super::tcb::Tcb;
+use super::{records, SchedContext, Tcb};
 use crate::mem::Ref;
 
 /// One core. `None` as thread or context stands for idleness, which is never charged.

@@ -4,7 +4,7 @@
 //! has an empty queue; in the other states every queued thread is blocked on this endpoint, all
 //! as senders or all as receivers. An endpoint that is being emptied admits nobody.
 
-use super::queue::Queue;
+use super::Queue;
 use crate::Kernel;
 
 /// Who is queued.

@@ -9,9 +9,7 @@ mod inspect;
 use crate::Kernel;
 use core::cell::Cell;
 
-use super::queue::Queue;
-use super::sched_context::SchedContext;
-use super::tcb::Tcb;
+use super::{Queue, SchedContext, Tcb};
 use crate::mem::Ref;
 
 /// A notification.

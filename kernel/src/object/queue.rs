@@ -12,7 +12,7 @@ mod inspect;
 
 use core::cell::Cell;
 
-use super::tcb::Tcb;
+use super::Tcb;
 use crate::mem::{Packed, Ref};
 use crate::Kernel;
 

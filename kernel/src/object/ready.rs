@@ -9,7 +9,7 @@ mod inspect;
 use core::cell::Cell;
 
 use super::priorities::Priorities;
-use super::tcb::{Place, Tcb};
+use super::{Place, Tcb};
 use crate::mem::Ref;
 use crate::Kernel;
 

@@ -20,8 +20,7 @@ pub mod inspect;
 use core::cell::Cell;
 
 use super::priorities::Priorities;
-use super::queue::Queue;
-use super::tcb::{Place, Tcb};
+use super::{Place, Queue, Tcb};
 use crate::mem::Ref;
 use crate::Kernel;
 

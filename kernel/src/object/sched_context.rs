@@ -10,9 +10,7 @@ mod inspect;
 use crate::Kernel;
 use core::cell::Cell;
 
-use super::notification::Notification;
-use super::reply::Reply;
-use super::tcb::Tcb;
+use super::{Notification, Reply, Tcb};
 use crate::cores::CoreId;
 use crate::mem::Ref;
 

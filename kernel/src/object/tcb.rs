@@ -7,14 +7,9 @@
 use crate::Kernel;
 use core::cell::Cell;
 
-use super::endpoint::Endpoint;
-use super::fault::Fault;
-use super::notification::Notification;
-use super::queue::{Key, Links};
+use super::queue::Links;
 use super::ready::ReadyLinks;
-use super::reply::Reply;
-use super::rights::Rights;
-use super::sched_context::SchedContext;
+use super::{Endpoint, Fault, Key, Notification, Reply, Rights, SchedContext};
 use crate::arch::{Context, FpuState};
 use crate::cores::CoreId;
 use crate::mem::{PhysAddr, Ref, Slot};

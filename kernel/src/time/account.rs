@@ -10,15 +10,12 @@
 //! ([`TimeOver`]). Therefore the context that pays has a head that may be used, and suffices, from
 //! the entry to the end of every event that was let in.
 
-use super::schedule;
-use super::turn::Turn;
+use super::{schedule, Turn};
 use crate::arch::Platform;
 use crate::cores::CORES;
 use crate::mem::Ref;
-use crate::object::core::Core;
-use crate::object::sched_context::SchedContext;
-use crate::object::tcb::Tcb;
-use crate::time::refills::Refills;
+use crate::object::{Core, SchedContext, Tcb};
+use crate::time::Refills;
 use crate::Kernel;
 
 /// The clock was read again within an event, and the budget does not last any more: the operation

@@ -19,3 +19,6 @@ pub mod refills;
 pub mod remote;
 pub mod schedule;
 pub mod turn;
+
+pub use refills::Refills;
+pub use turn::Turn;

@@ -15,7 +15,7 @@
 use ::core::cell::Cell;
 
 use crate::mem::{objects, Ref};
-use crate::object::sched_context::{Refill, SchedContext};
+use crate::object::{Refill, SchedContext};
 use crate::Kernel;
 
 /// How many of `queued`, which are in order, begin before `end`, which each of them moves on by its

@@ -8,7 +8,7 @@ use core::cell::Cell;
 
 use super::schedule;
 use crate::mem::Ref;
-use crate::object::tcb::Tcb;
+use crate::object::Tcb;
 use crate::Kernel;
 
 /// What the scheduler is to do when the event ends.

@@ -4,13 +4,12 @@ use sandglass_abi::invocation::registers_flags as flags;
 use sandglass_abi::message::REGISTER_MRS;
 
 use crate::arch::{Transfer, FRAME_REGISTERS};
-use crate::invoke::error::Error;
-use crate::invoke::{Invocation, Outcome};
-use crate::ipc::message::{buffer, Writer};
-use crate::ipc::stall;
+use crate::invoke::{Error, Invocation, Outcome};
+use crate::ipc::message::buffer;
+use crate::ipc::{stall, Writer};
 use crate::mem::Ref;
-use crate::object::tcb::{State, Tcb};
-use crate::time::turn::Turn;
+use crate::object::{State, Tcb};
+use crate::time::Turn;
 use crate::{thread, Kernel, View};
 
 const ORDER: Transfer = Transfer::UserContext;

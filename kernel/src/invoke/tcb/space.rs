@@ -5,12 +5,11 @@ use crate::arch::abi::space;
 use crate::cap::{derivation, Capability};
 use crate::invoke::cnode::with_data;
 use crate::invoke::deletion::{self, Progress};
-use crate::invoke::error::Error;
-use crate::invoke::{Invocation, Outcome};
+use crate::invoke::{Error, Invocation, Outcome};
 use crate::mem::user::BUFFER_BYTES;
 use crate::mem::{objects, Kind, Ref, Slot};
-use crate::object::tcb::{Tcb, TcbSlot};
-use crate::time::turn::Turn;
+use crate::object::{Tcb, TcbSlot};
+use crate::time::Turn;
 use crate::{Kernel, View};
 
 /// A capability to put into a slot of a TCB: a derived copy and where it comes from; `None`

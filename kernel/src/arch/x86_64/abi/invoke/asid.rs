@@ -7,11 +7,10 @@ use crate::arch::abi::object::asid::AsidPool;
 use crate::arch::abi::object::paging::Pml4;
 use crate::arch::abi::space;
 use crate::cap::{derivation, Capability};
-use crate::invoke::error::Error;
-use crate::invoke::{untyped, Invocation, Outcome};
+use crate::invoke::{untyped, Error, Invocation, Outcome};
 use crate::mem::objects::region;
 use crate::mem::{Ref, Slot};
-use crate::time::turn::Turn;
+use crate::time::Turn;
 use crate::{Kernel, View};
 
 /// A checked MakePool.

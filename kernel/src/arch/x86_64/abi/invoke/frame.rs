@@ -7,10 +7,9 @@ use crate::arch::abi::object::table::{Child, Table};
 use crate::arch::abi::pte::{Access, Level};
 use crate::arch::abi::{space, Mapping};
 use crate::cap::FrameCap;
-use crate::invoke::error::Error;
-use crate::invoke::{Invocation, Outcome};
+use crate::invoke::{Error, Invocation, Outcome};
 use crate::mem::{Ref, Slot};
-use crate::object::rights::{FrameRights, Rights};
+use crate::object::{FrameRights, Rights};
 use crate::{Kernel, View};
 
 /// Invokes a frame.

@@ -5,8 +5,7 @@ use sandglass_abi::invocation::x86_64 as label;
 use crate::arch::abi::devices::{Devices, PortWidth};
 use crate::arch::abi::object::ioport::Ports;
 use crate::cap::{derivation, Capability};
-use crate::invoke::error::Error;
-use crate::invoke::{Invocation, Outcome};
+use crate::invoke::{Error, Invocation, Outcome};
 use crate::mem::{Ref, Slot};
 use crate::{Kernel, View};
 

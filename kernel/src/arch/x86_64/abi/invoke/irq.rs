@@ -5,9 +5,8 @@ use sandglass_abi::invocation::x86_64 as arch_label;
 use sandglass_abi::vspace::x86_64::{IRQ_USER_OFFSET, MAX_IRQ_VECTOR};
 
 use crate::arch::abi::{Devices, Line};
-use crate::invoke::error::Error;
 use crate::invoke::irq::Issue;
-use crate::invoke::Invocation;
+use crate::invoke::{Error, Invocation};
 use crate::View;
 
 /// Checks an invocation of IRQ control.
