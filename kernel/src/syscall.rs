@@ -5,14 +5,13 @@ use sandglass_abi::syscall::Syscall;
 
 use crate::arch::abi::context::{Context, MessageRegister};
 use crate::cap::lookup;
-use crate::invoke::{self, Error, Invocation, Outcome};
+use crate::invoke::{self, Error, Invocation, Outcome, Stop};
 use crate::ipc::caps;
 use crate::ipc::endpoint::{self, SendOptions};
 use crate::ipc::{fault, notification, reply, timeout, ExtraCaps, Message, Phases};
 use crate::mem::Ref;
 use crate::object::{Fault, LookupFailure, State, Tcb};
-use crate::time::account::{self, TimeOver};
-use crate::time::Turn;
+use crate::time::{account, Preempted, Turn};
 use crate::{debug, Kernel};
 
 /// How an invocation phase ended.
@@ -153,7 +152,7 @@ fn invoke(k: &mut Kernel, turn: &Turn, caller: Ref<Tcb>, cptr: u64, phases: Phas
     if let Some(cap) = cap.reply() {
         return match reply::reply(k, turn, caller, cap, extra) {
             Ok(()) => succeed(k, caller, is_call),
-            Err(TimeOver) => {
+            Err(Preempted) => {
                 caller.at(k).set_state(k, State::Restart);
                 abandon(k, turn)
             }
@@ -187,8 +186,8 @@ fn invoke_object(k: &mut Kernel, turn: &Turn, call: &Invocation) -> Phase {
         Ok(Outcome::Done) => succeed(k, caller, is_call),
         Ok(Outcome::Value(value)) => answer(k, caller, is_call, value),
         Ok(Outcome::Answered) => Phase::Over,
-        Ok(Outcome::Preempted) => abandon(k, turn),
-        Err(error) => {
+        Err(Stop::Preempted) => abandon(k, turn),
+        Err(Stop::Refused(error)) => {
             caller.at(k).set_state(k, State::Running);
             refuse(k, caller, is_call, error)
         }

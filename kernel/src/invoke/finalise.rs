@@ -9,8 +9,7 @@ use crate::ipc::{cancel, reply, stall};
 use crate::mem::{Kind, Ref, Slot};
 use crate::object::{Endpoint, Notification, Reply, SchedContext, State, Tcb};
 use crate::thread::{self, yielding};
-use crate::time::account::TimeOver;
-use crate::time::{context, Turn};
+use crate::time::{context, Preempted, Turn};
 use crate::Kernel;
 
 /// Takes apart the object of the capability in `slot` if that is the last one; frames are
@@ -19,7 +18,7 @@ use crate::Kernel;
 /// # Errors
 /// The thread that ran on the object, on another core, was stopped, which took the rest of the caller's
 /// time: nothing else was done.
-pub(super) fn finalise(k: &Kernel, turn: &Turn, slot: Ref<Slot>) -> Result<Remainder, TimeOver> {
+pub(super) fn finalise(k: &Kernel, turn: &Turn, slot: Ref<Slot>) -> Result<Remainder, Preempted> {
     let cap = slot.at(k).cap();
     if let Some(frame) = cap.frame() {
         arch::frame::unmap(k, frame);
@@ -116,7 +115,7 @@ pub(super) fn empty_notification(
     Remainder::Unfinished
 }
 
-fn end_reply(k: &Kernel, turn: &Turn, object: Ref<Reply>) -> Result<Remainder, TimeOver> {
+fn end_reply(k: &Kernel, turn: &Turn, object: Ref<Reply>) -> Result<Remainder, Preempted> {
     if let Some(waiting) = object.at(k).thread() {
         match waiting.at(k).state() {
             State::BlockedOnReply { .. } => {
@@ -130,7 +129,7 @@ fn end_reply(k: &Kernel, turn: &Turn, object: Ref<Reply>) -> Result<Remainder, T
     Ok(Remainder::Nothing)
 }
 
-fn end_thread(k: &Kernel, turn: &Turn, tcb: Ref<Tcb>) -> Result<Remainder, TimeOver> {
+fn end_thread(k: &Kernel, turn: &Turn, tcb: Ref<Tcb>) -> Result<Remainder, Preempted> {
     stall::quiesce(k, turn, tcb)?;
     if let Some(notification) = tcb.at(k).notification() {
         notification.at(k).set_thread(k, None);
@@ -147,7 +146,7 @@ fn end_thread(k: &Kernel, turn: &Turn, tcb: Ref<Tcb>) -> Result<Remainder, TimeO
     Ok(Remainder::Slots)
 }
 
-fn end_context(k: &Kernel, turn: &Turn, handle: Ref<SchedContext>) -> Result<Remainder, TimeOver> {
+fn end_context(k: &Kernel, turn: &Turn, handle: Ref<SchedContext>) -> Result<Remainder, Preempted> {
     stall::quiesce_user(k, turn, handle)?;
     yielding::complete_yield(k, handle);
     context::unbind_thread(k, turn, handle);

@@ -32,4 +32,4 @@ pub use queue::{Key, Queue};
 pub use reply::{Above, Reply};
 pub use rights::{FrameRights, Rights};
 pub use sched_context::{Parameters, Refill, SchedContext};
-pub use tcb::{Place, ResumePoint, Sender, State, Tcb, TcbSlot};
+pub use tcb::{Cancelled, Place, ResumePoint, Retyping, Sender, State, Tcb, TcbSlot};

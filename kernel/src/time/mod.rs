@@ -20,5 +20,6 @@ pub mod remote;
 pub mod schedule;
 pub mod turn;
 
+pub use account::Preempted;
 pub use refills::Refills;
 pub use turn::Turn;
