@@ -137,7 +137,7 @@ fn invoke(k: &mut Kernel, turn: &Turn, caller: Ref<Tcb>, cptr: u64, phases: Phas
     let is_call = phases.is_call();
     let cap = slot.at(k).cap();
     if let Some(cap) = cap.endpoint() {
-        if !cap.rights.sends(is_call) || !cap.object.at(k).admits() {
+        if !cap.rights.sends(is_call) || !cap.object.at(k).queue().admits() {
             return refuse(k, caller, is_call, Error::InvalidCapability(0));
         }
         let options = SendOptions {
@@ -159,7 +159,7 @@ fn invoke(k: &mut Kernel, turn: &Turn, caller: Ref<Tcb>, cptr: u64, phases: Phas
         };
     }
     if let Some(cap) = cap.notification() {
-        if !cap.rights.write() || !cap.object.at(k).admits() {
+        if !cap.rights.write() || !cap.object.at(k).queue().admits() {
             return refuse(k, caller, is_call, Error::InvalidCapability(0));
         }
         notification::signal(k, turn, cap.object, cap.badge);
@@ -265,7 +265,7 @@ fn receive(k: &Kernel, turn: &Turn, caller: Ref<Tcb>, phases: Phases) {
     };
     let cap = slot.at(k).cap();
     if let Some(cap) = cap.endpoint() {
-        if !cap.rights.read() || !cap.object.at(k).admits() {
+        if !cap.rights.read() || !cap.object.at(k).queue().admits() {
             return cap_fault(k, turn, caller, cptr, true, UNUSABLE);
         }
         let mut offered = None;
@@ -284,7 +284,7 @@ fn receive(k: &Kernel, turn: &Turn, caller: Ref<Tcb>, phases: Phases) {
     } else if let Some(cap) = cap.notification() {
         let bound = cap.object.at(k).thread();
         let taken = bound.is_some_and(|bound| bound != caller);
-        if !cap.rights.read() || taken || !cap.object.at(k).admits() {
+        if !cap.rights.read() || taken || !cap.object.at(k).queue().admits() {
             return cap_fault(k, turn, caller, cptr, true, UNUSABLE);
         }
         notification::wait(k, turn, caller, cap.object, blocking);

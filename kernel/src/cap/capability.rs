@@ -159,12 +159,11 @@ impl Capability {
         Self::control(ControlKind::IrqHandler, irq as u64)
     }
 
-    /// A zombie for the object that `self` names, with `left` slots to empty.
-    pub fn zombie(self, left: u64) -> Option<Self> {
-        Some(Capability {
-            word: Span::zombie(self.word)?,
-            data: left,
-        })
+    /// A zombie for the object that `self` names, with all its slots to empty.
+    pub fn zombie(self) -> Option<Self> {
+        let word = Span::zombie(self.word)?;
+        let data = Span::of(word)?.length();
+        Some(Capability { word, data })
     }
 
     pub(crate) const fn from_parts(word: Tagged, data: u64) -> Self {

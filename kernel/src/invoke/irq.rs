@@ -100,13 +100,11 @@ fn commit_handler(
 pub fn release(k: &Kernel, turn: &Turn, irq: u8) -> Remainder {
     if let Some(slot) = k.irqs.slot(irq) {
         if let Some(cap) = slot.at(k).cap().notification() {
-            let emptied = !derivation::is_final(k, slot)
-                || matches!(
-                    finalise::empty_notification(k, turn, cap.object),
-                    Remainder::Nothing
-                );
-            if !emptied {
-                return Remainder::Unfinished;
+            if derivation::is_final(k, slot) {
+                match finalise::empty_notification(k, turn, cap.object) {
+                    Remainder::Nothing => {}
+                    rest => return rest,
+                }
             }
             derivation::remove(k, slot);
         }

@@ -29,7 +29,7 @@ fn most_words(fault: Fault) -> usize {
 /// an endpoint whose deletion has begun is none any more.
 pub fn handler(k: &Kernel, thread: Ref<Tcb>, slot: TcbSlot) -> Option<EndpointCap> {
     let cap = tcb_slot(thread, slot).at(k).cap().endpoint()?;
-    cap.object.at(k).admits().then_some(cap)
+    cap.object.at(k).queue().admits().then_some(cap)
 }
 
 /// `thread` faults: its fault handler is told (05, section 3). Without one it stops.

@@ -13,7 +13,7 @@ pub fn signal(k: &Kernel, turn: &Turn, notification: Ref<Notification>, badge: u
     let object = notification.at(k);
     if object.is_active() {
         object.add_pending(k, badge);
-    } else if !object.admits() {
+    } else if !object.queue().admits() {
         // It is being emptied: who waits will be restarted, and nobody will wait again.
     } else if let Some(waiter) = object.queue().first() {
         object.queue().remove(k, waiter);
