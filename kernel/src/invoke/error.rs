@@ -139,11 +139,7 @@ impl Error {
                 message.push(u64::from(source));
                 push_lookup_failure(&mut message, failure);
             }
-            Error::IllegalOperation
-            | Error::Alignment
-            | Error::TruncatedMessage
-            | Error::DeleteFirst
-            | Error::RevokeFirst => {}
+            _ => {}
         }
         message.finish(self.number() as u64, 0);
     }

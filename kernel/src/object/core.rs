@@ -51,6 +51,11 @@ impl Core {
     cells! {
         /// The thread that runs, or that caused the event.
         thread, set_thread: Option<Ref<Tcb>>;
+        /// The scheduling context that pays.
+        context: Option<Ref<SchedContext>>;
+        /// When the head refill of the current context is used up, in ticks; `u64::MAX` if nobody
+        /// pays. Out of date from when the context pays until [`Self::set_context`].
+        budget_end: u64;
         /// Time of entry to the kernel, in ticks.
         now, set_now: u64;
         /// Whether another core has left the decision who runs here to this one.
@@ -61,12 +66,6 @@ impl Core {
         armed, set_armed: u64;
         /// The thread whose registers are in the FPU.
         fpu_owner, set_fpu_owner: Option<Ref<Tcb>>;
-    }
-
-    /// The scheduling context that pays.
-    #[inline(always)]
-    pub fn context(&self) -> Option<Ref<SchedContext>> {
-        self.context.get()
     }
 
     /// From now on `context` pays, whose head refill has `amount` ticks; both are `None` for
@@ -84,13 +83,6 @@ impl Core {
                 self.budget_end.set(u64::MAX);
             }
         }
-    }
-
-    /// When the head refill of the current context is used up, in ticks; `u64::MAX` if nobody
-    /// pays. Out of date from when the context pays until [`Self::set_context`].
-    #[inline(always)]
-    pub fn budget_end(&self) -> u64 {
-        self.budget_end.get()
     }
 
     /// Ticks that the current context has not paid for.

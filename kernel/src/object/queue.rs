@@ -78,9 +78,9 @@ impl Links {
         }
     }
 
-    /// The key under which the thread was last inserted.
-    pub fn key(&self) -> Key {
-        self.key.get()
+    cells! {
+        /// The key under which the thread was last inserted.
+        key: Key;
     }
 }
 
@@ -104,9 +104,9 @@ impl Queue {
         self.first.get().is_none()
     }
 
-    /// The thread with the least key.
-    pub fn first(&self) -> Option<Ref<Tcb>> {
-        self.first.get()
+    cells! {
+        /// The thread with the least key.
+        first: Option<Ref<Tcb>>;
     }
 
     fn flags(&self) -> u64 {

@@ -50,13 +50,9 @@ impl ReadyLinks {
         }
     }
 
-    #[inline(always)]
-    pub fn since(&self) -> u64 {
-        self.since.get()
-    }
-
-    pub fn next(&self) -> Option<Ref<Tcb>> {
-        self.next.get()
+    cells! {
+        since: u64;
+        next: Option<Ref<Tcb>>;
     }
 }
 
@@ -147,25 +143,19 @@ impl ReadyQueues {
     #[inline(never)]
     pub fn append(&self, k: &Kernel, thread: Ref<Tcb>) {
         let tcb = thread.at(k);
-        let links = tcb.ready_links();
         let cell = &self.lists[usize::from(tcb.priority())];
-        let list = cell.get();
-        links.prev.set(list.tail);
+        let Some(tail) = cell.get().tail else {
+            self.enqueue(k, thread);
+            return tcb.ready_links().since.set(k.core().now());
+        };
+        let links = tcb.ready_links();
+        links.prev.set(Some(tail));
         links.next.set(None);
         links.since.set(k.core().now());
-        let head = match list.tail {
-            None => {
-                self.taken.insert(tcb.priority());
-                Some(thread)
-            }
-            Some(tail) => {
-                tail.at(k).ready_links().next.set(Some(thread));
-                list.head
-            }
-        };
+        tail.at(k).ready_links().next.set(Some(thread));
         cell.set(List {
-            head,
             tail: Some(thread),
+            ..cell.get()
         });
         tcb.set_place(k, Place::Ready);
     }
