@@ -11,13 +11,11 @@ macro_rules! cells {
     ($($(#[$doc:meta])* $get:ident $(, $set:ident)?: $type:ty;)*) => {
         $(
             $(#[$doc])*
-            #[inline(always)]
             pub fn $get(&self) -> $type {
                 self.$get.get()
             }
 
             $(
-                #[inline(always)]
                 pub fn $set(&self, _: &Kernel, value: $type) {
                     self.$get.set(value)
                 }

@@ -39,13 +39,11 @@ pub struct Invocation<'a> {
 
 impl Invocation<'_> {
     /// Which invocation it is: the label of the message.
-    #[inline(always)]
     pub fn label(&self) -> u64 {
         self.message.label()
     }
 
     /// Message word `i`, at most as many as [`Self::need`] has checked.
-    #[inline(always)]
     pub fn word(&self, k: &View, i: usize) -> u64 {
         self.message.word(k, self.caller, i)
     }
@@ -57,7 +55,6 @@ impl Invocation<'_> {
     }
 
     /// Slot of extra capability `i`, which must have been sent; it may be empty.
-    #[inline(always)]
     pub fn extra_slot(&self, i: usize) -> Result<Ref<Slot>, Error> {
         self.extra.get(i).ok_or(Error::TruncatedMessage)
     }

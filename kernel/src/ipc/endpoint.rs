@@ -22,7 +22,6 @@ pub struct SendOptions<'a> {
 }
 
 /// Order in the queue of an endpoint or notification: by priority, first come first served.
-#[inline(always)]
 pub fn rank(k: &Kernel, thread: Ref<Tcb>) -> u64 {
     u64::from(u8::MAX - thread.at(k).priority())
 }

@@ -33,19 +33,16 @@ impl Phases {
     pub const YIELDS: u32 = 1 << 9;
 
     /// Whether `flag` is set, or one of several.
-    #[inline(always)]
     pub const fn has(self, flag: u32) -> bool {
         self.0 & flag != 0
     }
 
     /// Whether the caller waits for an answer to its invocation.
-    #[inline(always)]
     pub const fn is_call(self) -> bool {
         self.has(Self::CALLS)
     }
 
     /// Whether the invocation is the send phase of a call that also receives.
-    #[inline(always)]
     pub const fn is_first(self) -> bool {
         self.has(Self::RECEIVE)
     }

@@ -86,13 +86,11 @@ impl Core {
     }
 
     /// Ticks that the current context has not paid for.
-    #[inline(always)]
     pub fn consumed(&self) -> u64 {
         self.now.get() - self.paid.get()
     }
 
     /// Nothing is left to pay for.
-    #[inline(always)]
     pub fn set_paid(&self, _: &Kernel) {
         self.paid.set(self.now.get());
     }
@@ -104,7 +102,6 @@ impl Core {
     }
 
     /// Asks for the current context to pay and the timer to be programmed at the end.
-    #[inline(always)]
     pub fn request_reprogram(&self, _: &Kernel) {
         self.reprogram.set(true);
     }

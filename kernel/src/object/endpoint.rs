@@ -30,7 +30,6 @@ impl Endpoint {
         }
     }
 
-    #[inline(always)]
     pub fn queue(&self) -> &Queue {
         &self.queue
     }
@@ -47,7 +46,6 @@ impl Endpoint {
     }
 
     /// The next threads to be queued are senders, or receivers; the endpoint admits them.
-    #[inline(always)]
     pub fn expect_senders(&self, k: &Kernel, senders: bool) {
         self.queue.set_mark(k, senders);
     }

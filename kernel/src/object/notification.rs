@@ -34,13 +34,11 @@ impl Notification {
     }
 
     /// Threads that wait.
-    #[inline(always)]
     pub fn queue(&self) -> &Queue {
         &self.queue
     }
 
     /// Whether a signal is pending, possibly of badge 0.
-    #[inline(always)]
     pub fn is_active(&self) -> bool {
         self.queue.mark()
     }

@@ -71,13 +71,11 @@ impl ReadyQueues {
     }
 
     /// Whether some thread has a priority above `priority`.
-    #[inline(always)]
     pub fn has_above(&self, priority: u8) -> bool {
         self.taken.has_above(priority)
     }
 
     /// Whether some thread has `priority` or a higher one.
-    #[inline(always)]
     pub fn has_from(&self, priority: u8) -> bool {
         self.taken.has_from(priority)
     }

@@ -137,7 +137,6 @@ impl SchedContext {
     }
 
     /// Number of refills that the object has room for and the kernel uses.
-    #[inline(always)]
     pub fn capacity(&self) -> u8 {
         self.capacity
     }
@@ -170,12 +169,10 @@ impl SchedContext {
         core, set_core: CoreId;
     }
 
-    #[inline(always)]
     pub fn is_active(&self) -> bool {
         self.max_refills.get() > 0
     }
 
-    #[inline(always)]
     pub fn is_round_robin(&self) -> bool {
         self.is_active() && self.period.get() == 0
     }
@@ -194,7 +191,6 @@ impl SchedContext {
     }
 
     /// Adds ticks to the consumption that is reported next.
-    #[inline(always)]
     pub fn add_consumed(&self, _: &Kernel, ticks: u64) {
         self.consumed.set(self.consumed.get() + ticks);
     }

@@ -185,22 +185,18 @@ impl Tcb {
         }
     }
 
-    #[inline(always)]
     pub fn context(&self) -> &Context {
         &self.context
     }
 
-    #[inline(always)]
     pub fn fpu(&self) -> &FpuState {
         &self.fpu
     }
 
-    #[inline(always)]
     pub fn links(&self) -> &Links {
         &self.links
     }
 
-    #[inline(always)]
     pub fn ready_links(&self) -> &ReadyLinks {
         &self.ready_links
     }
@@ -254,7 +250,6 @@ impl Tcb {
     }
 
     /// Whether the thread could run if it had time.
-    #[inline(always)]
     pub fn is_runnable(&self) -> bool {
         matches!(self.state.get(), State::Running | State::Restart)
     }

@@ -35,7 +35,6 @@ pub fn update_time(k: &Kernel) {
 
 /// Whether the current context of `core` can pay for this event and what came before, and its head refill
 /// has the least budget left (04, section 6.1); idleness always can.
-#[inline(always)]
 pub fn has_budget(k: &Kernel, core: &Core) -> bool {
     core.now() + k.constants.min_budget() <= core.budget_end()
 }

@@ -83,7 +83,6 @@ pub fn wake_refills(k: &Kernel, thread: Ref<Tcb>) {
 }
 
 /// Whether `handle` pays on its core.
-#[inline(always)]
 fn is_in_use(k: &Kernel, handle: Ref<SchedContext>) -> bool {
     k.core_of(handle.at(k).core()).context() == Some(handle)
 }

@@ -66,18 +66,15 @@ pub struct Refills<'k> {
 }
 
 impl<'k> Refills<'k> {
-    #[inline(always)]
     pub fn of(k: &'k Kernel, handle: Ref<SchedContext>) -> Self {
         Refills { k, handle }
     }
 
-    #[inline(always)]
     fn context(self) -> &'k SchedContext {
         self.handle.at(self.k)
     }
 
     /// The place `i` behind that of the refill that follows the head.
-    #[inline(always)]
     fn behind(self, i: u8) -> &'k Cell<Refill> {
         objects::refill(self.k, self.handle, self.context().first() + i)
     }
@@ -89,18 +86,15 @@ impl<'k> Refills<'k> {
     }
 
     /// Number of refills in the queue, the head included.
-    #[inline(always)]
     pub fn count(self) -> u8 {
         self.context().queued() + 1
     }
 
     /// The refill in use, or next to be used.
-    #[inline(always)]
     pub fn head(self) -> Refill {
         self.context().head()
     }
 
-    #[inline(always)]
     fn set_head(self, refill: Refill) {
         self.context().set_head(self.k, refill);
     }
@@ -127,7 +121,6 @@ impl<'k> Refills<'k> {
         self.context().set_queued(self.k, queued + 1);
     }
 
-    #[inline(always)]
     fn is_full(self) -> bool {
         self.count() >= self.context().max_refills()
     }
@@ -139,13 +132,11 @@ impl<'k> Refills<'k> {
     }
 
     /// Whether the head may be used now.
-    #[inline(always)]
     pub fn ready(self) -> bool {
         self.head().time <= self.k.core().now()
     }
 
     /// Whether the head may be used now and has the least budget.
-    #[inline(always)]
     pub fn usable(self) -> bool {
         self.ready() && self.head().amount >= self.k.constants.min_budget()
     }
