@@ -116,24 +116,18 @@ impl ReadyQueues {
         let tcb = thread.at(k);
         let links = tcb.ready_links();
         let cell = &self.lists[usize::from(tcb.priority())];
-        let list = cell.get();
+        let mut list = cell.get();
         links.prev.set(None);
         links.next.set(list.head);
         links.since.set(0);
-        let tail = match list.head {
+        match list.head.replace(thread) {
+            Some(head) => head.at(k).ready_links().prev.set(Some(thread)),
             None => {
                 self.taken.insert(tcb.priority());
-                Some(thread)
+                list.tail = Some(thread);
             }
-            Some(head) => {
-                head.at(k).ready_links().prev.set(Some(thread));
-                list.tail
-            }
-        };
-        cell.set(List {
-            head: Some(thread),
-            tail,
-        });
+        }
+        cell.set(list);
         tcb.set_place(k, Place::Ready);
     }
 
@@ -141,20 +135,20 @@ impl ReadyQueues {
     #[inline(never)]
     pub fn append(&self, k: &Kernel, thread: Ref<Tcb>) {
         let tcb = thread.at(k);
-        let cell = &self.lists[usize::from(tcb.priority())];
-        let Some(tail) = cell.get().tail else {
-            self.enqueue(k, thread);
-            return tcb.ready_links().since.set(k.core().now());
-        };
         let links = tcb.ready_links();
-        links.prev.set(Some(tail));
+        let cell = &self.lists[usize::from(tcb.priority())];
+        let mut list = cell.get();
+        links.prev.set(list.tail);
         links.next.set(None);
         links.since.set(k.core().now());
-        tail.at(k).ready_links().next.set(Some(thread));
-        cell.set(List {
-            tail: Some(thread),
-            ..cell.get()
-        });
+        match list.tail.replace(thread) {
+            Some(tail) => tail.at(k).ready_links().next.set(Some(thread)),
+            None => {
+                self.taken.insert(tcb.priority());
+                list.head = Some(thread);
+            }
+        }
+        cell.set(list);
         tcb.set_place(k, Place::Ready);
     }
 

@@ -102,7 +102,11 @@ impl<'k> Refills<'k> {
     /// Gives up the head for `second`, which follows it.
     #[inline(always)]
     fn advance(self, second: Refill) {
-        self.drop_first(1);
+        let context = self.context();
+        let first = context.first() + 1;
+        let wraps = first >= context.capacity();
+        context.set_first(self.k, if wraps { 0 } else { first });
+        context.set_queued(self.k, context.queued() - 1);
         self.set_head(second);
     }
 
