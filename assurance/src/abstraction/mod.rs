@@ -49,7 +49,10 @@ pub fn of_census(census: &Census) -> Result<State, NotAbstract> {
     }
     let k = census.k;
     let dying = census.endpoints.iter().any(|e| !e.at(k).queue().admits())
-        || census.notifications.iter().any(|n| !n.at(k).queue().admits());
+        || census
+            .notifications
+            .iter()
+            .any(|n| !n.at(k).queue().admits());
     if dying {
         return Err(NotAbstract::Unfinished("an object is being emptied"));
     }
