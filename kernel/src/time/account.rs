@@ -119,6 +119,7 @@ pub fn report_consumed(k: &Kernel, context: Ref<SchedContext>) -> u64 {
 /// # Errors
 /// The budget of the current context, which has not paid since the entry, or its domain's turn is over:
 /// nothing more may be done.
+#[inline(never)] // Rarely needed, in many places.
 pub fn read_clock_again(k: &Kernel) -> Result<(), Preempted> {
     update_time(k);
     if has_budget(k, k.core()) {
