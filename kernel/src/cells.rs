@@ -5,21 +5,21 @@
 /// setters.
 pub trait Owner {}
 
-/// Declares a getter and a setter for each `Cell` field that is listed, with the field's
+/// Declares a getter, and a setter if that is named, for each `Cell` field that is listed, with the field's
 /// documentation. A setter wants the [`Kernel`](crate::Kernel), the right to change anything.
 macro_rules! cells {
-    ($($(#[$doc:meta])* $get:ident, $set:ident: $type:ty;)*) => {
+    ($($(#[$doc:meta])* $get:ident $(, $set:ident)?: $type:ty;)*) => {
         $(
             $(#[$doc])*
-            #[inline(always)]
             pub fn $get(&self) -> $type {
                 self.$get.get()
             }
 
-            #[inline(always)]
-            pub fn $set(&self, _: &Kernel, value: $type) {
-                self.$get.set(value)
-            }
+            $(
+                pub fn $set(&self, _: &Kernel, value: $type) {
+                    self.$get.set(value)
+                }
+            )?
         )*
     };
 }

@@ -29,7 +29,6 @@ impl CoreId {
     }
 
     /// Index into an array with an entry for each core. The mask keeps the compiler from checking.
-    #[inline(always)]
     pub const fn index(self) -> usize {
         self.0 as usize & (CORES - 1)
     }
@@ -44,30 +43,25 @@ impl Cores {
 
     /// The set with `core` in it as well.
     #[must_use]
-    #[inline(always)]
     pub const fn with(self, core: CoreId) -> Cores {
         Cores(self.0 | 1 << core.0)
     }
 
     /// The set without `core`.
     #[must_use]
-    #[inline(always)]
     pub const fn without(self, core: CoreId) -> Cores {
         Cores(self.0 & !(1 << core.0))
     }
 
-    #[inline(always)]
     pub const fn has(self, core: CoreId) -> bool {
         self.0 >> core.0 & 1 != 0
     }
 
-    #[inline(always)]
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
     /// Bit i for core i.
-    #[inline(always)]
     pub const fn bits(self) -> u32 {
         self.0 as u32
     }

@@ -6,11 +6,10 @@ use crate::debug::{self, check};
 use crate::invoke::irq;
 use crate::ipc::{fault, timeout};
 use crate::mem::Ref;
-use crate::object::tcb::{State, Tcb};
+use crate::object::{State, Tcb};
 use crate::syscall::{self, Exit};
 use crate::thread::yielding;
-use crate::time::turn::Turn;
-use crate::time::{account, fpu, remote, schedule};
+use crate::time::{account, fpu, remote, schedule, Turn};
 use crate::{Kernel, CORES};
 
 /// Why the kernel was entered. The registers of the current thread are in its TCB.

@@ -10,8 +10,7 @@ use crate::arch::abi::Line;
 use crate::cap::Capability;
 use crate::mem::{Ref, Slot, Span};
 use crate::object::domain::{Entry, LENGTH};
-use crate::object::queue::Key;
-use crate::object::tcb::Tcb;
+use crate::object::{Key, Tcb};
 
 pub use crate::cap::derivation::inspect::{is_parent, same_object};
 

@@ -16,10 +16,7 @@ use crate::arch::{abi, Machine, Platform};
 use crate::cells::Owner;
 use crate::cores::{CoreId, Cores, CORES};
 use crate::mem::{Memory, PerCore, Ref};
-use crate::object::core::Core;
-use crate::object::irq::IrqTable;
-use crate::object::tcb::Tcb;
-use crate::object::{records, Constants, DomainSchedule};
+use crate::object::{records, Constants, Core, DomainSchedule, IrqTable, Tcb};
 
 /// The kernel's state, to be looked at.
 pub struct View {

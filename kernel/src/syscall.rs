@@ -5,18 +5,13 @@ use sandglass_abi::syscall::Syscall;
 
 use crate::arch::abi::context::{Context, MessageRegister};
 use crate::cap::lookup;
-use crate::invoke::error::Error;
-use crate::invoke::{self, Invocation, Outcome};
-use crate::ipc::caps::{self, ExtraCaps};
+use crate::invoke::{self, Error, Invocation, Outcome, Stop};
+use crate::ipc::caps;
 use crate::ipc::endpoint::{self, SendOptions};
-use crate::ipc::message::Message;
-use crate::ipc::phases::Phases;
-use crate::ipc::{fault, notification, reply, timeout};
+use crate::ipc::{fault, notification, reply, timeout, ExtraCaps, Message, Phases};
 use crate::mem::Ref;
-use crate::object::fault::{Fault, LookupFailure};
-use crate::object::tcb::{State, Tcb};
-use crate::time::account::{self, TimeOver};
-use crate::time::turn::Turn;
+use crate::object::{Fault, LookupFailure, State, Tcb};
+use crate::time::{account, Preempted, Turn};
 use crate::{debug, Kernel};
 
 /// How an invocation phase ended.
@@ -142,7 +137,7 @@ fn invoke(k: &mut Kernel, turn: &Turn, caller: Ref<Tcb>, cptr: u64, phases: Phas
     let is_call = phases.is_call();
     let cap = slot.at(k).cap();
     if let Some(cap) = cap.endpoint() {
-        if !cap.rights.sends(is_call) || !cap.object.at(k).admits() {
+        if !cap.rights.sends(is_call) || !cap.object.at(k).queue().admits() {
             return refuse(k, caller, is_call, Error::InvalidCapability(0));
         }
         let options = SendOptions {
@@ -157,14 +152,14 @@ fn invoke(k: &mut Kernel, turn: &Turn, caller: Ref<Tcb>, cptr: u64, phases: Phas
     if let Some(cap) = cap.reply() {
         return match reply::reply(k, turn, caller, cap, extra) {
             Ok(()) => succeed(k, caller, is_call),
-            Err(TimeOver) => {
+            Err(Preempted) => {
                 caller.at(k).set_state(k, State::Restart);
                 abandon(k, turn)
             }
         };
     }
     if let Some(cap) = cap.notification() {
-        if !cap.rights.write() || !cap.object.at(k).admits() {
+        if !cap.rights.write() || !cap.object.at(k).queue().admits() {
             return refuse(k, caller, is_call, Error::InvalidCapability(0));
         }
         notification::signal(k, turn, cap.object, cap.badge);
@@ -191,8 +186,8 @@ fn invoke_object(k: &mut Kernel, turn: &Turn, call: &Invocation) -> Phase {
         Ok(Outcome::Done) => succeed(k, caller, is_call),
         Ok(Outcome::Value(value)) => answer(k, caller, is_call, value),
         Ok(Outcome::Answered) => Phase::Over,
-        Ok(Outcome::Preempted) => abandon(k, turn),
-        Err(error) => {
+        Err(Stop::Preempted) => abandon(k, turn),
+        Err(Stop::Refused(error)) => {
             caller.at(k).set_state(k, State::Running);
             refuse(k, caller, is_call, error)
         }
@@ -270,7 +265,7 @@ fn receive(k: &Kernel, turn: &Turn, caller: Ref<Tcb>, phases: Phases) {
     };
     let cap = slot.at(k).cap();
     if let Some(cap) = cap.endpoint() {
-        if !cap.rights.read() || !cap.object.at(k).admits() {
+        if !cap.rights.read() || !cap.object.at(k).queue().admits() {
             return cap_fault(k, turn, caller, cptr, true, UNUSABLE);
         }
         let mut offered = None;
@@ -289,7 +284,7 @@ fn receive(k: &Kernel, turn: &Turn, caller: Ref<Tcb>, phases: Phases) {
     } else if let Some(cap) = cap.notification() {
         let bound = cap.object.at(k).thread();
         let taken = bound.is_some_and(|bound| bound != caller);
-        if !cap.rights.read() || taken || !cap.object.at(k).admits() {
+        if !cap.rights.read() || taken || !cap.object.at(k).queue().admits() {
             return cap_fault(k, turn, caller, cptr, true, UNUSABLE);
         }
         notification::wait(k, turn, caller, cap.object, blocking);

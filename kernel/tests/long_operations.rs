@@ -353,10 +353,10 @@ fn an_endpoint_that_is_copied_while_it_is_emptied_lives_on() {
     w.call_once(slot::CNODE, delete, &[endpoint, 64], &[]);
     w.k.machine.set_interrupt_pending(false);
     let object = w.cap(endpoint).endpoint().expect("half done").object;
-    assert!(!object.at(&w.k).admits());
+    assert!(!object.at(&w.k).queue().admits());
     let copy = w.copy(endpoint, ALL).expect("copied");
     w.delete(endpoint).expect("deleted");
-    assert!(object.at(&w.k).admits());
+    assert!(object.at(&w.k).queue().admits());
     let sender = w.start_thread(250, 1_000, 10_000);
     assert_eq!(w.running(), Some(sender.handle));
     w.call(copy, &[7]);
@@ -388,10 +388,10 @@ fn a_notification_that_is_copied_while_it_is_emptied_lives_on() {
         .notification()
         .expect("half done")
         .object;
-    assert!(!object.at(&w.k).admits() && !object.at(&w.k).is_active());
+    assert!(!object.at(&w.k).queue().admits() && !object.at(&w.k).is_active());
     let copy = w.copy(notification, ALL).expect("copied");
     w.delete(notification).expect("deleted");
-    assert!(object.at(&w.k).admits() && !object.at(&w.k).is_active());
+    assert!(object.at(&w.k).queue().admits() && !object.at(&w.k).is_active());
     let none = MessageInfo::default();
     w.syscall(Syscall::Send, copy, 0, none, &[]);
     assert!(object.at(&w.k).is_active());

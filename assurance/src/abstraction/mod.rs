@@ -48,8 +48,11 @@ pub fn of_census(census: &Census) -> Result<State, NotAbstract> {
         return Err(NotAbstract::Unfinished("there is a zombie"));
     }
     let k = census.k;
-    let dying = census.endpoints.iter().any(|e| !e.at(k).admits())
-        || census.notifications.iter().any(|n| !n.at(k).admits());
+    let dying = census.endpoints.iter().any(|e| !e.at(k).queue().admits())
+        || census
+            .notifications
+            .iter()
+            .any(|n| !n.at(k).queue().admits());
     if dying {
         return Err(NotAbstract::Unfinished("an object is being emptied"));
     }

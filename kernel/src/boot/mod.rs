@@ -25,7 +25,7 @@ pub use refusal::Refusal;
 use crate::arch::Platform;
 use crate::event::{self, Next};
 use crate::object::Constants;
-use crate::time::turn::Turn;
+use crate::time::Turn;
 use crate::Kernel;
 use elf::Program;
 use memory::FreeRam;

@@ -22,10 +22,9 @@ use crate::mem::objects::region::Region;
 use crate::mem::objects::{self, Ram};
 use crate::mem::{user, ControlKind, PhysAddr, Ref, Slot, Span, Tagged};
 use crate::object::irq::IRQ_SLOTS_RADIX;
-use crate::object::sched_context::{Parameters, SchedContext};
-use crate::object::tcb::{State, Tcb, TcbSlot, NAME_BYTES};
-use crate::time::context;
-use crate::time::turn::Turn;
+use crate::object::tcb::NAME_BYTES;
+use crate::object::{Parameters, SchedContext, State, Tcb, TcbSlot};
+use crate::time::{context, Turn};
 use crate::Kernel;
 
 const PAGE_BITS: u8 = PAGE.trailing_zeros() as u8;

@@ -21,10 +21,7 @@ use crate::mem::objects::region::UntypedMemory;
 use crate::mem::{
     CNodeWord, ControlKind, Kind, Object, PairWord, PhysAddr, Ref, Slot, Span, Tagged,
 };
-use crate::object::endpoint::Endpoint;
-use crate::object::notification::Notification;
-use crate::object::reply::Reply;
-use crate::object::rights::{FrameRights, Rights};
+use crate::object::{Endpoint, FrameRights, Notification, Reply, Rights};
 
 /// A capability. The zero value is the null capability.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -64,13 +61,11 @@ pub struct CNodeCap {
 
 impl CNodeCap {
     /// log2 of the number of slots, at least 1.
-    #[inline(always)]
     pub fn radix(self) -> u32 {
         self.node.radix()
     }
 
     /// Bits of the guard.
-    #[inline(always)]
     pub fn guard_size(self) -> u32 {
         u32::from(self.node.word().flags()) & 63
     }
@@ -82,7 +77,6 @@ impl CNodeCap {
     }
 
     /// Whether the first bits of `address`, from its upper end, are the guard.
-    #[inline(always)]
     pub fn admits(self, address: u64) -> bool {
         // The lowest bit is in no guard.
         (address ^ self.guard | 1).leading_zeros() >= self.guard_size()
@@ -95,14 +89,12 @@ impl CNodeCap {
 
     /// Bits of an address that it translates: those of the guard and of the number of a slot, a word
     /// at most.
-    #[inline(always)]
     pub fn bits(self) -> u32 {
         self.guard_size() + self.radix()
     }
 
     /// The slot that the first bits of `address` name, from its upper end: the guard, and its number.
     /// `None` if they do not begin with the guard.
-    #[inline(always)]
     pub fn slot(self, address: u64) -> Option<Ref<Slot>> {
         // Where the address has the guard, zeroes are left of it.
         self.node.slot_named_by(address ^ self.guard, self.bits())
@@ -162,39 +154,33 @@ impl Capability {
         Self::control(ControlKind::IrqHandler, irq as u64)
     }
 
-    /// A zombie for the object that `self` names, with `left` slots to empty.
-    pub fn zombie(self, left: u64) -> Option<Self> {
-        Some(Capability {
-            word: Span::zombie(self.word)?,
-            data: left,
-        })
+    /// A zombie for the object that `self` names, with all its slots to empty.
+    pub fn zombie(self) -> Option<Self> {
+        let word = Span::zombie(self.word)?;
+        let data = Span::of(word)?.length();
+        Some(Capability { word, data })
     }
 
     pub(crate) const fn from_parts(word: Tagged, data: u64) -> Self {
         Capability { word, data }
     }
 
-    #[inline(always)]
     pub const fn word(self) -> Tagged {
         self.word
     }
 
-    #[inline(always)]
     pub(crate) const fn data(self) -> u64 {
         self.data
     }
 
-    #[inline(always)]
     pub const fn kind(self) -> Kind {
         self.word.kind()
     }
 
-    #[inline(always)]
     pub const fn is(self, kind: Kind) -> bool {
         self.word.is(kind)
     }
 
-    #[inline(always)]
     pub const fn is_null(self) -> bool {
         self.word.is(Kind::Null)
     }
@@ -236,7 +222,6 @@ impl Capability {
     }
 
     /// The CNode, if it has two slots, and the capability no guard.
-    #[inline(always)]
     pub fn plain_pair(self) -> Option<PairWord> {
         PairWord::of(self.word)
     }
@@ -269,7 +254,6 @@ impl Capability {
         self.data
     }
 
-    #[inline(always)]
     fn rights(self) -> Rights {
         Rights::from_flags(self.word.flags())
     }

@@ -12,8 +12,8 @@
 //! This module decides about slots only; what it means for an object that its last capability
 //! goes is done by `object::finalise`, between the steps.
 
-use super::{derivation, Capability};
-use crate::mem::{Ref, Slot, Span};
+use super::derivation;
+use crate::mem::{Kind, Ref, Slot, Span};
 use crate::Kernel;
 
 /// What is to be done next to empty a slot.
@@ -38,97 +38,91 @@ pub enum Remainder {
     Unfinished,
 }
 
+/// A zombie: where it is, how many slots it has still to empty, and all slots of its object.
+#[derive(Clone, Copy)]
+struct Zombie {
+    slot: Ref<Slot>,
+    left: u64,
+    slots: Span,
+}
+
+impl Zombie {
+    /// The one in `slot`, if that is what it holds.
+    fn within(k: &Kernel, slot: Ref<Slot>) -> Option<Zombie> {
+        let cap = slot.at(k).cap();
+        let slots = Span::of(cap.word()).filter(|_| cap.is(Kind::Zombie))?;
+        let left = cap.zombie_left();
+        Some(Zombie { slot, left, slots })
+    }
+
+    /// Empties the last slot that the zombie still has, or says how. If there is another zombie in it: that
+    /// one.
+    fn reduce(self, k: &Kernel) -> Result<Zombie, Step> {
+        let rest = self.left.checked_sub(1);
+        let last = rest.and_then(|rest| self.slots.slot(rest));
+        let (Some(rest), Some(last)) = (rest, last) else {
+            derivation::remove(k, self.slot);
+            return Err(Step::Done);
+        };
+        if last == self.slot || last.at(k).is_empty() {
+            let zombie = self.slot.at(k).cap();
+            self.slot.at(k).set_cap(k, zombie.with_zombie_left(rest));
+            return Err(Step::Continue);
+        }
+        Zombie::within(k, last).ok_or(Step::Finalise(last))
+    }
+}
+
 /// One step towards emptying `slot`.
 pub fn next(k: &Kernel, slot: Ref<Slot>) -> Step {
-    let cap = slot.at(k).cap();
-    if cap.is_null() {
+    if slot.at(k).is_empty() {
         return Step::Done;
     }
-    match Span::of(cap.word()) {
-        Some(slots) if cap.is(crate::mem::Kind::Zombie) => {
-            if slots.contains(slot) {
-                reduce_own(k, slot, cap, slots)
-            } else {
-                reduce(k, slot, cap, slots)
-            }
-        }
-        _ => Step::Finalise(slot),
-    }
-}
-
-/// Empties the last slot that the zombie in `slot` still has, or finds out how.
-fn reduce(k: &Kernel, slot: Ref<Slot>, zombie: Capability, slots: Span) -> Step {
-    let left = zombie.zombie_left();
-    let Some(last) = left.checked_sub(1).and_then(|i| slots.slot(i)) else {
-        derivation::remove(k, slot);
-        return Step::Done;
+    let Some(zombie) = Zombie::within(k, slot) else {
+        return Step::Finalise(slot);
     };
-    let inner = last.at(k).cap();
-    if inner.is_null() {
-        slot.at(k).set_cap(k, zombie.with_zombie_left(left - 1));
-        return Step::Continue;
-    }
-    match Span::of(inner.word()) {
-        Some(nested) if inner.is(crate::mem::Kind::Zombie) => {
-            descend(k, slot, last, nested, left);
-            Step::Continue
-        }
-        _ => Step::Finalise(last),
-    }
-}
-
-/// The same for a zombie that sits in a slot of its own object. It stays there to the end, since
-/// that slot is in use as long: other zombies are emptied where they are.
-fn reduce_own(k: &Kernel, slot: Ref<Slot>, zombie: Capability, slots: Span) -> Step {
-    let left = zombie.zombie_left();
-    let Some(last) = left.checked_sub(1).and_then(|i| slots.slot(i)) else {
-        derivation::remove(k, slot);
-        return Step::Done;
-    };
-    let inner = last.at(k).cap();
-    if inner.is_null() || last == slot {
-        slot.at(k).set_cap(k, zombie.with_zombie_left(left - 1));
-        return Step::Continue;
-    }
-    match Span::of(inner.word()) {
-        Some(nested) if inner.is(crate::mem::Kind::Zombie) => {
-            match reduce(k, last, inner, nested) {
-                // This slot is empty, not yet the one under deletion.
-                Step::Done => Step::Continue,
-                step => step,
-            }
-        }
-        _ => Step::Finalise(last),
+    match zombie.reduce(k) {
+        // A zombie in a slot of its own object stays there to the end, since that slot is in use as long:
+        // other zombies are emptied where they are.
+        Ok(inner) if zombie.slots.contains(slot) => match inner.reduce(k) {
+            Ok(innermost) => descend(k, inner, innermost),
+            // That slot is empty, not yet the one under deletion.
+            Err(Step::Done) => Step::Continue,
+            Err(step) => step,
+        },
+        Ok(inner) => descend(k, zombie, inner),
+        Err(step) => step,
     }
 }
 
-/// The slot `last` of the zombie in `slot` holds another zombie, with the slots `nested`. That one
-/// comes to `slot`, to be worked on. The zombie at work waits in the first of the nested slots (in
-/// the second, if the first is `slot` itself), whose capability takes the place in `last`; if the
-/// nested one has nothing to empty, or `last` was all that the zombie at work had left, they need
-/// not wait.
-fn descend(k: &Kernel, slot: Ref<Slot>, last: Ref<Slot>, nested: Span, left: u64) {
-    let inner = last.at(k).cap();
-    if inner.zombie_left() == 0 {
+/// The zombie `inner`, in a slot of `outer`, comes to the slot of that one, to be worked on. The zombie at
+/// work waits in the first slot of the inner one's object (in the second, if the first is its own slot),
+/// whose capability takes the place where the inner one was; if the inner one has nothing to empty, or
+/// its slot was all that the zombie at work had left, they need not wait.
+fn descend(k: &Kernel, outer: Zombie, inner: Zombie) -> Step {
+    let (slot, last) = (outer.slot, inner.slot);
+    let cap = last.at(k).cap();
+    if inner.left == 0 {
         derivation::remove(k, last);
-        return;
+        return Step::Continue;
     }
-    if left == 1 {
+    if outer.left == 1 {
         // Nothing of the outer object is left but this slot: the inner zombie replaces it.
         derivation::remove(k, slot);
-        derivation::transfer(k, last, slot, inner);
-        return;
+        derivation::transfer(k, last, slot, cap);
+        return Step::Continue;
     }
-    let waiting = u64::from(nested.slot(0) == Some(slot));
-    let Some(wait) = nested.slot(waiting) else {
+    let waiting = u64::from(inner.slots.slot(0) == Some(slot));
+    let Some(wait) = inner.slots.slot(waiting) else {
         never!("what is to be emptied has two slots");
-        return;
+        return Step::Continue;
     };
-    // That the nested one is not done before it comes to the slot where the outer one waits.
-    let inner = inner.with_zombie_left(inner.zombie_left().max(waiting + 1));
-    derivation::swap(k, slot, slot.at(k).cap(), last, inner);
-    // Now `last` has the outer zombie: exchange it with the nested capability.
+    // That the inner one is not done before it comes to the slot where the outer one waits.
+    let cap = cap.with_zombie_left(inner.left.max(waiting + 1));
+    derivation::swap(k, slot, slot.at(k).cap(), last, cap);
+    // Now `last` has the outer zombie: exchange it with the capability of the inner object.
     exchange(k, last, wait);
+    Step::Continue
 }
 
 fn exchange(k: &Kernel, a: Ref<Slot>, b: Ref<Slot>) {
@@ -145,19 +139,12 @@ pub fn finalised(k: &Kernel, slot: Ref<Slot>, remainder: Remainder) {
     match remainder {
         Remainder::Unfinished => {}
         Remainder::Nothing => derivation::remove(k, slot),
-        Remainder::Slots => {
-            let here = slot.at(k);
-            let zombie = here.cap().zombie(0);
-            let slots = zombie.and_then(|zombie| Span::of(zombie.word()));
-            match (zombie, slots) {
-                (Some(zombie), Some(slots)) => {
-                    here.set_cap(k, zombie.with_zombie_left(slots.length()));
-                }
-                _ => {
-                    never!("only CNodes and threads have slots");
-                    derivation::remove(k, slot);
-                }
+        Remainder::Slots => match slot.at(k).cap().zombie() {
+            Some(zombie) => slot.at(k).set_cap(k, zombie),
+            None => {
+                never!("only CNodes and threads have slots");
+                derivation::remove(k, slot);
             }
-        }
+        },
     }
 }

@@ -3,12 +3,10 @@
 use super::{CNodeCap, Capability};
 use crate::mem::objects::tcb_slot;
 use crate::mem::{Kind, Ref, Slot};
-use crate::object::fault::LookupFailure;
-use crate::object::tcb::{Tcb, TcbSlot};
+use crate::object::{LookupFailure, Tcb, TcbSlot};
 use crate::View;
 
 /// The root of the capability space of `thread`.
-#[inline(always)]
 pub fn cspace(k: &View, thread: Ref<Tcb>) -> Capability {
     tcb_slot(thread, TcbSlot::CSpace).at(k).cap()
 }
@@ -74,7 +72,6 @@ fn step(node: CNodeCap, rest: u64, bits_left: i32) -> Option<(Ref<Slot>, u64, i3
 }
 
 /// A walk has ended at `slot`; there were too few bits for that if less than none are left.
-#[inline(always)]
 fn ended(slot: Ref<Slot>, bits_left: i32) -> Option<Found> {
     let bits_left = u32::try_from(bits_left).ok()?;
     Some(Found { slot, bits_left })
@@ -82,7 +79,6 @@ fn ended(slot: Ref<Slot>, bits_left: i32) -> Option<Found> {
 
 /// The low `depth` (1 to 64) bits of `cptr`, at the top of a word. As there is one at least, and
 /// guards are shorter than a word, no shift of it is by a whole word.
-#[inline(always)]
 fn top(cptr: u64, depth: u32) -> u64 {
     cptr.wrapping_shl(WORD_BITS.wrapping_sub(depth))
 }

@@ -40,18 +40,15 @@ impl Flags {
 }
 
 impl Slot {
-    #[inline(always)]
     pub fn cap(&self) -> Capability {
         Capability::from_parts(self.word(), self.data())
     }
 
     /// Changes the capability in place: its position and flags stay.
-    #[inline(always)]
     pub(crate) fn set_cap(&self, k: &Kernel, cap: Capability) {
         self.set_words(k, cap.word(), cap.data());
     }
 
-    #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.cap().is_null()
     }

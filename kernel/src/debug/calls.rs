@@ -10,8 +10,8 @@ use crate::arch::Platform;
 use crate::cap::{lookup, CNodeCap};
 use crate::ipc::message;
 use crate::mem::{Kind, Ref};
-use crate::object::core::Core;
-use crate::object::tcb::{Tcb, NAME_BYTES};
+use crate::object::tcb::NAME_BYTES;
+use crate::object::{Core, Tcb};
 use crate::time::schedule;
 use crate::{CoreId, Kernel, CORES};
 

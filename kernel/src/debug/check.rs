@@ -6,10 +6,8 @@ use crate::arch::Platform;
 use crate::cap::derivation;
 use crate::mem::objects::tcb_slot;
 use crate::mem::Ref;
-use crate::object::reply::Above;
-use crate::object::sched_context::SchedContext;
-use crate::object::tcb::{Place, Tcb};
-use crate::time::refills::Refills;
+use crate::object::{Above, Place, SchedContext, Tcb};
+use crate::time::Refills;
 use crate::Kernel;
 
 /// Status of a debug kernel that found itself inconsistent.

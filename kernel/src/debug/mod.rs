@@ -7,8 +7,8 @@ use core::fmt::{self, Write};
 
 use crate::arch::{Machine, Platform};
 use crate::mem::Ref;
-use crate::object::fault::Fault;
-use crate::object::tcb::{Tcb, NAME_BYTES};
+use crate::object::tcb::NAME_BYTES;
+use crate::object::{Fault, Tcb};
 use crate::Kernel;
 
 /// Writes formatted text to the console of a kernel.

@@ -3,25 +3,20 @@
 use sandglass_abi::invocation as label;
 
 use super::deletion::{self, Preemption};
-use super::error::Error;
-use super::{source_slot, target_slot, Invocation, Outcome};
+use super::{source_slot, target_slot, Error, Invocation, Outcome, Stop};
 use crate::arch::abi::space;
-use crate::cap::{derivation, Capability};
+use crate::cap::{derivation, Capability, EndpointCap};
 use crate::mem::{Ref, Slot};
-use crate::object::endpoint::{Endpoint, EndpointState};
-use crate::object::fault::LookupFailure;
-use crate::object::queue::Key;
-use crate::object::rights::Rights;
-use crate::object::tcb::{ResumePoint, State, Tcb};
-use crate::time::turn::Turn;
+use crate::object::{Cancelled, EndpointState, ResumePoint, Rights, State, Tcb};
+use crate::time::{Preempted, Turn};
 use crate::{thread, Kernel, View};
 
 /// A checked invocation of a CNode.
-#[derive(Clone, Copy)]
 enum Operation {
     Revoke(Ref<Slot>),
     Delete(Ref<Slot>),
-    CancelBadgedSends(Cancel),
+    /// With how far a preempted execution of this very call has come.
+    CancelBadgedSends(EndpointCap, Option<Cancelled>),
     /// Copy, Mint and MintCall.
     Insert(Step),
     /// Move and Mutate.
@@ -31,41 +26,38 @@ enum Operation {
 }
 
 /// A capability goes from one slot to another, and becomes `cap` there.
-#[derive(Clone, Copy)]
 struct Step {
     source: Ref<Slot>,
     target: Ref<Slot>,
     cap: Capability,
 }
 
-/// A checked CancelBadgedSends.
-#[derive(Clone, Copy)]
-struct Cancel {
-    endpoint: Ref<Endpoint>,
-    badge: u64,
-    /// How far a preempted execution of this very call has come.
-    begun: Option<Begun>,
-}
-
-/// A cancellation goes on behind the last sender that it looked at, and leaves alone those that
-/// came after it first began.
-#[derive(Clone, Copy)]
-struct Begun {
-    at: Key,
-    until: u64,
+impl Step {
+    /// # Errors
+    /// There is no such capability.
+    fn new(source: Ref<Slot>, target: Ref<Slot>, cap: Option<Capability>) -> Result<Step, Error> {
+        let cap = cap.filter(|cap| !cap.is_null());
+        let cap = cap.ok_or(Error::IllegalOperation)?;
+        Ok(Step {
+            source,
+            target,
+            cap,
+        })
+    }
 }
 
 /// Invokes a CNode.
-pub fn invoke(k: &Kernel, turn: &Turn, call: &Invocation) -> Result<Outcome, Error> {
+pub fn invoke(k: &Kernel, turn: &Turn, call: &Invocation) -> Result<Outcome, Stop> {
     let operation = decode(k, call)?;
-    Ok(commit(k, turn, call.caller, operation))
+    commit(k, turn, call.caller, operation)?;
+    Ok(Outcome::Done)
 }
 
 fn decode(k: &View, call: &Invocation) -> Result<Operation, Error> {
     let of_abi = label::CNODE_REVOKE..=label::CNODE_ROTATE;
-    if !of_abi.contains(&call.label()) && call.label() != label::extension::CNODE_MINT_CALL {
-        return Err(Error::IllegalOperation);
-    }
+    let is_known = of_abi.contains(&call.label());
+    let is_mint_call = call.label() == label::extension::CNODE_MINT_CALL;
+    Error::IllegalOperation.when(!is_known && !is_mint_call)?;
     call.need(2)?;
     let target = target_slot(k, call.cap, call.word(k, 0), call.word(k, 1))?;
     match call.label() {
@@ -81,56 +73,31 @@ fn decode_cancel(k: &View, call: &Invocation, target: Ref<Slot>) -> Result<Opera
     let cap = target.at(k).cap().endpoint();
     let cap = cap.filter(|cap| cap.rights == Rights::ALL);
     let cap = cap.ok_or(Error::IllegalOperation)?;
+    let this = (cap.object.address(), cap.badge);
     let begun = match call.caller.at(k).progress() {
-        Some(ResumePoint::CancelBadgedSends {
-            endpoint,
-            badge,
-            at,
-            until,
-        }) if endpoint == cap.object.address() && badge == cap.badge => Some(Begun { at, until }),
+        Some(ResumePoint::CancelBadgedSends(call, done)) if call == this => Some(done),
         _ => None,
     };
-    Ok(Operation::CancelBadgedSends(Cancel {
-        endpoint: cap.object,
-        badge: cap.badge,
-        begun,
-    }))
+    Ok(Operation::CancelBadgedSends(cap, begun))
 }
 
 /// Copy, Mint, MintCall, Move and Mutate.
 fn decode_insertion(k: &View, call: &Invocation, target: Ref<Slot>) -> Result<Operation, Error> {
     call.need(4)?;
     let root = call.extra_cap(k, 0)?;
-    if !target.at(k).is_empty() {
-        return Err(Error::DeleteFirst);
-    }
+    Error::DeleteFirst.when(!target.at(k).is_empty())?;
     let depth = call.word(k, 3);
     let source = source_slot(k, root, call.word(k, 2), depth)?;
     let cap = source.at(k).cap();
-    if cap.is_null() {
-        return Err(missing_source(depth));
-    }
-    let moved = |cap: Option<Capability>| {
-        let cap = cap.ok_or(Error::IllegalOperation)?;
-        Ok(Operation::Move(Step {
-            source,
-            target,
-            cap,
-        }))
-    };
+    Error::missing_source(depth as u8).when(cap.is_null())?;
+    let moved = |cap| Ok(Operation::Move(Step::new(source, target, cap)?));
     let copied = |cap: Option<Capability>| {
-        let cap = match cap {
-            Some(cap) => derivation::derive(k, source, cap)?,
-            None => Capability::NULL,
-        };
-        if cap.is_null() {
-            return Err(Error::IllegalOperation);
-        }
-        Ok(Operation::Insert(Step {
+        let copy = cap.map(|cap| derivation::derive(k, source, cap));
+        Ok(Operation::Insert(Step::new(
             source,
             target,
-            cap,
-        }))
+            copy.transpose()?,
+        )?))
     };
     match call.label() {
         label::CNODE_COPY => {
@@ -160,40 +127,17 @@ fn decode_rotate(k: &View, call: &Invocation, target: Ref<Slot>) -> Result<Opera
     let (pivot_root, source_root) = (call.extra_cap(k, 0)?, call.extra_cap(k, 1)?);
     let source = source_slot(k, source_root, call.word(k, 6), call.word(k, 7))?;
     let pivot = source_slot(k, pivot_root, call.word(k, 3), call.word(k, 4))?;
-    if pivot == source || pivot == target {
-        return Err(Error::IllegalOperation);
-    }
-    if source != target && !target.at(k).is_empty() {
-        return Err(Error::DeleteFirst);
-    }
-    if source.at(k).is_empty() {
-        return Err(missing_source(call.word(k, 7)));
-    }
-    if pivot.at(k).is_empty() {
-        return Err(Error::missing(call.word(k, 4) as u8));
-    }
-    let step = |source: Ref<Slot>, target: Ref<Slot>, data: u64| {
+    Error::IllegalOperation.when(pivot == source || pivot == target)?;
+    Error::DeleteFirst.when(source != target && !target.at(k).is_empty())?;
+    Error::missing_source(call.word(k, 7) as u8).when(source.at(k).is_empty())?;
+    Error::missing(call.word(k, 4) as u8).when(pivot.at(k).is_empty())?;
+    let step = |source: Ref<Slot>, target, data| {
         let cap = source.at(k).cap().updated(data, true);
-        let cap = cap.ok_or(Error::IllegalOperation)?;
-        Ok::<_, Error>(Step {
-            source,
-            target,
-            cap,
-        })
+        Step::new(source, target, cap)
     };
     let second = step(source, pivot, call.word(k, 5))?;
     let first = step(pivot, target, call.word(k, 2))?;
     Ok(Operation::Rotate(first, second))
-}
-
-fn missing_source(depth: u64) -> Error {
-    let failure = LookupFailure::MissingCapability {
-        bits_left: depth as u8,
-    };
-    Error::FailedLookup {
-        source: true,
-        failure,
-    }
 }
 
 /// The capability that installing `cap` with `data` as its badge or guard would store: `data` of
@@ -206,93 +150,75 @@ pub fn with_data(cap: Capability, data: u64) -> Option<Capability> {
     }
 }
 
-fn commit(k: &Kernel, turn: &Turn, caller: Ref<Tcb>, operation: Operation) -> Outcome {
+fn commit(
+    k: &Kernel,
+    turn: &Turn,
+    caller: Ref<Tcb>,
+    operation: Operation,
+) -> Result<(), Preempted> {
     match operation {
         Operation::Revoke(slot) => {
             let progress = deletion::revoke(k, turn, slot);
-            outcome(k, turn, progress)
+            space::revoked(k, turn);
+            progress?;
         }
         Operation::Delete(slot) => {
             let progress = deletion::delete(k, turn, slot);
-            outcome(k, turn, progress)
+            space::revoked(k, turn);
+            progress?;
         }
-        Operation::CancelBadgedSends(cancel) => cancel_badged_sends(k, turn, caller, cancel),
-        Operation::Insert(step) => {
-            derivation::insert_copy(k, step.source, step.target, step.cap);
-            Outcome::Done
-        }
-        Operation::Move(step) => {
-            derivation::transfer(k, step.source, step.target, step.cap);
-            Outcome::Done
-        }
+        Operation::CancelBadgedSends(cap, begun) => cancel(k, turn, caller, cap, begun)?,
+        Operation::Insert(step) => derivation::insert_copy(k, step.source, step.target, step.cap),
+        Operation::Move(step) => derivation::transfer(k, step.source, step.target, step.cap),
         Operation::Rotate(first, second) if second.source == first.target => {
             derivation::swap(k, second.source, second.cap, first.source, first.cap);
-            Outcome::Done
         }
         Operation::Rotate(first, second) => {
             derivation::transfer(k, first.source, first.target, first.cap);
             derivation::transfer(k, second.source, second.target, second.cap);
-            Outcome::Done
         }
     }
+    Ok(())
 }
 
-/// Deletion may have taken the address space of the running thread away.
-fn outcome(k: &Kernel, turn: &Turn, progress: deletion::Progress) -> Outcome {
-    space::revoked(k, turn);
-    match progress {
-        deletion::Progress::Done => Outcome::Done,
-        deletion::Progress::Preempted => Outcome::Preempted,
-    }
-}
-
-/// Restarts every queued sender with the badge (02, section 7.4). Each step looks at one sender,
-/// in the order of the queue.
-fn cancel_badged_sends(k: &Kernel, turn: &Turn, caller: Ref<Tcb>, cancel: Cancel) -> Outcome {
-    let Cancel {
-        endpoint: handle,
-        badge,
-        begun,
-    } = cancel;
-    let endpoint = handle.at(k);
-    if badge == 0 || endpoint.state() != EndpointState::Senders {
-        return Outcome::Done;
+/// Restarts every queued sender with the badge of `cap` (02, section 7.4). Each step looks at one
+/// sender, in the order of the queue.
+fn cancel(
+    k: &Kernel,
+    turn: &Turn,
+    caller: Ref<Tcb>,
+    cap: EndpointCap,
+    begun: Option<Cancelled>,
+) -> Result<(), Preempted> {
+    let endpoint = cap.object.at(k);
+    if cap.badge == 0 || endpoint.state() != EndpointState::Senders {
+        return Ok(());
     }
     let (mut next, until) = match begun {
-        Some(begun) => (endpoint.queue().first_after(k, begun.at), begun.until),
+        Some(Cancelled { at, until }) => (endpoint.queue().first_after(k, at), until),
         None => (endpoint.queue().first(), k.next_sequence()),
     };
     let mut preemption = Preemption::new();
     // Ends: each step goes to a greater key, and nobody is queued while this runs.
     while let Some(sender) = next {
         let at = sender.at(k).links().key();
-        if at.sequence < until && is_sender_with(k, sender, badge) {
+        if at.sequence < until && is_sender_with(k, sender, cap.badge) {
             endpoint.queue().remove(k, sender);
             thread::restart_or_give_up(k, turn, sender);
         }
         next = endpoint.queue().first_after(k, at);
-        if next.is_some() && preemption.due(k) {
+        if next.is_some() && preemption.point(k).is_err() {
             turn.reschedule(k);
-            caller.at(k).leave_progress(
-                k,
-                ResumePoint::CancelBadgedSends {
-                    endpoint: handle.address(),
-                    badge,
-                    at,
-                    until,
-                },
-            );
-            return Outcome::Preempted;
+            let this = (cap.object.address(), cap.badge);
+            let progress = ResumePoint::CancelBadgedSends(this, Cancelled { at, until });
+            caller.at(k).leave_progress(k, progress);
+            return Err(Preempted);
         }
     }
     turn.reschedule(k);
-    Outcome::Done
+    Ok(())
 }
 
 fn is_sender_with(k: &Kernel, thread: Ref<Tcb>, badge: u64) -> bool {
-    matches!(
-        thread.at(k).state(),
-        State::BlockedOnSend { sender, .. }
-            if sender.badge == badge
-    )
+    matches!(thread.at(k).state(), State::BlockedOnSend { sender, .. } if sender.badge == badge)
 }

@@ -5,10 +5,9 @@
 
 use super::finalise::finalise;
 use crate::cap::deletion::{self as slots, Step};
-use crate::cap::derivation;
+use crate::cap::{derivation, Capability};
 use crate::mem::{Ref, Slot};
-use crate::time::account::{self, TimeOver};
-use crate::time::turn::Turn;
+use crate::time::{account, Preempted, Turn};
 use crate::Kernel;
 
 /// Steps between two looks at whether to stop: a step takes some hundred instructions, so a
@@ -27,15 +26,17 @@ impl Preemption {
         Preemption { steps: 0 }
     }
 
-    /// A step was done, and there is more to do: whether the operation must stop now.
-    #[must_use]
-    pub fn due(&mut self, k: &Kernel) -> bool {
+    /// A step was done, and there is more to do.
+    ///
+    /// # Errors
+    /// The operation must stop now.
+    pub fn point(&mut self, k: &Kernel) -> Result<(), Preempted> {
         self.count();
         if self.steps < INTERVAL {
-            return false;
+            return Ok(());
         }
         self.steps = 0;
-        account::should_preempt(k)
+        account::preemption_point(k)
     }
 
     /// A step was done that may have been the last.
@@ -44,16 +45,8 @@ impl Preemption {
     }
 }
 
-/// How far a preemptible operation came.
-#[must_use]
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Progress {
-    Done,
-    Preempted,
-}
-
 /// Empties `slot`, and whatever only its capability kept alive.
-pub fn delete(k: &Kernel, turn: &Turn, slot: Ref<Slot>) -> Progress {
+pub fn delete(k: &Kernel, turn: &Turn, slot: Ref<Slot>) -> Result<(), Preempted> {
     delete_counted(k, turn, slot, &mut Preemption::new())
 }
 
@@ -62,40 +55,56 @@ fn delete_counted(
     turn: &Turn,
     slot: Ref<Slot>,
     preemption: &mut Preemption,
-) -> Progress {
+) -> Result<(), Preempted> {
     // Ends: each step empties a slot, takes a thread out of a queue, or starts on another of
     // finitely many objects, and a preempted deletion goes on where it was.
     loop {
         match slots::next(k, slot) {
-            Step::Done => return Progress::Done,
+            Step::Done => return Ok(()),
             Step::Continue => {}
-            Step::Finalise(inner) => match finalise(k, turn, inner) {
-                Ok(remainder) => slots::finalised(k, inner, remainder),
-                Err(TimeOver) => return Progress::Preempted,
-            },
+            Step::Finalise(inner) => slots::finalised(k, inner, finalise(k, turn, inner)?),
         }
         if slot.at(k).is_empty() {
             preemption.count();
-            return Progress::Done;
+            return Ok(());
         }
-        if preemption.due(k) {
-            return Progress::Preempted;
-        }
+        preemption.point(k)?;
     }
 }
 
 /// Deletes all children of the capability in `slot`.
-pub fn revoke(k: &Kernel, turn: &Turn, slot: Ref<Slot>) -> Progress {
+pub fn revoke(k: &Kernel, turn: &Turn, slot: Ref<Slot>) -> Result<(), Preempted> {
     let mut preemption = Preemption::new();
     let mut next = derivation::first_child(k, slot);
     while let Some(child) = next {
-        if delete_counted(k, turn, child, &mut preemption) == Progress::Preempted {
-            return Progress::Preempted;
-        }
+        delete_counted(k, turn, child, &mut preemption)?;
         next = derivation::first_child(k, slot);
-        if next.is_some() && preemption.due(k) {
-            return Progress::Preempted;
+        if next.is_some() {
+            preemption.point(k)?;
         }
     }
-    Progress::Done
+    Ok(())
+}
+
+/// A capability to put into a slot of a kernel's own, and the slot of which it is a copy; `None` leaves the
+/// slot empty.
+pub type Install = Option<(Ref<Slot>, Capability)>;
+
+/// Empties `slot` and puts `what` there, unless the deletion took its source or the capability away that
+/// was `invoked`. A call that was preempted starts anew, and finds what is done already done.
+pub fn replace(
+    k: &Kernel,
+    turn: &Turn,
+    slot: Ref<Slot>,
+    what: Install,
+    invoked: Install,
+) -> Result<(), Preempted> {
+    delete(k, turn, slot)?;
+    let is_there = |(slot, cap): (Ref<Slot>, Capability)| slot.at(k).cap().word().same(cap.word());
+    if let Some((source, cap)) = what {
+        if is_there((source, cap)) && invoked.is_none_or(is_there) {
+            derivation::insert_copy(k, source, slot, cap);
+        }
+    }
+    Ok(())
 }

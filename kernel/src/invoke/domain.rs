@@ -3,28 +3,27 @@
 use sandglass_abi::invocation as label;
 use sandglass_abi::sched::domain::MAX_DURATION;
 
-use super::error::Error;
-use super::{Invocation, Outcome};
+use super::{Error, Invocation, Outcome, Stop};
 use crate::ipc::stall;
 use crate::mem::Ref;
 use crate::object::domain::{Entry, DOMAINS, LENGTH};
-use crate::object::tcb::Tcb;
-use crate::time::schedule;
-use crate::time::turn::Turn;
+use crate::object::Tcb;
+use crate::time::{schedule, Preempted, Turn};
 use crate::{Kernel, View};
 
 /// A checked invocation of the domain capability.
-#[derive(Clone, Copy)]
 enum Operation {
-    Set { thread: Ref<Tcb>, domain: u8 },
-    Configure { index: u64, entry: Entry },
-    SetStart { index: u64 },
+    Set(Ref<Tcb>, u8),
+    /// This entry is to be so.
+    Configure(u64, Entry),
+    SetStart(u64),
 }
 
 /// Invokes the domain capability.
-pub fn invoke(k: &Kernel, turn: &Turn, call: &Invocation) -> Result<Outcome, Error> {
+pub fn invoke(k: &Kernel, turn: &Turn, call: &Invocation) -> Result<Outcome, Stop> {
     let operation = decode(k, call)?;
-    Ok(commit(k, turn, operation))
+    commit(k, turn, operation)?;
+    Ok(Outcome::Done)
 }
 
 fn decode(k: &View, call: &Invocation) -> Result<Operation, Error> {
@@ -32,18 +31,10 @@ fn decode(k: &View, call: &Invocation) -> Result<Operation, Error> {
         label::DOMAIN_SET => {
             call.need(1)?;
             let domain = call.word(k, 0);
-            if domain >= DOMAINS {
-                return Err(Error::InvalidArgument(0));
-            }
-            let thread = call
-                .extra_cap(k, 0)?
-                .word()
-                .get()
-                .ok_or(Error::InvalidArgument(1))?;
-            Ok(Operation::Set {
-                thread,
-                domain: domain as u8,
-            })
+            Error::InvalidArgument(0).when(domain >= DOMAINS)?;
+            let thread = call.extra_cap(k, 0)?.word().get();
+            let thread = thread.ok_or(Error::InvalidArgument(1))?;
+            Ok(Operation::Set(thread, domain as u8))
         }
         label::DOMAIN_SCHEDULE_CONFIGURE => decode_configure(k, call),
         label::DOMAIN_SCHEDULE_SET_START => {
@@ -51,7 +42,7 @@ fn decode(k: &View, call: &Invocation) -> Result<Operation, Error> {
             let index = call.word(k, 0);
             Error::check_range(index, 0, LENGTH as u64 - 1)?;
             k.domains.entry(index).ok_or(Error::InvalidArgument(0))?;
-            Ok(Operation::SetStart { index })
+            Ok(Operation::SetStart(index))
         }
         _ => Err(Error::IllegalOperation),
     }
@@ -62,30 +53,17 @@ fn decode_configure(k: &View, call: &Invocation) -> Result<Operation, Error> {
     let (index, domain, duration) = (call.word(k, 0), call.word(k, 1), call.word(k, 2));
     Error::check_range(index, 0, LENGTH as u64 - 2)?;
     Error::check_range(domain, 0, DOMAINS - 1)?;
-    if duration > MAX_DURATION {
-        return Err(Error::InvalidArgument(2));
-    }
-    if duration == 0 && domain != 0 {
-        return Err(Error::InvalidArgument(1));
-    }
-    if duration == 0 && index == k.domains.start() {
-        return Err(Error::InvalidArgument(2));
-    }
-    Ok(Operation::Configure {
-        index,
-        entry: Entry {
-            domain: domain as u8,
-            duration,
-        },
-    })
+    Error::InvalidArgument(2).when(duration > MAX_DURATION)?;
+    Error::InvalidArgument(1).when(duration == 0 && domain != 0)?;
+    Error::InvalidArgument(2).when(duration == 0 && index == k.domains.start())?;
+    let domain = domain as u8;
+    Ok(Operation::Configure(index, Entry { domain, duration }))
 }
 
-fn commit(k: &Kernel, turn: &Turn, operation: Operation) -> Outcome {
+fn commit(k: &Kernel, turn: &Turn, operation: Operation) -> Result<(), Preempted> {
     match operation {
-        Operation::Set { thread, domain } => {
-            if stall::quiesce(k, turn, thread).is_err() {
-                return Outcome::Preempted;
-            }
+        Operation::Set(thread, domain) => {
+            stall::quiesce(k, turn, thread)?;
             trace!(k, domain(Some(thread), domain));
             thread.at(k).set_domain(k, domain);
             if k.core().thread() == Some(thread) {
@@ -97,11 +75,11 @@ fn commit(k: &Kernel, turn: &Turn, operation: Operation) -> Outcome {
                 turn.reschedule(k);
             }
         }
-        Operation::Configure { index, entry } => k.domains.configure(k, index, entry),
-        Operation::SetStart { index } => {
+        Operation::Configure(index, entry) => k.domains.configure(k, index, entry),
+        Operation::SetStart(index) => {
             k.domains.set_start(k, index);
             turn.reschedule(k);
         }
     }
-    Outcome::Done
+    Ok(())
 }

@@ -5,10 +5,10 @@ use sandglass_abi::error::ErrorNumber;
 use crate::cap::derivation::DeriveError;
 use crate::cap::lookup::SlotError;
 use crate::ipc::fault::push_lookup_failure;
-use crate::ipc::message::Writer;
+use crate::ipc::Writer;
 use crate::mem::Ref;
-use crate::object::fault::LookupFailure;
-use crate::object::tcb::Tcb;
+use crate::object::{LookupFailure, Tcb};
+use crate::time::Preempted;
 use crate::Kernel;
 
 /// Why an invocation was refused. Nothing was changed.
@@ -36,22 +36,56 @@ pub enum Error {
     NotEnoughMemory(u64),
 }
 
+/// Why an invocation does not come to its end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stop {
+    Refused(Error),
+    Preempted,
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        Stop::Refused(error)
+    }
+}
+
+impl From<Preempted> for Stop {
+    fn from(_: Preempted) -> Self {
+        Stop::Preempted
+    }
+}
+
 impl Error {
+    /// A failed lookup of a source, or of a destination.
+    pub const fn lookup(source: bool, failure: LookupFailure) -> Self {
+        Error::FailedLookup { source, failure }
+    }
+
     /// A failed lookup of a destination: `bits_left` bits lead to no capability.
-    pub fn missing(bits_left: u8) -> Self {
-        let failure = LookupFailure::MissingCapability { bits_left };
-        Error::FailedLookup {
-            source: false,
-            failure,
-        }
+    pub const fn missing(bits_left: u8) -> Self {
+        Self::lookup(false, LookupFailure::MissingCapability { bits_left })
+    }
+
+    /// A failed lookup of a source, likewise.
+    pub const fn missing_source(bits_left: u8) -> Self {
+        Self::lookup(true, LookupFailure::MissingCapability { bits_left })
     }
 
     /// The address space is gone.
     pub const fn invalid_root() -> Self {
-        Error::FailedLookup {
-            source: false,
-            failure: LookupFailure::InvalidRoot,
+        Self::lookup(false, LookupFailure::InvalidRoot)
+    }
+
+    /// Refuses, with this error, if `refused`.
+    ///
+    /// # Errors
+    /// This one, if so.
+    #[inline(always)]
+    pub const fn when(self, refused: bool) -> Result<(), Self> {
+        if refused {
+            return Err(self);
         }
+        Ok(())
     }
 
     /// Refuses a `value` that is not between `min` and `max`, both included.
@@ -60,17 +94,14 @@ impl Error {
     /// It is not; with what would have been right.
     #[inline(always)]
     pub const fn check_range(value: u64, min: u64, max: u64) -> Result<(), Self> {
-        if value < min || value > max {
-            return Err(Error::Range { min, max });
-        }
-        Ok(())
+        Error::Range { min, max }.when(value < min || value > max)
     }
 
     /// Why a slot was not found.
     pub fn from_slot(error: SlotError, source: bool) -> Self {
         match error {
             SlotError::Depth => Error::Range { min: 1, max: 64 },
-            SlotError::Failed(failure) => Error::FailedLookup { source, failure },
+            SlotError::Failed(failure) => Error::lookup(source, failure),
         }
     }
 
@@ -108,11 +139,7 @@ impl Error {
                 message.push(u64::from(source));
                 push_lookup_failure(&mut message, failure);
             }
-            Error::IllegalOperation
-            | Error::Alignment
-            | Error::TruncatedMessage
-            | Error::DeleteFirst
-            | Error::RevokeFirst => {}
+            _ => {}
         }
         message.finish(self.number() as u64, 0);
     }

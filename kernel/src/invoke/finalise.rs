@@ -7,15 +7,9 @@ use crate::cap::deletion::Remainder;
 use crate::cap::derivation;
 use crate::ipc::{cancel, reply, stall};
 use crate::mem::{Kind, Ref, Slot};
-use crate::object::endpoint::Endpoint;
-use crate::object::notification::Notification;
-use crate::object::reply::Reply;
-use crate::object::sched_context::SchedContext;
-use crate::object::tcb::{State, Tcb};
+use crate::object::{Notification, Queue, Reply, SchedContext, State, Tcb};
 use crate::thread::{self, yielding};
-use crate::time::account::TimeOver;
-use crate::time::context;
-use crate::time::turn::Turn;
+use crate::time::{context, Preempted, Turn};
 use crate::Kernel;
 
 /// Takes apart the object of the capability in `slot` if that is the last one; frames are
@@ -24,7 +18,7 @@ use crate::Kernel;
 /// # Errors
 /// The thread that ran on the object, on another core, was stopped, which took the rest of the caller's
 /// time: nothing else was done.
-pub(super) fn finalise(k: &Kernel, turn: &Turn, slot: Ref<Slot>) -> Result<Remainder, TimeOver> {
+pub(super) fn finalise(k: &Kernel, turn: &Turn, slot: Ref<Slot>) -> Result<Remainder, Preempted> {
     let cap = slot.at(k).cap();
     if let Some(frame) = cap.frame() {
         arch::frame::unmap(k, frame);
@@ -32,58 +26,46 @@ pub(super) fn finalise(k: &Kernel, turn: &Turn, slot: Ref<Slot>) -> Result<Remai
     }
     let last = derivation::is_final(k, slot);
     if let Some(endpoint) = cap.endpoint() {
+        let queue = endpoint.object.at(k).queue();
         // Once begun, emptying goes on even if a capability has appeared meanwhile.
-        let dying = !endpoint.object.at(k).admits();
-        return Ok(if last || dying {
-            empty_endpoint(k, turn, endpoint.object)
-        } else {
-            Remainder::Nothing
-        });
+        if last || !queue.admits() {
+            return Ok(empty(k, turn, queue));
+        }
     }
     if let Some(notification) = cap.notification() {
-        let dying = !notification.object.at(k).admits();
-        return Ok(if last || dying {
-            empty_notification(k, turn, notification.object)
-        } else {
-            Remainder::Nothing
-        });
+        if last || !notification.object.at(k).queue().admits() {
+            return Ok(empty_notification(k, turn, notification.object));
+        }
     }
     if !last {
         return Ok(Remainder::Nothing);
     }
-    Ok(match cap.kind() {
-        Kind::Reply => match cap.reply() {
-            Some(cap) => end_reply(k, turn, cap.object)?,
-            None => Remainder::Nothing,
-        },
-        Kind::Tcb => match cap.word().get() {
-            Some(tcb) => end_thread(k, turn, tcb)?,
-            None => Remainder::Nothing,
-        },
-        Kind::CNode => Remainder::Slots,
-        Kind::SchedContext => match cap.word().get() {
-            Some(handle) => end_context(k, turn, handle)?,
-            None => Remainder::Nothing,
-        },
-        Kind::IrqHandler => cap
-            .irq()
-            .map_or(Remainder::Nothing, |irq| irq::release(k, turn, irq)),
-        kind => {
-            arch::finalise(k, turn, kind, cap);
-            Remainder::Nothing
-        }
-    })
+    let word = cap.word();
+    if let Some(reply) = word.get() {
+        end_reply(k, turn, reply)?;
+    } else if let Some(thread) = word.get() {
+        end_thread(k, turn, thread)?;
+        return Ok(Remainder::Slots);
+    } else if let Some(handle) = word.get() {
+        end_context(k, turn, handle)?;
+    } else if let Some(irq) = cap.irq() {
+        return Ok(irq::release(k, turn, irq));
+    } else if cap.is(Kind::CNode) {
+        return Ok(Remainder::Slots);
+    } else {
+        arch::finalise(k, turn, cap.kind(), cap);
+    }
+    Ok(Remainder::Nothing)
 }
 
-/// One step of emptying an endpoint: a queued thread tries again, or gives up.
-fn empty_endpoint(k: &Kernel, turn: &Turn, endpoint: Ref<Endpoint>) -> Remainder {
-    let object = endpoint.at(k);
-    let Some(first) = object.queue().first() else {
-        object.set_dying(k, false);
+/// One step of emptying the queue of an object: a thread tries again, or gives up.
+fn empty(k: &Kernel, turn: &Turn, queue: &Queue) -> Remainder {
+    let Some(first) = queue.first() else {
+        queue.set_dying(k, false);
         return Remainder::Nothing;
     };
-    object.set_dying(k, true);
-    object.queue().remove(k, first);
+    queue.set_dying(k, true);
+    queue.remove(k, first);
     if let State::BlockedOnReceive {
         reply: Some(offered),
         ..
@@ -110,18 +92,10 @@ pub(super) fn empty_notification(
         bound.at(k).set_notification(k, None);
         object.set_thread(k, None);
     }
-    let Some(first) = object.queue().first() else {
-        object.set_dying(k, false);
-        return Remainder::Nothing;
-    };
-    object.set_dying(k, true);
-    object.queue().remove(k, first);
-    thread::restart_or_give_up(k, turn, first);
-    turn.reschedule(k);
-    Remainder::Unfinished
+    empty(k, turn, object.queue())
 }
 
-fn end_reply(k: &Kernel, turn: &Turn, object: Ref<Reply>) -> Result<Remainder, TimeOver> {
+fn end_reply(k: &Kernel, turn: &Turn, object: Ref<Reply>) -> Result<(), Preempted> {
     if let Some(waiting) = object.at(k).thread() {
         match waiting.at(k).state() {
             State::BlockedOnReply { .. } => {
@@ -132,10 +106,10 @@ fn end_reply(k: &Kernel, turn: &Turn, object: Ref<Reply>) -> Result<Remainder, T
             _ => cancel::cancel_ipc(k, waiting),
         }
     }
-    Ok(Remainder::Nothing)
+    Ok(())
 }
 
-fn end_thread(k: &Kernel, turn: &Turn, tcb: Ref<Tcb>) -> Result<Remainder, TimeOver> {
+fn end_thread(k: &Kernel, turn: &Turn, tcb: Ref<Tcb>) -> Result<(), Preempted> {
     stall::quiesce(k, turn, tcb)?;
     if let Some(notification) = tcb.at(k).notification() {
         notification.at(k).set_thread(k, None);
@@ -149,10 +123,10 @@ fn end_thread(k: &Kernel, turn: &Turn, tcb: Ref<Tcb>) -> Result<Remainder, TimeO
     if k.home(tcb).fpu_owner() == Some(tcb) {
         k.home(tcb).set_fpu_owner(k, None);
     }
-    Ok(Remainder::Slots)
+    Ok(())
 }
 
-fn end_context(k: &Kernel, turn: &Turn, handle: Ref<SchedContext>) -> Result<Remainder, TimeOver> {
+fn end_context(k: &Kernel, turn: &Turn, handle: Ref<SchedContext>) -> Result<(), Preempted> {
     stall::quiesce_user(k, turn, handle)?;
     yielding::complete_yield(k, handle);
     context::unbind_thread(k, turn, handle);
@@ -163,5 +137,5 @@ fn end_context(k: &Kernel, turn: &Turn, handle: Ref<SchedContext>) -> Result<Rem
         // Nobody pays for the rest of this event; its thread was unbound, so another is chosen.
         k.core().set_context(k, None);
     }
-    Ok(Remainder::Nothing)
+    Ok(())
 }

@@ -2,15 +2,15 @@
 
 use sandglass_abi::invocation as label;
 
-use super::error::Error;
-use super::{deletion, finalise, Invocation, Outcome};
+use super::deletion::{self, Install};
+use super::{finalise, Error, Invocation, Outcome, Stop};
 use crate::arch::abi::{invoke as arch, Line};
 use crate::arch::Platform;
 use crate::cap::deletion::Remainder;
 use crate::cap::{derivation, Capability};
 use crate::ipc::notification;
 use crate::mem::{Ref, Slot};
-use crate::time::turn::Turn;
+use crate::time::{Preempted, Turn};
 use crate::{Kernel, View};
 
 /// A device interrupt: signals its notification; the line stays masked until it is acknowledged.
@@ -28,7 +28,6 @@ pub fn interrupt(k: &Kernel, turn: &Turn, irq: u8) {
 }
 
 /// A checked issue of an IRQ handler.
-#[derive(Clone, Copy)]
 pub struct Issue {
     pub control: Ref<Slot>,
     pub slot: Ref<Slot>,
@@ -36,88 +35,64 @@ pub struct Issue {
     pub line: Line,
 }
 
-/// Invokes IRQ control.
+/// Invokes IRQ control: issues the handler and lets the line through.
 pub fn invoke_control(k: &Kernel, call: &Invocation) -> Result<Outcome, Error> {
     let issue = arch::irq::decode_control(k, call)?;
-    Ok(commit_control(k, issue))
-}
-
-/// Issues the handler and lets the line through.
-fn commit_control(k: &Kernel, issue: Issue) -> Outcome {
-    let Issue {
-        control,
-        slot,
-        irq,
-        line,
-    } = issue;
+    let (line, irq) = (issue.line, issue.irq);
     k.irqs.set_line(k, irq, Some(line));
     k.machine.route(line, irq);
-    derivation::insert_copy(k, control, slot, Capability::irq_handler(irq));
-    Outcome::Done
+    derivation::insert_copy(k, issue.control, issue.slot, Capability::irq_handler(irq));
+    Ok(Outcome::Done)
 }
 
 /// A checked invocation of an IRQ handler.
-#[derive(Clone, Copy)]
 enum HandlerOperation {
-    Ack(u8),
-    SetNotification { irq: u8, source: Ref<Slot> },
-    Clear(u8),
+    Ack,
+    /// SetNotification, and Clear.
+    Install(Install),
 }
 
 /// Invokes an IRQ handler.
-pub fn invoke_handler(k: &Kernel, turn: &Turn, call: &Invocation) -> Result<Outcome, Error> {
+pub fn invoke_handler(k: &Kernel, turn: &Turn, call: &Invocation) -> Result<Outcome, Stop> {
+    let irq = call.cap.irq().ok_or(Error::InvalidCapability(0))?;
     let operation = decode_handler(k, call)?;
-    Ok(commit_handler(k, turn, operation))
+    commit_handler(k, turn, irq, operation)?;
+    Ok(Outcome::Done)
 }
 
 fn decode_handler(k: &View, call: &Invocation) -> Result<HandlerOperation, Error> {
-    let irq = call.cap.irq().ok_or(Error::InvalidCapability(0))?;
     match call.label() {
-        label::IRQ_HANDLER_ACK => Ok(HandlerOperation::Ack(irq)),
+        label::IRQ_HANDLER_ACK => Ok(HandlerOperation::Ack),
         label::IRQ_HANDLER_SET_NOTIFICATION => {
             let source = call.extra_slot(0)?;
-            match source.at(k).cap().notification() {
-                Some(cap) if cap.rights.write() => {}
-                _ => return Err(Error::InvalidCapability(0)),
-            }
-            Ok(HandlerOperation::SetNotification { irq, source })
+            let cap = source.at(k).cap();
+            let signals = cap.notification().is_some_and(|cap| cap.rights.write());
+            Error::InvalidCapability(0).when(!signals)?;
+            Ok(HandlerOperation::Install(Some((source, cap))))
         }
-        label::IRQ_HANDLER_CLEAR => Ok(HandlerOperation::Clear(irq)),
+        label::IRQ_HANDLER_CLEAR => Ok(HandlerOperation::Install(None)),
         _ => Err(Error::IllegalOperation),
     }
 }
 
-fn commit_handler(k: &Kernel, turn: &Turn, operation: HandlerOperation) -> Outcome {
+fn commit_handler(
+    k: &Kernel,
+    turn: &Turn,
+    irq: u8,
+    operation: HandlerOperation,
+) -> Result<(), Preempted> {
     match operation {
-        HandlerOperation::Ack(irq) => {
+        HandlerOperation::Ack => {
             if let Some(line) = k.irqs.line(irq) {
                 k.machine.set_masked(line, irq, false);
             }
         }
-        HandlerOperation::SetNotification { irq, source } => {
-            let Some(slot) = k.irqs.slot(irq) else {
-                never!("the boot gave the table its slots");
-                return Outcome::Done;
-            };
-            let cap = source.at(k).cap();
-            if deletion::delete(k, turn, slot) == deletion::Progress::Preempted {
-                return Outcome::Preempted;
-            }
-            if source.at(k).cap() == cap {
-                derivation::insert_copy(k, source, slot, cap);
-            }
-        }
-        HandlerOperation::Clear(irq) => {
-            let Some(slot) = k.irqs.slot(irq) else {
-                never!("the boot gave the table its slots");
-                return Outcome::Done;
-            };
-            if deletion::delete(k, turn, slot) == deletion::Progress::Preempted {
-                return Outcome::Preempted;
-            }
-        }
+        HandlerOperation::Install(what) => match k.irqs.slot(irq) {
+            Some(slot) => deletion::replace(k, turn, slot, what, None)?,
+            None => never!("the boot gave the table its slots"),
+        },
     }
-    Outcome::Done
+    Ok(())
 }
 
 /// The last capability to the handler of `irq` goes: one step towards deleting its notification
@@ -125,13 +100,11 @@ fn commit_handler(k: &Kernel, turn: &Turn, operation: HandlerOperation) -> Outco
 pub fn release(k: &Kernel, turn: &Turn, irq: u8) -> Remainder {
     if let Some(slot) = k.irqs.slot(irq) {
         if let Some(cap) = slot.at(k).cap().notification() {
-            let emptied = !derivation::is_final(k, slot)
-                || matches!(
-                    finalise::empty_notification(k, turn, cap.object),
-                    Remainder::Nothing
-                );
-            if !emptied {
-                return Remainder::Unfinished;
+            if derivation::is_final(k, slot) {
+                match finalise::empty_notification(k, turn, cap.object) {
+                    Remainder::Nothing => {}
+                    rest => return rest,
+                }
             }
             derivation::remove(k, slot);
         }

@@ -19,14 +19,12 @@ pub mod untyped;
 
 use crate::arch::abi::invoke as arch;
 use crate::cap::{lookup, Capability};
-use crate::ipc::caps::ExtraCaps;
-use crate::ipc::message::Message;
-use crate::ipc::phases::Phases;
+use crate::ipc::{ExtraCaps, Message, Phases};
 use crate::mem::{Kind, Object, Ref, Slot};
-use crate::object::tcb::Tcb;
-use crate::time::turn::Turn;
+use crate::object::Tcb;
+use crate::time::Turn;
 use crate::{Kernel, View};
-use error::Error;
+pub use error::{Error, Stop};
 
 /// An invocation of a capability: the user's claims, not yet checked.
 pub struct Invocation<'a> {
@@ -41,13 +39,11 @@ pub struct Invocation<'a> {
 
 impl Invocation<'_> {
     /// Which invocation it is: the label of the message.
-    #[inline(always)]
     pub fn label(&self) -> u64 {
         self.message.label()
     }
 
     /// Message word `i`, at most as many as [`Self::need`] has checked.
-    #[inline(always)]
     pub fn word(&self, k: &View, i: usize) -> u64 {
         self.message.word(k, self.caller, i)
     }
@@ -55,14 +51,10 @@ impl Invocation<'_> {
     /// Refuses a message of less than `words` words.
     #[inline(always)]
     pub fn need(&self, words: usize) -> Result<(), Error> {
-        if !self.message.has(words) {
-            return Err(Error::TruncatedMessage);
-        }
-        Ok(())
+        Error::TruncatedMessage.when(!self.message.has(words))
     }
 
     /// Slot of extra capability `i`, which must have been sent; it may be empty.
-    #[inline(always)]
     pub fn extra_slot(&self, i: usize) -> Result<Ref<Slot>, Error> {
         self.extra.get(i).ok_or(Error::TruncatedMessage)
     }
@@ -74,32 +66,19 @@ impl Invocation<'_> {
     }
 
     /// The object that extra capability `i` names, which must have been sent; a capability to anything
-    /// else is refused as capability `number`.
+    /// else is refused.
     #[inline(always)]
-    pub fn extra_object<T: Object>(
-        &self,
-        k: &View,
-        i: usize,
-        number: u64,
-    ) -> Result<Ref<T>, Error> {
+    pub fn extra_object<T: Object>(&self, k: &View, i: usize) -> Result<Ref<T>, Error> {
         let word = self.extra_cap(k, i)?.word();
-        word.get().ok_or(Error::InvalidCapability(number))
+        word.get().ok_or(Error::InvalidCapability(i as u64 + 1))
     }
+}
 
-    /// The slot for a new capability, by index and depth below `root`: it must be empty.
-    pub fn empty_slot(
-        &self,
-        k: &View,
-        root: Capability,
-        index: u64,
-        depth: u64,
-    ) -> Result<Ref<Slot>, Error> {
-        let slot = target_slot(k, root, index, depth)?;
-        if !slot.at(k).is_empty() {
-            return Err(Error::DeleteFirst);
-        }
-        Ok(slot)
-    }
+/// The slot for a new capability, by index and depth below `root`: it must be empty.
+pub fn empty_slot(k: &View, root: Capability, index: u64, depth: u64) -> Result<Ref<Slot>, Error> {
+    let slot = target_slot(k, root, index, depth)?;
+    Error::DeleteFirst.when(!slot.at(k).is_empty())?;
+    Ok(slot)
 }
 
 /// The destination slot of an operation.
@@ -122,18 +101,15 @@ pub enum Outcome {
     Value(u64),
     /// Done; the operation has answered the caller, or will, or stopped it.
     Answered,
-    /// Not finished: the system call is to be executed again. What its next execution needs to
-    /// know is in the objects, or left with the caller ([`Tcb::leave_progress`]).
-    Preempted,
 }
 
 /// Invokes a capability that is no endpoint, notification or reply: checks everything, changing
 /// nothing, and then does it.
 ///
 /// # Errors
-/// The first check that failed, in the order of the ABI.
+/// The first check that failed, in the order of the ABI; or the operation was preempted.
 #[inline(always)]
-pub fn invoke(k: &mut Kernel, turn: &Turn, call: &Invocation) -> Result<Outcome, Error> {
+pub fn invoke(k: &mut Kernel, turn: &Turn, call: &Invocation) -> Result<Outcome, Stop> {
     if call.cap.is(Kind::Frame) {
         return arch::frame::invoke(k, call);
     }
@@ -146,19 +122,19 @@ pub fn invoke(k: &mut Kernel, turn: &Turn, call: &Invocation) -> Result<Outcome,
 
 /// The kinds that are invoked less often.
 #[inline(never)]
-fn invoke_other(k: &mut Kernel, turn: &Turn, call: &Invocation) -> Result<Outcome, Error> {
+fn invoke_other(k: &mut Kernel, turn: &Turn, call: &Invocation) -> Result<Outcome, Stop> {
     match call.cap.kind() {
         Kind::Domain | Kind::CNode | Kind::SchedControl | Kind::SchedContext
             if call.phases.is_first() =>
         {
-            Err(Error::InvalidCapability(0))
+            Err(Error::InvalidCapability(0).into())
         }
         Kind::Untyped => untyped::invoke(k, call),
         Kind::CNode => cnode::invoke(k, turn, call),
         Kind::SchedControl => sched_control::invoke(k, turn, call),
         Kind::SchedContext => sched_context::invoke(k, turn, call),
         Kind::Domain => domain::invoke(k, turn, call),
-        Kind::IrqControl => irq::invoke_control(k, call),
+        Kind::IrqControl => Ok(irq::invoke_control(k, call)?),
         Kind::IrqHandler => irq::invoke_handler(k, turn, call),
         Kind::Frame
         | Kind::Tcb
@@ -166,7 +142,7 @@ fn invoke_other(k: &mut Kernel, turn: &Turn, call: &Invocation) -> Result<Outcom
         | Kind::Zombie
         | Kind::Endpoint
         | Kind::Notification
-        | Kind::Reply => Err(Error::InvalidCapability(0)),
-        kind => arch::invoke(k, call, kind),
+        | Kind::Reply => Err(Error::InvalidCapability(0).into()),
+        kind => Ok(arch::invoke(k, call, kind)?),
     }
 }

@@ -2,60 +2,45 @@
 
 use sandglass_abi::invocation as label;
 
-use super::error::Error;
-use super::{Invocation, Outcome};
+use super::{Error, Invocation, Outcome, Stop};
 use crate::ipc::{reply, stall};
 use crate::mem::Ref;
-use crate::object::notification::Notification;
-use crate::object::sched_context::SchedContext;
-use crate::object::tcb::Tcb;
+use crate::object::{Notification, SchedContext, Tcb};
 use crate::thread::yielding::complete_yield;
 use crate::time::context::{self, is_released};
-use crate::time::turn::Turn;
-use crate::time::{account, schedule};
+use crate::time::{account, schedule, Turn};
 use crate::{Kernel, View};
 
 /// A checked invocation of a scheduling context.
-#[derive(Clone, Copy)]
 enum Operation {
-    BindThread(Ref<SchedContext>, Ref<Tcb>),
-    BindNotification(Ref<SchedContext>, Ref<Notification>),
-    Unbind(Ref<SchedContext>),
-    UnbindThread(Ref<SchedContext>),
-    UnbindNotification(Ref<SchedContext>),
-    Consumed(Ref<SchedContext>),
-    YieldTo {
-        context: Ref<SchedContext>,
-        thread: Ref<Tcb>,
-    },
+    BindThread(Ref<Tcb>),
+    BindNotification(Ref<Notification>),
+    Unbind,
+    UnbindThread,
+    UnbindNotification,
+    Consumed,
+    /// To its thread.
+    YieldTo(Ref<Tcb>),
 }
 
 /// Invokes a scheduling context (03, section 6.2).
-pub fn invoke(k: &Kernel, turn: &Turn, call: &Invocation) -> Result<Outcome, Error> {
-    let handle = call
-        .cap
-        .word()
-        .get::<SchedContext>()
-        .ok_or(Error::InvalidCapability(0))?;
-    if stall::quiesce_user(k, turn, handle).is_err() {
-        return Ok(Outcome::Preempted);
-    }
+pub fn invoke(k: &Kernel, turn: &Turn, call: &Invocation) -> Result<Outcome, Stop> {
+    let handle = call.cap.word().get().ok_or(Error::InvalidCapability(0))?;
+    stall::quiesce_user(k, turn, handle)?;
     let operation = decode(k, call, handle)?;
-    Ok(commit(k, turn, call, operation))
+    Ok(commit(k, turn, call.caller, handle, operation))
 }
 
 fn decode(k: &View, call: &Invocation, handle: Ref<SchedContext>) -> Result<Operation, Error> {
     match call.label() {
         label::SCHED_CONTEXT_BIND => decode_bind(k, call, handle),
         label::SCHED_CONTEXT_UNBIND => {
-            if handle.at(k).thread() == Some(call.caller) {
-                return Err(Error::IllegalOperation);
-            }
-            Ok(Operation::Unbind(handle))
+            Error::IllegalOperation.when(handle.at(k).thread() == Some(call.caller))?;
+            Ok(Operation::Unbind)
         }
-        label::SCHED_CONTEXT_UNBIND_OBJECT => decode_unbind_object(k, call, handle),
-        label::SCHED_CONTEXT_CONSUMED => Ok(Operation::Consumed(handle)),
-        label::SCHED_CONTEXT_YIELD_TO => decode_yield_to(k, call, handle),
+        label::SCHED_CONTEXT_UNBIND_OBJECT => decode_unbind(k, call, handle.at(k)),
+        label::SCHED_CONTEXT_CONSUMED => Ok(Operation::Consumed),
+        label::SCHED_CONTEXT_YIELD_TO => decode_yield_to(k, call, handle.at(k)),
         _ => Err(Error::IllegalOperation),
     }
 }
@@ -64,79 +49,63 @@ fn decode_bind(k: &View, call: &Invocation, handle: Ref<SchedContext>) -> Result
     let context = handle.at(k);
     let object = call.extra_cap(k, 0)?.word();
     if let Some(thread) = object.get::<Tcb>() {
-        if context.thread().is_some() || thread.at(k).sched_context().is_some() {
-            return Err(Error::IllegalOperation);
-        }
-        if thread.at(k).is_blocked() && !is_released(k, handle) {
-            return Err(Error::IllegalOperation);
-        }
-        Ok(Operation::BindThread(handle, thread))
+        let is_bound = context.thread().is_some() || thread.at(k).sched_context().is_some();
+        let waits = thread.at(k).is_blocked() && !is_released(k, handle);
+        Error::IllegalOperation.when(is_bound || waits)?;
+        Ok(Operation::BindThread(thread))
     } else if let Some(notification) = object.get::<Notification>() {
-        if context.notification().is_some() || notification.at(k).sched_context().is_some() {
-            return Err(Error::IllegalOperation);
-        }
-        Ok(Operation::BindNotification(handle, notification))
+        let is_lent = notification.at(k).sched_context().is_some();
+        Error::IllegalOperation.when(context.notification().is_some() || is_lent)?;
+        Ok(Operation::BindNotification(notification))
     } else {
         Err(Error::InvalidCapability(1))
     }
 }
 
-fn decode_unbind_object(
-    k: &View,
-    call: &Invocation,
-    handle: Ref<SchedContext>,
-) -> Result<Operation, Error> {
-    let context = handle.at(k);
+fn decode_unbind(k: &View, call: &Invocation, context: &SchedContext) -> Result<Operation, Error> {
     let object = call.extra_cap(k, 0)?.word();
     if let Some(thread) = object.get::<Tcb>() {
-        if context.thread() != Some(thread) || thread == call.caller {
-            return Err(Error::IllegalOperation);
-        }
-        Ok(Operation::UnbindThread(handle))
+        let is_other = context.thread() != Some(thread);
+        Error::IllegalOperation.when(is_other || thread == call.caller)?;
+        Ok(Operation::UnbindThread)
     } else if let Some(notification) = object.get::<Notification>() {
-        if context.notification() != Some(notification) {
-            return Err(Error::IllegalOperation);
-        }
-        Ok(Operation::UnbindNotification(handle))
+        Error::IllegalOperation.when(context.notification() != Some(notification))?;
+        Ok(Operation::UnbindNotification)
     } else {
         Err(Error::InvalidCapability(1))
     }
 }
 
-fn decode_yield_to(
-    k: &View,
-    call: &Invocation,
-    context: Ref<SchedContext>,
-) -> Result<Operation, Error> {
-    let caller = call.caller.at(k);
-    match context.at(k).thread() {
-        Some(thread)
-            if thread != call.caller
-                && thread.at(k).priority() <= caller.max_controlled_priority() =>
-        {
-            Ok(Operation::YieldTo { context, thread })
-        }
-        _ => Err(Error::IllegalOperation),
-    }
+fn decode_yield_to(k: &View, call: &Invocation, to: &SchedContext) -> Result<Operation, Error> {
+    let limit = call.caller.at(k).max_controlled_priority();
+    let thread = to.thread().filter(|&thread| thread != call.caller);
+    let thread = thread.filter(|thread| thread.at(k).priority() <= limit);
+    thread
+        .map(Operation::YieldTo)
+        .ok_or(Error::IllegalOperation)
 }
 
-fn commit(k: &Kernel, turn: &Turn, call: &Invocation, operation: Operation) -> Outcome {
+fn commit(
+    k: &Kernel,
+    turn: &Turn,
+    caller: Ref<Tcb>,
+    handle: Ref<SchedContext>,
+    operation: Operation,
+) -> Outcome {
     match operation {
-        Operation::BindThread(handle, thread) => context::bind_thread(k, turn, handle, thread),
-        Operation::BindNotification(handle, notification) => {
+        Operation::BindThread(thread) => context::bind_thread(k, turn, handle, thread),
+        Operation::BindNotification(notification) => {
             context::bind_notification(k, handle, notification);
         }
-        Operation::Unbind(handle) => {
+        Operation::Unbind => {
             context::unbind_thread(k, turn, handle);
             context::unbind_notification(k, handle);
             reply::detach_stack(k, handle);
         }
-        Operation::UnbindThread(handle) => context::unbind_thread(k, turn, handle),
-        Operation::UnbindNotification(handle) => context::unbind_notification(k, handle),
-        Operation::Consumed(handle) => return Outcome::Value(account::report_consumed(k, handle)),
-        Operation::YieldTo { context, thread } => {
-            return yield_to(k, turn, call.caller, context, thread);
-        }
+        Operation::UnbindThread => context::unbind_thread(k, turn, handle),
+        Operation::UnbindNotification => context::unbind_notification(k, handle),
+        Operation::Consumed => return Outcome::Value(account::report_consumed(k, handle)),
+        Operation::YieldTo(thread) => return yield_to(k, turn, caller, handle, thread),
     }
     Outcome::Done
 }

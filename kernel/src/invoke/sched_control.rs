@@ -4,35 +4,29 @@
 use sandglass_abi::invocation::SCHED_CONTROL_CONFIGURE_FLAGS;
 use sandglass_abi::sched::{flags, max_extra_refills, MIN_BUDGET_US, MIN_REFILLS};
 
-use super::error::Error;
-use super::{Invocation, Outcome};
+use super::{Error, Invocation, Outcome, Stop};
 use crate::cores::CoreId;
 use crate::ipc::stall;
 use crate::mem::Ref;
-use crate::object::sched_context::{Parameters, Refill, SchedContext};
-use crate::time::context;
-use crate::time::turn::Turn;
+use crate::object::{Parameters, Refill, SchedContext};
+use crate::time::{context, Turn};
 use crate::{Kernel, View};
 
 /// Invokes scheduling control.
-pub fn invoke(k: &Kernel, turn: &Turn, call: &Invocation) -> Result<Outcome, Error> {
+pub fn invoke(k: &Kernel, turn: &Turn, call: &Invocation) -> Result<Outcome, Stop> {
     let (target, parameters) = decode(k, call)?;
     let Some(core) = CoreId::new(call.cap.core()) else {
         never!("a core that the kernel is not built for has no capability");
-        return Err(Error::InvalidCapability(0));
+        return Err(Error::InvalidCapability(0).into());
     };
-    if stall::quiesce_user(k, turn, target).is_err() {
-        return Ok(Outcome::Preempted);
-    }
+    stall::quiesce_user(k, turn, target)?;
     context::configure(k, turn, target, core, parameters);
     Ok(Outcome::Done)
 }
 
 /// Checks a configuration.
 fn decode(k: &View, call: &Invocation) -> Result<(Ref<SchedContext>, Parameters), Error> {
-    if call.label() != SCHED_CONTROL_CONFIGURE_FLAGS {
-        return Err(Error::IllegalOperation);
-    }
+    Error::IllegalOperation.when(call.label() != SCHED_CONTROL_CONFIGURE_FLAGS)?;
     let target = call.extra_cap(k, 0)?;
     call.need(5)?;
     let constants = &k.constants;
@@ -43,9 +37,7 @@ fn decode(k: &View, call: &Invocation) -> Result<(Ref<SchedContext>, Parameters)
     Error::check_range(budget_us, MIN_BUDGET_US, period_us)?;
     let (budget, period) = (constants.ticks(budget_us), constants.ticks(period_us));
     let word = target.word();
-    let target = word
-        .get::<SchedContext>()
-        .ok_or(Error::InvalidCapability(1))?;
+    let target = word.get().ok_or(Error::InvalidCapability(1))?;
     let extra = call.word(k, 2);
     let most = max_extra_refills(word.shape() as u32 & 63);
     Error::check_range(extra, 0, most)?;

@@ -6,17 +6,14 @@ use sandglass_abi::object as types;
 use sandglass_abi::sched::RESET_CHUNK;
 
 use super::deletion::Preemption;
-use super::error::Error;
-use super::{target_slot, Invocation, Outcome};
+use super::{target_slot, Error, Invocation, Outcome, Stop};
 use crate::arch::abi::retype as arch;
 use crate::cap::{derivation, CNodeCap, Capability};
 use crate::mem::objects::region::{self, Region};
-use crate::mem::{PhysAddr, Ref, Slot, Span, Tagged};
+use crate::mem::{Ref, Slot, Span, Tagged};
 use crate::object::domain::CURRENT;
-use crate::object::endpoint::Endpoint;
-use crate::object::notification::Notification;
-use crate::object::reply::Reply;
-use crate::object::tcb::{ResumePoint, Tcb};
+use crate::object::{Endpoint, Notification, Reply, ResumePoint, Retyping, Tcb};
+use crate::time::Preempted;
 use crate::{Kernel, View};
 
 /// A type of object that Retype makes.
@@ -95,51 +92,39 @@ impl Type {
 }
 
 /// A checked Retype.
-#[derive(Clone, Copy)]
 struct Retype {
     untyped: Ref<Slot>,
     object: Type,
-    /// The user's type number and size argument.
-    arguments: (u64, u64),
     /// log2 of the bytes of an object.
     bits: u8,
     slots: Span,
-    window: Window,
+    /// Number of the first of the slots for the new capabilities.
+    first: u64,
+    this: Retyping,
+    /// How many objects a preempted execution of this very call has made.
+    done: u64,
     /// The memory has no children: what was used of it is zeroed first.
     reset: bool,
 }
 
-/// The slots for the new capabilities.
-#[derive(Clone, Copy)]
-struct Window {
-    first: u64,
-    count: u64,
-    /// How many a preempted execution of this very call has filled.
-    done: u64,
-}
-
 /// Invokes untyped memory.
 #[inline(never)]
-pub fn invoke(k: &mut Kernel, call: &Invocation) -> Result<Outcome, Error> {
+pub fn invoke(k: &mut Kernel, call: &Invocation) -> Result<Outcome, Stop> {
     let retype = decode(k, call)?;
-    Ok(commit(k, call.caller, retype))
+    commit(k, call.caller, retype)?;
+    Ok(Outcome::Done)
 }
 
 fn decode(k: &View, call: &Invocation) -> Result<Retype, Error> {
-    if call.label() != UNTYPED_RETYPE {
-        return Err(Error::IllegalOperation);
-    }
+    Error::IllegalOperation.when(call.label() != UNTYPED_RETYPE)?;
     call.need(6)?;
     let root = call.extra_cap(k, 0)?;
     let object = Type::new(call.word(k, 0)).ok_or(Error::InvalidArgument(0))?;
     let size = call.word(k, 1);
     let max = u64::from(types::MAX_UNTYPED_BITS);
-    if size >= types::SIZE_ARGUMENT_LIMIT || object.bits(size) > max {
-        return Err(Error::Range { min: 0, max });
-    }
-    if size < object.min_size() {
-        return Err(Error::InvalidArgument(1));
-    }
+    let is_huge = size >= types::SIZE_ARGUMENT_LIMIT || object.bits(size) > max;
+    Error::Range { min: 0, max }.when(is_huge)?;
+    Error::InvalidArgument(1).when(size < object.min_size())?;
     let depth = call.word(k, 3);
     let node = match depth {
         0 => root,
@@ -147,66 +132,37 @@ fn decode(k: &View, call: &Invocation) -> Result<Retype, Error> {
     };
     let node = node.cnode().and_then(CNodeCap::slots);
     let slots = node.ok_or(Error::missing(depth as u8))?;
-    let window = window(k, call, slots)?;
+    let (first, count) = (call.word(k, 4), call.word(k, 5));
+    Error::check_range(first, 0, slots.length() - 1)?;
+    Error::check_range(count, 1, MAX_RETYPE_OBJECTS)?;
+    Error::check_range(count, 1, slots.length() - first)?;
+    let this = Retyping {
+        untyped: call.slot.address(),
+        object: (call.word(k, 0), size),
+        first: slots.slot(first).map(Ref::address),
+        count,
+    };
+    let done = match call.caller.at(k).progress() {
+        Some(ResumePoint::Retype(begun, done)) if begun == this => done,
+        _ => 0,
+    };
+    // At most MAX_RETYPE_OBJECTS slots.
+    for i in done..count {
+        let slot = slots.slot(first + i);
+        Error::DeleteFirst.when(slot.is_some_and(|slot| !slot.at(k).is_empty()))?;
+    }
     let bits = object.bits(size) as u8;
-    let reset = check_room(k, call, object, bits, window.count - window.done)?;
+    let reset = check_room(k, call, object, bits, count - done)?;
     Ok(Retype {
         untyped: call.slot,
         object,
-        arguments: (call.word(k, 0), size),
         bits,
         slots,
-        window,
+        first,
+        this,
+        done,
         reset,
     })
-}
-
-/// The slots for the new capabilities: they exist and are empty.
-fn window(k: &View, call: &Invocation, slots: Span) -> Result<Window, Error> {
-    let (first, count) = (call.word(k, 4), call.word(k, 5));
-    let length = slots.length();
-    if first >= length {
-        let max = length - 1;
-        return Err(Error::Range { min: 0, max });
-    }
-    Error::check_range(count, 1, MAX_RETYPE_OBJECTS)?;
-    if count > length - first {
-        return Err(Error::Range {
-            min: 1,
-            max: length - first,
-        });
-    }
-    let done = already_done(k, call, slots.slot(first), count);
-    // At most MAX_RETYPE_OBJECTS slots.
-    for i in done..count {
-        if slots
-            .slot(first + i)
-            .is_some_and(|slot| !slot.at(k).is_empty())
-        {
-            return Err(Error::DeleteFirst);
-        }
-    }
-    Ok(Window { first, count, done })
-}
-
-/// How many objects a preempted execution of this very call has made.
-fn already_done(k: &View, call: &Invocation, first_slot: Option<Ref<Slot>>, objects: u64) -> u64 {
-    match call.caller.at(k).progress() {
-        Some(ResumePoint::Retype {
-            untyped,
-            object,
-            first,
-            count,
-            done,
-        }) if untyped == call.slot.address()
-            && object == (call.word(k, 0), call.word(k, 1))
-            && Some(first) == first_slot.map(Ref::address)
-            && count == objects =>
-        {
-            done
-        }
-        _ => 0,
-    }
 }
 
 /// The memory has room for the objects. Returns whether it is to be reset.
@@ -224,12 +180,8 @@ fn check_room(
     } else {
         memory.size() - memory.watermark()
     };
-    if free >> bits < count {
-        return Err(Error::NotEnoughMemory(free));
-    }
-    if memory.is_device() && !object.suits_device() {
-        return Err(Error::InvalidArgument(1));
-    }
+    Error::NotEnoughMemory(free).when(free >> bits < count)?;
+    Error::InvalidArgument(1).when(memory.is_device() && !object.suits_device())?;
     Ok(reset)
 }
 
@@ -245,19 +197,17 @@ pub fn reset(k: &mut Kernel, untyped: Ref<Slot>, bytes: u64) -> u64 {
 
 /// Creates the objects. The reset of the memory is preemptible, and so is the loop
 /// over the objects: a restarted call goes on where it was.
-fn commit(k: &mut Kernel, caller: Ref<Tcb>, retype: Retype) -> Outcome {
+fn commit(k: &mut Kernel, caller: Ref<Tcb>, retype: Retype) -> Result<(), Preempted> {
     let mut preemption = Preemption::new();
     if retype.reset {
         while reset(k, retype.untyped, RESET_CHUNK as u64) > 0 {
-            if preemption.due(k) {
-                return Outcome::Preempted;
-            }
+            preemption.point(k)?;
         }
     }
-    let Window { first, count, done } = retype.window;
+    let count = retype.this.count;
     // At most MAX_RETYPE_OBJECTS objects.
-    for i in done..count {
-        let slot = retype.slots.slot(first + i);
+    for i in retype.done..count {
+        let slot = retype.slots.slot(retype.first + i);
         let region = region::carve(k, retype.untyped, retype.bits);
         let word = region.and_then(|region| retype.object.place(k, region));
         let (Some(slot), Some(word)) = (slot, word) else {
@@ -265,20 +215,11 @@ fn commit(k: &mut Kernel, caller: Ref<Tcb>, retype: Retype) -> Outcome {
             break;
         };
         derivation::insert_new(k, retype.untyped, slot, Capability::original(word));
-        if i + 1 < count && preemption.due(k) {
-            let progress = ResumePoint::Retype {
-                untyped: retype.untyped.address(),
-                object: retype.arguments,
-                first: retype
-                    .slots
-                    .slot(first)
-                    .map_or(PhysAddr::new(0), Ref::address),
-                count,
-                done: i + 1,
-            };
+        if i + 1 < count && preemption.point(k).is_err() {
+            let progress = ResumePoint::Retype(retype.this, i + 1);
             caller.at(k).leave_progress(k, progress);
-            return Outcome::Preempted;
+            return Err(Preempted);
         }
     }
-    Outcome::Done
+    Ok(())
 }

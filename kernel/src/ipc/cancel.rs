@@ -2,7 +2,7 @@
 
 use super::reply;
 use crate::mem::Ref;
-use crate::object::tcb::{State, Tcb};
+use crate::object::{State, Tcb};
 use crate::Kernel;
 
 /// Takes `thread` out of whatever it waits for: it is inactive then, and has no fault pending. A

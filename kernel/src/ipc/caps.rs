@@ -2,12 +2,12 @@
 
 use sandglass_abi::message::{ipc_buffer, MessageInfo, MAX_EXTRA_CAPS};
 
-use super::message::{buffer, Message};
+use super::message::buffer;
+use super::Message;
 use crate::cap::{derivation, lookup};
 use crate::mem::user::Buffer;
 use crate::mem::{objects, Ref, Slot};
-use crate::object::endpoint::Endpoint;
-use crate::object::tcb::{Tcb, TcbSlot};
+use crate::object::{Endpoint, Tcb, TcbSlot};
 use crate::{Kernel, View};
 
 /// The slots of the extra capabilities of a message, looked up.

@@ -2,15 +2,12 @@
 
 use sandglass_abi::message::MessageInfo;
 
-use super::caps::{self, ExtraCaps, Transferred};
-use super::{cancel, fault, message, notification, reply};
+use super::caps::{self, Transferred};
+use super::{cancel, fault, message, notification, reply, ExtraCaps};
 use crate::cap::EndpointCap;
 use crate::mem::Ref;
-use crate::object::endpoint::{Endpoint, EndpointState};
-use crate::object::reply::Reply;
-use crate::object::tcb::{Sender, State, Tcb};
-use crate::time::context;
-use crate::time::turn::Turn;
+use crate::object::{Endpoint, EndpointState, Reply, Sender, State, Tcb};
+use crate::time::{context, Turn};
 use crate::Kernel;
 
 /// How a message is sent.
@@ -25,7 +22,6 @@ pub struct SendOptions<'a> {
 }
 
 /// Order in the queue of an endpoint or notification: by priority, first come first served.
-#[inline(always)]
 pub fn rank(k: &Kernel, thread: Ref<Tcb>) -> u64 {
     u64::from(u8::MAX - thread.at(k).priority())
 }

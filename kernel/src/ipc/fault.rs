@@ -3,17 +3,14 @@
 use sandglass_abi::fault as label;
 use sandglass_abi::message::MessageInfo;
 
-use super::caps::ExtraCaps;
 use super::endpoint::{self, SendOptions};
-use super::message::{Message, Writer};
+use super::{ExtraCaps, Message, Writer};
 use crate::arch::Transfer;
 use crate::cap::EndpointCap;
 use crate::mem::objects::tcb_slot;
 use crate::mem::Ref;
-use crate::object::fault::{Fault, LookupFailure};
-use crate::object::tcb::{State, Tcb, TcbSlot};
-use crate::time::account;
-use crate::time::turn::Turn;
+use crate::object::{Fault, LookupFailure, State, Tcb, TcbSlot};
+use crate::time::{account, Turn};
 use crate::{debug, Kernel};
 
 /// Most words of the message about it (05, section 2).
@@ -32,7 +29,7 @@ fn most_words(fault: Fault) -> usize {
 /// an endpoint whose deletion has begun is none any more.
 pub fn handler(k: &Kernel, thread: Ref<Tcb>, slot: TcbSlot) -> Option<EndpointCap> {
     let cap = tcb_slot(thread, slot).at(k).cap().endpoint()?;
-    cap.object.at(k).admits().then_some(cap)
+    cap.object.at(k).queue().admits().then_some(cap)
 }
 
 /// `thread` faults: its fault handler is told (05, section 3). Without one it stops.

@@ -5,8 +5,7 @@ use sandglass_abi::message::{ipc_buffer, MessageInfo, REGISTER_MRS};
 use crate::arch::{Context, MessageRegister};
 use crate::mem::user::Buffer;
 use crate::mem::{objects, Ref};
-use crate::object::rights::FrameRights;
-use crate::object::tcb::{Tcb, TcbSlot};
+use crate::object::{FrameRights, Tcb, TcbSlot};
 use crate::{Kernel, View};
 
 /// The IPC buffer of `thread`, to read arguments from or, if `write`, to write results to.

@@ -12,3 +12,7 @@ pub mod phases;
 pub mod reply;
 pub mod stall;
 pub mod timeout;
+
+pub use caps::ExtraCaps;
+pub use message::{Message, Writer};
+pub use phases::Phases;

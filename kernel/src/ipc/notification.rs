@@ -2,10 +2,8 @@
 
 use super::{cancel, endpoint};
 use crate::mem::Ref;
-use crate::object::notification::Notification;
-use crate::object::tcb::{State, Tcb};
-use crate::time::context;
-use crate::time::turn::Turn;
+use crate::object::{Notification, State, Tcb};
+use crate::time::{context, Turn};
 use crate::Kernel;
 
 /// Signals `badge` to `notification`: to the first waiting thread, else to the bound thread if it
@@ -15,7 +13,7 @@ pub fn signal(k: &Kernel, turn: &Turn, notification: Ref<Notification>, badge: u
     let object = notification.at(k);
     if object.is_active() {
         object.add_pending(k, badge);
-    } else if !object.admits() {
+    } else if !object.queue().admits() {
         // It is being emptied: who waits will be restarted, and nobody will wait again.
     } else if let Some(waiter) = object.queue().first() {
         object.queue().remove(k, waiter);

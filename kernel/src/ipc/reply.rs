@@ -1,17 +1,11 @@
 //! Reply objects at work: calls that lend time, replies that return it, and calls that are
 //! aborted (04, section 7; thesis, section 7.2.2).
 
-use super::caps::ExtraCaps;
-use super::{endpoint, fault, stall, timeout};
+use super::{endpoint, fault, stall, timeout, ExtraCaps};
 use crate::cap::ReplyCap;
 use crate::mem::Ref;
-use crate::object::reply::{Above, Reply};
-use crate::object::sched_context::SchedContext;
-use crate::object::tcb::{State, Tcb, TcbSlot};
-use crate::time::account::TimeOver;
-use crate::time::refills::Refills;
-use crate::time::turn::Turn;
-use crate::time::{context, schedule};
+use crate::object::{Above, Reply, SchedContext, State, Tcb, TcbSlot};
+use crate::time::{context, schedule, Preempted, Refills, Turn};
 use crate::Kernel;
 
 /// `caller` waits for a reply through `reply`; a passive `callee` gets its context, if it may
@@ -76,7 +70,7 @@ fn unlink(k: &Kernel, reply: Ref<Reply>) -> Option<Ref<SchedContext>> {
 /// Whoever ran on the context elsewhere was stopped, which took the rest of this event's time: nothing
 /// else was done.
 #[inline(always)]
-pub fn release(k: &Kernel, turn: &Turn, reply: Ref<Reply>) -> Result<Option<Ref<Tcb>>, TimeOver> {
+pub fn release(k: &Kernel, turn: &Turn, reply: Ref<Reply>) -> Result<Option<Ref<Tcb>>, Preempted> {
     let Some(caller) = waiting(k, reply) else {
         return Ok(None);
     };
@@ -132,7 +126,7 @@ pub fn reply(
     sender: Ref<Tcb>,
     cap: ReplyCap,
     extra: &ExtraCaps,
-) -> Result<(), TimeOver> {
+) -> Result<(), Preempted> {
     let Some(caller) = release(k, turn, cap.object)? else {
         return Ok(());
     };

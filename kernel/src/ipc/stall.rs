@@ -7,11 +7,8 @@ use super::timeout;
 use crate::arch::Platform;
 use crate::cores::CORES;
 use crate::mem::Ref;
-use crate::object::sched_context::SchedContext;
-use crate::object::tcb::{State, Tcb};
-use crate::time::account::{self, TimeOver};
-use crate::time::remote;
-use crate::time::turn::Turn;
+use crate::object::{SchedContext, State, Tcb};
+use crate::time::{account, remote, Preempted, Turn};
 use crate::Kernel;
 
 /// If `thread` runs on another core, it does not any more, as after [`stop`]. That core has gone on
@@ -21,7 +18,7 @@ use crate::Kernel;
 /// # Errors
 /// The caller's time is over: the operation is to stop before it does anything more.
 #[inline(always)]
-pub fn quiesce(k: &Kernel, turn: &Turn, thread: Ref<Tcb>) -> Result<(), TimeOver> {
+pub fn quiesce(k: &Kernel, turn: &Turn, thread: Ref<Tcb>) -> Result<(), Preempted> {
     if CORES > 1 && !k.is_here(thread) && k.home(thread).thread() == Some(thread) {
         stop(k, turn, thread);
         return account::read_clock_again(k);
@@ -34,7 +31,7 @@ pub fn quiesce(k: &Kernel, turn: &Turn, thread: Ref<Tcb>) -> Result<(), TimeOver
 /// # Errors
 /// As [`quiesce`].
 #[inline(always)]
-pub fn quiesce_user(k: &Kernel, turn: &Turn, handle: Ref<SchedContext>) -> Result<(), TimeOver> {
+pub fn quiesce_user(k: &Kernel, turn: &Turn, handle: Ref<SchedContext>) -> Result<(), Preempted> {
     match handle.at(k).thread() {
         Some(thread) if CORES > 1 => quiesce(k, turn, thread),
         _ => Ok(()),

@@ -4,12 +4,8 @@
 use super::fault;
 use crate::cap::EndpointCap;
 use crate::mem::Ref;
-use crate::object::core::Core;
-use crate::object::fault::Fault;
-use crate::object::tcb::{Tcb, TcbSlot};
-use crate::time::account::{self, Charge};
-use crate::time::schedule;
-use crate::time::turn::Turn;
+use crate::object::{Core, Fault, Tcb, TcbSlot};
+use crate::time::{account, schedule, Turn};
 use crate::Kernel;
 
 /// The time of `thread` is up: `handler`, its timeout handler, is told (05, section 4). Its context
@@ -28,29 +24,28 @@ pub fn raise(k: &Kernel, turn: &Turn, thread: Ref<Tcb>, handler: EndpointCap) {
 #[must_use]
 #[inline(always)]
 pub fn settle(k: &Kernel, turn: &Turn) -> bool {
-    match account::check_budget(k) {
-        Charge::Paid => true,
-        Charge::Exhausted => {
-            exhausted(k, turn, k.core());
-            false
-        }
+    let is_paid = account::has_budget(k, k.core());
+    if !is_paid {
+        exhausted(k, turn, k.core());
     }
+    is_paid
 }
 
-/// The current thread of `core`, which is schedulable, has used up its head refill or slice: its
-/// timeout handler is told, if it has one, or it waits.
+/// The current thread of `core`, which is schedulable, has used up its head refill or slice, and is charged
+/// what it consumed: its timeout handler is told, if it has one, though not of a slice; or its turn is over.
 #[inline(never)]
 pub fn exhausted(k: &Kernel, turn: &Turn, core: &Core) {
-    let Some(over) = account::exhaust(k, core) else {
+    let (Some(thread), Some(context)) = (core.thread(), core.context()) else {
         return;
     };
-    if over.is_timeout(k) {
-        if let Some(handler) = fault::handler(k, over.thread, TcbSlot::TimeoutHandler) {
-            turn.reconsider(k, over.thread);
-            return raise(k, turn, over.thread, handler);
+    account::charge(k, core, context, core.consumed());
+    if context.at(k).period() != 0 {
+        if let Some(handler) = fault::handler(k, thread, TcbSlot::TimeoutHandler) {
+            turn.reconsider(k, thread);
+            return raise(k, turn, thread, handler);
         }
     }
-    over.end_turn(k, turn);
+    account::end_turn(k, turn, thread, context);
 }
 
 /// A long operation was preempted: what has been used is checked and charged

@@ -41,7 +41,6 @@ impl<T> Ref<T> {
     }
 
     /// Where the object lies.
-    #[inline(always)]
     pub fn address(self) -> PhysAddr {
         PhysAddr::new(self.address.get())
     }
@@ -77,7 +76,6 @@ impl<T> Ref<T> {
 }
 
 impl<T> Clone for Ref<T> {
-    #[inline(always)]
     fn clone(&self) -> Self {
         *self
     }
@@ -86,7 +84,6 @@ impl<T> Clone for Ref<T> {
 impl<T> Copy for Ref<T> {}
 
 impl<T> PartialEq for Ref<T> {
-    #[inline(always)]
     fn eq(&self, other: &Self) -> bool {
         self.address == other.address
     }

@@ -41,14 +41,12 @@ impl<T> Packed<T> {
         unsafe { Ref::mint(self.word & !Self::FLAGS) }
     }
 
-    #[inline(always)]
     pub fn flags(self) -> u64 {
         self.word & Self::FLAGS
     }
 }
 
 impl<T> Clone for Packed<T> {
-    #[inline(always)]
     fn clone(&self) -> Self {
         *self
     }

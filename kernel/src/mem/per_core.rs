@@ -40,7 +40,6 @@ impl<T> PerCore<T> {
     }
 
     /// That of `core`.
-    #[inline(always)]
     pub fn of(&self, core: CoreId) -> &T {
         &self.each[core.index()]
     }

@@ -33,13 +33,11 @@ impl Slot {
     }
 
     /// The word that names the object of the capability.
-    #[inline(always)]
     pub fn word(&self) -> Tagged {
         self.word.get()
     }
 
     /// The other word of the capability.
-    #[inline(always)]
     pub fn data(&self) -> u64 {
         self.data.get()
     }

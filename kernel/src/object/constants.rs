@@ -29,7 +29,6 @@ impl<const US: u64> Frequency<US> {
     }
 
     /// `us` microseconds, at most [`Self::max_us`], in whole ticks.
-    #[inline(always)]
     const fn ticks(self, us: u64) -> u64 {
         us * self.ticks / US
     }
@@ -114,32 +113,27 @@ impl Constants {
     }
 
     /// Least budget and period, in ticks: twice the kernel's worst case.
-    #[inline(always)]
     pub const fn min_budget(&self) -> u64 {
         self.min_budget
     }
 
     /// How many ticks before the end of a budget the timer fires, lest its event overruns the refill
     /// and starts on the next (04, section 1).
-    #[inline(always)]
     pub const fn timer_precision(&self) -> u64 {
         self.timer_precision
     }
 
     /// No refill is pushed beyond this time.
-    #[inline(always)]
     pub const fn max_release(&self) -> u64 {
         self.max_release
     }
 
     /// `us` microseconds, at most the longest period, in ticks.
-    #[inline(always)]
     pub const fn ticks(&self, us: u64) -> u64 {
         self.frequency.ticks(us)
     }
 
     /// `ticks` in whole microseconds.
-    #[inline(always)]
     pub const fn us(&self, ticks: u64) -> u64 {
         self.frequency.us(ticks)
     }

@@ -5,10 +5,8 @@ use core::cell::Cell;
 use core::mem::offset_of;
 
 use super::ready::ReadyQueues;
-use super::records;
 use super::release::ReleaseQueues;
-use super::sched_context::SchedContext;
-use super::tcb::Tcb;
+use super::{records, SchedContext, Tcb};
 use crate::mem::Ref;
 
 /// One core. `None` as thread or context stands for idleness, which is never charged.
@@ -53,6 +51,11 @@ impl Core {
     cells! {
         /// The thread that runs, or that caused the event.
         thread, set_thread: Option<Ref<Tcb>>;
+        /// The scheduling context that pays.
+        context: Option<Ref<SchedContext>>;
+        /// When the head refill of the current context is used up, in ticks; `u64::MAX` if nobody
+        /// pays. Out of date from when the context pays until [`Self::set_context`].
+        budget_end: u64;
         /// Time of entry to the kernel, in ticks.
         now, set_now: u64;
         /// Whether another core has left the decision who runs here to this one.
@@ -63,12 +66,6 @@ impl Core {
         armed, set_armed: u64;
         /// The thread whose registers are in the FPU.
         fpu_owner, set_fpu_owner: Option<Ref<Tcb>>;
-    }
-
-    /// The scheduling context that pays.
-    #[inline(always)]
-    pub fn context(&self) -> Option<Ref<SchedContext>> {
-        self.context.get()
     }
 
     /// From now on `context` pays, whose head refill has `amount` ticks; both are `None` for
@@ -88,21 +85,12 @@ impl Core {
         }
     }
 
-    /// When the head refill of the current context is used up, in ticks; `u64::MAX` if nobody
-    /// pays. Out of date from when the context pays until [`Self::set_context`].
-    #[inline(always)]
-    pub fn budget_end(&self) -> u64 {
-        self.budget_end.get()
-    }
-
     /// Ticks that the current context has not paid for.
-    #[inline(always)]
     pub fn consumed(&self) -> u64 {
         self.now.get() - self.paid.get()
     }
 
     /// Nothing is left to pay for.
-    #[inline(always)]
     pub fn set_paid(&self, _: &Kernel) {
         self.paid.set(self.now.get());
     }
@@ -114,7 +102,6 @@ impl Core {
     }
 
     /// Asks for the current context to pay and the timer to be programmed at the end.
-    #[inline(always)]
     pub fn request_reprogram(&self, _: &Kernel) {
         self.reprogram.set(true);
     }

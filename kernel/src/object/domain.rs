@@ -64,11 +64,6 @@ impl DomainSchedule {
         (!entry.is_end()).then_some(entry)
     }
 
-    /// The entry from which the schedule starts over.
-    pub fn start(&self) -> u64 {
-        self.start.get()
-    }
-
     /// Sets entry `index`, which is not the last.
     pub fn configure(&self, _: &Kernel, index: u64, entry: Entry) {
         if let Some(cell) = self.entries.get(index as usize) {
@@ -76,8 +71,8 @@ impl DomainSchedule {
         }
     }
 
-    /// The schedule starts over at entry `index`.
-    pub fn set_start(&self, _: &Kernel, index: u64) {
-        self.start.set(index);
+    cells! {
+        /// The entry from which the schedule starts over.
+        start, set_start: u64;
     }
 }

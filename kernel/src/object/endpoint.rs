@@ -1,10 +1,10 @@
 //! Endpoints: where senders and receivers meet (01, sections 5.3 and 5.4).
 //!
-//! 16 bytes: the queue, with the state in the flags of its root word. Invariants: an idle endpoint
+//! 16 bytes: the queue, whose mark says that it has senders. Invariants: an idle endpoint
 //! has an empty queue; in the other states every queued thread is blocked on this endpoint, all
 //! as senders or all as receivers. An endpoint that is being emptied admits nobody.
 
-use super::queue::Queue;
+use super::Queue;
 use crate::Kernel;
 
 /// Who is queued.
@@ -23,9 +23,6 @@ pub struct Endpoint {
 
 const _: () = assert!(size_of::<Endpoint>() == 1 << sandglass_abi::object::ENDPOINT_BITS);
 
-const SENDERS: u64 = 1;
-const DYING: u64 = 2;
-
 impl Endpoint {
     pub const fn new() -> Self {
         Endpoint {
@@ -33,7 +30,6 @@ impl Endpoint {
         }
     }
 
-    #[inline(always)]
     pub fn queue(&self) -> &Queue {
         &self.queue
     }
@@ -42,30 +38,15 @@ impl Endpoint {
     pub fn state(&self) -> EndpointState {
         if self.queue.is_empty() {
             EndpointState::Idle
-        } else if self.queue.flags() & SENDERS != 0 {
+        } else if self.queue.mark() {
             EndpointState::Senders
         } else {
             EndpointState::Receivers
         }
     }
 
-    /// Whether threads may send and receive here: not once the deletion of the last capability has
-    /// begun.
-    #[inline(always)]
-    pub fn admits(&self) -> bool {
-        self.queue.flags() & DYING == 0
-    }
-
     /// The next threads to be queued are senders, or receivers; the endpoint admits them.
-    #[inline(always)]
     pub fn expect_senders(&self, k: &Kernel, senders: bool) {
-        self.queue.set_flags(k, if senders { SENDERS } else { 0 });
-    }
-
-    /// Marks whether the endpoint is being emptied.
-    pub fn set_dying(&self, k: &Kernel, dying: bool) {
-        let rest = self.queue.flags() & !DYING;
-        self.queue
-            .set_flags(k, if dying { rest | DYING } else { rest });
+        self.queue.set_mark(k, senders);
     }
 }

@@ -21,5 +21,15 @@ pub mod rights;
 pub mod sched_context;
 pub mod tcb;
 
+pub use self::core::Core;
 pub use constants::Constants;
 pub use domain::DomainSchedule;
+pub use endpoint::{Endpoint, EndpointState};
+pub use fault::{Fault, LookupFailure};
+pub use irq::IrqTable;
+pub use notification::Notification;
+pub use queue::{Key, Queue};
+pub use reply::{Above, Reply};
+pub use rights::{FrameRights, Rights};
+pub use sched_context::{Parameters, Refill, SchedContext};
+pub use tcb::{Cancelled, Place, ResumePoint, Retyping, Sender, State, Tcb, TcbSlot};

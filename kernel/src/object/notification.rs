@@ -9,9 +9,7 @@ mod inspect;
 use crate::Kernel;
 use core::cell::Cell;
 
-use super::queue::Queue;
-use super::sched_context::SchedContext;
-use super::tcb::Tcb;
+use super::{Queue, SchedContext, Tcb};
 use crate::mem::Ref;
 
 /// A notification.
@@ -25,9 +23,6 @@ pub struct Notification {
 
 const _: () = assert!(size_of::<Notification>() == 1 << sandglass_abi::object::NOTIFICATION_BITS);
 
-const ACTIVE: u64 = 1;
-const DYING: u64 = 2;
-
 impl Notification {
     pub const fn new() -> Self {
         Notification {
@@ -39,46 +34,29 @@ impl Notification {
     }
 
     /// Threads that wait.
-    #[inline(always)]
     pub fn queue(&self) -> &Queue {
         &self.queue
     }
 
     /// Whether a signal is pending, possibly of badge 0.
-    #[inline(always)]
     pub fn is_active(&self) -> bool {
-        self.queue.flags() & ACTIVE != 0
-    }
-
-    /// Whether threads may signal and wait here: not once the deletion of the last capability has
-    /// begun.
-    #[inline(always)]
-    pub fn admits(&self) -> bool {
-        self.queue.flags() & DYING == 0
-    }
-
-    /// Marks whether the notification is being emptied.
-    pub fn set_dying(&self, k: &Kernel, dying: bool) {
-        let rest = self.queue.flags() & !DYING;
-        self.queue
-            .set_flags(k, if dying { rest | DYING } else { rest });
+        self.queue.mark()
     }
 
     /// Adds `badge` to what is pending.
     #[inline(always)]
     pub fn add_pending(&self, k: &Kernel, badge: u64) {
         self.pending.set(self.pending.get() | badge);
-        self.queue.set_flags(k, self.queue.flags() | ACTIVE);
+        self.queue.set_mark(k, true);
     }
 
     /// Takes what is pending; `None` if no signal is.
     #[inline(always)]
     pub fn take_pending(&self, k: &Kernel) -> Option<u64> {
-        let flags = self.queue.flags();
-        if flags & ACTIVE == 0 {
+        if !self.is_active() {
             return None;
         }
-        self.queue.set_flags(k, flags & !ACTIVE);
+        self.queue.set_mark(k, false);
         Some(self.pending.replace(0))
     }
 

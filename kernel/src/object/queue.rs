@@ -12,13 +12,16 @@ mod inspect;
 
 use core::cell::Cell;
 
-use super::tcb::Tcb;
+use super::Tcb;
 use crate::mem::{Packed, Ref};
 use crate::Kernel;
 
 /// An AVL tree of n nodes is at most 1.44 log2(n + 2) high, and physical memory has room for
 /// 2^36 TCBs: no walk takes more steps than this.
 const MAX_HEIGHT: usize = 53;
+
+const MARK: u64 = 1;
+const DYING: u64 = 2;
 
 /// Order in a queue: by `rank`, then by `sequence`, which is unique.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -75,14 +78,14 @@ impl Links {
         }
     }
 
-    /// The key under which the thread was last inserted.
-    pub fn key(&self) -> Key {
-        self.key.get()
+    cells! {
+        /// The key under which the thread was last inserted.
+        key: Key;
     }
 }
 
-/// A queue of threads. Its root word has flags for its owner's state, such as that of an
-/// endpoint. The zero value is the empty queue with flags 0.
+/// A queue of threads. Its root word has a flag of its own, and one for its owner's state, such as that of
+/// an endpoint. The zero value is the empty queue without flags.
 #[repr(C)]
 pub struct Queue {
     root: Cell<Packed<Tcb>>,
@@ -101,18 +104,40 @@ impl Queue {
         self.first.get().is_none()
     }
 
-    /// The thread with the least key.
-    pub fn first(&self) -> Option<Ref<Tcb>> {
-        self.first.get()
+    cells! {
+        /// The thread with the least key.
+        first: Option<Ref<Tcb>>;
     }
 
-    /// The owner's flags.
-    pub fn flags(&self) -> u64 {
+    fn flags(&self) -> u64 {
         self.root.get().flags()
     }
 
-    pub fn set_flags(&self, _: &Kernel, flags: u64) {
+    fn set_flags(&self, flags: u64) {
         self.root.set(Packed::new(self.root.get().get(), flags));
+    }
+
+    /// The owner's flag.
+    pub fn mark(&self) -> bool {
+        self.flags() & MARK != 0
+    }
+
+    #[inline(always)]
+    pub fn set_mark(&self, _: &Kernel, mark: bool) {
+        let rest = self.flags() & !MARK;
+        self.set_flags(if mark { rest | MARK } else { rest });
+    }
+
+    /// Whether threads may be queued here, and send, signal or receive: not once the deletion of the last
+    /// capability has begun.
+    pub fn admits(&self) -> bool {
+        self.flags() & DYING == 0
+    }
+
+    /// Whether the queue is being emptied.
+    pub fn set_dying(&self, _: &Kernel, dying: bool) {
+        let rest = self.flags() & !DYING;
+        self.set_flags(if dying { rest | DYING } else { rest });
     }
 
     fn set_root(&self, _: &Kernel, root: Option<Ref<Tcb>>) {

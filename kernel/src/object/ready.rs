@@ -9,7 +9,7 @@ mod inspect;
 use core::cell::Cell;
 
 use super::priorities::Priorities;
-use super::tcb::{Place, Tcb};
+use super::{Place, Tcb};
 use crate::mem::Ref;
 use crate::Kernel;
 
@@ -50,13 +50,9 @@ impl ReadyLinks {
         }
     }
 
-    #[inline(always)]
-    pub fn since(&self) -> u64 {
-        self.since.get()
-    }
-
-    pub fn next(&self) -> Option<Ref<Tcb>> {
-        self.next.get()
+    cells! {
+        since: u64;
+        next: Option<Ref<Tcb>>;
     }
 }
 
@@ -75,13 +71,11 @@ impl ReadyQueues {
     }
 
     /// Whether some thread has a priority above `priority`.
-    #[inline(always)]
     pub fn has_above(&self, priority: u8) -> bool {
         self.taken.has_above(priority)
     }
 
     /// Whether some thread has `priority` or a higher one.
-    #[inline(always)]
     pub fn has_from(&self, priority: u8) -> bool {
         self.taken.has_from(priority)
     }
@@ -122,24 +116,18 @@ impl ReadyQueues {
         let tcb = thread.at(k);
         let links = tcb.ready_links();
         let cell = &self.lists[usize::from(tcb.priority())];
-        let list = cell.get();
+        let mut list = cell.get();
         links.prev.set(None);
         links.next.set(list.head);
         links.since.set(0);
-        let tail = match list.head {
+        match list.head.replace(thread) {
+            Some(head) => head.at(k).ready_links().prev.set(Some(thread)),
             None => {
                 self.taken.insert(tcb.priority());
-                Some(thread)
+                list.tail = Some(thread);
             }
-            Some(head) => {
-                head.at(k).ready_links().prev.set(Some(thread));
-                list.tail
-            }
-        };
-        cell.set(List {
-            head: Some(thread),
-            tail,
-        });
+        }
+        cell.set(list);
         tcb.set_place(k, Place::Ready);
     }
 
@@ -149,24 +137,18 @@ impl ReadyQueues {
         let tcb = thread.at(k);
         let links = tcb.ready_links();
         let cell = &self.lists[usize::from(tcb.priority())];
-        let list = cell.get();
+        let mut list = cell.get();
         links.prev.set(list.tail);
         links.next.set(None);
         links.since.set(k.core().now());
-        let head = match list.tail {
+        match list.tail.replace(thread) {
+            Some(tail) => tail.at(k).ready_links().next.set(Some(thread)),
             None => {
                 self.taken.insert(tcb.priority());
-                Some(thread)
+                list.head = Some(thread);
             }
-            Some(tail) => {
-                tail.at(k).ready_links().next.set(Some(thread));
-                list.head
-            }
-        };
-        cell.set(List {
-            head,
-            tail: Some(thread),
-        });
+        }
+        cell.set(list);
         tcb.set_place(k, Place::Ready);
     }
 

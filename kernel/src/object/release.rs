@@ -20,8 +20,7 @@ pub mod inspect;
 use core::cell::Cell;
 
 use super::priorities::Priorities;
-use super::queue::Queue;
-use super::tcb::{Place, Tcb};
+use super::{Place, Queue, Tcb};
 use crate::mem::Ref;
 use crate::Kernel;
 
@@ -51,25 +50,21 @@ impl ReleaseQueues {
         }
     }
 
-    #[inline(always)]
     fn node(&self, i: usize) -> &Cell<u64> {
         &self.earliest[i & (NODES - 1)]
     }
 
     /// The threads of `priority`, the earliest first.
-    #[inline(always)]
     pub fn of(&self, priority: u8) -> &Queue {
         &self.queues[usize::from(priority)]
     }
 
     /// Time of the earliest release of all, in ticks; `u64::MAX` if nobody waits.
-    #[inline(always)]
     pub fn earliest(&self) -> u64 {
         self.node(ROOT).get()
     }
 
     /// The highest priority that has somebody, due or not.
-    #[inline(always)]
     pub fn highest(&self) -> Option<u8> {
         self.taken.highest()
     }

@@ -8,8 +8,7 @@
 use crate::Kernel;
 use core::cell::Cell;
 
-use super::sched_context::SchedContext;
-use super::tcb::Tcb;
+use super::{SchedContext, Tcb};
 use crate::mem::Ref;
 
 /// What is above a reply object in its stack.

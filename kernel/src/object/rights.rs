@@ -17,7 +17,6 @@ impl Rights {
     const CALL: u8 = 1 << 4;
 
     /// The known bits of a user's rights word.
-    #[inline(always)]
     pub const fn new(word: u64) -> Self {
         Rights((word & Abi::ALL.raw()) as u8)
     }
@@ -32,12 +31,10 @@ impl Rights {
         self.0 as u64 & Abi::READ.raw() != 0
     }
 
-    #[inline(always)]
     pub const fn grant(self) -> bool {
         self.0 as u64 & Abi::GRANT.raw() != 0
     }
 
-    #[inline(always)]
     pub const fn grant_reply(self) -> bool {
         self.0 as u64 & Abi::GRANT_REPLY.raw() != 0
     }
@@ -50,13 +47,11 @@ impl Rights {
     }
 
     /// Whether who is sent to can answer.
-    #[inline(always)]
     pub const fn answerable(self) -> bool {
         self.0 & (Abi::GRANT.raw() | Abi::GRANT_REPLY.raw()) as u8 != 0
     }
 
     /// Whether messages that are no calls are refused.
-    #[inline(always)]
     pub const fn calls_only(self) -> bool {
         self.0 & Self::CALL != 0
     }
@@ -93,7 +88,6 @@ impl Rights {
     }
 
     /// Those of a capability, from its flags.
-    #[inline(always)]
     pub(crate) const fn from_flags(flags: u8) -> Self {
         Rights(flags & (Self::ALL.0 | Self::CALL))
     }
@@ -109,7 +103,6 @@ impl FrameRights {
     /// No access for user code; the mapping exists all the same.
     pub const KERNEL_ONLY: FrameRights = FrameRights(2);
 
-    #[inline(always)]
     pub(crate) const fn from_flags(flags: u8) -> Self {
         FrameRights(flags & 3)
     }

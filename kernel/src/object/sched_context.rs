@@ -10,9 +10,7 @@ mod inspect;
 use crate::Kernel;
 use core::cell::Cell;
 
-use super::notification::Notification;
-use super::reply::Reply;
-use super::tcb::Tcb;
+use super::{Notification, Reply, Tcb};
 use crate::cores::CoreId;
 use crate::mem::Ref;
 
@@ -32,7 +30,11 @@ impl Refill {
     pub const MAX: u8 = 128;
 
     /// No time at all.
-    pub const NONE: Refill = Refill { amount: 0, time: 0 };
+    pub const NONE: Refill = Refill::new(0, 0);
+
+    pub const fn new(amount: u64, time: u64) -> Self {
+        Refill { amount, time }
+    }
 
     /// One tick after the refill, were it used without interruption. No refill lies so late that
     /// this overflows: beyond the last release there is room for five of the longest periods.
@@ -83,7 +85,7 @@ pub struct SchedContext {
     queued: Cell<u8>,
     max_refills: Cell<u8>,
     capacity: u8,
-    sporadic: Cell<bool>,
+    is_sporadic: Cell<bool>,
     core: Cell<CoreId>,
     /// Pads the fixed part to the ABI's size.
     reserved: u64,
@@ -106,7 +108,7 @@ pub mod offset {
     pub const QUEUED: usize = offset_of!(SchedContext, queued);
     pub const MAX_REFILLS: usize = offset_of!(SchedContext, max_refills);
     pub const CAPACITY: usize = offset_of!(SchedContext, capacity);
-    pub const SPORADIC: usize = offset_of!(SchedContext, sporadic);
+    pub const SPORADIC: usize = offset_of!(SchedContext, is_sporadic);
     /// The refills behind the head.
     pub const REFILLS: usize = size_of::<SchedContext>();
 }
@@ -128,19 +130,24 @@ impl SchedContext {
             queued: Cell::new(0),
             max_refills: Cell::new(0),
             capacity: refill_capacity(bits),
-            sporadic: Cell::new(false),
+            is_sporadic: Cell::new(false),
             core: Cell::new(CoreId::BOOT),
             reserved: 0,
         }
     }
 
     /// Number of refills that the object has room for and the kernel uses.
-    #[inline(always)]
     pub fn capacity(&self) -> u8 {
         self.capacity
     }
 
     cells! {
+        /// Period in ticks; 0 for round-robin.
+        period: u64;
+        /// Number of refills that may be in the queue; 0 if not configured.
+        max_refills: u8;
+        /// Whether the refills start anew when the thread wakes rather than when it is chosen.
+        is_sporadic, set_sporadic: bool;
         /// Names the context in timeout faults.
         badge, set_badge: u64;
         /// The thread that runs on it.
@@ -162,36 +169,12 @@ impl SchedContext {
         core, set_core: CoreId;
     }
 
-    pub fn set_sporadic(&self, _: &Kernel, sporadic: bool) {
-        self.sporadic.set(sporadic);
-    }
-
-    /// Period in ticks; 0 for round-robin.
-    #[inline(always)]
-    pub fn period(&self) -> u64 {
-        self.period.get()
-    }
-
-    /// Number of refills that may be in the queue; 0 if not configured.
-    #[inline(always)]
-    pub fn max_refills(&self) -> u8 {
-        self.max_refills.get()
-    }
-
-    #[inline(always)]
     pub fn is_active(&self) -> bool {
         self.max_refills.get() > 0
     }
 
-    #[inline(always)]
     pub fn is_round_robin(&self) -> bool {
         self.is_active() && self.period.get() == 0
-    }
-
-    /// Whether the refills start anew when the thread wakes rather than when it is chosen.
-    #[inline(always)]
-    pub fn is_sporadic(&self) -> bool {
-        self.sporadic.get()
     }
 
     /// Sets the period in ticks and the number of refills, at most what there is room for.
@@ -204,11 +187,10 @@ impl SchedContext {
     pub fn deactivate(&self, _: &Kernel) {
         self.max_refills.set(0);
         self.queued.set(0);
-        self.sporadic.set(false);
+        self.is_sporadic.set(false);
     }
 
     /// Adds ticks to the consumption that is reported next.
-    #[inline(always)]
     pub fn add_consumed(&self, _: &Kernel, ticks: u64) {
         self.consumed.set(self.consumed.get() + ticks);
     }

@@ -7,14 +7,9 @@
 use crate::Kernel;
 use core::cell::Cell;
 
-use super::endpoint::Endpoint;
-use super::fault::Fault;
-use super::notification::Notification;
-use super::queue::{Key, Links};
+use super::queue::Links;
 use super::ready::ReadyLinks;
-use super::reply::Reply;
-use super::rights::Rights;
-use super::sched_context::SchedContext;
+use super::{Endpoint, Fault, Key, Notification, Reply, Rights, SchedContext};
 use crate::arch::{Context, FpuState};
 use crate::cores::CoreId;
 use crate::mem::{PhysAddr, Ref, Slot};
@@ -86,26 +81,32 @@ pub const NAME_BYTES: usize = 64;
 /// looked at.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ResumePoint {
-    CancelBadgedSends {
-        endpoint: PhysAddr,
-        badge: u64,
-        /// The last sender looked at.
-        at: Key,
-        /// Senders that came after the call began are not its business.
-        until: u64,
-    },
-    Retype {
-        /// Slot of the untyped memory.
-        untyped: PhysAddr,
-        /// Type number and size argument.
-        object: (u64, u64),
-        /// The first slot of the window.
-        first: PhysAddr,
-        /// Objects that the whole call creates.
-        count: u64,
-        /// Objects that exist.
-        done: u64,
-    },
+    /// That of an endpoint, and a badge.
+    CancelBadgedSends((PhysAddr, u64), Cancelled),
+    /// With the number of objects that exist.
+    Retype(Retyping, u64),
+}
+
+/// How far a CancelBadgedSends has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Cancelled {
+    /// The last sender looked at.
+    pub at: Key,
+    /// Senders that came after the call began are not its business.
+    pub until: u64,
+}
+
+/// What a Retype is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Retyping {
+    /// Slot of the untyped memory.
+    pub untyped: PhysAddr,
+    /// Type number and size argument.
+    pub object: (u64, u64),
+    /// The first slot of the window.
+    pub first: Option<PhysAddr>,
+    /// Objects that the whole call creates.
+    pub count: u64,
 }
 
 /// For which system call of a thread its progress is.
@@ -184,22 +185,18 @@ impl Tcb {
         }
     }
 
-    #[inline(always)]
     pub fn context(&self) -> &Context {
         &self.context
     }
 
-    #[inline(always)]
     pub fn fpu(&self) -> &FpuState {
         &self.fpu
     }
 
-    #[inline(always)]
     pub fn links(&self) -> &Links {
         &self.links
     }
 
-    #[inline(always)]
     pub fn ready_links(&self) -> &ReadyLinks {
         &self.ready_links
     }
@@ -253,7 +250,6 @@ impl Tcb {
     }
 
     /// Whether the thread could run if it had time.
-    #[inline(always)]
     pub fn is_runnable(&self) -> bool {
         matches!(self.state.get(), State::Running | State::Restart)
     }

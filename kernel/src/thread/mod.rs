@@ -7,9 +7,8 @@ pub mod yielding;
 
 use crate::ipc::cancel::cancel_ipc;
 use crate::mem::Ref;
-use crate::object::tcb::{State, Tcb};
-use crate::time::turn::Turn;
-use crate::time::{context, schedule};
+use crate::object::{State, Tcb};
+use crate::time::{context, schedule, Turn};
 use crate::Kernel;
 
 /// Stops `thread`, whatever it does.

@@ -2,9 +2,8 @@
 
 use crate::ipc::endpoint;
 use crate::mem::Ref;
-use crate::object::tcb::{State, Tcb};
-use crate::time::schedule;
-use crate::time::turn::Turn;
+use crate::object::{State, Tcb};
+use crate::time::{schedule, Turn};
 use crate::Kernel;
 
 /// Changes the priority of `thread` (04, section 8.3).

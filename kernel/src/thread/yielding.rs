@@ -1,9 +1,8 @@
 //! Who yielded to a scheduling context is told what was consumed (04, section 9.2).
 
-use crate::ipc::message::Writer;
+use crate::ipc::Writer;
 use crate::mem::Ref;
-use crate::object::sched_context::SchedContext;
-use crate::object::tcb::Tcb;
+use crate::object::{SchedContext, Tcb};
 use crate::time::account;
 use crate::Kernel;
 

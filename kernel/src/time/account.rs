@@ -7,24 +7,23 @@
 //! Long operations, and those that had another core leave user code, read the clock again. The result
 //! of the check on entry is then out of date, so reading the clock again reports whether the budget still
 //! suffices; if not, the event ends there, as that of a preempted operation, before it does anything more
-//! ([`TimeOver`]). Therefore the context that pays has a head that may be used, and suffices, from
+//! ([`Preempted`]). Therefore the context that pays has a head that may be used, and suffices, from
 //! the entry to the end of every event that was let in.
 
-use super::schedule;
-use super::turn::Turn;
+use super::{schedule, Turn};
 use crate::arch::Platform;
 use crate::cores::CORES;
 use crate::mem::Ref;
-use crate::object::core::Core;
-use crate::object::sched_context::SchedContext;
-use crate::object::tcb::Tcb;
-use crate::time::refills::Refills;
+use crate::object::{Core, SchedContext, Tcb};
+use crate::time::Refills;
 use crate::Kernel;
 
-/// The clock was read again within an event, and the budget does not last any more: the operation
-/// stops here, as a preempted one (04, section 6.4).
+/// An operation stops here, and its system call is to be executed again: the clock was read again within
+/// the event, and the budget does not last any more, or somebody else is to be let in (04, section 6.4). What
+/// the next execution needs to know is in the objects, or left with the caller
+/// ([`Tcb::leave_progress`]).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct TimeOver;
+pub struct Preempted;
 
 /// Reads the clock, on entry to the kernel.
 #[inline(always)]
@@ -34,60 +33,10 @@ pub fn update_time(k: &Kernel) {
     core.set_now(k, now);
 }
 
-/// Whether the head refill of the current context of `core` has the least budget left; idleness
-/// always has.
-#[inline(always)]
+/// Whether the current context of `core` can pay for this event and what came before, and its head refill
+/// has the least budget left (04, section 6.1); idleness always can.
 pub fn has_budget(k: &Kernel, core: &Core) -> bool {
     core.now() + k.constants.min_budget() <= core.budget_end()
-}
-
-/// What the current context can pay.
-#[must_use]
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Charge {
-    /// This event and what came before; idleness always can.
-    Paid,
-    /// Less: the turn of the current thread is over, and [`exhaust`] charges it.
-    Exhausted,
-}
-
-/// Whether the current context can pay for this event and what came before (04, section 6.1).
-#[inline(always)]
-pub fn check_budget(k: &Kernel) -> Charge {
-    if has_budget(k, k.core()) {
-        Charge::Paid
-    } else {
-        Charge::Exhausted
-    }
-}
-
-/// A thread whose head refill or slice is used up, with its context: its timeout handler is told, if
-/// it has one that is to hear of it, or its turn is ended (04, sections 6.2 and 6.3).
-#[must_use]
-#[derive(Clone, Copy)]
-pub struct Exhausted {
-    pub thread: Ref<Tcb>,
-    context: Ref<SchedContext>,
-}
-
-impl Exhausted {
-    /// Whether a timeout handler may be told: not of a slice.
-    pub fn is_timeout(self, k: &Kernel) -> bool {
-        self.context.at(k).period() != 0
-    }
-
-    /// The thread goes behind its equals, or waits for its next refill.
-    pub fn end_turn(self, k: &Kernel, turn: &Turn) {
-        end_turn(k, turn, self.thread, self.context);
-    }
-}
-
-/// Charges the current thread of `core`, which is schedulable, what it consumed, more than it had;
-/// `None` if the core idles.
-pub fn exhaust(k: &Kernel, core: &Core) -> Option<Exhausted> {
-    let (thread, context) = (core.thread()?, core.context()?);
-    charge(k, core, context, core.consumed());
-    Some(Exhausted { thread, context })
 }
 
 /// The current thread gives up what is left of its head refill or slice (04, section 9.1). What is
@@ -108,8 +57,8 @@ pub fn yield_rest(k: &Kernel, turn: &Turn) {
 }
 
 /// The turn of `thread`, the current one of its core, is over: it goes behind its equals, or waits
-/// for its next refill.
-fn end_turn(k: &Kernel, turn: &Turn, thread: Ref<Tcb>, handle: Ref<SchedContext>) {
+/// for its next refill (04, sections 6.2 and 6.3).
+pub fn end_turn(k: &Kernel, turn: &Turn, thread: Ref<Tcb>, handle: Ref<SchedContext>) {
     if Refills::of(k, handle).usable() {
         k.home(thread).ready.append(k, thread);
     } else {
@@ -170,25 +119,32 @@ pub fn report_consumed(k: &Kernel, context: Ref<SchedContext>) -> u64 {
 /// # Errors
 /// The budget of the current context, which has not paid since the entry, or its domain's turn is over:
 /// nothing more may be done.
-pub fn read_clock_again(k: &Kernel) -> Result<(), TimeOver> {
+#[inline(never)] // Rarely needed, in many places.
+pub fn read_clock_again(k: &Kernel) -> Result<(), Preempted> {
     update_time(k);
     if has_budget(k, k.core()) {
         Ok(())
     } else {
-        Err(TimeOver)
+        Err(Preempted)
     }
 }
 
-/// Whether a long operation must stop at a preemption point (01, section 8). Only one that has more
-/// to do may ask.
-#[must_use]
+/// A preemption point of a long operation (01, section 8). Only one that has more to do may pass it.
+///
+/// # Errors
+/// It must stop here.
 #[inline(never)]
-pub fn should_preempt(k: &Kernel) -> bool {
-    read_clock_again(k).is_err()
-        // Work on nobody's time, because it took away the context it was on, does not go on.
-        || k.core().context().is_none()
+pub fn preemption_point(k: &Kernel) -> Result<(), Preempted> {
+    read_clock_again(k)?;
+    // Work on nobody's time, because it took away the context it was on, does not go on.
+    let stops = k.core().context().is_none()
         || k.machine.interrupt_pending()
-        || CORES > 1 && k.machine.others_wait()
+        || CORES > 1 && k.machine.others_wait();
+    if stops {
+        Err(Preempted)
+    } else {
+        Ok(())
+    }
 }
 
 /// This core has waited for its turn since `since`, in ticks: nobody pays for that. A context that is

@@ -1,13 +1,9 @@
 //! Binding, lending and configuring scheduling contexts (04, sections 5 and 7).
 
-use super::refills::Refills;
-use super::turn::Turn;
-use super::{account, remote, schedule};
+use super::{account, remote, schedule, Refills, Turn};
 use crate::cores::CoreId;
 use crate::mem::Ref;
-use crate::object::notification::Notification;
-use crate::object::sched_context::{Parameters, SchedContext};
-use crate::object::tcb::{State, Tcb};
+use crate::object::{Notification, Parameters, SchedContext, State, Tcb};
 use crate::{Kernel, View};
 
 /// Whether `context` is active and its head refill may be used now.
@@ -87,7 +83,6 @@ pub fn wake_refills(k: &Kernel, thread: Ref<Tcb>) {
 }
 
 /// Whether `handle` pays on its core.
-#[inline(always)]
 fn is_in_use(k: &Kernel, handle: Ref<SchedContext>) -> bool {
     k.core_of(handle.at(k).core()).context() == Some(handle)
 }

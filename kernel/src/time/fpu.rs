@@ -6,7 +6,7 @@
 
 use crate::arch::Platform;
 use crate::mem::Ref;
-use crate::object::tcb::Tcb;
+use crate::object::Tcb;
 use crate::Kernel;
 
 /// `thread` is about to run: the FPU is made its own, or switched off.

@@ -19,3 +19,7 @@ pub mod refills;
 pub mod remote;
 pub mod schedule;
 pub mod turn;
+
+pub use account::Preempted;
+pub use refills::Refills;
+pub use turn::Turn;

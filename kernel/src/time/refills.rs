@@ -15,7 +15,7 @@
 use ::core::cell::Cell;
 
 use crate::mem::{objects, Ref};
-use crate::object::sched_context::{Refill, SchedContext};
+use crate::object::{Refill, SchedContext};
 use crate::Kernel;
 
 /// How many of `queued`, which are in order, begin before `end`, which each of them moves on by its
@@ -66,18 +66,15 @@ pub struct Refills<'k> {
 }
 
 impl<'k> Refills<'k> {
-    #[inline(always)]
     pub fn of(k: &'k Kernel, handle: Ref<SchedContext>) -> Self {
         Refills { k, handle }
     }
 
-    #[inline(always)]
     fn context(self) -> &'k SchedContext {
         self.handle.at(self.k)
     }
 
     /// The place `i` behind that of the refill that follows the head.
-    #[inline(always)]
     fn behind(self, i: u8) -> &'k Cell<Refill> {
         objects::refill(self.k, self.handle, self.context().first() + i)
     }
@@ -89,18 +86,15 @@ impl<'k> Refills<'k> {
     }
 
     /// Number of refills in the queue, the head included.
-    #[inline(always)]
     pub fn count(self) -> u8 {
         self.context().queued() + 1
     }
 
     /// The refill in use, or next to be used.
-    #[inline(always)]
     pub fn head(self) -> Refill {
         self.context().head()
     }
 
-    #[inline(always)]
     fn set_head(self, refill: Refill) {
         self.context().set_head(self.k, refill);
     }
@@ -108,12 +102,11 @@ impl<'k> Refills<'k> {
     /// Gives up the head for `second`, which follows it.
     #[inline(always)]
     fn advance(self, second: Refill) {
-        let first = self.context().first() + 1;
-        let wraps = first >= self.context().capacity();
-        self.context()
-            .set_first(self.k, if wraps { 0 } else { first });
-        self.context()
-            .set_queued(self.k, self.context().queued() - 1);
+        let context = self.context();
+        let first = context.first() + 1;
+        let wraps = first >= context.capacity();
+        context.set_first(self.k, if wraps { 0 } else { first });
+        context.set_queued(self.k, context.queued() - 1);
         self.set_head(second);
     }
 
@@ -132,7 +125,6 @@ impl<'k> Refills<'k> {
         self.context().set_queued(self.k, queued + 1);
     }
 
-    #[inline(always)]
     fn is_full(self) -> bool {
         self.count() >= self.context().max_refills()
     }
@@ -144,13 +136,11 @@ impl<'k> Refills<'k> {
     }
 
     /// Whether the head may be used now.
-    #[inline(always)]
     pub fn ready(self) -> bool {
         self.head().time <= self.k.core().now()
     }
 
     /// Whether the head may be used now and has the least budget.
-    #[inline(always)]
     pub fn usable(self) -> bool {
         self.ready() && self.head().amount >= self.k.constants.min_budget()
     }
@@ -160,10 +150,7 @@ impl<'k> Refills<'k> {
     pub fn start(self, max: u8, budget: u64, period: u64) {
         let now = self.k.core().now();
         self.context().configure(self.k, period, max);
-        self.reset(Refill {
-            amount: budget,
-            time: now,
-        });
+        self.reset(Refill::new(budget, now));
     }
 
     /// Changes the parameters of an active context and keeps its history: of the new `budget`
@@ -177,10 +164,7 @@ impl<'k> Refills<'k> {
         head.amount = head.amount.min(budget);
         self.reset(head);
         if rest > 0 {
-            self.append(Refill {
-                amount: rest,
-                time: head.time.saturating_add(period),
-            });
+            self.append(Refill::new(rest, head.time.saturating_add(period)));
         }
     }
 
@@ -213,12 +197,9 @@ impl<'k> Refills<'k> {
         let head = self.head();
         // The rest is a part of the head, but for a charge that the bound cut short.
         if rest > 0 && rest < head.amount && head.time < self.k.constants.max_release() {
-            self.set_head(Refill {
-                amount: head.amount - rest,
-                time: head.time + rest,
-            });
+            self.set_head(Refill::new(head.amount - rest, head.time + rest));
             let time = head.time + self.context().period();
-            self.schedule_used(Refill { amount: rest, time });
+            self.schedule_used(Refill::new(rest, time));
         }
         self.merge_small_head();
     }
@@ -234,10 +215,7 @@ impl<'k> Refills<'k> {
                 break;
             }
             rest -= head.amount;
-            let again = Refill {
-                amount: head.amount,
-                time: head.time + period,
-            };
+            let again = Refill::new(head.amount, head.time + period);
             match self.second() {
                 None => {
                     trace!(self.k, refill(self.handle, again));
@@ -261,10 +239,8 @@ impl<'k> Refills<'k> {
                 break;
             }
             let Some(next) = self.second() else { break };
-            self.advance(Refill {
-                amount: next.amount + small.amount,
-                time: next.time - small.amount,
-            });
+            let amount = next.amount + small.amount;
+            self.advance(Refill::new(amount, next.time - small.amount));
         }
     }
 
@@ -287,10 +263,7 @@ impl<'k> Refills<'k> {
     /// The head starts at `time`, which is not before it did.
     #[inline(always)]
     fn start_head(self, time: u64) {
-        let head = Refill {
-            time,
-            ..self.head()
-        };
+        let head = Refill::new(self.head().amount, time);
         self.set_head(head);
         if self.second().is_some_and(|next| next.time <= head.end()) {
             self.absorb();
@@ -308,10 +281,7 @@ impl<'k> Refills<'k> {
             joined += join_until(lower, &mut end);
         }
         self.drop_first(joined as u8);
-        self.set_head(Refill {
-            amount: end - head.time,
-            ..head
-        });
+        self.set_head(Refill::new(end - head.time, head.time));
     }
 
     /// The refills that follow the head: in the ring from where they start to its end, and from its
@@ -348,10 +318,7 @@ impl<'k> Refills<'k> {
     pub fn spend_slice(self, used: u64) {
         let head = self.head();
         let used = used.min(head.amount);
-        self.set_head(Refill {
-            amount: head.amount - used,
-            ..head
-        });
+        self.set_head(Refill::new(head.amount - used, head.time));
         self.context()
             .set_slice_used(self.k, self.context().slice_used() + used);
     }
@@ -360,10 +327,8 @@ impl<'k> Refills<'k> {
     #[inline(always)]
     pub fn renew_slice(self) {
         let head = self.head();
-        self.set_head(Refill {
-            amount: head.amount + self.context().slice_used(),
-            ..head
-        });
+        let amount = head.amount + self.context().slice_used();
+        self.set_head(Refill::new(amount, head.time));
         self.context().set_slice_used(self.k, 0);
     }
 }

@@ -11,7 +11,7 @@ use super::fpu;
 use crate::arch::Platform;
 use crate::cores::{CoreId, CORES};
 use crate::mem::Ref;
-use crate::object::tcb::Tcb;
+use crate::object::Tcb;
 use crate::Kernel;
 
 /// `thread` was put into the ready queue of its core: if that is another one that idles or runs a

@@ -11,14 +11,12 @@
 //! first; then those released and those appended, in the order of their time, and of one instant
 //! those released first.
 
-use super::refills::Refills;
-use super::turn::{Action, Turn};
-use super::{account, remote};
+use super::turn::Action;
+use super::{account, remote, Refills, Turn};
 use crate::arch::Platform;
 use crate::cores::CORES;
 use crate::mem::Ref;
-use crate::object::sched_context::SchedContext;
-use crate::object::tcb::{Place, Tcb};
+use crate::object::{Place, SchedContext, Tcb};
 use crate::Kernel;
 
 /// Whether `thread` waits for a refill whose time has not come.

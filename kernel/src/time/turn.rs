@@ -8,7 +8,7 @@ use core::cell::Cell;
 
 use super::schedule;
 use crate::mem::Ref;
-use crate::object::tcb::Tcb;
+use crate::object::Tcb;
 use crate::Kernel;
 
 /// What the scheduler is to do when the event ends.
@@ -72,12 +72,9 @@ impl Turn {
     /// `thread` has become able to run, perhaps: it runs next if nothing speaks against it.
     #[inline(always)]
     pub fn wake(&self, k: &Kernel, thread: Ref<Tcb>) {
-        let tcb = thread.at(k);
-        if tcb
-            .sched_context()
-            .is_none_or(|context| !context.at(k).is_active())
-            || schedule::waits_for_release(k, thread)
-        {
+        let context = thread.at(k).sched_context();
+        let has_time = context.is_some_and(|context| context.at(k).is_active());
+        if !has_time || schedule::waits_for_release(k, thread) {
             return;
         }
         if !k.is_here(thread) {

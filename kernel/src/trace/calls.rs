@@ -11,9 +11,7 @@ use crate::arch::MessageRegister;
 use crate::cap::{lookup, Capability};
 use crate::cores::CoreId;
 use crate::mem::{Kind, PhysAddr, Ref};
-use crate::object::rights::FrameRights;
-use crate::object::sched_context::SchedContext;
-use crate::object::tcb::Tcb;
+use crate::object::{FrameRights, SchedContext, Tcb};
 use crate::Kernel;
 
 /// Answer of a call that was obeyed.

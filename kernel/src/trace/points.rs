@@ -5,10 +5,7 @@ use sandglass_abi::trace::{Blocked, Gift, Kind, Source, Tag};
 
 use crate::cores::CoreId;
 use crate::mem::{Log, PhysAddr, Ref};
-use crate::object::core::Core;
-use crate::object::fault::Fault;
-use crate::object::sched_context::{Parameters, Refill, SchedContext};
-use crate::object::tcb::{State, Tcb};
+use crate::object::{Core, Fault, Parameters, Refill, SchedContext, State, Tcb};
 use crate::Kernel;
 
 /// Address of an object; 0 for none.

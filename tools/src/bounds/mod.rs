@@ -41,7 +41,7 @@ const SYSTEM: &str = "systems/bounds";
 const CPU: &str = "Haswell,-pcid,+pdpe1gb";
 
 /// The kernel's function that looks for interrupts in a long operation.
-const PREEMPTION_POINT: &str = "sandglass_kernel::time::account::should_preempt";
+const PREEMPTION_POINT: &str = "sandglass_kernel::time::account::preemption_point";
 
 /// What the names of the program's marks begin with.
 const BEGIN_MARKS: &str = "bounds_begin";

@@ -22,6 +22,7 @@ mod pages;
 mod rooms;
 mod safety_comments;
 pub mod source;
+mod source_lines;
 mod unsafe_places;
 
 use std::path::PathBuf;
@@ -141,6 +142,11 @@ pub const RULES: &[Rule] = &[
         name: "rooms",
         about: "no file of the kernel names anything of a room above its own (kernel/rooms.toml)",
         check: |_| rooms::rule(),
+    },
+    Rule {
+        name: "lines",
+        about: "the generic kernel has at most 8,000 lines of source, and no function of it more than 60",
+        check: |_| source_lines::rule(),
     },
     Rule {
         name: "map",
@@ -321,6 +327,9 @@ pub fn run(args: &CheckArgs) -> Result<ExitCode> {
                 }
             }
         }
+    }
+    if let Ok(count) = source_lines::Count::read() {
+        println!("the generic kernel: {}", count.describe());
     }
     context.print_sizes();
     if broken == 0 {

@@ -7,7 +7,7 @@ use crate::arch::abi::boot::FirmwareInfo;
 use crate::boot::{self, List, MachineInfo, Range, Refusal};
 use crate::event::Next;
 use crate::mem::objects::Ram;
-use crate::time::turn::Turn;
+use crate::time::Turn;
 use crate::Kernel;
 
 /// Where the kernel's image would end on a bare machine.

@@ -6,23 +6,19 @@ use sandglass_abi::invocation::{self as label, tcb_flags};
 mod registers;
 mod space;
 
-use crate::cap::Capability;
-use crate::invoke::error::Error;
-use crate::invoke::{Invocation, Outcome};
+use crate::invoke::deletion::{replace, Install};
+use crate::invoke::{Error, Invocation, Outcome, Stop};
 use crate::ipc::stall;
+use crate::mem::objects::tcb_slot;
 use crate::mem::Ref;
-use crate::object::notification::Notification;
-use crate::object::sched_context::SchedContext;
-use crate::object::tcb::{Tcb, TcbSlot};
+use crate::object::{Notification, SchedContext, Tcb, TcbSlot};
 use crate::thread::{self, priority};
-use crate::time::turn::Turn;
-use crate::time::{context, fpu};
+use crate::time::{context, fpu, Preempted, Turn};
 use crate::{Kernel, View};
 use registers::{CopyFrom, Read, Write};
-use space::{Install, Spaces};
+use space::Spaces;
 
 /// A checked invocation of a TCB.
-#[derive(Clone, Copy)]
 enum Operation {
     ReadRegisters(Read),
     WriteRegisters(Write),
@@ -43,7 +39,6 @@ enum Operation {
     },
 }
 
-#[derive(Clone, Copy)]
 struct SchedParams {
     max_controlled_priority: u8,
     priority: u8,
@@ -52,7 +47,6 @@ struct SchedParams {
     fault_handler: Install,
 }
 
-#[derive(Clone, Copy)]
 enum Change {
     Keep,
     Bind(Ref<SchedContext>),
@@ -66,10 +60,8 @@ pub fn invoke(
     turn: &Turn,
     call: &Invocation,
     thread: Ref<Tcb>,
-) -> Result<Outcome, Error> {
-    if stall::quiesce(k, turn, thread).is_err() {
-        return Ok(Outcome::Preempted);
-    }
+) -> Result<Outcome, Stop> {
+    stall::quiesce(k, turn, thread)?;
     if call.label() == label::TCB_SET_PRIORITY {
         let priority = decode_priority(k, call)?;
         priority::set_priority(k, turn, thread, priority);
@@ -85,9 +77,9 @@ fn invoke_other(
     turn: &Turn,
     call: &Invocation,
     thread: Ref<Tcb>,
-) -> Result<Outcome, Error> {
+) -> Result<Outcome, Stop> {
     let operation = decode(k, call, thread)?;
-    Ok(commit(k, turn, call, thread, operation))
+    Ok(commit(k, turn, call, thread, operation)?)
 }
 
 fn decode(k: &View, call: &Invocation, thread: Ref<Tcb>) -> Result<Operation, Error> {
@@ -105,7 +97,7 @@ fn decode(k: &View, call: &Invocation, thread: Ref<Tcb>) -> Result<Operation, Er
             Operation::SetSchedParams(decode_sched_params(k, call, thread)?)
         }
         label::TCB_SET_TIMEOUT_ENDPOINT => {
-            Operation::SetTimeoutHandler(space::decode_handler(k, call, 0, 1)?)
+            Operation::SetTimeoutHandler(space::decode_handler(k, call, 0)?)
         }
         label::TCB_SUSPEND => Operation::Suspend,
         label::TCB_RESUME => Operation::Resume,
@@ -135,17 +127,18 @@ fn commit(
     call: &Invocation,
     thread: Ref<Tcb>,
     operation: Operation,
-) -> Outcome {
+) -> Result<Outcome, Preempted> {
     let tcb = thread.at(k);
     match operation {
-        Operation::ReadRegisters(read) => return read.commit(k, turn, call, thread),
+        Operation::ReadRegisters(read) => return Ok(read.commit(k, turn, call, thread)),
         Operation::WriteRegisters(write) => write.commit(k, turn, call, thread),
-        Operation::CopyRegisters(copy) => return copy.commit(k, turn, thread),
-        Operation::Install(spaces) => return space::install(k, turn, call, thread, spaces),
+        Operation::CopyRegisters(copy) => copy.commit(k, turn, thread)?,
+        Operation::Install(spaces) => space::install(k, turn, call, thread, spaces)?,
         Operation::SetMaxControlledPriority(limit) => tcb.set_max_controlled_priority(k, limit),
-        Operation::SetSchedParams(params) => return set_sched_params(k, turn, thread, params),
+        Operation::SetSchedParams(params) => set_sched_params(k, turn, thread, params)?,
         Operation::SetTimeoutHandler(handler) => {
-            return space::install_handler(k, turn, thread, TcbSlot::TimeoutHandler, handler);
+            let slot = tcb_slot(thread, TcbSlot::TimeoutHandler);
+            replace(k, turn, slot, handler, None)?;
         }
         Operation::Suspend => thread::suspend(k, turn, thread),
         Operation::Resume => thread::resume(k, turn, thread),
@@ -164,15 +157,15 @@ fn commit(
             }
         }
         Operation::SetFlags { clear, set } => {
-            return Outcome::Value(set_flags(k, thread, clear, set));
+            return Ok(Outcome::Value(set_flags(k, thread, clear, set)));
         }
     }
-    Outcome::Done
+    Ok(Outcome::Done)
 }
 
 /// The thread whose maximum controlled priority limits what may be set: extra capability 0.
 fn authority(k: &View, call: &Invocation) -> Result<u8, Error> {
-    let authority: Ref<Tcb> = call.extra_object(k, 0, 1)?;
+    let authority: Ref<Tcb> = call.extra_object(k, 0)?;
     Ok(authority.at(k).max_controlled_priority())
 }
 
@@ -198,8 +191,8 @@ fn decode_sched_params(
     let limit = authority(k, call)?;
     let max_controlled_priority = check_priority(call.word(k, 0), limit)?;
     let priority = check_priority(call.word(k, 1), limit)?;
-    let context = decode_context(k, call, thread, call.extra_cap(k, 1)?)?;
-    let fault_handler = space::decode_handler(k, call, 2, 3)?;
+    let context = decode_context(k, call, thread)?;
+    let fault_handler = space::decode_handler(k, call, 2)?;
     Ok(SchedParams {
         max_controlled_priority,
         priority,
@@ -208,31 +201,18 @@ fn decode_sched_params(
     })
 }
 
-fn decode_context(
-    k: &View,
-    call: &Invocation,
-    thread: Ref<Tcb>,
-    argument: Capability,
-) -> Result<Change, Error> {
+fn decode_context(k: &View, call: &Invocation, thread: Ref<Tcb>) -> Result<Change, Error> {
     let tcb = thread.at(k);
     let present = tcb.sched_context();
-    if argument.is_null() {
-        if thread == call.caller {
-            return Err(Error::IllegalOperation);
-        }
+    if call.extra_cap(k, 1)?.is_null() {
+        Error::IllegalOperation.when(thread == call.caller)?;
         return Ok(present.map_or(Change::Keep, Change::Unbind));
     }
-    let wanted = argument
-        .word()
-        .get::<SchedContext>()
-        .ok_or(Error::InvalidCapability(2))?;
+    let wanted: Ref<SchedContext> = call.extra_object(k, 1)?;
     let differs = present != Some(wanted);
-    if differs && (present.is_some() || wanted.at(k).thread().is_some()) {
-        return Err(Error::IllegalOperation);
-    }
-    if tcb.is_blocked() && !context::is_released(k, wanted) {
-        return Err(Error::IllegalOperation);
-    }
+    let is_bound = differs && (present.is_some() || wanted.at(k).thread().is_some());
+    let waits = tcb.is_blocked() && !context::is_released(k, wanted);
+    Error::IllegalOperation.when(is_bound || waits)?;
     Ok(if differs {
         Change::Bind(wanted)
     } else {
@@ -245,36 +225,32 @@ fn decode_bind_notification(
     call: &Invocation,
     thread: Ref<Tcb>,
 ) -> Result<Ref<Notification>, Error> {
-    let notification = call.extra_cap(k, 0)?.notification();
-    match notification {
-        Some(cap)
-            if thread.at(k).notification().is_none()
-                && cap.rights.read()
-                && cap.object.at(k).queue().is_empty()
-                && cap.object.at(k).thread().is_none() =>
-        {
-            Ok(cap.object)
-        }
-        _ => Err(Error::IllegalOperation),
-    }
+    let cap = call.extra_cap(k, 0)?.notification();
+    let cap = cap.ok_or(Error::IllegalOperation)?;
+    let object = cap.object.at(k);
+    let is_free = object.queue().is_empty() && object.thread().is_none();
+    let is_bound = thread.at(k).notification().is_some();
+    Error::IllegalOperation.when(is_bound || !cap.rights.read() || !is_free)?;
+    Ok(cap.object)
 }
 
-fn set_sched_params(k: &Kernel, turn: &Turn, thread: Ref<Tcb>, params: SchedParams) -> Outcome {
-    let installed =
-        space::install_handler(k, turn, thread, TcbSlot::FaultHandler, params.fault_handler);
-    if installed == Outcome::Preempted {
-        return installed;
-    }
-    thread
-        .at(k)
-        .set_max_controlled_priority(k, params.max_controlled_priority);
+fn set_sched_params(
+    k: &Kernel,
+    turn: &Turn,
+    thread: Ref<Tcb>,
+    params: SchedParams,
+) -> Result<(), Preempted> {
+    let slot = tcb_slot(thread, TcbSlot::FaultHandler);
+    replace(k, turn, slot, params.fault_handler, None)?;
+    let limit = params.max_controlled_priority;
+    thread.at(k).set_max_controlled_priority(k, limit);
     priority::set_priority(k, turn, thread, params.priority);
     match params.context {
         Change::Keep => {}
         Change::Bind(handle) => context::bind_thread(k, turn, handle, thread),
         Change::Unbind(handle) => context::unbind_thread(k, turn, handle),
     }
-    Outcome::Done
+    Ok(())
 }
 
 /// Sets and clears flags; returns the new ones.

@@ -1,22 +1,18 @@
 //! ReadRegisters, WriteRegisters and CopyRegisters (03, sections 4.1 to 4.3; 07, section 1).
 
 use sandglass_abi::invocation::registers_flags as flags;
-use sandglass_abi::message::REGISTER_MRS;
 
 use crate::arch::{Transfer, FRAME_REGISTERS};
-use crate::invoke::error::Error;
-use crate::invoke::{Invocation, Outcome};
-use crate::ipc::message::{buffer, Writer};
-use crate::ipc::stall;
+use crate::invoke::{Error, Invocation, Outcome};
+use crate::ipc::{stall, Writer};
 use crate::mem::Ref;
-use crate::object::tcb::{State, Tcb};
-use crate::time::turn::Turn;
+use crate::object::{State, Tcb};
+use crate::time::{Preempted, Turn};
 use crate::{thread, Kernel, View};
 
 const ORDER: Transfer = Transfer::UserContext;
 
 /// A checked ReadRegisters.
-#[derive(Clone, Copy)]
 pub struct Read {
     suspend: bool,
     /// Registers to read.
@@ -27,11 +23,8 @@ impl Read {
     pub fn decode(k: &View, call: &Invocation, thread: Ref<Tcb>) -> Result<Self, Error> {
         call.need(2)?;
         let count = call.word(k, 1);
-        let total = ORDER.len() as u64;
-        Error::check_range(count, 1, total)?;
-        if thread == call.caller {
-            return Err(Error::IllegalOperation);
-        }
+        Error::check_range(count, 1, ORDER.len() as u64)?;
+        Error::IllegalOperation.when(thread == call.caller)?;
         Ok(Read {
             suspend: call.word(k, 0) & flags::READ_SUSPEND_SOURCE != 0,
             count: count as usize,
@@ -45,13 +38,8 @@ impl Read {
         if !call.phases.is_call() {
             return Outcome::Done;
         }
-        let room = if buffer(k, call.caller, true).is_some() {
-            self.count
-        } else {
-            REGISTER_MRS
-        };
         let mut message = Writer::new(k, call.caller, self.count);
-        for i in 0..room.min(self.count) {
+        for i in 0..self.count {
             message.push(thread.at(k).context().transfer_get(ORDER, i).unwrap_or(0));
         }
         message.finish(0, 0);
@@ -61,7 +49,6 @@ impl Read {
 }
 
 /// A checked WriteRegisters.
-#[derive(Clone, Copy)]
 pub struct Write {
     resume: bool,
     /// Registers that the message has.
@@ -72,12 +59,8 @@ impl Write {
     pub fn decode(k: &View, call: &Invocation, thread: Ref<Tcb>) -> Result<Self, Error> {
         call.need(2)?;
         let count = call.word(k, 1);
-        if call.message.length() as u64 - 2 < count {
-            return Err(Error::TruncatedMessage);
-        }
-        if thread == call.caller {
-            return Err(Error::IllegalOperation);
-        }
+        Error::TruncatedMessage.when(call.message.length() as u64 - 2 < count)?;
+        Error::IllegalOperation.when(thread == call.caller)?;
         Ok(Write {
             resume: call.word(k, 0) & flags::WRITE_RESUME_TARGET != 0,
             count: count as usize,
@@ -98,7 +81,6 @@ impl Write {
 }
 
 /// A checked CopyRegisters.
-#[derive(Clone, Copy)]
 pub struct CopyFrom {
     source: Ref<Tcb>,
     /// What is wanted: `COPY_...`.
@@ -108,16 +90,14 @@ pub struct CopyFrom {
 impl CopyFrom {
     pub fn decode(k: &View, call: &Invocation) -> Result<Self, Error> {
         call.need(1)?;
-        let source = call.extra_object(k, 0, 1)?;
+        let source = call.extra_object(k, 0)?;
         let wanted = call.word(k, 0);
         Ok(CopyFrom { source, wanted })
     }
 
-    pub fn commit(self, k: &Kernel, turn: &Turn, thread: Ref<Tcb>) -> Outcome {
+    pub fn commit(self, k: &Kernel, turn: &Turn, thread: Ref<Tcb>) -> Result<(), Preempted> {
         let CopyFrom { source, wanted } = self;
-        if stall::quiesce(k, turn, source).is_err() {
-            return Outcome::Preempted;
-        }
+        stall::quiesce(k, turn, source)?;
         if wanted & flags::COPY_SUSPEND_SOURCE != 0 {
             thread::suspend(k, turn, source);
         }
@@ -137,6 +117,6 @@ impl CopyFrom {
         } else {
             to.force_full_restore(k);
         }
-        Outcome::Done
+        Ok(())
     }
 }

@@ -14,11 +14,7 @@ pub use ram::Ram;
 use super::{FixedSize, Kind, Memory, Object, Ref, Slot};
 use crate::arch::Platform;
 use crate::object::cnode::CNode;
-use crate::object::endpoint::Endpoint;
-use crate::object::notification::Notification;
-use crate::object::reply::Reply;
-use crate::object::sched_context::{Refill, SchedContext};
-use crate::object::tcb::{Tcb, TcbSlot};
+use crate::object::{Endpoint, Notification, Refill, Reply, SchedContext, Tcb, TcbSlot};
 
 macro_rules! objects {
     ($($type:ident),* $(,)?) => {

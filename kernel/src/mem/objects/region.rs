@@ -7,7 +7,7 @@
 
 use crate::arch::Platform;
 use crate::mem::{FixedSize, Kind, Memory, Object, PhysAddr, Ref, Slot, Tagged, Zeroed};
-use crate::object::sched_context::SchedContext;
+use crate::object::SchedContext;
 
 /// A naturally aligned power of two of bytes that nothing uses. The bytes are zero unless they
 /// are a device's.

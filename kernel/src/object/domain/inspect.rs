@@ -1,7 +1,7 @@
 //! A look into [`DomainSchedule`].
 
-use super::DomainSchedule;
 use crate::inspect::DomainView;
+use crate::object::DomainSchedule;
 
 impl DomainSchedule {
     /// What the schedule does not tell in public.

@@ -1,7 +1,7 @@
 //! A look into [`IrqTable`].
 
-use super::IrqTable;
 use crate::inspect::{IrqSlots, IrqView};
+use crate::object::IrqTable;
 
 impl IrqTable {
     /// The state of `irq`.

@@ -1,6 +1,6 @@
 //! A look into [`Notification`].
 
-use super::Notification;
+use crate::object::Notification;
 
 impl Notification {
     /// The badges of the signals that are pending.

@@ -1,9 +1,9 @@
 //! A look into [`Queue`] and [`Links`].
 
-use super::{height, leftmost, Links, Queue};
+use super::{height, leftmost, Links};
 use crate::inspect::{LinksView, QueueView};
 use crate::mem::Ref;
-use crate::object::tcb::Tcb;
+use crate::object::{Queue, Tcb};
 use crate::Kernel;
 
 impl Links {

@@ -1,7 +1,7 @@
 //! A look into [`SchedContext`].
 
-use super::SchedContext;
 use crate::inspect::ContextView;
+use crate::object::SchedContext;
 
 impl SchedContext {
     /// What the context does not tell in public.

@@ -36,6 +36,10 @@ pub const CHECKS: &[Check] = &[
         "04/4/no-window-of-a-period-exceeds-the-budget",
         no_window_exceeds,
     ),
+    check(
+        "04/4/a-head-used-up-before-others-comes-back-behind-them",
+        used_up_heads_return,
+    ),
     check("04/2.3/the-amounts-add-up-to-the-budget", amounts_add_up),
     check("04/2.1/every-size-takes-its-extra-refills", sizes),
     check("04/2.1/fifty-refills-keep-fifty-fragments", many_refills),
@@ -301,4 +305,31 @@ fn many_refills(f: &mut Fixture) -> TestResult {
     let rest = &clock.runs(probe.log)[PARTS as usize];
     let expected: Vec<_> = parts(0).chain([*rest]).chain(parts(PERIOD_US)).collect();
     clock.ensure_runs(probe.log, &expected)
+}
+
+/// Yielding uses up the whole head, while 300 µs for 5000 and then 200 µs for 6300 wait behind it: all
+/// three come back a period after they were usable, and again a period later.
+fn used_up_heads_return(f: &mut Fixture) -> TestResult {
+    let (clock, log) = (Clock::new(f)?, run_log());
+    let params = SchedParams::new(1_000, 5_000).extra_refills(8);
+    let thread = f.active_on(100, params)?;
+    let tcb = f.prepare(thread, move || {
+        clock.log_until(log, 2_500);
+        sys::yield_now();
+        clock.log_forever(log);
+    })?;
+    clock.start();
+    tcb.resume()?;
+    clock.hold(300, 1_300)?;
+    clock.hold(1_500, 2_300)?;
+    clock.sleep_until(13_000)?;
+    let mut expected = vec![(0, 300), (1_300, 1_500), (2_300, 2_500)];
+    for period in [5_000, 10_000] {
+        expected.extend([
+            (period, period + 300),
+            (period + 1_300, period + 1_500),
+            (period + 2_300, period + 2_800),
+        ]);
+    }
+    clock.ensure_runs(log, &expected)
 }

@@ -1,7 +1,7 @@
 //! Processor exceptions, as faults of the thread that caused them (05, sections 2.2 to 2.5).
 
 use super::context::Context;
-use crate::object::fault::Fault;
+use crate::object::Fault;
 
 /// A processor exception of the current thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

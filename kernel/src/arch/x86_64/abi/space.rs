@@ -10,8 +10,8 @@ use crate::arch::Platform;
 use crate::cores::{CoreId, Cores, CORES};
 use crate::ipc::stall;
 use crate::mem::{objects, Ref};
-use crate::object::tcb::{Tcb, TcbSlot};
-use crate::time::turn::Turn;
+use crate::object::{Tcb, TcbSlot};
+use crate::time::Turn;
 use crate::{Kernel, View};
 
 /// Highest user address.

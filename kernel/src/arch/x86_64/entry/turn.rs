@@ -16,9 +16,8 @@ use crate::arch::x86_64::machine::platform::Machine;
 use crate::arch::x86_64::machine::requests::{wait, LOCK};
 use crate::cores::{CoreId, CORES};
 use crate::object::sched_context::offset;
-use crate::object::tcb::{self, Place};
-use crate::time::account;
-use crate::time::turn::Turn;
+use crate::object::{tcb, Place};
+use crate::time::{account, Turn};
 use crate::Kernel;
 
 /// What is behind the door: the kernel's state, and the turn of the core that is or was last inside. As

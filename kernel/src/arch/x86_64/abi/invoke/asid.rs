@@ -7,11 +7,10 @@ use crate::arch::abi::object::asid::AsidPool;
 use crate::arch::abi::object::paging::Pml4;
 use crate::arch::abi::space;
 use crate::cap::{derivation, Capability};
-use crate::invoke::error::Error;
-use crate::invoke::{untyped, Invocation, Outcome};
+use crate::invoke::{empty_slot, untyped, Error, Invocation, Outcome};
 use crate::mem::objects::region;
 use crate::mem::{Ref, Slot};
-use crate::time::turn::Turn;
+use crate::time::Turn;
 use crate::{Kernel, View};
 
 /// A checked MakePool.
@@ -43,7 +42,7 @@ fn decode_control(k: &View, call: &Invocation) -> Result<MakePool, Error> {
     if derivation::has_children(k, untyped) {
         return Err(Error::RevokeFirst);
     }
-    let slot = call.empty_slot(k, root, call.word(k, 0), call.word(k, 1))?;
+    let slot = empty_slot(k, root, call.word(k, 0), call.word(k, 1))?;
     Ok(MakePool {
         untyped,
         slot,

@@ -7,15 +7,14 @@ use crate::arch::abi::object::table::{Child, Table};
 use crate::arch::abi::pte::{Access, Level};
 use crate::arch::abi::{space, Mapping};
 use crate::cap::FrameCap;
-use crate::invoke::error::Error;
-use crate::invoke::{Invocation, Outcome};
+use crate::invoke::{Error, Invocation, Outcome, Stop};
 use crate::mem::{Ref, Slot};
-use crate::object::rights::{FrameRights, Rights};
+use crate::object::{FrameRights, Rights};
 use crate::{Kernel, View};
 
 /// Invokes a frame.
 #[inline(always)]
-pub fn invoke(k: &Kernel, call: &Invocation) -> Result<Outcome, Error> {
+pub fn invoke(k: &Kernel, call: &Invocation) -> Result<Outcome, Stop> {
     if call.label() == label::PAGE_MAP {
         let frame = call.cap.frame().ok_or(Error::InvalidCapability(0))?;
         let checked = decode_map(k, call, frame)?;
@@ -27,7 +26,7 @@ pub fn invoke(k: &Kernel, call: &Invocation) -> Result<Outcome, Error> {
 
 /// The invocations that are made less often than Map.
 #[inline(never)]
-fn invoke_other(k: &Kernel, call: &Invocation) -> Result<Outcome, Error> {
+fn invoke_other(k: &Kernel, call: &Invocation) -> Result<Outcome, Stop> {
     let frame = call.cap.frame().ok_or(Error::InvalidCapability(0))?;
     match call.label() {
         label::PAGE_UNMAP => {
@@ -36,7 +35,7 @@ fn invoke_other(k: &Kernel, call: &Invocation) -> Result<Outcome, Error> {
             Ok(Outcome::Done)
         }
         label::PAGE_GET_ADDRESS => Ok(Outcome::Value(frame.start().get())),
-        _ => Err(Error::IllegalOperation),
+        _ => Err(Error::IllegalOperation.into()),
     }
 }
 

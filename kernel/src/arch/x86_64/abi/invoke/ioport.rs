@@ -5,8 +5,7 @@ use sandglass_abi::invocation::x86_64 as label;
 use crate::arch::abi::devices::{Devices, PortWidth};
 use crate::arch::abi::object::ioport::Ports;
 use crate::cap::{derivation, Capability};
-use crate::invoke::error::Error;
-use crate::invoke::{Invocation, Outcome};
+use crate::invoke::{empty_slot, Error, Invocation, Outcome};
 use crate::mem::{Ref, Slot};
 use crate::{Kernel, View};
 
@@ -40,7 +39,7 @@ fn decode_control(k: &View, call: &Invocation) -> Result<Issue, Error> {
     if k.arch.ports.any(ports) {
         return Err(Error::RevokeFirst);
     }
-    let slot = call.empty_slot(k, root, call.word(k, 2), call.word(k, 3))?;
+    let slot = empty_slot(k, root, call.word(k, 2), call.word(k, 3))?;
     Ok(Issue {
         control: call.slot,
         slot,

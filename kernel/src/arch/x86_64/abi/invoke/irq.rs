@@ -5,9 +5,8 @@ use sandglass_abi::invocation::x86_64 as arch_label;
 use sandglass_abi::vspace::x86_64::{IRQ_USER_OFFSET, MAX_IRQ_VECTOR};
 
 use crate::arch::abi::{Devices, Line};
-use crate::invoke::error::Error;
 use crate::invoke::irq::Issue;
-use crate::invoke::Invocation;
+use crate::invoke::{empty_slot, Error, Invocation};
 use crate::View;
 
 /// Checks an invocation of IRQ control.
@@ -32,7 +31,7 @@ pub fn decode_control(k: &View, call: &Invocation) -> Result<Issue, Error> {
     if k.irqs.line(irq).is_some() {
         return Err(Error::RevokeFirst);
     }
-    let slot = call.empty_slot(k, root, call.word(k, 0), call.word(k, 1))?;
+    let slot = empty_slot(k, root, call.word(k, 0), call.word(k, 1))?;
     let line = if is_pin {
         decode_pin(k, call)?
     } else {

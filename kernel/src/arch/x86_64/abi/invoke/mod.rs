@@ -11,10 +11,9 @@ pub mod paging;
 use crate::arch::abi::object::paging::Pml4;
 use crate::arch::abi::space;
 use crate::cap::Capability;
-use crate::invoke::error::Error;
-use crate::invoke::{Invocation, Outcome};
+use crate::invoke::{Error, Invocation, Outcome};
 use crate::mem::{Kind, Ref};
-use crate::time::turn::Turn;
+use crate::time::Turn;
 use crate::{Kernel, View};
 
 /// Invokes a capability of `kind`, as [`crate::invoke::invoke`] does.

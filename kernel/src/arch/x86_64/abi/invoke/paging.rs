@@ -7,8 +7,7 @@ use crate::arch::abi::object::table::{self, Child};
 use crate::arch::abi::pte::Level;
 use crate::arch::abi::{space, Mapping};
 use crate::cap::{derivation, Capability};
-use crate::invoke::error::Error;
-use crate::invoke::{Invocation, Outcome};
+use crate::invoke::{Error, Invocation, Outcome};
 use crate::mem::{Kind, Ref, Slot};
 use crate::{Kernel, View};
 
