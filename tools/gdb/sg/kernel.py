@@ -139,7 +139,7 @@ class Context:
     def __init__(self, address):
         self.address = address
         self.object = look("context", address)
-        for name in ("period", "consumed", "badge", "thread", "max_refills", "core", "sporadic"):
+        for name in ("period", "consumed", "badge", "thread", "max_refills", "core", "is_sporadic"):
             setattr(self, name, self.object.number(name))
         self.refills = list(self._refills()) if self.max_refills else []
 
