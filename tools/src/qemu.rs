@@ -56,6 +56,9 @@ pub struct Machine {
     pub memory_mib: u32,
     /// With `Some(shift)`, virtual time: an instruction takes 2^shift ns, idling nothing.
     pub icount: Option<u8>,
+    /// Whether a debugger stops it. Then idling takes the time of the host's clock instead: when QEMU goes on, it takes
+    /// a stopped processor for an idle one, and would go on at the next deadline of a timer.
+    pub is_debugged: bool,
 }
 
 impl Default for Machine {
@@ -66,6 +69,7 @@ impl Default for Machine {
             cores: 1,
             memory_mib: DEFAULT_MEMORY_MIB,
             icount: None,
+            is_debugged: false,
         }
     }
 }
@@ -336,9 +340,8 @@ pub fn command(boot: &Boot) -> Result<Command> {
         "-device",
         "isa-debug-exit,iobase=0xf4,iosize=0x04",
     ]);
-    if let Some(shift) = machine.icount {
-        command.args(["-icount", &format!("shift={shift},sleep=off")]);
-        command.args(["-rtc", "base=2000-01-01,clock=vm"]);
+    if let Some(option) = virtual_time(machine) {
+        command.args(["-icount", &option]);
     }
     command.args(&boot.extra_args);
     let stdin = if matches!(boot.input, Input::None) {
@@ -357,6 +360,13 @@ pub fn command(boot: &Boot) -> Result<Command> {
 ///
 /// # Errors
 /// A file is missing.
+/// QEMU's `-icount`, if the machine has virtual time.
+fn virtual_time(machine: &Machine) -> Option<String> {
+    let sleep = if machine.is_debugged { "on" } else { "off" };
+    let shift = machine.icount?;
+    Some(format!("shift={shift},sleep={sleep}"))
+}
+
 fn add_medium(command: &mut Command, medium: &Medium) -> Result<()> {
     let check = |what: &str, path: &Path| {
         ensure!(
@@ -543,6 +553,20 @@ mod tests {
 
     fn exit(code: i32) -> ExitStatus {
         ExitStatus::from_raw(code << 8)
+    }
+
+    #[test]
+    fn a_machine_that_goes_on_after_a_stop_does_not_skip_time() {
+        let of = |icount, is_debugged| {
+            virtual_time(&Machine {
+                icount,
+                is_debugged,
+                ..Machine::default()
+            })
+        };
+        assert_eq!(of(Some(0), true).as_deref(), Some("shift=0,sleep=on"));
+        assert_eq!(of(Some(3), false).as_deref(), Some("shift=3,sleep=off"));
+        assert_eq!(of(None, true), None);
     }
 
     #[test]

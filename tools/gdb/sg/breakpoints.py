@@ -78,7 +78,11 @@ def _places(component, location):
             places[found.address] = _described(found)
     probe.delete()
     if not places:
-        raise gdb.GdbError("`%s` is no place in the code of `%s`" % (location, component.name))
+        crate = component.executable.replace("-", "_")
+        raise gdb.GdbError(
+            "`%s` is no place in the code of `%s`: name a function with its path, such as `%s::main`, or FILE:LINE"
+            % (location, component.name, crate)
+        )
     return places
 
 

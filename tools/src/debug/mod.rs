@@ -138,6 +138,7 @@ impl Prepared<'_> {
             .push(format!("unix:{},server=on,wait=off", address.replace(',', ",,")).into());
         boot.machine.cpu.clone_from(&args.conditions.cpu);
         boot.machine.icount = args.conditions.icount;
+        boot.machine.is_debugged = true;
         let complaints = self.folder.join("emulator.txt");
         let mut emulator = start(&boot, &complaints)?;
         await_socket(&mut emulator, &socket)

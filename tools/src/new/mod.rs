@@ -100,7 +100,10 @@ pub fn run(args: &NewArgs) -> Result<ExitCode> {
     println!("made {}: {}\n", folder.display(), template.about);
     println!("    cd {}", folder.display());
     println!("    cargo test");
-    println!("    {} run SYSTEM.toml --timeout 10s", form.command());
+    println!(
+        "    {} run SYSTEM.toml --icount 0 --timeout 60s",
+        form.command()
+    );
     Ok(ExitCode::SUCCESS)
 }
 
