@@ -545,6 +545,12 @@ fn manifest(members: &BTreeMap<String, String>, builds: Builds) -> Result<String
         .get_mut("profile")
         .and_then(toml::Value::as_table_mut)
         .context("Cargo.toml has no [profile]")?;
+    let release = profiles
+        .get_mut("release")
+        .and_then(|it| it.get_mut("package"));
+    if let Some(packages) = release.and_then(toml::Value::as_table_mut) {
+        packages.retain(|name, _| members.contains_key(name));
+    }
     let dev = profiles
         .get_mut("dev")
         .and_then(toml::Value::as_table_mut)
