@@ -159,6 +159,7 @@ fn commit(
     match operation {
         Operation::Revoke(slot) => {
             let progress = deletion::revoke(k, turn, slot);
+            // The address space of the running thread may be gone, also if more is to be deleted.
             space::revoked(k, turn);
             progress?;
         }

@@ -139,7 +139,11 @@ impl Error {
                 message.push(u64::from(source));
                 push_lookup_failure(&mut message, failure);
             }
-            _ => {}
+            Error::IllegalOperation
+            | Error::Alignment
+            | Error::TruncatedMessage
+            | Error::DeleteFirst
+            | Error::RevokeFirst => {}
         }
         message.finish(self.number() as u64, 0);
     }
