@@ -9,6 +9,7 @@ use crate::mem::Ref;
 use crate::object::{State, Tcb};
 use crate::syscall::{self, Exit};
 use crate::thread::yielding;
+use crate::time::account::Charge;
 use crate::time::{account, fpu, remote, schedule, Turn};
 use crate::{Kernel, CORES};
 
@@ -77,8 +78,9 @@ fn call(k: &mut Kernel, turn: &Turn, caller: Ref<Tcb>) -> Exit {
         Ok(phases) => phases,
         Err(number) => return other_call(k, turn, caller, number),
     };
-    if enter(k, turn, caller) {
-        syscall::perform(k, turn, caller, phases);
+    match enter(k, turn, caller) {
+        Charge::Paid => syscall::perform(k, turn, caller, phases),
+        Charge::Exhausted => {}
     }
     Exit::ToScheduler
 }
@@ -91,10 +93,9 @@ fn other_call(k: &Kernel, turn: &Turn, caller: Ref<Tcb>, number: u64) -> Exit {
         debug::calls::syscall(k, caller, call);
         return Exit::ToCaller;
     }
-    if enter(k, turn, caller) {
-        syscall::perform_other(k, turn, caller, number)
-    } else {
-        Exit::ToScheduler
+    match enter(k, turn, caller) {
+        Charge::Paid => syscall::perform_other(k, turn, caller, number),
+        Charge::Exhausted => Exit::ToScheduler,
     }
 }
 
@@ -155,17 +156,16 @@ pub fn start(k: &mut Kernel, turn: &Turn) -> Next {
     activate(k, None, first)
 }
 
-/// Accounts for time and checks the budget on behalf of `thread`, the current one. Returns whether
-/// the event may proceed; otherwise the thread repeats what it did when it has time again.
+/// Accounts for time and checks the budget on behalf of `thread`, the current one. The event proceeds if it is
+/// paid; otherwise the thread repeats what it did when it has time again.
 #[inline(always)]
-#[must_use]
-fn enter(k: &Kernel, turn: &Turn, thread: Ref<Tcb>) -> bool {
+fn enter(k: &Kernel, turn: &Turn, thread: Ref<Tcb>) -> Charge {
     account::update_time(k);
-    let proceeds = timeout::settle(k, turn);
-    if !proceeds && thread.at(k).is_runnable() {
+    let charge = timeout::settle(k, turn);
+    if charge == Charge::Exhausted && thread.at(k).is_runnable() {
         thread.at(k).set_state(k, State::Restart);
     }
-    proceeds
+    charge
 }
 
 /// Accounts for time at an interrupt, which is handled whether or not the budget lasts.
@@ -179,8 +179,9 @@ fn user_fault(k: &Kernel, turn: &Turn, before: Option<Ref<Tcb>>, exception: Exce
     let Some(thread) = before else {
         return taken_away(k, turn);
     };
-    if enter(k, turn, thread) {
-        fault::raise(k, turn, thread, exception.fault(thread.at(k).context()));
+    match enter(k, turn, thread) {
+        Charge::Paid => fault::raise(k, turn, thread, exception.fault(thread.at(k).context())),
+        Charge::Exhausted => {}
     }
 }
 

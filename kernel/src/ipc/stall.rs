@@ -8,6 +8,7 @@ use crate::arch::Platform;
 use crate::cores::CORES;
 use crate::mem::Ref;
 use crate::object::{SchedContext, State, Tcb};
+use crate::time::account::Charge;
 use crate::time::{account, remote, Preempted, Turn};
 use crate::Kernel;
 
@@ -49,11 +50,12 @@ pub fn stop(k: &Kernel, turn: &Turn, thread: Ref<Tcb>) {
     core.set_now(k, core.now().max(left));
     // Whatever it was about to ask of the kernel, it will ask again.
     thread.at(k).set_state(k, State::Restart);
-    if account::has_budget(k, core) {
-        account::commit(k, core);
-        core.ready.enqueue(k, thread);
-    } else {
-        timeout::exhausted(k, turn, core);
+    match account::check_budget(k, core) {
+        Charge::Paid => {
+            account::commit(k, core);
+            core.ready.enqueue(k, thread);
+        }
+        Charge::Exhausted => timeout::exhausted(k, turn, core),
     }
     trace!(k, stopped_there(id));
     core.set_thread(k, None);

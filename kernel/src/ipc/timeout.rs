@@ -5,6 +5,7 @@ use super::fault;
 use crate::cap::EndpointCap;
 use crate::mem::Ref;
 use crate::object::{Core, Fault, Tcb, TcbSlot};
+use crate::time::account::Charge;
 use crate::time::{account, schedule, Turn};
 use crate::Kernel;
 
@@ -19,16 +20,15 @@ pub fn raise(k: &Kernel, turn: &Turn, thread: Ref<Tcb>, handler: EndpointCap) {
     fault::tell(k, turn, thread, handler, Fault::Timeout { badge }, false);
 }
 
-/// Whether the current context pays for the event, and the current thread may go on; if not, its turn
-/// is over.
-#[must_use]
+/// Has the current context pay for the event; if it cannot, the current thread's turn is over.
 #[inline(always)]
-pub fn settle(k: &Kernel, turn: &Turn) -> bool {
-    let is_paid = account::has_budget(k, k.core());
-    if !is_paid {
-        exhausted(k, turn, k.core());
+pub fn settle(k: &Kernel, turn: &Turn) -> Charge {
+    let charge = account::check_budget(k, k.core());
+    match charge {
+        Charge::Paid => {}
+        Charge::Exhausted => exhausted(k, turn, k.core()),
     }
-    is_paid
+    charge
 }
 
 /// The current thread of `core`, which is schedulable, has used up its head refill or slice, and is charged

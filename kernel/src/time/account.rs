@@ -25,6 +25,15 @@ use crate::Kernel;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Preempted;
 
+/// Whether the current context of a core can pay for an event and what came before.
+#[must_use]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Charge {
+    /// And its head refill has the least budget left.
+    Paid,
+    Exhausted,
+}
+
 /// Reads the clock, on entry to the kernel.
 #[inline(always)]
 pub fn update_time(k: &Kernel) {
@@ -33,10 +42,13 @@ pub fn update_time(k: &Kernel) {
     core.set_now(k, now);
 }
 
-/// Whether the current context of `core` can pay for this event and what came before, and its head refill
-/// has the least budget left (04, section 6.1); idleness always can.
-pub fn has_budget(k: &Kernel, core: &Core) -> bool {
-    core.now() + k.constants.min_budget() <= core.budget_end()
+/// Checks the budget of the current context of `core` (04, section 6.1). Idleness always pays.
+pub fn check_budget(k: &Kernel, core: &Core) -> Charge {
+    if core.now() + k.constants.min_budget() <= core.budget_end() {
+        Charge::Paid
+    } else {
+        Charge::Exhausted
+    }
 }
 
 /// The current thread gives up what is left of its head refill or slice (04, section 9.1). What is
@@ -122,10 +134,9 @@ pub fn report_consumed(k: &Kernel, context: Ref<SchedContext>) -> u64 {
 #[inline(never)] // Rarely needed, in many places.
 pub fn read_clock_again(k: &Kernel) -> Result<(), Preempted> {
     update_time(k);
-    if has_budget(k, k.core()) {
-        Ok(())
-    } else {
-        Err(Preempted)
+    match check_budget(k, k.core()) {
+        Charge::Paid => Ok(()),
+        Charge::Exhausted => Err(Preempted),
     }
 }
 

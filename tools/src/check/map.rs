@@ -43,6 +43,10 @@ const GAP: usize = 12;
 const LEFT: usize = 10;
 const RIGHT: usize = 330;
 
+const DOWN: &str = "#555";
+/// Of an arrow against the order.
+const UP: &str = "#c22";
+
 /// The rooms one below the other, with an arrow for each room that another one names.
 fn drawing(house: &House) -> String {
     let top = |room: usize| 10 + room * (ROOM + GAP);
@@ -70,10 +74,11 @@ fn drawing(house: &House) -> String {
         let (start, end) = (top(from) + ROOM / 2 + 4, top(to) + ROOM / 2 - 4);
         // The farther an arrow leads, the farther out it bends.
         let bend = RIGHT + 24 * to.abs_diff(from);
+        let colour = if to > from { DOWN } else { UP };
         let _ = writeln!(
             svg,
             "<path d=\"M{RIGHT} {start} C{bend} {start} {bend} {end} {RIGHT} {end}\" fill=\"none\" \
-             stroke=\"#555\" stroke-opacity=\"0.55\" marker-end=\"url(#head)\"/>"
+             stroke=\"{colour}\" stroke-opacity=\"0.55\" marker-end=\"url(#head)\"/>"
         );
     }
     svg.push_str("</svg>\n");
