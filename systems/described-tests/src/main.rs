@@ -12,7 +12,7 @@ use sandglass::fault::Fault;
 use sandglass::hpet::Timer;
 use sandglass::serial::{SerialPort, COM2_FIRST};
 use sandglass::testing::{Suite, TestResult};
-use sandglass::{ensure, ensure_eq, Environment, Message};
+use sandglass::{ensure, ensure_eq, time, Environment, Message};
 
 sandglass::entry!(main, stack = 0x8000, heap = 0x8000);
 
@@ -47,7 +47,7 @@ fn server(env: &'static Environment) -> ! {
     env.service("work")
         .serve(|received| match received.message.label() {
             request::SPIN => loop {
-                core::hint::spin_loop();
+                time::nop();
             },
             _ => Message::new(0, [received.badge, received.message.word(0) + 1]),
         })

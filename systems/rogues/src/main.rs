@@ -313,7 +313,7 @@ fn rogue(env: &'static Environment) -> ! {
         attack::REFUSED => refused(env),
         attack::TEASE => tease(env),
         attack::SPIN => loop {
-            core::hint::spin_loop();
+            time::nop();
         },
         attack::PANIC => panic!("as it should"),
         // SAFETY: an invalid instruction: the thread ends here.
@@ -480,7 +480,7 @@ fn task(env: &'static Environment, is_rogue: bool) -> ! {
     };
     if attack == attack::NEVER {
         loop {
-            core::hint::spin_loop();
+            time::nop();
         }
     }
     let (work, jobs) = (env.parameter("work"), env.parameter("jobs"));
@@ -511,7 +511,7 @@ fn task(env: &'static Environment, is_rogue: bool) -> ! {
             }
             attack::STORM => storm(env, 0),
             attack::SPIN => loop {
-                core::hint::spin_loop();
+                time::nop();
             },
             _ => {}
         }

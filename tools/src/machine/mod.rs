@@ -45,6 +45,8 @@ pub struct Start {
     pub name: &'static str,
     /// `None`: QEMU loads the kernel (PVH).
     firmware: Option<Firmware>,
+    /// Whether SeaBIOS runs before a kernel that QEMU loads, as if QEMU is started by hand.
+    has_seabios: bool,
     variant: Variant,
     cores: Cores,
     cpu: &'static str,
@@ -58,6 +60,7 @@ const fn pvh(name: &'static str, variant: Variant, cores: Cores) -> Start {
     Start {
         name,
         firmware: None,
+        has_seabios: false,
         variant,
         cores,
         cpu: DEFAULT_CPU,
@@ -73,7 +76,14 @@ pub const STARTS: &[Start] = &[
     pvh("pvh::debug", Variant::Debug, Cores::Single),
     pvh("pvh::release", Variant::Release, Cores::Single),
     pvh("pvh::smp-debug", Variant::Debug, SMP),
-    pvh("pvh::smp-release", Variant::Release, SMP),
+    Start {
+        has_seabios: true,
+        ..pvh("pvh::release-seabios", Variant::Release, Cores::Single)
+    },
+    Start {
+        has_seabios: true,
+        ..pvh("pvh::smp-release-seabios", Variant::Release, SMP)
+    },
     Start {
         cpu: EVERYTHING,
         ..pvh("pvh::smp-release-newest", Variant::Release, SMP)
@@ -204,6 +214,10 @@ fn observe(boot: Boot, start: &Start, kernel: &Path, folder: &Folder) -> Result<
         })),
         ..boot
     };
+    if start.has_seabios {
+        boot.extra_args
+            .extend(["-bios".into(), qemu::SEABIOS.into()]);
+    }
     if start.threads > 1 {
         let cores = start.cores.number();
         let all = cores * start.threads;

@@ -7,7 +7,7 @@
 extern crate alloc;
 
 use alloc::vec::Vec;
-use core::hint::{black_box, spin_loop};
+use core::hint::black_box;
 use core::slice;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -191,7 +191,7 @@ impl Storm {
             56..70 => {
                 let steps = self.below(self.longest_work);
                 for _ in 0..steps {
-                    spin_loop();
+                    time::nop();
                 }
             }
             70..86 => yield_now(),

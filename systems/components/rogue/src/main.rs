@@ -11,11 +11,10 @@ extern crate alloc;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::hint::spin_loop;
 
 use rogue_storm::Storm;
 use sandglass::cap::Endpoint;
-use sandglass::{Environment, Message};
+use sandglass::{time, Environment, Message};
 use sandglass_edf::Task;
 
 sandglass::entry!(main, stack = 0x4000, heap = 0x4000);
@@ -43,7 +42,7 @@ fn be_honest(env: &'static Environment, names: &[String]) -> ! {
             env.capability::<Endpoint>(name).call(Message::EMPTY);
         }
         for _ in 0..LONGEST_WORK {
-            spin_loop();
+            time::nop();
         }
     }
 }

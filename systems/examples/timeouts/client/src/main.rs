@@ -7,7 +7,7 @@
 
 use sandglass::cap::{Endpoint, Notification, Tcb};
 use sandglass::sys::yield_now;
-use sandglass::{println, Environment, Message};
+use sandglass::{println, time, Environment, Message};
 
 sandglass::entry!(main, stack = 0x4000, heap = 0x4000);
 
@@ -24,7 +24,7 @@ fn main(env: &'static Environment) -> u8 {
         // As above: in the middle of another's request.
         yield_now();
         loop {
-            core::hint::spin_loop();
+            time::nop();
         }
     }
     let outcome = count(env.capability("primes"), env.parameter("below"));
