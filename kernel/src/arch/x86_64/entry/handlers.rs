@@ -89,14 +89,27 @@ fn end_stray(vector: u64) -> bool {
     stray || vector == SPURIOUS
 }
 
-/// Goes on with the thread that runs if `vector` is none of its own.
+/// A vector that the thread can raise and a device, too, if it was told one which the kernel has given to nobody; the
+/// context is stored. It never comes back to [`on_vector`], which so has no registers to save.
 #[cold]
 #[inline(never)]
-fn go_on_if_stray(core: CoreId, vector: u64) {
+fn on_doubtful_vector(core: CoreId, vector: u64, code: u64) -> ! {
     if end_stray(vector) {
         // SAFETY: the thread that was interrupted, which nobody touched.
         unsafe { exit(core, CoreData::of(core).context.get()) }
     }
+    let exception = if vector < FIRST_INTERRUPT {
+        Exception::Other {
+            number: vector as u32,
+            code: code as u32,
+        }
+    } else {
+        back_to_software_interrupt(core);
+        Exception::SoftwareInterrupt {
+            vector: vector as u8,
+        }
+    };
+    act(core, Trap::Exception(exception))
 }
 
 /// An interrupt or exception at user level; the context is stored.
@@ -110,21 +123,12 @@ pub extern "C" fn on_vector(vector: u64, code: u64, core: CoreId) -> ! {
             address: cpu::fault_address(),
             code: cpu::page_fault_code(code as u32),
         }),
-        0..FIRST_INTERRUPT => {
-            if vector >= FIRST_LEGAL {
-                go_on_if_stray(core, vector);
-            }
-            Trap::Exception(Exception::Other {
-                number: vector as u32,
-                code: code as u32,
-            })
-        }
-        _ if vector >= FIRST_SOFTWARE as u64 => {
-            go_on_if_stray(core, vector);
-            back_to_software_interrupt(core);
-            Trap::Exception(Exception::SoftwareInterrupt {
-                vector: vector as u8,
-            })
+        0..FIRST_LEGAL => Trap::Exception(Exception::Other {
+            number: vector as u32,
+            code: code as u32,
+        }),
+        _ if vector < FIRST_INTERRUPT || vector >= FIRST_SOFTWARE as u64 => {
+            on_doubtful_vector(core, vector, code)
         }
         _ if is(vector, REMOTE_CALL) => {
             LOCAL_APIC.end_interrupt();
