@@ -86,22 +86,22 @@ fn wait_for_release(k: &Kernel, thread: Ref<Tcb>, time: u64) {
 #[inline(always)]
 pub fn set_priority(k: &Kernel, turn: &Turn, thread: Ref<Tcb>, priority: u8) {
     let core = k.core();
-    if thread.at(k).place() != Place::None {
-        return set_priority_queued(k, turn, thread, priority);
+    if core.thread() != Some(thread) {
+        return set_priority_of_other(k, turn, thread, priority);
     }
     thread.at(k).set_priority(k, priority);
-    let is_surpassed =
-        || core.ready.has_above(priority) || core.release.earliest() < core.budget_end();
-    if core.thread() == Some(thread) && is_surpassed() {
+    if core.ready.has_above(priority) || core.release.earliest() < core.budget_end() {
         turn.reschedule(k);
     }
 }
 
-/// Changes the priority of `thread`, which is in a queue of the scheduler.
+/// Changes the priority of `thread`, which is not the current one: it is in a queue of the scheduler, if it has time.
 #[inline(never)]
-fn set_priority_queued(k: &Kernel, turn: &Turn, thread: Ref<Tcb>, priority: u8) {
+fn set_priority_of_other(k: &Kernel, turn: &Turn, thread: Ref<Tcb>, priority: u8) {
     let tcb = thread.at(k);
-    if waits_for_release(k, thread) {
+    if tcb.place() == Place::None {
+        tcb.set_priority(k, priority);
+    } else if waits_for_release(k, thread) {
         let time = tcb.links().key().rank;
         unqueue(k, thread);
         tcb.set_priority(k, priority);

@@ -18,8 +18,8 @@ use object::{Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind};
 /// in them may be one.
 const MAY_TRAP: &[&str] = &[
     "arch::x86_64::entry::handlers::act",
-    "arch::x86_64::entry::handlers::go_on_if_stray",
     "arch::x86_64::entry::handlers::leave",
+    "arch::x86_64::entry::handlers::on_doubtful_vector",
     "arch::x86_64::entry::handlers::on_kernel_vector",
     "arch::x86_64::entry::handlers::on_system_call",
     "arch::x86_64::entry::handlers::on_vector",
