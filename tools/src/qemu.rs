@@ -106,7 +106,7 @@ impl Firmware {
 }
 
 /// What runs before a kernel that QEMU loads: it sets up memory map, tables and PCI, and jumps. SeaBIOS would also look
-/// for disks, screens and option ROMs, which takes three quarters of the host's time of a short run.
+/// for disks, screens and option ROMs, which takes more of the host's time than many a test.
 const QBOOT: &str = "qboot.rom";
 /// SeaBIOS, which is there before such a kernel if nothing is said.
 pub const SEABIOS: &str = "bios-256k.bin";

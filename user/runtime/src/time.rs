@@ -12,9 +12,9 @@ pub fn ticks() -> u64 {
 
 /// An instruction that does nothing: the body of a loop that stands for work.
 ///
-/// Not [`core::hint::spin_loop`], which says that this thread waits for another core: an emulator looks whether one has
-/// something to do, which takes it twenty times as long. Without it, a thread that runs beside those of other cores in the
-/// emulator has each turn to its end.
+/// Not [`core::hint::spin_loop`], which says that this thread waits for another core: the emulator then looks whether one
+/// has something to do, which takes it much longer than an instruction. Where other cores are to go on meanwhile in the
+/// emulator, `spin_loop` is right.
 #[inline(always)]
 pub fn nop() {
     // SAFETY: it changes nothing.
