@@ -66,6 +66,20 @@ impl Part {
         };
         self.prefix.starts_with(pattern) || pattern.starts_with(self.prefix)
     }
+
+    /// What builds its harnesses.
+    fn cargo(&self) -> Command {
+        let mut cargo = toolchain::linted_cargo();
+        cargo.args(["test", "--no-run", "--profile", toolchain::HOST_PROFILE]);
+        cargo.args(self.arguments);
+        cargo
+    }
+}
+
+/// What builds the host's tests: all that runs on the host, in every configuration that is tested. clippy looks at it on the
+/// way.
+pub(crate) fn builds() -> impl Iterator<Item = Command> {
+    PARTS.iter().map(Part::cargo)
 }
 
 /// Builds and runs the host's tests.
@@ -89,9 +103,7 @@ pub fn run(filter: &Filter, report: &mut Report) -> Result<()> {
 /// Builds the harnesses of `part`; the inner error is the compiler's.
 fn build(part: &Part) -> Result<Result<Vec<Harness>, String>> {
     eprintln!("building {}", part.name);
-    let mut cargo = toolchain::host_cargo();
-    cargo.args(["test", "--no-run", "--profile", toolchain::HOST_PROFILE]);
-    cargo.args(part.arguments);
+    let mut cargo = part.cargo();
     cargo.args(["--message-format", "json-render-diagnostics"]);
     let artifacts = match toolchain::build(&mut cargo, part.name) {
         Ok(artifacts) => artifacts,
@@ -176,7 +188,7 @@ fn list(harness: &Harness) -> Result<BTreeSet<String>> {
 
 /// Runs the examples of the documentation. Their names begin with their file.
 pub fn run_doc_tests(filter: &Filter, report: &mut Report) -> Result<()> {
-    let mut cargo = toolchain::host_cargo();
+    let mut cargo = toolchain::linted_cargo();
     cargo.args([
         "test",
         "--profile",

@@ -17,7 +17,7 @@
 mod cost;
 mod guest;
 pub(crate) mod harness;
-mod host;
+pub(crate) mod host;
 mod image;
 pub(crate) mod lines;
 mod monitor;
