@@ -7,7 +7,7 @@ use cargo_metadata::Message;
 
 use super::{Context, Verdict};
 use crate::program;
-use crate::test::host;
+use crate::test;
 use crate::toolchain::{self, KernelToolchain};
 use crate::workspace;
 
@@ -40,7 +40,7 @@ pub fn workspace(_: &mut Context) -> Verdict {
         Err(error) => return Verdict::Broken(vec![format!("{error:#}")]),
     };
     let mut findings = Vec::new();
-    for mut cargo in host::builds() {
+    for mut cargo in test::builds() {
         match diagnostics(&mut cargo) {
             Ok(said) => findings.extend(said),
             Err(error) => findings.push(format!("{error:#}")),

@@ -6,7 +6,6 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Instant;
 
-use super::cost::Stopwatch;
 use super::harness::{self, Harness};
 use super::lines::{self, Verdict};
 use super::report::{Report, Shared};
@@ -78,21 +77,21 @@ impl Part {
 
 /// What builds the host's tests: all that runs on the host, in every configuration that is tested. clippy looks at it on the
 /// way.
-pub(crate) fn builds() -> impl Iterator<Item = Command> {
+pub fn builds() -> impl Iterator<Item = Command> {
     PARTS.iter().map(Part::cargo)
 }
 
 /// Builds and runs the host's tests.
 pub fn run(filter: &Filter, report: &mut Report) -> Result<()> {
     for part in PARTS.iter().filter(|part| part.may_have(filter)) {
-        let stopwatch = Stopwatch::start();
+        let begin = Instant::now();
         let built = build(part)?;
-        report.took(format!("building {}", part.name), stopwatch);
+        report.took(format!("building {}", part.name), begin.elapsed());
         match built {
             Ok(harnesses) => {
-                let stopwatch = Stopwatch::start();
+                let begin = Instant::now();
                 run_harnesses(&harnesses, filter, report)?;
-                report.took(format!("running {}", part.name), stopwatch);
+                report.took(format!("running {}", part.name), begin.elapsed());
             }
             Err(messages) => report.failed(&format!("{}::build", part.prefix), &messages),
         }
@@ -138,9 +137,7 @@ fn run_harness(harness: &Harness, filter: &Filter, report: &Shared<'_>) -> Resul
             report.lock().failed(&harness.full_name(&test), &reason);
         }
     }
-    report
-        .lock()
-        .took_beside_others(&harness.prefix, begin.elapsed());
+    report.lock().took(&harness.prefix, begin.elapsed());
     Ok(())
 }
 
