@@ -132,23 +132,20 @@ mod tests {
         }
     }
 
+    /// We are built without lines: a component's are looked at in `tests/recovery.rs`.
     #[test]
     fn an_address_in_this_program_has_the_name_of_its_function() {
         let executable = std::env::current_exe().unwrap();
-        let symbol = symbol_address(&executable, "demangled");
+        let symbol = symbol_address(&executable, "backtrace::demangled");
         let lines = calls(&executable, &[symbol]);
         assert!(lines[0].contains("backtrace::demangled"), "{lines:?}");
-        assert!(lines[0].contains("backtrace.rs:"), "{lines:?}");
     }
 
     fn symbol_address(executable: &Path, name: &str) -> u64 {
         use object::{Object, ObjectSymbol};
         let bytes = std::fs::read(executable).unwrap();
         let file = object::File::parse(bytes.as_slice()).unwrap();
-        let is_it = |symbol: &str| {
-            let symbol = demangled(symbol);
-            symbol.ends_with(&format!("backtrace::{name}"))
-        };
+        let is_it = |symbol: &str| demangled(symbol).ends_with(name);
         let mut symbols = file.symbols();
         let symbol = symbols.find(|symbol| symbol.name().is_ok_and(is_it));
         symbol.unwrap().address()
