@@ -17,8 +17,8 @@ pub struct Point {
     pub rate: Rate,
 }
 
-/// A piecewise linear function of the length of an interval, 0 before its first point, that never falls (section 3.2).
-/// Its last slope is the *allowed utilisation*.
+/// A piecewise linear function of the length of an interval, 0 before its first point, that never falls (paper, section
+/// 3.2). Its last slope is the *allowed utilisation*.
 ///
 /// It may jump at a point, as demand bound functions do. Only whole ticks are intervals: tasks have whole parameters,
 /// so their demand changes nowhere else.
@@ -118,7 +118,7 @@ impl<const K: usize> Allowance<K> {
         })
     }
 
-    /// `rate · t`: for tasks with implicit deadlines, and best effort (section 3.4). Of the whole rate, a processor.
+    /// `rate · t`: for tasks with implicit deadlines, and best effort (paper, section 3.4). Of the whole rate, a processor.
     pub fn linear(rate: Rate) -> Self {
         Self::of_valid([Point {
             at: 0,
@@ -127,8 +127,8 @@ impl<const K: usize> Allowance<K> {
         }])
     }
 
-    /// The demand of a task: exact for its first K jobs, then along the line of its utilisation (section 2, after
-    /// Albers and Slomka). Never below the task's exact demand.
+    /// The demand of a task: exact for its first K jobs, then along the line of its utilisation (paper, section 2,
+    /// after Albers and Slomka). Never below the task's exact demand.
     pub fn of_task(task: Task) -> Self {
         Self::of_task_in(task, K)
     }

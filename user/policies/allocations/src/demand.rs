@@ -1,4 +1,4 @@
-//! The admission test: invariants 1 and 2 (section 3.2) for one allocation, one more function in it.
+//! The admission test: invariants 1 and 2 (paper, section 3.2) for one allocation, one more function in it.
 //!
 //! What an allocation holds is the sum of the functions in it. The sum is never written down: its points are a list in
 //! the order of their intervals, which is kept from one admission to the next ([`crate::records`]). The test follows
@@ -59,7 +59,7 @@ impl Slack {
     pub(crate) fn reach(&mut self, at: u64) {
         if at > self.at {
             self.look(at - 1);
-            self.value += self.slope * Scaled::from(at - self.at);
+            self.value += self.slope.wrapping_mul(Scaled::from(at - self.at));
             self.at = at;
         }
     }
@@ -78,7 +78,7 @@ impl Slack {
 
     /// Looks at an interval that is on the current segment.
     pub(crate) fn look(&mut self, at: u64) {
-        let value = self.value + self.slope * Scaled::from(at - self.at);
+        let value = self.value + self.slope.wrapping_mul(Scaled::from(at - self.at));
         if value < 0 && self.short.is_none() {
             self.short = Some((at, -value));
         }

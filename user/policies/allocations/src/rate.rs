@@ -61,7 +61,7 @@ impl Rate {
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let hundredths = (u128::from(self.0) * 10_000 + u128::from(PARTS) / 2) / u128::from(PARTS);
-        write!(f, "{}.{:02} %", hundredths / 100, hundredths % 100)
+        write!(f, "{}.{:0>2} %", hundredths / 100, hundredths % 100)
     }
 }
 
@@ -112,17 +112,19 @@ impl Amount {
     }
 }
 
-/// Ticks, in parts of [`Rate::WHOLE`] of a tick: what functions are computed in, without rounding.
+/// Ticks, in parts of [`Rate::WHOLE`] of a tick: what functions are computed in, without rounding. Ticks are below
+/// [`crate::LONGEST`] where they are multiplied, rates below 2^64 and their sums not much above, so products are below
+/// 2^123: they wrap nowhere, and are not checked for it, which would take most of the time.
 pub(crate) type Scaled = i128;
 
 /// Whole ticks.
 pub(crate) const fn scaled(ticks: u64) -> Scaled {
-    ticks as Scaled * PARTS as Scaled
+    (ticks as Scaled).wrapping_mul(PARTS as Scaled)
 }
 
 /// What a rate adds in an interval.
 pub(crate) const fn over(rate: Rate, ticks: u64) -> Scaled {
-    rate.0 as Scaled * ticks as Scaled
+    (rate.0 as Scaled).wrapping_mul(ticks as Scaled)
 }
 
 /// Ticks, rounded up; 0 for what is below 0.

@@ -1,7 +1,8 @@
 //! The tree of allocations and reservations, in storage of the caller's.
 //!
 //! A record is an allocation or a reservation; both are functions in the allocation above them. The points of all
-//! functions in an allocation are one list, in the order of their intervals: what [`crate::demand`] follows. Invariants:
+//! functions in an allocation are one list, in the order of their intervals: what [`crate::demand`] follows.
+//! Invariants:
 //!
 //! - a record that is in use is in the list of children of its parent, and its points are in its parent's list of
 //!   points; roots have no parent;

@@ -13,7 +13,7 @@ pub enum Refusal {
     NoSuchClient(ClientId),
     /// The client does not hold the capability: it was never granted, or has been revoked.
     NotHeld,
-    /// The client holds no capability, and has no supplier that does (section 4.3).
+    /// The client holds no capability, and has no supplier that does (paper, section 4.3).
     NoSupplier,
     /// The allocation is not one of the capability's: it belongs to another, or has been removed.
     NotInCapability,

@@ -1,9 +1,9 @@
-//! What a reservation is at run time: a constant-bandwidth server with one task (section 2).
+//! What a reservation is at run time: a constant-bandwidth server with one task (paper, section 2).
 //!
 //! A server works in *turns*. A turn has the whole budget, a release and a deadline; the scheduler lets the eligible
 //! turn with the earliest deadline run. A task that does not ask for more than its parameters has a turn for each job.
 //!
-//! **Where this differs from the paper.** Section 2 lets a task that comes back early keep what is left of its budget,
+//! **Where this differs** (paper, section 2). The paper lets a task that comes back early keep what is left of its budget,
 //! or gives it a new deadline at once, by the density `budget / deadline`. Both let a task demand more in short
 //! intervals than its demand bound function, by which it was admitted, allows: with a deadline below the period, a
 //! task that comes back as soon as it is done has the whole processor. Here a turn ends with the job that it is for,

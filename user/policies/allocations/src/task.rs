@@ -1,12 +1,12 @@
-//! What a reservation is for: a sporadic task, its utilisation and its demand (section 2).
+//! What a reservation is for: a sporadic task, its utilisation and its demand (paper, section 2).
 
 use core::fmt;
 
 use crate::rate::Rate;
 use crate::LONGEST;
 
-/// The parameters of a task, and of its constant-bandwidth server, in ticks (section 2: `e` and `Q`, `p` and `P`, `d`
-/// and `D`). `0 < budget <= deadline <= period <=` [`LONGEST`].
+/// The parameters of a task, and of its constant-bandwidth server, in ticks (paper, section 2: `e` and `Q`, `p` and
+/// `P`, `d` and `D`). `0 < budget <= deadline <= period <=` [`LONGEST`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Task {
     budget: u64,
@@ -92,7 +92,7 @@ impl Task {
     }
 
     /// The execution that the jobs ask for which are released and due in an interval: the demand bound function
-    /// (section 2), exact, in ticks.
+    /// (paper, section 2), exact, in ticks.
     pub const fn demand(self, interval: u64) -> u128 {
         if interval < self.deadline {
             return 0;

@@ -1,6 +1,6 @@
 //! The admission test: what it says, what it costs, and how much memory an allocation takes.
 
-use allocation_reference::straightforward;
+use allocation_reference::{cost, straightforward};
 use proptest::prelude::*;
 use sandglass_allocations::demand::Excess;
 use sandglass_allocations::{
@@ -31,12 +31,6 @@ fn with_manager<const K: usize, T>(
     work(&mut manager, capability, root)
 }
 
-/// A subsystem of one task, of one in `count` parts of a processor.
-fn part(index: u64, count: u64) -> Task {
-    let period = 1_000_000 + 977 * index;
-    Task::new(period / count / 2, period, period / 2).unwrap()
-}
-
 #[test]
 fn an_allocation_with_twenty_points_takes_a_kibibyte_at_most() {
     assert!(size_of::<Record<20>>() <= 1024);
@@ -46,24 +40,8 @@ fn an_allocation_with_twenty_points_takes_a_kibibyte_at_most() {
 #[test]
 fn one_more_of_150_allocations_is_admitted_for_a_hundredth_of_what_the_straightforward_test_takes()
 {
-    with_manager::<20, _>(151, |manager, capability, root| {
-        for index in 0..150 {
-            let allowance = Allowance::of_task(part(index, 200));
-            manager
-                .add_allocation(CLIENT, capability, root, &allowance)
-                .unwrap();
-        }
-        let new = Allowance::of_task(part(150, 200));
-        let held: Vec<_> = manager.functions_in(root).collect();
-        let plain = straightforward::admits(manager.allowance(root).unwrap(), &held, &new);
-        let before = manager.steps();
-        manager
-            .add_allocation(CLIENT, capability, root, &new)
-            .unwrap();
-        let steps = manager.steps() - before;
-        assert!(plain.is_admitted);
-        assert!(plain.steps >= 100 * steps, "{} and {steps}", plain.steps);
-    });
+    let cost = cost::measure(20, 150);
+    assert!(cost.straightforward >= 100 * cost.steps, "{cost:?}");
 }
 
 /// Fractions that people write are exact: nothing is lost to rounding.

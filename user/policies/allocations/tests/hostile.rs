@@ -337,7 +337,7 @@ fn suppliers_in_a_circle_are_refused() {
     assert_eq!(refused, Err(StorageError::SuppliersInACircle(HOSTILE)));
 }
 
-/// Section 4.3: what a supplier holds is granted on demand, also through others, and goes with it.
+/// What a supplier holds (paper, section 4.3) is granted on demand, also through others, and goes with it.
 #[test]
 fn a_supplied_client_has_its_suppliers_capability_and_loses_it_with_it() {
     let mut clients = [

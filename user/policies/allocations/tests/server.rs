@@ -60,8 +60,9 @@ proptest! {
     }
 }
 
-/// Section 2's rule for a task that comes back to an idle server: keep deadline and budget if what is left of the
-/// budget is below the density's share of the time to the deadline, else a new deadline and a full budget at once.
+/// The rule (paper, section 2) for a task that comes back to an idle server: keep deadline and budget if what is left
+/// of the budget is below the density's share of the time to the deadline, else a new deadline and a full budget at
+/// once.
 struct PaperServer {
     task: Task,
     budget: u64,

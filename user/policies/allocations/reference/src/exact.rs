@@ -1,20 +1,22 @@
-//! The exact processor-demand test (section 2, equation 2.1).
+//! The exact processor-demand test (paper, section 2, equation 2.1).
 
-use sandglass_allocations::Task;
+use sandglass_allocations::{Rate, Task};
 
 /// Whether all deadlines of the tasks are met under earliest deadline first, whenever they are released: quick
 /// processor-demand analysis (the paper's reference 38).
 ///
 /// # Panics
-/// Periods whose least common multiple does not fit into 128 bits, at a utilisation that is not below 1.
+/// As of [`is_within_one`].
 pub fn is_schedulable(tasks: &[Task]) -> bool {
     let Some(first) = tasks.iter().map(|task| u128::from(task.deadline())).min() else {
         return true;
     };
-    if !is_within_one(tasks) {
+    // Most sets that are not schedulable fail in a short interval, which is found at once.
+    let is_short = |task: &Task| demand(tasks, task.deadline().into()) > task.deadline().into();
+    if !is_within_one(tasks) || tasks.iter().any(is_short) {
         return false;
     }
-    let mut interval = match last_deadline(tasks, busy_period(tasks)) {
+    let mut interval = match last_deadline(tasks, longest_interval(tasks)) {
         None => return true,
         Some(deadline) => deadline,
     };
@@ -38,25 +40,27 @@ pub fn is_schedulable(tasks: &[Task]) -> bool {
 }
 
 /// Budgets by periods add up to at most 1, exactly.
+///
+/// # Panics
+/// The sum is so close to 1 that only a common denominator tells, and that does not fit into 128 bits.
 pub fn is_within_one(tasks: &[Task]) -> bool {
-    let sum: f64 = tasks
-        .iter()
-        .map(|task| task.budget() as f64 / task.period() as f64)
-        .sum();
-    // Far enough away for the errors of the sum.
-    if (sum - 1.0).abs() > 1e-9 {
-        return sum < 1.0;
+    let sum = |rate: fn(u64, u64) -> Option<Rate>| -> u128 {
+        let rates = tasks
+            .iter()
+            .filter_map(|task| rate(task.budget(), task.period()));
+        rates.map(|rate| u128::from(rate.parts())).sum()
+    };
+    let whole = u128::from(Rate::WHOLE.parts());
+    if sum(Rate::at_least) <= whole || sum(Rate::at_most) > whole {
+        return sum(Rate::at_least) <= whole;
     }
     let whole = tasks.iter().try_fold(1u128, |whole, task| {
         let period = u128::from(task.period());
         whole.checked_mul(period / gcd(whole, period))
     });
     let whole = whole.expect("the least common multiple of the periods fits");
-    let used: u128 = tasks
-        .iter()
-        .map(|task| u128::from(task.budget()) * (whole / u128::from(task.period())))
-        .sum();
-    used <= whole
+    let share = |task: &Task| u128::from(task.budget()) * (whole / u128::from(task.period()));
+    tasks.iter().map(share).sum::<u128>() <= whole
 }
 
 /// The demand of all tasks in an interval, in ticks.
@@ -65,8 +69,30 @@ pub fn demand(tasks: &[Task], interval: u128) -> u128 {
     tasks.iter().map(|task| task.demand(interval)).sum()
 }
 
-/// The length of the longest time for which the processor is busy: the first instant at which all that was released
-/// before is done, when all tasks are released at once and as often as they may.
+/// Deadlines from this interval on need not be looked at.
+fn longest_interval(tasks: &[Task]) -> u128 {
+    below_time(tasks).unwrap_or_else(|| busy_period(tasks))
+}
+
+/// An interval from which on the line of the utilisations is below time, whatever the deadlines are; `None` at a
+/// utilisation of about 1.
+fn below_time(tasks: &[Task]) -> Option<u128> {
+    let rate = |task: &Task| task.budget() as f64 / task.period() as f64;
+    let left = 1.0 - tasks.iter().map(rate).sum::<f64>();
+    // Far more than what the sum may be wrong by.
+    if left < 1e-10 {
+        return None;
+    }
+    let early: f64 = tasks
+        .iter()
+        .map(|task| rate(task) * (task.period() - task.deadline()) as f64)
+        .sum();
+    let first = tasks.iter().map(|task| u128::from(task.deadline())).max()?;
+    Some(first.max((early / left * 1.001) as u128) + 1)
+}
+
+/// The first instant at which all that was released before is done, when all tasks are released at once and as often
+/// as they may.
 fn busy_period(tasks: &[Task]) -> u128 {
     let mut length: u128 = tasks.iter().map(|task| u128::from(task.budget())).sum();
     loop {
@@ -84,12 +110,12 @@ fn busy_period(tasks: &[Task]) -> u128 {
 
 /// The last deadline before an instant, of tasks that are released together.
 fn last_deadline(tasks: &[Task], before: u128) -> Option<u128> {
+    let before = u64::try_from(before).unwrap_or(u64::MAX);
     let last = |task: &Task| {
-        let (period, deadline) = (u128::from(task.period()), u128::from(task.deadline()));
-        let after = before.checked_sub(deadline + 1)?;
-        Some(deadline + after / period * period)
+        let after = before.checked_sub(task.deadline() + 1)?;
+        Some(task.deadline() + after / task.period() * task.period())
     };
-    tasks.iter().filter_map(last).max()
+    tasks.iter().filter_map(last).max().map(u128::from)
 }
 
 fn gcd(a: u128, b: u128) -> u128 {

@@ -12,10 +12,11 @@ const CLIENT: ClientId = ClientId(0);
 /// The most tasks of a set.
 pub const TASKS: usize = 8;
 
-/// Points of each task's function in an allowance, so that sums of them have K at most.
-pub const fn steps<const K: usize>() -> usize {
-    K / TASKS
-}
+/// Points of functions, enough for most sets.
+pub const POINTS: usize = 128;
+
+/// Points of each task's function in an allowance, so that sums of them have [`POINTS`] at most.
+pub const STEPS: usize = POINTS / TASKS;
 
 /// Allocations in allocations, at most.
 const DEPTH: u32 = 4;
@@ -48,9 +49,9 @@ impl Part {
     }
 
     /// The sum of what is in it, exactly.
-    fn function<const K: usize>(&self) -> Result<Allowance<K>, AllowanceError> {
+    fn function(&self) -> Result<Allowance<POINTS>, AllowanceError> {
         match self {
-            Self::Task(task) => Ok(Allowance::of_task_in(*task, steps::<K>())),
+            Self::Task(task) => Ok(Allowance::of_task_in(*task, STEPS)),
             Self::Allocation(parts) => {
                 let functions: Result<Vec<_>, _> = parts.iter().map(Self::function).collect();
                 Allowance::sum(&functions?)
@@ -63,9 +64,9 @@ impl Part {
 ///
 /// # Errors
 /// What is refused, by a function or by the manager.
-pub fn admit<const K: usize>(rng: &mut Rng, tasks: &[Task]) -> Result<(), Box<dyn Error>> {
+pub fn admit(rng: &mut Rng, tasks: &[Task]) -> Result<(), Box<dyn Error>> {
     let most = 64;
-    let mut records = vec![Record::<K>::FREE; 1 + most];
+    let mut records = vec![Record::<POINTS>::FREE; 1 + most];
     let mut capabilities = vec![Capability::FREE; 1 + most];
     let mut clients = [Client::new(Quota {
         records: most as u32,
@@ -82,8 +83,8 @@ pub fn admit<const K: usize>(rng: &mut Rng, tasks: &[Task]) -> Result<(), Box<dy
     fill(&mut manager, root, top, &tree)
 }
 
-fn fill<const K: usize>(
-    manager: &mut Manager<'_, K>,
+fn fill(
+    manager: &mut Manager<'_, POINTS>,
     capability: CapabilityId,
     within: AllocationId,
     part: &Part,

@@ -1,5 +1,5 @@
-//! The paper's admission test in its plainest form (section 3.2, appendix A.2): the functions of an allocation are
-//! summed anew for every decision, at every interval at which one of them changes.
+//! The paper's admission test in its plainest form (paper, section 3.2, appendix A.2): the functions of an allocation
+//! are summed anew for every decision, at every interval at which one of them changes.
 
 use sandglass_allocations::{Allowance, Rate};
 

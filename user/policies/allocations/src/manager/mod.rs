@@ -64,7 +64,8 @@ impl Client {
         }
     }
 
-    /// The same, supplied with the capability of `supplier` when it asks for one without holding any (section 4.3).
+    /// The same, supplied with the capability of `supplier` when it asks for one without holding any (paper, section
+    /// 4.3).
     #[must_use]
     pub const fn supplied_by(self, supplier: ClientId) -> Self {
         Self {
@@ -133,7 +134,7 @@ impl fmt::Display for StorageError {
 
 impl core::error::Error for StorageError {}
 
-/// The allocation view of a system (section 3.3), with functions of at most `K` points.
+/// The allocation view of a system (paper, section 3.3), with functions of at most `K` points.
 #[derive(Debug)]
 pub struct Manager<'s, const K: usize> {
     records: Records<'s, K>,
@@ -142,7 +143,7 @@ pub struct Manager<'s, const K: usize> {
 }
 
 impl<'s, const K: usize> Manager<'s, K> {
-    /// All of `processors` processors, in one capability, which `holder` holds (section 3.3).
+    /// All of `processors` processors, in one capability, which `holder` holds (paper, section 3.3).
     ///
     /// # Errors
     /// The storage does not suffice, or suppliers are in a circle.
@@ -283,7 +284,7 @@ impl<'s, const K: usize> Manager<'s, K> {
     }
 
     /// A capability of a client that need not have been granted one: its own if it holds one, else its supplier's,
-    /// or of that one's supplier (section 4.3). It is granted on demand.
+    /// or of that one's supplier (paper, section 4.3). It is granted on demand.
     ///
     /// # Errors
     /// [`Refusal`]; nothing has changed.

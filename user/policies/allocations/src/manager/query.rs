@@ -8,7 +8,7 @@ use crate::refusal::Refusal;
 use crate::server::Kind;
 use crate::task::Task;
 
-/// A reservation of the flattened view (section 3.3).
+/// A reservation of the flattened view (paper, section 3.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reserved {
     pub id: ReservationId,
