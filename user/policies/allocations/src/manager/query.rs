@@ -12,6 +12,8 @@ use crate::task::Task;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reserved {
     pub id: ReservationId,
+    /// Who made it.
+    pub client: ClientId,
     pub task: Task,
     pub kind: Kind,
     /// It was removed, and still counts.
@@ -59,6 +61,7 @@ impl<const K: usize> Manager<'_, K> {
             };
             (self.records.processor(index) == processor).then_some(Reserved {
                 id: ReservationId(self.records.id(index)),
+                client: record.maker.client,
                 task,
                 kind,
                 is_leaving: record.leaving.is_some(),
