@@ -8,7 +8,11 @@ use core::convert::Infallible;
 use sandglass::hpet::HpetError;
 use sandglass::Environment;
 
-sandglass::entry!(main, stack = 0x8000, heap = 0x100000);
+sandglass::entry!(main, stack = 0x8000, heap = 0x120000);
+
+/// The heap has room for what the most that a description may ask for takes, and for as much again as one client is
+/// told.
+const _: () = assert!(sandglass_time_manager::admission::MOST_BYTES + 0x10000 <= 0x120000);
 
 fn main(env: &'static Environment) -> Result<Infallible, HpetError> {
     sandglass_time_manager::component::run(env)

@@ -12,6 +12,11 @@ pub const POINTS: usize = 16;
 /// Most clients: the admission is signalled about each by a flag of its own.
 pub const MOST_CLIENTS: usize = 56;
 
+/// Most allocations and reservations, and most capabilities, of all clients together: the manager's heap has room for
+/// these.
+pub const MOST_RECORDS: u32 = 1_000;
+pub const MOST_CAPABILITIES: u32 = 700;
+
 /// A time manager and its clients.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Allocations {

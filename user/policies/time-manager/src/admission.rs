@@ -1,5 +1,6 @@
-//! Requests, decided: the allocation view of the core, and who is attached to what. No system call: what is to be
-//! scheduled is said through [`Scheduling`].
+//! Requests, decided: the allocation view of the core, and who is attached to what. No system call but the marks of a
+//! trace: what is to be scheduled is said through [`Scheduling`]. What was granted is a note in the trace: the
+//! request's label, and the client's number.
 //!
 //! Client 0 of the library is the manager itself: it holds the whole core, and what the description gives to a client
 //! is a sub-allocation of that. A client of number i is client i + 1. Times of the library are µs.
@@ -7,12 +8,15 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
+use sandglass::trace::{self, Mark};
 use sandglass_abi::sched::MIN_BUDGET_US;
 use sandglass_allocations::{
     AllocationId, Allowance, Amount, Capability, CapabilityId, Client, ClientId, Kind, Manager,
     Point, Quota, Rate, Record, Refusal, ReservationId, Storage, Task, MEMBERS,
 };
-use sandglass_description::policy::allocations::{Allocations, Client as Described, POINTS};
+use sandglass_description::policy::allocations::{
+    Allocations, Client as Described, MOST_CAPABILITIES, MOST_CLIENTS, MOST_RECORDS, POINTS,
+};
 
 use crate::protocol::{ask, Denial, LONGEST_NAME};
 
@@ -21,6 +25,12 @@ const OWN: ClientId = ClientId(0);
 
 /// Most words of a request.
 pub const WORDS: usize = 120;
+
+/// The most memory that the library's manager takes, bytes.
+pub const MOST_BYTES: usize = size_of::<Record<POINTS>>()
+    * (1 + MOST_CLIENTS + MOST_RECORDS as usize)
+    + size_of::<Capability>() * (1 + MOST_CLIENTS + MOST_CAPABILITIES as usize)
+    + (size_of::<Client>() + size_of::<State>() + size_of::<Described>()) * (1 + MOST_CLIENTS);
 
 /// What the scheduler does for the admission.
 pub trait Scheduling {
@@ -104,18 +114,45 @@ impl Admission {
         let (now, idle_at) = scheduling.times();
         // What was removed, and is past by now, is available.
         self.manager.settle(0, idle_at);
-        let me = id(client);
-        let word = |index: usize| words.get(index).copied().unwrap_or(0);
-        let capability = CapabilityId::of_word(word(0));
-        let allocation = allocation_of(word(1));
-        match label {
-            ask::CAPABILITY => Ok(self.manager.implicit(me)?.to_word()),
-            ask::ALLOCATION => {
-                let mut all = self.manager.allocations(me, capability)?;
-                let found = all.nth(word(1) as usize).ok_or(Refusal::NotInCapability)?;
-                Ok(found.0.to_word())
+        let outcome = match label {
+            ask::CAPABILITY | ask::ALLOCATION | ask::CLIENT => self.look(client, label, words),
+            ask::RESERVE | ask::ALLOCATE | ask::DERIVE | ask::GRANT => {
+                self.make(client, label, words)
             }
-            ask::CLIENT => self.named(words),
+            ask::REMOVE | ask::CLOSE | ask::RECLAIM | ask::REVOKE | ask::DELETE => {
+                self.take_back(client, label, words, now, scheduling)
+            }
+            ask::ATTACH => self.attach(client, reservation_of(word(words, 1)), scheduling),
+            _ => Err(Denial::WrongRequest),
+        };
+        if outcome.is_ok() {
+            let value = client as u64;
+            trace::mark(Mark::Note { what: label, value });
+        }
+        outcome
+    }
+
+    /// What a client has.
+    fn look(&mut self, client: usize, label: u64, words: &[u64]) -> Result<u64, Denial> {
+        match label {
+            ask::CAPABILITY => Ok(self.manager.implicit(id(client))?.to_word()),
+            ask::ALLOCATION => {
+                let capability = CapabilityId::of_word(word(words, 0));
+                let mut all = self.manager.allocations(id(client), capability)?;
+                let found = usize::try_from(word(words, 1))
+                    .ok()
+                    .and_then(|index| all.nth(index));
+                Ok(found.ok_or(Refusal::NotInCapability)?.0.to_word())
+            }
+            _ => self.named(words),
+        }
+    }
+
+    /// Something new.
+    fn make(&mut self, client: usize, label: u64, words: &[u64]) -> Result<u64, Denial> {
+        let (me, capability) = (id(client), CapabilityId::of_word(word(words, 0)));
+        let allocation = allocation_of(word(words, 1));
+        match label {
             ask::RESERVE => self.reserve(me, capability, allocation, words),
             ask::ALLOCATE => {
                 let allowance = allowance_of(words.get(2..).unwrap_or(&[]))?;
@@ -124,41 +161,46 @@ impl Admission {
                     .add_allocation(me, capability, allocation, &allowance)?;
                 Ok(made.0.to_word())
             }
-            ask::REMOVE => {
-                let (states, reservation) = (&mut self.states, reservation_of(word(1)));
-                let end = |gone| detach(states, scheduling, gone);
-                let _removal =
-                    self.manager
-                        .remove_reservation(me, capability, reservation, now, end)?;
-                Ok(0)
-            }
-            ask::CLOSE => {
-                self.manager.remove_allocation(me, capability, allocation)?;
-                Ok(0)
-            }
-            ask::RECLAIM => {
-                let states = &mut self.states;
-                let end = |gone| detach(states, scheduling, gone);
-                let _revoked = self
-                    .manager
-                    .reclaim_allocation(me, capability, allocation, now, end)?;
-                Ok(0)
-            }
             ask::DERIVE => self.derive(me, capability, words),
-            ask::GRANT => Ok(self.manager.grant(me, capability, to(word(1)))?.to_word()),
-            ask::REVOKE | ask::DELETE => {
-                let states = &mut self.states;
-                let end = |gone| detach(states, scheduling, gone);
-                let _revoked = if label == ask::REVOKE {
-                    self.manager.revoke(me, capability, now, end)?
-                } else {
-                    self.manager.delete(me, capability, now, end)?
-                };
-                Ok(0)
-            }
-            ask::ATTACH => self.attach(client, reservation_of(word(1)), scheduling),
-            _ => Err(Denial::WrongRequest),
+            _ => Ok(self
+                .manager
+                .grant(me, capability, to(word(words, 1)))?
+                .to_word()),
         }
+    }
+
+    /// Less than before.
+    fn take_back(
+        &mut self,
+        client: usize,
+        label: u64,
+        words: &[u64],
+        now: u64,
+        scheduling: &mut impl Scheduling,
+    ) -> Result<u64, Denial> {
+        let (me, capability) = (id(client), CapabilityId::of_word(word(words, 0)));
+        let (allocation, reservation) = (
+            allocation_of(word(words, 1)),
+            reservation_of(word(words, 1)),
+        );
+        let (manager, states) = (&mut self.manager, &mut self.states);
+        let end = |gone| detach(states, scheduling, gone);
+        match label {
+            ask::REMOVE => {
+                let _removal = manager.remove_reservation(me, capability, reservation, now, end)?;
+            }
+            ask::CLOSE => manager.remove_allocation(me, capability, allocation)?,
+            ask::RECLAIM => {
+                let _revoked = manager.reclaim_allocation(me, capability, allocation, now, end)?;
+            }
+            ask::REVOKE => {
+                let _revoked = manager.revoke(me, capability, now, end)?;
+            }
+            _ => {
+                let _revoked = manager.delete(me, capability, now, end)?;
+            }
+        }
+        Ok(0)
     }
 
     /// A client has ended: it leaves no time allocated, and its allocation of the description is whole again.
@@ -268,6 +310,11 @@ fn detach(
         .position(|state| state.attached == Some(gone))?;
     states[client].attached = None;
     scheduling.dismiss(client)
+}
+
+/// A word of a request; 0 for one that was not sent.
+fn word(words: &[u64], index: usize) -> u64 {
+    words.get(index).copied().unwrap_or(0)
 }
 
 fn id(client: usize) -> ClientId {

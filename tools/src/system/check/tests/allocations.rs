@@ -134,6 +134,20 @@ fn what_is_no_part_of_a_core_is_refused() {
 }
 
 #[test]
+fn quotas_that_there_is_no_memory_for_are_refused() {
+    let said = [
+        "may have 1017 records, all together",
+        "must be at most 1000",
+    ];
+    assert_refused("records = 3", "records = 985", &said);
+    assert_refused(
+        "records = 3",
+        "capabilities = 685",
+        &["701 capabilities", "must be at most 700"],
+    );
+}
+
+#[test]
 fn tasks_that_are_none_are_refused_with_what_would_be_right() {
     assert_refused(
         "deadline = \"2ms\"",

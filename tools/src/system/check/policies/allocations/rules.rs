@@ -1,16 +1,16 @@
 //! What a time manager wants of its clients.
 
 use sandglass_allocations::Task;
-use sandglass_description::policy::allocations::MOST_CLIENTS;
+use sandglass_description::policy::allocations::{MOST_CAPABILITIES, MOST_CLIENTS, MOST_RECORDS};
 
-use super::super::super::super::document::{TimeClient, TimeManager, TimeTask};
+use super::super::super::super::document::{Integer, TimeClient, TimeManager, TimeTask};
 use super::super::super::super::findings::Finding;
 use super::super::super::names::help_with;
 use super::super::super::{text, Checker};
 use super::{share, shortest_us, task_of, BELOW_ADMISSION, CAPABILITIES, RECORDS};
 
 /// Most allocations, reservations or capabilities of a client.
-const MOST: i64 = 1_000;
+const MOST: i64 = MOST_RECORDS as i64;
 /// Periods of reservations, µs: what the timer service can be asked for, to an hour.
 const PERIODS_US: std::ops::RangeInclusive<u64> = 100..=3_600_000_000;
 
@@ -68,6 +68,38 @@ impl<'a> Checker<'a> {
         }
         self.suppliers(clients);
         self.servers_of_turns(manager);
+        self.quotas(manager);
+    }
+
+    /// All quotas together: they are reserved.
+    fn quotas(&mut self, manager: &'a TimeManager) {
+        let clients = manager.clients.get_ref();
+        let sum = |of: fn(&TimeClient) -> Option<&Integer>, default: i64| -> i64 {
+            let given = clients
+                .iter()
+                .map(|client| of(client).map_or(default, |given| *given.get_ref()));
+            given.sum()
+        };
+        let records = sum(|client| client.records.as_ref(), RECORDS);
+        let capabilities = sum(|client| client.capabilities.as_ref(), CAPABILITIES);
+        let all = [
+            ("records", records, MOST_RECORDS),
+            ("capabilities", capabilities, MOST_CAPABILITIES),
+        ];
+        for (what, count, most) in all {
+            if count > i64::from(most) {
+                self.found(
+                    Finding::new(
+                        manager.clients.span(),
+                        format!("the clients may have {count} {what}, all together"),
+                    )
+                    .label(format!("must be at most {most}"))
+                    .help(format!(
+                        "they are reserved for each: give some of them fewer `{what}`"
+                    )),
+                );
+            }
+        }
     }
 
     /// Servers that work for a client in its turn: below turns, others would delay them, and the admission would take
