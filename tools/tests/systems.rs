@@ -201,6 +201,7 @@ fn time_that_is_handed_out_is_taken_back_and_nobodys_turns_are_late() {
         "child: 50 turns, 0 late",
         "hog: 0 turns, 0 late",
         "crasher: 1 turns, 0 late",
+        "sleeper: 1 turns, 0 late",
         "turns, 0 late",
     ];
     assert_says(&outcome.console, &lines);

@@ -265,7 +265,7 @@ impl Scheduler {
         self.end(id);
         let is_served = self.turns.is_served(id);
         if !is_served || (by_fault && !had_turn) {
-            self.demote(id);
+            // It is best effort already, and gets no slice for asking: others of its priority want theirs.
             self.answer(if by_fault {
                 self.go_on(id)
             } else {

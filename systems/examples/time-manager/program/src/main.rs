@@ -11,19 +11,21 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use sandglass::cap::Notification;
 use sandglass::{println, time, Environment};
-use sandglass_allocations::{Allowance, CapabilityId, Kind, Rate};
+use sandglass_allocations::{Allowance, CapabilityId, Kind, Rate, Refusal};
 use sandglass_time_manager::{Denial, Reservation, TimeManager};
 
 sandglass::entry!(main, stack = 0x8000, heap = 0x1000);
 
 /// Rows of the board, by the names of the clients.
-const ROWS: [&str; 5] = ["control", "child", "hog", "crasher", "heir"];
+const ROWS: [&str; 6] = ["control", "child", "hog", "crasher", "heir", "sleeper"];
 /// What all that come to an end signal together.
 const ALL: u64 = 0b111;
 
 fn main(env: &'static Environment) -> u8 {
     if let Some(rounds) = env.find_parameter("rounds") {
         giving(env, rounds)
+    } else if let Some(times) = env.find_parameter("floods") {
+        flooding(TimeManager::described(env, "time"), times)
     } else if env.find_parameter("row").is_some() {
         working(env)
     } else {
@@ -83,6 +85,15 @@ fn give(time: TimeManager) -> Result<CapabilityId, Denial> {
     time.derive(own, &[part], time.client("child")?)
 }
 
+/// Asks for what it has not, and for turns that it has not, so many times.
+fn flooding(time: TimeManager, times: u64) -> u8 {
+    for _ in 0..times {
+        assert!(time.capability().is_err(), "it was given nothing");
+        assert_eq!(time.next(), None, "it is attached to nothing");
+    }
+    0
+}
+
 /// Works in turns, for good or until it fails; whenever it is given time, if that is taken back.
 fn working(env: &'static Environment) -> u8 {
     let time = TimeManager::described(env, "time");
@@ -104,8 +115,8 @@ fn working(env: &'static Environment) -> u8 {
     }
 }
 
-/// Reserves what the parameters say. What a client that ended had is available as soon as its deadline has passed and
-/// the processor was idle: until then, it asks again.
+/// Reserves what the parameters say. What others had is available as soon as their deadlines have passed and the
+/// processor was idle: whoever has time after others asks again until then.
 fn attach(env: &Environment, time: TimeManager) -> Result<(), Denial> {
     let wanted = Reservation {
         budget_us: env.parameter("budget"),
@@ -115,9 +126,12 @@ fn attach(env: &Environment, time: TimeManager) -> Result<(), Denial> {
     };
     let capability = time.capability()?;
     let allocation = time.allocation(capability, 0)?;
+    let waits = ["inherits", "granted"]
+        .iter()
+        .any(|name| env.find_parameter(name).is_some());
     let reservation = loop {
         match time.reserve(capability, allocation, wanted) {
-            Err(Denial::Refused(sandglass_allocations::Refusal::TooMuch(_))) => {}
+            Err(Denial::Refused(Refusal::TooMuch(_))) if waits => {}
             made => break made?,
         }
     };
@@ -136,6 +150,9 @@ fn run(env: &Environment, time: TimeManager) {
         late.fetch_add(u64::from(time::ticks() > turn.deadline), Relaxed);
         turns.fetch_add(1, Relaxed);
         count += 1;
+        if env.find_parameter("sleeps").is_some() {
+            env.capability::<Notification>("never").wait();
+        }
         assert!(
             env.find_parameter("fails").is_none(),
             "as the description says"
