@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::Result;
 use rayon::iter::{ParallelBridge, ParallelIterator};
+use rayon::ThreadPoolBuilder;
 
 /// Does `work` for every item, and begins in the items' order; returns the results in that order, too. `done` is
 /// told of each result with the number of those that are done, itself included.
@@ -31,6 +32,15 @@ pub fn run<I: Sync, T: Send>(
     let mut results = results.collect::<Result<Vec<_>>>()?;
     results.sort_unstable_by_key(|(index, _)| *index);
     Ok(results.into_iter().map(|(_, result)| result).collect())
+}
+
+/// Does `work`, which does things side by side, with workers that nobody else has.
+pub fn with_own_workers<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    match ThreadPoolBuilder::new().build() {
+        Ok(workers) => workers.install(work),
+        // The host has no more threads: those that are there do it.
+        Err(_) => work(),
+    }
 }
 
 /// How many of `count` pieces are done at a time.

@@ -9,6 +9,7 @@ use std::env;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 use std::thread;
 
 use anyhow::{anyhow, bail, Context, Result};
@@ -24,6 +25,9 @@ pub const HOST_PROFILE: &str = "host";
 /// The release that Debian's kernel compiler must be: the bootstrap switch ties the build of
 /// `core` to it.
 pub const DEBIAN_RELEASE: &str = "1.96";
+
+/// The variable that names a compiler to cargo which takes the place of the usual one for a workspace's own packages.
+const WORKSPACE_WRAPPER: &str = "RUSTC_WORKSPACE_WRAPPER";
 
 const DEBIAN_CARGO: &str = "/usr/bin/cargo";
 const DEBIAN_RUSTC: &str = "/usr/bin/rustc";
@@ -106,6 +110,33 @@ pub fn host_cargo() -> Command {
     let mut cargo = host_cargo_in(&workspace::root());
     cargo.env("CARGO_TARGET_DIR", workspace::target_dir());
     cargo
+}
+
+/// As [`host_cargo`], to build what runs on the host with [`HOST_PROFILE`]: what belongs to the workspace is looked at by
+/// clippy as it is compiled, if there is one. That is free, where a look of its own costs as much as the compilers' front
+/// ends. The script builds this command so, too, or it would be built twice.
+pub fn linted_cargo() -> Command {
+    let mut cargo = host_cargo();
+    if let Some(clippy) = clippy_driver() {
+        cargo.env(WORKSPACE_WRAPPER, clippy);
+    }
+    cargo
+}
+
+/// The host toolchain's compiler that lints, beside its compiler.
+fn clippy_driver() -> Option<&'static Path> {
+    static DRIVER: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let find = || {
+        let cargo = host_cargo_path().unwrap_or_else(|| PathBuf::from(DEBIAN_CARGO));
+        let mut rustc = Command::new(cargo.with_file_name("rustc"));
+        rustc
+            .args(["--print", "sysroot"])
+            .current_dir(workspace::root());
+        let sysroot = output(&mut rustc).ok()?;
+        let driver = Path::new(sysroot.trim_end()).join("bin/clippy-driver");
+        driver.is_file().then_some(driver)
+    };
+    DRIVER.get_or_init(find).as_deref()
 }
 
 /// A `cargo` of the host toolchain, in `folder`: the folder's configuration and choice of a toolchain hold.
@@ -222,6 +253,7 @@ fn forget_outer_cargo(cargo: &mut Command) {
         "RUSTUP_TOOLCHAIN",
         "RUSTFLAGS",
         "CARGO",
+        WORKSPACE_WRAPPER,
     ] {
         if !cargo.get_envs().any(|(key, _)| key == name) {
             cargo.env_remove(name);

@@ -2,8 +2,12 @@
 
 use std::process::Command;
 
+use anyhow::{bail, Context as _};
+use cargo_metadata::Message;
+
 use super::{Context, Verdict};
 use crate::program;
+use crate::test;
 use crate::toolchain::{self, KernelToolchain};
 use crate::workspace;
 
@@ -21,13 +25,12 @@ pub fn formatting(_: &mut Context) -> Verdict {
     }
 }
 
-/// clippy has no warning about any target of the workspace, as built for the host, nor about the
-/// kernel with all that is recorded, told and shared among cores. Of the lints, `Cargo.toml` has those about
-/// `unsafe`.
+/// clippy has no warning about any target of the workspace. Of the lints, `Cargo.toml` has those about `unsafe`.
 ///
-/// User programs are looked at apart from the rest: built together, they would get the libraries that they have
-/// in common with host programs with `std`, next to which theirs is a second panic handler. They end where they
-/// panic, so they have not the tests' profile, whose programs unwind.
+/// It looks at what runs on the host, in each configuration, when the tests are built. User programs are looked at apart
+/// from the rest: built together, they would get the libraries that they have in common with host programs with `std`,
+/// next to which theirs is a second panic handler. They end where they panic, so they are not looked at as programs that
+/// unwind; what their build scripts and macros need is built as for the tests.
 pub fn workspace(_: &mut Context) -> Verdict {
     if !toolchain::host_has("clippy") {
         return Verdict::Skipped("clippy is not installed (rustup component add clippy)".into());
@@ -36,27 +39,42 @@ pub fn workspace(_: &mut Context) -> Verdict {
         Ok(metadata) => metadata,
         Err(error) => return Verdict::Broken(vec![format!("{error:#}")]),
     };
-    let programs = program::packages(&metadata);
-    // What the tests share with programs is looked at once.
-    let profile = ["--profile", toolchain::HOST_PROFILE];
-    let mut host = clippy();
-    host.args(profile).args(["--workspace", "--all-targets"]);
-    host.args(programs.iter().flat_map(|name| ["--exclude", name]));
-    let mut user = clippy();
-    user.args(programs.iter().flat_map(|name| ["--package", name]));
-    user.args(C_LIBRARY);
-    let mut full = clippy();
-    full.args(profile);
-    full.args(["--package", "sandglass-kernel", "--all-targets"]);
-    full.args(["--features", EVERY_FEATURE]);
     let mut findings = Vec::new();
-    for mut cargo in [host, user, full] {
-        cargo.args(["--", "-Dwarnings"]);
-        if let Verdict::Broken(more) = verdict(&mut cargo) {
-            findings.extend(more);
+    for mut cargo in test::builds() {
+        match diagnostics(&mut cargo) {
+            Ok(said) => findings.extend(said),
+            Err(error) => findings.push(format!("{error:#}")),
         }
     }
+    let mut user = toolchain::host_cargo();
+    user.args(["clippy", "--quiet", "--profile", toolchain::HOST_PROFILE]);
+    user.args(["--config", "profile.host.panic=\"abort\""]);
+    for name in program::packages(&metadata) {
+        user.args(["--package", name]);
+    }
+    user.args(C_LIBRARY).args(["--", "-Dwarnings"]);
+    if let Verdict::Broken(more) = verdict(&mut user) {
+        findings.extend(more);
+    }
+    findings.sort_unstable();
+    findings.dedup();
     Verdict::of(findings)
+}
+
+/// What compilers say about the workspace's packages while `cargo` builds them; or said when it did.
+fn diagnostics(cargo: &mut Command) -> anyhow::Result<Vec<String>> {
+    cargo.args(["--quiet", "--message-format", "json"]);
+    let out = cargo.output().context("cannot run cargo")?;
+    let mut said = Vec::new();
+    for message in Message::parse_stream(out.stdout.as_slice()) {
+        if let Message::CompilerMessage(message) = message.context("cannot read cargo's output")? {
+            said.extend(message.message.rendered);
+        }
+    }
+    if !out.status.success() && said.is_empty() {
+        bail!("{}", String::from_utf8_lossy(&out.stderr).trim());
+    }
+    Ok(said)
 }
 
 /// What the library for C has once it is a program.
@@ -66,16 +84,6 @@ const C_LIBRARY: [&str; 4] = [
     "--features",
     "sandglass-c/program",
 ];
-
-/// All that the kernel on the host can have; that without features is among the workspace. No code is for
-/// `smp` without the others.
-const EVERY_FEATURE: &str = "debug,smp,trace";
-
-fn clippy() -> Command {
-    let mut cargo = toolchain::host_cargo();
-    cargo.args(["clippy", "--quiet"]);
-    cargo
-}
 
 /// clippy has no warning about the kernel as built for the bare machine, with and without the
 /// debug calls, for one core and for several, and with all that it can have.

@@ -7,10 +7,10 @@
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::PathBuf;
+use std::time::Instant;
 
 use anyhow::{bail, Context, Result};
 
-use super::cost::Stopwatch;
 use super::lines::{self, Verdict};
 use super::report::{Report, Shared};
 use super::suite::{self, Config};
@@ -38,9 +38,9 @@ type NamedResult = (String, Verdict);
 
 /// Builds and boots every test system that can have a wanted test.
 pub(super) fn run(filter: &Filter, report: &mut Report) -> Result<()> {
-    let stopwatch = Stopwatch::start();
+    let begin = Instant::now();
     let built = suite::build_all();
-    report.took("building the test systems", stopwatch);
+    report.took("building the test systems", begin.elapsed());
     let suites = match built {
         Ok(suites) => suites,
         Err(error) => {

@@ -6,7 +6,6 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Instant;
 
-use super::cost::Stopwatch;
 use super::harness::{self, Harness};
 use super::lines::{self, Verdict};
 use super::report::{Report, Shared};
@@ -66,19 +65,33 @@ impl Part {
         };
         self.prefix.starts_with(pattern) || pattern.starts_with(self.prefix)
     }
+
+    /// What builds its harnesses.
+    fn cargo(&self) -> Command {
+        let mut cargo = toolchain::linted_cargo();
+        cargo.args(["test", "--no-run", "--profile", toolchain::HOST_PROFILE]);
+        cargo.args(self.arguments);
+        cargo
+    }
+}
+
+/// What builds the host's tests: all that runs on the host, in every configuration that is tested. clippy looks at it on the
+/// way.
+pub fn builds() -> impl Iterator<Item = Command> {
+    PARTS.iter().map(Part::cargo)
 }
 
 /// Builds and runs the host's tests.
 pub fn run(filter: &Filter, report: &mut Report) -> Result<()> {
     for part in PARTS.iter().filter(|part| part.may_have(filter)) {
-        let stopwatch = Stopwatch::start();
+        let begin = Instant::now();
         let built = build(part)?;
-        report.took(format!("building {}", part.name), stopwatch);
+        report.took(format!("building {}", part.name), begin.elapsed());
         match built {
             Ok(harnesses) => {
-                let stopwatch = Stopwatch::start();
+                let begin = Instant::now();
                 run_harnesses(&harnesses, filter, report)?;
-                report.took(format!("running {}", part.name), stopwatch);
+                report.took(format!("running {}", part.name), begin.elapsed());
             }
             Err(messages) => report.failed(&format!("{}::build", part.prefix), &messages),
         }
@@ -89,9 +102,7 @@ pub fn run(filter: &Filter, report: &mut Report) -> Result<()> {
 /// Builds the harnesses of `part`; the inner error is the compiler's.
 fn build(part: &Part) -> Result<Result<Vec<Harness>, String>> {
     eprintln!("building {}", part.name);
-    let mut cargo = toolchain::host_cargo();
-    cargo.args(["test", "--no-run", "--profile", toolchain::HOST_PROFILE]);
-    cargo.args(part.arguments);
+    let mut cargo = part.cargo();
     cargo.args(["--message-format", "json-render-diagnostics"]);
     let artifacts = match toolchain::build(&mut cargo, part.name) {
         Ok(artifacts) => artifacts,
@@ -126,9 +137,7 @@ fn run_harness(harness: &Harness, filter: &Filter, report: &Shared<'_>) -> Resul
             report.lock().failed(&harness.full_name(&test), &reason);
         }
     }
-    report
-        .lock()
-        .took_beside_others(&harness.prefix, begin.elapsed());
+    report.lock().took(&harness.prefix, begin.elapsed());
     Ok(())
 }
 
@@ -176,7 +185,7 @@ fn list(harness: &Harness) -> Result<BTreeSet<String>> {
 
 /// Runs the examples of the documentation. Their names begin with their file.
 pub fn run_doc_tests(filter: &Filter, report: &mut Report) -> Result<()> {
-    let mut cargo = toolchain::host_cargo();
+    let mut cargo = toolchain::linted_cargo();
     cargo.args([
         "test",
         "--profile",

@@ -14,7 +14,6 @@
 //! - `wrong::MUTANT`: the conformance suite, or the storm, notices a kernel that breaks a rule;
 //! - `mutants::changed`: the host's tests notice small changes of the kernel where it is changed.
 
-mod cost;
 mod guest;
 pub(crate) mod harness;
 mod host;
@@ -40,27 +39,50 @@ use crate::machine;
 use crate::mutants;
 use crate::side_by_side;
 
-use cost::Stopwatch;
+pub(crate) use host::builds;
 use report::Report;
 
 /// Runs the wanted tests of one kind; an error is one of the machine, not of a test.
 type Runner = fn(&Filter, &mut Report) -> Result<()>;
 
-/// The kinds of tests, which begin their names.
-const RUNNERS: &[(&str, Runner)] = &[
-    ("host", host::run),
-    ("doc", host::run_doc_tests),
-    ("check", run_checks),
-    ("conformance", run_conformance_rules),
-    ("qemu", guest::run),
-    ("qemu", image::run),
-    ("machine", run_machine),
-    ("experiment", run_experiments),
-    ("beside", run_beside),
-    ("trace", trace::run),
-    ("wrong", run_wrong_kernels),
-    ("mutants", run_mutants),
+/// The kinds of tests, which begin their names, in two rows: each row's are run one after the other, and both rows beside
+/// each other. Where one compiles on one core, or waits for its last test, the other has work.
+const ROWS: [&[(&str, Runner)]; 2] = [
+    &[
+        ("host", host::run),
+        ("doc", host::run_doc_tests),
+        ("mutants", run_mutants),
+    ],
+    &[
+        ("qemu", guest::run),
+        ("qemu", image::run),
+        ("machine", run_machine),
+        ("conformance", run_conformance_rules),
+        ("wrong", run_wrong_kernels),
+        ("trace", trace::run),
+        ("experiment", run_experiments),
+        ("beside", run_beside),
+        // What it lints is built with the host's tests.
+        ("check", run_checks),
+    ],
 ];
+
+/// Runs the wanted tests of a row, with workers of its own.
+fn run_row(row: &[(&str, Runner)], filter: &Filter) -> Report {
+    let mut report = Report::default();
+    let wanted = row.iter().filter(|(kind, _)| filter.may_accept(kind));
+    side_by_side::with_own_workers(|| {
+        for (kind, run) in wanted {
+            let begin = Instant::now();
+            // Whatever happens, the other kinds are run and the closing line is printed.
+            if let Err(error) = run(filter, &mut report) {
+                report.failed(kind, &format!("{error:#}"));
+            }
+            report.took(format!("all of `{kind}`"), begin.elapsed());
+        }
+    });
+    report
+}
 
 /// Which tests are wanted: those whose name contains the pattern.
 #[derive(Debug, Clone)]
@@ -77,32 +99,27 @@ impl Filter {
         let Some((first, _)) = self.0.as_ref().and_then(|pattern| pattern.split_once("::")) else {
             return true;
         };
-        first == kind || !RUNNERS.iter().any(|(other, _)| *other == first)
+        first == kind
+            || !ROWS
+                .iter()
+                .copied()
+                .flatten()
+                .any(|(other, _)| *other == first)
     }
 }
 
 /// `sandglass test`: fails if a test failed, or if none was run.
 pub fn run(args: &TestArgs) -> Result<ExitCode> {
     let filter = Filter(args.only.clone());
+    let begin = Instant::now();
     let mut report = Report::default();
     thread::scope(|scope| {
-        if filter.0.is_none() {
-            // The largest programs are built by one core each: beside what does not need both. That they do not build
-            // is said where they are tested.
-            scope.spawn(|| drop(suite::build_all()));
-        }
-        for (kind, run) in RUNNERS {
-            if filter.may_accept(kind) {
-                // Whatever happens, the other kinds are run and the closing line is printed.
-                let stopwatch = Stopwatch::start();
-                if let Err(error) = run(&filter, &mut report) {
-                    report.failed(kind, &format!("{error:#}"));
-                }
-                report.took(format!("all of `{kind}`"), stopwatch);
-            }
+        let rows = ROWS.map(|row| scope.spawn(|| run_row(row, &filter)));
+        for row in rows {
+            report.absorb(row.join().expect("a row reports what goes wrong"));
         }
     });
-    Ok(report.close())
+    Ok(report.close(begin.elapsed()))
 }
 
 fn run_checks(filter: &Filter, report: &mut Report) -> Result<()> {
@@ -111,13 +128,13 @@ fn run_checks(filter: &Filter, report: &mut Report) -> Result<()> {
         let name = format!("check::{}", rule.name);
         if filter.accepts(&name) {
             report.started(&name);
-            let stopwatch = Stopwatch::start();
+            let begin = Instant::now();
             match (rule.check)(&mut context) {
                 check::Verdict::Kept => report.passed(&name),
                 check::Verdict::Skipped(reason) => report.skipped(&name, &reason),
                 check::Verdict::Broken(findings) => report.failed(&name, &findings.join("\n")),
             }
-            report.took(name, stopwatch);
+            report.took(name, begin.elapsed());
         }
     }
     Ok(())
@@ -171,7 +188,7 @@ fn run_side_by_side<T: Sync>(
             None => report.passed(name),
             Some(reason) => report.failed(name, &reason),
         }
-        report.took_beside_others(name, time);
+        report.took(name, time);
     }
     Ok(())
 }
@@ -182,7 +199,7 @@ fn run_experiments(filter: &Filter, report: &mut Report) -> Result<()> {
         let name = format!("experiment::{}", experiment.name);
         if filter.accepts(&name) {
             report.started(&name);
-            let stopwatch = Stopwatch::start();
+            let begin = Instant::now();
             match experiment
                 .run(&extent)
                 .map(|outcome| outcome.findings(experiment))
@@ -191,7 +208,7 @@ fn run_experiments(filter: &Filter, report: &mut Report) -> Result<()> {
                 Ok(findings) => report.failed(&name, &findings.join("\n")),
                 Err(error) => report.failed(&name, &format!("{error:#}")),
             }
-            report.took(name, stopwatch);
+            report.took(name, begin.elapsed());
         }
     }
     Ok(())

@@ -4,7 +4,8 @@ use std::process::ExitCode;
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
-use super::cost::{Cost, Stopwatch};
+use nix::sys::resource::{getrusage, UsageWho};
+use nix::sys::time::TimeVal;
 
 /// What costs less than this is not listed.
 const LISTED: Duration = Duration::from_secs(5);
@@ -16,7 +17,7 @@ pub struct Report {
     /// Names and reasons.
     failed: Vec<(String, String)>,
     /// What took how long.
-    costs: Vec<(String, Cost)>,
+    took: Vec<(String, Duration)>,
 }
 
 impl Report {
@@ -25,23 +26,18 @@ impl Report {
         eprintln!("running {name}");
     }
 
-    /// Says in the end what `what` cost, if that is worth a line.
-    pub fn took(&mut self, what: impl Into<String>, since: Stopwatch) {
-        let cost = since.cost();
-        if cost.processor.max(Some(cost.time)) >= Some(LISTED) {
-            self.costs.push((what.into(), cost));
+    /// Says in the end how long `what` took, beside other things, if that is worth a line.
+    pub fn took(&mut self, what: impl Into<String>, time: Duration) {
+        if time >= LISTED {
+            self.took.push((what.into(), time));
         }
     }
 
-    /// As [`Self::took`], of what ran beside other things, so that its processor time is not known.
-    pub fn took_beside_others(&mut self, what: &str, time: Duration) {
-        if time >= LISTED {
-            let cost = Cost {
-                time,
-                processor: None,
-            };
-            self.costs.push((what.to_owned(), cost));
-        }
+    /// Adds what happened according to `other`.
+    pub fn absorb(&mut self, other: Self) {
+        self.passed += other.passed;
+        self.failed.extend(other.failed);
+        self.took.extend(other.took);
     }
 
     pub fn passed(&mut self, name: &str) {
@@ -66,15 +62,18 @@ impl Report {
         }
     }
 
-    /// Prints what took long, the failures again, with their reasons, and the closing line. Nothing passed is a
-    /// failure too: a pattern that matches no test is a mistake.
-    pub fn close(self) -> ExitCode {
-        if !self.costs.is_empty() {
-            println!("\nLongest steps:");
+    /// Prints what took long, the failures again, with their reasons, and the closing line, with the `time` of all. Nothing
+    /// passed is a failure too: a pattern that matches no test is a mistake.
+    pub fn close(self, time: Duration) -> ExitCode {
+        println!("\nLongest steps, some beside each other:");
+        for (what, time) in &self.took {
+            println!("{:>5} s  {what}", time.as_secs());
         }
-        for (what, cost) in &self.costs {
-            println!("{cost}  {what}");
-        }
+        println!(
+            "{:>5} s  all, with {} s of processor time",
+            time.as_secs(),
+            processor_time_of_children().as_secs()
+        );
         for (name, reason) in &self.failed {
             println!("\n---- {name}\n{}", reason.trim_end());
         }
@@ -88,6 +87,18 @@ impl Report {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Processor time, user and system, of all programs that this one ran and that have ended.
+fn processor_time_of_children() -> Duration {
+    let duration = |time: TimeVal| {
+        Duration::from_secs(time.tv_sec().unsigned_abs())
+            + Duration::from_micros(time.tv_usec().unsigned_abs())
+    };
+    // It fails for a wrong argument only.
+    getrusage(UsageWho::RUSAGE_CHILDREN).map_or(Duration::ZERO, |usage| {
+        duration(usage.user_time()) + duration(usage.system_time())
+    })
 }
 
 /// A report that several write to.

@@ -46,7 +46,7 @@ pub fn simulate() -> Result<Vec<Point>> {
 
 /// Builds the simulation and returns its executable.
 fn build() -> Result<PathBuf> {
-    let mut cargo = toolchain::host_cargo();
+    let mut cargo = toolchain::linted_cargo();
     cargo.args([
         "build",
         "--profile",
