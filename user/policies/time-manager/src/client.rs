@@ -24,7 +24,7 @@ pub struct Other(u64);
 /// A turn, as its client is told; times are ticks of the time-stamp counter ([`sandglass::time::ticks`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OwnTurn {
-    /// From 0. The turns of a job that takes more than one budget are counted, too.
+    /// From 0, also over several reservations. The turns of a job that takes more than one budget are counted, too.
     pub number: u64,
     pub release: u64,
     pub deadline: u64,

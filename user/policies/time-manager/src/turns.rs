@@ -28,7 +28,7 @@ pub enum Event {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chosen {
     pub client: TaskId,
-    /// From 0, for as long as the client has this server.
+    /// Of the client's turns, from 0, also those that other servers of its had.
     pub number: u64,
     pub turn: Turn,
 }
@@ -48,13 +48,14 @@ pub struct Decision {
 struct Served {
     server: Server,
     turn: Option<Turn>,
-    number: u64,
 }
 
 /// The turns of all clients. A client's turn is in `waiting` until it is eligible, then in `ready`.
 #[derive(Clone, Debug)]
 pub struct Turns {
     served: Vec<Option<Served>>,
+    /// Turns that each client has had, the one that is not over included.
+    counts: Vec<u64>,
     waiting: Queue,
     ready: Queue,
     idle_at: u64,
@@ -65,6 +66,7 @@ impl Turns {
     pub fn new(clients: usize) -> Self {
         Self {
             served: vec![None; clients],
+            counts: vec![0; clients],
             waiting: Queue::new(clients),
             ready: Queue::new(clients),
             idle_at: 0,
@@ -77,11 +79,7 @@ impl Turns {
     /// There is no such client.
     pub fn serve(&mut self, client: TaskId, server: Server) {
         self.drop_turn(client);
-        self.served[client.0] = Some(Served {
-            server,
-            turn: None,
-            number: 0,
-        });
+        self.served[client.0] = Some(Served { server, turn: None });
     }
 
     /// Takes a client's server away. Its current deadline, if it had a turn.
@@ -133,7 +131,7 @@ impl Turns {
         if let Some(served) = &mut self.served[client.0] {
             let turn = served.server.next_turn(now);
             served.turn = Some(turn);
-            served.number += 1;
+            self.counts[client.0] += 1;
             self.waiting.insert(eligible(&turn), client);
         }
     }
@@ -169,8 +167,7 @@ impl Turns {
         let served = self.served[client.0]?;
         Some(Chosen {
             client,
-            // Turns are counted when they begin to wait.
-            number: served.number - 1,
+            number: self.counts[client.0] - 1,
             turn: served.turn?,
         })
     }

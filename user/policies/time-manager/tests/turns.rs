@@ -167,6 +167,13 @@ fn a_client_without_a_server_has_no_turn() {
     assert_eq!(decision.run.map(|chosen| chosen.turn.deadline), Some(8));
     assert_eq!(turns.dismiss(TaskId(1)), Some(8));
     assert_eq!(turns.step(4, Event::Timer).run, None);
+    // Turns have different numbers, whichever server they are of.
+    turns.serve(
+        TaskId(1),
+        Server::new(Task::new(2, 10, 5).unwrap(), Kind::Hard),
+    );
+    let decision = turns.step(5, Event::Done(TaskId(1)));
+    assert_eq!(decision.run.map(|chosen| chosen.number), Some(1));
 }
 
 #[test]
