@@ -191,6 +191,27 @@ fn tasks_scheduled_by_deadlines_are_in_time_and_a_rogue_does_not_matter() {
     }
 }
 
+/// A control loop is in time beside clients of the time manager that are given time and lose it, overrun and fail; and
+/// what the one that failed had is its heir's.
+#[test]
+fn time_that_is_handed_out_is_taken_back_and_nobodys_turns_are_late() {
+    let outcome = run("time-manager", &example("time-manager"), Variant::Release);
+    assert_eq!(outcome.end, End::Guest(0), "{}", outcome.console);
+    let lines = [
+        "child: 50 turns, 0 late",
+        "hog: 0 turns, 0 late",
+        "crasher: 1 turns, 0 late",
+        "sleeper: 1 turns, 0 late",
+        "turns, 0 late",
+    ];
+    assert_says(&outcome.console, &lines);
+    let late = outcome
+        .console
+        .lines()
+        .filter(|line| line.ends_with(" late") && !line.ends_with(" 0 late"));
+    assert_eq!(late.count(), 0, "{}", outcome.console);
+}
+
 /// The answer to a request that ran out of time is not lost, though the task has its own timeout fault
 /// when it arrives; the other task has all of its time.
 #[test]

@@ -13,12 +13,14 @@ use rogue_storm::{Storm, BUG};
 use sandglass::cap::{Endpoint, Notification, SchedContext, Tcb};
 use sandglass::sys::yield_now;
 use sandglass::{exit, println, time, Environment, Message, Received};
+use sandglass_allocations::Kind;
 use sandglass_edf::Task;
 use sandglass_sharing::blocking::{Device, Outcome, Ticket};
 use sandglass_sharing::spawning::Meter;
 use sandglass_sharing::{blocking, proxy::label, serve, spawning, workers};
 use sandglass_tasks::releases::Missed;
 use sandglass_tasks::TimeTriggered;
+use sandglass_time_manager::{Reservation, TimeManager};
 use sandglass_timeouts::{Answers, Handler, TIMED_OUT};
 use sandglass_timers::Timer;
 
@@ -92,6 +94,12 @@ fn main(env: &'static Environment) -> u8 {
         "device" => device(env),
         name if env.find_capability::<Endpoint>(Task::SCHEDULER).is_some() => {
             task(env, name == "rogue")
+        }
+        "turning" => turning(env, take_turns(env)),
+        "rogue" if env.find_capability::<Endpoint>("time.turn").is_some() => {
+            let time = take_turns(env);
+            while time.next().is_some() && env.parameter("attack") == attack::NONE {}
+            rogue(env)
         }
         "limited" => limited(env),
         "pool" => workers::serve(env, "server", &["second"], |request| short(&request)),
@@ -359,7 +367,7 @@ fn storm(env: &'static Environment, thread: u64) -> ! {
     Storm::new(
         env,
         thread,
-        ["server", "far", Task::SCHEDULER],
+        ["server", "far", "time", "time.turn", Task::SCHEDULER],
         LONGEST_WORK,
     )
     .rage()
@@ -472,6 +480,42 @@ fn device(env: &'static Environment) -> ! {
 }
 
 /// A task of the deadline scheduler. An honest one is done when it has done its jobs, none of them late.
+/// Attaches itself to a reservation of the time manager, as the parameters say.
+fn take_turns(env: &'static Environment) -> TimeManager {
+    let time = TimeManager::described(env, "time");
+    let wanted = Reservation {
+        budget_us: env.parameter("budget"),
+        period_us: env.parameter("period"),
+        deadline_us: env.parameter("deadline"),
+        kind: Kind::Hard,
+    };
+    let attach = || {
+        let capability = time.capability()?;
+        let allocation = time.allocation(capability, 0)?;
+        let reservation = time.reserve(capability, allocation, wanted)?;
+        time.attach(capability, reservation)
+    };
+    attach().expect("the time is given by the description");
+    time
+}
+
+/// A client of the time manager, whose turns must end in time.
+fn turning(env: &'static Environment, time: TimeManager) -> ! {
+    let (work, jobs) = (env.parameter("work"), env.parameter("jobs"));
+    loop {
+        let turn = time.next().expect("nobody takes it back");
+        steps(work);
+        assert!(
+            time::ticks() <= turn.deadline,
+            "turn {} is late",
+            turn.number
+        );
+        if turn.number + 1 == jobs {
+            env.capability::<Notification>("done").signal();
+        }
+    }
+}
+
 fn task(env: &'static Environment, is_rogue: bool) -> ! {
     let scheduler: Endpoint = env.capability(Task::SCHEDULER);
     let attack = match is_rogue {

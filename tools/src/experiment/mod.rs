@@ -14,6 +14,7 @@ mod mode_switch;
 pub mod multicore;
 pub mod report;
 mod sharing;
+mod temporal_capabilities;
 mod timeouts;
 mod timers;
 
@@ -48,6 +49,8 @@ pub struct Extent {
     pub sets: Option<u32>,
     /// `--rogue`: an untrusted client beside the others.
     pub rogue: Option<Rogue>,
+    /// `--page` of `temporal-capabilities`: the figures of its page in the book are written anew.
+    pub page: bool,
 }
 
 impl Extent {
@@ -63,6 +66,7 @@ impl Extent {
             hosted: None,
             sets: None,
             rogue: None,
+            page: false,
         }
     }
 }
@@ -78,8 +82,8 @@ pub struct Experiment {
     pub reproduces: &'static str,
     /// What it shows, in a line.
     pub about: &'static str,
-    /// An instruction takes 2^shift ns of virtual time.
-    pub shift: u8,
+    /// An instruction takes 2^shift ns of virtual time; `None`: it runs on the host, and counts something else.
+    pub shift: Option<u8>,
     /// Whether its systems are described: to others no client can be added.
     pub is_described: bool,
     /// Runs it, with its progress on standard error.
@@ -93,7 +97,7 @@ pub const CATALOGUE: &[Experiment] = &[
         reproduces: "thesis, Figure 8.8",
         about:
             "scheduling by deadlines at user level: latency, and every decision compared with a simulation",
-        shift: edf::SHIFT,
+        shift: Some(edf::SHIFT),
         is_described: true,
         run: edf::run,
     },
@@ -101,7 +105,7 @@ pub const CATALOGUE: &[Experiment] = &[
         name: "timeouts",
         reproduces: "thesis, Table 8.14",
         about: "the cost of each way to handle a timeout, for the handler",
-        shift: 0,
+        shift: Some(0),
         is_described: true,
         run: timeouts::run,
     },
@@ -109,7 +113,7 @@ pub const CATALOGUE: &[Experiment] = &[
         name: "isolation",
         reproduces: "thesis, Figure 8.6",
         about: "throughput of two clients of a server against their budgets",
-        shift: 0,
+        shift: Some(0),
         is_described: true,
         run: isolation::run,
     },
@@ -117,7 +121,7 @@ pub const CATALOGUE: &[Experiment] = &[
         name: "mode-switch",
         reproduces: "thesis, Figure 8.7 and Table 8.15",
         about: "the cost of a change of the criticality mode, against the number of threads",
-        shift: 0,
+        shift: Some(0),
         is_described: true,
         run: mode_switch::run,
     },
@@ -125,7 +129,7 @@ pub const CATALOGUE: &[Experiment] = &[
         name: "criticality",
         reproduces: "thesis, Table 8.16",
         about: "three real workloads in three stages: only less critical tasks miss deadlines",
-        shift: 0,
+        shift: Some(0),
         is_described: true,
         run: criticality::run,
     },
@@ -133,7 +137,7 @@ pub const CATALOGUE: &[Experiment] = &[
         name: "multicore",
         reproduces: "thesis, Figures 8.9 and 8.10",
         about: "a cipher server for clients on all cores, and pairs that call and reply",
-        shift: 0,
+        shift: Some(0),
         is_described: false,
         run: multicore::run,
     },
@@ -141,7 +145,7 @@ pub const CATALOGUE: &[Experiment] = &[
         name: "sharing",
         reproduces: "thesis, Figures 2.4 and 6.6",
         about: "one workload under every resource-sharing protocol, with the Mars Pathfinder's inversion",
-        shift: 0,
+        shift: Some(0),
         is_described: true,
         run: sharing::run,
     },
@@ -149,9 +153,17 @@ pub const CATALOGUE: &[Experiment] = &[
         name: "timers",
         reproduces: NO_PAPER,
         about: "the timer service's cost against the number of timers, and releases without drift",
-        shift: 0,
+        shift: Some(0),
         is_described: true,
         run: timers::run,
+    },
+    Experiment {
+        name: "temporal-capabilities",
+        reproduces: "FlaRe, Figures 3 to 5",
+        about: "processor time that is derived, granted and revoked: admission against exact tests, its cost and its memory",
+        shift: None,
+        is_described: false,
+        run: temporal_capabilities::run,
     },
 ];
 
@@ -166,6 +178,17 @@ impl Experiment {
     pub fn run(&self, extent: &Extent) -> Result<Report> {
         (self.run)(extent).with_context(|| format!("the experiment `{}`", self.name))
     }
+
+    /// What its figures are in.
+    pub fn time(&self) -> String {
+        match self.shift {
+            Some(shift) => format!(
+                "an instruction takes {} ns: `-icount shift={shift}`",
+                1u32 << shift
+            ),
+            None => "on the host, in steps that are counted".to_owned(),
+        }
+    }
 }
 
 /// `sandglass experiment`: ends with status 1 if a claim of an experiment does not hold.
@@ -179,6 +202,7 @@ pub fn run(args: &ExperimentArgs) -> Result<ExitCode> {
         hosted: args.hosted.clone(),
         sets: args.sets,
         rogue: args.beside.rogue.map(Rogue::of_seed),
+        page: args.page,
     };
     let chosen: Vec<_> = CATALOGUE
         .iter()
@@ -218,12 +242,11 @@ fn run_one(experiment: &Experiment, extent: &Extent, folder: Option<&Path>) -> R
             .with_context(|| format!("cannot make the folder `{}`", folder.display()))?;
     }
     println!(
-        "{}: {} ({}; an instruction takes {} ns: `-icount shift={}`)\n",
+        "{}: {} ({}; {})\n",
         experiment.name,
         experiment.about,
         experiment.reproduces,
-        1u32 << experiment.shift,
-        experiment.shift
+        experiment.time()
     );
     let report = experiment.run(extent)?;
     print!("{}", report.text());

@@ -159,11 +159,7 @@ impl Report {
             self.title,
             &html! {
                 h1 { (self.title) }
-                p.about {
-                    (experiment.reproduces) ". Virtual time: an instruction takes "
-                    (1u32 << experiment.shift) " ns (" code { "-icount shift=" (experiment.shift) }
-                    "), so every run gives the same figures."
-                }
+                p.about { (experiment.reproduces) "; " (experiment.time()) ". Every run gives the same figures." }
                 (self.introduction)
                 @if self.failures.is_empty() {
                     p.verdict.good { (self.claim) }

@@ -23,6 +23,7 @@ sources! {
     "archive.rs",
     "lib.rs",
     "monitor.rs",
+    "policy/allocations.rs",
     "policy/edf.rs",
     "policy/log.rs",
     "policy/mod.rs",

@@ -8,7 +8,7 @@
 mod measured;
 mod reference;
 mod report;
-mod sets;
+pub mod sets;
 mod system;
 
 use anyhow::Result;

@@ -40,7 +40,8 @@ pub fn utilisation(set: &Set) -> f64 {
         .sum()
 }
 
-fn log_uniform(rng: &mut Rng, (least, most): (f64, f64)) -> f64 {
+/// A number between two, uniform in its logarithm.
+pub fn log_uniform(rng: &mut Rng, (least, most): (f64, f64)) -> f64 {
     (least.ln() + (most.ln() - least.ln()) * rng.f64()).exp()
 }
 

@@ -79,6 +79,8 @@ pub struct Document {
     /// Tasks that are scheduled by their deadlines.
     #[serde(default, rename = "edf")]
     pub edf: Vec<Edf>,
+    /// Who gives out processor time.
+    pub time_manager: Option<TimeManager>,
 }
 
 /// A warning that is accepted.

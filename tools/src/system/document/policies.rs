@@ -188,6 +188,48 @@ pub enum EdfMode {
     Preemptive,
 }
 
+/// Who gives out processor time by temporal capabilities.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct TimeManager {
+    /// Under which clients find it.
+    pub name: Text,
+    /// Of its scheduler, 3 to 252; clients have the priority below it while they have a turn.
+    pub priority: Integer,
+    /// Of a reservation; 1 ms by default.
+    pub shortest_period: Option<Spanned<Micros>>,
+    /// Who may ask for time.
+    pub clients: Spanned<Vec<TimeClient>>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct TimeClient {
+    /// The client; its priority and time are those of best effort.
+    pub component: Text,
+    /// What it may allocate: a part of the core, `"1/3"` or `"30%"`.
+    pub share: Option<Text>,
+    /// What it may allocate: what these tasks need.
+    pub tasks: Option<Spanned<Vec<TimeTask>>>,
+    /// Another client, whose capability it has when it has none.
+    pub supplier: Option<Text>,
+    /// Most allocations and reservations that it may make; 16 by default.
+    pub records: Option<Integer>,
+    /// Most capabilities that it may derive, grant and be supplied with; 8 by default.
+    pub capabilities: Option<Integer>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct TimeTask {
+    /// Of each job.
+    pub budget: Spanned<Micros>,
+    /// Time between releases.
+    pub period: Spanned<Micros>,
+    /// From the release; the period by default.
+    pub deadline: Option<Spanned<Micros>>,
+}
+
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct EdfTask {

@@ -4,6 +4,7 @@
 //! Tables name what the component has by the names of its environment, and threads, budgets and
 //! levels by number. Each module is named like the policy's library in `user/policies`.
 
+pub mod allocations;
 pub mod edf;
 pub mod log;
 pub mod modes;

@@ -54,7 +54,7 @@ impl Clock {
 
 /// A clock, and what it is set to.
 #[derive(Debug)]
-pub(crate) struct Alarm {
+pub struct Alarm {
     clock: Clock,
     /// Until it has rung.
     set_to: Option<u64>,

@@ -4,6 +4,7 @@
 //! There is a module for each library in `user/policies`, with the same name; [`hpet`] gives one of them the device that
 //! there is one of.
 
+mod allocations;
 mod edf;
 mod hpet;
 mod modes;
@@ -27,7 +28,8 @@ pub(super) fn is_proxied(protocol: SharingProtocol) -> bool {
 /// was added and by [`Checker::policies`].
 pub fn expand(document: &mut Document) -> Vec<Finding> {
     sharing::expand(document);
-    let mut findings = edf::expand(document);
+    let mut findings = allocations::expand(document);
+    findings.extend(edf::expand(document));
     findings.extend(timers::expand(document));
     findings
 }
@@ -40,6 +42,7 @@ impl Checker<'_> {
         self.modes();
         self.sharing();
         self.edf();
+        self.allocations();
     }
 
     /// Whether a component calls a server other than `own`, so that it may be answered when its time
