@@ -35,9 +35,18 @@ pub struct Turn {
     pub wake_at: Option<u64>,
     /// By whom the window that has just ended was overrun.
     pub overrun: Option<Overrun>,
-    /// How many scheduling jobs this took: releases, and budgets that were used up (paper 5.3). The cost grows with them,
+    /// How many scheduling jobs this took: releases, and budgets that were used up (paper, section 5.3). The cost grows with them,
     /// and with nothing else.
     pub jobs: u32,
+}
+
+/// The earlier of two times, of which each may be never.
+pub(crate) const fn earlier(one: Option<u64>, other: Option<u64>) -> Option<u64> {
+    match (one, other) {
+        (Some(one), Some(other)) if one < other => Some(one),
+        (one, None) => one,
+        (_, other) => other,
+    }
 }
 
 /// Why a set of partitions cannot be scheduled. Partitions, schedules, windows and threads are counted from 0.

@@ -1,7 +1,7 @@
 //! Both levels together: whose window it is, and which of the partition's threads runs in it.
 
 use crate::cyclic::Cyclic;
-use crate::decision::{Overrun, PartitionId, Turn, Window};
+use crate::decision::{earlier, Overrun, PartitionId, Turn, Window};
 use crate::local::{Local, Step, ThreadEvent, ThreadId};
 use crate::periodic::Periodic;
 
@@ -19,6 +19,7 @@ pub enum Windows<'m> {
 impl Windows<'_> {
     /// Who has the processor from `now` on, which does not go back. Nothing that a thread does is asked for: it could
     /// change nothing. O(1), and O(1) more for each release or window since it was asked last.
+    #[inline]
     pub fn decide(&mut self, now: u64) -> Turn {
         match self {
             Self::Periodic(periodic) => periodic.decide(now),
@@ -77,11 +78,10 @@ impl<'m> Hierarchy<'m> {
     }
 
     /// What to do now that `event` has happened. `now` does not go back. As [`Windows::decide`], and O(1) for the threads.
+    #[inline]
     pub fn decide(&mut self, event: Event, now: u64) -> Decision {
         if let Event::Thread(partition, event) = event {
-            if let Some(local) = self.locals.get_mut(partition.0) {
-                local.note(event);
-            }
+            self.note(partition, event);
         }
         self.charge(now);
         let Turn {
@@ -95,9 +95,16 @@ impl<'m> Hierarchy<'m> {
         Decision {
             window,
             thread,
-            wake_at: [wake_at, local_wake_at].into_iter().flatten().min(),
+            wake_at: earlier(wake_at, local_wake_at),
             overrun,
             jobs,
+        }
+    }
+
+    /// Takes note of what happened to a thread; a decision is to follow. O(1).
+    pub fn note(&mut self, partition: PartitionId, event: ThreadEvent) {
+        if let Some(local) = self.locals.get_mut(partition.0) {
+            local.note(event);
         }
     }
 
@@ -106,6 +113,7 @@ impl<'m> Hierarchy<'m> {
         &mut self.windows
     }
 
+    #[inline]
     fn charge(&mut self, now: u64) {
         let ticks = now.saturating_sub(self.since);
         self.since = now;
@@ -114,6 +122,7 @@ impl<'m> Hierarchy<'m> {
         }
     }
 
+    #[inline]
     fn step(&mut self, now: u64) -> (Option<ThreadId>, Option<u64>) {
         let step = local_of(self.locals, self.running).map(|local| local.step(now));
         match step {

@@ -14,7 +14,7 @@
 //! begins its window at the same cost however many threads it has, and what its threads cost after that is spent in its own
 //! window. Arrivals wait until their partition has the processor, and are looked at in their order.
 
-use crate::decision::Refusal;
+use crate::decision::{earlier, Refusal};
 use crate::queue::{BitmapQueue, Memory};
 
 /// The number of a thread in its partition, from 0.
@@ -202,6 +202,7 @@ impl<'m> Local<'m> {
     }
 
     /// The thread that was let run last has had the processor for so many ticks. O(1).
+    #[inline]
     pub fn charge(&mut self, ticks: u64) {
         let running = self.running;
         if let Some(slice) = self.slice.as_mut().filter(|of| running == Some(of.thread)) {
@@ -210,19 +211,33 @@ impl<'m> Local<'m> {
     }
 
     /// What to do at the time `now`, at which the partition has the processor. O(1).
+    #[inline]
     pub fn step(&mut self, now: u64) -> Step {
-        if !self.release_one(now) {
-            self.look_at_arrival(now);
-        }
-        let next = self.next_release();
-        if next.is_some_and(|at| at <= now) || self.arrived().is_some() {
+        let next = match self.next_release() {
+            Some((at, index)) if at <= now => {
+                self.release(index, now);
+                self.next_release()
+            }
+            next => next,
+        };
+        let next = next.map(|(at, _)| at);
+        if next.is_some_and(|at| at <= now) {
             return Step::Again;
         }
-        self.take_turns();
-        self.running = self.ready.first().map(|(_, thread)| thread);
+        let first = self.ready.first();
+        if let Some((ARRIVED, index)) = first {
+            self.look_at_arrival(index, now);
+            return Step::Again;
+        }
+        let first = if self.take_turns() {
+            self.ready.first()
+        } else {
+            first
+        };
+        self.running = first.map(|(_, thread)| thread);
         Step::Run {
             thread: self.running.map(ThreadId),
-            wake_at: [next, self.end_of_slice(now)].into_iter().flatten().min(),
+            wake_at: earlier(next, self.end_of_slice(now)),
         }
     }
 
@@ -258,23 +273,17 @@ impl<'m> Local<'m> {
         }
     }
 
-    /// Makes a release that is due; whether there was one.
-    fn release_one(&mut self, now: u64) -> bool {
-        let due = self.releases.first();
-        let Some((release, index)) = due.filter(|&(release, _)| self.time_of(release) <= now)
-        else {
-            return false;
-        };
+    /// Makes a release that is due.
+    fn release(&mut self, index: usize, now: u64) {
         self.releases.remove(index);
         match self.threads[index].kind {
-            Kind::Periodic { period, .. } => self.release_periodic(index, release, period),
+            Kind::Periodic { period, .. } => self.release_periodic(index, period),
             Kind::Sporadic { .. } | Kind::BestEffort => self.begin_arrived(index, now),
         }
-        true
     }
 
-    fn release_periodic(&mut self, index: usize, release: u64, period: u64) {
-        let next = release.saturating_add(period);
+    fn release_periodic(&mut self, index: usize, period: u64) {
+        let next = self.threads[index].release.saturating_add(period);
         self.releases.insert(next, index);
         let thread = &mut self.threads[index];
         thread.release = next;
@@ -287,10 +296,7 @@ impl<'m> Local<'m> {
 
     /// A thread for which something arrived begins its job, or waits for its time. No release is due, so its time is not
     /// too far from the others'.
-    fn look_at_arrival(&mut self, now: u64) {
-        let Some(index) = self.arrived() else {
-            return;
-        };
+    fn look_at_arrival(&mut self, index: usize, now: u64) {
         self.ready.remove(index);
         let release = self.threads[index].release;
         if self.time_of(release) > now {
@@ -298,12 +304,6 @@ impl<'m> Local<'m> {
         } else {
             self.begin_arrived(index, now);
         }
-    }
-
-    /// The first thread with an arrival that was not looked at.
-    fn arrived(&self) -> Option<usize> {
-        let (value, index) = self.ready.first()?;
-        (value == ARRIVED).then_some(index)
     }
 
     fn begin_arrived(&mut self, index: usize, now: u64) {
@@ -323,15 +323,18 @@ impl<'m> Local<'m> {
         self.ready.insert(urgency, index);
     }
 
-    /// If the slice of a thread of best effort is over, it goes behind the others.
-    fn take_turns(&mut self) {
-        if let Some(slice) = self.slice.take_if(|slice| slice.left == 0) {
+    /// If the slice of a thread of best effort is over, it goes behind the others. Whether it was.
+    fn take_turns(&mut self) -> bool {
+        let over = self.slice.take_if(|slice| slice.left == 0);
+        if let Some(slice) = over {
             self.ready.remove(slice.thread);
             self.ready.insert(BEST_EFFORT, slice.thread);
         }
+        over.is_some()
     }
 
     /// When the thread that runs goes behind others, if it is one of best effort, and there are any.
+    #[inline]
     fn end_of_slice(&mut self, now: u64) -> Option<u64> {
         let is_best_effort = |index: &usize| self.threads[*index].kind == Kind::BestEffort;
         let thread = self.running.filter(is_best_effort)?;
@@ -341,9 +344,11 @@ impl<'m> Local<'m> {
         (!self.ready.is_alone(thread)).then(|| now.saturating_add(left))
     }
 
-    fn next_release(&self) -> Option<u64> {
-        let (release, _) = self.releases.first()?;
-        Some(self.time_of(release))
+    /// When the next release is, and of which thread.
+    #[inline]
+    fn next_release(&self) -> Option<(u64, usize)> {
+        let (release, index) = self.releases.first()?;
+        Some((self.time_of(release), index))
     }
 
     /// Ticks.

@@ -1,10 +1,10 @@
 //! Windows from periods and budgets: the partition with the earliest deadline, or with the highest priority, has the
-//! processor while it has budget (Åsberg and Nolte, section 4).
+//! processor while it has budget (Åsberg and Nolte; paper, section 4).
 //!
 //! A partition is released every period, and has its whole budget then; what was left of the one before is lost. Release
 //! k is at `start + offset + k * period`, whatever happened before: nothing drifts. Of partitions with equal deadlines or
 //! priorities, the one that was released first goes first, and one that was preempted keeps its place: that saves
-//! switches (section 5.4).
+//! switches (paper, section 5.4).
 //!
 //! Budget is time, not work: a partition in its window uses it up whether its threads run or not. So windows depend on
 //! the parameters and on nothing that a thread does.
@@ -12,7 +12,7 @@
 //! A partition that had the processor for longer than its budget, because somebody looked late, has that much less the
 //! next time. Whoever comes after it has its whole budget, from when it really begins.
 
-use crate::decision::{Overrun, PartitionId, Refusal, Turn, Window};
+use crate::decision::{earlier, Overrun, PartitionId, Refusal, Turn, Window};
 use crate::queue::{BitmapQueue, Memory};
 
 /// Which of the partitions with budget has the processor.
@@ -67,6 +67,7 @@ impl Reservation {
     }
 
     /// Uses up budget, and says how much more was used than there was.
+    #[inline]
     fn charge(&mut self, ticks: u64) -> u64 {
         let over = ticks.saturating_sub(self.left);
         self.left = self.left.saturating_sub(ticks);
@@ -164,15 +165,16 @@ impl<'m> Periodic<'m> {
 
     /// Who has the processor from `now` on, which does not go back. O(1), and O(1) more for each release since it was
     /// asked last.
+    #[inline]
     pub fn decide(&mut self, now: u64) -> Turn {
         let overrun = self.charge(now);
         let ended = self.end_used_up();
-        let released = self.release_due(now);
+        let (released, next_release) = self.release_due(now);
         let window = self.choose(now);
         let end = window.map(|window| window.until);
         Turn {
             window,
-            wake_at: [end, self.next_release()].into_iter().flatten().min(),
+            wake_at: earlier(end, next_release),
             overrun,
             jobs: ended + released,
         }
@@ -205,6 +207,7 @@ impl<'m> Periodic<'m> {
     }
 
     /// Takes the partition that had the processor out of the queue, if it has no budget any more; how many that are.
+    #[inline]
     fn end_used_up(&mut self) -> u32 {
         let ended = self.running.take().map(|running| running.partition);
         let Some(ended) = ended.filter(|&partition| self.partitions[partition].left == 0) else {
@@ -214,26 +217,33 @@ impl<'m> Periodic<'m> {
         1
     }
 
-    /// Releases in their order those whose time has come; how many.
-    fn release_due(&mut self, now: u64) -> u32 {
+    /// Releases in their order those whose time has come; how many, and when the next one is.
+    #[inline]
+    fn release_due(&mut self, now: u64) -> (u32, Option<u64>) {
         let mut released = 0;
         while let Some((release, index)) = self.releases.first() {
-            if self.time_of(release) > now {
-                break;
+            let at = self.time_of(release);
+            if at > now {
+                return (released, Some(at));
             }
-            self.releases.remove(index);
-            self.ready.remove(index);
-            let partition = &mut self.partitions[index];
-            partition.replenish();
-            self.releases.insert(partition.release, index);
-            if partition.left > 0 {
-                self.ready.insert(partition.urgency(self.order), index);
-            }
+            self.release(index);
             released += 1;
         }
-        released
+        (released, None)
     }
 
+    fn release(&mut self, index: usize) {
+        self.releases.remove(index);
+        self.ready.remove(index);
+        let partition = &mut self.partitions[index];
+        partition.replenish();
+        self.releases.insert(partition.release, index);
+        if partition.left > 0 {
+            self.ready.insert(partition.urgency(self.order), index);
+        }
+    }
+
+    #[inline]
     fn choose(&mut self, now: u64) -> Option<Window> {
         let (_, index) = self.ready.first()?;
         self.running = Some(Running {
@@ -246,11 +256,6 @@ impl<'m> Periodic<'m> {
             number: partition.released - 1,
             until: now.saturating_add(partition.left),
         })
-    }
-
-    fn next_release(&self) -> Option<u64> {
-        let (release, _) = self.releases.first()?;
-        Some(self.time_of(release))
     }
 
     /// Ticks.

@@ -1,4 +1,4 @@
-//! Bitmap queues (Åsberg and Nolte, section 4.1 and Figure 6): elements by value, the least first, and first in, first
+//! Bitmap queues (Åsberg and Nolte; paper, section 4.1 and Figure 6): elements by value, the least first, and first in, first
 //! out among equal values. Inserting, finding the first and removing any element are O(1); nothing is allocated.
 //!
 //! A bit stands for a value that is in the queue, and a list for the elements that have it. Values grow without end, and
@@ -95,18 +95,21 @@ impl<'m> Half<'m> {
     }
 
     /// The first slot that is not empty, if any is.
+    #[inline]
     fn first(&self) -> Option<usize> {
         let of_top = lowest(self.top)?;
-        let of_middle = of_top * 64 + lowest(self.middle[of_top])?;
-        Some(of_middle * 64 + lowest(self.low[of_middle])?)
+        let of_middle = of_top * 64 + lowest(*self.middle.get(of_top)?)?;
+        Some(of_middle * 64 + lowest(*self.low.get(of_middle)?)?)
     }
 
+    #[inline]
     fn mark(&mut self, slot: usize) {
         self.low[slot / 64] |= bit(slot);
         self.middle[slot / 4096] |= bit(slot / 64);
         self.top |= bit(slot / 4096);
     }
 
+    #[inline]
     fn clear(&mut self, slot: usize) {
         self.low[slot / 64] &= !bit(slot);
         if self.low[slot / 64] == 0 {
@@ -178,6 +181,7 @@ impl<'m> BitmapQueue<'m> {
     /// # Panics
     /// There is no such element, it is in the queue already, or the value is too far from another in the queue: more
     /// than [`Self::span`] may be.
+    #[inline]
     pub fn insert(&mut self, value: u64, element: usize) {
         assert_eq!(self.nodes[element].value, None, "{element} is in the queue");
         let (half, slot) = self.place(value);
@@ -204,9 +208,11 @@ impl<'m> BitmapQueue<'m> {
     }
 
     /// The first element of the least value, and that value. O(1).
+    #[inline]
     pub fn first(&self) -> Option<(u64, usize)> {
-        let half = self.halves.iter().filter(|half| !half.is_empty());
-        let half = half.min_by_key(|half| half.epoch)?;
+        let [even, odd] = &self.halves;
+        let is_even = odd.is_empty() || (!even.is_empty() && even.epoch < odd.epoch);
+        let half = if is_even { even } else { odd };
         let slot = half.first()?;
         let value = (half.epoch << self.slot_bits) + slot as u64;
         Some((value, half.lists[slot].head.element()?))
@@ -216,6 +222,7 @@ impl<'m> BitmapQueue<'m> {
     ///
     /// # Panics
     /// There is no such element.
+    #[inline]
     pub fn remove(&mut self, element: usize) -> bool {
         let Node {
             value,
@@ -259,6 +266,7 @@ impl<'m> BitmapQueue<'m> {
     }
 
     /// The half and the slot of a value.
+    #[inline]
     const fn place(&self, value: u64) -> (usize, usize) {
         let half = (value >> self.slot_bits) & 1;
         let slot = value & (self.span() - 1);
