@@ -7,6 +7,7 @@
 pub mod edf;
 pub mod log;
 pub mod modes;
+pub mod partitions;
 pub mod sharing;
 pub mod timeouts;
 pub mod timers;

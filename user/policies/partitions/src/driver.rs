@@ -34,6 +34,8 @@ use sandglass::hpet::HpetError;
 use sandglass::{time, Message, Received};
 use sandglass_timers::clock::{Alarm, Clock};
 
+pub use sandglass_description::policy::partitions::Sender;
+
 use crate::decision::PartitionId;
 use crate::hierarchy::{Decision, Event, Hierarchy};
 use crate::local::{ThreadEvent, ThreadId};
@@ -77,39 +79,6 @@ pub struct Parts {
     pub replies: Vec<Reply>,
     /// `None`: no thread calls a server.
     pub servers: Option<Servers>,
-}
-
-/// Who sent a message to the scheduler, as its badge says. Threads are counted through all partitions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sender {
-    /// The clock's notification: badge 1.
-    Clock,
-    /// The watcher: no server works.
-    Idle,
-    /// A thread whose job is done.
-    Done(usize),
-    /// Somebody, for a thread.
-    Arrival(usize),
-}
-
-impl Sender {
-    pub const fn badge(self) -> u64 {
-        match self {
-            Self::Clock => 1,
-            Self::Idle => 2,
-            Self::Done(thread) => 2 * thread as u64 + 4,
-            Self::Arrival(thread) => 2 * thread as u64 + 5,
-        }
-    }
-
-    pub const fn of(badge: u64) -> Self {
-        match badge.checked_sub(4) {
-            None if badge == Self::Idle.badge() => Self::Idle,
-            None => Self::Clock,
-            Some(rest) if rest % 2 == 0 => Self::Done((rest / 2) as usize),
-            Some(rest) => Self::Arrival((rest / 2) as usize),
-        }
-    }
 }
 
 /// What the watcher does, for good, with time of its own that never runs out: it says that it runs, which means that no
@@ -211,6 +180,23 @@ impl Driver {
                 self.take(received)?;
             }
             self.take_back();
+        }
+        self.alarm.silence()
+    }
+
+    /// Waits until all threads have said that they are ready, for `within` ticks at most. They run on time of their own
+    /// until then.
+    ///
+    /// # Errors
+    /// The timer fails.
+    pub fn await_all(&mut self, within: u64) -> Result<(), HpetError> {
+        let end = time::ticks().saturating_add(within);
+        while self.waiting.iter().any(Option::is_none) && !self.alarm.set(Some(end)) {
+            let received = self.receive();
+            if let Sender::Arrival(arrived) = Sender::of(received.badge) {
+                self.note_early(arrived);
+            }
+            self.take(received)?;
         }
         self.alarm.silence()
     }
@@ -441,25 +427,5 @@ impl Driver {
         place.map_or(Event::Timer, |place| {
             Event::Thread(place.partition, ThreadEvent::Arrived(place.thread))
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn badges_name_their_senders() {
-        let senders = [
-            Sender::Clock,
-            Sender::Idle,
-            Sender::Done(0),
-            Sender::Arrival(0),
-            Sender::Done(4095),
-            Sender::Arrival(4095),
-        ];
-        for sender in senders {
-            assert_eq!(Sender::of(sender.badge()), sender);
-        }
     }
 }

@@ -17,16 +17,18 @@
 //! And how that is done:
 //!
 //! - [`driver`]: the loop that asks [`hierarchy`] and gives a partition's one scheduling context to its thread;
+//! - [`component`]: the scheduler as a component of a described system, told by its table;
 //! - [`thread`]: the side of a thread, `Member::of(endpoint).run(|| ...)`.
 //!
 //! All times are in ticks of whatever clock the caller has, or in granules: a number of ticks of which all periods are
 //! multiples.
 
 #![cfg_attr(not(test), no_std)]
-#![forbid(unsafe_code)]
+#![deny(unsafe_op_in_unsafe_fn)]
 
 extern crate alloc;
 
+pub mod component;
 pub mod cyclic;
 pub mod decision;
 pub mod driver;

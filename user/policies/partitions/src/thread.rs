@@ -1,7 +1,8 @@
 //! The side of a thread in a partition.
 
 use sandglass::cap::Endpoint;
-use sandglass::Message;
+use sandglass::{Environment, Message};
+use sandglass_description::policy::partitions::names;
 
 /// A thread that runs in its partition's windows.
 #[derive(Clone, Copy, Debug)]
@@ -10,6 +11,14 @@ pub struct Member {
 }
 
 impl Member {
+    /// The thread of a described system.
+    ///
+    /// # Panics
+    /// No `[[partition]]` of the description names this component.
+    pub fn described(env: &Environment) -> Self {
+        Self::of(env.capability(names::AT_THREADS))
+    }
+
     /// The thread that the scheduler which waits there knows by the badge of this endpoint.
     pub const fn of(scheduler: Endpoint) -> Self {
         Self { scheduler }
@@ -38,6 +47,14 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
+    /// For this thread of a described system, which names this component among those that report its arrivals.
+    ///
+    /// # Panics
+    /// It does not.
+    pub fn described(env: &Environment, thread: &str) -> Self {
+        Self::of(env.capability(&names::arrivals(thread)))
+    }
+
     /// For the thread that the scheduler which waits there knows by the badge of this endpoint.
     pub const fn of(scheduler: Endpoint) -> Self {
         Self { scheduler }

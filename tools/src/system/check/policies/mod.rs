@@ -7,6 +7,7 @@
 mod edf;
 mod hpet;
 mod modes;
+mod partitions;
 pub(super) mod sharing;
 mod timeouts;
 mod timers;
@@ -27,7 +28,9 @@ pub(super) fn is_proxied(protocol: SharingProtocol) -> bool {
 /// was added and by [`Checker::policies`].
 pub fn expand(document: &mut Document) -> Vec<Finding> {
     sharing::expand(document);
-    let mut findings = edf::expand(document);
+    // Their scheduler has a timer, which the others then share.
+    let mut findings = partitions::expand(document);
+    findings.extend(edf::expand(document));
     findings.extend(timers::expand(document));
     findings
 }
@@ -40,6 +43,7 @@ impl Checker<'_> {
         self.modes();
         self.sharing();
         self.edf();
+        self.partitions();
     }
 
     /// Whether a component calls a server other than `own`, so that it may be answered when its time

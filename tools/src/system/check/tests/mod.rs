@@ -5,6 +5,7 @@ mod mistakes;
 mod modes;
 mod monitor;
 mod outlook;
+mod partitions;
 mod recovery;
 mod sharing;
 mod timeouts;
