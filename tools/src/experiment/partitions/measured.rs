@@ -69,6 +69,17 @@ pub struct Served {
     pub latest: u64,
 }
 
+/// A partition whose threads do what they can to disturb, and the windows of the other one, in ticks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attacked {
+    /// What they do.
+    pub name: String,
+    pub budget: u64,
+    pub shortest: u64,
+    /// The beginning of a window after its time, at most.
+    pub latest: u64,
+}
+
 /// The windows of the long run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Drift {
@@ -88,6 +99,7 @@ pub struct Measured {
     pub unit: u64,
     pub ran: Vec<Ran>,
     pub served: Vec<Served>,
+    pub attacked: Vec<Attacked>,
     pub drift: Drift,
 }
 
@@ -130,6 +142,18 @@ impl Measured {
         });
         let served = served.collect::<Result<Vec<_>>>()?;
         ensure!(!served.is_empty(), "no requests were made");
+        let attacked = lines("attacked").map(|line| {
+            let (name, rest) = line.split_once(' ').context("numbers are missing")?;
+            let [budget, shortest, latest] = numbers(rest)?;
+            Ok(Attacked {
+                name: name.to_owned(),
+                budget,
+                shortest,
+                latest,
+            })
+        });
+        let attacked = attacked.collect::<Result<Vec<_>>>()?;
+        ensure!(!attacked.is_empty(), "nobody was attacked");
         let [unit] = numbers(one("unit")?)?;
         let [seconds, windows, astray, latest] = numbers(one("drift")?)?;
         Ok(Self {
@@ -137,6 +161,7 @@ impl Measured {
             unit,
             ran: ran.collect::<Result<_>>()?,
             served,
+            attacked,
             drift: Drift {
                 seconds,
                 windows,
@@ -207,7 +232,7 @@ fn numbers<const N: usize>(line: &str) -> Result<[u64; N]> {
 mod tests {
     use super::*;
 
-    const CONSOLE: &str = "figure 2 1 one 77 2775 3078 796 892 1203 1794\nunit 100\nran 0 3 100\r\nserved 60 100 400 3 396 37\ndrift 10 528 0 99\n";
+    const CONSOLE: &str = "figure 2 1 one 77 2775 3078 796 892 1203 1794\nunit 100\nran 0 3 100\r\nserved 60 100 400 3 396 37\nattacked spins 400 396 3\ndrift 10 528 0 99\n";
 
     #[test]
     fn what_is_printed_is_read() {
@@ -225,6 +250,7 @@ mod tests {
             ("figure", "figures"),
             ("unit", "units"),
             ("served", "s"),
+            ("attacked", "a"),
             ("drift 10", "drift"),
             (" 77", ""),
         ] {

@@ -7,7 +7,7 @@ use super::super::chart::{
     self, Axes, Curve, Datum, Horizontal, SeriesLabelPosition, Style, COLOURS,
 };
 use super::super::report::{Agreement, Comparison, Data, Report, Section};
-use super::measured::{Class, Figure, Measured, Served};
+use super::measured::{Attacked, Class, Figure, Measured, Served};
 use super::{simulation, timeline};
 use crate::beside::figures;
 use crate::values;
@@ -109,6 +109,7 @@ fn failures(measured: &Measured, simulated: &[Option<usize>]) -> Result<Vec<Stri
     }
     failures.extend(differences(measured, simulated));
     failures.extend(measured.served.iter().filter_map(unserved));
+    failures.extend(measured.attacked.iter().filter_map(disturbed));
     let drift = measured.drift;
     if drift.astray > 0 || drift.windows == 0 {
         failures.push(format!(
@@ -125,6 +126,13 @@ fn unserved(served: &Served) -> Option<String> {
     let is_prompt = served.latest <= served.bound + SWITCH_WITH_SERVICE;
     let is_right = is_whole && is_prompt && served.ended > 0;
     (!is_right).then(|| format!("beside requests in service: {served:?}"))
+}
+
+/// What is wrong with the windows beside a partition that disturbs.
+fn disturbed(attacked: &Attacked) -> Option<String> {
+    let is_whole = attacked.shortest + SWITCH >= attacked.budget;
+    let is_prompt = attacked.latest <= SWITCH;
+    (!(is_whole && is_prompt)).then(|| format!("beside a partition that disturbs: {attacked:?}"))
 }
 
 /// Units in which anything but the simulation's partition ran, other than in the time that switches take.
@@ -207,6 +215,13 @@ fn table(measured: &Measured) -> String {
             served.ended
         );
     }
+    for attacked in &measured.attacked {
+        text += &format!(
+            "\nbeside a partition that {}: a window of {} instructions has {} or more, and begins within {}",
+            attacked.name, attacked.budget, attacked.shortest, attacked.latest
+        );
+    }
+    text += "\n";
     let drift = measured.drift;
     text += &format!(
         "\n{} windows in {} s: {} astray; the latest began {} us after its release\n",

@@ -22,6 +22,20 @@ const STACK: u64 = 1024;
 /// Objects that one Retype makes at most.
 const BATCH: u64 = 256;
 
+/// What the threads of the first partition do in place of their jobs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Conduct {
+    /// They compute, and never stop.
+    Spins,
+    /// They make requests to the server, one after the other. One that is in service when the window ends may take so long,
+    /// µs.
+    Asks { bound_us: u64 },
+    /// They report arrivals to the scheduler, one after the other.
+    Floods,
+    /// They fault, and nobody handles that.
+    Faults,
+}
+
 pub struct Crew {
     /// Where threads call.
     pub endpoint: Endpoint,
@@ -30,6 +44,8 @@ pub struct Crew {
     threads: Vec<Tcb>,
     /// Of each thread: the endpoint with its badge.
     calls: Vec<Endpoint>,
+    /// Where arrivals for the first thread are reported.
+    arrivals: Endpoint,
     /// The end of the first thread's stack.
     stacks: u64,
 }
@@ -57,6 +73,8 @@ impl Crew {
             let badge = Sender::Done(thread).badge();
             calls.push(process.resources.mint_call(endpoint, Rights::ALL, badge)?);
         }
+        let badge = Sender::Arrival(0).badge();
+        let arrivals = process.resources.mint_call(endpoint, Rights::ALL, badge)?;
         let stacks = process
             .space
             .map_new(&mut process.resources, STACK * threads as u64)?;
@@ -66,27 +84,33 @@ impl Crew {
             contexts,
             threads: tcbs,
             calls,
+            arrivals,
             stacks: stacks.address() + STACK,
         })
     }
 
     /// The first partitions, with so many of the threads each, at their start: the last of a partition computes for good,
-    /// the others do jobs. If `asks`, those of the first partition make requests to the server.
+    /// the others do jobs. Those of the first partition do what is said of them.
     pub fn partitions(
         &self,
         count: usize,
         threads: usize,
-        asks: bool,
+        conduct: Option<Conduct>,
     ) -> Result<Vec<Partition>, SetupError> {
         let contexts = self.contexts.iter().take(count).enumerate();
         let partition = |(partition, &context): (usize, &SchedContext)| {
             let first = partition * threads;
-            let calls_servers = asks && partition == 0;
+            let own = conduct.filter(|_| partition == 0);
+            looks::set_arrivals(self.arrivals);
             for index in first..first + threads {
-                let body: extern "C" fn(u64) -> ! = match index + 1 == first + threads {
-                    _ if calls_servers => ask,
-                    true => compute,
-                    false => work,
+                let computes = index + 1 == first + threads;
+                let body: extern "C" fn(u64) -> ! = match own {
+                    Some(Conduct::Asks { .. }) => ask,
+                    Some(Conduct::Floods) => flood,
+                    Some(Conduct::Faults) => fault,
+                    Some(Conduct::Spins) => compute,
+                    None if computes => compute,
+                    None => work,
                 };
                 self.prepare(index, body)?;
             }
@@ -94,7 +118,7 @@ impl Crew {
                 context,
                 threads: self.threads[first..first + threads].to_vec(),
                 badge: 0,
-                calls_servers,
+                calls_servers: matches!(own, Some(Conduct::Asks { .. })),
             })
         };
         contexts.map(partition).collect()
@@ -129,6 +153,14 @@ impl Crew {
 
 extern "C" fn compute(call: u64) -> ! {
     looks::compute(Member::of(Endpoint::at(call)))
+}
+
+extern "C" fn flood(call: u64) -> ! {
+    looks::flood(Member::of(Endpoint::at(call)))
+}
+
+extern "C" fn fault(call: u64) -> ! {
+    looks::fault(Member::of(Endpoint::at(call)))
 }
 
 extern "C" fn ask(call: u64) -> ! {

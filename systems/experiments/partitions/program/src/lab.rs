@@ -13,7 +13,7 @@ use sandglass_partitions::periodic::{Order, Parameters, Periodic, Queues, Reserv
 use sandglass_partitions::queue::{integers, List, Memory, Node, LEAST_SLOTS};
 use sandglass_timers::clock::Clock;
 
-use crate::crew::Crew;
+use crate::crew::{Conduct, Crew};
 use crate::looks;
 use crate::recorder::Recorder;
 use crate::service::Service;
@@ -28,8 +28,8 @@ pub struct Set<'a> {
     pub unit: u64,
     /// What a job of a periodic thread takes, in ticks.
     pub job: u64,
-    /// The first partition makes requests to the server; one that is in service when its window ends may take so long, µs.
-    pub bound_us: Option<u64>,
+    /// What the first partition does in place of its jobs.
+    pub conduct: Option<Conduct>,
 }
 
 pub struct Lab {
@@ -50,14 +50,16 @@ impl Lab {
     pub fn run(&self, set: &Set<'_>, length: u64) -> Result<Recorder, SetupError> {
         let partitions = set.parameters.len();
         looks::set_job(set.job);
+        let bound_us = match set.conduct {
+            Some(Conduct::Asks { bound_us }) => Some(bound_us),
+            _ => None,
+        };
         let mut driver = Driver::new(Parts {
             endpoint: self.crew.endpoint,
             clock: Clock::own(self.timer, self.tsc),
-            partitions: self
-                .crew
-                .partitions(partitions, set.threads, set.bound_us.is_some())?,
+            partitions: self.crew.partitions(partitions, set.threads, set.conduct)?,
             replies: self.crew.replies[..=partitions * set.threads].to_vec(),
-            servers: set.bound_us.map(|bound_us| self.service.servers(bound_us)),
+            servers: bound_us.map(|bound_us| self.service.servers(bound_us)),
         });
         driver.gather(self.tsc.us_to_ticks(GATHERING_US))?;
         let mut memories: Vec<_> = set.parameters.iter().map(|of| Own::new(set, of)).collect();

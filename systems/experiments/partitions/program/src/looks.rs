@@ -1,13 +1,15 @@
 //! What threads do: they look at the clock all the time, so that a switch is seen from both sides, at the last look before
 //! it and the first after it. The first look after a decision is noted.
 
+use core::arch::asm;
 use core::sync::atomic::{
     AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
 };
 
+use sandglass::cap::{Capability, Endpoint};
 use sandglass::time;
-use sandglass_partitions::Member;
+use sandglass_partitions::{Arrivals, Member};
 
 /// Decisions so far.
 static DECISIONS: AtomicU64 = AtomicU64::new(0);
@@ -18,6 +20,13 @@ static NOTICED_AT: AtomicU64 = AtomicU64::new(0);
 static LAST: AtomicU64 = AtomicU64::new(0);
 /// Ticks that a job of a periodic thread computes.
 static JOB: AtomicU64 = AtomicU64::new(0);
+
+/// Where arrivals are reported.
+static ARRIVALS: AtomicU64 = AtomicU64::new(0);
+
+pub fn set_arrivals(arrivals: Endpoint) {
+    ARRIVALS.store(arrivals.cptr().raw(), Relaxed);
+}
 
 /// Sets how long jobs are, in ticks.
 pub fn set_job(ticks: u64) {
@@ -42,6 +51,22 @@ pub fn work(member: Member) -> ! {
             left = left.saturating_sub((now - before).min(64));
             before = now;
         }
+    })
+}
+
+/// Reports arrivals for good.
+pub fn flood(member: Member) -> ! {
+    let arrivals = Arrivals::of(Endpoint::at(ARRIVALS.load(Relaxed)));
+    member.run(|| loop {
+        arrivals.report();
+    })
+}
+
+/// Executes what no processor executes.
+pub fn fault(member: Member) -> ! {
+    member.run(|| {
+        // SAFETY: an invalid instruction does nothing but to fault.
+        unsafe { asm!("ud2") };
     })
 }
 

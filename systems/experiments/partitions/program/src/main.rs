@@ -9,6 +9,8 @@
 //! - `served REQUEST BOUND BUDGET ENDED SHORTEST LATEST`: beside a partition whose requests to a shared server take so long,
 //!   and may take `BOUND` after the end of its window: how many ended, and of the other partition's windows, which have a
 //!   whole budget, the shortest and the latest beginning after its time;
+//! - `attacked NAME BUDGET SHORTEST LATEST`: the same of the windows beside a partition that spins, floods the scheduler with
+//!   calls, or faults;
 //! - `drift SECONDS WINDOWS ASTRAY LATEST`: of all windows, how many were not of their partition's last release, and how
 //!   long after its release a window began at most.
 
@@ -33,7 +35,7 @@ use sandglass::{boot, println, BootInfo, Process, SetupError};
 use sandglass_partitions::driver::FULL_US;
 use sandglass_partitions::periodic::Parameters;
 
-use crew::Crew;
+use crew::{Conduct, Crew};
 use lab::{Lab, Set};
 use service::Service;
 
@@ -63,6 +65,13 @@ const SERVED_PERIODS: u64 = 50;
 /// whole windows.
 const BOUND_US: u64 = 100;
 const REQUESTS_US: [u64; 2] = [60, 1_500];
+
+/// What else the first partition does.
+const ATTACKS: [(&str, Conduct); 3] = [
+    ("spins", Conduct::Spins),
+    ("floods", Conduct::Floods),
+    ("faults", Conduct::Faults),
+];
 
 /// A unit in the run that shows that nothing drifts, µs.
 const DRIFT_UNIT_US: u64 = 10_000;
@@ -106,6 +115,9 @@ fn main(boot: &'static BootInfo) -> Result<u8, SetupError> {
     trace(&lab)?;
     for request_us in REQUESTS_US {
         serve(&lab, request_us)?;
+    }
+    for (name, conduct) in ATTACKS {
+        attack(&lab, name, conduct)?;
     }
     drift(&lab, tsc, seconds)?;
     Ok(0)
@@ -169,7 +181,7 @@ fn measure(lab: &Lab, partitions: usize, threads: usize, units: u64) -> Result<(
         threads,
         unit,
         job: unit / 16,
-        bound_us: None,
+        conduct: None,
     };
     // As many releases of each partition, however many there are.
     let length = units * stretch(partitions) * unit;
@@ -190,7 +202,7 @@ fn trace(lab: &Lab) -> Result<(), SetupError> {
         threads: 1,
         unit,
         job: 0,
-        bound_us: None,
+        conduct: None,
     };
     let recorder = lab.run(&set, TRACE_UNITS * unit)?;
     println!("unit {unit}");
@@ -200,8 +212,27 @@ fn trace(lab: &Lab) -> Result<(), SetupError> {
     Ok(())
 }
 
-/// Two partitions, of which the first does nothing but requests. It comes first in every period.
+/// The first partition does nothing but requests.
 fn serve(lab: &Lab, request_us: u64) -> Result<(), SetupError> {
+    service::set_request(lab.tsc.us_to_ticks(request_us));
+    let [budget, shortest, latest] = beside(lab, Conduct::Asks { bound_us: BOUND_US })?;
+    let ticks = |us| lab.tsc.us_to_ticks(us);
+    let (request, bound) = (ticks(request_us), ticks(BOUND_US));
+    let ended = service::ended();
+    println!("served {request} {bound} {budget} {ended} {shortest} {latest}");
+    Ok(())
+}
+
+/// The first partition does what it can to disturb.
+fn attack(lab: &Lab, name: &str, conduct: Conduct) -> Result<(), SetupError> {
+    let [budget, shortest, latest] = beside(lab, conduct)?;
+    println!("attacked {name} {budget} {shortest} {latest}");
+    Ok(())
+}
+
+/// Two equal partitions, of which the first is the first one in every period, and does so. Of the other one's windows: how
+/// long they should be, the shortest, and the latest beginning after its time, in ticks.
+fn beside(lab: &Lab, conduct: Conduct) -> Result<[u64; 3], SetupError> {
     let unit = lab.tsc.us_to_ticks(SERVED_UNIT_US);
     let (period, budget) = SERVED;
     let parameters = [implicit(period, budget * unit); 2];
@@ -210,9 +241,8 @@ fn serve(lab: &Lab, request_us: u64) -> Result<(), SetupError> {
         threads: 1,
         unit,
         job: 0,
-        bound_us: Some(BOUND_US),
+        conduct: Some(conduct),
     };
-    service::set_request(lab.tsc.us_to_ticks(request_us));
     let recorder = lab.run(&set, SERVED_PERIODS * period * unit)?;
     // The end of the run cuts off the last one.
     let mut ran = recorder.ran().iter();
@@ -221,15 +251,11 @@ fn serve(lab: &Lab, request_us: u64) -> Result<(), SetupError> {
     let shortest = of_other.clone().map(|ran| ran.to - ran.from).min();
     let late = |ran: &recorder::Ran| (ran.from % (period * unit)).saturating_sub(budget * unit);
     let latest = of_other.map(late).max();
-    let ended = service::ended();
-    let (shortest, latest) = (shortest.unwrap_or(0), latest.unwrap_or(u64::MAX));
-    let ticks = |us| lab.tsc.us_to_ticks(us);
-    let (request, bound) = (ticks(request_us), ticks(BOUND_US));
-    println!(
-        "served {request} {bound} {} {ended} {shortest} {latest}",
-        budget * unit
-    );
-    Ok(())
+    Ok([
+        budget * unit,
+        shortest.unwrap_or(0),
+        latest.unwrap_or(u64::MAX),
+    ])
 }
 
 /// Partitions without threads: their windows pass, and time passes quickly in virtual time.
@@ -241,7 +267,7 @@ fn drift(lab: &Lab, tsc: Tsc, seconds: u64) -> Result<(), SetupError> {
         threads: 0,
         unit,
         job: 0,
-        bound_us: None,
+        conduct: None,
     };
     let recorder = lab.run(&set, tsc.us_to_ticks(seconds * 1_000_000))?;
     let drift = recorder.drift();

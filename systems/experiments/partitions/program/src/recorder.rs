@@ -226,18 +226,23 @@ impl Observer for Recorder {
             self.note_window(now, window);
         }
         let wake_at = decision.wake_at.unwrap_or(u64::MAX);
-        let recorded = time::ticks();
-        open.recording += recorded - decided;
-        self.open = Some(open);
         self.before = Before {
             window: decision.window,
             wake_at,
             is_idle: decision.thread.is_none() && wake_at > now,
-            recorded,
+            recorded: 0,
         };
-        match now < self.end {
+        self.open = Some(open);
+        let goes_on = match now < self.end {
             true => ControlFlow::Continue(()),
             false => ControlFlow::Break(()),
+        };
+        // The clock last: what recording takes belongs to nothing.
+        let recorded = time::ticks();
+        self.before.recorded = recorded;
+        if let Some(open) = &mut self.open {
+            open.recording += recorded - decided;
         }
+        goes_on
     }
 }
