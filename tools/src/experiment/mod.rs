@@ -12,6 +12,7 @@ mod isolation;
 pub mod machines;
 mod mode_switch;
 pub mod multicore;
+mod partitions;
 pub mod report;
 mod sharing;
 mod temporal_capabilities;
@@ -148,6 +149,14 @@ pub const CATALOGUE: &[Experiment] = &[
         shift: Some(0),
         is_described: true,
         run: sharing::run,
+    },
+    Experiment {
+        name: "partitions",
+        reproduces: "Åsberg and Nolte, Figures 8 and 10",
+        about: "the partition scheduler's cost against the number of partitions and threads, and what ran when",
+        shift: Some(0),
+        is_described: false,
+        run: partitions::run,
     },
     Experiment {
         name: "timers",

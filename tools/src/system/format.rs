@@ -28,6 +28,7 @@ sources! {
     "policy/log.rs",
     "policy/mod.rs",
     "policy/modes.rs",
+    "policy/partitions.rs",
     "policy/sharing.rs",
     "policy/timeouts.rs",
     "policy/timers.rs",

@@ -22,7 +22,7 @@ use points::Points;
 
 /// Why no untrusted client can be added.
 const NO_ROGUE: &str = "clients and servers are threads of one program, which is no described system: they share \
-     their memory and their capabilities, and so trust each other; all other experiments can have a rogue client";
+     their memory and their capabilities, and so trust each other; experiments with described systems can have a rogue client";
 
 /// Fails if a ciphertext differs, or if the throughputs do not scale as they must.
 ///

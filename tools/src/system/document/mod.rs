@@ -4,6 +4,7 @@
 //! checked (unknown keys, missing keys, kinds of values); the rest is [`super::check`]'s. The tables of policies are in
 //! [`policies`].
 
+mod partitions;
 mod policies;
 
 use std::collections::BTreeMap;
@@ -17,6 +18,7 @@ use super::quantity::{Bytes, Mebibytes, Micros, Number};
 use super::spanned::Spanned;
 use super::warning::Warning;
 
+pub use partitions::*;
 pub use policies::*;
 
 pub type Text = Spanned<String>;
@@ -81,6 +83,15 @@ pub struct Document {
     pub edf: Vec<Edf>,
     /// Who gives out processor time.
     pub time_manager: Option<TimeManager>,
+    /// Who schedules the partitions.
+    #[serde(rename = "partitions")]
+    pub partitioning: Option<Partitioning>,
+    /// Threads that share windows of time.
+    #[serde(default, rename = "partition")]
+    pub partitions: Vec<Partition>,
+    /// Tables of windows; the first one takes effect at the start.
+    #[serde(default, rename = "frame")]
+    pub frames: Vec<Frame>,
 }
 
 /// A warning that is accepted.

@@ -8,6 +8,7 @@ pub mod allocations;
 pub mod edf;
 pub mod log;
 pub mod modes;
+pub mod partitions;
 pub mod sharing;
 pub mod timeouts;
 pub mod timers;

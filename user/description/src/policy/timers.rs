@@ -17,6 +17,10 @@ pub const MOST_TIMERS: u64 = 1 << 16;
 /// Bytes of the service's memory for each timer; its build asserts that they suffice.
 pub const TIMER_BYTES: u64 = 32;
 
+/// Pieces that the service's budget may be in, beside two: as many as the kernel keeps. With few, what is used is put off
+/// again and again, and comes back all at once, a period after the budget is used up.
+pub const EXTRA_REFILLS: u64 = 126;
+
 /// What the service takes at most, kernel included, µs: for an expiry with its interrupt and its signal;
 pub const EXPIRY_US: u64 = 10;
 /// for a request, on the time of who asks;

@@ -11,13 +11,13 @@ use core::sync::atomic::{AtomicU8, Ordering};
 
 use sandglass::cap::{Notification, SchedParams, Tcb};
 use sandglass::fault::Fault;
-use sandglass::hpet::{HpetError, Timer};
+use sandglass::hpet::HpetError;
 use sandglass::time::Tsc;
 use sandglass::{println, Environment};
 use sandglass_description::policy::edf::{self as described, names, Edf};
 use sandglass_description::policy::Table;
 
-use crate::clock::Clock;
+use crate::clock::{Clock, Names};
 use crate::driver::{below, Client, Driver, Observer, Overrun, Parts};
 use crate::scheduler::{Late, Parameters, TaskId};
 
@@ -30,7 +30,14 @@ use crate::scheduler::{Late, Parameters, TaskId};
 /// The component has no table, or lacks what an `[[edf]]` gives.
 pub fn run(env: &'static Environment) -> Result<Infallible, HpetError> {
     let table = table(env);
-    let clock = clock(env)?;
+    let clock = Clock::described(
+        env,
+        Names {
+            registers: names::REGISTERS,
+            timer: names::TIMER,
+            pit: names::PIT,
+        },
+    )?;
     let own: Tcb = env.capability(&format!("{}.tcb", env.name()));
     own.bind_notification(clock.notification())?;
     let parts = parts(env, &table, clock);
@@ -63,17 +70,6 @@ fn table(env: &Environment) -> Edf {
     // SAFETY: the launcher maps it read-only, and nobody writes to it.
     let bytes = unsafe { slice::from_raw_parts(memory.as_mut_ptr(), memory.len as usize) };
     Edf::decode(bytes).expect("the builder made the table")
-}
-
-/// The HPET, if the builder gave the scheduler that; else its timer of the service.
-fn clock(env: &Environment) -> Result<Clock, HpetError> {
-    if env.find_memory(names::REGISTERS).is_none() {
-        let timer = sandglass_timers::Timer::described(env, names::TIMER);
-        return Ok(Clock::Served(timer));
-    }
-    let tsc = env.tsc().expect("the kernel reports the clock's frequency");
-    let timer = Timer::described(env, names::REGISTERS, names::TIMER, names::PIT)?;
-    Ok(Clock::own(timer, tsc))
 }
 
 fn parts(env: &Environment, table: &Edf, clock: Clock) -> Parts {

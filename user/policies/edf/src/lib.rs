@@ -6,7 +6,7 @@
 //!
 //! - [`scheduler`]: who runs next, and when to decide again: a state machine without system calls, on
 //!   [`queue`]s with O(log n) operations;
-//! - [`clock`]: what wakes it;
+//! - [`clock`]: what wakes it, from the library of timers;
 //! - [`driver`]: the loop that feeds it with calls, timeouts and the timer, and does what it decides;
 //! - [`task`]: the side of a task, `Task::of(env, "edf").run(|job| ...)`;
 //! - [`component`]: the scheduler as a component of a described system, told by its table.
@@ -16,12 +16,12 @@
 
 extern crate alloc;
 
-pub mod clock;
 pub mod component;
 pub mod driver;
 pub mod queue;
 pub mod scheduler;
 pub mod task;
 
+pub use sandglass_timers::clock;
 pub use scheduler::{Decision, Event, Job, Late, Parameters, Scheduler, TaskId};
 pub use task::{OwnJob, Task};

@@ -12,7 +12,7 @@ use sandglass::{Environment, Message};
 use sandglass_allocations::{Kind, Task};
 use sandglass_description::policy::allocations::{names, Allocations, Asker};
 use sandglass_description::policy::Table;
-use sandglass_edf::clock::Clock;
+use sandglass_timers::clock::Clock;
 
 use crate::admission::{Admission, Scheduling, WORDS};
 use crate::protocol;

@@ -19,8 +19,8 @@ use sandglass::trace::{self, Mark};
 use sandglass::{Message, Received};
 use sandglass_allocations::{Kind, Server, Task};
 use sandglass_description::policy::edf::Sender;
-use sandglass_edf::clock::{Alarm, Clock};
 use sandglass_edf::TaskId;
+use sandglass_timers::clock::{Alarm, Clock};
 
 use crate::turns::{Chosen, Decision, Event, Turns};
 

@@ -12,7 +12,7 @@ use sandglass::cap::{
 };
 use sandglass::fault::Fault;
 use sandglass::{Environment, Error, Message, Received};
-use sandglass_description::policy::timers::{Timers, SERVICE};
+use sandglass_description::policy::timers::{Timers, EXTRA_REFILLS, SERVICE};
 
 /// The handler of the service's timeouts.
 pub struct Finisher {
@@ -41,7 +41,9 @@ impl Finisher {
             server: env.capability(&format!("{SERVICE}.tcb")),
             own: env.context_of(SERVICE),
             home,
-            params: SchedParams::new(table.budget_us, table.period_us).badge(table.badge),
+            params: SchedParams::new(table.budget_us, table.period_us)
+                .extra_refills(EXTRA_REFILLS)
+                .badge(table.badge),
             control: env.capability(&format!("sched-control.{}", table.core)),
             payers: payers.collect(),
             timeouts: env.capability("timeouts"),

@@ -7,6 +7,7 @@
 //!   bound to the device's interrupt;
 //! - [`finish`]: the handler that lets a request end whose caller has no time left;
 //! - [`alarm`]: the device, set by the time-stamp counter;
+//! - [`clock`]: what wakes a scheduler: the device, or a timer of the service;
 //! - [`timer`]: the users' side, `Timer::described(env, "tick").wait_until(t)`.
 
 #![cfg_attr(not(test), no_std)]
@@ -15,6 +16,7 @@
 extern crate alloc;
 
 pub mod alarm;
+pub mod clock;
 pub mod decide;
 pub mod finish;
 pub mod heap;

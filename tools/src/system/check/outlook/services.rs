@@ -75,7 +75,10 @@ impl<'a> Checker<'a> {
     /// their next release.
     fn keeps_callers(&self, server: &str) -> bool {
         let mut schedulers = self.document.edf.iter();
-        is_proxy(self.document, server) || schedulers.any(|edf| text(&edf.name) == server)
+        let partitioning = self.document.partitioning.as_ref();
+        is_proxy(self.document, server)
+            || schedulers.any(|edf| text(&edf.name) == server)
+            || partitioning.is_some_and(|of| text(&of.name) == server)
     }
 
     /// The threads that `clients` are, or work for.

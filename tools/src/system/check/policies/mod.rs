@@ -8,6 +8,7 @@ mod allocations;
 mod edf;
 mod hpet;
 mod modes;
+mod partitions;
 pub(super) mod sharing;
 mod timeouts;
 mod timers;
@@ -29,6 +30,8 @@ pub(super) fn is_proxied(protocol: SharingProtocol) -> bool {
 pub fn expand(document: &mut Document) -> Vec<Finding> {
     sharing::expand(document);
     let mut findings = allocations::expand(document);
+    // Their scheduler has a timer, which the others then share.
+    findings.extend(partitions::expand(document));
     findings.extend(edf::expand(document));
     findings.extend(timers::expand(document));
     findings
@@ -43,6 +46,7 @@ impl Checker<'_> {
         self.sharing();
         self.edf();
         self.allocations();
+        self.partitions();
     }
 
     /// Whether a component calls a server other than `own`, so that it may be answered when its time

@@ -6,6 +6,7 @@ mod mistakes;
 mod modes;
 mod monitor;
 mod outlook;
+mod partitions;
 mod recovery;
 mod sharing;
 mod timeouts;

@@ -1,6 +1,6 @@
 //! `[[timer]]`: what it stands for, and what can be wrong with it; and who has the HPET.
 
-use sandglass_description::policy::timers::{Sender, Timers, SERVICE};
+use sandglass_description::policy::timers::{Sender, Timers, EXTRA_REFILLS, SERVICE};
 use sandglass_description::{Component, Object};
 
 use super::{check, described, one_finding, packed, source, Description};
@@ -107,6 +107,14 @@ fn the_service_appears_by_itself_and_is_above_its_users() {
         .map(|payer| payer.name.as_str())
         .collect();
     assert_eq!(payers, ["logger"], "`control` never runs out of time");
+}
+
+/// With few pieces of budget, a service that rings often would wait for a whole period once in a while.
+#[test]
+fn the_service_keeps_as_many_pieces_of_its_budget_as_the_kernel() {
+    let description = described(TIMERS);
+    let service = component(&description, SERVICE);
+    assert_eq!(service.threads[0].time.extra_refills, EXTRA_REFILLS);
 }
 
 #[test]

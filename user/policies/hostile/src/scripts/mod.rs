@@ -23,7 +23,7 @@ macro_rules! scripts {
     };
 }
 
-scripts! { releases, timeouts, blocking, edf, modes, arbiter, timers, allocations }
+scripts! { releases, timeouts, blocking, edf, modes, arbiter, timers, allocations, partitions }
 
 fn check(play: fn(&mut Source, &mut Journal) -> Held, bytes: &[u8]) {
     if let Err(broken) = play(&mut Source::new(bytes), &mut Journal::default()) {

@@ -63,7 +63,10 @@ impl<'a> Checker<'a> {
     }
 
     /// The passive servers that these components call, and those that such servers call.
-    fn passive_servers_of(&self, callers: &BTreeSet<usize>) -> BTreeSet<usize> {
+    pub(in super::super) fn passive_servers_of(
+        &self,
+        callers: &BTreeSet<usize>,
+    ) -> BTreeSet<usize> {
         let find = |name| self.names.component(text(name));
         let mut calling = callers.clone();
         let mut servers = BTreeSet::new();

@@ -2,7 +2,9 @@
 
 use crate::system::spanned::Spanned;
 use sandglass_abi::sched::MIN_BUDGET_US;
-use sandglass_description::policy::timers::{names, Sender, REQUEST_US, SERVICE, TIMER_BYTES};
+use sandglass_description::policy::timers::{
+    names, Sender, EXTRA_REFILLS, REQUEST_US, SERVICE, TIMER_BYTES,
+};
 
 use super::super::super::super::document::{
     Client, ClientRights, Component, Document, Endpoint, Map, MapRights, Memory, Notification,
@@ -182,6 +184,7 @@ fn component(service: &Text, priority: i64) -> Component {
         passive: Some(Spanned::new(span.clone(), true)),
         budget: slice(),
         period: slice(),
+        extra_refills: Some(Spanned::new(span.clone(), EXTRA_REFILLS as i64)),
         timeout_handler: Some(service.clone()),
         scheduling_control: vec![Spanned::new(span.clone(), 0)],
         cspace_bits: Some(Spanned::new(span.clone(), 10)),

@@ -3,7 +3,9 @@
 use sandglass::cap::Notification;
 use sandglass::hpet::{HpetError, Timer};
 use sandglass::time::Tsc;
-use sandglass_timers::{alarm, Armed};
+use sandglass::Environment;
+
+use crate::{alarm, Armed};
 
 /// What rings at a time of the time-stamp counter.
 #[derive(Clone, Copy, Debug)]
@@ -11,10 +13,37 @@ pub enum Clock {
     /// The HPET: setting it is an access to its registers.
     Own(alarm::Alarm),
     /// A timer of the service: setting it is a call.
-    Served(sandglass_timers::Timer),
+    Served(crate::Timer),
+}
+
+/// Under which names a component finds its clock.
+#[derive(Clone, Copy, Debug)]
+pub struct Names {
+    /// The HPET's registers, if it has that for itself.
+    pub registers: &'static str,
+    /// The HPET's interrupt, or its timer of the service.
+    pub timer: &'static str,
+    /// Ports of the PIT, which shares the HPET's input of the I/O APIC.
+    pub pit: &'static str,
 }
 
 impl Clock {
+    /// The HPET, if the builder gave the component that; else its timer of the service.
+    ///
+    /// # Errors
+    /// There is no HPET.
+    ///
+    /// # Panics
+    /// The component has neither.
+    pub fn described(env: &Environment, names: Names) -> Result<Self, HpetError> {
+        if env.find_memory(names.registers).is_none() {
+            return Ok(Self::Served(crate::Timer::described(env, names.timer)));
+        }
+        let tsc = env.tsc().expect("the kernel reports the clock's frequency");
+        let timer = Timer::described(env, names.registers, names.timer, names.pit)?;
+        Ok(Self::own(timer, tsc))
+    }
+
     /// The HPET, which nobody else uses.
     pub fn own(timer: Timer, tsc: Tsc) -> Self {
         Self::Own(alarm::Alarm::new(timer, tsc))
@@ -61,6 +90,7 @@ pub struct Alarm {
 }
 
 impl Alarm {
+    /// A clock that is not set.
     pub const fn new(clock: Clock) -> Self {
         Self {
             clock,
@@ -68,7 +98,7 @@ impl Alarm {
         }
     }
 
-    /// Lets it ring at the time `at`. True if that has passed: then it may not.
+    /// Lets it ring at the time `at`, if that is any. True if that has passed: then it may not.
     pub fn set(&mut self, at: Option<u64>) -> bool {
         let Some(at) = at.filter(|_| at != self.set_to) else {
             return false;
@@ -79,6 +109,9 @@ impl Alarm {
     }
 
     /// Lets it not ring any more.
+    ///
+    /// # Errors
+    /// The kernel refuses to acknowledge the interrupt.
     pub fn silence(&mut self) -> Result<(), HpetError> {
         self.clock.clear();
         // It may have rung before that.
@@ -87,6 +120,9 @@ impl Alarm {
     }
 
     /// Takes note that it has rung.
+    ///
+    /// # Errors
+    /// The kernel refuses to acknowledge the interrupt.
     pub fn acknowledge(&mut self) -> Result<(), HpetError> {
         self.set_to = None;
         self.clock.acknowledge()
