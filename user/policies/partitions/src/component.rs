@@ -22,7 +22,7 @@ use crate::driver::{watch, Driver, Partition, Parts, Servers, FULL_US};
 use crate::hierarchy::{Hierarchy, Windows};
 use crate::local::{Grid, Kind, Local, LocalQueues, Thread, READY_SLOTS};
 use crate::periodic::{Order, Parameters, Periodic, Queues, Reservation};
-use crate::queue::{integers, List, Memory, Node, LEAST_SLOTS};
+use crate::queue::{Memory, Owned, LEAST_SLOTS};
 
 /// How long threads may take to be ready, µs.
 const READY_WITHIN_US: u64 = 1_000_000;
@@ -126,11 +126,7 @@ fn take_contexts(env: &Environment, table: &Partitions) -> Result<(), HpetError>
 /// Memory of a queue for so many granules and elements, for good.
 fn queue(granules: u64, elements: usize) -> Memory<'static> {
     let slots = (granules as usize).next_power_of_two().max(LEAST_SLOTS);
-    Memory {
-        lists: vec![List::default(); 2 * slots].leak(),
-        bits: vec![0; integers(slots)].leak(),
-        nodes: vec![Node::default(); elements].leak(),
-    }
+    Owned::new(slots, elements).leak()
 }
 
 fn windows(table: &Partitions, tsc: Tsc, start: u64) -> Windows<'static> {

@@ -1,5 +1,5 @@
 //! Bitmap queues (Åsberg and Nolte; paper, section 4.1 and Figure 6): elements by value, the least first, and first in, first
-//! out among equal values. Inserting, finding the first and removing any element are O(1); nothing is allocated.
+//! out among equal values. Inserting, finding the first and removing any element are O(1); nothing is allocated but, for who wants it, [`Owned`] memory at the start.
 //!
 //! A bit stands for a value that is in the queue, and a list for the elements that have it. Values grow without end, and
 //! bits do not: there are two halves with the same number of slots, and value v belongs to slot v mod `slots` of half
@@ -9,6 +9,8 @@
 //! The paper looks for the least significant bit in one integer after the other. Here two levels above the bits say
 //! which integers have any, so that three integers are looked at, however many slots there are.
 
+use alloc::vec;
+use alloc::vec::Vec;
 use core::num::NonZeroU32;
 
 /// Slots of a half, at least: those of one integer.
@@ -55,6 +57,42 @@ pub struct Memory<'m> {
     pub bits: &'m mut [u64],
     /// One for each element; at most 2^32 - 1.
     pub nodes: &'m mut [Node],
+}
+
+/// The memory of a queue, on the heap, for who has one.
+#[derive(Debug)]
+pub struct Owned {
+    lists: Vec<List>,
+    bits: Vec<u64>,
+    nodes: Vec<Node>,
+}
+
+impl Owned {
+    /// For a power of two of slots, from [`LEAST_SLOTS`] to [`MOST_SLOTS`].
+    pub fn new(slots: usize, elements: usize) -> Self {
+        Self {
+            lists: vec![List::default(); 2 * slots],
+            bits: vec![0; integers(slots)],
+            nodes: vec![Node::default(); elements],
+        }
+    }
+
+    pub fn lend(&mut self) -> Memory<'_> {
+        Memory {
+            lists: &mut self.lists,
+            bits: &mut self.bits,
+            nodes: &mut self.nodes,
+        }
+    }
+
+    /// For good.
+    pub fn leak(self) -> Memory<'static> {
+        Memory {
+            lists: self.lists.leak(),
+            bits: self.bits.leak(),
+            nodes: self.nodes.leak(),
+        }
+    }
 }
 
 /// How many integers a queue of so many slots needs for its bits.

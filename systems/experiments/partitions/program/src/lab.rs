@@ -10,7 +10,7 @@ use sandglass_partitions::driver::{Driver, Parts};
 use sandglass_partitions::hierarchy::{Hierarchy, Windows};
 use sandglass_partitions::local::{Grid, Kind, Local, LocalQueues, Thread, READY_SLOTS};
 use sandglass_partitions::periodic::{Order, Parameters, Periodic, Queues, Reservation};
-use sandglass_partitions::queue::{integers, List, Memory, Node, LEAST_SLOTS};
+use sandglass_partitions::queue::{Owned, LEAST_SLOTS};
 use sandglass_timers::clock::Clock;
 
 use crate::crew::{Conduct, Crew};
@@ -76,35 +76,10 @@ impl Lab {
     }
 }
 
-/// The memory of a queue.
-struct Queue {
-    lists: Vec<List>,
-    bits: Vec<u64>,
-    nodes: Vec<Node>,
-}
-
-impl Queue {
-    fn new(slots: usize, elements: usize) -> Self {
-        Self {
-            lists: vec![List::default(); 2 * slots],
-            bits: vec![0; integers(slots)],
-            nodes: vec![Node::default(); elements],
-        }
-    }
-
-    fn lend(&mut self) -> Memory<'_> {
-        Memory {
-            lists: &mut self.lists,
-            bits: &mut self.bits,
-            nodes: &mut self.nodes,
-        }
-    }
-}
-
 /// The memory of the partitions' scheduler.
 struct Global {
-    releases: Queue,
-    ready: Queue,
+    releases: Owned,
+    ready: Owned,
     reservations: Vec<Reservation>,
 }
 
@@ -113,8 +88,8 @@ impl Global {
         let longest = parameters.iter().map(|of| of.period).max().unwrap_or(1);
         let slots = (longest as usize).next_power_of_two().max(LEAST_SLOTS);
         Self {
-            releases: Queue::new(slots, parameters.len()),
-            ready: Queue::new(slots, parameters.len()),
+            releases: Owned::new(slots, parameters.len()),
+            ready: Owned::new(slots, parameters.len()),
             reservations: parameters.iter().copied().map(Reservation::new).collect(),
         }
     }
@@ -133,8 +108,8 @@ impl Global {
 /// The memory of the threads of a partition: the last one is of best effort, the others are periodic, one released with
 /// each release of the partition.
 struct Own {
-    releases: Queue,
-    ready: Queue,
+    releases: Owned,
+    ready: Owned,
     threads: Vec<Thread>,
     grid: Grid,
 }
@@ -150,8 +125,8 @@ impl Own {
             },
         };
         Self {
-            releases: Queue::new(LEAST_SLOTS, set.threads),
-            ready: Queue::new(READY_SLOTS, set.threads),
+            releases: Owned::new(LEAST_SLOTS, set.threads),
+            ready: Owned::new(READY_SLOTS, set.threads),
             threads: (0..set.threads)
                 .map(|index| Thread::new(kind(index)))
                 .collect(),

@@ -11,7 +11,7 @@
 use sandglass_partitions::cyclic::{Cyclic, Placed, Schedule};
 use sandglass_partitions::local::{Grid, Kind, Local, LocalQueues, Thread, READY_SLOTS};
 use sandglass_partitions::periodic::{Order, Parameters, Periodic, Queues, Reservation};
-use sandglass_partitions::queue::{integers, List, Memory, Node, LEAST_SLOTS};
+use sandglass_partitions::queue::{Owned, LEAST_SLOTS};
 use sandglass_partitions::{
     Decision, Event, Hierarchy, PartitionId, ThreadEvent, ThreadId, Windows,
 };
@@ -41,35 +41,10 @@ const THREADS: usize = 3;
 /// Ticks that the scheduler looks late at most.
 const LATE: u64 = 12;
 
-/// The memory of a queue.
-struct Queue {
-    lists: Vec<List>,
-    bits: Vec<u64>,
-    nodes: Vec<Node>,
-}
-
-impl Queue {
-    fn new(slots: usize, elements: usize) -> Self {
-        Self {
-            lists: vec![List::default(); 2 * slots],
-            bits: vec![0; integers(slots)],
-            nodes: vec![Node::default(); elements],
-        }
-    }
-
-    fn lend(&mut self) -> Memory<'_> {
-        Memory {
-            lists: &mut self.lists,
-            bits: &mut self.bits,
-            nodes: &mut self.nodes,
-        }
-    }
-}
-
 /// The memory of windows, of whichever form.
 struct OfWindows {
-    releases: Queue,
-    ready: Queue,
+    releases: Owned,
+    ready: Owned,
     reservations: Vec<Reservation>,
     debts: Vec<u64>,
 }
@@ -81,8 +56,8 @@ impl OfWindows {
             Described::Cyclic(..) => &[],
         };
         Self {
-            releases: Queue::new(LEAST_SLOTS, PARTITIONS),
-            ready: Queue::new(256, PARTITIONS),
+            releases: Owned::new(LEAST_SLOTS, PARTITIONS),
+            ready: Owned::new(256, PARTITIONS),
             reservations: parameters.iter().copied().map(Reservation::new).collect(),
             debts: vec![0; PARTITIONS],
         }
@@ -91,8 +66,8 @@ impl OfWindows {
 
 /// The memory of a partition's threads.
 struct OfThreads {
-    releases: Queue,
-    ready: Queue,
+    releases: Owned,
+    ready: Owned,
     threads: Vec<Thread>,
     grid: Grid,
 }
@@ -109,8 +84,8 @@ impl OfThreads {
             };
         }
         Self {
-            releases: Queue::new(LEAST_SLOTS, THREADS),
-            ready: Queue::new(READY_SLOTS, THREADS),
+            releases: Owned::new(LEAST_SLOTS, THREADS),
+            ready: Owned::new(READY_SLOTS, THREADS),
             threads: kinds.into_iter().map(Thread::new).collect(),
             grid: Grid {
                 granule: 1,

@@ -4,8 +4,8 @@ use sandglass_partitions::local::{
     Grid, Kind, Local, LocalQueues, Step, Thread, ThreadEvent, ThreadId, READY_SLOTS,
 };
 
-use crate::memory::Owned;
 use crate::simulation::Threads;
+use sandglass_partitions::queue::Owned;
 
 pub struct Memory {
     releases: Owned,

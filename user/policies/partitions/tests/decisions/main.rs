@@ -3,7 +3,6 @@
 mod cyclic;
 mod hierarchy;
 mod local;
-mod memory;
 mod periodic;
 mod queue;
 mod simulation;

@@ -3,8 +3,8 @@
 use sandglass_partitions::periodic::{Order, Parameters, Periodic, Queues, Reservation};
 use sandglass_partitions::{PartitionId, Refusal, Turn};
 
-use crate::memory::Owned;
 use crate::simulation::{Outcome, Partitions};
+use sandglass_partitions::queue::Owned;
 
 /// The scheduler, with its memory.
 struct Memory {

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use sandglass_partitions::queue::{BitmapQueue, LEAST_SLOTS, MOST_SLOTS};
 
-use crate::memory::Owned;
+use sandglass_partitions::queue::Owned;
 
 const ELEMENTS: usize = 12;
 
