@@ -1,6 +1,5 @@
 //! Runs a set of partitions with the library's scheduler and driver.
 
-use alloc::vec;
 use alloc::vec::Vec;
 
 use sandglass::hpet::Timer;
