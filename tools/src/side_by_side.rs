@@ -105,6 +105,27 @@ mod tests {
     }
 
     #[test]
+    fn own_workers_do_not_wait_for_those_who_are_busy() {
+        let busy = ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+        let barrier = Barrier::new(2);
+        let add = |item: &u64| Ok(item + 1);
+        let sums = busy.install(|| {
+            let wait = std::thread::scope(|scope| {
+                // Its only worker is here until the others' work is done.
+                let others = scope.spawn(|| {
+                    let sums = with_own_workers(|| run(&[1, 2], add, |_, _| ()).unwrap());
+                    barrier.wait();
+                    sums
+                });
+                barrier.wait();
+                others.join()
+            });
+            wait.unwrap()
+        });
+        assert_eq!(sums, [2, 3]);
+    }
+
+    #[test]
     fn work_may_itself_be_done_side_by_side() {
         let items: Vec<u64> = (0..20).collect();
         let inner = |&outer: &u64| run(&items, |item| Ok(outer * item), |_, _| ());

@@ -124,7 +124,7 @@ pub fn linted_cargo() -> Command {
 }
 
 /// The host toolchain's compiler that lints, beside its compiler.
-fn clippy_driver() -> Option<&'static Path> {
+pub fn clippy_driver() -> Option<&'static Path> {
     static DRIVER: OnceLock<Option<PathBuf>> = OnceLock::new();
     let find = || {
         let cargo = host_cargo_path().unwrap_or_else(|| PathBuf::from(DEBIAN_CARGO));

@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use anyhow::{bail, Context as _};
-use cargo_metadata::Message;
+use cargo_metadata::{Message, Metadata};
 
 use super::{Context, Verdict};
 use crate::program;
@@ -30,9 +30,10 @@ pub fn formatting(_: &mut Context) -> Verdict {
 /// It looks at what runs on the host, in each configuration, when the tests are built. User programs are looked at apart
 /// from the rest: built together, they would get the libraries that they have in common with host programs with `std`,
 /// next to which theirs is a second panic handler. They end where they panic, so they are not looked at as programs that
-/// unwind; what their build scripts and macros need is built as for the tests.
+/// unwind; what their build scripts and macros need is built as for the tests. And so is what no test needs, like a library
+/// that an emulator loads.
 pub fn workspace(_: &mut Context) -> Verdict {
-    if !toolchain::host_has("clippy") {
+    if !toolchain::host_has("clippy") || toolchain::clippy_driver().is_none() {
         return Verdict::Skipped("clippy is not installed (rustup component add clippy)".into());
     }
     let metadata = match program::workspace_metadata() {
@@ -46,19 +47,43 @@ pub fn workspace(_: &mut Context) -> Verdict {
             Err(error) => findings.push(format!("{error:#}")),
         }
     }
-    let mut user = toolchain::host_cargo();
-    user.args(["clippy", "--quiet", "--profile", toolchain::HOST_PROFILE]);
+    let mut user = clippy(&program::packages(&metadata));
     user.args(["--config", "profile.host.panic=\"abort\""]);
-    for name in program::packages(&metadata) {
-        user.args(["--package", name]);
-    }
-    user.args(C_LIBRARY).args(["--", "-Dwarnings"]);
-    if let Verdict::Broken(more) = verdict(&mut user) {
-        findings.extend(more);
+    user.args(C_LIBRARY);
+    for mut cargo in [user, clippy(&untested(&metadata))] {
+        if let Verdict::Broken(more) = verdict(cargo.args(["--", "-Dwarnings"])) {
+            findings.extend(more);
+        }
     }
     findings.sort_unstable();
     findings.dedup();
     Verdict::of(findings)
+}
+
+/// clippy for some packages.
+fn clippy(packages: &[&str]) -> Command {
+    let mut cargo = toolchain::host_cargo();
+    cargo.args(["clippy", "--quiet", "--profile", toolchain::HOST_PROFILE]);
+    cargo.args(packages.iter().flat_map(|name| ["--package", name]));
+    cargo
+}
+
+/// Packages that building the tests does not build: those without tests that no other package needs. User programs apart.
+fn untested(metadata: &Metadata) -> Vec<&str> {
+    let programs = program::packages(metadata);
+    let is_needed = |name: &str| {
+        let mut all = metadata
+            .packages
+            .iter()
+            .flat_map(|other| &other.dependencies);
+        all.any(|dependency| dependency.name == name)
+    };
+    let packages = metadata.packages.iter().filter(|package| {
+        let name = package.name.as_str();
+        let is_tested = package.targets.iter().any(|target| target.test);
+        !is_tested && !programs.contains(&name) && !is_needed(name)
+    });
+    packages.map(|package| package.name.as_str()).collect()
 }
 
 /// What compilers say about the workspace's packages while `cargo` builds them; or said when it did.
@@ -133,6 +158,19 @@ fn verdict(command: &mut Command) -> Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_no_test_builds_is_looked_at_too() {
+        let metadata = program::workspace_metadata().unwrap();
+        assert_eq!(untested(&metadata), ["sandglass-plugin"]);
+    }
+
+    #[test]
+    fn a_build_that_fails_without_diagnostics_is_an_error() {
+        let said = diagnostics(Command::new("sh").args(["-c", "echo no lock >&2; exit 101"]));
+        assert!(said.unwrap_err().to_string().contains("no lock"));
+        assert!(diagnostics(&mut Command::new("true")).unwrap().is_empty());
+    }
 
     #[test]
     fn what_a_failing_command_says_is_the_finding() {

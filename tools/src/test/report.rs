@@ -113,3 +113,23 @@ impl<'r> Shared<'r> {
         self.0.lock().expect("no worker panics")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_that_absorbs_another_has_the_results_of_both() {
+        let mut report = Report::default();
+        report.passed("a");
+        report.took("a", LISTED);
+        let mut other = Report::default();
+        other.passed("b");
+        other.failed("c", "why");
+        other.took("b", LISTED / 2);
+        report.absorb(other);
+        assert_eq!(report.passed, 2);
+        assert_eq!(report.failed, [("c".to_owned(), "why".to_owned())]);
+        assert_eq!(report.took.len(), 1, "what is short is not listed");
+    }
+}
