@@ -105,24 +105,11 @@ mod tests {
     }
 
     #[test]
-    fn own_workers_do_not_wait_for_those_who_are_busy() {
-        let busy = ThreadPoolBuilder::new().num_threads(1).build().unwrap();
-        let barrier = Barrier::new(2);
-        let add = |item: &u64| Ok(item + 1);
-        let sums = busy.install(|| {
-            let wait = std::thread::scope(|scope| {
-                // Its only worker is here until the others' work is done.
-                let others = scope.spawn(|| {
-                    let sums = with_own_workers(|| run(&[1, 2], add, |_, _| ()).unwrap());
-                    barrier.wait();
-                    sums
-                });
-                barrier.wait();
-                others.join()
-            });
-            wait.unwrap()
-        });
-        assert_eq!(sums, [2, 3]);
+    fn own_workers_are_as_many_as_the_host_has_and_not_the_callers() {
+        let few = ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+        let own = few.install(|| with_own_workers(|| workers(usize::MAX)));
+        assert_eq!(own, workers(usize::MAX));
+        assert_eq!(few.install(|| workers(usize::MAX)), 1);
     }
 
     #[test]
