@@ -1,4 +1,5 @@
-//! A user-level timer: the High Precision Event Timer, interrupting through the IOAPIC.
+//! A user-level timer: the High Precision Event Timer, interrupting through the IOAPIC or, where
+//! it can, by messages ([`Route`]).
 //!
 //! The kernel masks an IOAPIC input from the interrupt until it is acknowledged, and edges of a
 //! masked input are lost. So after every acknowledgement the comparator is checked against the
@@ -14,7 +15,7 @@ use tock_registers::interfaces::{Readable, Writeable};
 use tock_registers::registers::{ReadOnly, ReadWrite, WriteOnly};
 use tock_registers::{register_bitfields, register_structs};
 
-use crate::cap::{IoApicPin, IoPort, IrqHandler, Notification};
+use crate::cap::{IoApicPin, IoPort, IrqHandler, MessageSource, Notification};
 use crate::env::Environment;
 use crate::error::Error;
 use crate::process::Process;
@@ -38,8 +39,16 @@ register_bitfields![u64,
         INTERRUPT_ENABLE OFFSET(2) NUMBITS(1) [],
         /// The IOAPIC input.
         ROUTE OFFSET(9) NUMBITS(5) [],
+        /// Interrupts are messages.
+        MESSAGES OFFSET(14) NUMBITS(1) [],
+        /// They can be.
+        HAS_MESSAGES OFFSET(15) NUMBITS(1) [],
         /// IOAPIC inputs that can be chosen, a bit each.
         ROUTES OFFSET(32) NUMBITS(32) [],
+    ],
+    MessageRoute [
+        VALUE OFFSET(0) NUMBITS(32) [],
+        ADDRESS OFFSET(32) NUMBITS(32) [],
     ],
 ];
 
@@ -53,7 +62,8 @@ register_structs! {
         (0x0f8 => _reserved),
         (0x100 => timer0_configuration: ReadWrite<u64, TimerConfiguration::Register>),
         (0x108 => timer0_comparator: WriteOnly<u64>),
-        (0x110 => @END),
+        (0x110 => timer0_message: WriteOnly<u64, MessageRoute::Register>),
+        (0x118 => @END),
     }
 }
 
@@ -125,6 +135,21 @@ impl fmt::Display for HpetError {
     }
 }
 
+/// Where messages are written to for the local APIC of the first core (ABI 03, section 7.2).
+const MESSAGE_ADDRESS: u64 = 0xfee0_0000;
+/// The processor's vector of the kernel's vector 0.
+const FIRST_VECTOR: u64 = 0x30;
+
+/// How the HPET's interrupt gets to the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Route {
+    /// Through this IOAPIC input.
+    Pin(u64),
+    /// As a message for this vector (0 to 107). The kernel never masks it, so it need not be
+    /// acknowledged, and none is lost.
+    Messages(u64),
+}
+
 /// The registers, mapped.
 #[derive(Clone, Copy, Debug)]
 pub struct Hpet {
@@ -175,11 +200,27 @@ impl Hpet {
             .ok_or(HpetError::NoRoute)
     }
 
-    /// Lets timer 0 interrupt through IOAPIC input `pin`.
-    fn route(&self, pin: u64) {
-        self.registers()
+    /// Whether timer 0 can interrupt by messages.
+    fn has_messages(&self) -> bool {
+        let configuration = &self.registers().timer0_configuration;
+        configuration.is_set(TimerConfiguration::HAS_MESSAGES)
+    }
+
+    /// Lets timer 0 interrupt.
+    fn route(&self, route: Route) {
+        let registers = self.registers();
+        let way = match route {
+            Route::Pin(pin) => TimerConfiguration::ROUTE.val(pin),
+            Route::Messages(vector) => {
+                let value = MessageRoute::VALUE.val(vector + FIRST_VECTOR);
+                let address = MessageRoute::ADDRESS.val(MESSAGE_ADDRESS);
+                registers.timer0_message.write(value + address);
+                TimerConfiguration::MESSAGES::SET
+            }
+        };
+        registers
             .timer0_configuration
-            .write(TimerConfiguration::ROUTE.val(pin) + TimerConfiguration::INTERRUPT_ENABLE::SET);
+            .write(way + TimerConfiguration::INTERRUPT_ENABLE::SET);
     }
 
     /// The counter, in ticks.
@@ -215,48 +256,62 @@ impl Hpet {
 #[derive(Clone, Copy, Debug)]
 pub struct Timer {
     hpet: Hpet,
+    route: Route,
     irq: IrqHandler,
     notification: Notification,
 }
 
 impl Timer {
-    /// Takes the HPET as the root task, interrupting through `vector` (0 to 107).
+    /// Takes the HPET as the root task, interrupting through `vector` (0 to 107): by messages if it
+    /// can.
     pub fn new(process: &mut Process, vector: u64) -> Result<Self, HpetError> {
         let (_, address) = process
             .space
             .map_device(&mut process.resources, HPET_PADDR)?;
         // SAFETY: just mapped, and never unmapped.
         let hpet = unsafe { Hpet::open(address as *mut u8)? };
-        let pin = hpet.choose_pin()?;
+        let (route, irq) = if hpet.has_messages() {
+            let source = MessageSource {
+                vector,
+                ..MessageSource::default()
+            };
+            let irq = process.resources.message_irq(source)?;
+            (Route::Messages(vector), irq)
+        } else {
+            let pin = hpet.choose_pin()?;
+            (Route::Pin(pin), Self::pin_irq(process, pin, vector)?)
+        };
+        let notification = process.resources.notification()?;
+        irq.set_notification(notification)?;
+        Self::with_parts(hpet, route, irq, notification)
+    }
+
+    fn pin_irq(process: &mut Process, pin: u64, vector: u64) -> Result<IrqHandler, SetupError> {
         if pin == PIT_PIN {
             silence_pit(process)?;
         }
-        let source = IoApicPin {
+        process.resources.ioapic_irq(IoApicPin {
             ioapic: 0,
             pin,
             level: false,
             active_low: false,
             vector,
-        };
-        let irq = process.resources.ioapic_irq(source)?;
-        let notification = process.resources.notification()?;
-        irq.set_notification(notification)?;
-        Self::with_parts(hpet, pin, irq, notification)
+        })
     }
 
-    /// Puts a timer together of an opened HPET, the handler of IOAPIC input `pin` and the
-    /// notification that the handler signals. What has been set is kept: the badge of the signal is
+    /// Puts a timer together of an opened HPET, the handler of its interrupt and the notification that the handler signals. What has been set is kept: the badge of the signal is
     /// that of the capability that was set.
     pub fn with_parts(
         hpet: Hpet,
-        pin: u64,
+        route: Route,
         irq: IrqHandler,
         notification: Notification,
     ) -> Result<Self, HpetError> {
-        hpet.route(pin);
+        hpet.route(route);
         irq.ack()?;
         Ok(Self {
             hpet,
+            route,
             irq,
             notification,
         })
@@ -282,7 +337,7 @@ impl Timer {
         // that it is a device's registers, uncached, is what its name says.
         let hpet = unsafe { Hpet::open(registers.as_mut_ptr())? };
         let signal = env.capability(&format!("{interrupt}.signal"));
-        Self::with_parts(hpet, PIT_PIN, env.capability(interrupt), signal)
+        Self::with_parts(hpet, Route::Pin(PIT_PIN), env.capability(interrupt), signal)
     }
 
     pub const fn hpet(&self) -> Hpet {
@@ -301,9 +356,12 @@ impl Timer {
         self.hpet.set_deadline(deadline)
     }
 
-    /// Acknowledges the interrupt and says whether `deadline` has passed.
+    /// Acknowledges the interrupt, if that is needed, and says whether `deadline` has passed.
     pub fn expired(&self, deadline: u64) -> Result<bool, HpetError> {
-        self.irq.ack()?;
+        match self.route {
+            Route::Pin(_) => self.irq.ack()?,
+            Route::Messages(_) => {}
+        }
         Ok(self.hpet.now() >= deadline)
     }
 

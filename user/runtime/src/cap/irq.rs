@@ -26,6 +26,21 @@ pub struct IoApicPin {
     pub vector: u64,
 }
 
+/// A PCI function that interrupts by messages; only the vector says which messages are meant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MessageSource {
+    /// 0 to 255.
+    pub bus: u64,
+    /// 0 to 31.
+    pub device: u64,
+    /// 0 to 7.
+    pub function: u64,
+    pub handle: u64,
+    /// The kernel's interrupt number minus 16, 0 to 107; each can be used once. The device writes
+    /// this plus 0x30.
+    pub vector: u64,
+}
+
 impl IrqControl {
     /// Makes a handler for an IOAPIC input and puts its capability into `destination`.
     ///
@@ -44,6 +59,26 @@ impl IrqControl {
         ];
         let caps = [destination.root().cptr()];
         invoke_unit(self.cptr(), label::IRQ_CONTROL_GET_IOAPIC, words, caps)
+    }
+
+    /// Makes a handler for messages and puts its capability into `destination`. The device is not
+    /// set.
+    ///
+    /// # Errors
+    /// RevokeFirst if the vector is in use.
+    #[inline]
+    pub fn get_msi(self, source: MessageSource, destination: Slot) -> Result<()> {
+        let words = [
+            destination.index(),
+            u64::from(destination.depth()),
+            source.bus,
+            source.device,
+            source.function,
+            source.handle,
+            source.vector,
+        ];
+        let caps = [destination.root().cptr()];
+        invoke_unit(self.cptr(), label::IRQ_CONTROL_GET_MSI, words, caps)
     }
 }
 

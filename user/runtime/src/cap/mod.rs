@@ -22,7 +22,7 @@ pub use cnode::{CNode, RotateData, Slot};
 pub use domain::Domain;
 pub use io_port::{IoPort, IoPortControl};
 pub use ipc::{nb_send_recv, nb_send_wait, Endpoint, Notification, Reply};
-pub use irq::{IoApicPin, IrqControl, IrqHandler};
+pub use irq::{IoApicPin, IrqControl, IrqHandler, MessageSource};
 pub use memory::{
     AsidControl, AsidPool, Attributes, Frame, FrameSize, PageDirectory, PageTable, Pdpt, Pml4,
 };

@@ -12,9 +12,9 @@ use sandglass_abi::boot::slot;
 
 use crate::boot::{self, BootInfo};
 use crate::cap::{
-    CNode, Capability, Endpoint, Frame, FrameSize, GuardData, IoPort, IrqHandler, Notification,
-    ObjectType, PageDirectory, PageTable, Pdpt, Pml4, Reply, Rights, SchedContext, Slot, Tcb,
-    Untyped,
+    CNode, Capability, Endpoint, Frame, FrameSize, GuardData, IoPort, IrqHandler, MessageSource,
+    Notification, ObjectType, PageDirectory, PageTable, Pdpt, Pml4, Reply, Rights, SchedContext,
+    Slot, Tcb, Untyped,
 };
 use crate::env::EnvironmentError;
 use crate::error::{Error, ErrorKind};
@@ -351,6 +351,11 @@ impl Resources {
     /// The handler of an IOAPIC input. Root task only.
     pub fn ioapic_irq(&mut self, pin: crate::cap::IoApicPin) -> Result<IrqHandler, SetupError> {
         self.fill_slot(|slot| boot::IRQ_CONTROL.get_ioapic(pin, slot))
+    }
+
+    /// A handler for the interrupt messages of a device. Root task only.
+    pub fn message_irq(&mut self, source: MessageSource) -> Result<IrqHandler, SetupError> {
+        self.fill_slot(|slot| boot::IRQ_CONTROL.get_msi(source, slot))
     }
 
     /// Puts a capability into a fresh slot by `fill`.
