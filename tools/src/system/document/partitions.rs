@@ -23,6 +23,9 @@ pub struct Partitioning {
     pub slice: Option<Spanned<Micros>>,
     /// How long a request to a server may still take when its partition's window ends.
     pub finish: Option<Spanned<Micros>>,
+    /// The time manager whose client the scheduler is: windows are lengths of the time that it supplies. Without it, the
+    /// scheduler has all of the core.
+    pub time: Option<Text>,
 }
 
 /// Whose window it is.

@@ -49,6 +49,8 @@ pub struct Client {
     /// Its quota of allocations and reservations, and of capabilities.
     pub records: u32,
     pub capabilities: u32,
+    /// It lends its scheduling context to others in its turns.
+    pub lends: bool,
 }
 
 impl Client {
@@ -91,6 +93,11 @@ pub mod names {
     /// Where clients wait for their turns.
     pub fn turns(manager: &str) -> String {
         format!("{manager}.turn")
+    }
+
+    /// What tells a client that lends its context that nobody runs on it.
+    pub fn hint(client: usize) -> String {
+        format!("client.{client}.hint")
     }
 
     /// One for each client, and one more.

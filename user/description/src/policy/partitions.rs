@@ -24,6 +24,23 @@ pub struct Partitions {
     pub slice_us: u64,
     /// How long a request in service may still take; `None`: no thread calls a server.
     pub bound_us: Option<u64>,
+    /// Who gives the scheduler its time; `None`: it has all of the core.
+    pub manager: Option<String>,
+}
+
+/// Of a frame in time that is supplied: what the scheduler's own thread takes, µs.
+pub const SUPPLY_US: u64 = 100;
+
+impl Frame {
+    /// What all windows take together, µs.
+    pub fn windows_us(&self) -> u64 {
+        self.windows.iter().map(|window| window.length_us).sum()
+    }
+
+    /// What is reserved for it if its time is supplied, in each of its lengths, µs.
+    pub fn supply_us(&self) -> u64 {
+        self.windows_us() + SUPPLY_US
+    }
 }
 
 impl Table for Partitions {
@@ -146,7 +163,19 @@ pub mod names {
     pub const WAKES: &str = "watcher.wakes";
     pub const IDLE: &str = "watcher.idle";
 
-    /// One for each thread, and one more.
+    /// If its time is supplied: its own thread, for its main one asks for time; the thread that runs when no other of a
+    /// partition can; and where these two call.
+    pub const SCHEDULER: &str = "scheduler";
+    pub const FILLER: &str = "filler";
+    pub const TURNS: &str = "turns";
+    pub const FILLS: &str = "fills";
+
+    /// What wakes the scheduler of this name if its time is supplied.
+    pub fn wakes(scheduler: &str) -> String {
+        format!("{scheduler}.wakes")
+    }
+
+    /// One for each thread, and one more; if time is supplied, two more.
     pub fn reply(index: usize) -> String {
         format!("job.{index}.reply")
     }
@@ -165,12 +194,15 @@ pub mod names {
 pub enum Sender {
     /// The clock's notification: badge 1.
     Clock,
-    /// The watcher: no server works.
+    /// The watcher: no server works. Or the time manager, if time is supplied: nobody runs on it. That is a flag, to which
+    /// the clock's may be added.
     Idle,
     /// A thread whose job is done.
     Done(usize),
     /// Somebody, for a thread.
     Arrival(usize),
+    /// A thread with which its window has ended, if time is supplied.
+    Ended(usize),
 }
 
 impl Sender {
@@ -178,17 +210,25 @@ impl Sender {
         match self {
             Self::Clock => 1,
             Self::Idle => 2,
-            Self::Done(thread) => 2 * thread as u64 + 4,
-            Self::Arrival(thread) => 2 * thread as u64 + 5,
+            Self::Done(thread) => 4 * thread as u64 + 4,
+            Self::Arrival(thread) => 4 * thread as u64 + 5,
+            Self::Ended(thread) => 4 * thread as u64 + 6,
         }
     }
 
     pub const fn of(badge: u64) -> Self {
-        match badge.checked_sub(4) {
-            None if badge == Self::Idle.badge() => Self::Idle,
-            None => Self::Clock,
-            Some(rest) if rest % 2 == 0 => Self::Done((rest / 2) as usize),
-            Some(rest) => Self::Arrival((rest / 2) as usize),
+        let Some(rest) = badge.checked_sub(4) else {
+            return if badge & Self::Idle.badge() != 0 {
+                Self::Idle
+            } else {
+                Self::Clock
+            };
+        };
+        let thread = (rest / 4) as usize;
+        match rest % 4 {
+            0 => Self::Done(thread),
+            1 => Self::Arrival(thread),
+            _ => Self::Ended(thread),
         }
     }
 }
@@ -204,12 +244,16 @@ mod tests {
             Sender::Idle,
             Sender::Done(0),
             Sender::Arrival(0),
+            Sender::Ended(0),
             Sender::Done(4095),
             Sender::Arrival(4095),
+            Sender::Ended(4095),
         ];
         for sender in senders {
             assert_eq!(Sender::of(sender.badge()), sender);
         }
+        let both = Sender::Idle.badge() | Sender::Clock.badge();
+        assert_eq!(Sender::of(both), Sender::Idle);
     }
 
     #[test]

@@ -23,6 +23,7 @@ use crate::hierarchy::{Hierarchy, Windows};
 use crate::local::{Grid, Kind, Local, LocalQueues, Thread, READY_SLOTS};
 use crate::periodic::{Order, Parameters, Periodic, Queues, Reservation};
 use crate::queue::{Memory, Owned, LEAST_SLOTS};
+use crate::supply;
 
 /// How long threads may take to be ready, µs.
 const READY_WITHIN_US: u64 = 1_000_000;
@@ -38,6 +39,9 @@ const LEAD_US: u64 = 1_000;
 /// The component has no table, or lacks what `[partitions]` gives.
 pub fn run(env: &'static Environment) -> Result<Infallible, HpetError> {
     let table = table(env);
+    if let Some(manager) = table.manager.clone() {
+        supply::run(env, table, &manager);
+    }
     let tsc = env.tsc().expect("the kernel reports the clock's frequency");
     let clock = Clock::described(
         env,
@@ -106,7 +110,7 @@ fn parts(env: &Environment, table: &Partitions, clock: Clock) -> Parts {
     }
 }
 
-fn control(env: &Environment, table: &Partitions) -> SchedControl {
+pub(crate) fn control(env: &Environment, table: &Partitions) -> SchedControl {
     env.capability(&format!("sched-control.{}", table.core))
 }
 
@@ -182,7 +186,7 @@ fn cyclic(table: &Partitions, frames: &[Frame], tsc: Tsc, start: u64) -> Cyclic<
     Cyclic::new(schedules, debts, start).expect("the builder checked the table")
 }
 
-fn local(
+pub(crate) fn local(
     table: &Partitions,
     partition: &described::Partition,
     tsc: Tsc,

@@ -402,7 +402,7 @@ impl Driver {
                 self.alarm.acknowledge()?;
                 Ok(Event::Timer)
             }
-            Sender::Idle => Ok(Event::Timer),
+            Sender::Idle | Sender::Ended(_) => Ok(Event::Timer),
             Sender::Done(thread) => Ok(self.done(thread)),
             Sender::Arrival(thread) => Ok(self.arrived(thread)),
         }

@@ -17,7 +17,8 @@
 //! And how that is done:
 //!
 //! - [`driver`]: the loop that asks [`hierarchy`] and gives a partition's one scheduling context to its thread;
-//! - [`component`]: the scheduler as a component of a described system, told by its table;
+//! - [`supplied`]: the loop for a frame in time that a time manager supplies;
+//! - [`component`] and [`supply`]: the scheduler as a component of a described system, told by its table;
 //! - [`thread`]: the side of a thread, `Member::of(endpoint).run(|| ...)`.
 //!
 //! All times are in ticks of whatever clock the caller has, or in granules: a number of ticks of which all periods are
@@ -36,6 +37,8 @@ pub mod hierarchy;
 pub mod local;
 pub mod periodic;
 pub mod queue;
+pub mod supplied;
+pub mod supply;
 pub mod thread;
 
 pub use decision::{Overrun, PartitionId, Refusal, Turn, Window};

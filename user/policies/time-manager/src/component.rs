@@ -58,11 +58,13 @@ fn table(env: &Environment) -> Allocations {
 }
 
 fn parts(env: &Environment, table: &Allocations, own: Tcb, clock: Clock) -> Parts {
-    let clients = table.clients.iter().map(|client| Client {
+    let clients = table.clients.iter().enumerate();
+    let clients = clients.map(|(index, client)| Client {
         context: env.context_of(&client.name),
         thread: env.capability(&format!("{}.tcb", client.name)),
         timeout_badge: client.timeout_badge,
         best_effort_priority: client.best_effort_priority,
+        hint: client.lends.then(|| env.capability(&names::hint(index))),
     });
     let replies = (0..=table.clients.len()).map(|index| env.capability(&names::reply(index)));
     Parts {

@@ -7,6 +7,10 @@
 //!   for the next.
 //!
 //! What a client does, dies of, or leaves undone is its own trouble: no error of its objects ends the loop.
+//!
+//! **A client that lends its context** is a scheduler of other threads: in its turns it gives its context to one of them
+//! after the other. If nobody runs on it, the client is told, and can give it to another; a turn is lost only when that
+//! has happened too often. When a turn is over before the client gives the context back, it is taken from whoever has it.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -54,7 +58,16 @@ pub struct Client {
     pub thread: Tcb,
     pub timeout_badge: u64,
     pub best_effort_priority: u8,
+    /// Of one that lends its context: tells it that nobody runs on it.
+    pub hint: Option<Notification>,
 }
+
+/// How often in a turn a client is told that nobody runs on its context: as often as it has windows, and as many times
+/// more as the builder admits.
+const MOST_HINTS: u32 = 64;
+
+/// How often it is tried to give a context back to its owner, which a client above this thread may undo each time.
+const TRIES: u32 = 4;
 
 /// What the scheduler works with.
 #[derive(Clone, Debug)]
@@ -98,6 +111,8 @@ pub struct Scheduler {
     budgets: Vec<Budget>,
     /// Of each client: its turn that has begun and not ended.
     begun: Vec<Option<u64>>,
+    /// How often whose turn it is was told that nobody runs on its context.
+    hints: u32,
     /// What is received with next; else one of `parts.replies` is.
     receiving: Option<Reply>,
     /// Whose turn was let run last, while it does not wait.
@@ -121,6 +136,7 @@ impl Scheduler {
             waiting: vec![None; count],
             budgets: vec![Budget::default(); count],
             begun: vec![None; count],
+            hints: 0,
             receiving: None,
             running: None,
             is_watched: false,
@@ -197,6 +213,7 @@ impl Scheduler {
         let _ = self.parts.control.configure(context, params);
         let _ = thread.set_priority(self.parts.own, self.parts.turn_priority);
         let job = chosen.number;
+        self.hints = 0;
         self.begun[chosen.client.0] = Some(job);
         let (release, deadline) = (chosen.turn.release, chosen.turn.deadline);
         trace::mark_of(context, Mark::Release { job, at: release });
@@ -221,7 +238,12 @@ impl Scheduler {
             thread,
             timeout_badge,
             best_effort_priority,
+            hint,
         } = self.parts.clients[client.0];
+        if let Some(hint) = hint {
+            give_back(context, thread);
+            hint.signal();
+        }
         let slice = SchedParams::new(SLICE_US, SLICE_US).badge(timeout_badge);
         let _ = thread.set_priority(self.parts.own, best_effort_priority);
         let _ = self.parts.control.configure(context, slice);
@@ -296,9 +318,17 @@ impl Scheduler {
         }
     }
 
-    /// No turn can run: the one that was let run is lost.
+    /// No turn can run: the one that was let run is lost, unless its client lends its context, and can do better.
     fn pass_over(&mut self) -> Event {
         self.is_watched = false;
+        let hint = self
+            .running
+            .and_then(|client| self.parts.clients[client.0].hint);
+        if let Some(hint) = hint.filter(|_| self.hints < MOST_HINTS) {
+            self.hints += 1;
+            hint.signal();
+            return Event::Timer;
+        }
         let Some(blocked) = self.running.take() else {
             return Event::Timer;
         };
@@ -375,5 +405,16 @@ impl Scheduler {
     /// What a client is answered to a timeout.
     fn go_on(&self, client: TaskId) -> Message {
         timeout::go_on(self.parts.clients[client.0].thread).unwrap_or(Message::EMPTY)
+    }
+}
+
+/// Takes a context from whoever has it, and gives it back to its owner.
+fn give_back(context: SchedContext, owner: Tcb) {
+    for _ in 0..TRIES {
+        // Refused if nobody has it.
+        let _ = context.unbind();
+        if context.bind(owner).is_ok() {
+            return;
+        }
     }
 }

@@ -29,9 +29,9 @@ pub(super) fn is_proxied(protocol: SharingProtocol) -> bool {
 /// was added and by [`Checker::policies`].
 pub fn expand(document: &mut Document) -> Vec<Finding> {
     sharing::expand(document);
-    let mut findings = allocations::expand(document);
-    // Their scheduler has a timer, which the others then share.
-    findings.extend(partitions::expand(document));
+    // Their scheduler has a timer, which the others then share, and may be a client of the time manager.
+    let mut findings = partitions::expand(document);
+    findings.extend(allocations::expand(document));
     findings.extend(edf::expand(document));
     findings.extend(timers::expand(document));
     findings

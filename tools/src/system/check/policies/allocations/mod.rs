@@ -35,8 +35,18 @@ fn shortest_us(manager: &TimeManager) -> u64 {
         .map_or(SHORTEST_US, |shortest| shortest.get_ref().0)
 }
 
+/// The priority of clients in their turns.
+pub(super) fn turn_priority(manager: &TimeManager) -> i64 {
+    *manager.priority.get_ref() - 1
+}
+
+/// The highest priority of a client without a turn.
+pub(super) fn best_effort_priority(manager: &TimeManager) -> i64 {
+    (*manager.priority.get_ref()).saturating_sub(BELOW_ADMISSION)
+}
+
 /// A part of a core: `1/3` or `30%`.
-fn share(written: &str) -> Option<Rate> {
+pub(super) fn share(written: &str) -> Option<Rate> {
     if let Some(per_cent) = written.strip_suffix('%') {
         return Rate::at_most(per_cent.trim_end().parse().ok()?, 100);
     }
@@ -136,14 +146,21 @@ impl<'a> Checker<'a> {
                     .and_then(|name| Some(number_of(text(name))? as u32)),
                 records: number(&client.records, RECORDS),
                 capabilities: number(&client.capabilities, CAPABILITIES),
+                lends: self.lends(text(&client.component)),
             })
         };
         Allocations {
             core: 0,
-            turn_priority: (*manager.priority.get_ref() - 1) as u8,
+            turn_priority: turn_priority(manager) as u8,
             shortest_us: shortest_us(manager),
             clients: clients.iter().filter_map(lower).collect(),
         }
+    }
+
+    /// Whether a client is a scheduler of others.
+    fn lends(&self, client: &str) -> bool {
+        let schedulers = self.document.partitioning.as_ref();
+        schedulers.is_some_and(|of| of.time.is_some() && text(&of.name) == client)
     }
 
     /// Whether all that is given is there, by the manager's own test.

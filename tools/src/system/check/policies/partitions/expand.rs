@@ -1,6 +1,7 @@
 //! What a description with `[partitions]` means in terms of components, endpoints and timers.
 
 use crate::system::spanned::Spanned;
+use sandglass_description::policy::allocations;
 use sandglass_description::policy::partitions::{names, Sender};
 use sandglass_description::policy::timers::EXPIRY_US;
 
@@ -12,6 +13,7 @@ use super::super::super::super::findings::Finding;
 use super::super::super::super::quantity::Micros;
 use super::super::super::names::help_with;
 use super::super::super::text;
+use super::super::allocations::{best_effort_priority, turn_priority};
 use super::{threads_of, LONGEST_US};
 
 /// Package of the scheduler.
@@ -39,6 +41,10 @@ pub fn expand(document: &mut Document) -> Vec<Finding> {
     if watcher.is_some() {
         document.notifications.push(wake(&partitioning));
     }
+    let supply = Supply::of(document, &partitioning);
+    if let Some(supply) = &supply {
+        document.notifications.push(supply.wakes(&partitioning));
+    }
     document
         .timers
         .push(timer(&partitioning, &partitions, &document.frames));
@@ -48,6 +54,9 @@ pub fn expand(document: &mut Document) -> Vec<Finding> {
     document
         .components
         .push(scheduler(&partitioning, &partitions, watcher));
+    if let (Some(supply), Some(scheduler)) = (supply, document.components.last_mut()) {
+        supply.apply(&partitioning, scheduler);
+    }
     document.partitions = partitions;
     document.partitioning = Some(partitioning);
     findings
@@ -218,7 +227,7 @@ fn timer(
         every: Spanned::new(span.clone(), Micros(every.clamp(EXPIRY_US, LONGEST_US))),
         burst: Some(Spanned::new(span.clone(), 2 * count as i64)),
         count: None,
-        notification: None,
+        notification: partitioning.time.as_ref().map(|_| wakes_name(partitioning)),
         badge: None,
     }
 }
@@ -247,6 +256,13 @@ fn endpoint(partitioning: &Partitioning, partitions: &[Partition]) -> Endpoint {
             let alias = names::arrivals(text(&thread.component));
             let arrival = Sender::Arrival(index);
             clients.push(client(reporter, arrival, ClientRights::Call, alias));
+        }
+    }
+    if partitioning.time.is_some() {
+        let filler = threads_of(partitions).count();
+        for (number, alias) in [(filler, names::FILLS), (filler + 1, names::TURNS)] {
+            let (done, alias) = (Sender::Done(number), alias.to_owned());
+            clients.push(client(&partitioning.name, done, ClientRights::Call, alias));
         }
     }
     if partitioning.finish.is_some() {
@@ -289,5 +305,80 @@ fn scheduler(
             EXECUTABLE,
             partitioning.priority.clone(),
         )
+    }
+}
+
+/// What wakes the scheduler if its time is supplied.
+fn wakes_name(partitioning: &Partitioning) -> Text {
+    let name = names::wakes(text(&partitioning.name));
+    Spanned::new(partitioning.name.span(), name)
+}
+
+/// What a time manager's client has beside that.
+struct Supply {
+    /// Of the manager, and of the client among its clients.
+    manager: Text,
+    index: usize,
+    turn_priority: i64,
+    best_effort_priority: i64,
+}
+
+impl Supply {
+    /// `None`: its time is not supplied, or by nobody, which is found later.
+    fn of(document: &Document, partitioning: &Partitioning) -> Option<Self> {
+        let time = partitioning.time.as_ref()?;
+        let manager = document.time_manager.as_ref()?;
+        let mut clients = manager.clients.get_ref().iter();
+        let name = text(&partitioning.name);
+        let index = clients.position(|client| text(&client.component) == name)?;
+        (text(&manager.name) == text(time)).then(|| Self {
+            manager: manager.name.clone(),
+            index,
+            turn_priority: turn_priority(manager),
+            best_effort_priority: best_effort_priority(manager),
+        })
+    }
+
+    /// What the timer and the manager signal.
+    fn wakes(&self, partitioning: &Partitioning) -> document::Notification {
+        let span = partitioning.name.span();
+        let alias = allocations::names::hint(self.index);
+        document::Notification {
+            name: wakes_name(partitioning),
+            waiter: partitioning.name.clone(),
+            signallers: vec![document::Signaller {
+                component: self.manager.clone(),
+                badge: Some(Spanned::new(span.clone(), Sender::Idle.badge() as i64)),
+                alias: Some(Spanned::new(span, alias)),
+                at: None,
+            }],
+            alias: None,
+        }
+    }
+
+    /// The main thread is the manager's client; the scheduler and the filler are threads beside it.
+    fn apply(&self, partitioning: &Partitioning, scheduler: &mut Component) {
+        let span = partitioning.name.span();
+        let time = |us| Some(Spanned::new(span.clone(), Micros(us)));
+        let thread = |name: &str, priority: i64, us| document::Thread {
+            core: partitioning.core.clone(),
+            budget: time(us),
+            period: time(us),
+            ..document::Thread::added(
+                Spanned::new(span.clone(), name.to_owned()),
+                Spanned::new(span.clone(), priority),
+            )
+        };
+        let own = *partitioning.priority.get_ref();
+        scheduler.threads = vec![
+            thread(names::SCHEDULER, own, SCHEDULER_SLICE_US),
+            thread(names::FILLER, self.turn_priority, LONGEST_US),
+        ];
+        for name in [names::SCHEDULER, names::FILLER] {
+            let name = format!("{}/{name}", text(&partitioning.name));
+            scheduler.controls.push(Spanned::new(span.clone(), name));
+        }
+        scheduler.priority = Spanned::new(span.clone(), self.best_effort_priority);
+        (scheduler.budget, scheduler.period) = (None, None);
     }
 }

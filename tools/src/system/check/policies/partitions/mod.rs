@@ -7,6 +7,7 @@
 mod admission;
 mod expand;
 mod rules;
+mod supply;
 
 use sandglass_description::policy::partitions::{
     names, Form, Frame, Kind, Partition, Partitions, Thread, Window,
@@ -63,14 +64,21 @@ impl Checker<'_> {
             return;
         }
         let span = partitioning.name.span();
-        for index in 0..=threads_of(&document.partitions).count() {
+        let threads = threads_of(&document.partitions).count();
+        let replies = threads + if partitioning.time.is_some() { 3 } else { 1 };
+        for index in 0..replies {
             // A reply object comes with an endpoint; this one's endpoint stays unused.
             let reply = Object::Reply(self.new_endpoint());
             let name = names::reply(index);
             self.equipment[scheduler].add_capability(&name, reply, &span, &mut self.findings);
         }
         let table = self.partition_table(partitioning, scheduler);
-        self.partition_admission(partitioning, &table);
+        if partitioning.time.is_some() {
+            self.end_windows(partitioning, scheduler);
+            self.supply_admission(partitioning, &table);
+        } else {
+            self.partition_admission(partitioning, &table);
+        }
         self.give_table(scheduler, Partitions::NAME, &table, &span);
     }
 
@@ -118,6 +126,7 @@ impl Checker<'_> {
                 .finish
                 .as_ref()
                 .map(|finish| finish.get_ref().0),
+            manager: partitioning.time.as_ref().map(|time| text(time).to_owned()),
         }
     }
 

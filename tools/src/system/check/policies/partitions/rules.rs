@@ -79,6 +79,7 @@ impl<'a> Checker<'a> {
         for frame in &document.frames {
             self.partition_frame(frame);
         }
+        self.supply_rules(partitioning);
     }
 
     fn partition_names(&mut self, what: &str, names: &[&Text]) {

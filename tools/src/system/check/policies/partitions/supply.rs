@@ -1,0 +1,179 @@
+//! A scheduler of partitions that is a client of the time manager: what then differs.
+
+use sandglass_allocations::Rate;
+use sandglass_description::policy::partitions::{Form, Partitions, Sender};
+use sandglass_description::Handler;
+
+use super::super::super::super::document::{PartitionOrder, Partitioning, Text, TimeClient};
+use super::super::super::super::findings::Finding;
+use super::super::super::names::help_with;
+use super::super::super::{text, Checker};
+use super::super::allocations::{share, turn_priority};
+use super::threads_of;
+
+impl<'a> Checker<'a> {
+    /// The keys, if time is supplied.
+    pub(super) fn supply_rules(&mut self, partitioning: &'a Partitioning) {
+        let Some(time) = &partitioning.time else {
+            return;
+        };
+        if self.supplier_of(partitioning, time).is_none() {
+            return;
+        }
+        let order = &partitioning.order;
+        if *order.get_ref() != PartitionOrder::Frames {
+            self.found(
+                Finding::new(order.span(), "windows are made from periods and budgets")
+                    .label("must be \"frames\"")
+                    .related(time.span(), "its time is supplied in turns")
+                    .help("a frame is laid over each turn; periods of partitions would need all of the core"),
+            );
+        }
+        if let Some(finish) = &partitioning.finish {
+            self.found(
+                Finding::new(
+                    finish.span(),
+                    "no request may be in service when a window ends",
+                )
+                .label("must not be here")
+                .related(time.span(), "its time is supplied")
+                .help("remove it, and let threads of these partitions call no servers"),
+            );
+        }
+        self.supply_priorities(partitioning);
+        for thread in threads_of(&self.document.partitions) {
+            let name = text(&thread.component);
+            if self.calls_other_servers(partitioning, name) {
+                self.found(
+                    Finding::new(thread.component.span(), format!("`{name}` calls a server"))
+                        .label("must call none")
+                        .related(time.span(), "the time of its partition is supplied")
+                        .help("a window ends where its budget does, also in a server"),
+                );
+            }
+        }
+    }
+
+    /// The scheduler as the manager's client; says what is wrong if it is none.
+    fn supplier_of(
+        &mut self,
+        partitioning: &'a Partitioning,
+        time: &'a Text,
+    ) -> Option<&'a TimeClient> {
+        let manager = self.document.time_manager.as_ref();
+        let Some(manager) = manager.filter(|manager| text(&manager.name) == text(time)) else {
+            let known = manager.map(|manager| text(&manager.name));
+            self.found(
+                Finding::new(
+                    time.span(),
+                    format!("no time manager is called `{}`", text(time)),
+                )
+                .label("unknown time manager")
+                .help(help_with("time manager", text(time), known.into_iter())),
+            );
+            return None;
+        };
+        let name = text(&partitioning.name);
+        let mut clients = manager.clients.get_ref().iter();
+        let client = clients.find(|client| text(&client.component) == name);
+        if client.is_none() {
+            self.found(
+                Finding::new(time.span(), format!("`{name}` is no client of it"))
+                    .label("gets no time")
+                    .related(manager.clients.span(), "the clients")
+                    .help(format!(
+                        "add it: `{{ component = \"{name}\", share = \"1/3\" }}`"
+                    )),
+            );
+        }
+        client
+    }
+
+    fn supply_priorities(&mut self, partitioning: &'a Partitioning) {
+        let Some(manager) = &self.document.time_manager else {
+            return;
+        };
+        let highest = *manager.priority.get_ref();
+        if *partitioning.priority.get_ref() <= highest {
+            self.found(
+                Finding::new(
+                    partitioning.priority.span(),
+                    "its switches would wait for the time manager",
+                )
+                .label(format!("must be above {highest}"))
+                .related(manager.priority.span(), "the time manager's priority"),
+            );
+        }
+        let turns = turn_priority(manager);
+        for thread in threads_of(&self.document.partitions) {
+            let name = text(&thread.component);
+            let Some(index) = self.names.component(name) else {
+                continue;
+            };
+            let own = &self.document.components[index].priority;
+            if *own.get_ref() != turns {
+                self.found(
+                    Finding::new(
+                        own.span(),
+                        format!("`{name}` runs in the time manager's turns"),
+                    )
+                    .label(format!("must be {turns}, the priority of turns"))
+                    .related(manager.priority.span(), "turns are one below this"),
+                );
+            }
+        }
+    }
+
+    /// Tells the scheduler when a window ends, with whichever thread.
+    pub(super) fn end_windows(&mut self, partitioning: &Partitioning, scheduler: usize) {
+        let mut served = self.served[scheduler].iter();
+        let Some(&(endpoint, _)) = served.find(|(_, name)| *name == text(&partitioning.name))
+        else {
+            return;
+        };
+        let handler = |number| {
+            let badge = Sender::Ended(number).badge();
+            Some(Handler { endpoint, badge })
+        };
+        let document = self.document;
+        let mut count = 0;
+        for (number, thread) in threads_of(&document.partitions).enumerate() {
+            if let Some(component) = self.names.component(text(&thread.component)) {
+                self.threads[component][0].timeout_handler = handler(number);
+            }
+            count = number + 1;
+        }
+        // The main thread, the scheduler's own, and the filler.
+        self.threads[scheduler][2].timeout_handler = handler(count);
+    }
+
+    /// Whether the share is enough for the frame.
+    pub(super) fn supply_admission(&mut self, partitioning: &'a Partitioning, table: &Partitions) {
+        let (Some(time), Form::Frames(frames)) = (&partitioning.time, &table.form) else {
+            return;
+        };
+        let (Some(client), Some(frame)) = (self.supplier_of(partitioning, time), frames.first())
+        else {
+            return;
+        };
+        let Some(written) = &client.share else {
+            return;
+        };
+        let needed = Rate::at_most(frame.supply_us(), frame.length_us);
+        let has = share(text(written));
+        if needed
+            .zip(has)
+            .is_none_or(|(needed, has)| needed.parts() > has.parts())
+        {
+            self.found(
+                Finding::new(
+                    written.span(),
+                    format!("the frame needs {} µs in {} µs", frame.supply_us(), frame.length_us),
+                )
+                .label("is less")
+                .related(partitioning.name.span(), "its scheduler")
+                .help("what all windows take counts, and 100 µs for the scheduler: give it more, or make windows shorter"),
+            );
+        }
+    }
+}
