@@ -212,6 +212,22 @@ fn time_that_is_handed_out_is_taken_back_and_nobodys_turns_are_late() {
     assert_eq!(late.count(), 0, "{}", outcome.console);
 }
 
+/// Two subsystems share what a control loop leaves, one by subdividing its time, which is given and taken back, and one by
+/// windows in a frame; a thread that never stops and one that waits for ever are in the windows' way.
+#[test]
+fn subsystems_share_a_processor_each_in_its_way_beside_a_control_loop() {
+    let outcome = run("subsystems", &example("subsystems"), Variant::Release);
+    assert_eq!(outcome.end, End::Guest(0), "{}", outcome.console);
+    let lines = [
+        "control: ",
+        "tracker: ",
+        "mapper: 50 turns, 0 late",
+        "pilot: ",
+        "player: ",
+    ];
+    assert_says(&outcome.console, &lines);
+}
+
 /// The answer to a request that ran out of time is not lost, though the task has its own timeout fault
 /// when it arrives; the other task has all of its time.
 #[test]

@@ -185,20 +185,26 @@ impl Checker<'_> {
                 .clients
                 .iter()
                 .filter(|client| client.rights.is_call());
-            let manager = self
-                .document
-                .time_manager
-                .as_ref()
-                .map(|manager| text(&manager.name));
-            // A time manager's admission calls its scheduler, which calls nobody.
-            let own = calls
-                .filter(move |client| Some(text(&client.component)) == server && server != manager);
+            // A scheduler calls nobody: these are called by their other threads.
+            let own = calls.filter(move |client| {
+                Some(text(&client.component)) == server && !self.is_scheduler(server)
+            });
             own.filter_map(move |client| {
                 let index = self.names.component(text(&client.component))?;
                 let component = &self.document.components[index];
                 Some(own_client(component, client.component.span()))
             })
         })
+    }
+
+    /// Whether a component that serves is a time manager, or a scheduler of partitions with threads of its own.
+    fn is_scheduler(&self, server: Option<&str>) -> bool {
+        let manager = self.document.time_manager.as_ref();
+        let supplied = self.document.partitioning.as_ref();
+        let supplied = supplied.filter(|of| of.time.is_some());
+        let names = [manager.map(|of| &of.name), supplied.map(|of| &of.name)];
+        let mut names = names.into_iter().flatten();
+        names.any(|name| Some(text(name)) == server)
     }
 
     pub(super) fn is_round_robin(&self, thread: ThreadIndex) -> bool {

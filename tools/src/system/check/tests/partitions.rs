@@ -6,7 +6,7 @@ use sandglass_description::policy::timers::SERVICE;
 use sandglass_description::policy::Table;
 
 use super::super::Content;
-use super::{described, one_finding, Description};
+use super::{described, findings, one_finding, Description};
 
 /// Two partitions by deadline, one of which calls a server.
 const DEADLINES: &str = r#"
@@ -341,5 +341,110 @@ fn partitions_without_a_scheduler_are_refused() {
         table,
         "",
         &["there is no `[partitions]`", "add `[partitions]`"],
+    );
+}
+
+/// A frame in the time that a time manager supplies.
+fn supplied() -> String {
+    let manager = r#"
+[time-manager]
+name = "time"
+priority = 140
+clients = [{ component = "windows", share = "81%" }, { component = "other" }]
+
+[partitions]
+time = "time""#;
+    FRAMES
+        .replace("[partitions]", manager)
+        .replace("priority = 100", "priority = 139")
+        + r#"
+[[component]]
+name = "other"
+executable = "hello-visitor"
+priority = 50
+"#
+}
+
+#[test]
+fn time_that_is_supplied_is_asked_for_by_the_main_thread_and_handed_on_by_another() {
+    let system = described(&supplied()).system;
+    let find = |name: &str| {
+        let mut components = system.components.iter();
+        components.find(|component| component.name == name).unwrap()
+    };
+    let threads = &find("windows").threads;
+    let priorities: Vec<u8> = threads.iter().map(|thread| thread.priority).collect();
+    assert_eq!(priorities, [137, 150, 139]);
+    let ends = |thread: &sandglass_description::Thread| {
+        let handler = thread.timeout_handler.as_ref();
+        handler.map(|handler| Sender::of(handler.badge))
+    };
+    assert_eq!(ends(&find("a").threads[0]), Some(Sender::Ended(0)));
+    assert_eq!(ends(&find("b").threads[0]), Some(Sender::Ended(1)));
+    assert_eq!(ends(&threads[2]), Some(Sender::Ended(2)));
+    assert_eq!(ends(&threads[1]), None);
+    let table = table_of(&described(&supplied()));
+    assert_eq!(table.manager.as_deref(), Some("time"));
+}
+
+#[test]
+fn what_is_wrong_with_time_that_is_supplied_is_said() {
+    let supplied = supplied();
+    let wrong = |old, new, said: &[&str]| {
+        one_finding(&supplied, old, new, said);
+    };
+    wrong(
+        "time = \"time\"",
+        "time = \"tine\"",
+        &["no time manager is called `tine`", "did you mean `time`?"],
+    );
+    wrong(
+        "{ component = \"windows\", share = \"81%\" }, ",
+        "",
+        &[
+            "`windows` is no client of it",
+            "add it: `{ component = \"windows\"",
+        ],
+    );
+    wrong(
+        ", share = \"81%\"",
+        "",
+        &["a frame needs a share of its own", "give it one"],
+    );
+    // 16 ms and 100 µs in 20 ms.
+    wrong(
+        "81%",
+        "80%",
+        &["the frame needs 16100 µs in 20000 µs", "is less"],
+    );
+    wrong(
+        "order = \"frames\"\npriority = 150",
+        "order = \"frames\"\npriority = 140",
+        &[
+            "its switches would wait for the time manager",
+            "must be above 140",
+        ],
+    );
+    wrong(
+        "name = \"a\"\nexecutable = \"hello-visitor\"\npriority = 139",
+        "name = \"a\"\nexecutable = \"hello-visitor\"\npriority = 138",
+        &["`a` runs in the time manager's turns", "must be 139"],
+    );
+    wrong(
+        "time = \"time\"",
+        "time = \"time\"\nfinish = \"100us\"",
+        &[
+            "no request may be in service when a window ends",
+            "must not be here",
+        ],
+    );
+    // Beside what a frame lacks then.
+    let report = findings(&supplied, "order = \"frames\"", "order = \"deadlines\"");
+    let shown = report.to_string();
+    assert!(shown.contains("must be \"frames\""), "{shown}");
+    wrong(
+        "component = \"a\", kind = \"best-effort\"",
+        "component = \"a\", kind = \"best-effort\", arrivals = [\"b\"]",
+        &["`b` reports arrivals in a window", "must not be here"],
     );
 }

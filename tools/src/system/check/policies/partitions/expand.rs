@@ -45,12 +45,16 @@ pub fn expand(document: &mut Document) -> Vec<Finding> {
     if let Some(supply) = &supply {
         document.notifications.push(supply.wakes(&partitioning));
     }
-    document
-        .timers
-        .push(timer(&partitioning, &partitions, &document.frames));
-    document
-        .endpoints
-        .push(endpoint(&partitioning, &partitions));
+    let mut timer = timer(&partitioning, &partitions, &document.frames);
+    let mut endpoint = endpoint(&partitioning, &partitions);
+    if supply.is_some() {
+        timer.notification = Some(wakes_name(&partitioning));
+        endpoint
+            .clients
+            .extend(own_threads(&partitioning, &partitions));
+    }
+    document.timers.push(timer);
+    document.endpoints.push(endpoint);
     document
         .components
         .push(scheduler(&partitioning, &partitions, watcher));
@@ -227,7 +231,7 @@ fn timer(
         every: Spanned::new(span.clone(), Micros(every.clamp(EXPIRY_US, LONGEST_US))),
         burst: Some(Spanned::new(span.clone(), 2 * count as i64)),
         count: None,
-        notification: partitioning.time.as_ref().map(|_| wakes_name(partitioning)),
+        notification: None,
         badge: None,
     }
 }
@@ -237,16 +241,38 @@ fn rate(every_us: u64) -> u128 {
     MANY_US.div_ceil(u128::from(every_us.max(1)))
 }
 
+/// Somebody who calls the scheduler.
+fn client(component: &Text, sender: Sender, rights: ClientRights, alias: String) -> Client {
+    let span = component.span();
+    Client {
+        component: component.clone(),
+        badge: Some(Spanned::new(span.clone(), sender.badge() as i64)),
+        rights,
+        alias: Some(Spanned::new(span, alias)),
+        longest: None,
+    }
+}
+
+/// The threads beside the scheduler's own, if its time is supplied.
+fn own_threads<'a>(
+    partitioning: &'a Partitioning,
+    partitions: &[Partition],
+) -> impl Iterator<Item = Client> + 'a {
+    let filler = threads_of(partitions).count();
+    let numbers = [(filler, names::FILLS), (filler + 1, names::TURNS)];
+    numbers.into_iter().map(|(number, alias)| {
+        let done = Sender::Done(number);
+        client(
+            &partitioning.name,
+            done,
+            ClientRights::Call,
+            alias.to_owned(),
+        )
+    })
+}
+
 /// Where threads call, and those who report arrivals.
 fn endpoint(partitioning: &Partitioning, partitions: &[Partition]) -> Endpoint {
-    let place = |text: String| Spanned::new(partitioning.name.span(), text);
-    let client = |component: &Text, sender: Sender, rights, alias: String| Client {
-        component: component.clone(),
-        badge: Some(Spanned::new(component.span(), sender.badge() as i64)),
-        rights,
-        alias: Some(place(alias)),
-        longest: None,
-    };
     let mut clients = Vec::new();
     for (index, thread) in threads_of(partitions).enumerate() {
         let alias = names::AT_THREADS.to_owned();
@@ -256,13 +282,6 @@ fn endpoint(partitioning: &Partitioning, partitions: &[Partition]) -> Endpoint {
             let alias = names::arrivals(text(&thread.component));
             let arrival = Sender::Arrival(index);
             clients.push(client(reporter, arrival, ClientRights::Call, alias));
-        }
-    }
-    if partitioning.time.is_some() {
-        let filler = threads_of(partitions).count();
-        for (number, alias) in [(filler, names::FILLS), (filler + 1, names::TURNS)] {
-            let (done, alias) = (Sender::Done(number), alias.to_owned());
-            clients.push(client(&partitioning.name, done, ClientRights::Call, alias));
         }
     }
     if partitioning.finish.is_some() {
@@ -324,14 +343,14 @@ struct Supply {
 }
 
 impl Supply {
-    /// `None`: its time is not supplied, or by nobody, which is found later.
+    /// `None`: its time is not supplied, or it is no client, which is found later; and so is another name.
     fn of(document: &Document, partitioning: &Partitioning) -> Option<Self> {
-        let time = partitioning.time.as_ref()?;
+        partitioning.time.as_ref()?;
         let manager = document.time_manager.as_ref()?;
         let mut clients = manager.clients.get_ref().iter();
         let name = text(&partitioning.name);
         let index = clients.position(|client| text(&client.component) == name)?;
-        (text(&manager.name) == text(time)).then(|| Self {
+        Some(Self {
             manager: manager.name.clone(),
             index,
             turn_priority: turn_priority(manager),

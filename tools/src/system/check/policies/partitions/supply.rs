@@ -4,7 +4,9 @@ use sandglass_allocations::Rate;
 use sandglass_description::policy::partitions::{Form, Partitions, Sender};
 use sandglass_description::Handler;
 
-use super::super::super::super::document::{PartitionOrder, Partitioning, Text, TimeClient};
+use super::super::super::super::document::{
+    PartitionOrder, PartitionThread, Partitioning, Text, TimeClient,
+};
 use super::super::super::super::findings::Finding;
 use super::super::super::names::help_with;
 use super::super::super::{text, Checker};
@@ -17,8 +19,16 @@ impl<'a> Checker<'a> {
         let Some(time) = &partitioning.time else {
             return;
         };
-        if self.supplier_of(partitioning, time).is_none() {
+        let Some(client) = self.supplier_of(partitioning, time) else {
             return;
+        };
+        if client.share.is_none() {
+            self.found(
+                Finding::new(client.component.span(), "a frame needs a share of its own")
+                    .label("has none")
+                    .related(time.span(), "its time is supplied")
+                    .help("give it one that is enough for all windows: `share = \"1/3\"`"),
+            );
         }
         let order = &partitioning.order;
         if *order.get_ref() != PartitionOrder::Frames {
@@ -43,6 +53,7 @@ impl<'a> Checker<'a> {
         self.supply_priorities(partitioning);
         for thread in threads_of(&self.document.partitions) {
             let name = text(&thread.component);
+            self.supply_arrivals(time, thread);
             if self.calls_other_servers(partitioning, name) {
                 self.found(
                     Finding::new(thread.component.span(), format!("`{name}` calls a server"))
@@ -51,6 +62,23 @@ impl<'a> Checker<'a> {
                         .help("a window ends where its budget does, also in a server"),
                 );
             }
+        }
+    }
+
+    /// Reports are handled on the scheduler's time: who makes them without end in a window would make it longer for all
+    /// others.
+    fn supply_arrivals(&mut self, time: &Text, thread: &PartitionThread) {
+        let partitions = &self.document.partitions;
+        let is_member = |name: &str| threads_of(partitions).any(|of| text(&of.component) == name);
+        let found = thread.arrivals.iter().find(|of| is_member(text(of)));
+        if let Some(reporter) = found {
+            let name = text(reporter);
+            self.found(
+                Finding::new(reporter.span(), format!("`{name}` reports arrivals in a window"))
+                    .label("must not be here")
+                    .related(time.span(), "the time of its partition is supplied")
+                    .help("handling a report is nobody's supplied time: let a component report that has time of its own"),
+            );
         }
     }
 
