@@ -1,0 +1,25 @@
+//! Gates of resource servers: who is served next, when clients of different criticality on several cores call one server
+//! and do not trust each other (Brandenburg, *A Synchronous IPC Protocol for Predictable Access to Shared Resources in
+//! Mixed-Criticality Systems*).
+//!
+//! - [`mc_ipc`]: the paper's protocol. A client's delay has a bound that holds whatever the others do;
+//! - [`simple`]: FIFO and priority queues, which have one only as long as nobody fails;
+//! - [`bound`]: what a request may cost its client, and the budgets that follow.
+//!
+//! All of them are state machines without a system call ([`Protocol`]). They know clusters: cores of which any may serve
+//! any client of the cluster. With one core in each, which is partitioned scheduling, a cluster is a core.
+
+#![cfg_attr(not(test), no_std)]
+#![deny(unsafe_op_in_unsafe_fn)]
+
+extern crate alloc;
+
+pub mod bound;
+mod list;
+pub mod mc_ipc;
+pub mod protocol;
+pub mod simple;
+
+pub use mc_ipc::McIpc;
+pub use protocol::{ClientId, Exhausted, Present, Protocol, Standing};
+pub use simple::{Fifo, Prio};
