@@ -12,6 +12,7 @@ mod isolation;
 pub mod machines;
 mod mode_switch;
 pub mod multicore;
+mod page;
 mod partitions;
 pub mod report;
 mod sharing;

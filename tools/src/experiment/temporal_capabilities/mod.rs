@@ -66,11 +66,6 @@ pub fn run(extent: &Extent) -> Result<Report> {
     let loss = loss::run(amounts.sets);
     let costs = cost::run(extent.size);
     let figures = page::figures(&costs, &loss);
-    let finding = if extent.page {
-        page::write(&figures)?;
-        None
-    } else {
-        page::finding(&figures)?
-    };
+    let finding = page::PAGE.hold(&figures, extent.page)?;
     report::of(&judged, &loss, &costs, finding)
 }
