@@ -451,7 +451,7 @@ pub struct ExperimentArgs {
     /// CSV with the header scenario,spin,cores,work,time [default: simulate them]
     #[arg(long, value_name = "FILE")]
     pub hosted: Option<PathBuf>,
-    /// For `temporal-capabilities`: write the figures of its page in the book anew
+    /// For `temporal-capabilities` and `policies`: write the figures of their pages in the book anew
     #[arg(long)]
     pub page: bool,
 }

@@ -14,6 +14,7 @@ mod mode_switch;
 pub mod multicore;
 mod page;
 mod partitions;
+mod policies;
 pub mod report;
 mod sharing;
 mod temporal_capabilities;
@@ -51,7 +52,7 @@ pub struct Extent {
     pub sets: Option<u32>,
     /// `--rogue`: an untrusted client beside the others.
     pub rogue: Option<Rogue>,
-    /// `--page` of `temporal-capabilities`: the figures of its page in the book are written anew.
+    /// `--page` of `temporal-capabilities` and `policies`: the figures of their pages in the book are written anew.
     pub page: bool,
 }
 
@@ -166,6 +167,15 @@ pub const CATALOGUE: &[Experiment] = &[
         shift: Some(0),
         is_described: true,
         run: timers::run,
+    },
+    Experiment {
+        name: "policies",
+        reproduces: NO_PAPER,
+        about: "one task set under each policy: its cost, and what a hostile task changes for the others",
+        shift: Some(0),
+        // Its systems have a hostile task of their own, and a judge of best effort that would share its time with another.
+        is_described: false,
+        run: policies::run,
     },
     Experiment {
         name: "temporal-capabilities",
