@@ -205,7 +205,10 @@ mod tests {
         for (number, task) in tasks.0.iter().enumerate() {
             for release in (1..40_000_000).step_by(task.period as usize * 1000) {
                 let begin = release + wait;
-                console += &format!("job {number} {release} {begin} {} {release}\n", begin + 1000);
+                console += &format!(
+                    "job {number} {release} {begin} {} {release}\n",
+                    begin + 1000
+                );
             }
         }
         Run::of(tasks, &console).unwrap()
@@ -217,7 +220,14 @@ mod tests {
         let runs = super::super::systems::CONDUCTS.map(|conduct| {
             let attack = run(&tasks, wait, hostile);
             let is_attack = conduct.is_attack();
-            (conduct, if is_attack { attack } else { run(&tasks, 3_000, 0) })
+            (
+                conduct,
+                if is_attack {
+                    attack
+                } else {
+                    run(&tasks, 3_000, 0)
+                },
+            )
         });
         Compared::new(&tasks, policy, &runs)
     }
@@ -228,7 +238,9 @@ mod tests {
 
     #[test]
     fn a_beginning_that_is_moved_is_found_where_a_policy_promises_that_it_is_not() {
-        assert!(compared(policy("partitions"), 8_000, 0).failures().is_empty());
+        assert!(compared(policy("partitions"), 8_000, 0)
+            .failures()
+            .is_empty());
         let moved = compared(policy("partitions"), 8_001, 0).failures();
         assert_eq!(moved.len(), 9, "of three tasks in three attacks: {moved:?}");
         let of_high = compared(policy("contexts"), 23_001, 0).failures();
@@ -239,8 +251,17 @@ mod tests {
     #[test]
     fn missed_deadlines_and_stolen_time_are_found() {
         let late = compared(policy("edf"), 4_999_001, 0).failures();
-        assert_eq!(late.len(), 6, "control and sensor, in three attacks: {late:?}");
-        assert!(compared(policy("edf"), 3_000, 8_000_000).failures().is_empty());
-        assert_eq!(compared(policy("edf"), 3_000, 8_000_001).failures().len(), 3);
+        assert_eq!(
+            late.len(),
+            6,
+            "control and sensor, in three attacks: {late:?}"
+        );
+        assert!(compared(policy("edf"), 3_000, 8_000_000)
+            .failures()
+            .is_empty());
+        assert_eq!(
+            compared(policy("edf"), 3_000, 8_000_001).failures().len(),
+            3
+        );
     }
 }

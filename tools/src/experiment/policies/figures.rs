@@ -33,7 +33,12 @@ fn line(cells: &[String]) -> String {
 
 /// A table: names to the left, numbers to the right.
 fn table(heads: &[&str], names: usize, lines: impl Iterator<Item = Vec<String>>) -> String {
-    let mut text = line(&heads.iter().map(|&head| head.to_owned()).collect::<Vec<_>>());
+    let mut text = line(
+        &heads
+            .iter()
+            .map(|&head| head.to_owned())
+            .collect::<Vec<_>>(),
+    );
     let ruler = |column| if column < names { "---" } else { "---:" };
     let ruler: Vec<String> = (0..heads.len())
         .map(|column| ruler(column).to_owned())
@@ -62,7 +67,13 @@ fn tasks_table(tasks: &TaskSet) -> String {
             ms(task.work),
         ]
     });
-    let heads = ["task", "criticality", "period, ms", "reserved, ms", "work, ms"];
+    let heads = [
+        "task",
+        "criticality",
+        "period, ms",
+        "reserved, ms",
+        "work, ms",
+    ];
     let all = vec![
         "all".to_owned(),
         String::new(),
@@ -116,7 +127,10 @@ fn isolation(compared: &[Compared]) -> String {
                 format!("`{name}`"),
                 format!("{} → {}", us(honest.response), us(response)),
                 format!("{} → {}", us(honest.jitter), us(jitter)),
-                format!("{:.1}", of.worst(|effect| effect.tasks[task].moved) as f64 / 1e3),
+                format!(
+                    "{:.1}",
+                    of.worst(|effect| effect.tasks[task].moved) as f64 / 1e3
+                ),
                 format!("{} → {missed}", honest.missed),
             ]);
         }

@@ -54,7 +54,13 @@ pub fn of(
 fn table(compared: &[Compared], switches: &[Switches]) -> String {
     let mut text = format!(
         "{:<30} {:>10} {:>10} {:>18} {:>8} {:>9} {:>12}\n",
-        "all honest", "overhead %", "per job", "start mean (most)", "entries", "switches", "best effort %"
+        "all honest",
+        "overhead %",
+        "per job",
+        "start mean (most)",
+        "entries",
+        "switches",
+        "best effort %"
     );
     for (of, switches) in compared.iter().zip(switches) {
         let cost = of.cost;

@@ -83,8 +83,10 @@ impl Source {
                 let _ = timer.cancel();
             },
             Self::Partition(_) => {
-                let arrivals =
-                    sandglass_partitions::Arrivals::described(env, &format!("{}-helper", env.name()));
+                let arrivals = sandglass_partitions::Arrivals::described(
+                    env,
+                    &format!("{}-helper", env.name()),
+                );
                 loop {
                     arrivals.report();
                 }
