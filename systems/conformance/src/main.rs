@@ -47,8 +47,6 @@
 
 extern crate alloc;
 
-mod fixture;
-mod harness;
 mod page01;
 mod page02;
 mod page03;
@@ -57,8 +55,8 @@ mod page05;
 mod page06;
 mod page07;
 mod page08;
-mod prelude;
 
+use conformance_kit::{fixture, harness, prelude};
 use harness::{Check, Conductor};
 use sandglass::{BootInfo, SetupError};
 

@@ -14,7 +14,7 @@ use crate::test::lines::{self, Verdict};
 use crate::workspace;
 
 /// The section, and the line that it begins with, as the suite has them
-/// (`systems/conformance/src/harness/options.rs`).
+/// (`systems/conformance/kit/src/harness/options.rs`).
 const SECTION: &str = ".conformance.options";
 const HEADER: &[u8] = b"options of the conformance suite, 1\n";
 

@@ -6,7 +6,6 @@ mod budgets;
 mod configuring;
 mod cores;
 mod donation;
-mod kit;
 mod notifications;
 mod priorities;
 mod queues;
@@ -19,6 +18,8 @@ mod yield_results;
 mod yielding;
 
 pub use cores::CHECKS as SEVERAL_CORES;
+
+use conformance_kit::timing as kit;
 
 use crate::harness::Check;
 

@@ -1,4 +1,4 @@
-//! What the checks of this page share: a clock in microseconds since an origin, threads that log
+//! What the checks of page 04 share: a clock in microseconds since an origin, threads that log
 //! when they run, and workers that note in which order they do.
 //!
 //! Time is virtual, 1 ns per instruction, so amounts and instants are exact up to the kernel's own

@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use sandglass::cap::{Notification, SchedContext, SchedControl, SchedParams};
+use sandglass::cap::{Notification, SchedContext, SchedControl, SchedParams, Tcb};
 use sandglass::thread::{Thread, ThreadParams};
 use sandglass::time::Tsc;
 use sandglass::{sys, time, BootInfo, Error, Process, SetupError};
@@ -21,6 +21,7 @@ static DEADLINE: AtomicU64 = AtomicU64::new(0);
 pub struct Watchdog {
     control: SchedControl,
     context: SchedContext,
+    tcb: Tcb,
     tsc: Tsc,
     begin: Notification,
     expired: Notification,
@@ -36,15 +37,9 @@ impl Watchdog {
     ) -> Result<Self, SetupError> {
         let begin = process.resources.notification()?;
         let context = process.resources.sched_context(params().size_bits())?;
-        let watchdog = Self {
-            control: boot.sched_control(0).expect("there is a first core"),
-            context,
-            tsc: boot.tsc().expect("the kernel reports the TSC's frequency"),
-            begin,
-            expired,
-        };
-        watchdog.control.configure(context, params())?;
-        Thread::spawn(
+        let control = boot.sched_control(0).expect("there is a first core");
+        control.configure(context, params())?;
+        let thread = Thread::spawn(
             process,
             ThreadParams::new(PRIORITY, context),
             move || loop {
@@ -52,13 +47,23 @@ impl Watchdog {
                 watch(signal);
             },
         )?;
-        Ok(watchdog)
+        Ok(Self {
+            control,
+            context,
+            tcb: thread.tcb(),
+            tsc: boot.tsc().expect("the kernel reports the TSC's frequency"),
+            begin,
+            expired,
+        })
     }
 
-    /// A check begins. The watchdog's context starts anew, so that its next sleep is a whole one.
+    /// A check begins. The watchdog's context starts anew, so that its next sleep is a whole one and it does not preempt the
+    /// check: without a thread, since that of one that sleeps would keep its replenishments (ABI 04, section 5.2).
     pub fn arm(&self) -> Result<(), Error> {
         DEADLINE.store(time::ticks() + self.tsc.us_to_ticks(LIMIT_US), Relaxed);
+        self.context.unbind_tcb(self.tcb)?;
         self.control.configure(self.context, params())?;
+        self.context.bind(self.tcb)?;
         self.begin.signal();
         Ok(())
     }
