@@ -61,6 +61,9 @@ impl Project {
         let Some(manifest) = manifests.find(|manifest| manifest.is_file()) else {
             return Ok(None);
         };
+        if is_repositorys(&manifest)? {
+            return Ok(None);
+        }
         let project = Self::of(&manifest)?;
         let repository = workspace::root();
         let is_repository = repository
@@ -217,6 +220,24 @@ pub fn head(folder: &Path) -> Option<String> {
         .ok()?;
     let text = String::from_utf8(out.stdout).ok()?;
     out.status.success().then(|| text.trim().to_owned())
+}
+
+/// Whether a manifest is one of the repository's workspace, which is asked of cargo once, not for each description.
+///
+/// # Errors
+/// As [`program::workspace_metadata`].
+fn is_repositorys(manifest: &Path) -> Result<bool> {
+    let inside = workspace::root().canonicalize();
+    if !inside.is_ok_and(|repository| manifest.starts_with(repository)) {
+        return Ok(false);
+    }
+    let metadata = program::workspace_metadata()?;
+    let root = metadata.workspace_root.join("Cargo.toml");
+    let mut manifests = metadata
+        .packages
+        .iter()
+        .map(|package| &package.manifest_path);
+    Ok(root == manifest || manifests.any(|member| member == manifest))
 }
 
 fn own_version() -> cargo_metadata::semver::Version {
