@@ -247,7 +247,7 @@ impl Tree {
                 write(&root.join(folder).join(name), &fs::read(from.join(name))?)?;
             }
         }
-        let manifest = manifest(&packages, builds)?;
+        let manifest = manifest(name, &packages, builds)?;
         write(&root.join("Cargo.toml"), manifest.as_bytes())?;
         let lock = fs::read(workspace::root().join("Cargo.lock")).context("Cargo.lock")?;
         if !root.join("Cargo.lock").exists() {
@@ -530,17 +530,23 @@ fn needed_packages(metadata: &Metadata) -> Result<BTreeMap<String, String>> {
     Ok(packages)
 }
 
-/// The scratch workspace's manifest, with these packages and their folders: as the repository's, but for
-/// what is built, and how.
-fn manifest(members: &BTreeMap<String, String>, builds: Builds) -> Result<String> {
+/// The manifest of the scratch workspace `name`, with these packages and their folders: as the repository's, but for
+/// what is built, and how. And for the packages' version, by which alone cargo tells them from the repository's: in a target
+/// directory that both are built in, each would take the place of the other.
+fn manifest(name: &str, members: &BTreeMap<String, String>, builds: Builds) -> Result<String> {
     let text = read(&workspace::root().join("Cargo.toml"))?;
     let mut manifest: toml::Table = text.parse().context("in Cargo.toml")?;
     let folders = members.values().cloned().map(toml::Value::String).collect();
-    manifest
+    let workspace = manifest
         .get_mut("workspace")
         .and_then(toml::Value::as_table_mut)
-        .context("Cargo.toml has no [workspace]")?
-        .insert("members".to_owned(), toml::Value::Array(folders));
+        .context("Cargo.toml has no [workspace]")?;
+    workspace.insert("members".to_owned(), toml::Value::Array(folders));
+    let version = workspace
+        .get_mut("package")
+        .and_then(|package| package.get_mut("version"))
+        .context("Cargo.toml has no version in [workspace.package]")?;
+    *version = format!("{}-mutants-{name}", version.as_str().unwrap_or_default()).into();
     let profiles = manifest
         .get_mut("profile")
         .and_then(toml::Value::as_table_mut)
@@ -549,7 +555,8 @@ fn manifest(members: &BTreeMap<String, String>, builds: Builds) -> Result<String
         .get_mut("release")
         .and_then(|it| it.get_mut("package"));
     if let Some(packages) = release.and_then(toml::Value::as_table_mut) {
-        packages.retain(|name, _| members.contains_key(name));
+        // All others among them: `core` is shared with the repository's kernels.
+        packages.retain(|name, _| name == "*" || members.contains_key(name));
     }
     let dev = profiles
         .get_mut("dev")
