@@ -42,11 +42,19 @@ pub enum KernelToolchain {
 }
 
 impl KernelToolchain {
-    /// Finds a toolchain for the kernel.
+    /// Finds a toolchain for the kernel; once in a process, as rustup takes its time.
     ///
     /// # Errors
     /// None is installed, or Debian's is of another release than the kernel is meant for.
     pub fn find() -> Result<Self> {
+        static FOUND: OnceLock<KernelToolchain> = OnceLock::new();
+        match FOUND.get() {
+            Some(found) => Ok(found.clone()),
+            None => Self::look().map(|found| FOUND.get_or_init(|| found).clone()),
+        }
+    }
+
+    fn look() -> Result<Self> {
         if let Some(name) = rustup_toolchain_with_target(KERNEL_TARGET) {
             return Ok(Self::Rustup(name));
         }
