@@ -1,9 +1,10 @@
 //! The packages of the repository's workspace, and the building of user programs (root tasks, components).
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use anyhow::{bail, Context, Result};
 use cargo_metadata::{Dependency, DependencyKind, Message, Metadata, MetadataCommand, Package};
@@ -23,7 +24,8 @@ pub const TARGET_FOLDER: &str = "user";
 /// The folder of ready-made components.
 const READY_MADE: &str = "systems/components";
 
-/// Arguments for cargo: programs keep frame pointers.
+/// Arguments for cargo: programs keep frame pointers, so that whoever sees a thread's registers and stack can tell which
+/// functions it is in. All do, so that they share their libraries.
 pub const FRAME_POINTERS: [&str; 2] = [
     "--config",
     "target.x86_64-unknown-linux-gnu.rustflags=[\"-Cforce-frame-pointers=yes\"]",
@@ -105,7 +107,7 @@ pub fn packages(metadata: &Metadata) -> Vec<&str> {
 }
 
 /// How user programs are compiled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Profile {
     /// As they run.
     Release,
@@ -149,7 +151,34 @@ pub fn build(package: &str) -> Result<PathBuf> {
 pub fn build_all(packages: &[&str]) -> Result<Vec<PathBuf>> {
     let folder = target_dir();
     let _lock = workspace::lock(&folder)?;
-    let built = build_in(&folder, packages, &[], Profile::Release)?;
+    let mut cargo = toolchain::host_cargo();
+    let embedded = embedded(packages)?;
+    let embedded: Vec<&str> = embedded.iter().map(String::as_str).collect();
+    let paths = build_stripped(toolchain::host_cargo(), &folder, &embedded)?;
+    for (package, path) in embedded.iter().zip(paths) {
+        cargo.env(sandglass_build::embedded_variable(package), path);
+    }
+    build_stripped(cargo, &folder, packages)
+}
+
+/// The user programs that `packages` embed, which are built before them: otherwise their build scripts would build
+/// all that these are made of once more.
+fn embedded(packages: &[&str]) -> Result<Vec<String>> {
+    let metadata = workspace_metadata()?;
+    let wanted = metadata.packages.iter();
+    let wanted = wanted.filter(|package| packages.contains(&package.name.as_str()));
+    let embedded = wanted.filter_map(|package| package.metadata["sandglass"]["embeds"].as_array());
+    let names = embedded.flatten().map(|name| {
+        let name = name.as_str();
+        name.map(str::to_owned)
+            .context("`embeds` in [package.metadata.sandglass] names packages")
+    });
+    names.collect()
+}
+
+/// Builds user programs in `folder`, and returns copies without debugging information.
+fn build_stripped(cargo: Command, folder: &Path, packages: &[&str]) -> Result<Vec<PathBuf>> {
+    let built = build_in(cargo, folder, packages, Profile::Release)?;
     let programs = packages.iter().zip(built);
     programs
         .map(|(package, whole)| {
@@ -170,15 +199,42 @@ pub struct Elf {
 }
 
 /// Builds the user programs of `packages` and returns them in that order, with debugging information:
-/// those that were built just now, whoever else builds. They keep frame pointers, so that whoever sees a
-/// thread's registers and stack can tell which functions it is in.
+/// those that were built just now, whoever else builds. A process has one program of a package and profile, built when it
+/// is first asked for.
 ///
 /// # Errors
 /// As [`build`].
 pub fn read_all(packages: &[&str], profile: Profile) -> Result<Vec<Elf>> {
+    static BUILT: Mutex<BTreeMap<(String, Profile), Elf>> = Mutex::new(BTreeMap::new());
+    // Whoever else wants programs waits: that would want the lock of the target directory, too.
+    let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = |built: &BTreeMap<_, Elf>| -> Option<Vec<Elf>> {
+        let of = |package: &&str| built.get(&((*package).to_owned(), profile)).cloned();
+        packages.iter().map(of).collect()
+    };
+    if let Some(programs) = known(&built) {
+        return Ok(programs);
+    }
+    // All, not those that are missing alone, for which cargo might choose other features of what they have in common.
+    let programs = read_now(packages, profile)?;
+    let names = packages.iter().map(|package| (*package).to_owned());
+    built.extend(
+        names
+            .map(|name| (name, profile))
+            .zip(programs.iter().cloned()),
+    );
+    Ok(programs)
+}
+
+fn read_now(packages: &[&str], profile: Profile) -> Result<Vec<Elf>> {
     let folder = target_dir();
     let _lock = workspace::lock(&folder)?;
-    read(build_in(&folder, packages, &FRAME_POINTERS, profile)?)
+    read(build_in(
+        toolchain::host_cargo(),
+        &folder,
+        packages,
+        profile,
+    )?)
 }
 
 /// Where cargo builds user programs.
@@ -187,15 +243,15 @@ fn target_dir() -> PathBuf {
 }
 
 fn build_in(
+    cargo: Command,
     target_dir: &Path,
     packages: &[&str],
-    settings: &[&str],
     profile: Profile,
 ) -> Result<Vec<PathBuf>> {
     let selection = packages.iter().flat_map(|package| ["--package", package]);
-    let selection = selection.chain(settings.iter().copied());
+    let selection = selection.chain(FRAME_POINTERS);
     let selection = selection.map(str::to_owned).chain(profile.arguments());
-    compile(toolchain::host_cargo(), selection, target_dir, packages)
+    compile(cargo, selection, target_dir, packages)
 }
 
 /// The programs in files.

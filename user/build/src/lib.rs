@@ -44,7 +44,8 @@ pub fn user_program() {
 /// environment variable `variable`, for `include_bytes!(env!("..."))`.
 ///
 /// Only release builds are ever booted. In others (lints, host tests), an empty file takes the
-/// program's place, which keeps them fast.
+/// program's place, which keeps them fast. Where [`embedded_variable`] names a file, the program has been built already:
+/// the `sandglass` command does so for what a package's `[package.metadata.sandglass] embeds` lists.
 ///
 /// # Panics
 /// If the program does not build; cargo's messages are in the output of the build script.
@@ -53,7 +54,12 @@ pub fn embed_program(package: &str, folder: &str, variable: &str) {
     for watched in ["src", "Cargo.toml"] {
         println!("cargo:rerun-if-changed={folder}/{watched}");
     }
-    let program = if env::var("PROFILE").as_deref() == Ok("release") {
+    let built = embedded_variable(package);
+    println!("cargo:rerun-if-env-changed={built}");
+    let program = if let Some(program) = env::var_os(built) {
+        println!("cargo:rerun-if-changed={}", program.display());
+        PathBuf::from(program)
+    } else if env::var("PROFILE").as_deref() == Ok("release") {
         build_program(package, &out_dir.join("programs"))
     } else {
         let placeholder = out_dir.join(package);
@@ -61,6 +67,12 @@ pub fn embed_program(package: &str, folder: &str, variable: &str) {
         placeholder
     };
     println!("cargo:rustc-env={variable}={}", program.display());
+}
+
+/// The environment variable that names the ELF file of a user program to the build script of a package that embeds it.
+pub fn embedded_variable(package: &str) -> String {
+    let name = package.to_uppercase().replace('-', "_");
+    format!("SANDGLASS_EMBEDDED_{name}")
 }
 
 /// Builds a package below `target_dir`, away from the lock of the cargo that runs the script.
