@@ -19,8 +19,8 @@ pub struct Options {
 
 impl Options {
     const DEFAULT: Self = Self {
-        calls: 200_000,
-        instructions: 20_000,
+        calls: 100_000,
+        instructions: 10_000,
         seed: 1,
     };
 

@@ -28,7 +28,7 @@ const TIMEOUT: Duration = Duration::from_secs(120);
 /// Instructions of the storm in which it must have noticed: no more than a short run has.
 const STORM: storm::Extent = storm::Extent {
     calls: 0,
-    instructions: 20_000,
+    instructions: 10_000,
 };
 /// Ends a run at the first check that fails.
 const FAILURE: &str = " ... FAILED";
