@@ -108,6 +108,7 @@ pub const RULES: &[Rule] = &[
         about: "no unstable feature of the language",
         check: |_| {
             source::check(
+                "feature",
                 source::no_features,
                 &["abi", "kernel", "user", "systems", "tools"],
             )
@@ -116,27 +117,27 @@ pub const RULES: &[Rule] = &[
     Rule {
         name: "unsafe_rooms",
         about: "`unsafe` in the kernel stands in arch/ and mem/ only",
-        check: |_| source::check(source::unsafe_rooms, &["kernel/src"]),
+        check: |_| source::check("unsafe", source::unsafe_rooms, &["kernel/src"]),
     },
     Rule {
         name: "unsafe_forbidden",
         about: "every folder of the kernel but arch/ and mem/ forbids `unsafe`",
-        check: |_| source::check(source::forbidden_unsafe, &["kernel/src"]),
+        check: |_| source::check("", source::forbidden_unsafe, &["kernel/src"]),
     },
     Rule {
         name: "safety_comments",
         about: "every `unsafe` in the kernel has its argument",
-        check: |_| source::check(safety_comments::rule, &["kernel"]),
+        check: |_| source::check("unsafe", safety_comments::rule, &["kernel"]),
     },
     Rule {
         name: "no_static_mut",
         about: "no `static mut` in the kernel, and no static outside of arch/",
-        check: |_| source::check(source::statics, &["kernel/src"]),
+        check: |_| source::check("static", source::statics, &["kernel/src"]),
     },
     Rule {
         name: "no_dynamic_calls",
         about: "no `dyn` and no function pointer in the kernel outside of arch/",
-        check: |_| source::check(source::dynamic_calls, &["kernel/src"]),
+        check: |_| source::check("", source::dynamic_calls, &["kernel/src"]),
     },
     Rule {
         name: "rooms",

@@ -661,6 +661,19 @@ mod tests {
         }
     }
 
+    /// Else the repository's kernels would be built again after its mutants, or `core` for its mutants.
+    #[test]
+    fn packages_of_a_tree_are_others_and_share_what_is_not_ours() {
+        let members = BTreeMap::from([(KERNEL.to_owned(), "kernel".to_owned())]);
+        let of = |text: &str| text.parse::<toml::Table>().unwrap();
+        let ours = of(&read(&workspace::root().join("Cargo.toml")).unwrap());
+        let tree = of(&manifest("rules", &members, Builds::Alike).unwrap());
+        let version = |of: &toml::Table| of["workspace"]["package"]["version"].clone();
+        assert_ne!(version(&tree), version(&ours));
+        let others = |of: &toml::Table| of["profile"]["release"]["package"]["*"].clone();
+        assert_eq!(others(&tree), others(&ours));
+    }
+
     /// A file that was moved must not stand in the tree twice.
     #[test]
     fn files_of_an_earlier_kernel_do_not_stay() {
