@@ -215,13 +215,43 @@ pub enum MarkKind {
     /// A parameter of the subject as the system's description has it. First: [`Parameter`]. Second:
     /// its value.
     Parameter,
+    /// The time from which on the plan of the subject, a scheduler of partitions, counts. First: the
+    /// time, in ticks.
+    Origin,
+    /// The partition whose context is the subject has the processor, and nobody who had it before.
+    /// First: the time at which that was decided, in ticks. Second: when it is used up, in ticks. The
+    /// detail above its eight bits: the number of the release or the frame, modulo 256.
+    Window,
+    /// The window of the subject ends, and no other one begins. First: the time at which that was
+    /// decided, in ticks.
+    WindowEnd,
+    /// The partition whose context is the subject has had more than its window, and is charged. First:
+    /// the time at which that was decided. Second: ticks.
+    Overrun,
+    /// The thread of the subject, a context, has a reservation from now on, in place of the one before.
+    /// First: budget and, above 32 bits, period, µs; 0: none. Second: relative deadline, µs, and in bit
+    /// 63 whether it is hard.
+    Reservation,
 }
 
 impl MarkKind {
     /// The kind of this number.
     pub const fn from_raw(raw: u8) -> Option<Self> {
         use MarkKind::*;
-        const ALL: [MarkKind; 7] = [Release, Deadline, End, Mode, Note, Name, Parameter];
+        const ALL: [MarkKind; 12] = [
+            Release,
+            Deadline,
+            End,
+            Mode,
+            Note,
+            Name,
+            Parameter,
+            Origin,
+            Window,
+            WindowEnd,
+            Overrun,
+            Reservation,
+        ];
         if raw >= 1 && raw as usize <= ALL.len() {
             Some(ALL[raw as usize - 1])
         } else {
@@ -229,6 +259,9 @@ impl MarkKind {
         }
     }
 }
+
+/// Bit of a reservation's second word: it is hard.
+pub const HARD: u64 = 1 << 63;
 
 /// A described parameter of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -19,6 +19,7 @@ mod sharing;
 mod systems;
 mod time_oracle;
 mod waiting;
+mod windows;
 
 // The plugin cannot be linked without the emulator, so its measurements are tested from here.
 #[allow(dead_code)]

@@ -1,6 +1,9 @@
 //! A trace for tests, made by hand: a client that calls a passive server, a thread of higher priority
 //! that is released in between, and marks. Times are ticks of a machine of 1 GHz, as everywhere here.
 
+pub mod turns;
+pub mod windows;
+
 use std::collections::BTreeMap;
 
 use sandglass_abi::trace::{Blocked, Gift, Parameter};
@@ -151,16 +154,20 @@ impl Script {
     }
 }
 
-/// The records: five periods of 10 ms, in each of which the client has a job of 1.5 ms, with a call
-/// in the middle and the urgent thread during it.
-pub fn records() -> Vec<Record> {
-    let mut s = Script {
+fn script() -> Script {
+    Script {
         records: Vec::new(),
         time: 5 * US,
         paid: 5 * US,
         payer: 0,
         refills: BTreeMap::new(),
-    };
+    }
+}
+
+/// The records: five periods of 10 ms, in each of which the client has a job of 1.5 ms, with a call
+/// in the middle and the urgent thread during it.
+pub fn records() -> Vec<Record> {
+    let mut s = script();
     s.add(Event::Start {
         per_us: US,
         least_budget: 20 * US,

@@ -18,6 +18,7 @@ pub mod record;
 pub mod tamper;
 pub mod timeline;
 mod waits;
+mod windows;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,7 +30,7 @@ use anyhow::{bail, Context, Result};
 use sandglass_abi::trace::RECORD_WORDS;
 use sandglass_description::Trace;
 
-use self::check::{Expected, Verdict};
+use self::check::{Promises, Verdict};
 use self::history::History;
 use self::memory::{Log, Memory};
 use self::timeline::Timeline;
@@ -85,8 +86,8 @@ impl Default for Options {
 #[derive(Debug)]
 pub struct Traced {
     pub history: History,
-    /// The jobs that the description lets one expect.
-    pub expected: Vec<Expected>,
+    /// What the description lets one expect.
+    pub expected: Promises,
     pub end: End,
     pub console: String,
 }
@@ -167,13 +168,15 @@ fn report(verdict: &Verdict) -> bool {
     let looked = verdict.looked;
     println!(
         "trace check: {count} violations; checked {} budget windows, {} decisions, {} jobs ({} \
-         expected, {} releases skipped), {} donations",
+         expected, {} releases skipped), {} donations, {} windows of partitions, {} turns",
         looked.windows,
         looked.decisions,
         looked.jobs,
         looked.expected,
         looked.skipped,
-        looked.donations
+        looked.donations,
+        looked.partition_windows,
+        looked.turns
     );
     count == 0
 }
@@ -233,7 +236,7 @@ fn run_traced(description: &Description, kernel: &Path, options: &Options) -> Re
     }
     Ok(Traced {
         history,
-        expected: description.expected_jobs.clone(),
+        expected: description.expected.clone(),
         end: outcome.end,
         console: outcome.console,
     })

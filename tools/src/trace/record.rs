@@ -1,7 +1,9 @@
 //! Records, as the kernel writes them, given types.
 
 use anyhow::{bail, Result};
-use sandglass_abi::trace::{Blocked, Gift, Kind, MarkKind, Parameter, Source, Tag, RECORD_WORDS};
+use sandglass_abi::trace::{
+    Blocked, Gift, Kind, MarkKind, Parameter, Source, Tag, HARD, RECORD_WORDS,
+};
 
 /// Address of a kernel object; 0 for none. What it is follows from where it stands.
 pub type Object = u64;
@@ -154,6 +156,29 @@ pub enum Mark {
     Parameter {
         parameter: Parameter,
         value: u64,
+    },
+    Origin {
+        at: u64,
+    },
+    Window {
+        /// Modulo 256.
+        number: u8,
+        at: u64,
+        until: u64,
+    },
+    WindowEnd {
+        at: u64,
+    },
+    Overrun {
+        at: u64,
+        ticks: u64,
+    },
+    /// µs; no budget: none.
+    Reservation {
+        budget_us: u32,
+        period_us: u32,
+        deadline_us: u64,
+        hard: bool,
     },
 }
 
@@ -315,6 +340,23 @@ fn mark(detail: u16, first: u64, second: u64) -> Option<Mark> {
         MarkKind::Parameter => Mark::Parameter {
             parameter: Parameter::from_raw(first)?,
             value: second,
+        },
+        MarkKind::Origin => Mark::Origin { at: first },
+        MarkKind::Window => Mark::Window {
+            number: part,
+            at: first,
+            until: second,
+        },
+        MarkKind::WindowEnd => Mark::WindowEnd { at: first },
+        MarkKind::Overrun => Mark::Overrun {
+            at: first,
+            ticks: second,
+        },
+        MarkKind::Reservation => Mark::Reservation {
+            budget_us: first as u32,
+            period_us: (first >> 32) as u32,
+            deadline_us: second & !HARD,
+            hard: second & HARD != 0,
         },
     })
 }

@@ -1,10 +1,13 @@
 //! Traces of real systems that are tampered with, so that the tests see that the checker notices.
 
+pub mod turns;
+pub mod windows;
+
 use std::collections::BTreeMap;
 
 use sandglass_abi::trace::{Blocked, Gift};
 
-use super::check::check;
+use super::check::{check_with, Promises};
 use super::history::History;
 use super::record::{Event, Object, Record};
 
@@ -99,14 +102,19 @@ const TAMPERINGS: &[Tampering] = &[
 /// What the checker does not notice of the ways to tamper with `history`, in which all that they
 /// need happens.
 pub fn unnoticed(history: &History) -> Vec<String> {
+    unnoticed_of(TAMPERINGS, history, &Promises::default())
+}
+
+/// The same of these ways, with what is described.
+fn unnoticed_of(tamperings: &[Tampering], history: &History, promises: &Promises) -> Vec<String> {
     let mut unnoticed = Vec::new();
-    for Tampering { name, tamper, said } in TAMPERINGS {
+    for Tampering { name, tamper, said } in tamperings {
         let mut tampered = history.clone();
         if tamper(history, &mut tampered.records).is_none() {
             unnoticed.push(format!("{name}: nothing of the kind happens"));
             continue;
         }
-        let found = check(&tampered).violations;
+        let found = check_with(&tampered, promises).violations;
         if !found.iter().any(|violation| violation.what.contains(said)) {
             unnoticed.push(format!("{name}: nothing `{said}` among {found:?}"));
         }

@@ -8,6 +8,7 @@ use super::history::History;
 use super::jobs::{self, Job};
 use super::record::{Event, Object};
 use super::waits::{self, Wait};
+use super::windows::{self, Window};
 
 /// A stretch of time in which a core executed one thread on one context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +50,8 @@ pub struct Timeline {
     pub budgets: Vec<Left>,
     pub jobs: Vec<Job>,
     pub waits: Vec<Wait>,
+    /// Of partitions.
+    pub windows: Vec<Window>,
 }
 
 impl Timeline {
@@ -59,6 +62,7 @@ impl Timeline {
             budgets: budgets(history),
             jobs: jobs::of(history),
             waits: waits::of(history),
+            windows: windows::of(history),
         }
     }
 

@@ -18,7 +18,7 @@
 
 use core::sync::atomic::{AtomicBool, Ordering};
 
-use sandglass_abi::trace::{Call, MarkKind, STOP_WHEN_FULL};
+use sandglass_abi::trace::{Call, MarkKind, HARD, STOP_WHEN_FULL};
 
 pub use sandglass_abi::trace::Parameter;
 
@@ -44,18 +44,70 @@ pub enum Mark {
     Mode { from: u64, to: u64 },
     /// Two numbers that say something to whoever looks at the trace.
     Note { what: u64, value: u64 },
+    /// The time from which on a scheduler's plan counts: release and frame 0.
+    Origin { at: u64 },
+    /// At the time `at` it was decided that the processor is a partition's until `until`; nobody else's any more. `number` is
+    /// that of its release or of the frame.
+    Window { number: u64, at: u64, until: u64 },
+    /// At the time `at` it was decided that the processor is nobody's.
+    WindowEnd { at: u64 },
+    /// At the time `at` a partition has had so many ticks beyond its window.
+    Overrun { at: u64, ticks: u64 },
+    /// A thread's reservation, µs, of which the trace keeps 32 bits; no budget: it has none any more.
+    Reservation {
+        budget_us: u64,
+        period_us: u64,
+        deadline_us: u64,
+        hard: bool,
+    },
 }
 
 impl Mark {
-    /// Kind and words of the record.
-    const fn words(self) -> (MarkKind, u64, u64) {
-        match self {
+    /// Detail and words of the record.
+    const fn words(self) -> (u64, u64, u64) {
+        let (kind, first, second) = match self {
             Self::Release { job, at } => (MarkKind::Release, job, at),
             Self::Deadline { job, at } => (MarkKind::Deadline, job, at),
             Self::End { job } => (MarkKind::End, job, 0),
             Self::Mode { from, to } => (MarkKind::Mode, from, to),
             Self::Note { what, value } => (MarkKind::Note, what, value),
+            Self::Origin { at } => (MarkKind::Origin, at, 0),
+            Self::Window { at, until, .. } => (MarkKind::Window, at, until),
+            Self::WindowEnd { at } => (MarkKind::WindowEnd, at, 0),
+            Self::Overrun { at, ticks } => (MarkKind::Overrun, at, ticks),
+            Self::Reservation {
+                budget_us,
+                period_us,
+                deadline_us,
+                hard,
+            } => {
+                let parameters = half(budget_us) | half(period_us) << 32;
+                let is_hard = if hard { HARD } else { 0 };
+                (
+                    MarkKind::Reservation,
+                    parameters,
+                    half(deadline_us) | is_hard,
+                )
+            }
+        };
+        (kind as u64 | self.more() << 8, first, second)
+    }
+
+    /// What the detail says above its eight bits.
+    const fn more(self) -> u64 {
+        match self {
+            Self::Window { number, .. } => number % 256,
+            _ => 0,
         }
+    }
+}
+
+/// `value` as 32 bits; the most that they say, if it is more.
+const fn half(value: u64) -> u64 {
+    if value > u32::MAX as u64 {
+        u32::MAX as u64
+    } else {
+        value
     }
 }
 
@@ -69,8 +121,8 @@ pub fn is_traced() -> bool {
 #[inline(always)]
 pub fn mark(mark: Mark) {
     if is_traced() {
-        let (kind, first, second) = mark.words();
-        write(0, kind as u64, first, second);
+        let (detail, first, second) = mark.words();
+        write(0, detail, first, second);
     }
 }
 
@@ -80,8 +132,8 @@ pub fn mark(mark: Mark) {
 #[inline(always)]
 pub fn mark_of(subject: impl Capability, mark: Mark) {
     if is_traced() {
-        let (kind, first, second) = mark.words();
-        write(subject.cptr().raw(), kind as u64, first, second);
+        let (detail, first, second) = mark.words();
+        write(subject.cptr().raw(), detail, first, second);
     }
 }
 
@@ -155,11 +207,26 @@ mod tests {
     fn the_words_of_a_mark_are_those_of_the_format() {
         assert_eq!(
             Mark::Deadline { job: 3, at: 900 }.words(),
-            (MarkKind::Deadline, 3, 900)
+            (MarkKind::Deadline as u64, 3, 900)
         );
         assert_eq!(
             Mark::Mode { from: 0, to: 2 }.words(),
-            (MarkKind::Mode, 0, 2)
+            (MarkKind::Mode as u64, 0, 2)
         );
+        let window = Mark::Window {
+            number: 0x102,
+            at: 5,
+            until: 9,
+        };
+        let detail = MarkKind::Window as u64 | 2 << 8;
+        assert_eq!(window.words(), (detail, 5, 9));
+        let reservation = Mark::Reservation {
+            budget_us: 1 << 40,
+            period_us: 2,
+            deadline_us: 3,
+            hard: true,
+        };
+        let words = (MarkKind::Reservation as u64, 0x2_ffff_ffff, HARD | 3);
+        assert_eq!(reservation.words(), words);
     }
 }

@@ -45,7 +45,7 @@ use super::parse::parse;
 use super::Source;
 use crate::cores::MOST_CORES;
 use crate::project::Project;
-use crate::trace::check::Expected;
+use crate::trace::check::{Plan, Promises};
 
 /// MiB of the machine, unless the description says otherwise.
 const DEFAULT_MEMORY_MIB: u32 = crate::qemu::DEFAULT_MEMORY_MIB;
@@ -80,8 +80,8 @@ pub struct Description {
     /// Place of the machine's memory, or of the system's name.
     pub machine_span: Span,
     pub outlook: Outlook,
-    /// Threads of which a trace shows a job in every interval.
-    pub expected_jobs: Vec<Expected>,
+    /// What a trace is to show.
+    pub expected: Promises,
 }
 
 /// An executable to pack.
@@ -183,6 +183,8 @@ struct Checker<'a> {
     status: Option<Status>,
     /// Indices of the endpoints that each component serves.
     served: Vec<Vec<(u32, &'a str)>>,
+    /// What the scheduler of partitions is to do.
+    windows: Option<Plan>,
 }
 
 impl<'a> Checker<'a> {
@@ -213,6 +215,7 @@ impl<'a> Checker<'a> {
             output: None,
             status: None,
             served: vec![Vec::new(); count],
+            windows: None,
         }
     }
 
@@ -375,7 +378,10 @@ impl<'a> Checker<'a> {
             true => self.outlook(),
             false => Outlook::default(),
         };
-        let expected_jobs = self.expected_jobs();
+        let expected = Promises {
+            jobs: self.expected_jobs(),
+            windows: self.windows.take(),
+        };
         let document = self.document;
         let mut components = Vec::new();
         let parts = document.components.iter().zip(self.equipment);
@@ -437,7 +443,7 @@ impl<'a> Checker<'a> {
             output: self.output.map(|output| output.name.get_ref().clone()),
             machine_span,
             outlook,
-            expected_jobs,
+            expected,
         })
     }
 

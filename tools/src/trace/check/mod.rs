@@ -5,6 +5,9 @@
 //! * [`priorities`]: no thread runs while one of higher priority is ready on the same core;
 //! * [`deadlines`]: no job ends after its deadline;
 //! * [`counts`]: no release is missed of a thread that is described to have a job in every interval;
+//! * [`windows`]: partitions have the processor in their windows and nowhere else, by the described plan, and whoever
+//!   overran is charged;
+//! * [`turns`]: turns of a time manager are those of reservations, and take no more than these have;
 //! * [`donations`]: every lent context returns to its lender, and no thread runs on one that it does not have.
 //!
 //! All is reconstructed from the records alone, so a trace that does not hang together is found too.
@@ -21,11 +24,14 @@ mod priorities;
 mod standstill;
 #[cfg(test)]
 mod tests;
+mod turns;
+mod windows;
 
 use std::fmt;
 
 pub use self::counts::Expected;
 use self::standstill::Standstill;
+pub use self::windows::Plan;
 use super::history::History;
 use super::record::Object;
 
@@ -60,6 +66,17 @@ pub struct Looked {
     pub skipped: u64,
     /// Contexts that were lent with a call.
     pub donations: u64,
+    pub partition_windows: u64,
+    /// Of clients of a time manager.
+    pub turns: u64,
+}
+
+/// What a system's description lets one expect of its trace.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Promises {
+    pub jobs: Vec<Expected>,
+    /// Of the scheduler of partitions, if there is one.
+    pub windows: Option<Plan>,
 }
 
 /// The result of all checks.
@@ -74,11 +91,11 @@ pub struct Verdict {
 
 /// Makes all checks that need no description.
 pub fn check(history: &History) -> Verdict {
-    check_with(history, &[])
+    check_with(history, &Promises::default())
 }
 
-/// Makes all checks; `expected` says how many jobs there should be.
-pub fn check_with(history: &History, expected: &[Expected]) -> Verdict {
+/// Makes all checks; `expected` says what is described.
+pub fn check_with(history: &History, expected: &Promises) -> Verdict {
     let mut findings = Findings {
         history,
         standstill: Standstill::default(),
@@ -90,9 +107,13 @@ pub fn check_with(history: &History, expected: &[Expected]) -> Verdict {
     findings.standstill = Standstill::of(history, findings.longest_path());
     budgets::check(&mut findings);
     deadlines::check(&mut findings);
-    counts::check(&mut findings, expected);
+    counts::check(&mut findings, &expected.jobs);
     priorities::check(&mut findings);
     donations::check(&mut findings);
+    turns::check(&mut findings);
+    if let Some(plan) = &expected.windows {
+        windows::check(&mut findings, plan);
+    }
     let mut verdict = findings.verdict;
     verdict.violations.sort_by_key(|found| found.sequence);
     verdict

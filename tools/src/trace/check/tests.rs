@@ -395,11 +395,15 @@ fn domains_are_kept_apart() {
     assert!(passed_over(1));
 }
 
-fn every(interval_us: u64) -> Vec<Expected> {
-    vec![Expected {
+fn every(interval_us: u64) -> Promises {
+    let jobs = vec![Expected {
         thread: "client".to_owned(),
         interval_us,
-    }]
+    }];
+    Promises {
+        jobs,
+        windows: None,
+    }
 }
 
 #[test]

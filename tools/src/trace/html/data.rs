@@ -14,7 +14,7 @@ use super::super::waits::Why;
 pub struct Data {
     /// Length of the trace.
     pub end: f64,
-    /// The highest priority first.
+    /// Threads, the highest priority first; then partitions.
     pub rows: Vec<Row>,
     /// Names of contexts, by the index that executions have.
     pub payers: Vec<String>,
@@ -27,7 +27,7 @@ pub struct Data {
 /// Number, release, deadline, end.
 type Job = (u64, Option<f64>, Option<f64>, Option<f64>);
 
-/// A thread.
+/// A thread or a partition.
 #[derive(Serialize, Default)]
 pub struct Row {
     pub name: String,
@@ -47,6 +47,10 @@ pub struct Row {
     pub budget: Vec<(f64, f64, bool)>,
     /// The whole budget.
     pub most: f64,
+    /// Of a partition: from, to, planned end if it was to end before, number.
+    pub windows: Vec<(f64, f64, f64, u8)>,
+    /// Of a thread: time, and what it has from a time manager then.
+    pub reservations: Vec<(f64, String)>,
     #[serde(skip)]
     passive: bool,
 }
@@ -96,6 +100,8 @@ impl Data {
             .collect();
         data.budgets(history, timeline);
         data.instants(history, row_of);
+        data.reservations(history, row_of);
+        data.partitions(history, timeline);
         data.rows.iter_mut().for_each(Row::finish);
         data
     }
@@ -127,6 +133,63 @@ impl Data {
             let amount = history.us(left.amount);
             row.budget.push((us(left.time), amount, left.used > 0));
         }
+    }
+
+    fn reservations(&mut self, history: &History, row_of: impl Fn(Object) -> Option<usize>) {
+        let threads = threads_of_contexts(history);
+        for record in &history.records {
+            let Event::Mark {
+                subject,
+                mark:
+                    Mark::Reservation {
+                        budget_us,
+                        period_us,
+                        deadline_us,
+                        hard,
+                    },
+            } = record.event
+            else {
+                continue;
+            };
+            let time = |us: u64| lasting(us as f64);
+            let what = match budget_us {
+                0 => "no reservation".to_owned(),
+                _ => format!(
+                    "{} in {}, due in {}{}",
+                    time(budget_us.into()),
+                    time(period_us.into()),
+                    time(deadline_us),
+                    if hard { ", hard" } else { "" }
+                ),
+            };
+            let thread = threads.get(&subject).copied();
+            if let Some(row) = thread.and_then(&row_of) {
+                let time = history.ns(record.time) as f64 / 1000.0;
+                self.rows[row].reservations.push((time, what));
+            }
+        }
+    }
+
+    /// A row for each partition.
+    fn partitions(&mut self, history: &History, timeline: &Timeline) {
+        let us = |time: u64| history.ns(time) as f64 / 1000.0;
+        let mut rows: BTreeMap<Object, (Row, u64)> = BTreeMap::new();
+        for window in &timeline.windows {
+            let (row, most) = rows.entry(window.context).or_default();
+            let (from, to, planned) = (us(window.from), us(window.to), us(window.planned_end()));
+            row.windows.push((from, to, planned, window.number));
+            *most = window.overrun.max(*most);
+        }
+        self.rows
+            .extend(rows.into_iter().map(|(context, (row, most))| {
+                let windows = format!("partition, {} windows", row.windows.len());
+                let overrun = format!("longest overrun {}", lasting(history.us(most)));
+                Row {
+                    name: history.name(context),
+                    about: [windows, overrun],
+                    ..row
+                }
+            }));
     }
 
     fn instants(&mut self, history: &History, row_of: impl Fn(Object) -> Option<usize>) {
@@ -305,6 +368,30 @@ mod tests {
         assert_eq!((client.most, client.longest), (2000.0, 10_000.0));
         let used = |points: &[(f64, f64, bool)]| points.iter().any(|&(_, _, used)| used);
         assert!(used(&client.budget));
+    }
+
+    #[test]
+    fn partitions_have_rows_with_their_windows_and_overruns() {
+        let history = example::windows::history();
+        let data = Data::of(&history, &Timeline::of(&history));
+        let row = |name: &str| data.rows.iter().find(|row| row.name == name).unwrap();
+        let (flight, cabin) = (row("flight"), row("cabin"));
+        assert_eq!((flight.windows.len(), cabin.windows.len()), (6, 3));
+        assert_eq!(cabin.about[1], "longest overrun 52 µs");
+        let overrun = |&(_, to, planned, _): &(f64, f64, f64, u8)| (to - planned).round() == 52.0;
+        assert!(cabin.windows.iter().all(overrun), "{:?}", cabin.windows);
+        assert_eq!(
+            data.payers.iter().filter(|name| *name == "cabin").count(),
+            1
+        );
+    }
+
+    #[test]
+    fn a_thread_s_row_says_what_it_has_reserved() {
+        let history = example::turns::history();
+        let data = Data::of(&history, &Timeline::of(&history));
+        let said = &data.rows[0].reservations[0].1;
+        assert_eq!(said, "1 ms in 10 ms, due in 5 ms, hard");
     }
 
     #[test]

@@ -25,6 +25,10 @@ const LEGEND: &[(&str, &str)] = &[
         "executes, in the colour of the context that pays",
     ),
     (
+        r#"<rect x="1" y="5" width="16" height="8" fill="var(--first)" opacity=".5"/><rect x="17" y="3" width="4" height="10" fill="var(--bad)"/>"#,
+        "window of a partition, overrun",
+    ),
+    (
         r#"<rect x="1.5" y="3.5" width="19" height="9" fill="var(--second)" stroke="var(--ink)"/>"#,
         "on another thread's time",
     ),

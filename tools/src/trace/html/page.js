@@ -24,7 +24,10 @@ const all = () => show(0, END);
 function choose() {
   const words = filter.value.toLowerCase().split(/[\s,]+/).filter(Boolean);
   const wanted = (row) => !words.length || words.some((word) => row.name.toLowerCase().includes(word));
-  view.rows = TRACE.rows.map((_, index) => index).filter((index) => wanted(TRACE.rows[index]));
+  // Partitions above the threads.
+  const isThread = (index) => Number(!TRACE.rows[index].windows.length);
+  view.rows = TRACE.rows.map((_, index) => index).filter((index) => wanted(TRACE.rows[index]))
+    .sort((a, b) => isThread(a) - isThread(b));
   paint();
 }
 
@@ -57,6 +60,13 @@ function described(time, py) {
   if (run) {
     lines.push(`runs for ${lasting(run[1] - run[0])} on core ${run[2]}`, `on the time of ${TRACE.payers[run[3]]}`);
   } else if (wait) lines.push(`${WAITS[wait[2]]}: ${lasting(wait[1] - wait[0])}`);
+  const window_ = at(row.windows);
+  if (window_) {
+    const [from, to, planned, number] = window_;
+    lines.push(`window ${number}: ${lasting(to - from)}` + (to > planned ? `, overrun ${lasting(to - planned)}` : ""));
+  }
+  const reserved = row.reservations.findLast(([since]) => since <= time);
+  if (reserved) lines.push(`reservation: ${reserved[1]}`);
   const next = firstFrom(row.budget, time, (point) => point[0]), before = row.budget[next - 1];
   if (before) {
     const after = row.budget[next];

@@ -128,6 +128,25 @@ function paintRuns(pen, row, index, place) {
   }, (left, share, payer) => fill(left, 1, payer, 0.35 + 0.65 * share));
 }
 
+// An overrun is seen however short it is.
+function paintWindows(pen, row, index, place) {
+  const bar = layout.bar, top = baseOf(place) - bar;
+  const colour = PAYER_OF_ROW[index] < 0 ? ink.none : colourOf(PAYER_OF_ROW[index]);
+  paintStretches(row.windows, () => 0, (left, width, [from, to, planned, number]) => {
+    pen.globalAlpha = 0.55; pen.fillStyle = colour; pen.fillRect(left, top + 2, width, bar - 2); pen.globalAlpha = 1;
+    if (to > planned) {
+      const begin = clamp(x(planned), left, left + width);
+      pen.fillStyle = ink.bad; pen.fillRect(begin, top - 3, Math.max(left + width - begin, 1), bar + 3);
+    }
+    if (width < 16) return;
+    pen.fillStyle = "#fff";
+    pen.fillText(fitted(pen, `window ${number}: ${lasting(to - from)}`, width - 8, Infinity), left + 4, top + bar / 2 + 1);
+  }, (left, share) => {
+    pen.globalAlpha = 0.2 + 0.35 * share; pen.fillStyle = colour; pen.fillRect(left, top + 2, 1, bar - 2);
+    pen.globalAlpha = 1;
+  });
+}
+
 function paintBudget(pen, row, index, place) {
   if (!view.budgets || !row.budget.length) return;
   const floor = baseOf(place) + 3 + layout.budget, y = (left) => floor - left / row.most * (layout.budget - 2);
@@ -295,6 +314,7 @@ function paintRows() {
     pen.strokeStyle = ink.rule; pen.lineWidth = 1;
     line(pen, LABELS, baseOf(place) + 0.5, LABELS + plotWidth(), baseOf(place) + 0.5);
     paintBudget(pen, row, index, place);
+    paintWindows(pen, row, index, place);
     paintRuns(pen, row, index, place);
     paintJobs(pen, row, place);
     paintFaults(pen, row, place);

@@ -2,7 +2,7 @@
 //!
 //! A track for each core, on which the threads are slices; one for each thread, on which its
 //! executions are, named after who pays, and what happens to it; one for its jobs, if there are any;
-//! and one for what each context has left of its budget. What is lent, and given back, is a flow: an
+//! and one for what each context has left of its budget; for each partition, one with its windows and overruns. What is lent, and given back, is a flow: an
 //! arrow.
 
 mod proto;
@@ -20,7 +20,7 @@ use self::proto::{
 };
 use super::history::History;
 use super::record::{Event, Mark, Object, Record};
-use super::timeline::Timeline;
+use super::timeline::{threads_of_contexts, Timeline};
 
 /// The one writer of packets.
 const SEQUENCE: u32 = 1;
@@ -35,6 +35,8 @@ enum Track {
     Jobs(Object),
     Budgets,
     Budget(Object),
+    Partitions,
+    Partition(Object),
 }
 
 /// The trace as bytes of a file.
@@ -45,13 +47,18 @@ pub fn encode(history: &History, timeline: &Timeline) -> Vec<u8> {
 fn trace(history: &History, timeline: &Timeline) -> Trace {
     let mut writer = Writer {
         history,
+        bound: threads_of_contexts(history),
         uuids: BTreeMap::new(),
         descriptors: Vec::new(),
         events: Vec::new(),
     };
     writer.track(Track::Cores);
+    if !timeline.windows.is_empty() {
+        writer.track(Track::Partitions);
+    }
     writer.track(Track::Threads);
     writer.track(Track::Budgets);
+    writer.windows(timeline);
     writer.executions(timeline);
     writer.jobs(timeline);
     writer.budgets(timeline);
@@ -64,6 +71,8 @@ fn trace(history: &History, timeline: &Timeline) -> Trace {
 
 struct Writer<'h> {
     history: &'h History,
+    /// The thread that each context was bound to first.
+    bound: BTreeMap<Object, Object>,
     uuids: BTreeMap<Track, u64>,
     descriptors: Vec<TracePacket>,
     /// With the time in ns; at one time, what ends comes before what begins.
@@ -98,6 +107,8 @@ impl Writer<'_> {
                 format!("budget of {}", self.history.name(context)),
                 Some(Track::Budgets),
             ),
+            Track::Partitions => ("partitions".to_owned(), None),
+            Track::Partition(context) => (self.history.name(context), Some(Track::Partitions)),
         };
         let parent_uuid = parent.map(|parent| self.track(parent));
         let uuid = self.uuids.len() as u64 + 1;
@@ -138,6 +149,30 @@ impl Writer<'_> {
         self.add(from, Order::Begins, track, Type::SliceBegin, event);
         let end = TrackEvent::default();
         self.add(to, Order::Ends, track, Type::SliceEnd, end);
+    }
+
+    /// Windows, and behind each of them its overrun.
+    fn windows(&mut self, timeline: &Timeline) {
+        for window in &timeline.windows {
+            let track = Track::Partition(window.context);
+            let end = window.planned_end();
+            let left = self.history.duration_ns(window.until - end);
+            let charged = self.history.duration_ns(window.overrun);
+            if end > window.from {
+                let notes = vec![
+                    number("number, modulo 256", window.number.into()),
+                    number("left, ns", left),
+                ];
+                let title = format!("window {}", window.number);
+                let event = named(&title, "window", notes);
+                self.slice(track, window.from, end, event);
+            }
+            if window.to > end {
+                let notes = vec![number("charged, ns", charged)];
+                let event = named("overrun", "window", notes);
+                self.slice(track, end, window.to, event);
+            }
+        }
     }
 
     fn executions(&mut self, timeline: &Timeline) {
@@ -271,6 +306,26 @@ impl Writer<'_> {
             } => {
                 let notes = vec![number("from", from), number("to", to)];
                 (core, "mode changes", "mode", notes)
+            }
+            Event::Mark {
+                subject,
+                mark:
+                    Mark::Reservation {
+                        budget_us,
+                        period_us,
+                        deadline_us,
+                        hard,
+                    },
+            } => {
+                let notes = vec![
+                    number("budget, µs", budget_us.into()),
+                    number("period, µs", period_us.into()),
+                    number("deadline, µs", deadline_us),
+                    number("hard", hard.into()),
+                ];
+                let thread = self.bound.get(&subject).copied();
+                let track = Track::Thread(thread.unwrap_or(subject));
+                (track, "reservation", "reservation", notes)
             }
             Event::Mark {
                 subject,

@@ -101,6 +101,24 @@ fn the_file_is_as_the_importer_wants_it() {
 }
 
 #[test]
+fn partitions_have_tracks_with_windows_and_overruns() {
+    let history = example::windows::history();
+    let bytes = encode(&history, &Timeline::of(&history));
+    check(&bytes).unwrap();
+    let trace = Trace::decode(bytes.as_slice()).unwrap();
+    let events = trace.packet.iter().filter_map(|p| p.track_event.as_ref());
+    let named = |name: &str| {
+        let named = events
+            .clone()
+            .filter(|event| event.name.as_deref() == Some(name));
+        named.count()
+    };
+    // Windows 0, 2 and 4 of `flight` are the first ones of frames; `cabin` has windows 0 to 2.
+    assert_eq!((named("window 0"), named("window 5")), (2, 1));
+    assert_eq!(named("overrun"), 9);
+}
+
+#[test]
 fn a_file_that_does_not_hang_together_is_noticed() {
     let history = example::history();
     let good = trace(&history, &Timeline::of(&history));

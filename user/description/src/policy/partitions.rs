@@ -77,6 +77,7 @@ pub struct Window {
 /// A partition; its times are 0 if its windows are in frames.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Partition {
+    pub name: String,
     pub period_us: u64,
     pub deadline_us: u64,
     pub offset_us: u64,

@@ -6,7 +6,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::convert::Infallible;
 
-use sandglass::cap::{SchedControl, SchedParams, Tcb};
+use sandglass::cap::{SchedContext, SchedControl, SchedParams, Tcb};
 use sandglass::hpet::HpetError;
 use sandglass::time::{self, Tsc};
 use sandglass::Environment;
@@ -21,6 +21,7 @@ use crate::decision::PartitionId;
 use crate::driver::{watch, Driver, Partition, Parts, Servers, FULL_US};
 use crate::hierarchy::{Hierarchy, Windows};
 use crate::local::{Grid, Kind, Local, LocalQueues, Thread, READY_SLOTS};
+use crate::marks::Marks;
 use crate::periodic::{Order, Parameters, Periodic, Queues, Reservation};
 use crate::queue::{Memory, Owned, LEAST_SLOTS};
 use crate::supply;
@@ -71,9 +72,10 @@ pub fn run(env: &'static Environment) -> Result<Infallible, HpetError> {
         .collect::<Vec<_>>()
         .leak();
     let mut hierarchy = Hierarchy::new(windows, locals);
+    let mut marks = Marks::begin(&table, contexts(env, &table), start);
     loop {
         // Nobody ends it.
-        driver.run(&mut hierarchy, &mut ())?;
+        driver.run(&mut hierarchy, &mut marks)?;
     }
 }
 
@@ -108,6 +110,12 @@ fn parts(env: &Environment, table: &Partitions, clock: Clock) -> Parts {
             watcher: env.capability(names::WAKES),
         }),
     }
+}
+
+/// Of each partition.
+fn contexts(env: &Environment, table: &Partitions) -> Vec<SchedContext> {
+    let first = table.partitions.iter().map(|of| &of.threads[0].name);
+    first.map(|name| env.context_of(name)).collect()
 }
 
 pub(crate) fn control(env: &Environment, table: &Partitions) -> SchedControl {

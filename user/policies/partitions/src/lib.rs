@@ -35,6 +35,7 @@ pub mod decision;
 pub mod driver;
 pub mod hierarchy;
 pub mod local;
+mod marks;
 pub mod periodic;
 pub mod queue;
 pub mod supplied;

@@ -31,6 +31,14 @@ use crate::turns::{Chosen, Decision, Event, Turns};
 /// What a client without a turn runs on, µs: a slice among others of its priority.
 const SLICE_US: u64 = 10_000;
 
+/// What a trace says of a client that is served no more.
+const NO_RESERVATION: Mark = Mark::Reservation {
+    budget_us: 0,
+    period_us: 0,
+    deadline_us: 0,
+    hard: false,
+};
+
 /// Labels of what the admission says.
 pub mod command {
     /// `[client, budget, period, deadline | is_hard << 63]`, µs.
@@ -376,12 +384,20 @@ impl Scheduler {
                 period_us,
             };
             self.turns.serve(client, Server::new(task, kind));
+            let reservation = Mark::Reservation {
+                budget_us,
+                period_us,
+                deadline_us,
+                hard: kind == Kind::Hard,
+            };
+            trace::mark_of(self.parts.clients[client.0].context, reservation);
         }
     }
 
     fn dismiss(&mut self, client: TaskId) -> Option<u64> {
         let deadline = self.turns.dismiss(client);
         self.demote(client);
+        trace::mark_of(self.parts.clients[client.0].context, NO_RESERVATION);
         if let Some(waiting) = self.waiting[client.0].take() {
             let message = if waiting.by_fault {
                 self.go_on(client)

@@ -101,6 +101,7 @@ mod tests {
 
     fn partition(period_us: u64, budget_us: u64) -> Partition {
         Partition {
+            name: String::new(),
             period_us,
             deadline_us: period_us,
             offset_us: 0,

@@ -21,6 +21,7 @@ use super::super::super::quantity::Micros;
 use super::super::super::spanned::Spanned;
 use super::super::names::ThreadIndex;
 use super::super::{text, Checker};
+use crate::trace::check::Plan;
 
 pub use expand::expand;
 
@@ -80,6 +81,10 @@ impl Checker<'_> {
             self.partition_admission(partitioning, &table);
         }
         self.give_table(scheduler, Partitions::NAME, &table, &span);
+        self.windows = Some(Plan {
+            scheduler: text(&partitioning.name).to_owned(),
+            partitions: table,
+        });
     }
 
     /// Whether the thread of a component calls a server that is neither its scheduler nor the timer service, which is above
@@ -149,6 +154,7 @@ impl Checker<'_> {
             self.calls_other_servers(partitioning, text(&thread.component))
         };
         Partition {
+            name: text(&partition.name).to_owned(),
             period_us: micros(partition.period.as_ref()),
             deadline_us: micros(partition.deadline.as_ref().or(partition.period.as_ref())),
             offset_us: micros(partition.offset.as_ref()),
