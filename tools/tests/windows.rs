@@ -47,3 +47,13 @@ fn turns_of_a_time_manager_are_accepted_and_tampering_is_noticed() {
     let unnoticed = tamper::turns::unnoticed(&traced.history);
     assert_eq!(unnoticed, Vec::<String>::new());
 }
+
+#[test]
+fn windows_in_supplied_time_are_accepted_and_tampering_is_noticed() {
+    let (traced, verdict) = accepted("systems/examples/subsystems/SYSTEM.toml");
+    // Three in each 15 ms, of 90 at least.
+    assert!(verdict.looked.partition_windows >= 15, "{verdict:?}");
+    assert!(verdict.looked.turns > 40, "{verdict:?}");
+    let unnoticed = tamper::supplied::unnoticed(&traced.history, &traced.expected);
+    assert_eq!(unnoticed, Vec::<String>::new());
+}

@@ -54,7 +54,7 @@ fn name(plan: &Plan, partition: Option<usize>) -> &str {
 }
 
 /// Notes something about an execution, at a record of its time.
-fn found(findings: &mut Findings<'_>, run: &Execution, time: u64, what: String) {
+pub fn found(findings: &mut Findings<'_>, run: &Execution, time: u64, what: String) {
     let records = &findings.history.records;
     let record = records
         .iter()

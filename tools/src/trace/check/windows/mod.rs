@@ -12,9 +12,12 @@
 //! - a partition's context is consumed only in its windows, and its threads run on no other; after the end of a window that
 //!   was planned, they run no longer than an edge: only a server may;
 //! - in the windows of one number, a partition consumes no more than its budget and what it was charged.
+//!
+//! Of windows in time that a time manager supplies, [`supplied`] tells.
 
 mod kernel;
 mod plan;
+mod supplied;
 
 use std::collections::BTreeMap;
 
@@ -61,6 +64,9 @@ struct Claim {
 }
 
 pub fn check(findings: &mut Findings<'_>, plan: &Plan) {
+    if plan.partitions.manager.is_some() {
+        return supplied::check(findings, plan);
+    }
     let timeline = Timeline::of(findings.history);
     let mut follower = Follower {
         plan,
