@@ -44,6 +44,7 @@ fn client(name: &str, share: Option<u64>) -> Client {
         supplier: None,
         records: 8,
         capabilities: 4,
+        lends: false,
     }
 }
 
