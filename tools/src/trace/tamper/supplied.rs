@@ -59,11 +59,16 @@ const TAMPERINGS: &[Tampering] = &[
     Tampering {
         name: "a partition's thread runs on other time",
         tamper: |_, records| {
-            let [first, _] = windows(records)?;
-            let context = configured(&records[first])?.0;
-            let run = runner(records, first, context)?;
-            if let Event::Switch { context, .. } = &mut records[run].event {
-                *context += 64;
+            let [first, second] = windows(records)?;
+            let own = configured(&records[first])?.0;
+            for record in &mut records[first..second] {
+                if let Event::Switch { context, .. } | Event::Pays { context, .. } =
+                    &mut record.event
+                {
+                    if *context == own {
+                        *context += 64;
+                    }
+                }
             }
             Some(())
         },

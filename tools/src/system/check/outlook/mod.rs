@@ -154,7 +154,8 @@ impl Checker<'_> {
             return None;
         }
         let level = self.level_at(service);
-        let above = service.payers.iter().map(|payer| payer.thread);
+        let payers = service.payers.iter().map(|payer| payer.thread);
+        let above = payers.filter(|thread| !self.is_beside_client(*thread));
         let highest = above.max_by_key(|thread| self.made(*thread).priority)?;
         let theirs = self.made(highest).priority;
         if theirs <= level {
@@ -175,6 +176,14 @@ impl Checker<'_> {
                  `[[resource]]` with a protocol"
             )),
         )
+    }
+
+    /// Whether a thread is one of those of a scheduler of partitions that do not call its time manager: the main thread does.
+    fn is_beside_client(&self, thread: ThreadIndex) -> bool {
+        let name = text(&self.document.components[thread.component].name);
+        let scheduler = self.document.partitioning.as_ref();
+        let is_supplied = scheduler.is_some_and(|of| of.time.is_some() && text(&of.name) == name);
+        is_supplied && thread.thread > 0
     }
 
     /// Components that call themselves: an error where it can never work.
