@@ -28,6 +28,9 @@ pub struct Partitions {
     pub manager: Option<String>,
 }
 
+/// Of a frame in time that is supplied: most windows. In each of them the time manager may have to say once that nobody
+/// runs.
+pub const MOST_WINDOWS: usize = 64;
 /// Of a frame in time that is supplied: what the scheduler's own thread takes, µs.
 pub const SUPPLY_US: u64 = 100;
 

@@ -23,6 +23,7 @@ use sandglass::trace::{self, Mark};
 use sandglass::{Message, Received};
 use sandglass_allocations::{Kind, Server, Task};
 use sandglass_description::policy::edf::Sender;
+use sandglass_description::policy::partitions::MOST_WINDOWS;
 use sandglass_edf::TaskId;
 use sandglass_timers::clock::{Alarm, Clock};
 
@@ -70,9 +71,9 @@ pub struct Client {
     pub hint: Option<Notification>,
 }
 
-/// How often in a turn a client is told that nobody runs on its context: as often as it has windows, and as many times
-/// more as the builder admits.
-const MOST_HINTS: u32 = 64;
+/// How often in a turn a client is told that nobody runs on its context: once in each of as many windows as the builder
+/// admits.
+const MOST_HINTS: u32 = MOST_WINDOWS as u32;
 
 /// How often it is tried to give a context back to its owner, which a client above this thread may undo each time.
 const TRIES: u32 = 4;

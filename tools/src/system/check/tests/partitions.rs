@@ -1,6 +1,6 @@
 //! `[partitions]`, `[[partition]]` and `[[frame]]`: what they stand for, and what can be wrong with them.
 
-use sandglass_description::policy::partitions::{Form, Kind, Partitions, Sender};
+use sandglass_description::policy::partitions::{Form, Kind, Partitions, Sender, MOST_WINDOWS};
 use sandglass_description::policy::timers::SERVICE;
 
 use sandglass_description::policy::Table;
@@ -344,9 +344,8 @@ fn partitions_without_a_scheduler_are_refused() {
     );
 }
 
-/// A frame in the time that a time manager supplies.
-fn supplied() -> String {
-    let manager = r#"
+/// What supplies a scheduler of partitions with time.
+const MANAGER: &str = r#"
 [time-manager]
 name = "time"
 priority = 140
@@ -354,15 +353,23 @@ clients = [{ component = "windows", share = "81%" }, { component = "other" }]
 
 [partitions]
 time = "time""#;
-    FRAMES
-        .replace("[partitions]", manager)
-        .replace("priority = 100", "priority = 139")
-        + r#"
+
+/// Another client.
+const OTHER: &str = r#"
 [[component]]
 name = "other"
 executable = "hello-visitor"
 priority = 50
-"#
+"#;
+
+/// Frames in the time that a time manager supplies.
+fn in_supplied_time(frames: &str) -> String {
+    let frames = frames.replace("[partitions]", MANAGER);
+    frames.replace("priority = 100", "priority = 139") + OTHER
+}
+
+fn supplied() -> String {
+    in_supplied_time(FRAMES)
 }
 
 #[test]
@@ -418,6 +425,11 @@ fn what_is_wrong_with_time_that_is_supplied_is_said() {
         &["the frame needs 16100 µs in 20000 µs", "is less"],
     );
     wrong(
+        "name = \"time\"\npriority = 140",
+        "name = \"time\"\npriority = 140\nshortest-period = \"21ms\"",
+        &["a frame of 20000 µs", "must be at least 21000 µs"],
+    );
+    wrong(
         "order = \"frames\"\npriority = 150",
         "order = \"frames\"\npriority = 140",
         &[
@@ -446,5 +458,57 @@ fn what_is_wrong_with_time_that_is_supplied_is_said() {
         "component = \"a\", kind = \"best-effort\"",
         "component = \"a\", kind = \"best-effort\", arrivals = [\"b\"]",
         &["`b` reports arrivals in a window", "must not be here"],
+    );
+}
+
+/// A server would stand still when a window ends, and a thread that serves runs outside of its windows.
+#[test]
+fn threads_whose_time_is_supplied_neither_call_servers_nor_serve() {
+    let supplied = supplied() + "# more";
+    let wrong = |new, said: &[&str]| {
+        one_finding(&supplied, "# more", new, said);
+    };
+    wrong(
+        "[[timer]]\nname = \"tick\"\ncomponent = \"a\"\nevery = \"1ms\"",
+        &[
+            "`a` calls `timers`",
+            "must call no servers",
+            "remove its `[[timer]]`",
+        ],
+    );
+    // Nothing is said of `finish`, which must not be there.
+    wrong(
+        "[[endpoint]]\nname = \"work\"\nserver = \"other\"\nclients = [{ component = \"a\" }]",
+        &["`a` calls `other`", "must call no servers"],
+    );
+    wrong(
+        "[[endpoint]]\nname = \"work\"\nserver = \"a\"\nclients = [{ component = \"other\" }]",
+        &[
+            "`a` serves, and is a thread of a partition",
+            "outside its windows",
+        ],
+    );
+}
+
+/// As many as the time manager says of that nobody runs in them.
+#[test]
+fn a_frame_in_time_that_is_supplied_has_so_many_windows() {
+    let frame = |count: usize| {
+        let window = |index| {
+            let at = 100 * index;
+            format!("{{ partition = \"cabin\", at = \"{at}us\", length = \"100us\" }},")
+        };
+        let windows: String = (0..count).map(window).collect();
+        let (before, rest) = FRAMES.split_once("windows = [").unwrap();
+        let (_, after) = rest.split_once(']').unwrap();
+        in_supplied_time(&format!("{before}windows = [{windows}]{after}"))
+    };
+    let most = described(&frame(MOST_WINDOWS));
+    assert_eq!(table_of(&most).manager.as_deref(), Some("time"));
+    one_finding(
+        &frame(MOST_WINDOWS + 1),
+        "length = \"20ms\"",
+        "length = \"20ms\"",
+        &["65 windows", "a frame can have 64"],
     );
 }

@@ -28,7 +28,7 @@ const RECORDS: i64 = 16;
 const CAPABILITIES: i64 = 8;
 
 /// Shortest period of a reservation, µs.
-fn shortest_us(manager: &TimeManager) -> u64 {
+pub(super) fn shortest_us(manager: &TimeManager) -> u64 {
     manager
         .shortest_period
         .as_ref()

@@ -91,12 +91,16 @@ impl Checker<'_> {
     /// that.
     fn calls_other_servers(&self, partitioning: &document::Partitioning, component: &str) -> bool {
         let own = [text(&partitioning.name), SERVICE];
-        self.document.endpoints.iter().any(|endpoint| {
-            let server = endpoint.server.as_ref().map(text);
+        self.servers_of(component)
+            .any(|server| !own.contains(&server))
+    }
+
+    fn servers_of<'s>(&'s self, component: &'s str) -> impl Iterator<Item = &'s str> {
+        let called = self.document.endpoints.iter().filter(move |endpoint| {
             let mut clients = endpoint.clients.iter();
-            server.is_some_and(|server| !own.contains(&server))
-                && clients.any(|client| text(&client.component) == component)
-        })
+            clients.any(|client| text(&client.component) == component)
+        });
+        called.filter_map(|endpoint| endpoint.server.as_ref().map(text))
     }
 
     fn partition_table(

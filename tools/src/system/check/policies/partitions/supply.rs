@@ -1,16 +1,17 @@
 //! A scheduler of partitions that is a client of the time manager: what then differs.
 
 use sandglass_allocations::Rate;
-use sandglass_description::policy::partitions::{Form, Partitions, Sender};
+use sandglass_description::policy::partitions::{Form, Partitions, Sender, MOST_WINDOWS};
+use sandglass_description::policy::timers::SERVICE;
 use sandglass_description::Handler;
 
 use super::super::super::super::document::{
-    PartitionOrder, PartitionThread, Partitioning, Text, TimeClient,
+    Frame, PartitionOrder, PartitionThread, Partitioning, Text, TimeClient,
 };
 use super::super::super::super::findings::Finding;
 use super::super::super::names::help_with;
 use super::super::super::{text, Checker};
-use super::super::allocations::{share, turn_priority};
+use super::super::allocations::{share, shortest_us, turn_priority};
 use super::threads_of;
 
 impl<'a> Checker<'a> {
@@ -51,18 +52,90 @@ impl<'a> Checker<'a> {
             );
         }
         self.supply_priorities(partitioning);
-        for thread in threads_of(&self.document.partitions) {
-            let name = text(&thread.component);
-            self.supply_arrivals(time, thread);
-            if self.calls_other_servers(partitioning, name) {
-                self.found(
-                    Finding::new(thread.component.span(), format!("`{name}` calls a server"))
-                        .label("must call none")
-                        .related(time.span(), "the time of its partition is supplied")
-                        .help("a window ends where its budget does, also in a server"),
-                );
-            }
+        for frame in &self.document.frames {
+            self.supply_windows(time, frame);
+            self.supply_period(frame);
         }
+        for thread in threads_of(&self.document.partitions) {
+            self.supply_arrivals(time, thread);
+            self.supply_calls(partitioning, time, thread);
+            self.supply_service(time, thread);
+        }
+    }
+
+    /// In each window, the manager may have to say once that nobody runs.
+    fn supply_windows(&mut self, time: &Text, frame: &Frame) {
+        let windows = frame.windows.get_ref();
+        if let Some(more) = windows.get(MOST_WINDOWS) {
+            self.found(
+                Finding::new(more.partition.span(), format!("{} windows", windows.len()))
+                    .label(format!("a frame can have {MOST_WINDOWS}"))
+                    .related(time.span(), "its time is supplied")
+                    .help("join windows of a partition, or make the frame shorter"),
+            );
+        }
+    }
+
+    /// The frame's length is the period of a reservation.
+    fn supply_period(&mut self, frame: &Frame) {
+        let Some(manager) = &self.document.time_manager else {
+            return;
+        };
+        let (shortest, length) = (shortest_us(manager), frame.length.get_ref().0);
+        if length < shortest {
+            self.found(
+                Finding::new(frame.length.span(), format!("a frame of {length} µs"))
+                    .label(format!(
+                        "must be at least {shortest} µs, the shortest period of a reservation"
+                    ))
+                    .related(manager.name.span(), "supplies its time")
+                    .help("make the frame longer, or say `shortest-period` in `[time-manager]`"),
+            );
+        }
+    }
+
+    /// A server that works on the context when a window ends would stand still with it, for everybody: the timer service,
+    /// too, which knows nothing of windows.
+    fn supply_calls(&mut self, partitioning: &Partitioning, time: &Text, thread: &PartitionThread) {
+        let name = text(&thread.component);
+        let called = self
+            .servers_of(name)
+            .find(|server| *server != text(&partitioning.name));
+        let Some(server) = called.map(str::to_owned) else {
+            return;
+        };
+        let help = if server == SERVICE {
+            "a window ends where its budget does, also in the timer service: remove its `[[timer]]`, and let a periodic \
+             thread be released"
+        } else {
+            "a window ends where its budget does, also in a server"
+        };
+        self.found(
+            Finding::new(
+                thread.component.span(),
+                format!("`{name}` calls `{server}`"),
+            )
+            .label("must call no servers")
+            .related(time.span(), "the time of its partition is supplied")
+            .help(help),
+        );
+    }
+
+    /// A thread that serves is lent the time of those who call, between its windows: then it runs outside of them, and
+    /// cannot be given the context in them.
+    fn supply_service(&mut self, time: &Text, thread: &PartitionThread) {
+        let name = text(&thread.component);
+        let mut endpoints = self.document.endpoints.iter();
+        let serves = |server: &Text| text(server) == name;
+        let Some(endpoint) = endpoints.find(|of| of.server.as_ref().is_some_and(serves)) else {
+            return;
+        };
+        self.found(
+            Finding::new(endpoint.name.span(), format!("`{name}` serves, and is a thread of a partition"))
+                .label("must not be here")
+                .related(time.span(), "the time of its partition is supplied")
+                .help("it would run on the time of those who call, outside its windows: let them share memory, and signal"),
+        );
     }
 
     /// Reports are handled on the scheduler's time: who makes them without end in a window would make it longer for all
