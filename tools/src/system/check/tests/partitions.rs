@@ -488,6 +488,13 @@ fn threads_whose_time_is_supplied_neither_call_servers_nor_serve() {
             "outside its windows",
         ],
     );
+    wrong(
+        "fault-handler = \"a\"",
+        &[
+            "`a` handles faults, and is a thread of a partition",
+            "outside its windows",
+        ],
+    );
 }
 
 /// As many as the time manager says of that nobody runs in them.

@@ -60,6 +60,7 @@ impl<'a> Checker<'a> {
             self.supply_arrivals(time, thread);
             self.supply_calls(partitioning, time, thread);
             self.supply_service(time, thread);
+            self.supply_handler(time, thread);
         }
     }
 
@@ -153,6 +154,29 @@ impl<'a> Checker<'a> {
                     .help("handling a report is nobody's supplied time: let a component report that has time of its own"),
             );
         }
+    }
+
+    /// Faults lend time as calls do (ABI 05, section 3).
+    fn supply_handler(&mut self, time: &Text, thread: &PartitionThread) {
+        let name = text(&thread.component);
+        let components = self.document.components.iter();
+        let mut handlers = components.flat_map(|component| {
+            let others = component.threads.iter();
+            let others = others.filter_map(|thread| thread.fault_handler.as_ref());
+            component.fault_handler.iter().chain(others)
+        });
+        let Some(handler) = handlers.find(|handler| text(handler) == name) else {
+            return;
+        };
+        self.found(
+            Finding::new(
+                handler.span(),
+                format!("`{name}` handles faults, and is a thread of a partition"),
+            )
+            .label("must be another")
+            .related(time.span(), "the time of its partition is supplied")
+            .help("it would run on the time of the threads that fault, outside its windows"),
+        );
     }
 
     /// The scheduler as the manager's client; says what is wrong if it is none.
