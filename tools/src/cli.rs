@@ -444,7 +444,8 @@ pub struct ExperimentArgs {
     pub report: Option<PathBuf>,
     #[command(flatten)]
     pub beside: RogueArgs,
-    /// For `edf`: the number of task sets, each in both modes [default: 1200]
+    /// For `edf`: the number of task sets, each in both modes [default: 1200]. For `partitions`: the number of systems with a
+    /// hostile partition [default: 100]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub sets: Option<u32>,
     /// For `multicore`: take the points of the hosted kernel's parallel virtual time from FILE, as

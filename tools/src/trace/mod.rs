@@ -18,7 +18,7 @@ pub mod record;
 pub mod tamper;
 pub mod timeline;
 mod waits;
-mod windows;
+pub mod windows;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -186,8 +186,16 @@ fn report(verdict: &Verdict) -> bool {
 /// # Errors
 /// The description is wrong, something does not build or run, or nothing was recorded.
 pub fn trace(path: &Path, options: &Options) -> Result<Traced> {
-    let mut description = system::check(&Source::read(path)?)?;
+    let description = system::check(&Source::read(path)?)?;
     system::warn(&description, options.deny_warnings)?;
+    trace_checked(description, options)
+}
+
+/// The same of a checked description, of which nothing is said.
+///
+/// # Errors
+/// Something does not build or run, or nothing was recorded.
+pub fn trace_checked(mut description: Description, options: &Options) -> Result<Traced> {
     let cores = description.cores;
     let frames_per_core = options.log_mib.div_ceil(FRAME_MIB).max(1);
     description.system.trace = Some(Trace { frames_per_core });

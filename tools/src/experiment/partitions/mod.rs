@@ -3,8 +3,10 @@
 //!
 //! - [`machine`] boots the system in `systems/experiments/partitions`; [`measured`] is what it prints;
 //! - [`simulation`] says what is to run with the parameters of Figure 10, independently;
+//! - [`attacked`] has random systems, of which one partition is hostile;
 //! - [`report`] shows it, and [`timeline`] draws what ran.
 
+mod attacked;
 mod machine;
 mod measured;
 mod report;
@@ -22,7 +24,8 @@ const NO_ROGUE: &str = "the scheduler and the partitions' threads are one progra
      rogue client";
 
 /// Fails if an invocation costs more than the bounds allow, if the number of partitions makes it dearer, if anything but
-/// the simulation's partition runs, or if a window drifts.
+/// the simulation's partition runs, if a window drifts, or if a hostile partition moves another one's window by more than the
+/// bound, or changes a result there.
 ///
 /// # Errors
 /// Something does not build, or the run does not end well.
@@ -33,6 +36,17 @@ pub fn run(extent: &Extent) -> Result<Report> {
         Size::Quick => Work::QUICK,
         Size::Full => Work::FULL,
     };
+    let systems = extent.sets.map_or(
+        match extent.size {
+            Size::Smoke => 3,
+            Size::Quick => 12,
+            Size::Full => 100,
+        },
+        u64::from,
+    );
     let console = machine::run(work)?;
-    report::of(&measured::Measured::read(&console)?)
+    report::of(
+        &measured::Measured::read(&console)?,
+        &attacked::run(systems)?,
+    )
 }

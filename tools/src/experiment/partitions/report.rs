@@ -7,6 +7,8 @@ use super::super::chart::{
     self, Axes, Curve, Datum, Horizontal, SeriesLabelPosition, Style, COLOURS,
 };
 use super::super::report::{Agreement, Comparison, Data, Report, Section};
+use super::attacked::report as isolation;
+use super::attacked::Outcome;
 use super::measured::{Attacked, Class, Figure, Measured, Served};
 use super::{simulation, timeline};
 use crate::beside::figures;
@@ -24,25 +26,27 @@ const SWITCH_WITH_SERVICE: u64 = 10_000;
 /// The paper's figures, cycles: its scheduler, and its switch of context (5.3).
 const PAPER: (u64, u64) = (113_747, 58_282);
 
-/// The report on what was measured.
+/// The report on what was measured, and on systems that were attacked.
 ///
 /// # Errors
 /// A figure is missing, or a chart cannot be drawn.
-pub fn of(measured: &Measured) -> Result<Report> {
+pub fn of(measured: &Measured, attacked: &[Outcome]) -> Result<Report> {
     let simulated = simulation::units();
-    let failures = failures(measured, &simulated)?;
+    let mut failures = failures(measured, &simulated)?;
+    failures.extend(attacked.iter().flat_map(|outcome| outcome.failures.clone()));
     let seconds = measured.drift.seconds;
     Ok(Report {
         title: "The partition scheduler",
         claim: format!(
             "An invocation costs as much with {} partitions as with {}, within a quarter; what ran with the parameters \
              of Figure 10 is what the simulation says, in every unit; no request in service shortens another partition's \
-             window; in {seconds} s no window drifted.",
+             window; hostile partitions move no window of others by more than the bound, and change no result; in {seconds} s \
+             no window drifted.",
             most_partitions(measured),
             fewest_partitions(measured)
         ),
         failures,
-        table: table(measured),
+        table: table(measured) + &isolation::table(attacked),
         introduction: introduction(),
         sections: vec![
             Section {
@@ -56,13 +60,23 @@ pub fn of(measured: &Measured) -> Result<Report> {
                     (timeline::draw(&measured.ran, measured.unit, &simulated))
                 },
             },
+            Section {
+                title: "Systems with a hostile partition".to_owned(),
+                content: isolation::section(attacked),
+            },
         ],
         comparison: comparison(measured)?,
         method: method(),
-        data: vec![Data {
-            name: "partitions.csv",
-            content: csv(measured),
-        }],
+        data: vec![
+            Data {
+                name: "partitions.csv",
+                content: csv(measured),
+            },
+            Data {
+                name: "attacked.csv",
+                content: isolation::csv(attacked),
+            },
+        ],
         figures: compared(measured),
     })
 }
