@@ -15,6 +15,7 @@ use sandglass::sys::yield_now;
 use sandglass::{exit, println, time, Environment, Message, Received};
 use sandglass_allocations::Kind;
 use sandglass_edf::Task;
+use sandglass_partitions::Member;
 use sandglass_sharing::blocking::{Device, Outcome, Ticket};
 use sandglass_sharing::spawning::Meter;
 use sandglass_sharing::{blocking, proxy::label, serve, spawning, workers};
@@ -101,6 +102,12 @@ fn main(env: &'static Environment) -> u8 {
             while time.next().is_some() && env.parameter("attack") == attack::NONE {}
             rogue(env)
         }
+        "rogue" if env.find_capability::<Endpoint>("partition").is_some() => {
+            // Windows begin when all threads are ready.
+            Member::described(env).next();
+            rogue(env)
+        }
+        "member" | "listener" => member(env),
         "limited" => limited(env),
         "pool" => workers::serve(env, "server", &["second"], |request| short(&request)),
         "spawner" => spawning::serve(env, "server", &METER, |request| short(&request)),
@@ -172,6 +179,34 @@ fn released(env: &'static Environment) -> ! {
             "job {job} is late"
         );
         if job + 1 == jobs {
+            env.capability::<Notification>("done").signal();
+        }
+    })
+}
+
+/// A thread of a partition, which has a job in every period and is to miss none.
+fn member(env: &'static Environment) -> ! {
+    let (work, jobs) = (env.parameter("work"), env.parameter("jobs"));
+    let period = ticks(env, env.parameter("period"));
+    let server: Option<Endpoint> = env.find_capability("server");
+    let (mut job, mut first) = (0, 0);
+    Member::described(env).run(|| {
+        if job == 0 {
+            first = time::ticks();
+        }
+        steps(work);
+        if let Some(server) = server {
+            let answer = server.call(Message::new(0, [1]));
+            assert_eq!(answer.label(), 0, "the answer to an honest request");
+        }
+        job += 1;
+        let taken = time::ticks() - first;
+        // Jobs are anywhere in their periods.
+        assert!(
+            taken < job * period,
+            "job {job} is late: a release was missed"
+        );
+        if job == jobs {
             env.capability::<Notification>("done").signal();
         }
     })
@@ -367,7 +402,15 @@ fn storm(env: &'static Environment, thread: u64) -> ! {
     Storm::new(
         env,
         thread,
-        ["server", "far", "time", "time.turn", Task::SCHEDULER],
+        [
+            "server",
+            "far",
+            "time",
+            "time.turn",
+            "partition",
+            "listener.arrivals",
+            Task::SCHEDULER,
+        ],
         LONGEST_WORK,
     )
     .rage()
