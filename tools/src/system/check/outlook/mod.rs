@@ -94,11 +94,23 @@ impl Checker<'_> {
                 return None;
             }
             match self.policy_of(service) {
+                // The end of its window ends its budget.
+                Some(_) if self.is_finished(payer.thread) => None,
                 Some(policy) => Some(self.policy_never_acts(service, payer.thread, policy)),
                 None if payer.longest.is_some() || service.has_room => None,
                 None => self.delayed_by(service, payer.thread),
             }
         })
+    }
+
+    /// Whether a thread runs in windows, after which its requests have a bound.
+    fn is_finished(&self, thread: ThreadIndex) -> bool {
+        let partitioning = self.document.partitioning.as_ref();
+        let has_bound = partitioning.is_some_and(|of| of.finish.is_some());
+        let name = text(&self.document.components[thread.component].name);
+        let partitions = self.document.partitions.iter();
+        let mut members = partitions.flat_map(|partition| partition.threads.get_ref());
+        has_bound && thread.thread == 0 && members.any(|member| text(&member.component) == name)
     }
 
     fn policy_never_acts(

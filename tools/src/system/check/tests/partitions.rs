@@ -519,3 +519,22 @@ fn a_frame_in_time_that_is_supplied_has_so_many_windows() {
         &["65 windows", "a frame can have 64"],
     );
 }
+
+/// The end of its window, and `finish`, end a request: the policy has something to do.
+#[test]
+fn a_timeout_policy_acts_on_the_time_of_partitions() {
+    let warned = |text: &str| {
+        let description = described(text);
+        let warnings = description.outlook.warnings.iter();
+        warnings
+            .filter(|warning| warning.message.contains("never runs out"))
+            .count()
+    };
+    let handled = DEADLINES.replace(
+        "passive = true\n",
+        "passive = true\ntimeout-handler = \"server\"\n\n[[component.thread]]\nname = \"handler\"\npriority = 130\n\
+         budget = 1000\nperiod = 1000\nready = true\n\n[[timeout-policy]]\nserver = \"server\"\n\
+         handler = \"server/handler\"\n",
+    );
+    assert_eq!(warned(&handled), 0);
+}
