@@ -299,8 +299,9 @@ impl Timer {
         })
     }
 
-    /// Puts a timer together of an opened HPET, the handler of its interrupt and the notification that the handler signals. What has been set is kept: the badge of the signal is
-    /// that of the capability that was set.
+    /// Puts a timer together of an opened HPET, the handler of its interrupt and the notification
+    /// that the handler signals. What has been set is kept: the badge of the signal is that of the
+    /// capability that was set.
     pub fn with_parts(
         hpet: Hpet,
         route: Route,

@@ -13,7 +13,7 @@ const SYSTEM: &str = "systems/experiments/partitions/program";
 /// Longer than any run takes.
 const TIMEOUT: Duration = Duration::from_secs(1200);
 const MEMORY_MIB: u32 = 256;
-/// The HPET interrupts by messages, as most do: the scheduler has nothing to acknowledge.
+/// The HPET interrupts by messages, which the emulator's does if it is told to: there is nothing to acknowledge.
 const MESSAGES: [&str; 2] = ["-global", "hpet.msi=on"];
 /// Lines of the console that a failure shows.
 const SHOWN_LINES: usize = 20;

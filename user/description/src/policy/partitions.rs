@@ -179,7 +179,7 @@ pub mod names {
         format!("{scheduler}.wakes")
     }
 
-    /// One for each thread, and one more; if time is supplied, two more.
+    /// One for each thread, and one more to receive with; if time is supplied, also for the filler and the main thread.
     pub fn reply(index: usize) -> String {
         format!("job.{index}.reply")
     }

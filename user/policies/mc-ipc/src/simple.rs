@@ -1,14 +1,14 @@
 //! Gates for comparison (paper, section VI): one queue for all clusters, in order of arrival or of priority. Requests of
 //! clients without budget stay where they are.
 
+use alloc::vec;
+use alloc::vec::Vec;
+
 use sandglass_edf::queue::Queue;
 use sandglass_edf::TaskId;
 
 use crate::list::{Links, List};
 use crate::protocol::{ClientId, Exhausted, Present, Protocol, Standing};
-
-use alloc::vec;
-use alloc::vec::Vec;
 
 /// Where a client's request is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

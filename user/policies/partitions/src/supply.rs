@@ -86,7 +86,7 @@ fn schedule(env: &'static Environment, table: &Partitions) -> Result<Infallible,
     let wakes = env.capability(&names::wakes(env.name()));
     let own: Tcb = env.capability(&format!("{}/{}.tcb", env.name(), names::SCHEDULER));
     own.bind_notification(wakes)?;
-    // Threads of partitions have begun on time of their own at most to wait for this thread.
+    // They are started after this component, and this thread is above them: they have not run yet.
     for thread in table.partitions.iter().flat_map(|of| &of.threads) {
         env.context_of(&thread.name).unbind()?;
     }
