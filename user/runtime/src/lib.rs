@@ -46,6 +46,7 @@ pub mod logging;
 mod memory_functions;
 pub mod message;
 pub mod process;
+pub mod replies;
 pub mod resources;
 pub mod screen;
 pub mod serial;

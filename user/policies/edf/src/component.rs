@@ -80,7 +80,7 @@ fn parts(env: &Environment, table: &Edf, clock: Clock) -> Parts {
         endpoint: env.capability(env.name()),
         clock,
         clients: clients.collect(),
-        replies: replies.collect::<Vec<_>>(),
+        replies: replies.collect(),
         control: Some(env.capability(&format!("sched-control.{}", table.core))),
         late: match table.late {
             described::Late::CatchUp => Late::CatchUp,

@@ -21,6 +21,7 @@ use core::ops::ControlFlow;
 use sandglass::cap::{Endpoint, Notification, Reply, SchedContext, SchedControl, SchedParams, Tcb};
 use sandglass::fault::Fault;
 use sandglass::hpet::HpetError;
+use sandglass::replies::Replies;
 use sandglass::time;
 use sandglass::timeout;
 use sandglass::trace::{self, Mark};
@@ -61,7 +62,7 @@ pub struct Parts {
     pub clock: Clock,
     pub clients: Vec<Client>,
     /// One more than there are tasks that call.
-    pub replies: Vec<Reply>,
+    pub replies: Replies,
     /// Over the core of the tasks; used for those that have a `budget`.
     pub control: Option<SchedControl>,
     pub late: Late,
@@ -123,8 +124,6 @@ pub struct Driver {
     gone: Vec<TaskId>,
     /// Of each task: the number of its job that has begun and not ended.
     begun: Vec<Option<u64>>,
-    /// What is received with next; else one of `parts.replies` is.
-    receiving: Option<Reply>,
     /// Who was let run last, while it does not wait.
     running: Option<TaskId>,
     /// The thread below will say when no task can run.
@@ -136,16 +135,15 @@ impl Driver {
     /// There are too few replies.
     pub fn new(parts: Parts) -> Self {
         assert!(
-            parts.replies.len() > parts.clients.len(),
+            parts.replies.count() > parts.clients.len(),
             "each task needs a reply object, and the next message one more"
         );
-        let tasks = parts.replies.len() - 1;
+        let tasks = parts.replies.count() - 1;
         Self {
             alarm: Alarm::new(parts.clock),
             waiting: vec![None; tasks],
             gone: Vec::with_capacity(tasks),
             begun: vec![None; tasks],
-            receiving: None,
             running: None,
             is_watched: false,
             parts,
@@ -223,8 +221,8 @@ impl Driver {
             return;
         }
         if let Some(waiting) = self.waiting[task.0].take_if(suspended) {
-            waiting.reply.send(self.go_on(task));
-            self.parts.replies.push(waiting.reply);
+            let answer = self.go_on(task);
+            self.parts.replies.send(waiting.reply, answer);
         }
     }
 
@@ -260,15 +258,15 @@ impl Driver {
         if let Some(waiting) = self.waiting[task.0].take() {
             self.renew(task);
             self.begin(job);
-            if let Some(unused) = self.receiving.replace(waiting.reply) {
-                self.parts.replies.push(unused);
-            }
             let answer = if waiting.by_fault {
                 self.go_on(task)
             } else {
                 task::answer(job)
             };
-            return Ok(waiting.reply.reply_recv(self.parts.endpoint, answer));
+            let Parts {
+                replies, endpoint, ..
+            } = &mut self.parts;
+            return Ok(replies.reply_recv(waiting.reply, *endpoint, answer));
         }
         if !was_running {
             // Refused while its time is with a server above this thread, which then runs anyway.
@@ -296,13 +294,7 @@ impl Driver {
     }
 
     fn receive(&mut self) -> Received {
-        let reply = match self.receiving {
-            Some(reply) => reply,
-            // There is one more than tasks that wait.
-            None => self.parts.replies.pop().expect("a reply object is free"),
-        };
-        self.receiving = Some(reply);
-        self.parts.endpoint.recv(reply)
+        self.parts.replies.recv(self.parts.endpoint)
     }
 
     /// What a message means; keeps the reply of a task that waits from now on.
@@ -329,11 +321,12 @@ impl Driver {
             // It cannot call twice; a task with a fault has not waited.
             Some(Some(_)) if fault.is_none() => return Ok(Event::Timer),
             Some(waiting) => {
-                let forged = waiting.take();
-                self.parts.replies.extend(forged.map(|forged| forged.reply));
+                if let Some(forged) = waiting.take() {
+                    self.parts.replies.forget(forged.reply);
+                }
             }
         }
-        self.waiting[index] = self.receiving.take().map(|reply| Waiting {
+        self.waiting[index] = self.parts.replies.keep().map(|reply| Waiting {
             reply,
             by_fault: fault.is_some(),
         });

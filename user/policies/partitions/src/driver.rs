@@ -31,6 +31,7 @@ use core::ops::ControlFlow;
 
 use sandglass::cap::{Endpoint, Notification, Reply, SchedContext, SchedControl, SchedParams, Tcb};
 use sandglass::hpet::HpetError;
+use sandglass::replies::Replies;
 use sandglass::{time, Message, Received};
 use sandglass_timers::clock::{Alarm, Clock};
 
@@ -76,7 +77,7 @@ pub struct Parts {
     pub clock: Clock,
     pub partitions: Vec<Partition>,
     /// One more than there are threads.
-    pub replies: Vec<Reply>,
+    pub replies: Replies,
     /// `None`: no thread calls a server.
     pub servers: Option<Servers>,
 }
@@ -124,8 +125,6 @@ pub struct Driver {
     waiting: Vec<Option<Reply>>,
     /// Of each partition: the thread for which a server still works, after the bound.
     in_service: Vec<Option<usize>>,
-    /// What is received with next; else one of `parts.replies` is.
-    receiving: Option<Reply>,
     /// Who has its partition's context.
     current: Option<usize>,
     /// Of each thread: something arrived for it before the start.
@@ -147,14 +146,13 @@ impl Driver {
             }));
         }
         assert!(
-            parts.replies.len() > places.len(),
+            parts.replies.count() > places.len(),
             "each thread needs a reply object, and receiving another one"
         );
         Self {
             alarm: Alarm::new(parts.clock),
             waiting: vec![None; places.len()],
             in_service: vec![None; parts.partitions.len()],
-            receiving: None,
             current: None,
             arrived_early: vec![false; places.len()],
             places,
@@ -379,20 +377,14 @@ impl Driver {
 
     /// Lets a thread begin its job, and waits.
     fn reply(&mut self, reply: Reply) -> Received {
-        if let Some(unused) = self.receiving.replace(reply) {
-            self.parts.replies.push(unused);
-        }
-        reply.reply_recv(self.parts.endpoint, Message::EMPTY)
+        let Parts {
+            replies, endpoint, ..
+        } = &mut self.parts;
+        replies.reply_recv(reply, *endpoint, Message::EMPTY)
     }
 
     fn receive(&mut self) -> Received {
-        let reply = match self.receiving {
-            Some(reply) => reply,
-            // There is one more than threads that wait.
-            None => self.parts.replies.pop().expect("a reply object is free"),
-        };
-        self.receiving = Some(reply);
-        self.parts.endpoint.recv(reply)
+        self.parts.replies.recv(self.parts.endpoint)
     }
 
     /// What a message means; keeps the reply of a thread that waits from now on.
@@ -413,16 +405,15 @@ impl Driver {
             return Event::Timer;
         };
         // Whoever calls in its name while it waits takes its place.
-        let forged = self.waiting[thread].take();
-        self.parts.replies.extend(forged);
-        self.waiting[thread] = self.receiving.take();
+        if let Some(forged) = self.waiting[thread].take() {
+            self.parts.replies.forget(forged);
+        }
+        self.waiting[thread] = self.parts.replies.keep();
         Event::Thread(place.partition, ThreadEvent::Completed(place.thread))
     }
 
     fn arrived(&mut self, thread: usize) -> Event {
-        if let Some(reply) = self.receiving {
-            reply.send(Message::EMPTY);
-        }
+        self.parts.replies.answer(Message::EMPTY);
         let place = self.places.get(thread);
         place.map_or(Event::Timer, |place| {
             Event::Thread(place.partition, ThreadEvent::Arrived(place.thread))

@@ -21,6 +21,7 @@ use core::convert::Infallible;
 
 use sandglass::cap::{Endpoint, Reply, SchedContext, SchedControl, SchedParams, Tcb};
 use sandglass::hpet::HpetError;
+use sandglass::replies::Replies;
 use sandglass::{time, timeout, Message, Received};
 use sandglass_description::policy::partitions::{Sender, SUPPLY_US};
 use sandglass_timers::clock::{Alarm, Clock};
@@ -57,7 +58,7 @@ pub struct Parts {
     /// Of the owner's turns, µs.
     pub period_us: u64,
     /// Two more than there are threads with the filler.
-    pub replies: Vec<Reply>,
+    pub replies: Replies,
 }
 
 /// How a thread is let go on.
@@ -99,7 +100,6 @@ pub struct Supplied<'m> {
     waiting: Vec<Option<Waiting>>,
     /// Of each: it has called for its first job. Nobody waits for that: a thread begins in its partition's windows, too.
     has_begun: Vec<bool>,
-    receiving: Option<Reply>,
     frame: Option<InFrame>,
     /// Who has the context, and since when that is charged to its partition's slices.
     current: Option<usize>,
@@ -125,14 +125,13 @@ impl<'m> Supplied<'m> {
         });
         assert!(!parts.windows.is_empty(), "a frame has windows");
         assert!(
-            parts.replies.len() > places.len() + 1,
+            parts.replies.count() > places.len() + 1,
             "each thread, the filler and the owner need a reply object, and receiving another one"
         );
         Self {
             alarm: Alarm::new(parts.clock),
             waiting: vec![None; places.len()],
             has_begun: vec![false; places.len()],
-            receiving: None,
             frame: None,
             current: None,
             since: 0,
@@ -190,17 +189,16 @@ impl<'m> Supplied<'m> {
         }
         let waiting = chosen.and_then(|thread| self.waiting[thread].take());
         let Some(Waiting { reply, by_fault }) = waiting else {
-            let reply = self.next_reply();
-            return self.parts.endpoint.recv(reply);
+            return self.parts.replies.recv(self.parts.endpoint);
         };
-        if let Some(unused) = self.receiving.replace(reply) {
-            self.parts.replies.push(unused);
-        }
         let tcb = chosen.map(|thread| self.places[thread].tcb);
         let answer = tcb
             .filter(|_| by_fault)
             .and_then(|tcb| timeout::go_on(tcb).ok());
-        reply.reply_recv(self.parts.endpoint, answer.unwrap_or(Message::EMPTY))
+        let Parts {
+            replies, endpoint, ..
+        } = &mut self.parts;
+        replies.reply_recv(reply, *endpoint, answer.unwrap_or(Message::EMPTY))
     }
 
     fn take_back(&mut self) {
@@ -208,14 +206,6 @@ impl<'m> Supplied<'m> {
             // Refused if the time manager has taken it: then it stays its owner's.
             let _ = self.parts.context.unbind_tcb(self.places[thread].tcb);
         }
-    }
-
-    /// What is received with next.
-    fn next_reply(&mut self) -> Reply {
-        let replies = &mut self.parts.replies;
-        // There is one more than can wait.
-        let fresh = || replies.pop().expect("a reply object is free");
-        *self.receiving.get_or_insert_with(fresh)
     }
 
     /// What a message means.
@@ -236,14 +226,13 @@ impl<'m> Supplied<'m> {
 
     /// The owner has a turn.
     fn begin_frame(&mut self) {
-        let Some(owner) = self.receiving.take() else {
+        let Some(owner) = self.parts.replies.keep() else {
             return;
         };
         // The owner cannot call twice, unless its turn was lost without a word.
         self.abandon_frame();
         if self.parts.context.unbind_tcb(self.parts.owner).is_err() {
-            owner.send(Message::EMPTY);
-            self.parts.replies.push(owner);
+            self.parts.replies.send(owner, Message::EMPTY);
             return;
         }
         self.frame = Some(InFrame {
@@ -310,8 +299,7 @@ impl<'m> Supplied<'m> {
     fn abandon_frame(&mut self) {
         self.current = None;
         if let Some(InFrame { owner, .. }) = self.frame.take() {
-            owner.send(Message::EMPTY);
-            self.parts.replies.push(owner);
+            self.parts.replies.send(owner, Message::EMPTY);
         }
     }
 
@@ -350,9 +338,7 @@ impl<'m> Supplied<'m> {
     }
 
     fn arrived(&mut self, thread: usize) {
-        if let Some(reply) = self.receiving {
-            reply.send(Message::EMPTY);
-        }
+        self.parts.replies.answer(Message::EMPTY);
         let member = self.places.get(thread).and_then(|place| place.member);
         if let Some((PartitionId(partition), thread)) = member {
             self.locals[partition].note(ThreadEvent::Arrived(thread));
@@ -361,13 +347,10 @@ impl<'m> Supplied<'m> {
 
     /// Keeps the reply of a thread that waits from now on. Whoever calls in its name while it waits takes its place.
     fn keep(&mut self, thread: usize, by_fault: bool) {
-        let forged = self.waiting[thread].take();
-        self.parts
-            .replies
-            .extend(forged.map(|waiting| waiting.reply));
-        self.waiting[thread] = self
-            .receiving
-            .take()
-            .map(|reply| Waiting { reply, by_fault });
+        if let Some(forged) = self.waiting[thread].take() {
+            self.parts.replies.forget(forged.reply);
+        }
+        let kept = self.parts.replies.keep();
+        self.waiting[thread] = kept.map(|reply| Waiting { reply, by_fault });
     }
 }

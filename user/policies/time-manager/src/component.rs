@@ -1,7 +1,6 @@
 //! The time manager as a component of a described system.
 
 use alloc::format;
-use alloc::vec::Vec;
 use core::convert::Infallible;
 use core::slice;
 
@@ -72,7 +71,7 @@ fn parts(env: &Environment, table: &Allocations, own: Tcb, clock: Clock) -> Part
         clock,
         tsc: env.tsc().expect("the kernel reports the clock's frequency"),
         clients: clients.collect(),
-        replies: replies.collect::<Vec<_>>(),
+        replies: replies.collect(),
         control: env.capability(&format!("sched-control.{}", table.core)),
         own,
         turn_priority: table.turn_priority,

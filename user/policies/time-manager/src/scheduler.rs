@@ -17,6 +17,7 @@ use alloc::vec::Vec;
 
 use sandglass::cap::{Endpoint, Notification, Reply, SchedContext, SchedControl, SchedParams, Tcb};
 use sandglass::hpet::HpetError;
+use sandglass::replies::Replies;
 use sandglass::time::{self, Tsc};
 use sandglass::timeout;
 use sandglass::trace::{self, Mark};
@@ -87,7 +88,7 @@ pub struct Parts {
     pub tsc: Tsc,
     pub clients: Vec<Client>,
     /// One more than there are clients.
-    pub replies: Vec<Reply>,
+    pub replies: Replies,
     pub control: SchedControl,
     /// The scheduler's own thread, which may give priorities up to its own.
     pub own: Tcb,
@@ -122,8 +123,6 @@ pub struct Scheduler {
     begun: Vec<Option<u64>>,
     /// How often whose turn it is was told that nobody runs on its context.
     hints: u32,
-    /// What is received with next; else one of `parts.replies` is.
-    receiving: Option<Reply>,
     /// Whose turn was let run last, while it does not wait.
     running: Option<TaskId>,
     /// The admission will say when no turn can run.
@@ -136,7 +135,7 @@ impl Scheduler {
     pub fn new(parts: Parts) -> Self {
         let count = parts.clients.len();
         assert!(
-            parts.replies.len() > count,
+            parts.replies.count() > count,
             "each client needs a reply object, and the next message one more"
         );
         Self {
@@ -146,7 +145,6 @@ impl Scheduler {
             budgets: vec![Budget::default(); count],
             begun: vec![None; count],
             hints: 0,
-            receiving: None,
             running: None,
             is_watched: false,
             parts,
@@ -187,16 +185,16 @@ impl Scheduler {
         self.watch();
         if let Some(waiting) = self.waiting[client.0].take() {
             self.begin(chosen);
-            if let Some(unused) = self.receiving.replace(waiting.reply) {
-                self.parts.replies.push(unused);
-            }
             let answer = if waiting.by_fault {
                 self.go_on(client)
             } else {
                 let turn = chosen.turn;
                 Message::new(turn::BEGINS, [chosen.number, turn.release, turn.deadline])
             };
-            return waiting.reply.reply_recv(self.parts.endpoint, answer);
+            let Parts {
+                replies, endpoint, ..
+            } = &mut self.parts;
+            return replies.reply_recv(waiting.reply, *endpoint, answer);
         }
         if !was_running {
             // Refused while its time is with a server above this thread, which then runs anyway.
@@ -259,13 +257,7 @@ impl Scheduler {
     }
 
     fn receive(&mut self) -> Received {
-        let reply = match self.receiving {
-            Some(reply) => reply,
-            // There is one more than clients that wait.
-            None => self.parts.replies.pop().expect("a reply object is free"),
-        };
-        self.receiving = Some(reply);
-        self.parts.endpoint.recv(reply)
+        self.parts.replies.recv(self.parts.endpoint)
     }
 
     /// What a message means; keeps the reply of a client that waits from now on.
@@ -297,7 +289,7 @@ impl Scheduler {
         let is_served = self.turns.is_served(id);
         if !is_served || (by_fault && !had_turn) {
             // It is best effort already, and gets no slice for asking: others of its priority want theirs.
-            self.answer(if by_fault {
+            self.parts.replies.answer(if by_fault {
                 self.go_on(id)
             } else {
                 Message::new(turn::NONE, [])
@@ -305,25 +297,15 @@ impl Scheduler {
             return Event::Timer;
         }
         // It cannot wait twice, unless its thread was written to.
-        let forgotten = self.waiting[client].take();
-        self.parts
-            .replies
-            .extend(forgotten.map(|waiting| waiting.reply));
-        self.waiting[client] = self
-            .receiving
-            .take()
-            .map(|reply| Waiting { reply, by_fault });
+        if let Some(forgotten) = self.waiting[client].take() {
+            self.parts.replies.forget(forgotten.reply);
+        }
+        let kept = self.parts.replies.keep();
+        self.waiting[client] = kept.map(|reply| Waiting { reply, by_fault });
         if by_fault {
             Event::Overran(id)
         } else {
             Event::Done(id)
-        }
-    }
-
-    /// Answers who called last.
-    fn answer(&mut self, message: Message) {
-        if let Some(reply) = self.receiving {
-            reply.send(message);
         }
     }
 
@@ -351,11 +333,11 @@ impl Scheduler {
         match message.label() {
             command::SERVE if client.0 < self.parts.clients.len() => {
                 self.serve(client, message);
-                self.answer(Message::EMPTY);
+                self.parts.replies.answer(Message::EMPTY);
             }
             command::DISMISS if client.0 < self.parts.clients.len() => {
                 let deadline = self.dismiss(client);
-                self.answer(Message::new(
+                self.parts.replies.answer(Message::new(
                     0,
                     [u64::from(deadline.is_some()), deadline.unwrap_or(0)],
                 ));
@@ -364,9 +346,11 @@ impl Scheduler {
                 // What has happened until now counts: the processor may be idle since the last event.
                 let now = time::ticks();
                 let _same = self.turns.step(now, Event::Timer);
-                self.answer(Message::new(0, [now, self.turns.idle_at()]));
+                self.parts
+                    .replies
+                    .answer(Message::new(0, [now, self.turns.idle_at()]));
             }
-            _ => self.answer(Message::EMPTY),
+            _ => self.parts.replies.answer(Message::EMPTY),
         }
     }
 
@@ -405,8 +389,7 @@ impl Scheduler {
             } else {
                 Message::new(turn::NONE, [])
             };
-            waiting.reply.send(message);
-            self.parts.replies.push(waiting.reply);
+            self.parts.replies.send(waiting.reply, message);
         }
         deadline
     }

@@ -57,7 +57,10 @@ impl Lab {
             endpoint: self.crew.endpoint,
             clock: Clock::own(self.timer, self.tsc),
             partitions: self.crew.partitions(partitions, set.threads, set.conduct)?,
-            replies: self.crew.replies[..=partitions * set.threads].to_vec(),
+            replies: self.crew.replies[..=partitions * set.threads]
+                .iter()
+                .copied()
+                .collect(),
             servers: bound_us.map(|bound_us| self.service.servers(bound_us)),
         });
         driver.gather(self.tsc.us_to_ticks(GATHERING_US))?;
