@@ -82,6 +82,8 @@ pub struct McIpc {
     global: List,
     background: List,
     served: Option<ClientId>,
+    /// Whose turn at the global level the request in service is.
+    serving_cluster: usize,
 }
 
 impl McIpc {
@@ -116,6 +118,7 @@ impl McIpc {
             global: List::default(),
             background: List::default(),
             served: None,
+            serving_cluster: 0,
         }
     }
 
@@ -215,9 +218,15 @@ impl McIpc {
         }
     }
 
+    fn serve(&mut self, client: ClientId) {
+        self.put(client, Place::InService);
+        self.served = Some(client);
+        self.serving_cluster = self.clients[client.0].0;
+    }
+
     /// The request in service is the cluster's turn at the global level, though not by its local head.
     fn block(&mut self, client: ClientId) {
-        let number = self.clients[client.0].0;
+        let number = self.serving_cluster;
         let cluster = &mut self.clusters[number];
         cluster.local_wait = true;
         cluster.local_head.take_if(|head| *head == client);
@@ -243,11 +252,9 @@ impl Protocol for McIpc {
         }
         if let Some(first) = self.global.pop(&mut self.links) {
             // It stays its cluster's local head until it is finished.
-            self.put(first, Place::InService);
-            self.served = Some(first);
+            self.serve(first);
         } else if let Some(first) = self.background.pop(&mut self.links) {
-            self.put(first, Place::InService);
-            self.served = Some(first);
+            self.serve(first);
             self.block(first);
         }
         self.served
@@ -255,7 +262,7 @@ impl Protocol for McIpc {
 
     fn finish(&mut self) -> Option<ClientId> {
         let client = self.served.take()?;
-        let number = self.clients[client.0].0;
+        let number = self.serving_cluster;
         self.put(client, Place::Nowhere);
         let cluster = &mut self.clusters[number];
         cluster.local_wait = false;
@@ -296,6 +303,23 @@ impl Protocol for McIpc {
         }
         self.leave(client);
         false
+    }
+
+    fn relocate(&mut self, client: ClientId, cluster: usize, priority: u64) {
+        let (before, place) = self.clients[client.0];
+        if cluster == before || cluster >= self.clusters.len() {
+            return;
+        }
+        match place {
+            Place::Nowhere | Place::Background | Place::InService => {
+                self.clients[client.0].0 = cluster;
+            }
+            Place::Tail | Place::Head | Place::LocalHead | Place::Global => {
+                self.leave(client);
+                self.clients[client.0].0 = cluster;
+                self.enter(client, priority);
+            }
+        }
     }
 
     fn served(&self) -> Option<ClientId> {

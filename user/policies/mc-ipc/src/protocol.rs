@@ -70,6 +70,11 @@ pub trait Protocol {
     /// for the answer.
     fn withdraw(&mut self, client: ClientId) -> bool;
 
+    /// A client is in another cluster from now on; a request that waits is there as if it were new, with this priority. One
+    /// that is in service stays its old cluster's turn. Nothing happens if there is no such cluster, or clusters do not
+    /// matter.
+    fn relocate(&mut self, _client: ClientId, _cluster: usize, _priority: u64) {}
+
     /// Whose request is in service.
     fn served(&self) -> Option<ClientId>;
 }

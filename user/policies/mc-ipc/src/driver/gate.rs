@@ -1,0 +1,429 @@
+//! The gate's thread: requests and faults come in, contexts go to those who are to run.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use super::kernel::{
+    GateKernel, Holder, Mark, Received, Work, BUSY, DONE, MALFORMED, NOT_IN_CONTROL, WORDS,
+};
+use super::sender::{Control, Request, Sender};
+use super::shared::{Payer, Shared};
+use crate::protocol::{ClientId, Protocol, Standing};
+
+/// What processor time a client has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A budget in every period, which the kernel keeps.
+    Sporadic,
+    /// Slots, which a table keeps: it begins without time.
+    TableDriven,
+    /// No reservation: whatever others leave.
+    BestEffort,
+}
+
+/// A client, as its gate knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Client {
+    pub kind: Kind,
+    /// Of its thread: the more, the more urgent.
+    pub priority: u8,
+}
+
+/// A client's request.
+#[derive(Clone, Debug)]
+struct Pending {
+    label: u64,
+    count: usize,
+    words: Box<[u64; WORDS]>,
+}
+
+#[derive(Clone, Debug)]
+struct State {
+    client: Client,
+    pending: Pending,
+    /// A request of it is in the gate.
+    is_present: bool,
+    /// Somebody waits for the answer.
+    is_kept: bool,
+    holder: Option<Holder>,
+    /// It is not between two slots.
+    is_enabled: bool,
+    is_demoted: bool,
+    /// It is known not to have budget.
+    is_exhausted: bool,
+}
+
+impl State {
+    fn new(client: Client) -> Self {
+        let is_enabled = client.kind != Kind::TableDriven;
+        Self {
+            client,
+            pending: Pending {
+                label: 0,
+                count: 0,
+                words: Box::new([0; WORDS]),
+            },
+            is_present: false,
+            is_kept: false,
+            holder: is_enabled.then_some(Holder::Client),
+            is_enabled,
+            is_demoted: false,
+            is_exhausted: false,
+        }
+    }
+
+    /// The less, the more urgent, for the protocol.
+    fn urgency(&self) -> u64 {
+        u64::from(u8::MAX - self.client.priority)
+    }
+
+    fn standing(&self) -> Standing {
+        let has_time = self.is_enabled && !self.is_exhausted && !self.is_demoted;
+        match self.client.kind {
+            Kind::Sporadic | Kind::TableDriven if has_time => Standing::RealTime(self.urgency()),
+            _ => Standing::BestEffort,
+        }
+    }
+}
+
+/// How the caller is answered.
+#[must_use]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Answer {
+    /// With this label, at once.
+    Now(u64),
+    /// Nobody called, or who did waits.
+    None,
+}
+
+/// A gate at work.
+#[derive(Debug)]
+pub struct Gate<'a, P, K> {
+    protocol: P,
+    kernel: K,
+    shared: &'a Shared,
+    clients: Vec<State>,
+    payer: Payer,
+}
+
+impl<'a, P: Protocol, K: GateKernel> Gate<'a, P, K> {
+    /// For these clients: `protocol` and `shared` have as many. Table-driven ones have no context bound to them; all others
+    /// have theirs.
+    pub fn new(protocol: P, kernel: K, shared: &'a Shared, clients: &[Client]) -> Self {
+        Self {
+            protocol,
+            kernel,
+            shared,
+            clients: clients.iter().copied().map(State::new).collect(),
+            payer: Payer {
+                is_active: false,
+                client: None,
+                generation: 0,
+            },
+        }
+    }
+
+    /// What the gate's thread does, for good.
+    pub async fn run(&mut self) -> ! {
+        let mut answer = Answer::None;
+        loop {
+            let given = match answer {
+                Answer::Now(label) => Some((label, &[][..])),
+                Answer::None => None,
+            };
+            let received = self.kernel.receive(given).await;
+            let words = received.count.min(WORDS);
+            self.kernel.work(Work::Turn(words)).await;
+            answer = self.handle(&received).await;
+        }
+    }
+
+    async fn handle(&mut self, received: &Received) -> Answer {
+        let known = |client: &ClientId| client.0 < self.clients.len();
+        match Sender::of(received.badge) {
+            Some(Sender::Client(client)) if known(&client) => self.request(client, received).await,
+            Some(Sender::Spinner(client)) if known(&client) => {
+                self.spinner(client, received).await;
+                Answer::Now(DONE)
+            }
+            Some(Sender::SpinnerTimeout(client)) if known(&client) => {
+                self.exhaust(client).await;
+                Answer::Now(DONE)
+            }
+            Some(Sender::ServerTimeout) => {
+                let client = ClientId(received.words[0] as usize);
+                if self.payer.client == Some(client) {
+                    self.exhaust(client).await;
+                }
+                Answer::Now(DONE)
+            }
+            Some(Sender::Server) => {
+                self.finish().await;
+                Answer::None
+            }
+            Some(Sender::Control) => {
+                let client = ClientId(received.words[0] as usize);
+                match Control::of(received.label) {
+                    Some(control) if received.count > 0 && client.0 < self.clients.len() => {
+                        self.control(client, control).await;
+                        Answer::Now(DONE)
+                    }
+                    _ => Answer::Now(NOT_IN_CONTROL),
+                }
+            }
+            _ => Answer::Now(MALFORMED),
+        }
+    }
+
+    /// A client makes a request.
+    async fn request(&mut self, client: ClientId, received: &Received) -> Answer {
+        if received.count > WORDS {
+            return Answer::Now(MALFORMED);
+        }
+        let state = &mut self.clients[client.0];
+        if self.protocol.invoke(client, state.standing()).is_err() {
+            return Answer::Now(BUSY);
+        }
+        state.pending.label = received.label;
+        state.pending.count = received.count;
+        state.pending.words[..received.count].copy_from_slice(&received.words[..received.count]);
+        state.is_present = true;
+        state.is_kept = true;
+        self.kernel.mark(Mark::Request(client));
+        self.kernel.keep(client);
+        if !self.payer.is_active {
+            self.serve_next().await;
+        }
+        self.place(client).await;
+        Answer::None
+    }
+
+    /// The server, which is free, begins with the next request. Who has paid so far goes on with it.
+    async fn serve_next(&mut self) {
+        let Some(client) = self.protocol.next() else {
+            self.publish(false, None);
+            return;
+        };
+        self.kernel.mark(Mark::Serve(client));
+        let pending = &self.clients[client.0].pending;
+        let words = &pending.words[..pending.count];
+        self.shared.put_job(client, pending.label, words);
+        let payer = self.payer.client;
+        self.publish(true, payer);
+        // Before its context is bound: a blocked thread may not be given one whose budget is used up.
+        self.kernel.wake_server().await;
+        if payer.is_none() {
+            self.pay(client).await;
+        }
+    }
+
+    /// Whose context the server has from now on.
+    fn publish(&mut self, is_active: bool, client: Option<ClientId>) {
+        if client != self.payer.client {
+            self.kernel.mark(Mark::Pay(client));
+        }
+        self.payer = Payer {
+            is_active,
+            client,
+            generation: self.payer.generation.wrapping_add(1) & 0x7fff_ffff,
+        };
+        self.shared.set_payer(self.payer);
+    }
+
+    /// The context of `client`, whose request is in the gate, is to pay; nobody else does any more. If it cannot, nobody
+    /// pays.
+    async fn pay(&mut self, client: ClientId) {
+        if self.payer.client == Some(client) {
+            return;
+        }
+        if let Some(before) = self.payer.client {
+            self.stop_paying(before);
+            self.place(before).await;
+        }
+        let state = &self.clients[client.0];
+        if !state.is_enabled || state.is_exhausted {
+            return;
+        }
+        self.publish(true, Some(client));
+        self.kernel.rank_server(client).await;
+        self.place(client).await;
+        if self.clients[client.0].holder != Some(Holder::Server) {
+            self.stop_paying(client);
+        }
+    }
+
+    /// Where a client's context belongs.
+    fn home(&self, client: ClientId) -> Option<Holder> {
+        let state = &self.clients[client.0];
+        if !state.is_enabled {
+            None
+        } else if self.payer.client == Some(client) {
+            Some(Holder::Server)
+        } else if state.is_present {
+            Some(Holder::Spinner)
+        } else {
+            Some(Holder::Client)
+        }
+    }
+
+    /// A client's context goes where it belongs. If it cannot, because it is gone or because who is to have it is, nobody
+    /// has it, and its client has no budget for this gate, until there is news of it.
+    async fn place(&mut self, client: ClientId) {
+        let home = self.home(client);
+        let holder = self.clients[client.0].holder;
+        if holder == home {
+            return;
+        }
+        let mut is_there = true;
+        if holder.is_some() {
+            is_there = self.kernel.take(client).await.is_ok();
+            self.clients[client.0].holder = None;
+        }
+        if let Some(home) = home {
+            is_there = is_there && self.kernel.give(client, home).await.is_ok();
+            self.clients[client.0].holder = is_there.then_some(home);
+        }
+        if !is_there {
+            self.lose_budget(client);
+        }
+    }
+
+    /// A client has no budget any more.
+    fn lose_budget(&mut self, client: ClientId) {
+        self.clients[client.0].is_exhausted = true;
+        self.shared.set_exhausted(client, true);
+        let _ = self.protocol.exhaust(client);
+        self.kernel.mark(Mark::Exhaust(client));
+    }
+
+    /// The context of a client is used up. If it paid, nobody does until somebody offers to.
+    async fn exhaust(&mut self, client: ClientId) {
+        if !self.clients[client.0].is_present {
+            return;
+        }
+        self.lose_budget(client);
+        self.stop_paying(client);
+        self.place(client).await;
+    }
+
+    async fn spinner(&mut self, client: ClientId, received: &Received) {
+        match Request::of(received.label) {
+            Some(Request::Take) => {
+                let is_current = received.words[0] == self.payer.raw();
+                let state = &self.clients[client.0];
+                if is_current && state.is_present && self.payer.is_active {
+                    self.pay(client).await;
+                }
+            }
+            Some(Request::Replenished) => self.replenish(client).await,
+            Some(Request::Moved) => {
+                let cluster = received.words[0] as usize;
+                let urgency = self.clients[client.0].urgency();
+                self.protocol.relocate(client, cluster, urgency);
+            }
+            None => {}
+        }
+    }
+
+    /// A client has budget.
+    async fn replenish(&mut self, client: ClientId) {
+        self.shared.set_exhausted(client, false);
+        let state = &mut self.clients[client.0];
+        state.is_exhausted = false;
+        if let Standing::RealTime(urgency) = state.standing() {
+            if state.is_present {
+                self.protocol.replenish(client, urgency);
+                self.kernel.mark(Mark::Replenish(client));
+            }
+        }
+        let is_served = self.protocol.served() == Some(client);
+        if is_served && self.payer.client.is_none() {
+            self.pay(client).await;
+        }
+    }
+
+    /// The server has done its job: the client is answered, and the next request begins.
+    async fn finish(&mut self) {
+        let Some(client) = self.protocol.finish() else {
+            return;
+        };
+        self.kernel.mark(Mark::Finish(client));
+        let mut words = [0; WORDS];
+        let (label, count) = self.shared.answer(&mut words);
+        self.clients[client.0].is_present = false;
+        self.clients[client.0].is_exhausted = false;
+        self.shared.set_exhausted(client, false);
+        let payer = self.payer.client.filter(|payer| *payer != client);
+        self.publish(false, payer);
+        self.release(client, label, &words[..count]).await;
+        self.serve_next().await;
+    }
+
+    /// A client that has no request any more is answered, if it waits for that, and has its context. In this order: a
+    /// blocked thread may not be given a context whose budget is used up.
+    async fn release(&mut self, client: ClientId, label: u64, words: &[u64]) {
+        let is_kept = core::mem::replace(&mut self.clients[client.0].is_kept, false);
+        if is_kept {
+            self.kernel.answer(client, label, words).await;
+        }
+        self.place(client).await;
+    }
+
+    async fn control(&mut self, client: ClientId, control: Control) {
+        let state = &mut self.clients[client.0];
+        match control {
+            Control::Suspend => {
+                state.is_enabled = false;
+                if state.is_present {
+                    let _ = self.protocol.exhaust(client);
+                    self.kernel.mark(Mark::Exhaust(client));
+                }
+                self.stop_paying(client);
+                self.place(client).await;
+            }
+            Control::Resume => {
+                state.is_enabled = true;
+                self.replenish(client).await;
+                self.place(client).await;
+            }
+            Control::Demote => {
+                state.is_demoted = true;
+                if state.is_present {
+                    let _ = self.protocol.exhaust(client);
+                    self.kernel.mark(Mark::Exhaust(client));
+                }
+            }
+            Control::Promote => {
+                state.is_demoted = false;
+                if !state.is_exhausted {
+                    self.replenish(client).await;
+                }
+            }
+            Control::Withdraw => self.withdraw(client).await,
+        }
+    }
+
+    /// A client's request is given up. One that is in service is finished, and nobody is answered.
+    async fn withdraw(&mut self, client: ClientId) {
+        self.kernel.mark(Mark::Withdraw(client));
+        if core::mem::replace(&mut self.clients[client.0].is_kept, false) {
+            self.kernel.forget(client);
+        }
+        let is_in_service = self.protocol.withdraw(client);
+        if !is_in_service {
+            let state = &mut self.clients[client.0];
+            state.is_present = false;
+            state.is_exhausted = false;
+            self.shared.set_exhausted(client, false);
+            self.stop_paying(client);
+            self.place(client).await;
+        }
+    }
+
+    /// If a client pays, it does not any more, and nobody does.
+    fn stop_paying(&mut self, client: ClientId) {
+        if self.payer.client == Some(client) {
+            self.publish(self.payer.is_active, None);
+        }
+    }
+}

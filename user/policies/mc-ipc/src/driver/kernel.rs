@@ -1,0 +1,168 @@
+//! What the threads of a gate ask of the kernel. Every function that enters it is asynchronous: on the machine itself it
+//! is done when it returns, in a simulation it takes simulated time.
+
+use core::fmt;
+
+use crate::protocol::ClientId;
+
+/// Most words of a request, and of an answer.
+pub const WORDS: usize = 48;
+
+/// Label of an answer to a request that was carried out.
+pub const DONE: u64 = 0;
+/// Label of an answer to a request of a client whose last one is still in the gate: somebody else used its capability.
+pub const BUSY: u64 = 1;
+/// Label of an answer to a request that is none: more than [`WORDS`] words, or no label that the gate knows.
+pub const MALFORMED: u64 = 2;
+/// Label of an answer to a control call that is not allowed, or names no client.
+pub const NOT_IN_CONTROL: u64 = 3;
+
+/// A client's context or thread is not there any more, or not free.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gone;
+
+impl fmt::Display for Gone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the context or the thread is gone: it cannot be bound")
+    }
+}
+
+impl core::error::Error for Gone {}
+
+/// Who has a client's context.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holder {
+    Client,
+    Spinner,
+    Server,
+}
+
+/// A message to the gate: of a client, of its own threads, or a fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Received {
+    pub badge: u64,
+    pub label: u64,
+    /// All of its words; those behind [`WORDS`] are lost.
+    pub count: usize,
+    pub words: [u64; WORDS],
+}
+
+/// What user code is about to do that takes a length of time worth counting in a simulation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// The gate handles a message of so many words.
+    Turn(usize),
+    /// The server takes a job, and puts its answer down, of so many words together.
+    Job(usize),
+    /// The spinner looks around once.
+    Look,
+}
+
+/// What the gate did: for traces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {
+    Request(ClientId),
+    Serve(ClientId),
+    Finish(ClientId),
+    Exhaust(ClientId),
+    Replenish(ClientId),
+    Withdraw(ClientId),
+    /// Whose context the server has from now on.
+    Pay(Option<ClientId>),
+}
+
+/// The gate's thread.
+#[expect(
+    async_fn_in_trait,
+    reason = "the driver's own threads are no tasks that move between others"
+)]
+pub trait GateKernel {
+    /// Answers the last caller, if `answer` is given, with a label and words; and waits for the next message.
+    async fn receive(&mut self, answer: Option<(u64, &[u64])>) -> Received;
+
+    /// The last caller is answered later, as this client.
+    fn keep(&mut self, client: ClientId);
+
+    /// Answers a client that was kept, if it is still there.
+    async fn answer(&mut self, client: ClientId, label: u64, words: &[u64]);
+
+    /// A client that was kept is not answered any more.
+    fn forget(&mut self, client: ClientId);
+
+    /// Takes a client's context from whoever has it.
+    ///
+    /// # Errors
+    /// It is gone.
+    async fn take(&mut self, client: ClientId) -> Result<(), Gone>;
+
+    /// Binds a client's context, which nobody has.
+    ///
+    /// # Errors
+    /// It is gone, or the thread is, or has one already.
+    async fn give(&mut self, client: ClientId, holder: Holder) -> Result<(), Gone>;
+
+    /// The server has this client's priority from now on.
+    async fn rank_server(&mut self, client: ClientId);
+
+    /// The server has a job.
+    async fn wake_server(&mut self);
+
+    /// Takes no time on the machine.
+    async fn work(&mut self, work: Work);
+
+    /// Takes no time in a system that is not traced.
+    fn mark(&mut self, mark: Mark);
+}
+
+/// The server's thread.
+#[expect(
+    async_fn_in_trait,
+    reason = "the driver's own threads are no tasks that move between others"
+)]
+pub trait ServerKernel {
+    /// Waits until there is a job.
+    async fn wait(&mut self);
+
+    /// The job is done.
+    async fn done(&mut self);
+
+    async fn work(&mut self, work: Work);
+}
+
+/// A spinner's thread.
+#[expect(
+    async_fn_in_trait,
+    reason = "the driver's own threads are no tasks that move between others"
+)]
+pub trait SpinnerKernel {
+    /// Calls the gate. Its answer says nothing.
+    async fn ask(&mut self, label: u64, word: u64);
+
+    /// A value that changes when the server executes instructions: of its registers, read from outside.
+    async fn look_at_server(&mut self) -> u64;
+
+    /// Wastes a moment, much less than it takes to enter the kernel a few times.
+    async fn pause(&mut self);
+
+    /// The clock, in ticks.
+    fn now(&self) -> u64;
+
+    /// On which core this thread runs; `None` if that cannot be told.
+    fn core(&self) -> Option<usize>;
+}
+
+/// A table's thread.
+#[expect(
+    async_fn_in_trait,
+    reason = "the driver's own threads are no tasks that move between others"
+)]
+pub trait TableKernel {
+    /// Waits for the beginning of the next period.
+    async fn next_period(&mut self);
+
+    /// Calls the gate.
+    async fn control(&mut self, label: u64, client: ClientId);
+
+    /// Tells a client that its slot begins, if it waits for that.
+    async fn release(&mut self, client: ClientId);
+}
