@@ -2,7 +2,7 @@
 //!
 //! An emulator's clock is one for all its cores, so it cannot tell what cores do at the same time.
 //! Here every core has a clock of its own. The machine is a simulation by discrete events: what runs
-//! in user code is a [`Script`] of computations and system calls, what the kernel does is done by
+//! in user code is a [`Script`] of computations and system calls, or a program of the same steps, what the kernel does is done by
 //! the kernel, [`sandglass_kernel::event::handle`] on its hosted machine, and takes as long as the
 //! [`Costs`] say. Times are exact, and a run repeats to the tick.
 //!
@@ -20,6 +20,7 @@
 
 mod costs;
 mod execution;
+mod program;
 mod record;
 mod script;
 mod simulation;
@@ -27,6 +28,7 @@ pub mod study;
 mod system;
 
 pub use costs::{Costs, Path};
+pub use program::{Thread, Told};
 pub use record::{Doing, Interval, Job, Record, Spent, Task};
 pub use script::{Entry, Message, Script, Step};
 pub use simulation::Simulation;

@@ -306,7 +306,7 @@ impl Simulation {
         let task = running.task;
         let execution = &mut self.tasks[task.0];
         let reached = loop {
-            match execution.fetch(&self.k) {
+            match execution.fetch(&self.k, now, core) {
                 Reached::Done => self.record.jobs.push(Job {
                     task,
                     core,
@@ -333,6 +333,7 @@ impl Simulation {
         let (event, path) = self.event(core, reason);
         let id = core_id(core);
         self.expect_arrivals(core);
+        self.show_progress(core, start);
         self.k.machine.set_clock_of(id, start);
         self.k.execute_on(id);
         if start > arrival {
@@ -362,6 +363,16 @@ impl Simulation {
         for core in 0..self.cores.len() {
             let at = (core != inside).then(|| self.arrival(core));
             self.k.machine.set_arrival(core_id(core), at);
+        }
+    }
+
+    /// Registers of threads on other cores than the one in the kernel say how far they are at `now`.
+    fn show_progress(&self, inside: usize, now: u64) {
+        for core in (0..self.cores.len()).filter(|&core| core != inside) {
+            if let Some(running) = self.cores[core].running.filter(|running| !running.enters) {
+                let until = now.min(running.until).max(self.clock(core));
+                self.tasks[running.task.0].show_progress(&self.k, until - self.clock(core));
+            }
         }
     }
 

@@ -1,5 +1,7 @@
 //! A system: tasks and what they share, before time begins.
 
+use std::future::Future;
+
 use sandglass_abi::boot::slot;
 use sandglass_abi::invocation as label;
 use sandglass_abi::object as types;
@@ -12,6 +14,7 @@ pub use sandglass_testkit::boot::US;
 use sandglass_testkit::world::World;
 
 use crate::costs::Costs;
+use crate::program::{Program, Thread};
 use crate::record::Task;
 use crate::script::{Entry, Script, Step};
 use crate::simulation::Simulation;
@@ -56,9 +59,16 @@ pub struct Made {
 /// A task and what it does.
 pub(crate) struct Member {
     pub thread: Ref<Tcb>,
-    /// `None` for a passive server.
+    /// `None` for a passive server, or a thread that somebody else gives time to.
     pub context: Option<Ref<SchedContext>>,
-    pub script: Script,
+    pub course: Course,
+}
+
+/// What a task does.
+pub(crate) enum Course {
+    Script(Script),
+    /// A program, and the step with which its thread stops itself.
+    Program(Program, Step),
 }
 
 /// A system that is being made.
@@ -170,8 +180,52 @@ impl System {
 
     /// `made`, which does nothing so far, does `script` from the beginning.
     pub fn run(&mut self, made: Made, script: Script) {
-        self.add(made, true, script);
+        self.run_script(made, true, script);
         self.to_start.push(made.tcb);
+    }
+
+    /// `made`, which does nothing so far, runs the program that `body` makes of its thread. It stops itself when that
+    /// ends.
+    pub fn run_program<F: Future<Output = ()> + 'static>(
+        &mut self,
+        made: Made,
+        body: impl FnOnce(Thread) -> F,
+    ) {
+        let course = Course::Program(Program::new(body), Step::suspend(made.tcb));
+        self.add(made, true, course);
+        self.to_start.push(made.tcb);
+    }
+
+    /// As [`Self::run_program`], for a thread of `priority` without processor time: it runs when somebody binds a context
+    /// to it.
+    pub fn idle_program<F: Future<Output = ()> + 'static>(
+        &mut self,
+        priority: u8,
+        body: impl FnOnce(Made, Thread) -> F,
+    ) -> Made {
+        let made = self.thread(priority, 0, Time::new(1_000, 1_000));
+        self.invoke(made.context, label::SCHED_CONTEXT_UNBIND, &[], &[]);
+        let program = Program::new(|thread| body(made, thread));
+        self.add(
+            made,
+            false,
+            Course::Program(program, Step::suspend(made.tcb)),
+        );
+        self.to_start.push(made.tcb);
+        made
+    }
+
+    /// A capability of what is in `source`, with this badge.
+    pub fn minted(&mut self, source: u64, badge: u64) -> u64 {
+        let slot = self.slot();
+        let words = [slot, 64, source, 64, u64::MAX, badge];
+        self.invoke(slot::CNODE, label::CNODE_MINT, &words, &[slot::CNODE]);
+        slot
+    }
+
+    /// An invocation before time begins, which must succeed: how objects are set up that have no function here.
+    pub fn set_up(&mut self, cap: u64, label: u64, words: &[u64], caps: &[u64]) {
+        self.invoke(cap, label, words, caps);
     }
 
     /// A passive server of `priority` that waits at `endpoint` with a reply object of its own, before
@@ -194,7 +248,7 @@ impl System {
         let unbind = label::SCHED_CONTEXT_UNBIND;
         self.invoke(made.context, unbind, &[], &[]);
         let script = script(made, reply).after(vec![Step::Enter(first)]);
-        self.add(made, false, script);
+        self.run_script(made, false, script);
         made
     }
 
@@ -228,17 +282,21 @@ impl System {
         self.root.perform(thread, &entry.call(&[]));
     }
 
-    fn add(&mut self, made: Made, is_active: bool, script: Script) {
-        let thread = self.root.cap(made.tcb).word().get();
-        let context = self.root.cap(made.context).word().get();
+    fn run_script(&mut self, made: Made, is_active: bool, script: Script) {
         let mut script = script;
         if script.rounds.is_some() {
             script.steps.push(Step::suspend(made.tcb));
         }
+        self.add(made, is_active, Course::Script(script));
+    }
+
+    fn add(&mut self, made: Made, is_active: bool, course: Course) {
+        let thread = self.root.cap(made.tcb).word().get();
+        let context = self.root.cap(made.context).word().get();
         self.members.push(Member {
             thread: thread.expect("a thread"),
             context: context.filter(|_| is_active),
-            script,
+            course,
         });
     }
 
