@@ -18,8 +18,13 @@ pub enum Path {
     /// Wait for a notification.
     Wait,
     Yield,
-    /// A call to a kernel object.
+    /// A call to a kernel object, of those that have no row of their own.
     Invocation,
+    /// A context is given to a thread, or taken away from one.
+    Bind,
+    Unbind,
+    SetPriority,
+    ReadRegisters,
     Timer,
     /// Another core asked for a look, or the thread that wanted something was taken away.
     Look,
@@ -36,6 +41,10 @@ pub struct Costs {
     pub wait: u64,
     pub yield_: u64,
     pub invocation: u64,
+    pub bind: u64,
+    pub unbind: u64,
+    pub set_priority: u64,
+    pub read_registers: u64,
     pub timer: u64,
     pub look: u64,
     /// What a kernel for several cores does more at every entry, taking the lock when it is free and
@@ -69,6 +78,10 @@ impl Default for Costs {
             wait: 363,
             yield_: 224,
             invocation: 490,
+            bind: 554,
+            unbind: 417,
+            set_priority: 344,
+            read_registers: 700,
             timer: 577,
             look: 372,
             lock: 86,
@@ -92,6 +105,10 @@ impl Costs {
             Path::Wait => self.wait,
             Path::Yield => self.yield_,
             Path::Invocation => self.invocation,
+            Path::Bind => self.bind,
+            Path::Unbind => self.unbind,
+            Path::SetPriority => self.set_priority,
+            Path::ReadRegisters => self.read_registers,
             Path::Timer => self.timer,
             Path::Look => self.look,
         };

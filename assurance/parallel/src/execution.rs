@@ -211,6 +211,11 @@ impl Execution {
         }
     }
 
+    /// Whether what it does next depends on what happens meanwhile.
+    pub const fn is_program(&self) -> bool {
+        matches!(self.way, Way::Program(_))
+    }
+
     /// Ticks of user code until the system call that the thread comes to, from where it was last
     /// fetched, if nobody stops it; `None` if it comes to none, or nobody can tell: what a program does after a
     /// computation depends on what happens meanwhile.

@@ -60,6 +60,9 @@ struct Core {
     look: Option<u64>,
     /// When and why it left user code for the kernel, if another core had it do so before its turn.
     arrived: Option<(u64, Reason)>,
+    /// While another core is in the kernel: when and why this one arrives there at the latest, if that is all that can be
+    /// told, because a program runs here.
+    expected: Option<(u64, Reason)>,
     /// Remote calls of either kind that were known of.
     stalls: u64,
     services: u64,
@@ -359,8 +362,9 @@ impl Simulation {
 
     /// Tells the machine when the other cores arrive at the kernel, if the one that is in it lets them: it
     /// makes way for those that wait.
-    fn expect_arrivals(&self, inside: usize) {
+    fn expect_arrivals(&mut self, inside: usize) {
         for core in 0..self.cores.len() {
+            self.cores[core].expected = self.latest_arrival(core);
             let at = (core != inside).then(|| self.arrival(core));
             self.k.machine.set_arrival(core_id(core), at);
         }
@@ -374,6 +378,21 @@ impl Simulation {
                 self.tasks[running.task.0].show_progress(&self.k, until - self.clock(core));
             }
         }
+    }
+
+    /// When and why `core` arrives at the kernel at the latest, if it computes what a program wants: what that does next
+    /// nobody can tell.
+    fn latest_arrival(&self, core: usize) -> Option<(u64, Reason)> {
+        let state = &self.cores[core];
+        let (_, turn) = self.turn_of(core);
+        let task = state.running?.task;
+        if turn != Turn::GoesOn || !self.tasks[task.0].is_program() {
+            return None;
+        }
+        let now = self.clock(core);
+        let deadline = self.k.machine.deadline_of(core_id(core)).max(now);
+        let look = state.look.map(|at| (at.max(now), Reason::Look));
+        Some(look.into_iter().fold((deadline, Reason::Timer), Ord::min))
     }
 
     /// When `core` arrives at the kernel.
@@ -450,7 +469,13 @@ impl Simulation {
     fn stop(&mut self, core: usize) {
         let stalled = self.k.machine.stalled_at(core_id(core));
         let at = stalled.max(self.clock(core));
-        let arrived = if self.go_on_until(core, at) {
+        let arrived = if let Some(expected) = self.cores[core].expected {
+            // The kernel has charged its thread until then. A system call that it comes to meanwhile is made when the
+            // thread runs again.
+            let arrived = expected.min((at, Reason::Stopped));
+            let _ = self.go_on_until(core, arrived.0);
+            arrived
+        } else if self.go_on_until(core, at) {
             (at, Reason::Stopped)
         } else {
             match self.turn_of(core) {

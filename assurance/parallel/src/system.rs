@@ -196,22 +196,24 @@ impl System {
         self.to_start.push(made.tcb);
     }
 
-    /// As [`Self::run_program`], for a thread of `priority` without processor time: it runs when somebody binds a context
-    /// to it.
+    /// As [`Self::run_program`], but the context of `made` is bound to nobody: it runs when somebody binds it.
+    pub fn run_program_without_time<F: Future<Output = ()> + 'static>(
+        &mut self,
+        made: Made,
+        body: impl FnOnce(Thread) -> F,
+    ) {
+        self.invoke(made.context, label::SCHED_CONTEXT_UNBIND, &[], &[]);
+        self.run_program(made, body);
+    }
+
+    /// As [`Self::run_program`], for a new thread of `priority` that runs on contexts of others alone.
     pub fn idle_program<F: Future<Output = ()> + 'static>(
         &mut self,
         priority: u8,
         body: impl FnOnce(Made, Thread) -> F,
     ) -> Made {
         let made = self.thread(priority, 0, Time::new(1_000, 1_000));
-        self.invoke(made.context, label::SCHED_CONTEXT_UNBIND, &[], &[]);
-        let program = Program::new(|thread| body(made, thread));
-        self.add(
-            made,
-            false,
-            Course::Program(program, Step::suspend(made.tcb)),
-        );
-        self.to_start.push(made.tcb);
+        self.run_program_without_time(made, |thread| body(made, thread));
         made
     }
 

@@ -37,6 +37,8 @@ const PARTS: &[Part] = &[
             "--package",
             "sandglass-parallel",
             "--package",
+            "sandglass-gates",
+            "--package",
             "sandglass-assurance",
             "--features",
             "smp",

@@ -6,8 +6,9 @@ use alloc::vec::Vec;
 use super::kernel::{
     GateKernel, Holder, Mark, Received, Work, BUSY, DONE, MALFORMED, NOT_IN_CONTROL, WORDS,
 };
-use super::sender::{Control, Request, Sender};
+use super::sender::{Control, Request, Sender, Signals};
 use super::shared::{Payer, Shared};
+use super::table::Table;
 use crate::protocol::{ClientId, Protocol, Standing};
 
 /// What processor time a client has.
@@ -19,6 +20,25 @@ pub enum Kind {
     TableDriven,
     /// No reservation: whatever others leave.
     BestEffort,
+}
+
+/// On whose time the server works.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Paid {
+    /// On that of clients that wait, which passes while they do.
+    ByClients,
+    /// On time of its own, which never runs out. Clients that wait are blocked, and nothing is taken from them: how servers
+    /// are built without a gate, and what a protocol's bound says about budgets does not matter. For comparison.
+    ByServer,
+}
+
+/// What a gate is for.
+#[derive(Clone, Debug)]
+pub struct Setup<'a> {
+    pub paid: Paid,
+    pub clients: &'a [Client],
+    /// At most one for each core.
+    pub tables: Vec<Table>,
 }
 
 /// A client, as its gate knows it.
@@ -102,19 +122,23 @@ pub struct Gate<'a, P, K> {
     protocol: P,
     kernel: K,
     shared: &'a Shared,
+    paid: Paid,
     clients: Vec<State>,
+    tables: Vec<Table>,
     payer: Payer,
 }
 
 impl<'a, P: Protocol, K: GateKernel> Gate<'a, P, K> {
     /// For these clients: `protocol` and `shared` have as many. Table-driven ones have no context bound to them; all others
     /// have theirs.
-    pub fn new(protocol: P, kernel: K, shared: &'a Shared, clients: &[Client]) -> Self {
+    pub fn new(protocol: P, kernel: K, shared: &'a Shared, setup: Setup<'_>) -> Self {
         Self {
             protocol,
             kernel,
             shared,
-            clients: clients.iter().copied().map(State::new).collect(),
+            paid: setup.paid,
+            clients: setup.clients.iter().copied().map(State::new).collect(),
+            tables: setup.tables,
             payer: Payer {
                 is_active: false,
                 client: None,
@@ -157,8 +181,8 @@ impl<'a, P: Protocol, K: GateKernel> Gate<'a, P, K> {
                 }
                 Answer::Now(DONE)
             }
-            Some(Sender::Server) => {
-                self.finish().await;
+            Some(Sender::Signals(signals)) => {
+                self.signals(signals).await;
                 Answer::None
             }
             Some(Sender::Control) => {
@@ -233,7 +257,7 @@ impl<'a, P: Protocol, K: GateKernel> Gate<'a, P, K> {
     /// The context of `client`, whose request is in the gate, is to pay; nobody else does any more. If it cannot, nobody
     /// pays.
     async fn pay(&mut self, client: ClientId) {
-        if self.payer.client == Some(client) {
+        if self.payer.client == Some(client) || self.paid == Paid::ByServer {
             return;
         }
         if let Some(before) = self.payer.client {
@@ -259,7 +283,7 @@ impl<'a, P: Protocol, K: GateKernel> Gate<'a, P, K> {
             None
         } else if self.payer.client == Some(client) {
             Some(Holder::Server)
-        } else if state.is_present {
+        } else if state.is_present && self.paid == Paid::ByClients {
             Some(Holder::Spinner)
         } else {
             Some(Holder::Client)
@@ -304,6 +328,23 @@ impl<'a, P: Protocol, K: GateKernel> Gate<'a, P, K> {
         self.lose_budget(client);
         self.stop_paying(client);
         self.place(client).await;
+    }
+
+    async fn signals(&mut self, signals: Signals) {
+        for number in 0..self.tables.len() {
+            if signals.is_tick_of(self.tables[number].core()) {
+                let edges: Vec<_> = self.tables[number].tick().collect();
+                for (client, control) in edges {
+                    self.control(client, control).await;
+                    if control == Control::Resume {
+                        self.kernel.release(client).await;
+                    }
+                }
+            }
+        }
+        if signals.is_server_done() {
+            self.finish().await;
+        }
     }
 
     async fn spinner(&mut self, client: ClientId, received: &Received) {

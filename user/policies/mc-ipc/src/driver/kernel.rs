@@ -107,6 +107,9 @@ pub trait GateKernel {
     /// The server has a job.
     async fn wake_server(&mut self);
 
+    /// Signals a table-driven client that its slot begins.
+    async fn release(&mut self, client: ClientId);
+
     /// Takes no time on the machine.
     async fn work(&mut self, work: Work);
 
@@ -160,9 +163,6 @@ pub trait TableKernel {
     /// Waits for the beginning of the next period.
     async fn next_period(&mut self);
 
-    /// Calls the gate.
-    async fn control(&mut self, label: u64, client: ClientId);
-
-    /// Tells a client that its slot begins, if it waits for that.
-    async fn release(&mut self, client: ClientId);
+    /// Signals the gate that a period has begun ([`Signals::tick`](super::Signals::tick)).
+    async fn tick(&mut self);
 }

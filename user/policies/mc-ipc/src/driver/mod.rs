@@ -8,7 +8,7 @@
 //! | gate ([`Gate`]) | keeps the protocol, and moves contexts | on time of its own, above all clients |
 //! | server ([`serve`]) | the operation | on the context of whoever pays, at that client's priority |
 //! | spinner ([`spin`]), one for each client | nothing, so that a waiting client's budget drains as long as it would run (the paper's A2, idling); sees that nobody pays, or that who pays is not running, and pays then (bandwidth inheritance) | on its client's context, at its priority |
-//! | table ([`keep_table`]), one for each core with slots | begins and ends the slots of table-driven clients | on a periodic context, above all clients |
+//! | table ([`keep_table`]), one for each core with slots | tells the gate when slots of table-driven clients may begin and end | on a periodic context, above all clients |
 //!
 //! **Why no mechanism of the kernel is needed.** What the protocol asks of the scheduler is to run the server whenever a client
 //! that waits would run. Binding that client's context to a thread at its priority that does not block makes the scheduler
@@ -27,13 +27,13 @@ mod shared;
 mod spinner;
 mod table;
 
-pub use gate::{Client, Gate, Kind};
+pub use gate::{Client, Gate, Kind, Paid, Setup};
 pub use kernel::{
     GateKernel, Gone, Holder, Mark, Received, ServerKernel, SpinnerKernel, TableKernel, Work, BUSY,
     DONE, MALFORMED, NOT_IN_CONTROL, WORDS,
 };
-pub use sender::{Control, Request, Sender};
+pub use sender::{Control, Request, Sender, Signals};
 pub use server::{serve, Operation};
 pub use shared::{Job, Payer, Shared};
 pub use spinner::{spin, Timing};
-pub use table::{keep_table, Edge};
+pub use table::{keep_table, Edge, Table};

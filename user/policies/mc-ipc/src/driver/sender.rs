@@ -16,14 +16,47 @@ pub enum Sender {
     /// The time of whoever pays for the server is used up. The first word of the fault is that context's badge, which is
     /// its client's number.
     ServerTimeout,
-    /// Whoever may say what becomes of clients: a table, a policy of modes, a supervisor. With a label of [`Control`].
+    /// Whoever may say what becomes of clients: a policy of modes, a supervisor, a scheduler of partitions. With a label of [`Control`].
     Control,
-    /// The server's signal: it has done its job.
-    Server,
+    /// Signals, which may come several at a time.
+    Signals(Signals),
+}
+
+/// What signals of the gate's notification say: bits, because those that nobody has received yet come together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Signals(u64);
+
+/// Set in every badge of the gate's notification, and in none of its endpoint's.
+const SIGNAL: u64 = 1 << 63;
+const SERVER: u64 = 1 << 62;
+
+impl Signals {
+    /// The most cores that there can be tables of.
+    pub const CORES: usize = 62;
+
+    /// The badge with which the server says that it has done its job.
+    pub const fn server() -> u64 {
+        SIGNAL | SERVER
+    }
+
+    /// The badge with which the table of a core, below [`Self::CORES`], says that its next period begins.
+    pub const fn tick(core: usize) -> u64 {
+        SIGNAL | 1 << core
+    }
+
+    /// The server has done its job.
+    pub const fn is_server_done(self) -> bool {
+        self.0 & SERVER != 0
+    }
+
+    /// The next period of a core's table begins.
+    pub const fn is_tick_of(self, core: usize) -> bool {
+        core < Self::CORES && self.0 & 1 << core != 0
+    }
 }
 
 impl Sender {
-    /// The badge of its capability of the gate's endpoint, or notification.
+    /// The badge of its capability of the gate's endpoint; of signals, of the notification.
     pub const fn badge(self) -> u64 {
         let (kind, number) = match self {
             Sender::Client(client) => (1, client.0),
@@ -31,13 +64,16 @@ impl Sender {
             Sender::SpinnerTimeout(client) => (3, client.0),
             Sender::ServerTimeout => (4, 0),
             Sender::Control => (5, 0),
-            Sender::Server => (6, 0),
+            Sender::Signals(Signals(bits)) => return SIGNAL | bits,
         };
         kind << KIND | number as u64
     }
 
     /// Whose badge it is; `None` for one that the builder did not give.
     pub const fn of(badge: u64) -> Option<Sender> {
+        if badge & SIGNAL != 0 {
+            return Some(Sender::Signals(Signals(badge)));
+        }
         let client = ClientId((badge & 0xffff_ffff) as usize);
         Some(match badge >> KIND {
             1 => Sender::Client(client),
@@ -45,7 +81,6 @@ impl Sender {
             3 => Sender::SpinnerTimeout(client),
             4 => Sender::ServerTimeout,
             5 => Sender::Control,
-            6 => Sender::Server,
             _ => return None,
         })
     }
@@ -136,11 +171,18 @@ mod tests {
             Sender::SpinnerTimeout(client),
             Sender::ServerTimeout,
             Sender::Control,
-            Sender::Server,
         ];
         for sender in senders {
             assert_eq!(Sender::of(sender.badge()), Some(sender));
         }
+        let Some(Sender::Signals(both)) = Sender::of(Signals::server() | Signals::tick(3)) else {
+            panic!("they are signals")
+        };
+        assert!(both.is_server_done() && both.is_tick_of(3) && !both.is_tick_of(2));
+        let Some(Sender::Signals(tick)) = Sender::of(Signals::tick(0)) else {
+            panic!("it is a signal")
+        };
+        assert!(tick.is_tick_of(0) && !tick.is_server_done());
         assert_eq!(Sender::of(77), None, "no badge of ours");
         for label in 0..9 {
             let request = Request::of(label);

@@ -1,4 +1,11 @@
 //! Tables: when table-driven clients have processor time.
+//!
+//! The table of a core is a thread there, above all clients, with a context of its own whose period it uses as a clock: at the
+//! beginning of each period it signals the gate, and gives up the rest of its budget. It never blocks, so that its periods
+//! begin on a grid for good: a thread that blocks has its next refill put off (ABI 04, section 6). What begins and ends then is the gate's to
+//! know.
+
+use alloc::vec::Vec;
 
 use super::kernel::TableKernel;
 use super::sender::Control;
@@ -13,22 +20,55 @@ pub struct Edge {
     pub begins: bool,
 }
 
-/// What the thread of a table does, for good. A cycle has so many periods; `edges` are in the order of time, ends before
-/// beginnings. The first period begins a cycle.
-pub async fn keep_table<K: TableKernel>(kernel: &mut K, periods: u64, edges: &[Edge]) -> ! {
-    loop {
-        for period in 0..periods {
-            for edge in edges.iter().filter(|edge| edge.at == period) {
-                let control = match edge.begins {
-                    true => Control::Resume,
-                    false => Control::Suspend,
-                };
-                kernel.control(control.label(), edge.client).await;
-                if edge.begins {
-                    kernel.release(edge.client).await;
-                }
-            }
-            kernel.next_period().await;
+/// The slots of a core's table-driven clients, as the gate keeps them.
+#[derive(Clone, Debug)]
+pub struct Table {
+    core: usize,
+    periods: u64,
+    edges: Vec<Edge>,
+    next: u64,
+}
+
+impl Table {
+    /// Of `core`: a cycle of so many periods. The first one begins a cycle.
+    ///
+    /// # Panics
+    /// A cycle has no periods, or an edge is outside of it.
+    pub fn new(core: usize, periods: u64, mut edges: Vec<Edge>) -> Self {
+        assert!(
+            edges.iter().all(|edge| edge.at < periods),
+            "an edge is within the cycle"
+        );
+        edges.sort_by_key(|edge| (edge.at, edge.begins));
+        Self {
+            core,
+            periods,
+            edges,
+            next: 0,
         }
+    }
+
+    /// Of which core.
+    pub const fn core(&self) -> usize {
+        self.core
+    }
+
+    /// The next period begins: what that means for whom, ends before beginnings.
+    pub(super) fn tick(&mut self) -> impl Iterator<Item = (ClientId, Control)> + '_ {
+        let now = self.next;
+        self.next = (now + 1) % self.periods;
+        let edges = self.edges.iter().filter(move |edge| edge.at == now);
+        edges.map(|edge| match edge.begins {
+            true => (edge.client, Control::Resume),
+            false => (edge.client, Control::Suspend),
+        })
+    }
+}
+
+/// What the thread of a table does, for good.
+pub async fn keep_table<K: TableKernel>(kernel: &mut K) -> ! {
+    loop {
+        kernel.tick().await;
+        kernel.next_period().await;
     }
 }

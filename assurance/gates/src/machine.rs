@@ -1,0 +1,316 @@
+//! The driver's kernel, in simulated time: each function is a system call of the thread.
+
+use std::cell::OnceCell;
+use std::rc::Rc;
+
+use sandglass_abi::invocation as label;
+use sandglass_abi::syscall::Syscall;
+use sandglass_mc_ipc::driver::{
+    GateKernel, Gone, Holder, Mark, Received, Sender, ServerKernel, SpinnerKernel, TableKernel,
+    Work, WORDS,
+};
+use sandglass_mc_ipc::ClientId;
+use sandglass_parallel::{Entry, Made, Message, Path, Thread, Told};
+
+use crate::costs::UserCosts;
+use crate::history::Log;
+
+/// The slots of a gate's capabilities.
+#[derive(Clone, Debug)]
+pub(crate) struct Wiring {
+    pub endpoint: u64,
+    /// What the server waits for, and what it signals.
+    pub job: u64,
+    pub done: u64,
+    pub server: Made,
+    pub clients: Vec<Wired>,
+    /// Whose maximum controlled priority allows the clients' priorities.
+    pub authority: u64,
+}
+
+/// A client's.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wired {
+    pub made: Made,
+    pub priority: u8,
+    pub spinner: Made,
+    /// Its capability of the gate, and that of its spinner.
+    pub gate: u64,
+    pub ask: u64,
+    /// What it waits for between slots, or jobs.
+    pub start: u64,
+}
+
+/// Known when all threads are made, which is before any of them runs.
+pub(crate) type Later = Rc<OnceCell<Wiring>>;
+
+/// A system call.
+pub(crate) fn entry(syscall: Syscall, cap: u64, path: Path) -> Entry {
+    Entry {
+        syscall,
+        cap,
+        reply: 0,
+        destination: 0,
+        label: 0,
+        message: Message::EMPTY,
+        caps: Vec::new(),
+        path,
+    }
+}
+
+/// An invocation of a kernel object; tells whether it was done.
+async fn invoke(thread: &Thread, cap: u64, label: u64, caps: &[u64], path: Path) -> bool {
+    let entry = Entry {
+        label,
+        caps: caps.to_vec(),
+        ..entry(Syscall::Call, cap, path)
+    };
+    thread.enter(entry).await.label == 0
+}
+
+/// A call to an endpoint.
+pub(crate) async fn call(thread: &Thread, cap: u64, label: u64, words: &[u64]) -> Told {
+    let entry = Entry {
+        label,
+        message: Message::Words(words.to_vec()),
+        ..entry(Syscall::Call, cap, Path::Call)
+    };
+    thread.enter(entry).await
+}
+
+/// Waits for a notification.
+pub(crate) async fn wait(thread: &Thread, cap: u64) {
+    thread.enter(entry(Syscall::Wait, cap, Path::Wait)).await;
+}
+
+/// Gives up the rest of the budget.
+pub(crate) async fn yield_rest(thread: &Thread) {
+    thread.enter(entry(Syscall::Yield, 0, Path::Yield)).await;
+}
+
+pub(crate) async fn signal(thread: &Thread, cap: u64) {
+    thread.enter(entry(Syscall::Send, cap, Path::Signal)).await;
+}
+
+/// A thread of the gate's.
+#[derive(Clone)]
+pub(crate) struct Own {
+    pub thread: Thread,
+    pub wiring: Later,
+    pub costs: UserCosts,
+}
+
+impl Own {
+    pub fn wiring(&self) -> &Wiring {
+        self.wiring.get().expect("all threads are made")
+    }
+
+    async fn work(&self, work: Work) {
+        self.thread.compute(self.costs.of(work)).await;
+    }
+}
+
+/// The gate's thread.
+pub(crate) struct GateMachine {
+    pub own: Own,
+    pub log: Log,
+    /// Reply objects that nobody waits at.
+    pub free: Vec<u64>,
+    /// What was received with last, unless its caller waits.
+    pub receiving: Option<u64>,
+    pub kept: Vec<Option<u64>>,
+}
+
+impl GateMachine {
+    /// The badge of a context is the slot in which it was made.
+    fn client_of(&self, badge: u64) -> u64 {
+        let clients = &self.own.wiring().clients;
+        let number = clients
+            .iter()
+            .position(|client| client.made.context == badge);
+        number.map_or(u64::MAX, |number| number as u64)
+    }
+}
+
+impl GateKernel for GateMachine {
+    async fn receive(&mut self, answer: Option<(u64, &[u64])>) -> Received {
+        let free = &mut self.free;
+        let reply = *self
+            .receiving
+            .get_or_insert_with(|| free.pop().expect("a reply object is free"));
+        let endpoint = self.own.wiring().endpoint;
+        let entry = match answer {
+            Some((label, words)) => Entry {
+                reply,
+                label,
+                message: Message::Words(words.to_vec()),
+                ..entry(Syscall::ReplyRecv, endpoint, Path::ReplyRecv)
+            },
+            None => Entry {
+                reply,
+                ..entry(Syscall::Recv, endpoint, Path::Recv)
+            },
+        };
+        let told = self.own.thread.enter(entry).await;
+        let mut words = [0; WORDS];
+        for (word, told) in words.iter_mut().zip(&told.words) {
+            *word = *told;
+        }
+        if Sender::of(told.badge) == Some(Sender::ServerTimeout) {
+            words[0] = self.client_of(words[0]);
+        }
+        Received {
+            badge: told.badge,
+            label: told.label,
+            count: told.words.len(),
+            words,
+        }
+    }
+
+    fn keep(&mut self, client: ClientId) {
+        self.kept[client.0] = self.receiving.take();
+    }
+
+    async fn answer(&mut self, client: ClientId, label: u64, words: &[u64]) {
+        let Some(reply) = self.kept[client.0].take() else {
+            return;
+        };
+        self.free.push(reply);
+        let entry = Entry {
+            label,
+            message: Message::Words(words.to_vec()),
+            ..entry(Syscall::Send, reply, Path::Send)
+        };
+        self.own.thread.enter(entry).await;
+    }
+
+    fn forget(&mut self, client: ClientId) {
+        self.free.extend(self.kept[client.0].take());
+    }
+
+    async fn take(&mut self, client: ClientId) -> Result<(), Gone> {
+        let context = self.own.wiring().clients[client.0].made.context;
+        let unbind = label::SCHED_CONTEXT_UNBIND;
+        let is_done = invoke(&self.own.thread, context, unbind, &[], Path::Unbind).await;
+        is_done.then_some(()).ok_or(Gone)
+    }
+
+    async fn give(&mut self, client: ClientId, holder: Holder) -> Result<(), Gone> {
+        let wiring = self.own.wiring();
+        let wired = &wiring.clients[client.0];
+        let tcb = match holder {
+            Holder::Client => wired.made.tcb,
+            Holder::Spinner => wired.spinner.tcb,
+            Holder::Server => wiring.server.tcb,
+        };
+        let bind = label::SCHED_CONTEXT_BIND;
+        let context = wired.made.context;
+        let is_done = invoke(&self.own.thread, context, bind, &[tcb], Path::Bind).await;
+        is_done.then_some(()).ok_or(Gone)
+    }
+
+    async fn rank_server(&mut self, client: ClientId) {
+        let wiring = self.own.wiring();
+        let entry = Entry {
+            label: label::TCB_SET_PRIORITY,
+            message: Message::Words(vec![wiring.clients[client.0].priority.into()]),
+            caps: vec![wiring.authority],
+            ..entry(Syscall::Call, wiring.server.tcb, Path::SetPriority)
+        };
+        self.own.thread.enter(entry).await;
+    }
+
+    async fn wake_server(&mut self) {
+        signal(&self.own.thread, self.own.wiring().job).await;
+    }
+
+    async fn release(&mut self, client: ClientId) {
+        signal(&self.own.thread, self.own.wiring().clients[client.0].start).await;
+    }
+
+    async fn work(&mut self, work: Work) {
+        self.own.work(work).await;
+    }
+
+    fn mark(&mut self, mark: Mark) {
+        self.log.mark(self.own.thread.now(), mark);
+    }
+}
+
+/// The server's thread.
+pub(crate) struct ServerMachine(pub Own);
+
+impl ServerKernel for ServerMachine {
+    async fn wait(&mut self) {
+        wait(&self.0.thread, self.0.wiring().job).await;
+    }
+
+    async fn done(&mut self) {
+        signal(&self.0.thread, self.0.wiring().done).await;
+    }
+
+    async fn work(&mut self, work: Work) {
+        self.0.work(work).await;
+    }
+}
+
+/// A spinner's thread.
+pub(crate) struct SpinnerMachine {
+    pub own: Own,
+    pub client: ClientId,
+}
+
+impl SpinnerKernel for SpinnerMachine {
+    async fn ask(&mut self, label: u64, word: u64) {
+        let gate = self.own.wiring().clients[self.client.0].ask;
+        call(&self.own.thread, gate, label, &[word]).await;
+    }
+
+    async fn look_at_server(&mut self) -> u64 {
+        // The first four registers: of a computation here, the fourth one says how far it is.
+        let entry = Entry {
+            label: label::TCB_READ_REGISTERS,
+            message: Message::Words(vec![0, 4]),
+            ..entry(
+                Syscall::Call,
+                self.own.wiring().server.tcb,
+                Path::ReadRegisters,
+            )
+        };
+        let told = self.own.thread.enter(entry).await;
+        let all = told.words.iter();
+        all.fold(0, |hash, word| {
+            (hash ^ word).wrapping_mul(0x0100_0000_01b3).rotate_left(17)
+        })
+    }
+
+    async fn pause(&mut self) {
+        self.own.work(Work::Look).await;
+        self.own.thread.compute(self.own.costs.pause).await;
+    }
+
+    fn now(&self) -> u64 {
+        self.own.thread.now()
+    }
+
+    fn core(&self) -> Option<usize> {
+        Some(self.own.thread.core())
+    }
+}
+
+/// The thread of a table.
+pub(crate) struct TableMachine {
+    pub own: Own,
+    /// The capability that it signals.
+    pub tick: u64,
+}
+
+impl TableKernel for TableMachine {
+    async fn next_period(&mut self) {
+        yield_rest(&self.own.thread).await;
+    }
+
+    async fn tick(&mut self) {
+        signal(&self.own.thread, self.tick).await;
+    }
+}

@@ -1,0 +1,7 @@
+//! Tests of servers behind gates in parallel virtual time.
+
+#[cfg(feature = "smp")]
+mod attacks;
+#[cfg(feature = "smp")]
+mod key_server;
+mod single;
