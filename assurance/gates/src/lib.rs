@@ -35,4 +35,4 @@ pub use director::Director;
 pub use history::{Event, History, Served};
 pub use sandglass_mc_ipc::{driver::Timing, ClientId};
 pub use sandglass_parallel::{Costs, Made, Step, US};
-pub use system::{Gates, Paid, Parameters, Protocol, Slot, Spec};
+pub use system::{Gates, Paid, Parameters, Protocol, Slot, Spec, Which};

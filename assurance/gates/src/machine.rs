@@ -6,8 +6,8 @@ use std::rc::Rc;
 use sandglass_abi::invocation as label;
 use sandglass_abi::syscall::Syscall;
 use sandglass_mc_ipc::driver::{
-    GateKernel, Gone, Holder, Mark, Received, Sender, ServerKernel, SpinnerKernel, TableKernel,
-    Work, WORDS,
+    Control, GateKernel, Gone, Holder, Mark, Received, ServerKernel, SpinnerKernel, TableKernel,
+    Target, Work, WORDS,
 };
 use sandglass_mc_ipc::ClientId;
 use sandglass_parallel::{Entry, Made, Message, Path, Thread, Told};
@@ -23,9 +23,23 @@ pub(crate) struct Wiring {
     pub job: u64,
     pub done: u64,
     pub server: Made,
+    /// Where the server waits at another gate: its spinner there, and that gate's server.
+    pub beyond: Option<(Made, Made)>,
     pub clients: Vec<Wired>,
     /// Whose maximum controlled priority allows the clients' priorities.
     pub authority: u64,
+}
+
+impl Wiring {
+    /// The thread on which the server's work is done.
+    fn thread_of(&self, target: Target) -> Option<u64> {
+        match target {
+            Target::Server => Some(self.server.tcb),
+            Target::Waiting => self.beyond.map(|(spinner, _)| spinner.tcb),
+            Target::Inner => self.beyond.map(|(_, server)| server.tcb),
+            Target::Nobody => None,
+        }
+    }
 }
 
 /// A client's.
@@ -39,6 +53,8 @@ pub(crate) struct Wired {
     pub ask: u64,
     /// What it waits for between slots, or jobs.
     pub start: u64,
+    /// If it is another gate's server: control of that gate.
+    pub outer: Option<u64>,
 }
 
 /// Known when all threads are made, which is before any of them runs.
@@ -119,16 +135,23 @@ pub(crate) struct GateMachine {
     /// What was received with last, unless its caller waits.
     pub receiving: Option<u64>,
     pub kept: Vec<Option<u64>>,
+    /// Of the gate whose server calls this one.
+    pub outer: Option<Later>,
 }
 
 impl GateMachine {
-    /// The badge of a context is the slot in which it was made.
-    fn client_of(&self, badge: u64) -> u64 {
-        let clients = &self.own.wiring().clients;
-        let number = clients
-            .iter()
-            .position(|client| client.made.context == badge);
-        number.map_or(u64::MAX, |number| number as u64)
+    /// Which client of the outer gate's has a context with this badge.
+    fn outer_client_of(&self, badge: u64) -> Option<u64> {
+        let outer = self.outer.as_ref()?.get()?;
+        let mut clients = outer.clients.iter();
+        let number = clients.position(|wired| wired.made.context == badge)?;
+        Some(number as u64)
+    }
+
+    /// Tells the gate whose server this client is on which thread that one's work is done.
+    async fn retarget(&self, control: u64, target: Target) {
+        let label = Control::Retarget.label();
+        call(&self.own.thread, control, label, &[target.raw()]).await;
     }
 }
 
@@ -155,9 +178,6 @@ impl GateKernel for GateMachine {
         let mut words = [0; WORDS];
         for (word, told) in words.iter_mut().zip(&told.words) {
             *word = *told;
-        }
-        if Sender::of(told.badge) == Some(Sender::ServerTimeout) {
-            words[0] = self.client_of(words[0]);
         }
         Received {
             badge: told.badge,
@@ -189,19 +209,33 @@ impl GateKernel for GateMachine {
     }
 
     async fn take(&mut self, client: ClientId) -> Result<(), Gone> {
-        let context = self.own.wiring().clients[client.0].made.context;
+        let wired = &self.own.wiring().clients[client.0];
+        if let Some(control) = wired.outer {
+            self.retarget(control, Target::Nobody).await;
+            return Ok(());
+        }
+        let context = wired.made.context;
         let unbind = label::SCHED_CONTEXT_UNBIND;
         let is_done = invoke(&self.own.thread, context, unbind, &[], Path::Unbind).await;
         is_done.then_some(()).ok_or(Gone)
     }
 
-    async fn give(&mut self, client: ClientId, holder: Holder) -> Result<(), Gone> {
+    async fn give(&mut self, client: ClientId, holder: Holder, target: Target) -> Result<(), Gone> {
         let wiring = self.own.wiring();
         let wired = &wiring.clients[client.0];
+        if let Some(control) = wired.outer {
+            let target = match holder {
+                Holder::Client => Target::Server,
+                Holder::Spinner => Target::Waiting,
+                Holder::Server => Target::Inner,
+            };
+            self.retarget(control, target).await;
+            return Ok(());
+        }
         let tcb = match holder {
             Holder::Client => wired.made.tcb,
             Holder::Spinner => wired.spinner.tcb,
-            Holder::Server => wiring.server.tcb,
+            Holder::Server => wiring.thread_of(target).ok_or(Gone)?,
         };
         let bind = label::SCHED_CONTEXT_BIND;
         let context = wired.made.context;
@@ -209,15 +243,34 @@ impl GateKernel for GateMachine {
         is_done.then_some(()).ok_or(Gone)
     }
 
-    async fn rank_server(&mut self, client: ClientId) {
+    async fn rank(&mut self, client: ClientId, target: Target) {
         let wiring = self.own.wiring();
+        let wired = &wiring.clients[client.0];
+        let Some(tcb) = wiring.thread_of(target).filter(|_| wired.outer.is_none()) else {
+            return;
+        };
         let entry = Entry {
             label: label::TCB_SET_PRIORITY,
-            message: Message::Words(vec![wiring.clients[client.0].priority.into()]),
+            message: Message::Words(vec![wired.priority.into()]),
             caps: vec![wiring.authority],
-            ..entry(Syscall::Call, wiring.server.tcb, Path::SetPriority)
+            ..entry(Syscall::Call, tcb, Path::SetPriority)
         };
         self.own.thread.enter(entry).await;
+    }
+
+    async fn client_of(&mut self, badge: u64) -> Option<ClientId> {
+        // A context has the slot in which it was made for a badge.
+        let wiring = self.own.wiring();
+        let is_its = |wired: &Wired| wired.made.context == badge && wired.outer.is_none();
+        let number = wiring.clients.iter().position(is_its);
+        if number.is_none() {
+            let outer = wiring.clients.iter().find_map(|wired| wired.outer);
+            if let (Some(control), Some(client)) = (outer, self.outer_client_of(badge)) {
+                let label = Control::Exhaust.label();
+                call(&self.own.thread, control, label, &[client]).await;
+            }
+        }
+        number.map(ClientId)
     }
 
     async fn wake_server(&mut self) {
@@ -266,16 +319,15 @@ impl SpinnerKernel for SpinnerMachine {
         call(&self.own.thread, gate, label, &[word]).await;
     }
 
-    async fn look_at_server(&mut self) -> u64 {
+    async fn look_at(&mut self, target: Target) -> u64 {
+        let Some(tcb) = self.own.wiring().thread_of(target) else {
+            return 0;
+        };
         // The first four registers: of a computation here, the fourth one says how far it is.
         let entry = Entry {
             label: label::TCB_READ_REGISTERS,
             message: Message::Words(vec![0, 4]),
-            ..entry(
-                Syscall::Call,
-                self.own.wiring().server.tcb,
-                Path::ReadRegisters,
-            )
+            ..entry(Syscall::Call, tcb, Path::ReadRegisters)
         };
         let told = self.own.thread.enter(entry).await;
         let all = told.words.iter();

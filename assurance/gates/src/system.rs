@@ -1,6 +1,6 @@
 //! A system: a server behind a gate, and its clients.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::future::Future;
 use std::ops::RangeInclusive;
 use std::rc::Rc;
@@ -13,14 +13,14 @@ use sandglass_mc_ipc::driver::{
     Signals, Table, Timing, DONE, WORDS,
 };
 use sandglass_mc_ipc::{ClientId, Fifo, McIpc, Prio};
-use sandglass_parallel::{Costs, Made, Simulation, System, Thread, Time};
+use sandglass_parallel::{Costs, Made, System, Thread, Time};
 
 use crate::client::ClientThread;
 use crate::costs::UserCosts;
 use crate::director::Director;
 use crate::history::{History, Log};
 use crate::machine::{
-    GateMachine, Later, Own, ServerMachine, SpinnerMachine, TableMachine, Wired, Wiring,
+    call, GateMachine, Later, Own, ServerMachine, SpinnerMachine, TableMachine, Wired, Wiring,
 };
 
 /// Of the gate's thread, and of tables' threads.
@@ -135,19 +135,57 @@ impl Spec {
             slots: Vec::new(),
         }
     }
+
+    /// Another gate's server.
+    fn server() -> Spec {
+        Spec {
+            core: 0,
+            priority: 1,
+            kind: Kind::Server,
+            time: Time::new(FULL, FULL),
+            slots: Vec::new(),
+        }
+    }
+
+    /// When its slots begin and end, for a table with this period and cycle in microseconds.
+    fn edges(&self, client: ClientId, period: u64, cycle: u64) -> Vec<Edge> {
+        let mut edges = Vec::new();
+        for slot in &self.slots {
+            let end = (slot.at + slot.length) % cycle;
+            for (at, begins) in [(end, false), (slot.at, true)] {
+                assert_eq!(at % period, 0, "the table looks every {period} µs");
+                edges.push(Edge {
+                    at: at / period,
+                    client,
+                    begins,
+                });
+            }
+        }
+        edges
+    }
 }
 
-/// The operation: takes time, and answers with the number of words, and their sum.
+/// The operation: takes time, and answers with the number of words, and their sum. One that calls another server does so in
+/// the middle.
 struct Busy {
     thread: Thread,
     ticks: RangeInclusive<u64>,
     random: fastrand::Rng,
+    /// The gate of the other server, and how often it is called.
+    inner: Option<(Rc<Cell<u64>>, usize)>,
 }
 
 impl Operation for Busy {
     async fn perform(&mut self, job: &Job, answer: &mut [u64; WORDS]) -> (u64, usize) {
         let ticks = self.random.u64(self.ticks.clone());
-        self.thread.compute(ticks).await;
+        self.thread.compute(ticks / 2).await;
+        if let Some((gate, count)) = &self.inner {
+            for _ in 0..*count {
+                let told = call(&self.thread, gate.get(), DONE, job.request()).await;
+                assert_eq!(told.words[0], job.count as u64, "the other server's answer");
+            }
+        }
+        self.thread.compute(ticks - ticks / 2).await;
         let words = job.request().iter();
         answer[0] = job.count as u64;
         answer[1] = words.fold(0, |sum: u64, word| sum.wrapping_add(*word));
@@ -155,29 +193,65 @@ impl Operation for Busy {
     }
 }
 
-/// A system that is being made.
-pub struct Gates {
-    system: System,
-    parameters: Parameters,
+/// A gate that is being made.
+struct Part {
     wiring: Later,
     log: Log,
     endpoint: u64,
+    operation: RangeInclusive<u64>,
+    /// How often an operation calls the gate behind this one.
+    calls: usize,
     clients: Vec<(Spec, Made)>,
+}
+
+impl Part {
+    fn new(system: &mut System, operation: RangeInclusive<u64>) -> Part {
+        Part {
+            wiring: Rc::new(OnceCell::new()),
+            log: Log::default(),
+            endpoint: system.endpoint(),
+            operation,
+            calls: 0,
+            clients: Vec::new(),
+        }
+    }
+}
+
+/// A system that is being made: a gate, or two, of which the second one's server is called by the first one's, and by others.
+pub struct Gates {
+    system: System,
+    parameters: Parameters,
+    parts: Vec<Part>,
+}
+
+/// Which gate of a system.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Which {
+    Outer,
+    Inner,
 }
 
 impl Gates {
     /// Without clients.
     pub fn new(parameters: &Parameters) -> Gates {
         let mut system = System::new(parameters.cores);
-        let endpoint = system.endpoint();
+        let part = Part::new(&mut system, parameters.operation.clone());
         Gates {
             system,
             parameters: parameters.clone(),
-            wiring: Rc::new(OnceCell::new()),
-            log: Log::default(),
-            endpoint,
-            clients: Vec::new(),
+            parts: vec![part],
         }
+    }
+
+    /// Another server behind a gate of its own, which each operation of the first one calls so often.
+    ///
+    /// # Panics
+    /// There is one.
+    pub fn add_inner(&mut self, operation: RangeInclusive<u64>, calls: usize) {
+        assert_eq!(self.parts.len(), 1, "there are at most two gates");
+        self.parts[0].calls = calls;
+        let part = Part::new(&mut self.system, operation);
+        self.parts.push(part);
     }
 
     /// A client, which runs `program`.
@@ -186,8 +260,19 @@ impl Gates {
         spec: Spec,
         program: impl FnOnce(ClientThread) -> F,
     ) -> ClientId {
-        let client = ClientId(self.clients.len());
-        let (wiring, log) = (Rc::clone(&self.wiring), self.log.clone());
+        self.client_of(Which::Outer, spec, program)
+    }
+
+    /// A client of that gate, which runs `program`.
+    pub fn client_of<F: Future<Output = ()> + 'static>(
+        &mut self,
+        which: Which,
+        spec: Spec,
+        program: impl FnOnce(ClientThread) -> F,
+    ) -> ClientId {
+        let part = &self.parts[which as usize];
+        let client = ClientId(part.clients.len());
+        let (wiring, log) = (Rc::clone(&part.wiring), part.log.clone());
         let body = |thread| {
             program(ClientThread {
                 thread,
@@ -199,19 +284,14 @@ impl Gates {
         let made = self.system.thread(spec.priority, spec.core, spec.time);
         match spec.kind {
             Kind::TableDriven => self.system.run_program_without_time(made, body),
-            Kind::Sporadic | Kind::BestEffort => self.system.run_program(made, body),
+            _ => self.system.run_program(made, body),
         }
-        self.clients.push((spec, made));
+        self.parts[which as usize].clients.push((spec, made));
         client
     }
 
-    /// The capabilities of a client's thread and context, which whoever attacks it needs.
-    pub fn capabilities(&self, client: ClientId) -> Made {
-        self.clients[client.0].1
-    }
-
-    /// A thread above all clients on `core`, which runs `program` anew in every `period` microseconds: it tells clients
-    /// when to begin.
+    /// A thread above all clients on `core`, which runs `program` anew in every `period` microseconds: it tells clients of
+    /// the first gate when to begin.
     pub fn director<F: Future<Output = ()> + 'static>(
         &mut self,
         core: usize,
@@ -220,77 +300,124 @@ impl Gates {
     ) {
         let time = Time::new(TABLE_BUDGET.min(period / 2), period);
         let made = self.system.thread(DIRECTOR_PRIORITY, core, time);
-        let own = self.own(Thread::default());
+        let own = self.own(0);
         let body = |thread| program(Director(Own { thread, ..own }));
         self.system.run_program(made, body);
     }
 
-    /// What else there is, before time begins.
-    pub const fn system(&mut self) -> &mut System {
-        &mut self.system
-    }
-
-    /// A capability of the gate with this sender's badge.
-    pub fn capability_of(&mut self, sender: Sender) -> u64 {
-        self.system.minted(self.endpoint, sender.badge())
+    /// The capabilities of a client's thread and context, which whoever attacks it needs.
+    pub fn capabilities(&self, client: ClientId) -> Made {
+        self.parts[0].clients[client.0].1
     }
 
     /// Runs until `end`, in ticks.
     pub fn run_until(self, end: u64) -> History {
-        let tasks = self.clients.iter().map(|(_, made)| made.task).collect();
-        let (simulation, log) = self.start();
-        log.take(simulation.run_until(end), tasks)
+        self.run_all_until(end).swap_remove(0)
     }
 
-    /// Time begins.
-    fn start(mut self) -> (Simulation, Log) {
-        let shared = Rc::new(Shared::new(self.clients.len()));
-        let server = self.make_server(&shared);
-        let wired: Vec<_> = (0..self.clients.len())
-            .map(|number| self.wire(ClientId(number), &shared))
-            .collect();
-        let signals = self.system.notification();
-        let done = self.system.minted(signals, Signals::server());
-        let job = self.system.notification();
-        let tables = self.make_tables(signals);
-        self.make_gate(&shared, signals, tables);
-        let wiring = Wiring {
-            endpoint: self.endpoint,
-            job,
-            done,
-            server,
-            clients: wired,
-            authority: slot::TCB,
-        };
-        self.wiring.set(wiring).expect("time begins once");
+    /// Runs until `end`, in ticks: of each gate, what happened.
+    pub fn run_all_until(mut self, end: u64) -> Vec<History> {
+        self.wire_all();
         let Parameters { costs, seed, .. } = self.parameters;
-        (self.system.start(costs, seed), self.log)
+        let record = self.system.start(costs, seed).run_until(end);
+        let history = |part: Part| {
+            let tasks = part.clients.iter().map(|(_, made)| made.task).collect();
+            part.log.take(record.clone(), tasks)
+        };
+        self.parts.into_iter().map(history).collect()
     }
 
-    fn own(&self, thread: Thread) -> Own {
+    /// Everything but the clients.
+    fn wire_all(&mut self) {
+        let gate_of_inner = Rc::new(Cell::new(0));
+        let servers: Vec<_> = (0..self.parts.len())
+            .map(|part| {
+                let shared = Rc::new(Shared::new(self.parts[part].clients.len() + 1));
+                let server = self.make_server(part, &shared, &gate_of_inner);
+                (server, shared)
+            })
+            .collect();
+        let mut beyond = None;
+        let controls: Vec<_> = (0..self.parts.len())
+            .map(|part| self.capability_of(part, Sender::Control))
+            .collect();
+        for part in (0..self.parts.len()).rev() {
+            let (server, shared) = &servers[part];
+            let own_clients = self.parts[part].clients.len();
+            let mut clients: Vec<_> = (0..own_clients)
+                .map(|number| {
+                    let (spec, made) = self.parts[part].clients[number].clone();
+                    self.wire(part, ClientId(number), shared, (&spec, made))
+                })
+                .collect();
+            if part == 1 {
+                let spec = Spec::server();
+                let outer = servers[0].0;
+                let mut wired = self.wire(part, ClientId(own_clients), shared, (&spec, outer));
+                wired.outer = Some(controls[0]);
+                gate_of_inner.set(wired.gate);
+                // Its budget is that of the outer gate's clients.
+                self.set_timeout_handler(wired.spinner, 0, Sender::ServerTimeout);
+                beyond = Some((wired.spinner, *server));
+                clients.push(wired);
+            }
+            let signals = self.system.notification();
+            let done = self.system.minted(signals, Signals::server());
+            let job = self.system.notification();
+            let tables = self.make_tables(part, signals);
+            let kinds: Vec<_> = self.parts[part]
+                .clients
+                .iter()
+                .map(|(spec, _)| spec.clone())
+                .collect();
+            self.make_gate(part, shared, signals, (kinds, tables));
+            let wiring = Wiring {
+                endpoint: self.parts[part].endpoint,
+                job,
+                done,
+                server: *server,
+                beyond: beyond.filter(|_| part == 0),
+                clients,
+                authority: slot::TCB,
+            };
+            let later = &self.parts[part].wiring;
+            later.set(wiring).expect("time begins once");
+        }
+    }
+
+    /// A capability of a gate with this sender's badge.
+    fn capability_of(&mut self, part: usize, sender: Sender) -> u64 {
+        let endpoint = self.parts[part].endpoint;
+        self.system.minted(endpoint, sender.badge())
+    }
+
+    fn own(&self, part: usize) -> Own {
         Own {
-            thread,
-            wiring: Rc::clone(&self.wiring),
+            thread: Thread::default(),
+            wiring: Rc::clone(&self.parts[part].wiring),
             costs: self.parameters.user,
         }
     }
 
-    fn set_timeout_handler(&mut self, thread: Made, sender: Sender) {
-        let handler = self.capability_of(sender);
+    fn set_timeout_handler(&mut self, thread: Made, part: usize, sender: Sender) {
+        let handler = self.capability_of(part, sender);
         let set = label::TCB_SET_TIMEOUT_ENDPOINT;
         self.system.set_up(thread.tcb, set, &[], &[handler]);
     }
 
-    fn make_server(&mut self, shared: &Rc<Shared>) -> Made {
+    fn make_server(&mut self, part: usize, shared: &Rc<Shared>, inner: &Rc<Cell<u64>>) -> Made {
         let shared = Rc::clone(shared);
-        let ticks = self.parameters.operation.clone();
+        let ticks = self.parts[part].operation.clone();
+        let calls = self.parts[part].calls;
+        let inner = (calls > 0).then(|| (Rc::clone(inner), calls));
         let random = fastrand::Rng::with_seed(self.parameters.seed);
-        let own = self.own(Thread::default());
+        let own = self.own(part);
         let body = |thread: Thread| async move {
             let mut operation = Busy {
                 thread: thread.clone(),
                 ticks,
                 random,
+                inner,
             };
             let mut machine = ServerMachine(Own { thread, ..own });
             serve(&mut machine, &shared, &mut operation).await;
@@ -305,62 +432,59 @@ impl Gates {
                 made
             }
         };
-        self.set_timeout_handler(server, Sender::ServerTimeout);
+        self.set_timeout_handler(server, part, Sender::ServerTimeout);
         server
     }
 
     /// A client's spinner, and what both of them call with.
-    fn wire(&mut self, client: ClientId, shared: &Rc<Shared>) -> Wired {
-        let (spec, made) = &self.clients[client.0];
-        let (priority, core, made) = (spec.priority, spec.core, *made);
+    fn wire(
+        &mut self,
+        part: usize,
+        client: ClientId,
+        shared: &Rc<Shared>,
+        (spec, made): (&Spec, Made),
+    ) -> Wired {
         let shared = Rc::clone(shared);
         let timing = self.parameters.timing;
-        let own = self.own(Thread::default());
-        let spinner = self.system.idle_program(priority, |_, thread| async move {
-            let own = Own { thread, ..own };
-            let mut machine = SpinnerMachine { own, client };
-            spin(&mut machine, &shared, client, core, timing).await;
-        });
-        self.set_timeout_handler(spinner, Sender::SpinnerTimeout(client));
+        let core = (spec.kind != Kind::Server).then_some(spec.core);
+        let own = self.own(part);
+        let spinner = self
+            .system
+            .idle_program(spec.priority, |_, thread| async move {
+                let own = Own { thread, ..own };
+                let mut machine = SpinnerMachine { own, client };
+                spin(&mut machine, &shared, client, core, timing).await;
+            });
+        self.set_timeout_handler(spinner, part, Sender::SpinnerTimeout(client));
         Wired {
             made,
-            priority,
+            priority: spec.priority,
             spinner,
-            gate: self.capability_of(Sender::Client(client)),
-            ask: self.capability_of(Sender::Spinner(client)),
+            gate: self.capability_of(part, Sender::Client(client)),
+            ask: self.capability_of(part, Sender::Spinner(client)),
             start: self.system.notification(),
+            outer: None,
         }
     }
 
     /// A table for each core with slots.
-    fn make_tables(&mut self, signals: u64) -> Vec<Table> {
+    fn make_tables(&mut self, part: usize, signals: u64) -> Vec<Table> {
         let mut tables = Vec::new();
-        let period = self.parameters.table_period;
+        let (period, cycle) = (self.parameters.table_period, self.parameters.cycle);
         for core in 0..self.parameters.cores {
-            let mut edges = Vec::new();
-            for (number, (spec, _)) in self.clients.iter().enumerate() {
-                for slot in spec.slots.iter().filter(|_| spec.core == core) {
-                    let end = (slot.at + slot.length) % self.parameters.cycle;
-                    for (at, begins) in [(end, false), (slot.at, true)] {
-                        assert_eq!(at % period, 0, "the table looks every {period} µs");
-                        let client = ClientId(number);
-                        edges.push(Edge {
-                            at: at / period,
-                            client,
-                            begins,
-                        });
-                    }
-                }
-            }
+            let clients = (0..).map(ClientId).zip(&self.parts[part].clients);
+            let edges: Vec<_> = clients
+                .filter(|(_, (spec, _))| spec.core == core)
+                .flat_map(|(client, (spec, _))| spec.edges(client, period, cycle))
+                .collect();
             if edges.is_empty() {
                 continue;
             }
-            let periods = self.parameters.cycle / period;
-            tables.push(Table::new(core, periods, edges));
+            tables.push(Table::new(core, cycle / period, edges));
             let tick = self.system.minted(signals, Signals::tick(core));
             let time = Time::new(TABLE_BUDGET, period);
             let made = self.system.thread(TABLE_PRIORITY, core, time);
-            let own = self.own(Thread::default());
+            let own = self.own(part);
             self.system.run_program(made, |thread| async move {
                 let own = Own { thread, ..own };
                 keep_table(&mut TableMachine { own, tick }).await;
@@ -369,25 +493,37 @@ impl Gates {
         tables
     }
 
-    fn make_gate(&mut self, shared: &Rc<Shared>, signals: u64, tables: Vec<Table>) {
-        let count = self.clients.len();
-        let replies = 2 * count + 2 + self.parameters.cores;
+    fn make_gate(
+        &mut self,
+        part: usize,
+        shared: &Rc<Shared>,
+        signals: u64,
+        (mut specs, tables): (Vec<Spec>, Vec<Table>),
+    ) {
+        let cores = self.parameters.cores;
+        let mut clusters: Vec<_> = specs.iter().map(|spec| spec.core).collect();
+        let mut sizes = vec![1; cores];
+        if part == 1 {
+            specs.push(Spec::server());
+            clusters.push(cores);
+            sizes.push(1);
+        }
+        let count = specs.len();
+        let replies = 2 * count + 2;
         let free = (0..replies).map(|_| self.system.reply()).collect();
-        let own = self.own(Thread::default());
-        let (log, shared) = (self.log.clone(), Rc::clone(shared));
-        let known: Vec<_> = self
-            .clients
+        let own = self.own(part);
+        let (log, shared) = (self.parts[part].log.clone(), Rc::clone(shared));
+        let outer = (part == 1).then(|| Rc::clone(&self.parts[0].wiring));
+        let known: Vec<_> = specs
             .iter()
-            .map(|(spec, _)| Client {
+            .map(|spec| Client {
                 kind: spec.kind,
                 priority: spec.priority,
             })
             .collect();
-        let clusters: Vec<_> = self.clients.iter().map(|(spec, _)| spec.core).collect();
-        let cores = vec![1; self.parameters.cores];
         let Parameters { protocol, paid, .. } = self.parameters;
-        let gate_core = self.parameters.gate_core;
         let time = Time::new(FULL, FULL);
+        let gate_core = self.parameters.gate_core;
         let made = self.system.thread(GATE_PRIORITY, gate_core, time);
         self.system.run_program(made, |thread| async move {
             let machine = GateMachine {
@@ -396,6 +532,7 @@ impl Gates {
                 free,
                 receiving: None,
                 kept: vec![None; count],
+                outer,
             };
             let setup = Setup {
                 paid,
@@ -404,7 +541,7 @@ impl Gates {
             };
             match protocol {
                 Protocol::McIpc => {
-                    let gate = McIpc::new(&cores, &clusters);
+                    let gate = McIpc::new(&sizes, &clusters);
                     Gate::new(gate, machine, &shared, setup).run().await
                 }
                 Protocol::Fifo => {

@@ -204,11 +204,19 @@ fn check(system: &System, what: &str, end: u64) {
     }
 }
 
+/// Seeds: more of them on request.
+fn seeds() -> std::ops::RangeInclusive<u64> {
+    match std::env::var("SANDGLASS_EXPLORE").as_deref() {
+        Ok("long") => 1..=200,
+        _ => 1..=3,
+    }
+}
+
 #[test]
 fn no_attack_makes_an_honest_client_pay_more_than_the_bound() {
     let end = 600 * MS;
     for attack in ATTACKS {
-        for seed in 1..=3 {
+        for seed in seeds() {
             let system = run(attack, seed, end);
             check(&system, &format!("{attack:?}, seed {seed}"), end);
         }

@@ -4,4 +4,6 @@
 mod attacks;
 #[cfg(feature = "smp")]
 mod key_server;
+#[cfg(feature = "smp")]
+mod nested;
 mod single;

@@ -7,7 +7,7 @@ use super::kernel::{
     GateKernel, Holder, Mark, Received, Work, BUSY, DONE, MALFORMED, NOT_IN_CONTROL, WORDS,
 };
 use super::sender::{Control, Request, Sender, Signals};
-use super::shared::{Payer, Shared};
+use super::shared::{Payer, Shared, Target};
 use super::table::Table;
 use crate::protocol::{ClientId, Protocol, Standing};
 
@@ -20,6 +20,8 @@ pub enum Kind {
     TableDriven,
     /// No reservation: whatever others leave.
     BestEffort,
+    /// It is the server of another gate, and has the time of whoever pays there. It is a cluster of its own.
+    Server,
 }
 
 /// On whose time the server works.
@@ -100,7 +102,9 @@ impl State {
     fn standing(&self) -> Standing {
         let has_time = self.is_enabled && !self.is_exhausted && !self.is_demoted;
         match self.client.kind {
-            Kind::Sporadic | Kind::TableDriven if has_time => Standing::RealTime(self.urgency()),
+            Kind::Sporadic | Kind::TableDriven | Kind::Server if has_time => {
+                Standing::RealTime(self.urgency())
+            }
             _ => Standing::BestEffort,
         }
     }
@@ -126,6 +130,8 @@ pub struct Gate<'a, P, K> {
     clients: Vec<State>,
     tables: Vec<Table>,
     payer: Payer,
+    /// On which thread the server's work is done.
+    target: Target,
 }
 
 impl<'a, P: Protocol, K: GateKernel> Gate<'a, P, K> {
@@ -144,6 +150,7 @@ impl<'a, P: Protocol, K: GateKernel> Gate<'a, P, K> {
                 client: None,
                 generation: 0,
             },
+            target: Target::Server,
         }
     }
 
@@ -175,9 +182,10 @@ impl<'a, P: Protocol, K: GateKernel> Gate<'a, P, K> {
                 Answer::Now(DONE)
             }
             Some(Sender::ServerTimeout) => {
-                let client = ClientId(received.words[0] as usize);
-                if self.payer.client == Some(client) {
-                    self.exhaust(client).await;
+                let client = self.kernel.client_of(received.words[0]).await;
+                match client.filter(|client| self.payer.client == Some(*client)) {
+                    Some(client) => self.exhaust(client).await,
+                    None => {}
                 }
                 Answer::Now(DONE)
             }
@@ -185,17 +193,48 @@ impl<'a, P: Protocol, K: GateKernel> Gate<'a, P, K> {
                 self.signals(signals).await;
                 Answer::None
             }
-            Some(Sender::Control) => {
-                let client = ClientId(received.words[0] as usize);
-                match Control::of(received.label) {
-                    Some(control) if received.count > 0 && client.0 < self.clients.len() => {
-                        self.control(client, control).await;
-                        Answer::Now(DONE)
-                    }
-                    _ => Answer::Now(NOT_IN_CONTROL),
-                }
-            }
+            Some(Sender::Control) => self.controlled(received).await,
             _ => Answer::Now(MALFORMED),
+        }
+    }
+
+    /// Somebody says what is to become of a client, or of the server.
+    async fn controlled(&mut self, received: &Received) -> Answer {
+        if received.count == 0 {
+            return Answer::Now(NOT_IN_CONTROL);
+        }
+        let client = ClientId(received.words[0] as usize);
+        match Control::of(received.label) {
+            Some(Control::Retarget) => self.retarget(Target::of(received.words[0])).await,
+            Some(control) if client.0 < self.clients.len() => self.control(client, control).await,
+            _ => return Answer::Now(NOT_IN_CONTROL),
+        }
+        Answer::Now(DONE)
+    }
+
+    /// The server's work is done on another thread from now on: whoever pays runs that one.
+    async fn retarget(&mut self, target: Target) {
+        let payer = self.payer.client;
+        self.target = Target::Nobody;
+        if let Some(payer) = payer {
+            self.place(payer).await;
+        }
+        self.target = target;
+        self.shared.set_target(target);
+        if let Some(payer) = payer {
+            self.hire(payer).await;
+        }
+    }
+
+    /// The context of `client`, which pays, goes to whoever does the server's work, who has its priority then.
+    async fn hire(&mut self, client: ClientId) {
+        if self.target != Target::Nobody {
+            self.kernel.rank(client, self.target).await;
+        }
+        self.place(client).await;
+        let holder = self.clients[client.0].holder;
+        if holder != Some(Holder::Server) && self.target != Target::Nobody {
+            self.stop_paying(client);
         }
     }
 
@@ -269,11 +308,7 @@ impl<'a, P: Protocol, K: GateKernel> Gate<'a, P, K> {
             return;
         }
         self.publish(true, Some(client));
-        self.kernel.rank_server(client).await;
-        self.place(client).await;
-        if self.clients[client.0].holder != Some(Holder::Server) {
-            self.stop_paying(client);
-        }
+        self.hire(client).await;
     }
 
     /// Where a client's context belongs.
@@ -282,7 +317,7 @@ impl<'a, P: Protocol, K: GateKernel> Gate<'a, P, K> {
         if !state.is_enabled {
             None
         } else if self.payer.client == Some(client) {
-            Some(Holder::Server)
+            (self.target != Target::Nobody).then_some(Holder::Server)
         } else if state.is_present && self.paid == Paid::ByClients {
             Some(Holder::Spinner)
         } else {
@@ -304,7 +339,7 @@ impl<'a, P: Protocol, K: GateKernel> Gate<'a, P, K> {
             self.clients[client.0].holder = None;
         }
         if let Some(home) = home {
-            is_there = is_there && self.kernel.give(client, home).await.is_ok();
+            is_there = is_there && self.kernel.give(client, home, self.target).await.is_ok();
             self.clients[client.0].holder = is_there.then_some(home);
         }
         if !is_there {
@@ -441,6 +476,13 @@ impl<'a, P: Protocol, K: GateKernel> Gate<'a, P, K> {
                 }
             }
             Control::Withdraw => self.withdraw(client).await,
+            Control::Exhaust => {
+                if self.payer.client == Some(client) {
+                    self.exhaust(client).await;
+                }
+            }
+            // It is about no client.
+            Control::Retarget => {}
         }
     }
 

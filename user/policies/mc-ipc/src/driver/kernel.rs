@@ -3,6 +3,7 @@
 
 use core::fmt;
 
+use super::shared::Target;
 use crate::protocol::ClientId;
 
 /// Most words of a request, and of an answer.
@@ -89,20 +90,26 @@ pub trait GateKernel {
     /// A client that was kept is not answered any more.
     fn forget(&mut self, client: ClientId);
 
-    /// Takes a client's context from whoever has it.
+    /// Takes a client's context from whoever has it. Of a client that is another gate's server: that gate is told that
+    /// nobody does its work ([`Control::Retarget`](super::Control::Retarget)).
     ///
     /// # Errors
     /// It is gone.
     async fn take(&mut self, client: ClientId) -> Result<(), Gone>;
 
-    /// Binds a client's context, which nobody has.
+    /// Binds a client's context, which nobody has; for [`Holder::Server`], to whoever does the server's work. Of a client
+    /// that is another gate's server: that gate is told who does its work.
     ///
     /// # Errors
     /// It is gone, or the thread is, or has one already.
-    async fn give(&mut self, client: ClientId, holder: Holder) -> Result<(), Gone>;
+    async fn give(&mut self, client: ClientId, holder: Holder, target: Target) -> Result<(), Gone>;
 
-    /// The server has this client's priority from now on.
-    async fn rank_server(&mut self, client: ClientId);
+    /// Whoever does the server's work has this client's priority from now on.
+    async fn rank(&mut self, client: ClientId, target: Target);
+
+    /// Whose context has this badge. `None`: it is one of another gate's, in which this one's server pays; that gate is told
+    /// that it is used up ([`Control::Exhaust`](super::Control::Exhaust)).
+    async fn client_of(&mut self, badge: u64) -> Option<ClientId>;
 
     /// The server has a job.
     async fn wake_server(&mut self);
@@ -141,8 +148,8 @@ pub trait SpinnerKernel {
     /// Calls the gate. Its answer says nothing.
     async fn ask(&mut self, label: u64, word: u64);
 
-    /// A value that changes when the server executes instructions: of its registers, read from outside.
-    async fn look_at_server(&mut self) -> u64;
+    /// A value that changes when whoever does the server's work executes instructions: of its registers, read from outside.
+    async fn look_at(&mut self, target: Target) -> u64;
 
     /// Wastes a moment, much less than it takes to enter the kernel a few times.
     async fn pause(&mut self);

@@ -17,6 +17,12 @@
 //! still. The price is that a waiting client finds out [`Timing::poll`] later, at most twice that, and that the server is
 //! interrupted by each look.
 //!
+//! **Servers that call servers.** A server may itself be a client of another gate. That gate moves contexts as if the server had
+//! one: what it does with it, it asks of the server's own gate, which has whoever pays there run whichever thread the
+//! server's work depends on ([`Target`]): the server; its spinner at the other gate; or the other gate's server. So everybody
+//! who waits at the first gate lends their time to the second one's server, through as many gates as there are. A gate asks
+//! only the gates of servers that call it, so there is no circle unless the servers call each other in one.
+//!
 //! A context that its owner destroys, or takes away, cannot be bound any more. Its client counts as one without budget.
 
 mod gate;
@@ -34,6 +40,6 @@ pub use kernel::{
 };
 pub use sender::{Control, Request, Sender, Signals};
 pub use server::{serve, Operation};
-pub use shared::{Job, Payer, Shared};
+pub use shared::{Job, Payer, Shared, Target};
 pub use spinner::{spin, Timing};
 pub use table::{keep_table, Edge, Table};

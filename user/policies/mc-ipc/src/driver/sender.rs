@@ -13,8 +13,7 @@ pub enum Sender {
     Spinner(ClientId),
     /// A spinner's time is used up.
     SpinnerTimeout(ClientId),
-    /// The time of whoever pays for the server is used up. The first word of the fault is that context's badge, which is
-    /// its client's number.
+    /// The time of whoever pays for the server is used up. The first word of the fault is that context's badge.
     ServerTimeout,
     /// Whoever may say what becomes of clients: a policy of modes, a supervisor, a scheduler of partitions. With a label of [`Control`].
     Control,
@@ -131,6 +130,11 @@ pub enum Control {
     Promote,
     /// It gives up its request, or is gone. Nobody is answered.
     Withdraw,
+    /// Its context is used up: from another gate, where it paid.
+    Exhaust,
+    /// From another gate, where the server is a client: on which thread its work is done ([`Target`](super::Target)). The
+    /// first word is that, not a client.
+    Retarget,
 }
 
 impl Control {
@@ -142,6 +146,8 @@ impl Control {
             Control::Demote => 3,
             Control::Promote => 4,
             Control::Withdraw => 5,
+            Control::Exhaust => 6,
+            Control::Retarget => 7,
         }
     }
 
@@ -153,6 +159,8 @@ impl Control {
             3 => Control::Demote,
             4 => Control::Promote,
             5 => Control::Withdraw,
+            6 => Control::Exhaust,
+            7 => Control::Retarget,
             _ => return None,
         })
     }

@@ -79,6 +79,40 @@ impl Payer {
     }
 }
 
+/// On which thread the work of a server is done: whoever pays for it runs that one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    Server,
+    /// The server waits at another gate: its spinner there.
+    Waiting,
+    /// The server waits at another gate, and it pays there: that gate's server.
+    Inner,
+    /// None, for a moment: it is changing.
+    Nobody,
+}
+
+impl Target {
+    /// As a word of a message.
+    pub const fn raw(self) -> u64 {
+        match self {
+            Target::Server => 0,
+            Target::Waiting => 1,
+            Target::Inner => 2,
+            Target::Nobody => 3,
+        }
+    }
+
+    /// What a word means; nobody, if it is none of these.
+    pub const fn of(raw: u64) -> Target {
+        match raw {
+            0 => Target::Server,
+            1 => Target::Waiting,
+            2 => Target::Inner,
+            _ => Target::Nobody,
+        }
+    }
+}
+
 /// A request for the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Job {
@@ -99,6 +133,8 @@ impl Job {
 #[derive(Debug)]
 pub struct Shared {
     payer: AtomicU64,
+    /// On which thread the server's work is done: see [`Target`].
+    target: AtomicU64,
     /// Of each client: its budget was used up, and it has not run since.
     exhausted: Box<[AtomicBool]>,
     job_of: AtomicU64,
@@ -112,6 +148,7 @@ impl Shared {
         let exhausted: Vec<_> = (0..clients).map(|_| AtomicBool::new(false)).collect();
         Self {
             payer: AtomicU64::new(0),
+            target: AtomicU64::new(Target::Server.raw()),
             exhausted: exhausted.into_boxed_slice(),
             job_of: AtomicU64::new(0),
             request: Words::new(),
@@ -126,6 +163,15 @@ impl Shared {
 
     pub(super) fn set_payer(&self, payer: Payer) {
         self.payer.store(payer.raw(), Ordering::Release);
+    }
+
+    /// On which thread the server's work is done.
+    pub fn target(&self) -> Target {
+        Target::of(self.target.load(Ordering::Acquire))
+    }
+
+    pub(super) fn set_target(&self, target: Target) {
+        self.target.store(target.raw(), Ordering::Release);
     }
 
     /// The client's budget was used up, and it has not run since.

@@ -2,7 +2,7 @@
 
 use super::kernel::SpinnerKernel;
 use super::sender::Request;
-use super::shared::{Payer, Shared};
+use super::shared::{Shared, Target};
 use crate::protocol::ClientId;
 
 /// How often spinners look.
@@ -12,28 +12,31 @@ pub struct Timing {
     pub poll: u64,
 }
 
-/// What a spinner saw of the server.
+/// What a spinner saw of whoever does the server's work.
 #[derive(Clone, Copy)]
 struct Seen {
-    payer: Payer,
+    target: Target,
     value: u64,
     at: u64,
 }
 
-/// What a spinner's thread does, for good: as long as it has its client's context. `core` is its client's cluster.
+/// What a spinner's thread does, for good: as long as it has its client's context. `core` is its client's cluster; `None` for
+/// a client that is another gate's server: that is a cluster of its own, wherever it runs.
 pub async fn spin<K: SpinnerKernel>(
     kernel: &mut K,
     shared: &Shared,
     client: ClientId,
-    core: usize,
+    core: Option<usize>,
     timing: Timing,
 ) -> ! {
     let mut seen: Option<Seen> = None;
     let mut core = core;
     loop {
-        if let Some(here) = kernel.core().filter(|&here| here != core) {
-            core = here;
-            kernel.ask(Request::Moved.label(), here as u64).await;
+        if let (Some(here), Some(home)) = (kernel.core(), &mut core) {
+            if here != *home {
+                *home = here;
+                kernel.ask(Request::Moved.label(), here as u64).await;
+            }
         }
         if shared.is_exhausted(client) {
             kernel.ask(Request::Replenished.label(), 0).await;
@@ -44,30 +47,34 @@ pub async fn spin<K: SpinnerKernel>(
             && match payer.client {
                 None => true,
                 Some(payer_itself) if payer_itself == client => false,
-                Some(_) => is_standing(kernel, &mut seen, payer, timing).await,
+                Some(_) => is_standing(kernel, shared, &mut seen, timing).await,
             };
         if stands_still {
             seen = None;
-            kernel.ask(Request::Take.label(), payer.raw()).await;
+            kernel
+                .ask(Request::Take.label(), shared.payer().raw())
+                .await;
         } else {
             kernel.pause().await;
         }
     }
 }
 
-/// Whether the server has stood still since the last look, with the same client paying.
+/// Whether the server has stood still since the last look. Who paid meanwhile does not matter: there may be two that take it
+/// from each other all the time, neither of which gets to run it.
 async fn is_standing<K: SpinnerKernel>(
     kernel: &mut K,
+    shared: &Shared,
     seen: &mut Option<Seen>,
-    payer: Payer,
     timing: Timing,
 ) -> bool {
-    let last = seen.filter(|last| last.payer == payer);
-    if last.is_some_and(|last| kernel.now() - last.at < timing.poll) {
+    let target = shared.target();
+    let last = seen.filter(|last| last.target == target);
+    if last.is_some_and(|last| kernel.now().saturating_sub(last.at) < timing.poll) {
         return false;
     }
-    let value = kernel.look_at_server().await;
+    let value = kernel.look_at(target).await;
     let at = kernel.now();
-    *seen = Some(Seen { payer, value, at });
+    *seen = Some(Seen { target, value, at });
     last.is_some_and(|last| last.value == value)
 }
