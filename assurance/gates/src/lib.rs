@@ -33,6 +33,9 @@ pub use client::ClientThread;
 pub use costs::UserCosts;
 pub use director::Director;
 pub use history::{Event, History, Served};
-pub use sandglass_mc_ipc::{driver::Timing, ClientId};
+pub use sandglass_mc_ipc::{
+    driver::{Mark, Timing},
+    ClientId,
+};
 pub use sandglass_parallel::{Costs, Made, Step, US};
 pub use system::{Gates, Paid, Parameters, Protocol, Slot, Spec, Which};

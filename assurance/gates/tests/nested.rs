@@ -1,6 +1,6 @@
 //! Servers that call servers: whoever waits at the first gate lends time to the second one's server.
 
-use sandglass_gates::{ClientId, ClientThread, Gates, History, Parameters, Spec, Which, US};
+use sandglass_gates::{ClientId, ClientThread, Gates, History, Mark, Parameters, Spec, Which, US};
 
 const MS: u64 = 1_000 * US;
 const CORES: usize = 4;
@@ -58,7 +58,6 @@ fn a_request_waits_for_the_inner_server_no_longer_than_its_gate_has_clusters() {
         let inner = (CORES as u64 + 1) * (INNER + episode);
         let outer = OUTER + episode + CALLS as u64 * (inner + episode);
         let history = &histories[0];
-        let mut fullest = 0.0_f64;
         for &(client, is_urgent) in &clients {
             let requests = history.requests.iter();
             let mine: Vec<_> = requests
@@ -76,17 +75,45 @@ fn a_request_waits_for_the_inner_server_no_longer_than_its_gate_has_clusters() {
                     paid.ticks <= bound,
                     "{client:?} paid {paid:?} for {request:?}, at most {bound}"
                 );
-                fullest = fullest.max(paid.ticks as f64 / bound as f64);
             }
         }
-        eprintln!(
-            "{fullest} {} {}",
-            history.requests.len(),
-            histories[1].requests.len()
-        );
         assert!(
             histories[1].requests.len() > 100,
             "the inner server has clients of its own"
         );
     }
+}
+
+#[test]
+fn who_waits_at_the_first_gate_pays_for_what_is_before_it_at_the_second_one() {
+    let parameters = Parameters {
+        cores: 2,
+        operation: OUTER..=OUTER,
+        gate_core: 1,
+        ..Parameters::default()
+    };
+    let mut gates = Gates::new(&parameters);
+    gates.add_inner(INNER..=INNER, 1);
+    // It has budget for a small part of its request, and none for a second after that.
+    let poor = Spec::sporadic(1, 50, 30, 1_000_000);
+    gates.client_of(Which::Inner, poor, |client| async move {
+        client.request(&[1]).await;
+    });
+    let rich = Spec::sporadic(0, 50, 20_000, 30_000);
+    let client = gates.client(rich, |client| async move {
+        client.compute(MS).await;
+        client.request(&[2]).await;
+    });
+    let histories = gates.run_all_until(20 * MS);
+    let [request] = &histories[0].requests[..] else {
+        panic!("one request is served: {:?}", histories[0].requests);
+    };
+    let paid = histories[0].paid(client, request.called, request.answered);
+    let episode = 2 * parameters.timing.poll + 30 * US;
+    assert!(paid.ticks <= OUTER + 2 * INNER + 3 * episode, "{paid:?}");
+    // Its client can be told once it has time again.
+    assert!(histories[1]
+        .events
+        .iter()
+        .any(|event| event.mark == Mark::Finish(ClientId(0))));
 }
