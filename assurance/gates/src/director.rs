@@ -1,9 +1,10 @@
 //! Who tells clients when to begin.
 
+use sandglass_mc_ipc::driver::Control;
 use sandglass_mc_ipc::ClientId;
 use sandglass_parallel::{Step, Thread};
 
-use crate::machine::{signal, yield_rest, Own};
+use crate::machine::{call, signal, yield_rest, Own};
 
 /// A director's thread.
 pub struct Director(pub(crate) Own);
@@ -17,6 +18,12 @@ impl Director {
     /// A client that waits for its start goes on ([`ClientThread::started`](crate::ClientThread::started)).
     pub async fn start(&self, client: ClientId) {
         signal(&self.0.thread, self.0.wiring().clients[client.0].start).await;
+    }
+
+    /// Says what is to become of a client.
+    pub async fn control(&self, control: Control, client: ClientId) {
+        let gate = self.0.wiring().control;
+        call(&self.0.thread, gate, control.label(), &[client.0 as u64]).await;
     }
 
     /// Any system call, such as one that takes something away from somebody; tells whether an invocation was done.

@@ -34,7 +34,7 @@ pub use costs::UserCosts;
 pub use director::Director;
 pub use history::{Event, History, Served};
 pub use sandglass_mc_ipc::{
-    driver::{Mark, Timing},
+    driver::{Control, Mark, Timing},
     ClientId,
 };
 pub use sandglass_parallel::{Costs, Made, Step, US};

@@ -19,6 +19,8 @@ use crate::history::Log;
 #[derive(Clone, Debug)]
 pub(crate) struct Wiring {
     pub endpoint: u64,
+    /// Control of the gate.
+    pub control: u64,
     /// What the server waits for, and what it signals.
     pub job: u64,
     pub done: u64,

@@ -373,6 +373,7 @@ impl Gates {
             self.make_gate(part, shared, signals, (kinds, tables));
             let wiring = Wiring {
                 endpoint: self.parts[part].endpoint,
+                control: controls[part],
                 job,
                 done,
                 server: *server,

@@ -5,5 +5,7 @@ mod attacks;
 #[cfg(feature = "smp")]
 mod key_server;
 #[cfg(feature = "smp")]
+mod modes;
+#[cfg(feature = "smp")]
 mod nested;
 mod single;
