@@ -1,6 +1,7 @@
 //! Servers that call servers: whoever waits at the first gate lends time to the second one's server.
 
 use sandglass_gates::{ClientId, ClientThread, Gates, History, Mark, Parameters, Spec, Which, US};
+use sandglass_mc_ipc::bound;
 
 const MS: u64 = 1_000 * US;
 const CORES: usize = 4;
@@ -53,10 +54,10 @@ fn a_request_waits_for_the_inner_server_no_longer_than_its_gate_has_clusters() {
     for seed in 1..=4 {
         let (clients, histories, parameters) = run(seed);
         let episode = 2 * parameters.timing.poll + 30 * US;
-        // The inner gate has the cores and the outer server, which is a cluster of its own, for clusters. Being alone there, the
-        // outer server waits in no other queue than the global one.
-        let inner = (CORES as u64 + 1) * (INNER + episode);
-        let outer = OUTER + episode + CALLS as u64 * (inner + episode);
+        // The inner gate has the cores and the outer server, which is a cluster of its own, for clusters.
+        let own = OUTER + episode + CALLS as u64 * episode;
+        let inner = INNER + episode;
+        let outer = bound::longest_with_calls(own, CALLS as u64, inner, CORES as u64 + 1);
         let history = &histories[0];
         for &(client, is_urgent) in &clients {
             let requests = history.requests.iter();

@@ -57,6 +57,17 @@ impl Calls {
     }
 }
 
+/// The longest operation of a server that calls another one up to `count` times in it, and needs `own` beside that; the other
+/// one's longest operation is `longest`, and its requests come from `clusters` clusters, of which this server is one of its own.
+///
+/// Being alone in its cluster, it enters the global queue at once, and is there at most once: so each request waits for at
+/// most one of every other cluster, in whatever order, and for itself. Nobody of its cluster can lose a budget in service
+/// before it (lemma 3), and it does not lose its place when whoever pays for it loses theirs: others do who wait at its own
+/// gate, or, when it is served, at the other one's. Its clients' bound follows with this length: (1 + 2·m·K) times it.
+pub const fn longest_with_calls(own: u64, count: u64, longest: u64, clusters: u64) -> u64 {
+    own.saturating_add(count.saturating_mul(clusters).saturating_mul(longest))
+}
+
 /// The budget of a client that needs `own` for itself and calls these servers.
 pub fn budget(own: u64, caller: Caller, calls: impl IntoIterator<Item = Calls>) -> u64 {
     calls
@@ -109,6 +120,13 @@ mod tests {
         };
         assert_eq!(high.delay(caller), 2 * 13 * 300);
         assert_eq!(low.delay(caller), 2 * 9 * 200);
+    }
+
+    /// Four cores and the server itself are five clusters.
+    #[test]
+    fn an_operation_waits_for_one_request_of_every_cluster_at_each_call() {
+        assert_eq!(longest_with_calls(300, 2, 100, 5), 1_300);
+        assert_eq!(longest_with_calls(300, 0, 100, 5), 300);
     }
 
     #[test]

@@ -107,3 +107,71 @@ fn the_gates_beside_it_have_one_order_each() {
     assert_eq!(order(&mut Fifo::new(4)), [SLOW, FIRST, URGENT, PASSED]);
     assert_eq!(order(&mut Prio::new(4)), [URGENT, PASSED, SLOW, FIRST]);
 }
+
+/// A client that changes its cluster, at any time, is there as if it had come anew. Nobody is forgotten; and of each cluster
+/// one request at most is at the global level, the one in service counted where it came from.
+#[test]
+fn who_changes_its_cluster_stands_where_it_would_if_it_came_anew() {
+    const CLUSTERS: [usize; 3] = [1, 2, 1];
+    const CLIENTS: usize = 9;
+    let mut random = fastrand::Rng::with_seed(7);
+    for _ in 0..2_000 {
+        let mut homes: Vec<_> = (0..CLIENTS).map(|_| random.usize(0..3)).collect();
+        let mut gate = McIpc::new(&CLUSTERS, &homes);
+        let (mut present, mut turn) = ([false; CLIENTS], None);
+        for _ in 0..60 {
+            let client = ClientId(random.usize(0..CLIENTS));
+            let urgency = client.0 as u64;
+            match random.u8(0..7) {
+                0 | 1 => {
+                    let entered = gate.invoke(client, Standing::RealTime(urgency));
+                    assert_eq!(entered.is_ok(), !present[client.0]);
+                    present[client.0] = true;
+                }
+                2 => turn = gate.next().map(|served| homes[served.0]).or(turn),
+                3 => {
+                    if let Some(served) = gate.finish() {
+                        present[served.0] = false;
+                    }
+                }
+                4 => {
+                    let _ = gate.exhaust(client);
+                }
+                5 => {
+                    let _ = gate.replenish(client, urgency);
+                }
+                _ => {
+                    homes[client.0] = random.usize(0..3);
+                    gate.relocate(client, homes[client.0], urgency);
+                    // There is no such cluster.
+                    gate.relocate(client, 3, urgency);
+                }
+            }
+            let view = gate.view();
+            for cluster in 0..CLUSTERS.len() {
+                let waiting = view
+                    .global
+                    .iter()
+                    .filter(|client| homes[client.0] == cluster);
+                let serving = view.served.and(turn).filter(|turn| *turn == cluster);
+                let count = waiting.count() + usize::from(serving.is_some());
+                assert!(count <= 1, "cluster {cluster}: {view:?}");
+                let heads = view.clusters[cluster].head.iter();
+                assert!(
+                    heads.clone().all(|client| homes[client.0] == cluster),
+                    "{view:?}"
+                );
+                assert!(
+                    view.clusters[cluster].head.len() < CLUSTERS[cluster],
+                    "{view:?}"
+                );
+            }
+        }
+        let _ = gate.finish().map(|served| present[served.0] = false);
+        while let Some(served) = gate.next() {
+            assert_eq!(gate.finish(), Some(served));
+            present[served.0] = false;
+        }
+        assert_eq!(present, [false; CLIENTS], "everybody is served");
+    }
+}
