@@ -137,11 +137,27 @@ pub(crate) struct GateMachine {
     /// What was received with last, unless its caller waits.
     pub receiving: Option<u64>,
     pub kept: Vec<Option<u64>>,
+    /// Of each client: who is refused when it is answered.
+    pub refused: Vec<Option<u64>>,
     /// Of the gate whose server calls this one.
     pub outer: Option<Later>,
 }
 
 impl GateMachine {
+    /// Answers who called with this reply object, if there is one.
+    async fn answer_at(&mut self, reply: Option<u64>, label: u64, words: &[u64]) {
+        let Some(reply) = reply else {
+            return;
+        };
+        self.free.push(reply);
+        let entry = Entry {
+            label,
+            message: Message::Words(words.to_vec()),
+            ..entry(Syscall::Send, reply, Path::Send)
+        };
+        self.own.thread.enter(entry).await;
+    }
+
     /// Which client of the outer gate's has a context with this badge.
     fn outer_client_of(&self, badge: u64) -> Option<u64> {
         let outer = self.outer.as_ref()?.get()?;
@@ -193,17 +209,20 @@ impl GateKernel for GateMachine {
         self.kept[client.0] = self.receiving.take();
     }
 
+    fn keep_refused(&mut self, client: ClientId) {
+        let refused = &mut self.refused[client.0];
+        self.free
+            .extend(std::mem::replace(refused, self.receiving.take()));
+    }
+
+    async fn answer_refused(&mut self, client: ClientId, label: u64) {
+        let reply = self.refused[client.0].take();
+        self.answer_at(reply, label, &[]).await;
+    }
+
     async fn answer(&mut self, client: ClientId, label: u64, words: &[u64]) {
-        let Some(reply) = self.kept[client.0].take() else {
-            return;
-        };
-        self.free.push(reply);
-        let entry = Entry {
-            label,
-            message: Message::Words(words.to_vec()),
-            ..entry(Syscall::Send, reply, Path::Send)
-        };
-        self.own.thread.enter(entry).await;
+        let reply = self.kept[client.0].take();
+        self.answer_at(reply, label, words).await;
     }
 
     fn forget(&mut self, client: ClientId) {
@@ -281,6 +300,10 @@ impl GateKernel for GateMachine {
 
     async fn release(&mut self, client: ClientId) {
         signal(&self.own.thread, self.own.wiring().clients[client.0].start).await;
+    }
+
+    fn now(&self) -> u64 {
+        self.own.thread.now()
     }
 
     async fn work(&mut self, work: Work) {

@@ -9,11 +9,11 @@ use sandglass_abi::boot::slot;
 use sandglass_abi::invocation as label;
 pub use sandglass_mc_ipc::driver::Paid;
 use sandglass_mc_ipc::driver::{
-    keep_table, serve, spin, Client, Edge, Gate, Job, Kind, Operation, Sender, Setup, Shared,
-    Signals, Table, Timing, DONE, WORDS,
+    keep_table, serve, spin, Allowance, Client, Edge, Gate, Job, Kind, Operation, Sender, Setup,
+    Shared, Signals, Table, Timing, DONE, WORDS,
 };
 use sandglass_mc_ipc::{ClientId, Fifo, McIpc, Prio};
-use sandglass_parallel::{Costs, Made, System, Thread, Time};
+use sandglass_parallel::{Costs, Made, System, Thread, Time, US};
 
 use crate::client::ClientThread;
 use crate::costs::UserCosts;
@@ -77,7 +77,10 @@ impl Default for Parameters {
             protocol: Protocol::McIpc,
             paid: Paid::ByClients,
             operation: 1_900_000..=1_900_000,
-            timing: Timing { poll: 50_000 },
+            timing: Timing {
+                poll: 50_000,
+                toll: 20,
+            },
             gate_core: 0,
             table_period: 50_000,
             cycle: 100_000,
@@ -94,6 +97,8 @@ pub struct Spec {
     pub core: usize,
     pub priority: u8,
     pub kind: Kind,
+    /// How many requests it makes, as far as the gate is prepared for them.
+    pub allowance: Allowance,
     time: Time,
     slots: Vec<Slot>,
 }
@@ -105,6 +110,7 @@ impl Spec {
             core,
             priority,
             kind: Kind::Sporadic,
+            allowance: Allowance::UNLIMITED,
             time: Time {
                 extra_refills: 6,
                 ..Time::new(budget, period)
@@ -119,6 +125,7 @@ impl Spec {
             core,
             priority,
             kind: Kind::TableDriven,
+            allowance: Allowance::UNLIMITED,
             time: Time::new(FULL, FULL),
             slots: slots.to_vec(),
         }
@@ -130,10 +137,21 @@ impl Spec {
             core,
             priority,
             kind: Kind::BestEffort,
+            allowance: Allowance::UNLIMITED,
             // A slice of the round robin.
             time: Time::new(5_000, 5_000),
             slots: Vec::new(),
         }
+    }
+
+    /// The gate is prepared for so many requests in so many microseconds.
+    #[must_use]
+    pub fn allowed(mut self, requests: u64, period: u64) -> Spec {
+        self.allowance = Allowance {
+            requests,
+            period: period * US,
+        };
+        self
     }
 
     /// Another gate's server.
@@ -142,6 +160,7 @@ impl Spec {
             core: 0,
             priority: 1,
             kind: Kind::Server,
+            allowance: Allowance::UNLIMITED,
             time: Time::new(FULL, FULL),
             slots: Vec::new(),
         }
@@ -510,7 +529,8 @@ impl Gates {
             sizes.push(1);
         }
         let count = specs.len();
-        let replies = 2 * count + 2;
+        // Those that are kept, those that are refused, and one to receive with.
+        let replies = 2 * count + 1;
         let free = (0..replies).map(|_| self.system.reply()).collect();
         let own = self.own(part);
         let (log, shared) = (self.parts[part].log.clone(), Rc::clone(shared));
@@ -520,6 +540,7 @@ impl Gates {
             .map(|spec| Client {
                 kind: spec.kind,
                 priority: spec.priority,
+                allowance: spec.allowance,
             })
             .collect();
         let Parameters { protocol, paid, .. } = self.parameters;
@@ -533,6 +554,7 @@ impl Gates {
                 free,
                 receiving: None,
                 kept: vec![None; count],
+                refused: vec![None; count],
                 outer,
             };
             let setup = Setup {

@@ -5,6 +5,8 @@ mod attacks;
 #[cfg(feature = "smp")]
 mod key_server;
 #[cfg(feature = "smp")]
+mod load;
+#[cfg(feature = "smp")]
 mod modes;
 #[cfg(feature = "smp")]
 mod nested;

@@ -25,7 +25,10 @@ fn who_is_demoted_is_served_when_nobody_else_waits_and_loses_nothing() {
     let parameters = Parameters {
         cores: CORES,
         operation: 200 * US..=200 * US,
-        timing: Timing { poll: 20_000 },
+        timing: Timing {
+            poll: 20_000,
+            toll: 20,
+        },
         ..Parameters::default()
     };
     let mut gates = Gates::new(&parameters);

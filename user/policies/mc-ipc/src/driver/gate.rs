@@ -49,9 +49,27 @@ pub struct Client {
     pub kind: Kind,
     /// Of its thread: the more, the more urgent.
     pub priority: u8,
+    /// How many requests it makes in how many ticks, as far as the gate's own time was provided for. Each beyond that, and
+    /// each that is none, has its client pay a toll ([`Timing::toll`](super::Timing::toll)) before it is answered.
+    pub allowance: Allowance,
 }
 
-/// A client's request.
+/// So many requests in so many ticks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Allowance {
+    pub requests: u64,
+    pub period: u64,
+}
+
+impl Allowance {
+    /// No limit.
+    pub const UNLIMITED: Allowance = Allowance {
+        requests: u64::MAX,
+        period: u64::MAX,
+    };
+}
+
+/// A client's request; or the answer, while it is held back.
 #[derive(Clone, Debug)]
 struct Pending {
     label: u64,
@@ -67,6 +85,13 @@ struct State {
     is_present: bool,
     /// Somebody waits for the answer.
     is_kept: bool,
+    /// The answer is there, and held back until the client has paid its toll.
+    is_held: bool,
+    /// Its request is beyond its allowance.
+    owes_toll: bool,
+    /// Requests since, in ticks.
+    used: u64,
+    since: u64,
     holder: Option<Holder>,
     /// It is not between two slots.
     is_enabled: bool,
@@ -87,11 +112,26 @@ impl State {
             },
             is_present: false,
             is_kept: false,
+            is_held: false,
+            owes_toll: false,
+            used: 0,
+            since: 0,
             holder: is_enabled.then_some(Holder::Client),
             is_enabled,
             is_demoted: false,
             is_exhausted: false,
         }
+    }
+
+    /// A request is made; tells whether it is beyond the allowance.
+    fn is_beyond_allowance(&mut self, now: u64) -> bool {
+        let Allowance { requests, period } = self.client.allowance;
+        if now.saturating_sub(self.since) >= period {
+            self.since = now;
+            self.used = 0;
+        }
+        self.used = self.used.saturating_add(1);
+        self.used > requests
     }
 
     /// The less, the more urgent, for the protocol.
@@ -240,25 +280,42 @@ impl<'a, P: Protocol, K: GateKernel> Gate<'a, P, K> {
 
     /// A client makes a request.
     async fn request(&mut self, client: ClientId, received: &Received) -> Answer {
-        if received.count > WORDS {
-            return Answer::Now(MALFORMED);
-        }
+        let now = self.kernel.now();
         let state = &mut self.clients[client.0];
-        if self.protocol.invoke(client, state.standing()).is_err() {
-            return Answer::Now(BUSY);
+        if state.is_present || state.is_held {
+            // Not before the other one: who is refused at once can ask again at once, on the gate's time.
+            self.kernel.keep_refused(client);
+            return Answer::None;
         }
+        let is_beyond = state.is_beyond_allowance(now);
+        self.kernel.keep(client);
+        state.is_kept = true;
+        if received.count > WORDS {
+            state.pending.label = MALFORMED;
+            state.pending.count = 0;
+            self.hold(client).await;
+            return Answer::None;
+        }
+        state.owes_toll = is_beyond;
         state.pending.label = received.label;
         state.pending.count = received.count;
         state.pending.words[..received.count].copy_from_slice(&received.words[..received.count]);
         state.is_present = true;
-        state.is_kept = true;
+        let invoked = self.protocol.invoke(client, state.standing());
+        debug_assert_eq!(invoked, Ok(()), "no request of it is in the gate");
         self.kernel.mark(Mark::Request(client));
-        self.kernel.keep(client);
         if !self.payer.is_active {
             self.serve_next().await;
         }
         self.place(client).await;
         Answer::None
+    }
+
+    /// The answer is held back until the client's spinner has run long enough.
+    async fn hold(&mut self, client: ClientId) {
+        self.clients[client.0].is_held = true;
+        self.shared.owe_toll(client);
+        self.place(client).await;
     }
 
     /// The server, which is free, begins with the next request. Who has paid so far goes on with it.
@@ -318,7 +375,7 @@ impl<'a, P: Protocol, K: GateKernel> Gate<'a, P, K> {
             None
         } else if self.payer.client == Some(client) {
             (self.target != Target::Nobody).then_some(Holder::Server)
-        } else if state.is_present && self.paid == Paid::ByClients {
+        } else if state.is_held || state.is_present && self.paid == Paid::ByClients {
             Some(Holder::Spinner)
         } else {
             Some(Holder::Client)
@@ -397,6 +454,11 @@ impl<'a, P: Protocol, K: GateKernel> Gate<'a, P, K> {
                 let urgency = self.clients[client.0].urgency();
                 self.protocol.relocate(client, cluster, urgency);
             }
+            Some(Request::TollPaid) => {
+                if core::mem::replace(&mut self.clients[client.0].is_held, false) {
+                    self.release(client).await;
+                }
+            }
             None => {}
         }
     }
@@ -424,24 +486,34 @@ impl<'a, P: Protocol, K: GateKernel> Gate<'a, P, K> {
             return;
         };
         self.kernel.mark(Mark::Finish(client));
-        let mut words = [0; WORDS];
-        let (label, count) = self.shared.answer(&mut words);
-        self.clients[client.0].is_present = false;
-        self.clients[client.0].is_exhausted = false;
+        let state = &mut self.clients[client.0];
+        let (label, count) = self.shared.answer(&mut state.pending.words);
+        state.pending.label = label;
+        state.pending.count = count;
+        state.is_present = false;
+        state.is_exhausted = false;
+        let owes_toll = core::mem::replace(&mut state.owes_toll, false);
         self.shared.set_exhausted(client, false);
         let payer = self.payer.client.filter(|payer| *payer != client);
         self.publish(false, payer);
-        self.release(client, label, &words[..count]).await;
+        if owes_toll {
+            self.hold(client).await;
+        } else {
+            self.release(client).await;
+        }
         self.serve_next().await;
     }
 
     /// A client that has no request any more is answered, if it waits for that, and has its context. In this order: a
     /// blocked thread may not be given a context whose budget is used up.
-    async fn release(&mut self, client: ClientId, label: u64, words: &[u64]) {
-        let is_kept = core::mem::replace(&mut self.clients[client.0].is_kept, false);
-        if is_kept {
-            self.kernel.answer(client, label, words).await;
+    async fn release(&mut self, client: ClientId) {
+        let state = &mut self.clients[client.0];
+        let pending = &state.pending;
+        let words = &pending.words[..pending.count];
+        if core::mem::replace(&mut state.is_kept, false) {
+            self.kernel.answer(client, pending.label, words).await;
         }
+        self.kernel.answer_refused(client, BUSY).await;
         self.place(client).await;
     }
 
@@ -491,6 +563,10 @@ impl<'a, P: Protocol, K: GateKernel> Gate<'a, P, K> {
         self.kernel.mark(Mark::Withdraw(client));
         if core::mem::replace(&mut self.clients[client.0].is_kept, false) {
             self.kernel.forget(client);
+        }
+        if core::mem::replace(&mut self.clients[client.0].is_held, false) {
+            self.place(client).await;
+            return;
         }
         let is_in_service = self.protocol.withdraw(client);
         if !is_in_service {

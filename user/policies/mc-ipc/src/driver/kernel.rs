@@ -13,7 +13,7 @@ pub const WORDS: usize = 48;
 pub const DONE: u64 = 0;
 /// Label of an answer to a request of a client whose last one is still in the gate: somebody else used its capability.
 pub const BUSY: u64 = 1;
-/// Label of an answer to a request that is none: more than [`WORDS`] words, or no label that the gate knows.
+/// Label of an answer to a request that is none: of more than [`WORDS`] words.
 pub const MALFORMED: u64 = 2;
 /// Label of an answer to a control call that is not allowed, or names no client.
 pub const NOT_IN_CONTROL: u64 = 3;
@@ -84,6 +84,13 @@ pub trait GateKernel {
     /// The last caller is answered later, as this client.
     fn keep(&mut self, client: ClientId);
 
+    /// The last caller is refused when this client's request is answered. Only one can be: who was to be before is not
+    /// answered any more.
+    fn keep_refused(&mut self, client: ClientId);
+
+    /// Answers the one that is to be refused, if there is one.
+    async fn answer_refused(&mut self, client: ClientId, label: u64);
+
     /// Answers a client that was kept, if it is still there.
     async fn answer(&mut self, client: ClientId, label: u64, words: &[u64]);
 
@@ -116,6 +123,9 @@ pub trait GateKernel {
 
     /// Signals a table-driven client that its slot begins.
     async fn release(&mut self, client: ClientId);
+
+    /// The clock, in ticks.
+    fn now(&self) -> u64;
 
     /// Takes no time on the machine.
     async fn work(&mut self, work: Work);

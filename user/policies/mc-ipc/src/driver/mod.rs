@@ -33,7 +33,7 @@ mod shared;
 mod spinner;
 mod table;
 
-pub use gate::{Client, Gate, Kind, Paid, Setup};
+pub use gate::{Allowance, Client, Gate, Kind, Paid, Setup};
 pub use kernel::{
     GateKernel, Gone, Holder, Mark, Received, ServerKernel, SpinnerKernel, TableKernel, Work, BUSY,
     DONE, MALFORMED, NOT_IN_CONTROL, WORDS,

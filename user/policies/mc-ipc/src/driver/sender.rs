@@ -94,6 +94,8 @@ pub enum Request {
     Replenished,
     /// It runs on the core that the word says, which is not its client's.
     Moved,
+    /// Its client has paid its toll.
+    TollPaid,
 }
 
 impl Request {
@@ -103,6 +105,7 @@ impl Request {
             Request::Take => 1,
             Request::Replenished => 2,
             Request::Moved => 3,
+            Request::TollPaid => 4,
         }
     }
 
@@ -112,6 +115,7 @@ impl Request {
             1 => Request::Take,
             2 => Request::Replenished,
             3 => Request::Moved,
+            4 => Request::TollPaid,
             _ => return None,
         })
     }

@@ -1,4 +1,4 @@
-//! The memory that a gate shares with its own threads. Only the gate changes it, but for the answer.
+//! The memory that a gate shares with its own threads. Only the gate changes it, but for the answer, and tolls that are paid.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -137,6 +137,8 @@ pub struct Shared {
     target: AtomicU64,
     /// Of each client: its budget was used up, and it has not run since.
     exhausted: Box<[AtomicBool]>,
+    /// Of each client: its answer is held back until its spinner has run for the toll.
+    tolls: Box<[AtomicBool]>,
     job_of: AtomicU64,
     request: Words,
     answer: Words,
@@ -145,11 +147,15 @@ pub struct Shared {
 impl Shared {
     /// For so many clients.
     pub fn new(clients: usize) -> Self {
-        let exhausted: Vec<_> = (0..clients).map(|_| AtomicBool::new(false)).collect();
+        let flags = || -> Box<[AtomicBool]> {
+            let flags: Vec<_> = (0..clients).map(|_| AtomicBool::new(false)).collect();
+            flags.into_boxed_slice()
+        };
         Self {
             payer: AtomicU64::new(0),
             target: AtomicU64::new(Target::Server.raw()),
-            exhausted: exhausted.into_boxed_slice(),
+            exhausted: flags(),
+            tolls: flags(),
             job_of: AtomicU64::new(0),
             request: Words::new(),
             answer: Words::new(),
@@ -181,6 +187,15 @@ impl Shared {
 
     pub(super) fn set_exhausted(&self, client: ClientId, is_exhausted: bool) {
         self.exhausted[client.0].store(is_exhausted, Ordering::Release);
+    }
+
+    pub(super) fn owe_toll(&self, client: ClientId) {
+        self.tolls[client.0].store(true, Ordering::Release);
+    }
+
+    /// Whether a client has to pay a toll: tells so once.
+    pub(super) fn take_toll(&self, client: ClientId) -> bool {
+        self.tolls[client.0].swap(false, Ordering::AcqRel)
     }
 
     pub(super) fn put_job(&self, client: ClientId, label: u64, words: &[u64]) {

@@ -5,11 +5,14 @@ use super::sender::Request;
 use super::shared::{Shared, Target};
 use crate::protocol::ClientId;
 
-/// How often spinners look.
+/// How long spinners wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
     /// Ticks from one look at the server's registers to the next. Each interrupts the server.
     pub poll: u64,
+    /// Pauses of a spinner, before a request is answered that is beyond its client's allowance: of the client's own time, so
+    /// that nobody can have the gate work for less than that.
+    pub toll: u64,
 }
 
 /// What a spinner saw of whoever does the server's work.
@@ -37,6 +40,12 @@ pub async fn spin<K: SpinnerKernel>(
                 *home = here;
                 kernel.ask(Request::Moved.label(), here as u64).await;
             }
+        }
+        if shared.take_toll(client) {
+            for _ in 0..timing.toll {
+                kernel.pause().await;
+            }
+            kernel.ask(Request::TollPaid.label(), 0).await;
         }
         if shared.is_exhausted(client) {
             kernel.ask(Request::Replenished.label(), 0).await;
