@@ -26,6 +26,7 @@ sources! {
     "policy/allocations.rs",
     "policy/edf.rs",
     "policy/log.rs",
+    "policy/mc_ipc.rs",
     "policy/mod.rs",
     "policy/modes.rs",
     "policy/partitions.rs",

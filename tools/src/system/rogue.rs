@@ -149,7 +149,11 @@ fn join_servers(document: &mut Table) -> i64 {
                 .map_or(LEAST_BADGE, |most| LEAST_BADGE.max(most + 1));
             let mut own = Table::new();
             set(&mut own, "component", NAME);
-            set(&mut own, "badge", badge);
+            if behind_gate(table) {
+                set(&mut own, "requests", 0_i64);
+            } else {
+                set(&mut own, "badge", badge);
+            }
             set(&mut own, "as", format!("shared.{shared}"));
             if let Some(clients) = table.get_mut("clients").and_then(Value::as_array_mut) {
                 clients.push(own.into());
@@ -158,6 +162,14 @@ fn join_servers(document: &mut Table) -> i64 {
         }
     }
     shared
+}
+
+/// Whether clients of a server are known by their places, and not by badges.
+fn behind_gate(server: &Value) -> bool {
+    matches!(
+        text(server, "protocol"),
+        Some("mc-ipc" | "fifo" | "priority")
+    )
 }
 
 /// Lets the rogue give way when the mode rises.

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use schemars::generate::SchemaSettings;
 use schemars::{json_schema, JsonSchema, Schema, SchemaGenerator};
 
-use super::document::{Document, Executable, Sources};
+use super::document::{Document, Executable, PerLevel, Sources};
 use super::quantity::{Bytes, Mebibytes, Micros, Number};
 
 /// The schema, as text that ends with a newline.
@@ -31,6 +31,20 @@ impl JsonSchema for Executable {
         json_schema!({
             "description": "A package, one source in C, or the path of an ELF file, with a `/`; or a program in C: `{ c = [...] }`.",
             "anyOf": [{ "type": "string" }, sources]
+        })
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for PerLevel<T> {
+    fn schema_name() -> Cow<'static, str> {
+        format!("{}ByCriticality", T::schema_name()).into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let value = generator.subschema_for::<T>();
+        json_schema!({
+            "description": "A value; or one for each criticality: `{ low = ..., high = ... }`.",
+            "anyOf": [value, { "type": "object", "additionalProperties": value }]
         })
     }
 }

@@ -9,7 +9,9 @@ use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
 
-use super::check::{check, Assumption, Blocking, Bound, CoreLoad, Description, Outlook};
+use super::check::{
+    check, Asked, Assumption, Blocking, Bound, CoreLoad, Description, Outlook, Requests,
+};
 use super::findings::{position, Finding, Report, Span};
 use super::schema;
 use super::source::Source;
@@ -135,7 +137,7 @@ pub fn outlook(description: &Description) -> String {
         }
         text.push('\n');
     }
-    text + &waits(outlook)
+    text + &waits(outlook) + &requests(outlook)
 }
 
 /// The longest waits.
@@ -156,6 +158,31 @@ fn waits(outlook: &Outlook) -> String {
             "`--json` shows all"
         };
         text += &format!("  and shorter ones; {all}\n");
+    }
+    text
+}
+
+/// What requests take of budgets.
+fn requests(outlook: &Outlook) -> String {
+    if outlook.requests.is_empty() {
+        return String::new();
+    }
+    let mut text = "requests at gates, and the budgets that pay for them:\n".to_owned();
+    for row in outlook.requests.iter().take(MOST_SHOWN) {
+        let takes = row
+            .takes_us
+            .map_or("no limit".to_owned(), |us| format!("{us} µs"));
+        let asked: Vec<String> = row.gates.iter().map(Asked::explained).collect();
+        text += &format!(
+            "  {} ({}): {takes} of {} µs: {}\n",
+            row.client,
+            row.criticality,
+            row.budget_us,
+            asked.join("; ")
+        );
+    }
+    if outlook.requests.len() > MOST_SHOWN {
+        text += "  and more; `--json` shows all\n";
     }
     text
 }
@@ -193,6 +220,7 @@ struct Json<'r> {
     cores: Vec<Core<'r>>,
     blocking: Vec<Wait<'r>>,
     blocking_cut: bool,
+    requests: Vec<Taken<'r>>,
 }
 
 /// A finding.
@@ -250,6 +278,41 @@ struct Wait<'r> {
     why_no_limit: Option<&'r str>,
 }
 
+/// What requests at gates take of a budget.
+#[derive(Serialize)]
+struct Taken<'r> {
+    client: &'r str,
+    criticality: &'r str,
+    /// `null`: there is no limit.
+    takes_us: Option<u64>,
+    budget_us: u64,
+    gates: Vec<TakenAt<'r>>,
+}
+
+#[derive(Serialize)]
+struct TakenAt<'r> {
+    gate: &'r str,
+    requests: u64,
+    each_us: Option<u64>,
+}
+
+impl<'r> Taken<'r> {
+    fn of(row: &'r Requests) -> Self {
+        let gates = row.gates.iter().map(|asked| TakenAt {
+            gate: &asked.gate,
+            requests: asked.requests,
+            each_us: asked.each_us,
+        });
+        Self {
+            client: &row.client,
+            criticality: &row.criticality,
+            takes_us: row.takes_us,
+            budget_us: row.budget_us,
+            gates: gates.collect(),
+        }
+    }
+}
+
 impl<'r> Json<'r> {
     fn of(
         file: String,
@@ -270,6 +333,7 @@ impl<'r> Json<'r> {
             cores: Vec::new(),
             blocking: Vec::new(),
             blocking_cut: false,
+            requests: Vec::new(),
         };
         match result {
             Err(Wrong::Unreadable(error)) => json.errors.push(Shown::without_place(error)),
@@ -288,6 +352,7 @@ impl<'r> Json<'r> {
                 json.cores = outlook.cores.iter().enumerate().map(Core::of).collect();
                 json.blocking = outlook.blocking.iter().map(Wait::of).collect();
                 json.blocking_cut = outlook.cut;
+                json.requests = outlook.requests.iter().map(Taken::of).collect();
             }
         }
         json

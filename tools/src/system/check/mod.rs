@@ -37,7 +37,7 @@ use sandglass_description::{Component, Log, Memory, MemorySource, Status, System
 
 use self::equipment::Equipment;
 use self::names::Names;
-pub use self::outlook::{Assumption, Blocking, Bound, CoreLoad, Outlook};
+pub use self::outlook::{Asked, Assumption, Blocking, Bound, CoreLoad, Outlook, Requests};
 use super::document::{self, Document, Integer};
 use super::executable::{self, Executable};
 use super::findings::{Finding, Report, Span};

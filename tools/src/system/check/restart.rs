@@ -5,6 +5,7 @@ use sandglass_description::{Map, Memory, MemorySource, Restart, Watchdog, MOST_R
 
 use super::super::document::{Component, RestartPolicy};
 use super::super::findings::{Finding, Span};
+use super::policies::mc_ipc::is_gated;
 use super::{text, Checker};
 
 const PAGE: u64 = sandglass_description::archive::PAGE as u64;
@@ -139,6 +140,17 @@ impl Checker<'_> {
         {
             let help = "the mode manager ignores a task once it has failed: remove one of the two";
             refuse(task.span(), "it is a task of `[modes]`", help);
+        }
+        let gates = document.resources.iter().filter(|of| is_gated(of));
+        let mut held = gates.flat_map(|gate| {
+            gate.clients
+                .iter()
+                .map(|of| &of.component)
+                .chain(&gate.server)
+        });
+        if let Some(place) = held.find(|of| text(of) == name) {
+            let help = "a gate moves the time of its clients, and does not expect it to be taken away: remove `restart`";
+            refuse(place.span(), "it has a gate, or is a client of one", help);
         }
         let resources = document.resources.iter();
         let servers =

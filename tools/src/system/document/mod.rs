@@ -2,10 +2,11 @@
 //!
 //! What a key means stands in the book's reference of system descriptions. Here only the shape is
 //! checked (unknown keys, missing keys, kinds of values); the rest is [`super::check`]'s. The tables of policies are in
-//! [`policies`].
+//! [`policies`] and [`partitions`], and where components call each other in [`servers`].
 
 mod partitions;
 mod policies;
+mod servers;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,6 +21,7 @@ use super::warning::Warning;
 
 pub use partitions::*;
 pub use policies::*;
+pub use servers::*;
 
 pub type Text = Spanned<String>;
 pub type Integer = Spanned<i64>;
@@ -401,89 +403,6 @@ pub struct Spawns {
     pub stack: Option<Spanned<Bytes>>,
     /// Their priority, above the component's; one above by default.
     pub priority: Option<Integer>,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Endpoint {
-    /// Under which server and clients find it.
-    pub name: Text,
-    /// The component that receives.
-    pub server: Option<Text>,
-    /// The components that may call.
-    #[serde(default)]
-    pub clients: Vec<Client>,
-}
-
-/// An endpoint that is shared by a protocol.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Resource {
-    /// Under which server and clients find it.
-    pub name: Text,
-    /// How requests are ordered, and at which priority they are served.
-    pub protocol: Spanned<SharingProtocol>,
-    /// The component that receives.
-    pub server: Option<Text>,
-    /// The components that may call.
-    #[serde(default)]
-    pub clients: Vec<Client>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum SharingProtocol {
-    None,
-    Ceiling,
-    BestEffort,
-    Workers,
-    StackSpawning,
-    Blocking,
-    Inheritance,
-    OriginalCeiling,
-    BandwidthInheritance,
-}
-
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Client {
-    /// The client.
-    pub component: Text,
-    /// By which the server knows it; 0 by default.
-    pub badge: Option<Integer>,
-    /// What it may do.
-    #[serde(default)]
-    pub rights: ClientRights,
-    /// Under which the client finds it; by default the endpoint's name.
-    #[serde(rename = "as")]
-    pub alias: Option<Text>,
-    /// That a request takes at most.
-    pub longest: Option<Spanned<Micros>>,
-}
-
-/// What a client may do with an endpoint.
-#[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum ClientRights {
-    /// Call, and be answered: nothing else.
-    #[default]
-    Call,
-    /// Send only.
-    Send,
-    /// Call, and send capabilities along.
-    Grant,
-    /// Let it be the fault or timeout handler of threads. Who has it can also send.
-    Handler,
-}
-
-impl ClientRights {
-    /// Whether the receiver gets nothing but calls.
-    pub fn is_call(self) -> bool {
-        match self {
-            Self::Call | Self::Grant => true,
-            Self::Send | Self::Handler => false,
-        }
-    }
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -7,6 +7,7 @@
 pub mod allocations;
 pub mod edf;
 pub mod log;
+pub mod mc_ipc;
 pub mod modes;
 pub mod partitions;
 pub mod sharing;

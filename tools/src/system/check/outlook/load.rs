@@ -46,11 +46,19 @@ impl Checker<'_> {
         let time = self.made(thread).time;
         let (budget, period) = match self.cooperative_job(thread) {
             Some(job) => job,
+            None if self.slots_of_thread(thread).is_some() => self.slots_of_thread(thread)?,
             None if time.budget_us < time.period_us => (time.budget_us, time.period_us),
             None => return None,
         };
         let share = u128::from(budget) * u128::from(WHOLE) / u128::from(period.max(1));
         Some(share as u64)
+    }
+
+    /// What the slots of a client of a gate take, and of which time, µs.
+    fn slots_of_thread(&self, thread: ThreadIndex) -> Option<(u64, u64)> {
+        let name = &self.document.components[thread.component].name;
+        self.slots_in_cycle(name.get_ref())
+            .filter(|_| thread.thread == 0)
     }
 
     /// The longest job and the period of a task whose budget is not enforced, µs.

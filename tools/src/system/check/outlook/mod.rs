@@ -22,6 +22,7 @@ use super::super::document::Component;
 use super::super::findings::{Finding, Span};
 use super::super::warning::Warning;
 use super::names::ThreadIndex;
+pub use super::policies::mc_ipc::{Asked, Requests};
 use super::{text, Checker};
 
 /// What is to be expected of a system.
@@ -33,6 +34,8 @@ pub struct Outlook {
     pub blocking: Vec<Blocking>,
     /// Whether there are more than [`blocking::MOST_ROWS`] of these, which are left out.
     pub cut: bool,
+    /// What requests at gates take of budgets.
+    pub requests: Vec<Requests>,
     pub warnings: Vec<Finding>,
     pub accepted: Vec<Accepted>,
 }
@@ -60,6 +63,7 @@ impl Checker<'_> {
             cores,
             blocking,
             cut,
+            requests: self.requests(),
             warnings,
             accepted,
         }

@@ -6,6 +6,7 @@ use super::super::super::document::{Client, Resource, SharingProtocol, Text};
 use super::super::super::findings::Span;
 use super::super::calls::Call;
 use super::super::names::ThreadIndex;
+use super::super::policies::mc_ipc::has_gate;
 use super::super::policies::sharing::{is_proxy, proxied};
 use super::super::{text, Checker};
 
@@ -71,12 +72,13 @@ impl<'a> Checker<'a> {
         services
     }
 
-    /// Whether a server keeps its callers waiting on purpose: a proxy until their resource is free, a scheduler until
-    /// their next release.
+    /// Whether a server keeps its callers waiting on purpose: a proxy or a gate until their resource is free, a scheduler
+    /// until their next release.
     fn keeps_callers(&self, server: &str) -> bool {
         let mut schedulers = self.document.edf.iter();
         let partitioning = self.document.partitioning.as_ref();
         is_proxy(self.document, server)
+            || has_gate(self.document, server)
             || schedulers.any(|edf| text(&edf.name) == server)
             || partitioning.is_some_and(|of| text(&of.name) == server)
     }

@@ -7,6 +7,7 @@
 mod allocations;
 mod edf;
 mod hpet;
+pub(super) mod mc_ipc;
 mod modes;
 mod partitions;
 pub(super) mod sharing;
@@ -28,9 +29,10 @@ pub(super) fn is_proxied(protocol: SharingProtocol) -> bool {
 /// endpoints, devices. Returns what is wrong about that; the rest is found later, by the checks of what
 /// was added and by [`Checker::policies`].
 pub fn expand(document: &mut Document) -> Vec<Finding> {
+    let mut findings = mc_ipc::expand(document);
     sharing::expand(document);
     // Their scheduler has a timer, which the others then share, and may be a client of the time manager.
-    let mut findings = partitions::expand(document);
+    findings.extend(partitions::expand(document));
     findings.extend(allocations::expand(document));
     findings.extend(edf::expand(document));
     findings.extend(timers::expand(document));
@@ -47,6 +49,7 @@ impl Checker<'_> {
         self.edf();
         self.allocations();
         self.partitions();
+        self.gates();
     }
 
     /// Whether a component calls a server other than `own`, so that it may be answered when its time

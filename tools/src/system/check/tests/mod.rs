@@ -2,6 +2,7 @@
 
 mod allocations;
 mod edf;
+mod mc_ipc;
 mod mistakes;
 mod modes;
 mod monitor;

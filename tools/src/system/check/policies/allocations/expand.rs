@@ -141,11 +141,9 @@ fn requests(manager: &TimeManager) -> Endpoint {
 
 fn call(component: &Text, badge: u64, alias: &str) -> Client {
     Client {
-        component: component.clone(),
         badge: Some(Spanned::new(component.span(), badge as i64)),
-        rights: ClientRights::Call,
         alias: Some(Spanned::new(component.span(), alias.to_owned())),
-        longest: None,
+        ..Client::added(component.clone())
     }
 }
 

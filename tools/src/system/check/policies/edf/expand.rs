@@ -278,22 +278,19 @@ fn endpoint(edf: &document::Edf) -> Endpoint {
     let clients = clients.map(|(index, task)| {
         let span = task.component.span();
         document::Client {
-            component: task.component.clone(),
             badge: Some(Spanned::new(
                 span.clone(),
                 Sender::Call(index).badge() as i64,
             )),
-            rights: document::ClientRights::Call,
             alias: Some(Spanned::new(span, AT_TASKS.to_owned())),
-            longest: None,
+            ..document::Client::added(task.component.clone())
         }
     });
     let below = document::Client {
-        component: edf.name.clone(),
         badge: Some(Spanned::new(edf.name.span(), Sender::Idle.badge() as i64)),
         rights: document::ClientRights::Send,
         alias: Some(Spanned::new(edf.name.span(), names::IDLE.to_owned())),
-        longest: None,
+        ..document::Client::added(edf.name.clone())
     };
     Endpoint {
         name: edf.name.clone(),

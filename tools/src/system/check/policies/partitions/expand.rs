@@ -245,11 +245,10 @@ fn rate(every_us: u64) -> u128 {
 fn client(component: &Text, sender: Sender, rights: ClientRights, alias: String) -> Client {
     let span = component.span();
     Client {
-        component: component.clone(),
         badge: Some(Spanned::new(span.clone(), sender.badge() as i64)),
         rights,
         alias: Some(Spanned::new(span, alias)),
-        longest: None,
+        ..Client::added(component.clone())
     }
 }
 

@@ -6,6 +6,7 @@ use sandglass_description::policy::sharing::Protocol;
 
 use super::super::super::super::document::{Client, Component, Document, Endpoint, Resource, Text};
 use super::super::super::text;
+use super::super::mc_ipc;
 use super::{entries_of, proxied, resources_of, CLOCK, PROBE, PROXIED, REMINDER};
 
 /// Budget of a proxy's clock, µs. It needs little, but whoever has less left than [`MIN_BUDGET_US`] at an entry of the kernel
@@ -35,6 +36,9 @@ pub fn expand(document: &mut Document) {
 /// Where a resource's server receives: from the clients, or from their proxy, which gets its
 /// capabilities later.
 fn endpoint(resource: &Resource) -> Endpoint {
+    if mc_ipc::is_gated(resource) {
+        return mc_ipc::endpoint(resource);
+    }
     let clients = match proxied(*resource.protocol.get_ref()) {
         None => resource.clients.clone(),
         Some(_) => Vec::new(),
@@ -50,16 +54,14 @@ fn endpoint(resource: &Resource) -> Endpoint {
 fn requests(name: &Text, resources: &[&Resource]) -> Endpoint {
     let entries = entries_of(resources).into_iter().enumerate();
     let clients = entries.map(|(entry, (resource, client))| Client {
-        component: client.component.clone(),
         badge: Some(Spanned::new(client.component.span(), entry as i64 + 1)),
-        rights: client.rights,
         alias: Some(
             client
                 .alias
                 .clone()
                 .unwrap_or_else(|| resources[resource].name.clone()),
         ),
-        longest: client.longest.clone(),
+        ..client.clone()
     });
     Endpoint {
         name: name.clone(),

@@ -1,4 +1,5 @@
-//! `[[resource]]`: endpoints that are shared by a protocol (library `sandglass-sharing`).
+//! `[[resource]]`: endpoints that are shared by a protocol (library `sandglass-sharing`). Those behind a gate are
+//! [`super::mc_ipc`]'s.
 //!
 //! - [`expand`] turns each resource into an endpoint, and adds the proxy of those whose protocol
 //!   needs one: the component `sharing-PROTOCOL`, and the endpoint of that name, which the clients
@@ -47,7 +48,10 @@ pub(in super::super) const fn proxied(protocol: SharingProtocol) -> Option<Proto
         | SharingProtocol::BestEffort
         | SharingProtocol::Workers
         | SharingProtocol::StackSpawning
-        | SharingProtocol::Blocking => None,
+        | SharingProtocol::Blocking
+        | SharingProtocol::McIpc
+        | SharingProtocol::Fifo
+        | SharingProtocol::Priority => None,
         SharingProtocol::Inheritance => Some(Protocol::Inheritance),
         SharingProtocol::OriginalCeiling => Some(Protocol::OriginalCeiling),
         SharingProtocol::BandwidthInheritance => Some(Protocol::BandwidthInheritance),

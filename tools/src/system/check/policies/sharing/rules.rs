@@ -5,6 +5,7 @@ use super::super::super::super::document::{
 };
 use super::super::super::super::findings::Finding;
 use super::super::super::{text, Checker};
+use super::super::mc_ipc::{gated, is_gated};
 use super::expand::{highest_priority, HIGHEST};
 use super::proxied;
 
@@ -19,10 +20,16 @@ impl<'a> Checker<'a> {
         let Some(index) = self.names.component(text(server)) else {
             return;
         };
+        if is_gated(resource) {
+            return;
+        }
         let component = &self.document.components[index];
         self.check_time_of_server(resource, component);
         match protocol {
-            SharingProtocol::None => {}
+            SharingProtocol::None
+            | SharingProtocol::McIpc
+            | SharingProtocol::Fifo
+            | SharingProtocol::Priority => {}
             SharingProtocol::Ceiling | SharingProtocol::BestEffort => {
                 self.check_ceiling(resource, component);
             }
@@ -92,9 +99,10 @@ impl<'a> Checker<'a> {
     }
 
     /// The threads of a server that wait for requests of an endpoint of their own: all but those that
-    /// handle timeouts. Behind a proxy, and among spawned ones, it is the main thread alone.
+    /// handle timeouts. Behind a proxy or a gate, and among spawned ones, it is the main thread alone.
     fn serving_threads(&self, server: usize, protocol: SharingProtocol) -> usize {
-        if proxied(protocol).is_some() || protocol == SharingProtocol::StackSpawning {
+        let is_alone = proxied(protocol).is_some() || gated(protocol).is_some();
+        if is_alone || protocol == SharingProtocol::StackSpawning {
             return 1;
         }
         let component = &self.document.components[server];

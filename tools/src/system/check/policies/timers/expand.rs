@@ -7,8 +7,8 @@ use sandglass_description::policy::timers::{
 };
 
 use super::super::super::super::document::{
-    Client, ClientRights, Component, Document, Endpoint, Map, MapRights, Memory, Notification,
-    Signaller, Text, Thread, Timer,
+    Client, Component, Document, Endpoint, Map, MapRights, Memory, Notification, Signaller, Text,
+    Thread, Timer,
 };
 use super::super::super::super::findings::{Finding, Span};
 use super::super::super::super::quantity::{Bytes, Micros};
@@ -143,14 +143,13 @@ fn endpoint(timers: &[Timer], service: &Text) -> Endpoint {
     let clients = timers.iter().enumerate().map(|(group, timer)| {
         let span = timer.component.span();
         Client {
-            component: timer.component.clone(),
             badge: Some(Spanned::new(
                 span.clone(),
                 Sender::User(group).badge() as i64,
             )),
-            rights: ClientRights::Call,
             alias: Some(timer.name.clone()),
             longest: Some(Spanned::new(span, Micros(REQUEST_US))),
+            ..Client::added(timer.component.clone())
         }
     });
     Endpoint {

@@ -1,0 +1,167 @@
+//! What a gate is told (library `sandglass-mc-ipc`): a `[[resource]]` whose protocol orders the requests of clients on
+//! several cores.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+use super::Table;
+
+/// Most clients of one gate: each takes two of the names that its component can have.
+pub const MOST_CLIENTS: usize = 96;
+/// Shortest operation that a description can name, µs: the kernel's smallest budget.
+pub const SHORTEST_US: u64 = 20;
+/// Shortest time between two edges of slots, µs: for so long a table thread waits at least.
+pub const SHORTEST_GRANULE_US: u64 = 500;
+/// Most edges of slots on one core.
+pub const MOST_SLOTS: usize = 1024;
+
+/// A gate, its clients, and its tables of slots. Times in µs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Gate {
+    /// Of the resource: the gate's endpoint has this name.
+    pub name: String,
+    pub protocol: Protocol,
+    /// Of the gate's thread.
+    pub core: u32,
+    /// What the longest operation takes, at the highest level of criticality.
+    pub longest_us: u64,
+    /// Most cores that requests come from, at the highest level of criticality.
+    pub clusters: u32,
+    /// How long a waiting client lets the server stand still, unless it is twice that, before it pays.
+    pub poll_us: u64,
+    /// By number.
+    pub clients: Vec<Client>,
+    /// One for each core that has table-driven clients.
+    pub tables: Vec<Slots>,
+}
+
+impl Table for Gate {
+    const NAME: &'static str = "gate.table";
+}
+
+/// Who is served next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Protocol {
+    McIpc,
+    /// In order of arrival.
+    Fifo,
+    /// By priority.
+    Priority,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Client {
+    /// The component, of which this is the main thread.
+    pub name: String,
+    /// Where its context is.
+    pub core: u32,
+    pub priority: u8,
+    /// What timeout faults on its time report; the clients of a gate have different ones.
+    pub badge: u64,
+    pub kind: Kind,
+}
+
+/// When a client has budget.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Kind {
+    Sporadic {
+        budget_us: u64,
+        period_us: u64,
+    },
+    /// In slots of its core's table; its context never runs out.
+    TableDriven,
+    /// Never, in the sense of the protocol; its context never runs out.
+    BestEffort,
+}
+
+/// The slots of a core. They do not overlap, and are in order of time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Slots {
+    pub core: u32,
+    /// After which they repeat.
+    pub cycle_us: u64,
+    /// The period of the thread that keeps them: the cycle and the edges of all slots are multiples of it.
+    pub granule_us: u64,
+    pub slots: Vec<Slot>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Slot {
+    /// By number.
+    pub client: u32,
+    /// From the beginning of the cycle.
+    pub at_us: u64,
+    pub length_us: u64,
+}
+
+/// The threads of the component that has a gate, beside its main thread, which is the gate's.
+pub mod threads {
+    use alloc::format;
+    use alloc::string::String;
+
+    /// Performs the operation, on the context of a client.
+    pub const SERVER: &str = "server";
+
+    /// Waits in the place of a client, on that one's context.
+    pub fn spinner(client: usize) -> String {
+        format!("spinner-{client}")
+    }
+
+    /// Keeps the slots of a core.
+    pub fn table(core: u32) -> String {
+        format!("table-{core}")
+    }
+}
+
+/// Under which names the component finds what it works with. The gate's endpoint has the resource's name. A name in the
+/// plural stands for the first of several capabilities, one for each client, whose slots follow each other.
+pub mod names {
+    use alloc::format;
+    use alloc::string::String;
+
+    /// Of each client: its thread, and its context.
+    pub const CLIENT_TCBS: &str = "clients.tcb";
+    pub const CLIENT_CONTEXTS: &str = "clients.context";
+    /// Of each client's spinner: its thread; where it calls the gate; and the notification that it waits for before it
+    /// spins, which the gate signals.
+    pub const SPINNER_TCBS: &str = "spinners.tcb";
+    pub const SPINNER_GATES: &str = "spinners.gate";
+    pub const SPINNER_STARTS: &str = "spinners.start";
+    /// To receive with: as many as [`super::Gate::replies`].
+    pub const REPLIES: &str = "replies";
+    /// The server's thread, and what wakes it.
+    pub const SERVER_TCB: &str = "server.tcb";
+    pub const SERVER_WAKE: &str = "server.wake";
+    /// The notification by which the server tells that it is done: for the gate, which binds it, and for the server.
+    pub const DONE: &str = "done";
+    pub const DONE_SIGNAL: &str = "done.signal";
+    /// The gate's own thread.
+    pub const GATE_TCB: &str = "gate.tcb";
+    /// Where table threads call the gate.
+    pub const CONTROL: &str = "gate.control";
+
+    /// The context of the table thread of a core.
+    pub fn table_context(core: u32) -> String {
+        format!("table.{core}.context")
+    }
+
+    /// What a table thread signals when a slot of a client begins.
+    pub fn slot(client: usize) -> String {
+        format!("slot.{client}")
+    }
+
+    /// Under which a table-driven client of this gate waits for that.
+    pub fn own_slot(gate: &str) -> String {
+        format!("{gate}.slot")
+    }
+}
+
+impl Gate {
+    /// Reply objects: for a request of each client, and one to receive with. Nobody else waits for the gate longer than a
+    /// turn of it takes.
+    pub fn replies(&self) -> usize {
+        self.clients.len() + 1
+    }
+}
