@@ -101,8 +101,8 @@ fn smp_kernels(suite: &str) -> Vec<(Variant, Cores)> {
         "waiting" => [2, MOST_CORES]
             .map(|cores| (Variant::Release, Cores::Smp(cores)))
             .to_vec(),
-        // What thousands of threads cost, and what is given to the root task of one core.
-        "herd" | "c-roots::inventory" => Vec::new(),
+        // What thousands of threads cost, what is given to the root task of one core, and what user code takes by itself.
+        "herd" | "c-roots::inventory" | "signature-tests" => Vec::new(),
         // Cores make no difference to where an image lies.
         _ if suite.starts_with("c-roots::layout-") => Vec::new(),
         _ => both(MOST_CORES).to_vec(),
