@@ -56,7 +56,7 @@ fn left(how: Flood, is_limited: bool) -> f64 {
             client.compute(MS).await;
         }
     });
-    let end = 200 * MS;
+    let end = 60 * MS;
     let history = gates.run_until(end);
     history.paid(worker, 0, end).ticks as f64 / end as f64
 }

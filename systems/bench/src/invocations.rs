@@ -2,15 +2,16 @@
 
 use alloc::vec::Vec;
 
+use sandglass::abi::context::x86_64 as x86_64_context;
 use sandglass::abi::invocation::{self, x86_64};
 use sandglass::abi::message::{ipc_buffer, MessageInfo};
 use sandglass::abi::syscall::Syscall;
 use sandglass::cap::{Attributes, CPtr, Capability, Frame, FrameSize, ObjectType, Rights, Untyped};
 use sandglass::{boot, thread_block, SetupError};
 
-use crate::lab::Lab;
+use crate::lab::{Home, Lab, Role, LONG};
 use crate::results::report;
-use crate::script::{Step, Times, RUNS};
+use crate::script::{Program, Step, Times, RUNS};
 
 pub fn measure(lab: &mut Lab) -> Result<(), SetupError> {
     let alone = Step::new(Syscall::Yield, CPtr::NULL);
@@ -19,6 +20,7 @@ pub fn measure(lab: &mut Lab) -> Result<(), SetupError> {
     }
     one_step(lab, "yield-alone", &alone.times());
     set_priority(lab);
+    contexts(lab)?;
     map(lab)?;
     retype(lab)
 }
@@ -68,6 +70,38 @@ fn set_priority(lab: &Lab) {
         step.perform(run);
     }
     many_steps(lab, "set-priority-self", &steps);
+}
+
+/// A context goes to a ready thread of lower priority and back, whose priority changes, and whose registers are read:
+/// what a scheduler at user level does.
+fn contexts(lab: &mut Lab) -> Result<(), SetupError> {
+    let context = lab.context(LONG)?;
+    let role = Role::new(1, Home::Here);
+    let tcb = lab.thread(role, context, Program::Script, 0)?;
+    context.unbind()?;
+    // Ready, but for the time.
+    tcb.resume()?;
+    let bind = invoke(context, invocation::SCHED_CONTEXT_BIND, 0, [0; 4]);
+    let unbind = invoke(context, invocation::SCHED_CONTEXT_UNBIND, 0, [0; 4]);
+    set_argument(tcb);
+    for run in 0..RUNS {
+        bind.perform(run);
+        unbind.perform(run);
+    }
+    one_step(lab, "bind-context", &bind.times());
+    one_step(lab, "unbind-context", &unbind.times());
+    set_argument(boot::TCB);
+    let set = invoke(tcb, invocation::TCB_SET_PRIORITY, 1, [2, 0, 0, 0]);
+    let words = [0, x86_64_context::COUNT as u64, 0, 0];
+    let read = invoke(tcb, invocation::TCB_READ_REGISTERS, 2, words);
+    for run in 0..RUNS {
+        set.perform(run);
+        read.perform(run);
+    }
+    one_step(lab, "set-priority-other", &set.times());
+    one_step(lab, "read-registers", &read.times());
+    tcb.suspend()?;
+    Ok(())
 }
 
 /// Frames that were never mapped, into one page table.
