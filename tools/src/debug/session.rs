@@ -160,7 +160,7 @@ fn text(path: &Path) -> String {
 fn names_of(system: &System, count: u32, kind: &str, object: fn(u32) -> Object) -> Vec<String> {
     let granted = |index: u32| {
         let grants = system.components.iter().flat_map(|c| &c.grants);
-        let mut named = grants.filter(|grant| grant.object == object(index));
+        let mut named = grants.filter(|grant| grant.object == object(index) && grant.is_named());
         named.next().map(|grant| grant.name.clone())
     };
     let ready = |index: u32| match object(index) {

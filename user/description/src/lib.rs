@@ -283,9 +283,10 @@ pub struct Signal {
     pub badge: u64,
 }
 
-/// A capability that a component finds under a name.
+/// A capability that a component finds under a name, or, if it has none, in the slot behind that of the grant before.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
+    /// Empty: none.
     pub name: String,
     pub object: Object,
     /// Rights word (ABI 02, section 3).
@@ -294,6 +295,13 @@ pub struct Grant {
     pub badge: u64,
     /// Of an endpoint: nothing but calls goes through it.
     pub calls_only: bool,
+}
+
+impl Grant {
+    /// Whether there is an entry of the environment for it.
+    pub const fn is_named(&self) -> bool {
+        !self.name.is_empty()
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -400,7 +400,8 @@ impl Component {
         Ok(self.tcb.resume()?)
     }
 
-    /// Puts a capability into the next free slot and names it.
+    /// Puts a capability into the next free slot, and names it; with an empty name it has no entry in the environment, and is
+    /// found by its place.
     fn fill(
         &mut self,
         name: &str,
@@ -410,7 +411,9 @@ impl Component {
             return Err(SetupError::ComponentSlots { radix: self.radix });
         }
         let pointer = CPtr::new(self.next_slot);
-        self.environment.add_capability(name, pointer)?;
+        if !name.is_empty() {
+            self.environment.add_capability(name, pointer)?;
+        }
         fill(self.cnode.slot_at(self.next_slot, self.radix as u8))?;
         self.next_slot += 1;
         Ok(pointer)

@@ -83,6 +83,24 @@ impl Equipment {
         self.grants.push(grant);
     }
 
+    /// Gives several capabilities: the first under `name`, and the others behind it, without names.
+    pub fn add_all(
+        &mut self,
+        name: &str,
+        grants: impl Iterator<Item = Grant>,
+        span: &Span,
+        findings: &mut Vec<Finding>,
+    ) {
+        for (number, grant) in grants.enumerate() {
+            if number == 0 {
+                let name = name.to_owned();
+                self.add_grant(Grant { name, ..grant }, span, findings);
+            } else {
+                self.grants.push(grant);
+            }
+        }
+    }
+
     pub fn add_map(&mut self, name: &str, map: Map, span: &Span, findings: &mut Vec<Finding>) {
         self.name(Kind::Memory, name, span, findings);
         self.maps.push(map);
@@ -187,7 +205,7 @@ impl Equipment {
             );
         }
         let entries = OWN_ENTRIES
-            + self.grants.len()
+            + self.grants.iter().filter(|grant| grant.is_named()).count()
             + self.maps.len()
             + self.parameters.len()
             + self.further_threads

@@ -147,7 +147,11 @@ impl Checker<'_> {
     fn waited_for(&self) -> Vec<Known> {
         let mut known = Vec::new();
         for (component, equipment) in self.equipment.iter().enumerate() {
+            let mut name = "";
             for (grant, given) in (0..).zip(&equipment.grants) {
+                if given.is_named() {
+                    name = &given.name;
+                }
                 let server = match given.object {
                     Object::Endpoint(index) => self.server_of(index),
                     Object::Notification(_) => None,
@@ -156,7 +160,7 @@ impl Checker<'_> {
                 known.push(Known {
                     component: self.position[component],
                     grant,
-                    name: given.name.clone(),
+                    name: name.to_owned(),
                     server,
                 });
             }

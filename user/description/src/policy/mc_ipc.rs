@@ -134,20 +134,22 @@ pub mod names {
     /// The server's thread, and what wakes it.
     pub const SERVER_TCB: &str = "server.tcb";
     pub const SERVER_WAKE: &str = "server.wake";
-    /// The notification by which the server tells that it is done: for the gate, which binds it, and for the server.
-    pub const DONE: &str = "done";
-    pub const DONE_SIGNAL: &str = "done.signal";
+    /// The gate's notification, which it binds; and by what the server tells that it is done.
+    pub const SIGNALS: &str = "gate.signals";
+    pub const DONE: &str = "server.done";
     /// The gate's own thread.
     pub const GATE_TCB: &str = "gate.tcb";
-    /// Where table threads call the gate.
-    pub const CONTROL: &str = "gate.control";
 
-    /// The context of the table thread of a core.
+    /// The context of the table thread of a core, and what it signals at each of its periods.
     pub fn table_context(core: u32) -> String {
         format!("table.{core}.context")
     }
 
-    /// What a table thread signals when a slot of a client begins.
+    pub fn table_tick(core: u32) -> String {
+        format!("table.{core}.tick")
+    }
+
+    /// What the gate signals when a slot of a client begins.
     pub fn slot(client: usize) -> String {
         format!("slot.{client}")
     }
@@ -159,8 +161,7 @@ pub mod names {
 }
 
 impl Gate {
-    /// Reply objects: for a request of each client, and one to receive with. Nobody else waits for the gate longer than a
-    /// turn of it takes.
+    /// Reply objects: for a request of each client, and one to receive with. All others are answered at once.
     pub fn replies(&self) -> usize {
         self.clients.len() + 1
     }

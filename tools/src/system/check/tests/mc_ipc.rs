@@ -1,9 +1,17 @@
 //! Resources behind a gate.
 
+use std::collections::BTreeSet;
+
+use sandglass_description::policy::mc_ipc::{
+    names, Gate, Kind, Protocol, Slot, Slots, MOST_CLIENTS,
+};
+use sandglass_description::{Component, Grant, Object, ThreadId};
 use sandglass_mc_ipc::bound::{budget, Caller, Calls};
+use sandglass_mc_ipc::driver::{Sender, Signals};
+use sandglass_mc_ipc::ClientId;
 
 use super::super::{check, Description, Requests};
-use super::source;
+use super::{packed, source};
 
 /// Two cores: a table-driven and two sporadic clients, one of best effort.
 const SYSTEM: &str = r#"
@@ -178,11 +186,11 @@ clients = [{ component = "radio", requests = 3 }]
     }
 }
 
-/// What is left of a core counts slots.
+/// Of a core, the slots and the thread that keeps them.
 #[test]
 fn slots_are_part_of_the_load() {
     let description = described(SYSTEM);
-    assert_eq!(description.outlook.cores[1].millionths, 800_000);
+    assert_eq!(description.outlook.cores[1].millionths, 800_000 + 10_000);
     assert!(description.outlook.cores[1].unlimited.is_empty());
     assert!(description.outlook.warnings.is_empty());
 }
@@ -568,4 +576,221 @@ fn keys_of_gates_are_for_gates() {
             "`mc-ipc`, `fifo` or `priority`",
         ],
     );
+}
+
+#[test]
+fn a_gate_gets_threads_and_what_they_work_with() {
+    let description = described(SYSTEM);
+    let keys = component(&description, "keys");
+    let names: Vec<&str> = keys.threads.iter().map(|of| of.name.as_str()).collect();
+    let expected = [
+        "keys",
+        "server",
+        "spinner-0",
+        "spinner-1",
+        "spinner-2",
+        "spinner-3",
+        "table-1",
+    ];
+    assert_eq!(names, expected);
+    // The gate never runs out of time, and may give its server the priority of any client.
+    let gate = &keys.threads[0];
+    assert_eq!(gate.time.budget_us, gate.time.period_us);
+    assert_eq!((gate.priority, gate.mcp), (200, 150));
+    // Spinners are where their clients are, and as urgent.
+    let spinners = keys.threads[2..6].iter();
+    let placed = spinners.map(|of| (of.time.core, of.priority, of.passive));
+    let expected = [
+        (1, 150, true),
+        (0, 120, true),
+        (0, 110, true),
+        (0, 10, true),
+    ];
+    assert_eq!(placed.collect::<Vec<_>>(), expected);
+    let table = &keys.threads[6];
+    assert_eq!(
+        (table.time.core, table.priority, table.passive),
+        (1, 200, false)
+    );
+    // The gate hears when time runs out that is not spent by its owner.
+    let endpoint = object(keys, "sign");
+    let handled = |thread: usize| {
+        let handler = keys.threads[thread].timeout_handler.unwrap();
+        assert_eq!(Object::Endpoint(handler.endpoint), endpoint);
+        handler.badge
+    };
+    assert_eq!(handled(1), Sender::ServerTimeout.badge());
+    for client in 0..4 {
+        let badge = Sender::SpinnerTimeout(ClientId(client)).badge();
+        assert_eq!(handled(2 + client), badge);
+    }
+    assert!(gate.timeout_handler.is_none());
+}
+
+#[test]
+fn a_gate_finds_capabilities_of_its_clients_one_after_the_other() {
+    let description = described(SYSTEM);
+    let keys = component(&description, "keys");
+    let clients = ["flight", "camera", "radio", "archive"];
+    let ids: Vec<ThreadId> = clients.iter().map(|of| main_of(&description, of)).collect();
+    let tcbs = ids.iter().map(|id| Object::Tcb(*id));
+    assert_eq!(
+        objects(keys, names::CLIENT_TCBS, 4),
+        tcbs.collect::<Vec<_>>()
+    );
+    let contexts = ids.iter().map(|id| Object::SchedContext(*id));
+    assert_eq!(
+        objects(keys, names::CLIENT_CONTEXTS, 4),
+        contexts.collect::<Vec<_>>()
+    );
+    for (client, name) in clients.iter().enumerate() {
+        let badge = Sender::Client(ClientId(client)).badge();
+        let alias = if *name == "radio" { "signer" } else { "sign" };
+        let grants = &component(&description, name).grants;
+        let grant = grants.iter().find(|grant| grant.name == alias).unwrap();
+        assert_eq!((grant.object, grant.badge), (object(keys, "sign"), badge));
+        assert!(grant.calls_only);
+        let spinner = after(keys, names::SPINNER_GATES, client);
+        let badge = Sender::Spinner(ClientId(client)).badge();
+        assert_eq!(
+            (spinner.object, spinner.badge),
+            (object(keys, "sign"), badge)
+        );
+    }
+    // A reply object for each client, and one to receive with.
+    let replies = objects(keys, names::REPLIES, 5);
+    assert!(replies.iter().all(|of| matches!(of, Object::Reply(_))));
+    // Signals are heard where they are bound.
+    let signals = object(keys, names::SIGNALS);
+    for (name, badge) in [
+        (names::DONE.to_owned(), Signals::server()),
+        (names::table_tick(1), Signals::tick(1)),
+    ] {
+        let signal = after(keys, &name, 0);
+        assert_eq!((signal.object, signal.badge), (signals, badge));
+    }
+    // Slots begin with a signal to their client.
+    let slot = object(component(&description, "flight"), "sign.slot");
+    assert_eq!(object(keys, &names::slot(0)), slot);
+    assert_eq!(object(keys, "sched-control.1"), Object::SchedControl(1));
+}
+
+#[test]
+fn a_gate_is_told_what_the_description_says() {
+    let gate: Gate = packed(&described(SYSTEM));
+    assert_eq!(
+        (gate.name.as_str(), gate.protocol),
+        ("sign", Protocol::McIpc)
+    );
+    assert_eq!((gate.longest_us, gate.clusters), (2_000, 2));
+    let kinds: Vec<Kind> = gate.clients.iter().map(|of| of.kind).collect();
+    let sporadic = |budget_us, period_us| Kind::Sporadic {
+        budget_us,
+        period_us,
+    };
+    let expected = [
+        Kind::TableDriven,
+        sporadic(40_000, 100_000),
+        sporadic(60_000, 250_000),
+        Kind::BestEffort,
+    ];
+    assert_eq!(kinds, expected);
+    let badges: BTreeSet<u64> = gate.clients.iter().map(|of| of.badge).collect();
+    assert_eq!(badges.len(), 4);
+    let slot = |at_us, length_us| Slot {
+        client: 0,
+        at_us,
+        length_us,
+    };
+    let slots = Slots {
+        core: 1,
+        cycle_us: 100_000,
+        granule_us: 10_000,
+        slots: vec![slot(0, 50_000), slot(60_000, 30_000)],
+    };
+    assert_eq!(gate.tables, [slots]);
+}
+
+#[test]
+fn timeout_badges_that_a_gate_could_not_tell_apart_are_refused() {
+    let badge = "timeout-badge = 7\n";
+    assert_refused(
+        &[
+            ("priority = 120\n", &format!("priority = 120\n{badge}")),
+            ("priority = 110\n", &format!("priority = 110\n{badge}")),
+        ],
+        &[
+            "two clients of a gate have the timeout badge 7",
+            "the builder chooses",
+        ],
+    );
+}
+
+/// As many as there may be.
+#[test]
+fn a_gate_has_room_for_all_its_clients() {
+    let gate = |count: usize| {
+        let mut text = String::from("name = \"test\"\n");
+        let mut clients = String::new();
+        for number in 0..count {
+            text += &format!(
+                "[[component]]\nname = \"c{number}\"\nexecutable = \"hello-visitor\"\npriority = {}\n\
+                 budget = \"1ms\"\nperiod = \"100ms\"\nexit = true\n",
+                1 + number
+            );
+            clients += &format!("{{ component = \"c{number}\" }}, ");
+        }
+        text + &format!(
+            "[[component]]\nname = \"keys\"\nexecutable = \"hello-shouter\"\npriority = 200\nlog = \"info\"\nconsole = true\n\
+             [log]\npriority = 1\nbudget = \"1ms\"\nperiod = \"100ms\"\n\
+             [[resource]]\nname = \"sign\"\nprotocol = \"mc-ipc\"\nserver = \"keys\"\nlength = \"100us\"\nclients = [{clients}]\n"
+        )
+    };
+    described(&gate(MOST_CLIENTS));
+    let report = check(&source(&gate(MOST_CLIENTS + 1)))
+        .unwrap_err()
+        .to_string();
+    assert!(
+        report.contains("97 clients") && report.contains("a gate can have 96"),
+        "{report}"
+    );
+}
+
+fn component<'d>(description: &'d Description, name: &str) -> &'d Component {
+    let mut components = description.system.components.iter();
+    components.find(|component| component.name == name).unwrap()
+}
+
+fn main_of(description: &Description, name: &str) -> ThreadId {
+    let mut components = description.system.components.iter();
+    let position = components.position(|component| component.name == name);
+    ThreadId {
+        component: position.unwrap() as u32,
+        thread: 0,
+    }
+}
+
+/// The capability so many slots behind the one called `name`; those between have no names.
+#[track_caller]
+fn after<'d>(component: &'d Component, name: &str, place: usize) -> &'d Grant {
+    let first = component.grants.iter().position(|grant| grant.name == name);
+    let first = first.unwrap_or_else(|| panic!("no `{name}`"));
+    let behind = &component.grants[first + 1..][..place];
+    assert!(
+        behind.iter().all(|grant| grant.name.is_empty()),
+        "{behind:?}"
+    );
+    &component.grants[first + place]
+}
+
+#[track_caller]
+fn object(component: &Component, name: &str) -> Object {
+    after(component, name, 0).object
+}
+
+#[track_caller]
+fn objects(component: &Component, name: &str, count: usize) -> Vec<Object> {
+    (0..count)
+        .map(|place| after(component, name, place).object)
+        .collect()
 }

@@ -1,13 +1,16 @@
 //! What a resource behind a gate means in terms of components and endpoints.
 
+use std::collections::BTreeSet;
+
+use sandglass_description::policy::mc_ipc::threads;
 use sandglass_mc_ipc::driver::Sender;
 use sandglass_mc_ipc::ClientId;
 
 use super::super::super::super::document::{
-    Client, ClientKind, Component, Document, Endpoint, Resource,
+    Client, ClientKind, Component, Document, Endpoint, Integer, Resource, Thread,
 };
 use super::super::super::super::findings::Finding;
-use super::super::super::super::quantity::Micros;
+use super::super::super::super::quantity::{Bytes, Micros};
 use super::super::super::super::spanned::Spanned;
 use super::super::super::text;
 use super::{is_gated, kind};
@@ -16,6 +19,14 @@ use super::{is_gated, kind};
 const LONGEST_US: u64 = 3_600_000_000;
 /// What the gate runs on: all of the processor.
 const GATE_SLICE_US: u64 = 10_000;
+/// What a table thread begins with; then it waits from edge to edge.
+const TABLE_BUDGET_US: u64 = 100;
+const TABLE_PERIOD_US: u64 = 10_000;
+/// Of the component of a gate with as many clients as there can be.
+const CSPACE_BITS: i64 = 11;
+/// Stacks of the server's thread, and of the others.
+const SERVER_STACK: u64 = 64 << 10;
+const SMALL_STACK: u64 = 8 << 10;
 
 /// Prepares servers and clients of gates. Returns what is wrong with that.
 pub fn expand(document: &mut Document) -> Vec<Finding> {
@@ -117,6 +128,7 @@ fn component<'d>(document: &'d mut Document, name: &str) -> Option<&'d mut Compo
 
 /// Lets a component have a gate: its main thread, whose time never runs out.
 fn serve(document: &mut Document, gate: &Resource, name: &str) -> Option<Finding> {
+    let clients = clients(document, gate);
     let server = component(document, name)?;
     let passive = server.passive.take().map(|given| given.span());
     let budget = server.budget.take().map(|given| given.span());
@@ -124,6 +136,7 @@ fn serve(document: &mut Document, gate: &Resource, name: &str) -> Option<Finding
     let whole = || Some(Spanned::new(gate.protocol.span(), Micros(GATE_SLICE_US)));
     (server.budget, server.period) = (whole(), whole());
     server.ready = true;
+    equip(server, gate, &clients);
     let given = passive.or(budget).or(period)?;
     Some(
         Finding::new(
@@ -137,6 +150,84 @@ fn serve(document: &mut Document, gate: &Resource, name: &str) -> Option<Finding
         .related(gate.protocol.span(), "the protocol")
         .help("remove it: the gate takes little, and the operation runs on the budgets of clients"),
     )
+}
+
+/// Of each client: its core, priority and kind. One that is not there has some, too, so that the others keep their numbers.
+fn clients(document: &Document, gate: &Resource) -> Vec<(Option<Integer>, Integer, ClientKind)> {
+    let clients = gate.clients.iter().map(|client| {
+        let mut components = document.components.iter();
+        let name = text(&client.component);
+        match components.find(|component| text(&component.name) == name) {
+            Some(found) => (found.core.clone(), found.priority.clone(), kind(client)),
+            None => (None, Spanned::new(client.component.span(), 0), kind(client)),
+        }
+    });
+    clients.collect()
+}
+
+/// Adds the threads of a gate to its component: the server's, a spinner for each client, and one for each core with slots.
+fn equip(
+    server: &mut Component,
+    gate: &Resource,
+    clients: &[(Option<Integer>, Integer, ClientKind)],
+) {
+    let span = gate.protocol.span();
+    let passive = |name: String, core: Option<Integer>, priority: Integer, stack: u64| Thread {
+        core,
+        passive: Some(Spanned::new(span.clone(), true)),
+        stack: Some(Spanned::new(span.clone(), Bytes(stack))),
+        ..Thread::added(Spanned::new(span.clone(), name), priority)
+    };
+    let time = |us| Some(Spanned::new(span.clone(), Micros(us)));
+    let own = (server.core.clone(), server.priority.clone());
+    let operation = passive(
+        threads::SERVER.to_owned(),
+        own.0.clone(),
+        own.1.clone(),
+        SERVER_STACK,
+    );
+    let spinners = clients.iter().enumerate();
+    let spinners = spinners.map(|(number, (core, priority, _))| {
+        // Without a core, a thread is on its component's.
+        let core = core.clone().unwrap_or(Spanned::new(span.clone(), 0));
+        passive(
+            threads::spinner(number),
+            Some(core),
+            priority.clone(),
+            SMALL_STACK,
+        )
+    });
+    let driven = clients
+        .iter()
+        .filter(|(_, _, kind)| *kind == ClientKind::TableDriven);
+    let cores: BTreeSet<i64> = driven
+        .map(|(core, ..)| core.as_ref().map_or(0, |core| *core.get_ref()))
+        .collect();
+    let tables = cores.iter().map(|&core| Thread {
+        core: Some(Spanned::new(span.clone(), core)),
+        budget: time(TABLE_BUDGET_US),
+        period: time(TABLE_PERIOD_US),
+        stack: Some(Spanned::new(span.clone(), Bytes(SMALL_STACK))),
+        ..Thread::added(
+            Spanned::new(span.clone(), threads::table(core as u32)),
+            own.1.clone(),
+        )
+    });
+    let added: Vec<Thread> = std::iter::once(operation)
+        .chain(spinners)
+        .chain(tables)
+        .collect();
+    server.threads.extend(added);
+    let controlled = cores.iter().map(|&core| Spanned::new(span.clone(), core));
+    for core in controlled {
+        let is_there = |given: &Integer| given.get_ref() == core.get_ref();
+        if !server.scheduling_control.iter().any(is_there) {
+            server.scheduling_control.push(core);
+        }
+    }
+    server
+        .cspace_bits
+        .get_or_insert(Spanned::new(span, CSPACE_BITS));
 }
 
 /// Lets a component be a table-driven client: its time never runs out, but is taken from it between its slots.

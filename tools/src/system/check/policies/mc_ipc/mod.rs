@@ -3,10 +3,12 @@
 //! - [`expand`] is what such a resource means in terms of components and endpoints;
 //! - [`rules`] are what server and clients must be, [`levels`] what is said for each criticality, [`slots`] what is said of
 //!   tables;
-//! - [`budgets`] compares budgets with what requests may take of them.
+//! - [`budgets`] compares budgets with what requests may take of them;
+//! - [`grants`] gives the server what its gate works with.
 
 mod budgets;
 mod expand;
+mod grants;
 mod levels;
 mod rules;
 mod slots;
@@ -126,6 +128,10 @@ impl<'a> Checker<'a> {
         }
         if self.findings.len() == before {
             self.gate_budgets();
+            for gate in gates {
+                let members = self.members_of(gate);
+                self.equip_gate(gate, &members);
+            }
         }
     }
 

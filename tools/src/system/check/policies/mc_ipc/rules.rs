@@ -3,7 +3,7 @@
 use sandglass_description::policy::mc_ipc::MOST_CLIENTS;
 
 use super::super::super::super::document::{
-    Client, ClientKind, ClientRights, Component, Document, Resource, Text,
+    Client, ClientKind, ClientRights, Component, Document, Resource, Text, Thread,
 };
 use super::super::super::super::findings::{Finding, Span};
 use super::super::super::super::spanned::Spanned;
@@ -88,7 +88,11 @@ impl<'a> Checker<'a> {
 
     fn gate_server(&mut self, gate: &Resource, server: &'a Component, members: &[Member<'_>]) {
         let name = text(&server.name);
-        if let Some(thread) = server.threads.first() {
+        // Those that the builder added stand where the protocol does.
+        let protocols = self.document.resources.iter();
+        let protocols: Vec<Span> = protocols.map(|of| of.protocol.span()).collect();
+        let is_added = |thread: &&Thread| protocols.contains(&thread.name.span());
+        if let Some(thread) = server.threads.iter().find(|thread| !is_added(thread)) {
             self.found(
                 Finding::new(thread.name.span(), format!("`{name}` has a gate, and a thread of its own"))
                     .label("must not be here")

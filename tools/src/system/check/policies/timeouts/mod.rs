@@ -211,7 +211,7 @@ impl<'a> Checker<'a> {
     }
 
     /// The badge of a thread's time, which gets one if it has none.
-    pub(super) fn badge_of_time(&mut self, thread: ThreadIndex) -> u64 {
+    pub(in super::super) fn badge_of_time(&mut self, thread: ThreadIndex) -> u64 {
         let unused = self.unused_badge();
         let badge = &mut self.threads[thread.component][thread.thread].time.badge;
         if *badge == 0 {
