@@ -9,7 +9,8 @@
 //! All of them are state machines without a system call ([`Protocol`]). They know clusters: cores of which any may serve
 //! any client of the cluster. With one core in each, which is partitioned scheduling, a cluster is a core.
 //!
-//! [`driver`] is what a server's threads do with one of them, whatever machine they run on.
+//! [`driver`] is what a server's threads do with one of them, whatever machine they run on; [`component`] are these threads in
+//! a described system, and [`client`] is what calls them.
 
 #![cfg_attr(not(test), no_std)]
 #![deny(unsafe_op_in_unsafe_fn)]
@@ -17,6 +18,8 @@
 extern crate alloc;
 
 pub mod bound;
+pub mod client;
+pub mod component;
 pub mod driver;
 mod list;
 pub mod mc_ipc;

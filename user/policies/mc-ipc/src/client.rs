@@ -1,0 +1,104 @@
+//! A client of a gate, as a component of a described system.
+
+use core::fmt;
+
+use sandglass::cap::{Endpoint, Notification};
+use sandglass::server::FAILED;
+use sandglass::{Environment, Message};
+use sandglass_description::policy::mc_ipc::names;
+
+use crate::driver::{BUSY, DONE, MALFORMED, WORDS};
+
+/// A gate that this component may call.
+#[derive(Clone, Copy, Debug)]
+pub struct Gate {
+    endpoint: Endpoint,
+}
+
+/// Why a request was not carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// A request of this client is in the gate already.
+    Busy,
+    /// It has more than [`WORDS`] words.
+    TooLong,
+    /// The gate has failed. Nobody knows whether the request was carried out.
+    Failed,
+    /// By whoever answered in the gate's place.
+    Unknown { label: u64 },
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Busy => {
+                f.write_str("a request of this client is in the gate: must be one at a time")
+            }
+            Self::TooLong => write!(
+                f,
+                "the request is too long: must have at most {WORDS} words"
+            ),
+            Self::Failed => {
+                f.write_str("the gate has failed, and may have carried the request out")
+            }
+            Self::Unknown { label } => {
+                write!(f, "an answer with the label {label}, which no gate gives")
+            }
+        }
+    }
+}
+
+impl core::error::Error for Refusal {}
+
+impl Gate {
+    /// The gate of the resource `name`, or of what the description calls so for this client.
+    ///
+    /// # Panics
+    /// There is none of that name.
+    pub fn described(env: &Environment, name: &str) -> Self {
+        Self {
+            endpoint: env.capability(name),
+        }
+    }
+
+    /// Makes a request of at most [`WORDS`] words, waits until it is carried out, and copies the words of the answer that fit
+    /// to `answer`. Returns how many those are. `label` is the operation's to interpret.
+    ///
+    /// # Errors
+    /// It was refused, or the gate is gone.
+    pub fn call(self, label: u64, request: &[u64], answer: &mut [u64]) -> Result<usize, Refusal> {
+        if request.len() > WORDS {
+            return Err(Refusal::TooLong);
+        }
+        let answered = self.endpoint.call(Message::long(label, request));
+        match answered.label() {
+            DONE => Ok(answered.copy_words(answer)),
+            BUSY => Err(Refusal::Busy),
+            MALFORMED => Err(Refusal::TooLong),
+            FAILED => Err(Refusal::Failed),
+            label => Err(Refusal::Unknown { label }),
+        }
+    }
+}
+
+/// The slots of this component, if it is table-driven.
+#[derive(Clone, Copy, Debug)]
+pub struct Slots {
+    begins: Notification,
+}
+
+impl Slots {
+    /// Those that the resource `name` gives.
+    ///
+    /// # Panics
+    /// It gives none.
+    pub fn described(env: &Environment, name: &str) -> Self {
+        let begins = env.capability(&names::own_slot(name));
+        Self { begins }
+    }
+
+    /// Waits until the next slot begins. One that has begun since the last one was waited for counts.
+    pub fn next(self) {
+        self.begins.wait();
+    }
+}
