@@ -232,13 +232,16 @@ pub enum MarkKind {
     /// First: budget and, above 32 bits, period, µs; 0: none. Second: relative deadline, µs, and in bit
     /// 63 whether it is hard.
     Reservation,
+    /// A gate of a resource server did something about the client whose context is the subject, or about none. The detail
+    /// above its eight bits: what. First and second: what that says (`sandglass_mc_ipc::marks`).
+    Gate,
 }
 
 impl MarkKind {
     /// The kind of this number.
     pub const fn from_raw(raw: u8) -> Option<Self> {
         use MarkKind::*;
-        const ALL: [MarkKind; 12] = [
+        const ALL: [MarkKind; 13] = [
             Release,
             Deadline,
             End,
@@ -251,6 +254,7 @@ impl MarkKind {
             WindowEnd,
             Overrun,
             Reservation,
+            Gate,
         ];
         if raw >= 1 && raw as usize <= ALL.len() {
             Some(ALL[raw as usize - 1])

@@ -79,7 +79,7 @@ fn who_is_demoted_is_served_when_nobody_else_waits_and_loses_nothing() {
     let mut served_low = 0;
     for event in &history.events {
         match event.mark {
-            Mark::Request(client) | Mark::Replenish(client) => waits[client.0] = true,
+            Mark::Request(client, _) | Mark::Replenish(client, _) => waits[client.0] = true,
             Mark::Exhaust(client) | Mark::Finish(client) => waits[client.0] = false,
             Mark::Serve(client) => {
                 if settled.contains(&event.at) && is_low(client) {
@@ -89,7 +89,7 @@ fn who_is_demoted_is_served_when_nobody_else_waits_and_loses_nothing() {
                 }
                 waits[client.0] = false;
             }
-            Mark::Withdraw(_) | Mark::Pay(_) => {}
+            Mark::Withdraw(_) | Mark::Move(..) | Mark::Pay(_) => {}
         }
     }
     assert!(

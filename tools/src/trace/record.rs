@@ -180,6 +180,12 @@ pub enum Mark {
         deadline_us: u64,
         hard: bool,
     },
+    /// As `sandglass_mc_ipc::marks` has it.
+    Gate {
+        what: u8,
+        first: u64,
+        second: u64,
+    },
 }
 
 impl Record {
@@ -357,6 +363,11 @@ fn mark(detail: u16, first: u64, second: u64) -> Option<Mark> {
             period_us: (first >> 32) as u32,
             deadline_us: second & !HARD,
             hard: second & HARD != 0,
+        },
+        MarkKind::Gate => Mark::Gate {
+            what: part,
+            first,
+            second,
         },
     })
 }

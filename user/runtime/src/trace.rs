@@ -60,6 +60,8 @@ pub enum Mark {
         deadline_us: u64,
         hard: bool,
     },
+    /// What a gate of a resource server did, as `sandglass_mc_ipc::marks` writes it.
+    Gate { what: u8, first: u64, second: u64 },
 }
 
 impl Mark {
@@ -89,6 +91,7 @@ impl Mark {
                     half(deadline_us) | is_hard,
                 )
             }
+            Self::Gate { first, second, .. } => (MarkKind::Gate, first, second),
         };
         (kind as u64 | self.more() << 8, first, second)
     }
@@ -97,6 +100,7 @@ impl Mark {
     const fn more(self) -> u64 {
         match self {
             Self::Window { number, .. } => number % 256,
+            Self::Gate { what, .. } => what as u64,
             _ => 0,
         }
     }
@@ -220,6 +224,12 @@ mod tests {
         };
         let detail = MarkKind::Window as u64 | 2 << 8;
         assert_eq!(window.words(), (detail, 5, 9));
+        let gate = Mark::Gate {
+            what: 3,
+            first: 5,
+            second: 9,
+        };
+        assert_eq!(gate.words(), (MarkKind::Gate as u64 | 3 << 8, 5, 9));
         let reservation = Mark::Reservation {
             budget_us: 1 << 40,
             period_us: 2,

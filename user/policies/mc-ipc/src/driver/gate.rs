@@ -4,11 +4,12 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use super::kernel::{
-    GateKernel, Holder, Mark, Received, Work, BUSY, DONE, MALFORMED, NOT_IN_CONTROL, WORDS,
+    GateKernel, Holder, Received, Work, BUSY, DONE, MALFORMED, NOT_IN_CONTROL, WORDS,
 };
 use super::sender::{Control, Request, Sender, Signals};
 use super::shared::{Payer, Shared, Target};
 use super::table::Table;
+use crate::marks::Mark;
 use crate::protocol::{ClientId, Protocol, Standing};
 
 /// What processor time a client has.
@@ -301,9 +302,10 @@ impl<'a, P: Protocol, K: GateKernel> Gate<'a, P, K> {
         state.pending.count = received.count;
         state.pending.words[..received.count].copy_from_slice(&received.words[..received.count]);
         state.is_present = true;
-        let invoked = self.protocol.invoke(client, state.standing());
+        let standing = state.standing();
+        let invoked = self.protocol.invoke(client, standing);
         debug_assert_eq!(invoked, Ok(()), "no request of it is in the gate");
-        self.kernel.mark(Mark::Request(client));
+        self.kernel.mark(Mark::Request(client, standing));
         if !self.payer.is_active {
             self.serve_next().await;
         }
@@ -453,6 +455,7 @@ impl<'a, P: Protocol, K: GateKernel> Gate<'a, P, K> {
                 let cluster = received.words[0] as usize;
                 let urgency = self.clients[client.0].urgency();
                 self.protocol.relocate(client, cluster, urgency);
+                self.kernel.mark(Mark::Move(client, cluster, urgency));
             }
             Some(Request::TollPaid) => {
                 if core::mem::replace(&mut self.clients[client.0].is_held, false) {
@@ -471,7 +474,7 @@ impl<'a, P: Protocol, K: GateKernel> Gate<'a, P, K> {
         if let Standing::RealTime(urgency) = state.standing() {
             if state.is_present {
                 self.protocol.replenish(client, urgency);
-                self.kernel.mark(Mark::Replenish(client));
+                self.kernel.mark(Mark::Replenish(client, urgency));
             }
         }
         let is_served = self.protocol.served() == Some(client);

@@ -4,6 +4,7 @@
 use core::fmt;
 
 use super::shared::Target;
+use crate::marks::Mark;
 use crate::protocol::ClientId;
 
 /// Most words of a request, and of an answer.
@@ -57,19 +58,6 @@ pub enum Work {
     Job(usize),
     /// The spinner looks around once.
     Look,
-}
-
-/// What the gate did: for traces.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mark {
-    Request(ClientId),
-    Serve(ClientId),
-    Finish(ClientId),
-    Exhaust(ClientId),
-    Replenish(ClientId),
-    Withdraw(ClientId),
-    /// Whose context the server has from now on.
-    Pay(Option<ClientId>),
 }
 
 /// The gate's thread.

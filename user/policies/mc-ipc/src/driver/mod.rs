@@ -33,10 +33,11 @@ mod shared;
 mod spinner;
 mod table;
 
+pub use crate::marks::Mark;
 pub use gate::{Allowance, Client, Gate, Kind, Paid, Setup};
 pub use kernel::{
-    GateKernel, Gone, Holder, Mark, Received, ServerKernel, SpinnerKernel, TableKernel, Work, BUSY,
-    DONE, MALFORMED, NOT_IN_CONTROL, WORDS,
+    GateKernel, Gone, Holder, Received, ServerKernel, SpinnerKernel, TableKernel, Work, BUSY, DONE,
+    MALFORMED, NOT_IN_CONTROL, WORDS,
 };
 pub use sender::{Control, Request, Sender, Signals};
 pub use server::{serve, Operation};
