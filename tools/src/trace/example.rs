@@ -1,6 +1,7 @@
 //! A trace for tests, made by hand: a client that calls a passive server, a thread of higher priority
 //! that is released in between, and marks. Times are ticks of a machine of 1 GHz, as everywhere here.
 
+pub mod gates;
 pub mod turns;
 pub mod windows;
 

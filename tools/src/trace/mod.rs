@@ -168,7 +168,7 @@ fn report(verdict: &Verdict) -> bool {
     let looked = verdict.looked;
     println!(
         "trace check: {count} violations; checked {} budget windows, {} decisions, {} jobs ({} \
-         expected, {} releases skipped), {} donations, {} windows of partitions, {} turns",
+         expected, {} releases skipped), {} donations, {} windows of partitions, {} turns, {} requests at gates",
         looked.windows,
         looked.decisions,
         looked.jobs,
@@ -176,7 +176,8 @@ fn report(verdict: &Verdict) -> bool {
         looked.skipped,
         looked.donations,
         looked.partition_windows,
-        looked.turns
+        looked.turns,
+        looked.requests
     );
     count == 0
 }

@@ -1,5 +1,6 @@
 //! Traces of real systems that are tampered with, so that the tests see that the checker notices.
 
+pub mod gates;
 pub mod supplied;
 pub mod turns;
 pub mod windows;

@@ -381,6 +381,7 @@ impl<'a> Checker<'a> {
         let expected = Promises {
             jobs: self.expected_jobs(),
             windows: self.windows.take(),
+            gates: Vec::new(),
         };
         let document = self.document;
         let mut components = Vec::new();

@@ -8,6 +8,8 @@
 //! * [`windows`]: partitions have the processor in their windows and nowhere else, by the described plan, and whoever
 //!   overran is charged;
 //! * [`turns`]: turns of a time manager are those of reservations, and take no more than these have;
+//! * [`gates`]: by the protocol of a server with clients on several cores, the right request is served, the right client pays,
+//!   and pays no more than its bound;
 //! * [`donations`]: every lent context returns to its lender, and no thread runs on one that it does not have.
 //!
 //! All is reconstructed from the records alone, so a trace that does not hang together is found too.
@@ -20,6 +22,7 @@ mod budgets;
 mod counts;
 mod deadlines;
 mod donations;
+pub mod gates;
 mod priorities;
 mod standstill;
 #[cfg(test)]
@@ -34,6 +37,7 @@ use self::standstill::Standstill;
 pub use self::windows::Plan;
 use super::history::History;
 use super::record::Object;
+use super::timeline::Execution;
 
 /// Something that must not be in a trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,6 +73,8 @@ pub struct Looked {
     pub partition_windows: u64,
     /// Of clients of a time manager.
     pub turns: u64,
+    /// To servers behind gates.
+    pub requests: u64,
 }
 
 /// What a system's description lets one expect of its trace.
@@ -77,6 +83,8 @@ pub struct Promises {
     pub jobs: Vec<Expected>,
     /// Of the scheduler of partitions, if there is one.
     pub windows: Option<Plan>,
+    /// Of servers with clients on several cores.
+    pub gates: Vec<gates::Plan>,
 }
 
 /// The result of all checks.
@@ -114,6 +122,9 @@ pub fn check_with(history: &History, expected: &Promises) -> Verdict {
     if let Some(plan) = &expected.windows {
         windows::check(&mut findings, plan);
     }
+    for plan in &expected.gates {
+        gates::check(&mut findings, plan);
+    }
     let mut verdict = findings.verdict;
     verdict.violations.sort_by_key(|found| found.sequence);
     verdict
@@ -134,6 +145,16 @@ impl Findings<'_> {
             ns: self.history.ns(time),
             what,
         });
+    }
+
+    /// Notes something about an execution, at a record of its time.
+    fn found_in(&mut self, run: &Execution, time: u64, what: String) {
+        let records = &self.history.records;
+        let record = records
+            .iter()
+            .find(|record| record.core == run.core && record.time >= time);
+        let sequence = record.map_or(0, |record| record.sequence);
+        self.found(sequence, time, what);
     }
 
     fn looked(&mut self) -> &mut Looked {

@@ -402,7 +402,7 @@ fn every(interval_us: u64) -> Promises {
     }];
     Promises {
         jobs,
-        windows: None,
+        ..Promises::default()
     }
 }
 

@@ -47,11 +47,11 @@ pub fn promises() -> Promises {
         manager: None,
     };
     Promises {
-        jobs: Vec::new(),
         windows: Some(Plan {
             scheduler: "windows".to_owned(),
             partitions,
         }),
+        ..Promises::default()
     }
 }
 

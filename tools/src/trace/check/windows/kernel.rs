@@ -29,7 +29,7 @@ pub fn check(
                 findings.name(run.context),
                 name(plan, thread)
             );
-            found(findings, run, run.from, what);
+            findings.found_in(run, run.from, what);
         }
         let Some(partition) = context else { continue };
         within(
@@ -51,16 +51,6 @@ pub fn check(
 
 fn name(plan: &Plan, partition: Option<usize>) -> &str {
     partition.map_or("", |partition| &plan.partitions.partitions[partition].name)
-}
-
-/// Notes something about an execution, at a record of its time.
-pub fn found(findings: &mut Findings<'_>, run: &Execution, time: u64, what: String) {
-    let records = &findings.history.records;
-    let record = records
-        .iter()
-        .find(|record| record.core == run.core && record.time >= time);
-    let sequence = record.map_or(0, |record| record.sequence);
-    findings.found(sequence, time, what);
 }
 
 /// Whose each thread is.
@@ -119,7 +109,7 @@ fn within(
                 findings.history.us(at - window.until),
                 name(plan, Some(window.partition))
             );
-            found(findings, run, at, what);
+            findings.found_in(run, at, what);
         }
     }
     if at < run.to {
@@ -129,7 +119,7 @@ fn within(
             findings.name(run.context),
             findings.history.us(run.to - at)
         );
-        found(findings, run, at, what);
+        findings.found_in(run, at, what);
     }
 }
 

@@ -226,7 +226,7 @@ impl Follower<'_> {
                         findings.name(run.thread),
                         findings.name(run.context)
                     );
-                    super::kernel::found(findings, run, run.from, what);
+                    findings.found_in(run, run.from, what);
                 }
                 continue;
             }
@@ -252,7 +252,7 @@ impl Follower<'_> {
                     self.plan.scheduler
                 ),
             };
-            super::kernel::found(findings, run, run.from, what);
+            findings.found_in(run, run.from, what);
         }
     }
 }
