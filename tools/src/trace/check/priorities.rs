@@ -36,6 +36,8 @@ struct State {
     active: BTreeSet<Object>,
     /// Who runs on each core; 0 for idleness.
     running: BTreeMap<u8, Object>,
+    /// Of each core that idles: the priority of who ran last, and since when it does not.
+    stopped: BTreeMap<u8, (u8, u64)>,
     domain: u8,
 }
 
@@ -84,6 +86,12 @@ impl State {
                 priority,
             } => {
                 let before = self.running.insert(record.core, thread);
+                if thread != 0 {
+                    self.stopped.remove(&record.core);
+                } else if let Some(before) = before.filter(|before| *before != 0) {
+                    let priority = self.thread(before).priority;
+                    self.stopped.insert(record.core, (priority, record.time));
+                }
                 self.update(before.unwrap_or(0), now);
                 if thread != 0 {
                     let known = self.threads.contains_key(&thread);
@@ -207,7 +215,11 @@ impl State {
             let thread = self.threads.get(&candidate)?;
             let is_above = i16::from(thread.priority) > floor && thread.domain == self.domain;
             let has_time = self.active.contains(&thread.context) && thread.waits <= record.time;
+            // One that another core stops, to look at it, was in the way of those below until then.
+            let stopped = self.stopped.get(&core);
+            let stopped = stopped.filter(|(priority, _)| thread.priority <= *priority);
             let since = thread.since.1.max(thread.waits);
+            let since = since.max(stopped.map_or(0, |(_, since)| *since));
             let waits = record.time.saturating_sub(since);
             let still = || findings.standstill.within(core, since, record.time);
             let is_late = slack == 0 || waits > slack && waits > slack + still();

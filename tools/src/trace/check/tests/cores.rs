@@ -1,5 +1,6 @@
 //! What is late on one of several cores, and what is wrong there.
 
+use super::super::super::example::URGENT_TIME;
 use super::*;
 
 /// A way to tamper with records.
@@ -89,4 +90,33 @@ fn what_is_wrong_on_several_cores_is_found() {
         }
         assert_eq!(on_two(is_busy, |_| {}).violations, []);
     }
+}
+
+/// On core 0, the urgent thread is stopped by the other core for so many µs, while the server is ready.
+fn stop_urgent(records: &mut Vec<Record>, us: u64) {
+    let is_end = |event: &Event| matches!(event, Event::Block { thread: URGENT, .. });
+    let at = nth(records, 0, is_end);
+    let switch = |thread, context, priority, time| Record {
+        time,
+        event: Event::Switch {
+            thread,
+            context,
+            priority,
+        },
+        ..records[at]
+    };
+    let begin = records[at].time - 200_000;
+    let stops = switch(0, 0, 0, begin);
+    let goes_on = switch(URGENT, URGENT_TIME, 250, begin + us * 1000);
+    records.splice(at..at, [stops, goes_on]);
+}
+
+/// Whoever waited below it is not late at once, but when the core idles for long.
+#[test]
+fn a_core_whose_thread_is_stopped_for_a_moment_may_idle() {
+    let what = "but no thread runs";
+    let verdict = on_two(false, |records| stop_urgent(records, 5));
+    assert!(!says(&verdict, what), "{:?}", verdict.violations);
+    let verdict = on_two(false, |records| stop_urgent(records, 50));
+    assert!(says(&verdict, what), "{:?}", verdict.violations);
 }
