@@ -45,7 +45,7 @@ use super::parse::parse;
 use super::Source;
 use crate::cores::MOST_CORES;
 use crate::project::Project;
-use crate::trace::check::{Plan, Promises};
+use crate::trace::check::{gates, Plan, Promises};
 
 /// MiB of the machine, unless the description says otherwise.
 const DEFAULT_MEMORY_MIB: u32 = crate::qemu::DEFAULT_MEMORY_MIB;
@@ -185,6 +185,8 @@ struct Checker<'a> {
     served: Vec<Vec<(u32, &'a str)>>,
     /// What the scheduler of partitions is to do.
     windows: Option<Plan>,
+    /// What gates are to do.
+    gates: Vec<gates::Plan>,
 }
 
 impl<'a> Checker<'a> {
@@ -216,6 +218,7 @@ impl<'a> Checker<'a> {
             status: None,
             served: vec![Vec::new(); count],
             windows: None,
+            gates: Vec::new(),
         }
     }
 
@@ -381,7 +384,7 @@ impl<'a> Checker<'a> {
         let expected = Promises {
             jobs: self.expected_jobs(),
             windows: self.windows.take(),
-            gates: Vec::new(),
+            gates: std::mem::take(&mut self.gates),
         };
         let document = self.document;
         let mut components = Vec::new();

@@ -60,6 +60,9 @@ pub struct Client {
     pub priority: u8,
     /// What timeout faults on its time report; the clients of a gate have different ones.
     pub badge: u64,
+    /// How many requests it makes in how much time, µs: who makes more pays a toll.
+    pub requests: u64,
+    pub every_us: u64,
     pub kind: Kind,
 }
 
@@ -161,8 +164,9 @@ pub mod names {
 }
 
 impl Gate {
-    /// Reply objects: for a request of each client, and one to receive with. All others are answered at once.
+    /// Reply objects: for each client, for its request and for another one that is refused, and one to receive with. All others
+    /// are answered at once.
     pub fn replies(&self) -> usize {
-        self.clients.len() + 1
+        2 * self.clients.len() + 1
     }
 }

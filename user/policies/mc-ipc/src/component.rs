@@ -19,13 +19,16 @@ use sandglass::cap::{
 };
 use sandglass::replies::Replies;
 use sandglass::time::{self, Tsc};
-use sandglass::{sys, Environment, Error, Message};
-use sandglass_description::policy::mc_ipc::{names, threads, Gate as Described, Kind, Slots};
+use sandglass::{sys, trace, Environment, Error, Message};
+use sandglass_description::policy::mc_ipc::{
+    self as described, names, threads, Gate as Described, Kind, Slots,
+};
 use sandglass_description::policy::Table;
 
 use crate::driver::{
-    self, Client, Edge, Gate, GateKernel, Gone, Holder, Job, Mark, Operation, Paid, Received,
-    ServerKernel, Setup, Shared, SpinnerKernel, TableKernel, Target, Timing, Work, DONE, WORDS,
+    self, Allowance, Client, Edge, Gate, GateKernel, Gone, Holder, Job, Mark, Operation, Paid,
+    Received, ServerKernel, Setup, Shared, SpinnerKernel, TableKernel, Target, Timing, Work, DONE,
+    WORDS,
 };
 use crate::{ClientId, Fifo, McIpc, Prio, Protocol};
 
@@ -35,8 +38,10 @@ const LEAD_US: u64 = 1_000;
 const SHORTEST_WAIT_US: u64 = 100;
 /// Most budget that a table thread has from one edge to the next, µs.
 const TABLE_BUDGET_US: u64 = 1_000;
-/// Instructions that a spinner spends between two looks.
-const PAUSE: usize = 64;
+/// Instructions of a pause: of a spinner between two looks.
+const PAUSE: usize = 256;
+/// Pauses that a request beyond its client's allowance costs: many times what it costs the gate.
+const TOLL: u64 = 512;
 
 /// Has a gate, for good. For each request of a client, `operation` gets who asks and its words, and puts down at most
 /// [`WORDS`] words of an answer, whose number it returns; it runs on the budgets of clients, on their cores, and in a thread
@@ -74,7 +79,8 @@ pub fn serve(
     for start in all::<Notification>(env, names::SPINNER_STARTS, table.clients.len()) {
         start.signal();
     }
-    let clients: Vec<Client> = table.clients.iter().map(client).collect();
+    let clients = table.clients.iter().map(|of| client(of, tsc));
+    let clients: Vec<Client> = clients.collect();
     let setup = Setup {
         paid: Paid::ByClients,
         clients: &clients,
@@ -107,7 +113,7 @@ fn nth<C: Capability>(env: &Environment, name: &str, client: ClientId) -> C {
     C::from_cptr(CPtr::new(first.cptr().raw() + client.0 as u64))
 }
 
-const fn client(described: &sandglass_description::policy::mc_ipc::Client) -> Client {
+const fn client(described: &described::Client, tsc: Tsc) -> Client {
     Client {
         kind: match described.kind {
             Kind::Sporadic { .. } => driver::Kind::Sporadic,
@@ -115,6 +121,10 @@ const fn client(described: &sandglass_description::policy::mc_ipc::Client) -> Cl
             Kind::BestEffort => driver::Kind::BestEffort,
         },
         priority: described.priority,
+        allowance: Allowance {
+            requests: described.requests,
+            period: tsc.us_to_ticks(described.every_us),
+        },
     }
 }
 
@@ -126,15 +136,14 @@ enum Gates {
 
 /// The protocol of the table. A cluster is a core, and has its number.
 fn protocol(table: &Described) -> Gates {
-    use sandglass_description::policy::mc_ipc::Protocol as Described;
     let clusters: Vec<usize> = table.clients.iter().map(|of| of.core as usize).collect();
     match table.protocol {
-        Described::McIpc => {
+        described::Protocol::McIpc => {
             let cores = clusters.iter().max().map_or(0, |most| most + 1);
             Gates::McIpc(McIpc::new(&vec![1; cores], &clusters))
         }
-        Described::Fifo => Gates::Fifo(Fifo::new(clusters.len())),
-        Described::Priority => Gates::Prio(Prio::new(clusters.len())),
+        described::Protocol::Fifo => Gates::Fifo(Fifo::new(clusters.len())),
+        described::Protocol::Priority => Gates::Prio(Prio::new(clusters.len())),
     }
 }
 
@@ -160,6 +169,8 @@ struct Kernel {
     replies: Replies,
     /// Of each client whose request is in the gate.
     kept: Vec<Option<Reply>>,
+    /// Of each: another call, while its request was there.
+    refused: Vec<Option<Reply>>,
     contexts: Vec<SchedContext>,
     clients: Vec<Tcb>,
     spinners: Vec<Tcb>,
@@ -186,6 +197,7 @@ impl Kernel {
                 .into_iter()
                 .collect(),
             kept: vec![None; count],
+            refused: vec![None; count],
             contexts: all(env, names::CLIENT_CONTEXTS, count),
             spinners: all(env, names::SPINNER_TCBS, count),
             holders: clients.clone(),
@@ -198,6 +210,22 @@ impl Kernel {
             server: env.capability(names::SERVER_TCB),
             wake: env.capability(names::SERVER_WAKE),
             authority: env.capability(names::GATE_TCB),
+        }
+    }
+}
+
+impl Kernel {
+    #[cold]
+    fn trace(&self, mark: Mark) {
+        let (what, [first, second]) = mark.encode();
+        let written = trace::Mark::Gate {
+            what,
+            first,
+            second,
+        };
+        match mark.client() {
+            Some(client) => trace::mark_of(self.contexts[client.0], written),
+            None => trace::mark(written),
         }
     }
 }
@@ -244,6 +272,19 @@ impl GateKernel for Kernel {
         }
     }
 
+    fn keep_refused(&mut self, client: ClientId) {
+        let before = core::mem::replace(&mut self.refused[client.0], self.replies.keep());
+        if let Some(before) = before {
+            self.replies.forget(before);
+        }
+    }
+
+    async fn answer_refused(&mut self, client: ClientId, label: u64) {
+        if let Some(reply) = self.refused[client.0].take() {
+            self.replies.send(reply, Message::new(label, []));
+        }
+    }
+
     async fn take(&mut self, client: ClientId) -> Result<(), Gone> {
         let context = self.contexts[client.0];
         context.unbind_tcb(self.holders[client.0]).map_err(|_| Gone)
@@ -283,9 +324,17 @@ impl GateKernel for Kernel {
         }
     }
 
+    fn now(&self) -> u64 {
+        time::ticks()
+    }
+
     async fn work(&mut self, _work: Work) {}
 
-    fn mark(&mut self, _mark: Mark) {}
+    fn mark(&mut self, mark: Mark) {
+        if trace::is_traced() {
+            self.trace(mark);
+        }
+    }
 }
 
 /// The server's thread.
@@ -389,6 +438,7 @@ fn prepare_spinner(
     let tsc = env.tsc().expect("the kernel reports the clock's frequency");
     let timing = Timing {
         poll: tsc.us_to_ticks(table.poll_us),
+        toll: TOLL,
     };
     let core = Some(table.clients[client.0].core as usize);
     let name = threads::spinner(client.0);

@@ -657,8 +657,8 @@ fn a_gate_finds_capabilities_of_its_clients_one_after_the_other() {
             (object(keys, "sign"), badge)
         );
     }
-    // A reply object for each client, and one to receive with.
-    let replies = objects(keys, names::REPLIES, 5);
+    // Two reply objects for each client, and one to receive with.
+    let replies = objects(keys, names::REPLIES, 9);
     assert!(replies.iter().all(|of| matches!(of, Object::Reply(_))));
     // Signals are heard where they are bound.
     let signals = object(keys, names::SIGNALS);
@@ -695,6 +695,10 @@ fn a_gate_is_told_what_the_description_says() {
         Kind::BestEffort,
     ];
     assert_eq!(kinds, expected);
+    // The first one has two slots in each cycle, the last one no time that is meant for requests.
+    let allowed = gate.clients.iter().map(|of| (of.requests, of.every_us));
+    let expected = [(2, 100_000), (2, 100_000), (1, 250_000), (0, 5_000)];
+    assert_eq!(allowed.collect::<Vec<_>>(), expected);
     let badges: BTreeSet<u64> = gate.clients.iter().map(|of| of.badge).collect();
     assert_eq!(badges.len(), 4);
     let slot = |at_us, length_us| Slot {
@@ -709,6 +713,33 @@ fn a_gate_is_told_what_the_description_says() {
         slots: vec![slot(0, 50_000), slot(60_000, 30_000)],
     };
     assert_eq!(gate.tables, [slots]);
+}
+
+/// What a trace is compared with is what budgets are compared with.
+#[test]
+fn traces_are_to_show_what_the_description_says() {
+    let description = described(SYSTEM);
+    let [plan] = &description.expected.gates[..] else {
+        panic!("one gate");
+    };
+    assert_eq!(
+        (plan.gate.as_str(), plan.server.as_str()),
+        ("keys", "keys/server")
+    );
+    assert_eq!((&plan.clusters[..], plan.longest_us), (&[1, 1][..], 2_000));
+    for (client, level) in [("flight", "high"), ("camera", "low"), ("radio", "high")] {
+        let asked = &row(&description, client, level).gates[0];
+        let planned = plan.clients.iter().find(|of| of.name == client).unwrap();
+        let caller = Caller {
+            processors: 1,
+            is_first: planned.is_first,
+        };
+        assert_eq!(
+            planned.assumed.unwrap().delay(caller),
+            asked.each_us.unwrap()
+        );
+    }
+    assert_eq!(plan.clients[3].assumed, None);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use super::levels::differs;
 use super::{gated, is_gated, kind, requests, Member};
 
 /// A cluster is a core.
-const PROCESSORS: u64 = 1;
+pub(super) const PROCESSORS: u64 = 1;
 
 /// What the requests of a client take of its budget at most.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -147,17 +147,33 @@ impl<'a> Checker<'a> {
         })
     }
 
-    fn asked(&self, gate: &Resource, members: &[Member<'_>], own: usize, level: usize) -> Asked {
+    /// One request, with what is assumed at a level of criticality.
+    fn one_request(&self, gate: &Resource, members: &[Member<'_>], level: usize) -> Calls {
         let length = gate.length.as_ref();
         let length = length.and_then(|length| self.at_level(length.get_ref(), Some(level)));
-        let length = length.map_or(0, |length| length.0);
+        Calls {
+            count: 1,
+            longest: length.map_or(0, |length| length.0),
+            clusters: self.clusters_at(gate, members, Some(level)),
+        }
+    }
+
+    /// As [`Self::one_request`], at a client's own level.
+    pub(super) fn assumed(
+        &self,
+        gate: &Resource,
+        members: &[Member<'_>],
+        own: &Member<'_>,
+    ) -> Calls {
+        let level = self.level(own.component.criticality.as_ref());
+        self.one_request(gate, members, level.unwrap_or(0))
+    }
+
+    fn asked(&self, gate: &Resource, members: &[Member<'_>], own: usize, level: usize) -> Asked {
+        let one = self.one_request(gate, members, level);
+        let length = one.longest;
         let each_us = match gated(*gate.protocol.get_ref()) {
             Some(Protocol::McIpc) => {
-                let one = Calls {
-                    count: 1,
-                    longest: length,
-                    clusters: self.clusters_at(gate, members, Some(level)),
-                };
                 let caller = Caller {
                     processors: PROCESSORS,
                     is_first: is_first(&members[own], members),
@@ -209,7 +225,7 @@ impl Asked {
 }
 
 /// Whether nobody on the core of a client can be more urgent while that one has budget. Of equal priorities, any may be.
-fn is_first(own: &Member<'_>, members: &[Member<'_>]) -> bool {
+pub(super) fn is_first(own: &Member<'_>, members: &[Member<'_>]) -> bool {
     // Nobody else with slots on this core has budget in its slot, and those without are below it.
     if kind(own.described) == ClientKind::TableDriven {
         return true;

@@ -1,7 +1,9 @@
 //! What the component of a gate gets: its table, power over its clients' time, and what its threads talk by.
 
 use sandglass_abi::rights::Rights;
-use sandglass_description::policy::mc_ipc::{names, threads, Client, Gate, Kind, Slot, Slots};
+use sandglass_description::policy::mc_ipc::{
+    names, threads, Client, Gate, Kind, Protocol, Slot, Slots,
+};
 use sandglass_description::policy::partitions::granule;
 use sandglass_description::policy::Table;
 use sandglass_description::{Grant, Handler, Object, ThreadId};
@@ -12,7 +14,9 @@ use super::super::super::super::document::{ClientKind, Resource};
 use super::super::super::super::findings::{Finding, Span};
 use super::super::super::names::ThreadIndex;
 use super::super::super::{text, Checker};
-use super::{gated, kind, Member};
+use super::budgets::{is_first, PROCESSORS};
+use super::{gated, kind, requests, Member};
+use crate::trace::check::gates;
 
 /// A client that waits lets the server stand still for this part of the longest operation before it pays: little against what
 /// it waits for others, and long against what a look at the server takes.
@@ -63,6 +67,8 @@ impl<'a> Checker<'a> {
             }
         }
         self.give_table(server, Gate::NAME, &table, &span);
+        let plan = self.gate_plan(gate, server, &table, members);
+        self.gates.push(plan);
     }
 
     fn gate_table(
@@ -75,7 +81,7 @@ impl<'a> Checker<'a> {
         let longest_us = self.at_level(length.get_ref(), None)?.0;
         let clients = members
             .iter()
-            .map(|member| self.lower_client(member))
+            .map(|member| self.lower_client(gate, member))
             .collect();
         self.badges_differ(members);
         Some(Gate {
@@ -90,7 +96,21 @@ impl<'a> Checker<'a> {
         })
     }
 
-    fn lower_client(&mut self, member: &Member<'_>) -> Client {
+    /// How many requests a client makes, and in which time, µs. One without budget has no time that would do for them.
+    fn allowance(&self, gate: &Resource, member: &Member<'_>) -> (u64, u64) {
+        let asked = requests(member.described);
+        let period_us = self.threads[member.index][0].time.period_us;
+        match (kind(member.described), &member.described.slots, &gate.cycle) {
+            (ClientKind::TableDriven, Some(slots), Some(cycle)) => {
+                let jobs = slots.get_ref().len() as u64;
+                (asked.saturating_mul(jobs), cycle.get_ref().0)
+            }
+            _ => (asked, period_us),
+        }
+    }
+
+    fn lower_client(&mut self, gate: &Resource, member: &Member<'_>) -> Client {
+        let (requests, every_us) = self.allowance(gate, member);
         let badge = self.badge_of_time(ThreadIndex {
             component: member.index,
             thread: 0,
@@ -101,6 +121,8 @@ impl<'a> Checker<'a> {
             core: member.core,
             priority: member.priority,
             badge,
+            requests,
+            every_us,
             kind: match kind(member.described) {
                 ClientKind::Sporadic => Kind::Sporadic {
                     budget_us: time.budget_us,
@@ -109,6 +131,39 @@ impl<'a> Checker<'a> {
                 ClientKind::TableDriven => Kind::TableDriven,
                 ClientKind::BestEffort => Kind::BestEffort,
             },
+        }
+    }
+
+    /// What a trace is to show.
+    fn gate_plan(
+        &self,
+        gate: &Resource,
+        server: usize,
+        table: &Gate,
+        members: &[Member<'_>],
+    ) -> gates::Plan {
+        let name = text(&self.document.components[server].name);
+        let cores = table.clients.iter().map(|client| client.core + 1).max();
+        let clients = members.iter().map(|member| gates::Client {
+            name: member.name().to_owned(),
+            cluster: member.core as usize,
+            is_first: is_first(member, members),
+            assumed: member
+                .is_real_time()
+                .then(|| self.assumed(gate, members, member)),
+        });
+        gates::Plan {
+            resource: table.name.clone(),
+            gate: name.to_owned(),
+            server: format!("{name}/{}", threads::SERVER),
+            protocol: match table.protocol {
+                Protocol::McIpc => gates::Protocol::McIpc,
+                Protocol::Fifo => gates::Protocol::Fifo,
+                Protocol::Priority => gates::Protocol::Priority,
+            },
+            clusters: vec![PROCESSORS as usize; cores.unwrap_or(0) as usize],
+            longest_us: table.longest_us,
+            clients: clients.collect(),
         }
     }
 
