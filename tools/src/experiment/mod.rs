@@ -3,19 +3,21 @@
 //! - [`CATALOGUE`] names them all; each has a module, whose `run` returns a [`Report`];
 //! - [`report`] is what an experiment found: a summary, a page with plots and the comparison with
 //!   the paper, data as CSV, and what fails;
-//! - [`machines`] runs described systems in virtual time; [`chart`] draws.
+//! - [`machines`] runs described systems in virtual time; [`chart`] and [`scatter`] draw.
 
 pub mod chart;
 mod criticality;
 pub mod edf;
 mod isolation;
 pub mod machines;
+mod mc_ipc;
 mod mode_switch;
 pub mod multicore;
 mod page;
 mod partitions;
 mod policies;
 pub mod report;
+mod scatter;
 mod sharing;
 mod temporal_capabilities;
 mod timeouts;
@@ -184,6 +186,14 @@ pub const CATALOGUE: &[Experiment] = &[
         shift: None,
         is_described: false,
         run: temporal_capabilities::run,
+    },
+    Experiment {
+        name: "mc-ipc",
+        reproduces: "Brandenburg (MC-IPC), Figure 2",
+        about: "a key server in eight phases of failures: a critical client's delays against their bounds, by three orders",
+        shift: None,
+        is_described: false,
+        run: mc_ipc::run,
     },
 ];
 

@@ -1,0 +1,86 @@
+//! `sandglass experiment mc-ipc`: the case study of Brandenburg's paper on MC-IPC (section VI, Figure 2): a key server whose
+//! clients fail in eight phases, and the delays of one client that does not.
+//!
+//! - [`runs`] are the runs, and the requests that they consist of; [`simulated`] has them from parallel virtual time;
+//! - [`statements`] are what the paper says of each phase, beside what was seen;
+//! - [`report`] shows them, and says what must hold.
+
+mod report;
+mod runs;
+mod simulated;
+mod statements;
+
+use anyhow::{ensure, Result};
+
+use super::report::Report;
+use super::{Extent, Size};
+use runs::{Protocol, Run, Time};
+
+/// Why no untrusted client can be added.
+const NO_ROGUE: &str =
+    "its systems run in parallel virtual time, and have failing clients of their own";
+
+/// How much is done.
+struct Work {
+    /// Runs of the paper's machine, each with another seed.
+    seeds: u64,
+    /// Length of a phase, ms.
+    phase_ms: u64,
+}
+
+/// Fails if a request waits longer than MC-IPC's bound.
+///
+/// # Errors
+/// Something does not build, or a run does not end well.
+pub fn run(extent: &Extent) -> Result<Report> {
+    ensure!(extent.rogue.is_none(), "`--rogue`: {NO_ROGUE}");
+    let work = match extent.size {
+        Size::Smoke => Work {
+            seeds: 1,
+            phase_ms: 1_000,
+        },
+        Size::Quick => Work {
+            seeds: 2,
+            phase_ms: 6_000,
+        },
+        Size::Full => Work {
+            seeds: 10,
+            phase_ms: 60_000,
+        },
+    };
+    let outcomes = simulated::outcomes(&wanted(&work), work.phase_ms)?;
+    report::of(&outcomes, work.phase_ms)
+}
+
+/// On the paper's four cores every order with as many seeds as the paper has runs, also on the time of clients; on fewer,
+/// MC-IPC alone.
+fn wanted(work: &Work) -> Vec<Run> {
+    let mut runs = Vec::new();
+    for seed in 1..=work.seeds {
+        for (protocol, time) in runs::PAPER {
+            runs.push(Run {
+                cores: runs::PAPER_CORES,
+                protocol,
+                time,
+                seed,
+            });
+        }
+    }
+    for protocol in [Protocol::Fifo, Protocol::Priority] {
+        runs.push(Run {
+            cores: runs::PAPER_CORES,
+            protocol,
+            time: Time::Clients,
+            seed: 1,
+        });
+    }
+    for cores in [2, 1] {
+        runs.push(Run {
+            cores,
+            protocol: Protocol::McIpc,
+            time: Time::Clients,
+            seed: 1,
+        });
+    }
+    runs
+}
