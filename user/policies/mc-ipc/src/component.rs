@@ -8,9 +8,11 @@ use alloc::boxed::Box;
 use alloc::format;
 use alloc::vec;
 use alloc::vec::Vec;
+use core::arch::x86_64::__cpuid;
 use core::convert::Infallible;
 use core::future::Future;
 use core::pin::pin;
+use core::sync::atomic::{AtomicU32, Ordering};
 use core::task::{Context, Poll, Waker};
 
 use sandglass::cap::{
@@ -59,8 +61,11 @@ pub fn serve(
     let table = table(env);
     let shared: &'static Shared = Box::leak(Box::new(Shared::new(table.clients.len())));
     prepare_server(env, shared, operation);
+    let cores = table.clients.iter().map(|of| of.core as usize + 1).max();
+    let processors: Vec<_> = (0..cores.unwrap_or(0)).map(|_| AtomicU32::new(0)).collect();
+    let processors: &'static [AtomicU32] = Box::leak(processors.into_boxed_slice());
     for client in (0..table.clients.len()).map(ClientId) {
-        prepare_spinner(env, &table, shared, client);
+        prepare_spinner(env, &table, shared, processors, client);
     }
     let tsc = env.tsc().expect("the kernel reports the clock's frequency");
     let start = time::ticks() + tsc.us_to_ticks(LEAD_US);
@@ -395,6 +400,8 @@ fn prepare_server(
 struct Spinner {
     gate: Endpoint,
     server: Tcb,
+    /// The processor of each core, as far as a spinner has been there: its number's and 1; 0, if none has.
+    processors: &'static [AtomicU32],
 }
 
 impl SpinnerKernel for Spinner {
@@ -422,17 +429,25 @@ impl SpinnerKernel for Spinner {
     }
 
     fn core(&self) -> Option<usize> {
-        None
+        let here = processor() + 1;
+        let mut known = self.processors.iter();
+        known.position(|core| core.load(Ordering::Relaxed) == here)
     }
 }
 
 /// An odd number without a pattern, by which registers are mixed into one word.
 const MIXER: u64 = 0x517c_c1b7_2722_0a95;
 
+/// The number by which the processor knows itself (its initial APIC identifier).
+fn processor() -> u32 {
+    __cpuid(1).ebx >> 24
+}
+
 fn prepare_spinner(
     env: &'static Environment,
     table: &Described,
     shared: &'static Shared,
+    processors: &'static [AtomicU32],
     client: ClientId,
 ) {
     let tsc = env.tsc().expect("the kernel reports the clock's frequency");
@@ -447,10 +462,14 @@ fn prepare_spinner(
     let mut spinner = Spinner {
         gate: nth(env, names::SPINNER_GATES, client),
         server: env.capability(names::SERVER_TCB),
+        processors,
     };
+    let home = &processors[table.clients[client.0].core as usize];
     env.thread(&name).prepare(move || {
         // The launcher takes its context away when it is ready; then it runs on its client's.
         nb_send_wait(ready, Message::EMPTY, start);
+        // It begins on the core on which its client is described.
+        home.store(processor() + 1, Ordering::Relaxed);
         done_at_once(driver::spin(&mut spinner, shared, client, core, timing))
     });
 }
