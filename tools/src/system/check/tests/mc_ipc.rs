@@ -236,6 +236,21 @@ fn servers_that_could_not_have_a_gate_are_refused() {
     );
 }
 
+#[test]
+fn operations_that_lend_their_time_are_refused() {
+    let plain = "[[component]]\nname = \"plain\"\nexecutable = \"hello-shouter\"\npriority = 210\npassive = true\n\n\
+                 [[endpoint]]\nname = \"shout\"\nserver = \"plain\"\nclients = [{ component = \"keys\" }]\n\n[[resource]]";
+    assert_refused(
+        &[("[[resource]]", plain)],
+        &[
+            "`keys` calls `plain` on the time of its clients",
+            "time of its own",
+        ],
+    );
+    let time = plain.replace("passive = true", "budget = \"5ms\"\nperiod = \"5ms\"");
+    described(&with(&[("[[resource]]", &time)]));
+}
+
 /// Its component has no time either, since nothing makes it a gate's.
 #[test]
 fn a_gate_without_a_server_is_refused() {

@@ -114,6 +114,7 @@ impl<'a> Checker<'a> {
                 .help("a gate never waits for another one: within an operation, call plain servers, or none"),
             );
         }
+        self.gate_server_calls(gate, server);
         let highest = members.iter().filter(|member| member.name() != name);
         let highest = highest.max_by_key(|member| member.priority);
         let own = *server.priority.get_ref();
@@ -129,6 +130,37 @@ impl<'a> Checker<'a> {
                 .help("a gate is above all its clients, on any core; the operation has the priority of the client that pays for it"),
             );
         }
+    }
+
+    /// Whose time an operation runs on may change at any moment, which a passive server that works on it does not hear of.
+    fn gate_server_calls(&mut self, gate: &Resource, server: &Component) {
+        let name = text(&server.name);
+        let Some(index) = self.names.component(name) else {
+            return;
+        };
+        let Some(&called) = self.servers_on_time_of(index).iter().next() else {
+            return;
+        };
+        let called = &self.document.components[called];
+        let passive = called.passive.as_ref();
+        self.found(
+            Finding::new(
+                server.name.span(),
+                format!(
+                    "`{name}` calls `{}` on the time of its clients",
+                    text(&called.name)
+                ),
+            )
+            .label("who pays for an operation may change at any time")
+            .related(
+                passive.map_or(called.name.span(), Spanned::span),
+                "has no time of its own",
+            )
+            .help(format!(
+                "let the server have time of its own, or call none within an operation of `{}`",
+                text(&gate.name)
+            )),
+        );
     }
 
     /// What is not for clients of gates.
