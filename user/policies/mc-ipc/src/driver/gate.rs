@@ -224,9 +224,8 @@ impl<'a, P: Protocol, K: GateKernel> Gate<'a, P, K> {
             }
             Some(Sender::ServerTimeout) => {
                 let client = self.kernel.client_of(received.words[0]).await;
-                match client.filter(|client| self.payer.client == Some(*client)) {
-                    Some(client) => self.exhaust(client).await,
-                    None => {}
+                if let Some(client) = client.filter(|client| self.payer.client == Some(*client)) {
+                    self.exhaust(client).await;
                 }
                 Answer::Now(DONE)
             }
@@ -457,12 +456,15 @@ impl<'a, P: Protocol, K: GateKernel> Gate<'a, P, K> {
                 self.protocol.relocate(client, cluster, urgency);
                 self.kernel.mark(Mark::Move(client, cluster, urgency));
             }
-            Some(Request::TollPaid) => {
-                if core::mem::replace(&mut self.clients[client.0].is_held, false) {
-                    self.release(client).await;
-                }
-            }
+            Some(Request::TollPaid) => self.toll_paid(client).await,
             None => {}
+        }
+    }
+
+    /// A client has paid its toll, if it owed one.
+    async fn toll_paid(&mut self, client: ClientId) {
+        if core::mem::replace(&mut self.clients[client.0].is_held, false) {
+            self.release(client).await;
         }
     }
 
