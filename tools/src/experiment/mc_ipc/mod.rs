@@ -75,12 +75,14 @@ fn wanted(work: &Work) -> Vec<Run> {
         });
     }
     for cores in [2, 1] {
-        runs.push(Run {
-            cores,
-            protocol: Protocol::McIpc,
-            time: Time::Clients,
-            seed: 1,
-        });
+        for seed in 1..=work.seeds {
+            runs.push(Run {
+                cores,
+                protocol: Protocol::McIpc,
+                time: Time::Clients,
+                seed,
+            });
+        }
     }
     runs
 }
