@@ -539,6 +539,7 @@ impl Gates {
             .iter()
             .map(|spec| Client {
                 kind: spec.kind,
+                core: spec.core,
                 priority: spec.priority,
                 allowance: spec.allowance,
             })

@@ -125,6 +125,7 @@ const fn client(described: &described::Client, tsc: Tsc) -> Client {
             Kind::TableDriven => driver::Kind::TableDriven,
             Kind::BestEffort => driver::Kind::BestEffort,
         },
+        core: described.core as usize,
         priority: described.priority,
         allowance: Allowance {
             requests: described.requests,

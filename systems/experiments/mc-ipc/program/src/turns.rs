@@ -119,6 +119,7 @@ fn run(messages: &mut Messages, count: usize) {
     let clients: Vec<Client> = (0..count)
         .map(|number| Client {
             kind: Kind::Sporadic,
+            core: 0,
             priority: (number * 89 % 251) as u8,
             allowance: Allowance::UNLIMITED,
         })

@@ -48,6 +48,8 @@ pub struct Setup<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Client {
     pub kind: Kind,
+    /// On which its context is, as long as nobody says that it has moved.
+    pub core: usize,
     /// Of its thread: the more, the more urgent.
     pub priority: u8,
     /// How many requests it makes in how many ticks, as far as the gate's own time was provided for. Each beyond that, and
@@ -307,9 +309,20 @@ impl<'a, P: Protocol, K: GateKernel> Gate<'a, P, K> {
         self.kernel.mark(Mark::Request(client, standing));
         if !self.payer.is_active {
             self.serve_next().await;
+        } else if self.is_in_the_way(client) {
+            self.pay(client).await;
         }
         self.place(client).await;
         Answer::None
+    }
+
+    /// Whether a client that has just run keeps whoever pays from running, or nobody pays.
+    fn is_in_the_way(&self, client: ClientId) -> bool {
+        let own = self.clients[client.0].client;
+        self.payer.client.is_none_or(|payer| {
+            let paying = self.clients[payer.0].client;
+            own.core == paying.core && own.priority > paying.priority
+        })
     }
 
     /// The answer is held back until the client's spinner has run long enough.
@@ -453,6 +466,7 @@ impl<'a, P: Protocol, K: GateKernel> Gate<'a, P, K> {
             Some(Request::Moved) => {
                 let cluster = received.words[0] as usize;
                 let urgency = self.clients[client.0].urgency();
+                self.clients[client.0].client.core = cluster;
                 self.protocol.relocate(client, cluster, urgency);
                 self.kernel.mark(Mark::Move(client, cluster, urgency));
             }
