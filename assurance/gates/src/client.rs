@@ -5,7 +5,7 @@ use sandglass_mc_ipc::ClientId;
 use sandglass_parallel::{Entry, Message, Path, Thread};
 
 use crate::history::{Log, Served};
-use crate::machine::{call, entry, wait, yield_rest, Later, Wired};
+use crate::machine::{call, entry, signal, wait, yield_rest, Later, Wired};
 
 /// A client's thread, which its program works with.
 #[derive(Clone, Debug)]
@@ -14,6 +14,8 @@ pub struct ClientThread {
     pub(crate) wiring: Later,
     pub(crate) client: ClientId,
     pub(crate) log: Log,
+    /// Ticks of user code for a request.
+    pub(crate) cost: u64,
 }
 
 impl ClientThread {
@@ -25,6 +27,7 @@ impl ClientThread {
     /// Makes a request, and waits for the answer, whose label and words this returns.
     pub async fn request(&self, words: &[u64]) -> (u64, Vec<u64>) {
         let called = self.thread.now();
+        self.thread.compute(self.cost).await;
         let told = call(&self.thread, self.wired().gate, 0, words).await;
         self.log.served(Served {
             client: self.client,
@@ -44,6 +47,17 @@ impl ClientThread {
             ..entry(Syscall::Send, self.wired().gate, Path::Send)
         };
         self.thread.enter(entry).await;
+    }
+
+    /// Lets another client go on that waits for its start.
+    pub async fn start(&self, client: ClientId) {
+        signal(&self.thread, self.start_of(client)).await;
+    }
+
+    /// The capability with which that is done.
+    pub fn start_of(&self, client: ClientId) -> u64 {
+        let wiring = self.wiring.get().expect("all threads are made");
+        wiring.clients[client.0].start
     }
 
     /// Gives up the rest of its budget: goes on when it is replenished.

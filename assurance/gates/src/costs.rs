@@ -11,20 +11,26 @@ pub struct UserCosts {
     pub word: u64,
     /// The server takes a job and puts its answer down.
     pub job: u64,
+    /// A client makes a request and takes the answer, beside the system call.
+    pub client: u64,
     /// A spinner looks around once.
     pub look: u64,
     /// A spinner wastes a moment.
     pub pause: u64,
+    /// On the way to a system call and back: arguments and results.
+    pub enter: u64,
 }
 
 impl Default for UserCosts {
     fn default() -> Self {
         UserCosts {
-            turn: 300,
+            turn: 776,
             word: 4,
-            job: 100,
+            job: 280,
+            client: 41,
             look: 30,
             pause: 10_000,
+            enter: 60,
         }
     }
 }

@@ -21,6 +21,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod calibration;
 mod client;
 mod costs;
 mod director;

@@ -77,13 +77,13 @@ pub(crate) fn entry(syscall: Syscall, cap: u64, path: Path) -> Entry {
 }
 
 /// An invocation of a kernel object; tells whether it was done.
-async fn invoke(thread: &Thread, cap: u64, label: u64, caps: &[u64], path: Path) -> bool {
+async fn invoke(own: &Own, cap: u64, label: u64, caps: &[u64], path: Path) -> bool {
     let entry = Entry {
         label,
         caps: caps.to_vec(),
         ..entry(Syscall::Call, cap, path)
     };
-    thread.enter(entry).await.label == 0
+    own.enter(entry).await.label == 0
 }
 
 /// A call to an endpoint.
@@ -119,6 +119,12 @@ pub(crate) struct Own {
 }
 
 impl Own {
+    /// A system call, and the way to it and back.
+    async fn enter(&self, entry: Entry) -> Told {
+        self.thread.compute(self.costs.enter).await;
+        self.thread.enter(entry).await
+    }
+
     pub fn wiring(&self) -> &Wiring {
         self.wiring.get().expect("all threads are made")
     }
@@ -155,7 +161,7 @@ impl GateMachine {
             message: Message::Words(words.to_vec()),
             ..entry(Syscall::Send, reply, Path::Send)
         };
-        self.own.thread.enter(entry).await;
+        self.own.enter(entry).await;
     }
 
     /// Which client of the outer gate's has a context with this badge.
@@ -192,7 +198,7 @@ impl GateKernel for GateMachine {
                 ..entry(Syscall::Recv, endpoint, Path::Recv)
             },
         };
-        let told = self.own.thread.enter(entry).await;
+        let told = self.own.enter(entry).await;
         let mut words = [0; WORDS];
         for (word, told) in words.iter_mut().zip(&told.words) {
             *word = *told;
@@ -237,7 +243,7 @@ impl GateKernel for GateMachine {
         }
         let context = wired.made.context;
         let unbind = label::SCHED_CONTEXT_UNBIND;
-        let is_done = invoke(&self.own.thread, context, unbind, &[], Path::Unbind).await;
+        let is_done = invoke(&self.own, context, unbind, &[], Path::Unbind).await;
         is_done.then_some(()).ok_or(Gone)
     }
 
@@ -260,7 +266,7 @@ impl GateKernel for GateMachine {
         };
         let bind = label::SCHED_CONTEXT_BIND;
         let context = wired.made.context;
-        let is_done = invoke(&self.own.thread, context, bind, &[tcb], Path::Bind).await;
+        let is_done = invoke(&self.own, context, bind, &[tcb], Path::Bind).await;
         is_done.then_some(()).ok_or(Gone)
     }
 
@@ -276,7 +282,7 @@ impl GateKernel for GateMachine {
             caps: vec![wiring.authority],
             ..entry(Syscall::Call, tcb, Path::SetPriority)
         };
-        self.own.thread.enter(entry).await;
+        self.own.enter(entry).await;
     }
 
     async fn client_of(&mut self, badge: u64) -> Option<ClientId> {
@@ -295,7 +301,9 @@ impl GateKernel for GateMachine {
     }
 
     async fn wake_server(&mut self) {
-        signal(&self.own.thread, self.own.wiring().job).await;
+        let job = self.own.wiring().job;
+        let entry = entry(Syscall::Send, job, Path::Signal);
+        self.own.enter(entry).await;
     }
 
     async fn release(&mut self, client: ClientId) {
@@ -316,19 +324,32 @@ impl GateKernel for GateMachine {
 }
 
 /// The server's thread.
-pub(crate) struct ServerMachine(pub Own);
+pub(crate) struct ServerMachine {
+    pub own: Own,
+    /// What it signals when it next waits: in one system call.
+    pub tells: Option<u64>,
+}
 
 impl ServerKernel for ServerMachine {
     async fn wait(&mut self) {
-        wait(&self.0.thread, self.0.wiring().job).await;
+        let job = self.own.wiring().job;
+        let entry = match self.tells.take() {
+            // The reply register holds what is sent to.
+            Some(told) => Entry {
+                reply: told,
+                ..entry(Syscall::NBSendWait, job, Path::SignalWait)
+            },
+            None => entry(Syscall::Wait, job, Path::Wait),
+        };
+        self.own.enter(entry).await;
     }
 
     async fn done(&mut self) {
-        signal(&self.0.thread, self.0.wiring().done).await;
+        self.tells = Some(self.own.wiring().done);
     }
 
     async fn work(&mut self, work: Work) {
-        self.0.work(work).await;
+        self.own.work(work).await;
     }
 }
 
@@ -354,7 +375,7 @@ impl SpinnerKernel for SpinnerMachine {
             message: Message::Words(vec![0, 4]),
             ..entry(Syscall::Call, tcb, Path::ReadRegisters)
         };
-        let told = self.own.thread.enter(entry).await;
+        let told = self.own.enter(entry).await;
         let all = told.words.iter();
         all.fold(0, |hash, word| {
             (hash ^ word).wrapping_mul(0x0100_0000_01b3).rotate_left(17)

@@ -20,7 +20,8 @@ use crate::costs::UserCosts;
 use crate::director::Director;
 use crate::history::{History, Log};
 use crate::machine::{
-    call, GateMachine, Later, Own, ServerMachine, SpinnerMachine, TableMachine, Wired, Wiring,
+    call, signal, GateMachine, Later, Own, ServerMachine, SpinnerMachine, TableMachine, Wired,
+    Wiring,
 };
 
 /// Of the gate's thread, and of tables' threads.
@@ -58,6 +59,9 @@ pub struct Parameters {
     pub paid: Paid,
     /// Ticks that an operation takes: a random number of these.
     pub operation: RangeInclusive<u64>,
+    /// An operation takes as many ticks as the first word of its request says, and signals the capability in the slot that the
+    /// second one says, if that is not 0, at its beginning.
+    pub as_asked: bool,
     pub timing: Timing,
     /// On which core the gate's thread runs.
     pub gate_core: usize,
@@ -77,6 +81,7 @@ impl Default for Parameters {
             protocol: Protocol::McIpc,
             paid: Paid::ByClients,
             operation: 1_900_000..=1_900_000,
+            as_asked: false,
             timing: Timing {
                 poll: 50_000,
                 toll: 20,
@@ -189,6 +194,7 @@ impl Spec {
 struct Busy {
     thread: Thread,
     ticks: RangeInclusive<u64>,
+    as_asked: bool,
     random: fastrand::Rng,
     /// The gate of the other server, and how often it is called.
     inner: Option<(Rc<Cell<u64>>, usize)>,
@@ -196,7 +202,13 @@ struct Busy {
 
 impl Operation for Busy {
     async fn perform(&mut self, job: &Job, answer: &mut [u64; WORDS]) -> (u64, usize) {
-        let ticks = self.random.u64(self.ticks.clone());
+        let mut ticks = self.random.u64(self.ticks.clone());
+        if self.as_asked {
+            ticks = job.words[0];
+            if job.words[1] != 0 {
+                signal(&self.thread, job.words[1]).await;
+            }
+        }
         self.thread.compute(ticks / 2).await;
         if let Some((gate, count)) = &self.inner {
             for _ in 0..*count {
@@ -292,12 +304,14 @@ impl Gates {
         let part = &self.parts[which as usize];
         let client = ClientId(part.clients.len());
         let (wiring, log) = (Rc::clone(&part.wiring), part.log.clone());
+        let cost = self.parameters.user.client;
         let body = |thread| {
             program(ClientThread {
                 thread,
                 wiring,
                 client,
                 log,
+                cost,
             })
         };
         let made = self.system.thread(spec.priority, spec.core, spec.time);
@@ -428,6 +442,7 @@ impl Gates {
     fn make_server(&mut self, part: usize, shared: &Rc<Shared>, inner: &Rc<Cell<u64>>) -> Made {
         let shared = Rc::clone(shared);
         let ticks = self.parts[part].operation.clone();
+        let as_asked = self.parameters.as_asked;
         let calls = self.parts[part].calls;
         let inner = (calls > 0).then(|| (Rc::clone(inner), calls));
         let random = fastrand::Rng::with_seed(self.parameters.seed);
@@ -436,10 +451,12 @@ impl Gates {
             let mut operation = Busy {
                 thread: thread.clone(),
                 ticks,
+                as_asked,
                 random,
                 inner,
             };
-            let mut machine = ServerMachine(Own { thread, ..own });
+            let own = Own { thread, ..own };
+            let mut machine = ServerMachine { own, tells: None };
             serve(&mut machine, &shared, &mut operation).await;
         };
         let server = match self.parameters.paid {

@@ -17,6 +17,8 @@ pub enum Path {
     Recv,
     /// Wait for a notification.
     Wait,
+    /// Signal one notification, and wait for another.
+    SignalWait,
     Yield,
     /// A call to a kernel object, of those that have no row of their own.
     Invocation,
@@ -39,6 +41,8 @@ pub struct Costs {
     pub signal: u64,
     pub recv: u64,
     pub wait: u64,
+    /// What a way in and out is without anything between: two ways in one system call have it once.
+    pub entry: u64,
     pub yield_: u64,
     pub invocation: u64,
     pub bind: u64,
@@ -76,6 +80,7 @@ impl Default for Costs {
             signal: 397,
             recv: 417,
             wait: 363,
+            entry: 120,
             yield_: 224,
             invocation: 490,
             bind: 525,
@@ -103,6 +108,7 @@ impl Costs {
             Path::Signal => self.signal,
             Path::Recv => self.recv,
             Path::Wait => self.wait,
+            Path::SignalWait => self.signal + self.wait - self.entry,
             Path::Yield => self.yield_,
             Path::Invocation => self.invocation,
             Path::Bind => self.bind,

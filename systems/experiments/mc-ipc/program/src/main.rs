@@ -10,7 +10,7 @@ mod turns;
 use core::hint::black_box;
 
 use sandglass::cap::{Endpoint, Notification};
-use sandglass::{println, sys, time, Environment, Message};
+use sandglass::{println, time, Environment, Message};
 use sandglass_mc_ipc::client::Gate;
 use sandglass_mc_ipc::driver::{Job, WORDS};
 
@@ -19,8 +19,8 @@ sandglass::entry!(main, stack = 0x8000, heap = 0x20_0000);
 /// Requests that are not counted, and those that are: together within the clients' allowance.
 const WARM_UP: usize = 4;
 const SAMPLES: usize = 8;
-/// Instructions of a long operation, nearly.
-const LONG: u64 = 200_000;
+/// Instructions of a long operation.
+const LONG: u64 = 20_000;
 
 fn main(env: &'static Environment) -> u8 {
     match env.name() {
@@ -46,8 +46,11 @@ fn keys(env: &'static Environment) -> u8 {
     panic!("cannot have a gate: {error}");
 }
 
+/// Instructions of a step of [`spend`].
+const STEP: u64 = 4;
+
 fn spend(instructions: u64) {
-    for step in 0..instructions / 4 {
+    for step in 0..instructions / STEP {
         black_box(step);
     }
 }
@@ -96,6 +99,13 @@ fn client(env: &'static Environment) -> u8 {
             call.call(Message::new(0, [0]));
         })
     });
+    let plain = Gate::described(env, "call");
+    // What a client of a gate does beside the system call.
+    report("call-as-to-a-gate", || {
+        timed(|| {
+            plain.call(0, &[0], &mut [0]).expect("an answer");
+        })
+    });
     report("request", || {
         timed(|| {
             gate.call(0, &[0], &mut [0]).expect("an answer");
@@ -104,7 +114,6 @@ fn client(env: &'static Environment) -> u8 {
     // Another client's request is in service: it is finished on this one's time first.
     let go: Notification = env.capability("go");
     let asked: Notification = env.capability("asked");
-    sys::yield_now();
     report("request-behind-another", || {
         go.signal();
         asked.wait();
@@ -113,6 +122,7 @@ fn client(env: &'static Environment) -> u8 {
         })
     });
     println!("long {}", timed(|| spend(LONG)));
+    turns::report_job();
     turns::report();
     0
 }

@@ -9,8 +9,8 @@ use core::task::{Context, Poll, Waker};
 
 use sandglass::{println, time};
 use sandglass_mc_ipc::driver::{
-    Allowance, Client, Gate, GateKernel, Gone, Holder, Kind, Mark, Paid, Received, Sender, Setup,
-    Shared, Signals, Target, Work, WORDS,
+    serve, Allowance, Client, Gate, GateKernel, Gone, Holder, Job, Kind, Mark, Operation, Paid,
+    Received, Sender, ServerKernel, Setup, Shared, Signals, Target, Work, DONE, WORDS,
 };
 use sandglass_mc_ipc::{ClientId, McIpc};
 
@@ -110,6 +110,51 @@ pub fn report() {
         let most = turns.iter().max().copied().unwrap_or(0);
         println!("waiting {waiting} {mean} {most}");
     }
+}
+
+/// A server that has a job each time it waits, until there have been enough.
+struct Jobs {
+    left: usize,
+}
+
+impl ServerKernel for Jobs {
+    async fn wait(&mut self) {
+        if self.left == 0 {
+            pending::<()>().await;
+        }
+        self.left -= 1;
+    }
+
+    async fn done(&mut self) {}
+
+    async fn work(&mut self, _work: Work) {}
+}
+
+/// An operation that does nothing.
+struct Nothing;
+
+impl Operation for Nothing {
+    async fn perform(&mut self, _job: &Job, answer: &mut [u64; WORDS]) -> (u64, usize) {
+        answer[0] = 1;
+        (DONE, 1)
+    }
+}
+
+/// A line: ticks of the server's thread for a request, without its operation.
+pub fn report_job() {
+    let shared = Shared::new(1);
+    let mut jobs = Jobs { left: REQUESTS };
+    let start = time::ticks();
+    let ended = {
+        let mut nothing = Nothing;
+        let mut serve = pin!(serve(&mut jobs, &shared, &mut nothing));
+        serve
+            .as_mut()
+            .poll(&mut Context::from_waker(Waker::noop()))
+            .is_ready()
+    };
+    assert!(!ended, "a server never ends");
+    println!("job {}", (time::ticks() - start) / REQUESTS as u64);
 }
 
 /// A gate of one cluster handles all messages.
