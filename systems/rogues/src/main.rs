@@ -15,6 +15,8 @@ use sandglass::sys::yield_now;
 use sandglass::{exit, println, time, Environment, Message, Received};
 use sandglass_allocations::Kind;
 use sandglass_edf::Task;
+use sandglass_mc_ipc::component;
+use sandglass_mc_ipc::driver::{Job, WORDS};
 use sandglass_partitions::Member;
 use sandglass_sharing::blocking::{Device, Outcome, Ticket};
 use sandglass_sharing::spawning::Meter;
@@ -93,6 +95,7 @@ fn main(env: &'static Environment) -> u8 {
         "worker" => serve(env, "server", |request| work(&request)),
         "other" => serve(env, "other", |request| work(&request)),
         "device" => device(env),
+        "gate" => gate(env),
         name if env.find_capability::<Endpoint>(Task::SCHEDULER).is_some() => {
             task(env, name == "rogue")
         }
@@ -133,6 +136,16 @@ fn steps(count: u64) {
 fn work(request: &Received) -> Message {
     steps(request.message.word(0));
     Message::EMPTY
+}
+
+/// A server behind a gate: takes as many steps as it is asked to, but not too many.
+fn gate(env: &'static Environment) -> ! {
+    let operation = |job: &Job, _: &mut [u64; WORDS]| {
+        steps(job.words[0].min(MOST));
+        0
+    };
+    let Err(error) = component::serve(env, operation);
+    panic!("cannot have a gate: {error}");
 }
 
 /// Takes as many steps as it is asked to, but not too many: nothing else ends a request.
