@@ -101,13 +101,13 @@ fn failures(outcomes: &[Outcome]) -> Vec<String> {
 }
 
 fn table(outcomes: &[Outcome]) -> String {
-    let mut text = format!("{:<55} {:>6}", "longest delay of T1, ms", "bound");
+    let mut text = format!("{:<60} {:>6}", "longest delay of T1, ms", "bound");
     for phase in 1..=PHASES {
         text += &format!(" {:>8}", format!("phase {phase}"));
     }
     text += "\n";
     for series in series(outcomes) {
-        text += &format!("{:<55} {:>6.0}", title(&series), ms(series.bound_ns()));
+        text += &format!("{:<60} {:>6.0}", title(&series), ms(series.bound_ns()));
         for phase in 1..=PHASES {
             let seen = series.phase(phase);
             let mark = if seen.above > 0 { "!" } else { "" };

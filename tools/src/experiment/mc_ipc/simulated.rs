@@ -35,7 +35,7 @@ pub fn outcomes(runs: &[Run], phase_ms: u64) -> Result<Vec<Outcome>> {
                 ..
             } = of.run;
             eprintln!(
-                "{number} of {}: {} on {cores} cores, seed {seed}",
+                "{number} of {}: {}, cores: {cores}, seed: {seed}",
                 runs.len(),
                 protocol.name()
             );

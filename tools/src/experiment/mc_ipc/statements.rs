@@ -37,8 +37,7 @@ pub const STATEMENTS: [Statement; super::runs::PHASES] = [
         what: "R4, of the highest priority, floods",
         says: "no immediate ill effects",
         exceeded: &[],
-        why: "R4 may have one request more before T1's than PRIO-IPC's bound knows: the one that it makes when its last one is \
-              answered, while the server is still at work for it",
+        why: "a client that floods and is more urgent may have one request more before T1's than PRIO-IPC's bound counts",
     },
     Statement {
         what: "R2 floods, too",
