@@ -9,6 +9,7 @@
 pub mod check;
 #[cfg(test)]
 mod example;
+pub mod gates;
 pub mod history;
 mod html;
 mod jobs;

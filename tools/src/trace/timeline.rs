@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use sandglass_abi::trace::Gift;
 
+use super::gates::{self, Stage};
 use super::history::History;
 use super::jobs::{self, Job};
 use super::record::{Event, Object};
@@ -52,6 +53,8 @@ pub struct Timeline {
     pub waits: Vec<Wait>,
     /// Of partitions.
     pub windows: Vec<Window>,
+    /// Of gates.
+    pub stages: Vec<Stage>,
 }
 
 impl Timeline {
@@ -63,6 +66,7 @@ impl Timeline {
             jobs: jobs::of(history),
             waits: waits::of(history),
             windows: windows::of(history),
+            stages: gates::of(history),
         }
     }
 

@@ -37,9 +37,9 @@ struct Described {
     without: Option<(u64, u64)>,
 }
 
-/// On one core: the more urgent one comes while others are served and wait.
+/// On one core: the more urgent ones come while others are served, and one of them loses its budget while it waits.
 const ONE_CORE: &[Described] = &[
-    described(0, 120, &[120, 1_000, 2_200, 5_000], None),
+    described(0, 120, &[120, 1_000, 2_200, 5_000], Some((2_260, 2_700))),
     described(0, 110, &[60, 1_050, 2_100], None),
     described(0, 100, &[0, 1_500, 4_990], Some((5_060, 6_000))),
 ];

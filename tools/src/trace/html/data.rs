@@ -14,7 +14,7 @@ use super::super::waits::Why;
 pub struct Data {
     /// Length of the trace.
     pub end: f64,
-    /// Threads, the highest priority first; then partitions.
+    /// Threads, the highest priority first; then partitions; then gates, each with its clients.
     pub rows: Vec<Row>,
     /// Names of contexts, by the index that executions have.
     pub payers: Vec<String>,
@@ -27,7 +27,11 @@ pub struct Data {
 /// Number, release, deadline, end.
 type Job = (u64, Option<f64>, Option<f64>, Option<f64>);
 
-/// A thread or a partition.
+/// Of a gate, or of a client at a gate: from, to, what it is (0: waits, 1: waits without budget, 2: is served), who is served,
+/// who pays; the latter two by their index among those that pay.
+type Stage = (f64, f64, u8, Option<usize>, Option<usize>);
+
+/// A thread, a partition, a gate, or a client at a gate.
 #[derive(Serialize, Default)]
 pub struct Row {
     pub name: String,
@@ -49,10 +53,12 @@ pub struct Row {
     pub most: f64,
     /// Of a partition: from, to, planned end if it was to end before, number.
     pub windows: Vec<(f64, f64, f64, u8)>,
+    /// In the order of time.
+    pub stages: Vec<Stage>,
     /// Of a thread: time, and what it has from a time manager then.
     pub reservations: Vec<(f64, String)>,
     #[serde(skip)]
-    passive: bool,
+    pub(super) passive: bool,
 }
 
 impl Data {
@@ -102,12 +108,13 @@ impl Data {
         data.instants(history, row_of);
         data.reservations(history, row_of);
         data.partitions(history, timeline);
+        super::gates::add(&mut data, history, timeline);
         data.rows.iter_mut().for_each(Row::finish);
         data
     }
 
     /// The index of a context's name among those that pay.
-    fn payer(&mut self, name: String) -> usize {
+    pub(super) fn payer(&mut self, name: String) -> usize {
         let known = self.payers.iter().position(|known| *known == name);
         known.unwrap_or_else(|| {
             self.payers.push(name);
@@ -334,7 +341,7 @@ impl About {
 }
 
 /// A duration for people.
-fn lasting(us: f64) -> String {
+pub(super) fn lasting(us: f64) -> String {
     let (amount, unit) = match us {
         us if us >= 1e6 => (us / 1e6, "s"),
         us if us >= 1e3 => (us / 1e3, "ms"),

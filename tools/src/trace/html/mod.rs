@@ -4,6 +4,7 @@
 //! is lent. It can be zoomed and moved; it needs nothing else.
 
 mod data;
+mod gates;
 
 use maud::{html, Markup, PreEscaped, DOCTYPE};
 
@@ -27,6 +28,10 @@ const LEGEND: &[(&str, &str)] = &[
     (
         r#"<rect x="1" y="5" width="16" height="8" fill="var(--first)" opacity=".5"/><rect x="17" y="3" width="4" height="10" fill="var(--bad)"/>"#,
         "window of a partition, overrun",
+    ),
+    (
+        r#"<rect x="1" y="7" width="9" height="5" fill="var(--ready)"/><rect x="11" y="3" width="10" height="10" fill="var(--second)"/>"#,
+        "at a gate: waits; is served, in the colour of who pays",
     ),
     (
         r#"<rect x="1.5" y="3.5" width="19" height="9" fill="var(--second)" stroke="var(--ink)"/>"#,

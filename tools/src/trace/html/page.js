@@ -24,8 +24,8 @@ const all = () => show(0, END);
 function choose() {
   const words = filter.value.toLowerCase().split(/[\s,]+/).filter(Boolean);
   const wanted = (row) => !words.length || words.some((word) => row.name.toLowerCase().includes(word));
-  // Partitions above the threads.
-  const isThread = (index) => Number(!TRACE.rows[index].windows.length);
+  // Partitions and gates above the threads.
+  const isThread = (index) => Number(!TRACE.rows[index].windows.length && !TRACE.rows[index].stages.length);
   view.rows = TRACE.rows.map((_, index) => index).filter((index) => wanted(TRACE.rows[index]))
     .sort((a, b) => isThread(a) - isThread(b));
   paint();
@@ -64,6 +64,11 @@ function described(time, py) {
   if (window_) {
     const [from, to, planned, number] = window_;
     lines.push(`window ${number}: ${lasting(to - from)}` + (to > planned ? `, overrun ${lasting(to - planned)}` : ""));
+  }
+  const stage = at(row.stages);
+  if (stage) {
+    const [, , what, served, payer] = stage, name = (index) => (index === null ? "nobody" : TRACE.payers[index]);
+    lines.push(["waits", "waits without budget", "is served"][what], `${name(served)} is served, ${name(payer)} pays`);
   }
   const reserved = row.reservations.findLast(([since]) => since <= time);
   if (reserved) lines.push(`reservation: ${reserved[1]}`);

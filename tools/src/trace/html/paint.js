@@ -147,6 +147,27 @@ function paintWindows(pen, row, index, place) {
   });
 }
 
+// At a gate: whoever waits, and is served, in the colour of who pays.
+function paintStages(pen, row, place) {
+  const bar = layout.bar, top = baseOf(place) - bar;
+  const fill = (left, width, what, payer, share) => {
+    const served = what === 2;
+    pen.globalAlpha = (served ? 0.9 : what === 1 ? 0.22 : 0.75) * share;
+    pen.fillStyle = !served ? (what === 1 ? ink.bad : ink.ready) : payer === null ? ink.none : colourOf(payer);
+    pen.fillRect(left, served ? top : top + bar * 0.5, width, served ? bar : bar * 0.5);
+    pen.globalAlpha = 1;
+  };
+  paintStretches(row.stages, (stage) => stage[2], (left, width, [, , what, served, payer]) => {
+    fill(left, width, what, payer, 1);
+    if (width < 16) return;
+    const is_gate = row.name.endsWith(" serves");
+    const text = what !== 2 ? (served === null ? "" : TRACE.payers[served] + " is served")
+      : is_gate ? TRACE.payers[served] : payer === null ? "nobody pays" : TRACE.payers[payer] + " pays";
+    pen.fillStyle = what === 2 ? "#fff" : ink.ink;
+    pen.fillText(fitted(pen, text, width - 8, 3), left + 4, top + bar * (what === 2 ? 0.5 : 0.75) + 1);
+  }, (left, share, what) => fill(left, 1, what, null, share));
+}
+
 function paintBudget(pen, row, index, place) {
   if (!view.budgets || !row.budget.length) return;
   const floor = baseOf(place) + 3 + layout.budget, y = (left) => floor - left / row.most * (layout.budget - 2);
@@ -315,6 +336,7 @@ function paintRows() {
     line(pen, LABELS, baseOf(place) + 0.5, LABELS + plotWidth(), baseOf(place) + 0.5);
     paintBudget(pen, row, index, place);
     paintWindows(pen, row, index, place);
+    paintStages(pen, row, place);
     paintRuns(pen, row, index, place);
     paintJobs(pen, row, place);
     paintFaults(pen, row, place);

@@ -2,7 +2,8 @@
 //!
 //! A track for each core, on which the threads are slices; one for each thread, on which its
 //! executions are, named after who pays, and what happens to it; one for its jobs, if there are any;
-//! and one for what each context has left of its budget; for each partition, one with its windows and overruns. What is lent, and given back, is a flow: an
+//! and one for what each context has left of its budget; for each partition, one with its windows and overruns; for each gate, one
+//! with whom it serves, and one for each of its clients, with what that one waits for. What is lent, and given back, is a flow: an
 //! arrow.
 
 mod proto;
@@ -37,6 +38,10 @@ enum Track {
     Budget(Object),
     Partitions,
     Partition(Object),
+    Gates,
+    Gate(Object),
+    /// A client at a gate.
+    AtGate(Object, Object),
 }
 
 /// The trace as bytes of a file.
@@ -56,9 +61,13 @@ fn trace(history: &History, timeline: &Timeline) -> Trace {
     if !timeline.windows.is_empty() {
         writer.track(Track::Partitions);
     }
+    if !timeline.stages.is_empty() {
+        writer.track(Track::Gates);
+    }
     writer.track(Track::Threads);
     writer.track(Track::Budgets);
     writer.windows(timeline);
+    writer.stages(timeline);
     writer.executions(timeline);
     writer.jobs(timeline);
     writer.budgets(timeline);
@@ -109,6 +118,16 @@ impl Writer<'_> {
             ),
             Track::Partitions => ("partitions".to_owned(), None),
             Track::Partition(context) => (self.history.name(context), Some(Track::Partitions)),
+            Track::Gates => ("gates".to_owned(), None),
+            Track::Gate(gate) => (self.history.name(gate), Some(Track::Gates)),
+            Track::AtGate(gate, client) => (
+                format!(
+                    "{} at {}",
+                    self.history.name(client),
+                    self.history.name(gate)
+                ),
+                Some(Track::Gates),
+            ),
         };
         let parent_uuid = parent.map(|parent| self.track(parent));
         let uuid = self.uuids.len() as u64 + 1;
@@ -171,6 +190,42 @@ impl Writer<'_> {
                 let notes = vec![number("charged, ns", charged)];
                 let event = named("overrun", "window", notes);
                 self.slice(track, end, window.to, event);
+            }
+        }
+    }
+
+    /// Whom gates serve, who pays for that, and who waits.
+    fn stages(&mut self, timeline: &Timeline) {
+        for stage in &timeline.stages {
+            let name = |object: Object| match object {
+                0 => "nobody".to_owned(),
+                _ => self.history.name(object),
+            };
+            let (served, payer) = (name(stage.served), name(stage.payer));
+            let notes = vec![
+                text("is served", &served),
+                text("pays", &payer),
+                number("wait", stage.waiting.len() as u64),
+            ];
+            let slice = |title: &str| named(title, "gate", notes.clone());
+            let mut slices = Vec::new();
+            if stage.served != 0 {
+                let title = format!("serves {served}, {payer} pays");
+                slices.push((Track::Gate(stage.gate), slice(&title)));
+                let title = format!("is served, {payer} pays");
+                slices.push((Track::AtGate(stage.gate, stage.served), slice(&title)));
+            }
+            for waiting in &stage.waiting {
+                let without = if waiting.has_budget {
+                    ""
+                } else {
+                    " without budget"
+                };
+                let title = format!("waits{without}, {served} is served");
+                slices.push((Track::AtGate(stage.gate, waiting.client), slice(&title)));
+            }
+            for (track, event) in slices {
+                self.slice(track, stage.from, stage.to, event);
             }
         }
     }

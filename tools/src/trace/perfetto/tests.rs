@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::super::check::gates::Protocol;
 use super::super::example;
 use super::*;
 
@@ -116,6 +117,24 @@ fn partitions_have_tracks_with_windows_and_overruns() {
     // Windows 0, 2 and 4 of `flight` are the first ones of frames; `cabin` has windows 0 to 2.
     assert_eq!((named("window 0"), named("window 5")), (2, 1));
     assert_eq!(named("overrun"), 9);
+}
+
+#[test]
+fn gates_have_tracks_with_who_is_served_who_pays_and_who_waits() {
+    let history = example::gates::history(1, Protocol::McIpc);
+    let bytes = encode(&history, &Timeline::of(&history));
+    check(&bytes).unwrap();
+    let trace = Trace::decode(bytes.as_slice()).unwrap();
+    let events = trace.packet.iter().filter_map(|p| p.track_event.as_ref());
+    let is_there = |name: &str| events.clone().any(|event| event.name() == name);
+    for name in [
+        "serves third, second pays",
+        "is served, second pays",
+        "waits, third is served",
+        "waits without budget, second is served",
+    ] {
+        assert!(is_there(name), "{name}");
+    }
 }
 
 #[test]
