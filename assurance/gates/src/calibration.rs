@@ -2,6 +2,7 @@
 
 use sandglass_mc_ipc::ClientId;
 use sandglass_parallel::Costs;
+use serde::Serialize;
 
 use crate::system::{Gates, Parameters, Spec};
 use crate::US;
@@ -12,7 +13,7 @@ const SAMPLES: usize = 8;
 const SLOW: ClientId = ClientId(1);
 
 /// Mean ticks of requests for nothing.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Calibration {
     /// With nobody else there.
     pub request: u64,

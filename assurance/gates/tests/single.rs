@@ -27,8 +27,3 @@ fn a_client_alone_is_served_on_its_own_time() {
         );
     }
 }
-
-#[test]
-fn calib() {
-    eprintln!("{:?}", sandglass_gates::calibration::run(20_006));
-}

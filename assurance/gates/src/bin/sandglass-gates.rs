@@ -1,16 +1,31 @@
-//! One run of the key server's study, on standard output as comma-separated values: a line for each request of T1.
+//! The key server's study, and what requests cost, on standard output as comma-separated values.
 
 use std::process::ExitCode;
 
 use clap::{Parser, ValueEnum};
 use sandglass_gates::key_server::{run, Study};
-use sandglass_gates::{Paid, Protocol};
+use sandglass_gates::{calibration, Paid, Protocol};
 use serde::Serialize;
 
-/// Runs the key server's study in parallel virtual time: a line for each request of T1, with its phase, and when it was made
-/// and how long it took, in ns.
+/// Servers behind gates in parallel virtual time.
 #[derive(Parser)]
-struct Args {
+enum Args {
+    Study(StudyArgs),
+    Costs(CostsArgs),
+}
+
+/// What requests take on one core, in ticks: alone, and behind another one.
+#[derive(clap::Args)]
+struct CostsArgs {
+    /// What that one's operation takes, in ticks.
+    #[arg(long)]
+    long: u64,
+}
+
+/// One run of the key server's study: a line for each request of T1, with its phase, and when it was made and how long it
+/// took, in ns.
+#[derive(clap::Args)]
+struct StudyArgs {
     #[arg(long)]
     protocol: Order,
     /// Whose time the server works on.
@@ -48,12 +63,19 @@ struct Line {
 }
 
 fn main() -> ExitCode {
-    let args = Args::parse();
+    let args = match Args::parse() {
+        Args::Study(args) => args,
+        Args::Costs(args) => return ended(write_costs(&args)),
+    };
     if ![1, 2, 4].contains(&args.cores) || args.phase == 0 || !args.phase.is_multiple_of(100) {
         eprintln!("there are 1, 2 or 4 cores, and a phase is a multiple of 100 ms");
         return ExitCode::from(2);
     }
-    match write(&args) {
+    ended(write(&args))
+}
+
+fn ended(written: csv::Result<()>) -> ExitCode {
+    match written {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("cannot write the result: {error}");
@@ -62,7 +84,14 @@ fn main() -> ExitCode {
     }
 }
 
-fn write(args: &Args) -> csv::Result<()> {
+fn write_costs(args: &CostsArgs) -> csv::Result<()> {
+    let mut lines = csv::Writer::from_writer(std::io::stdout());
+    lines.serialize(calibration::run(args.long))?;
+    lines.flush()?;
+    Ok(())
+}
+
+fn write(args: &StudyArgs) -> csv::Result<()> {
     let protocol = match args.protocol {
         Order::McIpc => Protocol::McIpc,
         Order::Fifo => Protocol::Fifo,

@@ -2,9 +2,11 @@
 //! clients fail in eight phases, and the delays of one client that does not.
 //!
 //! - [`runs`] are the runs, and the requests that they consist of; [`simulated`] has them from parallel virtual time;
+//! - [`costs`] is what a request costs on the bare kernel, and whether the simulation agrees;
 //! - [`statements`] are what the paper says of each phase, beside what was seen;
 //! - [`report`] shows them, and says what must hold.
 
+mod costs;
 mod report;
 mod runs;
 mod simulated;
@@ -14,6 +16,7 @@ use anyhow::{ensure, Result};
 
 use super::report::Report;
 use super::{Extent, Size};
+use costs::Costs;
 use runs::{Protocol, Run, Time};
 
 /// Why no untrusted client can be added.
@@ -28,7 +31,8 @@ struct Work {
     phase_ms: u64,
 }
 
-/// Fails if a request waits longer than MC-IPC's bound.
+/// Fails if a request waits longer than MC-IPC's bound, if the bare kernel and the simulation disagree about what requests
+/// cost, or if the book shows other figures.
 ///
 /// # Errors
 /// Something does not build, or a run does not end well.
@@ -49,7 +53,13 @@ pub fn run(extent: &Extent) -> Result<Report> {
         },
     };
     let outcomes = simulated::outcomes(&wanted(&work), work.phase_ms)?;
-    report::of(&outcomes, work.phase_ms)
+    let costs = Costs::measure()?;
+    let mut report = report::of(&outcomes, work.phase_ms)?;
+    report.failures.extend(costs.failures());
+    let figures = costs::PAGE.hold(&costs.figures(), extent.page)?;
+    report.failures.extend(figures);
+    report.table += &costs.lines();
+    Ok(report)
 }
 
 /// On the paper's four cores every order with as many seeds as the paper has runs, also on the time of clients; on fewer,

@@ -43,14 +43,42 @@ pub fn outcomes(runs: &[Run], phase_ms: u64) -> Result<Vec<Outcome>> {
     )
 }
 
+/// What requests take on one core, in ticks.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub struct Calibration {
+    pub request: u64,
+    pub behind_another: u64,
+}
+
+/// What requests take on one core; the second one behind an operation of `long` ticks.
+///
+/// # Errors
+/// The simulation does not build or fails, or says something else.
+pub fn calibration(long: u64) -> Result<Calibration> {
+    let mut command = Command::new(build()?);
+    command.args(["costs", "--long", &long.to_string()]);
+    let output = ended(&mut command)?;
+    let mut lines = csv::Reader::from_reader(&output[..]);
+    let line = lines.deserialize().next();
+    let line = line.with_context(|| format!("{command:?} says nothing"))?;
+    line.with_context(|| format!("from {command:?}"))
+}
+
 fn outcome(program: &Path, run: &Run, phase_ms: u64) -> Result<Outcome> {
     let mut command = Command::new(program);
     command
+        .arg("study")
         .args(["--protocol", run.protocol.argument()])
         .args(["--time", run.time.argument()])
         .args(["--cores", &run.cores.to_string()])
         .args(["--seed", &run.seed.to_string()])
         .args(["--phase", &phase_ms.to_string()]);
+    let output = ended(&mut command)?;
+    parse(*run, &output).with_context(|| format!("from {command:?}"))
+}
+
+/// What it writes.
+fn ended(command: &mut Command) -> Result<Vec<u8>> {
     let output = command
         .output()
         .with_context(|| format!("cannot run {PACKAGE}"))?;
@@ -59,7 +87,7 @@ fn outcome(program: &Path, run: &Run, phase_ms: u64) -> Result<Outcome> {
         "{PACKAGE} failed: {}",
         String::from_utf8_lossy(&output.stderr)
     );
-    parse(*run, &output.stdout).with_context(|| format!("from {command:?}"))
+    Ok(output.stdout)
 }
 
 /// Builds the simulation and returns its executable.
