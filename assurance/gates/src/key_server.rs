@@ -251,14 +251,14 @@ pub fn run(study: &Study) -> (Vec<Delay>, History) {
     } = layout(study.cores);
     let floods: [&[usize]; 4] = [&[], &[5, 7], &[], &[4, 5]];
     for (number, ((core, slot), floods)) in slots.into_iter().zip(floods).enumerate() {
-        let spec = Spec::table_driven(core, 200 + number as u8, &[slot]);
+        let spec = Spec::table_driven(core, 200 + 2 * number as u8, &[slot]);
         let world = world();
         gates.client(spec, |client| high(world, client, floods, None));
     }
     let mut starts = Vec::new();
     for (which, core) in cores.into_iter().enumerate() {
         for (number, period) in LOW_PERIODS.into_iter().enumerate() {
-            let priority = 60 - number as u8;
+            let priority = 60 - 2 * number as u8;
             let spec = Spec::sporadic(core, priority, LOW_BUDGET * 1_000, period * 1_000);
             let floods: &[usize] = if which == 1 && number == 0 { &[2] } else { &[] };
             let world = world();
@@ -296,7 +296,7 @@ pub fn run(study: &Study) -> (Vec<Delay>, History) {
     }
     let (core, slot) = slots[3];
     for _ in 0..MORE {
-        let spec = Spec::table_driven(core, 203, &[slot]);
+        let spec = Spec::table_driven(core, 206, &[slot]);
         let world = world();
         gates.client(spec, |client| high(world, client, &[], Some(&[6, 7])));
     }

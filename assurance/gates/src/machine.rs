@@ -278,7 +278,7 @@ impl GateKernel for GateMachine {
         };
         let entry = Entry {
             label: label::TCB_SET_PRIORITY,
-            message: Message::Words(vec![wired.priority.into()]),
+            message: Message::Words(vec![u64::from(wired.priority) + 1]),
             caps: vec![wiring.authority],
             ..entry(Syscall::Call, tcb, Path::SetPriority)
         };

@@ -100,6 +100,7 @@ impl Default for Parameters {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Spec {
     pub core: usize,
+    /// Nobody else on its core may have the next higher one, at which the server works for it.
     pub priority: u8,
     pub kind: Kind,
     /// How many requests it makes, as far as the gate is prepared for them.

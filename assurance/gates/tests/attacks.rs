@@ -5,7 +5,8 @@ use sandglass_abi::invocation as label;
 use std::future::Future;
 
 use sandglass_gates::{
-    ClientId, ClientThread, Director, Gates, History, Made, Parameters, Protocol, Spec, Step, US,
+    ClientId, ClientThread, Director, Gates, History, Made, Parameters, Protocol, Slot, Spec, Step,
+    US,
 };
 use sandglass_parallel::{delete, migrate, Time};
 
@@ -143,7 +144,8 @@ fn run(attack: Attack, seed: u64, end: u64) -> System {
             honest_ones.push((client, priority == URGENT));
         }
         for _ in 0..2 {
-            let priority = random.u8(RELAXED - 10..RELAXED + 10);
+            // Even, as all others: the odd ones are the server's.
+            let priority = RELAXED - 10 + 2 * random.u8(0..10);
             let spec = Spec::sporadic(core, priority, 4_000, 20_000);
             let fork = random.fork();
             let client = gates.client(spec, |client| attacker(client, attack, fork));
@@ -296,4 +298,35 @@ fn clients_that_run_out_of_budget_while_they_wait_do_not_stay_in_the_way() {
         }
     });
     assert!(most <= bound, "paid {most}, at most {bound}");
+}
+
+/// Spinners of equal clients never block. Whoever pays has to come before them: here, when they all begin again with requests that
+/// wait since the end of their last slot.
+#[test]
+fn clients_of_one_priority_do_not_keep_the_server_from_each_other() {
+    let parameters = Parameters {
+        cores: 2,
+        operation: 5 * MS..=5 * MS,
+        gate_core: 1,
+        ..Parameters::default()
+    };
+    let mut gates = Gates::new(&parameters);
+    let slot = Slot {
+        at: 0,
+        length: 50_000,
+    };
+    for _ in 0..4 {
+        let spec = Spec::table_driven(0, URGENT, &[slot]);
+        gates.client(spec, |client| async move {
+            loop {
+                client.request(&[]).await;
+            }
+        });
+    }
+    let end = 450 * MS;
+    let history = gates.run_until(end);
+    // In each slot. It may take two looks to see that the server stands still.
+    let each = parameters.operation.end() + 30 * US + 2 * parameters.timing.poll;
+    let (served, expected) = (history.requests.len() as u64, 5 * (50 * MS / each - 1));
+    assert!(served >= expected, "{served} requests, at least {expected}");
 }

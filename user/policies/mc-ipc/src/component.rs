@@ -309,7 +309,7 @@ impl GateKernel for Kernel {
     }
 
     async fn rank(&mut self, client: ClientId, _target: Target) {
-        let priority = self.priorities[client.0];
+        let priority = self.priorities[client.0] + 1;
         let ranked = self.server.set_priority(self.authority, priority);
         // The builder lets this thread give the priorities of all clients, and the server's thread is its own.
         debug_assert!(ranked.is_ok());

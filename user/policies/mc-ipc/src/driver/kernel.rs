@@ -99,7 +99,8 @@ pub trait GateKernel {
     /// It is gone, or the thread is, or has one already.
     async fn give(&mut self, client: ClientId, holder: Holder, target: Target) -> Result<(), Gone>;
 
-    /// Whoever does the server's work has this client's priority from now on.
+    /// Whoever does the server's work has the priority above this client's from now on, which nobody else on its core has: it
+    /// runs whenever that one would, and before others of the same priority, whose spinners never block.
     async fn rank(&mut self, client: ClientId, target: Target);
 
     /// Whose context has this badge. `None`: it is one of another gate's, in which this one's server pays; that gate is told

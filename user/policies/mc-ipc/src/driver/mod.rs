@@ -6,7 +6,7 @@
 //! | thread | does | runs |
 //! | --- | --- | --- |
 //! | gate ([`Gate`]) | keeps the protocol, and moves contexts | on time of its own, above all clients |
-//! | server ([`serve`]) | the operation | on the context of whoever pays, at that client's priority |
+//! | server ([`serve`]) | the operation | on the context of whoever pays, at the priority above that client's, which is free for that |
 //! | spinner ([`spin`]), one for each client | nothing, so that a waiting client's budget drains as long as it would run (the paper's A2, idling); sees that nobody pays, or that who pays is not running, and pays then (bandwidth inheritance) | on its client's context, at its priority |
 //! | table ([`keep_table`]), one for each core with slots | tells the gate when slots of table-driven clients may begin and end | on a periodic context, above all clients |
 //!

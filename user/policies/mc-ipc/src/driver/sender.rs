@@ -88,7 +88,7 @@ impl Sender {
 /// What a spinner wants: the label of its call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// Its client's context is to pay. The word is the state of the payment that it saw ([`crate::driver::Payer::raw`]).
+    /// Its client's context is to pay.
     Take,
     /// Its client has budget again.
     Replenished,

@@ -57,7 +57,7 @@ pub struct Payer {
 
 impl Payer {
     /// As one word.
-    pub const fn raw(self) -> u64 {
+    const fn raw(self) -> u64 {
         let client = match self.client {
             Some(client) => client.0 as u64 + 1,
             None => 0,

@@ -60,9 +60,7 @@ pub async fn spin<K: SpinnerKernel>(
             };
         if stands_still {
             seen = None;
-            kernel
-                .ask(Request::Take.label(), shared.payer().raw())
-                .await;
+            kernel.ask(Request::Take.label(), 0).await;
         } else {
             kernel.pause().await;
         }
