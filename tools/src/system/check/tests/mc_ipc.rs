@@ -213,7 +213,14 @@ fn servers_that_could_not_have_a_gate_are_refused() {
         &[("priority = 200", "priority = 150")],
         &[
             "`flight` would delay the gate of `sign`",
-            "must be above 150",
+            "must be above 151",
+        ],
+    );
+    assert_refused(
+        &[("priority = 120", "priority = 111")],
+        &[
+            "`camera` would be in the way of a request of `radio`",
+            "must not be 111",
         ],
     );
     assert_refused(
@@ -347,7 +354,7 @@ fn clients_that_a_gate_could_not_serve_are_refused() {
         &[("exit = true", "exit = true\nrestart = \"on-fault\"")],
         &["`camera` cannot be restarted", "is a client of one"],
     );
-    let edf = "[[edf]]\nname = \"edf\"\nmode = \"preemptive\"\npriority = 121\ntimer = \"hpet\"\nadmission = \"none\"\n\
+    let edf = "[[edf]]\nname = \"edf\"\nmode = \"preemptive\"\npriority = 125\ntimer = \"hpet\"\nadmission = \"none\"\n\
                tasks = [{ component = \"camera\", period = \"100ms\", budget = \"40ms\" }]\n\n[[resource]]";
     assert_refused(
         &[
@@ -402,7 +409,7 @@ fn a_client_is_what_its_kind_says() {
         &["`flight` has its time in slots", "remove it"],
     );
     assert_refused(
-        &[("core = 1\npriority = 150", "priority = 119")],
+        &[("core = 1\npriority = 150", "priority = 117")],
         &[
             "`flight` would not have its slots for itself",
             "must be above 120",
@@ -611,7 +618,7 @@ fn a_gate_gets_threads_and_what_they_work_with() {
     // The gate never runs out of time, and may give its server the priority of any client.
     let gate = &keys.threads[0];
     assert_eq!(gate.time.budget_us, gate.time.period_us);
-    assert_eq!((gate.priority, gate.mcp), (200, 150));
+    assert_eq!((gate.priority, gate.mcp), (200, 151));
     // Spinners are where their clients are, and as urgent.
     let spinners = keys.threads[2..6].iter();
     let placed = spinners.map(|of| (of.time.core, of.priority, of.passive));
@@ -782,7 +789,7 @@ fn a_gate_has_room_for_all_its_clients() {
             text += &format!(
                 "[[component]]\nname = \"c{number}\"\nexecutable = \"hello-visitor\"\npriority = {}\n\
                  budget = \"1ms\"\nperiod = \"100ms\"\nexit = true\n",
-                1 + number
+                1 + 2 * number
             );
             clients += &format!("{{ component = \"c{number}\" }}, ");
         }

@@ -51,7 +51,8 @@ impl<'a> Checker<'a> {
         };
         let highest = members.iter().map(|member| member.priority).max();
         let main = &mut self.threads[server][0];
-        main.mcp = main.mcp.max(highest.unwrap_or(0));
+        // The server works at the priority above that of whoever pays.
+        main.mcp = main.mcp.max(highest.unwrap_or(0).saturating_add(1));
         self.give_clients(&place, members);
         self.give_spinners(&place, members.len());
         let replies = (0..table.replies()).map(|_| Object::Reply(self.new_endpoint()));

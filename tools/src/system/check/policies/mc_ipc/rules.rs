@@ -118,16 +118,16 @@ impl<'a> Checker<'a> {
         let highest = members.iter().filter(|member| member.name() != name);
         let highest = highest.max_by_key(|member| member.priority);
         let own = *server.priority.get_ref();
-        let above = highest.filter(|member| i64::from(member.priority) >= own);
+        let above = highest.filter(|member| i64::from(member.priority) + 1 >= own);
         if let Some(member) = above {
             self.found(
                 Finding::new(
                     server.priority.span(),
                     format!("the client `{}` would delay the gate of `{}`", member.name(), text(&gate.name)),
                 )
-                .label(format!("must be above {}", member.priority))
+                .label(format!("must be above {}", member.priority.saturating_add(1)))
                 .related(member.component.priority.span(), "the client's priority")
-                .help("a gate is above all its clients, on any core; the operation has the priority of the client that pays for it"),
+                .help("a gate is above all its clients, on any core; the operation has the priority above that of the client that pays"),
             );
         }
     }
@@ -235,7 +235,36 @@ impl<'a> Checker<'a> {
         }
     }
 
+    /// At the priority above a client's, the server works for it: nobody else may have that on its core, nor a passive server,
+    /// which may be on any.
+    fn priority_above_is_free(&mut self, gate: &'a Resource, member: &Member<'a>) {
+        let taken = i64::from(member.priority) + 1;
+        let server = gate.server.as_ref().map(|server| text(server));
+        let document = self.document;
+        for component in &document.components {
+            let core = component.core.as_ref().map_or(0, |core| *core.get_ref());
+            let passive = component.passive.as_ref();
+            let is_passive = passive.is_some_and(|passive| *passive.get_ref());
+            let is_near = is_passive || core == i64::from(member.core);
+            let name = text(&component.name);
+            if !is_near || Some(name) == server || *component.priority.get_ref() != taken {
+                continue;
+            }
+            self.found(
+                Finding::new(
+                    component.priority.span(),
+                    format!("`{name}` would be in the way of a request of `{}`", member.name()),
+                )
+                .label(format!("must not be {taken}"))
+                .related(member.component.priority.span(), "the client's priority")
+                .help("the server works for a client at the priority above that one's, so that others of the same priority do not keep it from \
+                       running: leave that one free on the client's core"),
+            );
+        }
+    }
+
     fn gate_kind(&mut self, gate: &'a Resource, member: &Member<'a>, members: &[Member<'a>]) {
+        self.priority_above_is_free(gate, member);
         let passive = member.component.passive.as_ref();
         let is_passive = passive.is_some_and(|passive| *passive.get_ref());
         if is_passive || has_gate(self.document, member.name()) {
