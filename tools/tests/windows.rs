@@ -1,5 +1,5 @@
-//! The traces of systems with partitions and with a time manager: the checker accepts them, and notices when windows and turns
-//! are tampered with.
+//! The traces of systems with partitions, with a time manager, and with a gate: the checker accepts them, and notices when
+//! windows, turns and requests are tampered with.
 
 use std::time::Duration;
 
@@ -61,6 +61,15 @@ fn windows_in_supplied_time_are_accepted_and_tampering_is_noticed() {
     assert!(verdict.looked.partition_windows >= 15, "{verdict:?}");
     assert!(verdict.looked.turns > 40, "{verdict:?}");
     let unnoticed = tamper::supplied::unnoticed(&traced.history, &traced.expected);
+    assert_eq!(unnoticed, Vec::<String>::new());
+}
+
+/// The gate's clients are on four cores, and two of them lose their budgets.
+#[test]
+fn requests_at_a_gate_are_accepted_and_tampering_is_noticed() {
+    let (traced, verdict) = accepted("systems/examples/mc-ipc/SYSTEM.toml");
+    assert!(verdict.looked.requests > 40, "{verdict:?}");
+    let unnoticed = tamper::gates::unnoticed(&traced.history, &traced.expected);
     assert_eq!(unnoticed, Vec::<String>::new());
 }
 
