@@ -2,15 +2,15 @@
 //! the data cannot be changed or replayed (Brandenburg, *A Synchronous IPC Protocol for Predictable Access to Shared Resources
 //! in Mixed-Criticality Systems*, section VI). Only the server has the private key.
 //!
-//! The signature is RSA's with 2048 bits, PKCS #1 v1.5 with SHA-256 (RFC 8017, section 8.2). Clients send the digest of their
+//! The signature is RSA's with 2048 bits, PKCS #1 v1.5 with SHA-256 (RFC 8017, 8.2). Clients send the digest of their
 //! data ([`digest`]), not the data: a request has the same length whatever is signed.
 //!
 //! # Constant work
 //!
 //! A server's longest operation is what its clients' budgets depend on, so a signature should always take as long. It does:
 //! the arithmetic takes the same steps for all secrets and messages of a length. `systems/signature-tests` measures the same
-//! number of instructions for every signature, 18.7 million; but for some fifty of the
-//! heap's allocator, if others ask it for memory in between.
+//! number of instructions for every signature, 18.7 million; but for some fifty of the heap's allocator, if others ask it for
+//! memory in between.
 //!
 //! # No blinding
 //!
