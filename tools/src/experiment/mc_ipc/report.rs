@@ -5,7 +5,7 @@ use maud::{html, Markup, PreEscaped};
 
 use super::super::report::{Data, Report, Section};
 use super::super::scatter::{Phase, Scatter};
-use super::runs::{ms, Outcome, Protocol, Series, Time, PAPER, PAPER_CORES, PHASES};
+use super::runs::{ms, Outcome, Protocol, Series, PAPER, PAPER_CORES, PHASES};
 use super::statements::{self, STATEMENTS};
 use crate::beside::figures::Figure;
 use crate::values;
@@ -244,7 +244,7 @@ fn figures(outcomes: &[Outcome]) -> Vec<Figure> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::runs::{Request, Run};
+    use super::super::runs::{Request, Run, Time};
     use super::*;
 
     /// One request in each phase, with delays in ms.
