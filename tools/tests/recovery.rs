@@ -22,8 +22,8 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// Runs a system with these levels; returns what is shown of its console.
-fn shown(name: &str, source: &Source, levels: &[&str]) -> String {
+/// Runs a system with these levels, and 2^`icount` ns for an instruction; returns what is shown of its console.
+fn shown(name: &str, source: &Source, levels: &[&str], icount: u8) -> String {
     let mut description = system::check(source).unwrap_or_else(|report| panic!("{report}"));
     for level in levels {
         let level: LevelOf = level.parse().unwrap();
@@ -38,7 +38,7 @@ fn shown(name: &str, source: &Source, levels: &[&str]) -> String {
         log: Some(log.clone()),
         ..built.boot(kernel::build(&options).unwrap())
     };
-    boot.machine.icount = Some(0);
+    boot.machine.icount = Some(icount);
     let outcome = qemu::run(&boot).unwrap();
     assert_eq!(outcome.end, End::Guest(0), "{}", outcome.console);
     fs::read_to_string(log).unwrap()
@@ -134,7 +134,9 @@ fn components_that_fail_are_restarted_on_four_cores_and_their_backtraces_have_na
         assert!(source.text.contains(&name));
         source.text = source.text.replace(&name, &there);
     }
-    let console = shown("recovery-4", &source, &[]);
+    // Time passes on all cores while one executes, and components that fail execute until they are stopped: a nanosecond for
+    // an instruction would be a run five times as long, of the same steps.
+    let console = shown("recovery-4", &source, &[], 3);
     assert_recovers(&console);
     let (_, divider) = console
         .split_once("launcher: `divider`: backtrace: ")
@@ -199,7 +201,7 @@ fn lines_are_whole_and_named_whatever_another_component_logs() {
         text: LOG.to_owned(),
         folder: folder("log"),
     };
-    let console = shown("log", &source, &["honest=debug"]);
+    let console = shown("log", &source, &["honest=debug"], 0);
     for text in [
         "an error",
         "a warning",
