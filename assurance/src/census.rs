@@ -6,6 +6,8 @@
 //! through every CNode and every thread that a capability names, and along derivation lists: so it
 //! finds CNodes too that only their own slots name.
 
+use std::cell::OnceCell;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 use sandglass_kernel::arch::abi::object::asid::AsidPool;
 use sandglass_kernel::arch::abi::object::table::Table;
@@ -71,6 +73,9 @@ pub struct Census<'k> {
     /// By CNode and thread, in the order of their slots.
     pub sites: Vec<Site>,
     site_of: FxHashMap<u64, usize>,
+    /// The index of the site behind each in its derivation list, and the lists; once somebody asks.
+    next: OnceCell<Vec<Option<usize>>>,
+    lists: OnceCell<Lists>,
     /// Slots that a derivation list leads to, but that belong to nothing.
     pub homeless: Vec<Ref<Slot>>,
     /// (first slot's address, radix).
@@ -88,6 +93,14 @@ pub struct Census<'k> {
     pub zombies: usize,
     objects: FxHashSet<u64>,
     spans: FxHashSet<u64>,
+}
+
+/// Derivation lists.
+struct Lists {
+    /// Indices of sites, list by list.
+    order: Vec<usize>,
+    /// Where each list ends there.
+    ends: Vec<usize>,
 }
 
 /// Whose slots a span has.
@@ -133,6 +146,8 @@ impl<'k> Census<'k> {
             k,
             sites: Vec::with_capacity(512),
             site_of: FxHashMap::default(),
+            next: OnceCell::new(),
+            lists: OnceCell::new(),
             homeless: Vec::new(),
             cnodes: Vec::new(),
             threads: Vec::new(),
@@ -165,6 +180,38 @@ impl<'k> Census<'k> {
     /// Index of the slot among [`Self::sites`].
     pub fn index(&self, slot: Ref<Slot>) -> Option<usize> {
         self.site_of.get(&slot.address().get()).copied()
+    }
+
+    /// By index of a site, that of the one behind it in its derivation list.
+    pub fn next(&self) -> &[Option<usize>] {
+        self.next.get_or_init(|| {
+            let next = |site: &Site| self.index(site.view.next?);
+            self.sites.iter().map(next).collect()
+        })
+    }
+
+    /// The derivation lists that begin somewhere, as indices of sites, each in its order: of one that turns back on itself,
+    /// one more than there are sites.
+    pub fn lists(&self) -> impl Iterator<Item = &[usize]> {
+        let Lists { order, ends } = self.lists.get_or_init(|| self.follow_lists());
+        let starts = [0].into_iter().chain(ends.iter().copied());
+        starts.zip(ends).map(|(start, &end)| &order[start..end])
+    }
+
+    fn follow_lists(&self) -> Lists {
+        let next = self.next();
+        let mut lists = Lists {
+            order: Vec::with_capacity(self.sites.len()),
+            ends: Vec::with_capacity(self.sites.len()),
+        };
+        for (first, site) in self.sites.iter().enumerate() {
+            if site.view.prev.is_none() {
+                let list = std::iter::successors(Some(first), |&at| next[at]);
+                lists.order.extend(list.take(self.sites.len() + 1));
+                lists.ends.push(lists.order.len());
+            }
+        }
+        lists
     }
 
     /// Whether a capability names the object of `kind` at `address`.

@@ -25,23 +25,9 @@ pub fn capabilities(census: &Census) -> Capabilities {
             Some((site.id, held))
         })
         .collect();
-    let firsts = census.sites.iter().filter(|site| site.view.prev.is_none());
-    let mut lists: Vec<Vec<_>> = firsts
-        .map(|first| {
-            let mut list = vec![first.id];
-            let mut next = first.view.next;
-            // No list is longer than there are slots, however corrupt.
-            while let Some(site) = next.and_then(|slot| census.site(slot)) {
-                if list.len() > census.sites.len() {
-                    break;
-                }
-                list.push(site.id);
-                next = site.view.next;
-            }
-            list
-        })
-        .collect();
-    lists.sort();
+    let ids = |list: &[usize]| list.iter().map(|&site| census.sites[site].id).collect();
+    let mut lists: Vec<Vec<_>> = census.lists().map(ids).collect();
+    lists.sort_unstable();
     Capabilities { slots, lists }
 }
 

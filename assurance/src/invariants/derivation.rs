@@ -44,19 +44,9 @@ pub fn neighbours_name_each_other(census: &Census) -> Finding {
     Ok(())
 }
 
-/// The derivation lists, as indices of sites, each in its order.
-fn lists<'a>(census: &'a Census) -> impl Iterator<Item = Vec<&'a Site>> {
-    let firsts = census.sites.iter().filter(|site| site.view.prev.is_none());
-    firsts.map(|first| {
-        let follow = |site: &&'a Site| census.site(site.view.next?);
-        let list = std::iter::successors(Some(first), follow);
-        list.take(census.sites.len() + 1).collect()
-    })
-}
-
 /// Every slot is in exactly one list, and no list turns back on itself.
 pub fn lists_have_an_end(census: &Census) -> Finding {
-    let listed: usize = lists(census).map(|list| list.len()).sum();
+    let listed: usize = census.lists().map(<[usize]>::len).sum();
     require!(
         listed == census.sites.len(),
         "of {} capabilities {listed} are in lists that begin somewhere",
@@ -93,8 +83,9 @@ fn name(cap: Capability) -> Option<(u8, u64)> {
 /// its neighbours.
 pub fn capabilities_to_one_object_are_neighbours(census: &Census) -> Finding {
     let mut last: FxHashMap<(u8, u64), &Site> = FxHashMap::default();
-    for list in lists(census) {
-        for site in list {
+    for list in census.lists() {
+        for &site in list {
+            let site = &census.sites[site];
             let Some(name) = name(site.view.cap) else {
                 continue;
             };
@@ -120,12 +111,15 @@ pub fn capabilities_to_one_object_are_neighbours(census: &Census) -> Finding {
 /// The descendants of a capability come right behind it: nothing that is not a descendant stands
 /// between. So revocation, which stops at the first that is none, finds all.
 pub fn children_follow_their_parent(census: &Census) -> Finding {
-    for list in lists(census) {
-        for (i, parent) in list.iter().enumerate() {
+    for list in census.lists() {
+        for (i, &parent) in list.iter().enumerate() {
+            let parent = &census.sites[parent];
             if !parent.view.revocable {
                 continue;
             }
-            let is_child = |site: &&Site| inspect::is_parent(census.k, parent.slot, site.slot);
+            let is_child = |site: &&usize| {
+                inspect::is_parent(census.k, parent.slot, census.sites[**site].slot)
+            };
             let rest = &list[i + 1..];
             let children = rest.iter().take_while(|site| is_child(site)).count();
             // Beyond them there are none. Of objects only their own capabilities could be, and those
@@ -134,9 +128,10 @@ pub fn children_follow_their_parent(census: &Census) -> Finding {
                 Kind::Untyped | Kind::IrqControl | Kind::IoPortControl => rest.len(),
                 _ => {
                     let own = name(parent.view.cap);
+                    let has_badge = has_badge(parent.view.cap);
                     let same = rest.iter().take_while(|site| {
-                        name(site.view.cap) == own
-                            && !(has_badge(parent.view.cap) && site.view.first_badged)
+                        let view = census.sites[**site].view;
+                        name(view.cap) == own && !(has_badge && view.first_badged)
                     });
                     same.count()
                 }
@@ -146,7 +141,7 @@ pub fn children_follow_their_parent(census: &Census) -> Finding {
             require!(
                 stray.is_none(),
                 "{:?} is a child of {:?}, but something else stands between",
-                stray.map(|site| site.id),
+                stray.map(|site| census.sites[*site].id),
                 parent.id
             );
         }

@@ -7,28 +7,32 @@ use super::objects::extent;
 use super::{require, Finding};
 use crate::census::{Census, Site};
 
+/// Every site of untyped memory, with its index.
 fn untyped<'a>(
     census: &'a Census<'_>,
-) -> impl Iterator<Item = (&'a Site, UntypedMemory)> + use<'a> {
-    let sites = census.sites.iter();
-    sites.filter_map(|site| Some((site, site.view.cap.untyped()?)))
+) -> impl Iterator<Item = (usize, &'a Site, UntypedMemory)> + use<'a> {
+    let sites = census.sites.iter().enumerate();
+    sites.filter_map(|(i, site)| Some((i, site, site.view.cap.untyped()?)))
 }
 
 /// What was made of untyped memory lies below its watermark, and comes behind it in its derivation
 /// list; what was not made of it does not lie in it, unless it contains it.
 pub fn objects_lie_below_the_watermark(census: &Census) -> Finding {
     let is_untyped = |site: &Site| site.view.cap.is(Kind::Untyped);
-    let pieces = census.sites.iter();
+    let named: Vec<Option<(u64, u64)>> = census.sites.iter().map(piece).collect();
+    let pieces = census.sites.iter().zip(&named);
     let pieces =
-        pieces.filter_map(|site| piece(site).map(|(at, bytes)| (at, bytes, is_untyped(site))));
+        pieces.filter_map(|(site, piece)| piece.map(|(at, bytes)| (at, bytes, is_untyped(site))));
     let mut pieces: Vec<(u64, u64, bool)> = pieces.collect();
     pieces.sort_unstable();
-    for (site, memory) in untyped(census) {
+    let next = census.next();
+    for (i, site, memory) in untyped(census) {
         let start = memory.start().get();
         let (size, used) = (memory.size(), start + memory.watermark());
-        let behind = std::iter::successors(Some(site), |site| census.site(site.view.next?));
+        let behind = std::iter::successors(Some(i), |&at| next[at]);
         let made = behind.skip(1).take(census.sites.len()).map_while(|child| {
-            let (at, bytes) = piece(child)?;
+            let (at, bytes) = named[child]?;
+            let child = &census.sites[child];
             (at >= start && at + bytes <= start + size).then_some((child, at, bytes))
         });
         let mut inside = 0;
@@ -69,7 +73,7 @@ fn piece(site: &Site) -> Option<(u64, u64)> {
 
 /// RAM beyond the watermark of untyped memory is zero.
 pub fn free_memory_is_zero(census: &Census) -> Finding {
-    for (site, memory) in untyped(census) {
+    for (_, site, memory) in untyped(census) {
         if memory.is_device() {
             continue;
         }
