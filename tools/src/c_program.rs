@@ -252,21 +252,23 @@ fn help_with_linking(said: &str) -> String {
     help
 }
 
+/// A command that builds the library; clippy looks at what belongs to the workspace on the way.
+pub fn library_command() -> Command {
+    let mut cargo = toolchain::linted_cargo();
+    cargo.args(["rustc", "--release", "--package", PACKAGE, "--lib"]);
+    cargo.args(["--crate-type", "staticlib", "--features", "program"]);
+    cargo.args(FRAME_POINTERS).args(["--target", USER_TARGET]);
+    let built_in = workspace::target_dir().join(TARGET_FOLDER);
+    cargo.arg("--target-dir").arg(built_in);
+    cargo
+}
+
 /// Builds the library and returns its path. Whoever links with a former one meanwhile has that whole.
 fn build_library() -> Result<PathBuf> {
     let built_in = workspace::target_dir().join(TARGET_FOLDER);
     let lock = workspace::lock(&built_in)?;
-    let mut cargo = toolchain::host_cargo();
-    cargo.args(["rustc", "--release", "--package", PACKAGE, "--lib"]);
-    cargo.args(["--crate-type", "staticlib", "--features", "program"]);
-    cargo.args(FRAME_POINTERS);
-    cargo.args([
-        "--target",
-        USER_TARGET,
-        "--message-format",
-        "json-render-diagnostics",
-    ]);
-    cargo.arg("--target-dir").arg(&built_in);
+    let mut cargo = library_command();
+    cargo.args(["--message-format", "json-render-diagnostics"]);
     let artifacts = toolchain::build(&mut cargo, "the library for C")?;
     let mut built = None;
     for message in Message::parse_stream(artifacts.as_slice()) {

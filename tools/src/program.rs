@@ -144,25 +144,38 @@ pub fn build(package: &str) -> Result<PathBuf> {
 }
 
 /// Builds the user programs of `packages` at once and returns their ELF files in that order, without debugging
-/// information.
+/// information. As of [`read_all`], a process has one program of a package.
 ///
 /// # Errors
 /// As [`build`].
 pub fn build_all(packages: &[&str]) -> Result<Vec<PathBuf>> {
-    let folder = target_dir();
-    let _lock = workspace::lock(&folder)?;
-    let mut cargo = toolchain::host_cargo();
-    let embedded = embedded(packages)?;
-    let embedded: Vec<&str> = embedded.iter().map(String::as_str).collect();
-    let paths = build_stripped(toolchain::host_cargo(), &folder, &embedded)?;
-    for (package, path) in embedded.iter().zip(paths) {
-        cargo.env(sandglass_build::embedded_variable(package), path);
+    static STRIPPED: Mutex<BTreeMap<String, PathBuf>> = Mutex::new(BTreeMap::new());
+    let mut stripped = STRIPPED.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_there = |package: &&&str| {
+        stripped
+            .get(**package)
+            .is_some_and(|path: &PathBuf| path.exists())
+    };
+    let missing: Vec<&str> = packages
+        .iter()
+        .filter(|it| !is_there(it))
+        .copied()
+        .collect();
+    for (&package, program) in missing.iter().zip(read_all(&missing, Profile::Release)?) {
+        let path = stripped_path(package);
+        stripped::write_bytes(&program.bytes, &path)?;
+        stripped.insert(package.to_owned(), path);
     }
-    build_stripped(cargo, &folder, packages)
+    let paths = packages.iter().map(|&package| stripped[package].clone());
+    Ok(paths.collect())
 }
 
-/// The user programs that `packages` embed, which are built before them: otherwise their build scripts would build
-/// all that these are made of once more.
+/// Where the program of a package is without debugging information.
+fn stripped_path(package: &str) -> PathBuf {
+    target_dir().join("stripped").join(package)
+}
+
+/// The user programs that `packages` embed.
 fn embedded(packages: &[&str]) -> Result<Vec<String>> {
     let metadata = workspace_metadata()?;
     let wanted = metadata.packages.iter();
@@ -174,19 +187,6 @@ fn embedded(packages: &[&str]) -> Result<Vec<String>> {
             .context("`embeds` in [package.metadata.sandglass] names packages")
     });
     names.collect()
-}
-
-/// Builds user programs in `folder`, and returns copies without debugging information.
-fn build_stripped(cargo: Command, folder: &Path, packages: &[&str]) -> Result<Vec<PathBuf>> {
-    let built = build_in(cargo, folder, packages, Profile::Release)?;
-    let programs = packages.iter().zip(built);
-    programs
-        .map(|(package, whole)| {
-            let path = folder.join("stripped").join(package);
-            stripped::write(&whole, &path)?;
-            Ok(path)
-        })
-        .collect()
 }
 
 /// A program that was built.
@@ -227,14 +227,26 @@ pub fn read_all(packages: &[&str], profile: Profile) -> Result<Vec<Elf>> {
 }
 
 fn read_now(packages: &[&str], profile: Profile) -> Result<Vec<Elf>> {
-    let folder = target_dir();
-    let _lock = workspace::lock(&folder)?;
-    read(build_in(
-        toolchain::host_cargo(),
-        &folder,
-        packages,
-        profile,
-    )?)
+    if packages.is_empty() {
+        return Ok(Vec::new());
+    }
+    let _lock = workspace::lock(&target_dir())?;
+    let selection = selection(packages, profile);
+    let cargo = cargo_for(packages)?;
+    read(compile(cargo, selection, &target_dir(), packages)?)
+}
+
+/// A command that builds the user programs of `packages` as they run: clippy looks at what belongs to the workspace on the
+/// way, as when programs are built to run.
+///
+/// # Errors
+/// What they embed does not build.
+pub fn command(packages: &[&str]) -> Result<Command> {
+    let _lock = workspace::lock(&target_dir())?;
+    let mut cargo = cargo_for(packages)?;
+    let selection = selection(packages, Profile::Release);
+    complete(&mut cargo, selection, &target_dir());
+    Ok(cargo)
 }
 
 /// Where cargo builds user programs.
@@ -242,16 +254,32 @@ fn target_dir() -> PathBuf {
     workspace::target_dir().join(TARGET_FOLDER)
 }
 
-fn build_in(
-    cargo: Command,
-    target_dir: &Path,
-    packages: &[&str],
-    profile: Profile,
-) -> Result<Vec<PathBuf>> {
-    let selection = packages.iter().flat_map(|package| ["--package", package]);
-    let selection = selection.chain(FRAME_POINTERS);
-    let selection = selection.map(str::to_owned).chain(profile.arguments());
-    compile(cargo, selection, target_dir, packages)
+/// A `cargo` for `packages` that knows the programs that they embed. These are built before: otherwise build scripts would
+/// build all that they are made of once more.
+fn cargo_for(packages: &[&str]) -> Result<Command> {
+    let mut cargo = toolchain::linted_cargo();
+    let embedded = embedded(packages)?;
+    let embedded: Vec<&str> = embedded.iter().map(String::as_str).collect();
+    let selection = selection(&embedded, Profile::Release);
+    let built = compile(
+        toolchain::linted_cargo(),
+        selection,
+        &target_dir(),
+        &embedded,
+    )?;
+    for (package, whole) in embedded.iter().zip(built) {
+        let path = stripped_path(package);
+        stripped::write(&whole, &path)?;
+        cargo.env(sandglass_build::embedded_variable(package), path);
+    }
+    Ok(cargo)
+}
+
+/// Arguments that select programs.
+fn selection<'a>(packages: &'a [&str], profile: Profile) -> impl Iterator<Item = String> + 'a {
+    let packages = packages.iter().flat_map(|package| ["--package", package]);
+    let arguments = packages.chain(FRAME_POINTERS).map(str::to_owned);
+    arguments.chain(profile.arguments())
 }
 
 /// The programs in files.
@@ -264,6 +292,13 @@ pub fn read(paths: Vec<PathBuf>) -> Result<Vec<Elf>> {
         Ok(Elf { path, bytes })
     });
     programs.collect()
+}
+
+/// Has `cargo`, with further arguments that select them, build user programs below `target_dir`.
+fn complete(cargo: &mut Command, selection: impl Iterator<Item = String>, target_dir: &Path) {
+    cargo.args(["build", "--release", "--target", USER_TARGET]);
+    cargo.args(selection);
+    cargo.arg("--target-dir").arg(target_dir);
 }
 
 /// Has `cargo`, with further arguments that select them, build user programs below `target_dir`;
@@ -283,10 +318,8 @@ pub fn compile(
     if toolchain::lld().is_none() {
         bail!("`ld.lld` is not installed: on Debian, `apt-get install lld`");
     }
-    cargo.args(["build", "--release", "--target", USER_TARGET]);
+    complete(&mut cargo, selection, target_dir);
     cargo.args(["--message-format", "json-render-diagnostics"]);
-    cargo.args(selection);
-    cargo.arg("--target-dir").arg(target_dir);
     let what = binaries.join(", ");
     eprintln!("building {what}");
     let artifacts = toolchain::build(&mut cargo, &what)?;

@@ -17,7 +17,9 @@ use crate::workspace;
 /// Of GNU binutils, which come with a C compiler.
 const OBJCOPY: &str = "objcopy";
 
-/// Writes `from` to `to` without debugging information. One without sections has none, and is copied. Whoever reads `to` meanwhile sees the former file whole.
+/// Writes `from` to `to` without debugging information. One without sections has none, and is copied. Whoever reads `to`
+/// meanwhile sees the former file whole; one that would not change stays, with its time, so that cargo does not build again
+/// what embeds it.
 ///
 /// # Errors
 /// binutils are not installed, or do not understand the file; or a file cannot be written.
@@ -33,7 +35,7 @@ pub fn write(from: &Path, to: &Path) -> Result<()> {
     let elf = fs::read(from).with_context(|| format!("cannot read {}", from.display()))?;
     if !has_sections(&elf) {
         fs::write(&fresh, elf).with_context(|| format!("cannot write {}", fresh.display()))?;
-        return fs::rename(&fresh, to).with_context(|| format!("cannot write {}", to.display()));
+        return replace(&fresh, to);
     }
     let output = Command::new(objcopy)
         .arg("--strip-debug")
@@ -47,7 +49,30 @@ pub fn write(from: &Path, to: &Path) -> Result<()> {
             String::from_utf8_lossy(&output.stderr).trim()
         );
     }
-    fs::rename(&fresh, to).with_context(|| format!("cannot write {}", to.display()))
+    replace(&fresh, to)
+}
+
+/// Makes `fresh` the file `to`, unless that has the same content.
+fn replace(fresh: &Path, to: &Path) -> Result<()> {
+    let content = fs::read(fresh).with_context(|| format!("cannot read {}", fresh.display()))?;
+    match fs::read(to) {
+        Ok(former) if former == content => fs::remove_file(fresh),
+        _ => fs::rename(fresh, to),
+    }
+    .with_context(|| format!("cannot write {}", to.display()))
+}
+
+/// As [`write`], of an ELF file with this content.
+pub fn write_bytes(elf: &[u8], to: &Path) -> Result<()> {
+    let folder = workspace::target_dir().join("stripped");
+    fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    let whole = folder.join(unique());
+    let written = fs::write(&whole, elf)
+        .with_context(|| format!("cannot write {}", whole.display()))
+        .and_then(|()| write(&whole, to));
+    // A file that stays costs room, nothing else.
+    let _ = fs::remove_file(whole);
+    written
 }
 
 fn has_sections(elf: &[u8]) -> bool {
@@ -59,18 +84,11 @@ fn has_sections(elf: &[u8]) -> bool {
 /// # Errors
 /// As [`write`].
 pub fn bytes(elf: &[u8]) -> Result<Vec<u8>> {
-    let folder = workspace::target_dir().join("stripped");
-    fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
-    let name = unique();
-    let (whole, copy) = (folder.join(&name), folder.join(name + ".stripped"));
-    let stripped = fs::write(&whole, elf)
-        .with_context(|| format!("cannot write {}", whole.display()))
-        .and_then(|()| write(&whole, &copy))
+    let copy = workspace::target_dir().join("stripped").join(unique());
+    let stripped = write_bytes(elf, &copy)
         .and_then(|()| fs::read(&copy).with_context(|| format!("cannot read {}", copy.display())));
-    for file in [whole, copy] {
-        // A file that stays costs room, nothing else.
-        let _ = fs::remove_file(file);
-    }
+    // A file that stays costs room, nothing else.
+    let _ = fs::remove_file(copy);
     stripped
 }
 

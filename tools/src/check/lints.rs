@@ -6,6 +6,7 @@ use anyhow::{bail, Context as _};
 use cargo_metadata::{Message, Metadata};
 
 use super::{Context, Verdict};
+use crate::c_program;
 use crate::program;
 use crate::test;
 use crate::toolchain::{self, KernelToolchain};
@@ -27,11 +28,9 @@ pub fn formatting(_: &mut Context) -> Verdict {
 
 /// clippy has no warning about any target of the workspace. Of the lints, `Cargo.toml` has those about `unsafe`.
 ///
-/// It looks at what runs on the host, in each configuration, when the tests are built. User programs are looked at apart
-/// from the rest: built together, they would get the libraries that they have in common with host programs with `std`,
-/// next to which theirs is a second panic handler. They end where they panic, so they are not looked at as programs that
-/// unwind; what their build scripts and macros need is built as for the tests. And so is what no test needs, like a library
-/// that an emulator loads.
+/// It looks at what runs on the host, in each configuration, when the tests are built; and at user programs, and their
+/// library for C, when these are built to run, each once: what they say then, cargo says again here. What neither builds is
+/// looked at alone, like a library that an emulator loads.
 pub fn workspace(_: &mut Context) -> Verdict {
     if !toolchain::host_has("clippy") || toolchain::clippy_driver().is_none() {
         return Verdict::Skipped("clippy is not installed (rustup component add clippy)".into());
@@ -41,19 +40,19 @@ pub fn workspace(_: &mut Context) -> Verdict {
         Err(error) => return Verdict::Broken(vec![format!("{error:#}")]),
     };
     let mut findings = Vec::new();
-    for mut cargo in test::builds() {
+    let programs = match program::command(&program::packages(&metadata)) {
+        Ok(programs) => programs,
+        Err(error) => return Verdict::Broken(vec![format!("{error:#}")]),
+    };
+    for mut cargo in test::builds().chain([programs, c_program::library_command()]) {
         match diagnostics(&mut cargo) {
             Ok(said) => findings.extend(said),
             Err(error) => findings.push(format!("{error:#}")),
         }
     }
-    let mut user = clippy(&program::packages(&metadata));
-    user.args(["--config", "profile.host.panic=\"abort\""]);
-    user.args(C_LIBRARY);
-    for mut cargo in [user, clippy(&untested(&metadata))] {
-        if let Verdict::Broken(more) = verdict(cargo.args(["--", "-Dwarnings"])) {
-            findings.extend(more);
-        }
+    let mut rest = clippy(&untested(&metadata));
+    if let Verdict::Broken(more) = verdict(rest.args(["--", "-Dwarnings"])) {
+        findings.extend(more);
     }
     findings.sort_unstable();
     findings.dedup();
@@ -101,14 +100,6 @@ fn diagnostics(cargo: &mut Command) -> anyhow::Result<Vec<String>> {
     }
     Ok(said)
 }
-
-/// What the library for C has once it is a program.
-const C_LIBRARY: [&str; 4] = [
-    "--package",
-    "sandglass-c",
-    "--features",
-    "sandglass-c/program",
-];
 
 /// clippy has no warning about the kernel as built for the bare machine, with and without the
 /// debug calls, for one core and for several, and with all that it can have.

@@ -17,6 +17,7 @@ use super::suite::{self, Config};
 use super::Filter;
 use crate::cores::Cores;
 use crate::kernel::{self, KernelOptions};
+use crate::program::{self, Profile};
 use crate::qemu::{self, Boot, End, Outcome};
 use crate::side_by_side;
 
@@ -39,6 +40,14 @@ type NamedResult = (String, Verdict);
 /// Builds and boots every test system that can have a wanted test.
 pub(super) fn run(filter: &Filter, report: &mut Report) -> Result<()> {
     let begin = Instant::now();
+    if filter.0.is_none() {
+        // All will be wanted: one cargo builds them quicker than many. What does not build is the failure of what needs it.
+        let programs = program::workspace_metadata()
+            .and_then(|all| program::read_all(&program::packages(&all), Profile::Release));
+        if let Err(error) = programs {
+            eprintln!("{error:#}");
+        }
+    }
     let built = suite::build_all();
     report.took("building the test systems", begin.elapsed());
     let suites = match built {
