@@ -293,9 +293,8 @@ mod tests {
     #[test]
     fn a_package_names_its_own_files() {
         let judge = |path: &str| {
-            let source =
-                super::super::source::Source::parse(path, "//! See `time/pure.rs`.".to_owned());
-            tree().judge(&Page::doc_comments(&source.unwrap())).len()
+            let page = Page::doc_comments(path, "//! See `time/pure.rs`.");
+            tree().judge(&page.unwrap()).len()
         };
         assert_eq!(judge("model/src/lib.rs"), 0);
         assert_eq!(judge("kernel/src/lib.rs"), 1);

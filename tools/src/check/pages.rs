@@ -5,12 +5,11 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result};
+use anyhow::{anyhow, Context as _, Result};
+use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
-use syn::spanned::Spanned;
-use syn::visit::Visit;
 
-use super::source::{collect, is_rust, Source};
+use super::source::{collect, is_rust};
 use crate::workspace;
 
 /// The folder of the book, and pages beside it.
@@ -60,18 +59,27 @@ impl Page {
         page
     }
 
-    /// The doc comments of `source`.
-    pub fn doc_comments(source: &Source) -> Self {
+    /// The doc comments of the Rust program `text`, the file at `path`: those in macros, too, of which a parser knows
+    /// nothing. Nothing is parsed, which would take most of the time.
+    ///
+    /// # Errors
+    /// It is not made of Rust's tokens.
+    pub fn doc_comments(path: impl Into<PathBuf>, text: &str) -> Result<Self> {
+        let path = path.into();
+        let tokens: TokenStream = text
+            .parse()
+            .map_err(|error| anyhow!("{error}"))
+            .with_context(|| format!("cannot read {}", path.display()))?;
         let mut comments = Comments::default();
-        comments.visit_file(&source.syntax);
+        comments.collect(tokens);
         let mut page = Self {
-            path: source.path.clone(),
+            path,
             ..Self::default()
         };
         for (line, text) in comments.blocks() {
             page.add(&text, line);
         }
-        page
+        Ok(page)
     }
 
     /// The texts of the drawing `text`, the file at `path`.
@@ -171,21 +179,22 @@ fn unused(slug: String, used: &[String]) -> String {
 #[derive(Default)]
 struct Comments(BTreeMap<usize, String>);
 
-impl<'ast> Visit<'ast> for Comments {
-    fn visit_attribute(&mut self, attribute: &'ast syn::Attribute) {
-        if let syn::Meta::NameValue(pair) = &attribute.meta {
-            if let (true, syn::Expr::Lit(literal)) = (pair.path.is_ident("doc"), &pair.value) {
-                if let syn::Lit::Str(text) = &literal.lit {
-                    let text = text.value();
-                    let text = text.strip_prefix(' ').unwrap_or(&text).to_owned();
-                    self.0.insert(attribute.span().start().line, text);
+impl Comments {
+    /// Adds those among `tokens`, where a doc comment is the attribute that it means.
+    fn collect(&mut self, tokens: TokenStream) {
+        for tree in tokens {
+            if let TokenTree::Group(group) = tree {
+                match documentation(&group) {
+                    Some((line, text)) => {
+                        let text = text.strip_prefix(' ').unwrap_or(&text).to_owned();
+                        self.0.insert(line, text);
+                    }
+                    None => self.collect(group.stream()),
                 }
             }
         }
     }
-}
 
-impl Comments {
     /// Lines that follow one another as one text, with the number of the first.
     fn blocks(self) -> Vec<(usize, String)> {
         let mut blocks: Vec<(usize, String)> = Vec::new();
@@ -201,6 +210,31 @@ impl Comments {
             next = line + 1;
         }
         blocks
+    }
+}
+
+/// The text of `[doc = "..."]`, with its line.
+fn documentation(group: &Group) -> Option<(usize, String)> {
+    if group.delimiter() != Delimiter::Bracket {
+        return None;
+    }
+    let mut tokens = group.stream().into_iter();
+    match (
+        tokens.next()?,
+        tokens.next()?,
+        tokens.next()?,
+        tokens.next(),
+    ) {
+        (TokenTree::Ident(name), TokenTree::Punct(sign), TokenTree::Literal(literal), None)
+            if name == "doc" && sign.as_char() == '=' =>
+        {
+            let line = literal.span().start().line;
+            match syn::Lit::new(literal) {
+                syn::Lit::Str(text) => Some((line, text.value())),
+                _ => None,
+            }
+        }
+        _ => None,
     }
 }
 
@@ -227,10 +261,10 @@ pub fn drawings() -> Result<Vec<Page>> {
 /// The doc comments of all packages, by file.
 ///
 /// # Errors
-/// A file cannot be read, or is not Rust.
+/// A file cannot be read, or is not made of Rust's tokens.
 pub fn comments() -> Result<Vec<Page>> {
     each(files_below("", "rs")?, |path, text| {
-        Ok(Page::doc_comments(&Source::parse(path, text)?))
+        Page::doc_comments(path, &text)
     })
 }
 
@@ -281,9 +315,9 @@ mod tests {
 
     #[test]
     fn doc_comments_are_read_wherever_they_stand() {
-        let text = "//! One `a\n//! b`.\n\n// no\nstruct S {\n    /// `c`\n    x: u8,\n}\n";
-        let source = Source::parse("a.rs", text.to_owned()).unwrap();
-        let page = Page::doc_comments(&source);
+        let text = "//! One `a\n//! b`.\n\n// no\nstruct S {\n    /// `c`\n    x: u8,\n}\n\
+                    list! {\n    /// `d`\n    e,\n}\n#[doc(hidden)]\nfn f() {}\n";
+        let page = Page::doc_comments("a.rs", text).unwrap();
         let code: Vec<&Piece> = page
             .pieces
             .iter()
@@ -291,7 +325,11 @@ mod tests {
             .collect();
         assert_eq!(
             code,
-            [&piece(1, Kind::Code, "a b"), &piece(6, Kind::Code, "c")]
+            [
+                &piece(1, Kind::Code, "a b"),
+                &piece(6, Kind::Code, "c"),
+                &piece(10, Kind::Code, "d")
+            ]
         );
     }
 
