@@ -23,6 +23,9 @@ const RUNTIME: &str = "sandglass-user";
 /// The file that says whose programs are in a target directory: the root of a project.
 const OWNER: &str = "sandglass.project";
 
+/// The profile of build scripts and macros.
+const HELPERS: &str = "build-override";
+
 /// A project.
 pub struct Project {
     metadata: Metadata,
@@ -300,8 +303,16 @@ fn profile_arguments(root: &Path) -> Result<Vec<String>> {
 
 fn overrides(ours: &Table, theirs: &Table) -> Vec<String> {
     let values = ours.iter().filter(|(_, value)| !value.is_table());
+    let values = values.filter(|(key, _)| *key == "panic" || !theirs.contains_key(*key));
+    let values = values.map(|(key, value)| (key.clone(), value));
+    // What runs while programs are compiled, then cargo need not build twice.
+    let helpers = |profile: &'_ Table| profile.get(HELPERS)?.as_table().cloned();
+    let theirs = helpers(theirs).unwrap_or_default();
+    let ours = helpers(ours).unwrap_or_default();
+    let helpers = ours.iter().filter(|(key, _)| !theirs.contains_key(*key));
+    let helpers = helpers.map(|(key, value)| (format!("{HELPERS}.{key}"), value));
     values
-        .filter(|(key, _)| *key == "panic" || !theirs.contains_key(*key))
+        .chain(helpers)
         .flat_map(|(key, value)| {
             [
                 "--config".to_owned(),
@@ -341,6 +352,16 @@ mod tests {
         let lto = "--config profile.release.lto=\"fat\"";
         assert_eq!(arguments(""), format!("{lto} {panic}"));
         assert_eq!(arguments("panic = \"unwind\"\nlto = false"), panic);
+    }
+
+    #[test]
+    fn the_profile_of_macros_is_the_repositorys_where_the_project_has_none() {
+        let ours = toml::from_str("[build-override]\ndebug = false").unwrap();
+        let arguments = |theirs| overrides(&ours, &toml::from_str(theirs).unwrap()).join(" ");
+        let debug = "--config profile.release.build-override.debug=false";
+        assert_eq!(arguments(""), debug);
+        assert_eq!(arguments("[build-override]\nopt-level = 3"), debug);
+        assert_eq!(arguments("[build-override]\ndebug = 1"), "");
     }
 
     #[test]
