@@ -7,6 +7,8 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
 use anyhow::{bail, ensure, Context, Result};
+use nix::errno::Errno;
+use nix::unistd::{lseek, Whence};
 use sandglass_abi::trace::{header, Tag, RECORD_BYTES, RECORD_WORDS};
 
 use crate::qemu::Machine;
@@ -14,6 +16,9 @@ use crate::qemu::Machine;
 /// Memory up to here is at its physical address in the file.
 pub const MOST_MIB: u32 = 3 << 10;
 const MIB: u64 = 1 << 20;
+
+/// A place of a log without a record.
+const EMPTY: [u8; RECORD_BYTES as usize] = [0; RECORD_BYTES as usize];
 
 /// The words of a record.
 pub type Words = [u64; RECORD_WORDS];
@@ -97,20 +102,36 @@ impl Memory {
         const PAGES_AT_ONCE: u64 = 256;
         let first = header::MAGIC[0].to_le_bytes();
         let mut block = vec![0; (PAGE * PAGES_AT_ONCE) as usize];
-        for start in (0..self.bytes).step_by(block.len()) {
+        let mut start = 0;
+        while let Some(written) = self.written_from(start) {
+            start = written / PAGE * PAGE;
+            block.truncate((self.bytes - start).min(PAGE * PAGES_AT_ONCE) as usize);
             self.read(start, &mut block)?;
-            for (page, at) in block
-                .chunks_exact(PAGE as usize)
-                .zip((start..).step_by(4096))
-            {
+            let pages = block.chunks_exact(PAGE as usize);
+            for (page, at) in pages.zip((start..).step_by(PAGE as usize)) {
                 if page.starts_with(&first) {
                     if let Some(logs) = header_of(page, at) {
                         return Ok(Some(logs));
                     }
                 }
             }
+            start += block.len() as u64;
         }
         Ok(None)
+    }
+
+    /// The first address from `at` on that has been written to; `None` if there is none. Most of the memory never is, and
+    /// is no part of the file: to look through it takes longer than many runs.
+    fn written_from(&self, at: u64) -> Option<u64> {
+        if at >= self.bytes {
+            return None;
+        }
+        match lseek(&self.file, i64::try_from(at).ok()?, Whence::SeekData) {
+            Ok(written) => u64::try_from(written).ok(),
+            Err(Errno::ENXIO) => None,
+            // The file system does not know: it may all be written.
+            Err(_) => Some(at),
+        }
     }
 
     /// The words of the records in `log`, in the order of their places.
@@ -120,8 +141,10 @@ impl Memory {
     pub fn records(&self, log: &Log) -> Result<Vec<Words>> {
         let mut bytes = vec![0; (log.places() * RECORD_BYTES) as usize];
         self.read(log.start, &mut bytes)?;
-        let places = bytes.chunks_exact(RECORD_BYTES as usize).map(words_of);
-        Ok(places.filter(is_written).collect())
+        let places = bytes.chunks_exact(RECORD_BYTES as usize);
+        // Most places are empty, which is seen at once.
+        let used = places.filter(|place| **place != EMPTY).map(words_of);
+        Ok(used.filter(is_written).collect())
     }
 
     /// The words at `place` of `log`, which [are](is_written) a record or not.
