@@ -51,8 +51,8 @@ impl<'i> Reference<'i> {
     /// The first `len` bytes of a lap's ciphertext.
     fn encrypt(&self, badge: u64, lap: u64, len: usize) -> Vec<u8> {
         let mut text = self.keystream(initial_counter(badge, lap), len);
-        for (byte, plain) in text.iter_mut().zip(self.input.iter().cycle()) {
-            *byte ^= plain;
+        for copy in text.chunks_mut(self.input.len().max(1)) {
+            add(copy, self.input);
         }
         text
     }
@@ -63,15 +63,30 @@ impl<'i> Reference<'i> {
     fn keystream(&self, initial: [u8; 16], len: usize) -> Vec<u8> {
         let first = u128::from_be_bytes(initial);
         let blocks = len.div_ceil(BLOCK_BYTES as usize) as u128;
-        let counters: Vec<u8> = (1..=blocks)
-            .flat_map(|number| first.wrapping_add(number).to_be_bytes())
-            .collect();
-        let mut stream = self.cipher.cfb128_decrypt(&initial, &counters);
-        for (byte, counter) in stream.iter_mut().zip(&counters) {
-            *byte ^= counter;
+        let mut counters = Vec::with_capacity(len.next_multiple_of(BLOCK_BYTES as usize));
+        for number in 1..=blocks {
+            counters.extend_from_slice(&first.wrapping_add(number).to_be_bytes());
         }
+        let mut stream = self.cipher.cfb128_decrypt(&initial, &counters);
+        add(&mut stream, &counters);
         stream.truncate(len);
         stream
+    }
+}
+
+/// Adds the bits of `other`, which is as long or longer, to those of `text`: a word at a time, as nothing here is optimised.
+fn add(text: &mut [u8], other: &[u8]) {
+    let (words, rest) = text.as_chunks_mut::<8>();
+    let (others, others_rest) = other.as_chunks::<8>();
+    let others_rest = match words.len() < others.len() {
+        true => &others[words.len()][..],
+        false => others_rest,
+    };
+    for (word, other) in words.iter_mut().zip(others) {
+        *word = (u64::from_ne_bytes(*word) ^ u64::from_ne_bytes(*other)).to_ne_bytes();
+    }
+    for (byte, other) in rest.iter_mut().zip(others_rest) {
+        *byte ^= other;
     }
 }
 
@@ -122,6 +137,17 @@ mod tests {
         assert_eq!(reference.digest(2, 26), expected.value());
         assert_ne!(reference.digest(1, 26), expected.value());
         assert_eq!(reference.digest(1, 0), Digest::EMPTY.value());
+    }
+
+    #[test]
+    fn bits_are_added_at_every_length() {
+        let (plain, other): (Vec<u8>, Vec<u8>) = ((0..40).collect(), (100..140).rev().collect());
+        for length in 0..40 {
+            let mut text = plain[..length].to_vec();
+            add(&mut text, &other);
+            let bits = plain.iter().zip(&other).map(|(plain, other)| plain ^ other);
+            assert_eq!(text, bits.take(length).collect::<Vec<u8>>());
+        }
     }
 
     fn bytes(hex: &str) -> Vec<u8> {
