@@ -398,7 +398,7 @@ impl Gates {
             let signals = self.system.notification();
             let done = self.system.minted(signals, Signals::server());
             let job = self.system.notification();
-            let tables = self.make_tables(part, signals);
+            let tables = self.make_tables(part, shared, signals);
             let kinds: Vec<_> = self.parts[part]
                 .clients
                 .iter()
@@ -506,7 +506,7 @@ impl Gates {
     }
 
     /// A table for each core with slots.
-    fn make_tables(&mut self, part: usize, signals: u64) -> Vec<Table> {
+    fn make_tables(&mut self, part: usize, shared: &Rc<Shared>, signals: u64) -> Vec<Table> {
         let mut tables = Vec::new();
         let (period, cycle) = (self.parameters.table_period, self.parameters.cycle);
         for core in 0..self.parameters.cores {
@@ -523,9 +523,10 @@ impl Gates {
             let time = Time::new(TABLE_BUDGET, period);
             let made = self.system.thread(TABLE_PRIORITY, core, time);
             let own = self.own(part);
+            let shared = Rc::clone(shared);
             self.system.run_program(made, |thread| async move {
                 let own = Own { thread, ..own };
-                keep_table(&mut TableMachine { own, tick }).await;
+                keep_table(&mut TableMachine { own, tick }, &shared, core).await;
             });
         }
         tables

@@ -70,7 +70,7 @@ pub fn serve(
     let tsc = env.tsc().expect("the kernel reports the clock's frequency");
     let start = time::ticks() + tsc.us_to_ticks(LEAD_US);
     for slots in &table.tables {
-        prepare_table(env, slots, tsc, start);
+        prepare_table(env, shared, slots, tsc, start);
     }
     let own: Tcb = env.capability(names::GATE_TCB);
     own.bind_notification(env.capability(names::SIGNALS))?;
@@ -535,7 +535,13 @@ impl TableKernel for Ticker {
     }
 }
 
-fn prepare_table(env: &'static Environment, slots: &Slots, tsc: Tsc, start: u64) {
+fn prepare_table(
+    env: &'static Environment,
+    shared: &'static Shared,
+    slots: &Slots,
+    tsc: Tsc,
+    start: u64,
+) {
     let core = slots.core;
     let cycle = slots.cycle_us / slots.granule_us;
     let mut ticker = Ticker {
@@ -550,7 +556,7 @@ fn prepare_table(env: &'static Environment, slots: &Slots, tsc: Tsc, start: u64)
     env.thread(&threads::table(core)).prepare(move || {
         ticker.skip(cycle);
         ticker.wait_until(ticker.beginning(ticker.periods));
-        done_at_once(driver::keep_table(&mut ticker))
+        done_at_once(driver::keep_table(&mut ticker, shared, core as usize))
     });
 }
 

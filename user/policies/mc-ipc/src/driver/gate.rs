@@ -438,7 +438,11 @@ impl<'a, P: Protocol, K: GateKernel> Gate<'a, P, K> {
 
     async fn signals(&mut self, signals: Signals) {
         for number in 0..self.tables.len() {
-            if signals.is_tick_of(self.tables[number].core()) {
+            let core = self.tables[number].core();
+            if !signals.is_tick_of(core) {
+                continue;
+            }
+            while self.tables[number].begun() < self.shared.ticks(core) {
                 let edges: Vec<_> = self.tables[number].tick().collect();
                 for (client, control) in edges {
                     self.control(client, control).await;

@@ -1,10 +1,12 @@
-//! The memory that a gate shares with its own threads. Only the gate changes it, but for the answer, and tolls that are paid.
+//! The memory that a gate shares with its own threads. Only the gate changes it, but for the answer, tolls that are paid, and
+//! periods of tables.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::kernel::WORDS;
+use super::sender::Signals;
 use crate::protocol::ClientId;
 
 /// A message in shared memory.
@@ -139,6 +141,8 @@ pub struct Shared {
     exhausted: Box<[AtomicBool]>,
     /// Of each client: its answer is held back until its spinner has run for the toll.
     tolls: Box<[AtomicBool]>,
+    /// Of each core: periods of its table that have begun. Signals of several come as one.
+    ticks: Box<[AtomicU64]>,
     job_of: AtomicU64,
     request: Words,
     answer: Words,
@@ -151,11 +155,13 @@ impl Shared {
             let flags: Vec<_> = (0..clients).map(|_| AtomicBool::new(false)).collect();
             flags.into_boxed_slice()
         };
+        let ticks: Vec<_> = (0..Signals::CORES).map(|_| AtomicU64::new(0)).collect();
         Self {
             payer: AtomicU64::new(0),
             target: AtomicU64::new(Target::Server.raw()),
             exhausted: flags(),
             tolls: flags(),
+            ticks: ticks.into_boxed_slice(),
             job_of: AtomicU64::new(0),
             request: Words::new(),
             answer: Words::new(),
@@ -196,6 +202,15 @@ impl Shared {
     /// Whether a client has to pay a toll: tells so once.
     pub(super) fn take_toll(&self, client: ClientId) -> bool {
         self.tolls[client.0].swap(false, Ordering::AcqRel)
+    }
+
+    /// A period of a core's table begins: by that one's thread.
+    pub(super) fn count_tick(&self, core: usize) {
+        self.ticks[core].fetch_add(1, Ordering::AcqRel);
+    }
+
+    pub(super) fn ticks(&self, core: usize) -> u64 {
+        self.ticks[core].load(Ordering::Acquire)
     }
 
     pub(super) fn put_job(&self, client: ClientId, label: u64, words: &[u64]) {

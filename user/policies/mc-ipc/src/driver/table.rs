@@ -9,6 +9,7 @@ use alloc::vec::Vec;
 
 use super::kernel::TableKernel;
 use super::sender::Control;
+use super::shared::Shared;
 use crate::protocol::ClientId;
 
 /// A slot begins or ends.
@@ -26,7 +27,8 @@ pub struct Table {
     core: usize,
     periods: u64,
     edges: Vec<Edge>,
-    next: u64,
+    /// Periods that have begun.
+    begun: u64,
 }
 
 impl Table {
@@ -44,7 +46,7 @@ impl Table {
             core,
             periods,
             edges,
-            next: 0,
+            begun: 0,
         }
     }
 
@@ -53,10 +55,15 @@ impl Table {
         self.core
     }
 
+    /// Periods that have begun, as far as the gate knows.
+    pub(super) const fn begun(&self) -> u64 {
+        self.begun
+    }
+
     /// The next period begins: what that means for whom, ends before beginnings.
     pub(super) fn tick(&mut self) -> impl Iterator<Item = (ClientId, Control)> + '_ {
-        let now = self.next;
-        self.next = (now + 1) % self.periods;
+        let now = self.begun % self.periods;
+        self.begun += 1;
         let edges = self.edges.iter().filter(move |edge| edge.at == now);
         edges.map(|edge| match edge.begins {
             true => (edge.client, Control::Resume),
@@ -65,9 +72,10 @@ impl Table {
     }
 }
 
-/// What the thread of a table does, for good.
-pub async fn keep_table<K: TableKernel>(kernel: &mut K) -> ! {
+/// What the thread of a core's table does, for good.
+pub async fn keep_table<K: TableKernel>(kernel: &mut K, shared: &Shared, core: usize) -> ! {
     loop {
+        shared.count_tick(core);
         kernel.tick().await;
         kernel.next_period().await;
     }
