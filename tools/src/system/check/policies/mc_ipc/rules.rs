@@ -239,7 +239,7 @@ impl<'a> Checker<'a> {
     /// which may be on any.
     fn priority_above_is_free(&mut self, gate: &'a Resource, member: &Member<'a>) {
         let taken = i64::from(member.priority) + 1;
-        let server = gate.server.as_ref().map(|server| text(server));
+        let server = gate.server.as_ref().map(text);
         let document = self.document;
         for component in &document.components {
             let core = component.core.as_ref().map_or(0, |core| *core.get_ref());
