@@ -70,8 +70,12 @@ const TAMPERINGS: &[Tampering] = &[
     Tampering {
         name: "somebody else pays than is said",
         tamper: |_, records| {
+            let server = server(records)?;
             let (pay, other) = (0..records.len()).find_map(|at| {
                 let payer = did(&records[at], |did| matches!(did, Did::Pay(Some(_))))?;
+                if !pays(records, at, (payer, server)) {
+                    return None;
+                }
                 let mut others = present(records, at).into_iter();
                 Some((at, others.find(|&other| other != payer)?))
             })?;
@@ -253,6 +257,23 @@ fn absent(records: &[Record]) -> Option<(usize, Object)> {
         let absent = clients.iter().find(|client| !present.contains(client))?;
         Some((at, *absent))
     })
+}
+
+/// Whether the server runs on a context before somebody else is said to pay than from `begin` on.
+fn pays(records: &[Record], begin: usize, (payer, server): (Object, Object)) -> bool {
+    let mut behind = records[begin + 1..].iter();
+    behind
+        .find_map(|record| match record.event {
+            Event::Switch {
+                thread, context, ..
+            } if thread == server => Some(context == payer),
+            Event::Mark {
+                mark: Mark::Gate { what, .. },
+                ..
+            } if matches!(Did::decode(ClientId(0), what, [0; 2]), Some(Did::Pay(_))) => Some(false),
+            _ => None,
+        })
+        .unwrap_or(false)
 }
 
 /// The thread that gets the context of whoever pays.

@@ -41,11 +41,11 @@ const TAMPERINGS: &[Tampering] = &[
     },
     Tampering {
         name: "another partition's thread runs in a window",
-        tamper: |_, records| {
+        tamper: |history, records| {
             let [first, second] = windows(records)?;
             let context = configured(&records[first])?.0;
-            let in_first = runner(records, first, context)?;
-            let in_second = runner(records, second, context)?;
+            let in_first = runner(history, records, first, context)?;
+            let in_second = runner(history, records, second, context)?;
             if let Event::Switch { thread, .. } = &mut records[in_second].event {
                 let other = *thread;
                 if let Event::Switch { thread, .. } = &mut records[in_first].event {
@@ -103,11 +103,16 @@ fn windows(records: &[Record]) -> Option<[usize; 2]> {
     Some([*given.get(begin + 1)?, *given.get(begin + 2)?])
 }
 
-/// The first switch to the context after a record.
-fn runner(records: &[Record], after: usize, of: Object) -> Option<usize> {
+/// The first switch to a partition's thread on the context after a record: not to the one that fills what partitions leave.
+fn runner(history: &History, records: &[Record], after: usize, of: Object) -> Option<usize> {
     let found = records[after..]
         .iter()
-        .position(|record| matches!(record.event, Event::Switch { context, .. } if context == of));
+        .position(|record| match record.event {
+            Event::Switch {
+                thread, context, ..
+            } => context == of && !history.name(thread).ends_with("/filler"),
+            _ => false,
+        });
     found.map(|offset| after + offset)
 }
 
