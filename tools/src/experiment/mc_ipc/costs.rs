@@ -81,7 +81,11 @@ impl Costs {
             let [(few, before), (many, after)] = pair else {
                 continue;
             };
-            let doublings = u64::from((many / (*few).max(1)).ilog2().max(1));
+            // From nobody to somebody is no doubling.
+            if *few == 0 {
+                continue;
+            }
+            let doublings = u64::from((many / few).ilog2().max(1));
             if *after > before + doublings * FOR_A_DOUBLING {
                 failures.push(format!(
                     "a request takes {after} instructions of the gate's thread if {many} wait, and {before} if {few} do: more \
@@ -182,7 +186,7 @@ mod tests {
 
     const CONSOLE: &str =
         "cost call 1 2 3\ncost request 10 20 30\ncost request-behind-another 4 1020 9\nlong 1000\n\
-                           waiting 0 100 110\nwaiting 4 180 190\n";
+                           waiting 0 100 110\nwaiting 1 180 190\nwaiting 4 280 290\n";
 
     fn costs() -> Costs {
         Costs {
@@ -205,7 +209,7 @@ mod tests {
             (costs.call, costs.request, costs.behind_another),
             (2, 20, 1020)
         );
-        assert_eq!(costs.waiting, [(0, 100), (4, 180)]);
+        assert_eq!(costs.waiting, [(0, 100), (1, 180), (4, 280)]);
         assert_eq!(costs.failures(), Vec::<String>::new());
         assert!(costs
             .figures()
@@ -219,7 +223,7 @@ mod tests {
     fn machines_that_differ_and_a_cost_that_grows_with_the_clients_are_found() {
         let mut costs = costs();
         costs.simulated.request = 21;
-        costs.waiting.push((8, 241));
+        costs.waiting.push((8, 341));
         let failures = costs.failures();
         assert_eq!(failures.len(), 2, "{failures:?}");
         assert!(
