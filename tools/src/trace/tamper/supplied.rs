@@ -44,13 +44,22 @@ const TAMPERINGS: &[Tampering] = &[
         tamper: |history, records| {
             let [first, second] = windows(records)?;
             let context = configured(&records[first])?.0;
-            let in_first = runner(history, records, first, context)?;
-            let in_second = runner(history, records, second, context)?;
-            if let Event::Switch { thread, .. } = &mut records[in_second].event {
-                let other = *thread;
-                if let Event::Switch { thread, .. } = &mut records[in_first].event {
-                    *thread = other;
-                }
+            let here = runners(history, &records[first..second], context);
+            let (at, _) = *here.first()?;
+            // A window of another partition, in which none of this one's threads runs.
+            let begins = |at: usize| configured(&records[at]).is_some_and(|of| of.0 == context);
+            let begins: Vec<usize> = (second..records.len()).filter(|&at| begins(at)).collect();
+            let other = begins.windows(2).find_map(|window| {
+                let there = runners(history, &records[window[0]..window[1]], context);
+                let is_here = |other: &Object| here.iter().any(|(_, thread)| thread == other);
+                let is_other = there.iter().all(|(_, thread)| !is_here(thread));
+                there
+                    .first()
+                    .filter(|_| is_other)
+                    .map(|(_, thread)| *thread)
+            })?;
+            if let Event::Switch { thread, .. } = &mut records[first + at].event {
+                *thread = other;
             }
             Some(())
         },
@@ -103,17 +112,18 @@ fn windows(records: &[Record]) -> Option<[usize; 2]> {
     Some([*given.get(begin + 1)?, *given.get(begin + 2)?])
 }
 
-/// The first switch to a partition's thread on the context after a record: not to the one that fills what partitions leave.
-fn runner(history: &History, records: &[Record], after: usize, of: Object) -> Option<usize> {
-    let found = records[after..]
-        .iter()
-        .position(|record| match record.event {
-            Event::Switch {
-                thread, context, ..
-            } => context == of && !history.name(thread).ends_with("/filler"),
-            _ => false,
-        });
-    found.map(|offset| after + offset)
+/// Switches to partitions' threads on the context, with these: not to the one that fills what partitions leave.
+fn runners(history: &History, records: &[Record], of: Object) -> Vec<(usize, Object)> {
+    let switches = records.iter().enumerate();
+    let switches = switches.filter_map(|(at, record)| match record.event {
+        Event::Switch {
+            thread, context, ..
+        } if context == of => Some((at, thread)),
+        _ => None,
+    });
+    switches
+        .filter(|(_, thread)| !history.name(*thread).ends_with("/filler"))
+        .collect()
 }
 
 /// Changes the longest charge in a window.
