@@ -5,7 +5,7 @@ use sandglass_mc_ipc::ClientId;
 use sandglass_parallel::{Entry, Message, Path, Thread};
 
 use crate::history::{Log, Served};
-use crate::machine::{call, entry, signal, wait, yield_rest, Later, Wired};
+use crate::machine::{call, signal, wait, yield_rest, Later, Wired};
 
 /// A client's thread, which its program works with.
 #[derive(Clone, Debug)]
@@ -44,7 +44,7 @@ impl ClientThread {
         let entry = Entry {
             label,
             message: Message::Words(words.to_vec()),
-            ..entry(Syscall::Send, self.wired().gate, Path::Send)
+            ..Entry::new(Syscall::Send, self.wired().gate, Path::Send)
         };
         self.thread.enter(entry).await;
     }

@@ -62,26 +62,12 @@ pub(crate) struct Wired {
 /// Known when all threads are made, which is before any of them runs.
 pub(crate) type Later = Rc<OnceCell<Wiring>>;
 
-/// A system call.
-pub(crate) fn entry(syscall: Syscall, cap: u64, path: Path) -> Entry {
-    Entry {
-        syscall,
-        cap,
-        reply: 0,
-        destination: 0,
-        label: 0,
-        message: Message::EMPTY,
-        caps: Vec::new(),
-        path,
-    }
-}
-
 /// An invocation of a kernel object; tells whether it was done.
 async fn invoke(own: &Own, cap: u64, label: u64, caps: &[u64], path: Path) -> bool {
     let entry = Entry {
         label,
         caps: caps.to_vec(),
-        ..entry(Syscall::Call, cap, path)
+        ..Entry::new(Syscall::Call, cap, path)
     };
     own.enter(entry).await.label == 0
 }
@@ -91,23 +77,29 @@ pub(crate) async fn call(thread: &Thread, cap: u64, label: u64, words: &[u64]) -
     let entry = Entry {
         label,
         message: Message::Words(words.to_vec()),
-        ..entry(Syscall::Call, cap, Path::Call)
+        ..Entry::new(Syscall::Call, cap, Path::Call)
     };
     thread.enter(entry).await
 }
 
 /// Waits for a notification.
 pub(crate) async fn wait(thread: &Thread, cap: u64) {
-    thread.enter(entry(Syscall::Wait, cap, Path::Wait)).await;
+    thread
+        .enter(Entry::new(Syscall::Wait, cap, Path::Wait))
+        .await;
 }
 
 /// Gives up the rest of the budget.
 pub(crate) async fn yield_rest(thread: &Thread) {
-    thread.enter(entry(Syscall::Yield, 0, Path::Yield)).await;
+    thread
+        .enter(Entry::new(Syscall::Yield, 0, Path::Yield))
+        .await;
 }
 
 pub(crate) async fn signal(thread: &Thread, cap: u64) {
-    thread.enter(entry(Syscall::Send, cap, Path::Signal)).await;
+    thread
+        .enter(Entry::new(Syscall::Send, cap, Path::Signal))
+        .await;
 }
 
 /// A thread of the gate's.
@@ -159,7 +151,7 @@ impl GateMachine {
         let entry = Entry {
             label,
             message: Message::Words(words.to_vec()),
-            ..entry(Syscall::Send, reply, Path::Send)
+            ..Entry::new(Syscall::Send, reply, Path::Send)
         };
         self.own.enter(entry).await;
     }
@@ -191,11 +183,11 @@ impl GateKernel for GateMachine {
                 reply,
                 label,
                 message: Message::Words(words.to_vec()),
-                ..entry(Syscall::ReplyRecv, endpoint, Path::ReplyRecv)
+                ..Entry::new(Syscall::ReplyRecv, endpoint, Path::ReplyRecv)
             },
             None => Entry {
                 reply,
-                ..entry(Syscall::Recv, endpoint, Path::Recv)
+                ..Entry::new(Syscall::Recv, endpoint, Path::Recv)
             },
         };
         let told = self.own.enter(entry).await;
@@ -280,7 +272,7 @@ impl GateKernel for GateMachine {
             label: label::TCB_SET_PRIORITY,
             message: Message::Words(vec![u64::from(wired.priority) + 1]),
             caps: vec![wiring.authority],
-            ..entry(Syscall::Call, tcb, Path::SetPriority)
+            ..Entry::new(Syscall::Call, tcb, Path::SetPriority)
         };
         self.own.enter(entry).await;
     }
@@ -302,7 +294,7 @@ impl GateKernel for GateMachine {
 
     async fn wake_server(&mut self) {
         let job = self.own.wiring().job;
-        let entry = entry(Syscall::Send, job, Path::Signal);
+        let entry = Entry::new(Syscall::Send, job, Path::Signal);
         self.own.enter(entry).await;
     }
 
@@ -337,9 +329,9 @@ impl ServerKernel for ServerMachine {
             // The reply register holds what is sent to.
             Some(told) => Entry {
                 reply: told,
-                ..entry(Syscall::NBSendWait, job, Path::SignalWait)
+                ..Entry::new(Syscall::NBSendWait, job, Path::SignalWait)
             },
-            None => entry(Syscall::Wait, job, Path::Wait),
+            None => Entry::new(Syscall::Wait, job, Path::Wait),
         };
         self.own.enter(entry).await;
     }
@@ -373,7 +365,7 @@ impl SpinnerKernel for SpinnerMachine {
         let entry = Entry {
             label: label::TCB_READ_REGISTERS,
             message: Message::Words(vec![0, 4]),
-            ..entry(Syscall::Call, tcb, Path::ReadRegisters)
+            ..Entry::new(Syscall::Call, tcb, Path::ReadRegisters)
         };
         let told = self.own.enter(entry).await;
         let all = told.words.iter();

@@ -56,6 +56,20 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// The system call `syscall` of the capability in `cap`, with nothing else.
+    pub fn new(syscall: Syscall, cap: u64, path: Path) -> Entry {
+        Entry {
+            syscall,
+            cap,
+            reply: 0,
+            destination: 0,
+            label: 0,
+            message: Message::EMPTY,
+            caps: Vec::new(),
+            path,
+        }
+    }
+
     /// The system call of a thread that has received `received`.
     pub fn call(&self, received: &[u64]) -> Call {
         let words = self.message.words(received);
@@ -82,24 +96,11 @@ pub enum Step {
 }
 
 impl Step {
-    fn enter(syscall: Syscall, cap: u64, path: Path) -> Entry {
-        Entry {
-            syscall,
-            cap,
-            reply: 0,
-            destination: 0,
-            label: 0,
-            message: Message::EMPTY,
-            caps: Vec::new(),
-            path,
-        }
-    }
-
     /// Calls the endpoint in `cap`.
     pub fn call(cap: u64, words: &[u64]) -> Step {
         Step::Enter(Entry {
             message: Message::Words(words.to_vec()),
-            ..Step::enter(Syscall::Call, cap, Path::Call)
+            ..Entry::new(Syscall::Call, cap, Path::Call)
         })
     }
 
@@ -107,7 +108,7 @@ impl Step {
     pub fn forward(cap: u64) -> Step {
         Step::Enter(Entry {
             message: Message::Received { plus: 0 },
-            ..Step::enter(Syscall::Call, cap, Path::Call)
+            ..Entry::new(Syscall::Call, cap, Path::Call)
         })
     }
 
@@ -115,7 +116,7 @@ impl Step {
     pub fn recv(cap: u64, reply: u64) -> Step {
         Step::Enter(Entry {
             reply,
-            ..Step::enter(Syscall::Recv, cap, Path::Recv)
+            ..Entry::new(Syscall::Recv, cap, Path::Recv)
         })
     }
 
@@ -124,7 +125,7 @@ impl Step {
         Step::Enter(Entry {
             reply,
             message,
-            ..Step::enter(Syscall::ReplyRecv, cap, Path::ReplyRecv)
+            ..Entry::new(Syscall::ReplyRecv, cap, Path::ReplyRecv)
         })
     }
 
@@ -134,7 +135,7 @@ impl Step {
         Step::Enter(Entry {
             reply,
             destination,
-            ..Step::enter(Syscall::NBSendRecv, cap, Path::ReplyRecv)
+            ..Entry::new(Syscall::NBSendRecv, cap, Path::ReplyRecv)
         })
     }
 
@@ -142,23 +143,23 @@ impl Step {
     pub fn send(cap: u64, words: &[u64]) -> Step {
         Step::Enter(Entry {
             message: Message::Words(words.to_vec()),
-            ..Step::enter(Syscall::Send, cap, Path::Send)
+            ..Entry::new(Syscall::Send, cap, Path::Send)
         })
     }
 
     /// Signals the notification in `cap`.
     pub fn signal(cap: u64) -> Step {
-        Step::Enter(Step::enter(Syscall::Send, cap, Path::Signal))
+        Step::Enter(Entry::new(Syscall::Send, cap, Path::Signal))
     }
 
     /// Waits for the notification in `cap`.
     pub fn wait(cap: u64) -> Step {
-        Step::Enter(Step::enter(Syscall::Wait, cap, Path::Wait))
+        Step::Enter(Entry::new(Syscall::Wait, cap, Path::Wait))
     }
 
     /// Gives up the rest of the budget.
     pub fn yield_rest() -> Step {
-        Step::Enter(Step::enter(Syscall::Yield, 0, Path::Yield))
+        Step::Enter(Entry::new(Syscall::Yield, 0, Path::Yield))
     }
 
     /// A call to the kernel object in `cap`.
@@ -167,7 +168,7 @@ impl Step {
             label,
             message: Message::Words(words.to_vec()),
             caps: caps.to_vec(),
-            ..Step::enter(Syscall::Call, cap, Path::Invocation)
+            ..Entry::new(Syscall::Call, cap, Path::Invocation)
         })
     }
 

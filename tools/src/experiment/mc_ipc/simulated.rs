@@ -1,14 +1,14 @@
 //! Runs in the hosted kernel's parallel virtual time (`assurance/gates`), where each core has a clock of its own.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{ensure, Context, Result};
-use cargo_metadata::Message;
 use serde::Deserialize;
 
 use super::runs::{Outcome, Request, Run, PHASES};
-use crate::{side_by_side, toolchain, workspace};
+use crate::experiment::simulation;
+use crate::side_by_side;
 
 /// The simulation's package, and its binary.
 const PACKAGE: &str = "sandglass-gates";
@@ -18,7 +18,7 @@ const PACKAGE: &str = "sandglass-gates";
 /// # Errors
 /// The simulation does not build or fails, or says something else.
 pub fn outcomes(runs: &[Run], phase_ms: u64) -> Result<Vec<Outcome>> {
-    let program = build()?;
+    let program = simulation::build(PACKAGE)?;
     eprintln!(
         "simulating {} runs of {} s",
         runs.len(),
@@ -55,9 +55,9 @@ pub struct Calibration {
 /// # Errors
 /// The simulation does not build or fails, or says something else.
 pub fn calibration(long: u64) -> Result<Calibration> {
-    let mut command = Command::new(build()?);
+    let mut command = Command::new(simulation::build(PACKAGE)?);
     command.args(["costs", "--long", &long.to_string()]);
-    let output = ended(&mut command)?;
+    let output = simulation::ended(&mut command)?;
     let mut lines = csv::Reader::from_reader(&output[..]);
     let line = lines.deserialize().next();
     let line = line.with_context(|| format!("{command:?} says nothing"))?;
@@ -73,48 +73,8 @@ fn outcome(program: &Path, run: &Run, phase_ms: u64) -> Result<Outcome> {
         .args(["--cores", &run.cores.to_string()])
         .args(["--seed", &run.seed.to_string()])
         .args(["--phase", &phase_ms.to_string()]);
-    let output = ended(&mut command)?;
+    let output = simulation::ended(&mut command)?;
     parse(*run, &output).with_context(|| format!("from {command:?}"))
-}
-
-/// What it writes.
-fn ended(command: &mut Command) -> Result<Vec<u8>> {
-    let output = command
-        .output()
-        .with_context(|| format!("cannot run {PACKAGE}"))?;
-    ensure!(
-        output.status.success(),
-        "{PACKAGE} failed: {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    Ok(output.stdout)
-}
-
-/// Builds the simulation and returns its executable.
-fn build() -> Result<PathBuf> {
-    let mut cargo = toolchain::linted_cargo();
-    cargo.args([
-        "build",
-        "--profile",
-        toolchain::HOST_PROFILE,
-        "--package",
-        PACKAGE,
-    ]);
-    cargo.args(["--features", "smp", "--bin", PACKAGE]);
-    cargo.args(["--message-format", "json-render-diagnostics"]);
-    cargo.arg("--target-dir").arg(workspace::target_dir());
-    eprintln!("building {PACKAGE}");
-    let artifacts = toolchain::build(&mut cargo, PACKAGE)?;
-    for message in Message::parse_stream(artifacts.as_slice()) {
-        let message = message.context("cannot read cargo's output")?;
-        if let Message::CompilerArtifact(artifact) = message {
-            let is_ours = artifact.target.name == PACKAGE;
-            if let Some(executable) = artifact.executable.filter(|_| is_ours) {
-                return Ok(executable.into_std_path_buf());
-            }
-        }
-    }
-    anyhow::bail!("cargo built no {PACKAGE}")
 }
 
 /// A request, as the simulation writes it: times in ns.

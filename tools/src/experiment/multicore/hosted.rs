@@ -7,18 +7,16 @@
 //! is the same in all lines.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{ensure, Context, Result};
-use cargo_metadata::Message;
 use serde::Deserialize;
 
 use super::points::{Point, Source};
 use super::window::Scenario;
 use crate::cores::MOST_CORES;
-use crate::toolchain;
-use crate::workspace;
+use crate::experiment::simulation;
 
 /// The simulation's package, and its binary.
 const PACKAGE: &str = "sandglass-parallel";
@@ -30,45 +28,11 @@ const HEADER: [&str; 5] = ["scenario", "spin", "cores", "work", "time"];
 /// # Errors
 /// The simulation does not build or fails, or says something else.
 pub fn simulate() -> Result<Vec<Point>> {
-    let mut command = Command::new(build()?);
+    let mut command = Command::new(simulation::build(PACKAGE)?);
     command.args(["--csv", "--cores", &MOST_CORES.to_string()]);
     eprintln!("simulating on 1 to {MOST_CORES} cores");
-    let output = command
-        .output()
-        .with_context(|| format!("cannot run {PACKAGE}"))?;
-    ensure!(
-        output.status.success(),
-        "{PACKAGE} failed: {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    parse(&String::from_utf8_lossy(&output.stdout)).with_context(|| format!("from {PACKAGE}"))
-}
-
-/// Builds the simulation and returns its executable.
-fn build() -> Result<PathBuf> {
-    let mut cargo = toolchain::linted_cargo();
-    cargo.args([
-        "build",
-        "--profile",
-        toolchain::HOST_PROFILE,
-        "--package",
-        PACKAGE,
-    ]);
-    cargo.args(["--features", "smp", "--bin", PACKAGE]);
-    cargo.args(["--message-format", "json-render-diagnostics"]);
-    cargo.arg("--target-dir").arg(workspace::target_dir());
-    eprintln!("building {PACKAGE}");
-    let artifacts = toolchain::build(&mut cargo, PACKAGE)?;
-    for message in Message::parse_stream(artifacts.as_slice()) {
-        let message = message.context("cannot read cargo's output")?;
-        if let Message::CompilerArtifact(artifact) = message {
-            let is_ours = artifact.target.name == PACKAGE;
-            if let Some(executable) = artifact.executable.filter(|_| is_ours) {
-                return Ok(executable.into_std_path_buf());
-            }
-        }
-    }
-    anyhow::bail!("cargo built no {PACKAGE}")
+    let output = simulation::ended(&mut command)?;
+    parse(&String::from_utf8_lossy(&output)).with_context(|| format!("from {PACKAGE}"))
 }
 
 /// Reads a file of what was simulated before.

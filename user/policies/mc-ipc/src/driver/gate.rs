@@ -191,7 +191,6 @@ impl<'a, P: Protocol, K: GateKernel> Gate<'a, P, K> {
             payer: Payer {
                 is_active: false,
                 client: None,
-                generation: 0,
             },
             target: Target::Server,
         }
@@ -356,27 +355,21 @@ impl<'a, P: Protocol, K: GateKernel> Gate<'a, P, K> {
         if client != self.payer.client {
             self.kernel.mark(Mark::Pay(client));
         }
-        self.payer = Payer {
-            is_active,
-            client,
-            generation: self.payer.generation.wrapping_add(1) & 0x7fff_ffff,
-        };
+        self.payer = Payer { is_active, client };
         self.shared.set_payer(self.payer);
     }
 
-    /// The context of `client`, whose request is in the gate, is to pay; nobody else does any more. If it cannot, nobody
-    /// pays.
+    /// The context of `client`, whose request is in the gate, is to pay, and nobody else does any more. Nothing changes if it
+    /// is known not to have time; if it turns out that it has none, nobody pays.
     async fn pay(&mut self, client: ClientId) {
-        if self.payer.client == Some(client) || self.paid == Paid::ByServer {
+        let state = &self.clients[client.0];
+        let has_time = state.is_enabled && !state.is_exhausted;
+        if self.payer.client == Some(client) || self.paid == Paid::ByServer || !has_time {
             return;
         }
         if let Some(before) = self.payer.client {
             self.stop_paying(before);
             self.place(before).await;
-        }
-        let state = &self.clients[client.0];
-        if !state.is_enabled || state.is_exhausted {
-            return;
         }
         self.publish(true, Some(client));
         self.hire(client).await;
@@ -589,6 +582,7 @@ impl<'a, P: Protocol, K: GateKernel> Gate<'a, P, K> {
             self.kernel.forget(client);
         }
         if core::mem::replace(&mut self.clients[client.0].is_held, false) {
+            let _ = self.shared.take_toll(client);
             self.place(client).await;
             return;
         }

@@ -13,8 +13,7 @@
 //! **Why no mechanism of the kernel is needed.** What the protocol asks of the scheduler is to run the server whenever a client
 //! that waits would run. Binding that client's context to a thread at its priority that does not block makes the scheduler
 //! select it exactly then. When the server is preempted, nobody is told. But whoever else waits is being idle at that time,
-//! and can look: two looks at the server's registers that are the same, with the same client paying, mean that it stands
-//! still. The price is that a waiting client finds out [`Timing::poll`] later, at most twice that, and that the server is
+//! and can look: two looks at the server's registers that are the same, whoever pays, mean that it stands still. The price is that a waiting client finds out [`Timing::poll`] later, at most twice that, and that the server is
 //! interrupted by each look.
 //!
 //! **Servers that call servers.** A server may itself be a client of another gate. That gate moves contexts as if the server had

@@ -47,14 +47,12 @@ impl Words {
     }
 }
 
-/// Whose context the server has, and how often that has changed: all in one word, so that it is read in one go.
+/// Whose context the server has: all in one word, so that it is read in one go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Payer {
     /// A request is in service.
     pub is_active: bool,
     pub client: Option<ClientId>,
-    /// Counts changes, and starts anew at 2^31.
-    pub generation: u32,
 }
 
 impl Payer {
@@ -64,7 +62,7 @@ impl Payer {
             Some(client) => client.0 as u64 + 1,
             None => 0,
         };
-        (self.is_active as u64) << 63 | (self.generation as u64 & 0x7fff_ffff) << 32 | client
+        (self.is_active as u64) << 63 | client
     }
 
     const fn from_raw(raw: u64) -> Self {
@@ -76,7 +74,6 @@ impl Payer {
             } else {
                 Some(ClientId(client - 1))
             },
-            generation: (raw >> 32) as u32 & 0x7fff_ffff,
         }
     }
 }
