@@ -37,7 +37,7 @@ struct Machine {
     output: PathBuf,
 }
 
-/// Builds the systems, whose names differ, and runs each to its end on the release kernel, with
+/// Builds the systems and runs each to its end on the release kernel, with
 /// 2^`shift` ns for an instruction; a bar shows how far `what` is. The results come in the order of
 /// the systems. With a `rogue`, that is beside the clients of each.
 ///
@@ -70,21 +70,22 @@ pub fn run_all(
 }
 
 fn run_in(folder: &Path, what: &str, systems: &[Source], shift: u8) -> Result<Vec<Ended>> {
+    // By number: a source that was read from a file has that one's path for a name.
+    let file = |number: usize, what: &str| folder.join(format!("{number}.{what}"));
     let checked = systems
         .iter()
-        .map(|source| {
-            let image = folder.join(format!("{}.image", source.name));
-            Ok((system::check(source)?, image))
-        })
+        .enumerate()
+        .map(|(number, source)| Ok((system::check(source)?, file(number, "image"))))
         .collect::<Result<Vec<_>>>()?;
     let kernel = kernel::build(&KernelOptions::new(Variant::Release))?;
     let machines: Vec<_> = system::build_all(&checked)?
         .into_iter()
         .zip(systems)
-        .map(|(built, source)| Machine {
+        .enumerate()
+        .map(|(number, (built, source))| Machine {
             name: source.name.clone(),
             built,
-            output: folder.join(format!("{}.output", source.name)),
+            output: file(number, "output"),
         })
         .collect();
     let bar = bar(what, machines.len());
