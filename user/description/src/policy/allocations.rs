@@ -25,7 +25,17 @@ pub struct Allocations {
     pub turn_priority: u8,
     /// The shortest period of a reservation, µs.
     pub shortest_us: u64,
+    /// Who is above turns on the core, with reservations that somebody else keeps: the core is theirs first. If there are any,
+    /// no deadline is shorter than `shortest_us`, either.
+    pub ahead: Vec<Ahead>,
     pub clients: Vec<Client>,
+}
+
+/// So much in every window of so long, µs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ahead {
+    pub budget_us: u64,
+    pub period_us: u64,
 }
 
 impl Table for Allocations {

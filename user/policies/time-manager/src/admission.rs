@@ -12,7 +12,7 @@ use sandglass::trace::{self, Mark};
 use sandglass_abi::sched::MIN_BUDGET_US;
 use sandglass_allocations::{
     AllocationId, Allowance, Amount, Capability, CapabilityId, Client, ClientId, Kind, Manager,
-    Point, Quota, Rate, Record, Refusal, ReservationId, Storage, Task, MEMBERS,
+    Point, Quota, Rate, Record, Refusal, ReservationId, Storage, Task, LONGEST, MEMBERS,
 };
 use sandglass_description::policy::allocations::{
     Allocations, Client as Described, MOST_CAPABILITIES, MOST_CLIENTS, MOST_RECORDS, POINTS,
@@ -28,7 +28,7 @@ pub const WORDS: usize = 120;
 
 /// The most memory that the library's manager takes, bytes.
 pub const MOST_BYTES: usize = size_of::<Record<POINTS>>()
-    * (1 + MOST_CLIENTS + MOST_RECORDS as usize)
+    * (2 + MOST_CLIENTS + MOST_RECORDS as usize)
     + size_of::<Capability>() * (1 + MOST_CLIENTS + MOST_CAPABILITIES as usize)
     + (size_of::<Client>() + size_of::<State>() + size_of::<Described>()) * (1 + MOST_CLIENTS);
 
@@ -58,8 +58,9 @@ pub struct Admission {
     root: CapabilityId,
     states: Vec<State>,
     described: Vec<Described>,
-    /// Period of a reservation, µs.
+    /// Period of a reservation, and its deadline, µs.
     shortest_us: u64,
+    shortest_deadline_us: u64,
 }
 
 impl Admission {
@@ -69,18 +70,25 @@ impl Admission {
     /// Suppliers are in a circle: the builder refuses that.
     ///
     /// # Errors
-    /// What the client of this number is given is more than is left of the core: the builder has refused that.
-    pub fn new(table: &Allocations) -> Result<Self, (usize, Refusal)> {
+    /// What the client of this number is given is more than is left of the core; or, without a number, what is ahead of all
+    /// turns is more than the core: the builder has refused that.
+    pub fn new(table: &Allocations) -> Result<Self, (Option<usize>, Refusal)> {
         let (mut manager, root) = manager(table);
         let of_root = manager.allocations(OWN, root).map(|mut all| all.next());
         let whole = of_root.ok().flatten().expect("there is a root");
+        if let Some(allowance) = ahead(table) {
+            // Nobody holds a capability of it.
+            let kept = manager.add_allocation(OWN, root, whole, &allowance);
+            kept.map_err(|refusal| (None, refusal))?;
+        }
         let mut states = vec![State::default(); table.clients.len()];
         for (number, client) in table.clients.iter().enumerate() {
             if let Some(allowance) = allowance(client) {
                 let allocation = manager
                     .add_allocation(OWN, root, whole, &allowance)
                     .and_then(|made| manager.derive(OWN, root, &[made], id(number)).map(|_| made));
-                states[number].allocation = Some(allocation.map_err(|refusal| (number, refusal))?);
+                states[number].allocation =
+                    Some(allocation.map_err(|refusal| (Some(number), refusal))?);
             }
         }
         Ok(Self {
@@ -89,6 +97,7 @@ impl Admission {
             states,
             described: table.clients.clone(),
             shortest_us: table.shortest_us,
+            shortest_deadline_us: shortest_deadline_us(table),
         })
     }
 
@@ -229,7 +238,8 @@ impl Admission {
             return Err(Denial::WrongRequest);
         };
         let task = Task::new(budget, period, deadline).map_err(|_| Denial::WrongTask)?;
-        if budget < MIN_BUDGET_US || budget == period || period < self.shortest_us {
+        let is_short = period < self.shortest_us || deadline < self.shortest_deadline_us;
+        if budget < MIN_BUDGET_US || budget == period || is_short {
             return Err(Denial::WrongBudget);
         }
         let kind = if is_hard == 0 { Kind::Soft } else { Kind::Hard };
@@ -361,6 +371,43 @@ pub fn allowance(client: &Described) -> Option<Allowance<POINTS>> {
     Allowance::of_tasks(&tasks?)
 }
 
+/// The shortest deadline that a task may have, µs.
+pub fn shortest_deadline_us(table: &Allocations) -> u64 {
+    if table.ahead.is_empty() {
+        0
+    } else {
+        table.shortest_us
+    }
+}
+
+/// What those ahead of turns may take in an interval; `None` if there are none.
+///
+/// One that has Q in every window of P takes at most ⌊t/P⌋·Q + min(Q, t mod P) in an interval of length t, which is not above
+/// the line Q + (t − Q)·Q/P, for any t. Intervals that are shorter than all deadlines need not be looked at: the demand of
+/// turns in them is 0. So the function is 0 there, and the sum of these lines from the shortest deadline on.
+fn ahead(table: &Allocations) -> Option<Allowance<POINTS>> {
+    if table.ahead.is_empty() {
+        return None;
+    }
+    let at = table.shortest_us;
+    let (mut value, mut parts) = (0_u64, 0_u64);
+    for of in &table.ahead {
+        let (budget, period) = (of.budget_us, of.period_us.max(1));
+        let later = u128::from(at.saturating_sub(budget)) * u128::from(budget);
+        let later = u64::try_from(later.div_ceil(u128::from(period))).unwrap_or(u64::MAX);
+        value = value.saturating_add(budget).saturating_add(later);
+        let rate = Rate::at_least(budget, period).unwrap_or(Rate::WHOLE);
+        parts = parts.saturating_add(rate.parts());
+    }
+    let point = Point {
+        at,
+        // What is more than there can be is more than the core.
+        value: Amount::of_ticks(value.min(LONGEST)),
+        rate: Rate::of_parts(parts).unwrap_or(Rate::WHOLE),
+    };
+    Allowance::new(&[point]).ok()
+}
+
 /// A library's manager in memory that is its for good.
 ///
 /// # Panics
@@ -372,7 +419,7 @@ fn manager(table: &Allocations) -> (Manager<'static, POINTS>, CapabilityId) {
         .filter(|client| client.is_given())
         .count() as u32;
     let own = Client::new(Quota {
-        records: given,
+        records: given + u32::from(!table.ahead.is_empty()),
         // While a client ends, its old capability and its new one are never both there.
         capabilities: given,
     });
@@ -409,8 +456,9 @@ fn memory(table: &Allocations) -> (usize, usize) {
         .clients
         .iter()
         .map(|client| client.capabilities as usize);
+    let ahead = usize::from(!table.ahead.is_empty());
     (
-        1 + given + records.sum::<usize>(),
+        1 + ahead + given + records.sum::<usize>(),
         1 + given + capabilities.sum::<usize>(),
     )
 }

@@ -62,7 +62,7 @@ pub enum Denial {
     /// The parameters are none of a task: see [`sandglass_allocations::TaskError`].
     WrongTask,
     /// The budget is below the kernel's minimum of 20 µs, or not below the period; or the period is shorter than the
-    /// description's `shortest-period`.
+    /// description's `shortest-period`; or the deadline is, and somebody is above turns whose time counts.
     WrongBudget,
     /// The points are none of an allowance: see [`sandglass_allocations::AllowanceError`].
     WrongAllowance,
@@ -82,7 +82,7 @@ impl fmt::Display for Denial {
                 "the parameters are not in order: must be 0 < budget <= deadline <= period",
             ),
             Self::WrongBudget => {
-                f.write_str("the budget cannot be enforced: must be at least 20 µs, and below the period, which is at least `shortest-period`")
+                f.write_str("the budget cannot be enforced: must be at least 20 µs, and below the period, which is at least `shortest-period`, as is the deadline if reservations are kept above turns")
             }
             Self::WrongAllowance => f.write_str(
                 "the points are no allowance: must be in order, few enough, and never fall",

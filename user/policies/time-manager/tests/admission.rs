@@ -3,8 +3,8 @@
 use fastrand::Rng;
 use sandglass_allocations::demand::Excess;
 use sandglass_allocations::{Kind, Refusal, Task};
-use sandglass_description::policy::allocations::{Allocations, Client, Task as Needed};
-use sandglass_time_manager::admission::{Admission, Scheduling};
+use sandglass_description::policy::allocations::{Ahead, Allocations, Client, Task as Needed};
+use sandglass_time_manager::admission::{allowance, Admission, Scheduling};
 use sandglass_time_manager::protocol::{ask, pack, Denial, LONGEST_NAME};
 
 /// A scheduler that does nothing, and a clock.
@@ -54,6 +54,7 @@ fn table() -> Allocations {
         core: 0,
         turn_priority: 100,
         shortest_us: 1_000,
+        ahead: Vec::new(),
         clients: vec![
             client("first", Some(3)),
             client("second", Some(3)),
@@ -72,8 +73,12 @@ struct World {
 
 impl World {
     fn new() -> Self {
+        Self::of(&table())
+    }
+
+    fn of(table: &Allocations) -> Self {
         Self {
-            admission: Admission::new(&table()).unwrap(),
+            admission: Admission::new(table).unwrap(),
             scheduler: Scheduler::default(),
         }
     }
@@ -220,7 +225,117 @@ fn more_than_the_core_is_not_given() {
     });
     let refused = Admission::new(&table).map(|_| ());
     assert!(
-        matches!(refused, Err((3, Refusal::TooMuch(_)))),
+        matches!(refused, Err((Some(3), Refusal::TooMuch(_)))),
+        "{refused:?}"
+    );
+}
+
+/// A table in which one client has a third, and these are ahead of turns.
+fn behind(ahead: &[(u64, u64)], tasks: Vec<Needed>) -> Allocations {
+    let ahead = ahead.iter().map(|&(budget_us, period_us)| Ahead {
+        budget_us,
+        period_us,
+    });
+    Allocations {
+        ahead: ahead.collect(),
+        clients: vec![Client {
+            tasks,
+            ..client("first", None)
+        }],
+        ..table()
+    }
+}
+
+/// Whether all jobs end in time, in steps of a microsecond: of those ahead, each of which takes its budget at the beginning of
+/// each of its periods, and of tasks, by their deadlines. All begin at once.
+fn meets_deadlines(ahead: &[(u64, u64)], tasks: &[Needed], until: u64) -> bool {
+    let mut left_ahead = vec![0; ahead.len()];
+    // Of each task, its jobs that are not done: deadline and rest.
+    let mut jobs: Vec<(u64, u64)> = Vec::new();
+    for now in 0..until {
+        for (left, &(budget, period)) in left_ahead.iter_mut().zip(ahead) {
+            if now % period == 0 {
+                *left = budget;
+            }
+        }
+        let released = tasks.iter().filter(|task| now % task.period_us == 0);
+        jobs.extend(released.map(|task| (now + task.deadline_us, task.budget_us)));
+        if jobs
+            .iter()
+            .any(|&(deadline, left)| left > 0 && deadline <= now)
+        {
+            return false;
+        }
+        if let Some(left) = left_ahead.iter_mut().find(|left| **left > 0) {
+            *left -= 1;
+        } else if let Some((_, left)) = jobs.iter_mut().filter(|job| job.1 > 0).min() {
+            *left -= 1;
+        }
+        jobs.retain(|&(_, left)| left > 0);
+    }
+    true
+}
+
+/// What is admitted beside those ahead of turns meets its deadlines, though these come first; and there is much of both.
+#[test]
+fn turns_are_in_time_behind_those_ahead_of_them() {
+    let mut rng = Rng::with_seed(3);
+    let (mut admitted, mut missed) = (0, 0);
+    for _ in 0..1_500 {
+        let mut few = |budgets: core::ops::Range<u64>, periods: core::ops::Range<u64>| {
+            let count = rng.usize(1..4);
+            let one = |_| (rng.u64(budgets.clone()), rng.u64(periods.clone()));
+            (0..count).map(one).collect::<Vec<_>>()
+        };
+        let ahead = few(1..6, 10..60);
+        let tasks = few(1..16, 20..80);
+        let tasks = tasks.iter().map(|&(budget_us, period_us)| Needed {
+            budget_us,
+            period_us,
+            deadline_us: rng.u64(20..=period_us),
+        });
+        let tasks: Vec<Needed> = tasks.collect();
+        let table = Allocations {
+            shortest_us: 20,
+            ..behind(&ahead, tasks.clone())
+        };
+        if allowance(&table.clients[0]).is_none() {
+            // More than a processor has no function.
+            continue;
+        }
+        let in_time = meets_deadlines(&ahead, &tasks, 2_000);
+        let is_admitted = Admission::new(&table).is_ok();
+        assert!(in_time || !is_admitted, "{table:?}");
+        admitted += u32::from(is_admitted);
+        missed += u32::from(!in_time);
+    }
+    assert!(admitted > 100 && missed > 100, "{admitted}, {missed}");
+}
+
+/// They are counted in intervals of the shortest period and longer: so no deadline may be shorter.
+#[test]
+fn behind_others_deadlines_are_not_short() {
+    let task = |deadline_us| {
+        vec![Needed {
+            budget_us: 100,
+            period_us: 3_000,
+            deadline_us,
+        }]
+    };
+    for (ahead, refused) in [(&[][..], false), (&[(200, 2_000)][..], true)] {
+        let mut world = World::of(&behind(ahead, task(500)));
+        let (own, part) = world.own(0);
+        let words = [own, part, 100, 3_000, 999, 0];
+        let made = world.ask(0, ask::RESERVE, &words);
+        assert_eq!(made == Err(Denial::WrongBudget), refused, "{made:?}");
+    }
+}
+
+#[test]
+fn more_than_the_core_is_not_kept_ahead_of_turns() {
+    let refused = Admission::new(&behind(&[(600, 2_000), (500, 900)], Vec::new())).map(|_| ());
+    assert!(
+        matches!(refused, Err((None, Refusal::TooMuch(_)))),
         "{refused:?}"
     );
 }

@@ -11,7 +11,7 @@ use sandglass_description::policy::allocations::{self as lowered, names, Allocat
 use sandglass_description::policy::edf::Sender;
 use sandglass_description::policy::Table;
 use sandglass_description::{Handler, Object};
-use sandglass_time_manager::admission::Admission;
+use sandglass_time_manager::admission::{shortest_deadline_us, Admission};
 
 use super::super::super::document::{TimeClient, TimeManager, TimeTask};
 use super::super::super::findings::Finding;
@@ -97,6 +97,7 @@ impl<'a> Checker<'a> {
             );
         }
         let table = self.allocation_table(manager);
+        self.deadlines_are_counted(manager, &table);
         self.admit(manager, &table);
         self.give_table(own, Allocations::NAME, &table, &manager.name.span());
     }
@@ -153,6 +154,7 @@ impl<'a> Checker<'a> {
             core: 0,
             turn_priority: turn_priority(manager) as u8,
             shortest_us: shortest_us(manager),
+            ahead: self.ahead_of_turns(manager),
             clients: clients.iter().filter_map(lower).collect(),
         }
     }
@@ -168,6 +170,19 @@ impl<'a> Checker<'a> {
         let Err((number, refusal)) = Admission::new(table) else {
             return;
         };
+        // The library counts in µs here.
+        let refusal = refusal.to_string().replace("ticks", "µs");
+        let Some(number) = number else {
+            self.found(
+                Finding::new(
+                    manager.priority.span(),
+                    "clients of gates above turns have more than the core",
+                )
+                .label(refusal)
+                .help("their budgets come before all turns: make them smaller, or a longer `shortest-period`, or give them another core"),
+            );
+            return;
+        };
         let Some(client) = manager.clients.get_ref().get(number) else {
             return;
         };
@@ -179,9 +194,37 @@ impl<'a> Checker<'a> {
                 place.unwrap_or(client.component.span()),
                 format!("`{name}` is given more than the clients before it leave of the core"),
             )
-            // The library counts in µs here.
-            .label(refusal.to_string().replace("ticks", "µs"))
-            .help("what all clients are given must be possible together, whenever they use it"),
+            .label(refusal)
+            .help(match table.ahead.as_slice() {
+                [] => {
+                    "what all clients are given must be possible together, whenever they use it"
+                }
+                _ => {
+                    "what all clients are given must be possible together, whenever they use it, and beside the clients of gates \
+                     that are above turns, at any time"
+                }
+            }),
         );
+    }
+
+    /// What is above turns is counted for intervals of the shortest deadline and longer.
+    fn deadlines_are_counted(&mut self, manager: &TimeManager, table: &Allocations) {
+        let shortest = shortest_deadline_us(table);
+        let tasks = manager.clients.get_ref().iter();
+        let tasks = tasks.flat_map(|client| &client.tasks);
+        for task in tasks.flat_map(|tasks| tasks.get_ref()) {
+            let deadline_us = task_of(task).deadline_us;
+            let Some(deadline) = task.deadline.as_ref().filter(|_| deadline_us < shortest) else {
+                continue;
+            };
+            self.found(
+                Finding::new(deadline.span(), format!("a deadline of {deadline_us} µs"))
+                    .label(format!(
+                        "must be at least {shortest} µs, the shortest period of a reservation"
+                    ))
+                    .related(manager.name.span(), "clients of gates are above its turns")
+                    .help("what these take is counted in intervals of that length: say a shorter `shortest-period`, if they leave enough"),
+            );
+        }
     }
 }

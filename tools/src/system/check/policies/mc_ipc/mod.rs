@@ -4,8 +4,10 @@
 //! - [`rules`] are what server and clients must be, [`levels`] what is said for each criticality, [`slots`] what is said of
 //!   tables;
 //! - [`budgets`] compares budgets with what requests may take of them;
+//! - [`ahead`] is what they take of a core on which a time manager gives out turns;
 //! - [`grants`] gives the server what its gate works with.
 
+mod ahead;
 mod budgets;
 mod expand;
 mod grants;
