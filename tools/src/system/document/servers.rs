@@ -84,6 +84,8 @@ pub struct Client {
     pub kind: Option<Spanned<ClientKind>>,
     /// Of a gate, if it is table-driven: in order of time.
     pub slots: Option<Spanned<Vec<Slot>>>,
+    /// Of a gate: components whose time is scheduled by others, for which this one asks as their courier.
+    pub on_behalf_of: Option<Spanned<Vec<Text>>>,
 }
 
 impl Client {
@@ -98,6 +100,7 @@ impl Client {
             requests: None,
             kind: None,
             slots: None,
+            on_behalf_of: None,
         }
     }
 }

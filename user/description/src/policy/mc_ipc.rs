@@ -99,6 +99,23 @@ pub struct Slot {
     pub length_us: u64,
 }
 
+/// A client that asks at a gate for others: threads whose time somebody else schedules, so that no gate can move it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Courier {
+    /// The gate's resource, and the name under which the courier finds the gate's endpoint.
+    pub gate: String,
+    pub endpoint: String,
+    /// The components that it asks for. The flag of each, when it has posted a request, is 1 shifted by its number.
+    pub threads: Vec<String>,
+}
+
+impl Table for Courier {
+    const NAME: &'static str = "courier.table";
+}
+
+/// Most components that a courier asks for: each signals it with a flag of its own.
+pub const MOST_THREADS: usize = 32;
+
 /// The threads of the component that has a gate, beside its main thread, which is the gate's.
 pub mod threads {
     use alloc::format;
@@ -155,6 +172,19 @@ pub mod names {
     /// What the gate signals when a slot of a client begins.
     pub fn slot(client: usize) -> String {
         format!("slot.{client}")
+    }
+
+    /// What a courier waits for: that somebody has posted a request.
+    pub const POSTED: &str = "courier.posted";
+
+    /// Under which a component whose courier asks for it at this gate signals that.
+    pub fn post(gate: &str) -> String {
+        format!("{gate}.post")
+    }
+
+    /// The memory that a component and its courier at this gate share.
+    pub fn mail(gate: &str, component: &str) -> String {
+        format!("{gate}.mail.{component}")
     }
 
     /// Under which a table-driven client of this gate waits for that.

@@ -1,4 +1,4 @@
-//! A client of a gate, as a component of a described system.
+//! A client of a gate, as a component of a described system; or a thread that asks through such a client, its courier.
 
 use core::fmt;
 
@@ -8,6 +8,7 @@ use sandglass::{Environment, Message};
 use sandglass_description::policy::mc_ipc::names;
 
 use crate::driver::{BUSY, DONE, MALFORMED, WORDS};
+use crate::mail::{self, Mail};
 
 /// A gate that this component may call.
 #[derive(Clone, Copy, Debug)]
@@ -71,13 +72,66 @@ impl Gate {
             return Err(Refusal::TooLong);
         }
         let answered = self.endpoint.call(Message::long(label, request));
-        match answered.label() {
-            DONE => Ok(answered.copy_words(answer)),
-            BUSY => Err(Refusal::Busy),
-            MALFORMED => Err(Refusal::TooLong),
-            FAILED => Err(Refusal::Failed),
-            label => Err(Refusal::Unknown { label }),
+        outcome(answered.label())?;
+        Ok(answered.copy_words(answer))
+    }
+}
+
+/// What the label of an answer means.
+const fn outcome(label: u64) -> Result<(), Refusal> {
+    match label {
+        DONE => Ok(()),
+        BUSY => Err(Refusal::Busy),
+        MALFORMED => Err(Refusal::TooLong),
+        FAILED => Err(Refusal::Failed),
+        label => Err(Refusal::Unknown { label }),
+    }
+}
+
+/// The courier that asks at a gate for this component. Nothing here waits: the component's time is not its own, and passes while
+/// a request is carried out.
+#[derive(Debug)]
+pub struct Courier {
+    post: Notification,
+    mail: mail::Sender<'static>,
+}
+
+impl Courier {
+    /// That at the gate of the resource `name`. A component has at most one of these at a time: a second one would take
+    /// the first one's answers.
+    ///
+    /// # Panics
+    /// No client of the resource asks on behalf of this component.
+    pub fn described(env: &Environment, name: &str) -> Self {
+        Self {
+            post: env.capability(&names::post(name)),
+            mail: mail::Sender::new(Mail::described(env, name, env.name())),
         }
+    }
+
+    /// Leaves a request of at most [`WORDS`] words for the courier. `label` is the operation's to interpret.
+    ///
+    /// # Errors
+    /// [`Refusal::Busy`]: the last one is not carried out. [`Refusal::TooLong`].
+    pub fn post(&mut self, label: u64, request: &[u64]) -> Result<(), Refusal> {
+        if request.len() > WORDS {
+            return Err(Refusal::TooLong);
+        }
+        if !self.mail.post(label, request) {
+            return Err(Refusal::Busy);
+        }
+        self.post.signal();
+        Ok(())
+    }
+
+    /// The answer to the last request, once: the words that fit are copied to `answer`, and their number is returned. `None` as
+    /// long as there is none.
+    ///
+    /// # Errors
+    /// The gate refused the request, or is gone.
+    pub fn take(&mut self, answer: &mut [u64]) -> Option<Result<usize, Refusal>> {
+        let (label, count) = self.mail.take(answer)?;
+        Some(outcome(label).map(|()| count))
     }
 }
 

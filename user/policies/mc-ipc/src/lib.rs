@@ -10,7 +10,8 @@
 //! any client of the cluster. With one core in each, which is partitioned scheduling, a cluster is a core.
 //!
 //! [`driver`] is what a server's threads do with one of them, whatever machine they run on; [`component`] are these threads in
-//! a described system, and [`client`] is what calls them. [`marks`] are what a gate leaves in traces, and what traces are
+//! a described system, and [`client`] is what calls them. [`courier`] is a client that calls for threads whose time is not their
+//! own, through [`mail`]. [`marks`] are what a gate leaves in traces, and what traces are
 //! checked by.
 
 #![cfg_attr(not(test), no_std)]
@@ -21,8 +22,10 @@ extern crate alloc;
 pub mod bound;
 pub mod client;
 pub mod component;
+pub mod courier;
 pub mod driver;
 mod list;
+pub mod mail;
 pub mod marks;
 pub mod mc_ipc;
 pub mod protocol;

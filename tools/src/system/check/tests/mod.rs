@@ -1,6 +1,7 @@
 //! What is right comes out as written; [`wrong`] is about the rest.
 
 mod allocations;
+mod couriers;
 mod edf;
 mod mc_ipc;
 mod mistakes;

@@ -13,7 +13,7 @@ use super::super::super::super::findings::Finding;
 use super::super::super::super::quantity::{Bytes, Micros};
 use super::super::super::super::spanned::Spanned;
 use super::super::super::text;
-use super::{is_gated, kind};
+use super::{couriers, is_gated, kind};
 
 /// What a context that never runs out has: an hour, which is the longest period.
 const LONGEST_US: u64 = 3_600_000_000;
@@ -56,6 +56,7 @@ pub fn expand(document: &mut Document) -> Vec<Finding> {
             }
         }
     }
+    couriers::expand(document, &resources);
     document.resources = resources;
     findings
 }

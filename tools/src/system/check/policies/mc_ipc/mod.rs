@@ -5,10 +5,12 @@
 //!   tables;
 //! - [`budgets`] compares budgets with what requests may take of them;
 //! - [`ahead`] is what they take of a core on which a time manager gives out turns;
+//! - [`couriers`] are clients that ask for others;
 //! - [`grants`] gives the server what its gate works with.
 
 mod ahead;
 mod budgets;
+mod couriers;
 mod expand;
 mod grants;
 mod levels;
@@ -125,6 +127,7 @@ impl<'a> Checker<'a> {
         for gate in gates.clone() {
             let members = self.members_of(gate);
             self.gate_rules(gate, &members);
+            self.gate_couriers(gate, &members);
             self.gate_levels(gate, &members);
             self.gate_slots(gate, &members);
         }
@@ -133,6 +136,7 @@ impl<'a> Checker<'a> {
             for gate in gates {
                 let members = self.members_of(gate);
                 self.equip_gate(gate, &members);
+                self.equip_couriers(gate, &members);
             }
         }
     }

@@ -37,6 +37,10 @@ impl<'a> Checker<'a> {
                 ("requests", client.requests.as_ref().map(Spanned::span)),
                 ("kind", client.kind.as_ref().map(Spanned::span)),
                 ("slots", client.slots.as_ref().map(Spanned::span)),
+                (
+                    "on-behalf-of",
+                    client.on_behalf_of.as_ref().map(Spanned::span),
+                ),
             ];
             self.without_effect(&given, &place);
         }
@@ -230,7 +234,10 @@ impl<'a> Checker<'a> {
                 Finding::new(place, format!("the time of `{name}` is moved by two"))
                     .label(format!("by the gate of `{}`", text(&gate.name)))
                     .related(span, why)
-                    .help("a client's time is its own, or in slots of the gate's table: remove one of the two"),
+                    .help(format!(
+                        "let a component with time of its own ask for it: `{{ component = \"...\", on-behalf-of = [\"{name}\"] }}`; \
+                         or remove one of the two"
+                    )),
             );
         }
     }
