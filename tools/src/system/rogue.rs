@@ -184,7 +184,8 @@ fn join_modes(document: &mut Table) {
     tasks.push(own.into());
 }
 
-/// A priority below that of all threads of components that call servers, or, if there are none, of all components.
+/// A priority below that of all threads of components that call servers, or, if there are none, of all components. Behind a
+/// gate, the server works for it at the priority above its own, which has to be free.
 fn below_clients(document: &Table) -> i64 {
     let servers = ["endpoint", "resource"].into_iter();
     let servers = servers.flat_map(|kind| document.get(kind).and_then(Value::as_array));
@@ -197,7 +198,9 @@ fn below_clients(document: &Table) -> i64 {
     let threads = honest.flat_map(|component| list(component, "thread").iter().chain([component]));
     let priorities = threads.filter_map(|thread| thread.get("priority")?.as_integer());
     let lowest = priorities.min().unwrap_or(LEAST_PRIORITY);
-    LEAST_PRIORITY.max(lowest - 1)
+    let resources = document.get("resource").and_then(Value::as_array);
+    let is_gated = resources.into_iter().flatten().any(behind_gate);
+    LEAST_PRIORITY.max(lowest - if is_gated { 2 } else { 1 })
 }
 
 /// The components that may call a server, except itself.
