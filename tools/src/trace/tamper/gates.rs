@@ -1,5 +1,4 @@
-//! What a gate marks, and what the kernel records of its clients and its server, tampered with. Traces need a server whose
-//! clients wait for each other.
+//! What a gate marks, and what the kernel records of its clients and its server, tampered with.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +10,7 @@ use crate::trace::check::Promises;
 use crate::trace::history::History;
 use crate::trace::record::{Event, Mark, Object, Record};
 
-/// Of traces of any number of cores.
+/// Of traces in which a request waits for another one's.
 const TAMPERINGS: &[Tampering] = &[
     Tampering {
         name: "another client is served",
@@ -32,18 +31,6 @@ const TAMPERINGS: &[Tampering] = &[
         said: "waits, and the server has nothing to do",
     },
     Tampering {
-        name: "another client is answered",
-        tamper: |_, records| {
-            let (serve, other) = contended(records)?;
-            let is_finish = |did: &Did| matches!(did, Did::Finish(_));
-            let finish =
-                (serve..records.len()).find(|&at| did(&records[at], is_finish).is_some())?;
-            subject_of(&mut records[finish], other);
-            Some(())
-        },
-        said: "is answered, and it is the turn of",
-    },
-    Tampering {
         name: "a client has two requests",
         tamper: |_, records| {
             let (serve, _) = contended(records)?;
@@ -57,15 +44,6 @@ const TAMPERINGS: &[Tampering] = &[
             Some(())
         },
         said: "has a request in it already",
-    },
-    Tampering {
-        name: "somebody pays who has no request",
-        tamper: |_, records| {
-            let absent = absent(records)?;
-            subject_of(&mut records[absent.0], absent.1);
-            Some(())
-        },
-        said: "is to pay, and has no request in it",
     },
     Tampering {
         name: "somebody else pays than is said",
@@ -126,6 +104,31 @@ const TAMPERINGS: &[Tampering] = &[
         },
         said: "runs on the time of",
     },
+];
+
+/// Of traces in which there are requests of two clients.
+const ALONE: &[Tampering] = &[
+    Tampering {
+        name: "another client is answered",
+        tamper: |_, records| {
+            let (serve, other) = served(records)?;
+            let is_finish = |did: &Did| matches!(did, Did::Finish(_));
+            let finish =
+                (serve..records.len()).find(|&at| did(&records[at], is_finish).is_some())?;
+            subject_of(&mut records[finish], other);
+            Some(())
+        },
+        said: "is answered, and it is the turn of",
+    },
+    Tampering {
+        name: "somebody pays who has no request",
+        tamper: |_, records| {
+            let absent = absent(records)?;
+            subject_of(&mut records[absent.0], absent.1);
+            Some(())
+        },
+        said: "is to pay, and has no request in it",
+    },
     Tampering {
         name: "a client goes on while it waits",
         tamper: |history, records| {
@@ -152,7 +155,7 @@ const TAMPERINGS: &[Tampering] = &[
     Tampering {
         name: "a mark is about a stranger",
         tamper: |_, records| {
-            let (serve, _) = contended(records)?;
+            let (serve, _) = served(records)?;
             subject_of(&mut records[serve], 0xdead_0000);
             Some(())
         },
@@ -165,7 +168,7 @@ const LENGTHS: &[Tampering] = &[
     Tampering {
         name: "an operation takes longer than is described",
         tamper: |_, records| {
-            let (serve, _) = contended(records)?;
+            let (serve, _) = served(records)?;
             lengthen(records, serve)
         },
         said: "is described to take longer than",
@@ -173,7 +176,7 @@ const LENGTHS: &[Tampering] = &[
     Tampering {
         name: "a client pays for more than its bound",
         tamper: |_, records| {
-            let (serve, _) = contended(records)?;
+            let (serve, _) = served(records)?;
             lengthen(records, serve)
         },
         said: "while it waited for",
@@ -182,7 +185,14 @@ const LENGTHS: &[Tampering] = &[
 
 /// What the checker does not notice.
 pub fn unnoticed(history: &History, promises: &Promises) -> Vec<String> {
-    unnoticed_of(TAMPERINGS, history, promises)
+    let mut unnoticed = unnoticed_of(TAMPERINGS, history, promises);
+    unnoticed.extend(unnoticed_alone(history, promises));
+    unnoticed
+}
+
+/// As [`unnoticed`], of what needs nobody who waits for another one.
+pub fn unnoticed_alone(history: &History, promises: &Promises) -> Vec<String> {
+    unnoticed_of(ALONE, history, promises)
 }
 
 /// What the checker does not notice of lengths, on one core.
@@ -238,6 +248,18 @@ fn contended(records: &[Record]) -> Option<(usize, Object)> {
         let present = present(records, at);
         let mut others = present.into_iter().filter(|&other| other != served);
         Some((at, others.next()?))
+    })
+}
+
+/// As [`contended`]; or else where a request is taken up, and somebody else who is a client.
+fn served(records: &[Record]) -> Option<(usize, Object)> {
+    contended(records).or_else(|| {
+        let is_serve = |did: &Did| matches!(did, Did::Serve(_));
+        let mut served =
+            (0..records.len()).filter_map(|at| Some((at, did(&records[at], is_serve)?)));
+        let (at, served) = served.next()?;
+        let mut others = clients(records).into_iter();
+        Some((at, others.find(|&other| other != served)?))
     })
 }
 
