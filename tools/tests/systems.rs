@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 use sandglass_tools::kernel::{self, KernelOptions, Variant};
@@ -213,7 +214,8 @@ fn time_that_is_handed_out_is_taken_back_and_nobodys_turns_are_late() {
 }
 
 /// Two subsystems share what a control loop leaves, one by subdividing its time, which is given and taken back, and one by
-/// windows in a frame; a thread that never stops and one that waits for ever are in the windows' way.
+/// windows in a frame; a thread that never stops and one that waits for ever are in the windows' way. Both have seals of a key
+/// server, which others ask all the time, and these are what another implementation makes.
 #[test]
 fn subsystems_share_a_processor_each_in_its_way_beside_a_control_loop() {
     let outcome = run("subsystems", &example("subsystems"), Variant::Release);
@@ -226,6 +228,50 @@ fn subsystems_share_a_processor_each_in_its_way_beside_a_control_loop() {
         "player: ",
     ];
     assert_says(&outcome.console, &lines);
+    // By their numbers among the gate's clients.
+    for (name, client) in [("pilot", 0), ("tracker", 1)] {
+        let (number, job, code) = seal(&outcome.console, name);
+        assert_eq!(code, authenticated([number, client, job]), "{name}");
+    }
+}
+
+/// The last seal of a subsystem's: its number, its job, and its code in hexadecimal digits.
+fn seal(console: &str, name: &str) -> (u64, u64, String) {
+    let of_it = |line: &&str| line.starts_with(name) && line.contains(" seals, ");
+    let line = console.lines().find(of_it);
+    let line = line.unwrap_or_else(|| panic!("no seal of {name} in:\n{console}"));
+    let mut words = line.split([' ', ',', ':']);
+    let mut after = |word: &str| {
+        let found = words.by_ref().find(|&found| found == word);
+        found.and_then(|_| words.next()).unwrap_or_default()
+    };
+    let (number, job) = (after("number"), after("job"));
+    let code = line.rsplit(' ').next().unwrap_or_default();
+    let parsed = |text: &str| {
+        text.parse()
+            .unwrap_or_else(|_| panic!("`{text}` in: {line}"))
+    };
+    (parsed(number), parsed(job), code.to_owned())
+}
+
+/// The HMAC-SHA-256 of these words by the example's key, as the command `openssl` makes it.
+fn authenticated(words: [u64; 3]) -> String {
+    let message = folder("subsystems").join("sealed");
+    let bytes: Vec<u8> = words.into_iter().flat_map(u64::to_le_bytes).collect();
+    fs::write(&message, bytes).unwrap();
+    let output = Command::new("openssl")
+        .args(["dgst", "-sha256", "-hmac"])
+        .arg("a key that is known to everybody")
+        .arg(&message)
+        .output()
+        .unwrap_or_else(|error| panic!("cannot run `openssl`, which must be installed: {error}"));
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "`openssl` said {output:?}");
+    said.trim()
+        .rsplit(' ')
+        .next()
+        .unwrap_or_default()
+        .to_owned()
 }
 
 /// The answer to a request that ran out of time is not lost, though the task has its own timeout fault

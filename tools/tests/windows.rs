@@ -62,6 +62,14 @@ fn windows_in_supplied_time_are_accepted_and_tampering_is_noticed() {
     assert!(verdict.looked.turns > 40, "{verdict:?}");
     let unnoticed = tamper::supplied::unnoticed(&traced.history, &traced.expected);
     assert_eq!(unnoticed, Vec::<String>::new());
+    // Both subsystems ask a key server, and so does somebody who never stops.
+    assert!(verdict.looked.requests > 40, "{verdict:?}");
+    let mut unnoticed = tamper::gates::unnoticed_alone(&traced.history, &traced.expected);
+    unnoticed.extend(tamper::gates::unnoticed_lengths(
+        &traced.history,
+        &traced.expected,
+    ));
+    assert_eq!(unnoticed, Vec::<String>::new());
 }
 
 /// The gate's clients are on four cores, and two of them lose their budgets.
