@@ -6,6 +6,7 @@
 //! `t.context`, `t.ready`, `t.badge`. What it handles arrives at `timeouts` and `faults`.
 
 use alloc::format;
+use core::ops::Range;
 
 use crate::cap::{Notification, SchedContext, Tcb};
 use crate::env::{Environment, MemoryRegion};
@@ -33,6 +34,20 @@ impl DescribedThread {
         let buffer = self.memory.address + self.memory.len - PAGE;
         // SAFETY: the launcher mapped the memory for this thread.
         unsafe { thread::prepare(buffer, body) }
+    }
+
+    /// As [`Self::prepare`], for a thread that may be started anew: whoever has its TCB reads its registers before it starts,
+    /// and writes them when it has a fault. Then it does `body` again, with what that captured as the fault has left it. What
+    /// it held on its stack is lost, and not dropped.
+    pub fn prepare_restartable(self, body: impl FnMut() + Send + 'static) {
+        let buffer = self.memory.address + self.memory.len - PAGE;
+        // SAFETY: the launcher mapped the memory for this thread.
+        unsafe { thread::prepare_restartable(buffer, body) }
+    }
+
+    /// The addresses of its stack, where its local variables are and those of no other thread.
+    pub const fn stack(self) -> Range<u64> {
+        self.memory.address..self.memory.address + self.memory.len
     }
 }
 

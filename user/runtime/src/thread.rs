@@ -215,6 +215,8 @@ pub struct Prepared {
     stack_top: u64,
     fs_base: u64,
     argument: u64,
+    /// Not 0: the thread may come here again.
+    is_restartable: u64,
 }
 
 /// Where [`entry!`](crate::entry) lets further threads start.
@@ -230,13 +232,33 @@ pub(crate) const fn prepared_at(buffer_address: u64) -> u64 {
 /// # Safety
 /// As [`load`].
 pub(crate) unsafe fn prepare(buffer_address: u64, body: impl FnOnce() + Send + 'static) {
+    // SAFETY: the caller's promise.
+    unsafe { put(buffer_address, boxed(body), false) }
+}
+
+/// As [`prepare`], for a thread that may be started anew, at the registers with which it was started first.
+///
+/// # Safety
+/// As [`load`].
+pub(crate) unsafe fn prepare_restartable(buffer_address: u64, body: impl FnMut() + Send + 'static) {
+    let body: Box<Box<dyn FnMut() + Send>> = Box::new(Box::new(body));
+    // SAFETY: the caller's promise.
+    unsafe { put(buffer_address, Box::into_raw(body) as u64, true) }
+}
+
+/// Puts down what a thread begins with.
+///
+/// # Safety
+/// As [`load`].
+unsafe fn put(buffer_address: u64, argument: u64, is_restartable: bool) {
     let prepared = prepared_at(buffer_address);
     // SAFETY: the caller's promise.
     let (fs_base, stack_top) = unsafe { make_area(prepared, buffer_address) };
     let content = Prepared {
         stack_top,
         fs_base,
-        argument: boxed(body),
+        argument,
+        is_restartable: is_restartable.into(),
     };
     // SAFETY: the caller's promise; a page's end less the size of the structure is aligned.
     unsafe { (prepared as *mut Prepared).write(content) };
@@ -245,16 +267,23 @@ pub(crate) unsafe fn prepare(buffer_address: u64, body: impl FnOnce() + Send + '
 /// Where a component's further thread comes from its start, on its own stack.
 ///
 /// # Safety
-/// To be called once, by the code at [`START_SYMBOL`], with what the loader told it.
+/// To be called by the code at [`START_SYMBOL`], with what the loader told it; more than once if it is restartable.
 #[doc(hidden)]
 pub unsafe extern "C" fn begin(prepared: *const Prepared) -> ! {
     // SAFETY: `prepare` wrote it before the loader started this thread, with the thread's own block.
-    let argument = unsafe {
+    let prepared = unsafe {
         let prepared = prepared.read();
         sys::set_tls_base(prepared.fs_base);
-        prepared.argument
+        prepared
     };
-    run(argument)
+    if prepared.is_restartable != 0 {
+        // SAFETY: `prepare_restartable` made this box for this thread alone, and nobody frees it. Whoever borrowed it before
+        // the thread was sent here does not go on.
+        let body = unsafe { &mut *(prepared.argument as *mut Box<dyn FnMut() + Send>) };
+        body();
+        exit::stop()
+    }
+    run(prepared.argument)
 }
 
 /// Where a thread starts.

@@ -157,6 +157,8 @@ pub mod names {
     /// The gate's notification, which it binds; and by what the server tells that it is done.
     pub const SIGNALS: &str = "gate.signals";
     pub const DONE: &str = "server.done";
+    /// What the launcher signals when clients are gone, before it signals the gate: as many as [`super::Gate::ends`].
+    pub const ENDS: &str = "clients.end";
     /// The gate's own thread.
     pub const GATE_TCB: &str = "gate.tcb";
 
@@ -198,5 +200,13 @@ impl Gate {
     /// are answered at once.
     pub fn replies(&self) -> usize {
         2 * self.clients.len() + 1
+    }
+
+    /// Clients whose ends one notification tells, each by a bit: as many as its word has.
+    pub const ENDS_EACH: usize = 64;
+
+    /// Notifications that tell the ends of clients.
+    pub fn ends(&self) -> usize {
+        self.clients.len().div_ceil(Self::ENDS_EACH)
     }
 }

@@ -7,7 +7,7 @@ use sandglass::server::FAILED;
 use sandglass::{Environment, Message};
 use sandglass_description::policy::mc_ipc::names;
 
-use crate::driver::{BUSY, DONE, MALFORMED, WORDS};
+use crate::driver::{BUSY, DONE, FAULTED, MALFORMED, WORDS};
 use crate::mail::{self, Mail};
 
 /// A gate that this component may call.
@@ -23,6 +23,8 @@ pub enum Refusal {
     Busy,
     /// It has more than [`WORDS`] words.
     TooLong,
+    /// The operation has failed, and the gate goes on. Nobody knows how much of the request was carried out.
+    Faulted,
     /// The gate has failed. Nobody knows whether the request was carried out.
     Failed,
     /// By whoever answered in the gate's place.
@@ -39,6 +41,9 @@ impl fmt::Display for Refusal {
                 f,
                 "the request is too long: must have at most {WORDS} words"
             ),
+            Self::Faulted => {
+                f.write_str("the operation has failed, and may have been carried out in part")
+            }
             Self::Failed => {
                 f.write_str("the gate has failed, and may have carried the request out")
             }
@@ -83,6 +88,7 @@ const fn outcome(label: u64) -> Result<(), Refusal> {
         DONE => Ok(()),
         BUSY => Err(Refusal::Busy),
         MALFORMED => Err(Refusal::TooLong),
+        FAULTED => Err(Refusal::Faulted),
         FAILED => Err(Refusal::Failed),
         label => Err(Refusal::Unknown { label }),
     }

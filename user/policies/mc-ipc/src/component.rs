@@ -4,6 +4,8 @@
 //! server's, a spinner for each client, and one for each core with slots. All of them but the gate's and the tables' have no
 //! context of their own.
 
+mod server;
+
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::vec;
@@ -19,18 +21,18 @@ use sandglass::cap::{
     nb_send_wait, CPtr, Capability, Endpoint, Notification, Reply, SchedContext, SchedControl,
     SchedParams, Tcb,
 };
+use sandglass::context::UserContext;
 use sandglass::replies::Replies;
 use sandglass::time::{self, Tsc};
-use sandglass::{sys, trace, Environment, Error, Message};
+use sandglass::{log, sys, trace, Environment, Error, Message};
 use sandglass_description::policy::mc_ipc::{
     self as described, names, threads, Gate as Described, Kind, Slots,
 };
 use sandglass_description::policy::Table;
 
 use crate::driver::{
-    self, Allowance, Client, Edge, Gate, GateKernel, Gone, Holder, Job, Mark, Operation, Paid,
-    Received, ServerKernel, Setup, Shared, SpinnerKernel, TableKernel, Target, Timing, Work, DONE,
-    WORDS,
+    self, Allowance, Client, Edge, Gate, GateKernel, Gone, Holder, Job, Mark, Paid, Received,
+    Setup, Shared, SpinnerKernel, TableKernel, Target, Timing, Work, WORDS,
 };
 use crate::{ClientId, Fifo, McIpc, Prio, Protocol};
 
@@ -49,6 +51,10 @@ const TOLL: u64 = 512;
 /// [`WORDS`] words of an answer, whose number it returns; it runs on the budgets of clients, on their cores, and in a thread
 /// of its own. It may use the heap, which the gate does not touch any more by then.
 ///
+/// If it panics, or has a fault, its request is refused ([`Refusal::Faulted`](crate::client::Refusal::Faulted)), and the next
+/// one is carried out with what `operation` captured as it was left: nothing on the stack is dropped. The panic is said in the
+/// log, if the component has one.
+///
 /// # Errors
 /// The kernel refuses something at the start.
 ///
@@ -60,7 +66,7 @@ pub fn serve(
 ) -> Result<Infallible, Error> {
     let table = table(env);
     let shared: &'static Shared = Box::leak(Box::new(Shared::new(table.clients.len())));
-    prepare_server(env, shared, operation);
+    server::prepare(env, shared, operation);
     let cores = table.clients.iter().map(|of| of.core as usize + 1).max();
     let processors: Vec<_> = (0..cores.unwrap_or(0)).map(|_| AtomicU32::new(0)).collect();
     let processors: &'static [AtomicU32] = Box::leak(processors.into_boxed_slice());
@@ -74,7 +80,7 @@ pub fn serve(
     }
     let own: Tcb = env.capability(names::GATE_TCB);
     own.bind_notification(env.capability(names::SIGNALS))?;
-    let kernel = Kernel::new(env, &table);
+    let kernel = Kernel::new(env, &table)?;
     for (client, described) in table.clients.iter().enumerate() {
         if described.kind == Kind::TableDriven {
             kernel.contexts[client].unbind_tcb(kernel.clients[client])?;
@@ -188,16 +194,22 @@ struct Kernel {
     /// What a table-driven one waits for.
     slots: Vec<Option<Notification>>,
     server: Tcb,
+    /// The registers with which the server's thread begins.
+    start: UserContext,
     wake: Notification,
+    /// By which it hears of clients that are gone, a bit for each; and those of these bits that it has not acted on.
+    ends: Vec<(Notification, u64)>,
     /// Its own thread, which bounds the priorities that it gives.
     authority: Tcb,
 }
 
 impl Kernel {
-    fn new(env: &Environment, table: &Described) -> Self {
+    /// To be called before the server's thread starts.
+    fn new(env: &Environment, table: &Described) -> Result<Self, Error> {
+        let server: Tcb = env.capability(names::SERVER_TCB);
         let count = table.clients.len();
         let clients: Vec<Tcb> = all(env, names::CLIENT_TCBS, count);
-        Self {
+        Ok(Self {
             endpoint: env.capability(&table.name),
             replies: all(env, names::REPLIES, table.replies())
                 .into_iter()
@@ -213,10 +225,15 @@ impl Kernel {
             slots: (0..count)
                 .map(|client| env.find_capability(&names::slot(client)))
                 .collect(),
-            server: env.capability(names::SERVER_TCB),
+            server,
+            start: server.read_registers(false)?,
             wake: env.capability(names::SERVER_WAKE),
+            ends: all(env, names::ENDS, table.ends())
+                .into_iter()
+                .map(|end| (end, 0))
+                .collect(),
             authority: env.capability(names::GATE_TCB),
-        }
+        })
     }
 }
 
@@ -324,6 +341,31 @@ impl GateKernel for Kernel {
         self.wake.signal();
     }
 
+    async fn next_gone(&mut self) -> Option<ClientId> {
+        for (number, (end, unseen)) in self.ends.iter_mut().enumerate() {
+            *unseen |= end.poll();
+            if *unseen != 0 {
+                let bit = unseen.trailing_zeros();
+                *unseen &= *unseen - 1;
+                let client = ClientId(number * Described::ENDS_EACH + bit as usize);
+                return (client.0 < self.clients.len()).then_some(client);
+            }
+        }
+        None
+    }
+
+    async fn restart_server(&mut self) {
+        let registers = self.server.read_registers(false).unwrap_or_default();
+        log::error!(
+            "fault of an operation at {:#x}: its request is refused",
+            registers.ip()
+        );
+        // The thread is the component's own: nothing can fail.
+        let restarted = self.server.write_registers(&self.start, false);
+        debug_assert!(restarted.is_ok());
+        self.replies.answer(Message::EMPTY);
+    }
+
     async fn release(&mut self, client: ClientId) {
         if let Some(slot) = self.slots[client.0] {
             slot.signal();
@@ -341,60 +383,6 @@ impl GateKernel for Kernel {
             self.trace(mark);
         }
     }
-}
-
-/// The server's thread.
-struct Server {
-    wake: Notification,
-    done: Notification,
-    /// What it signals when it next waits.
-    tells: Option<Notification>,
-}
-
-impl ServerKernel for Server {
-    async fn wait(&mut self) {
-        match self.tells.take() {
-            Some(told) => {
-                nb_send_wait(told, Message::EMPTY, self.wake);
-            }
-            None => {
-                self.wake.wait();
-            }
-        }
-    }
-
-    async fn done(&mut self) {
-        // In one system call with the wait that follows.
-        self.tells = Some(self.done);
-    }
-
-    async fn work(&mut self, _work: Work) {}
-}
-
-/// An operation that is a function.
-struct Function<F>(F);
-
-impl<F: FnMut(&Job, &mut [u64; WORDS]) -> usize> Operation for Function<F> {
-    async fn perform(&mut self, job: &Job, answer: &mut [u64; WORDS]) -> (u64, usize) {
-        (DONE, (self.0)(job, answer))
-    }
-}
-
-fn prepare_server(
-    env: &'static Environment,
-    shared: &'static Shared,
-    operation: impl FnMut(&Job, &mut [u64; WORDS]) -> usize + Send + 'static,
-) {
-    let mut server = Server {
-        wake: env.capability(names::SERVER_WAKE),
-        done: env.capability(names::DONE),
-        // The launcher takes its context away when it is ready.
-        tells: Some(env.capability(&format!("{}.ready", threads::SERVER))),
-    };
-    env.thread(threads::SERVER).prepare(move || {
-        let mut operation = Function(operation);
-        done_at_once(driver::serve(&mut server, shared, &mut operation))
-    });
 }
 
 /// The thread of a spinner.

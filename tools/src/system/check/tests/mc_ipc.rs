@@ -647,6 +647,31 @@ fn a_gate_gets_threads_and_what_they_work_with() {
         assert_eq!(handled(2 + client), badge);
     }
     assert!(gate.timeout_handler.is_none());
+    let faults = |thread: usize| keys.threads[thread].fault_handler;
+    let handler = faults(1).unwrap();
+    assert_eq!(Object::Endpoint(handler.endpoint), endpoint);
+    assert_eq!(handler.badge, Sender::ServerFault.badge());
+    // Those of the library's own threads are the launcher's to report.
+    assert!(faults(0).is_none() && faults(2).is_none());
+}
+
+/// Which one first, in a notification of their own, and then that there is one.
+#[test]
+fn a_gate_is_told_when_a_client_is_gone() {
+    let description = described(SYSTEM);
+    let keys = component(&description, "keys");
+    let end = |name: &str, badge| (object(keys, name), badge);
+    for (number, client) in ["flight", "camera", "radio", "archive"].iter().enumerate() {
+        let signals = &component(&description, client).threads[0].end_signals;
+        let signals = signals
+            .iter()
+            .map(|signal| (Object::Notification(signal.notification), signal.badge));
+        let expected = [
+            end(names::ENDS, 1 << number),
+            end(names::SIGNALS, Signals::ends()),
+        ];
+        assert_eq!(signals.collect::<Vec<_>>(), expected, "{client}");
+    }
 }
 
 #[test]

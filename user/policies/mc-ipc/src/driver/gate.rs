@@ -1,5 +1,7 @@
 //! The gate's thread: requests and faults come in, contexts go to those who are to run.
 
+mod failures;
+
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
@@ -234,6 +236,10 @@ impl<'a, P: Protocol, K: GateKernel> Gate<'a, P, K> {
                 self.signals(signals).await;
                 Answer::None
             }
+            Some(Sender::ServerFault) => {
+                self.fail().await;
+                Answer::None
+            }
             Some(Sender::Control) => self.controlled(received).await,
             _ => Answer::Now(MALFORMED),
         }
@@ -448,6 +454,11 @@ impl<'a, P: Protocol, K: GateKernel> Gate<'a, P, K> {
         if signals.is_server_done() {
             self.finish().await;
         }
+        if signals.are_clients_gone() {
+            while let Some(client) = self.kernel.next_gone().await {
+                self.is_gone(client).await;
+            }
+        }
     }
 
     async fn spinner(&mut self, client: ClientId, received: &Received) {
@@ -572,28 +583,6 @@ impl<'a, P: Protocol, K: GateKernel> Gate<'a, P, K> {
             }
             // It is about no client.
             Control::Retarget => {}
-        }
-    }
-
-    /// A client's request is given up. One that is in service is finished, and nobody is answered.
-    async fn withdraw(&mut self, client: ClientId) {
-        self.kernel.mark(Mark::Withdraw(client));
-        if core::mem::replace(&mut self.clients[client.0].is_kept, false) {
-            self.kernel.forget(client);
-        }
-        if core::mem::replace(&mut self.clients[client.0].is_held, false) {
-            let _ = self.shared.take_toll(client);
-            self.place(client).await;
-            return;
-        }
-        let is_in_service = self.protocol.withdraw(client);
-        if !is_in_service {
-            let state = &mut self.clients[client.0];
-            state.is_present = false;
-            state.is_exhausted = false;
-            self.shared.set_exhausted(client, false);
-            self.stop_paying(client);
-            self.place(client).await;
         }
     }
 

@@ -18,6 +18,10 @@ pub const BUSY: u64 = 1;
 pub const MALFORMED: u64 = 2;
 /// Label of an answer to a control call that is not allowed, or names no client.
 pub const NOT_IN_CONTROL: u64 = 3;
+/// Label of an answer to a request whose operation had a fault. Nobody knows how much of it was carried out.
+pub const FAULTED: u64 = 4;
+/// Label of an answer to a client that is known to be gone: it comes back from the gate, to wherever it was sent.
+pub const GONE: u64 = 5;
 
 /// A client's context or thread is not there any more, or not free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,6 +113,16 @@ pub trait GateKernel {
 
     /// The server has a job.
     async fn wake_server(&mut self);
+
+    /// After [`Signals::ends`](super::Signals::ends): a client that is gone for good, and that this did not name before. A
+    /// kernel that hears of no ends names none.
+    async fn next_gone(&mut self) -> Option<ClientId> {
+        None
+    }
+
+    /// The last message was a fault of the server's thread, which begins anew: with [`serve`](super::serve). Its operation
+    /// stays as the fault has left it. A kernel whose servers have no faults never gets there.
+    async fn restart_server(&mut self) {}
 
     /// Signals a table-driven client that its slot begins.
     async fn release(&mut self, client: ClientId);

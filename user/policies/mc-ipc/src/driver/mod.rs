@@ -36,7 +36,7 @@ pub use crate::marks::Mark;
 pub use gate::{Allowance, Client, Gate, Kind, Paid, Setup};
 pub use kernel::{
     GateKernel, Gone, Holder, Received, ServerKernel, SpinnerKernel, TableKernel, Work, BUSY, DONE,
-    MALFORMED, NOT_IN_CONTROL, WORDS,
+    FAULTED, GONE, MALFORMED, NOT_IN_CONTROL, WORDS,
 };
 pub use sender::{Control, Request, Sender, Signals};
 pub use server::{serve, Operation};

@@ -15,6 +15,8 @@ pub enum Sender {
     SpinnerTimeout(ClientId),
     /// The time of whoever pays for the server is used up. The first word of the fault is that context's badge.
     ServerTimeout,
+    /// The server's thread has a fault.
+    ServerFault,
     /// Whoever may say what becomes of clients: a policy of modes, a supervisor, a scheduler of partitions. With a label of [`Control`].
     Control,
     /// Signals, which may come several at a time.
@@ -28,14 +30,20 @@ pub struct Signals(u64);
 /// Set in every badge of the gate's notification, and in none of its endpoint's.
 const SIGNAL: u64 = 1 << 63;
 const SERVER: u64 = 1 << 62;
+const ENDS: u64 = 1 << 61;
 
 impl Signals {
     /// The most cores that there can be tables of.
-    pub const CORES: usize = 62;
+    pub const CORES: usize = 61;
 
     /// The badge with which the server says that it has done its job.
     pub const fn server() -> u64 {
         SIGNAL | SERVER
+    }
+
+    /// The badge with which whoever watches over clients says that one of them is gone, or more.
+    pub const fn ends() -> u64 {
+        SIGNAL | ENDS
     }
 
     /// The badge with which the table of a core, below [`Self::CORES`], says that its next period begins.
@@ -46,6 +54,11 @@ impl Signals {
     /// The server has done its job.
     pub const fn is_server_done(self) -> bool {
         self.0 & SERVER != 0
+    }
+
+    /// Clients are gone: [`GateKernel::next_gone`](super::GateKernel::next_gone) says who.
+    pub const fn are_clients_gone(self) -> bool {
+        self.0 & ENDS != 0
     }
 
     /// The next period of a core's table begins.
@@ -63,6 +76,7 @@ impl Sender {
             Sender::SpinnerTimeout(client) => (3, client.0),
             Sender::ServerTimeout => (4, 0),
             Sender::Control => (5, 0),
+            Sender::ServerFault => (6, 0),
             Sender::Signals(Signals(bits)) => return SIGNAL | bits,
         };
         kind << KIND | number as u64
@@ -80,6 +94,7 @@ impl Sender {
             3 => Sender::SpinnerTimeout(client),
             4 => Sender::ServerTimeout,
             5 => Sender::Control,
+            6 => Sender::ServerFault,
             _ => return None,
         })
     }
@@ -183,6 +198,7 @@ mod tests {
             Sender::SpinnerTimeout(client),
             Sender::ServerTimeout,
             Sender::Control,
+            Sender::ServerFault,
         ];
         for sender in senders {
             assert_eq!(Sender::of(sender.badge()), Some(sender));
@@ -194,7 +210,12 @@ mod tests {
         let Some(Sender::Signals(tick)) = Sender::of(Signals::tick(0)) else {
             panic!("it is a signal")
         };
-        assert!(tick.is_tick_of(0) && !tick.is_server_done());
+        assert!(tick.is_tick_of(0) && !tick.is_server_done() && !tick.are_clients_gone());
+        let Some(Sender::Signals(ends)) = Sender::of(Signals::ends()) else {
+            panic!("it is a signal")
+        };
+        assert!(ends.are_clients_gone() && !ends.is_server_done());
+        assert!((0..64).all(|core| !ends.is_tick_of(core)), "of no core");
         assert_eq!(Sender::of(77), None, "no badge of ours");
         for label in 0..9 {
             let request = Request::of(label);

@@ -6,7 +6,7 @@ use sandglass_description::policy::mc_ipc::{
 };
 use sandglass_description::policy::partitions::granule;
 use sandglass_description::policy::Table;
-use sandglass_description::{Grant, Handler, Object, ThreadId};
+use sandglass_description::{Grant, Handler, Object, Signal, ThreadId};
 use sandglass_mc_ipc::driver::{Sender, Signals};
 use sandglass_mc_ipc::ClientId;
 
@@ -59,6 +59,7 @@ impl<'a> Checker<'a> {
         let replies: Vec<Object> = replies.collect();
         self.give_all(&place, names::REPLIES, replies.into_iter().map(all_rights));
         let signals = self.give_server_thread(&place);
+        self.tell_of_clients(&place, members, signals);
         for slots in &table.tables {
             self.give_table_thread(&place, signals, slots.core);
         }
@@ -223,15 +224,20 @@ impl<'a> Checker<'a> {
     }
 
     /// The thread that performs operations. Returns the gate's notification.
-    fn give_server_thread(&mut self, place: &Place) -> Object {
+    fn give_server_thread(&mut self, place: &Place) -> u32 {
         let wake = Object::Notification(self.new_notification());
         self.give_all(place, names::SERVER_WAKE, [all_rights(wake)]);
-        let signals = Object::Notification(self.new_notification());
-        self.give_all(place, names::SIGNALS, [all_rights(signals)]);
+        let signals = self.new_notification();
+        let all = all_rights(Object::Notification(signals));
+        self.give_all(place, names::SIGNALS, [all]);
         self.give_all(place, names::DONE, [signal(signals, Signals::server())]);
         if let Some((thread, id)) = self.own(place, threads::SERVER) {
             self.give_all(place, names::SERVER_TCB, [all_rights(Object::Tcb(id))]);
             self.hears_timeouts(place, thread, Sender::ServerTimeout.badge());
+            self.threads[place.server][thread].fault_handler = Some(Handler {
+                endpoint: place.endpoint,
+                badge: Sender::ServerFault.badge(),
+            });
         }
         let own = ThreadId {
             component: self.position[place.server],
@@ -241,8 +247,31 @@ impl<'a> Checker<'a> {
         signals
     }
 
+    /// Lets the launcher tell when clients are gone: first which ones, and then that there are some.
+    fn tell_of_clients(&mut self, place: &Place, members: &[Member<'_>], signals: u32) {
+        let mut ends = Vec::new();
+        for some in members.chunks(Gate::ENDS_EACH) {
+            let end = self.new_notification();
+            ends.push(all_rights(Object::Notification(end)));
+            for (bit, member) in some.iter().enumerate() {
+                let main = ThreadIndex {
+                    component: member.index,
+                    thread: 0,
+                };
+                for (notification, badge) in [(end, 1 << bit), (signals, Signals::ends())] {
+                    let signal = Signal {
+                        notification,
+                        badge,
+                    };
+                    self.tell_of_end(main, signal);
+                }
+            }
+        }
+        self.give_all(place, names::ENDS, ends);
+    }
+
     /// The context of a table thread, by which it waits for the edges of slots, and what it signals then.
-    fn give_table_thread(&mut self, place: &Place, signals: Object, core: u32) {
+    fn give_table_thread(&mut self, place: &Place, signals: u32, core: u32) {
         let tick = signal(signals, Signals::tick(core as usize));
         self.give_all(place, &names::table_tick(core), [tick]);
         if let Some((_, id)) = self.own(place, &threads::table(core)) {
@@ -309,11 +338,11 @@ fn all_rights(object: Object) -> Grant {
     }
 }
 
-fn signal(notification: Object, badge: u64) -> Grant {
+fn signal(notification: u32, badge: u64) -> Grant {
     Grant {
         rights: Rights::WRITE.raw(),
         badge,
-        ..all_rights(notification)
+        ..all_rights(Object::Notification(notification))
     }
 }
 

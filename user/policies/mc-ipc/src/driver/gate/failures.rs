@@ -1,0 +1,51 @@
+//! What becomes of a request whose client or whose operation does not get to its end.
+
+use super::super::kernel::{GateKernel, FAULTED, GONE};
+use super::Gate;
+use crate::marks::Mark;
+use crate::protocol::{ClientId, Protocol};
+
+impl<P: Protocol, K: GateKernel> Gate<'_, P, K> {
+    /// The server's thread has a fault: its request ends with it, and its client is told. The server begins anew, with the
+    /// next request if there is one. So a client that has requests fail costs others what one costs that is carried out.
+    pub(super) async fn fail(&mut self) {
+        // First: a blocked thread may not be given a context whose budget is used up.
+        self.kernel.restart_server().await;
+        if self.protocol.served().is_some() {
+            self.shared.put_answer(FAULTED, &[]);
+            self.finish().await;
+        }
+    }
+
+    /// A client is gone for good. Whoever ended it may wait for its thread to come back from here, so that one is answered; and
+    /// first, as above.
+    pub(super) async fn is_gone(&mut self, client: ClientId) {
+        if core::mem::replace(&mut self.clients[client.0].is_kept, false) {
+            self.kernel.answer(client, GONE, &[]).await;
+        }
+        self.kernel.answer_refused(client, GONE).await;
+        self.withdraw(client).await;
+    }
+
+    /// A client's request is given up. One that is in service is finished, and nobody is answered.
+    pub(super) async fn withdraw(&mut self, client: ClientId) {
+        self.kernel.mark(Mark::Withdraw(client));
+        if core::mem::replace(&mut self.clients[client.0].is_kept, false) {
+            self.kernel.forget(client);
+        }
+        if core::mem::replace(&mut self.clients[client.0].is_held, false) {
+            let _ = self.shared.take_toll(client);
+            self.place(client).await;
+            return;
+        }
+        let is_in_service = self.protocol.withdraw(client);
+        if !is_in_service {
+            let state = &mut self.clients[client.0];
+            state.is_present = false;
+            state.is_exhausted = false;
+            self.shared.set_exhausted(client, false);
+            self.stop_paying(client);
+            self.place(client).await;
+        }
+    }
+}
