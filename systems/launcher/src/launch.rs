@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::ops::ControlFlow;
 
 use sandglass::cap::{
-    CPtr, Endpoint, FrameSize, IoApicPin, IrqHandler, Rights, SchedContext, SchedControl,
+    CNode, CPtr, Endpoint, FrameSize, IoApicPin, IrqHandler, Rights, SchedContext, SchedControl,
     SchedParams, Tcb, TimeSlice,
 };
 use sandglass::component::{Component, ComponentThread};
@@ -99,6 +99,8 @@ pub struct Launch<'a> {
     pub has_calls_only: bool,
     /// What components signal that can be started anew.
     pub signals: Option<&'a Signals>,
+    /// Of each component.
+    pub cnodes: Vec<CNode>,
     /// What components were granted: of each, in the description's order.
     pub granted: Vec<Vec<CPtr>>,
 }
@@ -130,6 +132,7 @@ const CALL: Rights = Rights::WRITE.union(Rights::GRANT_REPLY);
 impl<'a> Launch<'a> {
     /// Gives every component what the description grants it, and completes it.
     pub fn equip(&mut self, components: &mut [Component]) -> Result<(), Failure> {
+        self.cnodes = components.iter().map(Component::cnode).collect();
         for ((component, description), index) in
             components.iter_mut().zip(&self.system.components).zip(0..)
         {
@@ -306,6 +309,11 @@ impl<'a> Launch<'a> {
             }
             Object::SchedControl(core) => {
                 component.grant(self.process, name, self.control(core)?, rights)
+            }
+            Object::CNode(index) => {
+                let cnode = self.cnodes.get(index as usize).copied();
+                let cnode = cnode.context("the description names a component that does not exist")?;
+                component.grant(self.process, name, cnode, rights)
             }
             Object::Ports { first, last } => {
                 let ports = self.process.resources.io_ports(first, last).context(what)?;

@@ -90,6 +90,7 @@ fn main(info: &'static BootInfo) -> Result<u8, Failure> {
         threads: &threads,
         has_calls_only,
         signals,
+        cnodes: Vec::new(),
         granted: Vec::new(),
     };
     launch.equip(&mut components)?;

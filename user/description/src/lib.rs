@@ -315,6 +315,8 @@ pub enum Object {
     SchedContext(ThreadId),
     /// Authority over the time of a core.
     SchedControl(u32),
+    /// The CNode of a component, by its index: whoever has it can take its capabilities away.
+    CNode(u32),
     /// I/O ports, both inclusive.
     Ports {
         first: u16,

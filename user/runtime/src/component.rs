@@ -395,6 +395,11 @@ impl Component {
         Ok(())
     }
 
+    /// Its CSpace: whoever has this can take its capabilities away.
+    pub const fn cnode(&self) -> CNode {
+        self.cnode
+    }
+
     /// Starts the configured component.
     pub fn start(&self) -> Result<(), SetupError> {
         Ok(self.tcb.resume()?)

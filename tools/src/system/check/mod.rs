@@ -329,6 +329,12 @@ impl<'a> Checker<'a> {
                     self.give_thread(index, thread, path);
                 }
             }
+            for name in &component.revokes {
+                if let Some(of) = self.find_component(name) {
+                    let cnode = sandglass_description::Object::CNode(self.position[of]);
+                    self.give_once(index, &format!("{}.cnode", text(name)), cnode, name);
+                }
+            }
         }
     }
 

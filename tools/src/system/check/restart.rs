@@ -133,6 +133,15 @@ impl Checker<'_> {
                 "what holds its threads and contexts decides about them: remove one of the two";
             refuse(control.span(), "another component controls it", help);
         }
+        let revokes = document.components.iter().flat_map(|c| &c.revokes);
+        if let Some(revokes) = revokes.into_iter().find(|of| text(of) == name) {
+            let help = "it would start with what is left of them: remove one of the two";
+            refuse(
+                revokes.span(),
+                "another component may take its capabilities away",
+                help,
+            );
+        }
         let tasks = document.modes.iter().flat_map(|modes| &modes.tasks);
         if let Some(task) = tasks
             .map(|task| &task.component)

@@ -227,6 +227,9 @@ pub struct Component {
     /// Threads whose TCB and scheduling context it gets.
     #[serde(default)]
     pub controls: Vec<Text>,
+    /// Components whose CNode it gets, with which it may take their capabilities away.
+    #[serde(default)]
+    pub revokes: Vec<Text>,
     /// Cores whose time it may give out.
     #[serde(default)]
     pub scheduling_control: Vec<Integer>,
@@ -270,6 +273,7 @@ impl Component {
             exit: false,
             parameters: BTreeMap::new(),
             controls: Vec::new(),
+            revokes: Vec::new(),
             scheduling_control: Vec::new(),
             cspace_bits: None,
             spawns: None,

@@ -42,6 +42,7 @@ exit = true
 console = true
 parameters = { rounds = 12, delay = "3ms" }
 controls = ["other"]
+revokes = ["other"]
 scheduling-control = [1]
 
 [[component]]
@@ -250,6 +251,8 @@ fn what_a_client_is_given_is_what_is_written() {
         .iter()
         .any(|grant| grant.name == "other.context" && grant.object == Object::SchedContext(other));
     assert!(controls);
+    let cnode = client.grants.iter().find(|of| of.name == "other.cnode");
+    assert_eq!(cnode.map(|of| of.object), Some(Object::CNode(2)));
     let other = &system.components[2];
     assert_eq!(other.threads[0].time.core, 1);
     let service = other.grants.iter().find(|grant| grant.name == "service");

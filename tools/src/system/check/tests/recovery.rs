@@ -166,6 +166,11 @@ fn whoever_is_another_components_business_is_not_restarted() {
             "another component controls it",
         ),
         (
+            "exit = true",
+            "exit = true\nrevokes = [\"pump\"]",
+            "another component may take its capabilities away",
+        ),
+        (
             "watchdog = \"20ms\"",
             "fault-handler = \"client\"",
             "another component handles what happens to it",

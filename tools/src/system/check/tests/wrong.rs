@@ -201,6 +201,12 @@ fn unknown_names() {
         ],
     );
     assert_found(
+        "revokes = [\"other\"]",
+        "revokes = [\"ohter\"]",
+        "\"ohter\"",
+        &["no component is called `ohter`", "did you mean `other`?"],
+    );
+    assert_found(
         "timeout-handler = \"server\"",
         "timeout-handler = \"nobody\"",
         "\"nobody\"",
