@@ -189,6 +189,11 @@ pub mod names {
         format!("{gate}.mail.{component}")
     }
 
+    /// Under which a component that controls `client` tells the gate that it is gone.
+    pub fn supervised(client: &str, gate: &str) -> String {
+        format!("{client}.{gate}")
+    }
+
     /// Under which a table-driven client of this gate waits for that.
     pub fn own_slot(gate: &str) -> String {
         format!("{gate}.slot")

@@ -7,7 +7,7 @@ use sandglass::server::FAILED;
 use sandglass::{Environment, Message};
 use sandglass_description::policy::mc_ipc::names;
 
-use crate::driver::{BUSY, DONE, FAULTED, MALFORMED, WORDS};
+use crate::driver::{Control, BUSY, DONE, FAULTED, MALFORMED, WORDS};
 use crate::mail::{self, Mail};
 
 /// A gate that this component may call.
@@ -160,5 +160,37 @@ impl Slots {
     /// Waits until the next slot begins. One that has begun since the last one was waited for counts.
     pub fn next(self) {
         self.begins.wait();
+    }
+}
+
+/// A client of a gate, for whoever controls it (`controls` of a description).
+#[derive(Clone, Copy, Debug)]
+pub struct Supervised {
+    endpoint: Endpoint,
+}
+
+impl Supervised {
+    /// The component `client`, as a client of the resource `gate`.
+    ///
+    /// # Panics
+    /// This component does not control it, or it is no client of that.
+    pub fn described(env: &Environment, client: &str, gate: &str) -> Self {
+        Self {
+            endpoint: env.capability(&names::supervised(client, gate)),
+        }
+    }
+
+    /// Tells the gate that the client is gone. A request that waits is not served any more, and its context is the client's
+    /// again; one in service is finished. To be called after the client was stopped: one that runs just asks again.
+    ///
+    /// # Errors
+    /// The gate is gone.
+    pub fn withdraw(self) -> Result<(), Refusal> {
+        let withdraw = Message::new(Control::Withdraw.label(), []);
+        match self.endpoint.call(withdraw).label() {
+            DONE => Ok(()),
+            FAILED => Err(Refusal::Failed),
+            label => Err(Refusal::Unknown { label }),
+        }
     }
 }

@@ -7,8 +7,8 @@ use std::pin::pin;
 use std::task::{Context, Waker};
 
 use sandglass_mc_ipc::driver::{
-    Allowance, Client, Gate, GateKernel, Gone, Holder, Kind, Mark, Paid, Received, Sender, Setup,
-    Shared, Signals, Target, Work, DONE, FAULTED, GONE, WORDS,
+    Allowance, Client, Control, Gate, GateKernel, Gone, Holder, Kind, Mark, Paid, Received, Sender,
+    Setup, Shared, Signals, Target, Work, DONE, FAULTED, GONE, WORDS,
 };
 use sandglass_mc_ipc::{ClientId, McIpc};
 
@@ -25,6 +25,7 @@ enum Did {
 struct Script<'a> {
     messages: VecDeque<u64>,
     gone: VecDeque<usize>,
+    label: u64,
     did: &'a RefCell<Vec<Did>>,
 }
 
@@ -35,7 +36,7 @@ impl GateKernel for Script<'_> {
         };
         Received {
             badge,
-            label: 0,
+            label: self.label,
             count: 0,
             words: [0; WORDS],
         }
@@ -93,6 +94,11 @@ impl GateKernel for Script<'_> {
 
 /// Lets a gate of three clients on one core get these messages. `gone` are those that are gone when it asks.
 fn play(messages: &[u64], gone: &[usize]) -> Vec<Did> {
+    play_labelled(messages, gone, 0)
+}
+
+/// All of the messages have this label.
+fn play_labelled(messages: &[u64], gone: &[usize], label: u64) -> Vec<Did> {
     let clients = [30, 20, 10].map(|priority| Client {
         kind: Kind::Sporadic,
         core: 0,
@@ -103,6 +109,7 @@ fn play(messages: &[u64], gone: &[usize]) -> Vec<Did> {
     let kernel = Script {
         messages: messages.iter().copied().collect(),
         gone: gone.iter().copied().collect(),
+        label,
         did: &did,
     };
     let setup = Setup {
@@ -157,11 +164,33 @@ fn a_fault_of_a_server_without_a_request_is_nobodys() {
 /// Its thread comes back, and has its context; and the next one is served.
 #[test]
 fn who_is_gone_while_queued_does_not_wait_any_more() {
-    let messages = [call(2), call(1), call(0), Signals::ends(), Signals::server()];
+    let messages = [
+        call(2),
+        call(1),
+        call(0),
+        Signals::ends(),
+        Signals::server(),
+    ];
     let did = play(&messages, &[0]);
     assert_eq!(answers(&did), [(0, GONE), (2, DONE)]);
     assert!(did.contains(&Did::Give(0, Holder::Client)), "{did:?}");
     assert_eq!(did.last(), Some(&Did::Give(1, Holder::Server)), "{did:?}");
+}
+
+#[test]
+fn whoever_controls_a_client_gives_up_its_request_and_nothing_else() {
+    let supervisor = Sender::Supervisor(ClientId(0)).badge();
+    let messages = [call(2), call(1), call(0), supervisor, Signals::server()];
+    // The label of these messages is 0.
+    let did = play(&messages, &[]);
+    assert_eq!(answers(&did).len(), 1, "{did:?}");
+    let did = play_labelled(&messages, &[], Control::Withdraw.label());
+    assert_eq!(answers(&did)[0], (0, GONE));
+    assert_eq!(did.last(), Some(&Did::Give(1, Holder::Server)), "{did:?}");
+    for label in (0..9).filter(|label| *label != Control::Withdraw.label()) {
+        let did = play_labelled(&messages, &[], label);
+        assert_eq!(answers(&did).len(), 1, "{label}: {did:?}");
+    }
 }
 
 /// What it asked for is finished, and others are served after it; all who are gone at once are seen.

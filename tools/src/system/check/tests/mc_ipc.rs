@@ -872,3 +872,27 @@ fn objects(component: &Component, name: &str, count: usize) -> Vec<Object> {
         .map(|place| after(component, name, place).object)
         .collect()
 }
+
+#[test]
+fn whoever_controls_a_client_can_tell_that_it_is_gone() {
+    let text = SYSTEM.replace(
+        "name = \"camera\"\n",
+        "name = \"camera\"\ncontrols = [\"radio\"]\n",
+    );
+    assert_ne!(text, SYSTEM);
+    let description = described(&text);
+    let camera = component(&description, "camera");
+    let tells = after(camera, "radio.sign", 0);
+    let radio = ClientId(2);
+    assert_eq!(
+        tells.object,
+        object(component(&description, "keys"), "sign")
+    );
+    assert_eq!(tells.badge, Sender::Supervisor(radio).badge());
+    assert!(tells.calls_only);
+    let others = component(&description, "archive").grants.iter();
+    assert_eq!(
+        others.filter(|grant| grant.name.ends_with(".sign")).count(),
+        0
+    );
+}

@@ -240,6 +240,9 @@ impl<'a, P: Protocol, K: GateKernel> Gate<'a, P, K> {
                 self.fail().await;
                 Answer::None
             }
+            Some(Sender::Supervisor(client)) if known(&client) => {
+                self.supervised(client, received.label).await
+            }
             Some(Sender::Control) => self.controlled(received).await,
             _ => Answer::Now(MALFORMED),
         }

@@ -19,6 +19,8 @@ pub enum Sender {
     ServerFault,
     /// Whoever may say what becomes of clients: a policy of modes, a supervisor, a scheduler of partitions. With a label of [`Control`].
     Control,
+    /// Whoever controls a client says that it is gone, with the label of [`Control::Withdraw`].
+    Supervisor(ClientId),
     /// Signals, which may come several at a time.
     Signals(Signals),
 }
@@ -77,6 +79,7 @@ impl Sender {
             Sender::ServerTimeout => (4, 0),
             Sender::Control => (5, 0),
             Sender::ServerFault => (6, 0),
+            Sender::Supervisor(client) => (7, client.0),
             Sender::Signals(Signals(bits)) => return SIGNAL | bits,
         };
         kind << KIND | number as u64
@@ -95,6 +98,7 @@ impl Sender {
             4 => Sender::ServerTimeout,
             5 => Sender::Control,
             6 => Sender::ServerFault,
+            7 => Sender::Supervisor(client),
             _ => return None,
         })
     }
@@ -199,6 +203,7 @@ mod tests {
             Sender::ServerTimeout,
             Sender::Control,
             Sender::ServerFault,
+            Sender::Supervisor(client),
         ];
         for sender in senders {
             assert_eq!(Sender::of(sender.badge()), Some(sender));

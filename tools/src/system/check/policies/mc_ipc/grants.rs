@@ -60,6 +60,7 @@ impl<'a> Checker<'a> {
         self.give_all(&place, names::REPLIES, replies.into_iter().map(all_rights));
         let signals = self.give_server_thread(&place);
         self.tell_of_clients(&place, members, signals);
+        self.give_supervisors(&place, gate, members);
         for slots in &table.tables {
             self.give_table_thread(&place, signals, slots.core);
         }
@@ -291,6 +292,24 @@ impl<'a> Checker<'a> {
         };
         let span = member.described.component.span();
         self.equipment[member.index].add_grant(wait, &span, &mut self.findings);
+    }
+
+    /// Lets whoever controls a client tell that it is gone.
+    fn give_supervisors(&mut self, place: &Place, gate: &'a Resource, members: &[Member<'a>]) {
+        for (number, member) in members.iter().enumerate() {
+            let name = names::supervised(member.name(), text(&gate.name));
+            for (index, component) in self.document.components.iter().enumerate() {
+                let mut controls = component.controls.iter();
+                let Some(path) = controls.find(|path| text(path) == member.name()) else {
+                    continue;
+                };
+                let tells = Grant {
+                    name: name.clone(),
+                    ..calls(place.endpoint, Sender::Supervisor(ClientId(number)))
+                };
+                self.equipment[index].add_grant(tells, &path.span(), &mut self.findings);
+            }
+        }
     }
 
     /// Gives capabilities under the name of the first.

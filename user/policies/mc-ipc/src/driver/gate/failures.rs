@@ -1,7 +1,8 @@
 //! What becomes of a request whose client or whose operation does not get to its end.
 
-use super::super::kernel::{GateKernel, FAULTED, GONE};
-use super::Gate;
+use super::super::kernel::{GateKernel, DONE, FAULTED, GONE, NOT_IN_CONTROL};
+use super::super::sender::Control;
+use super::{Answer, Gate};
 use crate::marks::Mark;
 use crate::protocol::{ClientId, Protocol};
 
@@ -25,6 +26,15 @@ impl<P: Protocol, K: GateKernel> Gate<'_, P, K> {
         }
         self.kernel.answer_refused(client, GONE).await;
         self.withdraw(client).await;
+    }
+
+    /// Whoever controls a client says what has become of it.
+    pub(super) async fn supervised(&mut self, client: ClientId, label: u64) -> Answer {
+        if Control::of(label) != Some(Control::Withdraw) {
+            return Answer::Now(NOT_IN_CONTROL);
+        }
+        self.is_gone(client).await;
+        Answer::Now(DONE)
     }
 
     /// A client's request is given up. One that is in service is finished, and nobody is answered.
