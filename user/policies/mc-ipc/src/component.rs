@@ -13,6 +13,7 @@ use alloc::vec::Vec;
 use core::arch::x86_64::__cpuid;
 use core::convert::Infallible;
 use core::future::Future;
+use core::mem;
 use core::pin::pin;
 use core::sync::atomic::{AtomicU32, Ordering};
 use core::task::{Context, Poll, Waker};
@@ -296,7 +297,7 @@ impl GateKernel for Kernel {
     }
 
     fn keep_refused(&mut self, client: ClientId) {
-        let before = core::mem::replace(&mut self.refused[client.0], self.replies.keep());
+        let before = mem::replace(&mut self.refused[client.0], self.replies.keep());
         if let Some(before) = before {
             self.replies.forget(before);
         }
@@ -309,8 +310,11 @@ impl GateKernel for Kernel {
     }
 
     async fn take(&mut self, client: ClientId) -> Result<(), Gone> {
+        // If it has been taken away, and is given back, its client has it.
+        let own = self.clients[client.0];
+        let holder = mem::replace(&mut self.holders[client.0], own);
         let context = self.contexts[client.0];
-        context.unbind_tcb(self.holders[client.0]).map_err(|_| Gone)
+        context.unbind_tcb(holder).map_err(|_| Gone)
     }
 
     async fn give(&mut self, client: ClientId, holder: Holder, target: Target) -> Result<(), Gone> {
@@ -321,8 +325,9 @@ impl GateKernel for Kernel {
             Holder::Server if target == Target::Server => self.server,
             Holder::Server => return Err(Gone),
         };
+        self.contexts[client.0].bind(tcb).map_err(|_| Gone)?;
         self.holders[client.0] = tcb;
-        self.contexts[client.0].bind(tcb).map_err(|_| Gone)
+        Ok(())
     }
 
     async fn rank(&mut self, client: ClientId, _target: Target) {

@@ -398,28 +398,6 @@ impl<'a, P: Protocol, K: GateKernel> Gate<'a, P, K> {
         }
     }
 
-    /// A client's context goes where it belongs. If it cannot, because it is gone or because who is to have it is, nobody
-    /// has it, and its client has no budget for this gate, until there is news of it.
-    async fn place(&mut self, client: ClientId) {
-        let home = self.home(client);
-        let holder = self.clients[client.0].holder;
-        if holder == home {
-            return;
-        }
-        let mut is_there = true;
-        if holder.is_some() {
-            is_there = self.kernel.take(client).await.is_ok();
-            self.clients[client.0].holder = None;
-        }
-        if let Some(home) = home {
-            is_there = is_there && self.kernel.give(client, home, self.target).await.is_ok();
-            self.clients[client.0].holder = is_there.then_some(home);
-        }
-        if !is_there {
-            self.lose_budget(client);
-        }
-    }
-
     /// A client has no budget any more.
     fn lose_budget(&mut self, client: ClientId) {
         self.clients[client.0].is_exhausted = true;

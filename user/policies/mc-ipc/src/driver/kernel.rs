@@ -89,7 +89,8 @@ pub trait GateKernel {
     /// A client that was kept is not answered any more.
     fn forget(&mut self, client: ClientId);
 
-    /// Takes a client's context from whoever has it. Of a client that is another gate's server: that gate is told that
+    /// Takes a client's context from whoever it was given to last; if it cannot be, or if nobody was, then from the client, the
+    /// next time. Of a client that is another gate's server: that gate is told that
     /// nobody does its work ([`Control::Retarget`](super::Control::Retarget)).
     ///
     /// # Errors

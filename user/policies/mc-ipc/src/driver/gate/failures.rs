@@ -1,4 +1,4 @@
-//! What becomes of a request whose client or whose operation does not get to its end.
+//! What becomes of a request whose client or whose operation does not get to its end, and of contexts that others take away.
 
 use super::super::kernel::{GateKernel, DONE, FAULTED, GONE, NOT_IN_CONTROL};
 use super::super::sender::Control;
@@ -26,6 +26,33 @@ impl<P: Protocol, K: GateKernel> Gate<'_, P, K> {
         }
         self.kernel.answer_refused(client, GONE).await;
         self.withdraw(client).await;
+    }
+
+    /// A client's context goes where it belongs. If it cannot, because it is gone or because who is to have it is, nobody
+    /// has it, and its client has no budget for this gate, until there is news of it.
+    pub(super) async fn place(&mut self, client: ClientId) {
+        let home = self.home(client);
+        let holder = self.clients[client.0].holder;
+        if holder == home {
+            return;
+        }
+        let mut is_there = true;
+        if holder.is_some() {
+            is_there = self.kernel.take(client).await.is_ok();
+            self.clients[client.0].holder = None;
+        }
+        if let Some(home) = home {
+            is_there = is_there && self.kernel.give(client, home, self.target).await.is_ok();
+            if !is_there && holder.is_none() {
+                // It was taken away, and is the client's again.
+                is_there = self.kernel.take(client).await.is_ok()
+                    && self.kernel.give(client, home, self.target).await.is_ok();
+            }
+            self.clients[client.0].holder = is_there.then_some(home);
+        }
+        if !is_there {
+            self.lose_budget(client);
+        }
     }
 
     /// Whoever controls a client says what has become of it.
