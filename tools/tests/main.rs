@@ -8,6 +8,7 @@ mod c_roots;
 mod debug;
 mod demo;
 mod descriptions;
+mod gates;
 mod image;
 mod kernel_rules;
 mod listings;

@@ -1,0 +1,108 @@
+//! Attacks on a gate (`systems/gate-attacks`), each at a moment that is chosen: its client is queued, or served. Everybody else
+//! is served, each of their requests within what a trace can say of its bound, and the victim can use the gate afterwards.
+
+use std::time::Duration;
+
+use sandglass_mc_ipc::marks::Mark as Did;
+use sandglass_mc_ipc::ClientId;
+use sandglass_tools::qemu::End;
+use sandglass_tools::system::{self, Source};
+use sandglass_tools::trace::check::{self, Verdict};
+use sandglass_tools::trace::record::{Event, Mark};
+use sandglass_tools::trace::{self, Traced};
+use sandglass_tools::workspace;
+
+/// Different moments: more of them on request.
+fn seeds() -> std::ops::RangeInclusive<u64> {
+    match std::env::var("SANDGLASS_EXPLORE").as_deref() {
+        Ok("long") => 1..=20,
+        _ => 1..=1,
+    }
+}
+
+/// Runs the system to its end, with attacks at moments of this seed.
+fn attack(system: &str, seed: u64) -> (Traced, Verdict) {
+    let mut source = Source::read(&workspace::root().join(system)).unwrap();
+    let seeded = source.text.replace("seed = 1,", &format!("seed = {seed},"));
+    assert!(seeded.contains(&format!("seed = {seed},")), "{system}");
+    source.text = seeded;
+    let description = system::check(&source).unwrap_or_else(|report| panic!("{report}"));
+    let options = trace::Options {
+        timeout: Some(Duration::from_secs(240)),
+        // A few thousand records a core and attack.
+        log_mib: 4,
+        ..Default::default()
+    };
+    let traced = trace::trace_checked(description, &options).unwrap();
+    let verdict = check::check_with(&traced.history, &traced.expected);
+    (traced, verdict)
+}
+
+/// Whether somebody has a fault, and what the gate does about it.
+fn is_withdrawn_after_its_fault(traced: &Traced, name: &str) -> bool {
+    let history = &traced.history;
+    let mut records = history.records.iter();
+    let fault = |event: &Event| matches!(event, Event::Fault { thread, .. } if history.name(*thread) == name);
+    let has_fault = records.any(|record| fault(&record.event));
+    has_fault
+        && records.any(|record| match record.event {
+            Event::Mark {
+                subject,
+                mark:
+                    Mark::Gate {
+                        what,
+                        first,
+                        second,
+                    },
+            } => {
+                let client = ClientId(0);
+                let did = Did::decode(client, what, [first, second]);
+                did == Some(Did::Withdraw(client)) && history.name(subject) == name
+            }
+            _ => false,
+        })
+}
+
+/// The number of attacks, as the console says it.
+fn attacks(console: &str) -> Option<usize> {
+    let line = console
+        .lines()
+        .find(|line| line.contains(" attacks, and everybody"))?;
+    line.split(' ').find_map(|word| word.parse().ok())
+}
+
+#[track_caller]
+fn assert_harmless(system: &str, expected: usize, requests: u64) {
+    for seed in seeds() {
+        let (traced, verdict) = attack(system, seed);
+        let console = &traced.console;
+        assert_eq!(traced.end, End::Guest(0), "seed {seed}:\n{console}");
+        assert_eq!(attacks(console), Some(expected), "seed {seed}:\n{console}");
+        assert_eq!(traced.history.lost, 0, "seed {seed}");
+        let violations = &verdict.violations;
+        assert!(
+            violations.is_empty(),
+            "seed {seed}: {violations:#?}\n{console}"
+        );
+        assert!(
+            verdict.looked.requests > requests,
+            "seed {seed}: {verdict:?}"
+        );
+        assert!(
+            is_withdrawn_after_its_fault(&traced, "victim"),
+            "seed {seed}"
+        );
+    }
+}
+
+/// By counts of operations, and by lengths as far as the emulator's turns leave something of them.
+#[test]
+fn attacks_on_a_gate_of_four_cores_harm_nobody_honest() {
+    assert_harmless("systems/gate-attacks/SYSTEM.toml", 16, 200);
+}
+
+/// By lengths, which are exact.
+#[test]
+fn attacks_on_a_gate_of_one_core_harm_nobody_honest() {
+    assert_harmless("systems/gate-attacks/ONE-CORE.toml", 14, 100);
+}
