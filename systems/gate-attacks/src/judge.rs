@@ -220,10 +220,11 @@ impl Judge {
         assert!(done.is_ok(), "{attack:?}: {done:?}");
     }
 
-    /// A context that was taken away is the victim's again; or it is already, or that one is blocked, and there is nothing left
-    /// of its budget.
+    /// A context that was taken away is the victim's again, and the gate is told; or it is already, or that one is blocked, and
+    /// there is nothing left of its budget.
     fn gives_back(&self, attack: Attack) {
         if attack == Attack::Unbind {
+            assert_eq!(self.gate.withdraw(), Ok(()), "the gate is there");
             let _ = self.context.bind(self.tcb);
         }
     }

@@ -63,7 +63,7 @@ fn ask(gate: Gate, number: u64) {
                 assert_eq!((words, answer[0]), (2, number), "the answer to its request");
                 return;
             }
-            Err(Refusal::Busy) => {}
+            Err(Refusal::Busy | Refusal::Withdrawn) => {}
             // The kernel's answer if there is no capability: an invalid instruction, a fault, is its end.
             // SAFETY: nothing comes after it.
             Err(_) => unsafe { core::arch::asm!("ud2", options(noreturn)) },

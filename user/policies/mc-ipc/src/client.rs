@@ -7,7 +7,7 @@ use sandglass::server::FAILED;
 use sandglass::{Environment, Message};
 use sandglass_description::policy::mc_ipc::names;
 
-use crate::driver::{Control, BUSY, DONE, FAULTED, MALFORMED, WORDS};
+use crate::driver::{Control, BUSY, DONE, FAULTED, GONE, MALFORMED, WORDS};
 use crate::mail::{self, Mail};
 
 /// A gate that this component may call.
@@ -25,6 +25,9 @@ pub enum Refusal {
     TooLong,
     /// The operation has failed, and the gate goes on. Nobody knows how much of the request was carried out.
     Faulted,
+    /// Whoever controls this component has told the gate that it is gone. The request was withdrawn, and is carried out only if
+    /// it had begun to be.
+    Withdrawn,
     /// The gate has failed. Nobody knows whether the request was carried out.
     Failed,
     /// By whoever answered in the gate's place.
@@ -44,6 +47,9 @@ impl fmt::Display for Refusal {
             Self::Faulted => {
                 f.write_str("the operation has failed, and may have been carried out in part")
             }
+            Self::Withdrawn => f.write_str(
+                "whoever controls this component has told the gate that it is gone: the request was withdrawn",
+            ),
             Self::Failed => {
                 f.write_str("the gate has failed, and may have carried the request out")
             }
@@ -89,6 +95,7 @@ const fn outcome(label: u64) -> Result<(), Refusal> {
         BUSY => Err(Refusal::Busy),
         MALFORMED => Err(Refusal::TooLong),
         FAULTED => Err(Refusal::Faulted),
+        GONE => Err(Refusal::Withdrawn),
         FAILED => Err(Refusal::Failed),
         label => Err(Refusal::Unknown { label }),
     }
@@ -181,7 +188,9 @@ impl Supervised {
     }
 
     /// Tells the gate that the client is gone. A request that waits is not served any more, and its context is the client's
-    /// again; one in service is finished. To be called after the client was stopped: one that runs just asks again.
+    /// again; one in service is finished. To be called after the client was stopped: one that runs just asks again. And by
+    /// who takes a client's context away while its request is in the gate, and binds it to the client again: nobody tells the
+    /// gate of that, so it might wait for the client's spinner to run.
     ///
     /// # Errors
     /// The gate is gone.
