@@ -12,6 +12,10 @@ use sandglass_tools::trace::record::{Event, Mark};
 use sandglass_tools::trace::{self, Traced};
 use sandglass_tools::workspace;
 
+/// Attacks that the judge makes. On one core, nobody is moved.
+const ON_FOUR_CORES: usize = 16;
+const ON_ONE_CORE: usize = 14;
+
 /// Different moments: more of them on request.
 fn seeds() -> std::ops::RangeInclusive<u64> {
     match std::env::var("SANDGLASS_EXPLORE").as_deref() {
@@ -38,14 +42,16 @@ fn attack(system: &str, seed: u64) -> (Traced, Verdict) {
     (traced, verdict)
 }
 
-/// Whether somebody has a fault, and what the gate does about it.
-fn is_withdrawn_after_its_fault(traced: &Traced, name: &str) -> bool {
+/// What the gate did about the victim, in order; and how much of that after the victim's fault.
+fn done_about_victim(traced: &Traced) -> (Vec<Did>, usize) {
+    const VICTIM: &str = "victim";
     let history = &traced.history;
-    let mut records = history.records.iter();
-    let fault = |event: &Event| matches!(event, Event::Fault { thread, .. } if history.name(*thread) == name);
-    let has_fault = records.any(|record| fault(&record.event));
-    has_fault
-        && records.any(|record| match record.event {
+    let (mut all, mut before) = (Vec::new(), None);
+    for record in &history.records {
+        match record.event {
+            Event::Fault { thread, .. } if history.name(thread) == VICTIM => {
+                before = Some(all.len());
+            }
             Event::Mark {
                 subject,
                 mark:
@@ -54,13 +60,29 @@ fn is_withdrawn_after_its_fault(traced: &Traced, name: &str) -> bool {
                         first,
                         second,
                     },
-            } => {
-                let client = ClientId(0);
-                let did = Did::decode(client, what, [first, second]);
-                did == Some(Did::Withdraw(client)) && history.name(subject) == name
+            } if history.name(subject) == VICTIM => {
+                all.extend(Did::decode(ClientId(0), what, [first, second]));
             }
-            _ => false,
-        })
+            _ => {}
+        }
+    }
+    let before = before.expect("the victim has a fault in the end");
+    (all, before)
+}
+
+/// The gate hears of what becomes of the victim: that it is gone; that it has no budget any more, and has some again; and that
+/// it is moved, if there is another core.
+#[track_caller]
+fn assert_heard(traced: &Traced, is_moved: bool) {
+    let (all, before) = done_about_victim(traced);
+    let victim = ClientId(0);
+    assert_eq!(all[before..], [Did::Withdraw(victim)], "after its fault");
+    let count = |is_it: fn(&Did) -> bool| all.iter().filter(|did| is_it(did)).count();
+    assert!(count(|did| matches!(did, Did::Withdraw(_))) >= 3);
+    assert!(count(|did| matches!(did, Did::Exhaust(_))) > 0);
+    assert!(count(|did| matches!(did, Did::Replenish(..))) > 0);
+    let moves = count(|did| matches!(did, Did::Move(_, 1 | 3, _)));
+    assert!(moves >= 2 || !is_moved, "{moves} moves");
 }
 
 /// The number of attacks, as the console says it.
@@ -88,21 +110,18 @@ fn assert_harmless(system: &str, expected: usize, requests: u64) {
             verdict.looked.requests > requests,
             "seed {seed}: {verdict:?}"
         );
-        assert!(
-            is_withdrawn_after_its_fault(&traced, "victim"),
-            "seed {seed}"
-        );
+        assert_heard(&traced, expected == ON_FOUR_CORES);
     }
 }
 
 /// By counts of operations, and by lengths as far as the emulator's turns leave something of them.
 #[test]
 fn attacks_on_a_gate_of_four_cores_harm_nobody_honest() {
-    assert_harmless("systems/gate-attacks/SYSTEM.toml", 16, 200);
+    assert_harmless("systems/gate-attacks/SYSTEM.toml", ON_FOUR_CORES, 200);
 }
 
 /// By lengths, which are exact.
 #[test]
 fn attacks_on_a_gate_of_one_core_harm_nobody_honest() {
-    assert_harmless("systems/gate-attacks/ONE-CORE.toml", 14, 100);
+    assert_harmless("systems/gate-attacks/ONE-CORE.toml", ON_ONE_CORE, 100);
 }
