@@ -312,7 +312,8 @@ impl<'a> Launch<'a> {
             }
             Object::CNode(index) => {
                 let cnode = self.cnodes.get(index as usize).copied();
-                let cnode = cnode.context("the description names a component that does not exist")?;
+                let cnode =
+                    cnode.context("the description names a component that does not exist")?;
                 component.grant(self.process, name, cnode, rights)
             }
             Object::Ports { first, last } => {
