@@ -423,8 +423,8 @@ impl<'a, P: Protocol, K: GateKernel> Gate<'a, P, K> {
                 continue;
             }
             while self.tables[number].begun() < self.shared.ticks(core) {
-                let edges: Vec<_> = self.tables[number].tick().collect();
-                for (client, control) in edges {
+                for edge in self.tables[number].tick() {
+                    let (client, control) = self.tables[number].edge(edge);
                     self.control(client, control).await;
                     if control == Control::Resume {
                         self.kernel.release(client).await;

@@ -6,6 +6,7 @@
 //! know.
 
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use super::kernel::TableKernel;
 use super::sender::Control;
@@ -60,15 +61,23 @@ impl Table {
         self.begun
     }
 
-    /// The next period begins: what that means for whom, ends before beginnings.
-    pub(super) fn tick(&mut self) -> impl Iterator<Item = (ClientId, Control)> + '_ {
+    /// The next period begins: which edges are there, ends before beginnings. Nothing is allocated, here and where they are
+    /// followed: the operation on another core may have the heap.
+    pub(super) fn tick(&mut self) -> Range<usize> {
         let now = self.begun % self.periods;
         self.begun += 1;
-        let edges = self.edges.iter().filter(move |edge| edge.at == now);
-        edges.map(|edge| match edge.begins {
+        let first = self.edges.partition_point(|edge| edge.at < now);
+        let after = self.edges.partition_point(|edge| edge.at <= now);
+        first..after
+    }
+
+    /// What an edge means for whom.
+    pub(super) fn edge(&self, number: usize) -> (ClientId, Control) {
+        let edge = self.edges[number];
+        match edge.begins {
             true => (edge.client, Control::Resume),
             false => (edge.client, Control::Suspend),
-        })
+        }
     }
 }
 
