@@ -166,10 +166,10 @@ impl Crowd {
         launched: 16,
         best_effort: 20,
     };
-    /// In the emulator: a gate of a described system has fewer clients, and each is a component.
+    /// In the emulator: each is a component with an executable of its own, for which an image has room.
     pub const EMULATED: Self = Self {
         launched: 4,
-        best_effort: 8,
+        best_effort: 6,
     };
 }
 
