@@ -2,6 +2,8 @@
 //! host has cores. Virtual time makes each machine's figures independent of the others and of the
 //! host.
 
+use std::collections::hash_map::Entry;
+use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -34,6 +36,8 @@ pub struct Ended {
 struct Machine {
     name: String,
     built: Built,
+    /// For as many cores as it has.
+    kernel: PathBuf,
     output: PathBuf,
 }
 
@@ -77,23 +81,31 @@ fn run_in(folder: &Path, what: &str, systems: &[Source], shift: u8) -> Result<Ve
         .enumerate()
         .map(|(number, source)| Ok((system::check(source)?, file(number, "image"))))
         .collect::<Result<Vec<_>>>()?;
-    let kernel = kernel::build(&KernelOptions::new(Variant::Release))?;
-    let machines: Vec<_> = system::build_all(&checked)?
-        .into_iter()
-        .zip(systems)
-        .enumerate()
-        .map(|(number, (built, source))| Machine {
+    let mut kernels: HashMap<KernelOptions, PathBuf> = HashMap::new();
+    let mut machines = Vec::new();
+    let all = system::build_all(&checked)?.into_iter().zip(systems);
+    for (number, (built, source)) in all.enumerate() {
+        let options = KernelOptions::on(Variant::Release, built.cores_with(None)?);
+        let kernel = match kernels.entry(options) {
+            Entry::Occupied(known) => known.get().clone(),
+            Entry::Vacant(new) => {
+                let kernel = kernel::build(new.key())?;
+                new.insert(kernel).clone()
+            }
+        };
+        machines.push(Machine {
             name: source.name.clone(),
             built,
+            kernel,
             output: file(number, "output"),
-        })
-        .collect();
+        });
+    }
     let bar = bar(what, machines.len());
     let ended = side_by_side::run(
         &machines,
         |machine| {
             machine
-                .run(&kernel, shift)
+                .run(shift)
                 .with_context(|| format!("the system `{}`", machine.name))
         },
         |_, _| bar.inc(1),
@@ -103,8 +115,8 @@ fn run_in(folder: &Path, what: &str, systems: &[Source], shift: u8) -> Result<Ve
 }
 
 impl Machine {
-    fn run(&self, kernel: &Path, shift: u8) -> Result<Ended> {
-        let mut boot = self.built.boot(kernel);
+    fn run(&self, shift: u8) -> Result<Ended> {
+        let mut boot = self.built.boot(&self.kernel);
         boot.machine.icount = Some(shift);
         boot.timeout = Some(TIMEOUT);
         let has_output = self.built.output.is_some();
