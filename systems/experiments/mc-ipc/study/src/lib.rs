@@ -169,7 +169,7 @@ impl Crowd {
     /// In the emulator: each is a component with an executable of its own, for which an image has room.
     pub const EMULATED: Self = Self {
         launched: 4,
-        best_effort: 6,
+        best_effort: 5,
     };
 }
 
