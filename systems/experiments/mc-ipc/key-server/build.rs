@@ -1,3 +1,0 @@
-fn main() {
-    sandglass_build::user_program();
-}
