@@ -24,9 +24,9 @@ pub struct UserCosts {
 impl Default for UserCosts {
     fn default() -> Self {
         UserCosts {
-            turn: 776,
+            turn: 793,
             word: 4,
-            job: 280,
+            job: 335,
             client: 41,
             look: 30,
             pause: 10_000,
