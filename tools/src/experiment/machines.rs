@@ -2,8 +2,6 @@
 //! host has cores. Virtual time makes each machine's figures independent of the others and of the
 //! host.
 
-use std::collections::hash_map::Entry;
-use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -81,22 +79,14 @@ fn run_in(folder: &Path, what: &str, systems: &[Source], shift: u8) -> Result<Ve
         .enumerate()
         .map(|(number, source)| Ok((system::check(source)?, file(number, "image"))))
         .collect::<Result<Vec<_>>>()?;
-    let mut kernels: HashMap<KernelOptions, PathBuf> = HashMap::new();
     let mut machines = Vec::new();
     let all = system::build_all(&checked)?.into_iter().zip(systems);
     for (number, (built, source)) in all.enumerate() {
         let options = KernelOptions::on(Variant::Release, built.cores_with(None)?);
-        let kernel = match kernels.entry(options) {
-            Entry::Occupied(known) => known.get().clone(),
-            Entry::Vacant(new) => {
-                let kernel = kernel::build(new.key())?;
-                new.insert(kernel).clone()
-            }
-        };
         machines.push(Machine {
             name: source.name.clone(),
             built,
-            kernel,
+            kernel: kernel::build(&options)?,
             output: file(number, "output"),
         });
     }

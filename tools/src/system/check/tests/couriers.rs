@@ -7,7 +7,7 @@ use sandglass_description::policy::Table;
 use sandglass_description::{Component, MemorySource, Object};
 
 use super::super::{check, Content, Description};
-use super::source;
+use super::{changed, described, refused, source};
 
 /// A time manager with a scheduler of partitions and another client, and a gate whose couriers ask for a thread and that client.
 const SYSTEM: &str = r#"
@@ -90,27 +90,13 @@ clients = [
 /// The system with one text in place of another, which must be there.
 #[track_caller]
 fn with(changes: &[(&str, &str)]) -> String {
-    let mut text = SYSTEM.to_owned();
-    for (from, to) in changes {
-        assert!(text.contains(from), "`{from}` is not in the description");
-        text = text.replacen(from, to, 1);
-    }
-    text
+    changed(SYSTEM, changes)
 }
 
 /// The changed system is refused, for one reason, which says this.
 #[track_caller]
 fn assert_refused(changes: &[(&str, &str)], said: &[&str]) {
-    let report = check(&source(&with(changes))).unwrap_err();
-    let shown = report.to_string();
-    assert_eq!(report.findings.len(), 1, "{shown}");
-    for expected in said {
-        assert!(shown.contains(expected), "`{expected}` is not in:\n{shown}");
-    }
-}
-
-fn described(text: &str) -> Description {
-    check(&source(text)).unwrap_or_else(|report| panic!("{report}"))
+    refused(&with(changes), said);
 }
 
 fn component<'d>(description: &'d Description, name: &str) -> &'d Component {

@@ -11,7 +11,7 @@ use sandglass_mc_ipc::driver::{Sender, Signals};
 use sandglass_mc_ipc::ClientId;
 
 use super::super::{check, Description, Requests};
-use super::{packed, source};
+use super::{changed, described, packed, refused, source};
 
 /// Two cores: a table-driven and two sporadic clients, one of best effort.
 const SYSTEM: &str = r#"
@@ -68,30 +68,16 @@ clients = [
 ]
 "#;
 
-fn described(text: &str) -> Description {
-    check(&source(text)).unwrap_or_else(|report| panic!("{report}"))
-}
-
 /// The system with one text in place of another, which must be there.
 #[track_caller]
 fn with(changes: &[(&str, &str)]) -> String {
-    let mut text = SYSTEM.to_owned();
-    for (from, to) in changes {
-        assert!(text.contains(from), "`{from}` is not in the description");
-        text = text.replacen(from, to, 1);
-    }
-    text
+    changed(SYSTEM, changes)
 }
 
 /// The changed system is refused, for one reason, which says this.
 #[track_caller]
 fn assert_refused(changes: &[(&str, &str)], said: &[&str]) {
-    let report = check(&source(&with(changes))).unwrap_err();
-    let shown = report.to_string();
-    assert_eq!(report.findings.len(), 1, "{shown}");
-    for expected in said {
-        assert!(shown.contains(expected), "`{expected}` is not in:\n{shown}");
-    }
+    refused(&with(changes), said);
 }
 
 fn row<'d>(description: &'d Description, client: &str, criticality: &str) -> &'d Requests {

@@ -131,6 +131,33 @@ fn described(text: &str) -> Description {
     check(&source(text)).unwrap_or_else(|report| panic!("{report}"))
 }
 
+/// A description with one text in place of another, which must be there.
+#[track_caller]
+fn changed(text: &str, changes: &[(&str, &str)]) -> String {
+    let mut text = text.to_owned();
+    for (from, to) in changes {
+        assert!(text.contains(from), "`{from}` is not in the description");
+        text = text.replacen(from, to, 1);
+    }
+    text
+}
+
+/// A description is refused, for one reason, which says this.
+#[track_caller]
+fn refused(text: &str, said: &[&str]) {
+    assert_one(&check(&source(text)).unwrap_err(), said);
+}
+
+/// Exactly one thing is wrong, and the report says all of `said`.
+#[track_caller]
+fn assert_one(report: &Report, said: &[&str]) {
+    let shown = report.to_string();
+    assert_eq!(report.findings.len(), 1, "{shown}");
+    for expected in said {
+        assert!(shown.contains(expected), "`{expected}` is not in:\n{shown}");
+    }
+}
+
 fn right() -> Description {
     described(RIGHT)
 }
@@ -168,11 +195,7 @@ fn findings(right: &str, old: &str, new: &str) -> Report {
 #[track_caller]
 fn one_finding(right: &str, old: &str, new: &str, said: &[&str]) -> Report {
     let report = findings(right, old, new);
-    assert_eq!(report.findings.len(), 1, "{report}");
-    let shown = report.to_string();
-    for expected in said {
-        assert!(shown.contains(expected), "`{expected}` is not in:\n{shown}");
-    }
+    assert_one(&report, said);
     report
 }
 
