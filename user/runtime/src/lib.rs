@@ -4,7 +4,7 @@
 //! | layer | modules |
 //! | --- | --- |
 //! | system calls | [`sys`], [`message`], [`cap`], [`error`] |
-//! | a program | [`entry`], [`console`], [`logging`], [`heap`], [`exit`], [`thread_block`], [`time`] |
+//! | a program | [`entry`], [`console`], [`logging`], [`heap`], [`exit`], [`thread_block`], [`time`], [`alarm`] |
 //! | what it starts with | [`boot`] (root task), [`env`] (component), [`described`] (of a described system) |
 //! | managing others | [`process`], [`resources`], [`vspace`], [`image`], [`thread`], [`component`], [`spawning`] |
 //! | servers | [`server`], [`fault`], [`timeout`], [`watchdog`] |
@@ -27,6 +27,7 @@
 
 extern crate alloc;
 
+pub mod alarm;
 pub mod boot;
 pub mod cap;
 pub mod component;

@@ -2,11 +2,12 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use sandglass::cap::Rights;
+use sandglass::alarm::Alarm;
+use sandglass::cap::{Rights, SchedParams};
 use sandglass::fault::Fault;
 use sandglass::testing::{Suite, TestResult};
 use sandglass::thread::{Thread, ThreadParams};
-use sandglass::{ensure, ensure_eq, heap, thread_block, Message};
+use sandglass::{ensure, ensure_eq, heap, sys, thread_block, time, Message, SetupError};
 
 use crate::{Bench, FULL};
 
@@ -21,6 +22,10 @@ pub fn run(suite: &mut Suite, bench: &mut Bench) {
     suite.run("threads::many_threads_share_the_heap", || {
         shared_heap(bench)
     });
+    suite.run(
+        "threads::an_alarm_keeps_to_the_clock_for_a_thread_that_is_preempted",
+        || alarm(bench),
+    );
 }
 
 fn long_messages(bench: &mut Bench) -> TestResult {
@@ -145,7 +150,7 @@ fn shared_heap(bench: &mut Bench) -> TestResult {
     let done = bench.process.resources.notification()?;
     for number in 0..THREADS {
         // Time slices that end inside of the allocator, sooner or later.
-        let context = bench.context(sandglass::cap::SchedParams::new(50 + number, 50 + number))?;
+        let context = bench.context(SchedParams::new(50 + number, 50 + number))?;
         let finished = bench
             .process
             .resources
@@ -170,4 +175,57 @@ fn shared_heap(bench: &mut Bench) -> TestResult {
         all |= done.wait();
     }
     Ok(())
+}
+
+/// How a thread waits for the next one of its times, µs after it began.
+type Waits = fn(&Alarm, u64);
+
+/// Another thread cuts its budget into pieces: who waits by an alarm goes on at its times, who just yields does not.
+fn alarm(bench: &mut Bench) -> TestResult {
+    const OTHERS: SchedParams = SchedParams::new(50, 170);
+    const EVERY_US: u64 = 1_000;
+    // What keeps it from running: the other one's budget, and some system calls.
+    const MOST_LATE_US: u64 = 100;
+    let context = bench.context(OTHERS)?;
+    let params = ThreadParams::new(254, context);
+    let other = Thread::spawn(&mut bench.process, params, || loop {
+        time::nop();
+    })?;
+    let yields: Waits = |_, _| sys::yield_now();
+    let waits: Waits = |alarm, at| alarm.wait_until(at).unwrap_or_default();
+    let by_yields = times(bench, EVERY_US, yields)?;
+    let by_alarm = times(bench, EVERY_US, waits)?;
+    other.tcb().suspend()?;
+    let is_right = |(time, at): (&u64, u64)| (at..=at + MOST_LATE_US).contains(time);
+    let wanted = || (1..).map(|number| number * EVERY_US);
+    ensure!(
+        !by_yields.iter().zip(wanted()).all(is_right),
+        "{by_yields:?}"
+    );
+    ensure!(by_alarm.iter().zip(wanted()).all(is_right), "{by_alarm:?}");
+    Ok(())
+}
+
+/// When a thread goes on that waits so, µs after it began; it works in between.
+fn times(bench: &mut Bench, every_us: u64, wait: Waits) -> Result<[u64; 10], SetupError> {
+    static TIMES: [AtomicU64; 10] = [const { AtomicU64::new(0) }; 10];
+    let tsc = bench.boot.tsc().expect("the kernel reports it");
+    let context = bench.context(SchedParams::new(every_us / 2, every_us))?;
+    let control = bench.boot.sched_control(0).expect("there is a first core");
+    let done = bench.process.resources.notification()?;
+    let params = ThreadParams::new(200, context);
+    let thread = Thread::spawn(&mut bench.process, params, move || {
+        let alarm = Alarm::new(context, control, tsc, every_us / 2);
+        let began = time::ticks();
+        for (time, number) in TIMES.iter().zip(1..) {
+            tsc.spin_us(every_us / 5);
+            wait(&alarm, began + tsc.us_to_ticks(number * every_us));
+            let passed = tsc.ticks_to_us(time::ticks() - began);
+            time.store(passed, Ordering::Relaxed);
+        }
+        done.signal();
+    })?;
+    done.wait();
+    thread.tcb().suspend()?;
+    Ok(TIMES.each_ref().map(|time| time.load(Ordering::Relaxed)))
 }

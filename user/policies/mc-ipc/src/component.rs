@@ -18,14 +18,14 @@ use core::pin::pin;
 use core::sync::atomic::{AtomicU32, Ordering};
 use core::task::{Context, Poll, Waker};
 
+use sandglass::alarm::Alarm;
 use sandglass::cap::{
-    nb_send_wait, CPtr, Capability, Endpoint, Notification, Reply, SchedContext, SchedControl,
-    SchedParams, Tcb,
+    nb_send_wait, CPtr, Capability, Endpoint, Notification, Reply, SchedContext, Tcb,
 };
 use sandglass::context::UserContext;
 use sandglass::replies::Replies;
 use sandglass::time::{self, Tsc};
-use sandglass::{log, sys, trace, Environment, Error, Message};
+use sandglass::{log, trace, Environment, Error, Message};
 use sandglass_description::policy::mc_ipc::{
     self as described, names, threads, Gate as Described, Kind, Slots,
 };
@@ -39,8 +39,6 @@ use crate::{ClientId, Fifo, McIpc, Prio, Protocol};
 
 /// The first cycle of slots begins so much later than the gate, µs.
 const LEAD_US: u64 = 1_000;
-/// A shorter wait of a table thread is spent in a loop, µs.
-const SHORTEST_WAIT_US: u64 = 100;
 /// Most budget that a table thread has from one edge to the next, µs.
 const TABLE_BUDGET_US: u64 = 1_000;
 /// Instructions of a pause: of a spinner between two looks.
@@ -471,8 +469,8 @@ fn prepare_spinner(
 /// The thread of a table.
 struct Ticker {
     tick: Notification,
-    context: SchedContext,
-    control: SchedControl,
+    /// All tables keep to one clock.
+    alarm: Alarm,
     tsc: Tsc,
     /// When the first cycle begins, and how many periods have begun since then.
     start: u64,
@@ -494,33 +492,17 @@ impl Ticker {
         }
     }
 
-    /// Waits until the clock says `at`. The thread's context gets that time as its period: so it has new budget then, and the
-    /// tables of all cores keep to one clock.
-    fn wait_until(&self, at: u64) {
-        loop {
-            let now = time::ticks();
-            if now >= at {
-                return;
-            }
-            let left_us = self.tsc.ticks_to_us(at - now);
-            if left_us < SHORTEST_WAIT_US {
-                time::nop();
-                continue;
-            }
-            let budget_us = (left_us / 2).min(TABLE_BUDGET_US);
-            let params = SchedParams::new(budget_us, left_us);
-            let configured = self.control.configure(self.context, params);
-            // It controls this core, and the numbers are what the kernel allows.
-            debug_assert!(configured.is_ok());
-            sys::yield_now();
-        }
+    /// Until the next period begins.
+    fn wait(&self) {
+        let waited = self.alarm.wait_until(self.beginning(self.periods));
+        waited.expect("the builder gives the table its context and the control of its core");
     }
 }
 
 impl TableKernel for Ticker {
     async fn next_period(&mut self) {
         self.periods += 1;
-        self.wait_until(self.beginning(self.periods));
+        self.wait();
     }
 
     async fn tick(&mut self) {
@@ -537,10 +519,11 @@ fn prepare_table(
 ) {
     let core = slots.core;
     let cycle = slots.cycle_us / slots.granule_us;
+    let context = env.capability(&names::table_context(core));
+    let control = env.capability(&format!("sched-control.{core}"));
     let mut ticker = Ticker {
         tick: env.capability(&names::table_tick(core)),
-        context: env.capability(&names::table_context(core)),
-        control: env.capability(&format!("sched-control.{core}")),
+        alarm: Alarm::new(context, control, tsc, TABLE_BUDGET_US),
         tsc,
         start,
         periods: 0,
@@ -548,7 +531,7 @@ fn prepare_table(
     };
     env.thread(&threads::table(core)).prepare(move || {
         ticker.skip(cycle);
-        ticker.wait_until(ticker.beginning(ticker.periods));
+        ticker.wait();
         done_at_once(driver::keep_table(&mut ticker, shared, core as usize))
     });
 }
