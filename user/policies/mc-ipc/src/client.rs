@@ -30,7 +30,7 @@ pub enum Refusal {
     Withdrawn,
     /// The gate has failed. Nobody knows whether the request was carried out.
     Failed,
-    /// By whoever answered in the gate's place.
+    /// By whoever answered in the gate's place: the kernel, with the number of its error, if the capability is gone.
     Unknown { label: u64 },
 }
 
@@ -200,6 +200,26 @@ impl Supervised {
             DONE => Ok(()),
             FAILED => Err(Refusal::Failed),
             label => Err(Refusal::Unknown { label }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sandglass::abi::error::ErrorNumber;
+
+    use super::*;
+
+    #[test]
+    fn what_the_kernel_answers_is_not_taken_for_an_answer_of_the_gate() {
+        let refusals = [BUSY, MALFORMED, FAULTED, GONE, FAILED].map(outcome);
+        for (number, refusal) in refusals.iter().enumerate() {
+            assert!(!refusals[..number].contains(refusal), "{refusal:?}");
+        }
+        let errors =
+            (1..=u64::from(u8::MAX)).filter(|label| ErrorNumber::from_raw(*label).is_some());
+        for label in errors {
+            assert_eq!(outcome(label), Err(Refusal::Unknown { label }));
         }
     }
 }

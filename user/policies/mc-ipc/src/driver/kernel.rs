@@ -12,16 +12,18 @@ pub const WORDS: usize = 48;
 
 /// Label of an answer to a request that was carried out.
 pub const DONE: u64 = 0;
+/// Labels of other answers begin behind this: who calls tells them from the numbers of the kernel's errors, which are small.
+const REFUSED: u64 = 0x6_0000;
 /// Label of an answer to a request of a client whose last one is still in the gate: somebody else used its capability.
-pub const BUSY: u64 = 1;
+pub const BUSY: u64 = REFUSED + 1;
 /// Label of an answer to a request that is none: of more than [`WORDS`] words.
-pub const MALFORMED: u64 = 2;
+pub const MALFORMED: u64 = REFUSED + 2;
 /// Label of an answer to a control call that is not allowed, or names no client.
-pub const NOT_IN_CONTROL: u64 = 3;
+pub const NOT_IN_CONTROL: u64 = REFUSED + 3;
 /// Label of an answer to a request whose operation had a fault. Nobody knows how much of it was carried out.
-pub const FAULTED: u64 = 4;
+pub const FAULTED: u64 = REFUSED + 4;
 /// Label of an answer to a client that is known to be gone: it comes back from the gate, to wherever it was sent.
-pub const GONE: u64 = 5;
+pub const GONE: u64 = REFUSED + 5;
 
 /// A client's context or thread is not there any more, or not free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
