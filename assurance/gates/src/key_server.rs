@@ -3,12 +3,16 @@
 //!
 //! With a cycle of 100 ms there are four table-driven clients of high criticality and ten sporadic ones of low criticality.
 //! On four cores they are where the paper has them; on fewer, on those cores that there are, with slots that do not overlap.
+//! Who there is and who fails when, `key-server-study` says, from which the system in the emulator is made, too.
 //! Low-criticality reservations have fixed priorities by period here, where the paper orders them by deadlines: the client
 //! that is observed, T1, has no others on its core in the paper's system.
 
 use std::cell::Cell;
 use std::rc::Rc;
 
+use key_server_study as paper;
+pub use key_server_study::PHASES;
+use key_server_study::{Crowd, High, Phases, TICK_MS};
 use sandglass_mc_ipc::ClientId;
 
 use crate::client::ClientThread;
@@ -19,25 +23,8 @@ use crate::US;
 /// Ticks of a millisecond.
 const MS: u64 = 1_000 * US;
 
-/// Phases of the study.
-pub const PHASES: usize = 8;
-
 /// The client that is observed.
 pub const OBSERVED: ClientId = ClientId(0);
-
-/// Reservations of low criticality, on each of their cores: periods in ms, with this budget each.
-const LOW_PERIODS: [u64; 5] = [100, 150, 250, 500, 1_000];
-const LOW_BUDGET: u64 = 20;
-/// Most that a job computes before its request, in ms.
-const PROCESSING: u64 = 4;
-/// All periods are multiples of this, in ms.
-const TICK: u64 = 50;
-/// What is launched in phase 3 on each core: number, budget and period in ms.
-const FLOOD: (usize, u64, u64) = (16, 100, 3_000);
-/// What R4 launches in phase 6.
-const MORE: usize = 15;
-/// Best-effort tasks on each core in phase 8.
-const BEST_EFFORT: usize = 20;
 
 /// One run.
 #[derive(Clone, Debug)]
@@ -63,7 +50,7 @@ impl Study {
             cores,
             phase: 60_000,
             seed,
-            longest: 2_000_000,
+            longest: paper::OPERATION_MS * MS,
             operation: 1_800_000,
         }
     }
@@ -73,7 +60,7 @@ impl Study {
     pub fn bound(&self) -> u64 {
         let requests = match self.protocol {
             Protocol::McIpc => 1 + 2 * self.cores as u64,
-            Protocol::Fifo => 4 + 2 * LOW_PERIODS.len() as u64,
+            Protocol::Fifo => 4 + 2 * paper::LOW_PERIODS_MS.len() as u64,
             Protocol::Prio => 2 + 1 + 1,
         };
         requests * self.longest
@@ -91,51 +78,16 @@ pub struct Delay {
     pub ticks: u64,
 }
 
-/// Where the reservations are: the core and the slot of each of the four of high criticality, and the cores of those of low
-/// criticality.
-struct Layout {
-    high: [(usize, Slot); 4],
-    low: [usize; 2],
-}
-
-/// A slot in ms.
-const fn slot(at: u64, length: u64) -> Slot {
+const fn in_us(slot: paper::Slot) -> Slot {
     Slot {
-        at: at * 1_000,
-        length: length * 1_000,
+        at: slot.at_ms * 1_000,
+        length: slot.length_ms * 1_000,
     }
 }
 
-const fn layout(cores: usize) -> Layout {
-    match cores {
-        1 => Layout {
-            high: [
-                (0, slot(0, 25)),
-                (0, slot(25, 25)),
-                (0, slot(50, 25)),
-                (0, slot(75, 25)),
-            ],
-            low: [0, 0],
-        },
-        2 => Layout {
-            high: [
-                (0, slot(0, 50)),
-                (1, slot(0, 50)),
-                (1, slot(50, 50)),
-                (0, slot(50, 50)),
-            ],
-            low: [0, 1],
-        },
-        _ => Layout {
-            high: [
-                (0, slot(0, 50)),
-                (1, slot(0, 50)),
-                (1, slot(50, 50)),
-                (2, slot(0, 50)),
-            ],
-            low: [2, 3],
-        },
-    }
+/// Phases before this one.
+const fn before(phase: usize) -> u64 {
+    phase as u64 - 1
 }
 
 /// What clients know of the world.
@@ -147,13 +99,15 @@ struct World {
 }
 
 impl World {
-    fn is_in(&self, phases: &[usize]) -> bool {
-        phases.contains(&self.phase.get())
+    fn is_in(&self, phases: Phases) -> bool {
+        phases.contains(self.phase.get())
     }
 
     /// A job: some processing, and a request of four words.
     async fn job(&mut self, client: &ClientThread) {
-        client.compute(self.random.u64(0..=PROCESSING * MS)).await;
+        client
+            .compute(self.random.u64(0..=paper::PROCESSING_MS * MS))
+            .await;
         self.request(client).await;
     }
 
@@ -163,7 +117,7 @@ impl World {
     }
 
     /// As often as it can.
-    async fn flood(&mut self, client: &ClientThread, phases: &[usize]) {
+    async fn flood(&mut self, client: &ClientThread, phases: Phases) {
         while self.is_in(phases) {
             self.request(client).await;
         }
@@ -171,7 +125,7 @@ impl World {
 }
 
 /// A table-driven client: one job a slot, but in some phases it floods the server, or does nothing outside of others.
-async fn high(mut world: World, client: ClientThread, floods: &[usize], only: Option<&[usize]>) {
+async fn high(mut world: World, client: ClientThread, floods: Phases, only: Option<Phases>) {
     loop {
         client.started().await;
         if only.is_none_or(|phases| world.is_in(phases)) {
@@ -182,7 +136,7 @@ async fn high(mut world: World, client: ClientThread, floods: &[usize], only: Op
 }
 
 /// A sporadic client: one job a period, but in some phases it floods the server.
-async fn low(mut world: World, client: ClientThread, floods: &[usize]) {
+async fn low(mut world: World, client: ClientThread, floods: Phases) {
     loop {
         client.started().await;
         world.job(&client).await;
@@ -194,7 +148,7 @@ async fn low(mut world: World, client: ClientThread, floods: &[usize]) {
 async fn launched(mut world: World, client: ClientThread, phase: usize) {
     loop {
         client.started().await;
-        if world.is_in(&[phase]) {
+        if world.is_in(Phases::of(&[phase])) {
             world.job(&client).await;
         }
     }
@@ -204,7 +158,7 @@ async fn launched(mut world: World, client: ClientThread, phase: usize) {
 async fn best_effort(mut world: World, client: ClientThread, phase: usize) {
     loop {
         client.started().await;
-        while world.is_in(&[phase]) {
+        while world.is_in(Phases::of(&[phase])) {
             world.job(&client).await;
         }
     }
@@ -245,22 +199,18 @@ pub fn run(study: &Study) -> (Vec<Delay>, History) {
         phase: Rc::clone(&phase),
         random: fastrand::Rng::with_seed(seeds.u64(..)),
     };
-    let Layout {
-        high: slots,
-        low: cores,
-    } = layout(study.cores);
-    let floods: [&[usize]; 4] = [&[], &[5, 7], &[], &[4, 5]];
-    for (number, ((core, slot), floods)) in slots.into_iter().zip(floods).enumerate() {
-        let spec = Spec::table_driven(core, 200 + 2 * number as u8, &[slot]);
+    let high_ones = paper::high(study.cores);
+    for (number, High { core, slot, floods }) in high_ones.into_iter().enumerate() {
+        let spec = Spec::table_driven(core, 200 + 2 * number as u8, &[in_us(slot)]);
         let world = world();
         gates.client(spec, |client| high(world, client, floods, None));
     }
     let mut starts = Vec::new();
-    for (which, core) in cores.into_iter().enumerate() {
-        for (number, period) in LOW_PERIODS.into_iter().enumerate() {
+    for (which, core) in paper::low_cores(study.cores).into_iter().enumerate() {
+        for (number, period) in paper::LOW_PERIODS_MS.into_iter().enumerate() {
             let priority = 60 - 2 * number as u8;
-            let spec = Spec::sporadic(core, priority, LOW_BUDGET * 1_000, period * 1_000);
-            let floods: &[usize] = if which == 1 && number == 0 { &[2] } else { &[] };
+            let spec = Spec::sporadic(core, priority, paper::LOW_BUDGET_MS * 1_000, period * 1_000);
+            let floods = paper::low_floods(which, number);
             let world = world();
             let client = gates.client(spec, |client| low(world, client, floods));
             starts.push(Start {
@@ -271,39 +221,43 @@ pub fn run(study: &Study) -> (Vec<Delay>, History) {
         }
     }
     for core in 0..study.cores {
-        let (count, budget, period) = FLOOD;
-        for _ in 0..count {
-            let spec = Spec::sporadic(core, 30, budget * 1_000, period * 1_000);
+        let period = paper::LAUNCHED_PERIOD_MS;
+        for _ in 0..Crowd::PAPER.launched {
+            let spec = Spec::sporadic(core, 30, paper::LAUNCHED_BUDGET_MS * 1_000, period * 1_000);
             let world = world();
-            let client = gates.client(spec, |client| launched(world, client, 3));
+            let client = gates.client(spec, |client| launched(world, client, paper::LAUNCHED_IN));
             starts.push(Start {
                 client,
                 // In the middle of a cycle.
-                first: 2 * study.phase + TICK,
+                first: before(paper::LAUNCHED_IN) * study.phase + TICK_MS,
                 every: Some(period),
             });
         }
-        for _ in 0..BEST_EFFORT {
+        for _ in 0..Crowd::PAPER.best_effort {
             let spec = Spec::best_effort(core, 10);
             let world = world();
-            let client = gates.client(spec, |client| best_effort(world, client, 8));
+            let client = gates.client(spec, |client| {
+                best_effort(world, client, paper::BEST_EFFORT_IN)
+            });
             starts.push(Start {
                 client,
-                first: 7 * study.phase,
+                first: before(paper::BEST_EFFORT_IN) * study.phase,
                 every: None,
             });
         }
     }
-    let (core, slot) = slots[3];
-    for _ in 0..MORE {
-        let spec = Spec::table_driven(core, 206, &[slot]);
+    let High { core, slot, .. } = high_ones[3];
+    for _ in 0..paper::MORE {
+        let spec = Spec::table_driven(core, 206, &[in_us(slot)]);
         let world = world();
-        gates.client(spec, |client| high(world, client, &[], Some(&[6, 7])));
+        gates.client(spec, |client| {
+            high(world, client, Phases::NONE, Some(paper::MORE_IN))
+        });
     }
     let (now, length) = (Rc::clone(&phase), study.phase);
-    gates.director(0, TICK * 1_000, |director| async move {
+    gates.director(0, TICK_MS * 1_000, |director| async move {
         for tick in 0.. {
-            let time = tick * TICK;
+            let time = tick * TICK_MS;
             now.set((time / length) as usize + 1);
             for start in starts.iter().filter(|start| start.is_at(time)) {
                 director.start(start.client).await;

@@ -2,11 +2,13 @@
 //! clients fail in eight phases, and the delays of one client that does not.
 //!
 //! - [`runs`] are the runs, and the requests that they consist of; [`simulated`] has them from parallel virtual time;
+//! - [`emulated`] has the whole system run for real, with signatures that are verified;
 //! - [`costs`] is what a request costs on the bare kernel, and whether the simulation agrees;
 //! - [`statements`] are what the paper says of each phase, beside what was seen;
 //! - [`report`] shows them, and says what must hold.
 
 mod costs;
+mod emulated;
 mod report;
 mod runs;
 mod simulated;
@@ -29,9 +31,22 @@ struct Work {
     seeds: u64,
     /// Length of a phase, ms.
     phase_ms: u64,
+    /// In the emulator.
+    emulated: emulated::Extent,
 }
 
-/// Fails if a request waits longer than MC-IPC's bound, if the bare kernel and the simulation disagree about what requests
+/// All phases in the emulator, in every order.
+const fn emulated(cycles: u64) -> emulated::Extent {
+    emulated::Extent {
+        protocols: &[Protocol::McIpc, Protocol::Fifo, Protocol::Priority],
+        first: 1,
+        last: runs::PHASES,
+        cycles,
+    }
+}
+
+/// Fails if a request waits longer than MC-IPC's bound, if in the emulator a signature is wrong, a request is not answered, or
+/// more operations are before one of T1's than MC-IPC allows, if the bare kernel and the simulation disagree about what requests
 /// cost, or if the book shows other figures.
 ///
 /// # Errors
@@ -42,19 +57,30 @@ pub fn run(extent: &Extent) -> Result<Report> {
         Size::Smoke => Work {
             seeds: 1,
             phase_ms: 1_000,
+            // The phase with the most clients at a time for its length.
+            emulated: emulated::Extent {
+                protocols: &[Protocol::McIpc],
+                first: 6,
+                last: 6,
+                cycles: 1,
+            },
         },
         Size::Quick => Work {
             seeds: 2,
             phase_ms: 6_000,
+            emulated: emulated(3),
         },
         Size::Full => Work {
             seeds: 10,
             phase_ms: 60_000,
+            emulated: emulated(4),
         },
     };
     let outcomes = simulated::outcomes(&wanted(&work), work.phase_ms)?;
+    let emulated = emulated::outcomes(&work.emulated)?;
     let costs = Costs::measure()?;
     let mut report = report::of(&outcomes, work.phase_ms)?;
+    emulated::add(&mut report, &emulated)?;
     report.failures.extend(costs.failures());
     let figures = costs::PAGE.hold(&costs.figures(), extent.page)?;
     report.failures.extend(figures);
