@@ -258,6 +258,11 @@ pub fn run(study: &Study) -> (Vec<Delay>, History) {
     gates.director(0, TICK_MS * 1_000, |director| async move {
         for tick in 0.. {
             let time = tick * TICK_MS;
+            let is_then = director.thread().now().abs_diff(time * MS) < TICK_MS * MS / 4;
+            assert!(
+                is_then,
+                "tick {tick} was not to be now: delays are of phases by the clock"
+            );
             now.set((time / length) as usize + 1);
             for start in starts.iter().filter(|start| start.is_at(time)) {
                 director.start(start.client).await;
