@@ -2,7 +2,7 @@
 //! and get back at a chosen time.
 
 use alloc::vec::Vec;
-use core::arch::global_asm;
+use core::arch::{asm, global_asm};
 
 use sandglass::cap::{CPtr, Capability, ObjectType, SchedContext, SchedParams, Tcb};
 use sandglass::thread::{self, ThreadParams};
@@ -18,10 +18,25 @@ const BUDGET_US: u64 = 20;
 /// Ticks between the releases of two members; a member is resumed in less.
 const STEP: u64 = 4_000;
 
+/// Ticks before the end of a wait from which on every reading of the counter counts: more than a call of the kernel takes.
+const FAR: u64 = 32_768;
+
 /// Objects that one Retype makes at most.
 const BATCH: u64 = 256;
 
-global_asm!(".global herd_spin", "herd_spin:", "jmp herd_spin",);
+/// Instructions that pass time between two jumps or readings of the counter: an emulator takes as long for one of these
+/// as for all of them.
+const RUN: u64 = 64;
+
+global_asm!(
+    ".global herd_spin",
+    "herd_spin:",
+    ".rept {run}",
+    "nop",
+    ".endr",
+    "jmp herd_spin",
+    run = const RUN,
+);
 
 unsafe extern "C" {
     fn herd_spin();
@@ -110,7 +125,13 @@ fn nth<C: Capability>(first: C, i: u64) -> C {
     C::from_cptr(CPtr::new(first.cptr().raw() + i))
 }
 
-/// Spins until the counter is at `until` ticks or just behind.
+/// Spins until the counter is at `until` ticks or just behind. As long as it is far away, it is read seldom.
 pub fn spin_until(until: u64) {
+    while ticks() + FAR < until {
+        for _ in 0..FAR / RUN / 2 {
+            // SAFETY: it does nothing.
+            unsafe { asm!(".rept {run}", "nop", ".endr", run = const RUN, options(nomem, nostack)) };
+        }
+    }
     while ticks() < until {}
 }
