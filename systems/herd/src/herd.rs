@@ -130,7 +130,9 @@ pub fn spin_until(until: u64) {
     while ticks() + FAR < until {
         for _ in 0..FAR / RUN / 2 {
             // SAFETY: it does nothing.
-            unsafe { asm!(".rept {run}", "nop", ".endr", run = const RUN, options(nomem, nostack)) };
+            unsafe {
+                asm!(".rept {run}", "nop", ".endr", run = const RUN, options(nomem, nostack))
+            };
         }
     }
     while ticks() < until {}
