@@ -4,6 +4,7 @@ use sandglass_abi::message::MessageInfo;
 use sandglass_abi::syscall::Syscall;
 
 use crate::arch::abi::context::{Context, MessageRegister};
+use crate::arch::bounds;
 use crate::cap::lookup;
 use crate::invoke::{self, Error, Invocation, Outcome, Stop};
 use crate::ipc::caps;
@@ -180,6 +181,7 @@ fn invoke(k: &mut Kernel, turn: &Turn, caller: Ref<Tcb>, cptr: u64, phases: Phas
 #[inline(always)]
 fn invoke_object(k: &mut Kernel, turn: &Turn, call: &Invocation) -> Phase {
     let (caller, is_call) = (call.caller, call.phases.is_call());
+    bounds::mark::<{ bounds::INVOCATION }>();
     // Until it is done the thread would repeat the call.
     caller.at(k).set_state(k, State::Restart);
     match invoke::invoke(k, turn, call) {

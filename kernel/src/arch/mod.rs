@@ -11,6 +11,7 @@
 //! layouts and invocations that ship.
 
 mod address;
+pub mod bounds;
 mod console;
 pub mod x86_64;
 
@@ -19,10 +20,14 @@ pub mod hosted;
 
 pub use abi::context::{Context, FpuState, MessageRegister, Register, Transfer, FRAME_REGISTERS};
 pub use address::{PhysAddr, Range};
+#[cfg(target_os = "none")]
+pub use bounds::copy_words;
 pub use console::Console;
 /// The ABI that the kernel speaks: that of the machine it is built for.
 pub use x86_64::abi;
-pub use x86_64::machine::words::{copy_words, opaque};
+#[cfg(not(target_os = "none"))]
+pub use x86_64::machine::words::copy_words;
+pub use x86_64::machine::words::opaque;
 
 #[cfg(not(target_os = "none"))]
 pub use hosted::Machine;

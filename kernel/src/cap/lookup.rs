@@ -1,6 +1,7 @@
 //! Lookup of capabilities in a capability space (02, section 4).
 
 use super::{CNodeCap, Capability};
+use crate::arch::bounds::{Turns, LEVELS};
 use crate::mem::objects::tcb_slot;
 use crate::mem::{Kind, Ref, Slot};
 use crate::object::{LookupFailure, Tcb, TcbSlot};
@@ -41,7 +42,9 @@ fn walk(k: &View, root: Capability, cptr: u64, depth: u32) -> Option<Found> {
 #[inline(never)]
 fn descend(k: &View, cap: Capability, slot: Ref<Slot>, rest: u64, bits_left: i32) -> Option<Found> {
     let (mut cap, mut slot, mut rest, mut bits_left) = (cap, slot, rest, bits_left);
+    let mut turns = Turns::<LEVELS>::new();
     while bits_left > 0 {
+        turns.turn();
         if let Some(pair) = cap.plain_pair() {
             // What the deepest spaces are made of.
             slot = pair.slot_named_by(rest);
@@ -88,7 +91,9 @@ fn top(cptr: u64, depth: u32) -> u64 {
 #[inline(never)]
 fn explain(k: &View, root: Capability, cptr: u64, depth: u32) -> LookupFailure {
     let (mut cap, mut rest, mut bits_left) = (root, top(cptr, depth), depth);
+    let mut turns = Turns::<LEVELS>::new();
     while let Some(node) = cap.cnode() {
+        turns.turn();
         match step(node, rest, bits_left as i32) {
             Some((slot, behind, left @ 0..)) => {
                 cap = slot.at(k).cap();

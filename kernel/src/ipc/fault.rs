@@ -5,6 +5,7 @@ use sandglass_abi::message::MessageInfo;
 
 use super::endpoint::{self, SendOptions};
 use super::{ExtraCaps, Message, Writer};
+use crate::arch::bounds::Turns;
 use crate::arch::Transfer;
 use crate::cap::EndpointCap;
 use crate::mem::objects::tcb_slot;
@@ -90,7 +91,9 @@ pub fn write_message(k: &Kernel, thread: Ref<Tcb>, receiver: Ref<Tcb>, badge: u6
             label::CAP_FAULT
         }
         Fault::UnknownSyscall { number } => {
+            let mut turns = Turns::<{ Transfer::UnknownSyscall.len() as u64 }>::new();
             for i in 0..Transfer::UnknownSyscall.len() {
+                turns.turn();
                 message.push(register(Transfer::UnknownSyscall, i));
             }
             message.push(number);
@@ -130,30 +133,30 @@ pub fn write_message(k: &Kernel, thread: Ref<Tcb>, receiver: Ref<Tcb>, badge: u6
 /// Adds the type of a lookup failure and its details (02, section 4).
 pub fn push_lookup_failure(message: &mut Writer, failure: LookupFailure) {
     use sandglass_abi::error::LookupFailureType as Type;
-    let (kind, details) = match failure {
-        LookupFailure::InvalidRoot => (Type::InvalidRoot, [None; 3]),
-        LookupFailure::MissingCapability { bits_left } => (
-            Type::MissingCapability,
-            [Some(bits_left.into()), None, None],
-        ),
+    match failure {
+        LookupFailure::InvalidRoot => message.push(Type::InvalidRoot as u64),
+        LookupFailure::MissingCapability { bits_left } => {
+            message.push(Type::MissingCapability as u64);
+            message.push(bits_left.into());
+        }
         LookupFailure::DepthMismatch {
             bits_left,
             bits_found,
         } => {
-            let details = [Some(bits_left.into()), Some(bits_found.into()), None];
-            (Type::DepthMismatch, details)
+            message.push(Type::DepthMismatch as u64);
+            message.push(bits_left.into());
+            message.push(bits_found.into());
         }
         LookupFailure::GuardMismatch {
             bits_left,
             guard,
             bits_found,
         } => {
-            let details = [bits_left.into(), guard, bits_found.into()];
-            (Type::GuardMismatch, details.map(Some))
+            message.push(Type::GuardMismatch as u64);
+            message.push(bits_left.into());
+            message.push(guard);
+            message.push(bits_found.into());
         }
-    };
-    for word in [Some(kind as u64)].into_iter().chain(details).flatten() {
-        message.push(word);
     }
 }
 
@@ -182,7 +185,9 @@ fn set_registers(k: &Kernel, sender: Ref<Tcb>, thread: Ref<Tcb>, order: Transfer
     let info = MessageInfo::from_raw(sender.at(k).context().info());
     let reply = Message::new(k, sender, info);
     let length = reply.length().min(order.len());
+    let mut turns = Turns::<{ Transfer::LONGEST_REPLY as u64 }>::new();
     for i in 0..length {
+        turns.turn();
         let value = reply.word(k, sender, i);
         thread.at(k).context().transfer_set(k, order, i, value);
     }

@@ -63,7 +63,7 @@ impl Buffer {
         // SAFETY: as for `read` and `write`. Buffers are aligned to their size, so two of them are
         // the same or apart.
         unsafe {
-            arch::copy_words(
+            arch::copy_words::<{ BUFFER_WORDS as u64 }>(
                 self.word(k.as_ref(), first),
                 target.word(k.as_ref(), first),
                 words,

@@ -2,6 +2,7 @@
 
 use sandglass_abi::invocation::registers_flags as flags;
 
+use crate::arch::bounds::Turns;
 use crate::arch::{Transfer, FRAME_REGISTERS};
 use crate::invoke::{Error, Invocation, Outcome};
 use crate::ipc::{stall, Writer};
@@ -39,7 +40,9 @@ impl Read {
             return Outcome::Done;
         }
         let mut message = Writer::new(k, call.caller, self.count);
+        let mut turns = Turns::<{ ORDER.len() as u64 }>::new();
         for i in 0..self.count {
+            turns.turn();
             message.push(thread.at(k).context().transfer_get(ORDER, i).unwrap_or(0));
         }
         message.finish(0, 0);
@@ -69,7 +72,9 @@ impl Write {
 
     pub fn commit(self, k: &Kernel, turn: &Turn, call: &Invocation, thread: Ref<Tcb>) {
         let context = thread.at(k).context();
+        let mut turns = Turns::<{ ORDER.len() as u64 }>::new();
         for i in 0..ORDER.len().min(self.count) {
+            turns.turn();
             context.transfer_set(k, ORDER, i, call.word(k, 2 + i));
         }
         context.restart(k);

@@ -5,6 +5,7 @@
 //! regions come from untyped memory ([`carve`]), which hands out each byte at most once between
 //! two resets; at boot they come from memory that the machine vouches for ([`Region::claim`]).
 
+use crate::arch::bounds::at_most;
 use crate::arch::Platform;
 use crate::mem::{FixedSize, Kind, Memory, Object, PhysAddr, Ref, Slot, Tagged, Zeroed};
 use crate::object::SchedContext;
@@ -189,13 +190,13 @@ pub fn carve(k: &mut Memory, untyped: Ref<Slot>, bits: u8) -> Option<Region> {
     })
 }
 
-/// Takes back the last `bytes` before the watermark of the untyped memory in `untyped`, or what
+/// Takes back the last `BYTES` bytes before the watermark of the untyped memory in `untyped`, or what
 /// there is, and zeroes them unless they are a device's: one bounded step of a reset. Returns the
 /// new watermark in bytes; 0 ends the reset.
 ///
 /// The caller has checked that the untyped memory has no children, so that no capability, hence
 /// (by the deletion invariant) no handle names anything in it.
-pub fn reclaim(k: &mut Memory, untyped: Ref<Slot>, bytes: u64) -> u64 {
+pub fn reclaim<const BYTES: u64>(k: &mut Memory, untyped: Ref<Slot>) -> u64 {
     let Some(memory) = UntypedMemory::of(untyped.at(k)) else {
         return 0;
     };
@@ -203,10 +204,11 @@ pub fn reclaim(k: &mut Memory, untyped: Ref<Slot>, bytes: u64) -> u64 {
     let rest = if memory.is_device() {
         0
     } else {
-        watermark.saturating_sub(bytes)
+        watermark.saturating_sub(BYTES)
     };
     if !memory.is_device() {
-        zero(k, memory.start().offset(rest), watermark - rest);
+        let used = at_most::<BYTES>((watermark - rest) as usize);
+        zero(k, memory.start().offset(rest), used as u64);
     }
     untyped.at(k).set_watermark(rest);
     rest

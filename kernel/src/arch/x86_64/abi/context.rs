@@ -4,6 +4,7 @@
 //! the roles below (message registers, badge, restart address), so that it reads the same on
 //! every architecture.
 
+use crate::arch::bounds::Turns;
 use crate::cells::Owner;
 use core::cell::Cell;
 
@@ -140,6 +141,17 @@ impl Transfer {
     pub const fn len(self) -> usize {
         self.registers().len()
     }
+
+    /// Registers of the longest order in which the answer to a fault has them.
+    pub const LONGEST_REPLY: usize = {
+        let longest = if UNKNOWN_SYSCALL.len() > TIMEOUT_REPLY.len() {
+            UNKNOWN_SYSCALL.len()
+        } else {
+            TIMEOUT_REPLY.len()
+        };
+        assert!(USER_EXCEPTION.len() <= longest);
+        longest
+    };
 
     /// Never: every order has registers.
     pub const fn is_empty(self) -> bool {
@@ -293,7 +305,9 @@ impl Context {
     /// Copies registers `from..to` of the user context as they are (CopyRegisters does not
     /// sanitise, 07, section 1.3).
     pub fn copy_user_context(&self, k: &impl Owner, source: &Context, from: usize, to: usize) {
+        let mut turns = Turns::<{ USER_CONTEXT.len() as u64 }>::new();
         for &register in USER_CONTEXT.iter().take(to).skip(from) {
+            turns.turn();
             self.assign(k, register, source.get(register));
         }
     }

@@ -58,7 +58,7 @@ fn make_pool(k: &mut Kernel, make: MakePool) {
         slot,
         number,
     } = make;
-    let _ = untyped::reset(k, untyped, 1 << ASID_POOL_BITS);
+    let _ = untyped::reset::<{ 1 << ASID_POOL_BITS }>(k, untyped);
     let pool = region::carve(k, untyped, ASID_POOL_BITS as u8)
         .and_then(|region| region.into_zeroed::<AsidPool>());
     if let Some(word) = pool {

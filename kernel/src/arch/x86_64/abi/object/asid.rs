@@ -10,6 +10,7 @@ use sandglass_abi::object::ASID_POOL_BITS;
 use sandglass_abi::vspace::x86_64::{ASIDS_PER_POOL, ASID_POOLS};
 
 use super::paging::Pml4;
+use crate::arch::bounds::Turns;
 use crate::mem::Ref;
 
 const INDEX_BITS: u32 = ASIDS_PER_POOL.trailing_zeros();
@@ -41,11 +42,14 @@ impl AsidPool {
     /// steps as a pool has entries.
     pub fn lowest_free(&self, number: u64) -> Option<u16> {
         let base = (number << INDEX_BITS) as u16;
-        let free = |(i, root): (u16, &Cell<Option<Ref<Pml4>>>)| {
-            let asid = base | i;
-            (root.get().is_none() && asid != 0).then_some(asid)
-        };
-        (0..).zip(&self.roots).find_map(free)
+        let mut turns = Turns::<{ ASIDS_PER_POOL as u64 }>::new();
+        for (asid, root) in (base..).zip(&self.roots) {
+            turns.turn();
+            if root.get().is_none() && asid != 0 {
+                return Some(asid);
+            }
+        }
+        None
     }
 }
 
@@ -78,9 +82,14 @@ impl AsidTable {
     }
 
     pub fn lowest_free(&self) -> Option<u64> {
-        (0..)
-            .zip(&self.pools)
-            .find_map(|(i, pool)| pool.get().is_none().then_some(i))
+        let mut turns = Turns::<{ ASID_POOLS as u64 }>::new();
+        for (number, pool) in (0..).zip(&self.pools) {
+            turns.turn();
+            if pool.get().is_none() {
+                return Some(number);
+            }
+        }
+        None
     }
 
     /// Installs a pool, or takes it out.

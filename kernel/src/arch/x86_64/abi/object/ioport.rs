@@ -5,6 +5,7 @@
 #[cfg(not(target_os = "none"))]
 mod inspect;
 
+use crate::arch::bounds::Turns;
 use crate::Kernel;
 use core::cell::Cell;
 
@@ -33,28 +34,25 @@ impl PortTable {
     /// Whether any port of the range is issued.
     pub fn any(&self, ports: Ports) -> bool {
         let (edges, inner) = self.cover(ports);
-        edges
-            .into_iter()
-            .flatten()
-            .any(|(word, bits)| word.get() & bits != 0)
-            || any_bit(inner)
+        let is_issued =
+            |edge: Option<Edge>| edge.is_some_and(|(word, bits)| word.get() & bits != 0);
+        let [low, high] = edges;
+        is_issued(low) || is_issued(high) || any_bit(inner)
     }
 
     pub fn mark(&self, _: &Kernel, ports: Ports, issued: bool) {
         let (edges, inner) = self.cover(ports);
-        for (word, bits) in edges.into_iter().flatten() {
+        let set = |(word, bits): Edge| {
             word.set(if issued {
                 word.get() | bits
             } else {
                 word.get() & !bits
             });
-        }
-        // Two loops, of which each fills memory with a constant.
-        if issued {
-            inner.iter().for_each(|word| word.set(u64::MAX));
-        } else {
-            inner.iter().for_each(|word| word.set(0));
-        }
+        };
+        let [low, high] = edges;
+        low.map(set);
+        high.map(set);
+        fill(inner, if issued { u64::MAX } else { 0 });
     }
 
     /// The first and the last word that the range covers, or the only one, with the bits of its
@@ -79,12 +77,41 @@ type Edge<'a> = (&'a Cell<u64>, u64);
 /// Whether a bit of `words` is set; eight of them are a step.
 fn any_bit(words: &[Cell<u64>]) -> bool {
     let mut rest = words;
+    let mut turns = Turns::<{ WORDS as u64 / 8 }>::new();
     while let Some(([a, b, c, d, e, f, g, h], behind)) = rest.split_first_chunk::<8>() {
+        turns.turn();
         let first = a.get() | b.get() | c.get() | d.get();
         if first | e.get() | f.get() | g.get() | h.get() != 0 {
             return true;
         }
         rest = behind;
     }
-    rest.iter().any(|word| word.get() != 0)
+    let mut turns = Turns::<7>::new();
+    for word in rest {
+        turns.turn();
+        if word.get() != 0 {
+            return true;
+        }
+    }
+    false
+}
+
+/// Makes all of `words` the same; four of them are a step.
+fn fill(words: &[Cell<u64>], value: u64) {
+    let mut rest = words;
+    let mut turns = Turns::<{ WORDS as u64 / 4 }>::new();
+    while let Some((four, behind)) = rest.split_first_chunk::<4>() {
+        turns.turn();
+        let [a, b, c, d] = four;
+        a.set(value);
+        b.set(value);
+        c.set(value);
+        d.set(value);
+        rest = behind;
+    }
+    let mut turns = Turns::<3>::new();
+    for word in rest {
+        turns.turn();
+        word.set(value);
+    }
 }

@@ -1,0 +1,177 @@
+//! Bounds that the analysis of worst-case execution time reads from the binary: on the bare machine each becomes a record
+//! in a section that is not loaded, and no instruction; on a host it is checked wherever it is met.
+//!
+//! A record has three words: an address, what is said of it, and a number. `assurance/wcet` reads them.
+
+/// What a record says of its address.
+#[cfg(target_os = "none")]
+mod kind {
+    /// The loop around it comes here at most so many times whenever it is entered.
+    pub const TURNS: u64 = 1;
+    /// The instruction repeats itself at most so many times.
+    pub const REPEATS: u64 = 2;
+    /// The next call has at most this as third argument.
+    pub const ARGUMENT: u64 = 3;
+    /// It is reached at most so many times between two checks for interrupts.
+    pub const STEPS: u64 = 4;
+    /// It is reached at most so many times in each call of the function that it is in.
+    pub const TOGETHER: u64 = 6;
+    /// Limits of paths name it.
+    pub const MARK: u64 = 5;
+}
+
+/// As the bound of a loop: the levels of capability spaces, a parameter of the analysis.
+pub const LEVELS: u64 = 1 << 32;
+/// As the bound of a loop: the height of a tree of threads, which follows from the machine's memory.
+pub const HEIGHT: u64 = 1 << 33;
+/// An AVL tree of n nodes is at most 1.44 log2(n + 2) high, and physical memory has room for 2^36 TCBs: no tree of
+/// threads is higher.
+pub const MOST_HEIGHT: u64 = 53;
+/// The most levels that there can be: a bit of an address leads through one, at least.
+#[cfg(not(target_os = "none"))]
+const MOST_LEVELS: u64 = 64;
+
+/// Says something of the place where it is called. A macro, as the text of assembly is one.
+#[cfg(target_os = "none")]
+macro_rules! record {
+    ($kind:expr, $value:expr) => {
+        // SAFETY: no instruction, and no section that is loaded.
+        unsafe {
+            core::arch::asm!(
+                "2:",
+                ".pushsection .sandglass.wcet, \"\", @progbits",
+                ".quad 2b, {kind}, {value}",
+                ".popsection",
+                kind = const $kind, value = const $value,
+                options(nomem, nostack, preserves_flags)
+            )
+        }
+    };
+}
+
+/// The turns that a loop may take whenever it is entered: `MOST`, or [`LEVELS`].
+pub struct Turns<const MOST: u64> {
+    #[cfg(not(target_os = "none"))]
+    taken: u64,
+}
+
+impl<const MOST: u64> Turns<MOST> {
+    /// Before the loop.
+    #[inline(always)]
+    pub const fn new() -> Self {
+        Self {
+            #[cfg(not(target_os = "none"))]
+            taken: 0,
+        }
+    }
+
+    /// In the loop, on the way that every turn takes.
+    #[inline(always)]
+    pub fn turn(&mut self) {
+        #[cfg(target_os = "none")]
+        record!(kind::TURNS, MOST);
+        #[cfg(not(target_os = "none"))]
+        {
+            self.taken += 1;
+            let most = match MOST {
+                LEVELS => MOST_LEVELS,
+                HEIGHT => MOST_HEIGHT,
+                most => most,
+            };
+            assert!(self.taken <= most, "a loop takes more than {most} turns");
+        }
+    }
+}
+
+/// The turns that several loops of a function, which is never inlined, may take together in one call.
+pub struct Together<const MOST: u64> {
+    #[cfg(not(target_os = "none"))]
+    taken: u64,
+}
+
+impl<const MOST: u64> Together<MOST> {
+    /// Before the loops; not `bounded`: where the bound does not hold, because the machine is not one that is analysed.
+    #[inline(always)]
+    pub const fn new(bounded: bool) -> Self {
+        let _ = bounded;
+        Self {
+            #[cfg(not(target_os = "none"))]
+            taken: if bounded { 0 } else { u64::MAX },
+        }
+    }
+
+    /// In each of the loops, on the way that every turn takes.
+    #[inline(always)]
+    pub fn turn(&mut self) {
+        #[cfg(target_os = "none")]
+        record!(kind::TOGETHER, MOST);
+        #[cfg(not(target_os = "none"))]
+        if self.taken != u64::MAX {
+            self.taken += 1;
+            assert!(
+                self.taken <= MOST,
+                "loops take more than {MOST} turns together"
+            );
+        }
+    }
+}
+
+/// `bytes`, which is how much the call that follows copies or fills: at most `MOST`.
+#[inline(always)]
+pub fn at_most<const MOST: u64>(bytes: usize) -> usize {
+    #[cfg(target_os = "none")]
+    record!(kind::ARGUMENT, MOST);
+    #[cfg(not(target_os = "none"))]
+    assert!(
+        bytes as u64 <= MOST,
+        "{bytes} bytes where {MOST} is the most"
+    );
+    bytes
+}
+
+/// A step of which there are at most `MOST` between two checks for interrupts: `taken` with this one. Those with
+/// different bounds are counted apart.
+#[inline(always)]
+pub fn step<const MOST: u64>(taken: u64) {
+    #[cfg(target_os = "none")]
+    {
+        record!(kind::STEPS, MOST);
+        let _ = taken;
+    }
+    #[cfg(not(target_os = "none"))]
+    assert!(
+        taken <= MOST,
+        "{taken} steps without a check for interrupts"
+    );
+}
+
+/// Marks: an object that the kernel implements is invoked.
+pub const INVOCATION: u64 = 1;
+
+/// A place that limits of paths name.
+#[inline(always)]
+pub fn mark<const NAME: u64>() {
+    #[cfg(target_os = "none")]
+    record!(kind::MARK, NAME);
+}
+
+/// Copies `words` words, at most `MOST`: outside of what the compiler may assume about memory, as volatile accesses are,
+/// since users may write them at the same time, on another core. Each is read once and written once, in order.
+///
+/// # Safety
+/// As many words are readable at `from` and writable at `to`, aligned, apart from each other, and no
+/// reference to any of them exists.
+#[cfg(target_os = "none")]
+#[inline(always)]
+pub unsafe fn copy_words<const MOST: u64>(from: *const u64, to: *mut u64, words: usize) {
+    // SAFETY: the caller's. The direction flag is clear, as everywhere in the kernel.
+    unsafe {
+        core::arch::asm!("2: rep movsq",
+            ".pushsection .sandglass.wcet, \"\", @progbits",
+            ".quad 2b, {kind}, {value}",
+            ".popsection",
+            inout("rcx") words => _, inout("rsi") from => _, inout("rdi") to => _,
+            kind = const kind::REPEATS, value = const MOST,
+            options(nostack, preserves_flags));
+    }
+}
