@@ -13,12 +13,12 @@ mod inspect;
 use core::cell::Cell;
 
 use super::Tcb;
+use crate::arch::bounds::{Turns, HEIGHT, MOST_HEIGHT};
 use crate::mem::{Packed, Ref};
 use crate::Kernel;
 
-/// An AVL tree of n nodes is at most 1.44 log2(n + 2) high, and physical memory has room for
-/// 2^36 TCBs: no walk takes more steps than this.
-const MAX_HEIGHT: usize = 53;
+/// No walk takes more steps than this.
+const MAX_HEIGHT: usize = MOST_HEIGHT as usize;
 
 const MARK: u64 = 1;
 const DYING: u64 = 2;
@@ -169,7 +169,9 @@ impl Queue {
     /// Hangs `thread` below the node where a search for `key` ends.
     fn attach(&self, k: &Kernel, root: Ref<Tcb>, thread: Ref<Tcb>, key: Key) {
         let mut at = root;
+        let mut turns = Turns::<HEIGHT>::new();
         for _ in 0..MAX_HEIGHT {
+            turns.turn();
             let links = at.at(k).links();
             let side = if key < links.key.get() {
                 &links.left
@@ -192,7 +194,7 @@ impl Queue {
         {
             self.first.set(Some(thread));
         }
-        self.retrace(k, Some(at));
+        self.retrace_growth(k, Some(at));
     }
 
     /// Removes `thread`, which is in this queue.
@@ -211,11 +213,9 @@ impl Queue {
     fn detach(&self, k: &Kernel, thread: Ref<Tcb>) {
         let links = thread.at(k).links();
         if self.first.get() == Some(thread) {
-            // The first has nothing on its left: next is the least on its right, else its parent.
-            self.first.set(match links.right.get() {
-                Some(right) => Some(leftmost(k, right)),
-                None => links.parent.get(),
-            });
+            // The first has nothing on its left, so at most one node on its right: that is next, else its
+            // parent.
+            self.first.set(links.right.get().or(links.parent.get()));
         }
         let lowest = match (links.left.get(), links.right.get()) {
             (None, child) | (child, None) => {
@@ -224,7 +224,7 @@ impl Queue {
             }
             (Some(left), Some(right)) => self.replace_by_successor(k, thread, left, right),
         };
-        self.retrace(k, lowest);
+        self.retrace_loss(k, lowest);
     }
 
     /// Puts the successor of `thread`, which has both children, into its place. Returns the
@@ -279,18 +279,52 @@ impl Queue {
         }
     }
 
-    /// Restores heights and balance from `at` upwards, as far as heights change.
-    fn retrace(&self, k: &Kernel, at: Option<Ref<Tcb>>) {
+    /// Restores heights and balance from `at`, below which something grew, upwards, as far as heights
+    /// change. Where a rotation is due, it makes the subtree as high as it was.
+    fn retrace_growth(&self, k: &Kernel, at: Option<Ref<Tcb>>) {
         let mut at = at;
+        let mut turns = Turns::<HEIGHT>::new();
         for _ in 0..MAX_HEIGHT {
+            turns.turn();
+            let Some(node) = at else { return };
+            let links = node.at(k).links();
+            let left = height(k, links.left.get());
+            let right = height(k, links.right.get());
+            if left > right + 1 {
+                self.lean(k, node, Side::Left);
+                return;
+            }
+            if right > left + 1 {
+                self.lean(k, node, Side::Right);
+                return;
+            }
+            let now = left.max(right) + 1;
+            if links.height.get() == now {
+                return;
+            }
+            links.height.set(now);
+            at = links.parent.get();
+        }
+    }
+
+    /// Restores heights and balance from `at`, below which something shrank, upwards, as far as heights
+    /// change. A rotation makes the subtree lower by one if it goes on, and then the next node that needs
+    /// one is two higher: each takes two turns.
+    fn retrace_loss(&self, k: &Kernel, at: Option<Ref<Tcb>>) {
+        let mut at = at;
+        let mut turns = Turns::<HEIGHT>::new();
+        for _ in 0..MAX_HEIGHT {
+            turns.turn();
             let Some(node) = at else { return };
             let links = node.at(k).links();
             let before = links.height.get();
             let left = height(k, links.left.get());
             let right = height(k, links.right.get());
             let top = if left > right + 1 {
+                turns.turn();
                 self.lean(k, node, Side::Left)
             } else if right > left + 1 {
+                turns.turn();
                 self.lean(k, node, Side::Right)
             } else {
                 links.height.set(left.max(right) + 1);
@@ -304,45 +338,58 @@ impl Queue {
         }
     }
 
-    /// The subtree of `node` is too high on `side`. Returns the node that stands there now.
+    /// The subtree of `node` is too high on `side`, by two. Returns the node that stands there now.
     fn lean(&self, k: &Kernel, node: Ref<Tcb>, side: Side) -> Ref<Tcb> {
-        let Some(high) = node.at(k).links().child(side).get() else {
+        let links = node.at(k).links();
+        let Some(high) = links.child(side).get() else {
             never!("the higher side is not empty");
             return node;
         };
-        let links = high.at(k).links();
-        let inner = links.child(side.other()).get();
-        if height(k, inner) > height(k, links.child(side).get()) {
-            self.rotate(k, high, side.other());
-        }
-        self.rotate(k, node, side)
+        let upper = high.at(k).links();
+        let inner = upper.child(side.other()).get();
+        let inner_height = height(k, inner);
+        let Some(inner) = inner.filter(|_| inner_height > height(k, upper.child(side).get()))
+        else {
+            // `high` takes the place of `node`, which gets its inner subtree.
+            self.replace(k, links.parent.get(), node, Some(high));
+            Self::hang(k, node, side, inner);
+            upper.child(side.other()).set(Some(node));
+            links.parent.set(Some(high));
+            links.height.set(inner_height + 1);
+            upper.height.set(inner_height + 2);
+            return high;
+        };
+        // The root of the inner subtree takes the place of `node`, and its subtrees go to both.
+        let top = inner.at(k).links();
+        self.replace(k, links.parent.get(), node, Some(inner));
+        Self::hang(k, node, side, top.child(side.other()).get());
+        Self::hang(k, high, side.other(), top.child(side).get());
+        top.child(side).set(Some(high));
+        top.child(side.other()).set(Some(node));
+        upper.parent.set(Some(inner));
+        links.parent.set(Some(inner));
+        links.height.set(inner_height);
+        upper.height.set(inner_height);
+        top.height.set(inner_height + 1);
+        inner
     }
 
-    /// The child of `node` on `side` takes its place, and `node` hangs below it. Returns that child.
-    fn rotate(&self, k: &Kernel, node: Ref<Tcb>, side: Side) -> Ref<Tcb> {
-        let links = node.at(k).links();
-        let Some(top) = links.child(side).get() else {
-            never!("the higher side is not empty");
-            return node;
-        };
-        let inner = top.at(k).links().child(side.other());
-        self.replace(k, links.parent.get(), node, Some(top));
-        links.child(side).set(inner.get());
-        if let Some(inner) = inner.get() {
-            inner.at(k).links().parent.set(Some(node));
+    /// Makes `child` what is below `node` on `side`.
+    #[inline(always)]
+    fn hang(k: &Kernel, node: Ref<Tcb>, side: Side, child: Option<Ref<Tcb>>) {
+        node.at(k).links().child(side).set(child);
+        if let Some(child) = child {
+            child.at(k).links().parent.set(Some(node));
         }
-        inner.set(Some(node));
-        links.parent.set(Some(top));
-        refresh(k, node);
-        refresh(k, top);
-        top
     }
 
     /// The first thread whose key is greater than `key`.
     pub fn first_after(&self, k: &Kernel, key: Key) -> Option<Ref<Tcb>> {
         let mut found = None;
         let mut next = self.root.get().get();
+        let mut turns = Turns::<HEIGHT>::new();
         for _ in 0..MAX_HEIGHT {
+            turns.turn();
             let Some(at) = next else { break };
             let links = at.at(k).links();
             if links.key.get() > key {
@@ -358,7 +405,9 @@ impl Queue {
 
 fn leftmost(k: &Kernel, from: Ref<Tcb>) -> Ref<Tcb> {
     let mut at = from;
+    let mut turns = Turns::<HEIGHT>::new();
     for _ in 0..MAX_HEIGHT {
+        turns.turn();
         match at.at(k).links().left.get() {
             Some(left) => at = left,
             None => break,
@@ -369,11 +418,4 @@ fn leftmost(k: &Kernel, from: Ref<Tcb>) -> Ref<Tcb> {
 
 fn height(k: &Kernel, node: Option<Ref<Tcb>>) -> u8 {
     node.map_or(0, |node| node.at(k).links().height.get())
-}
-
-/// Recomputes the height of `node` from its children's.
-fn refresh(k: &Kernel, node: Ref<Tcb>) {
-    let links = node.at(k).links();
-    let tallest = height(k, links.left.get()).max(height(k, links.right.get()));
-    links.height.set(tallest + 1);
 }
