@@ -102,7 +102,7 @@ fn pay(k: &Kernel, core: &Core, handle: Ref<SchedContext>, used: u64) {
 }
 
 /// The current context of `core`, which is active, pays what was consumed since it last paid
-/// (04, section 3).
+/// (04, section 3). It could pay on entry, so its head has more than that.
 #[inline(always)]
 pub fn commit(k: &Kernel, core: &Core) {
     let used = core.consumed();
@@ -113,8 +113,8 @@ pub fn commit(k: &Kernel, core: &Core) {
     let refills = Refills::of(k, handle);
     if context.period() == 0 {
         refills.spend_slice(used);
-    } else if used > 0 {
-        refills.charge(used);
+    } else {
+        refills.charge_part(used);
     }
     context.add_consumed(k, used);
 }

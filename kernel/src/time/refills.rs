@@ -14,6 +14,7 @@
 
 use ::core::cell::Cell;
 
+use crate::arch::bounds::Together;
 use crate::mem::{objects, Ref};
 use crate::object::{Refill, SchedContext};
 use crate::Kernel;
@@ -21,30 +22,19 @@ use crate::Kernel;
 /// How many of `queued`, which are in order, begin before `end`, which each of them moves on by its
 /// amount.
 #[inline(always)]
-fn join_until(queued: &[Cell<Refill>], end: &mut u64) -> usize {
-    let amount = |next: &Cell<Refill>| next.get().amount;
+fn join_until(
+    queued: &[Cell<Refill>],
+    end: &mut u64,
+    turns: &mut Together<{ Refill::MAX as u64 + 1 }>,
+) -> usize {
     let mut rest = queued;
-    // If the last of eight joins, so do those before it.
-    while let Some((eight, behind)) = rest.split_first_chunk::<8>() {
-        let [a, b, c, d, e, f, g, last] = eight;
-        if last.get().time > *end {
-            break;
-        }
-        *end += amount(a)
-            + amount(b)
-            + amount(c)
-            + amount(d)
-            + amount(e)
-            + amount(f)
-            + amount(g)
-            + amount(last);
-        rest = behind;
-    }
     while let Some((next, behind)) = rest.split_first() {
-        if next.get().time > *end {
+        turns.turn();
+        let next = next.get();
+        if next.time > *end {
             break;
         }
-        *end += amount(next);
+        *end += next.amount;
         rest = behind;
     }
     queued.len() - rest.len()
@@ -56,6 +46,127 @@ fn join_until(queued: &[Cell<Refill>], end: &mut u64) -> usize {
 /// still while its clock went on (a virtual one that was paused) has larger charges: what exceeds
 /// the bound is forgiven.
 const MAX_CHARGED: u16 = 2 * Refill::MAX as u16;
+
+/// The refills of a context while a charge goes through them: its head, and what follows that in the ring.
+struct Charging<'k> {
+    ring: &'k [Cell<Refill>],
+    period: u64,
+    head: Refill,
+    /// Place of the refill that follows the head.
+    first: usize,
+    queued: u8,
+    /// Place of the last refill, and the refill itself; the head if nothing follows it.
+    last: usize,
+    tail: Refill,
+}
+
+impl<'k> Charging<'k> {
+    #[inline(always)]
+    fn begin(refills: Refills<'k>) -> Self {
+        let context = refills.context();
+        let ring = objects::refills(refills.k, refills.handle);
+        let (first, queued) = (usize::from(context.first()), context.queued());
+        let head = context.head();
+        let behind = first + usize::from(queued);
+        let end = if behind > ring.len() {
+            behind - ring.len()
+        } else {
+            behind
+        };
+        let last = end.wrapping_sub(1);
+        let tail = match ring.get(last) {
+            Some(tail) if queued > 0 => tail.get(),
+            _ => head,
+        };
+        Charging {
+            ring,
+            period: context.period(),
+            head,
+            first,
+            queued,
+            last,
+            tail,
+        }
+    }
+
+    /// The place behind `place`.
+    #[inline(always)]
+    fn after(&self, place: usize) -> usize {
+        let next = place.wrapping_add(1);
+        if next < self.ring.len() {
+            next
+        } else {
+            0
+        }
+    }
+
+    /// The refill that follows the head, if there is one.
+    #[inline(always)]
+    fn second(&self) -> Option<Refill> {
+        let second = self.ring.get(self.first)?;
+        (self.queued > 0).then(|| second.get())
+    }
+
+    /// Takes it out, which is there.
+    #[inline(always)]
+    fn drop_second(&mut self) {
+        self.first = self.after(self.first);
+        self.queued -= 1;
+    }
+
+    /// Takes the refill that follows the head, if there is one.
+    #[inline(always)]
+    fn take_second(&mut self) -> Option<Refill> {
+        let second = self.second()?;
+        self.drop_second();
+        Some(second)
+    }
+
+    /// The head, when it comes back after it was used up.
+    #[inline(always)]
+    fn again(&self) -> Refill {
+        Refill::new(self.head.amount, self.head.time + self.period)
+    }
+
+    /// The head is used up: it comes back one period later, at the end of the queue.
+    #[inline(always)]
+    fn use_head(&mut self) {
+        let again = self.again();
+        let Some(second) = self.take_second() else {
+            (self.head, self.tail) = (again, again);
+            return;
+        };
+        self.head = second;
+        if self.tail.end() >= again.time {
+            self.tail.amount += again.amount;
+            if self.queued == 0 {
+                self.head = self.tail;
+            } else if let Some(last) = self.ring.get(self.last) {
+                last.set(self.tail);
+            }
+            return;
+        }
+        // There is room for it: the one that was taken.
+        self.last = if self.queued == 0 {
+            self.first
+        } else {
+            self.after(self.last)
+        };
+        self.tail = again;
+        self.queued += 1;
+        if let Some(last) = self.ring.get(self.last) {
+            last.set(again);
+        }
+    }
+
+    #[inline(always)]
+    fn finish(self, refills: Refills<'k>) {
+        let context = refills.context();
+        context.set_first(refills.k, self.first as u8);
+        context.set_queued(refills.k, self.queued);
+        context.set_head(refills.k, self.head);
+    }
+}
 
 /// A view of the refill queue of one context: the head in the context itself, what follows it in
 /// a ring behind the context.
@@ -97,17 +208,6 @@ impl<'k> Refills<'k> {
 
     fn set_head(self, refill: Refill) {
         self.context().set_head(self.k, refill);
-    }
-
-    /// Gives up the head for `second`, which follows it.
-    #[inline(always)]
-    fn advance(self, second: Refill) {
-        let context = self.context();
-        let first = context.first() + 1;
-        let wraps = first >= context.capacity();
-        context.set_first(self.k, if wraps { 0 } else { first });
-        context.set_queued(self.k, context.queued() - 1);
-        self.set_head(second);
     }
 
     /// Makes `head` the only refill.
@@ -192,56 +292,73 @@ impl<'k> Refills<'k> {
 
     /// Charges `used` ticks to the context, which is not round-robin: the first `used` ticks of
     /// its queue move to one period after the start of the refill that they came from.
+    ///
+    /// The refills that are used up and those that are joined are no more than there are, and one, unless the machine
+    /// stood still: the head has the least budget when a charge begins, so whatever is joined to what follows it, that
+    /// has the least budget when the old head, which came last, has been joined.
+    #[inline(never)]
     pub fn charge(self, used: u64) {
-        let rest = self.charge_whole(used);
-        let head = self.head();
+        let stood_still = used > self.head().amount + self.k.constants.min_budget();
+        let mut turns = Together::new(!stood_still);
+        let rest = self.charge_whole(used, &mut turns);
         // The rest is a part of the head, but for a charge that the bound cut short.
-        if rest > 0 && rest < head.amount && head.time < self.k.constants.max_release() {
-            self.set_head(Refill::new(head.amount - rest, head.time + rest));
-            let time = head.time + self.context().period();
-            self.schedule_used(Refill::new(rest, time));
+        if rest < self.head().amount {
+            self.charge_part(rest);
         }
-        self.merge_small_head();
+        self.merge_small_head(&mut turns);
     }
 
-    /// Charges whole refills as far as `used` covers them; returns the rest in ticks.
+    /// Charges `used` ticks of the head, which has more.
     #[inline(always)]
-    fn charge_whole(self, used: u64) -> u64 {
-        let period = self.context().period();
+    pub fn charge_part(self, used: u64) {
+        let head = self.head();
+        if used > 0 && head.time < self.k.constants.max_release() {
+            self.set_head(Refill::new(head.amount - used, head.time + used));
+            let time = head.time + self.context().period();
+            self.schedule_used(Refill::new(used, time));
+        }
+    }
+
+    /// Charges whole refills as far as `used` covers them; returns the
+    /// rest in ticks.
+    #[inline(always)]
+    fn charge_whole(self, used: u64, turns: &mut Together<{ Refill::MAX as u64 + 1 }>) -> u64 {
+        let max_release = self.k.constants.max_release();
+        let mut charging = Charging::begin(self);
         let mut rest = used;
         for _ in 0..MAX_CHARGED {
-            let head = self.head();
-            if head.amount > rest || head.time >= self.k.constants.max_release() {
+            if charging.head.amount > rest || charging.head.time >= max_release {
                 break;
             }
-            rest -= head.amount;
-            let again = Refill::new(head.amount, head.time + period);
-            match self.second() {
-                None => {
-                    trace!(self.k, refill(self.handle, again));
-                    self.set_head(again);
-                }
-                Some(second) => {
-                    self.advance(second);
-                    self.schedule_used(again);
-                }
-            }
+            turns.turn();
+            rest -= charging.head.amount;
+            trace!(self.k, refill(self.handle, charging.again()));
+            charging.use_head();
         }
+        charging.finish(self);
         rest
     }
 
     /// Joins refills to the head until it has the least budget, delaying what comes too early.
     #[inline(always)]
-    fn merge_small_head(self) {
+    fn merge_small_head(self, turns: &mut Together<{ Refill::MAX as u64 + 1 }>) {
+        let min_budget = self.k.constants.min_budget();
+        if self.head().amount >= min_budget {
+            return;
+        }
+        let mut charging = Charging::begin(self);
         for _ in 0..Refill::MAX {
-            let small = self.head();
-            if small.amount >= self.k.constants.min_budget() {
+            let small = charging.head;
+            if small.amount >= min_budget {
                 break;
             }
-            let Some(next) = self.second() else { break };
-            let amount = next.amount + small.amount;
-            self.advance(Refill::new(amount, next.time - small.amount));
+            turns.turn();
+            let Some(next) = charging.take_second() else {
+                break;
+            };
+            charging.head = Refill::new(next.amount + small.amount, next.time - small.amount);
         }
+        charging.finish(self);
     }
 
     /// The context, which is not round-robin, was not in use: what is ready starts anew from now
@@ -275,10 +392,11 @@ impl<'k> Refills<'k> {
     fn absorb(self) {
         let head = self.head();
         let mut end = head.end();
+        let mut turns = Together::new(true);
         let (upper, lower) = self.queue();
-        let mut joined = join_until(upper, &mut end);
+        let mut joined = join_until(upper, &mut end, &mut turns);
         if joined == upper.len() {
-            joined += join_until(lower, &mut end);
+            joined += join_until(lower, &mut end, &mut turns);
         }
         self.drop_first(joined as u8);
         self.set_head(Refill::new(end - head.time, head.time));
