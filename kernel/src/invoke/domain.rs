@@ -71,6 +71,7 @@ fn commit(k: &Kernel, turn: &Turn, operation: Operation) -> Result<(), Preempted
             } else if schedule::is_schedulable(k, thread) {
                 // One that still waits for its refill stays where it is, as in any domain. One
                 // whose time has just come may be above the current one.
+                schedule::unqueue(k, thread);
                 schedule::enqueue(k, thread);
                 turn.reschedule(k);
             }

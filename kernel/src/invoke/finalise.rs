@@ -18,6 +18,7 @@ use crate::Kernel;
 /// # Errors
 /// The thread that ran on the object, on another core, was stopped, which took the rest of the caller's
 /// time: nothing else was done.
+#[inline(always)]
 pub(super) fn finalise(k: &Kernel, turn: &Turn, slot: Ref<Slot>) -> Result<Remainder, Preempted> {
     let cap = slot.at(k).cap();
     if let Some(frame) = cap.frame() {
@@ -115,11 +116,11 @@ fn end_thread(k: &Kernel, turn: &Turn, tcb: Ref<Tcb>) -> Result<(), Preempted> {
         notification.at(k).set_thread(k, None);
         tcb.at(k).set_notification(k, None);
     }
+    thread::suspend(k, turn, tcb);
     if let Some(handle) = tcb.at(k).sched_context() {
         yielding::complete_yield(k, handle);
-        context::unbind_thread(k, turn, handle);
+        context::unbind_free(k, turn, handle, tcb);
     }
-    thread::suspend(k, turn, tcb);
     if k.home(tcb).fpu_owner() == Some(tcb) {
         k.home(tcb).set_fpu_owner(k, None);
     }

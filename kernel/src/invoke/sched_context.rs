@@ -123,7 +123,10 @@ fn yield_to(
     thread: Ref<Tcb>,
 ) -> Outcome {
     complete_yield(k, handle);
-    context::resume(k, handle);
+    if schedule::is_schedulable(k, thread) {
+        schedule::unqueue(k, thread);
+        context::resume(k, handle);
+    }
     if !schedule::is_schedulable(k, thread) {
         return Outcome::Value(account::report_consumed(k, handle));
     }

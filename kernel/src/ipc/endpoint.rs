@@ -93,7 +93,7 @@ fn hand_over(
     } else if can_donate && receiver.at(k).sched_context().is_none() {
         if let Some(context) = sender.at(k).sched_context() {
             trace!(k, give(context, receiver));
-            context::donate(k, turn, context, receiver);
+            context::lend(k, turn, context, sender, receiver);
         }
     }
     receiver.at(k).set_state(k, State::Running);

@@ -33,7 +33,7 @@ pub fn push(
         }
         handle.at(k).set_reply(k, Some(reply));
         trace!(k, lend(handle, callee));
-        context::donate(k, turn, handle, callee);
+        context::lend(k, turn, handle, caller, callee);
     }
 }
 

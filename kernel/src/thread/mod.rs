@@ -14,13 +14,18 @@ use crate::Kernel;
 /// Stops `thread`, whatever it does.
 pub fn suspend(k: &Kernel, turn: &Turn, thread: Ref<Tcb>) {
     let tcb = thread.at(k);
-    cancel_ipc(k, thread);
-    if tcb.state() == State::Running {
-        tcb.context().hold(k);
+    // One that is blocked or stopped is in no queue of the scheduler.
+    if tcb.is_runnable() {
+        tcb.set_fault(k, None);
+        if tcb.state() == State::Running {
+            tcb.context().hold(k);
+        }
+        schedule::unqueue(k, thread);
+    } else {
+        cancel_ipc(k, thread);
     }
     yielding::cancel_yield(k, thread);
     tcb.set_state(k, State::Inactive);
-    schedule::unqueue(k, thread);
     turn.stop(k, thread);
 }
 

@@ -124,13 +124,23 @@ pub fn unbind_thread(k: &Kernel, turn: &Turn, handle: Ref<SchedContext>) {
         return;
     };
     trace!(k, unbind(handle, thread));
-    schedule::unqueue(k, thread);
+    let was_queued = schedule::unqueue(k, thread);
     thread.at(k).set_sched_context(k, None);
     handle.at(k).set_thread(k, None);
-    taken_from(k, turn, thread);
+    if !was_queued {
+        taken_from(k, turn, thread);
+    }
 }
 
-/// `thread` has lost its context. Neither the current thread nor the candidate waits for anybody.
+/// Takes `thread`, which is in no queue of the scheduler and does not wait to be heard, from its `context`.
+pub fn unbind_free(k: &Kernel, turn: &Turn, handle: Ref<SchedContext>, thread: Ref<Tcb>) {
+    trace!(k, unbind(handle, thread));
+    thread.at(k).set_sched_context(k, None);
+    handle.at(k).set_thread(k, None);
+    let _ = turn.lose_context(k, thread);
+}
+
+/// `thread`, in no queue of the scheduler, has lost its context. Neither the current thread nor the candidate waits for anybody.
 #[inline(always)]
 fn taken_from(k: &Kernel, turn: &Turn, thread: Ref<Tcb>) {
     if turn.lose_context(k, thread) {
@@ -173,10 +183,21 @@ pub fn bind_notification(k: &Kernel, handle: Ref<SchedContext>, notification: Re
 #[inline(always)]
 pub fn donate(k: &Kernel, turn: &Turn, handle: Ref<SchedContext>, to: Ref<Tcb>) {
     if let Some(from) = handle.at(k).thread() {
-        schedule::unqueue(k, from);
+        let was_queued = schedule::unqueue(k, from);
         from.at(k).set_sched_context(k, None);
-        taken_from(k, turn, from);
+        if !was_queued {
+            taken_from(k, turn, from);
+        }
     }
+    link(k, handle, to);
+}
+
+/// Lends the `context` of `from`, which is in no queue of the scheduler and does not wait to be heard, to `to`, which has
+/// none: `from` is passive now (04, section 7.1).
+#[inline(always)]
+pub fn lend(k: &Kernel, turn: &Turn, handle: Ref<SchedContext>, from: Ref<Tcb>, to: Ref<Tcb>) {
+    from.at(k).set_sched_context(k, None);
+    let _ = turn.lose_context(k, from);
     link(k, handle, to);
 }
 
@@ -218,6 +239,6 @@ pub fn return_to_notification(
         return;
     };
     if notification.at(k).sched_context() == Some(handle) {
-        unbind_thread(k, turn, handle);
+        unbind_free(k, turn, handle, thread);
     }
 }

@@ -37,12 +37,12 @@ pub fn is_schedulable(k: &Kernel, thread: Ref<Tcb>) -> bool {
         && !waits_for_release(k, thread)
 }
 
-/// Takes `thread` out of the ready or the release queue, whichever it is in. One that counts as
-/// released is nothing to the timer any more.
+/// Takes `thread` out of the ready or the release queue, whichever it is in: if so, it is runnable, and neither the
+/// current thread nor the candidate. One that counts as released is nothing to the timer any more.
 #[inline(always)]
-pub fn unqueue(k: &Kernel, thread: Ref<Tcb>) {
+pub fn unqueue(k: &Kernel, thread: Ref<Tcb>) -> bool {
     match thread.at(k).place() {
-        Place::None => {}
+        Place::None => return false,
         Place::Ready => k.home(thread).ready.remove(k, thread),
         Place::Release => {
             trace!(k, release(thread));
@@ -52,22 +52,36 @@ pub fn unqueue(k: &Kernel, thread: Ref<Tcb>) {
             k.home(thread).release.remove(k, thread);
         }
     }
+    true
 }
 
-/// Puts `thread` at the head of its ready queue, wherever it was.
+/// Whether `thread` is in no queue of the scheduler. The current thread, the candidate, and those that
+/// were blocked are in none, and need not be taken out of any.
+#[inline(always)]
+#[must_use]
+pub(super) fn is_free(k: &Kernel, thread: Ref<Tcb>) -> bool {
+    let free = thread.at(k).place() == Place::None;
+    if !free {
+        never!("the thread is in a queue of the scheduler");
+    }
+    free
+}
+
+/// Puts `thread`, which is in no queue, at the head of its ready queue.
 #[inline(never)]
 pub fn enqueue(k: &Kernel, thread: Ref<Tcb>) {
-    unqueue(k, thread);
-    k.home(thread).ready.enqueue(k, thread);
-    remote::is_ready(k, thread);
+    if is_free(k, thread) {
+        k.home(thread).ready.enqueue(k, thread);
+        remote::is_ready(k, thread);
+    }
 }
 
-/// The thread of `context` waits for its head refill (04, section 8.4).
+/// The thread of `context`, in no queue, waits for its head refill (04, section 8.4).
 pub fn postpone(k: &Kernel, handle: Ref<SchedContext>) {
-    let Some(thread) = handle.at(k).thread() else {
+    let thread = handle.at(k).thread();
+    let Some(thread) = thread.filter(|&thread| is_free(k, thread)) else {
         return;
     };
-    unqueue(k, thread);
     wait_for_release(k, thread, Refills::of(k, handle).head().time);
 }
 
@@ -180,10 +194,16 @@ fn release_due(k: &Kernel, turn: &Turn) {
     let running = core.thread().map(|thread| thread.at(k).priority());
     if let Some(priority) = released_above(k, running) {
         if let Some(thread) = core.release.of(priority).first() {
-            unqueue(k, thread);
+            take_due(k, thread);
             turn.action.set(Action::Switch(thread));
         }
     }
+}
+
+/// Takes `thread`, whose time has come, out of its queue.
+#[inline(never)]
+fn take_due(k: &Kernel, thread: Ref<Tcb>) {
+    unqueue(k, thread);
 }
 
 /// Carries out what the turn has come to: the thread to run, which is in no queue; `None` to idle.

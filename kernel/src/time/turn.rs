@@ -69,22 +69,20 @@ impl Turn {
         }
     }
 
-    /// `thread` has become able to run, perhaps: it runs next if nothing speaks against it.
+    /// `thread`, which is in no queue of those that are ready, has become able to run, perhaps: it runs next if nothing speaks against it.
     #[inline(always)]
     pub fn wake(&self, k: &Kernel, thread: Ref<Tcb>) {
         let context = thread.at(k).sched_context();
         let has_time = context.is_some_and(|context| context.at(k).is_active());
-        if !has_time || schedule::waits_for_release(k, thread) {
+        if !has_time || schedule::waits_for_release(k, thread) || !schedule::is_free(k, thread) {
             return;
         }
         if !k.is_here(thread) {
             schedule::enqueue(k, thread);
         } else if self.action.get() == Action::ResumeCurrent {
-            schedule::unqueue(k, thread);
             self.action.set(Action::Switch(thread));
         } else {
             self.reschedule(k);
-            schedule::unqueue(k, thread);
             self.action.set(Action::ChooseWith(thread));
         }
     }
