@@ -469,12 +469,18 @@ fn a_cancellation_begins_at_the_first_sender_whatever_was_given_up() {
         .map(|i| (w.start_thread(50, 1_000, 10_000), badges[i % 2]))
         .collect();
     let sleep = w.sleep();
+    let mut first = None;
     while let Some(running) = w.running() {
         let sender = threads.iter().find(|(t, _)| t.handle == running);
         let &(_, cap) = sender.expect("a sender");
+        first.get_or_insert(cap);
         w.syscall(Syscall::Send, cap, 0, MessageInfo::default(), &[]);
     }
     w.wake(sleep);
+    let mut badges = badges;
+    if first != Some(badges[0]) {
+        badges.reverse();
+    }
     let cancel = label::CNODE_CANCEL_BADGED_SENDS;
     w.k.machine.set_interrupt_pending(true);
     let info = MessageInfo::new(cancel, 0, 0, 2);

@@ -2,13 +2,13 @@
 
 use sandglass_abi::invocation as label;
 
-use super::deletion::{self, Preemption};
+use super::deletion::Deletion;
 use super::{source_slot, target_slot, Error, Invocation, Outcome, Stop};
 use crate::arch::abi::space;
 use crate::cap::{derivation, Capability, EndpointCap};
 use crate::mem::{Ref, Slot};
 use crate::object::{Cancelled, EndpointState, ResumePoint, Rights, State, Tcb};
-use crate::time::{Preempted, Turn};
+use crate::time::{account, Preempted, Turn};
 use crate::{thread, Kernel, View};
 
 /// A checked invocation of a CNode.
@@ -158,13 +158,13 @@ fn commit(
 ) -> Result<(), Preempted> {
     match operation {
         Operation::Revoke(slot) => {
-            let progress = deletion::revoke(k, turn, slot);
+            let progress = Deletion::new().revoke(k, turn, slot);
             // The address space of the running thread may be gone, also if more is to be deleted.
             space::revoked(k, turn);
             progress?;
         }
         Operation::Delete(slot) => {
-            let progress = deletion::delete(k, turn, slot);
+            let progress = Deletion::new().delete(k, turn, slot);
             space::revoked(k, turn);
             progress?;
         }
@@ -199,7 +199,6 @@ fn cancel(
         Some(Cancelled { at, until }) => (endpoint.queue().first_after(k, at), until),
         None => (endpoint.queue().first(), k.next_sequence()),
     };
-    let mut preemption = Preemption::new();
     // Ends: each step goes to a greater key, and nobody is queued while this runs.
     while let Some(sender) = next {
         let at = sender.at(k).links().key();
@@ -208,7 +207,7 @@ fn cancel(
             thread::restart_or_give_up(k, turn, sender);
         }
         next = endpoint.queue().first_after(k, at);
-        if next.is_some() && preemption.point(k).is_err() {
+        if next.is_some() && account::preemption_point(k).is_err() {
             turn.reschedule(k);
             let this = (cap.object.address(), cap.badge);
             let progress = ResumePoint::CancelBadgedSends(this, Cancelled { at, until });

@@ -2,7 +2,7 @@
 
 use sandglass_abi::invocation as label;
 
-use super::deletion::{self, Install};
+use super::deletion::{Deletion, Install};
 use super::{finalise, Error, Invocation, Outcome, Stop};
 use crate::arch::abi::{invoke as arch, Line};
 use crate::arch::Platform;
@@ -88,7 +88,7 @@ fn commit_handler(
             }
         }
         HandlerOperation::Install(what) => match k.irqs.slot(irq) {
-            Some(slot) => deletion::replace(k, turn, slot, what, None)?,
+            Some(slot) => Deletion::new().replace(k, turn, slot, what, None)?,
             None => never!("the boot gave the table its slots"),
         },
     }

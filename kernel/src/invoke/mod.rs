@@ -14,6 +14,7 @@ pub mod finalise;
 pub mod irq;
 pub mod sched_context;
 pub mod sched_control;
+mod steps;
 pub mod tcb;
 pub mod untyped;
 

@@ -5,9 +5,10 @@ use sandglass_abi::invocation::UNTYPED_RETYPE;
 use sandglass_abi::object as types;
 use sandglass_abi::sched::RESET_CHUNK;
 
-use super::deletion::Preemption;
+use super::steps::Steps;
 use super::{target_slot, Error, Invocation, Outcome, Stop};
 use crate::arch::abi::retype as arch;
+use crate::arch::bounds::Turns;
 use crate::cap::{derivation, CNodeCap, Capability};
 use crate::mem::objects::region::{self, Region};
 use crate::mem::{Ref, Slot, Span, Tagged};
@@ -147,7 +148,9 @@ fn decode(k: &View, call: &Invocation) -> Result<Retype, Error> {
         _ => 0,
     };
     // At most MAX_RETYPE_OBJECTS slots.
+    let mut turns = Turns::<MAX_RETYPE_OBJECTS>::new();
     for i in done..count {
+        turns.turn();
         let slot = slots.slot(first + i);
         Error::DeleteFirst.when(slot.is_some_and(|slot| !slot.at(k).is_empty()))?;
     }
@@ -185,28 +188,31 @@ fn check_room(
     Ok(reset)
 }
 
-/// Takes back the last `bytes` of the memory in `untyped` that are in use: one bounded step of a reset.
+/// Takes back the last `BYTES` bytes of the memory in `untyped` that are in use: one bounded step of a reset.
 /// Returns how many still are.
-pub fn reset(k: &mut Kernel, untyped: Ref<Slot>, bytes: u64) -> u64 {
+pub fn reset<const BYTES: u64>(k: &mut Kernel, untyped: Ref<Slot>) -> u64 {
     #[cfg(feature = "trace")]
     if let Some(memory) = untyped.at(k).cap().untyped() {
         trace!(k, forget(memory.start(), memory.watermark()));
     }
-    region::reclaim(k, untyped, bytes)
+    region::reclaim::<BYTES>(k, untyped)
 }
 
 /// Creates the objects. The reset of the memory is preemptible, and so is the loop
 /// over the objects: a restarted call goes on where it was.
 fn commit(k: &mut Kernel, caller: Ref<Tcb>, retype: Retype) -> Result<(), Preempted> {
-    let mut preemption = Preemption::new();
+    // A step fills some memory, or makes an object of it.
+    let mut steps = Steps::<8>::new();
     if retype.reset {
-        while reset(k, retype.untyped, RESET_CHUNK as u64) > 0 {
-            preemption.point(k)?;
+        while reset::<{ RESET_CHUNK as u64 }>(k, retype.untyped) > 0 {
+            steps.point(k)?;
         }
     }
     let count = retype.this.count;
     // At most MAX_RETYPE_OBJECTS objects.
+    let mut turns = Turns::<MAX_RETYPE_OBJECTS>::new();
     for i in retype.done..count {
+        turns.turn();
         let slot = retype.slots.slot(retype.first + i);
         let region = region::carve(k, retype.untyped, retype.bits);
         let word = region.and_then(|region| retype.object.place(k, region));
@@ -215,7 +221,10 @@ fn commit(k: &mut Kernel, caller: Ref<Tcb>, retype: Retype) -> Result<(), Preemp
             break;
         };
         derivation::insert_new(k, retype.untyped, slot, Capability::original(word));
-        if i + 1 < count && preemption.point(k).is_err() {
+        if i + 1 == count {
+            break;
+        }
+        if steps.point(k).is_err() {
             let progress = ResumePoint::Retype(retype.this, i + 1);
             caller.at(k).leave_progress(k, progress);
             return Err(Preempted);

@@ -6,7 +6,7 @@ use sandglass_abi::invocation::{self as label, tcb_flags};
 mod registers;
 mod space;
 
-use crate::invoke::deletion::{replace, Install};
+use crate::invoke::deletion::{Deletion, Install};
 use crate::invoke::{Error, Invocation, Outcome, Stop};
 use crate::ipc::stall;
 use crate::mem::objects::tcb_slot;
@@ -138,7 +138,7 @@ fn commit(
         Operation::SetSchedParams(params) => set_sched_params(k, turn, thread, params)?,
         Operation::SetTimeoutHandler(handler) => {
             let slot = tcb_slot(thread, TcbSlot::TimeoutHandler);
-            replace(k, turn, slot, handler, None)?;
+            Deletion::new().replace(k, turn, slot, handler, None)?;
         }
         Operation::Suspend => thread::suspend(k, turn, thread),
         Operation::Resume => thread::resume(k, turn, thread),
@@ -241,7 +241,7 @@ fn set_sched_params(
     params: SchedParams,
 ) -> Result<(), Preempted> {
     let slot = tcb_slot(thread, TcbSlot::FaultHandler);
-    replace(k, turn, slot, params.fault_handler, None)?;
+    Deletion::new().replace(k, turn, slot, params.fault_handler, None)?;
     let limit = params.max_controlled_priority;
     thread.at(k).set_max_controlled_priority(k, limit);
     priority::set_priority(k, turn, thread, params.priority);

@@ -4,7 +4,7 @@
 use crate::arch::abi::space;
 use crate::cap::{derivation, Capability};
 use crate::invoke::cnode::with_data;
-use crate::invoke::deletion::{replace, Install};
+use crate::invoke::deletion::{Deletion, Install};
 use crate::invoke::{Error, Invocation};
 use crate::mem::user::BUFFER_BYTES;
 use crate::mem::{objects, Kind, Ref, Slot};
@@ -136,7 +136,9 @@ pub fn install(
     spaces: Spaces,
 ) -> Result<(), Preempted> {
     let invoked = Some((call.slot, call.cap));
-    let put = |slot, what| replace(k, turn, objects::tcb_slot(thread, slot), what, invoked);
+    let mut deletion = Deletion::new();
+    let mut put =
+        |slot, what| deletion.replace(k, turn, objects::tcb_slot(thread, slot), what, invoked);
     if let Some(handler) = spaces.fault_handler {
         put(TcbSlot::FaultHandler, handler)?;
     }
