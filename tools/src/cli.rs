@@ -12,7 +12,7 @@ use crate::kernel::{Arch, Variant};
 use crate::{
     assure, bench, beside, boot, bounds, c_program, check, conformance, cores, coverage, debug,
     demo, experiment, fuzz, image, kernel, machine, mutants, new, storm, system, test, times,
-    trace, workspace,
+    trace, wcet, workspace,
 };
 
 /// Which commands are for whom: what `--help` ends with.
@@ -20,7 +20,7 @@ const GROUPS: &str = "\
 To build and study systems: new, demo, validate, build, run, boot, kernel, trace, debug, image,
 c-flags, bench, experiment.
 To develop the kernel, the library and the tools: test, check, conformance, assure, coverage,
-mutants, fuzz, storm, beside, bounds, machine.";
+mutants, fuzz, storm, beside, bounds, wcet, machine.";
 
 /// Build, run, trace, test and check systems on Sandglass, a capability microkernel that owns time
 #[derive(Parser)]
@@ -78,6 +78,8 @@ enum Command {
     Beside(BesideArgs),
     /// Measure kernel operations against hostile arrangements of up to 100,000 threads
     Bounds(BoundsArgs),
+    /// Compute the kernel's worst-case execution time from its binary
+    Wcet(WcetArgs),
     /// Read the processor's state while user code runs, and compare it with the required state
     Machine(MachineStateArgs),
 }
@@ -426,6 +428,17 @@ pub struct BoundsArgs {
     pub seed: u64,
 }
 
+/// Arguments of `sandglass wcet`.
+#[derive(Args)]
+pub struct WcetArgs {
+    /// Of the kernel for several cores
+    #[arg(long)]
+    pub smp: bool,
+    /// Arguments of the analyser: `--help` behind `--` lists them
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+    pub arguments: Vec<String>,
+}
+
 /// Arguments of `sandglass experiment`.
 #[derive(Args)]
 pub struct ExperimentArgs {
@@ -629,6 +642,7 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Assure(args) => assure::run(&args),
         Command::Coverage => coverage::run(),
         Command::Bounds(args) => bounds::run(&args),
+        Command::Wcet(args) => wcet::run(&args),
         Command::Experiment(args) => experiment::run(&args),
         Command::Beside(args) => beside::run(&args),
         Command::Storm(args) => storm::run(&args),

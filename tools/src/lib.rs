@@ -54,4 +54,5 @@ pub mod times;
 pub mod toolchain;
 pub mod trace;
 pub mod values;
+pub mod wcet;
 pub mod workspace;

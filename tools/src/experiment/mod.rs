@@ -19,7 +19,7 @@ mod policies;
 pub mod report;
 mod scatter;
 mod sharing;
-mod simulation;
+pub mod simulation;
 mod temporal_capabilities;
 mod timeouts;
 mod timers;

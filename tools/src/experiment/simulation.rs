@@ -1,4 +1,5 @@
-//! Programs that simulate: built from the repository, for up to four cores.
+//! Programs of the repository that run beside the command: simulations, for up to four cores, and others that have
+//! dependencies of their own.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -8,11 +9,14 @@ use cargo_metadata::Message;
 
 use crate::{toolchain, workspace};
 
-/// Builds the binary of that package, which has its name, and returns it.
+/// The feature of simulations for up to four cores.
+pub const SMP: &str = "smp";
+
+/// Builds the binary of that package, which has its name, with this feature, and returns it.
 ///
 /// # Errors
 /// It does not build, or there is none.
-pub fn build(package: &str) -> Result<PathBuf> {
+pub fn build(package: &str, feature: &str) -> Result<PathBuf> {
     let mut cargo = toolchain::linted_cargo();
     cargo.args([
         "build",
@@ -21,7 +25,7 @@ pub fn build(package: &str) -> Result<PathBuf> {
         "--package",
         package,
     ]);
-    cargo.args(["--features", "smp", "--bin", package]);
+    cargo.args(["--features", feature, "--bin", package]);
     cargo.args(["--message-format", "json-render-diagnostics"]);
     cargo.arg("--target-dir").arg(workspace::target_dir());
     eprintln!("building {package}");

@@ -1,0 +1,92 @@
+//! What the source says of its code, in a section of the file that is not loaded.
+
+use anyhow::{ensure, Context, Result};
+use object::{Object, ObjectSection};
+
+/// The section's name.
+pub const SECTION: &str = ".sandglass.wcet";
+
+/// Bytes of a record: the address, what is said, and a number.
+const RECORD: usize = 24;
+
+/// What is said of an address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// The loop that it is in comes here at most so many times whenever it is entered.
+    Turns,
+    /// The instruction there repeats itself at most so many times.
+    Repeats,
+    /// The next call has at most this as third argument.
+    Argument,
+    /// It is reached at most so many times between two checks for interrupts; steps with different numbers are counted
+    /// apart.
+    Steps,
+    /// It is reached at most so many times in each call of the function that it is in.
+    Together,
+    /// A place that limits of paths name; the number says which.
+    Mark,
+}
+
+/// A record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Record {
+    pub address: u64,
+    pub kind: Kind,
+    pub value: u64,
+}
+
+/// The marks, by their numbers.
+pub const MARKS: [(&str, u64); 1] = [("invocation", 1)];
+
+/// Levels of capability spaces, as a number of a record: how many is a parameter of the analysis.
+pub const LEVELS: u64 = 1 << 32;
+
+/// Height of a tree of threads, as a number of a record: a parameter, too.
+pub const HEIGHT: u64 = 1 << 33;
+
+/// The records of a file. Those of code that was left out have no address, and are left out, too.
+///
+/// # Errors
+/// The section is not of whole records, or says what nobody knows.
+pub fn read(file: &object::File) -> Result<Vec<Record>> {
+    let Some(section) = file.section_by_name(SECTION) else {
+        return Ok(Vec::new());
+    };
+    let data = section
+        .data()
+        .context("the section of annotations has no data")?;
+    ensure!(
+        data.len().is_multiple_of(RECORD),
+        "{SECTION} has {} bytes, which are no whole records of {RECORD}",
+        data.len()
+    );
+    let mut records = Vec::new();
+    for record in data.chunks_exact(RECORD) {
+        let word = |at: usize| {
+            record[at..at + 8]
+                .iter()
+                .rev()
+                .fold(0, |word, &byte| word << 8 | u64::from(byte))
+        };
+        let kind = match word(8) {
+            1 => Kind::Turns,
+            2 => Kind::Repeats,
+            3 => Kind::Argument,
+            4 => Kind::Steps,
+            5 => Kind::Mark,
+            6 => Kind::Together,
+            other => anyhow::bail!(
+                "{SECTION} has a record of kind {other}: build the kernel with the same version"
+            ),
+        };
+        let record = Record {
+            address: word(0),
+            kind,
+            value: word(16),
+        };
+        if record.address != 0 && !records.contains(&record) {
+            records.push(record);
+        }
+    }
+    Ok(records)
+}

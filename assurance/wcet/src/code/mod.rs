@@ -1,0 +1,68 @@
+//! Machine code, as the analysis sees it: the same for every instruction set.
+
+pub mod x86_64;
+
+/// Where execution goes on after an instruction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flow {
+    /// At the next.
+    Next,
+    Jump(u64),
+    /// At the target, or at the next.
+    Branch(u64),
+    /// At the target, and later at the next.
+    Call(u64),
+    Return,
+    /// At user level.
+    Leave,
+    /// Nowhere, until there is an interrupt.
+    Wait,
+    /// Nowhere: it is never executed.
+    Trap,
+    /// Nobody knows.
+    Indirect,
+    /// The bytes are no instruction.
+    Invalid,
+}
+
+/// What an instruction does to a register.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    None,
+    /// It becomes this number.
+    Number(u64),
+    Unknown,
+}
+
+/// An instruction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Instruction {
+    pub address: u64,
+    /// In bytes.
+    pub length: u8,
+    pub flow: Flow,
+    /// It does its work several times, and each time counts.
+    pub repeats: bool,
+    /// Bytes that it handles each time.
+    pub bytes_each: u8,
+    /// What it does to the register with the third argument of a function.
+    pub third_argument: Change,
+    /// What it does to the register that says how often the next instruction repeats itself.
+    pub count: Change,
+}
+
+impl Instruction {
+    /// Address of the next one.
+    pub fn end(&self) -> u64 {
+        self.address + u64::from(self.length)
+    }
+}
+
+/// An instruction set.
+pub trait Decoder {
+    /// All instructions of `code`, which stands at `address`.
+    fn decode(&self, code: &[u8], address: u64) -> Vec<Instruction>;
+
+    /// The instruction at `address`, as an assembler would write it.
+    fn text(&self, code: &[u8], address: u64) -> String;
+}

@@ -1,0 +1,80 @@
+//! Code for x86_64.
+
+use iced_x86::{
+    Decoder as Iced, DecoderOptions, FlowControl, Formatter, Instruction as Decoded,
+    InstructionInfoFactory, Mnemonic, NasmFormatter, OpAccess, OpKind, Register,
+};
+
+use super::{Change, Decoder, Flow, Instruction};
+
+/// The decoder.
+#[derive(Debug, Clone, Copy)]
+pub struct X86_64;
+
+impl Decoder for X86_64 {
+    fn decode(&self, code: &[u8], address: u64) -> Vec<Instruction> {
+        let mut info = InstructionInfoFactory::new();
+        Iced::with_ip(64, code, address, DecoderOptions::NONE)
+            .into_iter()
+            .map(|decoded| Instruction {
+                address: decoded.ip(),
+                length: decoded.len() as u8,
+                flow: flow(&decoded),
+                repeats: decoded.has_rep_prefix() && decoded.is_string_instruction(),
+                bytes_each: decoded.memory_size().size() as u8,
+                third_argument: change(&mut info, &decoded, Register::RDX),
+                count: change(&mut info, &decoded, Register::RCX),
+            })
+            .collect()
+    }
+
+    fn text(&self, code: &[u8], address: u64) -> String {
+        let mut text = String::new();
+        let decoded = Iced::with_ip(64, code, address, DecoderOptions::NONE).decode();
+        NasmFormatter::new().format(&decoded, &mut text);
+        text
+    }
+}
+
+/// What an instruction does to a register; calls may change any.
+fn change(info: &mut InstructionInfoFactory, decoded: &Decoded, register: Register) -> Change {
+    if decoded.flow_control() == FlowControl::Call {
+        return Change::Unknown;
+    }
+    let is_register = |other: Register| other.full_register() == register;
+    let is_changed = info.info(decoded).used_registers().iter().any(|used| {
+        is_register(used.register())
+            && !matches!(used.access(), OpAccess::Read | OpAccess::CondRead)
+    });
+    let number = matches!(
+        decoded.op1_kind(),
+        OpKind::Immediate32 | OpKind::Immediate32to64 | OpKind::Immediate64
+    );
+    let is_move = decoded.mnemonic() == Mnemonic::Mov
+        && decoded.op0_kind() == OpKind::Register
+        && decoded.op0_register().size() >= 4
+        && is_register(decoded.op0_register());
+    match is_changed {
+        true if is_move && number => Change::Number(decoded.immediate(1)),
+        true => Change::Unknown,
+        false => Change::None,
+    }
+}
+
+fn flow(decoded: &Decoded) -> Flow {
+    match decoded.mnemonic() {
+        Mnemonic::Iretq | Mnemonic::Sysretq => return Flow::Leave,
+        Mnemonic::Hlt => return Flow::Wait,
+        Mnemonic::Ud0 | Mnemonic::Ud1 | Mnemonic::Ud2 | Mnemonic::Int3 => return Flow::Trap,
+        Mnemonic::INVALID => return Flow::Invalid,
+        _ => {}
+    }
+    match decoded.flow_control() {
+        FlowControl::Next => Flow::Next,
+        FlowControl::UnconditionalBranch => Flow::Jump(decoded.near_branch_target()),
+        FlowControl::ConditionalBranch => Flow::Branch(decoded.near_branch_target()),
+        FlowControl::Call => Flow::Call(decoded.near_branch_target()),
+        FlowControl::Return => Flow::Return,
+        _ => Flow::Indirect,
+    }
+}

@@ -1,0 +1,198 @@
+//! The control flow of one function.
+
+use std::collections::BTreeSet;
+
+use crate::code::{Flow, Instruction};
+use crate::image::{Function, Image};
+
+/// How a block ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum End {
+    /// In one of these blocks, or for good in one of these functions.
+    Go {
+        blocks: Vec<usize>,
+        functions: Vec<usize>,
+    },
+    /// It calls that function, and goes on in that block.
+    Call {
+        callee: usize,
+        next: Option<usize>,
+    },
+    Return,
+    /// At user level.
+    Leave,
+    /// Until there is an interrupt; then here.
+    Wait(Option<usize>),
+    /// Never.
+    Trap,
+}
+
+/// Instructions that are executed one after the other.
+#[derive(Debug, Clone)]
+pub struct Block {
+    pub code: Vec<Instruction>,
+    pub end: End,
+}
+
+impl Block {
+    pub fn start(&self) -> u64 {
+        self.code[0].address
+    }
+
+    pub fn contains(&self, address: u64) -> bool {
+        let last = self.code[self.code.len() - 1];
+        (self.start()..last.end()).contains(&address)
+    }
+
+    /// Those within the function that may come next; calls return.
+    pub fn successors(&self) -> Vec<usize> {
+        match &self.end {
+            End::Go { blocks, .. } => blocks.clone(),
+            End::Call { next, .. } => next.iter().copied().collect(),
+            End::Wait(_) | End::Return | End::Leave | End::Trap => Vec::new(),
+        }
+    }
+}
+
+/// The blocks of a function, in the order of their addresses: the first is its entry.
+#[derive(Debug, Clone)]
+pub struct Graph {
+    pub blocks: Vec<Block>,
+}
+
+/// An address in a function for messages.
+pub fn place(image: &Image, address: u64) -> String {
+    let name = image
+        .function_at(address)
+        .map_or("no function", |function| &image.functions[function].name);
+    format!("{name} at {address:#x}: {}", image.text(address))
+}
+
+impl Graph {
+    /// Of the function with that number.
+    ///
+    /// # Errors
+    /// It has an indirect jump, bytes that are no instruction, or a jump to nowhere.
+    pub fn of(image: &Image, number: usize) -> Result<Self, String> {
+        let function = &image.functions[number];
+        let starts = starts(function);
+        let index = |address: u64| starts.binary_search(&address).ok();
+        let mut blocks = Vec::new();
+        for (i, &start) in starts.iter().enumerate() {
+            let end = starts.get(i + 1).copied().unwrap_or(u64::MAX);
+            let code: Vec<Instruction> = function
+                .code
+                .iter()
+                .filter(|instruction| (start..end).contains(&instruction.address))
+                .copied()
+                .collect();
+            let last = code[code.len() - 1];
+            let next = index(last.end());
+            let end = end_of(image, number, last, next, &index)?;
+            blocks.push(Block { code, end });
+        }
+        Ok(Self { blocks })
+    }
+
+    /// Leaves out blocks behind calls that never come back, which only such blocks lead to.
+    pub fn keep_reachable(&mut self) {
+        let mut targets = vec![false; self.blocks.len()];
+        for block in &self.blocks {
+            for next in block.successors() {
+                targets[next] = true;
+            }
+        }
+        let behind_call = |i: usize| {
+            i > 0 && matches!(self.blocks[i - 1].end, End::Call { next: None, .. }) && !targets[i]
+        };
+        let mut reached = vec![false; self.blocks.len()];
+        let roots = (0..self.blocks.len()).filter(|&i| i == 0 || !targets[i] && !behind_call(i));
+        let mut open: Vec<usize> = roots.collect();
+        while let Some(block) = open.pop() {
+            if !std::mem::replace(&mut reached[block], true) {
+                open.extend(self.blocks[block].successors());
+            }
+        }
+        for (block, reached) in self.blocks.iter_mut().zip(reached) {
+            if !reached {
+                block.end = End::Trap;
+            }
+        }
+    }
+
+    /// The block that holds `address`.
+    pub fn block_at(&self, address: u64) -> Option<usize> {
+        self.blocks.iter().position(|block| block.contains(address))
+    }
+}
+
+/// How a block with this last instruction ends.
+fn end_of(
+    image: &Image,
+    number: usize,
+    last: Instruction,
+    next: Option<usize>,
+    index: &impl Fn(u64) -> Option<usize>,
+) -> Result<End, String> {
+    let at = || place(image, last.address);
+    let beginning = |target: u64| {
+        let callee = image.function_at(target);
+        let callee = callee.filter(|&callee| image.functions[callee].start == target);
+        callee.ok_or_else(|| {
+            format!(
+                "{}: it leads to {target:#x}, where no function begins",
+                at()
+            )
+        })
+    };
+    let go = |targets: &[u64]| {
+        let (mut blocks, mut functions) = (Vec::new(), Vec::new());
+        for &target in targets {
+            match index(target) {
+                Some(block) if blocks.contains(&block) => {}
+                Some(block) => blocks.push(block),
+                None => functions.push(beginning(target)?),
+            }
+        }
+        Ok(End::Go { blocks, functions })
+    };
+    match last.flow {
+        Flow::Next => go(&[last.end()]),
+        Flow::Jump(target) => go(&[target]),
+        Flow::Branch(target) => go(&[target, last.end()]),
+        Flow::Call(target) => {
+            let callee = beginning(target)?;
+            if callee == number {
+                return Err(format!("{}: recursion, which has no bound", at()));
+            }
+            Ok(End::Call { callee, next })
+        }
+        Flow::Return => Ok(End::Return),
+        Flow::Leave => Ok(End::Leave),
+        Flow::Wait => Ok(End::Wait(next)),
+        Flow::Trap => Ok(End::Trap),
+        Flow::Indirect => Err(format!(
+            "{}: nobody knows where it goes on. Branch on values instead of calling through pointers, and build without jump tables",
+            at()
+        )),
+        Flow::Invalid => Err(format!("{}: the bytes are no instruction that the decoder knows", at())),
+    }
+}
+
+/// Where blocks start: at the function's beginning, at targets of jumps from anywhere, behind whatever does not simply
+/// go on.
+fn starts(function: &Function) -> Vec<u64> {
+    let mut starts = BTreeSet::from([function.start]);
+    for instruction in &function.code {
+        match instruction.flow {
+            Flow::Next => continue,
+            Flow::Jump(target) | Flow::Branch(target) => {
+                starts.insert(target);
+            }
+            _ => {}
+        }
+        starts.insert(instruction.end());
+    }
+    let addresses: BTreeSet<u64> = function.code.iter().map(|code| code.address).collect();
+    starts.intersection(&addresses).copied().collect()
+}

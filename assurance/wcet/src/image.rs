@@ -1,0 +1,176 @@
+//! The kernel's file: functions, and what the source says of loops.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::{bail, Context, Result};
+use object::{Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind};
+
+use crate::annotations::{self, Record};
+use crate::code::x86_64::X86_64;
+use crate::code::{Decoder, Flow, Instruction};
+
+/// A function, or a piece of assembly between two labels.
+#[derive(Debug, Clone)]
+pub struct Function {
+    /// Demangled.
+    pub name: String,
+    pub start: u64,
+    /// One past its last byte.
+    pub end: u64,
+    pub code: Vec<Instruction>,
+}
+
+/// The file, disassembled.
+#[derive(Debug)]
+pub struct Image {
+    /// In the order of their addresses, without overlap.
+    pub functions: Vec<Function>,
+    pub records: Vec<Record>,
+    /// Of text sections: where they start, and what they hold.
+    texts: Vec<(u64, Vec<u8>)>,
+}
+
+impl Image {
+    /// Reads a kernel.
+    ///
+    /// # Errors
+    /// It is not an ELF file for an architecture that we know, or has been stripped.
+    pub fn read(path: &Path) -> Result<Self> {
+        let bytes =
+            std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+        Self::parse(&bytes).with_context(|| path.display().to_string())
+    }
+
+    /// From the bytes of the file.
+    ///
+    /// # Errors
+    /// As with [`Self::read`].
+    pub fn parse(bytes: &[u8]) -> Result<Self> {
+        let file = object::File::parse(bytes).context("this is no ELF file")?;
+        if file.architecture() != object::Architecture::X86_64 {
+            bail!(
+                "no decoder for {:?}: x86_64 is what there is",
+                file.architecture()
+            );
+        }
+        let mut image = Self {
+            functions: Vec::new(),
+            records: annotations::read(&file)?,
+            texts: Vec::new(),
+        };
+        for section in file.sections() {
+            let boots = section.name().is_ok_and(|name| name.starts_with(".boot"));
+            if section.kind() != SectionKind::Text || boots {
+                continue;
+            }
+            let code = section.data().context("a text section has no data")?;
+            image.add(section.address(), code, &symbols_of(&file, &section));
+        }
+        if image.functions.is_empty() {
+            bail!("it has no symbols: build it anew, or do not strip it, since functions are found by them");
+        }
+        Ok(image)
+    }
+
+    fn add(&mut self, base: u64, code: &[u8], symbols: &BTreeMap<u64, (String, u64)>) {
+        let section_end = base + code.len() as u64;
+        for (&start, (name, size)) in symbols {
+            let next = symbols.range(start + 1..).next();
+            let next = next.map_or(section_end, |(&next, _)| next);
+            let end = match size {
+                0 => next,
+                size => next.min(start + size),
+            };
+            let bytes = &code[(start - base) as usize..(end - base) as usize];
+            self.functions.push(Function {
+                name: name.clone(),
+                start,
+                end,
+                code: without_padding(X86_64.decode(bytes, start), *size == 0),
+            });
+        }
+        self.functions.sort_by_key(|function| function.start);
+        self.texts.push((base, code.to_vec()));
+    }
+
+    /// The function that holds `address`.
+    pub fn function_at(&self, address: u64) -> Option<usize> {
+        let after = self
+            .functions
+            .partition_point(|function| function.start <= address);
+        let index = after.checked_sub(1)?;
+        (address < self.functions[index].end).then_some(index)
+    }
+
+    /// The function whose path ends with `name`.
+    pub fn function_named(&self, name: &str) -> Option<usize> {
+        self.functions.iter().position(|function| {
+            // A method's type stands in brackets.
+            let plain: String = function
+                .name
+                .chars()
+                .filter(|c| !matches!(c, '<' | '>'))
+                .collect();
+            plain
+                .strip_suffix(name)
+                .is_some_and(|before| before.is_empty() || before.ends_with("::"))
+        })
+    }
+
+    /// The instruction at `address`, as an assembler would write it.
+    pub fn text(&self, address: u64) -> String {
+        self.texts
+            .iter()
+            .find_map(|(base, code)| {
+                let offset = address.checked_sub(*base)? as usize;
+                Some(X86_64.text(code.get(offset..)?, address))
+            })
+            .unwrap_or_default()
+    }
+}
+
+/// What a label without a size reaches over: behind the last instruction that does not go on, only padding.
+fn without_padding(mut code: Vec<Instruction>, is_label: bool) -> Vec<Instruction> {
+    if is_label {
+        let ends = |flow: Flow| matches!(flow, Flow::Jump(_) | Flow::Return | Flow::Leave);
+        if let Some(last) = code.iter().rposition(|instruction| ends(instruction.flow)) {
+            let padding = code[last + 1..].iter().all(|instruction| {
+                matches!(instruction.flow, Flow::Trap | Flow::Next | Flow::Invalid)
+            });
+            if padding {
+                code.truncate(last + 1);
+            }
+        }
+    }
+    code
+}
+
+/// Names and sizes of the symbols of a text section, by address.
+fn symbols_of(file: &object::File, section: &object::Section) -> BTreeMap<u64, (String, u64)> {
+    let range = section.address()..section.address() + section.size();
+    let mut symbols: BTreeMap<u64, (String, u64)> = BTreeMap::new();
+    for symbol in file.symbols() {
+        let code = matches!(
+            symbol.kind(),
+            SymbolKind::Text | SymbolKind::Unknown | SymbolKind::Label
+        );
+        if !code || symbol.section_index() != Some(section.index()) {
+            continue;
+        }
+        let Some(name) = symbol.name().ok().filter(|name| !name.is_empty()) else {
+            continue;
+        };
+        if !range.contains(&symbol.address()) {
+            continue;
+        }
+        let name = format!("{:#}", rustc_demangle::demangle(name));
+        let entry = symbols
+            .entry(symbol.address())
+            .or_insert_with(|| (name.clone(), 0));
+        if symbol.size() > entry.1 {
+            *entry = (name, symbol.size());
+        }
+    }
+    symbols
+}

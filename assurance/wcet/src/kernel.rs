@@ -1,0 +1,179 @@
+//! What the analysis asks of a kernel: where it is entered, where it checks for interrupts, and which of its functions
+//! are of interest by themselves.
+
+use anyhow::{Context, Result};
+
+use crate::flow::Longest;
+use crate::image::Image;
+use crate::inline::{Analysis, Question};
+use crate::limits::{Bound, Limits};
+
+/// The function that checks for interrupts.
+const POINT: &str = "time::account::preemption_point";
+/// Where the boot core enters with a system call, and with an interrupt or an exception: the latter is a table with an
+/// entry for each vector.
+const SYSTEM_CALL: &str = "sandglass_system_call_0";
+const VECTORS: &str = "sandglass_vectors_0";
+/// Bytes of an entry of that table.
+const VECTOR_BYTES: u64 = 16;
+
+/// A way into the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Entry {
+    SystemCall,
+    /// An interrupt or an exception, also while the kernel idles.
+    Vector,
+}
+
+impl Entry {
+    pub const ALL: [Self; 2] = [Self::SystemCall, Self::Vector];
+
+    /// In tables and files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::SystemCall => "system_call",
+            Self::Vector => "vector",
+        }
+    }
+}
+
+/// Who may do what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum System {
+    /// Anybody anything.
+    Open,
+    /// Only messages, signals and replies are sent, as in the paper's Table 2.
+    Closed,
+}
+
+impl System {
+    pub const ALL: [Self; 2] = [Self::Open, Self::Closed];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Closed => "closed",
+        }
+    }
+}
+
+/// What a bound is asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct Case {
+    pub system: System,
+    /// Levels of capability spaces.
+    pub levels: u64,
+    /// Threads that the machine has memory for.
+    pub threads: u64,
+}
+
+/// A kernel.
+#[derive(Debug)]
+pub struct Kernel<'i> {
+    pub image: &'i Image,
+    limits: Vec<Bound>,
+    closed: Vec<Bound>,
+    point: usize,
+}
+
+impl<'i> Kernel<'i> {
+    /// # Errors
+    /// The file is no kernel of this project, or the limits name what it has not.
+    pub fn new(image: &'i Image, limits: &Limits, closed: &Limits) -> Result<Self> {
+        Ok(Self {
+            image,
+            limits: limits.resolve(image)?,
+            closed: closed.resolve(image)?,
+            point: named(image, POINT)?,
+        })
+    }
+
+    /// The longest path from an entry, or from a check for interrupts that the event of such an entry reaches, to user
+    /// level, to idleness or to the next check; with `through`, of those that call that function. `None` if there is
+    /// none.
+    ///
+    /// # Errors
+    /// Code that cannot be analysed: it says where, and what would be right.
+    pub fn longest(
+        &self,
+        entry: Entry,
+        case: Case,
+        through: Option<usize>,
+    ) -> Result<Option<Longest>> {
+        let mut bounds = self.limits.clone();
+        if case.system == System::Closed {
+            bounds.extend(self.closed.iter().cloned());
+        }
+        bounds.extend(through.map(Bound::through));
+        let question = Question {
+            levels: case.levels,
+            height: height(case.threads),
+            point: Some(self.point),
+            bounds,
+        };
+        Analysis::new(self.image, question).longest(&self.addresses(entry)?)
+    }
+
+    /// Where such an entry begins.
+    fn addresses(&self, entry: Entry) -> Result<Vec<u64>> {
+        match entry {
+            Entry::SystemCall => {
+                let function = named(self.image, SYSTEM_CALL)?;
+                Ok(vec![self.image.functions[function].start])
+            }
+            Entry::Vector => {
+                let function = &self.image.functions[named(self.image, VECTORS)?];
+                let starts = (function.start..function.end).step_by(VECTOR_BYTES as usize);
+                let is_code =
+                    |address: &u64| function.code.iter().any(|code| code.address == *address);
+                Ok(starts.filter(is_code).collect())
+            }
+        }
+    }
+}
+
+fn named(image: &Image, name: &str) -> Result<usize> {
+    image
+        .function_named(name)
+        .with_context(|| format!("it has no function `{name}`: is it a kernel, with symbols?"))
+}
+
+/// The height of an AVL tree of so many nodes, at most: one of height h has at least F(h + 3) − 1 of them, where F are
+/// Fibonacci's numbers.
+pub fn height(nodes: u64) -> u64 {
+    let (mut least, mut next, mut height) = (1, 2, 1);
+    while next <= nodes {
+        (least, next) = (next, least + next + 1);
+        height += 1;
+    }
+    if nodes == 0 {
+        0
+    } else {
+        height
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::height;
+
+    /// The least numbers of nodes of trees of these heights are 1, 2, 4, 7, 12, 20.
+    #[test]
+    fn a_tree_is_as_high_as_its_nodes_allow() {
+        for (nodes, high) in [
+            (0, 0),
+            (1, 1),
+            (2, 2),
+            (3, 2),
+            (4, 3),
+            (6, 3),
+            (7, 4),
+            (12, 5),
+            (19, 5),
+            (20, 6),
+        ] {
+            assert_eq!(height(nodes), high, "{nodes} nodes");
+        }
+        assert_eq!(height(100_000), 23);
+    }
+}

@@ -1,0 +1,142 @@
+//! Ways that are never gone although the code has them: limits of how often functions are called between two checks for
+//! interrupts, each with its reason.
+
+use anyhow::{Context, Result};
+use serde::Deserialize;
+
+use crate::annotations::MARKS;
+use crate::image::Image;
+
+/// The file.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Limits {
+    #[serde(default)]
+    pub limit: Vec<Limit>,
+}
+
+/// At most so many of these calls and marks, all together.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Limit {
+    pub at_most: u64,
+    /// So many, where what is executed begins at a check for interrupts instead of an entry.
+    pub after_check: Option<u64>,
+    /// Each the end of a function's path, or two with ` -> ` between them: calls of the second out of the first.
+    #[serde(default)]
+    pub calls: Vec<String>,
+    /// Places that the source marks.
+    #[serde(default)]
+    pub marks: Vec<String>,
+    /// Why it holds.
+    pub why: String,
+}
+
+/// A limit, as it applies to a kernel.
+#[derive(Debug, Clone)]
+pub struct Bound {
+    /// At most, or at least, so many.
+    pub most: Option<u64>,
+    pub least: u64,
+    /// What is added to the most behind a check.
+    pub more_after_check: i64,
+    /// Who calls, if it matters, and who is called.
+    pub calls: Vec<(Option<usize>, usize)>,
+    /// Numbers of marks.
+    pub marks: Vec<u64>,
+}
+
+impl Limits {
+    /// From the text of a file.
+    ///
+    /// # Errors
+    /// It is no such file.
+    pub fn parse(text: &str) -> Result<Self> {
+        toml::from_str(text).context("limits of paths")
+    }
+
+    /// The limits of functions that this kernel has: a function that was inlined everywhere has no calls to be counted.
+    ///
+    /// # Errors
+    /// A limit of whose functions the kernel has none.
+    pub fn resolve(&self, image: &Image) -> Result<Vec<Bound>> {
+        self.limit
+            .iter()
+            .map(|limit| limit.resolve(image))
+            .collect()
+    }
+}
+
+impl Limit {
+    fn resolve(&self, image: &Image) -> Result<Bound> {
+        let mut calls = Vec::new();
+        let mut marks = Vec::new();
+        for name in &self.marks {
+            let mark = MARKS.iter().find(|(known, _)| known == name);
+            marks.push(
+                mark.with_context(|| {
+                    format!("a limit names the mark `{name}`, which nobody knows")
+                })?
+                .1,
+            );
+        }
+        for call in &self.calls {
+            let (caller, callee) = match call.split_once(" -> ") {
+                Some((caller, callee)) => (Some(image.function_named(caller)), callee),
+                None => (None, call.as_str()),
+            };
+            let callee = image.function_named(callee);
+            match (caller, callee) {
+                (None, Some(callee)) => calls.push((None, callee)),
+                (Some(Some(caller)), Some(callee)) => calls.push((Some(caller), callee)),
+                _ => anyhow::bail!("a limit names `{call}`, which the kernel has not. If it was inlined or renamed, say so in the limit, or give it `#[inline(never)]`"),
+            }
+        }
+        let more_after_check = self
+            .after_check
+            .map_or(0, |most| most as i64 - self.at_most as i64);
+        Ok(Bound {
+            most: Some(self.at_most),
+            least: 0,
+            more_after_check,
+            calls,
+            marks,
+        })
+    }
+}
+
+impl Bound {
+    /// At least one call of a function: what is asked of the longest path through it.
+    pub fn through(function: usize) -> Self {
+        Self {
+            most: None,
+            least: 1,
+            more_after_check: 0,
+            calls: vec![(None, function)],
+            marks: Vec::new(),
+        }
+    }
+
+    /// What a call uses up.
+    pub fn weight(&self) -> i64 {
+        match self.most {
+            Some(_) => 1,
+            None => -1,
+        }
+    }
+
+    /// How much there is of it.
+    pub fn limit(&self) -> i64 {
+        match self.most {
+            Some(most) => most as i64,
+            None => -(self.least as i64),
+        }
+    }
+
+    /// Whether it counts calls of `callee` by `caller`.
+    pub fn counts(&self, caller: usize, callee: usize) -> bool {
+        self.calls
+            .iter()
+            .any(|&(by, called)| called == callee && by.is_none_or(|by| by == caller))
+    }
+}

@@ -1,0 +1,105 @@
+//! A path as text.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use addr2line::Loader;
+use anyhow::{anyhow, Result};
+
+use crate::flow::Longest;
+use crate::graph::Graph;
+use crate::image::Image;
+use crate::reduce::Way;
+
+/// Instructions of the cheapest call that is shown.
+const LEAST: i64 = 50;
+
+/// The calls of a path in their order, with what each costs in instructions, and where it is called.
+///
+/// # Errors
+/// The kernel's file cannot be read.
+pub fn path(image: &Image, file: &Path, longest: &Longest) -> Result<String> {
+    let loader = Loader::new(file).map_err(|error| anyhow!("{}: {error}", file.display()))?;
+    let mut shown = Shown {
+        image,
+        loader,
+        function: usize::MAX,
+        block: 0,
+        text: String::new(),
+    };
+    for way in &longest.ways {
+        shown.way(way, 0);
+    }
+    Ok(shown.text)
+}
+
+struct Shown<'i> {
+    image: &'i Image,
+    loader: Loader,
+    /// Where the path is.
+    function: usize,
+    block: usize,
+    text: String,
+}
+
+impl Shown<'_> {
+    fn way(&mut self, way: &Way, depth: usize) {
+        match way {
+            Way::Nothing => {}
+            Way::Both(first, second) => {
+                self.way(first, depth);
+                self.way(second, depth);
+            }
+            Way::Block(function, block) => {
+                if depth == 0 && self.function != *function {
+                    let _ = writeln!(self.text, "in {}", self.name(*function));
+                }
+                (self.function, self.block) = (*function, *block);
+            }
+            Way::Step(function, step) if step.cost >= LEAST => {
+                let width = 8 + 4 * depth;
+                let line = format!("{:>width$} {}", step.cost, self.name(*function));
+                let _ = writeln!(self.text, "{line:<80} {}", self.place());
+                let at = (self.function, self.block);
+                for way in &step.ways {
+                    self.way(way, depth + 1);
+                }
+                (self.function, self.block) = at;
+            }
+            Way::Step(..) => {}
+        }
+    }
+
+    /// A function's name, as short as it is clear.
+    fn name(&self, function: usize) -> String {
+        self.image.functions[function]
+            .name
+            .replace("sandglass_kernel::", "")
+    }
+
+    /// Lines of the source around the last instruction of the block, the innermost first.
+    fn place(&self) -> String {
+        let Ok(graph) = Graph::of(self.image, self.function) else {
+            return String::new();
+        };
+        let code = &graph.blocks[self.block].code;
+        let Ok(mut frames) = self.loader.find_frames(code[code.len() - 1].address) else {
+            return String::new();
+        };
+        let mut lines = Vec::new();
+        while let Ok(Some(frame)) = frames.next() {
+            let location = frame.location.as_ref();
+            let file = location
+                .and_then(|location| location.file)
+                .unwrap_or_default();
+            if let (Some((_, file)), Some(line)) = (
+                file.rsplit_once("kernel/src/"),
+                location.and_then(|location| location.line),
+            ) {
+                lines.push(format!("{file}:{line}"));
+            }
+        }
+        lines.truncate(4);
+        lines.join(" < ")
+    }
+}
