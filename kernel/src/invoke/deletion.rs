@@ -16,6 +16,7 @@ use crate::Kernel;
 /// an object apart can take as long as the longest of the calls that do one thing only, so no two of them go
 /// together; the others move zombies.
 pub struct Deletion {
+    copies: u64,
     finalised: u64,
     steps: Steps<2>,
 }
@@ -23,6 +24,7 @@ pub struct Deletion {
 impl Deletion {
     pub const fn new() -> Self {
         Deletion {
+            copies: 0,
             finalised: 0,
             steps: Steps::new(),
         }
@@ -34,8 +36,15 @@ impl Deletion {
         account::preemption_point(k)
     }
 
+    /// A capability is about to go: of what one call replaces, there are at most so many. They do not lead to a look: a
+    /// call that is repeated replaces again what it had replaced, and would come no further.
+    fn copy(&mut self) {
+        self.copies += 1;
+        bounds::step::<5>(self.copies);
+    }
+
     /// An object is about to be taken apart.
-    fn object(&mut self, k: &Kernel) -> Result<(), Preempted> {
+    pub(super) fn object(&mut self, k: &Kernel) -> Result<(), Preempted> {
         if self.finalised > 0 {
             self.look(k)?;
         }
@@ -56,8 +65,8 @@ impl Deletion {
                 Step::Done => return Ok(()),
                 Step::Continue => self.steps.point(k)?,
                 Step::Finalise(inner) => {
-                    self.object(k)?;
-                    slots::finalised(k, inner, finalise(k, turn, inner)?);
+                    self.copy();
+                    slots::finalised(k, inner, finalise(k, turn, inner, self)?);
                 }
             }
         }

@@ -1,6 +1,7 @@
 //! What happens to an object when its last capability goes (02, section 7.1): one bounded step at
 //! a time.
 
+use super::deletion::Deletion;
 use super::irq;
 use crate::arch::abi::invoke as arch;
 use crate::cap::deletion::Remainder;
@@ -19,7 +20,12 @@ use crate::Kernel;
 /// The thread that ran on the object, on another core, was stopped, which took the rest of the caller's
 /// time: nothing else was done.
 #[inline(always)]
-pub(super) fn finalise(k: &Kernel, turn: &Turn, slot: Ref<Slot>) -> Result<Remainder, Preempted> {
+pub(super) fn finalise(
+    k: &Kernel,
+    turn: &Turn,
+    slot: Ref<Slot>,
+    deletion: &mut Deletion,
+) -> Result<Remainder, Preempted> {
     let cap = slot.at(k).cap();
     if let Some(frame) = cap.frame() {
         arch::frame::unmap(k, frame);
@@ -30,17 +36,20 @@ pub(super) fn finalise(k: &Kernel, turn: &Turn, slot: Ref<Slot>) -> Result<Remai
         let queue = endpoint.object.at(k).queue();
         // Once begun, emptying goes on even if a capability has appeared meanwhile.
         if last || !queue.admits() {
+            deletion.object(k)?;
             return Ok(empty(k, turn, queue));
         }
     }
     if let Some(notification) = cap.notification() {
         if last || !notification.object.at(k).queue().admits() {
+            deletion.object(k)?;
             return Ok(empty_notification(k, turn, notification.object));
         }
     }
     if !last {
         return Ok(Remainder::Nothing);
     }
+    deletion.object(k)?;
     let word = cap.word();
     if let Some(reply) = word.get() {
         end_reply(k, turn, reply)?;
