@@ -3,122 +3,257 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use anyhow::{bail, Result};
+use anyhow::{bail, ensure, Result};
 use good_lp::{
     constraint, microlp, variable, Expression, ProblemVariables, ResolutionError, Solution,
     SolverModel, Variable,
 };
 
-use crate::reduce::{Network, Way, SINK, SOURCE};
+use crate::graph::Graph;
+use crate::image::Image;
+use crate::reduce::{Edge, Network, Way, SINK, SOURCE};
 
 /// The optimum.
 #[derive(Debug, Clone)]
 pub struct Longest {
     pub cost: i64,
-    /// How often each block (function, number) is executed on the way.
-    pub counts: BTreeMap<(usize, usize), u64>,
+    /// Each block (function, number) on the way.
+    pub counts: BTreeMap<(usize, usize), Visits>,
     /// The way itself.
     pub ways: Vec<Rc<Way>>,
+}
+
+/// How often a block is executed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Visits {
+    pub times: u64,
+    /// Instructions, all together.
+    pub cost: i64,
 }
 
 /// The longest way; `None` if none leads to the sink.
 ///
 /// # Errors
-/// There is no longest one, or the solver gave up.
-pub fn longest(network: Network) -> Result<Option<Longest>> {
-    let network = network.reduced();
-    if network.edges.is_empty() {
-        return Ok(None);
+/// There is no longest one; what the solver found is no path; or it gave up. The image is for messages.
+pub fn longest(network: Network, image: &Image) -> Result<Option<Longest>> {
+    let small = network.reduced();
+    let times = match &small.edges[..] {
+        [edge] if edge.from == SOURCE && edge.to == SINK && within(&small, &edge.terms) => vec![1],
+        _ => match solve(&small)? {
+            Some(times) => times,
+            None => return Ok(None),
+        },
+    };
+    // Again of the whole network: only there it shows what hangs together.
+    let mut all = vec![0; network.edges.len()];
+    for (edge, times) in small.edges.iter().zip(times) {
+        add_edges(&edge.way, times, &mut all);
     }
-    if let [edge] = &network.edges[..] {
-        if edge.from == SOURCE && edge.to == SINK && within(&network, &edge.terms) {
-            let mut counts = BTreeMap::new();
-            count(&edge.way, 1, &mut counts);
-            return Ok(Some(Longest {
-                cost: edge.cost,
-                counts,
-                ways: vec![edge.way.clone()],
-            }));
+    check(&network, &all)?;
+    let mut longest = Longest {
+        cost: 0,
+        counts: BTreeMap::new(),
+        ways: Vec::new(),
+    };
+    for (edge, &times) in network.edges.iter().zip(&all) {
+        longest.cost += edge.cost * times as i64;
+        count(&edge.way, times, &mut longest.counts);
+    }
+    let (ways, apart) = ordered(&network, all);
+    if let Some(edge) = apart {
+        bail!(
+            "{}: this loop is bounded by steps across loops alone, and the solver found it to turn where nothing enters it. Write a bound of its own in its source, with `Turns`",
+            place(image, &network.edges[edge].way)
+        );
+    }
+    longest.ways = ways;
+    Ok(Some(longest))
+}
+
+/// Adds how often the edges are gone of which a way consists that is gone `times` times.
+fn add_edges(way: &Way, times: u64, all: &mut [u64]) {
+    let mut open = vec![way];
+    while let Some(way) = open.pop() {
+        match way {
+            Way::Edge(number) => all[*number] += times,
+            Way::Both(first, second) => open.extend([&**first, &**second]),
+            Way::Nothing | Way::Block { .. } | Way::Step(..) => {}
         }
     }
-    solve(&network)
 }
 
+/// What the longest way costs, by the solver, of the network as it is; cycles apart from the way count, too.
+///
+/// # Errors
+/// As with [`longest`].
+pub fn optimum(network: &Network) -> Result<Option<i64>> {
+    let Some(times) = solve(network)? else {
+        return Ok(None);
+    };
+    check(network, &times)?;
+    let costs = network.edges.iter().zip(times);
+    Ok(Some(
+        costs.map(|(edge, times)| edge.cost * times as i64).sum(),
+    ))
+}
+
+/// Where a way begins, for messages.
+fn place(image: &Image, way: &Way) -> String {
+    match way {
+        Way::Nothing | Way::Edge(_) => String::new(),
+        Way::Step(function, _) => image.place(image.functions[*function].start),
+        Way::Block {
+            function, block, ..
+        } => match Graph::of(image, *function) {
+            Ok(graph) => image.place(graph.blocks[*block].start()),
+            Err(_) => image.functions[*function].name.clone(),
+        },
+        Way::Both(first, second) => match place(image, first) {
+            nothing if nothing.is_empty() => place(image, second),
+            found => found,
+        },
+    }
+}
+
+/// Whether one way with these terms keeps all limits.
 fn within(network: &Network, terms: &[(usize, i64)]) -> bool {
-    terms
-        .iter()
-        .all(|&(limit, amount)| amount <= network.limits[limit])
+    let used = |limit: usize| {
+        let own = terms.iter().find(|term| term.0 == limit);
+        own.map_or(0, |term| term.1)
+    };
+    let mut limits = network.limits.iter().enumerate();
+    limits.all(|(limit, &most)| used(limit) <= most)
 }
 
-fn solve(network: &Network) -> Result<Option<Longest>> {
+/// How often each edge is gone on the longest way, by the solver; `None` if no way leads to the sink. First without the
+/// demand for whole numbers: most networks have an optimum in these anyway, and what has none at all is noticed.
+fn solve(network: &Network) -> Result<Option<Vec<u64>>> {
+    let leads = |node: usize, edge: &Edge| edge.from == node || edge.to == node;
+    let is_open = |node: usize| network.edges.iter().any(|edge| leads(node, edge));
+    let limited = limited(network);
+    let mut limits = network.limits.iter().zip(limited);
+    let missed = limits.any(|(&most, limited)| most < 0 && !limited);
+    if !is_open(SOURCE) || !is_open(SINK) || missed {
+        return Ok(None);
+    }
+    let Some(flows) = solution(network, false)? else {
+        return Ok(None);
+    };
+    let are_whole = flows.iter().all(|flow| (flow - flow.round()).abs() < WHOLE);
+    let flows = match are_whole {
+        true => Some(flows),
+        false => solution(network, true)?,
+    };
+    Ok(flows.map(|flows| flows.iter().map(|flow| flow.round() as u64).collect()))
+}
+
+/// Limits that an edge uses.
+fn limited(network: &Network) -> Vec<bool> {
+    let mut limited = vec![false; network.limits.len()];
+    for (limit, _) in network.edges.iter().flat_map(|edge| &edge.terms) {
+        limited[*limit] = true;
+    }
+    limited
+}
+
+/// How far from a whole number one may be that stands for it.
+const WHOLE: f64 = 1e-6;
+
+/// The solver's optimum, in whole numbers or not; `None` if there is no way.
+fn solution(network: &Network, whole: bool) -> Result<Option<Vec<f64>>> {
     let mut problem = ProblemVariables::new();
-    let flows: Vec<Variable> = network
-        .edges
-        .iter()
-        .map(|_| problem.add(variable().integer().min(0)))
-        .collect();
+    let flow = || match whole {
+        true => variable().integer().min(0),
+        false => variable().min(0),
+    };
+    let flows: Vec<Variable> = network.edges.iter().map(|_| problem.add(flow())).collect();
     let mut balance = vec![Expression::default(); network.nodes];
     let mut used = vec![Expression::default(); network.limits.len()];
     let mut cost = Expression::default();
-    let mut limited = vec![false; network.limits.len()];
     for (edge, &flow) in network.edges.iter().zip(&flows) {
         balance[edge.from] += flow;
         balance[edge.to] -= flow;
         cost += edge.cost as f64 * flow;
         for &(limit, amount) in &edge.terms {
             used[limit] += amount as f64 * flow;
-            limited[limit] = true;
         }
     }
     let mut model = problem.maximise(&cost).using(microlp);
     for (node, balance) in balance.into_iter().enumerate() {
-        let supply = match node {
-            SOURCE => 1,
-            SINK => -1,
-            _ => 0,
-        };
-        model = model.with(constraint!(balance == supply));
+        model = model.with(constraint!(balance == supply(node) as f64));
     }
-    for ((used, &amount), is_limited) in used.into_iter().zip(&network.limits).zip(limited) {
+    let limits = used.into_iter().zip(&network.limits);
+    for ((used, &amount), is_limited) in limits.zip(limited(network)) {
         if is_limited {
             model = model.with(constraint!(used <= amount as f64));
         }
     }
-    let solution = match model.solve() {
-        Ok(solution) => solution,
-        Err(ResolutionError::Infeasible) => return Ok(None),
+    match model.solve() {
+        Ok(solution) => Ok(Some(
+            flows.iter().map(|&flow| solution.value(flow)).collect(),
+        )),
+        Err(ResolutionError::Infeasible) => Ok(None),
         Err(ResolutionError::Unbounded) => bail!("there is no longest path: a loop has no bound"),
         Err(error) => bail!("the solver found no optimum: {error}"),
-    };
-    let mut longest = Longest {
-        cost: 0,
-        counts: BTreeMap::new(),
-        ways: Vec::new(),
-    };
-    let mut times_of = vec![0; network.edges.len()];
-    for (i, (edge, &flow)) in network.edges.iter().zip(&flows).enumerate() {
-        let times = solution.value(flow).round() as u64;
-        if times > 0 {
-            longest.cost += edge.cost * times as i64;
-            count(&edge.way, times, &mut longest.counts);
-            times_of[i] = times;
-        }
     }
-    longest.ways = ordered(network, times_of);
-    Ok(Some(longest))
 }
 
-/// The edges in an order in which they can be gone, each so many times (Hierholzer's algorithm).
-fn ordered(network: &Network, mut times: Vec<u64>) -> Vec<Rc<Way>> {
+/// What leaves a node more than comes to it.
+fn supply(node: usize) -> i64 {
+    match node {
+        SOURCE => 1,
+        SINK => -1,
+        _ => 0,
+    }
+}
+
+/// Whether what the solver found, which counts in floating point, is a solution in whole numbers.
+fn check(network: &Network, times: &[u64]) -> Result<()> {
+    let mut balance = vec![0; network.nodes];
+    let mut used = vec![0; network.limits.len()];
+    for (edge, &times) in network.edges.iter().zip(times) {
+        balance[edge.from] += times as i64;
+        balance[edge.to] -= times as i64;
+        for &(limit, amount) in &edge.terms {
+            used[limit] += amount * times as i64;
+        }
+    }
+    let mut balances = balance.iter().enumerate();
+    let flows = balances.all(|(node, &balance)| balance == supply(node));
+    let within = used
+        .iter()
+        .zip(&network.limits)
+        .all(|(used, most)| used <= most);
+    ensure!(
+        flows && within,
+        "the solver's result is none in whole numbers: numbers of bounds are too large for it"
+    );
+    Ok(())
+}
+
+/// The edges in an order in which they can be gone, each so many times (Hierholzer's algorithm); and an edge of those that
+/// hang together with none of these, if there is any.
+fn ordered(network: &Network, mut times: Vec<u64>) -> (Vec<Rc<Way>>, Option<usize>) {
+    let mut out: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for (number, edge) in network.edges.iter().enumerate().rev() {
+        if times[number] > 0 {
+            out.entry(edge.from).or_default().push(number);
+        }
+    }
     let mut path = Vec::new();
     let mut stack: Vec<(usize, Option<usize>)> = vec![(SOURCE, None)];
     while let Some(&(node, by)) = stack.last() {
-        let next = (0..times.len()).find(|&i| times[i] > 0 && network.edges[i].from == node);
-        match next {
-            Some(edge) => {
-                times[edge] -= 1;
-                stack.push((network.edges[edge].to, Some(edge)));
+        let edges = out.get_mut(&node);
+        let next = edges.and_then(|edges| {
+            let edge = *edges.last()?;
+            times[edge] -= 1;
+            if times[edge] == 0 {
+                edges.pop();
             }
+            Some(edge)
+        });
+        match next {
+            Some(edge) => stack.push((network.edges[edge].to, Some(edge))),
             None => {
                 stack.pop();
                 path.extend(by.map(|edge| network.edges[edge].way.clone()));
@@ -126,19 +261,31 @@ fn ordered(network: &Network, mut times: Vec<u64>) -> Vec<Rc<Way>> {
         }
     }
     path.reverse();
-    path
+    (path, times.iter().position(|&times| times > 0))
 }
 
 /// Adds the blocks of a way that is gone `times` times.
-fn count(way: &Way, times: u64, counts: &mut BTreeMap<(usize, usize), u64>) {
+fn count(way: &Way, times: u64, counts: &mut BTreeMap<(usize, usize), Visits>) {
+    if times == 0 {
+        return;
+    }
+    let mut add = |place: (usize, usize), visits: u64, cost: i64| {
+        let all = counts.entry(place).or_default();
+        all.times += visits * times;
+        all.cost += cost * times as i64;
+    };
     let mut open = vec![way];
     while let Some(way) = open.pop() {
         match way {
-            Way::Nothing => {}
-            Way::Block(function, block) => *counts.entry((*function, *block)).or_default() += times,
+            Way::Nothing | Way::Edge(_) => {}
+            Way::Block {
+                function,
+                block,
+                cost,
+            } => add((*function, *block), 1, *cost),
             Way::Step(_, step) => {
-                for (&block, &inner) in &step.counts {
-                    *counts.entry(block).or_default() += times * inner;
+                for (&place, visits) in &step.counts {
+                    add(place, visits.times, visits.cost);
                 }
             }
             Way::Both(first, second) => open.extend([&**first, &**second]),

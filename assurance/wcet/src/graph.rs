@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use anyhow::{bail, ensure, Context, Result};
+
 use crate::code::{Flow, Instruction};
 use crate::image::{Function, Image};
 
@@ -60,21 +62,18 @@ pub struct Graph {
     pub blocks: Vec<Block>,
 }
 
-/// An address in a function for messages.
-pub fn place(image: &Image, address: u64) -> String {
-    let name = image
-        .function_at(address)
-        .map_or("no function", |function| &image.functions[function].name);
-    format!("{name} at {address:#x}: {}", image.text(address))
-}
-
 impl Graph {
     /// Of the function with that number.
     ///
     /// # Errors
     /// It has an indirect jump, bytes that are no instruction, or a jump to nowhere.
-    pub fn of(image: &Image, number: usize) -> Result<Self, String> {
+    pub fn of(image: &Image, number: usize) -> Result<Self> {
         let function = &image.functions[number];
+        ensure!(
+            !function.code.is_empty(),
+            "{} has no instructions: give its symbol a size, or its section code",
+            function.name
+        );
         let starts = starts(function);
         let index = |address: u64| starts.binary_search(&address).ok();
         let mut blocks = Vec::new();
@@ -133,14 +132,14 @@ fn end_of(
     last: Instruction,
     next: Option<usize>,
     index: &impl Fn(u64) -> Option<usize>,
-) -> Result<End, String> {
-    let at = || place(image, last.address);
+) -> Result<End> {
+    let at = || image.place(last.address);
     let beginning = |target: u64| {
         let callee = image.function_at(target);
         let callee = callee.filter(|&callee| image.functions[callee].start == target);
-        callee.ok_or_else(|| {
+        callee.with_context(|| {
             format!(
-                "{}: it leads to {target:#x}, where no function begins",
+                "{}: it leads to {target:#x}, where no function begins. Give the target a symbol, or end the function before",
                 at()
             )
         })
@@ -163,7 +162,7 @@ fn end_of(
         Flow::Call(target) => {
             let callee = beginning(target)?;
             if callee == number {
-                return Err(format!("{}: recursion, which has no bound", at()));
+                bail!("{}: recursion, which has no bound. Write it as a loop", at());
             }
             Ok(End::Call { callee, next })
         }
@@ -171,11 +170,14 @@ fn end_of(
         Flow::Leave => Ok(End::Leave),
         Flow::Wait => Ok(End::Wait(next)),
         Flow::Trap => Ok(End::Trap),
-        Flow::Indirect => Err(format!(
+        Flow::Indirect => bail!(
             "{}: nobody knows where it goes on. Branch on values instead of calling through pointers, and build without jump tables",
             at()
-        )),
-        Flow::Invalid => Err(format!("{}: the bytes are no instruction that the decoder knows", at())),
+        ),
+        Flow::Invalid => bail!(
+            "{}: the bytes are no instruction that the decoder knows. Keep data out of text sections, or teach the decoder",
+            at()
+        ),
     }
 }
 

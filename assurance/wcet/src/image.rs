@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::rc::Rc;
 
 use anyhow::{bail, Context, Result};
 use object::{Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind};
@@ -9,6 +10,7 @@ use object::{Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind};
 use crate::annotations::{self, Record};
 use crate::code::x86_64::X86_64;
 use crate::code::{Decoder, Flow, Instruction};
+use crate::lines::{Frame, Lines};
 
 /// A function, or a piece of assembly between two labels.
 #[derive(Debug, Clone)]
@@ -29,6 +31,8 @@ pub struct Image {
     pub records: Vec<Record>,
     /// Of text sections: where they start, and what they hold.
     texts: Vec<(u64, Vec<u8>)>,
+    /// Lines of the source, if the file has debugging information.
+    lines: Option<Lines>,
 }
 
 impl Image {
@@ -39,7 +43,24 @@ impl Image {
     pub fn read(path: &Path) -> Result<Self> {
         let bytes =
             std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-        Self::parse(&bytes).with_context(|| path.display().to_string())
+        let mut image = Self::parse(&bytes).with_context(|| path.display().to_string())?;
+        image.lines = Lines::read(path);
+        Ok(image)
+    }
+
+    /// Of functions that are in no file: the name of each, its address and its bytes, without overlap.
+    pub fn of_code(functions: Vec<(String, u64, Vec<u8>)>, records: Vec<Record>) -> Self {
+        let mut image = Self {
+            functions: Vec::new(),
+            records,
+            texts: Vec::new(),
+            lines: None,
+        };
+        for (name, start, bytes) in functions {
+            let symbol = BTreeMap::from([(start, (name, bytes.len() as u64))]);
+            image.add(start, &bytes, &symbol);
+        }
+        image
     }
 
     /// From the bytes of the file.
@@ -47,7 +68,8 @@ impl Image {
     /// # Errors
     /// As with [`Self::read`].
     pub fn parse(bytes: &[u8]) -> Result<Self> {
-        let file = object::File::parse(bytes).context("this is no ELF file")?;
+        let file = object::File::parse(bytes)
+            .context("this is no ELF file: name the kernel that `./sandglass build` links")?;
         if file.architecture() != object::Architecture::X86_64 {
             bail!(
                 "no decoder for {:?}: x86_64 is what there is",
@@ -58,6 +80,7 @@ impl Image {
             functions: Vec::new(),
             records: annotations::read(&file)?,
             texts: Vec::new(),
+            lines: None,
         };
         for section in file.sections() {
             let boots = section.name().is_ok_and(|name| name.starts_with(".boot"));
@@ -116,6 +139,27 @@ impl Image {
                 .strip_suffix(name)
                 .is_some_and(|before| before.is_empty() || before.ends_with("::"))
         })
+    }
+
+    /// What the source says of `address`: the innermost function first, then those that it was inlined into. Empty
+    /// without debugging information.
+    pub fn frames(&self, address: u64) -> Rc<[Frame]> {
+        match &self.lines {
+            Some(lines) => lines.frames(address),
+            None => Rc::new([]),
+        }
+    }
+
+    /// An address for messages: the function, the line of its source if that is known, and the instruction.
+    pub fn place(&self, address: u64) -> String {
+        let name = self
+            .function_at(address)
+            .map_or("no function", |function| &self.functions[function].name);
+        let line = self
+            .frames(address)
+            .first()
+            .map_or(String::new(), |frame| format!("{}, ", frame.line));
+        format!("{name} ({line}{address:#x}: {})", self.text(address))
     }
 
     /// The instruction at `address`, as an assembler would write it.

@@ -3,9 +3,9 @@
 
 use anyhow::{Context, Result};
 
+use crate::analysis::{Analysis, Question};
 use crate::flow::Longest;
 use crate::image::Image;
-use crate::inline::{Analysis, Question};
 use crate::limits::{Bound, Limits};
 
 /// The function that checks for interrupts.

@@ -4,22 +4,18 @@
 //! the control flow of the binary is a network through which one unit flows from an entry to an exit; bounds of loops and
 //! paths that cannot be taken are linear constraints; what the flow costs at most is the bound.
 
+pub mod analysis;
 pub mod annotations;
 pub mod code;
-#[cfg(feature = "solver")]
+mod expand;
 pub mod flow;
 pub mod graph;
 pub mod image;
-#[cfg(feature = "solver")]
-pub mod inline;
-#[cfg(feature = "solver")]
 pub mod kernel;
 pub mod limits;
-#[cfg(feature = "solver")]
+pub mod lines;
 pub mod loops;
-#[cfg(feature = "solver")]
 pub mod program;
-#[cfg(feature = "solver")]
 pub mod reduce;
-#[cfg(feature = "solver")]
+mod repeats;
 pub mod show;

@@ -1,7 +1,7 @@
 //! Ways that are never gone although the code has them: limits of how often functions are called between two checks for
 //! interrupts, each with its reason.
 
-use anyhow::{Context, Result};
+use anyhow::{bail, Context, Result};
 use serde::Deserialize;
 
 use crate::annotations::MARKS;
@@ -75,7 +75,12 @@ impl Limit {
             let mark = MARKS.iter().find(|(known, _)| known == name);
             marks.push(
                 mark.with_context(|| {
-                    format!("a limit names the mark `{name}`, which nobody knows")
+                    let known: Vec<&str> = MARKS.iter().map(|&(name, _)| name).collect();
+                    format!(
+                        "the limit because of \"{}\" names the mark `{name}`, which nobody knows: there are {}",
+                        self.why,
+                        known.join(", ")
+                    )
                 })?
                 .1,
             );
@@ -89,7 +94,10 @@ impl Limit {
             match (caller, callee) {
                 (None, Some(callee)) => calls.push((None, callee)),
                 (Some(Some(caller)), Some(callee)) => calls.push((Some(caller), callee)),
-                _ => anyhow::bail!("a limit names `{call}`, which the kernel has not. If it was inlined or renamed, say so in the limit, or give it `#[inline(never)]`"),
+                _ => bail!(
+                    "the limit because of \"{}\" names `{call}`, which the kernel has not: if it was renamed, rename it there; if it was inlined, give it `#[inline(never)]`",
+                    self.why
+                ),
             }
         }
         let more_after_check = self

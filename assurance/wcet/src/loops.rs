@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use anyhow::{bail, ensure, Result};
 use petgraph::algo::dominators;
 use petgraph::graph::{DiGraph, NodeIndex};
 
-use crate::annotations::{Kind, Record};
-use crate::graph::{place, Block, End, Graph};
+use crate::annotations::{Kind, Record, HEIGHT, LEVELS};
+use crate::graph::{Block, End, Graph};
 use crate::image::Image;
 
 /// A natural loop.
@@ -17,58 +18,90 @@ pub struct Loop {
     pub blocks: BTreeSet<usize>,
     /// From within it back to the header.
     pub back_edges: Vec<(usize, usize)>,
-    /// Blocks of which at most so many are executed whenever it is entered.
-    pub marked: Vec<usize>,
-    pub turns: u64,
+    /// What bounds its turns; each by itself.
+    pub bounds: Vec<TurnBound>,
 }
 
-/// The loops of a function, inner ones before outer ones.
+/// A bound of a loop.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TurnBound {
+    /// What the source says.
+    pub kind: Kind,
+    /// Blocks of which at most `most` are executed, all together, whenever the loop is entered.
+    pub marked: Vec<usize>,
+    /// A number, or a parameter of the analysis.
+    pub most: u64,
+}
+
+impl Loop {
+    fn is_marked(&self, block: usize) -> bool {
+        self.bounds.iter().any(|each| each.marked.contains(&block))
+    }
+}
+
+/// The loops of the function with this number, inner ones before outer ones.
 ///
 /// # Errors
-/// A loop has two entries, or no bound.
-pub fn find(image: &Image, graph: &Graph, point: Option<usize>) -> Result<Vec<Loop>, String> {
+/// A loop has two entries, no bound, or several that may be meant for loops which the compiler has made one; a bound is
+/// in no loop.
+pub fn find(
+    image: &Image,
+    function: usize,
+    graph: &Graph,
+    point: Option<usize>,
+) -> Result<Vec<Loop>> {
     let mut loops = natural(image, graph)?;
-    mark(image, graph, &mut loops);
-    let together = together(image, graph);
+    claim(image, function, graph, &mut loops)?;
     for (i, each) in loops.iter().enumerate() {
-        if runs_unmarked(image, graph, point, each, &loops[..i]) {
-            return Err(format!(
-                "{}: this loop has no bound. Write one in its source, with `Turns`, on the way that every turn takes",
-                place(image, graph.blocks[each.header].start())
-            ));
-        }
+        ensure!(
+            !runs_unmarked(image, graph, point, each, &loops[..i]),
+            "{}: this loop has no bound. Write one in its source, with `Turns`, on the way that every turn takes",
+            image.place(graph.blocks[each.header].start())
+        );
+        is_clear(image, graph, each)?;
     }
-    loops.extend(together);
     Ok(loops)
 }
 
-/// What all loops of the function may do together: as a loop that is entered with the function, and has no turns of its
-/// own.
-fn together(image: &Image, graph: &Graph) -> Option<Loop> {
-    let mut all = Loop {
-        header: 0,
-        blocks: (0..graph.blocks.len()).collect(),
-        back_edges: Vec::new(),
-        marked: Vec::new(),
-        turns: 0,
-    };
-    for record in image
-        .records
-        .iter()
-        .filter(|record| record.kind == Kind::Together)
-    {
-        if let Some(block) = graph
-            .block_at(record.address)
-            .filter(|block| !all.marked.contains(block))
-        {
-            all.marked.push(block);
-            all.turns = all.turns.max(record.value);
+fn natural(image: &Image, graph: &Graph) -> Result<Vec<Loop>> {
+    let back_edges = back_edges(graph);
+    let mut loops: Vec<Loop> = Vec::new();
+    for &(from, header) in &back_edges {
+        let blocks = body(graph, header, from);
+        match loops.iter_mut().find(|each| each.header == header) {
+            Some(each) => {
+                each.blocks.extend(blocks);
+                each.back_edges.push((from, header));
+            }
+            None => loops.push(Loop {
+                header,
+                blocks,
+                back_edges: vec![(from, header)],
+                bounds: Vec::new(),
+            }),
         }
     }
-    (!all.marked.is_empty()).then_some(all)
+    let mut rest = DiGraph::<(), ()>::new();
+    let nodes: Vec<NodeIndex> = graph.blocks.iter().map(|_| rest.add_node(())).collect();
+    for (i, block) in graph.blocks.iter().enumerate() {
+        for next in block.successors() {
+            if !back_edges.contains(&(i, next)) {
+                rest.add_edge(nodes[i], nodes[next], ());
+            }
+        }
+    }
+    if let Err(cycle) = petgraph::algo::toposort(&rest, None) {
+        bail!(
+            "{}: a loop with two entries, whose turns cannot be counted. Write it as one loop",
+            image.place(graph.blocks[cycle.node_id().index()].start())
+        );
+    }
+    loops.sort_by_key(|each| each.blocks.len());
+    Ok(loops)
 }
 
-fn natural(image: &Image, graph: &Graph) -> Result<Vec<Loop>, String> {
+/// Edges to a block that every way to their beginning leads through.
+fn back_edges(graph: &Graph) -> BTreeSet<(usize, usize)> {
     let mut flow = DiGraph::<(), ()>::new();
     let nodes: Vec<NodeIndex> = graph.blocks.iter().map(|_| flow.add_node(())).collect();
     // Whatever no jump leads to is entered from outside.
@@ -91,48 +124,12 @@ fn natural(image: &Image, graph: &Graph) -> Result<Vec<Loop>, String> {
             .dominators(nodes[b])
             .is_some_and(|mut all| all.any(|node| node == nodes[a]))
     };
-    let mut loops: Vec<Loop> = Vec::new();
     let mut back_edges = BTreeSet::new();
     for (i, block) in graph.blocks.iter().enumerate() {
-        for header in block.successors() {
-            if !dominates(header, i) {
-                continue;
-            }
-            back_edges.insert((i, header));
-            let blocks = body(graph, header, i);
-            match loops.iter_mut().find(|each| each.header == header) {
-                Some(each) => {
-                    each.blocks.extend(blocks);
-                    each.back_edges.push((i, header));
-                }
-                None => loops.push(Loop {
-                    header,
-                    blocks,
-                    back_edges: vec![(i, header)],
-                    marked: Vec::new(),
-                    turns: 0,
-                }),
-            }
-        }
+        let headers = block.successors().into_iter();
+        back_edges.extend(headers.filter(|&to| dominates(to, i)).map(|to| (i, to)));
     }
-    let mut rest = DiGraph::<(), ()>::new();
-    let rest_nodes: Vec<NodeIndex> = graph.blocks.iter().map(|_| rest.add_node(())).collect();
-    for (i, block) in graph.blocks.iter().enumerate() {
-        for next in block.successors() {
-            if !back_edges.contains(&(i, next)) {
-                rest.add_edge(rest_nodes[i], rest_nodes[next], ());
-            }
-        }
-    }
-    if let Err(cycle) = petgraph::algo::toposort(&rest, None) {
-        let block = cycle.node_id().index();
-        return Err(format!(
-            "{}: a loop with two entries, whose turns cannot be counted. Write it as one loop",
-            place(image, graph.blocks[block].start())
-        ));
-    }
-    loops.sort_by_key(|each| each.blocks.len());
-    Ok(loops)
+    back_edges
 }
 
 /// What reaches `back` without going through `header`, and the header.
@@ -152,28 +149,72 @@ fn body(graph: &Graph, header: usize, back: usize) -> BTreeSet<usize> {
     blocks
 }
 
-/// Gives each loop what the source says of it: a mark belongs to the innermost loop around it. One at the header of a
-/// loop that has marks of its own within belongs to the loop around that: its own instructions are those before.
-fn mark(image: &Image, graph: &Graph, loops: &mut [Loop]) {
-    let turns = |record: &&Record| record.kind == Kind::Turns;
-    let steps = |record: &&Record| record.kind == Kind::Steps;
-    // Steps bound a loop that has no bound of its own: it cannot take more turns than there are steps.
-    for record in image
-        .records
-        .iter()
-        .filter(turns)
-        .chain(image.records.iter().filter(steps))
-    {
-        let Some(block) = graph.block_at(record.address) else {
+/// Gives each loop what the source says of it: a record belongs to the innermost loop around it. Steps between checks for
+/// interrupts bound the loop, too: it cannot take more turns with one than there are.
+fn claim(image: &Image, function: usize, graph: &Graph, loops: &mut [Loop]) -> Result<()> {
+    let mut outside = Vec::new();
+    for record in &image.records {
+        let is_bound = matches!(record.kind, Kind::Turns | Kind::Steps);
+        if !is_bound || image.function_at(record.address) != Some(function) {
             continue;
-        };
-        let Some(each) = loops.iter_mut().find(|each| each.blocks.contains(&block)) else {
-            continue;
-        };
-        if !each.marked.contains(&block) {
-            each.marked.push(block);
         }
-        each.turns = each.turns.max(record.value);
+        let block = graph.block_at(record.address);
+        let around = loops
+            .iter_mut()
+            .find(|each| block.is_some_and(|block| each.blocks.contains(&block)));
+        let (Some(block), Some(each)) = (block, around) else {
+            outside.push(record);
+            continue;
+        };
+        let same = |bound: &&mut TurnBound| (bound.kind, bound.most) == (record.kind, record.value);
+        match each.bounds.iter_mut().find(same) {
+            Some(bound) if bound.marked.contains(&block) => {}
+            Some(bound) => bound.marked.push(block),
+            None => each.bounds.push(TurnBound {
+                kind: record.kind,
+                marked: vec![block],
+                most: record.value,
+            }),
+        }
+    }
+    // The compiler may copy the last turn's beginning out of a loop. What it has not left in one bounds nothing.
+    for record in outside.iter().filter(|record| record.kind == Kind::Turns) {
+        let is_copy = loops
+            .iter()
+            .flat_map(|each| &each.bounds)
+            .any(|bound| (bound.kind, bound.most) == (record.kind, record.value));
+        ensure!(
+            is_copy,
+            "{}: a bound of {} is written here, where no loop is, so that it bounds nothing. Remove it, or move it into the loop, on the way that every turn takes",
+            image.place(record.address),
+            named(record.value)
+        );
+    }
+    Ok(())
+}
+
+/// Whether it is clear what is bounded. Where the compiler made one loop of two, or unrolled an inner one, records of both
+/// stand in what is left, and neither number says how often it turns. Records of one number are turns of one loop, even if
+/// a turn goes by several: the source counts some turns twice.
+fn is_clear(image: &Image, graph: &Graph, each: &Loop) -> Result<()> {
+    let mut turns = each.bounds.iter().filter(|bound| bound.kind == Kind::Turns);
+    if let (Some(bound), Some(other)) = (turns.next(), turns.next()) {
+        bail!(
+            "{}: two bounds claim this loop, {} and {}. The compiler has made one loop of two, or unrolled one: make the inner one a function of its own, with `#[inline(never)]`",
+            image.place(graph.blocks[each.header].start()),
+            named(bound.most),
+            named(other.most)
+        );
+    }
+    Ok(())
+}
+
+/// A bound's number for messages.
+pub fn named(most: u64) -> String {
+    match most {
+        LEVELS => "the levels of capability spaces".to_string(),
+        HEIGHT => "the height of a tree of threads".to_string(),
+        number => number.to_string(),
     }
 }
 
@@ -190,7 +231,7 @@ fn runs_unmarked(
     let mut seen = BTreeSet::new();
     let mut open = vec![each.header];
     while let Some(block) = open.pop() {
-        let limited = each.marked.contains(&block) || ends(image, &graph.blocks[block], point);
+        let limited = each.is_marked(block) || ends(image, &graph.blocks[block], point);
         if limited || !seen.insert(block) {
             continue;
         }
@@ -209,8 +250,6 @@ fn runs_unmarked(
 /// Whether a block checks for interrupts, or is a step of those that are counted between such checks.
 fn ends(image: &Image, block: &Block, point: Option<usize>) -> bool {
     let checks = matches!(block.end, End::Call { callee, .. } if Some(callee) == point);
-    let is_step = |record: &Record| {
-        matches!(record.kind, Kind::Steps | Kind::Together) && block.contains(record.address)
-    };
+    let is_step = |record: &Record| record.kind == Kind::Steps && block.contains(record.address);
     checks || image.records.iter().any(is_step)
 }

@@ -58,7 +58,7 @@ fn main() -> Result<()> {
                 found.cost
             );
             if args.path {
-                print!("{}", show::path(&image, &args.kernel, &found)?);
+                print!("{}", show::path(&image, &found));
             }
         }
     }

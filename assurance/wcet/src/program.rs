@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use anyhow::{anyhow, bail, Result};
+use anyhow::{bail, Result};
 
 use crate::graph::{End, Graph};
 use crate::image::Image;
@@ -44,32 +44,37 @@ impl<'i> Program<'i> {
     /// # Errors
     /// It cannot be analysed: recursion, jumps to nobody knows where, loops without a bound.
     pub fn code(&mut self, function: usize) -> Result<Rc<Code>> {
+        self.code_for(function, None)
+    }
+
+    /// A function that is called at this address.
+    fn code_for(&mut self, function: usize, call: Option<u64>) -> Result<Rc<Code>> {
         if let Some(code) = self.code.get(&function) {
             return Ok(code.clone());
         }
-        if self.open.contains(&function) {
-            self.open.push(function);
-            let names: Vec<&str> = self
-                .open
-                .iter()
+        if let Some(first) = self.open.iter().position(|&open| open == function) {
+            let round = self.open[first..].iter().chain([&function]);
+            let names: Vec<&str> = round
                 .map(|&each| self.image.functions[each].name.as_str())
                 .collect();
             bail!(
-                "recursion, which has no bound: {}. Write it as a loop",
+                "{}: recursion, which has no bound: {}. Write it as a loop",
+                call.map_or(String::new(), |call| self.image.place(call)),
                 names.join(" calls ")
             );
         }
         self.open.push(function);
-        let mut graph = Graph::of(self.image, function).map_err(|error| anyhow!(error))?;
+        let mut graph = Graph::of(self.image, function)?;
         for block in &mut graph.blocks {
+            let last = block.code.last().map(|last| last.address);
             match &mut block.end {
                 End::Call { callee, next } => {
-                    let returns = self.code(*callee)?.returns;
+                    let returns = self.code_for(*callee, last)?.returns;
                     *next = next.filter(|_| returns);
                 }
                 End::Go { functions, .. } => {
                     for &mut function in functions {
-                        self.code(function)?;
+                        self.code_for(function, last)?;
                     }
                 }
                 _ => {}
@@ -84,7 +89,7 @@ impl<'i> Program<'i> {
             }
             _ => false,
         });
-        let loops = loops::find(self.image, &graph, self.point).map_err(|error| anyhow!(error))?;
+        let loops = loops::find(self.image, function, &graph, self.point)?;
         let code = Rc::new(Code {
             graph,
             loops,

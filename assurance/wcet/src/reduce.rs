@@ -8,8 +8,14 @@ use std::rc::Rc;
 #[derive(Debug)]
 pub enum Way {
     Nothing,
-    /// A block of a function: their numbers.
-    Block(usize, usize),
+    /// An edge of a network before its reduction.
+    Edge(usize),
+    /// A block of a function: their numbers, and how many instructions are executed in it.
+    Block {
+        function: usize,
+        block: usize,
+        cost: i64,
+    },
     Both(Rc<Way>, Rc<Way>),
     /// A call that counts as one step.
     Step(usize, Rc<crate::flow::Longest>),
@@ -102,10 +108,20 @@ impl Network {
         self.limits.len() - 1
     }
 
-    /// The same optimum, of fewer nodes and edges.
+    /// The same optimum, of fewer nodes and edges, whose ways are of edges of this one.
     #[must_use]
-    pub fn reduced(self) -> Self {
-        Reduction::new(self).run()
+    pub fn reduced(&self) -> Self {
+        let edges = self.edges.iter().enumerate().map(|(number, edge)| Edge {
+            way: Rc::new(Way::Edge(number)),
+            ..edge.clone()
+        });
+        Reduction::new(Self {
+            nodes: self.nodes,
+            edges: edges.collect(),
+            limits: self.limits.clone(),
+            ..Self::new()
+        })
+        .run()
     }
 }
 

@@ -1,10 +1,6 @@
 //! A path as text.
 
 use std::fmt::Write;
-use std::path::Path;
-
-use addr2line::Loader;
-use anyhow::{anyhow, Result};
 
 use crate::flow::Longest;
 use crate::graph::Graph;
@@ -15,14 +11,9 @@ use crate::reduce::Way;
 const LEAST: i64 = 50;
 
 /// The calls of a path in their order, with what each costs in instructions, and where it is called.
-///
-/// # Errors
-/// The kernel's file cannot be read.
-pub fn path(image: &Image, file: &Path, longest: &Longest) -> Result<String> {
-    let loader = Loader::new(file).map_err(|error| anyhow!("{}: {error}", file.display()))?;
+pub fn path(image: &Image, longest: &Longest) -> String {
     let mut shown = Shown {
         image,
-        loader,
         function: usize::MAX,
         block: 0,
         text: String::new(),
@@ -30,12 +21,11 @@ pub fn path(image: &Image, file: &Path, longest: &Longest) -> Result<String> {
     for way in &longest.ways {
         shown.way(way, 0);
     }
-    Ok(shown.text)
+    shown.text
 }
 
 struct Shown<'i> {
     image: &'i Image,
-    loader: Loader,
     /// Where the path is.
     function: usize,
     block: usize,
@@ -45,12 +35,14 @@ struct Shown<'i> {
 impl Shown<'_> {
     fn way(&mut self, way: &Way, depth: usize) {
         match way {
-            Way::Nothing => {}
+            Way::Nothing | Way::Edge(_) => {}
             Way::Both(first, second) => {
                 self.way(first, depth);
                 self.way(second, depth);
             }
-            Way::Block(function, block) => {
+            Way::Block {
+                function, block, ..
+            } => {
                 if depth == 0 && self.function != *function {
                     let _ = writeln!(self.text, "in {}", self.name(*function));
                 }
@@ -83,23 +75,8 @@ impl Shown<'_> {
             return String::new();
         };
         let code = &graph.blocks[self.block].code;
-        let Ok(mut frames) = self.loader.find_frames(code[code.len() - 1].address) else {
-            return String::new();
-        };
-        let mut lines = Vec::new();
-        while let Ok(Some(frame)) = frames.next() {
-            let location = frame.location.as_ref();
-            let file = location
-                .and_then(|location| location.file)
-                .unwrap_or_default();
-            if let (Some((_, file)), Some(line)) = (
-                file.rsplit_once("kernel/src/"),
-                location.and_then(|location| location.line),
-            ) {
-                lines.push(format!("{file}:{line}"));
-            }
-        }
-        lines.truncate(4);
-        lines.join(" < ")
+        let frames = self.image.frames(code[code.len() - 1].address);
+        let lines = frames.iter().map(|frame| frame.line.to_string());
+        lines.take(4).collect::<Vec<_>>().join(" < ")
     }
 }

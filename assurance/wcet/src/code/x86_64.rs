@@ -63,7 +63,10 @@ fn change(info: &mut InstructionInfoFactory, decoded: &Decoded, register: Regist
 
 fn flow(decoded: &Decoded) -> Flow {
     match decoded.mnemonic() {
-        Mnemonic::Iretq | Mnemonic::Sysretq => return Flow::Leave,
+        Mnemonic::Iret | Mnemonic::Iretd | Mnemonic::Iretq => return Flow::Leave,
+        Mnemonic::Sysret | Mnemonic::Sysretq | Mnemonic::Sysexit | Mnemonic::Sysexitq => {
+            return Flow::Leave
+        }
         Mnemonic::Hlt => return Flow::Wait,
         Mnemonic::Ud0 | Mnemonic::Ud1 | Mnemonic::Ud2 | Mnemonic::Int3 => return Flow::Trap,
         Mnemonic::INVALID => return Flow::Invalid,

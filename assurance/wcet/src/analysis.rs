@@ -1,0 +1,172 @@
+//! The question, and the order in which it is answered: what may leave the kernel, check for interrupts or be counted by
+//! a limit becomes part of one network, anew wherever it is called; everything else is solved once for each context.
+
+use std::collections::btree_map::{BTreeMap, Entry};
+use std::rc::Rc;
+
+use anyhow::{Context, Result};
+
+use crate::annotations::{Kind, HEIGHT, LEVELS};
+use crate::expand::{limit_of, start, Site};
+use crate::flow::{longest, Longest};
+use crate::graph::End;
+use crate::image::Image;
+use crate::limits::Bound;
+use crate::program::Program;
+use crate::reduce::{Network, SINK};
+
+/// What the analysis is asked.
+#[derive(Debug, Clone)]
+pub struct Question {
+    /// Levels of capability spaces.
+    pub levels: u64,
+    /// Height of a tree of threads.
+    pub height: u64,
+    /// The function that checks for interrupts: what is executed ends there, and begins there anew.
+    pub point: Option<usize>,
+    /// Calls of which there are no more between two checks.
+    pub bounds: Vec<Bound>,
+}
+
+impl Question {
+    /// What a number of a record means.
+    pub fn meant(&self, value: u64) -> u64 {
+        match value {
+            LEVELS => self.levels,
+            HEIGHT => self.height,
+            number => number,
+        }
+    }
+}
+
+/// A call of a function that always comes back and counts as one step: which, and with which third argument.
+type Step = (usize, Option<u64>);
+
+/// What was found out so far.
+#[derive(Debug)]
+pub struct Analysis<'i> {
+    pub(crate) image: &'i Image,
+    pub(crate) question: Question,
+    pub(crate) program: Program<'i>,
+    /// The longest way through each; `None` if it never comes back.
+    steps: BTreeMap<Step, Option<Rc<Longest>>>,
+    inlined: BTreeMap<usize, bool>,
+}
+
+impl<'i> Analysis<'i> {
+    /// Nothing is looked at before it is asked for.
+    pub fn new(image: &'i Image, question: Question) -> Self {
+        Self {
+            image,
+            program: Program::new(image, question.point),
+            question,
+            steps: BTreeMap::new(),
+            inlined: BTreeMap::new(),
+        }
+    }
+
+    /// Whether calls of the function are inlined: it may leave the kernel, or check for interrupts, or a limit counts
+    /// what it does.
+    pub(crate) fn is_inlined(&mut self, function: usize) -> Result<bool> {
+        if let Some(&known) = self.inlined.get(&function) {
+            return Ok(known);
+        }
+        let code = self.program.code(function)?;
+        let mut inlined = Some(function) == self.question.point || self.has_counted_place(function);
+        for block in &code.graph.blocks {
+            let callees = match &block.end {
+                End::Leave | End::Wait(_) => {
+                    inlined = true;
+                    continue;
+                }
+                End::Call { callee, .. } => std::slice::from_ref(callee),
+                End::Go { functions, .. } => functions,
+                End::Return | End::Trap => continue,
+            };
+            for &callee in callees {
+                inlined |= self.is_counted(function, callee) || self.is_inlined(callee)?;
+            }
+        }
+        self.inlined.insert(function, inlined);
+        Ok(inlined)
+    }
+
+    /// Whether a place in the function is counted between checks for interrupts.
+    fn has_counted_place(&self, function: usize) -> bool {
+        self.image.records.iter().any(|record| {
+            let bounds = &self.question.bounds;
+            let counts = match record.kind {
+                Kind::Steps => true,
+                Kind::Mark => bounds
+                    .iter()
+                    .any(|bound| bound.marks.contains(&record.value)),
+                Kind::Turns | Kind::Repeats | Kind::Argument => false,
+            };
+            counts && self.image.function_at(record.address) == Some(function)
+        })
+    }
+
+    /// Whether a limit counts this call.
+    fn is_counted(&self, caller: usize, callee: usize) -> bool {
+        self.question
+            .bounds
+            .iter()
+            .any(|bound| bound.counts(caller, callee))
+    }
+
+    /// The longest way through a function, from its entry to where it comes back; `None` if it never does.
+    pub(crate) fn step(&mut self, step: Step) -> Result<Option<Rc<Longest>>> {
+        if let Some(known) = self.steps.get(&step) {
+            return Ok(known.clone());
+        }
+        let mut network = Network::new();
+        let site = Site {
+            around: &[],
+            next: Some(SINK),
+            third_argument: step.1,
+            call: None,
+        };
+        let (entry, terms) = self.copy(&mut network, step.0, &site)?.entry(0);
+        network.edges.push(start(entry, terms));
+        let found = longest(network, self.image)?.map(Rc::new);
+        self.steps.insert(step, found.clone());
+        Ok(found)
+    }
+
+    /// The longest way from any of these addresses to user level or to a check for interrupts, and from one of those on.
+    ///
+    /// # Errors
+    /// Code that cannot be analysed: it says where, and what would be right.
+    pub fn longest(&mut self, entries: &[u64]) -> Result<Option<Longest>> {
+        let mut network = Network::new();
+        // What the path must go through is missed also where nothing leads there.
+        for (number, bound) in self.question.bounds.iter().enumerate() {
+            limit_of(&mut network, number, bound);
+        }
+        let mut done = BTreeMap::new();
+        for &entry in entries {
+            let function = self
+                .image
+                .function_at(entry)
+                .with_context(|| format!("{entry:#x} is in no function"))?;
+            if let Entry::Vacant(vacant) = done.entry(function) {
+                let site = Site {
+                    around: &[],
+                    next: None,
+                    third_argument: None,
+                    call: None,
+                };
+                vacant.insert(self.copy(&mut network, function, &site)?);
+            }
+            let copy = &done[&function];
+            let block = copy
+                .code
+                .graph
+                .block_at(entry)
+                .context("an entry that is no instruction")?;
+            let (node, terms) = copy.entry(block);
+            network.edges.push(start(node, terms));
+        }
+        longest(network, self.image)
+    }
+}

@@ -1,0 +1,138 @@
+//! What a block costs, also where an instruction repeats itself or a function's argument says how much it does.
+
+use anyhow::{bail, Result};
+
+use crate::analysis::Analysis;
+use crate::annotations::Kind;
+use crate::code::{Change, Instruction};
+use crate::expand::Site;
+use crate::graph::{Block, End, Graph};
+
+/// Functions of the compiler's library with instructions that repeat themselves, as often as the third argument says.
+const FILLING: [&str; 3] = ["memcpy", "memset", "memmove"];
+
+/// Blocks before a call in which its arguments are looked for.
+const LOOK_BACK: usize = 5;
+
+impl Analysis<'_> {
+    /// Instructions of a block; those that repeat themselves count every time, and once more to see that they are done.
+    ///
+    /// # Errors
+    /// One repeats itself nobody knows how often.
+    pub(crate) fn cost(&self, function: usize, block: &Block, site: &Site) -> Result<i64> {
+        let mut cost = block.code.len() as i64;
+        for (i, instruction) in block.code.iter().enumerate() {
+            if instruction.repeats {
+                cost += self.repeats(function, &block.code[..i], instruction, site)? as i64;
+            }
+        }
+        Ok(cost)
+    }
+
+    /// How often an instruction repeats itself behind `before`, those of its block.
+    fn repeats(
+        &self,
+        function: usize,
+        before: &[Instruction],
+        instruction: &Instruction,
+        site: &Site,
+    ) -> Result<u64> {
+        let recorded =
+            self.image.records.iter().find(|record| {
+                record.address == instruction.address && record.kind == Kind::Repeats
+            });
+        if let Some(record) = recorded {
+            return Ok(self.question.meant(record.value));
+        }
+        let change = before
+            .iter()
+            .rev()
+            .map(|each| each.count)
+            .find(|&change| change != Change::None);
+        if let Some(Change::Number(number)) = change {
+            return Ok(number);
+        }
+        let name = &self.image.functions[function].name;
+        if !FILLING.contains(&name.as_str()) {
+            bail!(
+                "{}: this instruction repeats itself without a bound. Write one beside it, with `arch::bounds`",
+                self.image.place(instruction.address)
+            );
+        }
+        let Some(bytes) = site.third_argument else {
+            bail!(
+                "{}: a call of {name} of nobody knows how many bytes. Say how many, with `arch::bounds::at_most`",
+                self.image.place(site.call.unwrap_or(instruction.address))
+            );
+        };
+        // Up to a word's beginning, words, and what is left.
+        Ok(if instruction.bytes_each > 1 {
+            bytes / 8
+        } else {
+            bytes.min(7)
+        })
+    }
+
+    /// The third argument of a call, if the function cares.
+    ///
+    /// # Errors
+    /// It does, and nobody knows the argument.
+    pub(crate) fn passed(
+        &self,
+        callee: usize,
+        third_argument: Option<u64>,
+        call: Option<u64>,
+    ) -> Result<Option<u64>> {
+        let name = &self.image.functions[callee].name;
+        if !FILLING.contains(&name.as_str()) {
+            return Ok(None);
+        }
+        if third_argument.is_none() {
+            let place = call.map_or(String::new(), |call| self.image.place(call));
+            bail!("{place}: a call of {name} of nobody knows how many bytes. Say how many, with `arch::bounds::at_most`");
+        }
+        Ok(third_argument)
+    }
+
+    /// The constant, or the recorded bound, that the block gives the function that it calls as third argument.
+    pub(crate) fn third_argument(&self, graph: &Graph, number: usize) -> Option<u64> {
+        let chain = chain(graph, number);
+        let said = |&block: &usize| {
+            let block = &graph.blocks[block];
+            let mut records = self.image.records.iter();
+            let record = records
+                .find(|record| record.kind == Kind::Argument && block.contains(record.address));
+            record.map(|record| record.value)
+        };
+        if let Some(bytes) = chain.iter().find_map(said) {
+            return Some(bytes);
+        }
+        let change = chain.iter().find_map(|&number| {
+            let block = &graph.blocks[number];
+            let calls = usize::from(matches!(block.end, End::Call { .. }));
+            let before = block.code[..block.code.len() - calls].iter().rev();
+            before
+                .map(|each| each.third_argument)
+                .find(|&change| change != Change::None)
+        });
+        match change {
+            Some(Change::Number(constant)) => Some(constant),
+            _ => None,
+        }
+    }
+}
+
+/// A block and those before it, as far as there is only one way there, the last first.
+fn chain(graph: &Graph, number: usize) -> Vec<usize> {
+    let mut chain = vec![number];
+    while chain.len() < LOOK_BACK {
+        let last = chain[chain.len() - 1];
+        let mut before =
+            (0..graph.blocks.len()).filter(|&each| graph.blocks[each].successors().contains(&last));
+        match (before.next(), before.next()) {
+            (Some(only), None) if !chain.contains(&only) => chain.push(only),
+            _ => break,
+        }
+    }
+    chain
+}
