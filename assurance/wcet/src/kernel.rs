@@ -1,12 +1,19 @@
 //! What the analysis asks of a kernel: where it is entered, where it checks for interrupts, and which of its functions
 //! are of interest by themselves.
 
+use std::collections::BTreeSet;
+
 use anyhow::{Context, Result};
+use clap::ValueEnum;
 
 use crate::analysis::{Analysis, Question};
+use crate::code::Flow;
 use crate::flow::Longest;
+use crate::graph::End;
 use crate::image::Image;
 use crate::limits::{Bound, Limits};
+use crate::program::Program;
+use crate::results::Wanted;
 
 /// The function that checks for interrupts.
 const POINT: &str = "time::account::preemption_point";
@@ -14,6 +21,8 @@ const POINT: &str = "time::account::preemption_point";
 /// entry for each vector.
 const SYSTEM_CALL: &str = "sandglass_system_call_0";
 const VECTORS: &str = "sandglass_vectors_0";
+/// In the path of each function that serves invocations.
+const INVOCATIONS: &str = "::invoke::";
 /// Bytes of an entry of that table.
 const VECTOR_BYTES: u64 = 16;
 
@@ -38,7 +47,7 @@ impl Entry {
 }
 
 /// Who may do what.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub enum System {
     /// Anybody anything.
     Open,
@@ -65,6 +74,18 @@ pub struct Case {
     pub levels: u64,
     /// Threads that the machine has memory for.
     pub threads: u64,
+}
+
+/// How much code is analysed, as in Table 1 of the paper.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Properties {
+    /// Of code.
+    pub bytes: usize,
+    pub functions: usize,
+    pub blocks: usize,
+    pub loops: usize,
+    /// Conditional ones.
+    pub branches: usize,
 }
 
 /// A kernel.
@@ -112,6 +133,60 @@ impl<'i> Kernel<'i> {
             bounds,
         };
         Analysis::new(self.image, question).longest(&self.addresses(entry)?)
+    }
+
+    /// What an entry can reach.
+    ///
+    /// # Errors
+    /// Code that cannot be analysed.
+    pub fn properties(&self) -> Result<Properties> {
+        let mut program = Program::new(self.image, Some(self.point));
+        let mut open = Vec::new();
+        for entry in Entry::ALL {
+            let functions = self.addresses(entry)?.into_iter();
+            open.extend(functions.filter_map(|address| self.image.function_at(address)));
+        }
+        let mut seen = BTreeSet::new();
+        let mut properties = Properties::default();
+        while let Some(function) = open.pop() {
+            if !seen.insert(function) {
+                continue;
+            }
+            let code = program.code(function)?;
+            let instructions = code.graph.blocks.iter().flat_map(|block| &block.code);
+            for instruction in instructions {
+                properties.bytes += usize::from(instruction.length);
+                properties.branches += usize::from(matches!(instruction.flow, Flow::Branch(_)));
+            }
+            properties.functions += 1;
+            properties.blocks += code.graph.blocks.len();
+            properties.loops += code.loops.len();
+            for block in &code.graph.blocks {
+                match &block.end {
+                    End::Call { callee, .. } => open.push(*callee),
+                    End::Go { functions, .. } => open.extend(functions),
+                    End::Return | End::Leave | End::Wait(_) | End::Trap => {}
+                }
+            }
+        }
+        Ok(properties)
+    }
+
+    /// The longest path of a system call through each function that serves invocations, in each case that has one.
+    ///
+    /// # Errors
+    /// As with [`Self::longest`].
+    pub fn invocations(&self, wanted: &Wanted) -> Result<Vec<(Case, usize, Longest)>> {
+        let names = self.image.functions.iter().enumerate();
+        let serving = names.filter(|(_, function)| function.name.contains(INVOCATIONS));
+        let mut found = Vec::new();
+        for (function, _) in serving {
+            for case in wanted.cases() {
+                let longest = self.longest(Entry::SystemCall, case, Some(function))?;
+                found.extend(longest.map(|longest| (case, function, longest)));
+            }
+        }
+        Ok(found)
     }
 
     /// Where such an entry begins.

@@ -7,6 +7,7 @@
 pub mod analysis;
 pub mod annotations;
 pub mod code;
+pub mod compare;
 mod expand;
 pub mod flow;
 pub mod graph;
@@ -16,6 +17,10 @@ pub mod limits;
 pub mod lines;
 pub mod loops;
 pub mod program;
+pub mod record;
 pub mod reduce;
 mod repeats;
+pub mod report;
+pub mod results;
 pub mod show;
+pub mod tree;

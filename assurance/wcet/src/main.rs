@@ -1,66 +1,156 @@
 //! Bounds of the kernel's execution time, from its file.
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use clap::Parser;
+use clap::{Parser, ValueEnum};
+use sandglass_wcet::compare::{self, Side};
 use sandglass_wcet::image::Image;
 use sandglass_wcet::kernel::{Case, Entry, Kernel, System};
 use sandglass_wcet::limits::Limits;
-use sandglass_wcet::show;
+use sandglass_wcet::report::{self, Report};
+use sandglass_wcet::results::{Results, Wanted};
+use sandglass_wcet::{record, show};
 
+/// Computes how long the kernel can take at most, from its file
 #[derive(Parser)]
 struct Args {
+    /// The kernel's file, with symbols
     kernel: PathBuf,
-    /// Levels of capability spaces.
-    #[arg(long, default_value_t = 8)]
-    levels: u64,
-    /// Threads that the machine has memory for.
+    /// Who may do what; both if not given
+    #[arg(long)]
+    system: Option<System>,
+    /// Levels of capability spaces
+    #[arg(long, value_delimiter = ',', default_values_t = [8, 64])]
+    levels: Vec<u64>,
+    /// Threads that the machine has memory for
     #[arg(long, default_value_t = 100_000)]
     threads: u64,
-    /// Shows the path of each bound.
+    /// What is counted
+    #[arg(long, default_value = "instructions")]
+    model: Model,
+    /// Only paths through this function
+    #[arg(long, value_name = "FUNCTION", conflicts_with_all = ["record", "check", "report"])]
+    through: Option<String>,
+    /// Show the path of each bound
     #[arg(long)]
     path: bool,
-    /// Of paths through this function.
-    #[arg(long)]
-    through: Option<String>,
+    /// Write a page and a table into this directory
+    #[arg(long, value_name = "DIR")]
+    report: Option<PathBuf>,
+    /// Write the bounds into this file
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
+    /// Fail if a bound has grown by more than 2 % over what this file records
+    #[arg(long, value_name = "FILE")]
+    check: Option<PathBuf>,
+    /// Show what grew or shrank since this kernel
+    #[arg(long, value_name = "KERNEL")]
+    against: Option<PathBuf>,
 }
 
-fn main() -> Result<()> {
-    let args = Args::parse();
-    let image = Image::read(&args.kernel)?;
+#[derive(Clone, Copy, ValueEnum)]
+enum Model {
+    /// Executed instructions
+    Instructions,
+}
+
+fn main() -> ExitCode {
+    match run(&Args::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: &Args) -> Result<()> {
+    let Model::Instructions = args.model;
     let limits = Limits::parse(include_str!("../limits.toml"))?;
     let closed = Limits::parse(include_str!("../closed.toml"))?;
-    let kernel = Kernel::new(&image, &limits, &closed)?;
-    let through = match &args.through {
-        Some(name) => Some(
-            image
-                .function_named(name)
-                .with_context(|| format!("no function {name}"))?,
-        ),
-        None => None,
+    let wanted = Wanted {
+        systems: args
+            .system
+            .map_or(System::ALL.to_vec(), |system| vec![system]),
+        levels: args.levels.clone(),
+        threads: args.threads,
     };
-    for system in System::ALL {
-        for entry in Entry::ALL {
-            let case = Case {
-                system,
-                levels: args.levels,
-                threads: args.threads,
-            };
-            let Some(found) = kernel.longest(entry, case, through)? else {
-                continue;
-            };
-            println!(
-                "{} {} {}: {}",
-                system.name(),
-                entry.name(),
-                args.levels,
-                found.cost
-            );
-            if args.path {
-                print!("{}", show::path(&image, &found));
+    let image = Image::read(&args.kernel)?;
+    let kernel = Kernel::new(&image, &limits, &closed)?;
+    let through = through(&image, args.through.as_deref())?;
+    let results = wanted.of(&kernel, through)?;
+    print(&image, &results, args.path);
+    if let Some(file) = &args.record {
+        fs::write(file, record::text(&results))
+            .with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    if let Some(directory) = &args.report {
+        let report = Report {
+            image: &image,
+            name: &file_name(&args.kernel),
+            properties: kernel.properties()?,
+            results: &results,
+            invocations: &kernel.invocations(&wanted)?,
+            limits: [
+                ("Of every system", &limits),
+                ("Of closed systems, too", &closed),
+            ],
+        };
+        report::write(directory, &report)?;
+    }
+    if let Some(base) = &args.against {
+        let image_before = Image::read(base)?;
+        let before = Kernel::new(&image_before, &limits, &closed)?;
+        let base = Side {
+            image: &image_before,
+            results: &wanted.of(
+                &before,
+                self::through(&image_before, args.through.as_deref())?,
+            )?,
+        };
+        let new = Side {
+            image: &image,
+            results: &results,
+        };
+        print!("{}", compare::table(base, new));
+    }
+    if let Some(file) = &args.check {
+        let recorded =
+            fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+        record::check(&results, &recorded).with_context(|| file.display().to_string())?;
+    }
+    Ok(())
+}
+
+fn file_name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}
+
+/// The number of the function that paths are to go through.
+fn through(image: &Image, name: Option<&str>) -> Result<Option<usize>> {
+    name.map(|name| {
+        let number = image.function_named(name);
+        number.with_context(|| {
+            format!("there is no function `{name}`: it was inlined, or its path ends otherwise")
+        })
+    })
+    .transpose()
+}
+
+fn print(image: &Image, results: &[Results], with_paths: bool) {
+    for each in results {
+        let Case { system, levels, .. } = each.case;
+        for (name, cost) in each.figures() {
+            println!("{} {levels} {name}: {cost}", system.name());
+            let entry = Entry::ALL.into_iter().find(|entry| entry.name() == name);
+            let found = each.entries.iter().find(|(each, _)| Some(*each) == entry);
+            if let Some((_, longest)) = found.filter(|_| with_paths) {
+                print!("{}", show::path(image, longest));
             }
         }
     }
-    Ok(())
 }

@@ -3,5 +3,6 @@
 mod errors;
 mod known;
 mod networks;
+mod paths;
 mod programs;
 mod random;
