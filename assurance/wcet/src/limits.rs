@@ -55,10 +55,25 @@ impl Limits {
         toml::from_str(text).context("limits of paths")
     }
 
-    /// The limits of functions that this kernel has: a function that was inlined everywhere has no calls to be counted.
+    /// Those of whose functions and marks this kernel has all, and the reasons of the others: for an older kernel, which
+    /// was not written with these limits in mind. Its bounds are larger for it.
+    pub fn split(&self, image: &Image) -> (Self, Vec<&str>) {
+        let is_known = |limit: &&Limit| limit.resolve(image).is_ok();
+        let (known, others): (Vec<&Limit>, Vec<&Limit>) = self.limit.iter().partition(is_known);
+        let known = Self {
+            limit: known.into_iter().cloned().collect(),
+        };
+        (
+            known,
+            others.iter().map(|limit| limit.why.as_str()).collect(),
+        )
+    }
+
+    /// The limits, as they apply to this kernel.
     ///
     /// # Errors
-    /// A limit of whose functions the kernel has none.
+    /// A limit names a function that the kernel has not, inlined ones included, since their calls cannot be counted; or a
+    /// mark that nobody knows.
     pub fn resolve(&self, image: &Image) -> Result<Vec<Bound>> {
         self.limit
             .iter()

@@ -102,20 +102,8 @@ fn run(args: &Args) -> Result<()> {
         report::write(directory, &report)?;
     }
     if let Some(base) = &args.against {
-        let image_before = Image::read(base)?;
-        let before = Kernel::new(&image_before, &limits, &closed)?;
-        let base = Side {
-            image: &image_before,
-            results: &wanted.of(
-                &before,
-                self::through(&image_before, args.through.as_deref())?,
-            )?,
-        };
-        let new = Side {
-            image: &image,
-            results: &results,
-        };
-        print!("{}", compare::table(base, new));
+        let text = against(base, args, &wanted, [&limits, &closed], (&image, &results));
+        print!("{}", text.with_context(|| base.display().to_string())?);
     }
     if let Some(file) = &args.check {
         let recorded =
@@ -123,6 +111,31 @@ fn run(args: &Args) -> Result<()> {
         record::check(&results, &recorded).with_context(|| file.display().to_string())?;
     }
     Ok(())
+}
+
+/// What grew or shrank since another kernel.
+fn against(
+    file: &Path,
+    args: &Args,
+    wanted: &Wanted,
+    limits: [&Limits; 2],
+    (image, results): (&Image, &[Results]),
+) -> Result<String> {
+    let before = Image::read(file)?;
+    let [(limits, left_out), (closed, left_out_too)] = limits.map(|limits| limits.split(&before));
+    for why in left_out.into_iter().chain(left_out_too) {
+        eprintln!(
+            "note: {} has no such function, so this limit is not one of its own: {why}",
+            file.display()
+        );
+    }
+    let kernel = Kernel::new(&before, &limits, &closed)?;
+    let through = through(&before, args.through.as_deref())?;
+    let base = Side {
+        image: &before,
+        results: &wanted.of(&kernel, through)?,
+    };
+    Ok(compare::table(base, Side { image, results }))
 }
 
 fn file_name(path: &Path) -> String {

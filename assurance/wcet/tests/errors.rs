@@ -129,7 +129,7 @@ fn a_stripped_file_is_refused() {
     let error = Image::read(&file).expect_err("it has no symbols");
     let message = format!("{error:#}");
     assert!(
-        message.contains("stripped-") && message.contains("do not strip it"),
+        message.contains("stripped: ") && message.contains("do not strip it"),
         "{message}"
     );
 }
@@ -213,6 +213,15 @@ fn a_limit_names_what_is_there() {
         assert!(message.contains(says), "{message}");
         assert!(message.contains("because of \"a test\""), "{message}");
     }
+    let text = "[[limit]]\nat_most = 1\ncalls = [\"nobody\"]\nwhy = \"a test\"\n\
+        [[limit]]\nat_most = 2\ncalls = [\"three\"]\nwhy = \"another\"\n";
+    let limits = Limits::parse(text).expect("limits");
+    let (known, left_out) = limits.split(&image);
+    assert_eq!(
+        (known.limit.len(), left_out),
+        (1, vec!["a test"]),
+        "for an older kernel"
+    );
     assert!(
         Limits::parse("[[limit]]\nat_most = 1\n").is_err(),
         "a limit without a reason"

@@ -1,12 +1,17 @@
 //! Paths as trees of calls, and what is written about bounds.
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
 
 use sandglass_wcet::analysis::Analysis;
+use sandglass_wcet::compare::{self, Side};
 use sandglass_wcet::flow::Longest;
 use sandglass_wcet::image::Image;
-use sandglass_wcet::kernel::{Case, Entry, System};
+use sandglass_wcet::kernel::{Case, Entry, Properties, System};
+use sandglass_wcet::limits::Limits;
 use sandglass_wcet::record;
+use sandglass_wcet::report::{self, Report};
 use sandglass_wcet::results::Results;
 use sandglass_wcet::tree::{tree, Frame};
 
@@ -118,4 +123,96 @@ fn what_is_recorded_is_checked() {
         let error = record::check(&now, &gone).expect_err("something is missing");
         assert!(format!("{error:#}").contains(says), "{error:#}");
     }
+}
+
+/// A call that got dearer shows as such, and what is as before does not.
+#[test]
+fn what_grew_is_named() {
+    let mut image = image();
+    let before = image_of_before(&mut image);
+    let old = results(&before, "calls_in_loop");
+    let new = results(&image, "calls_in_loop");
+    let text = compare::table(
+        Side {
+            image: &before,
+            results: &old,
+        },
+        Side {
+            image: &image,
+            results: &new,
+        },
+    );
+    let words: Vec<String> = text
+        .lines()
+        .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+        .collect();
+    let expected = [
+        "open.8 system_call 20 26 +6 (+30.0 %)",
+        "calls_in_loop 11 14 +3 (+27.3 %)",
+        "three 9 12 +3 (+33.3 %)",
+        "open.8 vector 4 4 =",
+        "open.8 interrupt_latency 24 30 +6 (+25.0 %)",
+    ];
+    assert_eq!(words, expected);
+}
+
+/// The programs as they are; in `image`, the loop that calls turns once more.
+fn image_of_before(image: &mut Image) -> Image {
+    let function = number(image, "calls_in_loop");
+    let range = image.functions[function].start..image.functions[function].end;
+    for record in &mut image.records {
+        if range.contains(&record.address) {
+            record.value += 1;
+        }
+    }
+    crate::programs::image()
+}
+
+#[test]
+fn a_report_is_one_page_and_a_table() {
+    let image = image();
+    let results = results(&image, "calls_in_loop");
+    let limits =
+        Limits::parse("[[limit]]\nat_most = 1\ncalls = [\"three\"]\nwhy = \"it is <dear>\"\n")
+            .expect("limits");
+    let invocation = (
+        results[0].case,
+        number(&image, "nested"),
+        longest(&image, "nested"),
+    );
+    let report = Report {
+        image: &image,
+        name: "programs",
+        properties: Properties {
+            bytes: 12_345,
+            ..Properties::default()
+        },
+        results: &results,
+        invocations: &[invocation],
+        limits: [("Of all", &limits), ("Of closed ones", &Limits::default())],
+    };
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("report");
+    report::write(&directory, &report).expect("it is written");
+
+    let page = fs::read_to_string(directory.join("index.html")).expect("the page");
+    for said in [
+        "12345",
+        "three: 9 instructions (45.0 %), 9 of its own, called in programs.s:",
+        "it is &lt;dear&gt;",
+        "<code>nested</code>, 8 levels: 47",
+    ] {
+        assert!(page.contains(said), "the page does not say {said}");
+    }
+    for outside in ["src=", "href=", "url(", "@import"] {
+        assert!(
+            !page.contains(outside),
+            "the page needs something: {outside}"
+        );
+    }
+
+    let table = fs::read_to_string(directory.join("bounds.csv")).expect("the table");
+    let expected = "system,levels,what,through,instructions\n\
+        open,8,system_call,,20\nopen,8,vector,,4\nopen,8,interrupt_latency,,24\n\
+        open,8,system_call,nested,47\n";
+    assert_eq!(table, expected);
 }

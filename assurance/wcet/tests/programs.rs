@@ -1,5 +1,6 @@
 //! The programs of `programs.s`, as a file.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -21,16 +22,19 @@ pub fn file() -> &'static Path {
 /// The source as a file of its own, with these options.
 pub fn assemble(name: &str, options: &[&str]) -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs.s");
-    let file =
-        Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let file = directory.join(name);
+    let made = directory.join(format!("{name}.{}", std::process::id()));
     let fixed = ["-nostdlib", "-static", "-no-pie", "-Wl,-e,0", "-o"];
     let status = Command::new("cc")
         .args(options)
         .args(fixed)
-        .args([&file, &source])
+        .args([&made, &source])
         .status()
         .expect("a C compiler assembles the programs");
     assert!(status.success(), "the programs do not assemble");
+    // At once, as others may be reading the one before.
+    fs::rename(made, &file).expect("the file gets its name");
     file
 }
 

@@ -64,7 +64,12 @@ fn draw(placed: &Placed, all: i64) -> Markup {
     } = placed;
     let top = *row as f64 * ROW;
     let letters = ((width - 6.0) / LETTER).max(0.0) as usize;
-    let last = frame.name.rsplit("::").next().unwrap_or_default();
+    // The last part of the path, without what it is generic over.
+    let plain = match frame.name.find("::<") {
+        Some(generic) if generic > 0 => &frame.name[..generic],
+        _ => &frame.name,
+    };
+    let last = plain.rsplit("::").next().unwrap_or_default();
     let name = match () {
         () if frame.name.len() <= letters => &frame.name,
         () if last.len() <= letters => last,
