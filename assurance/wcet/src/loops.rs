@@ -60,7 +60,35 @@ pub fn find(
         );
         is_clear(image, graph, each)?;
     }
+    loops.extend(together(image, graph));
     Ok(loops)
+}
+
+/// What loops of the function may do together in one call: as the bound of a loop around all of it, which is entered with
+/// the function and never repeats itself.
+fn together(image: &Image, graph: &Graph) -> Option<Loop> {
+    let mut bounds: Vec<TurnBound> = Vec::new();
+    let records = image.records.iter();
+    for record in records.filter(|record| record.kind == Kind::Together) {
+        let Some(block) = graph.block_at(record.address) else {
+            continue;
+        };
+        match bounds.iter_mut().find(|bound| bound.most == record.value) {
+            Some(bound) if bound.marked.contains(&block) => {}
+            Some(bound) => bound.marked.push(block),
+            None => bounds.push(TurnBound {
+                kind: record.kind,
+                marked: vec![block],
+                most: record.value,
+            }),
+        }
+    }
+    (!bounds.is_empty()).then(|| Loop {
+        header: 0,
+        blocks: (0..graph.blocks.len()).collect(),
+        back_edges: Vec::new(),
+        bounds,
+    })
 }
 
 fn natural(image: &Image, graph: &Graph) -> Result<Vec<Loop>> {
@@ -247,9 +275,12 @@ fn runs_unmarked(
     false
 }
 
-/// Whether a block checks for interrupts, or is a step of those that are counted between such checks.
+/// Whether a block checks for interrupts, or is a step of those that are counted between such checks, or with those of
+/// other loops.
 fn ends(image: &Image, block: &Block, point: Option<usize>) -> bool {
     let checks = matches!(block.end, End::Call { callee, .. } if Some(callee) == point);
-    let is_step = |record: &Record| record.kind == Kind::Steps && block.contains(record.address);
+    let is_step = |record: &Record| {
+        matches!(record.kind, Kind::Steps | Kind::Together) && block.contains(record.address)
+    };
     checks || image.records.iter().any(is_step)
 }
