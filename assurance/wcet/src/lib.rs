@@ -38,3 +38,4 @@ pub mod results;
 pub mod show;
 #[cfg(feature = "solver")]
 pub mod tree;
+pub mod watch;

@@ -1,0 +1,107 @@
+//! What has to be watched of a running kernel, so that what it does can be compared with what was computed: where it is
+//! entered, where it checks for interrupts, and the calls that limits count.
+//!
+//! A list has a word, numbers in hexadecimal, and a name, on each line:
+//!
+//! - `point ADDRESS`: the function that checks for interrupts;
+//! - `entry NAME ADDRESS`: the kernel is entered there;
+//! - `limits COUNT`: so many limits there are, in the order of their file;
+//! - `call LIMIT ADDRESS`: the limit counts how often that instruction is executed, a call or a jump that is always taken;
+//! - `branch LIMIT ADDRESS TARGET`: it counts how often that instruction leads to that function.
+
+use std::fmt::Write;
+
+use anyhow::{ensure, Context, Result};
+
+use crate::code::{Flow, Instruction};
+use crate::image::Image;
+use crate::limits::Bound;
+
+/// The function that checks for interrupts.
+pub const POINT: &str = "time::account::preemption_point";
+
+/// What enters the kernel: the name of the kind, the function that begins with it, and how many bytes apart its entries
+/// stand, if it has more than one.
+pub const ENTRIES: [(&str, &str, Option<u64>); 2] = [
+    ("system_call", "sandglass_system_call_0", None),
+    ("vectors", "sandglass_vectors_0", Some(VECTOR_STRIDE)),
+];
+
+/// Bytes from the entry of a vector to that of the next (`kernel/src/arch/x86_64/entry/code.rs`).
+const VECTOR_STRIDE: u64 = 16;
+
+/// The addresses at which the kernel is entered in each of the ways of [`ENTRIES`].
+///
+/// # Errors
+/// It has none of that kind.
+pub fn entries(image: &Image) -> Result<Vec<(&'static str, Vec<u64>)>> {
+    let found = ENTRIES.iter().map(|&(kind, name, stride)| {
+        let function = image
+            .function_named(name)
+            .with_context(|| format!("the kernel has no `{name}`"))?;
+        let function = &image.functions[function];
+        let is_entry = |address: u64| match stride {
+            Some(stride) => (address - function.start).is_multiple_of(stride),
+            None => address == function.start,
+        };
+        let addresses = function.code.iter().map(|code| code.address);
+        Ok((
+            kind,
+            addresses.filter(|&address| is_entry(address)).collect(),
+        ))
+    });
+    found.collect()
+}
+
+/// The list for a kernel.
+///
+/// # Errors
+/// The kernel has no such entries, or does not check for interrupts.
+pub fn list(image: &Image, bounds: &[Bound]) -> Result<String> {
+    let point = image
+        .function_named(POINT)
+        .with_context(|| format!("the kernel has no `{POINT}`"))?;
+    let mut text = format!("point {:x}\n", image.functions[point].start);
+    for (kind, addresses) in entries(image)? {
+        for address in addresses {
+            // Writing to a string does not fail.
+            let _ = writeln!(text, "entry {kind} {address:x}");
+        }
+    }
+    let _ = writeln!(text, "limits {:x}", bounds.len());
+    for (number, bound) in bounds.iter().enumerate() {
+        let calls = calls(image, bound);
+        ensure!(
+            !calls.is_empty(),
+            "nothing in the kernel calls what limit {number} of the file counts"
+        );
+        for (instruction, target) in calls {
+            let address = instruction.address;
+            let _ = match instruction.flow {
+                Flow::Branch(_) => writeln!(text, "branch {number:x} {address:x} {target:x}"),
+                _ => writeln!(text, "call {number:x} {address:x}"),
+            };
+        }
+    }
+    Ok(text)
+}
+
+/// The instructions that a limit counts, each with where the function begins that it leads to.
+fn calls(image: &Image, bound: &Bound) -> Vec<(Instruction, u64)> {
+    let mut calls = Vec::new();
+    for (caller, function) in image.functions.iter().enumerate() {
+        for &instruction in &function.code {
+            let (Flow::Call(target) | Flow::Jump(target) | Flow::Branch(target)) = instruction.flow
+            else {
+                continue;
+            };
+            let callee = image
+                .function_at(target)
+                .filter(|&callee| image.functions[callee].start == target);
+            if callee.is_some_and(|callee| callee != caller && bound.counts(caller, callee)) {
+                calls.push((instruction, target));
+            }
+        }
+    }
+    calls
+}
