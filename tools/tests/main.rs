@@ -27,6 +27,9 @@ mod windows;
 #[path = "../plugin/src/meter.rs"]
 mod meter;
 #[allow(dead_code)]
+#[path = "../plugin/src/visits.rs"]
+mod visits;
+#[allow(dead_code)]
 #[path = "../plugin/src/waits.rs"]
 mod waits;
 #[allow(dead_code)]

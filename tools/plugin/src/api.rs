@@ -32,6 +32,9 @@ pub const WRITES: c_int = 2;
 /// `QEMU_PLUGIN_CB_NO_REGS`: a callback that looks at no register.
 pub const NO_REGISTERS: c_int = 0;
 
+/// `QEMU_PLUGIN_INLINE_ADD_U64`: adds to a number, without a call.
+pub const INLINE_ADD: c_int = 0;
+
 pub type Translated = unsafe extern "C" fn(Id, *mut TranslationBlock);
 pub type Executed = unsafe extern "C" fn(c_uint, *mut c_void);
 
@@ -61,6 +64,12 @@ unsafe extern "C" {
         callback: Executed,
         registers: c_int,
         data: *mut c_void,
+    );
+    pub fn qemu_plugin_register_vcpu_insn_exec_inline(
+        instruction: *mut Instruction,
+        operation: c_int,
+        number: *mut c_void,
+        amount: u64,
     );
     pub fn qemu_plugin_tb_n_insns(block: *const TranslationBlock) -> usize;
     pub fn qemu_plugin_tb_vaddr(block: *const TranslationBlock) -> u64;

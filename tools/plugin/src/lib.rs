@@ -18,6 +18,9 @@
 //! for time, as [`watch`] says; `out` then has a line `finding TEXT` for each finding, and at the machine's
 //! end one of what was asked.
 //!
+//! With `visits=FILE` and `visits_out=FILE`, it also counts what the kernel executes on every visit: the first file says
+//! what is watched, the second is written, as [`visits`] says; `out` is not needed then.
+//!
 //! For machines with virtual time (`-icount`), whose cores take turns on one thread.
 
 mod api;
@@ -25,6 +28,8 @@ mod cores;
 mod meter;
 mod ram;
 mod times;
+mod visiting;
+mod visits;
 mod waits;
 mod watch;
 
@@ -39,6 +44,7 @@ use api::{Id, Info, TranslationBlock};
 use cores::CoreMeter;
 use meter::{Block, Meter, Place};
 use times::Times;
+use visiting::Visiting;
 use waits::{WaitMeter, Waiting, WaitingCode};
 use watch::{Last, Layout};
 
@@ -76,6 +82,9 @@ struct Options {
     /// Where the kernel has what the oracle for time asks.
     layout: Option<Layout>,
     out: Option<String>,
+    /// What is watched on every visit of the kernel, and where that is written.
+    visits: Option<String>,
+    visits_out: Option<String>,
 }
 
 impl Options {
@@ -83,8 +92,13 @@ impl Options {
     fn take(&mut self, argument: &str) -> Result<(), String> {
         let (name, value) = argument.split_once('=').unwrap_or((argument, ""));
         let list = match name {
-            "out" => {
-                self.out = Some(value.to_owned());
+            "out" | "visits" | "visits_out" => {
+                let file = match name {
+                    "out" => &mut self.out,
+                    "visits" => &mut self.visits,
+                    _ => &mut self.visits_out,
+                };
+                *file = Some(value.to_owned());
                 return Ok(());
             }
             "cores" => {
@@ -131,6 +145,24 @@ impl Options {
         }
     }
 
+    fn measuring(&self) -> Result<Option<Measuring>, String> {
+        let Some(path) = &self.out else {
+            return Ok(None);
+        };
+        Ok(Some(Measuring {
+            measurement: self.measurement(),
+            out: Out::create(path)?,
+        }))
+    }
+
+    fn visiting(&self) -> Result<Option<Visiting>, String> {
+        match (&self.visits, &self.visits_out) {
+            (Some(list), Some(out)) => Visiting::new(list, out).map(Some),
+            (None, None) => Ok(None),
+            _ => Err("`visits=LIST` and `visits_out=FILE` go together".to_owned()),
+        }
+    }
+
     fn waiting_code(&self) -> WaitingCode {
         let code = self.code.iter().zip(&self.code_ends);
         WaitingCode {
@@ -148,11 +180,28 @@ enum Measurement {
     Times(Times),
 }
 
-/// Writes what was measured.
-fn write(out: &mut File, text: &str) {
-    if let Err(error) = out.write_all(text.as_bytes()) {
-        complain(&format!("cannot write the measurements: {error}"));
+/// Where measurements go.
+struct Out(File);
+
+impl Out {
+    fn create(path: &str) -> Result<Self, String> {
+        let file = File::create(path);
+        file.map(Self)
+            .map_err(|error| format!("cannot write {path}: {error}"))
     }
+
+    /// Writes what was measured.
+    fn write(&mut self, text: &str) {
+        if let Err(error) = self.0.write_all(text.as_bytes()) {
+            complain(&format!("cannot write the measurements: {error}"));
+        }
+    }
+}
+
+/// A measurement, and where it goes.
+struct Measuring {
+    measurement: Measurement,
+    out: Out,
 }
 
 /// A block, whether it pauses, how it ends, and whether it waits.
@@ -167,10 +216,11 @@ struct Known {
 struct State {
     options: Options,
     waiting_code: WaitingCode,
-    measurement: Measurement,
+    /// Nothing if only visits are counted.
+    measuring: Option<Measuring>,
     /// The blocks that there are: QEMU translates the same one again and again.
     blocks: HashMap<Known, &'static Known>,
-    out: File,
+    visiting: Option<Visiting>,
 }
 
 struct Global(UnsafeCell<Option<State>>);
@@ -180,6 +230,14 @@ struct Global(UnsafeCell<Option<State>>);
 unsafe impl Sync for Global {}
 
 static STATE: Global = Global(UnsafeCell::new(None));
+
+impl State {
+    fn measurement(&mut self) -> Option<&mut Measurement> {
+        self.measuring
+            .as_mut()
+            .map(|measuring| &mut measuring.measurement)
+    }
+}
 
 /// The state, for one callback.
 ///
@@ -218,29 +276,34 @@ pub unsafe extern "C" fn qemu_plugin_install(
             return 1;
         }
     }
-    let Some(path) = options.out.clone() else {
-        complain("where do the measurements go? Say `out=FILE`");
+    if options.out.is_none() && options.visits.is_none() {
+        complain(
+            "where do the measurements go? Say `out=FILE`, or `visits=LIST` and `visits_out=FILE`",
+        );
         return 1;
-    };
+    }
     if options.layout.is_some_and(|layout| !layout.is_whole()) {
         complain(
             "what the kernel's file says of itself is incomplete: give all `watch_NAME=NUMBER`",
         );
         return 1;
     }
-    let out = match File::create(&path) {
-        Ok(out) => out,
-        Err(error) => {
-            complain(&format!("cannot write {path}: {error}"));
+    let files = options
+        .measuring()
+        .and_then(|measuring| Ok((measuring, options.visiting()?)));
+    let (measuring, visiting) = match files {
+        Ok(files) => files,
+        Err(message) => {
+            complain(&message);
             return 1;
         }
     };
     let fresh = State {
-        measurement: options.measurement(),
+        measuring,
         waiting_code: options.waiting_code(),
         options,
         blocks: HashMap::new(),
-        out,
+        visiting,
     };
     // SAFETY: nothing runs yet.
     unsafe {
@@ -270,7 +333,10 @@ unsafe extern "C" fn translated(_id: Id, block: *mut TranslationBlock) {
     let (mut halts, mut pauses) = (false, false);
     let mut last = Last::Other;
     let is_kernel = start >> 63 == 1;
-    let watches_times = matches!(state.measurement, Measurement::Times(_));
+    if state.measuring.is_none() && !is_kernel {
+        return;
+    }
+    let watches_times = matches!(state.measurement(), Some(Measurement::Times(_)));
     for i in 0..length {
         // SAFETY: the block has that instruction, whose bytes are there.
         let (instruction, address, bytes) = unsafe {
@@ -314,6 +380,10 @@ unsafe extern "C" fn translated(_id: Id, block: *mut TranslationBlock) {
                 );
             }
         }
+        if let Some(visiting) = state.visiting.as_mut().filter(|_| is_kernel) {
+            // SAFETY: as above.
+            unsafe { visiting.translates(instruction, address, bytes) };
+        }
         let Some((callback, data)) = mark(&state.options, address) else {
             continue;
         };
@@ -326,6 +396,9 @@ unsafe extern "C" fn translated(_id: Id, block: *mut TranslationBlock) {
                 ptr::without_provenance_mut(data),
             );
         }
+    }
+    if state.measuring.is_none() {
+        return;
     }
     let place = match () {
         () if !is_kernel => Place::User,
@@ -382,11 +455,14 @@ unsafe extern "C" fn executed(core: c_uint, known: *mut c_void) {
         return;
     };
     let (core, block) = (core as usize, known.block);
-    match &mut state.measurement {
+    let Some(measuring) = &mut state.measuring else {
+        return;
+    };
+    match &mut measuring.measurement {
         Measurement::Kernel(meter) => meter.run(block),
         Measurement::Cores(meter) => meter.run(core, block.place, known.pauses, block.length),
         Measurement::Waits(meter) => meter.run(core, block, known.waiting),
-        Measurement::Times(times) => times.run(known, &mut state.out),
+        Measurement::Times(times) => times.run(known, &mut measuring.out),
     }
 }
 
@@ -397,7 +473,7 @@ unsafe extern "C" fn executed(core: c_uint, known: *mut c_void) {
 unsafe extern "C" fn user_executed(_core: c_uint, _data: *mut c_void) {
     // SAFETY: once in this callback.
     let state = unsafe { state() };
-    if let Some(Measurement::Times(Times::Watched(watch))) = state.map(|it| &mut it.measurement) {
+    if let Some(Measurement::Times(Times::Watched(watch))) = state.and_then(State::measurement) {
         watch.executes();
     }
 }
@@ -409,7 +485,7 @@ unsafe extern "C" fn user_executed(_core: c_uint, _data: *mut c_void) {
 unsafe extern "C" fn wrote(_core: c_uint, access: u32, address: u64, _data: *mut c_void) {
     // SAFETY: once in this callback.
     let state = unsafe { state() };
-    if let Some(Measurement::Times(Times::Watched(watch))) = state.map(|it| &mut it.measurement) {
+    if let Some(Measurement::Times(Times::Watched(watch))) = state.and_then(State::measurement) {
         // SAFETY: what QEMU has said of this access. It may be a read: QEMU 7.2 also tells of some.
         let (is_store, shift) = unsafe {
             (
@@ -432,8 +508,11 @@ unsafe extern "C" fn finished(_id: Id, _data: *mut c_void) {
     let Some(state) = (unsafe { state() }) else {
         return;
     };
-    if let Measurement::Times(Times::Watched(watch)) = &state.measurement {
-        write(&mut state.out, &watch.summary());
+    let Some(Measuring { measurement, out }) = &mut state.measuring else {
+        return;
+    };
+    if let Measurement::Times(Times::Watched(watch)) = measurement {
+        out.write(&watch.summary());
     }
 }
 
@@ -443,7 +522,7 @@ unsafe extern "C" fn finished(_id: Id, _data: *mut c_void) {
 /// QEMU calls it.
 unsafe extern "C" fn begun(_core: c_uint, _data: *mut c_void) {
     // SAFETY: once in this callback.
-    match unsafe { state() }.map(|state| &mut state.measurement) {
+    match unsafe { state() }.and_then(State::measurement) {
         Some(Measurement::Kernel(meter)) => meter.begin(),
         Some(Measurement::Cores(meter)) => meter.begin(),
         Some(Measurement::Waits(meter)) => meter.begin(),
@@ -457,8 +536,7 @@ unsafe extern "C" fn begun(_core: c_uint, _data: *mut c_void) {
 /// QEMU calls it; `server` is a number that `translated` registered.
 unsafe extern "C" fn busy(core: c_uint, server: *mut c_void) {
     // SAFETY: once in this callback.
-    if let Some(Measurement::Cores(meter)) = unsafe { state() }.map(|state| &mut state.measurement)
-    {
+    if let Some(Measurement::Cores(meter)) = unsafe { state() }.and_then(State::measurement) {
         meter.busy(core as usize, server.addr());
     }
 }
@@ -469,8 +547,7 @@ unsafe extern "C" fn busy(core: c_uint, server: *mut c_void) {
 /// QEMU calls it; `server` is a number that `translated` registered.
 unsafe extern "C" fn free(_core: c_uint, server: *mut c_void) {
     // SAFETY: once in this callback.
-    if let Some(Measurement::Cores(meter)) = unsafe { state() }.map(|state| &mut state.measurement)
-    {
+    if let Some(Measurement::Cores(meter)) = unsafe { state() }.and_then(State::measurement) {
         meter.free(server.addr());
     }
 }
@@ -484,13 +561,16 @@ unsafe extern "C" fn ended(_core: c_uint, _data: *mut c_void) {
     let Some(state) = (unsafe { state() }) else {
         return;
     };
-    let text = match &mut state.measurement {
+    let Some(Measuring { measurement, out }) = &mut state.measuring else {
+        return;
+    };
+    let text = match measurement {
         Measurement::Kernel(meter) => meter.end(),
         Measurement::Cores(meter) => Some(meter.end()),
         Measurement::Waits(meter) => Some(meter.end()),
         Measurement::Times(_) => None,
     };
     if let Some(text) = text {
-        write(&mut state.out, &text);
+        out.write(&text);
     }
 }

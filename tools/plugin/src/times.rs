@@ -1,11 +1,9 @@
 //! The witness of the oracle for time, from when there is something to be seen.
 
-use std::fs::File;
-
 use crate::meter::Place;
 use crate::ram::Ram;
 use crate::watch::{Layout, Watch};
-use crate::{complain, write, Known};
+use crate::{complain, Known, Out};
 
 /// Who executes on whose time.
 pub enum Times {
@@ -18,7 +16,7 @@ pub enum Times {
 
 impl Times {
     /// `block` runs.
-    pub fn run(&mut self, known: Known, out: &mut File) {
+    pub fn run(&mut self, known: Known, out: &mut Out) {
         if let Times::Booting(layout) = self {
             // Before the kernel runs, nothing matters.
             if known.block.place == Place::User {
@@ -35,7 +33,7 @@ impl Times {
         if let Times::Watched(watch) = self {
             watch.run(known.block, known.last);
             if watch.has_text() {
-                write(out, &watch.take_text());
+                out.write(&watch.take_text());
             }
         }
     }
