@@ -9,6 +9,7 @@ use crate::cli::{BootArgs, RunConditions};
 use crate::elf;
 use crate::kernel::{self, KernelOptions};
 use crate::qemu::{self, Boot, End, Input, Machine};
+use crate::visits;
 
 /// `sandglass boot`: ends with the guest's status, 0 at the awaited text, 124 at the time-out.
 pub fn run(args: &BootArgs) -> Result<ExitCode> {
@@ -70,6 +71,10 @@ pub fn run_under(conditions: &RunConditions, boot: Boot) -> Result<ExitCode> {
         log: conditions.log.clone(),
         ..boot
     };
+    let watched = match conditions.visits {
+        true => visits::watch_one(&boot)?,
+        false => None,
+    };
     let outcome = qemu::run(&boot)?;
     if outcome.end == End::TimedOut {
         eprintln!(
@@ -77,7 +82,11 @@ pub fn run_under(conditions: &RunConditions, boot: Boot) -> Result<ExitCode> {
             conditions.timeout.unwrap_or_default().as_secs_f64()
         );
     }
-    Ok(ExitCode::from(outcome.status()))
+    let findings = watched.map(visits::show).transpose()?;
+    Ok(match findings {
+        Some(findings) if !findings.is_empty() => ExitCode::FAILURE,
+        _ => ExitCode::from(outcome.status()),
+    })
 }
 
 #[cfg(test)]

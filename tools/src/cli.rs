@@ -193,6 +193,9 @@ pub struct RunConditions {
     /// Also write what is shown of the console to FILE
     #[arg(long, value_name = "FILE")]
     pub log: Option<PathBuf>,
+    /// Count what the release kernel for one core executes on each visit, and fail if that is more than was computed
+    #[arg(long)]
+    pub visits: bool,
 }
 
 /// Arguments of `sandglass build`.

@@ -178,9 +178,19 @@ pub fn build(options: &KernelOptions) -> Result<PathBuf> {
     Ok(path)
 }
 
+/// Where all kernels are built.
+fn folder() -> PathBuf {
+    workspace::target_dir().join("kernel")
+}
+
+/// Where the kernel of these options is, once it is built.
+pub fn file(options: &KernelOptions) -> PathBuf {
+    folder().join(options.file_name())
+}
+
 fn build_now(options: &KernelOptions) -> Result<PathBuf> {
     let toolchain = KernelToolchain::find()?;
-    let target_dir = workspace::target_dir().join("kernel");
+    let target_dir = folder();
     // Nobody else may build between cargo's end and the copy.
     let _lock = workspace::lock(&target_dir)?;
 
@@ -214,7 +224,7 @@ fn build_now(options: &KernelOptions) -> Result<PathBuf> {
         .join(KERNEL_TARGET)
         .join("release")
         .join("sandglass-kernel");
-    let path = target_dir.join(options.file_name());
+    let path = file(options);
     // A QEMU that is reading the file must see it whole: it is replaced, not rewritten.
     let fresh = path.with_extension("new");
     fs::copy(&built, &fresh)

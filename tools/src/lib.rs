@@ -16,6 +16,7 @@
 //!   arrangements, [`fuzz`] looks for bytes that reach new code of it;
 //! - [`experiment`] repeats experiments of the papers; what is independent in them is done
 //!   [`side_by_side`];
+//! - [`visits`] counts what the kernel executes in all tests against what was computed of its binary;
 //! - [`mutants`] changes the kernel, to see whether its tests notice.
 
 pub mod abi_pages;
@@ -54,5 +55,6 @@ pub mod times;
 pub mod toolchain;
 pub mod trace;
 pub mod values;
+pub mod visits;
 pub mod wcet;
 pub mod workspace;

@@ -24,6 +24,7 @@ use nix::unistd::Pid;
 use self::printer::Printer;
 pub use self::printer::{Annotate, Annotator};
 use crate::toolchain::find_on_path;
+use crate::visits;
 
 /// Status of a kernel that stops because what ran has left long mode, which no processor does and QEMU 7.2 may
 /// (docs, "Run the storm").
@@ -349,7 +350,7 @@ pub fn command(boot: &Boot) -> Result<Command> {
     if let Some(option) = virtual_time(machine) {
         command.args(["-icount", &option]);
     }
-    command.args(&boot.extra_args);
+    command.args(visits::arguments(boot)?);
     let stdin = if matches!(boot.input, Input::None) {
         Stdio::null()
     } else {

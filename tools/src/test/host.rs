@@ -12,6 +12,7 @@ use super::report::{Report, Shared};
 use super::Filter;
 use crate::side_by_side;
 use crate::toolchain;
+use crate::visits;
 use anyhow::{Context, Result};
 
 /// What cargo builds tests of.
@@ -151,6 +152,8 @@ fn run_tests(
 ) -> Result<(BTreeSet<String>, String)> {
     let mut owed = tests.clone();
     let mut command = Command::new(&harness.executable);
+    // What a test boots is watched as what we boot.
+    command.envs(visits::folder().map(|folder| (visits::VARIABLE, folder)));
     command.arg("--exact").args(tests);
     command
         .current_dir(&harness.folder)

@@ -12,6 +12,7 @@
 //! - `trace::SYSTEM`: the trace of an example system is accepted by the checker; and a trace point is
 //!   short;
 //! - `wrong::MUTANT`: the conformance suite, or the storm, notices a kernel that breaks a rule;
+//! - `wcet::visits`: no visit of the release kernel, in any of these tests, took longer than was computed of its binary;
 //! - `mutants::changed`: the host's tests notice small changes of the kernel where it is changed.
 
 mod guest;
@@ -24,11 +25,12 @@ mod report;
 pub(crate) mod suite;
 mod trace;
 
+use std::path::Path;
 use std::process::ExitCode;
 use std::thread;
 use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{ensure, Result};
 
 use crate::beside::{self, Subject};
 use crate::check;
@@ -38,6 +40,11 @@ use crate::experiment::{self, Extent, Size};
 use crate::machine;
 use crate::mutants;
 use crate::side_by_side;
+use crate::visits::{
+    self,
+    verdict::{Expected, Seen},
+};
+use crate::workspace;
 
 pub(crate) use host::builds;
 use report::Report;
@@ -113,13 +120,50 @@ pub fn run(args: &TestArgs) -> Result<ExitCode> {
     let filter = Filter(args.only.clone());
     let begin = Instant::now();
     let mut report = Report::default();
+    let watched = visits::watch_into(workspace::target_dir().join("visits"))?;
     thread::scope(|scope| {
         let rows = ROWS.map(|row| scope.spawn(|| run_row(row, &filter)));
         for row in rows {
             report.absorb(row.join().expect("a row reports what goes wrong"));
         }
     });
+    if let Some(folder) = watched {
+        judge_visits(folder, &filter, &mut report);
+    }
     Ok(report.close(begin.elapsed()))
+}
+
+/// Compares what all other tests saw of the kernel with what was computed. Wanted or not, it fails if that is exceeded.
+fn judge_visits(folder: &Path, filter: &Filter, report: &mut Report) {
+    const NAME: &str = "wcet::visits";
+    let judge = || {
+        let seen = Seen::gather(folder)?;
+        if seen.machines() == 0 {
+            let is_expected = filter.0.is_some();
+            ensure!(
+                is_expected,
+                "no machine was watched, although many boot the release kernel"
+            );
+            return Ok(None);
+        }
+        let expected = Expected::recorded()?;
+        let most = format!(
+            "{} machines; the most that was seen:\n{}",
+            seen.machines(),
+            seen.maxima(&expected)
+        );
+        let findings = seen.findings(&expected);
+        ensure!(findings.is_empty(), "{}\n{most}", findings.join("\n"));
+        Ok(Some(most))
+    };
+    match judge() {
+        Ok(Some(most)) if filter.accepts(NAME) => {
+            report.passed(NAME);
+            print!("{most}");
+        }
+        Ok(_) => {}
+        Err(error) => report.failed(NAME, &format!("{error:#}")),
+    }
 }
 
 fn run_checks(filter: &Filter, report: &mut Report) -> Result<()> {

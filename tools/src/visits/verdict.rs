@@ -1,0 +1,322 @@
+//! What was seen of visits of the kernel, beside what was computed.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{bail, Context, Result};
+use sandglass_wcet::limits::{Limit, Limits};
+
+use super::{RUN, SEEN};
+use crate::workspace;
+
+/// Limits of ways, and recorded bounds.
+pub const LIMITS: &str = "assurance/wcet/limits.toml";
+const BOUNDS: &str = "assurance/wcet/bounds.toml";
+
+/// Whose bounds apply: of the release kernel, on every path, with capability spaces of any depth.
+const APPLIES: [&str; 3] = ["release", "open", "64"];
+
+/// A file of the repository.
+///
+/// # Errors
+/// It cannot be read.
+pub fn read(path: &str) -> Result<String> {
+    let path = workspace::root().join(path);
+    fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))
+}
+
+/// From where to where the kernel ran without a check for interrupts: the kind of the entry, and how the stretch began
+/// and ended.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Stretch {
+    kind: String,
+    from: String,
+    to: String,
+}
+
+/// The most of something, and the machine on which it was seen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Most {
+    number: u64,
+    run: String,
+}
+
+/// The most that was seen, of all machines.
+#[derive(Debug, Default)]
+pub struct Seen {
+    machines: usize,
+    stretches: BTreeMap<Stretch, Most>,
+    calls: BTreeMap<usize, Most>,
+}
+
+impl Seen {
+    /// What the files in a folder say.
+    ///
+    /// # Errors
+    /// They cannot be read, or are not of this version's plugin.
+    pub fn gather(folder: &Path) -> Result<Self> {
+        let mut seen = Self::default();
+        let files =
+            fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
+        let mut paths = files
+            .map(|file| Ok(file?.path()))
+            .collect::<Result<Vec<_>>>()?;
+        paths.sort();
+        for path in paths
+            .iter()
+            .filter(|path| path.extension().is_some_and(|it| it == SEEN))
+        {
+            let text = |path: &Path| {
+                fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+            };
+            let run = text(&path.with_extension(RUN))?;
+            seen.add(&run, &text(path)?)
+                .with_context(|| path.display().to_string())?;
+        }
+        Ok(seen)
+    }
+
+    /// Adds what was seen of the machine `run`. Of what has been written again, the last holds; the very last line may be
+    /// half of one, since a machine may end at any time.
+    fn add(&mut self, run: &str, text: &str) -> Result<()> {
+        self.machines += usize::from(!text.is_empty());
+        for line in text
+            .split_inclusive('\n')
+            .filter(|line| line.ends_with('\n'))
+        {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            match words[..] {
+                ["stretch", kind, from, to, number] => {
+                    let [kind, from, to] = [kind, from, to].map(str::to_owned);
+                    raise(
+                        &mut self.stretches,
+                        Stretch { kind, from, to },
+                        number.parse()?,
+                        run,
+                    );
+                }
+                ["calls", limit, number] => {
+                    raise(&mut self.calls, limit.parse()?, number.parse()?, run)
+                }
+                _ => bail!(
+                    "the line `{}` is none of a plugin of this version",
+                    line.trim_end()
+                ),
+            }
+        }
+        Ok(())
+    }
+
+    /// How many machines the kernel was seen on.
+    pub const fn machines(&self) -> usize {
+        self.machines
+    }
+
+    /// The maxima, a line each.
+    pub fn maxima(&self, expected: &Expected) -> String {
+        let mut text = String::new();
+        for (Stretch { kind, from, to }, Most { number, run }) in &self.stretches {
+            // Writing to a string does not fail.
+            let _ = writeln!(text, "{number:>7}  {kind}, from {from} to {to} (on {run})");
+        }
+        for (&limit, Most { number, run }) in &self.calls {
+            let calls = expected
+                .limits
+                .get(limit)
+                .map(|limit| limit.calls.join(", "));
+            let calls = calls.unwrap_or_default();
+            let _ = writeln!(text, "{number:>7}  calls of {calls} (on {run})");
+        }
+        text
+    }
+
+    /// What exceeds what was computed, each as a message.
+    pub fn findings(&self, expected: &Expected) -> Vec<String> {
+        let mut findings = Vec::new();
+        for (Stretch { kind, from, to }, Most { number, run }) in &self.stretches {
+            match expected.bounds.get(kind) {
+                Some(bound) if number <= bound => {}
+                Some(bound) => findings.push(format!(
+                    "{kind}, from {from} to {to}: {number} instructions, and computed are at most {bound} ({BOUNDS}); in the run \
+                     of {run}. The analysis leaves out a way that the kernel goes: a bound of a loop, or a limit of \
+                     {LIMITS}, is too small; or the bounds are not those of this kernel"
+                )),
+                None => findings.push(format!(
+                    "{kind}: {BOUNDS} has no bound of this entry, under [{}]",
+                    APPLIES.join(".")
+                )),
+            }
+        }
+        for (&number, Most { number: count, run }) in &self.calls {
+            let Some(limit) = expected.limits.get(number) else {
+                findings.push(format!(
+                    "{LIMITS} has no limit {number}: it was changed while tests ran"
+                ));
+                continue;
+            };
+            if *count > limit.at_most {
+                findings.push(exceeded(limit, *count, run));
+            }
+        }
+        findings
+    }
+}
+
+/// The message about a limit.
+fn exceeded(limit: &Limit, count: u64, run: &str) -> String {
+    format!(
+        "{}: {count} calls between two checks for interrupts, of which there are at most {} ({LIMITS}); in the run of {run}. The \
+         limit's reason does not hold: {}",
+        limit.calls.join(", "),
+        limit.at_most,
+        limit.why
+    )
+}
+
+fn raise<K: Ord>(all: &mut BTreeMap<K, Most>, key: K, number: u64, run: &str) {
+    let most = Most {
+        number,
+        run: run.to_owned(),
+    };
+    let known = all.entry(key).or_insert_with(|| most.clone());
+    if number > known.number {
+        *known = most;
+    }
+}
+
+/// What was computed.
+#[derive(Debug)]
+pub struct Expected {
+    /// Of each entry, in instructions.
+    bounds: BTreeMap<String, u64>,
+    limits: Vec<Limit>,
+}
+
+impl Expected {
+    /// What the repository says.
+    ///
+    /// # Errors
+    /// Its files cannot be read, or have no bounds.
+    pub fn recorded() -> Result<Self> {
+        Ok(Self {
+            bounds: bounds(&read(BOUNDS)?).with_context(|| BOUNDS.to_owned())?,
+            limits: Limits::parse(&read(LIMITS)?)?.limit,
+        })
+    }
+}
+
+/// The bounds that apply.
+fn bounds(text: &str) -> Result<BTreeMap<String, u64>> {
+    let mut value = toml::Value::Table(text.parse()?);
+    for key in APPLIES {
+        let table = value.as_table_mut().and_then(|table| table.remove(key));
+        value = table.with_context(|| format!("there is no [{}]", APPLIES.join(".")))?;
+    }
+    let table = value.as_table().context("not a table")?;
+    let numbers = table.iter().filter_map(|(entry, bound)| {
+        let bound = bound.as_integer()?.try_into().ok()?;
+        Some((entry.clone(), bound))
+    });
+    Ok(numbers.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SEEN: &str = "stretch system_call entry exit 70\nstretch system_call entry exit 90\ncalls 0 1\nstretch vectors entry idle 40\ncalls 0 2\n";
+
+    fn expected(system_call: u64, at_most: u64) -> Expected {
+        let text = format!(
+            "[[limit]]\nat_most = {at_most}\ncalls = [\"a -> b\"]\nwhy = \"It is forbidden.\"\n"
+        );
+        Expected {
+            bounds: BTreeMap::from([("system_call".into(), system_call), ("vectors".into(), 40)]),
+            limits: Limits::parse(&text).unwrap().limit,
+        }
+    }
+
+    fn findings(expected: &Expected) -> Vec<String> {
+        let mut seen = Seen::default();
+        seen.add("one", "stretch system_call entry exit 20\ncalls 0 1\n")
+            .unwrap();
+        seen.add("two", SEEN).unwrap();
+        assert_eq!(seen.machines(), 2);
+        seen.findings(expected)
+    }
+
+    #[test]
+    fn what_is_within_its_bounds_is_no_finding() {
+        assert!(findings(&expected(90, 2)).is_empty());
+    }
+
+    #[test]
+    fn a_bound_that_is_too_small_is_found_with_entry_count_and_run() {
+        let found = findings(&expected(89, 2));
+        assert_eq!(found.len(), 1, "{found:?}");
+        for part in [
+            "system_call, from entry to exit",
+            "90 instructions",
+            "at most 89",
+            "in the run of two",
+        ] {
+            assert!(found[0].contains(part), "{}", found[0]);
+        }
+    }
+
+    #[test]
+    fn a_limit_that_is_too_small_is_found_with_its_reason_and_run() {
+        let found = findings(&expected(90, 1));
+        assert_eq!(found.len(), 1, "{found:?}");
+        for part in [
+            "a -> b: 2 calls",
+            "at most 1",
+            "in the run of two",
+            "It is forbidden.",
+        ] {
+            assert!(found[0].contains(part), "{}", found[0]);
+        }
+    }
+
+    #[test]
+    fn an_entry_without_a_bound_is_found() {
+        let mut expected = expected(90, 2);
+        expected.bounds.remove("vectors");
+        let found = findings(&expected);
+        assert!(
+            found[0].contains("vectors") && found[0].contains("[release.open.64]"),
+            "{found:?}"
+        );
+    }
+
+    #[test]
+    fn a_machine_that_ends_in_the_middle_of_a_line_has_said_what_it_wrote_before() {
+        let mut seen = Seen::default();
+        seen.add(
+            "one",
+            "stretch vectors entry exit 30\nstretch vectors entry exit 4",
+        )
+        .unwrap();
+        let text = seen.maxima(&expected(90, 2));
+        assert!(text.contains(" 30  vectors"), "{text}");
+        assert!(seen.add("one", "stretch vectors\n").is_err());
+    }
+
+    #[test]
+    fn the_bounds_of_the_deepest_spaces_apply() {
+        let text =
+            "[release.open.8]\nsystem_call = 1\n[release.open.64]\nsystem_call = 2\nvectors = 3\n";
+        let bounds = bounds(text).unwrap();
+        assert_eq!(
+            bounds,
+            BTreeMap::from([("system_call".into(), 2), ("vectors".into(), 3)])
+        );
+        let error = super::bounds("[release.open.8]\n").unwrap_err();
+        assert!(
+            error.to_string().contains("no [release.open.64]"),
+            "{error}"
+        );
+    }
+}
