@@ -100,7 +100,7 @@ impl<'i> Analysis<'i> {
                 Kind::Mark => bounds
                     .iter()
                     .any(|bound| bound.marks.contains(&record.value)),
-                Kind::Turns | Kind::Repeats | Kind::Argument => false,
+                Kind::Turns | Kind::Together | Kind::Repeats | Kind::Argument => false,
             };
             counts && self.image.function_at(record.address) == Some(function)
         })
