@@ -149,9 +149,15 @@ impl Analysis<'_> {
                     let entered = copy.entering(number, to);
                     network.edges.push(from.edge(copy.nodes[to], &entered));
                 }
+                let jump = block.code.last().map(|jump| jump.address);
+                let site = Site {
+                    third_argument: self.third_argument(&copy.code.graph, number, site),
+                    call: jump,
+                    ..*site
+                };
                 for &callee in functions {
                     let counted = self.call_terms(network, copy.function, callee);
-                    let (entry, terms) = self.called(network, callee, site)?;
+                    let (entry, terms) = self.called(network, callee, &site)?;
                     network.edges.push(from.edge(entry, &sum(&counted, &terms)));
                 }
             }
@@ -176,7 +182,7 @@ impl Analysis<'_> {
     ) -> Result<()> {
         let copy = from.copy;
         let counted = self.call_terms(network, copy.function, callee);
-        let third_argument = self.third_argument(&copy.code.graph, from.block);
+        let third_argument = self.third_argument(&copy.code.graph, from.block, from.site);
         let call = copy.code.graph.blocks[from.block].code.last();
         let call = call.map(|call| call.address);
         if self.is_inlined(callee)? {

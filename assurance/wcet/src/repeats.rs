@@ -94,9 +94,23 @@ impl Analysis<'_> {
         Ok(third_argument)
     }
 
-    /// The constant, or the recorded bound, that the block gives the function that it calls as third argument.
-    pub(crate) fn third_argument(&self, graph: &Graph, number: usize) -> Option<u64> {
+    /// What is known of the third argument where a block ends in a call or in a jump to a function: a constant, what the
+    /// source says of it, or what the function around it was given and has not changed.
+    pub(crate) fn third_argument(&self, graph: &Graph, number: usize, site: &Site) -> Option<u64> {
         let chain = chain(graph, number);
+        let before = |&number: &usize| {
+            let code = &graph.blocks[number].code;
+            let code = match number_of_call(graph, number) {
+                Some(call) => &code[..call],
+                None => code,
+            };
+            code.iter().rev().map(|each| each.third_argument)
+        };
+        let mut changes = chain.iter().flat_map(before);
+        let change = changes.find(|&change| change != Change::None);
+        if let Some(Change::Number(constant)) = change {
+            return Some(constant);
+        }
         let said = |&block: &usize| {
             let block = &graph.blocks[block];
             let mut records = self.image.records.iter();
@@ -104,25 +118,21 @@ impl Analysis<'_> {
                 .find(|record| record.kind == Kind::Argument && block.contains(record.address));
             record.map(|record| record.value)
         };
-        if let Some(bytes) = chain.iter().find_map(said) {
-            return Some(bytes);
-        }
-        let change = chain.iter().find_map(|&number| {
-            let block = &graph.blocks[number];
-            let calls = usize::from(matches!(block.end, End::Call { .. }));
-            let before = block.code[..block.code.len() - calls].iter().rev();
-            before
-                .map(|each| each.third_argument)
-                .find(|&change| change != Change::None)
-        });
-        match change {
-            Some(Change::Number(constant)) => Some(constant),
+        let given = match change {
+            None if chain.last() == Some(&0) => site.third_argument,
             _ => None,
-        }
+        };
+        chain.iter().find_map(said).or(given)
     }
 }
 
-/// A block and those before it, as far as there is only one way there, the last first.
+/// The place of the call that a block ends with.
+fn number_of_call(graph: &Graph, number: usize) -> Option<usize> {
+    let block = &graph.blocks[number];
+    matches!(block.end, End::Call { .. }).then(|| block.code.len() - 1)
+}
+
+/// A block and those before it, as far as there is only one way there, and no call on it: the last first.
 fn chain(graph: &Graph, number: usize) -> Vec<usize> {
     let mut chain = vec![number];
     while chain.len() < LOOK_BACK {
@@ -130,7 +140,11 @@ fn chain(graph: &Graph, number: usize) -> Vec<usize> {
         let mut before =
             (0..graph.blocks.len()).filter(|&each| graph.blocks[each].successors().contains(&last));
         match (before.next(), before.next()) {
-            (Some(only), None) if !chain.contains(&only) => chain.push(only),
+            (Some(only), None)
+                if last != 0 && !chain.contains(&only) && number_of_call(graph, only).is_none() =>
+            {
+                chain.push(only);
+            }
             _ => break,
         }
     }

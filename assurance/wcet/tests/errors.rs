@@ -1,6 +1,7 @@
 //! What cannot be analysed is refused: with the function, the line of its source, and what would be right.
 
 use std::fs;
+use std::process::Command;
 
 use sandglass_wcet::image::Image;
 use sandglass_wcet::kernel::Kernel;
@@ -87,6 +88,16 @@ fn what_cannot_be_analysed_is_refused() {
             "nobody knows how many bytes",
             "`arch::bounds::at_most`",
         ),
+        (
+            "fills_again",
+            "nobody knows how many bytes",
+            "`arch::bounds::at_most`",
+        ),
+        (
+            "fills_later",
+            "nobody knows how many bytes",
+            "`arch::bounds::at_most`",
+        ),
     ] {
         let message = refused(program, program);
         assert!(message.contains(says), "{program}: {message}");
@@ -164,6 +175,22 @@ fn what_is_no_kernel_is_refused() {
     assert!(
         format!("{error:#}").contains("no decoder for Aarch64"),
         "{error:#}"
+    );
+}
+
+/// The command says it in a line, whatever the environment asks for.
+#[test]
+fn errors_have_no_backtrace() {
+    let output = Command::new(env!("CARGO_BIN_EXE_sandglass-wcet"))
+        .arg(file())
+        .env("RUST_BACKTRACE", "1")
+        .output()
+        .expect("the command runs");
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success());
+    assert!(
+        message.starts_with("error: ") && message.lines().count() == 1,
+        "{message}"
     );
 }
 

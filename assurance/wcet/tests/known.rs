@@ -32,6 +32,7 @@ fn bounds_are_those_counted_by_hand() {
         // Seven instructions, five words, and up to seven bytes.
         ("fills_constant", 2 + (7 + 5 + 7) + 1),
         ("fills_recorded", 2 + (7 + 3 + 7) + 1),
+        ("calls_fills_by_jump", 2 + 2 + (7 + 5 + 7) + 1),
         ("descends", 8 * 3 + 1),
         // From one check through the next turn up to the next.
         ("checks", 3 + 2 + 3 + 1),

@@ -187,6 +187,18 @@ function fills_recorded
     iretq
 end fills_recorded
 
+# What the jump passes on is its own, not what the call before was given.
+function fills_by_jump
+    mov edx, 40
+    jmp memset
+end fills_by_jump
+
+function calls_fills_by_jump
+    mov edx, 8
+    call fills_by_jump
+    iretq
+end calls_fills_by_jump
+
 # The levels of capability spaces are a parameter.
 function descends
 1:  record TURNS, LEVELS
@@ -421,3 +433,21 @@ function fills_unbounded
     call memset # refused: fills_unbounded
     iretq
 end fills_unbounded
+
+# What is said of the first call is not said of the second.
+function fills_again
+    record ARGUMENT, 24
+    mov rdx, rbx
+    call memset
+    mov rdx, rbx
+    call memset # refused: fills_again
+    iretq
+end fills_again
+
+# A call in between may change the argument.
+function fills_later
+    mov edx, 8
+    call three
+    call memset # refused: fills_later
+    iretq
+end fills_later
