@@ -107,7 +107,7 @@ mod tests {
             ("/home/x/kernel/src/time/turn.rs", "kernel/src/time/turn.rs"),
             ("kernel/src/lib.rs", "kernel/src/lib.rs"),
             ("/home/x/src/kernel/src/lib.rs", "kernel/src/lib.rs"),
-            ("/tmp/loops.s", "loops.s"),
+            ("/elsewhere/loops.s", "loops.s"),
             ("loops.s", "loops.s"),
         ] {
             assert_eq!(within_package(path), short);
