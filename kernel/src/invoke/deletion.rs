@@ -4,7 +4,6 @@
 //! bounded, with a preemption point before it if there were others.
 
 use super::finalise::finalise;
-use super::steps::Steps;
 use crate::arch::bounds;
 use crate::cap::deletion::{self as slots, Step};
 use crate::cap::{derivation, Capability};
@@ -18,7 +17,7 @@ use crate::Kernel;
 pub struct Deletion {
     copies: u64,
     finalised: u64,
-    steps: Steps<2>,
+    moves: u64,
 }
 
 impl Deletion {
@@ -26,7 +25,7 @@ impl Deletion {
         Deletion {
             copies: 0,
             finalised: 0,
-            steps: Steps::new(),
+            moves: 0,
         }
     }
 
@@ -41,6 +40,16 @@ impl Deletion {
     fn copy(&mut self) {
         self.copies += 1;
         bounds::step::<5>(self.copies);
+    }
+
+    /// A zombie was moved, or a slot of it was found empty.
+    fn moved(&mut self, k: &Kernel) -> Result<(), Preempted> {
+        self.moves += 1;
+        bounds::step::<2>(self.moves);
+        if self.moves == 2 {
+            self.look(k)?;
+        }
+        Ok(())
     }
 
     /// An object is about to be taken apart.
@@ -63,7 +72,7 @@ impl Deletion {
         loop {
             match slots::next(k, slot) {
                 Step::Done => return Ok(()),
-                Step::Continue => self.steps.point(k)?,
+                Step::Continue => self.moved(k)?,
                 Step::Finalise(inner) => {
                     self.copy();
                     slots::finalised(k, inner, finalise(k, turn, inner, self)?);
