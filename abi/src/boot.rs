@@ -126,6 +126,8 @@ pub mod extra {
     pub const X86_FRAMEBUFFER: u64 = 4;
     pub const X86_TSC_MHZ: u64 = 5;
     pub const DEVICE_TREE: u64 = 6;
+    /// Outside the ABI's numbers, the last of all chunks: what this kernel's time is made of, a [`Timing`].
+    pub const TIMING: u64 = u64::from_le_bytes(*b"SandTime");
 
     /// The head of a chunk: the id, then the length in bytes, head included.
     #[repr(C)]
@@ -137,7 +139,30 @@ pub mod extra {
     pub const HEADER_LEN: usize = 16;
     const _: () = assert!(core::mem::size_of::<Header>() == HEADER_LEN);
 
+    /// The payload of [`TIMING`]: eight numbers of eight bytes. The last four are 0 in a kernel whose binary was not
+    /// analysed.
+    #[repr(C)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct Timing {
+        /// Ticks of the clock in a second.
+        pub frequency: u64,
+        /// What the kernel assumes that its longest path takes, in ticks (ABI 04, section 1).
+        pub kernel_wcet: u64,
+        /// Least budget and period, in ticks.
+        pub min_budget: u64,
+        /// Longest period, in ticks.
+        pub max_period: u64,
+        /// The longest path of this binary without a check for interrupts, in instructions, as it was computed.
+        pub path: u64,
+        /// What an interrupt may have to wait until whoever waits for it runs, in instructions.
+        pub latency: u64,
+        /// Both on the platform for which the kernel was built, in ns.
+        pub path_ns: u64,
+        pub latency_ns: u64,
+    }
+
     /// Whole lengths of chunks, bytes.
+    pub const TIMING_LEN: usize = HEADER_LEN + core::mem::size_of::<Timing>();
     pub const X86_VBE_LEN: usize = 800;
     pub const X86_MEMORY_MAP_LEN: usize = 1220;
     pub const X86_ACPI_RSDP_LEN: usize = 52;

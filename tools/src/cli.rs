@@ -438,7 +438,11 @@ pub struct WcetArgs {
     #[arg(long)]
     pub smp: bool,
     /// Arguments of the analyser: `--help` behind `--` lists them
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "ARGUMENTS"
+    )]
     pub arguments: Vec<String>,
 }
 

@@ -5,8 +5,8 @@ use std::process::{Command, ExitCode};
 use anyhow::{Context, Result};
 
 use crate::cli::WcetArgs;
-use crate::kernel::{self, KernelOptions, Variant};
 use crate::experiment::simulation;
+use crate::kernel::{self, KernelOptions, Variant};
 
 /// The analyser's package, and its binary: with the solver, which nobody else needs.
 const PACKAGE: &str = "sandglass-wcet";

@@ -167,6 +167,7 @@ impl<'i> Analysis<'i> {
             let (node, terms) = copy.entry(block);
             network.edges.push(start(node, terms));
         }
+        network.go_on_behind_checks();
         longest(network, self.image)
     }
 }

@@ -9,7 +9,7 @@ use crate::annotations::Kind;
 use crate::graph::{Block, End};
 use crate::limits::Bound;
 use crate::program::Code;
-use crate::reduce::{sum, Edge, Network, Term, Way, SINK, SOURCE};
+use crate::reduce::{sum, Check, Edge, Network, Term, Way, SINK, SOURCE};
 
 /// Where a call in a network stands.
 #[derive(Clone, Copy)]
@@ -258,8 +258,19 @@ impl Analysis<'_> {
             let limit = limit_of(network, number, bound);
             begins = sum(&begins, &[(limit, -bound.more_after_check)]);
         }
-        network.edges.push(start(entry, begins));
-        Ok((SINK, Vec::new()))
+        let check = network.node();
+        network.edges.push(Edge {
+            from: check,
+            to: SINK,
+            cost: 0,
+            terms: Vec::new(),
+            way: Rc::new(Way::Nothing),
+        });
+        network.checks.push(Check {
+            node: check,
+            behind: start(entry, begins),
+        });
+        Ok((check, Vec::new()))
     }
 
     /// What a block uses up of the limits of marks.

@@ -23,6 +23,8 @@ pub mod lines;
 #[cfg(feature = "solver")]
 pub mod loops;
 #[cfg(feature = "solver")]
+pub mod platform;
+#[cfg(feature = "solver")]
 pub mod program;
 #[cfg(feature = "solver")]
 pub mod record;
@@ -36,6 +38,7 @@ pub mod report;
 pub mod results;
 #[cfg(feature = "solver")]
 pub mod show;
+pub mod stamp;
 #[cfg(feature = "solver")]
 pub mod tree;
 pub mod watch;

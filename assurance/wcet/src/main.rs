@@ -10,6 +10,7 @@ use sandglass_wcet::compare::{self, Side};
 use sandglass_wcet::image::Image;
 use sandglass_wcet::kernel::{Case, Entry, Kernel, System};
 use sandglass_wcet::limits::Limits;
+use sandglass_wcet::platform::Platform;
 use sandglass_wcet::report::{self, Report};
 use sandglass_wcet::results::{Results, Wanted};
 use sandglass_wcet::{record, show};
@@ -46,6 +47,12 @@ struct Args {
     /// Fail if a bound has grown by more than 2 % over what this file records
     #[arg(long, value_name = "FILE")]
     check: Option<PathBuf>,
+    /// Fail if the kernel needs longer on the platform that this file declares than it assumes of itself
+    #[arg(long, value_name = "FILE")]
+    platform: Option<PathBuf>,
+    /// Record the bounds on that platform in the kernel's file, which tells its root task
+    #[arg(long, requires = "platform")]
+    stamp: bool,
     /// Show what grew or shrank since this kernel
     #[arg(long, value_name = "KERNEL")]
     against: Option<PathBuf>,
@@ -105,10 +112,36 @@ fn run(args: &Args) -> Result<()> {
         let text = against(base, args, &wanted, [&limits, &closed], (&image, &results));
         print!("{}", text.with_context(|| base.display().to_string())?);
     }
+    if let Some(file) = &args.platform {
+        on_platform(file, args, &kernel).with_context(|| file.display().to_string())?;
+    }
     if let Some(file) = &args.check {
         let recorded =
             fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
         record::check(&results, &recorded).with_context(|| file.display().to_string())?;
+    }
+    Ok(())
+}
+
+/// Checks the kernel against a platform, and records what was found in the kernel's file if that is wanted.
+fn on_platform(file: &Path, args: &Args, kernel: &Kernel) -> Result<()> {
+    let text = fs::read_to_string(file).context("cannot read it")?;
+    let platform = Platform::parse(&text)?;
+    let wanted = Wanted {
+        systems: vec![System::Open],
+        levels: vec![platform.levels],
+        threads: platform.threads,
+    };
+    let stamp = platform.accept(kernel.image, &wanted.of(kernel, None)?)?;
+    println!(
+        "{}: {} instructions, {} ns; interrupt latency {} instructions, {} ns",
+        platform.name, stamp.path, stamp.path_ns, stamp.latency, stamp.latency_ns
+    );
+    if args.stamp {
+        let mut bytes = fs::read(&args.kernel).context("cannot read the kernel")?;
+        stamp.write(&mut bytes)?;
+        fs::write(&args.kernel, bytes)
+            .with_context(|| format!("cannot write {}", args.kernel.display()))?;
     }
     Ok(())
 }

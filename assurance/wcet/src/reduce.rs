@@ -68,6 +68,15 @@ fn no_more(a: &[Term], b: &[Term]) -> bool {
     sum(a, &negated).iter().all(|&(_, amount)| amount <= 0)
 }
 
+/// A check for interrupts.
+#[derive(Debug, Clone)]
+pub struct Check {
+    /// What is executed before it ends here.
+    pub node: usize,
+    /// How the unit of flow comes to what is executed behind it.
+    pub behind: Edge,
+}
+
 /// What flows from node 0, the source, to node 1, the sink.
 #[derive(Debug, Clone)]
 pub struct Network {
@@ -81,6 +90,8 @@ pub struct Network {
     pub bounds: std::collections::BTreeMap<usize, usize>,
     /// Functions from which nothing comes back, by their numbers: their entries.
     pub lasts: std::collections::BTreeMap<usize, (usize, Vec<Term>)>,
+    /// Nothing begins behind them yet.
+    pub checks: Vec<Check>,
 }
 
 pub const SOURCE: usize = 0;
@@ -95,6 +106,7 @@ impl Network {
             steps: Default::default(),
             bounds: Default::default(),
             lasts: Default::default(),
+            checks: Vec::new(),
         }
     }
 
@@ -106,6 +118,45 @@ impl Network {
     pub fn limit(&mut self, amount: i64) -> usize {
         self.limits.push(amount);
         self.limits.len() - 1
+    }
+
+    /// What is executed behind a check for interrupts begins there, if anything leads to the check that does not pass where
+    /// nothing may.
+    pub fn go_on_behind_checks(&mut self) {
+        let never: Vec<bool> = (0..self.limits.len())
+            .map(|limit| self.never(limit))
+            .collect();
+        let is_closed = |&(limit, amount): &Term| amount > 0 && never[limit];
+        let mut out = vec![Vec::new(); self.nodes];
+        for edge in &self.edges {
+            if !edge.terms.iter().any(is_closed) {
+                out[edge.from].push(edge.to);
+            }
+        }
+        let mut checks = std::mem::take(&mut self.checks);
+        let mut reached = vec![false; self.nodes];
+        let mut open = vec![SOURCE];
+        while let Some(node) = open.pop() {
+            if std::mem::replace(&mut reached[node], true) {
+                continue;
+            }
+            open.extend(&out[node]);
+            if let Some(found) = checks.iter().position(|check| check.node == node) {
+                let behind = checks.swap_remove(found).behind;
+                open.push(behind.to);
+                self.edges.push(behind);
+            }
+        }
+    }
+
+    /// Whether there is nothing of a limit, and nothing provides any.
+    fn never(&self, limit: usize) -> bool {
+        let behind = self.checks.iter().map(|check| &check.behind);
+        let provides = |edge: &Edge| {
+            let of_it = edge.terms.iter().filter(|term| term.0 == limit);
+            of_it.into_iter().any(|term| term.1 < 0)
+        };
+        self.limits[limit] <= 0 && !self.edges.iter().chain(behind).any(provides)
     }
 
     /// The same optimum, of fewer nodes and edges, whose ways are of edges of this one.

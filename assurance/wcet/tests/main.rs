@@ -4,5 +4,6 @@ mod errors;
 mod known;
 mod networks;
 mod paths;
+mod platforms;
 mod programs;
 mod random;

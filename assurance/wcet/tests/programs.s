@@ -451,3 +451,15 @@ function fills_later
     call memset # refused: fills_later
     iretq
 end fills_later
+
+# Where bounds are recorded.
+.section .rodata
+before_analysed:
+.quad -1
+.globl sandglass_analysed
+.type sandglass_analysed, @object
+sandglass_analysed:
+.quad 0, 0, 0, 0
+.size sandglass_analysed, 32
+.quad -1
+.text

@@ -175,3 +175,22 @@ pub unsafe fn copy_words<const MOST: u64>(from: *const u64, to: *mut u64, words:
             options(nostack, preserves_flags));
     }
 }
+
+/// What the analysis found of this binary: the longest path and the interrupt latency, in instructions and in ns. Zeros,
+/// until a tool has analysed the kernel's file and writes it there (`assurance/wcet`, `stamp`).
+#[cfg(target_os = "none")]
+#[used]
+#[unsafe(export_name = "sandglass_analysed")]
+static ANALYSED: [u64; 4] = [0; 4];
+
+/// What the analysis found of this binary, in the order of [`sandglass_abi::boot::extra::Timing`].
+pub fn analysed() -> [u64; 4] {
+    #[cfg(not(target_os = "none"))]
+    return [0; 4];
+    #[cfg(target_os = "none")]
+    // SAFETY: it is initialised and nobody writes it while the kernel runs. Volatile, as the file is changed behind the
+    // compiler's back.
+    unsafe {
+        core::ptr::read_volatile(&raw const ANALYSED)
+    }
+}

@@ -109,12 +109,35 @@ impl BootInfo {
         Tsc::new(u32::from_le_bytes(*mhz))
     }
 
+    /// What the kernel says of its time, if it is this project's (ABI 06, section 4, has no such chunk).
+    pub fn timing(&self) -> Option<extra::Timing> {
+        let chunk = self.extra().find(|chunk| chunk.id == extra::TIMING)?;
+        timing(chunk.payload)
+    }
+
     /// The framebuffer that the firmware offers, if the loader told of one.
     pub fn framebuffer(&self) -> Option<Framebuffer> {
         let mut extra = self.extra();
         let chunk = extra.find(|chunk| chunk.id == extra::X86_FRAMEBUFFER)?;
         Framebuffer::read(chunk.payload)
     }
+}
+
+fn timing(payload: &[u8]) -> Option<extra::Timing> {
+    let mut words = payload.chunks_exact(8).map(|word| {
+        let bytes = word.first_chunk().copied().unwrap_or_default();
+        u64::from_le_bytes(bytes)
+    });
+    Some(extra::Timing {
+        frequency: words.next()?,
+        kernel_wcet: words.next()?,
+        min_budget: words.next()?,
+        max_period: words.next()?,
+        path: words.next()?,
+        latency: words.next()?,
+        path_ns: words.next()?,
+        latency_ns: words.next()?,
+    })
 }
 
 /// A linear framebuffer (ABI 06, section 4).

@@ -32,6 +32,8 @@ fn order(f: &mut Fixture) -> TestResult {
         id::X86_FRAMEBUFFER,
         id::X86_MEMORY_MAP,
         id::X86_TSC_MHZ,
+        // Of Sandglass, outside the ABI's numbers.
+        id::TIMING,
     ];
     let expected: Vec<u64> = order.into_iter().filter(|id| ids.contains(id)).collect();
     ensure_eq!(ids, expected);
@@ -51,6 +53,7 @@ fn lengths(f: &mut Fixture) -> TestResult {
             3 => 52,
             4 => 38,
             5 => 20,
+            id::TIMING => 80,
             other => return Err(Failure::from(format!("a chunk with the id {other}"))),
         };
         ensure_eq!(chunk.payload.len() + 16, expected);

@@ -1,12 +1,14 @@
 //! Extra boot information: what firmware and loader told, in chunks (06, section 4).
 
 use sandglass_abi::boot::extra::{
-    HEADER_LEN, X86_ACPI_RSDP, X86_ACPI_RSDP_LEN, X86_FRAMEBUFFER, X86_FRAMEBUFFER_LEN,
-    X86_MEMORY_MAP, X86_MEMORY_MAP_ENTRIES, X86_MEMORY_MAP_ENTRY_LEN, X86_MEMORY_MAP_LEN,
-    X86_TSC_MHZ, X86_TSC_MHZ_LEN,
+    HEADER_LEN, TIMING, TIMING_LEN, X86_ACPI_RSDP, X86_ACPI_RSDP_LEN, X86_FRAMEBUFFER,
+    X86_FRAMEBUFFER_LEN, X86_MEMORY_MAP, X86_MEMORY_MAP_ENTRIES, X86_MEMORY_MAP_ENTRY_LEN,
+    X86_MEMORY_MAP_LEN, X86_TSC_MHZ, X86_TSC_MHZ_LEN,
 };
+use sandglass_abi::sched::KERNEL_WCET_US;
 
 use super::FirmwareInfo;
+use crate::arch::bounds;
 use crate::mem::{user, Tagged};
 use crate::Kernel;
 
@@ -14,7 +16,7 @@ use crate::Kernel;
 pub const PAGES: u64 = 1;
 
 const _: () = assert!(
-    X86_ACPI_RSDP_LEN + X86_FRAMEBUFFER_LEN + X86_MEMORY_MAP_LEN + X86_TSC_MHZ_LEN
+    X86_ACPI_RSDP_LEN + X86_FRAMEBUFFER_LEN + X86_MEMORY_MAP_LEN + X86_TSC_MHZ_LEN + TIMING_LEN
         <= 4096 * PAGES as usize
 );
 
@@ -22,7 +24,7 @@ const _: () = assert!(
 pub fn length(firmware: &FirmwareInfo) -> u64 {
     let rsdp = firmware.rsdp.map_or(0, |_| X86_ACPI_RSDP_LEN);
     let framebuffer = firmware.framebuffer.map_or(0, |_| X86_FRAMEBUFFER_LEN);
-    (rsdp + framebuffer + X86_MEMORY_MAP_LEN + X86_TSC_MHZ_LEN) as u64
+    (rsdp + framebuffer + X86_MEMORY_MAP_LEN + X86_TSC_MHZ_LEN + TIMING_LEN) as u64
 }
 
 /// Writes the chunks into the zeroed frame of RAM `frame`; `tsc_mhz` is the clock's frequency.
@@ -57,6 +59,21 @@ pub fn write(k: &mut Kernel, frame: Tagged, firmware: &FirmwareInfo, tsc_mhz: u3
     page.skip(unused * X86_MEMORY_MAP_ENTRY_LEN);
     page.header(X86_TSC_MHZ, X86_TSC_MHZ_LEN);
     page.word(tsc_mhz);
+    page.header(TIMING, TIMING_LEN);
+    let constants = page.k.constants;
+    let [path, latency, path_ns, latency_ns] = bounds::analysed();
+    for number in [
+        u64::from(tsc_mhz) * 1_000_000,
+        constants.ticks(KERNEL_WCET_US),
+        constants.min_budget(),
+        constants.ticks(constants.max_period_us()),
+        path,
+        latency,
+        path_ns,
+        latency_ns,
+    ] {
+        page.long(number);
+    }
 }
 
 /// Writes little-endian numbers one behind the other.

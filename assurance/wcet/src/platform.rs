@@ -1,0 +1,121 @@
+//! A platform: what turns a bound into time. The kernel assumes 10 µs for its longest path (ABI 04, section 1), and a
+//! binary that needs longer on its platform is refused.
+
+use anyhow::{bail, ensure, Context, Result};
+use sandglass_abi::sched::KERNEL_WCET_US;
+use serde::Deserialize;
+
+use crate::flow::Longest;
+use crate::image::Image;
+use crate::kernel::System;
+use crate::results::Results;
+use crate::stamp::Stamp;
+use crate::tree::{tree, Frame};
+
+/// The file that declares it.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Platform {
+    /// For messages.
+    pub name: String,
+    /// Cycles in a second.
+    pub clock_hz: u64,
+    /// Cycles that an instruction of the kernel takes at most, on average over a path. Nobody can know it of a machine with
+    /// caches without a model of them: whoever declares it answers for it.
+    pub cycles_per_instruction: f64,
+    /// Levels of capability spaces that systems on this platform have, at most: 1 to 64.
+    pub levels: u64,
+    /// Threads of a system on this platform, at most.
+    pub threads: u64,
+}
+
+impl Platform {
+    /// From the text of a file.
+    ///
+    /// # Errors
+    /// It is no such file, or a number in it cannot be.
+    pub fn parse(text: &str) -> Result<Self> {
+        let this: Self = toml::from_str(text).context("a platform")?;
+        ensure!(
+            this.clock_hz > 0,
+            "`clock_hz` is 0: it is the cycles in a second, such as 1_000_000_000"
+        );
+        ensure!(
+            this.cycles_per_instruction.is_finite() && this.cycles_per_instruction > 0.0,
+            "`cycles_per_instruction` is {}: it is a positive number",
+            this.cycles_per_instruction
+        );
+        ensure!(
+            (1..=64).contains(&this.levels),
+            "`levels` is {}: capability spaces have 1 to 64 levels",
+            this.levels
+        );
+        Ok(this)
+    }
+
+    /// Time of so many instructions, ns, rounded up.
+    pub fn nanoseconds(&self, instructions: i64) -> u64 {
+        let cycles = instructions as f64 * self.cycles_per_instruction;
+        (cycles * 1e9 / self.clock_hz as f64).ceil() as u64
+    }
+
+    /// What is to be recorded in a kernel with these bounds of open systems.
+    ///
+    /// # Errors
+    /// It needs longer than the ABI's constant: names what takes longest, its line, and what would be right.
+    pub fn accept(&self, image: &Image, results: &[Results]) -> Result<Stamp> {
+        let open = results
+            .iter()
+            .find(|each| each.case.system == System::Open && each.case.levels == self.levels)
+            .with_context(|| format!("no bound of open systems with {} levels", self.levels))?;
+        let (entry, longest) = open
+            .entries
+            .iter()
+            .max_by_key(|(_, longest)| longest.cost)
+            .context("a kernel that is never entered has no bound")?;
+        let path_ns = self.nanoseconds(longest.cost);
+        if path_ns > KERNEL_WCET_US * 1000 {
+            bail!(
+                "the longest path of this kernel, of {} with {} levels of capability spaces and {} threads, has {} instructions: {:.1} µs on `{}`, where the kernel assumes {KERNEL_WCET_US} µs of itself. {}Make that path shorter, or declare a faster clock, fewer levels or fewer threads if the platform has them",
+                entry.name(),
+                self.levels,
+                self.threads,
+                longest.cost,
+                path_ns as f64 / 1000.0,
+                self.name,
+                dearest(image, longest),
+            );
+        }
+        let latency = open.interrupt_latency();
+        Ok(Stamp {
+            path: longest.cost as u64,
+            latency: latency as u64,
+            path_ns,
+            latency_ns: self.nanoseconds(latency),
+        })
+    }
+}
+
+/// A sentence about the function that executes most of a path by itself, and its dearest line.
+fn dearest(image: &Image, longest: &Longest) -> String {
+    fn most<'f>(frame: &'f Frame, best: &mut &'f Frame) {
+        if frame.own() > best.own() {
+            *best = frame;
+        }
+        for call in &frame.calls {
+            most(call, best);
+        }
+    }
+    let root = tree(image, longest);
+    let mut best = &root;
+    most(&root, &mut best);
+    let line = best.lines.iter().max_by_key(|(_, cost)| **cost);
+    match line {
+        Some((line, _)) => format!(
+            "Most of it, {} instructions, are in `{}` ({line}). ",
+            best.own(),
+            best.name
+        ),
+        None => String::new(),
+    }
+}
