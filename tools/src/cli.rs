@@ -132,6 +132,10 @@ pub struct KernelArgs {
     /// The kernel that records execution traces
     #[arg(long)]
     pub trace: bool,
+    /// Compute the bounds of its execution time from its binary, refuse it if it needs longer on the platform that this file
+    /// declares than it assumes of itself, and record them in it
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["smp", "trace"])]
+    pub platform: Option<PathBuf>,
 }
 
 /// Arguments of `sandglass boot`.

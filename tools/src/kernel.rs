@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError};
 
-use anyhow::{Context, Result};
+use anyhow::{ensure, Context, Result};
 use clap::ValueEnum;
 use serde::Deserialize;
 
@@ -14,7 +14,7 @@ use crate::cli::KernelArgs;
 use crate::cores::Cores;
 use crate::mutants::named::{self, Set};
 use crate::toolchain::{self, KernelToolchain, KERNEL_TARGET};
-use crate::workspace;
+use crate::{wcet, workspace};
 
 /// Code generation that the kernel's rules depend on. Jump tables are indirect jumps, which the
 /// analysis of the binary excludes; the kernel lives in the top 2 GiB and is never relocated.
@@ -149,10 +149,17 @@ pub fn run(args: &KernelArgs) -> Result<ExitCode> {
         true => KernelOptions::smp(args.kernel),
         false => KernelOptions::new(args.kernel),
     };
-    let path = build(&match args.trace {
+    let mut path = build(&match args.trace {
         true => options.traced(),
         false => options,
     })?;
+    if let Some(platform) = &args.platform {
+        ensure!(
+            args.kernel == Variant::Release,
+            "the debug kernel has work without a bound: only the release kernel is analysed"
+        );
+        path = wcet::analysed(&path, platform)?;
+    }
     println!("{}", path.display());
     Ok(ExitCode::SUCCESS)
 }

@@ -1,8 +1,10 @@
 //! `sandglass wcet`: builds the kernel that ships and the analyser (`assurance/wcet`), and asks it.
 
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-use anyhow::{Context, Result};
+use anyhow::{bail, Context, Result};
 
 use crate::cli::WcetArgs;
 use crate::experiment::simulation;
@@ -21,14 +23,41 @@ pub fn run(args: &WcetArgs) -> Result<ExitCode> {
         false => KernelOptions::new(Variant::Release),
     };
     let kernel = kernel::build(&options)?;
-    let analyser = simulation::build(PACKAGE, "solver")?;
-    let status = Command::new(&analyser)
-        .arg(kernel)
-        .args(&args.arguments)
-        .status()
-        .with_context(|| format!("cannot run {}", analyser.display()))?;
-    Ok(match status.success() {
+    let mut analyser = analyser()?;
+    analyser.arg(kernel).args(&args.arguments);
+    Ok(match succeeds(&mut analyser)? {
         true => ExitCode::SUCCESS,
         false => ExitCode::FAILURE,
     })
+}
+
+/// A copy of a kernel that records its bounds on a platform.
+///
+/// # Errors
+/// It needs longer there than it assumes of itself, for which the analyser said why; something does not build, or cannot
+/// be run.
+pub fn analysed(kernel: &Path, platform: &Path) -> Result<PathBuf> {
+    let mut analyser = analyser()?;
+    let copy = kernel.with_extension("analysed.elf");
+    fs::copy(kernel, &copy).with_context(|| format!("cannot write {}", copy.display()))?;
+    analyser.arg(&copy).args(["--system", "open", "--stamp"]);
+    analyser.arg("--platform").arg(platform);
+    if !succeeds(&mut analyser)? {
+        // Nobody is to boot what was refused.
+        fs::remove_file(&copy).with_context(|| format!("cannot remove {}", copy.display()))?;
+        bail!("no kernel for {}", platform.display());
+    }
+    Ok(copy)
+}
+
+fn analyser() -> Result<Command> {
+    Ok(Command::new(simulation::build(PACKAGE, "solver")?))
+}
+
+fn succeeds(analyser: &mut Command) -> Result<bool> {
+    let program = analyser.get_program().to_string_lossy().into_owned();
+    let status = analyser
+        .status()
+        .with_context(|| format!("cannot run {program}"))?;
+    Ok(status.success())
 }
