@@ -142,6 +142,23 @@ fn limits_of_calls_are_kept() {
     );
 }
 
+/// What is executed behind a check counts only where a path may lead to the check.
+#[test]
+fn nothing_begins_behind_a_check_that_is_never_reached() {
+    let image = image();
+    let limited = |text: &str| {
+        let limits = Limits::parse(text).expect("limits");
+        let bounds = limits.resolve(&image).expect("of functions that there are");
+        bound(&image, "may_check", question(&image, bounds)).expect("it can be analysed")
+    };
+    assert_eq!(limited(""), Some(3 + 4 + 4 * 6 + 1));
+    let never = "[[limit]]\nat_most = 0\ncalls = [\"point\"]\nwhy = \"a test\"\n";
+    assert_eq!(limited(never), Some(1 + 4 * 6 + 1));
+    // One that may be reached behind a check, only.
+    let later = never.replace("calls", "after_check = 1\ncalls");
+    assert_eq!(limited(&later), Some(3 + 4 + 4 * 6 + 1));
+}
+
 #[test]
 fn the_longest_path_through_a_function_calls_it() {
     let image = image();
