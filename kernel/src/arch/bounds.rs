@@ -83,6 +83,13 @@ impl<const MOST: u64> Turns<MOST> {
     }
 }
 
+/// What `turns` yields, for a loop that takes at most `MOST` turns over it: a number, [`LEVELS`] or [`HEIGHT`].
+#[inline(always)]
+pub fn turns<const MOST: u64, I: Iterator>(turns: I) -> impl Iterator<Item = I::Item> {
+    let mut taken = Turns::<MOST>::new();
+    turns.inspect(move |_| taken.turn())
+}
+
 /// The turns that several loops of a function, which is never inlined, may take together in one call.
 pub struct Together<const MOST: u64> {
     #[cfg(not(target_os = "none"))]

@@ -8,7 +8,7 @@ use sandglass_abi::sched::RESET_CHUNK;
 use super::steps::Steps;
 use super::{target_slot, Error, Invocation, Outcome, Stop};
 use crate::arch::abi::retype as arch;
-use crate::arch::bounds::Turns;
+use crate::arch::bounds::turns;
 use crate::cap::{derivation, CNodeCap, Capability};
 use crate::mem::objects::region::{self, Region};
 use crate::mem::{Ref, Slot, Span, Tagged};
@@ -148,9 +148,7 @@ fn decode(k: &View, call: &Invocation) -> Result<Retype, Error> {
         _ => 0,
     };
     // At most MAX_RETYPE_OBJECTS slots.
-    let mut turns = Turns::<MAX_RETYPE_OBJECTS>::new();
-    for i in done..count {
-        turns.turn();
+    for i in turns::<MAX_RETYPE_OBJECTS, _>(done..count) {
         let slot = slots.slot(first + i);
         Error::DeleteFirst.when(slot.is_some_and(|slot| !slot.at(k).is_empty()))?;
     }
@@ -210,9 +208,7 @@ fn commit(k: &mut Kernel, caller: Ref<Tcb>, retype: Retype) -> Result<(), Preemp
     }
     let count = retype.this.count;
     // At most MAX_RETYPE_OBJECTS objects.
-    let mut turns = Turns::<MAX_RETYPE_OBJECTS>::new();
-    for i in retype.done..count {
-        turns.turn();
+    for i in turns::<MAX_RETYPE_OBJECTS, _>(retype.done..count) {
         let slot = retype.slots.slot(retype.first + i);
         let region = region::carve(k, retype.untyped, retype.bits);
         let word = region.and_then(|region| retype.object.place(k, region));

@@ -4,7 +4,7 @@ use sandglass_abi::message::{ipc_buffer, MessageInfo, MAX_EXTRA_CAPS};
 
 use super::message::buffer;
 use super::Message;
-use crate::arch::bounds::Turns;
+use crate::arch::bounds::turns;
 use crate::cap::{derivation, lookup};
 use crate::mem::user::Buffer;
 use crate::mem::{objects, Ref, Slot};
@@ -45,9 +45,9 @@ pub fn look_up(
     extra: &mut ExtraCaps,
 ) -> Result<(), BadCap> {
     let root = objects::tcb_slot(sender, TcbSlot::CSpace).at(k).cap();
-    let mut turns = Turns::<{ MAX_EXTRA_CAPS as u64 }>::new();
-    for (i, entry) in extra.slots.iter_mut().enumerate().take(count) {
-        turns.turn();
+    for (i, entry) in
+        turns::<{ MAX_EXTRA_CAPS as u64 }, _>(extra.slots.iter_mut().enumerate().take(count))
+    {
         let Some(cptr) = message.extra_cap(k, i) else {
             break;
         };
@@ -98,9 +98,7 @@ pub fn transfer(
         return done;
     };
     let mut free = receive_slot(k, receiver, target);
-    let mut turns = Turns::<{ MAX_EXTRA_CAPS as u64 }>::new();
-    for i in 0..MAX_EXTRA_CAPS {
-        turns.turn();
+    for i in turns::<{ MAX_EXTRA_CAPS as u64 }, _>(0..MAX_EXTRA_CAPS) {
         let Some(source) = extra.get(i) else { break };
         let cap = source.at(k).cap();
         match cap.endpoint() {

@@ -5,7 +5,7 @@ use sandglass_abi::message::MessageInfo;
 
 use super::endpoint::{self, SendOptions};
 use super::{ExtraCaps, Message, Writer};
-use crate::arch::bounds::Turns;
+use crate::arch::bounds::turns;
 use crate::arch::Transfer;
 use crate::cap::EndpointCap;
 use crate::mem::objects::tcb_slot;
@@ -91,9 +91,9 @@ pub fn write_message(k: &Kernel, thread: Ref<Tcb>, receiver: Ref<Tcb>, badge: u6
             label::CAP_FAULT
         }
         Fault::UnknownSyscall { number } => {
-            let mut turns = Turns::<{ Transfer::UnknownSyscall.len() as u64 }>::new();
-            for i in 0..Transfer::UnknownSyscall.len() {
-                turns.turn();
+            for i in turns::<{ Transfer::UnknownSyscall.len() as u64 }, _>(
+                0..Transfer::UnknownSyscall.len(),
+            ) {
                 message.push(register(Transfer::UnknownSyscall, i));
             }
             message.push(number);
@@ -185,9 +185,7 @@ fn set_registers(k: &Kernel, sender: Ref<Tcb>, thread: Ref<Tcb>, order: Transfer
     let info = MessageInfo::from_raw(sender.at(k).context().info());
     let reply = Message::new(k, sender, info);
     let length = reply.length().min(order.len());
-    let mut turns = Turns::<{ Transfer::LONGEST_REPLY as u64 }>::new();
-    for i in 0..length {
-        turns.turn();
+    for i in turns::<{ Transfer::LONGEST_REPLY as u64 }, _>(0..length) {
         let value = reply.word(k, sender, i);
         thread.at(k).context().transfer_set(k, order, i, value);
     }

@@ -2,7 +2,7 @@
 
 use sandglass_abi::message::{ipc_buffer, MessageInfo, REGISTER_MRS};
 
-use crate::arch::bounds::Turns;
+use crate::arch::bounds::turns;
 use crate::arch::{Context, MessageRegister};
 use crate::mem::user::Buffer;
 use crate::mem::{objects, Ref};
@@ -28,9 +28,9 @@ pub fn buffer(k: &View, thread: Ref<Tcb>, write: bool) -> Option<Buffer> {
 #[inline(always)]
 pub fn copy_words(k: &Kernel, sender: Ref<Tcb>, receiver: Ref<Tcb>, length: usize) -> usize {
     let (from, to) = (sender.at(k).context(), receiver.at(k).context());
-    let mut turns = Turns::<{ MessageRegister::ALL.len() as u64 }>::new();
-    for (i, register) in MessageRegister::ALL.into_iter().enumerate() {
-        turns.turn();
+    for (i, register) in turns::<{ MessageRegister::ALL.len() as u64 }, _>(
+        MessageRegister::ALL.into_iter().enumerate(),
+    ) {
         if i < length {
             to.set_message(k, register, from.message(register));
         }

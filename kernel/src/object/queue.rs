@@ -13,7 +13,7 @@ mod inspect;
 use core::cell::Cell;
 
 use super::Tcb;
-use crate::arch::bounds::{Turns, HEIGHT, MOST_HEIGHT};
+use crate::arch::bounds::{turns, Turns, HEIGHT, MOST_HEIGHT};
 use crate::mem::{Packed, Ref};
 use crate::Kernel;
 
@@ -169,9 +169,7 @@ impl Queue {
     /// Hangs `thread` below the node where a search for `key` ends.
     fn attach(&self, k: &Kernel, root: Ref<Tcb>, thread: Ref<Tcb>, key: Key) {
         let mut at = root;
-        let mut turns = Turns::<HEIGHT>::new();
-        for _ in 0..MAX_HEIGHT {
-            turns.turn();
+        for _ in turns::<HEIGHT, _>(0..MAX_HEIGHT) {
             let links = at.at(k).links();
             let side = if key < links.key.get() {
                 &links.left
@@ -283,9 +281,7 @@ impl Queue {
     /// change. Where a rotation is due, it makes the subtree as high as it was.
     fn retrace_growth(&self, k: &Kernel, at: Option<Ref<Tcb>>) {
         let mut at = at;
-        let mut turns = Turns::<HEIGHT>::new();
-        for _ in 0..MAX_HEIGHT {
-            turns.turn();
+        for _ in turns::<HEIGHT, _>(0..MAX_HEIGHT) {
             let Some(node) = at else { return };
             let links = node.at(k).links();
             let left = height(k, links.left.get());
@@ -387,9 +383,7 @@ impl Queue {
     pub fn first_after(&self, k: &Kernel, key: Key) -> Option<Ref<Tcb>> {
         let mut found = None;
         let mut next = self.root.get().get();
-        let mut turns = Turns::<HEIGHT>::new();
-        for _ in 0..MAX_HEIGHT {
-            turns.turn();
+        for _ in turns::<HEIGHT, _>(0..MAX_HEIGHT) {
             let Some(at) = next else { break };
             let links = at.at(k).links();
             if links.key.get() > key {
@@ -405,9 +399,7 @@ impl Queue {
 
 fn leftmost(k: &Kernel, from: Ref<Tcb>) -> Ref<Tcb> {
     let mut at = from;
-    let mut turns = Turns::<HEIGHT>::new();
-    for _ in 0..MAX_HEIGHT {
-        turns.turn();
+    for _ in turns::<HEIGHT, _>(0..MAX_HEIGHT) {
         match at.at(k).links().left.get() {
             Some(left) => at = left,
             None => break,

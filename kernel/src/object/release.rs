@@ -21,7 +21,7 @@ use core::cell::Cell;
 
 use super::priorities::Priorities;
 use super::{Place, Queue, Tcb};
-use crate::arch::bounds::Turns;
+use crate::arch::bounds::turns;
 use crate::mem::Ref;
 use crate::Kernel;
 
@@ -82,9 +82,7 @@ impl ReleaseQueues {
             return earliest;
         }
         let mut at = PRIORITIES + usize::from(floor);
-        let mut turns = Turns::<{ DEPTH as u64 }>::new();
-        for _ in 0..DEPTH {
-            turns.turn();
+        for _ in turns::<{ DEPTH as u64 }, _>(0..DEPTH) {
             if at & 1 == 0 {
                 earliest = earliest.min(self.node(at + 1).get());
             }
@@ -109,9 +107,7 @@ impl ReleaseQueues {
             return None;
         }
         let mut at = ROOT;
-        let mut turns = Turns::<{ DEPTH as u64 }>::new();
-        for _ in 0..DEPTH {
-            turns.turn();
+        for _ in turns::<{ DEPTH as u64 }, _>(0..DEPTH) {
             at = 2 * at + usize::from(self.node(2 * at + 1).get() <= now);
         }
         Some(at as u8).filter(|&due| Some(due) > floor)
@@ -150,9 +146,7 @@ impl ReleaseQueues {
         };
         let mut at = PRIORITIES + usize::from(priority);
         self.node(at).set(time);
-        let mut turns = Turns::<{ DEPTH as u64 }>::new();
-        for _ in 0..DEPTH {
-            turns.turn();
+        for _ in turns::<{ DEPTH as u64 }, _>(0..DEPTH) {
             let winner = self.node(at).get().min(self.node(at ^ 1).get());
             at /= 2;
             if self.node(at).get() == winner {

@@ -47,124 +47,106 @@ fn join_until(
 /// the bound is forgiven.
 const MAX_CHARGED: u16 = 2 * Refill::MAX as u16;
 
-/// The refills of a context while a charge goes through them: its head, and what follows that in the ring.
-struct Charging<'k> {
+/// The refills of a context while an operation goes through them: the head, and what follows it in the ring.
+struct Queue<'k> {
+    refills: Refills<'k>,
     ring: &'k [Cell<Refill>],
-    period: u64,
     head: Refill,
-    /// Place of the refill that follows the head.
+    /// Place of the refill that follows the head, and how many do.
     first: usize,
-    queued: u8,
-    /// Place of the last refill, and the refill itself; the head if nothing follows it.
-    last: usize,
-    tail: Refill,
+    queued: usize,
 }
 
-impl<'k> Charging<'k> {
+impl<'k> Queue<'k> {
     #[inline(always)]
-    fn begin(refills: Refills<'k>) -> Self {
+    fn of(refills: Refills<'k>) -> Self {
         let context = refills.context();
-        let ring = objects::refills(refills.k, refills.handle);
-        let (first, queued) = (usize::from(context.first()), context.queued());
-        let head = context.head();
-        let behind = first + usize::from(queued);
-        let end = if behind > ring.len() {
-            behind - ring.len()
-        } else {
-            behind
-        };
-        let last = end.wrapping_sub(1);
-        let tail = match ring.get(last) {
-            Some(tail) if queued > 0 => tail.get(),
-            _ => head,
-        };
-        Charging {
-            ring,
-            period: context.period(),
-            head,
-            first,
-            queued,
-            last,
-            tail,
+        Queue {
+            refills,
+            ring: objects::refills(refills.k, refills.handle),
+            head: context.head(),
+            first: context.first().into(),
+            queued: context.queued().into(),
         }
     }
 
-    /// The place behind `place`.
     #[inline(always)]
-    fn after(&self, place: usize) -> usize {
-        let next = place.wrapping_add(1);
-        if next < self.ring.len() {
-            next
-        } else {
-            0
-        }
+    fn store(self) {
+        let (k, context) = (self.refills.k, self.refills.context());
+        context.set_head(k, self.head);
+        context.set_first(k, self.first as u8);
+        context.set_queued(k, self.queued as u8);
     }
 
-    /// The refill that follows the head, if there is one.
+    /// The place `i` behind that of the refill that follows the head.
     #[inline(always)]
-    fn second(&self) -> Option<Refill> {
-        let second = self.ring.get(self.first)?;
-        (self.queued > 0).then(|| second.get())
-    }
-
-    /// Takes it out, which is there.
-    #[inline(always)]
-    fn drop_second(&mut self) {
-        self.first = self.after(self.first);
-        self.queued -= 1;
+    fn place(&self, i: usize) -> Option<&'k Cell<Refill>> {
+        let place = self.first + i;
+        let wrapped = place.wrapping_sub(self.ring.len());
+        self.ring.get(place.min(wrapped))
     }
 
     /// Takes the refill that follows the head, if there is one.
     #[inline(always)]
     fn take_second(&mut self) -> Option<Refill> {
-        let second = self.second()?;
-        self.drop_second();
-        Some(second)
-    }
-
-    /// The head, when it comes back after it was used up.
-    #[inline(always)]
-    fn again(&self) -> Refill {
-        Refill::new(self.head.amount, self.head.time + self.period)
+        let second = self.ring.get(self.first).filter(|_| self.queued > 0)?;
+        let next = self.first + 1;
+        self.first = if next < self.ring.len() { next } else { 0 };
+        self.queued -= 1;
+        Some(second.get())
     }
 
     /// The head is used up: it comes back one period later, at the end of the queue.
     #[inline(always)]
-    fn use_head(&mut self) {
-        let again = self.again();
-        let Some(second) = self.take_second() else {
-            (self.head, self.tail) = (again, again);
-            return;
-        };
-        self.head = second;
-        if self.tail.end() >= again.time {
-            self.tail.amount += again.amount;
-            if self.queued == 0 {
-                self.head = self.tail;
-            } else if let Some(last) = self.ring.get(self.last) {
-                last.set(self.tail);
+    fn use_head(&mut self, period: u64) {
+        let again = Refill::new(self.head.amount, self.head.time + period);
+        trace!(self.refills.k, refill(self.refills.handle, again));
+        match self.take_second() {
+            None => self.head = again,
+            Some(second) => {
+                self.head = second;
+                self.schedule_used(again);
             }
-            return;
-        }
-        // There is room for it: the one that was taken.
-        self.last = if self.queued == 0 {
-            self.first
-        } else {
-            self.after(self.last)
-        };
-        self.tail = again;
-        self.queued += 1;
-        if let Some(last) = self.ring.get(self.last) {
-            last.set(again);
         }
     }
 
+    /// `used` ticks of the head, which has more, are used.
     #[inline(always)]
-    fn finish(self, refills: Refills<'k>) {
-        let context = refills.context();
-        context.set_first(refills.k, self.first as u8);
-        context.set_queued(refills.k, self.queued);
-        context.set_head(refills.k, self.head);
+    fn use_part(&mut self, used: u64, period: u64) {
+        let Refill { amount, time } = self.head;
+        if used > 0 && time < self.refills.k.constants.max_release() {
+            self.head = Refill::new(amount - used, time + used);
+            let used = Refill::new(used, time + period);
+            trace!(self.refills.k, refill(self.refills.handle, used));
+            self.schedule_used(used);
+        }
+    }
+
+    /// Schedules used time to come back at `used.time`, which is not before the last refill's.
+    #[inline(always)]
+    fn schedule_used(&mut self, used: Refill) {
+        let last = if self.queued > 0 {
+            self.place(self.queued - 1)
+        } else {
+            None
+        };
+        let tail = last.map_or(self.head, Cell::get);
+        let mut time = tail.time;
+        if tail.end() < used.time {
+            if self.queued + 1 < self.refills.context().max_refills().into() {
+                if let Some(place) = self.place(self.queued) {
+                    place.set(used);
+                    self.queued += 1;
+                }
+                return;
+            }
+            time = used.time - tail.amount;
+        }
+        let merged = Refill::new(tail.amount + used.amount, time);
+        match last {
+            Some(last) => last.set(merged),
+            None => self.head = merged,
+        }
     }
 }
 
@@ -218,17 +200,6 @@ impl<'k> Refills<'k> {
         self.context().set_queued(self.k, 0);
     }
 
-    #[inline(always)]
-    fn append(self, refill: Refill) {
-        let queued = self.context().queued();
-        self.behind(queued).set(refill);
-        self.context().set_queued(self.k, queued + 1);
-    }
-
-    fn is_full(self) -> bool {
-        self.count() >= self.context().max_refills()
-    }
-
     /// All refills, from the head on.
     pub fn iter(self) -> impl Iterator<Item = Refill> + 'k {
         let queued = (0..self.context().queued()).map(move |i| self.behind(i).get());
@@ -264,29 +235,9 @@ impl<'k> Refills<'k> {
         head.amount = head.amount.min(budget);
         self.reset(head);
         if rest > 0 {
-            self.append(Refill::new(rest, head.time.saturating_add(period)));
-        }
-    }
-
-    /// Schedules used time to come back at `used.time`, which is not before the last refill's.
-    #[inline(always)]
-    fn schedule_used(self, used: Refill) {
-        trace!(self.k, refill(self.handle, used));
-        let queued = self.context().queued();
-        let last = (queued > 0).then(|| self.behind(queued - 1));
-        let tail = last.map_or(self.head(), Cell::get);
-        let amount = tail.amount + used.amount;
-        let time = if tail.end() >= used.time {
-            tail.time
-        } else if !self.is_full() {
-            return self.append(used);
-        } else {
-            used.time - tail.amount
-        };
-        let merged = Refill { amount, time };
-        match last {
-            Some(last) => last.set(merged),
-            None => self.set_head(merged),
+            self.behind(0)
+                .set(Refill::new(rest, head.time.saturating_add(period)));
+            self.context().set_queued(self.k, 1);
         }
     }
 
@@ -298,67 +249,45 @@ impl<'k> Refills<'k> {
     /// has the least budget when the old head, which came last, has been joined.
     #[inline(never)]
     pub fn charge(self, used: u64) {
-        let stood_still = used > self.head().amount + self.k.constants.min_budget();
-        let mut turns = Together::new(!stood_still);
-        let rest = self.charge_whole(used, &mut turns);
-        // The rest is a part of the head, but for a charge that the bound cut short.
-        if rest < self.head().amount {
-            self.charge_part(rest);
+        let constants = self.k.constants;
+        let period = self.context().period();
+        let mut queue = Queue::of(self);
+        let stood_still = used > queue.head.amount + constants.min_budget();
+        let mut turns = Together::<{ Refill::MAX as u64 + 1 }>::new(!stood_still);
+        let mut rest = used;
+        for _ in 0..MAX_CHARGED {
+            if queue.head.amount > rest || queue.head.time >= constants.max_release() {
+                break;
+            }
+            turns.turn();
+            rest -= queue.head.amount;
+            queue.use_head(period);
         }
-        self.merge_small_head(&mut turns);
+        // The rest is a part of the head, but for a charge that the bound cut short.
+        if rest < queue.head.amount {
+            queue.use_part(rest, period);
+        }
+        // The head is joined to what follows it until it has the least budget, and delays what comes too early.
+        for _ in 0..Refill::MAX {
+            let small = queue.head;
+            if small.amount >= constants.min_budget() {
+                break;
+            }
+            turns.turn();
+            let Some(next) = queue.take_second() else {
+                break;
+            };
+            queue.head = Refill::new(next.amount + small.amount, next.time - small.amount);
+        }
+        queue.store();
     }
 
     /// Charges `used` ticks of the head, which has more.
     #[inline(always)]
     pub fn charge_part(self, used: u64) {
-        let head = self.head();
-        if used > 0 && head.time < self.k.constants.max_release() {
-            self.set_head(Refill::new(head.amount - used, head.time + used));
-            let time = head.time + self.context().period();
-            self.schedule_used(Refill::new(used, time));
-        }
-    }
-
-    /// Charges whole refills as far as `used` covers them; returns the
-    /// rest in ticks.
-    #[inline(always)]
-    fn charge_whole(self, used: u64, turns: &mut Together<{ Refill::MAX as u64 + 1 }>) -> u64 {
-        let max_release = self.k.constants.max_release();
-        let mut charging = Charging::begin(self);
-        let mut rest = used;
-        for _ in 0..MAX_CHARGED {
-            if charging.head.amount > rest || charging.head.time >= max_release {
-                break;
-            }
-            turns.turn();
-            rest -= charging.head.amount;
-            trace!(self.k, refill(self.handle, charging.again()));
-            charging.use_head();
-        }
-        charging.finish(self);
-        rest
-    }
-
-    /// Joins refills to the head until it has the least budget, delaying what comes too early.
-    #[inline(always)]
-    fn merge_small_head(self, turns: &mut Together<{ Refill::MAX as u64 + 1 }>) {
-        let min_budget = self.k.constants.min_budget();
-        if self.head().amount >= min_budget {
-            return;
-        }
-        let mut charging = Charging::begin(self);
-        for _ in 0..Refill::MAX {
-            let small = charging.head;
-            if small.amount >= min_budget {
-                break;
-            }
-            turns.turn();
-            let Some(next) = charging.take_second() else {
-                break;
-            };
-            charging.head = Refill::new(next.amount + small.amount, next.time - small.amount);
-        }
-        charging.finish(self);
+        let mut queue = Queue::of(self);
+        queue.use_part(used, self.context().period());
+        queue.store();
     }
 
     /// The context, which is not round-robin, was not in use: what is ready starts anew from now

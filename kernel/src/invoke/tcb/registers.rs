@@ -2,7 +2,7 @@
 
 use sandglass_abi::invocation::registers_flags as flags;
 
-use crate::arch::bounds::Turns;
+use crate::arch::bounds::turns;
 use crate::arch::{Transfer, FRAME_REGISTERS};
 use crate::invoke::{Error, Invocation, Outcome};
 use crate::ipc::{stall, Writer};
@@ -40,9 +40,7 @@ impl Read {
             return Outcome::Done;
         }
         let mut message = Writer::new(k, call.caller, self.count);
-        let mut turns = Turns::<{ ORDER.len() as u64 }>::new();
-        for i in 0..self.count {
-            turns.turn();
+        for i in turns::<{ ORDER.len() as u64 }, _>(0..self.count) {
             message.push(thread.at(k).context().transfer_get(ORDER, i).unwrap_or(0));
         }
         message.finish(0, 0);
@@ -72,9 +70,7 @@ impl Write {
 
     pub fn commit(self, k: &Kernel, turn: &Turn, call: &Invocation, thread: Ref<Tcb>) {
         let context = thread.at(k).context();
-        let mut turns = Turns::<{ ORDER.len() as u64 }>::new();
-        for i in 0..ORDER.len().min(self.count) {
-            turns.turn();
+        for i in turns::<{ ORDER.len() as u64 }, _>(0..ORDER.len().min(self.count)) {
             context.transfer_set(k, ORDER, i, call.word(k, 2 + i));
         }
         context.restart(k);

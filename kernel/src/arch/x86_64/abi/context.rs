@@ -4,7 +4,7 @@
 //! the roles below (message registers, badge, restart address), so that it reads the same on
 //! every architecture.
 
-use crate::arch::bounds::Turns;
+use crate::arch::bounds::turns;
 use crate::cells::Owner;
 use core::cell::Cell;
 
@@ -305,9 +305,9 @@ impl Context {
     /// Copies registers `from..to` of the user context as they are (CopyRegisters does not
     /// sanitise, 07, section 1.3).
     pub fn copy_user_context(&self, k: &impl Owner, source: &Context, from: usize, to: usize) {
-        let mut turns = Turns::<{ USER_CONTEXT.len() as u64 }>::new();
-        for &register in USER_CONTEXT.iter().take(to).skip(from) {
-            turns.turn();
+        for &register in
+            turns::<{ USER_CONTEXT.len() as u64 }, _>(USER_CONTEXT.iter().take(to).skip(from))
+        {
             self.assign(k, register, source.get(register));
         }
     }

@@ -6,7 +6,7 @@ use super::cpu::{self, Msr};
 use super::layout::{device_page, LOCAL_APIC_PAGE};
 use super::paging::{map_io_apic, map_local_apic};
 use super::vectors::TIMER;
-use crate::arch::bounds::Turns;
+use crate::arch::bounds::turns;
 
 /// Registers of the local APIC: byte offsets in its page.
 #[derive(Clone, Copy)]
@@ -188,9 +188,7 @@ impl LocalApic {
 
     /// Waits until the command register is free, which it is at once but on the oldest machines.
     fn await_sending(self) {
-        let mut turns = Turns::<{ PATIENCE as u64 }>::new();
-        for _ in 0..PATIENCE {
-            turns.turn();
+        for _ in turns::<{ PATIENCE as u64 }, _>(0..PATIENCE) {
             if self.read(Register::Command) & COMMAND_PENDING == 0 {
                 return;
             }
@@ -201,9 +199,7 @@ impl LocalApic {
     /// Whether an interrupt waits for delivery.
     pub fn is_pending(self) -> bool {
         let mut pending = 0;
-        let mut turns = Turns::<8>::new();
-        for i in 0..8 {
-            turns.turn();
+        for i in turns::<8, _>(0..8) {
             pending |= self.read_at(Register::InterruptRequest as u64 + 16 * i);
         }
         pending != 0

@@ -10,7 +10,7 @@ use sandglass_abi::object::ASID_POOL_BITS;
 use sandglass_abi::vspace::x86_64::{ASIDS_PER_POOL, ASID_POOLS};
 
 use super::paging::Pml4;
-use crate::arch::bounds::Turns;
+use crate::arch::bounds::turns;
 use crate::mem::Ref;
 
 const INDEX_BITS: u32 = ASIDS_PER_POOL.trailing_zeros();
@@ -42,9 +42,7 @@ impl AsidPool {
     /// steps as a pool has entries.
     pub fn lowest_free(&self, number: u64) -> Option<u16> {
         let base = (number << INDEX_BITS) as u16;
-        let mut turns = Turns::<{ ASIDS_PER_POOL as u64 }>::new();
-        for (asid, root) in (base..).zip(&self.roots) {
-            turns.turn();
+        for (asid, root) in turns::<{ ASIDS_PER_POOL as u64 }, _>((base..).zip(&self.roots)) {
             if root.get().is_none() && asid != 0 {
                 return Some(asid);
             }
@@ -82,9 +80,7 @@ impl AsidTable {
     }
 
     pub fn lowest_free(&self) -> Option<u64> {
-        let mut turns = Turns::<{ ASID_POOLS as u64 }>::new();
-        for (number, pool) in (0..).zip(&self.pools) {
-            turns.turn();
+        for (number, pool) in turns::<{ ASID_POOLS as u64 }, _>((0..).zip(&self.pools)) {
             if pool.get().is_none() {
                 return Some(number);
             }

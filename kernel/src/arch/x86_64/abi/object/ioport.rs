@@ -5,7 +5,7 @@
 #[cfg(not(target_os = "none"))]
 mod inspect;
 
-use crate::arch::bounds::Turns;
+use crate::arch::bounds::{self, Turns};
 use crate::Kernel;
 use core::cell::Cell;
 
@@ -86,9 +86,7 @@ fn any_bit(words: &[Cell<u64>]) -> bool {
         }
         rest = behind;
     }
-    let mut turns = Turns::<7>::new();
-    for word in rest {
-        turns.turn();
+    for word in bounds::turns::<7, _>(rest.iter()) {
         if word.get() != 0 {
             return true;
         }
@@ -109,9 +107,7 @@ fn fill(words: &[Cell<u64>], value: u64) {
         d.set(value);
         rest = behind;
     }
-    let mut turns = Turns::<3>::new();
-    for word in rest {
-        turns.turn();
+    for word in bounds::turns::<3, _>(rest.iter()) {
         word.set(value);
     }
 }
