@@ -1,6 +1,6 @@
 //! Worst-case execution time of the kernel, computed from its binary.
 //!
-//! Implicit path enumeration (Li, Malik and Wolfe 1995), as in *Protected Hard Real-Time: The Next Frontier*, section 3:
+//! Implicit path enumeration (Li, Malik and Wolfe 1995), as in *Protected Hard Real-Time: The Next Frontier*:
 //! the control flow of the binary is a network through which one unit flows from an entry to an exit; bounds of loops and
 //! paths that cannot be taken are linear constraints; what the flow costs at most is the bound.
 

@@ -55,18 +55,29 @@ struct Queue<'k> {
     /// Place of the refill that follows the head, and how many do.
     first: usize,
     queued: usize,
+    /// Place of the last of them, and the last refill itself: the head if nothing follows it.
+    last: usize,
+    tail: Refill,
 }
 
 impl<'k> Queue<'k> {
     #[inline(always)]
     fn of(refills: Refills<'k>) -> Self {
         let context = refills.context();
+        let ring = objects::refills(refills.k, refills.handle);
+        let (first, queued) = (context.first().into(), context.queued().into());
+        let last = usize::wrapping_sub(first + queued, 1);
+        let last = last.min(last.wrapping_sub(ring.len()));
+        let head = context.head();
+        let tail = ring.get(last).filter(|_| queued > 0);
         Queue {
             refills,
-            ring: objects::refills(refills.k, refills.handle),
-            head: context.head(),
-            first: context.first().into(),
-            queued: context.queued().into(),
+            ring,
+            head,
+            first,
+            queued,
+            last,
+            tail: tail.map_or(head, Cell::get),
         }
     }
 
@@ -78,20 +89,22 @@ impl<'k> Queue<'k> {
         context.set_queued(k, self.queued as u8);
     }
 
-    /// The place `i` behind that of the refill that follows the head.
+    /// The place behind `place`, around the ring.
     #[inline(always)]
-    fn place(&self, i: usize) -> Option<&'k Cell<Refill>> {
-        let place = self.first + i;
-        let wrapped = place.wrapping_sub(self.ring.len());
-        self.ring.get(place.min(wrapped))
+    fn after(&self, place: usize) -> usize {
+        let next = place.wrapping_add(1);
+        if next < self.ring.len() {
+            next
+        } else {
+            0
+        }
     }
 
     /// Takes the refill that follows the head, if there is one.
     #[inline(always)]
     fn take_second(&mut self) -> Option<Refill> {
         let second = self.ring.get(self.first).filter(|_| self.queued > 0)?;
-        let next = self.first + 1;
-        self.first = if next < self.ring.len() { next } else { 0 };
+        self.first = self.after(self.first);
         self.queued -= 1;
         Some(second.get())
     }
@@ -102,10 +115,10 @@ impl<'k> Queue<'k> {
         let again = Refill::new(self.head.amount, self.head.time + period);
         trace!(self.refills.k, refill(self.refills.handle, again));
         match self.take_second() {
-            None => self.head = again,
+            None => (self.head, self.tail) = (again, again),
             Some(second) => {
                 self.head = second;
-                self.schedule_used(again);
+                self.schedule_used(again, true);
             }
         }
     }
@@ -114,38 +127,40 @@ impl<'k> Queue<'k> {
     #[inline(always)]
     fn use_part(&mut self, used: u64, period: u64) {
         let Refill { amount, time } = self.head;
-        if used > 0 && time < self.refills.k.constants.max_release() {
-            self.head = Refill::new(amount - used, time + used);
-            let used = Refill::new(used, time + period);
-            trace!(self.refills.k, refill(self.refills.handle, used));
-            self.schedule_used(used);
+        if used == 0 || time >= self.refills.k.constants.max_release() {
+            return;
         }
+        self.head = Refill::new(amount - used, time + used);
+        if self.queued == 0 {
+            self.tail = self.head;
+        }
+        let used = Refill::new(used, time + period);
+        trace!(self.refills.k, refill(self.refills.handle, used));
+        let places = self.refills.context().max_refills().into();
+        self.schedule_used(used, self.queued + 1 < places);
     }
 
-    /// Schedules used time to come back at `used.time`, which is not before the last refill's.
+    /// Schedules used time to come back at `used.time`, which is not before the last refill's; whether there is room for
+    /// another refill.
     #[inline(always)]
-    fn schedule_used(&mut self, used: Refill) {
-        let last = if self.queued > 0 {
-            self.place(self.queued - 1)
+    fn schedule_used(&mut self, used: Refill, has_room: bool) {
+        if self.tail.end() >= used.time {
+            self.tail.amount += used.amount;
+        } else if has_room {
+            self.last = match self.queued {
+                0 => self.first,
+                _ => self.after(self.last),
+            };
+            self.queued += 1;
+            self.tail = used;
         } else {
-            None
-        };
-        let tail = last.map_or(self.head, Cell::get);
-        let mut time = tail.time;
-        if tail.end() < used.time {
-            if self.queued + 1 < self.refills.context().max_refills().into() {
-                if let Some(place) = self.place(self.queued) {
-                    place.set(used);
-                    self.queued += 1;
-                }
-                return;
-            }
-            time = used.time - tail.amount;
+            let time = used.time - self.tail.amount;
+            self.tail = Refill::new(self.tail.amount + used.amount, time);
         }
-        let merged = Refill::new(tail.amount + used.amount, time);
-        match last {
-            Some(last) => last.set(merged),
-            None => self.head = merged,
+        if self.queued == 0 {
+            self.head = self.tail;
+        } else if let Some(last) = self.ring.get(self.last) {
+            last.set(self.tail);
         }
     }
 }
