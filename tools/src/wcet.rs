@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-use anyhow::{bail, Context, Result};
+use anyhow::{bail, ensure, Context, Result};
 
 use crate::cli::WcetArgs;
 use crate::experiment::simulation;
@@ -48,6 +48,26 @@ pub fn analysed(kernel: &Path, platform: &Path) -> Result<PathBuf> {
         bail!("no kernel for {}", platform.display());
     }
     Ok(copy)
+}
+
+/// Compares the bounds of the release kernel with a file that records them.
+///
+/// # Errors
+/// One has grown by more than 2 %, with what the analyser says of it; something does not build, or cannot be run.
+pub fn check(recorded: &Path) -> Result<()> {
+    let kernel = kernel::build(&KernelOptions::new(Variant::Release))?;
+    let output = analyser()?
+        .arg(kernel)
+        .arg("--check")
+        .arg(recorded)
+        .output();
+    let output = output.context("cannot run the analyser")?;
+    ensure!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr).trim_end()
+    );
+    Ok(())
 }
 
 fn analyser() -> Result<Command> {

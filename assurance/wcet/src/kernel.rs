@@ -14,17 +14,10 @@ use crate::image::Image;
 use crate::limits::{Bound, Limits};
 use crate::program::Program;
 use crate::results::Wanted;
+use crate::watch::{self, POINT};
 
-/// The function that checks for interrupts.
-const POINT: &str = "time::account::preemption_point";
-/// Where the boot core enters with a system call, and with an interrupt or an exception: the latter is a table with an
-/// entry for each vector.
-const SYSTEM_CALL: &str = "sandglass_system_call_0";
-const VECTORS: &str = "sandglass_vectors_0";
 /// In the path of each function that serves invocations.
 const INVOCATIONS: &str = "::invoke::";
-/// Bytes of an entry of that table.
-const VECTOR_BYTES: u64 = 16;
 
 /// A way into the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -191,19 +184,10 @@ impl<'i> Kernel<'i> {
 
     /// Where such an entry begins.
     fn addresses(&self, entry: Entry) -> Result<Vec<u64>> {
-        match entry {
-            Entry::SystemCall => {
-                let function = named(self.image, SYSTEM_CALL)?;
-                Ok(vec![self.image.functions[function].start])
-            }
-            Entry::Vector => {
-                let function = &self.image.functions[named(self.image, VECTORS)?];
-                let starts = (function.start..function.end).step_by(VECTOR_BYTES as usize);
-                let is_code =
-                    |address: &u64| function.code.iter().any(|code| code.address == *address);
-                Ok(starts.filter(is_code).collect())
-            }
-        }
+        let all = watch::entries(self.image)?;
+        let of_it = all.into_iter().find(|(name, _)| *name == entry.name());
+        let (_, addresses) = of_it.context("an entry that is watched nowhere")?;
+        Ok(addresses)
     }
 }
 

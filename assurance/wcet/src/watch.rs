@@ -24,7 +24,7 @@ pub const POINT: &str = "time::account::preemption_point";
 /// stand, if it has more than one.
 pub const ENTRIES: [(&str, &str, Option<u64>); 2] = [
     ("system_call", "sandglass_system_call_0", None),
-    ("vectors", "sandglass_vectors_0", Some(VECTOR_STRIDE)),
+    ("vector", "sandglass_vectors_0", Some(VECTOR_STRIDE)),
 ];
 
 /// Bytes from the entry of a vector to that of the next (`kernel/src/arch/x86_64/entry/code.rs`).

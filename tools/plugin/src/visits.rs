@@ -275,7 +275,7 @@ mod tests {
     const EXIT: u64 = 0x700;
     const IDLE: u64 = 0x800;
     const LIST: &str =
-        "point 300\nentry system_call 100\nentry vectors 200\nentry vectors 210\nlimits 2\n\
+        "point 300\nentry system_call 100\nentry vector 200\nentry vector 210\nlimits 2\n\
                         call 0 400\ncall 1 400\nbranch 1 500 600\n";
 
     /// Executes instructions as QEMU does: marks, then counters.
@@ -338,7 +338,7 @@ mod tests {
             lines(&[ENTRY, 1, 2, EXIT]),
             ["stretch system_call entry exit 4"]
         );
-        assert_eq!(lines(&[0x210, IDLE]), ["stretch vectors entry idle 2"]);
+        assert_eq!(lines(&[0x210, IDLE]), ["stretch vector entry idle 2"]);
     }
 
     #[test]
@@ -358,7 +358,7 @@ mod tests {
             seen,
             [
                 "stretch system_call entry idle 2",
-                "stretch vectors entry exit 3"
+                "stretch vector entry exit 3"
             ]
         );
     }
@@ -370,7 +370,7 @@ mod tests {
             seen,
             [
                 "stretch system_call entry entry 2",
-                "stretch vectors entry exit 2"
+                "stretch vector entry exit 2"
             ]
         );
     }

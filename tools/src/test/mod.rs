@@ -13,6 +13,7 @@
 //!   short;
 //! - `wrong::MUTANT`: the conformance suite, or the storm, notices a kernel that breaks a rule;
 //! - `wcet::visits`: no visit of the release kernel, in any of these tests, took longer than was computed of its binary;
+//! - `wcet::bounds`: what is computed of the release kernel is what is recorded, or up to 2 % more;
 //! - `mutants::changed`: the host's tests notice small changes of the kernel where it is changed.
 
 mod guest;
@@ -42,8 +43,9 @@ use crate::mutants;
 use crate::side_by_side;
 use crate::visits::{
     self,
-    verdict::{Expected, Seen},
+    verdict::{self, Expected, Seen},
 };
+use crate::wcet;
 use crate::workspace;
 
 pub(crate) use host::builds;
@@ -71,6 +73,7 @@ const ROWS: [&[(&str, Runner)]; 2] = [
         ("beside", run_beside),
         // What it lints is built with the host's tests.
         ("check", run_checks),
+        ("wcet", run_bounds),
     ],
 ];
 
@@ -164,6 +167,21 @@ fn judge_visits(folder: &Path, filter: &Filter, report: &mut Report) {
         Ok(_) => {}
         Err(error) => report.failed(NAME, &format!("{error:#}")),
     }
+}
+
+/// Computes the bounds of the release kernel, and compares them with those that are recorded.
+fn run_bounds(filter: &Filter, report: &mut Report) -> Result<()> {
+    const NAME: &str = "wcet::bounds";
+    if filter.accepts(NAME) {
+        report.started(NAME);
+        let begin = Instant::now();
+        match wcet::check(&workspace::root().join(verdict::BOUNDS)) {
+            Ok(()) => report.passed(NAME),
+            Err(error) => report.failed(NAME, &format!("{error:#}")),
+        }
+        report.took(NAME.to_owned(), begin.elapsed());
+    }
+    Ok(())
 }
 
 fn run_checks(filter: &Filter, report: &mut Report) -> Result<()> {

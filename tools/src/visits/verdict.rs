@@ -13,10 +13,10 @@ use crate::workspace;
 
 /// Limits of ways, and recorded bounds.
 pub const LIMITS: &str = "assurance/wcet/limits.toml";
-const BOUNDS: &str = "assurance/wcet/bounds.toml";
+pub const BOUNDS: &str = "assurance/wcet/bounds.toml";
 
-/// Whose bounds apply: of the release kernel, on every path, with capability spaces of any depth.
-const APPLIES: [&str; 3] = ["release", "open", "64"];
+/// Whose bounds apply: every path, with capability spaces of any depth.
+const APPLIES: [&str; 2] = ["open", "64"];
 
 /// A file of the repository.
 ///
@@ -226,14 +226,14 @@ fn bounds(text: &str) -> Result<BTreeMap<String, u64>> {
 mod tests {
     use super::*;
 
-    const SEEN: &str = "stretch system_call entry exit 70\nstretch system_call entry exit 90\ncalls 0 1\nstretch vectors entry idle 40\ncalls 0 2\n";
+    const SEEN: &str = "stretch system_call entry exit 70\nstretch system_call entry exit 90\ncalls 0 1\nstretch vector entry idle 40\ncalls 0 2\n";
 
     fn expected(system_call: u64, at_most: u64) -> Expected {
         let text = format!(
             "[[limit]]\nat_most = {at_most}\ncalls = [\"a -> b\"]\nwhy = \"It is forbidden.\"\n"
         );
         Expected {
-            bounds: BTreeMap::from([("system_call".into(), system_call), ("vectors".into(), 40)]),
+            bounds: BTreeMap::from([("system_call".into(), system_call), ("vector".into(), 40)]),
             limits: Limits::parse(&text).unwrap().limit,
         }
     }
@@ -283,10 +283,10 @@ mod tests {
     #[test]
     fn an_entry_without_a_bound_is_found() {
         let mut expected = expected(90, 2);
-        expected.bounds.remove("vectors");
+        expected.bounds.remove("vector");
         let found = findings(&expected);
         assert!(
-            found[0].contains("vectors") && found[0].contains("[release.open.64]"),
+            found[0].contains("vector") && found[0].contains("[open.64]"),
             "{found:?}"
         );
     }
@@ -296,27 +296,23 @@ mod tests {
         let mut seen = Seen::default();
         seen.add(
             "one",
-            "stretch vectors entry exit 30\nstretch vectors entry exit 4",
+            "stretch vector entry exit 30\nstretch vector entry exit 4",
         )
         .unwrap();
         let text = seen.maxima(&expected(90, 2));
-        assert!(text.contains(" 30  vectors"), "{text}");
-        assert!(seen.add("one", "stretch vectors\n").is_err());
+        assert!(text.contains(" 30  vector"), "{text}");
+        assert!(seen.add("one", "stretch vector\n").is_err());
     }
 
     #[test]
     fn the_bounds_of_the_deepest_spaces_apply() {
-        let text =
-            "[release.open.8]\nsystem_call = 1\n[release.open.64]\nsystem_call = 2\nvectors = 3\n";
+        let text = "[open.8]\nsystem_call = 1\n[open.64]\nsystem_call = 2\nvector = 3\n";
         let bounds = bounds(text).unwrap();
         assert_eq!(
             bounds,
-            BTreeMap::from([("system_call".into(), 2), ("vectors".into(), 3)])
+            BTreeMap::from([("system_call".into(), 2), ("vector".into(), 3)])
         );
-        let error = super::bounds("[release.open.8]\n").unwrap_err();
-        assert!(
-            error.to_string().contains("no [release.open.64]"),
-            "{error}"
-        );
+        let error = super::bounds("[open.8]\n").unwrap_err();
+        assert!(error.to_string().contains("no [open.64]"), "{error}");
     }
 }
