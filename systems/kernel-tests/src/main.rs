@@ -21,6 +21,7 @@ mod preemption;
 mod privilege;
 mod revocation;
 mod stray;
+mod timing;
 mod watchdog;
 
 use fixture::Fixture;
@@ -41,6 +42,7 @@ fn main(boot: &'static BootInfo) -> Result<u8, SetupError> {
         privilege::run,
         devices::run,
         stray::run,
+        timing::run,
         long_operations::run,
     ] {
         run(&mut suite, &mut fixture);

@@ -236,6 +236,18 @@ mod tests {
     }
 
     #[test]
+    fn what_is_told_of_time_is_read_as_a_whole_or_not_at_all() {
+        let payload: Vec<u8> = (1u64..=8).flat_map(u64::to_le_bytes).collect();
+        assert_eq!(payload.len() + extra::HEADER_LEN, extra::TIMING_LEN);
+        let told = timing(&payload).unwrap();
+        assert_eq!((told.frequency, told.kernel_wcet), (1, 2));
+        assert_eq!((told.min_budget, told.max_period), (3, 4));
+        assert_eq!((told.path, told.latency), (5, 6));
+        assert_eq!((told.path_ns, told.latency_ns), (7, 8));
+        assert_eq!(timing(&payload[..63]), None);
+    }
+
+    #[test]
     fn a_framebuffer_is_read_as_a_whole_or_not_at_all() {
         let mut payload = 0x8000_0000u64.to_le_bytes().to_vec();
         for word in [4096u32, 1024, 768] {
