@@ -353,8 +353,8 @@ fn the_root_task_finds_what_the_abi_says() {
     let image_end = VADDR + 0x4000;
     assert_eq!(
         view.word(0),
-        1220 + 20,
-        "extra boot information without ACPI"
+        1220 + 20 + 80,
+        "extra boot information without ACPI, with what is told of time"
     );
     assert_eq!(
         (view.word(8), view.word(16), view.word(24)),
