@@ -22,6 +22,7 @@ pub mod limits;
 pub mod lines;
 #[cfg(feature = "solver")]
 pub mod loops;
+pub mod model;
 #[cfg(feature = "solver")]
 pub mod platform;
 #[cfg(feature = "solver")]
