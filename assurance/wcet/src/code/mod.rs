@@ -1,5 +1,6 @@
 //! Machine code, as the analysis sees it: the same for every instruction set.
 
+mod memory;
 pub mod x86_64;
 
 /// Where execution goes on after an instruction.
@@ -34,6 +35,41 @@ pub enum Change {
     Unknown,
 }
 
+/// Where an instruction reads or writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// At an address.
+    Fixed(u64),
+    /// So many bytes from where the stack pointer points before the instruction.
+    Stack(i64),
+    Unknown,
+}
+
+/// An instruction reads memory, writes it, or reads and then writes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Access {
+    pub place: Place,
+    pub bytes: u16,
+    pub reads: bool,
+    pub writes: bool,
+}
+
+impl Access {
+    /// How often memory is asked.
+    pub fn times(&self) -> u64 {
+        u64::from(self.reads) + u64::from(self.writes)
+    }
+}
+
+/// What an instruction does to the stack pointer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StackChange {
+    /// It points so many bytes further; a call counts what it pushes.
+    By(i64),
+    To(u64),
+    Unknown,
+}
+
 /// An instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Instruction {
@@ -49,12 +85,22 @@ pub struct Instruction {
     pub third_argument: Change,
     /// What it does to the register that says how often the next instruction repeats itself.
     pub count: Change,
+    pub accesses: [Option<Access>; 2],
+    /// How often it reads or writes besides, anywhere.
+    pub more_accesses: u8,
+    pub stack: StackChange,
 }
 
 impl Instruction {
     /// Address of the next one.
     pub fn end(&self) -> u64 {
         self.address + u64::from(self.length)
+    }
+
+    /// How often it reads or writes memory; if it repeats itself, each time.
+    pub fn times(&self) -> u64 {
+        let known = self.accesses.iter().flatten().map(Access::times);
+        known.sum::<u64>() + u64::from(self.more_accesses)
     }
 }
 

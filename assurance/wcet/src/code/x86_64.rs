@@ -5,6 +5,7 @@ use iced_x86::{
     InstructionInfoFactory, Mnemonic, NasmFormatter, OpAccess, OpKind, Register,
 };
 
+use super::memory::{accesses, stack};
 use super::{Change, Decoder, Flow, Instruction};
 
 /// The decoder.
@@ -16,15 +17,7 @@ impl Decoder for X86_64 {
         let mut info = InstructionInfoFactory::new();
         Iced::with_ip(64, code, address, DecoderOptions::NONE)
             .into_iter()
-            .map(|decoded| Instruction {
-                address: decoded.ip(),
-                length: decoded.len() as u8,
-                flow: flow(&decoded),
-                repeats: decoded.has_rep_prefix() && decoded.is_string_instruction(),
-                bytes_each: decoded.memory_size().size() as u8,
-                third_argument: change(&mut info, &decoded, Register::RDX),
-                count: change(&mut info, &decoded, Register::RCX),
-            })
+            .map(|decoded| instruction(&mut info, &decoded))
             .collect()
     }
 
@@ -33,6 +26,22 @@ impl Decoder for X86_64 {
         let decoded = Iced::with_ip(64, code, address, DecoderOptions::NONE).decode();
         NasmFormatter::new().format(&decoded, &mut text);
         text
+    }
+}
+
+fn instruction(info: &mut InstructionInfoFactory, decoded: &Decoded) -> Instruction {
+    let (accesses, more_accesses) = accesses(info, decoded);
+    Instruction {
+        address: decoded.ip(),
+        length: decoded.len() as u8,
+        flow: flow(decoded),
+        repeats: decoded.has_rep_prefix() && decoded.is_string_instruction(),
+        bytes_each: decoded.memory_size().size() as u8,
+        third_argument: change(info, decoded, Register::RDX),
+        count: change(info, decoded, Register::RCX),
+        accesses,
+        more_accesses,
+        stack: stack(info, decoded),
     }
 }
 
