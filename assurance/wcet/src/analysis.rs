@@ -4,10 +4,12 @@
 use std::collections::btree_map::{BTreeMap, Entry};
 use std::rc::Rc;
 
-use anyhow::{Context, Result};
+use anyhow::{Context as _, Result};
+use sandglass_cache::Model;
 
 use crate::annotations::{Kind, HEIGHT, LEVELS};
-use crate::expand::{limit_of, start, Site};
+use crate::caches::{Context, Footprint, State};
+use crate::expand::{limit_of, Site};
 use crate::flow::{longest, Longest};
 use crate::graph::End;
 use crate::image::Image;
@@ -26,6 +28,8 @@ pub struct Question {
     pub point: Option<usize>,
     /// Calls of which there are no more between two checks.
     pub bounds: Vec<Bound>,
+    /// The processor; without one, instructions are counted.
+    pub model: Option<Model>,
 }
 
 impl Question {
@@ -40,7 +44,7 @@ impl Question {
 }
 
 /// A call of a function that always comes back and counts as one step: which, and with which third argument.
-type Step = (usize, Option<u64>);
+pub type Step = (usize, Option<u64>);
 
 /// What was found out so far.
 #[derive(Debug)]
@@ -49,8 +53,13 @@ pub struct Analysis<'i> {
     pub(crate) question: Question,
     pub(crate) program: Program<'i>,
     /// The longest way through each; `None` if it never comes back.
-    steps: BTreeMap<Step, Option<Rc<Longest>>>,
+    steps: BTreeMap<Context, Option<Rc<Longest>>>,
     inlined: BTreeMap<usize, bool>,
+    /// What each leaves in the caches.
+    pub(crate) left: BTreeMap<Context, Option<Rc<State>>>,
+    /// What each function may execute, and each of its loops.
+    pub(crate) footprints: BTreeMap<usize, Rc<Footprint>>,
+    pub(crate) loop_footprints: BTreeMap<(usize, usize), Rc<Footprint>>,
 }
 
 impl<'i> Analysis<'i> {
@@ -62,6 +71,9 @@ impl<'i> Analysis<'i> {
             question,
             steps: BTreeMap::new(),
             inlined: BTreeMap::new(),
+            left: BTreeMap::new(),
+            footprints: BTreeMap::new(),
+            loop_footprints: BTreeMap::new(),
         }
     }
 
@@ -115,22 +127,31 @@ impl<'i> Analysis<'i> {
     }
 
     /// The longest way through a function, from its entry to where it comes back; `None` if it never does.
-    pub(crate) fn step(&mut self, step: Step) -> Result<Option<Rc<Longest>>> {
-        if let Some(known) = self.steps.get(&step) {
+    pub(crate) fn step(&mut self, context: &Context) -> Result<Option<Rc<Longest>>> {
+        if let Some(known) = self.steps.get(context) {
             return Ok(known.clone());
         }
+        let mut network = self.network_of(context)?;
+        self.price(&mut network, Some(context))?;
+        let found = longest(network, self.image)?.map(Rc::new);
+        self.steps.insert(context.clone(), found.clone());
+        Ok(found)
+    }
+
+    /// All ways through a function, from its entry to where it comes back.
+    pub(crate) fn network_of(&mut self, context: &Context) -> Result<Network> {
         let mut network = Network::new();
+        let within = context.within();
         let site = Site {
             around: &[],
+            within: &within,
             next: Some(SINK),
-            third_argument: step.1,
+            third_argument: context.step.1,
             call: None,
         };
-        let (entry, terms) = self.copy(&mut network, step.0, &site)?.entry(0);
-        network.edges.push(start(entry, terms));
-        let found = longest(network, self.image)?.map(Rc::new);
-        self.steps.insert(step, found.clone());
-        Ok(found)
+        let entry = self.copy(&mut network, context.step.0, &site)?.entry(0);
+        self.start(&mut network, entry);
+        Ok(network)
     }
 
     /// The longest way from any of these addresses to user level or to a check for interrupts, and from one of those on.
@@ -152,6 +173,7 @@ impl<'i> Analysis<'i> {
             if let Entry::Vacant(vacant) = done.entry(function) {
                 let site = Site {
                     around: &[],
+                    within: &None,
                     next: None,
                     third_argument: None,
                     call: None,
@@ -164,10 +186,10 @@ impl<'i> Analysis<'i> {
                 .graph
                 .block_at(entry)
                 .context("an entry that is no instruction")?;
-            let (node, terms) = copy.entry(block);
-            network.edges.push(start(node, terms));
+            self.start(&mut network, copy.entry(block));
         }
         network.go_on_behind_checks();
+        self.price(&mut network, None)?;
         longest(network, self.image)
     }
 }

@@ -4,18 +4,21 @@ use std::rc::Rc;
 
 use anyhow::Result;
 
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, Step};
 use crate::annotations::Kind;
+use crate::caches::{around, Context, Executed, Inside, Use};
 use crate::graph::{Block, End};
 use crate::limits::Bound;
 use crate::program::Code;
-use crate::reduce::{sum, Check, Edge, Network, Term, Way, SINK, SOURCE};
+use crate::reduce::{sum, Check, Edge, Entered, Network, Term, Way, SINK, SOURCE};
 
 /// Where a call in a network stands.
 #[derive(Clone, Copy)]
 pub(crate) struct Site<'s> {
     /// Loops around it, of all functions: what entering them provides of which limit.
     pub around: &'s [Term],
+    /// The same loops, for what they bring into the caches.
+    pub within: &'s Option<Rc<Inside>>,
     /// Where it goes on behind the call.
     pub next: Option<usize>,
     /// What is known of it, in bytes, at the most.
@@ -32,6 +35,9 @@ pub(crate) struct Copy {
     nodes: Vec<usize>,
     /// For each loop, the numbers of the limits of its bounds, and what entering it provides of them.
     limits: Vec<Vec<Term>>,
+    /// For each loop, what it brings into the caches; and what loops around the function do.
+    insides: Vec<Option<Rc<Inside>>>,
+    within: Option<Rc<Inside>>,
 }
 
 /// A block that is being added.
@@ -39,16 +45,39 @@ struct From<'c> {
     copy: &'c Copy,
     site: &'c Site<'c>,
     block: usize,
-    /// Instructions.
+    /// Instructions, or cycles without those for what is not in the caches.
     cost: i64,
     /// What executing it uses up.
     marks: Vec<Term>,
+    /// What caches have to do with it; nothing if instructions are counted.
+    executed: Option<Executed>,
 }
 
 impl Copy {
     /// The node of a block, and what entering the function there provides.
-    pub fn entry(&self, block: usize) -> (usize, Vec<Term>) {
-        (self.nodes[block], self.around(block))
+    pub fn entry(&self, block: usize) -> Entered {
+        let loops = self.code.loops.iter().zip(&self.insides);
+        let loops = loops.filter(|(each, _)| each.blocks.contains(&block));
+        Entered {
+            node: self.nodes[block],
+            terms: self.around(block),
+            loops: loops.filter_map(|(_, inside)| inside.clone()).collect(),
+        }
+    }
+
+    /// Loops that are entered where block `from` goes on in block `to`.
+    fn entered(&self, from: usize, to: usize) -> Vec<Rc<Inside>> {
+        let loops = self.code.loops.iter().zip(&self.insides);
+        let entered = loops.filter(|(each, _)| each.header == to && !each.blocks.contains(&from));
+        entered.filter_map(|(_, inside)| inside.clone()).collect()
+    }
+
+    /// What loops around a block bring into the caches.
+    fn within(&self, block: usize) -> Option<Rc<Inside>> {
+        let mut loops = self.code.loops.iter().zip(&self.insides);
+        let inner = loops
+            .find_map(|(each, inside)| inside.clone().filter(|_| each.blocks.contains(&block)));
+        inner.or_else(|| self.within.clone())
     }
 
     /// What going on in block `to` provides, for loops that it enters, coming out of block `from`.
@@ -80,7 +109,20 @@ impl Copy {
 }
 
 impl From<'_> {
-    /// An edge from this block. `more` is used up besides what the block itself uses up.
+    /// Adds an edge from this block, which enters these loops. `more` is used up besides what the block itself uses up.
+    fn add(&self, network: &mut Network, to: usize, more: &[Term], loops: Vec<Rc<Inside>>) {
+        let edge = self.edge(to, more);
+        network.add(edge, self.uses(None, loops));
+    }
+
+    fn uses(&self, step: Option<Step>, enters: Vec<Rc<Inside>>) -> Option<Use> {
+        self.executed.clone().map(|executed| Use {
+            executed: Some(executed),
+            step,
+            enters,
+        })
+    }
+
     fn edge(&self, to: usize, more: &[Term]) -> Edge {
         Edge {
             from: self.copy.nodes[self.block],
@@ -116,6 +158,8 @@ impl Analysis<'_> {
             function,
             limits: limits.collect(),
             nodes: code.graph.blocks.iter().map(|_| network.node()).collect(),
+            insides: self.insides(function, site.within)?,
+            within: site.within.clone(),
             code,
         };
         for block in 0..copy.nodes.len() {
@@ -142,12 +186,13 @@ impl Analysis<'_> {
             block: number,
             cost: self.cost(copy.function, block, site)?,
             marks: sum(&counted, &copy.turns(number)),
+            executed: self.executed(copy, site, number)?,
         };
         match &block.end {
             End::Go { blocks, functions } => {
                 for &to in blocks {
                     let entered = copy.entering(number, to);
-                    network.edges.push(from.edge(copy.nodes[to], &entered));
+                    from.add(network, copy.nodes[to], &entered, copy.entered(number, to));
                 }
                 let jump = block.code.last().map(|jump| jump.address);
                 let site = Site {
@@ -157,15 +202,17 @@ impl Analysis<'_> {
                 };
                 for &callee in functions {
                     let counted = self.call_terms(network, copy.function, callee);
-                    let (entry, terms) = self.called(network, callee, &site)?;
-                    network.edges.push(from.edge(entry, &sum(&counted, &terms)));
+                    let entry = self.called(network, callee, &site)?;
+                    let used = sum(&counted, &entry.terms);
+                    from.add(network, entry.node, &used, entry.loops);
                 }
             }
             End::Return => {
-                let next = site.next.into_iter();
-                network.edges.extend(next.map(|next| from.edge(next, &[])));
+                if let Some(next) = site.next {
+                    from.add(network, next, &[], Vec::new());
+                }
             }
-            End::Leave | End::Wait(_) => network.edges.push(from.edge(SINK, &[])),
+            End::Leave | End::Wait(_) => from.add(network, SINK, &[], Vec::new()),
             End::Trap => {}
             End::Call { callee, next } => self.call(network, &from, *callee, *next)?,
         }
@@ -189,33 +236,43 @@ impl Analysis<'_> {
             // Behind the call, on its own: what happens there enters loops that begin there.
             let behind = next.map(|next| {
                 let node = network.node();
-                network.edges.push(Edge {
+                let edge = Edge {
                     from: node,
                     to: copy.nodes[next],
                     cost: 0,
                     terms: copy.entering(from.block, next),
                     way: Rc::new(Way::Nothing),
-                });
+                };
+                network.add(edge, self.enters(copy.entered(from.block, next)));
                 node
             });
             let site = Site {
                 around: &sum(from.site.around, &copy.around(from.block)),
+                within: &copy.within(from.block),
                 next: behind,
                 third_argument,
                 call,
             };
-            let (entry, terms) = self.called(network, callee, &site)?;
-            network.edges.push(from.edge(entry, &sum(&counted, &terms)));
+            let entry = self.called(network, callee, &site)?;
+            let used = sum(&counted, &entry.terms);
+            from.add(network, entry.node, &used, entry.loops);
             return Ok(());
         }
-        let passed = self.passed(callee, third_argument, call)?;
-        if let (Some(step), Some(next)) = (self.step((callee, passed))?, next) {
-            let entered = copy.entering(from.block, next);
-            let mut edge = from.edge(copy.nodes[next], &sum(&entered, &counted));
+        let step = (callee, self.passed(callee, third_argument, call)?);
+        let Some(next) = next else {
+            return Ok(());
+        };
+        let entered = copy.entering(from.block, next);
+        let mut edge = from.edge(copy.nodes[next], &sum(&entered, &counted));
+        // With caches it costs what it costs there, which is found out when the network is whole.
+        if self.question.model.is_none() {
+            let Some(step) = self.step(&Context::alone(step))? else {
+                return Ok(());
+            };
             edge.cost += step.cost;
             edge.way = Rc::new(Way::Both(edge.way, Rc::new(Way::Step(callee, step))));
-            network.edges.push(edge);
         }
+        network.add(edge, from.uses(Some(step), copy.entered(from.block, next)));
         Ok(())
     }
 
@@ -235,42 +292,85 @@ impl Analysis<'_> {
 
     /// A function that is called or jumped to. A check for interrupts ends what came before it, and begins what comes
     /// after it, anywhere in the loops around.
-    fn called(
-        &mut self,
-        network: &mut Network,
-        callee: usize,
-        site: &Site,
-    ) -> Result<(usize, Vec<Term>)> {
+    fn called(&mut self, network: &mut Network, callee: usize, site: &Site) -> Result<Entered> {
         // Where nothing comes back, and no loop is around, one copy is enough.
-        let last = site.next.is_none() && site.around.is_empty() && site.third_argument.is_none();
+        let alone = site.around.is_empty() && site.within.is_none();
+        let last = site.next.is_none() && alone && site.third_argument.is_none();
         if let Some(known) = network.lasts.get(&callee).filter(|_| last) {
             return Ok(known.clone());
         }
-        let (entry, terms) = self.copy(network, callee, site)?.entry(0);
+        let entry = self.copy(network, callee, site)?.entry(0);
         if last {
-            network.lasts.insert(callee, (entry, terms.clone()));
+            network.lasts.insert(callee, entry.clone());
         }
         if Some(callee) != self.question.point {
-            return Ok((entry, terms));
+            return Ok(entry);
         }
-        let mut begins = sum(&terms, site.around);
+        let mut begins = sum(&entry.terms, site.around);
         for (number, bound) in self.question.bounds.iter().enumerate() {
             let limit = limit_of(network, number, bound);
             begins = sum(&begins, &[(limit, -bound.more_after_check)]);
         }
-        let check = network.node();
+        let entered = Entered {
+            node: entry.node,
+            terms: begins,
+            loops: [entry.loops, around(site.within)].concat(),
+        };
+        let node = network.node();
         network.edges.push(Edge {
-            from: check,
+            from: node,
             to: SINK,
             cost: 0,
             terms: Vec::new(),
             way: Rc::new(Way::Nothing),
         });
-        network.checks.push(Check {
-            node: check,
-            behind: start(entry, begins),
-        });
-        Ok((check, Vec::new()))
+        let (behind, used) = self.entering(entered);
+        network.checks.push(Check { node, behind, used });
+        Ok(Entered {
+            node,
+            terms: Vec::new(),
+            loops: Vec::new(),
+        })
+    }
+
+    /// Adds the edge by which the unit of flow comes to an entry.
+    pub(crate) fn start(&self, network: &mut Network, entry: Entered) {
+        let (edge, used) = self.entering(entry);
+        network.add(edge, used);
+    }
+
+    fn entering(&self, entry: Entered) -> (Edge, Option<Use>) {
+        let edge = Edge {
+            from: SOURCE,
+            to: entry.node,
+            cost: 0,
+            terms: entry.terms,
+            way: Rc::new(Way::Nothing),
+        };
+        (edge, self.enters(entry.loops))
+    }
+
+    /// What an edge that executes nothing does to the caches.
+    fn enters(&self, enters: Vec<Rc<Inside>>) -> Option<Use> {
+        self.question.model.map(|_| Use {
+            executed: None,
+            step: None,
+            enters,
+        })
+    }
+
+    /// What caches have to do with a block.
+    fn executed(&self, copy: &Copy, site: &Site, block: usize) -> Result<Option<Executed>> {
+        if self.question.model.is_none() {
+            return Ok(None);
+        }
+        Ok(Some(Executed {
+            repeats: self.all_repeats(copy.function, &copy.code.graph.blocks[block], site)?,
+            code: copy.code.clone(),
+            function: copy.function,
+            block,
+            within: copy.within(block),
+        }))
     }
 
     /// What a block uses up of the limits of marks.
@@ -315,15 +415,4 @@ pub(crate) fn limit_of(network: &mut Network, number: usize, bound: &Bound) -> u
         network.limits.push(bound.limit());
         network.limits.len() - 1
     })
-}
-
-/// The edge by which the unit of flow comes to an entry.
-pub(crate) fn start(entry: usize, terms: Vec<Term>) -> Edge {
-    Edge {
-        from: SOURCE,
-        to: entry,
-        cost: 0,
-        terms,
-        way: Rc::new(Way::Nothing),
-    }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use anyhow::{Context, Result};
 use clap::ValueEnum;
+use sandglass_cache::Model;
 
 use crate::analysis::{Analysis, Question};
 use crate::code::Flow;
@@ -88,6 +89,7 @@ pub struct Kernel<'i> {
     limits: Vec<Bound>,
     closed: Vec<Bound>,
     point: usize,
+    model: Option<Model>,
 }
 
 impl<'i> Kernel<'i> {
@@ -99,7 +101,14 @@ impl<'i> Kernel<'i> {
             limits: limits.resolve(image)?,
             closed: closed.resolve(image)?,
             point: named(image, POINT)?,
+            model: None,
         })
+    }
+
+    /// The same on a processor: cycles are counted.
+    #[must_use]
+    pub fn on(self, model: Option<Model>) -> Self {
+        Self { model, ..self }
     }
 
     /// The longest path from an entry, or from a check for interrupts that the event of such an entry reaches, to user
@@ -124,6 +133,7 @@ impl<'i> Kernel<'i> {
             height: height(case.threads),
             point: Some(self.point),
             bounds,
+            model: self.model,
         };
         Analysis::new(self.image, question).longest(&self.addresses(entry)?)
     }

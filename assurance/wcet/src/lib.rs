@@ -7,6 +7,8 @@
 #[cfg(feature = "solver")]
 pub mod analysis;
 pub mod annotations;
+#[cfg(feature = "solver")]
+pub mod caches;
 pub mod code;
 #[cfg(feature = "solver")]
 pub mod compare;
@@ -23,6 +25,8 @@ pub mod lines;
 #[cfg(feature = "solver")]
 pub mod loops;
 pub mod model;
+#[cfg(feature = "solver")]
+pub mod must;
 #[cfg(feature = "solver")]
 pub mod platform;
 #[cfg(feature = "solver")]

@@ -4,12 +4,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
-use clap::{Parser, ValueEnum};
+use anyhow::{ensure, Context, Result};
+use clap::Parser;
 use sandglass_wcet::compare::{self, Side};
 use sandglass_wcet::image::Image;
 use sandglass_wcet::kernel::{Case, Entry, Kernel, System};
 use sandglass_wcet::limits::Limits;
+use sandglass_wcet::model::{Processor, INSTRUCTIONS};
 use sandglass_wcet::platform::Platform;
 use sandglass_wcet::report::{self, Report};
 use sandglass_wcet::results::{Results, Wanted};
@@ -29,9 +30,10 @@ struct Args {
     /// Threads that the machine has memory for
     #[arg(long, default_value_t = 100_000)]
     threads: u64,
-    /// What is counted
-    #[arg(long, default_value = "instructions")]
-    model: Model,
+    /// What is counted: executed instructions, or cycles of a processor: `cortex-a53`, `cortex-a8`, or one that this file
+    /// describes
+    #[arg(long, default_value = INSTRUCTIONS)]
+    model: String,
     /// Only paths through this function
     #[arg(long, value_name = "FUNCTION", conflicts_with_all = ["record", "check", "report"])]
     through: Option<String>,
@@ -58,12 +60,6 @@ struct Args {
     against: Option<PathBuf>,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-enum Model {
-    /// Executed instructions
-    Instructions,
-}
-
 fn main() -> ExitCode {
     match run(&Args::parse()) {
         Ok(()) => ExitCode::SUCCESS,
@@ -75,7 +71,12 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &Args) -> Result<()> {
-    let Model::Instructions = args.model;
+    let processor = Processor::named(&args.model)?;
+    let files = [&args.report, &args.record, &args.check, &args.platform];
+    ensure!(
+        processor.is_none() || files.iter().all(|file| file.is_none()),
+        "`--report`, `--record`, `--check` and `--platform` are of instructions: leave out `--model`"
+    );
     let limits = Limits::parse(include_str!("../limits.toml"))?;
     let closed = Limits::parse(include_str!("../closed.toml"))?;
     let wanted = Wanted {
@@ -86,10 +87,11 @@ fn run(args: &Args) -> Result<()> {
         threads: args.threads,
     };
     let image = Image::read(&args.kernel)?;
-    let kernel = Kernel::new(&image, &limits, &closed)?;
+    let model = processor.as_ref().map(|processor| processor.model);
+    let kernel = Kernel::new(&image, &limits, &closed)?.on(model);
     let through = through(&image, args.through.as_deref())?;
     let results = wanted.of(&kernel, through)?;
-    print(&image, &results, args.path);
+    print(&image, &results, args.path, processor.as_ref());
     if let Some(file) = &args.record {
         fs::write(file, record::text(&results))
             .with_context(|| format!("cannot write {}", file.display()))?;
@@ -162,7 +164,8 @@ fn against(
             file.display()
         );
     }
-    let kernel = Kernel::new(&before, &limits, &closed)?;
+    let model = Processor::named(&args.model)?.map(|processor| processor.model);
+    let kernel = Kernel::new(&before, &limits, &closed)?.on(model);
     let through = through(&before, args.through.as_deref())?;
     let base = Side {
         image: &before,
@@ -187,11 +190,14 @@ fn through(image: &Image, name: Option<&str>) -> Result<Option<usize>> {
     .transpose()
 }
 
-fn print(image: &Image, results: &[Results], with_paths: bool) {
+fn print(image: &Image, results: &[Results], with_paths: bool, processor: Option<&Processor>) {
     for each in results {
         let Case { system, levels, .. } = each.case;
         for (name, cost) in each.figures() {
-            println!("{} {levels} {name}: {cost}", system.name());
+            let time = processor.map_or(String::new(), |processor| {
+                format!(" cycles, {:.1} us", processor.microseconds(cost))
+            });
+            println!("{} {levels} {name}: {cost}{time}", system.name());
             let entry = Entry::ALL.into_iter().find(|entry| entry.name() == name);
             let found = each.entries.iter().find(|(each, _)| Some(*each) == entry);
             if let Some((_, longest)) = found.filter(|_| with_paths) {

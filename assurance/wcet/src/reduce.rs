@@ -4,6 +4,8 @@
 
 use std::rc::Rc;
 
+use crate::caches::{Inside, Use};
+
 /// What a way leads through.
 #[derive(Debug)]
 pub enum Way {
@@ -75,6 +77,8 @@ pub struct Check {
     pub node: usize,
     /// How the unit of flow comes to what is executed behind it.
     pub behind: Edge,
+    /// And what caches have to do with that.
+    pub used: Option<Use>,
 }
 
 /// What flows from node 0, the source, to node 1, the sink.
@@ -88,10 +92,22 @@ pub struct Network {
     pub steps: std::collections::BTreeMap<u64, usize>,
     /// Limits of calls: by the number of the bound.
     pub bounds: std::collections::BTreeMap<usize, usize>,
-    /// Functions from which nothing comes back, by their numbers: their entries.
-    pub lasts: std::collections::BTreeMap<usize, (usize, Vec<Term>)>,
     /// Nothing begins behind them yet.
     pub checks: Vec<Check>,
+    /// Functions from which nothing comes back, by their numbers: their entries.
+    pub lasts: std::collections::BTreeMap<usize, Entered>,
+    /// By the numbers of edges: what caches have to do with them.
+    pub uses: std::collections::BTreeMap<usize, Use>,
+}
+
+/// Where a function is entered.
+#[derive(Debug, Clone)]
+pub struct Entered {
+    pub node: usize,
+    /// What is provided by entering it.
+    pub terms: Vec<Term>,
+    /// Loops that are entered with it.
+    pub loops: Vec<Rc<Inside>>,
 }
 
 pub const SOURCE: usize = 0;
@@ -107,12 +123,21 @@ impl Network {
             bounds: Default::default(),
             lasts: Default::default(),
             checks: Vec::new(),
+            uses: Default::default(),
         }
     }
 
     pub fn node(&mut self) -> usize {
         self.nodes += 1;
         self.nodes - 1
+    }
+
+    /// Adds an edge, and what caches have to do with it.
+    pub fn add(&mut self, edge: Edge, used: Option<Use>) {
+        if let Some(used) = used {
+            self.uses.insert(self.edges.len(), used);
+        }
+        self.edges.push(edge);
     }
 
     pub fn limit(&mut self, amount: i64) -> usize {
@@ -142,9 +167,9 @@ impl Network {
             }
             open.extend(&out[node]);
             if let Some(found) = checks.iter().position(|check| check.node == node) {
-                let behind = checks.swap_remove(found).behind;
-                open.push(behind.to);
-                self.edges.push(behind);
+                let check = checks.swap_remove(found);
+                open.push(check.behind.to);
+                self.add(check.behind, check.used);
             }
         }
     }

@@ -1,6 +1,7 @@
 //! What a block costs, also where an instruction repeats itself or a function's argument says how much it does.
 
 use anyhow::{bail, Result};
+use sandglass_cache::{Data, Model};
 
 use crate::analysis::Analysis;
 use crate::annotations::Kind;
@@ -15,18 +16,48 @@ const FILLING: [&str; 3] = ["memcpy", "memset", "memmove"];
 const LOOK_BACK: usize = 5;
 
 impl Analysis<'_> {
-    /// Instructions of a block; those that repeat themselves count every time, and once more to see that they are done.
+    /// Instructions of a block; those that repeat themselves count every time, and once more to see that they are done. On a
+    /// processor, the cycles of these and of accesses that no cache serves.
     ///
     /// # Errors
     /// One repeats itself nobody knows how often.
     pub(crate) fn cost(&self, function: usize, block: &Block, site: &Site) -> Result<i64> {
-        let mut cost = block.code.len() as i64;
-        for (i, instruction) in block.code.iter().enumerate() {
-            if instruction.repeats {
-                cost += self.repeats(function, &block.code[..i], instruction, site)? as i64;
-            }
+        let (each, access) = match self.question.model {
+            None => (1, 0),
+            Some(Model {
+                instruction, data, ..
+            }) => match data {
+                Data::Uncached { access } => (instruction, access),
+                Data::WriteBack { .. } => (instruction, 0),
+            },
+        };
+        let mut repeats = self.all_repeats(function, block, site)?.into_iter();
+        let mut cost = 0;
+        for instruction in &block.code {
+            let (executed, at_work) = match instruction.repeats {
+                true => repeats.next().map_or((1, 1), |times| (1 + times, times)),
+                false => (1, 1),
+            };
+            cost += executed * each + at_work * instruction.times() * access;
         }
-        Ok(cost)
+        Ok(cost as i64)
+    }
+
+    /// How often the instructions of a block repeat themselves that do.
+    ///
+    /// # Errors
+    /// As with [`Self::cost`].
+    pub(crate) fn all_repeats(
+        &self,
+        function: usize,
+        block: &Block,
+        site: &Site,
+    ) -> Result<Vec<u64>> {
+        let places = block.code.iter().enumerate();
+        let repeating = places.filter(|(_, instruction)| instruction.repeats);
+        repeating
+            .map(|(i, instruction)| self.repeats(function, &block.code[..i], instruction, site))
+            .collect()
     }
 
     /// How often an instruction repeats itself behind `before`, those of its block.

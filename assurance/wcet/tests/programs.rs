@@ -56,6 +56,7 @@ pub fn question(image: &Image, bounds: Vec<Bound>) -> Question {
         height: 20,
         point: image.function_named("point"),
         bounds,
+        model: None,
     }
 }
 

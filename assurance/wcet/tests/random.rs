@@ -226,6 +226,7 @@ fn computed(image: &Image, bounds: Vec<Bound>) -> Option<i64> {
         height: 20,
         point: None,
         bounds,
+        model: None,
     };
     let longest = Analysis::new(image, question).longest(&[BASE]);
     longest

@@ -7,10 +7,6 @@ use iced_x86::{
 
 use super::{Access, Place, StackChange};
 
-/// What a processor reads and writes at once, at most, in bytes; what is larger is read and written in words.
-const ONCE: usize = 16;
-const WORD: usize = 8;
-
 /// Words of segment descriptors that `iret` reads, besides what it pops.
 const DESCRIPTORS: u8 = 4;
 
@@ -28,16 +24,15 @@ pub(super) fn accesses(
         let Some((reads, writes)) = directions(memory.access()) else {
             continue;
         };
-        let bytes = memory.memory_size().size();
         let access = Access {
             place: place(decoded, memory),
-            bytes: bytes as u16,
+            bytes: memory.memory_size().size() as u16,
             reads,
             writes,
         };
         match known.iter_mut().find(|each| each.is_none()) {
-            Some(free) if bytes <= ONCE => *free = Some(access),
-            _ => more += access.times() as u8 * bytes.div_ceil(WORD).max(1) as u8,
+            Some(free) => *free = Some(access),
+            None => more += access.times() as u8,
         }
     }
     (known, more)
@@ -169,7 +164,10 @@ mod tests {
                 of(access(unknown, 8, true, false)),
             ),
             // fxsave64 [rax]
-            (&[0x48, 0x0f, 0xae, 0x00], ([None, None], 64)),
+            (
+                &[0x48, 0x0f, 0xae, 0x00],
+                of(access(unknown, 512, false, true)),
+            ),
         ] {
             assert_eq!(one(bytes), expected, "{bytes:02x?}");
         }

@@ -45,6 +45,10 @@ pub enum Place {
     Unknown,
 }
 
+/// What a processor reads and writes at once, at most, in bytes; what is larger is read and written in words.
+const ONCE: u16 = 16;
+const WORD: u16 = 8;
+
 /// An instruction reads memory, writes it, or reads and then writes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Access {
@@ -55,9 +59,18 @@ pub struct Access {
 }
 
 impl Access {
+    /// Whether the processor has all of it at once, not word by word.
+    pub fn is_at_once(&self) -> bool {
+        self.bytes <= ONCE
+    }
+
     /// How often memory is asked.
     pub fn times(&self) -> u64 {
-        u64::from(self.reads) + u64::from(self.writes)
+        let each = match self.is_at_once() {
+            true => 1,
+            false => self.bytes.div_ceil(WORD).into(),
+        };
+        each * (u64::from(self.reads) + u64::from(self.writes))
     }
 }
 
