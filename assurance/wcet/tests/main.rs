@@ -1,5 +1,6 @@
 //! The analyser on programs whose bounds are known.
 
+mod caches;
 mod errors;
 mod known;
 mod networks;

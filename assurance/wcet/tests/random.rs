@@ -27,23 +27,23 @@ enum Code {
 const FLAGS: u8 = 2;
 /// Functions besides the one where the program begins; the last calls none.
 const FUNCTIONS: usize = 3;
-const DISTANCE: u64 = 0x1_0000;
-const BASE: u64 = 0x40_0000;
+pub const DISTANCE: u64 = 0x1_0000;
+pub const BASE: u64 = 0x40_0000;
 
 /// Machine code of a function.
-struct Assembler {
-    bytes: Vec<u8>,
-    base: u64,
-    records: Vec<Record>,
+pub struct Assembler {
+    pub bytes: Vec<u8>,
+    pub base: u64,
+    pub records: Vec<Record>,
 }
 
 impl Assembler {
-    fn here(&self) -> u64 {
+    pub fn here(&self) -> u64 {
         self.base + self.bytes.len() as u64
     }
 
     /// An instruction with a relative target, which is given or patched later.
-    fn relative(&mut self, opcode: &[u8], target: u64) -> usize {
+    pub fn relative(&mut self, opcode: &[u8], target: u64) -> usize {
         self.bytes.extend(opcode);
         let offset = target.wrapping_sub(self.here() + 4) as i32;
         self.bytes.extend(offset.to_le_bytes());
@@ -51,12 +51,12 @@ impl Assembler {
     }
 
     /// Lets the instruction that ends at `end` lead here.
-    fn land(&mut self, end: usize) {
+    pub fn land(&mut self, end: usize) {
         let offset = (self.bytes.len() - end) as i32;
         self.bytes[end - 4..end].copy_from_slice(&offset.to_le_bytes());
     }
 
-    fn turns(&mut self, value: u64) {
+    pub fn turns(&mut self, value: u64) {
         let address = self.here();
         let kind = Kind::Turns;
         self.records.push(Record {
@@ -104,8 +104,8 @@ impl Assembler {
 }
 
 const NOP: u8 = 0x90;
-const JE: &[u8] = &[0x0f, 0x84];
-const JMP: &[u8] = &[0xe9];
+pub const JE: &[u8] = &[0x0f, 0x84];
+pub const JMP: &[u8] = &[0xe9];
 
 fn callee(function: usize, by: usize) -> Option<usize> {
     Some(function + by).filter(|&callee| callee <= FUNCTIONS)

@@ -1,8 +1,8 @@
 //! What instructions of x86_64 do to memory and to the stack pointer.
 
 use iced_x86::{
-    Instruction as Decoded, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
-    UsedMemory,
+    Instruction as Decoded, InstructionInfoFactory, MemorySize, Mnemonic, OpAccess, OpKind,
+    Register, UsedMemory,
 };
 
 use super::{Access, Place, StackChange};
@@ -24,9 +24,14 @@ pub(super) fn accesses(
         let Some((reads, writes)) = directions(memory.access()) else {
             continue;
         };
+        // Of what repeats itself, the decoder says no size: it means all together.
+        let bytes = match memory.memory_size() {
+            MemorySize::Unknown => decoded.memory_size(),
+            size => size,
+        };
         let access = Access {
             place: place(decoded, memory),
-            bytes: memory.memory_size().size() as u16,
+            bytes: bytes.size() as u16,
             reads,
             writes,
         };
@@ -175,12 +180,8 @@ mod tests {
         let popped: u64 = known.iter().flatten().map(Access::times).sum();
         assert_eq!(popped + u64::from(more), 5 + 4, "iretq");
         let (known, more) = one(&[0xf3, 0x48, 0xa5]);
-        let directions = known.map(|each| each.map(|each| (each.reads, each.writes)));
-        assert_eq!(
-            directions.iter().flatten().count() as u8 + more,
-            2,
-            "rep movsq"
-        );
+        let sizes: Vec<u16> = known.iter().flatten().map(|each| each.bytes).collect();
+        assert_eq!((&sizes[..], more), (&[8, 8][..], 0), "rep movsq");
     }
 
     #[test]

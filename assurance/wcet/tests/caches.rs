@@ -1,0 +1,479 @@
+//! Caches: no execution of a program costs more, in the simulation of the same caches, than what is computed of it.
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+use sandglass_cache::{Data, Geometry, Model, Simulation};
+use sandglass_wcet::analysis::{Analysis, Question};
+use sandglass_wcet::image::Image;
+
+use crate::programs::{bound, image, number, question};
+use crate::random::{Assembler, BASE, DISTANCE, JE, JMP};
+
+/// A program in a structured language.
+#[derive(Debug, Clone)]
+enum Code {
+    /// Instructions that do nothing, of so many bytes each.
+    Straight(Vec<u8>),
+    /// Of a variable, the stack, what a pointer points to, or an array of so many words, anywhere.
+    Variable(u8),
+    Stack(u8),
+    Pointer,
+    Fill(u8),
+    Sequence(Vec<Code>),
+    If(Box<Code>, Box<Code>),
+    /// Once or more, up to so often.
+    Repeat(u64, Box<Code>),
+    /// The body is executed up to once less than so often.
+    While(u64, Box<Code>),
+    /// Of a function with a higher number than whoever calls it, by how much higher.
+    Call(usize),
+}
+
+/// Functions besides the one where the program begins; the last checks for interrupts.
+const FUNCTIONS: usize = 3;
+/// Where the stack begins, and variables are.
+const STACK: u32 = 0x10_0100;
+const VARIABLES: u32 = 0x10_0000;
+const STRIDE: u32 = 24;
+
+/// An instruction: where, how long, and what it accesses, so many times.
+#[derive(Debug, Clone, Copy)]
+struct Placed {
+    address: u64,
+    bytes: u64,
+    access: Where,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Where {
+    Nowhere,
+    Variable(u64),
+    /// From the stack pointer before it; and what it adds to it.
+    Stack(i64, i64),
+    Anywhere {
+        writes: bool,
+        times: u64,
+    },
+}
+
+/// A program with its addresses.
+#[derive(Debug)]
+enum Laid {
+    One(Placed),
+    Sequence(Vec<Laid>),
+    /// One of these.
+    Either(Box<[Laid; 2]>),
+    /// From so often to so often.
+    Loop(u64, u64, Box<Laid>),
+    Call(usize),
+}
+
+struct Layout {
+    assembler: Assembler,
+}
+
+impl Layout {
+    fn one(&mut self, bytes: &[u8], access: Where) -> Laid {
+        let address = self.assembler.here();
+        self.assembler.bytes.extend(bytes);
+        Laid::One(Placed {
+            address,
+            bytes: bytes.len() as u64,
+            access,
+        })
+    }
+
+    /// The instruction that was just emitted.
+    fn last(&self, bytes: u64) -> Laid {
+        Laid::One(Placed {
+            address: self.assembler.here() - bytes,
+            bytes,
+            access: Where::Nowhere,
+        })
+    }
+
+    fn jump(&mut self, opcode: &[u8], target: u64) -> (usize, Laid) {
+        let end = self.assembler.relative(opcode, target);
+        (end, self.last(opcode.len() as u64 + 4))
+    }
+
+    fn turns(&mut self, most: u64) -> Laid {
+        self.assembler.turns(most);
+        self.last(1)
+    }
+
+    fn code(&mut self, function: usize, code: &Code) -> Laid {
+        let number = |opcode: &[u8], number: u32| [opcode, &number.to_le_bytes()].concat();
+        match code {
+            Code::Straight(lengths) => {
+                let parts = lengths.iter().map(|&length| match length {
+                    1 => self.one(&[0x90], Where::Nowhere),
+                    // mov eax, eax behind as many prefixes.
+                    length => {
+                        let prefixes = vec![0x3e; usize::from(length) - 2];
+                        self.one(&[&prefixes[..], &[0x89, 0xc0]].concat(), Where::Nowhere)
+                    }
+                });
+                Laid::Sequence(parts.collect())
+            }
+            Code::Variable(which) => {
+                let address = VARIABLES + u32::from(*which) * STRIDE;
+                let access = Where::Variable(address.into());
+                self.one(&number(&[0x48, 0x8b, 0x04, 0x25], address), access)
+            }
+            Code::Stack(words) => {
+                let pushes = (0..*words).map(|_| self.one(&[0x50], Where::Stack(-8, -8)));
+                let mut parts: Vec<Laid> = pushes.collect();
+                let read = Where::Stack(8, 0);
+                parts.push(self.one(&[0x48, 0x8b, 0x44, 0x24, 8], read));
+                let pops = (0..*words).map(|_| self.one(&[0x58], Where::Stack(0, 8)));
+                parts.extend(pops);
+                Laid::Sequence(parts)
+            }
+            Code::Pointer => self.one(
+                &[0x48, 0x8b, 0x07],
+                Where::Anywhere {
+                    writes: false,
+                    times: 1,
+                },
+            ),
+            Code::Fill(words) => {
+                let count = self.one(&number(&[0xb9], (*words).into()), Where::Nowhere);
+                let times = (*words).into();
+                let fill = self.one(
+                    &[0xf3, 0x48, 0xab],
+                    Where::Anywhere {
+                        writes: true,
+                        times,
+                    },
+                );
+                Laid::Sequence(vec![count, fill])
+            }
+            Code::Sequence(parts) => {
+                Laid::Sequence(parts.iter().map(|part| self.code(function, part)).collect())
+            }
+            Code::If(then, otherwise) => {
+                let (branch, first) = self.jump(JE, 0);
+                let then = self.code(function, then);
+                let (jump, last) = self.jump(JMP, 0);
+                self.assembler.land(branch);
+                let otherwise = self.code(function, otherwise);
+                self.assembler.land(jump);
+                let either = [Laid::Sequence(vec![then, last]), otherwise];
+                Laid::Sequence(vec![first, Laid::Either(Box::new(either))])
+            }
+            Code::Repeat(most, body) => {
+                let top = self.assembler.here();
+                let first = self.turns(*most);
+                let body = self.code(function, body);
+                let (_, back) = self.jump(JE, top);
+                let turn = Laid::Sequence(vec![first, body, back]);
+                Laid::Loop(1, *most, Box::new(turn))
+            }
+            Code::While(most, body) => {
+                let top = self.assembler.here();
+                let first = self.turns(*most);
+                let (exit, leave) = self.jump(JE, 0);
+                let body = self.code(function, body);
+                let (_, back) = self.jump(JMP, top);
+                self.assembler.land(exit);
+                let (again, at) = match (&first, &leave) {
+                    (Laid::One(first), Laid::One(leave)) => (*first, *leave),
+                    _ => unreachable!("both are instructions"),
+                };
+                let turn = Laid::Sequence(vec![first, leave, body, back]);
+                let turns = Laid::Loop(0, *most - 1, Box::new(turn));
+                Laid::Sequence(vec![turns, Laid::One(again), Laid::One(at)])
+            }
+            Code::Call(by) => match Some(function + by).filter(|&callee| callee <= FUNCTIONS) {
+                Some(callee) => {
+                    let target = BASE + callee as u64 * DISTANCE;
+                    let (_, call) = self.jump(&[0xe8], target);
+                    let Laid::One(call) = call else { return call };
+                    let access = Where::Stack(-8, -8);
+                    Laid::Sequence(vec![
+                        Laid::One(Placed { access, ..call }),
+                        Laid::Call(callee),
+                    ])
+                }
+                None => self.one(&[0x90], Where::Nowhere),
+            },
+        }
+    }
+}
+
+/// The program, and where its parts are.
+fn laid_out(functions: &[Code]) -> (Image, Vec<Laid>) {
+    let (mut records, mut texts, mut all) = (Vec::new(), Vec::new(), Vec::new());
+    for (function, code) in functions.iter().enumerate() {
+        let base = BASE + function as u64 * DISTANCE;
+        let mut layout = Layout {
+            assembler: Assembler {
+                bytes: Vec::new(),
+                base,
+                records: Vec::new(),
+            },
+        };
+        let mut parts = Vec::new();
+        if function == 0 {
+            let set = [&[0x48, 0xc7, 0xc4][..], &STACK.to_le_bytes()].concat();
+            parts.push(layout.one(&set, Where::Nowhere));
+        }
+        parts.push(layout.code(function, code));
+        parts.push(match function {
+            // hlt ends it.
+            0 => layout.one(&[0xf4], Where::Nowhere),
+            _ => layout.one(&[0xc3], Where::Stack(0, 8)),
+        });
+        records.extend(layout.assembler.records);
+        texts.push((format!("function_{function}"), base, layout.assembler.bytes));
+        all.push(Laid::Sequence(parts));
+    }
+    (Image::of_code(texts, records), all)
+}
+
+/// Takes every choice once, as far as there are not too many.
+#[derive(Default)]
+struct Choices {
+    /// What was chosen, and of how many.
+    taken: Vec<(u64, u64)>,
+    at: usize,
+}
+
+impl Choices {
+    fn of(&mut self, options: u64) -> u64 {
+        if self.at == self.taken.len() {
+            self.taken.push((0, options));
+        }
+        self.at += 1;
+        self.taken[self.at - 1].0
+    }
+
+    /// Whether there is another execution. The first choices change first, so that few executions differ a lot.
+    fn next(&mut self) -> bool {
+        self.at = 0;
+        while let Some((chosen, options)) = self.taken.pop() {
+            if chosen + 1 < options {
+                self.taken.push((chosen + 1, options));
+                return true;
+            }
+        }
+        false
+    }
+}
+
+/// An execution.
+struct Execution<'e> {
+    functions: &'e [Laid],
+    simulation: Simulation,
+    choices: &'e mut Choices,
+    stack: u64,
+    /// Where a pointer points next.
+    anywhere: u64,
+    /// The most that was executed between two checks.
+    most: u64,
+}
+
+impl Execution<'_> {
+    fn run(&mut self, laid: &Laid) {
+        match laid {
+            Laid::One(placed) => self.executes(*placed),
+            Laid::Sequence(parts) => parts.iter().for_each(|part| self.run(part)),
+            Laid::Either(both) => {
+                let which = self.choices.of(2) as usize;
+                self.run(&both[which]);
+            }
+            Laid::Loop(least, most, turn) => {
+                // The most first: it is the likeliest to be dear.
+                let turns = most - self.choices.of(most - least + 1);
+                (0..turns).for_each(|_| self.run(turn));
+            }
+            Laid::Call(callee) => {
+                if *callee == FUNCTIONS {
+                    self.most = self.most.max(self.simulation.cycles());
+                    self.simulation.restart();
+                }
+                let functions = self.functions;
+                self.run(&functions[*callee]);
+            }
+        }
+    }
+
+    fn executes(&mut self, placed: Placed) {
+        let Placed {
+            address,
+            bytes,
+            access,
+        } = placed;
+        let times = match access {
+            Where::Anywhere {
+                writes: true,
+                times,
+            } => {
+                // Once more, to see that it is done.
+                self.simulation.executes(address, bytes);
+                times
+            }
+            _ => 1,
+        };
+        if address == BASE {
+            self.stack = STACK.into();
+        }
+        self.anywhere = self
+            .anywhere
+            .wrapping_mul(0x9e37_79b9)
+            .wrapping_add(0x7f4a_7c15)
+            % 0x1000
+            * 8;
+        for word in 0..times {
+            self.simulation.executes(address, bytes);
+            match access {
+                Where::Nowhere => {}
+                Where::Variable(address) => self.simulation.accesses(address, 8, false),
+                Where::Stack(offset, by) => {
+                    let at = self.stack.wrapping_add_signed(offset);
+                    self.simulation.accesses(at, 8, by < 0);
+                    self.stack = self.stack.wrapping_add_signed(by);
+                }
+                Where::Anywhere { writes, .. } => {
+                    self.simulation
+                        .accesses(self.anywhere + word * 8, 8, writes);
+                }
+            }
+        }
+    }
+}
+
+/// So many executions are looked at, at most.
+const EXECUTIONS: usize = 60;
+
+fn code() -> impl Strategy<Value = Code> {
+    let leaf = prop_oneof![
+        3 => proptest::collection::vec(1_u8..9, 1..6).prop_map(Code::Straight),
+        1 => (0_u8..6).prop_map(Code::Variable),
+        1 => (0_u8..4).prop_map(Code::Stack),
+        1 => Just(Code::Pointer),
+        1 => (0_u8..9).prop_map(Code::Fill),
+        3 => (1..=FUNCTIONS).prop_map(Code::Call),
+    ];
+    leaf.prop_recursive(4, 14, 4, |inner| {
+        let boxed = inner.clone().prop_map(Box::new);
+        prop_oneof![
+            proptest::collection::vec(inner, 2..5).prop_map(Code::Sequence),
+            (boxed.clone(), boxed.clone()).prop_map(|(a, b)| Code::If(a, b)),
+            (1_u64..6, boxed.clone()).prop_map(|(most, body)| Code::Repeat(most, body)),
+            (1_u64..6, boxed).prop_map(|(most, body)| Code::While(most, body)),
+        ]
+    })
+}
+
+fn geometry() -> impl Strategy<Value = Geometry> {
+    (1_u32..3, prop_oneof![Just(1), Just(2), Just(4)]).prop_map(|(sets, ways)| Geometry {
+        line: 16,
+        sets: 1 << sets,
+        ways,
+    })
+}
+
+fn model() -> impl Strategy<Value = Model> {
+    let data = prop_oneof![
+        Just(Data::Uncached { access: 1000 }),
+        geometry().prop_map(|geometry| Data::WriteBack {
+            geometry,
+            miss: 1000,
+            write_back: 10_000,
+        }),
+    ];
+    (geometry(), data).prop_map(|(code, data)| Model {
+        instruction: 1,
+        code,
+        code_miss: 100,
+        data,
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_execution_costs_more_than_computed(functions in proptest::collection::vec(code(), FUNCTIONS), check in 0_u8..9, model in model()) {
+        let functions = [functions, vec![Code::Straight(vec![check.max(1)])]].concat();
+        let (image, laid) = laid_out(&functions);
+        let question = Question {
+            levels: 8,
+            height: 20,
+            point: Some(FUNCTIONS),
+            bounds: Vec::new(),
+            model: Some(model),
+        };
+        let computed = Analysis::new(&image, question).longest(&[BASE]).expect("it can be analysed").expect("it ends").cost;
+        let mut choices = Choices::default();
+        for _ in 0..EXECUTIONS {
+            let mut execution = Execution {
+                functions: &laid,
+                simulation: Simulation::new(model),
+                choices: &mut choices,
+                stack: 0,
+                anywhere: 1,
+                most: 0,
+            };
+            execution.run(&laid[0]);
+            let observed = execution.most.max(execution.simulation.cycles()) as i64;
+            prop_assert!(observed <= computed, "{observed} cycles, {computed} computed");
+            if !choices.next() {
+                break;
+            }
+        }
+    }
+}
+
+const SMALL: Model = Model {
+    instruction: 1,
+    code: Geometry {
+        line: 64,
+        sets: 64,
+        ways: 1,
+    },
+    code_miss: 100,
+    data: Data::Uncached { access: 10 },
+};
+
+fn cycles(image: &Image, name: &str, model: Model) -> i64 {
+    let question = Question {
+        model: Some(model),
+        ..question(image, Vec::new())
+    };
+    let found = bound(image, name, question);
+    found.expect("it can be analysed").expect("it ends")
+}
+
+/// Lines that hold bytes of a function.
+fn lines(image: &Image, name: &str) -> impl Iterator<Item = u64> {
+    let function = &image.functions[number(image, name)];
+    SMALL
+        .code
+        .lines(function.start, function.end - function.start)
+}
+
+/// Each line is brought once, whether it is in a loop, in a loop within a loop, or in a function that is called again.
+#[test]
+fn each_line_is_brought_once_where_all_have_room() {
+    let image = image();
+    for (name, others, instructions, accesses) in [
+        ("straight", &[][..], 4, 9),
+        ("nested", &[], 1 + 3 * (1 + 4 * 3 + 2) + 1, 9),
+        (
+            "calls_in_loop",
+            &["three"],
+            1 + 3 * (1 + 3 + 2) + 1,
+            9 + 3 * 2,
+        ),
+        ("repeats_constant", &[], 1 + (1 + 7) + 1, 9 + 7 * 2),
+    ] {
+        let names = others.iter().chain([&name]);
+        let all: BTreeSet<u64> = names.flat_map(|name| lines(&image, name)).collect();
+        let expected = instructions + 10 * accesses + 100 * all.len() as i64;
+        assert_eq!(cycles(&image, name, SMALL), expected, "{name}");
+    }
+}
