@@ -24,6 +24,9 @@ mod windows;
 
 // The plugin cannot be linked without the emulator, so its measurements are tested from here.
 #[allow(dead_code)]
+#[path = "../plugin/src/cycles.rs"]
+mod cycles;
+#[allow(dead_code)]
 #[path = "../plugin/src/meter.rs"]
 mod meter;
 #[allow(dead_code)]

@@ -7,18 +7,25 @@
 //! - `entry NAME ADDRESS`: the kernel is entered there;
 //! - `limits COUNT`: so many limits there are, in the order of their file;
 //! - `call LIMIT ADDRESS`: the limit counts how often that instruction is executed, a call or a jump that is always taken;
-//! - `branch LIMIT ADDRESS TARGET`: it counts how often that instruction leads to that function.
+//! - `branch LIMIT ADDRESS TARGET`: it counts how often that instruction leads to that function;
+//! - `model ...`: cycles are counted on such a processor, too, with numbers in decimal ([`sandglass_cache::Model::line`]);
+//! - `invocation ADDRESS`: what is executed there is of no closed system.
 
 use std::fmt::Write;
 
 use anyhow::{ensure, Context, Result};
+use sandglass_cache::Model;
 
+use crate::annotations::{Kind, Record, MARKS};
 use crate::code::{Flow, Instruction};
 use crate::image::Image;
 use crate::limits::Bound;
 
 /// The function that checks for interrupts.
 pub const POINT: &str = "time::account::preemption_point";
+
+/// The mark of what closed systems do not do.
+const INVOCATION: &str = "invocation";
 
 /// What enters the kernel: the name of the kind, the function that begins with it, and how many bytes apart its entries
 /// stand, if it has more than one.
@@ -82,6 +89,27 @@ pub fn list(image: &Image, bounds: &[Bound]) -> Result<String> {
                 _ => writeln!(text, "call {number:x} {address:x}"),
             };
         }
+    }
+    Ok(text)
+}
+
+/// What is added to the list so that cycles are counted, too.
+///
+/// # Errors
+/// The kernel does not say where it invokes objects.
+pub fn processor(image: &Image, model: &Model) -> Result<String> {
+    let invocation = MARKS.iter().find(|mark| mark.0 == INVOCATION);
+    let mut text = format!("model {}\n", model.line());
+    let records = image.records.iter();
+    let marks: Vec<&Record> = records
+        .filter(|record| {
+            record.kind == Kind::Mark && invocation.is_some_and(|it| it.1 == record.value)
+        })
+        .collect();
+    ensure!(!marks.is_empty(), "the kernel marks no invocation");
+    for record in marks {
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "invocation {:x}", record.address);
     }
     Ok(text)
 }

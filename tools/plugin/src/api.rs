@@ -29,6 +29,9 @@ pub struct Info {
 /// `QEMU_PLUGIN_MEM_W`: accesses that write.
 pub const WRITES: c_int = 2;
 
+/// `QEMU_PLUGIN_MEM_RW`: all accesses.
+pub const READS_AND_WRITES: c_int = 3;
+
 /// `QEMU_PLUGIN_CB_NO_REGS`: a callback that looks at no register.
 pub const NO_REGISTERS: c_int = 0;
 

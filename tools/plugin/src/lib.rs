@@ -25,6 +25,7 @@
 
 mod api;
 mod cores;
+mod cycles;
 mod meter;
 mod ram;
 mod times;

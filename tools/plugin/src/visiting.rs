@@ -17,6 +17,13 @@ struct Place {
     address: u64,
 }
 
+/// An instruction of the kernel, whose code never changes.
+#[derive(Clone, Copy)]
+struct Fetched {
+    address: u64,
+    bytes: usize,
+}
+
 /// The measurement, and what QEMU's code adds to by itself.
 pub struct Visiting {
     visits: Visits,
@@ -24,6 +31,7 @@ pub struct Visiting {
     counters: &'static [Cell<u64>],
     /// The places that there are: QEMU translates the same code again and again.
     places: HashMap<Place, &'static Place>,
+    fetched: HashMap<u64, &'static Fetched>,
     out: Out,
 }
 
@@ -39,6 +47,7 @@ impl Visiting {
         Ok(Self {
             counters: Box::leak(vec![Cell::new(0); 1 + list.limits()].into_boxed_slice()),
             places: HashMap::new(),
+            fetched: HashMap::new(),
             visits: Visits::new(list),
             out: Out::create(out)?,
         })
@@ -86,6 +95,38 @@ impl Visiting {
                 );
             }
         }
+        if self.visits.cycles().is_some() {
+            // SAFETY: the caller's.
+            unsafe { self.follows(instruction, address, bytes.len()) };
+        }
+    }
+
+    /// Follows what an instruction does to caches. Behind the marks, which may begin a stretch with it.
+    ///
+    /// # Safety
+    /// As with [`Self::translates`].
+    unsafe fn follows(&mut self, instruction: *mut Instruction, address: u64, bytes: usize) {
+        let fetched = Fetched { address, bytes };
+        let fetched: &'static Fetched = self
+            .fetched
+            .entry(address)
+            .or_insert_with(|| Box::leak(Box::new(fetched)));
+        // SAFETY: the caller's; what is fetched is one for good.
+        unsafe {
+            api::qemu_plugin_register_vcpu_insn_exec_cb(
+                instruction,
+                executes,
+                api::NO_REGISTERS,
+                ptr::from_ref(fetched).cast_mut().cast(),
+            );
+            api::qemu_plugin_register_vcpu_mem_cb(
+                instruction,
+                accesses,
+                api::NO_REGISTERS,
+                api::READS_AND_WRITES,
+                ptr::null_mut(),
+            );
+        }
     }
 
     fn meets(&mut self, place: &Place) {
@@ -97,6 +138,39 @@ impl Visiting {
         if let Some(text) = self.visits.take_text() {
             self.out.write(&text);
         }
+    }
+}
+
+/// An instruction is executed.
+///
+/// # Safety
+/// QEMU calls it, with what [`Visiting::follows`] registered.
+unsafe extern "C" fn executes(_core: c_uint, fetched: *mut c_void) {
+    // SAFETY: once in this callback; the data is an instruction.
+    let (state, fetched) = unsafe { (state(), &*fetched.cast::<Fetched>()) };
+    let visiting = state.and_then(|state| state.visiting.as_mut());
+    if let Some(cycles) = visiting.and_then(|visiting| visiting.visits.cycles()) {
+        cycles.executes(fetched.address, fetched.bytes as u64);
+    }
+}
+
+/// It reads or writes memory.
+///
+/// # Safety
+/// QEMU calls it.
+unsafe extern "C" fn accesses(_core: c_uint, access: u32, address: u64, _data: *mut c_void) {
+    // SAFETY: once in this callback.
+    let state = unsafe { state() };
+    let visiting = state.and_then(|state| state.visiting.as_mut());
+    if let Some(cycles) = visiting.and_then(|visiting| visiting.visits.cycles()) {
+        // SAFETY: what QEMU has said of this access.
+        let (is_store, shift) = unsafe {
+            (
+                api::qemu_plugin_mem_is_store(access),
+                api::qemu_plugin_mem_size_shift(access),
+            )
+        };
+        cycles.accesses(address, 1 << shift, is_store);
     }
 }
 

@@ -8,6 +8,10 @@ use std::cell::Cell;
 use std::collections::HashMap;
 use std::fmt::Write;
 
+use sandglass_cache::Model;
+
+use crate::cycles::Cycles;
+
 /// What to do when the instruction at an address is about to be executed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Mark {
@@ -23,6 +27,8 @@ pub enum Mark {
     Branch(usize),
     /// Branches lead here.
     Target,
+    /// An object of the kernel is invoked.
+    Invocation,
 }
 
 /// A branch that is counted if it leads to `target`.
@@ -42,6 +48,8 @@ pub struct List {
     /// The ways into the kernel.
     kinds: Vec<String>,
     limits: usize,
+    /// The processor on which cycles are counted, too.
+    model: Option<Model>,
 }
 
 impl List {
@@ -76,6 +84,8 @@ impl List {
                 });
                 self.mark(number(address)?, Mark::Entry(kind));
             }
+            ["model", ..] => self.model = Some(Model::parse(&words[1..].join(" "))?),
+            ["invocation", address] => self.mark(number(address)?, Mark::Invocation),
             ["limits", count] => self.limits = number(count)? as usize,
             ["call", which, address] => {
                 let which = limit(self, which)?;
@@ -171,11 +181,13 @@ pub struct Visits {
     most: HashMap<(usize, Edge, Edge), u64>,
     most_calls: Vec<u64>,
     text: String,
+    cycles: Option<Cycles>,
 }
 
 impl Visits {
     pub fn new(list: List) -> Self {
         Self {
+            cycles: list.model.map(Cycles::new),
             open: None,
             before: vec![0; list.limits],
             branch: None,
@@ -188,6 +200,11 @@ impl Visits {
 
     pub const fn list(&self) -> &List {
         &self.list
+    }
+
+    /// Who counts cycles, if anybody does.
+    pub const fn cycles(&mut self) -> Option<&mut Cycles> {
+        self.cycles.as_mut()
     }
 
     /// `mark` is met, when so many instructions have been executed, and so many calls that each limit counts.
@@ -207,6 +224,11 @@ impl Visits {
             // The last instruction counts.
             Mark::Exit => self.ends(Edge::Exit, executed + 1, calls),
             Mark::Idle => self.ends(Edge::Idle, executed + 1, calls),
+            Mark::Invocation => {
+                if let Some(cycles) = &mut self.cycles {
+                    cycles.invokes();
+                }
+            }
             Mark::Branch(number) => self.branch = Some((executed, number)),
             Mark::Target => {
                 if let Some((before, number)) = self.branch.take() {
@@ -223,6 +245,9 @@ impl Visits {
     }
 
     fn begins(&mut self, kind: usize, from: Edge, executed: u64, calls: &[Cell<u64>]) {
+        if let Some(cycles) = &mut self.cycles {
+            cycles.begins();
+        }
         self.open = Some(Open {
             kind,
             from,
@@ -237,6 +262,13 @@ impl Visits {
         let Some(Open { kind, from, before }) = self.open.take() else {
             return;
         };
+        if let Some(cycles) = &mut self.cycles {
+            let stretch = [&self.list.kinds[kind], from.name(), to.name()];
+            cycles.ends(
+                stretch.map(str::to_owned),
+                matches!(to, Edge::Exit | Edge::Idle),
+            );
+        }
         let instructions = executed - before;
         let most = self.most.entry((kind, from, to)).or_default();
         // Writing to a string does not fail.
@@ -258,6 +290,9 @@ impl Visits {
     /// What there is to write since this was last called: a line for each maximum that has grown, so that what was
     /// written last holds however the machine ends.
     pub fn take_text(&mut self) -> Option<String> {
+        if let Some(cycles) = &mut self.cycles {
+            cycles.take_text(&mut self.text);
+        }
         (!self.text.is_empty()).then(|| std::mem::take(&mut self.text))
     }
 }
@@ -409,7 +444,13 @@ mod tests {
 
     #[test]
     fn a_list_of_another_version_is_refused_with_the_line() {
-        for line in ["point", "entry system_call x", "call 0 400", "else 1"] {
+        for line in [
+            "point",
+            "entry system_call x",
+            "call 0 400",
+            "model 1 64",
+            "else 1",
+        ] {
             let error = List::parse(&format!("point 300\n{line}\n")).unwrap_err();
             assert!(error.contains(line), "{error}");
         }

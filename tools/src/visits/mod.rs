@@ -20,6 +20,7 @@ use std::sync::OnceLock;
 use anyhow::{ensure, Context, Result};
 use sandglass_wcet::image::Image;
 use sandglass_wcet::limits::Limits;
+use sandglass_wcet::model::Processor;
 use sandglass_wcet::watch;
 
 use crate::bounds::plugin;
@@ -30,6 +31,10 @@ use verdict::{Expected, Seen};
 
 /// The variable that says into which folder what is seen is written; absent, nothing is watched.
 pub const VARIABLE: &str = "SANDGLASS_VISITS";
+
+/// The variable that says on which processor cycles are counted, too: its name, or a file that describes it, as
+/// `sandglass wcet -- --model` takes them.
+pub const PROCESSOR: &str = "SANDGLASS_VISITS_MODEL";
 
 /// In the folder: what is watched, and the plugin that does.
 const LIST: &str = "list";
@@ -109,6 +114,17 @@ pub fn arguments(boot: &Boot) -> Result<Vec<OsString>> {
     Ok(arguments)
 }
 
+/// The processor on which cycles are counted, too.
+///
+/// # Errors
+/// There is none of that name, or its file describes none.
+pub fn processor() -> Result<Option<Processor>> {
+    match std::env::var(PROCESSOR) {
+        Ok(name) => Processor::named(&name),
+        Err(_) => Ok(None),
+    }
+}
+
 /// The kernel of `boot`, if its bounds are computed: the release kernel as it ships, on one core.
 fn watched_kernel(boot: &Boot) -> Option<&Path> {
     let Medium::Files { kernel, .. } = &boot.medium else {
@@ -132,8 +148,11 @@ fn prepare(folder: &Path, kernel: &Path) -> Result<()> {
         fs::copy(&built, &copy).with_context(|| format!("cannot copy {}", built.display()))?;
         let image = Image::read(kernel)?;
         let limits = Limits::parse(&verdict::read(verdict::LIMITS)?)?.resolve(&image)?;
-        fs::write(&list, watch::list(&image, &limits)?)
-            .with_context(|| format!("cannot write {}", list.display()))?;
+        let mut text = watch::list(&image, &limits)?;
+        if let Some(processor) = processor()? {
+            text += &watch::processor(&image, &processor.model)?;
+        }
+        fs::write(&list, text).with_context(|| format!("cannot write {}", list.display()))?;
     }
     PREPARED.get_or_init(|| ());
     Ok(())

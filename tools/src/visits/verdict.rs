@@ -49,6 +49,8 @@ pub struct Seen {
     machines: usize,
     stretches: BTreeMap<Stretch, Most>,
     calls: BTreeMap<usize, Most>,
+    /// Cycles of stretches of open and of closed systems, on the processor that is asked for.
+    cycles: BTreeMap<(String, Stretch), Most>,
 }
 
 impl Seen {
@@ -97,6 +99,15 @@ impl Seen {
                         run,
                     );
                 }
+                ["cycles", system, kind, from, to, number] => {
+                    let [kind, from, to] = [kind, from, to].map(str::to_owned);
+                    raise(
+                        &mut self.cycles,
+                        (system.to_owned(), Stretch { kind, from, to }),
+                        number.parse()?,
+                        run,
+                    );
+                }
                 ["calls", limit, number] => {
                     raise(&mut self.calls, limit.parse()?, number.parse()?, run)
                 }
@@ -120,6 +131,12 @@ impl Seen {
         for (Stretch { kind, from, to }, Most { number, run }) in &self.stretches {
             // Writing to a string does not fail.
             let _ = writeln!(text, "{number:>7}  {kind}, from {from} to {to} (on {run})");
+        }
+        for ((system, Stretch { kind, from, to }), Most { number, run }) in &self.cycles {
+            let _ = writeln!(
+                text,
+                "{number:>7}  cycles, {system}: {kind}, from {from} to {to} (on {run})"
+            );
         }
         for (&limit, Most { number, run }) in &self.calls {
             let calls = expected
