@@ -30,6 +30,8 @@ pub struct Question {
     pub bounds: Vec<Bound>,
     /// The processor; without one, instructions are counted.
     pub model: Option<Model>,
+    /// How often each instruction was executed, by its address, if only paths matter that execute each no more often.
+    pub executed: Option<Rc<BTreeMap<u64, u64>>>,
 }
 
 impl Question {
@@ -188,7 +190,7 @@ impl<'i> Analysis<'i> {
                 .context("an entry that is no instruction")?;
             self.start(&mut network, copy.entry(block));
         }
-        network.go_on_behind_checks();
+        network.go_on_behind_checks(self.question.executed.is_some());
         self.price(&mut network, None)?;
         longest(network, self.image)
     }

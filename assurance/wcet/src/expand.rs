@@ -51,6 +51,8 @@ struct From<'c> {
     marks: Vec<Term>,
     /// What caches have to do with it; nothing if instructions are counted.
     executed: Option<Executed>,
+    /// Only paths matter that do not execute it; one that begins at a check may return into what calls it, all the same.
+    is_left_out: bool,
 }
 
 impl Copy {
@@ -111,8 +113,9 @@ impl Copy {
 impl From<'_> {
     /// Adds an edge from this block, which enters these loops. `more` is used up besides what the block itself uses up.
     fn add(&self, network: &mut Network, to: usize, more: &[Term], loops: Vec<Rc<Inside>>) {
-        let edge = self.edge(to, more);
-        network.add(edge, self.uses(None, loops));
+        if !self.is_left_out {
+            network.add(self.edge(to, more), self.uses(None, loops));
+        }
     }
 
     fn uses(&self, step: Option<Step>, enters: Vec<Rc<Inside>>) -> Option<Use> {
@@ -176,10 +179,12 @@ impl Analysis<'_> {
         number: usize,
     ) -> Result<()> {
         let block = &copy.code.graph.blocks[number];
+        let executions = self.executions_of(network, block);
         let counted = sum(
             &self.steps_in(network, block),
             &self.marks_in(network, block),
         );
+        let counted = sum(&counted, executions.as_deref().unwrap_or_default());
         let from = From {
             copy,
             site,
@@ -187,6 +192,7 @@ impl Analysis<'_> {
             cost: self.cost(copy.function, block, site)?,
             marks: sum(&counted, &copy.turns(number)),
             executed: self.executed(copy, site, number)?,
+            is_left_out: executions.is_none(),
         };
         match &block.end {
             End::Go { blocks, functions } => {
@@ -259,7 +265,7 @@ impl Analysis<'_> {
             return Ok(());
         }
         let step = (callee, self.passed(callee, third_argument, call)?);
-        let Some(next) = next else {
+        let Some(next) = next.filter(|_| !from.is_left_out) else {
             return Ok(());
         };
         let entered = copy.entering(from.block, next);
@@ -371,6 +377,20 @@ impl Analysis<'_> {
             block,
             within: copy.within(block),
         }))
+    }
+
+    /// What a block uses up of its executions; `None` if there are none, and nothing if nobody counts them.
+    fn executions_of(&self, network: &mut Network, block: &Block) -> Option<Vec<Term>> {
+        let Some(executed) = &self.question.executed else {
+            return Some(Vec::new());
+        };
+        // A vector's entry may lie behind padding, which its block begins with: the last instruction says it all.
+        let times = *executed.get(&block.code.last()?.address)?;
+        let limit = *network.executions.entry(block.start()).or_insert_with(|| {
+            network.limits.push(times as i64);
+            network.limits.len() - 1
+        });
+        Some(vec![(limit, 1)])
     }
 
     /// What a block uses up of the limits of marks.

@@ -1,7 +1,8 @@
 //! What the analysis asks of a kernel: where it is entered, where it checks for interrupts, and which of its functions
 //! are of interest by themselves.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use anyhow::{Context, Result};
 use clap::ValueEnum;
@@ -123,6 +124,21 @@ impl<'i> Kernel<'i> {
         case: Case,
         through: Option<usize>,
     ) -> Result<Option<Longest>> {
+        self.longest_of(entry, case, through, None)
+    }
+
+    /// The same of paths that execute each instruction no more often than that, by addresses: what is computed of a path
+    /// that was seen.
+    ///
+    /// # Errors
+    /// As with [`Self::longest`].
+    pub fn longest_of(
+        &self,
+        entry: Entry,
+        case: Case,
+        through: Option<usize>,
+        executed: Option<Rc<BTreeMap<u64, u64>>>,
+    ) -> Result<Option<Longest>> {
         let mut bounds = self.limits.clone();
         if case.system == System::Closed {
             bounds.extend(self.closed.iter().cloned());
@@ -134,6 +150,7 @@ impl<'i> Kernel<'i> {
             point: Some(self.point),
             bounds,
             model: self.model,
+            executed,
         };
         Analysis::new(self.image, question).longest(&self.addresses(entry)?)
     }

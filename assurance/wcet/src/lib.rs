@@ -42,6 +42,8 @@ pub mod report;
 #[cfg(feature = "solver")]
 pub mod results;
 #[cfg(feature = "solver")]
+pub mod seen;
+#[cfg(feature = "solver")]
 pub mod show;
 pub mod stamp;
 #[cfg(feature = "solver")]

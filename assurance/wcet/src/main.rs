@@ -14,7 +14,7 @@ use sandglass_wcet::model::{Processor, INSTRUCTIONS};
 use sandglass_wcet::platform::Platform;
 use sandglass_wcet::report::{self, Report};
 use sandglass_wcet::results::{Results, Wanted};
-use sandglass_wcet::{record, show};
+use sandglass_wcet::{record, seen, show};
 
 /// Computes how long the kernel can take at most, from its file
 #[derive(Parser)]
@@ -55,6 +55,9 @@ struct Args {
     /// Record the bounds on that platform in the kernel's file, which tells its root task
     #[arg(long, requires = "platform")]
     stamp: bool,
+    /// Show what is computed of the paths that the emulator's plugin has seen, which this file is of
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["through", "record", "check"])]
+    seen: Option<PathBuf>,
     /// Show what grew or shrank since this kernel
     #[arg(long, value_name = "KERNEL")]
     against: Option<PathBuf>,
@@ -72,11 +75,14 @@ fn main() -> ExitCode {
 
 fn run(args: &Args) -> Result<()> {
     let processor = Processor::named(&args.model)?;
-    let files = [&args.report, &args.record, &args.check, &args.platform];
     ensure!(
-        processor.is_none() || files.iter().all(|file| file.is_none()),
-        "`--report`, `--record`, `--check` and `--platform` are of instructions: leave out `--model`"
+        processor.is_none() || args.report.is_none() && args.platform.is_none(),
+        "`--report` and `--platform` are of instructions: leave out `--model`"
     );
+    let unit = match &processor {
+        None => INSTRUCTIONS.to_owned(),
+        Some(processor) => format!("cycles of {}", processor.name),
+    };
     let limits = Limits::parse(include_str!("../limits.toml"))?;
     let closed = Limits::parse(include_str!("../closed.toml"))?;
     let wanted = Wanted {
@@ -89,11 +95,18 @@ fn run(args: &Args) -> Result<()> {
     let image = Image::read(&args.kernel)?;
     let model = processor.as_ref().map(|processor| processor.model);
     let kernel = Kernel::new(&image, &limits, &closed)?.on(model);
+    if let Some(file) = &args.seen {
+        let text = fs::read_to_string(file).with_context(|| file.display().to_string())?;
+        let levels = args.levels.iter().copied().max().unwrap_or_default();
+        let visits = seen::read(&text, &args.model).with_context(|| file.display().to_string())?;
+        print!("{}", seen::table(&kernel, &visits, levels, args.threads)?);
+        return Ok(());
+    }
     let through = through(&image, args.through.as_deref())?;
     let results = wanted.of(&kernel, through)?;
     print(&image, &results, args.path, processor.as_ref());
     if let Some(file) = &args.record {
-        fs::write(file, record::text(&results))
+        fs::write(file, record::text(&results, &unit))
             .with_context(|| format!("cannot write {}", file.display()))?;
     }
     if let Some(directory) = &args.report {

@@ -7,16 +7,16 @@ use anyhow::{bail, Context, Result};
 
 use crate::results::Results;
 
-/// System, levels, what: instructions.
+/// System, levels, what: instructions or cycles.
 type Recorded = BTreeMap<String, BTreeMap<String, BTreeMap<String, i64>>>;
 
 /// How much more than what is recorded is let pass, in hundredths: what a new compiler changes.
 const SLACK: i64 = 2;
 
-/// The text of the file.
-pub fn text(results: &[Results]) -> String {
-    let mut text = String::from(
-        "# Bounds of the release kernel, in instructions, by system and levels of capability spaces: written by\n\
+/// The text of the file; `unit` is what is counted.
+pub fn text(results: &[Results], unit: &str) -> String {
+    let mut text = format!(
+        "# Bounds of the release kernel, in {unit}, by system and levels of capability spaces: written by\n\
          # `sandglass-wcet --record`, compared by `--check`.\n",
     );
     for each in results {

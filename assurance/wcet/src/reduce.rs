@@ -96,6 +96,8 @@ pub struct Network {
     pub checks: Vec<Check>,
     /// Functions from which nothing comes back, by their numbers: their entries.
     pub lasts: std::collections::BTreeMap<usize, Entered>,
+    /// Limits of executions: by the addresses of blocks.
+    pub executions: std::collections::BTreeMap<u64, usize>,
     /// By the numbers of edges: what caches have to do with them.
     pub uses: std::collections::BTreeMap<usize, Use>,
 }
@@ -123,6 +125,7 @@ impl Network {
             bounds: Default::default(),
             lasts: Default::default(),
             checks: Vec::new(),
+            executions: Default::default(),
             uses: Default::default(),
         }
     }
@@ -146,8 +149,13 @@ impl Network {
     }
 
     /// What is executed behind a check for interrupts begins there, if anything leads to the check that does not pass where
-    /// nothing may.
-    pub fn go_on_behind_checks(&mut self) {
+    /// nothing may. With `all`, behind each check, since what leads there is left out.
+    pub fn go_on_behind_checks(&mut self, all: bool) {
+        if all {
+            for check in std::mem::take(&mut self.checks) {
+                self.add(check.behind, check.used);
+            }
+        }
         let never: Vec<bool> = (0..self.limits.len())
             .map(|limit| self.never(limit))
             .collect();

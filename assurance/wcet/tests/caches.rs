@@ -1,6 +1,7 @@
 //! Caches: no execution of a program costs more, in the simulation of the same caches, than what is computed of it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use proptest::prelude::*;
 use sandglass_cache::{Data, Geometry, Model, Simulation};
@@ -271,8 +272,10 @@ struct Execution<'e> {
     stack: u64,
     /// Where a pointer points next.
     anywhere: u64,
-    /// The most that was executed between two checks.
-    most: u64,
+    /// How often each instruction was executed since the last check.
+    executed: BTreeMap<u64, u64>,
+    /// The dearest stretch between two checks: its cycles and its instructions.
+    most: (u64, BTreeMap<u64, u64>),
 }
 
 impl Execution<'_> {
@@ -291,13 +294,22 @@ impl Execution<'_> {
             }
             Laid::Call(callee) => {
                 if *callee == FUNCTIONS {
-                    self.most = self.most.max(self.simulation.cycles());
-                    self.simulation.restart();
+                    self.checks();
                 }
                 let functions = self.functions;
                 self.run(&functions[*callee]);
             }
         }
+    }
+
+    /// A stretch ends, and another begins.
+    fn checks(&mut self) {
+        let executed = std::mem::take(&mut self.executed);
+        let cycles = self.simulation.cycles();
+        if cycles > self.most.0 {
+            self.most = (cycles, executed);
+        }
+        self.simulation.restart();
     }
 
     fn executes(&mut self, placed: Placed) {
@@ -306,17 +318,16 @@ impl Execution<'_> {
             bytes,
             access,
         } = placed;
-        let times = match access {
+        let (times, more) = match access {
+            // Once more, to see that it is done.
             Where::Anywhere {
                 writes: true,
                 times,
-            } => {
-                // Once more, to see that it is done.
-                self.simulation.executes(address, bytes);
-                times
-            }
-            _ => 1,
+            } => (times, 1),
+            _ => (1, 0),
         };
+        *self.executed.entry(address).or_default() += times + more;
+        (0..more).for_each(|_| self.simulation.executes(address, bytes));
         if address == BASE {
             self.stack = STACK.into();
         }
@@ -344,6 +355,9 @@ impl Execution<'_> {
         }
     }
 }
+
+/// So many executions are analysed by themselves.
+const SEEN: usize = 3;
 
 /// So many executions are looked at, at most.
 const EXECUTIONS: usize = 60;
@@ -400,27 +414,38 @@ proptest! {
     fn no_execution_costs_more_than_computed(functions in proptest::collection::vec(code(), FUNCTIONS), check in 0_u8..9, model in model()) {
         let functions = [functions, vec![Code::Straight(vec![check.max(1)])]].concat();
         let (image, laid) = laid_out(&functions);
-        let question = Question {
-            levels: 8,
-            height: 20,
-            point: Some(FUNCTIONS),
-            bounds: Vec::new(),
-            model: Some(model),
+        let computed = |executed| {
+            let question = Question {
+                levels: 8,
+                height: 20,
+                point: Some(FUNCTIONS),
+                bounds: Vec::new(),
+                model: Some(model),
+                executed,
+            };
+            Analysis::new(&image, question).longest(&[BASE]).expect("it can be analysed").expect("it ends").cost
         };
-        let computed = Analysis::new(&image, question).longest(&[BASE]).expect("it can be analysed").expect("it ends").cost;
+        let most = computed(None);
         let mut choices = Choices::default();
-        for _ in 0..EXECUTIONS {
+        for number in 0..EXECUTIONS {
             let mut execution = Execution {
                 functions: &laid,
                 simulation: Simulation::new(model),
                 choices: &mut choices,
                 stack: 0,
                 anywhere: 1,
-                most: 0,
+                executed: BTreeMap::new(),
+                most: (0, BTreeMap::new()),
             };
             execution.run(&laid[0]);
-            let observed = execution.most.max(execution.simulation.cycles()) as i64;
-            prop_assert!(observed <= computed, "{observed} cycles, {computed} computed");
+            execution.checks();
+            let (observed, executed) = execution.most;
+            prop_assert!(observed as i64 <= most, "{observed} cycles, {most} computed");
+            // Of paths that execute no more than this one, too.
+            if number < SEEN {
+                let alike = computed(Some(Rc::new(executed)));
+                prop_assert!(observed as i64 <= alike && alike <= most, "{observed} cycles, {alike} computed of this path, {most} of all");
+            }
             if !choices.next() {
                 break;
             }

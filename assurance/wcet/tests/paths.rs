@@ -95,7 +95,7 @@ fn an_interrupt_waits_for_the_longest_and_is_delivered() {
 fn what_is_recorded_is_checked() {
     let image = image();
     let now = results(&image, "nested");
-    let text = record::text(&now);
+    let text = record::text(&now, "instructions");
     record::check(&now, &text).expect("nothing has changed");
 
     // Two hundredths of 47 are less than one; of 50, one.

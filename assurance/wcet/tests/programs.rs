@@ -57,6 +57,7 @@ pub fn question(image: &Image, bounds: Vec<Bound>) -> Question {
         point: image.function_named("point"),
         bounds,
         model: None,
+        executed: None,
     }
 }
 

@@ -227,6 +227,7 @@ fn computed(image: &Image, bounds: Vec<Bound>) -> Option<i64> {
         point: None,
         bounds,
         model: None,
+        executed: None,
     };
     let longest = Analysis::new(image, question).longest(&[BASE]);
     longest
