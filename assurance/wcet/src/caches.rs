@@ -17,7 +17,8 @@ use anyhow::Result;
 use sandglass_cache::{Data, Geometry, Model};
 
 use crate::analysis::{Analysis, Step};
-use crate::code::{Access, Instruction, Place, StackChange};
+use crate::code::Instruction;
+use crate::data::DataState;
 use crate::graph::{Block, End};
 use crate::must::Must;
 use crate::program::Code;
@@ -101,13 +102,6 @@ pub struct State {
     data: Option<DataState>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct DataState {
-    cache: Must,
-    /// Where the stack pointer points.
-    stack: Option<u64>,
-}
-
 impl State {
     fn unknown(model: &Model, stack: Option<u64>) -> Self {
         Self {
@@ -126,10 +120,7 @@ impl State {
     fn join(&mut self, other: &Self) -> bool {
         let mut changed = self.code.join(&other.code);
         if let (Some(own), Some(others)) = (&mut self.data, &other.data) {
-            changed |= own.cache.join(&others.cache);
-            if own.stack != others.stack {
-                changed |= own.stack.take().is_some();
-            }
+            changed |= own.join(others);
         }
         changed
     }
@@ -494,65 +485,6 @@ fn executed_in(executed: &Executed, model: &Model, state: &mut State) -> i64 {
         }
     }
     cycles as i64
-}
-
-impl DataState {
-    /// An instruction is executed. How many lines may have been missing.
-    fn executes(&mut self, instruction: &Instruction, cache: Geometry) -> u64 {
-        let mut missed = 0;
-        for access in instruction.accesses.iter().flatten() {
-            missed += match self.address(access.place) {
-                Some(address) => {
-                    let lines = cache.lines(address, access.bytes.into());
-                    lines.filter(|&line| !self.cache.access(line)).count() as u64
-                }
-                None => {
-                    let lines = spanned(access, 1, cache);
-                    self.cache.age_all(lines);
-                    lines
-                }
-            };
-        }
-        let more = instruction.more_accesses.into();
-        self.cache.age_all(more);
-        self.stack = match (instruction.stack, self.stack) {
-            (StackChange::By(bytes), Some(stack)) => Some(stack.wrapping_add_signed(bytes)),
-            (StackChange::To(address), _) => Some(address),
-            _ => None,
-        };
-        missed + more
-    }
-
-    /// An instruction repeats itself so many times, from word to word. With two ways, its lines stay while it needs them,
-    /// wherever they are; with one, what it reads and what it writes may drive each other out.
-    fn repeats(&mut self, instruction: &Instruction, times: u64, cache: Geometry) -> u64 {
-        self.cache = Must::new(cache);
-        let accesses: Vec<&Access> = instruction.accesses.iter().flatten().collect();
-        let spans = accesses.iter().map(|access| spanned(access, times, cache));
-        match accesses.len() as u64 <= cache.ways {
-            true => spans.sum(),
-            false => times * accesses.len() as u64 * 2,
-        }
-    }
-
-    fn address(&self, place: Place) -> Option<u64> {
-        match place {
-            Place::Fixed(address) => Some(address),
-            Place::Stack(offset) => Some(self.stack?.wrapping_add_signed(offset)),
-            Place::Unknown => None,
-        }
-    }
-}
-
-/// How many lines so many accesses use, one behind the other. What a processor accesses at once is in one line: the
-/// kernel's data is aligned. What is more may begin anywhere.
-fn spanned(access: &Access, times: u64, cache: Geometry) -> u64 {
-    let bytes = u64::from(access.bytes).max(1) * times;
-    match bytes {
-        0 => 0,
-        bytes if access.is_at_once() && times == 1 => bytes.div_ceil(cache.line),
-        bytes => (bytes + cache.line - 2) / cache.line + 1,
-    }
 }
 
 /// The nodes in an order in which few are looked at again: each with its place, and the nodes in their places.

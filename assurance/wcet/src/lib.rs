@@ -13,6 +13,8 @@ pub mod code;
 #[cfg(feature = "solver")]
 pub mod compare;
 #[cfg(feature = "solver")]
+mod data;
+#[cfg(feature = "solver")]
 mod expand;
 #[cfg(feature = "solver")]
 pub mod flow;

@@ -8,7 +8,8 @@
 //! - `limits COUNT`: so many limits there are, in the order of their file;
 //! - `call LIMIT ADDRESS`: the limit counts how often that instruction is executed, a call or a jump that is always taken;
 //! - `branch LIMIT ADDRESS TARGET`: it counts how often that instruction leads to that function;
-//! - `model ...`: cycles are counted on such a processor, too, with numbers in decimal ([`sandglass_cache::Model::line`]);
+//! - `model NAME ...`: cycles are counted on such a processor, too, with numbers in decimal
+//!   ([`sandglass_cache::Model::line`]); of several, on each;
 //! - `invocation ADDRESS`: what is executed there is of no closed system.
 
 use std::fmt::Write;
@@ -93,13 +94,21 @@ pub fn list(image: &Image, bounds: &[Bound]) -> Result<String> {
     Ok(text)
 }
 
-/// What is added to the list so that cycles are counted, too.
+/// What is added to the list so that cycles of processors are counted, too, each with its name.
 ///
 /// # Errors
 /// The kernel does not say where it invokes objects.
-pub fn processor(image: &Image, model: &Model) -> Result<String> {
+pub fn processors(image: &Image, models: &[(String, Model)]) -> Result<String> {
     let invocation = MARKS.iter().find(|mark| mark.0 == INVOCATION);
-    let mut text = format!("model {}\n", model.line());
+    let mut text = String::new();
+    for (name, model) in models {
+        ensure!(
+            !name.contains(char::is_whitespace),
+            "`{name}`: no spaces in the name of a model"
+        );
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "model {name} {}", model.line());
+    }
     let records = image.records.iter();
     let marks: Vec<&Record> = records
         .filter(|record| {
@@ -108,7 +117,6 @@ pub fn processor(image: &Image, model: &Model) -> Result<String> {
         .collect();
     ensure!(!marks.is_empty(), "the kernel marks no invocation");
     for record in marks {
-        // Writing to a string does not fail.
         let _ = writeln!(text, "invocation {:x}", record.address);
     }
     Ok(text)
