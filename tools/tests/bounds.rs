@@ -2,10 +2,35 @@
 
 use std::process::Command;
 
+use sandglass_tools::program;
+
 #[test]
 fn no_operation_exceeds_its_bounds() {
     let output = Command::new(env!("CARGO_BIN_EXE_sandglass"))
         .args(["bounds", "--quick"])
+        .output()
+        .expect("the command of this package starts");
+    assert!(
+        output.status.success(),
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+/// Messages and invocations through deep capability spaces, on processors whose caches are simulated. What exceeds its bound
+/// fails here, or in `wcet::visits` if that watches all machines.
+#[test]
+fn no_visit_takes_longer_than_computed() {
+    let metadata = program::workspace_metadata().expect("cargo knows this workspace");
+    let package = program::package_in(&metadata, "systems/bounds").expect("it is there");
+    let root_task = program::build(&package.name).expect("it builds");
+    let output = Command::new(env!("CARGO_BIN_EXE_sandglass"))
+        .env("SANDGLASS_VISITS_MODELS", "cortex-a8,cortex-a53")
+        .arg("boot")
+        .arg(root_task)
+        .args(["--kernel", "release", "--icount", "0", "--visits"])
+        .args(["--until", "bounds: tables"])
         .output()
         .expect("the command of this package starts");
     assert!(

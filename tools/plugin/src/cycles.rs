@@ -1,5 +1,5 @@
 //! Cycles of every visit of the kernel, on a processor whose caches are simulated: each stretch begins with caches that hold
-//! nothing of use, all of it written to.
+//! nothing of use, all of it written to. Of the dearest, it is also said how often each instruction was executed.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -12,32 +12,39 @@ pub type Stretch = [String; 3];
 /// Follows the kernel.
 #[derive(Debug)]
 pub struct Cycles {
+    /// The processor's.
+    name: String,
     simulation: Simulation,
-    /// An object of the kernel is invoked in this stretch, which closed systems do not do.
+    /// An object of the kernel is invoked in this visit, which closed systems do not do.
     invokes: bool,
     /// A stretch whose last instruction is about to be executed, or is being executed.
     ending: Option<Stretch>,
+    /// How often each instruction of this stretch was executed, by its address.
+    executed: HashMap<u64, u64>,
     /// The most cycles that were seen, of all stretches and of those that closed systems have.
     most: HashMap<(Stretch, &'static str), u64>,
     text: String,
 }
 
 impl Cycles {
-    pub fn new(model: Model) -> Self {
+    pub fn new(name: String, model: Model) -> Self {
         Self {
+            name,
             simulation: Simulation::new(model),
             invokes: false,
             ending: None,
+            executed: HashMap::new(),
             most: HashMap::new(),
             text: String::new(),
         }
     }
 
-    /// A stretch begins with the next instruction.
-    pub fn begins(&mut self) {
+    /// A stretch begins with the next instruction; and a visit, unless it goes on behind a check for interrupts.
+    pub fn begins(&mut self, is_entry: bool) {
         self.finishes();
         self.simulation.restart();
-        self.invokes = false;
+        self.executed.clear();
+        self.invokes &= !is_entry;
     }
 
     /// A stretch ends: with the instruction that is about to be executed if `has_more`, else it has ended.
@@ -55,6 +62,7 @@ impl Cycles {
 
     pub fn executes(&mut self, address: u64, bytes: u64) {
         self.simulation.executes(address, bytes);
+        *self.executed.entry(address).or_default() += 1;
     }
 
     pub fn accesses(&mut self, address: u64, bytes: u64, writes: bool) {
@@ -76,7 +84,16 @@ impl Cycles {
                 *most = cycles;
                 let [kind, from, to] = &stretch;
                 // Writing to a string does not fail.
-                let _ = writeln!(self.text, "cycles {system} {kind} {from} {to} {cycles}");
+                let _ = writeln!(
+                    self.text,
+                    "cycles {} {system} {kind} {from} {to} {cycles}",
+                    self.name
+                );
+                self.text.push_str("executed");
+                for (address, times) in &self.executed {
+                    let _ = write!(self.text, " {address:x}:{times:x}");
+                }
+                self.text.push('\n');
             }
         }
     }
@@ -94,12 +111,13 @@ mod tests {
 
     fn lines(of: impl FnOnce(&mut Cycles)) -> Vec<String> {
         let model = Model::parse("1 64 2 1 10 uncached 100").unwrap();
-        let mut cycles = Cycles::new(model);
+        let mut cycles = Cycles::new("small".to_owned(), model);
         of(&mut cycles);
-        cycles.begins();
+        cycles.begins(true);
         let mut text = String::new();
         cycles.take_text(&mut text);
-        text.lines().map(str::to_owned).collect()
+        let cycles = text.lines().filter(|line| line.starts_with("cycles"));
+        cycles.map(str::to_owned).collect()
     }
 
     fn stretch() -> Stretch {
@@ -109,22 +127,45 @@ mod tests {
     #[test]
     fn the_last_instruction_counts_with_what_it_reads() {
         let seen = lines(|it| {
-            it.begins();
+            it.begins(true);
             it.executes(0, 4);
             it.ends(stretch(), true);
             it.executes(4, 2);
             it.accesses(0, 8, false);
         });
-        let expected =
-            ["open", "closed"].map(|system| format!("cycles {system} vectors entry exit 112"));
+        let expected = ["open", "closed"]
+            .map(|system| format!("cycles small {system} vectors entry exit 112"));
         assert_eq!(seen, expected);
+    }
+
+    #[test]
+    fn executions_are_those_of_the_dearest_stretch() {
+        let model = Model::parse("1 64 2 1 10 uncached 100").unwrap();
+        let mut cycles = Cycles::new("small".to_owned(), model);
+        for addresses in [&[1, 4, 4][..], &[2]] {
+            cycles.begins(true);
+            addresses.iter().for_each(|&at| cycles.executes(at, 1));
+            cycles.ends(stretch(), false);
+        }
+        let mut text = String::new();
+        cycles.take_text(&mut text);
+        let executed: Vec<&str> = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("executed "))
+            .collect();
+        assert_eq!(executed.len(), 2, "of open systems and of closed ones");
+        for words in executed {
+            let mut words: Vec<&str> = words.split(' ').collect();
+            words.sort_unstable();
+            assert_eq!(words, ["1:1", "4:2"]);
+        }
     }
 
     #[test]
     fn each_stretch_begins_with_nothing_of_use_in_the_caches() {
         let seen = lines(|it| {
             for more in [0, 1] {
-                it.begins();
+                it.begins(true);
                 (0..=more).for_each(|at| it.executes(at, 1));
                 it.ends(stretch(), false);
                 it.executes(64, 1);
@@ -137,18 +178,23 @@ mod tests {
     #[test]
     fn what_invokes_an_object_is_of_no_closed_system() {
         let seen = lines(|it| {
-            it.begins();
+            it.begins(true);
             it.invokes();
             it.ends(stretch(), false);
-            it.begins();
+            // Behind a check it is the same visit.
+            it.begins(false);
+            it.executes(0, 1);
+            it.executes(0, 1);
+            it.ends(stretch(), false);
+            it.begins(true);
             it.executes(0, 1);
             it.ends(stretch(), false);
         });
         assert_eq!(
             seen,
             [
-                "cycles open vectors entry exit 11",
-                "cycles closed vectors entry exit 11"
+                "cycles small open vectors entry exit 12",
+                "cycles small closed vectors entry exit 11"
             ]
         );
     }

@@ -95,7 +95,7 @@ impl Visiting {
                 );
             }
         }
-        if self.visits.cycles().is_some() {
+        if !self.visits.cycles().is_empty() {
             // SAFETY: the caller's.
             unsafe { self.follows(instruction, address, bytes.len()) };
         }
@@ -148,9 +148,10 @@ impl Visiting {
 unsafe extern "C" fn executes(_core: c_uint, fetched: *mut c_void) {
     // SAFETY: once in this callback; the data is an instruction.
     let (state, fetched) = unsafe { (state(), &*fetched.cast::<Fetched>()) };
-    let visiting = state.and_then(|state| state.visiting.as_mut());
-    if let Some(cycles) = visiting.and_then(|visiting| visiting.visits.cycles()) {
-        cycles.executes(fetched.address, fetched.bytes as u64);
+    if let Some(visiting) = state.and_then(|state| state.visiting.as_mut()) {
+        for cycles in visiting.visits.cycles() {
+            cycles.executes(fetched.address, fetched.bytes as u64);
+        }
     }
 }
 
@@ -161,8 +162,7 @@ unsafe extern "C" fn executes(_core: c_uint, fetched: *mut c_void) {
 unsafe extern "C" fn accesses(_core: c_uint, access: u32, address: u64, _data: *mut c_void) {
     // SAFETY: once in this callback.
     let state = unsafe { state() };
-    let visiting = state.and_then(|state| state.visiting.as_mut());
-    if let Some(cycles) = visiting.and_then(|visiting| visiting.visits.cycles()) {
+    if let Some(visiting) = state.and_then(|state| state.visiting.as_mut()) {
         // SAFETY: what QEMU has said of this access.
         let (is_store, shift) = unsafe {
             (
@@ -170,7 +170,9 @@ unsafe extern "C" fn accesses(_core: c_uint, access: u32, address: u64, _data: *
                 api::qemu_plugin_mem_size_shift(access),
             )
         };
-        cycles.accesses(address, 1 << shift, is_store);
+        for cycles in visiting.visits.cycles() {
+            cycles.accesses(address, 1 << shift, is_store);
+        }
     }
 }
 

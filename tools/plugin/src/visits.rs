@@ -48,8 +48,8 @@ pub struct List {
     /// The ways into the kernel.
     kinds: Vec<String>,
     limits: usize,
-    /// The processor on which cycles are counted, too.
-    model: Option<Model>,
+    /// The processors on which cycles are counted, too, and their names.
+    models: Vec<(String, Model)>,
 }
 
 impl List {
@@ -84,7 +84,10 @@ impl List {
                 });
                 self.mark(number(address)?, Mark::Entry(kind));
             }
-            ["model", ..] => self.model = Some(Model::parse(&words[1..].join(" "))?),
+            ["model", name, ..] => {
+                let model = Model::parse(&words[2..].join(" "))?;
+                self.models.push((name.to_owned(), model));
+            }
             ["invocation", address] => self.mark(number(address)?, Mark::Invocation),
             ["limits", count] => self.limits = number(count)? as usize,
             ["call", which, address] => {
@@ -181,13 +184,17 @@ pub struct Visits {
     most: HashMap<(usize, Edge, Edge), u64>,
     most_calls: Vec<u64>,
     text: String,
-    cycles: Option<Cycles>,
+    cycles: Vec<Cycles>,
 }
 
 impl Visits {
     pub fn new(list: List) -> Self {
         Self {
-            cycles: list.model.map(Cycles::new),
+            cycles: list
+                .models
+                .iter()
+                .map(|(name, model)| Cycles::new(name.clone(), *model))
+                .collect(),
             open: None,
             before: vec![0; list.limits],
             branch: None,
@@ -202,9 +209,9 @@ impl Visits {
         &self.list
     }
 
-    /// Who counts cycles, if anybody does.
-    pub const fn cycles(&mut self) -> Option<&mut Cycles> {
-        self.cycles.as_mut()
+    /// Who counts cycles.
+    pub fn cycles(&mut self) -> &mut [Cycles] {
+        &mut self.cycles
     }
 
     /// `mark` is met, when so many instructions have been executed, and so many calls that each limit counts.
@@ -225,9 +232,7 @@ impl Visits {
             Mark::Exit => self.ends(Edge::Exit, executed + 1, calls),
             Mark::Idle => self.ends(Edge::Idle, executed + 1, calls),
             Mark::Invocation => {
-                if let Some(cycles) = &mut self.cycles {
-                    cycles.invokes();
-                }
+                self.cycles.iter_mut().for_each(Cycles::invokes);
             }
             Mark::Branch(number) => self.branch = Some((executed, number)),
             Mark::Target => {
@@ -245,8 +250,8 @@ impl Visits {
     }
 
     fn begins(&mut self, kind: usize, from: Edge, executed: u64, calls: &[Cell<u64>]) {
-        if let Some(cycles) = &mut self.cycles {
-            cycles.begins();
+        for cycles in &mut self.cycles {
+            cycles.begins(matches!(from, Edge::Entry));
         }
         self.open = Some(Open {
             kind,
@@ -262,7 +267,7 @@ impl Visits {
         let Some(Open { kind, from, before }) = self.open.take() else {
             return;
         };
-        if let Some(cycles) = &mut self.cycles {
+        for cycles in &mut self.cycles {
             let stretch = [&self.list.kinds[kind], from.name(), to.name()];
             cycles.ends(
                 stretch.map(str::to_owned),
@@ -290,7 +295,7 @@ impl Visits {
     /// What there is to write since this was last called: a line for each maximum that has grown, so that what was
     /// written last holds however the machine ends.
     pub fn take_text(&mut self) -> Option<String> {
-        if let Some(cycles) = &mut self.cycles {
+        for cycles in &mut self.cycles {
             cycles.take_text(&mut self.text);
         }
         (!self.text.is_empty()).then(|| std::mem::take(&mut self.text))

@@ -18,6 +18,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::OnceLock;
 
 use anyhow::{ensure, Context, Result};
+use sandglass_cache::Model;
 use sandglass_wcet::image::Image;
 use sandglass_wcet::limits::Limits;
 use sandglass_wcet::model::Processor;
@@ -32,12 +33,13 @@ use verdict::{Expected, Seen};
 /// The variable that says into which folder what is seen is written; absent, nothing is watched.
 pub const VARIABLE: &str = "SANDGLASS_VISITS";
 
-/// The variable that says on which processor cycles are counted, too: its name, or a file that describes it, as
-/// `sandglass wcet -- --model` takes them.
-pub const PROCESSOR: &str = "SANDGLASS_VISITS_MODEL";
+/// The variable that says on which processors cycles are counted, too: names or files that describe them, as `sandglass
+/// wcet -- --model` takes them, with commas between. Absent, on none.
+pub const MODELS: &str = "SANDGLASS_VISITS_MODELS";
 
 /// In the folder: what is watched, and the plugin that does.
 const LIST: &str = "list";
+const LIST_OF_CYCLES: &str = "list-of-cycles";
 const PLUGIN: &str = "plugin.so";
 /// Endings of the files of a machine.
 const RUN: &str = "run";
@@ -114,15 +116,24 @@ pub fn arguments(boot: &Boot) -> Result<Vec<OsString>> {
     Ok(arguments)
 }
 
-/// The processor on which cycles are counted, too.
-///
-/// # Errors
-/// There is none of that name, or its file describes none.
-pub fn processor() -> Result<Option<Processor>> {
-    match std::env::var(PROCESSOR) {
-        Ok(name) => Processor::named(&name),
-        Err(_) => Ok(None),
+/// What is watched; with cycles, it is a list of its own.
+fn list(folder: &Path) -> PathBuf {
+    match std::env::var_os(MODELS) {
+        Some(_) => folder.join(LIST_OF_CYCLES),
+        None => folder.join(LIST),
     }
+}
+
+/// The processors on which cycles are counted, too, and their names.
+fn models() -> Result<Vec<(String, Model)>> {
+    let Ok(names) = std::env::var(MODELS) else {
+        return Ok(Vec::new());
+    };
+    let known = names.split(',').map(|name| {
+        let processor = Processor::named(name)?;
+        Ok(processor.map(|processor| (name.to_owned(), processor.model)))
+    });
+    known.filter_map(Result::transpose).collect()
 }
 
 /// The kernel of `boot`, if its bounds are computed: the release kernel as it ships, on one core.
@@ -141,16 +152,19 @@ fn prepare(folder: &Path, kernel: &Path) -> Result<()> {
         return Ok(());
     }
     let _lock = workspace::lock(folder)?;
-    let list = folder.join(LIST);
-    if !list.exists() {
+    let list = list(folder);
+    let copy = folder.join(PLUGIN);
+    if !copy.exists() {
         let built = plugin::build()?;
-        let copy = folder.join(PLUGIN);
         fs::copy(&built, &copy).with_context(|| format!("cannot copy {}", built.display()))?;
+    }
+    if !list.exists() {
         let image = Image::read(kernel)?;
         let limits = Limits::parse(&verdict::read(verdict::LIMITS)?)?.resolve(&image)?;
         let mut text = watch::list(&image, &limits)?;
-        if let Some(processor) = processor()? {
-            text += &watch::processor(&image, &processor.model)?;
+        let models = models()?;
+        if !models.is_empty() {
+            text += &watch::processors(&image, &models)?;
         }
         fs::write(&list, text).with_context(|| format!("cannot write {}", list.display()))?;
     }
@@ -208,7 +222,7 @@ fn add(arguments: &mut Vec<OsString>, folder: &Path, name: &str) {
         });
     let argument = &mut arguments[place];
     for (option, file) in [
-        ("visits", folder.join(LIST)),
+        ("visits", list(folder)),
         ("visits_out", folder.join(name).with_extension(SEEN)),
     ] {
         argument.push(format!(",{option}="));

@@ -7,13 +7,14 @@ use std::path::Path;
 
 use anyhow::{bail, Context, Result};
 use sandglass_wcet::limits::{Limit, Limits};
+use sandglass_wcet::model::{INSTRUCTIONS, KNOWN};
 
 use super::{RUN, SEEN};
 use crate::workspace;
 
 /// Limits of ways, and recorded bounds.
 pub const LIMITS: &str = "assurance/wcet/limits.toml";
-pub const BOUNDS: &str = "assurance/wcet/bounds.toml";
+const BOUNDS: &str = "assurance/wcet/bounds.toml";
 
 /// Whose bounds apply: every path, with capability spaces of any depth.
 const APPLIES: [&str; 2] = ["open", "64"];
@@ -36,6 +37,14 @@ struct Stretch {
     to: String,
 }
 
+/// What cycles were counted of: a processor, an open or a closed system, a stretch.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Cycles {
+    model: String,
+    system: String,
+    stretch: Stretch,
+}
+
 /// The most of something, and the machine on which it was seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Most {
@@ -49,8 +58,8 @@ pub struct Seen {
     machines: usize,
     stretches: BTreeMap<Stretch, Most>,
     calls: BTreeMap<usize, Most>,
-    /// Cycles of stretches of open and of closed systems, on the processor that is asked for.
-    cycles: BTreeMap<(String, Stretch), Most>,
+    /// In cycles.
+    cycles: BTreeMap<Cycles, Most>,
 }
 
 impl Seen {
@@ -99,15 +108,21 @@ impl Seen {
                         run,
                     );
                 }
-                ["cycles", system, kind, from, to, number] => {
+                ["cycles", model, system, kind, from, to, number] => {
                     let [kind, from, to] = [kind, from, to].map(str::to_owned);
                     raise(
                         &mut self.cycles,
-                        (system.to_owned(), Stretch { kind, from, to }),
+                        Cycles {
+                            model: model.to_owned(),
+                            system: system.to_owned(),
+                            stretch: Stretch { kind, from, to },
+                        },
                         number.parse()?,
                         run,
                     );
                 }
+                // For the analyser.
+                ["executed", ..] => {}
                 ["calls", limit, number] => {
                     raise(&mut self.calls, limit.parse()?, number.parse()?, run)
                 }
@@ -132,10 +147,18 @@ impl Seen {
             // Writing to a string does not fail.
             let _ = writeln!(text, "{number:>7}  {kind}, from {from} to {to} (on {run})");
         }
-        for ((system, Stretch { kind, from, to }), Most { number, run }) in &self.cycles {
+        for (cycles, Most { number, run }) in &self.cycles {
+            let Cycles {
+                model,
+                system,
+                stretch: Stretch { kind, from, to },
+            } = cycles;
+            let ratio = expected.cycles_of(cycles).map_or(String::new(), |bound| {
+                format!(", {:.2} times that computed", bound as f64 / *number as f64)
+            });
             let _ = writeln!(
                 text,
-                "{number:>7}  cycles, {system}: {kind}, from {from} to {to} (on {run})"
+                "{number:>7}  cycles on {model}, {system}: {kind}, from {from} to {to}{ratio} (on {run})"
             );
         }
         for (&limit, Most { number, run }) in &self.calls {
@@ -166,6 +189,11 @@ impl Seen {
                 )),
             }
         }
+        for (cycles, Most { number, run }) in &self.cycles {
+            if let Some(bound) = expected.cycles_of(cycles).filter(|bound| number > bound) {
+                findings.push(exceeded_on(cycles, *number, bound, run));
+            }
+        }
         for (&number, Most { number: count, run }) in &self.calls {
             let Some(limit) = expected.limits.get(number) else {
                 findings.push(format!(
@@ -179,6 +207,20 @@ impl Seen {
         }
         findings
     }
+}
+
+/// The message about a processor.
+fn exceeded_on(cycles: &Cycles, number: u64, bound: u64, run: &str) -> String {
+    let Cycles {
+        model,
+        system,
+        stretch: Stretch { kind, from, to },
+    } = cycles;
+    format!(
+        "{kind}, from {from} to {to}: {number} cycles on {model}, and computed are at most {bound} ({}); in the run of {run}, of \
+         {system} systems. The analysis of caches is wrong, or the bounds are not those of this kernel",
+        cycles_file(model)
+    )
 }
 
 /// The message about a limit.
@@ -209,6 +251,24 @@ pub struct Expected {
     /// Of each entry, in instructions.
     bounds: BTreeMap<String, u64>,
     limits: Vec<Limit>,
+    /// Of each processor that has a name: system, levels, entry, in cycles.
+    cycles: BTreeMap<String, Recorded>,
+}
+
+/// System, levels, entry: a bound.
+type Recorded = BTreeMap<String, BTreeMap<String, BTreeMap<String, u64>>>;
+
+/// What is counted, and the file that records the bounds: of instructions, and on each processor that has a name.
+pub fn recorded() -> impl Iterator<Item = (&'static str, String)> {
+    let processors = KNOWN.iter().map(|&(model, _)| (model, cycles_file(model)));
+    [(INSTRUCTIONS, BOUNDS.to_owned())]
+        .into_iter()
+        .chain(processors)
+}
+
+/// Computed bounds on a processor.
+fn cycles_file(model: &str) -> String {
+    format!("assurance/wcet/{model}.toml")
 }
 
 impl Expected {
@@ -220,7 +280,25 @@ impl Expected {
         Ok(Self {
             bounds: bounds(&read(BOUNDS)?).with_context(|| BOUNDS.to_owned())?,
             limits: Limits::parse(&read(LIMITS)?)?.limit,
+            cycles: KNOWN
+                .iter()
+                .map(|&(model, _)| {
+                    let file = cycles_file(model);
+                    let recorded = toml::from_str(&read(&file)?).context(file)?;
+                    Ok((model.to_owned(), recorded))
+                })
+                .collect::<Result<_>>()?,
         })
+    }
+
+    /// What was computed of a stretch, through the deepest spaces.
+    fn cycles_of(&self, of: &Cycles) -> Option<u64> {
+        let levels = self
+            .cycles
+            .get(&of.model)?
+            .get(&of.system)?
+            .get(APPLIES[1])?;
+        levels.get(&of.stretch.kind).copied()
     }
 }
 
@@ -252,6 +330,10 @@ mod tests {
         Expected {
             bounds: BTreeMap::from([("system_call".into(), system_call), ("vector".into(), 40)]),
             limits: Limits::parse(&text).unwrap().limit,
+            cycles: BTreeMap::from([(
+                "m".into(),
+                toml::from_str("[open.64]\nvector = 50\n[closed.64]\nvector = 40\n").unwrap(),
+            )]),
         }
     }
 
@@ -292,6 +374,29 @@ mod tests {
             "at most 1",
             "in the run of two",
             "It is forbidden.",
+        ] {
+            assert!(found[0].contains(part), "{}", found[0]);
+        }
+    }
+
+    #[test]
+    fn cycles_are_compared_with_those_of_the_processor_and_of_the_kind_of_system() {
+        let findings = |text: &str| {
+            let mut seen = Seen::default();
+            seen.add("one", text).unwrap();
+            seen.findings(&expected(90, 2))
+        };
+        let within = "cycles m open vector entry exit 50\ncycles m closed vector entry exit 40\n\
+                      cycles other open vector entry exit 1000\n";
+        assert!(findings(within).is_empty());
+        let found =
+            findings("cycles m open vector entry exit 41\ncycles m closed vector entry exit 41\n");
+        assert_eq!(found.len(), 1, "{found:?}");
+        for part in [
+            "41 cycles on m",
+            "at most 40",
+            "assurance/wcet/m.toml",
+            "of one, of closed systems",
         ] {
             assert!(found[0].contains(part), "{}", found[0]);
         }
