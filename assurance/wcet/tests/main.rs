@@ -4,6 +4,7 @@ mod caches;
 mod errors;
 mod known;
 mod networks;
+mod pages;
 mod paths;
 mod platforms;
 mod programs;
