@@ -356,6 +356,9 @@ impl Execution<'_> {
     }
 }
 
+/// What is said of turns that are apart from the path.
+const APART: &str = "to turn where nothing enters it";
+
 /// So many executions are analysed by themselves.
 const SEEN: usize = 3;
 
@@ -423,9 +426,16 @@ proptest! {
                 model: Some(model),
                 executed,
             };
-            Analysis::new(&image, question).longest(&[BASE]).expect("it can be analysed").expect("it ends").cost
+            match Analysis::new(&image, question).longest(&[BASE]) {
+                // Behind a check, loops around it begin anew. A path that does not come by again leaves their turns to whoever
+                // takes them: where that is dear, it is refused, since it is no path.
+                Err(error) if error.to_string().contains(APART) => None,
+                found => Some(found.expect("it can be analysed").expect("it ends").cost),
+            }
         };
-        let most = computed(None);
+        let Some(most) = computed(None) else {
+            return Ok(());
+        };
         let mut choices = Choices::default();
         for number in 0..EXECUTIONS {
             let mut execution = Execution {
@@ -442,8 +452,8 @@ proptest! {
             let (observed, executed) = execution.most;
             prop_assert!(observed as i64 <= most, "{observed} cycles, {most} computed");
             // Of paths that execute no more than this one, too.
-            if number < SEEN {
-                let alike = computed(Some(Rc::new(executed)));
+            let alike = (number < SEEN).then(|| computed(Some(Rc::new(executed)))).flatten();
+            if let Some(alike) = alike {
                 prop_assert!(observed as i64 <= alike && alike <= most, "{observed} cycles, {alike} computed of this path, {most} of all");
             }
             if !choices.next() {
