@@ -180,9 +180,10 @@ pub struct Visits {
     before: Vec<u64>,
     /// Instructions executed before the branch that was executed last, and its number.
     branch: Option<(u64, usize)>,
-    /// The most instructions of stretches of a kind, and calls that a limit counts, that were seen.
+    /// The most instructions of stretches of a kind that were seen.
     most: HashMap<(usize, Edge, Edge), u64>,
-    most_calls: Vec<u64>,
+    /// The most calls that each limit counts: of stretches that begin at an entry, and at a check.
+    most_calls: [Vec<u64>; 2],
     text: String,
     cycles: Vec<Cycles>,
 }
@@ -199,7 +200,7 @@ impl Visits {
             before: vec![0; list.limits],
             branch: None,
             most: HashMap::new(),
-            most_calls: vec![0; list.limits],
+            most_calls: [vec![0; list.limits], vec![0; list.limits]],
             text: String::new(),
             list,
         }
@@ -283,11 +284,12 @@ impl Visits {
             let (from, to) = (from.name(), to.name());
             let _ = writeln!(self.text, "stretch {kind} {from} {to} {instructions}");
         }
-        let counts = calls.iter().zip(&self.before).zip(&mut self.most_calls);
+        let most_calls = &mut self.most_calls[usize::from(from == Edge::Point)];
+        let counts = calls.iter().zip(&self.before).zip(most_calls);
         for (limit, ((after, &before), most)) in counts.enumerate() {
             if after.get() - before > *most {
                 *most = after.get() - before;
-                let _ = writeln!(self.text, "calls {limit} {most}");
+                let _ = writeln!(self.text, "calls {} {limit} {most}", from.name());
             }
         }
     }
@@ -436,12 +438,24 @@ mod tests {
             .iter()
             .filter(|line| line.starts_with("calls"))
             .collect();
-        assert_eq!(calls, ["calls 0 2", "calls 1 2"]);
+        assert_eq!(
+            calls,
+            [
+                "calls entry 0 2",
+                "calls entry 1 2",
+                "calls point 0 1",
+                "calls point 1 1"
+            ]
+        );
     }
 
     #[test]
     fn a_branch_counts_if_it_is_taken() {
-        let calls = |addresses| lines(addresses).iter().any(|line| line == "calls 1 1");
+        let calls = |addresses| {
+            lines(addresses)
+                .iter()
+                .any(|line| line == "calls entry 1 1")
+        };
         assert!(calls(&[ENTRY, BRANCH, TARGET, EXIT]));
         assert!(!calls(&[ENTRY, BRANCH, 1, TARGET, EXIT]));
         assert!(!calls(&[ENTRY, TARGET, EXIT]));

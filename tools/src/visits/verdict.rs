@@ -57,10 +57,14 @@ struct Most {
 pub struct Seen {
     machines: usize,
     stretches: BTreeMap<Stretch, Most>,
-    calls: BTreeMap<usize, Most>,
     /// In cycles.
     cycles: BTreeMap<Cycles, Most>,
+    /// Of each limit, where the stretch began at a check for interrupts and where not.
+    calls: BTreeMap<(usize, bool), Most>,
 }
+
+/// How a stretch begins that begins at a check for interrupts.
+const POINT: &str = "point";
 
 impl Seen {
     /// What the files in a folder say.
@@ -123,8 +127,9 @@ impl Seen {
                 }
                 // For the analyser.
                 ["executed", ..] => {}
-                ["calls", limit, number] => {
-                    raise(&mut self.calls, limit.parse()?, number.parse()?, run)
+                ["calls", from, limit, number] => {
+                    let stretches = (limit.parse()?, from == POINT);
+                    raise(&mut self.calls, stretches, number.parse()?, run)
                 }
                 _ => bail!(
                     "the line `{}` is none of a plugin of this version",
@@ -161,13 +166,17 @@ impl Seen {
                 "{number:>7}  cycles on {model}, {system}: {kind}, from {from} to {to}{ratio} (on {run})"
             );
         }
-        for (&limit, Most { number, run }) in &self.calls {
+        for (&(limit, after_check), Most { number, run }) in &self.calls {
             let calls = expected
                 .limits
                 .get(limit)
                 .map(|limit| limit.calls.join(", "));
             let calls = calls.unwrap_or_default();
-            let _ = writeln!(text, "{number:>7}  calls of {calls} (on {run})");
+            let from = if after_check { "a check" } else { "an entry" };
+            let _ = writeln!(
+                text,
+                "{number:>7}  calls of {calls}, from {from} on (on {run})"
+            );
         }
         text
     }
@@ -194,15 +203,19 @@ impl Seen {
                 findings.push(exceeded_on(cycles, *number, bound, run));
             }
         }
-        for (&number, Most { number: count, run }) in &self.calls {
+        for (&(number, after_check), Most { number: count, run }) in &self.calls {
             let Some(limit) = expected.limits.get(number) else {
                 findings.push(format!(
                     "{LIMITS} has no limit {number}: it was changed while tests ran"
                 ));
                 continue;
             };
-            if *count > limit.at_most {
-                findings.push(exceeded(limit, *count, run));
+            let most = match limit.after_check {
+                Some(most) if after_check => most,
+                _ => limit.at_most,
+            };
+            if *count > most {
+                findings.push(exceeded(limit, *count, most, run));
             }
         }
         findings
@@ -224,12 +237,11 @@ fn exceeded_on(cycles: &Cycles, number: u64, bound: u64, run: &str) -> String {
 }
 
 /// The message about a limit.
-fn exceeded(limit: &Limit, count: u64, run: &str) -> String {
+fn exceeded(limit: &Limit, count: u64, most: u64, run: &str) -> String {
     format!(
-        "{}: {count} calls between two checks for interrupts, of which there are at most {} ({LIMITS}); in the run of {run}. The \
+        "{}: {count} calls between two checks for interrupts, of which there are at most {most} ({LIMITS}); in the run of {run}. The \
          limit's reason does not hold: {}",
         limit.calls.join(", "),
-        limit.at_most,
         limit.why
     )
 }
@@ -321,11 +333,11 @@ fn bounds(text: &str) -> Result<BTreeMap<String, u64>> {
 mod tests {
     use super::*;
 
-    const SEEN: &str = "stretch system_call entry exit 70\nstretch system_call entry exit 90\ncalls 0 1\nstretch vector entry idle 40\ncalls 0 2\n";
+    const SEEN: &str = "stretch system_call entry exit 70\nstretch system_call entry exit 90\ncalls entry 0 1\nstretch vector entry idle 40\ncalls entry 0 2\ncalls point 0 3\n";
 
     fn expected(system_call: u64, at_most: u64) -> Expected {
         let text = format!(
-            "[[limit]]\nat_most = {at_most}\ncalls = [\"a -> b\"]\nwhy = \"It is forbidden.\"\n"
+            "[[limit]]\nat_most = {at_most}\nafter_check = 3\ncalls = [\"a -> b\"]\nwhy = \"It is forbidden.\"\n"
         );
         Expected {
             bounds: BTreeMap::from([("system_call".into(), system_call), ("vector".into(), 40)]),
@@ -339,8 +351,11 @@ mod tests {
 
     fn findings(expected: &Expected) -> Vec<String> {
         let mut seen = Seen::default();
-        seen.add("one", "stretch system_call entry exit 20\ncalls 0 1\n")
-            .unwrap();
+        seen.add(
+            "one",
+            "stretch system_call entry exit 20\ncalls entry 0 1\n",
+        )
+        .unwrap();
         seen.add("two", SEEN).unwrap();
         assert_eq!(seen.machines(), 2);
         seen.findings(expected)
@@ -363,6 +378,19 @@ mod tests {
         ] {
             assert!(found[0].contains(part), "{}", found[0]);
         }
+    }
+
+    #[test]
+    fn behind_a_check_for_interrupts_a_limit_may_be_another() {
+        let mut expected = expected(90, 2);
+        expected.limits[0].after_check = Some(2);
+        let found = findings(&expected);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(
+            found[0].contains("a -> b: 3 calls") && found[0].contains("at most 2"),
+            "{}",
+            found[0]
+        );
     }
 
     #[test]
