@@ -122,6 +122,7 @@ impl Profile {
             Self::Release => &[],
             Self::Unoptimised => &[
                 "opt-level=0",
+                "debug=\"full\"",
                 "lto=\"off\"",
                 "codegen-units=16",
                 "package.sandglass-user.opt-level=3",
