@@ -2,11 +2,11 @@
 //! and get back at a chosen time.
 
 use alloc::vec::Vec;
-use core::arch::{asm, global_asm};
+use core::arch::global_asm;
 
 use sandglass::cap::{CPtr, Capability, ObjectType, SchedContext, SchedParams, Tcb};
 use sandglass::thread::{self, ThreadParams};
-use sandglass::time::ticks;
+use sandglass::time::{pass, ticks, PASSED};
 use sandglass::{BootInfo, Process, SetupError};
 
 /// Priority of the herd.
@@ -24,18 +24,15 @@ const FAR: u64 = 32_768;
 /// Objects that one Retype makes at most.
 const BATCH: u64 = 256;
 
-/// Instructions that pass time between two jumps or readings of the counter: an emulator takes as long for one of these
-/// as for all of them.
-const RUN: u64 = 64;
-
 global_asm!(
     ".global herd_spin",
+    // As `pass`, for ever.
     "herd_spin:",
-    ".rept {run}",
+    ".rept {passed}",
     "nop",
     ".endr",
     "jmp herd_spin",
-    run = const RUN,
+    passed = const PASSED,
 );
 
 unsafe extern "C" {
@@ -128,11 +125,8 @@ fn nth<C: Capability>(first: C, i: u64) -> C {
 /// Spins until the counter is at `until` ticks or just behind. As long as it is far away, it is read seldom.
 pub fn spin_until(until: u64) {
     while ticks() + FAR < until {
-        for _ in 0..FAR / RUN / 2 {
-            // SAFETY: it does nothing.
-            unsafe {
-                asm!(".rept {run}", "nop", ".endr", run = const RUN, options(nomem, nostack))
-            };
+        for _ in 0..FAR / PASSED / 2 {
+            pass();
         }
     }
     while ticks() < until {}

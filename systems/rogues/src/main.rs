@@ -6,7 +6,6 @@
 #![no_main]
 
 use core::convert::Infallible;
-use core::hint::black_box;
 
 use releases::Start;
 use rogue_storm::{Storm, BUG};
@@ -79,7 +78,7 @@ static METER: Meter = Meter::new();
 /// Steps for which a budget here is needed several times.
 const LONG: u64 = 15_000;
 /// Steps that a storm works for at a time, at most: longer than its budgets.
-const LONGEST_WORK: u64 = 200_000;
+const LONGEST_WORK: u64 = 150_000;
 /// What the judge says when the honest were not done in time.
 const STALLED: u8 = 3;
 
@@ -127,9 +126,7 @@ fn main(env: &'static Environment) -> u8 {
 
 /// Works for so many steps.
 fn steps(count: u64) {
-    for step in 0..count {
-        black_box(step);
-    }
+    time::work(count);
 }
 
 /// Takes as many steps as it is asked to.
@@ -369,7 +366,7 @@ fn rogue(env: &'static Environment) -> ! {
         attack::REFUSED => refused(env),
         attack::TEASE => tease(env),
         attack::SPIN => loop {
-            time::nop();
+            time::pass();
         },
         attack::PANIC => panic!("as it should"),
         // SAFETY: an invalid instruction: the thread ends here.
@@ -580,7 +577,7 @@ fn task(env: &'static Environment, is_rogue: bool) -> ! {
     };
     if attack == attack::NEVER {
         loop {
-            time::nop();
+            time::pass();
         }
     }
     let (work, jobs) = (env.parameter("work"), env.parameter("jobs"));
@@ -611,7 +608,7 @@ fn task(env: &'static Environment, is_rogue: bool) -> ! {
             }
             attack::STORM => storm(env, 0),
             attack::SPIN => loop {
-                time::nop();
+                time::pass();
             },
             _ => {}
         }

@@ -21,6 +21,64 @@ pub fn nop() {
     unsafe { asm!("nop", options(nomem, nostack, preserves_flags)) }
 }
 
+/// Instructions of [`pass`].
+pub const PASSED: u64 = 64;
+
+/// [`PASSED`] instructions that do nothing: between two looks at the counter, for whoever waits for it, or for ever, for
+/// whoever is to run.
+///
+/// An emulator takes no longer for all of them than for one, and much longer for a jump, for [`nop`] in a loop therefore, or
+/// for a look at the counter.
+#[inline(always)]
+pub fn pass() {
+    // SAFETY: it changes nothing.
+    unsafe {
+        asm!(
+            ".rept {passed}",
+            "nop",
+            ".endr",
+            passed = const PASSED,
+            options(nomem, nostack, preserves_flags)
+        );
+    }
+}
+
+/// Instructions of a step of [`work`].
+pub const STEP: u64 = 4;
+
+/// Executes `steps` times [`STEP`] instructions, and a few more: what stands for work. For an emulator, as [`pass`].
+pub fn work(steps: u64) {
+    /// As many as there is one jump for.
+    const STEPS: u64 = 16;
+    let (many, few) = (steps / STEPS, steps % STEPS);
+    // SAFETY: it counts two registers down.
+    unsafe {
+        asm!(
+            "test {many}, {many}",
+            "jz 3f",
+            "2:",
+            ".rept {nops}",
+            "nop",
+            ".endr",
+            "dec {many}",
+            "jnz 2b",
+            "3:",
+            "test {few}, {few}",
+            "jz 5f",
+            "4:",
+            "nop",
+            "nop",
+            "dec {few}",
+            "jnz 4b",
+            "5:",
+            nops = const STEPS * STEP - 2,
+            many = inout(reg) many => _,
+            few = inout(reg) few => _,
+            options(nomem, nostack)
+        );
+    }
+}
+
 /// The frequency of the time-stamp counter, as the kernel reports it (ABI 06, section 4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tsc {
@@ -74,7 +132,7 @@ impl Tsc {
         let start = ticks();
         let wanted = self.us_to_ticks(us);
         while ticks().wrapping_sub(start) < wanted {
-            nop();
+            pass();
         }
     }
 }

@@ -190,9 +190,7 @@ impl Storm {
             }
             56..70 => {
                 let steps = self.below(self.longest_work);
-                for _ in 0..steps {
-                    time::nop();
-                }
+                time::work(steps);
             }
             70..86 => yield_now(),
             86..92 => {

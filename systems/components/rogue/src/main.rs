@@ -20,7 +20,7 @@ use sandglass_edf::Task;
 sandglass::entry!(main, stack = 0x4000, heap = 0x4000);
 
 /// Steps that it works for at a time, at most: some budgets, so that it comes to do something else soon.
-const LONGEST_WORK: u64 = 20_000;
+const LONGEST_WORK: u64 = 15_000;
 
 fn main(env: &'static Environment) -> u8 {
     let shared = env.parameter("shared");
@@ -41,8 +41,6 @@ fn be_honest(env: &'static Environment, names: &[String]) -> ! {
         for name in names {
             env.capability::<Endpoint>(name).call(Message::EMPTY);
         }
-        for _ in 0..LONGEST_WORK {
-            time::nop();
-        }
+        time::work(LONGEST_WORK);
     }
 }

@@ -92,7 +92,9 @@ impl Clock {
     /// Keeps the processor until `us` after the origin.
     pub fn spin_until(self, us: u64) {
         let end = self.at(us);
-        while time::ticks() < end {}
+        while time::ticks() < end {
+            time::pass();
+        }
     }
 
     /// Lets others run until `from`, and no thread of lower priority from then to `to`, if the check
@@ -111,7 +113,9 @@ impl Clock {
     /// Runs for `us`.
     pub fn burn(self, us: u64) {
         let end = time::ticks() + us * self.ticks_per_us;
-        while time::ticks() < end {}
+        while time::ticks() < end {
+            time::pass();
+        }
     }
 
     /// Runs for good, logging when.

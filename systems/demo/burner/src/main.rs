@@ -15,8 +15,8 @@ use sandglass::{time, Environment};
 
 sandglass::entry!(main, stack = 0x4000, heap = 0x1000);
 
-/// Turns of an empty loop between two looks at the clock: a few µs.
-const TURNS: u32 = 2000;
+/// Steps between two looks at the clock: a few µs.
+const STEPS: u64 = 2000;
 
 fn main(env: &'static Environment) -> Infallible {
     let tsc = env.tsc().expect("the kernel reports the clock's frequency");
@@ -25,9 +25,7 @@ fn main(env: &'static Environment) -> Infallible {
     let board = unsafe { BurnerBoard::in_memory(board.as_mut_ptr(), board.len) };
     let mut tracer = Tracer::new(&board.trace, u64::from(tsc.mhz()));
     loop {
-        for turn in 0..TURNS {
-            core::hint::black_box(turn);
-        }
+        time::work(STEPS);
         board.rounds.fetch_add(1, Relaxed);
         tracer.touch(time::ticks(), Interval::OWN);
     }

@@ -29,7 +29,7 @@ pub fn run(env: &'static Environment, table: Partitions, manager: &str) -> ! {
     env.thread(names::FILLER).prepare(move || {
         fills.call(Message::EMPTY);
         loop {
-            time::nop();
+            time::pass();
         }
     });
     env.thread(names::SCHEDULER).prepare(move || {

@@ -6,7 +6,6 @@
 #![no_std]
 #![no_main]
 
-use core::hint::black_box;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use sandglass::cap::{Endpoint, Notification};
@@ -54,9 +53,7 @@ fn task(env: &'static Environment, number: u64) -> ! {
     let wanted = env.parameter("jobs");
     let done: Notification = env.capability("done");
     Task::described(env).run(|job| {
-        for step in 0..work {
-            black_box(step);
-        }
+        time::work(work);
         late.fetch_add(u64::from(time::ticks() > job.deadline), Relaxed);
         if jobs.fetch_add(1, Relaxed) + 1 == wanted {
             done.signal();

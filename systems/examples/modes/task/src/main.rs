@@ -6,10 +6,9 @@
 #![no_main]
 
 use core::convert::Infallible;
-use core::hint::black_box;
 
 use sandglass::cap::Endpoint;
-use sandglass::{Environment, Message};
+use sandglass::{time, Environment, Message};
 
 sandglass::entry!(main, stack = 0x4000, heap = 0x4000);
 
@@ -35,9 +34,7 @@ fn main(env: &'static Environment) -> Infallible {
 
 /// Some 1000 instructions a step.
 fn compute(steps: u64) {
-    for number in 0..250 * steps {
-        black_box(number);
-    }
+    time::work(250 * steps);
 }
 
 /// Has the primes below `end` counted, in as many requests as it takes.

@@ -6,7 +6,6 @@
 #![no_std]
 #![no_main]
 
-use core::hint::black_box;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use sandglass::cap::Notification;
@@ -152,9 +151,7 @@ fn spin(env: &Environment) -> ! {
 }
 
 fn work(env: &Environment) {
-    for step in 0..env.parameter("work") {
-        black_box(step);
-    }
+    time::work(env.parameter("work"));
 }
 
 fn signal(env: &Environment, name: &str) {

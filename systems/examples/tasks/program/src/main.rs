@@ -5,7 +5,6 @@
 #![no_main]
 
 use core::convert::Infallible;
-use core::hint::black_box;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use sandglass::cap::Notification;
@@ -36,9 +35,7 @@ fn main(env: &'static Environment) -> u8 {
             count(env, Count::Found).fetch_add(u64::from(flags != 0), Relaxed);
         }),
         "sporadic" => sporadic(env.capability("event"), |_| {
-            for step in 0..env.parameter("job") {
-                black_box(step);
-            }
+            time::work(env.parameter("job"));
             count(env, Count::Events).fetch_add(1, Relaxed);
         }),
         "time-triggered" => match time_triggered(env) {
@@ -47,9 +44,7 @@ fn main(env: &'static Environment) -> u8 {
         },
         "judge" => judge(env),
         // The best-effort ones, and the rate-limited one.
-        _ => run(|| {
-            black_box(0);
-        }),
+        _ => run(time::pass),
     }
 }
 

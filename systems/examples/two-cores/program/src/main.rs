@@ -4,8 +4,6 @@
 #![no_std]
 #![no_main]
 
-use core::hint::black_box;
-
 use sandglass::cap::{Endpoint, Notification};
 use sandglass::trace::{mark, Mark};
 use sandglass::{println, sys, time, Environment, Message};
@@ -27,9 +25,7 @@ const COUNTED: u64 = 3;
 
 /// Works for so many steps.
 fn work(steps: u64) {
-    for step in 0..steps {
-        black_box(step);
-    }
+    time::work(steps);
 }
 
 /// Counts the requests of each client whose badge is below [`COUNTED`], wherever it runs, and answers with their sum. What a

@@ -5,10 +5,9 @@
 #![no_main]
 
 use core::convert::Infallible;
-use core::hint::black_box;
 
 use sandglass::sys::yield_now;
-use sandglass::Environment;
+use sandglass::{time, Environment};
 
 sandglass::entry!(main, stack = 0x4000, heap = 0x4000);
 
@@ -16,9 +15,7 @@ fn main(env: &'static Environment) -> Infallible {
     let steps = env.find_parameter("steps");
     loop {
         // Some 1000 instructions a step.
-        for number in 0..250 * steps.unwrap_or(1) {
-            black_box(number);
-        }
+        time::work(250 * steps.unwrap_or(1));
         if steps.is_some() {
             yield_now();
         }

@@ -16,7 +16,7 @@ pub fn drive(env: &Environment) -> ! {
         start.wait();
         let end = time::ticks() + tsc.us_to_ticks(WORK_US);
         while time::ticks() < end {
-            time::nop();
+            time::pass();
         }
         done.signal();
     }

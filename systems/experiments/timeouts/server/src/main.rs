@@ -13,7 +13,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use sandglass::cap::{nb_send_recv, Endpoint, Notification, Reply, Tcb};
 use sandglass::fault::Fault;
 use sandglass::time::ticks;
-use sandglass::{exit, println, Environment, Message, Received};
+use sandglass::{exit, println, time, Environment, Message, Received};
 use sandglass_timeouts::{Action, Answers, Event, Handler};
 
 sandglass::entry!(main, stack = 0x8000, heap = 0x1_0000);
@@ -45,9 +45,7 @@ fn work(request: &Received) -> Message {
     for step in 0..request.message.word(0) {
         NOTED.store(step, Ordering::Relaxed);
         // What a step does: some 1000 instructions.
-        for number in 0..250u64 {
-            core::hint::black_box(number);
-        }
+        time::work(250);
     }
     Message::EMPTY
 }
