@@ -18,7 +18,7 @@ fn no_operation_exceeds_its_bounds() {
     );
 }
 
-/// Messages and invocations through deep capability spaces, on processors whose caches are simulated. What exceeds its bound
+/// Messages through deep capability spaces, on processors whose caches are simulated. What exceeds its bound
 /// fails here, or in `wcet::visits` if that watches all machines.
 #[test]
 fn no_visit_takes_longer_than_computed() {
@@ -30,7 +30,7 @@ fn no_visit_takes_longer_than_computed() {
         .arg("boot")
         .arg(root_task)
         .args(["--kernel", "release", "--icount", "0", "--visits"])
-        .args(["--until", "bounds: tables"])
+        .args(["--until", "bounds: invocations"])
         .output()
         .expect("the command of this package starts");
     assert!(
