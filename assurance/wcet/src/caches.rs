@@ -4,11 +4,11 @@
 //! nodes ([`crate::must`]): a fixed point over the network, which begins with caches of which nothing is known.
 //!
 //! Where ways meet, little is sure, and what a loop uses in its first turn is not sure at the beginning of the second. So
-//! loops are treated by persistence (Ferdinand and Wilhelm, section 4): a line of code whose set is used, in all that the
-//! loop may execute, by no more lines than it has ways, is brought at most once whenever the loop is entered. That costs a
-//! miss at the entrance, also if the path never comes by, and nothing in the loop. It is simpler than a copy of each loop's
-//! first turn, and better where a turn has several ways. A loop that would have more to pay at its entrance than its turns
-//! can use is left to what is sure.
+//! loops are treated by persistence (Ferdinand and Wilhelm 1999): a line of code whose set is used, in all that the loop may
+//! execute, by no more lines than it has ways, is brought at most once whenever the loop is entered. That costs a miss at
+//! the entrance, also if the path never comes by, and nothing in the loop. It is simpler than a copy of each loop's first
+//! turn, and better where a turn has several ways. A loop that would have more to pay at its entrance than its turns can
+//! use is left to what is sure.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
