@@ -17,14 +17,11 @@ const fn floor(name: &'static str, size: u64, cost: u64) -> Floor {
 }
 
 pub const FLOORS: &[Floor] = &[
-    floor("cancel-badged-sends", 10, 2_531),
-    floor("cancel-badged-sends", 1_000, 3_695),
-    floor("cancel-badged-sends", 100_000, 5_210),
-    floor("endpoint-delete-senders", 10, 4_235),
-    floor("endpoint-delete-senders", 1_000, 5_499),
-    floor("endpoint-delete-senders", 100_000, 5_868),
-    floor("endpoint-delete-receivers", 10, 4_323),
-    floor("endpoint-delete-receivers", 1_000, 5_413),
-    floor("endpoint-delete-receivers", 100_000, 5_739),
-    floor("retype-tcb", 256, 6_538),
+    floor("cancel-badged-sends", 10, 1_478),
+    floor("cancel-badged-sends", 1_000, 1_704),
+    floor("endpoint-delete-senders", 10, 1_646),
+    floor("endpoint-delete-senders", 1_000, 1_615),
+    floor("endpoint-delete-receivers", 10, 1_650),
+    floor("endpoint-delete-receivers", 1_000, 1_619),
+    floor("retype-tcb", 256, 6_531),
 ];
