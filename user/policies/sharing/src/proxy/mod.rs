@@ -78,6 +78,8 @@ struct Proxy {
     threads: Vec<usize>,
     /// Ticks, of [`MOST_PER_MESSAGE_US`].
     most_per_message: u64,
+    /// Ticks that the kernel takes at least to deliver a message.
+    delivery: u64,
     /// Requests of clients that have had their share, in the order of their arrival.
     held: VecDeque<Held>,
     /// Wakes the thread that lets time pass.
@@ -139,6 +141,7 @@ impl Proxy {
         let free = (0..)
             .map_while(|number| env.find_capability(&format!("reply.{number}")))
             .collect();
+        let clock = start_clock(env);
         Self {
             requests: env.capability(env.name()),
             ends: env.capability("ends"),
@@ -155,8 +158,9 @@ impl Proxy {
                 .map(|client| env.parameter(&format!("client.{client}.threads")) as usize)
                 .collect(),
             most_per_message: tsc.us_to_ticks(MOST_PER_MESSAGE_US),
+            delivery: delivery(clock),
             held: VecDeque::new(),
-            clock: start_clock(env),
+            clock,
             is_clock_set: false,
             table,
         }
@@ -220,9 +224,9 @@ impl Proxy {
         }
     }
 
-    /// The proxy has worked for a client since `start`.
+    /// The proxy has worked for a client since `start`, when a message had been delivered.
     fn charge(&mut self, client: Option<usize>, start: u64) {
-        let taken = time::ticks() - start;
+        let taken = time::ticks() - start + self.delivery;
         if let Some(client) = client {
             self.shares.charge(client, taken.min(self.most_per_message));
         }
@@ -464,6 +468,14 @@ fn start_clock(env: &'static Environment) -> Notification {
         tick.nb_send(Message::EMPTY);
     });
     wake
+}
+
+/// Ticks that the kernel takes to find that there is nothing to receive. That it takes as long at least to deliver a message
+/// stays unseen: what is received may have come much later than it was asked for.
+fn delivery(nobody_signals_yet: Notification) -> u64 {
+    let start = time::ticks();
+    nobody_signals_yet.poll();
+    time::ticks() - start
 }
 
 impl Reminder {
