@@ -45,16 +45,20 @@ pub fn look_up(
     extra: &mut ExtraCaps,
 ) -> Result<(), BadCap> {
     let root = objects::tcb_slot(sender, TcbSlot::CSpace).at(k).cap();
-    for (i, entry) in
-        turns::<{ MAX_EXTRA_CAPS as u64 }, _>(extra.slots.iter_mut().enumerate().take(count))
-    {
-        let Some(cptr) = message.extra_cap(k, i) else {
-            break;
-        };
-        let slot = lookup::slot(k, root, cptr);
-        *entry = Some(slot.ok_or(BadCap { cptr })?);
-    }
-    Ok(())
+    let look_up = |i, entry: &mut Option<Ref<Slot>>| {
+        if i < count {
+            if let Some(cptr) = message.extra_cap(k, i) {
+                let slot = lookup::slot(k, root, cptr);
+                *entry = Some(slot.ok_or(BadCap { cptr })?);
+            }
+        }
+        Ok(())
+    };
+    // One after the other, as in `message::copy_words`.
+    let [first, second, third] = &mut extra.slots;
+    look_up(0, first)?;
+    look_up(1, second)?;
+    look_up(2, third)
 }
 
 /// What became of the capabilities of a message.

@@ -47,6 +47,14 @@ fn join_until(
 /// the bound is forgiven.
 const MAX_CHARGED: u16 = 2 * Refill::MAX as u16;
 
+/// What is left of `head` when `used` ticks of it are used, and the refill that gives them back.
+#[inline(always)]
+fn split(head: Refill, used: u64, period: u64) -> (Refill, Refill) {
+    let Refill { amount, time } = head;
+    let rest = Refill::new(amount - used, time + used);
+    (rest, Refill::new(used, time + period))
+}
+
 /// The refills of a context while an operation goes through them: the head, and what follows it in the ring.
 struct Queue<'k> {
     refills: Refills<'k>,
@@ -126,18 +134,17 @@ impl<'k> Queue<'k> {
     /// `used` ticks of the head, which has more, are used.
     #[inline(always)]
     fn use_part(&mut self, used: u64, period: u64) {
-        let Refill { amount, time } = self.head;
-        if used == 0 || time >= self.refills.k.constants.max_release() {
+        if used == 0 || self.head.time >= self.refills.k.constants.max_release() {
             return;
         }
-        self.head = Refill::new(amount - used, time + used);
+        let (rest, again) = split(self.head, used, period);
+        self.head = rest;
         if self.queued == 0 {
-            self.tail = self.head;
+            self.tail = rest;
         }
-        let used = Refill::new(used, time + period);
-        trace!(self.refills.k, refill(self.refills.handle, used));
+        trace!(self.refills.k, refill(self.refills.handle, again));
         let places = self.refills.context().max_refills().into();
-        self.schedule_used(used, self.queued + 1 < places);
+        self.schedule_used(again, self.queued + 1 < places);
     }
 
     /// Schedules used time to come back at `used.time`, which is not before the last refill's; whether there is room for
@@ -297,9 +304,38 @@ impl<'k> Refills<'k> {
         queue.store();
     }
 
-    /// Charges `used` ticks of the head, which has more.
+    /// Charges `used` ticks of the head, which has more. Mostly they come back together with what was used before, which is
+    /// all that is looked at then.
     #[inline(always)]
     pub fn charge_part(self, used: u64) {
+        if !self.joins_last(used) {
+            self.schedule_part(used);
+        }
+    }
+
+    /// [`Refills::charge_part`], if what is used continues the last refill.
+    #[inline(always)]
+    fn joins_last(self, used: u64) -> bool {
+        let queued = self.context().queued();
+        let head = self.head();
+        if queued == 0 || head.time >= self.k.constants.max_release() {
+            return false;
+        }
+        let (rest, again) = split(head, used, self.context().period());
+        let last = self.behind(queued - 1);
+        let tail = last.get();
+        if tail.end() < again.time {
+            return false;
+        }
+        trace!(self.k, refill(self.handle, again));
+        self.set_head(rest);
+        last.set(Refill::new(tail.amount + used, tail.time));
+        true
+    }
+
+    /// [`Refills::charge_part`], in general.
+    #[inline(never)]
+    fn schedule_part(self, used: u64) {
         let mut queue = Queue::of(self);
         queue.use_part(used, self.context().period());
         queue.store();
