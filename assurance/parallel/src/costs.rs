@@ -68,27 +68,27 @@ pub struct Costs {
 
 impl Default for Costs {
     /// Instructions of the single-core release kernel, by `./sandglass bench`. `lock` is by how much
-    /// more the kernel executes for a call and its answer in `./sandglass experiment multicore`, 1,235
-    /// instead of 1,063, half of it for each. No figure is about one way between cores alone: `look`
+    /// more the kernel executes for a call and its answer in `./sandglass experiment multicore`, 1,132
+    /// instead of 960, half of it for each. No figure is about one way between cores alone: `look`
     /// is a device interrupt's, `stretch` the most that `./sandglass bounds` has found between two preemption
     /// points, rounded up, and the last three are assumptions.
     fn default() -> Self {
         Costs {
-            call: 469,
-            reply_recv: 594,
-            send: 491,
-            signal: 397,
-            recv: 417,
-            wait: 363,
+            call: 408,
+            reply_recv: 552,
+            send: 439,
+            signal: 380,
+            recv: 413,
+            wait: 362,
             entry: 120,
-            yield_: 224,
-            invocation: 490,
-            bind: 525,
-            unbind: 476,
-            set_priority: 359,
-            read_registers: 799,
-            timer: 577,
-            look: 372,
+            yield_: 217,
+            invocation: 457,
+            bind: 504,
+            unbind: 442,
+            set_priority: 341,
+            read_registers: 787,
+            timer: 639,
+            look: 380,
             lock: 86,
             interrupt: 500,
             remote_call: 700,
