@@ -24,13 +24,13 @@ pub struct UserCosts {
 impl Default for UserCosts {
     fn default() -> Self {
         UserCosts {
-            turn: 793,
+            turn: 790,
             word: 4,
-            job: 335,
+            job: 193,
             client: 41,
             look: 30,
             pause: 10_000,
-            enter: 60,
+            enter: 125,
         }
     }
 }

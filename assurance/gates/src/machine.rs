@@ -294,7 +294,8 @@ impl GateKernel for GateMachine {
 
     async fn wake_server(&mut self) {
         let job = self.own.wiring().job;
-        let entry = Entry::new(Syscall::Send, job, Path::Signal);
+        // It has no context yet.
+        let entry = Entry::new(Syscall::Send, job, Path::SignalOnly);
         self.own.enter(entry).await;
     }
 

@@ -13,7 +13,10 @@ pub enum Path {
     Call,
     ReplyRecv,
     Send,
+    /// Signal a notification, and who waits for it runs.
     Signal,
+    /// Signal a notification, and nobody runs because of it.
+    SignalOnly,
     Recv,
     /// Wait for a notification.
     Wait,
@@ -39,6 +42,7 @@ pub struct Costs {
     pub reply_recv: u64,
     pub send: u64,
     pub signal: u64,
+    pub signal_only: u64,
     pub recv: u64,
     pub wait: u64,
     /// What a way in and out is without anything between: two ways in one system call have it once.
@@ -78,6 +82,7 @@ impl Default for Costs {
             reply_recv: 552,
             send: 439,
             signal: 380,
+            signal_only: 201,
             recv: 413,
             wait: 362,
             entry: 120,
@@ -106,6 +111,7 @@ impl Costs {
             Path::ReplyRecv => self.reply_recv,
             Path::Send => self.send,
             Path::Signal => self.signal,
+            Path::SignalOnly => self.signal_only,
             Path::Recv => self.recv,
             Path::Wait => self.wait,
             Path::SignalWait => self.signal + self.wait - self.entry,
