@@ -3,7 +3,8 @@
 //! A thread that yields goes on at its next replenishment, which is no clock. What preempts it cuts its budget into pieces,
 //! and these come back one after the other: it goes on more often than once in a period then, or later (ABI 04, sections 6
 //! and 9.1). An [`Alarm`] gives the context a budget of one piece each time, whose period ends when the thread is to go on,
-//! and looks at the clock.
+//! and looks at the clock. The context is sporadic meanwhile: another gets its budget later by as much as it is preempted, or
+//! waits for another core to leave the kernel.
 
 use crate::cap::{SchedContext, SchedControl, SchedParams};
 use crate::error::Result;
@@ -57,9 +58,12 @@ impl Alarm {
                 continue;
             }
             let budget_us = (left_us / 2).min(self.budget_us);
-            let params = SchedParams::new(budget_us, left_us);
+            let params = SchedParams::new(budget_us, left_us).sporadic();
             self.control.configure(self.context, params)?;
-            sys::yield_now();
+            // The period began when it was configured. If that was late, it ends too late.
+            if time::ticks() - now < self.tsc.us_to_ticks(SHORTEST_US) {
+                sys::yield_now();
+            }
         }
     }
 }

@@ -26,6 +26,10 @@ pub fn run(suite: &mut Suite, bench: &mut Bench) {
         "threads::an_alarm_keeps_to_the_clock_for_a_thread_that_is_preempted",
         || alarm(bench),
     );
+    suite.run(
+        "threads::an_alarm_is_not_late_by_what_preempted_it_while_it_was_set",
+        || preempted_alarm(bench),
+    );
 }
 
 fn long_messages(bench: &mut Bench) -> TestResult {
@@ -203,6 +207,56 @@ fn alarm(bench: &mut Bench) -> TestResult {
         "{by_yields:?}"
     );
     ensure!(by_alarm.iter().zip(wanted()).all(is_right), "{by_alarm:?}");
+    Ok(())
+}
+
+/// Another thread preempts it, for long, at each moment on its way into the wait.
+fn preempted_alarm(bench: &mut Bench) -> TestResult {
+    const PERIOD_US: u64 = 2_000;
+    const RUNS_US: u64 = 400;
+    // From this long before the other one runs, to as long after it was to.
+    const AROUND_US: u64 = 20;
+    const STEPS: u64 = 80;
+    const MOST_LATE_US: u64 = 60;
+    // When the other one last began to run, and the latest that the alarm was, in ticks.
+    static BEGAN: AtomicU64 = AtomicU64::new(0);
+    static LATEST: AtomicU64 = AtomicU64::new(0);
+    let tsc = bench.boot.tsc().expect("the kernel reports it");
+    let control = bench.boot.sched_control(0).expect("there is a first core");
+    let pause = tsc.us_to_ticks(PERIOD_US / 2);
+    let context = bench.context(SchedParams::new(RUNS_US, PERIOD_US))?;
+    let params = ThreadParams::new(254, context);
+    let other = Thread::spawn(&mut bench.process, params, move || {
+        let mut last = 0;
+        loop {
+            let now = time::ticks();
+            if now - last > pause {
+                BEGAN.store(now, Ordering::Relaxed);
+            }
+            last = now;
+        }
+    })?;
+    let context = bench.context(SchedParams::new(PERIOD_US / 4, PERIOD_US / 2))?;
+    let done = bench.process.resources.notification()?;
+    let params = ThreadParams::new(200, context);
+    let thread = Thread::spawn(&mut bench.process, params, move || {
+        let alarm = Alarm::new(context, control, tsc, PERIOD_US / 4);
+        for step in 0..STEPS {
+            let next = BEGAN.load(Ordering::Relaxed) + tsc.us_to_ticks(PERIOD_US);
+            let enter = next + tsc.us_to_ticks(2 * AROUND_US) * step / STEPS;
+            let at = next + tsc.us_to_ticks(PERIOD_US / 2);
+            let _ = alarm.wait_until(enter - tsc.us_to_ticks(AROUND_US));
+            let _ = alarm.wait_until(at);
+            let late = time::ticks() - at;
+            LATEST.fetch_max(late, Ordering::Relaxed);
+        }
+        done.signal();
+    })?;
+    done.wait();
+    thread.tcb().suspend()?;
+    other.tcb().suspend()?;
+    let latest = tsc.ticks_to_us(LATEST.load(Ordering::Relaxed));
+    ensure!(latest <= MOST_LATE_US, "{latest} µs late");
     Ok(())
 }
 
