@@ -24,7 +24,8 @@ fn a_client_alone_is_served_on_its_own_time() {
         let paid = history.paid(client, request.called, request.answered);
         assert_eq!(paid.stretches, 1);
         // The operation, what the server does beside it, and the kernel.
-        let most = operation + UserCosts::default().job + KERNEL;
+        let costs = UserCosts::default();
+        let most = operation + costs.job + costs.enter + KERNEL;
         assert!((operation..most).contains(&paid.ticks), "{paid:?}");
     }
 }

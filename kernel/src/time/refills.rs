@@ -14,31 +14,10 @@
 
 use ::core::cell::Cell;
 
-use crate::arch::bounds::Together;
+use crate::arch::bounds::{Together, Turns};
 use crate::mem::{objects, Ref};
 use crate::object::{Refill, SchedContext};
 use crate::Kernel;
-
-/// How many of `queued`, which are in order, begin before `end`, which each of them moves on by its
-/// amount.
-#[inline(always)]
-fn join_until(
-    queued: &[Cell<Refill>],
-    end: &mut u64,
-    turns: &mut Together<{ Refill::MAX as u64 + 1 }>,
-) -> usize {
-    let mut rest = queued;
-    while let Some((next, behind)) = rest.split_first() {
-        turns.turn();
-        let next = next.get();
-        if next.time > *end {
-            break;
-        }
-        *end += next.amount;
-        rest = behind;
-    }
-    queued.len() - rest.len()
-}
 
 /// Bound of the loop over refills that a charge used up. A charge is at most the head, since the
 /// timer fires before its end, and the longest kernel path, which is less than the least budget; so
@@ -308,29 +287,18 @@ impl<'k> Refills<'k> {
     /// all that is looked at then.
     #[inline(always)]
     pub fn charge_part(self, used: u64) {
-        if !self.joins_last(used) {
-            self.schedule_part(used);
+        let (head, queued) = (self.head(), self.context().queued());
+        if queued > 0 && head.time < self.k.constants.max_release() {
+            let (rest, again) = split(head, used, self.context().period());
+            let last = self.behind(queued - 1);
+            let tail = last.get();
+            if tail.end() >= again.time {
+                trace!(self.k, refill(self.handle, again));
+                self.set_head(rest);
+                return last.set(Refill::new(tail.amount + used, tail.time));
+            }
         }
-    }
-
-    /// [`Refills::charge_part`], if what is used continues the last refill.
-    #[inline(always)]
-    fn joins_last(self, used: u64) -> bool {
-        let queued = self.context().queued();
-        let head = self.head();
-        if queued == 0 || head.time >= self.k.constants.max_release() {
-            return false;
-        }
-        let (rest, again) = split(head, used, self.context().period());
-        let last = self.behind(queued - 1);
-        let tail = last.get();
-        if tail.end() < again.time {
-            return false;
-        }
-        trace!(self.k, refill(self.handle, again));
-        self.set_head(rest);
-        last.set(Refill::new(tail.amount + used, tail.time));
-        true
+        self.schedule_part(used);
     }
 
     /// [`Refills::charge_part`], in general.
@@ -370,45 +338,33 @@ impl<'k> Refills<'k> {
     /// Joins to the head the refills that begin before its end, as it grows.
     #[inline(never)]
     fn absorb(self) {
-        let head = self.head();
-        let mut end = head.end();
-        let mut turns = Together::new(true);
-        let (upper, lower) = self.queue();
-        let mut joined = join_until(upper, &mut end, &mut turns);
-        if joined == upper.len() {
-            joined += join_until(lower, &mut end, &mut turns);
-        }
-        self.drop_first(joined as u8);
-        self.set_head(Refill::new(end - head.time, head.time));
-    }
-
-    /// The refills that follow the head: in the ring from where they start to its end, and from its
-    /// beginning.
-    #[inline(always)]
-    fn queue(self) -> (&'k [Cell<Refill>], &'k [Cell<Refill>]) {
-        let ring = objects::refills(self.k, self.handle);
-        let first = usize::from(self.context().first());
-        let queued = usize::from(self.context().queued());
-        let upper = ring.get(first..).unwrap_or_default();
-        match upper.get(..queued) {
-            Some(all) => (all, &[]),
-            None => {
-                let wrapped = queued - upper.len();
-                (upper, ring.get(..wrapped).unwrap_or_default())
+        let mut queue = Queue::of(self);
+        let mut end = queue.head.end();
+        let mut all = Together::<{ Refill::MAX as u64 + 1 }>::new(true);
+        // In the ring from where they start to its end, and from its beginning.
+        let (lower, upper) = queue.ring.split_at_checked(queue.first).unwrap_or_default();
+        let mut parts = Turns::<2>::new();
+        for part in [upper, lower] {
+            parts.turn();
+            let part = part.get(..queue.queued).unwrap_or(part);
+            let mut joined = 0;
+            while let Some(next) = part.get(joined).map(Cell::get) {
+                all.turn();
+                if next.time > end {
+                    break;
+                }
+                end += next.amount;
+                joined += 1;
             }
+            queue.queued -= joined;
+            queue.first += joined;
+            if queue.first < queue.ring.len() {
+                break;
+            }
+            queue.first = 0;
         }
-    }
-
-    /// Takes the first `count` refills that follow the head, of which there are as many, out of the
-    /// queue.
-    #[inline(always)]
-    fn drop_first(self, count: u8) {
-        let context = self.context();
-        let first = context.first() + count;
-        let capacity = context.capacity();
-        let wraps = first >= capacity;
-        context.set_first(self.k, if wraps { first - capacity } else { first });
-        context.set_queued(self.k, context.queued() - count);
+        queue.head.amount = end - queue.head.time;
+        queue.store();
     }
 
     /// Round-robin: `used` ticks of the slice are over.
