@@ -20,9 +20,10 @@ budget = "1ms"
 period = "10ms"
 "#;
 
-/// The port is set up while the machine starts, and what comes before that is lost; an empty line means nothing.
+/// The port is set up while the machine starts, and what comes before that is lost; an empty line means nothing. The second
+/// time, all have ended that end at once.
 const TYPED: &str = "\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\
-                     ps\nbudget periodic 3ms\nbudget tally 1ms\nbudget periodic 9ms\nreboot\ntop\n";
+                     ps\nbudget periodic 3ms\nbudget tally 1ms\nbudget periodic 9ms\nreboot\nps\ntop\n";
 
 #[test]
 fn what_is_typed_at_the_monitor_is_answered() {

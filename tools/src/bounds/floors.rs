@@ -23,5 +23,5 @@ pub const FLOORS: &[Floor] = &[
     floor("endpoint-delete-senders", 1_000, 1_615),
     floor("endpoint-delete-receivers", 10, 1_650),
     floor("endpoint-delete-receivers", 1_000, 1_619),
-    floor("retype-tcb", 256, 6_531),
+    floor("retype-tcb", 256, 6_495),
 ];
