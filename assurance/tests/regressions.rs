@@ -223,3 +223,41 @@ fn a_thread_is_ready_from_when_a_long_event_wakes_it() {
         }),
     ]);
 }
+
+/// Found by seed 53 in a kernel that gave a thread which waits a context only if that could *not* be used yet.
+#[test]
+fn a_thread_that_waits_is_given_time_that_it_can_use() {
+    run(&[
+        Call(script::Call {
+            number: -2,
+            cap: 0x1464,
+            info: 0x3,
+            ..script::Call::default()
+        }),
+        Call(script::Call {
+            number: -1,
+            cap: 0xcb,
+            info: 0xe080,
+            ..script::Call::default()
+        }),
+        Pass(497901),
+        Call(script::Call {
+            number: -11,
+            cap: 0xff,
+            ..script::Call::default()
+        }),
+        Call(script::Call {
+            number: -6,
+            cap: 0xc2,
+            info: 0x24a80,
+            caps: vec![193],
+            ..script::Call::default()
+        }),
+        Call(script::Call {
+            number: -1,
+            cap: 0xc2,
+            info: 0x22e80,
+            ..script::Call::default()
+        }),
+    ]);
+}
