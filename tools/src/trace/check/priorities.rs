@@ -5,7 +5,9 @@
 //! must be one of the highest priority of the ready ones of that moment, exactly. Elsewhere the
 //! running thread may go on for the longest kernel path beside a ready one of higher priority: a
 //! refill's timer takes a while to be noticed while the kernel is at work, and a long operation that
-//! made a thread ready continues to its next preemption point; and the core may stand still.
+//! made a thread ready continues to its next preemption point; and the core may stand still. So may a core that made a thread
+//! ready elsewhere, on its way out of the kernel, before it has asked the other core to look: it has left the kernel when
+//! any but the two is in it, and the thread is not late before.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,6 +25,8 @@ struct Thread {
     waits: u64,
     /// When it became ready, for the message: its record and its time.
     since: (u32, u64),
+    /// Another core made it ready, and may not have left the kernel yet.
+    made_ready_by: Option<u8>,
 }
 
 #[derive(Default)]
@@ -38,6 +42,10 @@ struct State {
     running: BTreeMap<u8, Object>,
     /// Of each core that idles: the priority of who ran last, and since when it does not.
     stopped: BTreeMap<u8, (u8, u64)>,
+    /// Candidates with [`Thread::made_ready_by`].
+    made_ready: BTreeSet<Object>,
+    /// The core that records.
+    by: u8,
     domain: u8,
 }
 
@@ -79,6 +87,8 @@ impl State {
 
     fn follow(&mut self, record: &Record) {
         let now = (record.sequence, record.time);
+        self.by = record.by;
+        self.leave(record);
         match record.event {
             Event::Switch {
                 thread,
@@ -162,6 +172,26 @@ impl State {
         }
     }
 
+    /// A core is in the kernel: so any other has left it.
+    fn leave(&mut self, record: &Record) {
+        self.made_ready.retain(|thread| {
+            let Some(thread) = self.threads.get_mut(thread) else {
+                return false;
+            };
+            // What it records of another core has that one's time.
+            let is_same = thread.since.1 == record.time || record.core != record.by;
+            if thread.made_ready_by == Some(record.by) && is_same {
+                return true;
+            }
+            thread.made_ready_by = None;
+            // It may have come here by itself while the other one stood still: nothing is known then.
+            if thread.core != record.by {
+                thread.since.1 = record.time;
+            }
+            false
+        });
+    }
+
     /// `context` goes to `to`, or to no thread.
     fn give(&mut self, context: Object, to: Object, now: (u32, u64)) {
         if let Some(holder) = self.holders.insert(context, to) {
@@ -189,9 +219,14 @@ impl State {
         if entry.runnable && entry.context != 0 && !runs {
             if candidates.insert(thread) {
                 entry.since = now;
+                entry.made_ready_by = (self.by != entry.core).then_some(self.by);
+                if entry.made_ready_by.is_some() {
+                    self.made_ready.insert(thread);
+                }
             }
         } else {
             candidates.remove(&thread);
+            self.made_ready.remove(&thread);
         }
     }
 

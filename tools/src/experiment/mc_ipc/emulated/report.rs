@@ -15,7 +15,7 @@ use crate::values;
 /// What the plots show, ms of the paper.
 const SHOWN: std::ops::Range<f64> = 0.2..400.0;
 /// Cycles of a phase from which on queues have time to grow as long as the paper's: what is exceeded by then must be.
-const ENOUGH: u64 = 3;
+const ENOUGH: u64 = 4;
 
 /// Most operations between a request of T1 and its answer, its own included: by MC-IPC whatever happens, by the others if nobody
 /// fails.

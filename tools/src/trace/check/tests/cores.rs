@@ -1,5 +1,7 @@
 //! What is late on one of several cores, and what is wrong there.
 
+use sandglass_abi::trace::Source;
+
 use super::super::super::example::URGENT_TIME;
 use super::*;
 
@@ -119,4 +121,38 @@ fn a_core_whose_thread_is_stopped_for_a_moment_may_idle() {
     assert!(!says(&verdict, what), "{:?}", verdict.violations);
     let verdict = on_two(false, |records| stop_urgent(records, 50));
     assert!(says(&verdict, what), "{:?}", verdict.violations);
+}
+
+/// The urgent thread is made ready by another core and passed over until its own enters the kernel; whether a third one does
+/// just before.
+fn make_ready_elsewhere(records: &mut Vec<Record>, is_left: bool) {
+    pass_over(records);
+    let is_wake = |event: &Event| matches!(event, Event::Wake { thread: URGENT, .. });
+    let at = nth(records, 0, is_wake);
+    records[at].by = 1;
+    let later = |record: &Record| record.time > records[at].time;
+    let next = at + records[at..].iter().position(later).expect("more follows");
+    if is_left {
+        let looks = Record {
+            core: 2,
+            by: 2,
+            event: Event::Interrupt {
+                source: Source::Core,
+                number: 0,
+            },
+            ..records[next]
+        };
+        records.insert(next, looks);
+    }
+}
+
+/// A core that makes a thread ready elsewhere may stand still before it says so. That is over when a third one is in the
+/// kernel.
+#[test]
+fn a_core_that_made_a_thread_ready_elsewhere_may_have_stood_still_until_a_third_is_in_the_kernel() {
+    let what = "`urgent` of priority 250 is ready";
+    let verdict = on_two(false, |records| make_ready_elsewhere(records, false));
+    assert!(says(&verdict, what), "{:?}", verdict.violations);
+    let verdict = on_two(false, |records| make_ready_elsewhere(records, true));
+    assert!(!says(&verdict, what), "{:?}", verdict.violations);
 }
