@@ -87,6 +87,35 @@ fn a_context_that_comes_with_a_signal_starts_anew_only_if_it_is_sporadic() {
     }
 }
 
+/// 04, section 7: a thread that waits is only given a context whose head may be used now.
+#[test]
+fn a_thread_that_waits_is_given_a_context_only_when_that_is_released() {
+    let mut w = World::new();
+    let notification = w.make(types::NOTIFICATION, 0);
+    let threads = [w.make_thread(50, 8), w.make_thread(40, 8)];
+    for thread in threads {
+        w.configure(thread.context, 100, 1_000, 0, 0);
+        w.bind(thread);
+        w.resume(thread);
+    }
+    let [waits, yields] = threads;
+    let wakes = w.sleep();
+    w.wait(notification);
+    assert_eq!(w.running(), Some(yields.handle));
+    w.syscall(Syscall::Yield, 0, 0, MessageInfo::default(), &[]);
+    w.wake(wakes);
+    for thread in threads {
+        let unbind = label::SCHED_CONTEXT_UNBIND;
+        w.invoke(thread.context, unbind, &[], &[]).expect("unbound");
+    }
+    let bind = label::SCHED_CONTEXT_BIND;
+    let refused = w.invoke(yields.context, bind, &[], &[waits.tcb]);
+    let refused = refused.expect_err("it is not released").error;
+    assert_eq!(refused, ErrorNumber::IllegalOperation);
+    w.invoke(waits.context, bind, &[], &[waits.tcb])
+        .expect("it is released");
+}
+
 #[test]
 fn a_sporadic_thread_keeps_its_budget_while_it_sleeps_and_no_more() {
     let mut w = World::new();
