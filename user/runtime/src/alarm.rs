@@ -42,7 +42,8 @@ impl Alarm {
         }
     }
 
-    /// Waits until the clock says `at`, in ticks: never less, and longer only by what keeps the thread from running.
+    /// Waits until the clock says `at`, in ticks: never less, and longer only by what keeps the thread from running then. The
+    /// context is sporadic afterwards.
     ///
     /// # Errors
     /// The kernel does not let it configure the context; or the budget is below the kernel's smallest.
