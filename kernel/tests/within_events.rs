@@ -9,8 +9,6 @@ use sandglass_kernel::event::{Event, Trap};
 use sandglass_kernel::time::refills::Refills;
 use sandglass_testkit::world::{World, US};
 
-/// Steps of a deletion between two looks at the clock.
-const INTERVAL: u64 = 8;
 const HIGH: u8 = 101;
 
 /// `waiters` threads wait at each of `endpoints`, one of them of a priority above that of whoever
@@ -36,13 +34,18 @@ fn queue_receivers(w: &mut World, endpoints: &[u64], waiters: u64) {
 }
 
 /// A thread that may use 1 ms in every 10 ms deletes endpoints with queues, each when it has little more
-/// than the least budget left, so that the look behind the last step finds that there is less. It runs
-/// for its budget.
+/// than the least budget left, so that a look behind the last step finds that there is less. It goes on only
+/// with the least budget, and runs for its budget, however many steps a deletion takes and whichever of them are followed by a look.
 #[test]
 fn a_deletion_that_ends_at_its_last_look_costs_no_more_than_the_budget() {
     const BUDGET: u64 = 1_000;
     const PERIOD: u64 = 10_000;
-    for waiters in 2 * INTERVAL - 4..=2 * INTERVAL {
+    /// What each look takes, and the least budget with a little more, in ticks.
+    const LOOK: u64 = 5 * US;
+    const LEAST: u64 = 12 * US;
+    let deletions = (2..=9).flat_map(|waiters| (1..=10).map(move |looks| (waiters, looks)));
+    for (waiters, looks) in deletions {
+        let left = looks * LOOK + LEAST;
         let mut w = World::new();
         let endpoints: Vec<u64> = (0..4).map(|_| w.make(types::ENDPOINT, 0)).collect();
         queue_receivers(&mut w, &endpoints, waiters);
@@ -51,14 +54,14 @@ fn a_deletion_that_ends_at_its_last_look_costs_no_more_than_the_budget() {
         assert_eq!(w.running(), Some(thread.handle));
         let context = w.context(thread.context);
         let start = w.now();
-        w.k.machine.set_ticks_per_look(5 * US);
+        w.k.machine.set_ticks_per_look(LOOK);
         for &endpoint in &endpoints {
             let end = w.k.core().budget_end();
-            if w.running() != Some(thread.handle) || end < w.now() + 22 * US {
+            if w.running() != Some(thread.handle) || end < w.now() + left {
                 break;
             }
-            w.pass(end - w.now() - 22 * US);
-            assert_eq!(w.running(), Some(thread.handle), "it has 22 us left");
+            w.pass(end - w.now() - left);
+            assert_eq!(w.running(), Some(thread.handle), "it has {left} ticks left");
             let words = [endpoint, 64];
             w.call_once(slot::CNODE, label::CNODE_DELETE, &words, &[]);
             if w.running().is_some_and(|r| r.at(&w.k).priority() == HIGH) {
@@ -72,6 +75,8 @@ fn a_deletion_that_ends_at_its_last_look_costs_no_more_than_the_budget() {
             let head = Refills::of(&w.k, context).head();
             let runs = w.running() == Some(thread.handle);
             assert!(!runs || head.time <= w.now(), "it runs on time to come");
+            let lasts = w.now() + w.k.constants.min_budget() <= w.k.core().budget_end();
+            assert!(!runs || lasts, "it runs on less than the least budget");
         }
         w.k.machine.set_ticks_per_look(0);
         w.pass((start + PERIOD * US).saturating_sub(w.now()));

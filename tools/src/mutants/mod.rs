@@ -57,8 +57,8 @@ pub enum Choice {
     },
     /// The [named](named) ones that break a rule.
     Named,
-    /// What `sandglass test` judges: [`OF_CHANGED`] at most, of those in files that are [`changed`]; the
-    /// named ones if there are none.
+    /// What `sandglass test` judges: the [named](named) ones, and [`OF_CHANGED`] at most of those in files that are
+    /// [`changed`].
     Changed,
 }
 
@@ -68,6 +68,24 @@ pub struct Report {
     pub text: String,
     /// What must be mended.
     pub findings: Vec<String>,
+}
+
+impl Report {
+    /// This, and behind it `other`.
+    fn and(mut self, other: Report) -> Report {
+        self.text += &other.text;
+        self.findings.extend(other.findings);
+        self
+    }
+}
+
+impl From<Score> for Report {
+    fn from(score: Score) -> Report {
+        Report {
+            text: score.to_string(),
+            findings: score.findings(),
+        }
+    }
 }
 
 /// `sandglass mutants`.
@@ -116,36 +134,24 @@ pub fn report(choice: Choice, only: &str) -> Result<Report> {
     fs::create_dir_all(&folder).context("cannot make a folder for mutants")?;
     let lock = File::create(folder.join("lock")).context("cannot lock the folder for mutants")?;
     lock.lock().context("cannot lock the folder for mutants")?;
-    let score = match choice {
-        Choice::All => judge(&Kernel::read()?, &|_| true, None, only, &folder)?,
-        Choice::Sample { count, seed } => judge(
-            &Kernel::read()?,
-            &|_| true,
-            Some((count, seed)),
-            only,
-            &folder,
-        )?,
-        Choice::Named => return judge_named(only, &folder),
+    let named = || judge_named(only, &folder);
+    let generated = |wanted: &dyn Fn(&Source) -> bool, sample| {
+        judge(&Kernel::read()?, wanted, sample, only, &folder).map(Report::from)
+    };
+    match choice {
+        Choice::All => generated(&|_| true, None),
+        Choice::Sample { count, seed } => generated(&|_| true, Some((count, seed))),
+        Choice::Named => named(),
         Choice::Changed => {
             let changed = changed::files(tree::KERNEL_SOURCE)?;
             if !changed.iter().any(|file| tree::is_generated_of(file)) {
-                eprintln!("no file with generated mutants is changed: judging the named ones");
-                return judge_named(only, &folder);
+                eprintln!("no file with generated mutants is changed: judging the named ones alone");
+                return named();
             }
             let is_changed = |source: &Source| changed.contains(&source.path);
-            judge(
-                &Kernel::read()?,
-                &is_changed,
-                Some((OF_CHANGED, SEED)),
-                only,
-                &folder,
-            )?
+            Ok(generated(&is_changed, Some((OF_CHANGED, SEED)))?.and(named()?))
         }
-    };
-    Ok(Report {
-        text: score.to_string(),
-        findings: score.findings(),
-    })
+    }
 }
 
 /// Judges the [named](named) mutants that break a rule by the tests on the host that they name.
