@@ -145,7 +145,9 @@ pub fn report(choice: Choice, only: &str) -> Result<Report> {
         Choice::Changed => {
             let changed = changed::files(tree::KERNEL_SOURCE)?;
             if !changed.iter().any(|file| tree::is_generated_of(file)) {
-                eprintln!("no file with generated mutants is changed: judging the named ones alone");
+                eprintln!(
+                    "no file with generated mutants is changed: judging the named ones alone"
+                );
                 return named();
             }
             let is_changed = |source: &Source| changed.contains(&source.path);
