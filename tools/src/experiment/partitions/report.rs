@@ -16,9 +16,8 @@ use crate::values;
 
 /// What the mean invocation of one job may grow by from the fewest partitions to the most, as a fraction.
 const GROWTH: (u64, u64) = (5, 4);
-/// What the mean invocation of one job may cost, in instructions: with one thread in each partition, and with several, of
-/// which one is released with its partition.
-const MOST: (u64, u64) = (2_500, 2_900);
+/// What the mean invocation of one job may cost, in instructions, with any number of threads.
+const MOST: u64 = 2_500;
 /// What invocations take at the edge of a window, in ticks, which are instructions: one, and with a request in service two,
 /// a look at the watcher and a budget for the context.
 const SWITCH: u64 = 5_000;
@@ -111,12 +110,11 @@ fn failures(measured: &Measured, simulated: &[Option<usize>]) -> Result<Vec<Stri
                 "{threads} threads each: {few} instructions with {fewest} partitions, {many} with {most}"
             ));
         }
-        let bound = if threads == 1 { MOST.0 } else { MOST.1 };
         for partitions in measured.partitions() {
             let mean = mean(measured, partitions, threads)?;
-            if mean > bound {
+            if mean > MOST {
                 failures.push(format!(
-                    "{partitions} partitions of {threads} threads: {mean} instructions, more than {bound}"
+                    "{partitions} partitions of {threads} threads: {mean} instructions, more than {MOST}"
                 ));
             }
         }

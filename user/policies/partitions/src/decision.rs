@@ -43,9 +43,9 @@ pub struct Turn {
 /// The earlier of two times, of which each may be never.
 pub(crate) const fn earlier(one: Option<u64>, other: Option<u64>) -> Option<u64> {
     match (one, other) {
-        (Some(one), Some(other)) if one < other => Some(one),
-        (one, None) => one,
-        (_, other) => other,
+        (Some(one), Some(other)) => Some(if one < other { one } else { other }),
+        (Some(one), None) => Some(one),
+        (None, other) => other,
     }
 }
 

@@ -286,6 +286,7 @@ impl Driver {
     }
 
     /// Gives a thread its partition's context, or lets the server go on that has it.
+    #[inline(always)]
     fn give(&mut self, thread: usize) {
         let Place { partition, tcb, .. } = self.places[thread];
         let context = self.parts.partitions[partition.0].context;
@@ -300,6 +301,7 @@ impl Driver {
     }
 
     /// Takes the context of the thread that has one.
+    #[inline(always)]
     fn take_back(&mut self) {
         let Some(thread) = self.current.take() else {
             return;
@@ -388,6 +390,7 @@ impl Driver {
     }
 
     /// What a message means; keeps the reply of a thread that waits from now on.
+    #[inline(always)]
     fn take(&mut self, received: Received) -> Result<Event, HpetError> {
         match Sender::of(received.badge) {
             Sender::Clock => {
@@ -400,6 +403,7 @@ impl Driver {
         }
     }
 
+    #[inline(never)]
     fn done(&mut self, thread: usize) -> Event {
         let Some(&place) = self.places.get(thread) else {
             return Event::Timer;
@@ -412,6 +416,7 @@ impl Driver {
         Event::Thread(place.partition, ThreadEvent::Completed(place.thread))
     }
 
+    #[inline(never)]
     fn arrived(&mut self, thread: usize) -> Event {
         self.parts.replies.answer(Message::EMPTY);
         let place = self.places.get(thread);

@@ -275,16 +275,18 @@ impl<'m> Local<'m> {
 
     /// Makes a release that is due.
     fn release(&mut self, index: usize, now: u64) {
-        self.releases.remove(index);
         match self.threads[index].kind {
             Kind::Periodic { period, .. } => self.release_periodic(index, period),
-            Kind::Sporadic { .. } | Kind::BestEffort => self.begin_arrived(index, now),
+            Kind::Sporadic { .. } | Kind::BestEffort => {
+                self.releases.remove(index);
+                self.begin_arrived(index, now);
+            }
         }
     }
 
     fn release_periodic(&mut self, index: usize, period: u64) {
         let next = self.threads[index].release.saturating_add(period);
-        self.releases.insert(next, index);
+        self.releases.requeue(next, index);
         let thread = &mut self.threads[index];
         thread.release = next;
         if thread.has_job {

@@ -233,11 +233,10 @@ impl<'m> Periodic<'m> {
     }
 
     fn release(&mut self, index: usize) {
-        self.releases.remove(index);
         self.ready.remove(index);
         let partition = &mut self.partitions[index];
         partition.replenish();
-        self.releases.insert(partition.release, index);
+        self.releases.requeue(partition.release, index);
         if partition.left > 0 {
             self.ready.insert(partition.urgency(self.order), index);
         }

@@ -18,41 +18,55 @@ pub const LEAST_SLOTS: usize = 64;
 /// Slots of a half, at most: three levels of integers.
 pub const MOST_SLOTS: usize = 64 * 64 * 64;
 
-/// An element's number, if there is one; stored with 1 added.
+/// A number below 2^32 - 1, if there is one; stored with 1 added.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Link(Option<NonZeroU32>);
 
 impl Link {
-    fn to(element: usize) -> Self {
-        Self(NonZeroU32::new(element as u32 + 1))
+    #[inline]
+    fn to(number: usize) -> Self {
+        Self(NonZeroU32::new(number as u32 + 1))
     }
 
-    fn element(self) -> Option<usize> {
+    #[inline]
+    fn number(self) -> Option<usize> {
         self.0.map(|number| number.get() as usize - 1)
     }
 }
 
-/// The elements with one value.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct List {
-    head: Link,
-    tail: Link,
+/// The elements with one value are a ring, which begins with this one.
+type List = Link;
+
+/// The lists of 64 values that follow each other.
+#[derive(Clone, Copy, Debug)]
+pub struct Group {
+    /// Bit i: list i is not empty.
+    used: u64,
+    lists: [List; 64],
+}
+
+impl Group {
+    const EMPTY: Self = Self {
+        used: 0,
+        lists: [Link(None); 64],
+    };
 }
 
 /// The part of an element that belongs to the queue.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Node {
-    /// Of an element that is in the queue.
-    value: Option<u64>,
-    before: Link,
-    behind: Link,
+    /// The list of an element that is in the queue.
+    list: Link,
+    /// Elements before and behind it in its list, around the ring; itself if there is no other.
+    before: u32,
+    behind: u32,
 }
 
 /// The memory of a queue.
 #[derive(Debug)]
 pub struct Memory<'m> {
-    /// Two for each slot: a power of two of slots, from [`LEAST_SLOTS`] to [`MOST_SLOTS`].
-    pub lists: &'m mut [List],
+    /// Two for 64 slots: a power of two of slots, from [`LEAST_SLOTS`] to [`MOST_SLOTS`].
+    pub groups: &'m mut [Group],
     /// As many as [`integers`] says.
     pub bits: &'m mut [u64],
     /// One for each element; at most 2^32 - 1.
@@ -62,7 +76,7 @@ pub struct Memory<'m> {
 /// The memory of a queue, on the heap, for who has one.
 #[derive(Debug)]
 pub struct Owned {
-    lists: Vec<List>,
+    groups: Vec<Group>,
     bits: Vec<u64>,
     nodes: Vec<Node>,
 }
@@ -71,7 +85,7 @@ impl Owned {
     /// For a power of two of slots, from [`LEAST_SLOTS`] to [`MOST_SLOTS`].
     pub fn new(slots: usize, elements: usize) -> Self {
         Self {
-            lists: vec![List::default(); 2 * slots],
+            groups: vec![Group::EMPTY; 2 * slots / 64],
             bits: vec![0; integers(slots)],
             nodes: vec![Node::default(); elements],
         }
@@ -79,7 +93,7 @@ impl Owned {
 
     pub fn lend(&mut self) -> Memory<'_> {
         Memory {
-            lists: &mut self.lists,
+            groups: &mut self.groups,
             bits: &mut self.bits,
             nodes: &mut self.nodes,
         }
@@ -88,43 +102,36 @@ impl Owned {
     /// For good.
     pub fn leak(self) -> Memory<'static> {
         Memory {
-            lists: self.lists.leak(),
+            groups: self.groups.leak(),
             bits: self.bits.leak(),
             nodes: self.nodes.leak(),
         }
     }
 }
 
-/// How many integers a queue of so many slots needs for its bits.
+/// How many integers a queue of so many slots needs for the bits above those of the slots.
 pub const fn integers(slots: usize) -> usize {
-    2 * (slots / 64 + slots.div_ceil(64 * 64))
+    2 * slots.div_ceil(64 * 64)
 }
 
-/// Half of a queue: the values of one epoch, which is a value divided by the number of slots.
+/// Half of a queue: the values of one epoch, which are those from a multiple of the number of slots to the next.
 #[derive(Debug)]
 struct Half<'m> {
-    /// Of the values in it, if there are any.
-    epoch: u64,
+    /// The least value of the epoch, if the half is not empty.
+    start: u64,
     /// Bit i: `middle[i]` is not 0.
     top: u64,
-    /// Bit j of integer i: `low[64 * i + j]` is not 0.
+    /// Bit j of integer i: group `64 * i + j` of the half has a list that is not empty.
     middle: &'m mut [u64],
-    /// Bit k of integer j: list `64 * j + k` is not empty.
-    low: &'m mut [u64],
-    lists: &'m mut [List],
 }
 
 impl<'m> Half<'m> {
-    fn new(bits: &'m mut [u64], lists: &'m mut [List]) -> Self {
-        bits.fill(0);
-        lists.fill(List::default());
-        let (low, middle) = bits.split_at_mut(lists.len() / 64);
+    fn new(middle: &'m mut [u64]) -> Self {
+        middle.fill(0);
         Self {
-            epoch: 0,
+            start: 0,
             top: 0,
             middle,
-            low,
-            lists,
         }
     }
 
@@ -132,28 +139,26 @@ impl<'m> Half<'m> {
         self.top == 0
     }
 
-    /// The first slot that is not empty, if any is.
-    #[inline]
-    fn first(&self) -> Option<usize> {
+    /// The first group with a list that is not empty.
+    #[inline(always)]
+    fn first_group(&self) -> Option<usize> {
         let of_top = lowest(self.top)?;
-        let of_middle = of_top * 64 + lowest(*self.middle.get(of_top)?)?;
-        Some(of_middle * 64 + lowest(*self.low.get(of_middle)?)?)
+        Some(of_top * 64 + lowest(self.middle[of_top])?)
     }
 
-    #[inline]
+    /// The list of `slot` is not empty.
+    #[inline(always)]
     fn mark(&mut self, slot: usize) {
-        self.low[slot / 64] |= bit(slot);
         self.middle[slot / 4096] |= bit(slot / 64);
         self.top |= bit(slot / 4096);
     }
 
-    #[inline]
+    /// No list of the group with the list of `slot` has anything in it.
+    #[inline(always)]
     fn clear(&mut self, slot: usize) {
-        self.low[slot / 64] &= !bit(slot);
-        if self.low[slot / 64] == 0 {
-            self.middle[slot / 4096] &= !bit(slot / 64);
-        }
-        if self.middle[slot / 4096] == 0 {
+        let middle = &mut self.middle[slot / 4096];
+        *middle &= !bit(slot / 64);
+        if *middle == 0 {
             self.top &= !bit(slot / 4096);
         }
     }
@@ -164,20 +169,25 @@ const fn bit(index: usize) -> u64 {
     1 << (index % 64)
 }
 
+#[inline]
 fn lowest(word: u64) -> Option<usize> {
     (word != 0).then(|| word.trailing_zeros() as usize)
 }
 
 /// A queue of elements, which are numbers from 0.
 ///
-/// Invariants: a slot's bit is set if its list is not empty; an element is in the list of its value if its node has one,
-/// and in none else.
+/// Invariants: a slot's bit is set if its list is not empty, and each bit above it then, too; an element is in the list
+/// that its node names, and in none else; `first` is the first element of the least value.
 #[derive(Debug)]
 pub struct BitmapQueue<'m> {
     halves: [Half<'m>; 2],
+    /// Those of the even half, and behind them those of the odd one.
+    groups: &'m mut [Group],
     nodes: &'m mut [Node],
-    /// Slots of a half are 2 to the power of this.
-    slot_bits: u32,
+    /// The bits of a value that say the slot: one less than there are slots in a half.
+    slots: u64,
+    /// Looked for when it changes: it is asked for more often.
+    first: Option<(u64, usize)>,
 }
 
 impl<'m> BitmapQueue<'m> {
@@ -186,27 +196,30 @@ impl<'m> BitmapQueue<'m> {
     /// # Panics
     /// The memory is not as its fields say.
     pub fn new(memory: Memory<'m>) -> Self {
-        let slots = memory.lists.len() / 2;
+        let Memory {
+            groups,
+            bits,
+            nodes,
+        } = memory;
+        let slots = groups.len() / 2 * 64;
         let is_size = slots.is_power_of_two() && (LEAST_SLOTS..=MOST_SLOTS).contains(&slots);
         assert!(is_size, "{slots} slots are no power of two from 64 to 2^18");
-        let needed = integers(slots);
-        assert_eq!(memory.bits.len(), needed, "the bits of {slots} slots");
-        memory.nodes.fill(Node::default());
-        let (even_lists, odd_lists) = memory.lists.split_at_mut(slots);
-        let (even_bits, odd_bits) = memory.bits.split_at_mut(needed / 2);
+        assert_eq!(bits.len(), integers(slots), "the bits of {slots} slots");
+        nodes.fill(Node::default());
+        groups.fill(Group::EMPTY);
+        let (even, odd) = bits.split_at_mut(bits.len() / 2);
         Self {
-            halves: [
-                Half::new(even_bits, even_lists),
-                Half::new(odd_bits, odd_lists),
-            ],
-            nodes: memory.nodes,
-            slot_bits: slots.trailing_zeros(),
+            halves: [Half::new(even), Half::new(odd)],
+            groups,
+            nodes,
+            slots: slots as u64 - 1,
+            first: None,
         }
     }
 
     /// How far apart the values of two elements may be.
     pub const fn span(&self) -> u64 {
-        1 << self.slot_bits
+        self.slots + 1
     }
 
     /// How many elements it has room for.
@@ -219,95 +232,156 @@ impl<'m> BitmapQueue<'m> {
     /// # Panics
     /// There is no such element, it is in the queue already, or the value is too far from another in the queue: more
     /// than [`Self::span`] may be.
-    #[inline]
+    #[inline(never)]
     pub fn insert(&mut self, value: u64, element: usize) {
-        assert_eq!(self.nodes[element].value, None, "{element} is in the queue");
-        let (half, slot) = self.place(value);
-        let half = &mut self.halves[half];
-        let epoch = value >> self.slot_bits;
-        if half.is_empty() {
-            half.epoch = epoch;
+        if self.contains(element) {
+            panic_in_queue(element);
         }
-        assert_eq!(half.epoch, epoch, "{value} is too far from the others");
-        let last = half.lists[slot].tail.element();
-        match last {
-            Some(last) => self.nodes[last].behind = Link::to(element),
-            None => {
-                half.lists[slot].head = Link::to(element);
-                half.mark(slot);
-            }
+        self.link(value, element);
+        if self.first.is_none_or(|(least, _)| value < least) {
+            self.first = Some((value, element));
         }
-        half.lists[slot].tail = Link::to(element);
-        self.nodes[element] = Node {
-            value: Some(value),
-            before: last.map_or(Link(None), Link::to),
-            behind: Link(None),
-        };
     }
 
     /// The first element of the least value, and that value. O(1).
     #[inline]
-    pub fn first(&self) -> Option<(u64, usize)> {
-        let [even, odd] = &self.halves;
-        let is_even = odd.is_empty() || (!even.is_empty() && even.epoch < odd.epoch);
-        let half = if is_even { even } else { odd };
-        let slot = half.first()?;
-        let value = (half.epoch << self.slot_bits) + slot as u64;
-        Some((value, half.lists[slot].head.element()?))
+    pub const fn first(&self) -> Option<(u64, usize)> {
+        self.first
     }
 
     /// Removes an element, if it is in the queue; whether it was. O(1).
     ///
     /// # Panics
     /// There is no such element.
-    #[inline]
+    #[inline(never)]
     pub fn remove(&mut self, element: usize) -> bool {
-        let Node {
-            value,
-            before,
-            behind,
-        } = core::mem::take(&mut self.nodes[element]);
-        let Some(value) = value else {
-            return false;
-        };
-        let (half, slot) = self.place(value);
-        let half = &mut self.halves[half];
-        match before.element() {
-            Some(before) => self.nodes[before].behind = behind,
-            None => half.lists[slot].head = behind,
+        let was_there = self.unlink(element);
+        if self.first.is_some_and(|(_, first)| first == element) {
+            self.first = self.find_first();
         }
-        match behind.element() {
-            Some(behind) => self.nodes[behind].before = before,
-            None => half.lists[slot].tail = before,
-        }
-        if half.lists[slot].head.element().is_none() {
-            half.clear(slot);
-        }
-        true
+        was_there
+    }
+
+    /// Removes an element, if it is in the queue, and inserts it with this value. O(1).
+    ///
+    /// # Panics
+    /// There is no such element, or the value is too far from another in the queue: more than [`Self::span`] may be.
+    #[inline(never)]
+    pub fn requeue(&mut self, value: u64, element: usize) {
+        self.unlink(element);
+        self.link(value, element);
+        self.first = self.find_first();
     }
 
     /// Whether an element is in the queue. O(1).
     ///
     /// # Panics
     /// There is no such element.
+    #[inline]
     pub fn contains(&self, element: usize) -> bool {
-        self.nodes[element].value.is_some()
+        self.nodes[element].list != Link(None)
     }
 
-    /// Whether no other element has the value of this one. O(1).
+    /// Whether no other element has the value of this one, which is in the queue. O(1).
     ///
     /// # Panics
     /// There is no such element.
+    #[inline]
     pub fn is_alone(&self, element: usize) -> bool {
-        let node = self.nodes[element];
-        node.before.element().is_none() && node.behind.element().is_none()
+        self.nodes[element].behind == element as u32
     }
 
-    /// The half and the slot of a value.
-    #[inline]
-    const fn place(&self, value: u64) -> (usize, usize) {
-        let half = (value >> self.slot_bits) & 1;
-        let slot = value & (self.span() - 1);
-        (half as usize, slot as usize)
+    /// The half and the slot of a list.
+    #[inline(always)]
+    fn half(&mut self, list: usize) -> (&mut Half<'m>, usize) {
+        let slots = self.slots as usize;
+        (&mut self.halves[usize::from(list > slots)], list & slots)
     }
+
+    #[inline(always)]
+    fn link(&mut self, value: u64, element: usize) {
+        let list = (value & (2 * self.slots + 1)) as usize;
+        let start = value & !self.slots;
+        let (half, slot) = self.half(list);
+        if half.is_empty() {
+            half.start = start;
+        } else if half.start != start {
+            panic_too_far(value);
+        }
+        let this = element as u32;
+        let group = &mut self.groups[list / 64];
+        let (before, behind) = match group.lists[list % 64].number() {
+            None => {
+                group.lists[list % 64] = Link::to(element);
+                group.used |= bit(list);
+                self.half(list).0.mark(slot);
+                (this, this)
+            }
+            Some(head) => {
+                let last = core::mem::replace(&mut self.nodes[head].before, this);
+                self.nodes[last as usize].behind = this;
+                (last, head as u32)
+            }
+        };
+        self.nodes[element] = Node {
+            list: Link::to(list),
+            before,
+            behind,
+        };
+    }
+
+    #[inline(always)]
+    fn unlink(&mut self, element: usize) -> bool {
+        let node = &mut self.nodes[element];
+        let Some(list) = core::mem::take(&mut node.list).number() else {
+            return false;
+        };
+        let Node { before, behind, .. } = *node;
+        let group = &mut self.groups[list / 64];
+        if behind == element as u32 {
+            group.lists[list % 64] = Link(None);
+            group.used &= !bit(list);
+            if group.used == 0 {
+                let (half, slot) = self.half(list);
+                half.clear(slot);
+            }
+            return true;
+        }
+        self.nodes[before as usize].behind = behind;
+        self.nodes[behind as usize].before = before;
+        let head = &mut group.lists[list % 64];
+        if *head == Link::to(element) {
+            *head = Link::to(behind as usize);
+        }
+        true
+    }
+
+    #[inline(always)]
+    fn find_first(&self) -> Option<(u64, usize)> {
+        let [even, odd] = &self.halves;
+        let is_odd = even.is_empty() || (!odd.is_empty() && odd.start < even.start);
+        let (half, before) = match is_odd {
+            true => (odd, self.groups.len() / 2),
+            false => (even, 0),
+        };
+        let of_half = half.first_group()?;
+        let group = &self.groups[before + of_half];
+        let list = lowest(group.used)?;
+        let value = half.start + (of_half * 64 + list) as u64;
+        Some((value, group.lists[list % 64].number()?))
+    }
+}
+
+// Apart, so that who inserts keeps nothing for their messages.
+
+#[cold]
+#[inline(never)]
+fn panic_in_queue(element: usize) -> ! {
+    panic!("{element} is in the queue");
+}
+
+#[cold]
+#[inline(never)]
+fn panic_too_far(value: u64) -> ! {
+    panic!("{value} is too far from the others");
 }

@@ -41,12 +41,18 @@ proptest! {
         let mut least = base;
         for (ahead, element) in steps {
             match ahead {
-                Some(ahead) if !queue.contains(element) => {
+                Some(ahead) => {
                     least = model.first().map_or(least, |(value, _)| value);
-                    queue.insert(least + ahead, element);
+                    if model.remove(element) {
+                        queue.requeue(least + ahead, element);
+                    } else if ahead % 2 == 0 {
+                        queue.insert(least + ahead, element);
+                    } else {
+                        queue.requeue(least + ahead, element);
+                    }
                     model.0.push((least + ahead, element));
                 }
-                _ => {
+                None => {
                     let first = model.first().map(|(_, first)| first);
                     let element = first.filter(|first| first % 2 == element % 2).unwrap_or(element);
                     prop_assert_eq!(queue.remove(element), model.remove(element));
