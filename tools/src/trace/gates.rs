@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use sandglass_mc_ipc::marks::Mark as Did;
+use sandglass_mc_ipc::marks::{self, Mark as Did};
 use sandglass_mc_ipc::{ClientId, Standing};
 
 use super::history::History;
@@ -40,9 +40,24 @@ struct State {
     served: Object,
     payer: Object,
     waiting: Vec<Waiting>,
+    /// The last context of each client, by its number.
+    contexts: BTreeMap<ClientId, Object>,
 }
 
 impl State {
+    /// The context of the client whom a mark is about: the last one, if that is gone and the mark's subject is the gate.
+    fn context(&mut self, gate: Object, subject: Object, words: [u64; 2]) -> Object {
+        let Some(client) = marks::named(words) else {
+            return subject;
+        };
+        if subject == gate {
+            self.contexts.get(&client).copied().unwrap_or(subject)
+        } else {
+            self.contexts.insert(client, subject);
+            subject
+        }
+    }
+
     fn is_idle(&self) -> bool {
         self.served == 0 && self.waiting.is_empty()
     }
@@ -115,7 +130,8 @@ pub fn of(history: &History) -> Vec<Stage> {
                 let gate = running.get(&record.by).copied().unwrap_or(0);
                 let state = gates.entry(gate).or_default();
                 state.tell(gate, record.time, &mut stages);
-                state.follow(subject, did);
+                let client = state.context(gate, subject, [first, second]);
+                state.follow(client, did);
             }
             _ => {}
         }

@@ -13,7 +13,7 @@ use crate::trace::check::Promises;
 use crate::trace::history::History;
 use crate::trace::record::{Event, Mark, Object, Record};
 
-const GATE: Object = 0x4000;
+pub const GATE: Object = 0x4000;
 const GATE_TIME: Object = 0x4100;
 pub const SERVER: Object = 0x5000;
 /// Priority of the gate.

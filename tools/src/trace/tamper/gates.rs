@@ -421,4 +421,26 @@ mod tests {
         );
         assert_eq!(check_with(&history, &promises).violations, []);
     }
+
+    /// The kernel takes the gate for the subject of a mark then.
+    #[test]
+    fn the_checker_knows_clients_whose_contexts_are_gone() {
+        for protocol in PROTOCOLS {
+            let mut history = example::gates::history(2, protocol);
+            let promises = example::gates::promises(2, protocol);
+            let stages = crate::trace::gates::of(&history);
+            let is_finish = |did: &Did| matches!(did, Did::Finish(_));
+            let mut finished = 0;
+            for record in &mut history.records {
+                if did(record, is_finish).is_some() {
+                    subject_of(record, example::gates::GATE);
+                    finished += 1;
+                }
+            }
+            assert!(finished > 0);
+            let verdict = check_with(&history, &promises);
+            assert_eq!(verdict.violations, [], "{protocol:?}");
+            assert_eq!(crate::trace::gates::of(&history), stages, "{protocol:?}");
+        }
+    }
 }

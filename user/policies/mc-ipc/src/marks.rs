@@ -5,6 +5,12 @@
 //!
 //! A gate marks what it has just told the protocol, before it does anything else. That somebody pays, it marks before the
 //! context is bound to the server; and that somebody does not any more, before the context is taken away.
+//!
+//! # Whom a mark is about
+//!
+//! Its subject is the client's context, so that it is shown beside what that pays for. Of a context that has been destroyed, there is
+//! no capability any more, and the kernel takes the gate's thread for the subject. Then the number in the mark says whom it is
+//! about ([`named`]).
 
 use crate::protocol::{ClientId, Standing};
 
@@ -29,6 +35,18 @@ pub enum Mark {
     Pay(Option<ClientId>),
 }
 
+/// Above the number of a cluster in the second word: that of the client, and one.
+const CLIENT_SHIFT: u32 = 32;
+const CLUSTER_MASK: u64 = (1 << CLIENT_SHIFT) - 1;
+
+/// Whom the words of a mark name.
+pub const fn named(words: [u64; 2]) -> Option<ClientId> {
+    match (words[1] >> CLIENT_SHIFT).checked_sub(1) {
+        Some(number) => Some(ClientId(number as usize)),
+        None => None,
+    }
+}
+
 const REQUEST: u8 = 1;
 const BEST_EFFORT_REQUEST: u8 = 2;
 const SERVE: u8 = 3;
@@ -41,7 +59,8 @@ const PAY: u8 = 9;
 const NOBODY_PAYS: u8 = 10;
 
 impl Mark {
-    /// Whom it is about: the mark's subject is the context of this client, or, if there is none, the gate's thread.
+    /// Whom it is about: the mark's subject is the context of this client, or, if there is no client or no context, the gate's
+    /// thread.
     pub const fn client(self) -> Option<ClientId> {
         match self {
             Mark::Request(client, _)
@@ -57,6 +76,16 @@ impl Mark {
 
     /// The rest of it: what happened, and two words that say more.
     pub const fn encode(self) -> (u8, [u64; 2]) {
+        let client = match self.client() {
+            Some(ClientId(number)) => number as u64 + 1,
+            None => 0,
+        };
+        let (what, [first, second]) = self.what();
+        (what, [first, second | client << CLIENT_SHIFT])
+    }
+
+    /// What happened, without whom it is about.
+    const fn what(self) -> (u8, [u64; 2]) {
         match self {
             Mark::Request(_, Standing::RealTime(priority)) => (REQUEST, [priority, 0]),
             Mark::Request(_, Standing::BestEffort) => (BEST_EFFORT_REQUEST, [0; 2]),
@@ -73,7 +102,8 @@ impl Mark {
 
     /// What [`Self::encode`] wrote, about this client; which says nothing if it is about none. `None`: no gate wrote this.
     pub const fn decode(client: ClientId, what: u8, words: [u64; 2]) -> Option<Self> {
-        let [priority, cluster] = words;
+        let [priority, second] = words;
+        let cluster = second & CLUSTER_MASK;
         Some(match what {
             REQUEST => Mark::Request(client, Standing::RealTime(priority)),
             BEST_EFFORT_REQUEST => Mark::Request(client, Standing::BestEffort),
@@ -112,6 +142,7 @@ mod tests {
         for mark in marks {
             let (what, words) = mark.encode();
             assert_eq!(Mark::decode(client, what, words), Some(mark));
+            assert_eq!(named(words), mark.client());
             assert_eq!(mark.client(), (mark != Mark::Pay(None)).then_some(client));
         }
         let known = |&what: &u8| Mark::decode(client, what, [0; 2]).is_some();

@@ -20,7 +20,7 @@ mod replay;
 use std::collections::BTreeMap;
 
 use sandglass_mc_ipc::bound::{Caller, Calls};
-use sandglass_mc_ipc::marks::Mark as Did;
+use sandglass_mc_ipc::marks::{self, Mark as Did};
 use sandglass_mc_ipc::ClientId;
 
 use self::replay::Replay;
@@ -131,8 +131,13 @@ pub(super) fn check(findings: &mut Findings<'_>, plan: &Plan) {
             } => {
                 let by = running.get(&record.by).copied().unwrap_or(0);
                 if findings.name(by) == plan.gate {
-                    let client = contexts.get(&subject).copied();
-                    if let Some(did) = read(findings, record, client, (what, [first, second])) {
+                    let words = [first, second];
+                    // The kernel takes the gate for the subject if there is no context any more.
+                    let named = || marks::named(words).filter(|_| subject == by);
+                    let known = |client: &ClientId| client.0 < plan.clients.len();
+                    let client = contexts.get(&subject).copied().or_else(named);
+                    let client = client.filter(known);
+                    if let Some(did) = read(findings, record, client, (what, words)) {
                         replay.follow(findings, record, did);
                     }
                 }
