@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use sandglass_mc_ipc::marks::Mark as Did;
+use sandglass_mc_ipc::marks::{self, Mark as Did};
 use sandglass_mc_ipc::ClientId;
 use sandglass_tools::qemu::End;
 use sandglass_tools::system::{self, Source};
@@ -13,8 +13,8 @@ use sandglass_tools::trace::{self, Traced};
 use sandglass_tools::workspace;
 
 /// Attacks that the judge makes. On one core, nobody is moved.
-const ON_FOUR_CORES: usize = 16;
-const ON_ONE_CORE: usize = 14;
+const ON_FOUR_CORES: usize = 22;
+const ON_ONE_CORE: usize = 20;
 
 /// Different moments: more of them on request.
 fn seeds() -> u64 {
@@ -46,10 +46,16 @@ fn attack(system: &str, seed: u64) -> (Traced, Verdict) {
     (traced, verdict)
 }
 
-/// What the gate did about the victim, in order; and how much of that after the victim's fault.
+/// What the gate did about the victim, or an heir of it, in order; and how much of that before the victim's fault.
 fn done_about_victim(traced: &Traced) -> (Vec<Did>, usize) {
     const VICTIM: &str = "victim";
     let history = &traced.history;
+    let gates = &traced.expected.gates;
+    let victim = gates
+        .iter()
+        .flat_map(|gate| &gate.clients)
+        .position(|client| client.name == VICTIM)
+        .map(ClientId);
     let (mut all, mut before) = (Vec::new(), None);
     for record in &history.records {
         match record.event {
@@ -64,7 +70,9 @@ fn done_about_victim(traced: &Traced) -> (Vec<Did>, usize) {
                         first,
                         second,
                     },
-            } if history.name(subject) == VICTIM => {
+            } if history.name(subject) == VICTIM
+                || history.name(subject) == "server" && marks::named([first, second]) == victim =>
+            {
                 all.extend(Did::decode(ClientId(0), what, [first, second]));
             }
             _ => {}

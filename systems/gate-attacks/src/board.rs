@@ -23,6 +23,8 @@ pub struct Board {
     pub finished: AtomicU64,
     /// The slot of the victim's capability of the gate.
     pub slot: AtomicU64,
+    /// The first slots of the gate's capabilities of its clients' threads and contexts.
+    pub clients: [AtomicU64; 2],
     /// Answers to honest clients.
     pub answers: [AtomicU64; HONEST],
 }

@@ -1,16 +1,19 @@
-//! Who decides what becomes of the victim: it has the victim's thread, context and CNode, and the time of cores.
+//! Who decides what becomes of the victim: it has the victim's thread, context and CNode, and the time of cores. By the CNodes of
+//! the gate and of the maker, it has others be the gate's client in the victim's place, and destroys them.
 
 use alloc::format;
 use core::hint;
 use core::sync::atomic::AtomicU64;
 
 use sandglass::cap::{
-    CNode, Endpoint, Notification, Reply, SchedContext, SchedControl, SchedParams, Slot, Tcb,
+    CNode, Endpoint, Notification, Reply, Rights, SchedContext, SchedControl, SchedParams, Slot,
+    Tcb,
 };
 use sandglass::{println, sys, time, Environment, Message};
 use sandglass_mc_ipc::client::Supervised;
 
 use crate::board::{board, get, moment, set, Board, HONEST};
+use crate::heir::{self, Slots};
 use crate::victim::order;
 use crate::GATE;
 
@@ -40,6 +43,19 @@ const ATTACKS: [Attack; 6] = [
     Attack::Rob,
 ];
 
+/// What of an heir is destroyed, while its request is in the gate: the last capability goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Loss {
+    /// Its thread; nobody tells the gate before the request is finished.
+    Thread,
+    /// Its context; the same.
+    Context,
+    /// All that it is made of, by revoking the memory; and the gate is told.
+    Memory,
+}
+
+const LOSSES: [Loss; 3] = [Loss::Thread, Loss::Context, Loss::Memory];
+
 /// Status of the system when something is not as described.
 const WRONG: u8 = 1;
 /// Times that the right moment may be missed: nobody else may be in service.
@@ -68,6 +84,11 @@ pub struct Judge {
     tcb: Tcb,
     context: SchedContext,
     cnode: CNode,
+    gate_cnode: CNode,
+    maker_cnode: CNode,
+    /// Where heirs are made, and what they wait for.
+    heirs: Endpoint,
+    heir: Notification,
     gate: Supervised,
     number: u64,
     /// For moments that differ.
@@ -88,6 +109,10 @@ impl Judge {
             tcb: env.capability("victim.tcb"),
             context: env.capability("victim.context"),
             cnode: env.capability("victim.cnode"),
+            gate_cnode: env.capability("server.cnode"),
+            maker_cnode: env.capability("maker.cnode"),
+            heirs: env.capability("heirs"),
+            heir: env.capability("heir"),
             gate: Supervised::described(env, "victim", GATE),
             number: 0,
             random: env.parameter("seed").wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
@@ -131,6 +156,17 @@ impl Judge {
                 attacks += 1;
             }
         }
+        let handed_on = self
+            .maker_slot(heir::gate_slot(self.cspace_bits()))
+            .copy_from(self.gate_slot(), Rights::ALL);
+        assert!(handed_on.is_ok(), "{handed_on:?}");
+        for loss in LOSSES {
+            for moment in [moment::QUEUED, moment::SERVED] {
+                self.destroy(loss, moment)?;
+                self.until_usable()?;
+                attacks += 1;
+            }
+        }
         self.rob_for_good()?;
         self.until_all_are_served(FURTHER)?;
         Ok(attacks + 1)
@@ -139,7 +175,7 @@ impl Judge {
     /// Tries until the victim is struck at the right moment.
     fn attack(&mut self, attack: Attack, moment: u64) -> Result<(), Late> {
         for _ in 0..TRIES {
-            self.begin(moment);
+            self.begin(moment, self.go);
             let is_struck = self.at(moment, |judge| judge.strike(attack));
             if is_struck {
                 self.pause();
@@ -157,14 +193,14 @@ impl Judge {
         Err(Late("the moment to attack"))
     }
 
-    /// Orders a request. If it is to be queued, when another one is in service.
-    fn begin(&mut self, moment: u64) {
+    /// Orders a request, of who waits for `go`. If it is to be queued, when another one is in service.
+    fn begin(&mut self, moment: u64, go: Notification) {
         if moment == moment::QUEUED {
             set(&self.board.awaited, moment::BEFORE);
             self.moment.recv(self.reply);
         }
         set(&self.board.awaited, moment);
-        self.order(order::ASK);
+        self.order_by(order::ASK, go);
         if moment == moment::QUEUED {
             self.reply.send(Message::EMPTY);
         }
@@ -229,6 +265,76 @@ impl Judge {
         }
     }
 
+    /// An heir is the gate's client in the victim's place, until it is destroyed at the right moment. Then the victim is again.
+    fn destroy(&mut self, loss: Loss, moment: u64) -> Result<(), Late> {
+        let heir = self.install_heir();
+        let mut is_struck = false;
+        for _ in 0..TRIES {
+            self.begin(moment, self.heir);
+            is_struck = self.at(moment, |judge| judge.destroy_at_once(loss, heir));
+            if is_struck {
+                break;
+            }
+            self.until_answered("the heir that is not attacked")?;
+        }
+        if !is_struck {
+            return Err(Late("the moment to destroy"));
+        }
+        if loss == Loss::Memory && moment == moment::QUEUED {
+            self.pause();
+            assert_ne!(get(&self.board.finished), self.number, "it is withdrawn");
+        } else {
+            // On the time of others, as far as the heir had it.
+            self.until("the request of who is destroyed", |judge| {
+                get(&judge.board.finished) == judge.number
+            })?;
+        }
+        self.remove_heir(heir);
+        assert_ne!(get(&self.board.done), self.number, "{loss:?}: it goes on");
+        Ok(())
+    }
+
+    /// The gate has an heir's capabilities where it had the victim's.
+    fn install_heir(&self) -> Slots {
+        let heir = Slots::of(self.heirs.call(Message::EMPTY));
+        let made = [heir.tcb, heir.context];
+        for ((place, spare), made) in self.client_slots().into_iter().zip(made) {
+            let made = self.maker_slot(made);
+            let moved = spare.move_from(place);
+            let installed = moved.and_then(|()| place.copy_from(made, Rights::ALL));
+            assert!(installed.is_ok(), "{installed:?}");
+        }
+        heir
+    }
+
+    /// The capabilities with which objects were made are here, and all others, also the gate's, were copied from them. So
+    /// nothing is left of an object when these are revoked and deleted.
+    fn destroy_at_once(&self, loss: Loss, heir: Slots) {
+        let slot = |index| self.maker_slot(index);
+        let last = |slot: Slot| slot.revoke().and_then(|()| slot.delete());
+        let done = match loss {
+            Loss::Thread => last(slot(heir.tcb)),
+            Loss::Context => last(slot(heir.context)),
+            Loss::Memory => slot(heir.memory).revoke(),
+        };
+        assert!(done.is_ok(), "{loss:?}: {done:?}");
+        if loss == Loss::Memory {
+            assert_eq!(self.gate.withdraw(), Ok(()), "the gate is there");
+        }
+    }
+
+    /// What is left of an heir is destroyed, too, and the gate has the victim's capabilities again: each moves to an empty slot
+    /// only, so the gate has none of the heir's any more. The next heir is made of the same memory, which must be free.
+    fn remove_heir(&self, heir: Slots) {
+        let revoked = self.maker_slot(heir.memory).revoke();
+        assert!(revoked.is_ok(), "{revoked:?}");
+        assert_eq!(self.gate.withdraw(), Ok(()), "the gate is there");
+        for (place, spare) in self.client_slots() {
+            let restored = place.move_from(spare);
+            assert!(restored.is_ok(), "{restored:?}");
+        }
+    }
+
     /// The victim's next request is its last: it has no capability for it any more.
     fn rob_for_good(&mut self) -> Result<(), Late> {
         set(&self.board.awaited, moment::SERVED);
@@ -272,19 +378,42 @@ impl Judge {
 
     /// The last one, which nobody uses.
     fn spare(&self) -> Slot {
-        self.slot((1 << self.env.parameter("cspace-bits")) - 1)
+        self.slot((1 << self.cspace_bits()) - 1)
     }
 
     fn slot(&self, index: u64) -> Slot {
-        self.cnode
-            .slot_at(index, self.env.parameter("cspace-bits") as u8)
+        self.cnode.slot_at(index, self.cspace_bits() as u8)
+    }
+
+    fn maker_slot(&self, index: u64) -> Slot {
+        self.maker_cnode.slot_at(index, self.cspace_bits() as u8)
+    }
+
+    fn cspace_bits(&self) -> u64 {
+        self.env.parameter("cspace-bits")
+    }
+
+    /// The gate's slots of the thread and the context of the victim, and those where they are kept meanwhile.
+    fn client_slots(&self) -> [(Slot, Slot); 2] {
+        let client = self.env.parameter("victim-number");
+        let bits = self.env.parameter("gate-cspace-bits");
+        let last = (1 << bits) - 1;
+        [0, 1].map(|which| {
+            let first = get(&self.board.clients[which]);
+            let slot = |index| self.gate_cnode.slot_at(index, bits as u8);
+            (slot(first + client), slot(last - which as u64))
+        })
     }
 
     fn order(&mut self, order: u64) {
+        self.order_by(order, self.go);
+    }
+
+    fn order_by(&mut self, order: u64, go: Notification) {
         self.number += 1;
         set(&self.board.order, order);
         set(&self.board.number, self.number);
-        self.go.signal();
+        go.signal();
     }
 
     fn until_answered(&self, what: &'static str) -> Result<(), Late> {

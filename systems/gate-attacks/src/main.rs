@@ -10,13 +10,14 @@
 extern crate alloc;
 
 mod board;
+mod heir;
 mod judge;
 mod victim;
 
 use core::hint::black_box;
 
 use board::{board, get, moment, set};
-use sandglass::cap::Endpoint;
+use sandglass::cap::{Capability, Endpoint, Tcb};
 use sandglass::{sys, Environment, Message};
 use sandglass_mc_ipc::client::Gate;
 use sandglass_mc_ipc::driver::{Job, WORDS};
@@ -36,6 +37,7 @@ fn main(env: &'static Environment) -> u8 {
         "server" => server(env),
         "judge" => judge::Judge::new(env).run(),
         "victim" => victim::run(env),
+        "maker" => heir::make(env),
         "flooder" | "second-flooder" => flooder(env),
         _ => honest(env),
     }
@@ -46,6 +48,10 @@ fn main(env: &'static Environment) -> u8 {
 fn server(env: &'static Environment) -> u8 {
     let (steps, board) = (env.parameter("steps"), board(env));
     let judge: Endpoint = env.capability("moment");
+    for (cell, name) in board.clients.iter().zip(["clients.tcb", "clients.context"]) {
+        let first: Tcb = env.capability(name);
+        set(cell, first.cptr().raw());
+    }
     let mut count = 0;
     let operation = move |job: &Job, answer: &mut [u64; WORDS]| {
         let order = job.words[0];

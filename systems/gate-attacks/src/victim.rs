@@ -5,7 +5,7 @@ use sandglass::{Environment, Message};
 use sandglass_mc_ipc::client::{Gate, Refusal};
 use sandglass_mc_ipc::driver::{MALFORMED, WORDS};
 
-use crate::board::{board, get, set};
+use crate::board::{board, get, set, Board};
 use crate::{FAULT, GATE, PANIC};
 
 /// What the victim is to do.
@@ -45,13 +45,16 @@ pub fn run(env: &'static Environment) -> u8 {
                     ask(gate, number);
                 }
             }
-            _ => {
-                set(&board.called, number);
-                ask(gate, number);
-            }
+            _ => obey(gate, board, number),
         }
         set(&board.done, number);
     }
+}
+
+/// Makes the request of an order.
+pub fn obey(gate: Gate, board: &Board, number: u64) {
+    set(&board.called, number);
+    ask(gate, number);
 }
 
 /// A request, which is made again if the last one is still there.

@@ -73,6 +73,11 @@ impl Gate {
         }
     }
 
+    /// The gate behind `endpoint`, which a client of it has handed on: whoever calls by that is this client for the gate.
+    pub const fn of(endpoint: Endpoint) -> Self {
+        Self { endpoint }
+    }
+
     /// Makes a request of at most [`WORDS`] words, waits until it is carried out, and copies the words of the answer that fit
     /// to `answer`. Returns how many those are. `label` is the operation's to interpret.
     ///
