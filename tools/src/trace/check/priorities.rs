@@ -7,9 +7,11 @@
 //! refill's timer takes a while to be noticed while the kernel is at work, and a long operation that
 //! made a thread ready continues to its next preemption point; and the core may stand still. So may a core that made a thread
 //! ready elsewhere, on its way out of the kernel, before it has asked the other core to look: it has left the kernel when
-//! any but the two is in it, and the thread is not late before.
+//! any but the two is in it, or when the other core is told to look, and the thread is not late before.
 
 use std::collections::{BTreeMap, BTreeSet};
+
+use sandglass_abi::trace::Source;
 
 use super::Findings;
 use crate::trace::record::{Event, Object, Record};
@@ -246,6 +248,13 @@ impl State {
             Some(thread) if running != 0 => i16::from(thread.priority),
             _ => -1,
         };
+        let is_told = matches!(
+            record.event,
+            Event::Interrupt {
+                source: Source::Core,
+                ..
+            }
+        );
         let ready = candidates.iter().filter_map(|&candidate| {
             let thread = self.threads.get(&candidate)?;
             let is_above = i16::from(thread.priority) > floor && thread.domain == self.domain;
@@ -257,7 +266,8 @@ impl State {
             let since = since.max(stopped.map_or(0, |(_, since)| *since));
             let waits = record.time.saturating_sub(since);
             let still = || findings.standstill.within(core, since, record.time);
-            let is_late = slack == 0 || waits > slack && waits > slack + still();
+            let is_told = is_told && thread.made_ready_by.is_some();
+            let is_late = slack == 0 || !is_told && waits > slack && waits > slack + still();
             (is_above && has_time && is_late).then_some((thread.priority, candidate, since))
         });
         let Some((priority, candidate, since)) = ready.max() else {
