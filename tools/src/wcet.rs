@@ -72,7 +72,7 @@ pub fn check(recorded: &Path, model: &str) -> Result<()> {
 }
 
 fn analyser() -> Result<Command> {
-    Ok(Command::new(simulation::build(PACKAGE, "solver")?))
+    Ok(Command::new(simulation::build(PACKAGE, None)?))
 }
 
 fn succeeds(analyser: &mut Command) -> Result<bool> {

@@ -14,6 +14,7 @@ mod book_links;
 mod book_paths;
 mod call_graph;
 mod citations;
+mod features;
 mod footprint;
 mod lints;
 mod manifests;
@@ -102,6 +103,11 @@ pub const RULES: &[Rule] = &[
         name: "dependencies",
         about: "every dependency has its reason in docs/src/dependencies.md",
         check: |_| manifests::reasons(),
+    },
+    Rule {
+        name: "built_once",
+        about: "programs of the host need of what is not ours the features that the workspace's tests need",
+        check: |_| features::built_once(),
     },
     Rule {
         name: "no_features",

@@ -12,11 +12,11 @@ use crate::{toolchain, workspace};
 /// The feature of simulations for up to four cores.
 pub const SMP: &str = "smp";
 
-/// Builds the binary of that package, which has its name, with this feature, and returns it.
+/// Builds the binary of that package, which has its name, with this feature if any, and returns it.
 ///
 /// # Errors
 /// It does not build, or there is none.
-pub fn build(package: &str, feature: &str) -> Result<PathBuf> {
+pub fn build(package: &str, feature: Option<&str>) -> Result<PathBuf> {
     let mut cargo = toolchain::linted_cargo();
     cargo.args([
         "build",
@@ -25,7 +25,8 @@ pub fn build(package: &str, feature: &str) -> Result<PathBuf> {
         "--package",
         package,
     ]);
-    cargo.args(["--features", feature, "--bin", package]);
+    cargo.args(["--bin", package]);
+    cargo.args(feature.iter().flat_map(|feature| ["--features", feature]));
     cargo.args(["--message-format", "json-render-diagnostics"]);
     cargo.arg("--target-dir").arg(workspace::target_dir());
     eprintln!("building {package}");

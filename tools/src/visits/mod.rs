@@ -18,11 +18,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::OnceLock;
 
 use anyhow::{ensure, Context, Result};
+use sandglass_binary::image::Image;
+use sandglass_binary::limits::Limits;
+use sandglass_binary::model::Processor;
+use sandglass_binary::watch;
 use sandglass_cache::Model;
-use sandglass_wcet::image::Image;
-use sandglass_wcet::limits::Limits;
-use sandglass_wcet::model::Processor;
-use sandglass_wcet::watch;
 
 use crate::bounds::plugin;
 use crate::kernel::{self, KernelOptions, Variant};

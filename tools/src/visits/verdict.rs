@@ -6,8 +6,8 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{bail, Context, Result};
-use sandglass_wcet::limits::{Limit, Limits};
-use sandglass_wcet::model::{INSTRUCTIONS, KNOWN};
+use sandglass_binary::limits::{Limit, Limits};
+use sandglass_binary::model::{INSTRUCTIONS, KNOWN};
 
 use super::{RUN, SEEN};
 use crate::workspace;

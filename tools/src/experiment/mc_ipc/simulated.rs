@@ -18,7 +18,7 @@ const PACKAGE: &str = "sandglass-gates";
 /// # Errors
 /// The simulation does not build or fails, or says something else.
 pub fn outcomes(runs: &[Run], phase_ms: u64) -> Result<Vec<Outcome>> {
-    let program = simulation::build(PACKAGE, simulation::SMP)?;
+    let program = simulation::build(PACKAGE, Some(simulation::SMP))?;
     eprintln!(
         "simulating {} runs of {} s",
         runs.len(),
@@ -55,7 +55,7 @@ pub struct Calibration {
 /// # Errors
 /// The simulation does not build or fails, or says something else.
 pub fn calibration(long: u64) -> Result<Calibration> {
-    let mut command = Command::new(simulation::build(PACKAGE, simulation::SMP)?);
+    let mut command = Command::new(simulation::build(PACKAGE, Some(simulation::SMP))?);
     command.args(["costs", "--long", &long.to_string()]);
     let output = simulation::ended(&mut command)?;
     let mut lines = csv::Reader::from_reader(&output[..]);

@@ -28,7 +28,7 @@ const HEADER: [&str; 5] = ["scenario", "spin", "cores", "work", "time"];
 /// # Errors
 /// The simulation does not build or fails, or says something else.
 pub fn simulate() -> Result<Vec<Point>> {
-    let mut command = Command::new(simulation::build(PACKAGE, simulation::SMP)?);
+    let mut command = Command::new(simulation::build(PACKAGE, Some(simulation::SMP))?);
     command.args(["--csv", "--cores", &MOST_CORES.to_string()]);
     eprintln!("simulating on 1 to {MOST_CORES} cores");
     let output = simulation::ended(&mut command)?;
