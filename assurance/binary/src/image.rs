@@ -190,8 +190,9 @@ fn without_padding(mut code: Vec<Instruction>, is_label: bool) -> Vec<Instructio
     code
 }
 
-/// Names and sizes of the symbols of a text section, by address.
-fn symbols_of(file: &object::File, section: &object::Section) -> BTreeMap<u64, (String, u64)> {
+/// Names and sizes of the symbols of a text section, by address: compiled functions, and labels of assembly. Of several at one
+/// address it is the longest.
+pub fn symbols_of(file: &object::File, section: &object::Section) -> BTreeMap<u64, (String, u64)> {
     let range = section.address()..section.address() + section.size();
     let mut symbols: BTreeMap<u64, (String, u64)> = BTreeMap::new();
     for symbol in file.symbols() {

@@ -11,7 +11,8 @@ use anyhow::{bail, Context, Result};
 use iced_x86::{
     Decoder, DecoderOptions, FlowControl, Formatter, Instruction, Mnemonic, NasmFormatter,
 };
-use object::{Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind};
+use object::{Object, ObjectSection, ObjectSymbol, SectionKind};
+use sandglass_binary::image::symbols_of;
 
 /// Functions that may hold a trap instruction (`ud2`, `int3`, `int`), by the end of their path.
 /// They end with a jump into the exit code, behind which the compiler puts a trap; nothing else
@@ -209,37 +210,6 @@ fn drop_padding(code: &mut Vec<Instruction>, bytes: &[u8]) {
     if ends {
         code.truncate(end);
     }
-}
-
-/// Names and sizes of the symbols of a text section, by address: compiled functions, and labels
-/// of assembly.
-fn symbols_of(file: &object::File, section: &object::Section) -> BTreeMap<u64, (String, u64)> {
-    let range = section.address()..section.address() + section.size();
-    let mut symbols: BTreeMap<u64, (String, u64)> = BTreeMap::new();
-    for symbol in file.symbols() {
-        let code = matches!(
-            symbol.kind(),
-            SymbolKind::Text | SymbolKind::Unknown | SymbolKind::Label
-        );
-        if !code || symbol.section_index() != Some(section.index()) {
-            continue;
-        }
-        let (Ok(name), true) = (symbol.name(), range.contains(&symbol.address())) else {
-            continue;
-        };
-        if name.is_empty() {
-            continue;
-        }
-        let name = format!("{:#}", rustc_demangle::demangle(name));
-        let entry = symbols
-            .entry(symbol.address())
-            .or_insert_with(|| (name.clone(), 0));
-        entry.1 = entry.1.max(symbol.size());
-        if name < entry.0 {
-            entry.0 = name;
-        }
-    }
-    symbols
 }
 
 /// Code that no symbol covers, and bytes that are no instruction.
