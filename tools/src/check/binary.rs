@@ -30,7 +30,7 @@ const MAY_TRAP: &[&str] = &[
 /// A function: the code from one symbol to its end.
 #[derive(Debug, Clone)]
 pub struct Function {
-    /// Demangled; the first in the alphabet if the code has several.
+    /// Demangled; that of the longest symbol if the code has several.
     pub name: String,
     pub start: u64,
     /// One past its last byte.

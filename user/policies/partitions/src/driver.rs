@@ -286,7 +286,7 @@ impl Driver {
     }
 
     /// Gives a thread its partition's context, or lets the server go on that has it.
-    #[inline(always)]
+    #[inline(always)] // As the other parts of each switch: calls would be a large part of its user code.
     fn give(&mut self, thread: usize) {
         let Place { partition, tcb, .. } = self.places[thread];
         let context = self.parts.partitions[partition.0].context;

@@ -178,6 +178,9 @@ fn lowest(word: u64) -> Option<usize> {
 ///
 /// Invariants: a slot's bit is set if its list is not empty, and each bit above it then, too; an element is in the list
 /// that its node names, and in none else; `first` is the first element of the least value.
+///
+/// What changes a queue is one function each, with all that it is made of inlined: a decision consists mostly of these, and
+/// calls within them would be a large part of it.
 #[derive(Debug)]
 pub struct BitmapQueue<'m> {
     halves: [Half<'m>; 2],
