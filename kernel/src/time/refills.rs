@@ -244,12 +244,36 @@ impl<'k> Refills<'k> {
 
     /// Charges `used` ticks to the context, which is not round-robin: the first `used` ticks of
     /// its queue move to one period after the start of the refill that they came from.
+    #[inline(never)]
+    pub fn charge(self, used: u64) {
+        match self.only_used_up(used) {
+            Some(head) => self.set_head(head),
+            None => self.charge_in_order(used),
+        }
+    }
+
+    /// What the only refill, which has all the budget, is when `used` ticks of it are used and less than the least
+    /// budget is left: it comes back whole, earlier by what is left.
+    #[inline(always)]
+    fn only_used_up(self, used: u64) -> Option<Refill> {
+        let (head, constants) = (self.head(), self.k.constants);
+        let left = head.amount.checked_sub(used)?;
+        let comes_back = left < constants.min_budget() && head.time < constants.max_release();
+        if self.context().queued() > 0 || !comes_back {
+            return None;
+        }
+        let again = head.time + self.context().period();
+        trace!(self.k, refill(self.handle, Refill::new(used, again)));
+        Some(Refill::new(head.amount, again - left))
+    }
+
+    /// [`Refills::charge`], in general.
     ///
     /// The refills that are used up and those that are joined are no more than there are, and one, unless the machine
     /// stood still: the head has the least budget when a charge begins, so whatever is joined to what follows it, that
     /// has the least budget when the old head, which came last, has been joined.
     #[inline(never)]
-    pub fn charge(self, used: u64) {
+    fn charge_in_order(self, used: u64) {
         let constants = self.k.constants;
         let period = self.context().period();
         let mut queue = Queue::of(self);
