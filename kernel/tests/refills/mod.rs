@@ -18,7 +18,7 @@ use crate::explore::{explore, Extent};
 use algorithm::{Algorithm, Kind, Parameters, MOST};
 use sandglass_abi::object as types;
 use sandglass_kernel::mem::Ref;
-use sandglass_kernel::object::sched_context::SchedContext;
+use sandglass_kernel::object::sched_context::{Refill, SchedContext};
 use sandglass_kernel::object::Constants;
 use sandglass_kernel::time::refills::Refills;
 use sandglass_testkit::world::World;
@@ -78,6 +78,36 @@ fn sizes(usual: &[(u64, u64, u64)]) -> Vec<(u64, u64, u64)> {
 }
 
 const USUAL: [(u64, u64, u64); 5] = [(1, 3, 7), (1, 4, 10), (2, 6, 7), (2, 6, 12), (3, 7, 11)];
+
+/// This charge has a way of its own in the kernel.
+#[test]
+fn what_is_used_of_the_only_refill_comes_back_with_a_rest_below_the_least_budget() {
+    let (mut w, context) = world();
+    let (least, budget, period) = (3, 10, 25);
+    w.k.constants = Constants::for_clock(1).with_min_budget(least);
+    let latest = w.k.constants.max_release();
+    for time in [0, 1000, latest - 1, latest, latest + 1] {
+        for used in 0..=budget {
+            let refills = Refills::of(&w.k, context);
+            w.k.core().set_now(&w.k, time);
+            refills.start(2, budget, period);
+            refills.charge(used);
+            let left = budget - used;
+            let expected = if used == 0 || time >= latest {
+                vec![Refill::new(budget, time)]
+            } else if left < least {
+                vec![Refill::new(budget, time + period - left)]
+            } else {
+                vec![
+                    Refill::new(left, time + used),
+                    Refill::new(used, time + period),
+                ]
+            };
+            let found: Vec<Refill> = refills.iter().collect();
+            assert_eq!(found, expected, "{used} of the refill at {time}");
+        }
+    }
+}
 
 #[test]
 fn in_every_window_of_a_period_at_most_the_budget_is_used() {

@@ -274,6 +274,13 @@ impl<'a> Visit<'a> for Places<'_> {
         visit::visit_variant(self, item);
     }
 
+    fn visit_generic_argument(&mut self, item: &'a syn::GenericArgument) {
+        if let syn::GenericArgument::Const(value) = item {
+            self.constants.push(range(value));
+        }
+        visit::visit_generic_argument(self, item);
+    }
+
     fn visit_expr_const(&mut self, item: &'a syn::ExprConst) {
         self.constants.push(range(item));
         visit::visit_expr_const(self, item);
@@ -401,6 +408,7 @@ mod tests {
             ),
             ("fn f() { [a; 1 ^ 2] }", Genre::BinaryOperator, "^"),
             ("fn f(a: [u8; 1 ^ 2]) { b }", Genre::BinaryOperator, "^"),
+            ("fn f() { g::<{ 1 ^ 2 }>() }", Genre::BinaryOperator, "^"),
             (
                 "fn f() -> impl Iterator<Item = u8> { b }",
                 Genre::FnValue,

@@ -470,7 +470,7 @@ fn explain(
         let range = span.byte_start as usize..span.byte_end as usize;
         mutant_at(&span.file_name, range)
     });
-    if let Some(id) = culprit {
+    if let Some(id) = culprit.or_else(|| asked_in_constant(error)) {
         viability.unviable.insert(id);
     } else if error.code.as_ref().is_some_and(|code| code.code == "E0015") {
         let called = error.message.split('`').nth(1).unwrap_or_default();
@@ -483,6 +483,17 @@ fn explain(
             .constants
             .extend(called.map(|function| function.name.clone()));
     }
+}
+
+/// The mutant whose switch is asked where the compiler wants a constant.
+fn asked_in_constant(error: &Diagnostic) -> Option<u32> {
+    let span = error.spans.iter().find(|span| span.is_primary)?;
+    let line = span.text.first()?;
+    let asked = line
+        .text
+        .get(line.highlight_start.checked_sub(1)?..line.highlight_end.checked_sub(1)?)?;
+    let id = asked.strip_prefix("crate::mutants::on(")?;
+    id.strip_suffix(')')?.parse().ok()
 }
 
 /// Whether `path`, which the compiler prints, is of the function `name`: `cap::slot::Slot::new` of
