@@ -10,6 +10,7 @@
 //! The hosted machine speaks the ABI that the kernel is built for, so that host tests check the very
 //! layouts and invocations that ship.
 
+pub mod aarch64;
 mod address;
 pub mod bounds;
 mod console;
