@@ -88,7 +88,6 @@ pub struct Board {
     pub controller: Controller,
     /// Number of the virtual timer's interrupt.
     pub timer: u32,
-    pub console: Option<(Uart, u64)>,
     pub cores: List<Processor, MOST_CORES>,
     pub psci: Option<Psci>,
     /// The root task's file.
@@ -96,18 +95,16 @@ pub struct Board {
 }
 
 impl Board {
-    /// Reads what `tree` says.
+    /// Reads what `tree` says. The console is told even if the rest is wrong, as far as it has been found by then: somebody
+    /// has to be told what is wrong.
     ///
     /// # Errors
     /// The tree is none, or something that the kernel cannot do without is missing in it.
-    pub fn read(tree: &Tree) -> Result<Board, Error> {
+    pub fn read(tree: &Tree, console: &mut Option<(Uart, u64)>) -> Result<Board, Error> {
         let mut reader = Reader::new();
-        for entry in tree.reservations() {
-            reader.reserve(entry?)?;
-        }
-        for pass in [Pass::Chosen, Pass::Alias, Pass::Devices] {
-            reader.walk(tree, pass)?;
-        }
+        let outcome = reader.read(tree);
+        *console = reader.console;
+        outcome?;
         reader.finish()
     }
 }
@@ -359,6 +356,17 @@ impl<'t> Reader<'t> {
         }
     }
 
+    /// Reads all that is to be found.
+    fn read(&mut self, tree: &Tree<'t>) -> Result<(), Error> {
+        for entry in tree.reservations() {
+            self.reserve(entry?)?;
+        }
+        for pass in [Pass::Chosen, Pass::Alias, Pass::Devices] {
+            self.walk(tree, pass)?;
+        }
+        Ok(())
+    }
+
     fn reserve(&mut self, range: Range) -> Result<(), Error> {
         let pushed = range.is_empty() || self.reserved.push(range).is_ok();
         pushed.then_some(()).ok_or(Error::TooManyReserved)
@@ -579,7 +587,6 @@ impl<'t> Reader<'t> {
             reserved: self.reserved,
             controller,
             timer: timer.ok_or(Error::TimerInterrupts)?,
-            console: self.console,
             cores: self.cores,
             psci: self.psci,
             root_task: root_task(self.root_task)?,

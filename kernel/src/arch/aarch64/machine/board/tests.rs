@@ -213,7 +213,15 @@ fn board(but: But) -> Builder {
 }
 
 fn read(bytes: &[u8]) -> Result<Board, Error> {
-    Board::read(&Tree::new(bytes)?)
+    Board::read(&Tree::new(bytes)?, &mut None)
+}
+
+/// The console of a tree, whatever else is in it.
+fn console(bytes: &[u8]) -> Option<(Uart, u64)> {
+    let mut console = None;
+    let tree = Tree::new(bytes).unwrap_or_else(|error| panic!("{}", error.message()));
+    let _ = Board::read(&tree, &mut console);
+    console
 }
 
 fn error(bytes: &[u8]) -> Error {
@@ -251,7 +259,7 @@ fn a_board_is_what_its_tree_says() {
         }
     );
     assert_eq!(board.timer, 27);
-    assert_eq!(board.console, Some((Uart::Pl011, 0x0900_2000)));
+    assert_eq!(console(&bytes), Some((Uart::Pl011, 0x0900_2000)));
     assert_eq!(
         board.psci,
         Some(Psci {
@@ -294,7 +302,7 @@ fn what_is_used_of_a_tree_ends_with_its_last_part() {
     let bytes = with(bytes, 4, used as u32 + 4096);
     let tree = Tree::new(&bytes).unwrap_or_else(|_| panic!());
     assert_eq!(tree.used(), used);
-    assert!(Board::read(&tree).is_ok());
+    assert!(Board::read(&tree, &mut None).is_ok());
 }
 
 #[test]
@@ -396,7 +404,10 @@ fn boards_that_lack_something_are_refused() {
         (But::OnlyStart, Error::RootTask),
         (But::EmptyRootTask, Error::RootTaskEmpty),
     ] {
-        assert_eq!(error(&board(but).tree()), right);
+        let bytes = board(but).tree();
+        assert_eq!(error(&bytes), right);
+        let found = console(&bytes).is_some();
+        assert!(found || right != Error::NoMemory, "somebody can be told");
     }
     let mut many = board(But::Nothing);
     many.reservations = std::vec![(0x1000, 0x1000); MOST_RANGES];

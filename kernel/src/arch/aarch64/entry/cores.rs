@@ -1,0 +1,90 @@
+//! Starts the other cores, by firmware (PSCI).
+//!
+//! The core that boots has firmware start one after the other, until there are as many as the kernel is built for. Each
+//! waits for its turn in the kernel, which comes when the boot has ended. In its first turn it brings itself into the
+//! kernel's state, and looks for something to run.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use super::handlers;
+use super::start::init_core;
+use crate::arch::aarch64::machine::board::{Board, Processor};
+use crate::arch::aarch64::machine::gic::GIC;
+use crate::arch::aarch64::machine::layout::physical;
+use crate::arch::aarch64::machine::platform::Machine;
+use crate::arch::aarch64::machine::{cpu, firmware};
+use crate::arch::turn::KernelGuard;
+use crate::arch::Platform;
+use crate::boot::Refusal;
+use crate::cores::CoreId;
+use crate::event::Trap;
+
+/// The number of the core that has begun last. Release and Acquire: whoever begins sees what the core that boots has done, and the other
+/// way round.
+static BEGUN: AtomicU64 = AtomicU64::new(0);
+
+/// Time after which a core that firmware has started and that has not begun is taken to have stopped, in units of 1 ms.
+/// It begins at once, but an emulator on a busy host may not let it for long.
+const PATIENCE_MS: u64 = 10_000;
+
+unsafe extern "C" {
+    static sandglass_core_start: u8;
+}
+
+/// Starts other cores of the board, as many as the kernel is built for.
+///
+/// # Errors
+/// One that firmware has started does not begin.
+pub fn start(machine: &Machine, board: &Board) -> Result<(), Refusal> {
+    let own = cpu::affinity();
+    let entry = physical(&raw const sandglass_core_start);
+    let is_other = |processor: &&Processor| processor.by_psci && processor.affinity != own;
+    let mut others = board.cores.iter().filter(is_other);
+    let mut cores = CoreId::all().skip(1);
+    let mut next = cores.next();
+    while let (Some(core), Some(other)) = (next, others.next()) {
+        let number = core.index() as u64;
+        // SAFETY: the entry code of further cores, which takes the number.
+        if !unsafe { firmware::start_core(other.affinity, entry, number) } {
+            continue;
+        }
+        if !has_begun(machine, number) {
+            return Err(Refusal::Machine(
+                "a core that firmware has started does not begin",
+            ));
+        }
+        machine.add_core();
+        next = cores.next();
+    }
+    Ok(())
+}
+
+/// Waits until core `number` has begun. Whether it has.
+fn has_begun(machine: &Machine, number: u64) -> bool {
+    let patience = PATIENCE_MS.wrapping_mul(machine.ticks_per_unit());
+    let end = machine.now().wrapping_add(patience);
+    while machine.now() < end {
+        if BEGUN.load(Ordering::Acquire) == number {
+            return true;
+        }
+        core::hint::spin_loop();
+    }
+    false
+}
+
+/// Called by the entry code of further cores, on the kernel's stack of `core`, which executes it, with everything masked.
+pub extern "C" fn begin(core: CoreId) -> ! {
+    init_core(core);
+    if GIC.init_core(core).is_err() {
+        // Nobody waits for it for long.
+        cpu::stop();
+    }
+    handlers::start_interrupts(core);
+    BEGUN.store(core.index() as u64, Ordering::Release);
+    // SAFETY: called by assembly, once on each core; nothing is borrowed when the turn ends.
+    let guard = unsafe { KernelGuard::enter(core) };
+    guard.k.machine.use_address_space(None);
+    guard.leave();
+    // Others may have left threads here already, and could not reach this core.
+    handlers::act(core, Trap::Look, None)
+}

@@ -1,0 +1,8 @@
+//! Entry and exit, and the start of the machine.
+
+mod code;
+mod cores;
+pub mod fatal;
+mod handlers;
+mod head;
+mod start;

@@ -1,0 +1,246 @@
+//! The machine's part of the boot: brings processor and interrupt controller into the kernel's state, and finds out what
+//! there is.
+
+use super::handlers::{self, TIMER};
+use super::{code, cores};
+use crate::arch::aarch64::machine::board::{Board, Uart};
+use crate::arch::aarch64::machine::gic::GIC;
+use crate::arch::aarch64::machine::layout::{self, physical, PAGE_SIZE, TREE_ENTRY};
+use crate::arch::aarch64::machine::platform::Machine;
+use crate::arch::aarch64::machine::ram::{around, lowest, whole_blocks};
+use crate::arch::aarch64::machine::tree::{self, Tree};
+use crate::arch::aarch64::machine::{cpu, firmware, paging, serial, tlb};
+use crate::arch::abi::boot::FirmwareInfo;
+use crate::arch::abi::clock::UNIT_US;
+use crate::arch::turn::KernelGuard;
+use crate::arch::Platform;
+use crate::boot::{self, List, MachineInfo, Range, Refusal};
+use crate::cores::{CoreId, CORES};
+use crate::mem::objects::Ram;
+
+/// Status with which the machine stops when the kernel refuses to start.
+const REFUSED: u8 = 1;
+
+/// End of the physical addresses that are handed out (06, section 5).
+const DEVICE_TOP: u64 = sandglass_abi::vspace::aarch64::DEVICE_TOP;
+
+/// Bytes of the registers of a console, all of which are in the first page.
+const CONSOLE_BYTES: u64 = PAGE_SIZE;
+
+/// The least that the counter must tell apart (06, section 3 of the promises of `Platform`): a tick a microsecond.
+const SLOWEST_HZ: u64 = 1_000_000;
+
+unsafe extern "C" {
+    /// End of the kernel's image (linker script).
+    static kernel_end: u8;
+}
+
+/// Called by the entry code with the physical addresses of the device tree and of the kernel's image, on the kernel's
+/// stack, with everything masked.
+pub extern "C" fn start(tree: u64, image: u64) -> ! {
+    layout::set_image(image);
+    init_core(CoreId::BOOT);
+    // SAFETY: called once, by assembly; does not return.
+    let guard = unsafe { KernelGuard::enter(CoreId::BOOT) };
+    let next = match find(&guard.k.machine, tree, image) {
+        Ok(found) => boot::start(guard.k, guard.turn, found),
+        Err(refusal) => Err(refusal),
+    };
+    match next {
+        Ok(next) => handlers::leave(guard, next),
+        Err(refusal) => {
+            let machine = &guard.k.machine;
+            refusal.report(machine);
+            machine.halt(REFUSED);
+            cpu::stop()
+        }
+    }
+}
+
+/// Brings `core`, which executes this, into the kernel's state, and leaves the tables that it started with.
+pub fn init_core(core: CoreId) {
+    cpu::init(core.index() as u64);
+    // SAFETY: the entry code; and tables that map nothing, where nothing is executed or stored any more.
+    unsafe {
+        cpu::set_vectors(code::vectors());
+        cpu::set_user_root(paging::empty_root());
+    }
+    // The registers count before the translations by the former tables are forgotten.
+    cpu::synchronise();
+    tlb::forget_all();
+}
+
+/// Everything about the machine. Its interrupt controller and its clock work afterwards.
+fn find(machine: &Machine, tree_at: u64, image: u64) -> Result<MachineInfo, Refusal> {
+    let bytes = tree_bytes(tree_at).map_err(told)?;
+    let tree = Tree::new(bytes).map_err(told)?;
+    let mut console = None;
+    let board = Board::read(&tree, &mut console);
+    start_console(console);
+    let board = board.map_err(told)?;
+    let used = Range {
+        start: tree_at,
+        end: tree_at.wrapping_add(tree.used() as u64),
+    };
+    if let Some(psci) = board.psci {
+        firmware::init(psci);
+    }
+    check_processor(&board)?;
+    start_clock(machine)?;
+
+    let kernel = Range {
+        start: image,
+        end: physical(&raw const kernel_end),
+    };
+    let mut reserved = List::new();
+    let mut fits = true;
+    let mut reserve = |range: Range| fits &= range.is_empty() || reserved.push(range).is_ok();
+    reserve(kernel);
+    reserve(around(used));
+    GIC.init(&board.controller, &mut reserve)
+        .map_err(Refusal::Machine)?;
+    handlers::start_interrupts(CoreId::BOOT);
+    board.reserved.iter().for_each(|&range| reserve(range));
+    if !fits {
+        return Err(Refusal::Machine(
+            "the device tree reserves more memory, in pieces, than the kernel can write down",
+        ));
+    }
+    map_ram(&board)?;
+
+    let file = board.root_task.ok_or(Refusal::NoRootTask)?;
+    let module = around(file);
+    let pieces = || board.memory.iter().copied().map(whole_blocks);
+    let is_ram = |range: Range| {
+        let none = || core::iter::empty();
+        lowest(pieces, none, range.start)
+            .is_some_and(|ram| ram.start <= range.start && range.end <= ram.end)
+    };
+    if !is_ram(module) {
+        return Err(Refusal::Machine(
+            "the loader put the root task outside of RAM",
+        ));
+    }
+    if module.overlaps(kernel) || module.overlaps(around(used)) {
+        return Err(Refusal::Machine(
+            "the loader put the root task over the kernel or the device tree",
+        ));
+    }
+    if CORES > 1 {
+        cores::start(machine, &board)?;
+    }
+    // SAFETY: RAM of the device tree that the window maps, and in which nothing is: each byte is vouched for once, as
+    // holes are left out and `lowest` goes on behind what it returned.
+    let vouch = |range: Range| unsafe { Ram::vouch(range.start, range.end) };
+    let holes = || {
+        let taken = [kernel, around(used), module].into_iter();
+        taken.chain(board.reserved.iter().copied().map(around))
+    };
+    let mut ram = List::new();
+    let mut from = 0;
+    while let Some(range) = lowest(pieces, holes, from) {
+        from = range.end;
+        ram.push(vouch(range)).unwrap_or_else(drop);
+    }
+    let tree = is_ram(around(used)).then(|| {
+        shorten(tree_at, tree.used());
+        vouch(used)
+    });
+    Ok(MachineInfo {
+        firmware: FirmwareInfo { tree },
+        ram,
+        module: vouch(module),
+        module_is_free: true,
+        file,
+        reserved,
+        device_top: DEVICE_TOP,
+    })
+}
+
+fn told(error: tree::Error) -> Refusal {
+    Refusal::Machine(error.message())
+}
+
+/// The bytes of the device tree at the physical address `paddr`, as many as it says.
+fn tree_bytes(paddr: u64) -> Result<&'static [u8], tree::Error> {
+    if paddr == 0 || paddr % 8 != 0 {
+        return Err(tree::Error::Magic);
+    }
+    let address = paging::tree_at(paddr) as *const u8;
+    // The block in which it begins is mapped, and an address that is a multiple of 8 has 8 bytes there.
+    // SAFETY: start-up has mapped it, and nobody writes it but `shorten`.
+    let header = unsafe { core::slice::from_raw_parts(address, 8) };
+    let bytes = Tree::claimed_bytes(header)?;
+    // SAFETY: as before. Start-up has mapped what the tree says that it has, up to 4 MiB from the beginning of the block,
+    // and it has no more than 2 MiB.
+    Ok(unsafe { core::slice::from_raw_parts(address, bytes) })
+}
+
+/// Makes the device tree say that it ends where the last of its parts does: firmware leaves room behind.
+fn shorten(paddr: u64, used: usize) {
+    let address = paging::tree_at(paddr).wrapping_add(tree::TOTAL_SIZE as u64);
+    // SAFETY: start-up has mapped it, writable; a multiple of 4. Volatile, and the last use of the tree by this address:
+    // whatever was borrowed from it has been copied.
+    unsafe { (address as *mut u32).write_volatile((used as u32).to_be()) }
+}
+
+fn start_console(console: Option<(Uart, u64)>) {
+    if let Some((uart, paddr)) = console {
+        if let Some(registers) = paging::map_device(paddr, CONSOLE_BYTES) {
+            // The low bits tell kinds apart.
+            if paddr % PAGE_SIZE == 0 {
+                // SAFETY: they have just been mapped.
+                unsafe { serial::init(uart, registers.address(0)) }
+            }
+        }
+    }
+}
+
+/// What the kernel cannot do without.
+fn check_processor(board: &Board) -> Result<(), Refusal> {
+    if !cpu::has_wide_asids() {
+        return Err(Refusal::Machine(
+            "Sandglass needs a processor with address-space identifiers of 16 bits",
+        ));
+    }
+    if board.timer != TIMER {
+        return Err(Refusal::Machine(
+            "the interrupt of the virtual timer is not number 27",
+        ));
+    }
+    Ok(())
+}
+
+/// Finds out the frequency of the clock.
+fn start_clock(machine: &Machine) -> Result<(), Refusal> {
+    const UNITS: u64 = 1_000_000 / UNIT_US;
+    let hz = cpu::counter_hz();
+    if hz < SLOWEST_HZ || hz % UNITS != 0 {
+        return Err(Refusal::Machine(
+            "the counter's frequency (CNTFRQ_EL0) is below 1 MHz, or not a multiple of 1 kHz",
+        ));
+    }
+    machine.ticks_per_unit.set(hz / UNITS);
+    Ok(())
+}
+
+/// Maps all RAM, of whole blocks, in the window.
+fn map_ram(board: &Board) -> Result<(), Refusal> {
+    let pieces = || board.memory.iter().copied().map(whole_blocks);
+    let mut from = 0;
+    let none = || core::iter::empty();
+    while let Some(ram) = lowest(pieces, none, from) {
+        from = ram.end;
+        paging::map_ram(ram).map_err(|_| {
+            Refusal::Machine("RAM begins or ends amid more than 8 gigabytes of the machine")
+        })?;
+    }
+    if from == 0 {
+        return Err(Refusal::Machine(
+            "no memory of the device tree has whole blocks of 2 MiB below 510 GiB",
+        ));
+    }
+    Ok(())
+}
+
+const _: () = assert!(tree::MOST_BYTES as u64 <= layout::BLOCK && TREE_ENTRY + 1 < layout::DEVICE_ENTRIES.start);

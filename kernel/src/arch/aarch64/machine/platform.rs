@@ -1,0 +1,216 @@
+//! The bare machine, as the kernel sees it.
+
+use core::cell::Cell;
+
+use sandglass_lock::Requests;
+
+use super::core_data::CoreData;
+use super::gic::GIC;
+use super::layout::WINDOW_BASE;
+use super::{cache, cpu, debugger, firmware, paging, serial, tlb};
+use crate::arch::abi::context::FpuState;
+use crate::arch::abi::devices::{Devices, Line, Maintenance, Space};
+use crate::arch::abi::Irq;
+use crate::arch::requests::{self, SAVE_FPU, STALL};
+use crate::arch::{PhysAddr, Platform};
+use crate::cores::{CoreId, Cores, CORES};
+
+/// The software-generated interrupt that comes with a request, and the one by which another core asks this one to look
+/// at its queues (04, section 15).
+pub const REMOTE_CALL: u8 = 0;
+pub const LOOK: u8 = 1;
+
+/// The machine. Its memory and devices exist once; a value holds what was found out about them.
+pub struct Machine {
+    cores: Cell<u8>,
+    /// The data of the core that executes the kernel.
+    here: Cell<&'static CoreData>,
+    /// Ticks of the counter in [`crate::arch::abi::clock::UNIT_US`] microseconds.
+    pub(in crate::arch::aarch64) ticks_per_unit: Cell<u64>,
+}
+
+impl Machine {
+    /// A machine of which nothing is known yet.
+    #[allow(clippy::new_without_default)]
+    pub const fn new() -> Self {
+        Machine {
+            cores: Cell::new(1),
+            here: Cell::new(CoreData::of(CoreId::BOOT)),
+            ticks_per_unit: Cell::new(1000),
+        }
+    }
+
+    /// The data of the core that executes the kernel.
+    #[inline(always)]
+    fn here(&self) -> &'static CoreData {
+        if CORES > 1 {
+            self.here.get()
+        } else {
+            CoreData::of(CoreId::BOOT)
+        }
+    }
+
+    /// One more core runs: the first that did not.
+    pub(in crate::arch::aarch64) fn add_core(&self) {
+        self.cores.set(self.cores.get().wrapping_add(1));
+    }
+
+    /// Whether `core` runs.
+    fn runs(&self, core: CoreId) -> bool {
+        core.index() < usize::from(self.cores())
+    }
+
+    /// Asks `core`, another, for `what`, and returns when it has done it.
+    fn ask(&self, core: CoreId, what: Requests) {
+        if CORES > 1 && self.runs(core) {
+            requests::ask(Cores::NONE.with(core), what, |core| {
+                GIC.signal(core, REMOTE_CALL)
+            });
+        }
+    }
+}
+
+impl Platform for Machine {
+    #[inline(always)]
+    fn cores(&self) -> u8 {
+        if CORES > 1 {
+            self.cores.get()
+        } else {
+            1
+        }
+    }
+
+    #[inline(always)]
+    fn execute_on(&self, core: CoreId) {
+        self.here.set(CoreData::of(core));
+    }
+
+    fn interrupt_core(&self, core: CoreId) {
+        if self.runs(core) {
+            GIC.signal(core, LOOK);
+        }
+    }
+
+    fn stall_core(&self, core: CoreId) -> u64 {
+        self.ask(core, STALL);
+        requests::left_user_code_at()
+    }
+
+    fn others_wait(&self) -> bool {
+        requests::others_wait()
+    }
+
+    #[inline(always)]
+    fn base(&self) -> *mut u8 {
+        core::ptr::with_exposed_provenance_mut(WINDOW_BASE as usize)
+    }
+
+    fn zeroed(&self, start: PhysAddr, bytes: u64) {
+        cache::maintain(Maintenance::Clean, start.get(), bytes);
+    }
+
+    #[inline(always)]
+    fn now(&self) -> u64 {
+        cpu::time_stamp()
+    }
+
+    #[inline(always)]
+    fn set_deadline(&self, at: u64) {
+        cpu::set_timer(at);
+    }
+
+    #[inline(always)]
+    fn ticks_per_unit(&self) -> u64 {
+        self.ticks_per_unit.get()
+    }
+
+    #[inline(always)]
+    fn use_address_space(&self, space: Option<Space>) {
+        let root = match space {
+            Some(Space { root, asid }) => root.get() | u64::from(asid) << 48,
+            None => paging::empty_root(),
+        };
+        // SAFETY: a root that the kernel keeps as long as it is in use, or the one that maps nothing. The kernel's own
+        // addresses are not translated by it, and leaving the kernel synchronises.
+        unsafe { cpu::set_user_root(root) }
+    }
+
+    #[inline(always)]
+    fn interrupt_pending(&self) -> bool {
+        cpu::interrupt_waits()
+    }
+
+    fn route(&self, line: Line, _irq: Irq) {
+        let number = line.id.into();
+        if GIC.has(number) {
+            GIC.route(line.core, number, line.trigger);
+            GIC.set_masked(line.core, number, false);
+        }
+    }
+
+    fn set_masked(&self, line: Line, _irq: Irq, masked: bool) {
+        let number = line.id.into();
+        if GIC.has(number) {
+            GIC.set_masked(line.core, number, masked);
+        }
+    }
+
+    fn put_char(&self, byte: u8) {
+        serial::put(byte);
+    }
+
+    fn halt(&self, status: u8) {
+        debugger::exit(status);
+        firmware::turn_off();
+        cpu::stop()
+    }
+
+    fn fpu_save(&self, state: &FpuState) {
+        self.here().save_fpu(state);
+    }
+
+    fn fpu_save_of(&self, core: CoreId, state: &FpuState) {
+        requests::prepare_fpu_save(state);
+        self.ask(core, SAVE_FPU);
+    }
+
+    #[inline(always)]
+    fn fpu_switch(&self, from: Option<&FpuState>, to: &FpuState) {
+        self.here().switch_fpu(from, to);
+    }
+
+    #[inline(always)]
+    fn fpu_set_enabled(&self, enabled: bool) {
+        self.here().set_fpu_enabled(enabled);
+    }
+}
+
+impl Devices for Machine {
+    fn tables_written(&self) {
+        cpu::tables_written();
+    }
+
+    fn forget_page(&self, asid: u16, vaddr: u64) {
+        tlb::forget_page(asid, vaddr);
+    }
+
+    fn forget_space(&self, asid: u16) {
+        tlb::forget_space(asid);
+    }
+
+    fn forget_spaces(&self) {
+        tlb::forget_all();
+    }
+
+    fn maintain(&self, what: Maintenance, start: PhysAddr, bytes: u64) {
+        cache::maintain(what, start.get(), bytes);
+    }
+
+    fn max_sgi_target(&self) -> u64 {
+        GIC.max_target()
+    }
+
+    fn raise_sgi(&self, sgi: u8, target: u32) {
+        GIC.signal_target(target, sgi);
+    }
+}

@@ -1,0 +1,116 @@
+//! Which memory the kernel can hand out, of what a device tree tells: ranges of any alignment, in any order, that may
+//! overlap.
+
+use super::layout::{BLOCK, WINDOW_SIZE};
+use crate::arch::Range;
+
+/// The whole blocks inside `piece`, as far as the window reaches.
+pub fn whole_blocks(piece: Range) -> Range {
+    let start = piece.start.checked_next_multiple_of(BLOCK);
+    Range {
+        start: start.unwrap_or(u64::MAX),
+        end: piece.end.min(WINDOW_SIZE) & !(BLOCK - 1),
+    }
+}
+
+/// The whole pages around `range`.
+pub fn around(range: Range) -> Range {
+    const PAGE: u64 = super::layout::PAGE_SIZE;
+    Range {
+        start: range.start & !(PAGE - 1),
+        end: range
+            .end
+            .checked_next_multiple_of(PAGE)
+            .unwrap_or(u64::MAX & !(PAGE - 1)),
+    }
+}
+
+/// The lowest range from `from` on that is in `pieces` and in none of `holes`, as long as it is without a break; so that each
+/// address comes once, when the end of one is where the next begins to be looked for.
+pub fn lowest<'r, P, H>(pieces: impl Fn() -> P, holes: impl Fn() -> H, from: u64) -> Option<Range>
+where
+    P: Iterator<Item = Range> + 'r,
+    H: Iterator<Item = Range> + 'r,
+{
+    let mut start = from;
+    // Each turn but the last goes on behind a piece or a hole.
+    loop {
+        let found = pieces()
+            .filter(|piece| !piece.is_empty() && piece.end > start)
+            .map(|piece| piece.start.max(start))
+            .min()?;
+        let hole = holes().find(|hole| hole.start <= found && found < hole.end);
+        match hole {
+            Some(hole) => start = hole.end,
+            None => {
+                start = found;
+                break;
+            }
+        }
+    }
+    let mut end = start;
+    // Each turn but the last goes on to the end of another piece.
+    while let Some(piece) = pieces().find(|piece| piece.start <= end && end < piece.end) {
+        end = piece.end;
+    }
+    let cut = holes()
+        .filter(|hole| !hole.is_empty() && hole.start > start)
+        .map(|hole| hole.start)
+        .min();
+    Some(Range {
+        start,
+        end: cut.map_or(end, |cut| end.min(cut)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+    use std::vec::Vec;
+
+    fn range((start, length): (u64, u64)) -> Range {
+        Range {
+            start,
+            end: start + length,
+        }
+    }
+
+    fn all(pieces: &[Range], holes: &[Range]) -> Vec<Range> {
+        let mut from = 0;
+        let mut found = Vec::new();
+        while let Some(next) = lowest(|| pieces.iter().copied(), || holes.iter().copied(), from) {
+            from = next.end;
+            found.push(next);
+        }
+        found
+    }
+
+    proptest! {
+        /// Whatever the pieces and holes are: what comes out ascends, does not overlap, and is what is in a piece and in
+        /// no hole.
+        #[test]
+        fn each_address_of_a_piece_that_is_in_no_hole_comes_once(
+            pieces in prop::collection::vec((0u64..50, 0u64..12), 0..6),
+            holes in prop::collection::vec((0u64..50, 0u64..6), 0..6),
+        ) {
+            let pieces: Vec<Range> = pieces.into_iter().map(range).collect();
+            let holes: Vec<Range> = holes.into_iter().map(range).collect();
+            let has = |list: &[Range], at: u64| list.iter().any(|it| it.start <= at && at < it.end);
+            let right: Vec<u64> = (0..64).filter(|&at| has(&pieces, at) && !has(&holes, at)).collect();
+            let found: Vec<u64> = all(&pieces, &holes).iter().flat_map(|it| it.start..it.end).collect();
+            prop_assert_eq!(found.iter().collect::<BTreeSet<_>>().len(), found.len());
+            prop_assert_eq!(found, right);
+        }
+    }
+
+    #[test]
+    fn blocks_are_whole_and_inside_the_window() {
+        let blocks = whole_blocks(Range { start: 1, end: 3 * BLOCK - 1 });
+        assert_eq!(blocks, Range { start: BLOCK, end: 2 * BLOCK });
+        assert!(whole_blocks(Range { start: 1, end: BLOCK }).is_empty());
+        assert_eq!(whole_blocks(Range { start: 0, end: u64::MAX }).end, WINDOW_SIZE);
+        assert!(whole_blocks(Range { start: u64::MAX - 1, end: u64::MAX }).is_empty());
+    }
+}
