@@ -10,7 +10,7 @@ pub mod slot {
     pub const IRQ_CONTROL: u64 = 4;
     pub const ASID_CONTROL: u64 = 5;
     pub const ASID_POOL: u64 = 6;
-    /// x86_64 only.
+    /// x86_64 only: null on aarch64.
     pub const IO_PORT_CONTROL: u64 = 7;
     /// Null without an IOMMU.
     pub const IO_SPACE: u64 = 8;
@@ -78,7 +78,7 @@ pub struct BootInfo {
     pub node_id: u64,
     /// Cores found and booted.
     pub num_nodes: u64,
-    /// All ones on x86_64 without IOMMU.
+    /// All ones on x86_64 without IOMMU, 0 on aarch64.
     pub num_io_pt_levels: u64,
     /// Virtual address of the root task's IPC buffer.
     pub ipc_buffer: u64,
@@ -172,6 +172,7 @@ pub mod extra {
     /// u64 length, u32 type.
     pub const X86_MEMORY_MAP_ENTRIES: usize = 50;
     pub const X86_MEMORY_MAP_ENTRY_LEN: usize = 24;
+    // The length of a DEVICE_TREE is HEADER_LEN and that of the blob.
     const _: () = assert!(
         X86_MEMORY_MAP_LEN == HEADER_LEN + 4 + X86_MEMORY_MAP_ENTRIES * X86_MEMORY_MAP_ENTRY_LEN
     );

@@ -26,3 +26,14 @@ pub mod x86_64 {
     pub const IO_PORT: u64 = 19;
     pub const IO_PORT_CONTROL: u64 = 31;
 }
+
+pub mod aarch64 {
+    pub const FRAME: u64 = 1;
+    /// Of whatever level.
+    pub const PAGE_TABLE: u64 = 3;
+    pub const VSPACE: u64 = 9;
+    pub const ASID_CONTROL: u64 = 11;
+    pub const ASID_POOL: u64 = 13;
+    /// One core only.
+    pub const SGI_SIGNAL: u64 = 27;
+}

@@ -52,12 +52,32 @@ pub mod unknown_syscall {
     pub const REPLY_LENGTH: usize = 18;
 }
 
+/// UnknownSyscall on aarch64 (ABI 05, section 2.2). The reply writes back the first `REPLY_LENGTH`.
+pub mod unknown_syscall_aarch64 {
+    pub const X0: usize = 0;
+    pub const X1: usize = 1;
+    pub const X2: usize = 2;
+    pub const X3: usize = 3;
+    pub const X4: usize = 4;
+    pub const X5: usize = 5;
+    pub const X6: usize = 6;
+    pub const X7: usize = 7;
+    pub const FAULT_IP: usize = 8;
+    pub const SP: usize = 9;
+    /// ELR; libsel4 calls it LR.
+    pub const NEXT_IP: usize = 10;
+    pub const SPSR: usize = 11;
+    pub const SYSCALL: usize = 12;
+    pub const LENGTH: usize = 13;
+    pub const REPLY_LENGTH: usize = 12;
+}
+
 /// UserException (ABI 05, section 2.3). The reply writes back the first `REPLY_LENGTH`.
 pub mod user_exception {
     pub const FAULT_IP: usize = 0;
     pub const SP: usize = 1;
     pub const FLAGS: usize = 2;
-    /// Exception number, 32 bits.
+    /// Exception number, 32 bits. On aarch64 ESR, and the code is 0.
     pub const NUMBER: usize = 3;
     /// Error code, 28 bits.
     pub const CODE: usize = 4;
@@ -67,7 +87,7 @@ pub mod user_exception {
 }
 
 /// Timeout (ABI 05, section 2.4). The reply writes registers in the order of
-/// [`TIMEOUT_REPLY_ORDER`](crate::context::x86_64::TIMEOUT_REPLY_ORDER).
+/// [`TIMEOUT_REPLY_ORDER`](crate::context::x86_64::TIMEOUT_REPLY_ORDER) of the architecture.
 pub mod timeout {
     /// Badge of the scheduling context that ran out.
     pub const BADGE: usize = 0;
@@ -84,7 +104,7 @@ pub mod vm_fault {
     pub const ADDRESS: usize = 1;
     /// 1 for an instruction fetch, else 0.
     pub const PREFETCH: usize = 2;
-    /// x86_64: bits 0 to 4 of the page-fault error code.
+    /// x86_64: bits 0 to 4 of the page-fault error code. aarch64: the low 32 bits of ESR.
     pub const STATUS: usize = 3;
     pub const LENGTH: usize = 4;
 }

@@ -101,3 +101,29 @@ pub mod x86_64 {
     pub const IRQ_CONTROL_GET_IOAPIC: u64 = 57;
     pub const IRQ_CONTROL_GET_MSI: u64 = 58;
 }
+
+/// Labels of the aarch64 profile: kernel in EL1, no SMMU, no hardware-debug API.
+pub mod aarch64 {
+    pub const VSPACE_CLEAN_DATA: u64 = 39;
+    pub const VSPACE_INVALIDATE_DATA: u64 = 40;
+    pub const VSPACE_CLEAN_INVALIDATE_DATA: u64 = 41;
+    pub const VSPACE_UNIFY_INSTRUCTION: u64 = 42;
+    /// Reserved: there are no SMC capabilities in the profile.
+    pub const SMC_CALL: u64 = 43;
+    pub const PAGE_TABLE_MAP: u64 = 44;
+    pub const PAGE_TABLE_UNMAP: u64 = 45;
+    pub const PAGE_MAP: u64 = 46;
+    pub const PAGE_UNMAP: u64 = 47;
+    pub const PAGE_CLEAN_DATA: u64 = 48;
+    pub const PAGE_INVALIDATE_DATA: u64 = 49;
+    pub const PAGE_CLEAN_INVALIDATE_DATA: u64 = 50;
+    pub const PAGE_UNIFY_INSTRUCTION: u64 = 51;
+    pub const PAGE_GET_ADDRESS: u64 = 52;
+    pub const ASID_CONTROL_MAKE_POOL: u64 = 53;
+    pub const ASID_POOL_ASSIGN: u64 = 54;
+    pub const IRQ_CONTROL_GET_TRIGGER: u64 = 55;
+    /// One core only.
+    pub const IRQ_CONTROL_ISSUE_SGI_SIGNAL: u64 = 56;
+    /// Several cores only: the same number.
+    pub const IRQ_CONTROL_GET_TRIGGER_CORE: u64 = 56;
+}

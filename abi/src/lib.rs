@@ -4,7 +4,7 @@
 //! Every item names the section of the ABI pages (docs/src/abi) that fixes it, as in "ABI 03,
 //! section 1". Both the kernel and the user-level runtime depend on this crate and on no other
 //! common code, so a number has exactly one home. Constants of one architecture live in a module
-//! named after it (`x86_64`).
+//! named after it (`x86_64`, `aarch64`).
 //!
 //! Units: sizes are bytes, or bits where the name ends in `_BITS`; times are microseconds where
 //! the name ends in `_US`; "word" is 64 bits.

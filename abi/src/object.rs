@@ -49,3 +49,21 @@ pub mod x86_64 {
     pub const LARGE_PAGE_BITS: u32 = 21;
     pub const HUGE_PAGE_BITS: u32 = 30;
 }
+
+/// aarch64 (ABI 02, sections 1 and 2).
+pub mod aarch64 {
+    pub const HUGE_PAGE: u64 = 7;
+    /// The root table.
+    pub const VSPACE: u64 = 8;
+    pub const SMALL_PAGE: u64 = 9;
+    pub const LARGE_PAGE: u64 = 10;
+    /// A table of any level below the root.
+    pub const PAGE_TABLE: u64 = 11;
+    /// The first number that is no type.
+    pub const FIRST_INVALID: u64 = 12;
+
+    /// Frame sizes as log2 bytes.
+    pub const SMALL_PAGE_BITS: u32 = 12;
+    pub const LARGE_PAGE_BITS: u32 = 21;
+    pub const HUGE_PAGE_BITS: u32 = 30;
+}

@@ -3,7 +3,7 @@
 //! Numbers are negative and are compared as full 64-bit register values: `0x0000_0000_ffff_ffff`
 //! is not −1. A number of a feature that is not compiled in is a hole and is never reused.
 
-/// The system calls of the default profile on x86_64, debug calls included (ABI 01, section 1).
+/// The system calls of the default profile, debug calls included (ABI 01, section 1).
 #[repr(i64)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Syscall {
@@ -29,14 +29,23 @@ pub enum Syscall {
     DebugSendIPI = -18,
     /// Debug kernel with several cores only.
     DebugGetThreadAffinity = -19,
-    /// x86_64 only.
+    /// x86_64 only, as [`HAS_SET_TLS_BASE`](x86_64::HAS_SET_TLS_BASE) says: unknown on aarch64.
     SetTLSBase = -33,
+}
+
+pub mod x86_64 {
+    pub const HAS_SET_TLS_BASE: bool = true;
+}
+
+pub mod aarch64 {
+    /// User code writes TPIDR_EL0 itself (ABI 01, section 9).
+    pub const HAS_SET_TLS_BASE: bool = false;
 }
 
 impl Syscall {
     /// The system call whose register value is `raw`, or `None` for a number that is an unknown
-    /// system call in every configuration of the profile. Whether a debug call exists in this
-    /// kernel is the kernel's decision.
+    /// system call in every configuration of the profile, whatever the architecture. Whether a debug call exists in
+    /// this kernel is the kernel's decision.
     #[inline]
     pub const fn from_raw(raw: u64) -> Option<Self> {
         Some(match raw as i64 {

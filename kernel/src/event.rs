@@ -1,6 +1,6 @@
 //! The one way in and the one way out: an event changes the state, and the next thread runs.
 
-use crate::arch::abi::{space, Exception};
+use crate::arch::abi::{space, Exception, Irq};
 use crate::arch::Platform;
 use crate::debug::{self, check};
 use crate::invoke::irq;
@@ -29,7 +29,7 @@ pub enum Trap {
     /// A processor exception of the current thread.
     Exception(Exception),
     /// A device interrupt.
-    Interrupt { irq: u8 },
+    Interrupt { irq: Irq },
     /// The timer.
     Timer,
     /// Another core asks this one to look at its queues (04, section 15).

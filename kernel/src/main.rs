@@ -5,7 +5,7 @@
 #[cfg(target_os = "none")]
 #[panic_handler]
 fn panic(info: &core::panic::PanicInfo) -> ! {
-    sandglass_kernel::arch::x86_64::entry::fatal::panic(info)
+    sandglass_kernel::arch::entry::fatal::panic(info)
 }
 
 #[cfg(not(target_os = "none"))]

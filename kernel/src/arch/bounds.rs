@@ -5,7 +5,7 @@
 
 /// What a record says of its address.
 #[cfg(target_os = "none")]
-mod kind {
+pub(in crate::arch) mod kind {
     /// The loop around it comes here at most so many times whenever it is entered.
     pub const TURNS: u64 = 1;
     /// The instruction repeats itself at most so many times.
@@ -160,27 +160,6 @@ pub const INVOCATION: u64 = 1;
 pub fn mark<const NAME: u64>() {
     #[cfg(target_os = "none")]
     record!(kind::MARK, NAME);
-}
-
-/// Copies `words` words, at most `MOST`: outside of what the compiler may assume about memory, as volatile accesses are,
-/// since users may write them at the same time, on another core. Each is read once and written once, in order.
-///
-/// # Safety
-/// As many words are readable at `from` and writable at `to`, aligned, apart from each other, and no
-/// reference to any of them exists.
-#[cfg(target_os = "none")]
-#[inline(always)]
-pub unsafe fn copy_words<const MOST: u64>(from: *const u64, to: *mut u64, words: usize) {
-    // SAFETY: the caller's. The direction flag is clear, as everywhere in the kernel.
-    unsafe {
-        core::arch::asm!("2: rep movsq",
-            ".pushsection .sandglass.wcet, \"\", @progbits",
-            ".quad 2b, {kind}, {value}",
-            ".popsection",
-            inout("rcx") words => _, inout("rsi") from => _, inout("rdi") to => _,
-            kind = const kind::REPEATS, value = const MOST,
-            options(nostack, preserves_flags));
-    }
 }
 
 /// What the analysis found of this binary: the longest path and the interrupt latency, in instructions and in ns. Zeros,

@@ -2,41 +2,53 @@
 //!
 //! [`abi`] is what user level sees of an architecture: registers, kinds of capability, address spaces,
 //! invocations. [`Platform`] is everything that the kernel may ask of a machine, with
-//! [`abi::Devices`], what an ABI asks besides. Each machine implements them once: `x86_64` on the bare
-//! machine, `hosted` on a byte array inside an ordinary process. Exactly one is compiled in, as
+//! [`abi::Devices`], what an ABI asks besides. Each machine implements them once: that of an architecture on
+//! the bare machine, `hosted` on a byte array inside an ordinary process. Exactly one is compiled in, as
 //! [`Machine`]; the traits are there so that their signatures cannot drift apart, and the kernel proper
 //! calls nothing that they do not name.
 //!
-//! The hosted machine speaks the ABI that the kernel is built for, so that host tests check the very
-//! layouts and invocations that ship.
+//! Here, and nowhere else, is the choice of an architecture: on the bare machine it is the target's. On a host it is
+//! x86_64, or with the feature `aarch64` that one, whatever the host is: the hosted machine speaks its ABI, so that
+//! host tests check the very layouts and invocations that ship.
 
 pub mod aarch64;
 mod address;
 pub mod bounds;
 mod console;
+
+#[cfg(any(feature = "aarch64", all(target_os = "none", target_arch = "aarch64")))]
+pub mod aarch64;
+#[cfg(not(any(feature = "aarch64", all(target_os = "none", target_arch = "aarch64"))))]
 pub mod x86_64;
+
+#[cfg(any(feature = "aarch64", all(target_os = "none", target_arch = "aarch64")))]
+use aarch64 as isa;
+#[cfg(not(any(feature = "aarch64", all(target_os = "none", target_arch = "aarch64"))))]
+use x86_64 as isa;
 
 #[cfg(not(target_os = "none"))]
 pub mod hosted;
 
 pub use abi::context::{Context, FpuState, MessageRegister, Register, Transfer, FRAME_REGISTERS};
 pub use address::{PhysAddr, Range};
-#[cfg(target_os = "none")]
-pub use bounds::copy_words;
 pub use console::Console;
-/// The ABI that the kernel speaks: that of the machine it is built for.
-pub use x86_64::abi;
-#[cfg(not(target_os = "none"))]
-pub use x86_64::machine::words::copy_words;
-pub use x86_64::machine::words::opaque;
+/// The ABI that the kernel speaks.
+pub use isa::abi;
+/// The way into the kernel.
+#[cfg(target_os = "none")]
+pub use isa::entry;
 
+#[cfg(not(target_os = "none"))]
+pub use hosted::words::{copy_words, opaque};
 #[cfg(not(target_os = "none"))]
 pub use hosted::Machine;
 #[cfg(target_os = "none")]
-pub use x86_64::machine::platform::Machine;
+pub use isa::machine::platform::Machine;
+#[cfg(target_os = "none")]
+pub use isa::machine::words::{copy_words, opaque};
 
-use crate::cores::{CoreId, Cores};
-use abi::Line;
+use crate::cores::CoreId;
+use abi::{Irq, Line, Space};
 
 /// What the kernel needs of a machine. Interrupts are off whenever one of these runs. Clock, timer,
 /// address space and FPU are those of the core that executes the kernel, unless another is named.
@@ -57,11 +69,12 @@ pub trait Platform {
     /// Whether another core waits for its turn in the kernel; asked at preemption points, so that it
     /// waits no longer than for this. One that has just come may not be seen yet.
     fn others_wait(&self) -> bool;
-    /// Makes other cores forget every user translation and every cached paging structure.
-    fn flush_cores(&self, cores: Cores);
 
     // ---- memory
 
+    /// The zeroes that the kernel has just written to the `bytes` at `start` are what anybody finds there, however he
+    /// reads them: also past the caches.
+    fn zeroed(&self, start: PhysAddr, bytes: u64);
     /// Address at which physical address 0 appears. Every pointer to kernel objects and to user
     /// memory derives from it; only `mem/` uses it.
     fn base(&self) -> *mut u8;
@@ -77,26 +90,19 @@ pub trait Platform {
 
     // ---- address spaces
     //
-    // A core that enters the kernel forgets every user translation before it runs user code again, in
-    // whatever address space: so only cores that run a thread are ever asked to forget some.
+    // How long translations last, and who makes cores forget them, is the architecture's affair: see its `Devices`.
 
-    /// Makes user code run in the address space whose root table is at `root`; with `None`, in
-    /// one that maps nothing for users.
-    fn use_address_space(&self, root: Option<PhysAddr>);
-    /// Forgets the translation of one user page in the address space in use.
-    fn flush_page(&self, vaddr: u64);
-    /// Forgets every user translation and every cached paging structure of the address space in
-    /// use.
-    fn flush_address_space(&self);
+    /// Makes user code run in the address space `space`; with `None`, in one that maps nothing for users.
+    fn use_address_space(&self, space: Option<Space>);
 
     // ---- interrupts
 
     /// Whether an unmasked interrupt waits; asked at preemption points.
     fn interrupt_pending(&self) -> bool;
-    /// Programs `line` to raise the CPU vector of `irq` (irq + 0x20), unmasked.
-    fn route(&self, line: Line, irq: u8);
+    /// Programs `line` to raise `irq`, unmasked.
+    fn route(&self, line: Line, irq: Irq);
     /// Masks or unmasks `line`, if `irq` is what it was last programmed to raise.
-    fn set_masked(&self, line: Line, irq: u8, masked: bool);
+    fn set_masked(&self, line: Line, irq: Irq, masked: bool);
     // ---- console
 
     /// Writes one byte to the kernel console.

@@ -22,6 +22,7 @@ pub use crate::list::List;
 pub use machine_info::{MachineInfo, MAX_RAM, MAX_RESERVED};
 pub use refusal::Refusal;
 
+use crate::arch::abi::boot::extra;
 use crate::arch::Platform;
 use crate::event::{self, Next};
 use crate::object::Constants;
@@ -31,6 +32,17 @@ use elf::Program;
 use memory::FreeRam;
 use plan::Plan;
 use untyped::Gaps;
+
+/// What is in a page of the root task.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Contents {
+    /// Its image.
+    Image,
+    /// Its IPC buffer, or the boot information.
+    Data,
+    /// The extra boot information.
+    Extra,
+}
 
 /// Starts the root task on a kernel that was just made.
 ///
@@ -51,7 +63,7 @@ pub fn start(k: &mut Kernel, turn: &Turn, found: MachineInfo) -> Result<Next, Re
 
     let program = Program::parse(contents(&module, file, k))?;
     let entry = program.entry;
-    let plan = Plan::new(program.image)?;
+    let plan = Plan::new(program.image, extra::Pages::of(&firmware))?;
     let mut free = FreeRam::new(&mut ram);
     let mut image = free.take_lowest(plan.image_bytes())?;
     memory::load(&k.machine, program, &mut image);

@@ -8,13 +8,17 @@ use sandglass_abi::object::{
 
 use super::elf::PAGE;
 use super::{Range, Refusal};
-use crate::arch::abi::boot::{self as arch, extra};
+use crate::arch::abi::boot as arch;
+use crate::arch::abi::boot::extra::Pages;
 use crate::arch::abi::USER_TOP_EXCLUSIVE;
 use crate::cores::CORES;
 use crate::object::irq::IRQ_SLOTS_RADIX;
 
 /// log2 of the bytes of the root CNode.
 pub const CNODE_BITS: u8 = (ROOT_CNODE_RADIX + SLOT_BITS) as u8;
+/// Pages of the slots of the interrupts.
+const IRQ_PAGES: u64 = (1 << (IRQ_SLOTS_RADIX as u32 + SLOT_BITS)) / PAGE;
+const _: () = assert!(IRQ_PAGES > 0);
 /// Slots of the root CNode.
 pub const SLOTS: u64 = 1 << ROOT_CNODE_RADIX;
 
@@ -25,16 +29,17 @@ pub struct Plan {
     /// All that is mapped.
     pub mapped: Range,
     tables: u64,
+    extra: Pages,
 }
 
 impl Plan {
-    /// Plans the address space around `image`.
+    /// Plans the address space around `image`, with these pages of extra boot information.
     ///
     /// # Errors
     /// The image leaves no room for the pages behind it below the user's top; or it has more
     /// pages than there are slots.
-    pub fn new(image: Range) -> Result<Plan, Refusal> {
-        let behind = (2 + extra::PAGES) * PAGE;
+    pub fn new(image: Range, extra: Pages) -> Result<Plan, Refusal> {
+        let behind = (2 + extra.span()) * PAGE;
         let end = image.end.saturating_add(behind);
         if end > USER_TOP_EXCLUSIVE {
             return Err(Refusal::File {
@@ -52,8 +57,9 @@ impl Plan {
             image,
             mapped,
             tables,
+            extra,
         };
-        let others = slot::FIRST_DYNAMIC + CORES as u64 + tables + extra::PAGES;
+        let others = slot::FIRST_DYNAMIC + CORES as u64 + tables + extra.count();
         let slots = SLOTS.saturating_sub(others);
         if plan.image_pages() > slots {
             return Err(Refusal::TooManyPages {
@@ -80,21 +86,21 @@ impl Plan {
         self.image.end + PAGE
     }
 
-    pub fn extra(self) -> u64 {
-        self.image.end + 2 * PAGE
+    /// Where the pages of extra boot information are.
+    pub fn extra(self) -> impl Iterator<Item = u64> {
+        (2..2 + self.extra.count()).map(move |page| self.image.end + page * PAGE)
     }
 
     /// Bytes of all objects but the image; the largest is the root CNode, by whose size they are
     /// aligned.
     pub fn object_bytes(self) -> u64 {
         let pages = 1 // root table
-            + extra::PAGES
+            + self.extra.count()
             + 1 // ASID pool
-            + 1 // slots of the interrupts
+            + IRQ_PAGES // slots of the interrupts
             + 2 // IPC buffer, boot information
             + self.tables;
         const { assert!(PAGING_STRUCTURE_BITS == 12 && ASID_POOL_BITS == 12) };
-        const { assert!(IRQ_SLOTS_RADIX as u32 + SLOT_BITS == 12) };
         (1 << CNODE_BITS) + pages * PAGE + (1 << TCB_BITS) + (1 << MIN_SCHED_CONTEXT_BITS)
     }
 }

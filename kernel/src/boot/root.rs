@@ -3,7 +3,7 @@
 use core::mem::offset_of;
 
 use sandglass_abi::boot::{
-    slot, BootInfo, SlotRegion, UntypedDesc, MAX_UNTYPEDS, NO_IOMMU_LEVELS, ROOT_CNODE_RADIX,
+    slot, BootInfo, SlotRegion, UntypedDesc, MAX_UNTYPEDS, ROOT_CNODE_RADIX,
 };
 use sandglass_abi::object::{ASID_POOL_BITS, MIN_SCHED_CONTEXT_BITS, SLOT_BITS, TCB_BITS};
 use sandglass_abi::sched::{MAX_PRIORITY, ROOT_TASK_SLICE_US};
@@ -12,7 +12,7 @@ use super::elf::PAGE;
 use super::memory::FreeRam;
 use super::plan::{Plan, CNODE_BITS, SLOTS};
 use super::untyped::{Gaps, Pieces};
-use super::{Range, Refusal};
+use super::{Contents, Range, Refusal};
 use crate::arch::abi::boot::{self as arch, extra, FirmwareInfo, Root, Tables};
 use crate::arch::abi::retype;
 use crate::arch::Platform;
@@ -97,11 +97,6 @@ struct Thread {
     context: Ref<SchedContext>,
 }
 
-/// Without an IOMMU there is no number of levels (06, section 2).
-fn io_page_table_levels() -> u64 {
-    NO_IOMMU_LEVELS
-}
-
 /// What the plan has room for is there: a failure is a mistake of the kernel's.
 const UNPLANNED: Refusal = Refusal::Machine("the root task's objects are not as planned");
 
@@ -171,7 +166,6 @@ fn make(
 
     let boot_info = memory.take(k, PAGE_BITS)?.into_frame();
     let buffer = memory.take(k, PAGE_BITS)?.into_frame();
-    let extra = memory.take(k, PAGE_BITS)?.into_frame();
     let mut task = RootTask {
         plan,
         slots,
@@ -180,20 +174,20 @@ fn make(
         regions: Regions::default(),
     };
 
-    task.put_sched_controls(k)?;
+    if arch::SCHED_CONTROL_FIRST {
+        task.put_sched_controls(k)?;
+    }
     task.make_tables(k, memory)?;
 
-    let boot_info_cap = task.map(k, boot_info, plan.boot_info())?;
+    let boot_info_cap = task.map(k, boot_info, plan.boot_info(), Contents::Data)?;
     task.slots.put(k, slot::BOOT_INFO_FRAME, boot_info_cap)?;
-    let buffer_cap = task.map(k, buffer, plan.ipc_buffer())?;
+    let buffer_cap = task.map(k, buffer, plan.ipc_buffer(), Contents::Data)?;
     let buffer_slot = task.slots.put(k, slot::IPC_BUFFER, buffer_cap)?;
 
-    let first = task.slots.next;
-    let extra_cap = task.map(k, extra, plan.extra())?;
-    task.slots.push(k, extra_cap)?;
-    task.regions.extra = task.slots.since(first);
-    extra::write(k, extra, firmware, k.machine.ticks_per_unit() as u32);
-
+    task.tell_extra(k, firmware, memory)?;
+    if !arch::SCHED_CONTROL_FIRST {
+        task.put_sched_controls(k)?;
+    }
     task.map_image(k, image)?;
     let thread = make_thread(k, &task, memory, [cnode_slot, root_slot, buffer_slot])?;
     Some((task, thread))
@@ -201,12 +195,7 @@ fn make(
 
 /// Puts the capabilities that name no memory where the ABI has them.
 fn put_controls(k: &Kernel, slots: &Slots) -> Option<()> {
-    for (i, kind) in [
-        (slot::IRQ_CONTROL, ControlKind::IrqControl),
-        (slot::ASID_CONTROL, ControlKind::AsidControl),
-        (slot::IO_PORT_CONTROL, ControlKind::IoPortControl),
-        (slot::DOMAIN, ControlKind::Domain),
-    ] {
+    for (i, kind) in arch::CONTROLS {
         slots.put(k, i, Capability::control(kind, 0))?;
     }
     Some(())
@@ -294,9 +283,27 @@ impl RootTask {
         Some(())
     }
 
-    /// Maps the frame at `vaddr`; returns its capability.
-    fn map(&self, k: &Kernel, frame: Tagged, vaddr: u64) -> Option<Capability> {
-        arch::map(k, self.root, frame, vaddr)
+    /// Makes, fills and maps the pages of extra boot information.
+    fn tell_extra(
+        &mut self,
+        k: &mut Kernel,
+        firmware: &FirmwareInfo,
+        memory: &mut Ram,
+    ) -> Option<()> {
+        let first = self.slots.next;
+        for (page, vaddr) in (0..).zip(self.plan.extra()) {
+            let frame = memory.take(k, PAGE_BITS)?.into_frame();
+            let cap = self.map(k, frame, vaddr, Contents::Extra)?;
+            self.slots.push(k, cap)?;
+            extra::write(k, frame, page, firmware);
+        }
+        self.regions.extra = self.slots.since(first);
+        Some(())
+    }
+
+    /// Maps the frame with these contents at `vaddr`; returns its capability.
+    fn map(&self, k: &Kernel, frame: Tagged, vaddr: u64, contents: Contents) -> Option<Capability> {
+        arch::map(k, self.root, frame, vaddr, contents)
     }
 
     /// Maps the image, page by page.
@@ -305,7 +312,7 @@ impl RootTask {
         let mut vaddr = self.plan.image.start;
         for _ in 0..self.plan.image_pages() {
             let frame = image.take_frame(PAGE_BITS)?;
-            let cap = self.map(k, frame, vaddr)?;
+            let cap = self.map(k, frame, vaddr, Contents::Image)?;
             self.slots.push(k, cap)?;
             vaddr += PAGE;
         }
@@ -399,7 +406,7 @@ impl RootTask {
             (offset_of!(BootInfo, num_nodes), k.machine.cores().into()),
             (
                 offset_of!(BootInfo, num_io_pt_levels),
-                io_page_table_levels(),
+                arch::IO_PAGE_TABLE_LEVELS,
             ),
             (offset_of!(BootInfo, ipc_buffer), self.plan.ipc_buffer()),
             (

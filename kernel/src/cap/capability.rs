@@ -16,7 +16,7 @@
 //!
 //! For the kinds that an architecture adds see `arch/<isa>/abi/cap.rs`.
 
-use crate::arch::abi::Mapping;
+use crate::arch::abi::{Irq, Mapping};
 use crate::mem::objects::region::UntypedMemory;
 use crate::mem::{
     CNodeWord, ControlKind, Kind, Object, PairWord, PhysAddr, Ref, Slot, Span, Tagged,
@@ -150,7 +150,7 @@ impl Capability {
         }
     }
 
-    pub fn irq_handler(irq: u8) -> Self {
+    pub fn irq_handler(irq: Irq) -> Self {
         Self::control(ControlKind::IrqHandler, irq as u64)
     }
 
@@ -240,8 +240,8 @@ impl Capability {
     }
 
     /// IRQ of a handler capability.
-    pub fn irq(self) -> Option<u8> {
-        self.is(Kind::IrqHandler).then_some(self.data as u8)
+    pub fn irq(self) -> Option<Irq> {
+        self.is(Kind::IrqHandler).then_some(self.data as Irq)
     }
 
     /// Core of a scheduling-control capability.

@@ -54,7 +54,10 @@ fn same_region(a: Capability, b: Capability) -> bool {
         | Kind::CNode
         | Kind::SchedContext => a.word().same(b.word()),
         Kind::SchedControl | Kind::Domain => a.kind() == b.kind(),
-        Kind::IrqControl => matches!(b.kind(), Kind::IrqControl | Kind::IrqHandler),
+        Kind::IrqControl => {
+            matches!(b.kind(), Kind::IrqControl | Kind::IrqHandler)
+                || abi::cap::of_irq_control(b.kind())
+        }
         Kind::IrqHandler => b.is(Kind::IrqHandler) && a.irq() == b.irq(),
         Kind::Null | Kind::Zombie => false,
         kind => abi::cap::same_region(kind, a, b),
@@ -111,7 +114,7 @@ fn is_parent(parent: &Slot, child: &Slot) -> bool {
         Kind::Endpoint | Kind::Notification => {
             a.badge() == 0 || (a.badge() == b.badge() && !child.flags().first_badged())
         }
-        _ => true,
+        kind => !abi::cap::stands_alone(kind) || !child.flags().first_badged(),
     }
 }
 

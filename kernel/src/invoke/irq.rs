@@ -4,7 +4,7 @@ use sandglass_abi::invocation as label;
 
 use super::deletion::{Deletion, Install};
 use super::{finalise, Error, Invocation, Outcome, Stop};
-use crate::arch::abi::{invoke as arch, Line};
+use crate::arch::abi::{Irq, Line};
 use crate::arch::Platform;
 use crate::cap::deletion::Remainder;
 use crate::cap::{derivation, Capability};
@@ -14,7 +14,7 @@ use crate::time::{Preempted, Turn};
 use crate::{Kernel, View};
 
 /// A device interrupt: signals its notification; the line stays masked until it is acknowledged.
-pub fn interrupt(k: &Kernel, turn: &Turn, irq: u8) {
+pub fn interrupt(k: &Kernel, turn: &Turn, irq: Irq) {
     let Some(line) = k.irqs.line(irq) else {
         return;
     };
@@ -31,18 +31,17 @@ pub fn interrupt(k: &Kernel, turn: &Turn, irq: u8) {
 pub struct Issue {
     pub control: Ref<Slot>,
     pub slot: Ref<Slot>,
-    pub irq: u8,
+    pub irq: Irq,
     pub line: Line,
 }
 
-/// Invokes IRQ control: issues the handler and lets the line through.
-pub fn invoke_control(k: &Kernel, call: &Invocation) -> Result<Outcome, Error> {
-    let issue = arch::irq::decode_control(k, call)?;
+/// Issues the handler and lets the line through.
+pub fn issue(k: &Kernel, issue: Issue) -> Outcome {
     let (line, irq) = (issue.line, issue.irq);
     k.irqs.set_line(k, irq, Some(line));
     k.machine.route(line, irq);
     derivation::insert_copy(k, issue.control, issue.slot, Capability::irq_handler(irq));
-    Ok(Outcome::Done)
+    Outcome::Done
 }
 
 /// A checked invocation of an IRQ handler.
@@ -78,7 +77,7 @@ fn decode_handler(k: &View, call: &Invocation) -> Result<HandlerOperation, Error
 fn commit_handler(
     k: &Kernel,
     turn: &Turn,
-    irq: u8,
+    irq: Irq,
     operation: HandlerOperation,
 ) -> Result<(), Preempted> {
     match operation {
@@ -97,7 +96,7 @@ fn commit_handler(
 
 /// The last capability to the handler of `irq` goes: one step towards deleting its notification
 /// capability, then the line is masked and may be issued again.
-pub fn release(k: &Kernel, turn: &Turn, irq: u8) -> Remainder {
+pub fn release(k: &Kernel, turn: &Turn, irq: Irq) -> Remainder {
     if let Some(slot) = k.irqs.slot(irq) {
         if let Some(cap) = slot.at(k).cap().notification() {
             if derivation::is_final(k, slot) {

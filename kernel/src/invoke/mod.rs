@@ -14,7 +14,7 @@ pub mod finalise;
 pub mod irq;
 pub mod sched_context;
 pub mod sched_control;
-mod steps;
+pub mod steps;
 pub mod tcb;
 pub mod untyped;
 
@@ -135,7 +135,7 @@ fn invoke_other(k: &mut Kernel, turn: &Turn, call: &Invocation) -> Result<Outcom
         Kind::SchedControl => sched_control::invoke(k, turn, call),
         Kind::SchedContext => sched_context::invoke(k, turn, call),
         Kind::Domain => domain::invoke(k, turn, call),
-        Kind::IrqControl => Ok(irq::invoke_control(k, call)?),
+        Kind::IrqControl => Ok(arch::irq::invoke_control(k, call)?),
         Kind::IrqHandler => irq::invoke_handler(k, turn, call),
         Kind::Frame
         | Kind::Tcb
@@ -144,6 +144,6 @@ fn invoke_other(k: &mut Kernel, turn: &Turn, call: &Invocation) -> Result<Outcom
         | Kind::Endpoint
         | Kind::Notification
         | Kind::Reply => Err(Error::InvalidCapability(0).into()),
-        kind => Ok(arch::invoke(k, call, kind)?),
+        kind => arch::invoke(k, call, kind),
     }
 }

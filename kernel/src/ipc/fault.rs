@@ -19,7 +19,7 @@ use crate::{debug, Kernel};
 fn most_words(fault: Fault) -> usize {
     match fault {
         Fault::Cap { .. } => label::cap_fault::GUARD_MISMATCH_BITS_FOUND + 1,
-        Fault::UnknownSyscall { .. } => label::unknown_syscall::LENGTH,
+        Fault::UnknownSyscall { .. } => Transfer::UnknownSyscall.len() + 1,
         Fault::UserException { .. } => label::user_exception::LENGTH,
         Fault::Timeout { .. } => label::timeout::LENGTH,
         Fault::Vm { .. } => label::vm_fault::LENGTH,

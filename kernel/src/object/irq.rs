@@ -9,7 +9,7 @@ mod inspect;
 use crate::Kernel;
 use core::cell::Cell;
 
-use crate::arch::abi::{Line, MAX_IRQ};
+use crate::arch::abi::{Irq, Line, MAX_IRQ};
 use crate::mem::{Ref, Slot, Span};
 
 const IRQS: usize = MAX_IRQ as usize + 1;
@@ -37,17 +37,17 @@ impl IrqTable {
     }
 
     /// Where `irq` comes from; `None` while it is not issued.
-    pub fn line(&self, irq: u8) -> Option<Line> {
+    pub fn line(&self, irq: Irq) -> Option<Line> {
         self.lines[usize::from(irq) & (IRQS - 1)].get()
     }
 
     /// `irq` comes from `line` from now on; `None` takes it back.
-    pub fn set_line(&self, _: &Kernel, irq: u8, line: Option<Line>) {
+    pub fn set_line(&self, _: &Kernel, irq: Irq, line: Option<Line>) {
         self.lines[usize::from(irq) & (IRQS - 1)].set(line);
     }
 
     /// The slot of the notification that `irq` signals.
-    pub fn slot(&self, irq: u8) -> Option<Ref<Slot>> {
+    pub fn slot(&self, irq: Irq) -> Option<Ref<Slot>> {
         self.slots.get()?.slot(u64::from(irq) & MAX_IRQ)
     }
 }

@@ -10,6 +10,7 @@ use core::cell::Cell;
 use super::queue::Links;
 use super::ready::ReadyLinks;
 use super::{Endpoint, Fault, Key, Notification, Reply, Rights, SchedContext};
+use crate::arch::abi::object::Progress;
 use crate::arch::{Context, FpuState};
 use crate::cores::CoreId;
 use crate::mem::{PhysAddr, Ref, Slot};
@@ -85,6 +86,7 @@ pub enum ResumePoint {
     CancelBadgedSends((PhysAddr, u64), Cancelled),
     /// With the number of objects that exist.
     Retype(Retyping, u64),
+    Arch(Progress),
 }
 
 /// How far a CancelBadgedSends has come.

@@ -3,6 +3,7 @@
 use sandglass_abi::fault as label;
 use sandglass_abi::trace::{Blocked, Gift, Kind, Source, Tag};
 
+use crate::arch::abi::Irq;
 use crate::cores::CoreId;
 use crate::mem::{Log, PhysAddr, Ref};
 use crate::object::{Core, Fault, Parameters, Refill, SchedContext, State, Tcb};
@@ -249,7 +250,7 @@ pub fn fault(k: &Kernel, thread: Ref<Tcb>, fault: Fault) {
 
 /// The interrupt `irq` of a device arrived.
 #[inline(always)]
-pub fn device_interrupt(k: &Kernel, irq: u8) {
+pub fn device_interrupt(k: &Kernel, irq: Irq) {
     interrupt(k, Source::Device, irq);
 }
 
@@ -266,7 +267,7 @@ pub fn look(k: &Kernel) {
 }
 
 #[inline(always)]
-fn interrupt(k: &Kernel, source: Source, number: u8) {
+fn interrupt(k: &Kernel, source: Source, number: Irq) {
     write(k, Kind::Interrupt, source as u16, [0, number.into(), 0]);
 }
 

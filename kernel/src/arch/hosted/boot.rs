@@ -3,7 +3,7 @@
 use std::boxed::Box;
 
 use super::Machine;
-use crate::arch::abi::boot::FirmwareInfo;
+use crate::arch::isa::hosted as isa;
 use crate::boot::{self, List, MachineInfo, Range, Refusal};
 use crate::event::Next;
 use crate::mem::objects::Ram;
@@ -13,20 +13,6 @@ use crate::Kernel;
 /// Where the kernel's image would end on a bare machine.
 const KERNEL_END: u64 = 0x20_0000;
 const PAGE: u64 = 4096;
-/// End of what is handed out as device memory, as on x86_64.
-const DEVICE_TOP: u64 = 1 << 47;
-/// Where interrupt controllers would be.
-const RESERVED: [Range; 2] = [
-    Range {
-        start: 0xfec0_0000,
-        end: 0xfec0_1000,
-    },
-    Range {
-        start: 0xfee0_0000,
-        end: 0xfee0_1000,
-    },
-];
-
 /// A kernel on `machine` with its root task from the ELF file `file`, which a loader would have
 /// put at the top of memory. Returns it with whom it runs first.
 ///
@@ -44,6 +30,7 @@ pub fn boot(machine: Machine, file: &[u8]) -> Result<(Box<Kernel>, Next), Refusa
     );
     // SAFETY: the machine is new, nothing is in its memory.
     unsafe { machine.write_memory(module_start, file) };
+    let firmware = isa::firmware(&machine);
     let mut kernel = Box::new(Kernel::new(machine));
     let mut ram = List::new();
     // SAFETY: the memory of this machine, below the module; nothing uses it. Refused if full, and
@@ -57,16 +44,12 @@ pub fn boot(machine: Machine, file: &[u8]) -> Result<(Box<Kernel>, Next), Refusa
         end: KERNEL_END,
     }]
     .into_iter()
-    .chain(RESERVED)
+    .chain(isa::RESERVED)
     {
         let _ = reserved.push(range);
     }
     let found = MachineInfo {
-        firmware: FirmwareInfo {
-            memory_map: List::new(),
-            rsdp: None,
-            framebuffer: None,
-        },
+        firmware,
         ram,
         module,
         module_is_free: true,
@@ -75,7 +58,7 @@ pub fn boot(machine: Machine, file: &[u8]) -> Result<(Box<Kernel>, Next), Refusa
             end: module_start + file.len() as u64,
         },
         reserved,
-        device_top: DEVICE_TOP,
+        device_top: isa::DEVICE_TOP,
     };
     let next = boot::start(&mut kernel, &Turn::new(), found)?;
     Ok((kernel, next))

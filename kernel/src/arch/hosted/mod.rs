@@ -1,34 +1,35 @@
 //! The hosted machine: a byte array, a clock that is set by hand, and records of what the kernel
-//! asked for. It speaks the x86_64 ABI; its users are scripts that set registers and raise events.
+//! asked for. It speaks the ABI that the kernel is built for, whose devices are in `arch/<isa>/hosted`; its users are
+//! scripts that set registers and raise events.
 
 mod boot;
 mod record;
+pub(super) mod words;
 
 pub use boot::boot;
 pub use record::Seen;
 
 use std::alloc::{alloc_zeroed, dealloc, handle_alloc_error, Layout};
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
 use std::vec::Vec;
 
-use super::abi::devices::{Devices, Line, PortWidth};
+use super::abi::context::FPU_WORDS;
+use super::abi::{Line, Space};
+use super::isa::hosted::{root_of, Board};
 use super::{FpuState, Platform};
+use crate::arch::abi::Irq;
 use crate::arch::PhysAddr;
-use crate::cores::{CoreId, Cores, CORES};
+use crate::cores::{CoreId, CORES};
 
 /// Alignment of the memory, so that aligned physical addresses are aligned addresses.
 const ALIGNMENT: usize = 1 << 21;
-
-/// Number of pins of the one I/O APIC.
-const PINS: u8 = 24;
 
 /// What each core has for itself.
 #[derive(Default)]
 struct Core {
     clock: Cell<u64>,
     deadline: Cell<Option<u64>>,
-    root: Cell<Option<PhysAddr>>,
+    space: Cell<Option<Space>>,
     fpu: Cell<Registers>,
     fpu_enabled: Cell<bool>,
     /// Looks that were raised and not taken.
@@ -41,13 +42,13 @@ struct Core {
     flushes: Cell<u64>,
 }
 
-/// The FPU's registers, as FXSAVE stores them.
+/// The FPU's registers, as a thread's state has them.
 #[derive(Clone, Copy)]
-struct Registers([u64; 64]);
+struct Registers([u64; FPU_WORDS]);
 
 impl Default for Registers {
     fn default() -> Self {
-        Registers([0; 64])
+        Registers([0; FPU_WORDS])
     }
 }
 
@@ -69,9 +70,7 @@ pub struct Machine {
     ticks_per_look: Cell<u64>,
     clock_observer: Cell<Option<fn()>>,
     ticks_per_remote_call: Cell<u64>,
-    routes: RefCell<BTreeMap<u8, Line>>,
-    masked: RefCell<BTreeSet<u8>>,
-    ports: RefCell<BTreeMap<u16, u32>>,
+    pub(in crate::arch) board: Board,
     console: RefCell<Vec<u8>>,
     halted: Cell<Option<u8>>,
     recorder: record::Recorder,
@@ -111,9 +110,7 @@ impl Machine {
             ticks_per_look: Cell::new(0),
             clock_observer: Cell::new(None),
             ticks_per_remote_call: Cell::new(0),
-            routes: RefCell::default(),
-            masked: RefCell::default(),
-            ports: RefCell::default(),
+            board: Board::default(),
             console: RefCell::default(),
             halted: Cell::new(None),
             recorder: record::Recorder::default(),
@@ -207,7 +204,7 @@ impl Machine {
         self.core_of(core).services.get()
     }
 
-    fn serve(&self, core: CoreId) {
+    pub(in crate::arch) fn serve(&self, core: CoreId) {
         let services = &self.core_of(core).services;
         services.set(services.get() + 1);
     }
@@ -218,7 +215,7 @@ impl Machine {
         self.ticks_per_remote_call.set(ticks);
     }
 
-    fn wait_for_others(&self) {
+    pub(in crate::arch) fn wait_for_others(&self) {
         self.advance(self.ticks_per_remote_call.get() + self.recorder.delay());
     }
 
@@ -258,7 +255,12 @@ impl Machine {
 
     /// Root table of the address space in use.
     pub fn address_space(&self) -> Option<PhysAddr> {
-        self.core().root.get()
+        self.core().space.get().map(root_of)
+    }
+
+    /// The core that executes the kernel.
+    pub fn executing(&self) -> CoreId {
+        self.executing.get()
     }
 
     /// Number of times that translations were forgotten by the core that executes.
@@ -271,44 +273,9 @@ impl Machine {
         self.core_of(core).flushes.get()
     }
 
-    fn flush(&self, core: CoreId) {
+    pub(in crate::arch) fn flush(&self, core: CoreId) {
         let flushes = &self.core_of(core).flushes;
         flushes.set(flushes.get() + 1);
-    }
-
-    /// The line that raises `irq`.
-    pub fn route_of(&self, irq: u8) -> Option<Line> {
-        self.routes.borrow().get(&irq).copied()
-    }
-
-    /// Every line that is routed, with the interrupt that it raises.
-    pub fn routes(&self) -> BTreeMap<u8, Line> {
-        self.routes.borrow().clone()
-    }
-
-    /// The pins of the I/O APIC that are masked.
-    pub fn masked_pins(&self) -> BTreeSet<u8> {
-        self.masked.borrow().clone()
-    }
-
-    /// Whether the pin of the I/O APIC is masked.
-    pub fn is_masked(&self, pin: u8) -> bool {
-        self.masked.borrow().contains(&pin)
-    }
-
-    /// The value that reading `port` gives.
-    pub fn set_port(&self, port: u16, value: u32) {
-        self.ports.borrow_mut().insert(port, value);
-    }
-
-    /// The value last written to `port`, or set for reading.
-    pub fn port(&self, port: u16) -> Option<u32> {
-        self.ports.borrow().get(&port).copied()
-    }
-
-    /// The values last written to ports, or set for reading.
-    pub fn ports(&self) -> BTreeMap<u16, u32> {
-        self.ports.borrow().clone()
     }
 
     /// What was written to the console since it was last taken.
@@ -322,12 +289,12 @@ impl Machine {
     }
 
     /// The FPU's registers, as user code would see them.
-    pub fn fpu_registers(&self) -> [u64; 64] {
+    pub fn fpu_registers(&self) -> [u64; FPU_WORDS] {
         self.core().fpu.get().0
     }
 
     /// Changes the FPU's registers, as user code would.
-    pub fn set_fpu_registers(&self, registers: [u64; 64]) {
+    pub fn set_fpu_registers(&self, registers: [u64; FPU_WORDS]) {
         self.core().fpu.set(Registers(registers));
     }
 
@@ -429,14 +396,8 @@ impl Platform for Machine {
             .any(|at| at <= now)
     }
 
-    fn flush_cores(&self, cores: Cores) {
-        for core in cores.iter() {
-            self.flush(core);
-            self.serve(core);
-        }
-        if !cores.is_empty() {
-            self.wait_for_others();
-        }
+    fn zeroed(&self, start: PhysAddr, bytes: u64) {
+        self.board.zeroed(start, bytes);
     }
 
     fn base(&self) -> *mut u8 {
@@ -460,16 +421,8 @@ impl Platform for Machine {
         self.ticks_per_unit
     }
 
-    fn use_address_space(&self, root: Option<PhysAddr>) {
-        self.core().root.set(root);
-    }
-
-    fn flush_page(&self, _vaddr: u64) {
-        self.flush(self.executing.get());
-    }
-
-    fn flush_address_space(&self) {
-        self.flush(self.executing.get());
+    fn use_address_space(&self, space: Option<Space>) {
+        self.core().space.set(space);
     }
 
     fn interrupt_pending(&self) -> bool {
@@ -485,26 +438,12 @@ impl Platform for Machine {
         }
     }
 
-    fn route(&self, line: Line, irq: u8) {
-        // A pin raises one interrupt only, however it is programmed.
-        self.routes
-            .borrow_mut()
-            .retain(|_, other| pin_of(*other).is_none() || pin_of(*other) != pin_of(line));
-        self.routes.borrow_mut().insert(irq, line);
-        self.set_masked(line, irq, false);
+    fn route(&self, line: Line, irq: Irq) {
+        self.board.route(line, irq);
     }
 
-    fn set_masked(&self, line: Line, irq: u8, masked: bool) {
-        if let Line::IoApic { pin, .. } = line {
-            if self.route_of(irq) != Some(line) {
-                return;
-            }
-            if masked {
-                self.masked.borrow_mut().insert(pin);
-            } else {
-                self.masked.borrow_mut().remove(&pin);
-            }
-        }
+    fn set_masked(&self, line: Line, irq: Irq, masked: bool) {
+        self.board.set_masked(line, irq, masked);
     }
 
     fn put_char(&self, byte: u8) {
@@ -539,48 +478,5 @@ impl Platform for Machine {
 
     fn fpu_set_enabled(&self, enabled: bool) {
         self.core().fpu_enabled.set(enabled);
-    }
-}
-
-impl Devices for Machine {
-    fn kernel_root_entry(&self) -> u64 {
-        0
-    }
-
-    fn ioapics(&self) -> u8 {
-        1
-    }
-
-    fn ioapic_pins(&self, ioapic: u8) -> u8 {
-        if ioapic == 0 {
-            PINS
-        } else {
-            0
-        }
-    }
-
-    fn port_in(&self, port: u16, width: PortWidth) -> u32 {
-        self.port(port).unwrap_or(u32::MAX) & mask(width)
-    }
-
-    fn port_out(&self, port: u16, width: PortWidth, value: u32) {
-        self.set_port(port, value & mask(width));
-    }
-}
-
-/// The I/O APIC and the pin of it that `line` is; `None` for messages.
-fn pin_of(line: Line) -> Option<(u8, u8)> {
-    match line {
-        Line::IoApic { ioapic, pin, .. } => Some((ioapic, pin)),
-        Line::Msi => None,
-    }
-}
-
-/// The bits of a word that pass through a port at `width`.
-fn mask(width: PortWidth) -> u32 {
-    match width {
-        PortWidth::Byte => 0xff,
-        PortWidth::Word => 0xffff,
-        PortWidth::Long => u32::MAX,
     }
 }

@@ -3,4 +3,6 @@
 
 pub mod abi;
 pub mod entry;
+#[cfg(not(target_os = "none"))]
+pub mod hosted;
 pub mod machine;

@@ -220,4 +220,5 @@ fn zero(k: &mut Memory, start: PhysAddr, bytes: u64) {
     // SAFETY: the callers name RAM of this machine that nothing uses (see there), and
     // `&mut Memory` excludes any borrow of it.
     unsafe { memory.write_bytes(0, bytes as usize) }
+    k.machine.zeroed(start, bytes);
 }

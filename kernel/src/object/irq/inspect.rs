@@ -1,11 +1,12 @@
 //! A look into [`IrqTable`].
 
+use crate::arch::abi::Irq;
 use crate::inspect::{IrqSlots, IrqView};
 use crate::object::IrqTable;
 
 impl IrqTable {
     /// The state of `irq`.
-    pub fn inspect(&self, irq: u8) -> IrqView {
+    pub fn inspect(&self, irq: Irq) -> IrqView {
         IrqView {
             line: self.line(irq),
             slot: self.slot(irq),

@@ -92,6 +92,16 @@ pub fn changed(kind: Kind, source: Capability) -> bool {
     kind == Kind::IoPort && source.is(Kind::IoPortControl)
 }
 
+/// Whether IRQ control makes capabilities of `kind`: of none but handlers.
+pub const fn of_irq_control(_kind: Kind) -> bool {
+    false
+}
+
+/// Whether capabilities of `kind` that were made for the same thing, each by itself, are no children of one another.
+pub const fn stands_alone(_kind: Kind) -> bool {
+    false
+}
+
 /// Whether what `b` names is part of what `a`, of `kind`, names (02, section 5.2).
 pub fn same_region(kind: Kind, a: Capability, b: Capability) -> bool {
     match kind {

@@ -57,16 +57,19 @@ pub struct Context {
     words: [Cell<u64>; WORDS],
 }
 
+/// Words of the FPU's registers, as a thread's state has them.
+pub const FPU_WORDS: usize = 64;
+
 /// The FXSAVE image of a thread (512 bytes, 16-byte aligned); only the machine looks inside.
 #[repr(C, align(16))]
 pub struct FpuState {
-    image: Cell<[u64; 64]>,
+    image: Cell<[u64; FPU_WORDS]>,
 }
 
 impl FpuState {
     /// State after FNINIT with MXCSR 0x1f80 (07, section 1.4): control word 0x37f, all else zero.
     pub const fn new() -> Self {
-        let mut image = [0; 64];
+        let mut image = [0; FPU_WORDS];
         image[0] = 0x037f;
         image[3] = 0x1f80;
         FpuState {
@@ -75,7 +78,7 @@ impl FpuState {
     }
 
     /// Where the image lies, for FXSAVE and FXRSTOR.
-    pub(in crate::arch) fn as_ptr(&self) -> *mut [u64; 64] {
+    pub(in crate::arch) fn as_ptr(&self) -> *mut [u64; FPU_WORDS] {
         self.image.as_ptr()
     }
 }

@@ -1,6 +1,8 @@
 //! What the ABI of x86_64 lets users do to devices through the kernel, and what it needs of a machine
 //! for that.
 
+use crate::cores::Cores;
+
 /// Where a device interrupt comes from, as programmed when its handler was issued
 /// (ABI 03, section 7.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,6 +39,21 @@ impl PortWidth {
 
 /// What this architecture needs of a machine besides [`crate::arch::Platform`].
 pub trait Devices {
+    // ---- translations
+    //
+    // A core that enters the kernel forgets every user translation before it runs user code again, in
+    // whatever address space: so only cores that run a thread are ever asked to forget some.
+
+    /// Forgets the translation of one user page in the address space in use.
+    fn flush_page(&self, vaddr: u64);
+    /// Forgets every user translation and every cached paging structure of the address space in
+    /// use.
+    fn flush_address_space(&self);
+    /// Makes other cores forget every user translation and every cached paging structure.
+    fn flush_cores(&self, cores: Cores);
+
+    // ---- devices
+
     /// The entry that every root table holds in slot 511, the kernel's (07, section 7).
     fn kernel_root_entry(&self) -> u64;
     /// Number of I/O APICs.

@@ -6,6 +6,7 @@ use sandglass_abi::vspace::x86_64::USER_TOP;
 use super::object::table::Table;
 use crate::arch::abi::object::paging::Pml4;
 use crate::arch::abi::pte::Level;
+use crate::arch::abi::Devices;
 use crate::arch::Platform;
 use crate::cores::{CoreId, Cores, CORES};
 use crate::ipc::stall;

@@ -5,7 +5,6 @@ pub mod acpi;
 #[cfg(test)]
 pub(super) mod bytes;
 pub mod rate;
-pub mod words;
 
 #[cfg(target_os = "none")]
 pub(super) mod apic;
@@ -29,3 +28,5 @@ pub(super) mod serial;
 pub(super) mod vectors;
 #[cfg(target_os = "none")]
 pub(super) mod window;
+#[cfg(target_os = "none")]
+pub mod words;

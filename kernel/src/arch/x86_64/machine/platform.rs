@@ -15,6 +15,7 @@ use super::vectors::REMOTE_CALL;
 use super::{paging, serial};
 use crate::arch::abi::context::FpuState;
 use crate::arch::abi::devices::{Devices, Line, PortWidth};
+use crate::arch::abi::{Irq, Space};
 use crate::arch::Platform;
 use crate::cores::{CoreId, Cores, CORES};
 use crate::mem::PhysAddr;
@@ -92,9 +93,9 @@ impl Platform for Machine {
         requests::others_wait()
     }
 
-    fn flush_cores(&self, cores: Cores) {
-        self.ask(cores, FLUSH);
-    }
+    /// No cache of a PC is passed by.
+    #[inline(always)]
+    fn zeroed(&self, _start: PhysAddr, _bytes: u64) {}
 
     #[inline(always)]
     fn base(&self) -> *mut u8 {
@@ -127,26 +128,18 @@ impl Platform for Machine {
     }
 
     #[inline(always)]
-    fn use_address_space(&self, root: Option<PhysAddr>) {
+    fn use_address_space(&self, root: Option<Space>) {
         self.here().set_user_root(match root {
             Some(root) => root.get(),
             None => paging::empty_root(),
         });
     }
 
-    /// The entry has forgotten every user translation, and the kernel makes none.
-    #[inline(always)]
-    fn flush_page(&self, _vaddr: u64) {}
-
-    /// As [`Self::flush_page`].
-    #[inline(always)]
-    fn flush_address_space(&self) {}
-
     fn interrupt_pending(&self) -> bool {
         LOCAL_APIC.is_pending()
     }
 
-    fn route(&self, line: Line, irq: u8) {
+    fn route(&self, line: Line, irq: Irq) {
         if let Line::IoApic {
             ioapic,
             pin,
@@ -164,7 +157,7 @@ impl Platform for Machine {
         }
     }
 
-    fn set_masked(&self, line: Line, irq: u8, masked: bool) {
+    fn set_masked(&self, line: Line, irq: Irq, masked: bool) {
         if let Line::IoApic { ioapic, pin, .. } = line {
             let vector = irq.wrapping_add(FIRST_VECTOR);
             self.io_apics.set_masked(ioapic, pin, vector, masked);
@@ -208,6 +201,18 @@ impl Platform for Machine {
 }
 
 impl Devices for Machine {
+    /// The entry has forgotten every user translation, and the kernel makes none.
+    #[inline(always)]
+    fn flush_page(&self, _vaddr: u64) {}
+
+    /// As [`Self::flush_page`].
+    #[inline(always)]
+    fn flush_address_space(&self) {}
+
+    fn flush_cores(&self, cores: Cores) {
+        self.ask(cores, FLUSH);
+    }
+
     fn kernel_root_entry(&self) -> u64 {
         paging::kernel_root_entry()
     }

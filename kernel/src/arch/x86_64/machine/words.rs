@@ -1,27 +1,29 @@
 //! Copies of memory that users may write at the same time, on another core: outside of what the
 //! compiler may assume about memory, as volatile accesses are.
 
-/// As on the bare machine, for hosts of any kind.
+use crate::arch::bounds::kind;
+
+/// Copies `words` words, at most `MOST`: outside of what the compiler may assume about memory, as volatile accesses are,
+/// since users may write them at the same time, on another core. Each is read once and written once, in order.
 ///
 /// # Safety
-/// As there.
-#[cfg(not(target_os = "none"))]
+/// As many words are readable at `from` and writable at `to`, aligned, apart from each other, and no
+/// reference to any of them exists.
+#[inline(always)]
 pub unsafe fn copy_words<const MOST: u64>(from: *const u64, to: *mut u64, words: usize) {
-    assert!(
-        words as u64 <= MOST,
-        "{words} words where {MOST} are the most"
-    );
-    for i in 0..words {
-        // SAFETY: the caller's.
-        unsafe {
-            to.wrapping_add(i)
-                .write_volatile(from.wrapping_add(i).read_volatile())
-        }
+    // SAFETY: the caller's. The direction flag is clear, as everywhere in the kernel.
+    unsafe {
+        core::arch::asm!("2: rep movsq",
+            ".pushsection .sandglass.wcet, \"\", @progbits",
+            ".quad 2b, {kind}, {value}",
+            ".popsection",
+            inout("rcx") words => _, inout("rsi") from => _, inout("rdi") to => _,
+            kind = const kind::REPEATS, value = const MOST,
+            options(nostack, preserves_flags));
     }
 }
 
 /// `value`, which the compiler knows nothing about from here on.
-#[cfg(target_os = "none")]
 #[inline(always)]
 pub fn opaque(value: u32) -> u32 {
     let mut value = value;
@@ -31,10 +33,4 @@ pub fn opaque(value: u32) -> u32 {
             options(pure, nomem, nostack, preserves_flags));
     }
     value
-}
-
-/// As on the bare machine, for hosts of any kind.
-#[cfg(not(target_os = "none"))]
-pub fn opaque(value: u32) -> u32 {
-    core::hint::black_box(value)
 }

@@ -8,12 +8,32 @@ use sandglass_abi::boot::extra::{
 use sandglass_abi::sched::KERNEL_WCET_US;
 
 use super::FirmwareInfo;
-use crate::arch::bounds;
+use crate::arch::{bounds, Platform};
 use crate::mem::{user, Tagged};
 use crate::Kernel;
 
-/// Pages that the chunks may take, all together.
-pub const PAGES: u64 = 1;
+const PAGES: u64 = 1;
+
+/// The pages that the chunks take, all together: always as many.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pages;
+
+impl Pages {
+    pub fn of(_firmware: &FirmwareInfo) -> Self {
+        Pages
+    }
+
+    #[inline(always)]
+    pub const fn count(self) -> u64 {
+        PAGES
+    }
+
+    /// Pages for which there are tables.
+    #[inline(always)]
+    pub const fn span(self) -> u64 {
+        PAGES
+    }
+}
 
 const _: () = assert!(
     X86_ACPI_RSDP_LEN + X86_FRAMEBUFFER_LEN + X86_MEMORY_MAP_LEN + X86_TSC_MHZ_LEN + TIMING_LEN
@@ -27,8 +47,9 @@ pub fn length(firmware: &FirmwareInfo) -> u64 {
     (rsdp + framebuffer + X86_MEMORY_MAP_LEN + X86_TSC_MHZ_LEN + TIMING_LEN) as u64
 }
 
-/// Writes the chunks into the zeroed frame of RAM `frame`; `tsc_mhz` is the clock's frequency.
-pub fn write(k: &mut Kernel, frame: Tagged, firmware: &FirmwareInfo, tsc_mhz: u32) {
+/// Writes what is in page `_page` of the chunks, the only one, into the zeroed frame of RAM `frame`.
+pub fn write(k: &mut Kernel, frame: Tagged, _page: u64, firmware: &FirmwareInfo) {
+    let tsc_mhz = k.machine.ticks_per_unit() as u32;
     let mut page = Writer {
         k,
         frame,

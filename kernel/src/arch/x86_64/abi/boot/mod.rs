@@ -6,6 +6,7 @@ pub mod extra;
 
 pub use super::firmware::{FirmwareInfo, Framebuffer, MemoryMapEntry, MAX_MEMORY_MAP};
 
+use sandglass_abi::boot::{slot, NO_IOMMU_LEVELS};
 use sandglass_abi::vspace::x86_64::ROOT_TASK_ASID;
 
 use super::invoke::asid;
@@ -14,14 +15,28 @@ use super::object::paging::{PageDirectory, PageTable, Pdpt, Pml4};
 use super::object::table;
 use super::pte::{Access, Level};
 use super::{space, Mapping};
-use crate::boot::Range;
+use crate::boot::{Contents, Range};
 use crate::cap::Capability;
 use crate::mem::objects::region::Region;
-use crate::mem::{Ref, Slot, Tagged};
+use crate::mem::{ControlKind, Ref, Slot, Tagged};
 use crate::Kernel;
 
 /// The object that an address space is.
 pub type Root = Pml4;
+
+/// What the boot information says about levels of I/O page tables (06, section 2).
+pub const IO_PAGE_TABLE_LEVELS: u64 = NO_IOMMU_LEVELS;
+
+/// Whether scheduling control comes before the paging structures (06, section 1.2).
+pub const SCHED_CONTROL_FIRST: bool = true;
+
+/// The capabilities that name no memory, and where they are.
+pub const CONTROLS: [(u64, ControlKind); 4] = [
+    (slot::IRQ_CONTROL, ControlKind::IrqControl),
+    (slot::ASID_CONTROL, ControlKind::AsidControl),
+    (slot::IO_PORT_CONTROL, ControlKind::IoPortControl),
+    (slot::DOMAIN, ControlKind::Domain),
+];
 
 /// Machine number of ELF files, and what a message says about it.
 pub const ELF_MACHINE: u64 = 62;
@@ -101,8 +116,15 @@ impl Iterator for Tables {
     }
 }
 
-/// Maps `frame`, of 4 KiB, at `vaddr` in the address space `root`; returns its capability.
-pub fn map(k: &Kernel, root: Ref<Root>, frame: Tagged, vaddr: u64) -> Option<Capability> {
+/// Maps `frame`, of 4 KiB, at `vaddr` in the address space `root`; returns its capability. What is in it makes no
+/// difference.
+pub fn map(
+    k: &Kernel,
+    root: Ref<Root>,
+    frame: Tagged,
+    vaddr: u64,
+    _: Contents,
+) -> Option<Capability> {
     let level = Level::PAGE_TABLE;
     let table = space::table(k, root.at(k).as_ref(), vaddr, level).ok()?;
     let access = Access {

@@ -5,15 +5,19 @@ use sandglass_abi::invocation::x86_64 as arch_label;
 use sandglass_abi::vspace::x86_64::{IRQ_USER_OFFSET, MAX_IRQ_VECTOR};
 
 use crate::arch::abi::{Devices, Line};
-use crate::invoke::irq::Issue;
-use crate::invoke::{empty_slot, Error, Invocation};
-use crate::View;
+use crate::invoke::irq::{issue, Issue};
+use crate::invoke::{empty_slot, Error, Invocation, Outcome};
+use crate::{Kernel, View};
 
-/// Checks an invocation of IRQ control.
+/// Invokes IRQ control.
 ///
 /// # Errors
 /// The first check that failed, in the order of the ABI.
-pub fn decode_control(k: &View, call: &Invocation) -> Result<Issue, Error> {
+pub fn invoke_control(k: &Kernel, call: &Invocation) -> Result<Outcome, Error> {
+    Ok(issue(k, decode_control(k, call)?))
+}
+
+fn decode_control(k: &View, call: &Invocation) -> Result<Issue, Error> {
     if call.label() == label::IRQ_CONTROL_GET {
         // Lines by number are those of the legacy controller, which is disabled (03, section 7.1).
         call.need(3)?;

@@ -11,7 +11,7 @@ pub mod paging;
 use crate::arch::abi::object::paging::Pml4;
 use crate::arch::abi::space;
 use crate::cap::Capability;
-use crate::invoke::{Error, Invocation, Outcome};
+use crate::invoke::{Error, Invocation, Outcome, Stop};
 use crate::mem::{Kind, Ref};
 use crate::time::Turn;
 use crate::{Kernel, View};
@@ -21,8 +21,8 @@ use crate::{Kernel, View};
 /// # Errors
 /// The first check that failed, in the order of the ABI.
 #[inline(always)]
-pub fn invoke(k: &mut Kernel, call: &Invocation, kind: Kind) -> Result<Outcome, Error> {
-    match kind {
+pub fn invoke(k: &mut Kernel, call: &Invocation, kind: Kind) -> Result<Outcome, Stop> {
+    Ok(match kind {
         Kind::Pdpt | Kind::PageDirectory | Kind::PageTable => paging::invoke(k, call, kind),
         // A root table has no invocations (03, section 8.1).
         Kind::Pml4 => Err(Error::IllegalOperation),
@@ -31,7 +31,7 @@ pub fn invoke(k: &mut Kernel, call: &Invocation, kind: Kind) -> Result<Outcome, 
         Kind::IoPortControl => ioport::invoke_control(k, call),
         Kind::IoPort => ioport::invoke(k, call),
         _ => Err(Error::InvalidCapability(0)),
-    }
+    }?)
 }
 
 /// The last capability to an object of `kind` goes: one bounded step ends it.

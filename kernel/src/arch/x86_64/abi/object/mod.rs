@@ -31,6 +31,10 @@ macro_rules! objects {
 
 objects!(PageTable, PageDirectory, Pdpt, Pml4, AsidPool);
 
+/// How far a preempted invocation of these has come: none is preempted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Progress {}
+
 /// What a kernel has once of this architecture.
 pub struct State {
     pub asids: AsidTable,

@@ -1,0 +1,78 @@
+//! What the ABI of aarch64 lets users do to devices through the kernel, and what it needs of a machine
+//! for that.
+
+use crate::arch::PhysAddr;
+use crate::cores::CoreId;
+
+/// Where an interrupt comes from, as it was said when its handler was issued (03, section 7).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Line {
+    /// The GIC's number of it.
+    pub id: u16,
+    /// The core at which it arrives; that whose private interrupt it is.
+    pub core: CoreId,
+    /// How it is triggered; `None` leaves that as it is.
+    pub trigger: Option<Trigger>,
+}
+
+/// How an interrupt is triggered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Trigger {
+    Level,
+    Edge,
+}
+
+/// What names an address space to the machine.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Space {
+    pub root: PhysAddr,
+    /// Its identifier, which tags its translations; not 0.
+    pub asid: u16,
+}
+
+/// What is to be done to the caches (07, section 9).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Maintenance {
+    /// Data is written to where every observer finds it (to the point of coherency).
+    Clean,
+    /// Data is forgotten that is not yet there; lines of which only a part is meant are cleaned first.
+    Invalidate,
+    /// Both.
+    CleanInvalidate,
+    /// What was written is what is executed: data is cleaned to the point of unification, and instructions are forgotten.
+    Unify,
+}
+
+/// What this architecture needs of a machine besides [`crate::arch::Platform`].
+pub trait Devices {
+    // ---- translations
+    //
+    // A machine keeps translations, each with the identifier of its address space, across entries to the kernel and on
+    // every core, until it is told to forget them; it keeps none of an absent entry. On return from one of these, every
+    // core does as it says, and has finished what it did by the former translation.
+
+    /// Entries of tables were written that were absent: the walks of tables that begin from now on find them.
+    fn tables_written(&self);
+    /// Forgets the translation of the page at `vaddr` in the address space `asid`.
+    fn forget_page(&self, asid: u16, vaddr: u64);
+    /// Forgets every translation of the address space `asid`, and its cached paging structures.
+    fn forget_space(&self, asid: u16);
+    /// Forgets every user translation, and every cached paging structure.
+    fn forget_spaces(&self);
+
+    // ---- caches
+
+    /// Does `what` to the `bytes` at `start`, on every core, which are at most [`MAINTENANCE_BYTES`]. Memory that the
+    /// kernel cannot reach is left alone.
+    fn maintain(&self, what: Maintenance, start: PhysAddr, bytes: u64);
+
+    // ---- interrupts
+
+    /// The highest target of a software-generated interrupt that the controller knows (03, section 7.5).
+    fn max_sgi_target(&self) -> u64;
+    /// Raises the software-generated interrupt `sgi`, below 16, at `target`, as the controller numbers targets.
+    fn raise_sgi(&self, sgi: u8, target: u32);
+}
+
+/// Most bytes of one step of cache maintenance.
+pub const MAINTENANCE_BYTES: u64 = 512;

@@ -1,0 +1,95 @@
+//! Address-space identifiers (03, section 9.4; 07, section 8).
+//!
+//! An identifier is a pool's number and an index in it. Invariants: an entry of a pool that is
+//! installed names a root table whose capabilities carry that identifier; identifier 0 is none.
+
+use crate::Kernel;
+use core::cell::Cell;
+
+use sandglass_abi::object::ASID_POOL_BITS;
+use sandglass_abi::vspace::aarch64::{ASIDS_PER_POOL, ASID_POOLS};
+
+use super::paging::VSpace;
+use crate::arch::bounds::turns;
+use crate::mem::Ref;
+
+const INDEX_BITS: u32 = ASIDS_PER_POOL.trailing_zeros();
+
+/// A pool of identifiers: for each, the root table that it names.
+#[repr(C, align(4096))]
+pub struct AsidPool {
+    roots: [Cell<Option<Ref<VSpace>>>; ASIDS_PER_POOL],
+}
+
+const _: () = assert!(size_of::<AsidPool>() == 1 << ASID_POOL_BITS);
+
+impl AsidPool {
+    fn entry(&self, asid: u16) -> &Cell<Option<Ref<VSpace>>> {
+        &self.roots[asid as usize & (ASIDS_PER_POOL - 1)]
+    }
+
+    /// The root table that `asid`, an identifier of this pool, names.
+    #[inline(always)]
+    pub fn root(&self, asid: u16) -> Option<Ref<VSpace>> {
+        self.entry(asid).get()
+    }
+
+    pub fn set_root(&self, _: &Kernel, asid: u16, root: Option<Ref<VSpace>>) {
+        self.entry(asid).set(root);
+    }
+
+    /// The lowest identifier of pool `number` that names nothing, 0 excepted: at most as many
+    /// steps as a pool has entries.
+    pub fn lowest_free(&self, number: u64) -> Option<u16> {
+        for (i, root) in turns::<{ ASIDS_PER_POOL as u64 }, _>(self.roots.iter().enumerate()) {
+            let asid = (number << INDEX_BITS) as u16 | i as u16;
+            if root.get().is_none() && asid != 0 {
+                return Some(asid);
+            }
+        }
+        None
+    }
+}
+
+/// The pools.
+pub struct AsidTable {
+    pools: [Cell<Option<Ref<AsidPool>>>; ASID_POOLS],
+}
+
+impl AsidTable {
+    pub const fn new() -> Self {
+        AsidTable {
+            pools: [const { Cell::new(None) }; ASID_POOLS],
+        }
+    }
+
+    fn entry(&self, number: u64) -> &Cell<Option<Ref<AsidPool>>> {
+        &self.pools[number as usize & (ASID_POOLS - 1)]
+    }
+
+    /// The pool of this number, if it is installed.
+    #[inline(always)]
+    pub fn numbered(&self, number: u64) -> Option<Ref<AsidPool>> {
+        self.entry(number).get()
+    }
+
+    /// The pool that `asid` belongs to.
+    #[inline(always)]
+    pub fn pool(&self, asid: u16) -> Option<Ref<AsidPool>> {
+        self.numbered(u64::from(asid) >> INDEX_BITS)
+    }
+
+    pub fn lowest_free(&self) -> Option<u64> {
+        for (number, pool) in turns::<{ ASID_POOLS as u64 }, _>((0..).zip(&self.pools)) {
+            if pool.get().is_none() {
+                return Some(number);
+            }
+        }
+        None
+    }
+
+    /// Installs a pool, or takes it out.
+    pub fn set(&self, _: &Kernel, number: u64, pool: Option<Ref<AsidPool>>) {
+        self.entry(number).set(pool);
+    }
+}

@@ -1,0 +1,34 @@
+//! Copies of memory that users may write at the same time, on another core: outside of what the
+//! compiler may assume about memory, as volatile accesses are.
+
+use crate::arch::bounds::turns;
+
+/// Copies `words` words, at most `MOST`: outside of what the compiler may assume about memory, as volatile accesses are,
+/// since users may write them at the same time, on another core. Each is read once and written once, in order.
+///
+/// # Safety
+/// As many words are readable at `from` and writable at `to`, aligned, apart from each other, and no
+/// reference to any of them exists.
+#[inline(always)]
+pub unsafe fn copy_words<const MOST: u64>(from: *const u64, to: *mut u64, words: usize) {
+    for i in turns::<MOST, _>(0..words) {
+        // SAFETY: the caller's. No order between the copies is needed but that of one word's load and store: whoever
+        // writes the words meanwhile gets what he deserves.
+        unsafe {
+            to.wrapping_add(i)
+                .write_volatile(from.wrapping_add(i).read_volatile())
+        }
+    }
+}
+
+/// `value`, which the compiler knows nothing about from here on.
+#[inline(always)]
+pub fn opaque(value: u32) -> u32 {
+    let mut value = value;
+    // SAFETY: no instruction; `black_box` would go through memory.
+    unsafe {
+        core::arch::asm!("/* {0:w} */", inout(reg) value,
+            options(pure, nomem, nostack, preserves_flags));
+    }
+    value
+}
