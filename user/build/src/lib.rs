@@ -31,10 +31,25 @@ pub const LINK_ARGUMENTS: [&str; 7] = [
 /// to link, and what is not used is left out.
 pub const C_LINK_ARGUMENTS: [&str; 2] = ["-nostdlib", "-Wl,--gc-sections"];
 
+/// The target of user programs for aarch64, whose linker is `ld.lld` itself.
+pub const AARCH64_TARGET: &str = "aarch64-unknown-none";
+
+/// Arguments for that linker, to the same end.
+const AARCH64_LINK_ARGUMENTS: [&str; 4] = [
+    "-zmax-page-size=4096",
+    "-znoexecstack",
+    "--image-base=0x400000",
+    "-e_start",
+];
+
 /// To be called from the build script of a package whose binaries are user programs.
 pub fn user_program() {
     println!("cargo:rerun-if-changed=build.rs");
-    for argument in LINK_ARGUMENTS {
+    let arguments: &[&str] = match env::var("TARGET").as_deref() {
+        Ok(AARCH64_TARGET) => &AARCH64_LINK_ARGUMENTS,
+        _ => &LINK_ARGUMENTS,
+    };
+    for argument in arguments {
         println!("cargo:rustc-link-arg-bins={argument}");
     }
 }

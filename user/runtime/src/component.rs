@@ -201,6 +201,8 @@ impl Component {
     pub fn share_console(&mut self, process: &mut Process) -> Result<(), SetupError> {
         match crate::console::output() {
             Output::Serial(port) => self.grant_serial_console(process, port)?,
+            // Its registers are not mapped in the component.
+            Output::Mapped(_) => self.environment.set_console(Output::Silent),
             output => self.environment.set_console(output),
         }
         self.share_screen(process)

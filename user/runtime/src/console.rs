@@ -11,6 +11,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use crate::cap::IoPort;
 use crate::error::Result;
 use crate::logging;
+use crate::pl011::Pl011;
 use crate::screen;
 use crate::serial::{SerialPort, COM1_FIRST};
 use crate::sys;
@@ -22,19 +23,24 @@ pub enum Output {
     Debug,
     /// The first serial port ([`COM1_FIRST`]), and the screen, if there is one ([`screen`]).
     Serial(IoPort),
+    /// The serial port whose registers are mapped.
+    Mapped(Pl011),
     /// Nowhere.
     Silent,
 }
 
 impl Output {
     const SILENT: u64 = u64::MAX;
+    /// Set in the word of a mapped port: no address of a user has it.
+    const MAPPED: u64 = 1 << 63;
 
-    /// As one word: 0, all ones, or the capability pointer of the port.
+    /// As one word: 0, all ones, the capability pointer of the port, or the address of its registers and the highest bit.
     pub const fn to_word(self) -> u64 {
         match self {
             Self::Debug => 0,
             Self::Silent => Self::SILENT,
             Self::Serial(port) => port.address(),
+            Self::Mapped(port) => port.address() | Self::MAPPED,
         }
     }
 
@@ -42,6 +48,10 @@ impl Output {
         match word {
             0 => Self::Debug,
             Self::SILENT => Self::Silent,
+            // SAFETY: from `to_word` of one that is mapped: by this program, or by its loader, which says so.
+            word if word & Self::MAPPED != 0 => {
+                Self::Mapped(unsafe { Pl011::at(word & !Self::MAPPED) })
+            }
             port => Self::Serial(IoPort::at(port)),
         }
     }
@@ -86,6 +96,14 @@ pub fn write_bytes(bytes: &[u8]) {
             }
             screen::write(bytes);
         }
+        Output::Mapped(line) => {
+            for &byte in bytes {
+                if byte == b'\n' {
+                    line.put(b'\r');
+                }
+                line.put(byte);
+            }
+        }
         Output::Silent => {}
     }
 }
@@ -95,6 +113,7 @@ pub fn write_bytes(bytes: &[u8]) {
 pub fn read() -> Option<u8> {
     match output() {
         Output::Serial(port) => SerialPort::at(port, COM1_FIRST).get().ok().flatten(),
+        Output::Mapped(line) => line.get(),
         Output::Debug | Output::Silent => None,
     }
 }
@@ -145,6 +164,8 @@ mod tests {
             Output::Debug,
             Output::Silent,
             Output::Serial(IoPort::at(77)),
+            // SAFETY: nobody uses it.
+            Output::Mapped(unsafe { Pl011::at(0x1000) }),
         ] {
             assert_eq!(Output::from_word(output.to_word()), output);
         }

@@ -1,6 +1,6 @@
 //! A thread's registers (ABI 07, section 1.1).
 
-use sandglass_abi::context::x86_64 as order;
+use crate::arch::{order, CALLED};
 
 /// All user registers of a thread, in the order of the ABI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,7 +9,7 @@ pub struct UserContext([u64; order::COUNT]);
 impl Default for UserContext {
     fn default() -> Self {
         let mut words = [0; order::COUNT];
-        words[order::RFLAGS] = order::INITIAL_RFLAGS;
+        words[order::FLAGS] = order::INITIAL_FLAGS;
         Self(words)
     }
 }
@@ -18,14 +18,14 @@ impl UserContext {
     /// Registers of a thread that starts in the function at `ip` as if called with `argument`.
     ///
     /// `stack_top` is the end of its stack, aligned to 16 bytes, or 0 for a thread that needs no
-    /// stack; one word below it is left for the return address that a called function expects.
-    /// `fs_base` is its thread block, or 0.
-    pub fn start(ip: u64, stack_top: u64, argument: u64, fs_base: u64) -> Self {
+    /// stack; what a called function expects there is left free (on x86_64 a return address).
+    /// `thread_pointer` is its thread block, or 0.
+    pub fn start(ip: u64, stack_top: u64, argument: u64, thread_pointer: u64) -> Self {
         let mut context = Self::default();
-        context.0[order::RIP] = ip;
-        context.0[order::RSP] = stack_top.saturating_sub(8);
-        context.0[order::RDI] = argument;
-        context.0[order::FS_BASE] = fs_base;
+        context.0[order::IP] = ip;
+        context.0[order::SP] = stack_top.saturating_sub(CALLED);
+        context.0[order::ARGUMENT] = argument;
+        context.0[order::THREAD_POINTER] = thread_pointer;
         context
     }
 
@@ -39,7 +39,7 @@ impl UserContext {
         &mut self.0
     }
 
-    /// Register `index` of [`sandglass_abi::context::x86_64`], 0 if there is none.
+    /// Register `index` of the architecture in [`sandglass_abi::context`], 0 if there is none.
     #[inline]
     pub fn get(&self, index: usize) -> u64 {
         self.0.get(index).copied().unwrap_or(0)
@@ -56,6 +56,6 @@ impl UserContext {
     /// Program counter.
     #[inline]
     pub fn ip(&self) -> u64 {
-        self.0[order::RIP]
+        self.0[order::IP]
     }
 }

@@ -5,18 +5,17 @@
 //! code calls. They are in a macro, not in this library, so that libraries above this one can be
 //! tested on the host.
 //!
-//! A root task is started with the address of its boot information in rdi (ABI 06, section 1.1), a
+//! A root task is started with the address of its boot information in the first argument's register (ABI 06, section 1.1), a
 //! component with that of its [`Environment`]; both without a stack (ABI 06, section 3).
 
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-use sandglass_abi::context::x86_64::COUNT;
-
+use crate::arch::order::COUNT;
 use crate::boot::BootInfo;
 use crate::cap::Frame;
 use crate::env::Environment;
 use crate::thread_block::{IpcBuffer, TlsImage};
-use crate::{console, exit, logging, println, screen, sys, trace};
+use crate::{arch, console, exit, logging, println, screen, trace};
 
 /// Declares `main` of a user program (`#![no_std]`, `#![no_main]`).
 ///
@@ -37,13 +36,15 @@ macro_rules! entry {
         #[doc(hidden)]
         mod __sandglass_entry {
             pub const STACK_BYTES: usize = $stack;
-            const _: () = assert!(STACK_BYTES % 16 == 0, "the stack's size is not a multiple of 16");
+            const _: () = assert!(
+                STACK_BYTES % 16 == 0,
+                "the stack's size is not a multiple of 16"
+            );
 
             /// The first page is unmapped, so that an overflow is a fault.
             #[repr(C, align(4096))]
             pub struct Stack([u8; $crate::entry::GUARD_BYTES], [u8; STACK_BYTES]);
-            pub static mut STACK: Stack =
-                Stack([0; $crate::entry::GUARD_BYTES], [0; STACK_BYTES]);
+            pub static mut STACK: Stack = Stack([0; $crate::entry::GUARD_BYTES], [0; STACK_BYTES]);
             static mut HEAP: [u8; $heap] = [0; $heap];
             pub static mut THREAD_AREA: $crate::entry::MainThreadArea =
                 $crate::entry::MainThreadArea::new();
@@ -73,61 +74,7 @@ macro_rules! entry {
             }
         }
 
-        core::arch::global_asm!(
-            ".section .text._start, \"ax\", @progbits",
-            ".globl _start",
-            ".type _start, @function",
-            "_start:",
-            "mov [rip + {initial} + 8], rsp",
-            "mov [rip + {initial} + 24], rax",
-            "mov [rip + {initial} + 32], rbx",
-            "mov [rip + {initial} + 40], rcx",
-            "mov [rip + {initial} + 48], rdx",
-            "mov [rip + {initial} + 56], rsi",
-            "mov [rip + {initial} + 64], rdi",
-            "mov [rip + {initial} + 72], rbp",
-            "mov [rip + {initial} + 80], r8",
-            "mov [rip + {initial} + 88], r9",
-            "mov [rip + {initial} + 96], r10",
-            "mov [rip + {initial} + 104], r11",
-            "mov [rip + {initial} + 112], r12",
-            "mov [rip + {initial} + 120], r13",
-            "mov [rip + {initial} + 128], r14",
-            "mov [rip + {initial} + 136], r15",
-            // Neither LEA nor MOV changes the flags.
-            "lea rsp, [rip + {stack} + {guard} + {size}]",
-            "pushfq",
-            "pop qword ptr [rip + {initial} + 16]",
-            "xor ebp, ebp",
-            "call {start}",
-            "ud2",
-            // Where further threads of a component start: the loader puts the address of what the
-            // program has prepared for the thread into RDI.
-            ".globl __sandglass_thread",
-            ".type __sandglass_thread, @function",
-            "__sandglass_thread:",
-            "mov rsp, [rdi]",
-            "xor ebp, ebp",
-            "call {thread}",
-            "ud2",
-            // Named by the compiled core and alloc libraries, called by nothing: this program does
-            // not unwind.
-            ".weak rust_eh_personality",
-            ".weak _Unwind_Resume",
-            "rust_eh_personality:",
-            "_Unwind_Resume:",
-            "ud2",
-            // For the loader of a component.
-            ".globl __sandglass_stack_guard",
-            ".set __sandglass_stack_guard, {stack}",
-            ".text",
-            guard = const $crate::entry::GUARD_BYTES,
-            initial = sym $crate::entry::INITIAL_REGISTERS,
-            stack = sym __sandglass_entry::STACK,
-            size = const __sandglass_entry::STACK_BYTES,
-            start = sym __sandglass_start,
-            thread = sym $crate::thread::begin,
-        );
+        $crate::start_code!(__sandglass_entry, __sandglass_start);
         $crate::memory_functions!("");
     };
 }
@@ -272,13 +219,13 @@ pub unsafe fn run<A: Argument, T: Termination>(
     stack_guard: u64,
     main: fn(A) -> T,
 ) -> ! {
-    // SAFETY: the caller's promise. FS is set to a thread block before anything uses it.
+    // SAFETY: the caller's promise. The thread pointer is set to a thread block before anything uses it.
     let argument = unsafe {
         let argument = A::from_start(word);
         let image = tls_image();
         let fits = image.area_len() <= MainThreadArea::SIZE && image.area_align() <= 64;
         let image = if fits { image } else { TlsImage::EMPTY };
-        sys::set_tls_base(image.init_area(area.cast(), argument.ipc_buffer()));
+        arch::set_thread_pointer(image.init_area(area.cast(), argument.ipc_buffer()));
         argument.protect_stack(stack_guard);
         argument.set_up_console();
         assert!(

@@ -1,6 +1,5 @@
 //! The end of a program.
 
-use core::arch::asm;
 use core::fmt::{Display, Write};
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,7 +9,7 @@ use crate::cap::{Endpoint, IoPort};
 use crate::console::Output;
 use crate::logging::Text;
 use crate::message::Message;
-use crate::{console, sys};
+use crate::{arch, console, sys};
 
 /// The I/O port of QEMU's isa-debug-exit device (`iobase=0xf4`): writing `v` ends QEMU with
 /// status `2 v + 1`.
@@ -25,7 +24,7 @@ pub const LAUNCHER: &str = "launcher";
 pub const LABEL: u64 = 0x6578_6974;
 
 /// Where a launcher lets the threads of a component go on that has ended. Nothing is ever mapped there (it is below
-/// [`LOWEST_PROGRAM`](sandglass_abi::vspace::x86_64::LOWEST_PROGRAM)), so that each of them is stopped by a fault, of which
+/// [`LOWEST_PROGRAM`](crate::arch::vspace::LOWEST_PROGRAM)), so that each of them is stopped by a fault, of which
 /// its fault handler hears: see [`Fault::is_end`](crate::fault::Fault::is_end).
 pub const ENDED_AT: u64 = 0xed0;
 
@@ -55,8 +54,7 @@ pub fn exit(status: u8) -> ! {
     if launcher != 0 {
         Endpoint::at(launcher).call(Message::new(LABEL, [u64::from(status)]));
     } else if port != 0 {
-        // Without the device nothing happens.
-        let _ = IoPort::at(port).out8(DEBUG_EXIT_PORT, status);
+        arch::end_machine(port, status);
     } else if console::output() == Output::Debug {
         sys::debug_halt();
     }
@@ -65,7 +63,7 @@ pub fn exit(status: u8) -> ! {
 
 /// What the message of a panic says.
 ///
-/// Its words: the status, the thread's registers RIP, RSP and RBP, the bytes of the text, and the text itself, eight bytes
+/// Its words: the status, the thread's instruction, stack and frame pointers, the bytes of the text, and the text itself, eight bytes
 /// a word. All of it is what a component claims.
 #[derive(Clone, Debug)]
 pub struct Panic {
@@ -111,12 +109,7 @@ pub(crate) fn has_launcher() -> bool {
 
 /// Ends the program, and lets the launcher say why.
 pub(crate) fn panic(report: &dyn Display) -> ! {
-    let (ip, sp, fp): (u64, u64, u64);
-    // SAFETY: reads three registers.
-    unsafe {
-        asm!("lea {}, [rip]", "mov {}, rsp", "mov {}, rbp", out(reg) ip, out(reg) sp, out(reg) fp,
-             options(nomem, nostack, preserves_flags));
-    }
+    let (ip, sp, fp) = arch::registers_here();
     let mut text = Text::<{ Panic::TEXT }>::new();
     // What does not fit is cut off.
     let _ = write!(text, "{report}");

@@ -3,11 +3,12 @@
 use alloc::vec::Vec;
 use core::fmt;
 
-use elf::abi::{EM_X86_64, ET_EXEC, PF_W, PT_LOAD};
+use crate::arch::vspace::{HIGHEST_PAGE, LOWEST_PROGRAM};
+use crate::arch::{ELF_MACHINE, ELF_MACHINE_NAME};
+use elf::abi::{ET_EXEC, PF_W, PT_LOAD};
 use elf::endian::LittleEndian;
 use elf::file::Class;
 use elf::ElfBytes;
-use sandglass_abi::vspace::x86_64::{HIGHEST_PAGE, LOWEST_PROGRAM};
 
 use crate::thread;
 
@@ -20,7 +21,7 @@ pub const PAGE: u64 = 4096;
 /// The symbol that [`entry!`](crate::entry) defines for the page below the stack.
 const STACK_GUARD_SYMBOL: &str = "__sandglass_stack_guard";
 
-/// A program image, checked: static, position-dependent, for x86_64, inside user addresses and not
+/// A program image, checked: static, position-dependent, for the architecture, inside user addresses and not
 /// below [`LOWEST_PROGRAM`].
 #[derive(Clone, Debug)]
 pub struct Image<'a> {
@@ -57,7 +58,7 @@ pub struct ImagePage {
 pub enum ImageError {
     /// Not an ELF file, or one whose headers are cut off.
     NotElf,
-    /// Not a 64-bit little-endian x86_64 executable.
+    /// Not a 64-bit little-endian executable of the architecture.
     WrongMachine,
     /// Position-independent or relocatable.
     NotStatic,
@@ -79,7 +80,7 @@ impl fmt::Display for ImageError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotElf => write!(f, "not an ELF file"),
-            Self::WrongMachine => write!(f, "not an ELF file for 64-bit x86_64"),
+            Self::WrongMachine => write!(f, "not an ELF file for 64-bit {ELF_MACHINE_NAME}"),
             Self::NotStatic => {
                 write!(
                     f,
@@ -116,7 +117,7 @@ impl<'a> Image<'a> {
     /// See [`ImageError`].
     pub fn parse(bytes: &'a [u8]) -> Result<Self, ImageError> {
         let elf = ElfBytes::<LittleEndian>::minimal_parse(bytes).map_err(|_| ImageError::NotElf)?;
-        if elf.ehdr.class != Class::ELF64 || elf.ehdr.e_machine != EM_X86_64 {
+        if elf.ehdr.class != Class::ELF64 || elf.ehdr.e_machine != ELF_MACHINE {
             return Err(ImageError::WrongMachine);
         }
         if elf.ehdr.e_type != ET_EXEC {

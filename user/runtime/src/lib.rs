@@ -9,7 +9,8 @@
 //! | managing others | [`process`], [`resources`], [`vspace`], [`image`], [`thread`], [`component`], [`spawning`] |
 //! | servers | [`server`], [`fault`], [`timeout`], [`watchdog`] |
 //! | what the trace shows | [`trace`] |
-//! | devices | [`hpet`], [`serial`], [`screen`], [`firmware`] |
+//! | the architecture | [`arch`] |
+//! | devices | [`hpet`], [`serial`], [`pl011`], [`screen`], [`firmware`] |
 //!
 //! # Building a program
 //!
@@ -28,6 +29,8 @@
 extern crate alloc;
 
 pub mod alarm;
+#[doc(hidden)]
+pub mod arch;
 pub mod boot;
 pub mod cap;
 pub mod component;
@@ -46,6 +49,7 @@ pub mod image;
 pub mod logging;
 mod memory_functions;
 pub mod message;
+pub mod pl011;
 pub mod process;
 pub mod replies;
 pub mod resources;

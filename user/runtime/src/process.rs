@@ -2,13 +2,11 @@
 
 use sandglass_abi::boot::slot;
 
+use crate::arch;
 use crate::boot::{self, BootInfo};
 use crate::cap::{CNode, GuardData, Tcb};
-use crate::console;
-use crate::exit;
 use crate::resources::{Resources, SetupError};
 use crate::screen::{self, SharedScreen};
-use crate::serial;
 use crate::vspace::OwnSpace;
 
 /// What a program needs to make threads and components.
@@ -61,10 +59,7 @@ impl Process {
 
     /// Takes the first serial port and prints there from now on, on any kernel. Root task only.
     pub fn use_serial_console(&mut self) -> Result<(), SetupError> {
-        let port = self
-            .resources
-            .io_ports(serial::COM1_FIRST, serial::COM1_FIRST + serial::PORTS - 1)?;
-        Ok(console::use_serial(port)?)
+        arch::use_serial_console(self)
     }
 
     /// Shows what is printed on the serial port on the screen too, if the firmware offers one that
@@ -86,12 +81,8 @@ impl Process {
         self.screen.as_ref()
     }
 
-    /// Takes the port through which [`exit::exit`] ends QEMU with a status. Root task only.
+    /// Takes the port through which [`exit`](crate::exit::exit) ends QEMU with a status. Root task only.
     pub fn use_exit_port(&mut self) -> Result<(), SetupError> {
-        let port = self
-            .resources
-            .io_ports(exit::DEBUG_EXIT_PORT, exit::DEBUG_EXIT_PORT)?;
-        exit::use_port(port);
-        Ok(())
+        arch::use_exit_port(self)
     }
 }

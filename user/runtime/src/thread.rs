@@ -2,8 +2,8 @@
 
 use alloc::boxed::Box;
 
-use sandglass_abi::context::x86_64::{FS_BASE, RSP};
-
+use crate::arch::order::{SP, THREAD_POINTER};
+use crate::arch::{self, CALLED};
 use crate::cap::{Endpoint, Frame, SchedArguments, SchedContext, Tcb};
 use crate::context::UserContext;
 use crate::entry::tls_image;
@@ -12,7 +12,6 @@ use crate::exit;
 use crate::image::PAGE;
 use crate::process::Process;
 use crate::resources::SetupError;
-use crate::sys;
 use crate::thread_block::IpcBuffer;
 use crate::vspace::Region;
 
@@ -180,14 +179,14 @@ pub(crate) unsafe fn load_function<T: Sync>(
 /// As [`load`].
 unsafe fn enter(tcb: Tcb, buffer_address: u64, mut context: UserContext) -> Result<(), Error> {
     // SAFETY: the caller's promise.
-    let (fs_base, stack_top) = unsafe { make_area(buffer_address, buffer_address) };
-    // Below it, as a called function expects, the return address.
-    context.set(RSP, stack_top - 8);
-    context.set(FS_BASE, fs_base);
+    let (thread_pointer, stack_top) = unsafe { make_area(buffer_address, buffer_address) };
+    // Below it, what a called function expects.
+    context.set(SP, stack_top - CALLED);
+    context.set(THREAD_POINTER, thread_pointer);
     tcb.write_registers(&context, false)
 }
 
-/// Makes a thread block below `end`, for a thread whose IPC buffer is at `buffer_address`. Returns its address for FS,
+/// Makes a thread block below `end`, for a thread whose IPC buffer is at `buffer_address`. Returns its address for the thread pointer,
 /// and the end of the stack below it, a multiple of 16.
 ///
 /// # Safety
@@ -196,8 +195,9 @@ unsafe fn make_area(end: u64, buffer_address: u64) -> (u64, u64) {
     let tls = tls_image();
     let area = (end - tls.area_len() as u64) & !(tls.area_align() as u64 - 1);
     // SAFETY: the caller's promise.
-    let fs_base = unsafe { tls.init_area(area as *mut u8, buffer_address as *mut IpcBuffer) };
-    (fs_base, area & !15)
+    let thread_pointer =
+        unsafe { tls.init_area(area as *mut u8, buffer_address as *mut IpcBuffer) };
+    (thread_pointer, area & !15)
 }
 
 /// The body of a thread, as the argument of [`run`].
@@ -213,7 +213,7 @@ fn boxed(body: impl FnOnce() + Send + 'static) -> u64 {
 pub struct Prepared {
     /// Its stack pointer; 0 if it has not been prepared. The start of a thread reads this word.
     stack_top: u64,
-    fs_base: u64,
+    thread_pointer: u64,
     argument: u64,
     /// Not 0: the thread may come here again.
     is_restartable: u64,
@@ -253,10 +253,10 @@ pub(crate) unsafe fn prepare_restartable(buffer_address: u64, body: impl FnMut()
 unsafe fn put(buffer_address: u64, argument: u64, is_restartable: bool) {
     let prepared = prepared_at(buffer_address);
     // SAFETY: the caller's promise.
-    let (fs_base, stack_top) = unsafe { make_area(prepared, buffer_address) };
+    let (thread_pointer, stack_top) = unsafe { make_area(prepared, buffer_address) };
     let content = Prepared {
         stack_top,
-        fs_base,
+        thread_pointer,
         argument,
         is_restartable: is_restartable.into(),
     };
@@ -273,7 +273,7 @@ pub unsafe extern "C" fn begin(prepared: *const Prepared) -> ! {
     // SAFETY: `prepare` wrote it before the loader started this thread, with the thread's own block.
     let prepared = unsafe {
         let prepared = prepared.read();
-        sys::set_tls_base(prepared.fs_base);
+        arch::set_thread_pointer(prepared.thread_pointer);
         prepared
     };
     if prepared.is_restartable != 0 {

@@ -1,16 +1,20 @@
-//! What belongs to one thread: the block that FS addresses, and the IPC buffer it points to.
+//! What belongs to one thread: the block that its thread pointer addresses (FS on x86_64, TPIDR_EL0 on aarch64), and the
+//! IPC buffer it points to.
 //!
 //! x86_64 thread-local storage is "variant II": FS addresses the thread block, whose first word
-//! is its own address, and the image's thread-local variables lie directly below it. Each thread
-//! of a program has its own block, so `fs:[8]` is the IPC buffer of whoever asks.
+//! is its own address, and the image's thread-local variables lie directly below it. That of aarch64 is "variant I": they
+//! lie behind the first two words of the block. Each thread of a program has its own block, whose second word is the IPC
+//! buffer of whoever asks.
 //!
 //! A thread without a block (raw threads of a test, say) must not send more than four words or
 //! any capability, and must not use the heap lock or anything else documented to need a block.
 
-use core::arch::asm;
 use core::ptr;
 
 use sandglass_abi::message::ipc_buffer;
+
+pub use crate::arch::current_ipc_buffer;
+use crate::arch::{thread_area, thread_area_len};
 
 /// The IPC buffer (ABI 01, section 3); its frame must be aligned to 1024 bytes.
 #[repr(C, align(1024))]
@@ -18,15 +22,15 @@ pub struct IpcBuffer {
     words: [u64; ipc_buffer::WORDS],
 }
 
-/// The block that FS addresses.
+/// The block that the thread pointer addresses.
 #[repr(C, align(64))]
 pub struct ThreadBlock {
-    /// Its own address, as compilers expect at `fs:[0]`.
+    /// Its own address, as compilers of x86_64 expect at `fs:[0]`.
     self_pointer: *mut ThreadBlock,
-    /// At `fs:[8]`.
+    /// Behind that.
     ipc_buffer: *mut IpcBuffer,
     reserved: [u64; 3],
-    /// At `fs:[0x28]`, where compilers look for the stack protector's canary.
+    /// At `fs:[0x28]`, where those look for the stack protector's canary.
     stack_guard: u64,
 }
 const _: () = {
@@ -57,12 +61,7 @@ impl TlsImage {
 
     /// Bytes of a thread's area: variables and thread block.
     pub const fn area_len(&self) -> usize {
-        self.offset() + core::mem::size_of::<ThreadBlock>()
-    }
-
-    /// Offset of the thread block in the area.
-    const fn offset(&self) -> usize {
-        self.len.next_multiple_of(self.area_align())
+        thread_area_len(self.len, self.area_align())
     }
 
     /// Alignment of the area, bytes.
@@ -75,17 +74,17 @@ impl TlsImage {
         }
     }
 
-    /// Prepares a thread's area and returns the address for its FS base.
+    /// Prepares a thread's area and returns the address for its thread pointer.
     ///
     /// # Safety
     /// `area` must be valid for [`Self::area_len`] bytes, aligned to [`Self::area_align`], and
     /// belong to this thread as long as it runs. `buffer` must be null or the thread's IPC buffer.
     pub unsafe fn init_area(&self, area: *mut u8, buffer: *mut IpcBuffer) -> u64 {
-        let offset = self.offset();
-        // SAFETY: the variables end at `offset` and the block follows them, both inside the
-        // area; the image's initialised part is read-only memory of the program.
+        let (variables, offset) = thread_area(self.len, self.area_align());
+        // SAFETY: variables and block are apart, and both inside the area; the image's initialised
+        // part is read-only memory of the program.
         unsafe {
-            let variables = area.add(offset - self.len);
+            let variables = area.add(variables);
             if self.init_len > 0 {
                 ptr::copy_nonoverlapping(self.init, variables, self.init_len);
             }
@@ -100,18 +99,6 @@ impl TlsImage {
             block as u64
         }
     }
-}
-
-/// The current thread's IPC buffer.
-#[inline(always)]
-pub fn current_ipc_buffer() -> *mut IpcBuffer {
-    let buffer;
-    // SAFETY: every thread of the runtime has a thread block; a raw thread is told not to come
-    // here (module documentation).
-    unsafe {
-        asm!("mov {}, fs:[8]", out(reg) buffer, options(pure, readonly, nostack, preserves_flags));
-    }
-    buffer
 }
 
 /// Reads word `index` of the current thread's IPC buffer; 0 beyond its end.

@@ -1,14 +1,8 @@
 //! Reading and converting time. No floating point.
 
 use core::arch::asm;
-use core::arch::x86_64::_rdtsc;
 
-/// The time-stamp counter, in ticks.
-#[inline(always)]
-pub fn ticks() -> u64 {
-    // SAFETY: RDTSC is allowed at user level (ABI 07, section 2).
-    unsafe { _rdtsc() }
-}
+pub use crate::arch::{ticks, work};
 
 /// An instruction that does nothing: the body of a loop that stands for work.
 ///
@@ -45,39 +39,6 @@ pub fn pass() {
 
 /// Instructions of a step of [`work`].
 pub const STEP: u64 = 4;
-
-/// Executes `steps` times [`STEP`] instructions, and a few more: what stands for work. For an emulator, as [`pass`].
-pub fn work(steps: u64) {
-    /// As many as there is one jump for.
-    const STEPS: u64 = 16;
-    let (many, few) = (steps / STEPS, steps % STEPS);
-    // SAFETY: it counts two registers down.
-    unsafe {
-        asm!(
-            "test {many}, {many}",
-            "jz 3f",
-            "2:",
-            ".rept {nops}",
-            "nop",
-            ".endr",
-            "dec {many}",
-            "jnz 2b",
-            "3:",
-            "test {few}, {few}",
-            "jz 5f",
-            "4:",
-            "nop",
-            "nop",
-            "dec {few}",
-            "jnz 4b",
-            "5:",
-            nops = const STEPS * STEP - 2,
-            many = inout(reg) many => _,
-            few = inout(reg) few => _,
-            options(nomem, nostack)
-        );
-    }
-}
 
 /// The frequency of the time-stamp counter, as the kernel reports it (ABI 06, section 4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,7 @@
-//! x86 I/O ports (ABI 03, sections 8.6 and 8.7).
-
-use sandglass_abi::invocation::x86_64 as label;
+//! I/O ports (ABI 03, sections 8.6 and 8.7), of x86_64 only: elsewhere nobody has a capability to any.
 
 use super::{capability, invoke, invoke_unit, Capability, Slot};
+use crate::arch::label;
 use crate::error::Result;
 
 capability! {

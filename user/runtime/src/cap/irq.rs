@@ -1,8 +1,9 @@
 //! Interrupts (ABI 03, section 7).
 
-use sandglass_abi::invocation::{self, x86_64 as label};
+use sandglass_abi::invocation;
 
 use super::{capability, invoke_unit, Capability, Notification, Slot};
+use crate::arch::label;
 use crate::error::Result;
 
 capability! {

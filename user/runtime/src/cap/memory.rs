@@ -1,10 +1,10 @@
-//! Frames, paging structures and address space identifiers of x86_64 (ABI 03, section 8).
-
-use sandglass_abi::invocation::x86_64 as label;
-use sandglass_abi::object::x86_64 as object;
-use sandglass_abi::vspace::x86_64::attributes;
+//! Frames, paging structures and address space identifiers (ABI 03, sections 8 and 9). The structures have the names of
+//! x86_64. On aarch64 the root is a VSpace, and all others are PageTables, each of which takes the first place that is
+//! missing.
 
 use super::{capability, invoke, invoke_unit, Capability, ObjectType, Rights, Slot, Untyped};
+use crate::arch::vspace::attributes;
+use crate::arch::{label, object};
 use crate::error::Result;
 
 capability! {

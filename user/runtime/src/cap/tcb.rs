@@ -1,6 +1,5 @@
 //! Threads (ABI 03, section 4).
 
-use sandglass_abi::context::x86_64::COUNT;
 use sandglass_abi::invocation::{self, registers_flags};
 use sandglass_abi::message::{ipc_buffer, MessageInfo, REGISTER_MRS};
 use sandglass_abi::syscall::Syscall;
@@ -9,6 +8,7 @@ use super::{
     capability, invoke, invoke_unit, or_null, CNode, CPtr, Capability, Endpoint, Frame, GuardData,
     Notification, Pml4, SchedContext,
 };
+use crate::arch::order::COUNT;
 use crate::context::UserContext;
 use crate::error::{Error, Result};
 use crate::message::Message;

@@ -3,6 +3,7 @@
 use sandglass_abi::{invocation, object};
 
 use super::{capability, invoke_unit, Capability, Slot};
+use crate::arch::object as paging;
 use crate::error::Result;
 
 capability! {
@@ -46,13 +47,13 @@ impl ObjectType {
             Self::CNode(radix) => (object::CNODE, radix as u64),
             Self::SchedContext(bits) => (object::SCHED_CONTEXT, bits as u64),
             Self::Reply => (object::REPLY, 0),
-            Self::Pml4 => (object::x86_64::PML4, 0),
-            Self::Pdpt => (object::x86_64::PDPT, 0),
-            Self::PageDirectory => (object::x86_64::PAGE_DIRECTORY, 0),
-            Self::PageTable => (object::x86_64::PAGE_TABLE, 0),
-            Self::Page => (object::x86_64::PAGE, 0),
-            Self::LargePage => (object::x86_64::LARGE_PAGE, 0),
-            Self::HugePage => (object::x86_64::HUGE_PAGE, 0),
+            Self::Pml4 => (paging::PML4, 0),
+            Self::Pdpt => (paging::PDPT, 0),
+            Self::PageDirectory => (paging::PAGE_DIRECTORY, 0),
+            Self::PageTable => (paging::PAGE_TABLE, 0),
+            Self::Page => (paging::PAGE, 0),
+            Self::LargePage => (paging::LARGE_PAGE, 0),
+            Self::HugePage => (paging::HUGE_PAGE, 0),
         }
     }
 
@@ -68,9 +69,9 @@ impl ObjectType {
             Self::Pml4 | Self::Pdpt | Self::PageDirectory | Self::PageTable => {
                 object::PAGING_STRUCTURE_BITS
             }
-            Self::Page => object::x86_64::PAGE_BITS,
-            Self::LargePage => object::x86_64::LARGE_PAGE_BITS,
-            Self::HugePage => object::x86_64::HUGE_PAGE_BITS,
+            Self::Page => paging::PAGE_BITS,
+            Self::LargePage => paging::LARGE_PAGE_BITS,
+            Self::HugePage => paging::HUGE_PAGE_BITS,
         }
     }
 }

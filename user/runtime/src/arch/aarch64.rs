@@ -1,0 +1,439 @@
+//! aarch64.
+//!
+//! System calls use the registers of ABI 01, section 4.3: SVC keeps all registers but those that carry a result.
+
+use core::arch::asm;
+
+use sandglass_abi::message::MessageInfo;
+use sandglass_abi::syscall::Syscall;
+use sandglass_abi::trace;
+
+use crate::console::{self, Output};
+use crate::context::UserContext;
+use crate::process::Process;
+use crate::resources::SetupError;
+use crate::sys::{RawReceived, Registers};
+use crate::thread_block::IpcBuffer;
+use crate::{exit, pl011};
+
+/// Numbers of invocations; those of x86_64 alone are refused.
+pub mod label {
+    pub use sandglass_abi::invocation::aarch64::*;
+
+    /// No invocation has it: who asks for something of x86_64 is told IllegalOperation.
+    const NONE: u64 = 0;
+
+    // Tables of every level are mapped alike (ABI 03, section 9.2).
+    pub const PDPT_MAP: u64 = PAGE_TABLE_MAP;
+    pub const PDPT_UNMAP: u64 = PAGE_TABLE_UNMAP;
+    pub const PAGE_DIRECTORY_MAP: u64 = PAGE_TABLE_MAP;
+    pub const PAGE_DIRECTORY_UNMAP: u64 = PAGE_TABLE_UNMAP;
+
+    pub const IRQ_CONTROL_GET_IOAPIC: u64 = NONE;
+    pub const IRQ_CONTROL_GET_MSI: u64 = NONE;
+    pub const IO_PORT_CONTROL_ISSUE: u64 = NONE;
+    pub const IO_PORT_IN8: u64 = NONE;
+    pub const IO_PORT_IN16: u64 = NONE;
+    pub const IO_PORT_IN32: u64 = NONE;
+    pub const IO_PORT_OUT8: u64 = NONE;
+    pub const IO_PORT_OUT16: u64 = NONE;
+    pub const IO_PORT_OUT32: u64 = NONE;
+}
+
+/// Types of objects, by the names of x86_64 where there are such.
+pub mod object {
+    use sandglass_abi::object::aarch64 as types;
+
+    pub const PML4: u64 = types::VSPACE;
+    pub const PDPT: u64 = types::PAGE_TABLE;
+    pub const PAGE_DIRECTORY: u64 = types::PAGE_TABLE;
+    pub const PAGE_TABLE: u64 = types::PAGE_TABLE;
+    pub const PAGE: u64 = types::SMALL_PAGE;
+    pub const LARGE_PAGE: u64 = types::LARGE_PAGE;
+    pub const HUGE_PAGE: u64 = types::HUGE_PAGE;
+    pub const PAGE_BITS: u32 = types::SMALL_PAGE_BITS;
+    pub const LARGE_PAGE_BITS: u32 = types::LARGE_PAGE_BITS;
+    pub const HUGE_PAGE_BITS: u32 = types::HUGE_PAGE_BITS;
+}
+
+/// Limits of user addresses, and attributes by the names of x86_64: there are two kinds of memory.
+pub mod vspace {
+    pub use sandglass_abi::vspace::aarch64::{HIGHEST_PAGE, LOWEST_PROGRAM, USER_TOP};
+
+    pub mod attributes {
+        use sandglass_abi::vspace::aarch64::attributes as bits;
+
+        pub const WRITE_BACK: u64 = bits::DEFAULT;
+        pub const WRITE_THROUGH: u64 = bits::DEFAULT;
+        pub const UNCACHED: u64 = 0;
+        pub const WRITE_COMBINING: u64 = 0;
+    }
+}
+
+/// Registers in the order of the user context (ABI 07, section 1.1), by role.
+pub mod order {
+    use sandglass_abi::context::aarch64 as registers;
+    pub use sandglass_abi::context::aarch64::COUNT;
+
+    pub const IP: usize = registers::PC;
+    pub const SP: usize = registers::SP;
+    pub const FLAGS: usize = registers::SPSR;
+    /// What the kernel makes of it.
+    pub const INITIAL_FLAGS: u64 = 0;
+    /// The first argument of a function.
+    pub const ARGUMENT: usize = registers::X0;
+    /// The thread pointer.
+    pub const THREAD_POINTER: usize = registers::TPIDR_EL0;
+}
+
+/// Machine number of ELF files.
+pub const ELF_MACHINE: u16 = elf::abi::EM_AARCH64;
+pub const ELF_MACHINE_NAME: &str = "aarch64";
+
+/// Bytes below the end of a stack on which a function begins: none.
+pub const CALLED: u64 = 0;
+
+/// A system call that sends and does not receive: Send, NBSend.
+#[inline(always)]
+pub fn send(call: Syscall, cap: u64, info: MessageInfo, registers: Registers) {
+    // SAFETY: the registers are those of the ABI.
+    unsafe {
+        asm!(
+            "svc #0",
+            in("x7") call.raw(),
+            in("x0") cap,
+            in("x1") info.raw(),
+            in("x2") registers[0],
+            in("x3") registers[1],
+            in("x4") registers[2],
+            in("x5") registers[3],
+            options(nostack, preserves_flags),
+        );
+    }
+}
+
+/// A system call that sends and then receives: Call, ReplyRecv, NBSendRecv, NBSendWait; and the
+/// receiving ones Recv, NBRecv, Wait, NBWait, which ignore the message and `destination`.
+///
+/// `cap` is the capability invoked by Call, received from by the others. `reply` is the reply
+/// object, or for NBSendWait the capability sent to. `destination` is what NBSendRecv sends to.
+/// After a signal only the badge is meaningful: info and registers are then those passed in
+/// (ABI 01, section 5.5).
+#[inline(always)]
+pub fn send_receive(
+    call: Syscall,
+    cap: u64,
+    info: MessageInfo,
+    registers: Registers,
+    reply: u64,
+    destination: u64,
+) -> RawReceived {
+    let (badge, info_out): (u64, u64);
+    let mut out = registers;
+    // SAFETY: as in `send`.
+    unsafe {
+        asm!(
+            "svc #0",
+            in("x7") call.raw(),
+            inlateout("x0") cap => badge,
+            inlateout("x1") info.raw() => info_out,
+            inlateout("x2") out[0],
+            inlateout("x3") out[1],
+            inlateout("x4") out[2],
+            inlateout("x5") out[3],
+            in("x6") reply,
+            in("x8") destination,
+            options(nostack, preserves_flags),
+        );
+    }
+    RawReceived {
+        badge,
+        info: MessageInfo::from_raw(info_out),
+        registers: out,
+    }
+}
+
+/// Call: sends on `cap` and waits for the answer. A plain call needs neither a reply object nor
+/// a destination, which leaves their registers to the compiler.
+///
+/// Its own address stands in x9 meanwhile, so that others can see where the thread is: see
+/// [`is_answered`].
+#[inline(always)]
+pub fn call(cap: u64, info: MessageInfo, registers: Registers) -> RawReceived {
+    let (badge, info_out): (u64, u64);
+    let mut out = registers;
+    // SAFETY: as in `send`.
+    unsafe {
+        asm!(
+            "adr x9, 2f",
+            "2: svc #0",
+            in("x7") Syscall::Call.raw(),
+            inlateout("x0") cap => badge,
+            inlateout("x1") info.raw() => info_out,
+            inlateout("x2") out[0],
+            inlateout("x3") out[1],
+            inlateout("x4") out[2],
+            inlateout("x5") out[3],
+            out("x9") _,
+            options(nostack, preserves_flags),
+        );
+    }
+    RawReceived {
+        badge,
+        info: MessageInfo::from_raw(info_out),
+        registers: out,
+    }
+}
+
+/// Bytes of the instruction SVC.
+pub(crate) const INSTRUCTION: u64 = 4;
+
+/// Whether the thread with these registers, which does not run, stands at a [`call`] that has been
+/// answered: an answer comes without a badge, in the register that named a capability.
+///
+/// Null is no capability that a program calls; one that does, and has a timeout fault there, is
+/// taken for answered.
+pub(crate) fn is_answered(context: &UserContext) -> bool {
+    use sandglass_abi::context::aarch64 as registers;
+    context.get(registers::X9) == context.ip()
+        && context.get(registers::X7) == Syscall::Call.raw()
+        && context.get(registers::X0) == 0
+}
+
+/// A system call with one argument in the capability register and one result there: Yield, the
+/// debug calls. Returns the capability register.
+#[inline(always)]
+pub fn simple(call: Syscall, argument: u64) -> u64 {
+    let result;
+    // SAFETY: as in `send`.
+    unsafe {
+        asm!(
+            "svc #0",
+            in("x7") call.raw(),
+            inlateout("x0") argument => result,
+            in("x1") 0,
+            options(nostack, preserves_flags),
+        );
+    }
+    result
+}
+
+/// A system call of a kernel that is built for traces; elsewhere it is a fault. Returns the
+/// capability register.
+#[inline(always)]
+pub fn trace(call: trace::Call, cap: u64, info: u64, words: [u64; 2]) -> u64 {
+    let result;
+    // SAFETY: as in `send`.
+    unsafe {
+        asm!(
+            "svc #0",
+            in("x7") call.raw(),
+            inlateout("x0") cap => result,
+            in("x1") info,
+            in("x2") words[0],
+            in("x3") words[1],
+            options(nostack, preserves_flags),
+        );
+    }
+    result
+}
+
+/// Sets the caller's thread pointer.
+///
+/// # Safety
+/// It must address a [`ThreadBlock`](crate::thread_block::ThreadBlock) whenever the thread uses its IPC buffer or
+/// thread-local storage.
+#[inline(always)]
+pub unsafe fn set_thread_pointer(address: u64) {
+    // SAFETY: the caller's.
+    unsafe {
+        asm!("msr tpidr_el0, {}", in(reg) address, options(nostack, preserves_flags));
+    }
+}
+
+/// The IPC buffer of the current thread, as its thread block names it.
+#[inline(always)]
+pub fn current_ipc_buffer() -> *mut IpcBuffer {
+    let buffer;
+    // SAFETY: every thread of the runtime has a thread block; a raw thread is told not to come
+    // here (documentation of `thread_block`).
+    unsafe {
+        asm!("mrs {0}, tpidr_el0", "ldr {0}, [{0}, #8]", out(reg) buffer,
+             options(pure, readonly, nostack, preserves_flags));
+    }
+    buffer
+}
+
+/// Bytes of a thread block that are the thread's own, before thread-local variables.
+const HEAD: usize = 16;
+
+/// Where a thread's variables and its block are in their area, in bytes: thread-local storage is of "variant I", in which
+/// the variables begin behind the first two words of the block, where their alignment allows.
+pub const fn thread_area(_variables: usize, align: usize) -> (usize, usize) {
+    (if align > HEAD { align } else { HEAD }, 0)
+}
+
+/// Bytes of the area, for which the same holds.
+pub const fn thread_area_len(variables: usize, align: usize) -> usize {
+    thread_area(variables, align).0 + variables
+}
+
+/// The instruction, stack and frame pointers of this place.
+#[inline(always)]
+pub fn registers_here() -> (u64, u64, u64) {
+    let (ip, sp, fp): (u64, u64, u64);
+    // SAFETY: reads three registers.
+    unsafe {
+        asm!("adr {}, .", "mov {}, sp", "mov {}, x29", out(reg) ip, out(reg) sp, out(reg) fp,
+             options(nomem, nostack, preserves_flags));
+    }
+    (ip, sp, fp)
+}
+
+/// Ends the machine with `status` by semihosting, which an emulator can offer to user code; elsewhere it is a fault.
+pub fn end_machine(_port: u64, status: u8) {
+    /// SYS_EXIT, and the reason that is followed by a status: the application has ended.
+    const EXIT: u64 = 0x18;
+    const APPLICATION_ENDED: u64 = 0x2_0026;
+    let block = [APPLICATION_ENDED, u64::from(status)];
+    // SAFETY: it ends the machine, or is a fault.
+    unsafe {
+        asm!("hlt #0xf000", inout("x0") EXIT => _, in("x1") block.as_ptr(), options(nostack));
+    }
+}
+
+/// Takes the serial port and prints there from now on.
+pub fn use_serial_console(process: &mut Process) -> Result<(), SetupError> {
+    let (_, address) = process
+        .space
+        .map_device(&mut process.resources, pl011::VIRT)?;
+    // SAFETY: just mapped, and never unmapped.
+    let port = unsafe { pl011::Pl011::at(address) };
+    console::set_output(Output::Mapped(port));
+    Ok(())
+}
+
+/// Lets [`crate::exit`] end the machine by semihosting: there is no port, and nothing to take.
+pub fn use_exit_port(_process: &mut Process) -> Result<(), SetupError> {
+    exit::use_port(crate::cap::IoPort::at(SEMIHOSTING));
+    Ok(())
+}
+
+/// Not 0, which would be no port.
+const SEMIHOSTING: u64 = 1;
+
+/// The virtual counter, in ticks: a fault, unless the kernel lets user level read it (ABI 07, section 2).
+#[inline(always)]
+pub fn ticks() -> u64 {
+    let ticks;
+    // SAFETY: reads a register. ISB: not before what comes before.
+    unsafe {
+        asm!("isb", "mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack, preserves_flags));
+    }
+    ticks
+}
+
+/// Executes `steps` times [`STEP`](crate::time::STEP) instructions, and a few more: what stands for work. For an emulator, as
+/// [`pass`](crate::time::pass).
+pub fn work(steps: u64) {
+    /// As many as there is one jump for.
+    const STEPS: u64 = 16;
+    let (many, few) = (steps / STEPS, steps % STEPS);
+    // SAFETY: it counts two registers down.
+    unsafe {
+        asm!(
+            "cbz {many}, 3f",
+            "2:",
+            ".rept {nops}",
+            "nop",
+            ".endr",
+            "sub {many}, {many}, #1",
+            "cbnz {many}, 2b",
+            "3:",
+            "cbz {few}, 5f",
+            "4:",
+            "nop",
+            "nop",
+            "sub {few}, {few}, #1",
+            "cbnz {few}, 4b",
+            "5:",
+            nops = const STEPS * crate::time::STEP - 2,
+            many = inout(reg) many => _,
+            few = inout(reg) few => _,
+            options(nomem, nostack, preserves_flags)
+        );
+    }
+}
+
+/// The code with which a program begins: `$entry` is the module with its stack, `$start` where it goes on.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! start_code {
+    ($entry:ident, $start:path) => {
+        core::arch::global_asm!(
+            ".section .text._start, \"ax\", @progbits",
+            ".globl _start",
+            ".type _start, @function",
+            "_start:",
+            // The thread pointer, which is nobody's yet, lends a register.
+            "msr tpidr_el0, x0",
+            "adrp x0, {initial}",
+            "add x0, x0, :lo12:{initial}",
+            "stp x1, x2, [x0, #32]",
+            "stp x3, x4, [x0, #48]",
+            "stp x5, x6, [x0, #64]",
+            "stp x7, x8, [x0, #80]",
+            "stp x16, x17, [x0, #96]",
+            "stp x18, x29, [x0, #112]",
+            "stp x30, x9, [x0, #128]",
+            "stp x10, x11, [x0, #144]",
+            "stp x12, x13, [x0, #160]",
+            "stp x14, x15, [x0, #176]",
+            "stp x19, x20, [x0, #192]",
+            "stp x21, x22, [x0, #208]",
+            "stp x23, x24, [x0, #224]",
+            "stp x25, x26, [x0, #240]",
+            "stp x27, x28, [x0, #256]",
+            "mrs x2, tpidr_el0",
+            "mrs x3, nzcv",
+            "mov x4, sp",
+            "stp x4, x3, [x0, #8]",
+            "str x2, [x0, #24]",
+            "adrp x3, {stack} + {guard} + {size}",
+            "add x3, x3, :lo12:{stack} + {guard} + {size}",
+            "mov sp, x3",
+            "mov x29, xzr",
+            "mov x30, xzr",
+            "mov x0, x2",
+            "bl {start}",
+            "udf #0",
+            // Where further threads of a component start: the loader puts the address of what the
+            // program has prepared for the thread into the first argument's register.
+            ".globl __sandglass_thread",
+            ".type __sandglass_thread, @function",
+            "__sandglass_thread:",
+            "ldr x1, [x0]",
+            "mov sp, x1",
+            "mov x29, xzr",
+            "bl {thread}",
+            "udf #0",
+            // For the loader of a component.
+            ".globl __sandglass_stack_guard",
+            ".set __sandglass_stack_guard, {stack}",
+            ".text",
+            guard = const $crate::entry::GUARD_BYTES,
+            initial = sym $crate::entry::INITIAL_REGISTERS,
+            stack = sym $entry::STACK,
+            size = const $entry::STACK_BYTES,
+            start = sym $start,
+            thread = sym $crate::thread::begin,
+        );
+    };
+}
+
+/// Nothing: the memory functions come from the compiler's own library.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! memory_functions {
+    ($prefix:literal) => {};
+}
