@@ -1,41 +1,61 @@
 //! `sandglass boot`: one root task on the kernel, its console on standard output.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{bail, Context, Result};
+use anyhow::{anyhow, bail, Context, Result};
 
+use crate::arch::Arch;
 use crate::cli::{BootArgs, RunConditions};
 use crate::elf;
 use crate::kernel::{self, KernelOptions};
+use crate::program;
 use crate::qemu::{self, Boot, End, Input, Machine};
 use crate::visits;
 
 /// `sandglass boot`: ends with the guest's status, 0 at the awaited text, 124 at the time-out.
 pub fn run(args: &BootArgs) -> Result<ExitCode> {
-    ensure_root_task(&args.root_task)?;
+    let (root_task, arch) = root_task(args)?;
     let conditions = &args.conditions;
     let cores = args.machine.cores.cores();
-    let kernel = kernel::build(&KernelOptions::on(conditions.kernel, cores))?;
-    let machine = Machine {
+    let kernel = kernel::build(&KernelOptions::on(conditions.kernel, cores).for_arch(arch))?;
+    let mut machine = Machine {
         cores: cores.number(),
         memory_mib: args.machine.memory,
-        ..Machine::default()
+        ..Machine::of(arch)
     };
+    if let Some(model) = &args.model {
+        machine.model.clone_from(model);
+    }
     run_under(
         conditions,
         Boot {
             machine,
-            ..Boot::new(kernel, &args.root_task)
+            ..Boot::new(kernel, root_task)
         },
     )
 }
 
-/// Sees before anything is built whether a file can be a root task.
+/// The root task's file, and what it is for.
+///
+/// # Errors
+/// It is none, or does not build.
+fn root_task(args: &BootArgs) -> Result<(PathBuf, Arch)> {
+    let path = &args.root_task;
+    if let (false, Some(name)) = (path.exists(), path.to_str()) {
+        let metadata = program::workspace_metadata()?;
+        if program::packages(&metadata).contains(&name) {
+            return Ok((program::build_for(args.arch, name)?, args.arch));
+        }
+    }
+    Ok((path.clone(), ensure_root_task(path)?))
+}
+
+/// Sees before anything is built whether a file can be a root task, and for which architecture.
 ///
 /// # Errors
 /// It cannot; the message says what it is, and what would be right.
-pub fn ensure_root_task(path: &Path) -> Result<()> {
+pub fn ensure_root_task(path: &Path) -> Result<Arch> {
     let shown = path.display();
     let header = elf::read_header(path)
         .with_context(|| format!("cannot boot `{shown}`: a root task is an ELF file"))?;
@@ -45,12 +65,9 @@ pub fn ensure_root_task(path: &Path) -> Result<()> {
     {
         bail!("`{shown}` is a description, not a root task: `sandglass run {shown}` builds and boots its system");
     }
-    if let Err(why) = elf::check(&header) {
-        bail!(
-            "`{shown}` {why}; a root task is a static x86_64 ELF file, built for this kernel's ABI"
-        );
-    }
-    Ok(())
+    elf::check_any(&header).map_err(|why| {
+        anyhow!("`{shown}` {why}; a root task is a static ELF file, built for this kernel's ABI")
+    })
 }
 
 /// Boots under the conditions of a command line, with our own console, and ends as it ends.
@@ -60,7 +77,7 @@ pub fn ensure_root_task(path: &Path) -> Result<()> {
 pub fn run_under(conditions: &RunConditions, boot: Boot) -> Result<ExitCode> {
     let boot = Boot {
         machine: Machine {
-            cpu: conditions.cpu.clone(),
+            cpu: conditions.cpu.clone().unwrap_or(boot.machine.cpu),
             icount: conditions.icount,
             ..boot.machine
         },

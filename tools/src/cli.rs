@@ -7,8 +7,9 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
 
+use crate::arch::Arch;
 use crate::cores::Cores;
-use crate::kernel::{Arch, Variant};
+use crate::kernel::Variant;
 use crate::{
     assure, bench, beside, boot, bounds, c_program, check, conformance, cores, coverage, debug,
     demo, experiment, fuzz, image, kernel, machine, mutants, new, storm, system, test, times,
@@ -121,7 +122,7 @@ pub struct TestArgs {
 #[derive(Args)]
 pub struct KernelArgs {
     /// Architecture to build for
-    #[arg(long, value_enum, default_value_t = Arch::X86_64)]
+    #[arg(long, value_enum, default_value_t)]
     pub arch: Arch,
     /// Which kernel: `debug` has the debug system calls and checks its invariants
     #[arg(long, value_enum, default_value_t = Variant::Release)]
@@ -141,9 +142,15 @@ pub struct KernelArgs {
 /// Arguments of `sandglass boot`.
 #[derive(Args)]
 pub struct BootArgs {
-    /// ELF file of the root task
+    /// ELF file of the root task; or the name of one of this repository, which is built
     #[arg(value_name = "ELF")]
     pub root_task: PathBuf,
+    /// Architecture to build such a root task for; that of a file is its own
+    #[arg(long, value_enum, default_value_t)]
+    pub arch: Arch,
+    /// Machine, as QEMU's `-machine` names it, such as virt,gic-version=3 [default: the one of the ABI's reference]
+    #[arg(long, value_name = "MODEL")]
+    pub model: Option<String>,
     #[command(flatten)]
     pub machine: MachineArgs,
     #[command(flatten)]
@@ -185,9 +192,9 @@ pub struct RunConditions {
     /// Virtual time: every instruction takes 2^SHIFT ns, and idle time is skipped
     #[arg(long, value_name = "SHIFT", value_parser = clap::value_parser!(u8).range(0..=10))]
     pub icount: Option<u8>,
-    /// Processor model, as QEMU's `-cpu` names it
-    #[arg(long, value_name = "MODEL", default_value = crate::qemu::DEFAULT_CPU)]
-    pub cpu: String,
+    /// Processor model, as QEMU's `-cpu` names it [default: the one of the ABI's reference]
+    #[arg(long, value_name = "MODEL")]
+    pub cpu: Option<String>,
     /// End with status 0 as soon as TEXT appears on the console
     #[arg(long, value_name = "TEXT")]
     pub until: Option<String>,
@@ -367,6 +374,9 @@ pub struct ConformanceArgs {
     pub kernel: Variant,
     #[command(flatten)]
     pub cores: CoresArgs,
+    /// Architecture to build for
+    #[arg(long, value_enum, default_value_t)]
+    pub arch: Arch,
     #[command(flatten)]
     pub selection: SelectionArgs,
     /// Write the suite to FILE, a root task for any kernel of the ABI, instead of booting it

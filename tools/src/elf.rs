@@ -5,9 +5,11 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use object::elf::{FileHeader64, EM_X86_64, ET_EXEC, NT_GNU_ABI_TAG, PT_INTERP};
+use object::elf::{FileHeader64, ET_EXEC, NT_GNU_ABI_TAG, PT_INTERP};
 use object::read::elf::{FileHeader, ProgramHeader};
 use object::LittleEndian;
+
+use crate::arch::Arch;
 
 /// Bytes that are read: headers, and the notes, which linkers put behind them.
 const HEADER_BYTES: u64 = 4096;
@@ -48,21 +50,34 @@ pub fn read_header(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Whether a file that begins like this may be a program for this kernel: a position-dependent 64-bit executable for
-/// x86_64, and not one for Linux.
+/// Whether a file that begins like this may be a program for this kernel on x86_64: a position-dependent 64-bit executable,
+/// and not one for Linux.
 ///
 /// # Errors
 /// What it is instead, to be put behind its name.
 pub fn check(bytes: &[u8]) -> Result<(), String> {
+    match check_any(bytes)? {
+        Arch::X86_64 => Ok(()),
+        Arch::Aarch64 => Err("is an ELF file for a machine other than x86_64".to_owned()),
+    }
+}
+
+/// As [`check`], for any architecture that the kernel runs on, which is returned.
+///
+/// # Errors
+/// As there.
+pub fn check_any(bytes: &[u8]) -> Result<Arch, String> {
     if !bytes.starts_with(b"\x7fELF") {
         return Err(format!("is not an ELF file: it {}", beginning(bytes)));
     }
     let header = FileHeader64::<LittleEndian>::parse(bytes)
         .map_err(|_| "is not a 64-bit ELF file, or it is cut off")?;
     let endian = header.endian().map_err(|_| "is not little-endian")?;
-    if header.e_machine(endian) != EM_X86_64 {
-        return Err("is an ELF file for a machine other than x86_64".to_owned());
-    }
+    let machine = header.e_machine(endian);
+    let arch = Arch::ALL
+        .into_iter()
+        .find(|arch| arch.elf_machine() == machine)
+        .ok_or("is an ELF file for a machine other than x86_64 and aarch64")?;
     let segments = header.program_headers(endian, bytes).unwrap_or_default();
     if segments
         .iter()
@@ -86,7 +101,7 @@ pub fn check(bytes: &[u8]) -> Result<(), String> {
                 .to_owned(),
         );
     }
-    Ok(())
+    Ok(arch)
 }
 
 /// Whether a segment has the note with which C libraries say that a program is for Linux.
@@ -138,9 +153,9 @@ mod tests {
         let own = read_header(Path::new("/proc/self/exe")).unwrap();
         // Programs of the host are linked dynamically.
         assert!(check(&own).unwrap_err().contains("dynamically linked"));
-        let mut arm = own.clone();
-        arm[18] = 0xb7;
-        assert!(check(&arm).unwrap_err().contains("other than x86_64"));
+        let mut other = own.clone();
+        other[18] = 0xf3;
+        assert!(check(&other).unwrap_err().contains("other than x86_64"));
         let mut narrow = own;
         narrow[4] = 1;
         assert!(check(&narrow).unwrap_err().contains("64-bit"));

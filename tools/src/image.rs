@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{bail, ensure, Context, Result};
 
+use crate::arch::Arch;
 use crate::boot;
 use crate::cli::ImageArgs;
 use crate::cores::Cores;
@@ -54,7 +55,10 @@ pub fn run(args: &ImageArgs) -> Result<ExitCode> {
     workspace::ensure_writable(&args.output)?;
     let built_image = RunImage::new()?;
     let (root_task, cores) = if is_elf(&args.system)? {
-        boot::ensure_root_task(&args.system)?;
+        ensure!(
+            boot::ensure_root_task(&args.system)? == Arch::X86_64,
+            "disk images are for x86_64 only"
+        );
         (args.system.clone(), Cores::Single)
     } else {
         let built = system::build_file(

@@ -2,43 +2,40 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::{ensure, Context, Result};
 use clap::ValueEnum;
+use object::{Object, ObjectSegment};
 use serde::Deserialize;
 
+use crate::arch::Arch;
 use crate::cli::KernelArgs;
 use crate::cores::Cores;
 use crate::mutants::named::{self, Set};
-use crate::toolchain::{self, KernelToolchain, KERNEL_TARGET};
+use crate::toolchain::{self, KernelToolchain};
 use crate::{wcet, workspace};
 
 /// Code generation that the kernel's rules depend on. Jump tables are indirect jumps, which the
 /// analysis of the binary excludes; the kernel lives in the top 2 GiB and is never relocated.
 const CODE_GENERATION: &[&str] = &[
     "-Crelocation-model=static",
-    "-Ccode-model=kernel",
     "-Cjump-tables=no",
     "-Cforce-frame-pointers=no",
     // With RELRO, calls of `memcpy` and similar functions would go through the global offset table.
     "-Crelro-level=off",
 ];
 
+/// More than any kernel's flat image has.
+const MOST_IMAGE_BYTES: usize = 16 << 20;
+
 /// The feature of a kernel for several cores.
 const SMP_FEATURE: &str = "smp";
 
 /// The feature of a kernel that records execution traces.
 pub const TRACE_FEATURE: &str = "trace";
-
-/// An architecture that the kernel runs on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Arch {
-    #[value(name = "x86_64")]
-    X86_64,
-}
 
 /// The two kernels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum, Deserialize)]
@@ -65,6 +62,7 @@ impl Variant {
 /// What to build.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct KernelOptions {
+    pub arch: Arch,
     pub variant: Variant,
     /// Cargo features beside the variant's own.
     pub features: Vec<String>,
@@ -76,10 +74,17 @@ impl KernelOptions {
     /// The kernel as it ships, or its debug twin.
     pub fn new(variant: Variant) -> Self {
         Self {
+            arch: Arch::default(),
             variant,
             features: Vec::new(),
             mutants: None,
         }
+    }
+
+    /// This kernel, but for an architecture.
+    #[must_use]
+    pub fn for_arch(self, arch: Arch) -> Self {
+        Self { arch, ..self }
     }
 
     /// The kernel of this variant for these cores.
@@ -116,6 +121,9 @@ impl KernelOptions {
     fn title(&self) -> String {
         let has = |name: &str| self.features.iter().any(|feature| feature == name);
         let mut title = format!("the {} kernel", self.variant.name());
+        if self.arch != Arch::default() {
+            title.push_str(&format!(" for {}", self.arch.name()));
+        }
         if has(SMP_FEATURE) {
             title.push_str(" for several cores");
         }
@@ -131,6 +139,10 @@ impl KernelOptions {
     /// File name of the result: tells apart kernels of different options.
     pub fn file_name(&self) -> String {
         let mut name = format!("sandglass-kernel-{}", self.variant.name());
+        if self.arch != Arch::default() {
+            name.push('-');
+            name.push_str(self.arch.name());
+        }
         for part in &self.features {
             name.push('-');
             name.push_str(part);
@@ -144,11 +156,11 @@ impl KernelOptions {
 
 /// `sandglass kernel`.
 pub fn run(args: &KernelArgs) -> Result<ExitCode> {
-    let Arch::X86_64 = args.arch;
     let options = match args.smp {
         true => KernelOptions::smp(args.kernel),
         false => KernelOptions::new(args.kernel),
     };
+    let options = options.for_arch(args.arch);
     let mut path = build(&match args.trace {
         true => options.traced(),
         false => options,
@@ -157,6 +169,10 @@ pub fn run(args: &KernelArgs) -> Result<ExitCode> {
         ensure!(
             args.kernel == Variant::Release,
             "the debug kernel has work without a bound: only the release kernel is analysed"
+        );
+        ensure!(
+            args.arch == Arch::X86_64,
+            "the analyser reads the kernel for x86_64 only"
         );
         path = wcet::analysed(&path, platform)?;
     }
@@ -196,12 +212,12 @@ pub fn file(options: &KernelOptions) -> PathBuf {
 }
 
 fn build_now(options: &KernelOptions) -> Result<PathBuf> {
-    let toolchain = KernelToolchain::find()?;
+    let toolchain = KernelToolchain::find(options.arch)?;
     let target_dir = folder();
     // Nobody else may build between cargo's end and the copy.
     let _lock = workspace::lock(&target_dir)?;
 
-    let mut cargo = toolchain.cargo("build");
+    let mut cargo = toolchain.cargo("build", options.arch);
     let tree = options.mutants.map(named::tree).transpose()?;
     if let Some(tree) = &tree {
         cargo.current_dir(&tree.root);
@@ -215,7 +231,12 @@ fn build_now(options: &KernelOptions) -> Result<PathBuf> {
         "release",
     ]);
     cargo.arg("--target-dir").arg(&target_dir);
-    cargo.env("CARGO_TARGET_X86_64_UNKNOWN_NONE_RUSTFLAGS", rustflags());
+    let target = options.arch.kernel_target();
+    let variable = target.to_uppercase().replace('-', "_");
+    cargo.env(
+        format!("CARGO_TARGET_{variable}_RUSTFLAGS"),
+        rustflags(options.arch),
+    );
     let mut features = options.features.clone();
     if options.variant == Variant::Debug {
         features.push("debug".to_owned());
@@ -228,7 +249,7 @@ fn build_now(options: &KernelOptions) -> Result<PathBuf> {
     toolchain::build(&mut cargo, &what)?;
 
     let built = target_dir
-        .join(KERNEL_TARGET)
+        .join(target)
         .join("release")
         .join("sandglass-kernel");
     let path = file(options);
@@ -240,10 +261,40 @@ fn build_now(options: &KernelOptions) -> Result<PathBuf> {
     Ok(path)
 }
 
+/// The kernel in the ELF file at `path` as a flat image, in a file beside it: what the boot protocol of Linux for aarch64
+/// wants. It has the segments as they lie in memory, from the first on, without the zeroes behind the last.
+///
+/// # Errors
+/// It is no such file, or the image cannot be written.
+pub fn flat_image(path: &Path) -> Result<PathBuf> {
+    let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let file = object::File::parse(&*bytes)
+        .with_context(|| format!("{} is not an ELF file", path.display()))?;
+    let segments = || file.segments().filter(|segment| segment.file_range().1 > 0);
+    let start = segments().map(|segment| segment.address()).min();
+    let start = start.with_context(|| format!("{} has no segments", path.display()))?;
+    let mut image = Vec::new();
+    for segment in segments() {
+        let data = segment.data().context("a segment is outside of its file")?;
+        let at = usize::try_from(segment.address() - start).context("a segment is too far away")?;
+        ensure!(at < MOST_IMAGE_BYTES, "a segment is too far away");
+        image.resize(image.len().max(at + data.len()), 0);
+        image[at..at + data.len()].copy_from_slice(data);
+    }
+    let flat = path.with_extension("img");
+    // Whoever boots it, and whoever else makes it, sees it whole.
+    let fresh = path.with_extension(format!("img.{}", std::process::id()));
+    fs::write(&fresh, image)
+        .and_then(|()| fs::rename(&fresh, &flat))
+        .with_context(|| format!("cannot write {}", flat.display()))?;
+    Ok(flat)
+}
+
 /// Compiler flags for `core` and the kernel: the same for every kernel, so that `core` is built once. `ld.lld` by
 /// name: the toolchain's own `rust-lld` is not everywhere what it claims to be (Debian's link dangles).
-fn rustflags() -> String {
+fn rustflags(arch: Arch) -> String {
     let mut flags = CODE_GENERATION.to_vec();
+    flags.push(arch.code_model());
     if toolchain::lld().is_some() {
         flags.push("-Clinker=ld.lld");
     }
@@ -261,15 +312,17 @@ mod tests {
         let smp = Variant::ALL.map(KernelOptions::smp);
         let wrong = Set::ALL.map(|set| release.clone().with_mutants(set));
         let traced = [release.clone().traced(), smp[0].clone().traced()];
+        let others = [release.clone(), smp[0].clone()].map(|it| it.for_arch(Arch::Aarch64));
         let mut names: Vec<String> = [release, debug]
             .iter()
             .chain(&smp)
             .chain(&wrong)
             .chain(&traced)
+            .chain(&others)
             .map(KernelOptions::file_name)
             .collect();
         names.sort();
         names.dedup();
-        assert_eq!(names.len(), 9);
+        assert_eq!(names.len(), 11);
     }
 }

@@ -20,6 +20,7 @@
 //! - [`mutants`] changes the kernel, to see whether its tests notice.
 
 pub mod abi_pages;
+pub mod arch;
 pub mod assure;
 mod backtrace;
 pub mod bench;

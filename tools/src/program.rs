@@ -9,6 +9,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use anyhow::{bail, Context, Result};
 use cargo_metadata::{Dependency, DependencyKind, Message, Metadata, MetadataCommand, Package};
 
+use crate::arch::Arch;
 use crate::stripped;
 use crate::toolchain;
 use crate::workspace;
@@ -30,6 +31,10 @@ pub const FRAME_POINTERS: [&str; 2] = [
     "--config",
     "target.x86_64-unknown-linux-gnu.rustflags=[\"-Cforce-frame-pointers=yes\"]",
 ];
+
+/// Code generation of programs for aarch64.
+const AARCH64_RUSTFLAGS: &str =
+    "-Crelocation-model=static -Clinker=ld.lld -Cforce-frame-pointers=yes";
 
 /// The package whose functions their build scripts call.
 const LINKING_PACKAGE: &str = "sandglass-build";
@@ -174,6 +179,42 @@ pub fn build_all(packages: &[&str]) -> Result<Vec<PathBuf>> {
 /// Where the program of a package is without debugging information.
 fn stripped_path(package: &str) -> PathBuf {
     target_dir().join("stripped").join(package)
+}
+
+/// Builds the user program of `package` for an architecture and returns its ELF file.
+///
+/// # Errors
+/// As [`build`].
+pub fn build_for(arch: Arch, package: &str) -> Result<PathBuf> {
+    match arch {
+        Arch::X86_64 => build(package),
+        Arch::Aarch64 => build_aarch64(package),
+    }
+}
+
+/// Builds the user program of `package` for aarch64. What it embeds, its build script builds.
+fn build_aarch64(package: &str) -> Result<PathBuf> {
+    const TARGET: &str = sandglass_build::AARCH64_TARGET;
+    let target_dir = target_dir();
+    let _lock = workspace::lock(&target_dir)?;
+    let mut cargo = toolchain::KernelToolchain::user_cargo(TARGET)?;
+    cargo.env(
+        "CARGO_TARGET_AARCH64_UNKNOWN_NONE_RUSTFLAGS",
+        AARCH64_RUSTFLAGS,
+    );
+    // The linker leaves debugging information out: binutils of another architecture do not know these files.
+    cargo.env("CARGO_PROFILE_RELEASE_STRIP", "debuginfo");
+    cargo.args(["--release", "--package", package]);
+    cargo.arg("--target-dir").arg(&target_dir);
+    eprintln!("building {package} for aarch64");
+    toolchain::build(&mut cargo, package)?;
+    let built = target_dir.join(TARGET).join("release").join(package);
+    let folder = target_dir.join("stripped").join(TARGET);
+    let path = folder.join(package);
+    fs::create_dir_all(&folder)
+        .and_then(|()| fs::copy(&built, &path))
+        .with_context(|| format!("cannot copy {} to {}", built.display(), path.display()))?;
+    Ok(path)
 }
 
 /// The user programs that `packages` embed.

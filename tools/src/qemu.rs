@@ -1,7 +1,8 @@
 //! Boots systems in QEMU and reports how they end.
 //!
 //! The guest ends a run by writing a status to the `isa-debug-exit` device; QEMU's own exit code
-//! is then `status * 2 + 1`. The console is the first serial port.
+//! is then `status * 2 + 1`. On aarch64 it ends it by semihosting, and the status is QEMU's exit code. The console is the
+//! first serial port.
 
 mod mode;
 mod printer;
@@ -23,19 +24,14 @@ use nix::unistd::Pid;
 
 use self::printer::Printer;
 pub use self::printer::{Annotate, Annotator};
+use crate::arch::Arch;
+use crate::kernel::flat_image;
 use crate::toolchain::find_on_path;
 use crate::visits;
 
 /// Status of a kernel that stops because what ran has left long mode, which no processor does and QEMU 7.2 may
 /// (docs, "Run the storm").
 pub const LEFT_LONG_MODE: u8 = 4;
-
-/// The emulator.
-const QEMU: &str = "qemu-system-x86_64";
-
-/// The processor that the ABI's reference configuration was observed on.
-pub const DEFAULT_CPU: &str = "Nehalem,-vme,+pdpe1gb,-xsave,-xsaveopt,-xsavec,-fsgsbase,-invpcid,\
-                               +syscall,+lm,enforce";
 
 /// Memory of the machine, in MiB, unless a run asks for another size.
 pub const DEFAULT_MEMORY_MIB: u32 = 512;
@@ -49,6 +45,7 @@ pub const TIMEOUT_STATUS: u8 = 124;
 /// The machine to boot on.
 #[derive(Debug, Clone)]
 pub struct Machine {
+    pub arch: Arch,
     /// QEMU's machine type.
     pub model: String,
     /// QEMU's `-cpu`.
@@ -64,9 +61,17 @@ pub struct Machine {
 
 impl Default for Machine {
     fn default() -> Self {
+        Self::of(Arch::default())
+    }
+}
+
+impl Machine {
+    /// The default machine of an architecture.
+    pub fn of(arch: Arch) -> Self {
         Self {
-            model: "pc".to_owned(),
-            cpu: DEFAULT_CPU.to_owned(),
+            arch,
+            model: arch.machine_model().to_owned(),
+            cpu: arch.cpu().to_owned(),
             cores: 1,
             memory_mib: DEFAULT_MEMORY_MIB,
             icount: None,
@@ -263,7 +268,7 @@ pub fn run(boot: &Boot) -> Result<Outcome> {
     command.args(mode.iter().flat_map(mode::Watch::options));
     let mut child = command
         .spawn()
-        .with_context(|| format!("cannot run {QEMU}"))?;
+        .with_context(|| format!("cannot run {}", boot.machine.arch.emulator().0))?;
     feed(&mut child, boot.input.clone());
     let complaints = {
         let mut stderr = child.stderr.take().context("QEMU has no standard error")?;
@@ -292,7 +297,7 @@ pub fn run(boot: &Boot) -> Result<Outcome> {
     let complaints = complaints.join().unwrap_or_default();
     let end = match end {
         Some(end) => end,
-        None => guest_end(exit, &complaints, !console.is_empty())?,
+        None => guest_end(boot.machine.arch, exit, &complaints, !console.is_empty())?,
     };
     Ok(Outcome {
         end,
@@ -316,8 +321,10 @@ fn terminate(child: &mut Child) -> Result<()> {
 /// # Errors
 /// A file or QEMU is missing.
 pub fn command(boot: &Boot) -> Result<Command> {
-    let Some(qemu) = find_on_path(QEMU) else {
-        bail!("`{QEMU}` is not installed: on Debian, `apt-get install qemu-system-x86`");
+    let machine = &boot.machine;
+    let (emulator, package) = machine.arch.emulator();
+    let Some(qemu) = find_on_path(emulator) else {
+        bail!("`{emulator}` is not installed: on Debian, `apt-get install {package}`");
     };
     // Should we be killed, QEMU must not run on.
     let mut command = match find_on_path("setpriv") {
@@ -328,8 +335,7 @@ pub fn command(boot: &Boot) -> Result<Command> {
         }
         None => Command::new(qemu),
     };
-    let machine = &boot.machine;
-    add_medium(&mut command, &boot.medium)?;
+    add_medium(&mut command, machine.arch, &boot.medium)?;
     command.args(["-machine", &machine.model, "-cpu", &machine.cpu]);
     command.args([
         "-smp",
@@ -342,11 +348,14 @@ pub fn command(boot: &Boot) -> Result<Command> {
     command.args([
         "-display", "none", "-nic", "none", "-serial", "stdio", "-monitor", "none",
     ]);
-    command.args([
-        "-no-reboot",
-        "-device",
-        "isa-debug-exit,iobase=0xf4,iosize=0x04",
-    ]);
+    command.arg("-no-reboot").args(match machine.arch {
+        Arch::X86_64 => ["-device", "isa-debug-exit,iobase=0xf4,iosize=0x04"],
+        // User code ends the machine, too.
+        Arch::Aarch64 => [
+            "-semihosting-config",
+            "enable=on,target=native,userspace=on",
+        ],
+    });
     if let Some(option) = virtual_time(machine) {
         command.args(["-icount", &option]);
     }
@@ -374,7 +383,7 @@ fn virtual_time(machine: &Machine) -> Option<String> {
 ///
 /// # Errors
 /// A file is missing.
-fn add_medium(command: &mut Command, medium: &Medium) -> Result<()> {
+fn add_medium(command: &mut Command, arch: Arch, medium: &Medium) -> Result<()> {
     let check = |what: &str, path: &Path| {
         ensure!(
             path.is_file(),
@@ -387,9 +396,11 @@ fn add_medium(command: &mut Command, medium: &Medium) -> Result<()> {
         Medium::Files { kernel, root_task } => {
             check("kernel", kernel)?;
             check("root task", root_task)?;
-            command.arg("-kernel").arg(kernel);
+            match arch {
+                Arch::X86_64 => command.arg("-kernel").arg(kernel).args(["-bios", QBOOT]),
+                Arch::Aarch64 => command.arg("-kernel").arg(flat_image(kernel)?),
+            };
             command.arg("-initrd").arg(root_task);
-            command.args(["-bios", QBOOT]);
         }
         Medium::Disk { image, firmware } => {
             check("image", image)?;
@@ -538,18 +549,20 @@ fn send_lines(lines: &mpsc::Sender<String>, console: &[u8], seen: usize) {
 
 /// What QEMU's exit says about the guest.
 ///
-/// Exit code 1 is ambiguous, status 0 of the guest or a refusal by QEMU: a refusal comes with a
-/// message, and before the guest could print.
-fn guest_end(exit: ExitStatus, complaints: &str, guest_has_run: bool) -> Result<End> {
+/// Exit code 1 is ambiguous, a status of the guest or a refusal by QEMU: a refusal comes with a
+/// message, and before the guest could print. On x86_64 that status is 0; on aarch64 the code is the status itself.
+fn guest_end(arch: Arch, exit: ExitStatus, complaints: &str, guest_has_run: bool) -> Result<End> {
+    let (emulator, _) = arch.emulator();
     let complaint = complaints.lines().find(|line| !line.contains("warning:"));
     match (exit.code(), complaint) {
-        (Some(1), Some(_)) if !guest_has_run => bail!("{QEMU} refuses: {}", complaints.trim()),
+        (Some(1), Some(_)) if !guest_has_run => bail!("{emulator} refuses: {}", complaints.trim()),
+        (Some(code @ 0..=255), _) if arch == Arch::Aarch64 => Ok(End::Guest(code as u8)),
         (Some(code @ 0..=255), _) if code % 2 == 1 => Ok(End::Guest((code >> 1) as u8)),
         (Some(0), _) => bail!(
             "the machine reset or powered off without a status (a triple fault does this); a \
              guest ends by writing its status to port 0xf4, or with DebugHalt"
         ),
-        _ => bail!("{QEMU} failed ({exit}): {}", complaints.trim()),
+        _ => bail!("{emulator} failed ({exit}): {}", complaints.trim()),
     }
 }
 
@@ -579,13 +592,22 @@ mod tests {
 
     #[test]
     fn odd_exit_codes_are_the_guests() {
-        assert_eq!(guest_end(exit(1), "", false).unwrap(), End::Guest(0));
         assert_eq!(
-            guest_end(exit(1), "qemu: warning: x\n", false).unwrap(),
+            guest_end(Arch::X86_64, exit(1), "", false).unwrap(),
             End::Guest(0)
         );
-        assert_eq!(guest_end(exit(3), "", true).unwrap(), End::Guest(1));
-        assert_eq!(guest_end(exit(255), "", true).unwrap(), End::Guest(127));
+        assert_eq!(
+            guest_end(Arch::X86_64, exit(1), "qemu: warning: x\n", false).unwrap(),
+            End::Guest(0)
+        );
+        assert_eq!(
+            guest_end(Arch::X86_64, exit(3), "", true).unwrap(),
+            End::Guest(1)
+        );
+        assert_eq!(
+            guest_end(Arch::X86_64, exit(255), "", true).unwrap(),
+            End::Guest(127)
+        );
     }
 
     #[test]
@@ -600,16 +622,16 @@ mod tests {
 
     #[test]
     fn a_refusal_of_qemu_is_not_a_guests_success() {
-        let error = guest_end(exit(1), "qemu: no such CPU\n", false).unwrap_err();
+        let error = guest_end(Arch::X86_64, exit(1), "qemu: no such CPU\n", false).unwrap_err();
         assert!(error.to_string().contains("no such CPU"));
     }
 
     #[test]
     fn a_reset_and_a_crash_are_errors() {
-        assert!(guest_end(exit(0), "", true)
+        assert!(guest_end(Arch::X86_64, exit(0), "", true)
             .unwrap_err()
             .to_string()
             .contains("reset"));
-        assert!(guest_end(ExitStatus::from_raw(11), "", true).is_err());
+        assert!(guest_end(Arch::X86_64, ExitStatus::from_raw(11), "", true).is_err());
     }
 }

@@ -14,10 +14,8 @@ use std::thread;
 
 use anyhow::{anyhow, bail, Context, Result};
 
+use crate::arch::Arch;
 use crate::workspace;
-
-/// The bare-metal target of the x86_64 kernel.
-pub const KERNEL_TARGET: &str = "x86_64-unknown-none";
 
 /// Cargo's profile of what runs on the host: this command, and the tests.
 pub const HOST_PROFILE: &str = "host";
@@ -42,33 +40,44 @@ pub enum KernelToolchain {
 }
 
 impl KernelToolchain {
-    /// Finds a toolchain for the kernel; once in a process, as rustup takes its time.
+    /// Finds a toolchain for the kernel of an architecture; once in a process, as rustup takes its time.
     ///
     /// # Errors
     /// None is installed, or Debian's is of another release than the kernel is meant for.
-    pub fn find() -> Result<Self> {
-        static FOUND: OnceLock<KernelToolchain> = OnceLock::new();
-        match FOUND.get() {
+    pub fn find(arch: Arch) -> Result<Self> {
+        static FOUND: [OnceLock<KernelToolchain>; Arch::ALL.len()] =
+            [const { OnceLock::new() }; Arch::ALL.len()];
+        let known = &FOUND[arch as usize];
+        match known.get() {
             Some(found) => Ok(found.clone()),
-            None => Self::look().map(|found| FOUND.get_or_init(|| found).clone()),
+            None => Self::look(arch).map(|found| known.get_or_init(|| found).clone()),
         }
     }
 
-    fn look() -> Result<Self> {
-        if let Some(name) = rustup_toolchain_with_target(KERNEL_TARGET) {
+    fn look(arch: Arch) -> Result<Self> {
+        let target = arch.kernel_target();
+        if let Some(name) = rustup_toolchain_with_target(target) {
             return Ok(Self::Rustup(name));
         }
+        Self::debian(target)
+    }
+
+    /// Debian's toolchain, for `target`: it builds `core` for any.
+    ///
+    /// # Errors
+    /// It is not installed, or of another release than the kernel is meant for.
+    fn debian(target: &str) -> Result<Self> {
         if !Path::new(DEBIAN_CARGO).exists() || !Path::new(DEBIAN_RUSTC).exists() {
             bail!(
                 "no compiler for the kernel: install Debian's `rustc-web cargo-web rust-web-src \
-                 lld`, or `rustup target add {KERNEL_TARGET}`"
+                 lld`, or `rustup target add {target}`"
             );
         }
         let version = output(Command::new(DEBIAN_RUSTC).arg("--version"))?;
         if release(&version) != Some(DEBIAN_RELEASE) {
             bail!(
                 "{DEBIAN_RUSTC} is `{}`, but the kernel is built with release {DEBIAN_RELEASE}: \
-                 install Debian's `rustc-web`, or `rustup target add {KERNEL_TARGET}`",
+                 install Debian's `rustc-web`, or `rustup target add {target}`",
                 version.trim()
             );
         }
@@ -76,7 +85,20 @@ impl KernelToolchain {
     }
 
     /// A `cargo SUBCOMMAND` for the bare-metal target, `core` included.
-    pub fn cargo(&self, subcommand: &str) -> Command {
+    pub fn cargo(&self, subcommand: &str, arch: Arch) -> Command {
+        self.cargo_for(subcommand, arch.kernel_target(), "core,compiler_builtins")
+    }
+
+    /// A `cargo build` for bare-metal programs that use `alloc`, by Debian's toolchain, which builds that, too.
+    ///
+    /// # Errors
+    /// It is not installed, or of another release than the kernel is meant for.
+    pub fn user_cargo(target: &str) -> Result<Command> {
+        let libraries = "core,alloc,compiler_builtins";
+        Ok(Self::debian(target)?.cargo_for("build", target, libraries))
+    }
+
+    fn cargo_for(&self, subcommand: &str, target: &str, libraries: &str) -> Command {
         let mut cargo = match self {
             Self::Rustup(name) => {
                 let mut cargo = Command::new("rustup");
@@ -88,7 +110,7 @@ impl KernelToolchain {
                 cargo.env("RUSTC", DEBIAN_RUSTC).env("RUSTC_BOOTSTRAP", "1");
                 cargo.args([
                     subcommand,
-                    "-Zbuild-std=core,compiler_builtins",
+                    &format!("-Zbuild-std={libraries}"),
                     "-Zbuild-std-features=compiler-builtins-mem",
                 ]);
                 cargo
@@ -96,7 +118,7 @@ impl KernelToolchain {
         };
         forget_outer_cargo(&mut cargo);
         cargo
-            .args(["--target", KERNEL_TARGET])
+            .args(["--target", target])
             .current_dir(workspace::root());
         cargo
     }

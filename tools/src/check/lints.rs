@@ -6,6 +6,7 @@ use anyhow::{bail, Context as _};
 use cargo_metadata::{Message, Metadata};
 
 use super::{Context, Verdict};
+use crate::arch::Arch;
 use crate::c_program;
 use crate::program;
 use crate::test;
@@ -104,7 +105,7 @@ fn diagnostics(cargo: &mut Command) -> anyhow::Result<Vec<String>> {
 /// clippy has no warning about the kernel as built for the bare machine, with and without the
 /// debug calls, for one core and for several, and with all that it can have.
 pub fn bare_kernel(_: &mut Context) -> Verdict {
-    let toolchain = match KernelToolchain::find() {
+    let toolchain = match KernelToolchain::find(Arch::X86_64) {
         Ok(toolchain) => toolchain,
         Err(error) => return Verdict::Broken(vec![format!("{error:#}")]),
     };
@@ -115,7 +116,7 @@ pub fn bare_kernel(_: &mut Context) -> Verdict {
     }
     let mut findings = Vec::new();
     for features in ["", "debug", "smp", "debug,smp,trace"] {
-        let mut cargo = toolchain.cargo("clippy");
+        let mut cargo = toolchain.cargo("clippy", Arch::X86_64);
         cargo.args([
             "--package",
             "sandglass-kernel",

@@ -84,7 +84,8 @@ fn write_root_task(selection: &SelectionArgs, file: &Path) -> Result<ExitCode> {
 /// Runs the suite, without what is left out, on one of our kernels; it fails too if the kernel does
 /// as the reference where it is to differ.
 fn run_selection(args: &ConformanceArgs) -> Result<ExitCode> {
-    let outcome = boot(args.kernel, args.cores.cores(), &args.selection, true)?;
+    let options = KernelOptions::on(args.kernel, args.cores.cores()).for_arch(args.arch);
+    let outcome = boot(&options, args.cores.cores(), &args.selection, true)?;
     let departures: Vec<_> = outcome
         .console
         .lines()
@@ -103,14 +104,20 @@ fn run_selection(args: &ConformanceArgs) -> Result<ExitCode> {
 
 /// Boots the suite on a kernel of this variant, without what is left out; with `echo`, shows its
 /// console.
-fn boot(variant: Variant, cores: Cores, selection: &SelectionArgs, echo: bool) -> Result<Outcome> {
+fn boot(
+    options: &KernelOptions,
+    cores: Cores,
+    selection: &SelectionArgs,
+    echo: bool,
+) -> Result<Outcome> {
     let config = Config::of_package(PACKAGE)?;
     let (_, checks) = read()?;
-    let root_task = selection::apply(selection, &checks, program::build(PACKAGE)?)?;
-    let kernel = kernel::build(&KernelOptions::on(variant, cores))?;
+    let root_task = program::build_for(options.arch, PACKAGE)?;
+    let root_task = selection::apply(selection, &checks, root_task)?;
+    let kernel = kernel::build(options)?;
     qemu::run(&qemu::Boot {
         echo,
-        ..config.boot(&kernel, cores, &root_task)
+        ..config.boot(options.arch, &kernel, cores, &root_task)
     })
 }
 
@@ -124,7 +131,8 @@ fn write_table() -> Result<()> {
     let kernels = kernels.map(|cores| Variant::ALL.map(|variant| (variant, cores)));
     for (variant, cores) in kernels.concat() {
         let kernel = format!("{}{cores}", variant.name());
-        let outcome = boot(variant, cores, &SelectionArgs::default(), true)?;
+        let options = KernelOptions::on(variant, cores);
+        let outcome = boot(&options, cores, &SelectionArgs::default(), true)?;
         let results: Vec<(&str, Verdict)> =
             outcome.console.lines().filter_map(lines::result).collect();
         let ran: BTreeSet<&str> = results.iter().map(|(name, _)| *name).collect();
@@ -198,7 +206,12 @@ fn selection_findings() -> Result<Vec<String>> {
         only: vec!["01/7/*".to_owned(), "08/3/*".to_owned()],
         skip_wrong_debug_calls: true,
     };
-    let outcome = boot(Variant::Debug, Cores::Single, &selection, false)?;
+    let outcome = boot(
+        &KernelOptions::new(Variant::Debug),
+        Cores::Single,
+        &selection,
+        false,
+    )?;
     let (_, checks) = read()?;
     Ok(selection::misjudged(&checks, &outcome))
 }

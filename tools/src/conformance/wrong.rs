@@ -11,6 +11,7 @@ use anyhow::{bail, Result};
 
 use super::checks::Check;
 use super::{selection, PACKAGE};
+use crate::arch::Arch;
 use crate::cli::SelectionArgs;
 use crate::cores::Cores;
 use crate::kernel::{self, KernelOptions, Variant};
@@ -104,7 +105,9 @@ impl Judge {
             until: (!all).then(|| FAILURE.to_owned()),
             timeout: Some(TIMEOUT),
             extra_args: self.extra_args.clone(),
-            ..self.config.boot(kernel, Cores::Single, root_task)
+            ..self
+                .config
+                .boot(Arch::X86_64, kernel, Cores::Single, root_task)
         })
     }
 }

@@ -136,7 +136,9 @@ impl Prepared<'_> {
         boot.extra_args.push("-gdb".into());
         boot.extra_args
             .push(format!("unix:{},server=on,wait=off", address.replace(',', ",,")).into());
-        boot.machine.cpu.clone_from(&args.conditions.cpu);
+        if let Some(cpu) = &args.conditions.cpu {
+            boot.machine.cpu.clone_from(cpu);
+        }
         boot.machine.icount = args.conditions.icount;
         boot.machine.is_debugged = true;
         let complaints = self.folder.join("emulator.txt");

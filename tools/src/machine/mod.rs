@@ -19,6 +19,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
+use crate::arch::Arch;
 use crate::cli::{MachineAction, MachineStateArgs};
 use crate::cores::{Cores, MOST_CORES};
 use crate::image;
@@ -26,7 +27,7 @@ use crate::kernel::{self, KernelOptions, Variant};
 use crate::mutants::named::{self, Catalogue, Set};
 use crate::program;
 use crate::qemu::session::{Folder, Session};
-use crate::qemu::{self, Boot, Ending, Firmware, Machine, DEFAULT_CPU};
+use crate::qemu::{self, Boot, Ending, Firmware, Machine};
 
 use state::{Facts, Layout, State};
 
@@ -63,7 +64,7 @@ const fn pvh(name: &'static str, variant: Variant, cores: Cores) -> Start {
         has_seabios: false,
         variant,
         cores,
-        cpu: DEFAULT_CPU,
+        cpu: Arch::X86_64.cpu(),
         threads: 1,
         is_test: true,
     }

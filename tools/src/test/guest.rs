@@ -134,7 +134,9 @@ fn boot_all(
     let work = |run: &Run| {
         eprintln!("booting {}", run.prefix);
         let kernel = &kernels[&run.kernel];
-        let boot = run.config.boot(kernel, run.cores, &run.root_task);
+        let boot = run
+            .config
+            .boot(run.kernel.arch, kernel, run.cores, &run.root_task);
         let outcome = run_repeatedly(boot, run.config.repeats);
         let mut report = report.lock();
         for (name, verdict) in judge(run, outcome, filter) {

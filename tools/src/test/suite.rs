@@ -12,6 +12,7 @@ use std::time::Duration;
 use anyhow::{bail, Context, Result};
 use serde::Deserialize;
 
+use crate::arch::Arch;
 use crate::c_roots;
 use crate::cores::{Cores, MOST_CORES};
 use crate::kernel::Variant;
@@ -58,20 +59,23 @@ impl Config {
     }
 
     /// A boot on the configured machine with these cores, with the configured limit.
-    pub(crate) fn boot(&self, kernel: &Path, cores: Cores, root_task: &Path) -> Boot {
+    pub(crate) fn boot(&self, arch: Arch, kernel: &Path, cores: Cores, root_task: &Path) -> Boot {
         let mut machine = Machine {
             cores: cores.number(),
             memory_mib: self.memory,
             icount: self.icount,
-            ..Machine::default()
+            ..Machine::of(arch)
         };
-        if let Some(cpu) = &self.cpu {
+        // Processors and devices are those of x86_64.
+        let own = arch == Arch::X86_64;
+        if let Some(cpu) = self.cpu.as_ref().filter(|_| own) {
             machine.cpu.clone_from(cpu);
         }
+        let options = self.qemu.iter().filter(|_| own);
         Boot {
             machine,
             timeout: Some(Duration::from_secs(self.timeout)),
-            extra_args: self.qemu.iter().map(OsString::from).collect(),
+            extra_args: options.map(OsString::from).collect(),
             ..Boot::new(kernel, root_task)
         }
     }

@@ -48,9 +48,10 @@ impl Output {
         match word {
             0 => Self::Debug,
             Self::SILENT => Self::Silent,
-            // SAFETY: from `to_word` of one that is mapped: by this program, or by its loader, which says so.
             word if word & Self::MAPPED != 0 => {
-                Self::Mapped(unsafe { Pl011::at(word & !Self::MAPPED) })
+                // SAFETY: from `to_word` of one that is mapped: by this program, or by its loader, which says so.
+                let port = unsafe { Pl011::at(word & !Self::MAPPED) };
+                Self::Mapped(port)
             }
             port => Self::Serial(IoPort::at(port)),
         }
