@@ -9,11 +9,11 @@ pub mod rate;
 #[cfg(target_os = "none")]
 pub(super) mod apic;
 #[cfg(target_os = "none")]
-pub(super) mod core_data;
+pub(in crate::arch) mod core_data;
 #[cfg(target_os = "none")]
-pub(super) mod cpu;
+pub(in crate::arch) mod cpu;
 #[cfg(target_os = "none")]
-pub(super) mod layout;
+pub(in crate::arch) mod layout;
 #[cfg(target_os = "none")]
 pub(super) mod paging;
 #[cfg(target_os = "none")]
