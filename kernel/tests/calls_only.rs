@@ -6,8 +6,8 @@ use sandglass_abi::invocation as label;
 use sandglass_abi::message::MessageInfo;
 use sandglass_abi::object as types;
 use sandglass_abi::syscall::Syscall;
-use sandglass_kernel::arch::Register;
 use sandglass_kernel::object::tcb::State;
+use sandglass_testkit::isa;
 use sandglass_testkit::service::{service, Service};
 use sandglass_testkit::world::{Refused, World, US};
 
@@ -38,7 +38,7 @@ fn a_call_arrives_with_its_badge_and_brings_time() {
     let (s, call) = called_service(&mut w);
     w.call(call, &[5]);
     assert_eq!(w.running(), Some(s.server.handle));
-    assert_eq!(w.registers().get(Register::Rdi), 7);
+    assert_eq!(w.registers().get(isa::CAP), 7);
     assert_eq!(w.k.core().context(), Some(w.context(s.client.context)));
     w.reply_recv(s.endpoint, s.reply, &[]);
     assert_eq!(w.running(), Some(s.client.handle), "and takes it back");
@@ -206,5 +206,5 @@ fn a_server_whose_lent_time_goes_home_leaves_the_queue() {
     assert_eq!(s.server.handle.at(&w.k).state(), State::Restart);
     let reply = w.make(types::REPLY, 0);
     w.syscall(Syscall::NBRecv, far, reply, MessageInfo::default(), &[]);
-    assert_eq!(w.registers().get(Register::Rdi), 0, "nobody is heard");
+    assert_eq!(w.registers().get(isa::CAP), 0, "nobody is heard");
 }

@@ -6,6 +6,7 @@ use sandglass_abi::invocation as label;
 use sandglass_abi::message::MessageInfo;
 use sandglass_abi::object as types;
 use sandglass_abi::syscall::Syscall;
+use sandglass_testkit::isa;
 use sandglass_testkit::world::{Refused, World};
 
 const ALL: u64 = 0b1111;
@@ -60,7 +61,7 @@ fn revoked_memory_is_zero_and_usable_again() {
     w.revoke(untyped).expect("revoked");
     assert!(w.cap(slots).is_null() && w.cap(inner).is_null());
     let again = w.fresh_slot();
-    w.retype(untyped, types::x86_64::PAGE, 0, again, 16)
+    w.retype(untyped, isa::types::PAGE, 0, again, 16)
         .expect("frames over all of it");
     for _ in 1..16 {
         w.fresh_slot();

@@ -6,13 +6,13 @@ use sandglass_abi::invocation::tcb_flags::FPU_DISABLED;
 use sandglass_abi::message::MessageInfo;
 use sandglass_abi::object as types;
 use sandglass_abi::syscall::Syscall;
-use sandglass_kernel::arch::abi::Exception;
 use sandglass_kernel::arch::{Platform, Register};
 use sandglass_kernel::event::{Event, Trap};
 use sandglass_kernel::mem::Ref;
 use sandglass_kernel::object::tcb::{Place, State, Tcb};
 use sandglass_kernel::time::refills::Refills;
 use sandglass_kernel::{CoreId, CORES};
+use sandglass_testkit::isa::{self, FPU_WORDS, SYSCALL_INSTRUCTION_BYTES};
 use sandglass_testkit::world::{Thread, World, US};
 
 const ONE: CoreId = core(1);
@@ -168,10 +168,10 @@ fn who_was_about_to_enter_the_kernel_when_it_was_stopped_enters_again() {
     // The thread has executed Wait; its core waits for its turn while this one suspends it.
     let context = thread.handle.at(&w.k).context();
     let ip = context.get(Register::NextIp);
-    context.set(&*w.k, Register::Rdx, Syscall::Wait.raw());
-    context.set(&*w.k, Register::Rdi, notification);
+    context.set(&*w.k, isa::NUMBER, Syscall::Wait.raw());
+    context.set(&*w.k, isa::CAP, notification);
     context.set(&*w.k, Register::FaultIp, ip);
-    context.set(&*w.k, Register::NextIp, ip + 2);
+    context.set(&*w.k, Register::NextIp, ip + SYSCALL_INSTRUCTION_BYTES);
     w.invoke(thread.tcb, label::TCB_SUSPEND, &[], &[])
         .expect("suspended");
     // Its core has its turn.
@@ -192,17 +192,10 @@ fn every_entry_of_a_core_whose_thread_is_gone_is_a_look() {
         Event::Syscall,
         Event::Trap(Trap::Timer),
         Event::Trap(Trap::Interrupt { irq: 3 }),
-        Event::Trap(Trap::Exception(Exception::Other { number: 6, code: 0 })),
-        Event::Trap(Trap::Exception(Exception::PageFault {
-            address: 0,
-            code: 4,
-        })),
-        Event::Trap(Trap::Exception(Exception::SoftwareInterrupt {
-            vector: 0x80,
-        })),
         Event::Trap(Trap::Look),
     ];
-    for entry in entries {
+    let exceptions = isa::exceptions().into_iter().map(Trap::Exception);
+    for entry in entries.into_iter().chain(exceptions.map(Event::Trap)) {
         let mut w = World::new();
         let thread = start_on(&mut w, ONE, 10);
         let other = start_on(&mut w, ONE, 5);
@@ -289,7 +282,7 @@ fn a_thread_can_send_itself_to_another_core() {
     let other = w.start_thread(9, 5_000, 10_000);
     let root = w.running().expect("the root task");
     let words = [4_000, 10_000, 0, 0, 0];
-    let control = slot::FIRST_DYNAMIC + 2;
+    let control = isa::SCHED_CONTROL + 2;
     w.call_once(
         control,
         label::SCHED_CONTROL_CONFIGURE_FLAGS,
@@ -367,13 +360,13 @@ fn the_registers_of_the_fpu_come_along() {
     w.take_looks();
     w.go_to(ONE);
     w.call(endpoint, &[]);
-    w.k.machine.set_fpu_registers([77; 64]);
+    w.k.machine.set_fpu_registers([77; FPU_WORDS]);
     w.reply_recv(endpoint, reply, &[]);
-    assert_ne!(w.k.machine.fpu_registers(), [77; 64]);
+    assert_ne!(w.k.machine.fpu_registers(), [77; FPU_WORDS]);
     w.go_to(TWO);
     w.call(endpoint, &[]);
     assert_eq!(w.running(), Some(server.handle));
-    assert_eq!(w.k.machine.fpu_registers(), [77; 64]);
+    assert_eq!(w.k.machine.fpu_registers(), [77; FPU_WORDS]);
     assert_ne!(w.k.core_of(ONE).fpu_owner(), Some(server.handle));
 }
 
@@ -451,26 +444,21 @@ fn only_cores_in_the_address_space_are_told_what_was_unmapped() {
     let mut w = World::new();
     let _runs = start_on(&mut w, ONE, 10);
     w.take_looks();
-    let frame = w.make(types::x86_64::PAGE, 0);
+    let frame = w.make(isa::types::PAGE, 0);
     let vaddr = 0x50_0000;
-    w.invoke(
-        frame,
-        label::x86_64::PAGE_MAP,
-        &[vaddr, 3, 0],
-        &[slot::VSPACE],
-    )
-    .expect("mapped");
+    w.invoke(frame, isa::label::PAGE_MAP, &[vaddr, 3, 0], &[slot::VSPACE])
+        .expect("mapped");
     let flushes = |w: &World| [CoreId::BOOT, ONE, TWO].map(|core| w.k.machine.flushes_of(core));
     let before = flushes(&w);
-    w.invoke(frame, label::x86_64::PAGE_UNMAP, &[], &[])
+    w.invoke(frame, isa::label::PAGE_UNMAP, &[], &[])
         .expect("unmapped");
     assert_eq!(flushes(&w), [before[0] + 1, before[1] + 1, before[2]]);
-    let table = w.make(types::x86_64::PDPT, 0);
+    let table = w.make(isa::types::TABLES[0], 0);
     let words = [0x100_0000_0000, 0];
-    w.invoke(table, label::x86_64::PDPT_MAP, &words, &[slot::VSPACE])
+    w.invoke(table, isa::label::TABLE_MAP[0], &words, &[slot::VSPACE])
         .expect("mapped");
     let before = flushes(&w);
-    w.invoke(table, label::x86_64::PDPT_UNMAP, &[], &[])
+    w.invoke(table, isa::label::TABLE_UNMAP[0], &[], &[])
         .expect("unmapped");
     assert_eq!(flushes(&w), [before[0] + 1, before[1] + 1, before[2]]);
 }
@@ -542,13 +530,13 @@ fn registers_that_are_still_in_the_fpu_of_another_core_are_fetched() {
     w.take_looks();
     w.go_to(ONE);
     w.call(endpoint, &[]);
-    w.k.machine.set_fpu_registers([77; 64]);
+    w.k.machine.set_fpu_registers([77; FPU_WORDS]);
     w.reply_recv(endpoint, reply, &[]);
     assert_eq!(w.k.core_of(ONE).fpu_owner(), Some(server.handle));
     w.go_to(TWO);
     w.call(endpoint, &[]);
     assert_eq!(w.running(), Some(server.handle));
-    assert_eq!(w.k.machine.fpu_registers(), [77; 64]);
+    assert_eq!(w.k.machine.fpu_registers(), [77; FPU_WORDS]);
     assert_eq!(w.k.core_of(ONE).fpu_owner(), None);
 }
 
@@ -569,15 +557,10 @@ fn the_end_of_an_address_space_is_felt_on_every_core_that_runs_in_it() {
     let stranger = start_on(&mut w, TWO, 10);
     let memory = w.make(types::UNTYPED, 13);
     let root = w.fresh_slot();
-    w.retype(memory, types::x86_64::PML4, 0, root, 1)
+    w.retype(memory, isa::types::ROOT_TABLE, 0, root, 1)
         .expect("a root table");
-    w.invoke(
-        slot::ASID_POOL,
-        label::x86_64::ASID_POOL_ASSIGN,
-        &[],
-        &[root],
-    )
-    .expect("an identifier");
+    w.invoke(slot::ASID_POOL, isa::label::ASID_POOL_ASSIGN, &[], &[root])
+        .expect("an identifier");
     w.invoke(
         thread.tcb,
         label::TCB_SET_SPACE,
@@ -620,7 +603,7 @@ fn registers_of_a_thread_that_runs_elsewhere_are_copied_as_they_are() {
         .handle
         .at(&w.k)
         .context()
-        .set(&*w.k, Register::Rbx, 1234);
+        .set(&*w.k, isa::PLAIN, 1234);
     w.invoke(
         target.tcb,
         label::TCB_COPY_REGISTERS,
@@ -629,7 +612,7 @@ fn registers_of_a_thread_that_runs_elsewhere_are_copied_as_they_are() {
     )
     .expect("copied");
     assert_eq!(w.k.machine.stalls_of(ONE), 1);
-    assert_eq!(target.handle.at(&w.k).context().get(Register::Rbx), 1234);
+    assert_eq!(target.handle.at(&w.k).context().get(isa::PLAIN), 1234);
 }
 
 #[test]
@@ -652,7 +635,7 @@ fn the_debug_kernel_says_where_a_thread_belongs() {
     let thread = start_on(&mut w, TWO, 10);
     let affinity = Syscall::DebugGetThreadAffinity;
     w.syscall(affinity, thread.tcb, 0, MessageInfo::default(), &[]);
-    assert_eq!(w.registers().get(Register::Rdi), 2);
+    assert_eq!(w.registers().get(isa::CAP), 2);
     assert_eq!(w.k.machine.take_console(), b"");
     w.syscall(affinity, slot::CNODE, 0, MessageInfo::default(), &[]);
     assert!(!w.k.machine.take_console().is_empty(), "that is no thread");

@@ -15,6 +15,7 @@ use sandglass_kernel::object::tcb::{Place, State};
 use sandglass_kernel::time::account;
 use sandglass_kernel::time::refills::Refills;
 use sandglass_kernel::CoreId;
+use sandglass_testkit::isa;
 use sandglass_testkit::world::{Thread, World, US};
 
 const ONE: CoreId = match CoreId::new(1) {
@@ -198,7 +199,7 @@ fn a_core_that_waits_for_its_turn_pays_for_what_it_did_only() {
     for flags in [0, sandglass_abi::sched::flags::SPORADIC] {
         let mut w = World::new();
         let thread = w.make_thread(60, 8);
-        let control = slot::FIRST_DYNAMIC + ONE.index() as u64;
+        let control = isa::SCHED_CONTROL + ONE.index() as u64;
         let words = [1_000, 10_000, 0, 0, flags];
         let configure = label::SCHED_CONTROL_CONFIGURE_FLAGS;
         w.invoke(control, configure, &words, &[thread.context])

@@ -7,8 +7,6 @@ use sandglass_abi::invocation as label;
 use sandglass_abi::message::MessageInfo;
 use sandglass_abi::object as types;
 use sandglass_abi::syscall::Syscall;
-use sandglass_kernel::arch::abi::Exception;
-use sandglass_kernel::arch::Register;
 use sandglass_kernel::cap::{derivation, Capability};
 use sandglass_kernel::debug::check;
 use sandglass_kernel::event::{self, Event, Trap};
@@ -19,6 +17,7 @@ use sandglass_kernel::object::sched_context::Refill;
 use sandglass_kernel::object::tcb::{Place, State, TcbSlot};
 use sandglass_kernel::time::refills::Refills;
 use sandglass_testkit::call::Call;
+use sandglass_testkit::isa;
 use sandglass_testkit::world::{Thread, World, US};
 
 /// Status of a kernel that found itself inconsistent.
@@ -78,7 +77,7 @@ fn a_capability_is_identified_by_its_kind_and_nothing_is_null() {
         (empty, kinds::NULL),
     ] {
         call(&mut w, Syscall::DebugCapIdentify, slot, &[]);
-        assert_eq!(root.at(&w.k).context().get(Register::Rdi), kind);
+        assert_eq!(root.at(&w.k).context().get(isa::CAP), kind);
     }
 }
 
@@ -142,10 +141,7 @@ fn halt_stops_the_machine_with_success_and_says_who() {
 fn a_fault_that_nobody_handles_is_told() {
     let mut w = World::new();
     let _ = console(&w);
-    w.event(Event::Trap(Trap::Exception(Exception::PageFault {
-        address: 0x1234,
-        code: 6,
-    })));
+    w.event(Event::Trap(Trap::Exception(isa::data_fault(0x1234))));
     let text = console(&w);
     assert!(text.contains("no handler for Vm"), "{text}");
     assert!(text.contains("1234"), "{text}");

@@ -6,40 +6,24 @@ use sandglass_abi::boot::slot;
 use sandglass_abi::cnode::GuardData;
 use sandglass_abi::error::ErrorNumber;
 use sandglass_abi::invocation as label;
-use sandglass_abi::invocation::x86_64 as arch;
 use sandglass_abi::message::MessageInfo;
 use sandglass_abi::object as types;
 use sandglass_abi::syscall::Syscall;
 use sandglass_kernel::mem::Slot;
 use sandglass_kernel::mem::{Kind, Ref};
+use sandglass_testkit::isa;
 use sandglass_testkit::world::{Refused, World};
 
 const ALL: u64 = 0b1111;
-
-fn ports(w: &mut World, first: u64, last: u64) -> Result<u64, Refused> {
-    let slot = w.fresh_slot();
-    let words = [first, last, slot, 64];
-    let issue = arch::IO_PORT_CONTROL_ISSUE;
-    w.invoke(slot::IO_PORT_CONTROL, issue, &words, &[slot::CNODE])?;
-    Ok(slot)
-}
-
-fn handler(w: &mut World, vector: u64) -> Result<u64, Refused> {
-    let slot = w.fresh_slot();
-    let words = [slot, 64, 0, vector, 0, 0, vector];
-    let get = arch::IRQ_CONTROL_GET_IOAPIC;
-    w.invoke(slot::IRQ_CONTROL, get, &words, &[slot::CNODE])?;
-    Ok(slot)
-}
 
 /// Copies of the capabilities that the root task was given are derived from them, and from nothing
 /// else that they stand beside.
 #[test]
 fn copies_of_what_there_is_once_are_derived_from_it() {
     let mut w = World::new();
-    assert_eq!(w.cap(slot::FIRST_DYNAMIC).core(), 0);
+    assert_eq!(w.cap(isa::SCHED_CONTROL).core(), 0);
     let once = [
-        slot::FIRST_DYNAMIC, // Scheduling control.
+        isa::SCHED_CONTROL, // Scheduling control.
         slot::DOMAIN,
         slot::ASID_CONTROL,
     ];
@@ -56,48 +40,37 @@ fn copies_of_what_there_is_once_are_derived_from_it() {
 }
 
 #[test]
-fn handlers_and_ports_are_derived_from_their_controls() {
+fn handlers_are_derived_from_their_control() {
     let mut w = World::new();
-    let handlers = [3, 4].map(|vector| handler(&mut w, vector).expect("a handler"));
-    let ranges = [(8, 9), (10, 10)].map(|(a, b)| ports(&mut w, a, b).expect("ports"));
-    for control in [slot::IRQ_CONTROL, slot::IO_PORT_CONTROL] {
-        assert_eq!(
-            w.copy(control, ALL).map_err(|refused| refused.error),
-            Err(ErrorNumber::IllegalOperation),
-            "there is one control"
-        );
-    }
+    let handlers = [3, 4].map(|number| w.issue_irq(number).expect("a handler"));
+    assert_eq!(
+        w.copy(slot::IRQ_CONTROL, ALL)
+            .map_err(|refused| refused.error),
+        Err(ErrorNumber::IllegalOperation),
+        "there is one control"
+    );
     w.revoke(slot::IRQ_CONTROL).expect("revoked");
     assert!(handlers.iter().all(|&slot| w.cap(slot).is_null()));
-    assert!(ranges.iter().all(|&slot| !w.cap(slot).is_null()));
-    w.revoke(slot::IO_PORT_CONTROL).expect("revoked");
-    assert!(ranges.iter().all(|&slot| w.cap(slot).is_null()));
-    handler(&mut w, 3).expect("free again");
-    ports(&mut w, 8, 10).expect("free again");
+    w.issue_irq(3).expect("free again");
 }
 
-/// An interrupt, or a range of ports, is free when the last of its capabilities is gone: those of
-/// others that stand beside it do not count.
+/// An interrupt is free when the last of its capabilities is gone: those of others that stand beside it do not count.
 #[test]
-fn the_last_capability_of_a_device_frees_it() {
+fn the_last_capability_of_an_interrupt_frees_it() {
     let mut w = World::new();
-    type Issue = fn(&mut World, u64) -> Result<u64, Refused>;
-    let issues: [Issue; 2] = [handler, |w, number| ports(w, number, number)];
-    for issue in issues {
-        let [below, middle, above] = [5, 6, 7].map(|i| issue(&mut w, i).expect("issued"));
-        let copy = w.copy(middle, ALL).expect("copied");
-        w.delete(middle).expect("deleted");
-        let taken = issue(&mut w, 6).map_err(|refused| refused.error);
-        assert_eq!(taken, Err(ErrorNumber::RevokeFirst), "there is a copy");
-        w.revoke(copy).expect("revoked");
-        w.delete(copy).expect("deleted");
-        let middle = issue(&mut w, 6).expect("free");
-        for slot in [below, above, middle] {
-            w.delete(slot).expect("deleted");
-        }
-        for number in [5, 6, 7] {
-            issue(&mut w, number).expect("free");
-        }
+    let [below, middle, above] = [5, 6, 7].map(|i| w.issue_irq(i).expect("issued"));
+    let copy = w.copy(middle, ALL).expect("copied");
+    w.delete(middle).expect("deleted");
+    let taken = w.issue_irq(6).map_err(|refused| refused.error);
+    assert_eq!(taken, Err(ErrorNumber::RevokeFirst), "there is a copy");
+    w.revoke(copy).expect("revoked");
+    w.delete(copy).expect("deleted");
+    let middle = w.issue_irq(6).expect("free");
+    for slot in [below, above, middle] {
+        w.delete(slot).expect("deleted");
+    }
+    for number in [5, 6, 7] {
+        w.issue_irq(number).expect("free");
     }
 }
 
@@ -110,8 +83,8 @@ fn copies_are_revoked_with_the_original() {
         types::ENDPOINT,
         types::NOTIFICATION,
         types::REPLY,
-        types::x86_64::PAGE,
-        types::x86_64::LARGE_PAGE,
+        isa::types::PAGE,
+        isa::types::LARGE_PAGE,
     ] {
         let original = w.make(object, 0);
         let copies = [(); 2].map(|()| w.copy(original, ALL).expect("copied"));
@@ -164,11 +137,11 @@ fn memory_is_revoked_with_all_that_lies_in_it_and_no_more() {
         (types::REPLY, 0, types::REPLY_BITS),
         (types::CNODE, 3, 3 + types::SLOT_BITS),
         (types::SCHED_CONTEXT, 9, 9),
-        (types::x86_64::PAGE, 0, 12),
-        (types::x86_64::PAGE_TABLE, 0, 12),
-        (types::x86_64::PAGE_DIRECTORY, 0, 12),
-        (types::x86_64::PDPT, 0, 12),
-        (types::x86_64::PML4, 0, 12),
+        (isa::types::PAGE, 0, 12),
+        (isa::types::TABLES[2], 0, 12),
+        (isa::types::TABLES[1], 0, 12),
+        (isa::types::TABLES[0], 0, 12),
+        (isa::types::ROOT_TABLE, 0, 12),
     ];
     for (object, size, bits) in objects {
         let mut w = World::new();
@@ -223,22 +196,22 @@ fn mappings_are_not_copied() {
         );
     };
     for table in [
-        types::x86_64::PAGE_TABLE,
-        types::x86_64::PAGE_DIRECTORY,
-        types::x86_64::PDPT,
-        types::x86_64::PML4,
+        isa::types::TABLES[2],
+        isa::types::TABLES[1],
+        isa::types::TABLES[0],
+        isa::types::ROOT_TABLE,
     ] {
         let table = w.make(table, 0);
         illegal(w.copy(table, ALL));
     }
-    let pdpt = w.make(types::x86_64::PDPT, 0);
+    let pdpt = w.make(isa::types::TABLES[0], 0);
     let map = [0x100_0000_0000, 0];
-    w.invoke(pdpt, arch::PDPT_MAP, &map, &[slot::VSPACE])
+    w.invoke(pdpt, isa::label::TABLE_MAP[0], &map, &[slot::VSPACE])
         .expect("mapped");
     let copy = w.copy(pdpt, ALL).expect("a mapped table can be copied");
     assert_eq!(w.cap(copy), w.cap(pdpt));
-    let root = w.make(types::x86_64::PML4, 0);
-    w.invoke(slot::ASID_POOL, arch::ASID_POOL_ASSIGN, &[], &[root])
+    let root = w.make(isa::types::ROOT_TABLE, 0);
+    w.invoke(slot::ASID_POOL, isa::label::ASID_POOL_ASSIGN, &[], &[root])
         .expect("assigned");
     w.copy(root, ALL)
         .expect("a root with an identifier can be copied");

@@ -3,12 +3,11 @@
 
 use sandglass_abi::boot::slot;
 use sandglass_abi::invocation as label;
-use sandglass_abi::invocation::x86_64 as arch;
 use sandglass_abi::object as types;
-use sandglass_abi::vspace::x86_64::IRQ_USER_OFFSET;
 use sandglass_kernel::arch::Register;
 use sandglass_kernel::event::{Event, Trap};
 use sandglass_kernel::object::tcb::State;
+use sandglass_testkit::isa;
 use sandglass_testkit::world::{Thread, World};
 
 /// Threads that wait: more than a long operation lets go between two looks for an interrupt.
@@ -40,14 +39,9 @@ fn preempted_call(w: &mut World, cap: u64, label: u64, words: &[u64], caps: &[u6
     );
 }
 
-/// An interrupt's handler, of pin 5.
+/// An interrupt's handler.
 fn handler(w: &mut World) -> u64 {
-    let slot = w.fresh_slot();
-    let words = [slot, 64, 0, 5, 1, 0, 40];
-    let get = arch::IRQ_CONTROL_GET_IOAPIC;
-    w.invoke(slot::IRQ_CONTROL, get, &words, &[slot::CNODE])
-        .expect("a handler");
-    slot
+    w.issue_irq(5).expect("a handler")
 }
 
 /// A thread of priority 50 that waits on `endpoint` and offers `reply`; the root task runs.
@@ -133,9 +127,7 @@ fn an_interrupt_gets_another_notification_in_more_than_one_step() {
         assert!((1..WAITING).contains(&blocked(&w)), "{}", blocked(&w));
         w.invoke(handler, operation, &[], caps).expect("done");
         assert_eq!(blocked(&w), 0);
-        let event = Event::Trap(Trap::Interrupt {
-            irq: (40 + IRQ_USER_OFFSET) as u8,
-        });
+        let event = Event::Trap(Trap::Interrupt { irq: isa::irq(5) });
         w.event(event);
         let object = w.cap(second).notification().expect("another").object;
         assert_eq!(object.at(&w.k).is_active(), operation == set);

@@ -6,6 +6,7 @@ use sandglass_abi::invocation::tcb_flags::FPU_DISABLED;
 use sandglass_abi::message::MessageInfo;
 use sandglass_abi::object as types;
 use sandglass_abi::syscall::Syscall;
+use sandglass_testkit::isa::{self, FPU_WORDS};
 use sandglass_testkit::world::{Thread, World};
 
 /// A slice that does not end by itself here.
@@ -39,10 +40,10 @@ fn every_thread_has_registers_of_its_own() {
             assert_eq!(w.running(), Some(thread.handle));
             if round > 0 {
                 let registers = w.k.machine.fpu_registers();
-                assert_eq!(registers, [100 * round + i as u64; 64]);
+                assert_eq!(registers, [100 * round + i as u64; FPU_WORDS]);
             }
             w.k.machine
-                .set_fpu_registers([100 * (round + 1) + i as u64; 64]);
+                .set_fpu_registers([100 * (round + 1) + i as u64; FPU_WORDS]);
             assert!(w.k.machine.fpu_enabled());
             yield_now(&mut w);
         }
@@ -53,13 +54,13 @@ fn every_thread_has_registers_of_its_own() {
 fn a_thread_without_the_fpu_leaves_the_registers_of_the_others_alone() {
     let mut w = World::new();
     let threads = equals(&mut w, 2);
-    w.k.machine.set_fpu_registers([7; 64]);
+    w.k.machine.set_fpu_registers([7; FPU_WORDS]);
     assert_eq!(set_flags(&mut w, threads[1], 0, FPU_DISABLED), FPU_DISABLED);
     yield_now(&mut w);
     assert!(!w.k.machine.fpu_enabled());
     yield_now(&mut w);
     assert!(w.k.machine.fpu_enabled());
-    assert_eq!(w.k.machine.fpu_registers(), [7; 64]);
+    assert_eq!(w.k.machine.fpu_registers(), [7; FPU_WORDS]);
 }
 
 /// The flag takes effect at once, and keeps what the registers held.
@@ -67,19 +68,19 @@ fn a_thread_without_the_fpu_leaves_the_registers_of_the_others_alone() {
 fn who_gives_up_the_fpu_finds_its_registers_again() {
     let mut w = World::new();
     let threads = equals(&mut w, 2);
-    w.k.machine.set_fpu_registers([7; 64]);
+    w.k.machine.set_fpu_registers([7; FPU_WORDS]);
     assert_eq!(set_flags(&mut w, threads[0], 0, FPU_DISABLED), FPU_DISABLED);
     assert!(!w.k.machine.fpu_enabled());
     assert_eq!(set_flags(&mut w, threads[0], 0, 0), FPU_DISABLED);
     yield_now(&mut w);
     assert!(w.k.machine.fpu_enabled());
-    w.k.machine.set_fpu_registers([8; 64]);
+    w.k.machine.set_fpu_registers([8; FPU_WORDS]);
     yield_now(&mut w);
     assert_eq!(set_flags(&mut w, threads[0], FPU_DISABLED, 0), 0);
     assert!(w.k.machine.fpu_enabled());
-    assert_eq!(w.k.machine.fpu_registers(), [7; 64]);
+    assert_eq!(w.k.machine.fpu_registers(), [7; FPU_WORDS]);
     yield_now(&mut w);
-    assert_eq!(w.k.machine.fpu_registers(), [8; 64]);
+    assert_eq!(w.k.machine.fpu_registers(), [8; FPU_WORDS]);
 }
 
 /// Flags that do not exist are neither set nor reported; those in both words are set.
@@ -107,7 +108,7 @@ fn a_deleted_thread_owns_no_registers() {
     let tcb = w.fresh_slot();
     w.retype(memory, types::TCB, 0, tcb, 1).expect("a thread");
     let context = w.make(types::SCHED_CONTEXT, 8);
-    let frame = w.make(types::x86_64::PAGE, 0);
+    let frame = w.make(isa::types::PAGE, 0);
     let caps = [slot::CNODE, slot::VSPACE, frame];
     w.invoke(tcb, label::TCB_CONFIGURE, &[0, 0, 0x7000_0000], &caps)
         .expect("the spaces");
@@ -126,7 +127,7 @@ fn a_deleted_thread_owns_no_registers() {
     let root = w.running().expect("the root task");
     let wakes = w.sleep();
     assert_eq!(w.running(), Some(handle));
-    w.k.machine.set_fpu_registers([9; 64]);
+    w.k.machine.set_fpu_registers([9; FPU_WORDS]);
     // The root task does without, so that the thread's registers stay where they are.
     root.at(&w.k).set_fpu_disabled(&w.k, true);
     w.wake(wakes);

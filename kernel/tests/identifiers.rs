@@ -4,9 +4,8 @@
 use sandglass_abi::boot::slot;
 use sandglass_abi::error::ErrorNumber;
 use sandglass_abi::invocation as label;
-use sandglass_abi::invocation::x86_64 as arch;
 use sandglass_abi::object as types;
-use sandglass_abi::vspace::x86_64::{ASIDS_PER_POOL, ASID_POOLS, ROOT_TASK_ASID};
+use sandglass_testkit::isa::{self, ASIDS_PER_POOL, ASID_POOLS, ROOT_TASK_ASID};
 use sandglass_testkit::world::{Refused, World};
 
 const ALL: u64 = 0b1111;
@@ -16,7 +15,7 @@ fn make_pool(w: &mut World, untyped: u64) -> Result<u64, Refused> {
     let caps = [untyped, slot::CNODE];
     w.invoke(
         slot::ASID_CONTROL,
-        arch::ASID_CONTROL_MAKE_POOL,
+        isa::label::ASID_CONTROL_MAKE_POOL,
         &[slot, 64],
         &caps,
     )?;
@@ -24,7 +23,7 @@ fn make_pool(w: &mut World, untyped: u64) -> Result<u64, Refused> {
 }
 
 fn assign(w: &mut World, pool: u64, root: u64) -> Result<u16, Refused> {
-    w.invoke(pool, arch::ASID_POOL_ASSIGN, &[], &[root])?;
+    w.invoke(pool, isa::label::ASID_POOL_ASSIGN, &[], &[root])?;
     Ok(w.cap(root).root_asid().expect("an identifier"))
 }
 
@@ -38,17 +37,17 @@ fn identifiers_are_the_lowest_free_and_never_nothing() {
     let mut w = World::new();
     let mut roots = Vec::new();
     for expected in 2..ASIDS_PER_POOL as u16 {
-        let root = w.make(types::x86_64::PML4, 0);
+        let root = w.make(isa::types::ROOT_TABLE, 0);
         assert_eq!(assign(&mut w, slot::ASID_POOL, root), Ok(expected));
         roots.push(root);
     }
-    let one_more = w.make(types::x86_64::PML4, 0);
+    let one_more = w.make(isa::types::ROOT_TABLE, 0);
     let full = error(assign(&mut w, slot::ASID_POOL, one_more));
     assert_eq!(full.0, ErrorNumber::DeleteFirst);
     for i in [7, 300] {
         let asid = w.cap(roots[i]).root_asid();
         w.delete(roots[i]).expect("deleted");
-        let root = w.make(types::x86_64::PML4, 0);
+        let root = w.make(isa::types::ROOT_TABLE, 0);
         assert_eq!(assign(&mut w, slot::ASID_POOL, root).ok(), asid);
     }
     let memory = w.make(types::UNTYPED, 12);
@@ -159,15 +158,15 @@ fn a_new_pool_is_empty_whatever_its_memory_held() {
         let handle = w.k.arch.asids.pool(asid).expect("the pool");
         assert!(handle.at(&w.k).root(asid).is_none(), "{number}");
     }
-    let root = w.make(types::x86_64::PML4, 0);
+    let root = w.make(isa::types::ROOT_TABLE, 0);
     assert_eq!(assign(&mut w, pool, root), Ok(ASIDS_PER_POOL as u16));
 }
 
 #[test]
 fn a_root_table_gets_one_identifier() {
     let mut w = World::new();
-    let root = w.make(types::x86_64::PML4, 0);
-    let table = w.make(types::x86_64::PAGE_TABLE, 0);
+    let root = w.make(isa::types::ROOT_TABLE, 0);
+    let table = w.make(isa::types::TABLES[2], 0);
     let invalid = (ErrorNumber::InvalidCapability, vec![1]);
     assert_eq!(error(assign(&mut w, slot::ASID_POOL, table)), invalid);
     assert_eq!(
@@ -185,7 +184,7 @@ fn an_address_space_ends_with_its_pool() {
     let own = w.k.machine.address_space();
     let memory = w.make(types::UNTYPED, 12);
     let pool = make_pool(&mut w, memory).expect("a pool");
-    let root = w.make(types::x86_64::PML4, 0);
+    let root = w.make(isa::types::ROOT_TABLE, 0);
     assign(&mut w, pool, root).expect("assigned");
     let flushes = w.k.machine.flushes();
     w.delete(pool).expect("deleted");
@@ -198,8 +197,13 @@ fn an_address_space_ends_with_its_pool() {
         own,
         "another pool's space stays"
     );
-    let page = w.make(types::x86_64::PDPT, 0);
-    let refused = error(w.invoke(page, arch::PDPT_MAP, &[0x100_0000_0000, 0], &[root]));
+    let page = w.make(isa::types::TABLES[0], 0);
+    let refused = error(w.invoke(
+        page,
+        isa::label::TABLE_MAP[0],
+        &[0x100_0000_0000, 0],
+        &[root],
+    ));
     assert_eq!(
         refused.0,
         ErrorNumber::FailedLookup,
@@ -214,7 +218,7 @@ fn an_address_space_ends_with_its_pool() {
 #[test]
 fn an_address_space_ends_with_its_root_table() {
     let mut w = World::new();
-    let root = w.make(types::x86_64::PML4, 0);
+    let root = w.make(isa::types::ROOT_TABLE, 0);
     let asid = assign(&mut w, slot::ASID_POOL, root).expect("assigned");
     let flushes = w.k.machine.flushes();
     w.delete(root).expect("deleted");
@@ -230,7 +234,7 @@ fn an_address_space_ends_with_its_root_table() {
 #[test]
 fn whoever_gives_itself_another_address_space_goes_on_in_it() {
     let mut w = World::new();
-    let root = w.make(types::x86_64::PML4, 0);
+    let root = w.make(isa::types::ROOT_TABLE, 0);
     assign(&mut w, slot::ASID_POOL, root).expect("assigned");
     let handler = w.make(types::ENDPOINT, 0);
     let caps = [handler, slot::CNODE, root];

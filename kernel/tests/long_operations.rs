@@ -8,13 +8,10 @@ use sandglass_abi::invocation as label;
 use sandglass_abi::message::MessageInfo;
 use sandglass_abi::object as types;
 use sandglass_abi::syscall::Syscall;
-use sandglass_kernel::arch::abi::object::paging::Pml4;
-use sandglass_kernel::arch::abi::object::table::Child;
-use sandglass_kernel::arch::abi::pte::{Access, Level};
-use sandglass_kernel::arch::abi::Exception;
 use sandglass_kernel::arch::Register;
 use sandglass_kernel::event::{Event, Trap};
 use sandglass_kernel::object::tcb::State;
+use sandglass_testkit::isa::{self, SYSCALL_INSTRUCTION_BYTES};
 use sandglass_testkit::world::{Thread, World, US};
 
 const ALL: u64 = 0b1111;
@@ -35,7 +32,11 @@ fn finish_call(w: &mut World) {
         if w.running() != Some(caller) || context.get(Register::NextIp) != context.fault_ip() {
             return;
         }
-        context.set(&*w.k, Register::NextIp, context.fault_ip() + 2);
+        context.set(
+            &*w.k,
+            Register::NextIp,
+            context.fault_ip() + SYSCALL_INSTRUCTION_BYTES,
+        );
         w.event(Event::Syscall);
     }
 }
@@ -58,10 +59,7 @@ fn a_resumed_thread_has_no_fault_pending() {
     set_fault_handler(&mut w, thread, handler);
     w.wait(handler);
     assert_eq!(w.running(), Some(thread.handle));
-    w.event(Event::Trap(Trap::Exception(Exception::PageFault {
-        address: 0x1234,
-        code: 4,
-    })));
+    w.event(Event::Trap(Trap::Exception(isa::data_fault(0x1234))));
     assert_eq!(thread.handle.at(&w.k).state(), State::Inactive);
     let root = w.running().expect("the handler runs");
     w.resume(thread);
@@ -116,10 +114,7 @@ fn thread_with_dying_handler(w: &mut World, timeout: bool) -> Thread {
 fn a_fault_stops_the_thread_while_the_handler_is_being_deleted() {
     let mut w = World::new();
     let thread = thread_with_dying_handler(&mut w, false);
-    w.event(Event::Trap(Trap::Exception(Exception::PageFault {
-        address: 0x1234,
-        code: 4,
-    })));
+    w.event(Event::Trap(Trap::Exception(isa::data_fault(0x1234))));
     assert!(
         !thread.handle.at(&w.k).is_runnable(),
         "{:?} with {:?}",
@@ -319,26 +314,6 @@ fn debug_calls_for_several_cores_are_unknown_on_one() {
         w.syscall(call, slot::TCB, 0, MessageInfo::default(), &[]);
         assert_eq!(root.at(&w.k).state(), State::Inactive, "{call:?} faults");
     }
-}
-
-/// `mem`: only what was mapped as a table is followed as one, at whatever level it is read.
-#[test]
-fn a_page_is_not_followed_as_a_table() {
-    let mut w = World::new();
-    let page = w.make(types::x86_64::PAGE, 0);
-    let page = w.cap(page).word();
-    let root = w.cap(slot::VSPACE).word().get::<Pml4>().expect("a root");
-    let table = root.at(&w.k).as_ref();
-    let access = Access {
-        user: true,
-        write: true,
-    };
-    table.set_page(&w.k, Level::PAGE_TABLE, 300, page, access, 0);
-    for level in [Level::PML4, Level::PDPT, Level::PAGE_DIRECTORY] {
-        let child = table.child(&w.k, level, 300);
-        assert!(!matches!(child, Child::Table(_)), "followed at {level:?}");
-    }
-    table.clear_entry(&w.k, 300);
 }
 
 /// 02, section 7.1: what got a new capability while it was being emptied is as good as new.

@@ -9,6 +9,7 @@ use sandglass_abi::object as types;
 use sandglass_abi::syscall::Syscall;
 use sandglass_kernel::arch::Register;
 use sandglass_kernel::event::Event;
+use sandglass_testkit::isa::SYSCALL_INSTRUCTION_BYTES;
 use sandglass_testkit::world::World;
 
 /// log2 of the bytes of the memory that is revoked.
@@ -60,7 +61,11 @@ fn revoke(w: &mut World, memory: u64) -> u64 {
         if context.get(Register::NextIp) != context.fault_ip() {
             return most;
         }
-        context.set(&*w.k, Register::NextIp, context.fault_ip() + 2);
+        context.set(
+            &*w.k,
+            Register::NextIp,
+            context.fault_ip() + SYSCALL_INSTRUCTION_BYTES,
+        );
         w.event(Event::Syscall);
     }
 }

@@ -9,6 +9,7 @@ mod cores_in_time;
 #[cfg(feature = "debug")]
 mod debug_calls;
 mod derivation;
+#[cfg(not(feature = "aarch64"))]
 mod devices;
 mod domains;
 mod endings;
@@ -19,6 +20,7 @@ mod identifiers;
 mod instants;
 mod long_operations;
 mod looks;
+#[cfg(not(feature = "aarch64"))]
 mod mappings;
 mod messages;
 mod one_context;
@@ -34,3 +36,5 @@ mod time;
 #[cfg(feature = "trace")]
 mod trace;
 mod within_events;
+#[cfg(not(feature = "aarch64"))]
+mod x86_64;

@@ -6,11 +6,11 @@ use sandglass_abi::invocation as label;
 use sandglass_abi::message::MessageInfo;
 use sandglass_abi::object as types;
 use sandglass_abi::syscall::Syscall;
-use sandglass_kernel::arch::abi::Exception;
 use sandglass_kernel::arch::{MessageRegister, Register};
 use sandglass_kernel::event::{Event, Trap};
 use sandglass_kernel::object::reply::Above;
 use sandglass_kernel::object::tcb::{Place, State};
+use sandglass_testkit::isa;
 use sandglass_testkit::service::service;
 use sandglass_testkit::world::{World, US};
 
@@ -92,10 +92,7 @@ fn who_is_answered_without_time_tells_its_timeout_handler_once() {
     .expect("a timeout handler");
     w.wait(s.root_wakes_by);
     assert_eq!(w.running(), Some(client.handle));
-    w.event(Event::Trap(Trap::Exception(Exception::PageFault {
-        address: 0,
-        code: 4,
-    })));
+    w.event(Event::Trap(Trap::Exception(isa::data_fault(0))));
     assert_eq!(w.running(), Some(s.server.handle), "on the client's time");
     w.pass(6_000 * US);
     assert_eq!(w.running(), None, "which is used up");
@@ -293,10 +290,7 @@ fn a_fault_becomes_a_message_and_the_reply_changes_registers() {
     assert_eq!(w.running(), Some(thread.handle));
     w.registers().set(&*w.k, Register::FaultIp, 0x1234);
     w.registers().set(&*w.k, Register::NextIp, 0x1234);
-    w.event(Event::Trap(Trap::Exception(Exception::Other {
-        number: 6,
-        code: 0,
-    })));
+    w.event(Event::Trap(Trap::Exception(isa::exception(6))));
     let handler = w.running().expect("the handler");
     assert_ne!(handler, thread.handle);
     assert_eq!(
@@ -309,28 +303,24 @@ fn a_fault_becomes_a_message_and_the_reply_changes_registers() {
     assert_eq!(w.running(), Some(thread.handle));
     let context = w.registers();
     assert_eq!(context.get(Register::NextIp), 0x5678);
-    assert_eq!(context.get(Register::Rsp), 0x9000);
-    assert_eq!(context.get(Register::Rflags), 0xed7, "sanitised");
+    assert_eq!(context.get(isa::SP), 0x9000);
+    assert_eq!(context.get(isa::FLAGS), isa::SANITISED_FLAGS, "sanitised");
     // A page fault, and a system call that does not exist.
-    w.event(Event::Trap(Trap::Exception(Exception::PageFault {
-        address: 0xdead_0000,
-        code: 0b110,
-    })));
-    assert_eq!(w.message_of(handler)[1..], [0xdead_0000, 0, 0b110]);
+    w.event(Event::Trap(Trap::Exception(isa::data_fault(0xdead_0000))));
+    assert_eq!(
+        w.message_of(handler)[1..],
+        [0xdead_0000, 0, isa::DATA_FAULT]
+    );
     w.reply_recv(endpoint, reply, &[]);
-    w.registers().set(&*w.k, Register::Rdx, 42);
+    w.registers().set(&*w.k, isa::NUMBER, 42);
     w.event(Event::Syscall);
     assert_eq!(
         MessageInfo::from_raw(w.registers().info()).label(),
         fault::UNKNOWN_SYSCALL
     );
-    assert_eq!(w.message_of(handler)[18], 42);
+    assert_eq!(w.message_of(handler).last(), Some(&42));
     w.reply_recv(endpoint, reply, &[]);
-    // A software interrupt is numbered by its vector and 24 bits of EAX (05, section 2.2).
-    w.registers().set(&*w.k, Register::Rax, 0x1_2345_6789);
-    let interrupt = Exception::SoftwareInterrupt { vector: 0x9e };
-    w.event(Event::Trap(Trap::Exception(interrupt)));
-    assert_eq!(w.message_of(handler)[18], 0xffff_ffff_9e45_6789);
+    w.event(Event::Trap(Trap::Exception(isa::exception(6))));
     // Refused: the thread stops.
     let info = MessageInfo::new(1, 0, 0, 0);
     w.syscall(Syscall::Send, reply, 0, info, &[]);
@@ -349,10 +339,7 @@ fn who_waits_to_tell_of_a_fault_stays_inactive_when_the_message_is_cancelled() {
         .expect("a fault handler");
     let root_wakes_by = w.sleep();
     assert_eq!(w.running(), Some(thread.handle));
-    w.event(Event::Trap(Trap::Exception(Exception::PageFault {
-        address: 0xdead_0000,
-        code: 0b110,
-    })));
+    w.event(Event::Trap(Trap::Exception(isa::data_fault(0xdead_0000))));
     let waits = matches!(thread.handle.at(&w.k).state(), State::BlockedOnSend { .. });
     assert!(waits, "nobody receives");
     w.wake(root_wakes_by);

@@ -11,12 +11,12 @@ use sandglass_abi::invocation as label;
 use sandglass_abi::message::MessageInfo;
 use sandglass_abi::object as types;
 use sandglass_abi::syscall::Syscall;
-use sandglass_abi::vspace::x86_64::IRQ_USER_OFFSET;
 use sandglass_kernel::event::{Event, Trap};
 use sandglass_kernel::mem::Ref;
 use sandglass_kernel::object::sched_context::Refill;
 use sandglass_kernel::object::tcb::Tcb;
 use sandglass_kernel::time::refills::Refills;
+use sandglass_testkit::isa;
 use sandglass_testkit::world::{Thread, World, US};
 
 const SPORADIC: u64 = 1;
@@ -127,11 +127,7 @@ impl System {
             w.bind(thread);
             w.resume(thread);
             let notification = w.make(types::NOTIFICATION, 0);
-            let irq = w.fresh_slot();
-            let words = [irq, 64, 0, vectors, 0, 0, vectors];
-            let get = label::x86_64::IRQ_CONTROL_GET_IOAPIC;
-            w.invoke(slot::IRQ_CONTROL, get, &words, &[slot::CNODE])
-                .expect("an interrupt");
+            let irq = w.issue_irq(vectors).expect("an interrupt");
             let set = label::IRQ_HANDLER_SET_NOTIFICATION;
             w.invoke(irq, set, &[], &[notification])
                 .expect("its notification");
@@ -232,7 +228,7 @@ impl System {
     fn act(&mut self, what: u64) {
         let none = MessageInfo::default();
         if what % 2 == 1 {
-            let irq = (what / 2 % self.vectors + IRQ_USER_OFFSET) as u8;
+            let irq = isa::irq(what / 2 % self.vectors);
             return self.event(Event::Trap(Trap::Interrupt { irq }));
         }
         let Some(running) = self.w.running() else {
@@ -301,7 +297,7 @@ impl System {
                 let flags = if sporadic { SPORADIC } else { 0 };
                 let words = [budget, period, extra_refills, 0, flags];
                 let configure = label::SCHED_CONTROL_CONFIGURE_FLAGS;
-                self.invoke(slot::FIRST_DYNAMIC, configure, &words, &[context]);
+                self.invoke(isa::SCHED_CONTROL, configure, &words, &[context]);
             }
             6 if !sporadic => {
                 let priority = [1 + (priority + what / 64) % 200];
@@ -460,7 +456,7 @@ fn a_budget_in_as_many_pieces_as_there_may_be_keeps_to_its_windows() {
                 }
             }
             system.pass((1 + i % 13) * US);
-            let irq = (IRQ_USER_OFFSET + 1) as u8;
+            let irq = isa::irq(1);
             system.event(Event::Trap(Trap::Interrupt { irq }));
             most = most.max(Refills::of(&system.w.k, context).count());
         }

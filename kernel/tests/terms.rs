@@ -9,6 +9,7 @@ use sandglass_abi::syscall::Syscall;
 use sandglass_kernel::ipc::message;
 use sandglass_kernel::mem::Ref;
 use sandglass_kernel::object::tcb::{State, Tcb};
+use sandglass_testkit::isa;
 use sandglass_testkit::world::{Thread, World};
 
 const WRITE: u64 = 0b0001;
@@ -60,7 +61,7 @@ fn received(w: &World, receiver: Thread) -> MessageInfo {
 #[test]
 fn a_capability_that_cannot_be_copied_does_not_arrive() {
     let mut w = World::new();
-    let table = w.make(types::x86_64::PAGE_TABLE, 0);
+    let table = w.make(isa::types::TABLES[2], 0);
     let copyable = w.make(types::NOTIFICATION, 0);
     for (cap, arrives) in [(slot::IRQ_CONTROL, 0), (table, 0), (copyable, 1)] {
         let p = pair(&mut w);
@@ -251,7 +252,7 @@ fn the_first_phase_of_two_invokes_no_cnode_and_nothing_of_time() {
     let mut w = World::new();
     let notification = w.make(types::NOTIFICATION, 0);
     let thread = w.start_thread(20, 5_000, 10_000);
-    let frame = w.make(types::x86_64::PAGE, 0);
+    let frame = w.make(isa::types::PAGE, 0);
     let context = w.context(thread.context);
     let period = context.at(&w.k).period();
     let configure = label::SCHED_CONTROL_CONFIGURE_FLAGS;
@@ -261,7 +262,7 @@ fn the_first_phase_of_two_invokes_no_cnode_and_nothing_of_time() {
         (slot::CNODE, label::CNODE_DELETE, &[frame, 64], &[]),
         (thread.context, label::SCHED_CONTEXT_UNBIND, &[], &[]),
         (
-            slot::FIRST_DYNAMIC,
+            isa::SCHED_CONTROL,
             configure,
             &[50, 60, 0, 0],
             &[thread.context],

@@ -1,7 +1,6 @@
 //! Processor time: budgets, replenishment, release, yielding.
 
 use sandglass_abi::boot::slot;
-use sandglass_abi::context::x86_64::SYSCALL_INSTRUCTION_BYTES;
 use sandglass_abi::error::ErrorNumber;
 use sandglass_abi::fault;
 use sandglass_abi::invocation as label;
@@ -12,6 +11,7 @@ use sandglass_kernel::arch::Register;
 use sandglass_kernel::event::{Event, Trap};
 use sandglass_kernel::object::tcb::{Place, State};
 use sandglass_kernel::time::refills::Refills;
+use sandglass_testkit::isa::{self, SYSCALL_INSTRUCTION_BYTES};
 use sandglass_testkit::world::{Thread, World, KERNEL_PATH, US};
 
 const ALL: u64 = 0b1111;
@@ -171,7 +171,7 @@ fn a_timeout_handler_is_told_badge_and_consumption() {
     let thread = w.make_thread(100, 8);
     let words = [100, 1000, 0, 4711, 0];
     w.invoke(
-        slot::FIRST_DYNAMIC,
+        isa::SCHED_CONTROL,
         label::SCHED_CONTROL_CONFIGURE_FLAGS,
         &words,
         &[thread.context],
@@ -451,7 +451,7 @@ fn parameters_out_of_range_are_refused_with_the_range() {
     let max = (u64::MAX / US) / 8;
     let configured = |w: &mut World, words: [u64; 5]| {
         w.invoke(
-            slot::FIRST_DYNAMIC,
+            isa::SCHED_CONTROL,
             label::SCHED_CONTROL_CONFIGURE_FLAGS,
             &words,
             &[context],
@@ -481,7 +481,7 @@ fn a_slice_is_over_when_its_thread_is_stopped_in_a_long_operation() {
     let tcb = w.fresh_slot();
     w.retype(memory, types::TCB, 0, tcb, 1).expect("a thread");
     let spaces = [0, 0, 0];
-    let frame = w.make(types::x86_64::PAGE, 0);
+    let frame = w.make(isa::types::PAGE, 0);
     let caps = [slot::CNODE, slot::VSPACE, frame];
     w.invoke(tcb, label::TCB_CONFIGURE, &spaces, &caps)
         .expect("the spaces");

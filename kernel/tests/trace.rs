@@ -9,15 +9,15 @@ use sandglass_abi::object as types;
 use sandglass_abi::trace::{
     Blocked, Call, Gift, Kind, MarkKind, Source, Tag, RECORD_BYTES, STOP_WHEN_FULL,
 };
-use sandglass_kernel::arch::abi::Exception;
 use sandglass_kernel::arch::Register;
 use sandglass_kernel::event::{Event, Trap};
 use sandglass_kernel::mem::user::{Buffer, BUFFER_BYTES};
 use sandglass_kernel::{CoreId, CORES};
+use sandglass_testkit::isa::{self, SYSCALL_INSTRUCTION_BYTES};
 use sandglass_testkit::service::service;
 use sandglass_testkit::world::{Thread, World, KERNEL_PATH, US};
 
-const LOG_BYTES: u64 = 1 << types::x86_64::LARGE_PAGE_BITS;
+const LOG_BYTES: u64 = 1 << isa::types::LARGE_PAGE_BITS;
 const PLACES: u64 = LOG_BYTES / RECORD_BYTES;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,22 +44,22 @@ const REFUSED: u64 = 3;
 fn trace_call(w: &mut World, call: Call, cap: u64, info: u64, words: [u64; 2]) -> u64 {
     let thread = w.running().expect("a thread runs");
     let context = thread.at(&w.k).context();
-    context.set(&*w.k, Register::Rdx, call.raw());
-    context.set(&*w.k, Register::Rdi, cap);
-    context.set(&*w.k, Register::Rsi, info);
-    context.set(&*w.k, Register::R10, words[0]);
-    context.set(&*w.k, Register::R8, words[1]);
+    context.set(&*w.k, isa::NUMBER, call.raw());
+    context.set(&*w.k, isa::CAP, cap);
+    context.set(&*w.k, isa::INFO, info);
+    context.set(&*w.k, isa::MESSAGE[0], words[0]);
+    context.set(&*w.k, isa::MESSAGE[1], words[1]);
     let ip = context.get(Register::NextIp);
     context.set(&*w.k, Register::FaultIp, ip);
-    context.set(&*w.k, Register::NextIp, ip + 2);
+    context.set(&*w.k, Register::NextIp, ip + SYSCALL_INSTRUCTION_BYTES);
     w.event(Event::Syscall);
     assert_eq!(w.running(), Some(thread), "no trace call switches");
-    thread.at(&w.k).context().get(Register::Rdi)
+    thread.at(&w.k).context().get(isa::CAP)
 }
 
 /// Scheduling control of `core`: the authority over its log.
 const fn control(core: u64) -> u64 {
-    slot::FIRST_DYNAMIC + core
+    isa::SCHED_CONTROL + core
 }
 
 /// Gives `core` the frame in `frame` for its log.
@@ -78,7 +78,7 @@ fn finalize(w: &mut World, core: u64) -> u64 {
 
 /// Gives the core that boots a log; returns the frame.
 fn start_log(w: &mut World) -> u64 {
-    let frame = w.make(types::x86_64::LARGE_PAGE, 0);
+    let frame = w.make(isa::types::LARGE_PAGE, 0);
     assert_eq!(give(w, frame, 0, 0), 0);
     frame
 }
@@ -156,11 +156,11 @@ fn nothing_is_recorded_without_memory() {
 #[test]
 fn a_log_is_2_mib_of_ram_of_a_core_that_exists() {
     let mut w = World::new();
-    let small = w.make(types::x86_64::PAGE, 0);
+    let small = w.make(isa::types::PAGE, 0);
     assert_eq!(give(&mut w, small, 0, 0), REFUSED);
     assert_eq!(give(&mut w, slot::CNODE, 0, 0), REFUSED);
     assert_eq!(give(&mut w, 0x1234_5678, 0, 0), REFUSED);
-    let frame = w.make(types::x86_64::LARGE_PAGE, 0);
+    let frame = w.make(isa::types::LARGE_PAGE, 0);
     assert_eq!(give(&mut w, frame, CORES as u64, 0), REFUSED);
     assert_eq!(w.k.trace.get(), 0);
     assert_eq!(give(&mut w, frame, CORES as u64 - 1, 0), 0);
@@ -173,7 +173,7 @@ fn a_log_is_2_mib_of_ram_of_a_core_that_exists() {
 #[test]
 fn a_log_needs_a_frame_that_can_be_written() {
     let mut w = World::new();
-    let frame = w.make(types::x86_64::LARGE_PAGE, 0);
+    let frame = w.make(isa::types::LARGE_PAGE, 0);
     for (rights, answer) in [(READ, REFUSED), (WRITE, REFUSED), (READ | WRITE, 0)] {
         let copy = w.copy(frame, rights).expect("a copy");
         assert_eq!(give(&mut w, copy, 0, 0), answer, "rights {rights:#b}");
@@ -186,7 +186,7 @@ fn a_log_is_for_who_controls_the_time_of_its_core() {
     let mut w = World::new();
     let log = start_log(&mut w);
     let begun = records(&w, log);
-    let frame = w.make(types::x86_64::LARGE_PAGE, 0);
+    let frame = w.make(isa::types::LARGE_PAGE, 0);
     for other in [0, 1, slot::TCB, slot::CNODE, frame, control(CORES as u64)] {
         let give = trace_call(&mut w, Call::SetLogBuffer, frame, 0, [other, 0]);
         assert_eq!(give, REFUSED, "by {other}");
@@ -410,7 +410,7 @@ fn timeouts_and_faults_tell_why() {
     let endpoint = w.make(types::ENDPOINT, 0);
     let thread = w.make_thread(100, 8);
     let words = [2_000, 10_000, 0, 77, 0];
-    let (control, configure) = (slot::FIRST_DYNAMIC, label::SCHED_CONTROL_CONFIGURE_FLAGS);
+    let (control, configure) = (isa::SCHED_CONTROL, label::SCHED_CONTROL_CONFIGURE_FLAGS);
     w.invoke(control, configure, &words, &[thread.context])
         .expect("configured");
     w.bind(thread);
@@ -443,10 +443,7 @@ fn timeouts_and_faults_tell_why() {
     }
     let faults = records_of(&mut w, log, |w| {
         assert_eq!(w.running(), Some(faulting.handle));
-        w.event(Event::Trap(Trap::Exception(Exception::PageFault {
-            address: 0xdead_0000,
-            code: 4,
-        })));
+        w.event(Event::Trap(Trap::Exception(isa::data_fault(0xdead_0000))));
     });
     let found = only(&faults, Kind::Fault);
     let words = (found.subject, found.detail, found.first);
@@ -548,7 +545,7 @@ fn the_oldest_records_are_overwritten() {
 #[test]
 fn a_log_that_stops_keeps_the_oldest_and_counts() {
     let mut w = World::new();
-    let log = w.make(types::x86_64::LARGE_PAGE, 0);
+    let log = w.make(isa::types::LARGE_PAGE, 0);
     assert_eq!(give(&mut w, log, 0, STOP_WHEN_FULL), 0);
     count_marks(&mut w, 0, PLACES + 99);
     let kept = records(&w, log);
@@ -563,7 +560,7 @@ fn a_log_that_stops_keeps_the_oldest_and_counts() {
 #[test]
 fn a_frame_that_follows_makes_the_log_longer() {
     let mut w = World::new();
-    let frames = [(); 3].map(|()| w.make(types::x86_64::LARGE_PAGE, 0));
+    let frames = [(); 3].map(|()| w.make(isa::types::LARGE_PAGE, 0));
     for &frame in &frames {
         assert_eq!(give(&mut w, frame, 0, STOP_WHEN_FULL), 0);
     }
@@ -611,7 +608,7 @@ fn memory_that_is_taken_back_is_no_log() {
     let mut w = World::new();
     let memory = w.make(types::UNTYPED, 22);
     let log = w.fresh_slot();
-    w.retype(memory, types::x86_64::LARGE_PAGE, 0, log, 1)
+    w.retype(memory, isa::types::LARGE_PAGE, 0, log, 1)
         .expect("a frame");
     assert_eq!(give(&mut w, log, 0, 0), 0);
     w.revoke(memory).expect("revoked");
@@ -643,7 +640,7 @@ fn each_core_has_its_log() {
         return;
     }
     let mut w = World::new();
-    let logs = [(); 2].map(|()| w.make(types::x86_64::LARGE_PAGE, 0));
+    let logs = [(); 2].map(|()| w.make(isa::types::LARGE_PAGE, 0));
     for (core, &log) in logs.iter().enumerate() {
         assert_eq!(give(&mut w, log, core as u64, 0), 0);
     }

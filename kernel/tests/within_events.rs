@@ -4,9 +4,9 @@
 use sandglass_abi::boot::slot;
 use sandglass_abi::invocation as label;
 use sandglass_abi::object as types;
-use sandglass_kernel::arch::abi::Exception;
 use sandglass_kernel::event::{Event, Trap};
 use sandglass_kernel::time::refills::Refills;
+use sandglass_testkit::isa;
 use sandglass_testkit::world::{World, US};
 
 const HIGH: u8 = 101;
@@ -66,11 +66,7 @@ fn a_deletion_that_ends_at_its_last_look_costs_no_more_than_the_budget() {
             w.call_once(slot::CNODE, label::CNODE_DELETE, &words, &[]);
             if w.running().is_some_and(|r| r.at(&w.k).priority() == HIGH) {
                 // Whoever was woken has nothing to do any more, and stops.
-                let (address, code) = (0, 4);
-                w.event(Event::Trap(Trap::Exception(Exception::PageFault {
-                    address,
-                    code,
-                })));
+                w.event(Event::Trap(Trap::Exception(isa::data_fault(0))));
             }
             let head = Refills::of(&w.k, context).head();
             let runs = w.running() == Some(thread.handle);

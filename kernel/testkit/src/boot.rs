@@ -4,9 +4,11 @@ use sandglass_kernel::arch::hosted::{self, Machine};
 use sandglass_kernel::cap::Capability;
 use sandglass_kernel::event::Next;
 use sandglass_kernel::mem::objects::region::UntypedMemory;
-use sandglass_kernel::mem::{Ref, Span};
+use sandglass_kernel::mem::{Kind, Ref, Span};
 use sandglass_kernel::object::tcb::Tcb;
 use sandglass_kernel::Kernel;
+
+use crate::isa;
 
 /// Ticks in a microsecond: a machine of 1 GHz.
 pub const US: u64 = 1000;
@@ -15,7 +17,7 @@ pub const US: u64 = 1000;
 const ENTRY: u64 = 0x40_0000;
 const PAGE: u64 = 0x1000;
 
-/// The smallest root task, an ELF file for x86_64 with a page of zeroes: what its thread does, whoever drives the
+/// The smallest root task, an ELF file with a page of zeroes: what its thread does, whoever drives the
 /// machine says.
 pub fn root_task() -> Vec<u8> {
     const HEADER: u16 = 64;
@@ -23,7 +25,7 @@ pub fn root_task() -> Vec<u8> {
     let header = [
         &b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0"[..],
         &2u16.to_le_bytes(),
-        &62u16.to_le_bytes(),
+        &isa::ELF_MACHINE.to_le_bytes(),
         &1u32.to_le_bytes(),
         &ENTRY.to_le_bytes(),
         &u64::from(HEADER).to_le_bytes(),
@@ -47,7 +49,11 @@ pub fn root_task() -> Vec<u8> {
 /// If the kernel refuses the machine or the root task.
 pub fn boot(machine: Machine) -> (Box<Kernel>, Ref<Tcb>) {
     match hosted::boot(machine, &root_task()) {
-        Ok((k, Next::Thread(root))) => (k, root),
+        Ok((k, Next::Thread(root))) => {
+            let control = RootCNode::of(&k, root).cap(&k, isa::SCHED_CONTROL);
+            assert!(control.is(Kind::SchedControl), "it is elsewhere");
+            (k, root)
+        }
         Ok((_, Next::Idle)) => panic!("the kernel has booted, but the root task does not run"),
         Err(refusal) => panic!("the kernel does not boot: {refusal:?}"),
     }

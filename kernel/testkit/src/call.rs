@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use sandglass_abi::context::x86_64::SYSCALL_INSTRUCTION_BYTES;
 use sandglass_abi::error::ErrorNumber;
 use sandglass_abi::message::{ipc_buffer, MessageInfo, REGISTER_MRS};
 use sandglass_abi::syscall::Syscall;
@@ -12,22 +11,18 @@ use sandglass_kernel::mem::Ref;
 use sandglass_kernel::object::tcb::Tcb;
 use sandglass_kernel::Kernel;
 
-/// The registers of a message's first words.
-const MESSAGE: [Register; REGISTER_MRS] =
-    [Register::R10, Register::R8, Register::R9, Register::R15];
+use crate::isa::{self, SYSCALL_INSTRUCTION_BYTES};
 
 /// A system call: what the thread puts into its registers and its IPC buffer.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Call {
-    /// RDX.
     pub number: i64,
-    /// RDI.
     pub cap: u64,
-    /// RSI: the raw message-info word.
+    /// The raw message-info word.
     pub info: u64,
-    /// R12: the reply object.
+    /// The reply object.
     pub reply: u64,
-    /// R13: where NBSendRecv sends to.
+    /// Where NBSendRecv sends to.
     pub destination: u64,
     /// Message words, the first four in registers, the others in the buffer.
     pub words: Vec<u64>,
@@ -52,13 +47,13 @@ impl Call {
     /// What goes into registers.
     pub fn registers(&self) -> impl Iterator<Item = (Register, u64)> + '_ {
         let arguments = [
-            (Register::Rdx, self.number as u64),
-            (Register::Rdi, self.cap),
-            (Register::Rsi, self.info),
-            (Register::R12, self.reply),
-            (Register::R13, self.destination),
+            (isa::NUMBER, self.number as u64),
+            (isa::CAP, self.cap),
+            (isa::INFO, self.info),
+            (isa::REPLY, self.reply),
+            (isa::DESTINATION, self.destination),
         ];
-        let words = MESSAGE.into_iter().zip(self.words.iter().copied());
+        let words = isa::MESSAGE.into_iter().zip(self.words.iter().copied());
         arguments.into_iter().chain(words)
     }
 

@@ -3,6 +3,7 @@
 //!
 //! * [`boot`]: the root task, a machine that has booted, the root task's first slots.
 //! * [`call`]: a system call as a thread makes it, and what the thread is told.
+//! * [`isa`]: what is said of the architecture, in words that do not name it.
 //! * [`world`]: a kernel whose root task makes objects, threads and their time, and whose threads a test drives:
 //!   events, time, who ran when.
 //! * [`service`]: a passive server and its client.
@@ -15,5 +16,6 @@
 
 pub mod boot;
 pub mod call;
+pub mod isa;
 pub mod service;
 pub mod world;

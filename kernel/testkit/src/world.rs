@@ -23,6 +23,7 @@ pub use crate::boot::US;
 use crate::boot::{boot, RootCNode};
 pub use crate::call::Refused;
 use crate::call::{self, Call};
+use crate::isa;
 
 /// Ticks that an entry to the kernel takes, unless a test says otherwise.
 pub const KERNEL_PATH: u64 = 700;
@@ -80,7 +81,7 @@ impl World {
 
     /// A world on a machine with `bytes` of memory.
     pub fn with_memory(bytes: usize) -> Self {
-        Self::on(Machine::new(bytes, US))
+        Self::on(Machine::new(bytes, isa::TICKS_PER_UNIT))
     }
 
     /// A world on `machine`.
@@ -108,6 +109,19 @@ impl World {
     /// The capability in `slot` of the root CNode.
     pub fn cap(&self, slot: u64) -> Capability {
         self.slots.cap(&self.k, slot)
+    }
+
+    /// The slot of the scheduling control of `core`.
+    pub const fn sched_control(core: CoreId) -> u64 {
+        isa::SCHED_CONTROL + core.index() as u64
+    }
+
+    /// Issues the handler of the device interrupt `number`, as [`isa::irq`] numbers them; its slot.
+    pub fn issue_irq(&mut self, number: u64) -> Result<u64, Refused> {
+        let slot = self.fresh_slot();
+        let (label, words) = isa::issue(number, slot);
+        self.invoke(slot::IRQ_CONTROL, label, &words, &[slot::CNODE])?;
+        Ok(slot)
     }
 
     /// A slot of the root CNode that is used for nothing yet.
@@ -311,7 +325,7 @@ impl World {
     /// Gives a scheduling context `budget` and `period` in microseconds on `core`.
     pub fn configure_on(&mut self, core: CoreId, context: u64, budget: u64, period: u64) {
         let words = [budget, period, 0, context, 0];
-        let control = slot::FIRST_DYNAMIC + core.index() as u64;
+        let control = Self::sched_control(core);
         self.invoke(
             control,
             label::SCHED_CONTROL_CONFIGURE_FLAGS,
@@ -325,7 +339,7 @@ impl World {
     pub fn configure(&mut self, context: u64, budget: u64, period: u64, extra: u64, flags: u64) {
         let words = [budget, period, extra, context, flags];
         self.invoke(
-            slot::FIRST_DYNAMIC,
+            Self::sched_control(CoreId::BOOT),
             label::SCHED_CONTROL_CONFIGURE_FLAGS,
             &words,
             &[context],
@@ -338,7 +352,7 @@ impl World {
     pub fn make_thread(&mut self, priority: u64, bits: u64) -> Thread {
         let tcb = self.make(types::TCB, 0);
         let context = self.make(types::SCHED_CONTEXT, bits);
-        let frame = self.make(types::x86_64::PAGE, 0);
+        let frame = self.make(isa::types::PAGE, 0);
         let words = [0, 0, 0x7000_0000];
         let caps = [slot::CNODE, slot::VSPACE, frame];
         self.invoke(tcb, label::TCB_CONFIGURE, &words, &caps)

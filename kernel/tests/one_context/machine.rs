@@ -1,11 +1,9 @@
 //! The kernel as a system of these states.
 
-use sandglass_abi::boot::slot;
 use sandglass_abi::invocation as label;
 use sandglass_abi::message::MessageInfo;
 use sandglass_abi::object as types;
 use sandglass_abi::syscall::Syscall;
-use sandglass_abi::vspace::x86_64::IRQ_USER_OFFSET;
 use sandglass_kernel::arch::Platform;
 use sandglass_kernel::cores::CoreId;
 use sandglass_kernel::event::{Event as Entry, Trap};
@@ -23,6 +21,7 @@ use sandglass_kernel::time::{account, schedule};
 
 use super::state::{Event, Life, Queued, Relative, State, Who, MOST};
 use crate::explore::{explore, Extent, History, System};
+use sandglass_testkit::isa;
 use sandglass_testkit::world::{Thread, World};
 
 /// Vectors of interrupts: one wakes the root task, one the thread, one nobody.
@@ -58,15 +57,7 @@ pub struct Machine {
 /// A notification that the interrupt of `vector` signals.
 fn notification_of(w: &mut World, vector: u8) -> (u64, Ref<Notification>) {
     let notification = w.make(types::NOTIFICATION, 0);
-    let handler = w.fresh_slot();
-    let vector = u64::from(vector);
-    w.invoke(
-        slot::IRQ_CONTROL,
-        label::x86_64::IRQ_CONTROL_GET_IOAPIC,
-        &[handler, 64, 0, vector, 0, 0, vector],
-        &[slot::CNODE],
-    )
-    .expect("an interrupt handler");
+    let handler = w.issue_irq(vector.into()).expect("an interrupt handler");
     w.invoke(
         handler,
         label::IRQ_HANDLER_SET_NOTIFICATION,
@@ -252,7 +243,7 @@ impl Machine {
     }
 
     fn interrupt(&mut self, vector: u8) {
-        let irq = vector + IRQ_USER_OFFSET as u8;
+        let irq = isa::irq(vector.into());
         self.entry(Entry::Trap(Trap::Interrupt { irq }));
     }
 
@@ -273,7 +264,7 @@ impl Machine {
             state.used = History::default();
         }
         // Ends the turn as an invocation does.
-        let irq = NO_VECTOR + IRQ_USER_OFFSET as u8;
+        let irq = isa::irq(NO_VECTOR.into());
         self.w.trap_in(&turn, Trap::Interrupt { irq });
     }
 
