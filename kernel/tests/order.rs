@@ -5,6 +5,7 @@ use sandglass_abi::invocation as label;
 use sandglass_abi::message::MessageInfo;
 use sandglass_abi::object as types;
 use sandglass_abi::syscall::Syscall;
+use sandglass_testkit::isa;
 use sandglass_testkit::world::{Thread, World, US};
 
 /// A slice that does not end by itself here.
@@ -90,7 +91,10 @@ fn who_yields_without_an_equal_goes_on_with_a_new_slice() {
     assert_runs(&w, threads[0]);
     let context = w.context(threads[0].context).at(&w.k);
     assert_eq!(context.head().amount, LONG * US, "a whole slice");
-    assert_eq!(w.k.machine.deadline(), w.k.core().now() + LONG * US - US);
+    assert_eq!(
+        w.k.machine.deadline(),
+        w.k.core().now() + LONG * US - isa::PRECISION
+    );
     w.sleep_of(threads[0]);
     assert_runs(&w, lower);
 }

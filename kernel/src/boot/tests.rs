@@ -9,7 +9,9 @@ use sandglass_abi::sched::MAX_PRIORITY;
 
 use super::elf::Program;
 use super::Refusal;
+use crate::arch::abi::boot::ELF_MACHINE;
 use crate::arch::hosted::boot;
+use crate::arch::hosted::{expected, DEVICE_TOP};
 use crate::arch::{Machine, Register};
 use crate::event::Next;
 use crate::{Kernel, CORES};
@@ -64,7 +66,7 @@ fn elf(headers: &[Header]) -> Vec<u8> {
     }
     file[..6].copy_from_slice(b"\x7fELF\x02\x01");
     put(&mut file, 16, &2u16.to_le_bytes());
-    put(&mut file, 18, &62u16.to_le_bytes());
+    put(&mut file, 18, &(ELF_MACHINE as u16).to_le_bytes());
     put(&mut file, 24, &VADDR.to_le_bytes());
     put(&mut file, 32, &64u64.to_le_bytes());
     put(&mut file, 54, &56u16.to_le_bytes());
@@ -105,7 +107,7 @@ fn what_is_no_program_for_this_machine_is_refused() {
     refused(&elf(&[TEXT])[..40], "an ELF file is longer");
     refused(&spoilt(4, &[1]), "64-bit file");
     refused(&spoilt(5, &[2]), "little-endian");
-    refused(&spoilt(18, &[183]), "machine");
+    refused(&spoilt(18, &[expected::OTHER_MACHINE]), "machine");
     refused(&spoilt(16, &[1]), "an executable is");
 }
 
@@ -139,7 +141,7 @@ fn claims_of_the_file_are_checked() {
     );
     refused(&spoilt(second + 16, &most), "highest user address");
     refused(
-        &spoilt(second + 16, &0x7fff_ffff_f000u64.to_le_bytes()),
+        &spoilt(second + 16, &expected::LAST_PAGE.to_le_bytes()),
         "highest user address",
     );
     refused(
@@ -165,13 +167,17 @@ fn claims_of_the_file_are_checked() {
 /// Behind the image there must be room for the pages that the kernel adds.
 #[test]
 fn an_image_at_the_end_of_user_memory_is_refused() {
-    let top = 0x7fff_ffff_f000u64;
-    for pages in 1..5 {
+    let top = expected::LAST_PAGE;
+    let needed = 1 + 2 + expected::EXTRA_PAGES;
+    for pages in 1..=needed {
         let vaddr = top - pages * PAGE;
         let mut file = elf(&[Header { vaddr, ..DATA }]);
         put(&mut file, 24, &vaddr.to_le_bytes());
         assert!(Program::parse(&file).is_ok());
-        assert_eq!(boot(Machine::new(MEMORY, 1000), &file).is_ok(), pages == 4);
+        assert_eq!(
+            boot(Machine::new(MEMORY, 1000), &file).is_ok(),
+            pages == needed
+        );
     }
 }
 
@@ -196,7 +202,7 @@ fn every_header_extends_the_image() {
 #[test]
 fn what_does_not_fit_is_refused_with_the_numbers() {
     let wide = |memory| elf(&[Header { memory, ..TEXT }]);
-    let slots = 8192 - 16 - CORES as u64 - 1;
+    let slots = 8192 - 16 - CORES as u64 - expected::EXTRA_PAGES;
     // 31 MiB need 16 page tables and two tables above.
     let fits = slots - 18;
     let machine = || Machine::new(64 << 20, 1000);
@@ -310,10 +316,9 @@ impl View {
         };
         let context = thread.at(&kernel).context();
         assert_eq!(context.get(Register::NextIp), VADDR);
-        assert_eq!(context.get(Register::Rflags), 0x202);
-        assert_eq!(context.get(Register::Rsp), 0);
+        let [sp, flags, info] = expected::registers(context);
+        assert_eq!((sp, flags), (0, expected::FLAGS));
         assert_eq!(thread.at(&kernel).priority(), MAX_PRIORITY);
-        let info = context.get(Register::Rdi);
         let mut view = View {
             kernel,
             info: vec![],
@@ -324,17 +329,26 @@ impl View {
 
     /// The page at `vaddr`, found as the processor finds it.
     fn page(&self, vaddr: u64) -> Vec<u8> {
+        let (start, _) = self.walk(vaddr);
+        let page = self.kernel.machine.read_memory(start, PAGE as usize);
+        page.unwrap()
+    }
+
+    /// Where the page at `vaddr` is, and the entry that says so.
+    fn walk(&self, vaddr: u64) -> (u64, u64) {
         let machine = &self.kernel.machine;
         let mut table = machine.address_space().unwrap().get();
+        let mut last = 0;
         for shift in [39, 30, 21, 12] {
             let entry = machine
                 .read_memory(table + (vaddr >> shift & 511) * 8, 8)
                 .unwrap();
             let entry = u64::from_le_bytes(entry.try_into().unwrap());
-            assert_eq!(entry & 7, 7, "{vaddr:#x} is not mapped for users to write");
-            table = entry & 0x000f_ffff_ffff_f000;
+            let next = expected::follow(entry);
+            table = next.unwrap_or_else(|| panic!("{vaddr:#x} is not mapped for users to write"));
+            last = entry;
         }
-        machine.read_memory(table, PAGE as usize).unwrap()
+        (table, last)
     }
 
     fn word(&self, offset: usize) -> u64 {
@@ -353,26 +367,28 @@ fn the_root_task_finds_what_the_abi_says() {
     let image_end = VADDR + 0x4000;
     assert_eq!(
         view.word(0),
-        1220 + 20 + 80,
-        "extra boot information without ACPI, with what is told of time"
+        expected::EXTRA,
+        "extra boot information, with what is told of time"
     );
     assert_eq!(
         (view.word(8), view.word(16), view.word(24)),
-        (0, CORES as u64, u64::MAX)
+        (0, CORES as u64, expected::IO_LEVELS)
     );
     assert_eq!(view.word(32), image_end, "IPC buffer");
     assert_eq!((view.word(136), view.word(144)), (13, 0));
-    let sched_control = (slot::FIRST_DYNAMIC, slot::FIRST_DYNAMIC + CORES as u64);
-    assert_eq!(view.region(152), sched_control);
-    let next = sched_control.1;
-    let paging = view.region(88);
-    assert_eq!(paging, (next, next + 3));
-    let extra = view.region(120);
-    assert_eq!(extra, (next + 3, next + 4));
-    let frames = view.region(72);
-    assert_eq!(frames, (next + 4, next + 8), "gaps have frames too");
+    let (sched_control, paging, extra, frames) = (152, 88, 120, 72);
+    let mut order = vec![(paging, 3), (extra, expected::EXTRA_PAGES)];
+    let at = if expected::SCHED_CONTROL_FIRST { 0 } else { 2 };
+    order.insert(at, (sched_control, CORES as u64));
+    // Gaps in the image have frames too.
+    order.push((frames, 4));
+    let mut next = slot::FIRST_DYNAMIC;
+    for (region, slots) in order {
+        assert_eq!(view.region(region), (next, next + slots), "at {region}");
+        next += slots;
+    }
     let untyped = view.region(168);
-    assert_eq!(untyped.0, frames.1);
+    assert_eq!(untyped.0, next);
     assert_eq!(view.region(40), (untyped.1, 8192));
     for unused in [56, 104] {
         assert_eq!(view.region(unused), (0, 0));
@@ -383,12 +399,13 @@ fn the_root_task_finds_what_the_abi_says() {
     assert_eq!(&view.page(VADDR + 0x3000)[..5], b"data\0");
     assert!(view.page(VADDR + 0x2000).iter().all(|&byte| byte == 0));
     assert!(view.page(image_end).iter().all(|&byte| byte == 0));
-    let chunk = view.page(image_end + 0x2000);
-    assert_eq!(u64::from_le_bytes(chunk[..8].try_into().unwrap()), 2);
-    assert_eq!(
-        u32::from_le_bytes(chunk[1236..1240].try_into().unwrap()),
-        1000
-    );
+    let extra = (0..expected::EXTRA_PAGES).map(|page| view.page(image_end + (2 + page) * PAGE));
+    expected::check_extra(&extra.collect::<Vec<_>>().concat());
+    let is_executable = |vaddr| expected::is_executable(view.walk(vaddr).1);
+    assert!(is_executable(VADDR) && is_executable(image_end + 2 * PAGE));
+    for data in [image_end, image_end + PAGE] {
+        assert_eq!(is_executable(data), expected::DATA_IS_EXECUTABLE);
+    }
 }
 
 /// All memory is given out exactly once, and the crumbs are small.
@@ -417,8 +434,10 @@ fn untyped_memory_is_all_that_is_left() {
             ram += 1u64 << bits;
         }
     }
-    // The kernel's 2 MiB, the image, and the objects: 2^18, 9 pages, TCB, context.
-    let used = (2 << 20) + 4 * PAGE + (1 << 18) + 9 * PAGE + (1 << 11) + (1 << 7);
+    // The kernel's 2 MiB, the image, and the objects: 2^18, root table, pool, buffer, boot information, three tables, and
+    // more pages; TCB, context.
+    let pages = 7 + expected::EXTRA_PAGES + expected::IRQ_PAGES;
+    let used = (2 << 20) + 4 * PAGE + (1 << 18) + pages * PAGE + (1 << 11) + (1 << 7);
     assert_eq!(ram, MEMORY as u64 - used);
-    assert_eq!(last[1], 1 << 47);
+    assert_eq!(last[1], DEVICE_TOP);
 }

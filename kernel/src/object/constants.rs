@@ -141,7 +141,7 @@ impl Constants {
 
 #[cfg(test)]
 mod tests {
-    use super::{Constants, Frequency};
+    use super::{Constants, Frequency, PRECISION_US, UNIT_US};
     use proptest::prelude::*;
 
     /// What `Frequency::us` is to say, by a division.
@@ -188,10 +188,12 @@ mod tests {
 
     #[test]
     fn the_constants_are_those_of_the_abi() {
-        let constants = Constants::for_clock(1000);
+        // A clock of 1 GHz.
+        let unit = 1000 * UNIT_US;
+        let constants = Constants::for_clock(unit);
         assert_eq!(constants.min_budget(), 20_000);
-        assert_eq!(constants.timer_precision(), 1000);
-        assert_eq!(constants.max_period_us(), (u64::MAX / 1000) / 8);
+        assert_eq!(constants.timer_precision(), 1000 * PRECISION_US);
+        assert_eq!(constants.max_period_us(), (u64::MAX / unit) / 8);
         let max = constants.ticks(constants.max_period_us());
         assert_eq!(constants.max_release(), u64::MAX - 5 * max);
     }

@@ -4,6 +4,7 @@ use sandglass_abi::invocation as label;
 use sandglass_abi::message::MessageInfo;
 use sandglass_abi::object as types;
 use sandglass_abi::syscall::Syscall;
+use sandglass_kernel::arch::abi::clock::{PRECISION_US, UNIT_US};
 use sandglass_kernel::arch::Platform;
 use sandglass_kernel::cores::CoreId;
 use sandglass_kernel::event::{Event as Entry, Trap};
@@ -96,7 +97,7 @@ impl Machine {
     /// Configures the context by `setting`, starts the thread and explores.
     pub fn explore(&mut self, setting: Setting) -> Extent {
         self.setting = setting;
-        self.w.k.constants = Constants::for_clock(1).with_min_budget(setting.min);
+        self.w.k.constants = Constants::for_clock(UNIT_US).with_min_budget(setting.min);
         let mut refills = [Relative::default(); MOST];
         refills[0].amount = setting.budget as u8;
         let first = State {
@@ -306,7 +307,8 @@ impl Machine {
                 let unpaid = state.unpaid as i8;
                 let late = if sporadic { late } else { 0 };
                 (-late..=0).contains(&(state.head().time + unpaid))
-                    && state.deadline == Some(state.head().amount as i8 - unpaid - 1)
+                    && state.deadline
+                        == Some(state.head().amount as i8 - unpaid - PRECISION_US as i8)
             }
             (Who::Root, Queued::Ready) => state.could_run(),
             (Who::Root, Queued::Release) => i64::from(state.head().time) <= period as i64,
@@ -332,13 +334,13 @@ impl System for Machine {
             late,
             ..
         } = self.setting;
-        // The timer fires a tick before the end of a budget. A release that is noticed late makes a
+        // The timer fires as early before the end of a budget as the architecture has it. A release that is noticed late makes a
         // sporadic context run late.
         let late = u64::from(late.unsigned_abs());
         let overrun = if sporadic {
             late
         } else {
-            late.saturating_sub(1)
+            late.saturating_sub(PRECISION_US)
         };
         let used = state.used.used(period);
         if used > budget + overrun {

@@ -17,6 +17,7 @@ mod algorithm;
 use crate::explore::{explore, Extent};
 use algorithm::{Algorithm, Kind, Parameters, MOST};
 use sandglass_abi::object as types;
+use sandglass_kernel::arch::abi::clock::UNIT_US;
 use sandglass_kernel::mem::Ref;
 use sandglass_kernel::object::sched_context::{Refill, SchedContext};
 use sandglass_kernel::object::Constants;
@@ -37,7 +38,7 @@ fn explore_sizes(kind: Kind, sizes: &[(u64, u64, u64)], overrun: impl Fn(u64) ->
     let (mut w, context) = world();
     let mut total = Extent::default();
     for &(min, budget, period) in sizes {
-        w.k.constants = Constants::for_clock(1).with_min_budget(min);
+        w.k.constants = Constants::for_clock(UNIT_US).with_min_budget(min);
         for max in 2..=MOST as u8 {
             let parameters = [Parameters {
                 budget,
@@ -147,7 +148,7 @@ fn refills_that_are_used_late_keep_to_windows_of_their_own_time() {
 #[test]
 fn configuring_a_context_in_use_creates_no_budget() {
     let (mut w, context) = world();
-    w.k.constants = Constants::for_clock(1).with_min_budget(1);
+    w.k.constants = Constants::for_clock(UNIT_US).with_min_budget(1);
     let mut total = Extent::default();
     let mut pairs = vec![
         [(3, 6, 3), (3, 6, 2)],
@@ -174,7 +175,7 @@ fn configuring_a_context_in_use_creates_no_budget() {
 #[test]
 fn an_undisturbed_context_gets_its_whole_budget_in_every_period() {
     let (mut w, context) = world();
-    w.k.constants = Constants::for_clock(1);
+    w.k.constants = Constants::for_clock(UNIT_US);
     let core = w.k.core();
     let refills = Refills::of(&w.k, context);
     for max in [2, 5, 10] {
@@ -201,7 +202,7 @@ fn an_undisturbed_context_gets_its_whole_budget_in_every_period() {
 #[test]
 fn a_sporadic_context_that_was_kept_from_running_catches_up() {
     let (mut w, context) = world();
-    w.k.constants = Constants::for_clock(1).with_min_budget(2);
+    w.k.constants = Constants::for_clock(UNIT_US).with_min_budget(2);
     let (budget, period) = (4, 10);
     for late in 0..60 {
         let core = w.k.core();

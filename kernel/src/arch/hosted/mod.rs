@@ -6,6 +6,11 @@ mod boot;
 mod record;
 pub(super) mod words;
 
+/// What tests of the boot expect.
+#[cfg(test)]
+pub use super::isa::hosted::expected;
+/// End of what is handed out as device memory.
+pub use super::isa::hosted::DEVICE_TOP;
 pub use boot::boot;
 pub use record::Seen;
 

@@ -11,9 +11,12 @@ pub use aarch64::*;
 #[cfg(not(feature = "aarch64"))]
 pub use x86_64::*;
 
-use sandglass_kernel::arch::abi::clock::UNIT_US;
+use sandglass_kernel::arch::abi::clock::{PRECISION_US, UNIT_US};
 
 use crate::boot::US;
 
 /// Ticks in the unit in which the architecture counts time, on a machine of 1 GHz.
 pub const TICKS_PER_UNIT: u64 = US * UNIT_US;
+
+/// How many ticks before the end of a budget the timer fires on it.
+pub const PRECISION: u64 = US * PRECISION_US;

@@ -1,6 +1,8 @@
 //! What the hosted machine has of one with a GIC, with translations that stay until they are forgotten, and with caches.
 
 mod boot;
+#[cfg(test)]
+pub mod expected;
 
 pub use boot::{firmware, DEVICE_TOP, RESERVED};
 

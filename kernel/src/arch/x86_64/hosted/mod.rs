@@ -2,6 +2,8 @@
 //! kernel.
 
 mod boot;
+#[cfg(test)]
+pub mod expected;
 
 pub use boot::{firmware, DEVICE_TOP, RESERVED};
 
