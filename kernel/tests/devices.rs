@@ -4,16 +4,10 @@
 use proptest::prelude::*;
 use sandglass_abi::boot::slot;
 use sandglass_abi::error::ErrorNumber;
-use sandglass_abi::invocation as label;
 use sandglass_abi::invocation::x86_64 as arch;
-use sandglass_abi::object as types;
 use sandglass_abi::vspace::x86_64::{IRQ_USER_OFFSET, MAX_IRQ_VECTOR};
 use sandglass_kernel::arch::abi::Line;
-use sandglass_kernel::arch::Register;
-use sandglass_kernel::event::{Event, Trap};
 use sandglass_testkit::world::{Refused, World};
-
-const ALL: u64 = 0b1111;
 
 fn refused(error: ErrorNumber, details: &[u64]) -> Result<Vec<u64>, Refused> {
     Err(Refused {
@@ -196,75 +190,4 @@ fn an_interrupt_is_programmed_as_asked_and_issued_once() {
         assert!(w.k.machine.is_masked(number as u8));
         pin(&mut w, number, level, low, vector).expect("issued again");
     }
-}
-
-#[test]
-fn an_interrupt_signals_with_the_badge_and_stays_masked_until_it_is_acknowledged() {
-    let mut w = World::new();
-    let handler = pin(&mut w, 5, 1, 0, 40).expect("issued");
-    let irq = (40 + IRQ_USER_OFFSET) as u8;
-    let notification = w.make(types::NOTIFICATION, 0);
-    let badged = w.mint(notification, ALL, 0x77).expect("minted");
-    let set = label::IRQ_HANDLER_SET_NOTIFICATION;
-    w.invoke(handler, set, &[], &[badged]).expect("set");
-    for _ in 0..2 {
-        w.event(Event::Trap(Trap::Interrupt { irq }));
-        assert!(w.k.machine.is_masked(5));
-        w.wait(notification);
-        let badge = w.registers().get(Register::Rdi);
-        assert_eq!(badge, 0x77);
-        w.invoke(handler, label::IRQ_HANDLER_ACK, &[], &[])
-            .expect("acknowledged");
-        assert!(!w.k.machine.is_masked(5));
-    }
-    w.invoke(handler, label::IRQ_HANDLER_CLEAR, &[], &[])
-        .expect("cleared");
-    w.event(Event::Trap(Trap::Interrupt { irq }));
-    assert!(w.k.machine.is_masked(5), "masked, though nobody is told");
-    let cap = w.cap(notification).notification().expect("a notification");
-    assert!(!cap.object.at(&w.k).is_active(), "nothing is pending");
-}
-
-#[test]
-fn only_a_notification_that_can_be_signalled_is_set() {
-    let mut w = World::new();
-    let handler = pin(&mut w, 5, 1, 0, 40).expect("issued");
-    let notification = w.make(types::NOTIFICATION, 0);
-    let readable = w.copy(notification, 0b10).expect("copied");
-    let endpoint = w.make(types::ENDPOINT, 0);
-    let set = label::IRQ_HANDLER_SET_NOTIFICATION;
-    for wrong in [readable, endpoint, slot::TCB] {
-        let refused = w.invoke(handler, set, &[], &[wrong]).unwrap_err();
-        assert_eq!(refused.error, ErrorNumber::InvalidCapability);
-    }
-    let refused = w.invoke(handler, set, &[], &[]).unwrap_err();
-    assert_eq!(refused.error, ErrorNumber::TruncatedMessage);
-}
-
-/// The kernel's own capability keeps a notification alive; with the handler it goes, and whoever
-/// waits is let go.
-#[test]
-fn the_last_capability_to_a_notification_may_be_an_interrupts() {
-    let mut w = World::new();
-    let handler = pin(&mut w, 5, 1, 0, 40).expect("issued");
-    let notification = w.make(types::NOTIFICATION, 0);
-    let threads: Vec<_> = (0..20)
-        .map(|_| w.start_thread(100, 1_000, 10_000))
-        .collect();
-    let wakes = w.sleep();
-    while w.running().is_some() {
-        w.wait(notification);
-    }
-    w.wake(wakes);
-    let set = label::IRQ_HANDLER_SET_NOTIFICATION;
-    w.invoke(handler, set, &[], &[notification]).expect("set");
-    w.delete(notification).expect("deleted");
-    let is_blocked = |w: &World| threads.iter().all(|t| t.handle.at(&w.k).is_blocked());
-    assert!(is_blocked(&w), "the kernel has a capability to it");
-    w.k.machine.set_interrupt_pending(true);
-    w.delete(handler).expect("deleted");
-    w.k.machine.set_interrupt_pending(false);
-    assert!(threads.iter().all(|t| t.handle.at(&w.k).is_runnable()));
-    assert!(w.k.machine.is_masked(5));
-    pin(&mut w, 5, 1, 0, 40).expect("free again");
 }

@@ -1,5 +1,7 @@
 //! The kernel's tests on the hosted machine, one program: it is built, and linked, once.
 
+#[cfg(feature = "aarch64")]
+mod aarch64;
 mod calls_only;
 mod capabilities;
 #[cfg(feature = "smp")]
@@ -18,6 +20,7 @@ mod fpu;
 mod gifts;
 mod identifiers;
 mod instants;
+mod interrupts;
 mod long_operations;
 mod looks;
 #[cfg(not(feature = "aarch64"))]

@@ -31,8 +31,8 @@ pub const MESSAGE: [Register; 4] = [Register::X2, Register::X3, Register::X4, Re
 /// The stack pointer, and the flags.
 pub const SP: Register = Register::Sp;
 pub const FLAGS: Register = Register::Spsr;
-/// One of no role.
-pub const PLAIN: Register = Register::X19;
+/// One of no role, of those that CopyRegisters calls frame registers.
+pub const PLAIN: Register = Register::X16;
 
 /// Objects.
 pub mod types {
@@ -61,6 +61,14 @@ pub mod label {
 pub const fn irq(number: u64) -> Irq {
     (number + FIRST_SPI * CORES as u64) as Irq
 }
+
+/// What the hosted machine calls the line of the interrupt `number`.
+pub const fn mask(number: u64) -> Irq {
+    irq(number)
+}
+
+/// Whether every core is told to forget a translation, also if it runs elsewhere.
+pub const FORGETS_EVERYWHERE: bool = true;
 
 /// How to ask IRQ control for the handler of the interrupt `number`, to be put into `slot`: the label and the words.
 pub fn issue(number: u64, slot: u64) -> (u64, Vec<u64>) {

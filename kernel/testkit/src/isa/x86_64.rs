@@ -28,7 +28,7 @@ pub const MESSAGE: [Register; 4] = [Register::R10, Register::R8, Register::R9, R
 /// The stack pointer, and the flags.
 pub const SP: Register = Register::Rsp;
 pub const FLAGS: Register = Register::Rflags;
-/// One of no role.
+/// One of no role, of those that CopyRegisters calls frame registers.
 pub const PLAIN: Register = Register::Rbx;
 
 /// Objects.
@@ -60,6 +60,14 @@ pub mod label {
 pub const fn irq(number: u64) -> Irq {
     (number + IRQ_USER_OFFSET) as Irq
 }
+
+/// What the hosted machine calls the line of the interrupt `number`: its pin.
+pub const fn mask(number: u64) -> u8 {
+    number as u8
+}
+
+/// Whether every core is told to forget a translation, also if it runs elsewhere.
+pub const FORGETS_EVERYWHERE: bool = false;
 
 /// How to ask IRQ control for the handler of the interrupt `number`, to be put into `slot`: the label and the words.
 pub fn issue(number: u64, slot: u64) -> (u64, Vec<u64>) {
