@@ -2,7 +2,7 @@
 
 use sandglass_kernel::arch::hosted::Machine;
 use sandglass_kernel::Kernel;
-use sandglass_testkit::boot;
+use sandglass_testkit::{boot, isa};
 
 /// Bytes of memory: what sweeps look at all of.
 const MEMORY: usize = 8 << 20;
@@ -12,5 +12,5 @@ const MEMORY: usize = 8 << 20;
 /// # Panics
 /// If the kernel refuses the machine or the root task.
 pub fn boot() -> Box<Kernel> {
-    boot::boot(Machine::new(MEMORY, boot::US)).0
+    boot::boot(Machine::new(MEMORY, isa::TICKS_PER_UNIT)).0
 }

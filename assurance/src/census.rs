@@ -21,7 +21,10 @@ use sandglass_kernel::object::reply::Reply;
 use sandglass_kernel::object::sched_context::SchedContext;
 use sandglass_kernel::object::tcb::{Tcb, TcbSlot};
 use sandglass_kernel::{CoreId, Kernel};
+use sandglass_model::isa::IrqNumber;
 use sandglass_model::state::{CNodeId, Level, SlotId, ThreadId, ThreadSlot};
+
+pub use crate::isa::level;
 
 /// The CNode that the root task began with. Its memory is in no untyped memory, hence never given
 /// to anything else: looking at it is right even when its last capability is gone.
@@ -116,7 +119,7 @@ impl Owner {
         match self {
             Owner::CNode(cnode) => SlotId::CNode(cnode, i),
             Owner::Thread(thread) => SlotId::Thread(thread, THREAD_SLOTS[i as usize].1),
-            Owner::Irqs => SlotId::Irq(i as u8),
+            Owner::Irqs => SlotId::Irq(i as IrqNumber),
         }
     }
 }
@@ -350,17 +353,6 @@ impl<'k> Census<'k> {
 fn key(kind: Kind, address: u64) -> u64 {
     // Objects are aligned to 16 bytes and lie below 2^48.
     address << 8 | u64::from(kind.number())
-}
-
-/// The level of a paging structure.
-pub fn level(kind: Kind) -> Option<Level> {
-    Some(match kind {
-        Kind::PageTable => Level::PageTable,
-        Kind::PageDirectory => Level::PageDirectory,
-        Kind::Pdpt => Level::Pdpt,
-        Kind::Pml4 => Level::Pml4,
-        _ => return None,
-    })
 }
 
 /// The cores of a kernel, with their numbers.

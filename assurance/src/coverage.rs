@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use sandglass_abi::context::x86_64::{MESSAGE_INFO, RIP};
 use sandglass_abi::error::ErrorNumber;
 use sandglass_abi::message::MessageInfo;
 use sandglass_abi::syscall::Syscall;
 use sandglass_model::cap::lookup;
+use sandglass_model::isa::{MESSAGE_INFO, PC};
 use sandglass_model::state::{State, ThreadId, ThreadState};
 
 use crate::operations::{self, Ends, Kind, OPERATIONS};
@@ -140,7 +140,7 @@ fn outcome(asked: Asked, state: &State) -> Outcome {
         return Outcome::Fault;
     }
     match thread.state {
-        ThreadState::Running if registers.next_ip != registers.user[RIP] => {
+        ThreadState::Running if registers.next_ip != registers.user[PC] => {
             let label = MessageInfo::from_raw(registers.user[MESSAGE_INFO]).label();
             match ErrorNumber::from_raw(label) {
                 Some(error) if asked.answered && error != ErrorNumber::NoError => {

@@ -16,6 +16,7 @@ pub mod coverage;
 pub mod difference;
 pub mod generator;
 pub mod invariants;
+pub mod isa;
 pub mod operations;
 pub mod pair;
 pub mod reach;

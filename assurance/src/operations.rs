@@ -1,8 +1,9 @@
 //! The operations that capabilities have, by name: what coverage is counted in.
 
 use sandglass_abi::invocation as label;
-use sandglass_abi::invocation::x86_64 as arch;
 use sandglass_model::state::{Cap, Level};
+
+use crate::isa::{self, label as arch};
 
 /// A kind of capability that is invoked by labels.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -18,12 +19,13 @@ pub enum Kind {
     Pdpt,
     PageDirectory,
     PageTable,
-    Pml4,
+    Root,
     Frame,
     AsidControl,
     AsidPool,
     IoPortControl,
     IoPort,
+    SgiSignal,
 }
 
 impl Kind {
@@ -44,12 +46,13 @@ impl Kind {
                 Level::PageDirectory => Kind::PageDirectory,
                 Level::PageTable | Level::Pml4 => Kind::PageTable,
             },
-            Cap::Pml4 { .. } => Kind::Pml4,
+            Cap::Root { .. } => Kind::Root,
             Cap::Frame { .. } => Kind::Frame,
             Cap::AsidControl => Kind::AsidControl,
             Cap::AsidPool { .. } => Kind::AsidPool,
             Cap::IoPortControl => Kind::IoPortControl,
             Cap::IoPort { .. } => Kind::IoPort,
+            Cap::SgiSignal { .. } => Kind::SgiSignal,
         })
     }
 }
@@ -76,7 +79,7 @@ pub struct Operation {
     pub weight: u32,
 }
 
-const fn operation(
+pub const fn operation(
     kind: Kind,
     label: u64,
     name: &'static str,
@@ -92,8 +95,43 @@ const fn operation(
     }
 }
 
-/// All operations.
-pub const OPERATIONS: &[Operation] = {
+/// The operations, part by part.
+const PARTS: [&[Operation]; 6] = [
+    FIRST,
+    isa::IRQ_CONTROL,
+    SECOND,
+    isa::TABLES,
+    SPACES,
+    isa::DEVICES,
+];
+
+/// All operations: those that every architecture has, and those of one.
+pub const OPERATIONS: &[Operation] = &join::<{ count(&PARTS) }>(&PARTS);
+
+const fn count(parts: &[&[Operation]]) -> usize {
+    let (mut sum, mut i) = (0, 0);
+    while i < parts.len() {
+        sum += parts[i].len();
+        i += 1;
+    }
+    sum
+}
+
+const fn join<const N: usize>(parts: &[&[Operation]]) -> [Operation; N] {
+    let mut all = [FIRST[0]; N];
+    let (mut n, mut part) = (0, 0);
+    while part < parts.len() {
+        let mut i = 0;
+        while i < parts[part].len() {
+            all[n] = parts[part][i];
+            (n, i) = (n + 1, i + 1);
+        }
+        part += 1;
+    }
+    all
+}
+
+const FIRST: &[Operation] = {
     use Ends::*;
     &[
         operation(
@@ -206,13 +244,12 @@ pub const OPERATIONS: &[Operation] = {
         operation(Kind::CNode, label::CNODE_MOVE, "CNode_Move", Both, 10),
         operation(Kind::CNode, label::CNODE_MUTATE, "CNode_Mutate", Both, 8),
         operation(Kind::CNode, label::CNODE_ROTATE, "CNode_Rotate", Both, 8),
-        operation(
-            Kind::IrqControl,
-            label::IRQ_CONTROL_GET,
-            "IRQControl_Get",
-            Error,
-            2,
-        ),
+    ]
+};
+
+const SECOND: &[Operation] = {
+    use Ends::*;
+    &[
         operation(
             Kind::IrqHandler,
             label::IRQ_HANDLER_ACK,
@@ -291,36 +328,12 @@ pub const OPERATIONS: &[Operation] = {
             Both,
             12,
         ),
-        operation(Kind::Pdpt, arch::PDPT_MAP, "PDPT_Map", Both, 14),
-        operation(Kind::Pdpt, arch::PDPT_UNMAP, "PDPT_Unmap", Both, 8),
-        operation(
-            Kind::PageDirectory,
-            arch::PAGE_DIRECTORY_MAP,
-            "PageDirectory_Map",
-            Both,
-            14,
-        ),
-        operation(
-            Kind::PageDirectory,
-            arch::PAGE_DIRECTORY_UNMAP,
-            "PageDirectory_Unmap",
-            Both,
-            8,
-        ),
-        operation(
-            Kind::PageTable,
-            arch::PAGE_TABLE_MAP,
-            "PageTable_Map",
-            Both,
-            14,
-        ),
-        operation(
-            Kind::PageTable,
-            arch::PAGE_TABLE_UNMAP,
-            "PageTable_Unmap",
-            Both,
-            8,
-        ),
+    ]
+};
+
+const SPACES: &[Operation] = {
+    use Ends::*;
+    &[
         operation(Kind::Frame, arch::PAGE_MAP, "Page_Map", Both, 14),
         operation(Kind::Frame, arch::PAGE_UNMAP, "Page_Unmap", Success, 6),
         operation(
@@ -343,33 +356,6 @@ pub const OPERATIONS: &[Operation] = {
             "ASIDPool_Assign",
             Both,
             6,
-        ),
-        operation(
-            Kind::IoPortControl,
-            arch::IO_PORT_CONTROL_ISSUE,
-            "IOPortControl_Issue",
-            Both,
-            5,
-        ),
-        operation(Kind::IoPort, arch::IO_PORT_IN8, "IOPort_In8", Both, 4),
-        operation(Kind::IoPort, arch::IO_PORT_IN16, "IOPort_In16", Both, 4),
-        operation(Kind::IoPort, arch::IO_PORT_IN32, "IOPort_In32", Both, 4),
-        operation(Kind::IoPort, arch::IO_PORT_OUT8, "IOPort_Out8", Both, 4),
-        operation(Kind::IoPort, arch::IO_PORT_OUT16, "IOPort_Out16", Both, 4),
-        operation(Kind::IoPort, arch::IO_PORT_OUT32, "IOPort_Out32", Both, 4),
-        operation(
-            Kind::IrqControl,
-            arch::IRQ_CONTROL_GET_IOAPIC,
-            "IRQControl_GetIOAPIC",
-            Both,
-            6,
-        ),
-        operation(
-            Kind::IrqControl,
-            arch::IRQ_CONTROL_GET_MSI,
-            "IRQControl_GetMSI",
-            Both,
-            5,
         ),
     ]
 };

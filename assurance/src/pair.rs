@@ -13,9 +13,7 @@ mod turn;
 
 use std::{fmt, iter};
 
-use sandglass_abi::context::x86_64 as abi;
 use sandglass_abi::message::ipc_buffer;
-use sandglass_kernel::arch::abi::Exception;
 use sandglass_kernel::arch::Register;
 use sandglass_kernel::event::Trap;
 use sandglass_kernel::ipc::message as kernel_message;
@@ -26,8 +24,10 @@ use sandglass_kernel::{CoreId, Kernel, CORES};
 use sandglass_model::cap::lookup;
 use sandglass_model::event::Event;
 use sandglass_model::ipc::message;
+use sandglass_model::isa as model;
 use sandglass_model::state::{SlotId, State, ThreadId};
 use sandglass_oracle::Finding;
+use sandglass_testkit::isa as kit;
 
 use crate::abstraction::{self, NotAbstract};
 use crate::census::{Anchor, Census};
@@ -35,7 +35,7 @@ use crate::invariants::budgets::Budgets;
 use crate::invariants::{self, Violation};
 use crate::script::{Action, Call};
 use crate::witness::Witness;
-use crate::{boot, difference, reach};
+use crate::{boot, difference, isa, reach};
 pub use cores::Traffic;
 use cores::{moves, named, Late};
 use turn::Course;
@@ -255,10 +255,10 @@ impl Pair {
                 Ok(())
             }
             Action::SoftwareInterrupt(vector) => {
-                self.enter(abi::SYSCALL_INSTRUCTION_BYTES);
+                self.enter(kit::SYSCALL_INSTRUCTION_BYTES);
                 let vector = *vector;
                 self.trap(
-                    Trap::Exception(Exception::SoftwareInterrupt { vector }),
+                    Trap::Exception(isa::software_interrupt(vector)),
                     Event::SoftwareInterrupt { vector },
                 )
             }
@@ -266,7 +266,7 @@ impl Pair {
                 self.enter(0);
                 let (number, code) = (*number, *code);
                 self.trap(
-                    Trap::Exception(Exception::Other { number, code }),
+                    Trap::Exception(isa::exception(number, code)),
                     Event::Exception { number, code },
                 )
             }
@@ -274,7 +274,7 @@ impl Pair {
                 self.enter(0);
                 let (address, code) = (*address, *code);
                 self.trap(
-                    Trap::Exception(Exception::PageFault { address, code }),
+                    Trap::Exception(isa::page_fault(address, code)),
                     Event::PageFault { address, code },
                 )
             }
@@ -341,7 +341,7 @@ impl Pair {
         context.set(&*self.k, Register::FaultIp, at);
         context.set(&*self.k, Register::NextIp, next);
         if let Some(state) = self.user_of_model() {
-            state.user[abi::RIP] = at;
+            state.user[model::PC] = at;
             state.next_ip = next;
         }
     }
@@ -581,13 +581,13 @@ fn stopped_midway(census: &Census, caller: Ref<Tcb>) -> bool {
 
 /// The registers of a system call, with their indices in the user context.
 const REGISTERS: [(Register, usize); 9] = [
-    (Register::Rdx, abi::RDX),
-    (Register::Rdi, abi::RDI),
-    (Register::Rsi, abi::RSI),
-    (Register::R12, abi::R12),
-    (Register::R13, abi::R13),
-    (Register::R10, abi::R10),
-    (Register::R8, abi::R8),
-    (Register::R9, abi::R9),
-    (Register::R15, abi::R15),
+    (kit::NUMBER, model::SYSCALL_NUMBER),
+    (kit::CAP, model::CAP_OR_BADGE),
+    (kit::INFO, model::MESSAGE_INFO),
+    (kit::REPLY, model::REPLY),
+    (kit::DESTINATION, model::NB_SEND_RECV_DEST),
+    (kit::MESSAGE[0], model::MESSAGE_REGISTERS[0]),
+    (kit::MESSAGE[1], model::MESSAGE_REGISTERS[1]),
+    (kit::MESSAGE[2], model::MESSAGE_REGISTERS[2]),
+    (kit::MESSAGE[3], model::MESSAGE_REGISTERS[3]),
 ];

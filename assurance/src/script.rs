@@ -1,5 +1,6 @@
 //! Scripts: what users and devices do, as plain data that prints as Rust source.
 
+use sandglass_model::isa::IrqNumber;
 use std::fmt;
 
 pub use sandglass_testkit::call::Call;
@@ -34,7 +35,7 @@ pub enum Action {
     /// A page fault: address and the processor's code.
     PageFault(u64, u32),
     /// A device interrupt, by kernel IRQ number.
-    Interrupt(u8),
+    Interrupt(IrqNumber),
 }
 
 impl Action {

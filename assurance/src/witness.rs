@@ -13,8 +13,9 @@ use rustc_hash::FxHashMap;
 use sandglass_abi::invocation::SCHED_CONTROL_CONFIGURE_FLAGS;
 use sandglass_abi::message::{ipc_buffer, MessageInfo};
 use sandglass_abi::syscall::Syscall;
+use sandglass_kernel::arch::abi::clock::UNIT_US;
 use sandglass_kernel::arch::hosted::Seen;
-use sandglass_kernel::arch::{Platform, Register};
+use sandglass_kernel::arch::{MessageRegister, Platform};
 use sandglass_kernel::cap::lookup;
 use sandglass_kernel::event::Next;
 use sandglass_kernel::ipc::message;
@@ -496,10 +497,10 @@ fn asked(k: &Kernel, thread: Ref<Tcb>) -> Asked {
     let Some(context) = slot.and_then(|slot| slot.at(k).cap().word().get::<SchedContext>()) else {
         return Asked::Nothing;
     };
-    let ticks = |us: u64| us.saturating_mul(k.machine.ticks_per_unit());
+    let ticks = |us: u64| us.saturating_mul(k.machine.ticks_per_unit()) / UNIT_US;
     let (budget, period) = (
-        ticks(registers.get(Register::R10)),
-        ticks(registers.get(Register::R8)),
+        ticks(registers.message(MessageRegister::Mr0)),
+        ticks(registers.message(MessageRegister::Mr1)),
     );
     let user = context.at(k).thread();
     Asked::Configure {

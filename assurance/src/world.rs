@@ -3,15 +3,13 @@
 //! There are some of every kind of object, in arrangements of every kind: threads of several
 //! priorities with budgets, slices, sporadic contexts and none (passive servers), CNodes inside
 //! CNodes with guards, untyped memory of several sizes, an address space besides the root task's,
-//! handlers of interrupts, I/O ports. If the kernel is for several cores, the threads are distributed
+//! handlers of interrupts, devices of the architecture. If the kernel is for several cores, the threads are distributed
 //! over them. All of it is the same in every run.
 
 use sandglass_abi::boot::slot;
 use sandglass_abi::cnode::GuardData;
 use sandglass_abi::invocation as label;
-use sandglass_abi::invocation::x86_64 as arch;
 use sandglass_abi::object as types;
-use sandglass_abi::object::x86_64 as arch_types;
 use sandglass_abi::rights::Rights;
 use sandglass_abi::syscall::Syscall;
 use sandglass_kernel::mem::Ref;
@@ -20,6 +18,7 @@ use sandglass_kernel::CORES;
 use sandglass_testkit::boot::RootCNode;
 use sandglass_testkit::call;
 
+use crate::isa;
 use crate::pair::{Checks, Failure, Pair};
 use crate::script::{Action, Call};
 
@@ -161,7 +160,7 @@ struct Maker {
 impl Maker {
     fn make(&mut self) -> Result<(), Failure> {
         let memory = self.untyped(|bits| bits == 18, false);
-        let large = self.untyped(|bits| bits >= arch_types::LARGE_PAGE_BITS, false);
+        let large = self.untyped(|bits| bits >= isa::types::LARGE_PAGE_BITS, false);
         let device = self.untyped(|bits| bits >= 12, true);
         let one = |maker: &mut Maker, object, size| maker.retype(memory, object, size, 1);
         let endpoints = self.retype(memory, types::ENDPOINT, 0, 3)?;
@@ -185,9 +184,9 @@ impl Maker {
         for bits in [14, 13, 12, 12, 12, 10, 7] {
             one(self, types::UNTYPED, bits)?;
         }
-        let frames = self.retype(memory, arch_types::PAGE, 0, 5)?;
-        self.retype(large, arch_types::LARGE_PAGE, 0, 1)?;
-        self.retype(device, arch_types::PAGE, 0, 1)?;
+        let frames = self.retype(memory, isa::types::PAGE, 0, 5)?;
+        self.retype(large, isa::types::LARGE_PAGE, 0, 1)?;
+        self.retype(device, isa::types::PAGE, 0, 1)?;
         let inner = self.nest(memory, endpoints, notifications)?;
         let spaces = self.address_spaces(memory, frames)?;
         for (i, thread) in (0..).zip(THREADS) {
@@ -311,13 +310,9 @@ impl Maker {
     /// Another address space, with tables of every level and a page; returns its root.
     fn address_spaces(&mut self, memory: u64, frames: u64) -> Result<u64, Failure> {
         const AT: u64 = 0x1000_0000_0000 >> 4;
-        let root = self.retype(memory, arch_types::PML4, 0, 1)?;
-        self.invoke(slot::ASID_POOL, arch::ASID_POOL_ASSIGN, &[], &[root])?;
-        let tables = [
-            (arch_types::PDPT, arch::PDPT_MAP),
-            (arch_types::PAGE_DIRECTORY, arch::PAGE_DIRECTORY_MAP),
-            (arch_types::PAGE_TABLE, arch::PAGE_TABLE_MAP),
-        ];
+        let root = self.retype(memory, isa::types::ROOT_TABLE, 0, 1)?;
+        self.invoke(slot::ASID_POOL, isa::label::ASID_POOL_ASSIGN, &[], &[root])?;
+        let tables = isa::types::TABLES.into_iter().zip(isa::label::TABLE_MAP);
         for (object, map) in tables {
             let table = self.retype(memory, object, 0, 1)?;
             self.invoke(table, map, &[AT, 0], &[root])?;
@@ -326,9 +321,14 @@ impl Maker {
             self.retype(memory, object, 0, 1)?;
         }
         let page = frames + 4;
-        self.invoke(page, arch::PAGE_MAP, &[AT, Rights::ALL.raw(), 0], &[root])?;
+        self.invoke(
+            page,
+            isa::label::PAGE_MAP,
+            &[AT, Rights::ALL.raw(), 0],
+            &[root],
+        )?;
         self.mint(page, Rights::READ.raw(), 0)?;
-        self.retype(memory, arch_types::PML4, 0, 1)?;
+        self.retype(memory, isa::types::ROOT_TABLE, 0, 1)?;
         Ok(root)
     }
 
@@ -387,7 +387,7 @@ impl Maker {
         let [budget, period, extra, flags] = parameters;
         let words = [budget, period, extra, slot, flags];
         self.invoke(
-            slot::FIRST_DYNAMIC + core,
+            isa::SCHED_CONTROL + core,
             label::SCHED_CONTROL_CONFIGURE_FLAGS,
             &words,
             &[slot],
@@ -398,25 +398,21 @@ impl Maker {
     /// Handlers of interrupts, ports, and another pool of identifiers.
     fn devices(&mut self, notifications: u64) -> Result<(), Failure> {
         let control = slot::IRQ_CONTROL;
-        for (i, vector) in (0..).zip([1, 2, 40]) {
+        for (i, number) in (0..).zip([1, 2, 40]) {
             let handler = self.fresh(1);
-            let words = [handler, DEPTH, 0, i + 4, i % 2, 0, vector];
-            let get = if vector == 40 {
-                arch::IRQ_CONTROL_GET_MSI
-            } else {
-                arch::IRQ_CONTROL_GET_IOAPIC
-            };
+            let (get, words) = isa::get_irq(i, number, handler);
             self.invoke(control, get, &words, &[slot::CNODE])?;
             if i < 2 {
                 let set = label::IRQ_HANDLER_SET_NOTIFICATION;
                 self.invoke(handler, set, &[], &[notifications + i])?;
             }
         }
-        for (first, last) in [(0x3f8, 0x3ff), (0x60, 0x64)] {
-            let ports = self.fresh(1);
-            let words = [first, last, ports, DEPTH];
-            let issue = arch::IO_PORT_CONTROL_ISSUE;
-            self.invoke(slot::IO_PORT_CONTROL, issue, &words, &[slot::CNODE])?;
+        for n in 0..2 {
+            let slot = self.fresh(1);
+            let (control, issue, words) = isa::issue_device(n, slot);
+            if let Some(issue) = issue {
+                self.invoke(control, issue, &words, &[slot::CNODE])?;
+            }
         }
         Ok(())
     }

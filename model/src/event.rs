@@ -1,11 +1,10 @@
 //! The one entry: an event happens on a core at a time, and changes the state.
 
-use sandglass_abi::context::x86_64::RAX;
-
 use crate::cap::deletion;
 use crate::invoke::irq;
 use crate::ipc::fault;
-use crate::state::{CoreId, Fault, State, ThreadId, ThreadState, Ticks};
+use crate::isa::{self, IrqNumber};
+use crate::state::{CoreId, State, ThreadState, Ticks};
 use crate::syscall::{self, Then};
 use crate::time::readings::{self, Readings};
 use crate::time::{account, schedule};
@@ -15,15 +14,15 @@ use crate::time::{account, schedule};
 pub enum Event {
     /// The system-call instruction.
     Syscall,
-    /// `int vector`, which stands for an unknown system call (05, section 2.2). The restart address
+    /// `int vector` of x86_64, which stands for an unknown system call (05, section 2.2). The restart address
     /// is that of the instruction.
     SoftwareInterrupt { vector: u8 },
-    /// A processor exception of the current thread.
+    /// A processor exception of the current thread; on aarch64 its number is ESR.
     Exception { number: u32, code: u32 },
-    /// A page fault of the current thread.
+    /// A page fault of the current thread; on aarch64 its code is ESR.
     PageFault { address: u64, code: u32 },
     /// A device interrupt.
-    Interrupt { irq: u8 },
+    Interrupt { irq: IrqNumber },
     /// The timer.
     Timer,
     /// Another core asks this one to look at its queues (04, section 15).
@@ -61,7 +60,7 @@ pub fn handle_with(state: &mut State, core: CoreId, event: Event, readings: Read
 }
 
 /// A device interrupt, which is handled whether or not the budget lasts (04, section 6.1).
-fn interrupt(s: &mut State, irq: u8) -> Then {
+fn interrupt(s: &mut State, irq: IrqNumber) -> Then {
     let _ = account::check_budget(s, s.executing);
     irq::arrive(s, irq);
     Then::Schedule
@@ -94,7 +93,7 @@ fn by_thread(s: &mut State, event: Event) -> Then {
         }
         return Then::Schedule;
     }
-    match fault_of(s, thread, event) {
+    match isa::fault_of(s, thread, event) {
         None => {
             readings::advance(s, s.readings.effect);
             syscall::perform(s, thread)
@@ -103,25 +102,5 @@ fn by_thread(s: &mut State, event: Event) -> Then {
             fault::raise(s, thread, fault);
             Then::Schedule
         }
-    }
-}
-
-/// The fault that `event`, by `thread`, is; `None` for a system call (05, section 2).
-fn fault_of(s: &State, thread: ThreadId, event: Event) -> Option<Fault> {
-    match event {
-        Event::SoftwareInterrupt { vector } => {
-            let eax = s.threads[&thread].registers.user[RAX] as u32;
-            let number = u32::from(vector) << 24 | eax & 0xff_ffff;
-            Some(Fault::UnknownSyscall {
-                number: i64::from(number as i32) as u64,
-            })
-        }
-        Event::Exception { number, code } => Some(Fault::UserException { number, code }),
-        Event::PageFault { address, code } => Some(Fault::Vm {
-            address,
-            instruction: code & 1 << 4 != 0,
-            status: code & 0x1f,
-        }),
-        Event::Syscall | Event::Interrupt { .. } | Event::Timer | Event::Look => None,
     }
 }

@@ -11,6 +11,8 @@
 //! (`syscall`), messages (`ipc`), time (`time`), capabilities (`cap`) and the invocations, one file
 //! per object (`invoke`).
 //!
+//! What is of one architecture is in [`isa`], where the feature `aarch64` chooses it.
+//!
 //! What it leaves out: docs, "The executable specification".
 
 #![forbid(unsafe_code)]
@@ -21,6 +23,7 @@ pub mod error;
 pub mod event;
 pub mod invoke;
 pub mod ipc;
+pub mod isa;
 pub mod object;
 pub mod reply;
 pub mod state;

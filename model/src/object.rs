@@ -1,12 +1,13 @@
 //! Kinds of objects, their sizes, and their initial states (02, sections 1 and 2; 03, section 3).
 
 use crate::error::Error;
+use crate::isa;
 use crate::state::{
     Above, Address, CNodeId, Cap, ContextId, CoreId, Endpoint, EndpointId, FrameRights, Level,
     Notification, NotificationId, Registers, Reply, ReplyId, Rights, SchedContext, Signals, State,
     Table, TableId, Thread, ThreadId, ThreadState,
 };
-use sandglass_abi::object::{self, x86_64};
+use sandglass_abi::object;
 use std::collections::BTreeMap;
 
 /// What is to be made (02, sections 1 and 2), with what its size argument chooses.
@@ -29,7 +30,7 @@ impl Kind {
     /// # Errors
     /// Checks 3 to 7 of 03, section 3.
     pub fn of(number: u64, size: u64) -> Result<Self, Error> {
-        if number >= x86_64::FIRST_INVALID {
+        if number >= isa::FIRST_INVALID {
             return Err(Error::InvalidArgument(0));
         }
         let too_large = Error::Range {
@@ -65,23 +66,7 @@ impl Kind {
             object::CNODE => Self::CNode { radix: size },
             object::SCHED_CONTEXT => Self::SchedContext { bits: size },
             object::REPLY => Self::Reply,
-            x86_64::PDPT => Self::Paging { level: Level::Pdpt },
-            x86_64::PML4 => Self::Paging { level: Level::Pml4 },
-            x86_64::PAGE_DIRECTORY => Self::Paging {
-                level: Level::PageDirectory,
-            },
-            x86_64::PAGE_TABLE => Self::Paging {
-                level: Level::PageTable,
-            },
-            x86_64::HUGE_PAGE => Self::Frame {
-                bits: x86_64::HUGE_PAGE_BITS,
-            },
-            x86_64::LARGE_PAGE => Self::Frame {
-                bits: x86_64::LARGE_PAGE_BITS,
-            },
-            _ => Self::Frame {
-                bits: x86_64::PAGE_BITS,
-            },
+            _ => isa::kind(number),
         }
     }
 
@@ -184,7 +169,7 @@ pub fn create(s: &mut State, kind: Kind, address: Address, device: bool) -> Cap 
                 },
             );
             match level {
-                Level::Pml4 => Cap::Pml4 { object, asid: None },
+                Level::Pml4 => Cap::Root { object, asid: None },
                 level => Cap::Paging {
                     object,
                     level,
@@ -204,14 +189,12 @@ pub fn create(s: &mut State, kind: Kind, address: Address, device: bool) -> Cap 
 
 /// A new thread (03, section 4.0; 07, section 1.4).
 fn create_thread(s: &mut State, object: ThreadId) -> Cap {
-    /// Interrupts enabled, and the bit that is always 1.
-    const RFLAGS: u64 = 0x202;
-    const RFLAGS_INDEX: usize = 2;
     let mut registers = Registers {
-        user: [0; 20],
+        user: [0; isa::COUNT],
         next_ip: 0,
     };
-    registers.user[RFLAGS_INDEX] = RFLAGS;
+    let (register, value) = isa::INITIAL;
+    registers.user[register] = value;
     let thread = Thread {
         state: ThreadState::Inactive,
         registers,

@@ -4,6 +4,7 @@
 //! section 3). Links between objects are stored on both sides where the ABI pages speak of both
 //! sides.
 
+use crate::isa;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use crate::time::readings::Readings;
@@ -57,10 +58,10 @@ pub struct State {
     pub tables: BTreeMap<TableId, Table>,
     /// For every pool the address spaces that it names: index in the pool (0 to 511), root table.
     pub pools: BTreeMap<PoolId, BTreeMap<u16, TableId>>,
-    /// The pools in use, by number (0 to 7).
+    /// The pools in use, by number.
     pub asids: BTreeMap<u8, PoolId>,
     /// Interrupts that were issued, by kernel IRQ number.
-    pub irqs: BTreeMap<u8, Irq>,
+    pub irqs: BTreeMap<isa::IrqNumber, Irq>,
     /// I/O ports that were issued, as (first, last).
     pub ports: BTreeSet<(u16, u16)>,
     pub domains: Domains,
@@ -79,8 +80,8 @@ pub struct State {
 /// Constants of time (04, section 1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Clock {
-    /// Ticks in a microsecond.
-    pub ticks_per_us: u64,
+    /// Ticks in the unit of the architecture, [`isa::UNIT_US`].
+    pub ticks_per_unit: u64,
 }
 
 // ---------------------------------------------------------------------------- capabilities
@@ -100,7 +101,7 @@ pub enum SlotId {
     CNode(CNodeId, u64),
     Thread(ThreadId, ThreadSlot),
     /// The notification of an interrupt.
-    Irq(u8),
+    Irq(isa::IrqNumber),
 }
 
 /// The five slots of a thread (03, section 4.0).
@@ -163,7 +164,7 @@ pub enum Cap {
     Domain,
     IrqControl,
     IrqHandler {
-        irq: u8,
+        irq: isa::IrqNumber,
     },
     Frame {
         start: Address,
@@ -172,14 +173,15 @@ pub enum Cap {
         rights: FrameRights,
         mapping: Option<Mapping>,
     },
-    /// PDPT, page directory or page table; never `Level::Pml4`.
+    /// A table below the root. On aarch64 such tables have their level where they are mapped, and here that of
+    /// `Level::PageTable`; never `Level::Pml4`.
     Paging {
         object: TableId,
         level: Level,
         mapping: Option<Mapping>,
     },
     /// A root table, with its identifier if it was assigned one.
-    Pml4 {
+    Root {
         object: TableId,
         asid: Option<u16>,
     },
@@ -192,6 +194,11 @@ pub enum Cap {
     IoPort {
         first: u16,
         last: u16,
+    },
+    /// A software-generated interrupt.
+    SgiSignal {
+        sgi: u8,
+        target: u32,
     },
 }
 
@@ -298,7 +305,7 @@ impl ThreadState {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Registers {
     /// In the order of the user context (07, section 1.1); index 0 is the restart address.
-    pub user: [u64; 20],
+    pub user: [u64; isa::COUNT],
     /// Where a running thread continues.
     pub next_ip: u64,
 }
@@ -504,7 +511,7 @@ pub struct Domains {
 
 // ---------------------------------------------------------------------------- memory and devices
 
-/// Levels of the page tables (07, section 7).
+/// Levels of the page tables (07, section 7), by the names of x86_64.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Level {
     PageTable,
@@ -517,16 +524,16 @@ pub enum Level {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Table {
     pub level: Level,
-    /// The entries in use for user addresses, by index (0 to 511; of a PML4 0 to 255).
+    /// The entries in use for user addresses, by index (0 to 511; of a root 0 to 255).
     pub entries: BTreeMap<u16, Entry>,
 }
 
 /// An entry of a paging structure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Entry {
-    /// The next level, with the attribute bits PWT (0) and PCD (1).
+    /// The next level, with the attribute bits PWT (0) and PCD (1) of x86_64.
     Table { table: TableId, attributes: u8 },
-    /// A page, with the attribute bits PWT (0), PCD (1) and PAT (2).
+    /// A page, with the attribute bits PWT (0), PCD (1) and PAT (2); of aarch64 cacheable (0) and execute never (2).
     Page {
         start: Address,
         rights: FrameRights,
@@ -546,6 +553,12 @@ pub enum Irq {
     },
     /// Message-signalled: never masked by the kernel.
     Message,
+    /// Of a GIC: its number there, its core, and whether it is triggered by an edge, if that was said.
+    Gic {
+        id: u16,
+        core: u8,
+        edge: Option<bool>,
+    },
 }
 
 /// What the kernel drives outside the processor.
@@ -553,10 +566,12 @@ pub enum Irq {
 pub struct Devices {
     /// Number of pins of each I/O APIC; never changes.
     pub ioapics: Vec<u8>,
-    /// Which IRQ each pin, (I/O APIC, pin), raises.
-    pub routes: BTreeMap<(u8, u8), u8>,
+    /// Which IRQ each pin raises.
+    pub routes: BTreeMap<isa::Pin, isa::IrqNumber>,
     /// Pins that are masked.
-    pub masked: BTreeSet<(u8, u8)>,
+    pub masked: BTreeSet<isa::Pin>,
     /// What was last written to I/O ports, or set for reading, by port.
     pub ports: BTreeMap<u16, u32>,
+    /// The software-generated interrupt that was raised last, and its target.
+    pub sgi: Option<(u8, u32)>,
 }

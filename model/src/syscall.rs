@@ -1,8 +1,5 @@
 //! System calls: an invocation phase, a receive phase, or both (01, sections 4 and 5).
 
-use sandglass_abi::context::x86_64::{
-    CAP_OR_BADGE, FS_BASE, NB_SEND_RECV_DEST, REPLY, SYSCALL_NUMBER,
-};
 use sandglass_abi::error::ErrorNumber;
 use sandglass_abi::syscall::Syscall;
 
@@ -11,6 +8,10 @@ use crate::error::Error;
 use crate::invoke::{self, Call, Outcome};
 use crate::ipc::endpoint::{self, Send};
 use crate::ipc::{fault, message, notification, reply, transfer};
+use crate::isa::{
+    is_canonical, CAP_OR_BADGE, HAS_SET_TLS_BASE, NB_SEND_RECV_DEST, REPLY, SYSCALL_NUMBER,
+    TLS_BASE,
+};
 use crate::state::{Cap, Fault, LookupFailure, ReplyId, State, ThreadId, ThreadState};
 use crate::time::account;
 
@@ -110,7 +111,7 @@ pub fn perform(s: &mut State, thread: ThreadId) -> Then {
             account::yield_rest(s);
             (None, None)
         }
-        Some(Syscall::SetTLSBase) => return set_tls_base(s, thread, cap),
+        Some(Syscall::SetTLSBase) if HAS_SET_TLS_BASE => return set_tls_base(s, thread, cap),
         _ => {
             fault::raise(s, thread, Fault::UnknownSyscall { number });
             (None, None)
@@ -132,8 +133,8 @@ fn register(s: &State, thread: ThreadId, register: usize) -> u64 {
 /// The thread sets its own FS base; an address that is not canonical is ignored. Nobody else runs
 /// for that (01, section 7).
 fn set_tls_base(s: &mut State, thread: ThreadId, address: u64) -> Then {
-    if fault::is_canonical(address) {
-        s.thread_mut(thread).registers.user[FS_BASE] = address;
+    if is_canonical(address) {
+        s.thread_mut(thread).registers.user[TLS_BASE] = address;
     }
     Then::GoOn
 }

@@ -1,8 +1,7 @@
 //! Threads stop, resume, and leave what they wait for (04, section 10).
 
-use sandglass_abi::context::x86_64::RIP;
-
 use crate::ipc::queue;
+use crate::isa::PC;
 use crate::reply;
 use crate::state::{State, ThreadId, ThreadState};
 use crate::time::{context, schedule};
@@ -12,7 +11,7 @@ pub fn suspend(s: &mut State, thread: ThreadId) {
     cancel_ipc(s, thread);
     let t = s.thread_mut(thread);
     if t.state == ThreadState::Running {
-        t.registers.user[RIP] = t.registers.next_ip;
+        t.registers.user[PC] = t.registers.next_ip;
     }
     t.state = ThreadState::Inactive;
     schedule::dequeue(s, thread);

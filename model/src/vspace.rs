@@ -1,14 +1,15 @@
 //! Address spaces: their identifiers, and walks of their tables (07, sections 7 and 8).
 
 use crate::error::Error;
+use crate::isa::{self, ASIDS_PER_POOL};
 use crate::state::{Address, Cap, Entry, Level, LookupFailure, Mapping, State, TableId};
 use crate::time::cores;
 use sandglass_abi::vspace::x86_64::{
-    ASIDS_PER_POOL, PAGE_DIRECTORY_COVERAGE_BITS, PAGE_TABLE_COVERAGE_BITS, PDPT_COVERAGE_BITS,
-    TABLE_INDEX_BITS,
+    PAGE_DIRECTORY_COVERAGE_BITS, PAGE_TABLE_COVERAGE_BITS, PDPT_COVERAGE_BITS, TABLE_INDEX_BITS,
 };
 
-/// log2 of the bytes of addresses that a table of `level` covers.
+/// log2 of the bytes of addresses that a table of `level` covers: the same on all architectures (07, section 7), whatever
+/// they call the levels.
 pub fn coverage_bits(level: Level) -> u32 {
     match level {
         Level::PageTable => PAGE_TABLE_COVERAGE_BITS,
@@ -79,7 +80,7 @@ pub fn free_asid(s: &mut State, asid: u16, root: TableId) {
 /// InvalidCapability(1): it is no root, or was not assigned an identifier.
 pub fn assigned_root(cap: Option<Cap>) -> Result<(TableId, u16), Error> {
     match cap {
-        Some(Cap::Pml4 {
+        Some(Cap::Root {
             object,
             asid: Some(asid),
         }) => Ok((object, asid)),
@@ -112,7 +113,7 @@ pub fn table_at(s: &State, root: TableId, level: Level, vaddr: u64) -> Result<Ta
         if at.1 == level {
             break;
         }
-        let Some(Entry::Table { table, .. }) = entry(s, at.0, vaddr) else {
+        let Some(Entry::Table { table, .. }) = entry(s, at.0, at.1, vaddr) else {
             let bits_left = coverage_bits(below).into();
             let failure = LookupFailure::MissingCapability { bits_left };
             return Err(Error::FailedLookup {
@@ -125,16 +126,15 @@ pub fn table_at(s: &State, root: TableId, level: Level, vaddr: u64) -> Result<Ta
     Ok(at.0)
 }
 
-/// The entry of `table` for `vaddr`.
-pub fn entry(s: &State, table: TableId, vaddr: u64) -> Option<Entry> {
-    let table = &s.tables[&table];
-    table.entries.get(&index(table.level, vaddr)).copied()
+/// The entry of `table`, which is of `level`, for `vaddr`.
+pub fn entry(s: &State, table: TableId, level: Level, vaddr: u64) -> Option<Entry> {
+    s.tables[&table].entries.get(&index(level, vaddr)).copied()
 }
 
-/// Writes the entry of `table` for `vaddr`.
-pub fn set_entry(s: &mut State, table: TableId, vaddr: u64, entry: Option<Entry>) {
+/// Writes the entry of `table`, which is of `level`, for `vaddr`.
+pub fn set_entry(s: &mut State, table: TableId, level: Level, vaddr: u64, entry: Option<Entry>) {
     let table = s.table_mut(table);
-    let index = index(table.level, vaddr);
+    let index = index(level, vaddr);
     match entry {
         Some(entry) => table.entries.insert(index, entry),
         None => table.entries.remove(&index),
@@ -161,12 +161,14 @@ pub fn unmap_frame(s: &mut State, start: Address, bits: u8, mapping: Mapping) {
 /// The paging structure `object` of `level` is no longer at the place where it was mapped: its
 /// parent's entry goes, if it still refers to it (02, section 7.1; 03, section 8.2).
 pub fn unmap_table(s: &mut State, object: TableId, level: Level, mapping: Mapping) {
-    remove_entry(
-        s,
-        parent(level),
-        mapping,
-        |entry| matches!(entry, Entry::Table { table, .. } if table == object),
-    );
+    for parent in isa::parents(level, object) {
+        remove_entry(
+            s,
+            parent,
+            mapping,
+            |entry| matches!(entry, Entry::Table { table, .. } if table == object),
+        );
+    }
 }
 
 /// Removes the entry at the place `mapping` in the table of `level`, if it `refers` to what is to be
@@ -178,7 +180,7 @@ fn remove_entry(s: &mut State, level: Level, mapping: Mapping, refers: impl Fn(E
     let Ok(table) = table_at(s, root, level, mapping.vaddr) else {
         return;
     };
-    if entry(s, table, mapping.vaddr).is_some_and(refers) {
-        set_entry(s, table, mapping.vaddr, None);
+    if entry(s, table, level, mapping.vaddr).is_some_and(refers) {
+        set_entry(s, table, level, mapping.vaddr, None);
     }
 }

@@ -2,17 +2,14 @@
 //! kernel does the same is the business of the lock step.
 
 use crate::scene::{Scene, ALL, BUDGET};
-use sandglass_abi::context::x86_64::{
-    CAP_OR_BADGE, FS_BASE, MESSAGE_INFO, MESSAGE_REGISTERS, RAX, RIP,
-};
-use sandglass_abi::fault::{CAP_FAULT, TIMEOUT, UNKNOWN_SYSCALL};
+use sandglass_abi::fault::{CAP_FAULT, TIMEOUT};
 use sandglass_abi::message::MessageInfo;
 use sandglass_abi::syscall::Syscall;
-use sandglass_model::event::Event;
+use sandglass_model::isa::{CAP_OR_BADGE, MESSAGE_INFO, MESSAGE_REGISTERS, PC};
 use sandglass_model::state::{Cap, Endpoint, Signals, ThreadState};
 
 /// What a receiver finds in its registers: badge, label, length, and the first word.
-fn received(scene: &Scene, thread: usize) -> (u64, u64, usize, u64) {
+pub fn received(scene: &Scene, thread: usize) -> (u64, u64, usize, u64) {
     let user = scene.thread(thread).registers.user;
     let info = MessageInfo::from_raw(user[MESSAGE_INFO]);
     (
@@ -23,7 +20,7 @@ fn received(scene: &Scene, thread: usize) -> (u64, u64, usize, u64) {
     )
 }
 
-fn info(label: u64, length: usize) -> u64 {
+pub fn info(label: u64, length: usize) -> u64 {
     MessageInfo::new(label, 0, 0, length).raw()
 }
 
@@ -124,34 +121,6 @@ fn signals_add_up_and_write_only_the_badge() {
     assert_eq!((user[CAP_OR_BADGE], user[MESSAGE_INFO]), (0b11, 99));
 }
 
-/// A fault is a message; the answer's label says whether the thread goes on, at the address that
-/// the handler gave (05, sections 2, 3 and 6).
-#[test]
-fn a_fault_is_handled_by_an_answer() {
-    for (label, end) in [(0, ThreadState::Running), (1, ThreadState::Inactive)] {
-        let mut scene = Scene::new(2);
-        scene.endpoint(1, 5, ALL);
-        scene.reply(2);
-        scene.fault_handler(0, 1);
-        scene.run(1);
-        scene.receive(Syscall::Recv, 1, 2);
-        scene.passive(1);
-        scene.run(0);
-        scene.set(RAX, 0x0123_4567);
-        scene.happens(Event::SoftwareInterrupt { vector: 0x9e });
-        assert_eq!(scene.current(), Some(1));
-        assert_eq!(received(&scene, 1), (5, UNKNOWN_SYSCALL, 19, 0x0123_4567));
-        assert_eq!(scene.read_buffer(1, 1 + 18), 0xffff_ffff_9e23_4567);
-        // The restart address of the answer is not canonical: sanitised.
-        scene.buffer_word(1, 1 + 15, 1 << 47);
-        scene.reply_and_receive(2, 1, info(label, 18), 77);
-        assert_eq!(scene.thread(0).state, end);
-        assert_eq!(scene.thread(0).registers.user[RAX], 77);
-        assert_eq!(scene.thread(0).registers.user[RIP], 0);
-        assert_eq!(scene.thread(0).fault, None);
-    }
-}
-
 /// A non-blocking receive from nothing is a fault nevertheless, and without a handler the end of
 /// the thread (01, section 5.2; 05, section 3).
 #[test]
@@ -167,7 +136,7 @@ fn receiving_from_nothing_faults() {
     scene.run(1);
     scene.reply(2);
     scene.receive(Syscall::NBRecv, 1, 2);
-    let ip = scene.thread(0).registers.user[RIP];
+    let ip = scene.thread(0).registers.user[PC];
     assert_eq!(received(&scene, 1), (5, CAP_FAULT, 5, ip));
 }
 
@@ -192,15 +161,4 @@ fn whose_time_is_out_when_it_is_answered_times_out() {
     scene.run(1);
     scene.receive(Syscall::NBRecv, 4, 2);
     assert_eq!(received(&scene, 1).1, TIMEOUT);
-}
-
-/// SetTLSBase ignores addresses that are not canonical (01, section 7).
-#[test]
-fn a_thread_sets_its_own_fs_base() {
-    let mut scene = Scene::new(1);
-    for (address, base) in [(0x1234, 0x1234), (1 << 47, 0x1234)] {
-        scene.set(CAP_OR_BADGE, address);
-        scene.syscall(Syscall::SetTLSBase);
-        assert_eq!(scene.thread(0).registers.user[FS_BASE], base);
-    }
 }

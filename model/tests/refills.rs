@@ -2,11 +2,14 @@
 //! worked examples, and the postconditions on random contexts.
 
 use proptest::prelude::*;
+use sandglass_model::isa::UNIT_US;
 use sandglass_model::state::{Clock, CoreId, Refill, SchedContext, Ticks};
 use sandglass_model::time::refills;
 
 /// One tick is a microsecond, so the least budget is 20.
-const CLOCK: Clock = Clock { ticks_per_us: 1 };
+const CLOCK: Clock = Clock {
+    ticks_per_unit: UNIT_US,
+};
 
 fn context(max_refills: u64, period: Ticks, queue: &[(Ticks, Ticks)]) -> SchedContext {
     let refill = |&(amount, time): &(Ticks, Ticks)| Refill { amount, time };

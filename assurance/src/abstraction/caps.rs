@@ -1,15 +1,16 @@
 //! Capabilities and their derivations.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use sandglass_kernel::cap::Capability;
 use sandglass_kernel::mem::{Kind, Tagged};
 use sandglass_model::state::{
     CNodeId, Cap, Capabilities, ContextId, EndpointId, FrameRights, Held, Mapping, NotificationId,
-    PoolId, ReplyId, Rights, TableId, ThreadId,
+    PoolId, ReplyId, Rights, ThreadId,
 };
 
-use crate::census::{level, Census};
+use crate::census::Census;
+use crate::isa;
 
 /// All capabilities, and the lists that they are in.
 pub fn capabilities(census: &Census) -> Capabilities {
@@ -39,17 +40,7 @@ pub fn cnodes(census: &Census) -> BTreeMap<CNodeId, u8> {
         .collect()
 }
 
-/// The ranges of ports that were issued. The kernel has a mark for each port; that these say the
-/// same as the capabilities is an invariant.
-pub fn ports(census: &Census) -> BTreeSet<(u16, u16)> {
-    let ports = census
-        .sites
-        .iter()
-        .filter_map(|site| site.view.cap.io_ports());
-    ports.map(|ports| (ports.first, ports.last)).collect()
-}
-
-fn address(cap: Capability) -> u64 {
+pub fn address(cap: Capability) -> u64 {
     cap.word().address().get()
 }
 
@@ -119,29 +110,12 @@ pub fn capability(cap: Capability) -> Option<Cap> {
                 mapping: frame.mapping.map(mapping),
             }
         }
-        Kind::PageTable | Kind::PageDirectory | Kind::Pdpt => Cap::Paging {
-            object: TableId(address(cap)),
-            level: level(cap.kind())?,
-            mapping: cap.paging()?.mapping.map(mapping),
-        },
-        Kind::Pml4 => Cap::Pml4 {
-            object: TableId(address(cap)),
-            asid: cap.root_asid(),
-        },
         Kind::AsidControl => Cap::AsidControl,
         Kind::AsidPool => Cap::AsidPool {
             object: PoolId(address(cap)),
             number: cap.pool_number() as u8,
         },
-        Kind::IoPortControl => Cap::IoPortControl,
-        Kind::IoPort => {
-            let ports = cap.io_ports()?;
-            Cap::IoPort {
-                first: ports.first,
-                last: ports.last,
-            }
-        }
-        kind => unreachable!("the kind {kind:?}"),
+        _ => return isa::capability(cap),
     })
 }
 
@@ -167,7 +141,7 @@ fn frame_rights(rights: sandglass_kernel::object::rights::FrameRights) -> FrameR
     }
 }
 
-fn mapping(mapping: sandglass_kernel::arch::abi::Mapping) -> Mapping {
+pub fn mapping(mapping: sandglass_kernel::arch::abi::Mapping) -> Mapping {
     Mapping {
         asid: mapping.asid,
         vaddr: mapping.vaddr,

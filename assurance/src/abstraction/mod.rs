@@ -5,19 +5,20 @@
 //! the kernel has choices that the specification does not speak of, both sides are brought to one
 //! form here.
 
-mod caps;
+pub mod caps;
 mod memory;
 mod spaces;
 mod threads;
 mod time;
 
-use sandglass_abi::vspace::x86_64::MAX_IRQ;
-use sandglass_kernel::arch::abi::{Devices as _, Line};
+use sandglass_kernel::arch::abi::MAX_IRQ;
 use sandglass_kernel::arch::Platform;
 use sandglass_kernel::Kernel;
-use sandglass_model::state::{Clock, Devices, Irq, State};
+use sandglass_model::isa::IrqNumber;
+use sandglass_model::state::{Clock, Irq, State};
 
 use crate::census::{Anchor, Census};
+use crate::isa;
 
 pub use memory::{windows, Windows};
 pub use spaces::{asids, entries};
@@ -58,7 +59,7 @@ pub fn of_census(census: &Census) -> Result<State, NotAbstract> {
     }
     Ok(State {
         clock: Clock {
-            ticks_per_us: k.machine.ticks_per_unit(),
+            ticks_per_unit: k.machine.ticks_per_unit(),
         },
         caps: caps::capabilities(census),
         cnodes: caps::cnodes(census),
@@ -71,56 +72,18 @@ pub fn of_census(census: &Census) -> Result<State, NotAbstract> {
         pools: spaces::pools(census),
         asids: spaces::asids(k),
         irqs: irqs(k),
-        ports: caps::ports(census),
+        ports: isa::ports(census),
         domains: time::domains(k),
         cores: time::cores(k),
         executing: time::id(k.core_id()),
         readings: sandglass_model::state::Readings::default(),
         memory: memory::words(census),
-        devices: devices(k),
+        devices: isa::devices(k),
     })
 }
 
-fn irqs(k: &Kernel) -> std::collections::BTreeMap<u8, Irq> {
-    (0..=MAX_IRQ as u8)
-        .filter_map(|irq| {
-            let line = k.irqs.inspect(irq).line?;
-            let source = match line {
-                Line::IoApic {
-                    ioapic,
-                    pin,
-                    level,
-                    active_low,
-                } => Irq::Pin {
-                    ioapic,
-                    pin,
-                    level,
-                    active_low,
-                },
-                Line::Msi => Irq::Message,
-            };
-            Some((irq, source))
-        })
+fn irqs(k: &Kernel) -> std::collections::BTreeMap<IrqNumber, Irq> {
+    (0..=MAX_IRQ as IrqNumber)
+        .filter_map(|irq| Some((irq, isa::irq(k.irqs.inspect(irq).line?))))
         .collect()
-}
-
-fn devices(k: &Kernel) -> Devices {
-    let ioapics = (0..k.machine.ioapics()).map(|i| k.machine.ioapic_pins(i));
-    let routes = k.machine.routes().into_iter().filter_map(|(irq, line)| {
-        let Line::IoApic { ioapic, pin, .. } = line else {
-            return None;
-        };
-        Some(((ioapic, pin), irq))
-    });
-    Devices {
-        ioapics: ioapics.collect(),
-        routes: routes.collect(),
-        masked: k
-            .machine
-            .masked_pins()
-            .into_iter()
-            .map(|pin| (0, pin))
-            .collect(),
-        ports: k.machine.ports(),
-    }
 }

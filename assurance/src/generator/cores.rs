@@ -4,6 +4,7 @@ use sandglass_abi::syscall::Syscall;
 use sandglass_model::state::{Core, State};
 
 use super::Generator;
+use crate::isa;
 use crate::script::{Action, Call};
 
 impl Generator {
@@ -61,9 +62,9 @@ impl Generator {
                 number: Syscall::Yield as i64,
                 ..Call::default()
             }),
-            5 => Action::SoftwareInterrupt(self.rng.u8(..)),
-            6 => Action::Exception(self.rng.u32(0..32), self.rng.u32(..)),
-            _ => Action::PageFault(self.edge(), self.rng.u32(0..64)),
+            5 => isa::odd_event(&mut self.rng),
+            6 => isa::exception_event(&mut self.rng),
+            _ => Action::PageFault(self.edge(), isa::fault_code(&mut self.rng)),
         }
     }
 }

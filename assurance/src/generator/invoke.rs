@@ -1,27 +1,16 @@
 //! Arguments of operations, such as they might well be.
 
 use sandglass_abi::invocation as label;
-use sandglass_abi::invocation::x86_64 as arch;
 use sandglass_abi::object as types;
+use sandglass_model::isa::COUNT;
 use sandglass_model::state::Cap;
 
-use super::{Generator, View};
+use super::{Generator, View, ADDRESSES};
+use crate::isa;
 use crate::operations::{Kind, Operation};
 
 /// Message words and extra capabilities.
-pub(super) type Arguments = (Vec<u64>, Vec<u64>);
-/// User addresses at which scripts map things: in each of several tables.
-const ADDRESSES: [u64; 8] = [
-    0x0100_0000_0000,
-    0x0100_0000_1000,
-    0x0100_0020_0000,
-    0x0100_4000_0000,
-    0x0180_0000_0000,
-    0x7000_0000,
-    0x40_1000,
-    0x7fff_ffff_f000,
-];
-
+pub(crate) type Arguments = (Vec<u64>, Vec<u64>);
 impl Generator {
     /// Arguments for `operation` of the capability at `cptr`; `None` if there is nothing to use it
     /// on.
@@ -44,10 +33,14 @@ impl Generator {
             Kind::Domain => self.domain(view, operation.label),
             Kind::SchedControl => self.configure(view),
             Kind::SchedContext => self.context_arguments(view, operation.label, cptr),
-            Kind::Pdpt | Kind::PageDirectory | Kind::PageTable | Kind::Pml4 => {
+            Kind::Pdpt | Kind::PageDirectory | Kind::PageTable => {
                 let space = self.address_space(view)?;
                 let address = self.choose(&ADDRESSES)?;
                 Some((vec![address, self.rng.u64(0..8)], vec![space]))
+            }
+            Kind::Frame if isa::maintains(operation.label) => {
+                let start = self.rng.u64(0..4096);
+                Some((vec![start, self.rng.u64(0..4200)], vec![]))
             }
             Kind::Frame => self.page_arguments(view, cptr),
             Kind::AsidControl => {
@@ -57,23 +50,10 @@ impl Generator {
                 Some((vec![index, depth], vec![memory, node]))
             }
             Kind::AsidPool => {
-                let root = self.pick(view, |cap| matches!(cap, Cap::Pml4 { .. }))?;
+                let root = self.pick(view, |cap| matches!(cap, Cap::Root { .. }))?;
                 Some((vec![], vec![root]))
             }
-            Kind::IoPortControl => {
-                let (node, index, depth) = self.empty_slot(view)?;
-                let first = self.rng.u64(0..0x400);
-                let last = first + self.rng.u64(0..16);
-                Some((vec![first, last, index, depth], vec![node]))
-            }
-            Kind::IoPort => {
-                let ports = view.entries.iter().find(|entry| entry.cptr == cptr)?;
-                let Cap::IoPort { first, last } = ports.cap else {
-                    return None;
-                };
-                let port = self.rng.u64(u64::from(first)..=u64::from(last) + 1);
-                Some((vec![port, self.rng.u64(..)], vec![]))
-            }
+            kind => self.arch_arguments(view, kind, cptr),
         }
     }
 
@@ -90,8 +70,8 @@ impl Generator {
         }
     }
 
-    fn address_space(&mut self, view: &View) -> Option<u64> {
-        let assigned = |cap: &Cap| matches!(cap, Cap::Pml4 { asid: Some(_), .. });
+    pub(crate) fn address_space(&mut self, view: &View) -> Option<u64> {
+        let assigned = |cap: &Cap| matches!(cap, Cap::Root { asid: Some(_), .. });
         self.pick(view, assigned)
     }
 
@@ -114,11 +94,12 @@ impl Generator {
             Some((root?, generator.address_space(view)?, data))
         };
         Some(match label {
-            label::TCB_READ_REGISTERS => {
-                (vec![self.rng.u64(0..8) / 7, self.rng.u64(1..21)], vec![])
-            }
+            label::TCB_READ_REGISTERS => (
+                vec![self.rng.u64(0..8) / 7, self.rng.u64(1..COUNT as u64 + 1)],
+                vec![],
+            ),
             label::TCB_WRITE_REGISTERS => {
-                let count = self.rng.u64(0..21);
+                let count = self.rng.u64(0..COUNT as u64 + 1);
                 let mut words = vec![self.rng.u64(0..4), count];
                 words.extend((0..count).map(|_| self.edge()));
                 (words, vec![])
@@ -179,27 +160,6 @@ impl Generator {
             label::TCB_SET_FLAGS => (vec![self.rng.u64(0..4), self.rng.u64(0..4)], vec![]),
             _ => (vec![], vec![]),
         })
-    }
-
-    fn irq_control(&mut self, view: &View, label: u64) -> Option<Arguments> {
-        let (node, index, depth) = self.empty_slot(view)?;
-        let vector = self.rng.u64(0..108);
-        let words = match label {
-            label::IRQ_CONTROL_GET => vec![vector, index, depth],
-            arch::IRQ_CONTROL_GET_IOAPIC => {
-                let (pin, level) = (self.rng.u64(0..24), self.rng.u64(0..2));
-                vec![index, depth, 0, pin, level, self.rng.u64(0..2), vector]
-            }
-            _ => {
-                let bus = [
-                    self.rng.u64(0..256),
-                    self.rng.u64(0..32),
-                    self.rng.u64(0..8),
-                ];
-                vec![index, depth, bus[0], bus[1], bus[2], 0, vector]
-            }
-        };
-        Some((words, vec![node]))
     }
 
     fn domain(&mut self, view: &View, label: u64) -> Option<Arguments> {

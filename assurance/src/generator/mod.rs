@@ -13,18 +13,22 @@ mod messages;
 mod slots;
 mod view;
 
+pub(crate) use invoke::Arguments;
+
 use fastrand::Rng;
 use sandglass_abi::message::MessageInfo;
 use sandglass_abi::syscall::Syscall;
+use sandglass_model::isa::IrqNumber;
 use sandglass_model::state::{Cap, Signals, State, ThreadState};
 
+use crate::isa;
 use crate::operations::{Kind, Operation, OPERATIONS};
 use crate::script::{Action, Call};
 pub use view::View;
 
 /// Makes actions from a seed: the same from the same seed and the same states.
 pub struct Generator {
-    rng: Rng,
+    pub(crate) rng: Rng,
     /// Sum of the weights of all operations.
     weights: u32,
     /// Whether preemption points may see an interrupt.
@@ -88,6 +92,18 @@ fn is_copied(view: &View, cap: &Cap) -> bool {
     view.entries.iter().filter(same).count() > 1
 }
 
+/// User addresses at which scripts map things: in each of several tables.
+pub(crate) const ADDRESSES: [u64; 8] = [
+    0x0100_0000_0000,
+    0x0100_0000_1000,
+    0x0100_0020_0000,
+    0x0100_4000_0000,
+    0x0180_0000_0000,
+    0x7000_0000,
+    0x40_1000,
+    0x7fff_ffff_f000,
+];
+
 impl Generator {
     /// With `preempts`, long operations are preempted now and then; with `delays`, time passes inside
     /// events. Something happens on the first `cores` only, of however many the kernel is for.
@@ -138,19 +154,19 @@ impl Generator {
             54..80 => self.message(&view),
             80..90 => Action::Pass(self.interesting_time(state)),
             90..93 => self.interrupt(state),
-            93 => Action::SoftwareInterrupt(self.rng.u8(..)),
-            94 => Action::Exception(self.rng.u32(0..32), self.rng.u32(..)),
-            95 => Action::PageFault(self.edge(), self.rng.u32(0..64)),
+            93 => isa::odd_event(&mut self.rng),
+            94 => isa::exception_event(&mut self.rng),
+            95 => Action::PageFault(self.edge(), isa::fault_code(&mut self.rng)),
             96 => self.receive_slot(&view),
             _ => self.plain_call(),
         })
     }
 
-    fn chance(&mut self, percent: u32) -> bool {
+    pub(crate) fn chance(&mut self, percent: u32) -> bool {
         self.rng.u32(0..100) < percent
     }
 
-    fn choose<T: Copy>(&mut self, among: &[T]) -> Option<T> {
+    pub(crate) fn choose<T: Copy>(&mut self, among: &[T]) -> Option<T> {
         if among.is_empty() {
             None
         } else {
@@ -158,7 +174,7 @@ impl Generator {
         }
     }
 
-    fn edge(&mut self) -> u64 {
+    pub(crate) fn edge(&mut self) -> u64 {
         EDGES[self.rng.usize(0..EDGES.len())]
     }
 
@@ -197,10 +213,10 @@ impl Generator {
     }
 
     fn interrupt(&mut self, state: &State) -> Action {
-        let issued: Vec<u8> = state.irqs.keys().copied().collect();
+        let issued: Vec<IrqNumber> = state.irqs.keys().copied().collect();
         match self.choose(&issued) {
             Some(irq) if self.chance(95) => Action::Interrupt(irq),
-            _ => Action::Interrupt(self.rng.u8(16..124)),
+            _ => Action::Interrupt(isa::any_irq(&mut self.rng)),
         }
     }
 

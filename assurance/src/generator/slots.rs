@@ -3,14 +3,13 @@
 use sandglass_abi::cnode::GuardData;
 use sandglass_abi::invocation as label;
 use sandglass_abi::object as types;
-use sandglass_abi::object::x86_64 as arch_types;
 use sandglass_abi::rights::Rights;
 use sandglass_model::state::{Cap, Endpoint, SlotId};
 
 use super::invoke::Arguments;
 use super::view::Node;
 use super::{Generator, View};
-use crate::world;
+use crate::{isa, world};
 
 /// A slot as CNode operations name it: CNode, index, depth.
 type Place = (u64, u64, u64);
@@ -36,7 +35,7 @@ impl Generator {
     }
 
     /// A slot, mostly an empty one.
-    pub(super) fn empty_slot(&mut self, view: &View) -> Option<Place> {
+    pub(crate) fn empty_slot(&mut self, view: &View) -> Option<Place> {
         let node = self.node(view)?;
         let mut i = self.index(node);
         for _ in 0..6 {
@@ -103,14 +102,10 @@ impl Generator {
             (types::CNODE, 1..5),
             (types::SCHED_CONTEXT, 7..11),
             (types::REPLY, 0..1),
-            (arch_types::PDPT, 0..1),
-            (arch_types::PML4, 0..1),
-            (arch_types::PAGE, 0..1),
-            (arch_types::PAGE_TABLE, 0..1),
-            (arch_types::PAGE_DIRECTORY, 0..1),
-            (arch_types::LARGE_PAGE, 0..1),
-            (arch_types::HUGE_PAGE, 0..1),
-        ];
+        ]
+        .into_iter()
+        .chain(isa::ARCH_TYPES.map(|kind| (kind, 0..1)))
+        .collect::<Vec<_>>();
         // Large memory is what the world is in, and all of it would have to be zeroed.
         if bits > 14 && !device && self.chance(90) {
             return None;

@@ -7,6 +7,7 @@ use sandglass_kernel::mem::Kind;
 
 use super::{require, Finding};
 use crate::census::{Census, Site};
+use crate::isa;
 
 /// The neighbours of every slot name it, and an empty slot has none; every slot of a list belongs to
 /// a CNode, a thread or an interrupt.
@@ -70,11 +71,14 @@ fn name(cap: Capability) -> Option<(u8, u64)> {
         Kind::Null | Kind::Zombie | Kind::Untyped => return None,
         Kind::IrqHandler => u64::from(cap.irq()?),
         Kind::SchedControl => cap.core(),
-        Kind::IoPort => {
-            let ports = cap.io_ports()?;
-            u64::from(ports.first) << 16 | u64::from(ports.last)
-        }
-        _ => cap.word().address().get(),
+        Kind::Frame
+        | Kind::Endpoint
+        | Kind::Notification
+        | Kind::Reply
+        | Kind::CNode
+        | Kind::Tcb
+        | Kind::SchedContext => cap.word().address().get(),
+        _ => isa::name(cap)?,
     };
     Some((kind.number(), which))
 }
@@ -125,7 +129,8 @@ pub fn children_follow_their_parent(census: &Census) -> Finding {
             // Beyond them there are none. Of objects only their own capabilities could be, and those
             // are neighbours; of a badge only those before the next that was minted with it.
             let beyond = match parent.view.cap.kind() {
-                Kind::Untyped | Kind::IrqControl | Kind::IoPortControl => rest.len(),
+                Kind::Untyped | Kind::IrqControl => rest.len(),
+                kind if isa::is_control(kind) => rest.len(),
                 _ => {
                     let own = name(parent.view.cap);
                     let has_badge = has_badge(parent.view.cap);

@@ -17,6 +17,7 @@ pub mod running;
 pub mod spaces;
 pub mod threads;
 
+use crate::isa;
 use std::fmt;
 
 use sandglass_kernel::Kernel;
@@ -90,7 +91,7 @@ invariants! {
     memory::objects_lie_below_the_watermark,
     memory::free_memory_is_zero,
     devices::issued_interrupts_have_handlers,
-    devices::issued_ports_have_capabilities,
+    isa::issued_ports_have_capabilities,
 }
 
 /// Checks every invariant of `k`.

@@ -7,7 +7,7 @@ use sandglass_kernel::object::tcb::State;
 
 use super::{require, Finding};
 use crate::abstraction::queued;
-use crate::census::{cores, scheduled, Census, Site};
+use crate::census::{cores, level, scheduled, Census, Site};
 
 /// Every reference that an object or the core keeps is to an object that some capability names: a
 /// reference to memory that was reclaimed would not be.
@@ -153,9 +153,7 @@ pub(super) fn extent(site: &Site) -> Option<(u64, u32)> {
         Kind::Endpoint => sizes::ENDPOINT_BITS,
         Kind::Notification => sizes::NOTIFICATION_BITS,
         Kind::Reply => sizes::REPLY_BITS,
-        Kind::PageTable | Kind::PageDirectory | Kind::Pdpt | Kind::Pml4 => {
-            sizes::PAGING_STRUCTURE_BITS
-        }
+        kind if level(kind).is_some() => sizes::PAGING_STRUCTURE_BITS,
         Kind::AsidPool => sizes::ASID_POOL_BITS,
         _ => return None,
     };

@@ -1,8 +1,8 @@
 //! Who runs, and on whose time (ABI 04, sections 6 and 8).
 
-use sandglass_kernel::arch::abi::object::paging::Pml4;
+use sandglass_kernel::arch::abi::boot::Root;
 use sandglass_kernel::arch::abi::space;
-use sandglass_kernel::mem::{self, Kind};
+use sandglass_kernel::mem;
 use sandglass_kernel::object::core::Core;
 use sandglass_kernel::object::tcb::TcbSlot;
 use sandglass_kernel::time::refills::Refills;
@@ -10,6 +10,7 @@ use sandglass_kernel::{CoreId, Kernel, CORES};
 
 use super::{require, Finding};
 use crate::census::{cores, Census};
+use crate::isa;
 
 /// On every core, the current thread can run, and its context pays. The context's head refill has
 /// begun, and the least budget of it is left; the end of it is known. On the core of the last event,
@@ -145,8 +146,8 @@ pub fn the_machine_runs_the_current_thread(census: &Census) -> Finding {
     };
     let cap = mem::objects::tcb_slot(thread, TcbSlot::VSpace).at(k).cap();
     let named = cap.root_asid().and_then(|asid| space::root_of(k, asid));
-    let own = named.filter(|&root| cap.word().get::<Pml4>() == Some(root));
-    let own = own.filter(|root| census.has(Kind::Pml4, root.address().get()));
+    let own = named.filter(|&root| cap.word().get::<Root>() == Some(root));
+    let own = own.filter(|root| census.has(isa::ROOT_TABLE, root.address().get()));
     let used = k.machine.address_space();
     require!(
         used == own.map(|root| root.address()),

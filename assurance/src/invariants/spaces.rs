@@ -4,12 +4,13 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use sandglass_kernel::arch::abi::object::table::Table;
-use sandglass_kernel::mem::{Kind, Ref};
+use sandglass_kernel::mem::Ref;
 use sandglass_model::state::{Entry, Level};
 
 use super::{require, Finding};
 use crate::abstraction::{asids, entries};
 use crate::census::{level, Census};
+use crate::isa;
 
 const POOL_ENTRIES: u16 = 512;
 
@@ -28,10 +29,9 @@ pub fn tables_have_one_owner(census: &Census) -> Finding {
     let mut mapped: FxHashSet<(u64, u16, u64)> = FxHashSet::default();
     for site in &census.sites {
         let cap = site.view.cap;
-        let mapping = match (cap.frame(), cap.paging()) {
-            (Some(frame), _) => frame.mapping,
-            (_, Some(table)) => table.mapping,
-            _ => None,
+        let mapping = match cap.frame() {
+            Some(frame) => frame.mapping,
+            None => isa::table_mapping(cap),
         };
         if let Some(mapping) = mapping {
             mapped.insert((cap.word().address().get(), mapping.asid, mapping.vaddr));
@@ -72,7 +72,7 @@ impl Spaces<'_> {
             ));
         };
         require!(
-            is == level,
+            is == isa::level_of_table(level),
             "identifier {asid}, address {vaddr:#x}: at {at:#x} is a {is:?}, not a {level:?}"
         );
         require!(
@@ -127,7 +127,7 @@ pub fn identifiers_name_their_roots(census: &Census) -> Finding {
             let asid = u16::from(number) * POOL_ENTRIES + index;
             let address = root.address().get();
             require!(
-                census.has(Kind::Pml4, address),
+                census.has(isa::ROOT_TABLE, address),
                 "identifier {asid} names a root table at {address:#x}, which does not exist"
             );
             let other = census.sites.iter().find(|site| {

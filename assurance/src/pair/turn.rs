@@ -1,6 +1,5 @@
 //! Events of the kernel, with the time that passes in them.
 
-use sandglass_abi::context::x86_64 as abi;
 use sandglass_abi::invocation::{SCHED_CONTROL_CONFIGURE_FLAGS, TCB_COPY_REGISTERS};
 use sandglass_abi::message::MessageInfo;
 use sandglass_kernel::arch::hosted::Seen;
@@ -12,6 +11,8 @@ use sandglass_kernel::time::account;
 use sandglass_kernel::CoreId;
 use sandglass_model::event::Event;
 use sandglass_model::time::readings::{Readings, Stall};
+
+use sandglass_testkit::isa::SYSCALL_INSTRUCTION_BYTES;
 
 use super::{Checks, Failure, Pair, KERNEL_PATH};
 use crate::abstraction;
@@ -109,7 +110,7 @@ impl Pair {
             context.set(
                 &*self.k,
                 Register::NextIp,
-                at.wrapping_add(abi::SYSCALL_INSTRUCTION_BYTES),
+                at.wrapping_add(SYSCALL_INSTRUCTION_BYTES),
             );
             self.handle(event::Event::Syscall, 0)?;
         }
@@ -125,7 +126,7 @@ impl Pair {
         for (word, value) in call.buffer() {
             self.store(word, value);
         }
-        self.enter(abi::SYSCALL_INSTRUCTION_BYTES);
+        self.enter(SYSCALL_INSTRUCTION_BYTES);
         Some(caller)
     }
 

@@ -97,7 +97,7 @@ fn stop(s: &mut State, cap: Cap) {
             s.ports.remove(&(first, last));
         }
         Cap::AsidPool { object, number } => stop_pool(s, object, number),
-        Cap::Pml4 {
+        Cap::Root {
             object,
             asid: Some(asid),
         } => vspace::free_asid(s, asid, object),
@@ -111,12 +111,13 @@ fn stop(s: &mut State, cap: Cap) {
         Cap::Untyped { .. }
         | Cap::Frame { .. }
         | Cap::Paging { mapping: None, .. }
-        | Cap::Pml4 { asid: None, .. }
+        | Cap::Root { asid: None, .. }
         | Cap::SchedControl { .. }
         | Cap::Domain
         | Cap::IrqControl
         | Cap::AsidControl
-        | Cap::IoPortControl => (),
+        | Cap::IoPortControl
+        | Cap::SgiSignal { .. } => (),
     }
 }
 

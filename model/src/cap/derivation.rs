@@ -152,7 +152,9 @@ fn is_parent(a: &Held, b: &Held) -> bool {
         (Some(0), _) | (None, _) => true,
         (Some(own), other) => other == Some(own) && !b.first_badged,
     };
-    a.revocable && same_region(a.cap, b.cap) && badge_allows
+    // Rule 3.
+    let stands_alone = matches!(a.cap, Cap::SgiSignal { .. }) && b.first_badged;
+    a.revocable && same_region(a.cap, b.cap) && badge_allows && !stands_alone
 }
 
 /// Whether `cap`, derived from `source`, is something new, whose copies it can revoke (02, section
@@ -160,7 +162,7 @@ fn is_parent(a: &Held, b: &Held) -> bool {
 fn changed(cap: Cap, source: Cap) -> bool {
     match cap {
         Cap::Endpoint { .. } | Cap::Notification { .. } => badge(cap) != badge(source),
-        Cap::IrqHandler { .. } => source == Cap::IrqControl,
+        Cap::IrqHandler { .. } | Cap::SgiSignal { .. } => source == Cap::IrqControl,
         Cap::Untyped { .. } => true,
         Cap::IoPort { .. } => source == Cap::IoPortControl,
         _ => false,

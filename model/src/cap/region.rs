@@ -16,7 +16,7 @@ pub fn memory(cap: Cap) -> Option<(Address, u32)> {
         Cap::CNode { object, radix, .. } => Some((object.0, u32::from(radix) + object::SLOT_BITS)),
         Cap::Thread(object) => Some((object.0, object::TCB_BITS)),
         Cap::SchedContext { object, bits } => Some((object.0, bits.into())),
-        Cap::Paging { object, .. } | Cap::Pml4 { object, .. } => {
+        Cap::Paging { object, .. } | Cap::Root { object, .. } => {
             Some((object.0, object::PAGING_STRUCTURE_BITS))
         }
         Cap::AsidPool { object, .. } => Some((object.0, object::ASID_POOL_BITS)),
@@ -26,7 +26,8 @@ pub fn memory(cap: Cap) -> Option<(Address, u32)> {
         | Cap::IrqHandler { .. }
         | Cap::AsidControl
         | Cap::IoPortControl
-        | Cap::IoPort { .. } => None,
+        | Cap::IoPort { .. }
+        | Cap::SgiSignal { .. } => None,
     }
 }
 
@@ -50,7 +51,7 @@ pub fn same_region(a: Cap, b: Cap) -> bool {
         | (Cap::SchedContext { .. }, Cap::SchedContext { .. }) => memory(a) == memory(b),
         (Cap::SchedControl { .. }, Cap::SchedControl { .. })
         | (Cap::Domain, Cap::Domain)
-        | (Cap::IrqControl, Cap::IrqControl | Cap::IrqHandler { .. })
+        | (Cap::IrqControl, Cap::IrqControl | Cap::IrqHandler { .. } | Cap::SgiSignal { .. })
         | (Cap::AsidControl, Cap::AsidControl)
         | (Cap::IoPortControl, Cap::IoPortControl | Cap::IoPort { .. }) => true,
         (Cap::IrqHandler { irq: a }, Cap::IrqHandler { irq: b }) => a == b,
@@ -64,9 +65,10 @@ pub fn same_region(a: Cap, b: Cap) -> bool {
                 ..
             },
         ) => a == b && level == other,
-        (Cap::Pml4 { object: a, .. }, Cap::Pml4 { object: b, .. }) => a == b,
+        (Cap::Root { object: a, .. }, Cap::Root { object: b, .. }) => a == b,
         (Cap::AsidPool { object: a, .. }, Cap::AsidPool { object: b, .. }) => a == b,
-        (Cap::IoPort { .. }, Cap::IoPort { .. }) => a == b,
+        (Cap::IoPort { .. }, Cap::IoPort { .. })
+        | (Cap::SgiSignal { .. }, Cap::SgiSignal { .. }) => a == b,
         _ => false,
     }
 }
@@ -75,9 +77,8 @@ pub fn same_region(a: Cap, b: Cap) -> bool {
 /// is there (02, section 5.3).
 pub fn same_object(a: Cap, b: Cap) -> bool {
     match (a, b) {
-        (Cap::Untyped { .. } | Cap::IrqControl, _) | (Cap::IoPortControl, Cap::IoPort { .. }) => {
-            false
-        }
+        (Cap::Untyped { .. } | Cap::IrqControl | Cap::SgiSignal { .. }, _)
+        | (Cap::IoPortControl, Cap::IoPort { .. }) => false,
         (Cap::Frame { device, .. }, Cap::Frame { device: other, .. }) => {
             memory(a) == memory(b) && device == other
         }

@@ -148,7 +148,7 @@ fn objects_are_what_their_capabilities_name() {
 
 #[test]
 fn frames_contain_frames_and_tables_only_themselves() {
-    let pml4 = |asid| Cap::Pml4 {
+    let pml4 = |asid| Cap::Root {
         object: TableId(0x4000),
         asid,
     };

@@ -153,7 +153,7 @@ pub fn derive(s: &State, source: SlotId, cap: Cap) -> Result<Option<Cap>, Error>
             rights,
             mapping: None,
         })),
-        Cap::Paging { mapping: None, .. } | Cap::Pml4 { asid: None, .. } => {
+        Cap::Paging { mapping: None, .. } | Cap::Root { asid: None, .. } => {
             Err(Error::IllegalOperation)
         }
         other => Ok(Some(other)),

@@ -1,13 +1,12 @@
-//! Address-space identifiers (03, sections 8.4 and 8.5; 07, section 8).
+//! Address-space identifiers (03, sections 8.4, 8.5 and 9.4; 07, section 8).
 
 use super::{Call, Outcome};
 use crate::cap::{derivation, lookup};
 use crate::error::Error;
+use crate::isa::{ASIDS_PER_POOL, ASID_CONTROL_MAKE_POOL, ASID_POOLS, ASID_POOL_ASSIGN};
 use crate::state::{Cap, LookupFailure, PoolId, State, TableId};
 use crate::vspace;
-use sandglass_abi::invocation::x86_64 as invocation;
 use sandglass_abi::object::ASID_POOL_BITS;
-use sandglass_abi::vspace::x86_64::{ASIDS_PER_POOL, ASID_POOLS};
 use std::collections::BTreeMap;
 
 /// Invokes the control capability: a pool is made from untyped memory (03, section 8.4).
@@ -15,7 +14,7 @@ use std::collections::BTreeMap;
 /// # Errors
 /// In the order of 03, section 8.4.
 pub fn invoke_control(s: &mut State, call: &Call) -> Result<Outcome, Error> {
-    if call.label != invocation::ASID_CONTROL_MAKE_POOL {
+    if call.label != ASID_CONTROL_MAKE_POOL {
         return Err(Error::IllegalOperation);
     }
     call.require(2, 2)?;
@@ -64,11 +63,11 @@ pub fn invoke_control(s: &mut State, call: &Call) -> Result<Outcome, Error> {
 /// # Errors
 /// In the order of 03, section 8.5.
 pub fn invoke_pool(s: &mut State, call: &Call, pool: PoolId, number: u8) -> Result<Outcome, Error> {
-    if call.label != invocation::ASID_POOL_ASSIGN {
+    if call.label != ASID_POOL_ASSIGN {
         return Err(Error::IllegalOperation);
     }
     call.require(0, 1)?;
-    let Some(Cap::Pml4 { object, asid: None }) = call.extra_cap(s, 0).flatten() else {
+    let Some(Cap::Root { object, asid: None }) = call.extra_cap(s, 0).flatten() else {
         return Err(Error::InvalidCapability(1));
     };
     match s.asids.get(&number) {
@@ -100,6 +99,6 @@ fn assign(
         .ok_or(Error::DeleteFirst)?;
     spaces.insert(index, root);
     let asid = Some(vspace::asid(number, index));
-    derivation::replace(s, call.extra[0], Cap::Pml4 { object: root, asid });
+    derivation::replace(s, call.extra[0], Cap::Root { object: root, asid });
     Ok(Outcome::Done)
 }

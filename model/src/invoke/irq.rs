@@ -1,100 +1,18 @@
 //! Interrupts (03, section 7).
 
 use super::{Call, Outcome};
-use crate::cap::{deletion, derivation, lookup};
+use crate::cap::{deletion, derivation};
 use crate::error::Error;
 use crate::ipc::notification;
-use crate::state::{Cap, Irq, SlotId, State};
-use sandglass_abi::invocation::{self, x86_64};
-use sandglass_abi::vspace::x86_64::{IRQ_USER_OFFSET, MAX_IRQ_VECTOR};
-
-/// Invokes the control capability: an interrupt is issued.
-///
-/// # Errors
-/// In the order of 03, sections 7.1 and 7.2.
-pub fn invoke_control(s: &mut State, call: &Call) -> Result<Outcome, Error> {
-    match call.label {
-        invocation::IRQ_CONTROL_GET => {
-            call.require(3, 1)?;
-            // There are I/O APICs, whose interrupts have a call of their own.
-            Err(Error::IllegalOperation)
-        }
-        x86_64::IRQ_CONTROL_GET_IOAPIC => issue(s, call, pin_of),
-        x86_64::IRQ_CONTROL_GET_MSI => issue(s, call, message_of),
-        _ => Err(Error::IllegalOperation),
-    }
-}
-
-/// Issues the interrupt that `line_of` reads from words 2 to 5 (03, section 7.2).
-fn issue(
-    s: &mut State,
-    call: &Call,
-    line_of: fn(&State, [u64; 4]) -> Result<Irq, Error>,
-) -> Result<Outcome, Error> {
-    call.require(7, 1)?;
-    let vector = call.words[6];
-    require_at_most(vector, MAX_IRQ_VECTOR)?;
-    let number = (vector + IRQ_USER_OFFSET) as u8;
-    if s.irqs.contains_key(&number) {
-        return Err(Error::RevokeFirst);
-    }
-    let root = call.extra_cap(s, 0).flatten();
-    let slot = lookup::of_operation(s, root, call.words[0], call.words[1], false)?;
-    if derivation::get(s, slot).is_some() {
-        return Err(Error::DeleteFirst);
-    }
-    let line = line_of(s, [2, 3, 4, 5].map(|i| call.words[i]))?;
-
-    // An interrupt has one line: the one that it was issued for last.
-    s.devices.routes.retain(|_, other| *other != number);
-    s.irqs.insert(number, line);
-    if let Irq::Pin { ioapic, pin, .. } = line {
-        s.devices.routes.insert((ioapic, pin), number);
-    }
-    set_masked(s, number, false);
-    derivation::insert(s, slot, Cap::IrqHandler { irq: number }, call.slot);
-    Ok(Outcome::Done)
-}
-
-/// The pin of an I/O APIC: which, pin, level, polarity.
-fn pin_of(s: &State, [ioapic, pin, level, polarity]: [u64; 4]) -> Result<Irq, Error> {
-    let last = (s.devices.ioapics.len() as u64)
-        .checked_sub(1)
-        .ok_or(Error::IllegalOperation)?;
-    require_at_most(ioapic, last)?;
-    let pins = s.devices.ioapics[ioapic as usize];
-    require_at_most(pin, u64::from(pins) - 1)?;
-    require_at_most(level, 1)?;
-    require_at_most(polarity, 1)?;
-    let (ioapic, pin) = (ioapic as u8, pin as u8);
-    Ok(Irq::Pin {
-        ioapic,
-        pin,
-        level: level == 1,
-        active_low: polarity == 1,
-    })
-}
-
-/// A message of a PCI function: bus, device, function, handle.
-fn message_of(_: &State, [bus, device, function, _]: [u64; 4]) -> Result<Irq, Error> {
-    require_at_most(bus, 255)?;
-    require_at_most(device, 31)?;
-    require_at_most(function, 7)?;
-    Ok(Irq::Message)
-}
-
-fn require_at_most(value: u64, max: u64) -> Result<(), Error> {
-    if value > max {
-        return Err(Error::Range { min: 0, max });
-    }
-    Ok(())
-}
+use crate::isa::{self, IrqNumber};
+use crate::state::{Cap, SlotId, State};
+use sandglass_abi::invocation;
 
 /// Invokes the handler of `irq` (03, section 7.6).
 ///
 /// # Errors
 /// Of SetNotification; for labels that handlers do not know.
-pub fn invoke_handler(s: &mut State, call: &Call, irq: u8) -> Result<Outcome, Error> {
+pub fn invoke_handler(s: &mut State, call: &Call, irq: IrqNumber) -> Result<Outcome, Error> {
     let slot = SlotId::Irq(irq);
     match call.label {
         invocation::IRQ_HANDLER_ACK => set_masked(s, irq, false),
@@ -119,7 +37,7 @@ fn is_sendable(cap: Cap) -> bool {
 
 /// The device interrupt `irq` arrives: its notification is signalled, if it has one; its line stays
 /// masked until it is acknowledged, or issued (03, section 7.6).
-pub fn arrive(s: &mut State, irq: u8) {
+pub fn arrive(s: &mut State, irq: IrqNumber) {
     if let Some(Cap::Notification {
         object,
         badge,
@@ -133,13 +51,16 @@ pub fn arrive(s: &mut State, irq: u8) {
     set_masked(s, irq, true);
 }
 
-/// Masks or unmasks the line of `irq`, if it has one of its own: messages are never masked, and a pin
-/// raises the interrupt for which it was programmed last (03, section 7).
-pub fn set_masked(s: &mut State, irq: u8, masked: bool) {
-    let Some(Irq::Pin { ioapic, pin, .. }) = s.irqs.get(&irq) else {
+/// Masks or unmasks the line of `irq`, if it has one of its own, which raises the interrupt for which it was programmed
+/// last (03, section 7).
+pub fn set_masked(s: &mut State, irq: IrqNumber, masked: bool) {
+    let Some(pin) = s
+        .irqs
+        .get(&irq)
+        .and_then(|line| isa::irq::pin_of(*line, irq))
+    else {
         return;
     };
-    let pin = (*ioapic, *pin);
     if s.devices.routes.get(&pin) != Some(&irq) {
         return;
     }

@@ -3,16 +3,14 @@
 pub mod asid;
 pub mod cnode;
 pub mod domain;
-pub mod frame;
-pub mod ioport;
 pub mod irq;
-pub mod paging;
 pub mod sched_context;
 pub mod sched_control;
 pub mod tcb;
 pub mod untyped;
 
 use crate::error::Error;
+use crate::isa;
 use crate::state::{Cap, CoreId, SlotId, State, ThreadId};
 use crate::time::cores;
 
@@ -77,16 +75,16 @@ pub fn invoke(s: &mut State, call: &Call) -> Result<Outcome, Error> {
         }
         Cap::SchedControl { core } => sched_control::invoke(s, call, CoreId(core as usize)),
         Cap::Domain => domain::invoke(s, call),
-        Cap::IrqControl => irq::invoke_control(s, call),
+        Cap::IrqControl => isa::irq::invoke_control(s, call),
         Cap::IrqHandler { irq } => irq::invoke_handler(s, call, irq),
-        Cap::Frame { .. } => frame::invoke(s, call),
-        Cap::Paging { .. } => paging::invoke(s, call),
-        // 03, section 8.1.
-        Cap::Pml4 { .. } => Err(Error::IllegalOperation),
+        Cap::Frame { .. }
+        | Cap::Paging { .. }
+        | Cap::Root { .. }
+        | Cap::IoPortControl
+        | Cap::IoPort { .. }
+        | Cap::SgiSignal { .. } => isa::invoke(s, call),
         Cap::AsidControl => asid::invoke_control(s, call),
         Cap::AsidPool { object, number } => asid::invoke_pool(s, call, object, number),
-        Cap::IoPortControl => ioport::invoke_control(s, call),
-        Cap::IoPort { first, last } => ioport::invoke(s, call, first, last),
         // Messages: not invocations (01, section 5.1).
         Cap::Endpoint { .. } | Cap::Notification { .. } | Cap::Reply { .. } => {
             Err(Error::InvalidCapability(0))

@@ -3,12 +3,12 @@
 mod registers;
 mod spaces;
 
-use sandglass_abi::context::x86_64::FS_BASE;
 use sandglass_abi::invocation::{self, tcb_flags};
 
 use super::{Call, Outcome};
 use crate::error::Error;
 use crate::ipc::fault;
+use crate::isa::TLS_BASE;
 use crate::state::{Cap, ContextId, Signals, SlotId, State, ThreadId, ThreadSlot};
 use crate::thread;
 use crate::time::{context, schedule};
@@ -168,7 +168,7 @@ fn unbind_notification(s: &mut State, thread: ThreadId) -> Result<Outcome, Error
 /// 03, section 4.12.
 fn set_tls_base(s: &mut State, call: &Call, thread: ThreadId) -> Result<Outcome, Error> {
     call.require(1, 0)?;
-    s.thread_mut(thread).registers.user[FS_BASE] = call.words[0];
+    s.thread_mut(thread).registers.user[TLS_BASE] = call.words[0];
     reschedule_if_current(s, thread);
     Ok(Outcome::Done)
 }

@@ -1,16 +1,11 @@
 //! Faults as messages, and the answers to them (page 05).
 
-use sandglass_abi::context::x86_64::{
-    FIRST_NON_CANONICAL, LAST_NON_CANONICAL, RFLAGS_CLEAR, RFLAGS_KEEP, RFLAGS_SET,
-};
-use sandglass_abi::context::x86_64::{
-    FS_BASE, GS_BASE, RFLAGS, RIP, TIMEOUT_REPLY_ORDER, UNKNOWN_SYSCALL_ORDER, USER_EXCEPTION_ORDER,
-};
 use sandglass_abi::fault;
 
 use super::endpoint::{self, Send};
 use super::{message, stop};
 use crate::error;
+use crate::isa::{self, PC, TIMEOUT_REPLY_ORDER, USER_EXCEPTION_ORDER};
 use crate::state::{Cap, Fault, SlotId, State, ThreadId, ThreadSlot, ThreadState};
 use crate::time::account;
 
@@ -98,12 +93,12 @@ fn words(s: &mut State, thread: ThreadId, fault: Fault) -> Vec<u64> {
             in_receive_phase,
             failure,
         } => {
-            let mut words = vec![user[RIP], cptr, in_receive_phase.into()];
+            let mut words = vec![user[PC], cptr, in_receive_phase.into()];
             words.extend(error::lookup_failure(failure));
             words
         }
         Fault::UnknownSyscall { number } => {
-            let mut words = registers(&UNKNOWN_SYSCALL_ORDER);
+            let mut words = isa::unknown_syscall(&s.threads[&thread].registers);
             words.push(number);
             words
         }
@@ -121,7 +116,7 @@ fn words(s: &mut State, thread: ThreadId, fault: Fault) -> Vec<u64> {
             address,
             instruction,
             status,
-        } => vec![user[RIP], address, instruction.into(), status.into()],
+        } => vec![user[PC], address, instruction.into(), status.into()],
     }
 }
 
@@ -136,30 +131,19 @@ pub fn answer(
 ) -> ThreadState {
     let (order, resumes): (&[usize], bool) = match fault {
         Fault::Cap { .. } | Fault::Vm { .. } => (&[], true),
-        Fault::UnknownSyscall { .. } => (&UNKNOWN_SYSCALL_ORDER, label == 0),
+        Fault::UnknownSyscall { .. } => {
+            isa::answer_unknown_syscall(&mut s.thread_mut(thread).registers, words);
+            (&[], label == 0)
+        }
         Fault::UserException { .. } => (&USER_EXCEPTION_ORDER, label == 0),
         Fault::Timeout { .. } => (&TIMEOUT_REPLY_ORDER, label == 0),
     };
     for (&register, &word) in order.iter().zip(words) {
-        s.thread_mut(thread).registers.user[register] = sanitise(register, word);
+        s.thread_mut(thread).registers.user[register] = isa::sanitise(register, word);
     }
     if resumes {
         ThreadState::Restart
     } else {
         ThreadState::Inactive
     }
-}
-
-/// What a register, by its place in the user context, may hold of `value` (07, section 1.3).
-pub fn sanitise(register: usize, value: u64) -> u64 {
-    match register {
-        RFLAGS => ((value | RFLAGS_SET) & !RFLAGS_CLEAR) & RFLAGS_KEEP,
-        RIP | FS_BASE | GS_BASE if !is_canonical(value) => 0,
-        _ => value,
-    }
-}
-
-/// Whether the processor accepts `address` (07, section 1.3).
-pub fn is_canonical(address: u64) -> bool {
-    !(FIRST_NON_CANONICAL..=LAST_NON_CANONICAL).contains(&address)
 }

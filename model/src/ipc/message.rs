@@ -1,6 +1,6 @@
 //! Messages: registers and the IPC buffer (01, sections 2 to 4).
 
-use sandglass_abi::context::x86_64::{CAP_OR_BADGE, MESSAGE_INFO, MESSAGE_REGISTERS};
+use crate::isa::{CAP_OR_BADGE, MESSAGE_INFO, MESSAGE_REGISTERS};
 use sandglass_abi::message::ipc_buffer::{self, CAPS_OR_BADGES, MESSAGE};
 use sandglass_abi::message::MessageInfo;
 

@@ -96,7 +96,7 @@ pub fn stall_homeless(s: &mut State) {
 fn has_address_space(s: &State, thread: ThreadId) -> bool {
     let slot = SlotId::Thread(thread, ThreadSlot::VSpace);
     match s.caps.slots.get(&slot).map(|held| held.cap) {
-        Some(Cap::Pml4 {
+        Some(Cap::Root {
             object,
             asid: Some(asid),
         }) => vspace::root_of(s, asid) == Some(object),

@@ -16,7 +16,7 @@
 //!   program the timer, not only one at its head: the head is not always what the timer is
 //!   programmed for. A release is no such reason (docs, deliberate difference 12).
 
-use sandglass_abi::context::x86_64::RIP;
+use crate::isa::PC;
 
 use super::{account, context, cores, refills};
 use crate::ipc::queue;
@@ -296,7 +296,7 @@ fn continue_current(s: &mut State) {
     }
     let t = s.thread_mut(thread);
     if t.state == ThreadState::Restart {
-        t.registers.next_ip = t.registers.user[RIP];
+        t.registers.next_ip = t.registers.user[PC];
         t.state = ThreadState::Running;
     }
 }

@@ -3,11 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use sandglass_abi::context::x86_64::{
-    CAP_OR_BADGE, COUNT, MESSAGE_INFO, MESSAGE_REGISTERS, REPLY, RIP, SYSCALL_NUMBER,
-};
 use sandglass_abi::syscall::Syscall;
 use sandglass_model::event::{self, Event};
+use sandglass_model::isa::{
+    CAP_OR_BADGE, COUNT, MESSAGE_INFO, MESSAGE_REGISTERS, PC, REPLY, SYSCALL_NUMBER, UNIT_US,
+};
 use sandglass_model::state::{
     Above, CNodeId, Cap, Capabilities, Clock, ContextId, Core, CoreId, Devices, Domains, Endpoint,
     EndpointId, FrameRights, Held, Notification, NotificationId, Refill, Registers, Reply, ReplyId,
@@ -280,12 +280,12 @@ fn signals(object: NotificationId, badge: u64) -> Cap {
 
 fn new_thread(i: usize, context: ContextId) -> Thread {
     let mut user = [0; COUNT];
-    user[RIP] = 0x1000 * (i as u64 + 1);
+    user[PC] = 0x1000 * (i as u64 + 1);
     Thread {
         state: ThreadState::Inactive,
         registers: Registers {
             user,
-            next_ip: user[RIP] + 2,
+            next_ip: user[PC] + 2,
         },
         priority: 100,
         mcp: 255,
@@ -322,7 +322,9 @@ fn new_context(thread: ThreadId) -> SchedContext {
 
 fn empty() -> State {
     State {
-        clock: Clock { ticks_per_us: RATE },
+        clock: Clock {
+            ticks_per_unit: RATE * UNIT_US,
+        },
         caps: Capabilities::default(),
         cnodes: BTreeMap::from([(ROOT, RADIX)]),
         threads: BTreeMap::new(),

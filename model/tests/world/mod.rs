@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use sandglass_model::isa::{COUNT, UNIT_US};
 use sandglass_model::state::{
     Capabilities, Clock, ContextId, Core, CoreId, Devices, Domains, Registers, SchedContext,
     Thread, ThreadId, ThreadState, Ticks,
@@ -17,7 +18,9 @@ pub const MILLISECOND: Ticks = 1000;
 /// A state with nothing in it, idle at 1 ms. One tick is a microsecond.
 pub fn empty() -> State {
     State {
-        clock: Clock { ticks_per_us: 1 },
+        clock: Clock {
+            ticks_per_unit: UNIT_US,
+        },
         caps: Capabilities::default(),
         cnodes: BTreeMap::new(),
         threads: BTreeMap::new(),
@@ -48,7 +51,7 @@ pub fn passive(s: &mut State, n: u64, priority: u8) -> ThreadId {
     let thread = Thread {
         state: ThreadState::Inactive,
         registers: Registers {
-            user: [0; 20],
+            user: [0; COUNT],
             next_ip: 0,
         },
         priority,

@@ -1,12 +1,11 @@
 //! Reading, writing and copying registers (03, sections 4.1 to 4.3).
 
-use sandglass_abi::context::x86_64::{COUNT, FRAME_COUNT, RIP};
 use sandglass_abi::invocation::registers_flags;
 
 use super::reschedule_if_current;
 use crate::error::Error;
 use crate::invoke::{Call, Outcome};
-use crate::ipc::fault::sanitise;
+use crate::isa::{sanitise, COUNT, FRAME_COUNT, PC};
 use crate::state::{Cap, State, ThreadId};
 use crate::thread;
 use crate::time::cores;
@@ -39,7 +38,7 @@ pub fn write(s: &mut State, call: &Call, target: ThreadId) -> Result<Outcome, Er
     for (i, &value) in values[..count as usize].iter().take(COUNT).enumerate() {
         registers.user[i] = sanitise(i, value);
     }
-    registers.next_ip = registers.user[RIP];
+    registers.next_ip = registers.user[PC];
     if flags & registers_flags::WRITE_RESUME_TARGET != 0 {
         thread::resume(s, target);
     }
@@ -64,7 +63,7 @@ pub fn copy(s: &mut State, call: &Call, target: ThreadId) -> Result<Outcome, Err
     let to = &mut s.thread_mut(target).registers;
     if flags & registers_flags::COPY_TRANSFER_FRAME != 0 {
         to.user[..FRAME_COUNT].copy_from_slice(&from[..FRAME_COUNT]);
-        to.next_ip = to.user[RIP];
+        to.next_ip = to.user[PC];
     }
     if flags & registers_flags::COPY_TRANSFER_INTEGER != 0 {
         to.user[FRAME_COUNT..].copy_from_slice(&from[FRAME_COUNT..]);

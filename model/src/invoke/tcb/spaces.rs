@@ -101,7 +101,7 @@ fn cspace_argument(s: &State, call: &Call, i: usize, data: u64) -> Result<Cap, E
 /// The root of an address space, from extra capability `i` (03, section 4.4 step 5).
 fn vspace_argument(s: &State, call: &Call, i: usize, data: u64) -> Result<Cap, Error> {
     match root_argument(s, call, i, data)? {
-        Some(root @ Cap::Pml4 { asid: Some(_), .. }) => Ok(root),
+        Some(root @ Cap::Root { asid: Some(_), .. }) => Ok(root),
         _ => Err(Error::IllegalOperation),
     }
 }

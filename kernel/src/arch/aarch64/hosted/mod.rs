@@ -27,6 +27,7 @@ pub struct Board {
     routes: RefCell<BTreeMap<Irq, Line>>,
     masked: RefCell<BTreeSet<Irq>>,
     sgis: RefCell<Vec<(u8, u32)>>,
+    last_sgi: Cell<Option<(u8, u32)>>,
     maintained: RefCell<Vec<Maintained>>,
     forgotten: RefCell<Vec<Forgotten>>,
     /// Bytes that were written back when they were zeroed.
@@ -89,6 +90,11 @@ impl Machine {
         self.board.sgis.take()
     }
 
+    /// The software-generated interrupt that was raised last, with its target.
+    pub fn last_sgi(&self) -> Option<(u8, u32)> {
+        self.board.last_sgi.get()
+    }
+
     /// The steps of cache maintenance since they were last taken: what, from where, bytes.
     pub fn take_maintained(&self) -> Vec<Maintained> {
         self.board.maintained.take()
@@ -134,6 +140,7 @@ impl Devices for Machine {
     }
 
     fn raise_sgi(&self, sgi: u8, target: u32) {
+        self.board.last_sgi.set(Some((sgi, target)));
         self.board.sgis.borrow_mut().push((sgi, target));
     }
 }

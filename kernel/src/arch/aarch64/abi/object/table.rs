@@ -3,6 +3,8 @@
 
 #[cfg(not(target_os = "none"))]
 mod inspect;
+#[cfg(not(target_os = "none"))]
+pub use inspect::named;
 
 use crate::Kernel;
 use core::cell::Cell;

@@ -1,8 +1,8 @@
 //! I/O ports (03, sections 8.6 and 8.7).
 
-use super::{Call, Outcome};
 use crate::cap::{derivation, lookup};
 use crate::error::Error;
+use crate::invoke::{Call, Outcome};
 use crate::state::{Cap, State};
 use sandglass_abi::invocation::x86_64 as invocation;
 

@@ -1,8 +1,8 @@
 //! Paging structures below the root (03, section 8.2).
 
-use super::{Call, Outcome};
 use crate::cap::derivation;
 use crate::error::Error;
+use crate::invoke::{Call, Outcome};
 use crate::state::{Cap, Entry, Level, Mapping, State, TableId};
 use crate::vspace;
 use sandglass_abi::invocation::x86_64 as invocation;
@@ -113,8 +113,9 @@ fn map(s: &mut State, call: &Call, structure: Structure) -> Result<Outcome, Erro
         return Err(Error::InvalidArgument(0));
     }
     vspace::require_current(s, root, asid)?;
-    let parent = vspace::table_at(s, root, vspace::parent(structure.level), vaddr)?;
-    if vspace::entry(s, parent, vaddr).is_some() {
+    let level = vspace::parent(structure.level);
+    let parent = vspace::table_at(s, root, level, vaddr)?;
+    if vspace::entry(s, parent, level, vaddr).is_some() {
         return Err(Error::DeleteFirst);
     }
 
@@ -122,7 +123,7 @@ fn map(s: &mut State, call: &Call, structure: Structure) -> Result<Outcome, Erro
         table: structure.object,
         attributes: (call.words[1] & attributes::UNCACHED) as u8,
     };
-    vspace::set_entry(s, parent, vaddr, Some(entry));
+    vspace::set_entry(s, parent, level, vaddr, Some(entry));
     let mapping = Some(Mapping { asid, vaddr });
     derivation::replace(
         s,

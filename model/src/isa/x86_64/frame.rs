@@ -1,8 +1,8 @@
 //! Frames (03, section 8.3).
 
-use super::{Call, Outcome};
 use crate::cap::{derivation, rights};
 use crate::error::Error;
+use crate::invoke::{Call, Outcome};
 use crate::state::{Address, Cap, Entry, FrameRights, Mapping, State, TableId};
 use crate::vspace;
 use sandglass_abi::invocation::x86_64 as invocation;
@@ -109,7 +109,8 @@ fn map(s: &mut State, call: &Call, frame: Frame) -> Result<Outcome, Error> {
         rights: rights::mask_frame(frame.rights, Rights(rights)),
         attributes: attributes_for(frame, attributes),
     };
-    vspace::set_entry(s, table, vaddr, Some(entry));
+    let level = vspace::level_of_frame(frame.bits);
+    vspace::set_entry(s, table, level, vaddr, Some(entry));
     let mapping = Some(Mapping { asid, vaddr });
     derivation::replace(s, call.slot, Frame { mapping, ..frame }.cap());
     Ok(Outcome::Done)
@@ -131,7 +132,7 @@ fn check_place(frame: Frame, asid: u16, vaddr: u64) -> Result<(), Error> {
 fn table_for(s: &State, frame: Frame, root: TableId, vaddr: u64) -> Result<TableId, Error> {
     let level = vspace::level_of_frame(frame.bits);
     let table = vspace::table_at(s, root, level, vaddr)?;
-    match vspace::entry(s, table, vaddr) {
+    match vspace::entry(s, table, level, vaddr) {
         Some(Entry::Table { .. }) => Err(Error::DeleteFirst),
         _ => Ok(table),
     }
