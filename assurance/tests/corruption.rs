@@ -5,6 +5,7 @@ use sandglass_abi::syscall::Syscall;
 use sandglass_assurance::census::{Census, Site};
 use sandglass_assurance::invariants::budgets::Budgets;
 use sandglass_assurance::invariants::INVARIANTS;
+use sandglass_assurance::isa;
 use sandglass_assurance::pair::{Checks, Pair};
 use sandglass_assurance::script::{Action, Call};
 use sandglass_assurance::world;
@@ -276,11 +277,11 @@ const DAMAGES: &[Damage] = &[
         scene.pair.k.machine.use_address_space(None);
     }),
     ("tables_have_one_owner", |scene| {
-        let table = scene.of(Kind::PageDirectory);
+        let table = scene.of(isa::DAMAGED.0);
         scene.poke(table, DATA, 0);
     }),
     ("identifiers_name_their_roots", |scene| {
-        let root = scene.of(Kind::Pml4);
+        let root = scene.of(isa::DAMAGED.1);
         scene.poke(root, DATA, 5);
     }),
     ("objects_lie_below_the_watermark", |scene| {
@@ -303,8 +304,9 @@ const DAMAGES: &[Damage] = &[
     ("issued_interrupts_have_handlers", |scene| {
         scene.forget(scene.of(Kind::IrqHandler));
     }),
-    ("issued_ports_have_capabilities", |scene| {
-        scene.poke(scene.of(Kind::IoPort), DATA, 0x10_0000);
+    ("issued_devices_are_as_capabilities_say", |scene| {
+        let (kind, data) = isa::DAMAGED.2;
+        scene.poke(scene.of(kind), DATA, data);
     }),
 ];
 

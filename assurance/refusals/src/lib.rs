@@ -19,5 +19,6 @@ extern crate alloc;
 pub mod case;
 pub mod cases;
 pub mod catalogue;
+pub mod isa;
 pub mod pairs;
 pub mod scene;

@@ -5,15 +5,14 @@ use alloc::vec::Vec;
 
 use alloc::collections::BTreeMap;
 use sandglass_abi::invocation::extension::CNODE_MINT_CALL;
-use sandglass_abi::invocation::x86_64::PAGE_MAP;
 use sandglass_abi::invocation::*;
 
 use crate::case::{Call, Case, Change};
 use crate::catalogue::Check;
+use crate::isa;
 
 /// Checks, the first of which is only made of what passes the second: they cannot fail both.
-const EXCLUSIVE: [(u64, &str, &str); 9] = [
-    (PAGE_MAP, "mapped ", "space: "),
+const EXCLUSIVE: [(u64, &str, &str); 8] = [
     (
         TCB_CONFIGURE,
         "capability space: guard",
@@ -50,9 +49,14 @@ fn place(catalogue: &[Check], case: &Case) -> Option<usize> {
 }
 
 fn exclude_each_other(first: &Case, second: &Case) -> bool {
-    EXCLUSIVE.iter().any(|&(label, one, other)| {
-        first.call.label == label && first.check.starts_with(one) && second.check.starts_with(other)
-    })
+    EXCLUSIVE
+        .iter()
+        .chain(&isa::EXCLUSIVE)
+        .any(|&(label, one, other)| {
+            first.call.label == label
+                && first.check.starts_with(one)
+                && second.check.starts_with(other)
+        })
 }
 
 /// Both changes, if they can be had together.

@@ -7,11 +7,10 @@ use alloc::vec::Vec;
 use sandglass_abi::boot::slot;
 use sandglass_abi::error::LookupFailureType;
 use sandglass_abi::invocation as label;
-use sandglass_abi::invocation::x86_64 as arch_label;
 use sandglass_abi::object as types;
-use sandglass_abi::object::x86_64 as arch_types;
 
 use crate::case::{lookup, missing, range, Call, Case, Refusal};
+use crate::isa;
 
 pub const WRITE: u64 = 1;
 pub const READ: u64 = 2;
@@ -35,8 +34,18 @@ pub trait Maker {
     /// An invocation failed, or there is no memory or slot.
     type Failure;
 
+    /// Ticks in the unit of the architecture, [`isa::UNIT_US`].
+    fn ticks_per_unit(&self) -> u64 {
+        self.ticks_per_us() * isa::UNIT_US
+    }
+
     /// Ticks in a microsecond.
     fn ticks_per_us(&self) -> u64;
+
+    /// The slot of scheduling control.
+    fn sched_control(&self) -> u64 {
+        slot::FIRST_DYNAMIC
+    }
 
     /// The thread that will make the refused invocations, in the root task's spaces.
     fn caller(&self) -> Thread;
@@ -73,6 +82,8 @@ pub trait Maker {
 /// Slots of the root CNode.
 pub struct Scene {
     pub ticks_per_us: u64,
+    pub ticks_per_unit: u64,
+    pub sched_control: u64,
     /// Who makes the refused invocations: a thread of maximum controlled priority 100.
     pub caller: Thread,
     pub empty: u64,
@@ -118,7 +129,8 @@ pub struct Scene {
     /// Bound to `funded_notification`.
     pub spending: u64,
     pub irq_handler: u64,
-    pub ports: u64,
+    /// Of the architecture: I/O ports, or the signal of an interrupt.
+    pub device: u64,
     pub frame: u64,
     pub device_frame: u64,
     /// In `space`: a page at 0x1000, below a full path of tables. There are a page of 2 MiB at
@@ -128,13 +140,14 @@ pub struct Scene {
     pub free_page: u64,
     pub free_large_page: u64,
     pub free_huge_page: u64,
-    /// Each with a copy, so that none is the last capability.
-    pub pdpt: u64,
-    pub directory: u64,
-    pub table: u64,
-    pub free_pdpt: u64,
-    pub free_directory: u64,
-    pub free_table: u64,
+    /// Where there are caches to be maintained: a page at 0x5000 that another has taken the place of, and one at 0x6000 that
+    /// can only be read.
+    pub covered_page: u64,
+    pub readable_page: u64,
+    /// From the upper level to the lower, each with a copy, so that none is the last capability.
+    pub tables: [u64; 3],
+    /// Not mapped.
+    pub free_tables: [u64; 3],
     pub space: u64,
     pub other_space: u64,
     pub unassigned_space: u64,
@@ -212,8 +225,8 @@ impl<M: Maker> Workshop<'_, M> {
 
     /// A root table with an identifier of `pool`.
     fn space(&mut self, pool: u64) -> Result<u64, M::Failure> {
-        let space = self.make(arch_types::PML4, 0)?;
-        self.invoke(pool, arch_label::ASID_POOL_ASSIGN, &[], &[space])?;
+        let space = self.make(isa::ROOT_TABLE, 0)?;
+        self.invoke(pool, isa::ASID_POOL_ASSIGN, &[], &[space])?;
         Ok(space)
     }
 
@@ -231,7 +244,7 @@ impl<M: Maker> Workshop<'_, M> {
     fn pool(&mut self) -> Result<u64, M::Failure> {
         let memory = self.make(types::UNTYPED, 12)?;
         let pool = self.0.fresh_slot()?;
-        let make = arch_label::ASID_CONTROL_MAKE_POOL;
+        let make = isa::ASID_CONTROL_MAKE_POOL;
         let caps = [memory, slot::CNODE];
         self.invoke(slot::ASID_CONTROL, make, &[pool, 64], &caps)?;
         Ok(pool)
@@ -245,6 +258,8 @@ impl Scene {
     /// What `maker` says.
     pub fn make<M: Maker>(maker: &mut M) -> Result<Self, M::Failure> {
         let ticks_per_us = maker.ticks_per_us();
+        let ticks_per_unit = maker.ticks_per_unit();
+        let sched_control = maker.sched_control();
         let caller = maker.caller();
         let device_memory = maker.device_memory();
         let w = &mut Workshop(maker);
@@ -297,31 +312,28 @@ impl Scene {
         let bind = label::SCHED_CONTEXT_BIND;
         w.invoke(spending, bind, &[], &[funded_notification])?;
         let irq_handler = w.0.fresh_slot()?;
-        let words = [irq_handler, 64, 0, 3, 0, 0, 3];
-        let get = arch_label::IRQ_CONTROL_GET_IOAPIC;
+        let (get, words) = isa::get_irq(irq_handler);
         w.invoke(slot::IRQ_CONTROL, get, &words, &[slot::CNODE])?;
-        let ports = w.0.fresh_slot()?;
-        let words = [0x100, 0x107, ports, 64];
-        let issue = arch_label::IO_PORT_CONTROL_ISSUE;
-        w.invoke(slot::IO_PORT_CONTROL, issue, &words, &[slot::CNODE])?;
+        let device = w.0.fresh_slot()?;
+        let (control, issue, words) = isa::get_device(device);
+        w.invoke(control, issue, &words, &[slot::CNODE])?;
 
         let space = w.space(slot::ASID_POOL)?;
         let other_space = w.space(slot::ASID_POOL)?;
-        let unassigned_space = w.make(arch_types::PML4, 0)?;
-        let pdpt = w.mapped(arch_types::PDPT, arch_label::PDPT_MAP, 0, space)?;
-        let map_directory = arch_label::PAGE_DIRECTORY_MAP;
-        let directory = w.mapped(arch_types::PAGE_DIRECTORY, map_directory, 0, space)?;
-        let map_table = arch_label::PAGE_TABLE_MAP;
-        let table = w.mapped(arch_types::PAGE_TABLE, map_table, 0, space)?;
-        for mapped in [pdpt, directory, table] {
+        let unassigned_space = w.make(isa::ROOT_TABLE, 0)?;
+        let mut tables = [0; 3];
+        for (table, (object, map)) in tables.iter_mut().zip(isa::TABLES) {
+            *table = w.mapped(object, map, 0, space)?;
+        }
+        for mapped in tables {
             // So that it is not the last capability.
             w.copy(mapped, ALL)?;
         }
-        let map_page = arch_label::PAGE_MAP;
-        let page = w.mapped(arch_types::PAGE, map_page, 0x1000, space)?;
-        let large_page = w.of_device(arch_types::LARGE_PAGE, 0)?;
+        let map_page = isa::PAGE_MAP;
+        let page = w.mapped(isa::PAGE, map_page, 0x1000, space)?;
+        let large_page = w.of_device(isa::LARGE_PAGE, 0)?;
         w.map(large_page, map_page, 0x20_0000, space)?;
-        let huge_page = w.of_device(arch_types::HUGE_PAGE, 0)?;
+        let huge_page = w.of_device(isa::HUGE_PAGE, 0)?;
         w.map(huge_page, map_page, 0x4000_0000, space)?;
 
         // Three pools: the first one's number goes to the third, the second one's to nobody.
@@ -329,32 +341,38 @@ impl Scene {
         let second = w.pool()?;
         let replaced_space = w.space(first)?;
         let gone_space = w.space(second)?;
-        for (object, map) in [
-            (arch_types::PDPT, arch_label::PDPT_MAP),
-            (arch_types::PAGE_DIRECTORY, map_directory),
-            (arch_types::PAGE_TABLE, map_table),
-        ] {
+        for (object, map) in isa::TABLES {
             w.mapped(object, map, 0, gone_space)?;
         }
-        let frame_of_gone = w.mapped(arch_types::PAGE, map_page, 0x1000, gone_space)?;
+        let frame_of_gone = w.mapped(isa::PAGE, map_page, 0x1000, gone_space)?;
         w.delete(first)?;
         w.delete(second)?;
         let third = w.pool()?;
         w.space(third)?;
 
-        let frame = w.make(arch_types::PAGE, 0)?;
-        let free_page = w.make(arch_types::PAGE, 0)?;
-        let device_frame = w.of_device(arch_types::PAGE, 0)?;
-        let free_large_page = w.of_device(arch_types::LARGE_PAGE, 0)?;
-        let free_huge_page = w.of_device(arch_types::HUGE_PAGE, 0)?;
-        let free_pdpt = w.make(arch_types::PDPT, 0)?;
-        let free_directory = w.make(arch_types::PAGE_DIRECTORY, 0)?;
-        let free_table = w.make(arch_types::PAGE_TABLE, 0)?;
+        let frame = w.make(isa::PAGE, 0)?;
+        let free_page = w.make(isa::PAGE, 0)?;
+        let device_frame = w.of_device(isa::PAGE, 0)?;
+        let free_large_page = w.of_device(isa::LARGE_PAGE, 0)?;
+        let free_huge_page = w.of_device(isa::HUGE_PAGE, 0)?;
+        let mut free_tables = [0; 3];
+        for (table, (object, _)) in free_tables.iter_mut().zip(isa::TABLES) {
+            *table = w.make(object, 0)?;
+        }
+        let (mut covered_page, mut readable_page) = (page, page);
+        if isa::HAS_CACHES {
+            covered_page = w.mapped(isa::PAGE, map_page, 0x5000, space)?;
+            w.mapped(isa::PAGE, map_page, 0x5000, space)?;
+            readable_page = w.make(isa::PAGE, 0)?;
+            w.invoke(readable_page, map_page, &[0x6000, READ, 0], &[space])?;
+        }
         let empty = w.0.fresh_slot()?;
         // From now on `high` is out of its reach.
         w.invoke(caller.tcb, limit, &[100], &[slot::TCB])?;
         Ok(Scene {
             ticks_per_us,
+            ticks_per_unit,
+            sched_control,
             caller,
             empty,
             signals,
@@ -384,19 +402,17 @@ impl Scene {
             context,
             spending,
             irq_handler,
-            ports,
+            device,
             frame,
             device_frame,
             page,
             free_page,
             free_large_page,
             free_huge_page,
-            pdpt,
-            directory,
-            table,
-            free_pdpt,
-            free_directory,
-            free_table,
+            covered_page,
+            readable_page,
+            tables,
+            free_tables,
             space,
             other_space,
             unassigned_space,

@@ -91,7 +91,7 @@ invariants! {
     memory::objects_lie_below_the_watermark,
     memory::free_memory_is_zero,
     devices::issued_interrupts_have_handlers,
-    isa::issued_ports_have_capabilities,
+    isa::issued_devices_are_as_capabilities_say,
 }
 
 /// Checks every invariant of `k`.

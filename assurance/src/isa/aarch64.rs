@@ -7,7 +7,7 @@ use sandglass_abi::boot::slot;
 use sandglass_abi::invocation as common;
 use sandglass_abi::invocation::aarch64 as arch;
 use sandglass_abi::object::aarch64 as arch_types;
-use sandglass_abi::vspace::aarch64::{FIRST_SPI, MAX_IRQ};
+use sandglass_abi::vspace::aarch64::{FIRST_SPI, MAX_IRQ, MAX_SGI_TARGET_GICV2, SGIS};
 use sandglass_kernel::arch::abi::devices::Trigger;
 use sandglass_kernel::arch::abi::pte;
 use sandglass_kernel::arch::abi::{Exception, Line, Mapping};
@@ -20,7 +20,7 @@ use sandglass_model::state::{Cap, Devices, Entry, FrameRights, Irq, Level, Table
 use crate::abstraction::caps::{address, mapping};
 use crate::census::Census;
 use crate::generator::{Arguments, Generator, View, ADDRESSES};
-use crate::invariants::Finding;
+use crate::invariants::{require, Finding};
 use crate::operations::{operation, Ends, Kind, Operation};
 use crate::script::Action;
 
@@ -266,10 +266,28 @@ pub fn entry(_: Level, raw: u64) -> Option<Entry> {
     }
 }
 
-/// There are none.
-pub fn issued_ports_have_capabilities(_: &Census) -> Finding {
+/// What a capability may raise is an interrupt that software generates, at a target that the controller knows.
+pub fn issued_devices_are_as_capabilities_say(census: &Census) -> Finding {
+    for site in &census.sites {
+        let Some(sgi) = site.view.cap.sgi() else {
+            continue;
+        };
+        require!(
+            u64::from(sgi.number) < SGIS && u64::from(sgi.target) <= MAX_SGI_TARGET_GICV2,
+            "{:?} is to {sgi:?}",
+            site.id
+        );
+    }
     Ok(())
 }
+
+/// Capabilities of which there is one in the world: of a table, of a root, and of a device with a second word that no such
+/// capability has. For tests of damaged kernels.
+pub const DAMAGED: (KernelKind, KernelKind, (KernelKind, u64)) = (
+    KernelKind::PageTable,
+    KernelKind::VSpace,
+    (KernelKind::SgiSignal, 0x10),
+);
 
 /// The kernel's events; software interrupts are none of this architecture's.
 pub fn software_interrupt(vector: u8) -> Exception {

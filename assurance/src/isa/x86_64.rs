@@ -271,7 +271,7 @@ pub fn entry(level: Level, raw: u64) -> Option<Entry> {
 }
 
 /// A port is marked as issued exactly if some capability covers it.
-pub fn issued_ports_have_capabilities(census: &Census) -> Finding {
+pub fn issued_devices_are_as_capabilities_say(census: &Census) -> Finding {
     let mut covered = vec![0u64; 1 << 10];
     for ports in census
         .sites
@@ -292,6 +292,14 @@ pub fn issued_ports_have_capabilities(census: &Census) -> Finding {
     }
     Ok(())
 }
+
+/// Capabilities of which there is one in the world: of a table, of a root, and of a device with a second word that no such
+/// capability has. For tests of damaged kernels.
+pub const DAMAGED: (KernelKind, KernelKind, (KernelKind, u64)) = (
+    KernelKind::PageDirectory,
+    KernelKind::Pml4,
+    (KernelKind::IoPort, 0x10_0000),
+);
 
 /// The kernel's events.
 pub fn software_interrupt(vector: u8) -> Exception {

@@ -15,31 +15,29 @@ use std::collections::BTreeSet;
 use sandglass_abi::boot::slot;
 use sandglass_abi::error::LookupFailureType;
 use sandglass_abi::invocation as label;
-use sandglass_abi::invocation::x86_64 as arch_label;
 use sandglass_abi::message::MessageInfo;
 use sandglass_abi::object as types;
-use sandglass_abi::object::x86_64 as arch_types;
 use sandglass_abi::syscall::Syscall;
 use sandglass_kernel::mem::{self, Kind, Ref};
 use sandglass_kernel::object::tcb::{Tcb, TcbSlot};
 use sandglass_refusals::case::{self, call, lookup, Case};
 use sandglass_refusals::catalogue::{catalogue, Check, INFALLIBLE, OUT_OF_REACH};
+use sandglass_refusals::isa::{self as refusals, LAST_LABEL, RESERVED_LABELS};
 use sandglass_refusals::scene::{Scene, ALL};
 use sandglass_refusals::{cases, pairs};
+use sandglass_testkit::isa::{self, ASIDS_PER_POOL, ASID_POOLS};
 use sandglass_testkit::world::World;
 use trial::Trial;
 
 /// A system whose identifier pools are all in use, one of them full, and the cases about it.
 fn without_identifiers() -> (World, [Case; 2]) {
-    const POOLS: usize = 8;
-    const SPACES: usize = 512;
     let mut w = World::with_memory(16 << 20);
     w.path = 0;
     let mut pool = slot::ASID_POOL;
-    for _ in 1..POOLS {
+    for _ in 1..ASID_POOLS {
         let memory = w.make(types::UNTYPED, 12);
         pool = w.fresh_slot();
-        let make = arch_label::ASID_CONTROL_MAKE_POOL;
+        let make = isa::label::ASID_CONTROL_MAKE_POOL;
         w.invoke(
             slot::ASID_CONTROL,
             make,
@@ -48,12 +46,12 @@ fn without_identifiers() -> (World, [Case; 2]) {
         )
         .expect("a pool");
     }
-    for _ in 0..SPACES {
-        let space = w.make(arch_types::PML4, 0);
-        w.invoke(pool, arch_label::ASID_POOL_ASSIGN, &[], &[space])
+    for _ in 0..ASIDS_PER_POOL {
+        let space = w.make(isa::types::ROOT_TABLE, 0);
+        w.invoke(pool, isa::label::ASID_POOL_ASSIGN, &[], &[space])
             .expect("an identifier");
     }
-    let space = w.make(arch_types::PML4, 0);
+    let space = w.make(isa::types::ROOT_TABLE, 0);
     let memory = w.make(types::UNTYPED, 12);
     let empty = w.fresh_slot();
     let cases = cases::spaces::without_identifiers(memory, pool, space, empty);
@@ -135,14 +133,15 @@ fn every_check_of_every_invocation_has_a_case() {
     assert!(unknown.is_empty(), "not in the catalogue: {unknown:#?}");
     let labels: BTreeSet<u64> = known.iter().map(|check| check.label).collect();
     let extensions = label::extension::ALL.iter().map(|&(label, _)| label);
-    for label in (label::UNTYPED_RETYPE..=arch_label::IRQ_CONTROL_GET_MSI).chain(extensions) {
+    for label in (label::UNTYPED_RETYPE..=LAST_LABEL).chain(extensions) {
+        let is_reserved = RESERVED_LABELS.contains(&label);
         assert_ne!(
             labels.contains(&label),
-            INFALLIBLE.contains(&label),
+            INFALLIBLE.contains(&label) || is_reserved,
             "label {label}"
         );
     }
-    for (label, check, reason) in OUT_OF_REACH {
+    for (label, check, reason) in OUT_OF_REACH.into_iter().chain(refusals::OUT_OF_REACH) {
         let tried = known
             .iter()
             .any(|row| row.label == label && row.check == check);

@@ -3,6 +3,7 @@
 use sandglass_abi::boot::slot;
 use sandglass_refusals::scene::{Maker, Scene, Thread};
 use sandglass_testkit::call::Refused;
+use sandglass_testkit::isa;
 use sandglass_testkit::world::{World, US};
 
 /// A world with the scene in it, in which entries of the kernel take no time. The root task makes the refused
@@ -39,6 +40,10 @@ impl Maker for Root {
 
     fn ticks_per_us(&self) -> u64 {
         US
+    }
+
+    fn sched_control(&self) -> u64 {
+        isa::SCHED_CONTROL
     }
 
     fn caller(&self) -> Thread {

@@ -13,6 +13,9 @@ use sandglass_kernel::mem::Ref;
 use sandglass_kernel::object::tcb::{Tcb, TcbSlot};
 use sandglass_kernel::time::turn::Turn;
 use sandglass_model::event as specification;
+use sandglass_model::isa::{
+    CAP_OR_BADGE as BADGE, MESSAGE_INFO as INFO, MESSAGE_REGISTERS as WORDS,
+};
 use sandglass_model::state::{Registers, State, ThreadId};
 
 use sandglass_refusals::case::{Arguments, Call, Case, Refusal};
@@ -23,11 +26,6 @@ use sandglass_testkit::world::World;
 const PASSES: u64 = 17;
 /// Memory that is compared: below it there is the image of a kernel, here nothing.
 const FIRST_BYTE: u64 = 2 << 20;
-/// Registers in the user context (ABI 07, section 1.1) that a call answers in: capability, info,
-/// message words 0 to 3.
-const BADGE: usize = 8;
-const INFO: usize = 7;
-const WORDS: [usize; 4] = [12, 10, 11, 17];
 /// The badge of a signal.
 const SIGNAL: u64 = 0x516;
 /// What no case has as a word.

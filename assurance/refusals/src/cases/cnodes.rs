@@ -8,6 +8,7 @@ use sandglass_abi::invocation::extension::CNODE_MINT_CALL;
 use sandglass_abi::invocation::*;
 
 use crate::case::{call, missing, Call, Case, DELETE_FIRST, ILLEGAL, REVOKE_FIRST};
+use crate::isa;
 use crate::scene::{Scene, ALL, RADIX, READ, WRITE};
 
 /// All.
@@ -85,10 +86,10 @@ fn derived(s: &Scene, cases: &mut Vec<Case>) {
             cases.push(insert(s, label, from).fails(check, refusal));
         };
         case(s.parent, "derive: memory with children", REVOKE_FIRST);
-        for control in [slot::IRQ_CONTROL, slot::IO_PORT_CONTROL] {
+        for control in [slot::IRQ_CONTROL].into_iter().chain(isa::NOT_COPIED) {
             case(control, "derive: not copied", ILLEGAL);
         }
-        for table in [s.free_pdpt, s.free_directory, s.free_table] {
+        for table in s.free_tables {
             case(table, "derive: table that is not mapped", ILLEGAL);
         }
         let check = "derive: space without identifier";

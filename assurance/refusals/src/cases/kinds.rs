@@ -8,14 +8,14 @@ use core::ops::RangeInclusive;
 
 use sandglass_abi::boot::slot;
 use sandglass_abi::invocation::extension::{self, CNODE_MINT_CALL};
-use sandglass_abi::invocation::x86_64::*;
 use sandglass_abi::invocation::*;
 
 use crate::case::{call, capability, Case, ILLEGAL};
+use crate::isa;
 use crate::scene::Scene;
 
 /// Labels that are tried: all there are, and some that are none.
-pub const LABELS: RangeInclusive<u64> = INVALID..=IRQ_CONTROL_GET_MSI + 4;
+pub const LABELS: RangeInclusive<u64> = INVALID..=isa::LAST_LABEL + 4;
 /// The largest label that a message can have.
 const LARGEST: u64 = (1 << 52) - 1;
 
@@ -35,27 +35,12 @@ fn kinds(s: &Scene) -> Vec<(u64, Vec<RangeInclusive<u64>>)> {
                 CNODE_MINT_CALL..=CNODE_MINT_CALL,
             ],
         ),
-        (slot::FIRST_DYNAMIC, one(SCHED_CONTROL_CONFIGURE_FLAGS)),
+        (s.sched_control, one(SCHED_CONTROL_CONFIGURE_FLAGS)),
         (s.context, vec![SCHED_CONTEXT_BIND..=SCHED_CONTEXT_YIELD_TO]),
         (slot::DOMAIN, vec![DOMAIN_SET..=DOMAIN_SCHEDULE_SET_START]),
-        (
-            slot::IRQ_CONTROL,
-            vec![
-                IRQ_CONTROL_GET..=IRQ_CONTROL_GET,
-                IRQ_CONTROL_GET_IOAPIC..=IRQ_CONTROL_GET_MSI,
-            ],
-        ),
         (s.irq_handler, vec![IRQ_HANDLER_ACK..=IRQ_HANDLER_CLEAR]),
-        (s.space, vec![]),
-        (s.unassigned_space, vec![]),
-        (s.pdpt, vec![PDPT_MAP..=PDPT_UNMAP]),
-        (s.directory, vec![PAGE_DIRECTORY_MAP..=PAGE_DIRECTORY_UNMAP]),
-        (s.table, vec![PAGE_TABLE_MAP..=PAGE_TABLE_UNMAP]),
-        (s.frame, vec![PAGE_MAP..=PAGE_GET_ADDRESS]),
-        (slot::ASID_CONTROL, one(ASID_CONTROL_MAKE_POOL)),
-        (slot::ASID_POOL, one(ASID_POOL_ASSIGN)),
-        (slot::IO_PORT_CONTROL, one(IO_PORT_CONTROL_ISSUE)),
-        (s.ports, vec![IO_PORT_IN8..=IO_PORT_OUT32]),
+        (slot::ASID_CONTROL, one(isa::ASID_CONTROL_MAKE_POOL)),
+        (slot::ASID_POOL, one(isa::ASID_POOL_ASSIGN)),
     ]
 }
 
@@ -69,7 +54,7 @@ pub fn cases(s: &Scene) -> Vec<Case> {
         cases.push(call(label, cap, &[], &[]).fails(LABEL, refusal.clone()));
         cases.push(call(label, cap, &arguments, &caps).fails(LABEL, refusal.clone()));
     };
-    for (cap, own) in kinds(s) {
+    for (cap, own) in kinds(s).into_iter().chain(isa::kinds(s)) {
         let extensions = extension::ALL.iter().map(|&(label, _)| label);
         for label in LABELS.chain(extensions).chain([LARGEST]) {
             if !own.iter().any(|own| own.contains(&label)) {

@@ -7,6 +7,7 @@ use sandglass_abi::invocation::UNTYPED_RETYPE;
 use sandglass_abi::object as types;
 
 use crate::case::{argument, call, memory, missing, range, Case, DELETE_FIRST};
+use crate::isa;
 use crate::scene::{Scene, RADIX};
 
 /// All.
@@ -18,7 +19,7 @@ pub fn cases(s: &Scene) -> Vec<Case> {
     let mut case = |call: crate::case::Call, check: &str, refusal| {
         cases.push(call.fails(check, refusal));
     };
-    for object in [14, 15, u64::MAX] {
+    for object in [isa::FIRST_INVALID, isa::FIRST_INVALID + 1, u64::MAX] {
         case(valid.clone().word(0, object), "type", argument(0));
     }
     for size in [64, u64::MAX] {
@@ -80,13 +81,13 @@ pub fn cases(s: &Scene) -> Vec<Case> {
         let occupied = valid.clone().word(4, first).word(5, count);
         case(occupied, "window: occupied", DELETE_FIRST);
     }
-    let frame = valid.clone().word(0, types::x86_64::PAGE);
+    let frame = valid.clone().word(0, isa::PAGE);
     case(frame, "memory without children", memory(256));
     let five = valid.clone().word(0, types::NOTIFICATION).word(5, 5);
     case(five, "memory without children", memory(256));
-    let frame = valid.clone().word(0, types::x86_64::PAGE).of(s.parent);
+    let frame = valid.clone().word(0, isa::PAGE).of(s.parent);
     case(frame, "memory with children", memory(4096 - 64));
-    for object in [types::TCB, types::x86_64::PAGE_TABLE] {
+    for object in [types::TCB, isa::TABLES[2].0] {
         let device = valid.clone().of(s.device_page_memory).word(0, object);
         case(device, "device memory", argument(1));
     }

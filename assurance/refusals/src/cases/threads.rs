@@ -9,10 +9,11 @@ use sandglass_abi::invocation::*;
 use crate::case::{
     call, capability, range, Call, Case, ALIGNMENT, ILLEGAL, REVOKE_FIRST, TRUNCATED,
 };
+use crate::isa;
 use crate::scene::Scene;
 
 /// The user context has so many registers (ABI 07, section 1.1).
-const REGISTERS: u64 = 20;
+const REGISTERS: u64 = isa::REGISTERS as u64;
 
 /// All.
 pub fn cases(s: &Scene) -> Vec<Case> {
@@ -156,10 +157,10 @@ fn buffers(s: &Scene, cases: &mut Vec<Case>) {
             "buffer: derive",
             REVOKE_FIRST,
         );
-        for table in [s.free_table, s.unassigned_space] {
+        for table in [s.free_tables[2], s.unassigned_space] {
             case(valid.clone().cap(cap, table), "buffer: derive", ILLEGAL);
         }
-        for other in [s.empty, s.endpoint, slot::IRQ_CONTROL, s.table] {
+        for other in [s.empty, s.endpoint, slot::IRQ_CONTROL, s.tables[2]] {
             case(valid.clone().cap(cap, other), "buffer: no frame", ILLEGAL);
         }
         let device = valid.clone().cap(cap, s.device_frame);
@@ -200,7 +201,7 @@ fn roots(s: &Scene, cases: &mut Vec<Case>) {
         case(children, "address space: derive", REVOKE_FIRST);
         let unassigned = valid.clone().cap(space, s.unassigned_space);
         case(unassigned, "address space: no identifier", ILLEGAL);
-        for other in [s.empty, s.endpoint, s.node, s.table, s.frame] {
+        for other in [s.empty, s.endpoint, s.node, s.tables[2], s.frame] {
             let other = valid.clone().cap(space, other);
             case(other, "address space: no root table", ILLEGAL);
         }

@@ -24,9 +24,9 @@ pub fn cases(s: &Scene) -> Vec<Case> {
 }
 
 fn configure(s: &Scene, cases: &mut Vec<Case>) {
-    let control = slot::FIRST_DYNAMIC;
+    let control = s.sched_control;
     // The longest period, in microseconds (ABI 04, section 1).
-    let longest = u64::MAX / s.ticks_per_us / 8;
+    let longest = u64::MAX / s.ticks_per_unit / 8;
     let words = [100, 1000, 0, 7, 0];
     let valid = call(SCHED_CONTROL_CONFIGURE_FLAGS, control, &words, &[s.context]);
     cases.extend(valid.truncated());

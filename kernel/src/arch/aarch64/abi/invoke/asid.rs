@@ -108,6 +108,8 @@ fn decode_pool(k: &View, call: &Invocation) -> Result<Assign, Error> {
 pub fn assign(k: &Kernel, slot: Ref<Slot>, pool: Ref<AsidPool>, asid: u16) {
     let cap = slot.at(k).cap();
     pool.at(k).set_root(k, asid, cap.word().get());
+    // The machine may walk the root from now on: it is to find it empty, as it was made.
+    k.machine.tables_written();
     slot.at(k).set_cap(k, cap.with_number(u64::from(asid)));
 }
 

@@ -6,11 +6,10 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-mod machine;
-
 use sandglass_abi::error::ErrorNumber::{self, *};
 use sandglass_abi::invocation as label;
-use sandglass_abi::invocation::x86_64 as arch;
+
+use crate::isa;
 
 /// A check of an operation, and the error that tells of its failure.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -21,10 +20,10 @@ pub struct Check {
     pub error: u64,
 }
 
-type Row = (&'static str, ErrorNumber);
+pub type Row = (&'static str, ErrorNumber);
 
-const WORDS: Row = ("too few words", TruncatedMessage);
-const CAPS: Row = ("too few capabilities", TruncatedMessage);
+pub const WORDS: Row = ("too few words", TruncatedMessage);
+pub const CAPS: Row = ("too few capabilities", TruncatedMessage);
 
 /// How the lookup of a slot for `which` fails; the root may be the invoked capability, which is a
 /// CNode then (02, section 4).
@@ -47,16 +46,16 @@ fn lookups(which: &str, invoked: bool) -> Vec<(String, ErrorNumber)> {
 }
 
 /// Collects the checks.
-struct Catalogue(Vec<Check>);
+pub struct Catalogue(Vec<Check>);
 
 impl Catalogue {
-    fn add(&mut self, labels: &[u64], rows: &[Row]) {
+    pub fn add(&mut self, labels: &[u64], rows: &[Row]) {
         for &(check, error) in rows {
             self.add_named(labels, check, error);
         }
     }
 
-    fn add_named(&mut self, labels: &[u64], check: &str, error: ErrorNumber) {
+    pub fn add_named(&mut self, labels: &[u64], check: &str, error: ErrorNumber) {
         self.0.extend(labels.iter().map(|&label| Check {
             label,
             check: check.to_owned(),
@@ -65,14 +64,14 @@ impl Catalogue {
     }
 
     /// `which` is looked up below a root that is the `invoked` capability, or an extra one.
-    fn add_lookup(&mut self, labels: &[u64], which: &str, invoked: bool) {
+    pub fn add_lookup(&mut self, labels: &[u64], which: &str, invoked: bool) {
         for (check, error) in lookups(which, invoked) {
             self.add_named(labels, &check, error);
         }
     }
 
     /// A slot for a new capability.
-    fn add_destination(&mut self, labels: &[u64]) {
+    pub fn add_destination(&mut self, labels: &[u64]) {
         self.add_lookup(labels, "destination", false);
         self.add(labels, &[("destination: occupied", DeleteFirst)]);
     }
@@ -85,12 +84,12 @@ pub const INFALLIBLE: [u64; 7] = [
     label::IRQ_HANDLER_ACK,
     label::IRQ_HANDLER_CLEAR,
     label::SCHED_CONTEXT_CONSUMED,
-    arch::PAGE_UNMAP,
-    arch::PAGE_GET_ADDRESS,
+    isa::PAGE_UNMAP,
+    isa::PAGE_GET_ADDRESS,
 ];
 
 /// Checks that nothing can fail at in this configuration, and why.
-pub const OUT_OF_REACH: [(u64, &str, &str); 7] = [
+pub const OUT_OF_REACH: [(u64, &str, &str); 4] = [
     (
         label::TCB_SET_SCHED_PARAMS,
         "blocked on a context of its own that is not released",
@@ -102,29 +101,14 @@ pub const OUT_OF_REACH: [(u64, &str, &str); 7] = [
         "there is one domain",
     ),
     (
-        arch::IRQ_CONTROL_GET_IOAPIC,
-        "no I/O APIC",
-        "the machine has one",
-    ),
-    (
-        arch::PAGE_MAP,
-        "mapped as something else than a page",
-        "there is no IOMMU",
-    ),
-    (
-        arch::ASID_POOL_ASSIGN,
+        isa::ASID_POOL_ASSIGN,
         "the pool is gone",
         "a pool goes with its last capability",
     ),
     (
-        arch::ASID_POOL_ASSIGN,
+        isa::ASID_POOL_ASSIGN,
         "the pool was replaced",
         "a pool goes with its last capability",
-    ),
-    (
-        arch::PAGE_TABLE_UNMAP,
-        "a parent that refers to another table",
-        "no error: it is left alone",
     ),
 ];
 
@@ -137,10 +121,9 @@ pub fn catalogue() -> Vec<Check> {
     spaces_of_threads(&mut catalogue);
     time(&mut catalogue);
     domains(&mut catalogue);
-    machine::interrupts(&mut catalogue);
-    machine::address_spaces(&mut catalogue);
-    machine::identifiers(&mut catalogue);
-    machine::ports(&mut catalogue);
+    handlers(&mut catalogue);
+    isa::catalogue::checks(&mut catalogue);
+    identifiers(&mut catalogue);
     catalogue.0
 }
 
@@ -419,5 +402,44 @@ fn domains(c: &mut Catalogue) {
     c.add(
         &[DOMAIN_SCHEDULE_SET_START],
         &[WORDS, ("index", RangeError), ("end", InvalidArgument)],
+    );
+}
+
+/// 03, section 7.6.
+fn handlers(c: &mut Catalogue) {
+    c.add(
+        &[label::IRQ_HANDLER_SET_NOTIFICATION],
+        &[
+            CAPS,
+            ("no notification", InvalidCapability),
+            ("no right to write", InvalidCapability),
+        ],
+    );
+}
+
+/// 03, sections 8.4, 8.5 and 9.4.
+fn identifiers(c: &mut Catalogue) {
+    let make = &[isa::ASID_CONTROL_MAKE_POOL];
+    c.add(
+        make,
+        &[
+            WORDS,
+            CAPS,
+            ("all pools are in use", DeleteFirst),
+            ("no memory", InvalidCapability),
+            ("memory of another size", InvalidCapability),
+            ("device memory", InvalidCapability),
+            ("memory with children", RevokeFirst),
+        ],
+    );
+    c.add_destination(make);
+    c.add(
+        &[isa::ASID_POOL_ASSIGN],
+        &[
+            CAPS,
+            ("no root table", InvalidCapability),
+            ("assigned", InvalidCapability),
+            ("the pool is full", DeleteFirst),
+        ],
     );
 }

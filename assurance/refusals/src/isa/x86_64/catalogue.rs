@@ -1,4 +1,4 @@
-//! Checks of what is the machine's: interrupts, address spaces, ports.
+//! Checks of what is x86_64's: interrupts, address spaces, ports.
 
 use alloc::vec::Vec;
 
@@ -6,10 +6,17 @@ use sandglass_abi::error::ErrorNumber::*;
 use sandglass_abi::invocation as label;
 use sandglass_abi::invocation::x86_64 as arch;
 
-use super::{Catalogue, CAPS, WORDS};
+use crate::catalogue::{Catalogue, CAPS, WORDS};
+
+/// All.
+pub fn checks(c: &mut Catalogue) {
+    interrupts(c);
+    address_spaces(c);
+    ports(c);
+}
 
 /// 03, section 7.
-pub fn interrupts(c: &mut Catalogue) {
+fn interrupts(c: &mut Catalogue) {
     let (pin, message) = (arch::IRQ_CONTROL_GET_IOAPIC, arch::IRQ_CONTROL_GET_MSI);
     c.add(
         &[label::IRQ_CONTROL_GET],
@@ -37,18 +44,10 @@ pub fn interrupts(c: &mut Catalogue) {
             ("function", RangeError),
         ],
     );
-    c.add(
-        &[label::IRQ_HANDLER_SET_NOTIFICATION],
-        &[
-            CAPS,
-            ("no notification", InvalidCapability),
-            ("no right to write", InvalidCapability),
-        ],
-    );
 }
 
 /// 03, sections 8.2 and 8.3.
-pub fn address_spaces(c: &mut Catalogue) {
+fn address_spaces(c: &mut Catalogue) {
     use arch::*;
     c.add(
         &[PDPT_UNMAP, PAGE_DIRECTORY_UNMAP, PAGE_TABLE_UNMAP],
@@ -112,35 +111,8 @@ pub fn address_spaces(c: &mut Catalogue) {
     );
 }
 
-/// 03, sections 8.4 and 8.5.
-pub fn identifiers(c: &mut Catalogue) {
-    let make = &[arch::ASID_CONTROL_MAKE_POOL];
-    c.add(
-        make,
-        &[
-            WORDS,
-            CAPS,
-            ("all pools are in use", DeleteFirst),
-            ("no memory", InvalidCapability),
-            ("memory of another size", InvalidCapability),
-            ("device memory", InvalidCapability),
-            ("memory with children", RevokeFirst),
-        ],
-    );
-    c.add_destination(make);
-    c.add(
-        &[arch::ASID_POOL_ASSIGN],
-        &[
-            CAPS,
-            ("no root table", InvalidCapability),
-            ("assigned", InvalidCapability),
-            ("the pool is full", DeleteFirst),
-        ],
-    );
-}
-
 /// 03, sections 8.6 and 8.7.
-pub fn ports(c: &mut Catalogue) {
+fn ports(c: &mut Catalogue) {
     use arch::*;
     let issue = &[IO_PORT_CONTROL_ISSUE];
     c.add(
