@@ -37,6 +37,9 @@ const SMP_FEATURE: &str = "smp";
 /// The feature of a kernel that records execution traces.
 pub const TRACE_FEATURE: &str = "trace";
 
+/// The feature of a kernel for aarch64 whose user level reads the virtual counter.
+const USER_CLOCK_FEATURE: &str = "user-clock";
+
 /// The two kernels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -107,6 +110,15 @@ impl KernelOptions {
     #[must_use]
     pub fn traced(mut self) -> Self {
         self.features.push(TRACE_FEATURE.to_owned());
+        self
+    }
+
+    /// This kernel, but one that lets user level read a clock, as all kernels for x86_64 do.
+    #[must_use]
+    pub fn with_user_clock(mut self) -> Self {
+        if self.arch == Arch::Aarch64 {
+            self.features.push(USER_CLOCK_FEATURE.to_owned());
+        }
         self
     }
 

@@ -84,7 +84,8 @@ fn write_root_task(selection: &SelectionArgs, file: &Path) -> Result<ExitCode> {
 /// Runs the suite, without what is left out, on one of our kernels; it fails too if the kernel does
 /// as the reference where it is to differ.
 fn run_selection(args: &ConformanceArgs) -> Result<ExitCode> {
-    let options = KernelOptions::on(args.kernel, args.cores.cores()).for_arch(args.arch);
+    let options = KernelOptions::on(args.kernel, args.cores.cores());
+    let options = options.for_arch(args.arch).with_user_clock();
     let outcome = boot(&options, args.cores.cores(), &args.selection, true)?;
     let departures: Vec<_> = outcome
         .console

@@ -66,6 +66,10 @@ impl Config {
             icount: self.icount,
             ..Machine::of(arch)
         };
+        if arch == Arch::Aarch64 && self.icount.is_some() {
+            // In virtual time, a tick is a nanosecond, as on x86_64.
+            machine.cpu.push_str(VIRTUAL_CLOCK);
+        }
         // Processors and devices are those of x86_64.
         let own = arch == Arch::X86_64;
         if let Some(cpu) = self.cpu.as_ref().filter(|_| own) {
@@ -80,6 +84,9 @@ impl Config {
         }
     }
 }
+
+/// The option of an aarch64 processor whose counter counts nanoseconds.
+const VIRTUAL_CLOCK: &str = ",cntfrq=1000000000";
 
 pub(super) fn both_kernels() -> Vec<Variant> {
     Variant::ALL.to_vec()

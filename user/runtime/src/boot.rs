@@ -102,9 +102,12 @@ impl BootInfo {
         ExtraChunks::new(bytes)
     }
 
-    /// The frequency of the time-stamp counter, if the kernel reports it.
+    /// The frequency of the time-stamp counter (on aarch64 of the virtual counter), if the kernel reports it and it is a
+    /// whole number of MHz.
     pub fn tsc(&self) -> Option<Tsc> {
-        let chunk = self.extra().find(|chunk| chunk.id == extra::X86_TSC_MHZ)?;
+        let Some(chunk) = self.extra().find(|chunk| chunk.id == extra::X86_TSC_MHZ) else {
+            return self.timing().and_then(|timing| whole_mhz(timing.frequency));
+        };
         let mhz = chunk.payload.first_chunk::<4>()?;
         Tsc::new(u32::from_le_bytes(*mhz))
     }
@@ -121,6 +124,11 @@ impl BootInfo {
         let chunk = extra.find(|chunk| chunk.id == extra::X86_FRAMEBUFFER)?;
         Framebuffer::read(chunk.payload)
     }
+}
+
+fn whole_mhz(hz: u64) -> Option<Tsc> {
+    let mhz = (hz % 1_000_000 == 0).then_some(hz / 1_000_000)?;
+    Tsc::new(u32::try_from(mhz).ok()?)
 }
 
 fn timing(payload: &[u8]) -> Option<extra::Timing> {

@@ -8,6 +8,7 @@
 
 extern crate alloc;
 
+pub mod arch;
 pub mod fixture;
 pub mod harness;
 pub mod prelude;

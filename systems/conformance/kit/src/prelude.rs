@@ -6,7 +6,6 @@ pub use alloc::{format, vec};
 pub use sandglass::abi::error::ErrorNumber::{self, *};
 pub use sandglass::abi::error::LookupFailureType;
 pub use sandglass::abi::invocation as label;
-pub use sandglass::abi::invocation::x86_64 as arch_label;
 pub use sandglass::abi::message::{ipc_buffer, MessageInfo};
 pub use sandglass::abi::syscall::Syscall;
 pub use sandglass::abi::{fault, object};
@@ -19,6 +18,7 @@ pub use sandglass::testing::{shared, spin, Failure, TestResult, Trace};
 pub use sandglass::thread::ThreadParams;
 pub use sandglass::{boot, ensure, ensure_eq, sys, time, Message, SetupError};
 
+pub use crate::arch::{arch_label, arch_object};
 pub use crate::fixture::raw::{changed, distinct, entry, registers, Buffer, RawThread};
 pub use crate::fixture::{runs_on, Choice, Fixture, Invocation, Prober, Stopped, FULL};
 pub use crate::fixture::{FIRST_PHASE, SENDING};

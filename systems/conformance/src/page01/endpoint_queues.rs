@@ -1,6 +1,6 @@
 //! 01, sections 5.3 to 5.5: queues of endpoints, empty and full, and receives with a bound notification.
 
-use sandglass::abi::context::x86_64::{R12, R13, RDI, RSI};
+use conformance_kit::arch::order::{R12, R13, RDI, RSI};
 
 use crate::prelude::*;
 

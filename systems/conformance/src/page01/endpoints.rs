@@ -1,6 +1,6 @@
 //! 01, sections 5.3 and 5.4: sending to and receiving from endpoints.
 
-use sandglass::abi::context::x86_64::{R12, R13, RDI, RSI};
+use conformance_kit::arch::order::{R12, R13, RDI, RSI};
 use sandglass::cap::{nb_send_recv, nb_send_wait};
 
 use crate::prelude::*;

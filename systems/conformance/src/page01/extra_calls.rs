@@ -1,8 +1,8 @@
 //! 01, section 7: the extra system calls.
 
+use conformance_kit::arch::order::{FS_BASE, RDI};
 use sandglass::abi::cap_identify as kind;
 use sandglass::abi::cap_identify::x86_64 as arch_kind;
-use sandglass::abi::context::x86_64::{FS_BASE, RDI};
 
 use super::cspaces::OddSpace;
 use crate::prelude::*;

@@ -1,6 +1,6 @@
 //! 01, section 2: the message info word.
 
-use sandglass::abi::context::x86_64::{R10, R15, R8, R9, RDI, RSI};
+use conformance_kit::arch::order::{R10, R15, R8, R9, RDI, RSI};
 
 use crate::prelude::*;
 

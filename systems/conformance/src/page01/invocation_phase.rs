@@ -1,6 +1,6 @@
 //! 01, section 5.1: the invocation phase, step by step.
 
-use sandglass::abi::context::x86_64::{R10, R12, R15, R8, R9, RDI, RSI};
+use conformance_kit::arch::order::{R10, R12, R15, R8, R9, RDI, RSI};
 
 use super::cspaces::OddSpace;
 use crate::prelude::*;

@@ -10,9 +10,11 @@ mod invocation_phase;
 mod notifications;
 mod numbers;
 mod receive_phase;
+#[cfg(target_arch = "x86_64")]
 mod registers;
 mod restart;
 mod results;
+#[cfg(target_arch = "x86_64")]
 mod tls;
 mod transfer;
 mod two_phases;
@@ -24,6 +26,7 @@ pub const CHECKS: &[&[Check]] = &[
     numbers::CHECKS,
     info::CHECKS,
     buffers::CHECKS,
+    #[cfg(target_arch = "x86_64")]
     registers::CHECKS,
     invocation_phase::CHECKS,
     two_phases::CHECKS,
@@ -35,5 +38,6 @@ pub const CHECKS: &[&[Check]] = &[
     results::CHECKS,
     extra_calls::CHECKS,
     restart::CHECKS,
+    #[cfg(target_arch = "x86_64")]
     tls::CHECKS,
 ];

@@ -1,6 +1,6 @@
 //! 01, section 5.5: notifications.
 
-use sandglass::abi::context::x86_64::{R12, R13, RDI};
+use conformance_kit::arch::order::{R12, R13, RDI};
 
 use crate::prelude::*;
 

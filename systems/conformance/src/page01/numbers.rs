@@ -1,6 +1,6 @@
 //! 01, section 1: system call numbers.
 
-use sandglass::abi::context::x86_64::RDX;
+use conformance_kit::arch::order::RDX;
 
 use crate::prelude::*;
 

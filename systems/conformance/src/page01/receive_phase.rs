@@ -1,6 +1,6 @@
 //! 01, section 5.2: the receive phase, step by step.
 
-use sandglass::abi::context::x86_64::{R12, R13, RDI, RSI};
+use conformance_kit::arch::order::{R12, R13, RDI, RSI};
 
 use super::cspaces::OddSpace;
 use crate::prelude::*;

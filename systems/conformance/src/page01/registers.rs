@@ -1,6 +1,6 @@
 //! 01, section 4: register assignment, and which registers each system call consumes and produces.
 
-use sandglass::abi::context::x86_64::{
+use conformance_kit::arch::order::{
     R10, R11, R12, R13, R15, R8, R9, RAX, RCX, RDI, RDX, RFLAGS, RIP, RSI, RSP,
 };
 use sandglass::cap::CopyRegisters;
@@ -115,7 +115,7 @@ fn stale_registers(f: &mut Fixture) -> TestResult {
     thread.start_and_settle(f)?;
     let saved = thread.registers()?;
     // Those that an entry by SYSCALL refreshes are fresh, the three others as they were written.
-    let rbp = sandglass::abi::context::x86_64::RBP;
+    let rbp = conformance_kit::arch::order::RBP;
     let expected = changed(&before, &[(RIP, thread.code + 12), (rbp, before.get(RAX))]);
     ensure_eq!(saved, expected);
     Ok(())
@@ -130,7 +130,7 @@ fn exceptions_refresh(f: &mut Fixture) -> TestResult {
         &UD2,
     ]
     .concat();
-    let rbx = sandglass::abi::context::x86_64::RBX;
+    let rbx = conformance_kit::arch::order::RBX;
     let before = distinct();
     let thread = f.raw(&code, &before)?;
     let stopped = thread.run(f)?;

@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use sandglass::abi::context::x86_64::{R12, RDI, RIP, RSI};
+use conformance_kit::arch::order::{R12, RDI, RIP, RSI};
 
 use crate::prelude::*;
 
@@ -139,7 +139,7 @@ fn endpoint_deleted(f: &mut Fixture) -> TestResult {
         f.slot_of(endpoint).delete()?;
         let stopped = thread.stopped(f)?;
         let info = MessageInfo::new(InvalidCapability as u64, 0, 0, 1).raw();
-        let r10 = sandglass::abi::context::x86_64::R10;
+        let r10 = conformance_kit::arch::order::R10;
         let produced: &[(usize, u64)] = match call {
             Syscall::Call => &[(RDI, 0), (RSI, info), (r10, 0)],
             _ => &[],
@@ -263,14 +263,14 @@ fn preempted_first_phase(f: &mut Fixture) -> TestResult {
     f.slot_of(memory).revoke()?;
     let badged = f.badged(notification, 5)?;
     let info = MessageInfo::new(label::UNTYPED_RETYPE, 0, 1, 6).raw();
-    let [r10, r8, r9, r15] = sandglass::abi::context::x86_64::MESSAGE_REGISTERS;
+    let [r10, r8, r9, r15] = conformance_kit::arch::order::MESSAGE_REGISTERS;
     let before = entry(
         Syscall::NBSendWait,
         &[
             (RDI, notification.address()),
             (RSI, info),
             (R12, memory.address()),
-            (r10, object::x86_64::LARGE_PAGE),
+            (r10, arch_object::LARGE_PAGE),
             (r8, 0),
             (r9, 0),
             (r15, 0),

@@ -1,6 +1,6 @@
 //! 01, section 6: results of Call on kernel objects.
 
-use sandglass::abi::context::x86_64::{COUNT, MESSAGE_REGISTERS, R10, R8, RDI, RSI};
+use conformance_kit::arch::order::{COUNT, MESSAGE_REGISTERS, R10, R8, RDI, RSI};
 
 use crate::prelude::*;
 

@@ -1,6 +1,6 @@
 //! 01, section 9: TLS registers.
 
-use sandglass::abi::context::x86_64::{FS_BASE, GS_BASE, RAX, RDI, RDX};
+use conformance_kit::arch::order::{FS_BASE, GS_BASE, RAX, RDI, RDX};
 
 use crate::prelude::*;
 

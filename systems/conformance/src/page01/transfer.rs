@@ -1,6 +1,6 @@
 //! 01, section 5.6: message transfer.
 
-use sandglass::abi::context::x86_64::{R10, R12, R15, R8, R9, RDI, RSI};
+use conformance_kit::arch::order::{R10, R12, R15, R8, R9, RDI, RSI};
 
 use crate::prelude::*;
 

@@ -1,6 +1,6 @@
 //! 01, sections 5 and 5.1: system calls of two phases, and what their first phase may invoke.
 
-use sandglass::abi::context::x86_64::{R12, R13, RDI, RSI};
+use conformance_kit::arch::order::{R12, R13, RDI, RSI};
 
 use super::cspaces::OddSpace;
 use crate::prelude::*;
@@ -75,7 +75,7 @@ impl First<'_> {
         );
         let buffer = f.buffer()?;
         buffer.set_caps(self.caps);
-        let order = sandglass::abi::context::x86_64::MESSAGE_REGISTERS;
+        let order = conformance_kit::arch::order::MESSAGE_REGISTERS;
         for (i, &word) in self.words.iter().enumerate() {
             match order.get(i) {
                 Some(&register) => before.set(register, word),

@@ -1,6 +1,6 @@
 //! 02, section 4: CSpace lookup, by a model of the page's procedure.
 
-use sandglass::abi::context::x86_64 as order;
+use conformance_kit::arch::order;
 use sandglass::abi::syscall::Syscall;
 
 use crate::prelude::*;

@@ -142,7 +142,7 @@ fn alignment(f: &mut Fixture) -> TestResult {
     // Frames tell where they are: consecutive, from the start of the untyped.
     let memory = f.untyped(14)?;
     let slots = f.empty_slots(4)?;
-    retype(memory, object::x86_64::PAGE, 0, slots, 4).expect_ok(&[])?;
+    retype(memory, arch_object::PAGE, 0, slots, 4).expect_ok(&[])?;
     let mut expected = None;
     for index in slots.index()..slots.index() + 4 {
         let address = Frame::at(index).physical_address()?;

@@ -112,7 +112,7 @@ fn no_controls(f: &mut Fixture) -> TestResult {
         Kind::IoPortControl,
         Kind::AsidPool,
     ];
-    for number in (0..14).filter(|&number| number != object::x86_64::HUGE_PAGE) {
+    for number in (0..14).filter(|&number| number != arch_object::HUGE_PAGE) {
         let (memory, slot) = (f.untyped(21)?, f.empty_slot()?);
         retype(memory, number, 8, slot, 1).expect_ok(&[])?;
         let kind = kind_of(f, slot.capability::<CPtr>())?;

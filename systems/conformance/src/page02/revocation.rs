@@ -366,7 +366,7 @@ fn own_cspace(f: &mut Fixture) -> TestResult {
     delete(f, root)?;
     // Its own invocation deletes the capability by which it was made; the thread's slot remains.
     let mut registers = sandglass::context::UserContext::default();
-    use sandglass::abi::context::x86_64 as order;
+    use conformance_kit::arch::order;
     registers.set(order::RDI, 1);
     registers.set(order::RSI, label::CNODE_DELETE << 12 | 2);
     registers.set(order::R10, 1);

@@ -416,7 +416,7 @@ fn queued_sender(f: &mut Fixture) -> TestResult {
 }
 
 fn no_receive_buffer(f: &mut Fixture) -> TestResult {
-    use sandglass::abi::context::x86_64 as order;
+    use conformance_kit::arch::order;
     use sandglass::abi::syscall::Syscall;
     let (endpoint, tcb) = (f.endpoint()?, f.tcb()?);
     let badged = f.badged(endpoint, 2)?;

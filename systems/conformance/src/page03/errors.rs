@@ -1,6 +1,6 @@
 //! 03, sections 1 and 2: errors and the numbers of operations.
 
-use sandglass::abi::context::x86_64::{R10, R15, R8, R9, RDI, RDX, RSI};
+use conformance_kit::arch::order::{R10, R15, R8, R9, RDI, RDX, RSI};
 use sandglass::abi::message::MessageInfo;
 use sandglass::abi::syscall::Syscall;
 

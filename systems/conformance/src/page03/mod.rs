@@ -4,9 +4,12 @@ mod asid;
 mod common;
 mod domain;
 mod errors;
+#[cfg(target_arch = "x86_64")]
 mod io_ports;
+#[cfg(target_arch = "x86_64")]
 mod irq_control;
 mod irq_handler;
+#[cfg(target_arch = "x86_64")]
 mod irq_lines;
 mod pages;
 pub mod paging;
@@ -39,11 +42,14 @@ pub const CHECKS: &[&[Check]] = &[
     sched_control::CHECKS,
     sched_context::CHECKS,
     domain::CHECKS,
+    #[cfg(target_arch = "x86_64")]
     irq_control::CHECKS,
     irq_handler::CHECKS,
+    #[cfg(target_arch = "x86_64")]
     irq_lines::CHECKS,
     paging::CHECKS,
     pages::CHECKS,
     asid::CHECKS,
+    #[cfg(target_arch = "x86_64")]
     io_ports::CHECKS,
 ];

@@ -1,6 +1,6 @@
 //! Raw threads that make one system call and then stop by a fault.
 
-use sandglass::abi::context::x86_64::{MESSAGE_REGISTERS, RDI, RDX, RIP, RSI};
+use conformance_kit::arch::order::{MESSAGE_REGISTERS, RDI, RDX, RIP, RSI};
 use sandglass::abi::message::MessageInfo;
 use sandglass::abi::syscall::Syscall;
 

@@ -314,7 +314,7 @@ fn window_in_use(f: &mut Fixture) -> TestResult {
         retype.expect_error(DeleteFirst, &[])?;
         // Before the memory.
         retype
-            .with_word(word::TYPE, object::x86_64::HUGE_PAGE)
+            .with_word(word::TYPE, arch_object::HUGE_PAGE)
             .expect_error(DeleteFirst, &[])?;
     }
     scene.slot(USED).delete()?;
@@ -336,15 +336,15 @@ fn not_enough_memory(f: &mut Fixture) -> TestResult {
         retype.with_word(word::COUNT, count)
     };
     make(object::TCB, 3).expect_error(NotEnoughMemory, &[4096])?;
-    make(object::x86_64::PAGE, 2).expect_error(NotEnoughMemory, &[4096])?;
-    make(object::x86_64::LARGE_PAGE, 1).expect_error(NotEnoughMemory, &[4096])?;
-    make(object::x86_64::HUGE_PAGE, 1).expect_error(NotEnoughMemory, &[4096])?;
+    make(arch_object::PAGE, 2).expect_error(NotEnoughMemory, &[4096])?;
+    make(arch_object::LARGE_PAGE, 1).expect_error(NotEnoughMemory, &[4096])?;
+    make(arch_object::HUGE_PAGE, 1).expect_error(NotEnoughMemory, &[4096])?;
     scene.ensure_empty(f)?;
     // What is left counts, whole objects of it.
     scene.retype.expect_ok(&[])?;
     let next = |kind, count| make(kind, count).with_word(word::OFFSET, 1);
     next(object::TCB, 2).expect_error(NotEnoughMemory, &[4080])?;
-    next(object::x86_64::PAGE, 1).expect_error(NotEnoughMemory, &[4080])?;
+    next(arch_object::PAGE, 1).expect_error(NotEnoughMemory, &[4080])?;
     next(object::TCB, 1).expect_ok(&[])?;
     next(object::ENDPOINT, 1)
         .with_word(word::OFFSET, 2)
@@ -359,7 +359,7 @@ fn device_memory(f: &mut Fixture) -> TestResult {
         retype.with_word(word::SIZE, size)
     };
     for kind in FIXED {
-        let frame = (object::x86_64::HUGE_PAGE..=object::x86_64::LARGE_PAGE).contains(&kind);
+        let frame = (arch_object::HUGE_PAGE..=arch_object::LARGE_PAGE).contains(&kind);
         if !frame {
             make(kind, 0).expect_error(InvalidArgument, &[1])?;
         }
@@ -373,7 +373,7 @@ fn device_memory(f: &mut Fixture) -> TestResult {
     scene.ensure_empty(f)?;
     make(object::UNTYPED, 11).expect_ok(&[])?;
     scene.slot(0).delete()?;
-    make(object::x86_64::PAGE, 0).expect_ok(&[])
+    make(arch_object::PAGE, 0).expect_ok(&[])
 }
 
 /// Two violations at once, neighbours in the list: the first wins.
@@ -403,7 +403,7 @@ fn order(f: &mut Fixture) -> TestResult {
     retype(&[(word::OFFSET, 16), (word::COUNT, 0)]).expect_error(RangeError, &[0, 15])?;
     retype(&[(word::COUNT, 257)]).expect_error(RangeError, &[1, 256])?;
     retype(&[(word::COUNT, 17)]).expect_error(RangeError, &[1, 16])?;
-    retype(&[(word::TYPE, object::x86_64::LARGE_PAGE)]).expect_error(DeleteFirst, &[])
+    retype(&[(word::TYPE, arch_object::LARGE_PAGE)]).expect_error(DeleteFirst, &[])
 }
 
 fn destination_in_a_slot(f: &mut Fixture) -> TestResult {

@@ -1,7 +1,7 @@
 //! 03, section 3, effect of Untyped_Retype: the state of new objects and their place among the
 //! derived capabilities.
 
-use sandglass::abi::context::x86_64::{COUNT, RFLAGS};
+use conformance_kit::arch::order::{COUNT, RFLAGS};
 
 use crate::prelude::*;
 
@@ -229,7 +229,7 @@ fn new_device_untyped(f: &mut Fixture) -> TestResult {
         &[boot::CNODE.cptr()],
     );
     retype.expect_error(InvalidArgument, &[1])?;
-    retype.with_word(0, object::x86_64::PAGE).expect_ok(&[])
+    retype.with_word(0, arch_object::PAGE).expect_ok(&[])
 }
 
 /// Whatever a Retype made goes when the untyped is revoked, wherever it was moved to.

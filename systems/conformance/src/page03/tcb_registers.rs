@@ -1,6 +1,6 @@
 //! 03, sections 4.1 to 4.3: ReadRegisters, WriteRegisters, CopyRegisters.
 
-use sandglass::abi::context::x86_64::{
+use conformance_kit::arch::order::{
     COUNT, FRAME_COUNT, FS_BASE, GS_BASE, MESSAGE_REGISTERS, R11, RAX, RCX, RDI, RDX, RFLAGS, RIP,
     RSI, RSP,
 };

@@ -1,7 +1,7 @@
 //! 03, sections 4.10 to 4.13: Suspend and Resume, bound notifications, TLS base, flags; and what all
 //! invocations of a TCB have in common.
 
-use sandglass::abi::context::x86_64::{COUNT, FS_BASE, R10, RAX, RDI, RSI};
+use conformance_kit::arch::order::{COUNT, FS_BASE, R10, RAX, RDI, RSI};
 use sandglass::abi::message::MessageInfo;
 use sandglass::abi::syscall::Syscall;
 
@@ -117,7 +117,7 @@ fn resume_running(f: &mut Fixture) -> TestResult {
 fn suspend_oneself(f: &mut Fixture) -> TestResult {
     let raw = Raw::new(f, &CODE, &UserContext::default())?;
     let mut registers = call_registers(Syscall::Call, raw.tcb, label::TCB_SUSPEND, &[1, 2, 3, 4]);
-    registers.set(sandglass::abi::context::x86_64::RIP, raw.code);
+    registers.set(conformance_kit::arch::order::RIP, raw.code);
     raw.tcb.write_registers(&registers, true)?;
     for _ in 0..2 {
         f.settle()?;
@@ -289,7 +289,7 @@ fn tls_of_oneself(f: &mut Fixture) -> TestResult {
     let base = f.code(&0x8877_6655_4433_2211u64.to_le_bytes())?;
     let raw = Raw::new(f, &code, &UserContext::default())?;
     let mut registers = call_registers(Syscall::Call, raw.tcb, label::TCB_SET_TLS_BASE, &[base]);
-    registers.set(sandglass::abi::context::x86_64::RIP, raw.code);
+    registers.set(conformance_kit::arch::order::RIP, raw.code);
     raw.tcb.write_registers(&registers, false)?;
     let stopped = raw.run(f)?;
     ensure_eq!(stopped.label, fault::USER_EXCEPTION);

@@ -1,6 +1,6 @@
 //! 03, sections 4.4, 4.8 and 4.9: what Configure, SetIPCBuffer and SetSpace install.
 
-use sandglass::abi::context::x86_64::{RIP, RSI};
+use conformance_kit::arch::order::{RIP, RSI};
 use sandglass::abi::message::{ipc_buffer, MessageInfo};
 use sandglass::abi::syscall::Syscall;
 

@@ -146,8 +146,7 @@ fn faulter(
     };
     let tcb = f.spawn(params, move || {
         clock.burn(100);
-        // SAFETY: does not return: no answer lets the thread go on.
-        unsafe { core::arch::asm!("ud2") }
+        conformance_kit::arch::stop()
     })?;
     Ok((tcb, params.sched_context.unwrap_or(f.my_context)))
 }

@@ -383,10 +383,7 @@ fn aborted_fault(f: &mut Fixture) -> TestResult {
         fault_handler: Some(handler),
         ..f.active(100)?
     };
-    let tcb = f.spawn(params, || {
-        // SAFETY: does not return: no answer lets the thread go on.
-        unsafe { core::arch::asm!("ud2") }
-    })?;
+    let tcb = f.spawn(params, || conformance_kit::arch::stop())?;
     let first = handler.recv(reply).message;
     tcb.suspend()?;
     // Without a pending fault it could not go on by this.

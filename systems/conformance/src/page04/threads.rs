@@ -293,10 +293,7 @@ fn suspend_faulter(f: &mut Fixture) -> TestResult {
         fault_handler: Some(handler),
         ..f.active(100)?
     };
-    let tcb = f.spawn(params, || {
-        // SAFETY: does not return: no answer lets the thread go on.
-        unsafe { core::arch::asm!("ud2") }
-    })?;
+    let tcb = f.spawn(params, || conformance_kit::arch::stop())?;
     f.settle()?;
     tcb.suspend()?;
     ensure_eq!(handler.nb_recv(reply).message.label(), 0);

@@ -1,6 +1,6 @@
 //! 04, section 9.2: what YieldTo leaves in the registers of its caller, by which system call, and when.
 
-use sandglass::abi::context::x86_64::{
+use conformance_kit::arch::order::{
     R10, R11, R15, R8, R9, RCX, RDI, RIP, RSI, SYSCALL_INSTRUCTION_BYTES,
 };
 use sandglass::cap::CopyRegisters;

@@ -1,6 +1,6 @@
 //! 05, section 2.1: capability faults.
 
-use sandglass::abi::context::x86_64::{R12, RDI, RIP, RSI};
+use conformance_kit::arch::order::{R12, RDI, RIP, RSI};
 
 use crate::page01::cspaces::OddSpace;
 use crate::prelude::*;

@@ -1,6 +1,6 @@
 //! 05, section 3: delivery of ordinary faults.
 
-use sandglass::abi::context::x86_64::{RAX, RDI, RIP, RSP};
+use conformance_kit::arch::order::{RAX, RDI, RIP, RSP};
 
 use crate::fixture::raw::RAW_PRIORITY;
 use crate::prelude::*;

@@ -1,6 +1,6 @@
 //! 05, section 2.3: user exceptions; 05, section 7: the spurious interrupt vector.
 
-use sandglass::abi::context::x86_64::{RAX, RCX, RDI, RDX, RFLAGS, RIP, RSP};
+use conformance_kit::arch::order::{RAX, RCX, RDI, RDX, RFLAGS, RIP, RSP};
 use sandglass::abi::fault::user_exception::CODE;
 use sandglass::abi::invocation::tcb_flags;
 

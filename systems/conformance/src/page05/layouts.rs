@@ -1,6 +1,6 @@
 //! 05, section 1: fault types, and what all fault messages have in common.
 
-use sandglass::abi::context::x86_64::{R12, RDI, RDX, RSI};
+use conformance_kit::arch::order::{R12, RDI, RDX, RSI};
 
 use crate::prelude::*;
 
@@ -149,7 +149,7 @@ fn short_without_buffer(f: &mut Fixture) -> TestResult {
         after.get(RSI),
         MessageInfo::new(fault::TIMEOUT, 0, 0, 2).raw()
     );
-    ensure_eq!(after.get(sandglass::abi::context::x86_64::R10), 0x7b);
+    ensure_eq!(after.get(conformance_kit::arch::order::R10), 0x7b);
     Ok(())
 }
 

@@ -1,6 +1,6 @@
 //! 05, section 6: replying to a fault.
 
-use sandglass::abi::context::x86_64::{
+use conformance_kit::arch::order::{
     R10, R11, R12, R13, R15, R8, R9, RAX, RBX, RCX, RDI, RDX, RFLAGS, RIP, RSI, RSP,
     TIMEOUT_REPLY_ORDER, UNKNOWN_SYSCALL_ORDER,
 };

@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use sandglass::abi::context::x86_64::{R10, RDI, RIP, RSI};
+use conformance_kit::arch::order::{R10, RDI, RIP, RSI};
 
 use crate::prelude::*;
 

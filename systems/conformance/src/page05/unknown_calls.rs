@@ -1,6 +1,6 @@
 //! 05, section 2.2: unknown system calls and software interrupts.
 
-use sandglass::abi::context::x86_64::{
+use conformance_kit::arch::order::{
     R11, RAX, RBP, RBX, RCX, RDX, RFLAGS, RIP, RSP, UNKNOWN_SYSCALL_ORDER,
 };
 use sandglass::abi::fault::user_exception;

@@ -1,6 +1,6 @@
 //! 05, section 2.5: virtual-memory faults.
 
-use sandglass::abi::context::x86_64::{RAX, RDI, RIP};
+use conformance_kit::arch::order::{RAX, RDI, RIP};
 
 use crate::prelude::*;
 

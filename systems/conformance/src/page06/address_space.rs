@@ -1,7 +1,7 @@
 //! 06, sections 1.1, 3 and 8: the initial thread and its address space.
 
+use conformance_kit::arch::order;
 use sandglass::abi::boot::slot;
-use sandglass::abi::context::x86_64 as order;
 use sandglass::entry;
 
 use super::image::{extra_region, Image, PAGE};

@@ -1,6 +1,6 @@
 //! 07, section 1: register contexts.
 
-use sandglass::abi::context::x86_64::{
+use conformance_kit::arch::order::{
     COUNT, FRAME_COUNT, FS_BASE, GS_BASE, R11, R12, RAX, RCX, RDI, RFLAGS, RIP, RSI, RSP,
     UNKNOWN_SYSCALL_ORDER,
 };
@@ -294,7 +294,7 @@ fn copy_to_oneself(f: &mut Fixture) -> TestResult {
     let source = f.tcb()?;
     let flags = (label::TCB_COPY_REGISTERS, 1 << 2);
     let info = MessageInfo::new(flags.0, 0, 1, 1).raw();
-    let r10 = sandglass::abi::context::x86_64::R10;
+    let r10 = conformance_kit::arch::order::R10;
     let before = entry(Syscall::Send, &[(RSI, info), (r10, flags.1)]);
     let thread = f.caller(&before)?;
     let buffer = f.buffer()?;

@@ -1,6 +1,6 @@
 //! 07, section 10: words.
 
-use sandglass::abi::context::x86_64::{RDI, RSI};
+use conformance_kit::arch::order::{RDI, RSI};
 
 use crate::prelude::*;
 

@@ -1,6 +1,6 @@
 //! 07, section 4: the floating-point unit.
 
-use sandglass::abi::context::x86_64::{R10, R8, RDI, RSI};
+use conformance_kit::arch::order::{R10, R8, RDI, RSI};
 use sandglass::abi::fault::user_exception;
 use sandglass::abi::invocation::tcb_flags::FPU_DISABLED;
 

@@ -1,11 +1,14 @@
 //! Page 07: architecture context.
 
+#[cfg(target_arch = "x86_64")]
 mod contexts;
 mod conventions;
+#[cfg(target_arch = "x86_64")]
 pub mod fpu;
 mod identifiers;
 mod mappings;
 mod own_space;
+#[cfg(target_arch = "x86_64")]
 mod privileges;
 mod scene;
 mod translations;
@@ -15,8 +18,11 @@ use crate::harness::Check;
 
 /// The checks of this page, file by file.
 pub const CHECKS: &[&[Check]] = &[
+    #[cfg(target_arch = "x86_64")]
     contexts::CHECKS,
+    #[cfg(target_arch = "x86_64")]
     privileges::CHECKS,
+    #[cfg(target_arch = "x86_64")]
     fpu::CHECKS,
     mappings::CHECKS,
     identifiers::CHECKS,

@@ -4,7 +4,7 @@
 //! when a pool or a root goes; Sandglass whenever the slot changes (README, "Where Sandglass
 //! differs", 6). Programs can rely on neither, but on what both do.
 
-use sandglass::abi::context::x86_64::{R10, R8, R9, RDI, RIP, RSI};
+use conformance_kit::arch::order::{R10, R8, R9, RDI, RIP, RSI};
 use sandglass::abi::fault::user_exception;
 use sandglass::cap::{AsidPool, Pml4};
 use sandglass::vspace::VSpace;

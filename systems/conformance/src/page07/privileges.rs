@@ -1,7 +1,7 @@
 //! 07, sections 2, 3 and 5: what user code may do to the processor, TLS, and the debug API that is
 //! not there.
 
-use sandglass::abi::context::x86_64::{FS_BASE, RAX, RCX, RDI, RDX, RIP, RSP};
+use conformance_kit::arch::order::{FS_BASE, RAX, RCX, RDI, RDX, RIP, RSP};
 use sandglass::abi::fault::user_exception;
 
 use crate::prelude::*;
@@ -63,7 +63,7 @@ fn ports(f: &mut Fixture) -> TestResult {
     ];
     let memory = f.buffer()?;
     for port in [0x80, 0x3f8, 0xcf8] {
-        let rsi = sandglass::abi::context::x86_64::RSI;
+        let rsi = conformance_kit::arch::order::RSI;
         let addresses = [(RDX, port), (RDI, memory.address), (rsi, memory.address)];
         for code in instructions {
             expect_refused(f, code, &registers(&addresses))?;

@@ -1,6 +1,7 @@
 //! A thread that accesses addresses of some address space, and says exactly what came of it.
 
-use sandglass::abi::context::x86_64::{RAX, RDI, RIP};
+use conformance_kit::arch::order::{RAX, RDI, RIP};
+use conformance_kit::arch::{JUMP_THEN_STOP, LOAD_THEN_STOP, STORE_THEN_STOP};
 use sandglass::abi::fault::{user_exception, vm_fault};
 use sandglass::cap::Pml4;
 use sandglass::vspace::VSpace;
@@ -9,14 +10,14 @@ use crate::fixture::raw::RAW_PRIORITY;
 use crate::fixture::SYSCALL_THEN_STOP;
 use crate::prelude::*;
 
-/// `mov rax, [rdi]`, `mov [rdi], rax`, `jmp rdi` and `syscall`, each with UD2 behind it, and where in the
-/// page of code they begin.
-const CODE: [u8; 52] = {
-    let mut code = [0; 52];
+/// A load, a store, a jump and a system call, each with an undefined instruction behind it, and where in the page of code
+/// they begin.
+const CODE: [u8; 64] = {
+    let mut code = [0; 64];
     let pieces: [(usize, &[u8]); 4] = [
-        (LOAD, &[0x48, 0x8b, 0x07, 0x0f, 0x0b]),
-        (STORE, &[0x48, 0x89, 0x07, 0x0f, 0x0b]),
-        (JUMP, &[0xff, 0xe7, 0x0f, 0x0b]),
+        (LOAD, &LOAD_THEN_STOP),
+        (STORE, &STORE_THEN_STOP),
+        (JUMP, &JUMP_THEN_STOP),
         (SYSTEM_CALL, &SYSCALL_THEN_STOP),
     ];
     let mut piece = 0;

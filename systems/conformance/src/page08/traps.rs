@@ -1,6 +1,6 @@
 //! 08, section 5: traps that are easy to get wrong.
 
-use sandglass::abi::context::x86_64::RDI;
+use conformance_kit::arch::order::RDI;
 use sandglass::cap::IrqHandler;
 
 use crate::prelude::*;

@@ -185,13 +185,21 @@ pub fn set_timer(at: u64) {
     synchronise();
 }
 
-/// Bring the core that executes this into the kernel's state, in which the kernel's tables are in use already.
+/// EL0VCTEN, EL0PTEN: user code reads the virtual counter, and sets the physical timer.
+const USER_CLOCKS: u64 = if cfg!(feature = "user-clock") {
+    1 << 1 | 1 << 9
+} else {
+    0
+};
+
+/// Brings the core that executes this into the kernel's state, in which the kernel's tables are in use already.
 /// `number` is that of the core.
 pub fn init(number: u64) {
-    // SAFETY: user code reaches no counter, no timer (07, section 2), no performance counter; nothing is
+    // SAFETY: user code reaches no counter, no timer (07, section 2) but those of an option, no performance
+    // counter; nothing is
     // debugged; the FPU traps. Vectors are set elsewhere.
     unsafe {
-        set_counter_access(0);
+        set_counter_access(USER_CLOCKS);
         set_debugging(0);
         set_fpu_access(FPU_FOR_KERNEL);
         set_core_number(number);

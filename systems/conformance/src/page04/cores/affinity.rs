@@ -275,9 +275,9 @@ fn fault_handler(f: &mut Fixture) -> TestResult {
             fault_handler: Some(endpoint),
             ..f.active_at(core, 100, ENDLESS)?
         };
-        // SAFETY: the handler lets it go on behind the instruction.
-        let faulting = super::kit::prepared_with(f, params, || unsafe {
-            core::arch::asm!("int3");
+        // The handler lets it go on behind the instruction.
+        let faulting = super::kit::prepared_with(f, params, || {
+            conformance_kit::arch::breakpoint();
         })?;
         faulting.tcb.resume()?;
         faulting.ensure_runs_at(f, cores.place(core))?;

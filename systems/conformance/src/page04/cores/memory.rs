@@ -1,6 +1,6 @@
 //! What is unmapped on one core is unmapped for all, when the invocation returns.
 
-use sandglass::abi::context::x86_64::{RAX, RDI, RSI};
+use conformance_kit::arch::order::{RAX, RDI, RSI};
 use sandglass::abi::fault::vm_fault;
 use sandglass::cap::PageTable;
 use sandglass::vspace::VSpace;
@@ -283,7 +283,7 @@ fn code_gone(f: &mut Fixture, with_space: bool) -> TestResult {
         let (endpoint, reply) = (f.endpoint()?, f.reply()?);
         let params = f.active_at(core, 100, ENDLESS)?;
         let named = [
-            (sandglass::abi::context::x86_64::RIP, CODE),
+            (conformance_kit::arch::order::RIP, CODE),
             (RDI, CODE + 0x1000),
             (RAX, 1),
         ];

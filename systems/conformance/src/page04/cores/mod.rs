@@ -4,6 +4,7 @@ mod affinity;
 mod deleting;
 mod kit;
 mod memory;
+#[cfg(target_arch = "x86_64")]
 mod moving;
 mod remote;
 mod traffic;
@@ -17,6 +18,7 @@ pub const CHECKS: &[&[Check]] = &[
     waking::CHECKS,
     remote::CHECKS,
     deleting::CHECKS,
+    #[cfg(target_arch = "x86_64")]
     moving::CHECKS,
     memory::CHECKS,
     traffic::CHECKS,

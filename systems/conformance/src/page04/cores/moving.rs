@@ -4,7 +4,7 @@
 
 use core::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
-use sandglass::abi::context::x86_64::{
+use conformance_kit::arch::order::{
     R10, R12, R15, R8, R9, RAX, RBP, RBX, RDI, RDX, RFLAGS, RIP, RSI,
 };
 use sandglass::abi::invocation::tcb_flags::FPU_DISABLED;

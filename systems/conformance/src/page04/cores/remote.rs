@@ -1,10 +1,9 @@
 //! Operations on a thread, or on the context of a thread, that runs on another core. When the
 //! invocation returns, its effect is there: the thread executes nothing more as it was before.
 
-use core::arch::asm;
 use core::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
-use sandglass::abi::context::x86_64::{FS_BASE, RAX, RBX, RCX, RDI, RIP};
+use conformance_kit::arch::order::{FS_BASE, RAX, RBX, RCX, RDI, RIP};
 use sandglass::abi::fault::{user_exception, vm_fault};
 use sandglass::abi::invocation::tcb_flags::FPU_DISABLED;
 
@@ -128,7 +127,7 @@ fn ensure_counts(
     let moving = [
         (RIP, expected.get(RIP)),
         (counting, expected.get(counting)),
-        (sandglass::abi::context::x86_64::RFLAGS, 0),
+        (conformance_kit::arch::order::RFLAGS, 0),
     ];
     ensure_eq!(changed(&seen, &moving), changed(expected, &moving));
     Ok(seen.get(counting))
@@ -324,8 +323,8 @@ fn set_handler(f: &mut Fixture) -> TestResult {
         let told: &'static AtomicU64 = shared();
         let faulting = prepared_with(f, params, || loop {
             if told.swap(0, SeqCst) != 0 {
-                // SAFETY: the handlers let it go on behind the instruction.
-                unsafe { asm!("int3") };
+                // The handlers let it go on behind the instruction.
+                conformance_kit::arch::breakpoint();
             }
             core::hint::spin_loop();
         })?;

@@ -5,7 +5,6 @@
 //! told to.
 
 use alloc::boxed::Box;
-use core::arch::asm;
 
 use super::kit::{prepared, prepared_with, runner, Cores, Runner, ENDLESS};
 use crate::prelude::*;
@@ -188,8 +187,8 @@ fn sleeper(
                 fault_handler: Some(endpoint),
                 ..f.active_at(core, PRIORITY, ENDLESS)?
             };
-            // SAFETY: the handler lets it go on behind the instruction.
-            let sleeper = prepared_with(f, params, || unsafe { asm!("int3") })?;
+            // The handler lets it go on behind the instruction.
+            let sleeper = prepared_with(f, params, conformance_kit::arch::breakpoint)?;
             sleeper.tcb.resume()?;
             endpoint.recv(reply);
             (sleeper, answer(reply))

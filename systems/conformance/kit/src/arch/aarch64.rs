@@ -1,0 +1,88 @@
+//! aarch64.
+
+use sandglass::context::UserContext;
+
+pub use sandglass::arch::label as arch_label;
+pub use sandglass::arch::object as arch_object;
+
+/// Indices in the user context, by role and else by the names of x86_64 (ABI 07, section 1.1).
+pub mod order {
+    use sandglass::abi::context::aarch64 as registers;
+    pub use sandglass::abi::context::aarch64::{
+        COUNT, FRAME_COUNT, MESSAGE_REGISTERS, SYSCALL_INSTRUCTION_BYTES, TIMEOUT_REPLY_ORDER,
+        UNKNOWN_SYSCALL_ORDER,
+    };
+
+    pub const RIP: usize = registers::PC;
+    pub const RSP: usize = registers::SP;
+    pub const RFLAGS: usize = registers::SPSR;
+    pub const INITIAL_RFLAGS: u64 = 0;
+    pub const RDI: usize = registers::X0;
+    pub const RSI: usize = registers::X1;
+    pub const R10: usize = registers::X2;
+    pub const R8: usize = registers::X3;
+    pub const R9: usize = registers::X4;
+    pub const R15: usize = registers::X5;
+    pub const R12: usize = registers::X6;
+    pub const RDX: usize = registers::X7;
+    pub const R13: usize = registers::X8;
+    pub const RAX: usize = registers::X9;
+    pub const RBX: usize = registers::X10;
+    pub const RCX: usize = registers::X11;
+    pub const RBP: usize = registers::X12;
+    pub const R14: usize = registers::X13;
+    pub const R11: usize = registers::X14;
+    pub const FS_BASE: usize = registers::TPIDR_EL0;
+    pub const GS_BASE: usize = registers::TPIDRRO_EL0;
+}
+
+/// SVC #0, then UDF #0.
+pub const SYSCALL_THEN_STOP: [u8; 8] = [0x01, 0, 0, 0xd4, 0, 0, 0, 0];
+/// UDF #0.
+pub const STOP: [u8; 4] = [0; 4];
+/// LDR X9, [X0]; UDF #0.
+pub const LOAD_THEN_STOP: [u8; 8] = [0x09, 0x00, 0x40, 0xf9, 0, 0, 0, 0];
+/// STR X9, [X0]; UDF #0.
+pub const STORE_THEN_STOP: [u8; 8] = [0x09, 0x00, 0x00, 0xf9, 0, 0, 0, 0];
+
+/// BR X0; UDF #0.
+pub const JUMP_THEN_STOP: [u8; 8] = [0x00, 0x00, 0x1f, 0xd6, 0, 0, 0, 0];
+
+/// Number of the user exception of an undefined instruction.
+pub const INVALID_OPCODE: u64 = 0x0200_0000;
+
+/// The flags in SPSR.
+const FLAGS: u64 = 0xf000_0000;
+
+/// An undefined instruction.
+#[inline(always)]
+pub fn stop() {
+    // SAFETY: a fault, which its handler answers.
+    unsafe { core::arch::asm!("udf #0") }
+}
+
+/// A breakpoint: reported at its instruction.
+#[inline(always)]
+pub fn breakpoint() {
+    // SAFETY: a fault, which its handler answers.
+    unsafe { core::arch::asm!("brk #0") }
+}
+
+/// A number that each core has for itself, not the kernel's. User level does not see one.
+pub fn here() -> u64 {
+    0
+}
+
+/// What the registers are to be after a return from a system call, if they were `before`: the same (ABI 01, section 4.3).
+pub fn returned(before: &UserContext, ip: u64) -> UserContext {
+    let mut expected = *before;
+    expected.set(order::RIP, ip);
+    expected
+}
+
+/// `seen` after a return, without what is the kernel's: all of SPSR but the flags.
+pub fn normalised(seen: &UserContext, _before: &UserContext) -> UserContext {
+    let mut seen = *seen;
+    seen.set(order::RFLAGS, seen.get(order::RFLAGS) & FLAGS);
+    seen
+}
