@@ -55,7 +55,13 @@ impl Word for AtomicU32 {
 
 /// A cache line of its own, since each is polled by another core.
 #[repr(align(64))]
-struct Line<W>(W);
+pub struct Line<W>(W);
+
+impl<W> Line<W> {
+    pub const fn new(word: W) -> Self {
+        Line(word)
+    }
+}
 
 /// What is asked of a core: a set of bits whose meaning is the lock's user's. Never empty in a
 /// mailbox that asks for something.
@@ -98,6 +104,17 @@ impl<const CORES: usize> Lock<AtomicU32, CORES> {
             next: Line(AtomicU32::new(0)),
             serving: Line(AtomicU32::new(0)),
             mailboxes: [const { Line(AtomicU32::new(0)) }; CORES],
+        }
+    }
+}
+
+impl<W, const CORES: usize> Lock<W, CORES> {
+    /// A lock with nobody in the kernel, of words that are all 0.
+    pub const fn of(next: Line<W>, serving: Line<W>, mailboxes: [Line<W>; CORES]) -> Self {
+        Lock {
+            next,
+            serving,
+            mailboxes,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use core::arch::asm;
 
-pub use crate::arch::{ticks, work};
+pub use crate::arch::{pause, ticks, work};
 
 /// An instruction that does nothing: the body of a loop that stands for work.
 ///

@@ -333,6 +333,14 @@ pub fn ticks() -> u64 {
     ticks
 }
 
+/// Gives way to another core that this one waits for. Not [`core::hint::spin_loop`], an ISB, at which an emulator that executes
+/// one core at a time goes on with this one.
+#[inline(always)]
+pub fn pause() {
+    // SAFETY: it changes nothing.
+    unsafe { asm!("yield", options(nomem, nostack, preserves_flags)) }
+}
+
 /// Executes `steps` times [`STEP`](crate::time::STEP) instructions, and a few more: what stands for work. For an emulator, as
 /// [`pass`](crate::time::pass).
 pub fn work(steps: u64) {

@@ -290,6 +290,12 @@ pub fn ticks() -> u64 {
     unsafe { core::arch::x86_64::_rdtsc() }
 }
 
+/// Gives way to another core that this one waits for.
+#[inline(always)]
+pub fn pause() {
+    core::hint::spin_loop();
+}
+
 /// Executes `steps` times [`STEP`](crate::time::STEP) instructions, and a few more: what stands for work. For an emulator, as [`pass`](crate::time::pass).
 pub fn work(steps: u64) {
     /// As many as there is one jump for.

@@ -67,7 +67,7 @@ fn has_begun(machine: &Machine, number: u64) -> bool {
         if BEGUN.load(Ordering::Acquire) == number {
             return true;
         }
-        core::hint::spin_loop();
+        cpu::pause();
     }
     false
 }

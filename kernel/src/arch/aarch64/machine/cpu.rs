@@ -134,6 +134,14 @@ pub fn synchronise() {
     unsafe { asm!("isb", options(nostack, preserves_flags)) }
 }
 
+/// Gives way to whoever this core waits for. Not [`core::hint::spin_loop`], an ISB, at which an emulator that executes one core
+/// at a time goes on with this one.
+#[inline(always)]
+pub fn pause() {
+    // SAFETY: it does nothing.
+    unsafe { asm!("yield", options(nomem, nostack, preserves_flags)) }
+}
+
 /// Every access before is seen by every core and table walk before any access after it.
 #[inline(always)]
 pub fn data_barrier() {

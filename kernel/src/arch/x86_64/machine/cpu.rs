@@ -69,6 +69,12 @@ const EDX_RDTSCP: u32 = 1 << 27;
 const PAT_FIRST_FIVE: u64 = 0x01_0007_0406;
 const PAT_FIRST_FIVE_MASK: u64 = 0xff_ffff_ffff;
 
+/// Gives way to whoever this core waits for.
+#[inline(always)]
+pub fn pause() {
+    core::hint::spin_loop();
+}
+
 /// Reads a model-specific register.
 ///
 /// # Safety

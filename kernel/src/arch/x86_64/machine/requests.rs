@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
-use sandglass_lock::{Lock, Requests, Ticket, Turn};
+use sandglass_lock::{Line, Lock, Requests, Ticket, Turn, Word};
 
 use super::core_data::CoreData;
 use super::cpu;
@@ -16,7 +16,42 @@ pub const SAVE_FPU: Requests = Requests(1 << 1);
 /// To store the registers of the thread that runs, and to enter the kernel next.
 pub const STALL: Requests = Requests(1 << 2);
 
-pub(in crate::arch::x86_64) static LOCK: Lock<AtomicU32, CORES> = Lock::new();
+/// A word of the lock. A core that waits for another one to change it pauses as the architecture has it.
+pub(in crate::arch) struct Place(AtomicU32);
+
+impl Place {
+    const fn line() -> Line<Place> {
+        Line::new(Place(AtomicU32::new(0)))
+    }
+}
+
+impl Word for Place {
+    #[inline(always)]
+    fn load(&self, order: Ordering) -> u32 {
+        self.0.load(order)
+    }
+
+    #[inline(always)]
+    fn store(&self, value: u32, order: Ordering) {
+        self.0.store(value, order);
+    }
+
+    #[inline(always)]
+    fn increment(&self, order: Ordering) -> u32 {
+        self.0.fetch_add(1, order)
+    }
+
+    #[inline(always)]
+    fn pause() {
+        cpu::pause();
+    }
+}
+
+pub(in crate::arch) static LOCK: Lock<Place, CORES> = Lock::of(
+    Place::line(),
+    Place::line(),
+    [const { Place::line() }; CORES],
+);
 
 /// What [`SAVE_FPU`] is about. Nobody is asked for two things at a time. Relaxed accesses: the
 /// mailbox orders them, as it is written after this (Release) and read before it (Acquire).

@@ -21,7 +21,7 @@ impl Beats {
     pub fn beat(&self) {
         self.place.store(here(), SeqCst);
         self.count.fetch_add(1, SeqCst);
-        core::hint::spin_loop();
+        sandglass::time::pause();
     }
 
     /// Goes round for good.

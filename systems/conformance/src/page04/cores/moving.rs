@@ -269,7 +269,7 @@ fn refill_time(f: &mut Fixture) -> TestResult {
                     return;
                 }
                 last = now;
-                core::hint::spin_loop();
+                sandglass::time::pause();
             }
         })?;
         moved.tcb.resume()?;
@@ -342,7 +342,7 @@ fn blocked(f: &mut Fixture) -> TestResult {
     let tcb = f.prepare(thread, move || {
         let end = time::ticks() + end;
         while time::ticks() < end {
-            core::hint::spin_loop();
+            sandglass::time::pause();
         }
         signal.wait();
         beats.run()

@@ -326,7 +326,7 @@ fn set_handler(f: &mut Fixture) -> TestResult {
                 // The handlers let it go on behind the instruction.
                 conformance_kit::arch::breakpoint();
             }
-            core::hint::spin_loop();
+            sandglass::time::pause();
         })?;
         faulting.tcb.resume()?;
         linger();
@@ -393,7 +393,7 @@ fn consumed(f: &mut Fixture) -> TestResult {
             sum += runner.context.consumed_us()?;
         }
         while time::ticks() < start + f.ticks(500) {
-            core::hint::spin_loop();
+            sandglass::time::pause();
         }
         runner.tcb.suspend()?;
         sum += runner.context.consumed_us()?;
