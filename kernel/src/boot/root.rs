@@ -97,6 +97,11 @@ struct Thread {
     context: Ref<SchedContext>,
 }
 
+/// Levels of the tables of an IOMMU, or what says that there is none (06, section 2).
+fn io_page_table_levels() -> u64 {
+    arch::IO_PAGE_TABLE_LEVELS
+}
+
 /// What the plan has room for is there: a failure is a mistake of the kernel's.
 const UNPLANNED: Refusal = Refusal::Machine("the root task's objects are not as planned");
 
@@ -406,7 +411,7 @@ impl RootTask {
             (offset_of!(BootInfo, num_nodes), k.machine.cores().into()),
             (
                 offset_of!(BootInfo, num_io_pt_levels),
-                arch::IO_PAGE_TABLE_LEVELS,
+                io_page_table_levels(),
             ),
             (offset_of!(BootInfo, ipc_buffer), self.plan.ipc_buffer()),
             (

@@ -54,10 +54,7 @@ fn same_region(a: Capability, b: Capability) -> bool {
         | Kind::CNode
         | Kind::SchedContext => a.word().same(b.word()),
         Kind::SchedControl | Kind::Domain => a.kind() == b.kind(),
-        Kind::IrqControl => {
-            matches!(b.kind(), Kind::IrqControl | Kind::IrqHandler)
-                || abi::cap::of_irq_control(b.kind())
-        }
+        Kind::IrqControl => abi::cap::of_irq_control(b.kind()),
         Kind::IrqHandler => b.is(Kind::IrqHandler) && a.irq() == b.irq(),
         Kind::Null | Kind::Zombie => false,
         kind => abi::cap::same_region(kind, a, b),

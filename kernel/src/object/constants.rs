@@ -97,16 +97,6 @@ impl Constants {
         }
     }
 
-    /// These constants with a least budget of `ticks`, for the hosted kernel: with one of a few
-    /// ticks, whatever can become of a budget is few enough states to look at all of them.
-    #[cfg(not(target_os = "none"))]
-    pub const fn with_min_budget(self, ticks: u64) -> Self {
-        Constants {
-            min_budget: ticks,
-            ..self
-        }
-    }
-
     /// Longest period, in microseconds.
     pub const fn max_period_us(&self) -> u64 {
         self.frequency.max_us()
@@ -136,6 +126,22 @@ impl Constants {
     /// `ticks` in whole microseconds.
     pub const fn us(&self, ticks: u64) -> u64 {
         self.frequency.us(ticks)
+    }
+}
+
+#[cfg(not(target_os = "none"))]
+mod hosted {
+    use super::Constants;
+
+    impl Constants {
+        /// These constants with a least budget of `ticks`: with one of a few ticks, whatever can become of a
+        /// budget is few enough states to look at all of them.
+        pub const fn with_min_budget(self, ticks: u64) -> Self {
+            Constants {
+                min_budget: ticks,
+                ..self
+            }
+        }
     }
 }
 

@@ -246,25 +246,17 @@ impl<'k> Refills<'k> {
     /// its queue move to one period after the start of the refill that they came from.
     #[inline(never)]
     pub fn charge(self, used: u64) {
-        match self.only_used_up(used) {
-            Some(head) => self.set_head(head),
-            None => self.charge_in_order(used),
-        }
-    }
-
-    /// What the only refill, which has all the budget, is when `used` ticks of it are used and less than the least
-    /// budget is left: it comes back whole, earlier by what is left.
-    #[inline(always)]
-    fn only_used_up(self, used: u64) -> Option<Refill> {
         let (head, constants) = (self.head(), self.k.constants);
-        let left = head.amount.checked_sub(used)?;
-        let comes_back = left < constants.min_budget() && head.time < constants.max_release();
-        if self.context().queued() > 0 || !comes_back {
-            return None;
+        let is_only = self.context().queued() == 0 && head.time < constants.max_release();
+        match head.amount.checked_sub(used) {
+            // The only refill, which has all the budget, comes back whole, earlier by what is left.
+            Some(left) if is_only && left < constants.min_budget() => {
+                let again = head.time + self.context().period();
+                trace!(self.k, refill(self.handle, Refill::new(used, again)));
+                self.set_head(Refill::new(head.amount, again - left));
+            }
+            _ => self.charge_in_order(used),
         }
-        let again = head.time + self.context().period();
-        trace!(self.k, refill(self.handle, Refill::new(used, again)));
-        Some(Refill::new(head.amount, again - left))
     }
 
     /// [`Refills::charge`], in general.

@@ -89,9 +89,9 @@ pub fn changed(kind: Kind, source: Capability) -> bool {
     kind == Kind::SgiSignal && source.is(Kind::IrqControl)
 }
 
-/// Whether IRQ control makes capabilities of `kind`, besides handlers.
-pub fn of_irq_control(kind: Kind) -> bool {
-    kind == Kind::SgiSignal
+/// Whether a capability of `kind` is of what IRQ control stands for.
+pub const fn of_irq_control(kind: Kind) -> bool {
+    matches!(kind, Kind::IrqControl | Kind::IrqHandler | Kind::SgiSignal)
 }
 
 /// Whether capabilities of `kind` that were made for the same thing, each by itself, are no children of one another (02,

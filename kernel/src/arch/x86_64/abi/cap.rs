@@ -92,9 +92,9 @@ pub fn changed(kind: Kind, source: Capability) -> bool {
     kind == Kind::IoPort && source.is(Kind::IoPortControl)
 }
 
-/// Whether IRQ control makes capabilities of `kind`: of none but handlers.
-pub const fn of_irq_control(_kind: Kind) -> bool {
-    false
+/// Whether a capability of `kind` is of what IRQ control stands for.
+pub const fn of_irq_control(kind: Kind) -> bool {
+    matches!(kind, Kind::IrqControl | Kind::IrqHandler)
 }
 
 /// Whether capabilities of `kind` that were made for the same thing, each by itself, are no children of one another.
