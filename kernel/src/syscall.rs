@@ -4,7 +4,6 @@ use sandglass_abi::message::MessageInfo;
 use sandglass_abi::syscall::Syscall;
 
 use crate::arch::abi::context::{Context, MessageRegister};
-use crate::arch::abi::HAS_SET_TLS_BASE;
 use crate::arch::bounds;
 use crate::cap::lookup;
 use crate::invoke::{self, Error, Invocation, Outcome, Stop};
@@ -56,7 +55,7 @@ pub fn perform_other(k: &Kernel, turn: &Turn, caller: Ref<Tcb>, number: u64) -> 
     if trace_call(k, caller, number) {
         return Exit::ToCaller;
     }
-    if HAS_SET_TLS_BASE && Syscall::from_raw(number) == Some(Syscall::SetTLSBase) {
+    if Context::SETS_TLS_BASE && Syscall::from_raw(number) == Some(Syscall::SetTLSBase) {
         set_tls_base(k, caller);
         return Exit::ToCaller;
     }

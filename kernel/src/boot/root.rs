@@ -97,7 +97,7 @@ struct Thread {
     context: Ref<SchedContext>,
 }
 
-/// Levels of the tables of an IOMMU, or what says that there is none (06, section 2).
+/// How many levels I/O page tables have, as the boot information has it (06, section 2).
 fn io_page_table_levels() -> u64 {
     arch::IO_PAGE_TABLE_LEVELS
 }

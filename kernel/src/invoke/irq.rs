@@ -36,11 +36,10 @@ pub struct Issue {
 }
 
 /// Issues the handler and lets the line through.
-pub fn issue(k: &Kernel, issue: Issue) -> Outcome {
-    let (line, irq) = (issue.line, issue.irq);
-    k.irqs.set_line(k, irq, Some(line));
-    k.machine.route(line, irq);
-    derivation::insert_copy(k, issue.control, issue.slot, Capability::irq_handler(irq));
+pub fn issue(k: &Kernel, new: Issue) -> Outcome {
+    k.irqs.set_line(k, new.irq, Some(new.line));
+    k.machine.route(new.line, new.irq);
+    derivation::insert_copy(k, new.control, new.slot, Capability::irq_handler(new.irq));
     Outcome::Done
 }
 

@@ -10,8 +10,7 @@ use core::cell::Cell;
 use super::queue::Links;
 use super::ready::ReadyLinks;
 use super::{Endpoint, Fault, Key, Notification, Reply, Rights, SchedContext};
-use crate::arch::abi::object::Progress;
-use crate::arch::{Context, FpuState};
+use crate::arch::{abi::object::Progress, Context, FpuState};
 use crate::cores::CoreId;
 use crate::mem::{PhysAddr, Ref, Slot};
 

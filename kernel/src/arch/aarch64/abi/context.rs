@@ -174,6 +174,9 @@ impl Transfer {
 pub const FRAME_REGISTERS: usize = FRAME_COUNT;
 
 impl Context {
+    /// Whether there is a system call by which a thread sets its TLS base (01, section 1).
+    pub const SETS_TLS_BASE: bool = sandglass_abi::syscall::aarch64::HAS_SET_TLS_BASE;
+
     /// The registers of a new thread (07, section 1.4).
     pub const fn new() -> Self {
         let mut words = [const { Cell::new(0) }; WORDS];

@@ -22,8 +22,5 @@ pub use irq::{Irq, MAX_IRQ};
 pub use mapping::Mapping;
 pub use object::State;
 
-/// Whether there is a system call by which a thread sets its TLS base (01, section 1).
-pub const HAS_SET_TLS_BASE: bool = sandglass_abi::syscall::aarch64::HAS_SET_TLS_BASE;
-
 /// End of the user addresses: the first that is none.
 pub const USER_TOP_EXCLUSIVE: u64 = sandglass_abi::vspace::aarch64::USER_TOP_EXCLUSIVE;

@@ -92,8 +92,8 @@ pub fn changed(kind: Kind, source: Capability) -> bool {
     kind == Kind::IoPort && source.is(Kind::IoPortControl)
 }
 
-/// Whether a capability of `kind` is of what IRQ control stands for.
-pub const fn of_irq_control(kind: Kind) -> bool {
+/// Whether IRQ control is what capabilities of `kind` come from: itself, and handlers.
+pub fn of_irq_control(kind: Kind) -> bool {
     matches!(kind, Kind::IrqControl | Kind::IrqHandler)
 }
 

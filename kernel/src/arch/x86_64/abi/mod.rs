@@ -38,9 +38,6 @@ pub type Space = crate::arch::PhysAddr;
 /// Number of an IRQ.
 pub type Irq = u8;
 
-/// Whether there is a system call by which a thread sets its TLS base (01, section 1).
-pub const HAS_SET_TLS_BASE: bool = sandglass_abi::syscall::x86_64::HAS_SET_TLS_BASE;
-
 /// Highest number of an IRQ (03, section 7).
 pub const MAX_IRQ: u64 = sandglass_abi::vspace::x86_64::MAX_IRQ;
 
