@@ -106,7 +106,10 @@ fn suspend_running(f: &mut Fixture) -> TestResult {
     thread.start_and_settle(f)?;
     endpoint.nb_recv(reply);
     thread.tcb.suspend()?;
-    ensure_eq!(thread.registers()?.get(RIP), thread.code + 2);
+    ensure_eq!(
+        thread.registers()?.get(RIP),
+        thread.code + conformance_kit::arch::SYSCALL.len() as u64
+    );
     ensure!(thread.goes_on_or_waits(f)?);
     thread.tcb.resume()?;
     thread.expect_return(&thread.stopped(f)?, &before, &[])

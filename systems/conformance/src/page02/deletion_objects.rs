@@ -217,8 +217,7 @@ fn asid_pools(f: &mut Fixture) -> TestResult {
     );
     assign.expect_ok(&[])?;
     let space = sandglass::vspace::VSpace::from_root(root);
-    const UD2: [u8; 2] = [0x0f, 0x0b];
-    f.code_in(space, 0x1000, &UD2)?;
+    f.code_in(space, 0x1000, &conformance_kit::arch::STOP)?;
     let (handler, reply) = (f.endpoint()?, f.reply()?);
     let params = ThreadParams {
         fault_handler: Some(handler),

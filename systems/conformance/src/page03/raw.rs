@@ -6,10 +6,9 @@ use sandglass::abi::syscall::Syscall;
 
 use crate::prelude::*;
 
-/// SYSCALL, then UD2.
-pub const CODE: [u8; 4] = [0x0f, 0x05, 0x0f, 0x0b];
-/// Bytes of each of the two.
-pub const INSTRUCTION_BYTES: u64 = 2;
+pub use conformance_kit::arch::SYSCALL_THEN_STOP as CODE;
+/// Bytes of each of the two instructions.
+pub const INSTRUCTION_BYTES: u64 = CODE.len() as u64 / 2;
 /// Priority of the threads: below the check's.
 pub const PRIORITY: u8 = 100;
 

@@ -432,7 +432,8 @@ fn timeout_effect(f: &mut Fixture) -> TestResult {
     // It is not the handler of other faults.
     let (raw, _) = waiting(f)?;
     raw.tcb.set_timeout_endpoint(Some(handler))?;
-    raw.tcb.write_first_registers(&[raw.code + 2], true)?;
+    raw.tcb
+        .write_first_registers(&[raw.code + super::raw::INSTRUCTION_BYTES], true)?;
     let stopped = raw.stopped(f)?;
     raw.ensure_after_call(&stopped)
 }

@@ -80,7 +80,7 @@ fn installs_vspace(f: &mut Fixture) -> TestResult {
     raw.tcb.write_first_registers(&[VADDR], false)?;
     let stopped = raw.run(f)?;
     ensure_eq!(stopped.label, fault::USER_EXCEPTION);
-    ensure_eq!(stopped.words[0], VADDR + 2);
+    ensure_eq!(stopped.words[0], VADDR + super::raw::INSTRUCTION_BYTES);
     Ok(())
 }
 
@@ -277,7 +277,10 @@ fn set_space_installs(f: &mut Fixture) -> TestResult {
     let received = handler.recv(raw.reply);
     ensure_eq!(received.badge, 0x55);
     ensure_eq!(received.message.label(), fault::USER_EXCEPTION);
-    ensure_eq!(received.message.word(0), VADDR + 2);
+    ensure_eq!(
+        received.message.word(0),
+        VADDR + super::raw::INSTRUCTION_BYTES
+    );
     // The buffer is kept.
     let (second, frame) = (reader(f)?, f.frame(FrameSize::Small)?);
     second.0.tcb.set_ipc_buffer(0x400, frame)?;

@@ -86,7 +86,7 @@ fn set_timeout_endpoint(f: &mut Fixture) -> TestResult {
 
 fn slot_holds_copy(f: &mut Fixture) -> TestResult {
     // Deleting the capability that was given changes nothing.
-    let thread = f.raw(&[0x0f, 0x0b], &distinct())?;
+    let thread = f.raw(&conformance_kit::arch::STOP, &distinct())?;
     f.slot_of(thread.handler).delete()?;
     ensure_eq!(thread.run(f)?.label, fault::USER_EXCEPTION);
     Ok(())

@@ -25,10 +25,9 @@ pub const CHECKS: &[Check] = &[
     ),
 ];
 
-const UD2: [u8; 2] = [0x0f, 0x0b];
-/// `mov rax, [rdi]`.
-const READ_AT_RDI: [u8; 3] = [0x48, 0x8b, 0x07];
-const SYSCALL: [u8; 2] = [0x0f, 0x05];
+use conformance_kit::arch::LOAD as READ_AT_RDI;
+use conformance_kit::arch::STOP as UD2;
+use conformance_kit::arch::SYSCALL;
 
 /// Code and registers that fault, the fault's number and its length.
 fn faults() -> [(&'static [u8], UserContext, u64, usize); 4] {

@@ -55,9 +55,8 @@ pub const CHECKS: &[Check] = &[
     ),
 ];
 
-const UD2: [u8; 2] = [0x0f, 0x0b];
-/// `mov rax, [rdi]`.
-const READ_AT_RDI: [u8; 3] = [0x48, 0x8b, 0x07];
+use conformance_kit::arch::LOAD as READ_AT_RDI;
+use conformance_kit::arch::STOP as UD2;
 
 /// Words for a reply, of which no two are equal and each is a canonical address.
 fn reply_words(count: usize) -> Vec<u64> {
@@ -89,7 +88,12 @@ fn expect_repeats(f: &mut Fixture, code: &[u8], before: &UserContext, number: u6
 fn cap_fault(f: &mut Fixture) -> TestResult {
     for call in [Syscall::Recv, Syscall::NBWait, Syscall::Send, Syscall::Call] {
         let before = entry(call, &[(RDI, 1 << 63)]);
-        expect_repeats(f, &[0x0f, 0x05], &before, fault::CAP_FAULT)?;
+        expect_repeats(
+            f,
+            &conformance_kit::arch::SYSCALL,
+            &before,
+            fault::CAP_FAULT,
+        )?;
     }
     Ok(())
 }
@@ -169,9 +173,9 @@ fn exception_registers(f: &mut Fixture) -> TestResult {
         expect_written(f, thread, &[RIP, RSP, RFLAGS], count)?;
     }
     // Resumed, all three take effect: `ud2; nop; ud2`.
-    let thread = f.raw(&[0x0f, 0x0b, 0x90, 0x0f, 0x0b], &distinct())?;
+    let thread = f.raw(&[UD2, UD2].concat(), &distinct())?;
     let before = thread.run(f)?;
-    let words = [thread.code + 2, 0x7777_0000, 0xd5];
+    let words = [thread.code + UD2.len() as u64, 0x7777_0000, 0xd5];
     thread.reply.send(Message::new(0, words));
     let stopped = thread.stopped(f)?;
     let flags = stopped.registers.get(RFLAGS);
@@ -203,7 +207,7 @@ fn timeout_registers(f: &mut Fixture) -> TestResult {
             ..f.active_on(RAW_PRIORITY, SchedParams::new(50, 10_000))?
         };
         // jmp to itself
-        let thread = f.raw_with(params, &[0xeb, 0xfe], &distinct())?;
+        let thread = f.raw_with(params, &conformance_kit::arch::SPIN, &distinct())?;
         let thread = RawThread { endpoint, ..thread };
         thread.start()?;
         expect_written(f, thread, &TIMEOUT_REPLY_ORDER, count)?;
@@ -247,7 +251,10 @@ fn sysret_stays(f: &mut Fixture) -> TestResult {
     let mut words = stopped.words;
     words.truncate(18);
     for (word, value) in [
-        (fault::unknown_syscall::FAULT_IP, thread.code + 2),
+        (
+            fault::unknown_syscall::FAULT_IP,
+            thread.code + UD2.len() as u64,
+        ),
         (fault::unknown_syscall::RCX, 0xc0c0),
         (fault::unknown_syscall::R11, 0x1010),
         (fault::unknown_syscall::RBX, 0xb0b0),
@@ -348,9 +355,11 @@ fn no_capabilities(f: &mut Fixture) -> TestResult {
 
 fn message_registers(f: &mut Fixture) -> TestResult {
     // Badge, info and message registers are as they were before the fault.
-    let thread = f.raw(&[0x0f, 0x0b, 0x0f, 0x0b], &distinct())?;
+    let thread = f.raw(&[UD2, UD2].concat(), &distinct())?;
     let stopped = thread.run(f)?;
-    thread.reply.send(Message::new(0, [thread.code + 2]));
+    thread
+        .reply
+        .send(Message::new(0, [thread.code + UD2.len() as u64]));
     let again = thread.stopped(f)?;
     for index in [RDI, RSI, R10, R8, R9, R15, R11] {
         ensure_eq!(again.registers.get(index), stopped.registers.get(index));

@@ -257,7 +257,7 @@ fn timeout_by_reply(f: &mut Fixture) -> TestResult {
         ..f.active_on(100, PARAMS)?
     };
     let before = entry(Syscall::Call, &[(RDI, service.address()), (RSI, 0)]);
-    let client = f.raw_with(params, &[0x0f, 0x05, 0x0f, 0x0b], &before)?;
+    let client = f.raw_with(params, &conformance_kit::arch::SYSCALL_THEN_STOP, &before)?;
     client.start()?;
     // The server uses up what the client lends; then someone else answers.
     f.sleep(2 * BUDGET_US)?;

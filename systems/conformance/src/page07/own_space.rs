@@ -106,7 +106,7 @@ impl Scene {
 
     /// Where the thread stopped behind its system call, if it did.
     fn behind(&self, stopped: &Stopped) -> Result<Behind, Failure> {
-        let next = self.visitor.system_call() + 2;
+        let next = self.visitor.system_call() + conformance_kit::arch::SYSCALL.len() as u64;
         if stopped.label == fault::VM_FAULT {
             ensure_eq!(fault_of(stopped)?, absent(next, 0));
             ensure_eq!(stopped.registers.get(RIP), next);
@@ -124,7 +124,13 @@ impl Scene {
 
     /// Where the thread is when it has been switched to anew.
     fn switched(&self, f: &Fixture) -> Result<Behind, Failure> {
-        let registers = entry(Syscall::Call, &[(RIP, self.visitor.system_call() + 2)]);
+        let registers = entry(
+            Syscall::Call,
+            &[(
+                RIP,
+                self.visitor.system_call() + conformance_kit::arch::SYSCALL.len() as u64,
+            )],
+        );
         self.visitor.tcb.write_registers(&registers, true)?;
         let stopped = self.visitor.stopped(f)?;
         self.behind(&stopped)

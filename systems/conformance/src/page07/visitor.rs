@@ -1,7 +1,9 @@
 //! A thread that accesses addresses of some address space, and says exactly what came of it.
 
 use conformance_kit::arch::order::{RAX, RDI, RIP};
-use conformance_kit::arch::{JUMP_THEN_STOP, LOAD_THEN_STOP, STORE_THEN_STOP};
+use conformance_kit::arch::{
+    status, ACCESS_BYTES, JUMP_THEN_STOP, LOAD_THEN_STOP, STORE_THEN_STOP,
+};
 use sandglass::abi::fault::{user_exception, vm_fault};
 use sandglass::cap::Pml4;
 use sandglass::vspace::VSpace;
@@ -39,11 +41,7 @@ const SYSTEM_CALL: usize = 48;
 /// Where the code is in address spaces other than the check's.
 const CODE_ADDRESS: u64 = 0x7000_0000_0000;
 
-/// Bits of the status of a fault (05, section 2.5).
-pub const PRESENT: u64 = 1 << 0;
-pub const WRITE: u64 = 1 << 1;
-pub const USER: u64 = 1 << 2;
-const FETCH: u64 = 1 << 4;
+pub use conformance_kit::arch::status::{PRESENT, USER, WRITE};
 
 /// What came of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,7 +147,7 @@ impl Visitor {
                 Ok(Seen::Word(stopped.words[user_exception::FAULT_IP]))
             }
             fault::USER_EXCEPTION => {
-                ensure_eq!(stopped.words[user_exception::FAULT_IP], ip + 3);
+                ensure_eq!(stopped.words[user_exception::FAULT_IP], ip + ACCESS_BYTES);
                 Ok(Seen::Word(stopped.registers.get(RAX)))
             }
             other => Err(Failure::from(format!("fault {other} {:x?}", stopped.words))),
@@ -163,10 +161,10 @@ pub fn fault_of(stopped: &Stopped) -> Result<Seen, Failure> {
     let status = stopped.words[vm_fault::STATUS];
     ensure_eq!(
         stopped.words[vm_fault::PREFETCH],
-        u64::from(status & FETCH != 0)
+        u64::from(status::is_fetch(status))
     );
     Ok(Seen::Fault {
         address: stopped.words[vm_fault::ADDRESS],
-        status: status & !FETCH,
+        status: status::of_access(status),
     })
 }

@@ -43,6 +43,18 @@ pub struct MessageSource {
 }
 
 impl IrqControl {
+    /// Makes a handler for the interrupt `irq` and puts its capability into `destination`: on aarch64 by its number in the
+    /// GIC, from 0 to 159. Not on x86_64.
+    ///
+    /// # Errors
+    /// RevokeFirst if the interrupt is in use.
+    #[inline]
+    pub fn get(self, irq: u64, destination: Slot) -> Result<()> {
+        let words = [irq, destination.index(), u64::from(destination.depth())];
+        let caps = [destination.root().cptr()];
+        invoke_unit(self.cptr(), invocation::IRQ_CONTROL_GET, words, caps)
+    }
+
     /// Makes a handler for an IOAPIC input and puts its capability into `destination`.
     ///
     /// # Errors

@@ -1,6 +1,8 @@
 //! aarch64.
 
+use sandglass::cap::{IrqControl, Slot};
 use sandglass::context::UserContext;
+use sandglass::error::Result;
 
 pub use sandglass::arch::label as arch_label;
 pub use sandglass::arch::object as arch_object;
@@ -47,6 +49,57 @@ pub const STORE_THEN_STOP: [u8; 8] = [0x09, 0x00, 0x00, 0xf9, 0, 0, 0, 0];
 
 /// BR X0; UDF #0.
 pub const JUMP_THEN_STOP: [u8; 8] = [0x00, 0x00, 0x1f, 0xd6, 0, 0, 0, 0];
+
+/// LDR X9, [X0], and its bytes, of which a store has as many.
+pub const LOAD: [u8; 4] = [0x09, 0x00, 0x40, 0xf9];
+pub const ACCESS_BYTES: u64 = 4;
+/// SVC #0.
+pub const SYSCALL: [u8; 4] = [0x01, 0x00, 0x00, 0xd4];
+/// An endless loop.
+pub const SPIN: [u8; 4] = [0x00, 0x00, 0x00, 0x14];
+/// `ldr x9, [x0]; str x9, [x1]; yield; b` to the beginning.
+pub const READ_LOOP: [u8; 16] = [
+    0x09, 0x00, 0x40, 0xf9, 0x29, 0x00, 0x00, 0xf9, 0x3f, 0x20, 0x03, 0xd5, 0xfd, 0xff, 0xff, 0x17,
+];
+/// `str x9, [x0]; add x9, x9, #1; yield; b` to the beginning.
+pub const WRITE_LOOP: [u8; 16] = [
+    0x09, 0x00, 0x00, 0xf9, 0x29, 0x05, 0x00, 0x91, 0x3f, 0x20, 0x03, 0xd5, 0xfd, 0xff, 0xff, 0x17,
+];
+/// `add x9, x9, #1; yield; b` to the beginning; behind it, the same with X10.
+pub const COUNT_LOOPS: [u8; 24] = [
+    0x29, 0x05, 0x00, 0x91, 0x3f, 0x20, 0x03, 0xd5, 0xfe, 0xff, 0xff, 0x17, //
+    0x4a, 0x05, 0x00, 0x91, 0x3f, 0x20, 0x03, 0xd5, 0xfe, 0xff, 0xff, 0x17,
+];
+/// Where the second of them begins.
+pub const SECOND_LOOP: u64 = 12;
+
+/// The status of a fault is ESR (05, section 2.5): what it says in the bits of x86_64's.
+pub mod status {
+    pub const PRESENT: u64 = 1 << 0;
+    pub const WRITE: u64 = 1 << 1;
+    pub const USER: u64 = 1 << 2;
+
+    /// What ESR says of an access.
+    pub const fn of_access(status: u64) -> u64 {
+        // Permission faults, at whatever level; and of data, whether it was written.
+        let present = if status & 0x3c == 0x0c { PRESENT } else { 0 };
+        let write = if !is_fetch(status) && status & 1 << 6 != 0 {
+            WRITE
+        } else {
+            0
+        };
+        USER | present | write
+    }
+
+    pub const fn is_fetch(status: u64) -> bool {
+        status >> 26 == 0x20
+    }
+}
+
+/// Makes a handler for an interrupt that nothing raises, of those that an ABI's programs number by `vector`: a shared one.
+pub fn issue_irq(control: IrqControl, vector: u64, slot: Slot) -> Result<()> {
+    control.get(32 + vector, slot)
+}
 
 /// Number of the user exception of an undefined instruction.
 pub const INVALID_OPCODE: u64 = 0x0200_0000;

@@ -42,10 +42,7 @@ pub const CHECKS: &[Check] = &[
     ),
 ];
 
-/// `mov rax, [rdi]; mov [rsi], rax; pause; jmp` to the beginning.
-const READ: [u8; 10] = [0x48, 0x8b, 0x07, 0x48, 0x89, 0x06, 0xf3, 0x90, 0xeb, 0xf6];
-/// `mov [rdi], rax; inc rax; pause; jmp` to the beginning.
-const WRITE: [u8; 10] = [0x48, 0x89, 0x07, 0x48, 0xff, 0xc0, 0xf3, 0x90, 0xeb, 0xf6];
+use conformance_kit::arch::{READ_LOOP as READ, WRITE_LOOP as WRITE};
 
 const RW: Rights = Rights::READ_WRITE;
 

@@ -80,13 +80,7 @@ fn suspend(f: &mut Fixture) -> TestResult {
     })
 }
 
-/// `inc rax; pause; jmp` to the beginning; behind it, the same with RBX.
-const COUNT: [u8; 14] = [
-    0x48, 0xff, 0xc0, 0xf3, 0x90, 0xeb, 0xf9, //
-    0x48, 0xff, 0xc3, 0xf3, 0x90, 0xeb, 0xf9,
-];
-/// Where the second loop begins.
-const SECOND: u64 = 7;
+use conformance_kit::arch::{COUNT_LOOPS as COUNT, SECOND_LOOP as SECOND};
 
 /// A thread on core `core` that counts in a register, started, and its registers.
 fn counter(f: &mut Fixture, core: u64) -> Result<(RawThread, UserContext), Failure> {
