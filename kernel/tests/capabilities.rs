@@ -261,7 +261,7 @@ fn mint_never_changes_a_badge_and_copy_never_adds_rights() {
     let send_only = w.copy(endpoint, 1).expect("copied");
     let copy = w.copy(send_only, ALL).expect("copied");
     let rights = w.cap(copy).endpoint().expect("an endpoint").rights;
-    assert!(rights.write() && !rights.read() && !rights.grant() && !rights.grant_reply());
+    assert!(rights.write() && !rights.read() && !rights.answerable());
 }
 
 #[test]

@@ -45,16 +45,16 @@ const PARTS: &[Part] = &[
             "smp",
         ],
     },
-    // The whole workspace has the release kernel for one core without traces, and this the opposite in all, with
+    // The whole workspace has the release kernel of x86_64 for one core without traces, and this the opposite in all, with
     // all that there is about traces; mutants and coverage run what else there is.
     Part {
-        name: "the tests of the debug SMP kernel with traces on the host",
-        prefix: "host::cores",
+        name: "the tests of aarch64's debug SMP kernel with traces on the host",
+        prefix: "host::aarch64",
         arguments: &[
             "--package",
             "sandglass-kernel",
             "--features",
-            "debug,smp,trace",
+            "aarch64,debug,smp,trace",
         ],
     },
 ];
@@ -290,6 +290,6 @@ mod tests {
         assert_eq!(parts(Some("host::")), all);
         assert_eq!(parts(Some("host::tools::demo")), ["host"]);
         let cores = parts(Some("host::cores::"));
-        assert_eq!(cores, ["host", "host::cores", "host::cores"]);
+        assert_eq!(cores, ["host", "host::cores"]);
     }
 }
