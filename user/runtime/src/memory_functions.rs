@@ -1,11 +1,11 @@
 //! `memcpy`, `memmove`, `memset`, `memcmp` and `bcmp`, which compiled code calls.
 //!
 //! On the target of x86_64 they come from the C library, which user programs do not have; on that of aarch64 from the
-//! compiler's own library. Those of x86_64 are in assembly because a compiler may turn a loop that copies into a call of `memcpy`. Blocks of 16
-//! bytes go through SSE registers; a rest is covered by a block that overlaps the one before,
-//! loaded before anything is stored, so that overlapping operands are right.
+//! compiler's own library, which is slow. They are in assembly because a compiler may turn a loop that copies into a call of
+//! `memcpy`: see [`crate::arch`]. Blocks of 16 bytes go through vector registers; a rest is covered by a block that overlaps
+//! the one before, loaded before anything is stored, so that overlapping operands are right.
 
-#[cfg(all(test, target_arch = "x86_64"))]
+#[cfg(test)]
 mod tests {
     use std::vec::Vec;
 
