@@ -127,7 +127,7 @@ impl BootInfo {
 }
 
 fn whole_mhz(hz: u64) -> Option<Tsc> {
-    let mhz = (hz % 1_000_000 == 0).then_some(hz / 1_000_000)?;
+    let mhz = hz.is_multiple_of(1_000_000).then_some(hz / 1_000_000)?;
     Tsc::new(u32::try_from(mhz).ok()?)
 }
 
