@@ -6,7 +6,7 @@ use sandglass_kernel::mem::Ref;
 use sandglass_kernel::object::sched_context::SchedContext;
 use sandglass_kernel::object::tcb::Tcb;
 use sandglass_kernel::Kernel;
-use sandglass_testkit::call;
+use sandglass_testkit::{call, isa};
 
 use crate::costs::Path;
 use crate::program::{Program, Told};
@@ -254,7 +254,7 @@ impl Execution {
     /// computations are, as registers do. Whoever reads them twice sees whether it has run.
     pub fn show_progress(&self, k: &Kernel, ticks: u64) {
         let context = self.thread.at(k).context();
-        context.set(k, Register::Rax, self.computed + ticks);
+        context.set(k, isa::PLAIN, self.computed + ticks);
     }
 
     /// The thread executes the system call that it is at; returns the way through the kernel.
@@ -281,7 +281,7 @@ impl Execution {
 fn told(k: &Kernel, thread: Ref<Tcb>) -> Told {
     let context = thread.at(k).context();
     Told {
-        badge: context.get(Register::Rdi),
+        badge: context.get(isa::CAP),
         label: MessageInfo::from_raw(context.info()).label(),
         words: call::received(k, thread),
     }

@@ -1,14 +1,14 @@
 //! What a task does: a list of steps, as data.
 //!
-//! Step `i` is the instruction at address `2 i` of its thread: where a thread goes on is what its
+//! Step `i` is the instruction number `i` of its thread: where a thread goes on is what its
 //! registers say, and these are the kernel's to change. So a system call that the kernel wants
 //! repeated is repeated, and a thread that is stopped in the middle of a computation does the rest
 //! of it wherever it runs next.
 
-use sandglass_abi::context::x86_64::SYSCALL_INSTRUCTION_BYTES;
 use sandglass_abi::invocation as label;
 use sandglass_abi::syscall::Syscall;
 use sandglass_testkit::call::Call;
+use sandglass_testkit::isa::SYSCALL_INSTRUCTION_BYTES;
 
 use crate::costs::Path;
 

@@ -11,6 +11,7 @@ use sandglass_kernel::object::sched_context::SchedContext;
 use sandglass_kernel::object::tcb::Tcb;
 use sandglass_kernel::{CoreId, Kernel, CORES};
 pub use sandglass_testkit::boot::US;
+use sandglass_testkit::isa;
 use sandglass_testkit::world::World;
 
 use crate::costs::Costs;
@@ -90,7 +91,7 @@ impl System {
             (1..=CORES).contains(&cores),
             "the kernel is built for {CORES} cores"
         );
-        let machine = Machine::new(MEMORY, US);
+        let machine = Machine::new(MEMORY, isa::TICKS_PER_UNIT);
         machine.set_cores(cores as u8);
         let mut root = World::on(machine);
         root.path = 0;
@@ -124,7 +125,7 @@ impl System {
 
     /// A new frame, which is mapped nowhere.
     pub fn frame(&mut self) -> u64 {
-        self.root.make(types::x86_64::PAGE, 0)
+        self.root.make(isa::types::PAGE, 0)
     }
 
     /// Untyped memory of 2^`bits` bytes, of which half is used up: the next Retype zeroes that. Also a slot
@@ -148,14 +149,7 @@ impl System {
 
     /// The page tables for a frame at `vaddr`.
     pub fn map_tables(&mut self, vaddr: u64) {
-        let levels = [
-            (types::x86_64::PDPT, label::x86_64::PDPT_MAP),
-            (
-                types::x86_64::PAGE_DIRECTORY,
-                label::x86_64::PAGE_DIRECTORY_MAP,
-            ),
-            (types::x86_64::PAGE_TABLE, label::x86_64::PAGE_TABLE_MAP),
-        ];
+        let levels = isa::types::TABLES.into_iter().zip(isa::label::TABLE_MAP);
         for (object, map) in levels {
             let table = self.root.make(object, 0);
             // Some are there already.
@@ -323,7 +317,7 @@ fn configuration(made: Made, core: usize, time: Time) -> (u64, u64, [u64; 5], [u
         u64::from(time.sporadic),
     ];
     (
-        slot::FIRST_DYNAMIC + core as u64,
+        isa::SCHED_CONTROL + core as u64,
         label::SCHED_CONTROL_CONFIGURE_FLAGS,
         words,
         [made.context],

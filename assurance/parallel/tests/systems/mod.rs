@@ -2,13 +2,13 @@
 
 use proptest::prelude::*;
 use sandglass_abi::boot::slot;
-use sandglass_abi::invocation::x86_64 as arch;
 use sandglass_assurance::census::Anchor;
 use sandglass_assurance::invariants::{sweep, Violation};
 use sandglass_kernel::{Kernel, CORES};
 use sandglass_parallel::{
     migrate, Costs, Made, Message, Script, Simulation, Step, System, Task, Time,
 };
+use sandglass_testkit::isa;
 
 const SERVERS: u64 = 3;
 /// What each server adds to the words that it answers.
@@ -280,10 +280,10 @@ impl Builder<'_> {
             Kind::Maps => {
                 let vspace = [slot::VSPACE];
                 vec![
-                    Step::invoke(frame, arch::PAGE_MAP, &[vaddr, 3, 0], &vspace),
+                    Step::invoke(frame, isa::label::PAGE_MAP, &[vaddr, 3, 0], &vspace),
                     Step::Compute(plant.ticks),
                     Step::Done,
-                    Step::invoke(frame, arch::PAGE_UNMAP, &[], &[]),
+                    Step::invoke(frame, isa::label::PAGE_UNMAP, &[], &[]),
                 ]
             }
         }
