@@ -3,7 +3,7 @@
 use core::arch::asm;
 use core::cell::Cell;
 
-use super::cpu;
+use super::{cpu, paging};
 use crate::arch::abi::context::FpuState;
 use crate::cores::{CoreId, CORES};
 
@@ -27,6 +27,15 @@ impl CoreData {
     #[inline(always)]
     pub const fn of(core: CoreId) -> &'static CoreData {
         &CORE_DATA[core.index()]
+    }
+
+    /// The core is in no address space of a user from here on: its walks of tables, of which it may make some without being
+    /// asked, do not touch what may be somebody's memory soon.
+    pub fn leave_user_space(&self) {
+        // SAFETY: a root that maps nothing, until the kernel says which comes next.
+        unsafe { cpu::set_user_root(paging::empty_root()) }
+        // It is so before the core says that it has left.
+        cpu::synchronise();
     }
 
     /// Lets user code use the FPU, or makes its use an exception. The kernel can always use it, and does so to store and

@@ -56,6 +56,10 @@ impl CoreData {
         self.root.set(root);
     }
 
+    /// The core, in the kernel, is in no address space of a user: the entry has seen to that.
+    #[inline(always)]
+    pub fn leave_user_space(&self) {}
+
     /// Lets user code use the FPU, or makes its use an exception.
     #[inline(always)]
     pub fn set_fpu_enabled(&self, enabled: bool) {

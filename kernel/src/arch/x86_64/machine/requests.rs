@@ -94,6 +94,7 @@ pub fn serve(core: CoreId) -> bool {
 fn answer(core: CoreId, asked: Requests, left: u64) {
     if has(asked, STALL) {
         LEFT_AT.store(left, Ordering::Relaxed);
+        CoreData::of(core).leave_user_space();
     }
     if has(asked, SAVE_FPU) {
         let state = FPU_STATE.load(Ordering::Relaxed);
