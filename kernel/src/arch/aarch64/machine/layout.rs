@@ -41,6 +41,7 @@ pub const DEVICE_ENTRIES: core::ops::Range<usize> = 8..512;
 static TO_PHYSICAL: AtomicU64 = AtomicU64::new(0);
 
 /// The image begins at the physical address `paddr`.
+#[cfg(target_os = "none")]
 pub(in crate::arch::aarch64) fn set_image(paddr: u64) {
     TO_PHYSICAL.store(paddr.wrapping_sub(KERNEL_BASE), Ordering::Relaxed);
 }
