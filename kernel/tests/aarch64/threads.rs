@@ -1,4 +1,4 @@
-//! Registers and faults of threads (05; 07, sections 1 and 3).
+//! Registers and faults of threads (page 05; 07, sections 1 and 3).
 
 use sandglass_abi::fault::{self, unknown_syscall_aarch64 as unknown};
 use sandglass_abi::invocation as common;

@@ -1,7 +1,6 @@
 //! What the boot of the hosted machine finds on one with a device tree.
 
-use std::vec::Vec;
-
+use super::{tree, TREE_BYTES};
 use crate::arch::abi::boot::FirmwareInfo;
 use crate::arch::hosted::Machine;
 use crate::arch::Range;
@@ -24,16 +23,6 @@ pub const RESERVED: [Range; 2] = [
 
 /// Where the device tree lies, in what would be the kernel's image.
 const TREE: u64 = 0x10_0000;
-
-/// Bytes of the device tree: as many as the reference's has (06, section 4).
-pub const TREE_BYTES: usize = 7633;
-
-/// A device tree: its magic number and its length, and behind them bytes of which the kernel makes nothing.
-pub fn tree() -> Vec<u8> {
-    let head = [0xd00d_feed, TREE_BYTES as u32].map(u32::to_be_bytes);
-    let rest = (8..TREE_BYTES).map(|i| i as u8);
-    head.concat().into_iter().chain(rest).collect()
-}
 
 /// The loader has told of a device tree, and it is in the memory of `machine`.
 pub fn firmware(machine: &Machine) -> FirmwareInfo {

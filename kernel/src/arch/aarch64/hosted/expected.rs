@@ -2,7 +2,7 @@
 
 use sandglass_abi::boot::extra::{DEVICE_TREE, TIMING};
 
-use super::boot::{tree, TREE_BYTES};
+use super::{tree, TREE_BYTES};
 use crate::arch::{Context, Register};
 
 /// A machine that is another one.

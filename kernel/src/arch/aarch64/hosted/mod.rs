@@ -145,6 +145,16 @@ impl Devices for Machine {
     }
 }
 
+/// Bytes of the device tree: as many as the reference's has (06, section 4).
+pub const TREE_BYTES: usize = 7633;
+
+/// A device tree: its magic number and its length, and behind them bytes of which the kernel makes nothing.
+pub fn tree() -> Vec<u8> {
+    let head = [0xd00d_feed, TREE_BYTES as u32].map(u32::to_be_bytes);
+    let rest = (8..TREE_BYTES).map(|i| i as u8);
+    head.concat().into_iter().chain(rest).collect()
+}
+
 /// The root table of an address space.
 pub fn root_of(space: Space) -> PhysAddr {
     space.root
