@@ -1,5 +1,6 @@
 //! Tests of the command from outside, one program.
 
+mod aarch64;
 mod bench;
 mod boot;
 mod bounds;

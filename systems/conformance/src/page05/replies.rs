@@ -172,15 +172,16 @@ fn exception_registers(f: &mut Fixture) -> TestResult {
         thread.start()?;
         expect_written(f, thread, &[RIP, RSP, RFLAGS], count)?;
     }
-    // Resumed, all three take effect: `ud2; nop; ud2`.
+    // Resumed, all three take effect: the thread stops at the second instruction.
     let thread = f.raw(&[UD2, UD2].concat(), &distinct())?;
     let before = thread.run(f)?;
-    let words = [thread.code + UD2.len() as u64, 0x7777_0000, 0xd5];
+    let next = thread.code + UD2.len() as u64;
+    let words = [next, 0x7777_0000, 0xd5];
     thread.reply.send(Message::new(0, words));
     let stopped = thread.stopped(f)?;
     let flags = stopped.registers.get(RFLAGS);
     ensure_eq!(flags & 0xfff, (0xd5 | 0x202) & !0x128);
-    let expected = [(RIP, thread.code + 3), (RSP, 0x7777_0000), (RFLAGS, flags)];
+    let expected = [(RIP, next), (RSP, 0x7777_0000), (RFLAGS, flags)];
     ensure_eq!(stopped.registers, changed(&before.registers, &expected));
     Ok(())
 }

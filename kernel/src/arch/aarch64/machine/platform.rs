@@ -161,7 +161,10 @@ impl Platform for Machine {
 
     fn halt(&self, status: u8) {
         debugger::exit(status);
-        firmware::turn_off();
+        // Off is what a good end looks like: nobody is to take another one for it.
+        if status == 0 {
+            firmware::turn_off();
+        }
         cpu::stop()
     }
 

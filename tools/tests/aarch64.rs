@@ -1,0 +1,102 @@
+//! aarch64: the machine is found out from its device tree, and a tree that is wrong is refused in words.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use sandglass_tools::arch::Arch;
+use sandglass_tools::kernel::{self, KernelOptions, Variant};
+use sandglass_tools::program;
+use sandglass_tools::qemu::{self, Boot, End, Machine, Outcome};
+
+fn boot(kernel: &Path, model: &str, cores: u32, options: &[OsString]) -> Outcome {
+    let machine = Machine {
+        model: model.to_owned(),
+        cores,
+        ..Machine::of(Arch::Aarch64)
+    };
+    let root_task = program::build_for(Arch::Aarch64, "hello").unwrap();
+    qemu::run(&Boot {
+        machine,
+        timeout: Some(Duration::from_secs(60)),
+        extra_args: options.to_vec(),
+        ..Boot::new(kernel, root_task)
+    })
+    .unwrap()
+}
+
+/// One kernel for all: both interrupt controllers, entered at EL1 and at EL2.
+#[test]
+fn one_kernel_boots_on_every_machine() {
+    for (options, cores) in [
+        (KernelOptions::new(Variant::Release), 1),
+        (KernelOptions::smp(Variant::Debug), 4),
+    ] {
+        let kernel = kernel::build(&options.for_arch(Arch::Aarch64)).unwrap();
+        for model in [
+            "virt,gic-version=2",
+            "virt,gic-version=3",
+            "virt,gic-version=3,virtualization=on",
+        ] {
+            let outcome = boot(&kernel, model, cores, &[]);
+            assert_eq!(outcome.end, End::Guest(0), "{model}: {}", outcome.console);
+            let told = format!("cores                {cores}");
+            assert!(outcome.console.contains(&told), "{}", outcome.console);
+        }
+    }
+}
+
+/// Where the header of a tree has its size, and of its strings place and size.
+const TOTAL_SIZE: usize = 4;
+const STRINGS_AT: usize = 12;
+const STRINGS_SIZE: usize = 32;
+
+/// The tree of QEMU's machine, with `from` replaced by `to`, which is as long.
+fn tree_with(from: &str, to: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let path = folder.join(format!("{to}.dtb"));
+    let dump = format!("virt,gic-version=2,dumpdtb={}", path.display());
+    let (emulator, _) = Arch::Aarch64.emulator();
+    let mut qemu = Command::new(emulator);
+    qemu.args(["-machine", &dump, "-cpu", Arch::Aarch64.cpu(), "-m", "512"]);
+    assert!(qemu.output().unwrap().status.success());
+    let mut tree = fs::read(&path).unwrap();
+    let found = tree
+        .windows(from.len())
+        .position(|it| it == from.as_bytes());
+    let at = found.expect("the tree has it");
+    tree[at..at + to.len()].copy_from_slice(to.as_bytes());
+    // QEMU leaves a MiB of room, and doubles that of a tree that it is given: it ends with its strings now.
+    let word = |at: usize| u32::from_be_bytes(*tree[at..].first_chunk().unwrap());
+    let end = word(STRINGS_AT) + word(STRINGS_SIZE);
+    tree[TOTAL_SIZE..TOTAL_SIZE + 4].copy_from_slice(&end.to_be_bytes());
+    tree.truncate(end as usize);
+    fs::write(&path, tree).unwrap();
+    path
+}
+
+#[test]
+fn a_tree_that_lacks_something_is_refused_in_words() {
+    let options = KernelOptions::new(Variant::Debug).for_arch(Arch::Aarch64);
+    let kernel = kernel::build(&options).unwrap();
+    for (from, to, said) in [
+        ("arm,armv8-timer", "arm,armv8-timex", "names no timer"),
+        (
+            "arm,cortex-a15-gic",
+            "arm,cortex-a15-gix",
+            "names no interrupt controller",
+        ),
+    ] {
+        let tree = tree_with(from, to);
+        let outcome = boot(
+            &kernel,
+            "virt,gic-version=2",
+            1,
+            &["-dtb".into(), tree.into()],
+        );
+        assert_eq!(outcome.end, End::Guest(1), "{}", outcome.console);
+        assert!(outcome.console.contains(said), "{}", outcome.console);
+    }
+}
