@@ -33,7 +33,7 @@ pub fn invoke_control(s: &mut State, call: &Call) -> Result<Outcome, Error> {
         }
         aarch64::IRQ_CONTROL_ISSUE_SGI_SIGNAL if one => issue_sgi(s, call),
         aarch64::IRQ_CONTROL_GET_TRIGGER_CORE if !one => {
-            // A difference: what is not there is told (docs, deliberate differences).
+            // What is not there is told (docs, deliberate difference 16).
             call.require(5, 1)?;
             let id = id_of(call)?;
             let core = call.words[4];

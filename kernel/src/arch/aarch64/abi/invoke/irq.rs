@@ -69,7 +69,8 @@ struct Arguments {
     core: Option<usize>,
 }
 
-/// GetTriggerCore must have its words and its root, too, of which the ABI says that they are not checked (03, section 7.4).
+/// GetTriggerCore must have its words and its root, too, of which the ABI says that they are not checked (03, section 7.4;
+/// deliberate difference 16).
 #[inline(never)]
 fn decode(k: &View, call: &Invocation, arguments: Arguments) -> Result<Issue, Error> {
     let Arguments {
