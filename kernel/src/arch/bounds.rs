@@ -9,7 +9,7 @@ pub(in crate::arch) mod kind {
     /// The loop around it comes here at most so many times whenever it is entered.
     pub const TURNS: u64 = 1;
     /// The instruction repeats itself at most so many times: where there are such instructions.
-    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
+    #[cfg(target_arch = "x86_64")]
     pub const REPEATS: u64 = 2;
     /// The next call has at most this as third argument.
     pub const ARGUMENT: u64 = 3;
