@@ -2,6 +2,7 @@
 //! section 8.5), and the deliberate differences 8 and 11 of the documentation.
 
 use crate::world::{add, empty, passive, MILLISECOND};
+use sandglass_model::isa::PRECISION_US;
 use sandglass_model::reply;
 use sandglass_model::state::{Above, ContextId, Refill, Reply, ReplyId, ThreadId, Ticks};
 use sandglass_model::time::{account, schedule};
@@ -121,7 +122,7 @@ fn one_waits_and_one_runs(waiting_priority: u8) -> (State, ThreadId, ThreadId) {
 #[test]
 fn the_timer_is_for_releases_above_the_current_thread_only() {
     // The end of the budget is anticipated by the precision, a release is not.
-    let budget_end = 52 * MILLISECOND - 1;
+    let budget_end = 52 * MILLISECOND - PRECISION_US; // A tick is a microsecond.
     assert_eq!(
         one_waits_and_one_runs(11).0.core().deadline,
         11 * MILLISECOND
