@@ -56,7 +56,8 @@ const STRINGS_SIZE: usize = 32;
 /// The tree of QEMU's machine, with `from` replaced by `to`, which is as long.
 fn tree_with(from: &str, to: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let path = folder.join(format!("{to}.dtb"));
+    // Commas divide options.
+    let path = folder.join(format!("{}.dtb", to.replace(',', "-")));
     let dump = format!("virt,gic-version=2,dumpdtb={}", path.display());
     let (emulator, _) = Arch::Aarch64.emulator();
     let mut qemu = Command::new(emulator);
