@@ -45,17 +45,6 @@ pub(crate) struct Config {
     pub(super) timeout: u64,
     /// The least number of tests that must pass: guards against a suite that loses its tests.
     pub(super) min_passed: usize,
-    /// How they are run on aarch64, if they are.
-    pub(super) aarch64: Option<OnAarch64>,
-}
-
-/// What differs on aarch64.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct OnAarch64 {
-    /// Single-core kernels to run on, each in turn.
-    pub(super) kernels: Vec<Variant>,
-    pub(super) min_passed: usize,
 }
 
 impl Config {
@@ -146,16 +135,6 @@ impl Suite {
         single
             .map(|&variant| (variant, Cores::Single))
             .chain(smp_kernels(&self.name))
-    }
-
-    /// The same suite for aarch64, if it is run there: its configuration, and the kernels.
-    pub(super) fn on_aarch64(&self) -> Option<(Config, &[Variant])> {
-        let on = self.config.aarch64.as_ref()?;
-        let config = Config {
-            min_passed: on.min_passed,
-            ..self.config.clone()
-        };
-        Some((config, &on.kernels))
     }
 }
 
