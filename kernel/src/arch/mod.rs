@@ -11,10 +11,13 @@
 //! x86_64, or with the feature `aarch64` that one, whatever the host is: the hosted machine speaks its ABI, so that
 //! host tests check the very layouts and invocations that ship.
 
-pub mod aarch64;
 mod address;
 pub mod bounds;
 mod console;
+#[cfg(target_os = "none")]
+pub mod requests;
+#[cfg(target_os = "none")]
+pub mod turn;
 
 #[cfg(any(feature = "aarch64", all(target_os = "none", target_arch = "aarch64")))]
 pub mod aarch64;

@@ -7,7 +7,7 @@ import gdb
 
 from . import layout, machine
 
-TURN = "sandglass_kernel::arch::x86_64::entry::turn::KERNEL"
+TURN = "sandglass_kernel::arch::turn::KERNEL"
 
 # Kinds of capabilities (kernel/src/mem/tagged.rs; x86_64's in arch/x86_64/abi/kind.rs).
 ENDPOINT, NOTIFICATION, REPLY, CNODE, TCB, CONTEXT = 4, 6, 8, 10, 12, 22

@@ -29,10 +29,10 @@ const WINDOW: &str = "waiting ";
 const FAILED: &str = " ... FAILED: ";
 
 /// The kernel's function in which a core waits for its turn.
-const WAIT: &str = "sandglass_kernel::arch::x86_64::machine::requests::wait";
+const WAIT: &str = "sandglass_kernel::arch::requests::wait";
 /// What it may call meanwhile, unless that is part of it: to do what the core inside asks for.
 const MEANWHILE: [&str; 3] = [
-    "sandglass_kernel::arch::x86_64::machine::requests::answer",
+    "sandglass_kernel::arch::requests::answer",
     "<sandglass_kernel::arch::x86_64::machine::core_data::CoreData>::save_fpu",
     "sandglass_kernel::arch::x86_64::machine::cpu::flush_users",
 ];

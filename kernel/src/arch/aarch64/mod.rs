@@ -2,6 +2,8 @@
 //! the processor into the kernel and back.
 
 pub mod abi;
+#[cfg(target_os = "none")]
+pub mod entry;
 #[cfg(not(target_os = "none"))]
 pub mod hosted;
 pub mod machine;

@@ -9,11 +9,11 @@ use core::cell::UnsafeCell;
 
 use super::code::exit;
 use super::fatal;
-use crate::arch::abi::context::Context;
-use crate::arch::abi::{irq, Exception};
 use crate::arch::aarch64::machine::cpu;
 use crate::arch::aarch64::machine::gic::{Acknowledged, GIC};
 use crate::arch::aarch64::machine::platform::{LOOK, REMOTE_CALL};
+use crate::arch::abi::context::Context;
+use crate::arch::abi::{irq, Exception};
 use crate::arch::requests;
 use crate::arch::turn::KernelGuard;
 use crate::cores::{CoreId, CORES};
@@ -188,6 +188,12 @@ pub fn leave(guard: KernelGuard, next: Next) -> ! {
 pub fn idle() -> ! {
     // SAFETY: an interrupt does not come back here. DSB: what this core has stored is seen by others while it waits.
     unsafe {
-        asm!("dsb sy", "msr daifclr, #2", "2: wfi", "b 2b", options(noreturn, nostack));
+        asm!(
+            "dsb sy",
+            "msr daifclr, #2",
+            "2: wfi",
+            "b 2b",
+            options(noreturn, nostack)
+        );
     }
 }

@@ -11,9 +11,7 @@ use core::mem::size_of;
 use super::cores;
 use super::handlers::{KernelStack, KERNEL_STACKS};
 use super::start::start;
-use crate::arch::aarch64::machine::layout::{
-    IMAGE_ENTRY, KERNEL_ENTRY, TREE_ENTRY,
-};
+use crate::arch::aarch64::machine::layout::{IMAGE_ENTRY, KERNEL_ENTRY, TREE_ENTRY};
 use crate::arch::aarch64::machine::paging::{
     CODE, CONSTANTS, CONTROL, DATA, IMAGE_PAGES, IS_BLOCK, IS_PAGE, KERNEL_BLOCKS, KERNEL_ROOT,
     MEMORY_TYPES, START_HUGE, START_ROOT, TABLE,
@@ -200,7 +198,8 @@ global_asm!(
     "ubfx x0, x0, #24, #4",
     "cbz x0, 3f",
     "mrs x0, s3_4_c12_c9_5",
-    "orr x0, x0, #9",
+    "mov x1, #9",
+    "orr x0, x0, x1",
     "msr s3_4_c12_c9_5, x0",
     "isb",
     "mrs x0, s3_4_c12_c9_5",

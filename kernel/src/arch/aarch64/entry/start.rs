@@ -243,4 +243,6 @@ fn map_ram(board: &Board) -> Result<(), Refusal> {
     Ok(())
 }
 
-const _: () = assert!(tree::MOST_BYTES as u64 <= layout::BLOCK && TREE_ENTRY + 1 < layout::DEVICE_ENTRIES.start);
+const _: () = assert!(
+    tree::MOST_BYTES as u64 <= layout::BLOCK && TREE_ENTRY + 1 < layout::DEVICE_ENTRIES.start
+);

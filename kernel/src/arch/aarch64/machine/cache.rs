@@ -44,7 +44,12 @@ pub fn maintain(what: Maintenance, start: u64, bytes: u64) {
             // Instructions are forgotten after the data has got to where they are fetched from, on all cores of the
             // system, and no instruction that this core has fetched before is executed. All are forgotten: caches of
             // instructions need not be found by physical addresses.
-            asm!("ic ialluis", "dsb ish", "isb", options(nostack, preserves_flags));
+            asm!(
+                "ic ialluis",
+                "dsb ish",
+                "isb",
+                options(nostack, preserves_flags)
+            );
         }
     }
 }

@@ -3,106 +3,120 @@
 
 use core::arch::asm;
 
-/// Functions that read and write system registers.
-macro_rules! registers {
-    ($($(#[$doc:meta])* $name:literal $(read $read:ident)? $(write $write:ident)?;)*) => {
+/// Functions that read system registers.
+macro_rules! readable {
+    ($($(#[$doc:meta])* $read:ident: $name:literal;)*) => {
         $(
-            $(
-                $(#[$doc])*
-                #[inline(always)]
-                pub fn $read() -> u64 {
-                    let value;
-                    // SAFETY: reading it has no effect.
-                    unsafe {
-                        asm!(concat!("mrs {}, ", $name), out(reg) value,
-                             options(nomem, nostack, preserves_flags));
-                    }
-                    value
+            $(#[$doc])*
+            #[inline(always)]
+            pub fn $read() -> u64 {
+                let value;
+                // SAFETY: reading it has no effect that the caller does not want. Volatile, and not moved across accesses
+                // to memory.
+                unsafe {
+                    asm!(concat!("mrs {}, ", $name), out(reg) value,
+                         options(nostack, preserves_flags));
                 }
-            )?
-            $(
-                $(#[$doc])*
-                ///
-                /// # Safety
-                /// The kernel can go on with the processor in that state.
-                #[inline(always)]
-                pub unsafe fn $write(value: u64) {
-                    // SAFETY: the caller's. Memory accesses stay on their side, as the register may be
-                    // about them.
-                    unsafe {
-                        asm!(concat!("msr ", $name, ", {}"), in(reg) value,
-                             options(nostack, preserves_flags));
-                    }
-                }
-            )?
+                value
+            }
         )*
     };
 }
 
-registers! {
+/// Functions that write system registers.
+macro_rules! writable {
+    ($($(#[$doc:meta])* $write:ident: $name:literal;)*) => {
+        $(
+            $(#[$doc])*
+            ///
+            /// # Safety
+            /// The kernel can go on with the processor in that state.
+            #[inline(always)]
+            pub unsafe fn $write(value: u64) {
+                // SAFETY: the caller's. Memory accesses stay on their side, as the register may be about them.
+                unsafe {
+                    asm!(concat!("msr ", $name, ", {}"), in(reg) value,
+                         options(nostack, preserves_flags));
+                }
+            }
+        )*
+    };
+}
+
+readable! {
     /// Ticks of the counter in a second, as firmware has it.
-    "cntfrq_el0" read counter_hz;
-    /// Whether the virtual timer is on, masked, and has fired.
-    "cntv_ctl_el0" write set_timer_control;
-    /// The value of the counter from which on the virtual timer fires.
-    "cntv_cval_el0" write set_timer_at;
-    /// What of the counters and timers user code reaches.
-    "cntkctl_el1" write set_counter_access;
-    /// Whether the FPU can be used.
-    "cpacr_el1" write set_fpu_access;
-    /// Root of the user's tables, and the identifier of its address space.
-    "ttbr0_el1" write set_user_root;
-    /// Where the vectors are.
-    "vbar_el1" write set_vectors;
-    /// Debugging by the processor itself.
-    "mdscr_el1" write set_debugging;
-    /// Performance counters for user code.
-    "pmuserenr_el0" write set_performance_access;
-    /// The number of the core.
-    "tpidr_el1" write set_core_number;
-    /// The thread pointer that user code only reads.
-    "tpidrro_el0" write set_thread_pointer;
+    counter_hz: "cntfrq_el0";
     /// The core's affinity.
-    "mpidr_el1" read affinity_register;
+    affinity_register: "mpidr_el1";
     /// Interrupts that wait.
-    "isr_el1" read waiting;
+    waiting: "isr_el1";
     /// Features of memory.
-    "id_aa64mmfr0_el1" read memory_features;
+    memory_features: "id_aa64mmfr0_el1";
     /// Features of the processor.
-    "id_aa64pfr0_el1" read processor_features;
+    processor_features: "id_aa64pfr0_el1";
     /// Features of debugging.
-    "id_aa64dfr0_el1" read debug_features;
+    debug_features: "id_aa64dfr0_el1";
     /// Sizes of cache lines.
-    "ctr_el0" read cache_type;
+    cache_type: "ctr_el0";
     /// Why the last exception came.
-    "esr_el1" read syndrome;
+    syndrome: "esr_el1";
     /// The address that the last exception was about.
-    "far_el1" read fault_address;
+    fault_address: "far_el1";
     /// Where the last exception came from.
-    "elr_el1" read exception_link;
+    exception_link: "elr_el1";
+}
+
+writable! {
+    /// Whether the virtual timer is on, masked, and has fired.
+    set_timer_control: "cntv_ctl_el0";
+    /// The value of the counter from which on the virtual timer fires.
+    set_timer_at: "cntv_cval_el0";
+    /// What of the counters and timers user code reaches.
+    set_counter_access: "cntkctl_el1";
+    /// Whether the FPU can be used.
+    set_fpu_access: "cpacr_el1";
+    /// Root of the user's tables, and the identifier of its address space.
+    set_user_root: "ttbr0_el1";
+    /// Where the vectors are.
+    set_vectors: "vbar_el1";
+    /// Debugging by the processor itself.
+    set_debugging: "mdscr_el1";
+    /// Performance counters for user code.
+    set_performance_access: "pmuserenr_el0";
+    /// The number of the core.
+    set_core_number: "tpidr_el1";
+    /// The thread pointer that user code only reads.
+    set_thread_pointer: "tpidrro_el0";
 }
 
 /// Interrupt registers of a GICv3, for which assemblers have no names everywhere.
 pub mod icc {
     use core::arch::asm;
 
-    registers! {
-        /// Acknowledges the interrupt that waits, and says which.
-        "s3_0_c12_c12_0" read acknowledge;
-        /// Ends it.
-        "s3_0_c12_c12_1" write end;
-        /// How priorities are divided.
-        "s3_0_c12_c12_3" write set_binary_point;
-        /// What an end is.
-        "s3_0_c12_c12_4" read control write set_control;
-        /// Whether these registers are used.
-        "s3_0_c12_c12_5" read system_registers write set_system_registers;
-        /// Interrupts of group 1.
-        "s3_0_c12_c12_7" write set_group1;
-        /// The priority below which interrupts wait.
-        "s3_0_c4_c6_0" write set_priority_mask;
-        /// Raises an interrupt at other cores.
-        "s3_0_c12_c11_5" write signal;
+    readable! {
+            /// Acknowledges the interrupt that waits, and says which.
+        acknowledge: "s3_0_c12_c12_0";
+            /// What an end is.
+        control: "s3_0_c12_c12_4";
+            /// Whether these registers are used.
+        system_registers: "s3_0_c12_c12_5";
+    }
+
+    writable! {
+            /// Ends it.
+        end: "s3_0_c12_c12_1";
+            /// How priorities are divided.
+        set_binary_point: "s3_0_c12_c12_3";
+            /// What an end is.
+        set_control: "s3_0_c12_c12_4";
+            /// Whether these registers are used.
+        set_system_registers: "s3_0_c12_c12_5";
+            /// Interrupts of group 1.
+        set_group1: "s3_0_c12_c12_7";
+            /// The priority below which interrupts wait.
+        set_priority_mask: "s3_0_c4_c6_0";
+            /// Raises an interrupt at other cores.
+        signal: "s3_0_c12_c11_5";
     }
 }
 

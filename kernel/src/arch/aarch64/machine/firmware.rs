@@ -69,7 +69,8 @@ unsafe fn call(firmware: u64, function: u64, arguments: [u64; 3]) -> u64 {
         };
     }
     if firmware & SMC != 0 {
-        by!(".arch_extension sec\nsmc #0");
+        // SMC #0, which assemblers know of processors with EL3 only.
+        by!(".inst 0xd4000003");
     } else {
         by!("hvc #0");
     }

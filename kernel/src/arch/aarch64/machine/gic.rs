@@ -147,7 +147,8 @@ impl Gic {
         controller: &Controller,
         mut reserve: impl FnMut(Range),
     ) -> Result<(), &'static str> {
-        const UNMAPPED: &str = "the device tree has an interrupt controller at an impossible address";
+        const UNMAPPED: &str =
+            "the device tree has an interrupt controller at an impossible address";
         let mut map = |paddr: u64, bytes: u64, own: u64| {
             let end = paddr.saturating_add(own);
             reserve(Range { start: paddr, end });

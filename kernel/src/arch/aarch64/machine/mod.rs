@@ -1,5 +1,33 @@
-//! The machine as a value: interrupt controllers, clock, address spaces, serial line. The pure parts are compiled
-//! everywhere, the rest only on the bare target.
+//! The machine as a value, and what it is made of: interrupt controller, clock, address spaces, serial port. The pure
+//! parts (what the device tree tells, and the RAM that it leaves) are compiled everywhere, the rest only on the bare
+//! target.
 
+pub mod board;
+pub mod layout;
+pub mod ram;
+pub mod tree;
+
+#[cfg(target_os = "none")]
+pub mod cache;
+#[cfg(target_os = "none")]
+pub mod core_data;
+#[cfg(target_os = "none")]
+pub mod cpu;
+#[cfg(target_os = "none")]
+mod debugger;
+#[cfg(target_os = "none")]
+pub mod firmware;
+#[cfg(target_os = "none")]
+pub mod gic;
+#[cfg(target_os = "none")]
+mod mmio;
+#[cfg(target_os = "none")]
+pub mod paging;
+#[cfg(target_os = "none")]
+pub mod platform;
+#[cfg(target_os = "none")]
+pub mod serial;
+#[cfg(target_os = "none")]
+pub mod tlb;
 #[cfg(target_os = "none")]
 pub mod words;

@@ -107,10 +107,34 @@ mod tests {
 
     #[test]
     fn blocks_are_whole_and_inside_the_window() {
-        let blocks = whole_blocks(Range { start: 1, end: 3 * BLOCK - 1 });
-        assert_eq!(blocks, Range { start: BLOCK, end: 2 * BLOCK });
-        assert!(whole_blocks(Range { start: 1, end: BLOCK }).is_empty());
-        assert_eq!(whole_blocks(Range { start: 0, end: u64::MAX }).end, WINDOW_SIZE);
-        assert!(whole_blocks(Range { start: u64::MAX - 1, end: u64::MAX }).is_empty());
+        let blocks = whole_blocks(Range {
+            start: 1,
+            end: 3 * BLOCK - 1,
+        });
+        assert_eq!(
+            blocks,
+            Range {
+                start: BLOCK,
+                end: 2 * BLOCK
+            }
+        );
+        assert!(whole_blocks(Range {
+            start: 1,
+            end: BLOCK
+        })
+        .is_empty());
+        assert_eq!(
+            whole_blocks(Range {
+                start: 0,
+                end: u64::MAX
+            })
+            .end,
+            WINDOW_SIZE
+        );
+        assert!(whole_blocks(Range {
+            start: u64::MAX - 1,
+            end: u64::MAX
+        })
+        .is_empty());
     }
 }

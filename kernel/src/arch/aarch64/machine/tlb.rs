@@ -31,6 +31,12 @@ pub fn forget_space(asid: u16) {
 pub fn forget_all() {
     // SAFETY: as for a page.
     unsafe {
-        asm!("dsb ishst", "tlbi vmalle1is", "dsb ish", "isb", options(nostack, preserves_flags));
+        asm!(
+            "dsb ishst",
+            "tlbi vmalle1is",
+            "dsb ish",
+            "isb",
+            options(nostack, preserves_flags)
+        );
     }
 }

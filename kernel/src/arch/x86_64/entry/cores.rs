@@ -17,8 +17,8 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::handlers::{self, KernelStack, KERNEL_STACKS, STACK_START};
 use super::pvh::{CR0_PAGING, CR4_PAE};
-use super::turn::KernelGuard;
 use super::{descriptors, same_time};
+use crate::arch::turn::KernelGuard;
 use crate::arch::x86_64::machine::acpi::Madt;
 use crate::arch::x86_64::machine::apic::{Signal, LOCAL_APIC};
 use crate::arch::x86_64::machine::cpu;

@@ -23,5 +23,3 @@ mod pvh;
 mod same_time;
 #[cfg(target_os = "none")]
 mod start;
-#[cfg(target_os = "none")]
-mod turn;

@@ -3,9 +3,9 @@
 
 use super::loader::Loader;
 use super::start_info::{free_memory, low_page, FreeMemory};
-use super::turn::KernelGuard;
 use super::{cores, descriptors, handlers, legacy};
 use crate::arch::abi::boot::FirmwareInfo;
+use crate::arch::turn::KernelGuard;
 use crate::arch::x86_64::machine::acpi::{Error, Madt, Rsdp};
 use crate::arch::x86_64::machine::apic::LOCAL_APIC;
 use crate::arch::x86_64::machine::layout::{physical, PAGE_SIZE, WINDOW_SIZE};

@@ -18,8 +18,6 @@ pub(in crate::arch) mod layout;
 pub(super) mod paging;
 #[cfg(target_os = "none")]
 pub mod platform;
-#[cfg(target_os = "none")]
-pub(super) mod requests;
 #[cfg(all(target_os = "none", feature = "debug"))]
 pub(super) mod screen;
 #[cfg(target_os = "none")]

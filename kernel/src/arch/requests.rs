@@ -4,8 +4,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use sandglass_lock::{Line, Lock, Requests, Ticket, Turn, Word};
 
-use super::core_data::CoreData;
-use super::cpu;
+use super::isa::machine::{core_data::CoreData, cpu};
 use crate::arch::abi::context::FpuState;
 use crate::cores::{CoreId, Cores, CORES};
 
@@ -64,7 +63,7 @@ static LEFT_AT: AtomicU64 = AtomicU64::new(0);
 /// ticks.
 #[cold]
 #[inline(never)]
-pub(in crate::arch::x86_64) fn wait(core: CoreId, ticket: Ticket) -> (Turn, u64) {
+pub(in crate::arch) fn wait(core: CoreId, ticket: Ticket) -> (Turn, u64) {
     let since = cpu::time_stamp();
     let turn = LOCK.wait(core.index(), ticket, |asked| answer(core, asked, since));
     (turn, since)
@@ -88,8 +87,8 @@ pub fn serve(core: CoreId) -> bool {
 }
 
 /// What is not done here has been done by the entry code: the registers of the thread that ran are
-/// stored, and the root is the kernel's, whose loading forgot the user's translations. The core left user
-/// code at the tick `left`.
+/// stored; and on x86_64, where cores are asked for [`FLUSH`], the root is the kernel's, whose loading forgot the user's
+/// translations. The core left user code at the tick `left`.
 #[cold]
 fn answer(core: CoreId, asked: Requests, left: u64) {
     if has(asked, STALL) {

@@ -11,9 +11,9 @@ use core::cell::UnsafeCell;
 
 use sandglass_lock as lock;
 
-use crate::arch::x86_64::machine::layout::{KERNEL_BASE, WINDOW_BASE};
-use crate::arch::x86_64::machine::platform::Machine;
-use crate::arch::x86_64::machine::requests::{wait, LOCK};
+use super::isa::machine::layout::{KERNEL_BASE, WINDOW_BASE};
+use super::requests::{wait, LOCK};
+use super::Machine;
 use crate::cores::{CoreId, CORES};
 use crate::object::sched_context::offset;
 use crate::object::{tcb, Place};
