@@ -35,6 +35,10 @@ impl Rights {
         self.0 as u64 & Abi::GRANT.raw() != 0
     }
 
+    pub const fn grant_reply(self) -> bool {
+        self.0 as u64 & Abi::GRANT_REPLY.raw() != 0
+    }
+
     /// Whether a message may be sent: one that is a call, if `by_call`.
     #[inline(always)]
     pub const fn sends(self, by_call: bool) -> bool {
