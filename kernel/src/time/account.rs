@@ -109,8 +109,7 @@ pub fn commit(k: &Kernel, core: &Core) {
     core.set_paid(k);
     let Some(handle) = core.context() else { return };
     trace!(k, charge(core, handle, used, used));
-    let context = handle.at(k);
-    let refills = Refills::of(k, handle);
+    let (context, refills) = (handle.at(k), Refills::of(k, handle));
     if context.period() == 0 {
         refills.spend_slice(used);
     } else {

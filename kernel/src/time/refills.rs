@@ -266,8 +266,7 @@ impl<'k> Refills<'k> {
     /// has the least budget when the old head, which came last, has been joined.
     #[inline(never)]
     fn charge_in_order(self, used: u64) {
-        let constants = self.k.constants;
-        let period = self.context().period();
+        let (constants, period) = (self.k.constants, self.context().period());
         let mut queue = Queue::of(self);
         let stood_still = used > queue.head.amount + constants.min_budget();
         let mut turns = Together::<{ Refill::MAX as u64 + 1 }>::new(!stood_still);
