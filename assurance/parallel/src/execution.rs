@@ -254,7 +254,7 @@ impl Execution {
     /// computations are, as registers do. Whoever reads them twice sees whether it has run.
     pub fn show_progress(&self, k: &Kernel, ticks: u64) {
         let context = self.thread.at(k).context();
-        context.set(k, isa::PLAIN, self.computed + ticks);
+        context.set(k, isa::FOURTH, self.computed + ticks);
     }
 
     /// The thread executes the system call that it is at; returns the way through the kernel.

@@ -383,7 +383,7 @@ fn aborted_fault(f: &mut Fixture) -> TestResult {
         fault_handler: Some(handler),
         ..f.active(100)?
     };
-    let tcb = f.spawn(params, || conformance_kit::arch::stop())?;
+    let tcb = f.spawn(params, conformance_kit::arch::stop)?;
     let first = handler.recv(reply).message;
     tcb.suspend()?;
     // Without a pending fault it could not go on by this.

@@ -293,7 +293,7 @@ fn suspend_faulter(f: &mut Fixture) -> TestResult {
         fault_handler: Some(handler),
         ..f.active(100)?
     };
-    let tcb = f.spawn(params, || conformance_kit::arch::stop())?;
+    let tcb = f.spawn(params, conformance_kit::arch::stop)?;
     f.settle()?;
     tcb.suspend()?;
     ensure_eq!(handler.nb_recv(reply).message.label(), 0);

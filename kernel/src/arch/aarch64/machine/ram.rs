@@ -21,7 +21,7 @@ pub fn around(range: Range) -> Range {
         end: range
             .end
             .checked_next_multiple_of(PAGE)
-            .unwrap_or(u64::MAX & !(PAGE - 1)),
+            .unwrap_or(!(PAGE - 1)),
     }
 }
 
