@@ -33,7 +33,7 @@ pub const SP: Register = Register::Sp;
 pub const FLAGS: Register = Register::Spsr;
 /// One of no role, of those that CopyRegisters calls frame registers.
 pub const PLAIN: Register = Register::X16;
-/// The fourth register that ReadRegisters tells (07, section 1.2).
+/// The fourth register that ReadRegisters tells (07, section 1.1).
 pub const FOURTH: Register = Register::X0;
 
 /// Objects.

@@ -30,7 +30,7 @@ pub const SP: Register = Register::Rsp;
 pub const FLAGS: Register = Register::Rflags;
 /// One of no role, of those that CopyRegisters calls frame registers.
 pub const PLAIN: Register = Register::Rbx;
-/// The fourth register that ReadRegisters tells (07, section 1.2).
+/// The fourth register that ReadRegisters tells (07, section 1.1).
 pub const FOURTH: Register = Register::Rax;
 
 /// Objects.
