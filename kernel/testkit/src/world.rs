@@ -112,7 +112,7 @@ impl World {
     }
 
     /// The slot of the scheduling control of `core`.
-    pub const fn sched_control(core: CoreId) -> u64 {
+    pub fn sched_control(core: CoreId) -> u64 {
         isa::SCHED_CONTROL + core.index() as u64
     }
 
