@@ -15,7 +15,7 @@ use crate::visits;
 
 /// `sandglass boot`: ends with the guest's status, 0 at the awaited text, 124 at the time-out.
 pub fn run(args: &BootArgs) -> Result<ExitCode> {
-    let (root_task, arch) = root_task(args)?;
+    let (root_task, arch, is_ours) = root_task(args)?;
     let conditions = &args.conditions;
     let cores = args.machine.cores.cores();
     let kernel = kernel::build(&KernelOptions::on(conditions.kernel, cores).for_arch(arch))?;
@@ -31,24 +31,25 @@ pub fn run(args: &BootArgs) -> Result<ExitCode> {
         conditions,
         Boot {
             machine,
+            user_semihosting: is_ours,
             ..Boot::new(kernel, root_task)
         },
     )
 }
 
-/// The root task's file, and what it is for.
+/// The root task's file, what it is for, and whether it is one of this repository.
 ///
 /// # Errors
 /// It is none, or does not build.
-fn root_task(args: &BootArgs) -> Result<(PathBuf, Arch)> {
+fn root_task(args: &BootArgs) -> Result<(PathBuf, Arch, bool)> {
     let path = &args.root_task;
     if let (false, Some(name)) = (path.exists(), path.to_str()) {
         let metadata = program::workspace_metadata()?;
         if program::packages(&metadata).contains(&name) {
-            return Ok((program::build_for(args.arch, name)?, args.arch));
+            return Ok((program::build_for(args.arch, name)?, args.arch, true));
         }
     }
-    Ok((path.clone(), ensure_root_task(path)?))
+    Ok((path.clone(), ensure_root_task(path)?, false))
 }
 
 /// Sees before anything is built whether a file can be a root task, and for which architecture.

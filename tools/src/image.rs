@@ -57,7 +57,8 @@ pub fn run(args: &ImageArgs) -> Result<ExitCode> {
     let (root_task, cores) = if is_elf(&args.system)? {
         ensure!(
             boot::ensure_root_task(&args.system)? == Arch::X86_64,
-            "disk images are for x86_64 only"
+            "`{}` is for another architecture: disk images are for x86_64 only",
+            args.system.display()
         );
         (args.system.clone(), Cores::Single)
     } else {

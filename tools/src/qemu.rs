@@ -184,6 +184,9 @@ pub struct Boot {
     pub log: Option<PathBuf>,
     /// What is added to the copies.
     pub annotator: Annotator,
+    /// On aarch64, whether user code may end the machine with a status. It does so by semihosting, by which it could as
+    /// well read and write the host's files and execute its commands: only for programs that are trusted with these.
+    pub user_semihosting: bool,
     /// More arguments for QEMU (`-device`, `-plugin`).
     pub extra_args: Vec<OsString>,
 }
@@ -221,6 +224,7 @@ impl From<Medium> for Boot {
             echo: false,
             log: None,
             annotator: Annotator::default(),
+            user_semihosting: false,
             extra_args: Vec::new(),
         }
     }
@@ -348,14 +352,7 @@ pub fn command(boot: &Boot) -> Result<Command> {
     command.args([
         "-display", "none", "-nic", "none", "-serial", "stdio", "-monitor", "none",
     ]);
-    command.arg("-no-reboot").args(match machine.arch {
-        Arch::X86_64 => ["-device", "isa-debug-exit,iobase=0xf4,iosize=0x04"],
-        // User code ends the machine, too.
-        Arch::Aarch64 => [
-            "-semihosting-config",
-            "enable=on,target=native,userspace=on",
-        ],
-    });
+    command.arg("-no-reboot").args(way_to_end(boot));
     if let Some(option) = virtual_time(machine) {
         command.args(["-icount", &option]);
     }
@@ -377,6 +374,19 @@ fn virtual_time(machine: &Machine) -> Option<String> {
     let sleep = if machine.is_debugged { "on" } else { "off" };
     let shift = machine.icount?;
     Some(format!("shift={shift},sleep={sleep}"))
+}
+
+/// What lets the guest end the machine with a status.
+fn way_to_end(boot: &Boot) -> [&'static str; 2] {
+    const SEMIHOSTING: &str = "-semihosting-config";
+    match boot.machine.arch {
+        Arch::X86_64 => ["-device", "isa-debug-exit,iobase=0xf4,iosize=0x04"],
+        // The debug kernel ends the machine by it.
+        Arch::Aarch64 if boot.user_semihosting => {
+            [SEMIHOSTING, "enable=on,target=native,userspace=on"]
+        }
+        Arch::Aarch64 => [SEMIHOSTING, "enable=on,target=native,userspace=off"],
+    }
 }
 
 /// Adds the arguments that give the machine what it boots.
@@ -574,6 +584,17 @@ mod tests {
 
     fn exit(code: i32) -> ExitStatus {
         ExitStatus::from_raw(code << 8)
+    }
+
+    #[test]
+    fn user_code_reaches_the_host_only_where_that_is_asked_for() {
+        let mut boot = Boot {
+            machine: Machine::of(Arch::Aarch64),
+            ..Boot::new("kernel", "task")
+        };
+        assert!(way_to_end(&boot)[1].ends_with(",userspace=off"));
+        boot.user_semihosting = true;
+        assert!(way_to_end(&boot)[1].ends_with(",userspace=on"));
     }
 
     #[test]

@@ -21,6 +21,7 @@ fn boot(kernel: &Path, model: &str, cores: u32, options: &[OsString]) -> Outcome
     qemu::run(&Boot {
         machine,
         timeout: Some(Duration::from_secs(60)),
+        user_semihosting: true,
         extra_args: options.to_vec(),
         ..Boot::new(kernel, root_task)
     })

@@ -106,8 +106,8 @@ const fn has(asked: Requests, what: Requests) -> bool {
     asked.0 & what.0 != 0
 }
 
-/// Asks other cores, which run, for `what`, and returns when they have done it. `interrupt` raises
-/// [`REMOTE_CALL`] at a core.
+/// Asks other cores, which run, for `what`, and returns when they have done it. `interrupt` makes a core call
+/// [`serve`].
 ///
 /// Called by the core inside.
 pub fn ask(cores: Cores, what: Requests, mut interrupt: impl FnMut(CoreId)) {

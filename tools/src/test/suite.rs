@@ -79,6 +79,7 @@ impl Config {
         Boot {
             machine,
             timeout: Some(Duration::from_secs(self.timeout)),
+            user_semihosting: true,
             extra_args: options.map(OsString::from).collect(),
             ..Boot::new(kernel, root_task)
         }

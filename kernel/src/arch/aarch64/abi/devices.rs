@@ -1,6 +1,7 @@
 //! What the ABI of aarch64 lets users do to devices through the kernel, and what it needs of a machine
 //! for that.
 
+use crate::arch::bounds::turns;
 use crate::arch::PhysAddr;
 use crate::cores::CoreId;
 
@@ -76,3 +77,34 @@ pub trait Devices {
 
 /// Most bytes of one step of cache maintenance.
 pub const MAINTENANCE_BYTES: u64 = 512;
+
+/// Most pieces of what is zeroed or made executable at a time: those of the largest object of the boot, the root CNode.
+const MOST_PIECES: u64 = (1 << 18) / MAINTENANCE_BYTES;
+
+/// The `bytes` at `start` in steps of cache maintenance, each with its length in bytes.
+pub fn steps(start: PhysAddr, bytes: u64) -> impl Iterator<Item = (PhysAddr, u64)> {
+    turns::<MOST_PIECES, _>(0..bytes.div_ceil(MAINTENANCE_BYTES)).map(move |step| {
+        let done = step * MAINTENANCE_BYTES;
+        (start.offset(done), MAINTENANCE_BYTES.min(bytes - done))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{steps, MAINTENANCE_BYTES};
+    use crate::arch::PhysAddr;
+
+    #[test]
+    fn steps_cover_all_bytes_once_and_none_is_too_long() {
+        let start = PhysAddr::new(0x4000_0000);
+        for bytes in [0, 1, 256, 512, 513, 4096, 5000, 1 << 18] {
+            let mut end = start.get();
+            for (at, length) in steps(start, bytes) {
+                assert_eq!(at.get(), end, "{bytes} bytes");
+                assert!((1..=MAINTENANCE_BYTES).contains(&length), "{length}");
+                end += length;
+            }
+            assert_eq!(end - start.get(), bytes);
+        }
+    }
+}

@@ -19,7 +19,7 @@ fn line() -> u64 {
     SHORTEST_LINE << (cpu::cache_type() >> 16 & 0xf)
 }
 
-/// Does `what` to the `bytes` at the physical address `start`, at most [`MAINTENANCE_BYTES`]; nothing to what the window
+/// Does `what` to the `bytes` at the physical address `start`, of which there are at most [`MAINTENANCE_BYTES`]: whoever has more goes through them in steps. Nothing to what the window
 /// does not show: no data of that is in any cache.
 pub fn maintain(what: Maintenance, start: u64, bytes: u64) {
     let Some(end) = start.checked_add(bytes.min(MAINTENANCE_BYTES)) else {

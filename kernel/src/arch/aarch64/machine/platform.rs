@@ -9,7 +9,7 @@ use super::gic::GIC;
 use super::layout::WINDOW_BASE;
 use super::{cache, cpu, debugger, firmware, paging, serial, tlb};
 use crate::arch::abi::context::FpuState;
-use crate::arch::abi::devices::{Devices, Line, Maintenance, Space};
+use crate::arch::abi::devices::{steps, Devices, Line, Maintenance, Space};
 use crate::arch::abi::Irq;
 use crate::arch::requests::{self, SAVE_FPU, STALL};
 use crate::arch::{PhysAddr, Platform};
@@ -106,7 +106,9 @@ impl Platform for Machine {
     }
 
     fn zeroed(&self, start: PhysAddr, bytes: u64) {
-        cache::maintain(Maintenance::Clean, start.get(), bytes);
+        for (at, bytes) in steps(start, bytes) {
+            cache::maintain(Maintenance::Clean, at.get(), bytes);
+        }
     }
 
     #[inline(always)]

@@ -7,7 +7,7 @@ pub mod extra;
 use sandglass_abi::boot::slot;
 use sandglass_abi::vspace::aarch64::{attributes, ROOT_TASK_ASID};
 
-use super::devices::{Devices, Maintenance, MAINTENANCE_BYTES};
+use super::devices::{steps, Devices, Maintenance};
 use super::invoke::asid;
 use super::object::asid::AsidPool;
 use super::object::paging::{PageTable, VSpace};
@@ -140,10 +140,8 @@ pub fn map(
         Contents::Data => attributes::DEFAULT | attributes::EXECUTE_NEVER,
     };
     if contents == Contents::Image {
-        for step in 0..(1 << Level::LAST.entry_bits()) / MAINTENANCE_BYTES {
-            let at = frame.address().offset(step * MAINTENANCE_BYTES);
-            k.machine
-                .maintain(Maintenance::Unify, at, MAINTENANCE_BYTES);
+        for (at, bytes) in steps(frame.address(), 1 << Level::LAST.entry_bits()) {
+            k.machine.maintain(Maintenance::Unify, at, bytes);
         }
     }
     let (table, level, index) = (place.table, place.level, place.index);
