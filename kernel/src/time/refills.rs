@@ -266,7 +266,9 @@ impl<'k> Refills<'k> {
     /// has the least budget when the old head, which came last, has been joined.
     #[inline(never)]
     fn charge_in_order(self, used: u64) {
-        let (constants, period) = (self.k.constants, self.context().period());
+        // In this order: the other takes three instructions more for each refill.
+        let constants = self.k.constants;
+        let period = self.context().period();
         let mut queue = Queue::of(self);
         let stood_still = used > queue.head.amount + constants.min_budget();
         let mut turns = Together::<{ Refill::MAX as u64 + 1 }>::new(!stood_still);
@@ -385,11 +387,10 @@ impl<'k> Refills<'k> {
     /// Round-robin: `used` ticks of the slice are over.
     #[inline(always)]
     pub fn spend_slice(self, used: u64) {
-        let head = self.head();
+        let (head, context) = (self.head(), self.context());
         let used = used.min(head.amount);
         self.set_head(Refill::new(head.amount - used, head.time));
-        self.context()
-            .set_slice_used(self.k, self.context().slice_used() + used);
+        context.set_slice_used(self.k, context.slice_used() + used);
     }
 
     /// Round-robin: the slice is over, the next one is full.
