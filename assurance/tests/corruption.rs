@@ -306,7 +306,9 @@ const DAMAGES: &[Damage] = &[
     }),
     ("issued_devices_are_as_capabilities_say", |scene| {
         let (kind, data) = isa::DAMAGED.2;
-        scene.poke(scene.of(kind), DATA, data);
+        let other = scene.of(Kind::Domain);
+        scene.poke(other, WORD, kind.number().into());
+        scene.poke(other, DATA, data);
     }),
 ];
 

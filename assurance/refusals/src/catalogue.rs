@@ -112,8 +112,8 @@ pub const OUT_OF_REACH: [(u64, &str, &str); 4] = [
     ),
 ];
 
-/// The catalogue.
-pub fn catalogue() -> Vec<Check> {
+/// The catalogue of a kernel for one core, or for several.
+pub fn catalogue(is_for_several_cores: bool) -> Vec<Check> {
     let mut catalogue = Catalogue(Vec::new());
     memory(&mut catalogue);
     cnodes(&mut catalogue);
@@ -122,7 +122,7 @@ pub fn catalogue() -> Vec<Check> {
     time(&mut catalogue);
     domains(&mut catalogue);
     handlers(&mut catalogue);
-    isa::catalogue::checks(&mut catalogue);
+    isa::catalogue::checks(&mut catalogue, is_for_several_cores);
     identifiers(&mut catalogue);
     catalogue.0
 }

@@ -42,6 +42,9 @@ pub trait Maker {
     /// Ticks in a microsecond.
     fn ticks_per_us(&self) -> u64;
 
+    /// Whether the kernel is one for several cores, however many there are.
+    fn is_for_several_cores(&self) -> bool;
+
     /// The slot of scheduling control.
     fn sched_control(&self) -> u64 {
         slot::FIRST_DYNAMIC
@@ -84,6 +87,7 @@ pub struct Scene {
     pub ticks_per_us: u64,
     pub ticks_per_unit: u64,
     pub sched_control: u64,
+    pub is_for_several_cores: bool,
     /// Who makes the refused invocations: a thread of maximum controlled priority 100.
     pub caller: Thread,
     pub empty: u64,
@@ -315,7 +319,8 @@ impl Scene {
         let (get, words) = isa::get_irq(irq_handler);
         w.invoke(slot::IRQ_CONTROL, get, &words, &[slot::CNODE])?;
         let device = w.0.fresh_slot()?;
-        let (control, issue, words) = isa::get_device(device);
+        let is_for_several_cores = w.0.is_for_several_cores();
+        let (control, issue, words) = isa::get_device(device, is_for_several_cores);
         w.invoke(control, issue, &words, &[slot::CNODE])?;
 
         let space = w.space(slot::ASID_POOL)?;
@@ -373,6 +378,7 @@ impl Scene {
             ticks_per_us,
             ticks_per_unit,
             sched_control,
+            is_for_several_cores,
             caller,
             empty,
             signals,

@@ -18,6 +18,7 @@ pub(crate) use invoke::Arguments;
 use fastrand::Rng;
 use sandglass_abi::message::MessageInfo;
 use sandglass_abi::syscall::Syscall;
+use sandglass_abi::trace;
 use sandglass_model::isa::IrqNumber;
 use sandglass_model::state::{Cap, Signals, State, ThreadState};
 
@@ -273,10 +274,13 @@ impl Generator {
             8 => self.rng.i64(-40..40),
             _ => self.rng.i64(..),
         };
-        // What the debug kernel prints is not specified.
-        let number = match Syscall::from_raw(number as u64) {
-            Some(call) if call.is_debug() => Syscall::Yield as i64,
-            _ => number,
+        // What the debug kernel prints is not specified, nor what a kernel with traces writes.
+        let is_debug = Syscall::from_raw(number as u64).is_some_and(Syscall::is_debug);
+        let is_trace = cfg!(feature = "trace") && trace::Call::from_raw(number as u64).is_some();
+        let number = if is_debug || is_trace {
+            Syscall::Yield as i64
+        } else {
+            number
         };
         let cap = self.edge();
         Action::Call(Call {

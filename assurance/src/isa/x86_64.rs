@@ -293,8 +293,8 @@ pub fn issued_devices_are_as_capabilities_say(census: &Census) -> Finding {
     Ok(())
 }
 
-/// Capabilities of which there is one in the world: of a table, of a root, and of a device with a second word that no such
-/// capability has. For tests of damaged kernels.
+/// Capabilities of which there is one in the world: of a table, and of a root; and one of a device with a second word that
+/// no such capability has. For tests of damaged kernels.
 pub const DAMAGED: (KernelKind, KernelKind, (KernelKind, u64)) = (
     KernelKind::PageDirectory,
     KernelKind::Pml4,

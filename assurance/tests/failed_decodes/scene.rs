@@ -1,6 +1,7 @@
 //! The catalogue's scene on a hosted kernel.
 
 use sandglass_abi::boot::slot;
+use sandglass_kernel::CORES;
 use sandglass_refusals::scene::{Maker, Scene, Thread};
 use sandglass_testkit::call::Refused;
 use sandglass_testkit::isa;
@@ -37,6 +38,10 @@ struct Root {
 
 impl Maker for Root {
     type Failure = Refused;
+
+    fn is_for_several_cores(&self) -> bool {
+        CORES > 1
+    }
 
     fn ticks_per_us(&self) -> u64 {
         US

@@ -44,7 +44,7 @@ pub fn run(suite: &mut Suite, fixture: &mut Fixture) {
             }),
             ("of_two_checks_that_fail_the_first_is_told", |f| {
                 refused(f, Calls::CallOnly, |s| {
-                    pairs::pairs(&catalogue(), &cases::of_checks(s))
+                    pairs::pairs(&catalogue(s.is_for_several_cores), &cases::of_checks(s))
                 })
             }),
             (

@@ -20,7 +20,7 @@ use crate::invoke::{Call, Outcome};
 use crate::object::Kind;
 use crate::state::{Cap, Fault, Level, Registers, State, TableId, ThreadId};
 use sandglass_abi::context::aarch64::{
-    SPSR, SPSR_FIXED_RELEASE, SPSR_FLAGS, UNKNOWN_SYSCALL_ORDER,
+    SPSR, SPSR_FIXED_DEBUG, SPSR_FIXED_RELEASE, SPSR_FLAGS, UNKNOWN_SYSCALL_ORDER,
 };
 use sandglass_abi::fault::unknown_syscall_aarch64 as unknown;
 use sandglass_abi::object::aarch64 as types;
@@ -36,14 +36,20 @@ pub type IrqNumber = u16;
 /// What raises interrupts: each has a line of its own.
 pub type Pin = u16;
 
-/// The register of a new thread that is not 0, and what it holds (07, section 1.4): the specification is of the release
-/// kernel.
-pub const INITIAL: (usize, u64) = (SPSR, SPSR_FIXED_RELEASE);
+/// What SPSR always is, but for the flags (07, section 1.3).
+const SPSR_FIXED: u64 = if cfg!(feature = "debug") {
+    SPSR_FIXED_DEBUG
+} else {
+    SPSR_FIXED_RELEASE
+};
+
+/// The register of a new thread that is not 0, and what it holds (07, section 1.4).
+pub const INITIAL: (usize, u64) = (SPSR, SPSR_FIXED);
 
 /// What a register, by its place in the user context, may hold of `value` (07, section 1.3).
 pub fn sanitise(register: usize, value: u64) -> u64 {
     match register {
-        SPSR => value & SPSR_FLAGS | SPSR_FIXED_RELEASE,
+        SPSR => value & SPSR_FLAGS | SPSR_FIXED,
         _ => value,
     }
 }

@@ -90,6 +90,11 @@ impl Maker for Root<'_> {
         self.fixture.tsc.mhz().into()
     }
 
+    /// All kernels that this is booted on have as many cores as they are for.
+    fn is_for_several_cores(&self) -> bool {
+        self.fixture.boot.cores() > 1
+    }
+
     fn caller(&self) -> Thread {
         self.caller
     }

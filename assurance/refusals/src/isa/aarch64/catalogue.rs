@@ -7,8 +7,12 @@ use sandglass_abi::invocation::IRQ_CONTROL_GET;
 use crate::catalogue::{Catalogue, CAPS, WORDS};
 
 /// All.
-pub fn checks(c: &mut Catalogue) {
-    interrupts(c);
+pub fn checks(c: &mut Catalogue, is_for_several_cores: bool) {
+    if is_for_several_cores {
+        interrupts_of_cores(c);
+    } else {
+        interrupts(c);
+    }
     address_spaces(c);
     caches(c);
 }
@@ -38,6 +42,26 @@ fn interrupts(c: &mut Catalogue) {
         ],
     );
     c.add_destination(signal);
+}
+
+/// 03, sections 7.1, 7.3 and 7.4: the interrupts that the kernel has for itself are private to a core, so who asks for them
+/// without one is told that of all private ones. That the message of GetTriggerCore is checked is deliberate difference 16.
+fn interrupts_of_cores(c: &mut Catalogue) {
+    let number = &[WORDS, CAPS, ("interrupt", RangeError)];
+    let taken = ("issued", RevokeFirst);
+    let reserved = ("the kernel's", RevokeFirst);
+    let get = &[IRQ_CONTROL_GET];
+    c.add(get, number);
+    c.add(get, &[taken, reserved]);
+    c.add_destination(get);
+    let trigger = &[IRQ_CONTROL_GET_TRIGGER];
+    c.add(trigger, number);
+    c.add(trigger, &[("private", IllegalOperation), taken]);
+    c.add_destination(trigger);
+    let of_core = &[IRQ_CONTROL_GET_TRIGGER_CORE];
+    c.add(of_core, number);
+    c.add(of_core, &[("core", InvalidArgument), taken, reserved]);
+    c.add_destination(of_core);
 }
 
 /// 03, sections 9.2 and 9.3.

@@ -48,8 +48,13 @@ pub fn get_irq(slot: u64) -> (u64, [u64; 4]) {
     (IRQ_CONTROL_GET_TRIGGER, [IRQ, 0, slot, 64])
 }
 
-/// The scene's device is the signal of an interrupt: how it is issued into `slot`, by which capability.
-pub fn get_device(slot: u64) -> (u64, u64, [u64; 4]) {
+/// The scene's device is the signal of an interrupt, and where cores need all of these, another handler: how it is issued
+/// into `slot`, by which capability.
+pub fn get_device(slot: u64, is_for_several_cores: bool) -> (u64, u64, [u64; 4]) {
+    if is_for_several_cores {
+        let words = [IRQ + 1, 0, slot, 64];
+        return (slot::IRQ_CONTROL, IRQ_CONTROL_GET_TRIGGER, words);
+    }
     let words = [3, 0, slot, 64];
     (slot::IRQ_CONTROL, IRQ_CONTROL_ISSUE_SGI_SIGNAL, words)
 }

@@ -8,8 +8,8 @@ use sandglass_abi::invocation::x86_64 as arch;
 
 use crate::catalogue::{Catalogue, CAPS, WORDS};
 
-/// All.
-pub fn checks(c: &mut Catalogue) {
+/// All: several cores have no others.
+pub fn checks(c: &mut Catalogue, _is_for_several_cores: bool) {
     interrupts(c);
     address_spaces(c);
     ports(c);

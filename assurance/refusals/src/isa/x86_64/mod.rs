@@ -49,7 +49,7 @@ pub fn get_irq(slot: u64) -> (u64, [u64; 7]) {
 }
 
 /// The scene's device is some ports: how they are issued into `slot`, by which capability.
-pub fn get_device(slot: u64) -> (u64, u64, [u64; 4]) {
+pub fn get_device(slot: u64, _is_for_several_cores: bool) -> (u64, u64, [u64; 4]) {
     let words = [0x100, 0x107, slot, 64];
     (slot::IO_PORT_CONTROL, IO_PORT_CONTROL_ISSUE, words)
 }
