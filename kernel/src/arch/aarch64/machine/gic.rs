@@ -111,6 +111,48 @@ unsafe impl Sync for Gic {}
 /// The machine's controller.
 pub static GIC: Gic = Gic::new();
 
+/// A change of an interrupt.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Change {
+    pub number: u32,
+    /// How it is triggered from now on; as it was, if that is not said.
+    pub trigger: Option<Trigger>,
+    /// It arrives at the core that it is changed for.
+    pub route: bool,
+    pub masked: bool,
+}
+
+impl Change {
+    /// Whether it is one of an interrupt that is private to a core.
+    pub const fn is_private(self) -> bool {
+        self.number < PRIVATE
+    }
+
+    /// In 14 bits, for another core.
+    pub const fn bits(self) -> u32 {
+        let trigger = match self.trigger {
+            None => 0,
+            Some(Trigger::Level) => 1,
+            Some(Trigger::Edge) => 2,
+        };
+        self.number & 0x3ff | trigger << 10 | (self.route as u32) << 12 | (self.masked as u32) << 13
+    }
+
+    /// That of [`Self::bits`].
+    pub const fn from_bits(bits: u32) -> Self {
+        Change {
+            number: bits & 0x3ff,
+            trigger: match bits >> 10 & 3 {
+                1 => Some(Trigger::Level),
+                2 => Some(Trigger::Edge),
+                _ => None,
+            },
+            route: bits >> 12 & 1 != 0,
+            masked: bits >> 13 & 1 != 0,
+        }
+    }
+}
+
 /// An interrupt that has been acknowledged and not ended.
 #[derive(Clone, Copy)]
 pub struct Acknowledged(u32);
@@ -182,6 +224,19 @@ impl Gic {
         self.controller.set(Some(*controller));
         self.start_distributor();
         self.init_core(CoreId::BOOT)
+    }
+
+    /// Whether each core reaches its private interrupts and nobody else's: they are at the same addresses.
+    pub fn is_banked(&self) -> bool {
+        !self.is_gic3()
+    }
+
+    /// Changes an interrupt, of `core` if it is private; then `core` executes this, if [`Self::is_banked`].
+    pub fn change(&self, core: CoreId, change: Change) {
+        if change.route {
+            self.route(core, change.number, change.trigger);
+        }
+        self.set_masked(core, change.number, change.masked);
     }
 
     /// Whether it is a GICv3.
@@ -313,8 +368,8 @@ impl Gic {
         (registers, word, 1 << (number % 32))
     }
 
-    /// Masks or unmasks the interrupt `number`; a private one is that of `core`. Of a GICv2 that is always the one of the
-    /// core that executes this.
+    /// Masks or unmasks the interrupt `number`; a private one is that of `core`, which executes this if
+    /// [`Self::is_banked`].
     pub fn set_masked(&self, core: CoreId, number: u32, masked: bool) {
         let (registers, word, bit) = self.place(core, number);
         let offset = if masked {
@@ -463,4 +518,28 @@ fn start_registers() -> Result<(), &'static str> {
     }
     cpu::synchronise();
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Change, Trigger};
+
+    #[test]
+    fn a_change_arrives_as_it_was_sent() {
+        for number in [0, 2, 27, 31, 159, 1019] {
+            for trigger in [None, Some(Trigger::Level), Some(Trigger::Edge)] {
+                for (route, masked) in [(false, false), (false, true), (true, false), (true, true)]
+                {
+                    let change = Change {
+                        number,
+                        trigger,
+                        route,
+                        masked,
+                    };
+                    assert!(change.bits() < 1 << 24);
+                    assert_eq!(Change::from_bits(change.bits()), change);
+                }
+            }
+        }
+    }
 }
