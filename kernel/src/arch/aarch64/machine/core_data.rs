@@ -3,7 +3,8 @@
 use core::arch::asm;
 use core::cell::Cell;
 
-use super::gic::{Change, GIC};
+use super::change::Change;
+use super::gic::GIC;
 use super::{cpu, paging};
 use crate::arch::abi::context::FpuState;
 use crate::cores::{CoreId, CORES};

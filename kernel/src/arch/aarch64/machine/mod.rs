@@ -3,6 +3,7 @@
 //! target.
 
 pub mod board;
+pub mod change;
 pub mod layout;
 pub mod ram;
 pub mod tree;

@@ -4,8 +4,9 @@ use core::cell::Cell;
 
 use sandglass_lock::Requests;
 
+use super::change::Change;
 use super::core_data::CoreData;
-use super::gic::{Change, GIC};
+use super::gic::GIC;
 use super::layout::WINDOW_BASE;
 use super::{cache, cpu, debugger, firmware, paging, serial, tlb};
 use crate::arch::abi::context::FpuState;
