@@ -21,6 +21,8 @@ pub mod firmware;
 #[cfg(target_os = "none")]
 pub mod gic;
 #[cfg(target_os = "none")]
+mod memory_functions;
+#[cfg(target_os = "none")]
 mod mmio;
 #[cfg(target_os = "none")]
 pub mod paging;
