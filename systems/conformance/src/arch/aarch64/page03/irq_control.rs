@@ -372,10 +372,17 @@ fn signals(f: &mut Fixture, number: u64) -> Result<(CPtr, IrqHandler, Notificati
     boot::IRQ_CONTROL.get(number, handler)?;
     let notification = f.notification()?;
     let badged = f.badged(notification, 1)?;
-    handler
-        .capability::<IrqHandler>()
-        .set_notification(badged)?;
-    Ok((slot.capability(), handler.capability(), notification))
+    let handler: IrqHandler = handler.capability();
+    handler.set_notification(badged)?;
+    // One may have waited, of somebody who has signalled while nobody had the handler; it is gone, or comes now.
+    f.settle()?;
+    handler.ack()?;
+    f.settle()?;
+    while notification.poll() != 0 {
+        handler.ack()?;
+        f.settle()?;
+    }
+    Ok((slot.capability(), handler, notification))
 }
 
 fn signal_raises(f: &mut Fixture) -> TestResult {
