@@ -115,7 +115,7 @@ impl Config {
 }
 
 /// The option of an aarch64 processor whose counter counts nanoseconds.
-const VIRTUAL_CLOCK: &str = ",cntfrq=1000000000";
+pub(crate) const VIRTUAL_CLOCK: &str = ",cntfrq=1000000000";
 
 pub(super) fn both_kernels() -> Vec<Variant> {
     Variant::ALL.to_vec()
