@@ -90,6 +90,10 @@ impl Maker for Root<'_> {
         self.fixture.tsc.mhz().into()
     }
 
+    fn sched_control(&self) -> u64 {
+        self.fixture.control.address()
+    }
+
     fn caller(&self) -> Thread {
         self.caller
     }
