@@ -11,6 +11,7 @@ use crate::elf;
 use crate::kernel::{self, KernelOptions};
 use crate::program;
 use crate::qemu::{self, Boot, End, Input, Machine};
+use crate::test::suite::VIRTUAL_CLOCK;
 use crate::visits;
 
 /// `sandglass boot`: ends with the guest's status, 0 at the awaited text, 124 at the time-out.
@@ -18,7 +19,11 @@ pub fn run(args: &BootArgs) -> Result<ExitCode> {
     let (root_task, arch, is_ours) = root_task(args)?;
     let conditions = &args.conditions;
     let cores = args.machine.cores.cores();
-    let kernel = kernel::build(&KernelOptions::on(conditions.kernel, cores).for_arch(arch))?;
+    let mut options = KernelOptions::on(conditions.kernel, cores).for_arch(arch);
+    if is_ours {
+        options = options.with_user_clock();
+    }
+    let kernel = kernel::build(&options)?;
     let mut machine = Machine {
         cores: cores.number(),
         memory_mib: args.machine.memory,
@@ -26,6 +31,10 @@ pub fn run(args: &BootArgs) -> Result<ExitCode> {
     };
     if let Some(model) = &args.model {
         machine.model.clone_from(model);
+    }
+    // As the test command runs them.
+    if is_ours && arch == Arch::Aarch64 && conditions.icount.is_some() {
+        machine.cpu.push_str(VIRTUAL_CLOCK);
     }
     run_under(
         conditions,

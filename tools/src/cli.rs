@@ -377,6 +377,9 @@ pub struct ConformanceArgs {
     /// Architecture to build for
     #[arg(long, value_enum, default_value_t)]
     pub arch: Arch,
+    /// Machine, as QEMU's `-machine` names it, such as virt,gic-version=3 [default: the one of the ABI's reference]
+    #[arg(long, value_name = "MODEL")]
+    pub model: Option<String>,
     #[command(flatten)]
     pub selection: SelectionArgs,
     /// Write the suite to FILE, a root task for any kernel of the ABI, instead of booting it

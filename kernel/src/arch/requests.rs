@@ -14,6 +14,14 @@ pub const FLUSH: Requests = Requests(1 << 0);
 pub const SAVE_FPU: Requests = Requests(1 << 1);
 /// To store the registers of the thread that runs, and to enter the kernel next.
 pub const STALL: Requests = Requests(1 << 2);
+/// To do what only that core can do to its part of the machine: which the bits from [`OWN_SHIFT`] on say.
+const OWN: Requests = Requests(1 << 3);
+const OWN_SHIFT: u32 = 8;
+
+/// The request for [`CoreData::do_own`] with `what`, of 24 bits.
+pub const fn own(what: u32) -> Requests {
+    Requests(OWN.0 | what << OWN_SHIFT)
+}
 
 /// A word of the lock. A core that waits for another one to change it pauses as the architecture has it.
 pub(in crate::arch) struct Place(AtomicU32);
@@ -99,6 +107,9 @@ fn answer(core: CoreId, asked: Requests, left: u64) {
         let state = FPU_STATE.load(Ordering::Relaxed);
         // SAFETY: from the reference of the core inside, which waits until this is answered.
         CoreData::of(core).save_fpu(unsafe { &*state });
+    }
+    if CoreData::HAS_OWN && has(asked, OWN) {
+        CoreData::do_own(core, asked.0 >> OWN_SHIFT);
     }
 }
 

@@ -6,7 +6,7 @@ use sandglass_abi::message::ipc_buffer;
 use sandglass_abi::syscall::Syscall;
 
 use super::{put_char, Name, AVAILABLE};
-use crate::arch::Platform;
+use crate::arch::{abi::invoke::irq, Platform};
 use crate::cap::{lookup, CNodeCap};
 use crate::ipc::message;
 use crate::mem::{Kind, Ref};
@@ -47,7 +47,7 @@ pub fn syscall(k: &Kernel, caller: Ref<Tcb>, call: Syscall) {
         }
         Syscall::DebugSnapshot => snapshot(k, caller),
         Syscall::DebugNameThread => name_thread(k, caller),
-        Syscall::DebugSendIPI => print!(k, "sandglass: DebugSendIPI does nothing here\n"),
+        Syscall::DebugSendIPI if !irq::send_ipi(k, context) => print!(k, "DebugSendIPI refused\n"),
         Syscall::DebugGetThreadAffinity => thread_affinity(k, caller),
         _ => {}
     }

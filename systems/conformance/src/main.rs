@@ -4,7 +4,8 @@
 //! # How to add a check
 //!
 //! Each page of the ABI has a folder, `page01` to `page08`, with a file for each group of
-//! sections and a `mod.rs` that lists the files. A file ends its imports with its `CHECKS`:
+//! sections and a `mod.rs` that lists the files; what only one architecture has is in the same
+//! folders of `arch/x86_64` and `arch/aarch64`. A file ends its imports with its `CHECKS`:
 //!
 //! ```ignore
 //! use crate::prelude::*;
@@ -47,6 +48,7 @@
 
 extern crate alloc;
 
+mod arch;
 mod page01;
 mod page02;
 mod page03;
@@ -65,14 +67,21 @@ sandglass::entry!(main, stack = 0x1_0000, heap = 0x40_0000);
 /// The checks of every page.
 const PAGES: &[&[&[Check]]] = &[
     page01::CHECKS,
+    arch::page01::CHECKS,
     page02::CHECKS,
+    arch::page02::CHECKS,
     page03::CHECKS,
+    arch::page03::CHECKS,
     page04::CHECKS,
     page04::SEVERAL_CORES,
     page05::CHECKS,
+    arch::page05::CHECKS,
     page06::CHECKS,
+    arch::page06::CHECKS,
     page07::CHECKS,
+    arch::page07::CHECKS,
     page08::CHECKS,
+    arch::page08::CHECKS,
 ];
 
 fn main(boot: &'static BootInfo) -> Result<u8, SetupError> {

@@ -9,6 +9,8 @@ use sandglass::thread::{self, ThreadParams};
 use sandglass::time::{pass, ticks, PASSED};
 use sandglass::{BootInfo, Process, SetupError};
 
+use crate::arch::jump;
+
 /// Priority of the herd.
 pub const PRIORITY: u8 = 10;
 
@@ -31,7 +33,7 @@ global_asm!(
     ".rept {passed}",
     "nop",
     ".endr",
-    "jmp herd_spin",
+    concat!(jump!(), " herd_spin"),
     passed = const PASSED,
 );
 

@@ -10,6 +10,7 @@
 
 extern crate alloc;
 
+mod arch;
 mod herd;
 mod watch;
 

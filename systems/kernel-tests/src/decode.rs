@@ -13,9 +13,9 @@ use alloc::vec::Vec;
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
-use sandglass::abi::invocation::x86_64::PAGE_MAP;
 use sandglass::abi::invocation::UNTYPED_RETYPE;
 use sandglass::abi::object;
+use sandglass::arch::label::PAGE_MAP;
 use sandglass::cap::{CNode, Endpoint, Notification, SchedContext, Tcb};
 use sandglass::context::UserContext;
 use sandglass::testing::{shared, Suite, TestResult};

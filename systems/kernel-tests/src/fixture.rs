@@ -3,7 +3,6 @@
 
 use alloc::vec::Vec;
 
-use sandglass::abi::syscall::Syscall;
 use sandglass::cap::{
     Endpoint, Notification, SchedArguments, SchedContext, SchedControl, SchedParams, Slot, Tcb,
 };
@@ -14,27 +13,14 @@ use sandglass::thread::{self, Thread, ThreadParams};
 use sandglass::time::Tsc;
 use sandglass::{boot, heap, BootInfo, Error, ErrorKind, Process, SetupError};
 
+use crate::arch::send_once;
+use crate::watchdog;
+
 /// Round robin: always has budget, never times out.
 pub const FULL: SchedParams = SchedParams::new(5_000, 5_000);
 
 /// Most time that any kernel path may take: the published worst case of the ABI, µs.
 pub const KERNEL_PATH_US: u64 = sandglass::abi::sched::KERNEL_WCET_US;
-use crate::watchdog;
-
-core::arch::global_asm!(
-    // The endpoint is in rdi: an empty message, blocking.
-    "kernel_tests_send_once:",
-    "mov rdx, {send}",
-    "xor esi, esi",
-    "syscall",
-    "2: jmp 2b",
-    send = const Syscall::Send.raw() as i64,
-);
-
-extern "C" {
-    /// Code, not data: only its address is used.
-    static kernel_tests_send_once: u8;
-}
 
 /// What tests share. The root task runs at the highest priority: a test's threads run while the
 /// test waits.
@@ -174,7 +160,7 @@ impl Fixture {
         let tcb = self.process.resources.tcb()?;
         let params = ThreadParams::new(priority, context);
         thread::configure(&self.process, tcb, params, None)?;
-        let start = &raw const kernel_tests_send_once as u64;
+        let start = send_once();
         let registers = UserContext::start(start, 0, endpoint.address(), 0);
         tcb.write_registers(&registers, false)?;
         self.threads.push(tcb);

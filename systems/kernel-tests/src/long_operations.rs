@@ -3,8 +3,7 @@
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use sandglass::abi::message::{ipc_buffer, MessageInfo};
-use sandglass::abi::syscall::Syscall;
+use sandglass::abi::message::ipc_buffer;
 use sandglass::cap::{
     Attributes, CNode, Frame, FrameSize, GuardData, ObjectType, PageDirectory, PageTable, Pdpt,
     Rights, SchedParams, Slot, Untyped,
@@ -14,6 +13,7 @@ use sandglass::testing::{shared, Suite, TestResult};
 use sandglass::thread::ThreadParams;
 use sandglass::{boot, ensure, sys, time, SetupError};
 
+use crate::arch::{receive, send_long};
 use crate::fixture::{Fixture, FULL, KERNEL_PATH_US};
 
 /// The periodic thread.
@@ -264,10 +264,7 @@ fn deep_messages(fixture: &mut Fixture) -> TestResult {
     const RECEIVE: u64 = 5;
     let endpoint = fixture.process.resources.endpoint()?;
     let mut threads = [boot::TCB; 2];
-    let start = [
-        &raw const kernel_tests_send_long as u64,
-        &raw const kernel_tests_receive as u64,
-    ];
+    let start = [send_long(), receive()];
     for (thread, start) in threads.iter_mut().zip(start) {
         let (root, last) = deep_cspace(fixture)?;
         let context = fixture.context(FULL)?;
@@ -318,28 +315,4 @@ fn deep_messages(fixture: &mut Fixture) -> TestResult {
         tcb.suspend()?;
     }
     result
-}
-
-core::arch::global_asm!(
-    // The endpoint is in rdi: 120 words and three capabilities, over and over.
-    "kernel_tests_send_long:",
-    "mov rdx, {send}",
-    "mov rsi, {info}",
-    "syscall",
-    "jmp kernel_tests_send_long",
-    "kernel_tests_receive:",
-    "mov r13, rdi",
-    "2: mov rdi, r13",
-    "mov rdx, {wait}",
-    "syscall",
-    "jmp 2b",
-    send = const Syscall::Send.raw() as i64,
-    wait = const Syscall::Wait.raw() as i64,
-    info = const MessageInfo::new(0, 0, 3, 120).raw() as i64,
-);
-
-unsafe extern "C" {
-    // Code, of which only the addresses are used.
-    static kernel_tests_send_long: u8;
-    static kernel_tests_receive: u8;
 }

@@ -10,17 +10,15 @@
 
 extern crate alloc;
 
+mod arch;
 mod budgets;
 mod calls_only;
 mod decode;
-mod devices;
 mod fixture;
 mod long_operations;
 mod patient;
 mod preemption;
-mod privilege;
 mod revocation;
-mod stray;
 mod timing;
 mod watchdog;
 
@@ -39,9 +37,9 @@ fn main(boot: &'static BootInfo) -> Result<u8, SetupError> {
         calls_only::run,
         revocation::run,
         decode::run,
-        privilege::run,
-        devices::run,
-        stray::run,
+        arch::privilege::run,
+        arch::devices::run,
+        arch::stray::run,
         timing::run,
         long_operations::run,
     ] {

@@ -123,7 +123,7 @@ fn request_all(endpoint: Endpoint, bytes: u64) {
     for from in (0..bytes).step_by(REQUEST_BYTES as usize) {
         let answer = endpoint.call(Message::new(0, [from, REQUEST_BYTES]));
         assert!(answer.label() == 0, "the server refuses");
-        core::hint::spin_loop();
+        sandglass::time::pause();
     }
 }
 
@@ -159,7 +159,7 @@ fn serve(cipher: &Aes256, texts: &Texts, received: Received) -> Option<()> {
     let (from, end) = (from as usize, (from + len) as usize);
     for piece in text[from..end].chunks_mut(PIECE_BYTES) {
         stream.apply_keystream(piece);
-        core::hint::spin_loop();
+        sandglass::time::pause();
     }
     Some(())
 }

@@ -20,6 +20,7 @@
 
 extern crate alloc;
 
+mod arch;
 mod cipher;
 mod crew;
 mod marks;

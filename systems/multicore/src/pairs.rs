@@ -2,11 +2,10 @@
 //! replies and receives, with empty messages; between two calls the client executes a random
 //! number of instructions.
 
-use core::arch::asm;
-
 use sandglass::testing::TestResult;
 use sandglass::{println, Message};
 
+use crate::arch::go_round;
 use crate::crew::Crew;
 use crate::options::Options;
 
@@ -47,18 +46,9 @@ impl Random {
 
 /// Executes about so many instructions; then the emulator goes on with another core.
 fn execute(instructions: u64) {
-    let mut rounds = instructions / 2;
+    let rounds = instructions / 2;
     if rounds > 0 {
-        // SAFETY: counts a register down.
-        unsafe {
-            asm!(
-                "2: dec {0}",
-                "jnz 2b",
-                inout(reg) rounds,
-                options(nomem, nostack)
-            );
-        }
+        go_round(rounds);
     }
-    let _ = rounds;
-    core::hint::spin_loop();
+    sandglass::time::pause();
 }

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{bail, Context, Result};
 use syn::visit::{self, Visit};
 
+use crate::arch::Arch;
+
 /// A check's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Check {
@@ -15,8 +17,10 @@ pub struct Check {
     pub section: String,
     /// The rest; empty in a malformed name.
     pub property: String,
-    /// The file's path below `src`.
+    /// The file's path below `src`, or below the folder there of the one architecture that has the check.
     pub file: PathBuf,
+    /// The one architecture that has it; `None` if all have.
+    pub arch: Option<Arch>,
 }
 
 impl Check {
@@ -33,31 +37,46 @@ impl Check {
             section,
             property,
             file: file.to_owned(),
+            arch: None,
         }
+    }
+
+    /// Whether it is run on `arch`.
+    pub fn is_of(&self, arch: Arch) -> bool {
+        self.arch.is_none_or(|own| own == arch)
     }
 }
 
-/// The checks in the folders `page01` to `page08` of `src`, in the order of files and lines.
+/// The checks in the folders `page01` to `page08` of `src`, which every architecture has, and of its folders for architectures,
+/// in the order of pages, files and lines.
 ///
 /// # Errors
 /// A file cannot be read, is no Rust, or names a check otherwise than by a literal.
 pub fn read(src: &Path) -> Result<Vec<Check>> {
     let mut checks = Vec::new();
+    let archs = Arch::ALL.map(|arch| (Some(arch), src.join("arch").join(arch.name())));
     for page in 1..=8 {
-        let folder = src.join(format!("page{page:02}"));
-        for path in rust_files(&folder)? {
-            let text = fs::read_to_string(&path)
-                .with_context(|| format!("cannot read {}", path.display()))?;
-            let file = path.strip_prefix(src).unwrap_or(&path);
-            checks.extend(parse(&text, file).with_context(|| format!("in {}", path.display()))?);
+        for (arch, base) in [(None, src.to_owned())].iter().chain(&archs) {
+            for path in rust_files(&base.join(format!("page{page:02}")))? {
+                let text = fs::read_to_string(&path)
+                    .with_context(|| format!("cannot read {}", path.display()))?;
+                let file = path.strip_prefix(base).unwrap_or(&path);
+                let mut own =
+                    parse(&text, file).with_context(|| format!("in {}", path.display()))?;
+                own.iter_mut().for_each(|check| check.arch = *arch);
+                checks.extend(own);
+            }
         }
     }
     Ok(checks)
 }
 
-/// The Rust files below `folder`, by path.
+/// The Rust files below `folder`, by path; none if there is no such folder.
 fn rust_files(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
+    if !folder.exists() {
+        return Ok(files);
+    }
     let entries =
         fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
     for entry in entries {

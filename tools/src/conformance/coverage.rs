@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::checks::Check;
 use super::sections::{page_of, Section};
 use crate::abi_pages::Pages;
+use crate::arch::Arch;
 
 /// The page about configurations that Sandglass does not have.
 const PROFILES: &str = "09";
@@ -30,28 +31,35 @@ pub fn unlisted(sections: &[Section], pages: &Pages) -> Vec<String> {
     missing.chain(gone).collect()
 }
 
-/// Sections that need a check and have none; and those that have one although they state why
-/// they cannot.
+/// Sections that need a check and have none, on an architecture that they are about; and those that have one although they
+/// state why they cannot, or are about another architecture.
 pub fn unchecked(sections: &[Section], checks: &[Check]) -> Vec<String> {
-    let checked: BTreeSet<&str> = checks.iter().map(|check| check.section.as_str()).collect();
-    sections
-        .iter()
-        .filter_map(|section| {
-            let has_check = checked.contains(section.id.as_str());
-            match &section.unobservable {
-                None if !has_check => Some(format!(
-                    "{} ({}) has no check: add one, or state in sections.toml why nothing of it \
-                     can be observed",
-                    section.id, section.title
-                )),
-                Some(reason) if has_check => Some(format!(
-                    "{} ({}) has a check, so `unobservable = \"{reason}\"` is not so",
-                    section.id, section.title
-                )),
-                _ => None,
-            }
-        })
-        .collect()
+    let of = |arch| {
+        sections
+            .iter()
+            .filter_map(move |one| fault(one, checks, arch))
+    };
+    Arch::ALL.into_iter().flat_map(of).collect()
+}
+
+/// What is wrong with the checks of `section` on `arch`.
+fn fault(section: &Section, checks: &[Check], arch: Arch) -> Option<String> {
+    let is_own = |check: &&Check| check.section == section.id && check.is_of(arch);
+    let has_check = checks.iter().any(|check| is_own(&check));
+    let Section { id, title, .. } = section;
+    let arch_name = arch.name();
+    match &section.unobservable {
+        _ if !section.is_of(arch) => has_check
+            .then(|| format!("{id} ({title}) has a check on {arch_name}, which it is not about")),
+        None if !has_check => Some(format!(
+            "{id} ({title}) has no check on {arch_name}: add one, or state in sections.toml why \
+             nothing of it can be observed, or which architecture it is about"
+        )),
+        Some(reason) if has_check => Some(format!(
+            "{id} ({title}) has a check on {arch_name}, so `unobservable = \"{reason}\"` is not so"
+        )),
+        _ => None,
+    }
 }
 
 /// Checks whose names are malformed, not unique, of an unknown section, or in another page's
@@ -62,7 +70,10 @@ pub fn misnamed(sections: &[Section], checks: &[Check]) -> Vec<String> {
     checks
         .iter()
         .filter_map(|check| {
-            let wrong = if !seen.insert(&check.name) {
+            let of = |arch: &Arch| check.is_of(*arch);
+            let is_new = |arch| seen.insert((arch, &check.name));
+            let news: Vec<bool> = Arch::ALL.into_iter().filter(of).map(is_new).collect();
+            let wrong = if news.contains(&false) {
                 "is used by two checks".to_owned()
             } else if check.property.is_empty()
                 || check.name.contains(char::is_whitespace)
@@ -98,6 +109,7 @@ mod tests {
             id: id.to_owned(),
             title: "Title".to_owned(),
             unobservable: unobservable.map(str::to_owned),
+            arch: None,
         }
     }
 
@@ -129,9 +141,26 @@ mod tests {
             section("01/4", Some("prose")),
         ];
         let findings = unchecked(&sections, &[check("01/1/a"), check("01/4/b")]);
-        assert_eq!(findings.len(), 2, "{findings:?}");
+        // On each architecture.
+        assert_eq!(findings.len(), 4, "{findings:?}");
         assert!(findings[0].starts_with("01/2 "));
         assert!(findings[1].starts_with("01/4 "));
+    }
+
+    #[test]
+    fn a_section_about_one_architecture_has_checks_there_only() {
+        let mut sections = [section("01/1", None)];
+        sections[0].arch = Some(Arch::Aarch64);
+        let mut checks = [check("01/1/a")];
+        let findings = unchecked(&sections, &checks);
+        assert_eq!(findings.len(), 1, "{findings:?}");
+        assert!(findings[0].contains("on x86_64"), "{findings:?}");
+        checks[0].arch = Some(Arch::Aarch64);
+        assert_eq!(unchecked(&sections, &checks), Vec::<String>::new());
+        // And one about all has them on all.
+        sections[0].arch = None;
+        let findings = unchecked(&sections, &checks);
+        assert!(findings[0].contains("no check on x86_64"), "{findings:?}");
     }
 
     #[test]
@@ -144,7 +173,12 @@ mod tests {
         for wrong in ["01/9/a", "01/1", "01/1/", "01/1/a b", "01/1/a/b", "02/1/a"] {
             assert_eq!(misnamed(&sections, &[check(wrong)]).len(), 1, "{wrong}");
         }
-        let twice = [check("01/1/a"), check("01/1/a")];
+        let mut twice = [check("01/1/a"), check("01/1/a")];
         assert_eq!(misnamed(&sections, &twice).len(), 1);
+        // Of two architectures, they are one.
+        twice[0].arch = Some(Arch::X86_64);
+        assert_eq!(misnamed(&sections, &twice).len(), 1);
+        twice[1].arch = Some(Arch::Aarch64);
+        assert_eq!(misnamed(&sections, &twice), Vec::<String>::new());
     }
 }

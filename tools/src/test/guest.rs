@@ -13,8 +13,9 @@ use anyhow::{bail, Context, Result};
 
 use super::lines::{self, Verdict};
 use super::report::{Report, Shared};
-use super::suite::{self, Config};
+use super::suite::{self, Config, Suite};
 use super::Filter;
+use crate::arch::Arch;
 use crate::cores::Cores;
 use crate::kernel::{self, KernelOptions};
 use crate::program::{self, Profile};
@@ -74,10 +75,35 @@ pub(super) fn run(filter: &Filter, report: &mut Report) -> Result<()> {
                 });
             }
         }
+        match runs_on_aarch64(&suite, filter, &image) {
+            Ok(more) => runs.extend(more),
+            Err(error) => report.failed(
+                &format!("qemu::{}::aarch64", suite.name),
+                &format!("{error:#}"),
+            ),
+        }
     }
     let kernels = build_kernels(&runs, report);
     runs.retain(|run| kernels.contains_key(&run.kernel));
     boot_all(&runs, &kernels, filter, report)
+}
+
+/// The runs of `suite` on aarch64 that can have a wanted test, which its root task for x86_64, `image`, says as well.
+fn runs_on_aarch64(suite: &Suite, filter: &Filter, image: &[u8]) -> Result<Vec<Run>> {
+    let mut runs = Vec::new();
+    for (prefix, variant, cores, config) in suite.on_aarch64() {
+        if may_have(filter, &prefix, image) {
+            let kernel = KernelOptions::on(variant, cores).for_arch(Arch::Aarch64);
+            runs.push(Run {
+                prefix,
+                kernel: kernel.with_user_clock(),
+                cores,
+                root_task: program::build_for(Arch::Aarch64, &suite.name)?,
+                config,
+            });
+        }
+    }
+    Ok(runs)
 }
 
 /// Builds the kernels of `runs`; one that does not build is a failure, and missing.
@@ -272,6 +298,8 @@ mod tests {
             repeats: 0,
             timeout: 1,
             min_passed,
+            aarch64: None,
+            model: None,
         };
         let prefix = "qemu::x::debug".to_owned();
         let run = Run {

@@ -45,6 +45,31 @@ pub(crate) struct Config {
     pub(super) timeout: u64,
     /// The least number of tests that must pass: guards against a suite that loses its tests.
     pub(super) min_passed: usize,
+    /// How they are run on aarch64, if they are.
+    pub(super) aarch64: Option<OnAarch64>,
+    /// QEMU's machine type, if not the architecture's usual one.
+    #[serde(skip)]
+    pub(crate) model: Option<String>,
+}
+
+/// What differs on aarch64.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct OnAarch64 {
+    min_passed: usize,
+    /// Each in turn.
+    runs: Vec<RunOnAarch64>,
+}
+
+/// A run on aarch64.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RunOnAarch64 {
+    kernel: Variant,
+    /// Of the SMP kernel; the single-core kernel if absent.
+    cores: Option<u32>,
+    /// Version of the interrupt controller of QEMU's `virt`.
+    gic: u8,
 }
 
 impl Config {
@@ -70,6 +95,9 @@ impl Config {
             // In virtual time, a tick is a nanosecond, as on x86_64.
             machine.cpu.push_str(VIRTUAL_CLOCK);
         }
+        if let Some(model) = &self.model {
+            machine.model.clone_from(model);
+        }
         // Processors and devices are those of x86_64.
         let own = arch == Arch::X86_64;
         if let Some(cpu) = self.cpu.as_ref().filter(|_| own) {
@@ -87,7 +115,7 @@ impl Config {
 }
 
 /// The option of an aarch64 processor whose counter counts nanoseconds.
-const VIRTUAL_CLOCK: &str = ",cntfrq=1000000000";
+pub(crate) const VIRTUAL_CLOCK: &str = ",cntfrq=1000000000";
 
 pub(super) fn both_kernels() -> Vec<Variant> {
     Variant::ALL.to_vec()
@@ -137,6 +165,25 @@ impl Suite {
         single
             .map(|&variant| (variant, Cores::Single))
             .chain(smp_kernels(&self.name))
+    }
+
+    /// The runs on aarch64: name, kernel, cores and configuration of each.
+    pub(super) fn on_aarch64(&self) -> Vec<(String, Variant, Cores, Config)> {
+        let Some(on) = &self.config.aarch64 else {
+            return Vec::new();
+        };
+        let run = |run: &RunOnAarch64| {
+            let cores = run.cores.map_or(Cores::Single, Cores::Smp);
+            let kernel = run.kernel.name();
+            let name = format!("qemu::{}::aarch64-{kernel}{cores}", self.name);
+            let config = Config {
+                min_passed: on.min_passed,
+                model: Some(format!("virt,gic-version={}", run.gic)),
+                ..self.config.clone()
+            };
+            (name, run.kernel, cores, config)
+        };
+        on.runs.iter().map(run).collect()
     }
 }
 

@@ -19,7 +19,9 @@ pub use sandglass::thread::ThreadParams;
 pub use sandglass::{boot, ensure, ensure_eq, sys, time, Message, SetupError};
 
 pub use crate::arch::{arch_label, arch_object};
-pub use crate::fixture::raw::{changed, distinct, entry, registers, Buffer, RawThread};
+pub use crate::fixture::raw::{
+    changed, distinct, entry, fresh, registers, sanitised, Buffer, RawThread,
+};
 pub use crate::fixture::{runs_on, Choice, Fixture, Invocation, Prober, Stopped, FULL};
 pub use crate::fixture::{FIRST_PHASE, SENDING};
 pub use crate::harness::{check, Check};

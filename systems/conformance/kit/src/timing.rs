@@ -14,7 +14,7 @@ use sandglass::testing::RunLog;
 use crate::prelude::*;
 
 /// How far a measured instant may be off, µs.
-pub const JITTER_US: u64 = 16;
+pub const JITTER_US: u64 = crate::arch::JITTER_US;
 /// What the alarm needs of its budget, with what must be left at a system call, µs.
 const ALARM_BUDGET_US: u64 = 60;
 /// From setting the alarm to when others run, and from its ringing to when the check runs, µs.

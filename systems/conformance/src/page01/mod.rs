@@ -10,12 +10,9 @@ mod invocation_phase;
 mod notifications;
 mod numbers;
 mod receive_phase;
-#[cfg(target_arch = "x86_64")]
-mod registers;
 mod restart;
 mod results;
-#[cfg(target_arch = "x86_64")]
-mod tls;
+pub mod roles;
 mod transfer;
 mod two_phases;
 
@@ -26,8 +23,7 @@ pub const CHECKS: &[&[Check]] = &[
     numbers::CHECKS,
     info::CHECKS,
     buffers::CHECKS,
-    #[cfg(target_arch = "x86_64")]
-    registers::CHECKS,
+    roles::CHECKS,
     invocation_phase::CHECKS,
     two_phases::CHECKS,
     receive_phase::CHECKS,
@@ -38,6 +34,4 @@ pub const CHECKS: &[&[Check]] = &[
     results::CHECKS,
     extra_calls::CHECKS,
     restart::CHECKS,
-    #[cfg(target_arch = "x86_64")]
-    tls::CHECKS,
 ];

@@ -3,6 +3,8 @@
 use conformance_kit::arch::order::{R12, R13, RDI, RSI};
 
 use super::cspaces::OddSpace;
+use conformance_kit::arch;
+
 use crate::prelude::*;
 
 pub const CHECKS: &[Check] = &[
@@ -241,10 +243,11 @@ fn untyped(f: &mut Fixture) -> TestResult {
 fn interrupts(f: &mut Fixture) -> TestResult {
     for (i, (call, register)) in TWO_PHASES.into_iter().enumerate() {
         let (slot, vector) = (f.empty_slot()?, 90 + i as u64);
+        let (label, words) = arch::get_irq(vector, slot);
         let first = First {
             target: boot::IRQ_CONTROL.cptr(),
-            label: arch_label::IRQ_CONTROL_GET_MSI,
-            words: &[slot.index(), 64, 0, 0, 0, 0, vector],
+            label,
+            words: &words,
             caps: &[boot::CNODE.cptr()],
         };
         first.make(f, call, register)?;

@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use sandglass::cap::{PageTable, Pml4};
 use sandglass::context::UserContext;
 
-use super::support::{delete, free_bytes, io_ports, irq_handler, unmapped_pages, unused_pin};
+use super::support::{delete, free_bytes, irq_handler, unmapped_pages};
 use crate::prelude::*;
 
 pub const CHECKS: &[Check] = &[
@@ -19,7 +19,6 @@ pub const CHECKS: &[Check] = &[
         "02/7.1/a-deleted-irq-handler-frees-its-interrupt",
         irq_handlers,
     ),
-    check("02/7.1/a-deleted-port-range-is-free", port_ranges),
     check("02/7.1/a-deleted-asid-pool-empties-its-spaces", asid_pools),
     check("02/7.1/a-deleted-vspace-frees-its-asid", vspace_asid),
     check("02/7.1/a-deleted-page-table-is-unmapped", page_tables),
@@ -153,8 +152,7 @@ fn irq_handlers(f: &mut Fixture) -> TestResult {
     let handler = irq_handler(f, VECTOR)?;
     let again = |f: &mut Fixture| {
         let slot = f.empty_slot()?;
-        let words = [slot.index(), 64, 0, unused_pin(VECTOR).pin, 0, 0, VECTOR];
-        let label = arch_label::IRQ_CONTROL_GET_IOAPIC;
+        let (label, words) = conformance_kit::arch::get_irq(VECTOR, slot);
         let caps = [boot::CNODE.cptr()];
         Ok::<_, SetupError>(Invocation::new(boot::IRQ_CONTROL, label, &words, &caps))
     };
@@ -181,27 +179,6 @@ fn irq_handlers(f: &mut Fixture) -> TestResult {
     notification.signal();
     f.settle()?;
     ensure_eq!(trace.events(), [1]);
-    Ok(())
-}
-
-fn port_ranges(f: &mut Fixture) -> TestResult {
-    let ports = io_ports(f, 0x5100, 0x5107)?;
-    let issue = |f: &mut Fixture, first: u64, last: u64| {
-        let slot = f.empty_slot()?;
-        let words = [first, last, slot.index(), 64];
-        let caps = [boot::CNODE.cptr()];
-        let label = arch_label::IO_PORT_CONTROL_ISSUE;
-        Ok::<_, SetupError>(Invocation::new(boot::IO_PORT_CONTROL, label, &words, &caps))
-    };
-    let copy = f.copy(ports)?;
-    delete(f, ports)?;
-    for (first, last) in [(0x5100, 0x5107), (0x5107, 0x5107), (0x50f0, 0x5100)] {
-        issue(f, first, last)?.expect_error(RevokeFirst, &[])?;
-    }
-    delete(f, copy)?;
-    for (first, last) in [(0x5107, 0x5107), (0x50f0, 0x5100), (0x5101, 0x5106)] {
-        issue(f, first, last)?.expect_ok(&[])?;
-    }
     Ok(())
 }
 

@@ -1,6 +1,6 @@
 //! 02, sections 5.1 and 7.2: where capabilities stand that other invocations than Retype make.
 
-use super::support::{alive, delete, io_ports, irq_handler, revoke};
+use super::support::{alive, delete, irq_handler, revoke};
 use crate::prelude::*;
 
 pub const CHECKS: &[Check] = &[
@@ -8,7 +8,6 @@ pub const CHECKS: &[Check] = &[
         "02/5.1/handlers-follow-their-control",
         handlers_follow_control,
     ),
-    check("02/5.1/ports-follow-their-control", ports_follow_control),
     check("02/5.1/a-pool-follows-its-memory", pool_follows_memory),
     check(
         "02/7.2/revoking-a-pool-of-make-pool-deletes-nothing",
@@ -29,19 +28,6 @@ fn handlers_follow_control(f: &mut Fixture) -> TestResult {
     revoke(f, first)?;
     ensure_eq!(alive(f, caps)?, [true; 3]);
     revoke(f, handler)?;
-    ensure_eq!(alive(f, caps)?, [true, false, false]);
-    Ok(())
-}
-
-/// As handlers.
-fn ports_follow_control(f: &mut Fixture) -> TestResult {
-    let ports = io_ports(f, 0x5180, 0x5187)?;
-    let first = f.copy(ports)?;
-    let second = f.copy(first)?;
-    let caps = [ports, first, second];
-    revoke(f, first)?;
-    ensure_eq!(alive(f, caps)?, [true; 3]);
-    revoke(f, ports)?;
     ensure_eq!(alive(f, caps)?, [true, false, false]);
     Ok(())
 }

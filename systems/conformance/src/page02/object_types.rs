@@ -1,11 +1,14 @@
 //! 02, sections 1 and 2: object types and sizes.
 
+use conformance_kit::arch::FIRST_INVALID_TYPE;
+
 use super::support::{free_bytes, kind_of, retype, Kind};
+use crate::arch::page02::{HUGE_FRAME, TYPES};
 use crate::prelude::*;
 
 pub const CHECKS: &[Check] = &[
     check("02/1/every-type-number-makes-its-object", type_numbers),
-    check("02/1/numbers-from-14-on-are-no-types", invalid_types),
+    check("02/1/numbers-behind-the-table-are-no-types", invalid_types),
     check("02/2/objects-take-their-size", sizes),
     check("02/2/a-1-GiB-frame-takes-its-size", huge_frame),
     check(
@@ -19,7 +22,7 @@ pub const CHECKS: &[Check] = &[
 ];
 
 /// Number, size argument, kind, size as log2 bytes.
-const TYPES: &[(u64, u64, Kind, u32)] = &[
+const COMMON: &[(u64, u64, Kind, u32)] = &[
     (0, 9, Kind::Untyped, 9),
     (1, 0, Kind::Tcb, 11),
     (2, 0, Kind::Endpoint, 4),
@@ -27,16 +30,15 @@ const TYPES: &[(u64, u64, Kind, u32)] = &[
     (4, 3, Kind::CNode, 8),
     (5, 9, Kind::SchedContext, 9),
     (6, 0, Kind::Reply, 5),
-    (7, 0, Kind::Pdpt, 12),
-    (8, 0, Kind::Pml4, 12),
-    (10, 0, Kind::Frame, 12),
-    (11, 0, Kind::Frame, 21),
-    (12, 0, Kind::PageTable, 12),
-    (13, 0, Kind::PageDirectory, 12),
 ];
 
+/// Those and the architecture's, but for frames of 1 GiB.
+fn types() -> impl Iterator<Item = &'static (u64, u64, Kind, u32)> {
+    COMMON.iter().chain(TYPES)
+}
+
 fn type_numbers(f: &mut Fixture) -> TestResult {
-    for &(number, size, kind, bits) in TYPES {
+    for &(number, size, kind, bits) in types() {
         let memory = f.untyped(bits)?;
         let slot = f.empty_slot()?;
         retype(memory, number, size, slot, 1).expect_ok(&[])?;
@@ -49,7 +51,7 @@ fn type_numbers(f: &mut Fixture) -> TestResult {
 fn invalid_types(f: &mut Fixture) -> TestResult {
     let memory = f.untyped(12)?;
     let slot = f.empty_slot()?;
-    for number in [14, 15, 16, 0x80, 1 << 32, u64::MAX] {
+    for number in [FIRST_INVALID_TYPE, 14, 15, 16, 0x80, 1 << 32, u64::MAX] {
         // The type is looked at before the size.
         retype(memory, number, 64, slot, 1).expect_error(InvalidArgument, &[0])?;
     }
@@ -58,7 +60,7 @@ fn invalid_types(f: &mut Fixture) -> TestResult {
 }
 
 fn sizes(f: &mut Fixture) -> TestResult {
-    for &(number, size, kind, bits) in TYPES {
+    for &(number, size, kind, bits) in types() {
         let whole = 1u64 << (bits + 2);
         let memory = f.untyped(bits + 2)?;
         ensure_eq!(free_bytes(f, memory)?, whole);
@@ -84,8 +86,9 @@ fn sizes(f: &mut Fixture) -> TestResult {
 
 fn huge_frame(f: &mut Fixture) -> TestResult {
     let memory = f.device_untyped(31)?;
+    ensure_eq!(free_bytes(f, memory)?, 1 << 31);
     let slot = f.empty_slot()?;
-    retype(memory, 9, 0, slot, 1).expect_ok(&[])?;
+    retype(memory, HUGE_FRAME, 0, slot, 1).expect_ok(&[])?;
     ensure_eq!(kind_of(f, slot.capability::<CPtr>())?, Kind::Frame);
     ensure_eq!(free_bytes(f, memory)?, 1 << 30);
     Ok(())
@@ -93,7 +96,7 @@ fn huge_frame(f: &mut Fixture) -> TestResult {
 
 fn ignored_sizes(f: &mut Fixture) -> TestResult {
     let fixed = |number: u64| ![0, 4, 5].contains(&number);
-    for &(number, _, kind, bits) in TYPES.iter().filter(|row| fixed(row.0)) {
+    for &(number, _, kind, bits) in types().filter(|row| fixed(row.0)) {
         for size in [0, 1, 48, 63] {
             let memory = f.untyped(bits)?;
             let slot = f.empty_slot()?;
@@ -130,7 +133,7 @@ fn size_limits(f: &mut Fixture) -> TestResult {
 }
 
 fn alignment(f: &mut Fixture) -> TestResult {
-    for &(number, size, _, bits) in TYPES.iter().filter(|row| row.3 > 4) {
+    for &(number, size, _, bits) in types().filter(|row| row.3 > 4) {
         let memory = f.untyped(bits + 2)?;
         let slots = f.empty_slots(3)?;
         let second = boot::CNODE.slot(slots.index() + 1);

@@ -1,11 +1,15 @@
 //! What the checks of this page share.
 
-use sandglass::cap::{IoApicPin, PageDirectory, PageTable, Pdpt};
+use conformance_kit::arch;
+use conformance_kit::arch::order::{R12, RDI};
 use sandglass::testing::TestResult;
 
+use crate::arch::page02::{MADE, ROOT_LABEL, TABLES, TRUNCATED};
+use crate::page03::levels::LEVELS;
 use crate::prelude::*;
 
-/// Kinds of capabilities, as far as their behaviour tells them apart.
+/// Kinds of capabilities, as far as their behaviour tells them apart. Each architecture has some of them.
+#[allow(dead_code)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Null or a zombie.
@@ -18,7 +22,7 @@ pub enum Kind {
     SchedContext,
     Reply,
     Pdpt,
-    /// Understands no label.
+    /// Understands no label, or those of aarch64.
     Pml4,
     Frame,
     PageTable,
@@ -31,10 +35,11 @@ pub enum Kind {
     AsidPool,
     IoPortControl,
     IoPort,
+    SgiSignal,
 }
 
-/// One label of each kind that, sent without words and capabilities, is truncated (ABI page 03).
-const TRUNCATED: &[(u64, Kind)] = &[
+/// One label of each kind of every architecture that, sent without words and capabilities, is truncated (ABI page 03).
+const COMMON: &[(u64, Kind)] = &[
     (label::UNTYPED_RETYPE, Kind::Untyped),
     (label::TCB_READ_REGISTERS, Kind::Tcb),
     (label::CNODE_DELETE, Kind::CNode),
@@ -42,15 +47,10 @@ const TRUNCATED: &[(u64, Kind)] = &[
     (label::SCHED_CONTROL_CONFIGURE_FLAGS, Kind::SchedControl),
     (label::DOMAIN_SET, Kind::Domain),
     (label::IRQ_HANDLER_SET_NOTIFICATION, Kind::IrqHandler),
-    (arch_label::PDPT_MAP, Kind::Pdpt),
-    (arch_label::PAGE_DIRECTORY_MAP, Kind::PageDirectory),
     (arch_label::PAGE_TABLE_MAP, Kind::PageTable),
     (arch_label::PAGE_MAP, Kind::Frame),
     (arch_label::ASID_CONTROL_MAKE_POOL, Kind::AsidControl),
     (arch_label::ASID_POOL_ASSIGN, Kind::AsidPool),
-    (arch_label::IO_PORT_CONTROL_ISSUE, Kind::IoPortControl),
-    (arch_label::IO_PORT_IN8, Kind::IoPort),
-    (arch_label::IRQ_CONTROL_GET_IOAPIC, Kind::IrqControl),
 ];
 
 /// The kind of a capability. Endpoints must have all rights; notifications must be new.
@@ -71,10 +71,12 @@ pub fn kind_of(f: &mut Fixture, cap: impl Capability) -> Result<Kind, Failure> {
         });
     }
     let mut understood = Vec::new();
-    for &(label, kind) in TRUNCATED {
+    let root = ROOT_LABEL.map(|label| (label, Kind::Pml4));
+    for (label, kind) in COMMON.iter().chain(TRUNCATED).copied().chain(root) {
         let answer = Invocation::new(cap, label, &[], &[]).call();
         match ErrorNumber::from_raw(answer.label) {
-            Some(NoError) => return Ok(Kind::Reply),
+            Some(NoError) if is_reply(f, cap.cptr())? => return Ok(Kind::Reply),
+            Some(NoError) => return Ok(Kind::SgiSignal),
             Some(InvalidCapability) => {
                 ensure_eq!(answer.words, [0]);
                 return Ok(Kind::Nothing);
@@ -146,28 +148,18 @@ pub fn operation(label: u64, destination: Slot, source: Slot, more: &[u64]) -> I
     Invocation::new(destination.root(), label, &words, &[source.root().cptr()])
 }
 
-/// An interrupt of the IOAPIC that nothing raises, by its vector.
+/// Whether it serves as a reply object, of what no label of an object is wrong for.
+fn is_reply(f: &mut Fixture, cap: CPtr) -> Result<bool, Failure> {
+    let endpoint = f.endpoint()?;
+    let named = [(RDI, endpoint.address()), (R12, cap.raw())];
+    let stopped = f.caller(&entry(Syscall::NBRecv, &named))?.run(f)?;
+    Ok(stopped.label != fault::CAP_FAULT)
+}
+
+/// An interrupt that nothing raises, by its vector.
 pub fn irq_handler(f: &mut Fixture, vector: u64) -> Result<CPtr, Failure> {
     let slot = f.empty_slot()?;
     conformance_kit::arch::issue_irq(boot::IRQ_CONTROL, vector, slot)?;
-    Ok(slot.capability())
-}
-
-/// A pin that no device drives.
-pub const fn unused_pin(vector: u64) -> IoApicPin {
-    IoApicPin {
-        ioapic: 0,
-        pin: 22,
-        level: false,
-        active_low: false,
-        vector,
-    }
-}
-
-/// Ports that no device listens to.
-pub fn io_ports(f: &mut Fixture, first: u16, last: u16) -> Result<CPtr, Failure> {
-    let slot = f.empty_slot()?;
-    boot::IO_PORT_CONTROL.issue(first, last, slot)?;
     Ok(slot.capability())
 }
 
@@ -181,19 +173,19 @@ pub fn has_children(kind: Kind) -> bool {
 /// paging structures are mapped.
 pub fn originals(f: &mut Fixture, number: u16) -> Result<Vec<(Kind, CPtr)>, Failure> {
     let root = f.vspace()?.root();
-    let (pdpt, directory): (Pdpt, PageDirectory) = (
-        f.process.resources.pdpt()?,
-        f.make(ObjectType::PageDirectory)?,
-    );
-    let table: PageTable = f.make(ObjectType::PageTable)?;
-    pdpt.map(root, 0, Attributes::WriteBack)?;
-    directory.map(root, 0, Attributes::WriteBack)?;
-    table.map(root, 0, Attributes::WriteBack)?;
+    let mut originals = Vec::new();
+    for (level, kind) in LEVELS.into_iter().zip(TABLES) {
+        let map = level.map(f, root.cptr())?;
+        map.expect_ok(&[])?;
+        originals.push((kind, map.cap));
+    }
     let pool_memory = f.untyped(12)?;
     let pool = f.empty_slot()?;
     boot::ASID_CONTROL.make_pool(pool_memory, pool)?;
-    let port = 0x5000 + number * 16;
-    Ok(vec![
+    for (cap, _) in arch::made(f, number.into())? {
+        originals.push((MADE, cap));
+    }
+    originals.extend([
         (Kind::Tcb, f.tcb()?.cptr()),
         (Kind::Endpoint, f.endpoint()?.cptr()),
         (Kind::Notification, f.notification()?.cptr()),
@@ -202,13 +194,10 @@ pub fn originals(f: &mut Fixture, number: u16) -> Result<Vec<(Kind, CPtr)>, Fail
         (Kind::Reply, f.reply()?.cptr()),
         (Kind::Frame, f.frame(FrameSize::Small)?.cptr()),
         (Kind::Pml4, root.cptr()),
-        (Kind::Pdpt, pdpt.cptr()),
-        (Kind::PageDirectory, directory.cptr()),
-        (Kind::PageTable, table.cptr()),
         (Kind::AsidPool, pool.capability()),
         (Kind::IrqHandler, irq_handler(f, 90 + u64::from(number))?),
-        (Kind::IoPort, io_ports(f, port, port + 7)?),
-    ])
+    ]);
+    Ok(originals)
 }
 
 /// Addresses of `pages` pages where nothing is mapped, but the paging structures are there.

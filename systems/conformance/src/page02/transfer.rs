@@ -276,13 +276,11 @@ fn underivable_stops(f: &mut Fixture) -> TestResult {
     memory.retype(ObjectType::Reply, child, 1)?;
     let unmapped: CPtr = f.make(ObjectType::PageTable)?;
     let unassigned = f.pml4()?;
-    for bad in [
-        boot::IRQ_CONTROL.cptr(),
-        boot::IO_PORT_CONTROL.cptr(),
-        memory.cptr(),
-        unmapped,
-        unassigned.cptr(),
-    ] {
+    let objects = [memory.cptr(), unmapped, unassigned.cptr()];
+    for bad in conformance_kit::arch::underivable()
+        .into_iter()
+        .chain(objects)
+    {
         let arrived = receiver.send(endpoint, &[badged, bad, badged])?;
         ensure_eq!(arrived, arrival(1, 1, [4, UNTOUCHED, UNTOUCHED]));
         ensure!(f.is_empty(receiver.slot)?);

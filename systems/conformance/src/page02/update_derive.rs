@@ -1,10 +1,12 @@
 //! 02, sections 6.1 and 6.2: what data does to a capability, and what can be derived.
 
-use sandglass::cap::{IoPortControl, PageDirectory, PageTable, Pdpt, Pml4};
+use conformance_kit::arch;
+use sandglass::cap::Pml4;
 
 use super::support::{
     alive, delete, free_bytes, kind_of, operation, originals, unmapped_pages, Kind,
 };
+use crate::page03::levels::LEVELS;
 use crate::prelude::*;
 
 pub const CHECKS: &[Check] = &[
@@ -185,8 +187,7 @@ fn badges_kept(f: &mut Fixture) -> TestResult {
 }
 
 fn controls(f: &mut Fixture) -> TestResult {
-    let ports: IoPortControl = boot::IO_PORT_CONTROL;
-    for control in [boot::IRQ_CONTROL.cptr(), ports.cptr()] {
+    for control in arch::underivable() {
         let slot = f.empty_slot()?;
         let source = f.slot_of(control);
         let copy = operation(label::CNODE_COPY, slot, source, &[15]);
@@ -268,23 +269,9 @@ fn frames(f: &mut Fixture) -> TestResult {
 
 fn paging_structures(f: &mut Fixture) -> TestResult {
     let root = f.vspace()?.root();
-    let pdpt: Pdpt = f.make(ObjectType::Pdpt)?;
-    let directory: PageDirectory = f.make(ObjectType::PageDirectory)?;
-    let table: PageTable = f.make(ObjectType::PageTable)?;
-    let rows = [
-        (pdpt.cptr(), arch_label::PDPT_MAP, arch_label::PDPT_UNMAP),
-        (
-            directory.cptr(),
-            arch_label::PAGE_DIRECTORY_MAP,
-            arch_label::PAGE_DIRECTORY_UNMAP,
-        ),
-        (
-            table.cptr(),
-            arch_label::PAGE_TABLE_MAP,
-            arch_label::PAGE_TABLE_UNMAP,
-        ),
-    ];
-    for (cap, map, unmap) in rows {
+    for level in LEVELS {
+        let cap: CPtr = f.make(level.kind)?;
+        let (map, unmap) = (level.map, level.unmap);
         let slot = f.empty_slot()?;
         let copy = operation(label::CNODE_COPY, slot, f.slot_of(cap), &[15]);
         copy.expect_error(IllegalOperation, &[])?;
@@ -313,11 +300,13 @@ fn vspaces(f: &mut Fixture) -> TestResult {
     copy.expect_ok(&[])?;
     // It is the same address space.
     let copied: Pml4 = slot.capability();
-    let pdpt: Pdpt = f.make(ObjectType::Pdpt)?;
-    pdpt.map(copied, 0, Attributes::WriteBack)?;
-    let second: Pdpt = f.make(ObjectType::Pdpt)?;
-    let map = Invocation::new(second, arch_label::PDPT_MAP, &[0, 0], &[root.cptr()]);
-    map.expect_error(DeleteFirst, &[])
+    for level in LEVELS {
+        let table: CPtr = f.make(level.kind)?;
+        Invocation::new(table, level.map, &[0, 0], &[copied.cptr()]).expect_ok(&[])?;
+    }
+    let last = LEVELS[2];
+    let second: CPtr = f.make(last.kind)?;
+    Invocation::new(second, last.map, &[0, 0], &[root.cptr()]).expect_error(DeleteFirst, &[])
 }
 
 fn other_kinds(f: &mut Fixture) -> TestResult {

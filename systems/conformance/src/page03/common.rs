@@ -3,7 +3,7 @@
 use crate::prelude::*;
 
 /// The last label of the profile (03, section 2).
-const LAST_LABEL: u64 = arch_label::IRQ_CONTROL_GET_MSI;
+use conformance_kit::arch::LAST_LABEL;
 
 /// Every message that is shorter, or has fewer extra capabilities, is refused as truncated.
 /// Given an invocation that the next check refuses, this is the order of the two.

@@ -1,6 +1,7 @@
-//! 03, section 7.6: IRQHandler, and the delivery of interrupts, which the PIT raises.
+//! 03, section 7.6: IRQHandler, and the delivery of interrupts, which a timer raises.
 
-use sandglass::cap::{IoApicPin, IoPort, IrqHandler};
+use conformance_kit::arch::{issue_irq, Alarm};
+use sandglass::cap::IrqHandler;
 
 use crate::prelude::*;
 
@@ -18,20 +19,10 @@ pub const CHECKS: &[Check] = &[
     check("03/7.6/by-send-and-in-a-first-phase", without_answer),
 ];
 
-/// Vectors that nothing else uses, and a pin that no device drives.
-const VECTOR: u64 = 79;
-const UNUSED_PIN: u64 = 22;
-
-fn handler(f: &mut Fixture, pin: u64) -> Result<IrqHandler, Failure> {
+/// The handler of an interrupt that nothing raises.
+fn handler(f: &mut Fixture) -> Result<IrqHandler, Failure> {
     let slot = f.empty_slot()?;
-    let pin = IoApicPin {
-        ioapic: 0,
-        pin,
-        level: false,
-        active_low: false,
-        vector: VECTOR,
-    };
-    boot::IRQ_CONTROL.get_ioapic(pin, slot)?;
+    issue_irq(boot::IRQ_CONTROL, 78, slot)?;
     Ok(slot.capability())
 }
 
@@ -45,7 +36,7 @@ fn set(handler: IrqHandler, notification: impl Capability) -> Invocation {
 }
 
 fn other_labels(f: &mut Fixture) -> TestResult {
-    let handler = handler(f, UNUSED_PIN)?;
+    let handler = handler(f)?;
     let own = [
         label::IRQ_HANDLER_ACK,
         label::IRQ_HANDLER_SET_NOTIFICATION,
@@ -55,7 +46,7 @@ fn other_labels(f: &mut Fixture) -> TestResult {
 }
 
 fn set_refusals(f: &mut Fixture) -> TestResult {
-    let (handler, notification) = (handler(f, UNUSED_PIN)?, f.notification()?);
+    let (handler, notification) = (handler(f)?, f.notification()?);
     truncated(&set(handler, notification))?;
     let wrong = [
         f.null()?,
@@ -73,7 +64,7 @@ fn set_refusals(f: &mut Fixture) -> TestResult {
 }
 
 fn no_arguments(f: &mut Fixture) -> TestResult {
-    let handler = handler(f, UNUSED_PIN)?;
+    let handler = handler(f)?;
     for _ in 0..2 {
         invoke(handler, label::IRQ_HANDLER_ACK).expect_ok(&[])?;
         invoke(handler, label::IRQ_HANDLER_CLEAR).expect_ok(&[])?;
@@ -82,151 +73,120 @@ fn no_arguments(f: &mut Fixture) -> TestResult {
     Ok(())
 }
 
-/// Channel 0 of the programmable interval timer, and its interrupt.
-struct Pit {
-    ports: IoPort,
-    handler: IrqHandler,
+/// Raises one interrupt, and waits long enough for it.
+fn fire(f: &mut Fixture, alarm: &Alarm) -> TestResult {
+    alarm.set(100)?;
+    f.sleep(500)?;
+    alarm.end();
+    Ok(())
 }
 
-impl Pit {
-    const CHANNEL_0: u16 = 0x40;
-    const COMMAND: u16 = 0x43;
-    /// Mode 0 of channel 0: the output rises when the count ends.
-    const ONE_SHOT: u8 = 0b0011_0000;
-    /// Of 1.19 MHz: about 100 µs.
-    const COUNT: u16 = 120;
-    /// The input of the IOAPIC.
-    const PIN: u64 = 2;
-
-    fn new(f: &mut Fixture) -> Result<Self, Failure> {
-        let ports = f
-            .process
-            .resources
-            .io_ports(Self::CHANNEL_0, Self::COMMAND)?;
-        // Without a count it stays silent.
-        ports.out8(Self::COMMAND, Self::ONE_SHOT)?;
-        let handler = handler(f, Self::PIN)?;
-        Ok(Self { ports, handler })
+/// Acknowledges, and takes what came while the line was masked: an interrupt controller may have kept an edge.
+fn unmask(alarm: &Alarm, notification: Notification) -> TestResult {
+    alarm.handler.ack()?;
+    while notification.poll() != 0 {
+        alarm.handler.ack()?;
     }
-
-    /// Raises one interrupt, and waits long enough for it.
-    fn fire(&self, f: &mut Fixture) -> TestResult {
-        self.ports.out8(Self::COMMAND, Self::ONE_SHOT)?;
-        for byte in Self::COUNT.to_le_bytes() {
-            self.ports.out8(Self::CHANNEL_0, byte)?;
-        }
-        f.sleep(500)?;
-        Ok(())
-    }
-
-    /// Acknowledges, and takes the edge that came while the line was masked: the IOAPIC may have
-    /// kept it.
-    fn unmask(&self, notification: Notification) -> TestResult {
-        self.handler.ack()?;
-        while notification.poll() != 0 {
-            self.handler.ack()?;
-        }
-        Ok(())
-    }
+    Ok(())
 }
 
 fn delivery(f: &mut Fixture) -> TestResult {
     const BADGE: u64 = 0x1234_0000_0000_0001;
-    let (pit, notification) = (Pit::new(f)?, f.notification()?);
+    let (alarm, notification) = (Alarm::new(f)?, f.notification()?);
     let badged = f.badged(notification, BADGE)?;
-    set(pit.handler, badged).expect_ok(&[])?;
-    pit.unmask(notification)?;
+    set(alarm.handler, badged).expect_ok(&[])?;
+    unmask(&alarm, notification)?;
     for _ in 0..3 {
-        pit.fire(f)?;
+        fire(f, &alarm)?;
         ensure_eq!(notification.poll(), BADGE);
-        pit.unmask(notification)?;
+        unmask(&alarm, notification)?;
     }
     Ok(())
 }
 
 fn masked(f: &mut Fixture) -> TestResult {
-    let (pit, notification) = (Pit::new(f)?, f.notification()?);
+    let (alarm, notification) = (Alarm::new(f)?, f.notification()?);
     let badged = f.badged(notification, 1)?;
-    set(pit.handler, badged).expect_ok(&[])?;
-    pit.unmask(notification)?;
-    pit.fire(f)?;
+    set(alarm.handler, badged).expect_ok(&[])?;
+    unmask(&alarm, notification)?;
+    fire(f, &alarm)?;
     ensure_eq!(notification.poll(), 1);
-    pit.fire(f)?;
+    fire(f, &alarm)?;
     ensure_eq!(notification.poll(), 0);
-    pit.unmask(notification)?;
-    pit.fire(f)?;
+    unmask(&alarm, notification)?;
+    fire(f, &alarm)?;
     ensure_eq!(notification.poll(), 1);
     Ok(())
 }
 
 fn cleared(f: &mut Fixture) -> TestResult {
-    let (pit, notification) = (Pit::new(f)?, f.notification()?);
+    let (alarm, notification) = (Alarm::new(f)?, f.notification()?);
     let badged = f.badged(notification, 1)?;
-    set(pit.handler, badged).expect_ok(&[])?;
-    pit.unmask(notification)?;
-    invoke(pit.handler, label::IRQ_HANDLER_CLEAR).expect_ok(&[])?;
-    pit.fire(f)?;
+    set(alarm.handler, badged).expect_ok(&[])?;
+    unmask(&alarm, notification)?;
+    invoke(alarm.handler, label::IRQ_HANDLER_CLEAR).expect_ok(&[])?;
+    fire(f, &alarm)?;
     ensure_eq!(notification.poll(), 0);
     // That interrupt masked the line, although nobody was told.
-    set(pit.handler, badged).expect_ok(&[])?;
-    pit.fire(f)?;
+    set(alarm.handler, badged).expect_ok(&[])?;
+    fire(f, &alarm)?;
     ensure_eq!(notification.poll(), 0);
-    pit.unmask(notification)?;
-    pit.fire(f)?;
+    unmask(&alarm, notification)?;
+    fire(f, &alarm)?;
     ensure_eq!(notification.poll(), 1);
     Ok(())
 }
 
 fn replaced(f: &mut Fixture) -> TestResult {
-    let (pit, old, new) = (Pit::new(f)?, f.notification()?, f.notification()?);
+    let (alarm, old, new) = (Alarm::new(f)?, f.notification()?, f.notification()?);
     let (old_badged, new_badged) = (f.badged(old, 1)?, f.badged(new, 2)?);
-    set(pit.handler, old_badged).expect_ok(&[])?;
-    pit.unmask(old)?;
-    set(pit.handler, new_badged).expect_ok(&[])?;
+    set(alarm.handler, old_badged).expect_ok(&[])?;
+    unmask(&alarm, old)?;
+    set(alarm.handler, new_badged).expect_ok(&[])?;
     // A refused one replaces nothing.
-    set(pit.handler, f.me).expect_error(InvalidCapability, &[0])?;
-    pit.fire(f)?;
+    set(alarm.handler, f.me).expect_error(InvalidCapability, &[0])?;
+    fire(f, &alarm)?;
     ensure_eq!((old.poll(), new.poll()), (0, 2));
     Ok(())
 }
 
 fn derived(f: &mut Fixture) -> TestResult {
-    let (pit, notification) = (Pit::new(f)?, f.notification()?);
+    let (alarm, notification) = (Alarm::new(f)?, f.notification()?);
     let badged = f.badged(notification, 1)?;
-    set(pit.handler, badged).expect_ok(&[])?;
-    pit.unmask(notification)?;
+    set(alarm.handler, badged).expect_ok(&[])?;
+    unmask(&alarm, notification)?;
     // The stored copy does without the capability it was made of, but not without the original.
     f.slot_of(badged).delete()?;
-    pit.fire(f)?;
+    fire(f, &alarm)?;
     ensure_eq!(notification.poll(), 1);
-    pit.unmask(notification)?;
+    unmask(&alarm, notification)?;
     f.slot_of(notification).revoke()?;
-    pit.fire(f)?;
+    fire(f, &alarm)?;
     ensure_eq!(notification.poll(), 0);
     Ok(())
 }
 
 fn without_answer(f: &mut Fixture) -> TestResult {
-    let (pit, notification) = (Pit::new(f)?, f.notification()?);
+    let (alarm, notification) = (Alarm::new(f)?, f.notification()?);
     let badged = f.badged(notification, 1)?;
     let arrives = |f: &mut Fixture| {
-        pit.unmask(notification)?;
-        pit.fire(f)?;
+        unmask(&alarm, notification)?;
+        fire(f, &alarm)?;
         let arrived = notification.poll() == 1;
-        pit.unmask(notification)?;
-        invoke(pit.handler, label::IRQ_HANDLER_CLEAR).expect_ok(&[])?;
+        unmask(&alarm, notification)?;
+        invoke(alarm.handler, label::IRQ_HANDLER_CLEAR).expect_ok(&[])?;
         Ok(arrived)
     };
-    let set = set(pit.handler, badged);
+    let set = set(alarm.handler, badged);
     works_without_answer(f, &set, arrives)?;
     works_in_first_phase(f, &set, arrives)?;
     set.expect_ok(&[])?;
     let acknowledged = |f: &mut Fixture| {
-        pit.fire(f)?;
+        fire(f, &alarm)?;
         Ok(notification.poll() == 1)
     };
-    let ack = invoke(pit.handler, label::IRQ_HANDLER_ACK);
-    pit.unmask(notification)?;
+    let ack = invoke(alarm.handler, label::IRQ_HANDLER_ACK);
+    unmask(&alarm, notification)?;
     works_without_answer(f, &ack, acknowledged)?;
     works_in_first_phase(f, &ack, acknowledged)
 }

@@ -1,25 +1,20 @@
 //! Page 03: object invocations.
 
-mod asid;
-mod common;
+pub mod asids;
+pub mod common;
 mod domain;
 mod errors;
-#[cfg(target_arch = "x86_64")]
-mod io_ports;
-#[cfg(target_arch = "x86_64")]
-mod irq_control;
 mod irq_handler;
-#[cfg(target_arch = "x86_64")]
-mod irq_lines;
-mod pages;
-pub mod paging;
-mod raw;
+pub mod levels;
+pub mod pages;
+pub mod raw;
 mod retype_arguments;
 mod retype_memory;
 mod retype_objects;
 mod sched_context;
 mod sched_control;
 pub mod stale;
+pub mod tables;
 mod tcb_registers;
 mod tcb_running;
 mod tcb_scheduling;
@@ -42,14 +37,5 @@ pub const CHECKS: &[&[Check]] = &[
     sched_control::CHECKS,
     sched_context::CHECKS,
     domain::CHECKS,
-    #[cfg(target_arch = "x86_64")]
-    irq_control::CHECKS,
     irq_handler::CHECKS,
-    #[cfg(target_arch = "x86_64")]
-    irq_lines::CHECKS,
-    paging::CHECKS,
-    pages::CHECKS,
-    asid::CHECKS,
-    #[cfg(target_arch = "x86_64")]
-    io_ports::CHECKS,
 ];

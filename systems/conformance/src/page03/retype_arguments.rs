@@ -37,7 +37,7 @@ mod word {
 const RADIX: u32 = 4;
 const SLOTS: u64 = 1 << RADIX;
 /// Every type.
-const TYPES: core::ops::Range<u64> = 0..14;
+const TYPES: core::ops::Range<u64> = 0..conformance_kit::arch::FIRST_INVALID_TYPE;
 /// Types whose size is theirs.
 const FIXED: [u64; 11] = [1, 2, 3, 6, 7, 8, 9, 10, 11, 12, 13];
 
@@ -358,9 +358,13 @@ fn device_memory(f: &mut Fixture) -> TestResult {
         let retype = scene.retype.with_word(word::TYPE, kind);
         retype.with_word(word::SIZE, size)
     };
-    for kind in FIXED {
-        let frame = (arch_object::HUGE_PAGE..=arch_object::LARGE_PAGE).contains(&kind);
-        if !frame {
+    for kind in FIXED.into_iter().filter(|kind| TYPES.contains(kind)) {
+        let frames = [
+            arch_object::PAGE,
+            arch_object::LARGE_PAGE,
+            arch_object::HUGE_PAGE,
+        ];
+        if !frames.contains(&kind) {
             make(kind, 0).expect_error(InvalidArgument, &[1])?;
         }
     }

@@ -25,7 +25,7 @@ fn new_tcb(f: &mut Fixture) -> TestResult {
     let (tcb, context) = (f.tcb()?, f.context(FULL)?);
     let invoke = |label, words: &[u64]| Invocation::new(tcb, label, words, &[]);
     let mut registers = [0; COUNT];
-    registers[RFLAGS] = 0x202;
+    registers[RFLAGS] = sanitised(RFLAGS, 0);
     invoke(label::TCB_READ_REGISTERS, &[0, COUNT as u64]).expect_ok(&registers)?;
     invoke(label::TCB_SET_FLAGS, &[0, 0]).expect_ok(&[0])?;
     invoke(label::TCB_UNBIND_NOTIFICATION, &[]).expect_error(IllegalOperation, &[])?;

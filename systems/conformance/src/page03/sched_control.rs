@@ -32,7 +32,7 @@ const MIN_US: u64 = 20;
 
 /// The longest period, µs (04, section 1).
 fn max_us(f: &Fixture) -> u64 {
-    u64::MAX / u64::from(f.tsc.mhz()) / 8
+    conformance_kit::arch::max_period_us(f)
 }
 
 /// 100 µs of 1 ms, for a context of this size.

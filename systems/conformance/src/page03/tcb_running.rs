@@ -5,6 +5,8 @@ use conformance_kit::arch::order::{COUNT, FS_BASE, R10, RAX, RDI, RSI};
 use sandglass::abi::message::MessageInfo;
 use sandglass::abi::syscall::Syscall;
 
+use conformance_kit::arch::{class_of, FPU_UNAVAILABLE, INVALID_OPCODE, STOP, SYSCALL, USE_FPU};
+
 use crate::prelude::*;
 
 use super::common::{
@@ -271,8 +273,7 @@ fn tls_unvalidated(f: &mut Fixture) -> TestResult {
     Ok(())
 }
 
-/// MOV RAX, FS:[0]; UD2.
-const LOAD_FS: [u8; 11] = [0x64, 0x48, 0x8b, 0x04, 0x25, 0, 0, 0, 0, 0x0f, 0x0b];
+use conformance_kit::arch::LOAD_TLS_THEN_STOP as LOAD_FS;
 
 fn tls_of_another(f: &mut Fixture) -> TestResult {
     let raw = Raw::new(f, &LOAD_FS, &UserContext::default())?;
@@ -285,7 +286,7 @@ fn tls_of_another(f: &mut Fixture) -> TestResult {
 }
 
 fn tls_of_oneself(f: &mut Fixture) -> TestResult {
-    let code = [&CODE[..2], &LOAD_FS].concat();
+    let code = [&SYSCALL[..], &LOAD_FS].concat();
     let base = f.code(&0x8877_6655_4433_2211u64.to_le_bytes())?;
     let raw = Raw::new(f, &code, &UserContext::default())?;
     let mut registers = call_registers(Syscall::Call, raw.tcb, label::TCB_SET_TLS_BASE, &[base]);
@@ -330,15 +331,12 @@ fn flags_values(f: &mut Fixture) -> TestResult {
 }
 
 fn flags_fpu(f: &mut Fixture) -> TestResult {
-    const DEVICE_NOT_AVAILABLE: u64 = 7;
-    const INVALID_OPCODE: u64 = 6;
     const NUMBER: usize = 3;
-    // MOVAPS XMM0, XMM0; UD2.
-    let code = [0x0f, 0x28, 0xc0, 0x0f, 0x0b];
+    let code = [&USE_FPU[..], &STOP].concat();
     let raw = Raw::new(f, &code, &UserContext::default())?;
     ensure_eq!(raw.tcb.set_flags(0, 1)?, 1);
     let stopped = raw.run(f)?;
-    ensure_eq!(stopped.words[NUMBER], DEVICE_NOT_AVAILABLE);
+    ensure_eq!(class_of(stopped.words[NUMBER]), FPU_UNAVAILABLE);
     ensure_eq!(stopped.words[0], raw.code);
     ensure_eq!(raw.tcb.set_flags(1, 0)?, 0);
     raw.reply.send(Message::EMPTY);
@@ -360,7 +358,7 @@ fn all_invocations(f: &mut Fixture, tcb: Tcb) -> Result<Vec<Invocation>, Failure
     let all: [(u64, &[u64], &[CPtr]); 16] = [
         (label::TCB_WRITE_REGISTERS, &write, &[]),
         (label::TCB_COPY_REGISTERS, &[0b1100], &[source.cptr()]),
-        (label::TCB_READ_REGISTERS, &[0, 20], &[]),
+        (label::TCB_READ_REGISTERS, &[0, COUNT as u64], &[]),
         (
             label::TCB_CONFIGURE,
             &[0, 0, 0x1000],

@@ -117,7 +117,7 @@ fn bad_vspaces(f: &mut Fixture, scene: &Scene) -> Result<Vec<(CPtr, ErrorNumber)
         (f.badged(endpoint, 5)?.cptr(), IllegalOperation),
         (scene.cnode.cptr(), IllegalOperation),
         (scene.frame.cptr(), IllegalOperation),
-        (boot::IO_PORT_CONTROL.cptr(), IllegalOperation),
+        (boot::ASID_CONTROL.cptr(), IllegalOperation),
         // A root without an address space identifier.
         (f.pml4()?.cptr(), IllegalOperation),
         (f.make(ObjectType::Pdpt)?, IllegalOperation),

@@ -1,6 +1,6 @@
 //! 03, sections 4.4, 4.8 and 4.9: what Configure, SetIPCBuffer and SetSpace install.
 
-use conformance_kit::arch::order::{RIP, RSI};
+use conformance_kit::arch::order::{COUNT, RIP, RSI};
 use sandglass::abi::message::{ipc_buffer, MessageInfo};
 use sandglass::abi::syscall::Syscall;
 
@@ -93,7 +93,13 @@ fn reader(f: &mut Fixture) -> Result<(Raw, UserContext), Failure> {
     }
     context.words_mut()[4] = 0xbeef;
     tcb.write_registers(&context, false)?;
-    let raw = Raw::calling(f, Syscall::Call, tcb, label::TCB_READ_REGISTERS, &[0, 20])?;
+    let raw = Raw::calling(
+        f,
+        Syscall::Call,
+        tcb,
+        label::TCB_READ_REGISTERS,
+        &[0, COUNT as u64],
+    )?;
     Ok((raw, context))
 }
 
@@ -105,10 +111,10 @@ fn ensure_buffer(
 ) -> TestResult {
     let (raw, context) = reader;
     let after = raw.run(f)?.registers;
-    let length = if buffer.is_some() { 20 } else { 4 };
+    let length = if buffer.is_some() { COUNT } else { 4 };
     ensure_eq!(after.get(RSI), MessageInfo::new(0, 0, 0, length).raw());
     if let Some((frame, offset)) = buffer {
-        let mut words = [0; 16];
+        let mut words = [0; COUNT - 4];
         let process = &mut f.process;
         process
             .space

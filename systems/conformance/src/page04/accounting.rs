@@ -31,7 +31,7 @@ pub const CHECKS: &[Check] = &[
 ];
 
 fn limits(f: &mut Fixture) -> TestResult {
-    let longest = u64::MAX / u64::from(f.tsc.mhz()) / 8;
+    let longest = conformance_kit::arch::max_period_us(f);
     let context = f.unconfigured_context(7)?;
     let configure = Invocation::new(
         f.control,
@@ -69,7 +69,7 @@ fn microseconds(f: &mut Fixture) -> TestResult {
 }
 
 fn longest_period(f: &mut Fixture) -> TestResult {
-    let longest = u64::MAX / u64::from(f.tsc.mhz()) / 8;
+    let longest = conformance_kit::arch::max_period_us(f);
     let clock = Clock::new(f)?;
     let runner = runner(f, clock, 100, SchedParams::new(500, longest))?;
     clock.start();

@@ -225,8 +225,14 @@ fn own_context(f: &mut Fixture) -> TestResult {
     tcb.resume()?;
     clock.hold(600, 800)?;
     clock.sleep_until(4_500)?;
-    // 100 used from 500 on and 300 from 800: with two refills, all comes back at 3700.
-    clock.ensure_runs(log, &[(0, 600), (800, 1_100), (3_700, 4_100)])
+    // 100 used from 500 on and 300 from 800: with two refills, all comes back at 3700, unless the timer is not early. Then there
+    // is room for the 300, which merge with the little that is used of the 100, for 6500.
+    let last = if conformance_kit::arch::TIMER_IS_EARLY {
+        (3_700, 4_100)
+    } else {
+        (3_500, 3_600)
+    };
+    clock.ensure_runs(log, &[(0, 600), (800, 1_100), last])
 }
 
 /// Threads of priority 50 are ready in the order 2, 1: made so from above.

@@ -4,7 +4,7 @@ mod accounting;
 mod binding;
 mod budgets;
 mod configuring;
-mod cores;
+pub mod cores;
 mod donation;
 mod notifications;
 mod priorities;

@@ -1,6 +1,8 @@
 //! 04, sections 10, 11 and 14: stopping and starting threads, the one domain, and interrupts.
 
 use super::kit::{active, ensure_near, passive, runner, worker, Clock};
+use conformance_kit::arch::Alarm;
+
 use crate::prelude::*;
 
 pub const CHECKS: &[Check] = &[
@@ -403,35 +405,20 @@ fn schedule_harmless(f: &mut Fixture) -> TestResult {
     clock.ensure_runs(runner.log, &[(0, 3_000)])
 }
 
-/// That of the PIT, while a thread of lower priority runs: the check, which waits for it.
+/// That of a timer, while a thread of lower priority runs: the check, which waits for it.
 fn interrupt_wakes(f: &mut Fixture) -> TestResult {
-    const TICK_NS: u64 = 838;
-    const COUNT: u16 = 1_000;
+    const AFTER_US: u64 = 838;
     let clock = Clock::new(f)?;
     let low = runner(f, clock, 100, FULL)?;
-    let signal = f.notification()?;
-    let ports = f.process.resources.io_ports(0x40, 0x43)?;
-    let handler = f.process.resources.ioapic_irq(sandglass::cap::IoApicPin {
-        ioapic: 0,
-        pin: 2,
-        level: false,
-        active_low: false,
-        vector: 90,
-    })?;
-    handler.set_notification(signal)?;
-    handler.ack()?;
+    let (signal, alarm) = (f.notification()?, Alarm::new(f)?);
+    alarm.handler.set_notification(signal)?;
+    alarm.handler.ack()?;
     low.tcb.resume()?;
-    // Channel 0, both bytes of the count, one interrupt at its end.
-    ports.out8(0x43, 0x30)?;
     signal.poll();
-    ports.out8(0x40, COUNT as u8)?;
+    alarm.set(AFTER_US)?;
     clock.start();
-    ports.out8(0x40, (COUNT >> 8) as u8)?;
     signal.wait();
-    ensure_near(
-        "the interrupt",
-        clock.now(),
-        u64::from(COUNT) * TICK_NS / 1_000,
-    )?;
-    clock.ensure_runs(low.log, &[(0, u64::from(COUNT) * TICK_NS / 1_000)])
+    ensure_near("the interrupt", clock.now(), AFTER_US)?;
+    alarm.end();
+    clock.ensure_runs(low.log, &[(0, AFTER_US)])
 }

@@ -1,8 +1,6 @@
 //! 04, section 9.2: what YieldTo leaves in the registers of its caller, by which system call, and when.
 
-use conformance_kit::arch::order::{
-    R10, R11, R15, R8, R9, RCX, RDI, RIP, RSI, SYSCALL_INSTRUCTION_BYTES,
-};
+use conformance_kit::arch::order::{R10, R15, R8, R9, RDI, RIP, RSI, SYSCALL_INSTRUCTION_BYTES};
 use sandglass::cap::CopyRegisters;
 
 use super::kit::{active, ensure_near, Clock};
@@ -73,8 +71,7 @@ impl Yielding {
 
     /// Fails unless these are the registers behind the invocation, at `rip`.
     fn expect_registers(&self, seen: &UserContext, rip: u64) -> TestResult {
-        // Which a system call does not save (ABI 01, section 4.1).
-        let unsaved = [R11, RCX].map(|register| (register, seen.get(register)));
+        let unsaved = conformance_kit::arch::UNSAVED.map(|register| (register, seen.get(register)));
         let expected = changed(&changed(&self.before, self.answered()), &unsaved);
         ensure_eq!(*seen, changed(&expected, &[(RIP, rip)]));
         Ok(())

@@ -2,6 +2,8 @@
 
 use conformance_kit::arch::order::{R12, RDI, RIP, RSI};
 
+use conformance_kit::arch::{NOP, STOP, SYSCALL};
+
 use crate::page01::cspaces::OddSpace;
 use crate::prelude::*;
 
@@ -46,11 +48,12 @@ fn lookup_failures(f: &mut Fixture) -> TestResult {
 }
 
 fn ip(f: &mut Fixture) -> TestResult {
-    let code = [0x90, 0x90, 0x90, 0x0f, 0x05, 0x0f, 0x0b];
+    let code = [&NOP[..], &NOP, &NOP, &SYSCALL, &STOP].concat();
+    let at_call = 3 * NOP.len() as u64;
     let thread = f.raw(&code, &entry(Syscall::Recv, &[(RDI, 0)]))?;
     let stopped = thread.run(f)?;
-    ensure_eq!(stopped.words[fault::cap_fault::IP], thread.code + 3);
-    ensure_eq!(stopped.registers.get(RIP), thread.code + 3);
+    ensure_eq!(stopped.words[fault::cap_fault::IP], thread.code + at_call);
+    ensure_eq!(stopped.registers.get(RIP), thread.code + at_call);
     Ok(())
 }
 

@@ -1,6 +1,7 @@
 //! 05, section 3: delivery of ordinary faults.
 
-use conformance_kit::arch::order::{RAX, RDI, RIP, RSP};
+use conformance_kit::arch::order::{RAX, RDI, RFLAGS, RIP, RSP};
+use conformance_kit::arch::INVALID_OPCODE;
 
 use crate::fixture::raw::RAW_PRIORITY;
 use crate::prelude::*;
@@ -48,9 +49,8 @@ pub const CHECKS: &[Check] = &[
     ),
 ];
 
-/// `ud2; mov [rdi], rax; ud2`: stops, and shows by a word of memory if it goes on.
-const STOP_THEN_STORE: [u8; 7] = [0x0f, 0x0b, 0x48, 0x89, 0x07, 0x0f, 0x0b];
-const NOPS: u16 = 0x9090;
+/// Stops, and shows by a word of memory if it goes on.
+use conformance_kit::arch::STOP_THEN_STORE;
 const MARK: u64 = 0x3a4b;
 
 /// A thread that faults at its first instruction and afterwards sets a mark.
@@ -70,7 +70,7 @@ impl Marker {
     /// Removes the reason of the fault.
     fn mend(&self) {
         // SAFETY: the code's page is mapped writable, and nobody runs it now.
-        unsafe { (self.thread.code as *mut u16).write_volatile(NOPS) };
+        unsafe { conformance_kit::arch::mend(self.thread.code) };
     }
 
     /// Fails unless the thread does nothing, though it could go on, until it is resumed; and
@@ -139,9 +139,12 @@ fn built_when_received(f: &mut Fixture) -> TestResult {
     thread.start_and_settle(f)?;
     thread
         .tcb
-        .write_first_registers(&[0x7000, 0x8000, 0x202], false)?;
+        .write_first_registers(&[0x7000, 0x8000, sanitised(RFLAGS, 0)], false)?;
     let stopped = thread.stopped(f)?;
-    ensure_eq!(stopped.words, [0x7000, 0x8000, 0x202, 6, 0]);
+    ensure_eq!(
+        stopped.words,
+        [0x7000, 0x8000, sanitised(RFLAGS, 0), INVALID_OPCODE, 0]
+    );
     ensure_eq!(stopped.registers.get(RSP), 0x8000);
     Ok(())
 }

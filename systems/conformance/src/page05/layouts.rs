@@ -2,6 +2,8 @@
 
 use conformance_kit::arch::order::{R12, RDI, RDX, RSI};
 
+use conformance_kit::arch::unknown_syscall;
+
 use crate::prelude::*;
 
 pub const CHECKS: &[Check] = &[
@@ -38,7 +40,7 @@ fn faults() -> [(&'static [u8], UserContext, u64, usize); 4] {
             &SYSCALL,
             registers(&[(RDX, 77)]),
             fault::UNKNOWN_SYSCALL,
-            19,
+            unknown_syscall::LENGTH,
         ),
         (&UD2, distinct(), fault::USER_EXCEPTION, 5),
         (&READ_AT_RDI, distinct(), fault::VM_FAULT, 4),
@@ -159,10 +161,10 @@ fn words_in_buffer(f: &mut Fixture) -> TestResult {
     let after = received_by_raw(f, &SYSCALL, &sent, Some(buffer))?;
     ensure_eq!(
         after.get(RSI),
-        MessageInfo::new(fault::UNKNOWN_SYSCALL, 0, 0, 19).raw()
+        MessageInfo::new(fault::UNKNOWN_SYSCALL, 0, 0, unknown_syscall::LENGTH).raw()
     );
-    let expected: Vec<usize> = (5..=19).collect();
+    let expected: Vec<usize> = (5..=unknown_syscall::LENGTH).collect();
     ensure_eq!(buffer.changed_words(0x8800), expected);
-    ensure_eq!(buffer.read(19), 77);
+    ensure_eq!(buffer.read(unknown_syscall::LENGTH), 77);
     Ok(())
 }

@@ -5,7 +5,9 @@ use sandglass::abi::boot::slot;
 use sandglass::entry;
 
 use super::image::{extra_region, Image, PAGE};
+use crate::arch::page06::{is_mapped, FIRST_FLAGS, HIGHEST_PAGE, OTHER_ATTRIBUTES};
 use crate::page02::support::unmapped_pages;
+use crate::page03::levels::LEVELS;
 use crate::prelude::*;
 
 pub const CHECKS: &[Check] = &[
@@ -48,7 +50,7 @@ fn initial_registers(f: &mut Fixture) -> TestResult {
     for (index, &value) in registers.iter().enumerate() {
         let expected = match index {
             order::RDI => core::ptr::from_ref(f.boot) as u64,
-            order::RFLAGS => 0x202,
+            order::RFLAGS => FIRST_FLAGS,
             _ => 0,
         };
         ensure!(
@@ -119,25 +121,16 @@ fn root_cnode(f: &mut Fixture) -> TestResult {
     Ok(())
 }
 
-/// Whether the frame is mapped: one that is not is refused a misaligned address for that.
-fn is_mapped(frame: u64, address: u64) -> bool {
-    let words = [address + 1, Rights::READ_WRITE.raw(), 0];
-    let caps = [boot::VSPACE.cptr()];
-    let probe = Invocation::new(CPtr::new(frame), arch_label::PAGE_MAP, &words, &caps);
-    probe.call().label != AlignmentError as u64
-}
-
 /// Fails unless the frame's recorded mapping is at this address of the initial address space;
-/// maps it there again, writable. A mapped capability is refused at any other address, before its
-/// alignment is looked at (03, section 8.3).
-fn ensure_mapped(frame: u64, address: u64) -> TestResult {
+/// maps it there again, writable. A mapped capability is refused at any other address (03, sections 8.3 and 9.3).
+fn ensure_mapped(frame: u64, address: u64, attributes: u64) -> TestResult {
     let map = Invocation::new(
         CPtr::new(frame),
         arch_label::PAGE_MAP,
-        &[address, Rights::READ_WRITE.raw(), 0],
+        &[address, Rights::READ_WRITE.raw(), attributes],
         &[boot::VSPACE.cptr()],
     );
-    map.with_word(0, address + 1)
+    map.with_word(0, address + PAGE)
         .expect_error(InvalidArgument, &[0])?;
     map.expect_ok(&[])
 }
@@ -158,7 +151,7 @@ fn image_frames_mapped(f: &mut Fixture) -> TestResult {
         let address = image.start + page * PAGE;
         // The runtime unmaps the page below its first stack.
         if is_mapped(frame, address) {
-            ensure_mapped(frame, address)?;
+            ensure_mapped(frame, address, Attributes::WriteBack.raw())?;
         } else {
             unmapped += 1;
         }
@@ -233,8 +226,8 @@ fn image_rights(f: &mut Fixture) -> TestResult {
 
 fn other_frames(_: &mut Fixture) -> TestResult {
     let image = Image::own();
-    ensure_mapped(slot::IPC_BUFFER, image.end)?;
-    ensure_mapped(slot::BOOT_INFO_FRAME, image.end + PAGE)?;
+    ensure_mapped(slot::IPC_BUFFER, image.end, OTHER_ATTRIBUTES)?;
+    ensure_mapped(slot::BOOT_INFO_FRAME, image.end + PAGE, OTHER_ATTRIBUTES)?;
     for address in [image.end, image.end + PAGE] {
         let last = (address + PAGE - 8) as *mut u64;
         // SAFETY: both pages are mapped; the last word of neither is used.
@@ -247,7 +240,8 @@ fn extra_frames(f: &mut Fixture) -> TestResult {
     let image = Image::own();
     let pages = f.boot.raw().extra_bi_pages;
     for (frame, page) in (pages.start..pages.end).zip(0..) {
-        ensure_mapped(frame, image.end + (2 + page) * PAGE)?;
+        let address = image.end + (2 + page) * PAGE;
+        ensure_mapped(frame, address, Attributes::WriteBack.raw())?;
     }
     Ok(())
 }
@@ -290,18 +284,13 @@ fn paging_mapped(f: &mut Fixture) -> TestResult {
     let region = f.boot.raw().user_image_paging;
     for index in region.start..region.end {
         // The wrong kinds' labels are illegal; that of its own says that it is mapped.
-        let answers = [
-            arch_label::PDPT_MAP,
-            arch_label::PAGE_DIRECTORY_MAP,
-            arch_label::PAGE_TABLE_MAP,
-        ]
-        .map(|label| {
+        let mut labels = LEVELS.map(|level| level.map).to_vec();
+        labels.dedup();
+        let answers = labels.into_iter().map(|label| {
             let caps = [boot::VSPACE.cptr()];
             Invocation::new(CPtr::new(index), label, &[0, 0], &caps).call()
         });
-        let mapped = answers
-            .iter()
-            .filter(|a| a.label == InvalidCapability as u64 && a.words == [0]);
+        let mapped = answers.filter(|a| a.label == InvalidCapability as u64 && a.words == [0]);
         ensure_eq!(mapped.count(), 1);
     }
     Ok(())
@@ -309,9 +298,9 @@ fn paging_mapped(f: &mut Fixture) -> TestResult {
 
 fn highest_page(f: &mut Fixture) -> TestResult {
     let space = f.vspace()?;
-    f.code_in(space, 0x7fff_ffff_e000, &[])?;
+    f.code_in(space, HIGHEST_PAGE, &[])?;
     let frame = f.frame(FrameSize::Small)?;
-    for address in [0x7fff_ffff_f000, 0x8000_0000_0000, u64::MAX - 0xfff] {
+    for address in [HIGHEST_PAGE + PAGE, 0x8000_0000_0000, u64::MAX - 0xfff] {
         let words = [address, 3, 0];
         let map = Invocation::new(frame, arch_label::PAGE_MAP, &words, &[space.root().cptr()]);
         map.expect_error(InvalidArgument, &[0])?;

@@ -2,7 +2,11 @@
 
 use sandglass::abi::boot::slot;
 
-use super::image::{extra_region, paging_structures, Image, PAGE};
+use conformance_kit::arch::IO_PAGE_TABLE_LEVELS;
+
+use super::image::{paging_structures, Image};
+use crate::arch::page02::TABLES;
+use crate::arch::page06::{extra_pages, FIXED, NULL_SLOTS, REGIONS};
 use crate::page02::support::{kind_of, Kind};
 use crate::prelude::*;
 
@@ -26,20 +30,19 @@ fn word(f: &Fixture, index: usize) -> u64 {
 }
 
 fn fixed_slots(f: &mut Fixture) -> TestResult {
-    for (index, kind) in [
+    let common = [
         (1, Kind::Tcb),
         (2, Kind::CNode),
         (3, Kind::Pml4),
         (4, Kind::IrqControl),
         (5, Kind::AsidControl),
         (6, Kind::AsidPool),
-        (7, Kind::IoPortControl),
         (9, Kind::Frame),
         (10, Kind::Frame),
         (11, Kind::Domain),
         (14, Kind::SchedContext),
-        (16, Kind::SchedControl),
-    ] {
+    ];
+    for &(index, kind) in common.iter().chain(FIXED) {
         let seen = kind_of(f, CPtr::new(index))?;
         ensure!(seen == kind, "slot {index} holds {seen:?}, not {kind:?}");
     }
@@ -55,7 +58,7 @@ fn null_slots(f: &mut Fixture) -> TestResult {
         slot::SMC,
     ];
     ensure_eq!(null, [0, 8, 12, 13, 15]);
-    for index in null {
+    for index in null.into_iter().chain(NULL_SLOTS.iter().copied()) {
         ensure!(
             f.is_empty(boot::CNODE.slot(index))?,
             "slot {index} is in use"
@@ -67,14 +70,17 @@ fn null_slots(f: &mut Fixture) -> TestResult {
 fn region_order(f: &mut Fixture) -> TestResult {
     let info = f.boot.raw();
     let mut next = slot::FIRST_DYNAMIC;
-    for (name, region) in [
+    let first = [
         ("schedcontrol", info.sched_control),
         ("userImagePaging", info.user_image_paging),
         ("extraBIPages", info.extra_bi_pages),
+    ];
+    let then = [
         ("userImageFrames", info.user_image_frames),
         ("untyped", info.untyped),
         ("empty", info.empty),
-    ] {
+    ];
+    for (name, region) in REGIONS.map(|number| first[number]).into_iter().chain(then) {
         ensure!(
             region.start == next && region.end >= region.start,
             "{name} is {region:?}, which does not begin at slot {next}"
@@ -88,13 +94,8 @@ fn region_order(f: &mut Fixture) -> TestResult {
 fn region_kinds(f: &mut Fixture) -> TestResult {
     let info = *f.boot.raw();
     let image = Image::own();
-    let [pdpts, directories, tables] = paging_structures(f, image);
     let mut paging = info.user_image_paging.start;
-    for (count, kind) in [
-        (pdpts, Kind::Pdpt),
-        (directories, Kind::PageDirectory),
-        (tables, Kind::PageTable),
-    ] {
+    for (count, kind) in paging_structures(f, image).into_iter().zip(TABLES) {
         for index in paging..paging + count {
             let seen = kind_of(f, CPtr::new(index))?;
             ensure!(seen == kind, "slot {index} holds {seen:?}, not {kind:?}");
@@ -103,11 +104,15 @@ fn region_kinds(f: &mut Fixture) -> TestResult {
     }
     ensure_eq!(paging, info.user_image_paging.end);
     ensure_eq!(info.user_image_frames.len(), image.pages());
-    ensure_eq!(info.extra_bi_pages.len(), extra_region(f) / PAGE);
-    let frames = (info.extra_bi_pages.start..info.user_image_frames.start + 3)
+    ensure_eq!(info.extra_bi_pages.len(), extra_pages(f));
+    let frames = (info.extra_bi_pages.start..info.extra_bi_pages.end)
+        .chain(info.user_image_frames.start..info.user_image_frames.start + 3)
         .chain(info.user_image_frames.end - 3..info.user_image_frames.end);
     for index in frames {
         ensure_eq!(kind_of(f, CPtr::new(index))?, Kind::Frame);
+    }
+    for index in info.sched_control.start..info.sched_control.end {
+        ensure_eq!(kind_of(f, CPtr::new(index))?, Kind::SchedControl);
     }
     for index in info.untyped.start..info.untyped.end {
         ensure_eq!(kind_of(f, CPtr::new(index))?, Kind::Untyped);
@@ -149,7 +154,7 @@ fn fields(f: &mut Fixture) -> TestResult {
     let pair = |f: &Fixture, offset: usize| region(word(f, offset / 8), word(f, offset / 8 + 1));
     ensure_eq!(word(f, 1), 0);
     ensure_eq!(word(f, 2), info.num_nodes);
-    ensure_eq!(word(f, 3), u64::MAX);
+    ensure_eq!(word(f, 3), IO_PAGE_TABLE_LEVELS);
     ensure_eq!(word(f, 4), image.end);
     // Shared frames and I/O spaces: none.
     ensure_eq!(pair(f, 56), (0, 0));

@@ -7,7 +7,6 @@ use crate::prelude::*;
 pub const CHECKS: &[Check] = &[
     check("07/10/words-are-little-endian", little_endian),
     check("07/10/times-are-one-word-of-microseconds", times),
-    check("07/10/small-answers-are-zero-extended", zero_extended),
 ];
 
 fn little_endian(f: &mut Fixture) -> TestResult {
@@ -59,19 +58,4 @@ fn times(f: &mut Fixture) -> TestResult {
     // One word, whatever its value.
     let consumed = Invocation::new(context, label::SCHED_CONTEXT_CONSUMED, &[], &[]);
     consumed.expect_ok(&[0])
-}
-
-fn zero_extended(f: &mut Fixture) -> TestResult {
-    // A range of ports at which there is nothing: all bits are set.
-    const NOTHING: u16 = 0x6000;
-    let ports = f.process.resources.io_ports(NOTHING, NOTHING + 7)?;
-    for (label, bits) in [
-        (arch_label::IO_PORT_IN8, 8),
-        (arch_label::IO_PORT_IN16, 16),
-        (arch_label::IO_PORT_IN32, 32),
-    ] {
-        let read = Invocation::new(ports, label, &[u64::from(NOTHING)], &[]);
-        read.expect_ok(&[(1 << bits) - 1])?;
-    }
-    Ok(())
 }

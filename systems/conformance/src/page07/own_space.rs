@@ -30,10 +30,8 @@ pub const CHECKS: &[Check] = &[
     check("07/8/configuring-oneself-takes-effect-at-once", configured),
 ];
 
-/// Behind the system call in each space: UD2 in the thread's first one, INT3 in the other.
-const OTHER_CODE: [u8; 3] = [0x0f, 0x05, 0xcc];
-const INVALID_OPCODE: u64 = 6;
-const BREAKPOINT: u64 = 3;
+// Behind the system call in each space: an undefined instruction in the thread's first one, a breakpoint in the other.
+use conformance_kit::arch::{BREAKPOINT, BREAKPOINT_BEHIND, INVALID_OPCODE, SYSCALL_THEN_BREAK};
 
 /// Where the instruction behind a system call was executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +64,7 @@ impl Scene {
         let visitor = Visitor::new(f, root)?;
         let page = visitor.system_call() & !0xfff;
         let mut code = vec![0; (visitor.system_call() - page) as usize];
-        code.extend(OTHER_CODE);
+        code.extend(SYSCALL_THEN_BREAK);
         f.code_in(VSpace::from_root(other), page, &code)?;
         Ok(Self {
             visitor,
@@ -116,8 +114,7 @@ impl Scene {
         let ip = stopped.words[user_exception::FAULT_IP];
         match stopped.words[user_exception::NUMBER] {
             INVALID_OPCODE if ip == next => Ok(Behind::First),
-            // INT3 is reported with the address behind it (ABI 05, section 2.3).
-            BREAKPOINT if ip == next + 1 => Ok(Behind::Other),
+            BREAKPOINT if ip == next + BREAKPOINT_BEHIND => Ok(Behind::Other),
             number => Err(Failure::from(format!("exception {number} at {ip:#x}"))),
         }
     }

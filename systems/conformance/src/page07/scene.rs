@@ -2,11 +2,11 @@
 
 use sandglass::cap::Pml4;
 
-use crate::page03::paging::{Level, LEVELS};
+use crate::page03::levels::{Level, LEVELS};
 use crate::prelude::*;
 
 /// Where the checks map: aligned for every level, and used by nothing else.
-pub use crate::page03::paging::VADDR;
+pub use crate::page03::levels::VADDR;
 
 /// The sizes, and how many levels of structures lead to a page.
 pub const SIZES: [(FrameSize, usize); 3] = [
@@ -46,7 +46,7 @@ pub fn map(frame: Frame, root: Pml4) -> Invocation {
 
 /// Page_Map, readable and writable.
 pub fn map_at(frame: Frame, root: Pml4, vaddr: u64) -> Invocation {
-    let words = [vaddr, READ_WRITE, 0];
+    let words = [vaddr, READ_WRITE, Attributes::WriteBack.raw()];
     Invocation::new(frame, arch_label::PAGE_MAP, &words, &[root.cptr()])
 }
 

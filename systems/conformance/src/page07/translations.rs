@@ -7,7 +7,7 @@ use super::scene::{
     VADDR,
 };
 use super::visitor::{absent, forbidden, Seen, Visitor, WRITE};
-use crate::page03::paging::LEVELS;
+use crate::page03::levels::LEVELS;
 use crate::prelude::*;
 
 pub const CHECKS: &[Check] = &[

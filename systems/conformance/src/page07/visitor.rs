@@ -142,6 +142,10 @@ impl Visitor {
             .write_registers(&changed(&UserContext::default(), &registers), true)?;
         let stopped = self.stopped(f)?;
         match stopped.label {
+            // The translation led to an address where nothing is.
+            fault::VM_FAULT if status::is_of_the_bus(stopped.words[vm_fault::STATUS]) => {
+                Ok(Seen::Word(rax))
+            }
             fault::VM_FAULT => fault_of(&stopped),
             fault::USER_EXCEPTION if code == JUMP => {
                 Ok(Seen::Word(stopped.words[user_exception::FAULT_IP]))

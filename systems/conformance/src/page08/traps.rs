@@ -29,13 +29,10 @@ fn mint_of_badged(f: &mut Fixture) -> TestResult {
     Ok(())
 }
 
-/// An interrupt that nothing raises: an MSI.
+/// An interrupt that nothing raises.
 fn handler(f: &mut Fixture) -> Result<IrqHandler, Failure> {
     let slot = f.empty_slot()?;
-    let words = [slot.index(), 64, 0, 0, 0, 0, 90];
-    let caps = [boot::CNODE.cptr()];
-    let label = arch_label::IRQ_CONTROL_GET_MSI;
-    Invocation::new(boot::IRQ_CONTROL, label, &words, &caps).expect_ok(&[])?;
+    conformance_kit::arch::issue_irq(boot::IRQ_CONTROL, 90, slot)?;
     Ok(slot.capability())
 }
 

@@ -90,6 +90,10 @@ impl Maker for Root<'_> {
         self.fixture.tsc.mhz().into()
     }
 
+    fn sched_control(&self) -> u64 {
+        self.fixture.control.address()
+    }
+
     /// All kernels that this is booted on have as many cores as they are for.
     fn is_for_several_cores(&self) -> bool {
         self.fixture.boot.cores() > 1

@@ -73,6 +73,8 @@ pub trait Devices {
     fn max_sgi_target(&self) -> u64;
     /// Raises the software-generated interrupt `sgi`, below 16, at `target`, as the controller numbers targets.
     fn raise_sgi(&self, sgi: u8, target: u32);
+    /// Raises the software-generated interrupt `sgi`, below 16, at `core`.
+    fn signal(&self, core: CoreId, sgi: u8);
 }
 
 /// Most bytes of one step of cache maintenance.

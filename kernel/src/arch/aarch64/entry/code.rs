@@ -132,7 +132,11 @@ global_asm!(
     "sandglass_save",
     "b sandglass_interrupt",
     "sandglass_unexpected 10",
-    "sandglass_unexpected 11",
+    // A system error: that of an access which could not be reported at its instruction. It is an exception of whom it
+    // meets; release kernels mask it (07, section 1.3).
+    ".balign 128",
+    "sandglass_save",
+    "b sandglass_synchronous",
 
     // From user code of 32 bits, which there is not.
     "sandglass_unexpected 12",

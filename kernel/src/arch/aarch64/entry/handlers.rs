@@ -147,8 +147,8 @@ pub extern "C" fn on_kernel_exception() -> ! {
     fatal::exception(cpu::syndrome(), cpu::exception_link(), cpu::fault_address())
 }
 
-/// An exception that must not be: a system error, a fast interrupt, one of code of 32 bits, or with a stack pointer that
-/// the kernel does not use. `vector` is which of the table.
+/// An exception that must not be: a fast interrupt, a system error in the kernel, one of code of 32 bits, or with a stack
+/// pointer that the kernel does not use. `vector` is which of the table.
 pub extern "C" fn on_unexpected(_core: CoreId, vector: u64) -> ! {
     fatal::unexpected(vector, cpu::syndrome(), cpu::exception_link())
 }

@@ -143,6 +143,10 @@ impl Devices for Machine {
         self.board.last_sgi.set(Some((sgi, target)));
         self.board.sgis.borrow_mut().push((sgi, target));
     }
+
+    fn signal(&self, core: CoreId, sgi: u8) {
+        self.raise_sgi(sgi, core.index() as u32);
+    }
 }
 
 /// Bytes of the device tree: as many as the reference's has (06, section 4).

@@ -3,6 +3,8 @@
 use core::arch::asm;
 use core::cell::Cell;
 
+use super::change::Change;
+use super::gic::GIC;
 use super::{cpu, paging};
 use crate::arch::abi::context::FpuState;
 use crate::cores::{CoreId, CORES};
@@ -36,6 +38,15 @@ impl CoreData {
         unsafe { cpu::set_user_root(paging::empty_root()) }
         // It is so before the core says that it has left.
         cpu::synchronise();
+    }
+
+    /// Whether there is anything that only a core itself can do to its part of the machine: to its private interrupts of a
+    /// GICv2.
+    pub const HAS_OWN: bool = true;
+
+    /// Changes a private interrupt of `core`, which executes this, as `what` says.
+    pub fn do_own(core: CoreId, what: u32) {
+        GIC.change(core, Change::from_bits(what));
     }
 
     /// Lets user code use the FPU, or makes its use an exception. The kernel can always use it, and does so to store and

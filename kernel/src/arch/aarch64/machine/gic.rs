@@ -13,6 +13,7 @@
 use core::cell::Cell;
 
 use super::board::{Controller, MOST_REGIONS};
+use super::change::{Change, PRIVATE};
 use super::cpu::{self, icc};
 use super::layout::PAGE_SIZE;
 use super::mmio::Registers;
@@ -25,8 +26,6 @@ use crate::cores::{CoreId, CORES};
 const NO_INTERRUPT: u32 = 1020;
 /// Bits of an acknowledgement that are the number.
 const NUMBER: u32 = 0x3ff;
-/// Private interrupts.
-const PRIVATE: u32 = 32;
 
 /// The priority of all interrupts, below that of the mask.
 const PRIORITY: u32 = 0xa0a0_a0a0;
@@ -184,6 +183,19 @@ impl Gic {
         self.init_core(CoreId::BOOT)
     }
 
+    /// Whether each core reaches its private interrupts and nobody else's: they are at the same addresses.
+    pub fn is_banked(&self) -> bool {
+        !self.is_gic3()
+    }
+
+    /// Changes an interrupt, of `core` if it is private; then `core` executes this, if [`Self::is_banked`].
+    pub fn change(&self, core: CoreId, change: Change) {
+        if change.route {
+            self.route(core, change.number, change.trigger);
+        }
+        self.set_masked(core, change.number, change.masked);
+    }
+
     /// Whether it is a GICv3.
     #[inline(always)]
     fn is_gic3(&self) -> bool {
@@ -313,8 +325,8 @@ impl Gic {
         (registers, word, 1 << (number % 32))
     }
 
-    /// Masks or unmasks the interrupt `number`; a private one is that of `core`. Of a GICv2 that is always the one of the
-    /// core that executes this.
+    /// Masks or unmasks the interrupt `number`; a private one is that of `core`, which executes this if
+    /// [`Self::is_banked`].
     pub fn set_masked(&self, core: CoreId, number: u32, masked: bool) {
         let (registers, word, bit) = self.place(core, number);
         let offset = if masked {

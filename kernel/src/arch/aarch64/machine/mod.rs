@@ -3,6 +3,7 @@
 //! target.
 
 pub mod board;
+pub mod change;
 pub mod layout;
 pub mod ram;
 pub mod tree;
@@ -19,6 +20,8 @@ mod debugger;
 pub mod firmware;
 #[cfg(target_os = "none")]
 pub mod gic;
+#[cfg(target_os = "none")]
+mod memory_functions;
 #[cfg(target_os = "none")]
 mod mmio;
 #[cfg(target_os = "none")]

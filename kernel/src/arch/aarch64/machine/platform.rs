@@ -4,6 +4,7 @@ use core::cell::Cell;
 
 use sandglass_lock::Requests;
 
+use super::change::Change;
 use super::core_data::CoreData;
 use super::gic::GIC;
 use super::layout::WINDOW_BASE;
@@ -66,6 +67,27 @@ impl Machine {
             requests::ask(Cores::NONE.with(core), what, |core| {
                 GIC.signal(core, REMOTE_CALL)
             });
+        }
+    }
+}
+
+impl Machine {
+    /// Changes the interrupt `line`: by itself, or by its core, if nobody else reaches it.
+    fn change(&self, line: Line, route: bool, masked: bool) {
+        let change = Change {
+            number: line.id.into(),
+            trigger: line.trigger,
+            route,
+            masked,
+        };
+        if !GIC.has(change.number) {
+            return;
+        }
+        let here = core::ptr::eq(self.here(), CoreData::of(line.core));
+        if CORES > 1 && !here && change.is_private() && GIC.is_banked() {
+            self.ask(line.core, requests::own(change.bits()));
+        } else {
+            GIC.change(line.core, change);
         }
     }
 }
@@ -143,18 +165,11 @@ impl Platform for Machine {
     }
 
     fn route(&self, line: Line, _irq: Irq) {
-        let number = line.id.into();
-        if GIC.has(number) {
-            GIC.route(line.core, number, line.trigger);
-            GIC.set_masked(line.core, number, false);
-        }
+        self.change(line, true, false);
     }
 
     fn set_masked(&self, line: Line, _irq: Irq, masked: bool) {
-        let number = line.id.into();
-        if GIC.has(number) {
-            GIC.set_masked(line.core, number, masked);
-        }
+        self.change(line, false, masked);
     }
 
     fn put_char(&self, byte: u8) {
@@ -217,5 +232,9 @@ impl Devices for Machine {
 
     fn raise_sgi(&self, sgi: u8, target: u32) {
         GIC.signal_target(target, sgi);
+    }
+
+    fn signal(&self, core: CoreId, sgi: u8) {
+        GIC.signal(core, sgi);
     }
 }

@@ -60,6 +60,12 @@ impl CoreData {
     #[inline(always)]
     pub fn leave_user_space(&self) {}
 
+    /// Whether there is anything that only a core itself can do to its part of the machine.
+    pub const HAS_OWN: bool = false;
+
+    /// Nothing: nobody asks for it.
+    pub fn do_own(_core: CoreId, _what: u32) {}
+
     /// Lets user code use the FPU, or makes its use an exception.
     #[inline(always)]
     pub fn set_fpu_enabled(&self, enabled: bool) {

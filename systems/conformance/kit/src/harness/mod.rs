@@ -125,7 +125,7 @@ impl Conductor {
         };
         let watchdog = Watchdog::start(&mut process, boot, expired, expired_badged)?;
         panic::install();
-        Ok(Self {
+        let mut conductor = Self {
             process,
             boot,
             options: Options::of_this_file(),
@@ -138,7 +138,21 @@ impl Conductor {
             helper_faults,
             reply,
             watchdog,
-        })
+        };
+        conductor.find_out_about_the_kernel();
+        Ok(conductor)
+    }
+
+    /// Makes a first check, of which nothing is told: which kernel this is.
+    fn find_out_about_the_kernel(&mut self) {
+        let body: Body = Fixture::find_out_about_the_kernel;
+        let mut run = None;
+        let result = self.try_run(body, &mut run);
+        self.watchdog.disarm();
+        let result = self.clean_up(self.slots.end).and(result);
+        if result.is_err() {
+            self.suite.record("which-kernel-this-is", result);
+        }
     }
 
     /// Prints the closing line and returns the status to exit with.

@@ -2,6 +2,8 @@
 
 use core::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
+use conformance_kit::arch::behind_breakpoint;
+
 use super::kit::{affinity, passive_server, prepared, runner, Cores, Runner, ENDLESS};
 use crate::fixture::here;
 use crate::prelude::*;
@@ -264,10 +266,13 @@ fn fault_handler(f: &mut Fixture) -> TestResult {
     let (endpoint, reply) = (f.endpoint()?, f.reply()?);
     let place: &'static AtomicU64 = shared();
     super::super::kit::passive(f, 200, move || {
-        endpoint.recv(reply);
+        let mut fault = endpoint.recv(reply).message;
         loop {
             place.store(here(), SeqCst);
-            reply.reply_recv(endpoint, Message::EMPTY);
+            let behind = behind_breakpoint(fault.word(0));
+            fault = reply
+                .reply_recv(endpoint, Message::new(0, [behind]))
+                .message;
         }
     })?;
     for core in cores.others() {

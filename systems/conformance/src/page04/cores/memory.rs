@@ -7,7 +7,7 @@ use sandglass::vspace::VSpace;
 
 use super::kit::{runner, Cores, ENDLESS};
 use crate::fixture::linger;
-use crate::page03::paging::VADDR;
+use crate::page03::levels::VADDR;
 use crate::prelude::*;
 
 pub const CHECKS: &[Check] = &[

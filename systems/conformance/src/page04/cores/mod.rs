@@ -2,9 +2,8 @@
 
 mod affinity;
 mod deleting;
-mod kit;
+pub mod kit;
 mod memory;
-#[cfg(target_arch = "x86_64")]
 mod moving;
 mod remote;
 mod traffic;
@@ -18,7 +17,6 @@ pub const CHECKS: &[&[Check]] = &[
     waking::CHECKS,
     remote::CHECKS,
     deleting::CHECKS,
-    #[cfg(target_arch = "x86_64")]
     moving::CHECKS,
     memory::CHECKS,
     traffic::CHECKS,

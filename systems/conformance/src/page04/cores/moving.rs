@@ -5,13 +5,14 @@
 use core::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use conformance_kit::arch::order::{
-    R10, R12, R15, R8, R9, RAX, RBP, RBX, RDI, RDX, RFLAGS, RIP, RSI,
+    R10, R12, R15, R8, R9, RAX, RDI, RDX, RFLAGS, RIP, RSI, SYSCALL_INSTRUCTION_BYTES,
 };
+use conformance_kit::arch::{COUNT_LOOPS, SECOND_LOOP};
 use sandglass::abi::invocation::tcb_flags::FPU_DISABLED;
 
 use super::kit::{prepared_with, runner, Beats, Cores, Runner, ENDLESS};
+use crate::arch::page07::fpu::{restore, save, server, Image, AGAIN, LAST, SERVER, STATE};
 use crate::fixture::{linger, SYSCALL_THEN_STOP};
-use crate::page07::fpu::{Image, RESTORE, SAVE};
 use crate::prelude::*;
 
 pub const CHECKS: &[Check] = &[
@@ -51,12 +52,11 @@ fn way(cores: &Cores, count: usize) -> Vec<u64> {
 }
 
 fn registers_move(f: &mut Fixture) -> TestResult {
-    // inc rax; pause; jmp to the beginning
-    const COUNT: [u8; 7] = [0x48, 0xff, 0xc0, 0xf3, 0x90, 0xeb, 0xf9];
+    let count = &COUNT_LOOPS[..SECOND_LOOP as usize];
     let cores = Cores::new(f, 3)?;
     let params = f.active_at(1, 100, ENDLESS)?;
     let context = params.sched_context.unwrap_or(f.my_context);
-    let thread = f.raw_with(params, &COUNT, &registers(&[(RAX, 0)]))?;
+    let thread = f.raw_with(params, count, &registers(&[(RAX, 0)]))?;
     let before = thread.registers()?;
     thread.start()?;
     let mut last = 0;
@@ -76,9 +76,6 @@ fn registers_move(f: &mut Fixture) -> TestResult {
     Ok(())
 }
 
-/// `pause; jmp` to the SAVE before it.
-const AGAIN: [u8; 4] = [0xf3, 0x90, 0xeb, 0xf8];
-
 /// A thread that loads a state that this seed gives, and saves what there is again and again.
 fn fpu_user(
     f: &mut Fixture,
@@ -88,15 +85,12 @@ fn fpu_user(
 ) -> Result<(Image, SchedContext), Failure> {
     let image = Image::new(f, seed)?;
     let params = f.active_at(core, priority, ENDLESS)?;
-    let code = [&RESTORE[..], &SAVE, &AGAIN].concat();
+    let code = [&restore()[..], &save(), &AGAIN].concat();
     let thread = f.raw_with(params, &code, &image.registers())?;
     thread.start()?;
     ensure_saves(f, &image)?;
     Ok((image, params.sched_context.unwrap_or(f.my_context)))
 }
-
-/// The last word that is saved.
-const LAST: usize = 51;
 
 /// Fails unless a state is saved from now on, and is the one that was loaded.
 fn ensure_saves(f: &Fixture, image: &Image) -> TestResult {
@@ -131,33 +125,25 @@ fn fpu_moves(f: &mut Fixture) -> TestResult {
 /// A passive server saves its state for each caller, and then loads another. The callers have no FPU, and
 /// nobody else runs, so that its state stays in the FPU of the core that it leaves.
 fn fpu_of_server(f: &mut Fixture) -> TestResult {
-    // fxrstor64 [rbx]; then: mov rdi, rbp; xor esi, esi; syscall; fxsave64 [rax];
-    // fxrstor64 [rbx]; jmp
-    const CODE: [u8; 21] = [
-        0x48, 0x0f, 0xae, 0x0b, 0x48, 0x89, 0xef, 0x31, 0xf6, 0x0f, 0x05, 0x48, 0x0f, 0xae, 0x00,
-        0x48, 0x0f, 0xae, 0x0b, 0xeb, 0xef,
-    ];
-    /// The words of the XMM registers.
-    const XMM: core::ops::Range<usize> = 20..52;
     let cores = Cores::new(f, 2)?;
     let (endpoint, reply, image) = (f.endpoint()?, f.reply()?, Image::new(f, 9)?);
     let params = f.active(200)?;
     let before = entry(
         Syscall::ReplyRecv,
         &[
-            (RBX, image.loaded.address),
-            (RAX, image.saved.address),
-            (RBP, endpoint.address()),
+            (SERVER[0], image.loaded.address),
+            (SERVER[1], image.saved.address),
+            (SERVER[2], endpoint.address()),
             (R12, reply.address()),
         ],
     );
-    let server = f.raw_with(params, &CODE, &before)?;
+    let server = f.raw_with(params, &server(), &before)?;
     server.start_and_settle(f)?;
     let context = params.sched_context.unwrap_or(f.my_context);
     context.unbind_tcb(server.tcb)?;
     for (core, turn) in way(&cores, 12).into_iter().zip(1..) {
-        let before: Vec<u64> = XMM.map(|word| image.loaded.read(word)).collect();
-        for word in XMM {
+        let before: Vec<u64> = STATE.map(|word| image.loaded.read(word)).collect();
+        for word in STATE {
             image.loaded.write(word, turn << 48 | word as u64);
         }
         let call = entry(Syscall::Call, &[(RDI, endpoint.address()), (RSI, 0)]);
@@ -166,8 +152,11 @@ fn fpu_of_server(f: &mut Fixture) -> TestResult {
         client.tcb.set_flags(0, FPU_DISABLED)?;
         let stopped = client.run(f)?;
         ensure_eq!(stopped.label, fault::USER_EXCEPTION);
-        ensure_eq!(stopped.registers.get(RIP), client.code + 2);
-        let after: Vec<u64> = XMM.map(|word| image.saved.read(word)).collect();
+        ensure_eq!(
+            stopped.registers.get(RIP),
+            client.code + SYSCALL_INSTRUCTION_BYTES
+        );
+        let after: Vec<u64> = STATE.map(|word| image.saved.read(word)).collect();
         ensure_eq!(after, before);
     }
     Ok(())
@@ -251,7 +240,7 @@ fn exhausted(f: &mut Fixture) -> TestResult {
 /// What it had when it began comes a period later, wherever it is then.
 fn refill_time(f: &mut Fixture) -> TestResult {
     const PERIOD_US: u64 = 20_000;
-    /// Deadlines are early by 1 µs (ABI 04, section 1).
+    /// Deadlines may be early by 1 µs (ABI 04, section 1).
     const EARLY_US: u64 = 1;
     let cores = Cores::new(f, 3)?;
     let params = SchedParams::new(500, PERIOD_US);

@@ -4,6 +4,7 @@
 use core::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use conformance_kit::arch::order::{FS_BASE, RAX, RBX, RCX, RDI, RIP};
+use conformance_kit::arch::{behind_breakpoint, class_of, FPU_LOOP, FPU_UNAVAILABLE, TLS_LOOP};
 use sandglass::abi::fault::{user_exception, vm_fault};
 use sandglass::abi::invocation::tcb_flags::FPU_DISABLED;
 
@@ -260,9 +261,6 @@ fn set_space(f: &mut Fixture) -> TestResult {
 /// The thread copies the word at its FS base to a place that the check can see.
 fn set_tls_base(f: &mut Fixture) -> TestResult {
     // mov rcx, fs:[0]; mov [rdi], rcx; pause; jmp to the beginning
-    const CODE: [u8; 16] = [
-        0x64, 0x48, 0x8b, 0x0c, 0x25, 0, 0, 0, 0, 0x48, 0x89, 0x0f, 0xf3, 0x90, 0xeb, 0xf0,
-    ];
     let cores = Cores::new(f, 2)?;
     for core in cores.others() {
         let (one, two, shown) = (f.buffer()?, f.buffer()?, f.buffer()?);
@@ -270,7 +268,7 @@ fn set_tls_base(f: &mut Fixture) -> TestResult {
         two.write(0, 2);
         let params = f.active_at(core, 100, ENDLESS)?;
         let before = registers(&[(FS_BASE, one.address), (RDI, shown.address)]);
-        let thread = f.raw_with(params, &CODE, &before)?;
+        let thread = f.raw_with(params, &TLS_LOOP, &before)?;
         thread.start()?;
         for (word, buffer) in [(1, one), (2, two), (1, one)] {
             thread.tcb.set_tls_base(buffer.address)?;
@@ -282,19 +280,17 @@ fn set_tls_base(f: &mut Fixture) -> TestResult {
 }
 
 fn disable_fpu(f: &mut Fixture) -> TestResult {
-    const DEVICE_NOT_AVAILABLE: u64 = 7;
-    // movaps xmm0, xmm0; pause; jmp to the beginning
-    const CODE: [u8; 7] = [0x0f, 0x28, 0xc0, 0xf3, 0x90, 0xeb, 0xf9];
     let cores = Cores::new(f, 2)?;
     for core in cores.others() {
         let params = f.active_at(core, 100, ENDLESS)?;
-        let thread = f.raw_with(params, &CODE, &distinct())?;
+        let thread = f.raw_with(params, &FPU_LOOP, &distinct())?;
         thread.start()?;
         linger();
         for _ in 0..3 {
             thread.tcb.set_flags(0, FPU_DISABLED)?;
             let stopped = thread.stopped(f)?;
-            ensure_eq!(stopped.words[user_exception::NUMBER], DEVICE_NOT_AVAILABLE);
+            let number = class_of(stopped.words[user_exception::NUMBER]);
+            ensure_eq!(number, FPU_UNAVAILABLE);
             ensure_eq!(stopped.words[user_exception::FAULT_IP], thread.code);
             thread.tcb.set_flags(FPU_DISABLED, 0)?;
             thread.reply.send(Message::EMPTY);
@@ -332,7 +328,7 @@ fn set_handler(f: &mut Fixture) -> TestResult {
             told.store(1, SeqCst);
             let fault = handler.recv(reply).message;
             ensure_eq!(fault.label(), fault::USER_EXCEPTION);
-            reply.send(Message::EMPTY);
+            reply.send(Message::new(0, [behind_breakpoint(fault.word(0))]));
             linger();
         }
         faulting.tcb.suspend()?;

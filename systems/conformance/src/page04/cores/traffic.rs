@@ -5,6 +5,7 @@ use core::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use super::kit::{passive_server, prepared, prepared_with, runner, Cores, Runner};
 use crate::fixture::{here, linger};
 use crate::prelude::*;
+use conformance_kit::arch::Alarm;
 
 pub const CHECKS: &[Check] = &[
     check("04/15/one-server-for-clients-on-all-cores", one_server),
@@ -405,19 +406,12 @@ fn timeout(f: &mut Fixture) -> TestResult {
     Ok(())
 }
 
-/// The timer chip's, for threads on one core after the other.
+/// A timer's, for threads on one core after the other.
 fn interrupt(f: &mut Fixture) -> TestResult {
     let cores = Cores::new(f, 2)?;
     let (signal, trace) = (f.notification()?, Trace::leak());
-    let ports = f.process.resources.io_ports(0x40, 0x43)?;
-    let handler = f.process.resources.ioapic_irq(sandglass::cap::IoApicPin {
-        ioapic: 0,
-        pin: 2,
-        level: false,
-        active_low: false,
-        vector: 91,
-    })?;
-    handler.set_notification(signal)?;
+    let alarm = Alarm::new(f)?;
+    alarm.handler.set_notification(signal)?;
     let mut expected = Vec::new();
     for core in cores.others() {
         let waiting = prepared(f, core, 100, move || {
@@ -427,14 +421,12 @@ fn interrupt(f: &mut Fixture) -> TestResult {
         signal.poll();
         waiting.tcb.resume()?;
         cores.settle(f, core)?;
-        handler.ack()?;
-        // Channel 0, both bytes of the count, one interrupt at its end: 100 µs.
-        ports.out8(0x43, 0x30)?;
+        alarm.handler.ack()?;
         signal.poll();
-        ports.out8(0x40, 120)?;
-        ports.out8(0x40, 0)?;
+        alarm.set(100)?;
         expected.push(cores.place(core));
         f.eventually("it is woken", || trace.len() == expected.len())?;
+        alarm.end();
         waiting.tcb.suspend()?;
     }
     ensure_eq!(trace.events(), expected);

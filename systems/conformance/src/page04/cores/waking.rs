@@ -190,8 +190,13 @@ fn sleeper(
             // The handler lets it go on behind the instruction.
             let sleeper = prepared_with(f, params, conformance_kit::arch::breakpoint)?;
             sleeper.tcb.resume()?;
-            endpoint.recv(reply);
-            (sleeper, answer(reply))
+            let fault = endpoint.recv(reply).message;
+            let behind = conformance_kit::arch::behind_breakpoint(fault.word(0));
+            let waker: Waker = Box::new(move || {
+                reply.send(Message::new(0, [behind]));
+                Ok(())
+            });
+            (sleeper, waker)
         }
         Wake::Resume => {
             let sleeper = prepared(f, core, PRIORITY, || ())?;

@@ -5,6 +5,7 @@ use sandglass_abi::invocation::aarch64 as arch_label;
 use sandglass_abi::vspace::aarch64::{FIRST_SPI, SGIS};
 
 use crate::arch::abi::cap::Sgi;
+use crate::arch::abi::context::Context;
 use crate::arch::abi::devices::Trigger;
 use crate::arch::abi::irq::{self, MAX_ID};
 use crate::arch::abi::{Devices, Line};
@@ -120,6 +121,19 @@ fn decode(k: &View, call: &Invocation, arguments: Arguments) -> Result<Issue, Er
             }),
         },
     })
+}
+
+/// DebugSendIPI of a thread with these registers (01, section 7): raises the software-generated interrupt that its message info
+/// says at the core that its capability register says. Whether there are both.
+pub fn send_ipi(k: &Kernel, caller: &Context) -> bool {
+    let (core, number) = (caller.cap_register(), caller.info());
+    let known = CoreId::all().take(k.machine.cores().into());
+    let core = known.into_iter().find(|known| known.index() as u64 == core);
+    let sent = core.filter(|_| number < SGIS);
+    if let Some(core) = sent {
+        k.machine.signal(core, number as u8);
+    }
+    sent.is_some()
 }
 
 /// Issues a capability that raises a software-generated interrupt (03, section 7.5).

@@ -4,6 +4,7 @@ use sandglass_abi::invocation as label;
 use sandglass_abi::invocation::x86_64 as arch_label;
 use sandglass_abi::vspace::x86_64::{IRQ_USER_OFFSET, MAX_IRQ_VECTOR};
 
+use crate::arch::abi::context::Context;
 use crate::arch::abi::{Devices, Line};
 use crate::invoke::irq::{issue, Issue};
 use crate::invoke::{empty_slot, Error, Invocation, Outcome};
@@ -47,6 +48,11 @@ fn decode_control(k: &View, call: &Invocation) -> Result<Issue, Error> {
         irq,
         line,
     })
+}
+
+/// DebugSendIPI (01, section 7), which there is on ARM only: nothing is sent.
+pub fn send_ipi(_k: &Kernel, _caller: &Context) -> bool {
+    false
 }
 
 fn check(value: u64, max: u64) -> Result<u64, Error> {

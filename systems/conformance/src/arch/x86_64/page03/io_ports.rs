@@ -4,7 +4,7 @@ use sandglass::cap::IoPort;
 
 use crate::prelude::*;
 
-use super::common::{
+use crate::page03::common::{
     destination_refused, refuses_other_labels, truncated, works_in_first_phase,
     works_without_answer, Destination,
 };

@@ -1,4 +1,4 @@
-//! 01, section 9: TLS registers.
+//! 01, section 9: TLS registers; 01, section 7: the system call that sets one.
 
 use conformance_kit::arch::order::{FS_BASE, GS_BASE, RAX, RDI, RDX};
 
@@ -9,6 +9,11 @@ pub const CHECKS: &[Check] = &[
     check("01/9/set-tls-base-takes-effect-at-once", takes_effect),
     check("01/9/tcb-set-tls-base-of-another-thread", of_another),
     check("01/9/bases-cannot-be-written-by-instructions", not_writable),
+    check("01/7/set-tls-base-sets-the-fs-base", set_tls_base),
+    check(
+        "01/7/set-tls-base-ignores-a-non-canonical-address",
+        set_tls_base_non_canonical,
+    ),
 ];
 
 /// `mov rax, fs:[0]; mov rdx, gs:[0]; ud2`.
@@ -70,6 +75,34 @@ fn not_writable(f: &mut Fixture) -> TestResult {
         ensure_eq!(stopped.label, fault::USER_EXCEPTION);
         ensure_eq!(stopped.words[fault::user_exception::NUMBER], 6);
         ensure_eq!(stopped.words[fault::user_exception::FAULT_IP], thread.code);
+    }
+    Ok(())
+}
+
+/// Fails unless the system call returns with these registers changed and no others.
+fn returns(f: &mut Fixture, before: &UserContext, named: &[(usize, u64)]) -> TestResult {
+    let thread = f.caller(before)?;
+    let stopped = thread.run(f)?;
+    thread.expect_return(&stopped, before, named)
+}
+
+fn set_tls_base(f: &mut Fixture) -> TestResult {
+    for base in [
+        0,
+        0x7fff_ffff_ffff,
+        0x1234_5678,
+        0xffff_8000_0000_0000,
+        u64::MAX,
+    ] {
+        let before = entry(Syscall::SetTLSBase, &[(RDI, base)]);
+        returns(f, &before, &[(FS_BASE, base)])?;
+    }
+    Ok(())
+}
+
+fn set_tls_base_non_canonical(f: &mut Fixture) -> TestResult {
+    for base in [0x8000_0000_0000, 0xffff_7fff_ffff_ffff, 1 << 63] {
+        returns(f, &entry(Syscall::SetTLSBase, &[(RDI, base)]), &[])?;
     }
     Ok(())
 }
