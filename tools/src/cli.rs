@@ -215,6 +215,9 @@ pub struct BuildArgs {
     /// The description
     #[arg(value_name = "SYSTEM.toml")]
     pub system: PathBuf,
+    /// What to build it for [default: as described]
+    #[arg(long, value_enum)]
+    pub arch: Option<Arch>,
     /// Where to write the image [default: a file in the target directory]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -228,6 +231,9 @@ pub struct RunArgs {
     /// The description
     #[arg(value_name = "SYSTEM.toml")]
     pub system: PathBuf,
+    /// What to build it for [default: as described]
+    #[arg(long, value_enum)]
+    pub arch: Option<Arch>,
     /// Where to write the system's output: what its components write to the described `[[output]]`
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
