@@ -416,6 +416,9 @@ pub enum ConformanceAction {
 /// Arguments of `sandglass bench`.
 #[derive(Args)]
 pub struct BenchArgs {
+    /// On which architecture
+    #[arg(long, value_enum, default_value_t)]
+    pub arch: Arch,
     /// Compare the SMP kernel on one core with the single-core kernel, instead of the reference
     #[arg(long)]
     pub smp: bool,
