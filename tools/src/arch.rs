@@ -62,8 +62,9 @@ impl Arch {
     pub const fn code_model(self) -> &'static str {
         match self {
             Self::X86_64 => "-Ccode-model=kernel",
-            // All code and data are within 4 GiB of the code that names them.
-            Self::Aarch64 => "-Ccode-model=small",
+            // All code and data are within 1 MiB of the code that names them, or it does not link: an address is one
+            // instruction.
+            Self::Aarch64 => "-Ccode-model=tiny",
         }
     }
 
