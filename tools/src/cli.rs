@@ -88,6 +88,9 @@ enum Command {
 /// Arguments of `sandglass demo`.
 #[derive(Args)]
 pub struct DemoArgs {
+    /// On which architecture
+    #[arg(long, value_enum, default_value_t)]
+    pub arch: Arch,
     /// File that the clients have encrypted [default: a bundled text]
     #[arg(long, value_name = "FILE")]
     pub input: Option<PathBuf>,

@@ -81,6 +81,12 @@ impl Tsc {
         self.ticks / self.us
     }
 
+    /// Ticks per ms, rounded down.
+    #[inline]
+    pub const fn khz(self) -> u64 {
+        self.ticks as u64 * 1000 / self.us as u64
+    }
+
     /// So many ticks, in so many µs, in lowest terms.
     #[inline]
     pub const fn ratio(self) -> (u32, u32) {
@@ -158,7 +164,7 @@ mod tests {
     fn a_tick_need_not_be_a_whole_part_of_a_microsecond() {
         let tsc = Tsc::from_hz(62_500_000).unwrap();
         assert_eq!(tsc.ratio(), (125, 2));
-        assert_eq!(tsc.mhz(), 62);
+        assert_eq!((tsc.mhz(), tsc.khz()), (62, 62_500));
         assert_eq!(tsc.us_to_ticks(3), 187);
         assert_eq!(tsc.ticks_to_us(187), 2);
         assert_eq!(tsc.ticks_to_us(188), 3);

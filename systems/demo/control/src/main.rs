@@ -42,7 +42,7 @@ fn main(env: &'static Environment) -> Result<Infallible, TimerError> {
     let (begin, end): (Notification, Notification) =
         (env.capability("begin"), env.capability("end"));
 
-    let mut tracer = Tracer::new(&board.trace, u64::from(tsc.mhz()));
+    let mut tracer = Tracer::new(&board.trace, tsc.khz());
     let mut control = ControlLoop::new();
     let clock = TimerClock::new(timer.clock());
     let mut schedule = timer.every_us(env.parameter("period"));

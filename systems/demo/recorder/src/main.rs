@@ -37,8 +37,7 @@ fn main(env: &'static Environment) -> Result<(), Error> {
 
     let port = OutputPort::described(env, "record")?;
     let record = Record::begin(port)?;
-    let mhz = u64::from(tsc.mhz());
-    record.send(&Entry::Clock { mhz })?;
+    record.send(&Entry::Clock { khz: tsc.khz() })?;
     record.send(&Entry::Snapshot(begin))?;
     record.send(&Entry::Snapshot(end))?;
     let longest = server.handling_longest.load(Relaxed);
