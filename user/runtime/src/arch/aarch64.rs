@@ -96,6 +96,8 @@ pub mod order {
     pub const THREAD_POINTER: usize = registers::TPIDR_EL0;
     /// The frame pointer.
     pub const FP: usize = registers::X29;
+    /// The capability of a system call.
+    pub const CAP: usize = registers::X0;
     /// The number of a system call.
     pub const CALL: usize = registers::X7;
 
@@ -462,6 +464,17 @@ pub fn work(steps: u64) {
             options(nomem, nostack, preserves_flags)
         );
     }
+}
+
+/// The number by which the processor knows itself, if user code can ask it: here it cannot.
+pub const fn processor() -> Option<u32> {
+    None
+}
+
+/// Ends the thread by an instruction that no processor executes: a fault, of which its handler hears.
+pub fn invalid_instruction() -> ! {
+    // SAFETY: nothing behind it is executed.
+    unsafe { asm!("udf #0", options(noreturn, nostack)) }
 }
 
 /// The code with which a program begins: `$entry` is the module with its stack, `$start` where it goes on.

@@ -58,6 +58,8 @@ pub mod order {
     pub const THREAD_POINTER: usize = registers::FS_BASE;
     /// The frame pointer.
     pub const FP: usize = registers::RBP;
+    /// The capability of a system call.
+    pub const CAP: usize = registers::RDI;
     /// The number of a system call.
     pub const CALL: usize = registers::RDX;
 
@@ -399,6 +401,17 @@ pub fn work(steps: u64) {
             options(nomem, nostack)
         );
     }
+}
+
+/// The number by which the processor knows itself (its initial APIC identifier), if user code can ask it.
+pub fn processor() -> Option<u32> {
+    Some(core::arch::x86_64::__cpuid(1).ebx >> 24)
+}
+
+/// Ends the thread by an instruction that no processor executes: a fault, of which its handler hears.
+pub fn invalid_instruction() -> ! {
+    // SAFETY: nothing behind it is executed.
+    unsafe { asm!("ud2", options(noreturn, nostack)) }
 }
 
 /// The code with which a program begins: `$entry` is the module with its stack, `$start` where it goes on.
