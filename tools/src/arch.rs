@@ -2,14 +2,32 @@
 
 use clap::ValueEnum;
 use object::elf::{Machine, EM_AARCH64, EM_X86_64};
+use sandglass_abi::vspace;
+use schemars::JsonSchema;
+use serde::Deserialize;
 
 /// An architecture.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, ValueEnum)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    ValueEnum,
+    Deserialize,
+    JsonSchema,
+)]
 pub enum Arch {
     #[default]
     #[value(name = "x86_64")]
+    #[serde(rename = "x86_64")]
     X86_64,
     #[value(name = "aarch64")]
+    #[serde(rename = "aarch64")]
     Aarch64,
 }
 
@@ -21,6 +39,14 @@ impl Arch {
         match self {
             Self::X86_64 => "x86_64",
             Self::Aarch64 => "aarch64",
+        }
+    }
+
+    /// The lowest address at which a program may begin.
+    pub const fn lowest_program(self) -> u64 {
+        match self {
+            Self::X86_64 => vspace::x86_64::LOWEST_PROGRAM,
+            Self::Aarch64 => vspace::aarch64::LOWEST_PROGRAM,
         }
     }
 
@@ -36,8 +62,9 @@ impl Arch {
     pub const fn code_model(self) -> &'static str {
         match self {
             Self::X86_64 => "-Ccode-model=kernel",
-            // All code and data are within 4 GiB of the code that names them.
-            Self::Aarch64 => "-Ccode-model=small",
+            // All code and data are within 1 MiB of the code that names them, or it does not link: an address is one
+            // instruction.
+            Self::Aarch64 => "-Ccode-model=tiny",
         }
     }
 

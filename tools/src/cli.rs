@@ -88,6 +88,9 @@ enum Command {
 /// Arguments of `sandglass demo`.
 #[derive(Args)]
 pub struct DemoArgs {
+    /// On which architecture
+    #[arg(long, value_enum, default_value_t)]
+    pub arch: Arch,
     /// File that the clients have encrypted [default: a bundled text]
     #[arg(long, value_name = "FILE")]
     pub input: Option<PathBuf>,
@@ -215,6 +218,9 @@ pub struct BuildArgs {
     /// The description
     #[arg(value_name = "SYSTEM.toml")]
     pub system: PathBuf,
+    /// What to build it for [default: as described]
+    #[arg(long, value_enum)]
+    pub arch: Option<Arch>,
     /// Where to write the image [default: a file in the target directory]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -228,6 +234,9 @@ pub struct RunArgs {
     /// The description
     #[arg(value_name = "SYSTEM.toml")]
     pub system: PathBuf,
+    /// What to build it for [default: as described]
+    #[arg(long, value_enum)]
+    pub arch: Option<Arch>,
     /// Where to write the system's output: what its components write to the described `[[output]]`
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -413,6 +422,9 @@ pub enum ConformanceAction {
 /// Arguments of `sandglass bench`.
 #[derive(Args)]
 pub struct BenchArgs {
+    /// On which architecture
+    #[arg(long, value_enum, default_value_t)]
+    pub arch: Arch,
     /// Compare the SMP kernel on one core with the single-core kernel, instead of the reference
     #[arg(long)]
     pub smp: bool,

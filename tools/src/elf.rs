@@ -50,15 +50,16 @@ pub fn read_header(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Whether a file that begins like this may be a program for this kernel on x86_64: a position-dependent 64-bit executable,
+/// Whether a file that begins like this may be a program for this kernel on `arch`: a position-dependent 64-bit executable,
 /// and not one for Linux.
 ///
 /// # Errors
 /// What it is instead, to be put behind its name.
-pub fn check(bytes: &[u8]) -> Result<(), String> {
-    match check_any(bytes)? {
-        Arch::X86_64 => Ok(()),
-        Arch::Aarch64 => Err("is an ELF file for a machine other than x86_64".to_owned()),
+pub fn check(bytes: &[u8], arch: Arch) -> Result<(), String> {
+    let (of, asked) = (check_any(bytes)?.name(), arch.name());
+    match of == asked {
+        true => Ok(()),
+        false => Err(format!("is an ELF file for {of}, not for {asked}")),
     }
 }
 
@@ -146,19 +147,25 @@ mod tests {
 
     #[test]
     fn files_are_told_apart() {
-        assert!(check(b"#!/bin/sh\n")
+        assert!(check(b"#!/bin/sh\n", Arch::X86_64)
             .unwrap_err()
             .contains("begins with \"#!/bin/sh\""));
-        assert!(check(&[0xfe, 1]).unwrap_err().contains("the bytes [fe"));
+        assert!(check(&[0xfe, 1], Arch::X86_64)
+            .unwrap_err()
+            .contains("the bytes [fe"));
         let own = read_header(Path::new("/proc/self/exe")).unwrap();
         // Programs of the host are linked dynamically.
-        assert!(check(&own).unwrap_err().contains("dynamically linked"));
+        assert!(check(&own, Arch::X86_64)
+            .unwrap_err()
+            .contains("dynamically linked"));
         let mut other = own.clone();
         other[18] = 0xf3;
-        assert!(check(&other).unwrap_err().contains("other than x86_64"));
+        assert!(check(&other, Arch::X86_64)
+            .unwrap_err()
+            .contains("other than x86_64"));
         let mut narrow = own;
         narrow[4] = 1;
-        assert!(check(&narrow).unwrap_err().contains("64-bit"));
+        assert!(check(&narrow, Arch::X86_64).unwrap_err().contains("64-bit"));
     }
 
     #[test]
@@ -172,7 +179,7 @@ mod tests {
             .arg(&program)
             .arg(&source);
         assert!(cc.status().unwrap().success());
-        let refused = check(&read_header(&program).unwrap()).unwrap_err();
+        let refused = check(&read_header(&program).unwrap(), Arch::X86_64).unwrap_err();
         std::fs::remove_dir_all(&folder).unwrap();
         assert!(refused.contains("for Linux"), "{refused}");
     }

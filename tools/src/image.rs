@@ -64,9 +64,16 @@ pub fn run(args: &ImageArgs) -> Result<ExitCode> {
     } else {
         let built = system::build_file(
             &args.system,
+            None,
             Some(built_image.path()),
             args.warnings.deny_warnings,
         )?;
+        ensure!(
+            built.arch == Arch::X86_64,
+            "`{}` is for {}: disk images are for x86_64 only",
+            args.system.display(),
+            built.arch.name()
+        );
         (built.image.clone(), built.cores_with(None)?)
     };
     let kernel = kernel::build(&match args.smp {

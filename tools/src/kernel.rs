@@ -62,6 +62,9 @@ impl Variant {
     }
 }
 
+/// The feature of one whose user level has the physical timer, too.
+const USER_TIMER_FEATURE: &str = "user-timer";
+
 /// What to build.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct KernelOptions {
@@ -118,6 +121,17 @@ impl KernelOptions {
     pub fn with_user_clock(mut self) -> Self {
         if self.arch == Arch::Aarch64 {
             self.features.push(USER_CLOCK_FEATURE.to_owned());
+        }
+        self
+    }
+
+    /// This kernel, but one that lets user level have a timer, if it is one for machines without a device that is one.
+    #[must_use]
+    pub fn with_user_timer(mut self) -> Self {
+        if self.arch == Arch::Aarch64 {
+            self.features
+                .retain(|feature| feature != USER_CLOCK_FEATURE);
+            self.features.push(USER_TIMER_FEATURE.to_owned());
         }
         self
     }

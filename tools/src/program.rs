@@ -167,7 +167,11 @@ pub fn build_all(packages: &[&str]) -> Result<Vec<PathBuf>> {
         .filter(|it| !is_there(it))
         .copied()
         .collect();
-    for (&package, program) in missing.iter().zip(read_all(&missing, Profile::Release)?) {
+    for (&package, program) in
+        missing
+            .iter()
+            .zip(read_all(Arch::X86_64, &missing, Profile::Release)?)
+    {
         let path = stripped_path(package);
         stripped::write_bytes(&program.bytes, &path)?;
         stripped.insert(package.to_owned(), path);
@@ -192,29 +196,33 @@ pub fn build_for(arch: Arch, package: &str) -> Result<PathBuf> {
     }
 }
 
-/// Builds the user program of `package` for aarch64. What it embeds, its build script builds.
+/// The user program of `package` for aarch64, built anew or as it was.
 fn build_aarch64(package: &str) -> Result<PathBuf> {
-    const TARGET: &str = sandglass_build::AARCH64_TARGET;
-    let target_dir = target_dir();
-    let _lock = workspace::lock(&target_dir)?;
-    let mut cargo = toolchain::KernelToolchain::user_cargo(TARGET)?;
+    let mut programs = read_all(Arch::Aarch64, &[package], Profile::Release)?;
+    let program = programs.pop().context("one program was asked for")?;
+    let path = target_dir()
+        .join("stripped")
+        .join(sandglass_build::AARCH64_TARGET)
+        .join(package);
+    stripped::write_as_it_is(&program.bytes, &path)?;
+    Ok(path)
+}
+
+/// Builds user programs for aarch64, and returns their ELF files, without debugging information, but with symbols. What they
+/// embed, their build scripts build.
+fn compile_aarch64(packages: &[&str], profile: Profile) -> Result<Vec<PathBuf>> {
+    let mut cargo = toolchain::KernelToolchain::user_cargo(sandglass_build::AARCH64_TARGET)?;
     cargo.env(
         "CARGO_TARGET_AARCH64_UNKNOWN_NONE_RUSTFLAGS",
         AARCH64_RUSTFLAGS,
     );
     // The linker leaves debugging information out: binutils of another architecture do not know these files.
     cargo.env("CARGO_PROFILE_RELEASE_STRIP", "debuginfo");
-    cargo.args(["--release", "--package", package]);
-    cargo.arg("--target-dir").arg(&target_dir);
-    eprintln!("building {package} for aarch64");
-    toolchain::build(&mut cargo, package)?;
-    let built = target_dir.join(TARGET).join("release").join(package);
-    let folder = target_dir.join("stripped").join(TARGET);
-    let path = folder.join(package);
-    fs::create_dir_all(&folder)
-        .and_then(|()| fs::copy(&built, &path))
-        .with_context(|| format!("cannot copy {} to {}", built.display(), path.display()))?;
-    Ok(path)
+    cargo.arg("--release").args(profile.arguments());
+    cargo.args(packages.iter().flat_map(|package| ["--package", package]));
+    cargo.arg("--target-dir").arg(target_dir());
+    let names = packages.join(", ");
+    executables(cargo, &format!("{names} for aarch64"), packages)
 }
 
 /// The user programs that `packages` embed.
@@ -240,39 +248,42 @@ pub struct Elf {
     pub bytes: Vec<u8>,
 }
 
-/// Builds the user programs of `packages` and returns them in that order, with debugging information:
-/// those that were built just now, whoever else builds. A process has one program of a package and profile, built when it
-/// is first asked for.
+/// Builds the user programs of `packages` for `arch` and returns them in that order, with debugging information (for
+/// aarch64, without): those that were built just now, whoever else builds. A process has one program of an architecture,
+/// package and profile, built when it is first asked for.
 ///
 /// # Errors
 /// As [`build`].
-pub fn read_all(packages: &[&str], profile: Profile) -> Result<Vec<Elf>> {
-    static BUILT: Mutex<BTreeMap<(String, Profile), Elf>> = Mutex::new(BTreeMap::new());
+pub fn read_all(arch: Arch, packages: &[&str], profile: Profile) -> Result<Vec<Elf>> {
+    static BUILT: Mutex<BTreeMap<(Arch, String, Profile), Elf>> = Mutex::new(BTreeMap::new());
     // Whoever else wants programs waits: that would want the lock of the target directory, too.
     let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
     let known = |built: &BTreeMap<_, Elf>| -> Option<Vec<Elf>> {
-        let of = |package: &&str| built.get(&((*package).to_owned(), profile)).cloned();
+        let of = |package: &&str| built.get(&(arch, (*package).to_owned(), profile)).cloned();
         packages.iter().map(of).collect()
     };
     if let Some(programs) = known(&built) {
         return Ok(programs);
     }
     // All, not those that are missing alone, for which cargo might choose other features of what they have in common.
-    let programs = read_now(packages, profile)?;
+    let programs = read_now(arch, packages, profile)?;
     let names = packages.iter().map(|package| (*package).to_owned());
     built.extend(
         names
-            .map(|name| (name, profile))
+            .map(|name| (arch, name, profile))
             .zip(programs.iter().cloned()),
     );
     Ok(programs)
 }
 
-fn read_now(packages: &[&str], profile: Profile) -> Result<Vec<Elf>> {
+fn read_now(arch: Arch, packages: &[&str], profile: Profile) -> Result<Vec<Elf>> {
     if packages.is_empty() {
         return Ok(Vec::new());
     }
     let _lock = workspace::lock(&target_dir())?;
+    if arch == Arch::Aarch64 {
+        return read(compile_aarch64(packages, profile)?);
+    }
     let selection = selection(packages, profile);
     let cargo = cargo_for(packages)?;
     read(compile(cargo, selection, &target_dir(), packages)?)
@@ -361,10 +372,14 @@ pub fn compile(
         bail!("`ld.lld` is not installed: on Debian, `apt-get install lld`");
     }
     complete(&mut cargo, selection, target_dir);
+    executables(cargo, &binaries.join(", "), binaries)
+}
+
+/// Has `cargo` build `what`; returns the ELF files of the names `binaries` in that order.
+fn executables(mut cargo: Command, what: &str, binaries: &[&str]) -> Result<Vec<PathBuf>> {
     cargo.args(["--message-format", "json-render-diagnostics"]);
-    let what = binaries.join(", ");
     eprintln!("building {what}");
-    let artifacts = toolchain::build(&mut cargo, &what)?;
+    let artifacts = toolchain::build(&mut cargo, what)?;
     let mut executables = Vec::new();
     for message in Message::parse_stream(artifacts.as_slice()) {
         if let Message::CompilerArtifact(artifact) =

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use anyhow::{bail, Context, Result};
 use object::Object;
 
+use crate::arch::Arch;
 use crate::toolchain::find_on_path;
 use crate::workspace;
 
@@ -52,6 +53,20 @@ pub fn write(from: &Path, to: &Path) -> Result<()> {
     replace(&fresh, to)
 }
 
+/// Writes an ELF file with this content as [`write`] does, but with all that it has.
+///
+/// # Errors
+/// It cannot be written.
+pub fn write_as_it_is(elf: &[u8], to: &Path) -> Result<()> {
+    if let Some(folder) = to.parent() {
+        fs::create_dir_all(folder)
+            .with_context(|| format!("cannot create {}", folder.display()))?;
+    }
+    let fresh = to.with_extension(format!("{}.new", unique()));
+    fs::write(&fresh, elf).with_context(|| format!("cannot write {}", fresh.display()))?;
+    replace(&fresh, to)
+}
+
 /// Makes `fresh` the file `to`, unless that has the same content.
 fn replace(fresh: &Path, to: &Path) -> Result<()> {
     let content = fs::read(fresh).with_context(|| format!("cannot read {}", fresh.display()))?;
@@ -79,11 +94,15 @@ fn has_sections(elf: &[u8]) -> bool {
     object::File::parse(elf).is_ok_and(|file| file.sections().next().is_some())
 }
 
-/// The content of an ELF file without debugging information.
+/// The content of an ELF file for `arch` without debugging information. Those for other machines than the host's are linked
+/// without: the host's tools do not know them.
 ///
 /// # Errors
 /// As [`write`].
-pub fn bytes(elf: &[u8]) -> Result<Vec<u8>> {
+pub fn bytes(arch: Arch, elf: &[u8]) -> Result<Vec<u8>> {
+    if arch != Arch::X86_64 {
+        return Ok(elf.to_owned());
+    }
     let copy = workspace::target_dir().join("stripped").join(unique());
     let stripped = write_bytes(elf, &copy)
         .and_then(|()| fs::read(&copy).with_context(|| format!("cannot read {}", copy.display())));

@@ -10,6 +10,8 @@ use sandglass_tools::arch::Arch;
 use sandglass_tools::kernel::{self, KernelOptions, Variant};
 use sandglass_tools::program;
 use sandglass_tools::qemu::{self, Boot, End, Machine, Outcome};
+use sandglass_tools::system::{self, Source};
+use sandglass_tools::workspace;
 
 fn boot(kernel: &Path, model: &str, cores: u32, options: &[OsString]) -> Outcome {
     let machine = Machine {
@@ -100,5 +102,48 @@ fn a_tree_that_lacks_something_is_refused_in_words() {
         );
         assert_eq!(outcome.end, End::Guest(1), "{}", outcome.console);
         assert!(outcome.console.contains(said), "{}", outcome.console);
+    }
+}
+
+/// Described systems: components in address spaces of their own, timers, faults, output to the host. The same programs and
+/// descriptions as on x86_64, with a kernel of the description's choice.
+#[test]
+fn described_systems_run() {
+    let root = workspace::root();
+    for (path, said) in [
+        ("systems/described-tests/SYSTEM.toml", "8 passed, 0 failed"),
+        (
+            "systems/examples/hello/SYSTEM.toml",
+            "HELLO FROM A FILE (14 letters changed)",
+        ),
+    ] {
+        let source = Source::read(&root.join(path)).unwrap();
+        let description = system::check(&source.for_arch(Some(Arch::Aarch64)));
+        let description = description.unwrap_or_else(|report| panic!("{report}"));
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        let image = folder.join(format!("{}.elf", description.system.name));
+        let built = system::build(&description, Some(&image)).unwrap();
+        let kernel = built.kernel(Variant::Release, built.cores_with(None).unwrap());
+        let mut boot = Boot {
+            timeout: Some(Duration::from_secs(60)),
+            ..built.boot(kernel::build(&kernel).unwrap())
+        };
+        boot.machine.icount = Some(0);
+        let output = folder.join("aarch64.output");
+        if built.output.is_some() {
+            built.output_to(&mut boot, &output).unwrap();
+        }
+        let outcome = qemu::run(&boot).unwrap();
+        assert_eq!(outcome.end, End::Guest(0), "{path}: {}", outcome.console);
+        assert!(
+            outcome.console.contains(said),
+            "{path}: {}",
+            outcome.console
+        );
+        if built.output.is_some() {
+            let expected: Vec<u8> = (0..64).flat_map(|_| 0..=255).collect();
+            let output = fs::read(output).unwrap();
+            assert!(output == expected, "{} bytes", output.len());
+        }
     }
 }

@@ -197,6 +197,7 @@ parameters = { jobs = 1, period = "5ms", deadline = "1ms", steps = 0 }
 #[test]
 fn lines_are_whole_and_named_whatever_another_component_logs() {
     let source = Source {
+        arch: None,
         name: "log.toml".to_owned(),
         text: LOG.to_owned(),
         folder: folder("log"),

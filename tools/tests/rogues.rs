@@ -76,6 +76,7 @@ fn done(honest: &[&str]) -> String {
 
 fn run(name: &str, text: String) -> Outcome {
     let source = Source {
+        arch: None,
         name: name.to_owned(),
         text,
         folder: Path::new(env!("CARGO_MANIFEST_DIR")).join("../systems/rogues"),

@@ -419,6 +419,7 @@ fn a_fault_that_nobody_handles_is_reported_with_name_and_address() {
     "#;
     let text = "name = \"fault\"\nmachine = { memory = 64 }\n".to_owned() + broken;
     let source = |exit: bool| Source {
+        arch: None,
         name: "fault.toml".to_owned(),
         text: format!("{text}\nexit = {exit}\n"),
         folder: folder.clone(),

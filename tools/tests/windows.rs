@@ -155,6 +155,7 @@ maps = [{{ component = "judge", rights = "read-write" }}, {{ component = "works"
 "#
     );
     let source = Source {
+        arch: None,
         name: "shared".to_owned(),
         text,
         folder: workspace::root().to_owned(),

@@ -2,14 +2,14 @@
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use sandglass::abi::context::x86_64::RIP;
 use sandglass::cap::{SchedContext, SchedParams, Tcb};
-use sandglass::hpet::{HpetError, Timer};
+use sandglass::timer::{Timer, TimerError};
 use sandglass::SetupError;
 
+use crate::isa::spinner_progress;
 use crate::lab::{Home, Lab, Role, LONG};
 use crate::results::report;
-use crate::script::{spinner_progress, Program, Step, Times, RUNS};
+use crate::script::{Program, Step, Times, RUNS};
 
 const PRIORITY: u8 = 100;
 
@@ -19,7 +19,7 @@ static READING: AtomicU64 = AtomicU64::new(0);
 pub fn measure(lab: &mut Lab) -> Result<(), SetupError> {
     timeout_fault(lab)?;
     match device(lab) {
-        Err(HpetError::Setup(error)) => Err(error),
+        Err(TimerError::Setup(error)) => Err(error),
         Err(error) => panic!("{error}"),
         Ok(()) => Ok(()),
     }
@@ -33,7 +33,7 @@ fn spinner(lab: &mut Lab, role: Role, context: SchedContext) -> Result<Tcb, Setu
 /// When `spinner`, which does not run now, was interrupted: the instructions before that are in
 /// its last reading or after it.
 fn interrupted_at(spinner: Tcb) -> Result<u64, SetupError> {
-    let ip = spinner.read_registers(false)?.get(RIP);
+    let ip = spinner.read_registers(false)?.ip();
     let progress = spinner_progress(ip).expect("the spinner spins");
     Ok(READING.load(Relaxed) + progress)
 }
@@ -68,8 +68,8 @@ fn timeout_fault(lab: &mut Lab) -> Result<(), SetupError> {
     Ok(())
 }
 
-/// A timer's interrupt through the IOAPIC, told to its driver, which is the root task.
-fn device(lab: &mut Lab) -> Result<(), HpetError> {
+/// A timer's interrupt through the interrupt controller, told to its driver, which is the root task.
+fn device(lab: &mut Lab) -> Result<(), TimerError> {
     const SOON_US: u64 = 50;
     let timer = Timer::new(&mut lab.process, 0)?;
     let context = lab.context(LONG)?;
@@ -80,7 +80,7 @@ fn device(lab: &mut Lab) -> Result<(), HpetError> {
     for (run, at) in interrupted.iter_mut().enumerate() {
         // An interrupt of another cause is not counted.
         loop {
-            let deadline = timer.hpet().now() + timer.hpet().us_to_ticks(SOON_US);
+            let deadline = timer.clock().now() + timer.clock().us_to_ticks(SOON_US);
             assert!(!timer.arm(deadline), "the deadline passed at once");
             step.perform(run);
             *at = interrupted_at(tcb)?;

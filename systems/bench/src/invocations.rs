@@ -2,10 +2,10 @@
 
 use alloc::vec::Vec;
 
-use sandglass::abi::context::x86_64 as x86_64_context;
-use sandglass::abi::invocation::{self, x86_64};
+use sandglass::abi::invocation;
 use sandglass::abi::message::{ipc_buffer, MessageInfo};
 use sandglass::abi::syscall::Syscall;
+use sandglass::arch::{label, order};
 use sandglass::cap::{Attributes, CPtr, Capability, Frame, FrameSize, ObjectType, Rights, Untyped};
 use sandglass::{boot, thread_block, SetupError};
 
@@ -92,7 +92,7 @@ fn contexts(lab: &mut Lab) -> Result<(), SetupError> {
     one_step(lab, "unbind-context", &unbind.times());
     set_argument(boot::TCB);
     let set = invoke(tcb, invocation::TCB_SET_PRIORITY, 1, [2, 0, 0, 0]);
-    let words = [0, x86_64_context::COUNT as u64, 0, 0];
+    let words = [0, order::COUNT as u64, 0, 0];
     let read = invoke(tcb, invocation::TCB_READ_REGISTERS, 2, words);
     for run in 0..RUNS {
         set.perform(run);
@@ -129,7 +129,7 @@ fn map(lab: &mut Lab) -> Result<(), SetupError> {
         let steps: Vec<Step> = (0..RUNS)
             .map(|run| {
                 let words = [page(run), rights.raw(), attributes.raw(), 0];
-                invoke(frame(run), x86_64::PAGE_MAP, 3, words)
+                invoke(frame(run), label::PAGE_MAP, 3, words)
             })
             .collect();
         for (run, step) in steps.iter().enumerate() {

@@ -6,17 +6,14 @@ use sandglass::cap::{
     SchedParams, Tcb,
 };
 use sandglass::context::UserContext;
-use sandglass::firmware::Files;
 use sandglass::{boot, trace, BootInfo, Process, SetupError};
 
+use crate::isa;
 use crate::script::{Overhead, Program, Script, Step};
 use crate::twin;
 
 /// Round robin with slices that no measurement uses up, µs.
 pub const LONG: SchedParams = SchedParams::new(10_000_000, 10_000_000);
-
-/// With 1 in this file of the firmware, the kernel is one with traces, and is given a log.
-const TRACED: &str = "opt/sandglass/trace";
 
 /// Where a thread lives.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -72,7 +69,7 @@ impl Lab {
         process.use_serial_console()?;
         process.use_exit_port()?;
         let control = boot.sched_control(0).expect("there is a first core");
-        if Files::open(&mut process)?.number(TRACED)? == Some(1) {
+        if isa::is_traced(&mut process)? {
             let log = process.resources.frame(FrameSize::Large)?;
             assert!(trace::give_log(log, control), "the kernel takes a log");
         }

@@ -1,9 +1,9 @@
 //! Instruction counts of kernel operations, for `sandglass bench`.
 //!
 //! Prints `bench NAME MIN MEAN MAX` for each operation: instructions that the kernel executes for
-//! it, from the instruction after the user's SYSCALL, or from the interrupted instruction, to the
+//! it, from the instruction after the user's SYSCALL (SVC), or from the interrupted instruction, to the
 //! kernel's return instruction, that one included. To be run under virtual time in which the
-//! time-stamp counter counts instructions (`-icount shift=0`).
+//! counter that programs read counts instructions (`-icount shift=0`, on aarch64 `shift=4`).
 //!
 //! # Method
 //!
@@ -26,6 +26,7 @@ extern crate alloc;
 mod interrupts;
 mod invocations;
 mod ipc;
+mod isa;
 mod lab;
 mod results;
 mod script;

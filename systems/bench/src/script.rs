@@ -2,24 +2,18 @@
 //!
 //! A script is run by a thread of its own, in assembly: it uses neither a stack nor the FPU. Each
 //! of its steps is a system call, or an instruction that faults. Around a step the counter is read
-//! as follows; the instructions between the two readings, save the step itself, are the overhead
+//! as [`isa`] says; the instructions between the two readings, save the step itself, are the overhead
 //! that is subtracted.
-//!
-//! ```text
-//! rdtsc; shl; or; mov     the reading, and the number of the system call
-//! syscall                 the step
-//! mov; rdtsc              the reading, in whichever thread runs then
-//! ```
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use core::arch::global_asm;
 use core::cell::UnsafeCell;
-use core::mem::{offset_of, size_of};
 
 use sandglass::abi::message::MessageInfo;
 use sandglass::abi::syscall::Syscall;
 use sandglass::cap::{CPtr, Capability, Endpoint, Notification, Reply};
+
+use crate::isa;
 
 /// Runs that are not counted.
 pub const WARM_UP: usize = 16;
@@ -27,18 +21,18 @@ pub const WARM_UP: usize = 16;
 pub const SAMPLES: usize = 16;
 pub const RUNS: usize = WARM_UP + SAMPLES;
 /// Readings of a step: the faulter faults once more, so that its handler's last answer ends.
-const READINGS: usize = RUNS + 1;
+pub const READINGS: usize = RUNS + 1;
 
 /// A system call with its arguments, and what the counter read around it in each run.
 #[repr(C)]
 pub struct Step {
-    number: u64,
-    cap: u64,
-    info: u64,
-    registers: [u64; 4],
-    reply: u64,
-    destination: u64,
-    times: UnsafeCell<Times>,
+    pub(crate) number: u64,
+    pub(crate) cap: u64,
+    pub(crate) info: u64,
+    pub(crate) registers: [u64; 4],
+    pub(crate) reply: u64,
+    pub(crate) destination: u64,
+    pub(crate) times: UnsafeCell<Times>,
 }
 
 /// Counter readings, by run.
@@ -144,11 +138,11 @@ impl Step {
 /// A program: steps once, then steps [`RUNS`] times; then it signals and waits for good.
 #[repr(C)]
 pub struct Script {
-    first: *const Step,
-    repeated: *const Step,
-    end: *const Step,
-    done: u64,
-    park: u64,
+    pub(crate) first: *const Step,
+    pub(crate) repeated: *const Step,
+    pub(crate) end: *const Step,
+    pub(crate) done: u64,
+    pub(crate) park: u64,
 }
 
 // SAFETY: read by one thread; what it points to is `Sync`.
@@ -178,7 +172,7 @@ impl Script {
     }
 }
 
-/// What a thread runs, as the address of its first instruction; the argument is in rdi.
+/// What a thread runs, as the address of its first instruction; the argument is a function's first.
 #[derive(Clone, Copy)]
 pub enum Program {
     /// The argument is a [`Script`].
@@ -205,21 +199,6 @@ pub fn faulter_resume() -> u64 {
     &raw const bench_faulter_resume as u64
 }
 
-/// Instructions that the spinner has executed from its last reading that is in memory, that
-/// reading included, when it is interrupted before the instruction at `ip`; `None` outside of it.
-pub fn spinner_progress(ip: u64) -> Option<u64> {
-    let labels = [
-        (&raw const bench_spinner as u64, 5),
-        (&raw const bench_spinner_shift as u64, 6),
-        (&raw const bench_spinner_merge as u64, 7),
-        (&raw const bench_spinner_store as u64, 8),
-        (&raw const bench_spinner_jump as u64, 4),
-    ];
-    labels
-        .into_iter()
-        .find_map(|(label, count)| (label == ip).then_some(count))
-}
-
 /// What measuring adds to what is measured, in instructions.
 #[derive(Clone, Copy, Debug)]
 pub struct Overhead {
@@ -232,8 +211,8 @@ pub struct Overhead {
 }
 
 impl Overhead {
-    /// Measures it. Between the readings stand five instructions, the first reading among them;
-    /// the counter must agree, that is count instructions.
+    /// Measures it. The counter must agree with the number of instructions that stand between two readings, that is count
+    /// instructions.
     ///
     /// # Panics
     /// If it does not.
@@ -241,14 +220,16 @@ impl Overhead {
         // SAFETY: reads the counter twice.
         let between = unsafe { bench_between() };
         assert!(
-            between == 5,
-            "the time-stamp counter advances by {between} over 5 instructions: it does not count \
-             instructions here (QEMU needs -icount shift=0)"
+            between == isa::BETWEEN,
+            "the counter advances by {between} over {} instructions: it does not count instructions here (QEMU needs \
+             -icount shift={})",
+            isa::BETWEEN,
+            isa::SHIFT
         );
         Self {
             around_syscall: between + 1,
             around_fault: between + 1,
-            after: 1,
+            after: isa::AFTER,
         }
     }
 }
@@ -261,132 +242,4 @@ unsafe extern "C" {
     static bench_faulter: u8;
     static bench_faulter_resume: u8;
     static bench_spinner: u8;
-    static bench_spinner_shift: u8;
-    static bench_spinner_merge: u8;
-    static bench_spinner_store: u8;
-    static bench_spinner_jump: u8;
 }
-
-global_asm!(
-    // Reads the counter into rax; clobbers rdx.
-    ".macro bench_read",
-    "rdtsc",
-    "shl rdx, 32",
-    "or rax, rdx",
-    ".endm",
-    // The step at rbx as run r14, with the readings around \instruction. Clobbers all registers
-    // of the system call's convention, rax, rcx and r11, and rsp if it is a system call.
-    ".macro bench_step instruction:vararg",
-    "mov rdi, [rbx + {cap}]",
-    "mov rsi, [rbx + {info}]",
-    "mov r10, [rbx + {registers}]",
-    "mov r8, [rbx + {registers} + 8]",
-    "mov r9, [rbx + {registers} + 16]",
-    "mov r15, [rbx + {registers} + 24]",
-    "mov r12, [rbx + {reply}]",
-    "mov r13, [rbx + {destination}]",
-    "bench_read",
-    "mov rdx, [rbx + {number}]",
-    "\\instruction",
-    "mov r11, rax",
-    "bench_read",
-    "mov [rbx + r14 * 8 + {before}], r11",
-    "mov [rbx + r14 * 8 + {after}], rax",
-    ".endm",
-    // Script in rdi.
-    "bench_script:",
-    "mov rbp, rdi",
-    "mov rbx, [rbp + {first}]",
-    "xor r14d, r14d",
-    "2: bench_step syscall",
-    "add rbx, {step_bytes}",
-    "cmp rbx, [rbp + {end}]",
-    "jb 2b",
-    "mov rbx, [rbp + {repeated}]",
-    "inc r14",
-    "cmp r14, {runs}",
-    "jb 2b",
-    "mov rdi, [rbp + {done}]",
-    "mov rdx, {send}",
-    "xor esi, esi",
-    "syscall",
-    "3: mov rdi, [rbp + {park}]",
-    "mov rdx, {wait}",
-    "syscall",
-    "jmp 3b",
-    // Step in rdi, run in rsi. Keeps rsp in rbp.
-    ".globl bench_perform",
-    "bench_perform:",
-    "push rbx",
-    "push rbp",
-    "push r12",
-    "push r13",
-    "push r14",
-    "push r15",
-    "mov rbx, rdi",
-    "mov r14, rsi",
-    "mov rbp, rsp",
-    "bench_step syscall",
-    "mov rsp, rbp",
-    "pop r15",
-    "pop r14",
-    "pop r13",
-    "pop r12",
-    "pop rbp",
-    "pop rbx",
-    "ret",
-    // The difference of two readings with nothing in between.
-    ".globl bench_between",
-    "bench_between:",
-    "bench_read",
-    "mov rdx, [rsp]",
-    "mov r11, rax",
-    "bench_read",
-    "sub rax, r11",
-    "ret",
-    // Step in rdi.
-    "bench_faulter:",
-    "mov rbx, rdi",
-    "xor r14d, r14d",
-    "2: bench_read",
-    "mov rdx, [rbx + {number}]",
-    "ud2",
-    "bench_faulter_resume:",
-    "mov r11, rax",
-    "bench_read",
-    "mov [rbx + r14 * 8 + {before}], r11",
-    "mov [rbx + r14 * 8 + {after}], rax",
-    "inc r14",
-    "cmp r14, {readings}",
-    "jb 2b",
-    "3: jmp 3b",
-    // Word in rdi.
-    "bench_spinner:",
-    "rdtsc",
-    "bench_spinner_shift:",
-    "shl rdx, 32",
-    "bench_spinner_merge:",
-    "or rax, rdx",
-    "bench_spinner_store:",
-    "mov [rdi], rax",
-    "bench_spinner_jump:",
-    "jmp bench_spinner",
-    number = const offset_of!(Step, number),
-    cap = const offset_of!(Step, cap),
-    info = const offset_of!(Step, info),
-    registers = const offset_of!(Step, registers),
-    reply = const offset_of!(Step, reply),
-    destination = const offset_of!(Step, destination),
-    before = const offset_of!(Step, times) + offset_of!(Times, before),
-    after = const offset_of!(Step, times) + offset_of!(Times, after),
-    step_bytes = const size_of::<Step>(),
-    first = const offset_of!(Script, first),
-    repeated = const offset_of!(Script, repeated),
-    end = const offset_of!(Script, end),
-    done = const offset_of!(Script, done),
-    park = const offset_of!(Script, park),
-    runs = const RUNS,
-    readings = const READINGS,
-    send = const Syscall::Send.raw() as i64,
-    wait = const Syscall::Wait.raw() as i64,
-);

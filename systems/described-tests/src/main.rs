@@ -7,11 +7,11 @@
 use core::ptr;
 use core::sync::atomic::{AtomicU64, Ordering};
 
+use sandglass::arch::OutputPort;
 use sandglass::cap::{nb_send_recv, Endpoint, Notification, Reply, SchedControl, SchedParams};
 use sandglass::fault::Fault;
-use sandglass::hpet::Timer;
-use sandglass::serial::{SerialPort, COM2_FIRST};
 use sandglass::testing::{Suite, TestResult};
+use sandglass::timer::Timer;
 use sandglass::{ensure, ensure_eq, time, Environment, Message};
 
 sandglass::entry!(main, stack = 0x8000, heap = 0x8000);
@@ -120,7 +120,7 @@ fn client(env: &Environment) -> u8 {
         roll_back(env)
     });
     suite.run("a_described_handler_receives_faults", || fault(env));
-    let timer = Timer::described(env, "hpet", "timer", "pit").expect("the timer is given");
+    let timer = Timer::device(env).expect("the timer is given");
     suite.run("an_interrupt_reaches_its_component", || sleep(env, &timer));
     suite.run("an_interrupt_has_its_badge", || signal(&timer));
     suite.run("controlled_time_can_be_given_anew", || {
@@ -168,7 +168,7 @@ fn sleep(env: &Environment, timer: &Timer) -> TestResult {
 /// So a component that waits for others too can tell who woke it.
 fn signal(timer: &Timer) -> TestResult {
     const INTERRUPT: u64 = 1;
-    let hpet = timer.hpet();
+    let hpet = timer.clock();
     let deadline = hpet.now() + hpet.us_to_ticks(1000);
     ensure!(!timer.arm(deadline));
     // The input is shared: the interrupt may be another's.
@@ -208,7 +208,7 @@ fn reconfigure(env: &Environment, timer: &Timer) -> TestResult {
 
 /// Every byte, many times over; the host compares.
 fn output(env: &Environment) -> TestResult {
-    let port = SerialPort::open(env.capability("bytes"), COM2_FIRST)?;
+    let port = OutputPort::described(env, "bytes")?;
     let bytes: [u8; 256] = core::array::from_fn(|i| i as u8);
     for _ in 0..64 {
         port.write(&bytes)?;

@@ -66,8 +66,8 @@ fn server(env: &'static Environment) -> u8 {
         count += 1;
         match job.label {
             PANIC => panic!("as it should"),
-            // SAFETY: an invalid instruction: the thread goes on elsewhere.
-            FAULT => unsafe { core::arch::asm!("ud2", options(noreturn)) },
+            // The thread goes on elsewhere.
+            FAULT => sandglass::arch::invalid_instruction(),
             _ => {}
         }
         if order != 0 {

@@ -69,7 +69,7 @@ fn ask(gate: Gate, number: u64) {
             Err(Refusal::Busy | Refusal::Withdrawn) => {}
             // The kernel's answer if there is no capability: an invalid instruction, a fault, is its end.
             // SAFETY: nothing comes after it.
-            Err(_) => unsafe { core::arch::asm!("ud2", options(noreturn)) },
+            Err(_) => sandglass::arch::invalid_instruction(),
         }
     }
 }

@@ -11,7 +11,7 @@ use sandglass::cap::{
 use sandglass::component::{Component, ComponentThread};
 use sandglass::env::MemoryRegion;
 use sandglass::thread::ThreadParams;
-use sandglass::{println, BootInfo, ErrorKind, Process, SetupError};
+use sandglass::{arch, println, BootInfo, ErrorKind, Process, SetupError};
 use sandglass_description::archive::Archive;
 use sandglass_description::{
     self as description, Grant, Handler, Interrupt, Map, Object, Spawning, System, ThreadId,
@@ -353,15 +353,14 @@ impl<'a> Launch<'a> {
         const SIGNAL: u64 = 1;
         let notification = self.objects.notification(interrupt.notification)?;
         let resources = &mut self.process.resources;
-        let handler = resources
-            .ioapic_irq(IoApicPin {
-                ioapic: 0,
-                pin: interrupt.pin.into(),
-                level: interrupt.level_triggered,
-                active_low: interrupt.active_low,
-                vector: interrupt.vector.into(),
-            })
-            .context(what)?;
+        let source = IoApicPin {
+            ioapic: 0,
+            pin: interrupt.pin.into(),
+            level: interrupt.level_triggered,
+            active_low: interrupt.active_low,
+            vector: interrupt.vector.into(),
+        };
+        let handler = arch::device_irq(resources, source).context(what)?;
         let signal = resources
             .mint(notification, Rights::ALL, SIGNAL)
             .context(what)?;

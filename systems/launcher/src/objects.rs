@@ -4,9 +4,9 @@ use alloc::vec::Vec;
 
 use sandglass::cap::{Attributes, Capability, Endpoint, Frame, FrameSize, Notification, Reply};
 use sandglass::image::PAGE;
-use sandglass::{BootInfo, Process, SetupError};
+use sandglass::{arch, BootInfo, Process, SetupError};
 use sandglass_description::archive::Archive;
-use sandglass_description::{MemorySource, System};
+use sandglass_description::{MemorySource, System, OUTPUT_REGISTERS};
 
 use crate::failure::{Context, Failure};
 
@@ -99,6 +99,10 @@ impl Shared {
             }
             MemorySource::Device { physical, .. } => {
                 attributes = Attributes::Uncached;
+                if physical == OUTPUT_REGISTERS.0 {
+                    arch::enable_output(process).context("no serial port for output")?;
+                }
+                let resources = &mut process.resources;
                 for page in 0..pages {
                     let frame = resources.device_frame(physical + page * PAGE, FrameSize::Small);
                     frames.push(frame.context("no device memory")?);

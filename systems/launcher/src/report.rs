@@ -3,7 +3,7 @@
 
 use core::fmt;
 
-use sandglass::abi::context::x86_64 as order;
+use sandglass::arch::{self, order};
 use sandglass::component;
 use sandglass::context::UserContext;
 use sandglass::exit::{self, Panic};
@@ -16,35 +16,6 @@ use crate::window::Window;
 
 /// Most addresses of a backtrace.
 const MOST_CALLS: usize = 24;
-
-/// Registers in the order in which they are printed, in lines.
-const REGISTERS: [&[(&str, usize)]; 3] = [
-    &[
-        ("rip", order::RIP),
-        ("rsp", order::RSP),
-        ("rbp", order::RBP),
-        ("rflags", order::RFLAGS),
-        ("fs", order::FS_BASE),
-    ],
-    &[
-        ("rax", order::RAX),
-        ("rbx", order::RBX),
-        ("rcx", order::RCX),
-        ("rdx", order::RDX),
-        ("rsi", order::RSI),
-        ("rdi", order::RDI),
-    ],
-    &[
-        ("r8", order::R8),
-        ("r9", order::R9),
-        ("r10", order::R10),
-        ("r11", order::R11),
-        ("r12", order::R12),
-        ("r13", order::R13),
-        ("r14", order::R14),
-        ("r15", order::R15),
-    ],
-];
 
 /// A thread of a component, as it is called in reports.
 pub struct Who<'a> {
@@ -74,10 +45,10 @@ pub fn fault(
 ) {
     say!(log, Error, "{who} was stopped by a fault: {}", Words(fault));
     let Some(registers) = registers else { return };
-    for line in REGISTERS {
+    for line in order::REPORTED {
         say!(log, Error, "{who}: {}", Registers(registers, line));
     }
-    let calls = Calls::of(window, made, registers.ip(), registers.get(order::RBP));
+    let calls = Calls::of(window, made, registers.ip(), registers.get(order::FP));
     say!(log, Error, "{who}: backtrace:{calls}");
 }
 
@@ -195,8 +166,8 @@ impl fmt::Display for Words {
                 instruction,
                 status,
             } => {
-                const WRITE: u64 = 1 << 1;
-                let access = match (instruction, status & WRITE != 0) {
+                let is_write = status & arch::FAULT_IS_WRITE != 0;
+                let access = match (instruction, is_write) {
                     (true, _) => "executing",
                     (false, true) => "writing",
                     (false, false) => "reading",
@@ -225,10 +196,10 @@ impl fmt::Display for Words {
             }
             Fault::Exception {
                 ip, number, code, ..
-            } => write!(
-                f,
-                "processor exception {number} with error code {code:#x}, at instruction {ip:#x}"
-            ),
+            } => {
+                arch::show_exception(f, number, code)?;
+                write!(f, ", at instruction {ip:#x}")
+            }
             Fault::Timeout { badge, consumed_us } => write!(
                 f,
                 "its budget ran out; it consumed {consumed_us} µs since the last report (badge \

@@ -4,15 +4,15 @@
 #![no_std]
 #![no_main]
 
-use core::arch::asm;
 use core::hint::black_box;
+use core::ptr;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use sandglass::cap::{Endpoint, Notification};
 use sandglass::log::{debug, error, info, trace, warn};
 use sandglass::server::FAILED;
 use sandglass::trace::{mark, Mark};
-use sandglass::{print, println, sys, time, Environment, Message};
+use sandglass::{arch, print, println, sys, time, Environment, Message};
 
 sandglass::entry!(main, stack = 0x4000, heap = 0x4000);
 
@@ -44,16 +44,11 @@ fn divider(env: &'static Environment) -> ! {
     })
 }
 
-/// As the processor does it: Rust's own division would panic.
+/// A fault, not a panic, if the divisor is 0, whatever the processor makes of it.
 #[inline(never)]
 fn divide(dividend: u64, divisor: u64) -> u64 {
-    let quotient;
-    // SAFETY: changes the registers that it says.
-    unsafe {
-        asm!("div {}", in(reg) divisor, inlateout("rax") dividend => quotient,
-             inlateout("rdx") 0_u64 => _, options(pure, nomem, nostack));
-    }
-    quotient
+    let quotient = dividend.checked_div(divisor);
+    quotient.unwrap_or_else(|| arch::invalid_instruction())
 }
 
 /// Answers with what it was asked, or, if that is 0, never.
@@ -106,7 +101,7 @@ fn pair(env: &'static Environment) -> u8 {
         sys::yield_now();
         info!("the second thread runs");
         // SAFETY: nothing is mapped at low addresses: this is a fault.
-        unsafe { asm!("mov {}, [8]", out(reg) _) };
+        unsafe { ptr::with_exposed_provenance::<u64>(8).read_volatile() };
     });
     env.ready().signal();
     env.capability::<Notification>("never").wait();

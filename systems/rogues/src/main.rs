@@ -160,8 +160,8 @@ fn limited(env: &'static Environment) -> ! {
         .prepare(move || handler.serve(ready, TellThem, |_, _| {}));
     env.service("server").serve(|request| {
         if request.message.label() == BUG {
-            // SAFETY: an invalid instruction: a fault, after which the handler puts this thread elsewhere.
-            unsafe { core::arch::asm!("ud2", options(noreturn)) }
+            // A fault, after which the handler puts this thread elsewhere.
+            sandglass::arch::invalid_instruction()
         }
         work(&request)
     })
@@ -369,8 +369,7 @@ fn rogue(env: &'static Environment) -> ! {
             time::pass();
         },
         attack::PANIC => panic!("as it should"),
-        // SAFETY: an invalid instruction: the thread ends here.
-        attack::FAULT => unsafe { core::arch::asm!("ud2", options(noreturn)) },
+        attack::FAULT => sandglass::arch::invalid_instruction(),
         attack::KILL => loop {
             let server: Endpoint = env.capability("server");
             server.call(Message::new(0, [0]));

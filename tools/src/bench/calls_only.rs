@@ -121,6 +121,7 @@ pub fn finding(rows: &[Row]) -> Result<Option<String>> {
 mod tests {
     use super::super::parse;
     use super::*;
+    use crate::arch::Arch;
 
     fn rows(of: impl Fn(&Operation) -> [u32; 2]) -> Vec<Row> {
         let line = |operation: &Operation| {
@@ -129,7 +130,7 @@ mod tests {
             format!("bench {name} 1 2 {plain}\nbench {name}{SUFFIX} 1 2 {calls_only}\n")
         };
         let text: String = OPERATIONS.iter().map(line).collect();
-        parse(&text).unwrap()
+        parse(Arch::X86_64, &text).unwrap()
     }
 
     #[test]
@@ -141,7 +142,7 @@ mod tests {
 
     #[test]
     fn a_row_that_is_not_measured_is_missed() {
-        let rows = parse("bench call-0-passive 1 2 3\n").unwrap();
+        let rows = parse(Arch::X86_64, "bench call-0-passive 1 2 3\n").unwrap();
         let error = table(&rows).unwrap_err().to_string();
         assert!(error.contains("call-0-passive-calls-only"), "{error}");
     }

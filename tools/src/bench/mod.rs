@@ -4,6 +4,7 @@
 //! `bench NAME MIN MEAN MAX` for each row.
 
 mod calls_only;
+mod reference;
 mod smp;
 mod trace;
 
@@ -12,9 +13,10 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{bail, Context, Result};
+use anyhow::{bail, ensure, Context, Result};
 use serde::Serialize;
 
+use crate::arch::Arch;
 use crate::cli::BenchArgs;
 use crate::cores::Cores;
 use crate::kernel::{self, KernelOptions, Variant};
@@ -26,83 +28,8 @@ use smp::Comparison;
 /// Folder of the benchmark system.
 const SYSTEM: &str = "systems/bench";
 
-/// The processor on which the reference was measured.
-const CPU: &str = "Haswell,-pcid,+pdpe1gb";
-
 /// Limit of a run on the host's clock; it takes seconds.
 const TIMEOUT: Duration = Duration::from_secs(300);
-
-/// Kernel-only instructions of seL4 16.0.0 on x86_64, page-table isolation included, measured
-/// the same way: its MCS configuration, whose ABI Sandglass speaks, and the same kernel without
-/// scheduling contexts, where the operation exists there.
-struct Reference {
-    name: &'static str,
-    mcs: u32,
-    base: Option<u32>,
-}
-
-/// Most instructions that an operation may take.
-const LIMITS: &[(&str, u32)] = &[
-    ("call-0-active", 700),
-    ("reply-recv-0-active", 850),
-    ("call-10-passive", 700),
-    ("reply-recv-10-passive", 850),
-    ("send-wake-higher", 600),
-    ("recv-block", 450),
-    ("signal-no-waiter", 280),
-    ("signal-wake-higher", 500),
-    ("wait-block", 400),
-    ("fault-to-handler", 550),
-    ("fault-reply", 700),
-    ("yield-alone", 300),
-    ("set-priority-self", 400),
-    ("timer-to-timeout-fault", 650),
-    ("map-page", 500),
-    ("protect-page", 500),
-];
-
-const fn row(name: &'static str, mcs: u32, base: u32) -> Reference {
-    Reference {
-        name,
-        mcs,
-        base: Some(base),
-    }
-}
-
-const fn mcs_row(name: &'static str, mcs: u32) -> Reference {
-    Reference {
-        name,
-        mcs,
-        base: None,
-    }
-}
-
-const REFERENCE: &[Reference] = &[
-    row("call-0-passive", 221, 193),
-    row("reply-recv-0-passive", 285, 219),
-    row("call-0-passive-fpu", 236, 208),
-    row("reply-recv-0-passive-fpu", 302, 234),
-    row("call-0-active", 1023, 194),
-    row("reply-recv-0-active", 1233, 220),
-    mcs_row("call-10-passive", 1002),
-    mcs_row("reply-recv-10-passive", 1247),
-    row("call-10-active", 1017, 812),
-    row("reply-recv-10-active", 1190, 778),
-    row("send-wake-higher", 878, 710),
-    row("recv-block", 648, 427),
-    row("signal", 446, 364),
-    row("signal-wake-higher", 714, 520),
-    row("wait-block", 562, 420),
-    row("fault-to-handler", 712, 617),
-    row("fault-reply", 1237, 699),
-    row("yield-alone", 488, 288),
-    row("set-priority-self", 725, 623),
-    mcs_row("timer-to-timeout-fault", 864),
-    mcs_row("interrupt-to-driver", 680),
-    row("map-page", 800, 713),
-    row("protect-page", 801, 713),
-    row("retype-frame", 1020, 892),
-];
 
 /// One measured operation, in instructions.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -139,26 +66,33 @@ pub fn run(args: &BenchArgs) -> Result<ExitCode> {
     }
     let metadata = program::workspace_metadata()?;
     let package = program::package_in(&metadata, SYSTEM)?;
-    let root_task = program::build(&package.name)?;
-    let rows = measure(Cores::Single, &root_task)?;
+    let arch = args.arch;
+    ensure!(
+        arch == Arch::X86_64 || !args.trace && !args.page,
+        "the cost of traces, and of capabilities that can be called only, is measured on x86_64 only"
+    );
+    let root_task = program::build_for(arch, &package.name)?;
+    let rows = measure(arch, Cores::Single, &root_task)?;
     let findings = if args.trace {
         let costs = trace::compare(&rows, &measure_traced(&root_task)?)?;
         print!("{}", trace::table(&costs));
         write_json(args, &costs)?;
         costs.iter().filter_map(trace::Cost::finding).collect()
     } else if args.smp {
-        let comparisons = smp::compare(&rows, &measure(Cores::Smp(1), &root_task)?)?;
+        let comparisons = smp::compare(&rows, &measure(arch, Cores::Smp(1), &root_task)?)?;
         print!("{}", smp::table(&comparisons));
         write_json(args, &comparisons)?;
         comparisons.iter().filter_map(Comparison::finding).collect()
     } else {
-        print!("{}", table(&rows));
+        print!("{}", table(arch, &rows));
         write_json(args, &rows)?;
         if args.page {
             eprintln!("written: {}", calls_only::write(&rows)?.display());
         }
         let mut findings: Vec<String> = rows.iter().filter_map(Row::finding).collect();
-        findings.extend(calls_only::finding(&rows)?);
+        if arch == Arch::X86_64 {
+            findings.extend(calls_only::finding(&rows)?);
+        }
         findings
     };
     for finding in &findings {
@@ -177,9 +111,10 @@ fn write_json(args: &BenchArgs, figures: &impl Serialize) -> Result<()> {
 }
 
 /// Boots the benchmark system on the release kernel for `cores`, and reads what it measured.
-fn measure(cores: Cores, root_task: &Path) -> Result<Vec<Row>> {
-    let kernel = KernelOptions::on(Variant::Release, cores);
-    measure_on(&kernel, cores, root_task, &[])
+fn measure(arch: Arch, cores: Cores, root_task: &Path) -> Result<Vec<Row>> {
+    let kernel = KernelOptions::on(Variant::Release, cores).for_arch(arch);
+    // Programs read the counter, and one row is of a timer's interrupt.
+    measure_on(&kernel.with_user_timer(), cores, root_task, &[])
 }
 
 /// The same on the release kernel that records traces, with a log.
@@ -196,7 +131,7 @@ fn measure_traced(root_task: &Path) -> Result<Vec<Row>> {
 pub fn findings_of_traces() -> Result<Vec<String>> {
     let metadata = program::workspace_metadata()?;
     let root_task = program::build(&program::package_in(&metadata, SYSTEM)?.name)?;
-    let rows = measure(Cores::Single, &root_task)?;
+    let rows = measure(Arch::X86_64, Cores::Single, &root_task)?;
     let costs = trace::compare(&rows, &measure_traced(&root_task)?)?;
     Ok(costs.iter().filter_map(trace::Cost::finding).collect())
 }
@@ -207,15 +142,17 @@ fn measure_on(
     root_task: &Path,
     arguments: &[&str],
 ) -> Result<Vec<Row>> {
+    let arch = kernel.arch;
     let kernel = kernel::build(kernel)?;
     let machine = Machine {
-        cpu: CPU.to_owned(),
+        cpu: reference::cpu(arch).to_owned(),
         cores: cores.number(),
-        icount: Some(0),
-        ..Machine::default()
+        icount: Some(reference::shift(arch)),
+        ..Machine::of(arch)
     };
     let boot = Boot {
         machine,
+        user_semihosting: true,
         timeout: Some(TIMEOUT),
         extra_args: arguments.iter().map(Into::into).collect(),
         ..Boot::new(kernel, root_task)
@@ -229,15 +166,17 @@ fn measure_on(
             outcome.console
         );
     }
-    parse(&outcome.console)
+    parse(arch, &outcome.console)
 }
 
 /// Reads the rows of the console.
-fn parse(console: &str) -> Result<Vec<Row>> {
+fn parse(arch: Arch, console: &str) -> Result<Vec<Row>> {
     let rows: Vec<Row> = console
         .lines()
         .filter_map(|line| line.trim().strip_prefix("bench "))
-        .map(|line| parse_row(line).with_context(|| format!("`bench {line}` is not a measurement")))
+        .map(|line| {
+            parse_row(arch, line).with_context(|| format!("`bench {line}` is not a measurement"))
+        })
         .collect::<Result<_>>()?;
     if rows.is_empty() {
         bail!("the benchmark system printed no `bench NAME MIN MEAN MAX`:\n{console}");
@@ -246,15 +185,14 @@ fn parse(console: &str) -> Result<Vec<Row>> {
 }
 
 /// Reads `NAME MIN MEAN MAX`.
-fn parse_row(line: &str) -> Option<Row> {
+fn parse_row(arch: Arch, line: &str) -> Option<Row> {
     let mut words = line.split_whitespace();
     let name = words.next()?.to_owned();
     let mut number = || words.next()?.parse::<f64>().ok();
     let (min, mean, max) = (number()?, number()?, number()?);
-    let reference = REFERENCE.iter().find(|reference| reference.name == name);
-    let limit = LIMITS.iter().find(|(limited, _)| *limited == name);
+    let reference = reference::of(arch, &name);
     Some(Row {
-        limit: limit.map(|&(_, limit)| limit),
+        limit: reference::limit(arch, &name),
         name,
         min,
         mean,
@@ -266,8 +204,11 @@ fn parse_row(line: &str) -> Option<Row> {
 }
 
 /// The rows as text.
-fn table(rows: &[Row]) -> String {
-    let mut text = String::from("kernel-only instructions; reference: seL4 16.0.0, x86_64\n\n");
+fn table(arch: Arch, rows: &[Row]) -> String {
+    let mut text = format!(
+        "kernel-only instructions; reference: seL4 16.0.0, {}\n\n",
+        arch.name()
+    );
     text += &format!(
         "{:<30}{:>8}{:>10}{:>8}{:>9}{:>12}{:>8}{:>8}\n",
         "operation", "min", "mean", "max", "at most", "ref. MCS", "base", "ratio"
@@ -292,17 +233,29 @@ mod tests {
 
     #[test]
     fn measurements_stand_beside_their_reference() {
-        let rows = parse("boot\nbench signal 440 446.0 450\r\nbench new 1 2 3\n").unwrap();
+        let rows = parse(
+            Arch::X86_64,
+            "boot\nbench signal 440 446.0 450\r\nbench new 1 2 3\n",
+        )
+        .unwrap();
         assert_eq!(rows[0].reference, Some(446));
         assert_eq!(rows[0].base, Some(364));
         assert_eq!(rows[0].ratio, Some(1.0));
         assert_eq!(rows[1].reference, None);
-        assert!(table(&rows).lines().last().unwrap().starts_with("new"));
+        assert!(table(Arch::X86_64, &rows)
+            .lines()
+            .last()
+            .unwrap()
+            .starts_with("new"));
     }
 
     #[test]
     fn limits_hold_for_the_slowest_sample() {
-        let rows = parse("bench yield-alone 1 2 300\nbench yield-alone 1 2 301\n").unwrap();
+        let rows = parse(
+            Arch::X86_64,
+            "bench yield-alone 1 2 300\nbench yield-alone 1 2 301\n",
+        )
+        .unwrap();
         assert_eq!(
             rows.iter()
                 .map(|row| row.finding().is_some())
@@ -313,15 +266,7 @@ mod tests {
 
     #[test]
     fn what_is_not_a_measurement_is_refused() {
-        assert!(parse("bench signal 440 x 450\n").is_err());
-        assert!(parse("nothing\n").is_err());
-    }
-
-    #[test]
-    fn references_have_names_of_their_own() {
-        let mut names: Vec<&str> = REFERENCE.iter().map(|reference| reference.name).collect();
-        names.sort_unstable();
-        names.dedup();
-        assert_eq!(names.len(), REFERENCE.len());
+        assert!(parse(Arch::X86_64, "bench signal 440 x 450\n").is_err());
+        assert!(parse(Arch::X86_64, "nothing\n").is_err());
     }
 }

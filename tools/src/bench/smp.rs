@@ -99,9 +99,10 @@ pub fn table(comparisons: &[Comparison]) -> String {
 mod tests {
     use super::super::parse;
     use super::*;
+    use crate::arch::Arch;
 
     fn comparison(name: &str, single: u32, smp: u32) -> Comparison {
-        let rows = |mean| parse(&format!("bench {name} 0 {mean} 9999\n")).unwrap();
+        let rows = |mean| parse(Arch::X86_64, &format!("bench {name} 0 {mean} 9999\n")).unwrap();
         let compared = compare(&rows(single), &rows(smp)).unwrap();
         compared.into_iter().next().unwrap()
     }
@@ -129,7 +130,7 @@ mod tests {
     fn rows_that_do_not_fit_together_are_refused() {
         let rows = |names: &[&str]| {
             let lines: String = names.iter().map(|n| format!("bench {n} 1 1 1\n")).collect();
-            parse(&lines).unwrap()
+            parse(Arch::X86_64, &lines).unwrap()
         };
         assert!(compare(&rows(&["a", "b"]), &rows(&["a"])).is_err());
         assert!(compare(&rows(&["a", "b"]), &rows(&["b", "a"])).is_err());

@@ -116,12 +116,13 @@ pub fn table(costs: &[Cost]) -> String {
 mod tests {
     use super::super::parse;
     use super::*;
+    use crate::arch::Arch;
 
     #[test]
     fn a_point_that_takes_too_long_is_found() {
         let plain = "bench call-0-passive 1 200 1\nbench reply-recv-0-passive 1 200 1\nbench \
                      map-page 1 100 1\n";
-        let rows = |text: &str| parse(text).unwrap();
+        let rows = |text: &str| parse(Arch::X86_64, text).unwrap();
         for (mean, is_found) in [(330.0, false), (330.5, true)] {
             let traced = plain.replace("call-0-passive 1 200", &format!("call-0-passive 1 {mean}"));
             let traced = traced.replace("1 100 1", "1 130 1");

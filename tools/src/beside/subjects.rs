@@ -8,7 +8,7 @@ use anyhow::{ensure, Context, Result};
 use super::figures::{self, Figure};
 use crate::demo;
 use crate::experiment::{Experiment, Extent, Size, CATALOGUE};
-use crate::kernel::{self, KernelOptions, Variant};
+use crate::kernel::{self, Variant};
 use crate::qemu::{self, End};
 use crate::system::rogue::{self, Rogue};
 use crate::system::{self, Source};
@@ -100,7 +100,7 @@ fn of_example(name: &str, rogue: Option<Rogue>) -> Result<Vec<Figure>> {
     let file = format!("{name}-{kind}-{}.elf", std::process::id());
     let image = workspace::target_dir().join("beside").join(file);
     let built = system::build(&system::check(&source)?, Some(&image))?;
-    let kernel = KernelOptions::on(Variant::Release, built.cores_with(None)?);
+    let kernel = built.kernel(Variant::Release, built.cores_with(None)?);
     let mut boot = built.boot(kernel::build(&kernel)?);
     boot.machine.icount = Some(0);
     boot.timeout = Some(TIMEOUT);

@@ -19,7 +19,7 @@ use anyhow::{bail, ensure, Context, Result};
 
 use crate::boot;
 use crate::cli::DebugArgs;
-use crate::kernel::{self, KernelOptions};
+use crate::kernel;
 use crate::program::Profile;
 use crate::qemu::{self, Boot};
 use crate::system::{self, Description, Source, Symbols};
@@ -72,7 +72,7 @@ pub fn run(args: &DebugArgs) -> Result<ExitCode> {
     let image = folder.join(".image.elf");
     let (built, symbols) = system::build_with_symbols(profile, &description, &image)?;
     let cores = built.cores_with(args.cores)?;
-    let kernel = kernel::build(&KernelOptions::on(conditions.kernel, cores))?;
+    let kernel = kernel::build(&built.kernel(conditions.kernel, cores))?;
     let mut boot = built.boot(&kernel);
     boot.machine.cores = cores.number();
     boot.extra_args.push("-S".into());

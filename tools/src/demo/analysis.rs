@@ -319,7 +319,7 @@ mod tests {
         let run = |point: Point| {
             let window_ns = point.window_us * 1000;
             let mut measurement = Measurement {
-                mhz: 1000,
+                khz: 1_000_000,
                 window: [0, window_ns],
                 control: Control {
                     misses: 0,

@@ -31,6 +31,7 @@ pub fn source(point: &Point, input: &Input) -> Result<Source> {
     let text =
         adapt(&text, point, input).with_context(|| format!("cannot adapt `{}`", path.display()))?;
     Ok(Source {
+        arch: None,
         name: format!(
             "demo-{}ms-{}-{}KiB",
             point.period_us / 1000,

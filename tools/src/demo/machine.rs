@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::{bail, Context, Result};
 use demo_protocol::record::BEGIN;
 
+use crate::arch::Arch;
 use crate::demo::analysis::Run;
 use crate::demo::description;
 use crate::demo::input::Input;
@@ -40,6 +41,7 @@ pub struct Bench<'i> {
     input: &'i Input,
     /// Beside the clients of all.
     rogue: Option<Rogue>,
+    arch: Arch,
     kernel: PathBuf,
     /// Where images and records go.
     folder: PathBuf,
@@ -49,7 +51,7 @@ pub struct Bench<'i> {
 
 impl<'i> Bench<'i> {
     /// Builds the kernel. Waits for another demo of this checkout to end.
-    pub fn prepare(input: &'i Input, rogue: Option<Rogue>) -> Result<Self> {
+    pub fn prepare(arch: Arch, input: &'i Input, rogue: Option<Rogue>) -> Result<Self> {
         let folder = workspace::target_dir().join("demo");
         fs::create_dir_all(&folder)
             .with_context(|| format!("cannot make the folder `{}`", folder.display()))?;
@@ -59,7 +61,13 @@ impl<'i> Bench<'i> {
             input,
             rogue,
             _lock: lock,
-            kernel: kernel::build(&KernelOptions::new(Variant::Release))?,
+            arch,
+            // The control task has the timer.
+            kernel: kernel::build(
+                &KernelOptions::new(Variant::Release)
+                    .for_arch(arch)
+                    .with_user_timer(),
+            )?,
             folder,
         })
     }
@@ -88,7 +96,7 @@ impl<'i> Bench<'i> {
 
     /// The system of a point, with the rogue if there is one.
     fn source(&self, point: &Point) -> Result<Source> {
-        let source = description::source(point, self.input)?;
+        let source = description::source(point, self.input)?.for_arch(Some(self.arch));
         match &self.rogue {
             None => Ok(source),
             Some(rogue) => rogue.beside(&source),

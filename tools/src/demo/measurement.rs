@@ -8,8 +8,8 @@ use demo_protocol::trace::Interval;
 /// said otherwise.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Measurement {
-    /// Ticks per µs.
-    pub mhz: u64,
+    /// Ticks per ms.
+    pub khz: u64,
     /// Start and end of the measured window.
     pub window: [u64; 2],
     /// Bytes that the server finished in the window, for A and B.
@@ -54,7 +54,7 @@ impl Measurement {
         let mut releases = 0;
         for entry in Entries::new(record) {
             match entry.context("the machine's record is incomplete, or is none")? {
-                Entry::Clock { mhz } => result.mhz = mhz,
+                Entry::Clock { khz } => result.khz = khz,
                 Entry::Snapshot(snapshot) => snapshots.push(snapshot),
                 Entry::LongestRollback(ticks) => result.longest_rollback = ticks,
                 Entry::Client {
@@ -91,7 +91,7 @@ impl Measurement {
             "the machine's record has {releases} releases, but {responses} responses"
         );
         result.measure(&snapshots)?;
-        ensure!(result.mhz > 0, "the machine's record has no clock");
+        ensure!(result.khz > 0, "the machine's record has no clock");
         Ok(result)
     }
 
@@ -128,7 +128,7 @@ impl Measurement {
 
     /// Ticks as µs.
     pub fn us(&self, ticks: u64) -> f64 {
-        ticks as f64 / self.mhz as f64
+        ticks as f64 * 1000.0 / self.khz as f64
     }
 
     /// Length of the measured window, seconds of virtual time.
@@ -145,7 +145,7 @@ impl Measurement {
     /// Share of the processor that the control task takes, between 0 and 1; `period_us` is its
     /// period.
     pub fn control_share(&self, period_us: u64) -> f64 {
-        let available = self.control.responses_ns.len() as u64 * period_us * self.mhz;
+        let available = self.control.responses_ns.len() as u64 * period_us * self.khz / 1000;
         self.control.busy as f64 / available.max(1) as f64
     }
 
@@ -200,7 +200,7 @@ mod tests {
 
     fn entries() -> Vec<Entry<'static>> {
         vec![
-            Entry::Clock { mhz: 1000 },
+            Entry::Clock { khz: 1_000_000 },
             snapshot(1_000_000, [10, 20], 5),
             snapshot(3_000_000, [110, 20], 7),
             client(1),
@@ -241,11 +241,11 @@ mod tests {
         assert!(with(2, snapshot(3_000_000, [9, 20], 7)).contains("counters ran backwards"));
         assert!(with(2, snapshot(3_000_000, [110, 20], 4)).contains("counters ran backwards"));
         assert!(with(2, snapshot(1_000_000, [110, 20], 7)).contains("clock stands"));
-        assert!(with(2, Entry::Clock { mhz: 1000 }).contains("two snapshots"));
+        assert!(with(2, Entry::Clock { khz: 1_000_000 }).contains("two snapshots"));
         assert!(with(3, client(3)).contains("badge, 3"));
         assert!(with(4, control(3)).contains("2 responses"));
-        assert!(with(7, Entry::Clock { mhz: 1000 }).contains("nobody's"));
+        assert!(with(7, Entry::Clock { khz: 1_000_000 }).contains("nobody's"));
         assert!(with(0, Entry::Ciphertext(&[])).contains("no clock"));
-        assert!(with(11, Entry::Clock { mhz: 1 }).contains("incomplete"));
+        assert!(with(11, Entry::Clock { khz: 1000 }).contains("incomplete"));
     }
 }

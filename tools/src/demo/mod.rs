@@ -21,6 +21,7 @@ use std::process::ExitCode;
 
 use anyhow::{ensure, Context, Result};
 
+use crate::arch::Arch;
 use crate::beside::figures::{self, Figure};
 use crate::cli::DemoArgs;
 use crate::demo::analysis::Analysis;
@@ -40,7 +41,7 @@ pub fn run(args: &DemoArgs) -> Result<ExitCode> {
     }
     let points = sweep::points(args.quick, input.len());
     let rogue = args.beside.rogue.map(Rogue::of_seed);
-    let runs = Bench::prepare(&input, rogue)?.run_all(&points)?;
+    let runs = Bench::prepare(args.arch, &input, rogue)?.run_all(&points)?;
     let analysis = Analysis::new(runs)?;
     print!("{}", table::render(&analysis));
     if let Some(folder) = &args.report {
@@ -58,7 +59,7 @@ pub fn run(args: &DemoArgs) -> Result<ExitCode> {
 pub(crate) fn figures(quick: bool, rogue: Option<Rogue>) -> Result<Vec<Figure>> {
     let input = Input::read(None)?;
     let points = sweep::points(quick, input.len());
-    let analysis = Analysis::new(Bench::prepare(&input, rogue)?.run_all(&points)?)?;
+    let analysis = Analysis::new(Bench::prepare(Arch::X86_64, &input, rogue)?.run_all(&points)?)?;
     let failures = analysis.failures();
     ensure!(failures.is_empty(), "{}", failures.join("; "));
     let throughput = report::csv::throughput(&analysis);
@@ -85,7 +86,11 @@ pub(crate) fn from_disk(firmware: Firmware) -> Result<Vec<String>> {
         .filter(|point| point.period_us == sweep::PERIODS_US[0])
         .find(|point| point.percents[0] == percent_a)
         .context("the sweep has no such point")?;
-    let run = Bench::prepare(&input, None)?.run_from_disk(point, firmware, in_virtual_time)?;
+    let run = Bench::prepare(Arch::X86_64, &input, None)?.run_from_disk(
+        point,
+        firmware,
+        in_virtual_time,
+    )?;
     eprintln!("{}", run.progress());
     let mut failures = run.ciphertext_faults;
     let misses = run.measurement.control.misses;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::{bail, Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::kernel::{self, KernelOptions, Variant};
+use crate::kernel::{self, Variant};
 use crate::qemu::{self, End};
 use crate::side_by_side;
 use crate::system::rogue::Rogue;
@@ -82,7 +82,7 @@ fn run_in(folder: &Path, what: &str, systems: &[Source], shift: u8) -> Result<Ve
     let mut machines = Vec::new();
     let all = system::build_all(&checked)?.into_iter().zip(systems);
     for (number, (built, source)) in all.enumerate() {
-        let options = KernelOptions::on(Variant::Release, built.cores_with(None)?);
+        let options = built.kernel(Variant::Release, built.cores_with(None)?);
         machines.push(Machine {
             name: source.name.clone(),
             built,

@@ -92,6 +92,7 @@ impl Policy {
     fn with(&self, seed: u64) -> Source {
         let storm = format!("attack = {STORM}, seed = {seed}");
         Source {
+            arch: None,
             text: self.source.text.replace(AS_DESCRIBED, &storm),
             ..self.source.clone()
         }

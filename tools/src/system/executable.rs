@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::arch::Arch;
 use crate::elf;
 
 use super::check::names::help_with;
@@ -23,6 +24,13 @@ pub enum Executable {
     C(CProgram),
     /// A file.
     File(PathBuf),
+}
+
+impl Executable {
+    /// Whether it is built from sources.
+    pub const fn is_built(&self) -> bool {
+        !matches!(self, Self::File(_))
+    }
 }
 
 /// Why there is no such executable.
@@ -51,16 +59,22 @@ pub fn find(
     described: &document::Executable,
     folder: &Path,
     project: Option<&Project>,
+    arch: Arch,
 ) -> Result<Executable, Missing> {
     match described {
-        document::Executable::Name(name) => find_named(name, folder, project),
+        document::Executable::Name(name) => find_named(name, folder, project, arch),
         document::Executable::Sources(sources) => sources_in_c(sources, folder),
     }
 }
 
 /// Finds what is called `name`: a source in C, by its ending; a path, if it has a `/`; and else a user program, of the
 /// project first.
-fn find_named(name: &str, folder: &Path, project: Option<&Project>) -> Result<Executable, Missing> {
+fn find_named(
+    name: &str,
+    folder: &Path,
+    project: Option<&Project>,
+    arch: Arch,
+) -> Result<Executable, Missing> {
     if name.ends_with(".c") {
         check_source(name, folder)?;
         return Ok(Executable::C(CProgram::new(
@@ -80,7 +94,7 @@ fn find_named(name: &str, folder: &Path, project: Option<&Project>) -> Result<Ex
     let path = folder.join(name);
     match project.and_then(|project| project.program_at(&path)) {
         Some(program) => Err(stale(name, program.name())),
-        None => find_file(&path),
+        None => find_file(&path, arch),
     }
 }
 
@@ -152,18 +166,22 @@ fn stale(path: &str, program: &str) -> Missing {
     }
 }
 
-fn find_file(path: &Path) -> Result<Executable, Missing> {
-    let help = "a component's executable is a static x86_64 ELF file; paths are relative to the \
-                folder of the description";
-    let missing = |what: String| Missing {
+fn find_file(path: &Path, arch: Arch) -> Result<Executable, Missing> {
+    let missing = |what: String| {
+        Missing {
         what,
-        help: help.to_owned(),
+        help: format!(
+            "a component's executable is a static {} ELF file; paths are relative to the folder of the \
+             description",
+            arch.name()
+        ),
         span: None,
+    }
     };
     let shown = path.display();
     let bytes = elf::read_header(path)
         .map_err(|error| missing(format!("cannot use the executable `{shown}`: {error}")))?;
-    elf::check(&bytes).map_err(|why| missing(format!("`{shown}` {why}")))?;
+    elf::check(&bytes, arch).map_err(|why| missing(format!("`{shown}` {why}")))?;
     Ok(Executable::File(path.to_owned()))
 }
 
@@ -237,18 +255,18 @@ mod tests {
 
     #[test]
     fn a_package_must_be_a_user_program() {
-        let found = find_named("launcher", Path::new("."), None).unwrap();
+        let found = find_named("launcher", Path::new("."), None, Arch::X86_64).unwrap();
         assert_eq!(found, Executable::Package("launcher".to_owned()));
         // A library.
-        assert!(find_named("sandglass-abi", Path::new("."), None).is_err());
-        let misspelt = find_named("launcer", Path::new("."), None).unwrap_err();
+        assert!(find_named("sandglass-abi", Path::new("."), None, Arch::X86_64).is_err());
+        let misspelt = find_named("launcer", Path::new("."), None, Arch::X86_64).unwrap_err();
         assert!(
             misspelt.help.contains("did you mean `launcher`?"),
             "{}",
             misspelt.help
         );
         // The list is of what people use, not of tests.
-        let unknown = find_named("something-else", Path::new("."), None).unwrap_err();
+        let unknown = find_named("something-else", Path::new("."), None, Arch::X86_64).unwrap_err();
         assert!(unknown.help.contains("mode-manager"), "{}", unknown.help);
         assert!(!unknown.help.contains("tests"), "{}", unknown.help);
     }
@@ -256,7 +274,7 @@ mod tests {
     #[test]
     fn sources_are_files_in_c() {
         let folder = crate::workspace::root().join("systems/c-roots");
-        assert!(find_named("lib/check.c", &folder, None).is_ok());
+        assert!(find_named("lib/check.c", &folder, None, Arch::X86_64).is_ok());
         for (wrong, why) in [
             ("lib/none.c", "cannot read"),
             ("lib", "no source"),
@@ -272,9 +290,9 @@ mod tests {
 
     #[test]
     fn files_are_told_apart() {
-        let missing = find_named("./no-such-file", Path::new("/"), None).unwrap_err();
+        let missing = find_named("./no-such-file", Path::new("/"), None, Arch::X86_64).unwrap_err();
         assert!(missing.what.contains("/./no-such-file"), "{}", missing.what);
-        let endless = find_named("/dev/zero", Path::new("/"), None).unwrap_err();
+        let endless = find_named("/dev/zero", Path::new("/"), None, Arch::X86_64).unwrap_err();
         assert!(
             endless.what.contains("not a regular file"),
             "{}",

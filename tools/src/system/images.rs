@@ -127,6 +127,7 @@ mod tests {
     #[test]
     fn descriptions_of_one_system_name_have_different_images() {
         let source = |name: &str| Source {
+            arch: None,
             name: name.to_owned(),
             text: String::new(),
             folder: PathBuf::new(),

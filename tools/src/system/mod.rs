@@ -31,7 +31,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{bail, Result};
+use anyhow::{bail, Context, Result};
 use sandglass_description::Blob;
 
 pub use check::{check, Description};
@@ -45,11 +45,12 @@ pub use warning::Warning;
 
 use self::pack::Programs;
 use self::rogue::Rogue;
+use crate::arch::Arch;
 use crate::backtrace::Executables;
 use crate::boot;
 use crate::cli::{BuildArgs, RunArgs};
 use crate::cores::Cores;
-use crate::kernel::{self, KernelOptions};
+use crate::kernel::{self, KernelOptions, Variant};
 use crate::program::Profile;
 use crate::qemu::{Boot, Machine};
 use crate::workspace;
@@ -57,11 +58,20 @@ use crate::workspace;
 /// Where a blob will be, before anything is packed.
 const NO_BLOB: Blob = Blob { offset: 0, len: 0 };
 
+/// On aarch64, the serial port that output leaves through, where the launcher looks for it.
+const PCI_OUTPUT: &str = "pci-serial,chardev=output,addr=0x10";
+
 /// A system that was built.
 #[derive(Debug, Clone)]
 pub struct Built {
     /// ELF file of the root task.
     pub image: PathBuf,
+    pub arch: Arch,
+    /// A component has the machine's timer.
+    pub has_timer: bool,
+    /// All that it consists of was built from sources. On aarch64 it may end the machine with a status, and could do more:
+    /// see [`Boot::user_semihosting`].
+    pub is_built: bool,
     pub memory_mib: u32,
     pub cores: u32,
     /// Name of the output to the host.
@@ -87,21 +97,32 @@ impl Built {
         }
     }
 
+    /// The kernel of this variant that it runs on, with these cores: one that lets components read the clock, and have the
+    /// timer if one has.
+    pub fn kernel(&self, variant: Variant, cores: Cores) -> KernelOptions {
+        let kernel = KernelOptions::on(variant, cores).for_arch(self.arch);
+        match self.has_timer {
+            true => kernel.with_user_timer(),
+            false => kernel.with_user_clock(),
+        }
+    }
+
     /// How to boot it on `kernel`: on the machine that the description asks for.
     pub fn boot(&self, kernel: impl Into<PathBuf>) -> Boot {
         Boot {
             machine: Machine {
                 memory_mib: self.memory_mib,
                 cores: self.cores,
-                ..Machine::default()
+                ..Machine::of(self.arch)
             },
+            user_semihosting: self.is_built,
             annotator: Executables::new(self.executables.iter().cloned()).annotator(),
             ..Boot::new(kernel, &self.image)
         }
     }
 
-    /// Lets the system's output go to `file`: it leaves by the second serial port. Without this,
-    /// the port is absent, and what is written there lost.
+    /// Lets the system's output go to `file`: it leaves by the second serial port, on aarch64 by one behind the PCI bridge.
+    /// Without this, the port is absent, and what is written there lost.
     ///
     /// # Errors
     /// The description has no output.
@@ -109,9 +130,23 @@ impl Built {
         if self.output.is_none() {
             bail!("the system has no output: add an `[[output]]` to its description");
         }
-        let mut backend = OsString::from("file:");
-        backend.push(file);
-        boot.extra_args.extend(["-serial".into(), backend]);
+        match self.arch {
+            Arch::X86_64 => {
+                let mut backend = OsString::from("file:");
+                backend.push(file);
+                boot.extra_args.extend(["-serial".into(), backend]);
+            }
+            Arch::Aarch64 => {
+                let file = file.to_str().context("the output's path is not UTF-8")?;
+                let file = file.replace(',', ",,");
+                boot.extra_args.extend([
+                    "-chardev".into(),
+                    format!("file,id=output,path={file}").into(),
+                    "-device".into(),
+                    PCI_OUTPUT.into(),
+                ]);
+            }
+        }
         Ok(())
     }
 }
@@ -146,7 +181,7 @@ pub fn build_with_symbols(
     let built = build_with(&programs, description, Some(output))?;
     let components = programs.of_components(description)?.into_iter();
     let symbols = Symbols {
-        launcher: programs.launcher()?.to_owned(),
+        launcher: programs.launcher(description.arch)?.to_owned(),
         components: components.map(Cow::into_owned).collect(),
     };
     Ok((built, symbols))
@@ -172,6 +207,12 @@ fn build_with(
 ) -> Result<Built> {
     Ok(Built {
         image: pack::pack(description, programs, output)?,
+        arch: description.arch,
+        has_timer: description.has_timer,
+        is_built: description
+            .executables
+            .iter()
+            .all(|packed| packed.executable.is_built()),
         memory_mib: description.memory_mib,
         cores: description.cores,
         output: description.output.clone(),
@@ -203,8 +244,13 @@ pub fn warn(description: &Description, deny: bool) -> Result<()> {
 ///
 /// # Errors
 /// The description cannot be read or is wrong; or as [`build`].
-pub fn build_file(path: &Path, output: Option<&Path>, deny_warnings: bool) -> Result<Built> {
-    let description = check(&Source::read(path)?)?;
+pub fn build_file(
+    path: &Path,
+    arch: Option<Arch>,
+    output: Option<&Path>,
+    deny_warnings: bool,
+) -> Result<Built> {
+    let description = check(&Source::read(path)?.for_arch(arch))?;
     warn(&description, deny_warnings)?;
     build(&description, output)
 }
@@ -215,7 +261,7 @@ pub fn run_build(args: &BuildArgs) -> Result<ExitCode> {
     if let Some(output) = output {
         workspace::ensure_writable(output)?;
     }
-    let built = build_file(&args.system, output, args.warnings.deny_warnings)?;
+    let built = build_file(&args.system, args.arch, output, args.warnings.deny_warnings)?;
     println!("{}", built.image.display());
     Ok(ExitCode::SUCCESS)
 }
@@ -225,7 +271,7 @@ pub fn run_system(args: &RunArgs) -> Result<ExitCode> {
     if let Some(output) = &args.output {
         workspace::ensure_writable(output)?;
     }
-    let mut source = Source::read(&args.system)?;
+    let mut source = Source::read(&args.system)?.for_arch(args.arch);
     if let Some(seed) = args.beside.rogue {
         source = Rogue::of_seed(seed).beside(&source)?;
     }
@@ -237,7 +283,7 @@ pub fn run_system(args: &RunArgs) -> Result<ExitCode> {
     let image = RunImage::new()?;
     let built = build(&description, Some(image.path()))?;
     let cores = built.cores_with(args.cores)?;
-    let kernel = kernel::build(&KernelOptions::on(args.conditions.kernel, cores))?;
+    let kernel = kernel::build(&built.kernel(args.conditions.kernel, cores))?;
     let mut boot = built.boot(kernel);
     boot.machine.cores = cores.number();
     match (&args.output, &built.output) {
@@ -258,6 +304,9 @@ mod tests {
     fn a_system_runs_on_its_machines_cores_or_on_more() {
         let built = |cores| Built {
             image: PathBuf::new(),
+            arch: Arch::default(),
+            has_timer: false,
+            is_built: true,
             memory_mib: 64,
             cores,
             output: None,

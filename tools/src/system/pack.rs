@@ -10,7 +10,6 @@ use anyhow::{bail, ensure, Context, Result};
 use object::elf::{self, FileHeader64, ProgramHeader64};
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 use object::{pod, LittleEndian, U32, U64};
-use sandglass_abi::vspace::x86_64::LOWEST_PROGRAM;
 use sandglass_description::archive::{self, PAGE};
 use sandglass_description::{MemorySource, Restart};
 
@@ -18,6 +17,7 @@ use super::check::{Content, Description};
 use super::executable::Executable;
 use super::findings::{Finding, Report};
 use super::{format, images};
+use crate::arch::Arch;
 use crate::program::{self, Elf, Profile};
 use crate::{c_program, project, stripped, workspace};
 
@@ -43,9 +43,12 @@ const LE: LittleEndian = LittleEndian;
 /// # Errors
 /// What was built does not fit, as a [`Report`]; or a file cannot be read or written.
 pub fn pack(description: &Description, built: &Programs, output: Option<&Path>) -> Result<PathBuf> {
-    let launcher = &stripped::bytes(built.launcher()?)?[..];
+    let arch = description.arch;
+    let launcher = &stripped::bytes(arch, built.launcher(arch)?)?[..];
     let programs = built.of_components(description)?;
-    let programs = programs.iter().map(|program| stripped::bytes(program));
+    let programs = programs
+        .iter()
+        .map(|program| stripped::bytes(arch, program));
     let programs = programs.collect::<Result<Vec<_>>>()?;
     let images = programs
         .iter()
@@ -99,8 +102,9 @@ fn write(path: &Path, image: &[u8]) -> Result<()> {
         .with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// What is built for descriptions, with debugging information: the launcher, and the programs that they name.
-pub struct Programs(BTreeMap<Executable, Elf>);
+/// What is built for descriptions, with debugging information: the launchers, and the programs that they name, by what they
+/// are built for.
+pub struct Programs(BTreeMap<(Arch, Executable), Elf>);
 
 impl Programs {
     /// Builds what `descriptions` name, by `profile`, and the launcher, each once.
@@ -112,50 +116,36 @@ impl Programs {
         profile: Profile,
     ) -> Result<Self> {
         format::check()?;
-        let named = descriptions.into_iter().flat_map(|d| &d.executables);
-        let mut wanted: BTreeSet<Executable> =
-            named.map(|packed| packed.executable.clone()).collect();
-        if profile == Profile::Release {
-            wanted.insert(launcher());
+        let mut wanted: BTreeMap<Arch, BTreeSet<Executable>> = BTreeMap::new();
+        for description in descriptions {
+            let named = description.executables.iter();
+            let named = named.map(|packed| packed.executable.clone());
+            wanted.entry(description.arch).or_default().extend(named);
         }
-        let (mut packages, mut own, mut in_c) = (Vec::new(), Vec::new(), Vec::new());
-        for executable in &wanted {
-            match executable {
-                Executable::Package(name) => packages.push(name.as_str()),
-                Executable::Own(program) => own.push(program),
-                Executable::C(program) => in_c.push(program),
-                Executable::File(_) => {}
+        let mut built = BTreeMap::new();
+        for (arch, mut executables) in wanted {
+            if profile == Profile::Release {
+                executables.insert(launcher());
             }
-        }
-        // A mistake in the user's sources is found before ours are built.
-        let c_contents = c_program::read_all(&in_c, profile)?;
-        let own_contents = project::read_all(&own, profile)?;
-        let contents = program::read_all(&packages, profile)?;
-        let own = own.into_iter().cloned().map(Executable::Own);
-        let packages = packages
-            .into_iter()
-            .map(str::to_owned)
-            .map(Executable::Package);
-        let in_c = in_c.into_iter().cloned().map(Executable::C);
-        let built = own.zip(own_contents).chain(packages.zip(contents));
-        let built = built.chain(in_c.zip(c_contents));
-        let mut built: BTreeMap<_, _> = built.collect();
-        if profile != Profile::Release {
-            let launchers = program::read_all(&[LAUNCHER], Profile::Release)?;
-            built.extend(launchers.into_iter().map(|elf| (launcher(), elf)));
+            let programs = build_for(arch, &executables, profile)?.into_iter();
+            built.extend(programs.map(|(executable, elf)| ((arch, executable), elf)));
         }
         Ok(Self(built))
     }
 
-    /// That of the launcher.
+    /// That of the launcher for `arch`.
     ///
     /// # Errors
     /// It was not built.
-    pub fn launcher(&self) -> Result<&[u8]> {
-        let launcher = self.0.get(&launcher());
+    pub fn launcher(&self, arch: Arch) -> Result<&[u8]> {
+        let launcher = self.0.get(&(arch, launcher()));
         launcher
             .map(|elf| elf.bytes.as_slice())
             .context("the launcher was not built")
+    }
+
+    fn get(&self, arch: Arch, executable: &Executable) -> Option<&Elf> {
+        self.0.get(&(arch, executable.clone()))
     }
 
     /// The files of the executables of a description's components, with the components' names.
@@ -166,7 +156,9 @@ impl Programs {
             .iter()
             .map(|packed| match &packed.executable {
                 Executable::File(path) => Some(path.clone()),
-                built => self.0.get(built).map(|elf| elf.path.clone()),
+                built => self
+                    .get(description.arch, built)
+                    .map(|elf| elf.path.clone()),
             });
         components
             .zip(paths)
@@ -184,7 +176,7 @@ impl Programs {
             .map(|packed| match &packed.executable {
                 Executable::File(path) => read(path).map(Cow::Owned),
                 built => {
-                    let program = self.0.get(built);
+                    let program = self.get(description.arch, built);
                     program
                         .map(|elf| Cow::Borrowed(elf.bytes.as_slice()))
                         .with_context(|| format!("{built:?} was not built"))
@@ -192,6 +184,44 @@ impl Programs {
             })
             .collect()
     }
+}
+
+/// Builds executables for `arch` by `profile`, and the launcher as it ships.
+fn build_for(
+    arch: Arch,
+    executables: &BTreeSet<Executable>,
+    profile: Profile,
+) -> Result<Vec<(Executable, Elf)>> {
+    let (mut packages, mut own, mut in_c) = (Vec::new(), Vec::new(), Vec::new());
+    for executable in executables {
+        match executable {
+            Executable::Package(name) => packages.push(name.as_str()),
+            Executable::Own(program) => own.push(program),
+            Executable::C(program) => in_c.push(program),
+            Executable::File(_) => {}
+        }
+    }
+    ensure!(
+        arch == Arch::X86_64 || own.is_empty() && in_c.is_empty(),
+        "programs in C, and those of a project of your own, are built for x86_64 only; of others, ELF files can be named"
+    );
+    // A mistake in the user's sources is found before ours are built.
+    let c_contents = c_program::read_all(&in_c, profile)?;
+    let own_contents = project::read_all(&own, profile)?;
+    let contents = program::read_all(arch, &packages, profile)?;
+    let own = own.into_iter().cloned().map(Executable::Own);
+    let packages = packages
+        .into_iter()
+        .map(str::to_owned)
+        .map(Executable::Package);
+    let in_c = in_c.into_iter().cloned().map(Executable::C);
+    let built = own.zip(own_contents).chain(packages.zip(contents));
+    let mut built: Vec<_> = built.chain(in_c.zip(c_contents)).collect();
+    if profile != Profile::Release {
+        let launchers = program::read_all(arch, &[LAUNCHER], Profile::Release)?;
+        built.extend(launchers.into_iter().map(|elf| (launcher(), elf)));
+    }
+    Ok(built)
 }
 
 fn launcher() -> Executable {
@@ -241,14 +271,15 @@ fn span_of(elf: &[u8]) -> Result<ImageSpan> {
 /// Whether the executables begin where programs may, and leave room for memory at fixed addresses.
 fn check_images(description: &Description, images: &[ImageSpan]) -> Result<()> {
     let mut findings = Vec::new();
+    let lowest = description.arch.lowest_program();
     for (packed, image) in description.executables.iter().zip(images) {
-        if image.start < LOWEST_PROGRAM {
+        if image.start < lowest {
             findings.push(
                 Finding::new(
                     packed.span.clone(),
                     format!("the executable has a segment at {:#x}", image.start),
                 )
-                .label(format!("must begin at {LOWEST_PROGRAM:#x} or above"))
+                .label(format!("must begin at {lowest:#x} or above"))
                 .help(
                     "null pointers lead to lower addresses; link with `-Wl,--image-base=0x400000`",
                 ),

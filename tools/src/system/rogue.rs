@@ -268,6 +268,7 @@ mod tests {
 
     fn source(text: &str) -> Source {
         Source {
+            arch: None,
             name: "test".to_owned(),
             text: text.to_owned(),
             folder: ".".into(),

@@ -8,6 +8,7 @@ use std::str::Utf8Error;
 use anyhow::{anyhow, bail, Context, Result};
 
 use super::findings::{Finding, Report};
+use crate::arch::Arch;
 
 /// Bytes of the longest description that is read: some 30,000 components.
 pub const MAX_BYTES: u64 = 4 << 20;
@@ -20,9 +21,20 @@ pub struct Source {
     pub text: String,
     /// What paths in it are relative to.
     pub folder: PathBuf,
+    /// What the system is built for, in place of what the description says.
+    pub arch: Option<Arch>,
 }
 
 impl Source {
+    /// This description, for an architecture, if one is asked for.
+    #[must_use]
+    pub fn for_arch(self, arch: Option<Arch>) -> Self {
+        Self {
+            arch: arch.or(self.arch),
+            ..self
+        }
+    }
+
     /// Reads a description.
     ///
     /// # Errors
@@ -39,6 +51,7 @@ impl Source {
             name: shown.to_string(),
             text,
             folder: path.parent().unwrap_or(Path::new("")).to_owned(),
+            arch: None,
         };
         String::from_utf8(bytes).map(source).map_err(|error| {
             let text = String::from_utf8_lossy(error.as_bytes()).into_owned();

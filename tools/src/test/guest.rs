@@ -43,8 +43,9 @@ pub(super) fn run(filter: &Filter, report: &mut Report) -> Result<()> {
     let begin = Instant::now();
     if filter.0.is_none() {
         // All will be wanted: one cargo builds them quicker than many. What does not build is the failure of what needs it.
-        let programs = program::workspace_metadata()
-            .and_then(|all| program::read_all(&program::packages(&all), Profile::Release));
+        let programs = program::workspace_metadata().and_then(|all| {
+            program::read_all(Arch::X86_64, &program::packages(&all), Profile::Release)
+        });
         if let Err(error) = programs {
             eprintln!("{error:#}");
         }

@@ -36,9 +36,10 @@ use self::history::History;
 use self::memory::{Log, Memory};
 use self::timeline::Timeline;
 use crate::cli::TraceArgs;
-use crate::kernel::{self, KernelOptions, Variant};
+use crate::cores::Cores;
+use crate::kernel::{self, Variant};
 use crate::qemu::{self, Boot, End, Ending, Input};
-use crate::system::{self, Description, RunImage, Source};
+use crate::system::{self, Built, Description, RunImage, Source};
 use crate::workspace;
 
 /// MiB of a frame of a log.
@@ -203,16 +204,21 @@ pub fn trace_checked(mut description: Description, options: &Options) -> Result<
     description.system.trace = Some(Trace { frames_per_core });
     // In untyped memory of twice the size there is one piece of the size.
     description.memory_mib += (frames_per_core * FRAME_MIB).next_power_of_two() * 2 * cores;
-    let kernel = kernel::build(
-        &KernelOptions::on(options.kernel, crate::cores::Cores::of_machine(cores)).traced(),
-    )?;
-    run_traced(&description, &kernel, options)
+    let image = RunImage::new()?;
+    let built = system::build(&description, Some(image.path()))?;
+    let kernel = built.kernel(options.kernel, Cores::of_machine(cores));
+    let kernel = kernel::build(&kernel.traced())?;
+    run_traced(&description, &image, &built, &kernel, options)
 }
 
-/// Runs a checked system that is to be traced on `kernel`.
-fn run_traced(description: &Description, kernel: &Path, options: &Options) -> Result<Traced> {
-    let image = RunImage::new()?;
-    let built = system::build(description, Some(image.path()))?;
+/// Runs a built system that is to be traced on `kernel`.
+fn run_traced(
+    description: &Description,
+    image: &RunImage,
+    built: &Built,
+    kernel: &Path,
+    options: &Options,
+) -> Result<Traced> {
     let memory = Memory::make(image.beside("memory"), built.memory_mib)?;
     let mut boot = Boot {
         timeout: options.timeout,

@@ -3,7 +3,7 @@
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, Ordering};
 
-use sandglass::hpet::{HpetError, Timer};
+use sandglass::timer::{Timer, TimerError};
 use sandglass::SetupError;
 
 use crate::environment;
@@ -43,10 +43,10 @@ impl Opened {
     }
 }
 
-fn code(result: Result<(), HpetError>) -> Code {
+fn code(result: Result<(), TimerError>) -> Code {
     match result {
         Ok(()) => error::OK,
-        Err(HpetError::Setup(SetupError::Invocation(refused))) => error::of(refused),
+        Err(TimerError::Setup(SetupError::Invocation(refused))) => error::of(refused),
         Err(_) => error::NO_DEVICE,
     }
 }
@@ -60,17 +60,17 @@ pub extern "C" fn sg_hpet_open(registers: Text, interrupt: Text, pit: Text) -> C
 
 #[no_mangle]
 pub extern "C" fn sg_hpet_ticks() -> u64 {
-    OPENED.get().hpet().now()
+    OPENED.get().clock().now()
 }
 
 #[no_mangle]
 pub extern "C" fn sg_hpet_us_to_ticks(us: u64) -> u64 {
-    OPENED.get().hpet().us_to_ticks(us)
+    OPENED.get().clock().us_to_ticks(us)
 }
 
 #[no_mangle]
 pub extern "C" fn sg_hpet_ticks_to_us(ticks: u64) -> u64 {
-    OPENED.get().hpet().ticks_to_us(ticks)
+    OPENED.get().clock().ticks_to_us(ticks)
 }
 
 #[no_mangle]

@@ -39,6 +39,9 @@ pub fn log_memory(component: &str) -> String {
 pub const LAUNCHER_PORTS: [(u16, u16); 2] = [(0x3f8, 0x3ff), (0xf4, 0xf4)];
 /// Ports of the second serial port, through which bulk output leaves.
 pub const OUTPUT_PORTS: (u16, u16) = (0x2f8, 0x2ff);
+/// On aarch64, the page with the registers of the port through which bulk output leaves, and its bytes: a serial port behind
+/// the PCI bridge of QEMU's machine `virt`, where the launcher has it answer.
+pub const OUTPUT_REGISTERS: (u64, u64) = (0x3eff_1000, 0x1000);
 
 /// A system.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -325,13 +328,13 @@ pub enum Object {
     Interrupt(Interrupt),
 }
 
-/// An input of the first IOAPIC, and what it signals.
+/// An input of the first IOAPIC, on aarch64 of the GIC, and what it signals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Interrupt {
     pub pin: u8,
     pub level_triggered: bool,
     pub active_low: bool,
-    /// 0 to 107, unique (ABI 03, section 7.2).
+    /// 0 to 107, unique (ABI 03, section 7.2); of x86_64.
     pub vector: u8,
     /// Index of the notification.
     pub notification: u32,

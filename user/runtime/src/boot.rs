@@ -102,11 +102,10 @@ impl BootInfo {
         ExtraChunks::new(bytes)
     }
 
-    /// The frequency of the time-stamp counter (on aarch64 of the virtual counter), if the kernel reports it and it is a
-    /// whole number of MHz.
+    /// The frequency of the time-stamp counter, on aarch64 of the virtual counter, if the kernel reports it.
     pub fn tsc(&self) -> Option<Tsc> {
         let Some(chunk) = self.extra().find(|chunk| chunk.id == extra::X86_TSC_MHZ) else {
-            return self.timing().and_then(|timing| whole_mhz(timing.frequency));
+            return Tsc::from_hz(self.timing()?.frequency);
         };
         let mhz = chunk.payload.first_chunk::<4>()?;
         Tsc::new(u32::from_le_bytes(*mhz))
@@ -124,11 +123,6 @@ impl BootInfo {
         let chunk = extra.find(|chunk| chunk.id == extra::X86_FRAMEBUFFER)?;
         Framebuffer::read(chunk.payload)
     }
-}
-
-fn whole_mhz(hz: u64) -> Option<Tsc> {
-    let mhz = hz.is_multiple_of(1_000_000).then_some(hz / 1_000_000)?;
-    Tsc::new(u32::try_from(mhz).ok()?)
 }
 
 fn timing(payload: &[u8]) -> Option<extra::Timing> {

@@ -12,6 +12,7 @@ use alloc::vec::Vec;
 
 use sandglass_abi::cnode::LOOKUP_DEPTH;
 
+use crate::arch;
 use crate::cap::{
     Attributes, CNode, CPtr, Capability, Endpoint, Frame, FrameSize, GuardData, IoPort, Rights,
     SchedArguments, Slot, Tcb,
@@ -20,6 +21,7 @@ use crate::console::Output;
 use crate::context::UserContext;
 use crate::env::{EnvironmentBuilder, MemoryRegion, ENVIRONMENT_BYTES};
 use crate::image::{Image, PAGE};
+use crate::pl011::Pl011;
 use crate::process::Process;
 use crate::resources::SetupError;
 use crate::thread::{self, ThreadParams};
@@ -201,11 +203,30 @@ impl Component {
     pub fn share_console(&mut self, process: &mut Process) -> Result<(), SetupError> {
         match crate::console::output() {
             Output::Serial(port) => self.grant_serial_console(process, port)?,
-            // Its registers are not mapped in the component.
-            Output::Mapped(_) => self.environment.set_console(Output::Silent),
+            Output::Mapped(_) => self.map_console(process)?,
             output => self.environment.set_console(output),
         }
         self.share_screen(process)
+    }
+
+    /// Maps the registers of the serial port, which every component that prints has, and uses for whole bytes.
+    fn map_console(&mut self, process: &mut Process) -> Result<(), SetupError> {
+        let Some(registers) = process.console() else {
+            self.environment.set_console(Output::Silent);
+            return Ok(());
+        };
+        let region = self.map(
+            process,
+            [registers],
+            None,
+            FrameSize::Small,
+            Rights::READ_WRITE,
+            Attributes::Uncached,
+        )?;
+        // SAFETY: just mapped for good; it is used in the component alone.
+        let port = unsafe { Pl011::at(region.address) };
+        self.environment.set_console(Output::Mapped(port));
+        Ok(())
     }
 
     /// Lets the component draw where this program draws, if it does.
@@ -444,6 +465,9 @@ fn load_image(process: &mut Process, vspace: VSpace, image: &Image) -> Result<Pa
                 .fill_frame(&mut process.resources, frame, |memory| {
                     image.fill(page.vaddr, memory);
                 })?;
+            if !page.writable {
+                arch::make_executable(frame)?;
+            }
         }
     }
     Ok(pages)

@@ -47,12 +47,14 @@ pub struct Environment {
     magic: u64,
     ipc_buffer: u64,
     console: u64,
-    tsc_mhz: u32,
+    /// Ticks of the counter in `tsc_us` µs; 0 if the loader does not know.
+    tsc_ticks: u32,
     entry_count: u32,
     name: [u8; 32],
     screen: MappedScreen,
     traced: u64,
-    _unused: [u64; 3],
+    tsc_us: u64,
+    _unused: [u64; 2],
     entries: [Entry; MAX_ENTRIES],
 }
 const _: () = assert!(core::mem::size_of::<Environment>() == ENVIRONMENT_BYTES);
@@ -143,9 +145,9 @@ impl Environment {
         entries.map(|entry| (text(&entry.name), entry.value))
     }
 
-    /// The frequency of the time-stamp counter, if the loader knew it.
+    /// The frequency of the counter that [`ticks`](crate::time::ticks) reads, if the loader knew it.
     pub const fn tsc(&self) -> Option<Tsc> {
-        Tsc::new(self.tsc_mhz)
+        Tsc::of(self.tsc_ticks, self.tsc_us as u32)
     }
 
     /// Address of the IPC buffer of the first thread; it must not be used for anything else.
@@ -264,7 +266,9 @@ impl EnvironmentBuilder {
     }
 
     pub fn set_tsc(&mut self, tsc: Tsc) {
-        self.table.tsc_mhz = tsc.mhz();
+        let (ticks, us) = tsc.ratio();
+        self.table.tsc_ticks = ticks;
+        self.table.tsc_us = us.into();
     }
 
     /// Names a capability by its pointer in the component's CSpace.
@@ -334,11 +338,13 @@ mod tests {
             )
             .unwrap();
         builder.add_parameter("blocks", 12).unwrap();
+        builder.set_tsc(Tsc::from_hz(62_500_000).unwrap());
         let page = Environment::read_from_bytes(builder.as_bytes()).unwrap();
         assert_eq!(page.name(), "cipher");
         assert_eq!(page.capability::<Endpoint>("requests"), Endpoint::at(9));
         assert_eq!(page.memory("requests").address, 0x7000);
         assert_eq!(page.parameter("blocks"), 12);
+        assert_eq!(page.tsc(), Tsc::of(125, 2));
         assert_eq!(page.find_parameter("requests"), None);
         assert_eq!(page.console(), Output::Silent);
     }

@@ -6,20 +6,15 @@
 //! counter, and a spurious interrupt (the input may be shared) is told from a due timer.
 //!
 //! Timer 0 is used, in 64-bit mode, edge triggered, without legacy replacement. All times are
-//! counter ticks or µs of the HPET's own clock, which starts at 0 when the timer is opened.
-
-use alloc::format;
-use core::fmt;
+//! counter ticks or µs of the HPET's own clock, which starts at 0 when the timer is opened. What uses it is a [`Timer`].
 
 use tock_registers::interfaces::{Readable, Writeable};
 use tock_registers::registers::{ReadOnly, ReadWrite, WriteOnly};
 use tock_registers::{register_bitfields, register_structs};
 
-use crate::cap::{IoApicPin, IoPort, IrqHandler, MessageSource, Notification};
-use crate::env::Environment;
-use crate::error::Error;
 use crate::process::Process;
 use crate::resources::SetupError;
+use crate::timer::TimerError;
 
 /// Physical address of the registers on PCs.
 pub const HPET_PADDR: u64 = 0xfed0_0000;
@@ -75,9 +70,9 @@ const FS_PER_US: u128 = 1_000_000_000;
 pub const PIT_PIN: u64 = 2;
 
 /// I/O port of the PIT's commands.
-const PIT_COMMAND: u16 = 0x43;
+pub(crate) const PIT_COMMAND: u16 = 0x43;
 /// Channel 0, mode 0 (one interrupt when a count ends); no count is given.
-const PIT_ONE_SHOT_WITHOUT_COUNT: u8 = 0b0011_0000;
+pub(crate) const PIT_ONE_SHOT_WITHOUT_COUNT: u8 = 0b0011_0000;
 
 /// Stops the interrupts of the PIT, which firmware leaves running at 18.2 Hz, for a timer that
 /// shares its IOAPIC input. Root task only.
@@ -87,52 +82,6 @@ pub fn silence_pit(process: &mut Process) -> Result<(), SetupError> {
     let written = ports.out8(PIT_COMMAND, PIT_ONE_SHOT_WITHOUT_COUNT);
     process.resources.delete(ports)?;
     Ok(written?)
-}
-
-/// Why the HPET cannot be used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HpetError {
-    Setup(SetupError),
-    /// The registers do not look like an HPET with a 64-bit counter.
-    NoHpet {
-        capabilities: u64,
-    },
-    /// No IOAPIC input can be chosen.
-    NoRoute,
-}
-
-impl From<SetupError> for HpetError {
-    fn from(error: SetupError) -> Self {
-        Self::Setup(error)
-    }
-}
-
-impl From<Error> for HpetError {
-    fn from(error: Error) -> Self {
-        Self::Setup(error.into())
-    }
-}
-
-/// So that `main` may return a [`SetupError`] whatever it sets up.
-impl From<HpetError> for SetupError {
-    fn from(error: HpetError) -> Self {
-        match error {
-            HpetError::Setup(error) => error,
-            HpetError::NoHpet { capabilities } => Self::NoHpet { capabilities },
-            HpetError::NoRoute => Self::NoHpetRoute,
-        }
-    }
-}
-
-impl core::error::Error for HpetError {}
-
-impl fmt::Display for HpetError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Setup(error) => write!(f, "HPET: {error}"),
-            Self::NoHpet { .. } | Self::NoRoute => SetupError::from(*self).fmt(f),
-        }
-    }
 }
 
 /// Where messages are written to for the local APIC of the first core (ABI 03, section 7.2).
@@ -167,7 +116,7 @@ impl Hpet {
     ///
     /// # Safety
     /// `base` must be such a mapping of a page, for as long as this is used.
-    pub unsafe fn open(base: *mut u8) -> Result<Self, HpetError> {
+    pub unsafe fn open(base: *mut u8) -> Result<Self, TimerError> {
         let mut hpet = Self {
             registers: base.cast(),
             period_fs: 1,
@@ -177,7 +126,7 @@ impl Hpet {
         let valid = capabilities.is_set(Capabilities::COUNTER_64)
             && (1..=MAX_PERIOD_FS).contains(&hpet.period_fs);
         if !valid {
-            return Err(HpetError::NoHpet {
+            return Err(TimerError::NoHpet {
                 capabilities: capabilities.get(),
             });
         }
@@ -191,23 +140,23 @@ impl Hpet {
 
     /// The IOAPIC input to use: the highest that timer 0 can reach, since low ones are shared
     /// with the devices of old PCs.
-    pub fn choose_pin(&self) -> Result<u64, HpetError> {
+    pub fn choose_pin(&self) -> Result<u64, TimerError> {
         let configuration = &self.registers().timer0_configuration;
         let routes = configuration.read(TimerConfiguration::ROUTES);
         routes
             .checked_ilog2()
             .map(u64::from)
-            .ok_or(HpetError::NoRoute)
+            .ok_or(TimerError::NoRoute)
     }
 
     /// Whether timer 0 can interrupt by messages.
-    fn has_messages(&self) -> bool {
+    pub fn has_messages(&self) -> bool {
         let configuration = &self.registers().timer0_configuration;
         configuration.is_set(TimerConfiguration::HAS_MESSAGES)
     }
 
     /// Lets timer 0 interrupt.
-    fn route(&self, route: Route) {
+    pub fn route(&self, route: Route) {
         let registers = self.registers();
         let way = match route {
             Route::Pin(pin) => TimerConfiguration::ROUTE.val(pin),
@@ -240,177 +189,17 @@ impl Hpet {
 
     /// Lets timer 0 interrupt when the counter reaches `deadline`. True if that is not in the
     /// future any more: the interrupt may then have been missed.
-    fn set_deadline(&self, deadline: u64) -> bool {
+    pub fn set_deadline(&self, deadline: u64) -> bool {
         self.registers().timer0_comparator.set(deadline);
         self.now() >= deadline
     }
 
+    /// Takes an interrupt back that has arrived: one of an edge is over.
+    pub const fn quieten(&self) {}
+
     fn registers(&self) -> &Registers {
         // SAFETY: `open` was promised a mapping of the registers.
         unsafe { &*self.registers }
-    }
-}
-
-/// The HPET's timer 0 with its interrupt: one deadline at a time, or periodic releases. Whoever
-/// waits on it must be the only one.
-#[derive(Clone, Copy, Debug)]
-pub struct Timer {
-    hpet: Hpet,
-    route: Route,
-    irq: IrqHandler,
-    notification: Notification,
-}
-
-impl Timer {
-    /// Takes the HPET as the root task, interrupting through `vector` (0 to 107): by messages if it
-    /// can.
-    pub fn new(process: &mut Process, vector: u64) -> Result<Self, HpetError> {
-        let (_, address) = process
-            .space
-            .map_device(&mut process.resources, HPET_PADDR)?;
-        // SAFETY: just mapped, and never unmapped.
-        let hpet = unsafe { Hpet::open(address as *mut u8)? };
-        let (route, irq) = if hpet.has_messages() {
-            let source = MessageSource {
-                vector,
-                ..MessageSource::default()
-            };
-            let irq = process.resources.message_irq(source)?;
-            (Route::Messages(vector), irq)
-        } else {
-            let pin = hpet.choose_pin()?;
-            (Route::Pin(pin), Self::pin_irq(process, pin, vector)?)
-        };
-        let notification = process.resources.notification()?;
-        irq.set_notification(notification)?;
-        Self::with_parts(hpet, route, irq, notification)
-    }
-
-    fn pin_irq(process: &mut Process, pin: u64, vector: u64) -> Result<IrqHandler, SetupError> {
-        if pin == PIT_PIN {
-            silence_pit(process)?;
-        }
-        process.resources.ioapic_irq(IoApicPin {
-            ioapic: 0,
-            pin,
-            level: false,
-            active_low: false,
-            vector,
-        })
-    }
-
-    /// Puts a timer together of an opened HPET, the handler of its interrupt and the notification
-    /// that the handler signals. What has been set is kept: the badge of the signal is that of the
-    /// capability that was set.
-    pub fn with_parts(
-        hpet: Hpet,
-        route: Route,
-        irq: IrqHandler,
-        notification: Notification,
-    ) -> Result<Self, HpetError> {
-        hpet.route(route);
-        irq.ack()?;
-        Ok(Self {
-            hpet,
-            route,
-            irq,
-            notification,
-        })
-    }
-
-    /// The timer of a component of a described system: the HPET, through the input of the I/O APIC
-    /// that it shares with the PIT, which is silenced. The component has, under these names, the
-    /// HPET's registers as memory, the interrupt at pin 2, and the PIT's ports 0x40 to 0x43. Its
-    /// signal has the badge 1, as the launcher has set it.
-    ///
-    /// # Panics
-    /// It has not.
-    pub fn described(
-        env: &Environment,
-        registers: &str,
-        interrupt: &str,
-        pit: &str,
-    ) -> Result<Self, HpetError> {
-        env.capability::<IoPort>(pit)
-            .out8(PIT_COMMAND, PIT_ONE_SHOT_WITHOUT_COUNT)?;
-        let registers = env.memory(registers);
-        // SAFETY: memory of an environment is nothing that the compiler knows of, and stays mapped;
-        // that it is a device's registers, uncached, is what its name says.
-        let hpet = unsafe { Hpet::open(registers.as_mut_ptr())? };
-        let signal = env.capability(&format!("{interrupt}.signal"));
-        Self::with_parts(hpet, Route::Pin(PIT_PIN), env.capability(interrupt), signal)
-    }
-
-    pub const fn hpet(&self) -> Hpet {
-        self.hpet
-    }
-
-    /// What the interrupt signals, for a caller that waits for more than the timer: arm with
-    /// [`Self::arm`], wait there, and on each signal ask [`Self::expired`].
-    pub const fn notification(&self) -> Notification {
-        self.notification
-    }
-
-    /// Sets the deadline, in ticks of the counter. True if it has passed already: then do not
-    /// wait.
-    pub fn arm(&self, deadline: u64) -> bool {
-        self.hpet.set_deadline(deadline)
-    }
-
-    /// Acknowledges the interrupt, if that is needed, and says whether `deadline` has passed.
-    pub fn expired(&self, deadline: u64) -> Result<bool, HpetError> {
-        match self.route {
-            Route::Pin(_) => self.irq.ack()?,
-            Route::Messages(_) => {}
-        }
-        Ok(self.hpet.now() >= deadline)
-    }
-
-    /// Waits until the counter has reached `deadline`, in ticks.
-    pub fn wait_until(&self, deadline: u64) -> Result<(), HpetError> {
-        if self.arm(deadline) {
-            return Ok(());
-        }
-        loop {
-            self.notification.wait();
-            if self.expired(deadline)? {
-                return Ok(());
-            }
-        }
-    }
-
-    /// Waits `us` µs.
-    pub fn sleep_us(&self, us: u64) -> Result<(), HpetError> {
-        self.wait_until(self.hpet.now().saturating_add(self.hpet.us_to_ticks(us)))
-    }
-
-    /// Periodic releases every `period_us` µs, the first one period from now, without drift.
-    pub fn every_us(&self, period_us: u64) -> Periodic {
-        let period = self.hpet.us_to_ticks(period_us).max(1);
-        Periodic {
-            timer: *self,
-            period,
-            next: self.hpet.now() + period,
-        }
-    }
-}
-
-/// Periodic releases.
-#[derive(Clone, Copy, Debug)]
-pub struct Periodic {
-    timer: Timer,
-    period: u64,
-    next: u64,
-}
-
-impl Periodic {
-    /// Waits for the next release; returns its time, in ticks of the counter. A release that has
-    /// passed already is returned at once, so none is skipped.
-    pub fn wait(&mut self) -> Result<u64, HpetError> {
-        let release = self.next;
-        self.next = release.saturating_add(self.period);
-        self.timer.wait_until(release)?;
-        Ok(release)
     }
 }
 
@@ -448,7 +237,7 @@ mod tests {
             let mut registers = with_register(0, capabilities);
             // SAFETY: as above.
             let opened = unsafe { Hpet::open(registers.0.as_mut_ptr()) };
-            assert_eq!(opened.err(), Some(HpetError::NoHpet { capabilities }));
+            assert_eq!(opened.err(), Some(TimerError::NoHpet { capabilities }));
         }
     }
 
@@ -465,6 +254,6 @@ mod tests {
         };
         assert_eq!(routes(0xff_0104), Ok(23));
         assert_eq!(routes(0b100), Ok(2));
-        assert_eq!(routes(0), Err(HpetError::NoRoute));
+        assert_eq!(routes(0), Err(TimerError::NoRoute));
     }
 }

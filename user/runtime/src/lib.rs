@@ -10,7 +10,7 @@
 //! | servers | [`server`], [`fault`], [`timeout`], [`watchdog`] |
 //! | what the trace shows | [`trace`] |
 //! | the architecture | [`arch`] |
-//! | devices | [`hpet`], [`serial`], [`pl011`], [`screen`], [`firmware`] |
+//! | devices | [`timer`], [`hpet`], [`serial`], [`pl011`], [`screen`], [`firmware`] |
 //!
 //! # Building a program
 //!
@@ -63,6 +63,7 @@ pub mod thread;
 pub mod thread_block;
 pub mod time;
 pub mod timeout;
+pub mod timer;
 pub mod trace;
 pub mod vspace;
 pub mod watchdog;

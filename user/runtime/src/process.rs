@@ -4,7 +4,7 @@ use sandglass_abi::boot::slot;
 
 use crate::arch;
 use crate::boot::{self, BootInfo};
-use crate::cap::{CNode, GuardData, Tcb};
+use crate::cap::{CNode, Frame, GuardData, Tcb};
 use crate::resources::{Resources, SetupError};
 use crate::screen::{self, SharedScreen};
 use crate::vspace::OwnSpace;
@@ -20,6 +20,8 @@ pub struct Process {
     authority: Tcb,
     /// Where it draws what it prints, if it does.
     screen: Option<SharedScreen>,
+    /// The registers of the serial port that it prints on, if they are in memory.
+    console: Option<Frame>,
 }
 
 impl Process {
@@ -41,6 +43,7 @@ impl Process {
             cspace,
             authority,
             screen: None,
+            console: None,
         }
     }
 
@@ -75,6 +78,19 @@ impl Process {
             screen::clear();
         }
         Ok(())
+    }
+
+    /// Notes which registers are mapped of what it prints on.
+    #[cfg_attr(
+        target_arch = "x86_64",
+        expect(dead_code, reason = "its serial ports are no memory")
+    )]
+    pub(crate) const fn set_console(&mut self, registers: Frame) {
+        self.console = Some(registers);
+    }
+
+    pub(crate) const fn console(&self) -> Option<Frame> {
+        self.console
     }
 
     pub(crate) const fn screen(&self) -> Option<&SharedScreen> {

@@ -1,4 +1,4 @@
-//! A driver of 16550 serial ports without interrupts.
+//! A driver of 16550 serial ports without interrupts: those of PCs, behind I/O ports, and one whose registers are mapped.
 
 use crate::cap::IoPort;
 use crate::error::Result;
@@ -111,5 +111,56 @@ impl SerialPort {
 
     fn write_register(&self, register: u16, value: u8) -> Result<()> {
         self.port.out8(self.first + register, value)
+    }
+}
+
+/// A serial port whose registers are mapped, a byte each; it only sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MappedPort {
+    address: u64,
+}
+
+impl MappedPort {
+    /// Sets the port up, as [`SerialPort::open`] does.
+    ///
+    /// # Safety
+    /// Its registers are mapped at `address`, for good.
+    pub unsafe fn open(address: u64) -> Self {
+        let port = Self { address };
+        port.write_register(register::INTERRUPT_ENABLE, 0);
+        port.write_register(register::LINE_CONTROL, register::DIVISOR_LATCH);
+        port.write_register(register::DATA, 1);
+        port.write_register(register::INTERRUPT_ENABLE, 0);
+        port.write_register(register::LINE_CONTROL, register::EIGHT_BITS_NO_PARITY);
+        port.write_register(register::FIFO_CONTROL, register::FIFO_ENABLE_AND_CLEAR);
+        port.write_register(register::MODEM_CONTROL, register::DTR_AND_RTS);
+        port
+    }
+
+    /// Sends bytes as they are; what the device does not take for long is dropped.
+    pub fn write(&self, bytes: &[u8]) {
+        for burst in bytes.chunks(FIFO_BYTES) {
+            for _ in 0..PATIENCE {
+                if self.read_register(register::LINE_STATUS) & register::TRANSMITTER_EMPTY != 0 {
+                    break;
+                }
+                core::hint::spin_loop();
+            }
+            for &byte in burst {
+                self.write_register(register::DATA, byte);
+            }
+        }
+    }
+
+    fn read_register(self, register: u16) -> u8 {
+        let register = (self.address + u64::from(register)) as *const u8;
+        // SAFETY: as `open` was promised.
+        unsafe { register.read_volatile() }
+    }
+
+    fn write_register(self, register: u16, value: u8) {
+        let register = (self.address + u64::from(register)) as *mut u8;
+        // SAFETY: as `open` was promised.
+        unsafe { register.write_volatile(value) }
     }
 }

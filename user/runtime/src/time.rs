@@ -40,45 +40,75 @@ pub fn pass() {
 /// Instructions of a step of [`work`].
 pub const STEP: u64 = 4;
 
-/// The frequency of the time-stamp counter, as the kernel reports it (ABI 06, section 4).
+/// The frequency of the counter that [`ticks`] reads, as the kernel reports it: of the time-stamp counter (ABI 06, section 4),
+/// on aarch64 of the virtual counter, which need not have a whole number of ticks in a µs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tsc {
-    /// Ticks per µs; not 0.
-    mhz: u32,
+    /// So many ticks in `us` µs, in lowest terms; not 0.
+    ticks: u32,
+    us: u32,
 }
 
 impl Tsc {
     /// `mhz` ticks per µs; `None` for 0.
     pub const fn new(mhz: u32) -> Option<Self> {
-        if mhz == 0 {
-            None
-        } else {
-            Some(Self { mhz })
-        }
+        Self::of(mhz, 1)
     }
 
-    /// Ticks per µs.
+    /// `ticks` ticks in `us` µs; `None` if one of them is 0.
+    pub const fn of(ticks: u32, us: u32) -> Option<Self> {
+        if ticks == 0 || us == 0 {
+            return None;
+        }
+        let divisor = common_divisor(ticks, us);
+        Some(Self {
+            ticks: ticks / divisor,
+            us: us / divisor,
+        })
+    }
+
+    /// `hz` ticks in a second; `None` for 0, and for more than 2^32.
+    pub const fn from_hz(hz: u64) -> Option<Self> {
+        if hz > u32::MAX as u64 {
+            return None;
+        }
+        Self::of(hz as u32, 1_000_000)
+    }
+
+    /// Ticks per µs, rounded down: for what need not be exact.
     #[inline]
     pub const fn mhz(self) -> u32 {
-        self.mhz
+        self.ticks / self.us
     }
 
-    /// Saturates.
+    /// Ticks per ms, rounded down.
+    #[inline]
+    pub const fn khz(self) -> u64 {
+        self.ticks as u64 * 1000 / self.us as u64
+    }
+
+    /// So many ticks, in so many µs, in lowest terms.
+    #[inline]
+    pub const fn ratio(self) -> (u32, u32) {
+        (self.ticks, self.us)
+    }
+
+    /// Rounds down, and saturates.
     #[inline]
     pub const fn us_to_ticks(self, us: u64) -> u64 {
-        us.saturating_mul(self.mhz as u64)
+        scale(us, self.ticks, self.us)
     }
 
-    /// Rounds down.
+    /// Rounds down, and saturates.
     #[inline]
     pub const fn ticks_to_us(self, ticks: u64) -> u64 {
-        ticks / self.mhz as u64
+        scale(ticks, self.us, self.ticks)
     }
 
     /// Rounds down, exact for any number of ticks whose result fits.
     #[inline]
     pub const fn ticks_to_ns(self, ticks: u64) -> u64 {
-        (ticks as u128 * 1000 / self.mhz as u128) as u64
+        (ticks as u128 * self.us as u128 * 1000 / self.ticks as u128) as u64
     }
 
     /// Time since the counter was zero, µs.
@@ -98,6 +128,26 @@ impl Tsc {
     }
 }
 
+/// `value` times `by`, divided by `over`, which is not 0.
+const fn scale(value: u64, by: u32, over: u32) -> u64 {
+    if let Some(product) = value.checked_mul(by as u64) {
+        return product / over as u64;
+    }
+    let exact = value as u128 * by as u128 / over as u128;
+    if exact > u64::MAX as u128 {
+        return u64::MAX;
+    }
+    exact as u64
+}
+
+/// The greatest; neither is 0.
+const fn common_divisor(mut a: u32, mut b: u32) -> u32 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -109,5 +159,21 @@ mod tests {
         assert_eq!(tsc.ticks_to_ns(u64::MAX), 6_148_914_691_236_517_205);
         assert_eq!(tsc.us_to_ticks(u64::MAX), u64::MAX);
         assert_eq!(Tsc::new(0), None);
+    }
+    #[test]
+    fn a_tick_need_not_be_a_whole_part_of_a_microsecond() {
+        let tsc = Tsc::from_hz(62_500_000).unwrap();
+        assert_eq!(tsc.ratio(), (125, 2));
+        assert_eq!((tsc.mhz(), tsc.khz()), (62, 62_500));
+        assert_eq!(tsc.us_to_ticks(3), 187);
+        assert_eq!(tsc.ticks_to_us(187), 2);
+        assert_eq!(tsc.ticks_to_us(188), 3);
+        assert_eq!(tsc.ticks_to_ns(1), 16);
+        // Exact where the product does not fit, saturated where the result does not.
+        assert_eq!(tsc.ticks_to_us(u64::MAX), 295_147_905_179_352_825);
+        assert_eq!(tsc.us_to_ticks(u64::MAX), u64::MAX);
+        assert_eq!(Tsc::from_hz(0), None);
+        assert_eq!(Tsc::from_hz(1 << 33), None);
+        assert_eq!(Tsc::from_hz(3_000_000_000), Tsc::new(3000));
     }
 }

@@ -1,7 +1,7 @@
 //! The timer.
 
-use sandglass::hpet::Timer;
 use sandglass::testing::{Suite, TestResult};
+use sandglass::timer::Timer;
 use sandglass::{ensure, time};
 
 use crate::Bench;
@@ -17,23 +17,23 @@ fn timer(bench: &mut Bench) -> TestResult {
         .ok_or("the kernel reports no TSC frequency")?;
     let timer = Timer::new(&mut bench.process, 0)?;
     for us in [1, 50, 700] {
-        let start = timer.hpet().now();
+        let start = timer.clock().now();
         timer.sleep_us(us)?;
-        let slept = timer.hpet().ticks_to_us(timer.hpet().now() - start);
+        let slept = timer.clock().ticks_to_us(timer.clock().now() - start);
         ensure!(slept >= us, "asked for {us} µs, slept {slept}");
     }
     let mut releases = timer.every_us(300);
     let first = releases.wait()?;
     for number in 1..=5 {
         let release = releases.wait()?;
-        let expected = first + number * timer.hpet().us_to_ticks(300);
+        let expected = first + number * timer.clock().us_to_ticks(300);
         ensure!(release == expected, "release {number} drifts");
-        ensure!(timer.hpet().now() >= release, "release {number} is early");
+        ensure!(timer.clock().now() >= release, "release {number} is early");
     }
     // The two clocks agree within one in a hundred.
-    let (hpet, ticks) = (timer.hpet().now(), time::ticks());
+    let (hpet, ticks) = (timer.clock().now(), time::ticks());
     timer.sleep_us(5_000)?;
-    let by_hpet = timer.hpet().ticks_to_us(timer.hpet().now() - hpet);
+    let by_hpet = timer.clock().ticks_to_us(timer.clock().now() - hpet);
     let by_tsc = tsc.ticks_to_us(time::ticks() - ticks);
     ensure!(
         by_hpet.abs_diff(by_tsc) <= by_hpet / 100,

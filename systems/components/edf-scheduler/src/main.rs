@@ -6,11 +6,11 @@
 
 use core::convert::Infallible;
 
-use sandglass::hpet::HpetError;
+use sandglass::timer::TimerError;
 use sandglass::Environment;
 
 sandglass::entry!(main, stack = 0x8000, heap = 0x10000);
 
-fn main(env: &'static Environment) -> Result<Infallible, HpetError> {
+fn main(env: &'static Environment) -> Result<Infallible, TimerError> {
     sandglass_edf::component::run(env)
 }

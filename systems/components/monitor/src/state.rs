@@ -6,8 +6,8 @@
 
 use core::fmt;
 
+use sandglass::arch::order;
 use sandglass::context::UserContext;
-use sandglass_abi::context::x86_64;
 use sandglass_abi::syscall::Syscall;
 use sandglass_description::monitor::{status, Known};
 
@@ -48,8 +48,8 @@ impl<'a> Doing<'a> {
     }
 
     fn by_registers(context: &UserContext, find: impl Fn(u64) -> Option<&'a Known>) -> Self {
-        let named = find(context.get(x86_64::RDI));
-        let doing = match Syscall::from_raw(context.get(x86_64::RDX)) {
+        let named = find(context.get(order::CAP));
+        let doing = match Syscall::from_raw(context.get(order::CALL)) {
             Some(Syscall::Call) => named.map(Self::Calls),
             Some(Syscall::Send) => named.map(Self::Sends),
             Some(
@@ -123,8 +123,8 @@ mod tests {
 
     fn at(call: Syscall, cap: u64) -> UserContext {
         let mut context = UserContext::default();
-        context.set(x86_64::RDX, call.raw());
-        context.set(x86_64::RDI, cap);
+        context.set(order::CALL, call.raw());
+        context.set(order::CAP, cap);
         context
     }
 

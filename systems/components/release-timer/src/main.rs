@@ -19,7 +19,7 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use releases::{Board, Start, TASKS};
 use sandglass::cap::Notification;
-use sandglass::hpet::{Periodic, Timer};
+use sandglass::timer::{Periodic, Timer};
 use sandglass::{println, time, Environment};
 use sandglass_tasks::releases::Missed;
 use sandglass_tasks::TimeTriggered;
@@ -40,8 +40,8 @@ enum Ticks {
 
 impl Ticks {
     fn every_us(env: &'static Environment, period_us: u64) -> Result<Self, Box<dyn Error>> {
-        if env.find_memory("hpet").is_some() {
-            let timer = Timer::described(env, "hpet", "timer", "pit")?;
+        if Timer::is_described(env, "hpet", "timer") {
+            let timer = Timer::device(env)?;
             return Ok(Self::Own(timer.every_us(period_us)));
         }
         let ticks = TimeTriggered::described(env, "tick", period_us, Missed::CatchUp)?;

@@ -14,7 +14,7 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use sandglass::cap::{Endpoint, Notification, Tcb};
 use sandglass::env::MemoryRegion;
 use sandglass::sys::yield_now;
-use sandglass::{exit, time, Environment, Message};
+use sandglass::{arch, exit, time, Environment, Message};
 
 /// Label of a request that some servers of the tests do not survive by themselves.
 pub const BUG: u64 = 0x62_7567;
@@ -217,10 +217,7 @@ impl Storm {
             }
             97 if self.is_mortal && self.below(16) == 0 => exit::exit(self.below(3) as u8),
             98 if self.is_mortal && self.below(8) == 0 => panic!("as the seed has it"),
-            99 if self.is_mortal && self.below(8) == 0 => {
-                // SAFETY: an invalid instruction: the thread ends here.
-                unsafe { core::arch::asm!("ud2", options(noreturn)) }
-            }
+            99 if self.is_mortal && self.below(8) == 0 => arch::invalid_instruction(),
             _ => {
                 // What is not in the environment does not exist either.
                 black_box(self.env.find_capability::<Endpoint>("no such thing"));

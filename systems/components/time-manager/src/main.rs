@@ -5,7 +5,7 @@
 
 use core::convert::Infallible;
 
-use sandglass::hpet::HpetError;
+use sandglass::timer::TimerError;
 use sandglass::Environment;
 
 sandglass::entry!(main, stack = 0x8000, heap = 0x120000);
@@ -14,6 +14,6 @@ sandglass::entry!(main, stack = 0x8000, heap = 0x120000);
 /// told.
 const _: () = assert!(sandglass_time_manager::admission::MOST_BYTES + 0x10000 <= 0x120000);
 
-fn main(env: &'static Environment) -> Result<Infallible, HpetError> {
+fn main(env: &'static Environment) -> Result<Infallible, TimerError> {
     sandglass_time_manager::component::run(env)
 }

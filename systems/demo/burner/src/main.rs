@@ -23,7 +23,7 @@ fn main(env: &'static Environment) -> Infallible {
     let board = env.memory("burner.board");
     // SAFETY: the system maps it writable for this component alone.
     let board = unsafe { BurnerBoard::in_memory(board.as_mut_ptr(), board.len) };
-    let mut tracer = Tracer::new(&board.trace, u64::from(tsc.mhz()));
+    let mut tracer = Tracer::new(&board.trace, tsc.khz());
     loop {
         time::work(STEPS);
         board.rounds.fetch_add(1, Relaxed);

@@ -51,7 +51,7 @@ fn main(env: &'static Environment) -> Infallible {
         server: env.capability("cipher"),
         buffers: Buffers::new(env, demand_bytes),
         board,
-        tracer: Tracer::new(&board.trace, u64::from(tsc.mhz())),
+        tracer: Tracer::new(&board.trace, tsc.khz()),
         ticket: 0,
         lap: 0,
         at: 0,

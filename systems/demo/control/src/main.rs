@@ -1,4 +1,4 @@
-//! The control task of high criticality: the HPET releases it every few milliseconds, it computes
+//! The control task of high criticality: the timer releases it every few milliseconds, it computes
 //! a step of a control law and must be done by its deadline. It also says when the clients' periods
 //! begin (every so many of its releases, the parameter `clients-release`), and when the measured
 //! window begins and ends.
@@ -16,19 +16,19 @@ use core::sync::atomic::Ordering::Relaxed;
 use demo_protocol::board::{Board, ControlBoard, MAX_RELEASES};
 use demo_protocol::trace::{Interval, Tracer};
 use sandglass::cap::Notification;
-use sandglass::hpet::{Hpet, HpetError, Timer};
+use sandglass::timer::{Clock, Timer, TimerError};
 use sandglass::{time, Environment};
 
 use crate::plant::ControlLoop;
 
 sandglass::entry!(main, stack = 0x4000, heap = 0x1000);
 
-fn main(env: &'static Environment) -> Result<Infallible, HpetError> {
+fn main(env: &'static Environment) -> Result<Infallible, TimerError> {
     let tsc = env.tsc().expect("the kernel reports the clock's frequency");
     let board = env.memory("control.board");
     // SAFETY: the system maps it writable for this component alone.
     let board = unsafe { ControlBoard::in_memory(board.as_mut_ptr(), board.len) };
-    let timer = Timer::described(env, "hpet", "timer", "pit")?;
+    let timer = Timer::device(env)?;
     let deadline_ns = env.parameter("deadline") * 1000;
     let warm_up = env.parameter("warm-up") as usize;
     let releases = env.parameter("releases") as usize;
@@ -42,9 +42,9 @@ fn main(env: &'static Environment) -> Result<Infallible, HpetError> {
     let (begin, end): (Notification, Notification) =
         (env.capability("begin"), env.capability("end"));
 
-    let mut tracer = Tracer::new(&board.trace, u64::from(tsc.mhz()));
+    let mut tracer = Tracer::new(&board.trace, tsc.khz());
     let mut control = ControlLoop::new();
-    let clock = HpetClock::new(timer.hpet());
+    let clock = TimerClock::new(timer.clock());
     let mut schedule = timer.every_us(env.parameter("period"));
     for number in 0..releases {
         let release = schedule.wait()?;
@@ -53,7 +53,7 @@ fn main(env: &'static Environment) -> Result<Infallible, HpetError> {
         let output = control.step(|| tracer.touch(time::ticks(), Interval::OWN));
         board.output.store(output as u64, Relaxed);
         let end = time::ticks();
-        let response_ns = clock.ns(timer.hpet().now() - release);
+        let response_ns = clock.ns(timer.clock().now() - release);
 
         board.responses[number].store(response_ns, Relaxed);
         board
@@ -77,15 +77,15 @@ fn main(env: &'static Environment) -> Result<Infallible, HpetError> {
     }
 }
 
-/// Converts times of the HPET exactly enough for responses: the runtime's conversions are in µs.
-struct HpetClock {
+/// Converts times of the timer exactly enough for responses: the runtime's conversions are in µs.
+struct TimerClock {
     ticks_per_second: u64,
 }
 
-impl HpetClock {
-    fn new(hpet: Hpet) -> Self {
+impl TimerClock {
+    fn new(clock: Clock) -> Self {
         Self {
-            ticks_per_second: hpet.us_to_ticks(1_000_000),
+            ticks_per_second: clock.us_to_ticks(1_000_000),
         }
     }
 

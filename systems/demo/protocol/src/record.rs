@@ -32,9 +32,9 @@ pub struct Snapshot {
 /// A piece of a record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Entry<'r> {
-    /// Ticks of the time-stamp counter per µs.
+    /// Ticks of the counter per ms.
     Clock {
-        mhz: u64,
+        khz: u64,
     },
     /// Twice, at the beginning and the end of the measured window.
     Snapshot(Snapshot),
@@ -153,7 +153,7 @@ mod tests {
             payer: LONGEST,
         };
         vec![
-            Entry::Clock { mhz: LONGEST },
+            Entry::Clock { khz: LONGEST },
             Entry::Snapshot(Snapshot {
                 time: LONGEST,
                 finished: [LONGEST; 2],

@@ -85,11 +85,11 @@ pub struct Tracer<'t> {
 }
 
 impl<'t> Tracer<'t> {
-    /// `mhz`: ticks per µs.
-    pub fn new(trace: &'t Trace, mhz: u64) -> Self {
+    /// `khz`: ticks per ms.
+    pub fn new(trace: &'t Trace, khz: u64) -> Self {
         Self {
             trace,
-            gap: GAP_NS * mhz / 1000,
+            gap: GAP_NS * khz / 1_000_000,
             last: Interval::from_words([0; INTERVAL_WORDS]),
             begun: 0,
         }
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn gaps_and_payers_divide_intervals() {
         let trace = Trace::new();
-        let mut tracer = Tracer::new(&trace, 1000);
+        let mut tracer = Tracer::new(&trace, 1_000_000);
         tracer.touch(10, 1);
         tracer.touch(10 + GAP, 1);
         tracer.touch(11 + 2 * GAP, 1);
@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn the_newest_intervals_are_kept_in_order() {
         let trace = Trace::new();
-        let mut tracer = Tracer::new(&trace, 1000);
+        let mut tracer = Tracer::new(&trace, 1_000_000);
         let last = CAPACITY as u64 + 9;
         for number in 0..=last {
             tracer.touch(number * 2 * GAP, 0);

@@ -3,17 +3,17 @@
 use core::slice;
 
 use demo_protocol::record::{Buffer, Entry, BEGIN, CIPHERTEXT_BYTES};
+use sandglass::arch::OutputPort;
 use sandglass::env::MemoryRegion;
-use sandglass::serial::SerialPort;
 use sandglass::Error;
 
 /// The record, on its way to the host.
 pub struct Record {
-    port: SerialPort,
+    port: OutputPort,
 }
 
 impl Record {
-    pub fn begin(port: SerialPort) -> Result<Self, Error> {
+    pub fn begin(port: OutputPort) -> Result<Self, Error> {
         port.write(&BEGIN)?;
         Ok(Self { port })
     }

@@ -15,8 +15,8 @@ use demo_protocol::board::{
     Board, BurnerBoard, ClientBoard, ControlBoard, ServerBoard, ServerState,
 };
 use demo_protocol::record::{Actor, Entry, Snapshot};
+use sandglass::arch::OutputPort;
 use sandglass::cap::Notification;
-use sandglass::serial::{SerialPort, COM2_FIRST};
 use sandglass::time::{self, Tsc};
 use sandglass::{Environment, Error};
 
@@ -35,10 +35,9 @@ fn main(env: &'static Environment) -> Result<(), Error> {
     env.capability::<Notification>("end").wait();
     let end = snapshot(server);
 
-    let port = SerialPort::open(env.capability("record"), COM2_FIRST)?;
+    let port = OutputPort::described(env, "record")?;
     let record = Record::begin(port)?;
-    let mhz = u64::from(tsc.mhz());
-    record.send(&Entry::Clock { mhz })?;
+    record.send(&Entry::Clock { khz: tsc.khz() })?;
     record.send(&Entry::Snapshot(begin))?;
     record.send(&Entry::Snapshot(end))?;
     let longest = server.handling_longest.load(Relaxed);

@@ -58,7 +58,7 @@ impl Server {
                 Buffers::find(env, ["b.plaintext", "b.ciphertext"]),
             ],
             board,
-            tracer: Tracer::new(&board.server_trace, u64::from(tsc.mhz())),
+            tracer: Tracer::new(&board.server_trace, tsc.khz()),
         }
     }
 

@@ -23,7 +23,7 @@ pub fn handle_timeouts(env: &'static Environment, board: &'static ServerBoard) {
         .rollback("server", "cipher")
         .expect("the server waits for its first request");
     let tsc = env.tsc().expect("the kernel reports the clock's frequency");
-    let mut tracer = Tracer::new(&board.handler_trace, u64::from(tsc.mhz()));
+    let mut tracer = Tracer::new(&board.handler_trace, tsc.khz());
 
     let mut received = nb_send_recv(ready, Message::EMPTY, timeouts, reply);
     loop {

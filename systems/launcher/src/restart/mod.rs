@@ -16,8 +16,8 @@ pub mod watchdog;
 use alloc::format;
 use alloc::vec::Vec;
 
-use sandglass::abi::context::x86_64::RDX;
 use sandglass::abi::syscall::Syscall;
+use sandglass::arch::order;
 use sandglass::component;
 use sandglass::image::Image;
 use sandglass::time::{self, Tsc};
@@ -486,7 +486,7 @@ fn is_sent_away(thread: &Thread) -> bool {
     // The capability is the launcher's own: nothing can fail.
     let _ = tcb.write_first_registers(&[exit::ENDED_AT], false);
     let registers = tcb.read_registers(false);
-    registers.is_ok_and(|registers| registers.get(RDX) == Syscall::Call.raw())
+    registers.is_ok_and(|registers| registers.get(order::CALL) == Syscall::Call.raw())
 }
 
 impl Supervised {

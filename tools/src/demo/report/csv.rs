@@ -50,7 +50,7 @@ pub fn throughput(analysis: &Analysis) -> String {
             control.responses_ns.len().to_string(),
             control.misses.to_string(),
             run.measurement.longest_response_ns().to_string(),
-            (run.measurement.longest_rollback * 1000 / run.measurement.mhz).to_string(),
+            (run.measurement.longest_rollback * 1_000_000 / run.measurement.khz).to_string(),
         ]);
         line
     });

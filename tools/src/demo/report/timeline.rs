@@ -41,8 +41,8 @@ impl Timeline {
         let measurement = &run.measurement;
         let end = measurement.window[1];
         let period_ns = run.point.period_us * 1000;
-        let start = end.saturating_sub(run.point.period_us * measurement.mhz);
-        let ns = |ticks: u64| (ticks.clamp(start, end) - start) * 1000 / measurement.mhz;
+        let start = end.saturating_sub(run.point.period_us * measurement.khz / 1000);
+        let ns = |ticks: u64| (ticks.clamp(start, end) - start) * 1_000_000 / measurement.khz;
         let mut bars = Vec::new();
         for (actor, intervals) in &measurement.traces {
             for interval in intervals {
@@ -167,7 +167,7 @@ mod tests {
         let interval = |start, end, payer| Interval { start, end, payer };
         let end = 2 * point.period_us;
         let measurement = Measurement {
-            mhz: 1,
+            khz: 1000,
             window: [0, end],
             traces: vec![
                 (

@@ -100,6 +100,7 @@ fn with_units(
     }
     set("timer", "ticks", milliseconds * 1000 / TICK_US)?;
     Ok(Source {
+        arch: None,
         name: format!("criticality-{name}"),
         text: document.to_string(),
         folder: source.folder.clone(),

@@ -61,6 +61,7 @@ fn run_in(
         fs::write(&path, edf_record::encode(&plan)?)
             .with_context(|| format!("cannot write `{}`", path.display()))?;
         sources.push(Source {
+            arch: None,
             text: describe(&name),
             name,
             folder: folder.to_owned(),
@@ -127,22 +128,8 @@ exit = true
 controls = ["bench", {controlled}]
 scheduling-control = [0]
 {threads}
-[[memory]]
-name = "hpet"
-size = "4KiB"
-physical = 0xfed0_0000
-maps = [{{ component = "bench", rights = "read-write" }}]
-
-[[interrupt]]
-name = "timer"
+[timer-device]
 component = "bench"
-pin = 2
-
-[[ports]]
-name = "pit"
-component = "bench"
-first = 0x40
-last = 0x43
 
 [[output]]
 name = "record"

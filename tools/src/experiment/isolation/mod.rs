@@ -11,6 +11,7 @@ use anyhow::{Context, Result};
 
 use super::report::Report;
 use super::Extent;
+use crate::arch::Arch;
 use crate::demo::input::Input;
 use crate::demo::machine::Bench;
 use points::Outcome;
@@ -22,7 +23,7 @@ use points::Outcome;
 pub fn run(extent: &Extent) -> Result<Report> {
     let input = Input::read(None)?;
     let points = points::points(extent.size);
-    let runs = Bench::prepare(&input, extent.rogue(0))?.run_all(&points)?;
+    let runs = Bench::prepare(Arch::X86_64, &input, extent.rogue(0))?.run_all(&points)?;
     let outcome = Outcome::of(&runs).context("the runs cannot be compared")?;
     report::of(&outcome)
 }

@@ -71,6 +71,7 @@ fn with_threads(source: &Source, threads: usize, runs: usize) -> Result<Source> 
         text += "\n";
     }
     Ok(Source {
+        arch: None,
         name: format!("mode-switch-{threads}"),
         text,
         folder: source.folder.clone(),

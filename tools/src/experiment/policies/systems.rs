@@ -192,6 +192,7 @@ impl Case {
         }
         let (file, conduct) = (self.policy.file, self.conduct.name().replace(' ', "-"));
         Ok(Source {
+            arch: None,
             name: format!("policies-{file}-{conduct}"),
             text: document.to_string(),
             folder: source.folder,

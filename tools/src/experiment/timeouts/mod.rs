@@ -62,6 +62,7 @@ fn adapted(source: &Source, case: &Case, samples: usize) -> Result<Source> {
     replace("waits = 0", &format!("waits = {}", u8::from(case.waits)))?;
     replace("steps = 1000000", &format!("steps = {}", case.steps))?;
     Ok(Source {
+        arch: None,
         name: format!("timeouts-{}", case.name.replace([' ', ','], "-")),
         text,
         folder: source.folder.clone(),

@@ -63,6 +63,7 @@ pub fn run(extent: &Extent) -> Result<Report> {
 /// The system at `path`, whose image is to have a name of its own.
 fn read(name: &str, path: &str) -> Result<Source> {
     Ok(Source {
+        arch: None,
         name: name.to_owned(),
         ..Source::read(&workspace::root().join(Path::new(path)))?
     })

@@ -2,14 +2,21 @@
 
 use std::collections::HashMap;
 
-use sandglass_description::{Interrupt, Object, LAUNCHER_PORTS, OUTPUT_PORTS};
+use sandglass_description::{
+    Interrupt, Map, Memory, MemorySource, Object, LAUNCHER_PORTS, OUTPUT_PORTS, OUTPUT_REGISTERS,
+};
 
-use super::super::document::{Polarity, Text, Trigger};
+use super::super::document::{Output, Polarity, Text, Trigger};
 use super::super::findings::{Finding, Span};
 use super::{text, Checker};
+use crate::arch::Arch;
 
 /// The last input of the PC's I/O APIC.
 const LAST_PIN: i64 = 23;
+/// The last interrupt of the GIC.
+const LAST_IRQ: i64 = 159;
+/// The kernel's timer.
+const KERNELS_IRQ: i64 = 27;
 
 /// I/O ports with an owner, both ends inclusive.
 pub(super) struct PortRange<'a> {
@@ -46,13 +53,46 @@ impl<'a> Checker<'a> {
                     ),
             );
         }
-        if let Some(output) = self.output {
-            let (first, last) = OUTPUT_PORTS;
-            self.give_ports(&output.name, &output.component, first, last);
+        let Some(output) = self.output else { return };
+        match self.document.arch {
+            Arch::X86_64 => {
+                let (first, last) = OUTPUT_PORTS;
+                self.give_ports(&output.name, &output.component, first, last);
+            }
+            Arch::Aarch64 => self.give_output(output),
+        }
+    }
+
+    /// Gives a component the registers of the serial port that bytes leave through.
+    fn give_output(&mut self, output: &Output) {
+        let (physical, bytes) = OUTPUT_REGISTERS;
+        let memory = self.memory.len() as u32;
+        self.memory.push(Memory {
+            name: text(&output.name).to_owned(),
+            source: MemorySource::Device { physical, bytes },
+        });
+        if let Some(component) = self.find_component(&output.component) {
+            let map = Map {
+                memory,
+                writable: true,
+                address: None,
+            };
+            let (name, span) = (text(&output.name), output.name.span());
+            self.equipment[component].add_map(name, map, &span, &mut self.findings);
         }
     }
 
     fn ports(&mut self) {
+        if self.document.arch == Arch::Aarch64 {
+            if let Some(ports) = self.document.ports.first() {
+                self.found(
+                    Finding::new(ports.name.span(), "aarch64 has no I/O ports")
+                        .label("must not be here")
+                        .help("devices have registers in memory: `[[memory]]` with `physical`"),
+                );
+            }
+            return;
+        }
         for ports in &self.document.ports {
             let first = self.in_range("port", Some(&ports.first), 0..=0xffff, 0);
             let last = self.in_range("port", Some(&ports.last), 0..=0xffff, 0xffff);
@@ -109,13 +149,31 @@ impl<'a> Checker<'a> {
 
     fn interrupts(&mut self) {
         let mut pins: HashMap<i64, Span> = HashMap::new();
+        let (what, of, last) = match self.document.arch {
+            Arch::X86_64 => ("pin", "pin", LAST_PIN),
+            Arch::Aarch64 => ("interrupt", "number", LAST_IRQ),
+        };
         for (interrupt, vector) in self.document.interrupts.iter().zip(0u8..) {
-            let pin = self.in_range("pin", Some(&interrupt.pin), 0..=LAST_PIN, 0);
-            if let Some(first) = pins.get(&pin) {
+            let pin = self.in_range(what, Some(&interrupt.pin), 0..=last, 0);
+            if self.document.arch == Arch::Aarch64 && pin == KERNELS_IRQ {
                 self.found(
                     Finding::new(
                         interrupt.pin.span(),
-                        format!("pin {pin} of the I/O APIC is used by two interrupts"),
+                        format!("interrupt {pin} is the kernel's timer"),
+                    )
+                    .label("must be another"),
+                );
+                continue;
+            }
+            if let Some(first) = pins.get(&pin) {
+                let controller = match self.document.arch {
+                    Arch::X86_64 => "the I/O APIC",
+                    Arch::Aarch64 => "the GIC",
+                };
+                self.found(
+                    Finding::new(
+                        interrupt.pin.span(),
+                        format!("{of} {pin} of {controller} is used by two interrupts"),
                     )
                     .label("the second")
                     .related(first.clone(), "the first")
@@ -140,6 +198,10 @@ impl<'a> Checker<'a> {
                 let signalled = Object::Notification(notification);
                 equipment.add_capability(name, handler, &span, &mut self.findings);
                 equipment.add_capability(&signal, signalled, &span, &mut self.findings);
+                if self.document.arch == Arch::Aarch64 {
+                    let parameter = format!("{name}.irq");
+                    equipment.add_parameter(&parameter, pin as u64, &span, &mut self.findings);
+                }
             }
         }
     }

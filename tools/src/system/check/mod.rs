@@ -43,6 +43,7 @@ use super::executable::{self, Executable};
 use super::findings::{Finding, Report, Span};
 use super::parse::parse;
 use super::Source;
+use crate::arch::Arch;
 use crate::cores::MOST_CORES;
 use crate::project::Project;
 use crate::trace::check::{gates, Plan, Promises};
@@ -65,6 +66,9 @@ const MIB: u64 = 1 << 20;
 #[derive(Debug)]
 pub struct Description {
     pub source: Source,
+    pub arch: Arch,
+    /// A component has the machine's timer.
+    pub has_timer: bool,
     pub memory_mib: u32,
     pub cores: u32,
     /// The system; its blobs are still to be filled in.
@@ -126,6 +130,7 @@ pub struct FixedMap {
 pub fn check(source: &Source) -> Result<Description, Report> {
     let mut document =
         parse(&source.text).map_err(|finding| Report::new(source, vec![*finding]))?;
+    document.arch = source.arch.unwrap_or(document.arch);
     let expanded = policies::expand(&mut document);
     let writer = logging::expand(&mut document);
     let mut checker = Checker::new(source, &document);
@@ -427,6 +432,8 @@ impl<'a> Checker<'a> {
         };
         Ok(Description {
             source: self.source.clone(),
+            arch: document.arch,
+            has_timer: policies::has_timer(document),
             memory_mib: self.memory_mib,
             cores: self.cores,
             system: System {
@@ -506,7 +513,8 @@ impl<'a> Checker<'a> {
         project: Option<&Project>,
     ) -> Option<Packed> {
         let span = described.span();
-        match executable::find(described.get_ref(), &self.source.folder, project) {
+        let arch = self.document.arch;
+        match executable::find(described.get_ref(), &self.source.folder, project, arch) {
             Ok(executable) => Some(Packed { executable, span }),
             Err(missing) => {
                 self.found(

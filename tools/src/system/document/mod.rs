@@ -18,6 +18,7 @@ use serde::{Deserialize, Deserializer};
 use super::quantity::{Bytes, Mebibytes, Micros, Number};
 use super::spanned::Spanned;
 use super::warning::Warning;
+use crate::arch::Arch;
 
 pub use partitions::*;
 pub use policies::*;
@@ -31,6 +32,9 @@ pub type Integer = Spanned<i64>;
 pub struct Document {
     /// Name of the system.
     pub name: Text,
+    /// What it is built for, unless a command says otherwise: `x86_64` (the default) or `aarch64`.
+    #[serde(default)]
+    pub arch: Arch,
     /// The machine that the system runs on.
     #[serde(default)]
     pub machine: Machine,
@@ -58,13 +62,15 @@ pub struct Document {
     /// Memory that components share, and registers of devices.
     #[serde(default)]
     pub memory: Vec<Memory>,
-    /// Interrupts of the I/O APIC.
+    /// Interrupts of devices.
     #[serde(default, rename = "interrupt")]
     pub interrupts: Vec<Interrupt>,
-    /// I/O ports.
+    /// Who has the machine's timer to itself.
+    pub timer_device: Option<TimerDevice>,
+    /// I/O ports, on x86_64.
     #[serde(default)]
     pub ports: Vec<Ports>,
-    /// Bytes to the host, through the second serial port; at most one.
+    /// Bytes to the host, through another serial port; at most one.
     #[serde(default, rename = "output")]
     pub outputs: Vec<Output>,
     /// Files that components see, read-only.
@@ -486,7 +492,7 @@ pub struct Interrupt {
     pub name: Text,
     /// Who gets it.
     pub component: Text,
-    /// Pin of the I/O APIC, 0 to 23.
+    /// Pin of the I/O APIC, 0 to 23; on aarch64, number in the GIC, 0 to 159.
     pub pin: Integer,
     /// `edge` by default.
     #[serde(default)]
@@ -510,6 +516,14 @@ pub enum Polarity {
     #[default]
     High,
     Low,
+}
+
+/// The machine's timer: the HPET of PCs, and on aarch64 the physical timer of the first core.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct TimerDevice {
+    /// Who gets it.
+    pub component: Text,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

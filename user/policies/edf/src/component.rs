@@ -11,8 +11,8 @@ use core::sync::atomic::{AtomicU8, Ordering};
 
 use sandglass::cap::{Notification, SchedParams, Tcb};
 use sandglass::fault::Fault;
-use sandglass::hpet::HpetError;
 use sandglass::time::Tsc;
+use sandglass::timer::TimerError;
 use sandglass::{println, Environment};
 use sandglass_description::policy::edf::{self as described, names, Edf};
 use sandglass_description::policy::Table;
@@ -28,7 +28,7 @@ use crate::scheduler::{Late, Parameters, TaskId};
 ///
 /// # Panics
 /// The component has no table, or lacks what an `[[edf]]` gives.
-pub fn run(env: &'static Environment) -> Result<Infallible, HpetError> {
+pub fn run(env: &'static Environment) -> Result<Infallible, TimerError> {
     let table = table(env);
     let clock = Clock::described(
         env,

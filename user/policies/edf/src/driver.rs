@@ -20,10 +20,10 @@ use core::ops::ControlFlow;
 
 use sandglass::cap::{Endpoint, Notification, Reply, SchedContext, SchedControl, SchedParams, Tcb};
 use sandglass::fault::Fault;
-use sandglass::hpet::HpetError;
 use sandglass::replies::Replies;
 use sandglass::time;
 use sandglass::timeout;
+use sandglass::timer::TimerError;
 use sandglass::trace::{self, Mark};
 use sandglass::{Message, Received};
 use sandglass_description::policy::edf::Sender;
@@ -168,7 +168,7 @@ impl Driver {
     ///
     /// # Errors
     /// The kernel refuses something, or the timer fails.
-    pub fn run(&mut self, observer: &mut impl Observer) -> Result<(), HpetError> {
+    pub fn run(&mut self, observer: &mut impl Observer) -> Result<(), TimerError> {
         self.gather(observer)?;
         let parameters: Vec<_> = self.parts.clients.iter().map(|c| c.parameters).collect();
         let start = time::ticks();
@@ -192,7 +192,7 @@ impl Driver {
     ///
     /// # Errors
     /// As of [`Self::run`].
-    pub fn gather(&mut self, observer: &mut impl Observer) -> Result<(), HpetError> {
+    pub fn gather(&mut self, observer: &mut impl Observer) -> Result<(), TimerError> {
         for task in (0..self.waiting.len()).map(TaskId) {
             self.let_go(task);
         }
@@ -247,7 +247,7 @@ impl Driver {
     }
 
     /// Lets a job run, and waits.
-    fn dispatch(&mut self, job: Option<Job>) -> Result<Received, HpetError> {
+    fn dispatch(&mut self, job: Option<Job>) -> Result<Received, TimerError> {
         let Some(job) = job else {
             return Ok(self.receive());
         };
@@ -302,7 +302,7 @@ impl Driver {
         &mut self,
         received: Received,
         observer: &mut impl Observer,
-    ) -> Result<Event, HpetError> {
+    ) -> Result<Event, TimerError> {
         let (index, fault) = match Sender::of(received.badge) {
             Sender::Timer => {
                 self.alarm.acknowledge()?;

@@ -10,7 +10,6 @@ use alloc::boxed::Box;
 use alloc::format;
 use alloc::vec;
 use alloc::vec::Vec;
-use core::arch::x86_64::__cpuid;
 use core::convert::Infallible;
 use core::future::Future;
 use core::mem;
@@ -25,7 +24,7 @@ use sandglass::cap::{
 use sandglass::context::UserContext;
 use sandglass::replies::Replies;
 use sandglass::time::{self, Tsc};
-use sandglass::{log, trace, Environment, Error, Message};
+use sandglass::{arch, log, trace, Environment, Error, Message};
 use sandglass_description::policy::mc_ipc::{
     self as described, names, threads, Gate as Described, Kind, Slots,
 };
@@ -421,7 +420,7 @@ impl SpinnerKernel for Spinner {
     }
 
     fn core(&self) -> Option<usize> {
-        let here = processor() + 1;
+        let here = arch::processor()? + 1;
         let mut known = self.processors.iter();
         known.position(|core| core.load(Ordering::Relaxed) == here)
     }
@@ -429,11 +428,6 @@ impl SpinnerKernel for Spinner {
 
 /// An odd number without a pattern, by which registers are mixed into one word.
 const MIXER: u64 = 0x517c_c1b7_2722_0a95;
-
-/// The number by which the processor knows itself (its initial APIC identifier).
-fn processor() -> u32 {
-    __cpuid(1).ebx >> 24
-}
 
 fn prepare_spinner(
     env: &'static Environment,
@@ -461,7 +455,8 @@ fn prepare_spinner(
         // The launcher takes its context away when it is ready; then it runs on its client's.
         nb_send_wait(ready, Message::EMPTY, start);
         // It begins on the core on which its client is described.
-        home.store(processor() + 1, Ordering::Relaxed);
+        let here = arch::processor().map_or(0, |number| number + 1);
+        home.store(here, Ordering::Relaxed);
         done_at_once(driver::spin(&mut spinner, shared, client, core, timing))
     });
 }

@@ -7,8 +7,8 @@ use alloc::vec::Vec;
 use core::convert::Infallible;
 
 use sandglass::cap::{SchedContext, SchedControl, SchedParams, Tcb};
-use sandglass::hpet::HpetError;
 use sandglass::time::{self, Tsc};
+use sandglass::timer::TimerError;
 use sandglass::Environment;
 use sandglass_description::policy::partitions::{
     self as described, granule, names, Form, Frame, Partitions,
@@ -38,7 +38,7 @@ const LEAD_US: u64 = 1_000;
 ///
 /// # Panics
 /// The component has no table, or lacks what `[partitions]` gives.
-pub fn run(env: &'static Environment) -> Result<Infallible, HpetError> {
+pub fn run(env: &'static Environment) -> Result<Infallible, TimerError> {
     let table = table(env);
     if let Some(manager) = table.manager.clone() {
         supply::run(env, table, &manager);
@@ -123,7 +123,7 @@ pub(crate) fn control(env: &Environment, table: &Partitions) -> SchedControl {
 }
 
 /// Takes from all threads the time that they started on. The context of a partition's first thread becomes the partition's.
-fn take_contexts(env: &Environment, table: &Partitions) -> Result<(), HpetError> {
+fn take_contexts(env: &Environment, table: &Partitions) -> Result<(), TimerError> {
     for partition in &table.partitions {
         for thread in &partition.threads {
             env.context_of(&thread.name).unbind()?;

@@ -30,8 +30,8 @@ use alloc::vec::Vec;
 use core::ops::ControlFlow;
 
 use sandglass::cap::{Endpoint, Notification, Reply, SchedContext, SchedControl, SchedParams, Tcb};
-use sandglass::hpet::HpetError;
 use sandglass::replies::Replies;
+use sandglass::timer::TimerError;
 use sandglass::{time, Message, Received};
 use sandglass_timers::clock::{Alarm, Clock};
 
@@ -166,7 +166,7 @@ impl Driver {
     ///
     /// # Errors
     /// The kernel refuses something, or the timer fails.
-    pub fn gather(&mut self, within: u64) -> Result<(), HpetError> {
+    pub fn gather(&mut self, within: u64) -> Result<(), TimerError> {
         for thread in 0..self.places.len() {
             let end = time::ticks().saturating_add(within);
             self.give(thread);
@@ -187,7 +187,7 @@ impl Driver {
     ///
     /// # Errors
     /// The timer fails.
-    pub fn await_all(&mut self, within: u64) -> Result<(), HpetError> {
+    pub fn await_all(&mut self, within: u64) -> Result<(), TimerError> {
         let end = time::ticks().saturating_add(within);
         while self.waiting.iter().any(Option::is_none) && !self.alarm.set(Some(end)) {
             let received = self.receive();
@@ -207,7 +207,7 @@ impl Driver {
         &mut self,
         hierarchy: &mut Hierarchy<'_>,
         observer: &mut impl Observer,
-    ) -> Result<(), HpetError> {
+    ) -> Result<(), TimerError> {
         self.tell_early(hierarchy);
         let mut event = Event::Timer;
         loop {
@@ -316,7 +316,7 @@ impl Driver {
     }
 
     /// If the thread that has its context has lent it to a server, the request is finished, within the bound.
-    fn finish_request(&mut self, hierarchy: &mut Hierarchy<'_>) -> Result<(), HpetError> {
+    fn finish_request(&mut self, hierarchy: &mut Hierarchy<'_>) -> Result<(), TimerError> {
         let (Some(thread), Some(servers)) = (self.current, self.parts.servers) else {
             return Ok(());
         };
@@ -345,7 +345,7 @@ impl Driver {
     }
 
     /// Waits until no server works any more.
-    fn await_watcher(&mut self, hierarchy: &mut Hierarchy<'_>) -> Result<(), HpetError> {
+    fn await_watcher(&mut self, hierarchy: &mut Hierarchy<'_>) -> Result<(), TimerError> {
         self.wake_watcher();
         loop {
             let received = self.receive();
@@ -391,7 +391,7 @@ impl Driver {
 
     /// What a message means; keeps the reply of a thread that waits from now on.
     #[inline(always)]
-    fn take(&mut self, received: Received) -> Result<Event, HpetError> {
+    fn take(&mut self, received: Received) -> Result<Event, TimerError> {
         match Sender::of(received.badge) {
             Sender::Clock => {
                 self.alarm.acknowledge()?;

@@ -20,8 +20,8 @@ use alloc::vec::Vec;
 use core::convert::Infallible;
 
 use sandglass::cap::{Endpoint, Reply, SchedContext, SchedControl, SchedParams, Tcb};
-use sandglass::hpet::HpetError;
 use sandglass::replies::Replies;
+use sandglass::timer::TimerError;
 use sandglass::{time, timeout, Message, Received};
 use sandglass_description::policy::partitions::{Sender, SUPPLY_US};
 use sandglass_timers::clock::{Alarm, Clock};
@@ -146,7 +146,7 @@ impl<'m> Supplied<'m> {
     ///
     /// # Errors
     /// The timer fails.
-    pub fn run(&mut self) -> Result<Infallible, HpetError> {
+    pub fn run(&mut self) -> Result<Infallible, TimerError> {
         loop {
             let chosen = self.choose();
             let received = self.dispatch(chosen);
@@ -209,7 +209,7 @@ impl<'m> Supplied<'m> {
     }
 
     /// What a message means.
-    fn take(&mut self, received: &Received) -> Result<(), HpetError> {
+    fn take(&mut self, received: &Received) -> Result<(), TimerError> {
         match Sender::of(received.badge) {
             Sender::Clock => return self.alarm.acknowledge(),
             Sender::Idle => {

@@ -6,8 +6,8 @@ use alloc::vec::Vec;
 use core::convert::Infallible;
 
 use sandglass::cap::{Endpoint, SchedControl, Tcb};
-use sandglass::hpet::HpetError;
 use sandglass::time;
+use sandglass::timer::TimerError;
 use sandglass::{Environment, Message};
 use sandglass_allocations::{Kind, Refusal};
 use sandglass_description::policy::partitions::{names, Form, Frame, Partitions};
@@ -82,7 +82,7 @@ fn reserve(time: TimeManager, frame: &Frame) -> Result<(), Denial> {
 }
 
 /// The scheduler's own thread.
-fn schedule(env: &'static Environment, table: &Partitions) -> Result<Infallible, HpetError> {
+fn schedule(env: &'static Environment, table: &Partitions) -> Result<Infallible, TimerError> {
     let wakes = env.capability(&names::wakes(env.name()));
     let own: Tcb = env.capability(&format!("{}/{}.tcb", env.name(), names::SCHEDULER));
     own.bind_notification(wakes)?;

@@ -5,8 +5,8 @@ use core::convert::Infallible;
 use core::slice;
 
 use sandglass::cap::{Endpoint, Reply, Tcb};
-use sandglass::hpet::HpetError;
 use sandglass::time::Tsc;
+use sandglass::timer::TimerError;
 use sandglass::{Environment, Message};
 use sandglass_allocations::{Kind, Task};
 use sandglass_description::policy::allocations::{names, Allocations, Asker};
@@ -24,7 +24,7 @@ use crate::scheduler::{command, Client, Parts, Scheduler};
 ///
 /// # Panics
 /// The component has no table, or lacks what a `[time-manager]` gives.
-pub fn run(env: &'static Environment) -> Result<Infallible, HpetError> {
+pub fn run(env: &'static Environment) -> Result<Infallible, TimerError> {
     let table = table(env);
     let timer = sandglass_timers::Timer::described(env, names::TIMER);
     let own: Tcb = env.capability(&format!("{}.tcb", env.name()));

@@ -16,10 +16,10 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use sandglass::cap::{Endpoint, Notification, Reply, SchedContext, SchedControl, SchedParams, Tcb};
-use sandglass::hpet::HpetError;
 use sandglass::replies::Replies;
 use sandglass::time::{self, Tsc};
 use sandglass::timeout;
+use sandglass::timer::TimerError;
 use sandglass::trace::{self, Mark};
 use sandglass::{Message, Received};
 use sandglass_allocations::{Kind, Server, Task};
@@ -155,7 +155,7 @@ impl Scheduler {
     ///
     /// # Errors
     /// The timer fails.
-    pub fn run(&mut self) -> Result<core::convert::Infallible, HpetError> {
+    pub fn run(&mut self) -> Result<core::convert::Infallible, TimerError> {
         let mut event = Event::Timer;
         loop {
             let decision = self.decide(event);
@@ -261,7 +261,7 @@ impl Scheduler {
     }
 
     /// What a message means; keeps the reply of a client that waits from now on.
-    fn take(&mut self, received: Received) -> Result<Event, HpetError> {
+    fn take(&mut self, received: Received) -> Result<Event, TimerError> {
         match Sender::of(received.badge) {
             Sender::Timer => {
                 self.alarm.acknowledge()?;

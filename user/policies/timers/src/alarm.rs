@@ -1,7 +1,7 @@
 //! The HPET, set by the time-stamp counter.
 
-use sandglass::hpet::{HpetError, Timer};
 use sandglass::time::{self, Tsc};
+use sandglass::timer::{Timer, TimerError};
 
 /// Ticks of the HPET that it is set ahead at most: hours, at any frequency that it may have. It then rings early.
 const FAR: u64 = 1 << 42;
@@ -17,7 +17,7 @@ pub struct Alarm {
 impl Alarm {
     pub fn new(timer: Timer, tsc: Tsc) -> Self {
         const SECOND_US: u64 = 1_000_000;
-        let timer_ticks = u128::from(timer.hpet().us_to_ticks(SECOND_US));
+        let timer_ticks = u128::from(timer.clock().us_to_ticks(SECOND_US));
         let ticks = u128::from(tsc.us_to_ticks(SECOND_US));
         Self {
             timer,
@@ -34,12 +34,12 @@ impl Alarm {
         let ahead = (u128::from(ahead) * u128::from(self.ratio)) >> 32;
         let ahead = ahead.min(u128::from(FAR)) as u64 + 1;
         self.timer
-            .arm(self.timer.hpet().now().saturating_add(ahead))
+            .arm(self.timer.clock().now().saturating_add(ahead))
     }
 
     /// Lets it not ring any more, unless it has already.
     pub fn clear(&self) {
-        let now = self.timer.hpet().now();
+        let now = self.timer.clock().now();
         // It would ring in hours.
         let _ = self.timer.arm(now.saturating_add(FAR));
     }
@@ -48,7 +48,7 @@ impl Alarm {
     ///
     /// # Errors
     /// The kernel refuses to acknowledge the interrupt.
-    pub fn acknowledge(&self) -> Result<(), HpetError> {
+    pub fn acknowledge(&self) -> Result<(), TimerError> {
         self.timer.expired(0).map(|_| ())
     }
 

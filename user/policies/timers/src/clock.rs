@@ -1,8 +1,8 @@
 //! What wakes a scheduler: the HPET, if it has that for itself, or a timer of the service that shares it.
 
 use sandglass::cap::Notification;
-use sandglass::hpet::{HpetError, Timer};
 use sandglass::time::Tsc;
+use sandglass::timer::{Timer, TimerError};
 use sandglass::Environment;
 
 use crate::{alarm, Armed};
@@ -35,8 +35,8 @@ impl Clock {
     ///
     /// # Panics
     /// The component has neither.
-    pub fn described(env: &Environment, names: Names) -> Result<Self, HpetError> {
-        if env.find_memory(names.registers).is_none() {
+    pub fn described(env: &Environment, names: Names) -> Result<Self, TimerError> {
+        if !Timer::is_described(env, names.registers, names.timer) {
             return Ok(Self::Served(crate::Timer::described(env, names.timer)));
         }
         let tsc = env.tsc().expect("the kernel reports the clock's frequency");
@@ -73,7 +73,7 @@ impl Clock {
         }
     }
 
-    fn acknowledge(&self) -> Result<(), HpetError> {
+    fn acknowledge(&self) -> Result<(), TimerError> {
         match self {
             Self::Own(alarm) => alarm.acknowledge(),
             Self::Served(_) => Ok(()),
@@ -112,7 +112,7 @@ impl Alarm {
     ///
     /// # Errors
     /// The kernel refuses to acknowledge the interrupt.
-    pub fn silence(&mut self) -> Result<(), HpetError> {
+    pub fn silence(&mut self) -> Result<(), TimerError> {
         self.clock.clear();
         // It may have rung before that.
         self.clock.notification().poll();
@@ -123,7 +123,7 @@ impl Alarm {
     ///
     /// # Errors
     /// The kernel refuses to acknowledge the interrupt.
-    pub fn acknowledge(&mut self) -> Result<(), HpetError> {
+    pub fn acknowledge(&mut self) -> Result<(), TimerError> {
         self.set_to = None;
         self.clock.acknowledge()
     }

@@ -9,9 +9,9 @@ use alloc::vec::Vec;
 use core::convert::Infallible;
 
 use sandglass::cap::Notification;
-use sandglass::hpet::{HpetError, Timer};
 use sandglass::server::Service;
 use sandglass::time::Tsc;
+use sandglass::timer::{Timer, TimerError};
 use sandglass::{cap, time, Environment, Message};
 use sandglass_description::policy::timers::{
     self as described, names, Sender, SERVICE, TIMER_BYTES,
@@ -33,7 +33,7 @@ const _: () = assert!(size_of::<Slot>() as u64 <= TIMER_BYTES);
 ///
 /// # Panics
 /// The component has no table, or lacks what `[[timer]]` gives.
-pub fn run(env: &'static Environment) -> Result<Infallible, HpetError> {
+pub fn run(env: &'static Environment) -> Result<Infallible, TimerError> {
     let table = table(env);
     let timer = Timer::described(env, names::REGISTERS, names::INTERRUPT, names::PIT)?;
     let tsc = env.tsc().expect("the kernel reports the clock's frequency");
@@ -87,7 +87,7 @@ struct Clock {
 }
 
 impl Clock {
-    fn serve(mut self, service: Service) -> Result<Infallible, HpetError> {
+    fn serve(mut self, service: Service) -> Result<Infallible, TimerError> {
         let mut received = cap::nb_send_recv(
             service.ready,
             Message::EMPTY,
@@ -129,7 +129,7 @@ impl Clock {
     }
 
     /// Tells all groups that have a timer which is due. The limits bound how many these are.
-    fn expire(&mut self) -> Result<(), HpetError> {
+    fn expire(&mut self) -> Result<(), TimerError> {
         self.alarm.acknowledge()?;
         self.timers.rang();
         while let Some(group) = self.timers.expire(time::ticks()) {

@@ -2,19 +2,29 @@
 //!
 //! System calls use the registers of ABI 01, section 4.3: SVC keeps all registers but those that carry a result.
 
+mod output;
+mod timer;
+
+pub use output::{enable_output, OutputPort};
+pub use timer::TimerClock;
+pub(crate) use timer::{described_timer, has_timer, take_timer};
+
 use core::arch::asm;
+use core::fmt;
 
 use sandglass_abi::message::MessageInfo;
 use sandglass_abi::syscall::Syscall;
 use sandglass_abi::trace;
 
+use crate::cap::{Frame, FrameSize, IoApicPin, IrqHandler};
 use crate::console::{self, Output};
 use crate::context::UserContext;
+use crate::error::Result;
 use crate::process::Process;
-use crate::resources::SetupError;
+use crate::resources::{Resources, SetupError};
 use crate::sys::{RawReceived, Registers};
 use crate::thread_block::IpcBuffer;
-use crate::{exit, pl011};
+use crate::{boot, exit, pl011};
 
 /// Numbers of invocations; those of x86_64 alone are refused.
 pub mod label {
@@ -84,11 +94,93 @@ pub mod order {
     pub const ARGUMENT: usize = registers::X0;
     /// The thread pointer.
     pub const THREAD_POINTER: usize = registers::TPIDR_EL0;
+    /// The frame pointer.
+    pub const FP: usize = registers::X29;
+    /// The capability of a system call.
+    pub const CAP: usize = registers::X0;
+    /// The number of a system call.
+    pub const CALL: usize = registers::X7;
+
+    /// Registers with their names, in the order in which they are reported, in lines.
+    pub const REPORTED: &[&[(&str, usize)]] = &[
+        &[
+            ("pc", registers::PC),
+            ("sp", registers::SP),
+            ("fp", registers::X29),
+            ("lr", registers::X30),
+            ("spsr", registers::SPSR),
+            ("tp", registers::TPIDR_EL0),
+        ],
+        &[
+            ("x0", registers::X0),
+            ("x1", registers::X1),
+            ("x2", registers::X2),
+            ("x3", registers::X3),
+            ("x4", registers::X4),
+            ("x5", registers::X5),
+            ("x6", registers::X6),
+            ("x7", registers::X7),
+        ],
+        &[
+            ("x8", registers::X8),
+            ("x9", registers::X9),
+            ("x10", registers::X10),
+            ("x11", registers::X11),
+            ("x12", registers::X12),
+            ("x13", registers::X13),
+            ("x14", registers::X14),
+            ("x15", registers::X15),
+        ],
+        &[
+            ("x16", registers::X16),
+            ("x17", registers::X17),
+            ("x18", registers::X18),
+            ("x19", registers::X19),
+            ("x20", registers::X20),
+            ("x21", registers::X21),
+            ("x22", registers::X22),
+            ("x23", registers::X23),
+        ],
+        &[
+            ("x24", registers::X24),
+            ("x25", registers::X25),
+            ("x26", registers::X26),
+            ("x27", registers::X27),
+            ("x28", registers::X28),
+        ],
+    ];
 }
 
 /// Machine number of ELF files.
 pub const ELF_MACHINE: u16 = elf::abi::EM_AARCH64;
 pub const ELF_MACHINE_NAME: &str = "aarch64";
+
+/// In the status of a fault, a syndrome: it was a write.
+pub const FAULT_IS_WRITE: u64 = 1 << 6;
+
+/// Says what an exception was, whose number is a syndrome (ABI 05, section 2.3).
+pub fn show_exception(f: &mut fmt::Formatter<'_>, number: u64, _code: u64) -> fmt::Result {
+    write!(f, "processor exception with syndrome {number:#x}")
+}
+
+/// Lets what was written to a frame of 4 KiB, which is mapped, be executed where it is: instructions are fetched past the
+/// caches of data (ABI 07, section 9).
+pub fn make_executable(frame: Frame) -> Result<()> {
+    frame.unify_instructions(0, FrameSize::Small.bytes())
+}
+
+/// Makes the handler of a device's interrupt, by its number in the GIC. What is private to a core cannot be configured. Root
+/// task only.
+pub fn device_irq(
+    resources: &mut Resources,
+    source: IoApicPin,
+) -> core::result::Result<IrqHandler, SetupError> {
+    const FIRST_SHARED: u64 = 32;
+    resources.fill_slot(|slot| match source.pin {
+        ..FIRST_SHARED => boot::IRQ_CONTROL.get(source.pin, slot),
+        irq => boot::IRQ_CONTROL.get_trigger(irq, source.level, slot),
+    })
+}
 
 /// Bytes below the end of a stack on which a function begins: none.
 pub const CALLED: u64 = 0;
@@ -303,10 +395,11 @@ pub fn end_machine(_port: u64, status: u8) {
 }
 
 /// Takes the serial port and prints there from now on.
-pub fn use_serial_console(process: &mut Process) -> Result<(), SetupError> {
-    let (_, address) = process
+pub fn use_serial_console(process: &mut Process) -> core::result::Result<(), SetupError> {
+    let (frame, address) = process
         .space
         .map_device(&mut process.resources, pl011::VIRT)?;
+    process.set_console(frame);
     // SAFETY: just mapped, and never unmapped.
     let port = unsafe { pl011::Pl011::at(address) };
     console::set_output(Output::Mapped(port));
@@ -314,7 +407,7 @@ pub fn use_serial_console(process: &mut Process) -> Result<(), SetupError> {
 }
 
 /// Lets [`crate::exit`] end the machine by semihosting: there is no port, and nothing to take.
-pub fn use_exit_port(_process: &mut Process) -> Result<(), SetupError> {
+pub fn use_exit_port(_process: &mut Process) -> core::result::Result<(), SetupError> {
     exit::use_port(crate::cap::IoPort::at(SEMIHOSTING));
     Ok(())
 }
@@ -371,6 +464,17 @@ pub fn work(steps: u64) {
             options(nomem, nostack, preserves_flags)
         );
     }
+}
+
+/// The number by which the processor knows itself, if user code can ask it: here it cannot.
+pub const fn processor() -> Option<u32> {
+    None
+}
+
+/// Ends the thread by an instruction that no processor executes: a fault, of which its handler hears.
+pub fn invalid_instruction() -> ! {
+    // SAFETY: nothing behind it is executed.
+    unsafe { asm!("udf #0", options(noreturn, nostack)) }
 }
 
 /// The code with which a program begins: `$entry` is the module with its stack, `$start` where it goes on.

@@ -6,24 +6,42 @@
 //! in r14, which LLVM, unlike rbx, lets inline assembly name. An interrupt between the return and
 //! the restoration of rsp is harmless: the kernel never uses a user stack.
 
+mod output;
+mod timer;
+
+pub use output::{enable_output, OutputPort};
+pub use timer::TimerClock;
+pub(crate) use timer::{described_timer, has_timer, take_timer};
+
 use core::arch::asm;
+use core::fmt;
 
 use sandglass_abi::message::MessageInfo;
 use sandglass_abi::syscall::Syscall;
 use sandglass_abi::trace;
 
-use crate::cap::IoPort;
+use crate::cap::{Frame, IoApicPin, IoPort, IrqHandler};
 use crate::context::UserContext;
 use crate::error::Result;
 use crate::process::Process;
-use crate::resources::SetupError;
+use crate::resources::{Resources, SetupError};
 use crate::sys::{RawReceived, Registers};
 use crate::thread_block::{IpcBuffer, ThreadBlock};
 use crate::{console, exit, serial};
 
-pub use sandglass_abi::invocation::x86_64 as label;
 pub use sandglass_abi::object::x86_64 as object;
 pub use sandglass_abi::vspace::x86_64 as vspace;
+
+/// Numbers of invocations; those of aarch64 alone are refused.
+pub mod label {
+    pub use sandglass_abi::invocation::x86_64::*;
+
+    /// No invocation has it: who asks for something of aarch64 is told IllegalOperation.
+    const NONE: u64 = 0;
+
+    pub const PAGE_UNIFY_INSTRUCTION: u64 = NONE;
+    pub const IRQ_CONTROL_GET_TRIGGER: u64 = NONE;
+}
 
 /// Registers in the order of the user context (ABI 07, section 1.1), by role.
 pub mod order {
@@ -38,11 +56,67 @@ pub mod order {
     pub const ARGUMENT: usize = registers::RDI;
     /// The thread pointer: FS base.
     pub const THREAD_POINTER: usize = registers::FS_BASE;
+    /// The frame pointer.
+    pub const FP: usize = registers::RBP;
+    /// The capability of a system call.
+    pub const CAP: usize = registers::RDI;
+    /// The number of a system call.
+    pub const CALL: usize = registers::RDX;
+
+    /// Registers with their names, in the order in which they are reported, in lines.
+    pub const REPORTED: &[&[(&str, usize)]] = &[
+        &[
+            ("rip", registers::RIP),
+            ("rsp", registers::RSP),
+            ("rbp", registers::RBP),
+            ("rflags", registers::RFLAGS),
+            ("fs", registers::FS_BASE),
+        ],
+        &[
+            ("rax", registers::RAX),
+            ("rbx", registers::RBX),
+            ("rcx", registers::RCX),
+            ("rdx", registers::RDX),
+            ("rsi", registers::RSI),
+            ("rdi", registers::RDI),
+        ],
+        &[
+            ("r8", registers::R8),
+            ("r9", registers::R9),
+            ("r10", registers::R10),
+            ("r11", registers::R11),
+            ("r12", registers::R12),
+            ("r13", registers::R13),
+            ("r14", registers::R14),
+            ("r15", registers::R15),
+        ],
+    ];
 }
 
 /// Machine number of ELF files.
 pub const ELF_MACHINE: u16 = elf::abi::EM_X86_64;
 pub const ELF_MACHINE_NAME: &str = "x86_64";
+
+/// In the status of a page fault: it was a write.
+pub const FAULT_IS_WRITE: u64 = 1 << 1;
+
+/// Says what an exception was (ABI 05, section 2.3).
+pub fn show_exception(f: &mut fmt::Formatter<'_>, number: u64, code: u64) -> fmt::Result {
+    write!(f, "processor exception {number} with error code {code:#x}")
+}
+
+/// Lets what was written to a frame be executed where it is mapped: the processor sees to that by itself.
+pub fn make_executable(_frame: Frame) -> Result<()> {
+    Ok(())
+}
+
+/// Makes the handler of a device's interrupt: of an input of the I/O APIC. Root task only.
+pub fn device_irq(
+    resources: &mut Resources,
+    source: IoApicPin,
+) -> core::result::Result<IrqHandler, SetupError> {
+    resources.ioapic_irq(source)
+}
 
 /// Bytes below the end of a stack on which a function begins: its return address.
 pub const CALLED: u64 = 8;
@@ -327,6 +401,17 @@ pub fn work(steps: u64) {
             options(nomem, nostack)
         );
     }
+}
+
+/// The number by which the processor knows itself (its initial APIC identifier), if user code can ask it.
+pub fn processor() -> Option<u32> {
+    Some(core::arch::x86_64::__cpuid(1).ebx >> 24)
+}
+
+/// Ends the thread by an instruction that no processor executes: a fault, of which its handler hears.
+pub fn invalid_instruction() -> ! {
+    // SAFETY: nothing behind it is executed.
+    unsafe { asm!("ud2", options(noreturn, nostack)) }
 }
 
 /// The code with which a program begins: `$entry` is the module with its stack, `$start` where it goes on.

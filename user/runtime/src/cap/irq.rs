@@ -55,6 +55,22 @@ impl IrqControl {
         invoke_unit(self.cptr(), invocation::IRQ_CONTROL_GET, words, caps)
     }
 
+    /// As [`Self::get`], of one that no core has for itself: level triggered, or else edge triggered.
+    ///
+    /// # Errors
+    /// RevokeFirst if the interrupt is in use.
+    #[inline]
+    pub fn get_trigger(self, irq: u64, level: bool, destination: Slot) -> Result<()> {
+        let words = [
+            irq,
+            u64::from(!level),
+            destination.index(),
+            u64::from(destination.depth()),
+        ];
+        let caps = [destination.root().cptr()];
+        invoke_unit(self.cptr(), label::IRQ_CONTROL_GET_TRIGGER, words, caps)
+    }
+
     /// Makes a handler for an IOAPIC input and puts its capability into `destination`.
     ///
     /// # Errors

@@ -118,6 +118,13 @@ impl Frame {
         invoke_unit(self.cptr(), label::PAGE_UNMAP, [], [])
     }
 
+    /// Lets the bytes from `start` to `end` of a frame that is mapped be executed as they are now. On aarch64 only.
+    #[inline]
+    pub fn unify_instructions(self, start: u64, end: u64) -> Result<()> {
+        let words = [start, end];
+        invoke_unit(self.cptr(), label::PAGE_UNIFY_INSTRUCTION, words, [])
+    }
+
     /// Physical address of its first byte.
     #[inline]
     pub fn physical_address(self) -> Result<u64> {

@@ -54,6 +54,8 @@ pub enum SetupError {
     },
     /// No IOAPIC input can be chosen for the HPET's interrupt.
     NoHpetRoute,
+    /// The firmware tells no frequency of the processor's counter.
+    NoFrequency,
     Image(ImageError),
     Environment(EnvironmentError),
 }
@@ -90,6 +92,10 @@ impl fmt::Display for SetupError {
                 "no HPET with a 64-bit counter: its capability register reads {capabilities:#x}"
             ),
             Self::NoHpetRoute => write!(f, "HPET: timer 0 reaches no input of the IOAPIC"),
+            Self::NoFrequency => write!(
+                f,
+                "timer: the firmware tells no frequency of the processor's counter, in CNTFRQ_EL0"
+            ),
             Self::NoThreadStart => write!(
                 f,
                 "it has further threads, but its program has no symbol `__sandglass_thread`, where they start: \

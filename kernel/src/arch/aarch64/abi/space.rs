@@ -7,7 +7,6 @@ use super::object::paging::VSpace;
 use super::object::table::Table;
 use super::Space;
 use crate::arch::abi::pte::Level;
-use crate::arch::bounds::turns;
 use crate::arch::Platform;
 use crate::cores::{CoreId, CORES};
 use crate::ipc::stall;
@@ -33,21 +32,36 @@ pub struct End<'k> {
     pub index: usize,
 }
 
-/// Walks from `root` towards `vaddr` as long as entries lead to tables.
-#[inline(always)]
-pub fn walk<'k>(k: &'k View, root: &'k Table, vaddr: u64) -> End<'k> {
-    let (mut table, mut level) = (root, Level::ROOT);
-    for below in turns::<{ Level::BELOW.len() as u64 }, _>(Level::BELOW.into_iter()) {
-        match table.table(k, level.index(vaddr)) {
-            Some(next) => (table, level) = (next, below),
-            None => break,
+impl<'k> End<'k> {
+    #[inline(always)]
+    fn at(table: &'k Table, level: Level, vaddr: u64) -> Self {
+        End {
+            table,
+            level,
+            index: level.index(vaddr),
         }
     }
-    End {
-        table,
-        level,
-        index: level.index(vaddr),
+
+    /// The place in the table that this entry leads to, which is one of `level`; `None` if it leads to none.
+    #[inline(always)]
+    fn below(self, k: &'k View, level: Level, vaddr: u64) -> Option<Self> {
+        Some(Self::at(self.table.table(k, self.index)?, level, vaddr))
     }
+}
+
+/// Walks from `root` towards `vaddr` as long as entries lead to tables. The levels are written out: a loop over them would
+/// execute twice as many instructions.
+#[inline(always)]
+pub fn walk<'k>(k: &'k View, root: &'k Table, vaddr: u64) -> End<'k> {
+    let [second, third, last] = Level::BELOW;
+    let top = End::at(root, Level::ROOT, vaddr);
+    let Some(end) = top.below(k, second, vaddr) else {
+        return top;
+    };
+    let Some(below) = end.below(k, third, vaddr) else {
+        return end;
+    };
+    below.below(k, last, vaddr).unwrap_or(below)
 }
 
 /// The identifier and the root table of the address space of `thread`, unless that is gone or never was.

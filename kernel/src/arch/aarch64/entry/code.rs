@@ -7,8 +7,8 @@ use core::arch::{asm, global_asm};
 use core::mem::size_of;
 
 use super::handlers::{
-    on_exception, on_idle_interrupt, on_interrupt, on_kernel_exception, on_system_call,
-    on_unexpected, KernelStack, KERNEL_STACKS,
+    on_kernel_exception, on_system_call, on_trap, on_unexpected, KernelStack, INTERRUPT,
+    KERNEL_STACKS,
 };
 use crate::arch::abi::context::{Context, Register};
 use crate::cores::CORES;
@@ -119,7 +119,9 @@ global_asm!(
     "b {on_kernel_exception}",
     ".balign 128",
     "sandglass_stack",
-    "b {on_idle_interrupt}",
+    "mov x1, xzr",
+    "mov x2, #{interrupt}",
+    "b {on_trap}",
     "sandglass_unexpected 6",
     "sandglass_unexpected 7",
 
@@ -162,15 +164,16 @@ global_asm!(
     "stp x10, x12, [sp, #{fault_ip}]",
     "mrs x3, far_el1",
     "sandglass_stack",
-    "b {on_exception}",
+    "b {on_trap}",
     ".size sandglass_synchronous, . - sandglass_synchronous",
 
     ".type sandglass_interrupt, @function",
     "sandglass_interrupt:",
     "mov x1, sp",
+    "mov x2, #{interrupt}",
     "stp x10, x12, [sp, #{fault_ip}]",
     "sandglass_stack",
-    "b {on_interrupt}",
+    "b {on_trap}",
     ".size sandglass_interrupt, . - sandglass_interrupt",
 
     // To the thread whose context is in x0.
@@ -215,9 +218,8 @@ global_asm!(
     stacks = sym KERNEL_STACKS,
     stack_size = const size_of::<KernelStack>(),
     on_system_call = sym on_system_call,
-    on_exception = sym on_exception,
-    on_interrupt = sym on_interrupt,
-    on_idle_interrupt = sym on_idle_interrupt,
+    on_trap = sym on_trap,
+    interrupt = const INTERRUPT as i64,
     on_kernel_exception = sym on_kernel_exception,
     on_unexpected = sym on_unexpected,
     class = const CLASS,

@@ -17,7 +17,6 @@ use crate::arch::turn::KernelGuard;
 use crate::arch::Platform;
 use crate::boot::Refusal;
 use crate::cores::CoreId;
-use crate::event::Trap;
 
 /// The number of the core that has begun last. Release and Acquire: whoever begins sees what the core that boots has done, and the other
 /// way round.
@@ -86,5 +85,5 @@ pub extern "C" fn begin(core: CoreId) -> ! {
     guard.k.machine.use_address_space(None);
     guard.leave();
     // Others may have left threads here already, and could not reach this core.
-    handlers::act(core, Trap::Look, None)
+    handlers::start(core)
 }

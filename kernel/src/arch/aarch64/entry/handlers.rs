@@ -69,40 +69,49 @@ pub extern "C" fn on_system_call(core: CoreId) -> ! {
     leave(guard, next)
 }
 
-/// Another synchronous exception at user level, with what ESR and FAR say of it; the context is stored.
-pub extern "C" fn on_exception(
+/// Instead of a syndrome, whose upper half is 0: it is an interrupt.
+pub const INTERRUPT: u64 = u64::MAX;
+/// Likewise: the core has just started, and looks for something to do.
+const START: u64 = u64::MAX - 1;
+
+/// Another synchronous exception at user level, with what ESR and FAR say of it, or an [`INTERRUPT`]; the context is stored.
+/// Without a context, the core idled, or starts. One function for all: so what they come to is there once, and takes the
+/// event from registers.
+pub extern "C" fn on_trap(
     core: CoreId,
-    _context: *const Context,
+    context: Option<&Context>,
     syndrome: u64,
     address: u64,
 ) -> ! {
-    const INSTRUCTION_ABORT: u64 = 0x20;
-    const DATA_ABORT: u64 = 0x24;
-    let status = syndrome as u32;
-    let exception = match syndrome >> 26 & 0x3f {
-        DATA_ABORT => Exception::DataAbort { address, status },
-        INSTRUCTION_ABORT => Exception::InstructionAbort { status },
-        _ => Exception::Other { status },
-    };
-    act(entered(core), Trap::Exception(exception), None)
-}
-
-/// An interrupt at user level; the context is stored.
-pub extern "C" fn on_interrupt(core: CoreId, context: *const Context) -> ! {
     let core = entered(core);
-    match interrupt(core) {
-        Some((trap, taken)) => act(core, trap, taken),
+    let event = match syndrome {
+        INTERRUPT => interrupt(core),
+        START => Some((Trap::Look, None)),
+        _ => Some((Trap::Exception(exception(syndrome, address)), None)),
+    };
+    match (event, context) {
+        (Some((trap, taken)), _) => act(core, trap, taken),
         // SAFETY: the thread that was interrupted, which nobody touched.
-        None => unsafe { exit(context) },
+        (None, Some(context)) => unsafe { exit(context) },
+        (None, None) => idle(),
     }
 }
 
-/// An interrupt while this core idled.
-pub extern "C" fn on_idle_interrupt(core: CoreId) -> ! {
-    let core = entered(core);
-    match interrupt(core) {
-        Some((trap, taken)) => act(core, trap, taken),
-        None => idle(),
+/// Lets a core that has just started, which executes this, look for something to do.
+pub fn start(core: CoreId) -> ! {
+    on_trap(core, None, START, 0)
+}
+
+/// What ESR and FAR say.
+#[inline(always)]
+fn exception(syndrome: u64, address: u64) -> Exception {
+    const INSTRUCTION_ABORT: u64 = 0x20;
+    const DATA_ABORT: u64 = 0x24;
+    let status = syndrome as u32;
+    match syndrome >> 26 & 0x3f {
+        DATA_ABORT => Exception::DataAbort { address, status },
+        INSTRUCTION_ABORT => Exception::InstructionAbort { status },
+        _ => Exception::Other { status },
     }
 }
 
@@ -155,9 +164,9 @@ pub extern "C" fn on_unexpected(_core: CoreId, vector: u64) -> ! {
 
 /// Handles an event of `core`, which executes this, and goes on. The end of an interrupt is signalled after it was
 /// handled, when the line of a level-triggered one is masked: before, it would come again at once.
-#[inline(never)]
-pub fn act(core: CoreId, trap: Trap, taken: Option<Acknowledged>) -> ! {
-    // SAFETY: the one use in the functions that assembly calls and that end here.
+#[inline(always)]
+fn act(core: CoreId, trap: Trap, taken: Option<Acknowledged>) -> ! {
+    // SAFETY: the one use in the function that assembly calls and that ends here.
     let guard = unsafe { KernelGuard::enter(core) };
     let next = event::trap(guard.k, guard.turn, trap);
     if let Some(taken) = taken {

@@ -207,9 +207,11 @@ pub fn set_timer(at: u64) {
     synchronise();
 }
 
-/// EL0VCTEN, EL0PTEN: user code reads the virtual counter, and sets the physical timer.
-const USER_CLOCKS: u64 = if cfg!(feature = "user-clock") {
-    1 << 1 | 1 << 9
+/// EL0VCTEN: user code reads the virtual counter. EL0PCTEN, EL0PTEN: and the physical one, and sets the physical timer.
+const USER_CLOCKS: u64 = if cfg!(feature = "user-timer") {
+    1 << 1 | 1 << 0 | 1 << 9
+} else if cfg!(feature = "user-clock") {
+    1 << 1
 } else {
     0
 };

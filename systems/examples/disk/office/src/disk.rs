@@ -4,7 +4,7 @@
 use alloc::collections::VecDeque;
 use core::convert::Infallible;
 
-use sandglass::hpet::Timer;
+use sandglass::timer::Timer;
 use sandglass::{Environment, Error, Message, Received};
 use sandglass_sharing::blocking::{self, Device, Outcome, Ticket};
 
@@ -24,7 +24,7 @@ struct Disk {
 }
 
 pub fn serve(env: &'static Environment) -> Result<Infallible, Error> {
-    let timer = Timer::described(env, "hpet", "timer", "pit").expect("the timer is given");
+    let timer = Timer::device(env).expect("the timer is given");
     let mut disk = Disk {
         timer,
         deadline: 0,
@@ -36,7 +36,7 @@ pub fn serve(env: &'static Environment) -> Result<Infallible, Error> {
 impl Disk {
     /// Begins with the first of the queue.
     fn seek(&mut self) {
-        let hpet = self.timer.hpet();
+        let hpet = self.timer.clock();
         self.deadline = hpet.now() + hpet.us_to_ticks(SEEK_US);
         // A deadline that has passed already would raise no interrupt.
         while self.timer.arm(self.deadline) {

@@ -15,10 +15,10 @@ use alloc::vec::Vec;
 use core::slice;
 
 use edf_record::{Outcome, Plan, Set, MAX_TASKS};
+use sandglass::arch::OutputPort;
 use sandglass::cap::{Endpoint, Notification, SchedParams, Tcb};
-use sandglass::hpet::{HpetError, Timer};
-use sandglass::serial::{SerialPort, COM2_FIRST};
 use sandglass::time::Tsc;
+use sandglass::timer::{Timer, TimerError};
 use sandglass::Environment;
 use sandglass_edf::clock::Clock;
 use sandglass_edf::driver::{Client, Driver, Overrun, Parts};
@@ -31,7 +31,7 @@ sandglass::entry!(main, stack = 0x1_0000, heap = 0x20_0000);
 /// Longer than the longest period of the PIT.
 const PIT_PERIOD_US: u64 = 60_000;
 
-fn main(env: &'static Environment) -> Result<(), HpetError> {
+fn main(env: &'static Environment) -> Result<(), TimerError> {
     let plan = plan(env);
     let tsc = env.tsc().expect("the kernel reports the clock's frequency");
     let timer = Timer::described(env, "hpet", "timer", "pit")?;
@@ -45,7 +45,7 @@ fn main(env: &'static Environment) -> Result<(), HpetError> {
     let chunk_ticks = jobs::calibrate();
     env.capability::<Notification>("ready").signal();
 
-    let port = SerialPort::open(env.capability("record"), COM2_FIRST)?;
+    let port = OutputPort::described(env, "record")?;
     let mut driver = Driver::new(parts(env, timer, tsc));
     for (index, set) in plan.sets.iter().enumerate() {
         driver.gather(&mut ())?;
@@ -73,13 +73,13 @@ fn plan(env: &Environment) -> Plan {
     edf_record::decode_plan(bytes).expect("the tools made the plan")
 }
 
-fn send(port: &SerialPort, outcome: &Outcome) -> Result<(), HpetError> {
+fn send(port: &OutputPort, outcome: &Outcome) -> Result<(), TimerError> {
     let bytes = edf_record::encode(outcome).expect("outcomes can be encoded");
     Ok(port.write(&bytes)?)
 }
 
 /// Tells a further thread of this component that it is a task.
-fn prepare_task(env: &'static Environment, plan: &Plan, index: usize) -> Result<(), HpetError> {
+fn prepare_task(env: &'static Environment, plan: &Plan, index: usize) -> Result<(), TimerError> {
     if plan.preemptive {
         let faults: Endpoint = env.capability(&format!("fault{index}"));
         env.capability::<Tcb>(&format!("bench/t{index}.tcb"))

@@ -10,8 +10,8 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed};
 use key_server_study::record::{Request, ANSWERED, ASKED, BEGIN, END, LOG_HEADER};
 use key_server_study::PHASES;
 use sandglass::alarm::Alarm;
+use sandglass::arch::OutputPort;
 use sandglass::cap::Notification;
-use sandglass::serial::{SerialPort, COM2_FIRST};
 use sandglass::time::{self, Tsc};
 use sandglass::{println, Environment};
 
@@ -130,7 +130,7 @@ fn send(
     phases: &[u64],
     logs: &[&[AtomicU64]],
 ) -> Result<(), Box<dyn Error>> {
-    let port = SerialPort::open(env.capability("record"), COM2_FIRST)?;
+    let port = OutputPort::described(env, "record")?;
     let put = |word: u64| port.write(&word.to_le_bytes());
     for word in [BEGIN, u64::from(tsc.mhz()), phases.len() as u64] {
         put(word)?;

@@ -1,11 +1,9 @@
 //! What a hostile thread does, by its number. All but the faults go on for good.
 
-use core::arch::asm;
-
 use rogue_storm::Storm;
 use sandglass::cap::Endpoint;
 use sandglass::sys::yield_now;
-use sandglass::{time, Environment, Message};
+use sandglass::{arch, time, Environment, Message};
 use sandglass_partitions::{Arrivals, Member};
 use sandglass_timers::Timer;
 
@@ -134,8 +132,7 @@ fn tease(env: &Environment) -> ! {
 }
 
 fn fault() -> ! {
-    // SAFETY: an invalid instruction: the thread ends here.
-    unsafe { asm!("ud2", options(noreturn)) }
+    arch::invalid_instruction()
 }
 
 fn storm(env: &'static Environment) -> ! {

@@ -2,8 +2,8 @@
 
 use alloc::vec::Vec;
 
-use sandglass::hpet::Timer;
 use sandglass::time::{self, Tsc};
+use sandglass::timer::Timer;
 use sandglass::SetupError;
 use sandglass_partitions::driver::{Driver, Parts};
 use sandglass_partitions::hierarchy::{Hierarchy, Windows};

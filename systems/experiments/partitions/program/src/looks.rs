@@ -1,14 +1,13 @@
 //! What threads do: they look at the clock all the time, so that a switch is seen from both sides, at the last look before
 //! it and the first after it. The first look after a decision is noted.
 
-use core::arch::asm;
 use core::sync::atomic::{
     AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
 };
 
 use sandglass::cap::{Capability, Endpoint};
-use sandglass::time;
+use sandglass::{arch, time};
 use sandglass_partitions::{Arrivals, Member};
 
 /// Decisions so far.
@@ -64,10 +63,7 @@ pub fn flood(member: Member) -> ! {
 
 /// Executes what no processor executes.
 pub fn fault(member: Member) -> ! {
-    member.run(|| {
-        // SAFETY: an invalid instruction does nothing but to fault.
-        unsafe { asm!("ud2") };
-    })
+    member.run(|| arch::invalid_instruction())
 }
 
 fn look() -> u64 {

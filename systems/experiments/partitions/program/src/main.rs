@@ -29,8 +29,8 @@ use alloc::vec::Vec;
 
 use sandglass::cap::SchedParams;
 use sandglass::firmware::Files;
-use sandglass::hpet::Timer;
 use sandglass::time::Tsc;
+use sandglass::timer::Timer;
 use sandglass::{boot, println, BootInfo, Process, SetupError};
 use sandglass_partitions::driver::FULL_US;
 use sandglass_partitions::periodic::Parameters;

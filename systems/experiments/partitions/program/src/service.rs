@@ -5,9 +5,9 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use sandglass::cap::{
     Capability, Endpoint, Notification, Reply, Rights, SchedContext, SchedControl, SchedParams,
 };
-use sandglass::hpet::Timer;
 use sandglass::thread::{Thread, ThreadParams};
 use sandglass::time;
+use sandglass::timer::Timer;
 use sandglass::{Message, Process, SetupError};
 use sandglass_partitions::driver::{watch, Sender, Servers, FULL_US};
 use sandglass_partitions::Member;

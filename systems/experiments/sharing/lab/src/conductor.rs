@@ -9,7 +9,7 @@ use alloc::string::String;
 use core::sync::atomic::Ordering::Relaxed;
 
 use sandglass::cap::Notification;
-use sandglass::hpet::Timer;
+use sandglass::timer::Timer;
 use sandglass::{println, time, Environment};
 
 use crate::board::{Board, TASKS};
@@ -32,7 +32,7 @@ struct Conductor {
 pub fn conduct(env: &'static Environment) -> u8 {
     let conductor = Conductor {
         board: Board::of(env),
-        timer: Timer::described(env, "hpet", "timer", "pit").expect("the timer is given"),
+        timer: Timer::device(env).expect("the timer is given"),
         releases: TASKS.map(|task| env.capability(&format!("release.{task}"))),
         ended: env.capability("ended"),
         deadline_us: env.parameter("deadline"),
@@ -119,7 +119,7 @@ impl Conductor {
     /// watchdog then reset the machine; this one lets the round end, to see how long it takes.
     fn run(&self, releases: Releases) -> bool {
         self.board.clear();
-        let hpet = self.timer.hpet();
+        let hpet = self.timer.clock();
         let start = hpet.now() + hpet.us_to_ticks(self.pause_us);
         let mut has_bitten = false;
         let mut order: [usize; TASKS.len()] = core::array::from_fn(|task| task);

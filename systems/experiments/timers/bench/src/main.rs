@@ -12,7 +12,7 @@ use core::error::Error;
 
 use sandglass::cap::SchedContext;
 use sandglass::time::{self, Tsc};
-use sandglass::{hpet, println, Environment};
+use sandglass::{println, timer, Environment};
 use sandglass_timers::alarm::Alarm;
 use sandglass_timers::{Refusal, Timer};
 
@@ -27,9 +27,9 @@ const FAR_US: u64 = 1_000_000_000;
 fn main(env: &'static Environment) -> Result<u8, Box<dyn Error>> {
     let tsc = env.tsc().expect("the kernel reports the clock's frequency");
     let samples = env.parameter("samples");
-    match env.find_memory("hpet") {
-        Some(_) => own(env, tsc, samples)?,
-        None => served(env, tsc, samples)?,
+    match timer::Timer::is_described(env, "hpet", "timer") {
+        true => own(env, tsc, samples)?,
+        false => served(env, tsc, samples)?,
     }
     Ok(0)
 }
@@ -53,15 +53,15 @@ fn figure<E>(
 
 /// The HPET without a service.
 fn own(env: &'static Environment, tsc: Tsc, samples: u64) -> Result<(), Box<dyn Error>> {
-    let timer = hpet::Timer::described(env, "hpet", "timer", "pit")?;
+    let timer = timer::Timer::device(env)?;
     let alarm = Alarm::new(timer, tsc);
     let far = time::ticks() + tsc.us_to_ticks(FAR_US);
-    figure::<hpet::HpetError>("set", 1, samples, |number| {
+    figure::<timer::TimerError>("set", 1, samples, |number| {
         let begin = time::ticks();
         let _ = alarm.set(far + number);
         Ok(time::ticks() - begin)
     })?;
-    figure::<hpet::HpetError>("wake", 1, samples, |_| {
+    figure::<timer::TimerError>("wake", 1, samples, |_| {
         let at = time::ticks() + tsc.us_to_ticks(AHEAD_US);
         let _ = alarm.set(at);
         while time::ticks() < at {

@@ -180,6 +180,7 @@ pub fn source(protocol: Protocol, extent: &Extent) -> Source {
     }
     text += &gate(protocol, &clients);
     Source {
+        arch: None,
         name,
         text,
         folder: workspace::root().to_owned(),

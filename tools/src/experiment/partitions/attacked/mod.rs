@@ -128,6 +128,7 @@ fn failures(system: &System, honest: &Traced, attacked: &Traced) -> Result<Vec<S
 
 fn traced(text: &str) -> Result<Traced> {
     let source = Source {
+        arch: None,
         name: "attacked".to_owned(),
         text: text.to_owned(),
         folder: workspace::root().to_owned(),

@@ -478,6 +478,7 @@ mod tests {
     #[test]
     fn systems_are_described_rightly_and_only_the_attacker_s_parameters_differ() {
         let source = |text: String| Source {
+            arch: None,
             name: "attacked".to_owned(),
             text,
             folder: crate::workspace::root().to_owned(),

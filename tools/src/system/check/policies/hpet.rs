@@ -1,4 +1,5 @@
-//! Who has the HPET: an `[[edf]]` that shares it with nobody, or the timer service.
+//! Who has the machine's timer, on PCs the HPET: an `[[edf]]` that shares it with nobody, the timer service, or a component
+//! that asks for it.
 
 use crate::system::spanned::Spanned;
 
@@ -8,6 +9,7 @@ use super::super::super::document::{
 use super::super::super::findings::{Finding, Span};
 use super::super::super::quantity::Bytes;
 use super::super::text;
+use crate::arch::Arch;
 
 const PHYSICAL: i64 = 0xfed0_0000;
 const BYTES: u64 = 4096;
@@ -15,32 +17,81 @@ const BYTES: u64 = 4096;
 const PIN: i64 = 2;
 const PIT_PORTS: (i64, i64) = (0x40, 0x43);
 
-/// Under which names a component finds the HPET.
+/// Under which names a component finds the timer.
 pub struct Names {
     pub registers: &'static str,
     pub interrupt: &'static str,
     pub pit: &'static str,
 }
 
-/// Gives the HPET to the component `owner`. Returns what is wrong if the description gives it to another: one thing,
+/// On aarch64, the interrupt of the physical timer, which each core has.
+const CORE_TIMER: i64 = 30;
+
+/// Under which names a component finds it that a description gives it to.
+const ASKED: Names = Names {
+    registers: "hpet",
+    interrupt: "timer",
+    pit: "pit",
+};
+
+/// Gives the timer to the component that asks for it.
+pub fn expand(document: &mut Document) {
+    if let Some(device) = &document.timer_device {
+        let owner = device.component.clone();
+        add(document, &owner, &ASKED);
+    }
+}
+
+/// Whether a component has it.
+pub fn has_timer(document: &Document) -> bool {
+    described(document).is_some()
+}
+
+/// Gives the timer to the component `owner`. Returns what is wrong if the description gives it to another: one thing,
 /// whatever of it is described.
 pub fn give(document: &mut Document, owner: &Text, names: &Names) -> Option<Finding> {
-    if let Some(other) = described(document) {
-        let finding = Finding::new(
-            other,
-            format!("the HPET already belongs to `{}`", text(owner)),
-        );
-        return Some(
-            finding
-                .label("must not be here")
-                .related(owner.span(), "it is given out because of this")
-                .help(
+    let Some(other) = described(document) else {
+        add(document, owner, names);
+        return None;
+    };
+    let name = match document.arch {
+        Arch::X86_64 => "HPET",
+        Arch::Aarch64 => "timer",
+    };
+    let finding = Finding::new(
+        other,
+        format!("the {name} already belongs to `{}`", text(owner)),
+    );
+    Some(
+        finding
+            .label("must not be here")
+            .related(owner.span(), "it is given out because of this")
+            .help(match document.timer_device {
+                Some(_) => {
+                    "give the component a `[[timer]]` in place of the device, and remove the `[timer-device]`"
+                }
+                None => {
                     "give the component a `[[timer]]` in place of the device, and remove the `[[memory]]`, the \
-                     `[[interrupt]]` and the `[[ports]]` of HPET and PIT",
-                ),
-        );
-    }
+                     `[[interrupt]]` and the `[[ports]]` of HPET and PIT"
+                }
+            }),
+    )
+}
+
+/// Adds to a description what the timer consists of.
+fn add(document: &mut Document, owner: &Text, names: &Names) {
     let place = |text: &str| Spanned::new(owner.span(), text.to_owned());
+    let interrupt = |pin| Interrupt {
+        name: place(names.interrupt),
+        component: owner.clone(),
+        pin: Spanned::new(owner.span(), pin),
+        trigger: Trigger::Edge,
+        polarity: Polarity::High,
+    };
+    if document.arch == Arch::Aarch64 {
+        document.interrupts.push(interrupt(CORE_TIMER));
+        return;
+    }
     document.memory.push(Memory {
         name: place(names.registers),
         size: Spanned::new(owner.span(), Bytes(BYTES)),
@@ -51,37 +102,34 @@ pub fn give(document: &mut Document, owner: &Text, names: &Names) -> Option<Find
             address: None,
         }],
     });
-    document.interrupts.push(Interrupt {
-        name: place(names.interrupt),
-        component: owner.clone(),
-        pin: Spanned::new(owner.span(), PIN),
-        trigger: Trigger::Edge,
-        polarity: Polarity::High,
-    });
+    document.interrupts.push(interrupt(PIN));
     document.ports.push(Ports {
         name: place(names.pit),
         component: owner.clone(),
         first: Spanned::new(owner.span(), PIT_PORTS.0),
         last: Spanned::new(owner.span(), PIT_PORTS.1),
     });
-    None
 }
 
-/// Where a description names the HPET, its interrupt or the ports that come with it.
+/// Where a description names the timer: the HPET, its interrupt or the ports that come with it.
 fn described(document: &Document) -> Option<Span> {
+    let of_pin = |pin| {
+        let mut pins = document.interrupts.iter().map(|interrupt| &interrupt.pin);
+        Some(pins.find(|other| *other.get_ref() == pin)?.span())
+    };
+    if document.arch == Arch::Aarch64 {
+        return of_pin(CORE_TIMER);
+    }
     let mut memory = document.memory.iter();
     let memory = memory.find_map(|memory| {
         let physical = memory.physical.as_ref()?;
         (*physical.get_ref() == PHYSICAL).then(|| physical.span())
     });
-    let mut pins = document.interrupts.iter().map(|interrupt| &interrupt.pin);
     let mut ports = document.ports.iter();
-    memory
-        .or_else(|| Some(pins.find(|pin| *pin.get_ref() == PIN)?.span()))
-        .or_else(|| {
-            let (first, last) = PIT_PORTS;
-            let ports = ports
-                .find(|ports| *ports.first.get_ref() <= last && first <= *ports.last.get_ref());
-            Some(ports?.first.span())
-        })
+    memory.or_else(|| of_pin(PIN)).or_else(|| {
+        let (first, last) = PIT_PORTS;
+        let ports =
+            ports.find(|ports| *ports.first.get_ref() <= last && first <= *ports.last.get_ref());
+        Some(ports?.first.span())
+    })
 }

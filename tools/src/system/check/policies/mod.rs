@@ -20,6 +20,8 @@ use super::super::document::{Document, SharingProtocol};
 use super::super::findings::{Finding, Span};
 use super::{text, Checker, Content};
 
+pub(super) use hpet::has_timer;
+
 /// Whether clients of a resource of this protocol reach its server through a proxy.
 pub(super) fn is_proxied(protocol: SharingProtocol) -> bool {
     sharing::proxied(protocol).is_some()
@@ -29,6 +31,7 @@ pub(super) fn is_proxied(protocol: SharingProtocol) -> bool {
 /// endpoints, devices. Returns what is wrong about that; the rest is found later, by the checks of what
 /// was added and by [`Checker::policies`].
 pub fn expand(document: &mut Document) -> Vec<Finding> {
+    hpet::expand(document);
     let mut findings = mc_ipc::expand(document);
     sharing::expand(document);
     // Their scheduler has a timer, which the others then share, and may be a client of the time manager.

@@ -409,6 +409,7 @@ fn a_request_that_nobody_ends() {
             format!("default = \"rollback\"\nclients = [{{ component = \"counting\", {policy} }}]");
         let text = shared.text.replace("default = \"rollback\"", &policy);
         check(&Source {
+            arch: None,
             text,
             ..shared.clone()
         })

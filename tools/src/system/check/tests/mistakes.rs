@@ -35,6 +35,7 @@ fn found_and_expected(path: &Path) -> (Vec<Finding>, String, String) {
         .split_inclusive('\n')
         .partition(|line| line.starts_with(EXPECTED));
     let source = Source {
+        arch: None,
         name: path.display().to_string(),
         text: described.concat(),
         folder: folder(),

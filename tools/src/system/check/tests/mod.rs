@@ -119,6 +119,7 @@ components = ["client"]
 
 fn source(text: &str) -> Source {
     Source {
+        arch: None,
         name: "test.toml".to_owned(),
         text: text.to_owned(),
         folder: PathBuf::from(env!("CARGO_MANIFEST_DIR")),
