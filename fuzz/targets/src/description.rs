@@ -69,6 +69,7 @@ fn source(text: &str) -> Source {
         name: "SYSTEM.toml".to_owned(),
         text: text.to_owned(),
         folder: PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/files")),
+        arch: None,
     }
 }
 
