@@ -134,8 +134,6 @@ fn default_timeout() -> u64 {
 fn smp_kernels(suite: &str) -> Vec<(Variant, Cores)> {
     let both = |cores| Variant::ALL.map(|variant| (variant, Cores::Smp(cores)));
     match suite {
-        // The debug SMP kernel on one core is between two kernels that are run: for one core, and on four.
-        "conformance" => [&[(Variant::Release, Cores::Smp(1))][..], &both(MOST_CORES)].concat(),
         // Entries of the debug SMP kernel take longer than a thread's log takes for an entry.
         "kernel-tests" => vec![(Variant::Release, Cores::Smp(MOST_CORES))],
         // Inside its turns the debug kernel also prints and checks objects: no bound is promised there.
