@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use anyhow::{bail, ensure, Context, Result};
 
+use crate::arch::Arch;
 use crate::boot;
 use crate::cli::DebugArgs;
 use crate::kernel;
@@ -55,6 +56,12 @@ pub fn run(args: &DebugArgs) -> Result<ExitCode> {
         );
     }
     let description = system::check(&Source::read(&args.system)?)?;
+    ensure!(
+        description.arch == Arch::X86_64,
+        "`{}` is for {}: systems are debugged on x86_64 only",
+        args.system.display(),
+        description.arch.name()
+    );
     let breakpoints = args
         .breakpoints
         .iter()

@@ -27,7 +27,7 @@ use std::process::ExitCode;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use anyhow::{bail, Context, Result};
+use anyhow::{bail, ensure, Context, Result};
 use sandglass_abi::trace::RECORD_WORDS;
 use sandglass_description::Trace;
 
@@ -35,6 +35,7 @@ use self::check::{Promises, Verdict};
 use self::history::History;
 use self::memory::{Log, Memory};
 use self::timeline::Timeline;
+use crate::arch::Arch;
 use crate::cli::TraceArgs;
 use crate::cores::Cores;
 use crate::kernel::{self, Variant};
@@ -199,6 +200,12 @@ pub fn trace(path: &Path, options: &Options) -> Result<Traced> {
 /// # Errors
 /// Something does not build or run, or nothing was recorded.
 pub fn trace_checked(mut description: Description, options: &Options) -> Result<Traced> {
+    ensure!(
+        description.arch == Arch::X86_64,
+        "`{}` is for {}: systems are traced on x86_64 only",
+        description.source.name,
+        description.arch.name()
+    );
     let cores = description.cores;
     let frames_per_core = options.log_mib.div_ceil(FRAME_MIB).max(1);
     description.system.trace = Some(Trace { frames_per_core });
