@@ -192,3 +192,30 @@ mod sgis {
         assert!(w.cap(second).is_null(), "IRQ control is the parent of all");
     }
 }
+
+/// 01, section 7. What is no core, or no software-generated interrupt, is refused in words.
+#[cfg(all(feature = "smp", feature = "debug"))]
+#[test]
+fn a_debug_call_raises_an_interrupt_at_a_core() {
+    use sandglass_abi::message::MessageInfo;
+    use sandglass_abi::syscall::Syscall;
+
+    let mut w = World::new();
+    let mut send = |core, number| {
+        let info = MessageInfo::from_raw(number);
+        w.syscall(Syscall::DebugSendIPI, core, 0, info, &[]);
+        (
+            w.k.machine.take_sgis(),
+            w.k.machine.take_console().is_empty(),
+        )
+    };
+    for (core, number) in [(0, 0), (1, 15), (CORES as u64 - 1, 7)] {
+        assert_eq!(
+            send(core, number),
+            (vec![(number as u8, core as u32)], true)
+        );
+    }
+    for (core, number) in [(CORES as u64, 0), (u64::MAX, 0), (0, 16), (0, u64::MAX)] {
+        assert_eq!(send(core, number), (vec![], false), "{core} {number}");
+    }
+}

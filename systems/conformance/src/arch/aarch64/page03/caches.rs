@@ -1,4 +1,4 @@
-//! 03, section 9.1, and what maintains caches of 03, section 9.3.
+//! 03, section 9.1, and of 03, section 9.3, what maintains caches.
 
 use crate::page03::common::{refuses_other_labels, truncated, works_in_first_phase};
 use crate::page03::levels::{root_above, VADDR};
