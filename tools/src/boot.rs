@@ -21,7 +21,7 @@ pub fn run(args: &BootArgs) -> Result<ExitCode> {
     let cores = args.machine.cores.cores();
     let mut options = KernelOptions::on(conditions.kernel, cores).for_arch(arch);
     if is_ours {
-        options = options.with_user_clock();
+        options = options.with_user_timer();
     }
     let kernel = kernel::build(&options)?;
     let mut machine = Machine {

@@ -119,6 +119,9 @@ pub struct TestArgs {
     /// Run only the tests whose name contains PATTERN
     #[arg(long, value_name = "PATTERN")]
     pub only: Option<String>,
+    /// Also run the long ones: what others show as well, for the other architecture or beside another system
+    #[arg(long, conflicts_with = "only")]
+    pub all: bool,
 }
 
 /// Arguments of `sandglass kernel`.

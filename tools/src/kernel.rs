@@ -129,8 +129,9 @@ impl KernelOptions {
     #[must_use]
     pub fn with_user_timer(mut self) -> Self {
         if self.arch == Arch::Aarch64 {
+            let clocks = [USER_CLOCK_FEATURE, USER_TIMER_FEATURE];
             self.features
-                .retain(|feature| feature != USER_CLOCK_FEATURE);
+                .retain(|feature| !clocks.contains(&feature.as_str()));
             self.features.push(USER_TIMER_FEATURE.to_owned());
         }
         self

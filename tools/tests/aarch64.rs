@@ -37,7 +37,8 @@ fn one_kernel_boots_on_every_machine() {
         (KernelOptions::new(Variant::Release), 1),
         (KernelOptions::smp(Variant::Debug), 4),
     ] {
-        let kernel = kernel::build(&options.for_arch(Arch::Aarch64)).unwrap();
+        let options = options.for_arch(Arch::Aarch64).with_user_timer();
+        let kernel = kernel::build(&options).unwrap();
         for model in [
             "virt,gic-version=2",
             "virt,gic-version=3",
@@ -83,7 +84,9 @@ fn tree_with(from: &str, to: &str) -> PathBuf {
 
 #[test]
 fn a_tree_that_lacks_something_is_refused_in_words() {
-    let options = KernelOptions::new(Variant::Debug).for_arch(Arch::Aarch64);
+    // A kernel that other tests have, too.
+    let options = KernelOptions::smp(Variant::Debug).for_arch(Arch::Aarch64);
+    let options = options.with_user_timer();
     let kernel = kernel::build(&options).unwrap();
     for (from, to, said) in [
         ("arm,armv8-timer", "arm,armv8-timex", "names no timer"),
@@ -106,7 +109,7 @@ fn a_tree_that_lacks_something_is_refused_in_words() {
 }
 
 /// Described systems: components in address spaces of their own, timers, faults, output to the host. The same programs and
-/// descriptions as on x86_64, with a kernel of the description's choice.
+/// descriptions as on x86_64, on one kernel, with the timer, whether they need it or not.
 #[test]
 fn described_systems_run() {
     let root = workspace::root();
@@ -126,7 +129,7 @@ fn described_systems_run() {
         let kernel = built.kernel(Variant::Release, built.cores_with(None).unwrap());
         let mut boot = Boot {
             timeout: Some(Duration::from_secs(60)),
-            ..built.boot(kernel::build(&kernel).unwrap())
+            ..built.boot(kernel::build(&kernel.with_user_timer()).unwrap())
         };
         boot.machine.icount = Some(0);
         let output = folder.join("aarch64.output");

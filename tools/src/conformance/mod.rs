@@ -86,7 +86,7 @@ fn write_root_task(selection: &SelectionArgs, file: &Path) -> Result<ExitCode> {
 /// as the reference where it is to differ.
 fn run_selection(args: &ConformanceArgs) -> Result<ExitCode> {
     let options = KernelOptions::on(args.kernel, args.cores.cores());
-    let options = options.for_arch(args.arch).with_user_clock();
+    let options = options.for_arch(args.arch).with_user_timer();
     let on = Place {
         options: &options,
         cores: args.cores.cores(),
@@ -159,7 +159,7 @@ fn run_all(arch: Arch, checks: &[Check]) -> Result<()> {
     for (variant, cores) in kernels.concat() {
         let kernel = format!("{} {}{cores}", arch.name(), variant.name());
         let options = KernelOptions::on(variant, cores);
-        let options = options.for_arch(arch).with_user_clock();
+        let options = options.for_arch(arch).with_user_timer();
         let on = Place {
             options: &options,
             cores,

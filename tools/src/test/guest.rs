@@ -41,7 +41,7 @@ type NamedResult = (String, Verdict);
 /// Builds and boots every test system that can have a wanted test.
 pub(super) fn run(filter: &Filter, report: &mut Report) -> Result<()> {
     let begin = Instant::now();
-    if filter.0.is_none() {
+    if filter.pattern().is_none() {
         // All will be wanted: one cargo builds them quicker than many. What does not build is the failure of what needs it.
         let programs = program::workspace_metadata().and_then(|all| {
             program::read_all(Arch::X86_64, &program::packages(&all), Profile::Release)
@@ -97,7 +97,7 @@ fn runs_on_aarch64(suite: &Suite, filter: &Filter, image: &[u8]) -> Result<Vec<R
             let kernel = KernelOptions::on(variant, cores).for_arch(Arch::Aarch64);
             runs.push(Run {
                 prefix,
-                kernel: kernel.with_user_clock(),
+                kernel: kernel.with_user_timer(),
                 cores,
                 root_task: program::build_for(Arch::Aarch64, &suite.name)?,
                 config,
@@ -128,11 +128,11 @@ fn build_kernels(runs: &[Run], report: &mut Report) -> HashMap<KernelOptions, Pa
 /// Whether the root task `image` can print a wanted name: each word of the pattern is in the
 /// prefix or in the image. (Digits may be computed, so they do not count.)
 fn may_have(filter: &Filter, prefix: &str, image: &[u8]) -> bool {
-    let Some(pattern) = &filter.0 else {
-        return true;
+    let Some(pattern) = filter.pattern() else {
+        return !filter.leaves_out(prefix);
     };
     let whole = format!("{prefix}::");
-    if whole.contains(pattern.as_str()) {
+    if whole.contains(pattern) {
         return true;
     }
     let rest = match pattern.strip_prefix(&whole) {
@@ -281,7 +281,7 @@ mod tests {
     use crate::kernel::Variant;
 
     fn judge_console(console: &str, end: End, min_passed: usize) -> Vec<NamedResult> {
-        judge_wanted(console, end, min_passed, &Filter(None))
+        judge_wanted(console, end, min_passed, &Filter::All)
     }
 
     fn judge_wanted(
@@ -369,7 +369,7 @@ mod tests {
 
     #[test]
     fn unwanted_tests_are_left_out_and_a_bad_end_is_not() {
-        let filter = Filter(Some("::b".into()));
+        let filter = Filter::Only("::b".into());
         let console = "test a ... FAILED: no\ntest b ... ok\n1 passed, 1 failed\n";
         let results = judge_wanted(console, End::Guest(1), 1, &filter);
         assert_eq!(results, [("qemu::x::debug::b".to_owned(), Verdict::Passed)]);
@@ -381,7 +381,7 @@ mod tests {
     fn a_system_is_booted_if_it_can_have_a_wanted_test() {
         let may = |pattern: &str| {
             may_have(
-                &Filter(Some(pattern.into())),
+                &Filter::Only(pattern.into()),
                 "qemu::time::debug",
                 b"..herd_of_..",
             )
@@ -390,6 +390,6 @@ mod tests {
         assert!(may("herd"));
         assert!(may("debug::herd_of_10"));
         assert!(!may("cspace"));
-        assert!(may_have(&Filter(None), "qemu::time::debug", b""));
+        assert!(may_have(&Filter::All, "qemu::time::debug", b""));
     }
 }

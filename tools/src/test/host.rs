@@ -21,24 +21,27 @@ struct Part {
     name: &'static str,
     /// What comes before the harness in the names of its tests, if not just its kind.
     prefix: &'static str,
+    /// All its tests are long ones.
+    is_long: bool,
     /// Arguments of `cargo test`.
     arguments: &'static [&'static str],
 }
+
+/// Features of the kernel that is the opposite of the workspace's.
+const OPPOSITE: &str = "aarch64,debug,smp,trace";
 
 const PARTS: &[Part] = &[
     Part {
         name: "the host's tests",
         prefix: "host",
+        is_long: false,
         arguments: &["--workspace"],
     },
-    // The whole workspace has the release kernel of x86_64 for one core without traces, and this the opposite in all, in one
-    // build; mutants and coverage run what else there is.
     Part {
-        name: "the tests of aarch64's debug SMP kernel with traces, lock step and parallel virtual time with it",
-        prefix: "host::aarch64",
+        name: "the tests in parallel virtual time, and lock step on several cores",
+        prefix: "host::cores",
+        is_long: false,
         arguments: &[
-            "--package",
-            "sandglass-kernel",
             "--package",
             "sandglass-parallel",
             "--package",
@@ -46,7 +49,30 @@ const PARTS: &[Part] = &[
             "--package",
             "sandglass-assurance",
             "--features",
-            "aarch64,debug,smp,trace",
+            "smp",
+        ],
+    },
+    // The whole workspace has the release kernel of x86_64 for one core without traces, and this the opposite in all, with
+    // all that there is about traces; mutants and coverage run what else there is.
+    Part {
+        name: "the tests of aarch64's debug SMP kernel with traces on the host",
+        prefix: "host::aarch64",
+        is_long: false,
+        arguments: &["--package", "sandglass-kernel", "--features", OPPOSITE],
+    },
+    Part {
+        name: "lock step and parallel virtual time with that kernel",
+        prefix: "host::aarch64",
+        is_long: true,
+        arguments: &[
+            "--package",
+            "sandglass-parallel",
+            "--package",
+            "sandglass-gates",
+            "--package",
+            "sandglass-assurance",
+            "--features",
+            OPPOSITE,
         ],
     },
 ];
@@ -55,7 +81,10 @@ impl Part {
     /// Whether one of its tests can be wanted: not if the pattern says of which other part the wanted
     /// are.
     fn may_have(&self, filter: &Filter) -> bool {
-        let Some(pattern) = filter.0.as_deref().filter(|p| p.starts_with("host::")) else {
+        if self.is_long && matches!(filter, Filter::Usual) {
+            return false;
+        }
+        let Some(pattern) = filter.pattern().filter(|p| p.starts_with("host::")) else {
             return true;
         };
         self.prefix.starts_with(pattern) || pattern.starts_with(self.prefix)
@@ -70,10 +99,11 @@ impl Part {
     }
 }
 
-/// What builds the host's tests: all that runs on the host, in every configuration that is tested. clippy looks at it on the
-/// way.
+/// What builds the host's usual tests: all that runs on the host, in every configuration that is usually tested. clippy looks
+/// at it on the way.
 pub fn builds() -> impl Iterator<Item = Command> {
-    PARTS.iter().map(Part::cargo)
+    let usual = PARTS.iter().filter(|part| !part.is_long);
+    usual.map(Part::cargo)
 }
 
 /// Builds and runs the host's tests.
@@ -196,9 +226,8 @@ pub fn run_doc_tests(filter: &Filter, report: &mut Report) -> Result<()> {
     cargo.args(["--format", "pretty"]);
     // The harness knows the names without our prefix.
     if let Some(pattern) = filter
-        .0
-        .as_ref()
-        .filter(|pattern| !"doc::".contains(pattern.as_str()))
+        .pattern()
+        .filter(|pattern| !"doc::".contains(pattern))
     {
         cargo.arg(pattern.trim_start_matches("doc::"));
     }
@@ -268,20 +297,24 @@ fn follow(command: &mut Command, mut see: impl FnMut(&str)) -> Result<(bool, Str
 mod tests {
     use super::*;
 
-    fn parts(pattern: Option<&str>) -> Vec<&'static str> {
-        let filter = Filter(pattern.map(str::to_owned));
-        let parts = PARTS.iter().filter(|part| part.may_have(&filter));
+    fn parts(filter: &Filter) -> Vec<&'static str> {
+        let parts = PARTS.iter().filter(|part| part.may_have(filter));
         parts.map(|part| part.prefix).collect()
+    }
+
+    fn parts_with(pattern: &str) -> Vec<&'static str> {
+        parts(&Filter::Only(pattern.to_owned()))
     }
 
     #[test]
     fn what_cannot_have_a_wanted_test_is_not_built() {
-        let all = parts(None);
+        let all = parts(&Filter::All);
         assert_eq!(all.len(), PARTS.len());
-        assert_eq!(parts(Some("time")), all);
-        assert_eq!(parts(Some("host::")), all);
-        assert_eq!(parts(Some("host::tools::demo")), ["host"]);
-        let second = parts(Some("host::aarch64::"));
-        assert_eq!(second, ["host", "host::aarch64"]);
+        let usual = PARTS.iter().filter(|part| !part.is_long);
+        assert_eq!(parts(&Filter::Usual).len(), usual.count());
+        assert_eq!(parts_with("time"), all);
+        assert_eq!(parts_with("host::"), all);
+        assert_eq!(parts_with("host::tools::demo"), ["host"]);
+        assert_eq!(parts_with("host::cores::"), ["host", "host::cores"]);
     }
 }

@@ -94,19 +94,55 @@ fn run_row(row: &[(&str, Runner)], filter: &Filter) -> Report {
     report
 }
 
-/// Which tests are wanted: those whose name contains the pattern.
+/// Beginnings of the names of tests that are run with `--all` or by name only: what they show is also shown by others, for
+/// another architecture or beside another system.
+const LONG: &[&str] = &[
+    // Each policy has tests with a client that does the worst.
+    "beside::",
+    "experiment::multicore",
+    // The kernel's tests are usual, and these are for x86_64.
+    "host::aarch64::assurance",
+    "host::aarch64::gates",
+    "host::aarch64::parallel",
+    "host::tools::aarch64::described_systems_run",
+    // Others are booted by UEFI, and look at the processor after other starts.
+    "machine::uefi::",
+    // Conformance runs there.
+    "qemu::kernel-tests::aarch64-",
+];
+
+/// Which tests are wanted.
 #[derive(Debug, Clone)]
-struct Filter(Option<String>);
+enum Filter {
+    /// All but long ones.
+    Usual,
+    All,
+    /// Those whose name contains the pattern.
+    Only(String),
+}
 
 impl Filter {
+    fn pattern(&self) -> Option<&str> {
+        match self {
+            Filter::Only(pattern) => Some(pattern),
+            Filter::Usual | Filter::All => None,
+        }
+    }
+
     fn accepts(&self, name: &str) -> bool {
-        self.0.as_ref().is_none_or(|pattern| name.contains(pattern))
+        !self.leaves_out(name) && self.pattern().is_none_or(|pattern| name.contains(pattern))
+    }
+
+    /// Whether `name`, of a test or the beginning of that of several, is one of a long test, which is not wanted.
+    fn leaves_out(&self, name: &str) -> bool {
+        let is_long = || LONG.iter().any(|long| name.starts_with(long));
+        matches!(self, Filter::Usual) && is_long()
     }
 
     /// Whether a test of `kind`, the first part of its name, can be wanted: not if the pattern
     /// begins with another kind.
     fn may_accept(&self, kind: &str) -> bool {
-        let Some((first, _)) = self.0.as_ref().and_then(|pattern| pattern.split_once("::")) else {
+        let Some((first, _)) = self.pattern().and_then(|pattern| pattern.split_once("::")) else {
             return true;
         };
         first == kind
@@ -120,7 +156,11 @@ impl Filter {
 
 /// `sandglass test`: fails if a test failed, or if none was run.
 pub fn run(args: &TestArgs) -> Result<ExitCode> {
-    let filter = Filter(args.only.clone());
+    let filter = match &args.only {
+        Some(pattern) => Filter::Only(pattern.clone()),
+        None if args.all => Filter::All,
+        None => Filter::Usual,
+    };
     let begin = Instant::now();
     let mut report = Report::default();
     let watched = visits::watch_into(workspace::target_dir().join("visits"))?;
@@ -142,7 +182,7 @@ fn judge_visits(folder: &Path, filter: &Filter, report: &mut Report) {
     let judge = || {
         let seen = Seen::gather(folder)?;
         if seen.machines() == 0 {
-            let is_expected = filter.0.is_some();
+            let is_expected = filter.pattern().is_some();
             ensure!(
                 is_expected,
                 "no machine was watched, although many boot the release kernel"
@@ -332,17 +372,26 @@ mod tests {
 
     #[test]
     fn a_pattern_is_a_substring_and_its_absence_accepts_all() {
-        assert!(Filter(None).accepts("host::a"));
-        assert!(Filter(Some("t::a".into())).accepts("host::a"));
-        assert!(!Filter(Some("b".into())).accepts("host::a"));
+        assert!(Filter::Usual.accepts("host::a"));
+        assert!(Filter::Only("t::a".into()).accepts("host::a"));
+        assert!(!Filter::Only("b".into()).accepts("host::a"));
+    }
+
+    #[test]
+    fn long_tests_are_run_with_all_or_by_name() {
+        let long = "experiment::multicore";
+        assert!(!Filter::Usual.accepts(long));
+        assert!(Filter::All.accepts(long));
+        assert!(Filter::Only("multicore".into()).accepts(long));
+        assert!(Filter::Usual.accepts("experiment::sharing"));
     }
 
     #[test]
     fn a_pattern_that_names_a_kind_excludes_the_others() {
-        let filter = Filter(Some("qemu::time".into()));
+        let filter = Filter::Only("qemu::time".into());
         assert!(filter.may_accept("qemu"));
         assert!(!filter.may_accept("host"));
-        assert!(Filter(Some("time::herd".into())).may_accept("host"));
-        assert!(Filter(Some("qemu".into())).may_accept("host"));
+        assert!(Filter::Only("time::herd".into()).may_accept("host"));
+        assert!(Filter::Only("qemu".into()).may_accept("host"));
     }
 }
