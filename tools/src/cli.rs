@@ -59,7 +59,7 @@ enum Command {
     Bench(BenchArgs),
     /// Repeat an experiment of the papers: a table, and a report that compares it with the paper's figures
     Experiment(ExperimentArgs),
-    /// Run every test, on the host and in QEMU; ends with the line `N passed, N failed`
+    /// Run the tests, on the host and in QEMU; ends with the line `N passed, N failed`
     Test(TestArgs),
     /// Check formatting, lints, the rules of the release kernel, and where `unsafe` is used
     Check(check::CheckArgs),

@@ -1,4 +1,4 @@
-//! `sandglass test`: every test there is, on the host and in QEMU, as one list.
+//! `sandglass test`: the tests, on the host and in QEMU, as one list.
 //!
 //! - `host::PACKAGE::...`: the workspace's own tests, the tool's included;
 //! - `doc::...`: examples in the documentation;

@@ -73,11 +73,10 @@ fn expect_refused(f: &mut Fixture, instruction: u32) -> TestResult {
     Ok(())
 }
 
-/// All but the virtual counter, its frequency, and the physical timer, which the kernel that the suite runs on leaves to user level: the suite
-/// needs a clock, and an interrupt (an option that the kernel is built with).
+/// All but the counters, their frequency, and the physical timer, which the kernel that the suite runs on leaves to user level:
+/// the suite needs a clock, and an interrupt (an option that the kernel is built with).
 fn timers(f: &mut Fixture) -> TestResult {
     for instruction in [
-        0xd53b_e029, // mrs x9, cntpct_el0
         0xd53b_e329, // mrs x9, cntv_ctl_el0
         0xd51b_e329, // msr cntv_ctl_el0, x9
         0xd53b_e349, // mrs x9, cntv_cval_el0
