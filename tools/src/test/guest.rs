@@ -76,7 +76,7 @@ pub(super) fn run(filter: &Filter, report: &mut Report) -> Result<()> {
                 });
             }
         }
-        match runs_on_aarch64(&suite, filter, &image) {
+        match runs_on_aarch64(&suite, filter) {
             Ok(more) => runs.extend(more),
             Err(error) => report.failed(
                 &format!("qemu::{}::aarch64", suite.name),
@@ -89,17 +89,28 @@ pub(super) fn run(filter: &Filter, report: &mut Report) -> Result<()> {
     boot_all(&runs, &kernels, filter, report)
 }
 
-/// The runs of `suite` on aarch64 that can have a wanted test, which its root task for x86_64, `image`, says as well.
-fn runs_on_aarch64(suite: &Suite, filter: &Filter, image: &[u8]) -> Result<Vec<Run>> {
+/// The runs of `suite` on aarch64 that can have a wanted test.
+fn runs_on_aarch64(suite: &Suite, filter: &Filter) -> Result<Vec<Run>> {
+    let mut wanted = suite.on_aarch64();
+    wanted.retain(|(prefix, ..)| {
+        let is_of_another = |pattern| names_another(pattern, &format!("{prefix}::"));
+        !filter.leaves_out(prefix) && !filter.pattern().is_some_and(is_of_another)
+    });
+    if wanted.is_empty() {
+        return Ok(Vec::new());
+    }
+    let root_task = program::build_for(Arch::Aarch64, &suite.name)?;
+    let image =
+        fs::read(&root_task).with_context(|| format!("cannot read {}", root_task.display()))?;
     let mut runs = Vec::new();
-    for (prefix, variant, cores, config) in suite.on_aarch64() {
-        if may_have(filter, &prefix, image) {
+    for (prefix, variant, cores, config) in wanted {
+        if may_have(filter, &prefix, &image) {
             let kernel = KernelOptions::on(variant, cores).for_arch(Arch::Aarch64);
             runs.push(Run {
                 prefix,
                 kernel: kernel.with_user_timer(),
                 cores,
-                root_task: program::build_for(Arch::Aarch64, &suite.name)?,
+                root_task: root_task.clone(),
                 config,
             });
         }
@@ -125,6 +136,11 @@ fn build_kernels(runs: &[Run], report: &mut Report) -> HashMap<KernelOptions, Pa
     kernels
 }
 
+/// Whether the pattern begins with the name of another run than that whose tests' names begin with `whole`.
+fn names_another(pattern: &str, whole: &str) -> bool {
+    pattern.starts_with("qemu::") && !pattern.starts_with(whole) && !whole.contains(pattern)
+}
+
 /// Whether the root task `image` can print a wanted name: each word of the pattern is in the
 /// prefix or in the image. (Digits may be computed, so they do not count.)
 fn may_have(filter: &Filter, prefix: &str, image: &[u8]) -> bool {
@@ -135,11 +151,10 @@ fn may_have(filter: &Filter, prefix: &str, image: &[u8]) -> bool {
     if whole.contains(pattern) {
         return true;
     }
-    let rest = match pattern.strip_prefix(&whole) {
-        Some(rest) => rest,
-        None if pattern.starts_with("qemu::") => return false,
-        None => pattern,
-    };
+    if names_another(pattern, &whole) {
+        return false;
+    }
+    let rest = pattern.strip_prefix(&whole).unwrap_or(pattern);
     rest.split(|c: char| !c.is_alphabetic() && c != '_')
         .filter(|word| !word.is_empty())
         .all(|word| {
@@ -390,6 +405,10 @@ mod tests {
         assert!(may("herd"));
         assert!(may("debug::herd_of_10"));
         assert!(!may("cspace"));
+        assert!(names_another("qemu::time::release", "qemu::time::debug::"));
+        for of_this in ["qemu::time", "qemu::time::debug::a", "e::debug", "a"] {
+            assert!(!names_another(of_this, "qemu::time::debug::"), "{of_this}");
+        }
         assert!(may_have(&Filter::All, "qemu::time::debug", b""));
     }
 }

@@ -173,6 +173,9 @@ pub fn run(args: &TestArgs) -> Result<ExitCode> {
     if let Some(folder) = watched {
         judge_visits(folder, &filter, &mut report);
     }
+    if matches!(filter, Filter::All) {
+        report.demand_long();
+    }
     Ok(report.close(begin.elapsed()))
 }
 

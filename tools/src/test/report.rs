@@ -1,11 +1,14 @@
 //! Shows results as they come, and the verdict at the end.
 
+use std::collections::BTreeSet;
 use std::process::ExitCode;
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use nix::sys::resource::{getrusage, UsageWho};
 use nix::sys::time::TimeVal;
+
+use super::LONG;
 
 /// What costs less than this is not listed.
 const LISTED: Duration = Duration::from_secs(5);
@@ -16,6 +19,8 @@ pub struct Report {
     passed: usize,
     /// Names and reasons.
     failed: Vec<(String, String)>,
+    /// Entries of [`LONG`] of which there were tests.
+    long: BTreeSet<&'static str>,
     /// What took how long.
     took: Vec<(String, Duration)>,
 }
@@ -37,12 +42,14 @@ impl Report {
     pub fn absorb(&mut self, other: Self) {
         self.passed += other.passed;
         self.failed.extend(other.failed);
+        self.long.extend(other.long);
         self.took.extend(other.took);
     }
 
     pub fn passed(&mut self, name: &str) {
         println!("test {name} ... ok");
         self.passed += 1;
+        self.was_long(name);
     }
 
     /// Neither passed nor failed: the machine lacks a tool, or the test is marked as ignored.
@@ -52,7 +59,24 @@ impl Report {
 
     pub fn failed(&mut self, name: &str, reason: &str) {
         println!("test {name} ... FAILED");
+        self.was_long(name);
         self.failed.push((name.to_owned(), reason.to_owned()));
+    }
+
+    fn was_long(&mut self, name: &str) {
+        self.long
+            .extend(LONG.iter().filter(|long| name.starts_with(**long)));
+    }
+
+    /// After all tests: an entry of [`LONG`] with which no test's name begins is a failure.
+    pub fn demand_long(&mut self) {
+        let missing = LONG.iter().filter(|long| !self.long.contains(*long));
+        for long in missing.copied().collect::<Vec<_>>() {
+            self.failed(
+                long,
+                "no test has a name that begins so: correct `LONG` in `tools/src/test/mod.rs`",
+            );
+        }
     }
 
     /// Gives the reason of a failure that has been reported without.
@@ -131,5 +155,18 @@ mod tests {
         assert_eq!(report.passed, 2);
         assert_eq!(report.failed, [("c".to_owned(), "why".to_owned())]);
         assert_eq!(report.took.len(), 1, "what is short is not listed");
+    }
+
+    #[test]
+    fn a_long_test_that_is_not_there_is_missed() {
+        let mut report = Report::default();
+        let mut other = Report::default();
+        for long in &LONG[1..] {
+            other.passed(&format!("{long}::x"));
+        }
+        report.absorb(other);
+        report.demand_long();
+        let failed = report.failed.iter().map(|(name, _)| name.as_str());
+        assert_eq!(failed.collect::<Vec<_>>(), [LONG[0]]);
     }
 }

@@ -1,12 +1,12 @@
 //! What policies are told: the tables of a description that name a policy's library become
 //! capabilities and a table ([`sandglass_description::policy`]) for the component that has it.
 //!
-//! There is a module for each library in `user/policies`, with the same name; [`hpet`] gives one of them the device that
+//! There is a module for each library in `user/policies`, with the same name; [`machine_timer`] gives one of them the device that
 //! there is one of.
 
 mod allocations;
 mod edf;
-mod hpet;
+mod machine_timer;
 pub(super) mod mc_ipc;
 mod modes;
 mod partitions;
@@ -20,7 +20,7 @@ use super::super::document::{Document, SharingProtocol};
 use super::super::findings::{Finding, Span};
 use super::{text, Checker, Content};
 
-pub(super) use hpet::has_timer;
+pub(super) use machine_timer::has_timer;
 
 /// Whether clients of a resource of this protocol reach its server through a proxy.
 pub(super) fn is_proxied(protocol: SharingProtocol) -> bool {
@@ -31,7 +31,7 @@ pub(super) fn is_proxied(protocol: SharingProtocol) -> bool {
 /// endpoints, devices. Returns what is wrong about that; the rest is found later, by the checks of what
 /// was added and by [`Checker::policies`].
 pub fn expand(document: &mut Document) -> Vec<Finding> {
-    hpet::expand(document);
+    machine_timer::expand(document);
     let mut findings = mc_ipc::expand(document);
     sharing::expand(document);
     // Their scheduler has a timer, which the others then share, and may be a client of the time manager.

@@ -1,5 +1,6 @@
 //! What is right comes out as written; [`wrong`] is about the rest.
 
+mod aarch64;
 mod allocations;
 mod couriers;
 mod edf;

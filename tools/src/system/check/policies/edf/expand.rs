@@ -9,7 +9,7 @@ use super::super::super::super::document::{
 use super::super::super::super::findings::Finding;
 use super::super::super::super::quantity::Micros;
 use super::super::super::text;
-use super::super::hpet;
+use super::super::machine_timer;
 use super::{HPET, LONGEST_US, SERVICE};
 
 /// Package of the scheduler.
@@ -95,7 +95,7 @@ fn known_tasks(document: &Document, edf: &document::Edf) -> Vec<Text> {
 /// Gives a scheduler the HPET, or a timer of the service that shares it.
 fn timer(document: &mut Document, edf: &document::Edf, is_shared: bool) -> Option<Finding> {
     let wanted = edf.timer.as_ref();
-    let names = hpet::Names {
+    let names = machine_timer::Names {
         registers: names::REGISTERS,
         interrupt: names::TIMER,
         pit: names::PIT,
@@ -110,7 +110,7 @@ fn timer(document: &mut Document, edf: &document::Edf, is_shared: bool) -> Optio
             document.timers.push(served(edf));
             None
         }
-        _ => hpet::give(document, &edf.name, &names),
+        _ => machine_timer::give(document, &edf.name, &names),
     }
 }
 

@@ -14,7 +14,7 @@ use super::super::super::super::findings::{Finding, Span};
 use super::super::super::super::quantity::{Bytes, Micros};
 use super::super::super::names::help_with;
 use super::super::super::text;
-use super::super::hpet;
+use super::super::machine_timer;
 use super::timers_of;
 
 /// Package of the service.
@@ -34,12 +34,12 @@ pub fn expand(document: &mut Document) -> Vec<Finding> {
     let span = first.name.span();
     let service = Spanned::new(span.clone(), SERVICE.to_owned());
     let priority = above_users(document, &mut findings);
-    let names = hpet::Names {
+    let names = machine_timer::Names {
         registers: names::REGISTERS,
         interrupt: names::INTERRUPT,
         pit: names::PIT,
     };
-    findings.extend(hpet::give(document, &service, &names));
+    findings.extend(machine_timer::give(document, &service, &names));
     let timers = std::mem::take(&mut document.timers);
     for (group, timer) in timers.iter().enumerate() {
         findings.extend(signal(document, group, timer, &service));
