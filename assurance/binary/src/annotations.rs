@@ -44,6 +44,9 @@ pub const LEVELS: u64 = 1 << 32;
 /// Height of a tree of threads, as a number of a record: a parameter, too.
 pub const HEIGHT: u64 = 1 << 33;
 
+/// With a number of bytes, as a number of a record: as many as the third argument of the function has of them.
+pub const OF_ARGUMENT: u64 = 1 << 34;
+
 /// The records of a file. Those of code that was left out have no address, and are left out, too.
 ///
 /// # Errors

@@ -46,6 +46,11 @@ impl Block {
         (self.start()..last.end()).contains(&address)
     }
 
+    /// Whether it ends in a branch that always leads the same way, since the block makes a number of what is tested.
+    fn has_no_choice(&self) -> bool {
+        self.code.len() > 1 && self.code[self.code.len() - 1].flow_behind.is_some()
+    }
+
     /// Those within the function that may come next; calls return.
     pub fn successors(&self) -> Vec<usize> {
         match &self.end {
@@ -85,7 +90,10 @@ impl Graph {
                 .filter(|instruction| (start..end).contains(&instruction.address))
                 .copied()
                 .collect();
-            let last = code[code.len() - 1];
+            let mut last = code[code.len() - 1];
+            if let Some(flow) = last.flow_behind.filter(|_| code.len() > 1) {
+                last.flow = flow;
+            }
             let next = index(last.end());
             let end = end_of(image, number, last, next, &index)?;
             blocks.push(Block { code, end });
@@ -93,7 +101,7 @@ impl Graph {
         Ok(Self { blocks })
     }
 
-    /// Leaves out blocks behind calls that never come back, which only such blocks lead to.
+    /// Leaves out blocks that only calls which never come back, or branches without a choice, could lead to.
     pub fn keep_reachable(&mut self) {
         let mut targets = vec![false; self.blocks.len()];
         for block in &self.blocks {
@@ -101,11 +109,9 @@ impl Graph {
                 targets[next] = true;
             }
         }
-        let behind_call = |i: usize| {
-            i > 0 && matches!(self.blocks[i - 1].end, End::Call { next: None, .. }) && !targets[i]
-        };
         let mut reached = vec![false; self.blocks.len()];
-        let roots = (0..self.blocks.len()).filter(|&i| i == 0 || !targets[i] && !behind_call(i));
+        let roots =
+            (0..self.blocks.len()).filter(|&i| i == 0 || !targets[i] && !self.is_left_out(i));
         let mut open: Vec<usize> = roots.collect();
         while let Some(block) = open.pop() {
             if !std::mem::replace(&mut reached[block], true) {
@@ -117,6 +123,20 @@ impl Graph {
                 block.end = End::Trap;
             }
         }
+    }
+
+    /// Whether only what is left out could lead to this block, to which no jump leads: a call before it that never comes
+    /// back, or a branch that never leads there.
+    fn is_left_out(&self, number: usize) -> bool {
+        let start = self.blocks[number].start();
+        let avoids = |block: &Block| {
+            let last = block.code[block.code.len() - 1];
+            let names = matches!(last.flow, Flow::Branch(target) if target == start);
+            block.has_no_choice() && (names || last.end() == start)
+        };
+        let never_back =
+            number > 0 && matches!(self.blocks[number - 1].end, End::Call { next: None, .. });
+        never_back || self.blocks.iter().any(avoids)
     }
 
     /// The block that holds `address`.

@@ -8,8 +8,7 @@ use anyhow::{bail, Context, Result};
 use object::{Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind};
 
 use crate::annotations::{self, Record};
-use crate::code::x86_64::X86_64;
-use crate::code::{Decoder, Flow, Instruction};
+use crate::code::{Flow, Instruction, InstructionSet};
 use crate::lines::{Frame, Lines};
 
 /// A function, or a piece of assembly between two labels.
@@ -26,6 +25,7 @@ pub struct Function {
 /// The file, disassembled.
 #[derive(Debug)]
 pub struct Image {
+    pub set: InstructionSet,
     /// In the order of their addresses, without overlap.
     pub functions: Vec<Function>,
     pub records: Vec<Record>,
@@ -49,8 +49,13 @@ impl Image {
     }
 
     /// Of functions that are in no file: the name of each, its address and its bytes, without overlap.
-    pub fn of_code(functions: Vec<(String, u64, Vec<u8>)>, records: Vec<Record>) -> Self {
+    pub fn of_code(
+        set: InstructionSet,
+        functions: Vec<(String, u64, Vec<u8>)>,
+        records: Vec<Record>,
+    ) -> Self {
         let mut image = Self {
+            set,
             functions: Vec::new(),
             records,
             texts: Vec::new(),
@@ -70,13 +75,8 @@ impl Image {
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         let file = object::File::parse(bytes)
             .context("this is no ELF file: name the kernel that `./sandglass build` links")?;
-        if file.architecture() != object::Architecture::X86_64 {
-            bail!(
-                "no decoder for {:?}: x86_64 is what there is",
-                file.architecture()
-            );
-        }
         let mut image = Self {
+            set: InstructionSet::of(&file)?,
             functions: Vec::new(),
             records: annotations::read(&file)?,
             texts: Vec::new(),
@@ -110,7 +110,7 @@ impl Image {
                 name: name.clone(),
                 start,
                 end,
-                code: without_padding(X86_64.decode(bytes, start), *size == 0),
+                code: without_padding(self.set.decode(bytes, start), *size == 0),
             });
         }
         self.functions.sort_by_key(|function| function.start);
@@ -168,7 +168,7 @@ impl Image {
             .iter()
             .find_map(|(base, code)| {
                 let offset = address.checked_sub(*base)? as usize;
-                Some(X86_64.text(code.get(offset..)?, address))
+                Some(self.set.text(code.get(offset..)?, address))
             })
             .unwrap_or_default()
     }

@@ -18,7 +18,7 @@ use anyhow::{ensure, Context, Result};
 use sandglass_cache::Model;
 
 use crate::annotations::{Kind, Record, MARKS};
-use crate::code::{Flow, Instruction};
+use crate::code::{Flow, Instruction, InstructionSet};
 use crate::image::Image;
 use crate::limits::Bound;
 
@@ -28,35 +28,58 @@ pub const POINT: &str = "time::account::preemption_point";
 /// The mark of what closed systems do not do.
 const INVOCATION: &str = "invocation";
 
-/// What enters the kernel: the name of the kind, the function that begins with it, and how many bytes apart its entries
-/// stand, if it has more than one.
-pub const ENTRIES: [(&str, &str, Option<u64>); 2] = [
-    ("system_call", "sandglass_system_call_0", None),
-    ("vector", "sandglass_vectors_0", Some(VECTOR_STRIDE)),
-];
+/// Where the kernel is entered: a function that begins with it, and how many bytes apart its entries stand, if it has more
+/// than one.
+type Place = (&'static str, Option<u64>);
+
+/// The names of the ways into the kernel.
+pub const WAYS: [&str; 2] = ["system_call", "vector"];
 
 /// Bytes from the entry of a vector to that of the next (`kernel/src/arch/x86_64/entry/code.rs`).
 const VECTOR_STRIDE: u64 = 16;
 
-/// The addresses at which the kernel is entered in each of the ways of [`ENTRIES`].
+/// The places of each way, in the order of [`WAYS`]. On aarch64 exceptions of user code
+/// come by the vector of system calls, or go on as these do.
+fn places(set: InstructionSet) -> [&'static [Place]; 2] {
+    match set {
+        InstructionSet::X86_64 => [
+            &[("sandglass_system_call_0", None)],
+            &[("sandglass_vectors_0", Some(VECTOR_STRIDE))],
+        ],
+        InstructionSet::Aarch64 => [
+            &[
+                ("sandglass_from_user", None),
+                ("sandglass_from_user_error", None),
+            ],
+            &[
+                ("sandglass_from_user_interrupt", None),
+                ("sandglass_from_kernel_interrupt", None),
+            ],
+        ],
+    }
+}
+
+/// The addresses at which the kernel is entered in each of the [`WAYS`].
 ///
 /// # Errors
 /// It has none of that kind.
 pub fn entries(image: &Image) -> Result<Vec<(&'static str, Vec<u64>)>> {
-    let found = ENTRIES.iter().map(|&(kind, name, stride)| {
-        let function = image
-            .function_named(name)
-            .with_context(|| format!("the kernel has no `{name}`"))?;
-        let function = &image.functions[function];
-        let is_entry = |address: u64| match stride {
-            Some(stride) => (address - function.start).is_multiple_of(stride),
-            None => address == function.start,
-        };
-        let addresses = function.code.iter().map(|code| code.address);
-        Ok((
-            kind,
-            addresses.filter(|&address| is_entry(address)).collect(),
-        ))
+    let ways = WAYS.into_iter().zip(places(image.set));
+    let found = ways.map(|(way, places)| {
+        let mut addresses = Vec::new();
+        for &(name, stride) in places {
+            let function = image
+                .function_named(name)
+                .with_context(|| format!("the kernel has no `{name}`"))?;
+            let function = &image.functions[function];
+            let is_entry = |address: &u64| match stride {
+                Some(stride) => (address - function.start).is_multiple_of(stride),
+                None => *address == function.start,
+            };
+            let code = function.code.iter().map(|code| code.address);
+            addresses.extend(code.filter(is_entry));
+        }
+        Ok((way, addresses))
     });
     found.collect()
 }

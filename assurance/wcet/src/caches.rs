@@ -379,10 +379,8 @@ impl Analysis<'_> {
             let outer = outer.or_else(|| within.clone());
             let footprint = self.loop_footprint(function, number, &code, model.code)?;
             let lines = footprint.persistent(model.code, |line| !Inside::brings(&outer, line));
-            let turns = each
-                .bounds
-                .iter()
-                .map(|bound| self.question.meant(bound.most));
+            let bounds = each.bounds.iter();
+            let turns = bounds.map(|bound| self.question.meant(bound.most));
             let most = turns.min().unwrap_or(1).saturating_mul(LINES_PER_TURN);
             let lines = match lines.len() as u64 <= most {
                 true => lines,

@@ -150,16 +150,17 @@ impl Analysis<'_> {
         site: &Site,
     ) -> Result<Copy> {
         let code = self.program.code(function)?;
-        let provided = |most: u64| -(self.question.meant(most) as i64);
         let limits = code.loops.iter().map(|each| {
             let bounds = each.bounds.iter();
-            bounds
-                .map(|bound| (network.limit(0), provided(bound.most)))
-                .collect()
+            let provided = bounds.map(|bound| {
+                let turns = self.turns(bound.most, site)?;
+                Ok((network.limit(0), -(turns as i64)))
+            });
+            provided.collect::<Result<_>>()
         });
         let copy = Copy {
             function,
-            limits: limits.collect(),
+            limits: limits.collect::<Result<_>>()?,
             nodes: code.graph.blocks.iter().map(|_| network.node()).collect(),
             insides: self.insides(function, site.within)?,
             within: site.within.clone(),

@@ -6,7 +6,7 @@ use anyhow::{bail, ensure, Result};
 use petgraph::algo::dominators;
 use petgraph::graph::{DiGraph, NodeIndex};
 
-use crate::annotations::{Kind, Record, HEIGHT, LEVELS};
+use crate::annotations::{Kind, Record, HEIGHT, LEVELS, OF_ARGUMENT};
 use crate::graph::{Block, End, Graph};
 use crate::image::Image;
 
@@ -242,6 +242,12 @@ pub fn named(most: u64) -> String {
     match most {
         LEVELS => "the levels of capability spaces".to_string(),
         HEIGHT => "the height of a tree of threads".to_string(),
+        part if part & OF_ARGUMENT != 0 => {
+            format!(
+                "a turn for each {} bytes of the third argument",
+                part & !OF_ARGUMENT
+            )
+        }
         number => number.to_string(),
     }
 }

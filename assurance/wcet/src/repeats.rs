@@ -4,7 +4,7 @@ use anyhow::{bail, Result};
 use sandglass_cache::{Data, Model};
 
 use crate::analysis::Analysis;
-use crate::annotations::Kind;
+use crate::annotations::{Kind, OF_ARGUMENT};
 use crate::code::{Change, Instruction};
 use crate::expand::Site;
 use crate::graph::{Block, End, Graph};
@@ -102,6 +102,25 @@ impl Analysis<'_> {
         } else {
             bytes.min(7)
         })
+    }
+
+    /// What a number of a record means as the bound of a loop.
+    ///
+    /// # Errors
+    /// It is a part of an argument that nobody knows.
+    pub(crate) fn turns(&self, most: u64, site: &Site) -> Result<u64> {
+        let bytes_each = most & !OF_ARGUMENT;
+        if bytes_each == most {
+            return Ok(self.question.meant(most));
+        }
+        let Some(bytes) = site.third_argument else {
+            let place = site.call.map(|call| self.image.place(call));
+            bail!(
+                "{}: a call of nobody knows how many bytes. Say how many, with `arch::bounds::at_most`",
+                place.unwrap_or_default()
+            );
+        };
+        Ok(bytes / bytes_each.max(1))
     }
 
     /// The third argument of a call, if the function cares.

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use proptest::prelude::*;
 use sandglass_cache::{Data, Geometry, Model, Simulation};
 use sandglass_wcet::analysis::{Analysis, Question};
+use sandglass_wcet::code::InstructionSet;
 use sandglass_wcet::image::Image;
 
 use crate::programs::{bound, image, number, question};
@@ -231,7 +232,7 @@ fn laid_out(functions: &[Code]) -> (Image, Vec<Laid>) {
         texts.push((format!("function_{function}"), base, layout.assembler.bytes));
         all.push(Laid::Sequence(parts));
     }
-    (Image::of_code(texts, records), all)
+    (Image::of_code(InstructionSet::X86_64, texts, records), all)
 }
 
 /// Takes every choice once, as far as there are not too many.

@@ -1,5 +1,6 @@
 //! The analyser on programs whose bounds are known.
 
+mod aarch64;
 mod caches;
 mod errors;
 mod known;

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use sandglass_wcet::analysis::{Analysis, Question};
 use sandglass_wcet::annotations::{Kind, Record};
+use sandglass_wcet::code::InstructionSet;
 use sandglass_wcet::image::Image;
 use sandglass_wcet::limits::Bound;
 
@@ -132,7 +133,7 @@ fn image(functions: &[Code]) -> Image {
             assembler.bytes,
         ));
     }
-    Image::of_code(texts, records)
+    Image::of_code(InstructionSet::X86_64, texts, records)
 }
 
 /// What an execution costs, and how often it calls the last function.

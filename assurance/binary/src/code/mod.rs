@@ -1,7 +1,9 @@
 //! Machine code, as the analysis sees it: the same for every instruction set.
 
-mod memory;
-pub mod x86_64;
+mod aarch64;
+mod x86_64;
+
+use anyhow::{bail, Result};
 
 /// Where execution goes on after an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,6 +92,8 @@ pub struct Instruction {
     /// In bytes.
     pub length: u8,
     pub flow: Flow,
+    /// The same behind the instruction before it, if that leaves no choice: it makes a number of what a branch tests.
+    pub flow_behind: Option<Flow>,
     /// It does its work several times, and each time counts.
     pub repeats: bool,
     /// Bytes that it handles each time.
@@ -117,11 +121,57 @@ impl Instruction {
     }
 }
 
-/// An instruction set.
-pub trait Decoder {
+/// What is known of an instruction set.
+trait Decoder {
     /// All instructions of `code`, which stands at `address`.
     fn decode(&self, code: &[u8], address: u64) -> Vec<Instruction>;
 
     /// The instruction at `address`, as an assembler would write it.
     fn text(&self, code: &[u8], address: u64) -> String;
+
+    /// Whether `code` is only what fills the space between functions.
+    fn is_padding(&self, code: &[u8]) -> bool;
+}
+
+/// An instruction set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InstructionSet {
+    X86_64,
+    Aarch64,
+}
+
+impl InstructionSet {
+    /// That of a file.
+    ///
+    /// # Errors
+    /// It is for another architecture.
+    pub fn of(file: &object::File) -> Result<Self> {
+        match object::Object::architecture(file) {
+            object::Architecture::X86_64 => Ok(Self::X86_64),
+            object::Architecture::Aarch64 => Ok(Self::Aarch64),
+            other => bail!("no decoder for {other:?}: there are those for x86_64 and aarch64"),
+        }
+    }
+
+    fn decoder(self) -> &'static dyn Decoder {
+        match self {
+            Self::X86_64 => &x86_64::X86_64,
+            Self::Aarch64 => &aarch64::Aarch64,
+        }
+    }
+
+    /// All instructions of `code`, which stands at `address`.
+    pub fn decode(self, code: &[u8], address: u64) -> Vec<Instruction> {
+        self.decoder().decode(code, address)
+    }
+
+    /// The instruction at `address`, as an assembler would write it.
+    pub fn text(self, code: &[u8], address: u64) -> String {
+        self.decoder().text(code, address)
+    }
+
+    /// Whether `code` is only what fills the space between functions.
+    pub fn is_padding(self, code: &[u8]) -> bool {
+        self.decoder().is_padding(code)
+    }
 }

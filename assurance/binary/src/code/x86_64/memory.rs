@@ -5,7 +5,7 @@ use iced_x86::{
     Register, UsedMemory,
 };
 
-use super::{Access, Place, StackChange};
+use crate::code::{Access, Place, StackChange};
 
 /// Words of segment descriptors that `iret` reads, besides what it pops.
 const DESCRIPTORS: u8 = 4;

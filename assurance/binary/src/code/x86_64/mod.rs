@@ -1,12 +1,14 @@
 //! Code for x86_64.
 
+mod memory;
+
 use iced_x86::{
     Decoder as Iced, DecoderOptions, FlowControl, Formatter, Instruction as Decoded,
     InstructionInfoFactory, Mnemonic, NasmFormatter, OpAccess, OpKind, Register,
 };
 
-use super::memory::{accesses, stack};
 use super::{Change, Decoder, Flow, Instruction};
+use memory::{accesses, stack};
 
 /// The decoder.
 #[derive(Debug, Clone, Copy)]
@@ -27,6 +29,12 @@ impl Decoder for X86_64 {
         NasmFormatter::new().format(&decoded, &mut text);
         text
     }
+
+    fn is_padding(&self, code: &[u8]) -> bool {
+        let fills = |decoded: Decoded| matches!(decoded.mnemonic(), Mnemonic::Nop | Mnemonic::Int3);
+        let decoder = Iced::with_ip(64, code, 0, DecoderOptions::NONE);
+        code.iter().all(|&byte| byte == 0) || decoder.into_iter().all(fills)
+    }
 }
 
 fn instruction(info: &mut InstructionInfoFactory, decoded: &Decoded) -> Instruction {
@@ -35,6 +43,7 @@ fn instruction(info: &mut InstructionInfoFactory, decoded: &Decoded) -> Instruct
         address: decoded.ip(),
         length: decoded.len() as u8,
         flow: flow(decoded),
+        flow_behind: None,
         repeats: decoded.has_rep_prefix() && decoded.is_string_instruction(),
         bytes_each: decoded.memory_size().size() as u8,
         third_argument: change(info, decoded, Register::RDX),

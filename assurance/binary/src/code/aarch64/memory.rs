@@ -1,0 +1,186 @@
+//! What instructions of aarch64 do to memory and to the stack pointer.
+
+use yaxpeax_arm::armv8::a64::{Instruction as Decoded, Opcode, Operand, SIMDSizeCode, SizeCode};
+
+use super::{target, LAST_REGISTER};
+use crate::code::{Access, Place, StackChange};
+
+/// Read-modify-write operations, by the beginnings of their names.
+const ATOMIC: &[&str] = &[
+    "cas", "swp", "ldadd", "ldclr", "ldeor", "ldset", "ldsmax", "ldsmin", "ldumax", "ldumin",
+];
+
+/// Where an instruction reads or writes. Maintenance of caches, which are those of a model in no model, is not counted.
+pub(super) fn accesses(decoded: &Decoded, address: u64) -> [Option<Access>; 2] {
+    let name = decoded.opcode.to_string();
+    let Some((reads, writes)) = directions(&name) else {
+        return [None; 2];
+    };
+    let access = Access {
+        place: place(decoded, address),
+        bytes: bytes(decoded, &name),
+        reads,
+        writes,
+    };
+    [Some(access), None]
+}
+
+/// Whether an instruction with that name reads and writes memory.
+fn directions(name: &str) -> Option<(bool, bool)> {
+    if ATOMIC.iter().any(|atomic| name.starts_with(atomic)) {
+        Some((true, true))
+    } else if name.starts_with("ld") {
+        Some((true, false))
+    } else if name.starts_with("st") {
+        Some((false, true))
+    } else {
+        None
+    }
+}
+
+/// How much is read or written: what the name says of bytes, half words and words, else what the registers have room for.
+fn bytes(decoded: &Decoded, name: &str) -> u16 {
+    let is_exclusive_store = name.starts_with("stx") || name.starts_with("stlx");
+    // The first operand of those says whether they stored.
+    let mut values = decoded.operands.iter().skip(is_exclusive_store.into());
+    let register = match values.next() {
+        Some(Operand::Register(SizeCode::W, _)) => 4,
+        Some(Operand::SIMDRegister(size, _)) => match size {
+            SIMDSizeCode::B => 1,
+            SIMDSizeCode::H => 2,
+            SIMDSizeCode::S => 4,
+            SIMDSizeCode::D => 8,
+            SIMDSizeCode::Q => 16,
+        },
+        Some(Operand::SIMDRegisterGroup(_, _, _, registers)) => 16 * u16::from(*registers),
+        _ => 8,
+    };
+    let width = match name {
+        name if name.ends_with("sw") => 4,
+        name if name.ends_with('b') => 1,
+        name if name.ends_with('h') => 2,
+        _ => register,
+    };
+    let is_pair = matches!(
+        decoded.opcode,
+        Opcode::LDP
+            | Opcode::LDPSW
+            | Opcode::LDNP
+            | Opcode::LDXP
+            | Opcode::LDAXP
+            | Opcode::STP
+            | Opcode::STNP
+            | Opcode::STXP
+            | Opcode::STLXP
+            | Opcode::CASP(_)
+    );
+    let width = if decoded.opcode == Opcode::LDPSW {
+        4
+    } else {
+        width
+    };
+    width * if is_pair { 2 } else { 1 }
+}
+
+fn place(decoded: &Decoded, address: u64) -> Place {
+    if let Some(target) = target(decoded, address) {
+        return Place::Fixed(target);
+    }
+    let of_stack = decoded.operands.iter().find_map(|operand| match *operand {
+        Operand::RegPreIndex(LAST_REGISTER, offset, _) => Some(offset),
+        Operand::RegPostIndex(LAST_REGISTER, _) => Some(0),
+        _ => None,
+    });
+    of_stack.map_or(Place::Unknown, |offset| Place::Stack(offset.into()))
+}
+
+/// What an instruction does to the stack pointer.
+pub(super) fn stack(decoded: &Decoded) -> StackChange {
+    const POINTER: Operand = Operand::RegisterOrSP(SizeCode::X, LAST_REGISTER);
+    let number = |operand: Operand| match operand {
+        Operand::Immediate(number) => Some(i64::from(number)),
+        Operand::ImmShift(number, shift) => Some(i64::from(number) << shift),
+        _ => None,
+    };
+    if decoded.operands[0] == POINTER {
+        let by = number(decoded.operands[2]).filter(|_| decoded.operands[1] == POINTER);
+        return match (decoded.opcode, by) {
+            (Opcode::SUB, Some(by)) => StackChange::By(-by),
+            (Opcode::ADD, Some(by)) => StackChange::By(by),
+            _ => StackChange::Unknown,
+        };
+    }
+    let written_back = decoded.operands.iter().find_map(|operand| match *operand {
+        Operand::RegPreIndex(LAST_REGISTER, by, true)
+        | Operand::RegPostIndex(LAST_REGISTER, by) => Some(StackChange::By(by.into())),
+        Operand::RegPostIndexReg(LAST_REGISTER, _) => Some(StackChange::Unknown),
+        _ => None,
+    });
+    written_back.unwrap_or(StackChange::By(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::decoded;
+    use super::*;
+
+    const AT: u64 = 0xffff_ff80_4010_0000;
+
+    fn of(word: u32) -> Decoded {
+        decoded(&word.to_le_bytes()).expect("an instruction")
+    }
+
+    #[test]
+    fn accesses_are_those_of_the_processor() {
+        for (word, place, bytes, reads, writes) in [
+            // ldr x0, .+8; ldr x0, [sp, #24]; ldrb w0, [x1]; ldrsw x0, [x1]; ldr w0, [x1]
+            (0x5800_0040, Place::Fixed(AT + 8), 8, true, false),
+            (0xf940_0fe0, Place::Stack(24), 8, true, false),
+            (0x3940_0020, Place::Unknown, 1, true, false),
+            (0xb980_0020, Place::Unknown, 4, true, false),
+            (0xb940_0020, Place::Unknown, 4, true, false),
+            // stp x29, x30, [sp, #-16]!; ldp x29, x30, [sp], #16; str q0, [x1]
+            (0xa9bf_7bfd, Place::Stack(-16), 16, false, true),
+            (0xa8c1_7bfd, Place::Stack(0), 16, true, false),
+            (0x3d80_0020, Place::Unknown, 16, false, true),
+            // ldaxr x0, [x1]; stlxr w2, x0, [x1]; ldadda x0, x1, [x2]
+            (0xc85f_fc20, Place::Unknown, 8, true, false),
+            (0xc802_fc20, Place::Unknown, 8, false, true),
+            (0xf8a0_0041, Place::Unknown, 8, true, true),
+        ] {
+            let expected = Access {
+                place,
+                bytes,
+                reads,
+                writes,
+            };
+            assert_eq!(
+                accesses(&of(word), AT),
+                [Some(expected), None],
+                "{word:08x}"
+            );
+        }
+        // add x0, x0, #1; dsb sy; prfm pldl1keep, [x0]
+        for word in [0x9100_0400, 0xd503_3f9f, 0xf980_0000] {
+            assert_eq!(accesses(&of(word), AT), [None; 2], "{word:08x}");
+        }
+    }
+
+    #[test]
+    fn the_stack_pointer_is_followed_as_far_as_it_is_known() {
+        for (word, expected) in [
+            // sub sp, sp, #16; add sp, sp, #7, lsl #12; stp x29, x30, [sp, #-16]!; ldp x29, x30, [sp], #16
+            (0xd100_43ff, StackChange::By(-16)),
+            (0x9140_1fff, StackChange::By(7 << 12)),
+            (0xa9bf_7bfd, StackChange::By(-16)),
+            (0xa8c1_7bfd, StackChange::By(16)),
+            // mov sp, x0; mov x29, sp; ldr x0, [sp, #24]; bl .+4
+            (0x9100_001f, StackChange::Unknown),
+            (0x9100_03fd, StackChange::By(0)),
+            (0xf940_0fe0, StackChange::By(0)),
+            (0x9400_0001, StackChange::By(0)),
+        ] {
+            assert_eq!(stack(&of(word)), expected, "{word:08x}");
+        }
+    }
+}
