@@ -466,6 +466,9 @@ pub struct BoundsArgs {
 /// Arguments of `sandglass wcet`.
 #[derive(Args)]
 pub struct WcetArgs {
+    /// Of the kernel for this architecture
+    #[arg(long, value_enum, default_value_t)]
+    pub arch: Arch,
     /// Of the kernel for several cores
     #[arg(long)]
     pub smp: bool,

@@ -25,6 +25,9 @@ pub(in crate::arch) mod kind {
 pub const LEVELS: u64 = 1 << 32;
 /// As the bound of a loop: the height of a tree of threads, which follows from the machine's memory.
 pub const HEIGHT: u64 = 1 << 33;
+/// As the bound of a loop, with a number of bytes: as many as the third argument of the function has of them.
+#[cfg(all(target_os = "none", target_arch = "aarch64"))]
+pub const OF_ARGUMENT: u64 = 1 << 34;
 /// An AVL tree of n nodes is at most 1.44 log2(n + 2) high, and physical memory has room for 2^36 TCBs: no tree of
 /// threads is higher.
 pub const MOST_HEIGHT: u64 = 53;

@@ -10,11 +10,13 @@ use sandglass_binary::limits::{Limit, Limits};
 use sandglass_binary::model::{INSTRUCTIONS, KNOWN};
 
 use super::{RUN, SEEN};
+use crate::arch::Arch;
 use crate::workspace;
 
 /// Limits of ways, and recorded bounds.
 pub const LIMITS: &str = "assurance/wcet/limits.toml";
 const BOUNDS: &str = "assurance/wcet/bounds.toml";
+const AARCH64_BOUNDS: &str = "assurance/wcet/aarch64.toml";
 
 /// Whose bounds apply: every path, with capability spaces of any depth.
 const APPLIES: [&str; 2] = ["open", "64"];
@@ -270,12 +272,19 @@ pub struct Expected {
 /// System, levels, entry: a bound.
 type Recorded = BTreeMap<String, BTreeMap<String, BTreeMap<String, u64>>>;
 
-/// What is counted, and the file that records the bounds: of instructions, and on each processor that has a name.
-pub fn recorded() -> impl Iterator<Item = (&'static str, String)> {
-    let processors = KNOWN.iter().map(|&(model, _)| (model, cycles_file(model)));
-    [(INSTRUCTIONS, BOUNDS.to_owned())]
-        .into_iter()
-        .chain(processors)
+/// What is counted, and the file that records the bounds of the kernel for `arch`: of instructions, and for x86_64 on each
+/// processor that has a name.
+pub fn recorded(arch: Arch) -> Vec<(&'static str, String)> {
+    match arch {
+        Arch::X86_64 => {
+            let processors = KNOWN.iter().map(|&(model, _)| (model, cycles_file(model)));
+            [(INSTRUCTIONS, BOUNDS.to_owned())]
+                .into_iter()
+                .chain(processors)
+                .collect()
+        }
+        Arch::Aarch64 => vec![(INSTRUCTIONS, AARCH64_BOUNDS.to_owned())],
+    }
 }
 
 /// Computed bounds on a processor.

@@ -294,9 +294,9 @@ impl Context {
     /// Copies registers `from..to` of the user context as they are (CopyRegisters does not
     /// sanitise, 07, section 1.3).
     pub fn copy_user_context(&self, k: &impl Owner, source: &Context, from: usize, to: usize) {
-        for &register in
-            turns::<{ USER_CONTEXT.len() as u64 }, _>(USER_CONTEXT.iter().take(to).skip(from))
-        {
+        let to = to.min(USER_CONTEXT.len());
+        let registers = USER_CONTEXT.get(from..to).unwrap_or_default();
+        for &register in turns::<{ USER_CONTEXT.len() as u64 }, _>(registers.iter()) {
             self.set(k, register, source.get(register));
         }
     }

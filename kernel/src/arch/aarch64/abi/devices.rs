@@ -78,14 +78,14 @@ pub trait Devices {
 }
 
 /// Most bytes of one step of cache maintenance.
-pub const MAINTENANCE_BYTES: u64 = 512;
+pub const MAINTENANCE_BYTES: u64 = 256;
 
-/// Most pieces of what is zeroed or made executable at a time: those of the largest object of the boot, the root CNode.
-const MOST_PIECES: u64 = (1 << 18) / MAINTENANCE_BYTES;
-
-/// The `bytes` at `start` in steps of cache maintenance, each with its length in bytes.
-pub fn steps(start: PhysAddr, bytes: u64) -> impl Iterator<Item = (PhysAddr, u64)> {
-    turns::<MOST_PIECES, _>(0..bytes.div_ceil(MAINTENANCE_BYTES)).map(move |step| {
+/// The `bytes` at `start` in steps of cache maintenance, at most `MOST`, each with its length in bytes.
+pub fn steps<const MOST: u64>(
+    start: PhysAddr,
+    bytes: u64,
+) -> impl Iterator<Item = (PhysAddr, u64)> {
+    turns::<MOST, _>(0..bytes.div_ceil(MAINTENANCE_BYTES)).map(move |step| {
         let done = step * MAINTENANCE_BYTES;
         (start.offset(done), MAINTENANCE_BYTES.min(bytes - done))
     })
@@ -101,7 +101,7 @@ mod tests {
         let start = PhysAddr::new(0x4000_0000);
         for bytes in [0, 1, 256, 512, 513, 4096, 5000, 1 << 18] {
             let mut end = start.get();
-            for (at, length) in steps(start, bytes) {
+            for (at, length) in steps::<1024>(start, bytes) {
                 assert_eq!(at.get(), end, "{bytes} bytes");
                 assert!((1..=MAINTENANCE_BYTES).contains(&length), "{length}");
                 end += length;

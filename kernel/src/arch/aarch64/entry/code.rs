@@ -103,6 +103,7 @@ global_asm!(
     "b {on_unexpected}",
     ".endm",
 
+    // The analysis of execution times finds the ways into the kernel by the names of these vectors.
     ".balign 2048",
     ".global sandglass_vectors",
     ".type sandglass_vectors, @function",
@@ -118,6 +119,8 @@ global_asm!(
     "sandglass_stack",
     "b {on_kernel_exception}",
     ".balign 128",
+    ".type sandglass_from_kernel_interrupt, @function",
+    "sandglass_from_kernel_interrupt:",
     "sandglass_stack",
     "mov x1, xzr",
     "mov x2, #{interrupt}",
@@ -127,16 +130,22 @@ global_asm!(
 
     // From user code: a system call or another exception.
     ".balign 128",
+    ".type sandglass_from_user, @function",
+    "sandglass_from_user:",
     "sandglass_save",
     "b sandglass_synchronous",
     // An interrupt.
     ".balign 128",
+    ".type sandglass_from_user_interrupt, @function",
+    "sandglass_from_user_interrupt:",
     "sandglass_save",
     "b sandglass_interrupt",
     "sandglass_unexpected 10",
     // A system error: that of an access which could not be reported at its instruction. It is an exception of whom it
     // meets; release kernels mask it (07, section 1.3).
     ".balign 128",
+    ".type sandglass_from_user_error, @function",
+    "sandglass_from_user_error:",
     "sandglass_save",
     "b sandglass_synchronous",
 
@@ -208,6 +217,7 @@ global_asm!(
     // No processor executes what is behind it, not even by speculation.
     "dsb nsh",
     "isb",
+    "udf #0",
     ".size sandglass_exit, . - sandglass_exit",
     ".purgem sandglass_save",
     ".purgem sandglass_stack",

@@ -5,6 +5,11 @@
 
 use core::arch::global_asm;
 
+use crate::arch::bounds::{kind, OF_ARGUMENT};
+
+/// Bytes of a turn of their loops.
+const EACH: u64 = 64;
+
 global_asm!(
     ".section .text.memory_functions, \"ax\", @progbits",
     // x0 destination, x1 source, x2 bytes; apart from each other. Returns the destination.
@@ -15,6 +20,9 @@ global_asm!(
     "subs x2, x2, #64",
     "b.lo 2f",
     "1: ldp x4, x5, [x1]",
+    ".pushsection .sandglass.wcet, \"\", @progbits",
+    ".quad 1b, {turns}, {each}",
+    ".popsection",
     "ldp x6, x7, [x1, #16]",
     "ldp x8, x9, [x1, #32]",
     "ldp x10, x11, [x1, #48]",
@@ -61,6 +69,9 @@ global_asm!(
     "subs x2, x2, #64",
     "b.lo 2f",
     "1: stp x1, x1, [x3]",
+    ".pushsection .sandglass.wcet, \"\", @progbits",
+    ".quad 1b, {turns}, {each}",
+    ".popsection",
     "stp x1, x1, [x3, #16]",
     "stp x1, x1, [x3, #32]",
     "stp x1, x1, [x3, #48]",
@@ -83,4 +94,6 @@ global_asm!(
     "8: ret",
     ".size memset, . - memset",
     ".text",
+    turns = const kind::TURNS,
+    each = const OF_ARGUMENT | EACH,
 );

@@ -7,7 +7,7 @@ pub mod extra;
 use sandglass_abi::boot::slot;
 use sandglass_abi::vspace::aarch64::{attributes, ROOT_TASK_ASID};
 
-use super::devices::{steps, Devices, Maintenance};
+use super::devices::{steps, Devices, Maintenance, MAINTENANCE_BYTES};
 use super::invoke::asid;
 use super::object::asid::AsidPool;
 use super::object::paging::{PageTable, VSpace};
@@ -140,7 +140,9 @@ pub fn map(
         Contents::Data => attributes::DEFAULT | attributes::EXECUTE_NEVER,
     };
     if contents == Contents::Image {
-        for (at, bytes) in steps(frame.address(), 1 << Level::LAST.entry_bits()) {
+        const BYTES: u64 = 1 << Level::LAST.entry_bits();
+        let steps = steps::<{ BYTES / MAINTENANCE_BYTES }>(frame.address(), BYTES);
+        for (at, bytes) in steps {
             k.machine.maintain(Maintenance::Unify, at, bytes);
         }
     }
