@@ -28,6 +28,8 @@ pub struct Image {
     pub set: InstructionSet,
     /// In the order of their addresses, without overlap.
     pub functions: Vec<Function>,
+    /// Ranges of code, other than padding, that no symbol covers.
+    pub strays: Vec<(u64, u64)>,
     pub records: Vec<Record>,
     /// Of text sections: where they start, and what they hold.
     texts: Vec<(u64, Vec<u8>)>,
@@ -57,6 +59,7 @@ impl Image {
         let mut image = Self {
             set,
             functions: Vec::new(),
+            strays: Vec::new(),
             records,
             texts: Vec::new(),
             lines: None,
@@ -78,6 +81,7 @@ impl Image {
         let mut image = Self {
             set: InstructionSet::of(&file)?,
             functions: Vec::new(),
+            strays: Vec::new(),
             records: annotations::read(&file)?,
             texts: Vec::new(),
             lines: None,
@@ -96,8 +100,11 @@ impl Image {
         Ok(image)
     }
 
+    /// Adds a text section, cut at its symbols. A symbol without a size reaches to the next.
     fn add(&mut self, base: u64, code: &[u8], symbols: &BTreeMap<u64, (String, u64)>) {
         let section_end = base + code.len() as u64;
+        let slice = |start: u64, end: u64| &code[(start - base) as usize..(end - base) as usize];
+        let mut covered = base;
         for (&start, (name, size)) in symbols {
             let next = symbols.range(start + 1..).next();
             let next = next.map_or(section_end, |(&next, _)| next);
@@ -105,16 +112,42 @@ impl Image {
                 0 => next,
                 size => next.min(start + size),
             };
-            let bytes = &code[(start - base) as usize..(end - base) as usize];
+            self.add_stray(covered, slice(covered, start));
+            let bytes = slice(start, end);
+            let mut code = self.set.decode(bytes, start);
+            if *size == 0 {
+                self.drop_padding(&mut code, bytes);
+            }
             self.functions.push(Function {
                 name: name.clone(),
                 start,
                 end,
-                code: without_padding(self.set.decode(bytes, start), *size == 0),
+                code,
             });
+            covered = end;
         }
+        self.add_stray(covered, slice(covered, section_end));
         self.functions.sort_by_key(|function| function.start);
         self.texts.push((base, code.to_vec()));
+    }
+
+    /// Notes code without a symbol, unless it is padding.
+    fn add_stray(&mut self, start: u64, code: &[u8]) {
+        if !self.set.is_padding(code) {
+            self.strays.push((start, start + code.len() as u64));
+        }
+    }
+
+    /// Removes what fills the space behind the last instruction of a label with these `bytes`, if that does not go on into it.
+    fn drop_padding(&self, code: &mut Vec<Instruction>, bytes: &[u8]) {
+        let ends = |flow: Flow| matches!(flow, Flow::Jump(_) | Flow::Return | Flow::Leave);
+        let Some(last) = code.iter().rposition(|code| ends(code.flow)) else {
+            return;
+        };
+        let reached = (code[last].end() - code[0].address) as usize;
+        if self.set.is_padding(&bytes[reached..]) {
+            code.truncate(last + 1);
+        }
     }
 
     /// The function that holds `address`.
@@ -168,31 +201,16 @@ impl Image {
             .iter()
             .find_map(|(base, code)| {
                 let offset = address.checked_sub(*base)? as usize;
-                Some(self.set.text(code.get(offset..)?, address))
+                let rest = code.get(offset..).filter(|rest| !rest.is_empty())?;
+                Some(self.set.text(rest, address))
             })
             .unwrap_or_default()
     }
 }
 
-/// What a label without a size reaches over: behind the last instruction that does not go on, only padding.
-fn without_padding(mut code: Vec<Instruction>, is_label: bool) -> Vec<Instruction> {
-    if is_label {
-        let ends = |flow: Flow| matches!(flow, Flow::Jump(_) | Flow::Return | Flow::Leave);
-        if let Some(last) = code.iter().rposition(|instruction| ends(instruction.flow)) {
-            let padding = code[last + 1..].iter().all(|instruction| {
-                matches!(instruction.flow, Flow::Trap | Flow::Next | Flow::Invalid)
-            });
-            if padding {
-                code.truncate(last + 1);
-            }
-        }
-    }
-    code
-}
-
 /// Names and sizes of the symbols of a text section, by address: compiled functions, and labels of assembly. Of several at one
 /// address it is the longest.
-pub fn symbols_of(file: &object::File, section: &object::Section) -> BTreeMap<u64, (String, u64)> {
+fn symbols_of(file: &object::File, section: &object::Section) -> BTreeMap<u64, (String, u64)> {
     let range = section.address()..section.address() + section.size();
     let mut symbols: BTreeMap<u64, (String, u64)> = BTreeMap::new();
     for symbol in file.symbols() {
@@ -203,7 +221,9 @@ pub fn symbols_of(file: &object::File, section: &object::Section) -> BTreeMap<u6
         if !code || symbol.section_index() != Some(section.index()) {
             continue;
         }
-        let Some(name) = symbol.name().ok().filter(|name| !name.is_empty()) else {
+        // Marks of the assembler say where data begins (`$d`), and code again.
+        let is_name = |name: &&str| !name.is_empty() && !name.starts_with('$');
+        let Some(name) = symbol.name().ok().filter(is_name) else {
             continue;
         };
         if !range.contains(&symbol.address()) {
@@ -218,4 +238,53 @@ pub fn symbols_of(file: &object::File, section: &object::Section) -> BTreeMap<u6
         }
     }
     symbols
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const START: u64 = 0x1000;
+    const RET: u8 = 0xc3;
+
+    /// A section with these symbols, each with its offset and size.
+    fn image(code: &[u8], symbols: &[(&str, u64, u64)]) -> Image {
+        let mut image = Image::of_code(InstructionSet::X86_64, Vec::new(), Vec::new());
+        let placed = symbols
+            .iter()
+            .map(|&(name, offset, size)| (START + offset, (name.to_owned(), size)));
+        image.add(START, code, &placed.collect());
+        image
+    }
+
+    #[test]
+    fn what_fills_the_space_after_a_label_is_no_code() {
+        let instructions = |code: &[u8]| image(code, &[("f", 0, 0)]).functions[0].code.len();
+        assert_eq!(instructions(&[RET, 0xcc, 0xcc]), 1);
+        assert_eq!(instructions(&[0x90, 0xcc]), 2);
+        assert_eq!(instructions(&[0xcc, RET]), 2);
+        for zeros in 1..4 {
+            assert_eq!(instructions(&[&[RET][..], &[0, 0, 0][..zeros]].concat()), 1);
+        }
+        // Here they are reached.
+        assert_eq!(instructions(&[0x90, 0, 0]), 2);
+        // What follows is no filler.
+        assert_eq!(instructions(&[RET, 0x50, 0x50]), 3);
+    }
+
+    #[test]
+    fn code_without_a_symbol_is_found_and_padding_is_not() {
+        let of = |code: &[u8]| image(code, &[("f", 1, 1)]).strays;
+        assert_eq!(of(&[0x90, RET, 0xcc, 0xcc]), []);
+        assert_eq!(of(&[0x90, RET, RET]), [(START + 2, START + 3)]);
+    }
+
+    #[test]
+    fn a_label_without_a_size_reaches_to_the_next() {
+        let image = image(&[0x90, 0x90, RET], &[("entry", 0, 0), ("exit", 2, 0)]);
+        assert_eq!(image.strays, []);
+        assert_eq!(image.function_at(START + 1), Some(0));
+        assert_eq!(image.function_at(START + 2), Some(1));
+        assert_eq!(image.function_at(START + 3), None);
+    }
 }

@@ -1,13 +1,13 @@
 //! The call graph of the kernel's machine code has no cycle: there is no recursion.
 
-use iced_x86::{FlowControl, Instruction};
+use sandglass_binary::code::Flow;
 
 use super::binary::Binary;
 
 /// Each cycle's functions, in the order of their calls. A function that branches into another
 /// one, other than to return, calls it.
 pub fn cycles(binary: &Binary) -> Vec<String> {
-    let calls: Vec<Vec<usize>> = (0..binary.functions.len())
+    let calls: Vec<Vec<usize>> = (0..binary.image.functions.len())
         .map(|f| callees(binary, f))
         .collect();
     let mut search = Search {
@@ -19,7 +19,7 @@ pub fn cycles(binary: &Binary) -> Vec<String> {
     for function in 0..calls.len() {
         search.visit(function);
     }
-    let name = |&function: &usize| binary.functions[function].name.as_str();
+    let name = |&function: &usize| binary.image.functions[function].name.as_str();
     search
         .cycles
         .iter()
@@ -33,41 +33,28 @@ pub fn cycles(binary: &Binary) -> Vec<String> {
 /// The functions that `function` calls or jumps into. A jump within itself is a loop; a call of
 /// itself is recursion.
 pub fn callees(binary: &Binary, function: usize) -> Vec<usize> {
+    let image = &binary.image;
     let mut callees = Vec::new();
-    for instruction in &binary.functions[function].code {
-        let Some(target) = branch_target(instruction) else {
+    for instruction in &image.functions[function].code {
+        let (target, is_call) = match instruction.flow {
+            Flow::Call(target) => (target, true),
+            Flow::Jump(target) | Flow::Branch(target) => (target, false),
+            _ => continue,
+        };
+        let Some(callee) = image.function_at(target) else {
             continue;
         };
-        let Some(callee) = binary.function_at(target) else {
-            continue;
-        };
-        let is_call = instruction.flow_control() == FlowControl::Call;
         if (callee != function || is_call) && !callees.contains(&callee) {
             callees.push(callee);
         }
     }
     // Running off the end leads into the next function.
-    let falls_through = binary.functions[function].code.last().is_some_and(|last| {
-        matches!(
-            last.flow_control(),
-            FlowControl::Next | FlowControl::ConditionalBranch
-        )
-    });
-    if falls_through {
-        let next = binary.function_at(binary.functions[function].end);
+    let last = image.functions[function].code.last();
+    if last.is_some_and(|last| matches!(last.flow, Flow::Next | Flow::Branch(_))) {
+        let next = image.function_at(image.functions[function].end);
         callees.extend(next.filter(|next| !callees.contains(next)));
     }
     callees
-}
-
-/// Target of a direct call or jump.
-fn branch_target(instruction: &Instruction) -> Option<u64> {
-    match instruction.flow_control() {
-        FlowControl::Call | FlowControl::UnconditionalBranch | FlowControl::ConditionalBranch => {
-            Some(instruction.near_branch_target()).filter(|&target| target != 0)
-        }
-        _ => None,
-    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,7 +96,7 @@ impl Search<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::binary::tests::binary;
+    use super::super::binary::tests::{aarch64, binary};
     use super::cycles;
 
     const RET: u8 = 0xc3;
@@ -136,6 +123,14 @@ mod tests {
     fn a_call_of_itself_is_recursion_and_a_jump_is_a_loop() {
         assert_eq!(cycles(&binary(&[("a", &call(-5))])), ["recursion: a -> a"]);
         assert_eq!(cycles(&binary(&[("a", &jump(-5))])), [""; 0]);
+    }
+
+    #[test]
+    fn recursion_is_found_on_aarch64() {
+        // bl to the next function; b back to the first.
+        let mutual = aarch64(&[("a", &[0x9400_0001]), ("b", &[0x17ff_ffff])]);
+        assert_eq!(cycles(&mutual), ["recursion: a -> b -> a"]);
+        assert_eq!(cycles(&aarch64(&[("a", &[0x1400_0000])])), [""; 0]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! How much memory a release kernel takes: its sections, and a core's stack at the deepest.
 
-use iced_x86::{Instruction, Mnemonic, OpKind, Register};
+use sandglass_binary::code::{Flow, Instruction, InstructionSet, StackChange};
 
 use super::binary::Binary;
 use super::call_graph::callees;
@@ -9,8 +9,13 @@ const KIB: u64 = 1024;
 /// Maximum bytes of code of the single-core kernel, and of the SMP kernel.
 const TEXT: u64 = 96 * KIB;
 const SMP_TEXT: u64 = 128 * KIB;
-/// Maximum bytes of data that is not code: with one core, and for each further one.
+/// The same for aarch64, of which an instruction has four bytes.
+const AARCH64_TEXT: u64 = 100 * KIB;
+const AARCH64_SMP_TEXT: u64 = 128 * KIB;
+/// Maximum bytes of data that is not code: with one core, and for each further one. On aarch64 the first tables of
+/// translations are a part of it.
 const DATA: u64 = 96 * KIB;
+const AARCH64_DATA: u64 = 116 * KIB;
 const DATA_PER_CORE: u64 = 64 * KIB;
 
 /// Functions that the entry code calls with an empty stack, by the end of their path.
@@ -20,9 +25,17 @@ const ROOTS: &[&str] = &[
     "arch::x86_64::entry::handlers::on_vector",
     "arch::x86_64::entry::start::start",
 ];
+const AARCH64_ROOTS: &[&str] = &[
+    "arch::aarch64::entry::handlers::on_kernel_exception",
+    "arch::aarch64::entry::handlers::on_system_call",
+    "arch::aarch64::entry::handlers::on_trap",
+    "arch::aarch64::entry::handlers::on_unexpected",
+    "arch::aarch64::entry::start::start",
+];
 
 /// Likewise on a core that another one has started.
 const ROOTS_OF_FURTHER_CORES: &[&str] = &["arch::x86_64::entry::cores::begin"];
+const AARCH64_ROOTS_OF_FURTHER_CORES: &[&str] = &["arch::aarch64::entry::cores::begin"];
 
 /// What a kernel takes of something, and its maximum, in bytes.
 struct Size {
@@ -34,7 +47,12 @@ struct Size {
 /// Code and data of a kernel.
 fn measured(binary: &Binary) -> [Size; 2] {
     let further_cores = u64::from(binary.cores.saturating_sub(1));
-    let text = if binary.cores == 1 { TEXT } else { SMP_TEXT };
+    let (text, data) = match (binary.image.set, binary.cores) {
+        (InstructionSet::X86_64, 1) => (TEXT, DATA),
+        (InstructionSet::X86_64, _) => (SMP_TEXT, DATA),
+        (InstructionSet::Aarch64, 1) => (AARCH64_TEXT, AARCH64_DATA),
+        (InstructionSet::Aarch64, _) => (AARCH64_SMP_TEXT, AARCH64_DATA),
+    };
     [
         Size {
             what: "text",
@@ -44,7 +62,7 @@ fn measured(binary: &Binary) -> [Size; 2] {
         Size {
             what: "static data",
             bytes: binary.data_bytes,
-            limit: DATA + further_cores * DATA_PER_CORE,
+            limit: data + further_cores * DATA_PER_CORE,
         },
     ]
 }
@@ -76,12 +94,12 @@ pub fn stack(binary: &Binary) -> Vec<String> {
     let room = stacks / u64::from(binary.cores);
     let mut depths = Depths {
         binary,
-        known: vec![None; binary.functions.len()],
+        known: vec![None; binary.image.functions.len()],
     };
     let mut findings = Vec::new();
-    for root in roots(binary.cores) {
-        let named = |function: &usize| binary.functions[*function].name.ends_with(root);
-        let Some(function) = (0..binary.functions.len()).find(named) else {
+    for root in roots(binary.image.set, binary.cores) {
+        let named = |function: &usize| binary.image.functions[*function].name.ends_with(root);
+        let Some(function) = (0..binary.image.functions.len()).find(named) else {
             findings.push(format!(
                 "there is no function `{root}`, below which the stack is measured: correct its \
                  name in tools/src/check/footprint.rs"
@@ -90,7 +108,7 @@ pub fn stack(binary: &Binary) -> Vec<String> {
         };
         let depth = depths.below(function);
         if depth > room {
-            let name = &binary.functions[function].name;
+            let name = &binary.image.functions[function].name;
             findings.push(format!(
                 "{name} needs up to {depth} bytes of stack, which has {room}"
             ));
@@ -100,9 +118,13 @@ pub fn stack(binary: &Binary) -> Vec<String> {
 }
 
 /// The functions of a kernel for so many cores that begin with an empty stack.
-fn roots(cores: u32) -> impl Iterator<Item = &'static str> {
-    let further = (cores > 1).then_some(ROOTS_OF_FURTHER_CORES);
-    let all = ROOTS.iter().chain(further.into_iter().flatten());
+fn roots(set: InstructionSet, cores: u32) -> impl Iterator<Item = &'static str> {
+    let (always, further) = match set {
+        InstructionSet::X86_64 => (ROOTS, ROOTS_OF_FURTHER_CORES),
+        InstructionSet::Aarch64 => (AARCH64_ROOTS, AARCH64_ROOTS_OF_FURTHER_CORES),
+    };
+    let further = (cores > 1).then_some(further);
+    let all = always.iter().chain(further.into_iter().flatten());
     all.copied()
 }
 
@@ -113,18 +135,21 @@ struct Depths<'b> {
 }
 
 impl Depths<'_> {
-    /// Bytes that `function` and what it calls use at most, return addresses included.
+    /// Bytes that `function` and what it calls use at most, return addresses on the stack included.
     fn below(&mut self, function: usize) -> u64 {
-        const RETURN_ADDRESS: u64 = 8;
         if let Some(depth) = self.known[function] {
             return depth;
         }
-        let own: u64 = self.binary.functions[function].code.iter().map(taken).sum();
+        let code = self.binary.image.functions[function].code.iter();
+        let (calls, others): (Vec<_>, Vec<_>) =
+            code.partition(|instruction| matches!(instruction.flow, Flow::Call(_)));
+        let own: u64 = others.into_iter().map(taken).sum();
+        let call = calls.into_iter().map(taken).max().unwrap_or(0);
         // Ends a cycle.
         self.known[function] = Some(own);
         let deepest = callees(self.binary, function)
             .into_iter()
-            .map(|callee| RETURN_ADDRESS + self.below(callee))
+            .map(|callee| call + self.below(callee))
             .max();
         let depth = own + deepest.unwrap_or(0);
         self.known[function] = Some(depth);
@@ -132,24 +157,17 @@ impl Depths<'_> {
     }
 }
 
-/// Bytes of stack that `instruction` takes, other than for a call. What other instructions give
-/// back is not subtracted: the sum is an upper bound.
+/// Bytes of stack that `instruction` takes. What others give back is not subtracted: the sum is an upper bound.
 fn taken(instruction: &Instruction) -> u64 {
-    match instruction.mnemonic() {
-        Mnemonic::Push => 8,
-        Mnemonic::Sub
-            if instruction.op0_register() == Register::RSP
-                && instruction.op1_kind() != OpKind::Register =>
-        {
-            instruction.immediate(1)
-        }
-        _ => 0,
+    match instruction.stack {
+        StackChange::By(by) => by.min(0).unsigned_abs(),
+        StackChange::To(_) | StackChange::Unknown => 0,
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::binary::tests::binary;
+    use super::super::binary::tests::{aarch64, binary};
     use super::*;
 
     const PUSH_RAX: u8 = 0x50;
@@ -162,7 +180,7 @@ mod tests {
     /// A kernel for several cores, of which all functions that begin with an empty stack are there;
     /// the first has the code `entry`, and what it calls is `callee`.
     fn kernel(entry: &[u8], callee: &[u8]) -> Binary {
-        let mut roots = roots(4).map(|root| format!("kernel::{root}"));
+        let mut roots = roots(InstructionSet::X86_64, 4).map(|root| format!("kernel::{root}"));
         let first = roots.next().unwrap();
         let rest: Vec<String> = roots.collect();
         let mut functions = vec![(first.as_str(), entry), ("callee", callee)];
@@ -185,11 +203,30 @@ mod tests {
     }
 
     #[test]
+    fn on_aarch64_a_call_takes_no_stack_by_itself() {
+        const RETURN: u32 = 0xd65f_03c0;
+        let names: Vec<&str> = roots(InstructionSet::Aarch64, 1).collect();
+        // stp x29, x30, [sp, #-16]!; bl to what follows. sub sp, sp, #16
+        let entry = [0xa9bf_7bfd, 0x9400_0002, RETURN];
+        let callee = [0xd100_43ff, RETURN];
+        let mut functions = vec![(names[0], &entry[..]), ("callee", &callee)];
+        functions.extend(names[1..].iter().map(|&root| (root, &[RETURN][..])));
+        let mut found = aarch64(&functions);
+        found.stack_bytes = Some(16 + 16);
+        assert_eq!(stack(&found), Vec::<String>::new());
+        found.stack_bytes = Some(16 + 15);
+        assert_eq!(stack(&found).len(), 1);
+    }
+
+    #[test]
     fn a_kernel_without_a_function_to_begin_with_is_refused() {
         for cores in [1, 4] {
             let mut found = binary(&[("f", &[RET])]);
             (found.cores, found.stack_bytes) = (cores, Some(1 << 16));
-            assert_eq!(stack(&found).len(), roots(cores).count());
+            assert_eq!(
+                stack(&found).len(),
+                roots(InstructionSet::X86_64, cores).count()
+            );
         }
     }
 

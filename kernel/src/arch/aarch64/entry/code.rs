@@ -217,7 +217,7 @@ global_asm!(
     // No processor executes what is behind it, not even by speculation.
     "dsb nsh",
     "isb",
-    "udf #0",
+    "b .",
     ".size sandglass_exit, . - sandglass_exit",
     ".purgem sandglass_save",
     ".purgem sandglass_stack",
