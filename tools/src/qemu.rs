@@ -25,6 +25,7 @@ use nix::unistd::Pid;
 use self::printer::Printer;
 pub use self::printer::{Annotate, Annotator};
 use crate::arch::Arch;
+use crate::board;
 use crate::kernel::flat_image;
 use crate::toolchain::find_on_path;
 use crate::visits;
@@ -323,7 +324,7 @@ fn terminate(child: &mut Child) -> Result<()> {
 /// The QEMU command for `boot`, with pipes for the console.
 ///
 /// # Errors
-/// A file or QEMU is missing.
+/// A file or QEMU is missing; or the machine is none that the board can be.
 pub fn command(boot: &Boot) -> Result<Command> {
     let machine = &boot.machine;
     let (emulator, package) = machine.arch.emulator();
@@ -340,6 +341,9 @@ pub fn command(boot: &Boot) -> Result<Command> {
         None => Command::new(qemu),
     };
     add_medium(&mut command, machine.arch, &boot.medium)?;
+    if let Some(tree) = board::tree(&machine.model, machine.cores, machine.memory_mib)? {
+        command.arg("-dtb").arg(tree);
+    }
     command.args(["-machine", &machine.model, "-cpu", &machine.cpu]);
     command.args([
         "-smp",

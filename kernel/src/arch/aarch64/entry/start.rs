@@ -7,7 +7,7 @@ use crate::arch::aarch64::machine::board::{Board, Uart};
 use crate::arch::aarch64::machine::gic::GIC;
 use crate::arch::aarch64::machine::layout::{self, physical, PAGE_SIZE, TREE_ENTRY};
 use crate::arch::aarch64::machine::platform::Machine;
-use crate::arch::aarch64::machine::ram::{around, lowest, whole_blocks};
+use crate::arch::aarch64::machine::ram::{around, lowest, whole_pages, FIRST_PAGE};
 use crate::arch::aarch64::machine::tree::{self, Tree};
 use crate::arch::aarch64::machine::{cpu, firmware, paging, serial, tlb};
 use crate::arch::abi::boot::FirmwareInfo;
@@ -85,6 +85,7 @@ fn find(machine: &Machine, tree_at: u64, image: u64) -> Result<MachineInfo, Refu
     if let Some(psci) = board.psci {
         firmware::init(psci);
     }
+    machine.max_irq.set(board.max_irq);
     check_processor(&board)?;
     start_clock(machine)?;
 
@@ -101,6 +102,9 @@ fn find(machine: &Machine, tree_at: u64, image: u64) -> Result<MachineInfo, Refu
         .map_err(Refusal::Machine)?;
     handlers::start_interrupts(CoreId::BOOT);
     board.reserved.iter().for_each(|&range| reserve(range));
+    if board.memory.iter().any(|range| range.overlaps(FIRST_PAGE)) {
+        reserve(FIRST_PAGE);
+    }
     if !fits {
         return Err(Refusal::Machine(
             "the device tree reserves more memory, in pieces, than the kernel can write down",
@@ -110,7 +114,7 @@ fn find(machine: &Machine, tree_at: u64, image: u64) -> Result<MachineInfo, Refu
 
     let file = board.root_task.ok_or(Refusal::NoRootTask)?;
     let module = around(file);
-    let pieces = || board.memory.iter().copied().map(whole_blocks);
+    let pieces = || board.memory.iter().copied().map(whole_pages);
     let is_ram = |range: Range| {
         let none = || core::iter::empty();
         lowest(pieces, none, range.start)
@@ -224,20 +228,22 @@ fn start_clock(machine: &Machine) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Maps all RAM, of whole blocks, in the window.
+/// Maps all RAM, of whole pages, in the window.
 fn map_ram(board: &Board) -> Result<(), Refusal> {
-    let pieces = || board.memory.iter().copied().map(whole_blocks);
+    let pieces = || board.memory.iter().copied().map(whole_pages);
     let mut from = 0;
     let none = || core::iter::empty();
     while let Some(ram) = lowest(pieces, none, from) {
         from = ram.end;
         paging::map_ram(ram).map_err(|_| {
-            Refusal::Machine("RAM begins or ends amid more than 8 gigabytes of the machine")
+            Refusal::Machine(
+                "RAM begins or ends amid more than 8 gigabytes of the machine, or more than 8 blocks of 2 MiB",
+            )
         })?;
     }
     if from == 0 {
         return Err(Refusal::Machine(
-            "no memory of the device tree has whole blocks of 2 MiB below 510 GiB",
+            "no memory of the device tree has whole pages below 510 GiB, but for that at address 0",
         ));
     }
     Ok(())

@@ -5,6 +5,8 @@
 //! for the devices. A device is told when all properties of its node have been seen, so that their order
 //! does not matter.
 
+use sandglass_abi::vspace::aarch64::{MAX_IRQ, MAX_IRQ_ZYNQMP};
+
 use super::tree::{long, number, Error, Token, Tree};
 use crate::arch::Range;
 use crate::list::List;
@@ -35,12 +37,20 @@ const PRIVATES: u32 = 16;
 /// A function of PSCI that starts a core, as of version 0.2.
 const PSCI_CPU_ON: u32 = 0xc400_0003;
 
+/// Boards on which user level may name more interrupts than the profile's, with the highest (06, section 7).
+const INTERRUPTS: &[(&[u8], u64)] = &[(b"xlnx,zynqmp", MAX_IRQ_ZYNQMP)];
+
+/// Controllers whose registers appear again, in all that they take: user level has none of it. Of others it has what is
+/// behind the first page of each part (06, section 5).
+const REPEATED: &[&[u8]] = &[b"arm,gic-400"];
+
 /// The interrupt controller, by the physical addresses of its registers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Controller {
+    /// The registers that nobody else is to have: a page at least.
     Gic2 {
-        distributor: u64,
-        interface: u64,
+        distributor: Range,
+        interface: Range,
     },
     Gic3 {
         distributor: u64,
@@ -86,6 +96,8 @@ pub struct Board {
     /// Memory that is not to be used.
     pub reserved: List<Range, MOST_RANGES>,
     pub controller: Controller,
+    /// The highest interrupt that user level may name.
+    pub max_irq: u64,
     /// Number of the virtual timer's interrupt.
     pub timer: u32,
     pub cores: List<Processor, MOST_CORES>,
@@ -326,6 +338,7 @@ fn ranges(error: Error) -> Error {
 struct Reader<'t> {
     memory: List<Range, MOST_RANGES>,
     reserved: List<Range, MOST_RANGES>,
+    max_irq: u64,
     controller: Option<Controller>,
     interrupt_cells: u32,
     timer: Option<&'t [u8]>,
@@ -344,6 +357,7 @@ impl<'t> Reader<'t> {
         Reader {
             memory: List::new(),
             reserved: List::new(),
+            max_irq: MAX_IRQ,
             controller: None,
             interrupt_cells: 0,
             timer: None,
@@ -452,7 +466,12 @@ impl<'t> Reader<'t> {
 
     /// The last node, of which everything is known.
     fn device(&mut self, chain: &Chain<'t>) -> Result<(), Error> {
-        let (Some(node), Some(parent)) = (chain.up(0), chain.up(1)) else {
+        let Some(node) = chain.up(0) else {
+            return Ok(());
+        };
+        let Some(parent) = chain.up(1) else {
+            let known = INTERRUPTS.iter().find(|(board, _)| node.is(&[board]));
+            self.max_irq = known.map_or(MAX_IRQ, |&(_, max)| max);
             return Ok(());
         };
         if !node.is_usable() {
@@ -540,9 +559,20 @@ impl<'t> Reader<'t> {
                 redistributors,
             }
         } else {
+            let withheld = |part: Range| {
+                let first = part.start.saturating_add(PAGE);
+                Range {
+                    start: part.start,
+                    end: if node.is(REPEATED) {
+                        first.max(part.end)
+                    } else {
+                        first
+                    },
+                }
+            };
             Controller::Gic2 {
-                distributor: distributor.start,
-                interface: regions[0].start,
+                distributor: withheld(distributor),
+                interface: withheld(regions[0]),
             }
         });
         self.interrupt_cells = node.interrupt_cells;
@@ -585,6 +615,7 @@ impl<'t> Reader<'t> {
         Ok(Board {
             memory: self.memory,
             reserved: self.reserved,
+            max_irq: self.max_irq,
             controller,
             timer: timer.ok_or(Error::TimerInterrupts)?,
             cores: self.cores,

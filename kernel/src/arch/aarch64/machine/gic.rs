@@ -159,8 +159,10 @@ impl Gic {
                 interface,
             } => {
                 // The second page of an interface has a register that is not used here.
-                let distributor = map(distributor, PAGE_SIZE, PAGE_SIZE)?;
-                let interface = map(interface, PAGE_SIZE, PAGE_SIZE)?;
+                let mut map =
+                    |part: Range| map(part.start, PAGE_SIZE, part.end.wrapping_sub(part.start));
+                let distributor = map(distributor)?;
+                let interface = map(interface)?;
                 self.distributor.set(distributor);
                 self.interface.set(interface);
             }

@@ -8,7 +8,8 @@ use core::cell::Cell;
 
 use super::cpu;
 use super::layout::{
-    block, physical, BLOCK, DEVICE_ENTRIES, HUGE_BLOCK, TREE_ENTRY, WINDOW_BASE, WINDOW_SIZE,
+    block, physical, BLOCK, DEVICE_ENTRIES, HUGE_BLOCK, PAGE_SIZE, TREE_ENTRY, WINDOW_BASE,
+    WINDOW_SIZE,
 };
 use super::mmio::Registers;
 use crate::arch::abi::pte::{MAIR, SHAREABILITY};
@@ -39,6 +40,11 @@ impl Table {
     fn get(&self, index: usize) -> u64 {
         self.0.get(index).map_or(0, Cell::get)
     }
+
+    /// Whether it maps nothing.
+    fn is_empty(&self) -> bool {
+        self.0.iter().all(|entry| entry.get() == 0)
+    }
 }
 
 /// Root of the tables with which a core starts, and the second of them: the gigabyte of the image where it is.
@@ -55,6 +61,10 @@ static EMPTY_ROOT: Table = Table::new();
 /// Gigabytes of which only a part is RAM.
 const MOST_PARTIAL: usize = 8;
 static PARTIAL: [Table; MOST_PARTIAL] = [const { Table::new() }; MOST_PARTIAL];
+
+/// Blocks of which only a part is RAM.
+const MOST_EDGES: usize = 8;
+static EDGES: [Table; MOST_EDGES] = [const { Table::new() }; MOST_EDGES];
 
 /// An entry leads to a table.
 pub const TABLE: u64 = 3;
@@ -96,26 +106,21 @@ pub fn empty_root() -> u64 {
 #[derive(Debug)]
 pub struct TooFragmented;
 
-/// Maps `ram`, of whole blocks, in the window.
+/// Maps `ram`, of whole pages, in the window.
 ///
 /// # Errors
-/// Too many gigabytes are RAM in part only.
+/// Too many gigabytes, or too many blocks, are RAM in part only.
 pub fn map_ram(ram: Range) -> Result<(), TooFragmented> {
-    let mut start = ram.start & !(BLOCK - 1);
     let end = ram.end.min(WINDOW_SIZE);
+    let mut start = ram.start;
     while start < end {
-        let next = (start | (HUGE_BLOCK - 1)).wrapping_add(1);
+        let next = behind(start, HUGE_BLOCK).min(end);
         let huge = (start / HUGE_BLOCK) as usize;
-        if start % HUGE_BLOCK == 0 && next <= end {
+        if next.wrapping_sub(start) == HUGE_BLOCK {
             KERNEL_ROOT.set(huge, start | DATA | IS_BLOCK);
         } else {
-            let table = partial(huge).ok_or(TooFragmented)?;
-            let mut at = start;
-            while at < next.min(end) {
-                let index = (at / BLOCK) as usize % ENTRIES;
-                table.set(index, at | DATA | IS_BLOCK);
-                at = at.wrapping_add(BLOCK);
-            }
+            let table = below(&KERNEL_ROOT, huge, &PARTIAL).ok_or(TooFragmented)?;
+            map_blocks(table, Range { start, end: next })?;
         }
         start = next;
     }
@@ -123,23 +128,53 @@ pub fn map_ram(ram: Range) -> Result<(), TooFragmented> {
     Ok(())
 }
 
-/// The table for a gigabyte of which only a part is RAM: the one that it has, or a new one.
-fn partial(huge: usize) -> Option<&'static Table> {
-    let entry = KERNEL_ROOT.get(huge);
+/// As [`map_ram`], inside the gigabyte of `table`.
+fn map_blocks(table: &Table, ram: Range) -> Result<(), TooFragmented> {
+    let mut start = ram.start;
+    while start < ram.end {
+        let next = behind(start, BLOCK).min(ram.end);
+        let index = (start / BLOCK) as usize % ENTRIES;
+        if next.wrapping_sub(start) == BLOCK {
+            table.set(index, start | DATA | IS_BLOCK);
+        } else {
+            let pages = below(table, index, &EDGES).ok_or(TooFragmented)?;
+            map_pages(pages, Range { start, end: next });
+        }
+        start = next;
+    }
+    Ok(())
+}
+
+/// As [`map_ram`], inside the block of `table`.
+fn map_pages(table: &Table, ram: Range) {
+    let mut at = ram.start;
+    while at < ram.end {
+        let index = (at / PAGE_SIZE) as usize % ENTRIES;
+        table.set(index, at | DATA | IS_PAGE);
+        at = at.wrapping_add(PAGE_SIZE);
+    }
+}
+
+/// The next multiple of `size`, a power of two, behind `address`.
+fn behind(address: u64, size: u64) -> u64 {
+    (address | size.wrapping_sub(1)).wrapping_add(1)
+}
+
+/// The table to which entry `index` of `table` leads: the one of `tables` that it has, or a new one, which is then in
+/// nobody's use.
+fn below(table: &Table, index: usize, tables: &'static [Table]) -> Option<&'static Table> {
+    let entry = table.get(index);
     let is_its = |table: &&Table| entry == physical(*table) | TABLE;
-    if let Some(table) = PARTIAL.iter().find(is_its) {
+    if let Some(table) = tables.iter().find(is_its) {
         return Some(table);
     }
     if entry != 0 {
         return None;
     }
-    let is_used = |table: &Table| {
-        let entry = physical(table) | TABLE;
-        KERNEL_ROOT.0.iter().any(|used| used.get() == entry)
-    };
-    let table = PARTIAL.iter().find(|table| !is_used(table))?;
-    KERNEL_ROOT.set(huge, physical(table) | TABLE);
-    Some(table)
+    // What is in use maps something.
+    let below = tables.iter().find(|table| table.is_empty())?;
+    table.set(index, physical(below) | TABLE);
+    Some(below)
 }
 
 /// Maps the `bytes` of a device at `paddr`, for good. `None` if there is no room for it, or no physical memory there.

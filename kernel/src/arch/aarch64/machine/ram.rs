@@ -1,27 +1,32 @@
 //! Which memory the kernel can hand out, of what a device tree tells: ranges of any alignment, in any order, that may
 //! overlap.
 
-use super::layout::{BLOCK, WINDOW_SIZE};
+use super::layout::{PAGE_SIZE, WINDOW_SIZE};
 use crate::arch::Range;
 
-/// The whole blocks inside `piece`, as far as the window reaches.
-pub fn whole_blocks(piece: Range) -> Range {
-    let start = piece.start.checked_next_multiple_of(BLOCK);
+/// The first page: nothing of the kernel's is at address 0, which names nothing, and so it has no use for the page.
+pub const FIRST_PAGE: Range = Range {
+    start: 0,
+    end: PAGE_SIZE,
+};
+
+/// The whole pages inside `piece`, as far as the window reaches, but for [`FIRST_PAGE`].
+pub fn whole_pages(piece: Range) -> Range {
+    let start = piece.start.checked_next_multiple_of(PAGE_SIZE);
     Range {
-        start: start.unwrap_or(u64::MAX),
-        end: piece.end.min(WINDOW_SIZE) & !(BLOCK - 1),
+        start: start.unwrap_or(u64::MAX).max(FIRST_PAGE.end),
+        end: piece.end.min(WINDOW_SIZE) & !(PAGE_SIZE - 1),
     }
 }
 
 /// The whole pages around `range`.
 pub fn around(range: Range) -> Range {
-    const PAGE: u64 = super::layout::PAGE_SIZE;
     Range {
-        start: range.start & !(PAGE - 1),
+        start: range.start & !(PAGE_SIZE - 1),
         end: range
             .end
-            .checked_next_multiple_of(PAGE)
-            .unwrap_or(!(PAGE - 1)),
+            .checked_next_multiple_of(PAGE_SIZE)
+            .unwrap_or(!(PAGE_SIZE - 1)),
     }
 }
 
@@ -106,35 +111,15 @@ mod tests {
     }
 
     #[test]
-    fn blocks_are_whole_and_inside_the_window() {
-        let blocks = whole_blocks(Range {
-            start: 1,
-            end: 3 * BLOCK - 1,
-        });
-        assert_eq!(
-            blocks,
-            Range {
-                start: BLOCK,
-                end: 2 * BLOCK
-            }
-        );
-        assert!(whole_blocks(Range {
-            start: 1,
-            end: BLOCK
-        })
-        .is_empty());
-        assert_eq!(
-            whole_blocks(Range {
-                start: 0,
-                end: u64::MAX
-            })
-            .end,
-            WINDOW_SIZE
-        );
-        assert!(whole_blocks(Range {
-            start: u64::MAX - 1,
-            end: u64::MAX
-        })
-        .is_empty());
+    fn pages_are_whole_inside_the_window_and_not_at_address_0() {
+        const PAGE: u64 = PAGE_SIZE;
+        let pages = |start, end| whole_pages(Range { start, end });
+        let range = |start, end| Range { start, end };
+        assert_eq!(pages(PAGE + 1, 4 * PAGE - 1), range(2 * PAGE, 3 * PAGE));
+        assert_eq!(pages(0, 4 * PAGE), range(PAGE, 4 * PAGE));
+        assert!(pages(0, PAGE).is_empty());
+        assert!(pages(PAGE + 1, 2 * PAGE).is_empty());
+        assert_eq!(pages(0, u64::MAX), range(PAGE, WINDOW_SIZE));
+        assert!(pages(u64::MAX - 1, u64::MAX).is_empty());
     }
 }

@@ -254,11 +254,11 @@ fn a_board_is_what_its_tree_says() {
     assert_eq!(
         board.controller,
         Controller::Gic2 {
-            distributor: 0x0800_0000,
-            interface: 0x0801_0000
+            distributor: range(0x0800_0000, 0x0800_1000),
+            interface: range(0x0801_0000, 0x0801_1000),
         }
     );
-    assert_eq!(board.timer, 27);
+    assert_eq!((board.timer, board.max_irq), (27, 159));
     assert_eq!(console(&bytes), Some((Uart::Pl011, 0x0900_2000)));
     assert_eq!(
         board.psci,
