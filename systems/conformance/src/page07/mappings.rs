@@ -181,11 +181,14 @@ fn attributes(f: &mut Fixture) -> TestResult {
     Ok(())
 }
 
-/// The registers of a device that the profile's machine has: the first says what it is.
+/// The registers of a device that the machine has: the first says what it is.
 fn device_attributes(f: &mut Fixture) -> TestResult {
-    let frame = f.device_page(arch::DEVICE)?;
+    let mut devices = arch::DEVICES.iter().copied();
+    let device = devices.find(|&device| is_device_memory(f, device));
+    let device = device.ok_or_else(|| Failure::from("the machine has none of the devices"))?;
+    let frame = f.device_page(device)?;
     let get = Invocation::new(frame, arch_label::PAGE_GET_ADDRESS, &[], &[]);
-    get.expect_ok(&[arch::DEVICE])?;
+    get.expect_ok(&[device])?;
     let root = f.vspace()?.root();
     add_tables(f, root, 3)?;
     let visitor = Visitor::new(f, root)?;
@@ -197,11 +200,18 @@ fn device_attributes(f: &mut Fixture) -> TestResult {
         let first = *first.get_or_insert(seen);
         ensure_eq!((attributes, seen), (attributes, first));
         ensure!(
-            matches!(seen, Seen::Word(word) if arch::is_device(word)),
+            matches!(seen, Seen::Word(word) if arch::is_device(device, word)),
             "{seen:x?} is not what the device says"
         );
     }
     Ok(())
+}
+
+/// Whether a device may be at the physical address `at`.
+fn is_device_memory(f: &Fixture, at: u64) -> bool {
+    let covers = |start: u64, bits: u32| (start..start + (1 << bits)).contains(&at);
+    let mut untypeds = f.boot.untypeds();
+    untypeds.any(|untyped| untyped.is_device && covers(untyped.paddr, untyped.size_bits))
 }
 
 fn table_attributes(f: &mut Fixture) -> TestResult {
