@@ -181,14 +181,14 @@ fn attributes(f: &mut Fixture) -> TestResult {
     Ok(())
 }
 
-/// The registers of a device that the machine has: the first says what it is.
+/// The registers of a device that the profile's machine has: the first says what it is.
 fn device_attributes(f: &mut Fixture) -> TestResult {
-    let mut devices = arch::DEVICES.iter().copied();
-    let device = devices.find(|&device| is_device_memory(f, device));
-    let device = device.ok_or_else(|| Failure::from("the machine has none of the devices"))?;
-    let frame = f.device_page(device)?;
+    if !is_device_memory(f, arch::DEVICE) {
+        return Err(Failure::skip("the machine has other devices"));
+    }
+    let frame = f.device_page(arch::DEVICE)?;
     let get = Invocation::new(frame, arch_label::PAGE_GET_ADDRESS, &[], &[]);
-    get.expect_ok(&[device])?;
+    get.expect_ok(&[arch::DEVICE])?;
     let root = f.vspace()?.root();
     add_tables(f, root, 3)?;
     let visitor = Visitor::new(f, root)?;
@@ -200,7 +200,7 @@ fn device_attributes(f: &mut Fixture) -> TestResult {
         let first = *first.get_or_insert(seen);
         ensure_eq!((attributes, seen), (attributes, first));
         ensure!(
-            matches!(seen, Seen::Word(word) if arch::is_device(device, word)),
+            matches!(seen, Seen::Word(word) if arch::is_device(word)),
             "{seen:x?} is not what the device says"
         );
     }

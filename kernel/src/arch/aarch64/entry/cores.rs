@@ -8,11 +8,11 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use super::handlers;
 use super::start::init_core;
-use crate::arch::aarch64::machine::board::{Board, Processor};
 use crate::arch::aarch64::machine::gic::GIC;
 use crate::arch::aarch64::machine::layout::physical;
 use crate::arch::aarch64::machine::platform::Machine;
 use crate::arch::aarch64::machine::{cpu, firmware};
+use crate::arch::device_tree::board::{Board, Processor};
 use crate::arch::turn::KernelGuard;
 use crate::arch::Platform;
 use crate::boot::Refusal;

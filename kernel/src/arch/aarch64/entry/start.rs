@@ -3,15 +3,15 @@
 
 use super::handlers::{self, TIMER};
 use super::{code, cores};
-use crate::arch::aarch64::machine::board::{Board, Uart};
 use crate::arch::aarch64::machine::gic::GIC;
 use crate::arch::aarch64::machine::layout::{self, physical, PAGE_SIZE, TREE_ENTRY};
 use crate::arch::aarch64::machine::platform::Machine;
 use crate::arch::aarch64::machine::ram::{around, lowest, whole_pages, FIRST_PAGE};
-use crate::arch::aarch64::machine::tree::{self, Tree};
 use crate::arch::aarch64::machine::{cpu, firmware, paging, serial, tlb};
 use crate::arch::abi::boot::FirmwareInfo;
 use crate::arch::abi::clock::UNIT_US;
+use crate::arch::device_tree::board::{Board, Uart};
+use crate::arch::device_tree::tree::{self, Tree};
 use crate::arch::turn::KernelGuard;
 use crate::arch::Platform;
 use crate::boot::{self, List, MachineInfo, Range, Refusal};

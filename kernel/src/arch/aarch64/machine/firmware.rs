@@ -3,7 +3,7 @@
 use core::arch::asm;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use super::board::{Conduit, Psci};
+use crate::arch::device_tree::board::{Conduit, Psci};
 
 /// Turns the machine off.
 const SYSTEM_OFF: u64 = 0x8400_0008;

@@ -12,13 +12,13 @@
 
 use core::cell::Cell;
 
-use super::board::{Controller, MOST_REGIONS};
 use super::change::{Change, PRIVATE};
 use super::cpu::{self, icc};
 use super::layout::PAGE_SIZE;
 use super::mmio::Registers;
 use super::paging;
 use crate::arch::abi::devices::Trigger;
+use crate::arch::device_tree::board::{Controller, MOST_REGIONS};
 use crate::arch::Range;
 use crate::cores::{CoreId, CORES};
 

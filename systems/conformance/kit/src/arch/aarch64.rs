@@ -398,17 +398,12 @@ pub const fn is_executed(attributes: u64) -> Option<bool> {
     Some(attributes & 4 == 0)
 }
 
-/// The registers of devices, of which a board has one: a virtio device of QEMU's `virt`, or the second serial port of
-/// `xlnx-zcu102`.
-pub const DEVICES: &[u64] = &[0x0a00_0000, 0xff01_0000];
+/// The registers of a device, and whether the first says that it is that one: a virtio device of QEMU's `virt`, "virt" and the
+/// version.
+pub const DEVICE: u64 = 0x0a00_0000;
 
-/// Whether the first registers of the one say that it is that one: "virt" and the version; or the controls of a port that is as
-/// it was reset.
-pub fn is_device(at: u64, word: u64) -> bool {
-    match at {
-        0x0a00_0000 => word as u32 == u32::from_le_bytes(*b"virt") && matches!(word >> 32, 1 | 2),
-        _ => word == 0x128,
-    }
+pub fn is_device(word: u64) -> bool {
+    word as u32 == u32::from_le_bytes(*b"virt") && matches!(word >> 32, 1 | 2)
 }
 
 /// How a page of this size is refused where a table is (ABI 03, section 9.3): the walk goes on into the table.

@@ -315,11 +315,11 @@ pub const fn is_executed(_attributes: u64) -> Option<bool> {
     Some(true)
 }
 
-/// The registers of a device: the HPET.
-pub const DEVICES: &[u64] = &[sandglass::hpet::HPET_PADDR];
+/// The registers of a device, and whether the first says that it is that one: the HPET. Its revision is never 0, its clock never
+/// slower than 100 ns.
+pub const DEVICE: u64 = sandglass::hpet::HPET_PADDR;
 
-/// Whether the first register says that it is that one. Its revision is never 0, its clock never slower than 100 ns.
-pub fn is_device(_at: u64, word: u64) -> bool {
+pub fn is_device(word: u64) -> bool {
     word & 0xff != 0 && (1..=100_000_000).contains(&(word >> 32))
 }
 
