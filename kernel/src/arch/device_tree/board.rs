@@ -8,6 +8,7 @@
 use sandglass_abi::vspace::aarch64::{MAX_IRQ, MAX_IRQ_ZYNQMP};
 
 use super::tree::{long, number, Error, Token, Tree};
+use super::PAGE_SIZE;
 use crate::arch::Range;
 use crate::list::List;
 
@@ -23,9 +24,6 @@ pub const MOST_CORES: usize = 8;
 /// Cells of an address and of a size, unless a node says something else.
 const ADDRESS_CELLS: u32 = 2;
 const SIZE_CELLS: u32 = 1;
-
-/// Bytes of a page, at whose multiples the registers of interrupt controllers begin.
-const PAGE: u64 = 4096;
 
 /// Which of the timer's interrupts is that of the virtual timer.
 const VIRTUAL_TIMER: usize = 2;
@@ -534,7 +532,7 @@ impl<'t> Reader<'t> {
         let mut parts = [NONE; MOST_REGIONS + 1];
         let mut count = 0usize;
         chain.reg(|range| {
-            if range.start % PAGE != 0 {
+            if range.start % PAGE_SIZE != 0 {
                 return Err(Error::ControllerReg);
             }
             if let Some(part) = parts.get_mut(count) {
@@ -560,7 +558,7 @@ impl<'t> Reader<'t> {
             }
         } else {
             let withheld = |part: Range| {
-                let first = part.start.saturating_add(PAGE);
+                let first = part.start.saturating_add(PAGE_SIZE);
                 Range {
                     start: part.start,
                     end: if node.is(REPEATED) {

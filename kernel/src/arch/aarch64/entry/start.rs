@@ -6,11 +6,11 @@ use super::{code, cores};
 use crate::arch::aarch64::machine::gic::GIC;
 use crate::arch::aarch64::machine::layout::{self, physical, PAGE_SIZE, TREE_ENTRY};
 use crate::arch::aarch64::machine::platform::Machine;
-use crate::arch::aarch64::machine::ram::{around, lowest, whole_pages, FIRST_PAGE};
 use crate::arch::aarch64::machine::{cpu, firmware, paging, serial, tlb};
 use crate::arch::abi::boot::FirmwareInfo;
 use crate::arch::abi::clock::UNIT_US;
 use crate::arch::device_tree::board::{Board, Uart};
+use crate::arch::device_tree::ram::{self, around, lowest, FIRST_PAGE};
 use crate::arch::device_tree::tree::{self, Tree};
 use crate::arch::turn::KernelGuard;
 use crate::arch::Platform;
@@ -186,6 +186,11 @@ fn shorten(paddr: u64, used: usize) {
     // SAFETY: start-up has mapped it, writable; a multiple of 4. Volatile, and the last use of the tree by this address:
     // whatever was borrowed from it has been copied.
     unsafe { (address as *mut u32).write_volatile((used as u32).to_be()) }
+}
+
+/// The whole pages inside `piece` that the window can map.
+fn whole_pages(piece: Range) -> Range {
+    ram::whole_pages(piece, layout::WINDOW_SIZE)
 }
 
 fn start_console(console: Option<(Uart, u64)>) {

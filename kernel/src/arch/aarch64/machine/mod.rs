@@ -1,10 +1,9 @@
 //! The machine as a value, and what it is made of: interrupt controller, clock, address spaces, serial port. The pure
-//! parts (addresses, and the RAM that a device tree leaves) are compiled everywhere, the rest only on the bare
+//! parts are compiled everywhere, the rest only on the bare
 //! target.
 
 pub mod change;
 pub mod layout;
-pub mod ram;
 
 #[cfg(target_os = "none")]
 pub mod cache;

@@ -1,7 +1,7 @@
 //! Which memory the kernel can hand out, of what a device tree tells: ranges of any alignment, in any order, that may
 //! overlap.
 
-use super::layout::{PAGE_SIZE, WINDOW_SIZE};
+use super::PAGE_SIZE;
 use crate::arch::Range;
 
 /// The first page: nothing of the kernel's is at address 0, which names nothing, and so it has no use for the page.
@@ -10,12 +10,12 @@ pub const FIRST_PAGE: Range = Range {
     end: PAGE_SIZE,
 };
 
-/// The whole pages inside `piece`, as far as the window reaches, but for [`FIRST_PAGE`].
-pub fn whole_pages(piece: Range) -> Range {
+/// The whole pages inside `piece` below `limit`, but for [`FIRST_PAGE`].
+pub fn whole_pages(piece: Range, limit: u64) -> Range {
     let start = piece.start.checked_next_multiple_of(PAGE_SIZE);
     Range {
         start: start.unwrap_or(u64::MAX).max(FIRST_PAGE.end),
-        end: piece.end.min(WINDOW_SIZE) & !(PAGE_SIZE - 1),
+        end: piece.end.min(limit) & !(PAGE_SIZE - 1),
     }
 }
 
@@ -111,15 +111,16 @@ mod tests {
     }
 
     #[test]
-    fn pages_are_whole_inside_the_window_and_not_at_address_0() {
+    fn pages_are_whole_below_the_limit_and_not_at_address_0() {
         const PAGE: u64 = PAGE_SIZE;
-        let pages = |start, end| whole_pages(Range { start, end });
+        const LIMIT: u64 = 9 * PAGE;
+        let pages = |start, end| whole_pages(Range { start, end }, LIMIT + 1);
         let range = |start, end| Range { start, end };
         assert_eq!(pages(PAGE + 1, 4 * PAGE - 1), range(2 * PAGE, 3 * PAGE));
         assert_eq!(pages(0, 4 * PAGE), range(PAGE, 4 * PAGE));
         assert!(pages(0, PAGE).is_empty());
         assert!(pages(PAGE + 1, 2 * PAGE).is_empty());
-        assert_eq!(pages(0, u64::MAX), range(PAGE, WINDOW_SIZE));
+        assert_eq!(pages(0, u64::MAX), range(PAGE, LIMIT));
         assert!(pages(u64::MAX - 1, u64::MAX).is_empty());
     }
 }
