@@ -19,10 +19,11 @@ mod untyped;
 
 pub use crate::arch::Range;
 pub use crate::list::List;
-pub use machine_info::{MachineInfo, MAX_RAM, MAX_RESERVED};
+pub use machine_info::{MachineInfo, RootTask, MAX_RAM, MAX_RESERVED};
 pub use refusal::Refusal;
 
 use crate::arch::abi::boot::extra;
+use crate::arch::abi::USER_TOP_EXCLUSIVE;
 use crate::arch::Platform;
 use crate::event::{self, Next};
 use crate::object::Constants;
@@ -54,23 +55,31 @@ pub fn start(k: &mut Kernel, turn: &Turn, found: MachineInfo) -> Result<Next, Re
         mut ram,
         module,
         module_is_free,
-        file,
+        root_task,
         reserved,
         device_top,
     } = found;
     k.constants = Constants::for_clock(k.machine.ticks_per_unit());
     k.core().set_now(k, k.machine.now());
 
-    let program = Program::parse(contents(&module, file, k))?;
-    let entry = program.entry;
-    let plan = Plan::new(program.image, extra::Pages::of(&firmware))?;
+    let extra = extra::Pages::of(&firmware);
     let mut free = FreeRam::new(&mut ram);
-    let mut image = free.take_lowest(plan.image_bytes())?;
-    memory::load(&k.machine, program, &mut image);
-
-    if module_is_free {
-        free.give(module);
-    }
+    let (plan, entry, image) = match root_task {
+        RootTask::File(file) => {
+            let program = Program::parse(contents(&module, file, k))?;
+            let (entry, plan) = (program.entry, Plan::new(program.image, extra)?);
+            let mut image = free.take_lowest(plan.image_bytes())?;
+            memory::load(&k.machine, program, &mut image);
+            if module_is_free {
+                free.give(module);
+            }
+            (plan, entry, image)
+        }
+        RootTask::Loaded { start, entry } => {
+            let image = loaded(start, module.length(), entry)?;
+            (Plan::new(image, extra)?, entry, module)
+        }
+    };
     let image_range = Range {
         start: image.start(),
         end: image.end(),
@@ -87,6 +96,28 @@ pub fn start(k: &mut Kernel, turn: &Turn, found: MachineInfo) -> Result<Next, Re
         root::Memory { free, devices },
     )?;
     Ok(event::start(k, turn))
+}
+
+/// The addresses of an image of so many `bytes` that the loader has put into memory.
+///
+/// # Errors
+/// It does not consist of pages of user memory, or does not begin to run inside.
+fn loaded(start: u64, bytes: u64, entry: u64) -> Result<Range, Refusal> {
+    let image = Range {
+        start,
+        end: start.saturating_add(bytes),
+    };
+    if start % elf::PAGE != 0 || bytes % elf::PAGE != 0 || image.end > USER_TOP_EXCLUSIVE {
+        return Err(Refusal::Machine(
+            "the loader's root task does not consist of pages of user memory",
+        ));
+    }
+    if !(image.start..image.end).contains(&entry) {
+        return Err(Refusal::Machine(
+            "the loader's root task does not begin to run inside its image",
+        ));
+    }
+    Ok(image)
 }
 
 /// The contents of the root task's file, which lies in `module`.

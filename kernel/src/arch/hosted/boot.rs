@@ -4,7 +4,7 @@ use std::boxed::Box;
 
 use super::Machine;
 use crate::arch::isa::hosted as isa;
-use crate::boot::{self, List, MachineInfo, Range, Refusal};
+use crate::boot::{self, List, MachineInfo, Range, Refusal, RootTask};
 use crate::event::Next;
 use crate::mem::objects::Ram;
 use crate::time::Turn;
@@ -53,10 +53,10 @@ pub fn boot(machine: Machine, file: &[u8]) -> Result<(Box<Kernel>, Next), Refusa
         ram,
         module,
         module_is_free: true,
-        file: Range {
+        root_task: RootTask::File(Range {
             start: module_start,
             end: module_start + file.len() as u64,
-        },
+        }),
         reserved,
         device_top: isa::DEVICE_TOP,
     };

@@ -14,7 +14,7 @@ use crate::arch::device_tree::ram::{self, around, lowest, FIRST_PAGE};
 use crate::arch::device_tree::tree::{self, Tree};
 use crate::arch::turn::KernelGuard;
 use crate::arch::Platform;
-use crate::boot::{self, List, MachineInfo, Range, Refusal};
+use crate::boot::{self, List, MachineInfo, Range, Refusal, RootTask};
 use crate::cores::{CoreId, CORES};
 use crate::mem::objects::Ram;
 
@@ -35,14 +35,62 @@ unsafe extern "C" {
     static kernel_end: u8;
 }
 
+/// What the reference's loader tells of the root task, which it has put into memory (06, section 7). Nothing ends at 0 if
+/// another loader has left its file.
+#[derive(Clone, Copy)]
+struct Loaded {
+    start: u64,
+    end: u64,
+    /// What a virtual address is less than the physical one.
+    offset: u64,
+    entry: u64,
+}
+
+/// The device tree: its physical address, and as many bytes of it as start-up has mapped.
+#[derive(Clone, Copy)]
+struct TreePlace {
+    paddr: u64,
+    bytes: u64,
+}
+
+/// What the loader tells.
+#[derive(Clone, Copy)]
+struct Told {
+    tree: TreePlace,
+    /// Physical address of the kernel's image.
+    image: u64,
+    loaded: Loaded,
+}
+
 /// Called by the entry code with the physical addresses of the device tree and of the kernel's image, on the kernel's
-/// stack, with everything masked.
-pub extern "C" fn start(tree: u64, image: u64) -> ! {
+/// stack, with everything masked; and with what the loader tells of the root task, if it is the reference's.
+pub extern "C" fn start(
+    tree: u64,
+    tree_bytes: u64,
+    image: u64,
+    start: u64,
+    end: u64,
+    offset: u64,
+    entry: u64,
+) -> ! {
     layout::set_image(image);
+    let told = Told {
+        tree: TreePlace {
+            paddr: tree,
+            bytes: tree_bytes,
+        },
+        image,
+        loaded: Loaded {
+            start,
+            end,
+            offset,
+            entry,
+        },
+    };
     init_core(CoreId::BOOT);
     // SAFETY: called once, by assembly; does not return.
     let guard = unsafe { KernelGuard::enter(CoreId::BOOT) };
-    let next = match find(&guard.k.machine, tree, image) {
+    let next = match find(&guard.k.machine, told) {
         Ok(found) => boot::start(guard.k, guard.turn, found),
         Err(refusal) => Err(refusal),
     };
@@ -71,13 +119,16 @@ pub fn init_core(core: CoreId) {
 }
 
 /// Everything about the machine. Its interrupt controller and its clock work afterwards.
-fn find(machine: &Machine, tree_at: u64, image: u64) -> Result<MachineInfo, Refusal> {
-    let bytes = tree_bytes(tree_at).map_err(told)?;
-    let tree = Tree::new(bytes).map_err(told)?;
+fn find(machine: &Machine, told: Told) -> Result<MachineInfo, Refusal> {
+    let Told { image, loaded, .. } = told;
+    let tree_at = told.tree.paddr;
+    let wrong = |error: tree::Error| Refusal::Machine(error.message());
+    let bytes = tree_bytes(told.tree).map_err(wrong)?;
+    let tree = Tree::new(bytes).map_err(wrong)?;
     let mut console = None;
     let board = Board::read(&tree, &mut console);
     start_console(console);
-    let board = board.map_err(told)?;
+    let board = board.map_err(wrong)?;
     let used = Range {
         start: tree_at,
         end: tree_at.wrapping_add(tree.used() as u64),
@@ -112,8 +163,7 @@ fn find(machine: &Machine, tree_at: u64, image: u64) -> Result<MachineInfo, Refu
     }
     map_ram(&board)?;
 
-    let file = board.root_task.ok_or(Refusal::NoRootTask)?;
-    let module = around(file);
+    let (module, root_task) = root_task(loaded, &board)?;
     let pieces = || board.memory.iter().copied().map(whole_pages);
     let is_ram = |range: Range| {
         let none = || core::iter::empty();
@@ -131,7 +181,7 @@ fn find(machine: &Machine, tree_at: u64, image: u64) -> Result<MachineInfo, Refu
         ));
     }
     if CORES > 1 {
-        cores::start(machine, &board)?;
+        cores::start(machine, &board, loaded.end != 0)?;
     }
     // SAFETY: RAM of the device tree that the window maps, and in which nothing is: each byte is vouched for once, as
     // holes are left out and `lowest` goes on behind what it returned.
@@ -155,28 +205,31 @@ fn find(machine: &Machine, tree_at: u64, image: u64) -> Result<MachineInfo, Refu
         ram,
         module: vouch(module),
         module_is_free: true,
-        file,
+        root_task,
         reserved,
         device_top: DEVICE_TOP,
     })
 }
 
-fn told(error: tree::Error) -> Refusal {
-    Refusal::Machine(error.message())
-}
-
-/// The bytes of the device tree at the physical address `paddr`, as many as it says.
-fn tree_bytes(paddr: u64) -> Result<&'static [u8], tree::Error> {
+/// The bytes of the device tree, as many as it says.
+fn tree_bytes(place: TreePlace) -> Result<&'static [u8], tree::Error> {
+    let TreePlace { paddr, bytes: most } = place;
     if paddr == 0 || paddr % 8 != 0 {
         return Err(tree::Error::Magic);
+    }
+    if most < 8 {
+        return Err(tree::Error::NoHeader);
     }
     let address = paging::tree_at(paddr) as *const u8;
     // The block in which it begins is mapped, and an address that is a multiple of 8 has 8 bytes there.
     // SAFETY: start-up has mapped it, and nobody writes it but `shorten`.
     let header = unsafe { core::slice::from_raw_parts(address, 8) };
     let bytes = Tree::claimed_bytes(header)?;
-    // SAFETY: as before. Start-up has mapped what the tree says that it has, up to 4 MiB from the beginning of the block,
-    // and it has no more than 2 MiB.
+    if bytes as u64 > most {
+        return Err(tree::Error::Truncated);
+    }
+    // SAFETY: as before. Start-up has mapped as much, up to 4 MiB from the beginning of the block, and the tree has no more
+    // than 2 MiB.
     Ok(unsafe { core::slice::from_raw_parts(address, bytes) })
 }
 
@@ -203,6 +256,25 @@ fn start_console(console: Option<(Uart, u64)>) {
             }
         }
     }
+}
+
+/// Where the loader left the root task, and what of it.
+fn root_task(loaded: Loaded, board: &Board) -> Result<(Range, RootTask), Refusal> {
+    let Loaded { start, end, .. } = loaded;
+    if end == 0 {
+        let file = board.root_task.ok_or(Refusal::NoRootTask)?;
+        return Ok((around(file), RootTask::File(file)));
+    }
+    if start % PAGE_SIZE != 0 || end % PAGE_SIZE != 0 || end <= start {
+        return Err(Refusal::Machine(
+            "the loader's root task does not consist of pages",
+        ));
+    }
+    let root_task = RootTask::Loaded {
+        start: start.wrapping_sub(loaded.offset),
+        entry: loaded.entry,
+    };
+    Ok((Range { start, end }, root_task))
 }
 
 /// What the kernel cannot do without.

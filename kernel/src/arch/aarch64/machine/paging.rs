@@ -50,6 +50,12 @@ impl Table {
 /// Root of the tables with which a core starts, and the second of them: the gigabyte of the image where it is.
 pub static START_ROOT: Table = Table::new();
 pub static START_HUGE: Table = Table::new();
+/// What leads from a loader's tables to none: the gigabyte of the image where it is. Not zeroes, so that what any core
+/// writes there stays: each core that a loader starts writes the same, whenever it comes.
+#[unsafe(link_section = ".data")]
+pub static BRIDGE_ROOT: Table = Table::new();
+#[unsafe(link_section = ".data")]
+pub static BRIDGE_HUGE: Table = Table::new();
 /// The kernel's root, which is a table of the first level, and its second level; start-up fills their beginning.
 pub static KERNEL_ROOT: Table = Table::new();
 pub static KERNEL_BLOCKS: Table = Table::new();
@@ -96,6 +102,14 @@ pub const DATA: u64 = CONSTANTS & !READ_ONLY;
 pub const CONTROL: u64 = WALKS << 8 | WALKS << 24 | 16 | 25 << 16 | 2 << 30 | 1 << 36;
 /// How tables are read: inner and outer write-back, shared.
 const WALKS: u64 = 5 | SHAREABILITY >> 4;
+
+/// The controls for the tables of users alone, in the lower half of the register; and their bit that turns these tables off.
+pub const BRIDGE_CONTROL: u64 = WALKS << 8 | 16;
+pub const BRIDGE_OFF: u64 = 1 << 7;
+/// The memory type of what the bridge maps, the last number, which is the type of normal memory whatever else the loader
+/// has numbered.
+pub const BRIDGE_TYPE: u64 = 0xff;
+pub const BRIDGE: u64 = 7 << 2 | SHARED | ACCESSED | READ_ONLY | NO_EXECUTE_USER | IS_BLOCK;
 
 /// Physical address of a root that maps nothing for users.
 pub fn empty_root() -> u64 {
