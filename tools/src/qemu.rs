@@ -124,11 +124,16 @@ const OVMF: [&str; 2] = [
     "/usr/share/OVMF/OVMF_VARS_4M.fd",
 ];
 
+/// Where the archive of a loader is in memory; the package `reference-loader` has the same number.
+const ARCHIVE: u64 = 0x5400_0000;
+
 /// Where kernel and root task come from.
 #[derive(Debug, Clone)]
 pub enum Medium {
     /// ELF files, which QEMU loads.
     Files { kernel: PathBuf, root_task: PathBuf },
+    /// A loader for the bare machine, and the archive that it finds at [`ARCHIVE`], with kernel, device tree and root task.
+    Loader { loader: PathBuf, archive: PathBuf },
     /// The image of a disk, which the firmware starts, and which stays as it is.
     Disk { image: PathBuf, firmware: Firmware },
 }
@@ -415,6 +420,17 @@ fn add_medium(command: &mut Command, arch: Arch, medium: &Medium) -> Result<()> 
                 Arch::Aarch64 => command.arg("-kernel").arg(flat_image(kernel)?),
             };
             command.arg("-initrd").arg(root_task);
+        }
+        Medium::Loader { loader, archive } => {
+            check("loader", loader)?;
+            check("archive", archive)?;
+            let archive = archive
+                .to_str()
+                .context("the archive's path is not UTF-8")?;
+            let archive = archive.replace(',', ",,");
+            command.arg("-kernel").arg(loader);
+            let device = format!("loader,file={archive},addr={ARCHIVE:#x},force-raw=on");
+            command.args(["-device", &device]);
         }
         Medium::Disk { image, firmware } => {
             check("image", image)?;
