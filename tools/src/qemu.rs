@@ -92,6 +92,10 @@ pub enum Input {
     Inherit,
 }
 
+/// How a kernel begins that says why it does not start. Where it knows of no serial port, that comes by semihosting, and QEMU
+/// prints it on its standard error.
+const REFUSAL: &str = "Sandglass cannot start";
+
 /// What starts a machine from a disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Firmware {
@@ -305,6 +309,13 @@ pub fn run(boot: &Boot) -> Result<Outcome> {
     }
     let exit = child.wait().context("cannot wait for QEMU")?;
     let complaints = complaints.join().unwrap_or_default();
+    let mut console = console;
+    if boot.machine.arch == Arch::Aarch64 && complaints.contains(REFUSAL) {
+        if boot.echo {
+            print!("{complaints}");
+        }
+        console.extend(complaints.bytes());
+    }
     let end = match end {
         Some(end) => end,
         None => guest_end(boot.machine.arch, exit, &complaints, !console.is_empty())?,

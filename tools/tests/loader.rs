@@ -6,6 +6,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use Damage::{Bytes, Tree};
+
+use dtoolkit::fdt::Fdt;
+use dtoolkit::memreserve::MemoryReservation;
+use dtoolkit::model::{DeviceTree, DeviceTreeNode, DeviceTreeProperty};
+use dtoolkit::ToPropertyValue;
 use sandglass_tools::arch::Arch;
 use sandglass_tools::kernel::{self, KernelOptions, Variant};
 use sandglass_tools::program::{self, Profile};
@@ -126,5 +132,146 @@ fn the_references_loader_starts_the_kernel() {
         assert_eq!(outcome.end, End::Guest(0), "{model}: {}", outcome.console);
         let told = format!("cores                {cores}");
         assert!(outcome.console.contains(&told), "{}", outcome.console);
+    }
+}
+
+/// What is wrong with a tree, what makes it so, and what the kernel says, or [`SURVIVED`].
+type Case = (&'static str, Damage, &'static str);
+
+enum Damage {
+    /// Of what the tree says.
+    Tree(fn(&mut DeviceTree)),
+    /// Of its bytes.
+    Bytes(fn(&mut Vec<u8>)),
+}
+
+/// The last line of `hello`.
+const SURVIVED: &str = "hello is done";
+
+fn set(tree: &mut DeviceTree, path: &str, name: &str, value: impl ToPropertyValue) {
+    let node = match path {
+        "/" => &mut tree.root,
+        _ => tree.find_node_mut(path).unwrap(),
+    };
+    node.add_property(DeviceTreeProperty::new(name, value).unwrap());
+}
+
+fn remove(tree: &mut DeviceTree, name: &str) {
+    assert!(tree.root.remove_child(name).is_some(), "{name}");
+}
+
+/// Sets number `index` of the header.
+fn header(tree: &mut [u8], index: usize, number: u32) {
+    tree[4 * index..4 * index + 4].copy_from_slice(&number.to_be_bytes());
+}
+
+/// Where the structure begins, or the strings.
+fn part(tree: &[u8], index: usize) -> usize {
+    u32::from_be_bytes(*tree[4 * index..].first_chunk().unwrap()) as usize
+}
+
+/// Writes `words` over the structure, from its token `from` on, which is behind the name of the root.
+fn tokens(tree: &mut [u8], from: usize, words: &[u32]) {
+    let at = part(tree, 2) + 4 * from;
+    for (place, word) in tree[at..].chunks_exact_mut(4).zip(words) {
+        place.copy_from_slice(&word.to_be_bytes());
+    }
+}
+
+const MEMORY: &str = "/memory@40000000";
+const GIC: &str = "/intc@8000000";
+
+#[rustfmt::skip]
+const CASES: &[Case] = &[
+    // ---- what is no tree
+    ("magic", Bytes(|tree| header(tree, 0, 0xd00d_fee0)), "no magic number"),
+    ("no-header", Bytes(|tree| tree.truncate(4)), "shorter than its header"),
+    ("truncated", Bytes(|tree| tree.truncate(tree.len() / 2)), "longer than what is there"),
+    ("cut-header", Bytes(|tree| { tree.truncate(20); header(tree, 1, 20); }), "shorter than its header"),
+    ("endless", Bytes(|tree| header(tree, 1, u32::MAX)), "larger than 2 MiB"),
+    ("old", Bytes(|tree| header(tree, 5, 3)), "older than version 17"),
+    ("new", Bytes(|tree| header(tree, 6, 99)), "cannot be read as version 17"),
+    ("structure-outside", Bytes(|tree| header(tree, 2, u32::MAX - 3)), "structure is not inside it"),
+    ("structure-odd", Bytes(|tree| { let at = part(tree, 2); header(tree, 2, at as u32 + 2); }), "multiple of 4 bytes"),
+    ("structure-long", Bytes(|tree| header(tree, 9, u32::MAX)), "structure is not inside it"),
+    ("strings-outside", Bytes(|tree| header(tree, 3, u32::MAX)), "strings are not inside it"),
+    ("reservations-outside", Bytes(|tree| header(tree, 4, u32::MAX)), "no end inside it"),
+    // ---- what is no structure
+    ("token", Bytes(|tree| tokens(tree, 2, &[7])), "a token that is none"),
+    ("no-end", Bytes(|tree| header(tree, 9, 4)), "without an end"),
+    ("property-long", Bytes(|tree| tokens(tree, 2, &[3, u32::MAX, 0])), "longer than the structure"),
+    ("property-nameless", Bytes(|tree| tokens(tree, 2, &[3, 0, u32::MAX])), "no name in its strings"),
+    ("early-end", Bytes(|tree| tokens(tree, 2, &[9])), "ends inside a node"),
+    ("second-root", Bytes(|tree| tokens(tree, 2, &[2, 1, 0, 2, 9])), "more than one root"),
+    ("extra-end", Bytes(|tree| tokens(tree, 2, &[2, 2])), "ends a node that did not begin"),
+    ("property-outside", Bytes(|tree| tokens(tree, 2, &[2, 3, 0, 0])), "outside of its nodes"),
+    ("property-late", Bytes(|tree| tokens(tree, 2, &[1, 0, 2, 3, 0, 0])), "behind a node"),
+    ("deep", Tree(|tree| {
+        let mut node = DeviceTreeNode::new("a").unwrap();
+        for _ in 0..1000 {
+            let mut above = DeviceTreeNode::new("a").unwrap();
+            above.add_child(node);
+            node = above;
+        }
+        tree.root.add_child(node);
+    }), "more than 16 nodes"),
+    // ---- what is no machine
+    ("no-memory", Tree(|tree| remove(tree, "memory@40000000")), "names no memory"),
+    ("no-timer", Tree(|tree| remove(tree, "timer")), "names no timer"),
+    ("no-controller", Tree(|tree| remove(tree, "intc@8000000")), "names no interrupt controller"),
+    ("no-cores", Tree(|tree| remove(tree, "cpus")), "names no core"),
+    ("three-cells", Tree(|tree| set(tree, "/", "#address-cells", 3u32)), "more than 2 cells"),
+    ("memory-half", Tree(|tree| set(tree, MEMORY, "reg", [0u32, 0x4000_0000, 0])), "does not consist of addresses and sizes"),
+    ("memory-wraps", Tree(|tree| set(tree, MEMORY, "reg", [!0u32, 0, 1, 0])), "behind the last address"),
+    ("memory-pieces", Tree(|tree| set(tree, MEMORY, "reg", vec![1u32; 4 * 17])), "more pieces of memory than 16"),
+    ("memory-elsewhere", Tree(|tree| set(tree, MEMORY, "reg", [0u32, 0x5000_0000, 0, 0x1000_0000])), "outside of RAM"),
+    ("memory-beyond", Tree(|tree| set(tree, MEMORY, "reg", [0x100u32, 0, 0x100, 0])), "whole pages below 510 GiB"),
+    ("memory-crumbs", Tree(|tree| set(tree, MEMORY, "reg", [0u32, 0x4000_0001, 0, 0xffe])), "whole pages"),
+    ("all-reserved", Tree(|tree| tree.memory_reservations.push(MemoryReservation::new(0x4000_0000, 0x2000_0000))), "does not fit into memory"),
+    ("reserved-wraps", Tree(|tree| tree.memory_reservations.push(MemoryReservation::new(u64::MAX, 2))), "behind the last address"),
+    ("reserved-pieces", Tree(|tree| (0..17).for_each(|i| tree.memory_reservations.push(MemoryReservation::new(0x4800_0000 + i * 0x2000, 0x1000)))), "reserves more"),
+    ("two-cells", Tree(|tree| set(tree, GIC, "#interrupt-cells", 2u32)), "fewer than 3 cells"),
+    ("controller-odd", Tree(|tree| set(tree, GIC, "reg", [0u32, 0x0800_0010, 0, 0x1000, 0, 0x0801_0000, 0, 0x1000])), "do not begin at a page"),
+    ("controller-far", Tree(|tree| set(tree, GIC, "reg", [1u32 << 18, 0, 0, 0x1000, 0, 0x0801_0000, 0, 0x1000])), "impossible address"),
+    ("controller-memory", Tree(|tree| set(tree, GIC, "reg", [0u32, 0x4800_0000, 0, 0x1000, 0, 0x0801_0000, 0, 0x1000])), "registers in memory"),
+    ("timer-short", Tree(|tree| set(tree, "/timer", "interrupts", [1u32, 13, 4])), "lacks the private interrupt"),
+    ("timer-other", Tree(|tree| set(tree, "/timer", "interrupts", [1u32, 13, 4, 1, 14, 4, 1, 12, 4])), "not number 27"),
+    ("initrd-half", Tree(|tree| set(tree, "/chosen", "linux,initrd-start", 0x4800_0000u32)), "not both numbers"),
+    // ---- what can be lived with
+    ("memory-overlaps", Tree(|tree| set(tree, MEMORY, "reg", [0u32, 0x4000_0000, 0, 0x2000_0000, 0, 0x4800_0000, 0, 0x800_1000])), SURVIVED),
+    ("memory-odd", Tree(|tree| set(tree, MEMORY, "reg", [0u32, 0x4000_0000, 0, 0x1234_5678])), SURVIVED),
+    ("alias-of-itself", Tree(|tree| {
+        set(tree, "/chosen", "stdout-path", "console");
+        let mut aliases = DeviceTreeNode::new("aliases").unwrap();
+        aliases.add_property(DeviceTreeProperty::new("console", "console").unwrap());
+        tree.root.add_child(aliases);
+    }), SURVIVED),
+    ("no-firmware", Tree(|tree| remove(tree, "psci")), SURVIVED),
+];
+
+/// Each is refused in words, or boots, soon.
+#[test]
+fn wrong_trees_are_refused_in_words_or_survived() {
+    let kernel = kernel(KernelOptions::smp(Variant::Debug));
+    let right = tree_of(&machine(GICV2, 1));
+    for (name, damage, said) in CASES {
+        let tree = match damage {
+            Tree(change) => {
+                let mut tree = DeviceTree::from_fdt(&Fdt::new(&right).unwrap());
+                change(&mut tree);
+                tree.to_dtb()
+            }
+            Bytes(change) => {
+                let mut tree = right.clone();
+                change(&mut tree);
+                tree
+            }
+        };
+        fs::write(file(&format!("{name}.dtb")), &tree).unwrap();
+        let outcome = boot(&kernel, machine(GICV2, 1), "wrong-tree", &tree);
+        let status = u8::from(*said != SURVIVED);
+        let console = &outcome.console;
+        assert_eq!(outcome.end, End::Guest(status), "{name}: {console}");
+        assert!(console.contains(said), "{name}: {console}");
     }
 }

@@ -56,6 +56,33 @@ pub enum Controller {
     },
 }
 
+impl Controller {
+    /// Its registers, as far as it says where they end: what is left is empty.
+    fn parts(self) -> [Range; MOST_REGIONS + 1] {
+        let mut parts = [Range { start: 0, end: 0 }; MOST_REGIONS + 1];
+        let (first, others) = match &self {
+            Controller::Gic2 {
+                distributor,
+                interface,
+            } => (*distributor, core::slice::from_ref(interface)),
+            Controller::Gic3 {
+                distributor,
+                redistributors,
+            } => {
+                let page = Range {
+                    start: *distributor,
+                    end: distributor.saturating_add(PAGE_SIZE),
+                };
+                (page, &redistributors[..])
+            }
+        };
+        for (place, &part) in parts.iter_mut().zip(core::iter::once(&first).chain(others)) {
+            *place = part;
+        }
+        parts
+    }
+}
+
 /// The kind of a console.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Uart {
@@ -113,7 +140,15 @@ impl Board {
     pub fn read(tree: &Tree, console: &mut Option<(Uart, u64)>) -> Result<Board, Error> {
         let mut reader = Reader::new();
         let outcome = reader.read(tree);
-        *console = reader.console;
+        // Memory would be written.
+        let told = reader.console.filter(|&(_, at)| {
+            let first = Range {
+                start: at,
+                end: at.saturating_add(1),
+            };
+            !reader.memory.iter().any(|memory| memory.overlaps(first))
+        });
+        *console = told;
         outcome?;
         reader.finish()
     }
@@ -600,6 +635,10 @@ impl<'t> Reader<'t> {
             return Err(Error::NoMemory);
         }
         let controller = self.controller.ok_or(Error::NoController)?;
+        let is_memory = |part: Range| self.memory.iter().any(|memory| memory.overlaps(part));
+        if controller.parts().into_iter().any(is_memory) {
+            return Err(Error::ControllerInMemory);
+        }
         if self.interrupt_cells < 3 || self.interrupt_cells > 8 {
             return Err(Error::InterruptCells);
         }

@@ -59,6 +59,7 @@ pub enum Error {
     TooManyReserved,
     NoController,
     ControllerReg,
+    ControllerInMemory,
     InterruptCells,
     NoTimer,
     TimerInterrupts,
@@ -109,6 +110,9 @@ impl Error {
             Error::ControllerReg => {
                 "the interrupt controller of the device tree lacks registers, or they do not begin \
                  at a page"
+            }
+            Error::ControllerInMemory => {
+                "the interrupt controller of the device tree has its registers in memory"
             }
             Error::InterruptCells => {
                 "the interrupt controller of the device tree has interrupts of fewer than 3 cells"

@@ -97,6 +97,8 @@ enum But {
     NoController,
     OneReg,
     OddController,
+    ControllerInMemory,
+    ConsoleInMemory,
     TwoCells,
     NoCores,
     WideCells,
@@ -158,6 +160,10 @@ fn board(but: But) -> Builder {
         );
         match but {
             But::OneReg => it.cells("reg", &[0, 0x0800_0000, 0, 0x1_0000]),
+            But::ControllerInMemory => it.cells(
+                "reg",
+                &[0, 0x4000_0000, 0, 0x1000, 0, 0x0801_0000, 0, 0x1000],
+            ),
             But::OddController => it.cells("reg", &[0, 0x0800_0010, 0, 0x1000, 0, 1, 0, 1]),
             _ => it.cells(
                 "reg",
@@ -181,7 +187,11 @@ fn board(but: But) -> Builder {
     }
     it.begin("bus@9000000");
     it.cells("#address-cells", &[1]).cells("#size-cells", &[1]);
-    it.cells("ranges", &[0, 0, 0x0900_0000, 0x10_0000]);
+    let bus = match but {
+        But::ConsoleInMemory => 0x4900_0000,
+        _ => 0x0900_0000,
+    };
+    it.cells("ranges", &[0, 0, bus, 0x10_0000]);
     for at in [0x1000, 0x2000] {
         it.begin(&std::format!("serial@{at:x}"));
         it.cells("reg", &[at, 0x1000]);
@@ -274,6 +284,11 @@ fn a_board_is_what_its_tree_says() {
     };
     assert_eq!(cores, [core(0), core(1)]);
     assert_eq!(board.root_task, Some(range(0x4800_0000, 0x4800_1234)));
+}
+
+#[test]
+fn a_console_in_memory_is_none() {
+    assert_eq!(console(&board(But::ConsoleInMemory).tree()), None);
 }
 
 #[test]
@@ -395,6 +410,7 @@ fn boards_that_lack_something_are_refused() {
         (But::Disabled, Error::NoController),
         (But::OneReg, Error::ControllerReg),
         (But::OddController, Error::ControllerReg),
+        (But::ControllerInMemory, Error::ControllerInMemory),
         (But::TwoCells, Error::InterruptCells),
         (But::NoCores, Error::NoCores),
         (But::WideCells, Error::Cells),
