@@ -36,7 +36,7 @@ fn boot(kernel: &Path, machine: Machine, options: &[OsString]) -> Outcome {
 }
 
 /// Memory that kernel, root task and what the emulator puts there may take, in KiB.
-const TAKEN_KIB: u64 = 4096;
+const TAKEN_KIB: u64 = 2048;
 
 /// Boots on `machine`; everything of it is found.
 fn assert_boots(kernel: &Path, machine: Machine) {
