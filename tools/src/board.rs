@@ -20,7 +20,10 @@ struct Board {
     compatible: &'static [&'static str],
     core: &'static str,
     most_cores: u32,
-    /// The most memory, in MiB, of which the tree is true: QEMU writes it down as one piece from the lowest address on.
+    /// Where its memory begins, and how much can be there, in bytes: what is more goes into the next piece.
+    memory: &'static [(u64, u64)],
+    /// The most memory, in MiB, of which a tree that QEMU has been given is true: it writes memory down as one piece from the
+    /// lowest address on.
     most_memory_mib: u32,
     devices: &'static [Device],
     /// Path of the console, and the alias by which it is chosen.
@@ -79,8 +82,8 @@ const ZCU102: Board = Board {
     ],
     core: "arm,cortex-a53",
     most_cores: 4,
-    // The 2 GiB of its lower memory, less the MiB at the end that QEMU does not have there.
-    most_memory_mib: 2047,
+    memory: &[(0, 0x8000_0000), (0x8_0000_0000, 0x8_0000_0000)],
+    most_memory_mib: 2048,
     devices: &[
         Device::controller(
             "interrupt-controller@f9010000",
@@ -121,21 +124,39 @@ const ALL_CORES: u32 = 0xf00;
 /// virtual one and that of the hypervisor.
 const TIMERS: [u32; 4] = [13, 14, 11, 10];
 
-/// Writes the device tree of the board `model`, QEMU's `-machine`, with that many cores, into a file; `None` if QEMU makes
-/// the tree itself.
+/// The board `model`, QEMU's `-machine`, if it is one of those.
+fn find(model: &str) -> Option<&'static Board> {
+    let name = model.split(',').next().unwrap_or(model);
+    BOARDS.iter().find(|board| board.model == name)
+}
+
+/// The device tree of the board `model`, QEMU's `-machine`, with that many cores and as much memory; `None` if QEMU makes the
+/// tree itself.
 ///
 /// # Errors
-/// There is no such board with as many cores or as much memory; or the file cannot be written.
-pub fn tree(model: &str, cores: u32, memory_mib: u32) -> Result<Option<PathBuf>> {
-    let name = model.split(',').next().unwrap_or(model);
-    let Some(board) = BOARDS.iter().find(|board| board.model == name) else {
+/// The board has no such number of cores.
+pub fn tree(model: &str, cores: u32, memory_mib: u32) -> Result<Option<Vec<u8>>> {
+    let Some(board) = find(model) else {
         return Ok(None);
     };
     ensure!(
         cores <= board.most_cores,
-        "`{name}` has {} cores, not {cores}",
+        "`{}` has {} cores, not {cores}",
+        board.model,
         board.most_cores
     );
+    Ok(Some(board.tree(cores, memory_mib).to_dtb()))
+}
+
+/// Writes the [`tree`] into a file, for QEMU, which writes into it what memory there is.
+///
+/// # Errors
+/// There is no such board with as many cores or as much memory; or the file cannot be written.
+pub fn tree_file(model: &str, cores: u32, memory_mib: u32) -> Result<Option<PathBuf>> {
+    let (Some(board), Some(tree)) = (find(model), tree(model, cores, memory_mib)?) else {
+        return Ok(None);
+    };
+    let name = board.model;
     ensure!(
         memory_mib <= board.most_memory_mib,
         "QEMU tells of the memory of `{name}` truly up to {} MiB, not {memory_mib}: what it has more is not behind that",
@@ -143,15 +164,14 @@ pub fn tree(model: &str, cores: u32, memory_mib: u32) -> Result<Option<PathBuf>>
     );
     let folder = workspace::target_dir().join("boards");
     fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
-    let path = folder.join(format!("{name}-{cores}.dtb"));
+    let path = folder.join(format!("{name}-{cores}-{memory_mib}.dtb"));
     // Whoever boots with it, and whoever else makes it, sees it whole.
-    stripped::write_as_it_is(&board.tree(cores).to_dtb(), &path)?;
+    stripped::write_as_it_is(&tree, &path)?;
     Ok(Some(path))
 }
 
 impl Board {
-    /// The device tree, without memory.
-    fn tree(&self, cores: u32) -> DeviceTree {
+    fn tree(&self, cores: u32, memory_mib: u32) -> DeviceTree {
         let mut tree = DeviceTree::new();
         let root = &mut tree.root;
         set(root, "#address-cells", 2u32);
@@ -159,6 +179,7 @@ impl Board {
         set(root, "compatible", self.compatible);
         set(root, "model", self.model);
         set(root, "interrupt-parent", CONTROLLER);
+        root.add_child(memory(self.memory, u64::from(memory_mib) << 20));
         root.add_child(processors(self.core, cores));
         root.add_child(firmware());
         root.add_child(timer());
@@ -180,13 +201,7 @@ impl Device {
     fn node(&self) -> DeviceTreeNode {
         let mut it = node(self.name);
         set(&mut it, "compatible", self.compatible);
-        let parts = self.registers.iter();
-        let reg: Vec<u32> = parts
-            .flat_map(|&(address, bytes)| {
-                [high(address), address as u32, high(bytes), bytes as u32]
-            })
-            .collect();
-        set(&mut it, "reg", reg);
+        set(&mut it, "reg", reg(self.registers.iter().copied()));
         if self.is_controller {
             set(&mut it, "interrupt-controller", [0u8; 0]);
             set(&mut it, "#interrupt-cells", 3u32);
@@ -202,9 +217,26 @@ impl Device {
     }
 }
 
-/// The upper half of a number.
-fn high(number: u64) -> u32 {
-    (number >> 32) as u32
+/// Addresses and sizes in cells.
+fn reg(parts: impl Iterator<Item = (u64, u64)>) -> Vec<u32> {
+    let numbers = parts.flat_map(|(address, bytes)| [address, bytes]);
+    let cells = numbers.flat_map(|number| [(number >> 32) as u32, number as u32]);
+    cells.collect()
+}
+
+/// So many `bytes` of memory in the places for it.
+fn memory(places: &[(u64, u64)], bytes: u64) -> DeviceTreeNode {
+    let mut left = bytes;
+    let pieces = places.iter().map(|&(start, room)| {
+        let here = left.min(room);
+        left -= here;
+        (start, here)
+    });
+    let cells = reg(pieces.filter(|&(_, bytes)| bytes > 0));
+    let mut it = node(&format!("memory@{:x}", places[0].0));
+    set(&mut it, "device_type", "memory");
+    set(&mut it, "reg", cells);
+    it
 }
 
 fn processors(core: &str, cores: u32) -> DeviceTreeNode {
@@ -258,18 +290,22 @@ mod tests {
     #[test]
     fn only_boards_that_need_one_have_a_tree() {
         assert!(tree("virt,gic-version=3", 8, 1 << 20).unwrap().is_none());
-        let path = tree("xlnx-zcu102,secure=off", 4, 2047).unwrap().unwrap();
-        let bytes = fs::read(path).unwrap();
+        let bytes = tree("xlnx-zcu102,secure=off", 4, 4096).unwrap().unwrap();
         let tree = dtoolkit::fdt::Fdt::new(&bytes).unwrap();
         assert!(tree.find_node("/cpus/cpu@3").is_some());
         assert!(tree.find_node("/cpus/cpu@4").is_none());
+        let memory = tree.find_node("/memory@0").unwrap().reg().unwrap().unwrap();
+        let memory: Vec<(u64, u64)> = memory
+            .map(|part| (part.address().unwrap(), part.size().unwrap()))
+            .collect();
+        assert_eq!(memory, [(0, 0x8000_0000), (0x8_0000_0000, 0x8000_0000)]);
     }
 
     #[test]
     fn what_a_board_does_not_have_is_refused_in_words() {
         let refused =
-            |cores, memory| format!("{:#}", tree("xlnx-zcu102", cores, memory).unwrap_err());
+            |cores, memory| format!("{:#}", tree_file("xlnx-zcu102", cores, memory).unwrap_err());
         assert!(refused(5, 512).contains("has 4 cores, not 5"));
-        assert!(refused(4, 2048).contains("2047 MiB"));
+        assert!(refused(4, 2049).contains("2048 MiB"));
     }
 }

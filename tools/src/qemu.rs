@@ -8,7 +8,7 @@ mod mode;
 mod printer;
 pub mod session;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -357,9 +357,7 @@ pub fn command(boot: &Boot) -> Result<Command> {
         None => Command::new(qemu),
     };
     add_medium(&mut command, machine.arch, &boot.medium)?;
-    if let Some(tree) = board::tree(&machine.model, machine.cores, machine.memory_mib)? {
-        command.arg("-dtb").arg(tree);
-    }
+    add_tree(&mut command, boot)?;
     command.args(["-machine", &machine.model, "-cpu", &machine.cpu]);
     command.args([
         "-smp",
@@ -387,6 +385,22 @@ pub fn command(boot: &Boot) -> Result<Command> {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     Ok(command)
+}
+
+/// Gives the machine a device tree, if QEMU does not make it and nobody else brings it along.
+///
+/// # Errors
+/// There is no such machine.
+fn add_tree(command: &mut Command, boot: &Boot) -> Result<()> {
+    let machine = &boot.machine;
+    if matches!(boot.medium, Medium::Files { .. }) {
+        let tree = board::tree_file(&machine.model, machine.cores, machine.memory_mib)?;
+        command.args(
+            tree.iter()
+                .flat_map(|tree| [OsStr::new("-dtb"), tree.as_os_str()]),
+        );
+    }
+    Ok(())
 }
 
 /// QEMU's `-icount`, if the machine has virtual time.

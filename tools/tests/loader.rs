@@ -13,17 +13,21 @@ use dtoolkit::memreserve::MemoryReservation;
 use dtoolkit::model::{DeviceTree, DeviceTreeNode, DeviceTreeProperty};
 use dtoolkit::ToPropertyValue;
 use sandglass_tools::arch::Arch;
+use sandglass_tools::board;
 use sandglass_tools::kernel::{self, KernelOptions, Variant};
 use sandglass_tools::program::{self, Profile};
 use sandglass_tools::qemu::{self, Boot, End, Machine, Medium, Outcome};
 
+use crate::aarch64::{told, TAKEN_KIB};
+
 const GICV2: &str = "virt,gic-version=2";
 
 /// A machine for the loader.
-fn machine(model: &str, cores: u32) -> Machine {
+fn machine(model: &str, cores: u32, memory_mib: u32) -> Machine {
     Machine {
         model: model.to_owned(),
         cores,
+        memory_mib,
         ..Machine::of(Arch::Aarch64)
     }
 }
@@ -32,8 +36,12 @@ fn file(name: &str) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
 }
 
-/// The device tree that QEMU makes for a machine, without the room that it leaves behind it.
+/// The device tree of a machine: the tool's, or that which QEMU makes, without the room that it leaves behind it.
 fn tree_of(machine: &Machine) -> Vec<u8> {
+    let ours = board::tree(&machine.model, machine.cores, machine.memory_mib).unwrap();
+    if let Some(tree) = ours {
+        return tree;
+    }
     // Commas divide options.
     let path = file(&format!(
         "{}-{}.dtb",
@@ -91,11 +99,16 @@ fn boot(kernel: &Path, machine: Machine, name: &str, tree: &[u8]) -> Outcome {
     let loader = program::read_all(Arch::Aarch64, &["reference-loader"], Profile::Release).unwrap();
     let loader = loader[0].path.clone();
     let root_task = program::build_for(Arch::Aarch64, "hello").unwrap();
-    let content = archive(&[
-        ("kernel.elf", &fs::read(kernel).unwrap()),
+    let [kernel, root_task] = [kernel, &root_task].map(|path| fs::read(path).unwrap());
+    let mut files: Vec<(&str, &[u8])> = vec![
+        ("kernel.elf", &kernel),
         ("kernel.dtb", tree),
-        ("hello", &fs::read(root_task).unwrap()),
-    ]);
+        ("hello", &root_task),
+    ];
+    if machine.cores == 1 {
+        files.push(("one-core", &[]));
+    }
+    let content = archive(&files);
     let archive = file(&format!("{name}.cpio"));
     fs::write(&archive, content).unwrap();
     qemu::run(&Boot {
@@ -113,25 +126,32 @@ fn kernel(options: KernelOptions) -> PathBuf {
     kernel::build(&options).unwrap()
 }
 
-/// One core and several, of which the loader has started all, from EL1 and from EL2.
+/// One core and several, of which the loader has started all, from EL1 and from EL2. On the second board with more memory
+/// than the lower 2 GiB, which QEMU's own tree would tell wrongly.
 #[test]
 fn the_references_loader_starts_the_kernel() {
     let single = kernel(KernelOptions::new(Variant::Release));
     let several = kernel(KernelOptions::smp(Variant::Debug));
-    for (kernel, model, cores) in [
-        (&single, GICV2, 1),
-        (&single, "virt,gic-version=3,virtualization=on", 1),
-        (&several, GICV2, 1),
-        (&several, GICV2, 4),
-        (&several, "virt,gic-version=3", 4),
+    for (kernel, model, cores, memory) in [
+        (&single, GICV2, 1, 512),
+        (&single, "virt,gic-version=3,virtualization=on", 1, 512),
+        (&single, "xlnx-zcu102", 1, 4096),
+        (&several, GICV2, 1, 512),
+        (&several, GICV2, 4, 512),
+        (&several, "virt,gic-version=3", 4, 512),
     ] {
-        let machine = machine(model, cores);
+        let machine = machine(model, cores, memory);
         let tree = tree_of(&machine);
         let name = format!("loader-{}-{cores}", model.len());
         let outcome = boot(kernel, machine, &name, &tree);
         assert_eq!(outcome.end, End::Guest(0), "{model}: {}", outcome.console);
-        let told = format!("cores                {cores}");
-        assert!(outcome.console.contains(&told), "{}", outcome.console);
+        let told = |what: &str| told(&outcome.console, what);
+        assert_eq!(told("cores"), u64::from(cores), "{model}");
+        let all = u64::from(memory) << 10;
+        assert!(
+            (all - TAKEN_KIB..all).contains(&told("untyped memory")),
+            "{model}"
+        );
     }
 }
 
@@ -253,7 +273,7 @@ const CASES: &[Case] = &[
 #[test]
 fn wrong_trees_are_refused_in_words_or_survived() {
     let kernel = kernel(KernelOptions::smp(Variant::Debug));
-    let right = tree_of(&machine(GICV2, 1));
+    let right = tree_of(&machine(GICV2, 1, 512));
     for (name, damage, said) in CASES {
         let tree = match damage {
             Tree(change) => {
@@ -268,7 +288,7 @@ fn wrong_trees_are_refused_in_words_or_survived() {
             }
         };
         fs::write(file(&format!("{name}.dtb")), &tree).unwrap();
-        let outcome = boot(&kernel, machine(GICV2, 1), "wrong-tree", &tree);
+        let outcome = boot(&kernel, machine(GICV2, 1, 512), "wrong-tree", &tree);
         let status = u8::from(*said != SURVIVED);
         let console = &outcome.console;
         assert_eq!(outcome.end, End::Guest(status), "{name}: {console}");

@@ -16,7 +16,8 @@ pub const MAX_RESERVED: usize = 16;
 pub enum RootTask {
     /// Its file: a range within the RAM.
     File(Range),
-    /// Its image, as it is to run: all of that RAM, as its first address and the one where it starts.
+    /// Its image, as it is to run: all of that RAM, as its first address and the one where it starts. Both are in user memory,
+    /// and the machine's part of the boot has seen to that.
     Loaded { start: u64, entry: u64 },
 }
 

@@ -23,7 +23,6 @@ pub use machine_info::{MachineInfo, RootTask, MAX_RAM, MAX_RESERVED};
 pub use refusal::Refusal;
 
 use crate::arch::abi::boot::extra;
-use crate::arch::abi::USER_TOP_EXCLUSIVE;
 use crate::arch::Platform;
 use crate::event::{self, Next};
 use crate::object::Constants;
@@ -76,7 +75,10 @@ pub fn start(k: &mut Kernel, turn: &Turn, found: MachineInfo) -> Result<Next, Re
             (plan, entry, image)
         }
         RootTask::Loaded { start, entry } => {
-            let image = loaded(start, module.length(), entry)?;
+            let image = Range {
+                start,
+                end: start.saturating_add(module.length()),
+            };
             (Plan::new(image, extra)?, entry, module)
         }
     };
@@ -96,28 +98,6 @@ pub fn start(k: &mut Kernel, turn: &Turn, found: MachineInfo) -> Result<Next, Re
         root::Memory { free, devices },
     )?;
     Ok(event::start(k, turn))
-}
-
-/// The addresses of an image of so many `bytes` that the loader has put into memory.
-///
-/// # Errors
-/// It does not consist of pages of user memory, or does not begin to run inside.
-fn loaded(start: u64, bytes: u64, entry: u64) -> Result<Range, Refusal> {
-    let image = Range {
-        start,
-        end: start.saturating_add(bytes),
-    };
-    if start % elf::PAGE != 0 || bytes % elf::PAGE != 0 || image.end > USER_TOP_EXCLUSIVE {
-        return Err(Refusal::Machine(
-            "the loader's root task does not consist of pages of user memory",
-        ));
-    }
-    if !(image.start..image.end).contains(&entry) {
-        return Err(Refusal::Machine(
-            "the loader's root task does not begin to run inside its image",
-        ));
-    }
-    Ok(image)
 }
 
 /// The contents of the root task's file, which lies in `module`.

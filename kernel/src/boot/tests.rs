@@ -468,24 +468,3 @@ fn a_loaded_root_task_runs_where_it_is() {
         assert_eq!(view.walk(VADDR + page * PAGE).0, first + page * PAGE);
     }
 }
-
-#[test]
-fn a_loaded_root_task_that_is_none_is_refused() {
-    let pages = vec![0; 2 * PAGE as usize];
-    let last = crate::arch::abi::USER_TOP_EXCLUSIVE;
-    for (start, entry, said) in [
-        (VADDR + 8, VADDR + 8, "pages of user memory"),
-        (last - PAGE, last - PAGE, "pages of user memory"),
-        (0u64.wrapping_sub(PAGE), 0, "pages of user memory"),
-        (VADDR, VADDR - 1, "inside its image"),
-        (VADDR, VADDR + 2 * PAGE, "inside its image"),
-        (last - 2 * PAGE, last - PAGE, "there must be room"),
-    ] {
-        let booted = boot_loaded(Machine::new(MEMORY, 1000), &pages, start, entry);
-        let refusal = booted.err().expect("it is refused");
-        let text = report(refusal);
-        assert!(text.contains(said), "{text} for {start:#x} and {entry:#x}");
-    }
-    let nothing = boot_loaded(Machine::new(MEMORY, 1000), &[], VADDR, VADDR);
-    assert!(nothing.is_err());
-}

@@ -5,6 +5,7 @@ use super::handlers::{self, TIMER};
 use super::{code, cores};
 use crate::arch::aarch64::machine::gic::GIC;
 use crate::arch::aarch64::machine::layout::{self, physical, PAGE_SIZE, TREE_ENTRY};
+use crate::arch::aarch64::machine::loaded::Loaded;
 use crate::arch::aarch64::machine::platform::Machine;
 use crate::arch::aarch64::machine::{cpu, firmware, paging, serial, tlb};
 use crate::arch::abi::boot::FirmwareInfo;
@@ -33,17 +34,6 @@ const SLOWEST_HZ: u64 = 1_000_000;
 unsafe extern "C" {
     /// End of the kernel's image (linker script).
     static kernel_end: u8;
-}
-
-/// What the reference's loader tells of the root task, which it has put into memory (06, section 7). Nothing ends at 0 if
-/// another loader has left its file.
-#[derive(Clone, Copy)]
-struct Loaded {
-    start: u64,
-    end: u64,
-    /// What a virtual address is less than the physical one.
-    offset: u64,
-    entry: u64,
 }
 
 /// The device tree: its physical address, and as many bytes of it as start-up has mapped.
@@ -181,7 +171,7 @@ fn find(machine: &Machine, told: Told) -> Result<MachineInfo, Refusal> {
         ));
     }
     if CORES > 1 {
-        cores::start(machine, &board, loaded.end != 0)?;
+        cores::start(machine, &board, loaded.is_there())?;
     }
     // SAFETY: RAM of the device tree that the window maps, and in which nothing is: each byte is vouched for once, as
     // holes are left out and `lowest` goes on behind what it returned.
@@ -260,21 +250,13 @@ fn start_console(console: Option<(Uart, u64)>) {
 
 /// Where the loader left the root task, and what of it.
 fn root_task(loaded: Loaded, board: &Board) -> Result<(Range, RootTask), Refusal> {
-    let Loaded { start, end, .. } = loaded;
-    if end == 0 {
-        let file = board.root_task.ok_or(Refusal::NoRootTask)?;
-        return Ok((around(file), RootTask::File(file)));
+    if loaded.is_there() {
+        let (range, start) = loaded.image().map_err(Refusal::Machine)?;
+        let entry = loaded.entry;
+        return Ok((range, RootTask::Loaded { start, entry }));
     }
-    if start % PAGE_SIZE != 0 || end % PAGE_SIZE != 0 || end <= start {
-        return Err(Refusal::Machine(
-            "the loader's root task does not consist of pages",
-        ));
-    }
-    let root_task = RootTask::Loaded {
-        start: start.wrapping_sub(loaded.offset),
-        entry: loaded.entry,
-    };
-    Ok((Range { start, end }, root_task))
+    let file = board.root_task.ok_or(Refusal::NoRootTask)?;
+    Ok((around(file), RootTask::File(file)))
 }
 
 /// What the kernel cannot do without.

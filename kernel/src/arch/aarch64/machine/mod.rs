@@ -4,6 +4,7 @@
 
 pub mod change;
 pub mod layout;
+pub mod loaded;
 
 #[cfg(target_os = "none")]
 pub mod cache;
