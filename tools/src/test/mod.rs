@@ -107,6 +107,8 @@ const LONG: &[&str] = &[
     "host::tools::aarch64::described_systems_run",
     // Others are booted by UEFI, and look at the processor after other starts.
     "machine::uefi::",
+    // Another board.
+    "qemu::conformance::aarch64-xlnx-zcu102-",
     // Conformance runs there.
     "qemu::kernel-tests::aarch64-",
 ];
