@@ -15,7 +15,7 @@ use crate::arch::device_tree::ram::{self, around, lowest, FIRST_PAGE};
 use crate::arch::device_tree::tree::{self, Tree};
 use crate::arch::turn::KernelGuard;
 use crate::arch::Platform;
-use crate::boot::{self, List, MachineInfo, Range, Refusal, RootTask};
+use crate::boot::{self, List, MachineInfo, Range, Refusal, RootTask, MAX_RESERVED};
 use crate::cores::{CoreId, CORES};
 use crate::mem::objects::Ram;
 
@@ -110,19 +110,7 @@ pub fn init_core(core: CoreId) {
 
 /// Everything about the machine. Its interrupt controller and its clock work afterwards.
 fn find(machine: &Machine, told: Told) -> Result<MachineInfo, Refusal> {
-    let Told { image, loaded, .. } = told;
-    let tree_at = told.tree.paddr;
-    let wrong = |error: tree::Error| Refusal::Machine(error.message());
-    let bytes = tree_bytes(told.tree).map_err(wrong)?;
-    let tree = Tree::new(bytes).map_err(wrong)?;
-    let mut console = None;
-    let board = Board::read(&tree, &mut console);
-    start_console(console);
-    let board = board.map_err(wrong)?;
-    let used = Range {
-        start: tree_at,
-        end: tree_at.wrapping_add(tree.used() as u64),
-    };
+    let (board, used) = read_board(told.tree)?;
     if let Some(psci) = board.psci {
         firmware::init(psci);
     }
@@ -131,53 +119,23 @@ fn find(machine: &Machine, told: Told) -> Result<MachineInfo, Refusal> {
     start_clock(machine)?;
 
     let kernel = Range {
-        start: image,
+        start: told.image,
         end: physical(&raw const kernel_end),
     };
-    let mut reserved = List::new();
-    let mut fits = true;
-    let mut reserve = |range: Range| fits &= range.is_empty() || reserved.push(range).is_ok();
-    reserve(kernel);
-    reserve(around(used));
-    GIC.init(&board.controller, &mut reserve)
-        .map_err(Refusal::Machine)?;
-    handlers::start_interrupts(CoreId::BOOT);
-    board.reserved.iter().for_each(|&range| reserve(range));
-    if board.memory.iter().any(|range| range.overlaps(FIRST_PAGE)) {
-        reserve(FIRST_PAGE);
-    }
-    if !fits {
-        return Err(Refusal::Machine(
-            "the device tree reserves more memory, in pieces, than the kernel can write down",
-        ));
-    }
+    let own = [kernel, around(used)];
+    let reserved = start_interrupts(&board, own)?;
     map_ram(&board)?;
-
-    let (module, root_task) = root_task(loaded, &board)?;
-    let pieces = || board.memory.iter().copied().map(whole_pages);
-    let is_ram = |range: Range| {
-        let none = || core::iter::empty();
-        lowest(pieces, none, range.start)
-            .is_some_and(|ram| ram.start <= range.start && range.end <= ram.end)
-    };
-    if !is_ram(module) {
-        return Err(Refusal::Machine(
-            "the loader put the root task outside of RAM",
-        ));
-    }
-    if module.overlaps(kernel) || module.overlaps(around(used)) {
-        return Err(Refusal::Machine(
-            "the loader put the root task over the kernel or the device tree",
-        ));
-    }
+    let (module, root_task) = root_task(told.loaded, &board)?;
+    check_module(&board, module, own)?;
     if CORES > 1 {
-        cores::start(machine, &board, loaded.is_there())?;
+        cores::start(machine, &board, told.loaded.is_there())?;
     }
     // SAFETY: RAM of the device tree that the window maps, and in which nothing is: each byte is vouched for once, as
     // holes are left out and `lowest` goes on behind what it returned.
     let vouch = |range: Range| unsafe { Ram::vouch(range.start, range.end) };
+    let pieces = || board.memory.iter().copied().map(whole_pages);
     let holes = || {
-        let taken = [kernel, around(used), module].into_iter();
+        let taken = own.into_iter().chain([module]);
         taken.chain(board.reserved.iter().copied().map(around))
     };
     let mut ram = List::new();
@@ -186,8 +144,8 @@ fn find(machine: &Machine, told: Told) -> Result<MachineInfo, Refusal> {
         from = range.end;
         ram.push(vouch(range)).unwrap_or_else(drop);
     }
-    let tree = is_ram(around(used)).then(|| {
-        shorten(tree_at, tree.used());
+    let tree = is_ram(&board, around(used)).then(|| {
+        shorten(used);
         vouch(used)
     });
     Ok(MachineInfo {
@@ -199,6 +157,63 @@ fn find(machine: &Machine, told: Told) -> Result<MachineInfo, Refusal> {
         reserved,
         device_top: DEVICE_TOP,
     })
+}
+
+/// The board, and where its device tree is. The console works afterwards, if there is one.
+fn read_board(place: TreePlace) -> Result<(Board, Range), Refusal> {
+    let wrong = |error: tree::Error| Refusal::Machine(error.message());
+    let bytes = tree_bytes(place).map_err(wrong)?;
+    let tree = Tree::new(bytes).map_err(wrong)?;
+    let mut console = None;
+    let board = Board::read(&tree, &mut console);
+    start_console(console);
+    let used = Range {
+        start: place.paddr,
+        end: place.paddr.wrapping_add(tree.used() as u64),
+    };
+    Ok((board.map_err(wrong)?, used))
+}
+
+/// Starts the interrupt controller. Returns what nobody is to have: its registers, what is the kernel's `own`, and what the
+/// board reserves.
+fn start_interrupts(board: &Board, own: [Range; 2]) -> Result<List<Range, MAX_RESERVED>, Refusal> {
+    let mut reserved = List::new();
+    let mut fits = true;
+    let mut reserve = |range: Range| fits &= range.is_empty() || reserved.push(range).is_ok();
+    own.into_iter().for_each(&mut reserve);
+    GIC.init(&board.controller, &mut reserve)
+        .map_err(Refusal::Machine)?;
+    handlers::start_interrupts(CoreId::BOOT);
+    board.reserved.iter().for_each(|&range| reserve(range));
+    if board.memory.iter().any(|range| range.overlaps(FIRST_PAGE)) {
+        reserve(FIRST_PAGE);
+    }
+    fits.then_some(reserved).ok_or(Refusal::Machine(
+        "the device tree reserves more memory, in pieces, than the kernel can write down",
+    ))
+}
+
+/// Whether all of `range` is RAM that the window maps.
+fn is_ram(board: &Board, range: Range) -> bool {
+    let pieces = || board.memory.iter().copied().map(whole_pages);
+    let none = || core::iter::empty();
+    lowest(pieces, none, range.start)
+        .is_some_and(|ram| ram.start <= range.start && range.end <= ram.end)
+}
+
+/// The loader put the root task into RAM, beside what is the kernel's `own`.
+fn check_module(board: &Board, module: Range, own: [Range; 2]) -> Result<(), Refusal> {
+    if !is_ram(board, module) {
+        return Err(Refusal::Machine(
+            "the loader put the root task outside of RAM",
+        ));
+    }
+    if own.into_iter().any(|range| module.overlaps(range)) {
+        return Err(Refusal::Machine(
+            "the loader put the root task over the kernel or the device tree",
+        ));
+    }
+    Ok(())
 }
 
 /// The bytes of the device tree, as many as it says.
@@ -223,12 +238,13 @@ fn tree_bytes(place: TreePlace) -> Result<&'static [u8], tree::Error> {
     Ok(unsafe { core::slice::from_raw_parts(address, bytes) })
 }
 
-/// Makes the device tree say that it ends where the last of its parts does: firmware leaves room behind.
-fn shorten(paddr: u64, used: usize) {
-    let address = paging::tree_at(paddr).wrapping_add(tree::TOTAL_SIZE as u64);
+/// Makes the device tree at `used` say that it ends where the last of its parts does: firmware leaves room behind.
+fn shorten(used: Range) {
+    let address = paging::tree_at(used.start).wrapping_add(tree::TOTAL_SIZE as u64);
+    let bytes = used.end.wrapping_sub(used.start) as u32;
     // SAFETY: start-up has mapped it, writable; a multiple of 4. Volatile, and the last use of the tree by this address:
     // whatever was borrowed from it has been copied.
-    unsafe { (address as *mut u32).write_volatile((used as u32).to_be()) }
+    unsafe { (address as *mut u32).write_volatile(bytes.to_be()) }
 }
 
 /// The whole pages inside `piece` that the window can map.
