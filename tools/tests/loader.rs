@@ -253,7 +253,7 @@ const CASES: &[Case] = &[
     ("two-cells", Tree(|tree| set(tree, GIC, "#interrupt-cells", 2u32)), "fewer than 3 cells"),
     ("controller-odd", Tree(|tree| set(tree, GIC, "reg", [0u32, 0x0800_0010, 0, 0x1000, 0, 0x0801_0000, 0, 0x1000])), "do not begin at a page"),
     ("controller-far", Tree(|tree| set(tree, GIC, "reg", [1u32 << 18, 0, 0, 0x1000, 0, 0x0801_0000, 0, 0x1000])), "impossible address"),
-    ("controller-memory", Tree(|tree| set(tree, GIC, "reg", [0u32, 0x4800_0000, 0, 0x1000, 0, 0x0801_0000, 0, 0x1000])), "registers in memory"),
+    ("controller-memory", Tree(|tree| set(tree, GIC, "reg", [0u32, 0x4800_0000, 0, 0x1000, 0, 0x0801_0000, 0, 0x1000])), "interrupt controller is in memory"),
     ("timer-short", Tree(|tree| set(tree, "/timer", "interrupts", [1u32, 13, 4])), "lacks the private interrupt"),
     ("timer-other", Tree(|tree| set(tree, "/timer", "interrupts", [1u32, 13, 4, 1, 14, 4, 1, 12, 4])), "not number 27"),
     ("initrd-half", Tree(|tree| set(tree, "/chosen", "linux,initrd-start", 0x4800_0000u32)), "not both numbers"),

@@ -111,9 +111,7 @@ impl Error {
                 "the interrupt controller of the device tree lacks registers, or they do not begin \
                  at a page"
             }
-            Error::ControllerInMemory => {
-                "the interrupt controller of the device tree has its registers in memory"
-            }
+            Error::ControllerInMemory => "the device tree's interrupt controller is in memory",
             Error::InterruptCells => {
                 "the interrupt controller of the device tree has interrupts of fewer than 3 cells"
             }
