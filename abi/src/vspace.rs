@@ -93,6 +93,8 @@ pub mod aarch64 {
 
     /// Interrupt numbers are those of the GIC, from 0 to this (ABI 06, section 7).
     pub const MAX_IRQ: u64 = 159;
+    /// On Xilinx's Zynq UltraScale+, which has more devices, to this: the profile is that of QEMU's `virt`.
+    pub const MAX_IRQ_ZYNQMP: u64 = 187;
     /// Numbers below are software-generated interrupts.
     pub const FIRST_PPI: u64 = 16;
     /// Numbers below are private to a core.

@@ -29,9 +29,6 @@ pub fn run(args: &BootArgs) -> Result<ExitCode> {
         memory_mib: args.machine.memory,
         ..Machine::of(arch)
     };
-    if let Some(model) = &args.model {
-        machine.model.clone_from(model);
-    }
     // As the test command runs them.
     if is_ours && arch == Arch::Aarch64 && conditions.icount.is_some() {
         machine.cpu.push_str(VIRTUAL_CLOCK);
@@ -87,6 +84,7 @@ pub fn ensure_root_task(path: &Path) -> Result<Arch> {
 pub fn run_under(conditions: &RunConditions, boot: Boot) -> Result<ExitCode> {
     let boot = Boot {
         machine: Machine {
+            model: conditions.model.clone().unwrap_or(boot.machine.model),
             cpu: conditions.cpu.clone().unwrap_or(boot.machine.cpu),
             icount: conditions.icount,
             ..boot.machine

@@ -154,9 +154,6 @@ pub struct BootArgs {
     /// Architecture to build such a root task for; that of a file is its own
     #[arg(long, value_enum, default_value_t)]
     pub arch: Arch,
-    /// Machine, as QEMU's `-machine` names it, such as virt,gic-version=3 [default: the one of the ABI's reference]
-    #[arg(long, value_name = "MODEL")]
-    pub model: Option<String>,
     #[command(flatten)]
     pub machine: MachineArgs,
     #[command(flatten)]
@@ -198,6 +195,9 @@ pub struct RunConditions {
     /// Virtual time: every instruction takes 2^SHIFT ns, and idle time is skipped
     #[arg(long, value_name = "SHIFT", value_parser = clap::value_parser!(u8).range(0..=10))]
     pub icount: Option<u8>,
+    /// Machine, as QEMU's `-machine` names it, such as virt,gic-version=3 [default: the one of the ABI's reference]
+    #[arg(long, value_name = "MODEL")]
+    pub model: Option<String>,
     /// Processor model, as QEMU's `-cpu` names it [default: the one of the ABI's reference]
     #[arg(long, value_name = "MODEL")]
     pub cpu: Option<String>,

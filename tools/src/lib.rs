@@ -25,6 +25,7 @@ pub mod assure;
 mod backtrace;
 pub mod bench;
 pub mod beside;
+pub mod board;
 pub mod boot;
 pub mod bounds;
 pub mod c_program;

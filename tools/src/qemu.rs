@@ -8,7 +8,7 @@ mod mode;
 mod printer;
 pub mod session;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -25,6 +25,7 @@ use nix::unistd::Pid;
 use self::printer::Printer;
 pub use self::printer::{Annotate, Annotator};
 use crate::arch::Arch;
+use crate::board;
 use crate::kernel::flat_image;
 use crate::toolchain::find_on_path;
 use crate::visits;
@@ -91,6 +92,10 @@ pub enum Input {
     Inherit,
 }
 
+/// How a kernel begins that says why it does not start. Where it knows of no serial port, that comes by semihosting, and QEMU
+/// prints it on its standard error.
+const REFUSAL: &str = "Sandglass cannot start";
+
 /// What starts a machine from a disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Firmware {
@@ -123,11 +128,16 @@ const OVMF: [&str; 2] = [
     "/usr/share/OVMF/OVMF_VARS_4M.fd",
 ];
 
+/// Where the archive of a loader is in memory; the package `reference-loader` has the same number.
+const ARCHIVE: u64 = 0x5400_0000;
+
 /// Where kernel and root task come from.
 #[derive(Debug, Clone)]
 pub enum Medium {
     /// ELF files, which QEMU loads.
     Files { kernel: PathBuf, root_task: PathBuf },
+    /// A loader for the bare machine, and the archive that it finds at [`ARCHIVE`], with kernel, device tree and root task.
+    Loader { loader: PathBuf, archive: PathBuf },
     /// The image of a disk, which the firmware starts, and which stays as it is.
     Disk { image: PathBuf, firmware: Firmware },
 }
@@ -299,6 +309,13 @@ pub fn run(boot: &Boot) -> Result<Outcome> {
     }
     let exit = child.wait().context("cannot wait for QEMU")?;
     let complaints = complaints.join().unwrap_or_default();
+    let mut console = console;
+    if boot.machine.arch == Arch::Aarch64 && complaints.contains(REFUSAL) {
+        if boot.echo {
+            print!("{complaints}");
+        }
+        console.extend(complaints.bytes());
+    }
     let end = match end {
         Some(end) => end,
         None => guest_end(boot.machine.arch, exit, &complaints, !console.is_empty())?,
@@ -323,7 +340,7 @@ fn terminate(child: &mut Child) -> Result<()> {
 /// The QEMU command for `boot`, with pipes for the console.
 ///
 /// # Errors
-/// A file or QEMU is missing.
+/// A file or QEMU is missing; or the machine is none that the board can be.
 pub fn command(boot: &Boot) -> Result<Command> {
     let machine = &boot.machine;
     let (emulator, package) = machine.arch.emulator();
@@ -340,6 +357,7 @@ pub fn command(boot: &Boot) -> Result<Command> {
         None => Command::new(qemu),
     };
     add_medium(&mut command, machine.arch, &boot.medium)?;
+    add_tree(&mut command, boot)?;
     command.args(["-machine", &machine.model, "-cpu", &machine.cpu]);
     command.args([
         "-smp",
@@ -367,6 +385,22 @@ pub fn command(boot: &Boot) -> Result<Command> {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     Ok(command)
+}
+
+/// Gives the machine a device tree, if QEMU does not make it and nobody else brings it along.
+///
+/// # Errors
+/// There is no such machine.
+fn add_tree(command: &mut Command, boot: &Boot) -> Result<()> {
+    let machine = &boot.machine;
+    if matches!(boot.medium, Medium::Files { .. }) {
+        let tree = board::tree_file(&machine.model, machine.cores, machine.memory_mib)?;
+        command.args(
+            tree.iter()
+                .flat_map(|tree| [OsStr::new("-dtb"), tree.as_os_str()]),
+        );
+    }
+    Ok(())
 }
 
 /// QEMU's `-icount`, if the machine has virtual time.
@@ -411,6 +445,17 @@ fn add_medium(command: &mut Command, arch: Arch, medium: &Medium) -> Result<()> 
                 Arch::Aarch64 => command.arg("-kernel").arg(flat_image(kernel)?),
             };
             command.arg("-initrd").arg(root_task);
+        }
+        Medium::Loader { loader, archive } => {
+            check("loader", loader)?;
+            check("archive", archive)?;
+            let archive = archive
+                .to_str()
+                .context("the archive's path is not UTF-8")?;
+            let archive = archive.replace(',', ",,");
+            command.arg("-kernel").arg(loader);
+            let device = format!("loader,file={archive},addr={ARCHIVE:#x},force-raw=on");
+            command.args(["-device", &device]);
         }
         Medium::Disk { image, firmware } => {
             check("image", image)?;

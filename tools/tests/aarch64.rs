@@ -13,12 +13,17 @@ use sandglass_tools::qemu::{self, Boot, End, Machine, Outcome};
 use sandglass_tools::system::{self, Source};
 use sandglass_tools::workspace;
 
-fn boot(kernel: &Path, model: &str, cores: u32, options: &[OsString]) -> Outcome {
-    let machine = Machine {
+/// The usual machine of this model.
+fn machine(model: &str, cores: u32, memory_mib: u32) -> Machine {
+    Machine {
         model: model.to_owned(),
         cores,
+        memory_mib,
         ..Machine::of(Arch::Aarch64)
-    };
+    }
+}
+
+fn boot(kernel: &Path, machine: Machine, options: &[OsString]) -> Outcome {
     let root_task = program::build_for(Arch::Aarch64, "hello").unwrap();
     qemu::run(&Boot {
         machine,
@@ -30,25 +35,56 @@ fn boot(kernel: &Path, model: &str, cores: u32, options: &[OsString]) -> Outcome
     .unwrap()
 }
 
-/// One kernel for all: both interrupt controllers, entered at EL1 and at EL2.
+/// Memory that kernel, root task and what the emulator puts there may take, in KiB.
+pub const TAKEN_KIB: u64 = 2048;
+
+/// The number that `hello` tells of `what`.
+pub fn told(console: &str, what: &str) -> u64 {
+    let mut lines = console.lines();
+    let line = lines.find_map(|line| line.trim().strip_prefix(what));
+    let number = line.and_then(|rest| rest.split_whitespace().next());
+    let number = number.unwrap_or_else(|| panic!("{console}"));
+    number.parse().unwrap()
+}
+
+/// Boots on `machine`; everything of it is found.
+fn assert_boots(kernel: &Path, machine: Machine) {
+    let outcome = boot(kernel, machine.clone(), &[]);
+    let console = &outcome.console;
+    assert_eq!(outcome.end, End::Guest(0), "{machine:?}: {console}");
+    let told = |what: &str| told(console, what);
+    assert_eq!(told("cores"), u64::from(machine.cores), "{machine:?}");
+    let (all, given) = (u64::from(machine.memory_mib) << 10, told("untyped memory"));
+    assert!(
+        given < all && all - given < TAKEN_KIB,
+        "{machine:?}: {given} KiB"
+    );
+}
+
+/// One file for all machines: both boards, both interrupt controllers, little memory and much, entered at EL1 and at EL2.
+/// Memory need not consist of blocks of 2 MiB.
 #[test]
 fn one_kernel_boots_on_every_machine() {
-    for (options, cores) in [
-        (KernelOptions::new(Variant::Release), 1),
-        (KernelOptions::smp(Variant::Debug), 4),
-    ] {
+    let build = |options: KernelOptions| {
         let options = options.for_arch(Arch::Aarch64).with_user_timer();
-        let kernel = kernel::build(&options).unwrap();
-        for model in [
-            "virt,gic-version=2",
-            "virt,gic-version=3",
-            "virt,gic-version=3,virtualization=on",
-        ] {
-            let outcome = boot(&kernel, model, cores, &[]);
-            assert_eq!(outcome.end, End::Guest(0), "{model}: {}", outcome.console);
-            let told = format!("cores                {cores}");
-            assert!(outcome.console.contains(&told), "{}", outcome.console);
+        kernel::build(&options).unwrap()
+    };
+    let several = build(KernelOptions::smp(Variant::Debug));
+    for cores in [1, 4] {
+        for memory in [512, 4096] {
+            for model in ["virt,gic-version=2", "virt,gic-version=3"] {
+                assert_boots(&several, machine(model, cores, memory));
+            }
         }
+        assert_boots(&several, machine("xlnx-zcu102", cores, 512));
+    }
+    let single = build(KernelOptions::new(Variant::Release));
+    for (model, memory) in [
+        ("virt,gic-version=2", 513),
+        ("virt,gic-version=3,virtualization=on", 512),
+        ("xlnx-zcu102", 2048),
+    ] {
+        assert_boots(&single, machine(model, 1, memory));
     }
 }
 
@@ -97,12 +133,8 @@ fn a_tree_that_lacks_something_is_refused_in_words() {
         ),
     ] {
         let tree = tree_with(from, to);
-        let outcome = boot(
-            &kernel,
-            "virt,gic-version=2",
-            1,
-            &["-dtb".into(), tree.into()],
-        );
+        let machine = machine("virt,gic-version=2", 1, 512);
+        let outcome = boot(&kernel, machine, &["-dtb".into(), tree.into()]);
         assert_eq!(outcome.end, End::Guest(1), "{}", outcome.console);
         assert!(outcome.console.contains(said), "{}", outcome.console);
     }

@@ -13,6 +13,7 @@ mod gates;
 mod image;
 mod kernel_rules;
 mod listings;
+mod loader;
 mod monitor;
 mod projects;
 mod recovery;

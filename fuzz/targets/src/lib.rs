@@ -10,6 +10,7 @@
 mod archive;
 mod bytes;
 mod description;
+mod device_tree;
 mod loader;
 mod lock_step;
 mod memory;
@@ -41,6 +42,7 @@ const OWN: &[Target] = &[
     loader::TARGET,
     description::TARGET,
     archive::TARGET,
+    device_tree::TARGET,
 ];
 
 /// All targets.

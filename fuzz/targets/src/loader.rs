@@ -11,7 +11,7 @@ use sandglass_kernel::arch::x86_64::entry::multiboot2;
 use sandglass_kernel::arch::x86_64::entry::start_info::free_memory;
 use sandglass_kernel::arch::x86_64::machine::acpi::{Madt, PhysicalMemory, Rsdp};
 use sandglass_kernel::arch::Register;
-use sandglass_kernel::boot::{self, List, MachineInfo, Range, MAX_RAM, MAX_RESERVED};
+use sandglass_kernel::boot::{self, List, MachineInfo, Range, RootTask, MAX_RAM, MAX_RESERVED};
 use sandglass_kernel::event::Next;
 use sandglass_kernel::mem::objects::Ram;
 use sandglass_kernel::time::turn::Turn;
@@ -183,7 +183,7 @@ fn boot(
         ram,
         module: vouch(module),
         module_is_free: is_free(module),
-        file,
+        root_task: RootTask::File(file),
         reserved,
         device_top: DEVICE_TOP,
     };

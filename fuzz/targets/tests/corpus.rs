@@ -55,6 +55,7 @@ corpora! {
     loader: "loader",
     description: "description",
     archive: "archive",
+    device_tree: "device-tree",
 }
 
 #[test]

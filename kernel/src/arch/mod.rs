@@ -14,6 +14,8 @@
 mod address;
 pub mod bounds;
 mod console;
+#[cfg(any(not(target_os = "none"), target_arch = "aarch64"))]
+pub mod device_tree;
 #[cfg(target_os = "none")]
 pub mod requests;
 #[cfg(target_os = "none")]

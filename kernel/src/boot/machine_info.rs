@@ -11,18 +11,28 @@ pub const MAX_RAM: usize = MAX_MEMORY_MAP + 4;
 /// Most ranges of devices that the kernel keeps.
 pub const MAX_RESERVED: usize = 16;
 
+/// What the loader left of the root task.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RootTask {
+    /// Its file: a range within the RAM.
+    File(Range),
+    /// Its image, as it is to run: all of that RAM, as its first address and the one where it starts. Both are in user memory,
+    /// and the machine's part of the boot has seen to that.
+    Loaded { start: u64, entry: u64 },
+}
+
 /// What the machine has.
 pub struct MachineInfo {
     pub firmware: FirmwareInfo,
     /// RAM that nothing uses, ascending.
     pub ram: List<Ram, MAX_RAM>,
-    /// RAM with the root task's file in it.
+    /// RAM with what the loader left of the root task in it.
     pub module: Ram,
     /// Whether that RAM is handed out once the root task has been loaded. In the first MiB, where
     /// a boot loader may put a module, it is not: to the root task, that is a device's memory.
     pub module_is_free: bool,
-    /// The file: a range within that RAM.
-    pub file: Range,
+    /// What that is.
+    pub root_task: RootTask,
     /// What is neither RAM nor to be handed out as a device, in any order: the kernel's image, its
     /// interrupt controllers, addresses that raise interrupts.
     pub reserved: List<Range, MAX_RESERVED>,

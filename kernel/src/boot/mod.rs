@@ -19,7 +19,7 @@ mod untyped;
 
 pub use crate::arch::Range;
 pub use crate::list::List;
-pub use machine_info::{MachineInfo, MAX_RAM, MAX_RESERVED};
+pub use machine_info::{MachineInfo, RootTask, MAX_RAM, MAX_RESERVED};
 pub use refusal::Refusal;
 
 use crate::arch::abi::boot::extra;
@@ -54,23 +54,34 @@ pub fn start(k: &mut Kernel, turn: &Turn, found: MachineInfo) -> Result<Next, Re
         mut ram,
         module,
         module_is_free,
-        file,
+        root_task,
         reserved,
         device_top,
     } = found;
     k.constants = Constants::for_clock(k.machine.ticks_per_unit());
     k.core().set_now(k, k.machine.now());
 
-    let program = Program::parse(contents(&module, file, k))?;
-    let entry = program.entry;
-    let plan = Plan::new(program.image, extra::Pages::of(&firmware))?;
+    let extra = extra::Pages::of(&firmware);
     let mut free = FreeRam::new(&mut ram);
-    let mut image = free.take_lowest(plan.image_bytes())?;
-    memory::load(&k.machine, program, &mut image);
-
-    if module_is_free {
-        free.give(module);
-    }
+    let (plan, entry, image) = match root_task {
+        RootTask::File(file) => {
+            let program = Program::parse(contents(&module, file, k))?;
+            let (entry, plan) = (program.entry, Plan::new(program.image, extra)?);
+            let mut image = free.take_lowest(plan.image_bytes())?;
+            memory::load(&k.machine, program, &mut image);
+            if module_is_free {
+                free.give(module);
+            }
+            (plan, entry, image)
+        }
+        RootTask::Loaded { start, entry } => {
+            let image = Range {
+                start,
+                end: start.saturating_add(module.length()),
+            };
+            (Plan::new(image, extra)?, entry, module)
+        }
+    };
     let image_range = Range {
         start: image.start(),
         end: image.end(),

@@ -157,16 +157,18 @@ fn make(
         Capability::original(cnode).with_zero_guard(guard),
     )?;
 
+    // The larger objects first, so that all are aligned.
+    let irq_slots = memory
+        .take(k, IRQ_SLOTS_RADIX + SLOT_BITS as u8)?
+        .into_cnode()?;
+    k.irqs.set_slots(k, Span::of(irq_slots)?);
+
     let region = memory.take(k, PAGE_BITS)?;
     let root = retype::root_table(k, region)?;
     let root_slot = slots.put(k, slot::VSPACE, Capability::original(root))?;
     let region = memory.take(k, ASID_POOL_BITS as u8)?;
     slots.put(k, slot::ASID_POOL, arch::first_pool(k, region, root_slot)?)?;
 
-    let irq_slots = memory
-        .take(k, IRQ_SLOTS_RADIX + SLOT_BITS as u8)?
-        .into_cnode()?;
-    k.irqs.set_slots(k, Span::of(irq_slots)?);
     put_controls(k, &slots)?;
 
     let boot_info = memory.take(k, PAGE_BITS)?.into_frame();

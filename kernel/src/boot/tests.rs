@@ -10,7 +10,7 @@ use sandglass_abi::sched::MAX_PRIORITY;
 use super::elf::Program;
 use super::Refusal;
 use crate::arch::abi::boot::ELF_MACHINE;
-use crate::arch::hosted::boot;
+use crate::arch::hosted::{boot, boot_loaded};
 use crate::arch::hosted::{expected, DEVICE_TOP};
 use crate::arch::{Machine, Register};
 use crate::event::Next;
@@ -310,12 +310,16 @@ struct View {
 
 impl View {
     fn boot(file: &[u8]) -> View {
-        let (kernel, next) = boot(Machine::new(MEMORY, 1000), file).unwrap();
+        Self::of(boot(Machine::new(MEMORY, 1000), file).unwrap(), VADDR)
+    }
+
+    /// What the root task sees that runs first, from `entry` on.
+    fn of((kernel, next): (Box<Kernel>, Next), entry: u64) -> View {
         let Next::Thread(thread) = next else {
             panic!("nobody runs")
         };
         let context = thread.at(&kernel).context();
-        assert_eq!(context.get(Register::NextIp), VADDR);
+        assert_eq!(context.get(Register::NextIp), entry);
         let [sp, flags, info] = expected::registers(context);
         assert_eq!((sp, flags), (0, expected::FLAGS));
         assert_eq!(thread.at(&kernel).priority(), MAX_PRIORITY);
@@ -440,4 +444,27 @@ fn untyped_memory_is_all_that_is_left() {
     let used = (2 << 20) + 4 * PAGE + (1 << 18) + pages * PAGE + (1 << 11) + (1 << 7);
     assert_eq!(ram, MEMORY as u64 - used);
     assert_eq!(last[1], DEVICE_TOP);
+}
+
+/// A root task that the loader has put into memory is run from there, with the same around it as one from a file.
+#[test]
+fn a_loaded_root_task_runs_where_it_is() {
+    let mut image = vec![0; 4 * PAGE as usize];
+    put(&mut image, 0, b"text");
+    put(&mut image, 3 * PAGE as usize, b"data");
+    let entry = VADDR + 0x1234;
+    let booted = boot_loaded(Machine::new(MEMORY, 1000), &image, VADDR, entry).unwrap();
+    let view = View::of(booted, entry);
+    let file = View::boot(&elf(&[TEXT, DATA]));
+    assert_eq!(view.word(32), file.word(32), "IPC buffer");
+    for region in [72, 88, 120, 152] {
+        assert_eq!(view.region(region), file.region(region), "at {region}");
+    }
+    // At the top of the machine's memory.
+    let (first, _) = view.walk(VADDR);
+    assert_eq!(first, MEMORY as u64 - 4 * PAGE);
+    for (page, start) in [(0, &b"text\0"[..]), (1, b"\0"), (3, b"data\0")] {
+        assert!(view.page(VADDR + page * PAGE).starts_with(start), "{page}");
+        assert_eq!(view.walk(VADDR + page * PAGE).0, first + page * PAGE);
+    }
 }

@@ -143,6 +143,9 @@ impl Prepared<'_> {
         boot.extra_args.push("-gdb".into());
         boot.extra_args
             .push(format!("unix:{},server=on,wait=off", address.replace(',', ",,")).into());
+        if let Some(model) = &args.conditions.model {
+            boot.machine.model.clone_from(model);
+        }
         if let Some(cpu) = &args.conditions.cpu {
             boot.machine.cpu.clone_from(cpu);
         }

@@ -108,6 +108,8 @@ const LONG: &[&str] = &[
     "host::tools::aarch64::described_systems_run",
     // Others are booted by UEFI, and look at the processor after other starts.
     "machine::uefi::",
+    // Another board.
+    "qemu::conformance::aarch64-xlnx-zcu102-",
     // Conformance runs there.
     "qemu::kernel-tests::aarch64-",
     // Most of that code is the generic kernel, whose bounds on x86_64 are usual.

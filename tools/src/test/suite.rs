@@ -63,13 +63,23 @@ pub(crate) struct OnAarch64 {
 
 /// A run on aarch64.
 #[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
 struct RunOnAarch64 {
     kernel: Variant,
     /// Of the SMP kernel; the single-core kernel if absent.
     cores: Option<u32>,
-    /// Version of the interrupt controller of QEMU's `virt`.
-    gic: u8,
+    /// Where.
+    #[serde(flatten)]
+    on: Place,
+}
+
+/// A machine for aarch64.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Place {
+    /// QEMU's `virt`, with this version of the interrupt controller.
+    Gic(u8),
+    /// Another one, by QEMU's name of it.
+    Board(String),
 }
 
 impl Config {
@@ -173,10 +183,14 @@ impl Suite {
         let run = |run: &RunOnAarch64| {
             let cores = run.cores.map_or(Cores::Single, Cores::Smp);
             let kernel = run.kernel.name();
-            let name = format!("qemu::{}::aarch64-{kernel}{cores}", self.name);
+            let (board, model) = match &run.on {
+                Place::Gic(version) => (String::new(), format!("virt,gic-version={version}")),
+                Place::Board(board) => (format!("{board}-"), board.clone()),
+            };
+            let name = format!("qemu::{}::aarch64-{board}{kernel}{cores}", self.name);
             let config = Config {
                 min_passed: on.min_passed,
-                model: Some(format!("virt,gic-version={}", run.gic)),
+                model: Some(model),
                 ..self.config.clone()
             };
             (name, run.kernel, cores, config)

@@ -188,7 +188,9 @@ fn fresh_name(folder: &Path, boot: &Boot) -> Result<String> {
 fn description(boot: &Boot) -> String {
     let mut text = match &boot.medium {
         Medium::Files { root_task, .. } => root_task.file_stem().unwrap_or_default(),
-        Medium::Disk { image, .. } => image.file_stem().unwrap_or_default(),
+        Medium::Loader { archive: file, .. } | Medium::Disk { image: file, .. } => {
+            file.file_stem().unwrap_or_default()
+        }
     }
     .to_string_lossy()
     .into_owned();

@@ -21,11 +21,11 @@ use crate::console::Output;
 use crate::context::UserContext;
 use crate::env::{EnvironmentBuilder, MemoryRegion, ENVIRONMENT_BYTES};
 use crate::image::{Image, PAGE};
-use crate::pl011::Pl011;
 use crate::process::Process;
 use crate::resources::SetupError;
 use crate::thread::{self, ThreadParams};
 use crate::time::Tsc;
+use crate::uart::Uart;
 use crate::vspace::VSpace;
 use memory::Pages;
 
@@ -203,14 +203,14 @@ impl Component {
     pub fn share_console(&mut self, process: &mut Process) -> Result<(), SetupError> {
         match crate::console::output() {
             Output::Serial(port) => self.grant_serial_console(process, port)?,
-            Output::Mapped(_) => self.map_console(process)?,
+            Output::Mapped(port) => self.map_console(process, port)?,
             output => self.environment.set_console(output),
         }
         self.share_screen(process)
     }
 
-    /// Maps the registers of the serial port, which every component that prints has, and uses for whole bytes.
-    fn map_console(&mut self, process: &mut Process) -> Result<(), SetupError> {
+    /// Maps the registers of the serial port `port`, which every component that prints has, and uses for whole bytes.
+    fn map_console(&mut self, process: &mut Process, port: Uart) -> Result<(), SetupError> {
         let Some(registers) = process.console() else {
             self.environment.set_console(Output::Silent);
             return Ok(());
@@ -224,7 +224,7 @@ impl Component {
             Attributes::Uncached,
         )?;
         // SAFETY: just mapped for good; it is used in the component alone.
-        let port = unsafe { Pl011::at(region.address) };
+        let port = unsafe { Uart::at(region.address, port.kind()) };
         self.environment.set_console(Output::Mapped(port));
         Ok(())
     }

@@ -11,10 +11,10 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use crate::cap::IoPort;
 use crate::error::Result;
 use crate::logging;
-use crate::pl011::Pl011;
 use crate::screen;
 use crate::serial::{SerialPort, COM1_FIRST};
 use crate::sys;
+use crate::uart::{Kind, Uart};
 
 /// Where output goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub enum Output {
     /// The first serial port ([`COM1_FIRST`]), and the screen, if there is one ([`screen`]).
     Serial(IoPort),
     /// The serial port whose registers are mapped.
-    Mapped(Pl011),
+    Mapped(Uart),
     /// Nowhere.
     Silent,
 }
@@ -33,14 +33,23 @@ impl Output {
     const SILENT: u64 = u64::MAX;
     /// Set in the word of a mapped port: no address of a user has it.
     const MAPPED: u64 = 1 << 63;
+    /// Set in it if the port is Cadence's: the registers of none begin there.
+    const CADENCE: u64 = 1;
 
-    /// As one word: 0, all ones, the capability pointer of the port, or the address of its registers and the highest bit.
+    /// As one word: 0, all ones, the capability pointer of the port, or the address of its registers
+    /// with its kind and the highest bit.
     pub const fn to_word(self) -> u64 {
         match self {
             Self::Debug => 0,
             Self::Silent => Self::SILENT,
             Self::Serial(port) => port.address(),
-            Self::Mapped(port) => port.address() | Self::MAPPED,
+            Self::Mapped(port) => {
+                let kind = match port.kind() {
+                    Kind::Pl011 => 0,
+                    Kind::Cadence => Self::CADENCE,
+                };
+                port.address() | Self::MAPPED | kind
+            }
         }
     }
 
@@ -49,8 +58,13 @@ impl Output {
             0 => Self::Debug,
             Self::SILENT => Self::Silent,
             word if word & Self::MAPPED != 0 => {
+                let kind = match word & Self::CADENCE {
+                    0 => Kind::Pl011,
+                    _ => Kind::Cadence,
+                };
+                let address = word & !(Self::MAPPED | Self::CADENCE);
                 // SAFETY: from `to_word` of one that is mapped: by this program, or by its loader, which says so.
-                let port = unsafe { Pl011::at(word & !Self::MAPPED) };
+                let port = unsafe { Uart::at(address, kind) };
                 Self::Mapped(port)
             }
             port => Self::Serial(IoPort::at(port)),
@@ -166,7 +180,9 @@ mod tests {
             Output::Silent,
             Output::Serial(IoPort::at(77)),
             // SAFETY: nobody uses it.
-            Output::Mapped(unsafe { Pl011::at(0x1000) }),
+            Output::Mapped(unsafe { Uart::at(0x1000, Kind::Pl011) }),
+            // SAFETY: as above.
+            Output::Mapped(unsafe { Uart::at(0x1000, Kind::Cadence) }),
         ] {
             assert_eq!(Output::from_word(output.to_word()), output);
         }

@@ -10,7 +10,7 @@
 //! | servers | [`server`], [`fault`], [`timeout`], [`watchdog`] |
 //! | what the trace shows | [`trace`] |
 //! | the architecture | [`arch`] |
-//! | devices | [`timer`], [`hpet`], [`serial`], [`pl011`], [`screen`], [`firmware`] |
+//! | devices | [`timer`], [`hpet`], [`serial`], [`uart`], [`screen`], [`firmware`] |
 //!
 //! # Building a program
 //!
@@ -49,7 +49,6 @@ pub mod image;
 pub mod logging;
 mod memory_functions;
 pub mod message;
-pub mod pl011;
 pub mod process;
 pub mod replies;
 pub mod resources;
@@ -65,6 +64,7 @@ pub mod time;
 pub mod timeout;
 pub mod timer;
 pub mod trace;
+pub mod uart;
 pub mod vspace;
 pub mod watchdog;
 

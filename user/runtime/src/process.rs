@@ -1,12 +1,13 @@
 //! The current program as a manager: its CSpace, its memory, its address space.
 
-use sandglass_abi::boot::slot;
+use sandglass_abi::boot::{extra, slot};
 
 use crate::arch;
 use crate::boot::{self, BootInfo};
 use crate::cap::{CNode, Frame, GuardData, Tcb};
 use crate::resources::{Resources, SetupError};
 use crate::screen::{self, SharedScreen};
+use crate::uart;
 use crate::vspace::OwnSpace;
 
 /// What a program needs to make threads and components.
@@ -20,6 +21,8 @@ pub struct Process {
     authority: Tcb,
     /// Where it draws what it prints, if it does.
     screen: Option<SharedScreen>,
+    /// The serial port that the device tree chooses, if there is one.
+    console_place: Option<uart::Place>,
     /// The registers of the serial port that it prints on, if they are in memory.
     console: Option<Frame>,
 }
@@ -33,6 +36,14 @@ impl Process {
             CNode::at(slot::CNODE),
             boot::TCB,
         )
+        .on_board(boot)
+    }
+
+    /// Notes what the device tree says, if there is one.
+    fn on_board(mut self, boot: &BootInfo) -> Self {
+        let chunk = boot.extra().find(|chunk| chunk.id == extra::DEVICE_TREE);
+        self.console_place = chunk.and_then(|tree| uart::Place::of_tree(tree.payload));
+        self
     }
 
     /// A component that was given resources.
@@ -43,6 +54,7 @@ impl Process {
             cspace,
             authority,
             screen: None,
+            console_place: None,
             console: None,
         }
     }
@@ -78,6 +90,14 @@ impl Process {
             screen::clear();
         }
         Ok(())
+    }
+
+    #[cfg_attr(
+        target_arch = "x86_64",
+        expect(dead_code, reason = "its serial ports are no memory")
+    )]
+    pub(crate) const fn console_place(&self) -> Option<uart::Place> {
+        self.console_place
     }
 
     /// Notes which registers are mapped of what it prints on.

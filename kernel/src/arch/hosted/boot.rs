@@ -4,7 +4,7 @@ use std::boxed::Box;
 
 use super::Machine;
 use crate::arch::isa::hosted as isa;
-use crate::boot::{self, List, MachineInfo, Range, Refusal};
+use crate::boot::{self, List, MachineInfo, Range, Refusal, RootTask};
 use crate::event::Next;
 use crate::mem::objects::Ram;
 use crate::time::Turn;
@@ -22,6 +22,33 @@ const PAGE: u64 = 4096;
 /// # Panics
 /// If `file` does not even fit into the machine's memory.
 pub fn boot(machine: Machine, file: &[u8]) -> Result<(Box<Kernel>, Next), Refusal> {
+    boot_with(machine, file, RootTask::File)
+}
+
+/// As [`boot`], with a root task that the loader has put into memory as it is to run: the `image`, whole pages, its first
+/// address `start`, and where it begins to run.
+///
+/// # Errors
+/// As [`boot`].
+///
+/// # Panics
+/// As [`boot`].
+pub fn boot_loaded(
+    machine: Machine,
+    image: &[u8],
+    start: u64,
+    entry: u64,
+) -> Result<(Box<Kernel>, Next), Refusal> {
+    boot_with(machine, image, |_| RootTask::Loaded { start, entry })
+}
+
+/// Boots with the `bytes` of a root task at the top of memory; `root_task` says what they are.
+fn boot_with(
+    machine: Machine,
+    bytes: &[u8],
+    root_task: impl FnOnce(Range) -> RootTask,
+) -> Result<(Box<Kernel>, Next), Refusal> {
+    let file = bytes;
     let top = machine.memory_bytes();
     let module_start = (top - file.len() as u64) & !(PAGE - 1);
     assert!(
@@ -53,10 +80,10 @@ pub fn boot(machine: Machine, file: &[u8]) -> Result<(Box<Kernel>, Next), Refusa
         ram,
         module,
         module_is_free: true,
-        file: Range {
+        root_task: root_task(Range {
             start: module_start,
             end: module_start + file.len() as u64,
-        },
+        }),
         reserved,
         device_top: isa::DEVICE_TOP,
     };

@@ -11,7 +11,7 @@ pub(super) mod words;
 pub use super::isa::hosted::expected;
 /// End of what is handed out as device memory.
 pub use super::isa::hosted::DEVICE_TOP;
-pub use boot::boot;
+pub use boot::{boot, boot_loaded};
 pub use record::Seen;
 
 use std::alloc::{alloc_zeroed, dealloc, handle_alloc_error, Layout};

@@ -32,7 +32,7 @@ pub const fn range(start: u64, end: u64) -> Range {
 }
 
 /// Bytes that the kernel may keep of the memory behind the image: its own use is not judged.
-const KERNEL_SHARE: u64 = 4 * PAGE;
+const KERNEL_SHARE: u64 = 8 * PAGE;
 /// The base of the kernel's window, by which alignment counts.
 const WINDOW: u64 = 0xffff_ff80_0000_0000;
 

@@ -24,7 +24,8 @@ use crate::process::Process;
 use crate::resources::{Resources, SetupError};
 use crate::sys::{RawReceived, Registers};
 use crate::thread_block::IpcBuffer;
-use crate::{boot, exit, pl011};
+use crate::uart::Uart;
+use crate::{boot, exit};
 
 /// Numbers of invocations; those of x86_64 alone are refused.
 pub mod label {
@@ -396,12 +397,13 @@ pub fn end_machine(_port: u64, status: u8) {
 
 /// Takes the serial port and prints there from now on.
 pub fn use_serial_console(process: &mut Process) -> core::result::Result<(), SetupError> {
+    let place = process.console_place().ok_or(SetupError::NoConsole)?;
     let (frame, address) = process
         .space
-        .map_device(&mut process.resources, pl011::VIRT)?;
+        .map_device(&mut process.resources, place.paddr)?;
     process.set_console(frame);
     // SAFETY: just mapped, and never unmapped.
-    let port = unsafe { pl011::Pl011::at(address) };
+    let port = unsafe { Uart::at(address, place.kind) };
     console::set_output(Output::Mapped(port));
     Ok(())
 }

@@ -54,6 +54,8 @@ pub enum SetupError {
     },
     /// No IOAPIC input can be chosen for the HPET's interrupt.
     NoHpetRoute,
+    /// The device tree names no serial port that there is a driver for.
+    NoConsole,
     /// The firmware tells no frequency of the processor's counter.
     NoFrequency,
     Image(ImageError),
@@ -92,6 +94,10 @@ impl fmt::Display for SetupError {
                 "no HPET with a 64-bit counter: its capability register reads {capabilities:#x}"
             ),
             Self::NoHpetRoute => write!(f, "HPET: timer 0 reaches no input of the IOAPIC"),
+            Self::NoConsole => write!(
+                f,
+                "the device tree names no serial port that there is a driver for: PL011, Cadence's"
+            ),
             Self::NoFrequency => write!(
                 f,
                 "timer: the firmware tells no frequency of the processor's counter, in CNTFRQ_EL0"

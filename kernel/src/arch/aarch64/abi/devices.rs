@@ -69,6 +69,8 @@ pub trait Devices {
 
     // ---- interrupts
 
+    /// The highest id of an interrupt that user level may name (03, section 7; 06, section 7).
+    fn max_irq(&self) -> u64;
     /// The highest target of a software-generated interrupt that the controller knows (03, section 7.5).
     fn max_sgi_target(&self) -> u64;
     /// Raises the software-generated interrupt `sgi`, below 16, at `target`, as the controller numbers targets.

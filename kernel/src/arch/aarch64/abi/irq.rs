@@ -11,8 +11,9 @@ use crate::cores::{CoreId, CORES};
 /// Number of an interrupt to the kernel.
 pub type Irq = u16;
 
-/// Highest id that user level may name (03, section 7).
-pub const MAX_ID: u64 = sandglass_abi::vspace::aarch64::MAX_IRQ;
+/// Highest id that there is room for. Which ids user level may name depends on the board (03, section 7): those that
+/// [`Devices::max_irq`](super::Devices::max_irq) says.
+pub const MAX_ID: u64 = sandglass_abi::vspace::aarch64::MAX_IRQ_ZYNQMP;
 
 /// Numbers of the private interrupts of all cores but the first.
 const OTHERS: u64 = FIRST_SPI * (CORES as u64 - 1);
@@ -21,7 +22,7 @@ const OTHERS: u64 = FIRST_SPI * (CORES as u64 - 1);
 pub const MAX_IRQ: u64 = (MAX_ID + 1 + OTHERS).next_power_of_two() - 1;
 
 /// The kernel's number of the interrupt `id` of `core`, which makes a difference for a private one; `None` for an id that
-/// user level cannot name.
+/// no board has.
 #[inline(always)]
 pub fn number(core: CoreId, id: u64) -> Option<Irq> {
     if id > MAX_ID {

@@ -1,6 +1,10 @@
-//! From the loader to Rust, by the boot protocol of Linux for aarch64: a flat image with a header, anywhere in memory at a
-//! page boundary, entered at its beginning with the physical address of the device tree in x0, with the MMU off, at EL2 or
-//! EL1.
+//! From the loader to Rust, by one of two protocols.
+//!
+//! - That of Linux for aarch64: a flat image with a header, anywhere in memory at a page boundary, entered at its beginning
+//!   with the physical address of the device tree in x0, with the MMU off, at EL2 or EL1.
+//! - That of the reference's loader (06, section 7): an ELF file, entered at EL1 where it was linked, with the MMU on and the
+//!   loader's tables, and with the root task as it is to run. Every core comes. The loader's tables are left at once, by a
+//!   bridge to where the image is in memory, and what follows is the same.
 //!
 //! Until the MMU is on, code runs where it was loaded, and its stores go past the caches. What it has stored in is
 //! invalidated there afterwards, lest something older be found.
@@ -11,10 +15,12 @@ use core::mem::size_of;
 use super::cores;
 use super::handlers::{KernelStack, KERNEL_STACKS};
 use super::start::start;
+use crate::arch::aarch64::machine::cpu::AFFINITY;
 use crate::arch::aarch64::machine::layout::{IMAGE_ENTRY, KERNEL_ENTRY, TREE_ENTRY};
 use crate::arch::aarch64::machine::paging::{
-    CODE, CONSTANTS, CONTROL, DATA, IMAGE_PAGES, IS_BLOCK, IS_PAGE, KERNEL_BLOCKS, KERNEL_ROOT,
-    MEMORY_TYPES, START_HUGE, START_ROOT, TABLE,
+    BRIDGE, BRIDGE_CONTROL, BRIDGE_HUGE, BRIDGE_OFF, BRIDGE_ROOT, BRIDGE_TYPE, CODE, CONSTANTS,
+    CONTROL, DATA, IMAGE_PAGES, IS_BLOCK, IS_PAGE, KERNEL_BLOCKS, KERNEL_ROOT, MEMORY_TYPES,
+    START_HUGE, START_ROOT, TABLE,
 };
 
 /// Flags of the header: little-endian, pages of 4 KiB, anywhere in physical memory.
@@ -47,7 +53,20 @@ global_asm!(
 
     ".type sandglass_start, @function",
     "sandglass_start:",
+    // Where it was linked, the highest bit is one.
+    "adr x9, sandglass_start",
+    "tbnz x9, #63, sandglass_loaded",
+    // The device tree, its bytes as it says, and no root task in memory.
     "mov x19, x0",
+    "mov x28, xzr",
+    "cbz x19, 1f",
+    "ldr w28, [x19, #4]",
+    "rev w28, w28",
+    "1: mov x22, xzr",
+    "mov x23, xzr",
+    "mov x24, xzr",
+    "mov x25, xzr",
+    "sandglass_begin:",
     "bl sandglass_to_el1",
     "adrp x1, bss_start",
     "adrp x2, kernel_end",
@@ -76,9 +95,8 @@ global_asm!(
 
     // The device tree, if there is one: the block in which it begins, and the next if it is long.
     "cbz x19, 3f",
-    "ldr w5, [x19, #4]",
-    "rev w5, w5",
-    "add x5, x19, x5",
+    "cbz x28, 3f",
+    "add x5, x19, x28",
     "sub x5, x5, #1",
     "lsr x5, x5, #21",
     "lsr x4, x19, #21",
@@ -127,9 +145,108 @@ global_asm!(
     "adrp x9, {stacks} + {stack_size}",
     "mov sp, x9",
     "mov x0, x19",
-    "mov x1, x20",
+    "mov x1, x28",
+    "mov x2, x20",
+    "mov x3, x22",
+    "mov x4, x23",
+    "mov x5, x24",
+    "mov x6, x25",
     "b {start}",
     ".size sandglass_start, . - sandglass_start",
+
+    // By the reference's loader: the root task's start, end, offset and entry in x0 to x3, the device tree and its bytes in
+    // x4 and x5.
+    ".type sandglass_loaded, @function",
+    "sandglass_loaded:",
+    "msr daifset, #0xf",
+    "mov x22, x0",
+    "mov x23, x1",
+    "mov x24, x2",
+    "mov x25, x3",
+    "mov x19, x4",
+    "mov x28, x5",
+    // Where the image is: x10, and what an address is to be added for that, x12.
+    "adrp x11, sandglass_image",
+    "at s1e1r, x11",
+    "isb",
+    "mrs x10, par_el1",
+    "2: tbnz x10, #0, 2b",
+    "and x10, x10, #0x0000fffffffff000",
+    "sub x12, x10, x11",
+    // The gigabyte of the image where it is.
+    "adrp x13, {bridge_root}",
+    "add x13, x13, :lo12:{bridge_root}",
+    "adrp x14, {bridge_huge}",
+    "add x14, x14, :lo12:{bridge_huge}",
+    "add x15, x14, x12",
+    "orr x15, x15, #{table}",
+    "ubfx x16, x10, #39, #9",
+    "str x15, [x13, x16, lsl #3]",
+    "lsr x16, x10, #30",
+    "ldr x17, ={bridge}",
+    "orr x17, x17, x16, lsl #30",
+    "and x16, x16, #0x1ff",
+    "str x17, [x14, x16, lsl #3]",
+    // What the loader and this have stored is in memory before the MMU is off, and nothing older comes there later.
+    "dsb ish",
+    "mrs x3, ctr_el0",
+    "ubfx x3, x3, #16, #4",
+    "mov x4, #4",
+    "lsl x3, x4, x3",
+    "adrp x1, sandglass_image",
+    "adrp x2, kernel_end",
+    "3: dc civac, x1",
+    "add x1, x1, x3",
+    "cmp x1, x2",
+    "b.lo 3b",
+    "dsb sy",
+    // The tables for users are the bridge. They are off until all that belongs to them is there.
+    "mrs x9, tcr_el1",
+    "orr x9, x9, #{bridge_off}",
+    "msr tcr_el1, x9",
+    "isb",
+    "add x13, x13, x12",
+    "msr ttbr0_el1, x13",
+    "mrs x8, mair_el1",
+    "mov x7, #{bridge_type}",
+    "bfi x8, x7, #56, #8",
+    "msr mair_el1, x8",
+    "mov x8, #{bridge_control}",
+    "bfi x9, x8, #0, #16",
+    "isb",
+    "tlbi vmalle1",
+    "dsb nsh",
+    "msr tcr_el1, x9",
+    "isb",
+    "adr x9, sandglass_bridge",
+    "add x9, x9, x12",
+    "br x9",
+
+    // Where the image is, by the bridge.
+    "sandglass_bridge:",
+    "ldr x9, ={control_off}",
+    "msr sctlr_el1, x9",
+    "isb",
+    "tlbi vmalle1",
+    "dsb nsh",
+    "isb",
+    // The loader has numbered the cores. All but the first wait until the kernel has them begin: with the MMU off, since
+    // nothing that the loader has made is there any more then.
+    "mrs x9, tpidr_el1",
+    "cbz x9, sandglass_begin",
+    "mrs x11, mpidr_el1",
+    "ldr x12, ={affinity}",
+    "and x11, x11, x12",
+    "adrp x10, {released}",
+    "add x10, x10, :lo12:{released}",
+    "2: ldr x12, [x10]",
+    "cmp x12, x11",
+    "b.eq 3f",
+    "wfe",
+    "b 2b",
+    "3: ldr x0, [x10, #8]",
+    "b sandglass_core_start",
+    ".size sandglass_loaded, . - sandglass_loaded",
 
     // A further core, with its number in x0.
     ".global sandglass_core_start",
@@ -251,6 +368,14 @@ global_asm!(
     kernel_root = sym KERNEL_ROOT,
     start_root = sym START_ROOT,
     start_huge = sym START_HUGE,
+    bridge_root = sym BRIDGE_ROOT,
+    bridge_huge = sym BRIDGE_HUGE,
+    bridge = const BRIDGE,
+    bridge_control = const BRIDGE_CONTROL,
+    bridge_off = const BRIDGE_OFF,
+    bridge_type = const BRIDGE_TYPE,
+    affinity = const AFFINITY,
+    released = sym cores::RELEASED,
     table = const TABLE,
     code = const CODE | IS_PAGE,
     constants = const CONSTANTS | IS_PAGE,

@@ -3,18 +3,19 @@
 
 use super::handlers::{self, TIMER};
 use super::{code, cores};
-use crate::arch::aarch64::machine::board::{Board, Uart};
 use crate::arch::aarch64::machine::gic::GIC;
 use crate::arch::aarch64::machine::layout::{self, physical, PAGE_SIZE, TREE_ENTRY};
+use crate::arch::aarch64::machine::loaded::Loaded;
 use crate::arch::aarch64::machine::platform::Machine;
-use crate::arch::aarch64::machine::ram::{around, lowest, whole_blocks};
-use crate::arch::aarch64::machine::tree::{self, Tree};
 use crate::arch::aarch64::machine::{cpu, firmware, paging, serial, tlb};
 use crate::arch::abi::boot::FirmwareInfo;
 use crate::arch::abi::clock::UNIT_US;
+use crate::arch::device_tree::board::{Board, Uart};
+use crate::arch::device_tree::ram::{self, around, lowest, FIRST_PAGE};
+use crate::arch::device_tree::tree::{self, Tree};
 use crate::arch::turn::KernelGuard;
 use crate::arch::Platform;
-use crate::boot::{self, List, MachineInfo, Range, Refusal};
+use crate::boot::{self, List, MachineInfo, Range, Refusal, RootTask, MAX_RESERVED};
 use crate::cores::{CoreId, CORES};
 use crate::mem::objects::Ram;
 
@@ -35,14 +36,51 @@ unsafe extern "C" {
     static kernel_end: u8;
 }
 
+/// The device tree: its physical address, and as many bytes of it as start-up has mapped.
+#[derive(Clone, Copy)]
+struct TreePlace {
+    paddr: u64,
+    bytes: u64,
+}
+
+/// What the loader tells.
+#[derive(Clone, Copy)]
+struct Told {
+    tree: TreePlace,
+    /// Physical address of the kernel's image.
+    image: u64,
+    loaded: Loaded,
+}
+
 /// Called by the entry code with the physical addresses of the device tree and of the kernel's image, on the kernel's
-/// stack, with everything masked.
-pub extern "C" fn start(tree: u64, image: u64) -> ! {
+/// stack, with everything masked; and with what the loader tells of the root task, if it is the reference's.
+pub extern "C" fn start(
+    tree: u64,
+    tree_bytes: u64,
+    image: u64,
+    start: u64,
+    end: u64,
+    offset: u64,
+    entry: u64,
+) -> ! {
     layout::set_image(image);
+    let told = Told {
+        tree: TreePlace {
+            paddr: tree,
+            bytes: tree_bytes,
+        },
+        image,
+        loaded: Loaded {
+            start,
+            end,
+            offset,
+            entry,
+        },
+    };
     init_core(CoreId::BOOT);
     // SAFETY: called once, by assembly; does not return.
     let guard = unsafe { KernelGuard::enter(CoreId::BOOT) };
-    let next = match find(&guard.k.machine, tree, image) {
+    let next = match find(&guard.k.machine, told) {
         Ok(found) => boot::start(guard.k, guard.turn, found),
         Err(refusal) => Err(refusal),
     };
@@ -71,69 +109,33 @@ pub fn init_core(core: CoreId) {
 }
 
 /// Everything about the machine. Its interrupt controller and its clock work afterwards.
-fn find(machine: &Machine, tree_at: u64, image: u64) -> Result<MachineInfo, Refusal> {
-    let bytes = tree_bytes(tree_at).map_err(told)?;
-    let tree = Tree::new(bytes).map_err(told)?;
-    let mut console = None;
-    let board = Board::read(&tree, &mut console);
-    start_console(console);
-    let board = board.map_err(told)?;
-    let used = Range {
-        start: tree_at,
-        end: tree_at.wrapping_add(tree.used() as u64),
-    };
+fn find(machine: &Machine, told: Told) -> Result<MachineInfo, Refusal> {
+    let (board, used) = read_board(told.tree)?;
     if let Some(psci) = board.psci {
         firmware::init(psci);
     }
+    machine.max_irq.set(board.max_irq);
     check_processor(&board)?;
     start_clock(machine)?;
 
     let kernel = Range {
-        start: image,
+        start: told.image,
         end: physical(&raw const kernel_end),
     };
-    let mut reserved = List::new();
-    let mut fits = true;
-    let mut reserve = |range: Range| fits &= range.is_empty() || reserved.push(range).is_ok();
-    reserve(kernel);
-    reserve(around(used));
-    GIC.init(&board.controller, &mut reserve)
-        .map_err(Refusal::Machine)?;
-    handlers::start_interrupts(CoreId::BOOT);
-    board.reserved.iter().for_each(|&range| reserve(range));
-    if !fits {
-        return Err(Refusal::Machine(
-            "the device tree reserves more memory, in pieces, than the kernel can write down",
-        ));
-    }
+    let own = [kernel, around(used)];
+    let reserved = start_interrupts(&board, own)?;
     map_ram(&board)?;
-
-    let file = board.root_task.ok_or(Refusal::NoRootTask)?;
-    let module = around(file);
-    let pieces = || board.memory.iter().copied().map(whole_blocks);
-    let is_ram = |range: Range| {
-        let none = || core::iter::empty();
-        lowest(pieces, none, range.start)
-            .is_some_and(|ram| ram.start <= range.start && range.end <= ram.end)
-    };
-    if !is_ram(module) {
-        return Err(Refusal::Machine(
-            "the loader put the root task outside of RAM",
-        ));
-    }
-    if module.overlaps(kernel) || module.overlaps(around(used)) {
-        return Err(Refusal::Machine(
-            "the loader put the root task over the kernel or the device tree",
-        ));
-    }
+    let (module, root_task) = root_task(told.loaded, &board)?;
+    check_module(&board, module, own)?;
     if CORES > 1 {
-        cores::start(machine, &board)?;
+        cores::start(machine, &board, told.loaded.is_there())?;
     }
     // SAFETY: RAM of the device tree that the window maps, and in which nothing is: each byte is vouched for once, as
     // holes are left out and `lowest` goes on behind what it returned.
     let vouch = |range: Range| unsafe { Ram::vouch(range.start, range.end) };
+    let pieces = || board.memory.iter().copied().map(whole_pages);
     let holes = || {
-        let taken = [kernel, around(used), module].into_iter();
+        let taken = own.into_iter().chain([module]);
         taken.chain(board.reserved.iter().copied().map(around))
     };
     let mut ram = List::new();
@@ -142,8 +144,8 @@ fn find(machine: &Machine, tree_at: u64, image: u64) -> Result<MachineInfo, Refu
         from = range.end;
         ram.push(vouch(range)).unwrap_or_else(drop);
     }
-    let tree = is_ram(around(used)).then(|| {
-        shorten(tree_at, tree.used());
+    let tree = is_ram(&board, around(used)).then(|| {
+        shorten(used);
         vouch(used)
     });
     Ok(MachineInfo {
@@ -151,37 +153,103 @@ fn find(machine: &Machine, tree_at: u64, image: u64) -> Result<MachineInfo, Refu
         ram,
         module: vouch(module),
         module_is_free: true,
-        file,
+        root_task,
         reserved,
         device_top: DEVICE_TOP,
     })
 }
 
-fn told(error: tree::Error) -> Refusal {
-    Refusal::Machine(error.message())
+/// The board, and where its device tree is. The console works afterwards, if there is one.
+fn read_board(place: TreePlace) -> Result<(Board, Range), Refusal> {
+    let wrong = |error: tree::Error| Refusal::Machine(error.message());
+    let bytes = tree_bytes(place).map_err(wrong)?;
+    let tree = Tree::new(bytes).map_err(wrong)?;
+    let mut console = None;
+    let board = Board::read(&tree, &mut console);
+    start_console(console);
+    let used = Range {
+        start: place.paddr,
+        end: place.paddr.wrapping_add(tree.used() as u64),
+    };
+    Ok((board.map_err(wrong)?, used))
 }
 
-/// The bytes of the device tree at the physical address `paddr`, as many as it says.
-fn tree_bytes(paddr: u64) -> Result<&'static [u8], tree::Error> {
+/// Starts the interrupt controller. Returns what nobody is to have: its registers, what is the kernel's `own`, and what the
+/// board reserves.
+fn start_interrupts(board: &Board, own: [Range; 2]) -> Result<List<Range, MAX_RESERVED>, Refusal> {
+    let mut reserved = List::new();
+    let mut fits = true;
+    let mut reserve = |range: Range| fits &= range.is_empty() || reserved.push(range).is_ok();
+    own.into_iter().for_each(&mut reserve);
+    GIC.init(&board.controller, &mut reserve)
+        .map_err(Refusal::Machine)?;
+    handlers::start_interrupts(CoreId::BOOT);
+    board.reserved.iter().for_each(|&range| reserve(range));
+    if board.memory.iter().any(|range| range.overlaps(FIRST_PAGE)) {
+        reserve(FIRST_PAGE);
+    }
+    fits.then_some(reserved).ok_or(Refusal::Machine(
+        "the device tree reserves more memory, in pieces, than the kernel can write down",
+    ))
+}
+
+/// Whether all of `range` is RAM that the window maps.
+fn is_ram(board: &Board, range: Range) -> bool {
+    let pieces = || board.memory.iter().copied().map(whole_pages);
+    let none = || core::iter::empty();
+    lowest(pieces, none, range.start)
+        .is_some_and(|ram| ram.start <= range.start && range.end <= ram.end)
+}
+
+/// The loader put the root task into RAM, beside what is the kernel's `own`.
+fn check_module(board: &Board, module: Range, own: [Range; 2]) -> Result<(), Refusal> {
+    if !is_ram(board, module) {
+        return Err(Refusal::Machine(
+            "the loader put the root task outside of RAM",
+        ));
+    }
+    if own.into_iter().any(|range| module.overlaps(range)) {
+        return Err(Refusal::Machine(
+            "the loader put the root task over the kernel or the device tree",
+        ));
+    }
+    Ok(())
+}
+
+/// The bytes of the device tree, as many as it says.
+fn tree_bytes(place: TreePlace) -> Result<&'static [u8], tree::Error> {
+    let TreePlace { paddr, bytes: most } = place;
     if paddr == 0 || paddr % 8 != 0 {
         return Err(tree::Error::Magic);
+    }
+    if most < 8 {
+        return Err(tree::Error::NoHeader);
     }
     let address = paging::tree_at(paddr) as *const u8;
     // The block in which it begins is mapped, and an address that is a multiple of 8 has 8 bytes there.
     // SAFETY: start-up has mapped it, and nobody writes it but `shorten`.
     let header = unsafe { core::slice::from_raw_parts(address, 8) };
     let bytes = Tree::claimed_bytes(header)?;
-    // SAFETY: as before. Start-up has mapped what the tree says that it has, up to 4 MiB from the beginning of the block,
-    // and it has no more than 2 MiB.
+    if bytes as u64 > most {
+        return Err(tree::Error::Truncated);
+    }
+    // SAFETY: as before. Start-up has mapped as much, up to 4 MiB from the beginning of the block, and the tree has no more
+    // than 2 MiB.
     Ok(unsafe { core::slice::from_raw_parts(address, bytes) })
 }
 
-/// Makes the device tree say that it ends where the last of its parts does: firmware leaves room behind.
-fn shorten(paddr: u64, used: usize) {
-    let address = paging::tree_at(paddr).wrapping_add(tree::TOTAL_SIZE as u64);
+/// Makes the device tree at `used` say that it ends where the last of its parts does: firmware leaves room behind.
+fn shorten(used: Range) {
+    let address = paging::tree_at(used.start).wrapping_add(tree::TOTAL_SIZE as u64);
+    let bytes = used.end.wrapping_sub(used.start) as u32;
     // SAFETY: start-up has mapped it, writable; a multiple of 4. Volatile, and the last use of the tree by this address:
     // whatever was borrowed from it has been copied.
-    unsafe { (address as *mut u32).write_volatile((used as u32).to_be()) }
+    unsafe { (address as *mut u32).write_volatile(bytes.to_be()) }
+}
+
+/// The whole pages inside `piece` that the window can map.
+fn whole_pages(piece: Range) -> Range {
+    ram::whole_pages(piece, layout::WINDOW_SIZE)
 }
 
 fn start_console(console: Option<(Uart, u64)>) {
@@ -194,6 +262,17 @@ fn start_console(console: Option<(Uart, u64)>) {
             }
         }
     }
+}
+
+/// Where the loader left the root task, and what of it.
+fn root_task(loaded: Loaded, board: &Board) -> Result<(Range, RootTask), Refusal> {
+    if loaded.is_there() {
+        let (range, start) = loaded.image().map_err(Refusal::Machine)?;
+        let entry = loaded.entry;
+        return Ok((range, RootTask::Loaded { start, entry }));
+    }
+    let file = board.root_task.ok_or(Refusal::NoRootTask)?;
+    Ok((around(file), RootTask::File(file)))
 }
 
 /// What the kernel cannot do without.
@@ -224,20 +303,22 @@ fn start_clock(machine: &Machine) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Maps all RAM, of whole blocks, in the window.
+/// Maps all RAM, of whole pages, in the window.
 fn map_ram(board: &Board) -> Result<(), Refusal> {
-    let pieces = || board.memory.iter().copied().map(whole_blocks);
+    let pieces = || board.memory.iter().copied().map(whole_pages);
     let mut from = 0;
     let none = || core::iter::empty();
     while let Some(ram) = lowest(pieces, none, from) {
         from = ram.end;
         paging::map_ram(ram).map_err(|_| {
-            Refusal::Machine("RAM begins or ends amid more than 8 gigabytes of the machine")
+            Refusal::Machine(
+                "RAM begins or ends amid more than 8 gigabytes of the machine, or more than 8 blocks of 2 MiB",
+            )
         })?;
     }
     if from == 0 {
         return Err(Refusal::Machine(
-            "no memory of the device tree has whole blocks of 2 MiB below 510 GiB",
+            "no memory of the device tree has whole pages below 510 GiB, but for that at address 0",
         ));
     }
     Ok(())

@@ -16,8 +16,8 @@ pub const EXTRA_PAGES: u64 = 2;
 /// Levels of I/O page tables.
 pub const IO_LEVELS: u64 = 0;
 pub const SCHED_CONTROL_FIRST: bool = false;
-/// Pages of the slots of the interrupts.
-pub const IRQ_PAGES: u64 = 2;
+/// Pages of the slots of the interrupts: with several cores there are more private ones.
+pub const IRQ_PAGES: u64 = if cfg!(feature = "smp") { 4 } else { 2 };
 
 /// Stack pointer, flags and argument of the root task.
 pub fn registers(context: &Context) -> [u64; 3] {

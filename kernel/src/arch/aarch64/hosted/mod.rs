@@ -10,7 +10,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::vec::Vec;
 
-use sandglass_abi::vspace::aarch64::MAX_SGI_TARGET_GICV2;
+use sandglass_abi::vspace::aarch64::{MAX_IRQ, MAX_SGI_TARGET_GICV2};
 
 use crate::arch::abi::devices::{Devices, Maintenance, MAINTENANCE_BYTES};
 use crate::arch::abi::{Irq, Line, Space};
@@ -133,6 +133,10 @@ impl Devices for Machine {
         assert!(bytes <= MAINTENANCE_BYTES, "{bytes} bytes in a step");
         let maintained = (what, start.get(), bytes);
         self.board.maintained.borrow_mut().push(maintained);
+    }
+
+    fn max_irq(&self) -> u64 {
+        MAX_IRQ
     }
 
     fn max_sgi_target(&self) -> u64 {

@@ -3,7 +3,7 @@
 use core::arch::asm;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use super::board::{Conduit, Psci};
+use crate::arch::device_tree::board::{Conduit, Psci};
 
 /// Turns the machine off.
 const SYSTEM_OFF: u64 = 0x8400_0008;
@@ -22,8 +22,17 @@ pub(in crate::arch::aarch64) fn init(psci: Psci) {
     FIRMWARE.store(u64::from(psci.cpu_on) | conduit, Ordering::Relaxed);
 }
 
-/// Starts the core with that `affinity` at the physical address `entry`, with `argument` in x0. Whether firmware
-/// does so.
+/// What firmware says of a core that it is to start.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    Starts,
+    /// It runs already.
+    Runs,
+    /// It does not, or there is no firmware.
+    Refuses,
+}
+
+/// Starts the core with that `affinity` at the physical address `entry`, with `argument` in x0, if firmware does so.
 ///
 /// # Safety
 /// At `entry` is code for it.
@@ -31,11 +40,21 @@ pub(in crate::arch::aarch64) unsafe fn start_core(
     affinity: u64,
     entry: u64,
     argument: u64,
-) -> bool {
+) -> Answer {
+    const SUCCESS: i32 = 0;
+    const ALREADY_ON: i32 = -4;
     let firmware = FIRMWARE.load(Ordering::Relaxed);
     let function = firmware & !SMC;
+    if function == 0 {
+        return Answer::Refuses;
+    }
     // SAFETY: the caller's.
-    function != 0 && unsafe { call(firmware, function, [affinity, entry, argument]) } == 0
+    let answer = unsafe { call(firmware, function, [affinity, entry, argument]) };
+    match answer as i32 {
+        SUCCESS => Answer::Starts,
+        ALREADY_ON => Answer::Runs,
+        _ => Answer::Refuses,
+    }
 }
 
 /// Turns the machine off, if firmware does so.

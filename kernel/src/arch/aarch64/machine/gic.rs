@@ -12,13 +12,13 @@
 
 use core::cell::Cell;
 
-use super::board::{Controller, MOST_REGIONS};
 use super::change::{Change, PRIVATE};
 use super::cpu::{self, icc};
 use super::layout::PAGE_SIZE;
 use super::mmio::Registers;
 use super::paging;
 use crate::arch::abi::devices::Trigger;
+use crate::arch::device_tree::board::{Controller, MOST_REGIONS};
 use crate::arch::Range;
 use crate::cores::{CoreId, CORES};
 
@@ -159,8 +159,10 @@ impl Gic {
                 interface,
             } => {
                 // The second page of an interface has a register that is not used here.
-                let distributor = map(distributor, PAGE_SIZE, PAGE_SIZE)?;
-                let interface = map(interface, PAGE_SIZE, PAGE_SIZE)?;
+                let mut map =
+                    |part: Range| map(part.start, PAGE_SIZE, part.end.wrapping_sub(part.start));
+                let distributor = map(distributor)?;
+                let interface = map(interface)?;
                 self.distributor.set(distributor);
                 self.interface.set(interface);
             }

@@ -3,7 +3,7 @@
 //! | from | entries of the first level | what |
 //! | --- | --- | --- |
 //! | `0xffffff80_00000000` | 0..=509 | physical memory from 0, the *window*: where there is RAM |
-//! | `0xffffffff_80000000` | 510 | the kernel's image, wherever the loader put it; the device tree; devices |
+//! | `0xffffffff_c0000000` | 511 | the kernel's image, wherever the loader put it; the device tree; devices |
 //!
 //! The window has nothing but RAM, since what is mapped as normal memory may be read at any time, without
 //! anybody asking for it.
@@ -24,10 +24,10 @@ pub const WINDOW_ENTRIES: usize = 510;
 /// Bytes of physical memory that the window covers.
 pub const WINDOW_SIZE: u64 = (WINDOW_ENTRIES as u64) << 30;
 
-/// Where the kernel's image begins; the linker script has the same number.
-pub const KERNEL_BASE: u64 = 0xffff_ffff_8000_0000;
+/// Where the kernel's image begins (06, section 7); the linker script has the same number.
+pub const KERNEL_BASE: u64 = 0xffff_ffff_c000_0000;
 /// Entry of the first level for [`KERNEL_BASE`].
-pub const KERNEL_ENTRY: usize = 510;
+pub const KERNEL_ENTRY: usize = 511;
 
 /// Entries of the second level: the image.
 pub const IMAGE_ENTRY: usize = 0;

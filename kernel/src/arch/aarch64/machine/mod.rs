@@ -1,12 +1,10 @@
 //! The machine as a value, and what it is made of: interrupt controller, clock, address spaces, serial port. The pure
-//! parts (what the device tree tells, and the RAM that it leaves) are compiled everywhere, the rest only on the bare
+//! parts are compiled everywhere, the rest only on the bare
 //! target.
 
-pub mod board;
 pub mod change;
 pub mod layout;
-pub mod ram;
-pub mod tree;
+pub mod loaded;
 
 #[cfg(target_os = "none")]
 pub mod cache;

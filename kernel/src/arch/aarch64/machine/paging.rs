@@ -8,7 +8,8 @@ use core::cell::Cell;
 
 use super::cpu;
 use super::layout::{
-    block, physical, BLOCK, DEVICE_ENTRIES, HUGE_BLOCK, TREE_ENTRY, WINDOW_BASE, WINDOW_SIZE,
+    block, physical, BLOCK, DEVICE_ENTRIES, HUGE_BLOCK, PAGE_SIZE, TREE_ENTRY, WINDOW_BASE,
+    WINDOW_SIZE,
 };
 use super::mmio::Registers;
 use crate::arch::abi::pte::{MAIR, SHAREABILITY};
@@ -39,11 +40,22 @@ impl Table {
     fn get(&self, index: usize) -> u64 {
         self.0.get(index).map_or(0, Cell::get)
     }
+
+    /// Whether it maps nothing.
+    fn is_empty(&self) -> bool {
+        self.0.iter().all(|entry| entry.get() == 0)
+    }
 }
 
 /// Root of the tables with which a core starts, and the second of them: the gigabyte of the image where it is.
 pub static START_ROOT: Table = Table::new();
 pub static START_HUGE: Table = Table::new();
+/// What leads from a loader's tables to none: the gigabyte of the image where it is. Not zeroes, so that what any core
+/// writes there stays: each core that a loader starts writes the same, whenever it comes.
+#[unsafe(link_section = ".data")]
+pub static BRIDGE_ROOT: Table = Table::new();
+#[unsafe(link_section = ".data")]
+pub static BRIDGE_HUGE: Table = Table::new();
 /// The kernel's root, which is a table of the first level, and its second level; start-up fills their beginning.
 pub static KERNEL_ROOT: Table = Table::new();
 pub static KERNEL_BLOCKS: Table = Table::new();
@@ -55,6 +67,10 @@ static EMPTY_ROOT: Table = Table::new();
 /// Gigabytes of which only a part is RAM.
 const MOST_PARTIAL: usize = 8;
 static PARTIAL: [Table; MOST_PARTIAL] = [const { Table::new() }; MOST_PARTIAL];
+
+/// Blocks of which only a part is RAM.
+const MOST_EDGES: usize = 8;
+static EDGES: [Table; MOST_EDGES] = [const { Table::new() }; MOST_EDGES];
 
 /// An entry leads to a table.
 pub const TABLE: u64 = 3;
@@ -87,6 +103,14 @@ pub const CONTROL: u64 = WALKS << 8 | WALKS << 24 | 16 | 25 << 16 | 2 << 30 | 1 
 /// How tables are read: inner and outer write-back, shared.
 const WALKS: u64 = 5 | SHAREABILITY >> 4;
 
+/// The controls for the tables of users alone, in the lower half of the register; and their bit that turns these tables off.
+pub const BRIDGE_CONTROL: u64 = WALKS << 8 | 16;
+pub const BRIDGE_OFF: u64 = 1 << 7;
+/// The memory type of what the bridge maps, the last number, which is the type of normal memory whatever else the loader
+/// has numbered.
+pub const BRIDGE_TYPE: u64 = 0xff;
+pub const BRIDGE: u64 = 7 << 2 | SHARED | ACCESSED | READ_ONLY | NO_EXECUTE_USER | IS_BLOCK;
+
 /// Physical address of a root that maps nothing for users.
 pub fn empty_root() -> u64 {
     physical(&raw const EMPTY_ROOT)
@@ -96,26 +120,21 @@ pub fn empty_root() -> u64 {
 #[derive(Debug)]
 pub struct TooFragmented;
 
-/// Maps `ram`, of whole blocks, in the window.
+/// Maps `ram`, of whole pages, in the window.
 ///
 /// # Errors
-/// Too many gigabytes are RAM in part only.
+/// Too many gigabytes, or too many blocks, are RAM in part only.
 pub fn map_ram(ram: Range) -> Result<(), TooFragmented> {
-    let mut start = ram.start & !(BLOCK - 1);
     let end = ram.end.min(WINDOW_SIZE);
+    let mut start = ram.start;
     while start < end {
-        let next = (start | (HUGE_BLOCK - 1)).wrapping_add(1);
+        let next = behind(start, HUGE_BLOCK).min(end);
         let huge = (start / HUGE_BLOCK) as usize;
-        if start % HUGE_BLOCK == 0 && next <= end {
+        if next.wrapping_sub(start) == HUGE_BLOCK {
             KERNEL_ROOT.set(huge, start | DATA | IS_BLOCK);
         } else {
-            let table = partial(huge).ok_or(TooFragmented)?;
-            let mut at = start;
-            while at < next.min(end) {
-                let index = (at / BLOCK) as usize % ENTRIES;
-                table.set(index, at | DATA | IS_BLOCK);
-                at = at.wrapping_add(BLOCK);
-            }
+            let table = below(&KERNEL_ROOT, huge, &PARTIAL).ok_or(TooFragmented)?;
+            map_blocks(table, Range { start, end: next })?;
         }
         start = next;
     }
@@ -123,23 +142,53 @@ pub fn map_ram(ram: Range) -> Result<(), TooFragmented> {
     Ok(())
 }
 
-/// The table for a gigabyte of which only a part is RAM: the one that it has, or a new one.
-fn partial(huge: usize) -> Option<&'static Table> {
-    let entry = KERNEL_ROOT.get(huge);
+/// As [`map_ram`], inside the gigabyte of `table`.
+fn map_blocks(table: &Table, ram: Range) -> Result<(), TooFragmented> {
+    let mut start = ram.start;
+    while start < ram.end {
+        let next = behind(start, BLOCK).min(ram.end);
+        let index = (start / BLOCK) as usize % ENTRIES;
+        if next.wrapping_sub(start) == BLOCK {
+            table.set(index, start | DATA | IS_BLOCK);
+        } else {
+            let pages = below(table, index, &EDGES).ok_or(TooFragmented)?;
+            map_pages(pages, Range { start, end: next });
+        }
+        start = next;
+    }
+    Ok(())
+}
+
+/// As [`map_ram`], inside the block of `table`.
+fn map_pages(table: &Table, ram: Range) {
+    let mut at = ram.start;
+    while at < ram.end {
+        let index = (at / PAGE_SIZE) as usize % ENTRIES;
+        table.set(index, at | DATA | IS_PAGE);
+        at = at.wrapping_add(PAGE_SIZE);
+    }
+}
+
+/// The next multiple of `size`, a power of two, behind `address`.
+fn behind(address: u64, size: u64) -> u64 {
+    (address | size.wrapping_sub(1)).wrapping_add(1)
+}
+
+/// The table to which entry `index` of `table` leads: the one of `tables` that it has, or a new one, which is then in
+/// nobody's use.
+fn below(table: &Table, index: usize, tables: &'static [Table]) -> Option<&'static Table> {
+    let entry = table.get(index);
     let is_its = |table: &&Table| entry == physical(*table) | TABLE;
-    if let Some(table) = PARTIAL.iter().find(is_its) {
+    if let Some(table) = tables.iter().find(is_its) {
         return Some(table);
     }
     if entry != 0 {
         return None;
     }
-    let is_used = |table: &Table| {
-        let entry = physical(table) | TABLE;
-        KERNEL_ROOT.0.iter().any(|used| used.get() == entry)
-    };
-    let table = PARTIAL.iter().find(|table| !is_used(table))?;
-    KERNEL_ROOT.set(huge, physical(table) | TABLE);
-    Some(table)
+    // What is in use maps something.
+    let below = tables.iter().find(|table| table.is_empty())?;
+    table.set(index, physical(below) | TABLE);
+    Some(below)
 }
 
 /// Maps the `bytes` of a device at `paddr`, for good. `None` if there is no room for it, or no physical memory there.

@@ -2,6 +2,7 @@
 
 use core::cell::Cell;
 
+use sandglass_abi::vspace::aarch64::MAX_IRQ;
 use sandglass_lock::Requests;
 
 use super::change::Change;
@@ -28,6 +29,8 @@ pub struct Machine {
     here: Cell<&'static CoreData>,
     /// Ticks of the counter in [`crate::arch::abi::clock::UNIT_US`] microseconds.
     pub(in crate::arch::aarch64) ticks_per_unit: Cell<u64>,
+    /// The highest interrupt that user level may name.
+    pub(in crate::arch::aarch64) max_irq: Cell<u64>,
 }
 
 impl Machine {
@@ -38,6 +41,7 @@ impl Machine {
             cores: Cell::new(1),
             here: Cell::new(CoreData::of(CoreId::BOOT)),
             ticks_per_unit: Cell::new(1000),
+            max_irq: Cell::new(MAX_IRQ),
         }
     }
 
@@ -225,6 +229,10 @@ impl Devices for Machine {
 
     fn maintain(&self, what: Maintenance, start: PhysAddr, bytes: u64) {
         cache::maintain(what, start.get(), bytes);
+    }
+
+    fn max_irq(&self) -> u64 {
+        self.max_irq.get()
     }
 
     fn max_sgi_target(&self) -> u64 {

@@ -2,9 +2,9 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use super::board::Uart;
 use super::debugger;
 use super::mmio::Registers;
+use crate::arch::device_tree::board::Uart;
 
 /// Virtual address of the port's registers, and in bit 0 which kind it is; 0 for none. Relaxed: it is
 /// written once, before other cores start.

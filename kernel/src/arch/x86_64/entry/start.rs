@@ -14,7 +14,7 @@ use crate::arch::x86_64::machine::rate::{megahertz, Rate};
 use crate::arch::x86_64::machine::window::Window;
 use crate::arch::x86_64::machine::{cpu, paging, serial};
 use crate::arch::Platform;
-use crate::boot::{self, List, MachineInfo, Range, Refusal};
+use crate::boot::{self, List, MachineInfo, Range, Refusal, RootTask};
 use crate::cores::{CoreId, CORES};
 use crate::mem::objects::Ram;
 
@@ -117,7 +117,7 @@ fn find(machine: &Machine, magic: u32, paddr: u64) -> Result<MachineInfo, Refusa
         ram,
         module,
         module_is_free,
-        file,
+        root_task: RootTask::File(file),
         reserved,
         device_top: DEVICE_TOP,
     })

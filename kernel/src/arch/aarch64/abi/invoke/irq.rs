@@ -7,7 +7,7 @@ use sandglass_abi::vspace::aarch64::{FIRST_SPI, SGIS};
 use crate::arch::abi::cap::Sgi;
 use crate::arch::abi::context::Context;
 use crate::arch::abi::devices::Trigger;
-use crate::arch::abi::irq::{self, MAX_ID};
+use crate::arch::abi::irq;
 use crate::arch::abi::{Devices, Line};
 use crate::arch::Platform;
 use crate::cap::{derivation, Capability};
@@ -82,7 +82,7 @@ fn decode(k: &View, call: &Invocation, arguments: Arguments) -> Result<Issue, Er
     call.need(core.unwrap_or(index + 1) + 1)?;
     let root = call.extra_cap(k, 0)?;
     let id = call.word(k, 0);
-    Error::check_range(id, 0, MAX_ID)?;
+    Error::check_range(id, 0, k.machine.max_irq())?;
     let target = match core {
         Some(core) => {
             let target = call.word(k, core);

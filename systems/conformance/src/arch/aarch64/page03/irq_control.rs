@@ -5,6 +5,7 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use conformance_kit::arch::Timer;
 use sandglass::cap::IrqHandler;
 
+use super::super::page06;
 use crate::page03::common::{
     destination_refused, refuses_other_labels, truncated, works_in_first_phase,
     works_without_answer, Destination,
@@ -36,8 +37,16 @@ pub const CHECKS: &[Check] = &[
 
 /// A shared interrupt that nothing raises.
 const IRQ: u64 = 111;
+/// The highest interrupt of the profile's machine, and that of `xlnx-zcu102`.
 const MAX: u64 = 159;
+const MAX_ZYNQMP: u64 = 187;
 const TIMER: u64 = 27;
+
+/// The highest interrupt that a program can name.
+fn max(f: &Fixture) -> Result<u64, Failure> {
+    let is_zynqmp = page06::tree(f)?.has("xlnx,zynqmp");
+    Ok(if is_zynqmp { MAX_ZYNQMP } else { MAX })
+}
 
 /// Get and GetTrigger of the same interrupt into the same slot, and where their words for a slot are.
 fn scene(f: &mut Fixture) -> Result<([(Invocation, Destination); 2], Slot), Failure> {
@@ -77,16 +86,17 @@ fn other_labels(f: &mut Fixture) -> TestResult {
 
 fn numbers(f: &mut Fixture) -> TestResult {
     let (both, slot) = scene(f)?;
+    let max = max(f)?;
     for (get, at) in &both {
-        for number in [MAX + 1, 255, 1 << 16 | IRQ, 1 << 32 | IRQ, u64::MAX] {
+        for number in [max + 1, 255, 1 << 16 | IRQ, 1 << 32 | IRQ, u64::MAX] {
             let wrong = get.with_word(0, number);
-            wrong.expect_error(RangeError, &[0, MAX])?;
+            wrong.expect_error(RangeError, &[0, max])?;
             // Before the destination.
             wrong
                 .with_word(at.depth, 65)
-                .expect_error(RangeError, &[0, MAX])?;
+                .expect_error(RangeError, &[0, max])?;
         }
-        for number in [MAX, 32] {
+        for number in [max, 32] {
             get.with_word(0, number).expect_ok(&[])?;
             slot.delete()?;
         }
@@ -143,7 +153,7 @@ fn order(f: &mut Fixture) -> TestResult {
     let (both, slot) = scene(f)?;
     let occupied = f.slot_of(f.done).index();
     for (get, at) in &both {
-        let all = get.with_word(0, MAX + 1).with_word(at.depth, 65);
+        let all = get.with_word(0, max(f)? + 1).with_word(at.depth, 65);
         truncated(&all)?;
         let in_slot = get.with_word(at.index, occupied);
         in_slot.with_word(0, TIMER).call();
@@ -233,7 +243,8 @@ fn needs_several(f: &Fixture) -> TestResult {
 fn of_a_core(f: &mut Fixture) -> TestResult {
     needs_several(f)?;
     let slot = f.empty_slot()?;
-    get_of(MAX + 1, 99, slot).expect_error(RangeError, &[0, MAX])?;
+    let max = max(f)?;
+    get_of(max + 1, 99, slot).expect_error(RangeError, &[0, max])?;
     for core in [4, 99, 1 << 32, u64::MAX] {
         for number in [IRQ, TIMER, 30] {
             let answer = get_of(number, core, slot).call();

@@ -67,6 +67,12 @@ pub fn reserved_devices(f: &Fixture) -> Result<Vec<Range>, Failure> {
             .map(|&(at, bytes)| range(at, at + bytes))
             .collect());
     }
+    // Those of `xlnx-zcu102` appear again in all that they take.
+    if let Some(parts) = tree.registers("arm,gic-400") {
+        let parts = parts[..2].iter();
+        let whole = parts.map(|&(at, bytes)| range(at, at + bytes));
+        return Ok(whole.collect());
+    }
     let parts = tree.registers("arm,cortex-a15-gic");
     let parts = parts.ok_or_else(|| Failure::from("no interrupt controller in the device tree"))?;
     Ok(parts[..2]

@@ -41,7 +41,7 @@ impl<'a> Tree<'a> {
         rest.split(|&byte| byte == 0).next().unwrap_or_default()
     }
 
-    /// The nodes below the root, each with its properties: name and value.
+    /// The root and the nodes below it, each with its properties: name and value.
     fn nodes(self) -> Vec<Vec<(&'a [u8], &'a [u8])>> {
         let (mut at, strings) = (self.word(8) as usize, self.word(12) as usize);
         let (mut nodes, mut depth): (Vec<Vec<_>>, usize) = (Vec::new(), 0);
@@ -52,7 +52,7 @@ impl<'a> Tree<'a> {
                 BEGIN => {
                     at += (self.text(at).len() + 1).next_multiple_of(4);
                     depth += 1;
-                    if depth == 2 {
+                    if depth <= 2 {
                         nodes.push(Vec::new());
                     }
                 }
@@ -62,7 +62,7 @@ impl<'a> Tree<'a> {
                     let name = self.text(strings + self.word(at + 4) as usize);
                     let value = self.blob.get(at + 8..at + 8 + length).unwrap_or_default();
                     at += 8 + length.next_multiple_of(4);
-                    if let (2, Some(node)) = (depth, nodes.last_mut()) {
+                    if let (1 | 2, Some(node)) = (depth, nodes.last_mut()) {
                         node.push((name, value));
                     }
                 }
@@ -95,10 +95,19 @@ impl<'a> Tree<'a> {
 
     /// The registers of the device that is compatible with `what`, if there is one.
     pub fn registers(self, what: &str) -> Option<Vec<Part>> {
-        let is_compatible = |name: &[u8], value: &[u8]| {
-            let mut texts = value.split(|&byte| byte == 0);
-            name == b"compatible" && texts.any(|text| text == what.as_bytes())
-        };
-        Some(self.parts(is_compatible)).filter(|parts| !parts.is_empty())
+        let parts = self.parts(|name, value| is_compatible(name, value, what));
+        Some(parts).filter(|parts| !parts.is_empty())
     }
+
+    /// Whether the board, or a device of it, is compatible with `what`.
+    pub fn has(self, what: &str) -> bool {
+        let is_it = |&(name, value): &(&[u8], &[u8])| is_compatible(name, value, what);
+        self.nodes().iter().any(|node| node.iter().any(is_it))
+    }
+}
+
+/// Whether this property says that its node is compatible with `what`.
+fn is_compatible(name: &[u8], value: &[u8], what: &str) -> bool {
+    let mut texts = value.split(|&byte| byte == 0);
+    name == b"compatible" && texts.any(|text| text == what.as_bytes())
 }
