@@ -101,7 +101,7 @@ impl Graph {
         Ok(Self { blocks })
     }
 
-    /// Leaves out blocks that only calls which never come back, or branches without a choice, could lead to.
+    /// Leaves out blocks that only what never comes back, or branches without a choice, could lead to.
     pub fn keep_reachable(&mut self) {
         let mut targets = vec![false; self.blocks.len()];
         for block in &self.blocks {
@@ -125,8 +125,8 @@ impl Graph {
         }
     }
 
-    /// Whether only what is left out could lead to this block, to which no jump leads: a call before it that never comes
-    /// back, or a branch that never leads there.
+    /// Whether only what is left out could lead to this block, to which no jump leads: a call or a return to user level
+    /// before it that never comes back, or a branch that never leads there.
     fn is_left_out(&self, number: usize) -> bool {
         let start = self.blocks[number].start();
         let avoids = |block: &Block| {
@@ -134,8 +134,8 @@ impl Graph {
             let names = matches!(last.flow, Flow::Branch(target) if target == start);
             block.has_no_choice() && (names || last.end() == start)
         };
-        let never_back =
-            number > 0 && matches!(self.blocks[number - 1].end, End::Call { next: None, .. });
+        let is_end = |end: &End| matches!(end, End::Call { next: None, .. } | End::Leave);
+        let never_back = number > 0 && is_end(&self.blocks[number - 1].end);
         never_back || self.blocks.iter().any(avoids)
     }
 

@@ -15,7 +15,7 @@ const AARCH64_SMP_TEXT: u64 = 128 * KIB;
 /// Maximum bytes of data that is not code: with one core, and for each further one. On aarch64 the first tables of
 /// translations are a part of it.
 const DATA: u64 = 96 * KIB;
-const AARCH64_DATA: u64 = 116 * KIB;
+const AARCH64_DATA: u64 = 164 * KIB;
 const DATA_PER_CORE: u64 = 64 * KIB;
 
 /// Functions that the entry code calls with an empty stack, by the end of their path.

@@ -205,7 +205,7 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         name: "sizes",
-        about: "96 KiB of code and 96 KiB of static data, on aarch64 100 and 116, are enough for the \
+        about: "96 KiB of code and 96 KiB of static data, on aarch64 100 and 164, are enough for the \
                 release kernel; for several cores, 128 KiB, and 64 KiB more data for each further core",
         check: |context| context.judge_shipped(footprint::sizes),
     },

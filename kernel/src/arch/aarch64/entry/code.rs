@@ -217,7 +217,6 @@ global_asm!(
     // No processor executes what is behind it, not even by speculation.
     "dsb nsh",
     "isb",
-    "b .",
     ".size sandglass_exit, . - sandglass_exit",
     ".purgem sandglass_save",
     ".purgem sandglass_stack",
