@@ -530,6 +530,9 @@ pub struct BesideArgs {
 /// Arguments of `sandglass storm`.
 #[derive(Args)]
 pub struct StormArgs {
+    /// On which architecture
+    #[arg(long, value_enum, default_value_t)]
+    pub arch: Arch,
     /// System calls to make, in total [default: 10000000, or none with `--instructions`]
     #[arg(long, value_name = "N")]
     pub calls: Option<u64>,
@@ -546,7 +549,7 @@ pub struct StormArgs {
     pub cores: CoresArgs,
     /// Attack the policies and servers at user level instead: their state machines on the host, then a machine for each
     /// policy and seed, always with the oracle
-    #[arg(long, conflicts_with_all = ["calls", "instructions", "kernel", "CoresArgs", "wrong", "memory"])]
+    #[arg(long, conflicts_with_all = ["calls", "instructions", "kernel", "CoresArgs", "wrong", "memory", "arch"])]
     pub policies: bool,
     /// With `--policies`: seeds to try of each policy
     #[arg(long, value_name = "N", default_value_t = 100, requires = "policies")]

@@ -315,6 +315,7 @@ mod tests {
             timeout: 1,
             min_passed,
             aarch64: None,
+            says_end: false,
             model: None,
         };
         let prefix = "qemu::x::debug".to_owned();

@@ -105,6 +105,8 @@ const LONG: &[&str] = &[
     "host::aarch64::gates",
     "host::aarch64::parallel",
     "host::tools::aarch64::described_systems_run",
+    // The release kernel is stormed there.
+    "qemu::storm::aarch64-debug",
     // Others are booted by UEFI, and look at the processor after other starts.
     "machine::uefi::",
     // Conformance runs there.

@@ -18,6 +18,7 @@ use crate::cores::{Cores, MOST_CORES};
 use crate::kernel::Variant;
 use crate::program;
 use crate::qemu::{Boot, Machine};
+use crate::storm;
 use crate::workspace;
 
 /// How a suite's tests are run.
@@ -47,6 +48,9 @@ pub(crate) struct Config {
     pub(super) min_passed: usize,
     /// How they are run on aarch64, if they are.
     pub(super) aarch64: Option<OnAarch64>,
+    /// Programs must not reach the host there, by which others end a machine: the system says its end.
+    #[serde(skip)]
+    pub(crate) says_end: bool,
     /// QEMU's machine type, if not the architecture's usual one.
     #[serde(skip)]
     pub(crate) model: Option<String>,
@@ -57,6 +61,9 @@ pub(crate) struct Config {
 #[serde(deny_unknown_fields)]
 pub(crate) struct OnAarch64 {
     min_passed: usize,
+    /// The system has hostile programs, which must not reach the host; it says its end as the storm does.
+    #[serde(default)]
+    hostile: bool,
     /// Each in turn.
     runs: Vec<RunOnAarch64>,
 }
@@ -107,7 +114,8 @@ impl Config {
         Boot {
             machine,
             timeout: Some(Duration::from_secs(self.timeout)),
-            user_semihosting: true,
+            user_semihosting: !self.says_end,
+            says_end: (self.says_end && !own).then_some(storm::END),
             extra_args: options.map(OsString::from).collect(),
             ..Boot::new(kernel, root_task)
         }
@@ -177,6 +185,7 @@ impl Suite {
             let config = Config {
                 min_passed: on.min_passed,
                 model: Some(format!("virt,gic-version={}", run.gic)),
+                says_end: on.hostile,
                 ..self.config.clone()
             };
             (name, run.kernel, cores, config)
