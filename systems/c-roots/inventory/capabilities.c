@@ -2,6 +2,7 @@
  * Each initial capability is of the kind that its slot promises (ABI 06, section 1.2): what it
  * answers to an invocation that no other kind answers so.
  */
+#include "devices.h"
 #include "inventory.h"
 
 static void null_slots(void)

@@ -6,6 +6,21 @@
 
 #include "root.h"
 
+struct extra_memory_map {
+    struct extra_chunk header;
+    uint32_t bytes; /* of the entries in use */
+    struct memory_map_entry {
+        uint32_t size;
+        uint64_t base;
+        uint64_t length;
+        uint32_t kind;
+    } __attribute__((packed)) entries[50];
+} __attribute__((packed));
+
+_Static_assert(sizeof(struct extra_memory_map) == 1220, "the chunk has 1220 bytes");
+
+#define MEMORY_AVAILABLE 1u
+
 void test_boot_info(void);
 void test_extra_boot_info(void);
 void test_untypeds(void);

@@ -96,3 +96,64 @@ cptr_t page_at(word_t vaddr)
     map_with_tables(page, INIT_VSPACE, vaddr, RIGHT_READ | RIGHT_WRITE);
     return page;
 }
+
+/* Halves of devices' untypeds that were left over when a page was cut out. */
+static struct {
+    cptr_t untyped;
+    word_t paddr;
+    unsigned bits;
+} halves[128];
+static unsigned halves_count;
+
+/* The untyped of a device that holds `paddr`, and its bits: a half that was left over, or one that is whole; 0 if there is
+ * none. */
+static cptr_t device_untyped(word_t paddr, unsigned *bits)
+{
+    for (unsigned i = 0; i < halves_count; i++) {
+        if (paddr - halves[i].paddr < 1ul << halves[i].bits) {
+            *bits = halves[i].bits;
+            return halves[i].untyped;
+        }
+    }
+    for (word_t i = 0; i < boot_info->untyped.end - boot_info->untyped.start; i++) {
+        const struct untyped_desc *untyped = &boot_info->untyped_list[i];
+        if (paddr - untyped->paddr < 1ul << untyped->size_bits) {
+            *bits = untyped->size_bits;
+            return boot_info->untyped.start + i;
+        }
+    }
+    return 0;
+}
+
+cptr_t device_page(word_t paddr)
+{
+    unsigned bits = 0;
+    cptr_t untyped = device_untyped(paddr, &bits);
+    if (untyped == 0)
+        return 0;
+    while (bits > PAGE_BITS) {
+        bits--;
+        cptr_t both = slot_new();
+        slot_new();
+        if (untyped_retype(untyped, OBJECT_UNTYPED, bits, both, 2).error != NO_ERROR ||
+            halves_count == sizeof(halves) / sizeof(halves[0]))
+            return 0;
+        word_t upper = paddr >> bits & 1;
+        halves[halves_count].untyped = both + !upper;
+        halves[halves_count].paddr = (paddr >> bits ^ 1) << bits;
+        halves[halves_count].bits = bits;
+        halves_count++;
+        untyped = both + upper;
+    }
+    cptr_t page = slot_new();
+    return untyped_retype(untyped, OBJECT_PAGE, 0, page, 1).error == NO_ERROR ? page : 0;
+}
+
+void map_device(cptr_t page, word_t vaddr)
+{
+    map_with_tables(object_new(OBJECT_PAGE, 0), INIT_VSPACE, vaddr, RIGHT_READ);
+    /* That page was for the tables on the way; it gives way to this one. */
+    must(invoke(page, PAGE_MAP, WORDS(vaddr, RIGHT_READ | RIGHT_WRITE, OF_DEVICE),
+                WORDS(INIT_VSPACE)),
+         "a device's page");
+}

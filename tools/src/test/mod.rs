@@ -105,6 +105,17 @@ const LONG: &[&str] = &[
     "host::aarch64::gates",
     "host::aarch64::parallel",
     "host::tools::aarch64::described_systems_run",
+    // The layouts that are usual are those that differ most; all are usual on x86_64.
+    "qemu::c-roots::layout-high::aarch64-",
+    "qemu::c-roots::layout-large-pages::aarch64-",
+    "qemu::c-roots::layout-lld::aarch64-",
+    "qemu::c-roots::layout-low::aarch64-",
+    "qemu::c-roots::layout-packed::aarch64-",
+    "qemu::c-roots::layout-plain::aarch64-",
+    "qemu::c-roots::layout-stack::aarch64-",
+    "qemu::c-roots::layout-stripped::aarch64-",
+    "qemu::c-roots::layout-swapped::aarch64-",
+    "qemu::c-roots::tour::aarch64-debug",
     // The release kernel is stormed there.
     "qemu::storm::aarch64-debug",
     // Others are booted by UEFI, and look at the processor after other starts.

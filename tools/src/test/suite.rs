@@ -156,6 +156,9 @@ fn smp_kernels(suite: &str) -> Vec<(Variant, Cores)> {
     }
 }
 
+/// What the names of those in C begin with.
+const C_ROOTS: &str = "c-roots::";
+
 /// A root task that is a suite of tests.
 pub(super) struct Suite {
     /// What its tests' names begin with, between `qemu::` and the kernel.
@@ -171,6 +174,20 @@ impl Suite {
         single
             .map(|&variant| (variant, Cores::Single))
             .chain(smp_kernels(&self.name))
+    }
+
+    /// Builds it for aarch64.
+    ///
+    /// # Errors
+    /// It does not build, or a compiler is missing.
+    pub(super) fn build_for_aarch64(&self) -> Result<PathBuf> {
+        match self.name.strip_prefix(C_ROOTS) {
+            Some(program) => {
+                let folder = c_roots::build(Arch::Aarch64)?;
+                Ok(folder.join(program).with_extension("elf"))
+            }
+            None => program::build_for(Arch::Aarch64, &self.name),
+        }
     }
 
     /// The runs on aarch64: name, kernel, cores and configuration of each.
@@ -245,7 +262,7 @@ fn c_roots() -> Result<Vec<Suite>> {
         fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
     let declared: BTreeMap<String, Config> =
         toml::from_str(&text).with_context(|| format!("in {}", path.display()))?;
-    let folder = c_roots::build()?;
+    let folder = c_roots::build(Arch::X86_64)?;
     let mut suites = Vec::new();
     for (program, config) in declared {
         let root_task = folder.join(&program).with_extension("elf");
@@ -256,7 +273,7 @@ fn c_roots() -> Result<Vec<Suite>> {
             );
         }
         suites.push(Suite {
-            name: format!("c-roots::{program}"),
+            name: format!("{C_ROOTS}{program}"),
             config,
             root_task,
         });

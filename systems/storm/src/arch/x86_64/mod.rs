@@ -13,7 +13,6 @@ use sandglass::{exit, Process, SetupError};
 
 pub use compose::lend;
 pub use sandglass::abi::fault::unknown_syscall;
-pub use sandglass::abi::invocation::x86_64 as label;
 
 /// The instruction.
 pub const SYSTEM_CALL: [u8; 2] = [0x0f, 0x05];
