@@ -1,5 +1,5 @@
 /*
- * System calls (ABI 01), by the stub of the architecture.
+ * System calls (page 01), by the stub of the architecture.
  */
 #ifndef SYSCALLS_H
 #define SYSCALLS_H
