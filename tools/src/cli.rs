@@ -419,7 +419,11 @@ pub enum ConformanceAction {
     /// Run the suite on both kernels and write the table of sections and checks into the book
     Table,
     /// Run the suite on kernels that each break one rule on purpose, and report which checks notice
-    Wrong,
+    Wrong {
+        /// Kernels for which architecture
+        #[arg(long, value_enum, default_value_t)]
+        arch: Arch,
+    },
 }
 
 /// Arguments of `sandglass bench`.

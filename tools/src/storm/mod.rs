@@ -226,14 +226,9 @@ pub fn run(args: &StormArgs) -> Result<ExitCode> {
         "the oracle for time watches the emulator of x86_64: leave out `--oracle` with `--arch {}`",
         args.arch.name()
     );
-    ensure!(
-        args.arch == Arch::X86_64 || args.wrong.is_none(),
-        "wrong kernels that the storm is to notice are for x86_64: leave out `--wrong` with `--arch {}`",
-        args.arch.name()
-    );
     for (variant, index) in variants.into_iter().zip(0..) {
         let kernel = match &args.wrong {
-            Some(mutant) => named::kernel(mutant)?,
+            Some(mutant) => named::kernel(args.arch, mutant)?,
             None => {
                 let options = KernelOptions::on(variant, cores).for_arch(args.arch);
                 // Its threads set the timer, too.

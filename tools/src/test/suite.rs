@@ -90,6 +90,14 @@ impl Config {
             .with_context(|| format!("the package `{name}` has no tests for QEMU"))
     }
 
+    /// This one on aarch64, on the usual machine.
+    pub(crate) fn for_aarch64(self) -> Self {
+        Self {
+            says_end: self.aarch64.as_ref().is_some_and(|on| on.hostile),
+            ..self
+        }
+    }
+
     /// A boot on the configured machine with these cores, with the configured limit.
     pub(crate) fn boot(&self, arch: Arch, kernel: &Path, cores: Cores, root_task: &Path) -> Boot {
         let mut machine = Machine {
