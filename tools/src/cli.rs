@@ -264,6 +264,9 @@ pub struct TraceArgs {
     /// The description
     #[arg(value_name = "SYSTEM.toml")]
     pub system: PathBuf,
+    /// What to build it for [default: as described]
+    #[arg(long, value_enum)]
+    pub arch: Option<Arch>,
     /// Where to write the trace, in Perfetto's format
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
