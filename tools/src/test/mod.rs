@@ -100,6 +100,8 @@ fn run_row(row: &[(&str, Runner)], filter: &Filter) -> Report {
 const LONG: &[&str] = &[
     // Each policy has tests with a client that does the worst.
     "beside::",
+    // Its programs run there, and the policies are the same.
+    "experiment::aarch64::",
     "experiment::multicore",
     // The kernel's tests are usual, and these are for x86_64.
     "host::aarch64::assurance",
@@ -318,10 +320,17 @@ fn run_side_by_side<T: Sync>(
 }
 
 fn run_experiments(filter: &Filter, report: &mut Report) -> Result<()> {
-    let extent = Extent::of_size(Size::Smoke);
-    for experiment in experiment::CATALOGUE {
-        let name = format!("experiment::{}", experiment.name);
-        if filter.accepts(&name) {
+    for (arch, of) in [(Arch::X86_64, ""), (Arch::Aarch64, "aarch64::")] {
+        let extent = Extent {
+            arch,
+            ..Extent::of_size(Size::Smoke)
+        };
+        let both = experiment::CATALOGUE.iter();
+        for experiment in both.filter(|it| arch == Arch::X86_64 || it.is_for_aarch64) {
+            let name = format!("experiment::{of}{}", experiment.name);
+            if !filter.accepts(&name) {
+                continue;
+            }
             report.started(&name);
             let begin = Instant::now();
             match experiment
