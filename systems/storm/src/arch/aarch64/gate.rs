@@ -117,15 +117,15 @@ pub fn execute(pages: &CodePages, bytes: &[u8]) {
 
 /// Lets the `bytes` bytes at `code` be executed as they are now: instructions are fetched past the caches of data.
 pub fn synchronise(code: u64, bytes: usize) {
-    /// Bytes of the shortest line of a cache that the architecture allows and processors have.
-    const LINE: u64 = 16;
-    /// The emulator has no caches: one line is enough to tell it, and takes it less time.
-    const LINES: u64 = 1;
-    for line in 0..(bytes as u64).div_ceil(LINE).min(LINES) {
-        let address = code + line * LINE;
-        // SAFETY: maintenance changes nothing in memory.
-        unsafe { asm!("dc cvau, {0}", "dsb ish", "ic ivau, {0}", in(reg) address) };
-    }
+    /// Bytes of a line of a cache: none is shorter.
+    const LINE: usize = 16;
+    let lines = || (code & !(LINE as u64 - 1)..code + bytes as u64).step_by(LINE);
+    // SAFETY: maintenance changes nothing in memory.
+    lines().for_each(|line| unsafe { asm!("dc cvau, {}", in(reg) line) });
+    // SAFETY: as above.
+    unsafe { asm!("dsb ish") };
+    // SAFETY: as above.
+    lines().for_each(|line| unsafe { asm!("ic ivau, {}", in(reg) line) });
     // SAFETY: as above.
     unsafe { asm!("dsb ish", "isb") };
 }
