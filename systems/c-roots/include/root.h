@@ -71,6 +71,8 @@ void test_failed(const char *file, int line, const char *what, word_t found, wor
 cptr_t slot_new(void);
 /* An object of RAM in a new slot; ends the program if there is none left. */
 cptr_t object_new(enum object_type type, word_t size_bits);
+/* Whether something was made of untyped memory number `number`, by these functions. */
+bool untyped_is_used(word_t number);
 /* `count` objects in slots one behind the other; the first. */
 cptr_t objects_new(enum object_type type, word_t size_bits, word_t count);
 /* Ends the program unless `result` is a success. */

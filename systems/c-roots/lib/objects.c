@@ -22,6 +22,14 @@ void must(struct result result, const char *what)
     }
 }
 
+/* Untypeds of which something was made. */
+static bool used[MAX_UNTYPEDS];
+
+bool untyped_is_used(word_t number)
+{
+    return used[number];
+}
+
 /* The largest untyped of RAM that is smaller than `below` bits, or equal but behind `after`. */
 static bool next_untyped(word_t *index, unsigned *bits)
 {
@@ -53,6 +61,8 @@ cptr_t objects_new(enum object_type type, word_t size_bits, word_t count)
     struct result result = {.error = NOT_ENOUGH_MEMORY};
     while (result.error == NOT_ENOUGH_MEMORY && next_untyped(&index, &bits))
         result = untyped_retype(boot_info->untyped.start + index, type, size_bits, first, count);
+    if (result.error == NO_ERROR)
+        used[index] = true;
     must(result, "an object");
     return first;
 }
@@ -119,6 +129,7 @@ static cptr_t device_untyped(word_t paddr, unsigned *bits)
         const struct untyped_desc *untyped = &boot_info->untyped_list[i];
         if (paddr - untyped->paddr < 1ul << untyped->size_bits) {
             *bits = untyped->size_bits;
+            used[i] = true;
             return boot_info->untyped.start + i;
         }
     }
