@@ -111,7 +111,7 @@ pub const CATALOGUE: &[Experiment] = &[
             "scheduling by deadlines at user level: latency, and every decision compared with a simulation",
         shift: Some(edf::SHIFT),
         is_described: true,
-        is_for_aarch64: false,
+        is_for_aarch64: true,
         run: edf::run,
     },
     Experiment {
@@ -183,7 +183,7 @@ pub const CATALOGUE: &[Experiment] = &[
         about: "the timer service's cost against the number of timers, and releases without drift",
         shift: Some(0),
         is_described: true,
-        is_for_aarch64: false,
+        is_for_aarch64: true,
         run: timers::run,
     },
     Experiment {
