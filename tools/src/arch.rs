@@ -92,6 +92,14 @@ impl Arch {
         }
     }
 
+    /// Physical address at which the memory of that machine begins.
+    pub const fn memory_start(self) -> u64 {
+        match self {
+            Self::X86_64 => 0,
+            Self::Aarch64 => 0x4000_0000,
+        }
+    }
+
     /// The processor that the ABI's reference configuration was observed on.
     pub const fn cpu(self) -> &'static str {
         match self {

@@ -9,8 +9,13 @@ use std::process::{Command, ExitCode, Output, Stdio};
 
 use anyhow::{bail, ensure, Context, Result};
 use cargo_metadata::{Message, TargetKind};
-use sandglass_build::{C_LINK_ARGUMENTS, LINK_ARGUMENTS};
+use sandglass_build::{
+    AARCH64_C_LINK_ARGUMENTS, AARCH64_LINK_ARGUMENTS, AARCH64_TARGET, C_LINK_ARGUMENTS,
+    LINK_ARGUMENTS,
+};
 
+use crate::arch::Arch;
+use crate::c_roots::AARCH64_COMPILER;
 use crate::cli::CFlagsArgs;
 use crate::program::{self, Elf, Profile, FRAME_POINTERS, TARGET_FOLDER, USER_TARGET};
 use crate::side_by_side;
@@ -71,7 +76,7 @@ impl CProgram {
     }
 
     /// Where it is built: a folder of its own.
-    fn target_dir(&self) -> PathBuf {
+    fn target_dir(&self, arch: Arch) -> PathBuf {
         let mut hasher = DefaultHasher::new();
         let folder = std::path::absolute(&self.folder);
         folder.unwrap_or_default().hash(&mut hasher);
@@ -79,12 +84,12 @@ impl CProgram {
         let first = self.sources.first().map(Path::new);
         let stem = first.and_then(Path::file_stem).unwrap_or_default();
         let name = format!("{}-{:016x}", stem.to_string_lossy(), hasher.finish());
-        target_dir().join(name)
+        target_dir(arch).join(name)
     }
 
     /// The object of a source.
-    fn object(&self, number: usize) -> PathBuf {
-        self.target_dir().join(format!("{number}.o"))
+    fn object(&self, arch: Arch, number: usize) -> PathBuf {
+        self.target_dir(arch).join(format!("{number}.o"))
     }
 
     /// A compiler of one of its sources. Files are called as in the description, below the folder as the user called that;
@@ -110,37 +115,47 @@ impl CProgram {
 }
 
 /// Where programs in C are built, each in a folder, and where the library is.
-fn target_dir() -> PathBuf {
-    workspace::target_dir().join("c")
+fn target_dir(arch: Arch) -> PathBuf {
+    let all = workspace::target_dir().join("c");
+    match arch {
+        Arch::X86_64 => all,
+        Arch::Aarch64 => all.join(arch.name()),
+    }
 }
 
 /// Builds programs and returns them in that order: those that were built just now, whoever else builds.
 ///
 /// # Errors
 /// There is no compiler; or one does not build, with the compiler's messages.
-pub fn read_all(programs: &[&CProgram], profile: Profile) -> Result<Vec<Elf>> {
+pub fn read_all(arch: Arch, programs: &[&CProgram], profile: Profile) -> Result<Vec<Elf>> {
     if programs.is_empty() {
         return Ok(Vec::new());
     }
-    let compiler = compiler()?;
+    let compiler = compiler(arch)?;
     ensure!(
         toolchain::lld().is_some(),
         "`ld.lld` is not installed: on Debian, `apt-get install lld`"
     );
-    let library = build_library()?;
+    let library = build_library(arch)?;
     // Nobody else builds there meanwhile, or writes what is read.
-    let _lock = workspace::lock(&target_dir())?;
+    let _lock = workspace::lock(&target_dir(arch))?;
     let names: Vec<String> = programs.iter().map(|program| program.name()).collect();
     eprintln!("building {}", names.join(", "));
-    compile_all(programs, &compiler, profile)?;
+    compile_all(arch, programs, &compiler, profile)?;
     let linked = programs
         .iter()
-        .map(|program| link(program, &compiler, &library));
+        .map(|program| link(arch, program, &compiler, &library));
     program::read(linked.collect::<Result<_>>()?)
 }
 
-/// The C compiler: `CC`, or the first that is there.
-fn compiler() -> Result<PathBuf> {
+/// The C compiler: `CC`, or the first that is there; for aarch64 Debian's.
+fn compiler(arch: Arch) -> Result<PathBuf> {
+    if arch == Arch::Aarch64 {
+        let (name, package) = AARCH64_COMPILER;
+        return find_on_path(name).with_context(|| {
+            format!("no C compiler for aarch64 is installed: on Debian, `apt-get install {package}`, which has `{name}`")
+        });
+    }
     if let Some(compiler) = std::env::var_os("CC").filter(|compiler| !compiler.is_empty()) {
         return Ok(PathBuf::from(compiler));
     }
@@ -155,16 +170,21 @@ fn headers() -> String {
 }
 
 /// Compiles all sources. Warnings are shown as the compiler words them.
-fn compile_all(programs: &[&CProgram], compiler: &Path, profile: Profile) -> Result<()> {
+fn compile_all(
+    arch: Arch,
+    programs: &[&CProgram],
+    compiler: &Path,
+    profile: Profile,
+) -> Result<()> {
     let mut sources = Vec::new();
     for program in programs {
-        let folder = program.target_dir();
+        let folder = program.target_dir(arch);
         fs::create_dir_all(&folder)
             .with_context(|| format!("cannot create {}", folder.display()))?;
         sources.extend((0..program.sources.len()).map(|number| (program, number)));
     }
     let compile = |&(program, number): &(&&CProgram, usize)| {
-        let object = program.object(number);
+        let object = program.object(arch, number);
         let mut command = program.compile(compiler, &program.sources[number], &object);
         if profile == Profile::Unoptimised {
             command.arg("-O0");
@@ -190,14 +210,28 @@ fn compile_all(programs: &[&CProgram], compiler: &Path, profile: Profile) -> Res
 }
 
 /// Links a program that was compiled, and returns its ELF file.
-fn link(program: &CProgram, compiler: &Path, library: &Path) -> Result<PathBuf> {
-    let elf = program.target_dir().join("program.elf");
-    let mut command = Command::new(compiler);
-    command
-        .args(C_LINK_ARGUMENTS)
-        .args(LINK_ARGUMENTS)
-        .args((0..program.sources.len()).map(|number| program.object(number)))
-        .args([library, Path::new("-lgcc"), Path::new("-o"), &elf]);
+fn link(arch: Arch, program: &CProgram, compiler: &Path, library: &Path) -> Result<PathBuf> {
+    let elf = program.target_dir(arch).join("program.elf");
+    let objects = (0..program.sources.len()).map(|number| program.object(arch, number));
+    let mut command = match arch {
+        Arch::X86_64 => {
+            let mut command = Command::new(compiler);
+            command.args(C_LINK_ARGUMENTS).args(LINK_ARGUMENTS);
+            command.args(objects).arg(library).arg("-lgcc");
+            command
+        }
+        Arch::Aarch64 => {
+            let mut command = Command::new(toolchain::lld().context("it was looked for")?);
+            command.args(AARCH64_C_LINK_ARGUMENTS);
+            command.args(AARCH64_LINK_ARGUMENTS);
+            command
+                .args(objects)
+                .arg(library)
+                .arg(compilers_library(compiler)?);
+            command
+        }
+    };
+    command.arg("-o").arg(&elf);
     let output = run(&mut command)?;
     let said = messages(&output);
     if !output.status.success() {
@@ -210,6 +244,13 @@ fn link(program: &CProgram, compiler: &Path, library: &Path) -> Result<PathBuf> 
     }
     eprint!("{said}");
     Ok(elf)
+}
+
+/// The library of what the compiler calls without being asked to.
+fn compilers_library(compiler: &Path) -> Result<PathBuf> {
+    let output = run(Command::new(compiler).arg("-print-libgcc-file-name"))?;
+    let path = String::from_utf8_lossy(&output.stdout);
+    Ok(PathBuf::from(path.trim()))
 }
 
 fn run(command: &mut Command) -> Result<Output> {
@@ -263,11 +304,28 @@ pub fn library_command() -> Command {
     cargo
 }
 
+/// A command that builds it for aarch64.
+fn library_command_for_aarch64() -> Result<Command> {
+    let mut cargo = toolchain::KernelToolchain::user_cargo("rustc", AARCH64_TARGET)?;
+    cargo.args(["--release", "--package", PACKAGE, "--lib"]);
+    cargo.args(["--crate-type", "staticlib", "--features", "program"]);
+    cargo.env(
+        program::AARCH64_RUSTFLAGS_VARIABLE,
+        program::AARCH64_RUSTFLAGS,
+    );
+    let built_in = workspace::target_dir().join(TARGET_FOLDER);
+    cargo.arg("--target-dir").arg(built_in);
+    Ok(cargo)
+}
+
 /// Builds the library and returns its path. Whoever links with a former one meanwhile has that whole.
-fn build_library() -> Result<PathBuf> {
+fn build_library(arch: Arch) -> Result<PathBuf> {
     let built_in = workspace::target_dir().join(TARGET_FOLDER);
     let lock = workspace::lock(&built_in)?;
-    let mut cargo = library_command();
+    let mut cargo = match arch {
+        Arch::X86_64 => library_command(),
+        Arch::Aarch64 => library_command_for_aarch64()?,
+    };
     cargo.args(["--message-format", "json-render-diagnostics"]);
     let artifacts = toolchain::build(&mut cargo, "the library for C")?;
     let mut built = None;
@@ -286,7 +344,7 @@ fn build_library() -> Result<PathBuf> {
         }
     }
     let built = built.context("cargo built no library for C")?;
-    let folder = target_dir();
+    let folder = target_dir(arch);
     fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
     let library = folder.join(format!("lib{LIBRARY}.a"));
     let fresh = folder.join(format!("lib{LIBRARY}.a.new-{}", std::process::id()));
@@ -299,7 +357,7 @@ fn build_library() -> Result<PathBuf> {
 
 /// `sandglass c-flags`: arguments for the C compiler, on one line.
 pub fn run_flags(args: &CFlagsArgs) -> Result<ExitCode> {
-    let library = build_library()?;
+    let library = build_library(Arch::X86_64)?;
     let folder = library.parent().context("the library is in a folder")?;
     let search = format!("-L{}", folder.display());
     let header = headers();
@@ -347,7 +405,8 @@ mod tests {
             let owned = |texts: &[&str]| -> Vec<String> {
                 texts.iter().map(|text| (*text).to_owned()).collect()
             };
-            CProgram::new(Path::new("a"), &owned(sources), &[], &owned(flags)).target_dir()
+            CProgram::new(Path::new("a"), &owned(sources), &[], &owned(flags))
+                .target_dir(Arch::X86_64)
         };
         let plain = program(&["main.c"], &[]);
         assert_eq!(plain, program(&["main.c"], &[]));

@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{bail, Context, Result};
 
+use crate::arch::Arch;
 use crate::side_by_side;
 use crate::toolchain::find_on_path;
 use crate::workspace;
@@ -13,12 +14,15 @@ use crate::workspace;
 /// Their folder in the repository.
 pub const FOLDER: &str = "systems/c-roots";
 
-/// Builds all programs; returns the folder of the ELF files, `NAME.elf`.
+/// The compiler of programs for aarch64, and Debian's package of it.
+pub const AARCH64_COMPILER: (&str, &str) = ("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu");
+
+/// Builds all programs for an architecture; returns the folder of the ELF files, `NAME.elf`.
 ///
 /// # Errors
-/// `make` is not installed; or something does not build, with the compiler's messages.
-pub fn build() -> Result<PathBuf> {
-    make("all")
+/// `make` or a compiler is not installed; or something does not build, with the compiler's messages.
+pub fn build(arch: Arch) -> Result<PathBuf> {
+    make(arch, "all")
 }
 
 /// Builds the files that no kernel may start; returns the folder of `NAME.elf`.
@@ -26,15 +30,23 @@ pub fn build() -> Result<PathBuf> {
 /// # Errors
 /// As [`build`].
 pub fn build_refused() -> Result<PathBuf> {
-    Ok(make("refused")?.join("refused"))
+    Ok(make(Arch::X86_64, "refused")?.join("refused"))
 }
 
 /// Makes `target` in a folder of the target directory, which it returns.
-fn make(target: &str) -> Result<PathBuf> {
+fn make(arch: Arch, target: &str) -> Result<PathBuf> {
     let Some(make) = find_on_path("make") else {
         bail!("`make` is not installed: on Debian, `apt-get install make`");
     };
+    let (compiler, package) = AARCH64_COMPILER;
+    if arch == Arch::Aarch64 && find_on_path(compiler).is_none() {
+        bail!("`{compiler}` is not installed: on Debian, `apt-get install {package}`");
+    }
     let out = workspace::target_dir().join("c-roots");
+    let out = match arch {
+        Arch::X86_64 => out,
+        Arch::Aarch64 => out.join(arch.name()),
+    };
     fs::create_dir_all(&out).with_context(|| format!("cannot create {}", out.display()))?;
     // Nobody else may build there at the same time.
     let lock_path = out.join("sandglass.lock");
@@ -43,13 +55,14 @@ fn make(target: &str) -> Result<PathBuf> {
     lock.lock()
         .with_context(|| format!("cannot lock {}", lock_path.display()))?;
 
-    eprintln!("building {FOLDER} ({target})");
+    eprintln!("building {FOLDER} ({target}, {})", arch.name());
     let jobs = side_by_side::workers(usize::MAX);
     let mut command = Command::new(make);
     command
         .arg("--directory")
         .arg(workspace::root().join(FOLDER))
         .args(["--silent", "--jobs", &jobs.to_string(), target])
+        .arg(format!("ARCH={}", arch.name()))
         .arg(format!("OUT={}", seen_from_makefile(&out).display()))
         // What an outer make has set for its own children.
         .env_remove("MAKEFLAGS")

@@ -264,6 +264,9 @@ pub struct TraceArgs {
     /// The description
     #[arg(value_name = "SYSTEM.toml")]
     pub system: PathBuf,
+    /// What to build it for [default: as described]
+    #[arg(long, value_enum)]
+    pub arch: Option<Arch>,
     /// Where to write the trace, in Perfetto's format
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
@@ -419,7 +422,11 @@ pub enum ConformanceAction {
     /// Run the suite on both kernels and write the table of sections and checks into the book
     Table,
     /// Run the suite on kernels that each break one rule on purpose, and report which checks notice
-    Wrong,
+    Wrong {
+        /// Kernels for which architecture
+        #[arg(long, value_enum, default_value_t)]
+        arch: Arch,
+    },
 }
 
 /// Arguments of `sandglass bench`.
@@ -487,6 +494,9 @@ pub struct ExperimentArgs {
     /// The experiment, or `all`; without a name, the experiments are listed
     #[arg(value_name = "NAME")]
     pub name: Option<String>,
+    /// On which architecture: on aarch64, some of them
+    #[arg(long, value_enum, default_value_t)]
+    pub arch: Arch,
     /// List the experiments, each with the tables and figures that it reproduces
     #[arg(long)]
     pub list: bool,
@@ -533,6 +543,9 @@ pub struct BesideArgs {
 /// Arguments of `sandglass storm`.
 #[derive(Args)]
 pub struct StormArgs {
+    /// On which architecture
+    #[arg(long, value_enum, default_value_t)]
+    pub arch: Arch,
     /// System calls to make, in total [default: 10000000, or none with `--instructions`]
     #[arg(long, value_name = "N")]
     pub calls: Option<u64>,
@@ -549,7 +562,7 @@ pub struct StormArgs {
     pub cores: CoresArgs,
     /// Attack the policies and servers at user level instead: their state machines on the host, then a machine for each
     /// policy and seed, always with the oracle
-    #[arg(long, conflicts_with_all = ["calls", "instructions", "kernel", "CoresArgs", "wrong", "memory"])]
+    #[arg(long, conflicts_with_all = ["calls", "instructions", "kernel", "CoresArgs", "wrong", "memory", "arch"])]
     pub policies: bool,
     /// With `--policies`: seeds to try of each policy
     #[arg(long, value_name = "N", default_value_t = 100, requires = "policies")]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::{ensure, Context, Result};
@@ -309,8 +310,10 @@ pub fn flat_image(path: &Path) -> Result<PathBuf> {
         image[at..at + data.len()].copy_from_slice(data);
     }
     let flat = path.with_extension("img");
-    // Whoever boots it, and whoever else makes it, sees it whole.
-    let fresh = path.with_extension(format!("img.{}", std::process::id()));
+    // Whoever boots it, and whoever else makes it, in another process or beside this, sees it whole.
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let fresh = path.with_extension(format!("img.{}.{number}", std::process::id()));
     fs::write(&fresh, image)
         .and_then(|()| fs::rename(&fresh, &flat))
         .with_context(|| format!("cannot write {}", flat.display()))?;
@@ -350,6 +353,6 @@ mod tests {
             .collect();
         names.sort();
         names.dedup();
-        assert_eq!(names.len(), 11);
+        assert_eq!(names.len(), 12);
     }
 }

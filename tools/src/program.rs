@@ -32,8 +32,10 @@ pub const FRAME_POINTERS: [&str; 2] = [
     "target.x86_64-unknown-linux-gnu.rustflags=[\"-Cforce-frame-pointers=yes\"]",
 ];
 
+/// Where cargo looks for it.
+pub const AARCH64_RUSTFLAGS_VARIABLE: &str = "CARGO_TARGET_AARCH64_UNKNOWN_NONE_RUSTFLAGS";
 /// Code generation of programs for aarch64.
-const AARCH64_RUSTFLAGS: &str =
+pub const AARCH64_RUSTFLAGS: &str =
     "-Crelocation-model=static -Clinker=ld.lld -Cforce-frame-pointers=yes";
 
 /// The package whose functions their build scripts call.
@@ -211,11 +213,9 @@ fn build_aarch64(package: &str) -> Result<PathBuf> {
 /// Builds user programs for aarch64, and returns their ELF files, without debugging information, but with symbols. What they
 /// embed, their build scripts build.
 fn compile_aarch64(packages: &[&str], profile: Profile) -> Result<Vec<PathBuf>> {
-    let mut cargo = toolchain::KernelToolchain::user_cargo(sandglass_build::AARCH64_TARGET)?;
-    cargo.env(
-        "CARGO_TARGET_AARCH64_UNKNOWN_NONE_RUSTFLAGS",
-        AARCH64_RUSTFLAGS,
-    );
+    let mut cargo =
+        toolchain::KernelToolchain::user_cargo("build", sandglass_build::AARCH64_TARGET)?;
+    cargo.env(AARCH64_RUSTFLAGS_VARIABLE, AARCH64_RUSTFLAGS);
     // The linker leaves debugging information out: binutils of another architecture do not know these files.
     cargo.env("CARGO_PROFILE_RELEASE_STRIP", "debuginfo");
     cargo.arg("--release").args(profile.arguments());

@@ -188,6 +188,9 @@ pub struct Boot {
     /// End the run, with the status [`LEFT_LONG_MODE`], when the emulator has left the kernel's mode and does
     /// not come back; instead of `ending`.
     pub watches_mode: bool,
+    /// End the run with the status that a line says which begins with this: of a guest whose programs have no other way, or
+    /// must not have it. None of its hostile programs may have the console.
+    pub says_end: Option<&'static str>,
     /// Copy the console to standard output as it comes.
     pub echo: bool,
     /// Copy the console to this file, too.
@@ -230,6 +233,7 @@ impl From<Medium> for Boot {
             lines: None,
             ending: None,
             watches_mode: false,
+            says_end: None,
             input: Input::None,
             echo: false,
             log: None,
@@ -546,6 +550,12 @@ fn watch(
         if let Some(lines) = &boot.lines {
             send_lines(lines, &console, seen);
         }
+        let end = boot
+            .says_end
+            .and_then(|begin| said_end(&console, seen, begin));
+        if let Some(status) = end {
+            return Ok((Some(End::Guest(status)), console));
+        }
         if let Some(text) = until {
             let from = seen.saturating_sub(text.len() - 1);
             if console[from..]
@@ -584,6 +594,20 @@ fn receive(
             }
         }
     }
+}
+
+/// The status behind `begin` in a line that ends in what has come since `console` had `seen` bytes.
+fn said_end(console: &[u8], seen: usize, begin: &str) -> Option<u8> {
+    let is_end = |&byte: &u8| byte == b'\n';
+    let first = console[..seen]
+        .iter()
+        .rposition(is_end)
+        .map_or(0, |i| i + 1);
+    let last = seen + console[seen..].iter().rposition(is_end)?;
+    let lines = String::from_utf8_lossy(&console[first..=last]);
+    lines
+        .lines()
+        .find_map(|line| line.trim_end().strip_prefix(begin)?.parse().ok())
 }
 
 /// Sends the lines that end in what has come since `console` had `seen` bytes.
@@ -674,6 +698,25 @@ mod tests {
             guest_end(Arch::X86_64, exit(255), "", true).unwrap(),
             End::Guest(127)
         );
+    }
+
+    #[test]
+    fn an_end_is_said_by_a_whole_line() {
+        let console = b"ok\nthe end 12\r\n";
+        for (seen, end, status) in [
+            (0, 12, None),
+            (3, 14, None),
+            (3, 15, Some(12)),
+            (9, 15, Some(12)),
+            (15, 15, None),
+        ] {
+            assert_eq!(
+                said_end(&console[..end], seen, "the end "),
+                status,
+                "{seen} {end}"
+            );
+        }
+        assert_eq!(said_end(b"not the end 12\n", 0, "the end "), None);
     }
 
     #[test]

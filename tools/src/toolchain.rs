@@ -89,13 +89,13 @@ impl KernelToolchain {
         self.cargo_for(subcommand, arch.kernel_target(), "core,compiler_builtins")
     }
 
-    /// A `cargo build` for bare-metal programs that use `alloc`, by Debian's toolchain, which builds that, too.
+    /// A `cargo` for bare-metal programs that use `alloc`, by Debian's toolchain, which builds that, too.
     ///
     /// # Errors
     /// It is not installed, or of another release than the kernel is meant for.
-    pub fn user_cargo(target: &str) -> Result<Command> {
+    pub fn user_cargo(subcommand: &str, target: &str) -> Result<Command> {
         let libraries = "core,alloc,compiler_builtins";
-        Ok(Self::debian(target)?.cargo_for("build", target, libraries))
+        Ok(Self::debian(target)?.cargo_for(subcommand, target, libraries))
     }
 
     fn cargo_for(&self, subcommand: &str, target: &str, libraries: &str) -> Command {

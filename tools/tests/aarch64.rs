@@ -151,6 +151,10 @@ fn described_systems_run() {
             "systems/examples/hello/SYSTEM.toml",
             "HELLO FROM A FILE (14 letters changed)",
         ),
+        (
+            "systems/examples/c/SYSTEM.toml",
+            "control: 20 jobs, 0 of them late; the level is 54.7",
+        ),
     ] {
         let source = Source::read(&root.join(path)).unwrap();
         let description = system::check(&source.for_arch(Some(Arch::Aarch64)));

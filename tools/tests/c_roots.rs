@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Duration;
 
+use sandglass_tools::arch::Arch;
 use sandglass_tools::c_roots;
 use sandglass_tools::kernel::{self, KernelOptions, Variant};
 use sandglass_tools::qemu::{self, Boot, End};
@@ -22,7 +23,10 @@ fn boot(root_task: &Path, options: &[&str]) -> Output {
 }
 
 fn program(name: &str) -> PathBuf {
-    c_roots::build().unwrap().join(name).with_extension("elf")
+    c_roots::build(Arch::X86_64)
+        .unwrap()
+        .join(name)
+        .with_extension("elf")
 }
 
 #[test]

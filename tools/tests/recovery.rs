@@ -108,7 +108,7 @@ fn components_that_fail_are_restarted_as_described_and_nobody_is_late() {
         timeout: TIMEOUT,
         ..Default::default()
     };
-    let traced = trace::trace(&path(), &options).unwrap();
+    let traced = trace::trace(&path(), None, &options).unwrap();
     assert_eq!(traced.end, End::Guest(0), "{}", traced.console);
     assert_recovers(&traced.console);
     let verdict = check::check(&traced.history);

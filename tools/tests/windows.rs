@@ -23,7 +23,7 @@ fn accepted(system: &str) -> (Traced, check::Verdict) {
         timeout: Some(Duration::from_secs(240)),
         ..Default::default()
     };
-    let traced = trace::trace(&path, &options).unwrap();
+    let traced = trace::trace(&path, None, &options).unwrap();
     let verdict = check::check_with(&traced.history, &traced.expected);
     assert!(verdict.violations.is_empty(), "{:?}", verdict.violations);
     (traced, verdict)

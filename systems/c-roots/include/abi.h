@@ -1,5 +1,6 @@
 /*
- * Numbers and layouts of the seL4 16.0.0 MCS ABI on x86_64, as a program in C needs them.
+ * Numbers and layouts of the seL4 16.0.0 MCS ABI, as a program in C needs them. Those of the architecture are in its
+ * folder, in numbers.h.
  */
 #ifndef ABI_H
 #define ABI_H
@@ -8,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "numbers.h"
+
 typedef uint64_t word_t;
 /* A capability pointer: in the initial CSpace, the number of a slot. */
 typedef word_t cptr_t;
@@ -15,7 +18,6 @@ typedef word_t cptr_t;
 #define PAGE_BYTES 4096ul
 #define PAGE_BITS 12u
 #define LARGE_PAGE_BITS 21u
-#define USER_TOP 0x7ffffffff000ul
 
 /* System calls: compared as 64-bit words. */
 enum {
@@ -93,13 +95,7 @@ enum object_type {
     OBJECT_CNODE = 4,
     OBJECT_SCHED_CONTEXT = 5,
     OBJECT_REPLY = 6,
-    OBJECT_PDPT = 7,
-    OBJECT_PML4 = 8,
-    OBJECT_HUGE_PAGE = 9,
-    OBJECT_PAGE = 10,
-    OBJECT_LARGE_PAGE = 11,
-    OBJECT_PAGE_TABLE = 12,
-    OBJECT_PAGE_DIRECTORY = 13,
+    ARCH_OBJECT_TYPES
 };
 
 #define SCHED_CONTEXT_BITS 7u
@@ -144,19 +140,7 @@ enum label {
     SCHED_CONTEXT_BIND = 34,
     SCHED_CONTEXT_UNBIND_OBJECT = 36,
     SCHED_CONTEXT_CONSUMED = 37,
-    PDPT_MAP = 39,
-    PAGE_DIRECTORY_MAP = 41,
-    PAGE_TABLE_MAP = 43,
-    PAGE_MAP = 45,
-    PAGE_UNMAP = 46,
-    PAGE_GET_ADDRESS = 47,
-    ASID_CONTROL_MAKE_POOL = 48,
-    ASID_POOL_ASSIGN = 49,
-    IO_PORT_CONTROL_ISSUE = 50,
-    IO_PORT_IN8 = 51,
-    IO_PORT_OUT8 = 54,
-    IRQ_CONTROL_GET_IOAPIC = 57,
-    IRQ_CONTROL_GET_MSI = 58,
+    ARCH_LABELS
 };
 
 /* Labels of fault messages. */
@@ -166,31 +150,6 @@ enum fault {
     FAULT_USER_EXCEPTION = 3,
     FAULT_TIMEOUT = 5,
     FAULT_VM = 6,
-};
-
-/* Order of the words of ReadRegisters and WriteRegisters. */
-enum user_register {
-    REG_RIP,
-    REG_RSP,
-    REG_RFLAGS,
-    REG_RAX,
-    REG_RBX,
-    REG_RCX,
-    REG_RDX,
-    REG_RSI,
-    REG_RDI,
-    REG_RBP,
-    REG_R8,
-    REG_R9,
-    REG_R10,
-    REG_R11,
-    REG_R12,
-    REG_R13,
-    REG_R14,
-    REG_R15,
-    REG_FS_BASE,
-    REG_GS_BASE,
-    USER_REGISTERS,
 };
 
 /* Slots of the initial CSpace. */
@@ -229,7 +188,7 @@ struct untyped_desc {
 
 #define MAX_UNTYPEDS 230u
 
-/* What the kernel tells the root task; its address is in RDI at the start. */
+/* What the kernel tells the root task; its address is in the first register of arguments at the start. */
 struct boot_info {
     word_t extra_len;
     word_t node_id;
@@ -264,21 +223,7 @@ enum extra_id {
     EXTRA_RSDP = 3,
     EXTRA_FRAMEBUFFER = 4,
     EXTRA_TSC_MHZ = 5,
+    EXTRA_DEVICE_TREE = 6,
 };
-
-struct extra_memory_map {
-    struct extra_chunk header;
-    uint32_t bytes; /* of the entries in use */
-    struct memory_map_entry {
-        uint32_t size;
-        uint64_t base;
-        uint64_t length;
-        uint32_t kind;
-    } __attribute__((packed)) entries[50];
-} __attribute__((packed));
-
-_Static_assert(sizeof(struct extra_memory_map) == 1220, "the chunk has 1220 bytes");
-
-#define MEMORY_AVAILABLE 1u
 
 #endif

@@ -37,7 +37,12 @@ struct relocation {
     int64_t addend;
 };
 
-enum { R_X86_64_RELATIVE = 8 };
+/* Relocation by the base alone: of x86_64, of aarch64. */
+#ifdef __aarch64__
+enum { R_RELATIVE = 1027 };
+#else
+enum { R_RELATIVE = 8 };
+#endif
 
 /* The program's own header: the linker defines it when the first segment contains it. */
 extern const struct elf_header __ehdr_start __attribute__((visibility("hidden")));

@@ -166,7 +166,7 @@ static inline struct result sched_context_consumed(cptr_t context)
 
 static inline struct result page_map(cptr_t page, cptr_t vspace, word_t vaddr, word_t rights)
 {
-    return invoke(page, PAGE_MAP, WORDS(vaddr, rights, 0), WORDS(vspace));
+    return invoke(page, PAGE_MAP, WORDS(vaddr, rights, OF_MEMORY), WORDS(vspace));
 }
 
 static inline struct result page_unmap(cptr_t page)
@@ -194,30 +194,6 @@ static inline struct result asid_control_make_pool(cptr_t untyped, cptr_t slot)
 static inline struct result asid_pool_assign(cptr_t pool, cptr_t vspace)
 {
     return invoke(pool, ASID_POOL_ASSIGN, NO_WORDS, WORDS(vspace));
-}
-
-static inline struct result io_port_issue(word_t first, word_t last, cptr_t slot)
-{
-    return invoke(INIT_IO_PORT_CONTROL, IO_PORT_CONTROL_ISSUE,
-                  WORDS(first, last, slot, CSPACE_DEPTH), WORDS(INIT_CNODE));
-}
-
-static inline struct result io_port_in8(cptr_t ports, word_t port)
-{
-    return invoke(ports, IO_PORT_IN8, WORDS(port), NO_WORDS);
-}
-
-static inline struct result io_port_out8(cptr_t ports, word_t port, word_t value)
-{
-    return invoke(ports, IO_PORT_OUT8, WORDS(port, value), NO_WORDS);
-}
-
-/* An edge-triggered, active-high pin. */
-static inline struct result irq_control_get_ioapic(cptr_t slot, word_t ioapic, word_t pin,
-                                                   word_t vector)
-{
-    return invoke(INIT_IRQ_CONTROL, IRQ_CONTROL_GET_IOAPIC,
-                  WORDS(slot, CSPACE_DEPTH, ioapic, pin, 0, 0, vector), WORDS(INIT_CNODE));
 }
 
 static inline struct result irq_handler_ack(cptr_t handler)

@@ -12,14 +12,6 @@ void root_main(void);
 
 extern struct boot_info *boot_info;
 
-/* The state in which the first instruction was executed. */
-struct entry_state {
-    word_t rax, rbx, rcx, rdx, rsi, rdi, rbp, rsp;
-    word_t r8, r9, r10, r11, r12, r13, r14, r15;
-    word_t rflags;
-    uint32_t mxcsr;
-    uint16_t x87_control;
-};
 extern struct entry_state entry_state;
 /* Number of words of the IPC buffer's page that were not zero at the start. */
 extern word_t entry_dirty_ipc_words;
@@ -36,13 +28,15 @@ cptr_t image_frame(const void *address);
 /* memory.c */
 bool all_zero(const void *start, size_t bytes);
 
-/* console.c: the first serial port, by its I/O ports. */
+/* The architecture's console.c: the first serial port, and the end of the machine. */
 void console_open(void);
+void console_put(char c);
+/* console.c */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Writes what would be said into `text`, cut to its size. */
 void say_into(char *text, size_t size, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Ends the machine with `status` through QEMU's isa-debug-exit; elsewhere, this thread alone. */
+/* Ends the machine with `status`, as QEMU lets a program; elsewhere, this thread alone. */
 _Noreturn void leave(unsigned status);
 
 /* check.c: tests, one line each. */
@@ -77,20 +71,28 @@ void test_failed(const char *file, int line, const char *what, word_t found, wor
 cptr_t slot_new(void);
 /* An object of RAM in a new slot; ends the program if there is none left. */
 cptr_t object_new(enum object_type type, word_t size_bits);
+/* Whether something was made of untyped memory number `number`, by these functions. */
+bool untyped_is_used(word_t number);
 /* `count` objects in slots one behind the other; the first. */
 cptr_t objects_new(enum object_type type, word_t size_bits, word_t count);
 /* Ends the program unless `result` is a success. */
 void must(struct result result, const char *what);
 /* Maps `page` at `vaddr` and makes the tables that are missing on the way. */
 void map_with_tables(cptr_t page, cptr_t vspace, word_t vaddr, word_t rights);
+/* The page at `paddr`, cut out of the untyped that holds it, half by half; 0 if none does. */
+cptr_t device_page(word_t paddr);
+/* Maps a page of a device. */
+void map_device(cptr_t page, word_t vaddr);
 /* A new 4 KiB frame at `vaddr` of this program, readable and writable. */
 cptr_t page_at(word_t vaddr);
 
-/* tls.c: thread-local storage from the program's PT_TLS. */
+/* The architecture's tls.c: thread-local storage from the program's PT_TLS. */
 #define TLS_BYTES 8192u
 #define TLS_ALIGN 4096u
 /* Lays a thread's block out in `area` (TLS_BYTES, aligned to TLS_ALIGN); its thread pointer. */
 word_t tls_make(void *area);
+/* Whether a variable of the block whose pointer is `base` can be at `address`. */
+bool tls_holds(word_t base, word_t address);
 
 /* thread.c: threads of this program, with stack, IPC buffer and TLS in its image. */
 struct thread {

@@ -1,10 +1,5 @@
 /*
- * System-call stubs (ABI 01, section 4.1).
- *
- * The kernel takes the call's number in RDX, the capability in RDI, the message info in RSI, the
- * first four message words in R10, R8, R9, R15, the reply object in R12, and the destination of
- * NBSendRecv in R13. SYSCALL takes RCX and R11, and the return by SYSRET leaves RSP zero: RBX
- * keeps it.
+ * System calls (page 01), by the stub of the architecture.
  */
 #ifndef SYSCALLS_H
 #define SYSCALLS_H
@@ -18,26 +13,7 @@ struct message {
     word_t mr[REGISTER_WORDS];
 };
 
-static inline struct message system_call(long number, cptr_t cap, struct message message,
-                                         cptr_t reply, cptr_t destination)
-{
-    register word_t mr0 __asm__("r10") = message.mr[0];
-    register word_t mr1 __asm__("r8") = message.mr[1];
-    register word_t mr2 __asm__("r9") = message.mr[2];
-    register word_t mr3 __asm__("r15") = message.mr[3];
-    register word_t in_r12 __asm__("r12") = reply;
-    register word_t in_r13 __asm__("r13") = destination;
-    word_t badge = cap;
-    word_t info = message.info;
-
-    __asm__ volatile("movq %%rsp, %%rbx\n\t"
-                     "syscall\n\t"
-                     "movq %%rbx, %%rsp"
-                     : "+D"(badge), "+S"(info), "+r"(mr0), "+r"(mr1), "+r"(mr2), "+r"(mr3)
-                     : "d"(number), "r"(in_r12), "r"(in_r13)
-                     : "rbx", "rcx", "r11", "cc", "memory");
-    return (struct message){.badge = badge, .info = info, .mr = {mr0, mr1, mr2, mr3}};
-}
+#include "stub.h"
 
 static inline struct message empty_message(void)
 {
@@ -112,11 +88,6 @@ static inline void sys_signal(cptr_t notification)
 static inline void sys_yield(void)
 {
     system_call(SYS_YIELD, 0, empty_message(), 0, 0);
-}
-
-static inline void sys_set_tls_base(word_t base)
-{
-    system_call(SYS_SET_TLS_BASE, base, empty_message(), 0, 0);
 }
 
 /* The debug kernel's; a fault on others. */

@@ -3,8 +3,6 @@
  */
 #include "inventory.h"
 
-#define LOW_MEMORY 0x100000ul
-#define DEVICE_TOP (1ul << 47)
 #define MIN_BITS 4
 /* Below this address, the alignment of an untyped is that of its physical address. */
 #define ALIAS_FROM (1ul << 39)
@@ -22,20 +20,6 @@ static const struct untyped_desc *untyped(word_t i)
 static word_t end_of(const struct untyped_desc *untyped)
 {
     return untyped->paddr + (1ul << untyped->size_bits);
-}
-
-/* Memory of the map that is available, without the lowest MiB, in whole pages. */
-static struct range available(unsigned i)
-{
-    const struct extra_memory_map *map =
-        (const struct extra_memory_map *)extra_chunk(EXTRA_MEMORY_MAP);
-    struct range none = {0, 0};
-    if (map == NULL || i >= map->bytes / sizeof(map->entries[0]) ||
-        map->entries[i].kind != MEMORY_AVAILABLE || map->entries[i].base < LOW_MEMORY)
-        return none;
-    word_t start = (map->entries[i].base + PAGE_BYTES - 1) & -PAGE_BYTES;
-    word_t end = (map->entries[i].base + map->entries[i].length) & -PAGE_BYTES;
-    return (struct range){start, end};
 }
 
 static void print_list(void)
@@ -113,7 +97,7 @@ static void ram_is_complete(void)
     say("  of %lu KiB, %lu are given out, %lu hold the image, %lu are the kernel's\n", all / 1024,
         given / 1024, image / 1024, kept / 1024);
     EXPECT(given + image < all);
-    EXPECT(kept < 1ul << 20);
+    EXPECT(kept < MOST_KEPT);
 }
 
 /* The end of what is known from `at` on: a device's untyped, or RAM; `at` if it is a hole. */
@@ -137,29 +121,24 @@ static word_t known_from(word_t at, word_t *next)
     return at;
 }
 
-/* All else below 2^47 is devices, except what is the kernel's: its interrupt controllers. */
+/* All else below the highest device is devices, except what is the kernel's: its interrupt controllers. */
 static void devices_are_complete(void)
 {
-    static const struct range kept[] = {
-        {0xfec00000, 0xfec01000}, /* the I/O APIC */
-        {0xfee00000, 0xfee01000}, /* the local APIC */
-        {0xfffffff0, 0x100000000}, /* interrupts by message, and crumbs below 16 bytes */
-    };
     unsigned holes = 0;
     word_t at = 0;
     while (at < DEVICE_TOP) {
         word_t next = DEVICE_TOP;
         word_t end = known_from(at, &next);
         if (end == at) {
-            EXPECT(holes < 3);
-            EXPECT_EQ(at, kept[holes].start);
-            EXPECT_EQ(next, kept[holes].end);
+            EXPECT(holes < kept_count);
+            EXPECT_EQ(at, kept_from_users[holes].start);
+            EXPECT_EQ(next, kept_from_users[holes].end);
             holes++;
             end = next;
         }
         at = end;
     }
-    EXPECT_EQ(holes, 3);
+    EXPECT_EQ(holes, kept_count);
 }
 
 /* From every untyped something can be made, and it is where the list says. */
@@ -169,6 +148,8 @@ static void each_can_be_retyped(void)
     for (word_t i = 0; i < count(); i++) {
         const struct untyped_desc *piece = untyped(i);
         cptr_t cap = boot_info->untyped.start + i;
+        if (untyped_is_used(i))
+            continue;
         if (piece->size_bits < PAGE_BITS) {
             EXPECT_DONE(untyped_retype(cap, OBJECT_UNTYPED, piece->size_bits, slot, 1));
         } else {
@@ -187,7 +168,7 @@ static void devices_are_not_memory(void)
     cptr_t slot = slot_new();
     for (word_t i = 0; i < count(); i++) {
         cptr_t cap = boot_info->untyped.start + i;
-        if (untyped(i)->size_bits < PAGE_BITS)
+        if (untyped(i)->size_bits < PAGE_BITS || untyped_is_used(i))
             continue;
         struct result result = untyped_retype(cap, OBJECT_ENDPOINT, 0, slot, 1);
         EXPECT_EQ(result.error, untyped(i)->is_device ? INVALID_ARGUMENT : NO_ERROR);
@@ -206,7 +187,7 @@ static void ram_is_zero_and_can_be_used(void)
     for (word_t i = 0; i < count(); i++) {
         const struct untyped_desc *piece = untyped(i);
         cptr_t cap = boot_info->untyped.start + i;
-        if (piece->is_device || piece->size_bits <= PAGE_BITS)
+        if (piece->is_device || piece->size_bits <= PAGE_BITS || untyped_is_used(i))
             continue;
         EXPECT_DONE(untyped_retype(cap, OBJECT_UNTYPED, piece->size_bits - 1, slots, 2));
         for (cptr_t half = slots; half < slots + 2; half++) {

@@ -5,13 +5,6 @@
 
 #include "root.h"
 
-void *memcpy(void *restrict to, const void *restrict from, size_t bytes)
-{
-    void *start = to;
-    __asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes) : : "memory");
-    return start;
-}
-
 void *memmove(void *to, const void *from, size_t bytes)
 {
     if ((uintptr_t)to - (uintptr_t)from >= bytes)
@@ -19,13 +12,6 @@ void *memmove(void *to, const void *from, size_t bytes)
     for (volatile uint8_t *byte = (uint8_t *)to; bytes > 0; bytes--)
         byte[bytes - 1] = ((const uint8_t *)from)[bytes - 1];
     return to;
-}
-
-void *memset(void *to, int value, size_t bytes)
-{
-    void *start = to;
-    __asm__ volatile("rep stosb" : "+D"(to), "+c"(bytes) : "a"(value) : "memory");
-    return start;
 }
 
 int memcmp(const void *a, const void *b, size_t bytes)

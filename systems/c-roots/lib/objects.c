@@ -22,6 +22,14 @@ void must(struct result result, const char *what)
     }
 }
 
+/* Untypeds of which something was made. */
+static bool used[MAX_UNTYPEDS];
+
+bool untyped_is_used(word_t number)
+{
+    return used[number];
+}
+
 /* The largest untyped of RAM that is smaller than `below` bits, or equal but behind `after`. */
 static bool next_untyped(word_t *index, unsigned *bits)
 {
@@ -53,6 +61,8 @@ cptr_t objects_new(enum object_type type, word_t size_bits, word_t count)
     struct result result = {.error = NOT_ENOUGH_MEMORY};
     while (result.error == NOT_ENOUGH_MEMORY && next_untyped(&index, &bits))
         result = untyped_retype(boot_info->untyped.start + index, type, size_bits, first, count);
+    if (result.error == NO_ERROR)
+        used[index] = true;
     must(result, "an object");
     return first;
 }
@@ -95,4 +105,66 @@ cptr_t page_at(word_t vaddr)
     cptr_t page = object_new(OBJECT_PAGE, 0);
     map_with_tables(page, INIT_VSPACE, vaddr, RIGHT_READ | RIGHT_WRITE);
     return page;
+}
+
+/* Halves of devices' untypeds that were left over when a page was cut out. */
+static struct {
+    cptr_t untyped;
+    word_t paddr;
+    unsigned bits;
+} halves[128];
+static unsigned halves_count;
+
+/* The untyped of a device that holds `paddr`, and its bits: a half that was left over, or one that is whole; 0 if there is
+ * none. */
+static cptr_t device_untyped(word_t paddr, unsigned *bits)
+{
+    for (unsigned i = 0; i < halves_count; i++) {
+        if (paddr - halves[i].paddr < 1ul << halves[i].bits) {
+            *bits = halves[i].bits;
+            return halves[i].untyped;
+        }
+    }
+    for (word_t i = 0; i < boot_info->untyped.end - boot_info->untyped.start; i++) {
+        const struct untyped_desc *untyped = &boot_info->untyped_list[i];
+        if (paddr - untyped->paddr < 1ul << untyped->size_bits) {
+            *bits = untyped->size_bits;
+            used[i] = true;
+            return boot_info->untyped.start + i;
+        }
+    }
+    return 0;
+}
+
+cptr_t device_page(word_t paddr)
+{
+    unsigned bits = 0;
+    cptr_t untyped = device_untyped(paddr, &bits);
+    if (untyped == 0)
+        return 0;
+    while (bits > PAGE_BITS) {
+        bits--;
+        cptr_t both = slot_new();
+        slot_new();
+        if (untyped_retype(untyped, OBJECT_UNTYPED, bits, both, 2).error != NO_ERROR ||
+            halves_count == sizeof(halves) / sizeof(halves[0]))
+            return 0;
+        word_t upper = paddr >> bits & 1;
+        halves[halves_count].untyped = both + !upper;
+        halves[halves_count].paddr = (paddr >> bits ^ 1) << bits;
+        halves[halves_count].bits = bits;
+        halves_count++;
+        untyped = both + upper;
+    }
+    cptr_t page = slot_new();
+    return untyped_retype(untyped, OBJECT_PAGE, 0, page, 1).error == NO_ERROR ? page : 0;
+}
+
+void map_device(cptr_t page, word_t vaddr)
+{
+    map_with_tables(object_new(OBJECT_PAGE, 0), INIT_VSPACE, vaddr, RIGHT_READ);
+    /* That page was for the tables on the way; it gives way to this one. */
+    must(invoke(page, PAGE_MAP, WORDS(vaddr, RIGHT_READ | RIGHT_WRITE, OF_DEVICE),
+                WORDS(INIT_VSPACE)),
+         "a device's page");
 }

@@ -31,7 +31,7 @@ static void relocate(void)
     }
     for (word_t at = table; at < table + bytes; at += sizeof(struct relocation)) {
         const struct relocation *relocation = (const struct relocation *)at;
-        if ((uint32_t)relocation->info == R_X86_64_RELATIVE)
+        if ((uint32_t)relocation->info == R_RELATIVE)
             *(int64_t *)relocation->offset = relocation->addend;
     }
 }
@@ -67,15 +67,21 @@ cptr_t image_frame(const void *address)
     return boot_info->user_image_frames.start + page;
 }
 
+/* A function of its own: compilers keep the thread pointer within one. */
+static __attribute__((noinline)) void run(void)
+{
+    ipc_buffer = boot_info->ipc_buffer;
+    console_open();
+    root_main();
+    leave(tests_close());
+}
+
 void start(struct boot_info *info)
 {
     relocate();
     boot_info = info;
     entry_dirty_ipc_words = dirty_words(info->ipc_buffer);
-    sys_set_tls_base(tls_make(first_tls));
+    set_thread_pointer(tls_make(first_tls));
     /* Only now are there thread-local variables, and only now can anything be invoked. */
-    ipc_buffer = info->ipc_buffer;
-    console_open();
-    root_main();
-    leave(tests_close());
+    run();
 }

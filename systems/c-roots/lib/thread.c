@@ -61,12 +61,12 @@ void thread_registers(const struct thread *thread, word_t registers[USER_REGISTE
 {
     for (size_t i = 0; i < USER_REGISTERS; i++)
         registers[i] = 0;
-    registers[REG_RIP] = (word_t)thread_main;
-    /* As after a call: the stack is 16-byte aligned before the return address. */
-    registers[REG_RSP] = thread->stack_top - sizeof(word_t);
-    registers[REG_RFLAGS] = 0x202;
-    registers[REG_RDI] = (word_t)thread;
-    registers[REG_FS_BASE] = thread->tls_base;
+    registers[REG_IP] = (word_t)thread_main;
+    /* As after a call. */
+    registers[REG_SP] = thread->stack_top - CALLED;
+    registers[REG_FLAGS] = FIRST_FLAGS;
+    registers[REG_ARGUMENT] = (word_t)thread;
+    registers[REG_TLS] = thread->tls_base;
 }
 
 void thread_start(const struct thread *thread)

@@ -4,6 +4,7 @@
 #include "tour.h"
 
 #include "memory.h"
+#include "own_faults.h"
 
 #define HANDLER_BADGE 0xfa17
 
@@ -60,7 +61,7 @@ static void page_on_demand(void)
     EXPECT_EQ(fault.badge, HANDLER_BADGE);
     EXPECT_EQ(fault_word(&fault, 1), vaddr);
     EXPECT_EQ(fault_word(&fault, 2), 0);
-    EXPECT_EQ(fault_word(&fault, 3), 4); /* a read, by the user */
+    EXPECT(is_read_of_nothing(fault_word(&fault, 3)));
 
     page_at(FAULTS_AREA);
     *(volatile word_t *)vaddr = 0xabcdef;
@@ -80,7 +81,7 @@ static void write_to_a_read_only_page(void)
     struct message fault = sys_recv(endpoint, reply);
     EXPECT_EQ(info_label(fault.info), FAULT_VM);
     EXPECT_EQ(fault_word(&fault, 1), vaddr);
-    EXPECT_EQ(fault_word(&fault, 3), 7); /* a write to a page that is there */
+    EXPECT(is_write_to_page(fault_word(&fault, 3)));
     EXPECT_DONE(page_map(page, INIT_VSPACE, vaddr, RIGHT_READ | RIGHT_WRITE));
     struct message done = sys_reply_recv(endpoint, empty_message(), reply);
     EXPECT_EQ(done.mr[0], 0x600d);
@@ -90,31 +91,23 @@ static void write_to_a_read_only_page(void)
 static void foreign_system_call(void *argument)
 {
     (void)argument;
-    word_t result = 39; /* getpid */
-    __asm__ volatile("movq %%rsp, %%rbx\n\t"
-                     "syscall\n\t"
-                     "movq %%rbx, %%rsp"
-                     : "+a"(result)
-                     : "d"(0x1234ul)
-                     : "rbx", "rcx", "r11", "cc", "memory");
-    say_done(result);
+    say_done(other_systems_call(39, 0x1234));
 }
 
-/* Another system's calls can be emulated: the handler sets RAX and goes on behind SYSCALL. */
+/* Another system's calls can be emulated: the handler sets a register and goes on behind the call. */
 static void emulated_system_call(void)
 {
-    enum { RAX = 0, FAULT_IP = 15, NUMBER = 18, SETTABLE = 18 };
     struct thread *thread = spawn(foreign_system_call, NULL);
     struct message fault = sys_recv(endpoint, reply);
     EXPECT_EQ(info_label(fault.info), FAULT_UNKNOWN_SYSCALL);
-    EXPECT_EQ(info_length(fault.info), 19);
-    EXPECT_EQ(fault_word(&fault, RAX), 39);
-    EXPECT_EQ(fault_word(&fault, NUMBER), 0x1234);
+    EXPECT_EQ(info_length(fault.info), UNKNOWN_LENGTH);
+    EXPECT_EQ(fault_word(&fault, UNKNOWN_RESULT), 39);
+    EXPECT_EQ(fault_word(&fault, UNKNOWN_NUMBER), 0x1234);
 
     /* The words beyond the registers are in the buffer already. */
-    ipc_buffer->mr[FAULT_IP] += 2;
-    fault.mr[RAX] = 4711;
-    fault.info = message_info(0, 0, SETTABLE);
+    ipc_buffer->mr[UNKNOWN_IP] += SYSTEM_CALL_BYTES;
+    fault.mr[UNKNOWN_RESULT] = 4711;
+    fault.info = message_info(0, 0, UNKNOWN_SETTABLE);
     struct message done = sys_reply_recv(endpoint, fault, reply);
     EXPECT_EQ(info_label(done.info), DONE_LABEL);
     EXPECT_EQ(done.mr[0], 4711);
@@ -124,7 +117,7 @@ static void emulated_system_call(void)
 static void undefined_instruction(void *argument)
 {
     (void)argument;
-    __asm__ volatile("ud2");
+    execute_undefined();
     say_done(1);
 }
 
@@ -134,10 +127,10 @@ static void skipped_instruction(void)
     struct message fault = sys_recv(endpoint, reply);
     EXPECT_EQ(info_label(fault.info), FAULT_USER_EXCEPTION);
     EXPECT_EQ(info_length(fault.info), 5);
-    EXPECT_EQ(fault_word(&fault, 3), 6);
-    EXPECT_EQ(memcmp((const void *)fault_word(&fault, 0), "\x0f\x0b", 2), 0);
+    EXPECT_EQ(fault_word(&fault, 3), UNDEFINED_NUMBER);
+    EXPECT_EQ(memcmp((const void *)fault_word(&fault, 0), UNDEFINED, UNDEFINED_BYTES), 0);
     struct message done =
-        sys_reply_recv(endpoint, word_message(0, fault_word(&fault, 0) + 2), reply);
+        sys_reply_recv(endpoint, word_message(0, fault_word(&fault, 0) + UNDEFINED_BYTES), reply);
     EXPECT_EQ(info_label(done.info), DONE_LABEL);
     thread_end(thread);
 }
@@ -179,13 +172,13 @@ static void use_debug_calls(void *argument)
 /* The debug kernel prints, and names the kinds of capabilities; the other has no such calls. */
 static void debug_calls(void)
 {
-    static const word_t expected[INIT_FIRST_DYNAMIC] = {0, 12, 10, 9, 14, 11, 13, 31,
-                                                        0, 1,  1,  20, 0, 0,  22, 0};
+    static const word_t expected[INIT_FIRST_DYNAMIC] = {0, 12, 10, 9,  14, 11, 13, KIND_OF_SLOT_7,
+                                                        0, 1,  1,  20, 0,  0,  22, 0};
     word_t kinds[INIT_FIRST_DYNAMIC];
     struct thread *thread = spawn(use_debug_calls, kinds);
     struct message message = sys_recv(endpoint, reply);
     if (info_label(message.info) == FAULT_UNKNOWN_SYSCALL) {
-        EXPECT_EQ(fault_word(&message, 18), (word_t)SYS_DEBUG_PUT_CHAR);
+        EXPECT_EQ(fault_word(&message, UNKNOWN_NUMBER), (word_t)SYS_DEBUG_PUT_CHAR);
         say("  this kernel has no debug calls\n");
     } else {
         EXPECT_EQ(info_label(message.info), DONE_LABEL);

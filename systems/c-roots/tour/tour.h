@@ -14,6 +14,9 @@ void test_memory(void);
 void test_spaces(void);
 void test_devices(void);
 
+/* Of the counter, rounded down: the architecture's. */
+word_t ticks_per_us(void);
+
 /* Addresses that nothing else of this program uses; each test has a gigabyte of its own. */
 #define FAULTS_AREA 0x1000000000ul
 #define MESSAGES_AREA 0x2000000000ul

@@ -3,6 +3,7 @@
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use crate::arch::code::PADDING;
 use crate::catalogue::Node;
 use crate::instructions::batch::{Batch, Scratch};
 use crate::tally::Tally;
@@ -23,10 +24,10 @@ pub const CATALOGUE_OFFSET: u64 = 0x1f_0000;
 const _: () = assert!(AREAS as u64 * AREA_BYTES <= CATALOGUE_OFFSET);
 /// Address of the first thread's IPC buffer; the others follow, a page each.
 pub const BUFFERS_ADDRESS: u64 = 0x3000_0000;
-/// The highest page that can be mapped. In the storm of calls its last two bytes are a SYSCALL
-/// instruction, behind which the return address is the first one that is not the user's; in that of
+/// The highest page that can be mapped. In the storm of calls its last bytes are the instruction of a
+/// system call, behind which the return address is the first one that is not the user's; in that of
 /// instructions the threads write to it what they like.
-pub const EDGE_ADDRESS: u64 = sandglass::abi::vspace::x86_64::HIGHEST_PAGE;
+pub const EDGE_ADDRESS: u64 = sandglass::arch::vspace::HIGHEST_PAGE;
 
 /// Where the storm of instructions has [`crate::instructions::low`].
 pub const LOW_ADDRESS: u64 = 0;
@@ -59,8 +60,6 @@ impl Area {
 pub struct CodePages(pub [AtomicU64; CODE_BYTES / WORD]);
 pub const CODE_BYTES: usize = 0x2000;
 const WORD: usize = size_of::<u64>();
-/// Fills the last word: INT3.
-const PADDING: u8 = 0xcc;
 
 impl CodePages {
     /// Writes `bytes` from byte `at` on, which is rounded down to a word; what does not fit is

@@ -13,9 +13,10 @@ use sandglass::cap::{
 use sandglass::resources::{Resources, SlotAllocator, UntypedAllocator};
 use sandglass::{boot, BootInfo, Process, SetupError};
 
+use crate::arch::instructions::low;
+use crate::arch::SYSTEM_CALL;
 use crate::area::{Area, AREAS, CATALOGUE_OFFSET, LOW_BYTES, THREADS};
 use crate::catalogue::Catalogue;
-use crate::instructions::low;
 
 /// Log2 bytes of the memory of an arena.
 const ARENA_BITS: u32 = 22;
@@ -70,9 +71,6 @@ pub struct Ground {
     /// The authority over the time of each core that runs.
     pub controls: Vec<SchedControl>,
 }
-
-/// The instruction.
-const SYSCALL: [u8; 2] = [0x0f, 0x05];
 
 /// Radix of [`Ground::shelf`].
 pub const SHELF_RADIX: u8 = 1;
@@ -142,8 +140,8 @@ impl Ground {
             Attributes::WriteBack,
         )?;
         space.fill_frame(resources, edge_frame, |page| {
-            let end = page.len() - SYSCALL.len();
-            page[end..].copy_from_slice(&SYSCALL);
+            let end = page.len() - SYSTEM_CALL.len();
+            page[end..].copy_from_slice(&SYSTEM_CALL);
         })?;
         let ground = Self {
             memory,

@@ -12,13 +12,14 @@ use sandglass::thread::{Thread, ThreadParams};
 use sandglass::{println, sys, Process, SetupError};
 
 use crate::actor::Dice;
+use crate::arch::instructions::class::Class;
+use crate::arch::{unknown_syscall, SYSTEM_CALL};
 use crate::area::{Area, AREAS, THREADS};
 use crate::arena::{Arena, Storm};
 use crate::canary::{Watch, STALL, TICK};
 use crate::ground::{Ground, TIMEOUT};
 use crate::instructions::batch::MOST_ITEMS;
 use crate::instructions::begun_in;
-use crate::instructions::class::Class;
 use crate::instructions::handler::{self, Next, Outcomes, NO_OUTCOMES};
 use crate::options::Options;
 use crate::tally::Totals;
@@ -397,16 +398,16 @@ impl Round<'_> {
 /// The answer to a fault that lets the thread go on behind the instruction, as far as the fault
 /// allows for that.
 fn skip(message: &Message) -> Message {
-    const INSTRUCTION_BYTES: u64 = 2;
+    const INSTRUCTION_BYTES: u64 = SYSTEM_CALL.len() as u64;
     match message.label() {
         fault::USER_EXCEPTION => {
             let ip = message.word(fault::user_exception::FAULT_IP);
             Message::new(0, [ip + INSTRUCTION_BYTES])
         }
         fault::UNKNOWN_SYSCALL => {
-            let mut words = [0; fault::unknown_syscall::REPLY_LENGTH];
+            let mut words = [0; unknown_syscall::REPLY_LENGTH];
             message.copy_words(&mut words);
-            words[fault::unknown_syscall::FAULT_IP] += INSTRUCTION_BYTES;
+            words[unknown_syscall::FAULT_IP] += INSTRUCTION_BYTES;
             Message::long(0, &words)
         }
         _ => Message::EMPTY,

@@ -1,12 +1,14 @@
 //! Counts of what was called and what came of it.
 
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use sandglass::abi::invocation::{self, extension};
 
 use sandglass::abi::error::ErrorNumber;
+use sandglass::abi::invocation::extension;
+
+use crate::arch::operations;
 
 /// Labels of the ABI.
-const OF_ABI: usize = invocation::x86_64::IRQ_CONTROL_GET_MSI as usize + 1;
+const OF_ABI: usize = operations::LAST_LABEL as usize + 1;
 /// Labels that are counted: those of the ABI, and behind them those of Sandglass.
 pub const LABELS: usize = OF_ABI + extension::ALL.len();
 

@@ -51,20 +51,25 @@ pub fn run(args: &ConformanceArgs) -> Result<ExitCode> {
             write_table()?;
             Ok(ExitCode::SUCCESS)
         }
-        Some(ConformanceAction::Wrong) => run_wrong_kernels(),
+        Some(ConformanceAction::Wrong { arch }) => run_wrong_kernels(arch),
     }
 }
 
 /// Runs the whole suite on each wrong kernel and says what fails.
-fn run_wrong_kernels() -> Result<ExitCode> {
-    let findings = wrong::run(&wrong::kernels()?, wrong::Extent::Whole, |finding| {
-        let (Ok(text) | Err(text)) = finding.verdict();
-        let name = wrong::name(&finding.kernel);
-        match &finding.kernel {
-            Some(mutant) => println!("{name} ({}): {}\n    {text}", mutant.rule, mutant.breaks),
-            None => println!("{name}\n    {text}"),
-        }
-    })?;
+fn run_wrong_kernels(arch: Arch) -> Result<ExitCode> {
+    let findings = wrong::run(
+        arch,
+        &wrong::kernels(arch)?,
+        wrong::Extent::Whole,
+        |finding| {
+            let (Ok(text) | Err(text)) = finding.verdict();
+            let name = wrong::name(&finding.kernel);
+            match &finding.kernel {
+                Some(mutant) => println!("{name} ({}): {}\n    {text}", mutant.rule, mutant.breaks),
+                None => println!("{name}\n    {text}"),
+            }
+        },
+    )?;
     Ok(
         if findings.iter().all(|finding| finding.verdict().is_ok()) {
             ExitCode::SUCCESS

@@ -1,4 +1,4 @@
-//! Kernels that break a rule each, on purpose ([`Set::Rules`]): the check that each names must notice it,
+//! Kernels that break a rule each, on purpose ([`Set::of_rules`]): the check that each names must notice it,
 //! or, if it says so, the storm of instructions. All are one kernel with a switch.
 //!
 //! Mutants about time are noticed by the oracle for time, elsewhere (`tools/tests/time_oracle.rs`).
@@ -59,14 +59,15 @@ pub fn name(kernel: &Kernel) -> &str {
 ///
 /// # Errors
 /// The catalogue is malformed, or names a check that does not exist.
-pub fn kernels() -> Result<Vec<Kernel>> {
+pub fn kernels(arch: Arch) -> Result<Vec<Kernel>> {
     let (_, checks) = super::read()?;
-    let mutants = Catalogue::read(Set::Rules)?.mutants;
+    let set = Set::of_rules(arch);
+    let mutants = Catalogue::read(set)?.mutants;
     if let Some(unknown) = mutants.iter().find(|mutant| !is_known(mutant, &checks)) {
         bail!(
             "{}: `{}` is to be caught by `{}`, which is no check of the conformance suite, nor \
              `{BY_STORM}` nor `{BY_ORACLE}`",
-            Set::Rules.path(),
+            set.path(),
             unknown.name,
             unknown.caught_by
         );
@@ -84,16 +85,22 @@ fn is_known(mutant: &Named, checks: &[Check]) -> bool {
 
 /// A root task that must notice something.
 struct Judge {
+    arch: Arch,
     root_task: PathBuf,
     config: Config,
     extra_args: Vec<OsString>,
 }
 
 impl Judge {
-    fn of_package(name: &str, extra_args: Vec<OsString>) -> Result<Self> {
+    fn of_package(arch: Arch, name: &str, extra_args: Vec<OsString>) -> Result<Self> {
+        let config = Config::of_package(name)?;
         Ok(Self {
-            root_task: program::build(name)?,
-            config: Config::of_package(name)?,
+            arch,
+            root_task: program::build_for(arch, name)?,
+            config: match arch {
+                Arch::X86_64 => config,
+                Arch::Aarch64 => config.for_aarch64(),
+            },
             extra_args,
         })
     }
@@ -107,7 +114,7 @@ impl Judge {
             extra_args: self.extra_args.clone(),
             ..self
                 .config
-                .boot(Arch::X86_64, kernel, Cores::Single, root_task)
+                .boot(self.arch, kernel, Cores::Single, root_task)
         })
     }
 }
@@ -155,14 +162,17 @@ impl Finding {
 /// # Errors
 /// The kernel or a suite does not build.
 pub fn run(
+    arch: Arch,
     kernels: &[Kernel],
     extent: Extent,
     see: impl Fn(&Finding) + Sync,
 ) -> Result<Vec<Finding>> {
-    let conformance = Judge::of_package(PACKAGE, Vec::new())?;
-    let storm = Judge::of_package(storm::PACKAGE, STORM.options(storm::FIRST_SEED))?;
+    let conformance = Judge::of_package(arch, PACKAGE, Vec::new())?;
+    let storm = Judge::of_package(arch, storm::PACKAGE, STORM.options(storm::FIRST_SEED))?;
     let (_, checks) = super::read()?;
-    let built = kernel::build(&KernelOptions::new(Variant::Release).with_mutants(Set::Rules))?;
+    let options = KernelOptions::new(Variant::Release).for_arch(arch);
+    let options = options.with_user_timer().with_mutants(Set::of_rules(arch));
+    let built = kernel::build(&options)?;
     let work = |kernel: &Kernel| -> Result<Finding> {
         let by = kernel.as_ref().map(|mutant| mutant.caught_by.as_str());
         let outcome = named::switch_on(&built, kernel.as_ref()).and_then(|image| match extent {
@@ -171,7 +181,7 @@ pub fn run(
             }
             Extent::Whole => conformance.boot(&image, &conformance.root_task, true),
             Extent::Named => {
-                let root_task = with_checks(kernel, &conformance.root_task, &checks)?;
+                let root_task = with_checks(arch, kernel, &conformance.root_task, &checks)?;
                 conformance.boot(&image, &root_task, false)
             }
         });
@@ -184,11 +194,11 @@ pub fn run(
 }
 
 /// The suite, of which only the checks run that the mutant names; or those of all mutants.
-fn with_checks(kernel: &Kernel, root_task: &Path, checks: &[Check]) -> Result<PathBuf> {
+fn with_checks(arch: Arch, kernel: &Kernel, root_task: &Path, checks: &[Check]) -> Result<PathBuf> {
     let only: Vec<String> = match kernel {
         Some(mutant) => vec![mutant.caught_by.clone()],
         None => {
-            let all = Catalogue::read(Set::Rules)?.mutants.into_iter();
+            let all = Catalogue::read(Set::of_rules(arch))?.mutants.into_iter();
             let mut names: Vec<String> = all
                 .map(|mutant| mutant.caught_by)
                 .filter(|name| checks.iter().any(|check| check.name == *name))
@@ -244,7 +254,8 @@ mod tests {
 
     #[test]
     fn what_the_mutants_name_exists() {
-        assert!(kernels().unwrap().len() > 20);
+        assert!(kernels(Arch::X86_64).unwrap().len() > 20);
+        assert!(kernels(Arch::Aarch64).unwrap().len() > 15);
     }
 
     #[test]

@@ -10,11 +10,13 @@ use std::time::Duration;
 use anyhow::{bail, Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::arch::Arch;
 use crate::kernel::{self, Variant};
 use crate::qemu::{self, End};
 use crate::side_by_side;
 use crate::system::rogue::Rogue;
 use crate::system::{self, Built, Source};
+use crate::test::suite::VIRTUAL_CLOCK;
 use crate::workspace;
 
 /// Longest that a machine may take, of the host's time: many times what a slow host needs.
@@ -39,13 +41,14 @@ struct Machine {
     output: PathBuf,
 }
 
-/// Builds the systems and runs each to its end on the release kernel, with
+/// Builds the systems for `arch` and runs each to its end on the release kernel, with
 /// 2^`shift` ns for an instruction; a bar shows how far `what` is. The results come in the order of
 /// the systems. With a `rogue`, that is beside the clients of each.
 ///
 /// # Errors
 /// A description is wrong; something does not build; a machine does not end with status 0.
 pub fn run_all(
+    arch: Arch,
     what: &str,
     systems: &[Source],
     shift: u8,
@@ -59,11 +62,11 @@ pub fn run_all(
     fs::create_dir_all(&folder)
         .with_context(|| format!("cannot make the folder `{}`", folder.display()))?;
     let ended = match rogue {
-        None => run_in(&folder, what, systems, shift),
+        None => run_in(arch, &folder, what, systems, shift),
         Some(rogue) => {
             let beside = systems.iter().map(|source| rogue.beside(source));
             let beside: Result<Vec<Source>> = beside.collect();
-            beside.and_then(|systems| run_in(&folder, what, &systems, shift))
+            beside.and_then(|systems| run_in(arch, &folder, what, &systems, shift))
         }
     };
     // Only we have read it; a folder that stays behind is no failure.
@@ -71,7 +74,17 @@ pub fn run_all(
     ended
 }
 
-fn run_in(folder: &Path, what: &str, systems: &[Source], shift: u8) -> Result<Vec<Ended>> {
+fn run_in(
+    arch: Arch,
+    folder: &Path,
+    what: &str,
+    systems: &[Source],
+    shift: u8,
+) -> Result<Vec<Ended>> {
+    let systems: Vec<Source> = systems
+        .iter()
+        .map(|source| source.clone().for_arch(Some(arch)))
+        .collect();
     // By number: a source that was read from a file has that one's path for a name.
     let file = |number: usize, what: &str| folder.join(format!("{number}.{what}"));
     let checked = systems
@@ -80,7 +93,7 @@ fn run_in(folder: &Path, what: &str, systems: &[Source], shift: u8) -> Result<Ve
         .map(|(number, source)| Ok((system::check(source)?, file(number, "image"))))
         .collect::<Result<Vec<_>>>()?;
     let mut machines = Vec::new();
-    let all = system::build_all(&checked)?.into_iter().zip(systems);
+    let all = system::build_all(&checked)?.into_iter().zip(&systems);
     for (number, (built, source)) in all.enumerate() {
         let options = built.kernel(Variant::Release, built.cores_with(None)?);
         machines.push(Machine {
@@ -108,6 +121,10 @@ impl Machine {
     fn run(&self, shift: u8) -> Result<Ended> {
         let mut boot = self.built.boot(&self.kernel);
         boot.machine.icount = Some(shift);
+        if boot.machine.arch == Arch::Aarch64 {
+            // A tick is a nanosecond, as on x86_64.
+            boot.machine.cpu.push_str(VIRTUAL_CLOCK);
+        }
         boot.timeout = Some(TIMEOUT);
         let has_output = self.built.output.is_some();
         if has_output {

@@ -27,8 +27,9 @@ mod timers;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{bail, Context, Result};
+use anyhow::{bail, ensure, Context, Result};
 
+use crate::arch::Arch;
 use crate::cli::ExperimentArgs;
 use crate::system::rogue::Rogue;
 use report::Report;
@@ -49,6 +50,8 @@ pub enum Size {
 #[derive(Clone, Debug)]
 pub struct Extent {
     pub size: Size,
+    /// On which architecture.
+    pub arch: Arch,
     /// `--hosted` of `multicore`.
     pub hosted: Option<PathBuf>,
     /// `--sets` of `edf`.
@@ -69,6 +72,7 @@ impl Extent {
     pub const fn of_size(size: Size) -> Self {
         Self {
             size,
+            arch: Arch::X86_64,
             hosted: None,
             sets: None,
             rogue: None,
@@ -92,6 +96,8 @@ pub struct Experiment {
     pub shift: Option<u8>,
     /// Whether its systems are described: to others no client can be added.
     pub is_described: bool,
+    /// Whether it is for aarch64, too. What runs on the host is for no architecture.
+    pub is_for_aarch64: bool,
     /// Runs it, with its progress on standard error.
     run: fn(&Extent) -> Result<Report>,
 }
@@ -105,6 +111,7 @@ pub const CATALOGUE: &[Experiment] = &[
             "scheduling by deadlines at user level: latency, and every decision compared with a simulation",
         shift: Some(edf::SHIFT),
         is_described: true,
+        is_for_aarch64: true,
         run: edf::run,
     },
     Experiment {
@@ -113,6 +120,7 @@ pub const CATALOGUE: &[Experiment] = &[
         about: "the cost of each way to handle a timeout, for the handler",
         shift: Some(0),
         is_described: true,
+        is_for_aarch64: true,
         run: timeouts::run,
     },
     Experiment {
@@ -121,6 +129,7 @@ pub const CATALOGUE: &[Experiment] = &[
         about: "throughput of two clients of a server against their budgets",
         shift: Some(0),
         is_described: true,
+        is_for_aarch64: false,
         run: isolation::run,
     },
     Experiment {
@@ -129,6 +138,7 @@ pub const CATALOGUE: &[Experiment] = &[
         about: "the cost of a change of the criticality mode, against the number of threads",
         shift: Some(0),
         is_described: true,
+        is_for_aarch64: true,
         run: mode_switch::run,
     },
     Experiment {
@@ -137,6 +147,7 @@ pub const CATALOGUE: &[Experiment] = &[
         about: "three real workloads in three stages: only less critical tasks miss deadlines",
         shift: Some(0),
         is_described: true,
+        is_for_aarch64: false,
         run: criticality::run,
     },
     Experiment {
@@ -145,6 +156,7 @@ pub const CATALOGUE: &[Experiment] = &[
         about: "a cipher server for clients on all cores, and pairs that call and reply",
         shift: Some(0),
         is_described: false,
+        is_for_aarch64: false,
         run: multicore::run,
     },
     Experiment {
@@ -153,6 +165,7 @@ pub const CATALOGUE: &[Experiment] = &[
         about: "one workload under every resource-sharing protocol, with the Mars Pathfinder's inversion",
         shift: Some(0),
         is_described: true,
+        is_for_aarch64: false,
         run: sharing::run,
     },
     Experiment {
@@ -161,6 +174,7 @@ pub const CATALOGUE: &[Experiment] = &[
         about: "the partition scheduler's cost against the number of partitions and threads, and what ran when",
         shift: Some(0),
         is_described: false,
+        is_for_aarch64: false,
         run: partitions::run,
     },
     Experiment {
@@ -169,6 +183,7 @@ pub const CATALOGUE: &[Experiment] = &[
         about: "the timer service's cost against the number of timers, and releases without drift",
         shift: Some(0),
         is_described: true,
+        is_for_aarch64: true,
         run: timers::run,
     },
     Experiment {
@@ -178,6 +193,7 @@ pub const CATALOGUE: &[Experiment] = &[
         shift: Some(0),
         // Its systems have a hostile task of their own, and a judge of best effort that would share its time with another.
         is_described: false,
+        is_for_aarch64: false,
         run: policies::run,
     },
     Experiment {
@@ -186,6 +202,7 @@ pub const CATALOGUE: &[Experiment] = &[
         about: "processor time that is derived, granted and revoked: admission against exact tests, its cost and its memory",
         shift: None,
         is_described: false,
+        is_for_aarch64: false,
         run: temporal_capabilities::run,
     },
     Experiment {
@@ -194,6 +211,7 @@ pub const CATALOGUE: &[Experiment] = &[
         about: "a key server in eight phases of failures: a critical client's delays against their bounds, by three orders",
         shift: None,
         is_described: false,
+        is_for_aarch64: false,
         run: mc_ipc::run,
     },
 ];
@@ -230,6 +248,7 @@ pub fn run(args: &ExperimentArgs) -> Result<ExitCode> {
     };
     let extent = Extent {
         size: if args.quick { Size::Quick } else { Size::Full },
+        arch: args.arch,
         hosted: args.hosted.clone(),
         sets: args.sets,
         rogue: args.beside.rogue.map(Rogue::of_seed),
@@ -241,6 +260,21 @@ pub fn run(args: &ExperimentArgs) -> Result<ExitCode> {
         .collect();
     if chosen.is_empty() {
         bail!("there is no experiment `{name}`; they are:\n{}", list());
+    }
+    if args.arch == Arch::Aarch64 {
+        if let Some(other) = chosen.iter().find(|it| !it.is_for_aarch64) {
+            let both = CATALOGUE.iter().filter(|it| it.is_for_aarch64);
+            let both: Vec<&str> = both.map(|it| it.name).collect();
+            bail!(
+                "the experiment `{}` is for x86_64 only; for aarch64, too, are {}",
+                other.name,
+                both.join(", ")
+            );
+        }
+        ensure!(
+            extent.rogue.is_none(),
+            "the rogue client is for x86_64 only: leave out `--rogue` with `--arch aarch64`"
+        );
     }
     let folder = |experiment: &Experiment| {
         let folder = args.report.as_ref()?;

@@ -14,6 +14,7 @@ use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 
 use super::tree::{self, Tree};
+use crate::arch::Arch;
 use crate::kernel::{self, KernelOptions, Variant};
 use crate::workspace;
 
@@ -40,6 +41,8 @@ pub const VARIABLE: &str = "SANDGLASS_MUTANT";
 pub enum Set {
     /// Kernels that break a rule.
     Rules,
+    /// Kernels for aarch64 that break one, in code of that architecture.
+    Aarch64,
     /// Kernels that set a piece of the processor's state wrong.
     State,
     /// The kernel that could panic, which does not link.
@@ -47,14 +50,23 @@ pub enum Set {
 }
 
 impl Set {
-    pub const ALL: [Self; 3] = [Self::Rules, Self::State, Self::Panics];
+    pub const ALL: [Self; 4] = [Self::Rules, Self::Aarch64, Self::State, Self::Panics];
 
     /// Of its file and its scratch workspace.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Rules => "rules",
+            Self::Aarch64 => "aarch64",
             Self::State => "state",
             Self::Panics => "panics",
+        }
+    }
+
+    /// That of the kernels that break a rule.
+    pub const fn of_rules(arch: Arch) -> Self {
+        match arch {
+            Arch::X86_64 => Self::Rules,
+            Arch::Aarch64 => Self::Aarch64,
         }
     }
 
@@ -459,10 +471,12 @@ pub fn tree(set: Set) -> Result<Tree> {
 ///
 /// # Errors
 /// There is none, or the kernel does not build.
-pub fn kernel(name: &str) -> Result<PathBuf> {
-    let catalogue = Catalogue::read(Set::Rules)?;
+pub fn kernel(arch: Arch, name: &str) -> Result<PathBuf> {
+    let set = Set::of_rules(arch);
+    let catalogue = Catalogue::read(set)?;
     let mutant = catalogue.find(name)?;
-    let built = kernel::build(&KernelOptions::new(Variant::Release).with_mutants(Set::Rules))?;
+    let options = KernelOptions::new(Variant::Release).for_arch(arch);
+    let built = kernel::build(&options.with_user_timer().with_mutants(set))?;
     switch_on(&built, Some(mutant))
 }
 

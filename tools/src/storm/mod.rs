@@ -18,12 +18,14 @@ use std::time::Duration;
 
 use anyhow::{anyhow, bail, ensure, Context, Result};
 
+use crate::arch::Arch;
 use crate::cli::StormArgs;
 use crate::cores::Cores;
 use crate::kernel::{self, KernelOptions, Variant};
 use crate::mutants::named;
 use crate::program;
 use crate::qemu::{self, Boot, End, Machine, Outcome};
+use crate::test::suite::VIRTUAL_CLOCK;
 use oracle::{Oracle, Seen};
 use results::Results;
 
@@ -41,11 +43,16 @@ const SHOWN_LINES: usize = 20;
 const SEEDS_PER_REPORT: u64 = 1_000;
 /// Machines that may be cut short by the emulator, for one that is asked for.
 const MOST_CUT_SHORT: u32 = 200;
+/// What the line begins with by which the system says its end on aarch64.
+pub const END: &str = "storm-end ";
+/// Status of a machine on aarch64 whose threads have reached the kernel's level.
+const REACHED: u8 = 5;
 /// What a line of progress begins with.
 const PROGRESS: &str = "storm: ";
 
 /// What one machine is to do.
 struct Part {
+    arch: Arch,
     variant: Variant,
     /// The mutant that is on in the kernel.
     wrong: Option<String>,
@@ -178,6 +185,9 @@ impl Part {
             Some(mutant) => format!("./sandglass storm --wrong {mutant}"),
             None => format!("./sandglass storm --kernel {}", self.variant.name()),
         };
+        if self.arch != Arch::default() {
+            command += &format!(" --arch {}", self.arch.name());
+        }
         if let Cores::Smp(number) = self.cores {
             command += &format!(" --cores {number}");
         }
@@ -193,7 +203,7 @@ pub fn run(args: &StormArgs) -> Result<ExitCode> {
     if args.policies {
         return policies::run(args);
     }
-    let root_task = program::build(PACKAGE)?;
+    let root_task = program::build_for(args.arch, PACKAGE)?;
     let variants = match (args.kernel, &args.wrong) {
         (Some(variant), _) => vec![variant],
         (None, Some(_)) => vec![Variant::Release],
@@ -211,13 +221,23 @@ pub fn run(args: &StormArgs) -> Result<ExitCode> {
         args.wrong.is_none() || cores == Cores::Single,
         "wrong kernels are for one core: leave out `--cores`"
     );
+    ensure!(
+        args.arch == Arch::X86_64 || !args.oracle,
+        "the oracle for time watches the emulator of x86_64: leave out `--oracle` with `--arch {}`",
+        args.arch.name()
+    );
     for (variant, index) in variants.into_iter().zip(0..) {
         let kernel = match &args.wrong {
-            Some(mutant) => named::kernel(mutant)?,
-            None => kernel::build(&KernelOptions::on(variant, cores))?,
+            Some(mutant) => named::kernel(args.arch, mutant)?,
+            None => {
+                let options = KernelOptions::on(variant, cores).for_arch(args.arch);
+                // Its threads set the timer, too.
+                kernel::build(&options.with_user_timer())?
+            }
         };
         let seed = args.seed.wrapping_add(index * SEED_STRIDE);
         parts.push(Part {
+            arch: args.arch,
             variant,
             wrong: args.wrong.clone(),
             cores,
@@ -228,8 +248,8 @@ pub fn run(args: &StormArgs) -> Result<ExitCode> {
                 false => None,
             },
             boot: Boot {
-                machine: machine(cores, args.memory),
-                ..boot(&kernel, &root_task, extent, seed)
+                machine: machine(args.arch, cores, args.memory),
+                ..boot(args.arch, &kernel, &root_task, extent, seed)
             },
         });
     }
@@ -260,7 +280,7 @@ pub fn run(args: &StormArgs) -> Result<ExitCode> {
             }
         }
     }
-    print!("{}", sum.table());
+    print!("{}", sum.table(args.arch));
     if sum.cut_short > 0 {
         println!(
             "storm: QEMU left long mode {} times; other machines continued with other seeds. The calls and instructions \
@@ -282,20 +302,28 @@ pub fn run(args: &StormArgs) -> Result<ExitCode> {
 }
 
 /// A machine under virtual time: the same seed does the same.
-fn machine(cores: Cores, memory_mib: u32) -> Machine {
-    Machine {
+fn machine(arch: Arch, cores: Cores, memory_mib: u32) -> Machine {
+    let mut machine = Machine {
         cores: cores.number(),
         memory_mib,
         icount: Some(0),
-        ..Machine::default()
+        ..Machine::of(arch)
+    };
+    if arch == Arch::Aarch64 {
+        // A tick is a nanosecond, as on x86_64.
+        machine.cpu.push_str(VIRTUAL_CLOCK);
     }
+    machine
 }
 
 /// A boot for so much of a storm, with the first seed `seed`.
-fn boot(kernel: &Path, root_task: &Path, extent: Extent, seed: u64) -> Boot {
+fn boot(arch: Arch, kernel: &Path, root_task: &Path, extent: Extent, seed: u64) -> Boot {
     Boot {
         silence: Some(SILENCE),
-        watches_mode: true,
+        // Only the other has such a mode.
+        watches_mode: arch == Arch::X86_64,
+        // The storm could reach the host by what ends a machine there.
+        says_end: (arch == Arch::Aarch64).then_some(END),
         extra_args: extent.options(seed),
         ..Boot::new(kernel, root_task)
     }
@@ -419,6 +447,7 @@ fn judge(outcome: &Outcome, cores: Cores) -> Result<Results> {
     };
     match outcome.end {
         End::Guest(0) => Results::read(&outcome.console, cores.number()),
+        End::Guest(REACHED) => bail!("a thread has reached the kernel's level:\n{}", tail()),
         End::Guest(1) => bail!("the run failed:\n{}", tail()),
         End::Guest(status) => bail!(
             "the run ended with status {status} (101 is a panic of its root task, 3 of the kernel):\n{}",

@@ -5,6 +5,8 @@ use std::fmt::Write;
 
 use anyhow::{ensure, Context, Result};
 
+use crate::arch::Arch;
+
 /// Outcomes of an invocation, in the order of the errors' numbers.
 const OUTCOMES: [&str; 11] = [
     "ok", "InvArg", "InvCap", "Illegal", "Range", "Align", "Lookup", "Trunc", "Delete", "Revoke",
@@ -45,10 +47,16 @@ const FAULTS: [(usize, &str); 5] = [
     (6, "VMFault"),
 ];
 
-/// What instructions of the storm fault with, by its position in a class's row: exceptions by vector,
-/// then what the kernel takes for a system call that it does not know, or that has no capability. All
-/// others are one column.
-const FAULTS_OF_INSTRUCTIONS: [(usize, &str); 14] = [
+/// What instructions of the storm fault with, by its position in a class's row. All others are one column.
+const fn faults_of_instructions(arch: Arch) -> &'static [(usize, &'static str)] {
+    match arch {
+        Arch::X86_64 => &FAULTS_ON_X86_64,
+        Arch::Aarch64 => &FAULTS_ON_AARCH64,
+    }
+}
+
+/// Exceptions by vector, then what the kernel takes for a system call that it does not know, or that has no capability.
+const FAULTS_ON_X86_64: [(usize, &str); 14] = [
     (0, "#DE"),
     (1, "#DB"),
     (3, "#BP"),
@@ -63,6 +71,22 @@ const FAULTS_OF_INSTRUCTIONS: [(usize, &str); 14] = [
     (17, "#AC"),
     (32, "call"),
     (33, "cap"),
+];
+
+/// Exceptions by their class in the syndrome, then the same, then faults of memory.
+const FAULTS_ON_AARCH64: [(usize, &str); 12] = [
+    (0x00, "unknown"),
+    (0x01, "waiting"),
+    (0x07, "FPU"),
+    (0x0e, "state"),
+    (0x18, "register"),
+    (0x22, "PC"),
+    (0x26, "SP"),
+    (0x2c, "FP"),
+    (0x3c, "BRK"),
+    (64, "call"),
+    (65, "cap"),
+    (66, "memory"),
 ];
 
 /// Counts of one run, or of several.
@@ -81,7 +105,7 @@ pub struct Results {
     latest: [u64; 2],
     /// By name, in the order of labels: issued, then each outcome.
     invocations: Vec<(String, Vec<u64>)>,
-    /// Instructions, by class: begun, then their faults by [`FAULTS_OF_INSTRUCTIONS`].
+    /// Instructions, by class: begun, then their faults by [`faults_of_instructions`].
     classes: Vec<(String, Vec<u64>)>,
     /// By number: issued, returned.
     syscalls: BTreeMap<usize, [u64; 2]>,
@@ -173,13 +197,13 @@ impl Results {
     }
 
     /// The counts as text: those of storms that there were.
-    pub fn table(&self) -> String {
+    pub fn table(&self, arch: Arch) -> String {
         let mut text = String::new();
         if self.calls > 0 {
             text += &self.table_of_calls();
         }
         if self.instructions > 0 {
-            text += &self.table_of_instructions();
+            text += &self.table_of_instructions(arch);
         }
         let _ = writeln!(text, "{:<28}{:>9}", "fault", "handled");
         for (number, name) in FAULTS {
@@ -196,25 +220,26 @@ impl Results {
         text
     }
 
-    fn table_of_instructions(&self) -> String {
-        let mut text = format!("{:<20}{:>9}", "instructions", "begun");
-        for (_, fault) in FAULTS_OF_INSTRUCTIONS {
-            let _ = write!(text, "{fault:>8}");
+    fn table_of_instructions(&self, arch: Arch) -> String {
+        let columns = faults_of_instructions(arch);
+        let mut text = format!("{:<24}{:>9}", "instructions", "begun");
+        for (_, fault) in columns {
+            let _ = write!(text, "{fault:>9}");
         }
-        text += "   other  no fault\n";
+        text += "    other  no fault\n";
         for (name, row) in &self.classes {
             let [begun, faults @ ..] = &row[..] else {
                 continue;
             };
-            let _ = write!(text, "{name:<20}{begun:>9}");
+            let _ = write!(text, "{name:<24}{begun:>9}");
             let mut others: u64 = faults.iter().sum();
             let all = others;
-            for (index, _) in FAULTS_OF_INSTRUCTIONS {
-                let count = faults.get(index).copied().unwrap_or(0);
+            for (index, _) in columns {
+                let count = faults.get(*index).copied().unwrap_or(0);
                 others -= count;
-                let _ = write!(text, "{count:>8}");
+                let _ = write!(text, "{count:>9}");
             }
-            let _ = writeln!(text, "{others:>8}{:>10}", begun.saturating_sub(all));
+            let _ = writeln!(text, "{others:>9}{:>10}", begun.saturating_sub(all));
         }
         text + "\n"
     }
@@ -300,7 +325,7 @@ mod tests {
         assert_eq!(sum.invocations[0].1[..2], [14, 10]);
         assert_eq!(sum.syscalls[&1], [14, 12]);
         assert_eq!(sum.faults[1], 6);
-        let table = sum.table();
+        let table = sum.table(Arch::X86_64);
         let row = table.lines().find(|line| line.starts_with("TCB_Suspend"));
         assert!(row.unwrap().ends_with(" 2"), "{table}");
         assert_eq!(sum.classes[0].1, [16, 0, 4, 0]);

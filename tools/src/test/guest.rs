@@ -99,7 +99,7 @@ fn runs_on_aarch64(suite: &Suite, filter: &Filter) -> Result<Vec<Run>> {
     if wanted.is_empty() {
         return Ok(Vec::new());
     }
-    let root_task = program::build_for(Arch::Aarch64, &suite.name)?;
+    let root_task = suite.build_for_aarch64()?;
     let image =
         fs::read(&root_task).with_context(|| format!("cannot read {}", root_task.display()))?;
     let mut runs = Vec::new();
@@ -315,6 +315,7 @@ mod tests {
             timeout: 1,
             min_passed,
             aarch64: None,
+            says_end: false,
             model: None,
         };
         let prefix = "qemu::x::debug".to_owned();

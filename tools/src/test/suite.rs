@@ -18,6 +18,7 @@ use crate::cores::{Cores, MOST_CORES};
 use crate::kernel::Variant;
 use crate::program;
 use crate::qemu::{Boot, Machine};
+use crate::storm;
 use crate::workspace;
 
 /// How a suite's tests are run.
@@ -47,6 +48,9 @@ pub(crate) struct Config {
     pub(super) min_passed: usize,
     /// How they are run on aarch64, if they are.
     pub(super) aarch64: Option<OnAarch64>,
+    /// Programs must not reach the host there, by which others end a machine: the system says its end.
+    #[serde(skip)]
+    pub(crate) says_end: bool,
     /// QEMU's machine type, if not the architecture's usual one.
     #[serde(skip)]
     pub(crate) model: Option<String>,
@@ -57,6 +61,9 @@ pub(crate) struct Config {
 #[serde(deny_unknown_fields)]
 pub(crate) struct OnAarch64 {
     min_passed: usize,
+    /// The system has hostile programs, which must not reach the host; it says its end as the storm does.
+    #[serde(default)]
+    hostile: bool,
     /// Each in turn.
     runs: Vec<RunOnAarch64>,
 }
@@ -93,6 +100,14 @@ impl Config {
             .with_context(|| format!("the package `{name}` has no tests for QEMU"))
     }
 
+    /// This one on aarch64, on the usual machine.
+    pub(crate) fn for_aarch64(self) -> Self {
+        Self {
+            says_end: self.aarch64.as_ref().is_some_and(|on| on.hostile),
+            ..self
+        }
+    }
+
     /// A boot on the configured machine with these cores, with the configured limit.
     pub(crate) fn boot(&self, arch: Arch, kernel: &Path, cores: Cores, root_task: &Path) -> Boot {
         let mut machine = Machine {
@@ -117,7 +132,8 @@ impl Config {
         Boot {
             machine,
             timeout: Some(Duration::from_secs(self.timeout)),
-            user_semihosting: true,
+            user_semihosting: !self.says_end,
+            says_end: (self.says_end && !own).then_some(storm::END),
             extra_args: options.map(OsString::from).collect(),
             ..Boot::new(kernel, root_task)
         }
@@ -158,6 +174,9 @@ fn smp_kernels(suite: &str) -> Vec<(Variant, Cores)> {
     }
 }
 
+/// What the names of those in C begin with.
+const C_ROOTS: &str = "c-roots::";
+
 /// A root task that is a suite of tests.
 pub(super) struct Suite {
     /// What its tests' names begin with, between `qemu::` and the kernel.
@@ -173,6 +192,20 @@ impl Suite {
         single
             .map(|&variant| (variant, Cores::Single))
             .chain(smp_kernels(&self.name))
+    }
+
+    /// Builds it for aarch64.
+    ///
+    /// # Errors
+    /// It does not build, or a compiler is missing.
+    pub(super) fn build_for_aarch64(&self) -> Result<PathBuf> {
+        match self.name.strip_prefix(C_ROOTS) {
+            Some(program) => {
+                let folder = c_roots::build(Arch::Aarch64)?;
+                Ok(folder.join(program).with_extension("elf"))
+            }
+            None => program::build_for(Arch::Aarch64, &self.name),
+        }
     }
 
     /// The runs on aarch64: name, kernel, cores and configuration of each.
@@ -191,6 +224,7 @@ impl Suite {
             let config = Config {
                 min_passed: on.min_passed,
                 model: Some(model),
+                says_end: on.hostile,
                 ..self.config.clone()
             };
             (name, run.kernel, cores, config)
@@ -250,7 +284,7 @@ fn c_roots() -> Result<Vec<Suite>> {
         fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
     let declared: BTreeMap<String, Config> =
         toml::from_str(&text).with_context(|| format!("in {}", path.display()))?;
-    let folder = c_roots::build()?;
+    let folder = c_roots::build(Arch::X86_64)?;
     let mut suites = Vec::new();
     for (program, config) in declared {
         let root_task = folder.join(&program).with_extension("elf");
@@ -261,7 +295,7 @@ fn c_roots() -> Result<Vec<Suite>> {
             );
         }
         suites.push(Suite {
-            name: format!("c-roots::{program}"),
+            name: format!("{C_ROOTS}{program}"),
             config,
             root_task,
         });

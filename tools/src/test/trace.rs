@@ -10,6 +10,7 @@ use anyhow::{ensure, Context, Result};
 use super::monitor;
 use super::report::Report;
 use super::{run_side_by_side, Filter};
+use crate::arch::Arch;
 use crate::bench;
 use crate::qemu::End;
 use crate::trace::{self, check, tamper, Options};
@@ -28,9 +29,14 @@ const TIMEOUT: Duration = Duration::from_secs(240);
 
 /// Traces each wanted system.
 pub(super) fn run(filter: &Filter, report: &mut Report) -> Result<()> {
-    let systems = systems()?.into_iter();
-    let tests = systems.map(|(name, path)| (format!("trace::{name}"), path));
-    run_side_by_side(tests, filter, report, |path| findings(path))?;
+    for (arch, of) in [
+        (Arch::X86_64, "trace::"),
+        (Arch::Aarch64, "trace::aarch64::"),
+    ] {
+        let systems = systems()?.into_iter();
+        let tests = systems.map(|(name, path)| (format!("{of}{name}"), path));
+        run_side_by_side(tests, filter, report, |path| findings(arch, path))?;
+    }
     let name = "trace::instructions_of_a_point";
     if filter.accepts(name) {
         report.started(name);
@@ -62,14 +68,14 @@ fn systems() -> Result<Vec<(String, PathBuf)>> {
     Ok(systems)
 }
 
-/// What the checker finds in the trace of a system.
-fn findings(path: &std::path::Path) -> Result<Vec<String>> {
+/// What the checker finds in the trace of a system on `arch`.
+fn findings(arch: Arch, path: &std::path::Path) -> Result<Vec<String>> {
     let options = Options {
         end_us: Some(TRACED_US),
         timeout: Some(TIMEOUT),
         ..Options::default()
     };
-    let traced = trace::trace(path, &options)?;
+    let traced = trace::trace(path, Some(arch), &options)?;
     let verdict = check::check_with(&traced.history, &traced.expected);
     let mut findings: Vec<String> = verdict.violations.iter().map(ToString::to_string).collect();
     if let End::Guest(status @ 1..) = traced.end {

@@ -11,9 +11,10 @@ use nix::errno::Errno;
 use nix::unistd::{lseek, Whence};
 use sandglass_abi::trace::{header, Tag, RECORD_BYTES, RECORD_WORDS};
 
+use crate::arch::Arch;
 use crate::qemu::Machine;
 
-/// Memory up to here is at its physical address in the file.
+/// Memory up to here lies in one piece, as in the file.
 pub const MOST_MIB: u32 = 3 << 10;
 const MIB: u64 = 1 << 20;
 
@@ -29,6 +30,8 @@ pub struct Memory {
     path: PathBuf,
     file: File,
     bytes: u64,
+    /// Physical address of its first byte.
+    start: u64,
 }
 
 /// The log of a core.
@@ -48,11 +51,11 @@ impl Log {
 }
 
 impl Memory {
-    /// Makes memory for a machine of `mib`, at `path`.
+    /// Makes memory for a machine of `arch` of `mib`, at `path`.
     ///
     /// # Errors
     /// The file cannot be made; or the machine has too much.
-    pub fn make(path: PathBuf, mib: u32) -> Result<Self> {
+    pub fn make(arch: Arch, path: PathBuf, mib: u32) -> Result<Self> {
         ensure!(
             mib <= MOST_MIB,
             "a machine of {mib} MiB, the memory for the trace included, cannot be traced: {MOST_MIB} \
@@ -73,6 +76,7 @@ impl Memory {
             path,
             file,
             bytes: u64::from(mib) * MIB,
+            start: arch.memory_start(),
         })
     }
 
@@ -106,9 +110,9 @@ impl Memory {
         while let Some(written) = self.written_from(start) {
             start = written / PAGE * PAGE;
             block.truncate((self.bytes - start).min(PAGE * PAGES_AT_ONCE) as usize);
-            self.read(start, &mut block)?;
+            self.read(self.start + start, &mut block)?;
             let pages = block.chunks_exact(PAGE as usize);
-            for (page, at) in pages.zip((start..).step_by(PAGE as usize)) {
+            for (page, at) in pages.zip((self.start + start..).step_by(PAGE as usize)) {
                 if page.starts_with(&first) {
                     if let Some(logs) = header_of(page, at) {
                         return Ok(Some(logs));
@@ -120,7 +124,7 @@ impl Memory {
         Ok(None)
     }
 
-    /// The first address from `at` on that has been written to; `None` if there is none. Most of the memory never is, and
+    /// The first place of the file from `at` on that has been written to; `None` if there is none. Most of the memory never is, and
     /// is no part of the file: to look through it takes longer than many runs.
     fn written_from(&self, at: u64) -> Option<u64> {
         if at >= self.bytes {
@@ -157,12 +161,15 @@ impl Memory {
         Ok(words_of(&bytes))
     }
 
+    /// Reads what is at the physical address `at`.
     fn read(&self, at: u64, bytes: &mut [u8]) -> Result<()> {
-        if at + bytes.len() as u64 > self.bytes {
+        let offset = at.checked_sub(self.start);
+        let offset = offset.filter(|offset| offset + bytes.len() as u64 <= self.bytes);
+        let Some(offset) = offset else {
             bail!("the log at {at:#x} is outside of the machine's memory");
-        }
+        };
         self.file
-            .read_exact_at(bytes, at)
+            .read_exact_at(bytes, offset)
             .with_context(|| format!("cannot read {}", self.path.display()))
     }
 }
@@ -218,7 +225,7 @@ mod tests {
 
     fn memory(name: &str) -> Memory {
         let path = std::env::temp_dir().join(format!("sandglass-{name}-{}", std::process::id()));
-        Memory::make(path, 4).unwrap()
+        Memory::make(Arch::X86_64, path, 4).unwrap()
     }
 
     fn write(memory: &Memory, at: u64, words: &[u64]) {

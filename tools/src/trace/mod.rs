@@ -27,7 +27,7 @@ use std::process::ExitCode;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use anyhow::{bail, ensure, Context, Result};
+use anyhow::{bail, Context, Result};
 use sandglass_abi::trace::RECORD_WORDS;
 use sandglass_description::Trace;
 
@@ -41,6 +41,7 @@ use crate::cores::Cores;
 use crate::kernel::{self, Variant};
 use crate::qemu::{self, Boot, End, Ending, Input};
 use crate::system::{self, Built, Description, RunImage, Source};
+use crate::test::suite::VIRTUAL_CLOCK;
 use crate::workspace;
 
 /// MiB of a frame of a log.
@@ -114,7 +115,7 @@ pub fn run(args: &TraceArgs) -> Result<ExitCode> {
         log: args.log.clone(),
     };
     let name = args.system.display().to_string();
-    let traced = trace(&args.system, &options)?;
+    let traced = trace(&args.system, args.arch, &options)?;
     let history = &traced.history;
     let timeline = Timeline::of(history);
     write(&args.output, &perfetto::encode(history, &timeline))?;
@@ -185,12 +186,12 @@ fn report(verdict: &Verdict) -> bool {
     count == 0
 }
 
-/// Builds the system of the description at `path`, runs it and collects its trace.
+/// Builds the system of the description at `path`, for what it says or for `arch`, runs it and collects its trace.
 ///
 /// # Errors
 /// The description is wrong, something does not build or run, or nothing was recorded.
-pub fn trace(path: &Path, options: &Options) -> Result<Traced> {
-    let description = system::check(&Source::read(path)?)?;
+pub fn trace(path: &Path, arch: Option<Arch>, options: &Options) -> Result<Traced> {
+    let description = system::check(&Source::read(path)?.for_arch(arch))?;
     system::warn(&description, options.deny_warnings)?;
     trace_checked(description, options)
 }
@@ -200,17 +201,16 @@ pub fn trace(path: &Path, options: &Options) -> Result<Traced> {
 /// # Errors
 /// Something does not build or run, or nothing was recorded.
 pub fn trace_checked(mut description: Description, options: &Options) -> Result<Traced> {
-    ensure!(
-        description.arch == Arch::X86_64,
-        "`{}` is for {}: systems are traced on x86_64 only",
-        description.source.name,
-        description.arch.name()
-    );
     let cores = description.cores;
     let frames_per_core = options.log_mib.div_ceil(FRAME_MIB).max(1);
     description.system.trace = Some(Trace { frames_per_core });
-    // In untyped memory of twice the size there is one piece of the size.
-    description.memory_mib += (frames_per_core * FRAME_MIB).next_power_of_two() * 2 * cores;
+    // In untyped memory of twice the size there is one piece of the size; of four times, if the loader leaves something in
+    // its middle.
+    let times = match description.arch {
+        Arch::X86_64 => 2,
+        Arch::Aarch64 => 4,
+    };
+    description.memory_mib += (frames_per_core * FRAME_MIB).next_power_of_two() * times * cores;
     let image = RunImage::new()?;
     let built = system::build(&description, Some(image.path()))?;
     let kernel = built.kernel(options.kernel, Cores::of_machine(cores));
@@ -226,7 +226,7 @@ fn run_traced(
     kernel: &Path,
     options: &Options,
 ) -> Result<Traced> {
-    let memory = Memory::make(image.beside("memory"), built.memory_mib)?;
+    let memory = Memory::make(description.arch, image.beside("memory"), built.memory_mib)?;
     let mut boot = Boot {
         timeout: options.timeout,
         input: Input::None,
@@ -235,6 +235,10 @@ fn run_traced(
         ..built.boot(kernel)
     };
     boot.machine.icount = Some(options.icount);
+    if description.arch == Arch::Aarch64 {
+        // A tick is a nanosecond, as on x86_64.
+        boot.machine.cpu.push_str(VIRTUAL_CLOCK);
+    }
     let lent = memory.lend(&mut boot.machine)?;
     boot.extra_args.extend(lent.map(Into::into));
     let memory = Arc::new(memory);

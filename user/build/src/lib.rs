@@ -35,12 +35,15 @@ pub const C_LINK_ARGUMENTS: [&str; 2] = ["-nostdlib", "-Wl,--gc-sections"];
 pub const AARCH64_TARGET: &str = "aarch64-unknown-none";
 
 /// Arguments for that linker, to the same end.
-const AARCH64_LINK_ARGUMENTS: [&str; 4] = [
+pub const AARCH64_LINK_ARGUMENTS: [&str; 4] = [
     "-zmax-page-size=4096",
     "-znoexecstack",
     "--image-base=0x400000",
     "-e_start",
 ];
+
+/// As [`C_LINK_ARGUMENTS`], for that linker.
+pub const AARCH64_C_LINK_ARGUMENTS: [&str; 2] = ["-static", "--gc-sections"];
 
 /// To be called from the build script of a package whose binaries are user programs.
 pub fn user_program() {

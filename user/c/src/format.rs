@@ -10,83 +10,10 @@ use core::ffi::{c_char, CStr};
 use core::fmt::{self, Write};
 use core::marker::PhantomData;
 
+pub use crate::arch::ArgumentList;
+
 /// The highest precision, digits: more than a `double` has.
 const MOST_PRECISE: usize = 1100;
-
-/// The rest of a function's arguments, as the System V ABI for x86_64 has them.
-#[repr(C)]
-#[derive(Debug)]
-pub struct ArgumentList {
-    /// Offset of the next integer in `registers`, bytes; from [`Self::INTEGERS_END`] on they are in memory.
-    integers: u32,
-    /// Offset of the next floating-point number in `registers`, bytes.
-    floats: u32,
-    memory: *const u64,
-    registers: *const u8,
-}
-
-impl ArgumentList {
-    const INTEGERS_END: u32 = 48;
-    const FLOATS_END: u32 = 176;
-
-    /// Arguments that are all in memory.
-    #[cfg(test)]
-    const fn in_memory(memory: *const u64) -> Self {
-        Self {
-            integers: Self::INTEGERS_END,
-            floats: Self::FLOATS_END,
-            memory,
-            registers: core::ptr::null(),
-        }
-    }
-
-    /// # Safety
-    /// There must be another argument, an integer or a pointer.
-    unsafe fn integer(&mut self) -> u64 {
-        if self.integers >= Self::INTEGERS_END {
-            // SAFETY: the caller's promise.
-            return unsafe { self.next_in_memory() };
-        }
-        // SAFETY: the ABI's, below the end.
-        let value = unsafe {
-            self.registers
-                .add(self.integers as usize)
-                .cast::<u64>()
-                .read()
-        };
-        self.integers += 8;
-        value
-    }
-
-    /// # Safety
-    /// There must be another argument, a `double`.
-    unsafe fn float(&mut self) -> f64 {
-        if self.floats >= Self::FLOATS_END {
-            // SAFETY: the caller's promise.
-            return f64::from_bits(unsafe { self.next_in_memory() });
-        }
-        // SAFETY: the ABI's, below the end.
-        let bits = unsafe {
-            self.registers
-                .add(self.floats as usize)
-                .cast::<u64>()
-                .read()
-        };
-        self.floats += 16;
-        f64::from_bits(bits)
-    }
-
-    /// # Safety
-    /// As of [`Self::integer`].
-    unsafe fn next_in_memory(&mut self) -> u64 {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let value = self.memory.read();
-            self.memory = self.memory.add(1);
-            value
-        }
-    }
-}
 
 /// The arguments of a format: C promises that they are what the format says.
 pub struct Arguments<'a>(&'a mut ArgumentList, PhantomData<&'a ()>);

@@ -14,6 +14,8 @@
 //! | policies | [`timers`], [`releases`], [`edf`], [`timeouts`] |
 //! | trace | [`trace`] |
 //!
+//! What differs between architectures is in [`arch`].
+//!
 //! What C promises about its arguments is in the types of [`foreign`]; so the functions are safe. They do what
 //! the runtime's do, and decide nothing.
 
@@ -22,6 +24,7 @@
 
 extern crate alloc;
 
+pub mod arch;
 pub mod clock;
 pub mod console;
 pub mod edf;

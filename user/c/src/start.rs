@@ -88,51 +88,6 @@ extern "C" fn __assert_fail(
 }
 
 global_asm!(
-    ".section .text._start, \"ax\", @progbits",
-    ".globl _start",
-    ".type _start, @function",
-    "_start:",
-    "lea rsp, [rip + __sandglass_stack_guard + {guard}]",
-    "add rsp, [rip + sg_program_stack_bytes]",
-    "xor ebp, ebp",
-    "call {start}",
-    "ud2",
-    // Where the component's further threads start, as in `sandglass::entry!`.
-    ".globl __sandglass_thread",
-    ".type __sandglass_thread, @function",
-    "__sandglass_thread:",
-    "mov rsp, [rdi]",
-    "xor ebp, ebp",
-    "call {thread}",
-    "ud2",
-    // Named by the compiled core and alloc libraries, called by nothing: this program does not unwind.
-    ".weak rust_eh_personality",
-    ".weak _Unwind_Resume",
-    "rust_eh_personality:",
-    "_Unwind_Resume:",
-    "ud2",
-    // Called by the compiled core library, and by code that compilers see through. In assembly, because a compiler may turn
-    // a loop that counts into a call of it.
-    ".globl strlen",
-    ".type strlen, @function",
-    "strlen:",
-    "xor eax, eax",
-    "1: cmp byte ptr [rdi + rax], 0",
-    "je 2f",
-    "inc rax",
-    "jmp 1b",
-    "2: ret",
-    // Existing code calls these names. What defines one of its own keeps it.
-    ".macro sandglass_name name",
-    ".weak \\name",
-    ".type \\name, @function",
-    "\\name: jmp sg_\\name",
-    ".endm",
-    "sandglass_name malloc",
-    "sandglass_name calloc",
-    "sandglass_name realloc",
-    "sandglass_name free",
-    "sandglass_name aligned_alloc",
     // The memory that a program does not define. Each in a section of its own, so that the linker can leave it out.
     ".section .bss.sandglass_stack, \"aw\", @nobits",
     ".balign 4096",
@@ -154,7 +109,6 @@ global_asm!(
     guard = const GUARD_BYTES,
     stack = const DEFAULT_STACK,
     heap = const DEFAULT_HEAP,
-    start = sym start,
-    thread = sym thread::begin,
 );
+crate::start_code!(start, thread::begin, GUARD_BYTES);
 sandglass::memory_functions!("");

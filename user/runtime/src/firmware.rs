@@ -1,14 +1,11 @@
 //! Files of QEMU's firmware configuration device: what the host tells a root task, with
 //! `-fw_cfg name=opt/sandglass/NAME,string=VALUE`.
 
-use crate::cap::IoPort;
+use crate::arch::FirmwarePort;
 use crate::error::Result;
 use crate::process::Process;
 use crate::resources::SetupError;
 
-/// Ports of the device: the selector (16 bits), then the data (8 bits).
-const SELECTOR: u16 = 0x510;
-const DATA: u16 = 0x511;
 /// What the selector chooses: the signature, and the directory of files.
 const SIGNATURE_KEY: u16 = 0;
 const DIRECTORY_KEY: u16 = 0x19;
@@ -17,13 +14,12 @@ const SIGNATURE: &[u8; 4] = b"QEMU";
 const NAME_BYTES: usize = 56;
 
 /// The files of the device; none on a machine without it.
-pub struct Files(IoPort);
+pub struct Files(FirmwarePort);
 
 impl Files {
-    /// Takes the device's ports. Root task only.
+    /// Takes the device. Root task only.
     pub fn open(process: &mut Process) -> core::result::Result<Self, SetupError> {
-        let ports = process.resources.io_ports(SELECTOR, DATA)?;
-        Ok(Self(ports))
+        FirmwarePort::open(process).map(Self)
     }
 
     /// The file `name` as a decimal number; `None` if it is not there or none.
@@ -65,11 +61,11 @@ impl Files {
     }
 
     fn select(&self, key: u16) -> Result<()> {
-        self.0.out16(SELECTOR, key)
+        self.0.select(key)
     }
 
     fn byte(&self) -> Result<u8> {
-        self.0.in8(DATA)
+        self.0.byte()
     }
 
     fn bytes<const N: usize>(&self) -> Result<[u8; N]> {

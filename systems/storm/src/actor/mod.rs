@@ -4,9 +4,7 @@
 //! areas, and without the runtime: no heap, no console, no thread-local storage. A panic faults.
 
 pub mod compose;
-mod deeds;
 mod dice;
-mod gate;
 pub mod operations;
 
 use core::sync::atomic::Ordering::Relaxed;
@@ -19,13 +17,13 @@ use sandglass::abi::fault;
 use sandglass::abi::message::{ipc_buffer, MessageInfo, MAX_EXTRA_CAPS, MAX_LENGTH, REGISTER_MRS};
 use sandglass::abi::syscall::Syscall;
 
+use crate::arch::gate::{system_call, Registers};
+use crate::arch::{deeds, unknown_syscall};
 use crate::area::{buffer_address, Area, CATALOGUE_ADDRESS};
 use crate::catalogue::{Catalogue, Kind, Position};
 use crate::tally::{count, row_of, syscall_index};
 use compose::{Composer, Draft, Effect};
 pub use dice::Dice;
-pub use gate::entry_address;
-use gate::{system_call, Registers};
 use operations::{OPERATIONS, WEIGHTS};
 
 /// A thread of the storm.
@@ -38,7 +36,7 @@ struct Actor<'a> {
 }
 
 /// Where every thread's code begins.
-extern "C" fn actor(area: *const Area) -> ! {
+pub extern "C" fn actor(area: *const Area) -> ! {
     // SAFETY: the supervisor has set the area up. Two threads may share it by the storm's own
     // doing; what changes is atomic.
     let area = unsafe { &*area };
@@ -67,7 +65,7 @@ impl Actor<'_> {
     fn step(&mut self) {
         if !self.area.control.is_alone {
             // The emulator goes to another core here: so that threads meet in the kernel.
-            core::hint::spin_loop();
+            sandglass::time::pause();
         }
         if self.pending.is_some() && !self.composer.dice.one_in(4) {
             return self.answer();
@@ -219,10 +217,10 @@ impl Actor<'_> {
         match label {
             // The registers as they came, but for the program counter.
             fault::UNKNOWN_SYSCALL => {
-                let word = ipc_buffer::MESSAGE + fault::unknown_syscall::FAULT_IP;
+                let word = ipc_buffer::MESSAGE + unknown_syscall::FAULT_IP;
                 let ip = self.read_word(word);
                 self.write_word(word, ip.wrapping_add(skip));
-                let length = fault::unknown_syscall::REPLY_LENGTH;
+                let length = unknown_syscall::REPLY_LENGTH;
                 registers.info = MessageInfo::new(0, 0, 0, length).raw();
             }
             fault::USER_EXCEPTION | fault::TIMEOUT => {
@@ -283,21 +281,7 @@ impl Actor<'_> {
 
     /// Registers with noise in them.
     fn registers(&mut self) -> Registers {
-        const DIRECTION_NESTED_ALIGNMENT_ID: u64 = 0x400 | 0x4000 | 0x4_0000 | 0x20_0000;
-        const ARITHMETIC: u64 = 0x8d5;
-        const TRAP: u64 = 0x100;
-        let dice = &mut self.composer.dice;
-        let mut registers = Registers {
-            flags: dice.word() & (DIRECTION_NESTED_ALIGNMENT_ID | ARITHMETIC) | 0x202,
-            rax: dice.word(),
-            rbx: dice.word(),
-            rbp: dice.word(),
-            ..Registers::default()
-        };
-        if dice.one_in(256) {
-            registers.flags |= TRAP;
-        }
-        registers
+        Registers::noisy(&mut self.composer.dice)
     }
 
     /// Registers and IPC buffer with a random message, and pointers of reply objects.

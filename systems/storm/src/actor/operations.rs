@@ -1,10 +1,12 @@
 //! The invocations: label, what is invoked, and how often.
 
-use sandglass::abi::invocation::{x86_64, *};
+use sandglass::abi::invocation::*;
 
+use crate::arch::operations as own;
 use crate::catalogue::Kind;
 
 /// A label, its name, what is invoked with it, and its weight.
+#[derive(Clone, Copy)]
 pub struct Operation {
     pub label: u64,
     pub name: &'static str,
@@ -13,13 +15,13 @@ pub struct Operation {
 }
 
 impl Operation {
-    /// Whether the ABI has a way for it to succeed here (ABI 03, section 7.1: none for IRQControl_Get).
-    pub const fn can_succeed(&self) -> bool {
-        !matches!(self.label, INVALID | IRQ_CONTROL_GET)
+    /// Whether the ABI has a way for it to succeed here.
+    pub fn can_succeed(&self) -> bool {
+        self.label != INVALID && !own::HOPELESS.contains(&self.label)
     }
 }
 
-const fn operation(label: u64, name: &'static str, invoked: Kind, weight: u64) -> Operation {
+pub const fn operation(label: u64, name: &'static str, invoked: Kind, weight: u64) -> Operation {
     Operation {
         label,
         name,
@@ -28,9 +30,9 @@ const fn operation(label: u64, name: &'static str, invoked: Kind, weight: u64) -
     }
 }
 
-/// All of them but IOPortControl_Issue: the storm has no ports but its own. The weights are chosen so that each succeeds many times in a run and
+/// Those of every architecture. The weights are chosen so that each succeeds many times in a run and
 /// that what destroys does not outrun what makes.
-pub const OPERATIONS: [Operation; 59] = [
+const COMMON: [Operation; 40] = [
     operation(INVALID, "invalid", Kind::Tcb, 2),
     operation(UNTYPED_RETYPE, "Untyped_Retype", Kind::Untyped, 60),
     operation(TCB_READ_REGISTERS, "TCB_ReadRegisters", Kind::Tcb, 12),
@@ -136,61 +138,22 @@ pub const OPERATIONS: [Operation; 59] = [
         Kind::SchedContext,
         14,
     ),
-    operation(x86_64::PDPT_MAP, "PDPT_Map", Kind::Pdpt, 10),
-    operation(x86_64::PDPT_UNMAP, "PDPT_Unmap", Kind::Pdpt, 5),
-    operation(
-        x86_64::PAGE_DIRECTORY_MAP,
-        "PageDirectory_Map",
-        Kind::PageDirectory,
-        10,
-    ),
-    operation(
-        x86_64::PAGE_DIRECTORY_UNMAP,
-        "PageDirectory_Unmap",
-        Kind::PageDirectory,
-        5,
-    ),
-    operation(x86_64::PAGE_TABLE_MAP, "PageTable_Map", Kind::PageTable, 12),
-    operation(
-        x86_64::PAGE_TABLE_UNMAP,
-        "PageTable_Unmap",
-        Kind::PageTable,
-        5,
-    ),
-    operation(x86_64::PAGE_MAP, "Page_Map", Kind::Frame, 40),
-    operation(x86_64::PAGE_UNMAP, "Page_Unmap", Kind::Frame, 10),
-    operation(x86_64::PAGE_GET_ADDRESS, "Page_GetAddress", Kind::Frame, 4),
-    operation(
-        x86_64::ASID_CONTROL_MAKE_POOL,
-        "ASIDControl_MakePool",
-        Kind::AsidControl,
-        6,
-    ),
-    operation(
-        x86_64::ASID_POOL_ASSIGN,
-        "ASIDPool_Assign",
-        Kind::AsidPool,
-        8,
-    ),
-    operation(x86_64::IO_PORT_IN8, "IOPort_In8", Kind::IoPort, 3),
-    operation(x86_64::IO_PORT_IN16, "IOPort_In16", Kind::IoPort, 3),
-    operation(x86_64::IO_PORT_IN32, "IOPort_In32", Kind::IoPort, 3),
-    operation(x86_64::IO_PORT_OUT8, "IOPort_Out8", Kind::IoPort, 3),
-    operation(x86_64::IO_PORT_OUT16, "IOPort_Out16", Kind::IoPort, 3),
-    operation(x86_64::IO_PORT_OUT32, "IOPort_Out32", Kind::IoPort, 3),
-    operation(
-        x86_64::IRQ_CONTROL_GET_IOAPIC,
-        "IRQControl_GetIOAPIC",
-        Kind::IrqControl,
-        8,
-    ),
-    operation(
-        x86_64::IRQ_CONTROL_GET_MSI,
-        "IRQControl_GetMSI",
-        Kind::IrqControl,
-        8,
-    ),
 ];
+
+/// All of them: those of every architecture, then this one's own.
+pub const OPERATIONS: [Operation; COMMON.len() + own::OPERATIONS.len()] = {
+    let mut all =
+        [const { operation(INVALID, "", Kind::Null, 0) }; COMMON.len() + own::OPERATIONS.len()];
+    let mut i = 0;
+    while i < all.len() {
+        all[i] = match i < COMMON.len() {
+            true => COMMON[i],
+            false => own::OPERATIONS[i - COMMON.len()],
+        };
+        i += 1;
+    }
+    all
+};
 
 /// Weights of [`OPERATIONS`].
 pub const WEIGHTS: [u64; OPERATIONS.len()] = {

@@ -20,7 +20,7 @@ use crate::catalogue::{Catalogue, Kind, Node, Position};
 use crate::ground::Ground;
 
 /// An arena in the making.
-pub(super) struct Builder<'g> {
+pub struct Builder<'g> {
     pub(super) ground: &'g Ground,
     storm: Storm,
     seed: u64,
@@ -92,7 +92,7 @@ impl<'g> Builder<'g> {
     }
 
     /// An unused slot of `node`, which is believed to hold a `kind` from now on.
-    pub(super) fn slot(&mut self, node: Node, kind: Kind) -> Result<Slot, SetupError> {
+    pub fn slot(&mut self, node: Node, kind: Kind) -> Result<Slot, SetupError> {
         let none = SetupError::NoSlots { wanted: 1 };
         let slot = self.free[node as usize].pop().ok_or(none)?;
         self.catalogue.set(Position { node, slot }, kind);

@@ -7,7 +7,9 @@ use sandglass::{boot, SetupError};
 
 use super::builder::{home, own_slot, Builder};
 use super::Member;
-use crate::actor::compose::{PLAYGROUNDS, PORTS, PRIORITIES};
+use crate::actor::compose::{PLAYGROUNDS, PRIORITIES};
+use crate::arch;
+use crate::arch::operations::TABLES;
 use crate::area::{AREAS, THREADS};
 use crate::catalogue::{Kind, Node};
 use crate::ground::{SHELF_RADIX, SPACES};
@@ -23,7 +25,7 @@ const DEEP_RADIX: u32 = 4;
 
 impl Builder<'_> {
     /// Threads that make system calls, with capabilities of every kind.
-    pub fn for_calls(&mut self) -> Result<Vec<Member>, SetupError> {
+    pub(super) fn for_calls(&mut self) -> Result<Vec<Member>, SetupError> {
         let mut spaces = Vec::new();
         for space in 0..SPACES {
             spaces.push(self.space(space)?);
@@ -54,13 +56,13 @@ impl Builder<'_> {
         let attributes = Attributes::WriteBack;
         let pdpt = self.resources.pdpt()?;
         pdpt.map(vspace, address, attributes)?;
-        self.hand_over(Kind::Pdpt, pdpt)?;
+        self.hand_over(TABLES[0], pdpt)?;
         let directory = self.resources.page_directory()?;
         directory.map(vspace, address, attributes)?;
-        self.hand_over(Kind::PageDirectory, directory)?;
+        self.hand_over(TABLES[1], directory)?;
         let table = self.resources.page_table()?;
         table.map(vspace, address, attributes)?;
-        self.hand_over(Kind::PageTable, table)
+        self.hand_over(TABLES[2], table)
     }
 
     /// The root of the CSpaces that have the shelf and the deep path.
@@ -100,9 +102,9 @@ impl Builder<'_> {
             (Kind::SchedContext, ObjectType::SchedContext(8), many),
             (Kind::Tcb, ObjectType::Tcb, many / 2),
             (Kind::Frame, ObjectType::Page, many),
-            (Kind::Pdpt, ObjectType::Pdpt, many / 2),
-            (Kind::PageDirectory, ObjectType::PageDirectory, many / 2),
-            (Kind::PageTable, ObjectType::PageTable, many),
+            (TABLES[0], ObjectType::Pdpt, many / 2),
+            (TABLES[1], ObjectType::PageDirectory, many / 2),
+            (TABLES[2], ObjectType::PageTable, many),
             (Kind::Pml4, ObjectType::Pml4, many / 2),
         ];
         for (kind, object, count) in objects {
@@ -122,10 +124,7 @@ impl Builder<'_> {
             self.lend(node, Kind::Domain, boot::DOMAIN)?;
         }
         if node == Node::Main {
-            for (first, last) in PORTS {
-                let slot = self.slot(node, Kind::IoPort)?;
-                boot::IO_PORT_CONTROL.issue(first, last, slot)?;
-            }
+            arch::lend(self)?;
             self.lend(node, Kind::LargeFrame, self.ground.large)?;
         }
         Ok(())

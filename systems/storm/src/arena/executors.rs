@@ -8,10 +8,10 @@ use sandglass::SetupError;
 use super::builder::Builder;
 use super::Member;
 use crate::actor::compose::PRIORITIES;
+use crate::arch::instructions::low;
 use crate::area::{AREAS, THREADS};
 use crate::catalogue::{Kind, Node};
 use crate::ground::SPACES;
-use crate::instructions::low;
 
 /// Notifications that the threads hold, in a CNode of 64 slots.
 const NOTIFICATIONS: usize = 8;

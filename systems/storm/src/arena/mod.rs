@@ -6,8 +6,8 @@ mod executors;
 
 use alloc::vec::Vec;
 
-use sandglass::abi::context::x86_64 as register;
 use sandglass::abi::invocation::tcb_flags;
+use sandglass::arch::order;
 use sandglass::cap::{
     Attributes, CNode, Endpoint, GuardData, Pml4, Rights, SchedArguments, SchedContext,
     SchedParams, Tcb,
@@ -15,10 +15,10 @@ use sandglass::cap::{
 use sandglass::context::UserContext;
 use sandglass::{boot, SetupError};
 
+use crate::arch;
 use crate::area::{area_address, buffer_address, stack_top, AREAS_ADDRESS};
 use crate::ground::Ground;
-use crate::{actor, instructions};
-use builder::Builder;
+pub use builder::Builder;
 
 /// What the threads of an arena do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -160,12 +160,12 @@ impl<'g> Arena<'g> {
 /// Registers with which thread `index` begins.
 fn start_registers(storm: Storm, index: usize) -> UserContext {
     let entry = match storm {
-        Storm::Calls => actor::entry_address(),
-        Storm::Instructions => instructions::entry_address(),
+        Storm::Calls => arch::gate::entry_address(),
+        Storm::Instructions => arch::instructions::entry_address(),
     };
     let mut registers = UserContext::default();
-    registers.set(register::RIP, entry);
-    registers.set(register::RSP, stack_top(index));
-    registers.set(register::RDI, area_address(index));
+    registers.set(order::IP, entry);
+    registers.set(order::SP, stack_top(index));
+    registers.set(order::ARGUMENT, area_address(index));
     registers
 }

@@ -3,7 +3,7 @@
 
 use core::sync::atomic::{AtomicU16, AtomicU64, AtomicU8, Ordering::Relaxed};
 
-use super::class::Class;
+use crate::arch::instructions::class::Class;
 
 /// Items of the longest batch.
 pub const MOST_ITEMS: usize = 16;

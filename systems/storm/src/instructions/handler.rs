@@ -1,19 +1,17 @@
 //! What the supervisor does when an instruction of the storm faults.
 
-use sandglass::abi::context::x86_64::INITIAL_RFLAGS;
 use sandglass::abi::fault;
 use sandglass::message::Message;
 
-use super::class::{Class, CAPABILITY, OUTCOMES, PAGE_FAULT, UNKNOWN_CALL};
 use crate::actor::Dice;
+use crate::arch::instructions::class::{outcome, Class, OUTCOMES};
+use crate::arch::instructions::{registers, TRAP_FLAG};
 use crate::area::{stack_top, Area};
 
 /// Faults of each class, by what they were.
 pub type Outcomes = [[u64; OUTCOMES]; Class::COUNT];
 
 pub const NO_OUTCOMES: Outcomes = [[0; OUTCOMES]; Class::COUNT];
-
-const TRAP_FLAG: u64 = 0x100;
 
 /// How a thread goes on.
 pub enum Next {
@@ -53,32 +51,5 @@ pub fn handle(message: &Message, area: &Area, outcomes: &mut Outcomes, dice: &mu
         // Two fit into a message's registers.
         _ if dice.one_in(2) => Next::Registers(registers, 2),
         _ => Next::Registers(registers, 3),
-    }
-}
-
-/// Instruction, stack pointer and flags of the thread that faulted, as far as the fault tells.
-fn registers(message: &Message) -> (u64, u64, u64) {
-    let word = |index| message.word(index);
-    match message.label() {
-        fault::USER_EXCEPTION => (
-            word(fault::user_exception::FAULT_IP),
-            word(fault::user_exception::SP),
-            word(fault::user_exception::FLAGS),
-        ),
-        fault::UNKNOWN_SYSCALL => (
-            word(fault::unknown_syscall::FAULT_IP),
-            word(fault::unknown_syscall::RSP),
-            word(fault::unknown_syscall::FLAGS),
-        ),
-        _ => (word(fault::vm_fault::IP), 0, INITIAL_RFLAGS),
-    }
-}
-
-fn outcome(message: &Message) -> usize {
-    match message.label() {
-        fault::USER_EXCEPTION => message.word(fault::user_exception::NUMBER) as usize,
-        fault::VM_FAULT => PAGE_FAULT,
-        fault::UNKNOWN_SYSCALL => UNKNOWN_CALL,
-        _ => CAPABILITY,
     }
 }

@@ -2,23 +2,24 @@
 //!
 //! | module | what |
 //! | --- | --- |
-//! | [`class`] | what the instructions are of, and what may become of them |
-//! | [`grammar`] | makes them |
 //! | [`batch`] | what a thread and its handler know of a batch |
 //! | [`handler`] | the handler of the threads' faults: the supervisor's |
-//! | [`low`] | descriptors at address 0 |
-//! | [`ring0`] | where gates lead to, and a kernel that lets them must not |
+//!
+//! and of each architecture, in [`crate::arch::instructions`]
+//!
+//! | module | what |
+//! | --- | --- |
+//! | `class` | what the instructions are of, and what may become of them |
+//! | `grammar` | makes them |
+//! | `low` | what is at address 0 |
+//! | `summit` | where ways out of user level would lead to: who arrives there says so |
 //!
 //! A thread writes a batch to its code pages, loads random registers, and goes through the items. An
 //! item that faults is counted by the handler, which lets the thread go on behind it. Behind the last
 //! item the thread starts anew. As [`crate::actor`], this code runs without the runtime.
 
 pub mod batch;
-pub mod class;
-mod grammar;
 pub mod handler;
-pub mod low;
-pub mod ring0;
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -26,12 +27,12 @@ use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::actor::Dice;
-use crate::area::{
-    area_address, stack_top, write_words, Area, CODE_BYTES, EDGE_ADDRESS, LOW_ADDRESS,
-};
+use crate::arch::code::{nops, MOST_CUT};
+use crate::arch::gate::synchronise;
+use crate::arch::instructions::class::Class;
+use crate::arch::instructions::{low, Composer};
+use crate::area::{write_words, Area, CODE_BYTES, EDGE_ADDRESS, LOW_ADDRESS};
 use batch::MOST_ITEMS;
-use class::Class;
-use grammar::Composer;
 
 /// Bytes of a page.
 const PAGE: usize = 4096;
@@ -39,46 +40,23 @@ const PAGE: usize = 4096;
 const FEWEST_ITEMS: usize = 6;
 /// Threads that write to the edge of user memory: one in each address space.
 const EDGE_OWNERS: u64 = crate::ground::SPACES as u64;
-const RAX: u8 = 0;
-const RSP: u8 = 4;
-const RDI: u8 = 7;
-
-core::arch::global_asm!(
-    // Where a thread starts, and starts anew: its area's address is in rdi.
-    "storm_instructions:",
-    "push 0x202",
-    "popfq",
-    "xor ebp, ebp",
-    "call {thread}",
-    "ud2",
-    thread = sym thread,
-);
-
-extern "C" {
-    /// Code, not data: only its address is used.
-    static storm_instructions: u8;
-}
-
-/// Where a thread starts, with its area's address in rdi and a stack.
-pub fn entry_address() -> u64 {
-    &raw const storm_instructions as u64
-}
 
 /// Composes a batch and executes it.
-extern "C" fn thread(area: *const Area) -> ! {
+pub extern "C" fn thread(area: *const Area) -> ! {
     // SAFETY: the supervisor has set the area up; what changes in it is atomic.
     let area = unsafe { &*area };
     let control = &area.control;
     control.made.store(area.batch.settle(), Relaxed);
     if !control.is_alone {
         // The emulator goes to another core here: so that threads meet in the kernel.
-        core::hint::spin_loop();
+        sandglass::time::pause();
     }
     let starts = control.starts.fetch_add(1, Relaxed);
     let mut random = Xoshiro256PlusPlus::seed_from_u64(control.seed.wrapping_add(starts));
     let mut dice = Dice(&mut random);
     renew_descriptors(&mut dice);
-    let address = compose(area, dice);
+    let (address, bytes) = compose(area, dice);
+    synchronise(address, bytes);
     // SAFETY: not needed: the thread has nothing to lose that is not the storm's.
     unsafe {
         let code: extern "C" fn() -> ! = core::mem::transmute(address);
@@ -102,8 +80,8 @@ fn renew_descriptors(dice: &mut Dice) {
     }
 }
 
-/// Writes a batch, its description and its code; returns where that begins.
-fn compose(area: &Area, dice: Dice) -> u64 {
+/// Writes a batch, its description and its code; returns where that begins, and its bytes.
+fn compose(area: &Area, dice: Dice) -> (u64, usize) {
     let index = area.control.index;
     let mut composer = Composer::new(area, dice);
     composer.registers();
@@ -117,14 +95,18 @@ fn compose(area: &Area, dice: Dice) -> u64 {
             true => Class::Edge,
             false => composer.class(),
         };
-        let counter = area.batch.begun.get(i).map_or(0, |c| c.as_ptr() as u32);
+        let counter = area.batch.begun.get(i).map_or(0, |c| c.as_ptr() as u64);
         composer.count(counter);
         composer.item(class);
         *item = (class, composer.code.len());
     }
-    let cut = if at_edge { composer.dice.index(3) } else { 0 };
+    let cut = if at_edge {
+        composer.dice.index(MOST_CUT + 1)
+    } else {
+        0
+    };
     if !at_edge {
-        leave(&mut composer, index);
+        composer.leave();
     }
     let bytes = composer.code.as_bytes();
     let length = bytes.len() - cut;
@@ -138,17 +120,7 @@ fn compose(area: &Area, dice: Dice) -> u64 {
         }
     };
     area.batch.describe(code, items[..count].iter().copied());
-    code
-}
-
-/// Starts the thread anew.
-fn leave(composer: &mut Composer, index: u64) {
-    const JUMP_TO_RAX: [u8; 2] = [0xff, 0xe0];
-    let code = &mut composer.code;
-    code.load_verbatim(RSP, stack_top(index as usize));
-    code.load_verbatim(RDI, area_address(index as usize));
-    code.load_verbatim(RAX, entry_address());
-    code.bytes(&JUMP_TO_RAX);
+    (code, length)
 }
 
 /// Where to put `length` bytes of code into the code pages, whose items begin at `first`: anywhere, or
@@ -164,14 +136,13 @@ fn place(dice: &mut Dice, first: usize, length: usize) -> usize {
 
 /// Writes code whose last byte is the last of user memory.
 fn write_to_edge(bytes: &[u8]) -> u64 {
-    const NOP: u8 = 0x90;
     let words = bytes.len().div_ceil(8);
     let address = EDGE_ADDRESS as usize + PAGE - 8 * words;
     // SAFETY: the page is mapped in every address space, and each has one thread that writes to it.
     let memory =
         unsafe { core::slice::from_raw_parts(core::ptr::with_exposed_provenance(address), words) };
     let padding = 8 * words - bytes.len();
-    let padded = core::iter::repeat_n(NOP, padding).chain(bytes.iter().copied());
+    let padded = nops(padding).chain(bytes.iter().copied());
     write_words(memory.iter(), padded);
     (address + padding) as u64
 }

@@ -50,7 +50,7 @@ pub fn run(extent: &Extent) -> Result<Report> {
     for stage in &STAGES {
         systems.push(with_units(&source, stage.name, stage.units, milliseconds)?);
     }
-    let ended = machines::run_all("criticality", &systems, 0, extent.rogue(0))?;
+    let ended = machines::run_all(extent.arch, "criticality", &systems, 0, extent.rogue(0))?;
     let jobs = ended
         .iter()
         .map(|ended| Jobs::read(&ended.console))

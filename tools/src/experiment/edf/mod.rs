@@ -66,7 +66,7 @@ pub fn run(extent: &Extent) -> Result<Report> {
         .map(|index| sets::random(&mut rng, TASKS[index % TASKS.len()]))
         .collect();
     let mut measured = Vec::new();
-    for (mode, set, outcome) in system::run_all(&sets, extent.rogue(SHIFT))? {
+    for (mode, set, outcome) in system::run_all(extent.arch, &sets, extent.rogue(SHIFT))? {
         measured.push(Measured::of(mode, &sets[set], &outcome));
     }
     report::of(&measured)

@@ -10,6 +10,7 @@ use sandglass_description::policy::edf::Sender;
 
 use super::super::machines;
 use super::{Mode, DECISIONS, SHIFT};
+use crate::arch::Arch;
 use crate::system::rogue::Rogue;
 use crate::system::Source;
 use crate::workspace;
@@ -23,17 +24,22 @@ const LEAST_MACHINES: usize = 2;
 ///
 /// # Errors
 /// Something does not build, a machine does not end well, or sets are missing from a record.
-pub fn run_all(sets: &[Set], rogue: Option<Rogue>) -> Result<Vec<(Mode, usize, Outcome)>> {
+pub fn run_all(
+    arch: Arch,
+    sets: &[Set],
+    rogue: Option<Rogue>,
+) -> Result<Vec<(Mode, usize, Outcome)>> {
     let folder = workspace::target_dir().join(format!("edf-{}", std::process::id()));
     fs::create_dir_all(&folder)
         .with_context(|| format!("cannot make the folder `{}`", folder.display()))?;
-    let outcomes = run_in(&folder, sets, rogue);
+    let outcomes = run_in(arch, &folder, sets, rogue);
     // Only we have read it; a folder that stays behind is no failure.
     let _ = fs::remove_dir_all(&folder);
     outcomes
 }
 
 fn run_in(
+    arch: Arch,
     folder: &Path,
     sets: &[Set],
     rogue: Option<Rogue>,
@@ -67,7 +73,7 @@ fn run_in(
             folder: folder.to_owned(),
         });
     }
-    let ended = machines::run_all("scheduling by deadlines", &sources, SHIFT, rogue)?;
+    let ended = machines::run_all(arch, "scheduling by deadlines", &sources, SHIFT, rogue)?;
     let mut outcomes = Vec::new();
     for ((mode, first), ended) in parts.into_iter().zip(ended) {
         let recorded = edf_record::decode_outcomes(&ended.output)

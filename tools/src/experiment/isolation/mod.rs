@@ -11,7 +11,6 @@ use anyhow::{Context, Result};
 
 use super::report::Report;
 use super::Extent;
-use crate::arch::Arch;
 use crate::demo::input::Input;
 use crate::demo::machine::Bench;
 use points::Outcome;
@@ -23,7 +22,7 @@ use points::Outcome;
 pub fn run(extent: &Extent) -> Result<Report> {
     let input = Input::read(None)?;
     let points = points::points(extent.size);
-    let runs = Bench::prepare(Arch::X86_64, &input, extent.rogue(0))?.run_all(&points)?;
+    let runs = Bench::prepare(extent.arch, &input, extent.rogue(0))?.run_all(&points)?;
     let outcome = Outcome::of(&runs).context("the runs cannot be compared")?;
     report::of(&outcome)
 }

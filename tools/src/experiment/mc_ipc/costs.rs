@@ -5,6 +5,7 @@ use std::fmt::Write;
 use anyhow::{bail, Context, Result};
 
 use super::simulated::{self, Calibration};
+use crate::arch::Arch;
 use crate::experiment::machines;
 use crate::experiment::page::Page;
 use crate::system::Source;
@@ -42,7 +43,7 @@ impl Costs {
     /// Something does not build or run, or says something else.
     pub fn measure() -> Result<Self> {
         let system = Source::read(&workspace::root().join(SYSTEM))?;
-        let ended = machines::run_all("costs of requests", &[system], 0, None)?;
+        let ended = machines::run_all(Arch::X86_64, "costs of requests", &[system], 0, None)?;
         let [machine] = &ended[..] else {
             bail!("{SYSTEM} ran {} times", ended.len())
         };

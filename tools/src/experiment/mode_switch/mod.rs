@@ -40,7 +40,7 @@ pub fn run(extent: &Extent) -> Result<Report> {
         .iter()
         .map(|&threads| with_threads(&source, threads, runs))
         .collect::<Result<Vec<_>>>()?;
-    let ended = machines::run_all("mode switches", &systems, 0, rogue)?;
+    let ended = machines::run_all(extent.arch, "mode switches", &systems, 0, rogue)?;
     let points = threads
         .iter()
         .zip(&ended)

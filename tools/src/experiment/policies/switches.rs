@@ -38,7 +38,7 @@ fn count(tasks: &TaskSet, policy: &Policy) -> Result<Switches> {
         log_mib: LOG_MIB,
         ..Options::default()
     };
-    let traced = trace::trace(&policy.path(), &options)
+    let traced = trace::trace(&policy.path(), None, &options)
         .with_context(|| format!("the trace of `{}`", policy.file))?;
     ensure!(
         traced.end == End::Guest(0),

@@ -33,7 +33,7 @@ pub fn run(extent: &Extent) -> Result<Report> {
         .iter()
         .map(|variant| variant.source(extent.size))
         .collect::<Result<Vec<_>>>()?;
-    let ended = machines::run_all("sharing", &sources, 0, rogue)?;
+    let ended = machines::run_all(extent.arch, "sharing", &sources, 0, rogue)?;
     let outcome = |(variant, ended): (&'static Variant, &machines::Ended)| {
         let log = Log::parse(&ended.console)
             .with_context(|| format!("what `{}` printed", variant.name))?;

@@ -37,7 +37,13 @@ pub fn run(extent: &Extent) -> Result<Report> {
         .iter()
         .map(|case| adapted(&source, case, samples))
         .collect::<Result<Vec<_>>>()?;
-    let ended = machines::run_all("timeout handlers", &systems, 0, extent.rogue(0))?;
+    let ended = machines::run_all(
+        extent.arch,
+        "timeout handlers",
+        &systems,
+        0,
+        extent.rogue(0),
+    )?;
     let costs = CASES
         .iter()
         .zip(&ended)

@@ -48,7 +48,7 @@ pub fn run(extent: &Extent) -> Result<Report> {
         read("timers-own", OWN)?,
         example,
     ];
-    let ended = machines::run_all("timers", &systems, 0, extent.rogue(0))?;
+    let ended = machines::run_all(extent.arch, "timers", &systems, 0, extent.rogue(0))?;
     let [served, own, example] = ended.as_slice() else {
         unreachable!("each system ends once");
     };

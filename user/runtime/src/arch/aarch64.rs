@@ -2,9 +2,11 @@
 //!
 //! System calls use the registers of ABI 01, section 4.3: SVC keeps all registers but those that carry a result.
 
+mod firmware;
 mod output;
 mod timer;
 
+pub use firmware::FirmwarePort;
 pub use output::{enable_output, OutputPort};
 pub use timer::TimerClock;
 pub(crate) use timer::{described_timer, has_timer, take_timer};

@@ -6,9 +6,11 @@
 //! in r14, which LLVM, unlike rbx, lets inline assembly name. An interrupt between the return and
 //! the restoration of rsp is harmless: the kernel never uses a user stack.
 
+mod firmware;
 mod output;
 mod timer;
 
+pub use firmware::FirmwarePort;
 pub use output::{enable_output, OutputPort};
 pub use timer::TimerClock;
 pub(crate) use timer::{described_timer, has_timer, take_timer};

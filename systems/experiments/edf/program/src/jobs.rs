@@ -56,12 +56,26 @@ fn look(task: usize) {
     LAST.store(now, Release);
 }
 
+#[cfg(target_arch = "x86_64")]
 fn spin() {
     // SAFETY: counts a register down.
     unsafe {
         asm!(
             "2: dec {left}",
             "jnz 2b",
+            left = inout(reg) SPINS => _,
+            options(nomem, nostack),
+        );
+    }
+}
+
+#[cfg(target_arch = "aarch64")]
+fn spin() {
+    // SAFETY: counts a register down.
+    unsafe {
+        asm!(
+            "2: subs {left}, {left}, #1",
+            "b.ne 2b",
             left = inout(reg) SPINS => _,
             options(nomem, nostack),
         );

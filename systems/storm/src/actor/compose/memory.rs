@@ -1,6 +1,4 @@
-//! Arguments of invocations of frames, paging structures, address space identifiers and ports.
-
-use sandglass::abi::invocation::x86_64::*;
+//! Arguments of invocations of frames, paging structures and address space identifiers.
 
 use super::{Composer, Draft, Effect};
 use crate::area::{AREAS_ADDRESS, BUFFERS_ADDRESS};
@@ -9,51 +7,46 @@ use crate::catalogue::Kind;
 /// Where the storm maps: two places in address spaces, far from what its threads need.
 pub const PLAYGROUNDS: [u64; 2] = [0x4000_0000_0000, 0x5000_0000_0000];
 
-/// The storm's ports: nothing answers there.
-pub const PORTS: [(u16, u16); 2] = [(0x300, 0x30f), (0x310, 0x31f)];
-
 impl Composer<'_> {
-    pub(super) fn memory(&mut self, draft: &mut Draft) {
-        match draft.label {
-            PDPT_MAP | PAGE_DIRECTORY_MAP | PAGE_TABLE_MAP => {
-                let (address, attributes) = (self.address(), self.dice.below(4));
-                draft.words([address, attributes]);
-                self.add_root(draft);
-            }
-            PAGE_MAP => {
-                let large = self.dice.one_in(8);
-                if large {
-                    draft.invoked = self.pick(Kind::LargeFrame);
-                }
-                let mut address = self.address();
-                if large && !self.dice.one_in(4) {
-                    address &= !0x1f_ffff;
-                }
-                let (rights, attributes) = (self.rights(), self.dice.below(8));
-                draft.words([address, rights, attributes]);
-                self.add_root(draft);
-            }
-            ASID_CONTROL_MAKE_POOL => {
-                let place = self.empty_place();
-                draft.words([place.index, place.depth]);
-                let untyped = self.pick(Kind::PageUntyped);
-                draft.cap(untyped);
-                draft.cap(place.root);
-                draft.effect = Effect::Filled(place.at, 1, Kind::AsidPool);
-            }
-            ASID_POOL_ASSIGN => {
-                let place = self.place_of(Kind::Pml4);
-                let root = if place.at.node == self.home {
-                    self.pointer(place.at.slot)
-                } else {
-                    self.pick(Kind::Pml4)
-                };
-                draft.cap(root);
-                if place.at.node == self.home {
-                    draft.effect = Effect::Filled(place.at, 1, Kind::VSpace);
-                }
-            }
-            _ => {}
+    pub fn map_table(&mut self, draft: &mut Draft) {
+        let (address, attributes) = (self.address(), self.dice.below(4));
+        draft.words([address, attributes]);
+        self.add_root(draft);
+    }
+
+    pub fn map_page(&mut self, draft: &mut Draft) {
+        let large = self.dice.one_in(8);
+        if large {
+            draft.invoked = self.pick(Kind::LargeFrame);
+        }
+        let mut address = self.address();
+        if large && !self.dice.one_in(4) {
+            address &= !0x1f_ffff;
+        }
+        let (rights, attributes) = (self.rights(), self.dice.below(8));
+        draft.words([address, rights, attributes]);
+        self.add_root(draft);
+    }
+
+    pub fn make_pool(&mut self, draft: &mut Draft) {
+        let place = self.empty_place();
+        draft.words([place.index, place.depth]);
+        let untyped = self.pick(Kind::PageUntyped);
+        draft.cap(untyped);
+        draft.cap(place.root);
+        draft.effect = Effect::Filled(place.at, 1, Kind::AsidPool);
+    }
+
+    pub fn assign(&mut self, draft: &mut Draft) {
+        let place = self.place_of(Kind::Pml4);
+        let root = if place.at.node == self.home {
+            self.pointer(place.at.slot)
+        } else {
+            self.pick(Kind::Pml4)
+        };
+        draft.cap(root);
+        if place.at.node == self.home {
+            draft.effect = Effect::Filled(place.at, 1, Kind::VSpace);
         }
     }
 
@@ -63,7 +56,7 @@ impl Composer<'_> {
     }
 
     /// A page to map: few, so that mappings and structures meet.
-    fn address(&mut self) -> u64 {
+    pub fn address(&mut self) -> u64 {
         match self.dice.below(32) {
             0 => self.dice.wild(),
             1 => self.dice.wild() & !0xfff,
@@ -77,16 +70,6 @@ impl Composer<'_> {
                     + (u64::from(self.dice.one_in(4)) << 21)
                     + (self.dice.below(4) << 12)
             }
-        }
-    }
-
-    pub(super) fn port(&mut self, draft: &mut Draft) {
-        let (first, last) = self.dice.choose(PORTS);
-        let port = u64::from(first) + self.dice.below(u64::from(last - first) + 4);
-        let data = self.dice.wild();
-        match draft.label {
-            IO_PORT_IN8..=IO_PORT_IN32 => draft.word(port),
-            _ => draft.words([port, data]),
         }
     }
 }

@@ -4,11 +4,13 @@ mod memory;
 mod slots;
 mod threads;
 
-pub use memory::{PLAYGROUNDS, PORTS};
+pub use memory::PLAYGROUNDS;
 pub use threads::PRIORITIES;
 
-use sandglass::abi::invocation::{x86_64, *};
+use sandglass::abi::invocation::*;
 use sandglass::abi::message::{MessageInfo, MAX_EXTRA_CAPS};
+
+use sandglass::arch::order;
 
 use super::dice::Dice;
 use crate::catalogue::{Catalogue, Kind, Node, Position};
@@ -18,7 +20,7 @@ const SHELF: u64 = 1 << 16;
 /// Prefix of those that lead to the main CNode on a path of three levels.
 const DEEP_PATH: u64 = 2 << 16;
 /// Words of the longest invocation that is composed: WriteRegisters of all registers.
-const WORDS: usize = 22;
+const WORDS: usize = order::COUNT + 2;
 
 /// What the storm may believe once an invocation has succeeded.
 #[derive(Clone, Copy)]
@@ -57,18 +59,18 @@ impl Draft {
         }
     }
 
-    fn word(&mut self, word: u64) {
+    pub fn word(&mut self, word: u64) {
         if let Some(next) = self.words.get_mut(self.length) {
             *next = word;
             self.length += 1;
         }
     }
 
-    fn words<const N: usize>(&mut self, words: [u64; N]) {
+    pub fn words<const N: usize>(&mut self, words: [u64; N]) {
         words.into_iter().for_each(|word| self.word(word));
     }
 
-    fn cap(&mut self, cap: u64) {
+    pub fn cap(&mut self, cap: u64) {
         if let Some(next) = self.caps.get_mut(self.extra) {
             *next = cap;
             self.extra += 1;
@@ -84,10 +86,10 @@ impl Draft {
 #[derive(Clone, Copy)]
 pub struct Place {
     /// Capability pointer of the CNode.
-    root: u64,
-    index: u64,
-    depth: u64,
-    at: Position,
+    pub root: u64,
+    pub index: u64,
+    pub depth: u64,
+    pub at: Position,
 }
 
 /// Composes for one thread.
@@ -107,13 +109,9 @@ impl Composer<'_> {
             UNTYPED_RETYPE => self.retype(&mut draft),
             TCB_READ_REGISTERS..=TCB_SET_FLAGS => self.thread(&mut draft),
             CNODE_REVOKE..=CNODE_ROTATE | extension::CNODE_MINT_CALL => self.node(&mut draft),
-            IRQ_CONTROL_GET..=IRQ_HANDLER_CLEAR
-            | x86_64::IRQ_CONTROL_GET_IOAPIC
-            | x86_64::IRQ_CONTROL_GET_MSI => self.interrupt(&mut draft),
+            IRQ_HANDLER_ACK..=IRQ_HANDLER_CLEAR => self.interrupt(&mut draft),
             DOMAIN_SET..=SCHED_CONTEXT_YIELD_TO => self.time(&mut draft),
-            x86_64::PDPT_MAP..=x86_64::ASID_POOL_ASSIGN => self.memory(&mut draft),
-            x86_64::IO_PORT_IN8..=x86_64::IO_PORT_OUT32 => self.port(&mut draft),
-            _ => {}
+            _ => self.own(&mut draft),
         }
         self.disturb(&mut draft);
         draft
@@ -184,7 +182,7 @@ impl Composer<'_> {
         }
     }
 
-    fn empty_place(&mut self) -> Place {
+    pub fn empty_place(&mut self) -> Place {
         self.place(|kind| kind == Kind::Null)
     }
 

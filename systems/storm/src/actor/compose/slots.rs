@@ -1,32 +1,12 @@
 //! Arguments of invocations that fill and empty slots: untypeds, CNodes, interrupts.
 
 use sandglass::abi::cnode::GuardData;
-use sandglass::abi::invocation::{x86_64, *};
-use sandglass::abi::object::{self, x86_64 as object_x86};
+use sandglass::abi::invocation::*;
 
 use super::{Composer, Draft, Effect, Place};
+use crate::arch::operations::TYPES;
 use crate::catalogue::{Kind, Node};
 
-/// Object types with their size arguments, what the capability is then believed to be, and how
-/// likely.
-const TYPES: [(u64, u64, Kind, u64); 16] = [
-    (object::UNTYPED, 12, Kind::PageUntyped, 8),
-    (object::UNTYPED, 14, Kind::Untyped, 4),
-    (object::TCB, 0, Kind::Tcb, 8),
-    (object::ENDPOINT, 0, Kind::Endpoint, 6),
-    (object::NOTIFICATION, 0, Kind::Notification, 6),
-    (object::CNODE, 2, Kind::OtherNode, 3),
-    (object::CNODE, 5, Kind::OtherNode, 3),
-    (object::SCHED_CONTEXT, 7, Kind::SchedContext, 4),
-    (object::SCHED_CONTEXT, 9, Kind::SchedContext, 3),
-    (object::REPLY, 0, Kind::Reply, 6),
-    (object_x86::PDPT, 0, Kind::Pdpt, 3),
-    (object_x86::PML4, 0, Kind::Pml4, 5),
-    (object_x86::PAGE, 0, Kind::Frame, 6),
-    (object_x86::LARGE_PAGE, 0, Kind::LargeFrame, 1),
-    (object_x86::PAGE_TABLE, 0, Kind::PageTable, 4),
-    (object_x86::PAGE_DIRECTORY, 0, Kind::PageDirectory, 3),
-];
 const TYPE_WEIGHTS: [u64; TYPES.len()] = {
     let mut weights = [0; TYPES.len()];
     let mut i = 0;
@@ -36,11 +16,6 @@ const TYPE_WEIGHTS: [u64; TYPES.len()] = {
     }
     weights
 };
-
-/// Inputs of the only IOAPIC.
-const PINS: u64 = 24;
-/// Vectors that the storm asks for: few, so that it meets those in use.
-const VECTORS: u64 = 16;
 
 impl Composer<'_> {
     pub(super) fn retype(&mut self, draft: &mut Draft) {
@@ -165,47 +140,9 @@ impl Composer<'_> {
     }
 
     pub(super) fn interrupt(&mut self, draft: &mut Draft) {
-        match draft.label {
-            IRQ_CONTROL_GET => {
-                let place = self.empty_place();
-                let irq = self.dice.below(32);
-                draft.words([irq, place.index, place.depth]);
-                draft.cap(place.root);
-            }
-            IRQ_HANDLER_SET_NOTIFICATION => {
-                let notification = self.pick(Kind::Notification);
-                draft.cap(notification);
-            }
-            x86_64::IRQ_CONTROL_GET_IOAPIC => {
-                let source = [
-                    0,
-                    self.dice.below(PINS),
-                    self.dice.below(2),
-                    self.dice.below(2),
-                ];
-                self.issue(draft, source);
-            }
-            x86_64::IRQ_CONTROL_GET_MSI => {
-                let source = [
-                    self.dice.below(256),
-                    self.dice.below(32),
-                    self.dice.below(8),
-                    self.dice.word(),
-                ];
-                self.issue(draft, source);
-            }
-            _ => {}
+        if draft.label == IRQ_HANDLER_SET_NOTIFICATION {
+            let notification = self.pick(Kind::Notification);
+            draft.cap(notification);
         }
-    }
-
-    /// A handler for the interrupt that four words describe.
-    fn issue(&mut self, draft: &mut Draft, source: [u64; 4]) {
-        let place = self.empty_place();
-        let vector = self.dice.below(VECTORS);
-        draft.words([place.index, place.depth]);
-        draft.words(source);
-        draft.word(vector);
-        draft.cap(place.root);
-        draft.effect = Effect::Filled(place.at, 1, Kind::IrqHandler);
     }
 }

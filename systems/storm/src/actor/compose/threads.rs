@@ -1,12 +1,12 @@
 //! Arguments of invocations of threads, scheduling contexts and domains.
 
 use sandglass::abi::cnode::GuardData;
-use sandglass::abi::context::x86_64 as register;
 use sandglass::abi::invocation::*;
 use sandglass::abi::sched;
+use sandglass::arch::order;
 
 use super::{Composer, Draft};
-use crate::actor;
+use crate::arch::gate;
 use crate::area::{area_address, buffer_address, stack_top, AREAS};
 use crate::catalogue::{Kind, Node};
 
@@ -19,7 +19,7 @@ impl Composer<'_> {
         match draft.label {
             TCB_READ_REGISTERS => {
                 let flags = u64::from(self.dice.one_in(4));
-                let count = 1 + self.dice.below(register::COUNT as u64 + 1);
+                let count = 1 + self.dice.below(order::COUNT as u64 + 1);
                 draft.words([flags, count]);
             }
             TCB_WRITE_REGISTERS => self.registers(draft),
@@ -73,18 +73,18 @@ impl Composer<'_> {
 
     /// Registers to write: mostly such that the thread joins the storm, else anything.
     fn registers(&mut self, draft: &mut Draft) {
-        let mut registers = [0; register::COUNT];
+        let mut registers = [0; order::COUNT];
         if self.dice.one_in(4) {
             registers.fill_with(|| self.dice.wild());
         } else {
             let index = self.dice.index(AREAS);
-            registers[register::RIP] = actor::entry_address();
-            registers[register::RSP] = stack_top(index);
-            registers[register::RDI] = area_address(index);
-            registers[register::RFLAGS] = self.dice.wild();
+            registers[order::IP] = gate::entry_address();
+            registers[order::SP] = stack_top(index);
+            registers[order::ARGUMENT] = area_address(index);
+            registers[order::FLAGS] = self.dice.wild();
         }
         let resume = u64::from(!self.dice.one_in(4));
-        draft.words([resume, register::COUNT as u64]);
+        draft.words([resume, order::COUNT as u64]);
         draft.words(registers);
     }
 

@@ -18,6 +18,7 @@ use key_server_study as study;
 use key_server_study::record::Request;
 
 use super::runs::Protocol;
+use crate::arch::Arch;
 use crate::experiment::machines;
 use record::Record;
 pub use report::add;
@@ -99,7 +100,7 @@ pub fn outcomes(extent: &Extent) -> Result<Vec<Outcome>> {
         .clone()
         .map(|protocol| system::source(*protocol, extent))
         .collect();
-    let ended = machines::run_all("key servers", &systems, 0, None)?;
+    let ended = machines::run_all(Arch::X86_64, "key servers", &systems, 0, None)?;
     let records = ended.iter().zip(&systems).map(|(ended, system)| {
         record::parse(&ended.output).with_context(|| format!("the record of `{}`", system.name))
     });

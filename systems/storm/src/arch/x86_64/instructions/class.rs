@@ -1,5 +1,8 @@
 //! What the instructions of the storm are of, and what becomes of them.
 
+use sandglass::abi::fault;
+use sandglass::message::Message;
+
 /// Kinds of instructions, which are counted one by one.
 #[repr(u8)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -97,6 +100,11 @@ impl Class {
         }
     }
 
+    /// Whether one that never faults is a mistake of the grammar.
+    pub const fn must_fault(self) -> bool {
+        !matches!(self, Self::Descriptor)
+    }
+
     /// How often it is chosen, relative to the others. (An edge is put where a batch lies.)
     pub const fn weight(self) -> u64 {
         match self {
@@ -112,8 +120,18 @@ impl Class {
 /// What may become of an instruction, as faults tell: exceptions by vector, then these.
 pub const OUTCOMES: usize = 34;
 /// A system call, or an interrupt by its number, that the kernel does not know.
-pub const UNKNOWN_CALL: usize = 32;
+const UNKNOWN_CALL: usize = 32;
 /// A system call on a capability that is not there.
-pub const CAPABILITY: usize = 33;
+const CAPABILITY: usize = 33;
 /// Vector of page faults, which have a message of their own.
-pub const PAGE_FAULT: usize = 14;
+const PAGE_FAULT: usize = 14;
+
+/// What became of the instruction that this fault is about.
+pub fn outcome(message: &Message) -> usize {
+    match message.label() {
+        fault::USER_EXCEPTION => message.word(fault::user_exception::NUMBER) as usize,
+        fault::VM_FAULT => PAGE_FAULT,
+        fault::UNKNOWN_SYSCALL => UNKNOWN_CALL,
+        _ => CAPABILITY,
+    }
+}

@@ -1,9 +1,9 @@
 //! Instructions that fault, trap, or change what the kernel has to save.
 
-use super::dice::Dice;
+use super::code::Code;
 use super::gate::execute;
+use crate::actor::Dice;
 use crate::area::{CodePages, EDGE_ADDRESS};
-use crate::code::Code;
 
 /// Bytes of the longest of these pieces of code.
 const MOST_BYTES: usize = 60;

@@ -5,6 +5,10 @@
 /// What comes next arrives in the kernel with a code segment that looks like the kernel's.
 const IRET: u8 = 0xcf;
 const NOP: u8 = 0x90;
+/// What stands behind code in its last word: INT3.
+pub const PADDING: u8 = 0xcc;
+/// Bytes by which code at the edge of user memory may be cut off, at most.
+pub const MOST_CUT: usize = 2;
 
 /// At most `MOST` bytes of machine code; what does not fit is dropped.
 pub struct Code<const MOST: usize> {
@@ -84,4 +88,9 @@ const fn without_iret(byte: u8) -> u8 {
         IRET => NOP,
         byte => byte,
     }
+}
+
+/// So many bytes of instructions that do nothing.
+pub fn nops(bytes: usize) -> impl Iterator<Item = u8> {
+    core::iter::repeat_n(NOP, bytes)
 }

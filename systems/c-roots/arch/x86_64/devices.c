@@ -1,6 +1,7 @@
 /*
  * Drivers: I/O ports, interrupts, and what firmware has left in memory.
  */
+#include "devices.h"
 #include "tour.h"
 
 #include "memory.h"
@@ -31,28 +32,6 @@ static void timer_interrupts(void)
     }
     EXPECT_DONE(cnode_delete(handler));
     EXPECT_DONE(cnode_delete(ports));
-}
-
-/* The page at `paddr`, cut out of the untyped that holds it, half by half. */
-static cptr_t device_page(word_t paddr)
-{
-    word_t count = boot_info->untyped.end - boot_info->untyped.start;
-    word_t i = 0;
-    while (i < count && paddr - boot_info->untyped_list[i].paddr >=
-                            1ul << boot_info->untyped_list[i].size_bits)
-        i++;
-    if (i == count)
-        return 0;
-    cptr_t untyped = boot_info->untyped.start + i;
-    for (unsigned bits = boot_info->untyped_list[i].size_bits; bits > PAGE_BITS; bits--) {
-        cptr_t halves = slot_new();
-        slot_new();
-        must(untyped_retype(untyped, OBJECT_UNTYPED, bits - 1, halves, 2), "half an untyped");
-        untyped = halves + (paddr >> (bits - 1) & 1);
-    }
-    cptr_t page = slot_new();
-    must(untyped_retype(untyped, OBJECT_PAGE, 0, page, 1), "a device's page");
-    return page;
 }
 
 static const uint8_t *root_pointer(void)
@@ -102,6 +81,17 @@ static void devices_hold_no_messages(void)
     volatile uint8_t *screen = (volatile uint8_t *)DEVICES_AREA + PAGE_BYTES;
     screen[0] = 'C';
     EXPECT_EQ(screen[0], 'C');
+}
+
+word_t ticks_per_us(void)
+{
+    const uint8_t *chunk = (const uint8_t *)boot_info + PAGE_BYTES;
+    for (;;) {
+        const struct extra_chunk *header = (const struct extra_chunk *)chunk;
+        if (header->id == EXTRA_TSC_MHZ)
+            return *(const uint32_t __attribute__((aligned(1))) *)(chunk + sizeof(*header));
+        chunk += header->length;
+    }
 }
 
 void test_devices(void)

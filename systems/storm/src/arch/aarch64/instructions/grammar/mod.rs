@@ -1,33 +1,43 @@
 //! The grammar: random instructions of each class, with what prepares them.
 
 mod programs;
-mod segments;
 mod system;
 
 use core::sync::atomic::Ordering::Relaxed;
 
-use sandglass::abi::vspace::x86_64::HIGHEST_PAGE;
+use sandglass::abi::vspace::aarch64::HIGHEST_PAGE;
 
-use super::batch::SCRATCH_BYTES;
 use super::class::Class;
-use super::ring0;
+use super::{entry_address, summit};
 use crate::actor::Dice;
-use crate::area::{stack_top, Area, AREAS, AREA_BYTES, CODE_BYTES, LOW_ADDRESS, LOW_BYTES};
-use crate::code::{word_without_iret, Code};
+use crate::arch::code::{without_the_host, Code};
+use crate::area::{
+    area_address, stack_top, Area, AREAS, AREA_BYTES, CODE_BYTES, LOW_ADDRESS, LOW_BYTES,
+};
+use crate::instructions::batch::SCRATCH_BYTES;
 
-/// Bytes of the longest batch: [`super::batch::MOST_ITEMS`] of the longest items, registers before and
+/// Bytes of the longest batch: [`crate::instructions::batch::MOST_ITEMS`] of the longest items, registers before and
 /// the way back behind.
-const MOST_CODE: usize = 1600;
+const MOST_CODE: usize = 2400;
 
 const PAGE: u64 = 0x1000;
-const RAX: u8 = 0;
-const RCX: u8 = 1;
-const RDX: u8 = 2;
-const RSP: u8 = 4;
-const RSI: u8 = 6;
-const RDI: u8 = 7;
-const R11: u8 = 11;
-const REGISTERS: u8 = 16;
+/// Registers of data, and the one of an address to go to, which hardly anything else takes for an address of data.
+const DATA: u32 = 9;
+const OTHER: u32 = 10;
+const TARGET: u32 = 11;
+/// What the stack pointer is moved by.
+const STACK: u32 = 12;
+/// What items are counted with.
+const COUNTER: [u32; 2] = [16, 17];
+/// The number of a system call.
+const NUMBER: u32 = 7;
+/// x0 to x30.
+const REGISTERS: u32 = 31;
+const SP: u32 = 31;
+
+/// ADD Xd, Xn, #0, by which the stack pointer is written.
+const MOVE_TO_SP: u32 = 0x9100_0000 | SP;
+const BRANCH: u32 = 0xd61f_0000;
 
 /// Nothing is mapped here.
 const BEHIND_AREAS: u64 = 0x2800_0000;
@@ -53,18 +63,22 @@ impl<'a> Composer<'a> {
     /// Loads all registers with anything, the stack pointer mostly with a stack. What they are now leads
     /// to the counters.
     pub fn registers(&mut self) {
-        for register in (0..REGISTERS).filter(|&register| register != RSP) {
-            let value = self.address();
-            self.code.load(register, value);
-        }
-        // System calls have negative numbers. Those of the debug kernel are not to be met by chance.
-        let number = self.dice.word() >> 1;
-        self.code.load(RDX, number);
         let stack = match self.dice.below(8) {
             0 => self.address(),
             _ => self.stack(),
         };
-        self.code.load(RSP, stack);
+        self.load_stack(stack);
+        for register in 0..REGISTERS {
+            let value = self.address();
+            self.code.load(register, value);
+        }
+        self.no_call();
+    }
+
+    /// System calls have negative numbers. Those of the debug kernel are not to be met by chance.
+    fn no_call(&mut self) {
+        let number = self.dice.below(1 << 16);
+        self.code.load(NUMBER, number);
     }
 
     /// A class by its weight.
@@ -81,35 +95,49 @@ impl<'a> Composer<'a> {
         Class::ALL[self.dice.weighted(WEIGHTS)]
     }
 
-    /// Counts the begin of an item in the byte at `counter`, whatever the registers are.
-    pub fn count(&mut self, counter: u32) {
-        // inc byte [counter]
-        self.code.verbatim(&[0xfe, 0x04, 0x25]);
-        self.code.verbatim(&counter.to_le_bytes());
+    /// Counts the begin of an item in the byte at `counter`, whatever the registers are but for two.
+    pub fn count(&mut self, counter: u64) {
+        let [address, value] = COUNTER;
+        self.code.load(address, counter);
+        self.code.extend(&[
+            // ldrb value, [address]; add value, value, #1; strb value, [address]
+            0x3940_0000 | address << 5 | value,
+            0x1100_0400 | value << 5 | value,
+            0x3900_0000 | address << 5 | value,
+        ]);
+    }
+
+    /// Starts the thread anew.
+    pub fn leave(&mut self) {
+        let index = self.area.control.index as usize;
+        self.load_stack(stack_top(index));
+        self.code.load(0, area_address(index));
+        self.code.load(TARGET, entry_address());
+        self.code.push(BRANCH | TARGET << 5);
     }
 
     /// An instruction of `class`.
     pub fn item(&mut self, class: Class) {
         match class {
-            Class::FarTransfer => self.far_transfer(),
-            Class::InterruptReturn => self.interrupt_return(),
-            Class::SegmentRegister => self.segment_register(),
-            Class::SoftwareInterrupt => self.software_interrupt(),
             Class::SystemCall => self.system_call(),
-            Class::Port => self.port(),
-            Class::Prefix => self.prefix(),
-            Class::SelfModifying => self.self_modifying(),
-            Class::StackAndFlags => self.stack_and_flags(),
-            Class::ControlRegister => self.control_register(),
-            Class::DescriptorTable => self.descriptor_table(),
-            Class::FpuImage => self.fpu_image(),
-            Class::FpuOperation => self.fpu_operation(),
-            Class::SegmentBase => self.segment_base(),
-            Class::StackShadow => self.stack_shadow(),
+            Class::OtherCall => self.other_call(),
+            Class::ExceptionReturn => self.exception_return(),
+            Class::SystemRegister => self.system_register(),
+            Class::AnyRegister => self.any_register(),
+            Class::ProcessState => self.process_state(),
+            Class::Maintenance => self.maintenance(),
+            Class::Counter => self.counter(),
+            Class::ThreadPointer => self.thread_pointer(),
             Class::Waiting => self.waiting(),
+            Class::FpuControl => self.fpu_control(),
+            Class::FpuOperation => self.fpu_operation(),
             Class::Memory => self.memory(),
+            Class::Exclusive => self.exclusive(),
             Class::Jump => self.jump(),
-            Class::Descriptor => self.descriptor(),
+            Class::StackPointer => self.stack_pointer(),
+            Class::SelfModifying => self.self_modifying(),
+            Class::PointerAuthentication => self.pointer_authentication(),
+            Class::Unallocated => self.unallocated(),
             Class::Noise => self.noise(),
             Class::Edge => self.edge(),
         }
@@ -119,6 +147,11 @@ impl<'a> Composer<'a> {
     fn stack(&mut self) -> u64 {
         let top = stack_top(self.area.control.index as usize);
         top - 0x4000 - 8 * self.dice.below(32)
+    }
+
+    fn load_stack(&mut self, stack: u64) {
+        self.code.load(STACK, stack);
+        self.code.push(MOVE_TO_SP | STACK << 5);
     }
 
     /// An address of data: mostly of memory that is there, seldom of [`Self::target`]'s.
@@ -142,17 +175,15 @@ impl<'a> Composer<'a> {
         }
     }
 
-    /// An address to go to: mostly of code, and not of memory that is written otherwise than by
-    /// [`Code`] and [`word_without_iret`], but by chance. It belongs into R11, which hardly anything
-    /// else takes for an address of data.
+    /// An address to go to: mostly of code.
     fn target(&mut self) -> u64 {
         match self.dice.below(8) {
             0 => HIGHEST_PAGE + 0xff0 + self.dice.below(32),
             1 | 2 => LOW_ADDRESS + self.dice.below(0x1_0000),
             3 => self.area.code.0.as_ptr() as u64 + self.dice.below(CODE_BYTES as u64),
-            4 => ring0::address() + self.dice.below(64),
+            4 => summit::address() + self.dice.below(64),
             5 => self.dice.wild(),
-            _ => ring0::address(),
+            _ => summit::address(),
         }
     }
 
@@ -167,32 +198,12 @@ impl<'a> Composer<'a> {
     /// Writes to such memory.
     fn write_scratch(&mut self, word: usize, value: u64) {
         if let Some(word) = self.area.scratch.words.get(word) {
-            word.store(word_without_iret(value), Relaxed);
+            word.store(value, Relaxed);
         }
     }
 
-    /// An operand in memory at `address`, with `field` as register or number of the operation.
-    fn operand(&mut self, field: u8, address: u64) {
-        const NO_BASE: [u8; 2] = [0x04, 0x25];
-        let [modes, base] = NO_BASE;
-        self.code.bytes(&[modes | field << 3, base]);
-        self.code.word32(address as u32);
-    }
-
-    /// push `value`, of which 32 bits are kept and extended by their sign.
-    fn push(&mut self, value: u64) {
-        self.code.bytes(&[0x68]);
-        self.code.word32(value as u32);
-    }
-
-    /// Loads random flags.
-    fn odd_flags(&mut self) {
-        const KEPT_OFTEN: u64 = !0x100;
-        let mut flags = self.dice.word() & 0x3f_7fff;
-        if !self.dice.one_in(6) {
-            flags &= KEPT_OFTEN;
-        }
-        self.push(flags);
-        self.code.bytes(&[0x9d]);
+    /// An instruction of anything.
+    fn any(&mut self) -> u32 {
+        without_the_host(self.dice.word() as u32)
     }
 }

@@ -21,3 +21,8 @@ word_t tls_make(void *area)
     *(word_t *)thread_pointer = thread_pointer;
     return thread_pointer;
 }
+
+bool tls_holds(word_t base, word_t address)
+{
+    return address < base && base - address < TLS_BYTES;
+}

@@ -1,8 +1,8 @@
 //! Segments: transfers and loads through descriptors, and the tables themselves.
 
 use super::{Composer, R11, RAX, RCX};
+use crate::arch::instructions::low::{self, selector};
 use crate::area::LOW_ADDRESS;
-use crate::instructions::low::{self, selector};
 use sandglass::abi::vspace::x86_64::HIGHEST_PAGE;
 
 /// A prefix for the size of the operand: none, 16 bits, 64 bits.
@@ -87,7 +87,7 @@ impl Composer<'_> {
         self.code.bytes(&[0x41, 0x53]);
     }
 
-    /// IRET of 64 or 16 bits, which is not in the batch itself: see [`crate::code`].
+    /// IRET of 64 or 16 bits, which is not in the batch itself: see [`crate::arch::code`].
     pub fn interrupt_return(&mut self) {
         const JUMP_TO_R11: [u8; 3] = [0x41, 0xff, 0xe3];
         /// Four pushes of a frame, one of a register and one of RSP or another; a load of 32 bits.

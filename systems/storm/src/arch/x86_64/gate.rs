@@ -2,6 +2,7 @@
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use crate::actor::{actor, Dice};
 use crate::area::CodePages;
 
 /// What the registers are before a system call, and what they are behind it.
@@ -76,7 +77,7 @@ core::arch::global_asm!(
     "xor ebp, ebp",
     "call {actor}",
     "ud2",
-    actor = sym super::actor,
+    actor = sym actor,
 );
 
 extern "C" {
@@ -89,6 +90,26 @@ const _: () = assert!(core::mem::offset_of!(Registers, saved_stack) == 104);
 /// Where a thread of the storm starts, with its area's address in rdi and a stack.
 pub fn entry_address() -> u64 {
     &raw const storm_entry as u64
+}
+
+impl Registers {
+    /// With noise in those that no system call reads.
+    pub fn noisy(dice: &mut Dice) -> Self {
+        const DIRECTION_NESTED_ALIGNMENT_ID: u64 = 0x400 | 0x4000 | 0x4_0000 | 0x20_0000;
+        const ARITHMETIC: u64 = 0x8d5;
+        const TRAP: u64 = 0x100;
+        let mut registers = Self {
+            flags: dice.word() & (DIRECTION_NESTED_ALIGNMENT_ID | ARITHMETIC) | 0x202,
+            rax: dice.word(),
+            rbx: dice.word(),
+            rbp: dice.word(),
+            ..Self::default()
+        };
+        if dice.one_in(256) {
+            registers.flags |= TRAP;
+        }
+        registers
+    }
 }
 
 /// Makes a system call.
@@ -111,3 +132,6 @@ pub fn execute(pages: &CodePages, bytes: &[u8]) {
         call();
     }
 }
+
+/// Lets the `bytes` bytes at `code` be executed as they are now: the processor sees to that by itself.
+pub fn synchronise(_code: u64, _bytes: usize) {}

@@ -1,12 +1,12 @@
 //! Memory at address 0 of the storm's address spaces: descriptors in all of the first 64 KiB, where a
 //! processor whose register of the local descriptor table was left as it is after a reset finds
-//! that table; behind them a stack for [`super::ring0`], and INT3.
+//! that table; behind them a stack for [`super::summit`], and INT3.
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use super::ring0;
+use super::summit;
 use crate::actor::Dice;
-use crate::code::word_without_iret;
+use crate::arch::code::word_without_iret;
 
 /// Words of the table.
 pub const TABLE_WORDS: usize = 0x1_0000 / 8;
@@ -36,19 +36,19 @@ pub fn renew(table: &[AtomicU64], dice: &mut Dice) {
 }
 
 /// Two descriptors, or one that has two words: half of them a call gate that leads into the kernel's
-/// code segment at [`ring0::address`], if anything follows it.
+/// code segment at [`summit::address`], if anything follows it.
 pub fn pair_of_words(dice: &mut Dice) -> [u64; 2] {
     any_pair(dice).map(word_without_iret)
 }
 
 fn any_pair(dice: &mut Dice) -> [u64; 2] {
     match dice.below(16) {
-        0..8 => gate(0xc, 3, KERNEL_CODE, ring0::address()),
-        8 => gate(0xc, dice.below(4), selector(dice).into(), ring0::address()),
+        0..8 => gate(0xc, 3, KERNEL_CODE, summit::address()),
+        8 => gate(0xc, dice.below(4), selector(dice).into(), summit::address()),
         // Interrupt, trap and task gates, and those of 16 bits.
         9 => {
             let kind = dice.choose([0xe, 0xf, 0x5, 0x4, 0x6, 0x7]);
-            gate(kind, dice.below(4), KERNEL_CODE, ring0::address())
+            gate(kind, dice.below(4), KERNEL_CODE, summit::address())
         }
         // Task states, tables.
         10 => {
