@@ -154,7 +154,10 @@ mod tests {
     #[test]
     fn what_no_test_builds_is_looked_at_too() {
         let metadata = program::workspace_metadata().unwrap();
-        assert_eq!(untested(&metadata), ["sandglass-plugin"]);
+        assert_eq!(
+            untested(&metadata),
+            ["sandglass-plugin", "reference-loader"]
+        );
     }
 
     #[test]

@@ -41,8 +41,8 @@ impl AsidPool {
     /// The lowest identifier of pool `number` that names nothing, 0 excepted: at most as many
     /// steps as a pool has entries.
     pub fn lowest_free(&self, number: u64) -> Option<u16> {
-        let base = (number << INDEX_BITS) as u16;
-        for (asid, root) in turns::<{ ASIDS_PER_POOL as u64 }, _>((base..).zip(&self.roots)) {
+        for (i, root) in turns::<{ ASIDS_PER_POOL as u64 }, _>((0u16..).zip(&self.roots)) {
+            let asid = (number << INDEX_BITS) as u16 | i;
             if root.get().is_none() && asid != 0 {
                 return Some(asid);
             }
