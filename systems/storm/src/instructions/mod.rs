@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | [`batch`] | what a thread and its handler know of a batch |
 //! | [`handler`] | the handler of the threads' faults: the supervisor's |
+//! | [`places`] | addresses that batches load |
 //!
 //! and of each architecture, in [`crate::arch::instructions`]
 //!
@@ -20,6 +21,7 @@
 
 pub mod batch;
 pub mod handler;
+pub mod places;
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 

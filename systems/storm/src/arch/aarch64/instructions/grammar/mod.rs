@@ -5,22 +5,17 @@ mod system;
 
 use core::sync::atomic::Ordering::Relaxed;
 
-use sandglass::abi::vspace::aarch64::HIGHEST_PAGE;
-
 use super::class::Class;
 use super::{entry_address, summit};
 use crate::actor::Dice;
 use crate::arch::code::{without_the_host, Code};
-use crate::area::{
-    area_address, stack_top, Area, AREAS, AREA_BYTES, CODE_BYTES, LOW_ADDRESS, LOW_BYTES,
-};
-use crate::instructions::batch::SCRATCH_BYTES;
+use crate::area::{area_address, stack_top, Area};
+use crate::instructions::places;
 
 /// Bytes of the longest batch: [`crate::instructions::batch::MOST_ITEMS`] of the longest items, registers before and
 /// the way back behind.
 const MOST_CODE: usize = 2400;
 
-const PAGE: u64 = 0x1000;
 /// Registers of data, and the one of an address to go to, which hardly anything else takes for an address of data.
 const DATA: u32 = 9;
 const OTHER: u32 = 10;
@@ -38,11 +33,6 @@ const SP: u32 = 31;
 /// ADD Xd, Xn, #0, by which the stack pointer is written.
 const MOVE_TO_SP: u32 = 0x9100_0000 | SP;
 const BRANCH: u32 = 0xd61f_0000;
-
-/// Nothing is mapped here.
-const BEHIND_AREAS: u64 = 0x2800_0000;
-/// Of the page at the edge: here ends that part.
-const EDGE_DATA: u64 = 0x800;
 
 /// Makes a batch.
 pub struct Composer<'a> {
@@ -154,45 +144,19 @@ impl<'a> Composer<'a> {
         self.code.push(MOVE_TO_SP | STACK << 5);
     }
 
-    /// An address of data: mostly of memory that is there, seldom of [`Self::target`]'s.
+    /// An address of data.
     fn address(&mut self) -> u64 {
-        let index = self.area.control.index as usize;
-        match self.dice.below(16) {
-            0..5 => self.scratch(16).0,
-            5..8 => HIGHEST_PAGE + self.dice.below(EDGE_DATA),
-            8 => HIGHEST_PAGE + PAGE + self.dice.below(16),
-            9 | 10 => stack_top(index) - 0x2000 - self.dice.below(0x2000),
-            11 => {
-                // Another thread's.
-                let other = self.dice.index(AREAS) as u64;
-                let area = self.area.control.index;
-                (self.scratch(16).0).wrapping_add(other.wrapping_sub(area).wrapping_mul(AREA_BYTES))
-            }
-            _ => match self.dice.wild() {
-                low @ 0..LOW_BYTES => low + BEHIND_AREAS,
-                address => address,
-            },
-        }
+        places::data(self.area, &mut self.dice)
     }
 
-    /// An address to go to: mostly of code.
+    /// An address to go to.
     fn target(&mut self) -> u64 {
-        match self.dice.below(8) {
-            0 => HIGHEST_PAGE + 0xff0 + self.dice.below(32),
-            1 | 2 => LOW_ADDRESS + self.dice.below(0x1_0000),
-            3 => self.area.code.0.as_ptr() as u64 + self.dice.below(CODE_BYTES as u64),
-            4 => summit::address() + self.dice.below(64),
-            5 => self.dice.wild(),
-            _ => summit::address(),
-        }
+        places::code(self.area, &mut self.dice, summit::address())
     }
 
     /// Memory for `bytes` bytes, aligned to 16: its address, and the index of its first word.
     fn scratch(&mut self, bytes: usize) -> (u64, usize) {
-        let places = (SCRATCH_BYTES - bytes) / 16 + 1;
-        let offset = 16 * self.dice.index(places);
-        let first = self.area.scratch.words.as_ptr() as u64;
-        (first + offset as u64, offset / 8)
+        places::scratch(self.area, &mut self.dice, bytes)
     }
 
     /// Writes to such memory.

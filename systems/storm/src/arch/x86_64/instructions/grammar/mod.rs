@@ -6,22 +6,17 @@ mod system;
 
 use core::sync::atomic::Ordering::Relaxed;
 
-use sandglass::abi::vspace::x86_64::HIGHEST_PAGE;
-
 use super::class::Class;
 use super::{entry_address, summit};
 use crate::actor::Dice;
 use crate::arch::code::{word_without_iret, Code};
-use crate::area::{
-    area_address, stack_top, Area, AREAS, AREA_BYTES, CODE_BYTES, LOW_ADDRESS, LOW_BYTES,
-};
-use crate::instructions::batch::SCRATCH_BYTES;
+use crate::area::{area_address, stack_top, Area};
+use crate::instructions::places;
 
 /// Bytes of the longest batch: [`crate::instructions::batch::MOST_ITEMS`] of the longest items, registers before and
 /// the way back behind.
 const MOST_CODE: usize = 1600;
 
-const PAGE: u64 = 0x1000;
 const RAX: u8 = 0;
 const RCX: u8 = 1;
 const RDX: u8 = 2;
@@ -30,11 +25,6 @@ const RSI: u8 = 6;
 const RDI: u8 = 7;
 const R11: u8 = 11;
 const REGISTERS: u8 = 16;
-
-/// Nothing is mapped here.
-const BEHIND_AREAS: u64 = 0x2800_0000;
-/// Of the page at the edge: here ends that part.
-const EDGE_DATA: u64 = 0x800;
 
 /// Makes a batch.
 pub struct Composer<'a> {
@@ -133,47 +123,20 @@ impl<'a> Composer<'a> {
         top - 0x4000 - 8 * self.dice.below(32)
     }
 
-    /// An address of data: mostly of memory that is there, seldom of [`Self::target`]'s.
+    /// An address of data.
     fn address(&mut self) -> u64 {
-        let index = self.area.control.index as usize;
-        match self.dice.below(16) {
-            0..5 => self.scratch(16).0,
-            5..8 => HIGHEST_PAGE + self.dice.below(EDGE_DATA),
-            8 => HIGHEST_PAGE + PAGE + self.dice.below(16),
-            9 | 10 => stack_top(index) - 0x2000 - self.dice.below(0x2000),
-            11 => {
-                // Another thread's.
-                let other = self.dice.index(AREAS) as u64;
-                let area = self.area.control.index;
-                (self.scratch(16).0).wrapping_add(other.wrapping_sub(area).wrapping_mul(AREA_BYTES))
-            }
-            _ => match self.dice.wild() {
-                low @ 0..LOW_BYTES => low + BEHIND_AREAS,
-                address => address,
-            },
-        }
+        places::data(self.area, &mut self.dice)
     }
 
-    /// An address to go to: mostly of code, and not of memory that is written otherwise than by
-    /// [`Code`] and [`word_without_iret`], but by chance. It belongs into R11, which hardly anything
-    /// else takes for an address of data.
+    /// An address to go to. It belongs into R11, which hardly anything else takes for an address of data; what is written
+    /// there is by [`Code`] and [`word_without_iret`].
     fn target(&mut self) -> u64 {
-        match self.dice.below(8) {
-            0 => HIGHEST_PAGE + 0xff0 + self.dice.below(32),
-            1 | 2 => LOW_ADDRESS + self.dice.below(0x1_0000),
-            3 => self.area.code.0.as_ptr() as u64 + self.dice.below(CODE_BYTES as u64),
-            4 => summit::address() + self.dice.below(64),
-            5 => self.dice.wild(),
-            _ => summit::address(),
-        }
+        places::code(self.area, &mut self.dice, summit::address())
     }
 
     /// Memory for `bytes` bytes, aligned to 16: its address, and the index of its first word.
     fn scratch(&mut self, bytes: usize) -> (u64, usize) {
-        let places = (SCRATCH_BYTES - bytes) / 16 + 1;
-        let offset = 16 * self.dice.index(places);
-        let first = self.area.scratch.words.as_ptr() as u64;
-        (first + offset as u64, offset / 8)
+        places::scratch(self.area, &mut self.dice, bytes)
     }
 
     /// Writes to such memory.
