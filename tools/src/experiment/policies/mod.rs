@@ -18,6 +18,7 @@ use anyhow::{ensure, Result};
 use super::machines;
 use super::report::Report;
 use super::{Extent, Size};
+use crate::arch::Arch;
 use compared::Compared;
 use measured::Run;
 use systems::{Case, Conduct, TaskSet, CONDUCTS, POLICIES};
@@ -60,7 +61,7 @@ fn measure(tasks: &TaskSet, length_ms: u64) -> Result<Vec<Compared>> {
     }
     let sources = cases.iter().map(|case| case.source(length_ms));
     let sources = sources.collect::<Result<Vec<_>>>()?;
-    let ended = machines::run_all(crate::arch::Arch::X86_64, "policies", &sources, 0, None)?;
+    let ended = machines::run_all(Arch::X86_64, "policies", &sources, 0, None)?;
     let runs = ended.iter().map(|ended| Run::of(tasks, &ended.console));
     let runs = runs.collect::<Result<Vec<_>>>()?;
     let of_policies = POLICIES.iter().zip(runs.chunks(CONDUCTS.len()));

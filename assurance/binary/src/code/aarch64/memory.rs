@@ -10,7 +10,7 @@ const ATOMIC: &[&str] = &[
     "cas", "swp", "ldadd", "ldclr", "ldeor", "ldset", "ldsmax", "ldsmin", "ldumax", "ldumin",
 ];
 
-/// Where an instruction reads or writes. Maintenance of caches, which are those of a model in no model, is not counted.
+/// Where an instruction reads or writes. Maintenance of caches is not counted: models have none.
 pub(super) fn accesses(decoded: &Decoded, address: u64) -> [Option<Access>; 2] {
     let name = decoded.opcode.to_string();
     let Some((reads, writes)) = directions(&name) else {

@@ -3,7 +3,9 @@
 mod memory;
 
 use yaxpeax_arch::{Decoder as _, U8Reader};
-use yaxpeax_arm::armv8::a64::{InstDecoder, Instruction as Decoded, Opcode, Operand, ShiftStyle};
+use yaxpeax_arm::armv8::a64::{
+    InstDecoder, Instruction as Decoded, Opcode, Operand, ShiftStyle, SizeCode,
+};
 
 use super::{Change, Decoder, Flow, Instruction, StackChange};
 use memory::{accesses, stack};
@@ -149,8 +151,12 @@ fn settled(before: &Decoded, branch: &Decoded, flow: Flow) -> Option<Flow> {
         return None;
     };
     let (to, number) = constant(before)?;
-    let [Operand::Register(_, register), bit, ..] = branch.operands else {
+    let [Operand::Register(size, register), bit, ..] = branch.operands else {
         return None;
+    };
+    let number = match size {
+        SizeCode::W => number & u64::from(u32::MAX),
+        SizeCode::X => number,
     };
     let bit = match bit {
         Operand::Imm16(bit) => Some(number >> bit & 1),
@@ -192,8 +198,19 @@ fn third_argument(decoded: &Decoded) -> Change {
             Operand::Register(_, THIRD_ARGUMENT) | Operand::RegisterOrSP(_, THIRD_ARGUMENT)
         )
     };
+    // An address that is written back; or registers in pairs, which the kernel does not use.
+    let is_changed_besides = |operand: &Operand| {
+        matches!(
+            operand,
+            Operand::RegPreIndex(THIRD_ARGUMENT, _, true)
+                | Operand::RegPostIndex(THIRD_ARGUMENT, _)
+                | Operand::RegPostIndexReg(THIRD_ARGUMENT, _)
+                | Operand::RegisterPair(..)
+        )
+    };
     match decoded.opcode {
-        Opcode::BL | Opcode::BLR => Change::Unknown,
+        Opcode::BL | Opcode::BLR | Opcode::HVC | Opcode::SMC => Change::Unknown,
+        _ if decoded.operands.iter().any(is_changed_besides) => Change::Unknown,
         // The first operand of a store or of a comparison is only read; that it counts as changed loses nothing but a
         // bound, which is missed aloud.
         _ if decoded.operands.iter().take(2).any(is_it) => match constant(decoded) {
@@ -288,6 +305,9 @@ mod tests {
             (other, cbz, None),
             (unknown, cbz, None),
             (zero, equal, None),
+            // mov x0, #1 << 32; cbz w0 and cbz x0
+            (0xd2c0_0020, 0x3400_0040, taken),
+            (0xd2c0_0020, cbz, next),
         ] {
             assert_eq!(
                 behind(before, branch),
@@ -309,6 +329,11 @@ mod tests {
             // mov x1, x2; ldp x1, x2, [x0]
             (0xaa02_03e1, Change::None),
             (0xa940_0801, Change::Unknown),
+            // ldr x0, [x2], #8; ldr x0, [x2, #8]!; ldr x0, [x2, #8]; smc #0
+            (0xf840_8440, Change::Unknown),
+            (0xf840_8c40, Change::Unknown),
+            (0xf940_0440, Change::None),
+            (0xd400_0003, Change::Unknown),
         ] {
             assert_eq!(one(word).third_argument, expected, "{word:08x}");
         }
