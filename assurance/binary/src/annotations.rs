@@ -18,8 +18,8 @@ pub enum Kind {
     Repeats,
     /// The next call has at most this as third argument.
     Argument,
-    /// It is reached at most so many times between two checks for interrupts; steps with different numbers are counted
-    /// apart.
+    /// It is reached at most so many times between two checks for interrupts; steps of different kinds or numbers are
+    /// counted apart.
     Steps,
     /// It is reached at most so many times in each call of the function that it is in.
     Together,
@@ -33,6 +33,8 @@ pub struct Record {
     pub address: u64,
     pub kind: Kind,
     pub value: u64,
+    /// Of steps: their kind. Of turns that are counted together: how many it is, besides one.
+    pub detail: u64,
 }
 
 /// The marks, by their numbers.
@@ -43,6 +45,9 @@ pub const LEVELS: u64 = 1 << 32;
 
 /// Height of a tree of threads, as a number of a record: a parameter, too.
 pub const HEIGHT: u64 = 1 << 33;
+
+/// Half of that, and one.
+pub const HALF_HEIGHT: u64 = 1 << 35;
 
 /// With a number of bytes, as a number of a record: as many as the third argument of the function has of them.
 pub const OF_ARGUMENT: u64 = 1 << 34;
@@ -82,10 +87,15 @@ pub fn read(file: &object::File) -> Result<Vec<Record>> {
                 "{SECTION} has a record of kind {other}: build the kernel with the same version"
             ),
         };
+        let (value, detail) = match kind {
+            Kind::Steps | Kind::Together => (word(16) & u64::from(u32::MAX), word(16) >> 32),
+            _ => (word(16), 0),
+        };
         let record = Record {
             address: word(0),
             kind,
-            value: word(16),
+            value,
+            detail,
         };
         if record.address != 0 && !records.contains(&record) {
             records.push(record);

@@ -94,7 +94,8 @@ impl Copy {
         let mut terms = Vec::new();
         for (each, limits) in self.code.loops.iter().zip(&self.limits) {
             for (bound, &(limit, _)) in each.bounds.iter().zip(limits) {
-                if bound.marked.contains(&block) {
+                let records = bound.marked.iter().filter(|&&marked| marked == block);
+                for _ in records {
                     terms = sum(&terms, &[(limit, 1)]);
                 }
             }
@@ -414,19 +415,21 @@ impl Analysis<'_> {
 
     /// What a block uses up of the steps between checks for interrupts.
     fn steps_in(&self, network: &mut Network, block: &Block) -> Vec<Term> {
-        let record = self
+        let mut terms = Vec::new();
+        let records = self
             .image
             .records
             .iter()
-            .find(|record| record.kind == Kind::Steps && block.contains(record.address));
-        let Some(record) = record else {
-            return Vec::new();
-        };
-        let limit = *network.steps.entry(record.value).or_insert_with(|| {
-            network.limits.push(record.value as i64);
-            network.limits.len() - 1
-        });
-        vec![(limit, 1)]
+            .filter(|record| record.kind == Kind::Steps && block.contains(record.address));
+        for record in records {
+            let counted = (record.detail, record.value);
+            let limit = *network.steps.entry(counted).or_insert_with(|| {
+                network.limits.push(record.value as i64);
+                network.limits.len() - 1
+            });
+            terms = sum(&terms, &[(limit, 1)]);
+        }
+        terms
     }
 }
 

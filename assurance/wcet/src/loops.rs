@@ -6,7 +6,7 @@ use anyhow::{bail, ensure, Result};
 use petgraph::algo::dominators;
 use petgraph::graph::{DiGraph, NodeIndex};
 
-use crate::annotations::{Kind, Record, HEIGHT, LEVELS, OF_ARGUMENT};
+use crate::annotations::{Kind, Record, HALF_HEIGHT, HEIGHT, LEVELS, OF_ARGUMENT};
 use crate::graph::{Block, End, Graph};
 use crate::image::Image;
 
@@ -31,6 +31,8 @@ pub struct TurnBound {
     pub marked: Vec<usize>,
     /// A number, or a parameter of the analysis.
     pub most: u64,
+    /// Of steps: their kind. Those of others are counted apart.
+    pub detail: u64,
 }
 
 impl Loop {
@@ -73,13 +75,15 @@ fn together(image: &Image, graph: &Graph) -> Option<Loop> {
         let Some(block) = graph.block_at(record.address) else {
             continue;
         };
+        // What counts twice stands there twice.
+        let marked = (0..=record.detail).map(|_| block);
         match bounds.iter_mut().find(|bound| bound.most == record.value) {
-            Some(bound) if bound.marked.contains(&block) => {}
-            Some(bound) => bound.marked.push(block),
+            Some(bound) => bound.marked.extend(marked),
             None => bounds.push(TurnBound {
                 kind: record.kind,
-                marked: vec![block],
+                marked: marked.collect(),
                 most: record.value,
+                detail: 0,
             }),
         }
     }
@@ -194,14 +198,18 @@ fn claim(image: &Image, function: usize, graph: &Graph, loops: &mut [Loop]) -> R
             outside.push(record);
             continue;
         };
-        let same = |bound: &&mut TurnBound| (bound.kind, bound.most) == (record.kind, record.value);
+        let same = |bound: &&mut TurnBound| {
+            let bound = (bound.kind, bound.most, bound.detail);
+            bound == (record.kind, record.value, record.detail)
+        };
         match each.bounds.iter_mut().find(same) {
-            Some(bound) if bound.marked.contains(&block) => {}
+            // A block with two records counts twice.
             Some(bound) => bound.marked.push(block),
             None => each.bounds.push(TurnBound {
                 kind: record.kind,
                 marked: vec![block],
                 most: record.value,
+                detail: record.detail,
             }),
         }
     }
@@ -242,6 +250,7 @@ pub fn named(most: u64) -> String {
     match most {
         LEVELS => "the levels of capability spaces".to_string(),
         HEIGHT => "the height of a tree of threads".to_string(),
+        HALF_HEIGHT => "half the height of a tree of threads".to_string(),
         part if part & OF_ARGUMENT != 0 => {
             format!(
                 "a turn for each {} bytes of the third argument",

@@ -88,8 +88,8 @@ pub struct Network {
     pub edges: Vec<Edge>,
     /// What of each limit there is.
     pub limits: Vec<i64>,
-    /// Limits of steps between two checks for interrupts: by how many there are.
-    pub steps: std::collections::BTreeMap<u64, usize>,
+    /// Limits of steps between two checks for interrupts: by their kind and how many there are.
+    pub steps: std::collections::BTreeMap<(u64, u64), usize>,
     /// Limits of calls: by the number of the bound.
     pub bounds: std::collections::BTreeMap<usize, usize>,
     /// Nothing begins behind them yet.

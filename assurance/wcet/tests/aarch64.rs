@@ -34,6 +34,7 @@ fn a_loop_that_the_third_argument_bounds_turns_as_often_as_it_says() {
         address: START + 12,
         kind: Kind::Turns,
         value,
+        detail: 0,
     };
     let cost = |fills: &[u32], value| {
         let image = image(

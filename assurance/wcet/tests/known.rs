@@ -40,6 +40,9 @@ fn bounds_are_those_counted_by_hand() {
         ("may_check", 3 + 4 + 4 * 6 + 1),
         ("steps_alone", 2 + 20 + 1),
         ("may_be_heavy", 1 + 5 * (3 + 11 + 2) + 3 + 3 + 1),
+        // Two turns that count as four, and two.
+        ("share_turns", 2 * 3 + 2 * 7 + 1),
+        ("two_kinds", 2 * 9 + 2 * 6 + 1),
         ("copied_turn", 2 * 5 + 1),
         // Three dear turns, instead of six cheap ones.
         ("counts_twice", 3 * 15 + 1),

@@ -8,6 +8,7 @@
 .set REPEATS, 2
 .set ARGUMENT, 3
 .set STEPS, 4
+.set TOGETHER, 6
 .set LEVELS, 1 << 32
 
 # What the source says of the next instruction.
@@ -276,6 +277,41 @@ function may_be_heavy
     call three
 3:  iretq
 end may_be_heavy
+
+# Two loops that share their turns, of which those of the second count as two.
+function share_turns
+1:  record TURNS, 9
+    record TOGETHER, 6
+    nop
+    dec ecx
+    jnz 1b
+2:  record TURNS, 9
+    record TOGETHER, 1 << 32 | 6
+    .rept 5
+    nop
+    .endr
+    dec ecx
+    jnz 2b
+    iretq
+end share_turns
+
+# Steps of two kinds, of which there are as many.
+function two_kinds
+1:  record TURNS, 9
+    test eax, eax
+    jz 2f
+    record STEPS, 1 << 32 | 2
+    .rept 4
+    nop
+    .endr
+    jmp 3f
+2:  record STEPS, 2 << 32 | 2
+    nop
+    nop
+3:  dec ecx
+    jnz 1b
+    iretq
+end two_kinds
 
 # The last turn's beginning, which the compiler copied out of the loop.
 function copied_turn

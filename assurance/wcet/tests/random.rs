@@ -64,6 +64,7 @@ impl Assembler {
             address,
             kind,
             value,
+            detail: 0,
         });
         self.bytes.push(NOP);
     }

@@ -13,9 +13,11 @@ pub(in crate::arch) mod kind {
     pub const REPEATS: u64 = 2;
     /// The next call has at most this as third argument.
     pub const ARGUMENT: u64 = 3;
-    /// It is reached at most so many times between two checks for interrupts.
+    /// It is reached at most so many times between two checks for interrupts: the lower half; the upper one says what is
+    /// counted together.
     pub const STEPS: u64 = 4;
-    /// It is reached at most so many times in each call of the function that it is in.
+    /// It is reached at most so many times in each call of the function that it is in: the lower half; the upper one says
+    /// as how many it counts, besides one.
     pub const TOGETHER: u64 = 6;
     /// Limits of paths name it.
     pub const MARK: u64 = 5;
@@ -28,9 +30,11 @@ pub const HEIGHT: u64 = 1 << 33;
 /// As the bound of a loop, with a number of bytes: as many as the third argument of the function has of them.
 #[cfg(all(target_os = "none", target_arch = "aarch64"))]
 pub const OF_ARGUMENT: u64 = 1 << 34;
-/// An AVL tree of n nodes is at most 1.44 log2(n + 2) high, and physical memory has room for 2^36 TCBs: no tree of
+/// As the bound of a loop: half of that, and one.
+pub const HALF_HEIGHT: u64 = 1 << 35;
+/// A red-black tree of n nodes is at most 2 log2(n + 1) high, and physical memory has room for 2^36 TCBs: no tree of
 /// threads is higher.
-pub const MOST_HEIGHT: u64 = 53;
+pub const MOST_HEIGHT: u64 = 72;
 /// The most levels that there can be: a bit of an address leads through one, at least.
 #[cfg(not(target_os = "none"))]
 const MOST_LEVELS: u64 = 64;
@@ -80,6 +84,7 @@ impl<const MOST: u64> Turns<MOST> {
             let most = match MOST {
                 LEVELS => MOST_LEVELS,
                 HEIGHT => MOST_HEIGHT,
+                HALF_HEIGHT => MOST_HEIGHT / 2 + 1,
                 most => most,
             };
             assert!(self.taken <= most, "a loop takes more than {most} turns");
@@ -114,11 +119,17 @@ impl<const MOST: u64> Together<MOST> {
     /// In each of the loops, on the way that every turn takes.
     #[inline(always)]
     pub fn turn(&mut self) {
+        self.turns::<1>();
+    }
+
+    /// A turn that counts as so many.
+    #[inline(always)]
+    pub fn turns<const COUNT: u64>(&mut self) {
         #[cfg(target_os = "none")]
-        record!(kind::TOGETHER, MOST);
+        record!(kind::TOGETHER, (COUNT - 1) << 32 | MOST);
         #[cfg(not(target_os = "none"))]
         if self.taken != u64::MAX {
-            self.taken += 1;
+            self.taken += COUNT;
             assert!(
                 self.taken <= MOST,
                 "loops take more than {MOST} turns together"
@@ -140,13 +151,26 @@ pub fn at_most<const MOST: u64>(bytes: usize) -> usize {
     bytes
 }
 
-/// A step of which there are at most `MOST` between two checks for interrupts: `taken` with this one. Those with
-/// different bounds are counted apart.
+/// Steps of long operations: those of one kind are counted together.
+pub mod kind_of_step {
+    /// A part of an operation that consists of such parts.
+    pub const PART: u64 = 0;
+    /// A capability goes.
+    pub const COPY: u64 = 1;
+    /// An object is taken apart.
+    pub const OBJECT: u64 = 2;
+    /// A zombie is moved.
+    pub const MOVE: u64 = 3;
+    /// A child of a capability that is revoked goes.
+    pub const CHILD: u64 = 4;
+}
+
+/// A step of a kind of which there are at most `MOST` between two checks for interrupts: `taken` with this one.
 #[inline(always)]
-pub fn step<const MOST: u64>(taken: u64) {
+pub fn step<const KIND: u64, const MOST: u64>(taken: u64) {
     #[cfg(target_os = "none")]
     {
-        record!(kind::STEPS, MOST);
+        record!(kind::STEPS, KIND << 32 | MOST);
         let _ = taken;
     }
     #[cfg(not(target_os = "none"))]

@@ -1,7 +1,7 @@
 //! The steps of a long operation, where each is so short that a look for interrupts behind each would take
 //! longer than the step.
 
-use crate::arch::bounds;
+use crate::arch::bounds::{self, kind_of_step};
 use crate::time::{account, Preempted};
 use crate::Kernel;
 
@@ -23,7 +23,7 @@ impl<const INTERVAL: u64> Steps<INTERVAL> {
     /// The operation must stop now.
     pub fn point(&mut self, k: &Kernel) -> Result<(), Preempted> {
         self.taken += 1;
-        bounds::step::<INTERVAL>(self.taken);
+        bounds::step::<{ kind_of_step::PART }, INTERVAL>(self.taken);
         if self.taken < INTERVAL {
             return Ok(());
         }
