@@ -31,5 +31,5 @@ pub use notification::Notification;
 pub use queue::{Key, Queue};
 pub use reply::{Above, Reply};
 pub use rights::{FrameRights, Rights};
-pub use sched_context::{Parameters, Refill, SchedContext};
+pub use sched_context::{Parameters, Queued, Refill, SchedContext};
 pub use tcb::{Cancelled, Place, ResumePoint, Retyping, Sender, State, Tcb, TcbSlot};

@@ -43,7 +43,26 @@ impl Refill {
     }
 }
 
-const _: () = assert!(size_of::<Refill>() as u64 == sandglass_abi::sched::REFILL_SIZE);
+/// A refill that waits behind the head. Its amount is what lies between its start and that of the next one: so what
+/// concerns many refills in a row is one search, and not a sum.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C)]
+pub struct Queued {
+    /// Budget in front of it, in ticks: all that was used since the context was configured, and all that comes before.
+    pub start: u64,
+    /// Tick from which on it may be used.
+    pub time: u64,
+}
+
+impl Queued {
+    /// When it could be used up to `end`, a start behind it, without interruption.
+    #[inline(always)]
+    pub const fn end(self, end: u64) -> u64 {
+        self.time + (end - self.start)
+    }
+}
+
+const _: () = assert!(size_of::<Queued>() as u64 == sandglass_abi::sched::REFILL_SIZE);
 
 /// Number of refills that a scheduling context of 2^`bits` bytes has room for (04, section 2.1),
 /// of which the kernel uses at most [`Refill::MAX`].
@@ -51,7 +70,7 @@ const fn refill_capacity(bits: u8) -> u8 {
     if bits >= 12 {
         return Refill::MAX;
     }
-    let room = ((1usize << bits) - size_of::<SchedContext>()) / size_of::<Refill>();
+    let room = ((1usize << bits) - size_of::<SchedContext>()) / size_of::<Queued>();
     if room < Refill::MAX as usize {
         room as u8
     } else {
@@ -87,8 +106,7 @@ pub struct SchedContext {
     capacity: u8,
     is_sporadic: Cell<bool>,
     core: Cell<CoreId>,
-    /// Pads the fixed part to the ABI's size.
-    reserved: u64,
+    end: Cell<u64>,
 }
 
 const _: () = assert!(size_of::<SchedContext>() as u64 == sandglass_abi::sched::CONTEXT_CORE_SIZE);
@@ -104,10 +122,10 @@ pub mod offset {
     pub const THREAD: usize = offset_of!(SchedContext, thread);
     pub const HEAD_AMOUNT: usize = offset_of!(SchedContext, head) + offset_of!(Refill, amount);
     pub const HEAD_TIME: usize = offset_of!(SchedContext, head) + offset_of!(Refill, time);
+    pub const END: usize = offset_of!(SchedContext, end);
     pub const FIRST: usize = offset_of!(SchedContext, first);
     pub const QUEUED: usize = offset_of!(SchedContext, queued);
     pub const MAX_REFILLS: usize = offset_of!(SchedContext, max_refills);
-    pub const CAPACITY: usize = offset_of!(SchedContext, capacity);
     pub const SPORADIC: usize = offset_of!(SchedContext, is_sporadic);
     /// The refills behind the head.
     pub const REFILLS: usize = size_of::<SchedContext>();
@@ -132,7 +150,7 @@ impl SchedContext {
             capacity: refill_capacity(bits),
             is_sporadic: Cell::new(false),
             core: Cell::new(CoreId::BOOT),
-            reserved: 0,
+            end: Cell::new(0),
         }
     }
 
@@ -165,6 +183,8 @@ impl SchedContext {
         first, set_first: u8;
         /// Number of refills in the array.
         queued, set_queued: u8;
+        /// Where a refill behind the last one would start ([`Queued::start`]), if it is not round-robin.
+        end, set_end: u64;
         /// Where its thread runs (04, section 15).
         core, set_core: CoreId;
     }

@@ -14,9 +14,9 @@
 
 use ::core::cell::Cell;
 
-use crate::arch::bounds::{Together, Turns};
+use crate::arch::bounds::{self, Together, Turns};
 use crate::mem::{objects, Ref};
-use crate::object::{Refill, SchedContext};
+use crate::object::{Queued, Refill, SchedContext};
 use crate::Kernel;
 
 /// Bound of the loop over refills that a charge used up. A charge is at most the head, since the
@@ -24,27 +24,24 @@ use crate::Kernel;
 /// it can use up every refill once, and the first of them a second time. Only a machine that stood
 /// still while its clock went on (a virtual one that was paused) has larger charges: what exceeds
 /// the bound is forgiven.
-const MAX_CHARGED: u16 = 2 * Refill::MAX as u16;
+const MAX_CHARGED: usize = 2 * Refill::MAX as usize;
 
-/// What is left of `head` when `used` ticks of it are used, and the refill that gives them back.
-#[inline(always)]
-fn split(head: Refill, used: u64, period: u64) -> (Refill, Refill) {
-    let Refill { amount, time } = head;
-    let rest = Refill::new(amount - used, time + used);
-    (rest, Refill::new(used, time + period))
-}
+/// Refills that a charge uses up: no more than there are, and one, unless the machine stood still: the head has the
+/// least budget when a charge begins.
+type Charged = Together<{ Refill::MAX as u64 + 1 }>;
 
 /// The refills of a context while an operation goes through them: the head, and what follows it in the ring.
 struct Queue<'k> {
     refills: Refills<'k>,
-    ring: &'k [Cell<Refill>],
-    head: Refill,
+    ring: &'k [Cell<Queued>],
+    head: Queued,
     /// Place of the refill that follows the head, and how many do.
     first: usize,
     queued: usize,
-    /// Place of the last of them, and the last refill itself: the head if nothing follows it.
+    /// Place of the last of them.
     last: usize,
-    tail: Refill,
+    /// Where a refill behind the last one would start.
+    end: u64,
 }
 
 impl<'k> Queue<'k> {
@@ -55,58 +52,135 @@ impl<'k> Queue<'k> {
         let (first, queued) = (context.first().into(), context.queued().into());
         let last = usize::wrapping_sub(first + queued, 1);
         let last = last.min(last.wrapping_sub(ring.len()));
-        let head = context.head();
-        let tail = ring.get(last).filter(|_| queued > 0);
-        Queue {
+        let mut queue = Queue {
             refills,
             ring,
-            head,
+            head: Queued { start: 0, time: 0 },
             first,
             queued,
             last,
-            tail: tail.map_or(head, Cell::get),
-        }
+            end: context.end(),
+        };
+        let Refill { amount, time } = context.head();
+        let start = queue.head_end() - amount;
+        queue.head = Queued { start, time };
+        queue
     }
 
     #[inline(always)]
     fn store(self) {
         let (k, context) = (self.refills.k, self.refills.context());
-        context.set_head(k, self.head);
+        let amount = self.head_end() - self.head.start;
+        context.set_head(k, Refill::new(amount, self.head.time));
         context.set_first(k, self.first as u8);
         context.set_queued(k, self.queued as u8);
+        context.set_end(k, self.end);
     }
 
-    /// The place behind `place`, around the ring.
+    /// The refill that follows the head, if there is one.
     #[inline(always)]
-    fn after(&self, place: usize) -> usize {
-        let next = place.wrapping_add(1);
-        if next < self.ring.len() {
-            next
-        } else {
-            0
-        }
-    }
-
-    /// Takes the refill that follows the head, if there is one.
-    #[inline(always)]
-    fn take_second(&mut self) -> Option<Refill> {
+    fn second(&self) -> Option<Queued> {
         let second = self.ring.get(self.first).filter(|_| self.queued > 0)?;
-        self.first = self.after(self.first);
-        self.queued -= 1;
         Some(second.get())
     }
 
-    /// The head is used up: it comes back one period later, at the end of the queue.
+    /// Where the head ends, and what follows it starts.
     #[inline(always)]
-    fn use_head(&mut self, period: u64) {
-        let again = Refill::new(self.head.amount, self.head.time + period);
-        trace!(self.refills.k, refill(self.refills.handle, again));
-        match self.take_second() {
-            None => (self.head, self.tail) = (again, again),
-            Some(second) => {
-                self.head = second;
-                self.schedule_used(again, true);
+    fn head_end(&self) -> u64 {
+        self.second().map_or(self.end, |second| second.start)
+    }
+
+    /// The last refill: the head if nothing follows it.
+    #[inline(always)]
+    fn tail(&self) -> Queued {
+        let last = self.ring.get(self.last).filter(|_| self.queued > 0);
+        last.map_or(self.head, Cell::get)
+    }
+
+    /// Uses up the refills, from the head on, that end at `goal` or before and are usable before `latest`: each comes back
+    /// one period later, at the end of the queue.
+    #[inline(always)]
+    fn use_whole(&mut self, goal: u64, latest: u64, stood_still: bool) {
+        let mut rounds = Together::<3>::new(!stood_still);
+        let mut turns = Together::<{ Refill::MAX as u64 + 1 }>::new(!stood_still);
+        let mut left = MAX_CHARGED;
+        while left > 0 && self.head_end() <= goal && self.head.time < latest {
+            rounds.turn();
+            // Some may be joined to the last one: it is left to the next round.
+            let count = self.count_while(|each| each.start <= goal && each.time < latest);
+            let count = count.clamp(1, left);
+            self.use_first(count, &mut turns);
+            left -= count;
+        }
+    }
+
+    /// The first `count` refills are used up; the last one only if there is no other.
+    #[inline(always)]
+    fn use_first(&mut self, count: usize, turns: &mut Charged) {
+        let period = self.refills.context().period();
+        let (mut head, mut tail, amount) = (self.head, self.tail(), self.end - self.head.start);
+        if self.queued == 0 {
+            turns.turn();
+            self.comes_back(amount, head.time + period);
+            self.head.start = self.end;
+            self.head.time += period;
+            self.end += amount;
+            return;
+        }
+        let parts = self.ring.split_at_checked(self.first);
+        let (lower, upper) = parts.unwrap_or_default();
+        let mut parts = Turns::<2>::new();
+        let mut rest = count;
+        for part in [upper, lower] {
+            parts.turn();
+            let part = part.get(..rest).unwrap_or(part);
+            for next in bounds::turns::<{ Refill::MAX as u64 }, _>(part.iter()) {
+                turns.turn();
+                let (start, time) = (head.start + amount, head.time + period);
+                let again = Queued { start, time };
+                let next = next.get();
+                self.comes_back(next.start - head.start, time);
+                head = next;
+                if tail.end(start) < time {
+                    self.append(again);
+                    tail = again;
+                }
             }
+            rest -= part.len();
+        }
+        self.end += head.start - self.head.start;
+        self.head = head;
+        self.join(count);
+    }
+
+    #[inline(always)]
+    fn comes_back(&self, amount: u64, time: u64) {
+        let (k, context, again) = (
+            self.refills.k,
+            self.refills.handle,
+            Refill::new(amount, time),
+        );
+        trace!(k, refill(context, again));
+        let _ = (k, context, again);
+    }
+
+    /// Puts a refill behind the last one. There is room.
+    #[inline(always)]
+    fn append(&mut self, refill: Queued) {
+        self.queued += 1;
+        self.last = self.last.wrapping_add(1);
+        if let Some(last) = self.ring.get(self.last) {
+            last.set(refill);
+        } else {
+            self.last = 0;
+            self.set_last(refill);
+        }
+    }
+
+    #[inline(always)]
+    fn set_last(&self, refill: Queued) {
+        if let Some(last) = self.ring.get(self.last) {
+            last.set(refill);
         }
     }
 
@@ -116,38 +190,65 @@ impl<'k> Queue<'k> {
         if used == 0 || self.head.time >= self.refills.k.constants.max_release() {
             return;
         }
-        let (rest, again) = split(self.head, used, period);
-        self.head = rest;
-        if self.queued == 0 {
-            self.tail = rest;
+        let time = self.head.time + period;
+        self.head.start += used;
+        self.head.time += used;
+        self.comes_back(used, time);
+        // It is not before the last refill's.
+        let (tail, start) = (self.tail(), self.end);
+        let early = time.saturating_sub(tail.end(start));
+        let places: usize = self.refills.context().max_refills().into();
+        if early > 0 && self.queued + 1 < places {
+            self.append(Queued { start, time });
+        } else if early > 0 {
+            // One follows the head, as there is room for two.
+            let time = tail.time + early;
+            self.set_last(Queued { time, ..tail });
         }
-        trace!(self.refills.k, refill(self.refills.handle, again));
-        let places = self.refills.context().max_refills().into();
-        self.schedule_used(again, self.queued + 1 < places);
+        self.end += used;
     }
 
-    /// Schedules used time to come back at `used.time`, which is not before the last refill's; whether there is room for
-    /// another refill.
+    /// Leaves out `count` of the refills that follow the head, which there are: it has their time too.
     #[inline(always)]
-    fn schedule_used(&mut self, used: Refill, has_room: bool) {
-        if self.tail.end() >= used.time {
-            self.tail.amount += used.amount;
-        } else if has_room {
-            self.last = match self.queued {
-                0 => self.first,
-                _ => self.after(self.last),
-            };
-            self.queued += 1;
-            self.tail = used;
-        } else {
-            let time = used.time - self.tail.amount;
-            self.tail = Refill::new(self.tail.amount + used.amount, time);
+    fn join(&mut self, count: usize) {
+        let first = self.first + count;
+        self.first = first.min(first.wrapping_sub(self.ring.len()));
+        self.queued -= count;
+    }
+
+    /// The head is joined to what follows it until it has the `least` budget, and delays what comes too early.
+    #[inline(always)]
+    fn fill_head(&mut self, least: u64) {
+        let start = self.head.start;
+        if self.head_end() - start >= least {
+            return;
         }
-        if self.queued == 0 {
-            self.head = self.tail;
-        } else if let Some(last) = self.ring.get(self.last) {
-            last.set(self.tail);
+        // Those that start before it has so much, the last of which is not delayed.
+        let count = self.count_while(|each| each.start - start < least);
+        self.join(count.saturating_sub(1));
+        if let Some(last) = self.second() {
+            self.head.time = last.time - (last.start - start);
+            self.join(1);
         }
+    }
+
+    /// How many of the refills that follow the head, from the first on, are `wanted`: the others follow these.
+    #[inline(always)]
+    fn count_while(&self, wanted: impl Fn(Queued) -> bool) -> usize {
+        let (mut from, mut to) = (0, self.queued);
+        let mut turns = Turns::<{ Refill::MAX.ilog2() as u64 + 1 }>::new();
+        while from < to {
+            turns.turn();
+            let middle = (from + to) / 2;
+            let place = self.first + middle;
+            let place = place.min(place.wrapping_sub(self.ring.len()));
+            if self.ring.get(place).is_some_and(|each| wanted(each.get())) {
+                from = middle + 1;
+            } else {
+                to = middle;
+            }
+        }
+        from
     }
 }
 
@@ -169,13 +270,13 @@ impl<'k> Refills<'k> {
     }
 
     /// The place `i` behind that of the refill that follows the head.
-    fn behind(self, i: u8) -> &'k Cell<Refill> {
+    fn behind(self, i: u8) -> &'k Cell<Queued> {
         objects::refill(self.k, self.handle, self.context().first() + i)
     }
 
     /// The refill that follows the head, if there is one.
     #[inline(always)]
-    fn second(self) -> Option<Refill> {
+    fn second(self) -> Option<Queued> {
         (self.context().queued() > 0).then(|| self.behind(0).get())
     }
 
@@ -199,12 +300,22 @@ impl<'k> Refills<'k> {
         self.context().set_slice_used(self.k, 0);
         self.context().set_first(self.k, 0);
         self.context().set_queued(self.k, 0);
+        self.context().set_end(self.k, head.amount);
     }
 
     /// All refills, from the head on.
     pub fn iter(self) -> impl Iterator<Item = Refill> + 'k {
-        let queued = (0..self.context().queued()).map(move |i| self.behind(i).get());
-        core::iter::once(self.head()).chain(queued)
+        let queued = self.context().queued();
+        let following = (0..queued).map(move |i| {
+            let Queued { start, time } = self.behind(i).get();
+            let end = if i + 1 < queued {
+                self.behind(i + 1).get().start
+            } else {
+                self.context().end()
+            };
+            Refill::new(end - start, time)
+        });
+        core::iter::once(self.head()).chain(following)
     }
 
     /// Whether the head may be used now.
@@ -236,9 +347,10 @@ impl<'k> Refills<'k> {
         head.amount = head.amount.min(budget);
         self.reset(head);
         if rest > 0 {
-            self.behind(0)
-                .set(Refill::new(rest, head.time.saturating_add(period)));
+            let (start, time) = (head.amount, head.time.saturating_add(period));
+            self.behind(0).set(Queued { start, time });
             self.context().set_queued(self.k, 1);
+            self.context().set_end(self.k, start + rest);
         }
     }
 
@@ -260,43 +372,18 @@ impl<'k> Refills<'k> {
     }
 
     /// [`Refills::charge`], in general.
-    ///
-    /// The refills that are used up and those that are joined are no more than there are, and one, unless the machine
-    /// stood still: the head has the least budget when a charge begins, so whatever is joined to what follows it, that
-    /// has the least budget when the old head, which came last, has been joined.
     #[inline(never)]
     fn charge_in_order(self, used: u64) {
-        // In this order: the other takes three instructions more for each refill.
         let constants = self.k.constants;
-        let period = self.context().period();
         let mut queue = Queue::of(self);
-        let stood_still = used > queue.head.amount + constants.min_budget();
-        let mut turns = Together::<{ Refill::MAX as u64 + 1 }>::new(!stood_still);
-        let mut rest = used;
-        for _ in 0..MAX_CHARGED {
-            if queue.head.amount > rest || queue.head.time >= constants.max_release() {
-                break;
-            }
-            turns.turn();
-            rest -= queue.head.amount;
-            queue.use_head(period);
-        }
+        let stood_still = used > self.head().amount + constants.min_budget();
+        let goal = queue.head.start + used;
+        queue.use_whole(goal, constants.max_release(), stood_still);
         // The rest is a part of the head, but for a charge that the bound cut short.
-        if rest < queue.head.amount {
-            queue.use_part(rest, period);
+        if goal < queue.head_end() {
+            queue.use_part(goal - queue.head.start, self.context().period());
         }
-        // The head is joined to what follows it until it has the least budget, and delays what comes too early.
-        for _ in 0..Refill::MAX {
-            let small = queue.head;
-            if small.amount >= constants.min_budget() {
-                break;
-            }
-            turns.turn();
-            let Some(next) = queue.take_second() else {
-                break;
-            };
-            queue.head = Refill::new(next.amount + small.amount, next.time - small.amount);
-        }
+        queue.fill_head(constants.min_budget());
         queue.store();
     }
 
@@ -304,15 +391,14 @@ impl<'k> Refills<'k> {
     /// all that is looked at then.
     #[inline(always)]
     pub fn charge_part(self, used: u64) {
-        let (head, queued) = (self.head(), self.context().queued());
+        let (head, context) = (self.head(), self.context());
+        let (queued, end) = (context.queued(), context.end());
         if queued > 0 && head.time < self.k.constants.max_release() {
-            let (rest, again) = split(head, used, self.context().period());
-            let last = self.behind(queued - 1);
-            let tail = last.get();
-            if tail.end() >= again.time {
+            let again = Refill::new(used, head.time + context.period());
+            if self.behind(queued - 1).get().end(end) >= again.time {
                 trace!(self.k, refill(self.handle, again));
-                self.set_head(rest);
-                return last.set(Refill::new(tail.amount + used, tail.time));
+                self.set_head(Refill::new(head.amount - used, head.time + used));
+                return context.set_end(self.k, end + used);
             }
         }
         self.schedule_part(used);
@@ -356,31 +442,9 @@ impl<'k> Refills<'k> {
     #[inline(never)]
     fn absorb(self) {
         let mut queue = Queue::of(self);
-        let mut end = queue.head.end();
-        let mut all = Together::<{ Refill::MAX as u64 + 1 }>::new(true);
-        // In the ring from where they start to its end, and from its beginning.
-        let (lower, upper) = queue.ring.split_at_checked(queue.first).unwrap_or_default();
-        let mut parts = Turns::<2>::new();
-        for part in [upper, lower] {
-            parts.turn();
-            let part = part.get(..queue.queued).unwrap_or(part);
-            let mut joined = 0;
-            while let Some(next) = part.get(joined).map(Cell::get) {
-                all.turn();
-                if next.time > end {
-                    break;
-                }
-                end += next.amount;
-                joined += 1;
-            }
-            queue.queued -= joined;
-            queue.first += joined;
-            if queue.first < queue.ring.len() {
-                break;
-            }
-            queue.first = 0;
-        }
-        queue.head.amount = end - queue.head.time;
+        let head = queue.head;
+        let count = queue.count_while(|each| each.time <= head.end(each.start));
+        queue.join(count);
         queue.store();
     }
 

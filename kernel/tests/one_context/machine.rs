@@ -22,6 +22,7 @@ use sandglass_kernel::time::{account, schedule};
 
 use super::state::{Event, Life, Queued, Relative, State, Who, MOST};
 use crate::explore::{explore, Extent, History, System};
+use crate::refills::put_refills;
 use sandglass_testkit::isa;
 use sandglass_testkit::world::{Thread, World};
 
@@ -154,12 +155,8 @@ impl Machine {
         context.configure(k, self.setting.period, self.setting.max);
         context.set_sporadic(k, self.setting.sporadic);
         self.first = (self.first + 1) % context.capacity();
-        context.set_first(k, self.first);
-        context.set_queued(k, state.count - 1);
-        context.set_head(k, absolute(&state.head()));
-        for (i, refill) in (self.first..).zip(&state.queue()[1..]) {
-            sandglass_kernel::mem::objects::refill(k, self.context, i).set(absolute(refill));
-        }
+        let queue = state.queue().iter().map(absolute);
+        put_refills(k, self.context, self.first, queue);
         context.set_thread(k, state.bound.then_some(thread));
         self.tcb()
             .set_sched_context(k, state.bound.then_some(self.context));

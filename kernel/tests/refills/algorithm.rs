@@ -9,6 +9,7 @@ use sandglass_kernel::time::refills::Refills;
 use sandglass_kernel::Kernel;
 
 use crate::explore::{History, System};
+use crate::refills::put_refills;
 
 /// Most refills of the contexts that are explored.
 pub const MOST: usize = 5;
@@ -210,12 +211,8 @@ impl<'k> Algorithm<'k> {
         let Parameters { period, max, .. } = self.force(state);
         context.configure(self.k, period, max);
         self.first = (self.first + 1) % context.capacity();
-        context.set_first(self.k, self.first);
-        context.set_queued(self.k, state.count - 1);
-        context.set_head(self.k, absolute(&state.head()));
-        for (i, refill) in (self.first..).zip(&state.queue()[1..]) {
-            sandglass_kernel::mem::objects::refill(self.k, self.context, i).set(absolute(refill));
-        }
+        let queue = state.queue().iter().map(absolute);
+        put_refills(self.k, self.context, self.first, queue);
     }
 
     fn refills(&self) -> Refills<'_> {

@@ -148,10 +148,14 @@ class Context:
         yield layout.words(head.data)
         first, queued = self.object.number("first"), self.object.number("queued")
         capacity = max(self.object.number("capacity"), 1)
+        following = []
         for i in range(queued):
             place = (first + i) % capacity
             at = self.address + self.object.kind.sizeof + place * 16
-            yield layout.words(machine.read(at, 16))
+            following.append(layout.words(machine.read(at, 16)))
+        ends = [start for start, _ in following[1:]] + [self.object.number("end")]
+        for (start, time), end in zip(following, ends):
+            yield end - start, time
 
     def budget(self):
         return sum(amount for amount, _ in self.refills)

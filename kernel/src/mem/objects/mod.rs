@@ -14,7 +14,7 @@ pub use ram::Ram;
 use super::{FixedSize, Kind, Memory, Object, Ref, Slot};
 use crate::arch::Platform;
 use crate::object::cnode::CNode;
-use crate::object::{Endpoint, Notification, Refill, Reply, SchedContext, Tcb, TcbSlot};
+use crate::object::{Endpoint, Notification, Queued, Reply, SchedContext, Tcb, TcbSlot};
 
 macro_rules! objects {
     ($($type:ident),* $(,)?) => {
@@ -48,7 +48,7 @@ pub fn tcb_slot(tcb: Ref<Tcb>, slot: TcbSlot) -> Ref<Slot> {
 
 /// The ring of refills that follows `context`.
 #[inline(always)]
-pub fn refills(k: &Memory, context: Ref<SchedContext>) -> &[Cell<Refill>] {
+pub fn refills(k: &Memory, context: Ref<SchedContext>) -> &[Cell<Queued>] {
     let capacity = usize::from(context.at(k).capacity());
     let address = (context.address().get() as usize).wrapping_add(size_of::<SchedContext>());
     let first = k.machine.base().wrapping_add(address).cast();
@@ -59,7 +59,7 @@ pub fn refills(k: &Memory, context: Ref<SchedContext>) -> &[Cell<Refill>] {
 
 /// Refill `i` of the ring that follows `context`: past its end it goes on from the beginning, once.
 #[inline(always)]
-pub fn refill(k: &Memory, context: Ref<SchedContext>, i: u8) -> &Cell<Refill> {
+pub fn refill(k: &Memory, context: Ref<SchedContext>, i: u8) -> &Cell<Queued> {
     let ring = refills(k, context);
     let capacity = context.at(k).capacity();
     let place = if i < capacity {

@@ -37,10 +37,10 @@ pub struct Layout {
     pub user: u64,
     pub head_amount: u64,
     pub head_time: u64,
+    pub end: u64,
     pub first: u64,
     pub queued: u64,
     pub max_refills: u64,
-    pub capacity: u64,
     pub sporadic: u64,
     pub refills: u64,
 }
@@ -76,10 +76,10 @@ impl Layout {
             "user" => &mut self.user,
             "head_amount" => &mut self.head_amount,
             "head_time" => &mut self.head_time,
+            "end" => &mut self.end,
             "first" => &mut self.first,
             "queued" => &mut self.queued,
             "max_refills" => &mut self.max_refills,
-            "capacity" => &mut self.capacity,
             "sporadic" => &mut self.sporadic,
             "refills" => &mut self.refills,
             _ => return None,
@@ -87,7 +87,7 @@ impl Layout {
     }
 }
 
-/// Bytes of a refill: amount and time.
+/// Bytes of a refill behind the head: where it starts, of all the context's budget, and its time.
 const REFILL_SIZE: u64 = 16;
 
 /// A context, as it lies in memory.
@@ -107,18 +107,18 @@ impl Layout {
     /// The context at this physical address.
     pub fn context(&self, memory: &impl Memory, at: u64) -> ContextView {
         let head_amount = memory.word(at + self.head_amount);
-        let capacity = u64::from(memory.byte(at + self.capacity)).max(1);
         let first = u64::from(memory.byte(at + self.first));
-        let queued = u64::from(memory.byte(at + self.queued));
-        let amount = |i| {
-            let place = (first + i) % capacity;
-            memory.word(at + self.refills + place * REFILL_SIZE)
+        let queued = match memory.byte(at + self.queued) {
+            0 => 0,
+            _ => {
+                let start = memory.word(at + self.refills + first * REFILL_SIZE);
+                memory.word(at + self.end).wrapping_sub(start)
+            }
         };
-        let rest = (0..queued).map(amount);
         ContextView {
             period: memory.word(at + self.period),
             consumed: memory.word(at + self.consumed),
-            budget: rest.fold(head_amount, u64::wrapping_add),
+            budget: head_amount.wrapping_add(queued),
             head_amount,
             head_time: memory.word(at + self.head_time),
             is_active: memory.byte(at + self.max_refills) > 0,

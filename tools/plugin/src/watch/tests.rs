@@ -17,10 +17,10 @@ const LAYOUT: Layout = Layout {
     user: 16,
     head_amount: 24,
     head_time: 32,
+    end: 64,
     first: 40,
     queued: 41,
     max_refills: 42,
-    capacity: 43,
     sporadic: 44,
     refills: 48,
 };
