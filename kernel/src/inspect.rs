@@ -31,8 +31,8 @@ pub struct LinksView {
     pub left: Option<Ref<Tcb>>,
     pub right: Option<Ref<Tcb>>,
     pub key: Key,
-    /// Nodes on the longest way down, this one included.
-    pub height: u8,
+    /// Its colour in the tree; otherwise it is black.
+    pub is_red: bool,
 }
 
 /// The ends of an ordered queue.

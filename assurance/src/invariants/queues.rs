@@ -126,8 +126,12 @@ fn check(census: &Census, queue: &Queue, rank: impl Fn(Ref<Tcb>) -> Option<u64>)
 }
 
 impl<R: Fn(Ref<Tcb>) -> Option<u64>> Walk<'_, R> {
-    /// Checks the subtree of `node` below `parent`; returns its height.
-    fn subtree(&mut self, node: Option<Ref<Tcb>>, parent: Option<Ref<Tcb>>) -> Result<u8, String> {
+    /// Checks the subtree of `node` below `parent`; returns how many black nodes each way down has.
+    fn subtree(
+        &mut self,
+        node: Option<Ref<Tcb>>,
+        parent: Option<Ref<Tcb>>,
+    ) -> Result<usize, String> {
         let Some(node) = node else { return Ok(0) };
         self.nodes += 1;
         require!(
@@ -157,11 +161,16 @@ impl<R: Fn(Ref<Tcb>) -> Option<u64>> Walk<'_, R> {
         self.first = self.first.or(Some(node));
         let right = self.subtree(links.right, Some(node))?;
         require!(
-            left.abs_diff(right) <= 1 && links.height == 1 + left.max(right),
-            "{node:?} says height {}, with {left} and {right} below",
-            links.height
+            left == right,
+            "{node:?} has {left} black nodes on the left, and {right} on the right"
         );
-        Ok(links.height)
+        let is_red =
+            |node: Ref<Tcb>| links.is_red && node.at(self.census.k).links().inspect().is_red;
+        require!(
+            !(parent.is_none() && links.is_red || parent.is_some_and(is_red)),
+            "{node:?} is red, below {parent:?}"
+        );
+        Ok(left + usize::from(!links.is_red))
     }
 }
 

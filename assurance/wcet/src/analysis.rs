@@ -7,7 +7,7 @@ use std::rc::Rc;
 use anyhow::{Context as _, Result};
 use sandglass_cache::Model;
 
-use crate::annotations::{Kind, HEIGHT, LEVELS};
+use crate::annotations::{Kind, HALF_HEIGHT, HEIGHT, LEVELS};
 use crate::caches::{Context, Footprint, State};
 use crate::expand::{limit_of, Site};
 use crate::flow::{longest, Longest};
@@ -40,6 +40,7 @@ impl Question {
         match value {
             LEVELS => self.levels,
             HEIGHT => self.height,
+            HALF_HEIGHT => self.height / 2 + 1,
             number => number,
         }
     }

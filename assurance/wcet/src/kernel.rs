@@ -224,26 +224,22 @@ fn named(image: &Image, name: &str) -> Result<usize> {
         .with_context(|| format!("it has no function `{name}`: is it a kernel, with symbols?"))
 }
 
-/// The height of an AVL tree of so many nodes, at most: one of height h has at least F(h + 3) − 1 of them, where F are
-/// Fibonacci's numbers.
+/// The height of a red-black tree of so many nodes, at most. One of height h has black nodes only beside its longest way,
+/// on which every other one is red: two levels higher, it has twice as many nodes, and two, at least.
 pub fn height(nodes: u64) -> u64 {
-    let (mut least, mut next, mut height) = (1, 2, 1);
-    while next <= nodes {
-        (least, next) = (next, least + next + 1);
+    let (mut least, mut next, mut height) = (1, 2, 0);
+    while least <= nodes {
+        (least, next) = (next, 2 * least + 2);
         height += 1;
     }
-    if nodes == 0 {
-        0
-    } else {
-        height
-    }
+    height
 }
 
 #[cfg(test)]
 mod tests {
     use super::height;
 
-    /// The least numbers of nodes of trees of these heights are 1, 2, 4, 7, 12, 20.
+    /// The least numbers of nodes of trees of these heights are 1, 2, 4, 6, 10, 14.
     #[test]
     fn a_tree_is_as_high_as_its_nodes_allow() {
         for (nodes, high) in [
@@ -252,14 +248,14 @@ mod tests {
             (2, 2),
             (3, 2),
             (4, 3),
-            (6, 3),
-            (7, 4),
-            (12, 5),
-            (19, 5),
-            (20, 6),
+            (5, 3),
+            (6, 4),
+            (9, 4),
+            (10, 5),
+            (14, 6),
         ] {
             assert_eq!(height(nodes), high, "{nodes} nodes");
         }
-        assert_eq!(height(100_000), 23);
+        assert_eq!(height(100_000), 31);
     }
 }

@@ -1,11 +1,11 @@
 //! The ordered queue: endpoints, notifications and the release queues are one and the same.
 //!
-//! An AVL tree with parent links, threaded through the TCBs, ordered by [`Key`]. Insertion,
+//! A red-black tree with parent links, threaded through the TCBs, ordered by [`Key`]. Insertion,
 //! removal and every search are O(log n); the first element is O(1).
 //!
-//! Invariants: keys are unique and in order; a node's children name it as their parent; heights of
-//! siblings differ by at most one; `height` describes the subtree; `first` is the leftmost node. A
-//! thread is in at most one queue.
+//! Invariants: keys are unique and in order; a node's children name it as their parent; the root is black, and no red
+//! node is below a red one; all ways from the root to where nothing is below have the same number of black nodes;
+//! `first` is the leftmost node. A thread is in at most one queue.
 
 #[cfg(not(target_os = "none"))]
 mod inspect;
@@ -13,7 +13,7 @@ mod inspect;
 use core::cell::Cell;
 
 use super::Tcb;
-use crate::arch::bounds::{turns, Turns, HEIGHT, MOST_HEIGHT};
+use crate::arch::bounds::{turns, HALF_HEIGHT, HEIGHT, MOST_HEIGHT};
 use crate::mem::{Packed, Ref};
 use crate::Kernel;
 
@@ -54,7 +54,7 @@ pub struct Links {
     left: Cell<Option<Ref<Tcb>>>,
     right: Cell<Option<Ref<Tcb>>>,
     key: Cell<Key>,
-    height: Cell<u8>,
+    is_red: Cell<bool>,
 }
 
 impl Links {
@@ -67,7 +67,16 @@ impl Links {
                 rank: 0,
                 sequence: 0,
             }),
-            height: Cell::new(0),
+            is_red: Cell::new(false),
+        }
+    }
+
+    /// On which side `child` hangs.
+    fn side_of(&self, child: Ref<Tcb>) -> Side {
+        if self.left.get() == Some(child) {
+            Side::Left
+        } else {
+            Side::Right
         }
     }
 
@@ -147,31 +156,31 @@ impl Queue {
     /// Inserts `thread`, which is in no queue, with `rank` behind its equals.
     #[inline(always)]
     pub fn insert(&self, k: &Kernel, thread: Ref<Tcb>, rank: u64) {
-        let key = Key {
-            rank,
-            sequence: k.next_sequence(),
-        };
         let links = thread.at(k).links();
-        links.key.set(key);
+        let sequence = k.next_sequence();
+        links.key.set(Key { rank, sequence });
         links.left.set(None);
         links.right.set(None);
-        links.height.set(1);
         match self.root.get().get() {
             None => {
                 links.parent.set(None);
+                links.is_red.set(false);
                 self.set_root(k, Some(thread));
                 self.first.set(Some(thread));
             }
-            Some(root) => self.attach(k, root, thread, key),
+            Some(root) => {
+                links.is_red.set(true);
+                self.attach(k, root, thread, rank);
+            }
         }
     }
 
-    /// Hangs `thread` below the node where a search for `key` ends.
-    fn attach(&self, k: &Kernel, root: Ref<Tcb>, thread: Ref<Tcb>, key: Key) {
+    /// Hangs `thread`, which is red, below the node where a search for the end of those of `rank` ends.
+    fn attach(&self, k: &Kernel, root: Ref<Tcb>, thread: Ref<Tcb>, rank: u64) {
         let mut at = root;
         for _ in turns::<HEIGHT, _>(0..MAX_HEIGHT) {
             let links = at.at(k).links();
-            let side = if key < links.key.get() {
+            let side = if rank < links.key.get().rank {
                 &links.left
             } else {
                 &links.right
@@ -188,18 +197,21 @@ impl Queue {
         if self
             .first
             .get()
-            .is_none_or(|first| key < first.at(k).links().key.get())
+            .is_none_or(|first| rank < first.at(k).links().key.get().rank)
         {
             self.first.set(Some(thread));
         }
-        self.retrace_growth(k, Some(at));
+        self.separate(k, thread, at);
     }
 
     /// Removes `thread`, which is in this queue.
     #[inline(always)]
     pub fn remove(&self, k: &Kernel, thread: Ref<Tcb>) {
         let links = thread.at(k).links();
-        if links.height.get() == 1 && links.parent.get().is_none() {
+        if self.first.get() == Some(thread)
+            && links.parent.get().is_none()
+            && links.right.get().is_none()
+        {
             // The only one: the common case of a server's endpoint.
             self.set_root(k, None);
             self.first.set(None);
@@ -215,168 +227,170 @@ impl Queue {
             // parent.
             self.first.set(links.right.get().or(links.parent.get()));
         }
-        let lowest = match (links.left.get(), links.right.get()) {
-            (None, child) | (child, None) => {
-                self.replace(k, links.parent.get(), thread, child);
-                links.parent.get()
-            }
-            (Some(left), Some(right)) => self.replace_by_successor(k, thread, left, right),
-        };
-        self.retrace_loss(k, lowest);
+        if let (Some(left), Some(right)) = (links.left.get(), links.right.get()) {
+            self.exchange_with_successor(k, thread, left, right);
+        }
+        let parent = links.parent.get();
+        if let Some(child) = links.left.get().or(links.right.get()) {
+            // A single child is red and has no children: it takes over the place, and its colour.
+            child.at(k).links().is_red.set(false);
+            self.replace(k, parent, thread, Some(child));
+            return;
+        }
+        let side = self.replace(k, parent, thread, None);
+        if let (false, Some(parent)) = (links.is_red.get(), parent) {
+            self.restore_black(k, parent, side);
+        }
     }
 
-    /// Puts the successor of `thread`, which has both children, into its place. Returns the
-    /// lowest node whose subtree changed.
-    fn replace_by_successor(
+    /// Exchanges the places and colours of `thread`, which has both children, and of its successor.
+    fn exchange_with_successor(
         &self,
         k: &Kernel,
         thread: Ref<Tcb>,
         left: Ref<Tcb>,
         right: Ref<Tcb>,
-    ) -> Option<Ref<Tcb>> {
+    ) {
         let successor = leftmost(k, right);
-        let next = successor.at(k).links();
-        let parent = next.parent.get();
-        // It takes over the place, and with it the height that the walk upwards compares with.
-        next.height.set(thread.at(k).links().height.get());
-        let lowest = if successor == right {
-            successor
-        } else {
-            self.replace(k, parent, successor, next.right.get());
-            next.right.set(Some(right));
-            right.at(k).links().parent.set(Some(successor));
-            parent.unwrap_or(successor)
-        };
+        let (links, next) = (thread.at(k).links(), successor.at(k).links());
+        let (parent, below) = (next.parent.get(), next.right.get());
+        self.replace(k, links.parent.get(), thread, Some(successor));
         next.left.set(Some(left));
         left.at(k).links().parent.set(Some(successor));
-        self.replace(
-            k,
-            thread.at(k).links().parent.get(),
-            thread,
-            Some(successor),
-        );
-        Some(lowest)
+        let is_red = links.is_red.replace(next.is_red.get());
+        next.is_red.set(is_red);
+        links.left.set(None);
+        links.right.set(below);
+        if successor == right {
+            next.right.set(Some(thread));
+            links.parent.set(Some(successor));
+        } else {
+            next.right.set(Some(right));
+            right.at(k).links().parent.set(Some(successor));
+            self.replace(k, parent, successor, Some(thread));
+        }
     }
 
-    /// Makes `parent` (or the root) lead to `new` where it led to `old`.
-    fn replace(&self, k: &Kernel, parent: Option<Ref<Tcb>>, old: Ref<Tcb>, new: Option<Ref<Tcb>>) {
-        match parent {
-            None => self.set_root(k, new),
-            Some(parent) => {
-                let links = parent.at(k).links();
-                let side = if links.left.get() == Some(old) {
-                    &links.left
-                } else {
-                    &links.right
-                };
-                side.set(new);
-            }
-        }
+    /// Makes `parent` (or the root) lead to `new` where it led to `old`; on which side that is.
+    fn replace(
+        &self,
+        k: &Kernel,
+        parent: Option<Ref<Tcb>>,
+        old: Ref<Tcb>,
+        new: Option<Ref<Tcb>>,
+    ) -> Side {
         if let Some(new) = new {
             new.at(k).links().parent.set(parent);
         }
+        let Some(parent) = parent else {
+            self.set_root(k, new);
+            return Side::Left;
+        };
+        let side = parent.at(k).links().side_of(old);
+        parent.at(k).links().child(side).set(new);
+        side
     }
 
-    /// Restores heights and balance from `at`, below which something grew, upwards, as far as heights
-    /// change. Where a rotation is due, it makes the subtree as high as it was.
-    fn retrace_growth(&self, k: &Kernel, at: Option<Ref<Tcb>>) {
-        let mut at = at;
-        for _ in turns::<HEIGHT, _>(0..MAX_HEIGHT) {
-            let Some(node) = at else { return };
-            let links = node.at(k).links();
-            let left = height(k, links.left.get());
-            let right = height(k, links.right.get());
-            if left > right + 1 {
-                self.lean(k, node, Side::Left);
+    /// `node`, below `parent`, is red: makes it that no red node is below a red one, from there upwards. Each turn goes up
+    /// by two.
+    fn separate(&self, k: &Kernel, node: Ref<Tcb>, parent: Ref<Tcb>) {
+        let (mut node, mut parent) = (node, parent);
+        for _ in turns::<HALF_HEIGHT, _>(0..MAX_HEIGHT) {
+            let upper = parent.at(k).links();
+            if !upper.is_red.get() {
                 return;
             }
-            if right > left + 1 {
-                self.lean(k, node, Side::Right);
-                return;
-            }
-            let now = left.max(right) + 1;
-            if links.height.get() == now {
-                return;
-            }
-            links.height.set(now);
-            at = links.parent.get();
-        }
-    }
-
-    /// Restores heights and balance from `at`, below which something shrank, upwards, as far as heights
-    /// change. A rotation makes the subtree lower by one if it goes on, and then the next node that needs
-    /// one is two higher: each takes two turns.
-    fn retrace_loss(&self, k: &Kernel, at: Option<Ref<Tcb>>) {
-        let mut at = at;
-        let mut turns = Turns::<HEIGHT>::new();
-        for _ in 0..MAX_HEIGHT {
-            turns.turn();
-            let Some(node) = at else { return };
-            let links = node.at(k).links();
-            let before = links.height.get();
-            let left = height(k, links.left.get());
-            let right = height(k, links.right.get());
-            let top = if left > right + 1 {
-                turns.turn();
-                self.lean(k, node, Side::Left)
-            } else if right > left + 1 {
-                turns.turn();
-                self.lean(k, node, Side::Right)
-            } else {
-                links.height.set(left.max(right) + 1);
-                node
+            let Some(grandparent) = upper.parent.get() else {
+                return upper.is_red.set(false);
             };
-            let now = top.at(k).links();
-            if now.height.get() == before {
-                return;
+            let top = grandparent.at(k).links();
+            let side = top.side_of(parent);
+            match red(k, top.child(side.other()).get()) {
+                Some(uncle) => {
+                    uncle.at(k).links().is_red.set(false);
+                    upper.is_red.set(false);
+                    let Some(next) = top.parent.get() else { return };
+                    top.is_red.set(true);
+                    (node, parent) = (grandparent, next);
+                }
+                None => {
+                    if upper.child(side).get() != Some(node) {
+                        self.lift(k, node, parent, side.other());
+                        parent = node;
+                    }
+                    return self.lift(k, parent, grandparent, side);
+                }
             }
-            at = now.parent.get();
         }
     }
 
-    /// The subtree of `node` is too high on `side`, by two. Returns the node that stands there now.
-    fn lean(&self, k: &Kernel, node: Ref<Tcb>, side: Side) -> Ref<Tcb> {
-        let links = node.at(k).links();
-        let Some(high) = links.child(side).get() else {
-            never!("the higher side is not empty");
-            return node;
-        };
-        let upper = high.at(k).links();
-        let inner = upper.child(side.other()).get();
-        let inner_height = height(k, inner);
-        let Some(inner) = inner.filter(|_| inner_height > height(k, upper.child(side).get()))
-        else {
-            // `high` takes the place of `node`, which gets its inner subtree.
-            self.replace(k, links.parent.get(), node, Some(high));
-            Self::hang(k, node, side, inner);
-            upper.child(side.other()).set(Some(node));
-            links.parent.set(Some(high));
-            links.height.set(inner_height + 1);
-            upper.height.set(inner_height + 2);
-            return high;
-        };
-        // The root of the inner subtree takes the place of `node`, and its subtrees go to both.
-        let top = inner.at(k).links();
-        self.replace(k, links.parent.get(), node, Some(inner));
-        Self::hang(k, node, side, top.child(side.other()).get());
-        Self::hang(k, high, side.other(), top.child(side).get());
-        top.child(side).set(Some(high));
-        top.child(side.other()).set(Some(node));
-        upper.parent.set(Some(inner));
-        links.parent.set(Some(inner));
-        links.height.set(inner_height);
-        upper.height.set(inner_height);
-        top.height.set(inner_height + 1);
-        inner
+    /// On the ways over `side` of `parent` there is a black node less than on others: makes up for it, from there upwards.
+    /// As long as all nodes around are black, those beside lose one, too; each turn goes up a black node, which are at
+    /// most half of a way.
+    fn restore_black(&self, k: &Kernel, parent: Ref<Tcb>, side: Side) {
+        let (mut parent, mut side) = (parent, side);
+        for _ in turns::<HALF_HEIGHT, _>(0..MAX_HEIGHT) {
+            let links = parent.at(k).links();
+            let Some(sibling) = links.child(side.other()).get() else {
+                break;
+            };
+            let beside = sibling.at(k).links();
+            let is_red_around = links.is_red.get()
+                || beside.is_red.get()
+                || red(k, beside.left.get()).is_some()
+                || red(k, beside.right.get()).is_some();
+            if is_red_around {
+                return self.take_black_from_beside(k, parent, side);
+            }
+            beside.is_red.set(true);
+            let Some(next) = links.parent.get() else {
+                return;
+            };
+            side = next.at(k).links().side_of(parent);
+            parent = next;
+        }
+        never!("where there is a black node more, there is one");
     }
 
-    /// Makes `child` what is below `node` on `side`.
+    /// The same where a node around is red.
     #[inline(always)]
-    fn hang(k: &Kernel, node: Ref<Tcb>, side: Side, child: Option<Ref<Tcb>>) {
-        node.at(k).links().child(side).set(child);
-        if let Some(child) = child {
-            child.at(k).links().parent.set(Some(node));
+    fn take_black_from_beside(&self, k: &Kernel, parent: Ref<Tcb>, side: Side) {
+        let links = parent.at(k).links();
+        let sibling = links.child(side.other());
+        if let Some(sibling) = red(k, sibling.get()) {
+            self.lift(k, sibling, parent, side.other());
         }
+        let Some(sibling) = sibling.get() else {
+            never!("a red node with black ones below has two children");
+            return;
+        };
+        let beside = sibling.at(k).links();
+        if let Some(far) = red(k, beside.child(side.other()).get()) {
+            far.at(k).links().is_red.set(false);
+            self.lift(k, sibling, parent, side.other());
+        } else if let Some(near) = red(k, beside.child(side).get()) {
+            near.at(k).links().is_red.set(false);
+            self.lift(k, near, sibling, side);
+            self.lift(k, near, parent, side.other());
+        } else {
+            beside.is_red.set(true);
+            links.is_red.set(false);
+        }
+    }
+
+    /// `node`, on `side` of `parent`, takes its place and colour, and has it below, in its own colour.
+    fn lift(&self, k: &Kernel, node: Ref<Tcb>, parent: Ref<Tcb>, side: Side) {
+        let (links, upper) = (node.at(k).links(), parent.at(k).links());
+        let inner = links.child(side.other()).get();
+        self.replace(k, upper.parent.get(), parent, Some(node));
+        upper.child(side).set(inner);
+        if let Some(inner) = inner {
+            inner.at(k).links().parent.set(Some(parent));
+        }
+        links.child(side.other()).set(Some(parent));
+        upper.parent.set(Some(node));
+        let is_red = upper.is_red.replace(links.is_red.get());
+        links.is_red.set(is_red);
     }
 
     /// The first thread whose key is greater than `key`.
@@ -408,6 +422,7 @@ fn leftmost(k: &Kernel, from: Ref<Tcb>) -> Ref<Tcb> {
     at
 }
 
-fn height(k: &Kernel, node: Option<Ref<Tcb>>) -> u8 {
-    node.map_or(0, |node| node.at(k).links().height.get())
+/// `node`, if it is red; where there is none it is black.
+fn red(k: &Kernel, node: Option<Ref<Tcb>>) -> Option<Ref<Tcb>> {
+    node.filter(|node| node.at(k).links().is_red.get())
 }
