@@ -11,43 +11,32 @@ use sandglass_abi::vspace::x86_64::{ASIDS_PER_POOL, ASID_POOLS};
 
 use super::paging::Pml4;
 use crate::arch::bounds::turns;
+use crate::arch::pool::Entries;
 use crate::mem::Ref;
 
 const INDEX_BITS: u32 = ASIDS_PER_POOL.trailing_zeros();
 
 /// A pool of identifiers: for each, the root table that it names.
-#[repr(C, align(4096))]
-pub struct AsidPool {
-    roots: [Cell<Option<Ref<Pml4>>>; ASIDS_PER_POOL],
-}
+#[repr(transparent)]
+pub struct AsidPool(Entries<Pml4>);
 
 const _: () = assert!(size_of::<AsidPool>() == 1 << ASID_POOL_BITS);
 
 impl AsidPool {
-    fn entry(&self, asid: u16) -> &Cell<Option<Ref<Pml4>>> {
-        &self.roots[asid as usize & (ASIDS_PER_POOL - 1)]
-    }
-
     /// The root table that `asid`, an identifier of this pool, names.
     #[inline(always)]
     pub fn root(&self, asid: u16) -> Option<Ref<Pml4>> {
-        self.entry(asid).get()
+        self.0.get(asid.into())
     }
 
     pub fn set_root(&self, _: &Kernel, asid: u16, root: Option<Ref<Pml4>>) {
-        self.entry(asid).set(root);
+        self.0.set(asid.into(), root);
     }
 
-    /// The lowest identifier of pool `number` that names nothing, 0 excepted: at most as many
-    /// steps as a pool has entries.
+    /// The lowest identifier of pool `number` that names nothing, 0 excepted.
     pub fn lowest_free(&self, number: u64) -> Option<u16> {
-        let base = (number << INDEX_BITS) as u16;
-        for (asid, root) in turns::<{ ASIDS_PER_POOL as u64 }, _>((base..).zip(&self.roots)) {
-            if root.get().is_none() && asid != 0 {
-                return Some(asid);
-            }
-        }
-        None
+        let index = self.0.lowest_free(number == 0)?;
+        Some((number << INDEX_BITS) as u16 | index as u16)
     }
 }
 
