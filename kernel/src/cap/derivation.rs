@@ -47,6 +47,15 @@ fn changed(new: Capability, source: Capability) -> bool {
 fn same_region(a: Capability, b: Capability) -> bool {
     match a.kind() {
         Kind::Untyped | Kind::Frame => contains_memory(a, b),
+        Kind::IrqControl => abi::cap::of_irq_control(b.kind()),
+        kind => same_thing(kind, a, b),
+    }
+}
+
+/// The same where `a`, of this `kind`, is neither memory nor the control of interrupts.
+#[inline(always)]
+fn same_thing(kind: Kind, a: Capability, b: Capability) -> bool {
+    match kind {
         Kind::Endpoint
         | Kind::Notification
         | Kind::Tcb
@@ -54,7 +63,6 @@ fn same_region(a: Capability, b: Capability) -> bool {
         | Kind::CNode
         | Kind::SchedContext => a.word().same(b.word()),
         Kind::SchedControl | Kind::Domain => a.kind() == b.kind(),
-        Kind::IrqControl => abi::cap::of_irq_control(b.kind()),
         Kind::IrqHandler => b.is(Kind::IrqHandler) && a.irq() == b.irq(),
         Kind::Null | Kind::Zombie => false,
         kind => abi::cap::same_region(kind, a, b),
@@ -97,7 +105,7 @@ fn same_object(a: Capability, b: Capability) -> bool {
         Kind::Untyped | Kind::IrqControl => false,
         Kind::Frame => a.word().same(b.word()),
         // What was issued is part of the control that issued it, but not the same.
-        kind => b.is(kind) && same_region(a, b),
+        kind => b.is(kind) && same_thing(kind, a, b),
     }
 }
 

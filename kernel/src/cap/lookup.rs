@@ -1,7 +1,7 @@
 //! Lookup of capabilities in a capability space (02, section 4).
 
 use super::{CNodeCap, Capability};
-use crate::arch::bounds::{Turns, LEVELS};
+use crate::arch::bounds::{Together, Turns, LEVELS};
 use crate::mem::objects::tcb_slot;
 use crate::mem::{Kind, Ref, Slot};
 use crate::object::{LookupFailure, Tcb, TcbSlot};
@@ -37,20 +37,23 @@ fn walk(k: &View, root: Capability, cptr: u64, depth: u32) -> Option<Found> {
 }
 
 /// Walks on from `slot`, which holds `cap`, along the first bits of `rest`, of which there is one
-/// at least. Each step uses a bit at least, as a CNode has two slots at least, so there are fewer
-/// than 64.
+/// at least. Each step uses a bit at least, as a CNode has two slots at least, and two if the CNode has more or its
+/// capability a guard: so there are fewer than 64, and of the dear ones half as many.
 #[inline(never)]
 fn descend(k: &View, cap: Capability, slot: Ref<Slot>, rest: u64, bits_left: i32) -> Option<Found> {
     let (mut cap, mut slot, mut rest, mut bits_left) = (cap, slot, rest, bits_left);
     let mut turns = Turns::<LEVELS>::new();
+    let mut bits = Together::<{ WORD_BITS as u64 }>::new(true);
     while bits_left > 0 {
         turns.turn();
         if let Some(pair) = cap.plain_pair() {
             // What the deepest spaces are made of.
+            bits.turn();
             slot = pair.slot_named_by(rest);
             rest = rest.wrapping_shl(1);
             bits_left -= 1;
         } else if let Some(node) = cap.cnode() {
+            bits.turns::<2>();
             let Some(next) = step(node, rest, bits_left) else {
                 bits_left = -1;
                 break;
@@ -143,28 +146,31 @@ pub enum SlotError {
     Failed(LookupFailure),
 }
 
-/// The slot that a CNode operation names by `index` and `depth` below `root`: exactly.
+/// The slot that a CNode operation names by `index` and `depth` below `root`: exactly. `None` if there is none;
+/// [`exact_failure`] tells why.
 #[inline(never)]
-pub fn exact_slot(
-    k: &View,
-    root: Capability,
-    index: u64,
-    depth: u64,
-) -> Result<Ref<Slot>, SlotError> {
+pub fn exact_slot(k: &View, root: Capability, index: u64, depth: u64) -> Option<Ref<Slot>> {
+    if depth < 1 || depth > u64::from(WORD_BITS) {
+        return None;
+    }
+    let found = walk(k, root, index, depth as u32)?;
+    (found.bits_left == 0).then_some(found.slot)
+}
+
+/// Why [`exact_slot`] finds nothing.
+#[cold]
+pub fn exact_failure(k: &View, root: Capability, index: u64, depth: u64) -> SlotError {
     if root.cnode().is_none() {
-        return Err(SlotError::Failed(LookupFailure::InvalidRoot));
+        return SlotError::Failed(LookupFailure::InvalidRoot);
     }
     if depth < 1 || depth > u64::from(WORD_BITS) {
-        return Err(SlotError::Depth);
+        return SlotError::Depth;
     }
-    let Some(found) = walk(k, root, index, depth as u32) else {
-        return Err(SlotError::Failed(explain(k, root, index, depth as u32)));
-    };
-    if found.bits_left != 0 {
-        return Err(SlotError::Failed(LookupFailure::DepthMismatch {
+    SlotError::Failed(match walk(k, root, index, depth as u32) {
+        Some(found) => LookupFailure::DepthMismatch {
             bits_left: found.bits_left as u8,
             bits_found: 0,
-        }));
-    }
-    Ok(found.slot)
+        },
+        None => explain(k, root, index, depth as u32),
+    })
 }

@@ -5,55 +5,30 @@ use sandglass_abi::invocation as label;
 use super::deletion::Deletion;
 use super::{source_slot, target_slot, Error, Invocation, Outcome, Stop};
 use crate::arch::abi::space;
-use crate::cap::{derivation, Capability, EndpointCap};
+use crate::cap::{derivation, Capability};
 use crate::mem::{Ref, Slot};
 use crate::object::{Cancelled, EndpointState, ResumePoint, Rights, State, Tcb};
 use crate::time::{account, Preempted, Turn};
 use crate::{thread, Kernel, View};
 
-/// A checked invocation of a CNode.
-enum Operation {
-    Revoke(Ref<Slot>),
-    Delete(Ref<Slot>),
-    /// With how far a preempted execution of this very call has come.
-    CancelBadgedSends(EndpointCap, Option<Cancelled>),
-    /// Copy, Mint and MintCall.
-    Insert(Step),
-    /// Move and Mutate.
-    Move(Step),
-    /// From the pivot to the target, and from the source to the pivot.
-    Rotate(Step, Step),
-}
-
 /// A capability goes from one slot to another, and becomes `cap` there.
 struct Step {
     source: Ref<Slot>,
-    target: Ref<Slot>,
     cap: Capability,
 }
 
 impl Step {
     /// # Errors
     /// There is no such capability.
-    fn new(source: Ref<Slot>, target: Ref<Slot>, cap: Option<Capability>) -> Result<Step, Error> {
+    fn new(source: Ref<Slot>, cap: Option<Capability>) -> Result<Step, Error> {
         let cap = cap.filter(|cap| !cap.is_null());
         let cap = cap.ok_or(Error::IllegalOperation)?;
-        Ok(Step {
-            source,
-            target,
-            cap,
-        })
+        Ok(Step { source, cap })
     }
 }
 
-/// Invokes a CNode.
+/// Invokes a CNode: what is called for is checked, and then done.
 pub fn invoke(k: &Kernel, turn: &Turn, call: &Invocation) -> Result<Outcome, Stop> {
-    let operation = decode(k, call)?;
-    commit(k, turn, call.caller, operation)?;
-    Ok(Outcome::Done)
-}
-
-fn decode(k: &View, call: &Invocation) -> Result<Operation, Error> {
     let of_abi = label::CNODE_REVOKE..=label::CNODE_ROTATE;
     let is_known = of_abi.contains(&call.label());
     let is_mint_call = call.label() == label::extension::CNODE_MINT_CALL;
@@ -61,28 +36,32 @@ fn decode(k: &View, call: &Invocation) -> Result<Operation, Error> {
     call.need(2)?;
     let target = target_slot(k, call.cap, call.word(k, 0), call.word(k, 1))?;
     match call.label() {
-        label::CNODE_REVOKE => Ok(Operation::Revoke(target)),
-        label::CNODE_DELETE => Ok(Operation::Delete(target)),
-        label::CNODE_CANCEL_BADGED_SENDS => decode_cancel(k, call, target),
-        label::CNODE_ROTATE => decode_rotate(k, call, target),
-        _ => decode_insertion(k, call, target),
+        label::CNODE_REVOKE | label::CNODE_DELETE => {
+            let mut deletion = Deletion::new();
+            let progress = match call.label() {
+                label::CNODE_REVOKE => deletion.revoke(k, turn, target),
+                _ => deletion.delete(k, turn, target),
+            };
+            // The address space of the running thread may be gone, also if more is to be deleted.
+            space::revoked(k, turn);
+            progress?;
+        }
+        label::CNODE_CANCEL_BADGED_SENDS => cancel_badged_sends(k, turn, call, target)?,
+        label::CNODE_ROTATE => rotate(k, call, target)?,
+        label::CNODE_MOVE | label::CNODE_MUTATE => {
+            let step = decode_insertion(k, call, target)?;
+            derivation::transfer(k, step.source, target, step.cap);
+        }
+        _ => {
+            let step = decode_insertion(k, call, target)?;
+            derivation::insert_copy(k, step.source, target, step.cap);
+        }
     }
-}
-
-fn decode_cancel(k: &View, call: &Invocation, target: Ref<Slot>) -> Result<Operation, Error> {
-    let cap = target.at(k).cap().endpoint();
-    let cap = cap.filter(|cap| cap.rights == Rights::ALL);
-    let cap = cap.ok_or(Error::IllegalOperation)?;
-    let this = (cap.object.address(), cap.badge);
-    let begun = match call.caller.at(k).progress() {
-        Some(ResumePoint::CancelBadgedSends(call, done)) if call == this => Some(done),
-        _ => None,
-    };
-    Ok(Operation::CancelBadgedSends(cap, begun))
+    Ok(Outcome::Done)
 }
 
 /// Copy, Mint, MintCall, Move and Mutate.
-fn decode_insertion(k: &View, call: &Invocation, target: Ref<Slot>) -> Result<Operation, Error> {
+fn decode_insertion(k: &View, call: &Invocation, target: Ref<Slot>) -> Result<Step, Error> {
     call.need(4)?;
     let root = call.extra_cap(k, 0)?;
     Error::DeleteFirst.when(!target.at(k).is_empty())?;
@@ -90,14 +69,10 @@ fn decode_insertion(k: &View, call: &Invocation, target: Ref<Slot>) -> Result<Op
     let source = source_slot(k, root, call.word(k, 2), depth)?;
     let cap = source.at(k).cap();
     Error::missing_source(depth as u8).when(cap.is_null())?;
-    let moved = |cap| Ok(Operation::Move(Step::new(source, target, cap)?));
+    let moved = |cap| Step::new(source, cap);
     let copied = |cap: Option<Capability>| {
         let copy = cap.map(|cap| derivation::derive(k, source, cap));
-        Ok(Operation::Insert(Step::new(
-            source,
-            target,
-            copy.transpose()?,
-        )?))
+        Step::new(source, copy.transpose()?)
     };
     match call.label() {
         label::CNODE_COPY => {
@@ -122,7 +97,8 @@ fn decode_insertion(k: &View, call: &Invocation, target: Ref<Slot>) -> Result<Op
     }
 }
 
-fn decode_rotate(k: &View, call: &Invocation, target: Ref<Slot>) -> Result<Operation, Error> {
+/// Rotate: from the pivot to the target, and from the source to the pivot.
+fn rotate(k: &Kernel, call: &Invocation, target: Ref<Slot>) -> Result<(), Error> {
     call.need(8)?;
     let (pivot_root, source_root) = (call.extra_cap(k, 0)?, call.extra_cap(k, 1)?);
     let source = source_slot(k, source_root, call.word(k, 6), call.word(k, 7))?;
@@ -131,13 +107,19 @@ fn decode_rotate(k: &View, call: &Invocation, target: Ref<Slot>) -> Result<Opera
     Error::DeleteFirst.when(source != target && !target.at(k).is_empty())?;
     Error::missing_source(call.word(k, 7) as u8).when(source.at(k).is_empty())?;
     Error::missing(call.word(k, 4) as u8).when(pivot.at(k).is_empty())?;
-    let step = |source: Ref<Slot>, target, data| {
+    let step = |source: Ref<Slot>, data| {
         let cap = source.at(k).cap().updated(data, true);
-        Step::new(source, target, cap)
+        Step::new(source, cap)
     };
-    let second = step(source, pivot, call.word(k, 5))?;
-    let first = step(pivot, target, call.word(k, 2))?;
-    Ok(Operation::Rotate(first, second))
+    let second = step(source, call.word(k, 5))?;
+    let first = step(pivot, call.word(k, 2))?;
+    if source == target {
+        derivation::swap(k, source, second.cap, pivot, first.cap);
+    } else {
+        derivation::transfer(k, pivot, target, first.cap);
+        derivation::transfer(k, source, pivot, second.cap);
+    }
+    Ok(())
 }
 
 /// The capability that installing `cap` with `data` as its badge or guard would store: `data` of
@@ -150,54 +132,28 @@ pub fn with_data(cap: Capability, data: u64) -> Option<Capability> {
     }
 }
 
-fn commit(
+/// CancelBadgedSends: restarts every queued sender with the badge of the capability in `target` (02, section 7.4). Each
+/// step looks at one sender, in the order of the queue.
+fn cancel_badged_sends(
     k: &Kernel,
     turn: &Turn,
-    caller: Ref<Tcb>,
-    operation: Operation,
-) -> Result<(), Preempted> {
-    match operation {
-        Operation::Revoke(slot) => {
-            let progress = Deletion::new().revoke(k, turn, slot);
-            // The address space of the running thread may be gone, also if more is to be deleted.
-            space::revoked(k, turn);
-            progress?;
-        }
-        Operation::Delete(slot) => {
-            let progress = Deletion::new().delete(k, turn, slot);
-            space::revoked(k, turn);
-            progress?;
-        }
-        Operation::CancelBadgedSends(cap, begun) => cancel(k, turn, caller, cap, begun)?,
-        Operation::Insert(step) => derivation::insert_copy(k, step.source, step.target, step.cap),
-        Operation::Move(step) => derivation::transfer(k, step.source, step.target, step.cap),
-        Operation::Rotate(first, second) if second.source == first.target => {
-            derivation::swap(k, second.source, second.cap, first.source, first.cap);
-        }
-        Operation::Rotate(first, second) => {
-            derivation::transfer(k, first.source, first.target, first.cap);
-            derivation::transfer(k, second.source, second.target, second.cap);
-        }
-    }
-    Ok(())
-}
-
-/// Restarts every queued sender with the badge of `cap` (02, section 7.4). Each step looks at one
-/// sender, in the order of the queue.
-fn cancel(
-    k: &Kernel,
-    turn: &Turn,
-    caller: Ref<Tcb>,
-    cap: EndpointCap,
-    begun: Option<Cancelled>,
-) -> Result<(), Preempted> {
+    call: &Invocation,
+    target: Ref<Slot>,
+) -> Result<(), Stop> {
+    let cap = target.at(k).cap().endpoint();
+    let cap = cap.filter(|cap| cap.rights == Rights::ALL);
+    let cap = cap.ok_or(Error::IllegalOperation)?;
     let endpoint = cap.object.at(k);
     if cap.badge == 0 || endpoint.state() != EndpointState::Senders {
         return Ok(());
     }
-    let (mut next, until) = match begun {
-        Some(Cancelled { at, until }) => (endpoint.queue().first_after(k, at), until),
-        None => (endpoint.queue().first(), k.next_sequence()),
+    let this = (cap.object.address(), cap.badge);
+    // On from where a preempted execution of this very call has come.
+    let (mut next, until) = match call.caller.at(k).progress() {
+        Some(ResumePoint::CancelBadgedSends(begun, Cancelled { at, until })) if begun == this => {
+            (endpoint.queue().first_after(k, at), until)
+        }
+        _ => (endpoint.queue().first(), k.next_sequence()),
     };
     // Ends: each step goes to a greater key, and nobody is queued while this runs.
     while let Some(sender) = next {
@@ -209,10 +165,9 @@ fn cancel(
         next = endpoint.queue().first_after(k, at);
         if next.is_some() && account::preemption_point(k).is_err() {
             turn.reschedule(k);
-            let this = (cap.object.address(), cap.badge);
             let progress = ResumePoint::CancelBadgedSends(this, Cancelled { at, until });
-            caller.at(k).leave_progress(k, progress);
-            return Err(Preempted);
+            call.caller.at(k).leave_progress(k, progress);
+            return Err(Preempted.into());
         }
     }
     turn.reschedule(k);

@@ -3,8 +3,8 @@
 //! `cap::deletion` says which capability is next, `finalise` takes its object apart. Every step is
 //! bounded, with a preemption point before it if there were others.
 
-use super::finalise::finalise;
-use crate::arch::bounds;
+use super::finalise::{finalise, held};
+use crate::arch::bounds::{self, kind_of_step};
 use crate::cap::deletion::{self as slots, Step};
 use crate::cap::{derivation, Capability};
 use crate::mem::{Ref, Slot};
@@ -39,26 +39,30 @@ impl Deletion {
     /// call that is repeated replaces again what it had replaced, and would come no further.
     fn copy(&mut self) {
         self.copies += 1;
-        bounds::step::<5>(self.copies);
+        bounds::step::<{ kind_of_step::COPY }, 3>(self.copies);
     }
 
     /// A zombie was moved, or a slot of it was found empty.
     fn moved(&mut self, k: &Kernel) -> Result<(), Preempted> {
         self.moves += 1;
-        bounds::step::<2>(self.moves);
+        bounds::step::<{ kind_of_step::MOVE }, 2>(self.moves);
         if self.moves == 2 {
             self.look(k)?;
         }
         Ok(())
     }
 
-    /// An object is about to be taken apart.
+    /// An object is about to be taken apart, or something is that takes as long. If one was, it looks for interrupts first:
+    /// a call that is repeated has nothing left of that.
+    ///
+    /// # Errors
+    /// As [`Self::delete`].
     pub(super) fn object(&mut self, k: &Kernel) -> Result<(), Preempted> {
         if self.finalised > 0 {
             self.look(k)?;
         }
         self.finalised += 1;
-        bounds::step::<1>(self.finalised);
+        bounds::step::<{ kind_of_step::OBJECT }, 1>(self.finalised);
         Ok(())
     }
 
@@ -93,13 +97,13 @@ impl Deletion {
                 self.look(k)?;
             }
             children += 1;
-            bounds::step::<3>(children);
+            bounds::step::<{ kind_of_step::CHILD }, 1>(children);
             self.delete(k, turn, child)?;
         }
         Ok(())
     }
 
-    /// Empties `slot` and puts `what` there, unless the deletion took its source or the capability away that
+    /// Empties `slot`, which is the kernel's own, and puts `what` there, unless the deletion took its source or the capability away that
     /// was `invoked`. A call that was preempted starts anew, and finds what is done already done.
     ///
     /// # Errors
@@ -112,7 +116,13 @@ impl Deletion {
         what: Install,
         invoked: Install,
     ) -> Result<(), Preempted> {
-        self.delete(k, turn, slot)?;
+        // Ends: each step empties the slot, or takes a thread out of a queue.
+        while !slot.at(k).is_empty() {
+            self.copy();
+            let cap = slot.at(k).cap();
+            let last = cap.frame().is_none() && derivation::is_final(k, slot);
+            slots::finalised(k, slot, held(k, turn, cap, last, self)?);
+        }
         let is_there =
             |(slot, cap): (Ref<Slot>, Capability)| slot.at(k).cap().word().same(cap.word());
         if let Some((source, cap)) = what {

@@ -3,7 +3,6 @@
 use sandglass_abi::error::ErrorNumber;
 
 use crate::cap::derivation::DeriveError;
-use crate::cap::lookup::SlotError;
 use crate::ipc::fault::push_lookup_failure;
 use crate::ipc::Writer;
 use crate::mem::Ref;
@@ -95,14 +94,6 @@ impl Error {
     #[inline(always)]
     pub const fn check_range(value: u64, min: u64, max: u64) -> Result<(), Self> {
         Error::Range { min, max }.when(value < min || value > max)
-    }
-
-    /// Why a slot was not found.
-    pub fn from_slot(error: SlotError, source: bool) -> Self {
-        match error {
-            SlotError::Depth => Error::Range { min: 1, max: 64 },
-            SlotError::Failed(failure) => Error::lookup(source, failure),
-        }
     }
 
     const fn number(self) -> ErrorNumber {

@@ -5,7 +5,7 @@ use super::deletion::Deletion;
 use super::irq;
 use crate::arch::abi::invoke as arch;
 use crate::cap::deletion::Remainder;
-use crate::cap::derivation;
+use crate::cap::{derivation, Capability};
 use crate::ipc::{cancel, reply, stall};
 use crate::mem::{Kind, Ref, Slot};
 use crate::object::{Notification, Queue, Reply, SchedContext, State, Tcb};
@@ -27,42 +27,62 @@ pub(super) fn finalise(
     deletion: &mut Deletion,
 ) -> Result<Remainder, Preempted> {
     let cap = slot.at(k).cap();
+    let last = cap.frame().is_none() && derivation::is_final(k, slot);
+    let word = cap.word();
+    if !last {
+        return held(k, turn, cap, last, deletion);
+    }
+    if let Some(reply) = word.get() {
+        deletion.object(k)?;
+        end_reply(k, turn, reply)?;
+    } else if let Some(thread) = word.get() {
+        deletion.object(k)?;
+        end_thread(k, turn, thread)?;
+        return Ok(Remainder::Slots);
+    } else if let Some(handle) = word.get() {
+        deletion.object(k)?;
+        end_context(k, turn, handle)?;
+    } else if let Some(irq) = cap.irq() {
+        deletion.object(k)?;
+        return Ok(irq::release(k, turn, irq));
+    } else if cap.is(Kind::CNode) {
+        deletion.object(k)?;
+        return Ok(Remainder::Slots);
+    } else {
+        return held(k, turn, cap, last, deletion);
+    }
+    Ok(Remainder::Nothing)
+}
+
+/// [`finalise`] for what the kernel's own slots may hold when they are overwritten: endpoints, notifications, frames,
+/// address spaces, and what is not the `last` capability of its object.
+///
+/// # Errors
+/// As [`finalise`].
+#[inline(always)]
+pub(super) fn held(
+    k: &Kernel,
+    turn: &Turn,
+    cap: Capability,
+    last: bool,
+    deletion: &mut Deletion,
+) -> Result<Remainder, Preempted> {
     if let Some(frame) = cap.frame() {
         arch::frame::unmap(k, frame);
-        return Ok(Remainder::Nothing);
-    }
-    let last = derivation::is_final(k, slot);
-    if let Some(endpoint) = cap.endpoint() {
+    } else if let Some(endpoint) = cap.endpoint() {
         let queue = endpoint.object.at(k).queue();
         // Once begun, emptying goes on even if a capability has appeared meanwhile.
         if last || !queue.admits() {
             deletion.object(k)?;
             return Ok(empty(k, turn, queue));
         }
-    }
-    if let Some(notification) = cap.notification() {
+    } else if let Some(notification) = cap.notification() {
         if last || !notification.object.at(k).queue().admits() {
             deletion.object(k)?;
             return Ok(empty_notification(k, turn, notification.object));
         }
-    }
-    if !last {
-        return Ok(Remainder::Nothing);
-    }
-    deletion.object(k)?;
-    let word = cap.word();
-    if let Some(reply) = word.get() {
-        end_reply(k, turn, reply)?;
-    } else if let Some(thread) = word.get() {
-        end_thread(k, turn, thread)?;
-        return Ok(Remainder::Slots);
-    } else if let Some(handle) = word.get() {
-        end_context(k, turn, handle)?;
-    } else if let Some(irq) = cap.irq() {
-        return Ok(irq::release(k, turn, irq));
-    } else if cap.is(Kind::CNode) {
-        return Ok(Remainder::Slots);
-    } else {
+    } else if last {
+        deletion.object(k)?;
         arch::finalise(k, turn, cap.kind(), cap);
     }
     Ok(Remainder::Nothing)

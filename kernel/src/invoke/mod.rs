@@ -19,7 +19,8 @@ pub mod tcb;
 pub mod untyped;
 
 use crate::arch::abi::invoke as arch;
-use crate::cap::{lookup, Capability};
+use crate::cap::lookup::{self, SlotError};
+use crate::cap::Capability;
 use crate::ipc::{ExtraCaps, Message, Phases};
 use crate::mem::{Kind, Object, Ref, Slot};
 use crate::object::Tcb;
@@ -83,13 +84,25 @@ pub fn empty_slot(k: &View, root: Capability, index: u64, depth: u64) -> Result<
 }
 
 /// The destination slot of an operation.
+#[inline(always)]
 pub fn target_slot(k: &View, root: Capability, index: u64, depth: u64) -> Result<Ref<Slot>, Error> {
-    lookup::exact_slot(k, root, index, depth).map_err(|e| Error::from_slot(e, false))
+    lookup::exact_slot(k, root, index, depth).ok_or_else(|| no_slot(k, root, index, depth, false))
 }
 
 /// The source slot of an operation.
+#[inline(always)]
 pub fn source_slot(k: &View, root: Capability, index: u64, depth: u64) -> Result<Ref<Slot>, Error> {
-    lookup::exact_slot(k, root, index, depth).map_err(|e| Error::from_slot(e, true))
+    lookup::exact_slot(k, root, index, depth).ok_or_else(|| no_slot(k, root, index, depth, true))
+}
+
+/// Why an operation has no `source` or destination.
+#[cold]
+#[inline(never)]
+fn no_slot(k: &View, root: Capability, index: u64, depth: u64, source: bool) -> Error {
+    match lookup::exact_failure(k, root, index, depth) {
+        SlotError::Depth => Error::Range { min: 1, max: 64 },
+        SlotError::Failed(failure) => Error::lookup(source, failure),
+    }
 }
 
 /// How a checked operation ended.

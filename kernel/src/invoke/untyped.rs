@@ -148,9 +148,8 @@ fn decode(k: &View, call: &Invocation) -> Result<Retype, Error> {
         _ => 0,
     };
     // At most MAX_RETYPE_OBJECTS slots.
-    for i in turns::<MAX_RETYPE_OBJECTS, _>(done..count) {
-        let slot = slots.slot(first + i);
-        Error::DeleteFirst.when(slot.is_some_and(|slot| !slot.at(k).is_empty()))?;
+    for slot in turns::<MAX_RETYPE_OBJECTS, _>(slots.part(first + done, count - done)) {
+        Error::DeleteFirst.when(!slot.at(k).is_empty())?;
     }
     let bits = object.bits(size) as u8;
     let reset = check_room(k, call, object, bits, count - done)?;
@@ -200,7 +199,7 @@ pub fn reset<const BYTES: u64>(k: &mut Kernel, untyped: Ref<Slot>) -> u64 {
 /// over the objects: a restarted call goes on where it was.
 fn commit(k: &mut Kernel, caller: Ref<Tcb>, retype: Retype) -> Result<(), Preempted> {
     // A step fills some memory, or makes an object of it.
-    let mut steps = Steps::<8>::new();
+    let mut steps = Steps::<4>::new();
     if retype.reset {
         while reset::<{ RESET_CHUNK as u64 }>(k, retype.untyped) > 0 {
             steps.point(k)?;

@@ -4,7 +4,7 @@ use sandglass_abi::message::{ipc_buffer, MessageInfo, MAX_EXTRA_CAPS};
 
 use super::message::buffer;
 use super::Message;
-use crate::arch::bounds::turns;
+use crate::arch::bounds::{turns, Together};
 use crate::cap::{derivation, lookup};
 use crate::mem::user::Buffer;
 use crate::mem::{objects, Ref, Slot};
@@ -102,6 +102,7 @@ pub fn transfer(
         return done;
     };
     let mut free = receive_slot(k, receiver, target);
+    let mut copies = Together::<1>::new(true);
     for i in turns::<{ MAX_EXTRA_CAPS as u64 }, _>(0..MAX_EXTRA_CAPS) {
         let Some(source) = extra.get(i) else { break };
         let cap = source.at(k).cap();
@@ -112,6 +113,7 @@ pub fn transfer(
             }
             _ => {
                 let Some(slot) = free.take() else { break };
+                copies.turn();
                 match derivation::derive(k, source, cap) {
                     Ok(copy) if !copy.is_null() => {
                         derivation::insert_copy(k, source, slot, copy);
@@ -131,6 +133,6 @@ fn receive_slot(k: &Kernel, receiver: Ref<Tcb>, buffer: Buffer) -> Option<Ref<Sl
     let node = lookup::slot(k, space, buffer.read(k, ipc_buffer::RECEIVE_CNODE))?;
     let index = buffer.read(k, ipc_buffer::RECEIVE_INDEX);
     let depth = buffer.read(k, ipc_buffer::RECEIVE_DEPTH);
-    let slot = lookup::exact_slot(k, node.at(k).cap(), index, depth).ok()?;
+    let slot = lookup::exact_slot(k, node.at(k).cap(), index, depth)?;
     slot.at(k).is_empty().then_some(slot)
 }

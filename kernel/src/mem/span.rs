@@ -71,6 +71,20 @@ impl Span {
             None
         }
     }
+
+    /// Up to `count` of the slots, from slot `first` on.
+    #[inline(always)]
+    pub fn part(self, first: u64, count: u64) -> impl Iterator<Item = Ref<Slot>> {
+        let count = count.min(self.length.saturating_sub(first));
+        let start = first.wrapping_mul(size_of::<Slot>() as u64);
+        let start = self.first.address().offset(start).get();
+        (0..count).map(move |i| {
+            let address = start.wrapping_add(i.wrapping_mul(size_of::<Slot>() as u64));
+            // SAFETY: slots of a span lie one after the other, and slot `first + i` is within it; nothing in memory is
+            // at address 0.
+            unsafe { Ref::mint_at(address) }
+        })
+    }
 }
 
 /// A word that names a CNode.

@@ -18,33 +18,43 @@ use crate::{Kernel, View};
 use registers::{CopyFrom, Read, Write};
 use space::Spaces;
 
-/// A checked invocation of a TCB.
-enum Operation {
-    ReadRegisters(Read),
-    WriteRegisters(Write),
-    CopyRegisters(CopyFrom),
-    /// Configure, SetSpace and SetIPCBuffer.
-    Install(Spaces),
-    SetMaxControlledPriority(u8),
-    SetSchedParams(SchedParams),
-    SetTimeoutHandler(Install),
-    Suspend,
-    Resume,
-    BindNotification(Ref<Notification>),
-    UnbindNotification(Ref<Notification>),
-    SetTlsBase(u64),
-    SetFlags {
-        clear: u64,
-        set: u64,
-    },
-}
-
 struct SchedParams {
     max_controlled_priority: u8,
     priority: u8,
     /// The context that the thread is to have, if it has another one or none now.
     context: Change,
     fault_handler: Install,
+}
+
+impl SchedParams {
+    fn decode(k: &View, call: &Invocation, thread: Ref<Tcb>) -> Result<Self, Error> {
+        call.need(2)?;
+        call.extra_slot(2)?;
+        let limit = authority(k, call)?;
+        Ok(SchedParams {
+            max_controlled_priority: check_priority(call.word(k, 0), limit)?,
+            priority: check_priority(call.word(k, 1), limit)?,
+            context: decode_context(k, call, thread)?,
+            fault_handler: space::decode_handler(k, call, 2)?,
+        })
+    }
+
+    fn commit(self, k: &Kernel, turn: &Turn, thread: Ref<Tcb>) -> Result<(), Preempted> {
+        let slot = tcb_slot(thread, TcbSlot::FaultHandler);
+        let mut deletion = Deletion::new();
+        deletion.replace(k, turn, slot, self.fault_handler, None)?;
+        deletion.object(k)?;
+        thread
+            .at(k)
+            .set_max_controlled_priority(k, self.max_controlled_priority);
+        priority::set_priority(k, turn, thread, self.priority);
+        match self.context {
+            Change::Keep => {}
+            Change::Bind(handle) => context::bind_thread(k, turn, handle, thread),
+            Change::Unbind(handle) => context::unbind_thread(k, turn, handle),
+        }
+        Ok(())
+    }
 }
 
 enum Change {
@@ -70,7 +80,7 @@ pub fn invoke(
     invoke_other(k, turn, call, thread)
 }
 
-/// The invocations that are made less often than SetPriority.
+/// The invocations that are made less often than SetPriority: each is checked, and then made.
 #[inline(never)]
 fn invoke_other(
     k: &Kernel,
@@ -78,87 +88,49 @@ fn invoke_other(
     call: &Invocation,
     thread: Ref<Tcb>,
 ) -> Result<Outcome, Stop> {
-    let operation = decode(k, call, thread)?;
-    Ok(commit(k, turn, call, thread, operation)?)
-}
-
-fn decode(k: &View, call: &Invocation, thread: Ref<Tcb>) -> Result<Operation, Error> {
-    Ok(match call.label() {
-        label::TCB_READ_REGISTERS => Operation::ReadRegisters(Read::decode(k, call, thread)?),
-        label::TCB_WRITE_REGISTERS => Operation::WriteRegisters(Write::decode(k, call, thread)?),
-        label::TCB_COPY_REGISTERS => Operation::CopyRegisters(CopyFrom::decode(k, call)?),
-        label::TCB_CONFIGURE => Operation::Install(space::decode_configure(k, call, thread)?),
-        label::TCB_SET_SPACE => Operation::Install(space::decode_set_space(k, call, thread)?),
-        label::TCB_SET_IPC_BUFFER => Operation::Install(space::decode_buffer(k, call)?),
+    let tcb = thread.at(k);
+    match call.label() {
+        label::TCB_READ_REGISTERS => {
+            let read = Read::decode(k, call, thread)?;
+            return Ok(read.commit(k, turn, call, thread));
+        }
+        label::TCB_WRITE_REGISTERS => {
+            let write = Write::decode(k, call, thread)?;
+            write.commit(k, turn, call, thread);
+        }
+        label::TCB_COPY_REGISTERS => CopyFrom::decode(k, call)?.commit(k, turn, thread)?,
+        label::TCB_CONFIGURE | label::TCB_SET_SPACE | label::TCB_SET_IPC_BUFFER => {
+            let spaces = Spaces::decode(k, call, thread)?;
+            spaces.install(k, turn, call, thread)?;
+        }
         label::TCB_SET_MC_PRIORITY => {
-            Operation::SetMaxControlledPriority(decode_priority(k, call)?)
+            let limit = decode_priority(k, call)?;
+            tcb.set_max_controlled_priority(k, limit);
         }
         label::TCB_SET_SCHED_PARAMS => {
-            Operation::SetSchedParams(decode_sched_params(k, call, thread)?)
+            let params = SchedParams::decode(k, call, thread)?;
+            params.commit(k, turn, thread)?;
         }
         label::TCB_SET_TIMEOUT_ENDPOINT => {
-            Operation::SetTimeoutHandler(space::decode_handler(k, call, 0)?)
-        }
-        label::TCB_SUSPEND => Operation::Suspend,
-        label::TCB_RESUME => Operation::Resume,
-        label::TCB_BIND_NOTIFICATION => {
-            Operation::BindNotification(decode_bind_notification(k, call, thread)?)
-        }
-        label::TCB_UNBIND_NOTIFICATION => {
-            let bound = thread.at(k).notification();
-            Operation::UnbindNotification(bound.ok_or(Error::IllegalOperation)?)
-        }
-        label::TCB_SET_TLS_BASE => {
-            call.need(1)?;
-            Operation::SetTlsBase(call.word(k, 0))
-        }
-        label::TCB_SET_FLAGS => {
-            call.need(2)?;
-            let (clear, set) = (call.word(k, 0), call.word(k, 1));
-            Operation::SetFlags { clear, set }
-        }
-        _ => return Err(Error::IllegalOperation),
-    })
-}
-
-fn commit(
-    k: &Kernel,
-    turn: &Turn,
-    call: &Invocation,
-    thread: Ref<Tcb>,
-    operation: Operation,
-) -> Result<Outcome, Preempted> {
-    let tcb = thread.at(k);
-    match operation {
-        Operation::ReadRegisters(read) => return Ok(read.commit(k, turn, call, thread)),
-        Operation::WriteRegisters(write) => write.commit(k, turn, call, thread),
-        Operation::CopyRegisters(copy) => copy.commit(k, turn, thread)?,
-        Operation::Install(spaces) => space::install(k, turn, call, thread, spaces)?,
-        Operation::SetMaxControlledPriority(limit) => tcb.set_max_controlled_priority(k, limit),
-        Operation::SetSchedParams(params) => set_sched_params(k, turn, thread, params)?,
-        Operation::SetTimeoutHandler(handler) => {
+            let handler = space::decode_handler(k, call, 0)?;
             let slot = tcb_slot(thread, TcbSlot::TimeoutHandler);
             Deletion::new().replace(k, turn, slot, handler, None)?;
         }
-        Operation::Suspend => thread::suspend(k, turn, thread),
-        Operation::Resume => thread::resume(k, turn, thread),
-        Operation::BindNotification(notification) => {
+        label::TCB_SUSPEND => thread::suspend(k, turn, thread),
+        label::TCB_RESUME => thread::resume(k, turn, thread),
+        label::TCB_BIND_NOTIFICATION => {
+            let notification = decode_bind_notification(k, call, thread)?;
             notification.at(k).set_thread(k, Some(thread));
             tcb.set_notification(k, Some(notification));
         }
-        Operation::UnbindNotification(notification) => {
-            notification.at(k).set_thread(k, None);
+        label::TCB_UNBIND_NOTIFICATION => {
+            let bound = tcb.notification().ok_or(Error::IllegalOperation)?;
+            bound.at(k).set_thread(k, None);
             tcb.set_notification(k, None);
         }
-        Operation::SetTlsBase(base) => {
-            tcb.context().set_tls_base(k, base);
-            if k.core().thread() == Some(thread) {
-                turn.reschedule(k);
-            }
-        }
-        Operation::SetFlags { clear, set } => {
-            return Ok(Outcome::Value(set_flags(k, thread, clear, set)));
-        }
+        label::TCB_SET_TLS_BASE => set_tls_base(k, turn, call, thread)?,
+        label::TCB_SET_FLAGS => return set_flags(k, call, thread),
+        _ => return Err(Error::IllegalOperation.into()),
     }
     Ok(Outcome::Done)
 }
@@ -179,26 +151,6 @@ fn decode_priority(k: &View, call: &Invocation) -> Result<u8, Error> {
     call.need(1)?;
     let limit = authority(k, call)?;
     check_priority(call.word(k, 0), limit)
-}
-
-fn decode_sched_params(
-    k: &View,
-    call: &Invocation,
-    thread: Ref<Tcb>,
-) -> Result<SchedParams, Error> {
-    call.need(2)?;
-    call.extra_slot(2)?;
-    let limit = authority(k, call)?;
-    let max_controlled_priority = check_priority(call.word(k, 0), limit)?;
-    let priority = check_priority(call.word(k, 1), limit)?;
-    let context = decode_context(k, call, thread)?;
-    let fault_handler = space::decode_handler(k, call, 2)?;
-    Ok(SchedParams {
-        max_controlled_priority,
-        priority,
-        context,
-        fault_handler,
-    })
 }
 
 fn decode_context(k: &View, call: &Invocation, thread: Ref<Tcb>) -> Result<Change, Error> {
@@ -234,27 +186,19 @@ fn decode_bind_notification(
     Ok(cap.object)
 }
 
-fn set_sched_params(
-    k: &Kernel,
-    turn: &Turn,
-    thread: Ref<Tcb>,
-    params: SchedParams,
-) -> Result<(), Preempted> {
-    let slot = tcb_slot(thread, TcbSlot::FaultHandler);
-    Deletion::new().replace(k, turn, slot, params.fault_handler, None)?;
-    let limit = params.max_controlled_priority;
-    thread.at(k).set_max_controlled_priority(k, limit);
-    priority::set_priority(k, turn, thread, params.priority);
-    match params.context {
-        Change::Keep => {}
-        Change::Bind(handle) => context::bind_thread(k, turn, handle, thread),
-        Change::Unbind(handle) => context::unbind_thread(k, turn, handle),
+fn set_tls_base(k: &Kernel, turn: &Turn, call: &Invocation, thread: Ref<Tcb>) -> Result<(), Error> {
+    call.need(1)?;
+    thread.at(k).context().set_tls_base(k, call.word(k, 0));
+    if k.core().thread() == Some(thread) {
+        turn.reschedule(k);
     }
     Ok(())
 }
 
-/// Sets and clears flags; returns the new ones.
-fn set_flags(k: &Kernel, thread: Ref<Tcb>, clear: u64, set: u64) -> u64 {
+/// Sets and clears flags; the result is the new ones.
+fn set_flags(k: &Kernel, call: &Invocation, thread: Ref<Tcb>) -> Result<Outcome, Stop> {
+    call.need(2)?;
+    let (clear, set) = (call.word(k, 0), call.word(k, 1));
     let tcb = thread.at(k);
     let old = if tcb.fpu_disabled() {
         tcb_flags::FPU_DISABLED
@@ -266,5 +210,5 @@ fn set_flags(k: &Kernel, thread: Ref<Tcb>, clear: u64, set: u64) -> u64 {
     if old != new && k.core().thread() == Some(thread) {
         fpu::switch(k, thread);
     }
-    new
+    Ok(Outcome::Value(new))
 }

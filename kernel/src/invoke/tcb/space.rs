@@ -1,6 +1,8 @@
 //! The capabilities that a TCB holds: capability space, address space, IPC buffer, handlers
 //! (03, sections 4.4 and 4.6 to 4.9).
 
+use sandglass_abi::invocation as label;
+
 use crate::arch::abi::space;
 use crate::cap::{derivation, Capability};
 use crate::invoke::cnode::with_data;
@@ -21,42 +23,65 @@ pub struct Spaces {
     buffer: Option<(u64, Install)>,
 }
 
-/// Configure: roots and buffer.
-pub fn decode_configure(k: &View, call: &Invocation, thread: Ref<Tcb>) -> Result<Spaces, Error> {
-    call.need(3)?;
-    call.extra_slot(2)?;
-    let buffer = Some(buffer(k, call, call.word(k, 2), 2)?);
-    let roots = Some(decode_roots(k, call, thread, 0)?);
-    Ok(Spaces {
-        fault_handler: None,
-        roots,
-        buffer,
-    })
-}
+impl Spaces {
+    /// Configure has roots and buffer, SetSpace fault handler and roots, SetIPCBuffer the buffer only.
+    pub fn decode(k: &View, call: &Invocation, thread: Ref<Tcb>) -> Result<Self, Error> {
+        let mut spaces = Spaces {
+            fault_handler: None,
+            roots: None,
+            buffer: None,
+        };
+        match call.label() {
+            label::TCB_CONFIGURE => {
+                call.need(3)?;
+                call.extra_slot(2)?;
+                spaces.buffer = Some(buffer(k, call, call.word(k, 2), 2)?);
+                spaces.roots = Some(decode_roots(k, call, thread, 0)?);
+            }
+            label::TCB_SET_SPACE => {
+                call.need(2)?;
+                call.extra_slot(2)?;
+                spaces.roots = Some(decode_roots(k, call, thread, 1)?);
+                spaces.fault_handler = Some(decode_handler(k, call, 0)?);
+            }
+            _ => {
+                call.need(1)?;
+                call.extra_slot(0)?;
+                spaces.buffer = Some(buffer(k, call, call.word(k, 0), 0)?);
+            }
+        }
+        Ok(spaces)
+    }
 
-/// SetSpace: fault handler and roots.
-pub fn decode_set_space(k: &View, call: &Invocation, thread: Ref<Tcb>) -> Result<Spaces, Error> {
-    call.need(2)?;
-    call.extra_slot(2)?;
-    let roots = Some(decode_roots(k, call, thread, 1)?);
-    let fault_handler = Some(decode_handler(k, call, 0)?);
-    Ok(Spaces {
-        fault_handler,
-        roots,
-        buffer: None,
-    })
-}
-
-/// SetIPCBuffer.
-pub fn decode_buffer(k: &View, call: &Invocation) -> Result<Spaces, Error> {
-    call.need(1)?;
-    call.extra_slot(0)?;
-    let buffer = Some(buffer(k, call, call.word(k, 0), 0)?);
-    Ok(Spaces {
-        fault_handler: None,
-        roots: None,
-        buffer,
-    })
+    /// Installs what was checked, one after the other. Deleting what was there may be preempted.
+    pub fn install(
+        self,
+        k: &Kernel,
+        turn: &Turn,
+        call: &Invocation,
+        thread: Ref<Tcb>,
+    ) -> Result<(), Preempted> {
+        let invoked = Some((call.slot, call.cap));
+        let mut deletion = Deletion::new();
+        let mut put =
+            |slot, what| deletion.replace(k, turn, objects::tcb_slot(thread, slot), what, invoked);
+        if let Some(handler) = self.fault_handler {
+            put(TcbSlot::FaultHandler, handler)?;
+        }
+        if let Some((cspace, vspace)) = self.roots {
+            put(TcbSlot::CSpace, cspace)?;
+            put(TcbSlot::VSpace, vspace)?;
+            space::changed(k, thread);
+        }
+        if let Some((address, frame)) = self.buffer {
+            put(TcbSlot::Buffer, frame)?;
+            thread.at(k).set_buffer_address(k, address);
+            if k.core().thread() == Some(thread) {
+                turn.reschedule(k);
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The IPC buffer at `address`, in the frame that extra capability `extra` names.
@@ -125,34 +150,4 @@ pub fn decode_handler(k: &View, call: &Invocation, extra: usize) -> Result<Insta
     let suits = rights.is_some_and(|rights| rights.write() && rights.answerable());
     Error::InvalidCapability(extra as u64 + 1).when(!suits)?;
     Ok(Some((slot, cap)))
-}
-
-/// Installs what was checked, one after the other. Deleting what was there may be preempted.
-pub fn install(
-    k: &Kernel,
-    turn: &Turn,
-    call: &Invocation,
-    thread: Ref<Tcb>,
-    spaces: Spaces,
-) -> Result<(), Preempted> {
-    let invoked = Some((call.slot, call.cap));
-    let mut deletion = Deletion::new();
-    let mut put =
-        |slot, what| deletion.replace(k, turn, objects::tcb_slot(thread, slot), what, invoked);
-    if let Some(handler) = spaces.fault_handler {
-        put(TcbSlot::FaultHandler, handler)?;
-    }
-    if let Some((cspace, vspace)) = spaces.roots {
-        put(TcbSlot::CSpace, cspace)?;
-        put(TcbSlot::VSpace, vspace)?;
-        space::changed(k, thread);
-    }
-    if let Some((address, frame)) = spaces.buffer {
-        put(TcbSlot::Buffer, frame)?;
-        thread.at(k).set_buffer_address(k, address);
-        if k.core().thread() == Some(thread) {
-            turn.reschedule(k);
-        }
-    }
-    Ok(())
 }

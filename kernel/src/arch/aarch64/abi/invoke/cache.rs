@@ -33,7 +33,7 @@ pub fn perform(k: &Kernel, call: &Invocation, work: Work) -> Result<(), Preempte
         Some(ResumePoint::Arch(begun)) if begun.work == work => begun.done,
         _ => 0,
     };
-    let mut steps = Steps::<8>::new();
+    let mut steps = Steps::<4>::new();
     while done < work.bytes {
         let at = work.start.offset(done);
         // Up to a boundary, so that only the first and the last step have parts of lines.
