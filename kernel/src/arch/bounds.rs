@@ -182,6 +182,10 @@ pub fn step<const KIND: u64, const MOST: u64>(taken: u64) {
 
 /// Marks: an object that the kernel implements is invoked.
 pub const INVOCATION: u64 = 1;
+/// Marks: it was not refused.
+pub const DONE: u64 = 2;
+/// Marks: it was.
+pub const REFUSED: u64 = 3;
 
 /// A place that limits of paths name.
 #[inline(always)]
