@@ -7,7 +7,7 @@ use crate::arch::aarch64::machine::gic::GIC;
 use crate::arch::aarch64::machine::layout::{self, physical, PAGE_SIZE, TREE_ENTRY};
 use crate::arch::aarch64::machine::loaded::Loaded;
 use crate::arch::aarch64::machine::platform::Machine;
-use crate::arch::aarch64::machine::{cpu, firmware, paging, serial, tlb};
+use crate::arch::aarch64::machine::{cache, cpu, firmware, paging, serial, tlb};
 use crate::arch::abi::boot::FirmwareInfo;
 use crate::arch::abi::clock::UNIT_US;
 use crate::arch::device_tree::board::{Board, Uart};
@@ -280,6 +280,11 @@ fn check_processor(board: &Board) -> Result<(), Refusal> {
     if !cpu::has_wide_asids() {
         return Err(Refusal::Machine(
             "Sandglass needs a processor with address-space identifiers of 16 bits",
+        ));
+    }
+    if !cache::has_usable_lines() {
+        return Err(Refusal::Machine(
+            "Sandglass needs a processor whose caches have lines of 16 bytes or more (CTR_EL0)",
         ));
     }
     if board.timer != TIMER {

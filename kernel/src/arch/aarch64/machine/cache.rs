@@ -9,14 +9,22 @@ use super::paging::in_window;
 use crate::arch::abi::devices::{Maintenance, MAINTENANCE_BYTES};
 use crate::arch::bounds::turns;
 
-/// The shortest line that an architecture's register can tell, in bytes.
-const SHORTEST_LINE: u64 = 4;
+/// The shortest line that is used, in bytes: no processor is known that has a shorter one, and the longest path of the
+/// kernel would be that through lines of four bytes, which the architecture allows.
+const SHORTEST_LINE: u64 = 16;
+/// Bytes of a word, of which the register tells how many a line has.
+const WORD: u64 = 4;
 /// Most lines of a piece.
 const MOST_LINES: u64 = MAINTENANCE_BYTES / SHORTEST_LINE + 1;
 
 /// Bytes of the shortest line of any cache of data.
 fn line() -> u64 {
-    SHORTEST_LINE << (cpu::cache_type() >> 16 & 0xf)
+    WORD << (cpu::cache_type() >> 16 & 0xf)
+}
+
+/// Whether no line is shorter than the shortest one that is used.
+pub fn has_usable_lines() -> bool {
+    line() >= SHORTEST_LINE
 }
 
 /// Does `what` to the `bytes` at the physical address `start`, of which there are at most [`MAINTENANCE_BYTES`]: whoever has more goes through them in steps. Nothing to what the window
