@@ -89,7 +89,7 @@ fn top(cptr: u64, depth: u32) -> u64 {
     cptr.wrapping_shl(WORD_BITS.wrapping_sub(depth))
 }
 
-/// Why a walk from `root` along the low `depth` (1 to 64) bits of `cptr` finds nothing.
+/// Why a walk from `root` along the low `depth` (1 to 64) bits of `cptr` finds nothing, or leaves bits over.
 #[cold]
 #[inline(never)]
 fn explain(k: &View, root: Capability, cptr: u64, depth: u32) -> LookupFailure {
@@ -105,7 +105,13 @@ fn explain(k: &View, root: Capability, cptr: u64, depth: u32) -> LookupFailure {
             _ => return mismatch(node, rest, bits_left),
         }
     }
-    LookupFailure::InvalidRoot
+    if root.cnode().is_none() {
+        return LookupFailure::InvalidRoot;
+    }
+    LookupFailure::DepthMismatch {
+        bits_left: bits_left as u8,
+        bits_found: 0,
+    }
 }
 
 /// Why `node` does not translate the `left` bits at the top of `rest`: the guard is looked at
@@ -166,11 +172,5 @@ pub fn exact_failure(k: &View, root: Capability, index: u64, depth: u64) -> Slot
     if depth < 1 || depth > u64::from(WORD_BITS) {
         return SlotError::Depth;
     }
-    SlotError::Failed(match walk(k, root, index, depth as u32) {
-        Some(found) => LookupFailure::DepthMismatch {
-            bits_left: found.bits_left as u8,
-            bits_found: 0,
-        },
-        None => explain(k, root, index, depth as u32),
-    })
+    SlotError::Failed(explain(k, root, index, depth as u32))
 }
