@@ -184,17 +184,12 @@ fn invoke_object(k: &mut Kernel, turn: &Turn, call: &Invocation) -> Phase {
     bounds::mark::<{ bounds::INVOCATION }>();
     // Until it is done the thread would repeat the call.
     caller.at(k).set_state(k, State::Restart);
-    let outcome = invoke::invoke(k, turn, call);
-    if !matches!(outcome, Err(Stop::Refused(_))) {
-        bounds::mark::<{ bounds::DONE }>();
-    }
-    match outcome {
+    match invoke::invoke(k, turn, call) {
         Ok(Outcome::Done) => succeed(k, caller, is_call),
         Ok(Outcome::Value(value)) => answer(k, caller, is_call, value),
         Ok(Outcome::Answered) => Phase::Over,
         Err(Stop::Preempted) => abandon(k, turn),
         Err(Stop::Refused(error)) => {
-            bounds::mark::<{ bounds::REFUSED }>();
             caller.at(k).set_state(k, State::Running);
             refuse(k, caller, is_call, error)
         }

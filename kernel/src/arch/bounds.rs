@@ -182,10 +182,14 @@ pub fn step<const KIND: u64, const MOST: u64>(taken: u64) {
 
 /// Marks: an object that the kernel implements is invoked.
 pub const INVOCATION: u64 = 1;
-/// Marks: it was not refused.
-pub const DONE: u64 = 2;
-/// Marks: it was.
-pub const REFUSED: u64 = 3;
+/// Marks: what was invoked was checked, and is done now.
+pub const COMMIT: u64 = 2;
+
+/// What was invoked was checked, and is done now: no slot that it named was missing.
+#[inline(always)]
+pub fn commit() {
+    mark::<COMMIT>();
+}
 
 /// A place that limits of paths name.
 #[inline(always)]

@@ -5,6 +5,7 @@ use sandglass_abi::invocation as label;
 use super::deletion::Deletion;
 use super::{source_slot, target_slot, Error, Invocation, Outcome, Stop};
 use crate::arch::abi::space;
+use crate::arch::bounds;
 use crate::cap::{derivation, Capability};
 use crate::mem::{Ref, Slot};
 use crate::object::{Cancelled, EndpointState, ResumePoint, Rights, State, Tcb};
@@ -37,6 +38,7 @@ pub fn invoke(k: &Kernel, turn: &Turn, call: &Invocation) -> Result<Outcome, Sto
     let target = target_slot(k, call.cap, call.word(k, 0), call.word(k, 1))?;
     match call.label() {
         label::CNODE_REVOKE | label::CNODE_DELETE => {
+            bounds::commit();
             let mut deletion = Deletion::new();
             let progress = match call.label() {
                 label::CNODE_REVOKE => deletion.revoke(k, turn, target),
@@ -50,10 +52,12 @@ pub fn invoke(k: &Kernel, turn: &Turn, call: &Invocation) -> Result<Outcome, Sto
         label::CNODE_ROTATE => rotate(k, call, target)?,
         label::CNODE_MOVE | label::CNODE_MUTATE => {
             let step = decode_insertion(k, call, target)?;
+            bounds::commit();
             derivation::transfer(k, step.source, target, step.cap);
         }
         _ => {
             let step = decode_insertion(k, call, target)?;
+            bounds::commit();
             derivation::insert_copy(k, step.source, target, step.cap);
         }
     }
@@ -113,6 +117,7 @@ fn rotate(k: &Kernel, call: &Invocation, target: Ref<Slot>) -> Result<(), Error>
     };
     let second = step(source, call.word(k, 5))?;
     let first = step(pivot, call.word(k, 2))?;
+    bounds::commit();
     if source == target {
         derivation::swap(k, source, second.cap, pivot, first.cap);
     } else {
@@ -155,6 +160,7 @@ fn cancel_badged_sends(
         }
         _ => (endpoint.queue().first(), k.next_sequence()),
     };
+    bounds::commit();
     // Ends: each step goes to a greater key, and nobody is queued while this runs.
     while let Some(sender) = next {
         let at = sender.at(k).links().key();

@@ -8,7 +8,7 @@ use sandglass_abi::sched::RESET_CHUNK;
 use super::steps::Steps;
 use super::{target_slot, Error, Invocation, Outcome, Stop};
 use crate::arch::abi::retype as arch;
-use crate::arch::bounds::turns;
+use crate::arch::bounds::{self, turns};
 use crate::cap::{derivation, CNodeCap, Capability};
 use crate::mem::objects::region::{self, Region};
 use crate::mem::{Ref, Slot, Span, Tagged};
@@ -198,6 +198,7 @@ pub fn reset<const BYTES: u64>(k: &mut Kernel, untyped: Ref<Slot>) -> u64 {
 /// Creates the objects. The reset of the memory is preemptible, and so is the loop
 /// over the objects: a restarted call goes on where it was.
 fn commit(k: &mut Kernel, caller: Ref<Tcb>, retype: Retype) -> Result<(), Preempted> {
+    bounds::commit();
     // A step fills some memory, or makes an object of it.
     let mut steps = Steps::<4>::new();
     if retype.reset {

@@ -6,6 +6,7 @@ use sandglass_abi::object::ASID_POOL_BITS;
 use crate::arch::abi::object::asid::AsidPool;
 use crate::arch::abi::object::paging::VSpace;
 use crate::arch::abi::{space, Devices};
+use crate::arch::bounds;
 use crate::cap::{derivation, Capability};
 use crate::invoke::{empty_slot, untyped, Error, Invocation, Outcome};
 use crate::mem::objects::region;
@@ -58,6 +59,7 @@ fn make_pool(k: &mut Kernel, make: MakePool) {
         slot,
         number,
     } = make;
+    bounds::commit();
     let _ = untyped::reset::<{ 1 << ASID_POOL_BITS }>(k, untyped);
     let pool = region::carve(k, untyped, ASID_POOL_BITS as u8)
         .and_then(|region| region.into_zeroed::<AsidPool>());

@@ -4,6 +4,7 @@ use sandglass_abi::invocation::x86_64 as label;
 
 use crate::arch::abi::devices::{Devices, PortWidth};
 use crate::arch::abi::object::ioport::Ports;
+use crate::arch::bounds;
 use crate::cap::{derivation, Capability};
 use crate::invoke::{empty_slot, Error, Invocation, Outcome};
 use crate::mem::{Ref, Slot};
@@ -49,6 +50,7 @@ fn decode_control(k: &View, call: &Invocation) -> Result<Issue, Error> {
 
 /// Issues the capability to a range of ports.
 fn commit_control(k: &Kernel, issue: Issue) -> Outcome {
+    bounds::commit();
     k.arch.ports.mark(k, issue.ports, true);
     derivation::insert_copy(
         k,
