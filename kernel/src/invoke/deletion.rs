@@ -103,8 +103,8 @@ impl Deletion {
         Ok(())
     }
 
-    /// Empties `slot`, which is the kernel's own, and puts `what` there, unless the deletion took its source or the capability away that
-    /// was `invoked`. A call that was preempted starts anew, and finds what is done already done.
+    /// Empties `slot`, which is the kernel's own, and puts `what` there, unless the deletion took its source or the
+    /// capability away that was `invoked`. A call that was preempted starts anew, and finds what is done already done.
     ///
     /// # Errors
     /// As [`Self::delete`].
