@@ -144,14 +144,6 @@ pub fn failure(k: &View, root: Capability, cptr: u64) -> LookupFailure {
     explain(k, root, cptr, WORD_BITS)
 }
 
-/// Why the lookup of a slot by index and depth failed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum SlotError {
-    /// The depth is not between 1 and 64.
-    Depth,
-    Failed(LookupFailure),
-}
-
 /// The slot that a CNode operation names by `index` and `depth` below `root`: exactly. `None` if there is none;
 /// [`exact_failure`] tells why.
 #[inline(never)]
@@ -163,14 +155,12 @@ pub fn exact_slot(k: &View, root: Capability, index: u64, depth: u64) -> Option<
     (found.bits_left == 0).then_some(found.slot)
 }
 
-/// Why [`exact_slot`] finds nothing.
+/// Why [`exact_slot`] finds nothing: `None` if `depth` is not between 1 and 64.
 #[cold]
-pub fn exact_failure(k: &View, root: Capability, index: u64, depth: u64) -> SlotError {
+pub fn exact_failure(k: &View, root: Capability, index: u64, depth: u64) -> Option<LookupFailure> {
     if root.cnode().is_none() {
-        return SlotError::Failed(LookupFailure::InvalidRoot);
+        return Some(LookupFailure::InvalidRoot);
     }
-    if depth < 1 || depth > u64::from(WORD_BITS) {
-        return SlotError::Depth;
-    }
-    SlotError::Failed(explain(k, root, index, depth as u32))
+    let is_depth = depth >= 1 && depth <= u64::from(WORD_BITS);
+    is_depth.then(|| explain(k, root, index, depth as u32))
 }

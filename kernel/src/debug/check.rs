@@ -77,11 +77,12 @@ fn check_context(k: &Kernel, handle: Ref<SchedContext>) {
 
 /// Whether no refill begins before the end of the one before it.
 fn in_order(refills: Refills) -> bool {
-    let later = refills.iter().skip(1);
-    refills
-        .iter()
-        .zip(later)
-        .all(|(a, b)| a.time.saturating_add(a.amount) <= b.time)
+    let mut end = 0;
+    refills.iter().all(|refill| {
+        let is_behind = end <= refill.time;
+        end = refill.end();
+        is_behind
+    })
 }
 
 fn require(k: &Kernel, holds: bool, what: &str) {

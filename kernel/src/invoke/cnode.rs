@@ -18,14 +18,12 @@ struct Step {
     cap: Capability,
 }
 
-impl Step {
-    /// # Errors
-    /// There is no such capability.
-    fn new(source: Ref<Slot>, cap: Option<Capability>) -> Result<Step, Error> {
-        let cap = cap.filter(|cap| !cap.is_null());
-        let cap = cap.ok_or(Error::IllegalOperation)?;
-        Ok(Step { source, cap })
-    }
+/// # Errors
+/// There is no such capability.
+fn step(source: Ref<Slot>, cap: Option<Capability>) -> Result<Step, Error> {
+    let cap = cap.filter(|cap| !cap.is_null());
+    let cap = cap.ok_or(Error::IllegalOperation)?;
+    Ok(Step { source, cap })
 }
 
 /// Invokes a CNode: what is called for is checked, and then done.
@@ -52,12 +50,10 @@ pub fn invoke(k: &Kernel, turn: &Turn, call: &Invocation) -> Result<Outcome, Sto
         label::CNODE_ROTATE => rotate(k, call, target)?,
         label::CNODE_MOVE | label::CNODE_MUTATE => {
             let step = decode_insertion(k, call, target)?;
-            bounds::commit();
             derivation::transfer(k, step.source, target, step.cap);
         }
         _ => {
             let step = decode_insertion(k, call, target)?;
-            bounds::commit();
             derivation::insert_copy(k, step.source, target, step.cap);
         }
     }
@@ -73,10 +69,10 @@ fn decode_insertion(k: &View, call: &Invocation, target: Ref<Slot>) -> Result<St
     let source = source_slot(k, root, call.word(k, 2), depth)?;
     let cap = source.at(k).cap();
     Error::missing_source(depth as u8).when(cap.is_null())?;
-    let moved = |cap| Step::new(source, cap);
+    let moved = |cap| step(source, cap);
     let copied = |cap: Option<Capability>| {
         let copy = cap.map(|cap| derivation::derive(k, source, cap));
-        Step::new(source, copy.transpose()?)
+        step(source, copy.transpose()?)
     };
     match call.label() {
         label::CNODE_COPY => {
@@ -111,13 +107,9 @@ fn rotate(k: &Kernel, call: &Invocation, target: Ref<Slot>) -> Result<(), Error>
     Error::DeleteFirst.when(source != target && !target.at(k).is_empty())?;
     Error::missing_source(call.word(k, 7) as u8).when(source.at(k).is_empty())?;
     Error::missing(call.word(k, 4) as u8).when(pivot.at(k).is_empty())?;
-    let step = |source: Ref<Slot>, data| {
-        let cap = source.at(k).cap().updated(data, true);
-        Step::new(source, cap)
-    };
-    let second = step(source, call.word(k, 5))?;
-    let first = step(pivot, call.word(k, 2))?;
-    bounds::commit();
+    let updated = |source: Ref<Slot>, data| source.at(k).cap().updated(data, true);
+    let second = step(source, updated(source, call.word(k, 5)))?;
+    let first = step(pivot, updated(pivot, call.word(k, 2)))?;
     if source == target {
         derivation::swap(k, source, second.cap, pivot, first.cap);
     } else {

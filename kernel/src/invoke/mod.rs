@@ -19,8 +19,7 @@ pub mod tcb;
 pub mod untyped;
 
 use crate::arch::abi::invoke as arch;
-use crate::cap::lookup::{self, SlotError};
-use crate::cap::Capability;
+use crate::cap::{lookup, Capability};
 use crate::ipc::{ExtraCaps, Message, Phases};
 use crate::mem::{Kind, Object, Ref, Slot};
 use crate::object::Tcb;
@@ -100,8 +99,8 @@ pub fn source_slot(k: &View, root: Capability, index: u64, depth: u64) -> Result
 #[inline(never)]
 fn no_slot(k: &View, root: Capability, index: u64, depth: u64, source: bool) -> Error {
     match lookup::exact_failure(k, root, index, depth) {
-        SlotError::Depth => Error::Range { min: 1, max: 64 },
-        SlotError::Failed(failure) => Error::lookup(source, failure),
+        Some(failure) => Error::lookup(source, failure),
+        None => Error::Range { min: 1, max: 64 },
     }
 }
 

@@ -101,32 +101,49 @@ impl<'k> Queue<'k> {
     /// one period later, at the end of the queue.
     #[inline(always)]
     fn use_whole(&mut self, goal: u64, latest: u64, stood_still: bool) {
-        let mut rounds = Together::<3>::new(!stood_still);
+        let mut rounds = Together::<4>::new(!stood_still);
         let mut turns = Together::<{ Refill::MAX as u64 + 1 }>::new(!stood_still);
         let mut left = MAX_CHARGED;
         while left > 0 && self.head_end() <= goal && self.head.time < latest {
             rounds.turn();
-            // Some may be joined to the last one: it is left to the next round.
-            let count = self.count_while(|each| each.start <= goal && each.time < latest);
-            let count = count.clamp(1, left);
-            self.use_first(count, &mut turns);
+            let count = if self.queued < 3 {
+                turns.turn();
+                self.use_head();
+                1
+            } else {
+                // Some may be joined to the last one: it is left to the next round.
+                let count = self.count_while(|each| each.start <= goal && each.time < latest);
+                let count = count.clamp(1, left);
+                self.use_first(count, &mut turns);
+                count
+            };
             left -= count;
         }
     }
 
-    /// The first `count` refills are used up; the last one only if there is no other.
+    /// The head is used up.
+    #[inline(always)]
+    fn use_head(&mut self) {
+        let period = self.refills.context().period();
+        let (start, time) = (self.end, self.head.time + period);
+        let (again, tail) = (Queued { start, time }, self.tail());
+        let amount = self.head_end() - self.head.start;
+        self.comes_back(amount, time);
+        self.head = self.second().unwrap_or(again);
+        if self.queued > 0 {
+            self.join(1);
+            if tail.end(start) < time {
+                self.append(again);
+            }
+        }
+        self.end += amount;
+    }
+
+    /// The first `count` refills are used up, of which others follow the last one.
     #[inline(always)]
     fn use_first(&mut self, count: usize, turns: &mut Charged) {
         let period = self.refills.context().period();
         let (mut head, mut tail, amount) = (self.head, self.tail(), self.end - self.head.start);
-        if self.queued == 0 {
-            turns.turn();
-            self.comes_back(amount, head.time + period);
-            self.head.start = self.end;
-            self.head.time += period;
-            self.end += amount;
-            return;
-        }
         let parts = self.ring.split_at_checked(self.first);
         let (lower, upper) = parts.unwrap_or_default();
         let mut parts = Turns::<2>::new();
@@ -169,17 +186,11 @@ impl<'k> Queue<'k> {
     fn append(&mut self, refill: Queued) {
         self.queued += 1;
         self.last = self.last.wrapping_add(1);
-        if let Some(last) = self.ring.get(self.last) {
-            last.set(refill);
-        } else {
+        let last = self.ring.get(self.last).or_else(|| {
             self.last = 0;
-            self.set_last(refill);
-        }
-    }
-
-    #[inline(always)]
-    fn set_last(&self, refill: Queued) {
-        if let Some(last) = self.ring.get(self.last) {
+            self.ring.first()
+        });
+        if let Some(last) = last {
             last.set(refill);
         }
     }
@@ -203,7 +214,9 @@ impl<'k> Queue<'k> {
         } else if early > 0 {
             // One follows the head, as there is room for two.
             let time = tail.time + early;
-            self.set_last(Queued { time, ..tail });
+            if let Some(last) = self.ring.get(self.last) {
+                last.set(Queued { time, ..tail });
+            }
         }
         self.end += used;
     }

@@ -91,25 +91,20 @@ fn invoke_other(
     let tcb = thread.at(k);
     match call.label() {
         label::TCB_READ_REGISTERS => {
-            let read = Read::decode(k, call, thread)?;
-            return Ok(read.commit(k, turn, call, thread));
+            return Ok(Read::decode(k, call, thread)?.commit(k, turn, call, thread));
         }
         label::TCB_WRITE_REGISTERS => {
-            let write = Write::decode(k, call, thread)?;
-            write.commit(k, turn, call, thread);
+            Write::decode(k, call, thread)?.commit(k, turn, call, thread);
         }
         label::TCB_COPY_REGISTERS => CopyFrom::decode(k, call)?.commit(k, turn, thread)?,
         label::TCB_CONFIGURE | label::TCB_SET_SPACE | label::TCB_SET_IPC_BUFFER => {
-            let spaces = Spaces::decode(k, call, thread)?;
-            spaces.install(k, turn, call, thread)?;
+            Spaces::decode(k, call, thread)?.install(k, turn, call, thread)?;
         }
         label::TCB_SET_MC_PRIORITY => {
-            let limit = decode_priority(k, call)?;
-            tcb.set_max_controlled_priority(k, limit);
+            tcb.set_max_controlled_priority(k, decode_priority(k, call)?);
         }
         label::TCB_SET_SCHED_PARAMS => {
-            let params = SchedParams::decode(k, call, thread)?;
-            params.commit(k, turn, thread)?;
+            SchedParams::decode(k, call, thread)?.commit(k, turn, thread)?;
         }
         label::TCB_SET_TIMEOUT_ENDPOINT => {
             let handler = space::decode_handler(k, call, 0)?;
