@@ -452,6 +452,9 @@ pub struct BenchArgs {
 /// Arguments of `sandglass bounds`.
 #[derive(Args)]
 pub struct BoundsArgs {
+    /// On which architecture
+    #[arg(long, value_enum, default_value_t)]
+    pub arch: Arch,
     /// Measure instead how long cores wait for their turns in the kernel, on a machine with N cores,
     /// 2 to 4, of which all except one attack
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=4))]
@@ -460,7 +463,7 @@ pub struct BoundsArgs {
     #[arg(long)]
     pub quick: bool,
     /// Search instead for worse arrangements, in the hosted kernel; they are measured from then on
-    #[arg(long, conflicts_with_all = ["quick", "cores"])]
+    #[arg(long, conflicts_with_all = ["quick", "cores", "arch"])]
     pub search: bool,
     /// How long to search, in minutes
     #[arg(long, value_name = "N", default_value_t = 10, requires = "search")]

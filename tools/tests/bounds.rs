@@ -6,8 +6,19 @@ use sandglass_tools::program;
 
 #[test]
 fn no_operation_exceeds_its_bounds() {
+    bounds(&["--quick"]);
+}
+
+#[test]
+fn no_operation_exceeds_its_bounds_on_aarch64() {
+    bounds(&["--quick", "--arch", "aarch64"]);
+}
+
+/// The command must end well.
+fn bounds(arguments: &[&str]) {
     let output = Command::new(env!("CARGO_BIN_EXE_sandglass"))
-        .args(["bounds", "--quick"])
+        .arg("bounds")
+        .args(arguments)
         .output()
         .expect("the command of this package starts");
     assert!(
