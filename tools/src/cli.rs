@@ -345,6 +345,9 @@ pub struct DebugArgs {
 /// Arguments of `sandglass image`.
 #[derive(Args)]
 pub struct ImageArgs {
+    /// On which architecture, in place of what the description says
+    #[arg(long, value_enum)]
+    pub arch: Option<Arch>,
     /// The description, or the ELF file of a root task
     #[arg(value_name = "SYSTEM.toml")]
     pub system: PathBuf,

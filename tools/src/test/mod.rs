@@ -5,7 +5,7 @@
 //! - `check::...`: the rules of `sandglass check`;
 //! - `conformance::...`: what the conformance suite must cover;
 //! - `qemu::PACKAGE::KERNEL::...`: tests that run as root tasks on the kernel;
-//! - `qemu::image::FIRMWARE`: the demo's system boots from a disk image;
+//! - `qemu::image::FIRMWARE`: the demo's system boots from a disk image, by U-Boot on aarch64;
 //! - `machine::START::KERNEL`: the processor's state while user code runs is what it must be;
 //! - `experiment::NAME`: the experiment works, in its smallest form, and its claims hold;
 //! - `beside::NAME`: figures of the demo, an experiment, or an example are the same beside a rogue client;
