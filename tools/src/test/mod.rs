@@ -110,6 +110,8 @@ const LONG: &[&str] = &[
     "host::aarch64::gates",
     "host::aarch64::parallel",
     "host::tools::aarch64::described_systems_run",
+    // The project in C is usual, whose components are in both languages.
+    "host::tools::projects::aarch64::the_template_of_",
     // The layouts that are usual are those that differ most; all are usual on x86_64.
     "qemu::c-roots::layout-high::aarch64-",
     "qemu::c-roots::layout-large-pages::aarch64-",
