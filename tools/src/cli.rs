@@ -303,6 +303,9 @@ pub struct TraceArgs {
 /// Arguments of `sandglass c-flags`: without any, all are printed.
 #[derive(Args)]
 pub struct CFlagsArgs {
+    /// For which architecture
+    #[arg(long, value_enum, default_value_t)]
+    pub arch: Arch,
     /// Only those for compiling
     #[arg(long)]
     pub compile: bool,
