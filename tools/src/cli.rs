@@ -317,6 +317,9 @@ pub struct CFlagsArgs {
 /// Arguments of `sandglass debug`.
 #[derive(Args)]
 pub struct DebugArgs {
+    /// On which architecture, in place of what the description says
+    #[arg(long, value_enum)]
+    pub arch: Option<Arch>,
     /// The description
     #[arg(value_name = "SYSTEM.toml")]
     pub system: PathBuf,

@@ -103,6 +103,8 @@ const LONG: &[&str] = &[
     // Its programs run there, and the policies are the same.
     "experiment::aarch64::",
     "experiment::multicore",
+    // Components are compiled once more for it, and the commands are the same.
+    "host::tools::debug::the_session_of_the_page_goes_as_it_says_on_aarch64",
     // With the caches of processors; instructions are usual, of all machines.
     "host::tools::bounds::no_visit_takes_longer_than_computed_on_aarch64",
     // The kernel's tests are usual, and these are for x86_64.
