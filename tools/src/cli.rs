@@ -537,6 +537,9 @@ pub struct ExperimentArgs {
 /// Arguments of `sandglass beside`.
 #[derive(Args)]
 pub struct BesideArgs {
+    /// On which architecture; on aarch64 without the experiments
+    #[arg(long, value_enum, default_value_t)]
+    pub arch: Arch,
     /// `demo`, an experiment, or an example by its folder, `examples/NAME` [default: all]
     #[arg(value_name = "NAME")]
     pub names: Vec<String>,

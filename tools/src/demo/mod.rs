@@ -52,14 +52,14 @@ pub fn run(args: &DemoArgs) -> Result<ExitCode> {
     Ok(verdict(&analysis))
 }
 
-/// The figures of the sweep, with the rogue client if there is one.
+/// The figures of the sweep on an architecture, with the rogue client if there is one.
 ///
 /// # Errors
 /// Something does not build, a machine does not run to its end, or a claim does not hold.
-pub(crate) fn figures(quick: bool, rogue: Option<Rogue>) -> Result<Vec<Figure>> {
+pub(crate) fn figures(arch: Arch, quick: bool, rogue: Option<Rogue>) -> Result<Vec<Figure>> {
     let input = Input::read(None)?;
     let points = sweep::points(quick, input.len());
-    let analysis = Analysis::new(Bench::prepare(Arch::X86_64, &input, rogue)?.run_all(&points)?)?;
+    let analysis = Analysis::new(Bench::prepare(arch, &input, rogue)?.run_all(&points)?)?;
     let failures = analysis.failures();
     ensure!(failures.is_empty(), "{}", failures.join("; "));
     let throughput = report::csv::throughput(&analysis);

@@ -382,11 +382,14 @@ fn run_beside(filter: &Filter, report: &mut Report) -> Result<()> {
         Subject::Demo | Subject::Example(_) => true,
         Subject::Experiment(experiment) => experiment.name == "timeouts",
     };
-    let subjects = Subject::all()?.into_iter().filter(quick);
-    let tests = subjects.map(|subject| (format!("beside::{}", subject.name()), subject));
-    run_side_by_side(tests, filter, report, |subject| {
-        beside::findings(subject, Size::Smoke, SEED)
-    })
+    for (arch, of) in [(Arch::X86_64, ""), (Arch::Aarch64, "aarch64::")] {
+        let subjects = Subject::all(arch)?.into_iter().filter(quick);
+        let tests = subjects.map(|subject| (format!("beside::{of}{}", subject.name()), subject));
+        run_side_by_side(tests, filter, report, |subject| {
+            beside::findings(arch, subject, Size::Smoke, SEED)
+        })?;
+    }
+    Ok(())
 }
 
 fn run_wrong_kernels(filter: &Filter, report: &mut Report) -> Result<()> {
