@@ -4,6 +4,8 @@
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::ErrorKind;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Output, Stdio};
 
@@ -355,9 +357,31 @@ fn build_library(arch: Arch) -> Result<PathBuf> {
     Ok(library)
 }
 
+/// A folder below `folder` with the linker under the name by which compilers for other machines look for it in the folders
+/// that they are told of; on the search path, they look for one that is called after the machine.
+///
+/// # Errors
+/// It is not installed, or cannot be linked to.
+fn linkers(folder: &Path) -> Result<PathBuf> {
+    let lld = toolchain::lld();
+    let lld = lld.context("`ld.lld` is not installed: on Debian, `apt-get install lld`")?;
+    let linkers = folder.join("linkers");
+    fs::create_dir_all(&linkers).with_context(|| format!("cannot create {}", linkers.display()))?;
+    let link = linkers.join("ld.lld");
+    // Whoever else makes it makes the same.
+    if let Err(error) = symlink(&lld, &link) {
+        ensure!(
+            error.kind() == ErrorKind::AlreadyExists,
+            "cannot write {}: {error}",
+            link.display()
+        );
+    }
+    Ok(linkers)
+}
+
 /// `sandglass c-flags`: arguments for the C compiler, on one line.
 pub fn run_flags(args: &CFlagsArgs) -> Result<ExitCode> {
-    let library = build_library(Arch::X86_64)?;
+    let library = build_library(args.arch)?;
     let folder = library.parent().context("the library is in a folder")?;
     let search = format!("-L{}", folder.display());
     let header = headers();
@@ -367,7 +391,12 @@ pub fn run_flags(args: &CFlagsArgs) -> Result<ExitCode> {
         flags.push(&header);
     }
     let library = format!("-l{LIBRARY}");
+    let linkers = match args.arch {
+        Arch::X86_64 => None,
+        Arch::Aarch64 => Some(format!("-B{}", linkers(folder)?.display())),
+    };
     if args.link || !args.compile {
+        flags.extend(linkers.as_deref());
         flags.extend(C_LINK_ARGUMENTS.iter().chain(&LINK_ARGUMENTS));
         flags.extend([search.as_str(), library.as_str(), "-lgcc"]);
     }

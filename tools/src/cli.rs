@@ -303,6 +303,9 @@ pub struct TraceArgs {
 /// Arguments of `sandglass c-flags`: without any, all are printed.
 #[derive(Args)]
 pub struct CFlagsArgs {
+    /// For which architecture
+    #[arg(long, value_enum, default_value_t)]
+    pub arch: Arch,
     /// Only those for compiling
     #[arg(long)]
     pub compile: bool,
@@ -314,6 +317,9 @@ pub struct CFlagsArgs {
 /// Arguments of `sandglass debug`.
 #[derive(Args)]
 pub struct DebugArgs {
+    /// On which architecture, in place of what the description says
+    #[arg(long, value_enum)]
+    pub arch: Option<Arch>,
     /// The description
     #[arg(value_name = "SYSTEM.toml")]
     pub system: PathBuf,
@@ -345,6 +351,9 @@ pub struct DebugArgs {
 /// Arguments of `sandglass image`.
 #[derive(Args)]
 pub struct ImageArgs {
+    /// On which architecture, in place of what the description says
+    #[arg(long, value_enum)]
+    pub arch: Option<Arch>,
     /// The description, or the ELF file of a root task
     #[arg(value_name = "SYSTEM.toml")]
     pub system: PathBuf,
@@ -452,6 +461,9 @@ pub struct BenchArgs {
 /// Arguments of `sandglass bounds`.
 #[derive(Args)]
 pub struct BoundsArgs {
+    /// On which architecture
+    #[arg(long, value_enum, default_value_t)]
+    pub arch: Arch,
     /// Measure instead how long cores wait for their turns in the kernel, on a machine with N cores,
     /// 2 to 4, of which all except one attack
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=4))]
@@ -460,7 +472,7 @@ pub struct BoundsArgs {
     #[arg(long)]
     pub quick: bool,
     /// Search instead for worse arrangements, in the hosted kernel; they are measured from then on
-    #[arg(long, conflicts_with_all = ["quick", "cores"])]
+    #[arg(long, conflicts_with_all = ["quick", "cores", "arch"])]
     pub search: bool,
     /// How long to search, in minutes
     #[arg(long, value_name = "N", default_value_t = 10, requires = "search")]
@@ -525,6 +537,9 @@ pub struct ExperimentArgs {
 /// Arguments of `sandglass beside`.
 #[derive(Args)]
 pub struct BesideArgs {
+    /// On which architecture; on aarch64 without the experiments
+    #[arg(long, value_enum, default_value_t)]
+    pub arch: Arch,
     /// `demo`, an experiment, or an example by its folder, `examples/NAME` [default: all]
     #[arg(value_name = "NAME")]
     pub names: Vec<String>,

@@ -198,10 +198,6 @@ pub fn run(args: &KernelArgs) -> Result<ExitCode> {
             args.kernel == Variant::Release,
             "the debug kernel has work without a bound: only the release kernel is analysed"
         );
-        ensure!(
-            args.arch == Arch::X86_64,
-            "the analyser reads the kernel for x86_64 only"
-        );
         path = wcet::analysed(&path, platform)?;
     }
     println!("{}", path.display());

@@ -206,23 +206,37 @@ fn build_aarch64(package: &str) -> Result<PathBuf> {
         .join("stripped")
         .join(sandglass_build::AARCH64_TARGET)
         .join(package);
-    stripped::write_as_it_is(&program.bytes, &path)?;
+    stripped::write_as_it_is(&stripped::bytes(Arch::Aarch64, &program.bytes)?, &path)?;
     Ok(path)
 }
 
-/// Builds user programs for aarch64, and returns their ELF files, without debugging information, but with symbols. What they
-/// embed, their build scripts build.
+/// Builds user programs for aarch64, and returns their ELF files, with debugging information. What they embed, their build
+/// scripts build.
 fn compile_aarch64(packages: &[&str], profile: Profile) -> Result<Vec<PathBuf>> {
-    let mut cargo =
-        toolchain::KernelToolchain::user_cargo("build", sandglass_build::AARCH64_TARGET)?;
+    let selection = profile.arguments().into_iter();
+    let packages_wanted = packages.iter().flat_map(|package| ["--package", package]);
+    let selection = selection.chain(packages_wanted.map(str::to_owned));
+    compile_aarch64_in(&workspace::root(), selection, &target_dir(), packages)
+}
+
+/// Has cargo, in `folder`, with further arguments that select them, build user programs for aarch64 below `target_dir`;
+/// returns the ELF files of the names `binaries` in that order.
+///
+/// # Errors
+/// As [`compile`]; or the toolchain is missing.
+pub fn compile_aarch64_in(
+    folder: &Path,
+    selection: impl Iterator<Item = String>,
+    target_dir: &Path,
+    binaries: &[&str],
+) -> Result<Vec<PathBuf>> {
+    let target = sandglass_build::AARCH64_TARGET;
+    let mut cargo = toolchain::KernelToolchain::user_cargo_in(folder, "build", target)?;
     cargo.env(AARCH64_RUSTFLAGS_VARIABLE, AARCH64_RUSTFLAGS);
-    // The linker leaves debugging information out: binutils of another architecture do not know these files.
-    cargo.env("CARGO_PROFILE_RELEASE_STRIP", "debuginfo");
-    cargo.arg("--release").args(profile.arguments());
-    cargo.args(packages.iter().flat_map(|package| ["--package", package]));
-    cargo.arg("--target-dir").arg(target_dir());
-    let names = packages.join(", ");
-    executables(cargo, &format!("{names} for aarch64"), packages)
+    cargo.arg("--release").args(selection);
+    cargo.arg("--target-dir").arg(target_dir);
+    let names = binaries.join(", ");
+    executables(cargo, &format!("{names} for aarch64"), binaries)
 }
 
 /// The user programs that `packages` embed.
@@ -248,8 +262,8 @@ pub struct Elf {
     pub bytes: Vec<u8>,
 }
 
-/// Builds the user programs of `packages` for `arch` and returns them in that order, with debugging information (for
-/// aarch64, without): those that were built just now, whoever else builds. A process has one program of an architecture,
+/// Builds the user programs of `packages` for `arch` and returns them in that order, with debugging information: those that
+/// were built just now, whoever else builds. A process has one program of an architecture,
 /// package and profile, built when it is first asked for.
 ///
 /// # Errors

@@ -11,8 +11,10 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 use cargo_metadata::{Metadata, MetadataCommand, Package};
+use sandglass_build::AARCH64_TARGET;
 use toml::Table;
 
+use crate::arch::Arch;
 use crate::program::{self, Elf, Profile};
 use crate::toolchain;
 use crate::workspace;
@@ -115,13 +117,10 @@ impl Project {
             return Ok(());
         }
         let mut cargo = toolchain::host_cargo_in(self.root());
-        cargo.args([
-            "clean",
-            "--quiet",
-            "--release",
-            "--target",
-            program::USER_TARGET,
-        ]);
+        cargo.args(["clean", "--quiet", "--release"]);
+        for target in [program::USER_TARGET, AARCH64_TARGET] {
+            cargo.args(["--target", target]);
+        }
         cargo.arg("--target-dir").arg(folder);
         for package in &self.metadata.packages {
             cargo.args(["--package", package.name.as_str()]);
@@ -249,12 +248,12 @@ fn own_version() -> cargo_metadata::semver::Version {
         .expect("cargo checks versions")
 }
 
-/// Builds user programs of projects and returns their contents in that order, with debugging information: those that
+/// Builds user programs of projects for `arch` and returns their contents in that order, with debugging information: those that
 /// were built just now, whoever else builds.
 ///
 /// # Errors
 /// One does not build, with the compiler's messages.
-pub fn read_all(programs: &[&Program], profile: Profile) -> Result<Vec<Elf>> {
+pub fn read_all(arch: Arch, programs: &[&Program], profile: Profile) -> Result<Vec<Elf>> {
     let mut by_root: BTreeMap<&Path, Vec<&Program>> = BTreeMap::new();
     for program in programs {
         by_root.entry(&program.root).or_default().push(program);
@@ -265,7 +264,7 @@ pub fn read_all(programs: &[&Program], profile: Profile) -> Result<Vec<Elf>> {
         if let Some(warning) = project.other_runtime() {
             eprintln!("warning: {warning}");
         }
-        let built = build(&project, &programs, profile)?;
+        let built = build(arch, &project, &programs, profile)?;
         contents.extend(programs.iter().copied().zip(built));
     }
     let in_order = programs.iter().map(|program| contents[program].clone());
@@ -273,9 +272,16 @@ pub fn read_all(programs: &[&Program], profile: Profile) -> Result<Vec<Elf>> {
 }
 
 /// Builds programs of one project.
-fn build(project: &Project, programs: &[&Program], profile: Profile) -> Result<Vec<Elf>> {
+fn build(
+    arch: Arch,
+    project: &Project,
+    programs: &[&Program],
+    profile: Profile,
+) -> Result<Vec<Elf>> {
     let mut selection = profile_arguments(project.root())?;
-    selection.extend(program::FRAME_POINTERS.map(str::to_owned));
+    if arch == Arch::X86_64 {
+        selection.extend(program::FRAME_POINTERS.map(str::to_owned));
+    }
     selection.extend(profile.arguments());
     for program in programs {
         selection
@@ -288,8 +294,16 @@ fn build(project: &Project, programs: &[&Program], profile: Profile) -> Result<V
     let folder = project.target_dir();
     let _lock = workspace::lock(&folder)?;
     project.take(&folder)?;
-    let cargo = toolchain::host_cargo_in(project.root());
-    let paths = program::compile(cargo, selection.into_iter(), &folder, &binaries)?;
+    let selection = selection.into_iter();
+    let paths = match arch {
+        Arch::X86_64 => {
+            let cargo = toolchain::host_cargo_in(project.root());
+            program::compile(cargo, selection, &folder, &binaries)?
+        }
+        Arch::Aarch64 => {
+            program::compile_aarch64_in(project.root(), selection, &folder, &binaries)?
+        }
+    };
     program::read(paths)
 }
 

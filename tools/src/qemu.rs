@@ -103,15 +103,26 @@ pub enum Firmware {
     Bios,
     /// OVMF.
     Uefi,
+    /// U-Boot, on aarch64.
+    UBoot,
 }
 
 impl Firmware {
-    pub const ALL: [Self; 2] = [Self::Bios, Self::Uefi];
+    pub const ALL: [Self; 3] = [Self::Bios, Self::Uefi, Self::UBoot];
+
+    /// The architecture of machines that have it.
+    pub const fn arch(self) -> Arch {
+        match self {
+            Self::Bios | Self::Uefi => Arch::X86_64,
+            Self::UBoot => Arch::Aarch64,
+        }
+    }
 
     pub const fn name(self) -> &'static str {
         match self {
             Self::Bios => "bios",
             Self::Uefi => "uefi",
+            Self::UBoot => "u-boot",
         }
     }
 }
@@ -127,6 +138,9 @@ const OVMF: [&str; 2] = [
     "/usr/share/OVMF/OVMF_CODE_4M.fd",
     "/usr/share/OVMF/OVMF_VARS_4M.fd",
 ];
+
+/// U-Boot for `virt`, which starts what it finds on a disk.
+const U_BOOT: &str = "/usr/lib/u-boot/qemu_arm64/u-boot.bin";
 
 /// Where the archive of a loader is in memory; the package `reference-loader` has the same number.
 const ARCHIVE: u64 = 0x5400_0000;
@@ -213,12 +227,15 @@ impl Boot {
         })
     }
 
-    /// As [`Self::new`], from a disk.
+    /// As [`Self::new`], from a disk, on a machine with that firmware.
     pub fn from_disk(image: impl Into<PathBuf>, firmware: Firmware) -> Self {
-        Self::from(Medium::Disk {
-            image: image.into(),
-            firmware,
-        })
+        Self {
+            machine: Machine::of(firmware.arch()),
+            ..Self::from(Medium::Disk {
+                image: image.into(),
+                firmware,
+            })
+        }
     }
 }
 
@@ -473,7 +490,17 @@ fn add_medium(command: &mut Command, arch: Arch, medium: &Medium) -> Result<()> 
                 }
             }
             let image = image.to_str().context("the image's path is not UTF-8")?;
-            command.args(["-drive", &drive(image)]);
+            if *firmware == Firmware::UBoot {
+                check(
+                    "firmware (on Debian: the package `u-boot-qemu`)",
+                    U_BOOT.as_ref(),
+                )?;
+                let drive = format!("if=none,id=disk,{}", drive(image));
+                command.args(["-bios", U_BOOT, "-drive", &drive]);
+                command.args(["-device", "virtio-blk-device,drive=disk"]);
+            } else {
+                command.args(["-drive", &drive(image)]);
+            }
         }
     }
     Ok(())

@@ -9,6 +9,7 @@ use std::process::{self, Command};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{bail, Context, Result};
+use object::build::elf::Builder;
 use object::Object;
 
 use crate::arch::Arch;
@@ -94,14 +95,35 @@ fn has_sections(elf: &[u8]) -> bool {
     object::File::parse(elf).is_ok_and(|file| file.sections().next().is_some())
 }
 
-/// The content of an ELF file for `arch` without debugging information. Those for other machines than the host's are linked
-/// without: the host's tools do not know them.
+/// What the names of sections begin with that only debuggers read.
+const DEBUGGERS: &[u8] = b".debug_";
+
+/// The content of an ELF file without debugging information, whatever machine it is for: the host's tools know the host's.
+///
+/// # Errors
+/// It is no ELF file that can be written again.
+fn without_debugging(elf: &[u8]) -> Result<Vec<u8>> {
+    if !has_sections(elf) {
+        return Ok(elf.to_owned());
+    }
+    let mut file = Builder::read(elf).context("cannot read the ELF file")?;
+    for section in file.sections.iter_mut() {
+        section.delete = section.name.starts_with(DEBUGGERS);
+    }
+    file.delete_orphans();
+    let mut stripped = Vec::new();
+    file.write(&mut stripped)
+        .context("cannot strip the ELF file")?;
+    Ok(stripped)
+}
+
+/// The content of an ELF file for `arch` without debugging information.
 ///
 /// # Errors
 /// As [`write`].
 pub fn bytes(arch: Arch, elf: &[u8]) -> Result<Vec<u8>> {
     if arch != Arch::X86_64 {
-        return Ok(elf.to_owned());
+        return without_debugging(elf);
     }
     let copy = workspace::target_dir().join("stripped").join(unique());
     let stripped = write_bytes(elf, &copy)

@@ -89,10 +89,20 @@ impl KernelToolchain {
         self.cargo_for(subcommand, arch.kernel_target(), "core,compiler_builtins")
     }
 
-    /// A `cargo` for bare-metal programs that use `alloc`, by Debian's toolchain, which builds that, too.
+    /// A `cargo` in `folder` for bare-metal programs that use `alloc`, by Debian's toolchain, which builds that, too.
     ///
     /// # Errors
     /// It is not installed, or of another release than the kernel is meant for.
+    pub fn user_cargo_in(folder: &Path, subcommand: &str, target: &str) -> Result<Command> {
+        let mut cargo = Self::user_cargo(subcommand, target)?;
+        cargo.current_dir(folder);
+        Ok(cargo)
+    }
+
+    /// As [`Self::user_cargo_in`], in the repository's root.
+    ///
+    /// # Errors
+    /// The same.
     pub fn user_cargo(subcommand: &str, target: &str) -> Result<Command> {
         let libraries = "core,alloc,compiler_builtins";
         Ok(Self::debian(target)?.cargo_for(subcommand, target, libraries))

@@ -6,7 +6,6 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{bail, ensure, Context, Result};
 
-use crate::arch::Arch;
 use crate::cli::WcetArgs;
 use crate::experiment::simulation;
 use crate::kernel::{self, KernelOptions, Variant};
@@ -51,12 +50,12 @@ pub fn analysed(kernel: &Path, platform: &Path) -> Result<PathBuf> {
     Ok(copy)
 }
 
-/// Compares the bounds of the release kernel for `arch` with a file that records them; `model` is what is counted.
+/// Compares the bounds of a release kernel with a file that records them; `model` is what is counted.
 ///
 /// # Errors
 /// One has grown by more than 2 %, with what the analyser says of it; something does not build, or cannot be run.
-pub fn check(arch: Arch, recorded: &Path, model: &str) -> Result<()> {
-    let kernel = kernel::build(&KernelOptions::new(Variant::Release).for_arch(arch))?;
+pub fn check(kernel: &KernelOptions, recorded: &Path, model: &str) -> Result<()> {
+    let kernel = kernel::build(kernel)?;
     let output = analyser()?
         .arg(kernel)
         .args(["--model", model])

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use object::{Object, ObjectSection};
 use sandglass_tools::arch::Arch;
 use sandglass_tools::kernel::{self, KernelOptions, Variant};
-use sandglass_tools::program;
+use sandglass_tools::program::{self, Profile};
 use sandglass_tools::qemu::{self, Boot, End, Machine, Outcome};
 use sandglass_tools::system::{self, Source};
 use sandglass_tools::workspace;
@@ -185,4 +186,31 @@ fn described_systems_run() {
             assert!(output == expected, "{} bytes", output.len());
         }
     }
+}
+
+/// Names of sections.
+fn sections(elf: &[u8]) -> Vec<String> {
+    let file = object::File::parse(elf).unwrap();
+    let names = file
+        .sections()
+        .map(|section| section.name().unwrap().to_owned());
+    names.collect()
+}
+
+/// A debugger reads what was built; the machine gets it without, but with symbols.
+#[test]
+fn what_boots_is_without_the_debugging_information_that_programs_have() {
+    let built = program::read_all(Arch::Aarch64, &["hello"], Profile::Release).unwrap();
+    let whole = sections(&built[0].bytes);
+    let booted = program::build_for(Arch::Aarch64, "hello").unwrap();
+    let stripped = sections(&fs::read(booted).unwrap());
+    assert!(whole.iter().any(|name| name == ".debug_info"), "{whole:?}");
+    assert!(
+        !stripped.iter().any(|name| name.starts_with(".debug")),
+        "{stripped:?}"
+    );
+    assert!(
+        stripped.iter().any(|name| name == ".symtab"),
+        "{stripped:?}"
+    );
 }

@@ -2,12 +2,24 @@
 
 use std::process::Command;
 
+use sandglass_tools::arch::Arch;
 use sandglass_tools::program;
 
 #[test]
 fn no_operation_exceeds_its_bounds() {
+    bounds(&["--quick"]);
+}
+
+#[test]
+fn no_operation_exceeds_its_bounds_on_aarch64() {
+    bounds(&["--quick", "--arch", "aarch64"]);
+}
+
+/// The command must end well.
+fn bounds(arguments: &[&str]) {
     let output = Command::new(env!("CARGO_BIN_EXE_sandglass"))
-        .args(["bounds", "--quick"])
+        .arg("bounds")
+        .args(arguments)
         .output()
         .expect("the command of this package starts");
     assert!(
@@ -22,14 +34,30 @@ fn no_operation_exceeds_its_bounds() {
 /// fails here, or in `wcet::visits` if that watches all machines.
 #[test]
 fn no_visit_takes_longer_than_computed() {
+    visits_hold(Arch::X86_64);
+}
+
+#[test]
+fn no_visit_takes_longer_than_computed_on_aarch64() {
+    visits_hold(Arch::Aarch64);
+}
+
+fn visits_hold(arch: Arch) {
     let metadata = program::workspace_metadata().expect("cargo knows this workspace");
     let package = program::package_in(&metadata, "systems/bounds").expect("it is there");
-    let root_task = program::build(&package.name).expect("it builds");
     let output = Command::new(env!("CARGO_BIN_EXE_sandglass"))
         .env("SANDGLASS_VISITS_MODELS", "cortex-a8,cortex-a53")
         .arg("boot")
-        .arg(root_task)
-        .args(["--kernel", "release", "--icount", "0", "--visits"])
+        .arg(package.name.as_str())
+        .args([
+            "--arch",
+            arch.name(),
+            "--kernel",
+            "release",
+            "--icount",
+            "0",
+            "--visits",
+        ])
         .args(["--until", "bounds: invocations"])
         .output()
         .expect("the command of this package starts");

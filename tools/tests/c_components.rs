@@ -277,16 +277,26 @@ fn mistakes_in_the_description_of_a_program_in_c_are_shown_where_they_are() {
 /// By hand, or by a Makefile; and the file that a debugger reads says which line is where.
 #[test]
 fn flags_are_told_to_those_who_build_otherwise() {
-    let folder = greeter("flags");
+    flags_suffice("x86_64", "cc");
+}
+
+#[test]
+fn flags_for_aarch64_are_told_to_those_who_build_otherwise() {
+    flags_suffice("aarch64", "aarch64-linux-gnu-gcc");
+}
+
+fn flags_suffice(arch: &str, compiler: &str) {
+    let folder = greeter(&format!("flags-{arch}"));
     let flags = |kind: &str| {
-        let out = sandglass(&folder, &["c-flags", kind]);
+        let out = sandglass(&folder, &["c-flags", "--arch", arch, kind]);
         assert!(out.status.success(), "{}", said(&out));
         String::from_utf8(out.stdout).unwrap().trim().to_owned()
     };
     let (compile, link) = (flags("--compile"), flags("--link"));
     let script = format!(
-        "set -e\ncc {compile} -DTIMES=1 -Iinclude -c main.c\ncc {compile} -Iinclude -c greeting.c\n\
-         cc main.o greeting.o {link} -o greeter.elf\nreadelf -S greeter.elf"
+        "set -e\n{compiler} {compile} -DTIMES=1 -Iinclude -c main.c\n\
+         {compiler} {compile} -Iinclude -c greeting.c\n\
+         {compiler} main.o greeting.o {link} -o greeter.elf\nreadelf -S greeter.elf"
     );
     let out = Command::new("sh")
         .args(["-c", &script])
@@ -302,7 +312,20 @@ fn flags_are_told_to_those_who_build_otherwise() {
             false => format!("{line}\n"),
         });
     fs::write(folder.join("SYSTEM.toml"), description.collect::<String>()).unwrap();
-    let out = sandglass(&folder, &["build", "SYSTEM.toml", "-o", "image.elf"]);
+    // A file given by its path is not let end the machine on aarch64.
+    let run = [
+        "run",
+        "SYSTEM.toml",
+        "--arch",
+        arch,
+        "--icount",
+        "0",
+        "--timeout",
+        "60s",
+        "--until",
+        "good morning",
+    ];
+    let out = sandglass(&folder, &run);
     assert!(out.status.success(), "{}", said(&out));
 }
 

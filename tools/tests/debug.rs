@@ -48,13 +48,22 @@ fn pattern(line: &str) -> Regex {
 /// thread that waits, the kernel's own function: as the page shows them.
 #[test]
 fn the_session_of_the_page_goes_as_it_says() {
+    goes_as_the_page_says("x86_64");
+}
+
+#[test]
+fn the_session_of_the_page_goes_as_it_says_on_aarch64() {
+    goes_as_the_page_says("aarch64");
+}
+
+fn goes_as_the_page_says(arch: &str) {
     let page = page();
     let commands = listings(&page, "gdb").concat();
-    let script = write("page.gdb", &commands);
+    let script = write(&format!("page-{arch}.gdb"), &commands);
     let out = Command::new(env!("CARGO_BIN_EXE_sandglass"))
         .current_dir(root())
         .args(arguments(&listings(&page, "sh")[0]))
-        .arg("--script")
+        .args(["--arch", arch, "--script"])
         .arg(&script)
         .stdin(Stdio::null())
         .output()

@@ -1,6 +1,7 @@
 //! Tests of the command from outside, one program.
 
 mod aarch64;
+mod architectures;
 mod bench;
 mod boot;
 mod bounds;

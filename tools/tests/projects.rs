@@ -34,8 +34,13 @@ fn sandglass(folder: &Path, arguments: &[&str]) -> Command {
 
 /// A new project. The form of its dependencies does not matter to cargo.
 fn new(name: &str, template: &str) -> PathBuf {
+    new_for("x86_64", name, template)
+}
+
+fn new_for(arch: &str, name: &str, template: &str) -> PathBuf {
     let project = folder(name);
-    let arguments = ["new", project.to_str().unwrap(), "--template", template];
+    let folder = project.to_str().unwrap();
+    let arguments = ["new", folder, "--arch", arch, "--template", template];
     let out = sandglass(Path::new("/"), &arguments).output().unwrap();
     assert!(out.status.success(), "{}", said(&out));
     project
@@ -63,7 +68,10 @@ fn change(file: &Path, old: &str, new: &str) {
 
 /// Runs the tests of a new project as its continuous integration does.
 fn test(template: &str) {
-    let project = new(template, template);
+    test_project(&new(template, template));
+}
+
+fn test_project(project: &Path) {
     let out = Command::new(project.join(".ci/run"))
         .arg("--target-dir")
         .arg(project.join("target"))
@@ -78,7 +86,19 @@ fn test(template: &str) {
     assert_says(&out, &["Running unittests", "Running tests/system.rs"]);
 }
 
-/// A test for each template.
+/// One for aarch64, by what its description says.
+fn test_for_aarch64(template: &str) {
+    let name = format!("{template}-aarch64");
+    let project = new_for("aarch64", &name, template);
+    let description = fs::read_to_string(project.join("SYSTEM.toml")).unwrap();
+    assert!(
+        description.contains("\narch = \"aarch64\"\n"),
+        "{description}"
+    );
+    test_project(&project);
+}
+
+/// A test for each template, on each architecture.
 macro_rules! templates {
     ($($test:ident: $name:literal,)*) => {
         $(
@@ -87,6 +107,15 @@ macro_rules! templates {
                 test($name);
             }
         )*
+
+        mod aarch64 {
+            $(
+                #[test]
+                fn $test() {
+                    super::test_for_aarch64($name);
+                }
+            )*
+        }
 
         #[test]
         fn every_template_is_tested() {

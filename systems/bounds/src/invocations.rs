@@ -1,17 +1,18 @@
-//! Invocations of kernel objects whose arguments all lie at the end of deep capability spaces, and
-//! those that search a table.
+//! Invocations of kernel objects whose arguments all lie at the end of deep capability spaces, those
+//! that search a table, and those that one architecture has alone ([`crate::isa`]).
 
 use sandglass::abi::invocation as label;
-use sandglass::abi::invocation::x86_64 as x86_label;
 use sandglass::abi::message::{MessageInfo, REGISTER_MRS};
 use sandglass::abi::object as object_type;
 use sandglass::abi::syscall::Syscall;
+use sandglass::arch::label as arch_label;
 use sandglass::cap::{
     AsidPool, Attributes, Endpoint, FrameSize, ObjectType, Pdpt, Pml4, Rights, Tcb,
 };
 use sandglass::{boot, println, SetupError};
 
 use crate::crowd::{nth, MIDDLE};
+use crate::isa;
 use crate::lab::{deep, single, Cost, Lab, LONG};
 use crate::messages::LEVELS;
 use crate::program::Call;
@@ -26,23 +27,8 @@ pub fn measure(lab: &mut Lab) -> Result<(), SetupError> {
         deep_arguments(lab, levels)?;
     }
     println!("bounds: tables");
-    ports(lab)?;
+    isa::measure(lab)?;
     pools(lab)
-}
-
-/// Nearly all I/O ports at once: those below have owners.
-fn ports(lab: &mut Lab) -> Result<(), SetupError> {
-    const FIRST: u16 = 0x0800;
-    const COUNT: u64 = (u16::MAX - FIRST) as u64 + 1;
-    let slot = lab.process.resources.allocate_slot()?;
-    for _ in 0..2 {
-        single("io-ports-issue", COUNT, Cost::First, || {
-            boot::IO_PORT_CONTROL.issue(FIRST, u16::MAX, slot)
-        })?;
-        single("io-ports-delete", COUNT, Cost::Stretch, || slot.delete())?;
-    }
-    lab.process.resources.free_slot(slot);
-    Ok(())
 }
 
 // Leaves. The first is free.
@@ -198,14 +184,14 @@ fn deep_arguments(lab: &mut Lab, levels: u32) -> Result<(), SetupError> {
     invoker.invoke(
         "page-map",
         FRAME,
-        x86_label::PAGE_MAP,
+        arch_label::PAGE_MAP,
         [VADDR, all, Attributes::WriteBack.raw()],
         [VSPACE],
     )?;
     invoker.invoke(
         "make-pool",
         ASID_CONTROL,
-        x86_label::ASID_CONTROL_MAKE_POOL,
+        arch_label::ASID_CONTROL_MAKE_POOL,
         [source, 64],
         [POOL_UNTYPED, ROOT],
     )?;

@@ -233,8 +233,8 @@ impl Machine for Bench<'_> {
         ticks()
     }
 
-    fn ticks_per_us(&self) -> u64 {
-        self.lab.ticks_per_us
+    fn us_to_ticks(&self, us: u64) -> u64 {
+        self.lab.us_to_ticks(us)
     }
 
     fn pass_until(&mut self, tick: u64) {

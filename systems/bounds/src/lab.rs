@@ -5,7 +5,7 @@ use core::fmt;
 
 use sandglass::cap::{SchedContext, SchedControl, SchedParams, Slot};
 use sandglass::firmware::Files;
-use sandglass::time::ticks;
+use sandglass::time::{ticks, Tsc};
 use sandglass::{boot, println, BootInfo, Process, SetupError};
 
 use crate::crowd::{Crowd, Member};
@@ -56,7 +56,7 @@ impl fmt::Display for Cost {
 pub struct Lab {
     pub process: Process,
     pub control: SchedControl,
-    pub ticks_per_us: u64,
+    clock: Tsc,
     /// Numbers of attackers, ascending.
     pub sizes: Vec<u64>,
     pub crowd: Crowd,
@@ -96,11 +96,23 @@ impl Lab {
             process,
             spare_slots,
             control,
-            ticks_per_us: boot.tsc().map_or(1000, |tsc| u64::from(tsc.mhz())),
+            clock: boot
+                .tsc()
+                .expect("the kernel tells the frequency of its clock"),
             sizes,
             crowd,
             visitors,
         })
+    }
+
+    /// So many ticks pass in `us` µs, rounded up.
+    pub fn us_to_ticks(&self, us: u64) -> u64 {
+        self.clock.us_to_ticks(us) + 1
+    }
+
+    /// So many µs pass in `ticks`, rounded down.
+    pub fn ticks_to_us(&self, ticks: u64) -> u64 {
+        self.clock.ticks_to_us(ticks)
     }
 
     /// Number of threads in the crowd.

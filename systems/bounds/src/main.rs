@@ -16,6 +16,7 @@ extern crate alloc;
 mod crowd;
 mod deletion;
 mod invocations;
+mod isa;
 mod known;
 mod lab;
 mod messages;

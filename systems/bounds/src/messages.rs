@@ -257,7 +257,7 @@ impl Stage {
                 bound.unbind()?;
                 context.bind(member.tcb)?;
                 *bound = context;
-                latest = ticks() + period_us * lab.ticks_per_us;
+                latest = ticks() + lab.us_to_ticks(period_us);
             }
             let call = self.crossing(lab)?;
             spin_until(latest);

@@ -1,54 +1,11 @@
 //! What the threads run: one system call each, in assembly, without a stack; and the marks of a
-//! measurement.
+//! measurement. The assembly is the architecture's ([`crate::isa`]).
 
-use core::arch::global_asm;
-
-use sandglass::abi::context::x86_64 as order;
 use sandglass::abi::message::MessageInfo;
 use sandglass::abi::syscall::Syscall;
 use sandglass::context::UserContext;
 
-global_asm!(
-    // The measurement begins.
-    ".globl bounds_begin",
-    "bounds_begin:",
-    "ret",
-    // It ends.
-    ".globl bounds_end",
-    "bounds_end:",
-    "ret",
-    // A system call with the registers that the thread was given; then nothing any more, since
-    // nobody handles the fault.
-    "bounds_once:",
-    "syscall",
-    "ud2",
-    // The same, and the measurement begins right before it.
-    ".globl bounds_begin_once",
-    "bounds_begin_once:",
-    "nop",
-    "syscall",
-    "ud2",
-    // A system call, and then another that the other registers name; the measurement begins right
-    // before that.
-    "bounds_relay:",
-    "syscall",
-    "mov rdi, rbx",
-    "mov rsi, rbp",
-    "mov rdx, rax",
-    ".globl bounds_begin_relay",
-    "bounds_begin_relay:",
-    "nop",
-    "syscall",
-    "ud2",
-    // The same system call for ever.
-    "bounds_repeat:",
-    "mov rdi, rbx",
-    "mov rsi, rbp",
-    "syscall",
-    "jmp bounds_repeat",
-    "bounds_spin:",
-    "jmp bounds_spin",
-);
+use crate::isa::{order, KEPT_CAP, KEPT_INFO, KEPT_NUMBER};
 
 unsafe extern "C" {
     safe fn bounds_begin();
@@ -142,17 +99,17 @@ impl Call {
     /// the measurement begins with that.
     pub fn then(self, next: Call) -> UserContext {
         let mut context = self.at(&raw const bounds_relay);
-        context.set(order::RBX, next.cap);
-        context.set(order::RBP, next.info.raw());
-        context.set(order::RAX, next.number.raw());
+        context.set(KEPT_CAP, next.cap);
+        context.set(KEPT_INFO, next.info.raw());
+        context.set(KEPT_NUMBER, next.number.raw());
         context
     }
 
     /// A thread that makes the call for ever.
     pub fn repeated(self) -> UserContext {
         let mut context = self.at(&raw const bounds_repeat);
-        context.set(order::RBX, self.cap);
-        context.set(order::RBP, self.info.raw());
+        context.set(KEPT_CAP, self.cap);
+        context.set(KEPT_INFO, self.info.raw());
         context
     }
 }

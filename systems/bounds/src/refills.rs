@@ -82,7 +82,7 @@ impl Cutter {
 
     /// All that was used comes back meanwhile.
     fn wait_a_period(&self, lab: &Lab) {
-        spin_until(ticks() + self.period_us * lab.ticks_per_us);
+        spin_until(ticks() + lab.us_to_ticks(self.period_us));
     }
 
     /// The context alone is left.

@@ -13,8 +13,8 @@ use crate::program::Call;
 /// Budget of those that wait, µs: enough for a system call.
 const BUDGET_US: u64 = 100;
 
-/// Ticks between the starts of two threads; a thread is started in less.
-const STEP: u64 = 4_000;
+/// µs between the starts of two threads; a thread is started in less.
+const STEP_US: u64 = 4;
 
 /// The attackers all have the priority of the thread that is measured: there they are in its way.
 const PRIORITY: u8 = LOW;
@@ -91,26 +91,26 @@ fn exhaust(
     half_us_apart: u64,
     gap_us: u64,
 ) -> Result<(), SetupError> {
-    let first = ticks() + (size + 1) * STEP;
+    let first = ticks() + lab.us_to_ticks((size + 1) * STEP_US);
+    let start = |i| first + lab.us_to_ticks(i * STEP_US);
     for (member, i) in lab.crowd.first(size).iter().zip(0..) {
         // Sporadic: the budget counts from the moment at which the thread is resumed.
-        let resumed = first + i * STEP;
-        let period_us = (at - resumed) / lab.ticks_per_us + i * half_us_apart / 2;
+        let period_us = lab.ticks_to_us(at - start(i)) + i * half_us_apart / 2;
         let period_us = period_us + i % 2 * gap_us;
         let params = SchedParams::new(BUDGET_US, period_us).sporadic();
         lab.control.configure(member.context, params)?;
         member.prepare(&yielding().repeated())?;
     }
     for (member, i) in lab.crowd.first(size).iter().zip(0..) {
-        spin_until(first + i * STEP);
+        spin_until(start(i));
         member.tcb.resume()?;
     }
     lab.settle()
 }
 
-/// Ticks from now at which the budgets of all can come back.
-fn lead(size: u64) -> u64 {
-    size * (2 * STEP + 2_000) + 1_000_000
+/// µs from now at which the budgets of all can come back.
+fn lead_us(size: u64) -> u64 {
+    size * (2 * STEP_US + 2) + 1_000
 }
 
 /// All of the crowd waits for budgets of two later times; another begins to wait in between, is
@@ -118,11 +118,11 @@ fn lead(size: u64) -> u64 {
 fn pending(lab: &Lab, size: u64) -> Result<(), SetupError> {
     const GAP_US: u64 = 1_000_000;
     let authority = lab.process.authority();
-    let at = ticks() + lead(size) + 1_000_000 * lab.ticks_per_us;
+    let at = ticks() + lab.us_to_ticks(lead_us(size) + 1_000_000);
     exhaust(lab, size, at, 0, GAP_US)?;
     for (visitor, i) in lab.visitors.iter().zip(0..) {
         visitor.tcb.set_priority(authority, PRIORITY)?;
-        let middle = (at - ticks()) / lab.ticks_per_us + GAP_US / 2;
+        let middle = lab.ticks_to_us(at - ticks()) + GAP_US / 2;
         let params = SchedParams::new(BUDGET_US, middle);
         lab.control.configure(visitor.context, params)?;
         visitor.prepare(&yielding().measured())?;
@@ -162,12 +162,12 @@ fn pending(lab: &Lab, size: u64) -> Result<(), SetupError> {
 /// them any more, and they run one after the other.
 fn due(lab: &Lab, size: u64, form: &str, half_us_apart: u64) -> Result<(), SetupError> {
     let name = |what: &str| alloc::format!("due-{form}-{what}");
-    let lasts = (size * half_us_apart / 2 + 100) * lab.ticks_per_us;
+    let lasts = lab.us_to_ticks(size * half_us_apart / 2 + 100);
     for (what, cost) in [("delay", Cost::Longest), ("taken", Cost::Total)] {
-        let at = ticks() + lead(size);
+        let at = ticks() + lab.us_to_ticks(lead_us(size));
         exhaust(lab, size, at, half_us_apart, 0)?;
         assert!(ticks() < at, "the crowd takes too long");
-        spin_until(at - 10 * lab.ticks_per_us);
+        spin_until(at - lab.us_to_ticks(10));
         many(&name(what), size, cost, || spin_until(at + lasts));
         if matches!(cost, Cost::Longest) {
             many(&name("run"), size, cost, || lab.settle())?;

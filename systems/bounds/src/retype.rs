@@ -3,6 +3,7 @@
 use sandglass::cap::{ObjectType, Slot, Untyped};
 use sandglass::{println, SetupError};
 
+use crate::isa;
 use crate::lab::{single, Cost, Lab};
 
 /// Most objects of one Retype.
@@ -11,8 +12,8 @@ const MOST: u64 = 256;
 /// log2 bytes of a huge page.
 const HUGE_BITS: u32 = 30;
 
-/// The types, 256 of each at once; of those with a size, one that 256 fit into little memory with.
-const TYPES: [(&str, ObjectType); 14] = [
+/// The types that every architecture has, 256 of each at once; of those with a size, one that 256 fit into little memory with.
+const COMMON_TYPES: [(&str, ObjectType); 9] = [
     ("untyped", ObjectType::Untyped(12)),
     ("tcb", ObjectType::Tcb),
     ("endpoint", ObjectType::Endpoint),
@@ -22,18 +23,13 @@ const TYPES: [(&str, ObjectType); 14] = [
     ("sched-context", ObjectType::SchedContext(12)),
     ("page", ObjectType::Page),
     ("page-table", ObjectType::PageTable),
-    ("page-directory", ObjectType::PageDirectory),
-    ("pdpt", ObjectType::Pdpt),
-    ("pml4", ObjectType::Pml4),
-    ("large-page", ObjectType::LargePage),
-    ("huge-page", ObjectType::HugePage),
 ];
 
 pub fn measure(lab: &mut Lab) -> Result<(), SetupError> {
     println!("bounds: retype");
     let first = lab.process.resources.allocate_slots(MOST)?;
     let memory = lab.process.resources.untyped(21)?;
-    for (name, kind) in TYPES {
+    for (name, kind) in COMMON_TYPES.into_iter().chain(isa::TYPES) {
         let (memory, count) = match kind.size_bits() {
             ..=13 => (memory, MOST),
             21 => (memory, 1),

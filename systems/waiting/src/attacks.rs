@@ -1,11 +1,10 @@
 //! The attacks: each is one long operation of the kernel, done over and over on every core but the
 //! first, with objects and helpers of that core's own.
 
-use core::hint::spin_loop;
-
 use alloc::vec::Vec;
 
 use sandglass::cap::{Capability, Endpoint, ObjectType, Rights, SchedParams, Tcb};
+use sandglass::time::pause;
 use sandglass::{Message, SetupError};
 
 use crate::crew::{count_down, Crew, LONG, LOW};
@@ -203,7 +202,7 @@ fn move_threads(crew: &mut Crew, core: u64) -> Result<(), SetupError> {
     let time = SchedParams::new(1_000, 2_000);
     let (_, context) = crew.thread(core, LOW + 1, time, || loop {
         count_down(SPIN);
-        spin_loop();
+        pause();
     })?;
     let cores = crew.attacked_cores();
     let controls = cores.clone().map(|core| crew.control(core));

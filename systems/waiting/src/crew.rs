@@ -1,14 +1,16 @@
 //! The threads of a window, on their cores.
 
 use alloc::vec::Vec;
-use core::hint::spin_loop;
 use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use sandglass::cap::{Notification, SchedContext, SchedControl, SchedParams, Tcb};
 use sandglass::testing::shared;
 use sandglass::thread::{Thread, ThreadParams};
+use sandglass::time::{pause, Tsc};
 use sandglass::{boot, heap, BootInfo, Process, SetupError};
+
+use crate::isa;
 
 /// Time of an attacker, µs.
 const ATTACKER: SchedParams = SchedParams::new(9_000, 10_000);
@@ -21,13 +23,6 @@ pub const LONG: SchedParams = SchedParams::new(3_600_000_000, 3_600_000_000);
 
 /// Priority of the root task, above all others.
 const TOP: u8 = 254;
-
-/// Ports of the interval timer's first channel and of its commands; the command for a count of two bytes
-/// that begins anew when it has ended; and a count, at 1.19 MHz.
-const PIT_CHANNEL: u16 = 0x40;
-const PIT_COMMAND: u16 = 0x43;
-const RATE_GENERATOR: u8 = 0x34;
-const PIT_COUNT: u16 = 12;
 
 /// Slots for all windows.
 const CSPACE_RADIX: u32 = 14;
@@ -47,7 +42,7 @@ impl Crew {
         process.use_serial_console()?;
         process.use_exit_port()?;
         process.resources.enlarge_cspace(CSPACE_RADIX)?;
-        tick(&mut process)?;
+        isa::tick(&mut process)?;
         heap::share(process.resources.notification()?);
         process.authority().set_priority(process.authority(), TOP)?;
         let crew = Self {
@@ -65,9 +60,10 @@ impl Crew {
         1..self.boot.cores()
     }
 
-    /// Ticks of the clock in a microsecond.
-    pub fn ticks_per_us(&self) -> u64 {
-        self.boot.tsc().map_or(1000, |tsc| u64::from(tsc.mhz()))
+    /// The frequency of the clock.
+    pub fn clock(&self) -> Tsc {
+        let clock = self.boot.tsc();
+        clock.expect("the kernel tells the frequency of its clock")
     }
 
     pub fn control(&self, core: u64) -> SchedControl {
@@ -102,7 +98,7 @@ impl Crew {
         let (attacker, _) = self.thread(core, LOW, ATTACKER, move || loop {
             round();
             // The emulator goes on with another core.
-            spin_loop();
+            pause();
             rounds.fetch_add(1, Ordering::Relaxed);
         })?;
         Ok(attacker)
@@ -141,20 +137,6 @@ impl Crew {
         }
         Ok(())
     }
-}
-
-/// Lets a timer of the machine expire every 10 µs, whose interrupt nobody takes.
-///
-/// The emulator stays with a core until that pauses, or until a timer expires; then it goes on with the
-/// first. Without this it would, once in each job, leave the task in its user code for an attacker that is
-/// alone in the kernel, until the task's budget is over: while virtual time passes for both of them.
-fn tick(process: &mut Process) -> Result<(), SetupError> {
-    let ports = process.resources.io_ports(PIT_CHANNEL, PIT_COMMAND)?;
-    ports.out8(PIT_COMMAND, RATE_GENERATOR)?;
-    for byte in PIT_COUNT.to_le_bytes() {
-        ports.out8(PIT_CHANNEL, byte)?;
-    }
-    Ok(())
 }
 
 /// Executes some instructions for each of `rounds`.

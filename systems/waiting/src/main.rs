@@ -15,6 +15,7 @@ extern crate alloc;
 mod attacks;
 mod crew;
 mod deep;
+mod isa;
 mod marks;
 mod victim;
 
@@ -87,6 +88,9 @@ fn judge(outcome: &Outcome, undisturbed: u64) -> TestResult {
         "an attacker attacks less than once: {:?}",
         outcome.rounds
     );
+    if !isa::JUDGES_TIMES {
+        return Ok(());
+    }
     ensure!(
         outcome.in_time == outcome.jobs,
         "{} of {} jobs end within their periods, the longest after {} us",

@@ -56,8 +56,8 @@ struct Log {
 
 /// Measures a window in which the task does its jobs; then everybody stops.
 pub fn run(crew: &mut Crew, jobs: u64) -> Result<Outcome, SetupError> {
-    let ticks_per_us = crew.ticks_per_us();
-    let period = TIME.time.period_us * ticks_per_us;
+    let clock = crew.clock();
+    let period = clock.us_to_ticks(TIME.time.period_us);
     let (work, done) = (
         crew.process.resources.notification()?,
         crew.process.resources.notification()?,
@@ -84,9 +84,9 @@ pub fn run(crew: &mut Crew, jobs: u64) -> Result<Outcome, SetupError> {
     let outcome = Outcome {
         jobs,
         in_time: log.in_time.load(Ordering::Relaxed),
-        worst_us: log.worst_ticks.load(Ordering::Relaxed) / ticks_per_us,
+        worst_us: clock.ticks_to_us(log.worst_ticks.load(Ordering::Relaxed)),
         paid_us: context.consumed_us()?,
-        user_us: log.user_ticks.load(Ordering::Relaxed) / ticks_per_us,
+        user_us: clock.ticks_to_us(log.user_ticks.load(Ordering::Relaxed)),
         rounds: crew.rounds(),
     };
     crew.stop()?;

@@ -7,7 +7,7 @@ silently if it is another's. Nothing is written to memory: the emulator knows th
 
 import gdb
 
-from . import machine, view
+from . import isa, view
 
 _all = []
 _hit = None
@@ -28,9 +28,9 @@ class InComponent(gdb.Breakpoint):
 
     def stop(self):
         global _hit
-        if not machine.in_user_mode():
+        if not isa.of().in_user_mode():
             return False
-        if self.system.space_owner(machine.address_space()) is not self.component:
+        if self.system.space_owner(isa.of().address_space()) is not self.component:
             return False
         if not self.holds():
             return False

@@ -4,7 +4,7 @@ import os
 
 import gdb
 
-from . import breakpoints, kernel, machine, report, view
+from . import breakpoints, isa, kernel, report, view
 from .system import System
 
 _system = None
@@ -61,16 +61,17 @@ class Attach(Command):
         global _system
         (path,) = self.words(argument, 1)
         _system = System(path.strip('"'))
+        isa.choose(_system.arch)
         for setting in ("confirm off", "pagination off", "print thread-events off"):
             gdb.execute("set " + setting)
         gdb.execute('symbol-file "%s"' % _system.kernel, to_string=True)
-        gdb.execute("set architecture i386:x86-64", to_string=True)
+        gdb.execute("set architecture " + isa.of().architecture, to_string=True)
         gdb.execute("target remote " + _system.target, to_string=True)
         gdb.events.stop.connect(on_stop)
         gdb.events.gdb_exiting.connect(lambda _: _system.clean_up())
         gdb.events.breakpoint_created.connect(on_breakpoint)
         gdb.events.breakpoint_modified.connect(on_breakpoint)
-        if machine.register("rip") == 0xFFF0:
+        if isa.of().is_fresh():
             _system.root = None
             start()
         for described in _system.breakpoints:
@@ -110,6 +111,10 @@ class Continue(Command):
         except gdb.error as error:
             if "Remote connection closed" not in str(error):
                 raise gdb.GdbError(str(error))
+            print("The system has ended.")
+            return
+        if gdb.selected_thread() is None:
+            # The emulator has said so.
             print("The system has ended.")
 
 
@@ -187,8 +192,8 @@ class Current(Command):
             return
         reporter = report.Reporter(system())
         where = "in the kernel"
-        if machine.in_user_mode():
-            owner = system().space_owner(machine.address_space())
+        if isa.of().in_user_mode():
+            owner = system().space_owner(isa.of().address_space())
             where = "in %s" % owner.name if owner else "in an unknown address space"
         time = reporter.context_name(kernel.Thread(address).context)
         print("%s, %s, on the time of %s" % (reporter.thread_name(address), where, time))
@@ -278,9 +283,9 @@ class Here(gdb.Function):
         super().__init__("_sg_here")
 
     def invoke(self):
-        if not machine.in_user_mode():
+        if not isa.of().in_user_mode():
             return False
-        return system().space_owner(machine.address_space()) is view.shown()
+        return system().space_owner(isa.of().address_space()) is view.shown()
 
 
 HERE = "$_sg_here()"
@@ -308,7 +313,7 @@ def on_stop(event):
     hit = breakpoints.take_hit()
     if _pinned is not None:
         return
-    owner = _system.space_owner(machine.address_space()) if machine.in_user_mode() else None
+    owner = _system.space_owner(isa.of().address_space()) if isa.of().in_user_mode() else None
     # In the kernel, the last component stays.
     changes = owner is not None and owner is not view.shown()
     if hit and changes:

@@ -5,7 +5,7 @@ import struct
 
 import gdb
 
-from . import layout, machine
+from . import isa, layout, machine
 
 TURN = "sandglass_kernel::arch::turn::KERNEL"
 
@@ -22,7 +22,6 @@ _NAMES = {
     "notification": "sandglass_kernel::object::notification::Notification",
     "reply": "sandglass_kernel::object::reply::Reply",
     "kernel": "sandglass_kernel::kernel::Kernel",
-    "registers": "sandglass_kernel::arch::x86_64::abi::context::Register",
 }
 
 
@@ -60,7 +59,7 @@ class Cap:
 
 def state():
     """The kernel's own state."""
-    return look("kernel", symbol(TURN) - symbol("sandglass_watch_image_base")).field("0")
+    return look("kernel", isa.of().physical(symbol(TURN), symbol)).field("0")
 
 
 def slots(node):
@@ -117,20 +116,18 @@ class Thread:
 
     def _context(self):
         data = layout.words(self.tcb.field("context").data)
-        fields = kind("registers").fields()
+        fields = layout.rust_type(isa.of().context).fields()
         return {f.name.rsplit("::", 1)[-1].lower(): data[f.enumval] for f in fields}
-
-    def in_system_call(self):
-        """Whether it entered the kernel by SYSCALL, and not by an interrupt or a fault."""
-        return self._context()["returnbysysret"] != 0
 
     def registers(self):
         """Saved registers, by gdb's names."""
         by_name = self._context()
         ip = by_name["nextip" if self.state == "Running" else "faultip"]
-        names = "rax rbx rcx rdx rsi rdi rbp rsp r8 r9 r10 r11 r12 r13 r14 r15".split()
-        saved = {name: by_name[name] for name in names}
-        return dict(saved, rip=ip, eflags=by_name["rflags"], fs_base=by_name["loadedfsbase"])
+        return isa.of().saved(self, by_name, ip)
+
+    def all_registers(self, read_user):
+        """The same, with what can be told of those that the kernel does not save."""
+        return isa.of().complete(self, self._context(), self.registers(), read_user)
 
 
 class Context:
@@ -200,7 +197,10 @@ def cores():
 
 
 def ticks_per_us():
-    return max(state().number("constants.frequency.ticks"), 1)
+    """May be a fraction: the kernel knows the ticks in a number of µs that stands in a type's name."""
+    frequency = state().field("constants.frequency")
+    us = re.search(r"<(\d+)>", str(frequency.kind))
+    return max(frequency.number("ticks"), 1) / (int(us.group(1)) if us else 1)
 
 
 def _list(thread):

@@ -4,9 +4,6 @@ import struct
 
 import gdb
 
-# Bits of CR3 that are no part of the address.
-CR3_FLAGS = 0xFFF
-
 
 class Physical:
     """While this lasts, the addresses that gdb reads are physical."""
@@ -45,16 +42,6 @@ def register(name):
     """A register of the selected processor, unsigned."""
     # Registers of flags and of addresses are no integers to gdb.
     return int(gdb.newest_frame().read_register(name).format_string(format="x"), 16)
-
-
-def address_space():
-    """Physical address of the root of the address space that the selected processor uses."""
-    return register("cr3") & ~CR3_FLAGS
-
-
-def in_user_mode():
-    """Whether the selected processor executes user code."""
-    return register("cs") & 3 == 3
 
 
 def processors():

@@ -27,6 +27,7 @@ class System:
         with open(path) as file:
             session = json.load(file)
         self.path = os.path.abspath(path)
+        self.arch = session["arch"]
         self.target = session["target"]
         self.temporary = session["temporary"]
         self.kernel = session["kernel"]

@@ -10,7 +10,7 @@ import os
 
 import gdb
 
-from . import kernel, machine, snapshot
+from . import isa, kernel, machine, snapshot
 
 MACHINE = 1
 
@@ -44,7 +44,7 @@ def is_held():
     inlined, and gdb 13 crashes when such symbols are removed."""
     if _shown is None:
         return False
-    pc = machine.register("rip")
+    pc = machine.register(isa.of().ip)
     block = gdb.current_progspace().block_for_pc(pc)
     while block is not None and not block.is_global and not block.is_static:
         if block.start == pc:
@@ -109,33 +109,11 @@ def registers(thread):
         for core, processor in zip(kernel.cores(), machine.processors()):
             if core.thread == thread.address:
                 processor.switch()
-                if machine.in_user_mode():
+                if isa.of().in_user_mode():
                     return {name: machine.register(name) for name in thread.registers()}
     finally:
         selected.switch()
-    saved = thread.registers()
-    if thread.in_system_call():
-        saved["rsp"] = _kept_stack(thread, saved)
-    return saved
-
-
-# The registers of x86_64 by the numbers that instructions give them.
-_NUMBERED = "rax rcx rdx rbx rsp rbp rsi rdi r8 r9 r10 r11 r12 r13 r14 r15".split()
-SYSCALL_BYTES = 2
-
-
-def _kept_stack(thread, saved):
-    """The stack pointer of a thread in a system call. The kernel does not store it: the thread keeps it in
-    another register, and the instruction behind the call, `mov rsp, REGISTER`, tells in which."""
-    behind = saved["rip"] + (0 if thread.state == "Running" else SYSCALL_BYTES)
-    code = snapshot.read_user(thread.space(), behind, 3)
-    if code and code[0] in (0x48, 0x4C) and code[1] == 0x89 and code[2] & 0xC7 == 0xC4:
-        number = code[2] >> 3 & 7 | (8 if code[0] & 4 else 0)
-        return saved[_NUMBERED[number]]
-    if code and code[0] in (0x48, 0x49) and code[1] == 0x8B and code[2] & 0xF8 == 0xE0:
-        number = code[2] & 7 | (8 if code[0] & 1 else 0)
-        return saved[_NUMBERED[number]]
-    return saved["rsp"]
+    return thread.all_registers(snapshot.read_user)
 
 
 @contextlib.contextmanager

@@ -54,16 +54,22 @@ pub static qemu_plugin_version: c_int = api::VERSION;
 
 /// What the names of the arguments begin with that say where the kernel has something.
 const WATCH: &str = "watch_";
-/// The instruction that waits for an interrupt.
-const HLT: u8 = 0xf4;
-/// The instruction with which a core that waits for another gives way.
-const PAUSE: [u8; 2] = [0xf3, 0x90];
+// Instructions of x86_64 and of aarch64: with these bytes, an instruction of one is none of the other.
 
-/// The instruction that reads the processor's counter.
+/// That wait for an interrupt: HLT, WFI.
+const WAITS: [&[u8]; 2] = [&[0xf4], &[0x7f, 0x20, 0x03, 0xd5]];
+/// With which a core that waits for another gives way: PAUSE, YIELD.
+const PAUSES: [&[u8]; 2] = [&[0xf3, 0x90], &[0x3f, 0x20, 0x03, 0xd5]];
+
+/// The instruction that reads the processor's counter. Of x86_64 alone, as the oracle for time.
 const RDTSC: [u8; 2] = [0x0f, 0x31];
 
-/// Instructions that return to user code.
-const RETURNS: [&[u8]; 2] = [&[0x48, 0xcf], &[0x48, 0x0f, 0x07]];
+/// That return to user code: IRETQ, SYSRETQ, ERET.
+const RETURNS: [&[u8]; 3] = [
+    &[0x48, 0xcf],
+    &[0x48, 0x0f, 0x07],
+    &[0xe0, 0x03, 0x9f, 0xd6],
+];
 
 /// What the command line says.
 #[derive(Default)]
@@ -351,8 +357,8 @@ unsafe extern "C" fn translated(_id: Id, block: *mut TranslationBlock) {
                 std::slice::from_raw_parts(bytes, size),
             )
         };
-        halts |= bytes == [HLT];
-        pauses |= bytes == PAUSE;
+        halts |= WAITS.contains(&bytes);
+        pauses |= PAUSES.contains(&bytes);
         last = match bytes {
             _ if bytes == RDTSC => Last::ReadsCounter,
             _ if RETURNS.contains(&bytes) => Last::Returns,

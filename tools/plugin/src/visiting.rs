@@ -8,7 +8,7 @@ use std::ptr;
 
 use crate::api::{self, Instruction};
 use crate::visits::{List, Mark, Visits};
-use crate::{state, Out, HLT, RETURNS};
+use crate::{state, Out, RETURNS, WAITS};
 
 /// A mark that QEMU knows.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -59,7 +59,7 @@ impl Visiting {
     /// It is one, for the time of the callback.
     pub unsafe fn translates(&mut self, instruction: *mut Instruction, address: u64, bytes: &[u8]) {
         let own = match bytes {
-            [HLT] => Some(Mark::Idle),
+            _ if WAITS.contains(&bytes) => Some(Mark::Idle),
             _ => RETURNS.contains(&bytes).then_some(Mark::Exit),
         };
         for mark in self.visits.list().marks(address).iter().copied().chain(own) {

@@ -17,6 +17,7 @@ use std::process::ExitCode;
 
 use anyhow::{ensure, Result};
 
+use crate::arch::Arch;
 use crate::cli::BesideArgs;
 use crate::experiment::Size;
 use crate::system::rogue::Rogue;
@@ -43,18 +44,18 @@ pub struct Line {
     pub verdict: Verdict,
 }
 
-/// Compares the figures of `subject` without and with the rogue client of `seed`.
+/// Compares the figures of `subject` on `arch` without and with the rogue client of `seed`.
 ///
 /// # Errors
 /// It does not build, does not run to its end, or one of its own claims does not hold.
-pub fn compare(subject: &Subject, size: Size, seed: u64) -> Result<Vec<Line>> {
-    let without = subject.figures(size, None)?;
-    let with = subject.figures(size, Some(Rogue::of_seed(seed)))?;
+pub fn compare(arch: Arch, subject: &Subject, size: Size, seed: u64) -> Result<Vec<Line>> {
+    let without = subject.figures(arch, size, None)?;
+    let with = subject.figures(arch, size, Some(Rogue::of_seed(seed)))?;
     let pairs = figures::pairs(&without, &with);
     let is_open =
         |pair: &Pair| pair.is_off() && exceptions::reason(&subject.name(), &pair.name).is_none();
     let honest = match pairs.iter().any(is_open) {
-        true => subject.figures(size, Some(Rogue::honest()))?,
+        true => subject.figures(arch, size, Some(Rogue::honest()))?,
         false => Vec::new(),
     };
     let verdict = |pair: &Pair| {
@@ -81,12 +82,12 @@ pub fn compare(subject: &Subject, size: Size, seed: u64) -> Result<Vec<Line>> {
     Ok(lines.collect())
 }
 
-/// The figures of `subject` that differ and should not, a line each.
+/// The figures of `subject` on `arch` that differ and should not, a line each.
 ///
 /// # Errors
 /// As [`compare`].
-pub fn findings(subject: &Subject, size: Size, seed: u64) -> Result<Vec<String>> {
-    let lines = compare(subject, size, seed)?;
+pub fn findings(arch: Arch, subject: &Subject, size: Size, seed: u64) -> Result<Vec<String>> {
+    let lines = compare(arch, subject, size, seed)?;
     let differing = lines.iter().filter(|line| line.differs());
     Ok(differing.map(Line::to_string).collect())
 }
@@ -96,7 +97,7 @@ pub fn findings(subject: &Subject, size: Size, seed: u64) -> Result<Vec<String>>
 /// # Errors
 /// There is nothing of a name.
 pub fn run(args: &BesideArgs) -> Result<ExitCode> {
-    let all = Subject::all()?;
+    let all = Subject::all(args.arch)?;
     let mut chosen = all.clone();
     if !args.names.is_empty() {
         chosen.retain(|subject| args.names.contains(&subject.name()));
@@ -104,15 +105,20 @@ pub fn run(args: &BesideArgs) -> Result<ExitCode> {
         let unknown = args.names.iter().find(|name| !names.contains(name));
         ensure!(
             unknown.is_none(),
-            "there is no `{}`; there are {}",
+            "there is no `{}` on {}; there are {}",
             unknown.map_or("", String::as_str),
+            args.arch.name(),
             names.join(", ")
         );
     }
     let size = if args.quick { Size::Quick } else { Size::Full };
     let mut failed = 0;
     for subject in &chosen {
-        failed += show(subject, compare(subject, size, args.seed), args.all);
+        failed += show(
+            subject,
+            compare(args.arch, subject, size, args.seed),
+            args.all,
+        );
     }
     println!(
         "with a rogue client of seed {}: {} compared, {failed} failed",

@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::{ensure, Context, Result};
 
 use super::figures::{self, Figure};
+use crate::arch::Arch;
 use crate::demo;
 use crate::experiment::{Experiment, Extent, Size, CATALOGUE};
 use crate::kernel::{self, Variant};
@@ -31,11 +32,11 @@ pub enum Subject {
 }
 
 impl Subject {
-    /// All of them.
+    /// All of them that there are on an architecture: experiments are compared on x86_64 only.
     ///
     /// # Errors
     /// The examples cannot be listed.
-    pub fn all() -> Result<Vec<Self>> {
+    pub fn all(arch: Arch) -> Result<Vec<Self>> {
         let folder = workspace::root().join(EXAMPLES);
         let reading = || format!("cannot read {}", folder.display());
         let mut examples = Vec::new();
@@ -44,7 +45,9 @@ impl Subject {
             examples.push(name.to_string_lossy().into_owned());
         }
         examples.sort();
-        let experiments = CATALOGUE.iter().filter(|one| one.is_described);
+        let experiments = CATALOGUE
+            .iter()
+            .filter(|one| arch == Arch::X86_64 && one.is_described);
         let mut all = vec![Self::Demo];
         all.extend(experiments.map(Self::Experiment));
         all.extend(examples.into_iter().map(Self::Example));
@@ -60,16 +63,16 @@ impl Subject {
         }
     }
 
-    /// Its figures, with the rogue client if there is one.
+    /// Its figures on an architecture, with the rogue client if there is one.
     ///
     /// # Errors
     /// It does not build, does not run to its end, or one of its own claims does not hold.
-    pub fn figures(&self, size: Size, rogue: Option<Rogue>) -> Result<Vec<Figure>> {
+    pub fn figures(&self, arch: Arch, size: Size, rogue: Option<Rogue>) -> Result<Vec<Figure>> {
         let beside = if rogue.is_some() { "with" } else { "without" };
         let found = match self {
-            Self::Demo => demo::figures(size != Size::Full, rogue),
+            Self::Demo => demo::figures(arch, size != Size::Full, rogue),
             Self::Experiment(experiment) => of_experiment(experiment, size, rogue),
-            Self::Example(name) => of_example(name, rogue),
+            Self::Example(name) => of_example(arch, name, rogue),
         };
         found.with_context(|| format!("{}, {beside} a rogue client", self.name()))
     }
@@ -86,9 +89,9 @@ fn of_experiment(experiment: &Experiment, size: Size, rogue: Option<Rogue>) -> R
     Ok(report.figures)
 }
 
-fn of_example(name: &str, rogue: Option<Rogue>) -> Result<Vec<Figure>> {
+fn of_example(arch: Arch, name: &str, rogue: Option<Rogue>) -> Result<Vec<Figure>> {
     let path = workspace::root().join(EXAMPLES).join(name);
-    let source = Source::read(&path.join("SYSTEM.toml"))?;
+    let source = Source::read(&path.join("SYSTEM.toml"))?.for_arch(Some(arch));
     let kind = match rogue {
         None => "without".to_owned(),
         Some(rogue) => format!("{:?}", rogue.seed),
@@ -97,7 +100,7 @@ fn of_example(name: &str, rogue: Option<Rogue>) -> Result<Vec<Figure>> {
         None => source,
         Some(rogue) => rogue.beside(&source)?,
     };
-    let file = format!("{name}-{kind}-{}.elf", std::process::id());
+    let file = format!("{name}-{}-{kind}-{}.elf", arch.name(), std::process::id());
     let image = workspace::target_dir().join("beside").join(file);
     let built = system::build(&system::check(&source)?, Some(&image))?;
     let kernel = built.kernel(Variant::Release, built.cores_with(None)?);

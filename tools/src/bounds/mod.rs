@@ -25,6 +25,7 @@ use std::time::Duration;
 
 use anyhow::{bail, Context, Result};
 
+use crate::arch::Arch;
 use crate::cli::BoundsArgs;
 use crate::kernel::{self, KernelOptions, Variant};
 use crate::program;
@@ -37,8 +38,13 @@ use table::Table;
 /// Folder of the system.
 const SYSTEM: &str = "systems/bounds";
 
-/// The processor on which the reference was measured.
-const CPU: &str = "Haswell,-pcid,+pdpe1gb";
+/// The processor on which the reference was measured; on aarch64, where it was not, the one that the ABI was observed on.
+const fn processor(arch: Arch) -> &'static str {
+    match arch {
+        Arch::X86_64 => "Haswell,-pcid,+pdpe1gb",
+        Arch::Aarch64 => arch.cpu(),
+    }
+}
 
 /// The kernel's function that looks for interrupts in a long operation.
 const PREEMPTION_POINT: &str = "sandglass_kernel::time::account::preemption_point";
@@ -80,21 +86,24 @@ pub fn run(args: &BoundsArgs) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     if let Some(cores) = args.cores {
-        return waiting::run(cores, args.quick);
+        return waiting::run(args.arch, cores, args.quick);
     }
     let metadata = program::workspace_metadata()?;
     let package = program::package_in(&metadata, SYSTEM)?;
-    let root_task = program::build(&package.name)?;
-    let kernel = kernel::build(&KernelOptions::new(Variant::Release))?;
+    let arch = args.arch;
+    let root_task = program::build_for(arch, &package.name)?;
+    let kernel = KernelOptions::new(Variant::Release).for_arch(arch);
+    // The program reads the counter.
+    let kernel = kernel::build(&kernel.with_user_timer())?;
     let plugin = plugin::build()?;
     let extent = if args.quick { QUICK } else { FULL };
-    let table = measure(&kernel, &root_task, &plugin, &extent)?;
+    let table = measure(arch, &kernel, &root_task, &plugin, &extent)?;
     print!("{table}");
     let exceeded = table.exceeded();
     for finding in &exceeded {
         println!("EXCEEDED: {finding}");
     }
-    let forgotten = table.forgotten(floors::FLOORS);
+    let forgotten = table.forgotten(floors::of(arch));
     for finding in &forgotten {
         println!("FORGOTTEN: {finding}");
     }
@@ -105,7 +114,13 @@ pub fn run(args: &BoundsArgs) -> Result<ExitCode> {
     })
 }
 
-fn measure(kernel: &Path, root_task: &Path, plugin: &Path, extent: &Extent) -> Result<Table> {
+fn measure(
+    arch: Arch,
+    kernel: &Path,
+    root_task: &Path,
+    plugin: &Path,
+    extent: &Extent,
+) -> Result<Table> {
     let kernel_symbols = Symbols::read(kernel)?;
     let marks = Symbols::read(root_task)?;
     let out = workspace::target_dir().join(format!("bounds-{}.txt", std::process::id()));
@@ -124,11 +139,12 @@ fn measure(kernel: &Path, root_task: &Path, plugin: &Path, extent: &Extent) -> R
     );
     let boot = Boot {
         machine: Machine {
-            cpu: CPU.to_owned(),
+            cpu: processor(arch).to_owned(),
             memory_mib: extent.memory_mib,
             icount: Some(0),
-            ..Machine::default()
+            ..Machine::of(arch)
         },
+        user_semihosting: true,
         silence: Some(SILENCE),
         extra_args: ["-fw_cfg", &most, "-plugin", &options]
             .map(Into::into)
@@ -140,7 +156,7 @@ fn measure(kernel: &Path, root_task: &Path, plugin: &Path, extent: &Extent) -> R
         fs::read_to_string(&out).with_context(|| format!("cannot read {}", out.display()))?;
     // Only we have read it; a file that stays behind is no failure.
     let _ = fs::remove_file(&out);
-    Table::new(&console, Interval::read_all(&text)?, &kernel_symbols)
+    Table::new(arch, &console, Interval::read_all(&text)?, &kernel_symbols)
 }
 
 /// Boots the machine and tells its progress; returns what the console said.

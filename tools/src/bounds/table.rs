@@ -9,6 +9,7 @@ use super::floors::Floor;
 use super::intervals::{Interval, Stretch};
 use super::names::Symbols;
 use super::reference;
+use crate::arch::Arch;
 
 /// The most that an operation may grow from the fewest attackers to the most.
 const MOST_GROWTH: f64 = 3.0;
@@ -113,6 +114,7 @@ impl Row {
 
 /// All operations.
 pub struct Table {
+    arch: Arch,
     rows: Vec<Row>,
     /// Names of functions, by addresses in stretches.
     functions: BTreeMap<u64, String>,
@@ -123,7 +125,12 @@ impl Table {
     ///
     /// # Errors
     /// The two do not fit together.
-    pub fn new(console: &str, intervals: Vec<Interval>, symbols: &Symbols) -> Result<Self> {
+    pub fn new(
+        arch: Arch,
+        console: &str,
+        intervals: Vec<Interval>,
+        symbols: &Symbols,
+    ) -> Result<Self> {
         let lines: Vec<&str> = console
             .lines()
             .filter_map(|line| line.trim().strip_prefix("bounds "))
@@ -136,6 +143,7 @@ impl Table {
             );
         }
         let mut table = Self {
+            arch,
             rows: Vec::new(),
             functions: BTreeMap::new(),
         };
@@ -266,7 +274,7 @@ impl Table {
             if kind == Kind::Many {
                 write!(f, "{:>8.2}", row.growth())?;
             }
-            let figures = reference::of(&row.name).unwrap_or_default();
+            let figures = reference::of(self.arch, &row.name).unwrap_or_default();
             let figures: Vec<String> = figures.iter().map(|&figure| thousands(figure)).collect();
             let figures = figures.join(" / ");
             if let Some(stretch) = row.stretch() {
@@ -305,8 +313,13 @@ impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "instructions of the kernel; stretch: the most without a look for interrupts; \
-             reference: seL4 16.0.0"
+            "instructions of the kernel on {}; stretch: the most without a look for interrupts; \
+             reference: seL4 16.0.0{}",
+            self.arch.name(),
+            match self.arch {
+                Arch::X86_64 => "",
+                Arch::Aarch64 => ", which was not measured here",
+            }
         )?;
         self.write_rows(f, Kind::Many, "against this many attackers")?;
         self.write_rows(
@@ -370,7 +383,7 @@ mod tests {
             .map(|(line, _)| format!("bounds {line} first\r\n"))
             .collect();
         let intervals = lines.iter().map(|&(_, cost)| interval(cost)).collect();
-        Table::new(&console, intervals, &Symbols::default()).unwrap()
+        Table::new(Arch::X86_64, &console, intervals, &Symbols::default()).unwrap()
     }
 
     #[test]
@@ -420,8 +433,20 @@ mod tests {
     #[test]
     fn measurements_without_names_are_refused() {
         let symbols = Symbols::default();
-        assert!(Table::new("bounds many a 10 first\n", Vec::new(), &symbols).is_err());
-        assert!(Table::new("bounds all a 10 first\n", vec![interval(1)], &symbols).is_err());
+        assert!(Table::new(
+            Arch::X86_64,
+            "bounds many a 10 first\n",
+            Vec::new(),
+            &symbols
+        )
+        .is_err());
+        assert!(Table::new(
+            Arch::X86_64,
+            "bounds all a 10 first\n",
+            vec![interval(1)],
+            &symbols
+        )
+        .is_err());
     }
 
     #[test]

@@ -13,6 +13,7 @@ use anyhow::{bail, ensure, Context, Result};
 use super::names::Symbols;
 use super::table::{thousands, MOST_STRETCH};
 use super::{failure, plugin, run_to_the_end, PREEMPTION_POINT, SILENCE};
+use crate::arch::Arch;
 use crate::cores::Cores;
 use crate::kernel::{self, KernelOptions, Variant};
 use crate::program;
@@ -31,9 +32,10 @@ const FAILED: &str = " ... FAILED: ";
 /// The kernel's function in which a core waits for its turn.
 const WAIT: &str = "sandglass_kernel::arch::requests::wait";
 /// What it may call meanwhile, unless that is part of it: to do what the core inside asks for.
-const MEANWHILE: [&str; 3] = [
+const MEANWHILE: [&str; 4] = [
     "sandglass_kernel::arch::requests::answer",
     "<sandglass_kernel::arch::x86_64::machine::core_data::CoreData>::save_fpu",
+    "<sandglass_kernel::arch::aarch64::machine::core_data::CoreData>::save_fpu",
     "sandglass_kernel::arch::x86_64::machine::cpu::flush_users",
 ];
 
@@ -68,9 +70,9 @@ struct Waits {
 ///
 /// # Errors
 /// Something does not build, or the machine does not end as it should.
-pub fn run(cores: u32, is_quick: bool) -> Result<ExitCode> {
+pub fn run(arch: Arch, cores: u32, is_quick: bool) -> Result<ExitCode> {
     let jobs = if is_quick { QUICK_JOBS } else { FULL_JOBS };
-    let waits = measure(cores, jobs)?;
+    let waits = measure(arch, cores, jobs)?;
     print!("{waits}");
     let exceeded = waits.exceeded();
     for finding in &exceeded {
@@ -83,11 +85,13 @@ pub fn run(cores: u32, is_quick: bool) -> Result<ExitCode> {
     })
 }
 
-fn measure(cores: u32, jobs: u64) -> Result<Waits> {
+fn measure(arch: Arch, cores: u32, jobs: u64) -> Result<Waits> {
     let metadata = program::workspace_metadata()?;
     let package = program::package_in(&metadata, SYSTEM)?;
-    let root_task = program::build(&package.name)?;
-    let kernel = kernel::build(&KernelOptions::smp(Variant::Release))?;
+    let root_task = program::build_for(arch, &package.name)?;
+    let kernel = KernelOptions::smp(Variant::Release).for_arch(arch);
+    // The program reads the counter.
+    let kernel = kernel::build(&kernel.with_user_timer())?;
     let plugin = plugin::build()?;
     let name = format!("waiting-{}-{cores}.txt", std::process::id());
     let out = workspace::target_dir().join(name);
@@ -103,8 +107,9 @@ fn measure(cores: u32, jobs: u64) -> Result<Waits> {
             cores: Cores::Smp(cores).number(),
             memory_mib: MEMORY_MIB,
             icount: Some(0),
-            ..Machine::default()
+            ..Machine::of(arch)
         },
+        user_semihosting: true,
         silence: Some(SILENCE),
         extra_args: ["-fw_cfg", &jobs, "-plugin", &options]
             .map(Into::into)

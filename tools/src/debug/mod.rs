@@ -28,7 +28,14 @@ use crate::toolchain::find_on_path;
 use crate::workspace;
 use session::{Breakpoint, Session, Target};
 
-const GDB: &str = "gdb";
+/// The debugger for an architecture, and Debian's package of it.
+const fn debugger(arch: Arch) -> (&'static str, &'static str) {
+    match arch {
+        Arch::X86_64 => ("gdb", "gdb"),
+        Arch::Aarch64 => ("gdb-multiarch", "gdb-multiarch"),
+    }
+}
+
 /// The commands, below the repository's root.
 const COMMANDS: &str = "tools/gdb/sandglass.py";
 /// gdb's and the emulator's habit.
@@ -39,10 +46,6 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 /// `sandglass debug`: ends as gdb ends; or with `--wait`, as the system does.
 pub fn run(args: &DebugArgs) -> Result<ExitCode> {
-    let gdb = find_on_path(GDB);
-    if gdb.is_none() && !args.wait {
-        bail!("`{GDB}` is not installed: on Debian, `apt-get install gdb`");
-    }
     let conditions = &args.conditions;
     ensure!(
         args.wait || conditions.until.is_none() && conditions.timeout.is_none(),
@@ -55,13 +58,12 @@ pub fn run(args: &DebugArgs) -> Result<ExitCode> {
             script.display()
         );
     }
-    let description = system::check(&Source::read(&args.system)?)?;
-    ensure!(
-        description.arch == Arch::X86_64,
-        "`{}` is for {}: systems are debugged on x86_64 only",
-        args.system.display(),
-        description.arch.name()
-    );
+    let description = system::check(&Source::read(&args.system)?.for_arch(args.arch))?;
+    let (name, package) = debugger(description.arch);
+    let gdb = find_on_path(name);
+    if gdb.is_none() && !args.wait {
+        bail!("`{name}` is not installed: on Debian, `apt-get install {package}`");
+    }
     let breakpoints = args
         .breakpoints
         .iter()
@@ -122,6 +124,7 @@ impl Prepared<'_> {
         let files = session::write_symbols(self.folder, &self.description.system, self.symbols)?;
         let breakpoints = self.breakpoints.clone();
         let session = Session::new(
+            self.description.arch,
             &self.description.system,
             files,
             self.kernel,
@@ -160,7 +163,7 @@ impl Prepared<'_> {
             command.arg("-batch").arg("-x").arg(script);
         }
         // The emulator ends with the process that it was started by, which is gdb from now on.
-        Err(command.exec()).with_context(|| format!("cannot run {GDB}"))
+        Err(command.exec()).with_context(|| format!("cannot run {}", gdb.display()))
     }
 
     /// Runs the emulator until the system ends, and says how to connect.
@@ -175,7 +178,8 @@ impl Prepared<'_> {
         boot.extra_args.push(format!("tcp:127.0.0.1:{port}").into());
         eprintln!("waiting for a debugger. From another terminal:");
         eprintln!(
-            "    {GDB} -x {} -ex 'sg attach {}'",
+            "    {} -x {} -ex 'sg attach {}'",
+            debugger(self.description.arch).0,
             workspace::root().join(COMMANDS).display(),
             file.display()
         );

@@ -7,6 +7,7 @@ use anyhow::{bail, Context, Result};
 use sandglass_description::{Component as Described, Object, System};
 use serde::Serialize;
 
+use crate::arch::Arch;
 use crate::system::Symbols;
 
 /// A place to stop at.
@@ -89,6 +90,7 @@ pub enum Target {
 /// As `tools/gdb/sg/system.py` reads it.
 #[derive(Serialize)]
 pub struct Session {
+    arch: &'static str,
     /// What gdb connects to.
     target: String,
     /// The folder of the file is removed when gdb ends.
@@ -103,6 +105,7 @@ pub struct Session {
 
 impl Session {
     pub fn new(
+        arch: Arch,
         system: &System,
         files: SymbolFiles,
         kernel: &Path,
@@ -115,6 +118,7 @@ impl Session {
             Target::Port(port) => (format!("127.0.0.1:{port}"), false),
         };
         Self {
+            arch: arch.name(),
             target,
             temporary,
             kernel: text(kernel),

@@ -137,9 +137,10 @@ impl<'i> Bench<'i> {
         let images = self.build_all(std::slice::from_ref(point))?;
         let image = images.first().context("one image was asked for")?;
         let disk = image.record.with_extension("disk");
-        image::make(&self.kernel, &image.built.image, &disk)?;
+        image::make(firmware.arch(), &self.kernel, &image.built.image, &disk)?;
         let mut boot = Boot {
             machine: image.built.boot(&self.kernel).machine,
+            user_semihosting: image.built.is_built,
             ..Boot::from_disk(disk, firmware)
         };
         boot.machine.icount = in_virtual_time.then_some(ICOUNT_SHIFT);

@@ -52,14 +52,14 @@ pub fn run(args: &DemoArgs) -> Result<ExitCode> {
     Ok(verdict(&analysis))
 }
 
-/// The figures of the sweep, with the rogue client if there is one.
+/// The figures of the sweep on an architecture, with the rogue client if there is one.
 ///
 /// # Errors
 /// Something does not build, a machine does not run to its end, or a claim does not hold.
-pub(crate) fn figures(quick: bool, rogue: Option<Rogue>) -> Result<Vec<Figure>> {
+pub(crate) fn figures(arch: Arch, quick: bool, rogue: Option<Rogue>) -> Result<Vec<Figure>> {
     let input = Input::read(None)?;
     let points = sweep::points(quick, input.len());
-    let analysis = Analysis::new(Bench::prepare(Arch::X86_64, &input, rogue)?.run_all(&points)?)?;
+    let analysis = Analysis::new(Bench::prepare(arch, &input, rogue)?.run_all(&points)?)?;
     let failures = analysis.failures();
     ensure!(failures.is_empty(), "{}", failures.join("; "));
     let throughput = report::csv::throughput(&analysis);
@@ -76,7 +76,7 @@ pub(crate) fn figures(quick: bool, rogue: Option<Rogue>) -> Result<Vec<Figure>> 
 /// It cannot be built; or it does not run to its end, with status 0 and a record.
 pub(crate) fn from_disk(firmware: Firmware) -> Result<Vec<String>> {
     let (percent_a, in_virtual_time) = match firmware {
-        Firmware::Bios => (50, true),
+        Firmware::Bios | Firmware::UBoot => (50, true),
         Firmware::Uefi => (25, false),
     };
     let input = Input::read(None)?;
@@ -86,7 +86,7 @@ pub(crate) fn from_disk(firmware: Firmware) -> Result<Vec<String>> {
         .filter(|point| point.period_us == sweep::PERIODS_US[0])
         .find(|point| point.percents[0] == percent_a)
         .context("the sweep has no such point")?;
-    let run = Bench::prepare(Arch::X86_64, &input, None)?.run_from_disk(
+    let run = Bench::prepare(firmware.arch(), &input, None)?.run_from_disk(
         point,
         firmware,
         in_virtual_time,

@@ -175,7 +175,7 @@ pub fn look(start: &Start) -> Result<Vec<String>> {
         None => Boot::new(&kernel, &root_task),
         Some(firmware) => {
             let image = folder.file("disk.img");
-            image::make(&kernel, &root_task, &image)?;
+            image::make(Arch::X86_64, &kernel, &root_task, &image)?;
             Boot::from_disk(image, firmware)
         }
     };

@@ -19,6 +19,7 @@ use serde::Deserialize;
 
 use self::dependency::Form;
 use self::placeholders::Placeholders;
+use crate::arch::Arch;
 use crate::workspace;
 
 /// The folder of templates, and what all projects have of it.
@@ -40,6 +41,9 @@ pub struct NewArgs {
     /// What to begin with; see `--list`
     #[arg(long, value_name = "NAME", default_value = "control-loop")]
     pub template: String,
+    /// What the system is for, as its description says then
+    #[arg(long, value_enum, default_value_t)]
+    pub arch: Arch,
     /// List the templates
     #[arg(long)]
     pub list: bool,
@@ -84,7 +88,7 @@ pub fn run(args: &NewArgs) -> Result<ExitCode> {
         .canonicalize()
         .with_context(|| format!("cannot find `{}`", folder.display()))?;
     let form = Form::of(args, folder)?;
-    let placeholders = Placeholders::new(name, &template.about, &form);
+    let placeholders = Placeholders::new(name, args.arch, &template.about, &form);
     for part in [COMMON, args.template.as_str()] {
         copy(
             &workspace::root().join(TEMPLATES).join(part),

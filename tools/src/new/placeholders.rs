@@ -3,6 +3,7 @@
 //! | placeholder | stands for |
 //! | --- | --- |
 //! | `{{name}}` | the name of the system |
+//! | `{{arch}}` | a line of the description that says the architecture, unless that is the usual one |
 //! | `{{about}}` | what the template is for |
 //! | `{{crate FOLDER}}` | how a `Cargo.toml` depends on the package in FOLDER of this repository |
 //! | `{{clone}}`, `{{url}}`, `{{rev}}` | where the clone of Sandglass is, what to clone, and the commit; for a shell |
@@ -13,17 +14,24 @@
 use anyhow::{bail, Result};
 
 use super::dependency::Form;
+use crate::arch::Arch;
 
 /// The values.
 pub(super) struct Placeholders<'a> {
     name: &'a str,
+    arch: Arch,
     about: &'a str,
     form: &'a Form,
 }
 
 impl<'a> Placeholders<'a> {
-    pub(super) fn new(name: &'a str, about: &'a str, form: &'a Form) -> Self {
-        Self { name, about, form }
+    pub(super) fn new(name: &'a str, arch: Arch, about: &'a str, form: &'a Form) -> Self {
+        Self {
+            name,
+            arch,
+            about,
+            form,
+        }
     }
 
     /// A file of a template with its placeholders replaced. What follows a `$` is none: so files of others
@@ -55,6 +63,8 @@ impl<'a> Placeholders<'a> {
         }
         Ok(match placeholder {
             "name" => self.name.to_owned(),
+            "arch" if self.arch == Arch::default() => String::new(),
+            "arch" => format!("\narch = \"{}\"", self.arch.name()),
             "about" => self.about.to_owned(),
             "clone" => self.form.clone_path(),
             "url" => self.form.url(),
@@ -74,12 +84,12 @@ mod tests {
     #[test]
     fn placeholders_are_replaced_and_unknown_ones_are_found() {
         let form = Form::by_git("https://host/sandglass", "abc");
-        let placeholders = Placeholders::new("rig", "a rig", &form);
+        let placeholders = Placeholders::new("rig", Arch::Aarch64, "a rig", &form);
         assert_eq!(
             placeholders
-                .replace("a {{name}} b {{rev}} ${{ name }} c")
+                .replace("a {{name}}{{arch}} b {{rev}} ${{ name }} c")
                 .unwrap(),
-            "a rig b abc ${{ name }} c"
+            "a rig\narch = \"aarch64\" b abc ${{ name }} c"
         );
         for wrong in ["{{nam}}", "{{name", "{{crate no/such/folder}}"] {
             assert!(placeholders.replace(wrong).is_err(), "{wrong}");

@@ -201,13 +201,9 @@ fn build_for(
             Executable::File(_) => {}
         }
     }
-    ensure!(
-        arch == Arch::X86_64 || own.is_empty(),
-        "programs of a project of your own are built for x86_64 only; for others, ELF files can be named"
-    );
     // A mistake in the user's sources is found before ours are built.
     let c_contents = c_program::read_all(arch, &in_c, profile)?;
-    let own_contents = project::read_all(&own, profile)?;
+    let own_contents = project::read_all(arch, &own, profile)?;
     let contents = program::read_all(arch, &packages, profile)?;
     let own = own.into_iter().cloned().map(Executable::Own);
     let packages = packages

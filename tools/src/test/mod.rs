@@ -5,14 +5,14 @@
 //! - `check::...`: the rules of `sandglass check`;
 //! - `conformance::...`: what the conformance suite must cover;
 //! - `qemu::PACKAGE::KERNEL::...`: tests that run as root tasks on the kernel;
-//! - `qemu::image::FIRMWARE`: the demo's system boots from a disk image;
+//! - `qemu::image::FIRMWARE`: the demo's system boots from a disk image, by U-Boot on aarch64;
 //! - `machine::START::KERNEL`: the processor's state while user code runs is what it must be;
 //! - `experiment::NAME`: the experiment works, in its smallest form, and its claims hold;
 //! - `beside::NAME`: figures of the demo, an experiment, or an example are the same beside a rogue client;
 //! - `trace::SYSTEM`: the trace of an example system is accepted by the checker; and a trace point is
 //!   short;
 //! - `wrong::MUTANT`: the conformance suite, or the storm, notices a kernel that breaks a rule;
-//! - `wcet::visits`: no visit of the release kernel, in any of these tests, took longer than was computed of its binary;
+//! - `wcet::visits`, `wcet::aarch64::visits`: no visit of the release kernel, in any of these tests, took longer than was computed of its binary;
 //! - `wcet::bounds`, `wcet::aarch64::bounds`: what is computed of the release kernel is what is recorded, or up to 2 % more;
 //! - `mutants::changed`: the host's tests notice small changes of the kernel where it is changed.
 
@@ -103,11 +103,17 @@ const LONG: &[&str] = &[
     // Its programs run there, and the policies are the same.
     "experiment::aarch64::",
     "experiment::multicore",
+    // Components are compiled once more for it, and the commands are the same.
+    "host::tools::debug::the_session_of_the_page_goes_as_it_says_on_aarch64",
+    // With the caches of processors; instructions are usual, of all machines.
+    "host::tools::bounds::no_visit_takes_longer_than_computed_on_aarch64",
     // The kernel's tests are usual, and these are for x86_64.
     "host::aarch64::assurance",
     "host::aarch64::gates",
     "host::aarch64::parallel",
     "host::tools::aarch64::described_systems_run",
+    // The project in C is usual, whose components are in both languages.
+    "host::tools::projects::aarch64::the_template_of_",
     // The layouts that are usual are those that differ most; all are usual on x86_64.
     "qemu::c-roots::layout-high::aarch64-",
     "qemu::c-roots::layout-large-pages::aarch64-",
@@ -201,37 +207,43 @@ pub fn run(args: &TestArgs) -> Result<ExitCode> {
     Ok(report.close(begin.elapsed()))
 }
 
-/// Compares what all other tests saw of the kernel with what was computed. Wanted or not, it fails if that is exceeded.
+/// Compares what all other tests saw of the kernels with what was computed. Wanted or not, it fails if that is exceeded.
 fn judge_visits(folder: &Path, filter: &Filter, report: &mut Report) {
-    const NAME: &str = "wcet::visits";
-    let judge = || {
-        let seen = Seen::gather(folder)?;
-        if seen.machines() == 0 {
-            let is_expected = filter.pattern().is_some();
-            ensure!(
-                is_expected,
-                "no machine was watched, although many boot the release kernel"
-            );
-            return Ok(None);
+    for (name, arch) in [
+        ("wcet::visits", Arch::X86_64),
+        ("wcet::aarch64::visits", Arch::Aarch64),
+    ] {
+        match judge_visits_of(arch, folder, filter) {
+            Ok(Some(most)) if filter.accepts(name) => {
+                report.passed(name);
+                print!("{most}");
+            }
+            Ok(_) => {}
+            Err(error) => report.failed(name, &format!("{error:#}")),
         }
-        let expected = Expected::recorded()?;
-        let most = format!(
-            "{} machines; the most that was seen:\n{}",
-            seen.machines(),
-            seen.maxima(&expected)
-        );
-        let findings = seen.findings(&expected);
-        ensure!(findings.is_empty(), "{}\n{most}", findings.join("\n"));
-        Ok(Some(most))
-    };
-    match judge() {
-        Ok(Some(most)) if filter.accepts(NAME) => {
-            report.passed(NAME);
-            print!("{most}");
-        }
-        Ok(_) => {}
-        Err(error) => report.failed(NAME, &format!("{error:#}")),
     }
+}
+
+/// Returns the most that was seen; `None` if nothing was, which is an error unless some tests alone are wanted.
+fn judge_visits_of(arch: Arch, folder: &Path, filter: &Filter) -> Result<Option<String>> {
+    let seen = Seen::gather(folder, arch)?;
+    if seen.machines() == 0 {
+        let is_expected = filter.pattern().is_some();
+        ensure!(
+            is_expected,
+            "no machine was watched, although many boot the release kernel"
+        );
+        return Ok(None);
+    }
+    let expected = Expected::recorded(arch)?;
+    let most = format!(
+        "{} machines; the most that was seen:\n{}",
+        seen.machines(),
+        seen.maxima(&expected)
+    );
+    let findings = seen.findings(&expected);
+    ensure!(findings.is_empty(), "{}\n{most}", findings.join("\n"));
+    Ok(Some(most))
 }
 
 /// The kernels whose computed bounds are compared with recorded ones, with the names of the tests.
@@ -245,12 +257,21 @@ fn run_bounds(filter: &Filter, report: &mut Report) -> Result<()> {
     for (name, arch) in BOUNDS.iter().filter(|(name, _)| filter.accepts(name)) {
         report.started(name);
         let begin = Instant::now();
-        let check = |(model, file)| wcet::check(*arch, &workspace::root().join(file), model);
-        match verdict::recorded(*arch).into_iter().try_for_each(check) {
+        match check_bounds(*arch) {
             Ok(()) => report.passed(name),
             Err(error) => report.failed(name, &format!("{error:#}")),
         }
         report.took((*name).to_owned(), begin.elapsed());
+    }
+    Ok(())
+}
+
+/// Of each kernel that ships for an architecture, in instructions and on each processor.
+fn check_bounds(arch: Arch) -> Result<()> {
+    for kernel in visits::shipped(arch) {
+        for (model, file) in verdict::recorded(arch) {
+            wcet::check(&kernel, &workspace::root().join(file), model)?;
+        }
     }
     Ok(())
 }
@@ -361,11 +382,14 @@ fn run_beside(filter: &Filter, report: &mut Report) -> Result<()> {
         Subject::Demo | Subject::Example(_) => true,
         Subject::Experiment(experiment) => experiment.name == "timeouts",
     };
-    let subjects = Subject::all()?.into_iter().filter(quick);
-    let tests = subjects.map(|subject| (format!("beside::{}", subject.name()), subject));
-    run_side_by_side(tests, filter, report, |subject| {
-        beside::findings(subject, Size::Smoke, SEED)
-    })
+    for (arch, of) in [(Arch::X86_64, ""), (Arch::Aarch64, "aarch64::")] {
+        let subjects = Subject::all(arch)?.into_iter().filter(quick);
+        let tests = subjects.map(|subject| (format!("beside::{of}{}", subject.name()), subject));
+        run_side_by_side(tests, filter, report, |subject| {
+            beside::findings(arch, subject, Size::Smoke, SEED)
+        })?;
+    }
+    Ok(())
 }
 
 fn run_wrong_kernels(filter: &Filter, report: &mut Report) -> Result<()> {

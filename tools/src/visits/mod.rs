@@ -3,19 +3,23 @@
 //! While a folder is set ([`watch_into`], or the variable [`VARIABLE`] of the environment, for processes that tests
 //! start), each machine with one core that boots the release kernel as it ships carries the plugin (`tools/plugin`, its
 //! module `visits`), beside what else it measures. The folder then has, of each such machine, what was seen (`.seen`)
-//! and what it is (`.run`); [`verdict`] compares them with `assurance/wcet`.
+//! and what it is (`.run`, its architecture in the first line); [`verdict`] compares them with `assurance/wcet`.
+//!
+//! On aarch64, the kernels that give user level a clock or a timer are watched, too: they differ from the one that ships in
+//! the constant that says so, and so have the same bounds, which a test computes of each ([`shipped`]).
 //!
 //! Not watched are kernels of other features, whose bounds are not computed, and machines that boot from disks, in
 //! whose images nobody looks for the kernel.
 
 pub mod verdict;
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use anyhow::{ensure, Context, Result};
 use sandglass_binary::image::Image;
@@ -24,6 +28,7 @@ use sandglass_binary::model::Processor;
 use sandglass_binary::watch;
 use sandglass_cache::Model;
 
+use crate::arch::Arch;
 use crate::bounds::plugin;
 use crate::kernel::{self, KernelOptions, Variant};
 use crate::qemu::{Boot, Medium};
@@ -84,12 +89,15 @@ pub fn watch_one(boot: &Boot) -> Result<Option<&'static Path>> {
 /// # Errors
 /// Files that cannot be read.
 pub fn show(folder: &Path) -> Result<Vec<String>> {
-    let seen = Seen::gather(folder)?;
+    let mut findings = Vec::new();
+    for arch in Arch::ALL {
+        let seen = Seen::gather(folder, arch)?;
+        let expected = Expected::recorded(arch)?;
+        eprint!("{}", seen.maxima(&expected));
+        findings.extend(seen.findings(&expected));
+    }
     // Only we have read it; a folder that stays behind is no failure.
     let _ = fs::remove_dir_all(folder);
-    let expected = Expected::recorded()?;
-    eprint!("{}", seen.maxima(&expected));
-    let findings = seen.findings(&expected);
     for finding in &findings {
         eprintln!("EXCEEDED: {finding}");
     }
@@ -110,17 +118,33 @@ pub fn folder() -> Option<&'static Path> {
 pub fn arguments(boot: &Boot) -> Result<Vec<OsString>> {
     let mut arguments = boot.extra_args.clone();
     if let (Some(folder), Some(kernel)) = (folder(), watched_kernel(boot)) {
-        prepare(folder, kernel).context("cannot watch the visits of the kernel")?;
-        add(&mut arguments, folder, &fresh_name(folder, boot)?);
+        let list = prepare(folder, kernel).context("cannot watch the visits of the kernel")?;
+        let name = fresh_name(folder, boot)?;
+        add(&mut arguments, folder, &list, &name);
     }
     Ok(arguments)
 }
 
-/// What is watched; with cycles, it is a list of its own.
-fn list(folder: &Path) -> PathBuf {
-    match std::env::var_os(MODELS) {
-        Some(_) => folder.join(LIST_OF_CYCLES),
-        None => folder.join(LIST),
+/// What is watched of a kernel; with cycles, it is a list of its own.
+fn list(folder: &Path, kernel: &Path) -> PathBuf {
+    let ending = match std::env::var_os(MODELS) {
+        Some(_) => LIST_OF_CYCLES,
+        None => LIST,
+    };
+    let name = kernel.with_extension(ending);
+    folder.join(name.file_name().unwrap_or_default())
+}
+
+/// The kernels for an architecture whose bounds are those that are recorded.
+pub fn shipped(arch: Arch) -> Vec<KernelOptions> {
+    let release = KernelOptions::new(Variant::Release).for_arch(arch);
+    match arch {
+        Arch::X86_64 => vec![release],
+        Arch::Aarch64 => vec![
+            release.clone(),
+            release.clone().with_user_clock(),
+            release.with_user_timer(),
+        ],
     }
 }
 
@@ -141,18 +165,23 @@ fn watched_kernel(boot: &Boot) -> Option<&Path> {
     let Medium::Files { kernel, .. } = &boot.medium else {
         return None;
     };
-    let shipped = kernel::file(&KernelOptions::new(Variant::Release));
-    (*kernel == shipped && boot.machine.cores == 1).then_some(kernel)
+    let shipped = shipped(boot.machine.arch);
+    let is_shipped = shipped
+        .iter()
+        .any(|options| *kernel == kernel::file(options));
+    (is_shipped && boot.machine.cores == 1).then_some(kernel)
 }
 
-/// Puts list and plugin into the folder, unless they are there: whoever watches first does it for all.
-fn prepare(folder: &Path, kernel: &Path) -> Result<()> {
-    static PREPARED: OnceLock<()> = OnceLock::new();
-    if PREPARED.get().is_some() {
-        return Ok(());
+/// Puts the plugin and the list of a kernel into the folder, unless they are there: whoever watches first does it for all.
+/// Returns the list's file.
+fn prepare(folder: &Path, kernel: &Path) -> Result<PathBuf> {
+    static PREPARED: Mutex<BTreeMap<PathBuf, PathBuf>> = Mutex::new(BTreeMap::new());
+    let mut prepared = PREPARED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(list) = prepared.get(kernel) {
+        return Ok(list.clone());
     }
     let _lock = workspace::lock(folder)?;
-    let list = list(folder);
+    let list = list(folder, kernel);
     let copy = folder.join(PLUGIN);
     if !copy.exists() {
         let built = plugin::build()?;
@@ -168,8 +197,8 @@ fn prepare(folder: &Path, kernel: &Path) -> Result<()> {
         }
         fs::write(&list, text).with_context(|| format!("cannot write {}", list.display()))?;
     }
-    PREPARED.get_or_init(|| ());
-    Ok(())
+    prepared.insert(kernel.to_owned(), list.clone());
+    Ok(list)
 }
 
 /// A name for the files of the machine; that which says what it is is written.
@@ -178,8 +207,8 @@ fn fresh_name(folder: &Path, boot: &Boot) -> Result<String> {
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let name = format!("{}-{number}", process::id());
     let path = folder.join(&name).with_extension(RUN);
-    fs::write(&path, description(boot))
-        .with_context(|| format!("cannot write {}", path.display()))?;
+    let text = format!("{}\n{}", boot.machine.arch.name(), description(boot));
+    fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
     Ok(name)
 }
 
@@ -210,7 +239,7 @@ fn description(boot: &Boot) -> String {
 }
 
 /// Adds the plugin to QEMU's arguments; one that measures something else does both.
-fn add(arguments: &mut Vec<OsString>, folder: &Path, name: &str) {
+fn add(arguments: &mut Vec<OsString>, folder: &Path, list: &Path, name: &str) {
     let is_option = |argument: &OsString| argument == OPTION;
     let place = arguments
         .iter()
@@ -224,7 +253,7 @@ fn add(arguments: &mut Vec<OsString>, folder: &Path, name: &str) {
         });
     let argument = &mut arguments[place];
     for (option, file) in [
-        ("visits", list(folder)),
+        ("visits", list.to_owned()),
         ("visits_out", folder.join(name).with_extension(SEEN)),
     ] {
         argument.push(format!(",{option}="));
@@ -236,6 +265,7 @@ fn add(arguments: &mut Vec<OsString>, folder: &Path, name: &str) {
 mod tests {
     use super::*;
     use crate::cores::Cores;
+    use crate::qemu::Machine;
 
     fn boot(options: &KernelOptions) -> Boot {
         Boot::new(kernel::file(options), "folder/root.elf")
@@ -245,6 +275,15 @@ mod tests {
     fn only_the_kernel_that_ships_is_watched_on_one_core() {
         let release = boot(&KernelOptions::new(Variant::Release));
         assert!(watched_kernel(&release).is_some());
+        let on_aarch64 = |options: KernelOptions| {
+            let mut boot = boot(&options.for_arch(Arch::Aarch64).with_user_timer());
+            boot.machine = Machine::of(Arch::Aarch64);
+            boot
+        };
+        let release_on_aarch64 = on_aarch64(KernelOptions::new(Variant::Release));
+        assert!(watched_kernel(&release_on_aarch64).is_some());
+        let debug_on_aarch64 = on_aarch64(KernelOptions::new(Variant::Debug));
+        assert!(watched_kernel(&debug_on_aarch64).is_none());
         let mut two = release.clone();
         two.machine.cores = 2;
         assert!(watched_kernel(&two).is_none());
@@ -269,11 +308,11 @@ mod tests {
         let mut arguments: Vec<OsString> = ["-m", "1", "-plugin", "p.so,out=o", "-x"]
             .map(Into::into)
             .into();
-        add(&mut arguments, folder, "n");
+        add(&mut arguments, folder, Path::new("folder/list"), "n");
         let both = "p.so,out=o,visits=folder/list,visits_out=folder/n.seen";
         assert_eq!(arguments, ["-m", "1", "-plugin", both, "-x"]);
         let mut arguments = vec!["-x".into()];
-        add(&mut arguments, folder, "n");
+        add(&mut arguments, folder, Path::new("folder/list"), "n");
         let alone = "folder/plugin.so,visits=folder/list,visits_out=folder/n.seen";
         assert_eq!(arguments, ["-x", "-plugin", alone]);
     }

@@ -15,8 +15,13 @@ use crate::workspace;
 
 /// Limits of ways, and recorded bounds.
 pub const LIMITS: &str = "assurance/wcet/limits.toml";
-const BOUNDS: &str = "assurance/wcet/bounds.toml";
-const AARCH64_BOUNDS: &str = "assurance/wcet/aarch64.toml";
+/// The record of bounds in instructions.
+const fn bounds_file(arch: Arch) -> &'static str {
+    match arch {
+        Arch::X86_64 => "assurance/wcet/bounds.toml",
+        Arch::Aarch64 => "assurance/wcet/aarch64.toml",
+    }
+}
 
 /// Whose bounds apply: every path, with capability spaces of any depth.
 const APPLIES: [&str; 2] = ["open", "64"];
@@ -69,11 +74,11 @@ pub struct Seen {
 const POINT: &str = "point";
 
 impl Seen {
-    /// What the files in a folder say.
+    /// What the files in a folder say of machines of an architecture.
     ///
     /// # Errors
     /// They cannot be read, or are not of this version's plugin.
-    pub fn gather(folder: &Path) -> Result<Self> {
+    pub fn gather(folder: &Path, arch: Arch) -> Result<Self> {
         let mut seen = Self::default();
         let files =
             fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
@@ -89,8 +94,11 @@ impl Seen {
                 fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
             };
             let run = text(&path.with_extension(RUN))?;
-            seen.add(&run, &text(path)?)
-                .with_context(|| path.display().to_string())?;
+            let (of, run) = run.split_once('\n').unwrap_or_default();
+            if of == arch.name() {
+                seen.add(run, &text(path)?)
+                    .with_context(|| path.display().to_string())?;
+            }
         }
         Ok(seen)
     }
@@ -186,23 +194,24 @@ impl Seen {
     /// What exceeds what was computed, each as a message.
     pub fn findings(&self, expected: &Expected) -> Vec<String> {
         let mut findings = Vec::new();
+        let file = bounds_file(expected.arch);
         for (Stretch { kind, from, to }, Most { number, run }) in &self.stretches {
             match expected.bounds.get(kind) {
                 Some(bound) if number <= bound => {}
                 Some(bound) => findings.push(format!(
-                    "{kind}, from {from} to {to}: {number} instructions, and computed are at most {bound} ({BOUNDS}); in the run \
+                    "{kind}, from {from} to {to}: {number} instructions, and computed are at most {bound} ({file}); in the run \
                      of {run}. The analysis leaves out a way that the kernel goes: a bound of a loop, or a limit of \
                      {LIMITS}, is too small; or the bounds are not those of this kernel"
                 )),
                 None => findings.push(format!(
-                    "{kind}: {BOUNDS} has no bound of this entry, under [{}]",
+                    "{kind}: {file} has no bound of this entry, under [{}]",
                     APPLIES.join(".")
                 )),
             }
         }
         for (cycles, Most { number, run }) in &self.cycles {
             if let Some(bound) = expected.cycles_of(cycles).filter(|bound| number > bound) {
-                findings.push(exceeded_on(cycles, *number, bound, run));
+                findings.push(exceeded_on(expected.arch, cycles, *number, bound, run));
             }
         }
         for (&(number, after_check), Most { number: count, run }) in &self.calls {
@@ -225,7 +234,7 @@ impl Seen {
 }
 
 /// The message about a processor.
-fn exceeded_on(cycles: &Cycles, number: u64, bound: u64, run: &str) -> String {
+fn exceeded_on(arch: Arch, cycles: &Cycles, number: u64, bound: u64, run: &str) -> String {
     let Cycles {
         model,
         system,
@@ -234,7 +243,7 @@ fn exceeded_on(cycles: &Cycles, number: u64, bound: u64, run: &str) -> String {
     format!(
         "{kind}, from {from} to {to}: {number} cycles on {model}, and computed are at most {bound} ({}); in the run of {run}, of \
          {system} systems. The analysis of caches is wrong, or the bounds are not those of this kernel",
-        cycles_file(model)
+        cycles_file(arch, model)
     )
 }
 
@@ -262,6 +271,7 @@ fn raise<K: Ord>(all: &mut BTreeMap<K, Most>, key: K, number: u64, run: &str) {
 /// What was computed.
 #[derive(Debug)]
 pub struct Expected {
+    arch: Arch,
     /// Of each entry, in instructions.
     bounds: BTreeMap<String, u64>,
     limits: Vec<Limit>,
@@ -272,39 +282,41 @@ pub struct Expected {
 /// System, levels, entry: a bound.
 type Recorded = BTreeMap<String, BTreeMap<String, BTreeMap<String, u64>>>;
 
-/// What is counted, and the file that records the bounds of the kernel for `arch`: of instructions, and for x86_64 on each
-/// processor that has a name.
+/// What is counted, and the file that records the bounds of the kernel for `arch`: of instructions, and on each processor
+/// that has a name.
 pub fn recorded(arch: Arch) -> Vec<(&'static str, String)> {
-    match arch {
-        Arch::X86_64 => {
-            let processors = KNOWN.iter().map(|&(model, _)| (model, cycles_file(model)));
-            [(INSTRUCTIONS, BOUNDS.to_owned())]
-                .into_iter()
-                .chain(processors)
-                .collect()
-        }
-        Arch::Aarch64 => vec![(INSTRUCTIONS, AARCH64_BOUNDS.to_owned())],
-    }
+    let processors = KNOWN
+        .iter()
+        .map(|&(model, _)| (model, cycles_file(arch, model)));
+    [(INSTRUCTIONS, bounds_file(arch).to_owned())]
+        .into_iter()
+        .chain(processors)
+        .collect()
 }
 
 /// Computed bounds on a processor.
-fn cycles_file(model: &str) -> String {
-    format!("assurance/wcet/{model}.toml")
+fn cycles_file(arch: Arch, model: &str) -> String {
+    match arch {
+        Arch::X86_64 => format!("assurance/wcet/{model}.toml"),
+        Arch::Aarch64 => format!("assurance/wcet/aarch64-{model}.toml"),
+    }
 }
 
 impl Expected {
-    /// What the repository says.
+    /// What the repository says of the kernel for an architecture.
     ///
     /// # Errors
     /// Its files cannot be read, or have no bounds.
-    pub fn recorded() -> Result<Self> {
+    pub fn recorded(arch: Arch) -> Result<Self> {
+        let file = bounds_file(arch);
         Ok(Self {
-            bounds: bounds(&read(BOUNDS)?).with_context(|| BOUNDS.to_owned())?,
+            arch,
+            bounds: bounds(&read(file)?).context(file)?,
             limits: Limits::parse(&read(LIMITS)?)?.limit,
             cycles: KNOWN
                 .iter()
                 .map(|&(model, _)| {
-                    let file = cycles_file(model);
+                    let file = cycles_file(arch, model);
                     let recorded = toml::from_str(&read(&file)?).context(file)?;
                     Ok((model.to_owned(), recorded))
                 })
@@ -349,6 +361,7 @@ mod tests {
             "[[limit]]\nat_most = {at_most}\nafter_check = 3\ncalls = [\"a -> b\"]\nwhy = \"It is forbidden.\"\n"
         );
         Expected {
+            arch: Arch::X86_64,
             bounds: BTreeMap::from([("system_call".into(), system_call), ("vector".into(), 40)]),
             limits: Limits::parse(&text).unwrap().limit,
             cycles: BTreeMap::from([(

@@ -240,7 +240,7 @@ impl Crowd {
         }
         workshop.suspend(tcb)?;
         workshop.unbind(context)?;
-        let period = FRAGMENTED.period_us * workshop.machine.ticks_per_us();
+        let period = workshop.machine.us_to_ticks(FRAGMENTED.period_us);
         self.whole_at = workshop.machine.now() + period;
         Ok(())
     }

@@ -175,7 +175,7 @@ impl Invoker {
         workshop.lower()?;
         // One that has used up its budget does not keep this thread from going on.
         while self.is_poor && !workshop.machine.has_called(self.tcb)? {
-            let patience = PATIENCE_US * workshop.machine.ticks_per_us();
+            let patience = workshop.machine.us_to_ticks(PATIENCE_US);
             let until = workshop.machine.now() + patience;
             workshop.machine.pass_until(until);
         }

@@ -18,6 +18,7 @@
 //! | `queued` | what is done with one of the threads in a queue |
 //! | `mixture` | memory with objects of all kinds that is revoked |
 //! | `retype` | objects that are made |
+//! | `isa` | types of objects that each architecture has of its own |
 
 #![no_std]
 #![forbid(unsafe_code)]
@@ -28,6 +29,7 @@ use alloc::vec::Vec;
 
 mod crowd;
 mod invoker;
+mod isa;
 pub mod machine;
 mod mixture;
 mod order;

@@ -101,7 +101,8 @@ pub trait Machine {
     /// The clock, in ticks.
     fn now(&self) -> u64;
 
-    fn ticks_per_us(&self) -> u64;
+    /// So many ticks pass in `us` µs, rounded up.
+    fn us_to_ticks(&self, us: u64) -> u64;
 
     /// The root task runs, unless others of higher priority can, until the clock is at `tick`.
     fn pass_until(&mut self, tick: u64);

@@ -2,11 +2,11 @@
 
 use sandglass_abi::invocation as label;
 use sandglass_abi::object as types;
-use sandglass_abi::object::x86_64 as x86_types;
 use sandglass_abi::syscall::Syscall;
 
 use crate::crowd::{Crowd, Memories};
 use crate::invoker::{self, Invoker};
+use crate::isa;
 use crate::machine::{Call, Machine, Refused};
 use crate::parameters::Arrangement;
 use crate::workshop::Workshop;
@@ -143,7 +143,7 @@ impl Maker {
                 crowd.wait_for_time(workshop, i, memories)?;
             }
             "frame" => {
-                workshop.make_of(self.memory, x86_types::PAGE, 0, 1)?;
+                workshop.make_of(self.memory, isa::PAGE, 0, 1)?;
             }
             "cnode" => {
                 workshop.make_of(self.memory, types::CNODE, 1, 1)?;

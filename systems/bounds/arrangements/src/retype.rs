@@ -2,9 +2,9 @@
 
 use sandglass_abi::invocation as label;
 use sandglass_abi::object as types;
-use sandglass_abi::object::x86_64 as x86_types;
 
 use crate::invoker::{self, Invoker};
+use crate::isa;
 use crate::machine::{Machine, Refused};
 use crate::parameters::Arrangement;
 use crate::workshop::Workshop;
@@ -63,11 +63,11 @@ fn object(arrangement: &Arrangement) -> (u64, u64) {
         "reply" => (types::REPLY, 0),
         "cnode" => (types::CNODE, bits - u64::from(types::SLOT_BITS)),
         "sched-context" => (types::SCHED_CONTEXT, bits),
-        "page" => (x86_types::PAGE, 0),
-        "page-table" => (x86_types::PAGE_TABLE, 0),
-        "page-directory" => (x86_types::PAGE_DIRECTORY, 0),
-        "pdpt" => (x86_types::PDPT, 0),
-        "pml4" => (x86_types::PML4, 0),
+        "page" => (isa::PAGE, 0),
+        "page-table" => (isa::PAGE_TABLE, 0),
+        "page-directory" => (isa::PAGE_DIRECTORY, 0),
+        "pdpt" => (isa::PDPT, 0),
+        "pml4" => (isa::PML4, 0),
         _ => (types::UNTYPED, bits),
     }
 }

@@ -266,8 +266,8 @@ impl Machine for Host {
         self.k.machine.now()
     }
 
-    fn ticks_per_us(&self) -> u64 {
-        TICKS_PER_US
+    fn us_to_ticks(&self, us: u64) -> u64 {
+        us * TICKS_PER_US
     }
 
     fn pass_until(&mut self, tick: u64) {
