@@ -113,12 +113,10 @@ impl Config {
         let mut machine = Machine {
             cores: cores.number(),
             memory_mib: self.memory,
-            icount: self.icount,
             ..Machine::of(arch)
         };
-        if arch == Arch::Aarch64 && self.icount.is_some() {
-            // In virtual time, a tick is a nanosecond, as on x86_64.
-            machine.cpu.push_str(VIRTUAL_CLOCK);
+        if let Some(shift) = self.icount {
+            machine.keep_virtual_time(shift);
         }
         if let Some(model) = &self.model {
             machine.model.clone_from(model);
@@ -139,9 +137,6 @@ impl Config {
         }
     }
 }
-
-/// The option of an aarch64 processor whose counter counts nanoseconds.
-pub(crate) const VIRTUAL_CLOCK: &str = ",cntfrq=1000000000";
 
 pub(super) fn both_kernels() -> Vec<Variant> {
     Variant::ALL.to_vec()
