@@ -494,7 +494,7 @@ pub struct ExperimentArgs {
     /// The experiment, or `all`; without a name, the experiments are listed
     #[arg(value_name = "NAME")]
     pub name: Option<String>,
-    /// On which architecture: on aarch64, some of them
+    /// On which architecture; what runs on the host is the same
     #[arg(long, value_enum, default_value_t)]
     pub arch: Arch,
     /// List the experiments, each with the tables and figures that it reproduces

@@ -333,7 +333,7 @@ fn run_experiments(filter: &Filter, report: &mut Report) -> Result<()> {
             ..Extent::of_size(Size::Smoke)
         };
         let both = experiment::CATALOGUE.iter();
-        for experiment in both.filter(|it| arch == Arch::X86_64 || it.is_for_aarch64) {
+        for experiment in both.filter(|it| arch == Arch::X86_64 || it.boots) {
             let name = format!("experiment::{of}{}", experiment.name);
             if !filter.accepts(&name) {
                 continue;
