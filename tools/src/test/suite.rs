@@ -51,6 +51,9 @@ pub(crate) struct Config {
     /// Programs must not reach the host there, by which others end a machine: the system says its end.
     #[serde(skip)]
     pub(crate) says_end: bool,
+    /// Programs have neither clock nor timer there.
+    #[serde(skip)]
+    pub(super) base_profile: bool,
     /// QEMU's machine type, if not the architecture's usual one.
     #[serde(skip)]
     pub(crate) model: Option<String>,
@@ -64,6 +67,9 @@ pub(crate) struct OnAarch64 {
     /// The system has hostile programs, which must not reach the host; it says its end as the storm does.
     #[serde(default)]
     hostile: bool,
+    /// On kernels of the ABI's profile, which let programs have neither the clock nor the physical timer.
+    #[serde(default, rename = "base-profile")]
+    base_profile: bool,
     /// Each in turn.
     runs: Vec<RunOnAarch64>,
 }
@@ -163,6 +169,8 @@ fn smp_kernels(suite: &str) -> Vec<(Variant, Cores)> {
             .to_vec(),
         // What thousands of threads cost, what is given to the root task of one core, and what user code takes by itself.
         "herd" | "c-roots::inventory" | "signature-tests" => Vec::new(),
+        // What only aarch64 keeps from programs.
+        "base-profile" => Vec::new(),
         // Cores make no difference to where an image lies.
         _ if suite.starts_with("c-roots::layout-") => Vec::new(),
         _ => both(MOST_CORES).to_vec(),
@@ -220,6 +228,7 @@ impl Suite {
                 min_passed: on.min_passed,
                 model: Some(model),
                 says_end: on.hostile,
+                base_profile: on.base_profile,
                 ..self.config.clone()
             };
             (name, run.kernel, cores, config)
