@@ -367,6 +367,9 @@ pub struct ImageArgs {
 pub struct MachineStateArgs {
     #[command(subcommand)]
     pub action: Option<MachineAction>,
+    /// Of which architecture machines are looked at
+    #[arg(long, value_enum, default_value_t)]
+    pub arch: Arch,
 }
 
 /// What else can be done with the machine's state.
