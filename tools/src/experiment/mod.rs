@@ -281,12 +281,6 @@ pub fn run(args: &ExperimentArgs) -> Result<ExitCode> {
     if chosen.is_empty() {
         bail!("there is no experiment `{name}`; they are:\n{}", list());
     }
-    if args.arch == Arch::Aarch64 {
-        ensure!(
-            extent.rogue.is_none(),
-            "the rogue client is for x86_64 only: leave out `--rogue` with `--arch aarch64`"
-        );
-    }
     let folder = |experiment: &Experiment| {
         let folder = args.report.as_ref()?;
         Some(if name == ALL {
