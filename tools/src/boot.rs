@@ -11,7 +11,6 @@ use crate::elf;
 use crate::kernel::{self, KernelOptions};
 use crate::program;
 use crate::qemu::{self, Boot, End, Input, Machine};
-use crate::test::suite::VIRTUAL_CLOCK;
 use crate::visits;
 
 /// `sandglass boot`: ends with the guest's status, 0 at the awaited text, 124 at the time-out.
@@ -30,8 +29,8 @@ pub fn run(args: &BootArgs) -> Result<ExitCode> {
         ..Machine::of(arch)
     };
     // As the test command runs them.
-    if is_ours && arch == Arch::Aarch64 && conditions.icount.is_some() {
-        machine.cpu.push_str(VIRTUAL_CLOCK);
+    if let Some(shift) = conditions.icount.filter(|_| is_ours) {
+        machine.keep_virtual_time(shift);
     }
     run_under(
         conditions,

@@ -376,6 +376,9 @@ pub struct ImageArgs {
 pub struct MachineStateArgs {
     #[command(subcommand)]
     pub action: Option<MachineAction>,
+    /// Of which architecture machines are looked at
+    #[arg(long, value_enum, default_value_t)]
+    pub arch: Arch,
 }
 
 /// What else can be done with the machine's state.
@@ -506,7 +509,7 @@ pub struct ExperimentArgs {
     /// The experiment, or `all`; without a name, the experiments are listed
     #[arg(value_name = "NAME")]
     pub name: Option<String>,
-    /// On which architecture: on aarch64, some of them
+    /// On which architecture; what runs on the host is the same
     #[arg(long, value_enum, default_value_t)]
     pub arch: Arch,
     /// List the experiments, each with the tables and figures that it reproduces
@@ -576,8 +579,8 @@ pub struct StormArgs {
     #[command(flatten)]
     pub cores: CoresArgs,
     /// Attack the policies and servers at user level instead: their state machines on the host, then a machine for each
-    /// policy and seed, always with the oracle
-    #[arg(long, conflicts_with_all = ["calls", "instructions", "kernel", "CoresArgs", "wrong", "memory", "arch"])]
+    /// policy and seed, on x86_64 always with the oracle
+    #[arg(long, conflicts_with_all = ["calls", "instructions", "kernel", "CoresArgs", "wrong", "memory"])]
     pub policies: bool,
     /// With `--policies`: seeds to try of each policy
     #[arg(long, value_name = "N", default_value_t = 100, requires = "policies")]

@@ -79,7 +79,18 @@ impl Machine {
             is_debugged: false,
         }
     }
+
+    /// Runs it in virtual time, in which an instruction takes 2^`shift` ns and a tick of the clock is a nanosecond.
+    pub fn keep_virtual_time(&mut self, shift: u8) {
+        self.icount = Some(shift);
+        if self.arch == Arch::Aarch64 {
+            self.cpu.push_str(VIRTUAL_CLOCK);
+        }
+    }
 }
+
+/// The option of an aarch64 processor whose counter counts nanoseconds.
+const VIRTUAL_CLOCK: &str = ",cntfrq=1000000000";
 
 /// What the guest reads from its serial port.
 #[derive(Debug, Clone, Default)]

@@ -196,6 +196,22 @@ fn json_says_what_is_wrong_and_where() {
     let (status, json) = parse(&path, &["validate", "--json", "--deny-warnings"]);
     assert_eq!((status, &json["valid"]), (Some(1), &false.into()));
 
+    assert_eq!(json["arch"], "x86_64");
+    let for_other = ["validate", "--json", "--arch", "aarch64"];
+    assert_eq!(parse(&path, &for_other).1["arch"], "aarch64");
+    let ports = "[[ports]]\nname = \"clock\"\ncomponent = \"c1\"\nfirst = 0x70\nlast = 0x71\n";
+    let path = folder.file("ports.toml", unlimited.clone() + ports);
+    assert_eq!(parse(&path, &["validate", "--json"]).0, Some(0));
+    let (status, json) = parse(&path, &for_other);
+    assert_eq!(
+        (status, &json["errors"][0]["message"], &json["arch"]),
+        (
+            Some(1),
+            &"aarch64 has no I/O ports".into(),
+            &serde_json::Value::Null
+        )
+    );
+
     let accepted = unlimited + "[[accept]]\nwarning = \"no-exit\"\nreason = \"it runs for ever\"\n";
     let (status, json) = parse(
         &folder.file("accepted.toml", accepted),

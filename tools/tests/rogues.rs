@@ -1,9 +1,11 @@
 //! A component that nobody trusts beside honest ones (`systems/rogues`): whatever it does, the others are served,
 //! meet their deadlines, and come to their end.
 
+use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
+use sandglass_tools::arch::Arch;
 use sandglass_tools::kernel::{self, KernelOptions, Variant};
 use sandglass_tools::qemu::{self, End, Outcome};
 use sandglass_tools::storm::policies::{Lab, Policy};
@@ -416,12 +418,21 @@ fn a_rogue_client_uses_what_it_shares() {
 /// Whatever comes to the rogue's mind: a few seeds of each policy. `./sandglass storm --policies` tries more.
 #[test]
 fn a_storm_harms_nobody_honest() {
-    const SEEDS: std::ops::Range<u64> = 1..4;
-    let lab = Lab::new().unwrap();
+    harms_nobody_honest(Arch::X86_64, 1..4);
+}
+
+/// The same policies; without the oracle.
+#[test]
+fn a_storm_on_aarch64_harms_nobody_honest() {
+    harms_nobody_honest(Arch::Aarch64, 1..3);
+}
+
+fn harms_nobody_honest(arch: Arch, seeds: Range<u64>) {
+    let lab = Lab::new(arch).unwrap();
     let policies = Policy::all().unwrap();
     assert!(policies.len() >= 6, "no policy is lost");
     for policy in policies {
-        let (findings, _) = policy.storm(&lab, SEEDS, || {}).unwrap();
+        let (findings, _) = policy.storm(&lab, seeds.clone(), || {}).unwrap();
         assert!(findings.is_empty(), "{}", findings.join("\n"));
     }
 }

@@ -2,9 +2,6 @@
 
 use core::arch::asm;
 
-/// Whether the library finds the firmware configuration device: at ports, which there are on x86_64.
-pub const HAS_FILES: bool = cfg!(target_arch = "x86_64");
-
 /// Goes round so many times, at least once, with two instructions.
 #[cfg(target_arch = "aarch64")]
 pub fn go_round(mut rounds: u64) {

@@ -3,8 +3,6 @@
 use sandglass::firmware::Files;
 use sandglass::{Process, SetupError};
 
-use crate::arch::HAS_FILES;
-
 /// What a run is asked for.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
@@ -22,9 +20,6 @@ impl Options {
 
     /// Reads the options; those that are not given, or no number, have their defaults.
     pub fn read(process: &mut Process) -> Result<Self, SetupError> {
-        if !HAS_FILES {
-            return Ok(Self::DEFAULT);
-        }
         let files = Files::open(process)?;
         let number = |name: &str, default| files.number(name).map(|n| n.unwrap_or(default));
         Ok(Self {

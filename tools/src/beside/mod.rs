@@ -97,7 +97,7 @@ pub fn findings(arch: Arch, subject: &Subject, size: Size, seed: u64) -> Result<
 /// # Errors
 /// There is nothing of a name.
 pub fn run(args: &BesideArgs) -> Result<ExitCode> {
-    let all = Subject::all(args.arch)?;
+    let all = Subject::all()?;
     let mut chosen = all.clone();
     if !args.names.is_empty() {
         chosen.retain(|subject| args.names.contains(&subject.name()));
@@ -105,9 +105,8 @@ pub fn run(args: &BesideArgs) -> Result<ExitCode> {
         let unknown = args.names.iter().find(|name| !names.contains(name));
         ensure!(
             unknown.is_none(),
-            "there is no `{}` on {}; there are {}",
+            "there is no `{}`; there are {}",
             unknown.map_or("", String::as_str),
-            args.arch.name(),
             names.join(", ")
         );
     }

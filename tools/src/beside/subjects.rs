@@ -32,11 +32,11 @@ pub enum Subject {
 }
 
 impl Subject {
-    /// All of them that there are on an architecture: experiments are compared on x86_64 only.
+    /// All of them.
     ///
     /// # Errors
     /// The examples cannot be listed.
-    pub fn all(arch: Arch) -> Result<Vec<Self>> {
+    pub fn all() -> Result<Vec<Self>> {
         let folder = workspace::root().join(EXAMPLES);
         let reading = || format!("cannot read {}", folder.display());
         let mut examples = Vec::new();
@@ -45,9 +45,7 @@ impl Subject {
             examples.push(name.to_string_lossy().into_owned());
         }
         examples.sort();
-        let experiments = CATALOGUE
-            .iter()
-            .filter(|one| arch == Arch::X86_64 && one.is_described);
+        let experiments = CATALOGUE.iter().filter(|one| one.is_described);
         let mut all = vec![Self::Demo];
         all.extend(experiments.map(Self::Experiment));
         all.extend(examples.into_iter().map(Self::Example));
@@ -71,15 +69,21 @@ impl Subject {
         let beside = if rogue.is_some() { "with" } else { "without" };
         let found = match self {
             Self::Demo => demo::figures(arch, size != Size::Full, rogue),
-            Self::Experiment(experiment) => of_experiment(experiment, size, rogue),
+            Self::Experiment(experiment) => of_experiment(experiment, arch, size, rogue),
             Self::Example(name) => of_example(arch, name, rogue),
         };
         found.with_context(|| format!("{}, {beside} a rogue client", self.name()))
     }
 }
 
-fn of_experiment(experiment: &Experiment, size: Size, rogue: Option<Rogue>) -> Result<Vec<Figure>> {
+fn of_experiment(
+    experiment: &Experiment,
+    arch: Arch,
+    size: Size,
+    rogue: Option<Rogue>,
+) -> Result<Vec<Figure>> {
     let extent = Extent {
+        arch,
         rogue,
         ..Extent::of_size(size)
     };

@@ -150,7 +150,7 @@ impl<'i> Bench<'i> {
     /// Runs one point to its end, and checks its ciphertexts.
     fn run(&self, point: &Point, image: &Image) -> Result<Run> {
         let mut boot = image.built.boot(&self.kernel);
-        boot.machine.icount = Some(ICOUNT_SHIFT);
+        boot.machine.keep_virtual_time(ICOUNT_SHIFT);
         self.finish(point, image, boot)
     }
 

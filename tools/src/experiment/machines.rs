@@ -16,7 +16,6 @@ use crate::qemu::{self, End};
 use crate::side_by_side;
 use crate::system::rogue::Rogue;
 use crate::system::{self, Built, Source};
-use crate::test::suite::VIRTUAL_CLOCK;
 use crate::workspace;
 
 /// Longest that a machine may take, of the host's time: many times what a slow host needs.
@@ -120,11 +119,7 @@ fn run_in(
 impl Machine {
     fn run(&self, shift: u8) -> Result<Ended> {
         let mut boot = self.built.boot(&self.kernel);
-        boot.machine.icount = Some(shift);
-        if boot.machine.arch == Arch::Aarch64 {
-            // A tick is a nanosecond, as on x86_64.
-            boot.machine.cpu.push_str(VIRTUAL_CLOCK);
-        }
+        boot.machine.keep_virtual_time(shift);
         boot.timeout = Some(TIMEOUT);
         let has_output = self.built.output.is_some();
         if has_output {

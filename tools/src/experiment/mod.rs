@@ -32,6 +32,7 @@ use anyhow::{bail, ensure, Context, Result};
 use crate::arch::Arch;
 use crate::cli::ExperimentArgs;
 use crate::system::rogue::Rogue;
+use page::Page;
 use report::Report;
 
 /// How much is done.
@@ -68,6 +69,25 @@ impl Extent {
         self.rogue.map(|rogue| Rogue { shift, ..rogue })
     }
 
+    /// What is wrong with the figures of `page`, if it shows others than these; or writes them, if that is asked for. The
+    /// book shows those of x86_64, so that on aarch64 there is nothing to compare.
+    ///
+    /// # Errors
+    /// The page cannot be read or written, has no place for figures, or is asked to show those of aarch64.
+    fn hold(&self, page: Page, figures: &str) -> Result<Option<String>> {
+        match self.arch {
+            Arch::X86_64 => page.hold(figures, self.page),
+            Arch::Aarch64 => {
+                ensure!(
+                    !self.page,
+                    "`--page`: {} shows figures of x86_64: leave out `--arch aarch64`",
+                    page.path
+                );
+                Ok(None)
+            }
+        }
+    }
+
     /// Nothing but a size.
     pub const fn of_size(size: Size) -> Self {
         Self {
@@ -96,8 +116,8 @@ pub struct Experiment {
     pub shift: Option<u8>,
     /// Whether its systems are described: to others no client can be added.
     pub is_described: bool,
-    /// Whether it is for aarch64, too. What runs on the host is for no architecture.
-    pub is_for_aarch64: bool,
+    /// Whether it boots machines: one that does not is the same for every architecture.
+    pub boots: bool,
     /// Runs it, with its progress on standard error.
     run: fn(&Extent) -> Result<Report>,
 }
@@ -111,7 +131,7 @@ pub const CATALOGUE: &[Experiment] = &[
             "scheduling by deadlines at user level: latency, and every decision compared with a simulation",
         shift: Some(edf::SHIFT),
         is_described: true,
-        is_for_aarch64: true,
+        boots: true,
         run: edf::run,
     },
     Experiment {
@@ -120,7 +140,7 @@ pub const CATALOGUE: &[Experiment] = &[
         about: "the cost of each way to handle a timeout, for the handler",
         shift: Some(0),
         is_described: true,
-        is_for_aarch64: true,
+        boots: true,
         run: timeouts::run,
     },
     Experiment {
@@ -129,7 +149,7 @@ pub const CATALOGUE: &[Experiment] = &[
         about: "throughput of two clients of a server against their budgets",
         shift: Some(0),
         is_described: true,
-        is_for_aarch64: false,
+        boots: true,
         run: isolation::run,
     },
     Experiment {
@@ -138,7 +158,7 @@ pub const CATALOGUE: &[Experiment] = &[
         about: "the cost of a change of the criticality mode, against the number of threads",
         shift: Some(0),
         is_described: true,
-        is_for_aarch64: true,
+        boots: true,
         run: mode_switch::run,
     },
     Experiment {
@@ -147,7 +167,7 @@ pub const CATALOGUE: &[Experiment] = &[
         about: "three real workloads in three stages: only less critical tasks miss deadlines",
         shift: Some(0),
         is_described: true,
-        is_for_aarch64: false,
+        boots: true,
         run: criticality::run,
     },
     Experiment {
@@ -156,7 +176,7 @@ pub const CATALOGUE: &[Experiment] = &[
         about: "a cipher server for clients on all cores, and pairs that call and reply",
         shift: Some(0),
         is_described: false,
-        is_for_aarch64: false,
+        boots: true,
         run: multicore::run,
     },
     Experiment {
@@ -165,7 +185,7 @@ pub const CATALOGUE: &[Experiment] = &[
         about: "one workload under every resource-sharing protocol, with the Mars Pathfinder's inversion",
         shift: Some(0),
         is_described: true,
-        is_for_aarch64: false,
+        boots: true,
         run: sharing::run,
     },
     Experiment {
@@ -174,7 +194,7 @@ pub const CATALOGUE: &[Experiment] = &[
         about: "the partition scheduler's cost against the number of partitions and threads, and what ran when",
         shift: Some(0),
         is_described: false,
-        is_for_aarch64: false,
+        boots: true,
         run: partitions::run,
     },
     Experiment {
@@ -183,7 +203,7 @@ pub const CATALOGUE: &[Experiment] = &[
         about: "the timer service's cost against the number of timers, and releases without drift",
         shift: Some(0),
         is_described: true,
-        is_for_aarch64: true,
+        boots: true,
         run: timers::run,
     },
     Experiment {
@@ -193,7 +213,7 @@ pub const CATALOGUE: &[Experiment] = &[
         shift: Some(0),
         // Its systems have a hostile task of their own, and a judge of best effort that would share its time with another.
         is_described: false,
-        is_for_aarch64: false,
+        boots: true,
         run: policies::run,
     },
     Experiment {
@@ -202,7 +222,7 @@ pub const CATALOGUE: &[Experiment] = &[
         about: "processor time that is derived, granted and revoked: admission against exact tests, its cost and its memory",
         shift: None,
         is_described: false,
-        is_for_aarch64: false,
+        boots: false,
         run: temporal_capabilities::run,
     },
     Experiment {
@@ -211,7 +231,7 @@ pub const CATALOGUE: &[Experiment] = &[
         about: "a key server in eight phases of failures: a critical client's delays against their bounds, by three orders",
         shift: None,
         is_described: false,
-        is_for_aarch64: false,
+        boots: true,
         run: mc_ipc::run,
     },
 ];
@@ -260,21 +280,6 @@ pub fn run(args: &ExperimentArgs) -> Result<ExitCode> {
         .collect();
     if chosen.is_empty() {
         bail!("there is no experiment `{name}`; they are:\n{}", list());
-    }
-    if args.arch == Arch::Aarch64 {
-        if let Some(other) = chosen.iter().find(|it| !it.is_for_aarch64) {
-            let both = CATALOGUE.iter().filter(|it| it.is_for_aarch64);
-            let both: Vec<&str> = both.map(|it| it.name).collect();
-            bail!(
-                "the experiment `{}` is for x86_64 only; for aarch64, too, are {}",
-                other.name,
-                both.join(", ")
-            );
-        }
-        ensure!(
-            extent.rogue.is_none(),
-            "the rogue client is for x86_64 only: leave out `--rogue` with `--arch aarch64`"
-        );
     }
     let folder = |experiment: &Experiment| {
         let folder = args.report.as_ref()?;

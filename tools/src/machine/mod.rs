@@ -5,6 +5,7 @@
 //! all of its state: by a migration into a file, which has every register ([`stream`]), and by reading
 //! the memory that descriptor registers lead to ([`state`]).
 
+mod aarch64;
 mod page;
 mod state;
 mod stream;
@@ -44,6 +45,11 @@ const MEMORY_MIB: u32 = 256;
 #[derive(Clone, Copy)]
 pub struct Start {
     pub name: &'static str,
+    pub arch: Arch,
+    /// QEMU's machine, unless it is the architecture's usual one.
+    model: Option<&'static str>,
+    /// On aarch64: whether programs are let have the clock and the physical timer, which the ABI's profile does not.
+    has_user_timer: bool,
     /// `None`: QEMU loads the kernel (PVH).
     firmware: Option<Firmware>,
     /// Whether SeaBIOS runs before a kernel that QEMU loads, as if QEMU is started by hand.
@@ -60,6 +66,9 @@ pub struct Start {
 const fn pvh(name: &'static str, variant: Variant, cores: Cores) -> Start {
     Start {
         name,
+        arch: Arch::X86_64,
+        model: None,
+        has_user_timer: false,
         firmware: None,
         has_seabios: false,
         variant,
@@ -69,6 +78,17 @@ const fn pvh(name: &'static str, variant: Variant, cores: Cores) -> Start {
         is_test: true,
     }
 }
+
+/// A start of aarch64's kernel of the ABI's profile, by QEMU's own loader.
+const fn linux(name: &'static str, variant: Variant, cores: Cores) -> Start {
+    Start {
+        arch: Arch::Aarch64,
+        cpu: Arch::Aarch64.cpu(),
+        ..pvh(name, variant, cores)
+    }
+}
+
+const GIC3: Option<&str> = Some("virt,gic-version=3");
 
 const SMP: Cores = Cores::Smp(MOST_CORES);
 
@@ -121,12 +141,37 @@ pub const STARTS: &[Start] = &[
         firmware: Some(Firmware::Uefi),
         ..pvh("uefi::smp-release", Variant::Release, SMP)
     },
+    linux("aarch64::release", Variant::Release, Cores::Single),
+    linux("aarch64::smp-debug", Variant::Debug, SMP),
+    Start {
+        model: GIC3,
+        has_user_timer: true,
+        ..linux(
+            "aarch64::gic3-timer-release",
+            Variant::Release,
+            Cores::Single,
+        )
+    },
+    Start {
+        is_test: false,
+        ..linux("aarch64::debug", Variant::Debug, Cores::Single)
+    },
+    Start {
+        model: GIC3,
+        is_test: false,
+        ..linux("aarch64::gic3-smp-release", Variant::Release, SMP)
+    },
+    Start {
+        cpu: "cortex-a57",
+        is_test: false,
+        ..linux("aarch64::smp-release-a57", Variant::Release, SMP)
+    },
 ];
 
 /// `sandglass machine`.
 pub fn run(args: &MachineStateArgs) -> Result<ExitCode> {
     let good = match args.action {
-        None => look_at_all()?,
+        None => look_at_all(args.arch)?,
         Some(MachineAction::Table) => {
             println!("{}", page::write()?.display());
             true
@@ -140,10 +185,10 @@ pub fn run(args: &MachineStateArgs) -> Result<ExitCode> {
     })
 }
 
-/// Looks at every start.
-fn look_at_all() -> Result<bool> {
+/// Looks at every start of an architecture.
+fn look_at_all(arch: Arch) -> Result<bool> {
     let mut good = true;
-    for start in STARTS {
+    for start in STARTS.iter().filter(|start| start.arch == arch) {
         let findings = look(start)?;
         good &= findings.is_empty();
         println!("{}: {}", start.name, summary(start, &findings));
@@ -153,7 +198,7 @@ fn look_at_all() -> Result<bool> {
 
 fn summary(start: &Start, findings: &[String]) -> String {
     if findings.is_empty() {
-        let entries = table::rows().count();
+        let entries = table::rows(start.arch).count();
         format!(
             "{entries} entries are right on {} cores",
             start.cores.number()
@@ -168,8 +213,12 @@ fn summary(start: &Start, findings: &[String]) -> String {
 /// # Errors
 /// It does not start, or cannot be read.
 pub fn look(start: &Start) -> Result<Vec<String>> {
-    let root_task = program::build(PACKAGE)?;
-    let kernel = kernel::build(&KernelOptions::on(start.variant, start.cores))?;
+    let root_task = program::build_for(start.arch, PACKAGE)?;
+    let mut options = KernelOptions::on(start.variant, start.cores).for_arch(start.arch);
+    if start.has_user_timer {
+        options = options.with_user_timer();
+    }
+    let kernel = kernel::build(&options)?;
     let folder = Folder::new(&start.name.replace("::", "-"))?;
     let boot = match start.firmware {
         None => Boot::new(&kernel, &root_task),
@@ -200,13 +249,17 @@ fn observe(boot: Boot, start: &Start, kernel: &Path, folder: &Folder) -> Result<
     let socket = folder.file("socket");
     let (lines, console) = mpsc::channel();
     let over = Arc::new(AtomicBool::new(false));
+    let mut machine = Machine {
+        cpu: start.cpu.to_owned(),
+        cores: start.cores.number(),
+        memory_mib: MEMORY_MIB,
+        ..Machine::of(start.arch)
+    };
+    if let Some(model) = start.model {
+        machine.model = model.to_owned();
+    }
     let mut boot = Boot {
-        machine: Machine {
-            cpu: start.cpu.to_owned(),
-            cores: start.cores.number(),
-            memory_mib: MEMORY_MIB,
-            ..Machine::default()
-        },
+        machine,
         timeout: Some(TIMEOUT),
         lines: Some(lines),
         ending: Some(Ending::new(Duration::from_millis(20), {
@@ -246,12 +299,28 @@ fn observe(boot: Boot, start: &Start, kernel: &Path, folder: &Folder) -> Result<
         let read = seen.and_then(|cores| {
             let mut session = Session::connect(&socket)?;
             session.stop_in_user_code(cores)?;
-            state::read(&mut session, Layout::of_kernel(kernel)?)
+            read(&mut session, kernel, start)
         });
         over.store(true, Ordering::Relaxed);
         let outcome = machine.join().expect("QEMU's thread does not panic")?;
         read.with_context(|| format!("console:\n{}", outcome.console))
     })
+}
+
+/// Reads a machine that was started so, and is stopped.
+fn read(session: &mut Session, kernel: &Path, start: &Start) -> Result<(State, Facts)> {
+    match start.arch {
+        Arch::X86_64 => state::read(session, Layout::of_kernel(kernel)?),
+        Arch::Aarch64 => {
+            let facts = Facts {
+                has_user_timer: start.has_user_timer,
+                is_smp: start.cores != Cores::Single,
+                masks_errors: start.variant == Variant::Release,
+                ..Facts::default()
+            };
+            aarch64::read(session, kernel, facts)
+        }
+    }
 }
 
 /// Sets every piece of [`Set::State`] wrong in turn, and says whether the table noticed.

@@ -7,6 +7,7 @@ use anyhow::{ensure, Context, Result};
 use object::{Object, ObjectSymbol};
 
 use super::stream::{number, Fields, Stream};
+use crate::arch::Arch;
 use crate::qemu::session::Session;
 
 /// Bytes of what the processor reads of one core's descriptors, in the order of
@@ -51,6 +52,14 @@ pub struct Layout {
 /// All that an expected value may depend on.
 #[derive(Clone, Copy, Default)]
 pub struct Facts {
+    pub arch: Arch,
+    /// On aarch64, whether programs are let have the clock and the physical timer.
+    pub has_user_timer: bool,
+    /// On aarch64, whether it is the kernel for several cores.
+    pub is_smp: bool,
+    /// On aarch64, where the vectors are; and whether system errors are masked while user code runs.
+    pub vectors: u64,
+    pub masks_errors: bool,
     pub features: Features,
     pub layout: Layout,
 }
@@ -198,7 +207,12 @@ pub fn read(session: &mut Session, layout: Layout) -> Result<(State, Facts)> {
     state
         .machine
         .insert("ioapic.open".to_owned(), open.count() as u64);
-    Ok((state, Facts { features, layout }))
+    let facts = Facts {
+        features,
+        layout,
+        ..Facts::default()
+    };
+    Ok((state, facts))
 }
 
 /// Adds what lies in the tables that the core's registers lead to.

@@ -3,7 +3,9 @@
 //!
 //! The page in the book is made of it, and machines are compared with it.
 
+use super::aarch64;
 use super::state::{Facts, State, TASK_STATE_BYTES};
+use crate::arch::Arch;
 
 /// The value that an entry must have.
 pub enum Expected {
@@ -29,7 +31,7 @@ pub struct Row {
     pub expected: Expected,
     /// What another value would mean to user code, or why it has this one.
     pub why: &'static str,
-    /// File and function that set it, below `kernel/src/arch/x86_64/`.
+    /// File and function that set it, below the architecture's part of `kernel/src/arch/`.
     pub set_by: &'static str,
 }
 
@@ -41,7 +43,7 @@ pub struct Group {
     pub rows: &'static [Row],
 }
 
-const fn row(
+pub const fn row(
     title: &'static str,
     name: &'static str,
     expected: Expected,
@@ -67,7 +69,7 @@ const ENTRY: &str = "`code.rs`: the exit";
 /// A null selector, or the one data segment of users, as often as they like to load it.
 const DATA_SELECTORS: &[u64] = &[0, 1, 2, 3, 0x33, 0x3b, 0x43];
 
-pub const GROUPS: &[Group] = &[
+const X86_64: &[Group] = &[
     Group {
         title: "Segments",
         per_core: true,
@@ -211,9 +213,17 @@ pub const GROUPS: &[Group] = &[
     },
 ];
 
-/// All entries, with whether each core has its own.
-pub fn rows() -> impl Iterator<Item = (&'static Row, bool)> {
-    GROUPS
+/// All entries of an architecture.
+pub const fn groups(arch: Arch) -> &'static [Group] {
+    match arch {
+        Arch::X86_64 => X86_64,
+        Arch::Aarch64 => aarch64::GROUPS,
+    }
+}
+
+/// All entries of an architecture, with whether each core has its own.
+pub fn rows(arch: Arch) -> impl Iterator<Item = (&'static Row, bool)> {
+    groups(arch)
         .iter()
         .flat_map(|group| group.rows.iter().map(|row| (row, group.per_core)))
 }
@@ -250,7 +260,7 @@ impl Expected {
 /// What is not as it must be, a line each.
 pub fn compare(state: &State, facts: &Facts) -> Vec<String> {
     let mut findings = Vec::new();
-    for (row, per_core) in rows() {
+    for (row, per_core) in rows(facts.arch) {
         let places: Vec<_> = match per_core {
             true => (0u64..).zip(&state.cores).collect(),
             false => vec![(0, &state.machine)],
@@ -289,10 +299,13 @@ mod tests {
     use crate::machine::stream::Fields;
 
     /// A machine of two cores in which everything is right.
-    fn right() -> (State, Facts) {
-        let facts = Facts::default();
+    fn right(arch: Arch) -> (State, Facts) {
+        let facts = Facts {
+            arch,
+            ..Facts::default()
+        };
         let fields = |wanted: bool, core: u64| -> Fields {
-            rows()
+            rows(arch)
                 .filter(|&(_, per_core)| per_core == wanted)
                 .map(|(row, _)| {
                     let value = row.expected.value(&facts, core, 0);
@@ -312,26 +325,41 @@ mod tests {
 
     #[test]
     fn what_is_right_is_accepted() {
-        let (state, facts) = right();
-        assert_eq!(compare(&state, &facts), [""; 0]);
+        for arch in Arch::ALL {
+            let (state, facts) = right(arch);
+            assert_eq!(compare(&state, &facts), [""; 0]);
+        }
     }
 
     #[test]
     fn names_are_used_once() {
-        let mut names: Vec<_> = rows().map(|(row, _)| row.name).collect();
-        names.sort_unstable();
-        let count = names.len();
-        names.dedup();
-        assert_eq!(names.len(), count);
+        for arch in Arch::ALL {
+            let mut names: Vec<_> = rows(arch).map(|(row, _)| row.name).collect();
+            names.sort_unstable();
+            let count = names.len();
+            names.dedup();
+            assert_eq!(names.len(), count);
+        }
     }
 
     /// Each entry of each core, with each bit that counts.
     #[test]
     fn any_single_wrong_bit_is_told_of_its_entry_alone() {
+        for (arch, entries, least) in [(Arch::X86_64, 150, 5_000), (Arch::Aarch64, 40, 2_000)] {
+            let (tried, bits) = try_all_bits(arch);
+            assert!(
+                tried > entries && bits > least,
+                "{tried} entries, {bits} bits"
+            );
+        }
+    }
+
+    /// How many entries, and bits, were tried.
+    fn try_all_bits(arch: Arch) -> (usize, usize) {
         let (mut tried, mut bits) = (0, 0);
-        for (row, per_core) in rows() {
+        for (row, per_core) in rows(arch) {
             for core in 0..if per_core { 2 } else { 1 } {
-                let (state, facts) = right();
+                let (state, facts) = right(arch);
                 let Some((_, mask)) = row.expected.value(&facts, core, 0) else {
                     continue;
                 };
@@ -354,20 +382,22 @@ mod tests {
                 }
             }
         }
-        assert!(tried > 150 && bits > 5_000, "{tried} entries, {bits} bits");
+        (tried, bits)
     }
 
     #[test]
     fn what_was_not_read_is_told() {
-        let (state, facts) = right();
-        for (row, per_core) in rows() {
-            let mut state = state.clone();
-            let fields = match per_core {
-                true => &mut state.cores[1],
-                false => &mut state.machine,
-            };
-            fields.remove(row.name);
-            assert_eq!(compare(&state, &facts).len(), 1, "{}", row.name);
+        for arch in Arch::ALL {
+            let (state, facts) = right(arch);
+            for (row, per_core) in rows(arch) {
+                let mut state = state.clone();
+                let fields = match per_core {
+                    true => &mut state.cores[1],
+                    false => &mut state.machine,
+                };
+                fields.remove(row.name);
+                assert_eq!(compare(&state, &facts).len(), 1, "{}", row.name);
+            }
         }
     }
 }

@@ -19,6 +19,9 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// Bytes a second of a migration: as fast as it goes.
 const BANDWIDTH: u64 = 1 << 33;
 
+/// What QEMU says of a processor that runs user code, of each architecture.
+const USER: [&str; 2] = ["CPL=3", " EL0t"];
+
 /// The machine, by its socket.
 pub struct Session {
     commands: UnixStream,
@@ -98,7 +101,10 @@ impl Session {
         for _ in 0..LOOKS {
             self.ask("stop", json!({}))?;
             seen = self.registers()?;
-            if seen.matches("CPL=3").count() == cores {
+            if USER
+                .map(|level| seen.matches(level).count())
+                .contains(&cores)
+            {
                 return Ok(());
             }
             self.ask("cont", json!({}))?;

@@ -25,7 +25,6 @@ use crate::kernel::{self, KernelOptions, Variant};
 use crate::mutants::named;
 use crate::program;
 use crate::qemu::{self, Boot, End, Machine, Outcome};
-use crate::test::suite::VIRTUAL_CLOCK;
 use oracle::{Oracle, Seen};
 use results::Results;
 
@@ -306,13 +305,9 @@ fn machine(arch: Arch, cores: Cores, memory_mib: u32) -> Machine {
     let mut machine = Machine {
         cores: cores.number(),
         memory_mib,
-        icount: Some(0),
         ..Machine::of(arch)
     };
-    if arch == Arch::Aarch64 {
-        // A tick is a nanosecond, as on x86_64.
-        machine.cpu.push_str(VIRTUAL_CLOCK);
-    }
+    machine.keep_virtual_time(0);
     machine
 }
 

@@ -16,6 +16,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::oracle::{Oracle, Seen};
 use super::scripts;
+use crate::arch::Arch;
 use crate::cli::StormArgs;
 use crate::kernel::{self, KernelOptions, Variant};
 use crate::qemu::{self, End};
@@ -40,17 +41,28 @@ const TIMEOUT: Duration = Duration::from_secs(120);
 /// What all machines have in common.
 #[derive(Debug)]
 pub struct Lab {
+    arch: Arch,
     kernel: PathBuf,
-    oracle: Oracle,
+    /// On x86_64: it watches the emulator of that.
+    oracle: Option<Oracle>,
 }
 
 impl Lab {
     /// # Errors
     /// The kernel, or the oracle's plugin, does not build.
-    pub fn new() -> Result<Self> {
-        let kernel = kernel::build(&KernelOptions::new(Variant::Release))?;
-        let oracle = Oracle::new(&kernel, MEMORY_MIB)?;
-        Ok(Self { kernel, oracle })
+    pub fn new(arch: Arch) -> Result<Self> {
+        let options = KernelOptions::new(Variant::Release).for_arch(arch);
+        // The systems have the timer.
+        let kernel = kernel::build(&options.with_user_timer())?;
+        let oracle = match arch {
+            Arch::X86_64 => Some(Oracle::new(&kernel, MEMORY_MIB)?),
+            Arch::Aarch64 => None,
+        };
+        Ok(Self {
+            arch,
+            kernel,
+            oracle,
+        })
     }
 }
 
@@ -89,10 +101,10 @@ impl Policy {
     }
 
     /// The system with the rogue of this seed.
-    fn with(&self, seed: u64) -> Source {
+    fn with(&self, arch: Arch, seed: u64) -> Source {
         let storm = format!("attack = {STORM}, seed = {seed}");
         Source {
-            arch: None,
+            arch: Some(arch),
             text: self.source.text.replace(AS_DESCRIBED, &storm),
             ..self.source.clone()
         }
@@ -117,7 +129,7 @@ impl Policy {
             first += BATCH;
             let systems = batch
                 .iter()
-                .map(|&seed| self.checked(seed))
+                .map(|&seed| self.checked(lab.arch, seed))
                 .collect::<Result<Vec<_>>>()?;
             let built = system::build_all(&systems)?;
             let runs: Vec<(u64, Built)> = batch.into_iter().zip(built).collect();
@@ -135,8 +147,8 @@ impl Policy {
         Ok((findings, sum))
     }
 
-    fn checked(&self, seed: u64) -> Result<(system::Description, PathBuf)> {
-        let description = match system::check(&self.with(seed)) {
+    fn checked(&self, arch: Arch, seed: u64) -> Result<(system::Description, PathBuf)> {
+        let description = match system::check(&self.with(arch, seed)) {
             Ok(description) => description,
             Err(report) => bail!("{report}"),
         };
@@ -150,13 +162,14 @@ impl Policy {
     /// What is wrong about one run, if anything.
     fn run(&self, seed: u64, built: &Built, lab: &Lab) -> Result<(Option<String>, Seen)> {
         let mut boot = built.boot(&lab.kernel);
-        boot.machine.icount = Some(0);
+        boot.machine.keep_virtual_time(0);
         boot.machine.memory_mib = MEMORY_MIB;
         boot.timeout = Some(TIMEOUT);
-        let oracle = lab.oracle.another();
-        boot.extra_args.extend(oracle.options());
+        let oracle = lab.oracle.as_ref().map(Oracle::another);
+        boot.extra_args
+            .extend(oracle.iter().flat_map(Oracle::options));
         let outcome = qemu::run(&boot)?;
-        let seen = oracle.answer();
+        let seen = oracle.map_or_else(|| Ok(Seen::default()), |oracle| oracle.answer());
         let mut wrong: Vec<String> = outcome.console.lines().filter_map(complaint).collect();
         match outcome.end {
             End::Guest(0) => {}
@@ -168,9 +181,10 @@ impl Policy {
         }
         let finding = (!wrong.is_empty()).then(|| {
             format!(
-                "{}, seed {seed}: {}\n    to repeat: ./sandglass storm --policies --policy {} --seed {seed} --seeds 1",
+                "{}, seed {seed}: {}\n    to repeat: ./sandglass storm --policies --arch {} --policy {} --seed {seed} --seeds 1",
                 self.name,
                 wrong.join("; "),
+                lab.arch.name(),
                 self.name
             )
         });
@@ -210,7 +224,7 @@ pub fn run(args: &StormArgs) -> Result<ExitCode> {
 
 /// Tries all seeds of these policies in the emulator; whether something was found.
 fn storm(policies: &[Policy], args: &StormArgs) -> Result<bool> {
-    let lab = Lab::new()?;
+    let lab = Lab::new(args.arch)?;
     let style = ProgressStyle::with_template("{msg:20} {bar:40} {pos} of {len} seeds")?;
     let mut failed = false;
     for policy in policies {
@@ -222,8 +236,12 @@ fn storm(policies: &[Policy], args: &StormArgs) -> Result<bool> {
         for finding in &findings {
             println!("{finding}");
         }
+        let oracle = match lab.oracle {
+            Some(_) => seen.to_string(),
+            None => "without the oracle for time".to_owned(),
+        };
         println!(
-            "{}: {} seeds, {} findings; {seen}",
+            "{}: {} seeds, {} findings; {oracle}",
             policy.name,
             args.seeds,
             findings.len()

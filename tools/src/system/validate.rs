@@ -15,6 +15,7 @@ use super::check::{
 use super::findings::{position, Finding, Report, Span};
 use super::schema;
 use super::source::Source;
+use crate::arch::Arch;
 
 /// What becomes of warnings about a description, for several commands.
 #[derive(Args)]
@@ -30,6 +31,9 @@ pub struct ValidateArgs {
     /// The description
     #[arg(value_name = "SYSTEM.toml", required_unless_present = "schema")]
     pub system: Option<PathBuf>,
+    /// What it is to be for [default: as described]
+    #[arg(long, value_enum, conflicts_with = "schema")]
+    pub arch: Option<Arch>,
     /// Print the JSON schema of descriptions, for editors, instead
     #[arg(long, conflicts_with_all = ["system", "json"])]
     pub schema: bool,
@@ -53,6 +57,7 @@ pub fn run(args: &ValidateArgs) -> Result<ExitCode> {
     };
     let (source, result) = match Source::read(path) {
         Ok(source) => {
+            let source = source.for_arch(args.arch);
             let result = check(&source);
             (Some(source), result.map_err(Wrong::Found))
         }
@@ -213,6 +218,9 @@ struct Json<'r> {
     /// Absent if there are errors.
     #[serde(skip_serializing_if = "Option::is_none")]
     system: Option<&'r str>,
+    /// Absent if there are errors.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    arch: Option<&'static str>,
     valid: bool,
     errors: Vec<Shown<'r>>,
     warnings: Vec<Shown<'r>>,
@@ -326,6 +334,7 @@ impl<'r> Json<'r> {
             version: VERSION,
             file,
             system: None,
+            arch: None,
             valid,
             errors: Vec::new(),
             warnings: Vec::new(),
@@ -341,6 +350,7 @@ impl<'r> Json<'r> {
             Ok(description) => {
                 let outlook = &description.outlook;
                 json.system = Some(&description.system.name);
+                json.arch = Some(description.arch.name());
                 json.warnings = shown(&outlook.warnings);
                 let accepted = outlook.accepted.iter();
                 json.accepted = accepted

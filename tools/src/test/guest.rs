@@ -108,7 +108,10 @@ fn runs_on_aarch64(suite: &Suite, filter: &Filter) -> Result<Vec<Run>> {
             let kernel = KernelOptions::on(variant, cores).for_arch(Arch::Aarch64);
             runs.push(Run {
                 prefix,
-                kernel: kernel.with_user_timer(),
+                kernel: match config.base_profile {
+                    true => kernel,
+                    false => kernel.with_user_timer(),
+                },
                 cores,
                 root_task: root_task.clone(),
                 config,
@@ -315,6 +318,7 @@ mod tests {
             timeout: 1,
             min_passed,
             aarch64: None,
+            base_profile: false,
             says_end: false,
             model: None,
         };

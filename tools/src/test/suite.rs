@@ -51,6 +51,9 @@ pub(crate) struct Config {
     /// Programs must not reach the host there, by which others end a machine: the system says its end.
     #[serde(skip)]
     pub(crate) says_end: bool,
+    /// Programs have neither clock nor timer there.
+    #[serde(skip)]
+    pub(super) base_profile: bool,
     /// QEMU's machine type, if not the architecture's usual one.
     #[serde(skip)]
     pub(crate) model: Option<String>,
@@ -64,6 +67,9 @@ pub(crate) struct OnAarch64 {
     /// The system has hostile programs, which must not reach the host; it says its end as the storm does.
     #[serde(default)]
     hostile: bool,
+    /// On kernels of the ABI's profile, which let programs have neither the clock nor the physical timer.
+    #[serde(default, rename = "base-profile")]
+    base_profile: bool,
     /// Each in turn.
     runs: Vec<RunOnAarch64>,
 }
@@ -113,12 +119,10 @@ impl Config {
         let mut machine = Machine {
             cores: cores.number(),
             memory_mib: self.memory,
-            icount: self.icount,
             ..Machine::of(arch)
         };
-        if arch == Arch::Aarch64 && self.icount.is_some() {
-            // In virtual time, a tick is a nanosecond, as on x86_64.
-            machine.cpu.push_str(VIRTUAL_CLOCK);
+        if let Some(shift) = self.icount {
+            machine.keep_virtual_time(shift);
         }
         if let Some(model) = &self.model {
             machine.model.clone_from(model);
@@ -139,9 +143,6 @@ impl Config {
         }
     }
 }
-
-/// The option of an aarch64 processor whose counter counts nanoseconds.
-pub(crate) const VIRTUAL_CLOCK: &str = ",cntfrq=1000000000";
 
 pub(super) fn both_kernels() -> Vec<Variant> {
     Variant::ALL.to_vec()
@@ -168,6 +169,8 @@ fn smp_kernels(suite: &str) -> Vec<(Variant, Cores)> {
             .to_vec(),
         // What thousands of threads cost, what is given to the root task of one core, and what user code takes by itself.
         "herd" | "c-roots::inventory" | "signature-tests" => Vec::new(),
+        // What only aarch64 keeps from programs.
+        "base-profile" => Vec::new(),
         // Cores make no difference to where an image lies.
         _ if suite.starts_with("c-roots::layout-") => Vec::new(),
         _ => both(MOST_CORES).to_vec(),
@@ -225,6 +228,7 @@ impl Suite {
                 min_passed: on.min_passed,
                 model: Some(model),
                 says_end: on.hostile,
+                base_profile: on.base_profile,
                 ..self.config.clone()
             };
             (name, run.kernel, cores, config)

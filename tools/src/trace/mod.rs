@@ -41,7 +41,6 @@ use crate::cores::Cores;
 use crate::kernel::{self, Variant};
 use crate::qemu::{self, Boot, End, Ending, Input};
 use crate::system::{self, Built, Description, RunImage, Source};
-use crate::test::suite::VIRTUAL_CLOCK;
 use crate::workspace;
 
 /// MiB of a frame of a log.
@@ -234,11 +233,7 @@ fn run_traced(
         log: options.log.clone(),
         ..built.boot(kernel)
     };
-    boot.machine.icount = Some(options.icount);
-    if description.arch == Arch::Aarch64 {
-        // A tick is a nanosecond, as on x86_64.
-        boot.machine.cpu.push_str(VIRTUAL_CLOCK);
-    }
+    boot.machine.keep_virtual_time(options.icount);
     let lent = memory.lend(&mut boot.machine)?;
     boot.extra_args.extend(lent.map(Into::into));
     let memory = Arc::new(memory);

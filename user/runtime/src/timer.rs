@@ -137,13 +137,17 @@ impl Timer {
         self.clock.set_deadline(deadline)
     }
 
-    /// Acknowledges the interrupt, if that is needed, and says whether `deadline` has passed.
+    /// Acknowledges the interrupt, if that is needed, and says whether `deadline` has passed. If it has not, the interrupt was
+    /// one of an earlier deadline, and the timer stays armed.
     pub fn expired(&self, deadline: u64) -> Result<bool, TimerError> {
-        self.clock.quieten();
+        let has_passed = self.clock.now() >= deadline;
+        if has_passed {
+            self.clock.quieten();
+        }
         if let Some(irq) = self.irq {
             irq.ack()?;
         }
-        Ok(self.clock.now() >= deadline)
+        Ok(has_passed)
     }
 
     /// Waits until the counter has reached `deadline`, in ticks.

@@ -14,7 +14,7 @@ use super::report::Report;
 use super::{Extent, Size};
 use crate::system::Source;
 use crate::workspace;
-use stages::{Jobs, Outcome, Stage, STAGES, TASKS};
+use stages::{Amount, Jobs, Outcome, Stage, STAGES, TASKS};
 
 /// Where the system is, from the root of the repository.
 const SYSTEM: &str = "systems/experiments/criticality/SYSTEM.toml";
@@ -34,21 +34,22 @@ pub fn run(extent: &Extent) -> Result<Report> {
     };
     let source = Source::read(&workspace::root().join(SYSTEM))?;
     // How long a job takes that is alone, once for each task and amount; then the stages.
-    let mut amounts: Vec<(usize, u64)> = Vec::new();
+    let mut amounts: Vec<(usize, Amount)> = Vec::new();
     for stage in &STAGES {
-        amounts.extend(stage.units.into_iter().enumerate());
+        amounts.extend(stage.amounts(extent.arch).into_iter().enumerate());
     }
     amounts.sort_unstable();
     amounts.dedup();
     let mut systems = Vec::new();
-    for &(task, units) in &amounts {
+    for &(task, Amount { units, .. }) in &amounts {
         let mut alone = [0; TASKS.len()];
         alone[task] = units;
         let name = format!("alone-{}-{units}", TASKS[task].name);
         systems.push(with_units(&source, &name, alone, 200)?);
     }
     for stage in &STAGES {
-        systems.push(with_units(&source, stage.name, stage.units, milliseconds)?);
+        let units = stage.amounts(extent.arch).map(|amount| amount.units);
+        systems.push(with_units(&source, stage.name, units, milliseconds)?);
     }
     let ended = machines::run_all(extent.arch, "criticality", &systems, 0, extent.rogue(0))?;
     let jobs = ended
@@ -60,7 +61,7 @@ pub fn run(extent: &Extent) -> Result<Report> {
         let of_stage = amounts
             .iter()
             .zip(alone)
-            .filter(|((task, units), _)| stage.units[*task] == *units);
+            .filter(|((task, amount), _)| stage.amounts(extent.arch)[*task] == *amount);
         of_stage.map(|(_, jobs)| *jobs).collect::<Vec<_>>()
     };
     let outcomes: Vec<Outcome> = STAGES
@@ -68,7 +69,14 @@ pub fn run(extent: &Extent) -> Result<Report> {
         .zip(together)
         .map(|(stage, jobs)| Outcome::new(stage, &alone_in(stage), jobs, milliseconds))
         .collect();
-    report::of(&outcomes)
+    let mut report = report::of(&outcomes)?;
+    let took = amounts.iter().zip(alone);
+    report
+        .failures
+        .extend(took.filter_map(|((task, amount), jobs)| {
+            stages::miscalibrated(*task, *amount, jobs[*task].longest_us)
+        }));
+    Ok(report)
 }
 
 /// The system in which each task has so many units to do.

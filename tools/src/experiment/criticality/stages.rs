@@ -2,6 +2,8 @@
 
 use anyhow::{ensure, Context, Result};
 
+use crate::arch::Arch;
+
 /// A task of the system.
 #[derive(Debug)]
 pub struct Task {
@@ -41,8 +43,8 @@ pub struct Stage {
     pub name: &'static str,
     /// The mode to which it drives the system: no task at or above may miss a deadline.
     pub level: usize,
-    /// Units of work in a job.
-    pub units: [u64; TASKS.len()],
+    /// Whether each task needs more than its optimistic budget.
+    pub needs_more: [bool; TASKS.len()],
     /// What the thesis says of missed deadlines.
     pub thesis: &'static str,
     /// Utilisation of the thesis's processor, percent.
@@ -53,32 +55,74 @@ pub const STAGES: [Stage; 3] = [
     Stage {
         name: "one",
         level: 0,
-        units: [CORNERS, JPEG, MP3],
+        needs_more: [false, false, false],
         thesis: "none",
         thesis_utilisation: 52,
     },
     Stage {
         name: "two",
         level: 1,
-        units: [CORNERS, JPEG_MORE, MP3],
+        needs_more: [false, true, false],
         thesis: "madplay only (48 of 178 jobs)",
         thesis_utilisation: 86,
     },
     Stage {
         name: "three",
         level: 2,
-        units: [CORNERS_MORE, JPEG_MORE, MP3],
+        needs_more: [true, true, false],
         thesis: "all but the most critical task, susan",
         thesis_utilisation: 100,
     },
 ];
 
-/// Units of eight rows of 160 pixels; frames.
-const CORNERS: u64 = 14;
-const CORNERS_MORE: u64 = 25;
-const JPEG: u64 = 12;
-const JPEG_MORE: u64 = 30;
-const MP3: u64 = 40;
+/// How much a job has to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Amount {
+    /// Of eight rows of 160 pixels; frames.
+    pub units: u64,
+    /// How long that is to take on the processor alone, µs.
+    pub takes_us: u64,
+}
+
+/// An amount is right if it takes as long as it is to, but for so much, percent.
+const PRECISION_PERCENT: u64 = 10;
+
+/// What a job of each task is to take, µs: within the optimistic budget, and more than that.
+const TAKES_US: [[u64; 2]; TASKS.len()] = [[2_620, 4_930], [1_570, 4_130], [5_320, 5_320]];
+
+/// The units that take so long: an instruction of one architecture does not do what one of another does, and the stages are
+/// made of times.
+const fn units(arch: Arch) -> [[u64; 2]; TASKS.len()] {
+    match arch {
+        Arch::X86_64 => [[14, 25], [12, 30], [40, 40]],
+        Arch::Aarch64 => [[28, 52], [15, 37], [42, 42]],
+    }
+}
+
+impl Stage {
+    /// What a job of each task has to do.
+    pub fn amounts(&self, arch: Arch) -> [Amount; TASKS.len()] {
+        std::array::from_fn(|task| {
+            let more = usize::from(self.needs_more[task]);
+            Amount {
+                units: units(arch)[task][more],
+                takes_us: TAKES_US[task][more],
+            }
+        })
+    }
+}
+
+/// What is wrong with an amount of a task that took so long, alone.
+pub fn miscalibrated(task: usize, amount: Amount, took_us: u64) -> Option<String> {
+    let most_off = amount.takes_us * PRECISION_PERCENT / 100;
+    (took_us.abs_diff(amount.takes_us) > most_off).then(|| {
+        format!(
+            "a job of `{}` that is alone takes {took_us} µs, not {} µs: {} units of work are the wrong amount for this \
+             architecture; correct `units` in `stages.rs`",
+            TASKS[task].name, amount.takes_us, amount.units
+        )
+    })
+}
 
 /// What became of a task's jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -214,6 +258,19 @@ mod tests {
         assert!(Jobs::read("task 0: 1 deadlines").is_err());
         let failed = format!("launcher: component `mp3` ended\n{CONSOLE}");
         assert!(Jobs::read(&failed).is_err());
+    }
+
+    #[test]
+    fn an_amount_that_takes_much_longer_or_shorter_is_found() {
+        let [corners, ..] = STAGES[2].amounts(Arch::Aarch64);
+        assert_eq!((corners.units, corners.takes_us), (52, 4_930));
+        for took_us in [4_500, 5_400] {
+            assert_eq!(miscalibrated(0, corners, took_us), None);
+        }
+        for took_us in [2_390, 4_400, 5_500] {
+            let finding = miscalibrated(0, corners, took_us).unwrap();
+            assert!(finding.contains("`corners`"), "{finding}");
+        }
     }
 
     #[test]

@@ -33,7 +33,8 @@ pub struct Costs {
     long: u64,
     /// User code of the gate's thread for a request, by the number of clients that wait meanwhile.
     waiting: Vec<(u64, u64)>,
-    simulated: Calibration,
+    /// The same in parallel virtual time, which has the costs of x86_64.
+    simulated: Option<Calibration>,
 }
 
 impl Costs {
@@ -41,9 +42,9 @@ impl Costs {
     ///
     /// # Errors
     /// Something does not build or run, or says something else.
-    pub fn measure() -> Result<Self> {
+    pub fn measure(arch: Arch) -> Result<Self> {
         let system = Source::read(&workspace::root().join(SYSTEM))?;
-        let ended = machines::run_all(Arch::X86_64, "costs of requests", &[system], 0, None)?;
+        let ended = machines::run_all(arch, "costs of requests", &[system], 0, None)?;
         let [machine] = &ended[..] else {
             bail!("{SYSTEM} ran {} times", ended.len())
         };
@@ -55,21 +56,26 @@ impl Costs {
             behind_another: number(console, "cost request-behind-another", 1)?,
             long,
             waiting: waiting(console)?,
-            simulated: simulated::calibration(long)?,
+            simulated: match arch {
+                Arch::X86_64 => Some(simulated::calibration(long)?),
+                Arch::Aarch64 => None,
+            },
         })
     }
 
     /// What of it fails.
     pub fn failures(&self) -> Vec<String> {
-        let pairs = [
-            ("a request", self.request, self.simulated.request),
-            (
-                "a request behind another",
-                self.behind_another,
-                self.simulated.behind_another,
-            ),
-        ];
-        let differ = pairs.iter().filter(|(_, bare, hosted)| {
+        let pairs = self.simulated.iter().flat_map(|simulated| {
+            [
+                ("a request", self.request, simulated.request),
+                (
+                    "a request behind another",
+                    self.behind_another,
+                    simulated.behind_another,
+                ),
+            ]
+        });
+        let differ = pairs.filter(|(_, bare, hosted)| {
             bare.abs_diff(*hosted).saturating_mul(1000) > bare.saturating_mul(TOLERANCE)
         });
         let mut failures: Vec<String> = differ
@@ -130,14 +136,17 @@ impl Costs {
 
     /// As lines for the console.
     pub fn lines(&self) -> String {
+        let simulated = |of: fn(&Calibration) -> u64| {
+            let simulated = self.simulated.as_ref().map(of);
+            simulated.map_or(String::new(), |ticks| format!(" (simulated {ticks})"))
+        };
         format!(
-            "instructions on one core: a call to a passive server {}, a request at a gate {} (simulated {}), behind another \
-             {} (simulated {})\n",
+            "instructions on one core: a call to a passive server {}, a request at a gate {}{}, behind another {}{}\n",
             self.call,
             self.request,
-            self.simulated.request,
+            simulated(|it| it.request),
             self.behind_another,
-            self.simulated.behind_another
+            simulated(|it| it.behind_another)
         )
     }
 }
@@ -196,10 +205,10 @@ mod tests {
             behind_another: number(CONSOLE, "cost request-behind-another", 1).unwrap(),
             long: number(CONSOLE, "long", 0).unwrap(),
             waiting: waiting(CONSOLE).unwrap(),
-            simulated: Calibration {
+            simulated: Some(Calibration {
                 request: 20,
                 behind_another: 1000,
-            },
+            }),
         }
     }
 
@@ -223,7 +232,7 @@ mod tests {
     #[test]
     fn machines_that_differ_and_a_cost_that_grows_with_the_clients_are_found() {
         let mut costs = costs();
-        costs.simulated.request = 21;
+        costs.simulated.as_mut().unwrap().request = 21;
         costs.waiting.push((8, 341));
         let failures = costs.failures();
         assert_eq!(failures.len(), 2, "{failures:?}");

@@ -77,12 +77,12 @@ pub fn run(extent: &Extent) -> Result<Report> {
         },
     };
     let outcomes = simulated::outcomes(&wanted(&work), work.phase_ms)?;
-    let emulated = emulated::outcomes(&work.emulated)?;
-    let costs = Costs::measure()?;
+    let emulated = emulated::outcomes(extent.arch, &work.emulated)?;
+    let costs = Costs::measure(extent.arch)?;
     let mut report = report::of(&outcomes, work.phase_ms)?;
     emulated::add(&mut report, &emulated)?;
     report.failures.extend(costs.failures());
-    let figures = costs::PAGE.hold(&costs.figures(), extent.page)?;
+    let figures = extent.hold(costs::PAGE, &costs.figures())?;
     report.failures.extend(figures);
     report.table += &costs.lines();
     Ok(report)

@@ -8,6 +8,7 @@ use anyhow::{bail, ensure, Context, Result};
 
 use super::points::{Point, Source};
 use super::window::{self, Counts};
+use crate::arch::Arch;
 use crate::bounds::names::Symbols;
 use crate::bounds::plugin;
 use crate::cores::{Cores, MOST_CORES};
@@ -57,6 +58,7 @@ impl Work {
 
 /// Everything that is needed to run.
 pub struct Bench {
+    arch: Arch,
     kernel: PathBuf,
     root_task: PathBuf,
     plugin: PathBuf,
@@ -70,10 +72,10 @@ impl Bench {
     ///
     /// # Errors
     /// Something does not build, or the program lacks its marks.
-    pub fn prepare(work: Work) -> Result<Self> {
+    pub fn prepare(arch: Arch, work: Work) -> Result<Self> {
         let metadata = program::workspace_metadata()?;
         let package = program::package_in(&metadata, SYSTEM)?;
-        let root_task = program::build(&package.name)?;
+        let root_task = program::build_for(arch, &package.name)?;
         let symbols = Symbols::read(&root_task)?;
         let mut marks = String::new();
         for (name, argument) in MARKS {
@@ -85,7 +87,12 @@ impl Bench {
             }
         }
         Ok(Self {
-            kernel: kernel::build(&KernelOptions::smp(Variant::Release))?,
+            arch,
+            kernel: kernel::build(
+                &KernelOptions::smp(Variant::Release)
+                    .for_arch(arch)
+                    .with_user_timer(),
+            )?,
             root_task,
             plugin: plugin::build()?,
             marks,
@@ -120,13 +127,15 @@ impl Bench {
         let bytes = option("bytes", self.work.bytes);
         let calls = option("calls", self.work.calls);
         let arguments = ["-fw_cfg", &bytes, "-fw_cfg", &calls, "-plugin", &plugin];
+        let mut machine = Machine {
+            cores: Cores::Smp(cores).number(),
+            memory_mib: MEMORY_MIB,
+            ..Machine::of(self.arch)
+        };
+        machine.keep_virtual_time(0);
         let boot = Boot {
-            machine: Machine {
-                cores: Cores::Smp(cores).number(),
-                memory_mib: MEMORY_MIB,
-                icount: Some(0),
-                ..Machine::default()
-            },
+            machine,
+            user_semihosting: true,
             timeout: Some(TIMEOUT),
             extra_args: arguments.map(Into::into).into(),
             ..Boot::new(&self.kernel, &self.root_task)

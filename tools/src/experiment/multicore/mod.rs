@@ -39,6 +39,6 @@ pub fn run(extent: &Extent) -> Result<Report> {
         Size::Smoke | Size::Quick => Work::QUICK,
         Size::Full => Work::FULL,
     };
-    points.add(Bench::prepare(work)?.run_all()?);
+    points.add(Bench::prepare(extent.arch, work)?.run_all()?);
     report::of(&points)
 }

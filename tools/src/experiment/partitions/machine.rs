@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use anyhow::{bail, Result};
 
+use crate::arch::Arch;
 use crate::kernel::{self, KernelOptions, Variant};
 use crate::program;
 use crate::qemu::{self, Boot, End, Machine};
@@ -53,11 +54,15 @@ impl Work {
 ///
 /// # Errors
 /// It does not build, or does not end well.
-pub fn run(work: Work) -> Result<String> {
+pub fn run(arch: Arch, work: Work) -> Result<String> {
     let metadata = program::workspace_metadata()?;
     let package = program::package_in(&metadata, SYSTEM)?;
-    let root_task = program::build(&package.name)?;
-    let kernel = kernel::build(&KernelOptions::new(Variant::Release))?;
+    let root_task = program::build_for(arch, &package.name)?;
+    let kernel = kernel::build(
+        &KernelOptions::new(Variant::Release)
+            .for_arch(arch)
+            .with_user_timer(),
+    )?;
     let option = |name: &str, value: u64| format!("name=opt/sandglass/{name},string={value}");
     let options = [
         option("units", work.units),
@@ -65,14 +70,17 @@ pub fn run(work: Work) -> Result<String> {
         option("short", work.is_short.into()),
     ];
     let arguments = options.iter().flat_map(|option| ["-fw_cfg", option]);
+    let messages = MESSAGES.iter().copied().filter(|_| arch == Arch::X86_64);
+    let mut machine = Machine {
+        memory_mib: MEMORY_MIB,
+        ..Machine::of(arch)
+    };
+    machine.keep_virtual_time(0);
     let boot = Boot {
-        machine: Machine {
-            memory_mib: MEMORY_MIB,
-            icount: Some(0),
-            ..Machine::default()
-        },
+        machine,
         timeout: Some(TIMEOUT),
-        extra_args: arguments.chain(MESSAGES).map(Into::into).collect(),
+        user_semihosting: true,
+        extra_args: arguments.chain(messages).map(Into::into).collect(),
         ..Boot::new(&kernel, &root_task)
     };
     let outcome = qemu::run(&boot)?;

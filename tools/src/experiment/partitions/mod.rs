@@ -44,9 +44,10 @@ pub fn run(extent: &Extent) -> Result<Report> {
         },
         u64::from,
     );
-    let console = machine::run(work)?;
+    let console = machine::run(extent.arch, work)?;
     report::of(
+        extent.arch,
         &measured::Measured::read(&console)?,
-        &attacked::run(systems)?,
+        &attacked::run(extent.arch, systems)?,
     )
 }

@@ -37,31 +37,31 @@ const NO_ROGUE: &str = "each system has a hostile task of its own, and what is l
 pub fn run(extent: &Extent) -> Result<Report> {
     ensure!(extent.rogue.is_none(), "`--rogue`: {NO_ROGUE}");
     let tasks = TaskSet::read()?;
-    let shown = measure(&tasks, SHOWN_MS)?;
-    let switches = switches::count_all(&tasks)?;
+    let shown = measure(extent.arch, &tasks, SHOWN_MS)?;
+    let switches = switches::count_all(extent.arch, &tasks)?;
     let longer = match extent.size {
         Size::Smoke => None,
-        Size::Quick => Some(measure(&tasks, 200)?),
-        Size::Full => Some(measure(&tasks, 2_000)?),
+        Size::Quick => Some(measure(extent.arch, &tasks, 200)?),
+        Size::Full => Some(measure(extent.arch, &tasks, 2_000)?),
     };
     let mut failures: Vec<String> = shown.iter().flat_map(Compared::failures).collect();
     for longer in longer.iter().flatten() {
         failures.extend(longer.failures());
     }
     let figures = figures::of(&tasks, &shown, &switches);
-    failures.extend(figures::PAGE.hold(&figures, extent.page)?);
+    failures.extend(extent.hold(figures::PAGE, &figures)?);
     Ok(report::of(&tasks, &shown, &switches, failures))
 }
 
 /// Runs each policy with each conduct for so long, and compares.
-fn measure(tasks: &TaskSet, length_ms: u64) -> Result<Vec<Compared>> {
+fn measure(arch: Arch, tasks: &TaskSet, length_ms: u64) -> Result<Vec<Compared>> {
     let mut cases = Vec::new();
     for policy in &POLICIES {
         cases.extend(CONDUCTS.map(|conduct| Case { policy, conduct }));
     }
     let sources = cases.iter().map(|case| case.source(length_ms));
     let sources = sources.collect::<Result<Vec<_>>>()?;
-    let ended = machines::run_all(Arch::X86_64, "policies", &sources, 0, None)?;
+    let ended = machines::run_all(arch, "policies", &sources, 0, None)?;
     let runs = ended.iter().map(|ended| Run::of(tasks, &ended.console));
     let runs = runs.collect::<Result<Vec<_>>>()?;
     let of_policies = POLICIES.iter().zip(runs.chunks(CONDUCTS.len()));

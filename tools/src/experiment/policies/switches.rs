@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use anyhow::{ensure, Context, Result};
 
 use super::systems::{Policy, TaskSet, POLICIES};
+use crate::arch::Arch;
 use crate::qemu::End;
 use crate::trace::history::History;
 use crate::trace::record::{Event, Mark};
@@ -29,16 +30,17 @@ pub struct Switches {
 ///
 /// # Errors
 /// Something does not build, or a run does not end well.
-pub fn count_all(tasks: &TaskSet) -> Result<Vec<Switches>> {
-    POLICIES.iter().map(|policy| count(tasks, policy)).collect()
+pub fn count_all(arch: Arch, tasks: &TaskSet) -> Result<Vec<Switches>> {
+    let switches = POLICIES.iter().map(|policy| count(arch, tasks, policy));
+    switches.collect()
 }
 
-fn count(tasks: &TaskSet, policy: &Policy) -> Result<Switches> {
+fn count(arch: Arch, tasks: &TaskSet, policy: &Policy) -> Result<Switches> {
     let options = Options {
         log_mib: LOG_MIB,
         ..Options::default()
     };
-    let traced = trace::trace(&policy.path(), None, &options)
+    let traced = trace::trace(&policy.path(), Some(arch), &options)
         .with_context(|| format!("the trace of `{}`", policy.file))?;
     ensure!(
         traced.end == End::Guest(0),

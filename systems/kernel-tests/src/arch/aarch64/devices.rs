@@ -2,7 +2,7 @@
 
 use sandglass::cap::IrqHandler;
 use sandglass::testing::{Suite, TestResult};
-use sandglass::{boot, ensure, time};
+use sandglass::{boot, ensure, time, SetupError};
 
 use super::Timer;
 use crate::fixture::Fixture;
@@ -11,11 +11,34 @@ pub fn run(suite: &mut Suite, fixture: &mut Fixture) {
     fixture.run(
         suite,
         "devices",
-        &[(
-            "a_line_without_a_handler_interrupts_nobody",
-            without_handler,
-        )],
+        &[
+            (
+                "a_line_without_a_handler_interrupts_nobody",
+                without_handler,
+            ),
+            (
+                "a_deadline_is_kept_although_an_earlier_one_has_interrupted",
+                keeps_deadline,
+            ),
+        ],
     );
+}
+
+/// A deadline that has passed interrupts at once, and nobody waits for that: its signal is found by whoever waits for the next.
+fn keeps_deadline(fixture: &mut Fixture) -> TestResult {
+    const AWAY_US: u64 = 500;
+    const LATEST_US: u64 = 500;
+    let timer = sandglass::timer::Timer::new(&mut fixture.process, 0).map_err(SetupError::from)?;
+    let wait = |deadline| timer.wait_until(deadline).map_err(SetupError::from);
+    wait(timer.clock().now())?;
+    let deadline = timer.clock().now() + fixture.ticks(AWAY_US);
+    wait(deadline)?;
+    let late = timer.clock().now().checked_sub(deadline);
+    ensure!(
+        late.is_some_and(|late| late < fixture.ticks(LATEST_US)),
+        "{late:?} ticks"
+    );
+    Ok(())
 }
 
 /// A level-triggered line that is asserted for good, with a handler that nobody acknowledges, and without one any more: it must not

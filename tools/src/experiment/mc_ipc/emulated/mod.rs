@@ -94,13 +94,13 @@ impl Outcome {
 ///
 /// # Errors
 /// Something does not build, or a run does not end well.
-pub fn outcomes(extent: &Extent) -> Result<Vec<Outcome>> {
+pub fn outcomes(arch: Arch, extent: &Extent) -> Result<Vec<Outcome>> {
     let protocols = extent.protocols.iter();
     let systems: Vec<_> = protocols
         .clone()
         .map(|protocol| system::source(*protocol, extent))
         .collect();
-    let ended = machines::run_all(Arch::X86_64, "key servers", &systems, 0, None)?;
+    let ended = machines::run_all(arch, "key servers", &systems, 0, None)?;
     let records = ended.iter().zip(&systems).map(|(ended, system)| {
         record::parse(&ended.output).with_context(|| format!("the record of `{}`", system.name))
     });

@@ -12,6 +12,7 @@ use anyhow::{bail, ensure, Context, Result};
 
 use self::random::System;
 use self::supply::Supply;
+use crate::arch::Arch;
 use crate::qemu::End;
 use crate::side_by_side;
 use crate::system::{self, Source};
@@ -48,9 +49,9 @@ pub struct Outcome {
 ///
 /// # Errors
 /// One does not build, or does not run.
-pub fn run(systems: u64) -> Result<Vec<Outcome>> {
+pub fn run(arch: Arch, systems: u64) -> Result<Vec<Outcome>> {
     let seeds: Vec<u64> = (0..systems).collect();
-    let attack = |&seed: &u64| attack(&System::of(seed));
+    let attack = |&seed: &u64| attack(arch, &System::of(seed));
     side_by_side::run(&seeds, attack, |outcome, done| {
         eprintln!(
             "{done} of {systems}: system {} by {}: windows moved by at most {} instructions, the bound is {}",
@@ -60,10 +61,10 @@ pub fn run(systems: u64) -> Result<Vec<Outcome>> {
 }
 
 /// Runs a system with honest partitions, and with a hostile one.
-fn attack(system: &System) -> Result<Outcome> {
+fn attack(arch: Arch, system: &System) -> Result<Outcome> {
     let seed = system.seed;
     let [honest, attacked] = [false, true].map(|is_attacked| {
-        traced(&system.text(is_attacked)).with_context(|| {
+        traced(arch, &system.text(is_attacked)).with_context(|| {
             let who = if is_attacked { "attacked" } else { "honest" };
             format!("system {seed}, {who}")
         })
@@ -126,9 +127,9 @@ fn failures(system: &System, honest: &Traced, attacked: &Traced) -> Result<Vec<S
     Ok(failures)
 }
 
-fn traced(text: &str) -> Result<Traced> {
+fn traced(arch: Arch, text: &str) -> Result<Traced> {
     let source = Source {
-        arch: None,
+        arch: Some(arch),
         name: "attacked".to_owned(),
         text: text.to_owned(),
         folder: workspace::root().to_owned(),
