@@ -80,7 +80,7 @@ fn in_order(refills: Refills) -> bool {
     let mut end = 0;
     refills.iter().all(|refill| {
         let is_behind = end <= refill.time;
-        end = refill.end();
+        end = refill.time.saturating_add(refill.amount);
         is_behind
     })
 }

@@ -326,7 +326,7 @@ impl<'k> Refills<'k> {
             } else {
                 self.context().end()
             };
-            Refill::new(end - start, time)
+            Refill::new(end.wrapping_sub(start), time)
         });
         core::iter::once(self.head()).chain(following)
     }

@@ -33,7 +33,7 @@ const X86_64: &[Floor] = &[
     floor("endpoint-delete-senders", 1_000, 1_218),
     floor("endpoint-delete-receivers", 10, 1_063),
     floor("endpoint-delete-receivers", 1_000, 1_184),
-    floor("retype-tcb", 256, 3_526),
+    floor("retype-tcb", 256, 3_350),
 ];
 
 /// 95 % of what was measured when the arrangements were first made there.

@@ -52,6 +52,9 @@ pub mod order {
     pub const GS_BASE: usize = registers::TPIDRRO_EL0;
 }
 
+/// Registers of a saved context that a system call leaves as they were, but an interrupt where it is to be repeated does
+/// not: none.
+pub const LEFT_BY_CALLS: &[usize] = &[];
 /// Whether there is the system call SetTLSBase (ABI 01, section 1).
 pub const HAS_SET_TLS_BASE: bool = false;
 /// The highest label of an invocation (ABI 03, section 2), and the first number that is no type of an object (ABI 02, section 1).

@@ -24,6 +24,9 @@ pub use sandglass::abi::object::x86_64 as arch_object;
 /// Address-space identifiers (ABI 07, section 8).
 pub use sandglass::abi::vspace::x86_64::{ASIDS_PER_POOL, ASID_POOLS};
 
+/// Registers of a saved context that a system call leaves as they were, but an interrupt where it is to be repeated does not
+/// (ABI 01, section 4.1).
+pub const LEFT_BY_CALLS: &[usize] = &[order::RSP, order::RCX, order::R11];
 /// Whether there is the system call SetTLSBase (ABI 01, section 1).
 pub const HAS_SET_TLS_BASE: bool = true;
 /// The highest label of an invocation (ABI 03, section 2), and the first number that is no type of an object (ABI 02, section 1).
