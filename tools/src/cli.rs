@@ -407,10 +407,13 @@ pub struct ConformanceArgs {
     /// Machine, as QEMU's `-machine` names it, such as virt,gic-version=3 [default: the one of the ABI's reference]
     #[arg(long, value_name = "MODEL")]
     pub model: Option<String>,
+    /// On the release kernel for one core as it is for the platform that this file declares
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["kernel", "number"])]
+    pub platform: Option<PathBuf>,
     #[command(flatten)]
     pub selection: SelectionArgs,
     /// Write the suite to FILE, a root task for any kernel of the ABI, instead of booting it
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["kernel", "number"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["kernel", "number", "platform"])]
     pub root_task: Option<PathBuf>,
 }
 

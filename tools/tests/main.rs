@@ -16,6 +16,7 @@ mod kernel_rules;
 mod listings;
 mod loader;
 mod monitor;
+mod platforms;
 mod projects;
 mod recovery;
 mod rogues;

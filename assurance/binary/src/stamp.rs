@@ -17,12 +17,23 @@ pub struct Stamp {
     /// The same on the platform, ns.
     pub path_ns: u64,
     pub latency_ns: u64,
+    /// The least budget there, µs; 0 if it is the ABI's.
+    pub min_budget_us: u64,
 }
+
+/// Words of the kernel's variable.
+const WORDS: usize = 5;
 
 impl Stamp {
     /// In the order of the kernel's variable.
-    fn words(self) -> [u64; 4] {
-        [self.path, self.latency, self.path_ns, self.latency_ns]
+    fn words(self) -> [u64; WORDS] {
+        [
+            self.path,
+            self.latency,
+            self.path_ns,
+            self.latency_ns,
+            self.min_budget_us,
+        ]
     }
 
     /// Writes it into the bytes of a kernel's file.
@@ -53,6 +64,7 @@ impl Stamp {
             latency: next(),
             path_ns: next(),
             latency_ns: next(),
+            min_budget_us: next(),
         };
         Ok((stamp.path > 0).then_some(stamp))
     }
@@ -75,11 +87,12 @@ fn place(bytes: &[u8]) -> Result<std::ops::Range<usize>> {
         .file_range()
         .with_context(|| format!("`{SYMBOL}` is not in the file: it must not be in .bss"))?;
     let within = symbol.address() - section.address();
+    let bytes = 8 * WORDS as u64;
     ensure!(
-        symbol.size() == 32 && within + 32 <= length,
-        "`{SYMBOL}` has {} bytes, and this analyser writes 32",
+        symbol.size() == bytes && within + bytes <= length,
+        "`{SYMBOL}` has {} bytes, and this analyser writes {bytes}",
         symbol.size()
     );
     let at = (start + within) as usize;
-    Ok(at..at + 32)
+    Ok(at..at + 8 * WORDS)
 }

@@ -2,7 +2,7 @@
 //! binary that needs longer on its platform is refused.
 
 use anyhow::{bail, ensure, Context, Result};
-use sandglass_abi::sched::KERNEL_WCET_US;
+use sandglass_abi::sched::MIN_BUDGET_US;
 use serde::Deserialize;
 
 use crate::flow::Longest;
@@ -27,7 +27,13 @@ pub struct Platform {
     pub levels: u64,
     /// Threads of a system on this platform, at most.
     pub threads: u64,
+    /// The least budget and period of the kernel on this platform, µs, instead of the ABI's: twice as long as its longest
+    /// path there, at least. Less lets shorter budgets be, and more lets slower platforms be.
+    pub min_budget_us: Option<u64>,
 }
+
+/// The least that can be declared, µs: longer than the margin with which a timer fires before a budget ends.
+const SHORTEST_US: u64 = 4;
 
 impl Platform {
     /// From the text of a file.
@@ -49,6 +55,11 @@ impl Platform {
             (1..=64).contains(&this.levels),
             "`levels` is {}: capability spaces have 1 to 64 levels",
             this.levels
+        );
+        ensure!(
+            this.min_budget_us.is_none_or(|least| least >= SHORTEST_US),
+            "`min_budget_us` is {}: it is {SHORTEST_US} at least, or left out, for the ABI's {MIN_BUDGET_US}",
+            this.min_budget_us.unwrap_or_default()
         );
         Ok(this)
     }
@@ -74,16 +85,19 @@ impl Platform {
             .max_by_key(|(_, longest)| longest.cost)
             .context("a kernel that is never entered has no bound")?;
         let path_ns = self.nanoseconds(longest.cost);
-        if path_ns > KERNEL_WCET_US * 1000 {
+        let assumed_ns = self.min_budget_us.unwrap_or(MIN_BUDGET_US) * 1000 / 2;
+        if path_ns > assumed_ns {
             bail!(
-                "the longest path of this kernel, of {} with {} levels of capability spaces and {} threads, has {} instructions: {:.1} µs on `{}`, where the kernel assumes {KERNEL_WCET_US} µs of itself. {}Make that path shorter, or declare a faster clock, fewer levels or fewer threads if the platform has them",
+                "the longest path of this kernel, of {} with {} levels of capability spaces and {} threads, has {} instructions: {:.1} µs on `{}`, where the kernel assumes {} µs of itself. {}Make that path shorter, or declare a faster clock, fewer levels or fewer threads if the platform has them, or `min_budget_us = {}`, which its programs see",
                 entry.name(),
                 self.levels,
                 self.threads,
                 longest.cost,
                 path_ns as f64 / 1000.0,
                 self.name,
+                assumed_ns as f64 / 1000.0,
                 dearest(image, longest),
+                (2 * path_ns).div_ceil(1000).max(SHORTEST_US),
             );
         }
         let latency = open.interrupt_latency();
@@ -92,6 +106,7 @@ impl Platform {
             latency: latency as u64,
             path_ns,
             latency_ns: self.nanoseconds(latency),
+            min_budget_us: self.min_budget_us.unwrap_or_default(),
         })
     }
 }

@@ -54,6 +54,7 @@ fn bounds_become_time_rounded_up() {
             latency: path + 4,
             path_ns: 2 * path,
             latency_ns: 2 * (path + 4),
+            min_budget_us: 0,
         }
     );
     let odd = Platform {
@@ -98,6 +99,30 @@ fn what_takes_longer_than_the_kernel_assumes_is_refused() {
     assert_eq!((stamp.path, stamp.latency), (path as u64, latency));
 }
 
+/// A platform may have a least budget of its own, which is what its kernel's longest path is compared with, and recorded.
+#[test]
+fn a_least_budget_of_the_platform_is_what_counts() {
+    let with = |clock_hz, min_budget_us| Platform {
+        clock_hz,
+        min_budget_us: Some(min_budget_us),
+        ..board()
+    };
+    // 47 instructions of two cycles: 94 µs.
+    let accept = |platform: Platform| platform.accept(&image(), &results_of("nested"));
+    let stamp = accept(with(1_000_000, 188)).expect("twice as much");
+    assert_eq!((stamp.path_ns, stamp.min_budget_us), (94_000, 188));
+    let message = format!(
+        "{:#}",
+        accept(with(1_000_000, 187)).expect_err("too little")
+    );
+    for part in ["assumes 93.5 µs", "or `min_budget_us = 188`"] {
+        assert!(message.contains(part), "no \"{part}\" in: {message}");
+    }
+    // And a fast one may have less than the ABI's.
+    let stamp = accept(with(100_000_000, 4)).expect("0.94 µs");
+    assert_eq!(stamp.min_budget_us, 4);
+}
+
 #[test]
 fn numbers_of_a_platform_that_cannot_be_are_refused() {
     for (right, wrong, says) in [
@@ -106,6 +131,11 @@ fn numbers_of_a_platform_that_cannot_be_are_refused() {
         ("2.0", "inf", "`cycles_per_instruction` is inf"),
         ("levels = 8", "levels = 65", "1 to 64 levels"),
         ("levels = 8", "level = 8", "unknown field `level`"),
+        (
+            "levels = 8",
+            "levels = 8\nmin_budget_us = 3",
+            "`min_budget_us` is 3: it is 4 at least",
+        ),
     ] {
         let error = Platform::parse(&BOARD.replace(right, wrong)).expect_err(wrong);
         let message = format!("{error:#}");
@@ -122,6 +152,7 @@ fn what_is_recorded_is_read_again_and_nothing_else_changes() {
         latency: 2,
         path_ns: 3,
         latency_ns: u64::MAX,
+        min_budget_us: 5,
     };
     let mut after = before.clone();
     stamp.write(&mut after).expect("such a file");
@@ -130,7 +161,7 @@ fn what_is_recorded_is_read_again_and_nothing_else_changes() {
         .filter(|&at| before[at] != after[at])
         .collect();
     let (first, last) = (changed[0], changed[changed.len() - 1]);
-    assert!(last - first < 32, "bytes {first} to {last} have changed");
+    assert!(last - first < 40, "bytes {first} to {last} have changed");
 }
 
 #[test]

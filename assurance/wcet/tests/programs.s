@@ -495,7 +495,7 @@ before_analysed:
 .globl sandglass_analysed
 .type sandglass_analysed, @object
 sandglass_analysed:
-.quad 0, 0, 0, 0
-.size sandglass_analysed, 32
+.quad 0, 0, 0, 0, 0
+.size sandglass_analysed, 40
 .quad -1
 .text

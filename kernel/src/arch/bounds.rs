@@ -198,21 +198,30 @@ pub fn mark<const NAME: u64>() {
     record!(kind::MARK, NAME);
 }
 
-/// What the analysis found of this binary: the longest path and the interrupt latency, in instructions and in ns. Zeros,
-/// until a tool has analysed the kernel's file and writes it there (`assurance/wcet`, `stamp`).
+/// What the analysis found of this binary: the longest path and the interrupt latency, in instructions and in ns; and the
+/// least budget of its platform, in µs, if that is not the ABI's. Zeros, until a tool has analysed the kernel's file and
+/// writes it there (`assurance/binary`, `stamp`).
 #[cfg(target_os = "none")]
 #[used]
 #[unsafe(export_name = "sandglass_analysed")]
-static ANALYSED: [u64; 4] = [0; 4];
+static ANALYSED: [u64; 5] = [0; 5];
 
-/// What the analysis found of this binary, in the order of [`sandglass_abi::boot::extra::Timing`].
-pub fn analysed() -> [u64; 4] {
+/// What the analysis found of this binary, in the order of [`sandglass_abi::boot::extra::Timing`], and the least budget.
+pub fn analysed() -> [u64; 5] {
     #[cfg(not(target_os = "none"))]
-    return [0; 4];
+    return [0; 5];
     #[cfg(target_os = "none")]
     // SAFETY: it is initialised and nobody writes it while the kernel runs. Volatile, as the file is changed behind the
     // compiler's back.
     unsafe {
         core::ptr::read_volatile(&raw const ANALYSED)
+    }
+}
+
+/// The least budget, in µs: of the platform that the binary was analysed for, if it has its own.
+pub fn min_budget_us() -> u64 {
+    match analysed() {
+        [.., 0] => sandglass_abi::sched::MIN_BUDGET_US,
+        [.., own] => own,
     }
 }

@@ -23,6 +23,7 @@ pub use machine_info::{MachineInfo, RootTask, MAX_RAM, MAX_RESERVED};
 pub use refusal::Refusal;
 
 use crate::arch::abi::boot::extra;
+use crate::arch::bounds;
 use crate::arch::Platform;
 use crate::event::{self, Next};
 use crate::object::Constants;
@@ -58,7 +59,7 @@ pub fn start(k: &mut Kernel, turn: &Turn, found: MachineInfo) -> Result<Next, Re
         reserved,
         device_top,
     } = found;
-    k.constants = Constants::for_clock(k.machine.ticks_per_unit());
+    k.constants = Constants::for_clock(k.machine.ticks_per_unit(), bounds::min_budget_us());
     k.core().set_now(k, k.machine.now());
 
     let extra = extra::Pages::of(&firmware);

@@ -2,7 +2,7 @@
 //! thesis, section 6.1.1).
 
 use sandglass_abi::invocation::SCHED_CONTROL_CONFIGURE_FLAGS;
-use sandglass_abi::sched::{flags, max_extra_refills, MIN_BUDGET_US, MIN_REFILLS};
+use sandglass_abi::sched::{flags, max_extra_refills, MIN_REFILLS};
 
 use super::{Error, Invocation, Outcome, Stop};
 use crate::cores::CoreId;
@@ -31,10 +31,10 @@ fn decode(k: &View, call: &Invocation) -> Result<(Ref<SchedContext>, Parameters)
     call.need(5)?;
     let constants = &k.constants;
     let (budget_us, period_us) = (call.word(k, 0), call.word(k, 1));
-    let longest = constants.max_period_us();
-    Error::check_range(budget_us, MIN_BUDGET_US, longest)?;
-    Error::check_range(period_us, MIN_BUDGET_US, longest)?;
-    Error::check_range(budget_us, MIN_BUDGET_US, period_us)?;
+    let (least, longest) = (constants.min_budget_us, constants.max_period_us());
+    Error::check_range(budget_us, least, longest)?;
+    Error::check_range(period_us, least, longest)?;
+    Error::check_range(budget_us, least, period_us)?;
     let (budget, period) = (constants.ticks(budget_us), constants.ticks(period_us));
     let word = target.word();
     let target = word.get().ok_or(Error::InvalidCapability(1))?;

@@ -1,7 +1,5 @@
 //! The constants of time that follow from the clock's frequency (04, section 1).
 
-use sandglass_abi::sched::MIN_BUDGET_US;
-
 use crate::arch::abi::clock::{PRECISION_US, UNIT_US};
 
 /// A clock's frequency: so many ticks in `US` microseconds, one a microsecond at least. A clock of
@@ -64,6 +62,8 @@ impl<const US: u64> Frequency<US> {
 #[derive(Clone, Copy, Debug)]
 pub struct Constants {
     frequency: Frequency<UNIT_US>,
+    /// Least budget and period, in microseconds: the ABI's, or those of the kernel's platform.
+    pub min_budget_us: u64,
     min_budget: u64,
     timer_precision: u64,
     max_release: u64,
@@ -77,6 +77,7 @@ impl Constants {
                 ticks: 1,
                 reciprocal: 0,
             },
+            min_budget_us: 0,
             min_budget: 0,
             timer_precision: 0,
             max_release: 0,
@@ -84,13 +85,14 @@ impl Constants {
     }
 
     /// The constants for a clock of so many ticks in the unit of the architecture
-    /// ([`UNIT_US`]); 0 is taken as 1.
-    pub const fn for_clock(ticks_per_unit: u64) -> Self {
+    /// ([`UNIT_US`]); 0 is taken as 1. With a least budget of `min_budget_us` microseconds.
+    pub const fn for_clock(ticks_per_unit: u64, min_budget_us: u64) -> Self {
         let frequency = Frequency::new(ticks_per_unit);
         let max_period = frequency.ticks(frequency.max_us());
         Constants {
             frequency,
-            min_budget: frequency.ticks(MIN_BUDGET_US),
+            min_budget_us,
+            min_budget: frequency.ticks(min_budget_us),
             timer_precision: frequency.ticks(PRECISION_US),
             // max_period is at most an eighth of the range.
             max_release: u64::MAX - max_period * 5,
@@ -196,7 +198,7 @@ mod tests {
     fn the_constants_are_those_of_the_abi() {
         // A clock of 1 GHz.
         let unit = 1000 * UNIT_US;
-        let constants = Constants::for_clock(unit);
+        let constants = Constants::for_clock(unit, 20);
         assert_eq!(constants.min_budget(), 20_000);
         assert_eq!(constants.timer_precision(), 1000 * PRECISION_US);
         assert_eq!(constants.max_period_us(), (u64::MAX / unit) / 8);

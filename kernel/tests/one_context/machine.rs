@@ -3,6 +3,7 @@
 use sandglass_abi::invocation as label;
 use sandglass_abi::message::MessageInfo;
 use sandglass_abi::object as types;
+use sandglass_abi::sched::MIN_BUDGET_US;
 use sandglass_abi::syscall::Syscall;
 use sandglass_kernel::arch::abi::clock::{PRECISION_US, UNIT_US};
 use sandglass_kernel::arch::Platform;
@@ -98,7 +99,8 @@ impl Machine {
     /// Configures the context by `setting`, starts the thread and explores.
     pub fn explore(&mut self, setting: Setting) -> Extent {
         self.setting = setting;
-        self.w.k.constants = Constants::for_clock(UNIT_US).with_min_budget(setting.min);
+        self.w.k.constants =
+            Constants::for_clock(UNIT_US, MIN_BUDGET_US).with_min_budget(setting.min);
         let mut refills = [Relative::default(); MOST];
         refills[0].amount = setting.budget as u8;
         let first = State {

@@ -17,6 +17,7 @@ mod algorithm;
 use crate::explore::{explore, Extent};
 use algorithm::{Algorithm, Kind, Parameters, MOST};
 use sandglass_abi::object as types;
+use sandglass_abi::sched::MIN_BUDGET_US;
 use sandglass_kernel::arch::abi::clock::UNIT_US;
 use sandglass_kernel::mem::{objects, Ref};
 use sandglass_kernel::object::sched_context::{Queued, Refill, SchedContext};
@@ -62,7 +63,7 @@ fn explore_sizes(kind: Kind, sizes: &[(u64, u64, u64)], overrun: impl Fn(u64) ->
     let (mut w, context) = world();
     let mut total = Extent::default();
     for &(min, budget, period) in sizes {
-        w.k.constants = Constants::for_clock(UNIT_US).with_min_budget(min);
+        w.k.constants = Constants::for_clock(UNIT_US, MIN_BUDGET_US).with_min_budget(min);
         for max in 2..=MOST as u8 {
             let parameters = [Parameters {
                 budget,
@@ -109,7 +110,7 @@ const USUAL: [(u64, u64, u64); 5] = [(1, 3, 7), (1, 4, 10), (2, 6, 7), (2, 6, 12
 fn what_is_used_of_the_only_refill_comes_back_with_a_rest_below_the_least_budget() {
     let (mut w, context) = world();
     let (least, budget, period) = (3, 10, 25);
-    w.k.constants = Constants::for_clock(1).with_min_budget(least);
+    w.k.constants = Constants::for_clock(1, MIN_BUDGET_US).with_min_budget(least);
     let latest = w.k.constants.max_release();
     for time in [0, 1000, latest - 1, latest, latest + 1] {
         for used in 0..=budget {
@@ -172,7 +173,7 @@ fn refills_that_are_used_late_keep_to_windows_of_their_own_time() {
 #[test]
 fn configuring_a_context_in_use_creates_no_budget() {
     let (mut w, context) = world();
-    w.k.constants = Constants::for_clock(UNIT_US).with_min_budget(1);
+    w.k.constants = Constants::for_clock(UNIT_US, MIN_BUDGET_US).with_min_budget(1);
     let mut total = Extent::default();
     let mut pairs = vec![
         [(3, 6, 3), (3, 6, 2)],
@@ -199,7 +200,7 @@ fn configuring_a_context_in_use_creates_no_budget() {
 #[test]
 fn an_undisturbed_context_gets_its_whole_budget_in_every_period() {
     let (mut w, context) = world();
-    w.k.constants = Constants::for_clock(UNIT_US);
+    w.k.constants = Constants::for_clock(UNIT_US, MIN_BUDGET_US);
     let core = w.k.core();
     let refills = Refills::of(&w.k, context);
     for max in [2, 5, 10] {
@@ -226,7 +227,7 @@ fn an_undisturbed_context_gets_its_whole_budget_in_every_period() {
 #[test]
 fn a_sporadic_context_that_was_kept_from_running_catches_up() {
     let (mut w, context) = world();
-    w.k.constants = Constants::for_clock(UNIT_US).with_min_budget(2);
+    w.k.constants = Constants::for_clock(UNIT_US, MIN_BUDGET_US).with_min_budget(2);
     let (budget, period) = (4, 10);
     for late in 0..60 {
         let core = w.k.core();

@@ -29,6 +29,7 @@ use crate::program;
 use crate::qemu::{self, Outcome};
 use crate::test::lines::{self, Verdict};
 use crate::test::suite::Config;
+use crate::wcet;
 use crate::workspace;
 
 use checks::Check;
@@ -90,12 +91,18 @@ fn write_root_task(selection: &SelectionArgs, file: &Path) -> Result<ExitCode> {
 /// Runs the suite, without what is left out, on one of our kernels; it fails too if the kernel does
 /// as the reference where it is to differ.
 fn run_selection(args: &ConformanceArgs) -> Result<ExitCode> {
-    let options = KernelOptions::on(args.kernel, args.cores.cores());
+    // What is analysed is the kernel that ships.
+    let variant = args
+        .platform
+        .as_ref()
+        .map_or(args.kernel, |_| Variant::Release);
+    let options = KernelOptions::on(variant, args.cores.cores());
     let options = options.for_arch(args.arch).with_user_timer();
     let on = Place {
         options: &options,
         cores: args.cores.cores(),
         model: args.model.clone(),
+        platform: args.platform.as_deref(),
     };
     let outcome = boot(&on, &args.selection, true)?;
     let departures: Vec<_> = outcome
@@ -120,6 +127,8 @@ struct Place<'a> {
     cores: Cores,
     /// QEMU's machine type, if not the architecture's usual one.
     model: Option<String>,
+    /// For which platform the release kernel is analysed first.
+    platform: Option<&'a Path>,
 }
 
 /// Boots the suite, without what is left out; with `echo`, shows its console.
@@ -130,7 +139,10 @@ fn boot(on: &Place, selection: &SelectionArgs, echo: bool) -> Result<Outcome> {
     let (_, checks) = read()?;
     let root_task = program::build_for(options.arch, PACKAGE)?;
     let root_task = selection::apply(selection, &checks, root_task)?;
-    let kernel = kernel::build(options)?;
+    let mut kernel = kernel::build(options)?;
+    if let Some(platform) = on.platform {
+        kernel = wcet::analysed(&kernel, platform)?;
+    }
     qemu::run(&qemu::Boot {
         echo,
         ..config.boot(options.arch, &kernel, cores, &root_task)
@@ -169,6 +181,7 @@ fn run_all(arch: Arch, checks: &[Check]) -> Result<()> {
             options: &options,
             cores,
             model: None,
+            platform: None,
         };
         let outcome = boot(&on, &SelectionArgs::default(), true)?;
         let results: Vec<(&str, Verdict)> =
@@ -244,6 +257,7 @@ fn selection_findings() -> Result<Vec<String>> {
         options: &KernelOptions::new(Variant::Debug),
         cores: Cores::Single,
         model: None,
+        platform: None,
     };
     let outcome = boot(&on, &selection, false)?;
     let (_, mut checks) = read()?;

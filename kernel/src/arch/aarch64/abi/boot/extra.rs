@@ -1,7 +1,6 @@
 //! Extra boot information: the device tree, and what the kernel's time is made of, in chunks (06, section 4).
 
 use sandglass_abi::boot::extra::{DEVICE_TREE, HEADER_LEN, TIMING, TIMING_LEN};
-use sandglass_abi::sched::KERNEL_WCET_US;
 
 use super::FirmwareInfo;
 use crate::arch::abi::clock::UNIT_US;
@@ -58,10 +57,10 @@ pub fn write(k: &mut Kernel, frame: Tagged, page: u64, firmware: &FirmwareInfo) 
     page.long(TIMING);
     page.long(TIMING_LEN as u64);
     let constants = page.k.constants;
-    let [path, latency, path_ns, latency_ns] = bounds::analysed();
+    let [path, latency, path_ns, latency_ns, _] = bounds::analysed();
     for number in [
         page.k.machine.ticks_per_unit() * (1_000_000 / UNIT_US),
-        constants.ticks(KERNEL_WCET_US),
+        constants.min_budget() / 2,
         constants.min_budget(),
         constants.ticks(constants.max_period_us()),
         path,

@@ -5,7 +5,6 @@ use sandglass_abi::boot::extra::{
     X86_FRAMEBUFFER_LEN, X86_MEMORY_MAP, X86_MEMORY_MAP_ENTRIES, X86_MEMORY_MAP_ENTRY_LEN,
     X86_MEMORY_MAP_LEN, X86_TSC_MHZ, X86_TSC_MHZ_LEN,
 };
-use sandglass_abi::sched::KERNEL_WCET_US;
 
 use super::FirmwareInfo;
 use crate::arch::{bounds, Platform};
@@ -82,10 +81,10 @@ pub fn write(k: &mut Kernel, frame: Tagged, _page: u64, firmware: &FirmwareInfo)
     page.word(tsc_mhz);
     page.header(TIMING, TIMING_LEN);
     let constants = page.k.constants;
-    let [path, latency, path_ns, latency_ns] = bounds::analysed();
+    let [path, latency, path_ns, latency_ns, _] = bounds::analysed();
     for number in [
         u64::from(tsc_mhz) * 1_000_000,
-        constants.ticks(KERNEL_WCET_US),
+        constants.min_budget() / 2,
         constants.min_budget(),
         constants.ticks(constants.max_period_us()),
         path,
