@@ -3,5 +3,6 @@
 mod boot;
 mod corruption;
 mod lockstep;
+mod refills;
 mod regressions;
 mod world;

@@ -6,6 +6,7 @@
 //! * [`isa`]: what is said of the architecture, in words that do not name it.
 //! * [`world`]: a kernel whose root task makes objects, threads and their time, and whose threads a test drives:
 //!   events, time, who ran when.
+//! * [`refills`]: those of a context.
 //! * [`service`]: a passive server and its client.
 //!
 //! What stays with a user of the kit is what it is about: the lock step enters the kernel through its
@@ -17,5 +18,6 @@
 pub mod boot;
 pub mod call;
 pub mod isa;
+pub mod refills;
 pub mod service;
 pub mod world;

@@ -23,8 +23,8 @@ use sandglass_kernel::time::{account, schedule};
 
 use super::state::{Event, Life, Queued, Relative, State, Who, MOST};
 use crate::explore::{explore, Extent, History, System};
-use crate::refills::put_refills;
 use sandglass_testkit::isa;
+use sandglass_testkit::refills;
 use sandglass_testkit::world::{Thread, World};
 
 /// Vectors of interrupts: one wakes the root task, one the thread, one nobody.
@@ -158,7 +158,7 @@ impl Machine {
         context.set_sporadic(k, self.setting.sporadic);
         self.first = (self.first + 1) % context.capacity();
         let queue = state.queue().iter().map(absolute);
-        put_refills(k, self.context, self.first, queue);
+        refills::put(k, self.context, self.first, queue);
         context.set_thread(k, state.bound.then_some(thread));
         self.tcb()
             .set_sched_context(k, state.bound.then_some(self.context));

@@ -7,9 +7,9 @@ use sandglass_kernel::object::sched_context::Refill;
 use sandglass_kernel::object::sched_context::SchedContext;
 use sandglass_kernel::time::refills::Refills;
 use sandglass_kernel::Kernel;
+use sandglass_testkit::refills;
 
 use crate::explore::{History, System};
-use crate::refills::put_refills;
 
 /// Most refills of the contexts that are explored.
 pub const MOST: usize = 5;
@@ -212,7 +212,7 @@ impl<'k> Algorithm<'k> {
         context.configure(self.k, period, max);
         self.first = (self.first + 1) % context.capacity();
         let queue = state.queue().iter().map(absolute);
-        put_refills(self.k, self.context, self.first, queue);
+        refills::put(self.k, self.context, self.first, queue);
     }
 
     fn refills(&self) -> Refills<'_> {
