@@ -55,7 +55,8 @@ pub(super) fn finalise(
 }
 
 /// [`finalise`] for what the kernel's own slots may hold when they are overwritten: endpoints, notifications, frames,
-/// address spaces, and what is not the `last` capability of its object.
+/// address spaces, and what is not the `last` capability of its object. No such slot holds the last capability of a CNode or
+/// a thread: who overwrites it was refused then (`tcb::space`).
 ///
 /// # Errors
 /// As [`finalise`].

@@ -43,6 +43,7 @@ impl SchedParams {
         let slot = tcb_slot(thread, TcbSlot::FaultHandler);
         let mut deletion = Deletion::new();
         deletion.replace(k, turn, slot, self.fault_handler, None)?;
+        // What follows takes as long as taking an object apart.
         deletion.object(k)?;
         thread
             .at(k)
