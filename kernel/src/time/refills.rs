@@ -102,7 +102,7 @@ impl<'k> Queue<'k> {
     #[inline(always)]
     fn use_whole(&mut self, goal: u64, latest: u64, stood_still: bool) {
         let mut rounds = Together::<4>::new(!stood_still);
-        let mut turns = Together::<{ Refill::MAX as u64 + 1 }>::new(!stood_still);
+        let mut turns = Charged::new(!stood_still);
         let mut left = MAX_CHARGED;
         while left > 0 && self.head_end() <= goal && self.head.time < latest {
             rounds.turn();
@@ -170,6 +170,7 @@ impl<'k> Queue<'k> {
         self.join(count);
     }
 
+    /// Traces say that `amount` comes back at `time`.
     #[inline(always)]
     fn comes_back(&self, amount: u64, time: u64) {
         let (k, context, again) = (
