@@ -433,7 +433,7 @@ fn running(k: &Kernel, thread: Ref<Tcb>, since: Ticks) -> Option<Running> {
 
 fn seat(k: &Kernel, thread: Ref<Tcb>) -> Seat {
     let tcb = thread.at(k);
-    let waits = tcb.place() == Queue::Release && tcb.links().key().rank > k.core().now();
+    let waits = tcb.place() == Queue::Release && tcb.links().key().time() > k.core().now();
     let has_faulted = tcb.fault().is_some_and(|fault| fault.is_timeout());
     Seat {
         is_blocked: !matches!(

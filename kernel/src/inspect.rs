@@ -27,18 +27,46 @@ pub struct SlotView {
 /// A thread's links in the ordered queue that it is in; what was left behind if it is in none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LinksView {
-    pub parent: Option<Ref<Tcb>>,
-    pub left: Option<Ref<Tcb>>,
-    pub right: Option<Ref<Tcb>>,
+    pub prev: Option<Ref<Tcb>>,
+    pub next: Option<Ref<Tcb>>,
     pub key: Key,
-    /// Its colour in the tree; otherwise it is black.
-    pub is_red: bool,
+    /// Of the last of equals: the first; and of the first: the last.
+    pub first_equal: Option<Ref<Tcb>>,
+    pub last_equal: Option<Ref<Tcb>>,
+    /// What is above its leaf, if that is in the tree.
+    pub leaf: Option<AboveView>,
+    /// Its node, if that is in the tree.
+    pub node: Option<NodeView>,
+}
+
+/// An inner node of an ordered queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NodeView {
+    pub bit: u8,
+    pub above: AboveView,
+    /// To keys without the bit, and with it.
+    pub branches: [BranchView; 2],
+}
+
+/// The thread whose node is above a leaf or a node; `None` above the root.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AboveView {
+    pub parent: Option<Ref<Tcb>>,
+    pub is_right: bool,
+}
+
+/// Where a branch leads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BranchView {
+    Nowhere,
+    Leaf(Ref<Tcb>),
+    Node(Ref<Tcb>),
 }
 
 /// The ends of an ordered queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct QueueView {
-    pub root: Option<Ref<Tcb>>,
+    pub root: BranchView,
     pub first: Option<Ref<Tcb>>,
 }
 

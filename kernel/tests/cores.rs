@@ -219,7 +219,7 @@ fn a_thread_that_is_stopped_at_the_end_of_its_budget_waits_for_the_next() {
     w.invoke(thread.tcb, label::TCB_SET_PRIORITY, &[20], &[slot::TCB])
         .expect("a priority");
     assert_eq!(thread.handle.at(&w.k).place(), Place::Release);
-    let due = thread.handle.at(&w.k).links().key().rank;
+    let due = thread.handle.at(&w.k).links().key().time();
     assert!(due >= start + 9_990 * US, "{due}");
     w.take_looks();
     assert_eq!(runs_on(&w, ONE), None);

@@ -133,7 +133,7 @@ fn who_yields_at_the_very_release_of_an_equal_makes_way_for_it() {
     while w.running() == Some(periodic.handle) {
         w.pass(10 * US);
     }
-    let release = periodic.handle.at(&w.k).links().key().rank;
+    let release = periodic.handle.at(&w.k).links().key().time();
     w.pass(release - w.now());
     assert_eq!(w.now(), release);
     assert_runs(&w, spinner);
@@ -154,7 +154,7 @@ fn a_thread_put_into_a_domain_at_its_very_release_preempts_who_is_below_it() {
         w.pass(10 * US);
     }
     assert_runs(&w, spinner);
-    let release = high.handle.at(&w.k).links().key().rank;
+    let release = high.handle.at(&w.k).links().key().time();
     w.k.machine.advance(release - w.now());
     w.set_extra_caps(&[high.tcb]);
     let info = MessageInfo::new(label::DOMAIN_SET, 0, 1, 1);

@@ -27,8 +27,11 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     let thread = || 0..THREADS as usize;
     // Few ranks and priorities, so that there are many equals.
     let priority = prop_oneof![0u8..4, Just(127), Just(128), Just(255)];
+    // Far apart as well as near each other.
+    let rank =
+        prop_oneof![3 => 0u64..12, 1 => (0u32..64).prop_map(|bit| 1 << bit), 1 => any::<u64>()];
     let step = prop_oneof![
-        3 => (thread(), 0u64..12, priority).prop_map(|(t, rank, p)| Step::Insert(t, rank, p)),
+        3 => (thread(), rank, priority).prop_map(|(t, rank, p)| Step::Insert(t, rank, p)),
         2 => thread().prop_map(Step::Remove),
     ];
     prop::collection::vec(step, 1..300)
@@ -50,6 +53,7 @@ fn apply(
         (Step::Insert(_, rank, priority), None) => {
             thread.at(&w.k).set_priority(&w.k, priority);
             insert(thread, rank);
+            // Behind its equals.
             model.push((thread.at(&w.k).links().key(), thread));
             model.sort_by_key(|entry| entry.0);
         }
@@ -82,7 +86,7 @@ fn a_queue_answers_like_a_sorted_vector() {
         let queue = Queue::new();
         let mut model = Model::new();
         for &step in &steps {
-            let insert = |thread, rank| queue.insert(&w.k, thread, rank);
+            let insert = |thread, rank| queue.insert(&w.k, thread, rank as u8);
             apply(&w, &mut model, &threads, step, insert, |thread| queue.remove(&w.k, thread));
             prop_assert!(queue.is_consistent(&w.k), "inconsistent after {step:?}");
             prop_assert_eq!(queue.first(), model.first().map(|entry| entry.1));
@@ -101,19 +105,19 @@ fn release_queues_answer_like_a_sorted_vector() {
         let mut model = Model::new();
         let priority = |entry: &&(Key, Ref<Tcb>)| entry.1.at(&w.k).priority();
         for &step in &steps {
-            let insert = |thread, rank| queues.insert(&w.k, thread, rank);
+            let insert = |thread, time| queues.insert(&w.k, thread, time);
             apply(&w, &mut model, &threads, step, insert, |thread| queues.remove(&w.k, thread));
             prop_assert!(queues.is_consistent(&w.k), "inconsistent after {step:?}");
             let highest = model.iter().map(|entry| priority(&entry)).max();
             prop_assert_eq!(queues.highest(), highest);
             for floor in [None, Some(0), Some(2), Some(127), Some(254), Some(255)] {
                 for now in 0..12 {
-                    let due = model.iter().filter(|entry| entry.0.rank <= now);
+                    let due = model.iter().filter(|entry| entry.0.time() <= now);
                     let due = due.map(|e| priority(&e)).max().filter(|&due| Some(due) > floor);
                     prop_assert_eq!(queues.highest_due_above(now, floor), due);
                 }
                 let above = model.iter().find(|entry| Some(priority(entry)) > floor);
-                let time = above.map_or(u64::MAX, |entry| entry.0.rank);
+                let time = above.map_or(u64::MAX, |entry| entry.0.time());
                 prop_assert_eq!(queues.earliest_above(floor), time);
             }
         }

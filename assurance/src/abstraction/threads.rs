@@ -146,7 +146,7 @@ pub fn queued(census: &Census, queue: &Queue) -> Vec<Ref<Tcb>> {
         if threads.len() > census.threads.len() {
             break;
         }
-        next = queue.first_after(k, thread.at(k).links().key());
+        next = thread.at(k).links().next();
     }
     threads
 }

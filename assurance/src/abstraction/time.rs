@@ -147,19 +147,19 @@ fn queues(k: &Kernel, core: &kernel_core::Core) -> (ReadyQueues, Releases) {
         let mut next = queue.first();
         while let Some(thread) = next {
             let key = thread.at(k).links().key();
-            if key.rank <= now {
+            if key.time() <= now {
                 // Of one instant, those released come first.
-                let place = appended.partition_point(|&since| since < key.rank) + released;
+                let place = appended.partition_point(|&since| since < key.time()) + released;
                 released += 1;
                 list.insert(
                     place,
                     Ready {
                         thread: thread_id(thread),
-                        since: key.rank,
+                        since: key.time(),
                     },
                 );
             } else {
-                release.push((key.rank, priority, thread_id(thread)));
+                release.push((key.time(), priority, thread_id(thread)));
             }
             next = queue.first_after(k, key);
         }

@@ -1,8 +1,9 @@
 //! The queues of threads.
 
+use sandglass_kernel::inspect::{AboveView, BranchView};
 use sandglass_kernel::mem::Ref;
 use sandglass_kernel::object::core::Core;
-use sandglass_kernel::object::queue::{Key, Queue};
+use sandglass_kernel::object::queue::Queue;
 use sandglass_kernel::object::release::inspect::{TOP, TOURNAMENT};
 use sandglass_kernel::object::tcb::{Place, Tcb};
 use sandglass_kernel::time::refills::Refills;
@@ -71,12 +72,12 @@ fn are_linked(census: &Census, id: CoreId, core: &Core) -> Finding {
     Ok(())
 }
 
-/// Every ordered queue is a balanced search tree: parents and children name each other, heights are
-/// right and differ by one at most, keys are in order, and the first is the first. In the queue of an
-/// object, threads are in the order of their priorities.
+/// Every ordered queue is a list in the order of keys, and a tree over it: what is below names what is above, each node tells
+/// keys apart by a lower bit than the one above it, and its owner's leaf is below it. In the queue of an object, threads are
+/// in the order of their priorities.
 pub fn ordered_queues_are_trees(census: &Census) -> Finding {
     let k = census.k;
-    let by_priority = |thread: Ref<Tcb>| Some(u64::from(u8::MAX - thread.at(k).priority()));
+    let by_priority = |thread: Ref<Tcb>| Some(u8::MAX - thread.at(k).priority());
     for endpoint in &census.endpoints {
         check(census, endpoint.at(k).queue(), by_priority)
             .map_err(|what| format!("the endpoint {endpoint:?}: {what}"))?;
@@ -88,7 +89,7 @@ pub fn ordered_queues_are_trees(census: &Census) -> Finding {
     for (id, core) in cores(k) {
         for priority in 0..=u8::MAX {
             let queue = core.release.of(priority);
-            if !queue.is_empty() || queue.inspect().root.is_some() {
+            if !queue.is_empty() || queue.inspect().root != BranchView::Nowhere {
                 check(census, queue, |_| None)
                     .map_err(|what| format!("release queue {priority} of {id:?}: {what}"))?;
             }
@@ -97,81 +98,154 @@ pub fn ordered_queues_are_trees(census: &Census) -> Finding {
     Ok(())
 }
 
-/// What has been seen of a tree: the last key, and how many nodes.
-struct Walk<'a, R> {
-    census: &'a Census<'a>,
-    rank: R,
-    last: Option<Key>,
-    first: Option<Ref<Tcb>>,
-    nodes: usize,
-}
-
-fn check(census: &Census, queue: &Queue, rank: impl Fn(Ref<Tcb>) -> Option<u64>) -> Finding {
+fn check(census: &Census, queue: &Queue, rank: impl Fn(Ref<Tcb>) -> Option<u8>) -> Finding {
     let view = queue.inspect();
+    let listed = listed(census, view.first, rank)?;
     let mut walk = Walk {
         census,
-        rank,
-        last: None,
-        first: None,
-        nodes: 0,
+        leaves: Vec::new(),
+        nodes: Vec::new(),
     };
-    walk.subtree(view.root, None)?;
+    let above = AboveView {
+        parent: None,
+        is_right: false,
+    };
+    walk.subtree(view.root, above, u64::BITS)?;
+    let links = |thread: &Ref<Tcb>| thread.at(census.k).links().inspect();
+    let leaves = listed.iter().filter(|thread| links(thread).leaf.is_some());
     require!(
-        walk.first == view.first,
-        "the first is {:?}, not {:?}",
-        walk.first,
-        view.first
+        leaves.eq(&walk.leaves),
+        "the leaves are {:?}, not those of {listed:?}",
+        walk.leaves
     );
+    for thread in listed {
+        require!(
+            links(&thread).node.is_some() == walk.nodes.contains(&thread),
+            "the node of {thread:?} is in the tree, or is not, and does not say so"
+        );
+    }
     Ok(())
 }
 
-impl<R: Fn(Ref<Tcb>) -> Option<u64>> Walk<'_, R> {
-    /// Checks the subtree of `node` below `parent`; returns how many black nodes each way down has.
-    fn subtree(
-        &mut self,
-        node: Option<Ref<Tcb>>,
-        parent: Option<Ref<Tcb>>,
-    ) -> Result<usize, String> {
-        let Some(node) = node else { return Ok(0) };
-        self.nodes += 1;
+/// The threads from `first` on, which are linked both ways, in order.
+fn listed(
+    census: &Census,
+    first: Option<Ref<Tcb>>,
+    rank: impl Fn(Ref<Tcb>) -> Option<u8>,
+) -> Result<Vec<Ref<Tcb>>, String> {
+    let k = census.k;
+    let mut listed: Vec<Ref<Tcb>> = Vec::new();
+    let (mut next, mut first_equal) = (first, first);
+    while let Some(thread) = next {
         require!(
-            self.nodes <= self.census.threads.len(),
-            "there are more nodes than threads: a cycle"
+            listed.len() < census.threads.len(),
+            "there are more in the list than threads: a cycle"
         );
-        let links = node.at(self.census.k).links().inspect();
+        let links = thread.at(k).links().inspect();
+        let before = listed.last().copied();
         require!(
-            links.parent == parent,
-            "{node:?} is below {parent:?}, but names {:?}",
-            links.parent
+            links.prev == before,
+            "{thread:?} comes behind {before:?}, but names {:?}",
+            links.prev
         );
-        let left = self.subtree(links.left, Some(node))?;
+        let last = before.map(|before| before.at(k).links().key());
         require!(
-            self.last < Some(links.key),
-            "{node:?} has {:?}, behind {:?}",
-            links.key,
-            self.last
+            last <= Some(links.key),
+            "{thread:?} has {:?}, behind {last:?}",
+            links.key
         );
-        let rank = (self.rank)(node).unwrap_or(links.key.rank);
+        let rank = rank(thread).unwrap_or(links.key.rank());
         require!(
-            rank == links.key.rank,
-            "{node:?} is queued as {}, but is {rank}",
-            links.key.rank
+            rank == links.key.rank(),
+            "{thread:?} is queued as {}, but is {rank}",
+            links.key.rank()
         );
-        self.last = Some(links.key);
-        self.first = self.first.or(Some(node));
-        let right = self.subtree(links.right, Some(node))?;
+        let equal = |next: Ref<Tcb>| next.at(k).links().key() == links.key;
         require!(
-            left == right,
-            "{node:?} has {left} black nodes on the left, and {right} on the right"
+            links.leaf.is_some() != links.next.is_some_and(equal),
+            "{thread:?} is a leaf before an equal, or is none and no equal follows"
         );
-        let is_red =
-            |node: Ref<Tcb>| links.is_red && node.at(self.census.k).links().inspect().is_red;
-        require!(
-            !(parent.is_none() && links.is_red || parent.is_some_and(is_red)),
-            "{node:?} is red, below {parent:?}"
-        );
-        Ok(left + usize::from(!links.is_red))
+        if last != Some(links.key) {
+            first_equal = Some(thread);
+        }
+        if let (Some(_), Some(first)) = (links.leaf, first_equal) {
+            let other = |is: bool, other| is.then_some(other);
+            let last_equal = first.at(k).links().inspect().last_equal;
+            require!(
+                links.first_equal == other(first != thread, first)
+                    && last_equal == other(first != thread, thread),
+                "{first:?} and {thread:?} are the ends of equals, and name {last_equal:?} and {:?}",
+                links.first_equal
+            );
+        }
+        listed.push(thread);
+        next = links.next;
     }
+    Ok(listed)
+}
+
+/// What has been seen of a tree: whose leaves, in order, and whose nodes.
+struct Walk<'a> {
+    census: &'a Census<'a>,
+    leaves: Vec<Ref<Tcb>>,
+    nodes: Vec<Ref<Tcb>>,
+}
+
+impl Walk<'_> {
+    /// Checks what `branch` leads to, which is below `above`, and of which all nodes tell apart less than `bit`.
+    fn subtree(&mut self, branch: BranchView, above: AboveView, bit: u32) -> Finding {
+        let node = match branch {
+            BranchView::Nowhere => return Ok(()),
+            BranchView::Leaf(leaf) => {
+                let named = leaf.at(self.census.k).links().inspect().leaf;
+                require!(
+                    named == Some(above),
+                    "the leaf of {leaf:?} is below {above:?}, but names {named:?}"
+                );
+                self.leaves.push(leaf);
+                return Ok(());
+            }
+            BranchView::Node(node) => node,
+        };
+        let Some(inner) = node.at(self.census.k).links().inspect().node else {
+            return Err(format!("the node of {node:?} is in the tree, but unused"));
+        };
+        require!(
+            inner.above == above && u32::from(inner.bit) < bit,
+            "the node of {node:?} is below {above:?} and bit {bit}, but is {inner:?}"
+        );
+        require!(
+            !inner.branches.contains(&BranchView::Nowhere),
+            "the node of {node:?} leads nowhere: {inner:?}"
+        );
+        self.nodes.push(node);
+        let first = self.leaves.len();
+        for (side, branch) in inner.branches.into_iter().enumerate() {
+            let above = AboveView {
+                parent: Some(node),
+                is_right: side == 1,
+            };
+            let first = self.leaves.len();
+            self.subtree(branch, above, inner.bit.into())?;
+            let links = node.at(self.census.k).links();
+            for leaf in self.leaves.iter().skip(first) {
+                let key = leaf.at(self.census.k).links().key();
+                require!(
+                    key.agrees(links.key(), inner.bit) && key.has(inner.bit) == (side == 1),
+                    "{leaf:?} with {key:?} is on side {side} of {node:?}: {inner:?}"
+                );
+            }
+        }
+        require!(
+            self.leaves[first..].contains(&node) || !is_leaf(self.census, node),
+            "the leaf of {node:?} is not below its node"
+        );
+        Ok(())
+    }
+}
+
+fn is_leaf(census: &Census, thread: Ref<Tcb>) -> bool {
+    thread.at(census.k).links().inspect().leaf.is_some()
 }
 
 /// Threads that wait for a refill wait in the queue of their core and priority, until their head
@@ -200,7 +274,7 @@ fn times_are_those_of_the_refills(census: &Census, id: CoreId, core: &Core) -> F
             let Some(context) = tcb.sched_context() else {
                 return Err(format!("{thread:?} waits for a refill of no context"));
             };
-            let (waits, head) = (tcb.links().key().rank, Refills::of(k, context).head());
+            let (waits, head) = (tcb.links().key().time(), Refills::of(k, context).head());
             require!(
                 waits == head.time,
                 "{thread:?} waits until {waits}, but its refill comes at {}",
@@ -223,7 +297,7 @@ fn knows_the_earliest(census: &Census, core: &Core) -> Finding {
     let leaves = TOURNAMENT / 2;
     for priority in 0..=u8::MAX {
         let first = release.of(priority).first();
-        let time = first.map_or(u64::MAX, |first| first.at(k).links().key().rank);
+        let time = first.map_or(u64::MAX, |first| first.at(k).links().key().time());
         let leaf = release.inspect(leaves + usize::from(priority));
         require!(leaf == time, "leaf {priority} says {leaf}, not {time}");
     }

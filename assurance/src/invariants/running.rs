@@ -103,7 +103,7 @@ fn is_the_best(k: &Kernel, id: CoreId, core: &Core) -> Finding {
             break;
         }
         if let Some(first) = core.release.of(priority).first() {
-            let due = first.at(k).links().key().rank;
+            let due = first.at(k).links().key().time();
             // Unless the timer, which was programmed in time, has just not been taken yet.
             require!(
                 due > core.now() || k.machine.deadline_of(id) <= due,

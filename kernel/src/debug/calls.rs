@@ -76,7 +76,7 @@ fn dump_core(k: &Kernel, core: &Core) {
             let waits = schedule::waits_for_release(k, thread);
             let state = if waits { "waits" } else { "released" };
             print!(k, "{priority:>8}  {} ({state})\n", Name::of(k, thread));
-            next = waiting.first_after(k, thread.at(k).links().key());
+            next = thread.at(k).links().next();
         }
     }
 }

@@ -155,12 +155,12 @@ fn cancel_badged_sends(
     bounds::commit();
     // Ends: each step goes to a greater key, and nobody is queued while this runs.
     while let Some(sender) = next {
-        let at = sender.at(k).links().key();
-        if at.sequence < until && is_sender_with(k, sender, cap.badge) {
+        let (at, behind) = (sender.at(k).links().key(), sender.at(k).links().next());
+        if at.position() < until && is_sender_with(k, sender, cap.badge) {
             endpoint.queue().remove(k, sender);
             thread::restart_or_give_up(k, turn, sender);
         }
-        next = endpoint.queue().first_after(k, at);
+        next = behind;
         if next.is_some() && account::preemption_point(k).is_err() {
             turn.reschedule(k);
             let progress = ResumePoint::CancelBadgedSends(this, Cancelled { at, until });

@@ -22,8 +22,8 @@ pub struct SendOptions<'a> {
 }
 
 /// Order in the queue of an endpoint or notification: by priority, first come first served.
-pub fn rank(k: &Kernel, thread: Ref<Tcb>) -> u64 {
-    u64::from(u8::MAX - thread.at(k).priority())
+pub fn rank(k: &Kernel, thread: Ref<Tcb>) -> u8 {
+    u8::MAX - thread.at(k).priority()
 }
 
 /// `sender` sends its message, or its pending fault, through `cap`, whose endpoint admits it.

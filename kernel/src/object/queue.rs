@@ -1,11 +1,14 @@
 //! The ordered queue: endpoints, notifications and the release queues are one and the same.
 //!
-//! A red-black tree with parent links, threaded through the TCBs, ordered by [`Key`]. Insertion,
-//! removal and every search are O(log n); the first element is O(1).
+//! A list in order, and over it a tree of the bits in which keys differ (PATRICIA, Morrison 1968), both threaded through the
+//! TCBs: each has the links of one leaf, and of one inner node (as in Tarreau's elastic binary trees), as n leaves have
+//! n - 1 inner nodes above them. An insertion or a search takes a step for each bit of the key at most, and log n where keys
+//! are dense; a removal has no loop; the first element is at hand.
 //!
-//! Invariants: keys are unique and in order; a node's children name it as their parent; the root is black, and no red
-//! node is below a red one; all ways from the root to where nothing is below have the same number of black nodes;
-//! `first` is the leftmost node. A thread is in at most one queue.
+//! Invariants: the list is linked both ways, in the order of keys, from `first` on. Of equals, which keep the order in which
+//! they came, the last is a leaf, the others are not in the tree; the first and the last name each other. A node tells by its `bit` keys apart that agree in all
+//! higher ones: those that have it are below its right branch; both branches lead somewhere, and the leaf of the node's
+//! owner is below it. Whoever is below something names it. A thread is in at most one queue.
 
 #[cfg(not(target_os = "none"))]
 mod inspect;
@@ -13,117 +16,142 @@ mod inspect;
 use core::cell::Cell;
 
 use super::Tcb;
-use crate::arch::bounds::{turns, HALF_HEIGHT, HEIGHT, MOST_HEIGHT};
-use crate::mem::{Packed, Ref};
+use crate::arch::bounds::Together;
+use crate::mem::{Branch, Packed, Ref};
 use crate::Kernel;
-
-/// No walk takes more steps than this.
-const MAX_HEIGHT: usize = MOST_HEIGHT as usize;
 
 const MARK: u64 = 1;
 const DYING: u64 = 2;
 
-/// Order in a queue: by `rank`, then by `sequence`, which is unique.
+/// Flag of what is above a leaf or a node: it is below the right branch.
+const RIGHT: u64 = 1;
+/// Flag in place of what is above a leaf: an equal is in the tree; it is named if this is the first of them.
+const EQUAL: u64 = 2;
+
+/// In place of a bit: the node is not in the tree.
+const UNUSED: u8 = u8::MAX;
+
+/// A search looks at each bit of a key once at most; at the node where it leaves the way that it goes on to beside it, twice.
+type Steps = Together<{ u64::BITS as u64 + 1 }>;
+
+/// Order in a queue.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Key {
-    /// Release time in ticks, or 255 − priority.
-    pub rank: u64,
-    /// Position among equals: the kernel's count of insertions.
-    pub sequence: u64,
-}
+pub struct Key(u64);
 
-/// The two children of a node.
-#[derive(Clone, Copy)]
-enum Side {
-    Left,
-    Right,
-}
+impl Key {
+    /// Bits of the position among those of a rank. They do not run out at one insertion in 20 ns in 45 years.
+    const POSITION_BITS: u32 = u64::BITS - u8::BITS;
 
-impl Side {
-    fn other(self) -> Side {
-        match self {
-            Side::Left => Side::Right,
-            Side::Right => Side::Left,
-        }
+    /// By `rank`, then by `position`, the kernel's count of insertions: unique.
+    fn ranked(rank: u8, position: u64) -> Self {
+        let rank = u64::from(rank) << Self::POSITION_BITS;
+        Key(rank | position & ((1 << Self::POSITION_BITS) - 1))
+    }
+
+    /// The position of a ranked key among those of its rank.
+    pub fn position(self) -> u64 {
+        self.0 & ((1 << Self::POSITION_BITS) - 1)
+    }
+
+    /// In a queue that is ordered by time, in ticks.
+    pub fn time(self) -> u64 {
+        self.0
+    }
+
+    /// The bits in which two keys differ.
+    fn apart(self, other: Key) -> u64 {
+        self.0 ^ other.0
+    }
+
+    /// On which branch of a node for `bit` the key is.
+    #[inline(always)]
+    fn side(self, bit: u8) -> usize {
+        (self.0.wrapping_shr(bit.into()) & 1) as usize
     }
 }
 
 /// The part of a TCB that belongs to the queue it is in.
 pub struct Links {
-    parent: Cell<Option<Ref<Tcb>>>,
-    left: Cell<Option<Ref<Tcb>>>,
-    right: Cell<Option<Ref<Tcb>>>,
+    prev: Cell<Option<Ref<Tcb>>>,
+    next: Cell<Option<Ref<Tcb>>>,
     key: Cell<Key>,
-    is_red: Cell<bool>,
+    /// The thread whose node is above the leaf, and the one whose node is above the node.
+    above_leaf: Cell<Packed<Tcb>>,
+    above_node: Cell<Packed<Tcb>>,
+    branches: [Cell<Branch<Tcb>>; 2],
+    bit: Cell<u8>,
+    /// Of a leaf: the first of its equals, if it has any.
+    first_equal: Cell<Option<Ref<Tcb>>>,
 }
 
 impl Links {
     pub const fn new() -> Self {
         Links {
-            parent: Cell::new(None),
-            left: Cell::new(None),
-            right: Cell::new(None),
-            key: Cell::new(Key {
-                rank: 0,
-                sequence: 0,
-            }),
-            is_red: Cell::new(false),
-        }
-    }
-
-    /// On which side `child` hangs.
-    fn side_of(&self, child: Ref<Tcb>) -> Side {
-        if self.left.get() == Some(child) {
-            Side::Left
-        } else {
-            Side::Right
-        }
-    }
-
-    fn child(&self, side: Side) -> &Cell<Option<Ref<Tcb>>> {
-        match side {
-            Side::Left => &self.left,
-            Side::Right => &self.right,
+            prev: Cell::new(None),
+            next: Cell::new(None),
+            key: Cell::new(Key(0)),
+            above_leaf: Cell::new(Packed::empty()),
+            above_node: Cell::new(Packed::empty()),
+            branches: [const { Cell::new(Branch::nowhere()) }; 2],
+            bit: Cell::new(UNUSED),
+            first_equal: Cell::new(None),
         }
     }
 
     cells! {
         /// The key under which the thread was last inserted.
         key: Key;
+        /// The thread behind, while it is in a queue.
+        next: Option<Ref<Tcb>>;
+    }
+
+    #[inline(always)]
+    fn branch(&self, side: usize) -> &Cell<Branch<Tcb>> {
+        &self.branches[side & 1]
+    }
+
+    fn has_node(&self) -> bool {
+        self.bit.get() != UNUSED
     }
 }
 
-/// A queue of threads. Its root word has a flag of its own, and one for its owner's state, such as that of
+/// A queue of threads. Its word for the first one has a flag of its own, and one for its owner's state, such as that of
 /// an endpoint. The zero value is the empty queue without flags.
 #[repr(C)]
 pub struct Queue {
-    root: Cell<Packed<Tcb>>,
-    first: Cell<Option<Ref<Tcb>>>,
+    root: Cell<Branch<Tcb>>,
+    first: Cell<Packed<Tcb>>,
 }
 
 impl Queue {
     pub const fn new() -> Self {
         Queue {
-            root: Cell::new(Packed::empty()),
-            first: Cell::new(None),
+            root: Cell::new(Branch::nowhere()),
+            first: Cell::new(Packed::empty()),
         }
     }
 
     pub fn is_empty(&self) -> bool {
-        self.first.get().is_none()
+        self.first().is_none()
     }
 
-    cells! {
-        /// The thread with the least key.
-        first: Option<Ref<Tcb>>;
+    /// The thread with the least key.
+    #[inline(always)]
+    pub fn first(&self) -> Option<Ref<Tcb>> {
+        self.first.get().get()
+    }
+
+    #[inline(always)]
+    fn set_first(&self, first: Option<Ref<Tcb>>) {
+        self.first.set(Packed::new(first, self.flags()));
     }
 
     fn flags(&self) -> u64 {
-        self.root.get().flags()
+        self.first.get().flags()
     }
 
     fn set_flags(&self, flags: u64) {
-        self.root.set(Packed::new(self.root.get().get(), flags));
+        self.first.set(Packed::new(self.first(), flags));
     }
 
     /// The owner's flag.
@@ -149,280 +177,243 @@ impl Queue {
         self.set_flags(if dying { rest | DYING } else { rest });
     }
 
-    fn set_root(&self, _: &Kernel, root: Option<Ref<Tcb>>) {
-        self.root.set(Packed::new(root, self.flags()));
-    }
-
     /// Inserts `thread`, which is in no queue, with `rank` behind its equals.
     #[inline(always)]
-    pub fn insert(&self, k: &Kernel, thread: Ref<Tcb>, rank: u64) {
+    pub fn insert(&self, k: &Kernel, thread: Ref<Tcb>, rank: u8) {
+        self.insert_key(k, thread, Key::ranked(rank, k.next_sequence()));
+    }
+
+    /// Inserts `thread`, which is in no queue, with `time` in ticks behind its equals. A queue has either ranks or times.
+    #[inline(always)]
+    pub fn insert_timed(&self, k: &Kernel, thread: Ref<Tcb>, time: u64) {
+        self.insert_key(k, thread, Key(time));
+    }
+
+    #[inline(always)]
+    fn insert_key(&self, k: &Kernel, thread: Ref<Tcb>, key: Key) {
         let links = thread.at(k).links();
-        let sequence = k.next_sequence();
-        links.key.set(Key { rank, sequence });
-        links.left.set(None);
-        links.right.set(None);
-        match self.root.get().get() {
-            None => {
-                links.parent.set(None);
-                links.is_red.set(false);
-                self.set_root(k, Some(thread));
-                self.first.set(Some(thread));
-            }
-            Some(root) => {
-                links.is_red.set(true);
-                self.attach(k, root, thread, rank);
-            }
+        links.key.set(key);
+        links.bit.set(UNUSED);
+        links.first_equal.set(None);
+        if !self.is_empty() {
+            return self.attach(k, thread);
+        }
+        links.prev.set(None);
+        links.next.set(None);
+        links.above_leaf.set(Packed::empty());
+        self.root.set(Branch::leaf(thread));
+        self.set_first(Some(thread));
+    }
+
+    /// Puts `thread` among others.
+    #[inline(never)]
+    fn attach(&self, k: &Kernel, thread: Ref<Tcb>) {
+        let (links, key) = (thread.at(k).links(), thread.at(k).links().key());
+        let Some(Found { at, owner, beside }) = self.search(k, key) else {
+            never!("the queue is not empty");
+            return;
+        };
+        let other = owner.at(k).links();
+        let apart = other.key().apart(key);
+        if apart == 0 {
+            let first = other.first_equal.take().unwrap_or(owner);
+            self.take_over(k, owner, thread);
+            other.above_leaf.set(Packed::new(None, EQUAL));
+            set_first_equal(k, thread, first);
+            return self.link(k, Some(owner), other.next(), thread);
+        }
+        let above = match at.inner() {
+            Some(_) => other.above_node.get(),
+            None => other.above_leaf.get(),
+        };
+        let bit = apart.ilog2() as u8;
+        let side = key.side(bit);
+        links.bit.set(bit);
+        self.hang(k, above, Branch::node(thread));
+        hang_below(k, thread, side, Branch::leaf(thread));
+        hang_below(k, thread, 1 - side, at);
+        if side == 0 {
+            let behind = first_equal(k, beside);
+            self.link(k, behind.at(k).links().prev.get(), Some(behind), thread);
+        } else {
+            self.link(k, Some(beside), beside.at(k).links().next(), thread);
         }
     }
 
-    /// Hangs `thread`, which is red, below the node where a search for the end of those of `rank` ends.
-    fn attach(&self, k: &Kernel, root: Ref<Tcb>, thread: Ref<Tcb>, rank: u64) {
-        let mut at = root;
-        for _ in turns::<HEIGHT, _>(0..MAX_HEIGHT) {
-            let links = at.at(k).links();
-            let side = if rank < links.key.get().rank {
-                &links.left
-            } else {
-                &links.right
-            };
-            match side.get() {
-                Some(next) => at = next,
-                None => {
-                    side.set(Some(thread));
-                    break;
-                }
-            }
+    /// Links `thread` into the list between `prev` and `next`.
+    #[inline(always)]
+    fn link(&self, k: &Kernel, prev: Option<Ref<Tcb>>, next: Option<Ref<Tcb>>, thread: Ref<Tcb>) {
+        let links = thread.at(k).links();
+        links.prev.set(prev);
+        links.next.set(next);
+        self.join(k, prev, Some(thread));
+        self.join(k, Some(thread), next);
+    }
+
+    /// Makes `next` follow `prev`, or be the first.
+    #[inline(always)]
+    fn join(&self, k: &Kernel, prev: Option<Ref<Tcb>>, next: Option<Ref<Tcb>>) {
+        match prev {
+            Some(prev) => prev.at(k).links().next.set(next),
+            None => self.set_first(next),
         }
-        thread.at(k).links().parent.set(Some(at));
-        if self
-            .first
-            .get()
-            .is_none_or(|first| rank < first.at(k).links().key.get().rank)
-        {
-            self.first.set(Some(thread));
+        if let Some(next) = next {
+            next.at(k).links().prev.set(prev);
         }
-        self.separate(k, thread, at);
     }
 
     /// Removes `thread`, which is in this queue.
     #[inline(always)]
     pub fn remove(&self, k: &Kernel, thread: Ref<Tcb>) {
         let links = thread.at(k).links();
-        if self.first.get() == Some(thread)
-            && links.parent.get().is_none()
-            && links.right.get().is_none()
-        {
+        if self.first() == Some(thread) && links.next().is_none() {
             // The only one: the common case of a server's endpoint.
-            self.set_root(k, None);
-            self.first.set(None);
+            self.root.set(Branch::nowhere());
+            self.set_first(None);
         } else {
             self.detach(k, thread);
         }
     }
 
+    #[inline(never)]
     fn detach(&self, k: &Kernel, thread: Ref<Tcb>) {
         let links = thread.at(k).links();
-        if self.first.get() == Some(thread) {
-            // The first has nothing on its left, so at most one node on its right: that is next, else its
-            // parent.
-            self.first.set(links.right.get().or(links.parent.get()));
-        }
-        if let (Some(left), Some(right)) = (links.left.get(), links.right.get()) {
-            self.exchange_with_successor(k, thread, left, right);
-        }
-        let parent = links.parent.get();
-        if let Some(child) = links.left.get().or(links.right.get()) {
-            // A single child is red and has no children: it takes over the place, and its colour.
-            child.at(k).links().is_red.set(false);
-            self.replace(k, parent, thread, Some(child));
+        let (prev, next, above) = (links.prev.get(), links.next(), links.above_leaf.get());
+        self.join(k, prev, next);
+        if above.flags() & EQUAL != 0 {
+            if let (Some(last), Some(next)) = (above.get(), next) {
+                set_first_equal(k, last, next);
+            }
             return;
         }
-        let side = self.replace(k, parent, thread, None);
-        if let (false, Some(parent)) = (links.is_red.get(), parent) {
-            self.restore_black(k, parent, side);
+        if let (Some(first), Some(prev)) = (links.first_equal.get(), prev) {
+            self.take_over(k, thread, prev);
+            return set_first_equal(k, prev, first);
         }
-    }
-
-    /// Exchanges the places and colours of `thread`, which has both children, and of its successor.
-    fn exchange_with_successor(
-        &self,
-        k: &Kernel,
-        thread: Ref<Tcb>,
-        left: Ref<Tcb>,
-        right: Ref<Tcb>,
-    ) {
-        let successor = leftmost(k, right);
-        let (links, next) = (thread.at(k).links(), successor.at(k).links());
-        let (parent, below) = (next.parent.get(), next.right.get());
-        self.replace(k, links.parent.get(), thread, Some(successor));
-        next.left.set(Some(left));
-        left.at(k).links().parent.set(Some(successor));
-        let is_red = links.is_red.replace(next.is_red.get());
-        next.is_red.set(is_red);
-        links.left.set(None);
-        links.right.set(below);
-        if successor == right {
-            next.right.set(Some(thread));
-            links.parent.set(Some(successor));
-        } else {
-            next.right.set(Some(right));
-            right.at(k).links().parent.set(Some(successor));
-            self.replace(k, parent, successor, Some(thread));
-        }
-    }
-
-    /// Makes `parent` (or the root) lead to `new` where it led to `old`; on which side that is.
-    fn replace(
-        &self,
-        k: &Kernel,
-        parent: Option<Ref<Tcb>>,
-        old: Ref<Tcb>,
-        new: Option<Ref<Tcb>>,
-    ) -> Side {
-        if let Some(new) = new {
-            new.at(k).links().parent.set(parent);
-        }
-        let Some(parent) = parent else {
-            self.set_root(k, new);
-            return Side::Left;
+        let Some(parent) = above.get() else {
+            return self.root.set(Branch::nowhere());
         };
-        let side = parent.at(k).links().side_of(old);
-        parent.at(k).links().child(side).set(new);
-        side
+        // What is beside takes the place of the node above, which can take over that of the leaf's own thread.
+        let node = parent.at(k).links();
+        let beside = node.branch(1 - side_of(above)).get();
+        self.hang(k, node.above_node.get(), beside);
+        node.bit.set(UNUSED);
+        self.move_node(k, thread, parent);
     }
 
-    /// `node`, below `parent`, is red: makes it that no red node is below a red one, from there upwards. Each turn goes up
-    /// by two.
-    fn separate(&self, k: &Kernel, node: Ref<Tcb>, parent: Ref<Tcb>) {
-        let (mut node, mut parent) = (node, parent);
-        for _ in turns::<HALF_HEIGHT, _>(0..MAX_HEIGHT) {
-            let upper = parent.at(k).links();
-            if !upper.is_red.get() {
-                return;
-            }
-            let Some(grandparent) = upper.parent.get() else {
-                return upper.is_red.set(false);
-            };
-            let top = grandparent.at(k).links();
-            let side = top.side_of(parent);
-            match red(k, top.child(side.other()).get()) {
-                Some(uncle) => {
-                    uncle.at(k).links().is_red.set(false);
-                    upper.is_red.set(false);
-                    let Some(next) = top.parent.get() else { return };
-                    top.is_red.set(true);
-                    (node, parent) = (grandparent, next);
-                }
-                None => {
-                    if upper.child(side).get() != Some(node) {
-                        self.lift(k, node, parent, side.other());
-                        parent = node;
-                    }
-                    return self.lift(k, parent, grandparent, side);
-                }
-            }
-        }
-    }
-
-    /// On the ways over `side` of `parent` there is a black node less than on others: makes up for it, from there upwards.
-    /// As long as all nodes around are black, those beside lose one, too; each turn goes up a black node, which are at
-    /// most half of a way.
-    fn restore_black(&self, k: &Kernel, parent: Ref<Tcb>, side: Side) {
-        let (mut parent, mut side) = (parent, side);
-        for _ in turns::<HALF_HEIGHT, _>(0..MAX_HEIGHT) {
-            let links = parent.at(k).links();
-            let Some(sibling) = links.child(side.other()).get() else {
-                break;
-            };
-            let beside = sibling.at(k).links();
-            let is_red_around = links.is_red.get()
-                || beside.is_red.get()
-                || red(k, beside.left.get()).is_some()
-                || red(k, beside.right.get()).is_some();
-            if is_red_around {
-                return self.take_black_from_beside(k, parent, side);
-            }
-            beside.is_red.set(true);
-            let Some(next) = links.parent.get() else {
-                return;
-            };
-            side = next.at(k).links().side_of(parent);
-            parent = next;
-        }
-        never!("where there is a black node more, there is one");
-    }
-
-    /// The same where a node around is red.
+    /// The leaf of `to`, which is in the list, and its node take the places of those of `from`.
     #[inline(always)]
-    fn take_black_from_beside(&self, k: &Kernel, parent: Ref<Tcb>, side: Side) {
-        let links = parent.at(k).links();
-        let sibling = links.child(side.other());
-        if let Some(sibling) = red(k, sibling.get()) {
-            self.lift(k, sibling, parent, side.other());
-        }
-        let Some(sibling) = sibling.get() else {
-            never!("a red node with black ones below has two children");
-            return;
-        };
-        let beside = sibling.at(k).links();
-        if let Some(far) = red(k, beside.child(side.other()).get()) {
-            far.at(k).links().is_red.set(false);
-            self.lift(k, sibling, parent, side.other());
-        } else if let Some(near) = red(k, beside.child(side).get()) {
-            near.at(k).links().is_red.set(false);
-            self.lift(k, near, sibling, side);
-            self.lift(k, near, parent, side.other());
-        } else {
-            beside.is_red.set(true);
-            links.is_red.set(false);
-        }
+    fn take_over(&self, k: &Kernel, from: Ref<Tcb>, to: Ref<Tcb>) {
+        let above = from.at(k).links().above_leaf.get();
+        self.hang(k, above, Branch::leaf(to));
+        self.move_node(k, from, to);
     }
 
-    /// `node`, on `side` of `parent`, takes its place and colour, and has it below, in its own colour.
-    fn lift(&self, k: &Kernel, node: Ref<Tcb>, parent: Ref<Tcb>, side: Side) {
-        let (links, upper) = (node.at(k).links(), parent.at(k).links());
-        let inner = links.child(side.other()).get();
-        self.replace(k, upper.parent.get(), parent, Some(node));
-        upper.child(side).set(inner);
-        if let Some(inner) = inner {
-            inner.at(k).links().parent.set(Some(parent));
-        }
-        links.child(side.other()).set(Some(parent));
-        upper.parent.set(Some(node));
-        let is_red = upper.is_red.replace(links.is_red.get());
-        links.is_red.set(is_red);
-    }
-
-    /// The first thread whose key is greater than `key`.
-    pub fn first_after(&self, k: &Kernel, key: Key) -> Option<Ref<Tcb>> {
-        let mut found = None;
-        let mut next = self.root.get().get();
-        for _ in turns::<HEIGHT, _>(0..MAX_HEIGHT) {
-            let Some(at) = next else { break };
-            let links = at.at(k).links();
-            if links.key.get() > key {
-                found = Some(at);
-                next = links.left.get();
-            } else {
-                next = links.right.get();
+    /// Makes `branch` that of the root, or of what is `above`, and has it name that.
+    #[inline(always)]
+    fn hang(&self, k: &Kernel, above: Packed<Tcb>, branch: Branch<Tcb>) {
+        match above.get() {
+            Some(parent) => hang_below(k, parent, side_of(above), branch),
+            None => {
+                self.root.set(branch);
+                set_above(k, branch, above);
             }
         }
-        found
     }
-}
 
-fn leftmost(k: &Kernel, from: Ref<Tcb>) -> Ref<Tcb> {
-    let mut at = from;
-    for _ in turns::<HEIGHT, _>(0..MAX_HEIGHT) {
-        match at.at(k).links().left.get() {
-            Some(left) => at = left,
-            None => break,
+    /// The node of `to` takes the place of the node of `from`, if that is in the tree.
+    #[inline(never)]
+    fn move_node(&self, k: &Kernel, from: Ref<Tcb>, to: Ref<Tcb>) {
+        let (old, new) = (from.at(k).links(), to.at(k).links());
+        if !old.has_node() {
+            return;
+        }
+        new.bit.set(old.bit.replace(UNUSED));
+        self.hang(k, old.above_node.get(), Branch::node(to));
+        hang_below(k, to, 0, old.branch(0).get());
+        hang_below(k, to, 1, old.branch(1).get());
+    }
+
+    /// The first thread whose key is greater than `key`, which is that of no other.
+    pub fn first_after(&self, k: &Kernel, key: Key) -> Option<Ref<Tcb>> {
+        let beside = self.search(k, key)?.beside;
+        let links = beside.at(k).links();
+        if links.key() > key {
+            Some(first_equal(k, beside))
+        } else {
+            links.next()
         }
     }
-    at
+
+    /// Where a search for `key` ends. `None` in an empty queue.
+    #[inline(never)]
+    fn search(&self, k: &Kernel, key: Key) -> Option<Found> {
+        let mut steps = Steps::new(true);
+        let mut at = self.root.get();
+        // Each node has a lower bit than the one above it: so both loops end.
+        while let Some(node) = at.inner() {
+            let links = node.at(k).links();
+            let bit = links.bit.get();
+            if links.key().apart(key).wrapping_shr(bit.into()) > 1 {
+                break;
+            }
+            steps.turn();
+            at = links.branch(key.side(bit)).get();
+        }
+        let owner = at.object()?;
+        // To the side where the key is.
+        let side = usize::from(owner.at(k).links().key() < key);
+        let mut near = at;
+        while let Some(node) = near.inner() {
+            steps.turn();
+            near = node.at(k).links().branch(side).get();
+        }
+        let beside = near.object()?;
+        Some(Found { at, owner, beside })
+    }
 }
 
-/// `node`, if it is red; where there is none it is black.
-fn red(k: &Kernel, node: Option<Ref<Tcb>>) -> Option<Ref<Tcb>> {
-    node.filter(|node| node.at(k).links().is_red.get())
+/// Where a search has ended: at the leaf with its key, or at the highest branch whose keys differ from it in a bit that they
+/// agree in.
+struct Found {
+    at: Branch<Tcb>,
+    /// Whose leaf or node that is.
+    owner: Ref<Tcb>,
+    /// Of the threads there the one next to the key: all of them are on one side of it.
+    beside: Ref<Tcb>,
+}
+
+/// The first of the equals of `leaf`, itself included.
+fn first_equal(k: &Kernel, leaf: Ref<Tcb>) -> Ref<Tcb> {
+    leaf.at(k).links().first_equal.get().unwrap_or(leaf)
+}
+
+/// Makes `first` the first of the equals of the leaf `last`; none, if it is that.
+#[inline(always)]
+fn set_first_equal(k: &Kernel, last: Ref<Tcb>, first: Ref<Tcb>) {
+    let equal = Some(first).filter(|&first| first != last);
+    last.at(k).links().first_equal.set(equal);
+    if let Some(first) = equal {
+        let named = Packed::new(Some(last), EQUAL);
+        first.at(k).links().above_leaf.set(named);
+    }
+}
+
+fn side_of(above: Packed<Tcb>) -> usize {
+    (above.flags() & RIGHT) as usize
+}
+
+/// Makes `branch` that of the node of `parent` on `side`, and has it name that.
+#[inline(always)]
+fn hang_below(k: &Kernel, parent: Ref<Tcb>, side: usize, branch: Branch<Tcb>) {
+    parent.at(k).links().branch(side).set(branch);
+    set_above(k, branch, Packed::new(Some(parent), side as u64));
+}
+
+fn set_above(k: &Kernel, branch: Branch<Tcb>, above: Packed<Tcb>) {
+    if let Some(node) = branch.inner() {
+        node.at(k).links().above_node.set(above);
+    } else if let Some(leaf) = branch.object() {
+        leaf.at(k).links().above_leaf.set(above);
+    }
 }

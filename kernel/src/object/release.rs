@@ -117,7 +117,7 @@ impl ReleaseQueues {
     #[inline(never)]
     pub fn insert(&self, k: &Kernel, thread: Ref<Tcb>, time: u64) {
         let priority = thread.at(k).priority();
-        self.of(priority).insert(k, thread, time);
+        self.of(priority).insert_timed(k, thread, time);
         thread.at(k).set_place(k, Place::Release);
         self.first_changed(k, priority);
     }
@@ -137,7 +137,7 @@ impl ReleaseQueues {
         let time = match self.of(priority).first() {
             Some(first) => {
                 self.taken.insert(priority);
-                first.at(k).links().key().rank
+                first.at(k).links().key().time()
             }
             None => {
                 self.taken.remove(priority);

@@ -23,7 +23,7 @@ use crate::Kernel;
 #[inline(always)]
 pub fn waits_for_release(k: &Kernel, thread: Ref<Tcb>) -> bool {
     let tcb = thread.at(k);
-    tcb.place() == Place::Release && tcb.links().key().rank > k.core().now()
+    tcb.place() == Place::Release && tcb.links().key().time() > k.core().now()
 }
 
 /// Whether `thread` could run now (04, section 2.4).
@@ -116,7 +116,7 @@ fn set_priority_of_other(k: &Kernel, turn: &Turn, thread: Ref<Tcb>, priority: u8
     if tcb.place() == Place::None {
         tcb.set_priority(k, priority);
     } else if waits_for_release(k, thread) {
-        let time = tcb.links().key().rank;
+        let time = tcb.links().key().time();
         unqueue(k, thread);
         tcb.set_priority(k, priority);
         wait_for_release(k, thread, time);
@@ -328,7 +328,7 @@ fn take_released(k: &Kernel) -> Option<Ref<Tcb>> {
     let released = core.release.of(priority).first()?;
     let is_first = match core.ready.highest() {
         Some(ready) if ready == priority => {
-            let time = released.at(k).links().key().rank;
+            let time = released.at(k).links().key().time();
             let first = core.ready.first_of(ready);
             first.is_none_or(|first| first.at(k).ready_links().since() >= time)
         }

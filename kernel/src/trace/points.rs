@@ -119,7 +119,7 @@ pub fn wait(k: &Kernel, thread: Ref<Tcb>, time: u64) {
 /// `thread` does not wait for its refill any more.
 #[inline(always)]
 pub fn release(k: &Kernel, thread: Ref<Tcb>) {
-    let time = thread.at(k).links().key().rank;
+    let time = thread.at(k).links().key().time();
     write(k, Kind::Release, 0, [thread.address().get(), time, 0]);
 }
 

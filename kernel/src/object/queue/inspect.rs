@@ -1,21 +1,60 @@
 //! A look into [`Queue`] and [`Links`].
 
-use super::{leftmost, red, Links};
-use crate::inspect::{LinksView, QueueView};
-use crate::mem::Ref;
+use super::{Key, Links, EQUAL, RIGHT};
+use crate::inspect::{AboveView, BranchView, LinksView, NodeView, QueueView};
+use crate::mem::{Branch, Packed, Ref};
 use crate::object::{Queue, Tcb};
 use crate::Kernel;
+
+impl Key {
+    /// The rank of a ranked key.
+    pub fn rank(self) -> u8 {
+        (self.0 >> Self::POSITION_BITS) as u8
+    }
+
+    /// Whether it has `bit`.
+    pub fn has(self, bit: u8) -> bool {
+        self.side(bit) == 1
+    }
+
+    /// Whether it agrees with `other` in all bits above `bit`.
+    pub fn agrees(self, other: Key, bit: u8) -> bool {
+        self.apart(other).wrapping_shr(bit.into()) <= 1
+    }
+}
 
 impl Links {
     /// All links and the key.
     pub fn inspect(&self) -> LinksView {
+        let above_leaf = self.above_leaf.get();
         LinksView {
-            parent: self.parent.get(),
-            left: self.left.get(),
-            right: self.right.get(),
+            prev: self.prev.get(),
+            next: self.next.get(),
             key: self.key.get(),
-            is_red: self.is_red.get(),
+            first_equal: self.first_equal.get(),
+            last_equal: above_leaf.get().filter(|_| above_leaf.flags() & EQUAL != 0),
+            leaf: (above_leaf.flags() & EQUAL == 0).then(|| above(above_leaf)),
+            node: self.has_node().then(|| NodeView {
+                bit: self.bit.get(),
+                above: above(self.above_node.get()),
+                branches: self.branches.each_ref().map(|cell| branch(cell.get())),
+            }),
         }
+    }
+}
+
+fn above(word: Packed<Tcb>) -> AboveView {
+    AboveView {
+        parent: word.get(),
+        is_right: word.flags() & RIGHT != 0,
+    }
+}
+
+fn branch(word: Branch<Tcb>) -> BranchView {
+    match (word.inner(), word.object()) {
+        (Some(node), _) => BranchView::Node(node),
+        (None, Some(leaf)) => BranchView::Leaf(leaf),
+        (None, None) => BranchView::Nowhere,
     }
 }
 
@@ -23,47 +62,74 @@ impl Queue {
     /// Where the queue begins.
     pub fn inspect(&self) -> QueueView {
         QueueView {
-            root: self.root.get().get(),
-            first: self.first.get(),
+            root: branch(self.root.get()),
+            first: self.first(),
         }
     }
 
-    /// Whether every invariant of the queue holds: order, links both ways, colours, the first node. Takes a step for
-    /// each thread and each of those above it.
+    /// Whether every invariant of the queue holds. Takes a step for each thread and each of the nodes above it.
     pub fn is_consistent(&self, k: &Kernel) -> bool {
-        let root = self.root.get().get();
-        let mut next = root.map(|root| leftmost(k, root));
-        let mut consistent = self.first.get() == next
-            && red(k, root).is_none()
-            && root.is_none_or(|root| root.at(k).links().parent.get().is_none());
-        let mut blacks = None;
-        while let Some(node) = next {
-            let links = node.at(k).links();
-            let is_end = links.left.get().is_none() || links.right.get().is_none();
-            consistent &= is_sound(k, node)
-                && !(is_end
-                    && *blacks.get_or_insert(blacks_above(k, node)) != blacks_above(k, node));
-            next = self.first_after(k, links.key.get());
+        let mut next = self.first();
+        let mut before: Option<Ref<Tcb>> = None;
+        let mut first_equal = None;
+        let (mut leaves, mut nodes) = (0, 0);
+        let mut consistent = true;
+        while let Some(thread) = next {
+            let links = thread.at(k).links().inspect();
+            let key_before = before.map(|before| before.at(k).links().key());
+            consistent &= links.prev == before && key_before.is_none_or(|key| key <= links.key);
+            let is_last = links
+                .next
+                .is_none_or(|next| next.at(k).links().key() != links.key);
+            consistent &= links.leaf.is_some() == is_last;
+            if key_before != Some(links.key) {
+                first_equal = Some(thread);
+            }
+            consistent &= !is_last
+                || links.first_equal == first_equal.filter(|&first| first != thread)
+                    && first_equal.is_some_and(|first| {
+                        let last = first.at(k).links().inspect().last_equal;
+                        last == Some(thread).filter(|&last| first != last)
+                    });
+            leaves += usize::from(is_last);
+            nodes += usize::from(links.node.is_some());
+            consistent &= links.leaf.is_none_or(|_| self.leads_to(k, thread));
+            (before, next) = (Some(thread), links.next);
         }
-        consistent
+        let root = branch(self.root.get());
+        let is_empty = matches!(root, BranchView::Nowhere);
+        consistent && is_empty == self.is_empty() && nodes == leaves.max(1) - 1
     }
-}
 
-/// Black nodes on the way from `node` to the root.
-fn blacks_above(k: &Kernel, node: Ref<Tcb>) -> usize {
-    let above = |node: &Ref<Tcb>| node.at(k).links().parent.get();
-    let way = core::iter::successors(Some(node), above);
-    way.filter(|&node| red(k, Some(node)).is_none()).count()
-}
-
-/// Whether `node` agrees with its children.
-fn is_sound(k: &Kernel, node: Ref<Tcb>) -> bool {
-    let links = node.at(k).links();
-    let (left, right) = (links.left.get(), links.right.get());
-    let children = || [left, right].into_iter().flatten();
-    let linked = children().all(|child| child.at(k).links().parent.get() == Some(node));
-    let ordered = left.is_none_or(|left| left.at(k).links().key.get() < links.key.get())
-        && right.is_none_or(|right| right.at(k).links().key.get() > links.key.get());
-    let apart = !links.is_red.get() || children().all(|child| red(k, Some(child)).is_none());
-    linked && ordered && apart
+    /// Whether the bits of its key lead from the root to the leaf of `thread`, past its own node if that is in the tree,
+    /// along branches that name what is above them.
+    fn leads_to(&self, k: &Kernel, thread: Ref<Tcb>) -> bool {
+        let own = thread.at(k).links().inspect();
+        let mut passes = own.node.is_none();
+        let mut bits = u64::BITS;
+        let mut at = branch(self.root.get());
+        let mut from = AboveView {
+            parent: None,
+            is_right: false,
+        };
+        while let BranchView::Node(node) = at {
+            let links = node.at(k).links().inspect();
+            let Some(inner) = links.node else {
+                return false;
+            };
+            let agree = links.key.agrees(own.key, inner.bit);
+            if u32::from(inner.bit) >= bits || inner.above != from || !agree {
+                return false;
+            }
+            passes |= node == thread;
+            bits = inner.bit.into();
+            let side = own.key.side(inner.bit);
+            from = AboveView {
+                parent: Some(node),
+                is_right: side == 1,
+            };
+            at = inner.branches[side];
+        }
+        passes && at == BranchView::Leaf(thread) && own.leaf == Some(from)
+    }
 }

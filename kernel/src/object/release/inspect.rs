@@ -19,7 +19,7 @@ impl ReleaseQueues {
     pub fn is_consistent(&self, k: &Kernel) -> bool {
         let leaf = |priority: usize| {
             let first = self.queues[priority].first();
-            first.map_or(NEVER, |first| first.at(k).links().key().rank)
+            first.map_or(NEVER, |first| first.at(k).links().key().time())
         };
         let is_taken = |p: usize| self.taken.has(p as u8) != self.queues[p].is_empty();
         let highest = (0..PRIORITIES).rfind(|&p| !self.queues[p].is_empty());
