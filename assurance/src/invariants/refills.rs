@@ -6,7 +6,8 @@ use super::{require, Finding};
 use crate::census::Census;
 
 /// An active context has one refill at least and no more than it may; each ends before the next
-/// begins; together they are less than the period.
+/// begins, with time between them; together they are less than the period. Where there are three or more, the last ends
+/// before the head would come back, or just then: so of many that come back at once only the first can be joined to the last.
 pub fn refills_are_in_order(census: &Census) -> Finding {
     let k = census.k;
     for &(handle, _) in &census.contexts {
@@ -25,10 +26,17 @@ pub fn refills_are_in_order(census: &Census) -> Finding {
         );
         for pair in refills.windows(2) {
             require!(
-                pair[0].time.saturating_add(pair[0].amount) <= pair[1].time,
+                pair[0].time.saturating_add(pair[0].amount) < pair[1].time,
                 "{handle:?}: {:?} is not over when {:?} begins",
                 pair[0],
                 pair[1]
+            );
+        }
+        if let [head, _, .., last] = refills[..] {
+            require!(
+                last.time + last.amount <= head.time + context.period(),
+                "{handle:?}: {last:?} is not over when {head:?} comes back in {}",
+                context.period()
             );
         }
         let sum: u64 = refills.iter().map(|refill| refill.amount).sum();

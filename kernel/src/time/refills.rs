@@ -103,6 +103,8 @@ impl<'k> Queue<'k> {
     fn use_whole(&mut self, goal: u64, latest: u64, stood_still: bool) {
         let mut rounds = Together::<4>::new(!stood_still);
         let mut turns = Charged::new(!stood_still);
+        // All but the last; then the last, but not the first again, which has more than is left of the charge.
+        let mut searches = Together::<2>::new(!stood_still);
         let mut left = MAX_CHARGED;
         while left > 0 && self.head_end() <= goal && self.head.time < latest {
             rounds.turn();
@@ -111,6 +113,7 @@ impl<'k> Queue<'k> {
                 self.use_head();
                 1
             } else {
+                searches.turn();
                 // Some may be joined to the last one: it is left to the next round.
                 let count = self.count_while(|each| each.start <= goal && each.time < latest);
                 let count = count.clamp(1, left);
@@ -139,35 +142,78 @@ impl<'k> Queue<'k> {
         self.end += amount;
     }
 
-    /// The first `count` refills are used up, of which others follow the last one.
+    /// The first `count` refills, of more, are used up. The head may be joined to the last one; what follows it is apart from
+    /// what is before it, and stays so.
     #[inline(always)]
     fn use_first(&mut self, count: usize, turns: &mut Charged) {
-        let period = self.refills.context().period();
-        let (mut head, mut tail, amount) = (self.head, self.tail(), self.end - self.head.start);
-        let parts = self.ring.split_at_checked(self.first);
-        let (lower, upper) = parts.unwrap_or_default();
-        let mut parts = Turns::<2>::new();
-        let mut rest = count;
-        for part in [upper, lower] {
-            parts.turn();
-            let part = part.get(..rest).unwrap_or(part);
-            for next in bounds::turns::<{ Refill::MAX as u64 }, _>(part.iter()) {
-                turns.turn();
-                let (start, time) = (head.start + amount, head.time + period);
-                let again = Queued { start, time };
-                let next = next.get();
-                self.comes_back(next.start - head.start, time);
-                head = next;
-                if tail.end(start) < time {
-                    self.append(again);
-                    tail = again;
-                }
-            }
-            rest -= part.len();
+        let (period, amount) = (self.refills.context().period(), self.end - self.head.start);
+        let again = |used: Queued| Queued {
+            start: used.start + amount,
+            time: used.time + period,
+        };
+        self.first_come_back(count, period);
+        let head = again(self.head);
+        if self.tail().end(self.end) < head.time {
+            self.append(head);
         }
-        self.end += head.start - self.head.start;
-        self.head = head;
-        self.join(count);
+        // There is a place that is not in use, so none is written before it is read.
+        let (ring, mut from) = (self.ring, self.first);
+        let mut to = self.behind_last();
+        let mut rest = count - 1;
+        let mut parts = Turns::<3>::new();
+        while rest > 0 {
+            parts.turn();
+            let (source, target) = (ring.get(from..), ring.get(to..));
+            let (source, target) = (source.unwrap_or_default(), target.unwrap_or_default());
+            let length = rest.min(source.len()).min(target.len());
+            let (source, target) = (source.get(..length), target.get(..length));
+            let pairs = source
+                .unwrap_or_default()
+                .iter()
+                .zip(target.unwrap_or_default());
+            bounds::turns::<{ Refill::MAX as u64 }, _>(pairs).for_each(|(source, target)| {
+                turns.turn();
+                target.set(again(source.get()));
+            });
+            (from, to, rest) = (
+                self.wrap(from + length),
+                self.wrap(to + length),
+                rest - length,
+            );
+        }
+        self.queued += count - 1;
+        self.last = self.wrap(self.last + count - 1);
+        let used = self.head.start;
+        self.join(count - 1);
+        self.head = self.second().unwrap_or(head);
+        self.end += self.head.start - used;
+        self.join(1);
+    }
+
+    /// Traces say that the first `count` refills, of more, come back.
+    #[inline(always)]
+    fn first_come_back(&self, count: usize, period: u64) {
+        if cfg!(not(feature = "trace")) {
+            return;
+        }
+        let mut used = self.head;
+        for i in 0..count {
+            let next = self.ring.get(self.wrap(self.first + i));
+            let next = next.map_or(used, Cell::get);
+            self.comes_back(next.start - used.start, used.time + period);
+            used = next;
+        }
+    }
+
+    /// The place behind the last refill.
+    fn behind_last(&self) -> usize {
+        self.wrap(self.first + self.queued)
+    }
+
+    /// Place `i` of the ring: past its end it goes on from the beginning, once.
+    #[inline(always)]
+    fn wrap(&self, i: usize) -> usize {
+        i.min(i.wrapping_sub(self.ring.len()))
     }
 
     /// Traces say that `amount` comes back at `time`.
@@ -225,8 +271,7 @@ impl<'k> Queue<'k> {
     /// Leaves out `count` of the refills that follow the head, which there are: it has their time too.
     #[inline(always)]
     fn join(&mut self, count: usize) {
-        let first = self.first + count;
-        self.first = first.min(first.wrapping_sub(self.ring.len()));
+        self.first = self.wrap(self.first + count);
         self.queued -= count;
     }
 
@@ -254,8 +299,7 @@ impl<'k> Queue<'k> {
         while from < to {
             turns.turn();
             let middle = (from + to) / 2;
-            let place = self.first + middle;
-            let place = place.min(place.wrapping_sub(self.ring.len()));
+            let place = self.wrap(self.first + middle);
             if self.ring.get(place).is_some_and(|each| wanted(each.get())) {
                 from = middle + 1;
             } else {
