@@ -163,6 +163,8 @@ pub mod kind_of_step {
     pub const MOVE: u64 = 3;
     /// A child of a capability that is revoked goes.
     pub const CHILD: u64 = 4;
+    /// A capability is replaced.
+    pub const REPLACED: u64 = 5;
 }
 
 /// A step of a kind of which there are at most `MOST` between two checks for interrupts: `taken` with this one.

@@ -13,19 +13,19 @@ use crate::Kernel;
 
 /// The steps of a deletion, or of several in a row: which may go on without a look for interrupts. One that takes
 /// an object apart can take as long as the longest of the calls that do one thing only, so no two of them go
-/// together; the others move zombies.
+/// together; nor do two capabilities that go, but for those that one call replaces.
 pub struct Deletion {
     copies: u64,
+    replaced: u64,
     finalised: u64,
-    moves: u64,
 }
 
 impl Deletion {
     pub const fn new() -> Self {
         Deletion {
             copies: 0,
+            replaced: 0,
             finalised: 0,
-            moves: 0,
         }
     }
 
@@ -35,21 +35,33 @@ impl Deletion {
         account::preemption_point(k)
     }
 
-    /// A capability is about to go: of what one call replaces, there are at most so many. They do not lead to a look: a
-    /// call that is repeated replaces again what it had replaced, and would come no further.
-    fn copy(&mut self) {
+    /// A capability is about to be replaced: there are at most so many. They do not lead to a look: a call that is repeated
+    /// replaces again what it had replaced, and would come no further.
+    fn replaced(&mut self) {
+        self.replaced += 1;
+        bounds::step::<{ kind_of_step::REPLACED }, 3>(self.replaced);
+    }
+
+    /// A capability is about to go. If one has gone, it looks for interrupts first.
+    ///
+    /// # Errors
+    /// As [`Self::delete`].
+    fn copy(&mut self, k: &Kernel) -> Result<(), Preempted> {
+        if self.copies > 0 {
+            self.look(k)?;
+        }
         self.copies += 1;
-        bounds::step::<{ kind_of_step::COPY }, 3>(self.copies);
+        bounds::step::<{ kind_of_step::COPY }, 1>(self.copies);
+        Ok(())
     }
 
     /// A zombie was moved, or a slot of it was found empty.
+    ///
+    /// # Errors
+    /// As [`Self::delete`].
     fn moved(&mut self, k: &Kernel) -> Result<(), Preempted> {
-        self.moves += 1;
-        bounds::step::<{ kind_of_step::MOVE }, 2>(self.moves);
-        if self.moves == 2 {
-            self.look(k)?;
-        }
-        Ok(())
+        bounds::step::<{ kind_of_step::MOVE }, 1>(1);
+        self.look(k)
     }
 
     /// An object is about to be taken apart, or something is that takes as long. If one was, it looks for interrupts first:
@@ -78,7 +90,7 @@ impl Deletion {
                 Step::Done => return Ok(()),
                 Step::Continue => self.moved(k)?,
                 Step::Finalise(inner) => {
-                    self.copy();
+                    self.copy(k)?;
                     slots::finalised(k, inner, finalise(k, turn, inner, self)?);
                 }
             }
@@ -118,7 +130,7 @@ impl Deletion {
     ) -> Result<(), Preempted> {
         // Ends: each step empties the slot, or takes a thread out of a queue.
         while !slot.at(k).is_empty() {
-            self.copy();
+            self.replaced();
             let cap = slot.at(k).cap();
             let last = cap.frame().is_none() && derivation::is_final(k, slot);
             slots::finalised(k, slot, held(k, turn, cap, last, self)?);
