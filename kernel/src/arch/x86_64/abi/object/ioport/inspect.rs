@@ -1,11 +1,11 @@
 //! A look into [`PortTable`].
 
-use super::PortTable;
+use super::{Edge, PortTable, WORDS};
 
 impl PortTable {
     /// The marks of the ports 64·`word` to 64·`word` + 63, the first in the lowest bit; `None` past
     /// the end of the table.
     pub fn inspect(&self, word: usize) -> Option<u64> {
-        Some(self.words.get(word)?.get())
+        (word < WORDS).then(|| self.at_edge(Edge { word, bits: 0 }))
     }
 }
