@@ -147,10 +147,7 @@ fn decode(k: &View, call: &Invocation) -> Result<Retype, Error> {
         Some(ResumePoint::Retype(begun, done)) if begun == this => done,
         _ => 0,
     };
-    // At most MAX_RETYPE_OBJECTS slots.
-    for slot in turns::<MAX_RETYPE_OBJECTS, _>(slots.part(first + done, count - done)) {
-        Error::DeleteFirst.when(!slot.at(k).is_empty())?;
-    }
+    Error::DeleteFirst.when(!are_empty(k, slots, first + done, count - done))?;
     let bits = object.bits(size) as u8;
     let reset = check_room(k, call, object, bits, count - done)?;
     Ok(Retype {
@@ -163,6 +160,15 @@ fn decode(k: &View, call: &Invocation) -> Result<Retype, Error> {
         done,
         reset,
     })
+}
+
+/// Whether the `count` slots from slot `first` on, at most `MAX_RETYPE_OBJECTS`, are empty.
+fn are_empty(k: &View, slots: Span, first: u64, count: u64) -> bool {
+    let is_empty = |slot: Ref<Slot>| slot.at(k).is_empty();
+    let (fours, rest) = slots.part(first, count);
+    turns::<{ MAX_RETYPE_OBJECTS / 4 }, _>(fours)
+        .all(|[a, b, c, d]| is_empty(a) & is_empty(b) & is_empty(c) & is_empty(d))
+        && turns::<3, _>(rest).all(is_empty)
 }
 
 /// The memory has room for the objects. Returns whether it is to be reset.
@@ -200,7 +206,7 @@ pub fn reset<const BYTES: u64>(k: &mut Kernel, untyped: Ref<Slot>) -> u64 {
 fn commit(k: &mut Kernel, caller: Ref<Tcb>, retype: Retype) -> Result<(), Preempted> {
     bounds::commit();
     // A step fills some memory, or makes an object of it.
-    let mut steps = Steps::<4>::new();
+    let mut steps = Steps::<2>::new();
     if retype.reset {
         while reset::<{ RESET_CHUNK as u64 }>(k, retype.untyped) > 0 {
             steps.point(k)?;

@@ -72,18 +72,30 @@ impl Span {
         }
     }
 
-    /// Up to `count` of the slots, from slot `first` on.
+    /// Up to `count` of the slots, from slot `first` on: four at a time, and what is left.
     #[inline(always)]
-    pub fn part(self, first: u64, count: u64) -> impl Iterator<Item = Ref<Slot>> {
+    pub fn part(
+        self,
+        first: u64,
+        count: u64,
+    ) -> (
+        impl Iterator<Item = [Ref<Slot>; 4]>,
+        impl Iterator<Item = Ref<Slot>>,
+    ) {
+        const SIZE: u64 = size_of::<Slot>() as u64;
         let count = count.min(self.length.saturating_sub(first));
-        let start = first.wrapping_mul(size_of::<Slot>() as u64);
-        let start = self.first.address().offset(start).get();
-        (0..count).map(move |i| {
-            let address = start.wrapping_add(i.wrapping_mul(size_of::<Slot>() as u64));
-            // SAFETY: slots of a span lie one after the other, and slot `first + i` is within it; nothing in memory is
-            // at address 0.
+        let start = self.first.address().offset(first.wrapping_mul(SIZE)).get();
+        let slot = move |i: u64| {
+            let address = start.wrapping_add(i.wrapping_mul(SIZE));
+            // SAFETY: slots of a span lie one after the other, and `i` is below `count`, so that slot `first + i` is within
+            // it; nothing in memory is at address 0.
             unsafe { Ref::mint_at(address) }
-        })
+        };
+        let fours = (0..count / 4).map(move |i| {
+            let i = 4 * i;
+            [slot(i), slot(i + 1), slot(i + 2), slot(i + 3)]
+        });
+        (fours, (count & !3..count).map(slot))
     }
 }
 
