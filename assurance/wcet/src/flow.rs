@@ -1,6 +1,6 @@
 //! The most that one unit of flow from the source to the sink can cost.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use anyhow::{bail, ensure, Result};
@@ -35,7 +35,35 @@ pub struct Visits {
 ///
 /// # Errors
 /// There is no longest one; what the solver found is no path; or it gave up. The image is for messages.
-pub fn longest(network: Network, image: &Image) -> Result<Option<Longest>> {
+pub fn longest(mut network: Network, image: &Image) -> Result<Option<Longest>> {
+    for _ in 0..MOST_CUTS {
+        let Some(all) = most_expensive(&network)? else {
+            return Ok(None);
+        };
+        let (ways, apart) = ordered(&network, all.clone());
+        if apart.iter().any(|&times| times > 0) {
+            cut(&mut network, &apart, image)?;
+            continue;
+        }
+        let mut longest = Longest {
+            cost: 0,
+            counts: BTreeMap::new(),
+            ways,
+        };
+        for (edge, &times) in network.edges.iter().zip(&all) {
+            longest.cost += edge.cost * times as i64;
+            count(&edge.way, times, &mut longest.counts);
+        }
+        return Ok(Some(longest));
+    }
+    bail!("the solver finds loops that turn where nothing enters them, after {MOST_CUTS} constraints against that")
+}
+
+/// So many loops that turn apart from the way are forbidden, one after the other.
+const MOST_CUTS: usize = 64;
+
+/// How often each edge is gone on the longest way, and in loops apart from it; `None` if no way leads to the sink.
+fn most_expensive(network: &Network) -> Result<Option<Vec<u64>>> {
     let small = network.reduced();
     let times = match &small.edges[..] {
         [edge] if edge.from == SOURCE && edge.to == SINK && within(&small, &edge.terms) => vec![1],
@@ -49,25 +77,55 @@ pub fn longest(network: Network, image: &Image) -> Result<Option<Longest>> {
     for (edge, times) in small.edges.iter().zip(times) {
         add_edges(&edge.way, times, &mut all);
     }
-    check(&network, &all)?;
-    let mut longest = Longest {
-        cost: 0,
-        counts: BTreeMap::new(),
-        ways: Vec::new(),
+    check(network, &all)?;
+    Ok(Some(all))
+}
+
+/// Forbids a loop that turns `apart` from the way, in the solver's result: nothing bounds it but steps that are counted
+/// across loops, and these are left over. An edge of it is gone as often as there may be steps, at most, for each time that
+/// the loop is entered.
+///
+/// # Errors
+/// It has no steps.
+fn cut(network: &mut Network, apart: &[u64], image: &Image) -> Result<()> {
+    let turning: Vec<usize> = (0..apart.len()).filter(|&edge| apart[edge] > 0).collect();
+    let mut nodes = BTreeSet::from([network.edges[turning[0]].from]);
+    // As often as there are edges would do: each turn finds one more, or all are found.
+    for _ in &turning {
+        for &edge in &turning {
+            let Edge { from, to, .. } = network.edges[edge];
+            if nodes.contains(&from) || nodes.contains(&to) {
+                nodes.extend([from, to]);
+            }
+        }
+    }
+    let is_provided = |limit: usize| {
+        let edges = network.edges.iter().flat_map(|edge| &edge.terms);
+        edges.into_iter().any(|term| term.0 == limit && term.1 < 0)
     };
-    for (edge, &times) in network.edges.iter().zip(&all) {
-        longest.cost += edge.cost * times as i64;
-        count(&edge.way, times, &mut longest.counts);
-    }
-    let (ways, apart) = ordered(&network, all);
-    if let Some(edge) = apart {
+    let step = turning.iter().find_map(|&edge| {
+        let here = &network.edges[edge];
+        let term = here
+            .terms
+            .iter()
+            .find(|term| nodes.contains(&here.from) && term.1 > 0 && !is_provided(term.0))?;
+        Some((edge, network.limits[term.0] / term.1))
+    });
+    let Some((step, most)) = step else {
         bail!(
-            "{}: this loop is bounded by steps across loops alone, and the solver found it to turn where nothing enters it. Write a bound of its own in its source, with `Turns`",
-            place(image, &network.edges[edge].way)
+            "{}: this loop turns where nothing enters it. Write a bound of its own in its source, with `Turns`",
+            place(image, &network.edges[turning[0]].way)
         );
+    };
+    let limit = network.limit(0);
+    for (number, edge) in network.edges.iter_mut().enumerate() {
+        if number == step {
+            edge.terms.push((limit, 1));
+        } else if nodes.contains(&edge.to) && !nodes.contains(&edge.from) {
+            edge.terms.push((limit, -most));
+        }
     }
-    longest.ways = ways;
-    Ok(Some(longest))
+    Ok(())
 }
 
 /// Adds how often the edges are gone of which a way consists that is gone `times` times.
@@ -231,9 +289,9 @@ fn check(network: &Network, times: &[u64]) -> Result<()> {
     Ok(())
 }
 
-/// The edges in an order in which they can be gone, each so many times (Hierholzer's algorithm); and an edge of those that
-/// hang together with none of these, if there is any.
-fn ordered(network: &Network, mut times: Vec<u64>) -> (Vec<Rc<Way>>, Option<usize>) {
+/// The edges in an order in which they can be gone, each so many times (Hierholzer's algorithm); and how often those are left
+/// over that hang together with none of these.
+fn ordered(network: &Network, mut times: Vec<u64>) -> (Vec<Rc<Way>>, Vec<u64>) {
     let mut out: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for (number, edge) in network.edges.iter().enumerate().rev() {
         if times[number] > 0 {
@@ -261,7 +319,7 @@ fn ordered(network: &Network, mut times: Vec<u64>) -> (Vec<Rc<Way>>, Option<usiz
         }
     }
     path.reverse();
-    (path, times.iter().position(|&times| times > 0))
+    (path, times)
 }
 
 /// Adds the blocks of a way that is gone `times` times.

@@ -358,7 +358,7 @@ impl Execution<'_> {
 }
 
 /// What is said of turns that are apart from the path.
-const APART: &str = "to turn where nothing enters it";
+const APART: &str = "turns where nothing enters it";
 
 /// So many executions are analysed by themselves.
 const SEEN: usize = 3;
