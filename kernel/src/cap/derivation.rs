@@ -101,11 +101,13 @@ fn memory_bits(cap: Capability) -> Option<u32> {
 
 /// Whether `a` and `b` name the very same object (02, section 5.3).
 fn same_object(a: Capability, b: Capability) -> bool {
+    if !a.word().same(b.word()) {
+        return false;
+    }
     match a.kind() {
-        Kind::Untyped | Kind::IrqControl => false,
-        Kind::Frame => a.word().same(b.word()),
-        // What was issued is part of the control that issued it, but not the same.
-        kind => b.is(kind) && same_thing(kind, a, b),
+        Kind::Untyped | Kind::IrqControl | Kind::Null | Kind::Zombie => false,
+        Kind::IrqHandler => a.irq() == b.irq(),
+        kind => abi::cap::same_number(kind, a, b),
     }
 }
 

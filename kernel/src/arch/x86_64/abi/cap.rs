@@ -115,6 +115,11 @@ pub fn same_region(kind: Kind, a: Capability, b: Capability) -> bool {
     }
 }
 
+/// Whether `a` and `b`, both of `kind`, name the same if that is a number; true if it is an object, or a control.
+pub fn same_number(kind: Kind, a: Capability, b: Capability) -> bool {
+    kind != Kind::IoPort || a.io_ports() == b.io_ports()
+}
+
 /// log2 of the bytes of an object of `kind`; `None` if it has no memory.
 pub fn object_bits(kind: Kind) -> Option<u32> {
     match kind {
