@@ -93,6 +93,12 @@ impl CNodeCap {
         self.guard_size() + self.radix()
     }
 
+    /// The bits of a word that it does not translate.
+    #[inline(always)]
+    pub fn unused_bits(self) -> u32 {
+        self.bits().wrapping_neg() % u64::BITS
+    }
+
     /// The slot that the first bits of `address` name, from its upper end: the guard, and its number.
     /// `None` if they do not begin with the guard.
     pub fn slot(self, address: u64) -> Option<Ref<Slot>> {

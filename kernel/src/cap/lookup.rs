@@ -72,9 +72,13 @@ fn descend(k: &View, cap: Capability, slot: Ref<Slot>, rest: u64, bits_left: i32
 #[inline(always)]
 fn step(node: CNodeCap, rest: u64, bits_left: i32) -> Option<(Ref<Slot>, u64, i32)> {
     let slot = node.slot(rest)?;
-    let bits = node.bits();
     // Behind a whole word there is nothing, and nothing is left to be looked up.
-    Some((slot, rest.wrapping_shl(bits), bits_left - bits as i32))
+    let (bits, unused) = (node.bits(), node.unused_bits());
+    Some((
+        slot,
+        rest.wrapping_shl(bits),
+        bits_left - WORD_BITS as i32 + unused as i32,
+    ))
 }
 
 /// A walk has ended at `slot`; there were too few bits for that if less than none are left.

@@ -108,7 +108,7 @@ pub trait FixedSize: Object {}
 /// Zero bytes are a valid value, and they say that nothing is there.
 pub unsafe trait Zeroed: FixedSize {}
 
-/// Object address, kind, shape and flags in one word: kind in bits 0–4, shape in bits 5–11, flags
+/// Object address, kind, shape and flags in one word: shape in bits 0–6, kind in bits 7–11, flags
 /// in bits 12–19, address / 16 in bits 20–63. Zero is the null word.
 ///
 /// The *shape* (a size, whether memory is a device's) is what references depend on: it is set
@@ -117,8 +117,8 @@ pub unsafe trait Zeroed: FixedSize {}
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tagged(u64);
 
+const KIND_SHIFT: u32 = 7;
 const KIND_MASK: u64 = 0x1f;
-const SHAPE_SHIFT: u32 = 5;
 const SHAPE_MASK: u64 = 0x7f;
 const FLAGS_SHIFT: u32 = 12;
 const FLAGS_MASK: u64 = 0xff;
@@ -150,8 +150,8 @@ impl Tagged {
 
     const fn pack(kind: u8, address: PhysAddr, shape: u64) -> Self {
         Tagged(
-            kind as u64
-                | (shape & SHAPE_MASK) << SHAPE_SHIFT
+            (kind as u64) << KIND_SHIFT
+                | shape & SHAPE_MASK
                 | (address.get() >> 4) << ADDRESS_SHIFT,
         )
     }
@@ -159,7 +159,7 @@ impl Tagged {
     /// The object, if the word names one of type `T`.
     #[inline(always)]
     pub fn get<T: Object>(self) -> Option<Ref<T>> {
-        if self.0 & KIND_MASK == T::KIND.number() as u64 {
+        if self.is(T::KIND) {
             // SAFETY: `object` is the only way to write this kind and it takes a `Ref<T>`;
             // nothing changes the kind of a word but `zombie`, whose kind is no object's. The
             // address of a `Ref` is not 0.
@@ -182,7 +182,7 @@ impl Tagged {
 
     /// The shape, 7 bits.
     pub const fn shape(self) -> u64 {
-        self.0 >> SHAPE_SHIFT & SHAPE_MASK
+        self.0 & SHAPE_MASK
     }
 
     /// The same word with other flags.
@@ -207,16 +207,16 @@ impl Tagged {
 
     /// The kind that the tag says.
     pub const fn kind(self) -> Kind {
-        Kind((self.0 & KIND_MASK) as u8)
+        Kind((self.0 >> KIND_SHIFT & KIND_MASK) as u8)
     }
 
     /// Whether the word is of `kind` and `shape`, without flags; one comparison.
     pub const fn is_plain(self, kind: Kind, shape: u64) -> bool {
-        self.0 & ((1 << ADDRESS_SHIFT) - 1) == kind.number() as u64 | shape << SHAPE_SHIFT
+        self.0 & ((1 << ADDRESS_SHIFT) - 1) == (kind.number() as u64) << KIND_SHIFT | shape
     }
 
     /// Whether the word is of `kind`; one comparison, unlike `kind() == kind`.
     pub const fn is(self, kind: Kind) -> bool {
-        self.0 & KIND_MASK == kind.number() as u64
+        self.0 & KIND_MASK << KIND_SHIFT == (kind.number() as u64) << KIND_SHIFT
     }
 }
