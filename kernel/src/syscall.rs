@@ -258,6 +258,7 @@ fn unreachable_cap(k: &Kernel, turn: &Turn, caller: Ref<Tcb>, phases: Phases, cp
 #[inline(always)]
 fn receive(k: &Kernel, turn: &Turn, caller: Ref<Tcb>, phases: Phases) {
     const UNUSABLE: LookupFailure = LookupFailure::MissingCapability { bits_left: 0 };
+    bounds::mark::<{ bounds::RECEPTION }>();
     let cptr = caller.at(k).context().cap_register();
     let blocking = phases.has(Phases::WAITS);
     let space = lookup::cspace(k, caller);

@@ -38,7 +38,7 @@ pub struct Record {
 }
 
 /// The marks, by their numbers.
-pub const MARKS: [(&str, u64); 2] = [("invocation", 1), ("commit", 2)];
+pub const MARKS: [(&str, u64); 3] = [("invocation", 1), ("commit", 2), ("reception", 3)];
 
 /// Levels of capability spaces, as a number of a record: how many is a parameter of the analysis.
 pub const LEVELS: u64 = 1 << 32;

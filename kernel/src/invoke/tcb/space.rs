@@ -4,6 +4,7 @@
 use sandglass_abi::invocation as label;
 
 use crate::arch::abi::space;
+use crate::arch::bounds;
 use crate::cap::{derivation, Capability};
 use crate::invoke::cnode::with_data;
 use crate::invoke::deletion::{Deletion, Install};
@@ -61,6 +62,7 @@ impl Spaces {
         call: &Invocation,
         thread: Ref<Tcb>,
     ) -> Result<(), Preempted> {
+        bounds::commit();
         let invoked = Some((call.slot, call.cap));
         let mut deletion = Deletion::new();
         let mut put =
