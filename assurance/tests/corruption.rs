@@ -21,6 +21,8 @@ use sandglass_kernel::{CoreId, CORES};
 const WORD: u64 = 0;
 const DATA: u64 = 8;
 const PREV: u64 = 16;
+/// Where the first word has the kind (`mem/tagged.rs`).
+const KIND_SHIFT: u32 = 7;
 
 /// A world with threads in every kind of queue: some ready, one waiting for a refill, one waiting
 /// to receive.
@@ -307,7 +309,7 @@ const DAMAGES: &[Damage] = &[
     ("issued_devices_are_as_capabilities_say", |scene| {
         let (kind, data) = isa::DAMAGED.2;
         let other = scene.of(Kind::Domain);
-        scene.poke(other, WORD, kind.number().into());
+        scene.poke(other, WORD, u64::from(kind.number()) << KIND_SHIFT);
         scene.poke(other, DATA, data);
     }),
 ];

@@ -43,12 +43,6 @@ pub const MARKS: [(&str, u64); 3] = [("invocation", 1), ("commit", 2), ("recepti
 /// Levels of capability spaces, as a number of a record: how many is a parameter of the analysis.
 pub const LEVELS: u64 = 1 << 32;
 
-/// Height of a tree of threads, as a number of a record: a parameter, too.
-pub const HEIGHT: u64 = 1 << 33;
-
-/// Half of that, and one.
-pub const HALF_HEIGHT: u64 = 1 << 35;
-
 /// With a number of bytes, as a number of a record: as many as the third argument of the function has of them.
 pub const OF_ARGUMENT: u64 = 1 << 34;
 

@@ -272,6 +272,10 @@ pub fn entry(level: Level, raw: u64) -> Option<Entry> {
 
 /// A port is marked as issued exactly if some capability covers it.
 pub fn issued_devices_are_as_capabilities_say(census: &Census) -> Finding {
+    require!(
+        census.k.arch.ports.is_consistent(),
+        "a word of ports has bits and is not said to, or has none"
+    );
     let mut covered = vec![0u64; 1 << 10];
     for ports in census
         .sites

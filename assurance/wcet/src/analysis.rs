@@ -7,7 +7,7 @@ use std::rc::Rc;
 use anyhow::{Context as _, Result};
 use sandglass_cache::Model;
 
-use crate::annotations::{Kind, HALF_HEIGHT, HEIGHT, LEVELS};
+use crate::annotations::{Kind, LEVELS};
 use crate::caches::{Context, Footprint, State};
 use crate::expand::{limit_of, Site};
 use crate::flow::{longest, Longest};
@@ -22,8 +22,6 @@ use crate::reduce::{Network, SINK};
 pub struct Question {
     /// Levels of capability spaces.
     pub levels: u64,
-    /// Height of a tree of threads.
-    pub height: u64,
     /// The function that checks for interrupts: what is executed ends there, and begins there anew.
     pub point: Option<usize>,
     /// Calls of which there are no more between two checks.
@@ -39,8 +37,6 @@ impl Question {
     pub fn meant(&self, value: u64) -> u64 {
         match value {
             LEVELS => self.levels,
-            HEIGHT => self.height,
-            HALF_HEIGHT => self.height / 2 + 1,
             number => number,
         }
     }

@@ -67,8 +67,6 @@ pub struct Case {
     pub system: System,
     /// Levels of capability spaces.
     pub levels: u64,
-    /// Threads that the machine has memory for.
-    pub threads: u64,
 }
 
 /// How much code is analysed, as in Table 1 of the paper.
@@ -146,7 +144,6 @@ impl<'i> Kernel<'i> {
         bounds.extend(through.map(Bound::through));
         let question = Question {
             levels: case.levels,
-            height: height(case.threads),
             point: Some(self.point),
             bounds,
             model: self.model,
@@ -222,40 +219,4 @@ fn named(image: &Image, name: &str) -> Result<usize> {
     image
         .function_named(name)
         .with_context(|| format!("it has no function `{name}`: is it a kernel, with symbols?"))
-}
-
-/// The height of a red-black tree of so many nodes, at most. One of height h has black nodes only beside its longest way,
-/// on which every other one is red: two levels higher, it has twice as many nodes, and two, at least.
-pub fn height(nodes: u64) -> u64 {
-    let (mut least, mut next, mut height) = (1, 2, 0);
-    while least <= nodes {
-        (least, next) = (next, 2 * least + 2);
-        height += 1;
-    }
-    height
-}
-
-#[cfg(test)]
-mod tests {
-    use super::height;
-
-    /// The least numbers of nodes of trees of these heights are 1, 2, 4, 6, 10, 14.
-    #[test]
-    fn a_tree_is_as_high_as_its_nodes_allow() {
-        for (nodes, high) in [
-            (0, 0),
-            (1, 1),
-            (2, 2),
-            (3, 2),
-            (4, 3),
-            (5, 3),
-            (6, 4),
-            (9, 4),
-            (10, 5),
-            (14, 6),
-        ] {
-            assert_eq!(height(nodes), high, "{nodes} nodes");
-        }
-        assert_eq!(height(100_000), 31);
-    }
 }

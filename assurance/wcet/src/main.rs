@@ -27,9 +27,6 @@ struct Args {
     /// Levels of capability spaces
     #[arg(long, value_delimiter = ',', default_values_t = [8, 64])]
     levels: Vec<u64>,
-    /// Threads that the machine has memory for
-    #[arg(long, default_value_t = 100_000)]
-    threads: u64,
     /// What is counted: executed instructions, or cycles of a processor: `cortex-a53`, `cortex-a8`, or one that this file
     /// describes
     #[arg(long, default_value = INSTRUCTIONS)]
@@ -90,7 +87,6 @@ fn run(args: &Args) -> Result<()> {
             .system
             .map_or(System::ALL.to_vec(), |system| vec![system]),
         levels: args.levels.clone(),
-        threads: args.threads,
     };
     let image = Image::read(&args.kernel)?;
     let model = processor.as_ref().map(|processor| processor.model);
@@ -99,7 +95,7 @@ fn run(args: &Args) -> Result<()> {
         let text = fs::read_to_string(file).with_context(|| file.display().to_string())?;
         let levels = args.levels.iter().copied().max().unwrap_or_default();
         let visits = seen::read(&text, &args.model).with_context(|| file.display().to_string())?;
-        print!("{}", seen::table(&kernel, &visits, levels, args.threads)?);
+        print!("{}", seen::table(&kernel, &visits, levels)?);
         return Ok(());
     }
     let through = through(&image, args.through.as_deref())?;
@@ -145,7 +141,6 @@ fn on_platform(file: &Path, args: &Args, kernel: &Kernel) -> Result<()> {
     let wanted = Wanted {
         systems: vec![System::Open],
         levels: vec![platform.levels],
-        threads: platform.threads,
     };
     let stamp = platform.accept(kernel.image, &wanted.of(kernel, None)?)?;
     println!(

@@ -25,8 +25,6 @@ pub struct Platform {
     pub cycles_per_instruction: f64,
     /// Levels of capability spaces that systems on this platform have, at most: 1 to 64.
     pub levels: u64,
-    /// Threads of a system on this platform, at most.
-    pub threads: u64,
     /// The least budget and period of the kernel on this platform, µs, instead of the ABI's: twice as long as its longest
     /// path there, at least. Less lets shorter budgets be, and more lets slower platforms be.
     pub min_budget_us: Option<u64>,
@@ -88,10 +86,9 @@ impl Platform {
         let assumed_ns = self.min_budget_us.unwrap_or(MIN_BUDGET_US) * 1000 / 2;
         if path_ns > assumed_ns {
             bail!(
-                "the longest path of this kernel, of {} with {} levels of capability spaces and {} threads, has {} instructions: {:.1} µs on `{}`, where the kernel assumes {} µs of itself. {}Make that path shorter, or declare a faster clock, fewer levels or fewer threads if the platform has them, or `min_budget_us = {}`, which its programs see",
+                "the longest path of this kernel, of {} with {} levels of capability spaces, has {} instructions: {:.1} µs on `{}`, where the kernel assumes {} µs of itself. {}Make that path shorter, or declare a faster clock or fewer levels if the platform has them, or `min_budget_us = {}`, which its programs see",
                 entry.name(),
                 self.levels,
-                self.threads,
                 longest.cost,
                 path_ns as f64 / 1000.0,
                 self.name,

@@ -11,8 +11,6 @@ pub struct Wanted {
     pub systems: Vec<System>,
     /// Levels of capability spaces.
     pub levels: Vec<u64>,
-    /// Threads that the machine has memory for.
-    pub threads: u64,
 }
 
 /// The bounds of a system.
@@ -55,11 +53,9 @@ impl Wanted {
     /// The cases, in the order of tables.
     pub fn cases(&self) -> impl Iterator<Item = Case> + '_ {
         self.systems.iter().flat_map(move |&system| {
-            self.levels.iter().map(move |&levels| Case {
-                system,
-                levels,
-                threads: self.threads,
-            })
+            self.levels
+                .iter()
+                .map(move |&levels| Case { system, levels })
         })
     }
 

@@ -70,7 +70,7 @@ fn counts(words: &[&str]) -> Result<BTreeMap<u64, u64>> {
 ///
 /// # Errors
 /// Code that cannot be analysed, or a visit that goes a way which the analysis leaves out.
-pub fn table(kernel: &Kernel, seen: &Seen, levels: u64, threads: u64) -> Result<String> {
+pub fn table(kernel: &Kernel, seen: &Seen, levels: u64) -> Result<String> {
     let mut text = String::new();
     for (key, visit) in seen {
         let [system, kind, from, to] = key;
@@ -84,7 +84,6 @@ pub fn table(kernel: &Kernel, seen: &Seen, levels: u64, threads: u64) -> Result<
                 _ => System::Open,
             },
             levels,
-            threads,
         };
         let computed = kernel.longest_of(entry, case, None, Some(visit.executed.clone()))?;
         let computed = computed

@@ -421,7 +421,6 @@ proptest! {
         let computed = |executed| {
             let question = Question {
                 levels: 8,
-                height: 20,
                 point: Some(FUNCTIONS),
                 bounds: Vec::new(),
                 model: Some(model),

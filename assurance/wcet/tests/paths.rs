@@ -76,7 +76,6 @@ fn results(image: &Image, system_call: &str) -> Vec<Results> {
     let case = Case {
         system: System::Open,
         levels: 8,
-        threads: 100,
     };
     let entries = vec![
         (Entry::SystemCall, longest(image, system_call)),

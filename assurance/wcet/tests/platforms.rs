@@ -15,7 +15,6 @@ const BOARD: &str = "
     clock_hz = 1_000_000_000
     cycles_per_instruction = 2.0
     levels = 8
-    threads = 1000
 ";
 
 fn board() -> Platform {
@@ -34,7 +33,6 @@ fn results_of(program: &str) -> Vec<Results> {
         case: Case {
             system: System::Open,
             levels: 8,
-            threads: 1000,
         },
         entries: vec![
             (Entry::SystemCall, longest(program)),

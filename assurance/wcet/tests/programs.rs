@@ -53,7 +53,6 @@ pub fn number(image: &Image, name: &str) -> usize {
 pub fn question(image: &Image, bounds: Vec<Bound>) -> Question {
     Question {
         levels: 8,
-        height: 20,
         point: image.function_named("point"),
         bounds,
         model: None,

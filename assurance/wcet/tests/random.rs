@@ -225,7 +225,6 @@ fn code() -> impl Strategy<Value = Code> {
 fn computed(image: &Image, bounds: Vec<Bound>) -> Option<i64> {
     let question = Question {
         levels: 8,
-        height: 20,
         point: None,
         bounds,
         model: None,

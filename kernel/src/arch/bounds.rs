@@ -25,16 +25,9 @@ pub(in crate::arch) mod kind {
 
 /// As the bound of a loop: the levels of capability spaces, a parameter of the analysis.
 pub const LEVELS: u64 = 1 << 32;
-/// As the bound of a loop: the height of a tree of threads, which follows from the machine's memory.
-pub const HEIGHT: u64 = 1 << 33;
 /// As the bound of a loop, with a number of bytes: as many as the third argument of the function has of them.
 #[cfg(all(target_os = "none", target_arch = "aarch64"))]
 pub const OF_ARGUMENT: u64 = 1 << 34;
-/// As the bound of a loop: half of that, and one.
-pub const HALF_HEIGHT: u64 = 1 << 35;
-/// A red-black tree of n nodes is at most 2 log2(n + 1) high, and physical memory has room for 2^36 TCBs: no tree of
-/// threads is higher.
-pub const MOST_HEIGHT: u64 = 72;
 /// The most levels that there can be: a bit of an address leads through one, at least.
 #[cfg(not(target_os = "none"))]
 const MOST_LEVELS: u64 = 64;
@@ -83,8 +76,6 @@ impl<const MOST: u64> Turns<MOST> {
             self.taken += 1;
             let most = match MOST {
                 LEVELS => MOST_LEVELS,
-                HEIGHT => MOST_HEIGHT,
-                HALF_HEIGHT => MOST_HEIGHT / 2 + 1,
                 most => most,
             };
             assert!(self.taken <= most, "a loop takes more than {most} turns");
@@ -92,7 +83,7 @@ impl<const MOST: u64> Turns<MOST> {
     }
 }
 
-/// What `turns` yields, for a loop that takes at most `MOST` turns over it: a number, [`LEVELS`] or [`HEIGHT`].
+/// What `turns` yields, for a loop that takes at most `MOST` turns over it: a number, or [`LEVELS`].
 #[inline(always)]
 pub fn turns<const MOST: u64, I: Iterator>(turns: I) -> impl Iterator<Item = I::Item> {
     let mut taken = Turns::<MOST>::new();
