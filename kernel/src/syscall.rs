@@ -119,6 +119,7 @@ fn set_tls_base(k: &Kernel, caller: Ref<Tcb>) {
 /// (01, section 5.1).
 #[inline(always)]
 fn invoke(k: &mut Kernel, turn: &Turn, caller: Ref<Tcb>, cptr: u64, phases: Phases) -> Phase {
+    bounds::mark::<{ bounds::SENDING }>();
     let Some(slot) = lookup::slot(k, lookup::cspace(k, caller), cptr) else {
         return unreachable_cap(k, turn, caller, phases, cptr);
     };

@@ -38,7 +38,12 @@ pub struct Record {
 }
 
 /// The marks, by their numbers.
-pub const MARKS: [(&str, u64); 3] = [("invocation", 1), ("commit", 2), ("reception", 3)];
+pub const MARKS: [(&str, u64); 4] = [
+    ("invocation", 1),
+    ("commit", 2),
+    ("reception", 3),
+    ("sending", 4),
+];
 
 /// Levels of capability spaces, as a number of a record: how many is a parameter of the analysis.
 pub const LEVELS: u64 = 1 << 32;

@@ -177,8 +177,10 @@ pub fn step<const KIND: u64, const MOST: u64>(taken: u64) {
 pub const INVOCATION: u64 = 1;
 /// Marks: what was invoked was checked, and is done now.
 pub const COMMIT: u64 = 2;
-/// Marks: a reception begins.
+/// Marks: a receive phase begins.
 pub const RECEPTION: u64 = 3;
+/// Marks: a send phase begins.
+pub const SENDING: u64 = 4;
 
 /// What was invoked was checked, and is done now: no slot that it named was missing.
 #[inline(always)]

@@ -30,7 +30,10 @@ impl Deletion {
     }
 
     /// Looks for interrupts.
-    fn look(&mut self, k: &Kernel) -> Result<(), Preempted> {
+    ///
+    /// # Errors
+    /// As [`Self::delete`].
+    pub(super) fn look(&mut self, k: &Kernel) -> Result<(), Preempted> {
         *self = Self::new();
         account::preemption_point(k)
     }

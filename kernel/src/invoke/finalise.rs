@@ -44,7 +44,7 @@ pub(super) fn finalise(
         end_context(k, turn, handle)?;
     } else if let Some(irq) = cap.irq() {
         deletion.object(k)?;
-        return Ok(irq::release(k, turn, irq));
+        return irq::release(k, turn, irq, deletion);
     } else if cap.is(Kind::CNode) {
         deletion.object(k)?;
         return Ok(Remainder::Slots);
@@ -75,12 +75,12 @@ pub(super) fn held(
         // Once begun, emptying goes on even if a capability has appeared meanwhile.
         if last || !queue.admits() {
             deletion.object(k)?;
-            return Ok(empty(k, turn, queue));
+            return empty(k, turn, queue, deletion);
         }
     } else if let Some(notification) = cap.notification() {
         if last || !notification.object.at(k).queue().admits() {
             deletion.object(k)?;
-            return Ok(empty_notification(k, turn, notification.object));
+            return empty_notification(k, turn, notification.object, deletion);
         }
     } else if last {
         deletion.object(k)?;
@@ -89,11 +89,19 @@ pub(super) fn held(
     Ok(Remainder::Nothing)
 }
 
-/// One step of emptying the queue of an object: a thread tries again, or gives up.
-fn empty(k: &Kernel, turn: &Turn, queue: &Queue) -> Remainder {
+/// One step of emptying the queue of an object: a thread tries again, or gives up. Behind each it looks for interrupts.
+///
+/// # Errors
+/// As [`Deletion::delete`].
+fn empty(
+    k: &Kernel,
+    turn: &Turn,
+    queue: &Queue,
+    deletion: &mut Deletion,
+) -> Result<Remainder, Preempted> {
     let Some(first) = queue.first() else {
         queue.set_dying(k, false);
-        return Remainder::Nothing;
+        return Ok(Remainder::Nothing);
     };
     queue.set_dying(k, true);
     queue.remove(k, first);
@@ -106,15 +114,20 @@ fn empty(k: &Kernel, turn: &Turn, queue: &Queue) -> Remainder {
     }
     thread::restart_or_give_up(k, turn, first);
     turn.reschedule(k);
-    Remainder::Unfinished
+    deletion.look(k)?;
+    Ok(Remainder::Unfinished)
 }
 
 /// One step of emptying a notification.
+///
+/// # Errors
+/// As [`Deletion::delete`].
 pub(super) fn empty_notification(
     k: &Kernel,
     turn: &Turn,
     notification: Ref<Notification>,
-) -> Remainder {
+    deletion: &mut Deletion,
+) -> Result<Remainder, Preempted> {
     let object = notification.at(k);
     if let Some(handle) = object.sched_context() {
         context::unbind_notification(k, handle);
@@ -123,7 +136,7 @@ pub(super) fn empty_notification(
         bound.at(k).set_notification(k, None);
         object.set_thread(k, None);
     }
-    empty(k, turn, object.queue())
+    empty(k, turn, object.queue(), deletion)
 }
 
 fn end_reply(k: &Kernel, turn: &Turn, object: Ref<Reply>) -> Result<(), Preempted> {

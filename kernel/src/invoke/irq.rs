@@ -95,13 +95,21 @@ fn commit_handler(
 
 /// The last capability to the handler of `irq` goes: one step towards deleting its notification
 /// capability, then the line is masked and may be issued again.
-pub fn release(k: &Kernel, turn: &Turn, irq: Irq) -> Remainder {
+///
+/// # Errors
+/// As [`Deletion::delete`].
+pub fn release(
+    k: &Kernel,
+    turn: &Turn,
+    irq: Irq,
+    deletion: &mut Deletion,
+) -> Result<Remainder, Preempted> {
     if let Some(slot) = k.irqs.slot(irq) {
         if let Some(cap) = slot.at(k).cap().notification() {
             if derivation::is_final(k, slot) {
-                match finalise::empty_notification(k, turn, cap.object) {
+                match finalise::empty_notification(k, turn, cap.object, deletion)? {
                     Remainder::Nothing => {}
-                    rest => return rest,
+                    rest => return Ok(rest),
                 }
             }
             derivation::remove(k, slot);
@@ -111,5 +119,5 @@ pub fn release(k: &Kernel, turn: &Turn, irq: Irq) -> Remainder {
         k.machine.set_masked(line, irq, true);
         k.irqs.set_line(k, irq, None);
     }
-    Remainder::Nothing
+    Ok(Remainder::Nothing)
 }

@@ -206,7 +206,7 @@ pub fn reset<const BYTES: u64>(k: &mut Kernel, untyped: Ref<Slot>) -> u64 {
 fn commit(k: &mut Kernel, caller: Ref<Tcb>, retype: Retype) -> Result<(), Preempted> {
     bounds::commit();
     // A step fills some memory, or makes an object of it.
-    let mut steps = Steps::<2>::new();
+    let mut steps = Steps::<1>::new();
     if retype.reset {
         while reset::<{ RESET_CHUNK as u64 }>(k, retype.untyped) > 0 {
             steps.point(k)?;

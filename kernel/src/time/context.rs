@@ -102,10 +102,14 @@ pub fn bind_thread(k: &Kernel, turn: &Turn, handle: Ref<SchedContext>, thread: R
     trace!(k, bind(handle, thread));
     link(k, handle, thread);
     wake_refills(k, thread);
-    resume(k, handle);
-    if schedule::is_schedulable(k, thread) {
+    if !schedule::is_schedulable(k, thread) {
+        return;
+    }
+    if Refills::of(k, handle).usable() {
         schedule::enqueue(k, thread);
         turn.reconsider(k, thread);
+    } else {
+        schedule::postpone(k, handle);
     }
 }
 

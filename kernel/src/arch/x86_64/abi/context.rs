@@ -311,11 +311,13 @@ impl Context {
     /// Copies registers `from..to` of the user context as they are (CopyRegisters does not
     /// sanitise, 07, section 1.3).
     pub fn copy_user_context(&self, k: &impl Owner, source: &Context, from: usize, to: usize) {
-        for &register in
-            turns::<{ USER_CONTEXT.len() as u64 }, _>(USER_CONTEXT.iter().take(to).skip(from))
-        {
-            self.assign(k, register, source.get(register));
+        let to = to.min(USER_CONTEXT.len());
+        let registers = USER_CONTEXT.get(from..to).unwrap_or_default();
+        for &register in turns::<{ USER_CONTEXT.len() as u64 }, _>(registers.iter()) {
+            self.set(k, register, source.get(register));
         }
+        // What the processor gets follows from it, whether it was copied or not.
+        self.set_tls_base(k, self.get(Register::FsBase));
     }
 
     /// Sets the first registers of a thread that the kernel itself starts (06, section 1.1).
