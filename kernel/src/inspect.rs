@@ -42,7 +42,7 @@ pub struct LinksView {
 /// An inner node of an ordered queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NodeView {
-    pub bit: u8,
+    pub bit: u32,
     pub above: AboveView,
     /// To keys without the bit, and with it.
     pub branches: [BranchView; 2],

@@ -48,6 +48,9 @@ pub const MARKS: [(&str, u64); 4] = [
 /// Levels of capability spaces, as a number of a record: how many is a parameter of the analysis.
 pub const LEVELS: u64 = 1 << 32;
 
+/// The levels but for the first.
+pub const DEEPER: u64 = 1 << 33;
+
 /// With a number of bytes, as a number of a record: as many as the third argument of the function has of them.
 pub const OF_ARGUMENT: u64 = 1 << 34;
 

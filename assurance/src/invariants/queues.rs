@@ -211,7 +211,7 @@ impl Walk<'_> {
             return Err(format!("the node of {node:?} is in the tree, but unused"));
         };
         require!(
-            inner.above == above && u32::from(inner.bit) < bit,
+            inner.above == above && inner.bit < bit,
             "the node of {node:?} is below {above:?} and bit {bit}, but is {inner:?}"
         );
         require!(
@@ -226,7 +226,7 @@ impl Walk<'_> {
                 is_right: side == 1,
             };
             let first = self.leaves.len();
-            self.subtree(branch, above, inner.bit.into())?;
+            self.subtree(branch, above, inner.bit)?;
             let links = node.at(self.census.k).links();
             for leaf in self.leaves.iter().skip(first) {
                 let key = leaf.at(self.census.k).links().key();

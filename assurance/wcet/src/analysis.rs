@@ -7,7 +7,7 @@ use std::rc::Rc;
 use anyhow::{Context as _, Result};
 use sandglass_cache::Model;
 
-use crate::annotations::{Kind, LEVELS};
+use crate::annotations::{Kind, DEEPER, LEVELS};
 use crate::caches::{Context, Footprint, State};
 use crate::expand::{limit_of, Site};
 use crate::flow::{longest, Longest};
@@ -37,6 +37,7 @@ impl Question {
     pub fn meant(&self, value: u64) -> u64 {
         match value {
             LEVELS => self.levels,
+            DEEPER => self.levels.saturating_sub(1),
             number => number,
         }
     }

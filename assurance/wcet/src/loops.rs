@@ -6,7 +6,7 @@ use anyhow::{bail, ensure, Result};
 use petgraph::algo::dominators;
 use petgraph::graph::{DiGraph, NodeIndex};
 
-use crate::annotations::{Kind, Record, LEVELS, OF_ARGUMENT};
+use crate::annotations::{Kind, Record, DEEPER, LEVELS, OF_ARGUMENT};
 use crate::graph::{Block, End, Graph};
 use crate::image::Image;
 
@@ -249,6 +249,7 @@ fn is_clear(image: &Image, graph: &Graph, each: &Loop) -> Result<()> {
 pub fn named(most: u64) -> String {
     match most {
         LEVELS => "the levels of capability spaces".to_string(),
+        DEEPER => "the levels of capability spaces but for the first".to_string(),
         part if part & OF_ARGUMENT != 0 => {
             format!(
                 "a turn for each {} bytes of the third argument",

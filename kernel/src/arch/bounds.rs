@@ -25,6 +25,8 @@ pub(in crate::arch) mod kind {
 
 /// As the bound of a loop: the levels of capability spaces, a parameter of the analysis.
 pub const LEVELS: u64 = 1 << 32;
+/// As the bound of a loop: the levels of capability spaces but for the first.
+pub const DEEPER: u64 = 1 << 33;
 /// As the bound of a loop, with a number of bytes: as many as the third argument of the function has of them.
 #[cfg(all(target_os = "none", target_arch = "aarch64"))]
 pub const OF_ARGUMENT: u64 = 1 << 34;
@@ -50,7 +52,7 @@ macro_rules! record {
     };
 }
 
-/// The turns that a loop may take whenever it is entered: `MOST`, or [`LEVELS`].
+/// The turns that a loop may take whenever it is entered: `MOST`, or [`LEVELS`], or [`DEEPER`].
 pub struct Turns<const MOST: u64> {
     #[cfg(not(target_os = "none"))]
     taken: u64,
@@ -76,6 +78,7 @@ impl<const MOST: u64> Turns<MOST> {
             self.taken += 1;
             let most = match MOST {
                 LEVELS => MOST_LEVELS,
+                DEEPER => MOST_LEVELS - 1,
                 most => most,
             };
             assert!(self.taken <= most, "a loop takes more than {most} turns");
@@ -83,7 +86,7 @@ impl<const MOST: u64> Turns<MOST> {
     }
 }
 
-/// What `turns` yields, for a loop that takes at most `MOST` turns over it: a number, or [`LEVELS`].
+/// What `turns` yields, for a loop that takes at most `MOST` turns over it: a number, [`LEVELS`] or [`DEEPER`].
 #[inline(always)]
 pub fn turns<const MOST: u64, I: Iterator>(turns: I) -> impl Iterator<Item = I::Item> {
     let mut taken = Turns::<MOST>::new();

@@ -1,7 +1,7 @@
 //! Lookup of capabilities in a capability space (02, section 4).
 
 use super::{CNodeCap, Capability};
-use crate::arch::bounds::{Together, Turns, LEVELS};
+use crate::arch::bounds::{Together, Turns, DEEPER, LEVELS};
 use crate::mem::objects::tcb_slot;
 use crate::mem::{Kind, Ref, Slot};
 use crate::object::{LookupFailure, Tcb, TcbSlot};
@@ -42,7 +42,7 @@ fn walk(k: &View, root: Capability, cptr: u64, depth: u32) -> Option<Found> {
 #[inline(never)]
 fn descend(k: &View, cap: Capability, slot: Ref<Slot>, rest: u64, bits_left: i32) -> Option<Found> {
     let (mut cap, mut slot, mut rest, mut bits_left) = (cap, slot, rest, bits_left);
-    let mut turns = Turns::<LEVELS>::new();
+    let mut turns = Turns::<DEEPER>::new();
     let mut bits = Together::<{ WORD_BITS as u64 }>::new(true);
     while bits_left > 0 {
         turns.turn();

@@ -29,7 +29,7 @@ const RIGHT: u64 = 1;
 const EQUAL: u64 = 2;
 
 /// In place of a bit: the node is not in the tree.
-const UNUSED: u8 = u8::MAX;
+const UNUSED: u64 = 0;
 
 /// A search looks at each bit of a key once at most; at the node where it leaves the way that it goes on to beside it, twice.
 type Steps = Together<{ u64::BITS as u64 + 1 }>;
@@ -65,8 +65,8 @@ impl Key {
 
     /// On which branch of a node for `bit` the key is.
     #[inline(always)]
-    fn side(self, bit: u8) -> usize {
-        (self.0.wrapping_shr(bit.into()) & 1) as usize
+    fn side(self, bit: u64) -> usize {
+        usize::from(self.0 & bit != 0)
     }
 }
 
@@ -79,7 +79,8 @@ pub struct Links {
     above_leaf: Cell<Packed<Tcb>>,
     above_node: Cell<Packed<Tcb>>,
     branches: [Cell<Branch<Tcb>>; 2],
-    bit: Cell<u8>,
+    /// As a number that has only this bit.
+    bit: Cell<u64>,
     /// Of a leaf: the first of its equals, if it has any.
     first_equal: Cell<Option<Ref<Tcb>>>,
 }
@@ -226,7 +227,7 @@ impl Queue {
             Some(_) => other.above_node.get(),
             None => other.above_leaf.get(),
         };
-        let bit = apart.ilog2() as u8;
+        let bit = 1 << apart.ilog2();
         let side = key.side(bit);
         links.bit.set(bit);
         self.hang(k, above, Branch::node(thread));
@@ -354,7 +355,7 @@ impl Queue {
         while let Some(node) = at.inner() {
             let links = node.at(k).links();
             let bit = links.bit.get();
-            if links.key().apart(key).wrapping_shr(bit.into()) > 1 {
+            if links.key().apart(key) / 2 >= bit {
                 break;
             }
             steps.turn();

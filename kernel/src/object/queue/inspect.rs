@@ -13,13 +13,13 @@ impl Key {
     }
 
     /// Whether it has `bit`.
-    pub fn has(self, bit: u8) -> bool {
-        self.side(bit) == 1
+    pub fn has(self, bit: u32) -> bool {
+        self.side(1 << bit) == 1
     }
 
     /// Whether it agrees with `other` in all bits above `bit`.
-    pub fn agrees(self, other: Key, bit: u8) -> bool {
-        self.apart(other).wrapping_shr(bit.into()) <= 1
+    pub fn agrees(self, other: Key, bit: u32) -> bool {
+        self.apart(other) >> bit <= 1
     }
 }
 
@@ -35,7 +35,7 @@ impl Links {
             last_equal: above_leaf.get().filter(|_| above_leaf.flags() & EQUAL != 0),
             leaf: (above_leaf.flags() & EQUAL == 0).then(|| above(above_leaf)),
             node: self.has_node().then(|| NodeView {
-                bit: self.bit.get(),
+                bit: self.bit.get().ilog2(),
                 above: above(self.above_node.get()),
                 branches: self.branches.each_ref().map(|cell| branch(cell.get())),
             }),
@@ -118,12 +118,12 @@ impl Queue {
                 return false;
             };
             let agree = links.key.agrees(own.key, inner.bit);
-            if u32::from(inner.bit) >= bits || inner.above != from || !agree {
+            if inner.bit >= bits || inner.above != from || !agree {
                 return false;
             }
             passes |= node == thread;
-            bits = inner.bit.into();
-            let side = own.key.side(inner.bit);
+            bits = inner.bit;
+            let side = usize::from(own.key.has(inner.bit));
             from = AboveView {
                 parent: Some(node),
                 is_right: side == 1,
