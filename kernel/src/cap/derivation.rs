@@ -53,7 +53,7 @@ fn same_region(a: Capability, b: Capability) -> bool {
 }
 
 /// The same where `a`, of this `kind`, is neither memory nor the control of interrupts.
-#[inline(always)]
+#[inline(never)]
 fn same_thing(kind: Kind, a: Capability, b: Capability) -> bool {
     match kind {
         Kind::Endpoint

@@ -60,7 +60,7 @@ pub(super) fn finalise(
 ///
 /// # Errors
 /// As [`finalise`].
-#[inline(always)]
+#[inline(never)]
 pub(super) fn held(
     k: &Kernel,
     turn: &Turn,

@@ -133,30 +133,33 @@ pub fn write_message(k: &Kernel, thread: Ref<Tcb>, receiver: Ref<Tcb>, badge: u6
 /// Adds the type of a lookup failure and its details (02, section 4).
 pub fn push_lookup_failure(message: &mut Writer, failure: LookupFailure) {
     use sandglass_abi::error::LookupFailureType as Type;
-    match failure {
-        LookupFailure::InvalidRoot => message.push(Type::InvalidRoot as u64),
+    const NONE: u64 = 0;
+    let (kind, count, details) = match failure {
+        LookupFailure::InvalidRoot => (Type::InvalidRoot, 0, [NONE; 3]),
         LookupFailure::MissingCapability { bits_left } => {
-            message.push(Type::MissingCapability as u64);
-            message.push(bits_left.into());
+            (Type::MissingCapability, 1, [bits_left.into(), NONE, NONE])
         }
         LookupFailure::DepthMismatch {
             bits_left,
             bits_found,
-        } => {
-            message.push(Type::DepthMismatch as u64);
-            message.push(bits_left.into());
-            message.push(bits_found.into());
-        }
+        } => (
+            Type::DepthMismatch,
+            2,
+            [bits_left.into(), bits_found.into(), NONE],
+        ),
         LookupFailure::GuardMismatch {
             bits_left,
             guard,
             bits_found,
-        } => {
-            message.push(Type::GuardMismatch as u64);
-            message.push(bits_left.into());
-            message.push(guard);
-            message.push(bits_found.into());
-        }
+        } => (
+            Type::GuardMismatch,
+            3,
+            [bits_left.into(), guard, bits_found.into()],
+        ),
+    };
+    message.push(kind as u64);
+    for detail in details.into_iter().take(count) {
+        message.push(detail);
     }
 }
 
@@ -165,17 +168,16 @@ pub fn push_lookup_failure(message: &mut Writer, failure: LookupFailure) {
 #[must_use]
 #[inline(never)]
 pub fn apply_reply(k: &Kernel, sender: Ref<Tcb>, thread: Ref<Tcb>) -> bool {
-    // One by one, so that each order is known where it is used.
-    match thread.at(k).fault() {
-        None | Some(Fault::Cap { .. } | Fault::Vm { .. }) => true,
-        Some(Fault::UnknownSyscall { .. }) => {
-            set_registers(k, sender, thread, Transfer::UnknownSyscall)
-        }
+    let order = match thread.at(k).fault() {
+        None | Some(Fault::Cap { .. } | Fault::Vm { .. }) => return true,
+        // By itself, so that its order is known where it is used.
         Some(Fault::UserException { .. }) => {
-            set_registers(k, sender, thread, Transfer::UserException)
+            return set_registers(k, sender, thread, Transfer::UserException);
         }
-        Some(Fault::Timeout { .. }) => set_registers(k, sender, thread, Transfer::TimeoutReply),
-    }
+        Some(Fault::UnknownSyscall { .. }) => Transfer::UnknownSyscall,
+        Some(Fault::Timeout { .. }) => Transfer::TimeoutReply,
+    };
+    set_registers(k, sender, thread, order)
 }
 
 /// Sets the registers of `thread` that the message of `sender` has in the given order. Returns

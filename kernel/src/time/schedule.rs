@@ -153,34 +153,19 @@ pub fn schedule(k: &Kernel, turn: &Turn) -> Option<Ref<Tcb>> {
     if turn.action.get() == Action::ResumeCurrent {
         release_due(k, turn);
     }
-    if turn.action.get() != Action::ResumeCurrent {
+    let next = if turn.action.get() != Action::ResumeCurrent {
         let next = decide(k, turn.action.get());
-        switch(k, turn, next);
+        trace!(k, switch(core.thread(), next));
+        core.set_thread(k, next);
+        turn.action.set(Action::ResumeCurrent);
         next
+    } else if core.reprogram() {
+        core.thread()
     } else {
-        let current = core.thread();
-        if core.reprogram() {
-            settle_sc(k, current);
-        }
-        current
-    }
-}
-
-/// The first decision: nobody ran, and nobody waits.
-pub fn start(k: &Kernel, turn: &Turn) -> Option<Ref<Tcb>> {
-    let first = k.core().ready.take_first(k);
-    switch(k, turn, first);
-    first
-}
-
-/// `next`, which is in no queue, becomes the current thread, and its context the one that pays.
-#[inline(always)]
-fn switch(k: &Kernel, turn: &Turn, next: Option<Ref<Tcb>>) {
-    let core = k.core();
-    trace!(k, switch(core.thread(), next));
-    core.set_thread(k, next);
-    turn.action.set(Action::ResumeCurrent);
+        return core.thread();
+    };
     settle_sc(k, next);
+    next
 }
 
 /// The current thread is to go on: one whose time has come and that would preempt it becomes the
@@ -253,12 +238,13 @@ fn decide_against(k: &Kernel, action: Action, current: Ref<Tcb>) -> Option<Ref<T
                 core.ready.enqueue(k, woken);
             }
         }
-        Action::ChooseWith(woken) if woken != current => core.ready.enqueue(k, woken),
+        Action::ChooseWith(woken) if woken != current => {
+            enqueue_here(k, woken);
+        }
         _ => {}
     }
     if core.ready.has_above(running) || released_above(k, Some(running)).is_some() {
-        core.ready.enqueue(k, current);
-        None
+        enqueue_here(k, current)
     } else {
         Some(current)
     }
@@ -280,8 +266,7 @@ fn decide_without(k: &Kernel, action: Action, current: Option<Ref<Tcb>>) -> Opti
     };
     let priority = woken.at(k).priority();
     if must_look && core.ready.has_above(priority) {
-        core.ready.enqueue(k, woken);
-        None
+        enqueue_here(k, woken)
     } else {
         unless_released_above(k, woken, priority)
     }
@@ -291,11 +276,17 @@ fn decide_without(k: &Kernel, action: Action, current: Option<Ref<Tcb>>) -> Opti
 #[inline(always)]
 fn unless_released_above(k: &Kernel, woken: Ref<Tcb>, priority: u8) -> Option<Ref<Tcb>> {
     if released_above(k, Some(priority)).is_some() {
-        k.core().ready.enqueue(k, woken);
-        None
+        enqueue_here(k, woken)
     } else {
         Some(woken)
     }
+}
+
+/// `thread` of this core, in no queue, is not chosen: it waits at the head of its priority. Seldom so.
+#[inline(never)]
+fn enqueue_here(k: &Kernel, thread: Ref<Tcb>) -> Option<Ref<Tcb>> {
+    k.core().ready.enqueue(k, thread);
+    None
 }
 
 /// Takes the thread that is to run out of the queues: the best of those that are ready and those
@@ -357,10 +348,7 @@ fn switch_sc(k: &Kernel, chosen: Option<Ref<SchedContext>>) {
     let core = k.core();
     core.set_reprogram(k, false);
     let Some(handle) = chosen else {
-        account::commit(k, core);
-        trace!(k, pays(None, 0));
-        core.set_context(k, None);
-        return;
+        return nobody_pays(k);
     };
     let context = handle.at(k);
     if chosen != core.context() && context.period() != 0 && !context.is_sporadic() {
@@ -369,6 +357,14 @@ fn switch_sc(k: &Kernel, chosen: Option<Ref<SchedContext>>) {
     account::commit(k, core);
     trace!(k, pays(chosen, context.head().amount));
     core.set_context(k, Some((handle, context.head().amount)));
+}
+
+/// The current context pays, and nobody does while the core idles.
+#[inline(never)]
+fn nobody_pays(k: &Kernel) {
+    account::commit(k, k.core());
+    trace!(k, pays(None, 0));
+    k.core().set_context(k, None);
 }
 
 /// Programs the timer for shortly before the end of the budget or for the first release that could

@@ -80,12 +80,15 @@ pub extern "C" fn start(
     init_core(CoreId::BOOT);
     // SAFETY: called once, by assembly; does not return.
     let guard = unsafe { KernelGuard::enter(CoreId::BOOT) };
-    let next = match find(&guard.k.machine, told) {
+    let outcome = match find(&guard.k.machine, told) {
         Ok(found) => boot::start(guard.k, guard.turn, found),
         Err(refusal) => Err(refusal),
     };
-    match next {
-        Ok(next) => handlers::leave(guard, next),
+    match outcome {
+        Ok(()) => {
+            guard.leave();
+            handlers::start(CoreId::BOOT)
+        }
         Err(refusal) => {
             let machine = &guard.k.machine;
             refusal.report(machine);
