@@ -23,7 +23,7 @@ pub enum DeriveError {
 
 /// The capability that a copy of `cap` (the one in `source`, perhaps with other rights or badge)
 /// would be; the null capability where there can be none.
-#[inline(always)]
+#[inline(never)]
 pub fn derive(k: &View, source: Ref<Slot>, cap: Capability) -> Result<Capability, DeriveError> {
     match cap.kind() {
         Kind::Zombie | Kind::IrqControl => Ok(Capability::NULL),

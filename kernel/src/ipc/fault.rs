@@ -133,32 +133,23 @@ pub fn write_message(k: &Kernel, thread: Ref<Tcb>, receiver: Ref<Tcb>, badge: u6
 /// Adds the type of a lookup failure and its details (02, section 4).
 pub fn push_lookup_failure(message: &mut Writer, failure: LookupFailure) {
     use sandglass_abi::error::LookupFailureType as Type;
-    const NONE: u64 = 0;
     let (kind, count, details) = match failure {
-        LookupFailure::InvalidRoot => (Type::InvalidRoot, 0, [NONE; 3]),
+        LookupFailure::InvalidRoot => (Type::InvalidRoot, 0, [0; 3]),
         LookupFailure::MissingCapability { bits_left } => {
-            (Type::MissingCapability, 1, [bits_left.into(), NONE, NONE])
+            (Type::MissingCapability, 1, [bits_left.into(), 0, 0])
         }
         LookupFailure::DepthMismatch {
-            bits_left,
-            bits_found,
-        } => (
-            Type::DepthMismatch,
-            2,
-            [bits_left.into(), bits_found.into(), NONE],
-        ),
+            bits_left: left,
+            bits_found: found,
+        } => (Type::DepthMismatch, 2, [left.into(), found.into(), 0]),
         LookupFailure::GuardMismatch {
-            bits_left,
+            bits_left: left,
             guard,
-            bits_found,
-        } => (
-            Type::GuardMismatch,
-            3,
-            [bits_left.into(), guard, bits_found.into()],
-        ),
+            bits_found: found,
+        } => (Type::GuardMismatch, 3, [left.into(), guard, found.into()]),
     };
     message.push(kind as u64);
-    for detail in details.into_iter().take(count) {
+    for detail in turns::<3, _>(details.into_iter().take(count)) {
         message.push(detail);
     }
 }
@@ -168,15 +159,20 @@ pub fn push_lookup_failure(message: &mut Writer, failure: LookupFailure) {
 #[must_use]
 #[inline(never)]
 pub fn apply_reply(k: &Kernel, sender: Ref<Tcb>, thread: Ref<Tcb>) -> bool {
-    let order = match thread.at(k).fault() {
-        None | Some(Fault::Cap { .. } | Fault::Vm { .. }) => return true,
+    match thread.at(k).fault() {
+        None | Some(Fault::Cap { .. } | Fault::Vm { .. }) => true,
         // By itself, so that its order is known where it is used.
         Some(Fault::UserException { .. }) => {
-            return set_registers(k, sender, thread, Transfer::UserException);
+            set_registers(k, sender, thread, Transfer::UserException)
         }
-        Some(Fault::UnknownSyscall { .. }) => Transfer::UnknownSyscall,
-        Some(Fault::Timeout { .. }) => Transfer::TimeoutReply,
-    };
+        Some(Fault::UnknownSyscall { .. }) => set_long(k, sender, thread, Transfer::UnknownSyscall),
+        Some(Fault::Timeout { .. }) => set_long(k, sender, thread, Transfer::TimeoutReply),
+    }
+}
+
+/// As [`set_registers`], of one of the longer orders.
+#[inline(never)]
+fn set_long(k: &Kernel, sender: Ref<Tcb>, thread: Ref<Tcb>, order: Transfer) -> bool {
     set_registers(k, sender, thread, order)
 }
 

@@ -153,19 +153,27 @@ pub fn schedule(k: &Kernel, turn: &Turn) -> Option<Ref<Tcb>> {
     if turn.action.get() == Action::ResumeCurrent {
         release_due(k, turn);
     }
-    let next = if turn.action.get() != Action::ResumeCurrent {
+    if turn.action.get() != Action::ResumeCurrent {
         let next = decide(k, turn.action.get());
-        trace!(k, switch(core.thread(), next));
-        core.set_thread(k, next);
-        turn.action.set(Action::ResumeCurrent);
+        switch(k, turn, next);
         next
-    } else if core.reprogram() {
-        core.thread()
     } else {
-        return core.thread();
-    };
+        let current = core.thread();
+        if core.reprogram() {
+            settle_sc(k, current);
+        }
+        current
+    }
+}
+
+/// `next`, which is in no queue, becomes the current thread, and its context the one that pays.
+#[inline(always)]
+fn switch(k: &Kernel, turn: &Turn, next: Option<Ref<Tcb>>) {
+    let core = k.core();
+    trace!(k, switch(core.thread(), next));
+    core.set_thread(k, next);
+    turn.action.set(Action::ResumeCurrent);
     settle_sc(k, next);
-    next
 }
 
 /// The current thread is to go on: one whose time has come and that would preempt it becomes the
@@ -244,7 +252,8 @@ fn decide_against(k: &Kernel, action: Action, current: Ref<Tcb>) -> Option<Ref<T
         _ => {}
     }
     if core.ready.has_above(running) || released_above(k, Some(running)).is_some() {
-        enqueue_here(k, current)
+        core.ready.enqueue(k, current);
+        None
     } else {
         Some(current)
     }
@@ -348,7 +357,10 @@ fn switch_sc(k: &Kernel, chosen: Option<Ref<SchedContext>>) {
     let core = k.core();
     core.set_reprogram(k, false);
     let Some(handle) = chosen else {
-        return nobody_pays(k);
+        account::commit(k, core);
+        trace!(k, pays(None, 0));
+        core.set_context(k, None);
+        return;
     };
     let context = handle.at(k);
     if chosen != core.context() && context.period() != 0 && !context.is_sporadic() {
@@ -357,14 +369,6 @@ fn switch_sc(k: &Kernel, chosen: Option<Ref<SchedContext>>) {
     account::commit(k, core);
     trace!(k, pays(chosen, context.head().amount));
     core.set_context(k, Some((handle, context.head().amount)));
-}
-
-/// The current context pays, and nobody does while the core idles.
-#[inline(never)]
-fn nobody_pays(k: &Kernel) {
-    account::commit(k, k.core());
-    trace!(k, pays(None, 0));
-    k.core().set_context(k, None);
 }
 
 /// Programs the timer for shortly before the end of the budget or for the first release that could
