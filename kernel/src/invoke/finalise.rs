@@ -60,7 +60,7 @@ pub(super) fn finalise(
 ///
 /// # Errors
 /// As [`finalise`].
-#[inline(never)]
+#[inline(always)]
 pub(super) fn held(
     k: &Kernel,
     turn: &Turn,
