@@ -91,14 +91,15 @@ fn check(board: &Board) {
 
 /// What is left of the memory for the kernel to give away comes once.
 fn check_ram(board: &Board) {
-    let pieces = || board.memory.iter().map(|&piece| whole_pages(piece, LIMIT));
-    let holes = || board.reserved.iter().copied().map(around);
+    let pieces = board.memory.iter().map(|&piece| whole_pages(piece, LIMIT));
+    let pieces: Vec<Range> = pieces.collect();
+    let holes: Vec<Range> = board.reserved.iter().copied().map(around).collect();
     let mut from = 0;
     let mut count = 0;
-    while let Some(ram) = lowest(pieces, holes, from) {
+    while let Some(ram) = lowest(&pieces, &holes, from) {
         assert!(!ram.is_empty() && ram.start >= from.max(PAGE_SIZE) && ram.end <= LIMIT);
         assert_eq!((ram.start % PAGE_SIZE, ram.end % PAGE_SIZE), (0, 0));
-        assert!(holes().all(|hole| hole.is_empty() || !hole.overlaps(ram)));
+        assert!(holes.iter().all(|hole| !hole.overlaps(ram)));
         from = ram.end;
         count += 1;
         assert!(

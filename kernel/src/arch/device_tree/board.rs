@@ -162,23 +162,48 @@ enum Pass {
     Devices,
 }
 
+/// The properties of which a node is remembered to have them, by their place in [`NAMES`].
+#[derive(Clone, Copy)]
+enum Property {
+    Compatible,
+    DeviceType,
+    Reg,
+    Ranges,
+    Interrupts,
+    EnableMethod,
+    Method,
+    Status,
+    AddressCells,
+    SizeCells,
+    InterruptCells,
+    Regions,
+    CpuOn,
+}
+
+const PROPERTIES: usize = Property::CpuOn as usize + 1;
+
+/// What they are called.
+const NAMES: [&[u8]; PROPERTIES] = [
+    b"compatible",
+    b"device_type",
+    b"reg",
+    b"ranges",
+    b"interrupts",
+    b"enable-method",
+    b"method",
+    b"status",
+    b"#address-cells",
+    b"#size-cells",
+    b"#interrupt-cells",
+    b"#redistributor-regions",
+    b"cpu_on",
+];
+
 /// What is remembered of a node that has not ended.
 #[derive(Clone, Copy)]
 struct Node<'t> {
     name: &'t [u8],
-    compatible: &'t [u8],
-    device_type: &'t [u8],
-    reg: &'t [u8],
-    ranges: Option<&'t [u8]>,
-    interrupts: &'t [u8],
-    enable_method: &'t [u8],
-    method: &'t [u8],
-    status: &'t [u8],
-    address_cells: u32,
-    size_cells: u32,
-    interrupt_cells: u32,
-    regions: u32,
-    cpu_on: Option<u32>,
+    values: [Option<&'t [u8]>; PROPERTIES],
     /// Whether all its properties have been seen.
     is_settled: bool,
 }
@@ -186,56 +211,63 @@ struct Node<'t> {
 impl<'t> Node<'t> {
     const EMPTY: Node<'static> = Node {
         name: &[],
-        compatible: &[],
-        device_type: &[],
-        reg: &[],
-        ranges: None,
-        interrupts: &[],
-        enable_method: &[],
-        method: &[],
-        status: &[],
-        address_cells: ADDRESS_CELLS,
-        size_cells: SIZE_CELLS,
-        interrupt_cells: 0,
-        regions: 1,
-        cpu_on: None,
+        values: [None; PROPERTIES],
         is_settled: false,
     };
 
     /// Takes note of a property.
     fn property(&mut self, name: &[u8], value: &'t [u8]) {
-        let cell = || number(value).unwrap_or(u32::MAX);
-        match name {
-            b"compatible" => self.compatible = value,
-            b"device_type" => self.device_type = value,
-            b"reg" => self.reg = value,
-            b"ranges" => self.ranges = Some(value),
-            b"interrupts" => self.interrupts = value,
-            b"enable-method" => self.enable_method = value,
-            b"method" => self.method = value,
-            b"status" => self.status = value,
-            b"#address-cells" => self.address_cells = cell(),
-            b"#size-cells" => self.size_cells = cell(),
-            b"#interrupt-cells" => self.interrupt_cells = cell(),
-            b"#redistributor-regions" => self.regions = cell(),
-            b"cpu_on" => self.cpu_on = number(value),
-            _ => {}
+        let mut places = self.values.iter_mut().zip(NAMES);
+        if let Some((place, _)) = places.find(|(_, known)| same(known, name)) {
+            *place = Some(value);
         }
+    }
+
+    /// What it has; nothing is as good as an empty value.
+    fn value(&self, property: Property) -> &'t [u8] {
+        self.values[property as usize].unwrap_or_default()
+    }
+
+    /// A property that is one number, or what it is without it.
+    #[inline(never)]
+    fn cell(&self, property: Property, otherwise: u32) -> u32 {
+        match self.values[property as usize] {
+            Some(value) => number(value).unwrap_or(u32::MAX),
+            None => otherwise,
+        }
+    }
+
+    /// Cells of an address in the node.
+    fn address_cells(&self) -> u32 {
+        self.cell(Property::AddressCells, ADDRESS_CELLS)
+    }
+
+    /// Cells of a size in the node.
+    fn size_cells(&self) -> u32 {
+        self.cell(Property::SizeCells, SIZE_CELLS)
+    }
+
+    /// Whether the first string of a property is `expected`.
+    fn says(&self, property: Property, expected: &[u8]) -> bool {
+        same(text(self.value(property)), expected)
     }
 
     /// Whether the node is compatible with one of `names`.
     fn is(&self, names: &[&[u8]]) -> bool {
-        strings(self.compatible).any(|has| names.contains(&has))
+        strings(self.value(Property::Compatible))
+            .any(|has| names.iter().any(|name| same(name, has)))
     }
 
     /// Whether the device can be used.
     fn is_usable(&self) -> bool {
-        self.status.is_empty() || matches!(text(self.status), b"okay" | b"ok")
+        self.value(Property::Status).is_empty()
+            || self.says(Property::Status, b"okay")
+            || self.says(Property::Status, b"ok")
     }
 
     /// Whether `part` of a path names it: the unit's address can be left out.
     fn is_named(&self, part: &[u8]) -> bool {
-        self.name == part || before(self.name, b'@') == part
+        same(self.name, part) || same(before(self.name, b'@'), part)
     }
 }
 
@@ -244,17 +276,26 @@ fn strings(list: &[u8]) -> impl Iterator<Item = &[u8]> {
     list.split(|&byte| byte == 0).filter(|it| !it.is_empty())
 }
 
+/// Whether the two have the same bytes: in one place, not in each that asks.
+#[inline(never)]
+fn same(a: &[u8], b: &[u8]) -> bool {
+    a == b
+}
+
 /// The first string of a value.
+#[inline(never)]
 fn text(value: &[u8]) -> &[u8] {
     before(value, 0)
 }
 
 /// What is before the first `end`, or all.
+#[inline(never)]
 fn before(bytes: &[u8], end: u8) -> &[u8] {
     bytes.split(|&byte| byte == end).next().unwrap_or(bytes)
 }
 
 /// The number of `cells` cells at the beginning of `bytes`, and the rest.
+#[inline(never)]
 fn take(bytes: &[u8], cells: u32) -> Result<(u64, &[u8]), Error> {
     let (value, size) = match cells {
         0 => (Some(0), 0),
@@ -297,27 +338,16 @@ impl<'t> Chain<'t> {
         depth.wrapping_add(1) == self.depth && depth > 0
     }
 
-    /// Calls `each` with the ranges of the last node's `reg`, as processors see them; nothing, where they see
-    /// none of it.
-    fn reg(&self, mut each: impl FnMut(Range) -> Result<(), Error>) -> Result<(), Error> {
-        let (Some(node), Some(parent)) = (self.up(0), self.up(1)) else {
-            return Ok(());
-        };
-        let mut rest = node.reg;
-        // An entry without cells would never end.
-        if parent.address_cells == 0 && parent.size_cells == 0 {
-            return Ok(());
-        }
-        while !rest.is_empty() {
-            let (start, more) = take(rest, parent.address_cells)?;
-            let (size, more) = take(more, parent.size_cells)?;
-            rest = more;
-            let end = start.checked_add(size).ok_or(Error::AddressWraps)?;
-            if let Some(range) = self.translate(Range { start, end })? {
-                each(range)?;
+    /// The entries of the last node's `reg`.
+    fn reg(&self) -> Reg<'_, 't> {
+        let rest = match (self.up(0), self.up(1)) {
+            // An entry without cells would never end.
+            (Some(node), Some(parent)) if parent.address_cells() > 0 || parent.size_cells() > 0 => {
+                node.value(Property::Reg)
             }
-        }
-        Ok(())
+            _ => &[],
+        };
+        Reg { chain: self, rest }
     }
 
     /// What processors have in place of `range`, which is in the address space of the last node's parent.
@@ -325,17 +355,18 @@ impl<'t> Chain<'t> {
         let mut range = range;
         let mut up = 1;
         while let (Some(bus), Some(above)) = (self.up(up), self.up(up + 1)) {
-            let Some(mut rest) = bus.ranges else {
+            let Some(mut rest) = bus.values[Property::Ranges as usize] else {
                 return Ok(None);
             };
             let mut found = rest.is_empty().then_some(range);
-            if bus.address_cells == 0 {
+            let (cells, size_cells) = (bus.address_cells(), bus.size_cells());
+            if cells == 0 {
                 return Err(Error::Ranges);
             }
             while !rest.is_empty() {
-                let (child, more) = take(rest, bus.address_cells).map_err(ranges)?;
-                let (parent, more) = take(more, above.address_cells).map_err(ranges)?;
-                let (size, more) = take(more, bus.size_cells).map_err(ranges)?;
+                let (child, more) = take(rest, cells).map_err(ranges)?;
+                let (parent, more) = take(more, above.address_cells()).map_err(ranges)?;
+                let (size, more) = take(more, size_cells).map_err(ranges)?;
                 rest = more;
                 let end = child.checked_add(size).ok_or(Error::AddressWraps)?;
                 if child <= range.start && range.end <= end {
@@ -359,12 +390,50 @@ impl<'t> Chain<'t> {
     }
 }
 
+/// What is left of the `reg` of a chain's last node.
+struct Reg<'c, 't> {
+    chain: &'c Chain<'t>,
+    rest: &'t [u8],
+}
+
+impl Reg<'_, '_> {
+    /// The next range as processors see it, passing those of which they see nothing; `None` at the end.
+    ///
+    /// # Errors
+    /// The entry, or a `ranges` on the way to the processors, is wrong.
+    #[inline(never)]
+    fn next(&mut self) -> Result<Option<Range>, Error> {
+        // Each turn consumes an entry.
+        while let (false, Some(parent)) = (self.rest.is_empty(), self.chain.up(1)) {
+            let (start, more) = take(self.rest, parent.address_cells())?;
+            let (size, more) = take(more, parent.size_cells())?;
+            self.rest = more;
+            let end = start.checked_add(size).ok_or(Error::AddressWraps)?;
+            let seen = self.chain.translate(Range { start, end })?;
+            if seen.is_some() {
+                return Ok(seen);
+            }
+        }
+        Ok(None)
+    }
+}
+
 /// An error in a `ranges`.
 fn ranges(error: Error) -> Error {
     match error {
         Error::Reg => Error::Ranges,
         other => other,
     }
+}
+
+/// Adds `range` to `list`, unless it is empty.
+///
+/// # Errors
+/// `full`, if the list is.
+#[inline(never)]
+fn put(list: &mut List<Range, MOST_RANGES>, range: Range, full: Error) -> Result<(), Error> {
+    let pushed = range.is_empty() || list.push(range).is_ok();
+    pushed.then_some(()).ok_or(full)
 }
 
 /// What has been found so far.
@@ -406,17 +475,12 @@ impl<'t> Reader<'t> {
     /// Reads all that is to be found.
     fn read(&mut self, tree: &Tree<'t>) -> Result<(), Error> {
         for entry in tree.reservations() {
-            self.reserve(entry?)?;
+            put(&mut self.reserved, entry?, Error::TooManyReserved)?;
         }
         for pass in [Pass::Chosen, Pass::Alias, Pass::Devices] {
             self.walk(tree, pass)?;
         }
         Ok(())
-    }
-
-    fn reserve(&mut self, range: Range) -> Result<(), Error> {
-        let pushed = range.is_empty() || self.reserved.push(range).is_ok();
-        pushed.then_some(()).ok_or(Error::TooManyReserved)
     }
 
     /// Walks through the whole tree.
@@ -468,14 +532,17 @@ impl<'t> Reader<'t> {
     /// A property of the last node of the chain, in the walks that are about single properties.
     fn property(&mut self, chain: &Chain, pass: Pass, name: &[u8], value: &'t [u8]) {
         match pass {
-            Pass::Chosen if chain.is_at(b"/chosen") => match name {
-                // Behind a colon are the rate and format of a serial port.
-                b"stdout-path" => self.path = before(text(value), b':'),
-                b"linux,initrd-start" => self.root_task[0] = Some(value),
-                b"linux,initrd-end" => self.root_task[1] = Some(value),
-                _ => {}
-            },
-            Pass::Alias if name == self.path && chain.is_at(b"/aliases") => {
+            Pass::Chosen if chain.is_at(b"/chosen") => {
+                if same(name, b"stdout-path") {
+                    // Behind a colon are the rate and format of a serial port.
+                    self.path = before(text(value), b':');
+                } else if same(name, b"linux,initrd-start") {
+                    self.root_task[0] = Some(value);
+                } else if same(name, b"linux,initrd-end") {
+                    self.root_task[1] = Some(value);
+                }
+            }
+            Pass::Alias if same(name, self.path) && chain.is_at(b"/aliases") => {
                 self.path = text(value);
             }
             _ => {}
@@ -511,18 +578,23 @@ impl<'t> Reader<'t> {
             return Ok(());
         }
         let is_below = |name: &[u8]| chain.depth == 3 && parent.is_named(name);
-        if text(node.device_type) == b"memory" {
-            return chain.reg(|range| {
-                let pushed = range.is_empty() || self.memory.push(range).is_ok();
-                pushed.then_some(()).ok_or(Error::TooMuchMemory)
-            });
+        let mut reg = chain.reg();
+        if node.says(Property::DeviceType, b"memory") {
+            while let Some(range) = reg.next()? {
+                put(&mut self.memory, range, Error::TooMuchMemory)?;
+            }
+            return Ok(());
         }
         if is_below(b"reserved-memory") {
-            return chain.reg(|range| self.reserve(range));
+            while let Some(range) = reg.next()? {
+                put(&mut self.reserved, range, Error::TooManyReserved)?;
+            }
+            return Ok(());
         }
-        if is_below(b"cpus") && text(node.device_type) == b"cpu" {
-            let (affinity, _) = take(node.reg, parent.address_cells)?;
-            let by_psci = strings(node.enable_method).any(|method| method == b"psci");
+        if is_below(b"cpus") && node.says(Property::DeviceType, b"cpu") {
+            let (affinity, _) = take(node.value(Property::Reg), parent.address_cells())?;
+            let methods = node.value(Property::EnableMethod);
+            let by_psci = strings(methods).any(|method| same(method, b"psci"));
             // More than the kernel has room for are left as they are.
             let _ = self.cores.push(Processor { affinity, by_psci });
             return Ok(());
@@ -530,7 +602,7 @@ impl<'t> Reader<'t> {
         if node.is(&[b"arm,psci-1.0", b"arm,psci-0.2", b"arm,psci"]) {
             self.set_psci(node);
         } else if node.is(&[b"arm,armv8-timer"]) {
-            self.timer = Some(node.interrupts);
+            self.timer = Some(node.value(Property::Interrupts));
         } else if node.is(&[b"arm,gic-v3"]) {
             self.set_controller(node, chain, true)?;
         } else if node.is(&[b"arm,gic-400", b"arm,cortex-a15-gic", b"arm,cortex-a7-gic"]) {
@@ -544,16 +616,18 @@ impl<'t> Reader<'t> {
     }
 
     fn set_psci(&mut self, node: &Node) {
-        let conduit = match text(node.method) {
-            b"hvc" => Conduit::Hvc,
-            b"smc" => Conduit::Smc,
-            _ => return,
+        let conduit = if node.says(Property::Method, b"hvc") {
+            Conduit::Hvc
+        } else if node.says(Property::Method, b"smc") {
+            Conduit::Smc
+        } else {
+            return;
         };
         // Before version 0.2 each machine had numbers of its own.
         let cpu_on = if node.is(&[b"arm,psci-1.0", b"arm,psci-0.2"]) {
             Some(PSCI_CPU_ON)
         } else {
-            node.cpu_on
+            node.values[Property::CpuOn as usize].and_then(number)
         };
         self.psci = cpu_on.map(|cpu_on| Psci { conduit, cpu_on });
     }
@@ -565,17 +639,16 @@ impl<'t> Reader<'t> {
         }
         const NONE: Range = Range { start: 0, end: 0 };
         let mut parts = [NONE; MOST_REGIONS + 1];
-        let mut count = 0usize;
-        chain.reg(|range| {
+        let mut places = parts.iter_mut();
+        let mut reg = chain.reg();
+        while let Some(range) = reg.next()? {
             if range.start % PAGE_SIZE != 0 {
                 return Err(Error::ControllerReg);
             }
-            if let Some(part) = parts.get_mut(count) {
+            if let Some(part) = places.next() {
                 *part = range;
             }
-            count = count.wrapping_add(1);
-            Ok(())
-        })?;
+        }
         let [distributor, regions @ ..] = parts;
         if distributor.is_empty() || regions[0].is_empty() {
             return Err(Error::ControllerReg);
@@ -584,7 +657,7 @@ impl<'t> Reader<'t> {
             let mut redistributors = [NONE; MOST_REGIONS];
             let told = redistributors.iter_mut().zip(regions);
             // Behind the redistributors are the registers of compatible interfaces.
-            for (place, region) in told.take(node.regions as usize) {
+            for (place, region) in told.take(node.cell(Property::Regions, 1) as usize) {
                 *place = region;
             }
             Controller::Gic3 {
@@ -608,7 +681,7 @@ impl<'t> Reader<'t> {
                 interface: withheld(regions[0]),
             }
         });
-        self.interrupt_cells = node.interrupt_cells;
+        self.interrupt_cells = node.cell(Property::InterruptCells, 0);
         Ok(())
     }
 
@@ -618,13 +691,12 @@ impl<'t> Reader<'t> {
         if self.is_chosen || (self.console.is_some() && !is_chosen) {
             return Ok(());
         }
-        let mut first = None;
-        chain.reg(|range| {
-            first = first.or(Some(range.start));
-            Ok(())
-        })?;
-        if let Some(paddr) = first {
-            self.console = Some((uart, paddr));
+        let mut reg = chain.reg();
+        let first = reg.next()?;
+        // The others must be right, too.
+        while reg.next()?.is_some() {}
+        if let Some(first) = first {
+            self.console = Some((uart, first.start));
             self.is_chosen = is_chosen;
         }
         Ok(())

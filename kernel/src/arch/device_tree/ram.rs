@@ -32,19 +32,16 @@ pub fn around(range: Range) -> Range {
 
 /// The lowest range from `from` on that is in `pieces` and in none of `holes`, as long as it is without a break; so that each
 /// address comes once, when the end of one is where the next begins to be looked for.
-pub fn lowest<'r, P, H>(pieces: impl Fn() -> P, holes: impl Fn() -> H, from: u64) -> Option<Range>
-where
-    P: Iterator<Item = Range> + 'r,
-    H: Iterator<Item = Range> + 'r,
-{
+///
+/// Of `pieces` and `holes`, those that are empty count for nothing.
+pub fn lowest(pieces: &[Range], holes: &[Range], from: u64) -> Option<Range> {
     let mut start = from;
     // Each turn but the last goes on behind a piece or a hole.
     loop {
-        let found = pieces()
-            .filter(|piece| !piece.is_empty() && piece.end > start)
-            .map(|piece| piece.start.max(start))
-            .min()?;
-        let hole = holes().find(|hole| hole.start <= found && found < hole.end);
+        let found = least(pieces, |piece| piece.end > start)?.max(start);
+        let hole = holes
+            .iter()
+            .find(|hole| hole.start <= found && found < hole.end);
         match hole {
             Some(hole) => start = hole.end,
             None => {
@@ -55,17 +52,23 @@ where
     }
     let mut end = start;
     // Each turn but the last goes on to the end of another piece.
-    while let Some(piece) = pieces().find(|piece| piece.start <= end && end < piece.end) {
+    while let Some(piece) = pieces
+        .iter()
+        .find(|piece| piece.start <= end && end < piece.end)
+    {
         end = piece.end;
     }
-    let cut = holes()
-        .filter(|hole| !hole.is_empty() && hole.start > start)
-        .map(|hole| hole.start)
-        .min();
+    let cut = least(holes, |hole| hole.start > start);
     Some(Range {
         start,
         end: cut.map_or(end, |cut| end.min(cut)),
     })
+}
+
+/// Where the first of the `ranges` begins that are not empty and `counts`.
+fn least(ranges: &[Range], counts: impl Fn(&Range) -> bool) -> Option<u64> {
+    let counted = ranges.iter().filter(|it| !it.is_empty() && counts(it));
+    counted.map(|it| it.start).min()
 }
 
 #[cfg(test)]
@@ -85,7 +88,7 @@ mod tests {
     fn all(pieces: &[Range], holes: &[Range]) -> Vec<Range> {
         let mut from = 0;
         let mut found = Vec::new();
-        while let Some(next) = lowest(|| pieces.iter().copied(), || holes.iter().copied(), from) {
+        while let Some(next) = lowest(pieces, holes, from) {
             from = next.end;
             found.push(next);
         }

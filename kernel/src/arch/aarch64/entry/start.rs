@@ -10,7 +10,7 @@ use crate::arch::aarch64::machine::platform::Machine;
 use crate::arch::aarch64::machine::{cache, cpu, firmware, paging, serial, tlb};
 use crate::arch::abi::boot::FirmwareInfo;
 use crate::arch::abi::clock::UNIT_US;
-use crate::arch::device_tree::board::{Board, Uart};
+use crate::arch::device_tree::board::{Board, Uart, MOST_RANGES};
 use crate::arch::device_tree::ram::{self, around, lowest, FIRST_PAGE};
 use crate::arch::device_tree::tree::{self, Tree};
 use crate::arch::turn::KernelGuard;
@@ -80,12 +80,15 @@ pub extern "C" fn start(
     init_core(CoreId::BOOT);
     // SAFETY: called once, by assembly; does not return.
     let guard = unsafe { KernelGuard::enter(CoreId::BOOT) };
-    let next = match find(&guard.k.machine, told) {
+    let outcome = match find(&guard.k.machine, told) {
         Ok(found) => boot::start(guard.k, guard.turn, found),
         Err(refusal) => Err(refusal),
     };
-    match next {
-        Ok(next) => handlers::leave(guard, next),
+    match outcome {
+        Ok(()) => {
+            guard.leave();
+            handlers::start(CoreId::BOOT)
+        }
         Err(refusal) => {
             let machine = &guard.k.machine;
             refusal.report(machine);
@@ -133,14 +136,15 @@ fn find(machine: &Machine, told: Told) -> Result<MachineInfo, Refusal> {
     // SAFETY: RAM of the device tree that the window maps, and in which nothing is: each byte is vouched for once, as
     // holes are left out and `lowest` goes on behind what it returned.
     let vouch = |range: Range| unsafe { Ram::vouch(range.start, range.end) };
-    let pieces = || board.memory.iter().copied().map(whole_pages);
-    let holes = || {
-        let taken = own.into_iter().chain([module]);
-        taken.chain(board.reserved.iter().copied().map(around))
-    };
+    let pieces = pieces(&board);
+    let [kernel, tree] = own;
+    let mut holes = [kernel; 3 + MOST_RANGES];
+    let taken = [tree, module].into_iter();
+    let taken = taken.chain(board.reserved.iter().copied().map(around));
+    holes.iter_mut().skip(1).zip(taken).for_each(put);
     let mut ram = List::new();
     let mut from = 0;
-    while let Some(range) = lowest(pieces, holes, from) {
+    while let Some(range) = lowest(&pieces, &holes, from) {
         from = range.end;
         ram.push(vouch(range)).unwrap_or_else(drop);
     }
@@ -177,27 +181,43 @@ fn read_board(place: TreePlace) -> Result<(Board, Range), Refusal> {
 /// Starts the interrupt controller. Returns what nobody is to have: its registers, what is the kernel's `own`, and what the
 /// board reserves.
 fn start_interrupts(board: &Board, own: [Range; 2]) -> Result<List<Range, MAX_RESERVED>, Refusal> {
-    let mut reserved = List::new();
-    let mut fits = true;
-    let mut reserve = |range: Range| fits &= range.is_empty() || reserved.push(range).is_ok();
-    own.into_iter().for_each(&mut reserve);
-    GIC.init(&board.controller, &mut reserve)
+    let mut reserved = Reserved {
+        list: List::new(),
+        fits: true,
+    };
+    own.into_iter().for_each(|range| reserved.add(range));
+    GIC.init(&board.controller, &mut |range| reserved.add(range))
         .map_err(Refusal::Machine)?;
     handlers::start_interrupts(CoreId::BOOT);
-    board.reserved.iter().for_each(|&range| reserve(range));
+    board.reserved.iter().for_each(|&range| reserved.add(range));
     if board.memory.iter().any(|range| range.overlaps(FIRST_PAGE)) {
-        reserve(FIRST_PAGE);
+        reserved.add(FIRST_PAGE);
     }
-    fits.then_some(reserved).ok_or(Refusal::Machine(
-        "the device tree reserves more memory, in pieces, than the kernel can write down",
-    ))
+    reserved
+        .fits
+        .then_some(reserved.list)
+        .ok_or(Refusal::Machine(
+            "the device tree reserves more memory, in pieces, than the kernel can write down",
+        ))
+}
+
+/// What nobody is to have, and whether all of it could be written down.
+struct Reserved {
+    list: List<Range, MAX_RESERVED>,
+    fits: bool,
+}
+
+impl Reserved {
+    #[inline(never)]
+    fn add(&mut self, range: Range) {
+        self.fits &= range.is_empty() || self.list.push(range).is_ok();
+    }
 }
 
 /// Whether all of `range` is RAM that the window maps.
+#[inline(never)]
 fn is_ram(board: &Board, range: Range) -> bool {
-    let pieces = || board.memory.iter().copied().map(whole_pages);
-    let none = || core::iter::empty();
-    lowest(pieces, none, range.start)
+    lowest(&pieces(board), &[], range.start)
         .is_some_and(|ram| ram.start <= range.start && range.end <= ram.end)
 }
 
@@ -247,9 +267,17 @@ fn shorten(used: Range) {
     unsafe { (address as *mut u32).write_volatile(bytes.to_be()) }
 }
 
-/// The whole pages inside `piece` that the window can map.
-fn whole_pages(piece: Range) -> Range {
-    ram::whole_pages(piece, layout::WINDOW_SIZE)
+/// The whole pages of each piece of the board's memory that the window can map; behind them, ranges that are empty.
+fn pieces(board: &Board) -> [Range; MOST_RANGES] {
+    let mut pieces = [Range { start: 0, end: 0 }; MOST_RANGES];
+    let whole = |&piece: &Range| ram::whole_pages(piece, layout::WINDOW_SIZE);
+    let told = board.memory.iter().map(whole);
+    pieces.iter_mut().zip(told).for_each(put);
+    pieces
+}
+
+fn put((place, range): (&mut Range, Range)) {
+    *place = range;
 }
 
 fn start_console(console: Option<(Uart, u64)>) {
@@ -310,10 +338,9 @@ fn start_clock(machine: &Machine) -> Result<(), Refusal> {
 
 /// Maps all RAM, of whole pages, in the window.
 fn map_ram(board: &Board) -> Result<(), Refusal> {
-    let pieces = || board.memory.iter().copied().map(whole_pages);
+    let pieces = pieces(board);
     let mut from = 0;
-    let none = || core::iter::empty();
-    while let Some(ram) = lowest(pieces, none, from) {
+    while let Some(ram) = lowest(&pieces, &[], from) {
         from = ram.end;
         paging::map_ram(ram).map_err(|_| {
             Refusal::Machine(

@@ -34,7 +34,7 @@ use crate::event::{self, Next, Trap};
 const STACK_SIZE: usize = if cfg!(feature = "debug") {
     0x1_0000
 } else {
-    28 * 1024
+    24 * 1024
 };
 
 /// A core's stack in the kernel; every entry starts at its end.
@@ -224,7 +224,7 @@ pub fn act(core: CoreId, trap: Trap) -> ! {
 
 /// Ends an event: continues with the thread, or the idling, that it decided on.
 #[inline(always)]
-pub fn leave(guard: KernelGuard, next: Next) -> ! {
+fn leave(guard: KernelGuard, next: Next) -> ! {
     match next {
         Next::Thread(thread) => {
             let core = guard.k.core_id();
