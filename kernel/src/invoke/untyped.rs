@@ -165,10 +165,10 @@ fn decode(k: &View, call: &Invocation) -> Result<Retype, Error> {
 /// Whether the `count` slots from slot `first` on, at most `MAX_RETYPE_OBJECTS`, are empty.
 fn are_empty(k: &View, slots: Span, first: u64, count: u64) -> bool {
     let is_empty = |slot: Ref<Slot>| slot.at(k).is_empty();
-    let (fours, rest) = slots.part(first, count);
-    turns::<{ MAX_RETYPE_OBJECTS / 4 }, _>(fours)
+    turns::<{ MAX_RETYPE_OBJECTS / 4 }, _>(slots.fours(first, count))
         .all(|[a, b, c, d]| is_empty(a) & is_empty(b) & is_empty(c) & is_empty(d))
-        && turns::<3, _>(rest).all(is_empty)
+        && turns::<3, _>(first + count / 4 * 4..first + count)
+            .all(|i| slots.slot(i).is_none_or(is_empty))
 }
 
 /// The memory has room for the objects. Returns whether it is to be reset.

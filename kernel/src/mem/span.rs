@@ -72,16 +72,9 @@ impl Span {
         }
     }
 
-    /// Up to `count` of the slots, from slot `first` on: four at a time, and what is left.
+    /// Up to `count` of the slots, from slot `first` on, four at a time: without those that are no four.
     #[inline(always)]
-    pub fn part(
-        self,
-        first: u64,
-        count: u64,
-    ) -> (
-        impl Iterator<Item = [Ref<Slot>; 4]>,
-        impl Iterator<Item = Ref<Slot>>,
-    ) {
+    pub fn fours(self, first: u64, count: u64) -> impl Iterator<Item = [Ref<Slot>; 4]> {
         const SIZE: u64 = size_of::<Slot>() as u64;
         let count = count.min(self.length.saturating_sub(first));
         let start = self.first.address().offset(first.wrapping_mul(SIZE)).get();
@@ -91,11 +84,14 @@ impl Span {
             // it; nothing in memory is at address 0.
             unsafe { Ref::mint_at(address) }
         };
-        let fours = (0..count / 4).map(move |i| {
-            let i = 4 * i;
-            [slot(i), slot(i + 1), slot(i + 2), slot(i + 3)]
-        });
-        (fours, (count & !3..count).map(slot))
+        (0..count / 4).map(move |i| {
+            [
+                slot(4 * i),
+                slot(4 * i + 1),
+                slot(4 * i + 2),
+                slot(4 * i + 3),
+            ]
+        })
     }
 }
 

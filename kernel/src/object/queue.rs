@@ -151,7 +151,9 @@ impl Queue {
         self.first.get().flags()
     }
 
-    fn set_flags(&self, flags: u64) {
+    #[inline(always)]
+    fn set_flag(&self, flag: u64, on: bool) {
+        let flags = if on { flag } else { 0 } | self.flags() & !flag;
         self.first.set(Packed::new(self.first(), flags));
     }
 
@@ -162,8 +164,7 @@ impl Queue {
 
     #[inline(always)]
     pub fn set_mark(&self, _: &Kernel, mark: bool) {
-        let rest = self.flags() & !MARK;
-        self.set_flags(if mark { rest | MARK } else { rest });
+        self.set_flag(MARK, mark);
     }
 
     /// Whether threads may be queued here, and send, signal or receive: not once the deletion of the last
@@ -174,8 +175,7 @@ impl Queue {
 
     /// Whether the queue is being emptied.
     pub fn set_dying(&self, _: &Kernel, dying: bool) {
-        let rest = self.flags() & !DYING;
-        self.set_flags(if dying { rest | DYING } else { rest });
+        self.set_flag(DYING, dying);
     }
 
     /// Inserts `thread`, which is in no queue, with `rank` behind its equals.
@@ -199,11 +199,9 @@ impl Queue {
         if !self.is_empty() {
             return self.attach(k, thread);
         }
-        links.prev.set(None);
-        links.next.set(None);
         links.above_leaf.set(Packed::empty());
         self.root.set(Branch::leaf(thread));
-        self.set_first(Some(thread));
+        self.link(k, None, None, thread);
     }
 
     /// Puts `thread` among others.
@@ -244,9 +242,6 @@ impl Queue {
     /// Links `thread` into the list between `prev` and `next`.
     #[inline(always)]
     fn link(&self, k: &Kernel, prev: Option<Ref<Tcb>>, next: Option<Ref<Tcb>>, thread: Ref<Tcb>) {
-        let links = thread.at(k).links();
-        links.prev.set(prev);
-        links.next.set(next);
         self.join(k, prev, Some(thread));
         self.join(k, Some(thread), next);
     }

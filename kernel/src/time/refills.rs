@@ -38,8 +38,6 @@ struct Queue<'k> {
     /// Place of the refill that follows the head, and how many do.
     first: usize,
     queued: usize,
-    /// Place of the last of them.
-    last: usize,
     /// Where a refill behind the last one would start.
     end: u64,
 }
@@ -50,15 +48,12 @@ impl<'k> Queue<'k> {
         let context = refills.context();
         let ring = objects::refills(refills.k, refills.handle);
         let (first, queued) = (context.first().into(), context.queued().into());
-        let last = usize::wrapping_sub(first + queued, 1);
-        let last = last.min(last.wrapping_sub(ring.len()));
         let mut queue = Queue {
             refills,
             ring,
             head: Queued { start: 0, time: 0 },
             first,
             queued,
-            last,
             end: context.end(),
         };
         let Refill { amount, time } = context.head();
@@ -93,8 +88,14 @@ impl<'k> Queue<'k> {
     /// The last refill: the head if nothing follows it.
     #[inline(always)]
     fn tail(&self) -> Queued {
-        let last = self.ring.get(self.last).filter(|_| self.queued > 0);
-        last.map_or(self.head, Cell::get)
+        self.last().map_or(self.head, Cell::get)
+    }
+
+    /// The place of the last of those that follow the head, if one does.
+    #[inline(always)]
+    fn last(&self) -> Option<&Cell<Queued>> {
+        let before = self.queued.checked_sub(1)?;
+        self.ring.get(self.wrap(self.first + before))
     }
 
     /// Uses up the refills, from the head on, that end at `goal` or before and are usable before `latest`: each comes back
@@ -108,41 +109,19 @@ impl<'k> Queue<'k> {
         let mut left = MAX_CHARGED;
         while left > 0 && self.head_end() <= goal && self.head.time < latest {
             rounds.turn();
-            let count = if self.queued < 3 {
-                turns.turn();
-                self.use_head();
-                1
-            } else {
+            // Some may be joined to the last one: it is left to the next round.
+            let mut count = 1;
+            if self.queued > 2 {
                 searches.turn();
-                // Some may be joined to the last one: it is left to the next round.
-                let count = self.count_while(|each| each.start <= goal && each.time < latest);
-                let count = count.clamp(1, left);
-                self.use_first(count, &mut turns);
-                count
-            };
+                let is_used = |each: Queued| each.start <= goal && each.time < latest;
+                count = self.count_while(is_used).clamp(1, left);
+            }
+            self.use_first(count, &mut turns);
             left -= count;
         }
     }
 
-    /// The head is used up.
-    #[inline(always)]
-    fn use_head(&mut self) {
-        let period = self.refills.context().period();
-        let (start, time) = (self.end, self.head.time + period);
-        let (again, tail) = (Queued { start, time }, self.tail());
-        let amount = self.head_end() - self.head.start;
-        self.comes_back(amount, time);
-        self.head = self.second().unwrap_or(again);
-        if self.queued > 0 {
-            self.join(1);
-            if tail.end(start) < time {
-                self.append(again);
-            }
-        }
-        self.end += amount;
-    }
-
-    /// The first `count` refills, of more, are used up. The head may be joined to the last one; what follows it is apart from
+    /// The first `count` refills, of more if it is more than one, are used up. The head may be joined to the last one; what follows it is apart from
     /// what is before it, and stays so.
     #[inline(always)]
     fn use_first(&mut self, count: usize, turns: &mut Charged) {
@@ -158,7 +137,7 @@ impl<'k> Queue<'k> {
         }
         // There is a place that is not in use, so none is written before it is read.
         let (ring, mut from) = (self.ring, self.first);
-        let mut to = self.behind_last();
+        let mut to = self.wrap(self.first + self.queued);
         let mut rest = count - 1;
         let mut parts = Turns::<3>::new();
         while rest > 0 {
@@ -182,7 +161,6 @@ impl<'k> Queue<'k> {
             );
         }
         self.queued += count - 1;
-        self.last = self.wrap(self.last + count - 1);
         let used = self.head.start;
         self.join(count - 1);
         self.head = self.second().unwrap_or(head);
@@ -203,11 +181,6 @@ impl<'k> Queue<'k> {
             self.comes_back(next.start - used.start, used.time + period);
             used = next;
         }
-    }
-
-    /// The place behind the last refill.
-    fn behind_last(&self) -> usize {
-        self.wrap(self.first + self.queued)
     }
 
     /// Place `i` of the ring: past its end it goes on from the beginning, once.
@@ -232,12 +205,7 @@ impl<'k> Queue<'k> {
     #[inline(always)]
     fn append(&mut self, refill: Queued) {
         self.queued += 1;
-        self.last = self.last.wrapping_add(1);
-        let last = self.ring.get(self.last).or_else(|| {
-            self.last = 0;
-            self.ring.first()
-        });
-        if let Some(last) = last {
+        if let Some(last) = self.last() {
             last.set(refill);
         }
     }
@@ -261,7 +229,7 @@ impl<'k> Queue<'k> {
         } else if early > 0 {
             // One follows the head, as there is room for two.
             let time = tail.time + early;
-            if let Some(last) = self.ring.get(self.last) {
+            if let Some(last) = self.last() {
                 last.set(Queued { time, ..tail });
             }
         }
