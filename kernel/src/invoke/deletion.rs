@@ -5,7 +5,7 @@
 
 use super::finalise::{finalise, held};
 use crate::arch::bounds::{self, kind_of_step};
-use crate::cap::deletion::{self as slots, Step};
+use crate::cap::deletion::{self as slots, Remainder, Step};
 use crate::cap::{derivation, Capability};
 use crate::mem::{Ref, Slot};
 use crate::time::{account, Preempted, Turn};
@@ -148,6 +148,9 @@ impl Deletion {
         Ok(())
     }
 }
+
+/// What is left of an object after a step of taking it apart, unless the deletion must stop there.
+pub type Progress = Result<Remainder, Preempted>;
 
 /// A capability to put into a slot of a kernel's own, and the slot of which it is a copy; `None` leaves the
 /// slot empty.

@@ -1,7 +1,7 @@
 //! What happens to an object when its last capability goes (02, section 7.1): one bounded step at
 //! a time.
 
-use super::deletion::Deletion;
+use super::deletion::{Deletion, Progress};
 use super::irq;
 use crate::arch::abi::invoke as arch;
 use crate::cap::deletion::Remainder;
@@ -20,12 +20,7 @@ use crate::Kernel;
 /// The thread that ran on the object, on another core, was stopped, which took the rest of the caller's
 /// time: nothing else was done.
 #[inline(always)]
-pub(super) fn finalise(
-    k: &Kernel,
-    turn: &Turn,
-    slot: Ref<Slot>,
-    deletion: &mut Deletion,
-) -> Result<Remainder, Preempted> {
+pub fn finalise(k: &Kernel, turn: &Turn, slot: Ref<Slot>, deletion: &mut Deletion) -> Progress {
     let cap = slot.at(k).cap();
     let last = cap.frame().is_none() && derivation::is_final(k, slot);
     let word = cap.word();
@@ -67,7 +62,7 @@ pub(super) fn held(
     cap: Capability,
     last: bool,
     deletion: &mut Deletion,
-) -> Result<Remainder, Preempted> {
+) -> Progress {
     if let Some(frame) = cap.frame() {
         arch::frame::unmap(k, frame);
     } else if let Some(endpoint) = cap.endpoint() {
@@ -93,12 +88,7 @@ pub(super) fn held(
 ///
 /// # Errors
 /// As [`Deletion::delete`].
-fn empty(
-    k: &Kernel,
-    turn: &Turn,
-    queue: &Queue,
-    deletion: &mut Deletion,
-) -> Result<Remainder, Preempted> {
+fn empty(k: &Kernel, turn: &Turn, queue: &Queue, deletion: &mut Deletion) -> Progress {
     let Some(first) = queue.first() else {
         queue.set_dying(k, false);
         return Ok(Remainder::Nothing);
@@ -127,7 +117,7 @@ pub(super) fn empty_notification(
     turn: &Turn,
     notification: Ref<Notification>,
     deletion: &mut Deletion,
-) -> Result<Remainder, Preempted> {
+) -> Progress {
     let object = notification.at(k);
     if let Some(handle) = object.sched_context() {
         context::unbind_notification(k, handle);

@@ -2,7 +2,7 @@
 
 use sandglass_abi::invocation as label;
 
-use super::deletion::{Deletion, Install};
+use super::deletion::{Deletion, Install, Progress};
 use super::{finalise, Error, Invocation, Outcome, Stop};
 use crate::arch::abi::{Irq, Line};
 use crate::arch::Platform;
@@ -98,12 +98,7 @@ fn commit_handler(
 ///
 /// # Errors
 /// As [`Deletion::delete`].
-pub fn release(
-    k: &Kernel,
-    turn: &Turn,
-    irq: Irq,
-    deletion: &mut Deletion,
-) -> Result<Remainder, Preempted> {
+pub fn release(k: &Kernel, turn: &Turn, irq: Irq, deletion: &mut Deletion) -> Progress {
     if let Some(slot) = k.irqs.slot(irq) {
         if let Some(cap) = slot.at(k).cap().notification() {
             if derivation::is_final(k, slot) {

@@ -6,7 +6,7 @@
 //!   ([`crate::arch::Platform::base`]).
 //! * A [`Ref`] is minted only for memory that an untyped capability handed out for an object of
 //!   that type ([`objects::region`]), or taken from a word into which a `Ref` of that type was packed
-//!   ([`Tagged`], [`Packed`], [`Branch`]). No safe function turns a number into a reference.
+//!   ([`Tagged`], [`Packed`]). No safe function turns a number into a reference.
 //! * Object fields are `Cell`s and no `Sync` crosses the kernel: shared borrows may alias, and
 //!   none survives reclamation of the memory, because reclaiming takes `&mut Memory`.
 //! * User memory is only read and written by raw copies of words ([`user`]; in a kernel with traces
@@ -19,7 +19,6 @@
 //! That a stored handle is not stale is the deletion invariant: the last capability to an object
 //! goes only after every field that names the object has been cleared.
 
-mod branch;
 mod handle;
 #[cfg(feature = "trace")]
 mod log;
@@ -33,7 +32,6 @@ mod tagged;
 pub mod user;
 
 pub use crate::arch::PhysAddr;
-pub use branch::Branch;
 pub use handle::Ref;
 #[cfg(feature = "trace")]
 pub use log::Log;

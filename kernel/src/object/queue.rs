@@ -17,7 +17,7 @@ use core::cell::Cell;
 
 use super::Tcb;
 use crate::arch::bounds::Together;
-use crate::mem::{Branch, Packed, Ref};
+use crate::mem::{Packed, Ref};
 use crate::Kernel;
 
 const MARK: u64 = 1;
@@ -30,6 +30,9 @@ const EQUAL: u64 = 2;
 
 /// In place of a bit: the node is not in the tree.
 const UNUSED: u64 = 0;
+
+/// Where a link of the tree leads: nowhere, to the leaf of a thread, or, marked, to its node.
+type Branch = Packed<Tcb>;
 
 /// A search looks at each bit of a key once at most; at the node where it leaves the way that it goes on to beside it, twice.
 type Steps = Together<{ u64::BITS as u64 + 1 }>;
@@ -78,7 +81,7 @@ pub struct Links {
     /// The thread whose node is above the leaf, and the one whose node is above the node.
     above_leaf: Cell<Packed<Tcb>>,
     above_node: Cell<Packed<Tcb>>,
-    branches: [Cell<Branch<Tcb>>; 2],
+    branches: [Cell<Branch>; 2],
     /// As a number that has only this bit.
     bit: Cell<u64>,
     /// Of a leaf: the first of its equals, if it has any.
@@ -93,7 +96,7 @@ impl Links {
             key: Cell::new(Key(0)),
             above_leaf: Cell::new(Packed::empty()),
             above_node: Cell::new(Packed::empty()),
-            branches: [const { Cell::new(Branch::nowhere()) }; 2],
+            branches: [const { Cell::new(Packed::empty()) }; 2],
             bit: Cell::new(UNUSED),
             first_equal: Cell::new(None),
         }
@@ -107,7 +110,7 @@ impl Links {
     }
 
     #[inline(always)]
-    fn branch(&self, side: usize) -> &Cell<Branch<Tcb>> {
+    fn branch(&self, side: usize) -> &Cell<Branch> {
         &self.branches[side & 1]
     }
 
@@ -120,14 +123,14 @@ impl Links {
 /// an endpoint. The zero value is the empty queue without flags.
 #[repr(C)]
 pub struct Queue {
-    root: Cell<Branch<Tcb>>,
+    root: Cell<Branch>,
     first: Cell<Packed<Tcb>>,
 }
 
 impl Queue {
     pub const fn new() -> Self {
         Queue {
-            root: Cell::new(Branch::nowhere()),
+            root: Cell::new(Packed::empty()),
             first: Cell::new(Packed::empty()),
         }
     }
@@ -200,7 +203,7 @@ impl Queue {
             return self.attach(k, thread);
         }
         links.above_leaf.set(Packed::empty());
-        self.root.set(Branch::leaf(thread));
+        self.root.set(leaf(thread));
         self.link(k, None, None, thread);
     }
 
@@ -208,7 +211,7 @@ impl Queue {
     #[inline(never)]
     fn attach(&self, k: &Kernel, thread: Ref<Tcb>) {
         let (links, key) = (thread.at(k).links(), thread.at(k).links().key());
-        let Some(Found { at, owner, beside }) = self.search(k, key) else {
+        let Some((at, owner, beside)) = self.search(k, key) else {
             never!("the queue is not empty");
             return;
         };
@@ -221,15 +224,15 @@ impl Queue {
             set_first_equal(k, thread, first);
             return self.link(k, Some(owner), other.next(), thread);
         }
-        let above = match at.inner() {
+        let above = match at.get_marked() {
             Some(_) => other.above_node.get(),
             None => other.above_leaf.get(),
         };
         let bit = 1 << apart.ilog2();
         let side = key.side(bit);
         links.bit.set(bit);
-        self.hang(k, above, Branch::node(thread));
-        hang_below(k, thread, side, Branch::leaf(thread));
+        self.hang(k, above, Packed::marked(thread));
+        hang_below(k, thread, side, leaf(thread));
         hang_below(k, thread, 1 - side, at);
         if side == 0 {
             let behind = first_equal(k, beside);
@@ -264,7 +267,7 @@ impl Queue {
         let links = thread.at(k).links();
         if self.first() == Some(thread) && links.next().is_none() {
             // The only one: the common case of a server's endpoint.
-            self.root.set(Branch::nowhere());
+            self.root.set(Packed::empty());
             self.set_first(None);
         } else {
             self.detach(k, thread);
@@ -287,7 +290,7 @@ impl Queue {
             return set_first_equal(k, prev, first);
         }
         let Some(parent) = above.get() else {
-            return self.root.set(Branch::nowhere());
+            return self.root.set(Packed::empty());
         };
         // What is beside takes the place of the node above, which can take over that of the leaf's own thread.
         let node = parent.at(k).links();
@@ -301,13 +304,13 @@ impl Queue {
     #[inline(always)]
     fn take_over(&self, k: &Kernel, from: Ref<Tcb>, to: Ref<Tcb>) {
         let above = from.at(k).links().above_leaf.get();
-        self.hang(k, above, Branch::leaf(to));
+        self.hang(k, above, leaf(to));
         self.move_node(k, from, to);
     }
 
     /// Makes `branch` that of the root, or of what is `above`, and has it name that.
     #[inline(always)]
-    fn hang(&self, k: &Kernel, above: Packed<Tcb>, branch: Branch<Tcb>) {
+    fn hang(&self, k: &Kernel, above: Packed<Tcb>, branch: Branch) {
         match above.get() {
             Some(parent) => hang_below(k, parent, side_of(above), branch),
             None => {
@@ -325,14 +328,14 @@ impl Queue {
             return;
         }
         new.bit.set(old.bit.replace(UNUSED));
-        self.hang(k, old.above_node.get(), Branch::node(to));
+        self.hang(k, old.above_node.get(), Packed::marked(to));
         hang_below(k, to, 0, old.branch(0).get());
         hang_below(k, to, 1, old.branch(1).get());
     }
 
     /// The first thread whose key is greater than `key`, which is that of no other.
     pub fn first_after(&self, k: &Kernel, key: Key) -> Option<Ref<Tcb>> {
-        let beside = self.search(k, key)?.beside;
+        let (_, _, beside) = self.search(k, key)?;
         let links = beside.at(k).links();
         if links.key() > key {
             Some(first_equal(k, beside))
@@ -341,13 +344,15 @@ impl Queue {
         }
     }
 
-    /// Where a search for `key` ends. `None` in an empty queue.
+    /// Where a search for `key` ends: at the leaf with it, or at the highest branch whose keys differ from it in a bit that they
+    /// agree in; whose leaf or node that is; and of the threads there, all of which are on one side of the key, the one
+    /// next to it. `None` in an empty queue.
     #[inline(never)]
-    fn search(&self, k: &Kernel, key: Key) -> Option<Found> {
+    fn search(&self, k: &Kernel, key: Key) -> Option<(Branch, Ref<Tcb>, Ref<Tcb>)> {
         let mut steps = Steps::new(true);
         let mut at = self.root.get();
         // Each node has a lower bit than the one above it: so both loops end.
-        while let Some(node) = at.inner() {
+        while let Some(node) = at.get_marked() {
             let links = node.at(k).links();
             let bit = links.bit.get();
             if links.key().apart(key) / 2 >= bit {
@@ -356,27 +361,16 @@ impl Queue {
             steps.turn();
             at = links.branch(key.side(bit)).get();
         }
-        let owner = at.object()?;
+        let owner = at.get()?;
         // To the side where the key is.
         let side = usize::from(owner.at(k).links().key() < key);
         let mut near = at;
-        while let Some(node) = near.inner() {
+        while let Some(node) = near.get_marked() {
             steps.turn();
             near = node.at(k).links().branch(side).get();
         }
-        let beside = near.object()?;
-        Some(Found { at, owner, beside })
+        Some((at, owner, near.get()?))
     }
-}
-
-/// Where a search has ended: at the leaf with its key, or at the highest branch whose keys differ from it in a bit that they
-/// agree in.
-struct Found {
-    at: Branch<Tcb>,
-    /// Whose leaf or node that is.
-    owner: Ref<Tcb>,
-    /// Of the threads there the one next to the key: all of them are on one side of it.
-    beside: Ref<Tcb>,
 }
 
 /// The first of the equals of `leaf`, itself included.
@@ -395,21 +389,25 @@ fn set_first_equal(k: &Kernel, last: Ref<Tcb>, first: Ref<Tcb>) {
     }
 }
 
+fn leaf(of: Ref<Tcb>) -> Branch {
+    Packed::new(Some(of), 0)
+}
+
 fn side_of(above: Packed<Tcb>) -> usize {
     (above.flags() & RIGHT) as usize
 }
 
 /// Makes `branch` that of the node of `parent` on `side`, and has it name that.
 #[inline(always)]
-fn hang_below(k: &Kernel, parent: Ref<Tcb>, side: usize, branch: Branch<Tcb>) {
+fn hang_below(k: &Kernel, parent: Ref<Tcb>, side: usize, branch: Branch) {
     parent.at(k).links().branch(side).set(branch);
     set_above(k, branch, Packed::new(Some(parent), side as u64));
 }
 
-fn set_above(k: &Kernel, branch: Branch<Tcb>, above: Packed<Tcb>) {
-    if let Some(node) = branch.inner() {
+fn set_above(k: &Kernel, branch: Branch, above: Packed<Tcb>) {
+    if let Some(node) = branch.get_marked() {
         node.at(k).links().above_node.set(above);
-    } else if let Some(leaf) = branch.object() {
+    } else if let Some(leaf) = branch.get() {
         leaf.at(k).links().above_leaf.set(above);
     }
 }

@@ -1,8 +1,8 @@
 //! A look into [`Queue`] and [`Links`].
 
-use super::{Key, Links, EQUAL, RIGHT};
+use super::{Branch, Key, Links, EQUAL, RIGHT};
 use crate::inspect::{AboveView, BranchView, LinksView, NodeView, QueueView};
-use crate::mem::{Branch, Packed, Ref};
+use crate::mem::{Packed, Ref};
 use crate::object::{Queue, Tcb};
 use crate::Kernel;
 
@@ -50,8 +50,8 @@ fn above(word: Packed<Tcb>) -> AboveView {
     }
 }
 
-fn branch(word: Branch<Tcb>) -> BranchView {
-    match (word.inner(), word.object()) {
+fn branch(word: Branch) -> BranchView {
+    match (word.get_marked(), word.get()) {
         (Some(node), _) => BranchView::Node(node),
         (None, Some(leaf)) => BranchView::Leaf(leaf),
         (None, None) => BranchView::Nowhere,
